@@ -45,20 +45,20 @@ func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
 		}
 	}
 	debug := func(args ...string) (string, int) {
-		cmd := exec.Command("gompirun", append([]string{"-job", job}, args...)...)
+		cmd := exec.Command("gompirun", append([]string{"attach", "-job", job}, args...)...)
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	if out, status := debug("-attach", "0"); status != 0 || !strings.Contains(out, "dlv attach "+pids["0"]+"\n") {
+	if out, status := debug("0"); status != 0 || !strings.Contains(out, "dlv attach "+pids["0"]+"\n") {
 		t.Errorf("status %d, %q; want dlv on process %s", status, out, pids["0"])
 	}
-	if out, status := debug("-attach", "1", "-debugger", "echo debug"); status != 0 || !strings.HasPrefix(out, "gompirun: rank 1 is process ") || !strings.Contains(out, "\ndebug ") {
+	if out, status := debug("1", "-debugger", "echo debug"); status != 0 || !strings.HasPrefix(out, "gompirun: rank 1 is process ") || !strings.Contains(out, "\ndebug ") {
 		t.Errorf("status %d, %q; want the other debugger", status, out)
 	}
-	if out, status := debug("-attach", "7"); status != 125 || !strings.Contains(out, "rank 7 does not run: the job has 2 ranks") {
+	if out, status := debug("7"); status != 125 || !strings.Contains(out, "rank 7 does not run: the job has 2 ranks") {
 		t.Errorf("status %d, %q; want that there is no rank 7", status, out)
 	}
-	out, err := exec.Command("gompirun", "-job", "nosuch", "-attach", "0").CombinedOutput()
+	out, err := exec.Command("gompirun", "attach", "-job", "nosuch", "0").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), `-job "nosuch": no gompirun of yours runs that`) {
 		t.Errorf("%v, %q; want that there is no such job", err, out)
 	}
@@ -100,7 +100,7 @@ func TestAttachNamesTheJobsThatRun(t *testing.T) {
 		k.expect("ready")
 		want = append(want, `"`+jobOf(t, k.cmd.Process.Pid)+`": -np `+np+` "sh -c echo ready; sleep 100`+np+`", for `)
 	}
-	out, err := exec.Command("gompirun", "-attach", "0").CombinedOutput()
+	out, err := exec.Command("gompirun", "attach", "0").CombinedOutput()
 	for _, want := range want {
 		if err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("%v, %q; want %s", err, out, want)

@@ -65,7 +65,7 @@ func (d *debugger) attach(t *testing.T, job ...string) {
 	k := startTalk(t, job...)
 	_, pid, _ := strings.Cut(k.expect("rank 1 is process "), " process ")
 	id := jobOf(t, k.cmd.Process.Pid)
-	out, status := onTerminal(t, d.typed, "gompirun", "-job", id, "-attach", "1", "-debugger", d.flag)
+	out, status := onTerminal(t, d.typed, "gompirun", "attach", "-job", id, "1", "-debugger", d.flag)
 	if strings.Contains(strings.ToLower(out), "operation not permitted") {
 		t.Skipf("processes may not be debugged here: %s", out)
 	}

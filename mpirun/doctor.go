@@ -1,26 +1,19 @@
 package mpirun
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
 	"gompi/internal/cli"
 	"gompi/internal/env"
-	"gompi/internal/version"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/doctor"
 )
 
 // runDoctor runs gompirun doctor with the arguments after that word.
 func runDoctor(args []string, stdout, stderr io.Writer) int {
-	spec, err := cmdline.ParseDoctor(args)
-	if errors.Is(err, cli.ErrHelp) {
-		fmt.Fprint(stdout, cmdline.DoctorUsage)
-		return 0
-	}
-	if errors.Is(err, cli.ErrVersion) {
-		fmt.Fprintln(stdout, version.Text("gompirun"))
+	spec, err := cmdline.ParseDoctor(args, func(line string) { fmt.Fprintln(stderr, line) })
+	if answered(err, cmdline.DoctorUsage, stdout) {
 		return 0
 	}
 	var c *doctor.Checkup
@@ -35,6 +28,12 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// answered writes what an error of a command's flags asks for, if that is usage or the version, and
+// reports whether it is.
+func answered(err error, usage string, w io.Writer) bool {
+	return cli.New("gompirun").Answer(err, usage, w)
 }
 
 // newCheckup finds the hosts, as for a job, and what starts their agents. note logs how the lists

@@ -16,12 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"gompi/internal/cli"
 	"gompi/internal/version"
 	"gompi/mpirun/internal/agent"
 	"gompi/mpirun/internal/allocation"
-	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/limits"
@@ -57,14 +57,22 @@ func Main(args []string) int {
 			return agent.Run(0, 1, -1, remote.InputFD)
 		}
 	}
-	if len(args) > 0 && args[0] == "doctor" {
-		return runDoctor(args[1:], os.Stdout, os.Stderr)
+	if len(args) > 0 {
+		switch args[0] {
+		case "doctor":
+			return runDoctor(args[1:], os.Stdout, os.Stderr)
+		case "attach":
+			return runAttach(args[1:], os.Stdout, os.Stderr)
+		}
 	}
-	if len(args) == 1 && (args[0] == "help" || args[0] == "version") {
-		args = []string{"-" + args[0]}
+	if isCommand(args) {
+		args = append([]string{"-" + args[0]}, args[1:]...)
 	}
 	spec, err := cmdline.Parse(args, os.LookupEnv, func(line string) { fmt.Fprintln(os.Stderr, line) })
 	switch {
+	case errors.Is(err, cli.ErrHelpAll):
+		os.Stdout.WriteString(cmdline.UsageAll)
+		return 0
 	case errors.Is(err, cli.ErrHelp):
 		os.Stdout.WriteString(cmdline.Usage)
 		return 0
@@ -78,11 +86,6 @@ func Main(args []string) int {
 		fmt.Println(version.Text("gompirun"))
 		return 0
 	}
-	if spec.Attach.To != "" {
-		err := attach.Debug(spec.Attach.Rank, spec.Attach.Job, spec.Attach.Debugger)
-		fmt.Fprintf(os.Stderr, "gompirun: -attach %s: %v\n", spec.Attach.To, err)
-		return statusFailed
-	}
 	if err := tellPID(spec.Report.PID); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
 		return statusFailed
@@ -95,6 +98,12 @@ func Main(args []string) int {
 		return runRendezvous(spec)
 	}
 	return launchJob(spec)
+}
+
+// isCommand reports whether args are "gompirun help", "gompirun help all" or "gompirun version".
+func isCommand(args []string) bool {
+	line := strings.Join(args, " ")
+	return line == "help" || line == "help all" || line == "version"
 }
 
 func launchJob(spec *cmdline.Spec) int {

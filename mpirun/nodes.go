@@ -33,20 +33,10 @@ const joinTime = 10 * time.Minute
 // errNoToken says how to make a token.
 var errNoToken = errors.New("nodes that are started one by one know each other by a token, and there is none: make one with\n" +
 	"    head -c 32 /dev/urandom | base64 > token; chmod 600 token\n" +
-	"and give each node a copy, by -rdzv-token-file token, or by " + env.Token + "=$(cat token)")
+	"copy it to each node, and start each gompirun with " + env.Token + "=$(cat token)")
 
-// readToken returns the token in file, which -rdzv-token-file names, or in the environment.
-func readToken(file string) ([]byte, error) {
-	if file != "" {
-		token, exposed, err := rendezvous.ReadToken(file)
-		if exposed {
-			fmt.Fprintf(os.Stderr, "gompirun: others may read %s, and join: chmod 600 %s\n", file, file)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("-rdzv-token-file: %w", err)
-		}
-		return token, nil
-	}
+// readToken returns the token in the environment.
+func readToken() ([]byte, error) {
 	value := os.Getenv(env.Token)
 	if value == "" {
 		return nil, errNoToken
@@ -90,7 +80,7 @@ func runRendezvous(spec *cmdline.Spec) int {
 }
 
 func tryToMeet(spec *cmdline.Spec) (int, error) {
-	token, err := readToken(spec.Rendezvous.TokenFile)
+	token, err := readToken()
 	if err != nil {
 		return statusFailed, err
 	}

@@ -32,7 +32,7 @@ func TestAReplacementIsFoundByTheRankOfTheDead(t *testing.T) {
 	syscall.Kill(pids[1], syscall.SIGKILL)
 	meet()
 	job := jobOf(t, k.cmd.Process.Pid)
-	out, err := exec.Command("gompirun", "-job", job, "-attach", "1", "-debugger", "echo debug").CombinedOutput()
+	out, err := exec.Command("gompirun", "attach", "-job", job, "1", "-debugger", "echo debug").CombinedOutput()
 	if want := fmt.Sprintf("gompirun: rank 1 is process %d", pids[1]); err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("%v, %q; want %q", err, out, want)
 	}

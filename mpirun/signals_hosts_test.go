@@ -52,7 +52,7 @@ func TestAttachLogsInToTheHostOfTheRank(t *testing.T) {
 	k.expect("ready")
 	k.expect("ready")
 	job := jobOf(t, k.cmd.Process.Pid)
-	a := startTalk(t, "-job", job, "-attach", "1", "-debugger", "hostname; echo")
+	a := startTalk(t, "attach", "-job", job, "1", "-debugger", "hostname; echo")
 	a.expect("gompirun: rank 1 is process ")
 	a.expect("host2")
 	k.cmd.Process.Signal(syscall.SIGTERM)

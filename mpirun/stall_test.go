@@ -138,7 +138,7 @@ func TestRanksThatRunOnAreToldOf(t *testing.T) {
 }
 
 func TestStacksOfThoseWhoAreMissing(t *testing.T) {
-	k := startTalk(t, "-stall-warning", "0.3", "-stall-stacks", "-np", "3", "stall", "allreduce")
+	k := startTalk(t, "-stall-warning", "0.3", "-get-stack-traces", "-np", "3", "stall", "allreduce")
 	k.expect("localhost: rank 2 stands in")
 	first := k.expect("goroutine ")
 	for line := first; !strings.Contains(line, "gompi/mpirun.stallIn"); line = k.expect("") { // though it is in no call of ours
@@ -170,7 +170,7 @@ func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
 }
 
 func TestStacksOfOtherProgramsAreTheKernels(t *testing.T) {
-	k := startTalk(t, "-stall-stacks", "-np", "1", "sh", "-c", "echo ready; while :; do sleep 0.1; done")
+	k := startTalk(t, "-get-stack-traces", "-np", "1", "sh", "-c", "echo ready; while :; do sleep 0.1; done")
 	k.expect("ready")
 	k.cmd.Process.Signal(syscall.SIGQUIT)
 	k.expect("localhost: rank 0 stands in")

@@ -14,7 +14,7 @@ const (
 	noPrefix = "there is no prefix"
 	tells    = "-v says what gompirun does"
 	others   = "gompirun cannot know which host is meant; type -H with the hosts to use"
-	debugger = "start the job, then type gompirun -attach RANK"
+	debugger = "start the job, then type gompirun attach RANK"
 	wrapper  = "type the tool before the program, as in gompirun TOOL ./prog"
 	traffic  = "with -x GOMPI_LOG=info ranks say which transports they have used"
 	whole    = "lines of ranks are passed on whole"
@@ -74,11 +74,18 @@ func openMPIHabits() []Habit {
 		{Names: []string{"xml"}, Why: "-tag-output says whose a line is"},
 		{Names: []string{"xml-file"}, Args: 1, Why: "-tag-output says whose a line is"},
 		{Names: []string{"debug", "tv"}, Instead: debugger},
-		{Names: []string{"xterm"}, Args: 1, Instead: "gompirun opens no windows; type -output-filename DIR, or gompirun -attach RANK"},
+		{Names: []string{"debugger"}, Args: 1, Instead: debugger},
+		{Names: []string{"xterm"}, Args: 1, Instead: "gompirun opens no windows; type -output-filename DIR, or gompirun attach RANK"},
 		{Names: []string{"nolocal"}, Instead: others},
 		{Names: []string{"set-cwd-to-session-dir"}, Instead: "ranks have no folder of their own; type -wdir DIR"},
 		{Names: []string{"default-hostfile"}, Args: 1, Instead: "type -hostfile F, or set GOMPI_HOSTFILE=F for lines that name no hosts"},
-		{Names: []string{"pernode"}, To: always("-npernode", "1")},
+		{Names: []string{"c"}, Args: 1, To: renamed("-np")},
+		{Names: []string{"machinefile"}, Args: 1, To: renamed("-hostfile")}, // hydra's, too
+		{Names: []string{"rf"}, Args: 1, To: renamed("-rankfile")},
+		{Names: []string{"cpu-set"}, Args: 1, To: renamed("-cpu-list")},
+		{Names: []string{"nooversubscribe"}, To: always("-oversubscribe=false")},
+		{Names: []string{"npernode"}, Args: 1, To: renamed("-nproc-per-node")},
+		{Names: []string{"pernode"}, To: always("-nproc-per-node", "1")},
 		{Names: []string{"npersocket"}, Args: 1, To: mapped("ppr:", ":package")},
 		{Names: []string{"ppr"}, Args: 1, To: mapped("ppr:", "")},
 		{Names: []string{"cpus-per-proc", "cpus-per-rank"}, Args: 1, To: mapped(":PE=", "")},
@@ -121,6 +128,10 @@ func hydraHabits() []Habit {
 		{Names: []string{"envlist"}, Args: 1, To: listFor("-x"), Why: noVariable},
 		{Names: []string{"hosts", "hosts-group", "hostlist", "machines"}, Args: 1, To: renamed("-host")},
 		{Names: []string{"f"}, Args: 1, To: renamed("-hostfile")},
+		{Names: []string{"configfile"}, Args: 1, To: renamed("-app")},
+		{Names: []string{"perhost"}, Args: 1, To: renamed("-ppn")},
+		{Names: []string{"gpus-per-proc"}, Args: 1, To: renamed("-gpus-per-rank")},
+		{Names: []string{"print-rank-map"}, To: always("-display-map")},
 		{Names: []string{"rr"}, To: always("-ppn", "1")},
 		{Names: []string{"grr"}, Args: 1, To: renamed("-ppn")},
 		{Names: []string{"aps", "mps"}, Instead: wrapper},

@@ -59,15 +59,15 @@ func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, res
 		name, value, inArg = letter, number, true
 	}
 	f, h := s.meaning(name, used.asSrun)
+	if !used.asSrun {
+		s.spelled[normal(name)]++
+	}
 	switch {
 	case h != nil:
 		rest, err = used.take(*h, normal(name), arg, value, inArg, args)
 		return "", rest, err
 	case f == nil:
-		return "", nil, s.unknown(arg, name)
-	}
-	if !used.asSrun {
-		s.spelled[normal(name)] = true
+		return "", nil, s.unknown(arg, name, inArg && value == "all" || !inArg && len(args) > 0 && args[0] == "all")
 	}
 	switch {
 	case inArg:
@@ -134,12 +134,15 @@ func insteadOf(args []string) string {
 	return fmt.Sprintf(": %q after it is a flag itself", args[0])
 }
 
-// unknown is the error for a name that neither a flag nor a habit has.
-func (s *Set) unknown(arg, name string) error {
-	switch name {
-	case "h", "help":
+// unknown is the error for a name that neither a flag nor a habit has. all says that the word
+// "all" is its value, or follows it.
+func (s *Set) unknown(arg, name string, all bool) error {
+	switch {
+	case (name == "h" || name == "help") && all:
+		return ErrHelpAll
+	case name == "h", name == "help":
 		return ErrHelp
-	case "version":
+	case name == "version":
 		return ErrVersion
 	}
 	hint := "-h lists the flags"
@@ -164,8 +167,11 @@ func (s *Set) nearest(name string) string {
 			consider(f.Name)
 		}
 	})
-	for _, alias := range slices.Sorted(maps.Keys(s.aliases)) {
-		consider(alias)
+	habits := s.habits()
+	for _, name := range slices.Sorted(maps.Keys(habits)) {
+		if habits[name].To != nil && len(name) > 2 {
+			consider(name)
+		}
 	}
 	return best
 }

@@ -22,6 +22,9 @@ import (
 // name is declared.
 var ErrHelp = pflag.ErrHelp
 
+// ErrHelpAll is the ErrHelp returned for "-h all", "--help all" and the like.
+var ErrHelpAll = fmt.Errorf("all flags: %w", ErrHelp)
+
 // ErrVersion is returned by Parse for -version, unless a flag of that name is declared.
 var ErrVersion = errors.New("the version is asked for")
 
@@ -44,9 +47,8 @@ func (s *Set) Answer(err error, usage string, w io.Writer) bool {
 // A Set is not safe for concurrent use.
 type Set struct {
 	*pflag.FlagSet
-	aliases map[string]string
 	habits  func() map[string]Habit
-	spelled map[string]bool
+	spelled map[string]int
 	note    func(line string)
 }
 
@@ -59,22 +61,14 @@ func New(name string) *Set {
 	})
 	fs.SortFlags = false
 	fs.Usage = func() {} // Parse returns ErrHelp; what to print then is the caller's
-	return &Set{FlagSet: fs, aliases: make(map[string]string), spelled: make(map[string]bool),
-		habits: func() map[string]Habit { return nil }}
+	return &Set{FlagSet: fs, spelled: make(map[string]int), habits: func() map[string]Habit { return nil }}
 }
 
 func normal(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
-// Alias makes each of others another name of the flag called name.
-func (s *Set) Alias(name string, others ...string) {
-	for _, other := range others {
-		s.aliases[normal(other)] = name
-	}
-}
-
-// Spelled says whether Parse has met a flag under this name, which may be an alias
-// or a letter: one that launchers understand differently.
-func (s *Set) Spelled(name string) bool { return s.spelled[name] }
+// Spelled returns how often Parse has met a flag under this name, which may be a letter or a
+// habit's: one that launchers understand differently. A habit that is translated counts for both.
+func (s *Set) Spelled(name string) int { return s.spelled[name] }
 
 // Parse sets the flags that args begins with and returns what follows them,
 // as it is: the program and its arguments. A "--" ends the flags and is
@@ -121,12 +115,9 @@ func explain(err error) error {
 	return fmt.Errorf("-%s %q: %w", f.Name, bad.GetValue(), bad.Unwrap())
 }
 
-// lookup finds a declared flag by its long name, its letter or an alias.
+// lookup finds a declared flag by its long name or its letter.
 func (s *Set) lookup(name string) *pflag.Flag {
 	name = normal(name)
-	if to, ok := s.aliases[name]; ok {
-		name = to
-	}
 	if f := s.Lookup(name); f != nil {
 		return f
 	}

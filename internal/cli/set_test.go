@@ -34,15 +34,12 @@ func newCommand() *command {
 	c.StringArrayVar(&c.envAll, "x-all", nil, "variables of all")
 	c.StringVar(&c.hostfile, "hostfile", "", "file")
 	c.Var(&c.wait, "kill-delay", "time")
-	c.IntVarP(&c.perNode, "npernode", "N", 0, "ranks per node")
+	c.IntVarP(&c.perNode, "nproc-per-node", "N", 0, "ranks per node")
 	c.StringVar(&c.nodes, "nnodes", "", "hosts")
 	c.StringVar(&c.mapBy, "map-by", "", "where ranks go")
 	c.Var(&c.limit, "timeout", "time")
 	c.BoolVarP(&c.quiet, "quiet", "q", false, "say less")
 	c.BoolVar(&c.tag, "tag-output", false, "tag")
-	c.Alias("hostfile", "machinefile")
-	c.Alias("npernode", "ppn")
-	c.Alias("np", "c")
 	c.Habits(LauncherHabits, func(line string) { c.notes = append(c.notes, line) })
 	return c
 }
@@ -80,7 +77,8 @@ func TestParseTakesEverySpelling(t *testing.T) {
 		{"-hostfile f -np 2 prog", "np=2 hostfile=f", "prog"},
 		{"-machinefile f prog", "hostfile=f", "prog"},
 		{"--machinefile=f prog", "hostfile=f", "prog"},
-		{"-ppn 2 prog", "N=2", "prog"},
+		{"-c 2 prog", "np=2", "prog"},
+		{"-c2 prog", "np=2", "prog"},
 		{"-N 2 prog", "N=2", "prog"},
 		{"-npernode 2 prog", "N=2", "prog"},
 		{"-H a:2,b prog", "host=[a:2,b]", "prog"},
@@ -141,7 +139,7 @@ func TestParseErrorsSayWhatWasWanted(t *testing.T) {
 		{"-np 0 prog", `-np "0": want a whole number, 1 or more`},
 		{"-np= prog", `-np "": want a whole number, 1 or more`},
 		{"-np -1 prog", `-np "-1": want a whole number, 1 or more`},
-		{"-N two prog", `-npernode "two": want a number`},
+		{"-N two prog", `-nproc-per-node "two": want a number`},
 		{"-q=maybe prog", `-quiet "maybe": want true or false`},
 		{"-kill-delay soon prog", `-kill-delay "soon": want seconds, or a duration such as 90s, 2m or 1h30m`},
 		{"-hostfil f prog", "unknown flag -hostfil: did you mean -hostfile?"},
@@ -193,6 +191,11 @@ func TestHelpIsAnErrorOfItsOwn(t *testing.T) {
 	for _, args := range []string{"-h", "-help", "--help", "-np 2 -h prog"} {
 		if _, err := newCommand().Parse(strings.Fields(args)); !errors.Is(err, ErrHelp) {
 			t.Errorf("%s: %v, want ErrHelp", args, err)
+		}
+	}
+	for args, all := range map[string]bool{"-h all": true, "--help all": true, "--help=all": true, "-h prog": false, "-h": false} {
+		if _, err := newCommand().Parse(strings.Fields(args)); !errors.Is(err, ErrHelp) || errors.Is(err, ErrHelpAll) != all {
+			t.Errorf("%s: %v, want ErrHelp; ErrHelpAll: %v", args, err, all)
 		}
 	}
 	c := newCommand()

@@ -16,7 +16,7 @@ func srunHabits() []Habit {
 	return []Habit{
 		{Names: []string{"ntasks"}, Args: 1, To: renamed("-np")},
 		{Names: []string{"nodes"}, Args: 1, To: nodeRange},
-		{Names: []string{"ntasks-per-node", "tasks-per-node"}, Args: 1, To: renamed("-npernode")},
+		{Names: []string{"ntasks-per-node", "tasks-per-node"}, Args: 1, To: renamed("-nproc-per-node")},
 		{Names: []string{"ntasks-per-socket"}, Args: 1, To: mapped("ppr:", ":package")},
 		{Names: []string{"cpus-per-task"}, Args: 1, To: mapped(":PE=", "")},
 		{Names: []string{"gpus-per-task"}, Args: 1, To: renamed("-gpus-per-rank")},

@@ -112,5 +112,5 @@ func jobSocket(wanted string) (string, error) {
 	case wanted != "":
 		return "", fmt.Errorf("-job %q: no gompirun of yours runs that on this machine", wanted)
 	}
-	return "", errors.New("no gompirun of yours runs on this machine: -attach wants to be called where the job was started")
+	return "", errors.New("no gompirun of yours runs on this machine: type it where the job was started")
 }

@@ -1,4 +1,4 @@
-// Package attach is gompirun -attach RANK, which runs a debugger on a rank of a job that
+// Package attach is gompirun attach RANK, which runs a debugger on a rank of a job that
 // runs already. Every gompirun listens on an abstract socket, named after its user and
 // job, for the question where a rank is: so nothing is left behind in a file system that
 // could be out of date. Only processes of the same user get an answer.

@@ -44,9 +44,8 @@ type Spec struct {
 	Report     Report
 	Stall      Stall
 	Restart    Restart
-	Recover    bool   // a rank that dies does not end the job
-	Spares     int    // places on each host for ranks that replace others
-	Attach     Attach // if it names a rank, nothing else counts
+	Recover    bool // a rank that dies does not end the job
+	Spares     int  // places on each host for ranks that replace others
 
 	Quiet, Verbose bool
 	Version        bool // print it; nothing else counts
@@ -80,10 +79,9 @@ func (s Stdin) Takes(rank int) bool { return s.All || s.Rank == rank }
 
 // A Rendezvous is how nodes meet of which each has a gompirun started on it.
 type Rendezvous struct {
-	NodeRank  int           // which node this is; -1 if not given
-	Endpoint  string        // host:port or host; "" if not given
-	TokenFile string        // has the token by which they know each other; "" if not given
-	LastCall  time.Duration // how long a job that has the least nodes waits for more
+	NodeRank int           // which node this is; -1 if not given
+	Endpoint string        // host:port or host; "" if not given
+	LastCall time.Duration // how long a job that has the least nodes waits for more
 }
 
 // A Master is what MASTER_ADDR and MASTER_PORT say to the ranks.
@@ -132,7 +130,6 @@ type Output struct {
 // A Report is what gompirun tells of a job, and whether that is all it does.
 type Report struct {
 	Map         bool // which rank runs where, on stderr
-	RankMap     bool // the same on stdout, in one line for each host
 	DoNotLaunch bool
 	PID         string // where the process id goes: a file, "-" or "+"; "" for nowhere
 	Bindings    bool
@@ -140,9 +137,8 @@ type Report struct {
 
 // Stall says what is told of ranks that wait for long.
 type Stall struct {
-	Warning   time.Duration // after which they are told of; 0: never
-	Stacks    bool          // of those that others wait for
-	GetStacks bool          // of all ranks, at the time limit
+	Warning time.Duration // after which they are told of; 0: never
+	Stacks  bool          // of those that others wait for, and at the time limit of all
 }
 
 // Restart is what the user allows when a job fails: to begin again, its program from
@@ -150,14 +146,6 @@ type Stall struct {
 type Restart struct {
 	Max   int // times that all ranks are started again because one has failed
 	MinNP int // ranks with which the job goes on if hosts are lost; 0: it ends
-}
-
-// Attach is what the flags say of a debugger to run on a rank of a running job.
-type Attach struct {
-	To       string // the rank as typed; "" for none
-	Rank     int
-	Job      string // its id; "" for the only one
-	Debugger string // a command; "" for what is found
 }
 
 // A parser is the reading of one command line.
@@ -171,7 +159,7 @@ type parser struct {
 
 // Parse reads a command line, without the name of the command. getenv finds a variable
 // of the environment; note is told, in complete lines, what the user should know. An
-// error that is cli.ErrHelp asks for Usage.
+// error that is cli.ErrHelp asks for Usage, or for UsageAll if it is cli.ErrHelpAll.
 func Parse(args []string, getenv func(string) (string, bool), note func(line string)) (*Spec, error) {
 	spec := &Spec{}
 	p := &parser{spec: spec, getenv: getenv, note: note}
@@ -185,7 +173,7 @@ func Parse(args []string, getenv func(string) (string, bool), note func(line str
 		if err != nil {
 			return nil, inPart(i, err)
 		}
-		if spec.Version || spec.Attach.To != "" {
+		if spec.Version {
 			return spec, nil
 		}
 		args = next
@@ -219,8 +207,6 @@ func (p *parser) part(args []string, first bool) (next []string, err error) {
 		return nil, err
 	case p.spec.Version:
 		return nil, nil
-	case p.spec.Attach.To != "":
-		return nil, p.spec.Attach.check(rest)
 	}
 	argv, next := cutProgram(rest)
 	if len(argv) == 0 {

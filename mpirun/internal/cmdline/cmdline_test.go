@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/plan"
 )
@@ -58,7 +60,7 @@ func TestEveryFlagHasItsOtherNames(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, line := range []string{"-N 3 p", "-npernode 3 p", "-map-by ppr:3:node p"} {
+	for _, line := range []string{"-N 3 p", "-npernode 3 p", "-nproc-per-node 3 p", "-map-by ppr:3:node p"} {
 		if spec, _, err := parse(line, testGetenv); err != nil || spec.Policy.PerNode != 3 || spec.Policy.Wrap {
 			t.Errorf("%q: %v", line, err)
 		}
@@ -126,24 +128,57 @@ func TestWhatSrunMeansOtherwiseIsSaid(t *testing.T) {
 	}
 }
 
-// TestUsageNamesEveryFlag keeps usage and declarations together.
-func TestUsageNamesEveryFlag(t *testing.T) {
+// declared returns all flags of gompirun, by their long names.
+func declared() (set *cli.Set, names []string) {
 	p := &parser{spec: &Spec{}, getenv: testGetenv, note: func(string) {}}
-	set, _ := p.flags(true)
-	for _, m := range regexp.MustCompile(`(?:-(\w), )?--([a-z-]+)`).FindAllStringSubmatch(set.FlagUsages(), -1) {
-		name := "-" + m[2]
-		if m[2] == "quiet" || m[2] == "verbose" {
-			name = "-" + m[1]
-		}
-		if !regexp.MustCompile(name + `\b`).MatchString(Usage) {
-			t.Errorf("usage does not mention %s", name)
+	set, _ = p.flags(true)
+	set.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return set, names
+}
+
+// usageFlags returns the names of the flags that the left column of a usage has.
+func usageFlags(usage string) []string {
+	var names []string
+	for _, line := range regexp.MustCompile(`(?m)^  -.*?(  |$)`).FindAllString(usage, -1) {
+		for _, m := range regexp.MustCompile(`(?:^|[ ,])-([a-zA-Z-]+)`).FindAllStringSubmatch(line, -1) {
+			names = append(names, m[1])
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^  (-[a-z-]+)`).FindAllStringSubmatch(Usage, -1) {
-		rest, err := set.Parse([]string{m[1], "1", "p"})
-		if err != nil && err != cli.ErrHelp && !strings.Contains(err.Error(), "want") {
-			t.Errorf("usage mentions %s: %v (%v)", m[1], err, rest)
+	return names
+}
+
+// TestUsageNamesEveryFlag keeps usage and declarations together.
+func TestUsageNamesEveryFlag(t *testing.T) {
+	set, names := declared()
+	all := usageFlags(UsageAll)
+	for _, name := range names {
+		if f := set.Lookup(name); !slices.Contains(all, name) && !slices.Contains(all, f.Shorthand) {
+			t.Errorf("-h all does not list -%s", name)
 		}
+	}
+	for _, name := range append(all, usageFlags(Usage)...) {
+		if set.Lookup(name) == nil && (len(name) > 1 || set.ShorthandLookup(name) == nil) && name != "h" {
+			t.Errorf("usage lists -%s, which is no flag", name)
+		}
+	}
+}
+
+// TestUsageFitsOnAScreen: -h is for whoever asks what to type, on a terminal of 80 columns.
+func TestUsageFitsOnAScreen(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(Usage, "\n"), "\n")
+	if len(lines) > 40 {
+		t.Errorf("%d lines, want 40 or less", len(lines))
+	}
+	for _, line := range lines {
+		if len(line) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	if example := "gompirun -np 4 -hostfile hosts ./train"; !strings.Contains(Usage, example) {
+		t.Errorf("no line %q", example)
+	}
+	if flags := usageFlags(Usage); len(flags) < 20 {
+		t.Errorf("-h lists %q: want what most users need", flags)
 	}
 }
 

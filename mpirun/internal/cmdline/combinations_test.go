@@ -41,13 +41,9 @@ func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
 		"-torch-backend gloo train.py":              `-torch-backend "gloo": want gompi`,
 		"-m -no-python p":                           "-m and -no-python: want one of them",
 		"-np 1 p : -m -no-python q":                 `program 2, after ":": -m and -no-python: want one of them`,
-		"-job x p":                                  "-debugger and -job are for a job that runs: start it, then type gompirun -attach RANK with them",
-		"-attach x":                                 `-attach "x": want a rank`,
-		"-attach 1 p":                               `-attach 1: want no program, but "p" is there`,
 		"-stdin some p":                             `-stdin "some": want a rank, all or none`,
 		"-output-filename d -outfile-pattern f p":   "-output-filename, and -outfile-pattern or -errfile-pattern: want one of them",
 		"-output-filename d:now p":                  `-output-filename "d:now": "now": want nocopy, nojobid or both after the colon`,
-		"-oversubscribe -nooversubscribe p":         "-oversubscribe and -nooversubscribe: want one of them",
 	} {
 		if _, _, err := parse(line, testGetenv); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", line, err, want)
@@ -56,7 +52,7 @@ func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
 }
 
 func TestDoctorTakesHostsAndHowToReachThem(t *testing.T) {
-	spec, err := ParseDoctor([]string{"-machinefile", "f", "-H", "a,b", "-port-range", "5000-5009", "-rsh", "ssh -v", "-start-timeout", "7"})
+	spec, err := ParseDoctor([]string{"-machinefile", "f", "-H", "a,b", "-port-range", "5000-5009", "-rsh", "ssh -v", "-start-timeout", "7"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +63,29 @@ func TestDoctorTakesHostsAndHowToReachThem(t *testing.T) {
 		"prog":           `argument "prog": want flags only (gompirun doctor -h lists them)`,
 		"-port-range=9-": `-port-range "9-": want`,
 	} {
-		if _, err := ParseDoctor([]string{arg}); err == nil || err.Error()[:min(len(want), len(err.Error()))] != want {
+		if _, err := ParseDoctor([]string{arg}, nil); err == nil || err.Error()[:min(len(want), len(err.Error()))] != want {
 			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+	}
+}
+
+func TestAttachTakesARank(t *testing.T) {
+	want := Attach{Rank: 3, Job: "j", Debugger: "gdb -p"}
+	for _, args := range [][]string{{"-job", "j", "3", "-debugger", "gdb -p"}, {"-debugger=gdb -p", "-job=j", "3"}} {
+		if got, err := ParseAttach(args); err != nil || *got != want {
+			t.Errorf("%q: %+v, %v; want %+v", args, got, err, want)
+		}
+	}
+	for arg, want := range map[string]string{
+		"x": `"x": want a rank`, "-1": "unknown flag -1: -h lists the flags", "": `"": want a rank`, "-job": "-job needs a value",
+	} {
+		if _, err := ParseAttach([]string{arg}); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", arg, err, want)
+		}
+	}
+	for _, args := range [][]string{nil, {"1", "p"}} {
+		if _, err := ParseAttach(args); err == nil || err.Error() != "want one rank (gompirun attach -h)" {
+			t.Errorf("%q: %v, want that one rank is wanted", args, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ ranks would use. Prints tables, and below what to mend and how. The exit status 
 0 if jobs can run on all hosts, 1 if not, 125 if the command line or the hostfile
 is wrong.
 
-  -hostfile F, -machinefile the hosts
+  -hostfile F               the hosts
   -H LIST, -host LIST       hosts on the command line, or which of the hostfile's
   -port-range LO-HI         ports that ranks are to listen on (default: any)
   -iface LIST               interfaces and subnets for them to use (default: all)
@@ -25,9 +25,11 @@ is wrong.
 
 // ParseDoctor reads the command line of gompirun doctor, without that word, to the spec
 // of a job on the same hosts whose one program is none: nothing is said of it but its
-// hosts. An error that is cli.ErrHelp asks for DoctorUsage.
-func ParseDoctor(args []string) (*Spec, error) {
+// hosts. note is told which flags of other launchers are ignored. An error that is cli.ErrHelp asks
+// for DoctorUsage.
+func ParseDoctor(args []string, note func(line string)) (*Spec, error) {
 	set := cli.New("gompirun doctor")
+	set.Habits(cli.LauncherHabits, note)
 	s := &Spec{Programs: make([]Program, 1)}
 	s.hostfileFlag(set)
 	set.StringVarP(&s.Programs[0].Hosts, "host", "H", "", "")

@@ -41,11 +41,11 @@ func (p *parser) flags(first bool) (*cli.Set, func([]string) (Program, error)) {
 // asSrunHasThem tells of letters that mean something else to srun, where they may
 // have been typed so.
 func (p *parser) asSrunHasThem(set *cli.Set) error {
-	if set.Spelled("c") && (set.Spelled("n") || set.Spelled("np")) {
+	if c := set.Spelled("c"); c > 0 && set.Spelled("n")+set.Spelled("np") > c {
 		return errors.New("-c and -n are both numbers of ranks; for srun's -c, cores of each rank, type -map-by :PE=N")
 	}
-	if _, inSlurm := p.getenv("SLURM_JOB_ID"); inSlurm && set.Spelled("N") && p.spec.Nodes.Most == 0 {
-		p.note(fmt.Sprintf("gompirun: -N %d is ranks on each host; for srun's -N, a number of hosts, type -nnodes %[1]d", p.spec.Policy.PerNode))
+	if _, inSlurm := p.getenv("SLURM_JOB_ID"); inSlurm && set.Spelled("N") > 0 && p.spec.Nodes.Most == 0 {
+		p.note(fmt.Sprintf("gompirun: -N %v is ranks on each host; for srun's -N, a number of hosts, type -nnodes %[1]v", p.spec.PerHost))
 	}
 	return nil
 }
@@ -57,7 +57,6 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	var stdin string
 	s.hostfileFlag(set)
 	set.StringVar(&p.appFile, "app", "", "")
-	set.Alias("app", "configfile")
 	finishPlacement := s.placementFlags(set)
 	s.Output.flags(set)
 	set.StringVar(&stdin, "stdin", "0", "")
@@ -66,7 +65,6 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	set.Var((*cli.Duration)(&s.KillDelay), "kill-delay", "")
 	set.BoolVar(&s.KeepChildren, "no-kill-children", false, "")
 	s.Stall.flags(set)
-	s.Attach.flags(set)
 	s.Heartbeat = 5 * time.Second
 	set.Var((*cli.Duration)(&s.Heartbeat), "heartbeat", "")
 	s.Reach.flags(set)
@@ -83,9 +81,6 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	set.BoolVar(&s.Recover, "recover", false, "")
 	set.Var(cli.Number(&s.Spares, 0, maxSpares, "a whole number from 0 to 64", "N"), "spares", "")
 	return func() error {
-		if s.Attach.Debugger != "" || s.Attach.Job != "" {
-			return errors.New("-debugger and -job are for a job that runs: start it, then type gompirun -attach RANK with them")
-		}
 		if s.Spares > 0 && !s.Recover {
 			return errors.New("-spares: want -recover, too: without it a rank that dies ends the job")
 		}
@@ -106,7 +101,6 @@ const maxSpares = 64
 // hostfileFlag declares the flag that names the hosts.
 func (s *Spec) hostfileFlag(set *cli.Set) {
 	set.StringVar(&s.Hostfile, "hostfile", "", "")
-	set.Alias("hostfile", "machinefile")
 }
 
 // networkFlags declares the flags about what ranks use of the network.
@@ -148,31 +142,11 @@ func (r *Reach) flags(set *cli.Set) {
 func (s *Stall) flags(set *cli.Set) {
 	s.Warning = 30 * time.Second
 	set.Var((*cli.Duration)(&s.Warning), "stall-warning", "")
-	set.BoolVar(&s.Stacks, "stall-stacks", false, "")
-	set.BoolVar(&s.GetStacks, "get-stack-traces", false, "")
-}
-
-func (a *Attach) flags(set *cli.Set) {
-	set.StringVar(&a.To, "attach", "", "")
-	set.StringVar(&a.Job, "job", "", "")
-	set.StringVar(&a.Debugger, "debugger", "", "")
-}
-
-// check finds out which rank is meant.
-func (a *Attach) check(program []string) error {
-	var err error
-	if a.Rank, err = strconv.Atoi(a.To); err != nil || a.Rank < 0 {
-		return fmt.Errorf("-attach %q: want a rank", a.To)
-	}
-	if len(program) > 0 {
-		return fmt.Errorf("-attach %s: want no program, but %q is there", a.To, program[0])
-	}
-	return nil
+	set.BoolVar(&s.Stacks, "get-stack-traces", false, "")
 }
 
 func (r *Report) flags(set *cli.Set) {
 	set.BoolVar(&r.Map, "display-map", false, "")
-	set.BoolVar(&r.RankMap, "print-rank-map", false, "")
 	set.BoolVar(&r.DoNotLaunch, "do-not-launch", false, "")
 	set.StringVar(&r.PID, "report-pid", "", "")
 	set.BoolVar(&r.Bindings, "report-bindings", false, "")

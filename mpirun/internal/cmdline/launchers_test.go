@@ -136,9 +136,16 @@ func TestOptionsOfOtherLaunchersAreComplete(t *testing.T) {
 	}
 }
 
-// TestEveryHabitIsOnThePage finds what gompirun takes for users of other launchers on the page.
-func TestEveryHabitIsOnThePage(t *testing.T) {
+// TestEveryFlagIsOnThePage finds on the page the flags of gompirun, and what it takes for users of
+// other launchers.
+func TestEveryFlagIsOnThePage(t *testing.T) {
 	known := namesOf(slices.Concat(slices.Collect(maps.Values(optionRows(t)))...))
+	_, names := declared()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			t.Errorf("the page lacks -%s", name)
+		}
+	}
 	for _, h := range cli.LauncherHabits() {
 		for _, name := range h.Names {
 			if !slices.Contains(known, name) {

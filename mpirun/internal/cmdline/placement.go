@@ -1,7 +1,6 @@
 package cmdline
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -16,30 +15,20 @@ import (
 func (s *Spec) placementFlags(set *cli.Set) func() error {
 	var mapBy, rankBy, bindTo string
 	var rankfile string
-	var noOver, over bool
+	var over bool
 	var ppn cli.Count
 	p := &s.Policy
-	set.VarP((*cli.Count)(&p.PerNode), "npernode", "N", "")
 	set.Var(&ppn, "ppn", "")
-	set.Alias("ppn", "perhost")
 	set.StringVar(&rankfile, "rankfile", "", "")
-	set.Alias("rankfile", "rf")
 	set.StringVar(&mapBy, "map-by", "", "")
 	set.StringVar(&rankBy, "rank-by", "", "")
 	set.StringVar(&bindTo, "bind-to", "", "")
 	set.Var((*cli.Count)(&p.GPUs), "gpus-per-rank", "")
-	set.Alias("gpus-per-rank", "gpus-per-proc")
 	set.StringVar(&p.CPUList, "cpu-list", "", "")
-	set.Alias("cpu-list", "cpu-set")
 	set.BoolVar(&p.HWThreads, "use-hwthread-cpus", false, "")
 	set.BoolVar(&over, "oversubscribe", false, "")
-	set.BoolVar(&noOver, "nooversubscribe", false, "")
-	set.Alias("nooversubscribe", "no-oversubscribe")
 	return func() error {
-		if over && noOver {
-			return errors.New("-oversubscribe and -nooversubscribe: want one of them")
-		}
-		p.NoOversubscribe, p.Oversubscribe = noOver, over
+		p.Oversubscribe, p.NoOversubscribe = over, set.Changed("oversubscribe") && !over
 		if ppn > 0 {
 			p.PerNode, p.Wrap = int(ppn), true
 		}

@@ -24,7 +24,6 @@ type programFlags struct {
 // declare declares the flags of one program.
 func (f *programFlags) declare(set *cli.Set) {
 	set.VarP((*cli.Count)(&f.program.NP), "np", "n", "")
-	set.Alias("np", "c")
 	set.StringVarP(&f.program.Hosts, "host", "H", "", "")
 	set.StringVar(&f.program.Wdir, "wdir", "", "")
 	set.StringVar(&f.path, "path", "", "")

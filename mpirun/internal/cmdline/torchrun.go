@@ -21,14 +21,13 @@ func (s *Spec) torchFlags(set *cli.Set) {
 	r := &s.Rendezvous
 	set.BoolVar(&s.Standalone, "standalone", false, "")
 	set.BoolVar(&s.VirtualLocalRank, "virtual-local-rank", false, "")
-	set.Var(&s.PerHost, "nproc-per-node", "")
+	set.VarP(&s.PerHost, "nproc-per-node", "N", "")
 	set.Var(&s.Nodes, "nnodes", "")
 	r.LastCall = 30 * time.Second
 	set.Var((*cli.Duration)(&r.LastCall), "last-call", "")
 	r.NodeRank = -1
 	set.Var(cli.Number(&r.NodeRank, 0, plan.MaxRanks-1, "the number of a node, from 0", "R"), "node-rank", "")
 	set.StringVar(&r.Endpoint, "rdzv-endpoint", "", "")
-	set.StringVar(&r.TokenFile, "rdzv-token-file", "", "")
 	set.StringVar(&s.RunID, "rdzv-id", "", "")
 	set.StringVar(&s.Master.Addr, "master-addr", "", "")
 	set.Var(cli.Number(&s.Master.Port, 1, math.MaxUint16, "a port, 1 to 65535", "port"), "master-port", "")
@@ -94,7 +93,7 @@ func (s *Spec) likeTorchrun() error {
 		if s.Standalone && p.Hosts != "" {
 			return errors.New("-standalone is this machine alone: want no -H with it")
 		}
-		if p.NP > 0 || s.PerHost.Given() || s.Policy.PerNode > 0 {
+		if p.NP > 0 || s.PerHost.Given() || s.Policy.PerNode > 0 { // of -ppn, or of -map-by ppr:N:node
 			return nil
 		}
 	}

@@ -1,24 +1,66 @@
 package cmdline
 
-// Usage is what -h prints; a test compares its flags with those declared.
+// Usage is what -h prints: what most users need, on one screen. Its flags are among those of
+// UsageAll.
 const Usage = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
+
+Run program as the ranks of one job on one host or many:
+
+  gompirun -np 4 -hostfile hosts ./train
+
+  -np N                 start N ranks (default: one for each slot)
+  -hostfile F           hosts and their slots, one to a line: "node01 slots=4"
+                        (default: what the batch system has granted, else here)
+  -H LIST               hosts on the command line: node01:4,node02:4
+  -N N                  at most N ranks on each host
+  -map-by HOW           slot (fill a host, then the next), node (one on each in
+                        turn), core, hwthread, numa, package or ppr:N:node
+  -bind-to WHAT         core, hwthread, numa, package, gpu or none
+  -gpus-per-rank N      give each rank N GPUs of its host
+  -x NAME[=value]       set a variable for the ranks
+  -wdir DIR             working directory of the ranks
+  -tag-output           begin each line of output with its rank
+  -output-filename DIR  write the output of each rank to a file, too
+  -stdin RANK|all|none  the rank that reads standard input (default: rank 0)
+  -timeout T            end the job after T seconds, or 90s, 2m, 1h30m
+  -max-restarts N       start all ranks again, up to N times, if one fails
+  -rsh CMD              what logs in to other hosts (default: ssh)
+  -display-map          print which rank runs where
+  -report-bindings      print which CPUs and GPUs each rank has
+  -q, -v, -version      print less, print what is done, print the version
+  -nproc-per-node N, -nnodes N, -standalone, -m, -torch-backend gompi
+                        as torchrun
+
+  gompirun -h all       all flags, and the exit statuses
+  gompirun doctor       examine hosts and the network between them
+  gompirun attach RANK  run a debugger on a rank of a job that runs
+
+Other flags of mpirun, mpiexec, srun and torchrun are translated, ignored with
+a line that says so, or refused with what to type instead (docs/options.md).
+`
+
+// UsageAll is what -h all prints. A test compares its flags with those declared.
+const UsageAll = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
        gompirun doctor [-hostfile F] [-H LIST]
+       gompirun attach [-job ID] [-debugger CMD] RANK
 
 Run program as the ranks of one job. Flags take one dash or two. "doctor" examines
-the hosts instead, and what is between them.
+the hosts instead, and what is between them. "attach" runs a debugger, dlv or gdb, on
+a rank of a job that runs.
 
 ranks and hosts
   -np N, -n N               start N ranks (default: one for each slot)
-  -N N, -npernode N         at most N ranks of a program on a host
-  -ppn N, -perhost N        N ranks on each host, and again N on each until all have
+  -N N, -nproc-per-node N   at most N ranks of a program on each host: a number, gpu, cpu,
+                            or auto, which is gpu where there is one and else cpu
+  -ppn N                    N ranks on each host, and again N on each until all have
                             a place
-  -hostfile F, -machinefile hosts and their slots, one to a line: "node01 slots=4"
+  -hostfile F               hosts and their slots, one to a line: "node01 slots=4"
                             (default: the allocation of Slurm, PBS, LSF or Grid
                             Engine, which these lists choose from where there is one,
                             else this machine)
   -H LIST, -host LIST       hosts on the command line, or, with -hostfile, which of
                             them to use: a:4,b (one slot where no number is given)
-  -rankfile F, -rf          where each rank runs: "rank 0=node01 slot=0-3", or
+  -rankfile F               where each rank runs: "rank 0=node01 slot=0-3", or
                             slot=1:0-3 for cores of package 1
   -map-by HOW               slot (default: fill a host, then the next), node (one on
                             each host in turn), core, hwthread, numa or package (fill
@@ -27,15 +69,15 @@ ranks and hosts
   -rank-by HOW              number the ranks of a program by slot (those of a host in
                             a row), node (one of each host in turn) or fill (in a
                             row those of each numa domain or package of -map-by, too)
-  -nooversubscribe          refuse more ranks than slots (-oversubscribe: allow it,
-                            which is the default, with a line that says so)
+  -oversubscribe            allow more ranks than slots without a word (default: with a
+                            line that says so); with =false, or as -nooversubscribe: refuse
   -bind-to WHAT             hwthread, core, numa, package, gpu or none (default: each
                             rank has its share of the cores, if there is a core for
                             each, else none); gpu: its share of those near its GPU
   -gpus-per-rank N          give each rank N GPUs of its host, and CUDA_VISIBLE_DEVICES
                             for them; neighbours share if N is 1 and GPUs are few
-                            (default: each sees all; also -gpus-per-proc)
-  -cpu-list L, -cpu-set     use these CPUs of each host alone: 0-3,8
+                            (default: each sees all)
+  -cpu-list L               use these CPUs of each host alone: 0-3,8
   -use-hwthread-cpus        count hardware threads as cores
 
 program
@@ -43,15 +85,13 @@ program
                             on in any case, to other hosts without HOME, USER,
                             SSH_... and the like
   -x-all NAME[=value]       the same for the ranks of all programs, before or after ":";
-                            -x of a program takes precedence (also -genv, -genvlist)
+                            -x of a program takes precedence
   -wdir DIR                 working directory of the ranks
   -path DIRS                where to look for program before PATH
-  -app F, -configfile F     the programs stand in F, a line for each, as between ":"
+  -app F                    the programs stand in F, a line for each, as between ":"
   after ":" the flags -np, -H, -x, -wdir and -m belong to the next program
 
 as torchrun
-  -nproc-per-node N         ranks on each host: a number, gpu, cpu, or auto, which is
-                            gpu where there is one and else cpu
   -nnodes N                 how many hosts of the list to use; MIN:MAX if fewer will do
   -standalone               this machine alone, whatever a scheduler has granted
   -virtual-local-rank       -gpus-per-rank 1, and LOCAL_RANK is 0 on all ranks
@@ -67,9 +107,8 @@ as torchrun
   -rdzv-endpoint HOST:PORT  where they meet: at node 0 (default port 29400; also
                             -master-addr HOST -master-port PORT)
   -last-call T              how long a job that has MIN nodes waits for more (default 30);
-                            later nodes are refused
-  -rdzv-token-file F        the token by which they know each other (default: that in
-                            GOMPI_TOKEN), the same on all
+                            later nodes are refused; nodes know each other by a token,
+                            GOMPI_TOKEN, the same on all
   -master-addr, -master-port PORT
                             what MASTER_ADDR and MASTER_PORT say to the ranks
                             (default: the address of rank 0's host, and a port there
@@ -130,19 +169,16 @@ ending
 what happens
   -stall-warning T          say which ranks wait for which when ranks have been in one call
                             for T (default 30, 0: never); QUIT asks for the same
-  -get-stack-traces         at the time limit, print the stacks of all ranks
-  -attach RANK              run a debugger, dlv or gdb, on a rank of a job that runs; -job ID
-                            says which job, -debugger CMD another debugger ("CMD pid")
-  -stall-stacks             print the goroutines' stacks of missing ranks, too
+  -get-stack-traces         print stacks, too: with -stall-warning those of the ranks that
+                            others wait for, at the time limit those of all
   -display-map              print which rank runs where
-  -print-rank-map           the same on stdout, in one line for each host
   -do-not-launch            find out which rank would run where, and start none
   -report-pid F             write gompirun's process id to F, or - (stdout), + (stderr)
   -report-bindings          print which CPUs the kernel has bound each rank to, and
                             which GPUs it has
   -q                        print nothing but the reason of a failure
   -v                        print what gompirun does
-  -version, -h              also "gompirun version" and "gompirun help"
+  -version, -h, -h all      also "gompirun version", "gompirun help" and "gompirun help all"
 
 Exit status: 0 if all ranks end well; that of the first rank that fails, or 128+N
 if signal N killed it; 124 after -timeout, 125 if the job could not be started, a
@@ -150,7 +186,7 @@ host was lost or output could not be written, 126 if the program cannot be execu
 127 if there is none, 130 after Ctrl-C; 1 without any arguments.
 
 examples
-  gompirun -np 4 ./train
+  gompirun -np 4 -hostfile hosts ./train
   gompirun -hostfile hosts ./train -epochs 10
   gompirun -np 8 -H node01:4,node02:4 -x GOMPI_LOG=info ./train
   gompirun -np 1 ./server : -np 3 ./client

@@ -51,7 +51,7 @@ type World struct {
 	Stdin func() <-chan []byte
 	// Inherited says that agents on this machine have inherited standard input, and may pass it on.
 	Inherited bool
-	// Questions begins to answer gompirun -attach and others that ask about the job. stop ends
+	// Questions begins to answer gompirun attach and others that ask about the job. stop ends
 	// that.
 	Questions func(job string) (questions <-chan attach.Question, stop func())
 	// Sweep kills the agents in lost and the processes that they have left on this machine. It does
@@ -218,9 +218,6 @@ func (j *Job) prepareOutput() error {
 	}
 	if r := j.spec.Stdin.Rank; r >= len(j.plan.Ranks) {
 		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", r, len(j.plan.Ranks)-1)
-	}
-	if j.spec.Report.RankMap {
-		j.out.Print(j.plan.RankMap())
 	}
 	if j.spec.Report.Map {
 		j.out.Say(fmt.Sprintf("hosts: %s\n%s", j.Source, j.plan.Display()))

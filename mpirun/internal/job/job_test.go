@@ -296,7 +296,7 @@ func TestTheTimeLimitEndsTheJob(t *testing.T) {
 func TestStacksComeBeforeTheTimeLimitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := obedient(func(*fakeLink, int) {})
-		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Stall: cmdline.Stall{GetStacks: true}}, func(l *fakeLink, m ctl.Message) {
+		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Stall: cmdline.Stall{Stacks: true}}, func(l *fakeLink, m ctl.Message) {
 			if ask, ok := m.(*ctl.Ask); ok && len(ask.Stacks) > 0 {
 				l.say(&ctl.Stacks{Rank: l.rank(), Text: "main.main()\n"})
 			} else if ok {

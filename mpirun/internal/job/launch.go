@@ -39,7 +39,7 @@ func (j *Job) launch() {
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.world.Dir,
-		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks || j.spec.Stall.GetStacks,
+		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
 		Stdin: wireStdin(j.spec.Stdin), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Recover: j.spec.Recover, Spares: j.spec.Spares,
 		KeepChildren: j.spec.KeepChildren, Virtual: j.spec.VirtualLocalRank, Env: j.environment(j.world.Environ),
 	}

@@ -16,8 +16,9 @@ type lastStacks struct {
 // outOfTime ends the job at its time limit, after it has printed which calls the ranks are in, with
 // their stacks if the user wants those.
 func (j *Job) outOfTime() {
+	j.watch.Stacks = false // all ranks are asked below, not only those that others wait for
 	j.watch.Survey()
-	if !j.spec.Stall.GetStacks || j.end.cause != nil {
+	if !j.spec.Stall.Stacks || j.end.cause != nil {
 		j.endForTime()
 		return
 	}

@@ -69,18 +69,6 @@ func (p *Policy) orderText() string {
 	return p.Order.String()
 }
 
-// RankMap writes the lines of -print-rank-map, which Intel's mpiexec has, too: the
-// ranks of each host.
-func (p *Plan) RankMap() string {
-	var b strings.Builder
-	for node, ranks := range p.Local {
-		if len(ranks) > 0 {
-			fmt.Fprintf(&b, "(%s:%s)\n", p.Hosts[node].Name, strings.Trim(strings.ReplaceAll(fmt.Sprint(ranks), " ", ","), "[]"))
-		}
-	}
-	return b.String()
-}
-
 // used returns how many hosts have a rank.
 func (p *Plan) used() int {
 	n := 0

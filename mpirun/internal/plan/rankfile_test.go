@@ -47,9 +47,6 @@ rank 4=a
 			t.Errorf("rank %d: %+v, want %+v", i, r, w)
 		}
 	}
-	if got := p.RankMap(); got != "(a:1,2,4)\n(b:0,3)\n" {
-		t.Errorf("map %q", got)
-	}
 	if list := f.HostList(); list != "" {
 		t.Errorf("host list %q of a file with a relative host", list)
 	}

@@ -13,7 +13,6 @@ package rendezvous
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -29,20 +28,6 @@ const (
 	// obedience is how long a peer may take to end an agent that is to be killed.
 	obedience = 3 * time.Second
 )
-
-// ReadToken returns the token in a file, without the white space around it, and
-// whether others than the file's owner may read it.
-func ReadToken(file string) (token []byte, exposed bool, err error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, false, err
-	}
-	if token, err = CheckToken(data); err != nil {
-		return nil, false, fmt.Errorf("%s: %w", file, err)
-	}
-	st, err := os.Stat(file)
-	return token, err == nil && st.Mode().Perm()&0o077 != 0, err
-}
 
 // CheckToken returns a token without the white space around it, if it is long
 // enough to be one.
