@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/plan"
 )
@@ -132,7 +130,9 @@ func TestWhatSrunMeansOtherwiseIsSaid(t *testing.T) {
 func declared() (set *cli.Set, names []string) {
 	p := &parser{spec: &Spec{}, getenv: testGetenv, note: func(string) {}}
 	set, _ = p.flags(true)
-	set.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	for _, m := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(set.FlagUsages(), -1) {
+		names = append(names, m[1])
+	}
 	return set, names
 }
 
