@@ -98,7 +98,7 @@ func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
 		return Buffer{}, c.fault(call.Alloc.String(), -1, err)
 	}
 	if x.transportable() { // before Close can free it
-		if err := c.e.Register(x.b); err != nil {
+		if err := c.e.Direct.Register(x.b); err != nil {
 			c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.b.Size(), "err", err)
 		}
 	}
@@ -155,7 +155,9 @@ func (p *process) sweepMapped() {
 }
 
 // unused reports whether neither peers nor transports use x any more.
-func unused(e *engine.Engine, x loan) bool { return !e.MayBeWritten(x.b) && e.Deregister(x.b) }
+func unused(e *engine.Engine, x loan) bool {
+	return !e.Direct.MayBeWritten(x.b) && e.Direct.Deregister(x.b)
+}
 
 // free frees x in the heap if it is unused.
 func (m *hostMemory) free(e *engine.Engine, x loan) bool {
@@ -211,7 +213,7 @@ func (c *Comm) lent(n int) {
 // ordinary lends memory that no other rank sees. Transports that want to be told of it get it
 // outside Go's heap.
 func (c *Comm) ordinary(t Type, n int) (loan, error) {
-	if n > 0 && c.e.Registers() {
+	if n > 0 && c.e.Direct.Registers() {
 		c.sweepMapped()
 		if bytes, err := mapped(n * t.Size()); err == nil {
 			return loan{mem.HostBytes(t, n, bytes), -1, bytes}, nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gompi/comm"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/payload"
 	"gompi/cudaops/cudatest"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
@@ -18,7 +18,7 @@ import (
 
 // aroundChunks are numbers of int64 of which messages are staged, or go in chunks: two
 // of them in so many that pinned memory serves several times.
-var aroundChunks = []int{engine.StagingChunk/8 - 1, engine.StagingChunk / 8, engine.StagingChunk/8 + 1, engine.StagingChunk + 3}
+var aroundChunks = []int{payload.StagingChunk/8 - 1, payload.StagingChunk / 8, payload.StagingChunk/8 + 1, payload.StagingChunk + 3}
 
 // Long messages go between hosts, and inside them, in chunks, whoever has a device:
 // never is so much of the host taken as they are long.

@@ -17,6 +17,7 @@ import (
 	"gompi/comm/internal/exec"
 	"gompi/comm/internal/logging"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot"
 	"gompi/internal/env"
@@ -145,7 +146,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		return nil, err
 	}
 	from, below := all.rules.Reads()
-	e.SetReads(engine.Range{From: from, Below: below}, all.rules.TriesFrom())
+	e.Direct.SetLengths(payload.Lengths{From: from, Below: below, TriesFrom: all.rules.TriesFrom()})
 	if f.setRules != nil {
 		f.setRules(all.rules)
 	}

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/staging"
 )
 
 // Messages of device memory. A short one is staged here: copied once, whole. The engine takes one
-// longer than engine.StagingChunk through chunks of pinned memory, which staging lends it.
+// longer than payload.StagingChunk through chunks of pinned memory, which staging lends it.
 
 // staged reports whether a message in b is staged here.
-func staged(b Buffer) bool { return !b.IsHost() && b.Size() <= engine.StagingChunk }
+func staged(b Buffer) bool { return !b.IsHost() && b.Size() <= payload.StagingChunk }
 
 func (c *Comm) sendStaged(ctx context.Context, to, tag int, b Buffer, sync bool) error {
 	s, err := c.staging.Load(b)

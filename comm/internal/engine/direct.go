@@ -2,8 +2,8 @@ package engine
 
 import (
 	"errors"
-	"slices"
 
+	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -37,47 +37,22 @@ func (e *Engine) tellSource(p *peer, r *Request) (place uint64) {
 		return 0
 	}
 	if place = p.tell(r); place == 0 {
-		place = e.source(p, r.buf)
+		place = e.Direct.Source(p.getter, p.rank, r.buf)
 		r.told = place != 0
 	}
 	return place
 }
 
-// source returns the place from which p may read b, ordinary memory, if that can be the fastest way
-// for as many bytes; else 0.
-func (e *Engine) source(p *peer, b mem.Buffer) uint64 {
-	if p.getter == nil || !b.IsHost() || !e.reads.has(b.Size()) && b.Size() < e.tries {
-		return 0
+// fetches reports whether r is to be copied from a place that p has told.
+func (e *Engine) fetches(p *peer, r *Request, place uint64) (fetch bool) {
+	if p.getter.Maps(place) {
+		return true
 	}
-	return p.getter.Source(p.rank, b.Raw())
-}
-
-// A Range is that of the lengths from From up to, and without, Below.
-type Range struct{ From, Below int }
-
-// Register tells the transports of memory from comm.Alloc, which must not lie in Go's heap.
-func (e *Engine) Register(b mem.Buffer) error {
-	e.progress.Lock()
-	defer e.progress.Unlock()
-	var err error
-	for _, r := range e.registrars {
-		err = errors.Join(err, r.Register(b))
+	if p.ways == nil {
+		p.ways = new(payload.Ways)
 	}
-	return err
-}
-
-// Registers reports whether Register does something.
-func (e *Engine) Registers() bool { return len(e.registrars) > 0 }
-
-// Deregister undoes Register. It reports false if b may still be read or written.
-func (e *Engine) Deregister(b mem.Buffer) bool {
-	e.progress.Lock()
-	defer e.progress.Unlock()
-	done := true
-	for _, r := range e.registrars {
-		done = r.Deregister(b) && done
-	}
-	return done
+	fetch, r.choice = p.ways.Choose(&e.Direct.Lengths, r.size)
+	return fetch
 }
 
 // clear tells the sender of an announced message to send it, or to store it at a place.
@@ -101,7 +76,9 @@ func (e *Engine) copied(r *Request, err error) bool {
 	case r.stage == storing:
 		e.supply(p, r)
 	default:
-		p.ways.lost(r)
+		if r.choice == payload.Timed {
+			r.choice = payload.Untimed
+		}
 		r.stage = filling
 		e.clear(p, r, 0)
 	}
@@ -127,20 +104,11 @@ func (e *Engine) recall(p *peer, r *Request) {
 	if p.ended || r.stage != filling && r.stage != fetching {
 		return
 	}
-	e.flushes++
-	e.danglingWrites = append(e.danglingWrites, danglingWrite{p, r.buf.Raw(), e.flushes})
+	flush := e.Direct.GiveUp(p.rank, r.buf.Raw())
 	if p.lost == nil {
-		e.h = transport.Header{Kind: transport.Flush, A: e.flushes}
+		e.h = transport.Header{Kind: transport.Flush, A: flush}
 		e.post(p, mem.Buffer{}, 0)
 	}
-}
-
-// A danglingWrite is a buffer that was given up while a peer may have been writing to it, and
-// may still be.
-type danglingWrite struct {
-	p     *peer
-	b     mem.Buffer
-	flush uint64 // what its answer has to be
 }
 
 // answerFlush answers a Flush at once: this rank copies nothing while a frame arrives, and
@@ -150,17 +118,4 @@ func (e *Engine) answerFlush(p *peer, h *transport.Header) {
 		e.h = transport.Header{Kind: transport.Flushed, A: h.A}
 		e.post(p, mem.Buffer{}, 0)
 	}
-}
-
-// flushed notes that p has stopped writing to the buffers given up before a Flush.
-func (e *Engine) flushed(p *peer, flush uint64) {
-	e.danglingWrites = slices.DeleteFunc(e.danglingWrites, func(s danglingWrite) bool { return s.p == p && s.flush <= flush })
-}
-
-// MayBeWritten reports whether a peer may still be writing to b, the buffer of a receive that was
-// given up. It may until it has answered a Flush, or left.
-func (e *Engine) MayBeWritten(b mem.Buffer) bool {
-	e.progress.Lock()
-	defer e.progress.Unlock()
-	return slices.ContainsFunc(e.danglingWrites, func(s danglingWrite) bool { return mem.Overlap(s.b, b) })
 }

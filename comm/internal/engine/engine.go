@@ -19,7 +19,7 @@
 // receive has matched it, the receiver answers that the payload may come (CTS), and the sender
 // sends the payload. Where one side can read or write the other's buffer, it copies the payload
 // itself (direct.go). Payloads in device memory are copied through pinned host memory, in a
-// pipeline.
+// pipeline (package payload).
 //
 // # Messages of collectives
 //
@@ -40,6 +40,7 @@ package engine
 import (
 	"log/slog"
 
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
 	"gompi/internal/fifo"
@@ -76,7 +77,7 @@ func cost(n int) int {
 	if n == 0 {
 		return recordSize
 	}
-	return recordSize + 1<<sizeClass(n)
+	return recordSize + 1<<payload.SizeClass(n)
 }
 
 // creditAmong returns a rank's credit at one peer for point-to-point messages in a job of so many
@@ -98,53 +99,50 @@ type Config struct {
 	// send for which they have credit; nil for as much as those of each peer may.
 	Unexpected func() int
 	Died       func(rank world.Rank) // is called when the launcher tells of a death, with the engine's lock held; may be nil
-	Lender     Lender                // for Buffers of devices; nil if there are none
+	Lender     payload.Lender        // for Buffers of devices; nil if there are none
 	Log        *slog.Logger
 }
 
 // An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
 // those of transport.Sink and progress.Source, which its transports and its progress engine call.
 type Engine struct {
+	Direct payload.Direct // copies between this rank's memory and that of others
+
 	cfg    Config
 	flight *seg.Rank // nil without a host segment
 
-	progress       progress.Engine // has the lock
-	transports     []transport.Transport
-	progressers    []transport.Progresser // those of transports that are one
-	registrars     []transport.Registrar
-	hearsLate      bool // a transport is a DeathObserver
-	peers          table
-	recent         *peer // the one last looked up
-	lost           int   // peers that are lost
-	suspects       fifo.Queue[suspect]
-	jobEnding      bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
-	ending         string // why, as the launcher says
-	ballots        map[ballotKey]*ballot
-	channels       map[uint64]*Channel
-	reads          Range                // bytes of messages that a peer of the host reads where they lie
-	tries          int                  // bytes from which on trials find out which
-	latest         *Channel             // the one last looked up, nil if it is closed
-	closed         recent[[]byte]       // closed channels, with the reasons of those that were revoked: frames for them are dropped
-	revoked        recent[revokeReason] // revoked before they were created here
-	early          map[uint64][]*message
-	next           uint32 // counter of the next context id made here
-	slots          slots
-	scratch        scratch
-	danglingWrites []danglingWrite
-	flushes        uint64
-	credit         int         // of each peer for point-to-point messages
-	kept           int         // cost of unexpected messages
-	refused        int         // messages, for want of memory
-	released       int         // cost of messages that are kept no more
-	lent           int         // chunks, to pipelined copies
-	messages       []*message  // free
-	requests       []*Request  // free
-	waiters        []*waiter   // free
-	flagWaits      []*FlagWait // collectives that wait for flags
-	h              transport.Header
-	looks          int // calls of Progress
-	pause          int // receives that are not to look for their messages
-	polls          int // calls of Poll
+	progress    progress.Engine // has the lock
+	transports  []transport.Transport
+	progressers []transport.Progresser // those of transports that are one
+	hearsLate   bool                   // a transport is a DeathObserver
+	peers       table
+	recent      *peer // the one last looked up
+	lost        int   // peers that are lost
+	suspects    fifo.Queue[suspect]
+	jobEnding   bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
+	ending      string // why, as the launcher says
+	ballots     map[ballotKey]*ballot
+	channels    map[uint64]*Channel
+	latest      *Channel             // the one last looked up, nil if it is closed
+	closed      recent[[]byte]       // closed channels, with the reasons of those that were revoked: frames for them are dropped
+	revoked     recent[revokeReason] // revoked before they were created here
+	early       map[uint64][]*message
+	next        uint32 // counter of the next context id made here
+	slots       slots
+	scratch     payload.Scratch
+	devices     payload.Copies
+	credit      int         // of each peer for point-to-point messages
+	kept        int         // cost of unexpected messages
+	refused     int         // messages, for want of memory
+	released    int         // cost of messages that are kept no more
+	messages    []*message  // free
+	requests    []*Request  // free
+	waiters     []*waiter   // free
+	flagWaits   []*FlagWait // collectives that wait for flags
+	h           transport.Header
+	looks       int // calls of Progress
+	pause       int // receives that are not to look for their messages
+	polls       int // calls of Poll
 }
 
 // New returns an Engine without transports; Use adds them.
@@ -160,6 +158,8 @@ func New(cfg Config) *Engine {
 		early:    map[uint64][]*message{},
 		ballots:  map[ballotKey]*ballot{},
 	}
+	e.Direct.Init(&e.progress)
+	e.devices = payload.Copies{Lock: &e.progress, Lender: cfg.Lender, Scratch: &e.scratch}
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
 	if cfg.Boot != nil {
 		e.flight = cfg.Boot.Info().Flight()
@@ -175,9 +175,7 @@ func (e *Engine) Use(t transport.Transport) {
 	if _, ok := t.(transport.DeathObserver); ok {
 		e.hearsLate = true
 	}
-	if r, ok := t.(transport.Registrar); ok {
-		e.registrars = append(e.registrars, r)
-	}
+	e.Direct.Use(t)
 	if r, ok := t.(transport.Progresser); ok {
 		e.progressers = append(e.progressers, r)
 	}
@@ -190,7 +188,7 @@ type peer struct {
 	inline transport.InlineSender // tr, if it is one
 	direct transport.Direct       // tr, if it is one
 	getter transport.Getter       // tr, if it is one
-	ways   *ways                  // of its long messages, nil before the first that has the choice
+	ways   *payload.Ways          // of its long messages, nil before the first that has the choice
 	lost   error                  // why nothing can be sent to it any more
 	ended  bool                   // it is lost because its process has ended, or will soon
 	fate   error                  // how its process ended after it had left, as the launcher says

@@ -20,7 +20,7 @@ type fold struct {
 func (rd *Round) receiveToFold(from int, f fold) {
 	e, n := rd.ch.e, f.own.Len()
 	e.progress.Lock()
-	f.room = e.scratch.get(f.own.Size())
+	f.room = e.scratch.Get(f.own.Size())
 	e.progress.Unlock()
 	f.in = mem.HostBytes(f.own.Type(), n, f.room)
 	rd.folds = append(rd.folds, f)
@@ -45,7 +45,7 @@ func (rd *Round) dropFolds() {
 	e.progress.Lock()
 	defer e.progress.Unlock()
 	for _, f := range rd.folds {
-		e.scratch.put(f.room)
+		e.scratch.Put(f.room)
 	}
 	clear(rd.folds)
 	rd.folds = rd.folds[:0]

@@ -141,7 +141,7 @@ func (e *Engine) lose(rank world.Rank, err error, known bool) {
 	// A rank that shares memory with this one is cut off only by the end of its process.
 	if known || errors.Is(err, ErrLeft) || errors.Is(err, transport.ErrCut) {
 		p.ended = true
-		e.flushed(p, math.MaxUint64)
+		e.Direct.Flushed(p.rank, math.MaxUint64)
 	}
 	if p.lost != nil {
 		if known {

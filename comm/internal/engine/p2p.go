@@ -299,7 +299,7 @@ func (ch *Channel) startLocal(r *Request) {
 	}
 	m.kind = transport.Eager
 	if m.size > 0 {
-		m.data = e.scratch.get(m.size)
+		m.data = e.scratch.Get(m.size)
 		if err := mem.Copy(mem.Bytes(m.data), r.buf.Raw()); err != nil {
 			e.freeMessage(m)
 			e.finish(r, err)

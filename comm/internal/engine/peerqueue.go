@@ -80,7 +80,7 @@ func (l *peerQueue) admit(r *Request) (admitted, offered bool) {
 }
 
 // offer tells the receiver of r that it waits here. A long message with a device on
-// one side or on both then goes as one after an RTS does: see pipelinedcopy.go.
+// one side or on both then goes as one after an RTS does: see devices.go.
 func (l *peerQueue) offer(r *Request) {
 	e := l.rd.ch.e
 	r.stage = announced

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gompi/comm/internal/match"
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/progress"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -108,14 +109,14 @@ type Request struct {
 	token   uint64
 	other   uint64         // by rendezvous: the other side's token
 	told    bool           // the other side may know where buf lies
-	choice  bool           // a receive that had the choice of ways
+	choice  payload.Choice // of a receive
 	place   uint64         // place of the other side's buffer, or 0
 	size    int            // bytes of the message
 	asked   int            // bytes of it that the receiver has asked for
 	got     int            // bytes of it stored so far, or given to the transport
 	until   int            // got at the end of the frame that arrives
 	due     int            // frames of it that the transport holds
-	copy    *pipelinedCopy // of a device's memory, while its goroutine runs
+	copy    *payload.Copy  // of a device's memory, while its goroutine runs
 	before  *Request       // the send whose place in a device's memory a receive takes
 	after   *Request       // the inverse
 	status  Status
@@ -143,8 +144,8 @@ func (e *Engine) finish(r *Request, err error) {
 	if r.stage == complete {
 		return
 	}
-	if f := r.copy; f != nil {
-		f.stop(r, err)
+	if r.copy != nil {
+		e.stopCopy(r, err)
 		return
 	}
 	r.stage = complete
@@ -155,8 +156,9 @@ func (e *Engine) finish(r *Request, err error) {
 		e.slots.release(r.token)
 		r.token = 0
 	}
-	if r.choice {
-		e.chosen(r)
+	if r.choice != payload.NoChoice {
+		e.peer(r.peer).ways.End(r.choice, r.size, r.err)
+		r.choice = payload.NoChoice
 	}
 	e.over(r)
 	for _, w := range r.waiters {

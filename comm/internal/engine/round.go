@@ -129,7 +129,7 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 	e := rd.ch.e
 	e.progress.Lock()
 	defer e.progress.Unlock()
-	b := e.scratch.get(n * like.Type().Size())
+	b := e.scratch.Get(n * like.Type().Size())
 	rd.lent = append(rd.lent, b)
 	return mem.HostBytes(like.Type(), n, b)
 }
@@ -148,7 +148,7 @@ func (rd *Round) TakeBack(first int) {
 
 func (rd *Round) takeBack(first int) {
 	for _, b := range rd.lent[first:] {
-		rd.ch.e.scratch.put(b)
+		rd.ch.e.scratch.Put(b)
 	}
 	rd.lent = rd.lent[:first]
 }

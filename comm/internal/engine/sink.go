@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -40,7 +41,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		e.answerFlush(p, h)
 		return mem.Buffer{}, 0
 	case transport.Flushed:
-		e.flushed(p, h.A)
+		e.Direct.Flushed(p.rank, h.A)
 		return mem.Buffer{}, 0
 	case transport.Left:
 		e.leftChannel(p, h.Comm)
@@ -95,7 +96,7 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool
 	switch {
 	case len(payload) == 0 || errors.Is(r.err, ErrType):
 	case r.toDevice(len(payload)):
-		data := e.scratch.get(len(payload))
+		data := e.scratch.Get(len(payload))
 		e.storeEager(r, data, copy(data, payload))
 		return true
 	default:
@@ -198,13 +199,13 @@ func (ch *Channel) receiver(m *message) *Request {
 func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
 	r.stage, r.until = filling, r.got+n
 	if r.toDevice(n) && r.copy == nil {
-		e.storeEager(r, e.scratch.get(n), 0)
+		e.storeEager(r, e.scratch.Get(n), 0)
 	}
 	if f := r.copy; f != nil {
-		return f.arrives(n), e.stamp(r)
+		return f.Arrives(n), e.stamp(r)
 	}
 	if r.combine != nil && n > 0 {
-		r.combine.chunk = e.scratch.get(min(n, reduceChunk))
+		r.combine.chunk = e.scratch.Get(min(n, reduceChunk))
 	}
 	w := r.window()
 	if w.Len() == 0 || errors.Is(r.err, ErrType) {
@@ -219,7 +220,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 	r, m := e.slots.get(token)
 	switch {
 	case r != nil && r.stage == filling && r.copy != nil:
-		return r.copy.filled()
+		return r.copy.Filled()
 	case r != nil && r.stage == filling:
 		done, err := r.filled()
 		if !done {
@@ -243,7 +244,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 
 func (e *Engine) putChunk(r *Request) {
 	if r.combine != nil && r.combine.chunk != nil {
-		e.scratch.put(r.combine.chunk)
+		e.scratch.Put(r.combine.chunk)
 		r.combine.chunk = nil
 	}
 }
@@ -270,7 +271,7 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 		p.holds = 0
 	}
 	if h.Tag > 0 {
-		r.asked = min(r.asked+int(h.Tag)*StagingChunk, r.size)
+		r.asked = min(r.asked+int(h.Tag)*payload.StagingChunk, r.size)
 	} else {
 		r.asked = r.size
 	}
@@ -283,10 +284,9 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 func (e *Engine) answer(p *peer, r *Request) {
 	switch {
 	case r.copy != nil:
-		r.copy.push()
-		r.copy.wake()
+		r.copy.Asked(r.asked)
 	case !r.buf.IsHost():
-		e.startCopy(r, true)
+		e.load(r)
 	case r.place != 0 && p.direct != nil && r.got == 0 && r.asked == r.size:
 		r.stage = storing
 		p.carried.add(r.buf.Size())
@@ -323,7 +323,7 @@ func (e *Engine) data(p *peer, h *transport.Header) (mem.Buffer, uint64) {
 // expected returns how many bytes of a receive were asked for and have not come.
 func (r *Request) expected() int {
 	if f := r.copy; f != nil {
-		return r.asked - f.moved
+		return f.Expected()
 	}
 	return r.asked - r.got
 }
@@ -331,7 +331,7 @@ func (r *Request) expected() int {
 // hangOn keeps r, whose buffer the transport has released, until the fate of its peer is known.
 func (e *Engine) hangOn(r *Request) {
 	if r.due--; r.copy != nil {
-		r.copy.returned()
+		r.copy.Returned()
 	} else {
 		r.stage = queued
 	}
@@ -364,7 +364,7 @@ func (e *Engine) Sent(token uint64, err error) {
 		r.ch.miss(e.peer(r.peer), err, r.round.call)
 	default:
 		if r.due--; r.copy != nil {
-			r.copy.returned()
+			r.copy.Returned()
 		}
 		switch {
 		case err != nil && r.round != nil:

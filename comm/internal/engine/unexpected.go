@@ -61,7 +61,7 @@ func (e *Engine) newMessage() *message {
 
 func (e *Engine) freeMessage(m *message) {
 	if m.data != nil {
-		e.scratch.put(m.data)
+		e.scratch.Put(m.data)
 	}
 	if m.token != 0 {
 		e.slots.release(m.token)
@@ -80,7 +80,7 @@ func (e *Engine) hold(m *message) (mem.Buffer, uint64) {
 		m.ready = true
 		return mem.Buffer{}, 0
 	}
-	m.data = e.scratch.get(m.size)
+	m.data = e.scratch.Get(m.size)
 	m.token = e.slots.take(nil, m)
 	return mem.Bytes(m.data), m.token
 }
@@ -147,7 +147,7 @@ func (ch *Channel) fetch(m *message) {
 		e.refused--
 	}
 	e.keep(m)
-	m.kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.scratch.get(m.size)
+	m.kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.scratch.Get(m.size)
 	r := e.newRequest()
 	r.begin(ch, filling, mem.Bytes(m.data), m.p.rank, m.tag)
 	r.size, r.other, r.keeps, m.fetch = m.size, m.offer, m, r

@@ -47,7 +47,7 @@ func (p *Pool) Get(b mem.Buffer) (Stage, error) {
 	return Stage{Of: b, Host: mem.HostBytes(b.Type(), b.Len(), lent.HostSlice()), lent: lent}, nil
 }
 
-// Lend implements engine.Lender.
+// Lend implements payload.Lender.
 func (p *Pool) Lend(s mem.Space, bytes int) (mem.Buffer, error) {
 	class := classOf(s, bytes)
 	if lent, ok := p.take(class); ok {
@@ -60,7 +60,7 @@ func (p *Pool) Lend(s mem.Space, bytes int) (mem.Buffer, error) {
 	return alloc(mem.U8, 1<<class.log2)
 }
 
-// Return implements engine.Lender.
+// Return implements payload.Lender.
 func (p *Pool) Return(s mem.Space, lent mem.Buffer) {
 	class := classOf(s, lent.Size())
 	p.mu.Lock()

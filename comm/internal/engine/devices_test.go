@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
 )
@@ -136,7 +137,7 @@ func onDevices(t *testing.T, n int, fn func(ctx context.Context, e *engine.Engin
 	}
 }
 
-const chunk = engine.StagingChunk
+const chunk = payload.StagingChunk
 
 // A message from a device, or to one, is as any other: of every length, whatever the
 // other side has, and whether or not it is expected; and little is lent for it.

@@ -1,0 +1,45 @@
+// Package payload moves the bytes of messages once two ranks have agreed to exchange them. It knows
+// neither requests nor queues: what it needs of a message it asks through the interface Message.
+//
+// Scratch is memory for payload that arrives before its receive. A Copy takes a message between a
+// device and the transport. Direct knows which buffers peers reach, and which they may still write.
+// Ways finds out which of two ways is faster for long messages between ordinary memory.
+package payload
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// Scratch lends memory for payload that arrives before its receive, in powers of two. Fresh
+// memory costs a page fault per 4 KiB, ten times the copy it is for. So memory that comes back
+// is kept: at most keepScratch bytes per size.
+type Scratch struct {
+	free [48][][]byte
+}
+
+const keepScratch = 8 << 20
+
+// SizeClass returns the logarithm of the size of the memory that Get(n) is a part of.
+func SizeClass(n int) int { return bits.Len(uint(max(n, 64) - 1)) }
+
+// Get returns n bytes aligned for any element type. Their content is arbitrary.
+func (s *Scratch) Get(n int) []byte {
+	k := SizeClass(n)
+	if f := s.free[k]; len(f) > 0 {
+		b := f[len(f)-1]
+		s.free[k] = f[:len(f)-1]
+		return b[:n]
+	}
+	words := make([]complex128, 1<<k/16)
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 1<<k)[:n]
+}
+
+// Put takes back what Get has returned.
+func (s *Scratch) Put(b []byte) {
+	k := bits.Len(uint(cap(b) - 1))
+	if cap(b) != 1<<k || len(s.free[k])<<k >= keepScratch {
+		return
+	}
+	s.free[k] = append(s.free[k], b[:cap(b)])
+}
