@@ -120,7 +120,7 @@ func TestBlocksOfCUDAMemoryThatStopEndItForAll(t *testing.T) {
 		return err
 	}
 	run := func(fn func(ctx context.Context, c *comm.Comm, b comm.Buffer) error) []error {
-		return overHosts(t, hostOf, comm.Config{DeviceArena: 4 << 20}, func(ctx context.Context, c *comm.Comm) error {
+		return overHosts(t, hostOf, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 			var d *cudaops.Device = devices[hostOf[c.Rank()]]
 			b, err := d.Alloc(mem.I32, 4*longBlock)
 			if err != nil {

@@ -65,7 +65,6 @@ type process struct {
 	staging     staging.Pool
 	withDevices []bool // world ranks whose buffers may be in devices' memory
 	wantsNCCL   bool   // of these devices
-	arena       int    // bytes of device memory that a rank takes for a communicator
 }
 
 // Rank returns this process's number in c, 0 to Size()-1.
@@ -173,7 +172,6 @@ func (c *Comm) part(ctx context.Context, alone bool) error {
 func (c *Comm) abandon(ctx context.Context, broken error) {
 	over := make(chan struct{})
 	c.ops.whenOver(func() {
-		c.closeDevices()
 		c.give(c.block)
 		c.detach.over(c)
 		if c.exec.NCCL != nil {

@@ -1,26 +1,13 @@
 package comm
 
 import (
-	"gompi/comm/internal/devcoll"
 	"gompi/comm/internal/exec"
-	"gompi/comm/internal/shmcoll"
 )
 
-// Where collectives of device memory go. Where ranks of one host may have devices, a collective
-// that is long enough begins with an exchange: all ranks tell where their buffers are. If all
-// buffers are in the memory of devices that reach each other, the collective is done there (package
-// devcoll). If only some are, it goes through pinned host memory in chunks (package exec). In a
-// short collective each rank stages its own buffer, without an exchange. Where NCCL is wanted, it
-// comes first.
-
-// setUpDevices prepares collectives on the devices of c's ranks on this host.
-func (c *Comm) setUpDevices(shared *shmcoll.Comm) {
-	if shared != nil && !c.onHost {
-		c.exec.Devices = devcoll.New(&shared.Team, c.arena, func(why error) {
-			c.warn("collectives of device memory go through host memory", why)
-		})
-	}
-}
+// Where collectives of device memory go. Where ranks may have devices, a collective that is long
+// enough begins with an exchange: all ranks tell where their buffers are. If some are on devices,
+// it goes through pinned host memory in chunks (package exec). In a short collective each rank
+// stages its own buffers, without an exchange. Where NCCL is wanted, it comes first.
 
 // setUpNCCL prepares collectives by NCCL, if it is wanted and all ranks may have
 // devices.
@@ -50,12 +37,4 @@ func (c *Comm) mayHaveDevices() bool {
 		}
 	}
 	return false
-}
-
-// closeDevices lets go of other ranks' device memory. The own is freed when no other
-// rank can see it any more, at the next occasion.
-func (c *Comm) closeDevices() {
-	if c.exec.Devices != nil {
-		c.memory.pool.WhenVacant(c.block, c.exec.Devices.Close())
-	}
 }

@@ -104,9 +104,9 @@
 // # Device memory
 //
 // A Buffer may be memory of a GPU (package cudaops), on some ranks and not on others. Work of
-// streams on it has to be done when the call begins. Config.DeviceArena and Config.CUDA say which
-// collectives are done on the devices, or by NCCL. All others, and messages, go through pinned host
-// memory, long ones in chunks that are copied while others are under way. This takes up to 8 MiB
-// for each operation under way, or as much as a short buffer is long. The memory is kept until the
-// last Comm is closed.
+// streams on it has to be done when the call begins. Config.CUDA says which
+// collectives are done by NCCL. All others, and messages, go through pinned host memory, long ones
+// in chunks that are copied while others are under way. This takes up to 8 MiB for each operation
+// under way, or as much as a short buffer is long. The memory is kept until the last Comm is
+// closed.
 package comm

@@ -46,13 +46,6 @@ type Config struct {
 	// that one of its rules fits go by messages then, within a host too; all others
 	// go as they do without. Default: GOMPI_TUNE.
 	Tuning string
-	// DeviceArena is how many bytes of device memory a rank takes for each Comm that does
-	// collectives on devices, at the first of these. They are the collectives of 32 KiB and more,
-	// or 4 MiB and more if ranks share a device, among ranks of one host whose buffers are all on
-	// devices that reach each other, except reductions with functions, or with Deterministic. All
-	// others go through host memory, and if DeviceArena is negative all do. The least of all ranks
-	// counts. Default: GOMPI_DEVICE_ARENA, or 32 MiB.
-	DeviceArena int
 	// CUDA may be "nccl": then NCCL does the collectives of 32 KiB and more for which every rank,
 	// on whatever host, has its buffers on a device of its own, except scans, in-place alltoalls
 	// and reductions that NCCL does not have. The first one of a Comm takes some seconds.
@@ -150,7 +143,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	if f.setRules != nil {
 		f.setRules(all.rules)
 	}
-	p.withDevices, p.wantsNCCL, p.arena = all.devices, all.nccl, max(cfg.DeviceArena, 0)
+	p.withDevices, p.wantsNCCL = all.devices, all.nccl
 	p.admits = f.admit
 	if info.Invite != nil {
 		return p.replace(ctx, info.Invite, all)
@@ -337,15 +330,6 @@ func (cfg *Config) resolve() error {
 			return err
 		}
 		cfg.EagerLimit = int(n)
-	}
-	if cfg.DeviceArena == 0 {
-		n, err := env.Bytes(env.DeviceArena)
-		if err != nil {
-			return err
-		}
-		if cfg.DeviceArena = int(n); n == 0 {
-			cfg.DeviceArena = -1
-		}
 	}
 	if cfg.Tuning == "" {
 		cfg.Tuning = env.String(env.Tune)

@@ -16,7 +16,7 @@ import (
 
 // ranksAtOnce is GOMAXPROCS here. Ranks of a host are processes, and here goroutines of one: a rank
 // that blocks its thread while it waits must not keep a P from the others (two processors,
-// TestCollectivesOfCUDADevicesApartGoInChunks at load 50: more than 200 s with 2, 78 s with 16).
+// TestCollectivesOfCUDAMemoryInHostsGoInChunks at load 50: more than 200 s with 2, 78 s with 16).
 const ranksAtOnce = 16
 
 // TestMain fails if goroutines of ours are left when all tests have ended:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,12 +16,11 @@ import (
 // A stuck device has calls that block, which tells them apart from the rest of a rank.
 type stuck struct {
 	*cudaops.Device
-	alloc    func(n int) // is called before an Alloc
-	freeHost func()
+	copies   func() // is called before a Copy, unless it is nil
+	freeHost func() // the same of FreeHost
 }
 
 func (s *stuck) Alloc(t comm.Type, n int) (comm.Buffer, error) {
-	s.alloc(n)
 	b, err := s.Device.Alloc(t, n)
 	return mem.Device(s, b.Addr(), t, b.Len()), err
 }
@@ -28,11 +28,16 @@ func (s *stuck) Alloc(t comm.Type, n int) (comm.Buffer, error) {
 func (s *stuck) Free(b comm.Buffer) { s.Device.Free(s.inside(b)) }
 
 func (s *stuck) Copy(dst, src comm.Buffer) error {
+	if s.copies != nil {
+		s.copies()
+	}
 	return s.Device.Copy(s.inside(dst), s.inside(src))
 }
 
 func (s *stuck) FreeHost(b comm.Buffer) error {
-	s.freeHost()
+	if s.freeHost != nil {
+		s.freeHost()
+	}
 	return s.Device.FreeHost(b)
 }
 
@@ -42,19 +47,18 @@ func (s *stuck) inside(b comm.Buffer) comm.Buffer { return (&meter{Device: s.Dev
 // ends, but not for longer.
 func TestCloseGivesUpOnACollectiveWhoseDeviceHangs(t *testing.T) {
 	d := leakyDevices(t)[0]
-	err := errors.Join(overMemoryWith(t, 2, comm.Config{Logger: quietly.Logger, Tuning: onArenas}, func(ctx context.Context, world *comm.Comm) error {
+	err := errors.Join(overMemoryWith(t, 2, comm.Config{Logger: quietly.Logger, Tuning: inChunksFrom}, func(ctx context.Context, world *comm.Comm) error {
 		c, err := world.Dup(ctx)
 		if err != nil {
 			return err
 		}
 		const n = 100_000
 		hangs, goesOn := make(chan struct{}), make(chan struct{})
-		s := &stuck{Device: d, alloc: func(bytes int) {
-			if bytes != n { // an arena
-				close(hangs)
-				<-goesOn
-			}
-		}}
+		first := sync.OnceFunc(func() {
+			close(hangs)
+			<-goesOn
+		})
+		s := &stuck{Device: d, copies: first}
 		b, err := s.Alloc(mem.F32, n)
 		if err != nil {
 			return err
@@ -65,7 +69,7 @@ func TestCloseGivesUpOnACollectiveWhoseDeviceHangs(t *testing.T) {
 		select {
 		case <-hangs:
 		case err := <-done:
-			return fmt.Errorf("allreduce: %v, and it took no arena", err)
+			return fmt.Errorf("allreduce: %v, and nothing was copied", err)
 		}
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
@@ -94,7 +98,7 @@ func TestDevicesTakeMemoryBackWithNoLockHeld(t *testing.T) {
 	d := leakyDevices(t)[0]
 	err := errors.Join(overTCP(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		asked := make(chan int, 100)
-		s := &stuck{Device: d, alloc: func(int) {}, freeHost: func() { asked <- c.Staged() }}
+		s := &stuck{Device: d, freeHost: func() { asked <- c.Staged() }}
 		b, err := s.Alloc(mem.F32, 10)
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ import (
 
 // byNCCL is for ranks that have nothing but NCCL for long vectors of devices, once
 // staging is forbidden.
-var byNCCL = comm.Config{CUDA: "nccl", DeviceArena: -1}
+var byNCCL = comm.Config{CUDA: "nccl"}
 
 // libraryQuestions are those of longQuestions that NCCL does.
 func libraryQuestions(p int, lengths ...int) []question {
@@ -126,7 +126,7 @@ func TestNCCLAndTheUsualWaysMix(t *testing.T) {
 	cudaDevices(t)
 	for _, hostOf := range [][]int32{{0, 0, 0}, {0, 1, 1}} {
 		p := len(hostOf)
-		for _, cfg := range []comm.Config{{DeviceArena: -1}, {DeviceArena: smallArena}, {Deterministic: true}, {Tuning: "allreduce:0-:ring"}} {
+		for _, cfg := range []comm.Config{{}, {Tuning: inChunksFrom}, {Deterministic: true}, {Tuning: "allreduce:0-:ring"}} {
 			cfg.CUDA, cfg.Logger = "nccl", quietly.Logger
 			err := onNCCL(t, hostOf, cfg, func(ctx context.Context, c *comm.Comm) error {
 				for i, q := range longQuestions(p, 8200, 11) {
@@ -281,7 +281,7 @@ func TestDeathInNCCLRevokesTheCommunicator(t *testing.T) {
 	}
 }
 
-var quietNCCL = comm.Config{CUDA: "nccl", DeviceArena: -1, Logger: quietly.Logger}
+var quietNCCL = comm.Config{CUDA: "nccl", Logger: quietly.Logger}
 
 // What NCCL answers, at once or later, ends the collective on all ranks with NCCL's
 // words.

@@ -51,9 +51,8 @@ func sums(ctx context.Context, c *comm.Comm, s mem.Space, n int, op comm.Op, inP
 	return errors.Join(mem.Copy(comm.Of(got), to), equal("device memory", got, want))
 }
 
-// A long vector on devices of several hosts is summed on those of each host, and goes
-// to the others in chunks: never is so much of the host taken as the vector is long.
-// With some of it in host memory it goes as ever.
+// A long vector on devices of several hosts goes in chunks: never is so much of the host
+// taken as the vector is long. On some ranks it may be in host memory.
 func TestLongCUDAVectorsGoBetweenHostsInChunks(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := cudaDevices(t)
@@ -62,7 +61,7 @@ func TestLongCUDAVectorsGoBetweenHostsInChunks(t *testing.T) {
 		if testing.Short() && i%3 > 0 {
 			continue
 		}
-		err := errors.Join(overHosts(t, hostOf, comm.Config{DeviceArena: smallArena}, func(ctx context.Context, c *comm.Comm) error {
+		err := errors.Join(overHosts(t, hostOf, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 			d, err := c.Dup(ctx)
 			if err != nil {
 				return err
@@ -128,7 +127,7 @@ func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInChunks(t *testing.T) {
 				q.inPlace = true
 				qs = append(qs, q)
 			}
-			err := errors.Join(overHosts(t, hostOf, comm.Config{DeviceArena: smallArena, Deterministic: p == 2}, func(ctx context.Context, c *comm.Comm) error {
+			err := errors.Join(overHosts(t, hostOf, comm.Config{Deterministic: p == 2}, func(ctx context.Context, c *comm.Comm) error {
 				d, err := c.Dup(ctx)
 				if err != nil {
 					return err
@@ -136,8 +135,8 @@ func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInChunks(t *testing.T) {
 				if err := errors.Join(answerOn(ctx, d, space(c.Rank()), qs), d.Close(ctx)); err != nil {
 					return err
 				}
-				if n := c.Staged(); n > 12<<20 {
-					return fmt.Errorf("%d bytes of host memory were taken: want eight chunks, the three of a share of an allreduce, and a little", n)
+				if n := c.Staged(); n > 9<<20 {
+					return fmt.Errorf("%d bytes of host memory were taken: want eight chunks and a little", n)
 				}
 				return comm.Barrier(ctx, c)
 			})...)
@@ -155,7 +154,7 @@ func TestChunksOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
 	devices := leakyDevices(t)
 	hostOf := []int32{0, 0, 1, 1}
 	run := func(fn func(ctx context.Context, c *comm.Comm, d *cudaops.Device) error) []error {
-		return overHosts(t, hostOf, comm.Config{DeviceArena: 4 << 20}, func(ctx context.Context, c *comm.Comm) error {
+		return overHosts(t, hostOf, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 			d := devices[hostOf[c.Rank()]]
 			if err := sums(ctx, c, d, piped, comm.Sum, true); err != nil {
 				return fmt.Errorf("at first: %w", err)
@@ -163,7 +162,7 @@ func TestChunksOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
 			return fn(ctx, c, d)
 		})
 	}
-	for _, fail := range []string{"cuMemcpyAsync:12=719", "cuMemcpyAsync:60=719", "cuMemcpyAsync:120=719", "cuLaunchKernel:2=719"} {
+	for _, fail := range []string{"cuMemcpyAsync:12=719", "cuMemcpyAsync:60=719", "cuMemcpyAsync:120=719"} {
 		t.Setenv("FAKECUDA_FAIL", "")
 		errs := run(func(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
 			b, err := d.Alloc(mem.I32, piped)

@@ -141,7 +141,6 @@ func (c *Comm) setUpShared(ranks []int, blocks []shmsync.Token) {
 		c.exec.Waits = &c.port
 	}
 	c.exec.Shared = c.newShared(ranks, blocks, c.exec.Paths, p)
-	c.setUpDevices(c.exec.Shared)
 }
 
 // setUpHier prepares hierarchical collectives, through shared memory inside this host if several of
@@ -159,7 +158,6 @@ func (c *Comm) setUpHier(hosts [][]int, blocks []shmsync.Token) {
 		shared = c.newShared(mine, blocks, inside, &c.inner)
 	}
 	c.exec.Hier = hier.New(hosts, c.ch.Round(), shared, inside, c.rules)
-	c.setUpDevices(shared)
 }
 
 // hosts returns c's ranks by host, in order. The hosts are in the order of their

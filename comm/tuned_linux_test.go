@@ -173,7 +173,7 @@ func TestTunedAndOtherCollectivesOfCUDAMemoryMix(t *testing.T) {
 	devices := cudaDevices(t)
 	for _, hostOf := range [][]int32{{0, 0, 0}, {0, 0, 1, 1}} {
 		p := len(hostOf)
-		cfg := comm.Config{Tuning: halfTuned + ";" + onArenas, DeviceArena: smallArena}
+		cfg := comm.Config{Tuning: halfTuned + ";" + inChunksFrom}
 		err := onNCCL(t, hostOf, cfg, func(ctx context.Context, c *comm.Comm) error {
 			qs := append(longQuestions(p, 8200, 11), question{kind: "allreduce", ranks: p, n: 1_100_000, op: comm.Max},
 				question{kind: "bcast", ranks: p, n: 1_100_000})

@@ -19,7 +19,7 @@ import (
 const byNCCL = env.CUDA + "=nccl"
 
 // Processes that have a device each do collectives by NCCL: on the doubles nothing else
-// could, without arenas and without pinned memory to go through.
+// could, without pinned memory to go through.
 func TestProcessesDoCollectivesByNCCL(t *testing.T) {
 	d := device(t)
 	most := 4
@@ -32,8 +32,7 @@ func TestProcessesDoCollectivesByNCCL(t *testing.T) {
 		most = len(devices)
 	}
 	for np := 2; np <= most; np *= 2 { // averages of floats are exact then
-		out, err := startRanks(t, "collectives", fmt.Sprint(np), byNCCL, env.DeviceArena+"=0",
-			"FAKECUDA_DEVICES=4", "FAKECUDA_FAIL=cuMemAllocHost_v2:1=2")
+		out, err := startRanks(t, "collectives", fmt.Sprint(np), byNCCL, "FAKECUDA_DEVICES=4", "FAKECUDA_FAIL=cuMemAllocHost_v2:1=2")
 		if err != nil || strings.Contains(out, "without NCCL") {
 			t.Errorf("np=%d: %v\n%s", np, err, out)
 		}

@@ -61,9 +61,8 @@ var rules = []rule{
 	{"comm/internal/shmsync/shmsynctest", []string{"comm/internal/shmsync", "internal/stress", "internal/world"}},
 	{"comm/internal/shmsync", []string{"internal/world"}}, // not even what a collective is: it knows steps
 	{"comm/internal/shmcoll", []string{"comm/internal/trial", "comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmsync", "comm/internal/symheap", "internal/mem"}},
-	{"comm/internal/devcoll", []string{"comm/internal/call", "comm/internal/path", "comm/internal/shmsync", "internal/mem"}},
 	{"comm/internal/staging", []string{"internal/mem"}},
-	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/devcoll", "comm/internal/staging", "comm/internal/engine", "internal/mem"}},
+	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/staging", "comm/internal/engine", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp/sampler", nil}, // computes alone

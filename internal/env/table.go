@@ -94,7 +94,6 @@ const (
 	LibCUBLAS     = "GOMPI_LIBCUBLAS"
 	LibNCCL       = "GOMPI_LIBNCCL"
 	CUDA          = "GOMPI_CUDA"
-	DeviceArena   = "GOMPI_DEVICE_ARENA"
 	CUDAOrder     = "CUDA_DEVICE_ORDER"
 
 	KeepScheduling = "GOMPI_KEEP_SCHEDULING"
@@ -207,7 +206,6 @@ func settings() []Var {
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
 		{FrameMAC, "0", byTCP, "`1`, on all ranks: each frame between hosts has a MAC, and addresses may be translated on the way; see docs/security.md", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
-		{DeviceArena, "32M", byComm, "device memory, in bytes, that a rank takes for each communicator whose collectives run on devices; 0: they go through host memory", false},
 		{CUDA, "", byComm, "`nccl`: collectives of long vectors that all ranks have on GPUs, each on its own, are done by NCCL, where it is found; rank 0's counts", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},

@@ -5,9 +5,8 @@
 //	Shm        package shmcoll: all ranks on one host, through memory that they share
 //	Hier       package hier: shared memory inside each host, messages between hosts
 //	Messages   package coll over an engine.Round
-//	Devices    package devcoll: all buffers on devices of one host that reach each other
 //	NCCL       NVIDIA's library, in its own stream (nccl.go)
-//	Staged     one of the first three, chunk by chunk through pinned host memory (pipeline.go)
+//	Staged     one of the first three, in chunks through pinned host memory (pipeline.go)
 //
 // The first three take host memory. Where a rank's buffer is in device memory and the Path is one
 // of them, exec copies it whole to host memory before, and back after (staged.go).
@@ -22,7 +21,6 @@ package exec
 import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
-	"gompi/comm/internal/devcoll"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/hier"
 	"gompi/comm/internal/path"
@@ -38,12 +36,10 @@ type Exec struct {
 	Waits      Waiter
 	Shared     *shmcoll.Comm // of all ranks, nil if they share no memory
 	Hier       *hier.Comm    // nil if there is none
-	Devices    *devcoll.Comm // of Shared, or of Hier.Shared; nil if there is none or no rank has a device
 	NCCL       *NCCL         // nil if it is not wanted
 	Staging    *staging.Pool
 
-	devicesTried bool     // devices have been set up, or found not to serve
-	told         []uint64 // what ranks have told of where their buffers are, by rank
+	told []uint64 // what ranks have told of where their buffers are, by rank
 }
 
 // A Waiter waits during a collective, and breaks its communicator.
@@ -61,7 +57,7 @@ func (x *Exec) Do(o *call.Call) (err error) {
 	if p.Via == path.Shm && o.IsHost() {
 		return x.Shared.Run(p, o)
 	}
-	if p.Ask >= path.AllOnDevices {
+	if p.Ask.OfDevices() {
 		if p, err = x.resolve(p, o); err != nil {
 			return err
 		}
@@ -69,12 +65,7 @@ func (x *Exec) Do(o *call.Call) (err error) {
 	switch p.Via {
 	case path.NCCL:
 		return x.NCCL.do(o)
-	case path.Devices:
-		return x.Devices.Run(o)
 	case path.Staged:
-		if p.Algorithm == path.MultiLeader {
-			return x.runShares(p, o)
-		}
 		return x.runPipelined(p, o)
 	}
 	return x.runStaged(p, o)

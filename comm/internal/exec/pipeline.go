@@ -13,9 +13,7 @@ import (
 // Long collectives of device memory through host memory go in chunks. Each chunk is the same
 // collective of a part of every rank's block, in host memory. While one chunk runs, the next is
 // copied to the host and the one before is copied back, and a few chunks of pinned memory suffice
-// for any length. A rank whose buffers are in host memory takes part like any other. Where several
-// ranks share a host, an allreduce is first combined on their devices, and each rank copies only
-// its share (package hier).
+// for any length. A rank whose buffers are in host memory takes part like any other.
 //
 // The messages are those of the chunks, so all ranks have to go this way: they agree on it before,
 // in whereBuffersAre. No rank knows the length of a gatherv, scatterv or alltoallv. Within a host
@@ -32,49 +30,6 @@ func perMessage(o *call.Call, from, to mem.Buffer) bool {
 	return o.Kind.LocalCounts() && max(from.Size(), to.Size()) >= path.PerMessageFrom && copies(to, from)
 }
 
-// runShares runs an allreduce on several hosts. Each rank combines a share on the devices of its
-// host, and only the shares go through host memory, between hosts.
-func (x *Exec) runShares(p *path.Path, o *call.Call) error {
-	h := x.Hier
-	from, _ := h.Share(o.Send)
-	mine, counts := h.Share(o.Recv)
-	if x.Devices != nil {
-		in := new(call.Call).ReduceScatter(o.Send, mine, counts, o.Op.Base())
-		if err := x.Devices.Run(in); err != nil {
-			return err
-		}
-		from = mine
-	}
-	if h.OnRail() {
-		if err := x.runShare(p, from, mine, o.Op); err != nil {
-			return err
-		}
-	}
-	if x.Devices == nil {
-		return nil
-	}
-	return x.Devices.Run(new(call.Call).Allgatherv(mine, o.Recv, counts, nil))
-}
-
-// runShare combines the shares src of the ranks on this one's rail, and stores the result into dst,
-// which is src or does not overlap it.
-func (x *Exec) runShare(p *path.Path, src, dst mem.Buffer, op call.Op) error {
-	n := src.Len()
-	chunk := max(p.Chunk.Of(src.Size())/src.Type().Size(), 1)
-	part := func(b mem.Buffer, i int) mem.Buffer { return b.Slice(i*chunk, min((i+1)*chunk, n)) }
-	f := pipeline{space: src.Space(), chunks: (n + chunk - 1) / chunk, slot: chunk * src.Type().Size()}
-	f.load = func(i int, slot mem.Buffer) error { return mem.Copy(within(slot, part(src, i)), part(src, i)) }
-	f.store = func(i int, slot mem.Buffer) error { return mem.Copy(part(dst, i), within(slot, part(dst, i))) }
-	f.run = func(i int, slot mem.Buffer) error {
-		here := within(slot, part(src, i))
-		if err := x.inPart(func() error { return x.Hier.OverRail(new(call.Call).Allreduce(here, here, op.Base())) }); err != nil {
-			return err
-		}
-		return op.Finish(here, x.Size)
-	}
-	return f.do(x.Staging)
-}
-
 // inPart runs a part of a collective, and then takes back the scratch that it took, for the next.
 func (x *Exec) inPart(run func() error) error {
 	rd := x.Round
@@ -82,9 +37,6 @@ func (x *Exec) inPart(run func() error) error {
 	defer rd.TakeBack(lent)
 	return run()
 }
-
-// within returns as much of slot as b is long, as elements of b's type.
-func within(slot, b mem.Buffer) mem.Buffer { return mem.HostBytes(b.Type(), b.Len(), slot.HostSlice()) }
 
 // runPipelined runs o in chunks in host memory, each of which is a call of its own.
 func (x *Exec) runPipelined(p *path.Path, of *call.Call) error {

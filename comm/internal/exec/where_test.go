@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/devcoll"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/shmcoll"
 	"gompi/comm/internal/shmsync"
@@ -25,7 +24,7 @@ func TestRanksTellOnceWhereTheirBuffersAre(t *testing.T) {
 		h := shmsynctest.NewHost(2, large)
 		teams := h.Teams(t, false, func(int) {})
 		err := shmsynctest.Together([]*shmsync.Team{&teams[0], &teams[1]}, func(team *shmsync.Team) error {
-			b := mem.Of(make([]float32, 100_000))
+			b := mem.Of(make([]float32, 1_000_000))
 			if team.Me() < test.onDevice {
 				var err error
 				if b, err = gpu.Alloc(mem.F32, b.Len()); err != nil {
@@ -34,7 +33,7 @@ func TestRanksTellOnceWhereTheirBuffersAre(t *testing.T) {
 			}
 			paths := path.New(path.Topology{Ranks: 2, Shared: true, Devices: true, NCCL: true, LargeBuffer: large}, new(path.Rules))
 			shared := shmcoll.New(*team, h.Heaps, nil, paths)
-			x := &Exec{Rank: team.Me(), Size: 2, Paths: paths, Shared: shared, Devices: devcoll.New(&shared.Team, 1<<20, func(error) {})}
+			x := &Exec{Rank: team.Me(), Size: 2, Paths: paths, Shared: shared}
 			x.NCCL = NewNCCL(x, 0, nil, nil)
 			shared.Begin(shmsync.Call{A: 1}, false)
 			o := new(call.Call).Allreduce(b, b, call.Op{Kind: mem.Sum})

@@ -79,7 +79,7 @@ func (c *Comm) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op)
 func (c *Comm) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	leader := c.setLeaders(0)
-	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, len(c.Members())*n)
+	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, len(c.members())*n)
 	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (c *Comm) gather(root int, send, recv mem.Buffer) error {
 		all = c.placeByHost(recv)
 		mine = c.block(all, c.me.host, n)
 	} else {
-		mine = c.scratch(leader, send, len(c.Members())*n)
+		mine = c.scratch(leader, send, len(c.members())*n)
 	}
 	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil || c.me.member != leader {
 		return err
@@ -241,7 +241,7 @@ func (c *Comm) scatter(root int, send, recv mem.Buffer) error {
 	if c.all.Rank() == root {
 		send = c.byHost(send, n)
 	}
-	mine := c.scratch(leader, recv, len(c.Members())*n)
+	mine := c.scratch(leader, recv, len(c.members())*n)
 	if c.me.member == leader {
 		if err := c.between(c.leaders, new(call.Call).Scatter(c.positions[root].host, send, mine)); err != nil {
 			return err

@@ -84,12 +84,12 @@ func New(hosts [][]int, all coll.Peers, shared *shmcoll.Comm, inside *path.Selec
 	c := &Comm{all: all, hosts: hosts, shared: shared, inner: inside}
 	_, c.packed = Shape(hosts)
 	c.setPositions(all.Rank())
-	c.counts = make([]int, len(c.Members()))
-	c.parted = newDivision(len(c.positions), len(c.Members()), len(hosts))
+	c.counts = make([]int, len(c.members()))
+	c.parted = newDivision(len(c.positions), len(c.members()), len(hosts))
 	c.over = path.New(path.Topology{Ranks: len(hosts)}, rules)
 	c.alone = &coll.Subset{Peers: all, Ranks: hosts[c.me.host]}
 	c.leaders = &coll.Subset{Peers: all, Ranks: make([]int, len(hosts)), Me: c.me.host}
-	if c.OnRail() {
+	if c.onRail() {
 		c.rail = &coll.Subset{Peers: all, Me: c.me.host}
 		for _, ranks := range hosts {
 			c.rail.Ranks = append(c.rail.Ranks, ranks[c.me.member])
@@ -129,18 +129,15 @@ func (c *Comm) setLeaders(root int) int {
 	return 0
 }
 
-// Members returns the ranks of this host.
-func (c *Comm) Members() []int { return c.hosts[c.me.host] }
+// members returns the ranks of this host.
+func (c *Comm) members() []int { return c.hosts[c.me.host] }
 
-// OnRail reports whether this rank has a share in a collective with MultiLeader.
-func (c *Comm) OnRail() bool { return c.me.member < c.rails }
+// onRail reports whether this rank has a share in a collective with MultiLeader.
+func (c *Comm) onRail() bool { return c.me.member < c.rails }
 
-// OverRail does a collective of the ranks of this one's rail, by messages.
-func (c *Comm) OverRail(o *call.Call) error { return c.between(c.rail, o) }
-
-// Share divides b among the members that are on rails, at cache lines. It returns this rank's
-// share, and the elements of each member's, valid until the next Share.
-func (c *Comm) Share(b mem.Buffer) (mine mem.Buffer, counts []int) {
+// share divides b among the members that are on rails, at cache lines. It returns this rank's
+// share, and the elements of each member's, valid until the next share.
+func (c *Comm) share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 	line := mem.CacheLine / b.Type().Size()
 	for i := range c.counts {
 		lo, hi := mem.Share(b.Len(), c.rails, line, i)
@@ -152,7 +149,7 @@ func (c *Comm) Share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 // block returns the blocks of a host's ranks in b, which is in the order of byHost with n elements
 // for each rank. All hosts have the same number of ranks.
 func (c *Comm) block(b mem.Buffer, host, n int) mem.Buffer {
-	n *= len(c.Members())
+	n *= len(c.members())
 	return b.Slice(host*n, (host+1)*n)
 }
 

@@ -92,7 +92,7 @@ func (c *Comm) vector(p *path.Path, s *schedule, root int, send, recv mem.Buffer
 	}
 	v.chunk /= max(send.Type().Size(), 1)
 	if s.rails {
-		v.Subset, v.goes = c.rail, c.OnRail()
+		v.Subset, v.goes = c.rail, c.onRail()
 		v.chunk *= c.rails
 	}
 	v.chunks = max((send.Len()+v.chunk-1)/v.chunk, 1)
@@ -227,17 +227,17 @@ func (v *pipeline) handOut(p part) error {
 }
 
 func (v *pipeline) combineShares(p part) error {
-	mine, counts := v.c.Share(p.recv)
+	mine, counts := v.c.share(p.recv)
 	return v.c.inside(new(call.Call).ReduceScatter(p.send, mine, counts, v.op.Base()))
 }
 
 func (v *pipeline) railAllreduce(p part) error {
-	mine, _ := v.c.Share(p.recv)
+	mine, _ := v.c.share(p.recv)
 	return v.allreduce(mine)
 }
 
 func (v *pipeline) gatherShares(p part) error {
-	mine, counts := v.c.Share(p.recv)
+	mine, counts := v.c.share(p.recv)
 	return v.c.inside(new(call.Call).Allgatherv(mine, p.recv, counts, nil))
 }
 
@@ -266,8 +266,8 @@ func (v *pipeline) fetch(p part) error {
 }
 
 func (v *pipeline) foldShare(p part) error {
-	operand, _ := v.c.Share(p.send)
-	mine, counts := v.c.Share(p.recv)
+	operand, _ := v.c.share(p.send)
+	mine, counts := v.c.share(p.recv)
 	at := p.lo
 	for _, n := range counts[:v.c.me.member] {
 		at += n
@@ -276,7 +276,7 @@ func (v *pipeline) foldShare(p part) error {
 }
 
 func (v *pipeline) fetchShares(p part) error {
-	_, counts := v.c.Share(p.recv)
+	_, counts := v.c.share(p.recv)
 	at := 0
 	for i, n := range counts {
 		if i != v.c.me.member && n > 0 {

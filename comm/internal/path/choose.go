@@ -8,8 +8,7 @@ import (
 // choose returns the Path of a collective of n bytes in all. custom says that its operator is a
 // function, lent that the communicator has memory from Alloc.
 func (s *Selector) choose(k call.Kind, custom, lent bool, n int) *Path {
-	ordered := s.rules.keepsOrder(k, custom)
-	return s.onDevices(k, ordered, n, s.onHost(k, custom, lent, n))
+	return s.onDevices(k, n, s.onHost(k, custom, lent, n))
 }
 
 // onHost chooses for buffers in host memory.
@@ -194,38 +193,14 @@ func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, lent bool, n int
 func (s *Selector) chainFrom() int { return s.rules.threshold(hierChainChunk) * s.rules.Hosts }
 
 // onDevices chooses where ranks may have buffers on devices. host is the Path for host memory. A
-// short collective, or one whose length no rank knows, each rank stages whole.
-func (s *Selector) onDevices(k call.Kind, ordered bool, n int, host *Path) *Path {
+// short collective, or one whose length no rank knows, each rank stages whole; an alltoallw, too,
+// which has no one buffer to ask about.
+func (s *Selector) onDevices(k call.Kind, n int, host *Path) *Path {
+	if !s.Devices || s.Ranks == 1 || k.LocalCounts() || k == call.Alltoallw || n < s.rules.threshold(stagedFrom) {
+		return host
+	}
 	chunk := Chunk{Most: s.rules.threshold(stagedChunk)}
-	staged := &Path{Via: Staged, Algorithm: Pipelined, Chunk: chunk, Ask: AnyOnDevice, Otherwise: host}
-	switch {
-	case !s.Devices || s.Ranks == 1:
-		return host
-	case host.Via != Shm:
-		if n < s.rules.threshold(stagedFrom) || k.LocalCounts() {
-			return host
-		}
-		if host.Via == Hier && k == call.Allreduce && !ordered {
-			return &Path{Via: Staged, Algorithm: MultiLeader, Chunk: chunk, Ask: AllOnDevices, Otherwise: staged}
-		}
-		return staged
-	case !s.long(k, n), k == call.Alltoallw: // that has no one buffer to ask about
-		return host
-	case k.LocalCounts():
-		return &Path{Via: Devices, Ask: AllOnDevices, Otherwise: host}
-	case ordered:
-		return staged
-	}
-	if n < s.rules.threshold(deviceSharedFrom) {
-		return &Path{Via: Devices, Ask: ApartDevices, Otherwise: staged}
-	}
-	return &Path{Via: Devices, Ask: AllOnDevices, Otherwise: staged}
-}
-
-// long reports whether ranks of one host ask each other about devices: if the collective is long,
-// or if no rank knows its length.
-func (s *Selector) long(k call.Kind, n int) bool {
-	return k.LocalCounts() || n >= s.rules.threshold(deviceFrom)
+	return &Path{Via: Staged, Algorithm: Pipelined, Chunk: chunk, Ask: AnyOnDevice, Otherwise: host}
 }
 
 // asksNCCL reports whether ranks ask each other about devices of their own, for NCCL.
@@ -234,7 +209,7 @@ func (s *Selector) asksNCCL(k call.Kind, custom bool, n int) bool {
 	case call.Bcast, call.Reduce, call.Allreduce, call.ReduceScatter, call.ReduceScatterBlock,
 		call.Allgather, call.Allgatherv, call.Gather, call.Gatherv, call.Scatter, call.Scatterv,
 		call.Alltoall, call.Alltoallv:
-		return s.NCCL && s.long(k, n) && !s.rules.keepsOrder(k, custom)
+		return s.NCCL && (k.LocalCounts() || n >= s.rules.threshold(ncclFrom)) && !s.rules.keepsOrder(k, custom)
 	}
 	return false
 }

@@ -1,5 +1,5 @@
 // Package path chooses the way that a collective takes: through shared memory, hierarchically, by
-// messages, or on GPUs; by which algorithm; in chunks of how many bytes. It sends
+// messages, or by NCCL on GPUs; by which algorithm; in chunks of how many bytes. It sends
 // nothing and reads no clock. It holds all thresholds between ways of a collective.
 //
 // Each communicator has a Selector. It is made from what all ranks of the communicator know alike:
@@ -29,12 +29,11 @@ const (
 	Messages Via = iota // among all ranks
 	Shm                 // memory that all ranks share
 	Hier                // shared memory inside hosts, messages between them
-	Devices             // memory of devices of one host that reach each other
 	NCCL                // NVIDIA's library, on a device of each rank
 	Staged              // chunks of pinned host memory, each of which goes as a call in host memory does
 )
 
-var viaNames = [...]string{"messages", "shm", "hier", "devices", "nccl", "staged"}
+var viaNames = [...]string{"messages", "shm", "hier", "nccl", "staged"}
 
 func (v Via) String() string { return viaNames[v] }
 
@@ -65,7 +64,7 @@ const (
 	Rsag       // reduce-scatter, then allgather, in chunks around a buffer
 	SingleCopy // ranks read and write each other's vectors where they lie
 
-	// Between hosts. Staged too: MultiLeader combines a host's vectors on its devices first.
+	// Between hosts.
 	Leader      // one rank of each host exchanges messages for it
 	MultiLeader // each rank, with those of its number on other hosts, does a share
 
@@ -87,17 +86,17 @@ const (
 	LargeBuffers          // is there memory for large buffers? Asked once
 	CrossMemory           // does the kernel let the ranks reach each other's memory, and is that faster at present?
 	BlockLengths          // how long is the longest block? Then Sized tells the Path
-	AllOnDevices          // are all buffers on devices that reach each other?
-	ApartDevices          // are they, and is no device that of two ranks?
 	AnyOnDevice           // is a buffer on a device?
 	OwnDevices            // are the buffers of each rank on a device that is no other's?
 )
 
 var conditions = [...]string{"", "if all vectors are from Alloc", "if there is memory for large buffers",
 	"if the kernel allows it and trials find it faster",
-	"when the lengths of all blocks are known", "if all buffers are on devices that reach each other",
-	"if all buffers are on devices that reach each other, and no ranks share one",
+	"when the lengths of all blocks are known",
 	"if some buffer is on a device", "if each rank's buffers are on a device of its own"}
+
+// OfDevices reports whether q asks where the ranks' buffers lie.
+func (q Question) OfDevices() bool { return q >= AnyOnDevice }
 
 // A Chunk says how many bytes of a vector go at a time: one of Parts equal parts, but at least
 // Least and at most Most bytes.
@@ -125,30 +124,20 @@ type Path struct {
 
 // Where holds the answers to the Questions about devices.
 type Where struct {
-	Own, All, Any bool // OwnDevices, AllOnDevices, AnyOnDevice
-	Apart         bool // no two ranks have one device
+	Own, Any bool // OwnDevices, AnyOnDevice
 }
 
 // Resolve returns the Path that is taken after questions about devices.
 func (p *Path) Resolve(w Where) *Path {
-	for p.Ask == OwnDevices && !w.Own || p.Ask == AnyOnDevice && !w.Any ||
-		p.NeedsDevices() && !(w.All && (w.Apart || p.Ask == AllOnDevices)) {
+	for p.Ask == OwnDevices && !w.Own || p.Ask == AnyOnDevice && !w.Any {
 		p = p.Otherwise
 	}
 	return p
 }
 
-// NeedsDevices reports whether p wants all buffers on devices that reach each other.
-func (p *Path) NeedsDevices() bool { return p.Ask == AllOnDevices || p.Ask == ApartDevices }
-
-// MayNeedDevices reports whether p or a Path behind it NeedsDevices.
-func (p *Path) MayNeedDevices() bool {
-	return p.NeedsDevices() || p.Otherwise != nil && p.Otherwise.MayNeedDevices()
-}
-
 // OnHost returns the Path among p and those behind it that is for buffers in host memory.
 func (p *Path) OnHost() *Path {
-	for p.Ask >= AllOnDevices {
+	for p.Ask.OfDevices() {
 		p = p.Otherwise
 	}
 	return p

@@ -230,8 +230,7 @@ func TestResolveFollowsTheAnswers(t *testing.T) {
 	if p.Via != NCCL || p.Ask != OwnDevices {
 		t.Fatalf("got %v, want NCCL to be asked about", p)
 	}
-	for where, want := range map[Where]Via{{}: Shm, {Any: true}: Staged, {Any: true, All: true}: Devices,
-		{Any: true, All: true, Own: true}: NCCL} {
+	for where, want := range map[Where]Via{{}: Shm, {Any: true}: Staged, {Any: true, Own: true}: NCCL} {
 		if got := p.Resolve(where); got.Via != want {
 			t.Errorf("%+v: %v, want %v", where, got, want)
 		}
@@ -239,7 +238,7 @@ func TestResolveFollowsTheAnswers(t *testing.T) {
 	if p.OnHost().Via != Shm {
 		t.Errorf("on the host: %v", p.OnHost())
 	}
-	if s.DropNCCL(); s.For(o).Via != Devices {
+	if s.DropNCCL(); s.For(o).Via != Staged {
 		t.Errorf("without NCCL: %v", s.For(o))
 	}
 	if p := New(Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true}, new(Rules)).For(sample(call.Allreduce, 1<<20, 4, mem.BAnd)); p.Via == NCCL {

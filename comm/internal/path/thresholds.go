@@ -38,8 +38,7 @@ const (
 	hierFunctionMost
 	hierSingleCopyFrom
 
-	deviceFrom
-	deviceSharedFrom
+	ncclFrom
 	stagedFrom
 	stagedChunk
 
@@ -181,23 +180,15 @@ var thresholds = [numThresholds]struct {
 	// 23.7 and 21.0 ms; reduce of 1 MiB 317 and 258 us).
 	hierSingleCopyFrom: {"hier.singlecopy", 256 << 10, 1, most},
 
-	// From so many bytes of all ranks' blocks on the ranks of one host ask each other whether
-	// buffers are on devices. For shorter ones three words of the hosts and three works of a
-	// device take longer than two copies. A guess where each rank has a GPU of its own; it is above
-	// what goes in one step.
-	deviceFrom: {"device.ask", 32 << 10, 1, most},
+	// From so many bytes of all ranks' blocks on NCCL does what it can, where it is wanted. Shorter
+	// ones are not worth asking where buffers lie. A guess until several GPUs have been measured.
+	ncclFrom: {"nccl.from", 32 << 10, 1, most},
 
-	// From so many bytes on the collective is done on devices of which ranks share one. The driver
-	// gives a GPU to processes in turns, for which each step waits (one H200, on devices and through
-	// pinned memory: allreduce np=2 of 64 KiB 413 and 43 us, of 1 MiB 413 and 385, of 16 MiB 872 and
-	// 3289; np=4 of 1 MiB 1188 and 616, of 16 MiB 2320 and 5157; bcast np=2 of 1 MiB 381 and 231, of
-	// 16 MiB 416 and 1690).
-	deviceSharedFrom: {"device.shared", 4 << 20, 1, most},
-
-	// The same where ranks are on several hosts; and the bytes of a chunk, enough for messages
-	// between hosts (2x2, in host memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in
-	// 15.8 ms). The first is a guess until a GPU has been measured.
-	stagedFrom:  {"staged.ask", 4 << 20, 1, most},
+	// From so many bytes on ranks ask each other whether a buffer is on a device; then all go in
+	// chunks, which are copied while others are under way. With fewer chunks than two there is
+	// nothing to overlap. The bytes of a chunk are enough for messages between hosts (2x2, in host
+	// memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in 15.8 ms).
+	stagedFrom:  {"staged.from", 2 << 20, 1, most},
 	stagedChunk: {"staged.chunk", 1 << 20, 4 << 10, 16 << 20},
 }
 

@@ -1,6 +1,6 @@
 // Package shmsync synchronises the ranks of a communicator that share a host, through flags in the
 // host's segment, and gives them bounce buffers there. It sends no message and takes no lock.
-// Package shmcoll does collectives on it, and package devcoll those of GPU memory.
+// Package shmcoll does collectives on it.
 //
 // A member is a rank of the communicator on this host. Each has a Team (team.go), through which it
 // fills steps and reads those of others. wait.go has the waits, and the comparison of calls;

@@ -120,36 +120,6 @@ func TestStressExchange(t *testing.T) {
 	})
 }
 
-// A member that still owes the others word of steps in heads tells them before it waits for a place
-// that one of these steps had.
-func TestStepsInHeadsAreToldOfBeforeAPlaceElsewhere(t *testing.T) {
-	all, h := teams(t, 2, false, func(int) {})
-	err := shmsynctest.Together(all, func(m *shmsync.Team) error {
-		begin(m, 0)
-		for i := range 40 {
-			s := m.Next(1)
-			elsewhere := i%4 == 3
-			if elsewhere {
-				m.LayElsewhere(s, 2)
-			} else {
-				m.LayInHead(s)
-			}
-			if err := stream(m, s, 1, byte(i), func(int) {}); err != nil {
-				return h.Break(err)
-			}
-			if elsewhere {
-				m.Consumed(s)
-			} else {
-				m.ConsumedSoon(s)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A member that fills steps and reads none fills no place that another still reads, wherever
 // payloads lie.
 func TestStressOneWriter(t *testing.T) {

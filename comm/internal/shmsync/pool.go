@@ -105,7 +105,7 @@ func (p *Pool) Give(t Token) {
 }
 
 // WhenVacant makes Take or Sweep call f when all other members have left the Team of t, and t has
-// been given back. f may block, as to free memory of a device does.
+// been given back. f may block.
 func (p *Pool) WhenVacant(t Token, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

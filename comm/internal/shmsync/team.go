@@ -128,15 +128,6 @@ func (t *Team) Lay(s uint64, n int, large bool) {
 // LayInHead is Lay for a payload that fits into a head.
 func (t *Team) LayInHead(s uint64) { t.at[s%depth] = place{inHead: true, after: s - min(s, depth)} }
 
-// LayElsewhere is Lay for a payload in memory of the caller's, at the place where the payload of
-// the step so many before was.
-func (t *Team) LayElsewhere(s uint64, slots uint64) {
-	if t.owed > t.said {
-		t.Consumed(t.owed) // else others would wait for it, and this member for them
-	}
-	t.at[s%depth] = place{inHead: true, after: s - min(s, slots)}
-}
-
 // Ahead returns how many steps of n bytes a member fills before it reads the first: half of the
 // buffer, so that the lines that others read have left its cache.
 func (t *Team) Ahead(n int, large bool) uint64 {

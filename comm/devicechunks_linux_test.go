@@ -16,31 +16,24 @@ import (
 	"gompi/internal/mem"
 )
 
-// Collectives of device memory among ranks of one host whose devices do not reach each
-// other, or of which some have host memory.
+// Long collectives of device memory among ranks of one host, of which some may have host
+// memory, in chunks.
 
 // most is the bytes that the chunks of one collective at a time take of a rank.
 const most = 8 << 20
 
-// apart makes devices that do not reach each other.
-func apart(t *testing.T) []*cudaops.Device {
-	t.Helper()
-	cudatest.NeedFake(t)
-	t.Setenv("FAKECUDA_P2P", "0")
-	return cudaDevices(t)
-}
-
 // Every collective goes through a few chunks of pinned memory, whoever has devices, in
 // place, too, and in every order of operands. Those of which no rank knows all lengths are
 // staged whole.
-func TestCollectivesOfCUDADevicesApartGoInChunks(t *testing.T) {
-	devices := apart(t)
+func TestCollectivesOfCUDAMemoryInHostsGoInChunks(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
 	for _, p := range []int{2, 3, 4} {
 		for who, space := range map[string]func(rank int) mem.Space{
-			"all on devices":      func(rank int) mem.Space { return devices[rank%2] },
-			"one in host memory":  func(rank int) mem.Space { return []mem.Space{devices[0], nil, devices[0], devices[0]}[rank] },
-			"one on a device":     func(rank int) mem.Space { return []mem.Space{nil, devices[1], nil, nil}[rank] },
-			"all, without arenas": func(int) mem.Space { return devices[1] },
+			"all on devices":     func(rank int) mem.Space { return devices[rank%2] },
+			"one in host memory": func(rank int) mem.Space { return []mem.Space{devices[0], nil, devices[0], devices[0]}[rank] },
+			"one on a device":    func(rank int) mem.Space { return []mem.Space{nil, devices[1], nil, nil}[rank] },
+			"all on one device":  func(int) mem.Space { return devices[1] },
 		} {
 			if p == 4 && who != "all on devices" && who != "one in host memory" {
 				continue // two and three ranks have met the others
@@ -52,9 +45,7 @@ func TestCollectivesOfCUDADevicesApartGoInChunks(t *testing.T) {
 				}
 			}
 			cfg := quietly
-			if cfg.Deterministic = p == 3; strings.HasSuffix(who, "arenas") {
-				cfg.DeviceArena = -1
-			}
+			cfg.Deterministic = p == 3
 			err := errors.Join(onCUDA(t, p, cfg, func(ctx context.Context, c *comm.Comm) error {
 				whole := func(q question) bool { return slices.Contains(straightKinds, q.kind) }
 				qs := longQuestions(p, lengths...)
@@ -74,8 +65,9 @@ func TestCollectivesOfCUDADevicesApartGoInChunks(t *testing.T) {
 }
 
 // What chunks give for every type is what host memory gives.
-func TestChunksOfCUDADevicesApartAgreeWithTheHost(t *testing.T) {
-	devices := apart(t)
+func TestChunksOfCUDAMemoryAgreeWithTheHost(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
 	const p, bytes = 3, 2<<20 + 100
 	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
 		for i, typ := range []comm.Type{mem.BF16, mem.F16, mem.F32, mem.F64, mem.C64, mem.U8} {
@@ -92,9 +84,8 @@ func TestChunksOfCUDADevicesApartAgreeWithTheHost(t *testing.T) {
 }
 
 // Lengths that a sender and a receiver see differently are told as they are.
-func TestLengthsOfBlocksOfCUDADevicesApartThatDifferAreAMismatch(t *testing.T) {
+func TestLengthsOfBlocksOfCUDAMemoryInHostsThatDifferAreAMismatch(t *testing.T) {
 	cudatest.NeedFake(t)
-	t.Setenv("FAKECUDA_P2P", "0")
 	devices := leakyDevices(t)
 	const expected, sent = 1_000_000, 1_000_001
 	for kind, call := range map[string]func(ctx context.Context, c *comm.Comm, b comm.Buffer) error{
@@ -214,10 +205,11 @@ func (m *meter) count() (out, in, waits int) {
 
 // Every byte comes from its device once and goes there once, a chunk at a time, through
 // eight chunks of pinned memory.
-func TestMemoryOfCUDADevicesApartMovesOnceEachWay(t *testing.T) {
-	devices := apart(t)
+func TestCUDAMemoryInHostsMovesOnceEachWay(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
 	const p, n = 3, 3 << 20 // 12 chunks of float32, 24 of as much in both vectors
-	err := errors.Join(onCUDA(t, p, comm.Config{DeviceArena: -1}, func(ctx context.Context, c *comm.Comm) error {
+	err := errors.Join(onCUDA(t, p, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 		m := &meter{Device: devices[c.Rank()%2]}
 		b, err := m.Alloc(mem.F32, n)
 		if err != nil {
@@ -263,7 +255,8 @@ func pick(first bool, a, b int) int {
 
 // Communicators whose collectives run at the same time have chunks of their own.
 func TestChunksOfSeveralCommunicatorsAtOnce(t *testing.T) {
-	devices := apart(t)
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
 	const p, comms = 2, 3
 	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
 		errs := make([]error, comms)
@@ -293,8 +286,9 @@ func TestChunksOfSeveralCommunicatorsAtOnce(t *testing.T) {
 
 // A device that fails breaks its communicator with the driver's words, gives all chunks
 // back, and leaves other communicators as they are.
-func TestABrokenCommunicatorOfCUDADevicesApartLeavesOthersWhole(t *testing.T) {
-	devices := apart(t)
+func TestABrokenCommunicatorOfCUDAMemoryInHostsLeavesOthersWhole(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
 	const p = 3
 	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
 		d, err := c.Dup(ctx)
@@ -334,9 +328,8 @@ func TestABrokenCommunicatorOfCUDADevicesApartLeavesOthersWhole(t *testing.T) {
 }
 
 // A rank that dies while chunks are on their way ends it for all.
-func TestDeathAmongCUDADevicesApartRevokesTheCommunicator(t *testing.T) {
+func TestDeathDuringChunksOfCUDAMemoryRevokesTheCommunicator(t *testing.T) {
 	cudatest.NeedFake(t)
-	t.Setenv("FAKECUDA_P2P", "0")
 	devices := leakyDevices(t)
 	for victim := range 3 {
 		overMemoryWith(t, 3, quietly, func(ctx context.Context, c *comm.Comm) error {
