@@ -1,6 +1,6 @@
-// Package accept accepts connections whose callers have yet to authenticate themselves. Each
-// connection is a stranger until then. Strangers are limited in number and in time, so that
-// they cannot keep legitimate callers out; nor does a temporary lack of descriptors or memory.
+// Package accept accepts connections whose callers have yet to authenticate themselves. Until then
+// a connection is pending. Pending connections are limited in number and in time, so that they
+// cannot keep legitimate callers out; nor does a temporary lack of descriptors or memory.
 package accept
 
 import (
@@ -15,44 +15,44 @@ import (
 // memory left.
 const retryDelay = 100 * time.Millisecond
 
-// A Door decides which connections are admitted, and limits strangers.
-type Door struct {
-	// Strangers is how many connections may be authenticating at once: one more turns the
+// An Acceptor decides which connections are admitted, and limits those that are pending.
+type Acceptor struct {
+	// MaxPending is how many connections may be authenticating at once: one more turns the
 	// oldest away. It should exceed the number of legitimate callers that come at the same
 	// time.
-	Strangers int
-	// Time is how long a stranger has to authenticate.
-	Time time.Duration
-	// Greet authenticates a caller, in a goroutine of its own. If it returns a function, the
+	MaxPending int
+	// Timeout is how long a caller has to authenticate.
+	Timeout time.Duration
+	// Authenticate authenticates a caller, in a goroutine of its own. If it returns a function, the
 	// caller is admitted and the function runs in that goroutine. If it returns nil, the
-	// connection is closed. Greet must not change the connection's deadline.
-	Greet func(net.Conn) (admitted func())
-	// Trouble is called with the first error of the listener. It may be nil.
-	Trouble func(error)
+	// connection is closed. Authenticate must not change the connection's deadline.
+	Authenticate func(net.Conn) (admitted func())
+	// OnError is called with the first error of the listener. It may be nil.
+	OnError func(error)
 }
 
 // Serve accepts connections until ln is closed.
-func (d *Door) Serve(ln net.Listener) {
-	var s strangers
-	told := d.Trouble == nil
+func (a *Acceptor) Serve(ln net.Listener) {
+	var s pending
+	reported := a.OnError == nil
 	for {
 		conn, err := ln.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			if !told {
-				told = true
-				d.Trouble(err)
+			if !reported {
+				reported = true
+				a.OnError(err)
 			}
 			s.shrink(0) // the oldest has had the most time; closing it frees a descriptor
 			time.Sleep(retryDelay)
 			continue
 		}
-		s.add(conn, d.Time)
-		s.shrink(d.Strangers)
+		s.add(conn, a.Timeout)
+		s.shrink(a.MaxPending)
 		go func() { // ends when the caller is turned away, or when admitted returns
-			admitted := d.Greet(conn)
+			admitted := a.Authenticate(conn)
 			s.strike(conn)
 			if admitted == nil {
 				conn.Close()
@@ -63,23 +63,23 @@ func (d *Door) Serve(ln net.Listener) {
 	}
 }
 
-// strangers are the connections that have not authenticated yet, the oldest first. A stranger
-// is turned away by a deadline in the past: it fails the read or write that Greet waits in. A
+// pending are the connections that have not authenticated yet, the oldest first. One is turned
+// away by a deadline in the past, which fails the read or write that Authenticate waits in. A
 // caller that has authenticated meanwhile keeps its connection.
-type strangers struct {
+type pending struct {
 	mu    sync.Mutex
 	conns []net.Conn
 }
 
-func (s *strangers) add(conn net.Conn, limit time.Duration) {
+func (s *pending) add(conn net.Conn, limit time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	conn.SetDeadline(time.Now().Add(limit))
 	s.conns = append(s.conns, conn)
 }
 
-// shrink turns the oldest stranger away if there are more than most.
-func (s *strangers) shrink(most int) {
+// shrink turns the oldest connection away if there are more than most.
+func (s *pending) shrink(most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.conns) > most {
@@ -89,7 +89,7 @@ func (s *strangers) shrink(most int) {
 }
 
 // strike removes conn from the list, and clears its deadline.
-func (s *strangers) strike(conn net.Conn) {
+func (s *pending) strike(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conns = slices.DeleteFunc(s.conns, func(c net.Conn) bool { return c == conn })

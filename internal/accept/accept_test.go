@@ -27,7 +27,7 @@ func word(conn net.Conn) func() {
 	}
 }
 
-func open(t *testing.T, d Door, ln net.Listener) {
+func open(t *testing.T, d Acceptor, ln net.Listener) {
 	t.Helper()
 	served := make(chan struct{})
 	go func() {
@@ -83,7 +83,7 @@ func turnedAway(t *testing.T, conn net.Conn) {
 
 func TestTheOldestStrangerMakesRoom(t *testing.T) {
 	ln := listen(t)
-	open(t, Door{Strangers: 3, Time: time.Hour, Greet: word}, ln)
+	open(t, Acceptor{MaxPending: 3, Timeout: time.Hour, Authenticate: word}, ln)
 	var conns []net.Conn
 	for range 10 {
 		conns = append(conns, dial(t, ln))
@@ -99,11 +99,11 @@ func TestTheOldestStrangerMakesRoom(t *testing.T) {
 
 func TestTheTimeOfAStrangerIsBounded(t *testing.T) {
 	ln := listen(t)
-	open(t, Door{Strangers: 3, Time: time.Millisecond, Greet: word}, ln)
+	open(t, Acceptor{MaxPending: 3, Timeout: time.Millisecond, Authenticate: word}, ln)
 	turnedAway(t, dial(t, ln))
 }
 
-// Who has proved himself is no stranger any more, however many come after him and
+// A caller that has authenticated is not pending any more, however many come after him and
 // however long it takes.
 func TestWhoIsAdmittedStays(t *testing.T) {
 	ln := listen(t)
@@ -119,13 +119,13 @@ func TestWhoIsAdmittedStays(t *testing.T) {
 			then()
 		}
 	}
-	open(t, Door{Strangers: 1, Time: time.Hour, Greet: greet}, ln)
+	open(t, Acceptor{MaxPending: 1, Timeout: time.Hour, Authenticate: greet}, ln)
 	first := dial(t, ln)
 	first.Write([]byte{7})
 	<-in
-	stranger := dial(t, ln)
+	idle := dial(t, ln)
 	dial(t, ln)
-	turnedAway(t, stranger)
+	turnedAway(t, idle)
 	close(on)
 	if b, err := io.ReadAll(first); err != nil || len(b) != 1 {
 		t.Errorf("told %v, %v; want the word back", b, err)
@@ -136,21 +136,21 @@ func TestErrorsAreOutlivedAndToldOnce(t *testing.T) {
 	ln := &accepttest.Tired{Listener: listen(t)}
 	ln.Left.Store(3)
 	told := make(chan error, 9)
-	open(t, Door{Strangers: 3, Time: time.Hour, Greet: word, Trouble: func(err error) { told <- err }}, ln)
+	open(t, Acceptor{MaxPending: 3, Timeout: time.Hour, Authenticate: word, OnError: func(err error) { told <- err }}, ln)
 	admitted(t, dial(t, ln))
 	if n := len(told); n != 1 || !errors.Is(<-told, syscall.EMFILE) {
 		t.Errorf("told of %d errors, want one: %v", n, syscall.EMFILE)
 	}
 }
 
-// When descriptors are exhausted, those of strangers are given back.
+// When descriptors are exhausted, those of pending connections are given back.
 func TestAnErrorTurnsStrangersAway(t *testing.T) {
 	ln := &accepttest.Tired{Listener: listen(t)}
 	greeted := make(chan struct{}, 9)
-	open(t, Door{Strangers: 9, Time: time.Hour, Greet: func(conn net.Conn) func() { greeted <- struct{}{}; return word(conn) }}, ln)
-	stranger := dial(t, ln)
+	open(t, Acceptor{MaxPending: 9, Timeout: time.Hour, Authenticate: func(conn net.Conn) func() { greeted <- struct{}{}; return word(conn) }}, ln)
+	idle := dial(t, ln)
 	<-greeted
 	ln.Left.Store(1)
 	dial(t, ln) // Accept may have been called before: it fails the next time
-	turnedAway(t, stranger)
+	turnedAway(t, idle)
 }

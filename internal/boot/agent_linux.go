@@ -17,10 +17,10 @@ import (
 	"gompi/internal/world"
 )
 
-// linked is a rank's end of the socket to its agent. It starts no goroutine and
+// An agentConn is a rank's end of the socket to its agent. It starts no goroutine and
 // uses no netpoller, unless it is to be watched: the engine polls the descriptor
 // with its others.
-type linked struct {
+type agentConn struct {
 	info Info
 	fd   int
 	seen atomic.Uint64 // the segment's epoch up to which Events has read
@@ -43,7 +43,7 @@ const maxSpans = 6000
 const maxOut = 256 << 10
 
 // newLinked takes the rank's place in the segment and reads the agent's welcome.
-func newLinked(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*linked, error) {
+func newAgentConn(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*agentConn, error) {
 	if int(local) >= s.Ranks() {
 		return nil, fmt.Errorf("%s=%d: want less than %d, the ranks of this host's segment", env.LocalRank, local, s.Ranks())
 	}
@@ -55,7 +55,7 @@ func newLinked(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*lin
 		}
 		return nil, fmt.Errorf("rank %d of this job has been used by process %d: a rank joins its job once", s.WorldRank(local), s.PID(local))
 	}
-	l := &linked{fd: fd, in: wire.Frames{Limit: wire.MaxDown}}
+	l := &agentConn{fd: fd, in: wire.Frames{Limit: wire.MaxDown}}
 	m, err := l.receive(nil)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func newLinked(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*lin
 }
 
 // welcome checks w and turns it into Info.
-func (l *linked) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
+func (l *agentConn) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
 	if int(w.Rank) >= w.Size+w.Spares*len(w.Hosts) || int(w.LocalRank) >= w.LocalSize || w.LocalSize != s.Ranks() || w.LocalSize != len(bells) ||
 		s.WorldRank(w.LocalRank) != w.Rank {
 		return fmt.Errorf("agent's welcome as rank %d of %d, %d of %d on this host, does not fit a segment of %d ranks with %d doorbells",
@@ -92,19 +92,19 @@ func (l *linked) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
 	return err
 }
 
-func (l *linked) Info() *Info { return &l.info }
+func (l *agentConn) Info() *Info { return &l.info }
 
-func (l *linked) FD() int { return l.fd }
+func (l *agentConn) FD() int { return l.fd }
 
-func (l *linked) SetWake(wake func()) {
+func (l *agentConn) SetWake(wake func()) {
 	l.mu.Lock()
 	l.wake = wake
 	l.mu.Unlock()
 }
 
-func (l *linked) Pending() bool { return l.info.Segment.Epoch() != l.seen.Load() }
+func (l *agentConn) Pending() bool { return l.info.Segment.Epoch() != l.seen.Load() }
 
-func (l *linked) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
+func (l *agentConn) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 	if len(mine) > wire.MaxCard {
 		return nil, fmt.Errorf("boot allgather: card of %d bytes, at most %d are allowed", len(mine), wire.MaxCard)
 	}
@@ -124,7 +124,7 @@ func (l *linked) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := l.accept(m); err != nil {
+		if err := l.handle(m); err != nil {
 			return nil, err
 		}
 		if len(l.events) > 0 {
@@ -142,7 +142,7 @@ func (l *linked) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 }
 
 // Await sleeps on the socket: the agent writes to it before it bumps the epoch.
-func (l *linked) Await(limit time.Duration) bool {
+func (l *agentConn) Await(limit time.Duration) bool {
 	for deadline := time.Now().Add(limit); ; {
 		if l.Pending() {
 			return true
@@ -165,7 +165,7 @@ func (l *linked) Await(limit time.Duration) bool {
 }
 
 // Events reads whatever has come, without blocking.
-func (l *linked) Events() []Event {
+func (l *agentConn) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// The agent writes first and bumps the epoch then: what it announced by the
@@ -182,7 +182,7 @@ func (l *linked) Events() []Event {
 const watchedPeriod = 10 * time.Millisecond
 
 // pull reads whatever has come.
-func (l *linked) pull() {
+func (l *agentConn) pull() {
 	l.flush()
 	for !l.gone {
 		n, err := unix.Read(l.fd, l.in.ReadBuffer(false))
@@ -202,14 +202,14 @@ func (l *linked) pull() {
 }
 
 // drain takes all whole frames.
-func (l *linked) drain() {
+func (l *agentConn) drain() {
 	for {
 		m, ok, err := wire.Next(&l.in)
 		if err == nil && !ok {
 			return
 		}
 		if err == nil {
-			err = l.accept(m)
+			err = l.handle(m)
 		}
 		if err != nil {
 			l.lose(err.Error())
@@ -218,13 +218,13 @@ func (l *linked) drain() {
 	}
 }
 
-func (l *linked) lose(how string) {
+func (l *agentConn) lose(how string) {
 	l.gone = true
 	l.events = append(l.events, Event{Kind: Gone, Rank: world.None, Text: []byte(how)})
 }
 
 // accept handles one message from the agent.
-func (l *linked) accept(m wire.Message) error {
+func (l *agentConn) handle(m wire.Message) error {
 	switch m := m.(type) {
 	case *wire.Cards:
 		l.cards = make([][]byte, len(m.Data))
@@ -240,7 +240,7 @@ func (l *linked) accept(m wire.Message) error {
 	case *wire.Outcome:
 		l.events = append(l.events, Event{Kind: Agreed, Rank: world.None, Comm: m.Comm, Outcome: m.Clone()})
 	case *wire.Describe:
-		l.tellStacks()
+		l.sendStacks()
 	case *wire.Terminate:
 		l.events = append(l.events, Event{Kind: Terminate, Rank: world.None, Text: []byte(m.Text)})
 	default:
@@ -249,19 +249,19 @@ func (l *linked) accept(m wire.Message) error {
 	return nil
 }
 
-func (l *linked) Revoke(comm uint64, cause []byte) error {
+func (l *agentConn) Revoke(comm uint64, cause []byte) error {
 	if len(cause) > wire.MaxText {
 		return fmt.Errorf("revoke: cause of %d bytes, at most %d are allowed", len(cause), wire.MaxText)
 	}
 	return l.send(&wire.Revoke{Comm: comm, Cause: cause})
 }
 
-func (l *linked) Inquire(rank world.Rank) error { return l.send(&wire.Inquire{Rank: rank}) }
+func (l *agentConn) Inquire(rank world.Rank) error { return l.send(&wire.Inquire{Rank: rank}) }
 
 // Detached implements Detacher.
-func (l *linked) Detached(rank world.Rank) error { return l.send(&wire.Detached{Rank: rank}) }
+func (l *agentConn) Detached(rank world.Rank) error { return l.send(&wire.Detached{Rank: rank}) }
 
-func (l *linked) Vote(v *wire.Vote) error {
+func (l *agentConn) Vote(v *wire.Vote) error {
 	switch {
 	case !l.info.Recover:
 		return errNoVoting
@@ -271,13 +271,13 @@ func (l *linked) Vote(v *wire.Vote) error {
 	return l.send(v)
 }
 
-func (l *linked) Abort(code int, reason string) error {
+func (l *agentConn) Abort(code int, reason string) error {
 	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason})
 }
 
 // Goodbye sets the rank's state in the segment. It wakes the agent only if it has to: that reads
 // the state when it reaps the process.
-func (l *linked) Goodbye(aloud bool) error {
+func (l *agentConn) Goodbye(aloud bool) error {
 	if aloud {
 		l.send(&wire.Leave{}) // if the agent is gone there is nobody to be told
 	}
@@ -285,7 +285,7 @@ func (l *linked) Goodbye(aloud bool) error {
 	return nil
 }
 
-func (l *linked) send(m wire.Message) error {
+func (l *agentConn) send(m wire.Message) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gone {
@@ -301,7 +301,7 @@ func (l *linked) send(m wire.Message) error {
 
 // flush writes what the socket takes; the rest waits for the next call. A
 // broken socket shows when it is read.
-func (l *linked) flush() {
+func (l *agentConn) flush() {
 	for len(l.out) > 0 {
 		n, err := unix.SendmsgN(l.fd, l.out, nil, nil, unix.MSG_NOSIGNAL)
 		if err == unix.EINTR {
@@ -318,7 +318,7 @@ func (l *linked) flush() {
 // receive blocks until the next message is here, and reads nothing beyond it:
 // what follows must keep the descriptor readable. It returns an error when the
 // launcher is gone or stop is readable.
-func (l *linked) receive(stop *stopper) (wire.Message, error) {
+func (l *agentConn) receive(stop *stopper) (wire.Message, error) {
 	for {
 		if m, ok, err := wire.Next(&l.in); ok || err != nil {
 			return m, err

@@ -92,10 +92,10 @@ func (a *fakeAgent) next() wire.Message {
 }
 
 // joined returns the rank's Boot.
-func (a *fakeAgent) joined() *linked {
+func (a *fakeAgent) joined() *agentConn {
 	a.t.Helper()
 	a.send(testWelcome())
-	l, err := newLinked(a.rank, 0, a.seg, []int{-1, -1})
+	l, err := newAgentConn(a.rank, 0, a.seg, []int{-1, -1})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestWelcomeBecomesInfo(t *testing.T) {
 func TestAPlaceIsTakenOnce(t *testing.T) {
 	a := newFakeAgent(t)
 	a.joined()
-	_, err := newLinked(a.rank, 0, a.seg, []int{-1, -1})
+	_, err := newAgentConn(a.rank, 0, a.seg, []int{-1, -1})
 	if err == nil || !strings.Contains(err.Error(), "rank 1 of this job has been used by process") {
 		t.Errorf("second join: %v, want an error that names the process", err)
 	}
@@ -149,7 +149,7 @@ func TestWelcomeThatDoesNotFitIsRefused(t *testing.T) {
 		w := testWelcome()
 		spoil(w)
 		a.send(w)
-		if _, err := newLinked(a.rank, 0, a.seg, []int{-1, -1}); err == nil {
+		if _, err := newAgentConn(a.rank, 0, a.seg, []int{-1, -1}); err == nil {
 			t.Errorf("a welcome with a wrong %s was accepted", name)
 		}
 		unix.Close(a.rank)

@@ -7,8 +7,8 @@
 // deaths, revocations and the order to end.
 //
 // There are three: of a rank of gompirun, over a socket to its host's agent
-// (linked); of a rank that another launcher started, over a connection to rank 0,
-// where a hub does what agents do (spoke); and of ranks that are goroutines of one
+// (agentConn); of a rank that another launcher started, over a connection to rank 0,
+// whose server does what agents do (client); and of ranks that are goroutines of one
 // process (Member), of which a job of one rank is the smallest.
 package boot
 

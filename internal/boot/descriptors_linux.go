@@ -96,7 +96,7 @@ func (in *inherited) usable(bells int) bool {
 }
 
 // join takes the descriptors over and makes a Boot of them.
-func (in *inherited) join(local world.LocalRank) (*linked, error) {
+func (in *inherited) join(local world.LocalRank) (*agentConn, error) {
 	unix.CloseOnExec(in.boot)
 	forked.Note(in.boot)
 	first, last := uint(in.bells[0]), uint(in.bells[len(in.bells)-1])
@@ -109,7 +109,7 @@ func (in *inherited) join(local world.LocalRank) (*linked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLinked(in.boot, local, s, in.bells)
+	return newAgentConn(in.boot, local, s, in.bells)
 }
 
 // reconnect gets the descriptors from the agent. The agent accepts any process of its user: such a

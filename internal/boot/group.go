@@ -177,12 +177,12 @@ func (m *Member) Inquire(rank world.Rank) error {
 	m.group.mu.Lock()
 	m.group.inquired[rank] = true
 	m.group.mu.Unlock()
-	m.group.tellLeft(rank)
+	m.group.reportLeft(rank)
 	return nil
 }
 
-// tellLeft tells that a rank has left, if it has and somebody inquired.
-func (g *group) tellLeft(rank world.Rank) {
+// reportLeft reports that a rank has left, if it has and another rank has inquired.
+func (g *group) reportLeft(rank world.Rank) {
 	g.mu.Lock()
 	news := g.inquired[rank] && g.members[rank].state == left
 	if news {
@@ -213,7 +213,7 @@ func (m *Member) Goodbye(bool) error {
 		m.state = left
 	}
 	g.mu.Unlock()
-	g.tellLeft(m.info.Rank)
+	g.reportLeft(m.info.Rank)
 	g.ended(m.info.Rank, false)
 	return nil
 }

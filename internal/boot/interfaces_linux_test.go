@@ -67,7 +67,7 @@ func TestRanksOfOneHostMeetWhateverInterfacesGo(t *testing.T) {
 		return
 	}
 	ip(t, "link", "del", "br7")
-	for _, ranks := range [][]*spoke{byFile, byMaster} {
+	for _, ranks := range [][]*client{byFile, byMaster} {
 		if err := ranks[3].Revoke(7, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -80,15 +80,15 @@ func TestRanksOfOneHostMeetWhateverInterfacesGo(t *testing.T) {
 }
 
 // meetAll opens n ranks that a launcher has not told to be on one host.
-func meetAll(t *testing.T, ctx context.Context, n int, open func(*place) (Boot, error)) []*spoke {
+func meetAll(t *testing.T, ctx context.Context, n int, open func(*place) (Boot, error)) []*client {
 	t.Helper()
-	ranks, errs := make([]*spoke, n), make([]error, n)
+	ranks, errs := make([]*client, n), make([]error, n)
 	var all sync.WaitGroup
 	for r := range n {
 		all.Go(func() {
 			b, err := open(&place{launcher: launcher{name: "a test"}, rank: r, size: n, job: "j=1"})
 			if errs[r] = err; err == nil {
-				ranks[r] = b.(*spoke)
+				ranks[r] = b.(*client)
 			}
 		})
 	}

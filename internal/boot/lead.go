@@ -22,14 +22,14 @@ const (
 	reachTime = 5 * time.Second
 )
 
-// lead is rank 0's part: it opens a hub, has publish tell the others how to
+// lead is rank 0's part: it starts a server, has publish tell the others how to
 // reach it, and waits until all have come. met is called then.
-func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publish func() error, met func()) (*spoke, error) {
+func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publish func() error, met func()) (*client, error) {
 	limit := meetTime
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)*9/10) // so that all get the reason before their own contexts end
 	}
-	h, own := newHub(size, secret, ln, met)
+	h, own := newServer(size, secret, ln, met)
 	late := time.AfterFunc(limit, func() { h.giveUp(limit) })
 	defer late.Stop()
 	if err := publish(); err != nil {
@@ -37,19 +37,19 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 		own.Close()
 		return nil, err
 	}
-	s, err := newSpoke(ctx, own, secret)
+	s, err := newClient(ctx, own, secret)
 	if err != nil {
 		h.close()
 		return nil, err
 	}
 	s.leave = func() error { h.close(); return own.Close() }
-	s.tell = h.pass
+	s.report = h.pass
 	return s, nil
 }
 
 // follow is every other rank's part: it looks for rank 0 where lookup says,
 // until it is there. lookup returns groups of endpoints, the best first.
-func follow(ctx context.Context, rank int, lookup func(context.Context) (secret [32]byte, groups [][]string, err error)) (*spoke, error) {
+func follow(ctx context.Context, rank int, lookup func(context.Context) (secret [32]byte, groups [][]string, err error)) (*client, error) {
 	limited, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
@@ -61,7 +61,7 @@ func follow(ctx context.Context, rank int, lookup func(context.Context) (secret 
 		if err == nil {
 			limited, cancel := context.WithTimeout(ctx, meetTime+reachTime) // rank 0 gives up first
 			defer cancel()
-			return newSpoke(limited, conn, secret)
+			return newClient(limited, conn, secret)
 		}
 		if errors.Is(err, errForged) {
 			return nil, err
@@ -135,7 +135,7 @@ func connect(ctx context.Context, secret *[32]byte, rank int, at string) (net.Co
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	session, err := hubDoor(secret).Call(conn, binary.LittleEndian.AppendUint32(nil, uint32(rank)))
+	session, err := serverHandshake(secret).Call(conn, binary.LittleEndian.AppendUint32(nil, uint32(rank)))
 	if !stop() || err != nil {
 		conn.Close()
 		return nil, errors.Join(fmt.Errorf("%s", at), err)
@@ -167,8 +167,8 @@ func listenBetween(host string, lo, hi int) (net.Listener, error) {
 }
 
 // ticketOf returns what leads to ln.
-func ticketOf(ln net.Listener, secret [32]byte, local bool) *ticket {
-	t := &ticket{secret: secret, network: network(), port: ln.Addr().(*net.TCPAddr).Port}
+func contactOf(ln net.Listener, secret [32]byte, local bool) *contact {
+	t := &contact{secret: secret, network: network(), port: ln.Addr().(*net.TCPAddr).Port}
 	if !local {
 		t.addrs = ownAddrs()
 	}

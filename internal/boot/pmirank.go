@@ -16,8 +16,8 @@ import (
 
 // A pmiRank is this process as its launcher knows it: hydra's mpiexec, srun
 // --mpi=pmi2, Flux, or any other that serves PMI-1. It is used for as little as
-// can be: rank 0 puts its ticket, all meet in one barrier, and the rest goes over
-// rank 0's hub.
+// can be: rank 0 puts its contact, all meet in one barrier, and the rest goes over
+// rank 0's server.
 type pmiRank struct {
 	conn       net.Conn
 	in         *bufio.Reader
@@ -100,14 +100,14 @@ func dialPMI(ctx context.Context) (*pmiRank, error) {
 
 // introduce sends the id of this process over TCP, and receives its rank and size.
 func (p *pmiRank) introduce(id string) error {
-	if err := p.say(pmi.New("initack", "pmiid", id)); err != nil {
+	if err := p.write(pmi.New("initack", "pmiid", id)); err != nil {
 		return err
 	}
-	if _, err := p.hear("initack"); err != nil {
+	if _, err := p.read("initack"); err != nil {
 		return err
 	}
 	for range 3 { // size, rank, debug
-		m, err := p.hear("set")
+		m, err := p.read("set")
 		if err != nil {
 			return err
 		}
@@ -122,15 +122,15 @@ func (p *pmiRank) introduce(id string) error {
 	return nil
 }
 
-func (p *pmiRank) say(m *pmi.Message) error {
+func (p *pmiRank) write(m *pmi.Command) error {
 	if _, err := p.conn.Write(m.Append(nil)); err != nil {
 		return fmt.Errorf("PMI: %s: %w", m.Cmd, err)
 	}
 	return nil
 }
 
-// hear reads the answer, whose command must be want.
-func (p *pmiRank) hear(want string) (*pmi.Message, error) {
+// read reads the answer, whose command must be want.
+func (p *pmiRank) read(want string) (*pmi.Command, error) {
 	line, err := p.in.ReadSlice('\n')
 	if err != nil {
 		return nil, fmt.Errorf("PMI: waiting for %s: %w", want, err)
@@ -149,11 +149,11 @@ func (p *pmiRank) hear(want string) (*pmi.Message, error) {
 }
 
 // ask sends a request and returns its answer.
-func (p *pmiRank) ask(answer, cmd string, args ...string) (*pmi.Message, error) {
-	if err := p.say(pmi.New(cmd, args...)); err != nil {
+func (p *pmiRank) ask(answer, cmd string, args ...string) (*pmi.Command, error) {
+	if err := p.write(pmi.New(cmd, args...)); err != nil {
 		return nil, err
 	}
-	return p.hear(answer)
+	return p.read(answer)
 }
 
 // open meets the other ranks.
@@ -184,8 +184,8 @@ func (p *pmiRank) open(ctx context.Context) (Boot, error) {
 	return s, nil
 }
 
-// connect finds the hub of rank 0, or is it.
-func (p *pmiRank) connect(ctx context.Context) (*spoke, error) {
+// connect connects to the server of rank 0, or starts it.
+func (p *pmiRank) connect(ctx context.Context) (*client, error) {
 	if p.rank == 0 {
 		local := os.Getenv(env.PMILocalSize) == strconv.Itoa(p.size)
 		ln, err := listen(local)
@@ -194,7 +194,7 @@ func (p *pmiRank) connect(ctx context.Context) (*spoke, error) {
 		}
 		_, secret := NewJob()
 		return lead(ctx, p.size, secret, ln, func() error {
-			t := ticketOf(ln, secret, local)
+			t := contactOf(ln, secret, local)
 			if _, err := p.ask("put_result", "put", "kvsname", p.name, "key", ticketKey, "value", t.String()); err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ func (p *pmiRank) connect(ctx context.Context) (*spoke, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rank 0 has left no way to reach it: is it a program of gompi, too? %w", err)
 	}
-	t, err := parseTicket(m.Get("value"))
+	t, err := parseContact(m.Get("value"))
 	if err != nil {
 		return nil, err
 	}
@@ -235,5 +235,5 @@ func (p *pmiRank) finalize() error {
 // abort has the launcher end the job. There is no answer.
 func (p *pmiRank) abort(code int, reason string) error {
 	p.conn.SetWriteDeadline(time.Now().Add(finalizeTime))
-	return p.say(pmi.New("abort", "exitcode", strconv.Itoa(code), "message", reason[:min(len(reason), pmi.MaxValue)]))
+	return p.write(pmi.New("abort", "exitcode", strconv.Itoa(code), "message", reason[:min(len(reason), pmi.MaxValue)]))
 }

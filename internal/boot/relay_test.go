@@ -14,31 +14,31 @@ import (
 // A relay is somebody between a rank and rank 0 who does not know the secret: he hands
 // on all they say, and adds to it.
 type relay struct {
-	ln            net.Listener
-	toRank, toHub chan []byte
+	ln               net.Listener
+	toRank, toServer chan []byte
 }
 
 // relayTo puts one in front of an address.
-func relayTo(t *testing.T, hub string) *relay {
+func relayTo(t *testing.T, server string) *relay {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ln.Close() })
-	r := &relay{ln: ln, toRank: make(chan []byte), toHub: make(chan []byte)}
+	r := &relay{ln: ln, toRank: make(chan []byte), toServer: make(chan []byte)}
 	go func() { // until the connection ends
 		rank, err := ln.Accept()
 		if err != nil {
 			return
 		}
-		hub, err := net.Dial("tcp", hub)
+		server, err := net.Dial("tcp", server)
 		if err != nil {
 			rank.Close()
 			return
 		}
-		go pass(rank, hub, r.toRank)
-		pass(hub, rank, r.toHub)
+		go pass(rank, server, r.toRank)
+		pass(server, rank, r.toServer)
 	}()
 	return r
 }
@@ -74,7 +74,7 @@ func pass(to, from net.Conn, added <-chan []byte) {
 }
 
 // meetByRelay has two ranks meet, with a relay between them.
-func meetByRelay(t *testing.T) (ranks [2]*spoke, r *relay) {
+func meetByRelay(t *testing.T) (ranks [2]*client, r *relay) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
@@ -115,14 +115,14 @@ func TestARelayGetsNoNewsIn(t *testing.T) {
 	})
 	t.Run("to rank 0", func(t *testing.T) {
 		ranks, r := meetByRelay(t)
-		r.toHub <- wire.Append(nil, &wire.Abort{Code: 7, Reason: "because I say so"})
+		r.toServer <- wire.Append(nil, &wire.Abort{Code: 7, Reason: "because I say so"})
 		ranks[1].Revoke(7, nil)
 		wantForged(t, ranks[0], 1)
 	})
 }
 
 // wantForged checks that s hears that it has lost a rank, and why, and nothing else.
-func wantForged(t *testing.T, s *spoke, lost world.Rank) {
+func wantForged(t *testing.T, s *client, lost world.Rank) {
 	t.Helper()
 	e := next(t, s)
 	if e[0].Kind == Revoked { // rank 0 hears itself

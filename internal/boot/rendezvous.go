@@ -20,12 +20,12 @@ import (
 	"gompi/internal/route"
 )
 
-// errForged is wrapped by the errors of a ticket that somebody else may have
+// errForged is wrapped by the errors of a contact that somebody else may have
 // made: looking again would not help.
 var errForged = errors.New("not to be trusted")
 
 // openFile joins the job by a file in a folder that all ranks see. It holds rank
-// 0's ticket, can be read by this user alone, and is gone when all have met.
+// 0's contact, can be read by this user alone, and is gone when all have met.
 func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("%s: no folder %q on this host", env.Rendezvous, dir)
@@ -34,7 +34,7 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	path := filepath.Join(dir, fmt.Sprintf("gompi-%x", sum[:12]))
 	if p.rank > 0 {
 		return orError(follow(ctx, p.rank, func(context.Context) ([32]byte, [][]string, error) {
-			t, err := readTicket(path)
+			t, err := readContact(path)
 			if err != nil {
 				return [32]byte{}, nil, err
 			}
@@ -48,15 +48,15 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	}
 	_, secret := NewJob()
 	remove := func() { os.Remove(path) } // if it is not there any more, the better
-	s, err := lead(ctx, p.size, secret, ln, func() error { return writeTicket(path, ticketOf(ln, secret, p.local)) }, remove)
+	s, err := lead(ctx, p.size, secret, ln, func() error { return writeContact(path, contactOf(ln, secret, p.local)) }, remove)
 	if err != nil {
 		remove()
 	}
 	return orError(s, err)
 }
 
-// orError keeps a nil *spoke from becoming a Boot.
-func orError(s *spoke, err error) (Boot, error) {
+// orError keeps a nil *client from becoming a Boot.
+func orError(s *client, err error) (Boot, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func orError(s *spoke, err error) (Boot, error) {
 }
 
 // writeTicket makes the file appear whole, or not at all.
-func writeTicket(path string, t *ticket) error {
+func writeContact(path string, t *contact) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".") // mode 0600
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ func writeTicket(path string, t *ticket) error {
 }
 
 // readTicket reads what rank 0 has left. A file that another user could have
-// written is no ticket.
-func readTicket(path string) (*ticket, error) {
+// written is no contact.
+func readContact(path string) (*contact, error) {
 	os.ReadDir(filepath.Dir(path)) // makes NFS drop a cached lookup that found no file
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -103,7 +103,7 @@ func readTicket(path string) (*ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseTicket(strings.TrimSpace(string(b)))
+	return parseContact(strings.TrimSpace(string(b)))
 }
 
 // kindOf names what is no regular file.

@@ -22,7 +22,7 @@ import (
 const maxStacks = wire.MaxCard - 16
 
 // watch starts that goroutine. It ends with the socket.
-func (l *linked) watch() {
+func (l *agentConn) watch() {
 	fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return
@@ -41,7 +41,7 @@ func (l *linked) watch() {
 
 // look reads what has come, answers what is for this goroutine, and leaves the
 // rest to Events. It reports whether more may come.
-func (l *linked) look() bool {
+func (l *agentConn) look() bool {
 	l.mu.Lock()
 	l.pull()
 	more, news, wake := !l.gone, len(l.events) > 0, l.wake
@@ -52,9 +52,9 @@ func (l *linked) look() bool {
 	return more
 }
 
-// tellStacks answers the agent. Stopping all goroutines for it takes some ten
+// sendStacks answers the agent. Stopping all goroutines for it takes some ten
 // microseconds each.
-func (l *linked) tellStacks() {
+func (l *agentConn) sendStacks() {
 	text := make([]byte, 16*maxStacks)
 	text = sortStacks(text[:runtime.Stack(text, true)])
 	l.out = wire.Append(l.out, &wire.Stacks{Text: text[:min(len(text), maxStacks)]})

@@ -8,9 +8,9 @@ import (
 
 func TestStacksOfTheProgramComeFirst(t *testing.T) {
 	const text = `goroutine 7 [running]:
-gompi/internal/boot.(*linked).tellStacks(0x1)
+gompi/internal/boot.(*agentConn).sendStacks(0x1)
 	x.go:1
-created by gompi/internal/boot.(*linked).watch in goroutine 1
+created by gompi/internal/boot.(*agentConn).watch in goroutine 1
 	x.go:2
 
 goroutine 3 [select]:

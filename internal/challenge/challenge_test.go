@@ -12,50 +12,50 @@ import (
 )
 
 // handshake runs both sides of a handshake on one connection.
-func handshake(caller, callee Door, says string) (heard string, called, answered error) {
+func handshake(caller, callee Handshake, sends string) (id string, called, answered error) {
 	a, b := net.Pipe()
 	done := make(chan error)
 	go func() {
-		_, err := caller.Call(a, []byte(says))
+		_, err := caller.Call(a, []byte(sends))
 		a.Close()
 		done <- err
 	}()
 	session, answered := callee.Answer(b)
 	b.Close()
 	if answered == nil {
-		heard = string(session.Says)
+		id = string(session.CallerID)
 	}
-	return heard, <-done, answered
+	return id, <-done, answered
 }
 
-func door(greeting string, secret byte) Door {
-	return Door{Greeting: greeting, Secret: &[32]byte{secret}, Says: 4}
+func known(protocol string, secret byte) Handshake {
+	return Handshake{Protocol: protocol, Secret: &[32]byte{secret}, IDSize: 4}
 }
 
 func TestBothKnowTheSecret(t *testing.T) {
-	heard, called, answered := handshake(door("test 1", 7), door("test 1", 7), "rank")
-	if heard != "rank" || called != nil || answered != nil {
-		t.Errorf("heard %q; caller: %v; callee: %v; want %q and no errors", heard, called, answered, "rank")
+	id, called, answered := handshake(known("test 1", 7), known("test 1", 7), "rank")
+	if id != "rank" || called != nil || answered != nil {
+		t.Errorf("id %q; caller: %v; callee: %v; want %q and no errors", id, called, answered, "rank")
 	}
 }
 
 func TestAnotherSecretIsRefusedByBoth(t *testing.T) {
-	heard, called, answered := handshake(door("test 1", 7), door("test 1", 8), "rank")
-	if heard != "" || !errors.Is(called, ErrSecret) || !errors.Is(answered, ErrSecret) {
-		t.Errorf("heard %q; caller: %v; callee: %v; want nothing and %v twice", heard, called, answered, ErrSecret)
+	id, called, answered := handshake(known("test 1", 7), known("test 1", 8), "rank")
+	if id != "" || !errors.Is(called, ErrSecret) || !errors.Is(answered, ErrSecret) {
+		t.Errorf("id %q; caller: %v; callee: %v; want nothing and %v twice", id, called, answered, ErrSecret)
 	}
 }
 
 func TestAnotherGreetingIsQuoted(t *testing.T) {
-	_, called, answered := handshake(door("GET /x", 7), door("test 1", 7), "rank")
+	_, called, answered := handshake(known("GET /x", 7), known("test 1", 7), "rank")
 	if called == nil || answered == nil || !strings.Contains(answered.Error(), `"GET /x": want "test 1"`) {
-		t.Errorf("caller: %v; callee: %v; want both greetings quoted", called, answered)
+		t.Errorf("caller: %v; callee: %v; want both protocols quoted", called, answered)
 	}
 }
 
 func TestACallerSaysWhatTheDoorExpects(t *testing.T) {
 	var sent bytes.Buffer
-	if _, err := door("test 1", 7).Call(&sent, []byte("too long")); err == nil || sent.Len() > 0 {
+	if _, err := known("test 1", 7).Call(&sent, []byte("too long")); err == nil || sent.Len() > 0 {
 		t.Errorf("error %v after %d bytes: want one before anything is sent", err, sent.Len())
 	}
 }
@@ -65,7 +65,7 @@ func TestEachConnectionHasKeysOfItsOwn(t *testing.T) {
 	seen := map[seal.Key]bool{}
 	for range 3 {
 		a, b := net.Pipe()
-		d := door("test 1", 7)
+		d := known("test 1", 7)
 		answered := make(chan *Session)
 		go func() {
 			s, _ := d.Answer(b)
@@ -86,9 +86,9 @@ func TestEachConnectionHasKeysOfItsOwn(t *testing.T) {
 // A callee that does not know the secret cannot send the caller's own proof back.
 func TestAProofSentBackIsNone(t *testing.T) {
 	a, b := net.Pipe()
-	d := door("test 1", 7)
+	d := known("test 1", 7)
 	go func() {
-		hello := make([]byte, len(d.Greeting)+d.Says+NonceSize)
+		hello := make([]byte, len(d.Protocol)+d.IDSize+NonceSize)
 		io.ReadFull(b, hello)
 		b.Write(nonce())
 		proof := make([]byte, 32)

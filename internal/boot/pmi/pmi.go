@@ -40,14 +40,14 @@ const (
 type Arg struct{ Key, Value string }
 
 // A Message is one line: a command, and what comes with it in any order.
-type Message struct {
+type Command struct {
 	Cmd  string
 	Args []Arg
 }
 
 // New returns a message of a command and of keys and values in turn.
-func New(cmd string, args ...string) *Message {
-	m := &Message{Cmd: cmd}
+func New(cmd string, args ...string) *Command {
+	m := &Command{Cmd: cmd}
 	for i := 0; i+1 < len(args); i += 2 {
 		m.Args = append(m.Args, Arg{args[i], args[i+1]})
 	}
@@ -55,7 +55,7 @@ func New(cmd string, args ...string) *Message {
 }
 
 // Get returns the value of a key, "" if there is none.
-func (m *Message) Get(key string) string {
+func (m *Command) Get(key string) string {
 	for _, a := range m.Args {
 		if a.Key == key {
 			return a.Value
@@ -66,7 +66,7 @@ func (m *Message) Get(key string) string {
 
 // Err returns what the other side reports as wrong, nil if nothing. A line
 // without a result code means success.
-func (m *Message) Err() error {
+func (m *Command) Err() error {
 	rc := m.Get("rc")
 	if rc == "" || rc == "0" {
 		return nil
@@ -83,7 +83,7 @@ var unspaced = strings.NewReplacer(" ", "_", "\n", "_")
 // Append appends the line. A value has no blanks: they become underscores. An
 // empty value is left out with its key, because new MPICH takes one for a broken
 // line.
-func (m *Message) Append(b []byte) []byte {
+func (m *Command) Append(b []byte) []byte {
 	b = append(append(b, "cmd="...), m.Cmd...)
 	for _, a := range m.Args {
 		if a.Value == "" {
@@ -97,8 +97,8 @@ func (m *Message) Append(b []byte) []byte {
 
 // Parse reads a line, with or without its end. A word without "=" belongs to the
 // value before it: some launchers put whole sentences there.
-func Parse(line []byte) (*Message, error) {
-	m := &Message{}
+func Parse(line []byte) (*Command, error) {
+	m := &Command{}
 	for _, word := range strings.Fields(string(line)) {
 		key, value, ok := strings.Cut(word, "=")
 		switch {

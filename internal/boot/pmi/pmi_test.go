@@ -11,7 +11,7 @@ import (
 func TestParseReadsWhatLaunchersWrite(t *testing.T) {
 	tests := []struct {
 		line string
-		want *Message
+		want *Command
 	}{
 		{"cmd=barrier_out rc=0\n", New("barrier_out", "rc", "0")},
 		{"cmd=maxes rc=0 kvsname_max=256  keylen_max=64 vallen_max=1024", New("maxes", "rc", "0", "kvsname_max", "256", "keylen_max", "64", "vallen_max", "1024")},

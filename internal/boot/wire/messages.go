@@ -91,7 +91,7 @@ type Welcome struct {
 	Spares          int  // places on each node for ranks that replace others; their ranks follow those of the job, by node
 	Invited         bool // it replaces a rank, as Invite says
 	Invite          Invite
-	Door            string // where ranks without an agent get their host's segment, "" nowhere
+	SegmentSocket   string // where ranks without an agent get their host's segment, "" nowhere
 }
 
 func (m *Welcome) fields(c *Codec) {
@@ -107,7 +107,7 @@ func (m *Welcome) fields(c *Codec) {
 	c.Bools(&m.Watch, &m.Recover, &m.Invited)
 	c.Rank(&m.Spares)
 	m.Invite.Fields(c)
-	c.String(&m.Door, maxName)
+	c.String(&m.SegmentSocket, maxName)
 }
 
 // rank is Codec.Rank for a rank of the job, or of a host.
@@ -191,13 +191,13 @@ func (m *Terminate) fields(c *Codec) { c.Prose(&m.Text, MaxText) }
 
 // Join is how a rank that has no agent introduces itself to rank 0, which then
 // is to it what an agent is to others. Machine tells hosts of one name apart. At
-// Door the rank would pass a segment on, if it is the first of its host.
-type Join struct{ Host, Machine, Door string }
+// SegmentSocket the rank would pass a segment on, if it is the first of its host.
+type Join struct{ Host, Machine, SegmentSocket string }
 
 func (m *Join) fields(c *Codec) {
 	c.String(&m.Host, maxName)
 	c.String(&m.Machine, maxName)
-	c.String(&m.Door, maxName)
+	c.String(&m.SegmentSocket, maxName)
 }
 
 // Leave is the goodbye of such a rank.

@@ -73,7 +73,7 @@ func Serve(job string) *Server {
 func serve(l net.Listener) *Server {
 	s := &Server{questions: make(chan Question), done: make(chan struct{}), socket: l}
 	s.Questions = s.questions
-	d := accept.Door{Strangers: askers, Time: answerTime, Greet: s.greet}
+	d := accept.Acceptor{MaxPending: askers, Timeout: answerTime, Authenticate: s.authenticate}
 	go d.Serve(l) // until l is closed
 	return s
 }
@@ -86,8 +86,8 @@ func (s *Server) Close() {
 	}
 }
 
-// greet reads the question of a process of this user's.
-func (s *Server) greet(conn net.Conn) func() {
+// authenticate reads the question of a process of this user's.
+func (s *Server) authenticate(conn net.Conn) func() {
 	var rank int
 	if caller, ok := conn.(*net.UnixConn); !ok || !ownPeer(caller) {
 		return nil

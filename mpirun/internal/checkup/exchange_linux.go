@@ -24,16 +24,16 @@ const (
 	maxSend         = 2 << 30          // bytes of one exchange
 	exchangeTimeout = 10 * time.Second // of the callee, for all of it
 
-	strangers = 256 // that may be proving themselves at once
+	maxPending = 256 // that may be proving themselves at once
 )
 
-func (h *Host) door() challenge.Door {
-	return challenge.Door{Greeting: greeting, Secret: &h.secret}
+func (h *Host) handshake() challenge.Handshake {
+	return challenge.Handshake{Protocol: greeting, Secret: &h.secret}
 }
 
 // send is the caller's side. It fills in what it has measured.
 func (h *Host) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
-	session, err := h.door().Call(conn, nil)
+	session, err := h.handshake().Call(conn, nil)
 	switch {
 	case errors.Is(err, challenge.ErrSecret):
 		return errors.New("another job answers there")
@@ -74,8 +74,8 @@ func flood(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 
 // welcome answers callers until the listener is closed.
 func (h *Host) welcome() {
-	d := accept.Door{Strangers: strangers, Time: exchangeTimeout, Greet: func(conn net.Conn) func() {
-		if _, err := h.door().Answer(conn); err != nil {
+	d := accept.Acceptor{MaxPending: maxPending, Timeout: exchangeTimeout, Authenticate: func(conn net.Conn) func() {
+		if _, err := h.handshake().Answer(conn); err != nil {
 			return nil
 		}
 		return func() { receive(conn) }

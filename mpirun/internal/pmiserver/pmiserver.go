@@ -135,7 +135,7 @@ func (s *Server) kvsName() string { return "kvs_" + s.JobID }
 // refuse answers that a request failed, and why.
 func (s *Server) refuse(c *Client, cmd, why string) { s.answer(c, cmd, "rc", "-1", "msg", why) }
 
-func (s *Server) put(c *Client, m *pmi.Message) {
+func (s *Server) put(c *Client, m *pmi.Command) {
 	key, value := m.Get("key"), m.Get("value")
 	switch {
 	case m.Get("kvsname") != s.kvsName():
@@ -152,7 +152,7 @@ func (s *Server) put(c *Client, m *pmi.Message) {
 	}
 }
 
-func (s *Server) get(c *Client, m *pmi.Message) {
+func (s *Server) get(c *Client, m *pmi.Command) {
 	key := m.Get("key")
 	value := s.all[key]
 	if key == pmi.MappingKey {
@@ -247,7 +247,7 @@ func (s *Server) release() {
 }
 
 // abort ends the job as a client wants it.
-func (s *Server) abort(c *Client, m *pmi.Message) {
+func (s *Server) abort(c *Client, m *pmi.Command) {
 	code, err := strconv.Atoi(m.Get("exitcode"))
 	if err != nil {
 		code = 1

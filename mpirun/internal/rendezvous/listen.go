@@ -13,7 +13,7 @@ import (
 )
 
 // moreStrangers than there are nodes may be proving themselves at once.
-const moreStrangers = 64
+const morePending = 64
 
 // A Host is node 0, to which the others come.
 type Host struct {
@@ -88,8 +88,8 @@ func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
 
 // accept lets in whoever knows the token and fits, until the listener is closed.
 func (h *Host) accept(ctx context.Context, arrivals, losses chan<- *Node) {
-	d := accept.Door{Strangers: h.Own.Most + moreStrangers, Time: handshakeTime,
-		Greet: func(nc net.Conn) func() {
+	d := accept.Acceptor{MaxPending: h.Own.Most + morePending, Timeout: handshakeTime,
+		Authenticate: func(nc net.Conn) func() {
 			c, err := secure(nc, h.Token, true)
 			if err != nil {
 				h.tellOf(nc.RemoteAddr(), err)
@@ -97,7 +97,7 @@ func (h *Host) accept(ctx context.Context, arrivals, losses chan<- *Node) {
 			}
 			return func() { h.receive(ctx, c, arrivals, losses) }
 		},
-		Trouble: func(err error) {
+		OnError: func(err error) {
 			h.Say(fmt.Sprintf("no connection can be accepted at the rendezvous: %v; it is tried again", err))
 		},
 	}

@@ -35,7 +35,7 @@ func TestRanksWithoutAnAgentGetOneSegment(t *testing.T) {
 
 // Who does not know the job's secret gets nothing, and is in nobody's way.
 func TestADoorIsForRanksOfTheJob(t *testing.T) {
-	own := openDoor()
+	own := listenSegment()
 	defer own.close()
 	ranks := make([]Info, 2)
 	for r := range ranks {
@@ -47,8 +47,8 @@ func TestADoorIsForRanksOfTheJob(t *testing.T) {
 	go func() {
 		strange := ranks[1]
 		strange.Secret[0]++
-		strangers <- strange.share(ctx, door{}, own.name())
-		ranks[1].Unshared = ranks[1].share(ctx, door{}, own.name())
+		strangers <- strange.share(ctx, segmentSocket{}, own.name())
+		ranks[1].Unshared = ranks[1].share(ctx, segmentSocket{}, own.name())
 		strangers <- nil
 	}()
 	if err := ranks[0].share(ctx, own, ""); err != nil {
@@ -62,10 +62,10 @@ func TestADoorIsForRanksOfTheJob(t *testing.T) {
 	}
 }
 
-// A door that nobody gets through for a while, since descriptors are exhausted, is open
-// afterwards; and whoever comes and says nothing is in nobody's way.
+// A socket on which no connection can be accepted for a while, since descriptors are exhausted,
+// accepts them afterwards; and connections that stay silent block no rank.
 func TestADoorOutlivesErrorsAndSilence(t *testing.T) {
-	own := openDoor()
+	own := listenSegment()
 	defer own.close()
 	silent, err := net.Dial("unix", own.name())
 	if err != nil {
@@ -82,7 +82,7 @@ func TestADoorOutlivesErrorsAndSilence(t *testing.T) {
 		ranks[r] = Info{Rank: world.Rank(r), Size: 3, LocalRank: world.LocalRank(r), LocalSize: 3, Secret: [32]byte{1}}
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
-		go func() { got <- ranks[r].share(ctx, map[bool]door{true: own}[r == 0], name) }()
+		go func() { got <- ranks[r].share(ctx, map[bool]segmentSocket{true: own}[r == 0], name) }()
 	}
 	for range ranks {
 		if err := <-got; err != nil {
@@ -94,7 +94,7 @@ func TestADoorOutlivesErrorsAndSilence(t *testing.T) {
 // Without a segment there is a reason, and the ranks meet all the same.
 func TestWithoutADoorRanksHaveNoSegment(t *testing.T) {
 	in := Info{Rank: 0, Size: 2, LocalSize: 2}
-	if err := in.share(t.Context(), door{}, ""); err == nil || in.Segment != nil {
+	if err := in.share(t.Context(), segmentSocket{}, ""); err == nil || in.Segment != nil {
 		t.Errorf("the first rank got %v, %v", in.Segment, err)
 	}
 	ln, err := net.Listen("unix", "")
@@ -103,7 +103,7 @@ func TestWithoutADoorRanksHaveNoSegment(t *testing.T) {
 	}
 	ln.Close() // the first rank is gone
 	in = Info{Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2}
-	if err := in.share(t.Context(), door{}, fmt.Sprint(ln.Addr())); err == nil || in.Segment != nil {
+	if err := in.share(t.Context(), segmentSocket{}, fmt.Sprint(ln.Addr())); err == nil || in.Segment != nil {
 		t.Errorf("another rank got %v, %v", in.Segment, err)
 	}
 }

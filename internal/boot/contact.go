@@ -13,10 +13,10 @@ import (
 	"gompi/internal/route"
 )
 
-// A ticket is what a rank needs to reach rank 0, and to prove that it belongs to
+// A contact is what a rank needs to reach rank 0, and to prove that it belongs to
 // its job. It has the characters, and the length, that a PMI server takes as a
 // value.
-type ticket struct {
+type contact struct {
 	secret  [32]byte
 	network string // in which rank 0 is reached by loopback, and nowhere else
 	port    int
@@ -24,27 +24,27 @@ type ticket struct {
 }
 
 const (
-	ticketWord = "gompi2"
-	maxAddrs   = 16
+	contactWord = "gompi2"
+	maxAddrs    = 16
 )
 
-func (t *ticket) String() string {
+func (t *contact) String() string {
 	addrs := make([]string, len(t.addrs))
 	for i, a := range t.addrs {
 		addrs[i] = a.String()
 	}
 	return strings.Join([]string{
-		ticketWord, base64.RawURLEncoding.EncodeToString(t.secret[:]), t.network, strconv.Itoa(t.port), strings.Join(addrs, ","),
+		contactWord, base64.RawURLEncoding.EncodeToString(t.secret[:]), t.network, strconv.Itoa(t.port), strings.Join(addrs, ","),
 	}, "/")
 }
 
 // parseTicket reads what String wrote.
-func parseTicket(s string) (*ticket, error) {
+func parseContact(s string) (*contact, error) {
 	parts := strings.Split(s, "/")
-	if len(parts) != 5 || parts[0] != ticketWord {
-		return nil, fmt.Errorf("%.20q... tells no way to rank 0: want %s/SECRET/NETWORK/PORT/ADDRESSES", parts[0], ticketWord)
+	if len(parts) != 5 || parts[0] != contactWord {
+		return nil, fmt.Errorf("%.20q... does not lead to rank 0: want %s/SECRET/NETWORK/PORT/ADDRESSES", parts[0], contactWord)
 	}
-	t := &ticket{network: parts[2]}
+	t := &contact{network: parts[2]}
 	secret, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil || len(secret) != len(t.secret) {
 		return nil, fmt.Errorf("the way to rank 0 has no secret of %d bytes", len(t.secret))
@@ -74,7 +74,7 @@ func parseTicket(s string) (*ticket, error) {
 // rank 0's network namespace the first group is loopback, which stays when interfaces go. Rank 0's
 // addresses follow, because cloned virtual machines may have one network name. In other namespaces
 // loopback is left out, because another process would answer there.
-func (t *ticket) endpoints() ([][]string, error) {
+func (t *contact) endpoints() ([][]string, error) {
 	var groups [][]string
 	if t.network == network() {
 		groups = append(groups, []string{loopback(t.port)})
@@ -92,7 +92,7 @@ func (t *ticket) endpoints() ([][]string, error) {
 	return groups, nil
 }
 
-// network is the name of the network that this process sees, as short as a ticket
+// network is the name of the network that this process sees, as short as a contact
 // wants it.
 func network() string {
 	sum := sha256.Sum256([]byte(route.Network()))

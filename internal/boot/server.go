@@ -19,44 +19,44 @@ import (
 	"gompi/internal/world"
 )
 
-// A hub is what rank 0 has when no agent is there: it stands in for one. Every
-// rank has a connection to it, which brings the cards together at the start, and
-// later the news that no connection between two other ranks can bring.
-type hub struct {
+// A server stands in for the agents where there are none. It runs in the process of rank 0. Every rank
+// has a connection to it, by which it gathers the cards at the start, and later passes on events that
+// no connection between two other ranks can report.
+type server struct {
 	size      int
 	secret    [32]byte
 	job       string
 	ln        net.Listener
 	allJoined func() // called once, when all ranks have come
 
-	mu       sync.Mutex
-	guests   []*guest // by rank, nil until it has come
-	came     int
-	cards    [][]byte
-	gathered int
-	past     []byte // messages for ranks that join later
-	revoked  map[uint64]bool
-	inquired map[world.Rank]bool // ranks whose leaving is news
-	trouble  error               // why no connection could be accepted once
+	mu        sync.Mutex
+	ranks     []*rankConn // by rank, nil until it has come
+	joined    int
+	cards     [][]byte
+	gathered  int
+	backlog   []byte // messages for ranks that join later
+	revoked   map[uint64]bool
+	inquired  map[world.Rank]bool // ranks whose leaving is to be reported
+	acceptErr error               // why no connection could be accepted once
 }
 
-// A guest is one rank at the hub.
-type guest struct {
-	rank                world.Rank
-	conn                net.Conn
-	host, machine, door string
-	hasCard             bool
-	left                bool // it has said goodbye
-	out                 outbox
+// A rankConn is the connection of one rank to the server.
+type rankConn struct {
+	rank                         world.Rank
+	conn                         net.Conn
+	host, machine, segmentSocket string
+	hasCard                      bool
+	left                         bool // it has said goodbye
+	out                          outbox
 }
 
-// howLost says what became of a rank whose connection to the hub failed.
+// howLost says what became of a rank whose connection to the server failed.
 func howLost(err error) string {
 	switch {
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "is out of reach: " + err.Error()
 	case errors.Is(err, wire.ErrFrame), errors.Is(err, seal.ErrForged):
-		return "said what nobody understands: " + err.Error()
+		return "sent what rank 0 does not understand: " + err.Error()
 	}
 	return "ended without closing its communicators"
 }
@@ -69,63 +69,63 @@ const (
 	ownDelay  = 200 * time.Millisecond
 	closeTime = 2 * time.Second
 	// moreStrangers than there are ranks may be proving themselves at once.
-	moreStrangers = 256
+	morePending = 256
 )
 
 // keepAlive finds out within half a minute that a host is gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
-// hubDoor is where a rank and rank 0 make sure of each other. The rank says which
-// it is. All that they say then is sealed.
-func hubDoor(secret *[32]byte) challenge.Door {
-	return challenge.Door{Greeting: "gompihub4", Secret: secret, Says: 4}
+// serverHandshake is the handshake of a rank with the server. The rank sends its number. All that
+// follows is sealed.
+func serverHandshake(secret *[32]byte) challenge.Handshake {
+	return challenge.Handshake{Protocol: "gompihub4", Secret: secret, IDSize: 4}
 }
 
-// newHub starts a hub for size ranks, and returns rank 0's own connection to it.
-func newHub(size int, secret [32]byte, ln net.Listener, met func()) (*hub, net.Conn) {
+// newServer starts a server for size ranks, and returns rank 0's own connection to it.
+func newServer(size int, secret [32]byte, ln net.Listener, met func()) (*server, net.Conn) {
 	job, _ := NewJob()
-	h := &hub{size: size, secret: secret, job: job, ln: ln, allJoined: met, guests: make([]*guest, size), cards: make([][]byte, size), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
+	h := &server{size: size, secret: secret, job: job, ln: ln, allJoined: met, ranks: make([]*rankConn, size), cards: make([][]byte, size), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
 	near, far := net.Pipe()
-	go h.converse(&guest{rank: 0, conn: far}) // until rank 0 leaves
+	go h.serve(&rankConn{rank: 0, conn: far}) // until rank 0 leaves
 	go h.accept()
 	return h, near
 }
 
-// accept lets the ranks of the job in until all have come, or the hub is closed.
-func (h *hub) accept() {
-	d := accept.Door{Strangers: h.size + moreStrangers, Time: proofTime, Greet: h.greet, Trouble: func(err error) {
+// accept lets the ranks of the job in until all have come, or the server is closed.
+func (h *server) accept() {
+	d := accept.Acceptor{MaxPending: h.size + morePending, Timeout: proofTime, Authenticate: h.authenticate, OnError: func(err error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.trouble = err
+		h.acceptErr = err
 	}}
 	d.Serve(h.ln)
 }
 
-// greet finds out which rank of the job has come.
-func (h *hub) greet(conn net.Conn) func() {
+// authenticate finds out which rank of the job has connected.
+func (h *server) authenticate(conn net.Conn) func() {
 	forked.NoteConn(conn)
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
 	}
-	session, err := hubDoor(&h.secret).Answer(conn)
+	session, err := serverHandshake(&h.secret).Answer(conn)
 	if err != nil {
 		return nil
 	}
-	rank := world.Rank(binary.LittleEndian.Uint32(session.Says))
+	rank := world.Rank(binary.LittleEndian.Uint32(session.CallerID))
 	if rank < 1 || int(rank) >= h.size {
 		return nil
 	}
 	sealed := seal.NewConn(conn, session.Send, session.Receive)
-	return func() { h.converse(&guest{rank: rank, conn: sealed}) }
+	return func() { h.serve(&rankConn{rank: rank, conn: sealed}) }
 }
 
-// converse listens to a rank until it is gone.
-func (h *hub) converse(g *guest) {
+// serve handles the messages of a rank until it is gone.
+func (h *server) serve(g *rankConn) {
 	frames := wire.Frames{Limit: wire.MaxUp}
 	for {
 		m, err := wire.Receive(g.conn, &frames)
 		if err == nil {
-			err = h.heard(g, m)
+			err = h.handle(g, m)
 		}
 		if err != nil {
 			h.lost(g, err)
@@ -134,12 +134,12 @@ func (h *hub) converse(g *guest) {
 	}
 }
 
-// heard follows what a rank says.
-func (h *hub) heard(g *guest, m wire.Message) error {
+// handle handles one message of a rank.
+func (h *server) handle(g *rankConn, m wire.Message) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	join, first := m.(*wire.Join)
-	if first != (h.guests[g.rank] != g) {
+	if first != (h.ranks[g.rank] != g) {
 		return fmt.Errorf("%w: %T out of turn", wire.ErrFrame, m)
 	}
 	switch m := m.(type) {
@@ -152,25 +152,25 @@ func (h *hub) heard(g *guest, m wire.Message) error {
 		g.hasCard = true
 		h.cards[g.rank] = bytes.Clone(m.Data)
 		if h.gathered++; h.gathered == h.size {
-			h.tell(&wire.Cards{Data: h.cards})
+			h.broadcast(&wire.Cards{Data: h.cards})
 		}
 	case *wire.Revoke:
 		if h.revoked[m.Comm] {
-			break // another rank has said it
+			break // another rank was first
 		}
 		h.revoked[m.Comm] = true
-		h.tell(&wire.Revoked{Rank: g.rank, Comm: m.Comm, Cause: m.Cause})
+		h.broadcast(&wire.Revoked{Rank: g.rank, Comm: m.Comm, Cause: m.Cause})
 	case *wire.Abort:
-		h.tell(&wire.Terminate{Text: fmt.Sprintf("rank %d aborted the job with status %d: %s", g.rank, m.Code, m.Reason)})
+		h.broadcast(&wire.Terminate{Text: fmt.Sprintf("rank %d aborted the job with status %d: %s", g.rank, m.Code, m.Reason)})
 	case *wire.Leave:
 		g.left = true
 		if !g.hasCard {
-			h.tell(&wire.Died{Rank: g.rank, Text: "left before all ranks had met"})
+			h.broadcast(&wire.Died{Rank: g.rank, Text: "left before all ranks had met"})
 		}
-		h.tellLeft(g.rank)
+		h.reportLeft(g.rank)
 	case *wire.Inquire:
 		h.inquired[m.Rank] = true
-		h.tellLeft(m.Rank)
+		h.reportLeft(m.Rank)
 	default:
 		return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m)
 	}
@@ -178,19 +178,19 @@ func (h *hub) heard(g *guest, m wire.Message) error {
 }
 
 // join takes a rank in; the last has everybody welcomed.
-func (h *hub) join(g *guest, m *wire.Join) error {
-	if h.guests[g.rank] != nil {
+func (h *server) join(g *rankConn, m *wire.Join) error {
+	if h.ranks[g.rank] != nil {
 		return fmt.Errorf("%w: a second rank %d", wire.ErrFrame, g.rank)
 	}
-	g.host, g.machine, g.door = m.Host, m.Machine, m.Door
-	h.guests[g.rank] = g
+	g.host, g.machine, g.segmentSocket = m.Host, m.Machine, m.SegmentSocket
+	h.ranks[g.rank] = g
 	g.out.conn = g.conn
 	if g.rank == 0 {
-		// A message may make rank 0 exit, and the hub with it: send the others theirs first.
+		// A message may make rank 0 exit, and the server with it: send the others theirs first.
 		g.out.before = func() { h.flush(ownDelay) }
 	}
-	g.out.send(h.past)
-	if h.came++; h.came == h.size {
+	g.out.send(h.backlog)
+	if h.joined++; h.joined == h.size {
 		h.ln.Close()
 		h.welcome()
 		h.allJoined()
@@ -198,58 +198,58 @@ func (h *hub) join(g *guest, m *wire.Join) error {
 	return nil
 }
 
-// welcome tells every rank who it is, and who shares its host.
-func (h *hub) welcome() {
+// welcome sends every rank its number, and which ranks share its host.
+func (h *server) welcome() {
 	nodes := map[[2]string]int{}
 	nodeOf := make([]int, h.size)
-	var hosts, doors []string // by node
-	var locals []int          // ranks by node
-	for r, g := range h.guests {
+	var hosts, sockets []string // by node
+	var locals []int            // ranks by node
+	for r, g := range h.ranks {
 		id := [2]string{g.host, g.machine}
 		if _, ok := nodes[id]; !ok {
 			nodes[id] = len(hosts)
-			hosts, doors, locals = append(hosts, g.host), append(doors, g.door), append(locals, 0)
+			hosts, sockets, locals = append(hosts, g.host), append(sockets, g.segmentSocket), append(locals, 0)
 		}
 		nodeOf[r] = nodes[id]
 		locals[nodeOf[r]]++
 	}
 	placement, seen := wire.Runs(nodeOf), make([]world.LocalRank, len(hosts))
-	for r, g := range h.guests {
+	for r, g := range h.ranks {
 		n := nodeOf[r]
 		g.out.send(wire.Append(nil, &wire.Welcome{
 			Rank: world.Rank(r), Size: h.size, LocalRank: seen[n], LocalSize: locals[n], Node: n,
-			JobID: h.job, Placement: placement, Hosts: hosts, Door: doors[n],
+			JobID: h.job, Placement: placement, Hosts: hosts, SegmentSocket: sockets[n],
 		}))
 		seen[n]++
 	}
 }
 
 // pass forwards a message of rank 0. It returns when it has been sent to the others, or after
-// ownDelay: rank 0 may exit next, and the hub with it.
-func (h *hub) pass(m wire.Message) error {
+// ownDelay: rank 0 may exit next, and the server with it.
+func (h *server) pass(m wire.Message) error {
 	h.mu.Lock()
-	own := h.guests[0]
+	own := h.ranks[0]
 	h.mu.Unlock()
-	err := h.heard(own, m)
+	err := h.handle(own, m)
 	h.flush(ownDelay)
 	return err
 }
 
-// tellLeft tells that a rank has left, if it has and somebody inquired.
-func (h *hub) tellLeft(rank world.Rank) {
-	if int(rank) < h.size && h.inquired[rank] && h.guests[rank] != nil && h.guests[rank].left {
+// reportLeft reports that a rank has left, if it has and another rank has inquired.
+func (h *server) reportLeft(rank world.Rank) {
+	if int(rank) < h.size && h.inquired[rank] && h.ranks[rank] != nil && h.ranks[rank].left {
 		delete(h.inquired, rank)
-		h.tell(&wire.Left{Rank: rank})
+		h.broadcast(&wire.Left{Rank: rank})
 	}
 }
 
-// tell sends news to all ranks, also those that are still to come.
-func (h *hub) tell(m wire.Message) {
+// broadcast sends m to all ranks, also to those that connect later.
+func (h *server) broadcast(m wire.Message) {
 	frame := wire.Append(nil, m)
-	if h.came < h.size {
-		h.past = append(h.past, frame...)
+	if h.joined < h.size {
+		h.backlog = append(h.backlog, frame...)
 	}
-	for _, g := range h.guests {
+	for _, g := range h.ranks {
 		if g != nil && !g.left {
 			g.out.send(frame)
 		}
@@ -257,22 +257,22 @@ func (h *hub) tell(m wire.Message) {
 }
 
 // lost handles the end of a connection.
-func (h *hub) lost(g *guest, err error) {
+func (h *server) lost(g *rankConn, err error) {
 	g.conn.Close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.guests[g.rank] == g && !g.left {
+	if h.ranks[g.rank] == g && !g.left {
 		g.left = true
-		h.tell(&wire.Died{Rank: g.rank, Text: howLost(err)})
+		h.broadcast(&wire.Died{Rank: g.rank, Text: howLost(err)})
 	}
 }
 
-// giveUp ends the wait for ranks that have not come, and tells those that have.
-func (h *hub) giveUp(after time.Duration) {
+// giveUp ends the job of the ranks that have come, because others have not.
+func (h *server) giveUp(after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var missing []int
-	for r, g := range h.guests {
+	for r, g := range h.ranks {
 		if g == nil {
 			missing = append(missing, r)
 		}
@@ -281,40 +281,40 @@ func (h *hub) giveUp(after time.Duration) {
 		return
 	}
 	text := fmt.Sprintf("%d of %d ranks have not come within %v, the first is rank %d", len(missing), h.size, after.Round(time.Second), missing[0])
-	if h.trouble != nil {
-		text += fmt.Sprintf("; rank 0 could not accept connections: %v", h.trouble)
+	if h.acceptErr != nil {
+		text += fmt.Sprintf("; rank 0 could not accept connections: %v", h.acceptErr)
 	}
-	h.tell(&wire.Terminate{Text: text})
+	h.broadcast(&wire.Terminate{Text: text})
 }
 
-// close closes the hub when rank 0 leaves. It first sends the others Closing, so that they do not
+// close closes the server when rank 0 leaves. It first sends the others Closing, so that they do not
 // report the lost connection.
-func (h *hub) close() {
+func (h *server) close() {
 	h.ln.Close()
 	h.mu.Lock()
-	if g := h.guests[0]; g != nil {
+	if g := h.ranks[0]; g != nil {
 		g.left = true
 	}
-	h.tell(&wire.Closing{})
+	h.broadcast(&wire.Closing{})
 	h.mu.Unlock()
 	h.flush(closeTime)
 }
 
 // flush waits until all ranks but rank 0 have been sent what there is for them,
 // at most for limit.
-func (h *hub) flush(limit time.Duration) {
+func (h *server) flush(limit time.Duration) {
 	h.mu.Lock()
-	guests := slices.Clone(h.guests[1:])
+	conns := slices.Clone(h.ranks[1:])
 	h.mu.Unlock()
 	deadline := time.Now().Add(limit)
-	for _, g := range guests {
+	for _, g := range conns {
 		if g != nil {
 			g.out.flush(time.Until(deadline))
 		}
 	}
 }
 
-// An outbox sends frames to one connection, without making anybody wait.
+// An outbox sends frames to one connection. Its senders do not wait.
 type outbox struct {
 	conn    net.Conn
 	before  func() // called before each write; may be nil

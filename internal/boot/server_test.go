@@ -27,8 +27,8 @@ const timeout = time.Minute
 
 // meeting opens n ranks by a shared folder, each in a goroutine, and returns
 // what they got.
-func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*spoke, []error) {
-	ranks, errs := make([]*spoke, n), make([]error, n)
+func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*client, []error) {
+	ranks, errs := make([]*client, n), make([]error, n)
 	var all sync.WaitGroup
 	for r := range n {
 		if slices.Contains(absent, r) {
@@ -38,7 +38,7 @@ func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*spoke, [
 			p := &place{launcher: launcher{name: "a test"}, rank: r, size: n, local: true, job: "j=1"}
 			b, err := openFile(ctx, p, dir)
 			if errs[r] = err; err == nil {
-				ranks[r] = b.(*spoke)
+				ranks[r] = b.(*client)
 			}
 		})
 	}
@@ -46,7 +46,7 @@ func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*spoke, [
 	return ranks, errs
 }
 
-func meet(t *testing.T, n int) []*spoke {
+func meet(t *testing.T, n int) []*client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func meet(t *testing.T, n int) []*spoke {
 }
 
 // next waits for the next events of a rank.
-func next(t *testing.T, s *spoke) []Event {
+func next(t *testing.T, s *client) []Event {
 	t.Helper()
 	if !s.Await(timeout) {
 		t.Fatalf("rank %d: no news in %v", s.info.Rank, timeout)
@@ -119,12 +119,12 @@ func TestHubGroupsRanksByHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, own := newHub(4, [32]byte{1}, ln, func() {})
+	h, own := newServer(4, [32]byte{1}, ln, func() {})
 	conns := []net.Conn{own}
 	for r := 1; r < 4; r++ {
 		near, far := net.Pipe()
 		conns = append(conns, near)
-		go h.converse(&guest{rank: world.Rank(r), conn: far})
+		go h.serve(&rankConn{rank: world.Rank(r), conn: far})
 	}
 	places := [][2]string{{"a", "1"}, {"b", "2"}, {"a", "1"}, {"a", "3"}} // two hosts are called a
 	var all sync.WaitGroup
@@ -184,7 +184,7 @@ func TestARankThatSaysGoodbyeIsNoNews(t *testing.T) {
 	}
 	all.Wait()
 	ranks[1].Goodbye(false)
-	ranks[0].Goodbye(false) // and with it the hub
+	ranks[0].Goodbye(false) // and with it the server
 	if e := next(t, ranks[2]); len(e) != 1 || e[0].Kind != Left || e[0].Rank != 0 {
 		t.Errorf("news: %+v, want that rank 0 has left", e)
 	}
@@ -268,7 +268,7 @@ func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, own := newHub(2, [32]byte{1}, ln, func() {})
+	h, own := newServer(2, [32]byte{1}, ln, func() {})
 	defer own.Close()
 	defer h.close()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -293,23 +293,23 @@ func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
 
 func TestATicketThatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, "ticket")
-	if err := writeTicket(path, &ticket{port: 1}); err != nil {
+	path := filepath.Join(dir, "contact")
+	if err := writeContact(path, &contact{port: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v; want 0600", st.Mode(), err)
 	}
-	if _, err := readTicket(path); err != nil {
+	if _, err := readContact(path); err != nil {
 		t.Error(err)
 	}
 	os.Chmod(path, 0o620)
-	if _, err := readTicket(path); !errors.Is(err, errForged) {
+	if _, err := readContact(path); !errors.Is(err, errForged) {
 		t.Errorf("group-writable: %v, want %v", err, errForged)
 	}
 	link := filepath.Join(dir, "link")
 	os.Symlink(path, link)
-	if _, err := readTicket(link); err == nil {
+	if _, err := readContact(link); err == nil {
 		t.Error("a symbolic link is followed")
 	}
 }
@@ -318,12 +318,12 @@ func TestATicketThatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 func TestATicketsLoopbackIsForItsOwnNetwork(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.7")
 	for network, want := range map[string][][]string{network(): {{"127.0.0.1:4000"}, {"192.0.2.7:4000"}}, "another": {{"192.0.2.7:4000"}}} {
-		at, err := (&ticket{network: network, port: 4000, addrs: []netip.Addr{addr}}).endpoints()
+		at, err := (&contact{network: network, port: 4000, addrs: []netip.Addr{addr}}).endpoints()
 		if err != nil || !slices.EqualFunc(at, want, slices.Equal) {
 			t.Errorf("rank 0 is on network %s: tried at %v, %v; want %v", network, at, err, want)
 		}
 	}
-	if at, err := (&ticket{network: "another", port: 4000}).endpoints(); err == nil || !strings.Contains(err.Error(), "loopback alone") {
+	if at, err := (&contact{network: "another", port: 4000}).endpoints(); err == nil || !strings.Contains(err.Error(), "loopback alone") {
 		t.Errorf("a rank 0 on loopback of another network: tried at %v, %v", at, err)
 	}
 }
@@ -335,7 +335,7 @@ func TestATicketOfATwinLeadsToRank0(t *testing.T) {
 		"nobody": nil,
 		"closes": func(c net.Conn) { c.Close() },
 		"of another job": func(c net.Conn) {
-			hubDoor(&[32]byte{2}).Answer(c)
+			serverHandshake(&[32]byte{2}).Answer(c)
 			c.Close()
 		},
 	} {
@@ -348,7 +348,7 @@ func TestATicketOfATwinLeadsToRank0(t *testing.T) {
 				t.Skipf("cannot listen on 127.0.0.2: %v", err)
 			}
 			secret := [32]byte{1}
-			twin := &ticket{secret: secret, network: network(), port: port, addrs: []netip.Addr{netip.MustParseAddr("127.0.0.2")}}
+			twin := &contact{secret: secret, network: network(), port: port, addrs: []netip.Addr{netip.MustParseAddr("127.0.0.2")}}
 			groups, err := twin.endpoints()
 			if err != nil {
 				t.Fatal(err)
@@ -394,14 +394,14 @@ func answer(t *testing.T, do func(net.Conn)) (port int) {
 }
 
 func FuzzTicket(f *testing.F) {
-	f.Add((&ticket{secret: [32]byte{9}, network: network(), port: 4000, addrs: ownAddrs()}).String())
+	f.Add((&contact{secret: [32]byte{9}, network: network(), port: 4000, addrs: ownAddrs()}).String())
 	f.Add("gompi2/AAAA//1/::1")
 	f.Fuzz(func(t *testing.T, s string) {
-		a, err := parseTicket(s)
+		a, err := parseContact(s)
 		if err != nil {
 			return
 		}
-		b, err := parseTicket(a.String())
+		b, err := parseContact(a.String())
 		if err != nil || a.secret != b.secret || a.network != b.network || a.port != b.port || !slices.Equal(a.addrs, b.addrs) {
 			t.Fatalf("%q came back as %q, %v", s, b, err)
 		}
@@ -415,7 +415,7 @@ func TestAHubAcceptsAgainAfterAnError(t *testing.T) {
 	}
 	flaky := &accepttest.Tired{Listener: ln}
 	flaky.Left.Store(2)
-	h, own := newHub(2, [32]byte{1}, flaky, func() {})
+	h, own := newServer(2, [32]byte{1}, flaky, func() {})
 	defer own.Close()
 	defer h.close()
 	conn, err := reach(t.Context(), &[32]byte{1}, 1, []string{ln.Addr().String()}) // at most reachTime
@@ -431,7 +431,7 @@ func TestSilentConnectionsDelayNoRank(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, own := newHub(2, [32]byte{1}, ln, func() {})
+	h, own := newServer(2, [32]byte{1}, ln, func() {})
 	defer own.Close()
 	defer h.close()
 	for range 600 {
@@ -448,15 +448,15 @@ func TestSilentConnectionsDelayNoRank(t *testing.T) {
 	conn.Close()
 }
 
-// A ticket is a file; a pipe in its place would be read for ever.
+// A contact file is a regular file; a pipe in its place would be read for ever.
 func TestAPipeIsNoTicket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ticket")
+	path := filepath.Join(t.TempDir(), "contact")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	read := make(chan error, 1)
 	go func() {
-		_, err := readTicket(path)
+		_, err := readContact(path)
 		read <- err
 	}()
 	select {

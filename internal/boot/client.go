@@ -17,9 +17,8 @@ import (
 	"gompi/internal/world"
 )
 
-// A spoke is the Boot of a rank that has no agent: its connection to the hub of
-// rank 0.
-type spoke struct {
+// A client is the Boot of a rank that has no agent: its connection to the server of rank 0.
+type client struct {
 	info    Info
 	conn    net.Conn
 	in      wire.Frames
@@ -27,32 +26,32 @@ type spoke struct {
 	pending atomic.Bool
 
 	// leave says goodbye to the launcher, and abort has it end the job.
-	leave func() error
-	abort func(code int, reason string) error
-	tell  func(wire.Message) error // tells the hub what the others are to hear
+	leave  func() error
+	abort  func(code int, reason string) error
+	report func(wire.Message) error // sends the server what it passes on to the others
 
 	mu      sync.Mutex
 	events  []Event
 	cards   [][]byte
-	closing bool          // the hub has said that it ends
-	ended   bool          // nothing comes any more
+	closing bool          // the server has announced its end
+	ended   bool          // no message comes any more
 	changed chan struct{} // closed, and made anew, when any of these changes
 
 	w sync.Mutex // held while writing
 }
 
-// sendTime bounds a write to a hub that does not read.
+// sendTime bounds a write to a server that does not read.
 const sendTime = 5 * time.Second
 
 // newSpoke joins the job over conn and waits until all ranks have.
-func newSpoke(ctx context.Context, conn net.Conn, secret [32]byte) (*spoke, error) {
-	s := &spoke{
+func newClient(ctx context.Context, conn net.Conn, secret [32]byte) (*client, error) {
+	s := &client{
 		conn: conn, changed: make(chan struct{}),
 		in:    wire.Frames{Limit: wire.MaxDown},
 		leave: func() error { return nil },
 		abort: func(int, string) error { return nil },
 	}
-	s.tell = s.send
+	s.report = s.send
 	s.info.Secret = secret
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	err := s.join(ctx)
@@ -63,21 +62,21 @@ func newSpoke(ctx context.Context, conn net.Conn, secret [32]byte) (*spoke, erro
 		conn.Close()
 		return nil, err
 	}
-	go s.listen() // until the hub is gone
+	go s.receive() // until the server is gone
 	return s, nil
 }
 
-// join tells the hub where this rank is, hears who it is, and gets what the ranks of
-// its host share.
-func (s *spoke) join(ctx context.Context) error {
+// join sends the server where this rank is, receives its rank, and gets what the ranks of its host
+// share.
+func (s *client) join(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	own := openDoor()
+	own := listenSegment()
 	defer own.close()
 	// Two hosts may have one name, and what is one to its kernel may be two to its network.
-	if err := s.send(&wire.Join{Host: host, Machine: route.Network(), Door: own.name()}); err != nil {
+	if err := s.send(&wire.Join{Host: host, Machine: route.Network(), SegmentSocket: own.name()}); err != nil {
 		return err
 	}
 	for {
@@ -90,11 +89,11 @@ func (s *spoke) join(ctx context.Context) error {
 				return err
 			}
 			if s.info.LocalSize > 1 {
-				s.info.Unshared = s.info.share(ctx, own, w.Door)
+				s.info.Unshared = s.info.share(ctx, own, w.SegmentSocket)
 			}
 			return nil
 		}
-		if err := s.accept(m); err != nil {
+		if err := s.handle(m); err != nil {
 			return err
 		}
 		if len(s.events) > 0 {
@@ -103,7 +102,7 @@ func (s *spoke) join(ctx context.Context) error {
 	}
 }
 
-func (s *spoke) welcome(w *wire.Welcome) error {
+func (s *client) welcome(w *wire.Welcome) error {
 	nodeOf, err := nodesOf(w)
 	if err != nil {
 		return err
@@ -115,12 +114,12 @@ func (s *spoke) welcome(w *wire.Welcome) error {
 	return nil
 }
 
-// listen takes what comes from the hub.
-func (s *spoke) listen() {
+// receive handles what comes from the server, until that is gone.
+func (s *client) receive() {
 	for {
 		m, err := wire.Receive(s.conn, &s.in)
 		if err == nil {
-			err = s.accept(m)
+			err = s.handle(m)
 		}
 		if err != nil {
 			s.end(err)
@@ -129,8 +128,8 @@ func (s *spoke) listen() {
 	}
 }
 
-// accept handles one message of the hub.
-func (s *spoke) accept(m wire.Message) error {
+// handle handles one message of the server.
+func (s *client) handle(m wire.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch m := m.(type) {
@@ -160,8 +159,8 @@ func (s *spoke) accept(m wire.Message) error {
 	return nil
 }
 
-// end notes that the hub is gone. That is news unless it was announced.
-func (s *spoke) end(err error) {
+// end notes that the server is gone. That is an event unless it was announced.
+func (s *client) end(err error) {
 	s.conn.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +175,7 @@ func (s *spoke) end(err error) {
 
 // died notes that a rank is dead: in the segment, too, as an agent does. The caller
 // holds mu.
-func (s *spoke) died(rank world.Rank, how string) {
+func (s *client) died(rank world.Rank, how string) {
 	s.events = append(s.events, Event{Kind: Died, Rank: rank, Text: []byte(how)})
 	for i := range world.LocalRank(s.info.LocalSize) {
 		if g := s.info.Segment; g != nil && g.WorldRank(i) == rank {
@@ -185,8 +184,8 @@ func (s *spoke) died(rank world.Rank, how string) {
 	}
 }
 
-// signal wakes whoever waits for news. The caller holds mu.
-func (s *spoke) signal() {
+// signal wakes what waits for events. The caller holds mu.
+func (s *client) signal() {
 	s.pending.Store(len(s.events) > 0)
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -196,10 +195,10 @@ func (s *spoke) signal() {
 }
 
 // Info implements Boot.
-func (s *spoke) Info() *Info { return &s.info }
+func (s *client) Info() *Info { return &s.info }
 
 // Allgather implements Boot.
-func (s *spoke) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
+func (s *client) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 	if len(mine) > wire.MaxCard {
 		return nil, fmt.Errorf("boot allgather: card of %d bytes, at most %d are allowed", len(mine), wire.MaxCard)
 	}
@@ -224,17 +223,17 @@ func (s *spoke) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 	}
 }
 
-// FD returns -1: news is told of through SetWake.
-func (s *spoke) FD() int { return -1 }
+// FD returns -1: events are announced through SetWake.
+func (s *client) FD() int { return -1 }
 
 // SetWake implements Boot.
-func (s *spoke) SetWake(wake func()) { s.wake.Store(&wake) }
+func (s *client) SetWake(wake func()) { s.wake.Store(&wake) }
 
 // Pending implements Boot.
-func (s *spoke) Pending() bool { return s.pending.Load() }
+func (s *client) Pending() bool { return s.pending.Load() }
 
 // Events implements Boot.
-func (s *spoke) Events() []Event {
+func (s *client) Events() []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events := s.events
@@ -244,7 +243,7 @@ func (s *spoke) Events() []Event {
 }
 
 // Await implements Boot.
-func (s *spoke) Await(limit time.Duration) bool {
+func (s *client) Await(limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	for {
@@ -266,32 +265,32 @@ func (s *spoke) Await(limit time.Duration) bool {
 }
 
 // Revoke implements Boot.
-func (s *spoke) Revoke(comm uint64, cause []byte) error {
+func (s *client) Revoke(comm uint64, cause []byte) error {
 	if len(cause) > wire.MaxText {
 		return fmt.Errorf("revoke: cause of %d bytes, at most %d are allowed", len(cause), wire.MaxText)
 	}
-	return s.tell(&wire.Revoke{Comm: comm, Cause: cause})
+	return s.report(&wire.Revoke{Comm: comm, Cause: cause})
 }
 
 // Inquire implements Boot.
-func (s *spoke) Inquire(rank world.Rank) error { return s.tell(&wire.Inquire{Rank: rank}) }
+func (s *client) Inquire(rank world.Rank) error { return s.report(&wire.Inquire{Rank: rank}) }
 
 // Vote implements Boot: launchers that have no agent end a job when a rank dies.
-func (s *spoke) Vote(*wire.Vote) error { return errNoVoting }
+func (s *client) Vote(*wire.Vote) error { return errNoVoting }
 
-// Abort implements Boot: all ranks are told to end, and so is their launcher if
-// there is a way.
-func (s *spoke) Abort(code int, reason string) error {
+// Abort implements Boot: it ends all ranks, and through their launcher the job, if that can be
+// reached.
+func (s *client) Abort(code int, reason string) error {
 	err := s.abort(code, reason) // first: ranks that receive the order exit with statuses of their own
-	return errors.Join(err, s.tell(&wire.Abort{Code: int(int32(code)), Reason: reason}))
+	return errors.Join(err, s.report(&wire.Abort{Code: int(int32(code)), Reason: reason}))
 }
 
 // Goodbye implements Boot.
-func (s *spoke) Goodbye(bool) error {
+func (s *client) Goodbye(bool) error {
 	s.info.flight.Leave()
-	s.send(&wire.Leave{}) // if the hub is gone there is nobody to be told
+	s.send(&wire.Leave{}) // without effect if the server is gone
 	if half, ok := s.conn.(*seal.Conn); ok {
-		half.CloseWrite() // the hub closes it; Close here could reset it while the hub still sends
+		half.CloseWrite() // the server closes it; Close here could reset it while the server still sends
 	}
 	s.mu.Lock()
 	s.closing = true
@@ -299,7 +298,7 @@ func (s *spoke) Goodbye(bool) error {
 	return s.leave()
 }
 
-func (s *spoke) send(m wire.Message) error {
+func (s *client) send(m wire.Message) error {
 	s.w.Lock()
 	defer s.w.Unlock()
 	s.conn.SetWriteDeadline(time.Now().Add(sendTime))

@@ -16,48 +16,48 @@ import (
 	"gompi/internal/world"
 )
 
-// A door is the Unix socket from which ranks without an agent get the segment and the doorbells of
+// A segmentSocket is the Unix socket from which ranks without an agent get the segment and the doorbells of
 // their host. The first rank of the host makes both, as agents do, and passes them on. The kernel
-// chooses the abstract name, so no file is left behind. By the hub's rule, a host is one network
+// chooses the abstract name, so no file is left behind. By the server's rule, a host is one network
 // namespace, and so one namespace of abstract sockets.
-type door struct{ ln net.Listener }
+type segmentSocket struct{ ln net.Listener }
 
 // shareTime bounds how long the ranks of a host, all of which are there, take to
 // pass their segment on.
 const shareTime = 10 * time.Second
 
-// openDoor opens the door of a rank that may be the first of its host. On failure it is empty.
-func openDoor() door {
+// listenSegment opens the socket of a rank that may be the first of its host. On failure it is empty.
+func listenSegment() segmentSocket {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"})
 	if err != nil {
-		return door{}
+		return segmentSocket{}
 	}
-	return door{ln}
+	return segmentSocket{ln}
 }
 
-// name is what leads to the door, "" if there is none.
-func (d door) name() string {
+// name is the abstract name of the socket, "" if there is none.
+func (d segmentSocket) name() string {
 	if d.ln == nil {
 		return ""
 	}
 	return d.ln.Addr().String()
 }
 
-func (d door) close() {
+func (d segmentSocket) close() {
 	if d.ln != nil {
 		d.ln.Close()
 	}
 }
 
-// segmentDoor is the handshake in which two ranks of a host prove that they belong to the job. Any
+// segmentHandshake is the handshake by which two ranks of a host prove that they belong to the job. Any
 // process may connect, so ofThisUser checks the user before.
-func segmentDoor(secret *[32]byte) challenge.Door {
-	return challenge.Door{Greeting: "gompiseg1", Secret: secret}
+func segmentHandshake(secret *[32]byte) challenge.Handshake {
+	return challenge.Handshake{Protocol: "gompiseg1", Secret: secret}
 }
 
 // share gets the segment that this rank shares with the others of its host. The
-// door of the first of them is called name.
-func (in *Info) share(ctx context.Context, own door, name string) (err error) {
+// socket of the first of them is called name.
+func (in *Info) share(ctx context.Context, own segmentSocket, name string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, shareTime)
 	defer cancel()
 	var s *seg.Segment
@@ -79,7 +79,7 @@ func (in *Info) share(ctx context.Context, own door, name string) (err error) {
 
 // provide makes the segment and passes it to the other ranks of this host. A rank that does not
 // connect in time gets none.
-func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, error) {
+func (in *Info) provide(ctx context.Context, own segmentSocket) (*seg.Segment, []int, error) {
 	if own.ln == nil {
 		return nil, nil, errors.New("there is no socket to pass the host's segment through")
 	}
@@ -108,7 +108,7 @@ func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, err
 		return s, bells, nil
 	}
 	fds := append([]int{s.FD()}, bells...)
-	d := accept.Door{Strangers: len(ranks) + moreStrangers, Time: shareTime, Greet: func(conn net.Conn) func() {
+	d := accept.Acceptor{MaxPending: len(ranks) + morePending, Timeout: shareTime, Authenticate: func(conn net.Conn) func() {
 		caller, ok := conn.(*net.UnixConn)
 		if !ok || in.admit(caller) != nil {
 			return nil
@@ -143,7 +143,7 @@ func (in *Info) admit(conn *net.UnixConn) error {
 	if err := ofThisUser(conn); err != nil {
 		return err
 	}
-	_, err := segmentDoor(&in.Secret).Answer(conn)
+	_, err := segmentHandshake(&in.Secret).Answer(conn)
 	return err
 }
 
@@ -168,10 +168,10 @@ func (in *Info) obtain(ctx context.Context, name string) (*seg.Segment, []int, e
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
 	if err := ofThisUser(conn); err != nil {
-		return nil, nil, fmt.Errorf("the door of the first rank of this host: %w", err)
+		return nil, nil, fmt.Errorf("the socket of the first rank of this host: %w", err)
 	}
 	var fds []int
-	if _, err = segmentDoor(&in.Secret).Call(conn, nil); err == nil {
+	if _, err = segmentHandshake(&in.Secret).Call(conn, nil); err == nil {
 		fds, err = receiveFDs(1+in.LocalSize, func(data, oob []byte) (int, int, error) {
 			n, oobn, _, _, err := conn.ReadMsgUnix(data, oob)
 			return n, oobn, err
