@@ -20,8 +20,8 @@ func TestEnvironmentIsRefusedWithWhatIsWrong(t *testing.T) {
 		{env.Tune, "allreduce:0-16k:quickly", `"quickly"`},
 		{env.Tune, "allreduce", `"allreduce"`},
 		{env.Tune, "alreduce:ring", `"alreduce"`},
-		{env.Tune, "allreduce:16x-:ring", `"16x"`},
-		{env.Tune, "barrier:tree;bcast:np:binomial", `"np"`},
+		{env.Tune, "allreduce:16x-:circulant", `"16x"`},
+		{env.Tune, "barrier:dissemination;bcast:np:binomial", `"np"`},
 		{env.Eager, "64KB", `"64KB"`},
 		{env.Transport, "udp", `"udp"`},
 		{env.Deterministic, "perhaps", `"perhaps"`},
@@ -57,7 +57,7 @@ func TestConfigGoesBeforeTheEnvironment(t *testing.T) {
 	t.Setenv(env.Eager, "nonsense")
 	t.Setenv(env.Transport, "nonsense")
 	t.Setenv(env.Log, "nonsense")
-	cfg := comm.Config{Logger: slog.New(slog.DiscardHandler), EagerLimit: 10, Tuning: "barrier:tree", Transport: "tcp"}
+	cfg := comm.Config{Logger: slog.New(slog.DiscardHandler), EagerLimit: 10, Tuning: "barrier:dissemination", Transport: "tcp"}
 	commtest.RunConfig(t, 2, cfg, func(ctx context.Context, c *comm.Comm) error { return comm.Barrier(ctx, c) })
 }
 
@@ -94,14 +94,14 @@ func TestInitRefusesToBeOneOfSeveralStrangers(t *testing.T) {
 // The table of algorithms in force comes a line at a time, in words.
 func TestTuningIsLogged(t *testing.T) {
 	var out bytes.Buffer
-	cfg := comm.Config{Logger: slog.New(slog.NewTextHandler(&out, nil)), Tuning: "allreduce:0-1k:tree"}
+	cfg := comm.Config{Logger: slog.New(slog.NewTextHandler(&out, nil)), Tuning: "allreduce:0-1k:halving"}
 	commtest.RunConfig(t, 4, cfg, func(ctx context.Context, c *comm.Comm) error { return nil })
 	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 		if !strings.Contains(line, "part=tuning") || strings.Contains(line, `\n`) {
 			t.Errorf("line %q: want one of the table", line)
 		}
 	}
-	for _, want := range []string{"barrier 0-: ", "alltoall 0-: ", `"allreduce 0-: messages: tree"`} {
+	for _, want := range []string{"barrier 0-: ", "alltoall 0-: ", `"allreduce 0-: messages: halving"`} {
 		if strings.Count(out.String(), want) < 1 {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

@@ -126,7 +126,7 @@ func TestNCCLAndTheUsualWaysMix(t *testing.T) {
 	cudaDevices(t)
 	for _, hostOf := range [][]int32{{0, 0, 0}, {0, 1, 1}} {
 		p := len(hostOf)
-		for _, cfg := range []comm.Config{{}, {Tuning: inChunksFrom}, {Deterministic: true}, {Tuning: "allreduce:0-:ring"}} {
+		for _, cfg := range []comm.Config{{}, {Tuning: inChunksFrom}, {Deterministic: true}, {Tuning: "allreduce:0-:circulant"}} {
 			cfg.CUDA, cfg.Logger = "nccl", quietly.Logger
 			err := onNCCL(t, hostOf, cfg, func(ctx context.Context, c *comm.Comm) error {
 				for i, q := range longQuestions(p, 8200, 11) {

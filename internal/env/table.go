@@ -195,7 +195,7 @@ func settings() []Var {
 		{Rendezvous, "", byBoot, "`file:///a/shared/folder`: where ranks that another launcher started find each other, if they cannot otherwise", false},
 		{Token, "", byBoot + ", gompirun", "a secret that is the same on all hosts: with it, ranks that torchrun started find each other by MASTER_ADDR and MASTER_PORT, and nodes where gompirun was started one by one know each other", false},
 		{Transport, "", byComm, "`tcp`: use only this transport between ranks; `ucx`: RDMA between hosts, and say so if a rank lacks it: docs/rdma.md", false},
-		{Tune, "", byComm, "algorithms over messages for some collectives, such as `allreduce:16k-:ring`, and thresholds, such as `shm.ring.chunk=16k`; what no rule fits goes as it does without: docs/tuning.md", false},
+		{Tune, "", byComm, "algorithms over messages for some collectives, such as `allreduce:16k-:circulant`, and thresholds, such as `shm.ring.chunk=16k`; what no rule fits goes as it does without: docs/tuning.md", false},
 		{Profile, "", byComm, "a file that says what rank 0's processors are good at, instead of the one that gompi-bench profile keeps, or `none`: docs/tuning.md", false},
 		{Eager, "64K", byComm, "largest message, in bytes, that is sent before its receive is posted", false},
 		{Deterministic, "0", byComm, "`1`: results that do not depend on algorithm, transport or message size", false},

@@ -21,7 +21,7 @@ import (
 // which order the ranks' gradients are added up.
 func scattered(hook func() (ddp.Hook, error)) job {
 	const bytes = 4 * (half*features + outputs)
-	return job{hook: hook, tuning: "allreduce:ring", opts: ddp.Options{FirstBucketBytes: bytes, BucketBytes: bytes}, order: []int{2, 0, 1}}
+	return job{hook: hook, tuning: "allreduce:circulant", opts: ddp.Options{FirstBucketBytes: bytes, BucketBytes: bytes}, order: []int{2, 0, 1}}
 }
 
 // file trains and returns what is saved.

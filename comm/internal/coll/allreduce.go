@@ -18,10 +18,8 @@ func Allreduce(p Peers, alg path.Algorithm, send, recv mem.Buffer, op call.Op) e
 var allreduces = [path.NumAlgorithms]func(p Peers, send, recv mem.Buffer, op call.Op) error{
 	path.RecursiveDoubling: allreduceDoubling,
 	path.Direct:            allreduceDirect,
-	path.Tree:              allreduceTree,
 	path.Halving:           allreduceHalving,
 	path.Circulant:         allreduceCirculant,
-	path.Ring:              allreduceRing,
 }
 
 // allreduceDoubling exchanges whole vectors with the neighbour block of 1, 2,
@@ -105,22 +103,6 @@ func allreduceDirect(p Peers, send, recv mem.Buffer, op call.Op) error {
 	return op.Finish(recv, n)
 }
 
-// allreduceTree reduces to rank 0 and broadcasts: 2(p-1) messages, the fewest
-// there can be, in 2 ceil(log2 p) rounds.
-// Fastest allreduce of 64 ranks in one process on two processors: 8 bytes in 153 us (A),
-// by recursive doubling 221.
-func allreduceTree(p Peers, send, recv mem.Buffer, op call.Op) error {
-	if err := reduceTree(p, 0, send, recv, op); err != nil {
-		return err
-	}
-	if p.Rank() == 0 {
-		if err := op.Finish(recv, p.Size()); err != nil {
-			return err
-		}
-	}
-	return bcastTree(p, 0, recv)
-}
-
 // allreduceHalving reduces and scatters by halving, then gathers by doubling:
 // 2n(p-1)/p bytes per rank in 2 log2 p rounds for a power of two.
 // Rabenseifner: Optimization of Collective Reduction Operations (2004).
@@ -153,21 +135,4 @@ func allreduceCirculant(p Peers, send, recv mem.Buffer, op call.Op) error {
 		return err
 	}
 	return gatherCirculant(p, b, recv)
-}
-
-// allreduceRing reduces and scatters around a ring, then gathers: 2n(p-1)/p
-// bytes per rank in 2(p-1) rounds, between neighbours only. Needs a commuting
-// operator. Patarasu, Yuan: Bandwidth optimal all-reduce algorithms (2009).
-// Fastest allreduce of three ranks in one process on two processors: 1 MiB in 162 us (A),
-// by the circulant pattern 186.
-func allreduceRing(p Peers, send, recv mem.Buffer, op call.Op) error {
-	b := evenly(send.Len(), p.Size())
-	place := func(i int) mem.Buffer { return b.of(recv, i) }
-	if err := reduceRing(p, b, send, place, op); err != nil {
-		return err
-	}
-	if err := op.Finish(b.of(recv, p.Rank()), p.Size()); err != nil {
-		return err
-	}
-	return gatherRing(p, b, recv)
 }

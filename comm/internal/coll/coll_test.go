@@ -29,9 +29,6 @@ func tryAll(t *testing.T, k call.Kind, body func(tr trial, m path.Method, o *ora
 	for _, m := range path.Methods(k) {
 		t.Run(m.Algorithm.String(), func(t *testing.T) {
 			for p := 1; p <= most; p++ {
-				if m.PowerOfTwo && p&(p-1) != 0 {
-					continue
-				}
 				o := newOracle(p)
 				for _, rendezvous := range []bool{true, false} {
 					if !rendezvous && p > 8 {

@@ -34,9 +34,6 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 			q := depth(l.ranks)
 			return cost{q, q * l.ranks, 0}
 		},
-		path.Tree: func(l load) cost {
-			return cost{2 * tree{size: l.ranks}.height(), 2 * (l.ranks - 1), 0}
-		},
 	},
 	call.Bcast: {
 		path.Binomial: func(l load) cost {
@@ -75,36 +72,18 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 			m := l.ranks * (l.ranks - 1)
 			return cost{1, m, int64(m) * l.bytes()}
 		},
-		path.Tree: func(l load) cost {
-			n := 2 * (l.ranks - 1)
-			return cost{2 * tree{size: l.ranks}.height(), n, int64(n) * l.bytes()}
-		},
+
 		path.Halving: func(l load) cost { c := cubesCost(l); return c.plus(c) },
 		path.Circulant: func(l load) cost {
 			c := circulantCost(l, l.bytes())
 			return c.plus(c)
 		},
-		path.Ring: func(l load) cost {
-			p := l.ranks
-			return cost{2 * (p - 1), 2 * p * (p - 1), 2 * int64(p-1) * l.bytes()}
-		},
 	},
 	call.ReduceScatter: {
-		path.Tree: func(l load) cost {
-			t, n := tree{size: l.ranks}, l.ranks-1
-			up := cost{t.height(), n, int64(n*l.ranks) * l.bytes()}
-			return up.plus(cost{t.height(), n, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()})
-		},
+
 		path.Cubes: reduceScatterCubesCost,
-		path.Halving: func(l load) cost {
-			q := depth(l.ranks)
-			return cost{q, q * l.ranks, int64(l.ranks*(l.ranks-1)) * l.bytes()}
-		},
+
 		path.Circulant: func(l load) cost { return circulantCost(l, int64(l.ranks)*l.bytes()) },
-		path.Ring: func(l load) cost {
-			p := l.ranks
-			return cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
-		},
 	},
 	call.Allgather: {
 		path.Circulant: func(l load) cost { return circulantCost(l, int64(l.ranks)*l.bytes()) },
@@ -112,11 +91,7 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 			m := l.ranks * (l.ranks - 1)
 			return cost{1, m, int64(m) * l.bytes()}
 		},
-		path.Tree: func(l load) cost {
-			t, n := tree{size: l.ranks}, l.ranks-1
-			up := cost{t.height(), n, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()}
-			return up.plus(cost{t.height(), n, int64(n*l.ranks) * l.bytes()})
-		},
+
 		path.Ring: func(l load) cost {
 			p := l.ranks
 			return cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
@@ -256,9 +231,6 @@ func TestCostsAreAsTheTableSays(t *testing.T) {
 		for _, m := range path.Methods(k) {
 			t.Run(k.String()+"/"+m.Algorithm.String(), func(t *testing.T) {
 				for _, p := range sizes {
-					if m.PowerOfTwo && p&(p-1) != 0 {
-						continue
-					}
 					for i, n := range []int{0, 1, p - 1, p, 1000, 4 << 20} {
 						l := load{ranks: p, root: (i * 3) % p, elems: n, size: 1}
 						if got, want := costOf(t, m.Algorithm, k, l), algs[m.Algorithm](l); got != want {

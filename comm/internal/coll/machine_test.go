@@ -139,7 +139,7 @@ func (r *rank) perform(alg path.Algorithm, k call.Kind, l load, op call.Op) erro
 	n := l.elems * l.size
 	switch k {
 	case call.Barrier:
-		return Barrier(r, alg)
+		return Barrier(r)
 	case call.Bcast:
 		return Bcast(r, alg, l.root, buf(n))
 	case call.Reduce:

@@ -40,13 +40,10 @@ func reduceScatter(p Peers, alg path.Algorithm, b blocks, send, recv mem.Buffer,
 // In these, recv is either the rank's block of send, which may then be used as
 // scratch, or does not overlap send. They leave Avg's sum.
 var reduceScatters = [path.NumAlgorithms]func(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error{
-	path.Tree:    reduceScatterTree,
-	path.Cubes:   reduceScatterCubes,
-	path.Halving: reduceScatterHalving,
+	path.Cubes: reduceScatterCubes,
 	path.Circulant: func(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 		return reduceCirculant(p, b, send, workFor(p, send, recv), recv, op)
 	},
-	path.Ring: reduceScatterRing,
 }
 
 // workFor returns a buffer like send to work in: send itself if the call is in
@@ -56,21 +53,6 @@ func workFor(p Peers, send, recv mem.Buffer) mem.Buffer {
 		return send
 	}
 	return p.Scratch(send, send.Len())
-}
-
-// reduceScatterTree reduces everything to rank 0, which scatters it:
-// 2(p-1) messages in 2 ceil(log2 p) rounds.
-// Fastest reducescatter of 64 ranks in one process on two processors: 8 bytes in 388 us (A),
-// by halving 546.
-func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
-	work := send.Slice(0, 0)
-	if p.Rank() == 0 {
-		work = workFor(p, send, recv)
-	}
-	if err := reduceTree(p, 0, send, work, op); err != nil {
-		return err
-	}
-	return scatterTree(p, 0, b, work, recv)
 }
 
 // reduceScatterCubes reduces by halving in the order of order.go, which leaves
@@ -116,48 +98,4 @@ func common(first, last, r, n int, c cube) (lo, hi int) {
 	}
 	lo, hi = interval(n, r, c.dim)
 	return max(lo, first), min(hi, last)
-}
-
-// reduceScatterHalving exchanges halves with the rank p/2 away, then quarters
-// with the one p/4 away, and so on: log2 p rounds, n(p-1)/p bytes per rank.
-// Needs a power of two ranks and a commuting operator.
-// Fastest reducescatter in simulation: cluster, 64 ranks, 8 bytes.
-func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
-	r, own := p.Rank(), send
-	work := workFor(p, send, recv)
-	for d := p.Size() / 2; d >= 1; d /= 2 {
-		keep, give := r/d*d, (r/d^1)*d // first block of either half
-		dst := b.span(work, keep, keep+d)
-		if d == 1 {
-			dst = recv
-		}
-		p.IrecvReduce(r^d, dst, b.span(own, keep, keep+d), op.Base(), false)
-		p.Isend(r^d, b.span(own, give, give+d))
-		if err := p.Wait(); err != nil {
-			return err
-		}
-		own = work
-	}
-	return nil
-}
-
-// reduceScatterRing sends partial results around the ring: p-1 rounds,
-// n(p-1)/p bytes per rank, room for two blocks. Needs a commuting operator.
-// Fastest reducescatter of five ranks in one process on two processors: 1 MiB in 2.2 ms (A),
-// by cubes 2.6.
-func reduceScatterRing(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
-	r, largest := p.Rank(), 0
-	for i := range p.Size() {
-		largest = max(largest, b.count(i))
-	}
-	s := p.Scratch(send, 2*largest)
-	room := [2]mem.Buffer{s.Slice(0, largest), s.Slice(largest, 2*largest)}
-	turn := 0
-	return reduceRing(p, b, send, func(i int) mem.Buffer {
-		if i == r {
-			return recv
-		}
-		turn ^= 1
-		return room[turn].Slice(0, b.count(i))
-	}, op)
 }

@@ -44,7 +44,6 @@ type Algorithm uint8
 const (
 	None Algorithm = iota
 	Dissemination
-	Tree
 	Binomial
 	ScatterAllgather
 	Chain
@@ -71,7 +70,7 @@ const (
 	NumAlgorithms
 )
 
-var algorithmNames = [NumAlgorithms]string{"", "dissemination", "tree", "binomial", "scatter", "chain", "halving", "rdouble",
+var algorithmNames = [NumAlgorithms]string{"", "dissemination", "binomial", "scatter", "chain", "halving", "rdouble",
 	"direct", "circulant", "ring", "cubes", "bruck", "linear", "pairwise",
 	"one-step", "pipelined", "rsag", "single-copy", "leader", "multi-leader"}
 

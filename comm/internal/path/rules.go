@@ -111,7 +111,7 @@ func (r *Rules) find(rules []rule, position, ranks int, bytes int64, ordered boo
 	for i := len(rules) - 1; i >= 0; i-- {
 		alg := rules[i].alg
 		if rules[i].fits(r, ranks, bytes) &&
-			slices.ContainsFunc(methods, func(m Method) bool { return m.Algorithm == alg && m.serves(ranks, ordered) }) {
+			slices.ContainsFunc(methods, func(m Method) bool { return m.Algorithm == alg && m.serves(ordered) }) {
 			return alg, true
 		}
 	}
@@ -119,15 +119,8 @@ func (r *Rules) find(rules []rule, position, ranks int, bytes int64, ordered boo
 }
 
 func (x *rule) fits(r *Rules, ranks int, bytes int64) bool {
-	remote := r.Hosts > 1
-	switch {
-	case bytes < x.from, x.to > 0 && bytes >= x.to, ranks < x.ranks:
-	case x.pow2 && ranks&(ranks-1) != 0, x.oversubscribed && !r.Oversubscribed:
-	case x.local && remote, x.remote && !remote, x.spread && !(remote && ranks > r.Hosts):
-	default:
-		return true
-	}
-	return false
+	spread := r.Hosts > 1 && ranks > r.Hosts
+	return bytes >= x.from && (x.to == 0 || bytes < x.to) && ranks >= x.ranks && (spread || !x.spread)
 }
 
 // Flags of encoded Rules.

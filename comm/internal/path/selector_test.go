@@ -26,7 +26,7 @@ var topologies = []struct {
 	{name: "2 ranks, 1 host, memory from Alloc", Topology: Topology{Ranks: 2, Shared: true}, lent: 1},
 	{name: "2 ranks, 1 host, deterministic", Topology: Topology{Ranks: 2, Shared: true}, lent: 1, Rules: Rules{Deterministic: true}},
 	{name: "4 ranks, 1 host, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Shared: true}, lent: 1, Rules: Rules{Oversubscribed: true}},
-	{name: "4 ranks, 1 host, tuned", Topology: Topology{Ranks: 4, Shared: true}, tuned: "allreduce:16k-64k:ring;barrier:tree;shm.large=16k"},
+	{name: "4 ranks, 1 host, tuned", Topology: Topology{Ranks: 4, Shared: true}, tuned: "allreduce:16k-64k:circulant;barrier:dissemination;shm.large=16k"},
 	{name: "4 ranks, 1 host, devices", Topology: Topology{Ranks: 4, Shared: true, Devices: true}},
 	{name: "4 ranks, 1 host, devices, NCCL", Topology: Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true}},
 	{name: "4 ranks, 2 hosts", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 2}},
@@ -211,13 +211,13 @@ func TestSharedMemoryHasRoomForTheLongestBlock(t *testing.T) {
 // A user's rule means the longest block where ranks share memory, and else the mean of all.
 func TestRulesForBlocksOfDifferentLengths(t *testing.T) {
 	r := new(Rules)
-	if err := r.Tune("allgather:0-600:tree"); err != nil {
+	if err := r.Tune("allgather:0-600:ring"); err != nil {
 		t.Fatal(err)
 	}
 	send, recv := mem.Of(make([]byte, 990)), mem.Of(make([]byte, 1000))
 	for shared, fits := range map[bool]bool{true: false, false: true} {
 		s := New(Topology{Ranks: 2, Shared: shared, LargeBuffer: 1 << 20}, r)
-		if p := s.For(new(call.Call).Allgatherv(send, recv, []int{10, 990}, nil)); (p.Algorithm == Tree) != fits {
+		if p := s.For(new(call.Call).Allgatherv(send, recv, []int{10, 990}, nil)); (p.Via == Messages && p.Algorithm == Ring) != fits {
 			t.Errorf("shared memory %v: %v, want the rule to fit: %v", shared, p, fits)
 		}
 	}

@@ -12,15 +12,13 @@ import (
 // rules fits goes by messages, also where another way is faster. The grammar, in which lines and
 // semicolons are the same:
 //
-//	allreduce:0-16k:rdouble,16k-:ring;barrier:tree;shm.large=64k
+//	allreduce:0-16k:rdouble,16k-:circulant;scan:chain;shm.large=64k
 //
 // For each collective a list of rules; a rule is an algorithm with conditions before it: a range of
 // bytes (of the vector; of one rank's block in gather, scatter, allgather, alltoall and
 // reducescatter; the end is exclusive; k, m and g are powers of 1024), np5- for at least 5 ranks,
-// pow2 for a power of two ranks, oversubscribed for a host with more ranks than processors, local
-// for one host, remote for several, spread for more ranks than hosts besides. The names of
-// thresholds stand in thresholds.go; "never" is a length that none has. After an error r is as
-// before.
+// spread for several hosts and more ranks than hosts. The names of thresholds stand in
+// thresholds.go; "never" is a length that none has. After an error r is as before.
 func (r *Rules) Tune(s string) error {
 	with := *r
 	for _, item := range strings.FieldsFunc(s, func(c rune) bool { return c == ';' || c == '\n' }) {
@@ -38,7 +36,7 @@ func (r *Rules) tune(item string) error {
 	}
 	name, list, ok := strings.Cut(item, ":")
 	if !ok {
-		return fmt.Errorf("%q: want collective:rule,rule..., such as allreduce:0-16k:rdouble,16k-:ring, or threshold=bytes", item)
+		return fmt.Errorf("%q: want collective:rule,rule..., such as allreduce:0-16k:rdouble,16k-:circulant, or threshold=bytes", item)
 	}
 	i, err := parseCollective(strings.TrimSpace(name))
 	if err != nil {
@@ -113,16 +111,8 @@ func parseRule(methods []Method, text string) (r rule, err error) {
 
 func (r *rule) parseCondition(c string) (err error) {
 	switch {
-	case c == "oversubscribed":
-		r.oversubscribed = true
-	case c == "local":
-		r.local = true
-	case c == "remote":
-		r.remote = true
 	case c == "spread":
 		r.spread = true
-	case c == "pow2":
-		r.pow2 = true
 	case strings.HasPrefix(c, "np"):
 		n, ok := strings.CutSuffix(c[2:], "-")
 		if r.ranks, err = strconv.Atoi(n); !ok || err != nil || r.ranks < 1 {
@@ -131,7 +121,7 @@ func (r *rule) parseCondition(c string) (err error) {
 	default:
 		lo, hi, ok := strings.Cut(c, "-")
 		if !ok {
-			return errors.New("want bytes such as 0-16k or 16k-, np5-, pow2, oversubscribed, local, remote or spread")
+			return errors.New("want bytes such as 0-16k or 16k-, np5- or spread")
 		}
 		if r.from, err = parseSize(lo); err != nil {
 			return err
@@ -202,18 +192,6 @@ func (x rule) String() string {
 	}
 	if x.ranks > 0 {
 		s += fmt.Sprintf("np%d-:", x.ranks)
-	}
-	if x.pow2 {
-		s += "pow2:"
-	}
-	if x.oversubscribed {
-		s += "oversubscribed:"
-	}
-	if x.local {
-		s += "local:"
-	}
-	if x.remote {
-		s += "remote:"
 	}
 	if x.spread {
 		s += "spread:"

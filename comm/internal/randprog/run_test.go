@@ -65,7 +65,7 @@ var ways = map[string]struct {
 
 // settings are drawn for jobs: what else decides how messages go.
 var settings = [][]string{nil, nil, {"GOMPI_EAGER=100"}, {"GOMPI_EAGER=4096", "GOMPI_DETERMINISTIC=1"}, {"GOMPI_EAGER=1000000"},
-	{"GOMPI_TUNE=barrier:tree;bcast:0-1k:chain;allreduce:ring;gather:linear;alltoall:bruck;scan:chain"}}
+	{"GOMPI_TUNE=barrier:dissemination;bcast:0-1k:chain;allreduce:circulant;gather:linear;alltoall:bruck;scan:chain"}}
 
 // Random programs leave in every buffer what a sequential model says, on real processes
 // and on goroutines, whatever carries the messages.
