@@ -19,22 +19,21 @@ type Device struct {
 	context func() (driver.Context, error) // retains the primary context when first called
 
 	mu      sync.Mutex
-	idle    []*Stream          // for calls that wait
-	blocks  map[uintptr]*block // by the address of their Buffer
+	idle    []*Stream        // for calls that wait
+	blocks  map[uintptr]bool // addresses that Alloc returned
 	kernels map[kernelName]driver.Kernel
 }
 
 var (
-	_ mem.Accelerator = (*Device)(nil)
-	_ mem.Pinner      = (*Device)(nil)
-	_ mem.Batcher     = (*Device)(nil)
+	_ mem.Pinner  = (*Device)(nil)
+	_ mem.Batcher = (*Device)(nil)
 )
 
 func newDevice(ordinal int, what driver.Description) *Device {
 	return &Device{
 		name: fmt.Sprintf("cuda:%d", ordinal), ordinal: ordinal, what: what,
 		context: sync.OnceValues(func() (driver.Context, error) { return driver.Retain(ordinal) }),
-		blocks:  map[uintptr]*block{}, kernels: map[kernelName]driver.Kernel{},
+		blocks:  map[uintptr]bool{}, kernels: map[kernelName]driver.Kernel{},
 	}
 }
 

@@ -2,7 +2,6 @@ package cudaops_test
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +26,6 @@ var jobs = map[string]func() error{
 	"devices": jobDevices,
 	"reduce":  jobReduce,
 	"astray":  jobAstray,
-	"import":  jobImport,
 	"rank":    jobRank,
 	"failing": jobFailing,
 	"blas":    jobBLAS,
@@ -145,138 +143,6 @@ func TestAKernelThatGoesAstrayIsToldEverywhere(t *testing.T) {
 	if len(got) != 2 || !strings.HasPrefix(got[0], "cuda:0: launch: ") || !strings.HasPrefix(got[1], "cuda:0: copy of 12 bytes ") ||
 		strings.Count(strings.Join(got, ""), "CUDA_ERROR_ILLEGAL_ADDRESS (700)") != 2 {
 		t.Errorf("%q", got)
-	}
-}
-
-const handlesVariable = "GOMPI_TEST_CUDA_HANDLES"
-
-// jobImport adds the arenas of other processes into the first of them, and then
-// lets them go.
-func jobImport() error {
-	ordinal := 0
-	fmt.Sscan(os.Getenv("LOCAL_RANK"), &ordinal)
-	d, err := cudaops.Open(ordinal)
-	if err != nil {
-		return err
-	}
-	var arenas []mem.Buffer
-	for text := range strings.SplitSeq(os.Getenv(handlesVariable), ",") {
-		handle, err := hex.DecodeString(text)
-		if err != nil {
-			return err
-		}
-		b, err := d.Import(handle, mem.I32, 1000)
-		if err != nil {
-			return err
-		}
-		defer d.Free(b)
-		arenas = append(arenas, b)
-	}
-	return d.Reduce(mem.Sum, arenas[0], arenas...)
-}
-
-func handles(t *testing.T, d *cudaops.Device, bs ...mem.Buffer) string {
-	t.Helper()
-	var all []string
-	for _, b := range bs {
-		h, err := d.Export(b)
-		must(t, err)
-		all = append(all, hex.EncodeToString(h))
-	}
-	return handlesVariable + "=" + strings.Join(all, ",")
-}
-
-// Processes write into each other's device memory, on whole allocations and on
-// parts of them, one of which is exported twice.
-func TestProcessesShareDeviceMemory(t *testing.T) {
-	d := device(t)
-	one, two := make([]int32, 1000), make([]int32, 3000)
-	for i := range two {
-		two[i] = int32(i)
-	}
-	a, b := upload(t, d, one), upload(t, d, two)
-	shared := handles(t, d, a, b.Slice(0, 1000), b.Slice(2000, 3000), b.Slice(0, 1000))
-	for round := range int32(3) {
-		if out := run(t, "import", shared); out != "" {
-			t.Fatalf("the other process says %q", out)
-		}
-		must(t, mem.Copy(mem.Of(one), a))
-		for i, v := range one {
-			if want := (round + 1) * (3*int32(i) + 2000); v != want {
-				t.Fatalf("round %d: element %d is %d, want %d", round, i, v, want)
-			}
-		}
-	}
-	if cudatest.Real() { // whose devices may not reach each other
-
-		return
-	}
-	if out := run(t, "import", shared, "LOCAL_RANK=1"); out != "" {
-		t.Errorf("from another device: %q", out)
-	}
-	if out := run(t, "import", shared, "LOCAL_RANK=1", "FAKECUDA_P2P=00/00"); !strings.Contains(out, "cuda:1: import: cuIpcOpenMemHandle_v2: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217)") {
-		t.Errorf("from a device that does not reach the memory: %q", out)
-	}
-}
-
-// The driver imports nothing of its own process; cudaops does, also from a device that
-// another reaches.
-func TestImportInTheExportingProcess(t *testing.T) {
-	d := device(t)
-	b, err := d.Alloc(mem.F64, 10)
-	must(t, err)
-	for _, part := range []mem.Buffer{b, b.Slice(3, 10)} {
-		h, err := d.Export(part)
-		must(t, err)
-		same, err := d.Import(h, mem.F64, part.Len())
-		must(t, err)
-		if !mem.Same(same, part) {
-			t.Errorf("import of %#x is %#x", part.Addr(), same.Addr())
-		}
-		d.Free(same)
-	}
-	must(t, mem.Copy(b, mem.Of([]float64{0: 1, 9: 7}))) // still there
-	defer d.Free(b)
-	devices, err := cudaops.Devices()
-	must(t, err)
-	if len(devices) == 1 || cudatest.Real() { // whose devices may not reach each other
-		return
-	}
-	h, err := d.Export(b)
-	must(t, err)
-	t.Setenv("FAKECUDA_P2P", "0")
-	if _, err := devices[1].Import(h, mem.F64, 10); err == nil || !strings.Contains(err.Error(), "cuda:1: import from cuda:0 of this process: cuCtxEnablePeerAccess: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217)") {
-		t.Errorf("from a device that does not reach the memory: %v", err)
-	}
-	t.Setenv("FAKECUDA_P2P", "")
-	for range 2 {
-		same, err := devices[1].Import(h, mem.F64, 10)
-		must(t, err)
-		must(t, devices[1].Reduce(mem.Sum, same, same, same))
-		devices[1].Free(same)
-	}
-	got := make([]float64, 10)
-	must(t, mem.Copy(mem.Of(got), b))
-	if got[0] != 4 || got[9] != 28 {
-		t.Errorf("added up twice by another device: %v", got)
-	}
-}
-
-func TestHandlesAreChecked(t *testing.T) {
-	d := device(t)
-	a := upload(t, d, make([]int32, 10))
-	h, err := d.Export(a)
-	must(t, err)
-	for want, f := range map[string]func() error{
-		"a handle of 3 bytes":                   func() error { _, err := d.Import(h[:3], mem.I32, 1); return err },
-		"11 elements of int32 of memory of 40 ": func() error { _, err := d.Import(h, mem.I32, 11); return err },
-		"-1 elements":                           func() error { _, err := d.Import(h, mem.I32, -1); return err },
-		"in host: want memory of cuda:0":        func() error { _, err := d.Export(mem.Of([]int32{1})); return err },
-		"leave their allocation of 40":          func() error { _, err := d.Export(mem.Device(d, a.Addr()+36, mem.I32, 2)); return err },
-	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
 	}
 }
 

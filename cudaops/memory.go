@@ -8,21 +8,6 @@ import (
 	"gompi/internal/mem"
 )
 
-// A block is memory that Free gives back.
-type block struct {
-	base uintptr // of the driver's allocation; the Buffer may begin inside it
-	kind blockKind
-	uses int // Buffers that are to be freed
-}
-
-type blockKind int
-
-const (
-	allocated blockKind = iota
-	imported            // from another process
-	alias               // of memory that this process exported and imported
-)
-
 // Alloc returns n zeroed elements of device memory, at a multiple of 256 bytes.
 // It takes the driver some 100 microseconds and may wait for the device.
 func (d *Device) Alloc(t Type, n int) (Buffer, error) {
@@ -38,7 +23,10 @@ func (d *Device) Alloc(t Type, n int) (Buffer, error) {
 	if err != nil {
 		return Buffer{}, d.failed(fmt.Sprintf("alloc of %d %v", n, t), err)
 	}
-	return d.keep(addr, block{base: addr, kind: allocated}, t, n), nil
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.blocks[addr] = true
+	return mem.Device(d, addr, t, n), nil
 }
 
 // checkSize refuses what no device can hold, before sizes overflow.
@@ -50,44 +38,23 @@ func checkSize(t Type, n int) error {
 	return nil
 }
 
-// keep returns the Buffer at addr, for which Free is to be called.
-func (d *Device) keep(addr uintptr, b block, t Type, n int) Buffer {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if old := d.blocks[addr]; old != nil {
-		old.uses++
-	} else {
-		b.uses = 1
-		d.blocks[addr] = &b
-	}
-	return mem.Device(d, addr, t, n)
-}
-
-// Free frees a Buffer of Alloc or Import after the device has done all its work. It panics for any
+// Free frees a Buffer of Alloc after the device has done all its work. It panics for any
 // other Buffer. It ignores an error of the driver, because every later call returns it, too.
 func (d *Device) Free(b Buffer) {
 	if b.Len() == 0 {
 		return
 	}
 	d.mu.Lock()
-	k := d.blocks[b.Addr()]
-	if k == nil || b.Space() != d {
-		d.mu.Unlock()
-		panic(fmt.Sprintf("cudaops: free of %#x in %s, which was not allocated on %s or is free already", b.Addr(), b.Space().Name(), d.name))
-	}
-	k.uses--
-	last := k.uses == 0
-	if last {
+	allocated := b.Space() == d && d.blocks[b.Addr()]
+	if allocated {
 		delete(d.blocks, b.Addr())
 	}
 	d.mu.Unlock()
-	ctx, _ := d.context() // there is one, as there is memory
-	switch {
-	case k.kind == imported:
-		driver.CloseImport(ctx, k.base) // the driver counts, too
-	case k.kind == allocated && last:
-		driver.Free(ctx, k.base)
+	if !allocated {
+		panic(fmt.Sprintf("cudaops: free of %#x in %s, which was not allocated on %s or is free already", b.Addr(), b.Space().Name(), d.name))
 	}
+	ctx, _ := d.context() // there is one, as there is memory
+	driver.Free(ctx, b.Addr())
 }
 
 // Copy copies src to dst, of equal byte size: in the memory of devices, or

@@ -15,7 +15,6 @@ type Stream struct {
 	d      *Device
 	ctx    driver.Context
 	handle driver.Stream
-	own    bool         // made by NewStream
 	event  driver.Event // for calls that wait
 	table  uintptr      // device memory for the addresses of many operands
 	room   int          // how many it holds
@@ -36,34 +35,8 @@ func (d *Device) NewStream() (*Stream, error) {
 		driver.CloseStream(ctx, handle)
 		return nil, d.failed("new event", err)
 	}
-	return &Stream{d: d, ctx: ctx, handle: handle, own: true, event: event}, nil
+	return &Stream{d: d, ctx: ctx, handle: handle, event: event}, nil
 }
-
-// OpenStream is NewStream for callers that know only mem.Stream.
-func (d *Device) OpenStream() (mem.Stream, error) {
-	s, err := d.NewStream()
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// StreamOf returns the Stream of a CUstream or cudaStream_t that another library
-// made on d, such as torch.cuda.Stream.cuda_stream. Its owner ends it, after Close.
-func (d *Device) StreamOf(handle uintptr) (*Stream, error) {
-	ctx, err := d.context()
-	if err != nil {
-		return nil, d.failed("context", err)
-	}
-	event, err := driver.NewEvent(ctx)
-	if err != nil {
-		return nil, d.failed("new event", err)
-	}
-	return &Stream{d: d, ctx: ctx, handle: driver.Stream(handle), event: event}, nil
-}
-
-// Handle returns the CUstream.
-func (s *Stream) Handle() uintptr { return uintptr(s.handle) }
 
 // Close waits for the Stream's work and gives it back.
 func (s *Stream) Close() error {
@@ -72,9 +45,7 @@ func (s *Stream) Close() error {
 		driver.Free(s.ctx, s.table)
 	}
 	driver.CloseEvent(s.ctx, s.event)
-	if s.own {
-		driver.CloseStream(s.ctx, s.handle)
-	}
+	driver.CloseStream(s.ctx, s.handle)
 	return err
 }
 

@@ -1,9 +1,11 @@
 package mem
 
-// A CollectiveLibrary is an Accelerator with a library for whole collectives among devices of
-// several ranks, on this host and on others.
+// A CollectiveLibrary is the Space of a device with a library for whole collectives among devices
+// of several ranks, on this host and on others.
 type CollectiveLibrary interface {
-	Accelerator
+	Space
+	// Identity names the device in all processes of the host: its PCI address.
+	Identity() string
 	// Library returns the name and version of the library, such as "NCCL 2.18.3", or why it
 	// cannot be opened. The first call opens it.
 	Library() (string, error)
@@ -22,8 +24,7 @@ type CollectiveLibrary interface {
 // is placed. Buffers are in memory of the device, and the caller leaves them alone until the
 // work is done. GroupReduces tells the reductions. One goroutine at a time uses a Communicator.
 type Communicator interface {
-	// Stream returns the Communicator's Stream, which Close closes. Other code may enqueue
-	// work there, too, except before Placed reports true.
+	// Stream returns the Communicator's Stream, which Close closes.
 	Stream() Stream
 	Allreduce(send, recv Buffer, op Op) error        // in place if both are the same
 	Reduce(root int, send, recv Buffer, op Op) error // recv is used only at the root; in place if both are the same

@@ -23,12 +23,6 @@ type Space interface {
 	Divide(b Buffer, n int) error
 }
 
-// An Exporter is a Space whose memory other processes of the host can map.
-type Exporter interface {
-	Export(Buffer) (handle []byte, err error)
-	Import(handle []byte, t Type, n int) (Buffer, error)
-}
-
 // A Pinner is a Space with host memory that its copies reach directly.
 type Pinner interface {
 	// AllocHost returns n zeroed elements of host memory, for FreeHost to give

@@ -8,27 +8,19 @@
 //   - Kernels are those of kernels.cu, and of files that a test names, compiled
 //     for the processor, and every address they use is checked. Their names and parameters have to be those of
 //     the PTX that is loaded.
-//   - Other processes map exported memory, as with the real driver; the exporting
-//     process cannot.
 //
 // The environment, read when used: FAKECUDA_DEVICES (number, 2), FAKECUDA_SM
-// (compute capability, 80), FAKECUDA_MEMORY (bytes per device, 4 GiB), FAKECUDA_P2P
-// (0: no device reaches another; or rows of the matrix, 011/101/110), FAKECUDA_INIT
+// (compute capability, 80), FAKECUDA_MEMORY (bytes per device, 4 GiB), FAKECUDA_INIT
 // (what cuInit answers), FAKECUDA_DELAY (longest pause of a stream before a piece
 // of work, in microseconds, 50), FAKECUDA_FAIL (name:n=code: the n-th call of that
-// function from now on answers code),
-// FAKECUDA_BLIND (imports: imported memory is not that which was exported; kernels,
-// copies: those of a device find something else in the memory of another, and the host
-// does not. So it is where devices seem to reach each other and do not).
+// function from now on answers code).
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -39,7 +31,6 @@
 #include <memory>
 #include <mutex>
 #include <random>
-#include <set>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -49,8 +40,8 @@ typedef int result;
 
 enum {
   OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
-  INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, INVALID_HANDLE = 400,
-  NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704,
+  INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NO_BINARY = 209, INVALID_PTX = 218, INVALID_HANDLE = 400,
+  NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700,
   LAUNCH_FAILED = 719,
 };
 
@@ -64,13 +55,11 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
   {INVALID_IMAGE, {"CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"}},
   {INVALID_CONTEXT, {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}},
   {NO_BINARY, {"CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"}},
-  {PEER_UNSUPPORTED, {"CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported between these two devices"}},
   {INVALID_PTX, {"CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"}},
   {INVALID_HANDLE, {"CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"}},
   {NOT_FOUND, {"CUDA_ERROR_NOT_FOUND", "named symbol not found"}},
   {NOT_READY, {"CUDA_ERROR_NOT_READY", "device not ready"}},
   {ILLEGAL_ADDRESS, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
-  {PEER_ENABLED, {"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"}},
   {LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
   {803, {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"}},
   {999, {"CUDA_ERROR_UNKNOWN", "unknown error"}},
@@ -79,12 +68,6 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
 static long setting(const char *name, long otherwise) {
   const char *s = getenv(name);
   return s && *s ? strtol(s, NULL, 0) : otherwise;
-}
-
-// blind tells whether FAKECUDA_BLIND says so of what.
-static bool blind(const char *what) {
-  const char *s = getenv("FAKECUDA_BLIND");
-  return s && !strcmp(s, what);
 }
 
 // ---- failures on demand
@@ -120,20 +103,12 @@ struct Device {
   int ordinal;
   int retained;
   size_t used; // bytes of this process
-  std::set<Device *> peers; // whose memory kernels may use, under the lock of memory
   std::atomic<result> broken{OK}; // by a kernel that went astray: nothing works any more
 };
 
 static bool initialized;
 static std::deque<Device> devices;
 static thread_local Device *current; // a device has one context, its primary one
-
-static bool canAccess(int from, int to) {
-  const char *s = getenv("FAKECUDA_P2P");
-  if (!s || !*s) return from != to;
-  size_t row = devices.size() + 1, at = from * row + to;
-  return at < strlen(s) && s[at] == '1';
-}
 
 // ---- memory
 
@@ -143,9 +118,6 @@ struct Block {
   char *alias;    // where the fake reaches it
   Device *device; // NULL: host memory
   int fd;         // of device memory, -1 for host memory
-  bool imported;
-  int opened;     // how often, if imported
-  uint64_t origin; // of imported memory: exporting process and descriptor
 };
 
 static std::shared_mutex memory;
@@ -182,14 +154,7 @@ extern "C" __attribute__((visibility("hidden"))) void *fake_reach(u64 addr, u64 
     if (!b) throw Astray();
     last = *b;
   }
-  bool allowed = !last.device || last.device == running || (last.imported && canAccess(running->ordinal, last.device->ordinal));
-  if (!allowed && !last.imported) {
-    std::shared_lock<std::shared_mutex> lock(memory);
-    allowed = running->peers.count(last.device);
-  }
-  if (!allowed) throw Astray();
-  static thread_local u64 nothing[8];
-  if (last.device && last.device != running && blind("kernels")) return nothing;
+  if (last.device && last.device != running) throw Astray();
   return last.alias + (addr - last.base);
 }
 
@@ -375,14 +340,6 @@ API cuDeviceTotalMem_v2(size_t *bytes, int) {
   return OK;
 }
 
-API cuCtxEnablePeerAccess(void *peer, unsigned flags) {
-  IN_CONTEXT
-  if (flags || peer == current) return INVALID_VALUE;
-  if (!canAccess(current->ordinal, ((Device *)peer)->ordinal)) return PEER_UNSUPPORTED;
-  std::unique_lock<std::shared_mutex> lock(memory);
-  return current->peers.insert((Device *)peer).second ? OK : PEER_ENABLED;
-}
-
 API cuDevicePrimaryCtxRetain(void **ctx, int device) {
   MAY_FAIL
   devices[device].retained++;
@@ -441,7 +398,7 @@ API cuMemFree_v2(uintptr_t addr) {
   settle(current);
   std::unique_lock<std::shared_mutex> lock(memory);
   auto i = blocks.find(addr);
-  if (i == blocks.end() || i->second.fd < 0 || i->second.imported) return INVALID_VALUE;
+  if (i == blocks.end() || i->second.fd < 0) return INVALID_VALUE;
   generation++;
   i->second.device->used -= i->second.size;
   unmap_device(i->second);
@@ -469,16 +426,6 @@ API cuMemFreeHost(void *p) {
   return OK;
 }
 
-API cuMemGetAddressRange_v2(uintptr_t *base, size_t *n, uintptr_t addr) {
-  IN_CONTEXT
-  std::shared_lock<std::shared_mutex> lock(memory);
-  Block *b = find(addr, 1);
-  if (!b || !b->device) return INVALID_VALUE;
-  *base = b->base;
-  *n = b->size;
-  return OK;
-}
-
 API cuMemGetInfo_v2(size_t *available, size_t *total) {
   IN_CONTEXT
   std::shared_lock<std::shared_mutex> lock(memory);
@@ -498,13 +445,6 @@ API cuPointerGetAttributes(unsigned n, int *attributes, void **values, uintptr_t
     default: return INVALID_VALUE;
     }
   return OK;
-}
-
-API cuPointerSetAttribute(const void *, int attribute, uintptr_t addr) {
-  IN_CONTEXT
-  std::shared_lock<std::shared_mutex> lock(memory);
-  Block *b = find(addr, 1);
-  return attribute == 6 && b && b->device ? OK : INVALID_VALUE;
 }
 
 API cuStreamCreate(void **stream, unsigned) {
@@ -612,13 +552,6 @@ static result place(uintptr_t addr, size_t n, char **p, bool *pageable) {
   return !b && find(addr, 1) ? INVALID_VALUE : OK; // it would leave its allocation
 }
 
-// owner returns whose memory is at addr, NULL if it is the host's.
-static Device *owner(uintptr_t addr) {
-  std::shared_lock<std::shared_mutex> lock(memory);
-  Block *b = find(addr, 1);
-  return b ? b->device : NULL;
-}
-
 // As with the real driver, pageable memory is read before the call returns, and
 // written before it returns.
 API cuMemcpyAsync(uintptr_t dst, uintptr_t src, size_t n, void *stream) {
@@ -628,10 +561,7 @@ API cuMemcpyAsync(uintptr_t dst, uintptr_t src, size_t n, void *stream) {
   char *to, *from;
   bool writeNow, readNow;
   if (place(dst, n, &to, &writeNow) || place(src, n, &from, &readNow)) return INVALID_VALUE;
-  Device *source = owner(src);
-  if (blind("copies") && owner(dst) && source && source != s->device) {
-    s->put([=] { memset(to, 0x5a, n); return OK; });
-  } else if (readNow) {
+  if (readNow) {
     auto copy = std::make_shared<std::string>(from, n);
     s->put([=] { memcpy(to, copy->data(), n); return OK; });
   } else {
@@ -805,70 +735,5 @@ API cublasSgemm_v2(void *blas, int transposedA, int transposedB, int m, int n, i
       }
     return OK;
   });
-  return OK;
-}
-
-// ---- memory of other processes
-
-struct Ipc {
-  u64 magic;
-  int pid, fd, device;
-  size_t size;
-  char rest[32];
-};
-static_assert(sizeof(Ipc) == 64, "");
-static const u64 magic = 0x66616b6563756461;
-
-API cuIpcGetMemHandle(Ipc *h, uintptr_t addr) {
-  IN_CONTEXT
-  std::shared_lock<std::shared_mutex> lock(memory);
-  Block *b = find(addr, 1);
-  if (!b || !b->device || b->imported) return INVALID_VALUE;
-  *h = Ipc{magic, getpid(), b->fd, b->device->ordinal, b->size, {}};
-  return OK;
-}
-
-API cuIpcOpenMemHandle_v2(uintptr_t *addr, Ipc h, unsigned flags) {
-  IN_CONTEXT
-  if (h.magic != magic || flags != 1) return INVALID_VALUE;
-  if (h.pid == getpid()) return INVALID_CONTEXT;
-  if (h.device >= (int)devices.size()) return INVALID_DEVICE;
-  if (h.device != current->ordinal && !canAccess(current->ordinal, h.device)) return PEER_UNSUPPORTED;
-  uint64_t origin = (uint64_t)h.pid << 32 | (unsigned)h.fd;
-  std::unique_lock<std::shared_mutex> lock(memory);
-  for (auto &i : blocks)
-    if (i.second.imported && i.second.origin == origin) {
-      i.second.opened++;
-      *addr = i.first;
-      return OK;
-    }
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/fd/%d", h.pid, h.fd);
-  int fd = open(path, O_RDWR | O_CLOEXEC);
-  if (blind("imports")) {
-    close(fd);
-    fd = memfd_create("fakecuda", MFD_CLOEXEC);
-    if (ftruncate(fd, (h.size + 4095) & ~(size_t)4095)) return OUT_OF_MEMORY;
-  }
-  Block b;
-  if (fd < 0 || map_device(fd, h.size, &devices[h.device], &b)) return INVALID_VALUE;
-  b.imported = true;
-  b.opened = 1;
-  b.origin = origin;
-  blocks[b.base] = b;
-  *addr = b.base;
-  return OK;
-}
-
-API cuIpcCloseMemHandle(uintptr_t addr) {
-  IN_CONTEXT
-  settle(current);
-  std::unique_lock<std::shared_mutex> lock(memory);
-  auto i = blocks.find(addr);
-  if (i == blocks.end() || !i->second.imported) return INVALID_VALUE;
-  if (--i->second.opened) return OK;
-  generation++;
-  unmap_device(i->second);
-  blocks.erase(i);
   return OK;
 }

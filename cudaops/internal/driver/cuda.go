@@ -14,12 +14,6 @@ package driver
 // #cgo nocallback gompi_copy
 // #cgo noescape gompi_launch
 // #cgo nocallback gompi_launch
-// #cgo noescape gompi_allocation
-// #cgo nocallback gompi_allocation
-// #cgo noescape gompi_export
-// #cgo nocallback gompi_export
-// #cgo noescape gompi_import
-// #cgo nocallback gompi_import
 // #include <stdlib.h>
 // #include "driver.h"
 import "C"
@@ -121,11 +115,6 @@ func Describe(ordinal int) (Description, error) {
 func Retain(ordinal int) (Context, error) {
 	v, err := value(C.gompi_retain(C.int(ordinal)))
 	return Context(v), err
-}
-
-// Reach lets kernels in a context use the memory of peer's device, of this process.
-func Reach(c, peer Context) error {
-	return failed(C.gompi_reach(C.uintptr_t(c), C.uintptr_t(peer)))
 }
 
 // Memory returns the bytes of the device's memory that are free, and all of them.
@@ -263,26 +252,4 @@ func FindKernel(c Context, m Module, name string) (Kernel, error) {
 	defer C.free(unsafe.Pointer(s))
 	v, err := value(C.gompi_kernel(C.uintptr_t(c), C.uintptr_t(m), s))
 	return Kernel(v), err
-}
-
-// Allocation returns the allocation that holds addr.
-func Allocation(c Context, addr uintptr) (base uintptr, size int, err error) {
-	var n C.size_t
-	base, err = value(C.gompi_allocation(C.uintptr_t(c), C.uintptr_t(addr), &n))
-	return base, int(n), err
-}
-
-// Export fills h so that another process can Import the allocation at addr.
-func Export(c Context, addr uintptr, h *[IPCSize]byte) error {
-	return failed(C.gompi_export(C.uintptr_t(c), C.uintptr_t(addr), (*C.char)(unsafe.Pointer(h))))
-}
-
-// Import maps an allocation that another process exported.
-func Import(c Context, h *[IPCSize]byte) (uintptr, error) {
-	return value(C.gompi_import(C.uintptr_t(c), (*C.char)(unsafe.Pointer(h))))
-}
-
-// CloseImport unmaps what Import returned.
-func CloseImport(c Context, addr uintptr) error {
-	return failed(C.gompi_import_close(C.uintptr_t(c), C.uintptr_t(addr)))
 }

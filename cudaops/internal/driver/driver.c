@@ -13,9 +13,6 @@
 #include <string.h>
 
 typedef void *handle;
-typedef struct {
-	char bytes[64];
-} ipc_handle;
 
 // The plain names of some functions are older, 32-bit forms: these are today's.
 #define REQUIRED(X) \
@@ -35,7 +32,6 @@ typedef struct {
 	X(cuMemFree_v2, (uintptr_t addr)) \
 	X(cuMemAllocHost_v2, (void **p, size_t n)) \
 	X(cuMemFreeHost, (void *p)) \
-	X(cuMemGetAddressRange_v2, (uintptr_t *base, size_t *n, uintptr_t addr)) \
 	X(cuMemGetInfo_v2, (size_t *available, size_t *total)) \
 	X(cuMemcpyAsync, (uintptr_t dst, uintptr_t src, size_t n, handle stream)) \
 	X(cuMemsetD8Async, (uintptr_t dst, unsigned char value, size_t n, handle stream)) \
@@ -55,27 +51,16 @@ typedef struct {
 		unsigned shared, handle stream, void **params, void **extra)) \
 	X(cuPointerGetAttributes, (unsigned n, int *attributes, void **values, uintptr_t addr))
 
-// Without one of these a feature is missing, which its use reports.
-#define OPTIONAL(X) \
-	X(cuCtxEnablePeerAccess, (handle peer, unsigned flags)) \
-	X(cuPointerSetAttribute, (const void *value, int attribute, uintptr_t addr)) \
-	X(cuIpcGetMemHandle, (ipc_handle *h, uintptr_t addr)) \
-	X(cuIpcOpenMemHandle_v2, (uintptr_t *addr, ipc_handle h, unsigned flags)) \
-	X(cuIpcCloseMemHandle, (uintptr_t addr))
-
 REQUIRED(DECLARE)
-OPTIONAL(DECLARE)
 
 enum { // of cuda.h
 	NOT_FOUND = 500,
 	NOT_READY = 600,
-	PEER_ENABLED = 704,
 	NON_BLOCKING = 1,               // stream: does not wait for stream 0
 	BLOCKING_SYNC = 1, NO_TIMING = 2, // event
-	LAZY_PEER_ACCESS = 1,
 	JIT_ERROR_LOG = 5, JIT_ERROR_LOG_SIZE = 6,
 	ATTR_PROCESSORS = 16, ATTR_MAJOR = 75, ATTR_MINOR = 76,
-	POINTER_KIND = 2, POINTER_SYNC = 6, POINTER_MANAGED = 8, POINTER_DEVICE = 9,
+	POINTER_KIND = 2, POINTER_MANAGED = 8, POINTER_DEVICE = 9,
 };
 
 static int opened;
@@ -84,8 +69,6 @@ static int opened;
 const char *gompi_load(const char *library) {
 	OPEN(library)
 	REQUIRED(REQUIRE)
-#define LOOK_UP(name, args) *(void **)&p_##name = dlsym(lib, #name);
-	OPTIONAL(LOOK_UP)
 	__atomic_store_n(&opened, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -170,14 +153,6 @@ gompi_result gompi_retain(int ordinal) {
 	r.value = (uintptr_t)ctx;
 out:
 	return r;
-}
-
-gompi_result gompi_reach(uintptr_t ctx, uintptr_t peer) {
-	ENTER(ctx)
-	r.call = "cuCtxEnablePeerAccess";
-	r.code = p_cuCtxEnablePeerAccess ? p_cuCtxEnablePeerAccess((handle)peer, 0) : NOT_FOUND;
-	if (r.code == PEER_ENABLED) r.code = 0;
-	LEAVE
 }
 
 gompi_result gompi_memory(uintptr_t ctx, size_t *available, size_t *total) {
@@ -362,42 +337,5 @@ gompi_result gompi_kernel(uintptr_t ctx, uintptr_t module, char *name) {
 	ENTER(ctx)
 	TRY(cuModuleGetFunction, &kernel, (handle)module, name);
 	r.value = (uintptr_t)kernel;
-	LEAVE
-}
-
-// ---- memory of other processes
-
-// gompi_allocation returns the start and size of the allocation that holds addr.
-gompi_result gompi_allocation(uintptr_t ctx, uintptr_t addr, size_t *size) {
-	uintptr_t base = 0;
-	ENTER(ctx)
-	TRY(cuMemGetAddressRange_v2, &base, size, addr);
-	r.value = base;
-	LEAVE
-}
-
-// gompi_export makes a handle of 64 bytes. Synchronous copies of the memory are
-// then really synchronous, as another process cannot ask this one's streams.
-gompi_result gompi_export(uintptr_t ctx, uintptr_t addr, char *h) {
-	int yes = 1;
-	ENTER(ctx)
-	TRY(cuIpcGetMemHandle, (ipc_handle *)h, addr);
-	TRY(cuPointerSetAttribute, &yes, POINTER_SYNC, addr);
-	LEAVE
-}
-
-gompi_result gompi_import(uintptr_t ctx, char *h) {
-	uintptr_t addr = 0;
-	ipc_handle ipc;
-	memcpy(&ipc, h, sizeof ipc);
-	ENTER(ctx)
-	TRY(cuIpcOpenMemHandle_v2, &addr, ipc, LAZY_PEER_ACCESS);
-	r.value = addr;
-	LEAVE
-}
-
-gompi_result gompi_import_close(uintptr_t ctx, uintptr_t addr) {
-	ENTER(ctx)
-	TRY(cuIpcCloseMemHandle, addr);
 	LEAVE
 }

@@ -19,9 +19,6 @@ type (
 	NCCL    uintptr // a communicator
 )
 
-// IPCSize is the size of a handle that Export fills.
-const IPCSize = 64
-
 // An Error is what a function of the CUDA driver, of cuBLAS or of NCCL answered.
 type Error struct {
 	Call string // the function

@@ -34,7 +34,6 @@ gompi_result gompi_within(uintptr_t ctx, gompi_result (*f)(void *), void *arg);
 
 gompi_result gompi_describe(int ordinal, gompi_device *d);
 gompi_result gompi_retain(int ordinal);
-gompi_result gompi_reach(uintptr_t ctx, uintptr_t peer);
 gompi_result gompi_memory(uintptr_t ctx, size_t *available, size_t *total);
 gompi_result gompi_place_of(uintptr_t addr, gompi_place *p);
 
@@ -64,8 +63,3 @@ gompi_result gompi_launch(uintptr_t ctx, uintptr_t kernel, unsigned grid, unsign
 gompi_result gompi_module(uintptr_t ctx, char *text, char *log, size_t log_size);
 gompi_result gompi_module_close(uintptr_t ctx, uintptr_t module);
 gompi_result gompi_kernel(uintptr_t ctx, uintptr_t module, char *name);
-
-gompi_result gompi_allocation(uintptr_t ctx, uintptr_t addr, size_t *size);
-gompi_result gompi_export(uintptr_t ctx, uintptr_t addr, char *handle);
-gompi_result gompi_import(uintptr_t ctx, char *handle);
-gompi_result gompi_import_close(uintptr_t ctx, uintptr_t addr);

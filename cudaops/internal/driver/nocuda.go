@@ -21,7 +21,6 @@ func Likely(string) bool { return false }
 // What follows exists so that package cudaops compiles.
 func Describe(int) (Description, error)           { return Description{}, errBuild }
 func Retain(int) (Context, error)                 { return 0, errBuild }
-func Reach(Context, Context) error                { return errBuild }
 func Memory(Context) (int, int, error)            { return 0, 0, errBuild }
 func Locate(uintptr) (Place, error)               { return Place{}, errBuild }
 func Alloc(Context, int, Stream) (uintptr, error) { return 0, errBuild }
@@ -45,10 +44,6 @@ func Clear(Context, uintptr, int, Stream) error                             { re
 func LoadModule(Context, string) (Module, error)                            { return 0, errBuild }
 func CloseModule(Context, Module) error                                     { return errBuild }
 func FindKernel(Context, Module, string) (Kernel, error)                    { return 0, errBuild }
-func Allocation(Context, uintptr) (uintptr, int, error)                     { return 0, 0, errBuild }
-func Export(Context, uintptr, *[IPCSize]byte) error                         { return errBuild }
-func Import(Context, *[IPCSize]byte) (uintptr, error)                       { return 0, errBuild }
-func CloseImport(Context, uintptr) error                                    { return errBuild }
 func LoadBLAS(string) error                                                 { return errBuild }
 func NewBLAS(Context, Stream) (BLAS, error)                                 { return 0, errBuild }
 func CloseBLAS(Context, BLAS) error                                         { return errBuild }
