@@ -6,9 +6,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"gompi/bench/internal/row"
 )
@@ -75,27 +73,6 @@ echo gompi,$op,2,8,4,3,9,$iters,4.5,0,0
 	has(t, read(t, html), "<svg", "mpich: not installed", "gompi, scan, np=2, round 2: exit status 9")
 }
 
-// The threads use the processor, and rest gives back what they were given.
-func TestThreadsCompute(t *testing.T) {
-	used := func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(u.Utime.Nano())
-	}
-	const enough = 300 * time.Millisecond
-	before, processors, begun := used(), runtime.GOMAXPROCS(0), time.Now()
-	rest := compute(3)
-	for used()-before < enough && time.Since(begun) < time.Minute {
-		time.Sleep(50 * time.Millisecond) // a thousand turns use a tenth of that
-	}
-	rest()
-	if got := used() - before; got < enough || runtime.GOMAXPROCS(0) != processors {
-		t.Errorf("they used %v in %v, and left %d processors of %d", got, time.Since(begun), runtime.GOMAXPROCS(0), processors)
-	}
-}
-
 func TestCommandsRefuse(t *testing.T) {
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	if err := os.WriteFile(hosts, []byte("a\nb\n"), 0o600); err != nil {
@@ -114,7 +91,6 @@ func TestCommandsRefuse(t *testing.T) {
 		"compare -np 2,0":                             `-np "2,0": "0": want numbers of ranks, 1 or more`,
 		"launch hello":                                `argument "hello": want flags only`,
 		"launch -rounds 0":                            `-rounds "0": want a whole number, 1 or more`,
-		"launch -restart 1":                           `-restart 1: want 2 ranks or more, or 0`,
 		"launch -torch-np x":                          `-torch-np "x": "x": want numbers of ranks`,
 		"launch -csv /nosuch/raw.csv":                 `open /nosuch/raw.csv: no such file`,
 		"launch -html /nosuch/page":                   `open /nosuch/page: no such file`,

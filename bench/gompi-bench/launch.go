@@ -20,9 +20,9 @@ import (
 const launchUsage = `usage: gompi-bench launch [flags]
 
 Measures jobs whose ranks start, meet and end, under gompirun and its peers in
-turn: from start to finish, until a rank's first line, inside init, and until all
-ranks run again after one was killed or stopped. Prints times, ratios (that of the
-fastest peer, divided by gompirun's) and the peak memory of a rank. With -hostfile
+turn: from start to finish, until a rank's first line, and inside init. Prints
+times, ratios (that of the fastest peer, divided by gompirun's) and the peak memory
+of a rank. With -hostfile
 it measures on other hosts, beside logging in to all of them at the same time: no
 launcher can be faster.
 
@@ -33,7 +33,6 @@ type launch struct {
 	*options
 	peers, torchruns []string
 	torchNP          []int
-	restart          int // ranks of the jobs that are restarted, 0 for none
 }
 
 func parseLaunch(args []string) (launch, error) {
@@ -42,15 +41,12 @@ func parseLaunch(args []string) (launch, error) {
 	torchNP := "1,2,4"
 	s := l.set
 	s.StringVar(&torchNP, "torch-np", torchNP, "numbers of ranks of PyTorch scripts, which take 230 MB each; 0 for none")
-	s.IntVar(&l.restart, "restart", 2, "ranks of the jobs that are restarted; 0 for none")
 	rest, err := s.Parse(args)
 	switch {
 	case err != nil:
 		return l, err
 	case len(rest) > 0:
 		return l, fmt.Errorf("argument %q: want flags only", rest[0])
-	case l.restart < 0 || l.restart == 1:
-		return l, fmt.Errorf("-restart %d: want 2 ranks or more, or 0", l.restart)
 	}
 	if torchNP != "0" {
 		l.torchNP, err = numbers("-torch-np", torchNP)
@@ -99,7 +95,6 @@ type group struct {
 	nps      []int
 	figures  []figure
 	entrants []runner.Entrant
-	restarts []runner.Entrant // the same, with a failed job started anew
 }
 
 // logins is the name of logging in to all hosts.
@@ -108,11 +103,10 @@ const logins = "logins"
 // enter returns the groups.
 func (l *launch) enter(ctx context.Context) []group {
 	ours := []string{self(), rankCommand}
-	again := []string{"-max-restarts", "1"}
 	here, absent := l.Enter(ctx, l.peers, peers.Program{C: "mpihello.c"})
 	l.Absent = absent
 	hello := group{name: "hello", nps: l.NPs, figures: []figure{startToFinish, firstLine, insideInit, peakMemory},
-		entrants: append([]runner.Entrant{l.Gompi(nil, ours...)}, here...), restarts: []runner.Entrant{l.Gompi(again, ours...)}}
+		entrants: append([]runner.Entrant{l.Gompi(nil, ours...)}, here...)}
 	if l.Hosts != nil {
 		hello.entrants = append(hello.entrants, runner.Entrant{Name: logins, Start: func(int, ...string) runner.Job { return l.Hosts.Logins() }})
 	}
@@ -130,10 +124,9 @@ func (l *launch) enter(ctx context.Context) []group {
 		iface = []string{"-x", "GLOO_SOCKET_IFNAME=" + l.Hosts.Iface}
 	}
 	torch := group{name: "torch", nps: l.torchNP, figures: []figure{startToFinish, firstLine, importTorch, insideInit, peakMemory},
-		entrants: []runner.Entrant{l.Gompi(iface, script...)}, restarts: []runner.Entrant{l.Gompi(append(iface, again...), script...)}}
+		entrants: []runner.Entrant{l.Gompi(iface, script...)}}
 	for _, name := range l.torchruns {
 		torch.entrants = append(torch.entrants, l.Torchrun(name, python, version))
-		torch.restarts = append(torch.restarts, l.Torchrun(name, python, version, "--max_restarts", "1"))
 	}
 	return []group{hello, torch}
 }
@@ -145,9 +138,6 @@ func (l launch) run(ctx context.Context, stdout, progress io.Writer) error {
 	}
 	groups := l.enter(ctx)
 	ended := l.jobs(ctx, groups, progress)
-	if ended == nil && l.restart > 0 && l.Hosts == nil {
-		ended = l.restartAll(ctx, groups, progress)
-	}
 	return errors.Join(ended, l.report(groups).Write(stdout, l.html))
 }
 
@@ -198,11 +188,6 @@ func (l *launch) report(groups []group) *report.Report {
 			if len(c.Points) > 0 {
 				r.Charts = append(r.Charts, c)
 			}
-		}
-	}
-	for _, g := range groups {
-		if t := l.restartTable(g, cells); len(t.Lines) > 1 {
-			r.Tables = append(r.Tables, t)
 		}
 	}
 	return r

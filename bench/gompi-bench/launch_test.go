@@ -1,16 +1,11 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"gompi/bench/internal/runner"
 	"gompi/internal/env"
 )
 
@@ -27,16 +22,9 @@ func TestFiguresAreOfTheSlowestRank(t *testing.T) {
 
 func TestARankTellsItsFigures(t *testing.T) {
 	t.Setenv(env.Boot, "alone")
-	marker := filepath.Join(t.TempDir(), "again")
-	if err := os.WriteFile(marker, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out := called(t, 0, rankCommand, marker)
+	out := called(t, 0, rankCommand)
 	if largest(out, peakMark) < 1000 || !strings.HasPrefix(out, "here\n") {
 		t.Errorf("%q: want a peak of some megabytes", out)
-	}
-	if want := fmt.Sprintf("\n%s0 %d\n", readyMark, os.Getpid()); !strings.Contains(out, want) {
-		t.Errorf("no %q in %q", want, out)
 	}
 }
 
@@ -54,7 +42,7 @@ func TestLaunchesAreTimedAndLossesMarked(t *testing.T) {
 		}
 	}
 	csv, html := filepath.Join(dir, "raw.csv"), filepath.Join(dir, "all.html")
-	out := called(t, 0, "launch", "-gompirun", gompirun, "-venvs", dir, "-peers", "mpich,openmpi", "-np", "2,4", "-torch-np", "0", "-rounds", "2", "-restart", "0", "-csv", csv, "-html", html)
+	out := called(t, 0, "launch", "-gompirun", gompirun, "-venvs", dir, "-peers", "mpich,openmpi", "-np", "2,4", "-torch-np", "0", "-rounds", "2", "-csv", csv, "-html", html)
 	has(t, out, "- openmpi: not installed", "- mpich 4.0.2: `.*mpirun -np 4 .*mpihello.mpich`",
 		`Start to finish \(hello\), ms:\n\n\|  np \| gompi \| +mpich \| +ratio \|\n.*\n\|   2 \| .* lost\*\* \|\n\|   4 \| .* \| missing \| +missing \|`,
 		`Inside init, of the slowest rank \(hello\), ms:\n\n.*\n.*\n\|   2 \|  3.50 \|    7.00 \|    2.00 \|`, `\|   2 \|  4.10 \|    9.22 \|`,
@@ -63,45 +51,4 @@ func TestLaunchesAreTimedAndLossesMarked(t *testing.T) {
 		t.Errorf("rows:\n%s", raw)
 	}
 	has(t, read(t, html), "Peak resident memory", "<svg")
-}
-
-// Ranks that are told of another file than the one that is made never learn that they were
-// restarted: their job ends at its time limit.
-func TestRanksThatAreRestartedAreToldOfTheMarker(t *testing.T) {
-	l, err := parseLaunch([]string{"-gompirun", "gompirun", "-peers", "srun", "-torch-np", "0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups := l.enter(t.Context())
-	if got, want := groups[0].restarts[0].Start(2, "marker").String(), "gompirun -np 2 -max-restarts 1 "+self()+" rank marker"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-// TestARestartIsTimedFromTheBlow runs a shell that stands for a launcher: its
-// "ranks" are two processes, and it starts them again when the last has died.
-func TestARestartIsTimedFromTheBlow(t *testing.T) {
-	marker := filepath.Join(t.TempDir(), "again")
-	script := `echo "ready 0 $$"
-sleep 1000 & echo "ready 1 $!"
-wait $!
-[ -e "$1" ] || exit 1
-echo "ready 0 $$"; echo "ready 1 $$"`
-	job := func() runner.Job {
-		return runner.Job{{Args: []string{"sh", "-c", script, "sh", marker}}}
-	}
-	took, err := restart(t.Context(), job(), marker, 2, syscall.SIGKILL, time.Minute)
-	if err != nil || took <= 0 || took > 30*time.Second {
-		t.Errorf("got %v, %v; want a short time", took, err)
-	}
-	if err := os.Remove(marker); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := restart(t.Context(), job(), marker, 2, syscall.SIGSTOP, time.Second); !errors.Is(err, runner.ErrTimeLimit) {
-		t.Errorf("one that does not notice: %v, want the time limit", err)
-	}
-	once := runner.Job{{Args: []string{"true"}}}
-	if _, err := restart(t.Context(), once, marker, 2, syscall.SIGKILL, time.Minute); err == nil {
-		t.Error("a job that is not restarted is no error")
-	}
 }

@@ -75,7 +75,7 @@ func (b *Bench) enterTorch(ctx context.Context, name string, p Program) (e runne
 		flags = append(flags, "-x", "GLOO_SOCKET_IFNAME="+b.Hosts.Iface)
 	}
 	e = b.Gompi(flags, slices.Concat([]string{python, filepath.Join(b.dir, p.Python)}, args, p.Args)...)
-	e.Version, e.Lacks = "of PyTorch "+version, []string{"bibw", "mbw_mr", "reduce_scatter", "scan"}
+	e.Version, e.Lacks = "of PyTorch "+version, []string{"irecv", "iprobe", "gap1ms", "gap10ms", "reduce_scatter", "scan"}
 	return e, nil
 }
 
@@ -87,8 +87,9 @@ var Torchruns = []string{"torchrun-static", "torchrun-static-50ms", "torchrun-c1
 // before linger.
 var lastPort = 20000
 
-// Torchrun returns the script torchhello.py started by one of Torchruns, with flags of torchrun.
-func (b *Bench) Torchrun(name, python, version string, flags ...string) runner.Entrant {
+// Torchrun returns the script torchhello.py started by one of Torchruns.
+func (b *Bench) Torchrun(name, python, version string) runner.Entrant {
+	var flags []string
 	if strings.HasSuffix(name, "-50ms") {
 		flags = append(flags, "--monitor_interval", "0.05")
 	}

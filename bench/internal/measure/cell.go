@@ -50,7 +50,7 @@ func (k *cell) allocate(n int) (err error) {
 		k.training, err = newTraining(k.ctx, k.c, k.op.model, k.inputs.t, k.stream)
 		return err
 	}
-	k.requests = make([]comm.Request, 2*mostWindow)
+	k.requests = make([]comm.Request, mostWindow)
 	send, recv := k.vectors(k.rank)
 	take := func(n int) (mem.Buffer, error) { return k.memory().Alloc(k.inputs.t, n) }
 	if k.alloc { // all ranks take the same

@@ -1,6 +1,11 @@
 package measure
 
-import "gompi/comm"
+import (
+	"errors"
+	"time"
+
+	"gompi/comm"
+)
 
 // Tags of the messages and of the acknowledgement that ends a window.
 const (
@@ -13,68 +18,60 @@ const (
 // is the transfer that is measured, not the memory.
 func messageOperations() []operation {
 	return []operation{
-		{name: "latency", ranks: 2, blocks: firstTwo(1, 1), run: runLatency, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
-		{name: "bw", ranks: 2, blocks: bothWays(firstTwo(1, 0), firstTwo(0, 1)), run: runBandwidth, parts: fromPeer, timed: firstOnly, window: true, volume: times(1), bus: times(1)},
-		{name: "bibw", ranks: 2, blocks: firstTwo(1, 1), run: runBothWays, parts: fromPeer, timed: eitherOfTwo, window: true, volume: times(2), bus: times(1)},
-		{name: "mbw_mr", ranks: 2, blocks: pairBlocks, run: runBandwidth, parts: fromPeer, timed: senders, window: true, volume: pairs, bus: times(1)},
+		{name: "latency", ranks: 2, blocks: bothWays, run: runLatency, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
+		{name: "irecv", ranks: 2, blocks: bothWays, run: runIrecv, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
+		{name: "iprobe", ranks: 2, noData: true, blocks: each(0, 0), run: runIprobe, timed: firstOnly, volume: times(0), bus: times(0)},
+		{name: "gap1ms", ranks: 2, blocks: oneWay, before: computeFor(time.Millisecond), run: runOneWay, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
+		{name: "gap10ms", ranks: 2, blocks: oneWay, before: computeFor(10 * time.Millisecond), run: runOneWay, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
+		{name: "bw", ranks: 2, blocks: oneWay, run: runBandwidth, parts: fromPeer, timed: firstOnly, window: true, volume: times(1), bus: times(1)},
 	}
 }
 
-func firstTwo(send, recv int) func(rank, np int) (int, int) {
-	return func(rank, _ int) (int, int) {
-		if rank < 2 {
-			return send, recv
-		}
-		return 0, 0
+// bothWays: the first two ranks send and receive. oneWay: rank 0 sends to rank 1.
+func bothWays(rank, _ int) (send, recv int) {
+	if rank < 2 {
+		return 1, 1
 	}
+	return 0, 0
 }
 
-// bothWays takes rank 0's blocks from one function and those of all others from
-// another.
-func bothWays(zero, others func(rank, np int) (int, int)) func(rank, np int) (int, int) {
-	return func(rank, np int) (int, int) {
-		if rank == 0 {
-			return zero(rank, np)
-		}
-		return others(rank, np)
-	}
-}
-
-// pairBlocks: the lower half of the ranks sends to the upper. With an odd number
-// of ranks the last one has no partner.
-func pairBlocks(rank, np int) (send, recv int) {
-	half := np / 2
-	switch {
-	case rank < half:
+func oneWay(rank, _ int) (send, recv int) {
+	switch rank {
+	case 0:
 		return 1, 0
-	case rank < 2*half:
+	case 1:
 		return 0, 1
 	}
 	return 0, 0
 }
 
-func firstOnly(rank, _ int) bool   { return rank == 0 }
-func eitherOfTwo(rank, _ int) bool { return rank < 2 }
-func senders(rank, np int) bool    { return rank < np/2 }
-func pairs(np int) float64         { return float64(np / 2) }
+func firstOnly(rank, _ int) bool { return rank == 0 }
 
 // peer returns the rank that k's rank exchanges messages with, -1 if none.
 func (k *cell) peer() int {
-	span := 1
-	if k.op.name == "mbw_mr" {
-		span = k.np / 2
+	if k.rank > 1 {
+		return -1
 	}
-	switch {
-	case k.rank < span:
-		return k.rank + span
-	case k.rank < 2*span:
-		return k.rank - span
-	}
-	return -1
+	return 1 - k.rank
 }
 
 // runLatency is one round trip.
 func runLatency(k *cell) error {
+	return k.roundTrip(func(peer int) error {
+		_, err := k.c.Recv(k.ctx, peer, dataTag, k.recv)
+		return err
+	})
+}
+
+// runIrecv is one round trip, of which each rank receives by Irecv and Wait.
+func runIrecv(k *cell) error {
+	return k.roundTrip(func(peer int) error {
+		_, err := k.c.Irecv(peer, dataTag, k.recv).Wait(k.ctx)
+		return err
+	})
+}
+
+func (k *cell) roundTrip(recv func(peer int) error) error {
 	peer := k.peer()
 	if peer < 0 {
 		return nil
@@ -84,13 +81,42 @@ func runLatency(k *cell) error {
 			return err
 		}
 	}
-	if _, err := k.c.Recv(k.ctx, peer, dataTag, k.recv); err != nil {
+	if err := recv(peer); err != nil || k.rank == 0 {
 		return err
 	}
-	if k.rank == 0 {
+	return k.c.Send(k.ctx, peer, dataTag, k.send)
+}
+
+// runIprobe asks for a message that nobody sends.
+func runIprobe(k *cell) error {
+	if k.rank != 0 {
 		return nil
 	}
-	return k.c.Send(k.ctx, peer, dataTag, k.send)
+	_, found, err := k.c.Iprobe(1, dataTag)
+	if err == nil && found {
+		err = errors.New("iprobe: there is a message, which nobody has sent")
+	}
+	return err
+}
+
+// runOneWay is a message one way: what counts is how long the sender's call takes.
+func runOneWay(k *cell) error {
+	switch k.rank {
+	case 0:
+		return k.c.Send(k.ctx, 1, dataTag, k.send)
+	case 1:
+		_, err := k.c.Recv(k.ctx, 0, dataTag, k.recv)
+		return err
+	}
+	return nil
+}
+
+// computeFor keeps this rank's processor busy, without a call of comm.
+func computeFor(d time.Duration) func() {
+	return func() {
+		for begun := time.Now(); time.Since(begun) < d; {
+		}
+	}
 }
 
 // runBandwidth is a window of messages one way, and an empty one back.
@@ -116,22 +142,6 @@ func runBandwidth(k *cell) error {
 		return err
 	}
 	return k.c.Send(k.ctx, peer, ackTag, comm.Of[byte](nil))
-}
-
-// runBothWays is a window each way at once. It needs no acknowledgement: the
-// slower of the two ranks has received all.
-func runBothWays(k *cell) error {
-	peer := k.peer()
-	if peer < 0 {
-		return nil
-	}
-	for i := range k.window {
-		k.requests[i] = k.c.Irecv(peer, dataTag, k.recv)
-	}
-	for i := range k.window {
-		k.requests[k.window+i] = k.c.Isend(peer, dataTag, k.send)
-	}
-	return comm.WaitAll(k.ctx, k.requests[:2*k.window]...)
 }
 
 // fromPeer is what the partner sent.

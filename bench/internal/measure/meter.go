@@ -74,6 +74,9 @@ func (m *meter) iteration() (int64, error) {
 	if err := m.c.Barrier(m.ctx); err != nil {
 		return 0, err
 	}
+	if m.op.before != nil {
+		m.op.before()
+	}
 	start := time.Now()
 	err := m.op.run(&m.cell)
 	took := int64(time.Since(start))
@@ -133,8 +136,12 @@ func nextBatch(done int, spent, budget time.Duration) int {
 	return min(more, mostIters-done)
 }
 
-// backToBack returns the mean nanoseconds of as many calls without barriers.
+// backToBack returns the mean nanoseconds of as many calls without barriers, 0 if something has to
+// be done before each.
 func (m *meter) backToBack() (float64, error) {
+	if m.op.before != nil {
+		return 0, nil
+	}
 	if err := m.c.Barrier(m.ctx); err != nil {
 		return 0, err
 	}

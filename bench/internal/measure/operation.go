@@ -18,6 +18,7 @@ type operation struct {
 	inPlace bool // has an in-place form
 
 	blocks func(rank, np int) (send, recv int)
+	before func() // after the barrier, not timed; such calls do not go back to back
 	run    func(k *cell) error
 	parts  func(k *cell) ([]part, error) // what the call must have done
 

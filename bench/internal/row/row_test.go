@@ -64,7 +64,7 @@ func TestATableHasAHeadForEachOperation(t *testing.T) {
 }
 
 func TestPlainOp(t *testing.T) {
-	for op, want := range map[string]string{"bcast": "bcast", "scan_ip": "scan", "mlp/backward": "mlp", "mbw_mr": "mbw_mr"} {
+	for op, want := range map[string]string{"bcast": "bcast", "scan_ip": "scan", "mlp/backward": "mlp", "reduce_scatter": "reduce_scatter"} {
 		if got := PlainOp(op); got != want {
 			t.Errorf("%s: %s, want %s", op, got, want)
 		}

@@ -29,6 +29,7 @@ struct op {
 	int (*timed)(void);
 	int windowed, trips;
 	double (*volume)(void), (*bus)(void);
+	double before; /* nanoseconds of computing before each call; such calls do not go back to back */
 };
 
 static int rank, np;
@@ -36,7 +37,7 @@ static const char *type_name = "float32", *redop_name = "sum";
 static MPI_Datatype type = MPI_FLOAT;
 static int type_size = 4;
 static MPI_Op redop;
-static MPI_Request requests[2 * MOST_WINDOW];
+static MPI_Request requests[MOST_WINDOW];
 static char *patterns;  /* np times PERIOD elements: the inputs of all ranks */
 
 static void fail(const char *what, const char *value) {
@@ -143,7 +144,7 @@ static int holds_reduced(const struct cell *k, int ranks, long phase) {
 
 /* ---- messages ---- */
 
-static int peer_of(const struct cell *k);
+static int peer_of(void) { return rank > 1 ? -1 : 1 - rank; }
 
 static void run_latency(struct cell *k) {
 	if (rank == 0) {
@@ -156,7 +157,7 @@ static void run_latency(struct cell *k) {
 }
 
 static void run_bw(struct cell *k) {
-	int peer = peer_of(k), w = k->window;
+	int peer = peer_of(), w = k->window;
 	if (peer < 0)
 		return;
 	if (rank < peer) {
@@ -172,15 +173,34 @@ static void run_bw(struct cell *k) {
 	MPI_Send(NULL, 0, MPI_BYTE, peer, ACK_TAG, MPI_COMM_WORLD);
 }
 
-static void run_bibw(struct cell *k) {
-	int peer = peer_of(k), w = k->window;
-	if (peer < 0)
+static void run_irecv(struct cell *k) {
+	MPI_Request r;
+
+	if (rank > 1)
 		return;
-	for (int i = 0; i < w; i++)
-		MPI_Irecv(k->recv, k->n, type, peer, DATA_TAG, MPI_COMM_WORLD, &requests[i]);
-	for (int i = 0; i < w; i++)
-		MPI_Isend(k->send, k->n, type, peer, DATA_TAG, MPI_COMM_WORLD, &requests[w + i]);
-	MPI_Waitall(2 * w, requests, MPI_STATUSES_IGNORE);
+	if (rank == 0)
+		MPI_Send(k->send, k->n, type, 1, DATA_TAG, MPI_COMM_WORLD);
+	MPI_Irecv(k->recv, k->n, type, 1 - rank, DATA_TAG, MPI_COMM_WORLD, &r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	if (rank == 1)
+		MPI_Send(k->send, k->n, type, 0, DATA_TAG, MPI_COMM_WORLD);
+}
+
+static void run_iprobe(struct cell *k) {
+	int found = 0;
+
+	(void)k;
+	if (rank == 0)
+		MPI_Iprobe(1, DATA_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+	if (found)
+		fail("iprobe: there is a message, which nobody has sent:", "want none");
+}
+
+static void run_one_way(struct cell *k) {
+	if (rank == 0)
+		MPI_Send(k->send, k->n, type, 1, DATA_TAG, MPI_COMM_WORLD);
+	else if (rank == 1)
+		MPI_Recv(k->recv, k->n, type, 0, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 /* ---- collectives ---- */
@@ -221,7 +241,7 @@ static void run_scan(struct cell *k) { MPI_Scan(k->send_arg, k->recv_arg, k->n, 
 static int from_peer(struct cell *k) {
 	int send, recv;
 	k->op->blocks(&send, &recv);
-	return recv == 0 || holds(k->recv, k->bytes, pattern(peer_of(k)), 0);
+	return recv == 0 || holds(k->recv, k->bytes, pattern(peer_of()), 0);
 }
 static int from_root(struct cell *k) { return rank == 0 || holds(k->recv, k->bytes, pattern(0), 0); }
 static int reduced(struct cell *k) { return holds_reduced(k, np, 0); }
@@ -245,7 +265,6 @@ static void none(int *s, int *r) { *s = *r = 0; }
 static void one_one(int *s, int *r) { *s = *r = 1; }
 static void first_two(int *s, int *r) { *s = *r = rank < 2; }
 static void first_to_second(int *s, int *r) { *s = rank == 0, *r = rank == 1; }
-static void half_to_half(int *s, int *r) { *s = rank < np / 2, *r = !*s && rank < np / 2 * 2; }
 static void root_to_all(int *s, int *r) { *s = rank == 0, *r = rank != 0; }
 static void all_to_root(int *s, int *r) { *s = 1, *r = rank == 0; }
 static void gathering(int *s, int *r) { *s = 1, *r = np; }
@@ -256,37 +275,30 @@ static void scattering_at_root(int *s, int *r) { *s = rank == 0 ? np : 0, *r = 1
 
 static int everybody(void) { return 1; }
 static int first(void) { return rank == 0; }
-static int either(void) { return rank < 2; }
-static int senders(void) { return rank < np / 2; }
 
 static double zero(void) { return 0; }
 static double once(void) { return 1; }
-static double twice(void) { return 2; }
-static double pairs(void) { return np / 2; }
 static double per_rank(void) { return np; }
 static double others(void) { return (np - 1.0) / np; }
 static double twice_others(void) { return 2 * others(); }
 
 static const struct op ops[] = {
-	{"latency", 2, 0, 0, first_two, run_latency, from_peer, first, 0, 2, once, once},
-	{"bw", 2, 0, 0, first_to_second, run_bw, from_peer, first, 1, 1, once, once},
-	{"bibw", 2, 0, 0, first_two, run_bibw, from_peer, either, 1, 1, twice, once},
-	{"mbw_mr", 2, 0, 0, half_to_half, run_bw, from_peer, senders, 1, 1, pairs, once},
-	{"barrier", 1, 1, 0, none, run_barrier, NULL, everybody, 0, 1, zero, zero},
-	{"bcast", 1, 0, 0, root_to_all, run_bcast, from_root, everybody, 0, 1, once, once},
-	{"reduce", 1, 0, 1, all_to_root, run_reduce, reduced_at_root, everybody, 0, 1, once, once},
-	{"allreduce", 1, 0, 1, one_one, run_allreduce, reduced, everybody, 0, 1, once, twice_others},
-	{"iallreduce", 1, 0, 1, one_one, run_iallreduce, reduced, everybody, 0, 1, once, twice_others},
-	{"allgather", 1, 0, 1, gathering, run_allgather, gathered, everybody, 0, 1, per_rank, others},
-	{"reduce_scatter", 1, 0, 1, scattering, run_reduce_scatter, reduced_block, everybody, 0, 1, per_rank, others},
-	{"alltoall", 1, 0, 1, exchanging, run_alltoall, exchanged, everybody, 0, 1, per_rank, others},
-	{"gather", 1, 0, 1, gathering_at_root, run_gather, gathered_at_root, everybody, 0, 1, per_rank, others},
-	{"scatter", 1, 0, 1, scattering_at_root, run_scatter, scattered, everybody, 0, 1, per_rank, others},
-	{"scan", 1, 0, 1, one_one, run_scan, reduced_up_to, everybody, 0, 1, once, once},
+	{"latency", 2, 0, 0, first_two, run_latency, from_peer, first, 0, 2, once, once, 0},
+	{"irecv", 2, 0, 0, first_two, run_irecv, from_peer, first, 0, 2, once, once, 0},
+	{"iprobe", 2, 1, 0, none, run_iprobe, NULL, first, 0, 1, zero, zero, 0},
+	{"gap1ms", 2, 0, 0, first_to_second, run_one_way, from_peer, first, 0, 1, once, once, 1e6},
+	{"gap10ms", 2, 0, 0, first_to_second, run_one_way, from_peer, first, 0, 1, once, once, 1e7},
+	{"bw", 2, 0, 0, first_to_second, run_bw, from_peer, first, 1, 1, once, once, 0},
+	{"barrier", 1, 1, 0, none, run_barrier, NULL, everybody, 0, 1, zero, zero, 0},
+	{"bcast", 1, 0, 0, root_to_all, run_bcast, from_root, everybody, 0, 1, once, once, 0},
+	{"reduce", 1, 0, 1, all_to_root, run_reduce, reduced_at_root, everybody, 0, 1, once, once, 0},
+	{"allreduce", 1, 0, 1, one_one, run_allreduce, reduced, everybody, 0, 1, once, twice_others, 0},
+	{"iallreduce", 1, 0, 1, one_one, run_iallreduce, reduced, everybody, 0, 1, once, twice_others, 0},
+	{"allgather", 1, 0, 1, gathering, run_allgather, gathered, everybody, 0, 1, per_rank, others, 0},
+	{"reduce_scatter", 1, 0, 1, scattering, run_reduce_scatter, reduced_block, everybody, 0, 1, per_rank, others, 0},
+	{"alltoall", 1, 0, 1, exchanging, run_alltoall, exchanged, everybody, 0, 1, per_rank, others, 0},
+	{"gather", 1, 0, 1, gathering_at_root, run_gather, gathered_at_root, everybody, 0, 1, per_rank, others, 0},
+	{"scatter", 1, 0, 1, scattering_at_root, run_scatter, scattered, everybody, 0, 1, per_rank, others, 0},
+	{"scan", 1, 0, 1, one_one, run_scan, reduced_up_to, everybody, 0, 1, once, once, 0},
 };
 enum { OPS = sizeof ops / sizeof *ops };
-
-static int peer_of(const struct cell *k) {
-	int span = strcmp(k->op->name, "mbw_mr") ? 1 : np / 2;
-	return rank < span ? rank + span : rank < 2 * span ? rank - span : -1;
-}
