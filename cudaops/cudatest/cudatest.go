@@ -108,15 +108,14 @@ func BuildNCCL() (string, error) {
 }
 
 // here is this package's folder, found from where tests run: their program may not know where its
-// source is (go test -trimpath).
+// source is (go test -trimpath), and may be of the benchmarks' module.
 func here() string {
-	folder, _ := os.Getwd()
-	for ; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			break
+	for folder, _ := os.Getwd(); ; folder = filepath.Dir(folder) {
+		found := filepath.Join(folder, "cudaops", "cudatest")
+		if _, err := os.Stat(found); err == nil || folder == filepath.Dir(folder) {
+			return found
 		}
 	}
-	return filepath.Join(folder, "cudaops", "cudatest")
 }
 
 // compile makes a library of sources, which include the headers, or finds it made.

@@ -39,7 +39,7 @@ var rules = []rule{
 	{"internal/seal", nil},
 	{"internal/challenge", []string{"internal/seal"}},
 	{"internal/stress", nil},
-	{"internal/testreport", nil},
+	{"internal/ci", nil},
 	{"internal/wheel", []string{"internal/version"}},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},

@@ -1,4 +1,4 @@
-package randprog_test
+package randprog
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
-	"gompi/comm/internal/randprog"
 	"gompi/internal/stress"
 )
 
@@ -132,10 +131,10 @@ func numbers(t *testing.T, list string) (all []int) {
 }
 
 // program returns the first program of j.
-func (j job) program() *randprog.Program { return programOf(j.seed, j.np, j.units) }
+func (j job) program() *Program { return programOf(j.seed, j.np, j.units) }
 
-func programOf(seed uint64, np int, units []int) *randprog.Program {
-	p := randprog.Generate(seed, np)
+func programOf(seed uint64, np int, units []int) *Program {
+	p := Generate(seed, np)
 	if units != nil {
 		p = p.Only(units)
 	}
@@ -208,7 +207,7 @@ func runAll(ctx context.Context, c *comm.Comm, seed uint64, count int, limit tim
 	for i := range count {
 		at := seed + uint64(i)
 		on, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the program took %v", limit))
-		err := randprog.Run(on, c, programOf(at, c.Size(), units))
+		err := Run(on, c, programOf(at, c.Size(), units))
 		cancel()
 		if err != nil {
 			return fmt.Errorf("program %d: %w", at, err)

@@ -8,5 +8,5 @@
 // reach it without waiting for a later unit.
 //
 // Generate is pure: a seed and a number of ranks give the same program everywhere. Run runs
-// one rank of a program. Only tests import the package.
+// one rank of a program. All of it is tests.
 package randprog

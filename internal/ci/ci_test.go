@@ -1,13 +1,55 @@
-package main
+// Package ci tests the scripts of .ci, which Go does not look into.
+package ci
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
+
+func wants(t *testing.T, got, pattern string) {
+	t.Helper()
+	if !regexp.MustCompile(pattern).MatchString(got) {
+		t.Errorf("got:\n%s\nwant what matches:\n%s", got, pattern)
+	}
+}
+
+// What a step skips is listed in the end with its reason, unless another step ran it, and the output
+// of what failed is there.
+func TestStepsListSkipsAndFailures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds gotestsum")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module some\n", "some_test.go": `package some
+import ("os"; "testing")
+func TestRuns(t *testing.T) { t.Log("nobody wants to know") }
+func TestSkipped(t *testing.T) { t.Skip("needs \"root\"") }
+func TestParts(t *testing.T) { t.Run("one", func(t *testing.T) { t.Skip("needs", "two") }) }
+func TestLater(t *testing.T) { if os.Getenv("LATER") == "" { t.Skip("later") } }
+func TestBad(t *testing.T) { if os.Getenv("LATER") != "" { t.Error("no good") } }
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps, err := filepath.Abs("../../.ci/steps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-c", `set -uo pipefail; . "$0"; step one gotest .; LATER=1 step two gotest .; passes`, steps)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Error("it has passed, although a test failed")
+	}
+	wants(t, string(out), `(?s)-- one: ok.*-- two: FAILED.*== what failed\n-- two\n.*TestBad.*some_test.go:7: no good.*`+
+		`== tests that were skipped, 2\nsome TestParts/one: some_test.go:5: needs two\nsome TestSkipped: some_test.go:4: needs "root"\n1 passed, 1 failed, 0 skipped\n$`)
+}
 
 // A step that a compiler is missing for is counted apart, and named with its reason.
 func TestAStepThatIsLeftOutIsNotCountedAsPassed(t *testing.T) {
@@ -15,7 +57,7 @@ func TestAStepThatIsLeftOutIsNotCountedAsPassed(t *testing.T) {
 		t.Skip("it builds this program")
 	}
 	bin := t.TempDir() // all that the script needs but for C compilers
-	for _, name := range []string{"bash", "git", "go", "gofmt", "grep", "mktemp", "dirname", "tee", "tail", "rm", "awk", "sort", "cat", "wc"} {
+	for _, name := range []string{"bash", "git", "go", "gofmt", "grep", "mktemp", "dirname", "tee", "tail", "sed", "rm", "awk", "sort", "cat", "wc"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skipf("it needs %s", name)
