@@ -195,7 +195,7 @@ func (p *parser) finish() (List, error) {
 	for i := range p.entries {
 		e := &p.entries[i]
 		p.line, p.text = e.line, e.text
-		p.settle(e, repeats)
+		p.setSlots(e, repeats)
 		if e.MaxSlots != 0 && e.Slots > e.MaxSlots {
 			return List{}, p.errorf("%s has %d slots and max_slots=%d: want max_slots to be %[2]d or more",
 				e.Name, e.Slots, e.MaxSlots)
@@ -231,9 +231,9 @@ func (p *parser) checkExcluded() {
 	}
 }
 
-// settle decides e's Slots and Bare. repeats says that some host of the list
+// setSlots decides e's Slots and Bare. repeats says that some host of the list
 // is named several times, not always with a count.
-func (p *parser) settle(e *entry, repeats bool) {
+func (p *parser) setSlots(e *entry, repeats bool) {
 	switch {
 	case e.all:
 		e.Slots = 0

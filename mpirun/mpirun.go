@@ -86,7 +86,7 @@ func Main(args []string) int {
 		fmt.Println(version.Text("gompirun"))
 		return 0
 	}
-	if err := tellPID(spec.Report.PID); err != nil {
+	if err := writePID(spec.Report.PID); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
 		return statusFailed
 	}
@@ -107,7 +107,7 @@ func isCommand(args []string) bool {
 }
 
 func launchJob(spec *cmdline.Spec) int {
-	w := newWorld(func(chan<- os.Signal) {}, func() func() { return func() {} })
+	w := newSystem(func(chan<- os.Signal) {}, func() func() { return func() {} })
 	j := job.New(spec, w)
 	source, hosts, programs, err := planInput(spec, here(), j.Note)
 	if errors.Is(err, allocation.ErrStrayTask) {
@@ -126,8 +126,8 @@ func launchJob(spec *cmdline.Spec) int {
 	return status
 }
 
-// tellPID writes this process's number to stdout ("-"), stderr ("+") or a file.
-func tellPID(where string) error {
+// writePID writes this process's number to stdout ("-"), stderr ("+") or a file.
+func writePID(where string) error {
 	line := fmt.Sprintln(os.Getpid())
 	switch where {
 	case "":

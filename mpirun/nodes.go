@@ -99,13 +99,13 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 		}
 	}
 	own, place := ownOffer(spec), spec.RendezvousEndpoint()
-	host := &rendezvous.Host{Own: own, Token: token, Say: say, LastCall: spec.Rendezvous.LastCall, Beat: spec.Heartbeat}
+	host := &rendezvous.Server{Own: own, Token: token, Log: say, LastCall: spec.Rendezvous.LastCall, Beat: spec.Heartbeat}
 	isHost, err := listen(host, place)
 	if err != nil {
 		return statusFailed, err
 	}
 	if !isHost {
-		return visit(ctx, spec, &rendezvous.Guest{Own: own, Token: token, Say: say}, status)
+		return visit(ctx, spec, &rendezvous.Client{Own: own, Token: token, Log: say}, status)
 	}
 	defer host.Close()
 	nodes, err := host.Gather(ctx)
@@ -117,7 +117,7 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 
 // listen reports whether this is node 0, and then listens. Without -node-rank node 0 is the one
 // that is on the host of the endpoint and comes first.
-func listen(h *rendezvous.Host, place string) (bool, error) {
+func listen(h *rendezvous.Server, place string) (bool, error) {
 	name, port, err := net.SplitHostPort(place)
 	if err != nil {
 		return false, fmt.Errorf("-rdzv-endpoint %q: want host:port", place)
@@ -176,7 +176,7 @@ func (m *joinedNodes) launch(spec cmdline.Spec, place string) int {
 	if spec.Master.Addr == "" && len(m.names) > 1 {
 		spec.Master.Addr = m.nodes[m.names[1]].Address()
 	}
-	w := newWorld(m.hear, m.pause)
+	w := newSystem(m.notifySignals, m.pause)
 	j := job.New(&spec, w)
 	j.Source = "nodes that have met at " + place
 	j.Nodes = map[string]*job.Node{}
@@ -194,10 +194,10 @@ func (m *joinedNodes) launch(spec cmdline.Spec, place string) int {
 	return status
 }
 
-// hear delivers signals that other nodes get with those of this process.
-func (m *joinedNodes) hear(signals chan<- os.Signal) {
+// notifySignals delivers signals that other nodes get with those of this process.
+func (m *joinedNodes) notifySignals(signals chan<- os.Signal) {
 	for _, n := range m.nodes {
-		n.Hear(signals)
+		n.NotifySignals(signals)
 	}
 }
 
@@ -215,7 +215,7 @@ func (m *joinedNodes) pause() (resume func()) {
 }
 
 // Start implements remote.Starter.
-func (m *joinedNodes) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, error) {
+func (m *joinedNodes) Start(ctx context.Context, h hostfile.Host) (*remote.Process, error) {
 	n := m.nodes[h.Name]
 	if n == nil {
 		return remote.Local{Stderr: os.Stderr, Input: heritage()}.Start(ctx, h)
@@ -224,13 +224,13 @@ func (m *joinedNodes) Start(ctx context.Context, h hostfile.Host) (*remote.Agent
 }
 
 // visit joins node 0 and runs its agents here until the job is over.
-func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Guest, tooLate int) (int, error) {
+func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Client, tooLate int) (int, error) {
 	if err := tree.Adopt(); err != nil {
 		return statusFailed, err
 	}
 	before, place := tree.Children(os.Getpid()), spec.RendezvousEndpoint()
-	var last *remote.Agent
-	g.Run = func() (*remote.Agent, error) {
+	var last *remote.Process
+	g.Run = func() (*remote.Process, error) {
 		a, err := remote.Local{Stderr: os.Stderr}.Start(ctx, hostfile.Host{Name: g.Own.Host})
 		if err == nil {
 			last = a

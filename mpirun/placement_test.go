@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/mpirun/internal/facts"
+	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -119,7 +119,7 @@ func TestRanksKeepToTheBindingOfGompirun(t *testing.T) {
 // A control group that has the time of less processors than there are makes
 // fewer slots.
 func TestSlotsKeepToTheQuotaOfAControlGroup(t *testing.T) {
-	if n := len(facts.Host().Cores); n < 2 {
+	if n := len(hostinfo.Host().Cores); n < 2 {
 		t.Skip("needs two cores")
 	}
 	dir := filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprintf("gompi-test-%d", os.Getpid()))

@@ -25,7 +25,7 @@ func TestASegmentWithoutAnArea(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	o := again(t, s)
+	o := remap(t, s)
 	for _, s := range []*Segment{s, o} {
 		if s.Area() != nil || s.Arena(0) != nil || s.WorldRank(1) != 7 {
 			t.Errorf("an area of %d bytes, an arena of %d, rank %d; want none, and rank 7", len(s.Area()), len(s.Arena(0)), s.WorldRank(1))

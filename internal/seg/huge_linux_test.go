@@ -17,7 +17,7 @@ func place(arena []byte, pages int) int {
 // many bytes, that are zero, that all see, and that are given back.
 func TestClaimHugeClaimsWhatItSaysAndNoMore(t *testing.T) {
 	s := newSegment(t, 0, 1, 2)
-	o := again(t, s)
+	o := remap(t, s)
 	for _, test := range []struct{ at, n int }{ // pages from the beginning of a huge one on
 		{0, 1}, {0, 511}, {0, 512}, {0, 513}, {1, 1023}, {1, 1024}, {511, 1030}, {0, 4096},
 	} {

@@ -34,7 +34,7 @@ func useLayout(t *testing.T, page int) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	o := again(t, s)
+	o := remap(t, s)
 	for local := range world.LocalRank(3) {
 		if err := s.ClaimArena(local, page, 2*page); err != nil {
 			t.Fatal(err)

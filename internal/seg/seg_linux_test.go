@@ -25,8 +25,8 @@ func newSegment(t testing.TB, ranks ...world.Rank) *Segment {
 	return s
 }
 
-// again maps s a second time, as another process would.
-func again(t testing.TB, s *Segment) *Segment {
+// remap maps s a second time, as another process would.
+func remap(t testing.TB, s *Segment) *Segment {
 	t.Helper()
 	fd, err := unix.Dup(s.FD())
 	if err != nil {
@@ -42,7 +42,7 @@ func again(t testing.TB, s *Segment) *Segment {
 
 func TestAttachSeesWhatTheAgentMade(t *testing.T) {
 	s := newSegment(t, 3, 7, 1000)
-	o := again(t, s)
+	o := remap(t, s)
 	if o.Ranks() != 3 || o.WorldRank(0) != 3 || o.WorldRank(2) != 1000 {
 		t.Errorf("%d ranks, first %d, last %d; want 3, 3, 1000", o.Ranks(), o.WorldRank(0), o.WorldRank(2))
 	}
@@ -130,7 +130,7 @@ func TestAttachRefusesOtherDescriptors(t *testing.T) {
 
 func TestArenasAreApartAndClaimed(t *testing.T) {
 	s := newSegment(t, 0, 1, 2)
-	o, n := again(t, s), ArenaSize(3)
+	o, n := remap(t, s), ArenaSize(3)
 	for i := range world.LocalRank(3) {
 		if len(s.Arena(i)) != n {
 			t.Fatalf("arena %d has %d bytes, want %d", i, len(s.Arena(i)), n)
@@ -167,7 +167,7 @@ func TestNewRefusesNoRanksAndTooMany(t *testing.T) {
 
 func TestRankJoinsOnceAndLeaves(t *testing.T) {
 	s := newSegment(t, 0, 1)
-	r, other := s.Rank(1), again(t, s).Rank(1)
+	r, other := s.Rank(1), remap(t, s).Rank(1)
 	if s.State(1) != Starting || s.PID(1) != 0 {
 		t.Errorf("state %v, pid %d before joining", s.State(1), s.PID(1))
 	}
@@ -193,7 +193,7 @@ func TestRankJoinsOnceAndLeaves(t *testing.T) {
 
 func TestRecorderShowsCallsInOrder(t *testing.T) {
 	s := newSegment(t, 0, 1)
-	r, reader := s.Rank(1), again(t, s)
+	r, reader := s.Rank(1), remap(t, s)
 	a := r.BeginCall(&Call{Comm: 1 << 60, Kind: Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1 << 40, Bytes: 1 << 42, Seq: 7})
 	b := r.BeginCall(&Call{Comm: 9, Kind: Bcast, Type: mem.U8, Peer: 3, Count: 5, Bytes: 5, Start: 77})
 	r.EndCall(b)
@@ -216,7 +216,7 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 
 func TestTheSiteIsThatOfOneCall(t *testing.T) {
 	s := newSegment(t, 0, 1)
-	r, reader := s.Rank(1), again(t, s)
+	r, reader := s.Rank(1), remap(t, s)
 	a, b := r.BeginCall(&Call{Kind: Barrier, Peer: -1}), r.BeginCall(&Call{Kind: Recv, Type: mem.U8, Count: 2, Peer: 3, Seq: 9})
 	if site := reader.Site(1, uint64(a)); site != "" {
 		t.Errorf("site %q of a call that has none", site)
@@ -298,7 +298,7 @@ func checkWhole(t *testing.T, c Recording) {
 
 func TestReaderNeverSeesATornRecord(t *testing.T) {
 	s := newSegment(t, 0)
-	r, reader := s.Rank(0), again(t, s)
+	r, reader := s.Rank(0), remap(t, s)
 	var stop atomic.Bool
 	finished := make(chan struct{})
 	go func() { // two writers at once, until stop

@@ -15,13 +15,13 @@ import (
 	"gompi/internal/cgroup"
 	"gompi/internal/seg"
 	"gompi/internal/world"
-	"gompi/mpirun/internal/checkup"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/facts"
-	"gompi/mpirun/internal/inspect"
+	"gompi/mpirun/internal/hostcheck"
+	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/pmiserver"
+	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
 	"gompi/mpirun/internal/watchdog"
@@ -37,24 +37,24 @@ type agent struct {
 	reports  []byte // not yet sent to the launcher
 	clogged  bool   // the channel was full when last written to
 	orphaned bool   // the launcher is gone
-	aware    bool   // the launcher has told of a failure, or of the job's end
+	aware    bool   // the launcher has reported a failure, or the job's end
 
-	launch  *ctl.Launch
-	facts   *ctl.Hello
-	told    *launchenv.Node // what ranks are told of this host
-	errors  string          // what the names of the ranks' error files begin with
-	gloo    []string        // a variable for gloo, if it needs one
-	held    int             // the socket that holds MASTER_PORT
-	segment *seg.Segment
-	bells   []int
-	address string // of the listener
-	door    int    // the listener
-	guests  map[int]*wire.Frames
+	launch   *ctl.Launch
+	hello    *ctl.Hello
+	nodeEnv  *launchenv.Node // what the ranks' variables say of this host
+	errors   string          // what the names of the ranks' error files begin with
+	gloo     []string        // a variable for gloo, if it needs one
+	held     int             // the socket that holds MASTER_PORT
+	segment  *seg.Segment
+	bells    []int
+	address  string               // of the same
+	listenFD int                  // of the socket for ranks whose descriptors a wrapper has closed
+	callers  map[int]*wire.Frames // connections to it that have not named a rank
 
 	affinity unix.CPUSet // of the agent when it started
 	bound    []int       // what this thread is bound to now, nil for affinity
 
-	ready    func(pids ...int) (bool, time.Duration) // inspect.Ready, but in tests
+	ready    func(pids ...int) (bool, time.Duration) // procinfo.Ready, but in tests
 	ranks    []*process
 	local    map[int]int // index in ranks by rank
 	alive    int
@@ -73,7 +73,7 @@ type agent struct {
 	stall
 	pulse
 	revoked  map[uint64]bool     // communicators that are known to be broken
-	left     map[world.Rank]bool // ranks of other hosts of which it is told that they have left
+	left     map[world.Rank]bool // ranks of other hosts that are known to have left
 	window   int                 // bytes of output that the launcher still takes
 	halted   []*stream
 	haltedAt time.Time // when the first of them was
@@ -82,7 +82,7 @@ type agent struct {
 	preparation preparation
 	pmi         pmiserver.Server
 	end         shutdown
-	health      *checkup.Host // nil if there is no checkup
+	check       *hostcheck.Check // nil if there is no checkup
 	buf         [ctl.MaxChunk]byte
 }
 
@@ -95,7 +95,7 @@ func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	watchdog.NameProcess(boot.AgentName)
-	a := &agent{in: in, out: out, inherit: input, ready: inspect.Ready, orders: ctl.Frames(), errors: errorFiles(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: dog}}
+	a := &agent{in: in, out: out, inherit: input, ready: procinfo.Ready, orders: ctl.Frames(), errors: errorFiles(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, pulse: pulse{watchdog: dog}}
 	defer func() { a.group.Remove() }()
 	defer a.preparation.intake.Abandon()
 	defer a.removeErrorFiles()
@@ -142,7 +142,7 @@ func (a *agent) serve() error {
 			return err
 		}
 	}
-	a.hello()
+	a.sendHello()
 	for {
 		a.flush()
 		if a.end.over || a.end.drained && len(a.reports) == 0 {
@@ -190,21 +190,21 @@ func (a *agent) takeChannel() error {
 	return nil
 }
 
-// hello tells the launcher what there is on this host.
-func (a *agent) hello() {
+// sendHello tells the launcher what there is on this host.
+func (a *agent) sendHello() {
 	a.reports = append(a.reports, ctl.Magic...)
-	a.facts = facts.Host()
+	a.hello = hostinfo.Host()
 	var err error
-	if a.held, a.facts.Port, err = holdPort(); err != nil {
+	if a.held, a.hello.Port, err = holdPort(); err != nil {
 		a.note("no port for MASTER_PORT: %v", err)
 	}
-	a.report(a.facts)
+	a.report(a.hello)
 }
 
 func (a *agent) handle(s source, index int, events uint32) {
 	switch s {
 	case control:
-		a.hear()
+		a.readOrders()
 	case asideDone:
 		a.finishAside()
 	case watchdogGone:
@@ -213,13 +213,13 @@ func (a *agent) handle(s source, index int, events uint32) {
 		a.clogged = false
 		a.forget(a.out)
 	case listener:
-		a.welcomeGuest()
-	case guest:
-		a.hearGuest(index)
+		a.acceptCallers()
+	case caller:
+		a.readCaller(index)
 	case bootEnd:
-		a.hearRank(a.ranks[index], events)
+		a.readRank(a.ranks[index], events)
 	case pmiEnd:
-		a.hearClient(a.ranks[index])
+		a.readClient(a.ranks[index])
 	case stdout:
 		a.read(&a.ranks[index].stdout)
 	case stderr:
@@ -257,8 +257,8 @@ func (a *agent) flush() {
 	}
 }
 
-// hear reads and follows the launcher's orders.
-func (a *agent) hear() {
+// readOrders reads and follows the launcher's orders.
+func (a *agent) readOrders() {
 	for !a.orphaned {
 		n, err := unix.Read(a.in, a.orders.ReadBuffer(false))
 		if err == unix.EINTR {
@@ -307,19 +307,19 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Credit:
 		a.credit(m.Bytes)
 	case *ctl.Signal:
-		a.handOn(unix.Signal(m.Number))
+		a.forwardSignal(unix.Signal(m.Number))
 	case *ctl.Ask:
 		a.answer(m)
 	case *ctl.Gathered:
 		a.gathered = true
-		a.tell(&wire.Cards{Data: m.Data})
+		a.broadcast(&wire.Cards{Data: m.Data})
 	case *ctl.Died:
-		a.tell(&wire.Died{Rank: world.Rank(m.Rank), Text: m.Text})
+		a.broadcast(&wire.Died{Rank: world.Rank(m.Rank), Text: m.Text})
 	case *ctl.Left:
 		a.left[world.Rank(m.Rank)] = true
-		a.tell(&wire.Left{Rank: world.Rank(m.Rank)})
+		a.broadcast(&wire.Left{Rank: world.Rank(m.Rank)})
 	case *ctl.Outcome:
-		a.tellLiving(&m.Outcome)
+		a.sendOutcome(&m.Outcome)
 	case *ctl.Replace:
 		a.replace(m)
 	case *ctl.Brief:
@@ -332,12 +332,12 @@ func (a *agent) follow(m ctl.Message) {
 		a.pmi.Fenced(m.Puts)
 	case *ctl.Revoked:
 		a.revoked[m.Comm] = true
-		a.tell(&wire.Revoked{Rank: world.Rank(m.Rank), Comm: m.Comm, Cause: m.Cause})
+		a.broadcast(&wire.Revoked{Rank: world.Rank(m.Rank), Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:
 		a.terminate(m)
 	case *ctl.FindGPUs:
 		a.doAside(func() func() {
-			found := facts.GPUs()
+			found := hostinfo.GPUs()
 			return func() { a.report(found) }
 		})
 	case *ctl.Examine:
@@ -374,7 +374,7 @@ func (a *agent) answer(m *ctl.Ask) {
 func (a *agent) noteAbsent(rank world.Rank) {
 	a.absent = append(a.absent, rank)
 	if a.cards > 0 {
-		a.tell(absence(rank))
+		a.broadcast(absence(rank))
 	}
 	a.pmi.Absent(int(rank))
 }

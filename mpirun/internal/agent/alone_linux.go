@@ -5,8 +5,8 @@ import (
 
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/pmiserver"
+	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/tree"
 )
 
@@ -73,7 +73,7 @@ func findAlone(silent map[int]*process, others map[int]bool, jobID string) (foun
 		if known[p] {
 			continue
 		}
-		if why, sure := inspect.Alone(process.PID, jobID); why != "" {
+		if why, sure := procinfo.Alone(process.PID, jobID); why != "" {
 			known[p] = true
 			found = append(found, &ctl.Alone{Rank: p.Rank.Rank, PID: process.PID, Why: why, Sure: sure})
 		}

@@ -20,8 +20,8 @@ import (
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/pmiserver"
+	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/tree"
 )
 
@@ -34,7 +34,7 @@ type looped struct {
 
 func newLooped(t *testing.T) *looped {
 	t.Helper()
-	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: inspect.Ready, launch: &ctl.Launch{}, local: map[int]int{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, inherit: -1, window: 1 << 20, pulse: pulse{watchdog: -1}}}
+	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: procinfo.Ready, launch: &ctl.Launch{}, local: map[int]int{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, inherit: -1, window: 1 << 20, pulse: pulse{watchdog: -1}}}
 	l.clogged = true // reports are kept
 	if err := l.open(); err != nil {
 		t.Fatal(err)
@@ -144,14 +144,14 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLooped(t)
-	l.launch, l.facts = nil, &ctl.Hello{}
+	l.launch, l.hello = nil, &ctl.Hello{}
 	defer func() {
 		l.killAll()
 		l.until("all is killed", func() bool { return l.end.killing.IsZero() })
 		l.group.Remove()
 		l.releases.Wait()
 		l.segment.Close()
-		unix.Close(l.door)
+		unix.Close(l.listenFD)
 	}()
 	program := newHungFile(l)
 	order := &ctl.Launch{
@@ -164,7 +164,7 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 	if has[*ctl.Pong](l) == nil || has[*ctl.Started](l) != nil {
 		t.Error("it has started the rank, or has not answered")
 	}
-	l.tellSlow(l.preparation.since.Add(stepTime))
+	l.reportSlow(l.preparation.since.Add(stepTime))
 	if n := has[*ctl.Note](l); n == nil || !strings.Contains(n.Text, fmt.Sprintf("as those of %q", program.path)) {
 		t.Errorf("it says %+v, want that the program is waited for", n)
 	}
@@ -267,7 +267,7 @@ func TestTheLoopDoesNotWaitForAClientsEnd(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		l := newLooped(t)
 		p := l.add(ctl.Rank{})
-		l.pmi.Host, l.pmi.Size, l.pmi.Clients = l.agent, 1, []*pmiserver.Client{p.pmi.Client}
+		l.pmi.Callbacks, l.pmi.Size, l.pmi.Clients = l.agent, 1, []*pmiserver.Client{p.pmi.Client}
 		theirs, err := l.connectClient(p)
 		if err != nil {
 			t.Fatal(err)

@@ -3,17 +3,17 @@ package agent
 import (
 	"time"
 
-	"gompi/mpirun/internal/checkup"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/hostcheck"
 )
 
 // examine tells gompirun doctor what there is on this host.
 func (a *agent) examine(m *ctl.Examine) {
 	received := time.Now()
-	if a.health == nil {
-		a.health = checkup.Begin(m) // until the process ends
+	if a.check == nil {
+		a.check = hostcheck.Begin(m) // until the process ends
 	}
-	f := a.health.Findings()
+	f := a.check.Findings()
 	f.Received, f.Sent = received.UnixNano(), time.Now().UnixNano()
 	a.report(f)
 }
@@ -21,9 +21,9 @@ func (a *agent) examine(m *ctl.Examine) {
 // reach tries to reach another host. Nothing else happens meanwhile: an agent
 // that is examined has no ranks.
 func (a *agent) reach(m *ctl.Reach) {
-	if a.health == nil {
+	if a.check == nil {
 		a.report(&ctl.Reached{Peer: m.Peer, Trouble: "asked before it was examined"})
 		return
 	}
-	a.report(a.health.Reach(m))
+	a.report(a.check.Reach(m))
 }

@@ -9,8 +9,8 @@ import (
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/pmiserver"
+	"gompi/mpirun/internal/procinfo"
 )
 
 // A stall is what the agent knows of ranks that wait for long.
@@ -136,7 +136,7 @@ func (a *agent) strangers(m *ctl.Doing) (found []stranger) {
 	for i := range m.Ranks {
 		p := a.ranks[a.local[m.Ranks[i].Rank]]
 		if a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmiserver.Silent {
-			found = append(found, stranger{&m.Ranks[i], p.pid, string(bytes.TrimRight(lastLines(p.said, saidLines), "\n"))})
+			found = append(found, stranger{&m.Ranks[i], p.pid, string(bytes.TrimRight(lastLines(p.lastOutput, saidLines), "\n"))})
 		}
 	}
 	return found
@@ -148,21 +148,21 @@ func lookInto(strangers []stranger) {
 	var spies sync.WaitGroup
 	left := mostLookedInto
 	for _, d := range strangers {
-		pid := inspect.Worker(d.process)
-		if inspect.UsesGompi(pid) {
+		pid := procinfo.Worker(d.process)
+		if procinfo.UsesGompi(pid) {
 			continue
 		}
-		if d.Text = "is no gompi program: " + inspect.Doing(pid); d.Kept != inspect.Starves {
+		if d.Text = "is no gompi program: " + procinfo.Doing(pid); d.Kept != procinfo.Starves {
 			d.Kept = "" // as Doing has said
 		}
 		if left--; left < 0 {
 			continue
 		}
-		d.Details = inspect.Times(pid)
+		d.Details = procinfo.Times(pid)
 		if d.said != "" {
 			d.Details += "\nits last output:\n" + d.said
 		}
-		spies.Go(func() { d.Details += inspect.PythonStack(pid) })
+		spies.Go(func() { d.Details += procinfo.PythonStack(pid) })
 	}
 	spies.Wait()
 }

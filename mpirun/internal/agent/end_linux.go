@@ -58,7 +58,7 @@ func (a *agent) reap(p *process) {
 	if p.ended || !hasEnded(p.pid) {
 		return
 	}
-	a.hearLast(p) // a program that comes too late may have waited until this process is reaped
+	a.readLast(p) // a program that comes too late may have waited until this process is reaped
 	var ws unix.WaitStatus
 	var used unix.Rusage
 	pid, err := unix.Wait4(p.pid, &ws, unix.WNOHANG, &used)
@@ -74,11 +74,11 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	if p.pidfd >= 0 {
 		unix.Close(p.pidfd)
 	}
-	a.hearRank(p, 0)
+	a.readRank(p, 0)
 	if p.boot >= 0 {
 		a.hangUp(p)
 	}
-	if a.hearLast(p); !p.pmi.over {
+	if a.readLast(p); !p.pmi.over {
 		a.hangUpClient(p)
 	}
 	if p.stdin >= 0 {
@@ -177,9 +177,9 @@ func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 	return now
 }
 
-// handOn passes a signal of the launcher's on. If it stops the ranks, the launcher stops, too.
+// forwardSignal sends a signal of the launcher's to the ranks. If it stops the ranks, the launcher stops, too.
 // Ranks that have been told to end are not stopped: they would be killed before they could.
-func (a *agent) handOn(sig unix.Signal) {
+func (a *agent) forwardSignal(sig unix.Signal) {
 	if sig != unix.SIGTSTP {
 		a.awaken()
 	} else if a.asleep = true; a.end.ordered {
@@ -208,7 +208,7 @@ func (a *agent) terminate(m *ctl.Terminate) {
 		return
 	}
 	a.end.ordered = true
-	a.tell(&wire.Terminate{Text: m.Text})
+	a.broadcast(&wire.Terminate{Text: m.Text})
 	a.end.term, a.end.delay = time.Now().Add(m.Interrupt), m.Delay
 	if m.Interrupt > 0 {
 		a.signal(unix.SIGINT)
@@ -299,7 +299,7 @@ func (a *agent) tick(now time.Time) {
 	if !a.nextAlone.IsZero() && !now.Before(a.nextAlone) {
 		a.lookForAlone(now)
 	}
-	a.tellSlow(now)
+	a.reportSlow(now)
 	a.beat(now)
 	if a.launch != nil && a.alive == 0 && !a.awaitsOthers() && (!a.preparation.underWay || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)

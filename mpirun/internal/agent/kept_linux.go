@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"gompi/internal/world"
-	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/plan"
+	"gompi/mpirun/internal/procinfo"
 )
 
 // keptLook is how often ranks are looked at, to find those that something keeps from running. The
@@ -28,15 +28,15 @@ func (a *agent) lookForKept(now time.Time) {
 	ranks := map[string][]int{}
 	for _, p := range a.ranks {
 		kept := a.keptFrom(p)
-		quiet := a.asleep || a.end.ordered || kept == inspect.Debugged
-		if kept == p.told || quiet || kept != "" && p.watch.Since() < period/2 {
+		quiet := a.asleep || a.end.ordered || kept == procinfo.Debugged
+		if kept == p.reported || quiet || kept != "" && p.watch.Since() < period/2 {
 			continue
 		}
 		what := kept
 		if kept == "" {
 			what = "goes on"
 		}
-		p.told = kept
+		p.reported = kept
 		if ranks[what] == nil {
 			news = append(news, what)
 		}
@@ -51,15 +51,15 @@ func (a *agent) lookForKept(now time.Time) {
 // does.
 func (a *agent) keptFrom(p *process) string {
 	if p.pid == 0 || p.ended {
-		p.told = ""
+		p.reported = ""
 		return ""
 	}
 	pid := a.segment.PID(p.local())
 	if pid == 0 { // it has not joined
-		pid = inspect.Worker(p.pid)
+		pid = procinfo.Worker(p.pid)
 	}
 	if p.watch == nil || p.watch.PID() != pid {
-		p.watch = inspect.NewWatch(pid)
+		p.watch = procinfo.NewWatch(pid)
 	}
 	return p.watch.Look()
 }

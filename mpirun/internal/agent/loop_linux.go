@@ -13,7 +13,7 @@ const (
 	control      source = iota // orders from the launcher
 	reports                    // the way to the launcher, when it is full
 	listener                   // ranks whose descriptors were closed
-	guest                      // one such rank before it has said which
+	caller                     // a connection to it that has not named its rank
 	bootEnd                    // a rank's boot socket
 	pmiEnd                     // a rank's PMI socket
 	stdout                     // a rank's output
@@ -40,7 +40,7 @@ func (l *loop) open() error {
 	return nil
 }
 
-// watch adds fd. index says which rank or guest it belongs to.
+// watch adds fd. index says which rank or caller it belongs to.
 func (l *loop) watch(fd int, s source, index int, events uint32) error {
 	e := unix.EpollEvent{Events: events, Fd: int32(s), Pad: int32(index)}
 	if err := unix.EpollCtl(l.fd, unix.EPOLL_CTL_ADD, fd, &e); err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/inspect"
+	"gompi/mpirun/internal/procinfo"
 )
 
 // Output goes to the launcher in whole lines. A line whose end does not come is sent as it is some
@@ -22,7 +22,7 @@ const (
 	linePatience = 100 * time.Millisecond
 	// lineTurn is the processor time that a rank gets for the end of a line, and turnTime how long
 	// that is waited for.
-	lineTurn = inspect.ClockTick
+	lineTurn = procinfo.ClockTick
 	turnTime = time.Second
 	// stoppedTime is how late the agent is if it must have been stopped.
 	stoppedTime = 10 * linePatience
@@ -208,7 +208,7 @@ func (a *agent) closeStream(s *stream) {
 // failure, and the end of all its output for the answer to Ask.
 func (a *agent) remember(s *stream, data []byte) {
 	p := a.ranks[a.local[s.rank]]
-	p.said = keepEnd(p.said, data, saidSize)
+	p.lastOutput = keepEnd(p.lastOutput, data, saidSize)
 	if a.inTail(s) {
 		p.tail = keepEnd(p.tail, data, tailSize)
 	}

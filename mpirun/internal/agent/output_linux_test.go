@@ -148,10 +148,10 @@ func TestNoLineIsTornWhileItsEndIsNotRead(t *testing.T) {
 		w.write("tw")
 		w.a.read(w.s)
 		due := w.s.due
-		w.a.handOn(unix.SIGTSTP)
+		w.a.forwardSignal(unix.SIGTSTP)
 		w.a.sendPartials(due)
 		w.sends("while they are stopped")
-		w.a.handOn(unix.SIGCONT)
+		w.a.forwardSignal(unix.SIGCONT)
 		w.a.sendPartials(due)
 		w.sends("as soon as they go on")
 		w.a.sendPartials(w.s.due)

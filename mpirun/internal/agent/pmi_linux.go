@@ -50,8 +50,8 @@ func (a *agent) dropClient(p *process, err error) {
 	a.hangUpClient(p)
 }
 
-// hearClient reads what a rank says in PMI-1, and answers.
-func (a *agent) hearClient(p *process) {
+// readClient reads the commands of a rank in PMI-1, and answers.
+func (a *agent) readClient(p *process) {
 	for p.pmi.fd >= 0 {
 		n, _, err := unix.Recvfrom(p.pmi.fd, a.buf[:], unix.MSG_DONTWAIT)
 		if err == unix.EINTR {
@@ -85,9 +85,9 @@ func (a *agent) hearClient(p *process) {
 	}
 }
 
-// hearLast hears what a process that has ended has said as a client.
-func (a *agent) hearLast(p *process) {
-	a.hearClient(p)
+// readLast reads what a process that has ended has sent as a client.
+func (a *agent) readLast(p *process) {
+	a.readClient(p)
 	p.pmi.over = p.pmi.State() == pmiserver.Silent
 }
 
@@ -108,20 +108,20 @@ func (a *agent) lostClient(p *process) {
 	})
 }
 
-// Fail implements pmiserver.Host.
+// Fail implements pmiserver.Callbacks.
 func (a *agent) Fail(c *pmiserver.Client, text string) {
 	a.report(&ctl.Failed{Rank: c.Rank, Code: 1, Text: text})
 }
 
-// Fence implements pmiserver.Host.
+// Fence implements pmiserver.Callbacks.
 func (a *agent) Fence(puts []string) { a.report(&ctl.Fence{Puts: puts}) }
 
-// Abort implements pmiserver.Host.
+// Abort implements pmiserver.Callbacks.
 func (a *agent) Abort(c *pmiserver.Client, code int, reason string) {
 	a.report(&ctl.Abort{Rank: c.Rank, Code: code, Time: seg.Unix(seg.Now()), Reason: reason})
 }
 
-// Answer implements pmiserver.Host. There is one request at a time, so that a client's
+// Answer implements pmiserver.Callbacks. There is one request at a time, so that a client's
 // socket always has room for the answer.
 func (a *agent) Answer(c *pmiserver.Client, line []byte) {
 	p := a.ranks[a.local[c.Rank]]

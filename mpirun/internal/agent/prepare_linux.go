@@ -54,8 +54,8 @@ func (p *preparation) slowAt() time.Time {
 	return p.since.Add(stepTime)
 }
 
-// tellSlow tells the user, once, of a step that takes long.
-func (a *agent) tellSlow(now time.Time) {
+// reportSlow reports a step that takes long, once.
+func (a *agent) reportSlow(now time.Time) {
 	if t := a.preparation.slowAt(); t.IsZero() || now.Before(t) {
 		return
 	}

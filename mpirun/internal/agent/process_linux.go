@@ -11,8 +11,8 @@ import (
 	"gompi/internal/env"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/program"
 )
 
@@ -30,7 +30,7 @@ type process struct {
 
 	stdout, stderr stream
 	tail           []byte // the end of stderr, or of both
-	said           []byte // the end of both
+	lastOutput     []byte // the end of both
 	stdin          int    // -1 when closed
 	input          []byte // not yet taken
 	full           bool   // the pipe is, and is watched
@@ -44,8 +44,8 @@ type process struct {
 	cardAt  int64     // when it came, as seg.Now
 	asked   time.Time // deadline for its stacks; zero if they were not asked for
 
-	watch *inspect.Watch // nil before it has been looked at
-	told  string         // what the user knows that keeps it from running
+	watch    *procinfo.Watch // nil before it has been looked at
+	reported string          // what keeps it from running, as reported to the user
 
 	// Of a rank that replaces one:
 	original  int          // the index of the rank in whose place it is; of others their own

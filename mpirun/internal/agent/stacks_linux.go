@@ -7,7 +7,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/inspect"
+	"gompi/mpirun/internal/procinfo"
 )
 
 // stackTime is how long a rank may take to tell its goroutines' stacks.
@@ -68,7 +68,7 @@ func (a *agent) reportThreads(p *process) {
 	a.doAside(func() func() {
 		var text strings.Builder
 		for _, pid := range pids {
-			text.WriteString(inspect.Threads(pid))
+			text.WriteString(procinfo.Threads(pid))
 		}
 		return func() { a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: text.String()}) }
 	})

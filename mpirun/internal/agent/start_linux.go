@@ -16,7 +16,7 @@ import (
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/facts"
+	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/limits"
@@ -37,8 +37,8 @@ func (a *agent) start(l *ctl.Launch) {
 	if l.Size == 1 {
 		watchdog.NameProcess(boot.AgentOfOne)
 	}
-	a.told, a.gloo = a.node(), a.glooInterface()
-	a.pmi.Host, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
+	a.nodeEnv, a.gloo = a.node(), a.glooInterface()
+	a.pmi.Callbacks, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
 	for i, r := range l.Ranks {
 		a.add(r)
 		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
@@ -95,7 +95,7 @@ func (a *agent) startAll() (int, error) {
 		a.alive++
 	}
 	a.bind(nil)
-	if a.launch.MasterPort != a.facts.Port && a.held >= 0 {
+	if a.launch.MasterPort != a.hello.Port && a.held >= 0 {
 		unix.Close(a.held)
 		a.held = -1
 	}
@@ -105,12 +105,12 @@ func (a *agent) startAll() (int, error) {
 // variables returns the environment of a rank: defaults first. One that replaces another has that
 // one's, but for its place on this host.
 func (a *agent) variables(p *process, prog *program.Program) []string {
-	node := a.told
+	node := a.nodeEnv
 	place := []string{fmt.Sprintf("%s=%d", env.LocalRank, p.index)}
 	if a.launch.Virtual {
 		place = append(place, env.TorchLocalRank+"=0")
 	}
-	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.launch.Ranks)), a.gloo, []string{env.TorchErrorFile + "=" + a.errorFile(p)}, prog.Env, launchenv.GPUs(p.GPUs),
+	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.hello.Quota, len(a.launch.Ranks)), a.gloo, []string{env.TorchErrorFile + "=" + a.errorFile(p)}, prog.Env, launchenv.GPUs(p.GPUs),
 		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), place)
 }
 
@@ -254,7 +254,7 @@ func (a *agent) reportStarted() {
 	for _, p := range a.ranks {
 		m.PIDs = append(m.PIDs, p.pid)
 		if a.launch.Bindings {
-			m.CPUs = append(m.CPUs, facts.CPUs(p.pid))
+			m.CPUs = append(m.CPUs, hostinfo.CPUs(p.pid))
 		}
 	}
 	a.report(m)

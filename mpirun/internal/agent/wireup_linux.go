@@ -19,8 +19,8 @@ const maxBacklog = 256 << 20
 
 func rankFrames() wire.Frames { return wire.Frames{Limit: wire.MaxUp} }
 
-// tell sends m to all ranks of the host that have not closed their communicators.
-func (a *agent) tell(m wire.Message) {
+// broadcast sends m to all ranks of the host that have not closed their communicators.
+func (a *agent) broadcast(m wire.Message) {
 	if a.segment == nil {
 		return
 	}
@@ -34,8 +34,8 @@ func (a *agent) tell(m wire.Message) {
 	a.segment.Bump() // after the news is in the sockets: see seg.Segment.Bump
 }
 
-// tellLiving tells the ranks that have agreed, and no others, on what.
-func (a *agent) tellLiving(o *wire.Outcome) {
+// sendOutcome sends the outcome of an agreement to the ranks that have taken part in it.
+func (a *agent) sendOutcome(o *wire.Outcome) {
 	a.originals.learn(o.Replaced)
 	frame := wire.Append(nil, o)
 	for _, v := range o.Living {
@@ -52,7 +52,7 @@ func (a *agent) send(p *process, frame []byte) {
 		return
 	}
 	if len(p.out) > maxBacklog {
-		a.note("rank %d has not read its news for long: it gets no more", p.Rank.Rank)
+		a.note("rank %d has not read its messages for long: it gets no more", p.Rank.Rank)
 		a.hangUp(p)
 		return
 	}
@@ -102,8 +102,8 @@ func (a *agent) hangUp(p *process) {
 	p.boot, p.out, p.jammed = -1, nil, false
 }
 
-// hearRank reads what a rank says.
-func (a *agent) hearRank(p *process, events uint32) {
+// readRank reads and handles the messages of a rank.
+func (a *agent) readRank(p *process, events uint32) {
 	if events&unix.EPOLLOUT != 0 && p.boot >= 0 {
 		a.deliver(p)
 		a.segment.Bump()
@@ -127,7 +127,7 @@ func (a *agent) hearRank(p *process, events uint32) {
 				break
 			}
 			if err == nil {
-				err = a.heard(p, m)
+				err = a.rankMessage(p, m)
 			}
 			if err != nil {
 				a.note("rank %d: %v", p.Rank.Rank, err)
@@ -138,8 +138,8 @@ func (a *agent) hearRank(p *process, events uint32) {
 	}
 }
 
-// heard passes on what a rank said.
-func (a *agent) heard(p *process, m wire.Message) error {
+// rankMessage handles one message of a rank.
+func (a *agent) rankMessage(p *process, m wire.Message) error {
 	switch m := m.(type) {
 	case *wire.Card:
 		if p.hasCard {
@@ -205,7 +205,7 @@ func (a *agent) listen() error {
 	if err != nil {
 		return fmt.Errorf("socket for ranks: %w", err)
 	}
-	a.door, a.address = fd, fmt.Sprintf("@gompi-%s-%d-%d", a.launch.JobID, a.launch.Node, os.Getpid())
+	a.listenFD, a.address = fd, fmt.Sprintf("@gompi-%s-%d-%d", a.launch.JobID, a.launch.Node, os.Getpid())
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: a.address}); err != nil {
 		return fmt.Errorf("socket for ranks %q: %w", a.address, err)
 	}
@@ -215,28 +215,28 @@ func (a *agent) listen() error {
 	return a.watch(fd, listener, 0, unix.EPOLLIN)
 }
 
-// welcomeGuest accepts connections of this user's processes.
-func (a *agent) welcomeGuest() {
+// acceptCallers accepts connections of this user's processes.
+func (a *agent) acceptCallers() {
 	for {
-		fd, _, err := unix.Accept4(a.door, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		fd, _, err := unix.Accept4(a.listenFD, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		if err != nil {
 			return
 		}
 		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err != nil || int(cred.Uid) != os.Geteuid() || len(a.guests) > len(a.ranks) ||
-			a.watch(fd, guest, fd, unix.EPOLLIN) != nil {
+		if err != nil || int(cred.Uid) != os.Geteuid() || len(a.callers) > len(a.ranks) ||
+			a.watch(fd, caller, fd, unix.EPOLLIN) != nil {
 			unix.Close(fd)
 			continue
 		}
 		frames := rankFrames()
-		a.guests[fd] = &frames
+		a.callers[fd] = &frames
 	}
 }
 
-// hearGuest lets a process in as the rank that it says it is, unless that rank has joined before. A
-// process that comes too late gets the segment, which tells it so, and turnAwayLate.
-func (a *agent) hearGuest(fd int) {
-	frames := a.guests[fd]
+// readCaller lets a process in as the rank that it names, unless that rank has joined before. A
+// process that comes too late gets the segment, whose state is Ended, and turnAwayLate.
+func (a *agent) readCaller(fd int) {
+	frames := a.callers[fd]
 	if frames == nil {
 		return
 	}
@@ -272,12 +272,12 @@ func (a *agent) hearGuest(fd int) {
 		a.dismiss(fd)
 		return
 	}
-	delete(a.guests, fd)
+	delete(a.callers, fd)
 	a.admit(a.ranks[at.Local], fd)
 }
 
 func (a *agent) dismiss(fd int) {
-	delete(a.guests, fd)
+	delete(a.callers, fd)
 	unix.Close(fd)
 }
 

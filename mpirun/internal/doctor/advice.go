@@ -35,12 +35,12 @@ const (
 )
 
 // advise says what to do about what was found.
-func advise(ps []*patient, ports [2]int) []advice {
+func advise(ps []*host, ports [2]int) []advice {
 	var all []advice
 	ranks := 0
 	for _, p := range ps {
 		if p.findings != nil {
-			ranks += max(p.host.Slots, len(p.hello.Cores))
+			ranks += max(p.entry.Slots, len(p.hello.Cores))
 		}
 	}
 	for _, p := range ps {
@@ -51,7 +51,7 @@ func advise(ps []*patient, ports [2]int) []advice {
 			all = append(all, ofHost(p, ranks)...)
 			all = append(all, ofGPUs(p)...)
 			if len(ps) > 1 && len(p.findings.Addresses) == 0 && p.findings.Trouble == "" {
-				all = append(all, advice{true, p.host.Name, "has no address that other hosts could reach", "give an interface an address that is neither loopback nor link-local; with -iface, name one that has it"})
+				all = append(all, advice{true, p.entry.Name, "has no address that other hosts could reach", "give an interface an address that is neither loopback nor link-local; with -iface, name one that has it"})
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func advise(ps []*patient, ports [2]int) []advice {
 }
 
 // cannotUse is the advice about a host that did not take part.
-func cannotUse(p *patient) advice {
-	a := advice{bad: true, who: p.host.Name, what: p.trouble.Error()}
+func cannotUse(p *host) advice {
+	a := advice{bad: true, who: p.entry.Name, what: p.trouble.Error()}
 	says := func(what string) bool { return strings.Contains(a.what, what) }
 	switch {
 	case says("Permission denied"):
@@ -99,11 +99,11 @@ func cannotUse(p *patient) advice {
 }
 
 // ofHost is the advice about one host, in a job of so many ranks.
-func ofHost(p *patient, ranks int) []advice {
+func ofHost(p *host, ranks int) []advice {
 	f := p.findings
 	var all []advice
 	say := func(bad bool, what, remedy string) {
-		all = append(all, advice{bad, p.host.Name, what, remedy})
+		all = append(all, advice{bad, p.entry.Name, what, remedy})
 	}
 	if f.Port == 0 {
 		say(true, "ranks cannot listen: "+f.Trouble, "choose ports that are free there: -port-range LO-HI")
@@ -149,23 +149,23 @@ func ofHost(p *patient, ranks int) []advice {
 }
 
 // ofGPUs is the advice about a host's GPUs.
-func ofGPUs(p *patient) []advice {
+func ofGPUs(p *host) []advice {
 	var all []advice
 	if p.gpus == nil {
 		return nil
 	}
 	for _, w := range p.gpus.Warnings {
-		all = append(all, advice{false, p.host.Name, w, "ranks use its other GPUs until then"})
+		all = append(all, advice{false, p.entry.Name, w, "ranks use its other GPUs until then"})
 	}
 	if p.gpus.Trouble != "" && len(p.gpus.Devices) > 0 {
 		what := "of its GPUs only what the kernel tells is known: " + p.gpus.Trouble
-		all = append(all, advice{false, p.host.Name, what, "put gompi-topo beside gompirun there, or see what it says: without it MIG slices, modes and links are not known"})
+		all = append(all, advice{false, p.entry.Name, what, "put gompi-topo beside gompirun there, or see what it says: without it MIG slices, modes and links are not known"})
 	}
 	return all
 }
 
 // ofPairs is the advice about connections.
-func ofPairs(ps []*patient, ports [2]int) []advice {
+func ofPairs(ps []*host, ports [2]int) []advice {
 	allow := "a firewall? Allow TCP between the hosts"
 	if ports[0] == 0 {
 		allow += "; with -port-range 47000-47999 only those ports need be open"
@@ -181,7 +181,7 @@ func ofPairs(ps []*patient, ports [2]int) []advice {
 			switch {
 			case r == nil:
 			case r.Trouble != "":
-				unreached = append(unreached, ps[k].host.Name)
+				unreached = append(unreached, ps[k].entry.Name)
 				why = r.Trouble
 			default:
 				all = append(all, ofConnection(p, ps[k], r, usual)...)
@@ -192,14 +192,14 @@ func ofPairs(ps []*patient, ports [2]int) []advice {
 			if strings.Contains(why, "no route") || strings.Contains(why, "unreachable") || strings.Contains(why, "invalid argument") {
 				remedy = "it has no way there: see \"ip route get ADDRESS\" on it, or choose another network: -iface LIST"
 			}
-			all = append(all, advice{true, p.host.Name, fmt.Sprintf("does not reach %s: %s", strings.Join(unreached, ", "), why), remedy})
+			all = append(all, advice{true, p.entry.Name, fmt.Sprintf("does not reach %s: %s", strings.Join(unreached, ", "), why), remedy})
 		}
 	}
 	return all
 }
 
 // ofConnection is the advice about one connection that works.
-func ofConnection(p, to *patient, r *ctl.Reached, usual float64) []advice {
+func ofConnection(p, to *host, r *ctl.Reached, usual float64) []advice {
 	used := speedOf(p, r.Interface)
 	best := ctl.Interface{}
 	for _, i := range p.findings.Interfaces {
@@ -209,16 +209,16 @@ func ofConnection(p, to *patient, r *ctl.Reached, usual float64) []advice {
 	}
 	switch {
 	case used > 0 && best.Megabits > used:
-		what := fmt.Sprintf("reaches %s through %s (%s), and has %s (%s)", to.host.Name, r.Interface, speed(used), best.Name, speed(best.Megabits))
-		return []advice{{false, p.host.Name, what, "if the other hosts are on it: -iface " + best.Name}}
+		what := fmt.Sprintf("reaches %s through %s (%s), and has %s (%s)", to.entry.Name, r.Interface, speed(used), best.Name, speed(best.Megabits))
+		return []advice{{false, p.entry.Name, what, "if the other hosts are on it: -iface " + best.Name}}
 	case rate(r) < slowPart*usual:
-		what := fmt.Sprintf("sends %.2f GB/s to %s; usual here are %.2f", rate(r), to.host.Name, usual)
-		return []advice{{false, p.host.Name, what, "see what else uses the network, and at what speed its link is (ethtool)"}}
+		what := fmt.Sprintf("sends %.2f GB/s to %s; usual here are %.2f", rate(r), to.entry.Name, usual)
+		return []advice{{false, p.entry.Name, what, "see what else uses the network, and at what speed its link is (ethtool)"}}
 	}
 	return nil
 }
 
-func speedOf(p *patient, name string) int {
+func speedOf(p *host, name string) int {
 	for _, i := range p.findings.Interfaces {
 		if i.Name == name {
 			return i.Megabits
@@ -229,7 +229,7 @@ func speedOf(p *patient, name string) int {
 
 // usualRate is the middle of the rates of all connections, 0 if there are too
 // few to tell.
-func usualRate(ps []*patient) float64 {
+func usualRate(ps []*host) float64 {
 	var rates []float64
 	for _, p := range ps {
 		for _, r := range p.reached {
@@ -246,7 +246,7 @@ func usualRate(ps []*patient) float64 {
 }
 
 // ofAll is the advice about hosts that differ, or are one.
-func ofAll(ps []*patient) []advice {
+func ofAll(ps []*host) []advice {
 	var all []advice
 	drivers := map[string][]string{}
 	for i, p := range ps {
@@ -254,12 +254,12 @@ func ofAll(ps []*patient) []advice {
 			continue
 		}
 		if p.gpus != nil && p.gpus.Driver != "" {
-			drivers[p.gpus.Driver] = append(drivers[p.gpus.Driver], p.host.Name)
+			drivers[p.gpus.Driver] = append(drivers[p.gpus.Driver], p.entry.Name)
 		}
 		for _, q := range ps[:i] {
 			if q.findings != nil && sameHost(p, q) {
-				what := fmt.Sprintf("is the same machine as %s", q.host.Name)
-				all = append(all, advice{false, p.host.Name, what, "one line of the hostfile with all its slots lets its ranks share memory"})
+				what := fmt.Sprintf("is the same machine as %s", q.entry.Name)
+				all = append(all, advice{false, p.entry.Name, what, "one line of the hostfile with all its slots lets its ranks share memory"})
 				break
 			}
 		}

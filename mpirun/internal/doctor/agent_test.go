@@ -19,7 +19,7 @@ type stranger struct {
 }
 
 // Start implements remote.Starter.
-func (s *stranger) Start(context.Context, hostfile.Host) (*remote.Agent, error) {
+func (s *stranger) Start(context.Context, hostfile.Host) (*remote.Process, error) {
 	orders, in := io.Pipe()
 	out, reports := io.Pipe()
 	go io.Copy(io.Discard, orders)
@@ -39,7 +39,7 @@ func (s *stranger) Wait() string {
 // What the agent's output begins with is in the doctor's words, and the doctor does not wait for an
 // agent that goes on.
 func TestAnAgentOfAnotherVersionIsToldOf(t *testing.T) {
-	p := patient{host: hostfile.Host{Name: "node1"}}
+	p := host{entry: hostfile.Host{Name: "node1"}}
 	s := &stranger{says: strings.Replace(ctl.Magic, "agent", "tribe", 1), killed: make(chan struct{})}
 	p.examine(s, time.Minute, &ctl.Examine{})
 	for _, want := range []string{"gompi tribe", "gompi agent", "was killed"} {

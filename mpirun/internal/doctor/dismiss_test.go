@@ -18,7 +18,7 @@ func (conn) Wait() string { return "is gone" }
 func TestWhoHoldsTheOutputOfAnAgentIsNotWaitedFor(t *testing.T) {
 	_, in := io.Pipe()
 	out, _ := io.Pipe()
-	p := &patient{agent: remote.Connected(in, out, conn{})}
+	p := &host{agent: remote.Connected(in, out, conn{})}
 	done := make(chan struct{})
 	go func() {
 		p.dismiss()

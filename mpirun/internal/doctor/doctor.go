@@ -1,5 +1,5 @@
 // Package doctor is the launcher's part in gompirun doctor: it has an agent on each
-// host look around (package checkup), has each connect to each, and prints what was
+// host look around (package hostcheck), has each connect to each, and prints what was
 // found, what to mend, and how.
 package doctor
 
@@ -39,7 +39,7 @@ type Checkup struct {
 	Limit      time.Duration              // of logging in to a host
 	ByHand     func(hostfile.Host) string // the command by which a user may try to log in to one
 
-	patients []*patient
+	hosts []*host
 }
 
 // Run examines the hosts, prints to w what it has found and what to do about it,
@@ -49,8 +49,8 @@ func (c *Checkup) Run(w io.Writer) bool {
 	c.examine()
 	defer c.dismiss()
 	c.connect()
-	advice := advise(c.patients, c.Ports)
-	writeFindings(w, c.patients, advice)
+	advice := advise(c.hosts, c.Ports)
+	writeFindings(w, c.hosts, advice)
 	for _, a := range advice {
 		if a.bad {
 			return false
@@ -65,13 +65,13 @@ func (c *Checkup) examine() {
 	rand.Read(order.Secret[:]) // never fails
 	var all sync.WaitGroup
 	for _, h := range c.Hosts {
-		p := &patient{host: h, byHand: c.ByHand(h)}
-		c.patients = append(c.patients, p)
+		p := &host{entry: h, byHand: c.ByHand(h)}
+		c.hosts = append(c.hosts, p)
 		all.Go(func() { p.examine(c.Starter, c.Limit, order) })
 	}
 	all.Wait()
-	for _, p := range c.patients {
-		p.reached = make([]*ctl.Reached, len(c.patients))
+	for _, p := range c.hosts {
+		p.reached = make([]*ctl.Reached, len(c.hosts))
 	}
 }
 
@@ -79,12 +79,12 @@ func (c *Checkup) examine() {
 // that follow it in the list. In one round each sends to one other and hears
 // from one.
 func (c *Checkup) connect() {
-	n := len(c.patients)
+	n := len(c.hosts)
 	for step := 1; step < n && step <= maxRounds; step++ {
 		var round sync.WaitGroup
-		for i, p := range c.patients {
+		for i, p := range c.hosts {
 			k := (i + step) % n
-			if other := c.patients[k]; p.trouble == nil && other.reachable() {
+			if other := c.hosts[k]; p.trouble == nil && other.reachable() {
 				round.Go(func() { p.reach(k, other.findings) })
 			}
 		}
@@ -93,25 +93,25 @@ func (c *Checkup) connect() {
 }
 
 // reachable reports whether the host listens, and somewhere.
-func (p *patient) reachable() bool {
+func (p *host) reachable() bool {
 	return p.trouble == nil && p.findings.Port != 0 && len(p.findings.Addresses) > 0
 }
 
 // dismiss ends the agents.
 func (c *Checkup) dismiss() {
 	var all sync.WaitGroup
-	for _, p := range c.patients {
+	for _, p := range c.hosts {
 		all.Go(p.dismiss)
 	}
 	all.Wait()
 }
 
-// A patient is a host that is examined. One goroutine at a time speaks with its
+// A host is one that is examined. One goroutine at a time speaks with its
 // agent.
-type patient struct {
-	host     hostfile.Host
-	byHand   string        // the command by which a user may try to log in to it
-	agent    *remote.Agent // nil if it did not start
+type host struct {
+	entry    hostfile.Host
+	byHand   string          // the command by which a user may try to log in to it
+	agent    *remote.Process // nil if it did not start
 	reader   *ctl.Reader
 	login    time.Duration // until its agent said hello
 	hello    *ctl.Hello
@@ -124,11 +124,11 @@ type patient struct {
 }
 
 // examine starts an agent and asks it for its findings.
-func (p *patient) examine(starter remote.Starter, limit time.Duration, order *ctl.Examine) {
+func (p *host) examine(starter remote.Starter, limit time.Duration, order *ctl.Examine) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("no agent after %v (-start-timeout)", limit))
 	defer cancel()
 	begun := time.Now()
-	if p.agent, p.trouble = starter.Start(ctx, p.host); p.trouble != nil {
+	if p.agent, p.trouble = starter.Start(ctx, p.entry); p.trouble != nil {
 		return
 	}
 	p.reader = ctl.NewReader(p.agent.Out)
@@ -141,12 +141,12 @@ func (p *patient) examine(starter remote.Starter, limit time.Duration, order *ct
 		return
 	}
 	asked := time.Now()
-	p.say(order)
+	p.send(order)
 	if p.findings, p.trouble = await[*ctl.Findings](p, answerTime); p.trouble != nil {
 		return
 	}
 	p.skew, p.blur = skew(asked, time.Now(), p.findings.Received, p.findings.Sent)
-	p.say(&ctl.FindGPUs{})
+	p.send(&ctl.FindGPUs{})
 	var answer *ctl.GPUs
 	if answer, p.trouble = await[*ctl.GPUs](p, answerTime); p.trouble != nil {
 		return
@@ -168,8 +168,8 @@ func skew(asked, answered time.Time, received, sent int64) (offset, blur time.Du
 }
 
 // reach has the host connect to host k.
-func (p *patient) reach(k int, other *ctl.Findings) {
-	p.say(&ctl.Reach{Peer: k, Addresses: other.Addresses, Port: other.Port, Limit: reachTime, Send: floodTime})
+func (p *host) reach(k int, other *ctl.Findings) {
+	p.send(&ctl.Reach{Peer: k, Addresses: other.Addresses, Port: other.Port, Limit: reachTime, Send: floodTime})
 	r, err := await[*ctl.Reached](p, 2*reachTime+floodTime+answerTime)
 	if err != nil {
 		p.trouble = err
@@ -179,11 +179,11 @@ func (p *patient) reach(k int, other *ctl.Findings) {
 }
 
 // say sends m. An agent that does not take it does not answer either.
-func (p *patient) say(m ctl.Message) { p.agent.In.Write(ctl.Append(nil, m)) }
+func (p *host) send(m ctl.Message) { p.agent.In.Write(ctl.Append(nil, m)) }
 
 // await returns the agent's next message of a type. If it does not come within
 // limit the agent is ended.
-func await[M ctl.Message](p *patient, limit time.Duration) (M, error) {
+func await[M ctl.Message](p *host, limit time.Duration) (M, error) {
 	late := time.AfterFunc(limit, p.agent.Kill)
 	for {
 		m, err := p.reader.Next()
@@ -202,7 +202,7 @@ func await[M ctl.Message](p *patient, limit time.Duration) (M, error) {
 }
 
 // ended says why the agent's output ended with err, and ends the agent if it goes on.
-func (p *patient) ended(err error) error {
+func (p *host) ended(err error) error {
 	agent := p.agent
 	p.agent = nil
 	agent.In.Close()
@@ -216,7 +216,7 @@ func (p *patient) ended(err error) error {
 }
 
 // dismiss ends the agent.
-func (p *patient) dismiss() {
+func (p *host) dismiss() {
 	if p.agent == nil {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // healthy returns a host of which nothing is to be said.
-func healthy(name string) *patient {
-	return &patient{
-		host: hostfile.Host{Name: name, Slots: 2}, login: 200 * time.Millisecond,
+func healthy(name string) *host {
+	return &host{
+		entry: hostfile.Host{Name: name, Slots: 2}, login: 200 * time.Millisecond,
 		hello: &ctl.Hello{Version: ctl.Version, Machine: name, Cores: [][]int{{0}, {1}}},
 		findings: &ctl.Findings{
 			Port: 4000, Addresses: []string{"10.0.0." + name[len(name)-1:] + "/24"}, Interfaces: []ctl.Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24"}, Megabits: 10000}},
@@ -25,8 +25,8 @@ func healthy(name string) *patient {
 }
 
 // connected returns n healthy hosts that reach each other.
-func connected(n int) []*patient {
-	ps := make([]*patient, n)
+func connected(n int) []*host {
+	ps := make([]*host, n)
 	for i := range ps {
 		ps[i] = healthy("node" + string(rune('0'+i)))
 	}
@@ -48,17 +48,17 @@ func TestTheHealthyAreLeftAlone(t *testing.T) {
 }
 
 func TestEveryTroubleHasItsRemedy(t *testing.T) {
-	unreached := func(why string) func(ps []*patient) {
-		return func(ps []*patient) { ps[0].reached[2].Trouble = why }
+	unreached := func(why string) func(ps []*host) {
+		return func(ps []*host) { ps[0].reached[2].Trouble = why }
 	}
-	failed := func(why string) func(ps []*patient) {
-		return func(ps []*patient) {
-			ps[1] = &patient{host: ps[1].host, byHand: "rsh -p 7 node1 true", trouble: errors.New(why), reached: make([]*ctl.Reached, len(ps))}
+	failed := func(why string) func(ps []*host) {
+		return func(ps []*host) {
+			ps[1] = &host{entry: ps[1].entry, byHand: "rsh -p 7 node1 true", trouble: errors.New(why), reached: make([]*ctl.Reached, len(ps))}
 		}
 	}
 	for _, tt := range []struct {
 		name        string
-		spoil       func(ps []*patient)
+		spoil       func(ps []*host)
 		bad         bool
 		who, remedy string
 	}{
@@ -74,34 +74,34 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"something else", failed("it broke"), true, "node1", "rsh -p 7 node1 true"},
 		{"firewall", unreached("10.0.0.2:4000: no answer"), true, "node0", "-port-range 47000-47999"},
 		{"no route", unreached("10.0.0.2:4000: no route to host"), true, "node0", "ip route get"},
-		{"no port", func(ps []*patient) { ps[1].findings.Port, ps[1].findings.Trouble = 0, "no free port" }, true, "node1", "-port-range"},
-		{"interfaces", func(ps []*patient) { ps[1].findings.Addresses = nil }, true, "node1", "-iface"},
-		{"files", func(ps []*patient) { ps[1].findings.Files = 64 }, true, "node1", "ulimit -n 70"},
-		{"files for good", func(ps []*patient) { ps[1].findings.Files, ps[1].findings.FilesHard = 64, 64 }, true, "node1", "limits.conf"},
-		{"clock", func(ps []*patient) { ps[1].skew = -90 * time.Second }, false, "node1", "chrony"},
-		{"slow login", func(ps []*patient) { ps[1].login = 20 * time.Second }, false, "node1", "UseDNS"},
-		{"small shm", func(ps []*patient) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
-		{"locked", func(ps []*patient) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false, "node1", "memlock"},
-		{"profile", func(ps []*patient) { ps[1].findings.ProfileTrouble = "p: no profile" }, false, "node1", "gompi-bench profile"},
-		{"no address", func(ps []*patient) { ps[1].findings.Addresses = nil }, true, "node1", "neither loopback nor link-local"},
-		{"reading", func(ps []*patient) { ps[1].findings.PtraceScope = 2 }, false, "node1", "ptrace_scope=1"},
-		{"RDMA", func(ps []*patient) { ps[1].findings.RDMA = []ctl.RDMAPort{{Name: "mlx5_0:1"}} }, false, "node1", "libucx0"},
-		{"quota", func(ps []*patient) { ps[1].findings.MilliCPUs = 1500 }, false, "node1", "slots=1"},
-		{"memory", func(ps []*patient) { ps[1].findings.MemoryFree = 1 << 20 }, false, "node1", "what else"},
-		{"slow pair", func(ps []*patient) { ps[0].reached[1].Took = time.Minute }, false, "node0", "ethtool"},
-		{"slow interface", func(ps []*patient) {
+		{"no port", func(ps []*host) { ps[1].findings.Port, ps[1].findings.Trouble = 0, "no free port" }, true, "node1", "-port-range"},
+		{"interfaces", func(ps []*host) { ps[1].findings.Addresses = nil }, true, "node1", "-iface"},
+		{"files", func(ps []*host) { ps[1].findings.Files = 64 }, true, "node1", "ulimit -n 70"},
+		{"files for good", func(ps []*host) { ps[1].findings.Files, ps[1].findings.FilesHard = 64, 64 }, true, "node1", "limits.conf"},
+		{"clock", func(ps []*host) { ps[1].skew = -90 * time.Second }, false, "node1", "chrony"},
+		{"slow login", func(ps []*host) { ps[1].login = 20 * time.Second }, false, "node1", "UseDNS"},
+		{"small shm", func(ps []*host) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
+		{"locked", func(ps []*host) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false, "node1", "memlock"},
+		{"profile", func(ps []*host) { ps[1].findings.ProfileTrouble = "p: no profile" }, false, "node1", "gompi-bench profile"},
+		{"no address", func(ps []*host) { ps[1].findings.Addresses = nil }, true, "node1", "neither loopback nor link-local"},
+		{"reading", func(ps []*host) { ps[1].findings.PtraceScope = 2 }, false, "node1", "ptrace_scope=1"},
+		{"RDMA", func(ps []*host) { ps[1].findings.RDMA = []ctl.RDMAPort{{Name: "mlx5_0:1"}} }, false, "node1", "libucx0"},
+		{"quota", func(ps []*host) { ps[1].findings.MilliCPUs = 1500 }, false, "node1", "slots=1"},
+		{"memory", func(ps []*host) { ps[1].findings.MemoryFree = 1 << 20 }, false, "node1", "what else"},
+		{"slow pair", func(ps []*host) { ps[0].reached[1].Took = time.Minute }, false, "node0", "ethtool"},
+		{"slow interface", func(ps []*host) {
 			f := ps[0].findings
 			f.Interfaces = append(f.Interfaces, ctl.Interface{Name: "ib0", Addresses: []string{"10.1.0.1/24"}, Megabits: 100000})
 			ps[0].reached[2] = nil
 		}, false, "node0", "-iface ib0"},
-		{"two names", func(ps []*patient) {
+		{"two names", func(ps []*host) {
 			ps[2].hello.Machine, ps[2].findings.Addresses = ps[0].hello.Machine, ps[0].findings.Addresses
 		}, false, "node2", "one line of the hostfile"},
-		{"drivers", func(ps []*patient) {
+		{"drivers", func(ps []*host) {
 			ps[0].gpus, ps[1].gpus = withGPUs(topo.Host{Driver: "535.1"}), withGPUs(topo.Host{Driver: "570.2"})
 		}, false, "GPU drivers", "one version"},
-		{"no gompi-topo", func(ps []*patient) { ps[1].gpus = withGPUs(topo.Host{Trouble: "gompi-topo is not there"}) }, false, "node1", "put gompi-topo beside"},
-		{"a lost GPU", func(ps []*patient) { ps[1].gpus = withGPUs(topo.Host{Warnings: []string{"GPU 3 is left out"}}) }, false, "node1", "other GPUs"},
+		{"no gompi-topo", func(ps []*host) { ps[1].gpus = withGPUs(topo.Host{Trouble: "gompi-topo is not there"}) }, false, "node1", "put gompi-topo beside"},
+		{"a lost GPU", func(ps []*host) { ps[1].gpus = withGPUs(topo.Host{Warnings: []string{"GPU 3 is left out"}}) }, false, "node1", "other GPUs"},
 	} {
 		ps := connected(3)
 		tt.spoil(ps)
@@ -132,7 +132,7 @@ func TestDoctorShowsGPUs(t *testing.T) {
 	p := healthy("node1")
 	p.gpus = withGPUs(topo.Host{Driver: "570.86"})
 	var b strings.Builder
-	writeFindings(&b, []*patient{p}, nil)
+	writeFindings(&b, []*host{p}, nil)
 	for _, want := range []string{
 		"2, driver 570.86",
 		"node1  0    NVIDIA H200  141 GiB  0000:1b:00.0  0          0-47          DEFAULT       NV18\n",
@@ -151,7 +151,7 @@ func TestColumnsStayAlignedWhenAHostFails(t *testing.T) {
 	for failed := range 4 {
 		ps := connected(4)
 		ps[1].findings.MilliCPUs = 1500 // a wide cell
-		ps[failed] = &patient{host: ps[failed].host, trouble: errors.New("no"), reached: make([]*ctl.Reached, 4)}
+		ps[failed] = &host{entry: ps[failed].entry, trouble: errors.New("no"), reached: make([]*ctl.Reached, 4)}
 		var b strings.Builder
 		writeHosts(&b, ps)
 		lines := strings.Split(b.String(), "\n")

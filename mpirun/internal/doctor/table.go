@@ -15,7 +15,7 @@ import (
 )
 
 // writeFindings prints what was found and what to do about it.
-func writeFindings(w io.Writer, ps []*patient, advice []advice) {
+func writeFindings(w io.Writer, ps []*host, advice []advice) {
 	var b strings.Builder
 	writeHosts(&b, ps)
 	writeGPUs(&b, ps)
@@ -58,16 +58,16 @@ const hostLegend = `log-in: how long it took; lockable: memory that a rank may l
 process; clock: ahead of this host's (+) or behind (-); UCX: the library for RDMA
 `
 
-func writeHosts(b *strings.Builder, ps []*patient) {
+func writeHosts(b *strings.Builder, ps []*host) {
 	lines := [][]string{hostHeaders}
 	for _, p := range ps {
 		if p.findings == nil {
-			lines = append(lines, append([]string{p.host.Name, "failed"}, slices.Repeat([]string{"-"}, len(hostHeaders)-2)...))
+			lines = append(lines, append([]string{p.entry.Name, "failed"}, slices.Repeat([]string{"-"}, len(hostHeaders)-2)...))
 			continue
 		}
 		f := p.findings
 		lines = append(lines, []string{
-			p.host.Name, ms(p.login), p.hello.Version, coresText(p), memoryText(f), size(f.MemoryFree), size(f.Shm),
+			p.entry.Name, ms(p.login), p.hello.Version, coresText(p), memoryText(f), size(f.MemoryFree), size(f.Shm),
 			size(f.Memlock), count(f.Files), clockText(p), gpuText(p.gpus), yesNo(f.UCX != ""),
 		})
 	}
@@ -76,7 +76,7 @@ func writeHosts(b *strings.Builder, ps []*patient) {
 }
 
 // writeGPUs prints a line for each GPU and each MIG slice.
-func writeGPUs(b *strings.Builder, ps []*patient) {
+func writeGPUs(b *strings.Builder, ps []*host) {
 	lines := [][]string{{"host", "GPU", "name", "memory", "PCI address", "NUMA node", "nearest CPUs", "compute mode", "links to the others"}}
 	for _, p := range ps {
 		if p.gpus == nil {
@@ -88,11 +88,11 @@ func writeGPUs(b *strings.Builder, ps []*patient) {
 				numa = fmt.Sprint(d.NUMA)
 			}
 			lines = append(lines, []string{
-				p.host.Name, fmt.Sprint(d.Index), d.Name, orDash(d.Memory), d.PCI, numa, cmp.Or(d.CPUs, "-"), cmp.Or(string(d.Mode), "-"),
+				p.entry.Name, fmt.Sprint(d.Index), d.Name, orDash(d.Memory), d.PCI, numa, cmp.Or(d.CPUs, "-"), cmp.Or(string(d.Mode), "-"),
 				cmp.Or(strings.Join(p.gpus.Ways(i), " "), "-"),
 			})
 			for k, s := range d.Slices {
-				lines = append(lines, []string{p.host.Name, fmt.Sprintf("%d:%d", d.Index, k), cmp.Or(s.Name, s.UUID), orDash(s.Memory)})
+				lines = append(lines, []string{p.entry.Name, fmt.Sprintf("%d:%d", d.Index, k), cmp.Or(s.Name, s.UUID), orDash(s.Memory)})
 			}
 		}
 	}
@@ -109,14 +109,14 @@ func orDash(bytes uint64) string {
 	return size(int64(bytes))
 }
 
-func writeInterfaces(b *strings.Builder, ps []*patient) {
+func writeInterfaces(b *strings.Builder, ps []*host) {
 	lines := [][]string{{"host", "interface", "speed", "MTU", "addresses"}}
 	for _, p := range ps {
 		if p.findings == nil {
 			continue
 		}
 		for _, i := range p.findings.Interfaces {
-			lines = append(lines, []string{p.host.Name, i.Name, speed(i.Megabits), fmt.Sprint(i.MTU), strings.Join(i.Addresses, " ")})
+			lines = append(lines, []string{p.entry.Name, i.Name, speed(i.Megabits), fmt.Sprint(i.MTU), strings.Join(i.Addresses, " ")})
 		}
 	}
 	if len(lines) > 1 {
@@ -125,7 +125,7 @@ func writeInterfaces(b *strings.Builder, ps []*patient) {
 	}
 }
 
-func writeRDMA(b *strings.Builder, ps []*patient) {
+func writeRDMA(b *strings.Builder, ps []*host) {
 	lines := [][]string{{"host", "RDMA port", "state", "link", "rate", "NUMA node", "GID"}}
 	for _, p := range ps {
 		if p.findings == nil {
@@ -136,7 +136,7 @@ func writeRDMA(b *strings.Builder, ps []*patient) {
 			if r.Domain >= 0 {
 				domain = fmt.Sprint(r.Domain)
 			}
-			lines = append(lines, []string{p.host.Name, r.Name, r.State, r.Link, r.Rate, domain, r.GID})
+			lines = append(lines, []string{p.entry.Name, r.Name, r.State, r.Link, r.Rate, domain, r.GID})
 		}
 	}
 	if len(lines) > 1 {
@@ -145,11 +145,11 @@ func writeRDMA(b *strings.Builder, ps []*patient) {
 	}
 }
 
-func writeProfiles(b *strings.Builder, ps []*patient) {
+func writeProfiles(b *strings.Builder, ps []*host) {
 	lines := [][]string{{"host", "processor", "profile", "from"}}
 	for _, p := range ps {
 		if f := p.findings; f != nil {
-			lines = append(lines, []string{p.host.Name, f.Processor, cmp.Or(f.Profile, "none"), profileSource(f)})
+			lines = append(lines, []string{p.entry.Name, f.Processor, cmp.Or(f.Profile, "none"), profileSource(f)})
 		}
 	}
 	if len(lines) > 1 {
@@ -170,7 +170,7 @@ const wide = 10
 
 // writePairs prints how each host reaches each other: as a table of pairs, or,
 // of many hosts, for each its slowest.
-func writePairs(b *strings.Builder, ps []*patient) {
+func writePairs(b *strings.Builder, ps []*host) {
 	if len(ps) < 2 {
 		return
 	}
@@ -183,11 +183,11 @@ func writePairs(b *strings.Builder, ps []*patient) {
 	if len(ps) <= wide {
 		head := []string{"from \\ to"}
 		for _, p := range ps {
-			head = append(head, p.host.Name)
+			head = append(head, p.entry.Name)
 		}
 		lines = append(lines, head)
 		for _, p := range ps {
-			line := []string{p.host.Name}
+			line := []string{p.entry.Name}
 			for k := range ps {
 				line = append(line, pairText(ps, p, k))
 			}
@@ -212,16 +212,16 @@ func writePairs(b *strings.Builder, ps []*patient) {
 				worst = k
 			}
 		}
-		line := []string{p.host.Name, fmt.Sprintf("%d of %d", reached, tried)}
+		line := []string{p.entry.Name, fmt.Sprintf("%d of %d", reached, tried)}
 		if worst >= 0 {
-			line = append(line, ps[worst].host.Name, pairText(ps, p, worst))
+			line = append(line, ps[worst].entry.Name, pairText(ps, p, worst))
 		}
 		lines = append(lines, line)
 	}
 	columns(b, lines)
 }
 
-func pairText(ps []*patient, p *patient, k int) string {
+func pairText(ps []*host, p *host, k int) string {
 	r := p.reached[k]
 	switch {
 	case ps[k] == p:
@@ -242,7 +242,7 @@ func rate(r *ctl.Reached) float64 {
 	return float64(r.Bytes) / r.Took.Seconds() / 1e9
 }
 
-func coresText(p *patient) string {
+func coresText(p *host) string {
 	threads := 0
 	for _, c := range p.hello.Cores {
 		threads += len(c)
@@ -264,7 +264,7 @@ func memoryText(f *ctl.Findings) string {
 	return size(f.MemoryLimit) + " of " + size(f.Memory)
 }
 
-func clockText(p *patient) string {
+func clockText(p *host) string {
 	if p.skew.Abs() <= p.blur+time.Millisecond {
 		return "same"
 	}
@@ -322,6 +322,6 @@ func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) 
 
 // sameHost reports whether two hosts are the same one under two names.
 // Machines alone do not tell: containers of one have a network each.
-func sameHost(a, b *patient) bool {
+func sameHost(a, b *host) bool {
 	return a.hello.Machine == b.hello.Machine && slices.Equal(a.findings.Addresses, b.findings.Addresses)
 }

@@ -35,13 +35,13 @@ func (j *Job) environAt(host string) (own []string, programs [][]string) {
 	for _, p := range j.spec.Programs {
 		programs = append(programs, p.Env)
 	}
-	return j.world.Environ, programs
+	return j.system.Environ, programs
 }
 
-// tellReplaced tells the user, once for all attempts, which variables of the environment or of -x
+// reportReplaced tells the user, once for all attempts, which variables of the environment or of -x
 // are replaced for the ranks, because they say which rank a process is, and of one that is not and
 // makes each rank a job of one.
-func (j *Job) tellReplaced(n *launchenv.Node) {
+func (j *Job) reportReplaced(n *launchenv.Node) {
 	if j.attempt.told {
 		return
 	}

@@ -20,15 +20,15 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// A fakeLink leads to an agent that does what its script says: it is called with each
+// A fakeAgent is an agent that does what its script says: it is called with each
 // message of the job, with nil first, in one goroutine.
-type fakeLink struct {
+type fakeAgent struct {
 	number int
 	name   string
 	run    int // of the job, from 0
-	script func(l *fakeLink, m ctl.Message)
+	script func(l *fakeAgent, m ctl.Message)
 	emit   func(link.Event)
-	agent  link.Agent
+	agent  link.Started
 
 	mu    sync.Mutex
 	inbox []ctl.Message
@@ -41,8 +41,8 @@ type fakeLink struct {
 }
 
 // serve is the agent's life.
-func (l *fakeLink) serve() {
-	l.emit(link.Event{Host: l.number, Agent: &l.agent})
+func (l *fakeAgent) serve() {
+	l.emit(link.Event{Host: l.number, Started: &l.agent})
 	l.script(l, nil)
 	for range l.wake {
 		l.mu.Lock()
@@ -60,7 +60,7 @@ func (l *fakeLink) serve() {
 }
 
 // say sends messages to the job.
-func (l *fakeLink) say(messages ...ctl.Message) {
+func (l *fakeAgent) send(messages ...ctl.Message) {
 	for _, m := range messages {
 		l.mu.Lock()
 		l.heard = true
@@ -69,22 +69,22 @@ func (l *fakeLink) say(messages ...ctl.Message) {
 	}
 }
 
-// Send implements Link.
-func (l *fakeLink) Send(m ctl.Message) {
+// Send implements Agent.
+func (l *fakeAgent) Send(m ctl.Message) {
 	l.tell(func() { l.inbox, l.sent = append(l.inbox, m), append(l.sent, m) })
 }
 
-// Close implements Link.
-func (l *fakeLink) Close() { l.tell(func() { l.over = true }) }
+// Close implements Agent.
+func (l *fakeAgent) Close() { l.tell(func() { l.over = true }) }
 
-// Continue implements Link.
-func (l *fakeLink) Continue() {}
+// Continue implements Agent.
+func (l *fakeAgent) Continue() {}
 
-// Kill implements Link.
-func (l *fakeLink) Kill() { l.Close() }
+// Kill implements Agent.
+func (l *fakeAgent) Kill() { l.Close() }
 
 // tell changes something of the agent, which then looks.
-func (l *fakeLink) tell(change func()) {
+func (l *fakeAgent) tell(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
@@ -94,22 +94,22 @@ func (l *fakeLink) tell(change func()) {
 	}
 }
 
-// Heard implements Link.
-func (l *fakeLink) Heard() bool {
+// Received implements Agent.
+func (l *fakeAgent) Received() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer func() { l.heard = false }()
 	return l.heard
 }
 
-// Flush implements Link.
-func (l *fakeLink) Flush(time.Duration) {}
+// Flush implements Agent.
+func (l *fakeAgent) Flush(time.Duration) {}
 
-// Wait implements Link.
-func (l *fakeLink) Wait() string { return "exited with status 0 (pid 1)" }
+// Wait implements Agent.
+func (l *fakeAgent) Wait() string { return "exited with status 0 (pid 1)" }
 
 // got returns the messages of one type that an agent has been sent.
-func got[M ctl.Message](l *fakeLink) (all []M) {
+func got[M ctl.Message](l *fakeAgent) (all []M) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range l.sent {
@@ -126,18 +126,18 @@ type testJob struct {
 	job     *Job
 	signals chan os.Signal
 	asks    chan attach.Question
-	links   [][]*fakeLink // by run and host
-	script  func(l *fakeLink, m ctl.Message)
-	agent   link.Agent // each
-	kept    string     // what keeps its process from running
-	swept   int        // times that what lost agents have left was killed
-	output  string     // the name of a file
+	links   [][]*fakeAgent // by run and host
+	script  func(l *fakeAgent, m ctl.Message)
+	agent   link.Started // each
+	kept    string       // what keeps its process from running
+	swept   int          // times that what lost agents have left was killed
+	output  string       // the name of a file
 }
 
 // newTestJob returns a job that spec describes, of a rank on each of two hosts unless it
 // says otherwise. Agents do what script says.
-func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeLink, m ctl.Message)) *testJob {
-	k := &testJob{T: t, script: script, agent: link.Agent{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan attach.Question), output: filepath.Join(t.TempDir(), "output")}
+func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ctl.Message)) *testJob {
+	k := &testJob{T: t, script: script, agent: link.Started{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan attach.Question), output: filepath.Join(t.TempDir(), "output")}
 	f, err := os.Create(k.output)
 	if err != nil {
 		t.Fatal(err)
@@ -147,14 +147,14 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeLink, m ctl
 		spec.Programs = []cmdline.Program{{Argv: []string{"prog"}, NP: 2}}
 	}
 	spec.Stdin.Rank = -1
-	world := &World{
+	world := &System{
 		Stdout: f, Stderr: f,
-		Connect: func(_ context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Link {
+		Connect: func(_ context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Agent {
 			if number == 0 {
 				k.links = append(k.links, nil)
 			}
 			run := len(k.links) - 1
-			l := &fakeLink{number: number, name: h.Name, run: run, script: k.script, agent: k.agent, wake: make(chan struct{}, 1)}
+			l := &fakeAgent{number: number, name: h.Name, run: run, script: k.script, agent: k.agent, wake: make(chan struct{}, 1)}
 			l.emit = func(e link.Event) {
 				select {
 				case events <- e:
@@ -205,24 +205,24 @@ var hello = &ctl.Hello{Version: ctl.Version, Host: "vm", Cores: [][]int{{0}, {1}
 
 // obedient is the script of an agent whose ranks start, meet the others and then do what
 // then says; told to end they are killed. All that they know is in l.
-func obedient(then func(l *fakeLink, rank int)) func(l *fakeLink, m ctl.Message) {
-	return func(l *fakeLink, m ctl.Message) {
+func obedient(then func(l *fakeAgent, rank int)) func(l *fakeAgent, m ctl.Message) {
+	return func(l *fakeAgent, m ctl.Message) {
 		switch m := m.(type) {
 		case nil:
 			own := *hello
 			own.Machine = l.name
-			l.say(&own)
+			l.send(&own)
 		case *ctl.Launch:
 			cards := &ctl.Cards{}
 			for _, r := range m.Ranks {
 				cards.Data = append(cards.Data, fmt.Appendf(nil, "card %d", r.Rank))
 			}
-			l.say(&ctl.Started{PIDs: []int{100 + l.number}}, cards)
+			l.send(&ctl.Started{PIDs: []int{100 + l.number}}, cards)
 		case *ctl.Gathered:
 			then(l, l.rank())
 		case *ctl.Ping:
 			if !l.mute {
-				l.say(&ctl.Pong{Sent: m.Sent, Now: m.Sent})
+				l.send(&ctl.Pong{Sent: m.Sent, Now: m.Sent})
 			}
 		case *ctl.Terminate:
 			if !l.mute {
@@ -233,17 +233,17 @@ func obedient(then func(l *fakeLink, rank int)) func(l *fakeLink, m ctl.Message)
 }
 
 // rank returns the first rank of an agent that has been told to start some.
-func (l *fakeLink) rank() int { return got[*ctl.Launch](l)[0].Ranks[0].Rank }
+func (l *fakeAgent) rank() int { return got[*ctl.Launch](l)[0].Ranks[0].Rank }
 
 // exits ends the rank, once, of which m says how, and with it the agent's work.
-func (l *fakeLink) exits(m ctl.Exited) {
+func (l *fakeAgent) exits(m ctl.Exited) {
 	if l.ended {
 		return
 	}
 	l.ended = true
 	m.Rank, m.PID, m.Time = l.rank(), 100+l.number, time.Now().UnixNano()
-	l.say(&m, &ctl.Drained{})
+	l.send(&m, &ctl.Drained{})
 }
 
 // well ends a rank of gompi well.
-func well(l *fakeLink, _ int) { l.exits(ctl.Exited{Joined: true, Closed: true}) }
+func well(l *fakeAgent, _ int) { l.exits(ctl.Exited{Joined: true, Closed: true}) }

@@ -65,8 +65,8 @@ func (j *Job) beat() {
 			continue
 		}
 		switch {
-		case h.link.Heard():
-			j.heardOf(h)
+		case h.agent.Received():
+			j.received(h)
 		case !late:
 			h.pulse.mute++
 			j.silent(h)
@@ -75,9 +75,8 @@ func (j *Job) beat() {
 	}
 }
 
-// heardOf notes that something has come of an agent, and tells the user who was told that nothing
-// did.
-func (j *Job) heardOf(h *host) {
+// received notes that an agent has sent something, and reports it if its silence was reported.
+func (j *Job) received(h *host) {
 	p := &h.pulse
 	if p.mute >= beatsPerPeriod && j.end.cause == nil {
 		j.notef("%s: heard again after %v", h.name, j.heart.times(p.mute))
@@ -89,32 +88,32 @@ func (j *Job) heardOf(h *host) {
 func (j *Job) silent(h *host) {
 	p := &h.pulse
 	j.look(h)
-	limit, most := j.patience(h)
+	limit, most := j.silenceLimit(h)
 	if limit && p.mute >= most {
 		j.giveUp(h, fmt.Sprintf("nothing heard for %v", j.heart.times(p.mute)))
 		return
 	}
 	if p.mute >= max(p.tell, beatsPerPeriod) && j.end.cause == nil {
 		p.tell = 2 * p.mute
-		j.tellSilence(h, limit)
+		j.reportSilence(h, limit)
 	}
 }
 
 // look looks at the process that stands for an agent on this machine.
 func (j *Job) look(h *host) {
 	p := &h.pulse
-	if h.agent.PID == 0 {
+	if h.started.PID == 0 {
 		return
 	}
 	if p.process == nil {
-		p.process = j.world.Process(h.agent.PID)
+		p.process = j.system.Process(h.started.PID)
 	}
 	p.kept = p.process.Look()
 }
 
-// patience returns whether an agent is given up when it is silent, and after how many beats. One
+// silenceLimit returns whether an agent is given up when it is silent, and after how many beats. One
 // that is to end its ranks may take the time that they have for it, once it knows.
-func (j *Job) patience(h *host) (limit bool, most int) {
+func (j *Job) silenceLimit(h *host) (limit bool, most int) {
 	switch {
 	case j.end.cause == nil:
 		return !h.here() && h.pulse.kept == "", ctl.Silence * beatsPerPeriod
@@ -124,8 +123,8 @@ func (j *Job) patience(h *host) (limit bool, most int) {
 	return true, beatsPerPeriod
 }
 
-// tellSilence tells the user that nothing is heard of an agent, and what is known of the reason.
-func (j *Job) tellSilence(h *host, ends bool) {
+// reportSilence reports that an agent sends nothing, and what is known of the reason.
+func (j *Job) reportSilence(h *host, ends bool) {
 	text := fmt.Sprintf("%s: nothing heard for %v", h.name, j.heart.times(h.pulse.mute))
 	if kept := h.Kept(); kept != "" {
 		text += ": " + kept
@@ -141,7 +140,7 @@ func (t *heart) times(n int) time.Duration {
 	return (time.Duration(n) * t.every).Round(time.Millisecond)
 }
 
-// Kept implements stall.Host: it says what keeps the agent, or what stands for it on this machine,
+// Kept implements stall.Agent: it says what keeps the agent, or what stands for it on this machine,
 // from running.
 func (h *host) Kept() string {
 	if h.pulse.kept == "" {
@@ -149,9 +148,9 @@ func (h *host) Kept() string {
 	}
 	who := "the agent"
 	if !h.here() {
-		who = h.agent.Via
+		who = h.started.Via
 	}
-	return fmt.Sprintf("%s%s %s", who, h.agent.Process(), h.pulse.kept)
+	return fmt.Sprintf("%s%s %s", who, h.started.Process(), h.pulse.kept)
 }
 
 // giveUp ends the job because an agent does not answer. It kills the connection to the agent, or
@@ -164,9 +163,9 @@ func (j *Job) giveUp(h *host, why string) {
 	case kept != "":
 		reason = kept
 	case h.here():
-		reason = fmt.Sprintf("the agent%s does not answer", h.agent.Process())
+		reason = fmt.Sprintf("the agent%s does not answer", h.started.Process())
 	}
-	h.link.Kill()
+	h.agent.Kill()
 	j.lose(h, fmt.Sprintf("%s: %s: %s; %s lost with it", h.name, why, reason, ranksText(h.ranks)))
 }
 
@@ -184,7 +183,7 @@ const manyPongs = 5
 // is wrong by half of that round trip at most.
 func (h *host) ponged(m *ctl.Pong, now int64) {
 	p := &h.pulse
-	if p.pongs++; p.pongs < manyPongs && h.agent != nil && !h.here() {
+	if p.pongs++; p.pongs < manyPongs && h.started != nil && !h.here() {
 		h.ping(now) // the first answers may be slow: ranks are being started
 	}
 	round := time.Duration(now - m.Sent)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
-	node := &host{name: "node7", link: &fakeLink{}}
+	node := &host{name: "node7", agent: &fakeAgent{}}
 	const ahead = int64(5 * time.Second)
 	for _, p := range []struct{ out, back time.Duration }{{10, 90}, {3, 1}, {50, 1}, {2, 4}} {
 		out, back := int64(p.out*time.Millisecond), int64(p.back*time.Millisecond)
@@ -21,7 +21,7 @@ func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
 	if got := node.pulse.ours(ahead + 77); max(got-77, 77-got) > int64(time.Millisecond) {
 		t.Errorf("a time is off by %v, want at most half of the fastest answer's 4 ms less their difference", time.Duration(got-77))
 	}
-	here := &host{agent: &link.Agent{Here: true}}
+	here := &host{started: &link.Started{Here: true}}
 	here.ponged(&ctl.Pong{Sent: 0, Now: 50}, 10)
 	if here.pulse.ours(7) != 7 {
 		t.Error("a host has a clock that differs from itself")
@@ -32,17 +32,17 @@ func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
 // gompirun sees the difference.
 func TestWhatIsKeptFromRunningHereIsNotGivenUp(t *testing.T) {
 	for _, tt := range []struct {
-		agent link.Agent
+		agent link.Started
 		kept  string
 		lines []string
 	}{
-		{link.Agent{Via: "ssh", PID: 7}, "is stopped", []string{"gompirun: b: nothing heard for 1s: ssh (process 7) is stopped", "gompirun: b: nothing heard for 2s: ssh (process 7) is stopped"}},
-		{link.Agent{Via: "local", PID: 7, Here: true}, "gets no processor",
+		{link.Started{Via: "ssh", PID: 7}, "is stopped", []string{"gompirun: b: nothing heard for 1s: ssh (process 7) is stopped", "gompirun: b: nothing heard for 2s: ssh (process 7) is stopped"}},
+		{link.Started{Via: "local", PID: 7, Here: true}, "gets no processor",
 			[]string{"gompirun: b: nothing heard for 1s: the agent (process 7) gets no processor", "gompirun: b: nothing heard for 2s: the agent (process 7) gets no processor"}},
-		{link.Agent{Via: "local", PID: 7, Here: true}, "", []string{"gompirun: b: nothing heard for 1s", "gompirun: b: nothing heard for 2s"}},
+		{link.Started{Via: "local", PID: 7, Here: true}, "", []string{"gompirun: b: nothing heard for 1s", "gompirun: b: nothing heard for 2s"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeLink, rank int) {
+			k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) {
 				l.mute = rank == 1
 				time.AfterFunc(3500*time.Millisecond, func() { l.tell(func() { l.heard = true }) })
 				time.AfterFunc(4500*time.Millisecond, func() { well(l, rank) })
@@ -59,7 +59,7 @@ func TestABeatThatComesLateCountsForNothing(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(well))
 		j := k.job
 		defer j.out.Close()
-		h := &host{name: "a", link: &fakeLink{}, agent: &link.Agent{}}
+		h := &host{name: "a", agent: &fakeAgent{}, started: &link.Started{}}
 		j.hosts = []*host{h}
 		defer j.startBeats()()
 		for range 100 {
@@ -83,7 +83,7 @@ func TestAnAgentThatDoesNotEndIsNamed(t *testing.T) {
 		want string
 	}{{7, "left behind (process 7)\n"}, {0, "left behind\n"}} {
 		k := newTestJob(t, &cmdline.Spec{}, obedient(well))
-		k.job.hosts = []*host{{name: "a", link: &fakeLink{}, agent: &link.Agent{PID: tt.pid}}}
+		k.job.hosts = []*host{{name: "a", agent: &fakeAgent{}, started: &link.Started{PID: tt.pid}}}
 		k.job.leaveBehind()
 		k.job.flush()
 		k.job.out.Close()

@@ -16,14 +16,14 @@ import (
 
 // A host is what the job knows of one host and its agent.
 type host struct {
-	index  int // among all
-	name   string
-	link   Link
-	agent  *link.Agent // nil until it runs
-	hello  *ctl.Hello
-	gpus   *hostGPUs // nil if nobody has asked
-	busy   bool      // looking for GPUs: it hears nothing
-	failed error     // why the host cannot be used
+	index   int // among all
+	name    string
+	agent   Agent
+	started *link.Started // nil until the agent runs
+	hello   *ctl.Hello
+	gpus    *hostGPUs // nil if nobody has asked
+	busy    bool      // looking for GPUs: it hears nothing
+	failed  error     // why the host cannot be used
 
 	pulse  pulse
 	asking []attach.Question // questions of users about its ranks
@@ -33,42 +33,42 @@ type host struct {
 	gone    bool  // the agent has been waited for
 }
 
-// Name implements stall.Host.
+// Name implements stall.Agent.
 func (h *host) Name() string { return h.name }
 
-// Send implements stall.Host.
-func (h *host) Send(m ctl.Message) { h.link.Send(m) }
+// Send implements stall.Agent.
+func (h *host) Send(m ctl.Message) { h.agent.Send(m) }
 
 // here reports whether the agent is on this machine, and so has its clock.
-func (h *host) here() bool { return h.agent != nil && h.agent.Here }
+func (h *host) here() bool { return h.started != nil && h.started.Here }
 
 // network is the launcher's, as agents have it in their Hello.
 var network = sync.OnceValue(route.Network)
 
 // sharesLoopback reports whether the agent has the launcher's loopback interface. That the launcher
 // was seen to come from one says nothing: it may have come through a tunnel.
-func (h *host) sharesLoopback() bool { return h.agent.Here || h.hello.Network == network() }
+func (h *host) sharesLoopback() bool { return h.started.Here || h.hello.Network == network() }
 
 // reached returns, for the user, how the agent is reached.
 func (h *host) reached() string {
 	switch {
-	case h.agent == nil:
+	case h.started == nil:
 		return ""
-	case h.agent.Here:
+	case h.started.Here:
 		return "this machine"
 	}
-	return "by " + h.agent.Via
+	return "by " + h.started.Via
 }
 
 // close closes the channel, which ends the agent. It kills what has not said anything yet, which
 // may be no agent, or may be too busy to notice.
 func (h *host) close() {
-	if h.agent == nil {
+	if h.started == nil {
 		return
 	}
-	h.link.Close()
+	h.agent.Close()
 	if h.hello == nil || h.busy {
-		h.link.Kill()
+		h.agent.Kill()
 	}
 }
 
@@ -77,8 +77,8 @@ func (h *host) close() {
 func (h *host) ended(err error) string {
 	h.gone = true
 	h.close()
-	h.link.Kill() // changes nothing about a process that is ending already
-	how := h.link.Wait()
+	h.agent.Kill() // changes nothing about a process that is ending already
+	how := h.agent.Wait()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
 		return how
 	}
@@ -109,10 +109,10 @@ func (j *Job) await(limit time.Duration, of func(*host) bool) bool {
 func (j *Job) endedLate(e link.Event) {
 	from := j.hosts[e.Host]
 	switch {
-	case e.Agent != nil:
-		from.agent = e.Agent
+	case e.Started != nil:
+		from.started = e.Started
 		from.close()
-	case e.Err != nil && from.agent == nil:
+	case e.Err != nil && from.started == nil:
 		from.gone = true
 	case e.Err != nil:
 		from.ended(e.Err)

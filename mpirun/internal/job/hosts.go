@@ -115,7 +115,7 @@ func masterAddr(nodes []*host, first int) string {
 	if near := route.Order(h.hello.Addresses, others, 0); len(near) > 0 {
 		return near[0].Addr().String()
 	}
-	if h.agent.Here {
+	if h.started.Here {
 		return h.hello.Host
 	}
 	return h.name

@@ -38,9 +38,9 @@ func TestMasterAddrIsAnAddressThatAllNodesReach(t *testing.T) {
 		}
 		return out
 	}
-	here := &host{name: "n1", agent: &link.Agent{Here: true}, hello: &ctl.Hello{Host: "vm", Launcher: "203.0.113.9", Addresses: prefixes("192.168.0.1/24", "10.0.0.1/8")}}
+	here := &host{name: "n1", started: &link.Started{Here: true}, hello: &ctl.Hello{Host: "vm", Launcher: "203.0.113.9", Addresses: prefixes("192.168.0.1/24", "10.0.0.1/8")}}
 	far := func(name string, hello ctl.Hello) *host {
-		return &host{name: name, agent: &link.Agent{}, hello: &hello}
+		return &host{name: name, started: &link.Started{}, hello: &hello}
 	}
 	byName := far("n2", ctl.Hello{Host: "vm2"})
 	docker := far("n3", ctl.Hello{Addresses: prefixes("172.17.0.1/16", "10.0.0.3/24")})

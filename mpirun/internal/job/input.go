@@ -22,7 +22,7 @@ type input struct {
 // before the rank reads it: what it does not read is left to others, such as the shell's loop over
 // a list.
 func (j *Job) inherits(h *host) bool {
-	return j.world.Inherited && h.here() && !j.spec.Stdin.All && slices.ContainsFunc(h.ranks, j.spec.Stdin.Takes)
+	return j.system.Inherited && h.here() && !j.spec.Stdin.All && slices.ContainsFunc(h.ranks, j.spec.Stdin.Takes)
 }
 
 // newInput returns the input of the ranks that are to have it, unless they inherit it. Nothing is

@@ -1,7 +1,7 @@
 // Package job is the one goroutine of the launcher that decides: which ranks run where, when they
 // start, what a failure means, when the job is over and why, and the exit status. It handles
 // events: messages of agents, signals, input, questions of users, and time. It reaches everything
-// else through a World and the Links to the agents.
+// else through a System and the Agents.
 //
 // The files, in the order of a job:
 //
@@ -33,16 +33,16 @@ import (
 	"gompi/mpirun/internal/stall"
 )
 
-// A World is what a job needs of the process that runs it. The job's goroutine calls its functions.
+// A System is what a job needs of the process that runs it. The job's goroutine calls its functions.
 // They return soon, except where they say otherwise.
-type World struct {
+type System struct {
 	Stdout, Stderr *os.File
 	Environ        []string
 	Dir            string // the working directory, by the name that other hosts may have too
 
 	// Connect starts the agent of a host, within ctx, in the background. Its events go to
 	// events until done is closed.
-	Connect func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Link
+	Connect func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Agent
 	// Signals begins to catch signals. release ends that.
 	Signals func() (signals <-chan os.Signal, release func())
 	// Stop stops this process, and returns when it is continued.
@@ -66,12 +66,12 @@ type Process interface {
 	Look() string // says what keeps it from running, since the last look at least; "" if nothing does
 }
 
-// A Link is the connection to an agent. Until the agent has been started only Continue, Kill and
+// An Agent is the agent of a host, as link.Agent has it. Until the agent has been started only Continue, Kill and
 // Flush may be called. Its methods do not block, except Flush and Wait.
-type Link interface {
+type Agent interface {
 	Send(ctl.Message)          // from any goroutine
 	Flush(limit time.Duration) // waits until all has been sent
-	Heard() bool               // whether something has come since the last call
+	Received() bool            // whether something has come since the last call
 	Close()                    // ends the channel, which ends the agent
 	Continue()                 // continues the agent, or what stands for it here, if it is stopped
 	Kill()                     // ends the agent, or what stands for it here, at once; from any goroutine
@@ -93,7 +93,7 @@ type Job struct {
 	Programs []plan.Program
 	Nodes    map[string]*Node // by host, of hosts where gompirun was started one by one; nil if they were not
 
-	world   *World
+	system  *System
 	spec    *cmdline.Spec
 	id      string
 	secret  [32]byte
@@ -127,15 +127,15 @@ type Job struct {
 }
 
 // New names a job that spec describes, of no hosts yet.
-func New(spec *cmdline.Spec, world *World) *Job {
-	j := &Job{spec: spec, world: world, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), release: func() {}, revoked: map[uint64]bool{}, input: &input{ended: true}}
+func New(spec *cmdline.Spec, system *System) *Job {
+	j := &Job{spec: spec, system: system, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), release: func() {}, revoked: map[uint64]bool{}, input: &input{ended: true}}
 	j.attempt.first = j.begun
-	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Hosts: j.surveyed, Say: j.notef, Named: j.recover.original}
+	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Agents: j.surveyed, Log: j.notef, Named: j.recover.original}
 	j.id, j.secret = boot.NewJob()
 	if j.attempt.name = spec.RunID; j.attempt.name == "" {
 		j.attempt.name = j.id
 	}
-	j.out = output.New(world.Stdout, world.Stderr)
+	j.out = output.New(system.Stdout, system.Stderr)
 	j.out.Tag, j.out.Stamp, j.out.Prefix, j.out.Shown = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix, spec.Output.LocalRanks
 	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }
 	return j
@@ -164,7 +164,7 @@ func (j *Job) Fail(err error) (status int, lastWords string) {
 // run runs the job once and returns its exit status.
 func (j *Job) run() int {
 	defer close(j.done)
-	j.signals, j.release = j.world.Signals()
+	j.signals, j.release = j.system.Signals()
 	if j.spec.Timeout > 0 {
 		j.timer = time.After(j.timeLeft())
 	}
@@ -220,7 +220,7 @@ func (j *Job) prepareOutput() error {
 		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", r, len(j.plan.Ranks)-1)
 	}
 	if j.spec.Report.Map {
-		j.out.Say(fmt.Sprintf("hosts: %s\n%s", j.Source, j.plan.Display()))
+		j.out.Log(fmt.Sprintf("hosts: %s\n%s", j.Source, j.plan.Display()))
 	}
 	for _, n := range j.plan.Notes {
 		j.notef("%s", n)
@@ -238,7 +238,7 @@ func (j *Job) leaveAtThat() int {
 // serve handles events until every agent has done all it had to do.
 func (j *Job) serve() {
 	defer j.startBeats()()
-	questions, stop := j.world.Questions(j.id)
+	questions, stop := j.system.Questions(j.id)
 	defer stop()
 	for !j.allDrained() {
 		select {
@@ -252,7 +252,7 @@ func (j *Job) serve() {
 			j.askedFor(q)
 		case <-j.watch.Late:
 			j.watch.Conclude()
-		case <-j.watch.Again:
+		case <-j.watch.Repeat:
 			j.watch.Warn()
 		case <-j.watch.RunOn:
 			if j.end.cause == nil {
@@ -321,13 +321,13 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Fence:
 		j.fence(m)
 	case *ctl.Doing:
-		j.tellWhere(h, m)
+		j.answerQuestions(h, m)
 		j.watch.Answered(h, m)
 	case *ctl.Pong:
 		h.ponged(m, j.clock())
 	case *ctl.Stacks:
 		j.watch.Stack(h, m)
-		j.heardStacks(m.Rank)
+		j.gotStacks(m.Rank)
 	case *ctl.Stalled:
 		j.watch.Stalled(h, m, j.end.cause != nil)
 	case *ctl.Drained:
@@ -352,7 +352,7 @@ func (j *Job) started(h *host, m *ctl.Started) {
 	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), h.name, time.Since(j.begun).Round(time.Millisecond))
 	for i, cpus := range m.CPUs {
 		if i < len(h.ranks) {
-			j.out.Say(fmt.Sprintf("gompirun: rank %d on %s: %s%s", h.ranks[i], h.name, bindingText(cpus, h.hello.Cores), j.plan.GPUText(h.ranks[i])))
+			j.out.Log(fmt.Sprintf("gompirun: rank %d on %s: %s%s", h.ranks[i], h.name, bindingText(cpus, h.hello.Cores), j.plan.GPUText(h.ranks[i])))
 		}
 	}
 }
@@ -402,8 +402,8 @@ func (j *Job) broadcast(m ctl.Message) {
 }
 
 // surveyed returns the hosts with ranks whose agents still answer.
-func (j *Job) surveyed() []stall.Host {
-	var hosts []stall.Host
+func (j *Job) surveyed() []stall.Agent {
+	var hosts []stall.Agent
 	for _, h := range j.hosts {
 		if len(h.ranks) > 0 && !h.drained {
 			hosts = append(hosts, h)
@@ -421,13 +421,13 @@ func (j *Job) note(h *host, m ctl.Message) {
 
 func (j *Job) notef(format string, args ...any) {
 	if !j.spec.Quiet {
-		j.out.Say("gompirun: " + fmt.Sprintf(format, args...))
+		j.out.Log("gompirun: " + fmt.Sprintf(format, args...))
 	}
 }
 
 func (j *Job) verbosef(format string, args ...any) {
 	if j.spec.Verbose {
-		j.out.Say("gompirun: " + fmt.Sprintf(format, args...))
+		j.out.Log("gompirun: " + fmt.Sprintf(format, args...))
 	}
 }
 

@@ -44,9 +44,9 @@ func TestRanksStartMeetAndEnd(t *testing.T) {
 // A host that needs long is named; when one has failed the others get some time.
 func TestHostsThatDoNotStartAreReportedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{Reach: cmdline.Reach{StartTimeout: 10 * time.Second}}, func(l *fakeLink, m ctl.Message) {
+		k := newTestJob(t, &cmdline.Spec{Reach: cmdline.Reach{StartTimeout: 10 * time.Second}}, func(l *fakeAgent, m ctl.Message) {
 			if m == nil && l.name == "a" {
-				l.say(&ctl.Hello{Version: "0.0.1"})
+				l.send(&ctl.Hello{Version: "0.0.1"})
 			}
 		})
 		k.wants(StatusFailed,
@@ -70,7 +70,7 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 		{"as another MPI's", ctl.Exited{Joined: true, PMI: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
-			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeLink, rank int) {
+			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeAgent, rank int) {
 				if rank == 1 {
 					l.exits(tt.exit)
 				}
@@ -103,15 +103,15 @@ func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 		{false, true, true, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)", "gompirun: then: the agent on b exited with status 0 (pid 1), and rank 1 with it"}},
 	} {
 		t.Run(fmt.Sprintf("missed %v, unaware %v, agent lost %v", tt.missed, tt.unaware, tt.lost), inBubble(func(t *testing.T) {
-			script := obedient(func(l *fakeLink, rank int) {
+			script := obedient(func(l *fakeAgent, rank int) {
 				if rank == 0 && tt.missed {
-					l.say(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
+					l.send(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
 				}
 				if rank == 0 {
 					l.exits(ctl.Exited{Code: 1})
 				}
 			})
-			k := newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+			k := newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
 				if _, ok := m.(*ctl.Terminate); ok && l.name == "b" {
 					if tt.lost {
 						l.Close()
@@ -128,7 +128,7 @@ func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 
 func TestARankThatLeavesWithoutInitIsAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{}, obedient(func(l *fakeLink, rank int) { l.exits(ctl.Exited{}) }))
+		k := newTestJob(t, &cmdline.Spec{}, obedient(func(l *fakeAgent, rank int) { l.exits(ctl.Exited{}) }))
 		k.wants(0)
 		if absent := got[*ctl.Absent](k.links[0][0]); len(absent) == 0 || absent[0].Rank > 1 {
 			t.Errorf("a hears of %v, want who is absent", absent)
@@ -140,21 +140,21 @@ func TestARankThatLeavesWithoutInitIsAbsent(t *testing.T) {
 func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k *testJob
-		script := obedient(func(l *fakeLink, rank int) {
+		script := obedient(func(l *fakeAgent, rank int) {
 			if l.number == 0 {
-				l.say(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
+				l.send(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
 				return
 			}
-			l.say(&ctl.Left{Rank: 1}) // its process goes on
+			l.send(&ctl.Left{Rank: 1}) // its process goes on
 		})
-		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
 			if script(l, m); l.number == 1 {
 				return
 			}
 			switch m.(type) {
 			case *ctl.Left:
 				if left := got[*ctl.Left](l); len(left) == 1 {
-					l.say(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()}) // it has left by now
+					l.send(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()}) // it has left by now
 					return
 				} else if len(left) == 2 {
 					k.links[0][1].exits(ctl.Exited{Joined: true, Closed: true})
@@ -174,7 +174,7 @@ func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
 
 func TestAnAgentThatIsLostEndsTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{}, obedient(func(l *fakeLink, rank int) {
+		k := newTestJob(t, &cmdline.Spec{}, obedient(func(l *fakeAgent, rank int) {
 			if rank == 1 {
 				l.Close()
 			}
@@ -190,16 +190,16 @@ func TestAnAgentThatIsLostEndsTheJob(t *testing.T) {
 func TestAnAgentThatIsLostIsNotAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k *testJob
-		script := obedient(func(l *fakeLink, rank int) {
+		script := obedient(func(l *fakeAgent, rank int) {
 			if rank == 0 {
 				k.signals <- syscall.SIGQUIT
 			}
 		})
-		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
 			if _, ok := m.(*ctl.Ask); ok && l.name == "b" {
 				l.Close()
 			} else if ok {
-				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 0, Text: "computes"}}})
+				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 0, Text: "computes"}}})
 			}
 			script(l, m)
 		})
@@ -209,7 +209,7 @@ func TestAnAgentThatIsLostIsNotAsked(t *testing.T) {
 
 func TestASilentAgentIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeLink, rank int) { l.mute = rank == 1 }))
+		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) { l.mute = rank == 1 }))
 		begun := time.Now()
 		k.wants(StatusFailed, "gompirun: b: nothing heard for 1s; after 3s the job ends", "gompirun: b: nothing heard for 2s; after 3s the job ends",
 			"gompirun: b: nothing heard for 3s: the host or the agent on it is frozen, or the network is cut; rank 1 lost with it")
@@ -221,7 +221,7 @@ func TestASilentAgentIsGivenUp(t *testing.T) {
 
 func TestAFailedJobIsStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{Max: 2}}, obedient(func(l *fakeLink, rank int) {
+		k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{Max: 2}}, obedient(func(l *fakeAgent, rank int) {
 			switch {
 			case l.run == 2:
 				well(l, rank)
@@ -247,7 +247,7 @@ func TestAFailedJobIsStartedAgain(t *testing.T) {
 func TestAJobGoesOnWithoutTheHostThatIsLost(t *testing.T) {
 	for minNP, want := range map[int]int{1: 0, 2: StatusFailed} {
 		t.Run(fmt.Sprint(minNP), inBubble(func(t *testing.T) {
-			k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{MinNP: minNP}}, obedient(func(l *fakeLink, rank int) {
+			k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{MinNP: minNP}}, obedient(func(l *fakeAgent, rank int) {
 				switch {
 				case l.run == 1:
 					well(l, rank)
@@ -272,7 +272,7 @@ func TestAJobGoesOnWithoutTheHostThatIsLost(t *testing.T) {
 func TestTheTimeLimitEndsTheJob(t *testing.T) {
 	for restarts := range 2 {
 		t.Run(fmt.Sprint(restarts), inBubble(func(t *testing.T) {
-			k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Restart: cmdline.Restart{Max: restarts}}, obedient(func(l *fakeLink, rank int) {
+			k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Restart: cmdline.Restart{Max: restarts}}, obedient(func(l *fakeAgent, rank int) {
 				if l.run < restarts && rank == 0 {
 					time.Sleep(40 * time.Second)
 					l.exits(ctl.Exited{Code: 3})
@@ -295,12 +295,12 @@ func TestTheTimeLimitEndsTheJob(t *testing.T) {
 // those.
 func TestStacksComeBeforeTheTimeLimitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		script := obedient(func(*fakeLink, int) {})
-		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Stall: cmdline.Stall{Stacks: true}}, func(l *fakeLink, m ctl.Message) {
+		script := obedient(func(*fakeAgent, int) {})
+		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Stall: cmdline.Stall{Stacks: true}}, func(l *fakeAgent, m ctl.Message) {
 			if ask, ok := m.(*ctl.Ask); ok && len(ask.Stacks) > 0 {
-				l.say(&ctl.Stacks{Rank: l.rank(), Text: "main.main()\n"})
+				l.send(&ctl.Stacks{Rank: l.rank(), Text: "main.main()\n"})
 			} else if ok {
-				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), Text: "computes"}}})
+				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), Text: "computes"}}})
 			}
 			script(l, m)
 		})
@@ -318,23 +318,23 @@ func TestStacksComeBeforeTheTimeLimitsEnd(t *testing.T) {
 // Ranks that wait are told of, with the stack of the one that is missing.
 func TestRanksThatWaitAreToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		script := obedient(func(l *fakeLink, rank int) {
+		script := obedient(func(l *fakeAgent, rank int) {
 			if rank == 0 {
-				l.say(&ctl.Stalled{On: true, Since: time.Minute})
+				l.send(&ctl.Stalled{On: true, Since: time.Minute})
 			}
 		})
-		k := newTestJob(t, &cmdline.Spec{Stall: cmdline.Stall{Warning: time.Minute, Stacks: true}}, func(l *fakeLink, m ctl.Message) {
+		k := newTestJob(t, &cmdline.Spec{Stall: cmdline.Stall{Warning: time.Minute, Stacks: true}}, func(l *fakeAgent, m ctl.Message) {
 			ask, ok := m.(*ctl.Ask)
 			switch {
 			case ok && len(ask.Stacks) == 0 && l.name == "a":
-				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 0, Text: "is in barrier() number 1", Since: time.Minute, In: ctl.Mark{Seq: 1}, Marks: []ctl.Mark{{Seq: 1}}}}})
+				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 0, Text: "is in barrier() number 1", Since: time.Minute, In: ctl.Mark{Seq: 1}, Marks: []ctl.Mark{{Seq: 1}}}}})
 			case ok && len(ask.Stacks) == 0:
-				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 1, Text: "is in no call"}}})
+				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 1, Text: "is in no call"}}})
 			case ok && l.name == "b":
-				l.say(&ctl.Stacks{Rank: ask.Stacks[0], Text: "main.main()\n"})
+				l.send(&ctl.Stacks{Rank: ask.Stacks[0], Text: "main.main()\n"})
 				well(l, 1)
 			case ok:
-				l.say(&ctl.Stalled{Since: 2 * time.Minute})
+				l.send(&ctl.Stalled{Since: 2 * time.Minute})
 				well(l, 0)
 			}
 			script(l, m)
@@ -358,12 +358,12 @@ func TestRanksThatWaitAreToldOf(t *testing.T) {
 func TestSignalsEndTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k *testJob
-		script := obedient(func(l *fakeLink, rank int) {
+		script := obedient(func(l *fakeAgent, rank int) {
 			if rank == 0 {
 				k.signals <- syscall.SIGUSR1
 			}
 		})
-		k = newTestJob(t, &cmdline.Spec{KillDelay: time.Hour}, func(l *fakeLink, m ctl.Message) {
+		k = newTestJob(t, &cmdline.Spec{KillDelay: time.Hour}, func(l *fakeAgent, m ctl.Message) {
 			l.mute = true // its ranks do not end
 			script(l, m)
 			if s, ok := m.(*ctl.Signal); ok && l.name == "a" && s.Number == int(syscall.SIGUSR1) {
@@ -387,9 +387,9 @@ func TestInputGoesToTheRankThatReads(t *testing.T) {
 		chunks := make(chan []byte)
 		k := newTestJob(t, &cmdline.Spec{}, nil)
 		k.job.spec.Stdin.Rank = 1
-		k.job.world.Stdin = func() <-chan []byte { return chunks }
+		k.job.system.Stdin = func() <-chan []byte { return chunks }
 		held := 0
-		k.script = obedient(func(l *fakeLink, rank int) {
+		k.script = obedient(func(l *fakeAgent, rank int) {
 			if rank == 0 {
 				well(l, rank)
 				return
@@ -401,14 +401,14 @@ func TestInputGoesToTheRankThatReads(t *testing.T) {
 					case chunks <- make([]byte, inputAhead/4):
 						held++
 					case <-time.After(time.Minute):
-						l.say(&ctl.Consumed{Bytes: held * inputAhead / 4})
+						l.send(&ctl.Consumed{Bytes: held * inputAhead / 4})
 						return
 					}
 				}
 			}()
 		})
 		obey := k.script
-		k.script = func(l *fakeLink, m ctl.Message) {
+		k.script = func(l *fakeAgent, m ctl.Message) {
 			if in, ok := m.(*ctl.Input); ok && len(in.Data) == 0 {
 				well(l, 1)
 			}
@@ -433,14 +433,14 @@ func TestInputGoesOnWhenAHostsRanksHaveEnded(t *testing.T) {
 			chunks <- make([]byte, inputAhead/4)
 		}
 		close(chunks)
-		script := obedient(func(l *fakeLink, rank int) {
+		script := obedient(func(l *fakeAgent, rank int) {
 			if rank == 0 {
 				well(l, rank)
 			}
 		})
-		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute}, func(l *fakeLink, m ctl.Message) {
+		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute}, func(l *fakeAgent, m ctl.Message) {
 			if in, ok := m.(*ctl.Input); ok && l.name == "b" {
-				l.say(&ctl.Consumed{Bytes: len(in.Data)})
+				l.send(&ctl.Consumed{Bytes: len(in.Data)})
 				if len(in.Data) == 0 {
 					well(l, 1)
 				}
@@ -448,7 +448,7 @@ func TestInputGoesOnWhenAHostsRanksHaveEnded(t *testing.T) {
 			script(l, m)
 		})
 		k.job.spec.Stdin = cmdline.Stdin{All: true}
-		k.job.world.Stdin = func() <-chan []byte { return chunks }
+		k.job.system.Stdin = func() <-chan []byte { return chunks }
 		k.wants(0)
 	})
 }
@@ -457,7 +457,7 @@ func TestQuestionsAreAnsweredByTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k *testJob
 		var answers []attach.Whereabouts
-		script := obedient(func(l *fakeLink, rank int) {
+		script := obedient(func(l *fakeAgent, rank int) {
 			if rank != 0 {
 				return
 			}
@@ -470,9 +470,9 @@ func TestQuestionsAreAnsweredByTheAgent(t *testing.T) {
 				k.signals <- syscall.SIGTERM
 			}()
 		})
-		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
 			if _, ok := m.(*ctl.Ask); ok {
-				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), PID: 77}}})
+				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), PID: 77}}})
 			}
 			script(l, m)
 		})
@@ -493,11 +493,11 @@ func TestBarriersOfPMIAndMixtures(t *testing.T) {
 	for mixed, want := range map[bool]int{false: 0, true: StatusFailed} {
 		t.Run(fmt.Sprint(mixed), inBubble(func(t *testing.T) {
 			script := obedient(well)
-			k := newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+			k := newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
 				switch m := m.(type) {
 				case *ctl.Launch:
 					if !mixed || l.name == "b" {
-						l.say(&ctl.Started{PIDs: []int{1}}, &ctl.Fence{Puts: []string{l.name, "1"}})
+						l.send(&ctl.Started{PIDs: []int{1}}, &ctl.Fence{Puts: []string{l.name, "1"}})
 						return
 					}
 				case *ctl.Fenced:
@@ -522,15 +522,15 @@ func TestBarriersOfPMIAndMixtures(t *testing.T) {
 func TestHostsThatKeepChildrenHearHowTheJobEnds(t *testing.T) {
 	for status, says := range map[int][]string{0: nil, 4: {"gompirun: rank 1 on b exited with status 4"}} {
 		synctest.Test(t, func(t *testing.T) {
-			obeys := obedient(func(l *fakeLink, rank int) {
+			obeys := obedient(func(l *fakeAgent, rank int) {
 				l.ended = true
-				l.say(&ctl.Exited{Rank: rank, PID: 100 + l.number, Time: int64(1 + rank), Joined: rank*status == 0, Closed: rank*status == 0, Code: rank * status})
+				l.send(&ctl.Exited{Rank: rank, PID: 100 + l.number, Time: int64(1 + rank), Joined: rank*status == 0, Closed: rank*status == 0, Code: rank * status})
 			})
-			k := newTestJob(t, &cmdline.Spec{KeepChildren: true}, func(l *fakeLink, m ctl.Message) {
+			k := newTestJob(t, &cmdline.Spec{KeepChildren: true}, func(l *fakeAgent, m ctl.Message) {
 				obeys(l, m)
 				switch m.(type) {
 				case *ctl.NoMore, *ctl.Terminate:
-					l.say(&ctl.Drained{})
+					l.send(&ctl.Drained{})
 				}
 			})
 			k.wants(status, says...)

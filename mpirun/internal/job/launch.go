@@ -33,15 +33,15 @@ func (j *Job) launch() {
 	j.recover.prepare(nodes, nodeOf, j.spec.Spares)
 	j.input = j.newInput(nodes)
 	if j.stdin == nil && !j.input.ended {
-		j.stdin = j.world.Stdin()
+		j.stdin = j.system.Stdin()
 	}
 	j.input.ch = j.stdin
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
-		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.world.Dir,
+		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.system.Dir,
 		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
 		Stdin: wireStdin(j.spec.Stdin), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Recover: j.spec.Recover, Spares: j.spec.Spares,
-		KeepChildren: j.spec.KeepChildren, Virtual: j.spec.VirtualLocalRank, Env: j.environment(j.world.Environ),
+		KeepChildren: j.spec.KeepChildren, Virtual: j.spec.VirtualLocalRank, Env: j.environment(j.system.Environ),
 	}
 	for _, p := range j.spec.Programs {
 		common.Programs = append(common.Programs, WireProgram(p))
@@ -49,10 +49,10 @@ func (j *Job) launch() {
 	j.offer.Describe(&common)
 	common.MasterAddr = cmp.Or(j.spec.Master.Addr, common.MasterAddr)
 	common.MasterPort = cmp.Or(j.spec.Master.Port, common.MasterPort)
-	j.tellReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
+	j.reportReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
 	for node, h := range nodes {
 		m := common
-		m.Remote, m.Inherit = !h.agent.Here, j.inherits(h)
+		m.Remote, m.Inherit = !h.started.Here, j.inherits(h)
 		if n := j.Nodes[h.name]; n != nil { // it runs what was asked for there, with the environment there
 			m.Remote, m.Env, m.Programs = false, j.environment(n.Environ), []ctl.Program{n.Program}
 		}

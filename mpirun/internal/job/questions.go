@@ -36,13 +36,13 @@ func (j *Job) askedFor(q attach.Question) {
 	q.Answer(attach.Whereabouts{Err: fmt.Sprintf("rank %d does not run: the job has %d ranks", q.Rank, len(j.plan.Ranks))})
 }
 
-// tellWhere answers the questions about ranks of h.
-func (j *Job) tellWhere(h *host, m *ctl.Doing) {
+// answerQuestions answers the questions about ranks of h.
+func (j *Job) answerQuestions(h *host, m *ctl.Doing) {
 	for _, q := range h.asking {
 		w := attach.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.name)}
 		for _, r := range m.Ranks {
 			if r.Rank == j.recover.current(q.Rank) {
-				w = attach.Whereabouts{Host: h.name, PID: r.PID, Login: h.agent.Login}
+				w = attach.Whereabouts{Host: h.name, PID: r.PID, Login: h.started.Login}
 				if !h.here() && w.Login == nil {
 					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.Rank, r.PID, h.name)
 				}

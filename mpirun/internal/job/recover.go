@@ -17,7 +17,7 @@ import (
 type recovery struct {
 	votes  agree.Table
 	deaths []death
-	told   []ctl.Died // all deaths
+	died   []ctl.Died // all deaths
 	alive  int        // ranks
 
 	size      int         // ranks at first; those of spare places follow, by node
@@ -215,5 +215,5 @@ func (j *Job) introduce(h *host, m *ctl.LateCard) {
 		return
 	}
 	j.cards[m.Rank] = m.Data
-	h.Send(&ctl.Brief{Rank: m.Rank, Data: j.cards, Dead: j.recover.told})
+	h.Send(&ctl.Brief{Rank: m.Rank, Data: j.cards, Dead: j.recover.died})
 }

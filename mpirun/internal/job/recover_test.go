@@ -12,14 +12,14 @@ import (
 
 // afterDeaths returns a job of three ranks on host a and one on b, with one spare place on each,
 // whose ranks die and then the rest call Restore.
-func afterDeaths(t *testing.T, dead ...world.Rank) (*Job, []*fakeLink) {
+func afterDeaths(t *testing.T, dead ...world.Rank) (*Job, []*fakeAgent) {
 	k := newTestJob(t, &cmdline.Spec{Recover: true}, nil)
 	j := k.job
 	var hosts []*host
-	var links []*fakeLink
+	var links []*fakeAgent
 	for _, name := range []string{"a", "b"} {
-		l := &fakeLink{name: name, wake: make(chan struct{}, 1)}
-		links, hosts = append(links, l), append(hosts, &host{name: name, link: l})
+		l := &fakeAgent{name: name, wake: make(chan struct{}, 1)}
+		links, hosts = append(links, l), append(hosts, &host{name: name, agent: l})
 	}
 	j.recover.prepare(hosts, []int{0, 0, 0, 1}, 1)
 	j.cards = make([][]byte, 6)

@@ -11,7 +11,7 @@ import (
 func TestWhatAProgramLacksIsTold(t *testing.T) {
 	for _, says := range []string{"/usr/bin/python3: No module named gompi_torch\n", "ModuleNotFoundError: No module named 'gompi_torch'\n"} {
 		t.Run(says, inBubble(func(t *testing.T) {
-			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeLink, rank int) {
+			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeAgent, rank int) {
 				if rank == 1 {
 					l.exits(ctl.Exited{Code: 1, Tail: []byte(says)})
 				}

@@ -53,7 +53,7 @@ func (j *Job) secondChance() {
 // follow makes the next attempt of j, with its own secret and agents: no message of the old attempt
 // can be taken for one of the new.
 func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
-	next := New(j.spec, j.world)
+	next := New(j.spec, j.system)
 	next.attempt.first, next.attempt.restarts = j.attempt.first, j.attempt.restarts
 	next.attempt.name, next.attempt.told = j.attempt.name, j.attempt.told
 	next.Source, next.Hosts, next.Programs, next.Nodes = j.Source, hosts, programs, j.Nodes

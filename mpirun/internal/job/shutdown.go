@@ -99,7 +99,7 @@ func (j *Job) endFor(c *cause) {
 	j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: c.text})
 	for _, h := range j.hosts {
 		h.pulse.mute, h.pulse.obeys = 0, false
-		h.link.Continue()
+		h.agent.Continue()
 	}
 }
 
@@ -135,7 +135,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		return
 	}
 	died := ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s (pid %d)", how, m.PID)}
-	j.recover.told = append(j.recover.told, died)
+	j.recover.died = append(j.recover.died, died)
 	j.broadcast(&died)
 	status := m.Code
 	switch {
@@ -244,14 +244,14 @@ func (j *Job) sweep() {
 	var living, lost []int
 	for _, h := range j.hosts {
 		switch {
-		case h.agent == nil || h.agent.PID == 0:
+		case h.started == nil || h.started.PID == 0:
 		case h.gone || h.pulse.given:
-			lost = append(lost, h.agent.PID)
+			lost = append(lost, h.started.PID)
 		default:
-			living = append(living, h.agent.PID)
+			living = append(living, h.started.PID)
 		}
 	}
-	j.world.Sweep(living, lost)
+	j.system.Sweep(living, lost)
 }
 
 // endAgents closes all channels and waits until the agents are gone. It kills those that take too
@@ -262,7 +262,7 @@ func (j *Job) endAgents() {
 	}
 	if !j.await(agentEndTime, func(h *host) bool { return !h.pulse.given }) {
 		for _, h := range j.hosts {
-			h.link.Kill()
+			h.agent.Kill()
 		}
 	}
 	if !j.await(killTime, func(*host) bool { return true }) {
@@ -277,10 +277,10 @@ func (j *Job) endAgents() {
 func (j *Job) leaveBehind() {
 	tried := true
 	for _, h := range j.hosts {
-		if !h.gone && h.agent != nil {
+		if !h.gone && h.started != nil {
 			tried = tried && h.pulse.given
 			h.pulse.given = true
-			j.notef("%s: the agent does not end, and is left behind%s", h.name, h.agent.Process())
+			j.notef("%s: the agent does not end, and is left behind%s", h.name, h.started.Process())
 		}
 	}
 	if !tried {
@@ -351,5 +351,5 @@ func (j *Job) report() {
 		b.WriteByte('\n')
 	}
 	j.end.lastWords = b.String()
-	j.out.Say(j.end.lastWords)
+	j.out.Log(j.end.lastWords)
 }

@@ -30,9 +30,9 @@ func (j *Job) signalled(s os.Signal) {
 	case syscall.SIGTSTP:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 		for _, h := range j.hosts {
-			h.link.Flush(100 * time.Millisecond)
+			h.agent.Flush(100 * time.Millisecond)
 		}
-		j.world.Stop()
+		j.system.Stop()
 	default:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 	}
@@ -52,7 +52,7 @@ func (j *Job) interrupted(sig syscall.Signal) {
 		j.broadcast(&ctl.Terminate{Text: "killed by the user"})
 	default:
 		for _, h := range j.hosts {
-			h.link.Kill()
+			h.agent.Kill()
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // lastStacks waits, at the time limit, for the stacks of all ranks.
 type lastStacks struct {
-	wanted map[int]bool // ranks that have not told theirs
+	wanted map[int]bool // ranks whose stacks have not come
 	late   <-chan time.Time
 }
 
@@ -37,8 +37,8 @@ func (j *Job) outOfTime() {
 	j.broadcast(&ctl.Ask{Stacks: all})
 }
 
-// heardStacks ends the wait for stacks when the last have come.
-func (j *Job) heardStacks(rank int) {
+// gotStacks ends the wait for stacks when the last have come.
+func (j *Job) gotStacks(rank int) {
 	if delete(j.stacks.wanted, rank); len(j.stacks.wanted) == 0 && j.stacks.late != nil {
 		j.endForTime()
 	}

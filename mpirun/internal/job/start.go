@@ -40,7 +40,7 @@ func (j *Job) startAgents() error {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no agent after %v (-start-timeout)", limit))
 	defer cancel()
 	for i, h := range j.Hosts {
-		j.hosts = append(j.hosts, &host{index: i, name: h.Name, link: j.world.Connect(limited, h, i, j.events, j.done)})
+		j.hosts = append(j.hosts, &host{index: i, name: h.Name, agent: j.system.Connect(limited, h, i, j.events, j.done)})
 	}
 	progress := time.NewTicker(progressTime)
 	defer progress.Stop()
@@ -70,21 +70,21 @@ func (b *beginning) handle(e link.Event) {
 	switch {
 	case e.Err != nil && h.failed != nil:
 		h.ended(e.Err)
-	case e.Err != nil && h.agent == nil:
+	case e.Err != nil && h.started == nil:
 		h.gone = true
 		b.fail(h, e.Err)
 	case e.Err != nil:
 		b.fail(h, errors.New("the agent "+h.ended(e.Err)))
-	case e.Agent != nil:
-		h.agent = e.Agent
-		b.job.verbosef("agent on %s: %s%s, after %v", h.name, h.agent.Via, h.agent.Process(), time.Since(b.began).Round(time.Millisecond))
+	case e.Started != nil:
+		h.started = e.Started
+		b.job.verbosef("agent on %s: %s%s, after %v", h.name, h.started.Via, h.started.Process(), time.Since(b.began).Round(time.Millisecond))
 	default:
-		b.hear(h, e.Message)
+		b.message(h, e.Message)
 	}
 }
 
 // hear handles an agent's hello, and its GPUs where they matter.
-func (b *beginning) hear(h *host, m ctl.Message) {
+func (b *beginning) message(h *host, m ctl.Message) {
 	switch m := m.(type) {
 	case *ctl.Hello:
 		b.greeted(h, m)
@@ -120,7 +120,7 @@ func (b *beginning) equipped(h *host, m *ctl.GPUs) {
 	}
 	h.gpus, h.busy = gpus, false
 	b.waiting--
-	b.job.tellGPUs(h)
+	b.job.reportGPUs(h)
 }
 
 // fail notes why a host cannot be used. The other hosts get FailureTime to be heard, too.
@@ -150,7 +150,7 @@ func (b *beginning) awaits(h *host) bool { return h.failed == nil && (h.hello ==
 func (b *beginning) giveUp() {
 	b.stop(fmt.Errorf("no agent after %v", time.Since(b.began).Round(time.Second)))
 	for _, h := range b.job.hosts {
-		if h.agent != nil && b.awaits(h) {
+		if h.started != nil && b.awaits(h) {
 			what := "said hello"
 			if h.busy {
 				what = "said what GPUs there are"

@@ -22,7 +22,7 @@ type fakeAgent struct {
 }
 
 // Start implements remote.Starter.
-func (a *fakeAgent) Start(context.Context, hostfile.Host) (*remote.Agent, error) {
+func (a *fakeAgent) Start(context.Context, hostfile.Host) (*remote.Process, error) {
 	if a.refused != nil {
 		return nil, a.refused
 	}
@@ -55,14 +55,14 @@ func TestALinkTellsOfItsAgentFromStartToEnd(t *testing.T) {
 	events, done := make(chan Event), make(chan struct{})
 	defer close(done)
 	l := Start(context.Background(), a, hostfile.Host{Name: "a"}, 3, events, done)
-	if e := next(t, events); e.Host != 3 || e.Agent == nil || e.Agent.Via != "connection" || e.Agent.Here {
+	if e := next(t, events); e.Host != 3 || e.Started == nil || e.Started.Via != "connection" || e.Started.Here {
 		t.Fatalf("%+v, want that the agent has been started", e)
 	}
-	if l.Heard() {
+	if l.Received() {
 		t.Error("something is heard before the agent speaks")
 	}
 	go a.reports.Write(ctl.Append([]byte(ctl.Magic), &ctl.Note{Text: "hello"}))
-	if m, ok := next(t, events).Message.(*ctl.Note); !ok || m.Text != "hello" || !l.Heard() || l.Heard() {
+	if m, ok := next(t, events).Message.(*ctl.Note); !ok || m.Text != "hello" || !l.Received() || l.Received() {
 		t.Errorf("%+v; want hello, which is heard once", m)
 	}
 	var want []byte
@@ -93,7 +93,7 @@ func TestAnAgentThatCannotBeStarted(t *testing.T) {
 	a := &fakeAgent{refused: errors.New("no route to host")}
 	events := make(chan Event)
 	l := Start(context.Background(), a, hostfile.Host{Name: "a"}, 0, events, nil)
-	if e := next(t, events); e.Err != a.refused || e.Agent != nil {
+	if e := next(t, events); e.Err != a.refused || e.Started != nil {
 		t.Errorf("%+v, want %v", e, a.refused)
 	}
 	l.Kill() // does nothing

@@ -101,9 +101,9 @@ func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
 	}
 }
 
-// Say queues lines of gompirun's own, which go to stderr and begin on a line of
+// Log queues lines of gompirun's own, which go to stderr and begin on a line of
 // their own.
-func (o *Writer) Say(lines string) {
+func (o *Writer) Log(lines string) {
 	o.screens[ctl.Stderr].enqueue(piece{own: strings.TrimSuffix(lines, "\n") + "\n"})
 }
 

@@ -47,7 +47,7 @@ func write(t *testing.T, shared bool, set func(*Writer), all []said) (stdout, st
 	var credit atomic.Int64
 	for _, s := range all {
 		if s.rank < 0 {
-			o.Say(s.data)
+			o.Log(s.data)
 			continue
 		}
 		o.Write(&ctl.Output{Rank: s.rank, Stream: s.stream, Data: []byte(s.data)}, func(n int) { credit.Add(int64(n)) })
@@ -159,7 +159,7 @@ func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 			t.Errorf("credit of %d, want %d", n, ctl.Cost(len(line)))
 		}
 	}
-	o.Say("last words")
+	o.Log("last words")
 	<-o.Flush()
 	o.Close()
 	if got := contents(t, errs); got != "last words\n" {

@@ -11,9 +11,8 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// A Host is what a Server reaches its clients and the launcher through. Its methods do not
-// block.
-type Host interface {
+// Callbacks are how a Server reaches its clients and the launcher. They do not block.
+type Callbacks interface {
 	Answer(c *Client, line []byte)
 	Fence(puts []string)                      // all clients are in the barrier, and have put these keys and values
 	Fail(c *Client, text string)              // the job must end because of c
@@ -23,7 +22,7 @@ type Host interface {
 // A Server is what the clients of one host tell each other. What is put can be got after
 // the next barrier. One goroutine uses it. The zero Server has no clients.
 type Server struct {
-	Host      Host
+	Callbacks Callbacks
 	JobID     string
 	Size      int        // of the job
 	Placement []wire.Run // of its ranks, in rank order
@@ -71,7 +70,7 @@ type spawnRequest struct {
 const maxPuts = 1 << 20
 
 func (s *Server) answer(c *Client, cmd string, args ...string) {
-	s.Host.Answer(c, pmi.New(cmd, args...).Append(nil))
+	s.Callbacks.Answer(c, pmi.New(cmd, args...).Append(nil))
 }
 
 // Serve follows one line of c's. An error means that it is no PMI-1.
@@ -175,7 +174,7 @@ func (s *Server) enterBarrier(c *Client) {
 	s.waiting++
 	s.refuseMixture()
 	if s.waiting == len(s.Clients) {
-		s.Host.Fence(s.puts)
+		s.Callbacks.Fence(s.puts)
 		s.puts = nil
 	}
 	s.release()
@@ -202,7 +201,7 @@ func (s *Server) Mixed() {
 // do: each waits for all the others.
 func (s *Server) refuseMixture() {
 	if s.waiting > 0 && s.mixed {
-		s.Host.Fail(s.firstWaiting(), "waits in MPI_Init for ranks that are programs of gompi: one job can have but one kind")
+		s.Callbacks.Fail(s.firstWaiting(), "waits in MPI_Init for ranks that are programs of gompi: one job can have but one kind")
 	}
 }
 
@@ -242,7 +241,7 @@ func (s *Server) release() {
 	if c.passed {
 		where = "a barrier of PMI"
 	}
-	s.Host.Fail(c, fmt.Sprintf("waits in %s for rank %d, which has ended with status 0", where, s.absent[0]))
+	s.Callbacks.Fail(c, fmt.Sprintf("waits in %s for rank %d, which has ended with status 0", where, s.absent[0]))
 	s.leaveBarrier("-1")
 }
 
@@ -252,7 +251,7 @@ func (s *Server) abort(c *Client, m *pmi.Command) {
 	if err != nil {
 		code = 1
 	}
-	s.Host.Abort(c, int(int32(code)), m.Get("message"))
+	s.Callbacks.Abort(c, int(int32(code)), m.Get("message"))
 }
 
 // Doing says what can be said of a client: its calls are another library's.

@@ -18,7 +18,7 @@ type fakeHost struct {
 
 func newFakeHost(t *testing.T) *fakeHost {
 	h := &fakeHost{T: t}
-	h.Server = Server{Host: h, JobID: "j", Size: 4, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}}, Clients: []*Client{{Rank: 2}, {Rank: 3, Program: 1}}}
+	h.Server = Server{Callbacks: h, JobID: "j", Size: 4, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}}, Clients: []*Client{{Rank: 2}, {Rank: 3, Program: 1}}}
 	return h
 }
 

@@ -25,7 +25,7 @@ const InputFD = 3
 
 // Start implements Starter. The context bounds nothing: starting a process does
 // not block.
-func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
+func (l Local) Start(_ context.Context, host hostfile.Host) (*Process, error) {
 	// The running program, even if its file has been replaced, under the name
 	// by which it was called.
 	cmd := exec.Command("/proc/self/exe", LocalFlag)
@@ -51,7 +51,7 @@ type LocalOrRemote struct {
 }
 
 // Start implements Starter.
-func (n LocalOrRemote) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
+func (n LocalOrRemote) Start(ctx context.Context, h hostfile.Host) (*Process, error) {
 	if h.Port == 0 && h.User == "" && (h.Name == n.Own || IsLocal(h.Name)) {
 		return n.Local.Start(ctx, h)
 	}

@@ -16,14 +16,14 @@ const sshFailed = 255
 func reason(via, how string, status int, said, printed string) string {
 	if status == sshFailed {
 		own, others := split(said)
-		if lastWords(own, "") == "" {
+		if lastLines(own, "") == "" {
 			own, others = said, "" // it is no ssh, or a new one: its own messages name the host, too
 		}
-		if last := lastWords(own, ""); last != "" {
-			return withRemedy(last, own) + lastWords(others, "; the host says: ") + lastWords(printed, "; the host says: ")
+		if last := lastLines(own, ""); last != "" {
+			return withRemedy(last, own) + lastLines(others, "; the host says: ") + lastLines(printed, "; the host says: ")
 		}
 	}
-	return fmt.Sprintf("%s %s%s%s", via, how, lastWords(said, ": "), lastWords(printed, "; the host says: "))
+	return fmt.Sprintf("%s %s%s%s", via, how, lastLines(said, ": "), lastLines(printed, "; the host says: "))
 }
 
 // byClient matches the lines of OpenSSH's client itself. Others are a banner, or what the host's
@@ -82,7 +82,7 @@ func withRemedy(last, said string) string {
 // some when too many come at once (MaxStartups), and with all when it is not to be logged in there.
 func isDropped(said string) bool {
 	own, _ := split(said)
-	last := lastWords(own, "")
+	last := lastLines(own, "")
 	return strings.Contains(last, "_exchange_identification: ") || strings.Contains(last, "Connection reset by ") || strings.HasPrefix(last, "Connection closed by ")
 }
 
@@ -91,7 +91,7 @@ const longestWords = 300
 
 // lastWords returns the last line of text that says why something failed, or its beginning,
 // after lead; nothing if there is none. Where a Go program dies, that stands before its stacks.
-func lastWords(text, lead string) string {
+func lastLines(text, lead string) string {
 	text, _, _ = strings.Cut(text, "\ngoroutine ")
 	lines := strings.Split(text, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

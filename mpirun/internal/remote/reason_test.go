@@ -8,7 +8,7 @@ func TestLastWordsAreThoseThatSayWhy(t *testing.T) {
 		"fatal error: no files\n\ngoroutine 1 gp=0x1 m=0 mp=0x2 [running]:\nruntime.throw({0x8ad549?, 0x1?})\n\tpanic.go:1 +0xa5\n": "fatal error: no files",
 		"x\nWarning: Permanently added 'h' (ED25519) to the list of known hosts.\n":                                                 "x",
 	} {
-		if got := lastWords(said, ""); got != want {
+		if got := lastLines(said, ""); got != want {
 			t.Errorf("%q: %q, want %q", said, got, want)
 		}
 	}

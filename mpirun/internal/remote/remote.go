@@ -27,11 +27,12 @@ const (
 // most until ctx ends, but not until it has said hello. It is called from
 // several goroutines.
 type Starter interface {
-	Start(ctx context.Context, host hostfile.Host) (*Agent, error)
+	Start(ctx context.Context, host hostfile.Host) (*Process, error)
 }
 
-// An Agent is a started agent, or what stands between here and it, such as ssh.
-type Agent struct {
+// A Process is a started agent as seen from this machine: the agent itself, or what leads to it, such
+// as ssh.
+type Process struct {
 	In  io.WriteCloser // orders; closing it ends the agent and its ranks
 	Out io.ReadCloser  // reports
 	Via string         // how it is reached: "local" or the name of a program
@@ -39,9 +40,9 @@ type Agent struct {
 	// for this machine, and where nobody logs in.
 	Login []string
 
-	conn  Conn // instead of cmd, for an agent that no process here stands for
-	cmd   *exec.Cmd
-	words *words // what it says on its standard error; nil if that is passed on
+	conn   Conn // instead of cmd, for an agent that no process here stands for
+	cmd    *exec.Cmd
+	stderr *stderrTail // what it writes to its standard error; nil if that is passed on
 
 	once   sync.Once // of wait
 	status int       // of the process, once it has been waited for
@@ -51,7 +52,7 @@ type Agent struct {
 	waited bool // the process and its number are gone
 }
 
-// Agent.Via of an agent that is a process of this machine, and of one that srun
+// Process.Via of an agent that is a process of this machine, and of one that srun
 // has started.
 const (
 	viaLocal = "local"
@@ -60,7 +61,7 @@ const (
 
 // Here reports whether the agent is a process of this machine, so that its
 // ranks are, too.
-func (a *Agent) Here() bool { return a.Via == viaLocal }
+func (p *Process) Here() bool { return p.Via == viaLocal }
 
 // A Conn is an agent behind a connection of its own.
 type Conn interface {
@@ -69,48 +70,48 @@ type Conn interface {
 }
 
 // Connected returns the agent at the other end of in and out.
-func Connected(in io.WriteCloser, out io.ReadCloser, conn Conn) *Agent {
-	return &Agent{In: in, Out: out, Via: "connection", conn: conn}
+func Connected(in io.WriteCloser, out io.ReadCloser, conn Conn) *Process {
+	return &Process{In: in, Out: out, Via: "connection", conn: conn}
 }
 
 // PID returns the process on this machine, 0 if there is none.
-func (a *Agent) PID() int {
-	if a.conn != nil {
+func (p *Process) PID() int {
+	if p.conn != nil {
 		return 0
 	}
-	return a.cmd.Process.Pid
+	return p.cmd.Process.Pid
 }
 
 // Kill sends SIGKILL to the process group of the process. Ranks have groups of their own and must
 // be ended otherwise.
-func (a *Agent) Kill() {
-	if a.conn != nil {
-		a.conn.Kill()
+func (p *Process) Kill() {
+	if p.conn != nil {
+		p.conn.Kill()
 		return
 	}
-	a.signal(-a.PID(), syscall.SIGKILL) // the process leads its group
+	p.signal(-p.PID(), syscall.SIGKILL) // the process leads its group
 }
 
 // Close ends the agent, and its output when the process has ended: something else may hold that open.
-func (a *Agent) Close() {
-	a.In.Close()
-	if a.cmd != nil {
-		go a.wait() // until it has ended
+func (p *Process) Close() {
+	p.In.Close()
+	if p.cmd != nil {
+		go p.wait() // until it has ended
 	}
 }
 
 // Continue continues the process, if it is stopped.
-func (a *Agent) Continue() {
-	if a.conn == nil {
-		a.signal(a.PID(), syscall.SIGCONT)
+func (p *Process) Continue() {
+	if p.conn == nil {
+		p.signal(p.PID(), syscall.SIGCONT)
 	}
 }
 
 // signal sends a signal to the process or its group, unless that has been waited for.
-func (a *Agent) signal(to int, sig syscall.Signal) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.waited {
+func (p *Process) signal(to int, sig syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.waited {
 		syscall.Kill(to, sig) // it may have ended
 	}
 }
@@ -122,46 +123,46 @@ const dyingTime = 5 * time.Second
 // Wait waits until the agent has ended, for dyingTime at most, and says how, in words: "exited with
 // status 1 (pid 7)".
 // What has not been read of Out by then is lost.
-func (a *Agent) Wait() string {
-	said := make(chan string, 1)
-	go func() { said <- a.howEnded() }() // until it has ended
+func (p *Process) Wait() string {
+	ended := make(chan string, 1)
+	go func() { ended <- p.howEnded() }() // until it has ended
 	select {
-	case how := <-said:
+	case how := <-ended:
 		return how
 	case <-time.After(dyingTime):
-		if a.conn != nil {
+		if p.conn != nil {
 			return "does not end"
 		}
-		return fmt.Sprintf("does not end (pid %d)", a.PID())
+		return fmt.Sprintf("does not end (pid %d)", p.PID())
 	}
 }
 
-func (a *Agent) howEnded() string {
-	if a.conn != nil {
-		return a.conn.Wait()
+func (p *Process) howEnded() string {
+	if p.conn != nil {
+		return p.conn.Wait()
 	}
-	status, how := a.wait()
-	how += lastWords(a.said(), ": ")
+	status, how := p.wait()
+	how += lastLines(p.stderrEnd(), ": ")
 	switch {
-	case a.Here():
-		return fmt.Sprintf("%s (pid %d)", how, a.PID())
+	case p.Here():
+		return fmt.Sprintf("%s (pid %d)", how, p.PID())
 	case status == 0:
 		return "has ended"
 	}
-	return fmt.Sprintf("is lost: %s %s", a.Via, how)
+	return fmt.Sprintf("is lost: %s %s", p.Via, how)
 }
 
 // wait returns the exit status, -1 for a signal, and how the process has ended. Any goroutine may
 // call it.
-func (a *Agent) wait() (int, string) {
-	a.once.Do(func() {
-		err := a.cmd.Wait()
-		a.status, a.how = ending(err)
-		a.mu.Lock()
-		a.waited = true
-		a.mu.Unlock()
+func (p *Process) wait() (int, string) {
+	p.once.Do(func() {
+		err := p.cmd.Wait()
+		p.status, p.how = ending(err)
+		p.mu.Lock()
+		p.waited = true
+		p.mu.Unlock()
 	})
-	return a.status, a.how
+	return p.status, p.how
 }
 
 // ending says how a process has ended, from the error of its Wait.
@@ -179,18 +180,18 @@ func ending(err error) (status int, how string) {
 	return exit.ExitCode(), fmt.Sprintf("exited with status %d", exit.ExitCode())
 }
 
-// said returns the end of what the process, which has ended, said on its standard error.
-func (a *Agent) said() string {
-	if a.words == nil {
+// stderrEnd returns the end of what the process, which has ended, wrote to its standard error.
+func (p *Process) stderrEnd() string {
+	if p.stderr == nil {
 		return ""
 	}
-	return a.words.await()
+	return p.stderr.await()
 }
 
 // start starts cmd with pipes as an agent in a session of its own, so that the
 // terminal's signals, and its stopping of background jobs, do not reach it. What
-// cmd says on its standard error is kept, unless that leads elsewhere already.
-func start(cmd *exec.Cmd, via string) (*Agent, error) {
+// cmd writes to its standard error is kept, unless that leads elsewhere already.
+func start(cmd *exec.Cmd, via string) (*Process, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -199,7 +200,7 @@ func start(cmd *exec.Cmd, via string) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{In: in, Out: out, Via: via, cmd: cmd}
+	a := &Process{In: in, Out: out, Via: via, cmd: cmd}
 	cmd.SysProcAttr = session()
 	if cmd.Stderr != nil {
 		return a, cmd.Start()
@@ -214,7 +215,7 @@ func start(cmd *exec.Cmd, via string) (*Agent, error) {
 		said.Close()
 		return nil, err
 	}
-	a.words = &words{from: said, done: make(chan struct{})}
-	go a.words.listen() // until nobody writes any more, or await gives up
+	a.stderr = &stderrTail{from: said, done: make(chan struct{})}
+	go a.stderr.readAll() // until nobody writes any more, or await gives up
 	return a, nil
 }

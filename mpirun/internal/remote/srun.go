@@ -34,7 +34,7 @@ func NewSrun(job, agent string) (*Srun, error) {
 }
 
 // Start implements Starter. It returns when the agent runs.
-func (s *Srun) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
+func (s *Srun) Start(ctx context.Context, h hostfile.Host) (*Process, error) {
 	s.once.Do(func() {
 		if countsGPUs(os.Environ()) {
 			s.gres = askGRES(ctx, s.job)
@@ -48,7 +48,7 @@ func (s *Srun) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
 }
 
 // step makes a job step an agent.
-func (s *Srun) step(ctx context.Context, node string, send bool) (*Agent, error) {
+func (s *Srun) step(ctx context.Context, node string, send bool) (*Process, error) {
 	cmd := exec.Command("srun", srunArgs(s.job, node, s.gres[node], s.self.command(s.agent, send))...)
 	cmd.Env = srunEnv(os.Environ())
 	a, err := s.self.enter(ctx, cmd, ViaSrun)

@@ -57,7 +57,7 @@ func NewSSH(command []string, agent string, retryUnreachable bool) (*SSH, error)
 var errOther = errors.New("it has another gompirun")
 
 // Start implements Starter. It returns when the agent runs.
-func (s *SSH) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
+func (s *SSH) Start(ctx context.Context, h hostfile.Host) (*Process, error) {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -74,7 +74,7 @@ func (s *SSH) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
 			send = true
 			continue
 		}
-		if ctx.Err() != nil || !s.tryAgain(err, try) {
+		if ctx.Err() != nil || !s.retries(err, try) {
 			return nil, err
 		}
 		select {
@@ -88,28 +88,28 @@ func (s *SSH) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
 
 // A refusal is the error of a login command that exited before ctx ended.
 type refusal struct {
-	text string
-	said string // all that was said on standard error
+	text   string
+	stderr string // all of standard error
 }
 
 func (r *refusal) Error() string { return r.text }
 
-// tryAgain reports whether a login that failed may succeed when it is repeated.
-func (s *SSH) tryAgain(err error, try int) bool {
+// retries reports whether a login that failed may succeed when it is repeated.
+func (s *SSH) retries(err error, try int) bool {
 	var r *refusal
 	if !errors.As(err, &r) {
 		return false
 	}
-	says := func(what string) bool { return strings.Contains(r.said, what) }
-	if isDropped(r.said) {
+	contains := func(what string) bool { return strings.Contains(r.stderr, what) }
+	if isDropped(r.stderr) {
 		return s.retryUnreachable || try < tries
 	}
 	notUpYet := []string{"Could not resolve", "Connection refused", "No route to host", "Connection timed out"}
-	return s.retryUnreachable && slices.ContainsFunc(notUpYet, says)
+	return s.retryUnreachable && slices.ContainsFunc(notUpYet, contains)
 }
 
 // login runs ssh until it is an agent.
-func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Agent, error) {
+func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Process, error) {
 	argv := s.argv(ctx, h, send)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = environment(os.Environ())
@@ -121,7 +121,7 @@ func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Agent, er
 }
 
 // enter runs cmd, which runs our command on another host, until it is an agent.
-func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, error) {
+func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Process, error) {
 	agent, err := start(cmd, via)
 	if err != nil {
 		return nil, err
@@ -142,10 +142,10 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	}
 	agent.In.Close()
 	status, how := agent.wait()
-	said := agent.said()
+	said := agent.stderrEnd()
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%w%s%s", context.Cause(ctx), lastWords(said, ": "), lastWords(greeting, "; the host says: "))
+		return nil, fmt.Errorf("%w%s%s", context.Cause(ctx), lastLines(said, ": "), lastLines(greeting, "; the host says: "))
 	case err != io.EOF:
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 
 // greet returns the first line of the agent, or with an error what was printed instead. Before that
 // it sends our program as often as it is asked to: again if it could not be written in one folder.
-func (s self) greet(agent *Agent) (string, error) {
+func (s self) greet(agent *Process) (string, error) {
 	for sent := 0; ; sent++ {
 		greeting, err := readGreeting(agent.Out)
 		if err != nil {

@@ -20,13 +20,13 @@ type Node struct {
 
 	mu      sync.Mutex
 	run     *agent           // the last one started
-	signals chan<- os.Signal // gets those that came there; nil: nobody does
+	signals chan<- os.Signal // gets those that come there; nil: none does
 	lost    error            // why nothing comes from the node any more
 	gone    chan struct{}    // closed when nothing does
 }
 
-// Hear has signals that come to the node go to c from now on.
-func (n *Node) Hear(c chan<- os.Signal) {
+// NotifySignals has signals that come to the node sent to c from now on.
+func (n *Node) NotifySignals(c chan<- os.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.signals = c
@@ -38,7 +38,7 @@ func (n *Node) Address() string {
 	return host
 }
 
-// beat tells the node again and again that this process lives.
+// beat sends the node heartbeats of this process.
 func (n *Node) beat(every time.Duration) {
 	t := time.NewTicker(every)
 	defer t.Stop()
@@ -91,7 +91,7 @@ type agent struct {
 }
 
 // Start has the node start an agent. The one before, if any, must have ended.
-func (n *Node) Start() (*remote.Agent, error) {
+func (n *Node) Start() (*remote.Process, error) {
 	r, w := io.Pipe()
 	a := &agent{node: n, out: w, done: make(chan struct{})}
 	n.mu.Lock()

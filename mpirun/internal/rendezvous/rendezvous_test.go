@@ -66,10 +66,10 @@ func offer(node, least, most int) *Offer {
 		Ranks: "2", Program: ctl.Program{Argv: []string{"prog", ""}, Env: []string{"A=1"}, Wdir: "/w"}, Environ: []string{"PATH=/bin"}}
 }
 
-func host(t *testing.T, least, most int) (*Host, *saying) {
+func host(t *testing.T, least, most int) (*Server, *saying) {
 	t.Helper()
 	s := &saying{news: make(chan struct{}, 1)}
-	h := &Host{Own: offer(0, least, most), Token: token, Say: s.say, LastCall: limit}
+	h := &Server{Own: offer(0, least, most), Token: token, Log: s.say, LastCall: limit}
 	if err := h.Listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func deadline(t *testing.T) context.Context {
 }
 
 // upper starts an agent that writes each line of its input in capitals.
-func upper() (*remote.Agent, error) {
+func upper() (*remote.Process, error) {
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
 	go func() {
@@ -109,8 +109,8 @@ type ending struct {
 }
 
 // guest brings a node to h; how it ends comes through the channel.
-func guest(ctx context.Context, h *Host, own *Offer, token []byte) (*Guest, <-chan ending) {
-	g := &Guest{Own: own, Token: token, Say: func(string) {}, Run: upper}
+func guest(ctx context.Context, h *Server, own *Offer, token []byte) (*Client, <-chan ending) {
+	g := &Client{Own: own, Token: token, Log: func(string) {}, Run: upper}
 	ended := make(chan ending, 1)
 	go func() {
 		if err := g.Join(ctx, h.listener.Addr().String()); err != nil {
@@ -124,7 +124,7 @@ func guest(ctx context.Context, h *Host, own *Offer, token []byte) (*Guest, <-ch
 }
 
 // gather has h gather its nodes, which come through the channel.
-func gather(ctx context.Context, h *Host) <-chan []*Node {
+func gather(ctx context.Context, h *Server) <-chan []*Node {
 	gathered := make(chan []*Node, 1)
 	go func() {
 		nodes, _ := h.Gather(ctx)
@@ -310,7 +310,7 @@ func TestWaitingInVainNamesWhoIsMissing(t *testing.T) {
 		}
 	}
 	h.Close()
-	g := &Guest{Own: offer(1, 2, 2), Token: token, Say: func(string) {}, Run: upper}
+	g := &Client{Own: offer(1, 2, 2), Token: token, Log: func(string) {}, Run: upper}
 	ctx, cancel = context.WithTimeoutCause(context.Background(), 100*time.Millisecond, late)
 	defer cancel()
 	if err := g.Join(ctx, h.listener.Addr().String()); !errors.Is(err, late) {
@@ -327,7 +327,7 @@ func TestANodeThatIsLostEndsItsAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	signals := make(chan os.Signal, 1)
-	nodes[0].Hear(signals)
+	nodes[0].NotifySignals(signals)
 	a, err := nodes[0].Start()
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ const SurveyTime = 2 * time.Second
 // mostStacks is how many ranks are asked for their stacks, or told of in detail, at once.
 const mostStacks = 8
 
-// A Host is a host with ranks, whose agent can be queried. It must be usable as a map key.
-type Host interface {
+// An Agent is that of a host with ranks. It must be usable as a map key.
+type Agent interface {
 	Name() string
 	Send(ctl.Message) // does not block
 	Kept() string     // what keeps its agent from answering, "" if that is not known
@@ -27,31 +27,31 @@ type Host interface {
 
 // A Watch tracks which hosts have ranks that wait for long, and collects what all ranks are doing.
 // One goroutine uses it. It sets the exported fields first, and calls Conclude when Late fires and
-// Warn when Again fires.
+// Warn when Repeat fires.
 type Watch struct {
-	Warning time.Duration // how long a rank waits before a warning is printed
-	Quiet   bool          // print no warnings
-	Stacks  bool          // ask ranks of which others wait for their stacks
-	Hosts   func() []Host // whose agents answer now
-	Say     func(format string, args ...any)
+	Warning time.Duration  // how long a rank waits before a warning is printed
+	Quiet   bool           // print no warnings
+	Stacks  bool           // ask ranks of which others wait for their stacks
+	Agents  func() []Agent // whose agents answer now
+	Log     func(format string, args ...any)
 
 	// Named returns the rank that the user knows a process by: a replacement is known by the rank in
 	// whose place it is. nil if each is known by its own.
 	Named func(rank int) int
 
-	Late  <-chan time.Time // when agents have taken too long to answer
-	Again <-chan time.Time // when to tell again of ranks that wait
-	RunOn <-chan time.Time // when a rank has ended for long, and others may run on
+	Late   <-chan time.Time // when agents have taken too long to answer
+	Repeat <-chan time.Time // when to report ranks that still wait
+	RunOn  <-chan time.Time // when a rank has ended for long, and others may run on
 
 	ended []int // ranks that have ended well, as the user knows them
 
-	waiting map[Host]bool // hosts with ranks that wait
+	waiting map[Agent]bool // hosts with ranks that wait
 	longest time.Duration
 	pause   time.Duration // until the next report, if they still wait
 
-	asked   []Host // nil when no survey is under way
-	open    map[Host]bool
-	answers map[Host]*ctl.Doing
+	asked   []Agent // nil when no survey is under way
+	open    map[Agent]bool
+	answers map[Agent]*ctl.Doing
 }
 
 // Survey asks all agents what their ranks are in, unless that is being done already. What
@@ -60,7 +60,7 @@ func (w *Watch) Survey() {
 	if w.answers != nil {
 		return
 	}
-	w.asked, w.open, w.answers = w.Hosts(), map[Host]bool{}, map[Host]*ctl.Doing{}
+	w.asked, w.open, w.answers = w.Agents(), map[Agent]bool{}, map[Agent]*ctl.Doing{}
 	w.Late = time.After(SurveyTime)
 	for _, h := range w.asked {
 		h.Send(&ctl.Ask{})
@@ -70,7 +70,7 @@ func (w *Watch) Survey() {
 }
 
 // Answered notes what the ranks of h are in.
-func (w *Watch) Answered(h Host, m *ctl.Doing) {
+func (w *Watch) Answered(h Agent, m *ctl.Doing) {
 	if w.answers != nil {
 		w.answers[h] = m
 		w.Gone(h)
@@ -78,7 +78,7 @@ func (w *Watch) Answered(h Host, m *ctl.Doing) {
 }
 
 // Gone notes that h will not answer.
-func (w *Watch) Gone(h Host) {
+func (w *Watch) Gone(h Agent) {
 	delete(w.open, h)
 	w.concludeIfDone()
 }
@@ -94,15 +94,15 @@ func (w *Watch) Conclude() {
 	if w.answers == nil {
 		return
 	}
-	lines, missing := w.tell()
+	lines, missing := w.summary()
 	for _, line := range lines {
-		w.Say("%s", line)
+		w.Log("%s", line)
 	}
-	w.sayDetails()
+	w.logDetails()
 	w.askStacks(missing)
 	for _, h := range w.asked {
 		if w.open[h] {
-			w.Say("%s: %s", h.Name(), cmp.Or(h.Kept(), "the agent does not answer"))
+			w.Log("%s: %s", h.Name(), cmp.Or(h.Kept(), "the agent does not answer"))
 		}
 	}
 	w.answers, w.asked, w.open, w.Late = nil, nil, nil, nil
@@ -119,34 +119,34 @@ func (w *Watch) Ended(rank int) {
 
 // Stalled notes that ranks of h wait for long, or no more. ending says that the job is
 // about to end, so that their going on is no news.
-func (w *Watch) Stalled(h Host, m *ctl.Stalled, ending bool) {
+func (w *Watch) Stalled(h Agent, m *ctl.Stalled, ending bool) {
 	w.longest = max(w.longest, m.Since)
 	if !m.On {
 		delete(w.waiting, h)
 		if len(w.waiting) == 0 && !ending {
-			w.Say("the ranks go on, after having waited for about %v", w.longest.Round(100*time.Millisecond))
-			w.longest, w.Again = 0, nil
+			w.Log("the ranks go on, after having waited for about %v", w.longest.Round(100*time.Millisecond))
+			w.longest, w.Repeat = 0, nil
 		}
 		return
 	}
 	if w.waiting == nil {
-		w.waiting = map[Host]bool{}
+		w.waiting = map[Agent]bool{}
 	}
 	w.waiting[h] = true
-	if w.Again == nil {
+	if w.Repeat == nil {
 		w.pause = w.Warning
 		w.Warn()
 	}
 }
 
-// Warn reports which ranks wait for which, and sets Again for the next report, at growing
+// Warn reports which ranks wait for which, and sets Repeat for the next report, at growing
 // intervals.
 func (w *Watch) Warn() {
 	if w.Quiet {
 		return
 	}
 	w.pause *= 2
-	w.Again = time.After(w.pause)
+	w.Repeat = time.After(w.pause)
 	w.Survey()
 }
 
@@ -155,14 +155,14 @@ func (w *Watch) askStacks(ranks []int) {
 	if !w.Stacks || len(ranks) == 0 {
 		return
 	}
-	for _, h := range w.Hosts() {
+	for _, h := range w.Agents() {
 		h.Send(&ctl.Ask{Stacks: ranks[:min(len(ranks), mostStacks)]})
 	}
 }
 
 // Stack tells an agent's answer to the question where a rank is.
-func (w *Watch) Stack(h Host, m *ctl.Stacks) {
-	w.Say("%s: rank %d stands in%s", h.Name(), w.named(m.Rank), indented(m.Text))
+func (w *Watch) Stack(h Agent, m *ctl.Stacks) {
+	w.Log("%s: rank %d stands in%s", h.Name(), w.named(m.Rank), indented(m.Text))
 }
 
 // indented returns the lines of text, each on a line of its own and marked as said by
@@ -175,8 +175,8 @@ func indented(text string) string {
 	return b.String()
 }
 
-// sayDetails tells more of programs that do not use gompi, but not of too many.
-func (w *Watch) sayDetails() {
+// logDetails reports more of programs that do not use gompi, but not of too many.
+func (w *Watch) logDetails() {
 	left := mostStacks
 	for _, h := range w.asked {
 		if w.answers[h] == nil {
@@ -185,7 +185,7 @@ func (w *Watch) sayDetails() {
 		for _, r := range w.answers[h].Ranks {
 			if first, rest, _ := strings.Cut(r.Details, "\n"); first != "" && left > 0 {
 				left--
-				w.Say("%s: rank %d: %s%s", h.Name(), w.named(r.Rank), first, indented(rest))
+				w.Log("%s: rank %d: %s%s", h.Name(), w.named(r.Rank), first, indented(rest))
 			}
 		}
 	}

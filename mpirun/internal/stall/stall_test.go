@@ -34,8 +34,8 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, a: &fakeHost{name: "a"}, b: &fakeHost{name: "b"}}
-	b.Hosts = func() []Host { return []Host{b.a, b.b} }
-	b.Say = func(format string, args ...any) { b.said = append(b.said, fmt.Sprintf(format, args...)) }
+	b.Agents = func() []Agent { return []Agent{b.a, b.b} }
+	b.Log = func(format string, args ...any) { b.said = append(b.said, fmt.Sprintf(format, args...)) }
 	return b
 }
 
@@ -161,7 +161,7 @@ func TestRanksThatWaitAreToldOfAtGrowingIntervals(t *testing.T) {
 			b.Answered(b.a, barrier(0, time.Second))
 			b.Answered(b.b, barrier(1, 0))
 			b.expect(nil, told...)
-			<-b.Again
+			<-b.Repeat
 			if at := time.Since(begun); at != want {
 				t.Errorf("told again after %v, want %v", at, want)
 			}
@@ -174,7 +174,7 @@ func TestRanksThatWaitAreToldOfAtGrowingIntervals(t *testing.T) {
 		b.expect(nil)
 		b.Stalled(b.b, &ctl.Stalled{Since: 3 * time.Minute}, false)
 		b.expect(nil, "the ranks go on, after having waited for about 3m0s")
-		if b.Again != nil {
+		if b.Repeat != nil {
 			t.Error("ranks that go on are to be told of again")
 		}
 		b.Quiet = true
@@ -209,11 +209,11 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
 		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
 	}
-	w := Watch{asked: []Host{a, b}, answers: map[Host]*ctl.Doing{
+	w := Watch{asked: []Agent{a, b}, answers: map[Agent]*ctl.Doing{
 		a: {Ranks: []ctl.RankDoing{in(0, 0, 5), in(1, 0, 5), out(2, ctl.Mark{Comm: 0, Seq: 5})}},
 		b: {Ranks: []ctl.RankDoing{in(3, 0, 4), out(4), in(5, 1<<32, 7), out(6, ctl.Mark{Comm: 1 << 32, Seq: 6})}},
 	}}
-	got, missing := w.tell()
+	got, missing := w.summary()
 	want := []string{
 		"barrier() number 4: arrived: rank 3; missing: rank 4-6",
 		"barrier() number 5: arrived: rank 0-1; missing: rank 3-6",
@@ -241,8 +241,8 @@ func TestReplacementsAreKnownByTheRanksInWhosePlacesTheyAre(t *testing.T) {
 	}
 	var said []string
 	w := Watch{
-		Hosts: func() []Host { return []Host{a} }, Stacks: true,
-		Say:   func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
+		Agents: func() []Agent { return []Agent{a} }, Stacks: true,
+		Log:   func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
 		Named: func(rank int) int { return []int{0, 1, 2, 3, 1, 2}[rank] },
 	}
 	w.Survey()

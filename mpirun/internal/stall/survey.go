@@ -20,10 +20,10 @@ type doing struct {
 	since time.Duration
 }
 
-// tell returns a line for each collective that lacks ranks, then a line for each group of ranks
+// summary returns a line for each collective that lacks ranks, then a line for each group of ranks
 // that are in the same call. missing are the ranks that a collective lacks, or else those that are
 // in no call, as agents know them.
-func (w *Watch) tell() (lines []string, missing []int) {
+func (w *Watch) summary() (lines []string, missing []int) {
 	var all []ctl.RankDoing
 	var groups []*doing
 	index := map[string]*doing{}

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/killgroup"
+	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
 )
@@ -54,8 +54,8 @@ func guard(flag string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
-	agent := inspect.NewWatch(pid)
-	silent := awaitSilence(pipe[0], 0, func() bool { return agent.Look() == inspect.Starves })
+	agent := procinfo.NewWatch(pid)
+	silent := awaitSilence(pipe[0], 0, func() bool { return agent.Look() == procinfo.Starves })
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if silent {
 		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")

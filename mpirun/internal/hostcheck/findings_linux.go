@@ -1,4 +1,4 @@
-package checkup
+package hostcheck
 
 import (
 	"bytes"

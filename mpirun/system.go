@@ -8,24 +8,24 @@ import (
 
 	"gompi/hostfile"
 	"gompi/mpirun/internal/attach"
-	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/tree"
 	"gompi/mpirun/internal/watchdog"
 )
 
-// newWorld returns the job.World of this process. It calls hear with the channel of signals, pause
+// newSystem returns the job.System of this process. It calls notify with the channel of signals, pause
 // before the process is stopped, and the function that pause returns when it is continued.
-func newWorld(hear func(chan<- os.Signal), pause func() (resume func())) *job.World {
-	return &job.World{
+func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job.System {
+	return &job.System{
 		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: workingDir(),
 		Stdin: func() <-chan []byte { return readInput(os.Stdin) }, Inherited: heritage() != nil,
 		Signals: func() (<-chan os.Signal, func()) {
 			signals := catch()
-			hear(signals)
+			notify(signals)
 			return signals, func() { signal.Stop(signals) }
 		},
 		Stop: func() {
@@ -33,7 +33,7 @@ func newWorld(hear func(chan<- os.Signal), pause func() (resume func())) *job.Wo
 			stop()
 			resume()
 		},
-		Process: func(pid int) job.Process { return inspect.NewWatch(pid) },
+		Process: func(pid int) job.Process { return procinfo.NewWatch(pid) },
 		Questions: func(job string) (<-chan attach.Question, func()) {
 			s := attach.Serve(job)
 			return s.Questions, s.Close
@@ -41,9 +41,9 @@ func newWorld(hear func(chan<- os.Signal), pause func() (resume func())) *job.Wo
 	}
 }
 
-// runToTheEnd runs j, whose World is w. It returns the exit status, and why the job ended in the
+// runToTheEnd runs j, whose System is w. It returns the exit status, and why the job ended in the
 // words printed last.
-func runToTheEnd(j *job.Job, w *job.World, starter remote.Starter) (int, string) {
+func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter) (int, string) {
 	// If an agent is killed, this process adopts what its ranks have started.
 	if err := tree.Adopt(); err != nil {
 		return j.Fail(err)
@@ -55,7 +55,7 @@ func runToTheEnd(j *job.Job, w *job.World, starter remote.Starter) (int, string)
 			killgroup.RemoveOf(pid)
 		}
 	}
-	w.Connect = func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) job.Link {
+	w.Connect = func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) job.Agent {
 		return link.Start(ctx, starter, h, number, events, done)
 	}
 	return j.Run()

@@ -1,6 +1,6 @@
-// Package facts says what there is on this host: its names and addresses, processors,
+// Package hostinfo says what there is on this host: its names and addresses, processors,
 // memory domains and GPUs.
-package facts
+package hostinfo
 
 import (
 	"fmt"

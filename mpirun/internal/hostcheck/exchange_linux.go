@@ -1,4 +1,4 @@
-package checkup
+package hostcheck
 
 import (
 	"encoding/binary"
@@ -27,12 +27,12 @@ const (
 	maxPending = 256 // that may be proving themselves at once
 )
 
-func (h *Host) handshake() challenge.Handshake {
+func (h *Check) handshake() challenge.Handshake {
 	return challenge.Handshake{Protocol: greeting, Secret: &h.secret}
 }
 
 // send is the caller's side. It fills in what it has measured.
-func (h *Host) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
+func (h *Check) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 	session, err := h.handshake().Call(conn, nil)
 	switch {
 	case errors.Is(err, challenge.ErrSecret):
@@ -73,7 +73,7 @@ func flood(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 }
 
 // welcome answers callers until the listener is closed.
-func (h *Host) welcome() {
+func (h *Check) welcome() {
 	d := accept.Acceptor{MaxPending: maxPending, Timeout: exchangeTimeout, Authenticate: func(conn net.Conn) func() {
 		if _, err := h.handshake().Answer(conn); err != nil {
 			return nil

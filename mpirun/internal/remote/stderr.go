@@ -8,26 +8,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// words keeps the end of what a process says on its standard error.
-type words struct {
+// A stderrTail keeps the end of what a process writes to its standard error.
+type stderrTail struct {
 	from *os.File
 	done chan struct{} // closed at the end
-	tail []byte        // listen's until then
+	tail []byte        // readAll's until then
 }
 
 const (
-	maxWords = 4 << 10
-	// wordsTime is how long the end of them is awaited, once the process has
+	maxStderr = 4 << 10
+	// stderrTime is how long its end is awaited, once the process has
 	// ended: something that it started may keep the pipe open.
-	wordsTime = 200 * time.Millisecond
+	stderrTime = 200 * time.Millisecond
 	// pipeful is the most that a pipe holds: 16 pages, of 4 KiB or 64.
 	pipeful = 1 << 20
 )
 
-// listen keeps what comes, until its end or the deadline that await sets.
-func (w *words) listen() {
+// readAll keeps what comes, until its end or the deadline that await sets.
+func (w *stderrTail) readAll() {
 	defer close(w.done)
-	buf := make([]byte, maxWords)
+	buf := make([]byte, maxStderr)
 	for {
 		n, err := w.from.Read(buf)
 		w.keep(buf[:n])
@@ -40,13 +40,13 @@ func (w *words) listen() {
 	}
 }
 
-func (w *words) keep(said []byte) {
-	w.tail = append(w.tail, said...)
-	w.tail = w.tail[max(0, len(w.tail)-maxWords):]
+func (w *stderrTail) keep(data []byte) {
+	w.tail = append(w.tail, data...)
+	w.tail = w.tail[max(0, len(w.tail)-maxStderr):]
 }
 
 // drain reads what is in the pipe: a Read past its deadline does not.
-func (w *words) drain(buf []byte) {
+func (w *stderrTail) drain(buf []byte) {
 	conn, err := w.from.SyscallConn()
 	if err != nil || w.from.SetReadDeadline(time.Time{}) != nil {
 		return
@@ -69,10 +69,10 @@ func (w *words) drain(buf []byte) {
 
 // await returns the end of what the process wrote. The process has ended, so whatever has not been
 // read is in the pipe.
-func (w *words) await() string {
+func (w *stderrTail) await() string {
 	select {
 	case <-w.done:
-	case <-time.After(wordsTime):
+	case <-time.After(stderrTime):
 		if w.from.SetReadDeadline(time.Now()) != nil {
 			return "" // it cannot be polled, so nothing ends the Read
 		}

@@ -12,14 +12,14 @@ import (
 	"gompi/internal/accept"
 )
 
-// moreStrangers than there are nodes may be proving themselves at once.
+// morePending than there are nodes may be proving themselves at once.
 const morePending = 64
 
-// A Host is node 0, to which the others come.
-type Host struct {
+// A Server is node 0, which the others join.
+type Server struct {
 	Own   *Offer
 	Token []byte
-	Say   func(line string) // tells the user
+	Log   func(line string) // tells the user
 
 	// LastCall is how long a job that has the nodes it needs waits for those that
 	// it may have.
@@ -29,24 +29,24 @@ type Host struct {
 	// that misses several gives the job up.
 	Beat time.Duration
 
-	listener  net.Listener
-	strangers atomic.Int64 // how many have been turned away
+	listener net.Listener
+	rejected atomic.Int64 // how many have been turned away
 }
 
 // Listen begins to listen at an address.
-func (h *Host) Listen(address string) error {
+func (h *Server) Listen(address string) error {
 	var err error
 	h.listener, err = net.Listen("tcp", address)
 	return err
 }
 
 // Close stops listening.
-func (h *Host) Close() { h.listener.Close() }
+func (h *Server) Close() { h.listener.Close() }
 
 // Gather returns the other nodes, sorted by number. It waits until the job has all nodes that it
 // may have, or, once it has those that it needs, for LastCall. It fails if ctx ends before. Until
 // Close, nodes that connect later are refused.
-func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
+func (h *Server) Gather(ctx context.Context) ([]*Node, error) {
 	arrivals, losses := make(chan *Node), make(chan *Node)
 	gone, stop := context.WithCancel(ctx)
 	defer stop()
@@ -58,7 +58,7 @@ func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
 	for len(nodes) < h.Own.Most-1 {
 		if len(nodes) >= h.Own.Least-1 && enough == nil {
 			enough = time.After(h.LastCall)
-			h.Say(fmt.Sprintf("%d nodes are here, which is enough: waiting %v for more (-last-call)", len(nodes)+1, h.LastCall))
+			h.Log(fmt.Sprintf("%d nodes are here, which is enough: waiting %v for more (-last-call)", len(nodes)+1, h.LastCall))
 		}
 		select {
 		case n := <-arrivals:
@@ -66,7 +66,7 @@ func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
 		case n := <-losses:
 			if i := slices.Index(nodes, n); i >= 0 {
 				nodes = slices.Delete(nodes, i, i+1)
-				h.Say(fmt.Sprintf("%s has left the rendezvous", n.Offer.Host))
+				h.Log(fmt.Sprintf("%s has left the rendezvous", n.Offer.Host))
 			}
 			if len(nodes) < h.Own.Least-1 {
 				enough = nil
@@ -74,7 +74,7 @@ func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
 		case <-enough:
 			return h.number(nodes), nil
 		case <-progress.C:
-			h.Say(fmt.Sprintf("waiting at %v for %s", h.listener.Addr(), h.missing(nodes)))
+			h.Log(fmt.Sprintf("waiting at %v for %s", h.listener.Addr(), h.missing(nodes)))
 			progress.Reset(30 * time.Second)
 		case <-ctx.Done():
 			for _, n := range nodes {
@@ -87,43 +87,43 @@ func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
 }
 
 // accept lets in whoever knows the token and fits, until the listener is closed.
-func (h *Host) accept(ctx context.Context, arrivals, losses chan<- *Node) {
+func (h *Server) accept(ctx context.Context, arrivals, losses chan<- *Node) {
 	d := accept.Acceptor{MaxPending: h.Own.Most + morePending, Timeout: handshakeTime,
 		Authenticate: func(nc net.Conn) func() {
 			c, err := secure(nc, h.Token, true)
 			if err != nil {
-				h.tellOf(nc.RemoteAddr(), err)
+				h.logRejected(nc.RemoteAddr(), err)
 				return nil
 			}
 			return func() { h.receive(ctx, c, arrivals, losses) }
 		},
 		OnError: func(err error) {
-			h.Say(fmt.Sprintf("no connection can be accepted at the rendezvous: %v; it is tried again", err))
+			h.Log(fmt.Sprintf("no connection can be accepted at the rendezvous: %v; it is tried again", err))
 		},
 	}
 	d.Serve(h.listener)
 }
 
-// tellOf reports a rejected connection if its number is a power of two.
-func (h *Host) tellOf(from net.Addr, err error) {
-	n := h.strangers.Add(1)
+// logRejected reports a rejected connection if its number is a power of two.
+func (h *Server) logRejected(from net.Addr, err error) {
+	n := h.rejected.Add(1)
 	if n&(n-1) != 0 {
 		return
 	}
-	h.Say(fmt.Sprintf("%v came to the rendezvous and %v; of such connections the next that is told of is number %d", from, err, 2*n))
+	h.Log(fmt.Sprintf("%v came to the rendezvous and %v; of such connections the next that is told of is number %d", from, err, 2*n))
 }
 
 // receive hands on a node that knows the token.
-func (h *Host) receive(ctx context.Context, c *conn, arrivals, losses chan<- *Node) {
+func (h *Server) receive(ctx context.Context, c *conn, arrivals, losses chan<- *Node) {
 	n, err := h.welcome(c)
 	if err != nil {
-		h.Say(fmt.Sprintf("%v came to the rendezvous and %v", c.tls.RemoteAddr(), err))
+		h.Log(fmt.Sprintf("%v came to the rendezvous and %v", c.tls.RemoteAddr(), err))
 		return
 	}
 	select {
 	case arrivals <- n:
 	case <-ctx.Done():
-		h.Say(fmt.Sprintf("%s has come too late, and was sent away", n.Offer.Host))
+		h.Log(fmt.Sprintf("%s has come too late, and was sent away", n.Offer.Host))
 		n.refuse("the job has begun without this node")
 		return
 	}
@@ -138,7 +138,7 @@ func (h *Host) receive(ctx context.Context, c *conn, arrivals, losses chan<- *No
 }
 
 // welcome finds out what a node wants.
-func (h *Host) welcome(c *conn) (*Node, error) {
+func (h *Server) welcome(c *conn) (*Node, error) {
 	c.tls.SetReadDeadline(time.Now().Add(handshakeTime))
 	m, err := c.receive()
 	c.tls.SetReadDeadline(time.Time{})
@@ -160,12 +160,12 @@ func (h *Host) welcome(c *conn) (*Node, error) {
 }
 
 // admit adds a node, if its number is free.
-func (h *Host) admit(nodes []*Node, n *Node) []*Node {
+func (h *Server) admit(nodes []*Node, n *Node) []*Node {
 	same := func(o *Node) bool { return n.Offer.Node > 0 && o.Offer.Node == n.Offer.Node }
 	if i := slices.IndexFunc(nodes, same); i >= 0 {
 		why := fmt.Sprintf("node %d is %s already", n.Offer.Node, nodes[i].Offer.Host)
 		n.refuse(why)
-		h.Say(fmt.Sprintf("%s was refused: %s", n.Offer.Host, why))
+		h.Log(fmt.Sprintf("%s was refused: %s", n.Offer.Host, why))
 		return nodes
 	}
 	return append(nodes, n)
@@ -173,7 +173,7 @@ func (h *Host) admit(nodes []*Node, n *Node) []*Node {
 
 // number gives numbers to the nodes that have none, and sorts them. Numbers that
 // nobody has are left out.
-func (h *Host) number(nodes []*Node) []*Node {
+func (h *Server) number(nodes []*Node) []*Node {
 	taken := map[int]bool{}
 	for _, n := range nodes {
 		taken[n.Offer.Node] = true
@@ -199,7 +199,7 @@ func (h *Host) number(nodes []*Node) []*Node {
 }
 
 // missing says which nodes have not connected.
-func (h *Host) missing(nodes []*Node) string {
+func (h *Server) missing(nodes []*Node) string {
 	var names []string
 	unnumbered := 0
 	taken := map[int]bool{}

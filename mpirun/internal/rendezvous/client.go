@@ -12,16 +12,16 @@ import (
 	"gompi/mpirun/internal/remote"
 )
 
-// A Guest is a node that comes to node 0.
-type Guest struct {
+// A Client is a node that joins node 0.
+type Client struct {
 	Own   *Offer
 	Token []byte
-	Say   func(line string) // tells the user
-	Run   func() (*remote.Agent, error)
+	Log   func(line string) // tells the user
+	Run   func() (*remote.Process, error)
 
 	conn   *conn
 	beat   time.Duration // period of node 0's heartbeats, 0 for none
-	paused bool          // node 0 has said that it will say nothing
+	paused bool          // node 0 has announced that it will send nothing
 }
 
 // errRefused is wrapped by the error of a node that node 0 refuses.
@@ -29,7 +29,7 @@ var errRefused = errors.New("node 0 refuses this node")
 
 // Join connects to node 0, again and again until ctx ends, because it may not be
 // there yet.
-func (g *Guest) Join(ctx context.Context, address string) error {
+func (g *Client) Join(ctx context.Context, address string) error {
 	said := time.Now().Add(2 * time.Second)
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := g.try(ctx, address)
@@ -37,7 +37,7 @@ func (g *Guest) Join(ctx context.Context, address string) error {
 			return g.explain(address, err)
 		}
 		if now := time.Now(); now.After(said) {
-			g.Say(fmt.Sprintf("waiting for node 0 at %s: %v", address, err))
+			g.Log(fmt.Sprintf("waiting for node 0 at %s: %v", address, err))
 			said = now.Add(30 * time.Second)
 		}
 		select {
@@ -48,7 +48,7 @@ func (g *Guest) Join(ctx context.Context, address string) error {
 	}
 }
 
-func (g *Guest) explain(address string, err error) error {
+func (g *Client) explain(address string, err error) error {
 	if errors.Is(err, errToken) {
 		return fmt.Errorf("node 0 at %s %w, or is something else", address, err)
 	}
@@ -56,7 +56,7 @@ func (g *Guest) explain(address string, err error) error {
 }
 
 // try makes one attempt. The answer to the offer comes when all nodes are there.
-func (g *Guest) try(ctx context.Context, address string) error {
+func (g *Client) try(ctx context.Context, address string) error {
 	nc, err := (&net.Dialer{Timeout: handshakeTime}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
@@ -92,20 +92,20 @@ func (g *Guest) try(ctx context.Context, address string) error {
 
 // Signal tells node 0 of a signal that has come here. It is called from any
 // goroutine.
-func (g *Guest) Signal(s syscall.Signal) { g.conn.send(&signalled{int(s)}, time.Second) }
+func (g *Client) Signal(s syscall.Signal) { g.conn.send(&signalled{int(s)}, time.Second) }
 
 // Leave has Serve return, whatever node 0 wants.
-func (g *Guest) Leave() { g.conn.close() }
+func (g *Client) Leave() { g.conn.close() }
 
 // Serve runs agents as node 0 wants and returns how the job ended. When the
 // connection is lost, or node 0 is silent for several beats, it ends the agent, if
 // there is one, and returns an error.
-func (g *Guest) Serve() (*End, error) {
+func (g *Client) Serve() (*End, error) {
 	defer g.conn.close()
 	var run *relay
 	defer func() { run.stop() }()
 	for {
-		m, err := g.hear()
+		m, err := g.receive()
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (g *Guest) Serve() (*End, error) {
 
 // hear receives the next message of node 0. If this process was stopped, that counts as one missed
 // heartbeat, however long it lasted: the others may be unread in the socket.
-func (g *Guest) hear() (message, error) {
+func (g *Client) receive() (message, error) {
 	for missing := 1; ; missing++ {
 		var due time.Time
 		if g.beat > 0 && !g.paused {
@@ -152,11 +152,11 @@ func (g *Guest) hear() (message, error) {
 
 // A relay is a running agent, whose output goes to node 0. nil is none.
 type relay struct {
-	agent *remote.Agent
+	agent *remote.Process
 	done  chan struct{}
 }
 
-func (g *Guest) start() (*relay, error) {
+func (g *Client) start() (*relay, error) {
 	a, err := g.Run()
 	if err != nil {
 		return nil, err

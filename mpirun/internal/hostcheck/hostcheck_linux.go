@@ -1,7 +1,7 @@
-// Package checkup is one host's part in gompirun doctor: it finds out what there
+// Package hostcheck is one host's part in gompirun doctor: it finds out what there
 // is on the host, and whether other hosts can be reached as ranks would reach
 // them: with addresses in the same order, on ports of the same range.
-package checkup
+package hostcheck
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A Host is this host during a checkup.
-type Host struct {
+// A Check is the examination of this host.
+type Check struct {
 	secret   [32]byte
 	listener net.Listener
 	own      []netip.Prefix
@@ -27,8 +27,8 @@ type Host struct {
 
 // Begin starts to listen where ranks would. What goes wrong is among the
 // Findings.
-func Begin(m *ctl.Examine) *Host {
-	h := &Host{secret: m.Secret}
+func Begin(m *ctl.Examine) *Check {
+	h := &Check{secret: m.Secret}
 	filter, err := route.ParseFilter(m.Interfaces)
 	if err == nil {
 		h.own, err = route.Local(filter)
@@ -58,14 +58,14 @@ func listen(low, high int) (net.Listener, error) {
 }
 
 // Close ends the checkup.
-func (h *Host) Close() {
+func (h *Check) Close() {
 	if h.listener != nil {
 		h.listener.Close()
 	}
 }
 
 // Findings examines the host.
-func (h *Host) Findings() *ctl.Findings {
+func (h *Check) Findings() *ctl.Findings {
 	f := &ctl.Findings{Trouble: strings.Join(h.trouble, "; ")}
 	if h.listener != nil {
 		f.Port = h.listener.Addr().(*net.TCPAddr).Port
@@ -79,7 +79,7 @@ func (h *Host) Findings() *ctl.Findings {
 }
 
 // Reach connects to another host and sends it data.
-func (h *Host) Reach(m *ctl.Reach) *ctl.Reached {
+func (h *Check) Reach(m *ctl.Reach) *ctl.Reached {
 	r := &ctl.Reached{Peer: m.Peer}
 	theirs, err := parseAddresses(m.Addresses)
 	if err != nil {

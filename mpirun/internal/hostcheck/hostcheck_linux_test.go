@@ -1,4 +1,4 @@
-package checkup
+package hostcheck
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 )
 
 // begin begins a checkup on this machine.
-func begin(t *testing.T, secret byte) *Host {
+func begin(t *testing.T, secret byte) *Check {
 	t.Helper()
 	h := Begin(&ctl.Examine{Secret: [32]byte{secret}})
 	t.Cleanup(h.Close)

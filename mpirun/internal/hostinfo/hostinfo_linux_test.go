@@ -1,4 +1,4 @@
-package facts
+package hostinfo
 
 import (
 	"reflect"

@@ -19,11 +19,11 @@ func TestWordsAreReadHoweverLateItIs(t *testing.T) {
 		if _, err := w.WriteString(said); err != nil {
 			t.Fatal(err)
 		}
-		late := &words{from: r, done: make(chan struct{})}
+		late := &stderrTail{from: r, done: make(chan struct{})}
 		r.SetReadDeadline(time.Now()) // as await does
-		late.listen()
-		if got, want := late.await(), said[max(0, len(said)-maxWords):]; got != want {
-			t.Errorf("%d bytes that end in %q, want %d that end in %q", len(got), lastWords(got, ""), len(want), lastWords(want, ""))
+		late.readAll()
+		if got, want := late.await(), said[max(0, len(said)-maxStderr):]; got != want {
+			t.Errorf("%d bytes that end in %q, want %d that end in %q", len(got), lastLines(got, ""), len(want), lastLines(want, ""))
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package inspect says what a process does that does not say so itself: what the kernel
+// Package procinfo says what a process does that does not say so itself: what the kernel
 // knows of it, and of a Python program py-spy. The process hears nothing of it.
-package inspect
+package procinfo
 
 import (
 	"bytes"
