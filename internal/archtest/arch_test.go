@@ -96,7 +96,7 @@ var rules = []rule{
 	{"mpirun/internal/procinfo", []string{"internal/env", "mpirun/internal/program", "mpirun/internal/tree"}},
 	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/tree", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
-	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl", "mpirun/internal/remote"}},
+	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "internal/challenge", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/ctl", []string{"internal/version", "internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", []string{"mpirun/internal/testbed"}},
 	{"mpirun/internal/hostcheck", []string{"mpirun/internal/ctl", "internal/rdma", "internal/machine", "internal/env", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/challenge"
 )
 
 // errToken is why a connection is refused.
@@ -84,39 +85,24 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// prove shows the other side that we know the token, and has it show the same.
-// The proofs of the two sides differ, so that none can be sent back as one's own.
+// prove runs the handshake of all connections, with a secret that follows from the token and this
+// TLS session.
 func prove(t *tls.Conn, token []byte, server bool) error {
 	state := t.ConnectionState()
 	session, err := state.ExportKeyingMaterial("EXPORTER-gompi-rendezvous", nil, sha256.Size)
 	if err != nil {
 		return err
 	}
-	proof := func(of string) []byte {
-		mac := hmac.New(sha256.New, token)
-		mac.Write([]byte("gompi rendezvous 1 " + of))
-		mac.Write(session)
-		return mac.Sum(nil)
-	}
-	mine, others := proof("server"), proof("client")
-	if !server {
-		mine, others = others, mine
-		if _, err := t.Write(mine); err != nil {
-			return err
-		}
-	}
-	theirs := make([]byte, sha256.Size)
-	if _, err := io.ReadFull(t, theirs); err != nil {
-		if !server && errors.Is(err, io.EOF) {
-			return errToken // the server does not answer a wrong proof
-		}
-		return err
-	}
-	if !hmac.Equal(theirs, others) {
-		return errToken
-	}
+	mac := hmac.New(sha256.New, token)
+	mac.Write(session)
+	h := challenge.Handshake{Protocol: "gompi rendezvous 2", Secret: (*[sha256.Size]byte)(mac.Sum(nil))}
 	if server {
-		_, err = t.Write(mine)
+		_, err = h.Answer(t)
+	} else {
+		_, err = h.Call(t, nil)
+	}
+	if err == challenge.ErrSecret || errors.Is(err, challenge.ErrSecret) && errors.Is(err, io.EOF) {
+		return errToken // who is refused finds the connection closed
 	}
 	return err
 }

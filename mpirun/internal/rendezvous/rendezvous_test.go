@@ -235,25 +235,6 @@ func TestTheManInTheMiddleGetsNowhere(t *testing.T) {
 	}
 }
 
-func TestTheServersProofIsNotTheClients(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	go func() { // answers with the proof that it has got
-		cert, err := certificate()
-		if err != nil {
-			return
-		}
-		s := tls.Server(server, &tls.Config{Certificates: []tls.Certificate{cert}})
-		proof := make([]byte, 32)
-		if _, err := io.ReadFull(s, proof); err == nil {
-			s.Write(proof)
-		}
-	}()
-	if _, err := secure(client, token, false); !errors.Is(err, errToken) {
-		t.Errorf("an echo is believed: %v", err)
-	}
-}
-
 func TestWhatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
 	ctx := deadline(t)
 	h, _ := host(t, 2, 3)
