@@ -25,7 +25,7 @@ func topoProgram(t *testing.T, h *topo.Host) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topoScript(t, "[ \"$*\" = -json ] || exit 2\ncat <<'END'\n"+string(data)+"\nEND\n")
+	return topoScript(t, "[ $# = 0 ] || exit 2\ncat <<'END'\n"+string(data)+"\nEND\n")
 }
 
 func topoScript(t *testing.T, text string) string {

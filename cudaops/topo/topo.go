@@ -58,9 +58,8 @@ const (
 
 // A Link is the connection from one device to another.
 type Link struct {
-	Level   Level  `json:"level,omitempty"`   // of the tree of PCI where they meet
-	NVLinks int    `json:"nvlinks,omitempty"` // between them, or from each to the switch that joins them
-	P2P     string `json:"p2p,omitempty"`     // what the first may do with the other's memory: r(ead), w(rite), a(tomics), as "rw"; or why not, in capitals
+	Level   Level `json:"level,omitempty"`   // of the tree of PCI where they meet
+	NVLinks int   `json:"nvlinks,omitempty"` // between them, or from each to the switch that joins them
 }
 
 // A Level is where two devices meet, as nvidia-smi abbreviates it.
@@ -121,7 +120,7 @@ func (h *Host) check() error {
 			return fmt.Errorf("GPU %d: links to %d GPUs: want them to all %d", d.Index, n, len(h.Devices))
 		}
 		for _, l := range h.Links[i] {
-			texts = append(texts, string(l.Level), l.P2P)
+			texts = append(texts, string(l.Level))
 		}
 	}
 	for _, s := range texts {

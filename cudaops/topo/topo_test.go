@@ -2,7 +2,6 @@ package topo
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -25,9 +24,9 @@ func four() *Host {
 	for i := range 4 {
 		links := make([]Link, 4)
 		for j := range links {
-			links[j] = Link{Level: System, P2P: "CNS"}
+			links[j] = Link{Level: System}
 			if i/2 == j/2 {
-				links[j] = Link{Level: Node, NVLinks: 18, P2P: "rwa"}
+				links[j] = Link{Level: Node, NVLinks: 18}
 			}
 		}
 		h.Links = append(h.Links, links)
@@ -78,8 +77,8 @@ func FuzzParse(f *testing.F) {
 		for _, u := range append(h.Units(), h.Named(list)...) {
 			h.Label(u)
 		}
-		if err := h.Write(new(strings.Builder)); err != nil {
-			t.Error(err)
+		for i := range h.Devices {
+			h.Ways(i)
 		}
 		again, err := json.Marshal(h)
 		if err != nil {
@@ -187,34 +186,13 @@ func TestDriverVersionIsItsNumber(t *testing.T) {
 	}
 }
 
-func TestTheMatrixIsAsPeopleKnowIt(t *testing.T) {
-	var b strings.Builder
-	if err := four().Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"      GPU0  GPU1  GPU2  GPU3  CPU Affinity  NUMA Affinity\n" +
-			"GPU0  X     NV18  SYS   SYS   0-3           0\n" +
-			"GPU1  NV18  X     SYS   SYS   0-3           0\n" +
-			"GPU2  SYS   SYS   X     ?     4-7           1\n" +
-			"GPU3  SYS   SYS   PIX   X     4-7           1\n",
-		"GPU2  CNS   CNS   X     ?\n",
-		"NV#   # NVLinks",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no\n%s\nin\n%s", want, &b)
+func TestWaysAreToldOnce(t *testing.T) {
+	for i, want := range []string{"NV18 SYS", "NV18 SYS", "SYS ?", "SYS PIX"} {
+		if got := strings.Join(four().Ways(i), " "); got != want {
+			t.Errorf("GPU %d: %q, want %q", i, got, want)
 		}
 	}
-	b.Reset()
-	h := &Host{Devices: []Device{{NUMA: -1}, {Index: 1, NUMA: -1}}}
-	if err := h.Write(&b); err != nil || !strings.Contains(b.String(), "GPU1  ?     X     N/A           N/A\n") || strings.Contains(b.String(), "r, w, a") {
-		t.Errorf("%v, without links:\n%s", err, &b)
-	}
-	if err := h.Write(broken{}); err == nil {
-		t.Error("no error of a writer that fails")
+	if got := (&Host{Devices: make([]Device, 2)}).Ways(1); got != nil {
+		t.Errorf("%q, where nothing is known", got)
 	}
 }
-
-type broken struct{}
-
-func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"cmp"
-
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"gompi/cudaops/topo"
@@ -33,8 +31,7 @@ func (s *survey) links() {
 	}
 }
 
-// link asks what lies between two devices, and what the first may do with the
-// memory of the other.
+// link asks what lies between two devices.
 func (s *survey) link(from, to nvml.Device) topo.Link {
 	var l topo.Link
 	s.get("nvmlDeviceGetTopologyCommonAncestor", func() nvml.Return {
@@ -44,43 +41,7 @@ func (s *survey) link(from, to nvml.Device) topo.Link {
 		}
 		return ret
 	})
-	may, not := "", ""
-	for _, right := range []struct {
-		letter string
-		index  nvml.GpuP2PCapsIndex
-	}{{"r", nvml.P2P_CAPS_INDEX_READ}, {"w", nvml.P2P_CAPS_INDEX_WRITE}, {"a", nvml.P2P_CAPS_INDEX_ATOMICS}} {
-		s.get("nvmlDeviceGetP2PStatus", func() nvml.Return {
-			status, ret := from.GetP2PStatus(to, right.index)
-			switch {
-			case ret != nvml.SUCCESS:
-			case status == nvml.P2P_STATUS_OK:
-				may += right.letter
-			default:
-				not = cmp.Or(not, obstacle(status))
-			}
-			return ret
-		})
-	}
-	l.P2P = cmp.Or(may, not)
 	return l
-}
-
-// obstacle abbreviates what forbids a device to use another's memory, "" if that
-// is not known.
-func obstacle(status nvml.GpuP2PStatus) string {
-	switch status {
-	case nvml.P2P_STATUS_CHIPSET_NOT_SUPPORTED:
-		return "CNS"
-	case nvml.P2P_STATUS_GPU_NOT_SUPPORTED:
-		return "GNS"
-	case nvml.P2P_STATUS_IOH_TOPOLOGY_NOT_SUPPORTED:
-		return "TNS"
-	case nvml.P2P_STATUS_DISABLED_BY_REGKEY:
-		return "DR"
-	case nvml.P2P_STATUS_NOT_SUPPORTED:
-		return "NS"
-	}
-	return ""
 }
 
 // nvlinks are where the NVLinks of a device lead.

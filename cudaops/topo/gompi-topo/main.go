@@ -1,8 +1,6 @@
-// Command gompi-topo prints how the GPUs of this host reach each other and which
-// processors are near them, as "nvidia-smi topo -m" does, but for network cards,
-// or as JSON for gompirun's agents.
-//
-//	gompi-topo [-json]
+// Command gompi-topo prints what is known of the GPUs of this host, which processors are near them
+// and how they reach each other, as JSON for gompirun's agents. "nvidia-smi topo -m" prints it for
+// people, and gompirun doctor what matters of it.
 //
 // It is the only program here that asks NVIDIA's management library (NVML), and
 // a program of its own so that gompirun stays static: the binding that it uses
@@ -14,7 +12,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,11 +20,9 @@ import (
 	"gompi/internal/cli"
 )
 
-const usage = `usage: gompi-topo [-json]
+const usage = `usage: gompi-topo
 
-Prints how the GPUs of this host reach each other and which processors are near
-them. With -json it prints all that is known of them, for programs, and its exit
-status is 0 if that is nothing, too.
+Prints as JSON, for gompirun, what is known of the GPUs of this host.
 `
 
 func main() { os.Exit(run(os.Args[1:], find, os.Stdout, os.Stderr)) }
@@ -35,11 +30,9 @@ func main() { os.Exit(run(os.Args[1:], find, os.Stdout, os.Stderr)) }
 // run runs the program with what finds the GPUs, and returns its exit status.
 func run(args []string, find func() *topo.Host, stdout, stderr io.Writer) int {
 	set := cli.New("gompi-topo")
-	var asJSON bool
-	set.BoolVar(&asJSON, "json", false, "")
 	rest, err := set.Parse(args)
 	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("argument %q: want flags only", rest[0])
+		err = fmt.Errorf("argument %q: want none", rest[0])
 	}
 	if set.Answer(err, usage, stdout) {
 		return 0
@@ -48,26 +41,9 @@ func run(args []string, find func() *topo.Host, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gompi-topo: %v\n%s", err, usage)
 		return 2
 	}
-	if err := show(find(), asJSON, stdout, stderr); err != nil {
+	if err := json.NewEncoder(stdout).Encode(find()); err != nil {
 		fmt.Fprintf(stderr, "gompi-topo: %v\n", err)
 		return 1
 	}
 	return 0
-}
-
-// show writes what is known.
-func show(h *topo.Host, asJSON bool, stdout, stderr io.Writer) error {
-	if asJSON {
-		return json.NewEncoder(stdout).Encode(h)
-	}
-	for _, w := range h.Warnings {
-		fmt.Fprintf(stderr, "gompi-topo: %s\n", w)
-	}
-	switch {
-	case h.Trouble != "":
-		return errors.New(h.Trouble)
-	case len(h.Devices) == 0:
-		return errors.New("there is no NVIDIA GPU here that may be used")
-	}
-	return h.Write(stdout)
 }

@@ -50,7 +50,7 @@ func askTopo() (*topo.Host, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), topoTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "-json")
+	cmd := exec.CommandContext(ctx, path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
