@@ -6,6 +6,9 @@
 // element types. The engine is its one caller: it serialises all calls, and
 // calls Poll in a loop while it waits, so a Transport needs no goroutine and no
 // lock of its own.
+//
+// It is not a public interface: its types are those of gompi's internal packages, comm makes the
+// transports that there are, and ranks of one gompi talk to each other alone.
 package transport
 
 import (
