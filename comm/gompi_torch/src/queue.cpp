@@ -14,9 +14,35 @@ namespace gompi_torch {
 std::function<std::string(const StorePtr& store, int rank, int size)> explainMismatch;
 std::atomic<bool> toldOfMismatch{false};
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A wait that comes so soon after the call finds little done by a thread that is woken. Functional
+// collectives are in Python for as long as a third of it.
+constexpr auto soon = std::chrono::microseconds(200);
+// The delays of threads that run what is queued. A timer that is due earlier than late costs ten times as
+// much to set: it is the processor's next event then.
+constexpr std::chrono::nanoseconds now{1}, late = std::chrono::milliseconds(5);
+
+// The most bytes of inputs and outputs of a collective that takes no longer than to wake a thread.
+constexpr int64_t shortBytes = 128 << 10;
+
+int64_t bytesOf(const std::vector<at::Tensor>& tensors) {
+	int64_t n = 0;
+	for (auto& t : tensors)
+		n += t.numel() * t.element_size();
+	return n;
+}
+
+thread_local bool waits = false;
+
+} // namespace
+
 Collective::Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char* title,
                        const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs, std::function<int()> run)
-	: c10d::Work(-1, op, title, inputs), queue(std::move(queue)), outputs(std::move(outputs)), run(std::move(run)) {}
+	: c10d::Work(-1, op, title, inputs), isShort(bytesOf(inputs) + bytesOf(outputs) <= shortBytes), queue(std::move(queue)),
+	  outputs(std::move(outputs)), run(std::move(run)) {}
 
 bool Collective::wait(std::chrono::milliseconds timeout) {
 	if (!over.load() && !queue->wait(*this, timeout))
@@ -39,18 +65,14 @@ FuturePtr Collective::getFuture() {
 		if (future)
 			return future;
 		future = newFuture();
-		if (!over.load())
+		if (!over.load()) {
+			queue->hurry();
 			return future;
+		}
 	}
 	settle(*future, outputs, error);
 	return future;
 }
-
-namespace {
-
-thread_local bool waits = false;
-
-} // namespace
 
 void Queue::waitsForNext(bool does) { waits = does; }
 
@@ -58,19 +80,21 @@ void Queue::push(const c10::intrusive_ptr<Collective>& c) {
 	std::lock_guard<std::mutex> lock(mutex);
 	if (closed)
 		fail("a collective of a group that was destroyed");
-	bool alone = queue.empty();
+	bool waited = std::exchange(waits, false);
+	if (!waited)
+		c->called = Clock::now();
 	queue.push_back(c);
-	if (!running && !(alone && waits))
-		findRunner();
-	waits = false;
+	longs += !c->isShort;
+	if (!waited || queue.size() > 1)
+		leave();
 }
 
 void Queue::close() {
 	Lock lock(mutex);
 	closed = true;
-	work.notify_all();
-	if (!running && !queue.empty())
-		findRunner(); // who was to wait for it does not
+	if (idle > 0)
+		findRunner(now); // to end
+	hurry(); // who was to wait does not
 	waiting++;
 	end.wait(lock, [this] { return queue.empty() && !running; });
 	waiting--;
@@ -80,11 +104,15 @@ bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
 	Interruptible::Unlocked unlocked;
 	constexpr std::chrono::milliseconds century = std::chrono::hours(24 * 365 * 100);
 	bool forever = timeout == kNoTimeout;
-	auto deadline = std::chrono::steady_clock::now() + (forever ? century : std::min(timeout, century));
+	auto begin = Clock::now(), deadline = begin + (forever ? century : std::min(timeout, century));
 	Interruptible scope;
 	Lock lock(mutex);
+	if (c.isShort && c.called != Clock::time_point())
+		waitedAtOnce = begin - c.called < soon;
+	if (!forever)
+		hurry();
 	try {
-		while (!c.over.load() && std::chrono::steady_clock::now() < deadline) {
+		while (!c.over.load() && Clock::now() < deadline) {
 			if (forever && !running && !queue.empty()) {
 				runNext(lock);
 				Interruptible::rethrow();
@@ -106,20 +134,14 @@ bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
 
 // Waits for the end of some collective. It reports whether this is the main thread, and it is time to
 // run signal handlers.
-bool Queue::sleep(Lock& lock, std::chrono::steady_clock::time_point deadline) {
+bool Queue::sleep(Lock& lock, Clock::time_point deadline) {
 	bool handles = Interruptible::here();
 	if (handles)
-		deadline = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(Interruptible::period));
+		deadline = std::min(deadline, Clock::now() + std::chrono::milliseconds(Interruptible::period));
 	waiting++;
 	auto woken = end.wait_until(lock, deadline);
 	waiting--;
 	return handles && woken == std::cv_status::timeout;
-}
-
-// Has another thread run what is queued, since this one waits no more.
-void Queue::leave() {
-	if (!running && !queue.empty())
-		findRunner();
 }
 
 // Runs the first of the queue. The lock is held before and after.
@@ -127,19 +149,21 @@ void Queue::runNext(Lock& lock) {
 	PythonWork work;
 	auto c = std::move(queue.front());
 	queue.pop_front();
+	longs -= !c->isShort;
+	coming = nobody;
 	running = true;
 	lock.unlock();
-	auto begin = std::chrono::steady_clock::now();
+	auto begin = Clock::now();
 	run(*c);
-	std::chrono::duration<float, std::milli> took = std::chrono::steady_clock::now() - begin;
+	std::chrono::duration<float, std::milli> took = Clock::now() - begin;
 	lock.lock();
 	running = false;
 	c->over.store(true);
 	if (waiting > 0)
 		end.notify_all();
 	bool settles = c->future.defined();
-	if (settles && !queue.empty())
-		findRunner();
+	if (settles)
+		hurry();
 	lock.unlock();
 	if (!c->error)
 		hooks->call(c->key, took.count());
@@ -164,10 +188,27 @@ void Queue::run(Collective& c) {
 		failure.compare_exchange_strong(none, c.code);
 }
 
-// Has another thread run the first of the queue.
-void Queue::findRunner() {
+// Has another thread run what is queued, unless somebody will who waits. This one does not.
+void Queue::leave() {
+	if (longs > 0 || !waitedAtOnce)
+		hurry();
+	else if (!running && !queue.empty())
+		findRunner(late);
+}
+
+// Has another thread run what is queued, at once.
+void Queue::hurry() {
+	if (!running && !queue.empty())
+		findRunner(now);
+}
+
+// Has another thread look for work after the delay.
+void Queue::findRunner(std::chrono::nanoseconds delay) {
+	if (delay >= coming)
+		return;
+	coming = idle > 0 ? delay : now;
 	if (idle > 0)
-		work.notify_one();
+		alarm.set(delay);
 	else
 		std::thread([self = shared_from_this()] { self->serve(); }).detach();
 }
@@ -177,14 +218,20 @@ void Queue::serve() {
 	gompi_set_background(1); // others compute meanwhile
 	Lock lock(mutex);
 	for (;;) {
-		while (!queue.empty() && !running)
+		while (!queue.empty() && !running) {
+			waitedAtOnce &= !queue.front()->isShort;
 			runNext(lock);
+		}
 		if (closed && queue.empty())
-			return;
+			break;
 		idle++;
-		work.wait(lock);
+		lock.unlock();
+		alarm.wait();
+		lock.lock();
 		idle--;
 	}
+	if (idle > 0)
+		alarm.set(now); // for the next one
 }
 
 } // namespace gompi_torch

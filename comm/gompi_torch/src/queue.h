@@ -14,6 +14,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "alarm.h"
 #include "gompi.h"
 #include "hooks.h"
 
@@ -50,6 +51,8 @@ private:
 	friend class Queue;
 
 	const uint64_t key = Hooks::newKey();
+	const bool isShort; // it takes no longer than to wake a thread
+	std::chrono::steady_clock::time_point called; // unless its caller waits for it
 	std::shared_ptr<Queue> queue;
 	std::vector<at::Tensor> outputs;
 	std::function<int()> run;
@@ -60,7 +63,8 @@ private:
 };
 
 // A Queue runs the collectives of one group on a thread of its own, or on that of who waits for
-// them: what is called and waited for at once costs no change of threads.
+// them: what is called and waited for at once costs no change of threads. Short ones are left to who
+// waits, where the last one was waited for at once; if nobody comes, the thread does after a while.
 //
 // Callbacks of futures run on the thread that ran the collective, and may wait for later ones, as
 // PowerSGD's do. So before they run, another thread takes the thread's place.
@@ -87,10 +91,11 @@ private:
 
 	bool wait(Collective& c, std::chrono::milliseconds timeout);
 	bool sleep(Lock& lock, std::chrono::steady_clock::time_point deadline);
-	void leave();
 	void runNext(Lock& lock);
 	void run(Collective& c);
-	void findRunner();
+	void leave();
+	void hurry();
+	void findRunner(std::chrono::nanoseconds delay);
 	void serve();
 
 	const StorePtr store;
@@ -98,13 +103,19 @@ private:
 	const std::shared_ptr<Hooks> hooks;
 	std::atomic<int> failure{GOMPI_OK};
 
+	static constexpr std::chrono::nanoseconds nobody = std::chrono::nanoseconds::max();
+
 	std::mutex mutex;
 	std::deque<c10::intrusive_ptr<Collective>> queue;
 	bool running = false; // a collective runs now
 	bool closed = false;
-	int idle = 0;    // threads that wait for work
+	bool waitedAtOnce = true; // the last short one that its caller did not promise to wait for
+	std::chrono::nanoseconds coming = nobody; // when the alarm was set for the first of the queue, with this delay
+	int longs = 0;   // of the queue that are not short
+	int idle = 0;    // threads that wait for the alarm
 	int waiting = 0; // threads that wait for an end
-	std::condition_variable work, end;
+	Alarm alarm;
+	std::condition_variable end;
 };
 
 } // namespace gompi_torch
