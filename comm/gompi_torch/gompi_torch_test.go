@@ -147,7 +147,7 @@ func TestTorchRanksMaySendFirst(t *testing.T) {
 
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
-	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py", "vain.py", "loaders.py", "interrupt.py"} {
+	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py", "vain.py", "waits.py", "loaders.py", "interrupt.py"} {
 		said, status := b.script(t, 3, nil, name)
 		tell(t, 3, "is told", said, status)
 	}
@@ -224,6 +224,16 @@ func TestTorchsRanksMeetByItsStore(t *testing.T) {
 		if tell(t, 2, "is there", said, status); t.Failed() {
 			t.Log(name)
 		}
+	}
+}
+
+// A rank that is killed before it has come is named, and rank 0, which has torch's store, may leave
+// when a monitored_barrier is over.
+func TestTorchsRanksOutliveThoseThatLeaveTheStore(t *testing.T) {
+	b := torchBed(t)
+	for way, np := range map[string]int{"killed": 2, "leaves": 3} {
+		said, status := b.Run(t, b.Python, "tests/unmet.py", way, freePort(t))
+		tell(t, np, "is told", said, status)
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -20,6 +21,12 @@ inline std::string words(at::IntArrayRef all) {
 	for (size_t i = 0; i < all.size(); i++)
 		s += (i ? ", " : "") + std::to_string(all[i]);
 	return s + "]";
+}
+inline std::string words(const std::vector<std::string>& all) {
+	std::string s;
+	for (auto& w : all)
+		s += (s.empty() ? "" : ", ") + w;
+	return s;
 }
 
 // Throws an error of these parts. TORCH_CHECK is not for this module: it writes numbers to a stream, and

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -14,33 +16,34 @@ using Clock = std::chrono::steady_clock;
 
 void set(c10d::Store& store, const std::string& key, const std::string& value) { store.set(key, std::vector<uint8_t>(value.begin(), value.end())); }
 
-bool comes(c10d::Store& store, const std::string& key, milliseconds time) {
+bool comes(c10d::Store& store, const std::vector<std::string>& keys, milliseconds time) {
 	try {
-		store.wait({key}, time);
+		store.wait(keys, time);
 		return true;
 	} catch (std::exception&) {
 		return false;
 	}
 }
 
-// Waits for all ranks but 0. It returns what is wrong, in the words of torch's own, "" if all have come.
-std::string awaitAll(c10d::Store& store, int size, milliseconds limit, bool name_all) {
+// Waits for all ranks but 0, and adds those that come. It returns what is wrong, in the words of torch's
+// own, "" if all have come.
+std::string awaitAll(c10d::Store& store, int size, milliseconds limit, bool name_all, std::vector<std::string>& came) {
 	const auto deadline = Clock::now() + limit;
 	const std::string late = " failed to pass monitoredBarrier in " + std::to_string(limit.count()) + " ms";
-	std::string missing, came;
+	std::vector<std::string> missing;
 	for (int r = 1; r < size; r++) {
 		auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
 		auto rank = std::to_string(r);
 		if (left.count() <= 0 && !name_all)
-			return "Rank 0 timed out in monitoredBarrier after " + std::to_string(limit.count()) + " ms.\n Successfully processed ranks: " + came;
-		if (comes(store, rank, std::max(left, milliseconds(1))))
-			came += (came.empty() ? "" : ", ") + rank;
+			return "Rank 0 timed out in monitoredBarrier after " + std::to_string(limit.count()) + " ms.\n Successfully processed ranks: " + words(came);
+		if (comes(store, {rank}, std::max(left, milliseconds(1))))
+			came.push_back(rank);
 		else if (!name_all)
 			return "[Rank 0]: Rank " + rank + late;
 		else
-			missing += (missing.empty() ? "" : ", ") + rank;
+			missing.push_back(rank);
 	}
-	return missing.empty() ? "" : "[Rank 0]: Ranks " + missing + late;
+	return missing.empty() ? "" : "[Rank 0]: Ranks " + words(missing) + late;
 }
 
 } // namespace
@@ -49,16 +52,25 @@ void Group::monitoredBarrier(const c10d::BarrierOptions& o, bool waitAllRanks) {
 	const auto limit = o.timeout == c10d::kUnsetTimeout ? timeout.load() : o.timeout;
 	auto shared = c10::make_intrusive<c10d::PrefixStore>("monitored_barrier/" + std::to_string(++monitored), store);
 	auto& common = *shared;
+	const auto slack = std::chrono::seconds(10); // for rank 0 to say that the time is over, and the others to hear it
+	const std::string knows = " knows";
 	std::string why;
 	if (rank_ == 0) {
-		why = awaitAll(common, size_, limit, waitAllRanks);
+		std::vector<std::string> came;
+		why = awaitAll(common, size_, limit, waitAllRanks, came);
 		set(common, "end", why);
+		for (auto& rank : came)
+			rank += knows;
+		comes(common, came, slack); // this rank may end then, and torch's store with it
 	} else {
 		set(common, std::to_string(rank_), "");
-		if (!comes(common, "end", limit + std::chrono::seconds(10))) // rank 0 says when the time is over
+		if (!comes(common, {"end"}, limit + slack)) {
 			why = "nothing came from rank 0";
-		else if (auto said = common.get("end"); !said.empty())
+		} else {
+			auto said = common.get("end");
 			why.assign(said.begin(), said.end());
+			set(common, std::to_string(rank_) + knows, "");
+		}
 		if (!why.empty())
 			why = "Rank " + std::to_string(rank_) + " successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0. "
 			      "Please check rank 0 logs for faulty rank.\n Original exception: \n" + why;

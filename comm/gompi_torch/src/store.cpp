@@ -34,13 +34,6 @@ void reach(int code) {
 		refuse<NetworkError>(gompi_error());
 }
 
-std::string list(const Keys& keys) {
-	std::string all;
-	for (auto& k : keys)
-		all += (all.empty() ? "" : ", ") + k;
-	return all;
-}
-
 int64_t first(const Bytes& answer) { return Reader{answer}.number(); }
 
 Writer question(Ask ask) { return Writer().number(static_cast<int64_t>(ask)); }
@@ -49,7 +42,7 @@ Writer question(Ask ask) { return Writer().number(static_cast<int64_t>(ask)); }
 std::string waitsFor(const Bytes& question) {
 	Reader r{question};
 	r.number();
-	return list(r.keys());
+	return words(r.keys());
 }
 
 } // namespace

@@ -54,7 +54,7 @@ def new_group(options: Any, _: object) -> Any:
         url = "gompi://" if _is_met() else "env://"
         options.store, options.group_rank, options.group_size = next(c10d.rendezvous(url, timeout=options.timeout))
     if options.group_size > 1 and not _meet.is_known():
-        _meet.join(options.store, options.group_rank, options.group_size)
+        _meet.join(options.store, options.group_rank, options.group_size, options.timeout)
     _first()
     ranks = list(options.global_ranks_in_group)
     size = _C.join()[1]

@@ -8,7 +8,9 @@ import json
 import os
 import secrets
 import socket
-from typing import Iterator, Mapping
+import time
+from datetime import timedelta
+from typing import Any, Iterator, Mapping
 
 import torch.distributed as dist
 
@@ -31,16 +33,13 @@ def is_known() -> bool:
     return any(said.get(name, "1") != "1" for name in _SIZES)
 
 
-def join(store: dist.Store, rank: int, size: int) -> None:
+def join(store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
     """Joins the job of the ranks that have this store. Rank 0 makes the secret by which they know each
     other: who can read the store can join."""
     store.set(f"gompi/{rank}", json.dumps(_host()))
     if rank == 0:
-        hosts = [json.loads(store.get(f"gompi/{r}")) for r in range(size)]
-        address, port = _master(store)
-        job = {"secret": secrets.token_hex(16), "address": address, "port": port, "hosts": hosts}
-        store.set("gompi/job", json.dumps(job))
-    job = json.loads(store.get("gompi/job"))
+        store.set("gompi/job", json.dumps(_job(store, size, timeout)))
+    job = _told(store, rank, timeout)
     here = job["hosts"].count(job["hosts"][rank])
     said: dict[str, object] = {
         **dict.fromkeys(("GOMPI_SIZE", *_SIZES)),  # of the job that has this one in it
@@ -53,6 +52,42 @@ def join(store: dist.Store, rank: int, size: int) -> None:
         said.update({"GOMPI_TOKEN": job["secret"], "MASTER_ADDR": job["address"], "MASTER_PORT": job["port"]})
     with _environment(said):
         _C.join()
+
+
+def _job(store: dist.Store, size: int, timeout: timedelta) -> dict[str, Any]:
+    """What rank 0 has all know to join, or which ranks have not come, and which are to hear that."""
+    end = time.monotonic() + timeout.total_seconds()
+    came = [r for r in range(size) if not _lacks(store, f"gompi/{r}", timedelta(seconds=max(end - time.monotonic(), 0.001)))]
+    if len(came) < size:
+        missing = ", ".join(str(r) for r in range(size) if r not in came)
+        return {"came": came, "missing": f"rank {missing} of {size} has not come to init_process_group within {timeout}"}
+    hosts = [json.loads(store.get(f"gompi/{r}")) for r in came]
+    address, port = _master(store)
+    return {"secret": secrets.token_hex(16), "address": address, "port": port, "hosts": hosts}
+
+
+def _told(store: dist.Store, rank: int, timeout: timedelta) -> dict[str, Any]:
+    """What rank 0 has all know. Rank 0, with which torch's store may end, stays until they do."""
+    slack = timedelta(seconds=10)
+    lacks = _lacks(store, "gompi/job", timeout + slack)
+    if lacks:
+        raise RuntimeError(f"gompi: rank {rank} has waited for rank 0 to say by torch's store how to join: {lacks}")
+    job: dict[str, Any] = json.loads(store.get("gompi/job"))
+    if "missing" not in job:
+        return job
+    store.set(f"gompi/{rank} knows", "")
+    for r in job["came"] if rank == 0 else ():
+        _lacks(store, f"gompi/{r} knows", slack)
+    raise RuntimeError(f"gompi: {job['missing']}")
+
+
+def _lacks(store: dist.Store, key: str, limit: timedelta) -> str:
+    """Why a store has no such key yet, when the time is over, "" if it has."""
+    try:
+        store.wait([key], limit)
+    except RuntimeError as e:
+        return str(e).split("\n")[0] or type(e).__name__
+    return ""
 
 
 def _host() -> list[str]:
