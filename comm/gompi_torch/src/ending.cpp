@@ -2,10 +2,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 #include <unistd.h>
 
+#include "fail.h"
 #include "group.h"
 #include "python.h"
 #include "store.h"
@@ -15,6 +17,7 @@ namespace gompi_torch {
 namespace {
 
 pid_t process;          // that has joined the job
+gompi_comm ends = GOMPI_COMM_NULL; // of all ranks: who ends well leaves it before all else
 std::string* complaint; // why ranks have not called the same, if they have not
 
 // Ends the process unless what was found out has come to light before, and the program has ended well.
@@ -31,6 +34,8 @@ void leave(int status, void*) {
 	if (status != 0 || getpid() != process)
 		return;
 	complain();
+	if (ends != GOMPI_COMM_NULL)
+		gompi_free(ends);
 	Store::awaitOthers();
 	if (gompi_finalize() != GOMPI_OK)
 		*complaint = gompi_error();
@@ -43,6 +48,18 @@ void leaveAtExit() {
 	process = getpid();
 	complaint = new std::string; // objects with destructors may be gone by then
 	on_exit(leave, nullptr);
+}
+
+void watchEnds() {
+	static std::once_flag once;
+	std::call_once(once, [] { check(gompi_dup(GOMPI_WORLD, &ends)); });
+}
+
+void awaitEnd(std::chrono::milliseconds limit) {
+	if (ends == GOMPI_COMM_NULL)
+		return;
+	gompi_set_timeout(ends, limit.count());
+	gompi_barrier(ends); // it fails when a rank has left or is lost
 }
 
 void leaveGroups() {

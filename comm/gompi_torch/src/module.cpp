@@ -38,6 +38,7 @@ std::pair<int, int> join() {
 
 c10::intrusive_ptr<GroupBase> worldGroup(const StorePtr& store, std::chrono::milliseconds timeout) {
 	auto [rank, size] = join();
+	watchEnds();
 	heap::open();
 	return c10::make_intrusive<Group>(world(), rank, size, store, timeout);
 }
@@ -74,6 +75,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 		};
 	}, "Has a function say where ranks that called different collectives are.");
 	m.def("abort", [](int status, const std::string& why) { gompi_abort(status, why.c_str()); }, blocks, "Ends the job.");
+	m.def("await_end", &awaitEnd, blocks, "Waits until some rank has ended, or the launcher ends this one, but no longer than the limit.");
 	m.def("leave_groups", &leaveGroups, blocks, "Leaves all groups, as the process ends.");
 	m.def("waits_for_next", &Queue::waitsForNext);
 	m.def("enter_heap", &heap::enter);

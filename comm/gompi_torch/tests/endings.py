@@ -13,6 +13,7 @@ import gompi_torch
 
 way, who = sys.argv[1], int(sys.argv[2])
 dist.init_process_group("gompi")
+other = dist.new_group() if way == "pending" else None
 t = torch.ones(1000)
 dist.all_reduce(t)
 print(f"rank {dist.get_rank()} has {t[0].item():g}", flush=True)
@@ -38,7 +39,7 @@ elif way == "destroy first":
 elif way == "thread":
     threading.Thread(target=lambda: (_ for _ in ()).throw(SystemExit(5))).start()
 elif way == "pending":
-    dist.all_reduce(torch.ones(10), async_op=True).get_future().then(lambda f: f.value()[0] + 1)
+    dist.all_reduce(t, async_op=True, group=other).get_future().then(lambda f: f.value()[0] + 1)
     sys.exit(3)
 elif way == "_exit":
     os._exit(7)

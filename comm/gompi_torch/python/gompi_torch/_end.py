@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import time
+from datetime import timedelta
 from types import TracebackType
 
 from . import _C
@@ -35,5 +35,7 @@ def _leave() -> None:
         _C.leave_groups()  # and the job, when the status is known and is 0
         return
     if "communicator revoked" in _failure[1] or "has left" in _failure[1]:
-        time.sleep(3)  # another rank is to blame: the launcher is to hear of that one first, and ends this one then
+        # Another rank is to blame. If it fails, the launcher ends this one, too, when it has ended, which
+        # takes Python seconds on a busy machine.
+        _C.await_end(timedelta(seconds=30))
     _C.abort(*_failure)
