@@ -67,10 +67,14 @@ tally: ## make test on fresh clones until it has passed 10 times in a row, and 3
 nightly: ## what CI has no time for: random programs and kills for LONG (20m) each, stress, fuzz, races (some hours)
 	./.ci/nightly
 
-check: ## the quick part of the tests: format, vet, short tests
+# Of mpirun's tests, which mostly wait, the scripts of the command line. What has not changed is not
+# run again.
+FAST := -short -skip 'Stress|AnyTiming'
+check: ## for daily work, a minute at most: format, vet, build, the fast tests
 	@test -z "$$(gofmt -l .)" || { echo 'gofmt would change:'; gofmt -l .; exit 1; }
-	$(GO) vet ./... && cd bench && $(GO) vet ./...
-	$(GO) test -short ./... && cd bench && $(GO) test -short ./...
+	$(GO) vet ./... && $(GO) build ./... && cd bench && $(GO) vet ./... && $(GO) build ./...
+	$(GO) test $(FAST) $$($(GO) list ./... | grep -v '^gompi/mpirun$$') && cd bench && $(GO) test $(FAST) ./...
+	$(GO) test $(FAST) -run '^TestScripts$$' ./mpirun
 
 race: ## the short tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short ./... && cd bench && CGO_ENABLED=1 $(GO) test -race -short ./...
