@@ -195,7 +195,7 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 	f := call.Fingerprint{Kind: call.Alloc, Type: t, Count: int64(n)}
 	switch {
 	case n == 0 || c.exec.Shared == nil && c.exec.Hier == nil:
-		if _, err := c.tell(ctx, f, 0); err != nil {
+		if _, err := c.exchange(ctx, f, 0); err != nil {
 			return loan{}, err
 		}
 		return c.ordinary(t, n)
@@ -237,7 +237,7 @@ func (c *Comm) lendShared(ctx context.Context, f call.Fingerprint, size int) (x 
 			}
 		}()
 	}
-	all, err := c.tell(ctx, f, answer(refused), limit.Left)
+	all, err := c.exchange(ctx, f, answer(refused), limit.Left)
 	if err != nil {
 		return x, err
 	}
@@ -254,7 +254,7 @@ func (c *Comm) lendShared(ctx context.Context, f call.Fingerprint, size int) (x 
 // lendAlone is lendShared for a rank that is alone on its host: it lends ordinary memory, if the
 // other ranks can have theirs.
 func (c *Comm) lendAlone(ctx context.Context, f call.Fingerprint, size int) (loan, error) {
-	all, err := c.tell(ctx, f, yes, math.MaxInt64)
+	all, err := c.exchange(ctx, f, yes, math.MaxInt64)
 	if err == nil {
 		err = c.enough(size, all, seg.MemoryLimit(), nil)
 	}
@@ -280,8 +280,8 @@ func answer(refused error) int64 {
 	return yes
 }
 
-// tell exchanges some words with all ranks, and returns those of all, by rank.
-func (c *Comm) tell(ctx context.Context, f call.Fingerprint, mine ...int64) ([]int64, error) {
+// exchange exchanges some words with all ranks, and returns those of all, by rank.
+func (c *Comm) exchange(ctx context.Context, f call.Fingerprint, mine ...int64) ([]int64, error) {
 	all := make([]int64, len(mine)*c.Size())
 	o := new(call.Call).Allgather(Of(mine), Of(all))
 	o.Fingerprint = f
@@ -310,7 +310,7 @@ func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) err
 // allClaim tells all ranks whether this one has claimed its memory, and fails unless all have.
 // refused is why this one could not.
 func (c *Comm) allClaim(ctx context.Context, f call.Fingerprint, size int, refused error) error {
-	all, err := c.tell(ctx, f, answer(refused))
+	all, err := c.exchange(ctx, f, answer(refused))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // Messages of device memory on several hosts.
 
 // aroundChunks are numbers of int64 of which messages are staged, or go in chunks: two
-// of them in so many that pinned memory serves several times.
+// of them in this many that pinned memory serves several times.
 var aroundChunks = []int{payload.StagingChunk/8 - 1, payload.StagingChunk / 8, payload.StagingChunk/8 + 1, payload.StagingChunk + 3}
 
 // Long messages go between hosts, and inside them, in chunks, whoever has a device:

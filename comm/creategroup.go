@@ -116,7 +116,7 @@ func (c *Comm) meet(ctx context.Context, g Group, tag int, mine member) ([]membe
 			all = append(all, words...)
 			continue
 		}
-		theirs, err := c.hear(ctx, g, tag, r)
+		theirs, err := c.receiveGroup(ctx, g, tag, r)
 		if err != nil {
 			return nil, err
 		}
@@ -133,8 +133,8 @@ func (c *Comm) meet(ctx context.Context, g Group, tag int, mine member) ([]membe
 	return membersOf(all), nil
 }
 
-// hear receives what rank r tells.
-func (c *Comm) hear(ctx context.Context, g Group, tag, r int) ([]int64, error) {
+// receiveGroup receives the words of rank r.
+func (c *Comm) receiveGroup(ctx context.Context, g Group, tag, r int) ([]int64, error) {
 	st, err := c.Probe(ctx, r, tag)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func (c *Comm) Mirrored() {
 	c.exec.Shared = shmcoll.New(team, make([][]byte, c.Size()), nil, c.exec.Paths)
 }
 
-// Share makes members carry shares of vectors from so many bytes on.
+// Share makes members carry shares of vectors from this many bytes on.
 func (c *Comm) Share(from int) {
 	rules := *c.rules
 	if rules.Oversubscribed = false; rules.Tune(fmt.Sprintf("hier.shares=%d", min(from, 1<<40))) != nil {

@@ -230,7 +230,7 @@ func (c *Comm) withdraw(kind string, m member, err error) {
 // negative. check, if not nil, refuses what the ranks have told, on all of them.
 func (c *Comm) divide(ctx context.Context, kind call.Kind, color int64, key int, check func(all []int64) error) (*Comm, error) {
 	mine, f := c.offer(), call.Fingerprint{Kind: kind}
-	all, err := c.tell(ctx, f, color, int64(key), mine.counter, mine.block)
+	all, err := c.exchange(ctx, f, color, int64(key), mine.counter, mine.block)
 	if err == nil && check != nil {
 		err = check(all)
 	}

@@ -376,7 +376,7 @@ func (c *Comm) logWays(ctx context.Context) {
 
 // ways says how the collectives of c are done, in a line for each and the bytes from which on.
 func (c *Comm) ways() string {
-	return fmt.Sprintf("%d ranks of %d hosts: from so many bytes, of the vector or of one rank's block, collectives go through\n%s",
+	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, collectives go through\n%s",
 		c.Size(), len(c.hosts()), c.exec.Paths.Describe())
 }
 

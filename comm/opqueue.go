@@ -183,7 +183,7 @@ func (q *opQueue) serve(c *Comm, last engine.Handle, quiet bool) {
 		return
 	}
 	q.open = false
-	defer q.handOn(c) // also if a device panics
+	defer q.passOn(c) // also if a device panics
 	for over := false; !over && !q.queue.Empty() && !q.blockingNext(); {
 		now := q.queue.Pop()
 		q.runQueued(c, &now, quiet)
@@ -207,8 +207,8 @@ func (q *opQueue) runQueued(c *Comm, now *queuedOp, quiet bool) {
 	ended = true
 }
 
-// handOn lets the next one run, if there is one: a blocking one on its caller's goroutine.
-func (q *opQueue) handOn(c *Comm) {
+// passOn lets the next one run, if there is one: a blocking one on its caller's goroutine.
+func (q *opQueue) passOn(c *Comm) {
 	if q.blockingNext() {
 		c.e.Complete(q.queue.Pop().h, engine.Status{}, nil)
 		q.mu.Unlock()

@@ -99,20 +99,20 @@ func (c *Comm) unless(ctx context.Context, err error) (*Comm, error) {
 // partSize is the bytes of what a rank tells in a Shrink or Restore.
 const partSize = 24
 
-// encode returns what told decodes.
+// encode returns what decodeMember decodes.
 func (m member) encode() []byte {
 	part := binary.LittleEndian.AppendUint64(nil, uint64(m.counter))
 	part = binary.LittleEndian.AppendUint64(part, uint64(m.block))
 	return binary.LittleEndian.AppendUint64(part, uint64(m.renewals))
 }
 
-// told is what a member has told.
-func told(part []byte) member {
+// decodeMember returns what a member has encoded.
+func decodeMember(part []byte) member {
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(part[8*i:])) }
 	return member{counter: word(0), block: word(1), renewals: word(2)}
 }
 
-// living returns the members of a new communicator, and what they have told: of ranks in the given
+// living returns the members of a new communicator, and what they have sent: of ranks in the given
 // order those that live, and replacements in the places of those that died.
 func living(order []world.Rank, o *wire.Outcome) ([]world.Rank, []member, error) {
 	switch {
@@ -130,7 +130,7 @@ func living(order []world.Rank, o *wire.Outcome) ([]world.Rank, []member, error)
 		if len(v.Part) != partSize {
 			return nil, nil, fmt.Errorf("rank %d tells %d bytes: want %d; are all ranks of one gompi version?", v.Rank, len(v.Part), partSize)
 		}
-		at[v.Rank] = told(v.Part)
+		at[v.Rank] = decodeMember(v.Part)
 	}
 	var ranks []world.Rank
 	var members []member

@@ -40,7 +40,7 @@ func (d *Device) Invite() ([]byte, error) {
 	return id[:], d.failed("NCCL", err)
 }
 
-// Join begins to make d number rank of a group of so many devices. It takes NCCL
+// Join begins to make d number rank of a group of this many devices. It takes NCCL
 // some seconds and some hundred megabytes of the device.
 func (d *Device) Join(invitation []byte, rank, size int) (mem.Communicator, error) {
 	if _, err := d.Library(); err != nil {

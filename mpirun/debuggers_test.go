@@ -35,7 +35,7 @@ var debuggers = []debugger{
 }
 
 // TestDebuggersLookIntoRanksAndLetThemGo attaches each debugger, on a terminal,
-// to a rank on this machine and to one on another host. The job must go on.
+// to a rank on this machine and to one on another host. The job must continue.
 func TestDebuggersLookIntoRanksAndLetThemGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a program with its symbols")

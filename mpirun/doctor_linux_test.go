@@ -35,7 +35,7 @@ func TestDoctorFindsWhatIsBetweenHosts(t *testing.T) {
 		`^host1 +[0-9]+ ms +0`, `^host3 +eth0 .* `+b.Addr(3)+`/24`,
 		`^host1 +- +[0-9.]+ [0-9.]+.?s eth0 +[0-9.]+ [0-9.]+.?s eth0$`)
 
-	// host1 has no way to host2, nobody logs in to host3, and host4 has gone.
+	// host1 has no way to host2, host3 refuses logins, and host4 has gone.
 	if out, err := b.Command(1, "ip", "route", "add", "unreachable", b.Addr(2)+"/32").CombinedOutput(); err != nil {
 		t.Fatalf("ip route: %v: %s", err, out)
 	}

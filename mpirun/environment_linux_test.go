@@ -121,7 +121,7 @@ func TestNothingIsSaidOfVariablesOfARankAbove(t *testing.T) {
 	}
 }
 
-// Without ssh and Slurm nobody says by which address a host is reached. Its name
+// Without ssh and Slurm it is not known by which address a host is reached. Its name
 // is one that only the launcher's command knows.
 func TestTheMasterHasAnAddressWhereItsNameDoesNotResolve(t *testing.T) {
 	b := testbed.New(t, 2)

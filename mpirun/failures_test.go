@@ -299,7 +299,7 @@ func (d *disaster) play(t *testing.T, bed *testbed.Bed, flags []string) {
 }
 
 // awaitNone waits until no process of a job is left on any host. Logins stay
-// until TCP gives up the connection, if nobody can tell them of its end.
+// until TCP gives up the connection, if no message of its end can reach them.
 func (s *scene) awaitNone() {
 	s.t.Helper()
 	for deadline := time.Now().Add(later); ; time.Sleep(5 * time.Millisecond) {

@@ -20,7 +20,7 @@ func TestAStoppedAgentOnThisMachineIsToldOfAndGoesOn(t *testing.T) {
 	agent := childrenOf(k.cmd.Process.Pid)[0]
 	syscall.Kill(agent, syscall.SIGSTOP)
 	for _, after := range []string{"1s", "2s", "4s"} { // the last is longer than another host may be silent
-		k.expect(fmt.Sprintf("gompirun: localhost: nothing heard for %s: the agent (process %d) is stopped (kill -CONT lets it go on)", after, agent))
+		k.expect(fmt.Sprintf("gompirun: localhost: nothing heard for %s: the agent (process %d) is stopped (kill -CONT lets it continue)", after, agent))
 	}
 	syscall.Kill(agent, syscall.SIGCONT)
 	k.expect("gompirun: localhost: heard again after ")

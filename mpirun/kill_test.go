@@ -134,7 +134,7 @@ func TestWhateverDiesNothingIsLeft(t *testing.T) {
 	}
 }
 
-// An agent that cannot act is made to when nobody else is left who would.
+// An agent that cannot act is killed when no other process is left to do it.
 func TestAStoppedAgentOfAKilledLauncherEnds(t *testing.T) {
 	l := launchVictims(t, 2)
 	syscall.Kill(l.agent, syscall.SIGSTOP)

@@ -251,7 +251,7 @@ func TestTorchrunsRanksFormOneWorld(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	torchrun := func(t *testing.T, variables []string, args ...string) (int, string, string) {
 		t.Helper()
-		// Without these two, PyTorch 1.13 fails under Python 3.11; local rank 9 is nobody.
+		// Without these two, PyTorch 1.13 fails under Python 3.11; no rank has local rank 9.
 		return runCommand(t, "env", slices.Concat(variables, []string{"/usr/bin/torchrun", "--redirects=9:1", "--tee=9:1", "--no_python"}, args)...)
 	}
 	// Its --standalone is port 29400, where a second torchrun joins the first one's
@@ -316,7 +316,7 @@ func TestRanksWithoutAgentsMeetAcrossHosts(t *testing.T) {
 	wantWorld(t, 6, status, out, errs)
 }
 
-// Nobody tells the ranks of the other hosts that a host is gone: their own
+// The ranks of the other hosts get no message that a host is gone: their own
 // connections do, in the end.
 func TestAHostThatIsCutOffEndsTheJobWithoutAgents(t *testing.T) {
 	if testing.Short() {

@@ -100,7 +100,7 @@ func (n *node) writes(t *testing.T, w *watched, text string, times int) {
 	}
 }
 
-// place returns an address where nodes can meet, on which nobody listens.
+// place returns an address where nodes can meet, on which no process listens.
 func place(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", testbed.FreePorts(t, 1)[0])
@@ -246,7 +246,7 @@ func TestALostNodeEndsTheJob(t *testing.T) {
 
 // TestAFrozenNodeEndsTheJob stops what belongs to one node, or its gompirun alone,
 // or all but that. Whoever is not stopped ends, and so do the others as soon as
-// they go on.
+// they continue.
 func TestAFrozenNodeEndsTheJob(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	const all, launcher, rest = "all of", "gompirun of", "agent and ranks of"

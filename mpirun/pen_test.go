@@ -84,7 +84,7 @@ func TestChildrenThatLiveOnAreInNoGroup(t *testing.T) {
 }
 
 // An agent that is killed together with its launcher leaves its group, which the next
-// agent removes, and nobody else's.
+// agent removes, and no other.
 func TestTheNextAgentRemovesTheGroupsOfTheKilled(t *testing.T) {
 	mount := mountGroups(t)
 	living := launchVictims(t, 1)

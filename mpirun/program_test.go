@@ -44,7 +44,7 @@ func TestProgramsThatDoNotUseGompiAreToldOf(t *testing.T) {
 		}
 	}
 	k.cmd.Process.Signal(syscall.SIGTERM)
-	k.ends(143) // nobody must die of the question
+	k.ends(143) // the query must end no rank
 }
 
 // A stand-in for py-spy tells how it was called: without stopping the program.

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unread runs gompirun with an output that nobody reads, until its end or for so
+// unread runs gompirun with an output that is not read, until its end or for so
 // long. strike is called when gompirun waits for a reader.
 func unread(t *testing.T, most time.Duration, strike func(pid int), args ...string) (status int, said string) {
 	t.Helper()

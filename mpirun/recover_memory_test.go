@@ -151,7 +151,7 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	}
 	for _, err := lines.ReadString('\n'); err == nil; _, err = lines.ReadString('\n') {
 	}
-	if err := cmd.Wait(); err != nil || !t.Failed() && strings.Count(said.String(), "the job goes on without it") != deaths {
+	if err := cmd.Wait(); err != nil || !t.Failed() && strings.Count(said.String(), "the job continues without it") != deaths {
 		t.Errorf("gompirun: %v, want %d deaths:\n%s", err, deaths, said.String())
 	}
 }

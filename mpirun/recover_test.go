@@ -22,12 +22,11 @@ import (
 	"gompi/mpirun/internal/testbed"
 )
 
-// surviveMain is a rank of a job that goes on without its dead. Its arguments are how many steps to
-// make, and optionally "input" for ranks that
-// read all their input first, "deaf" for ranks that do not shrink, "restore" for those that have
-// the dead replaced, "gate" and a file before which none makes the last step, and "strike" or
-// "strike-parent" with ranks of which each kills itself, or the process that started it, in the
-// midst.
+// surviveMain is a rank of a job that continues without its dead. Its arguments are how many steps
+// to make, and optionally "input" for ranks that read all their input first, "deaf" for ranks that
+// do not shrink, "restore" for those that have the dead replaced, "gate" and a file before which
+// none makes the last step, and "strike" or "strike-parent" with ranks of which each kills itself,
+// or the process that started it, in the midst.
 func surviveMain() {
 	s := &survivor{}
 	steps, err := strconv.Atoi(os.Args[1])
@@ -141,7 +140,7 @@ func (s *survivor) train(ctx context.Context, steps int64) error {
 	return nil
 }
 
-// await goes on with exchanges until the last step may be made, if it is that.
+// await continues with exchanges until the last step may be made, if it is that.
 func (s *survivor) await(ctx context.Context, last bool) error {
 	for open := []int{0}; last && s.gate != "" && open[0] == 0; {
 		if _, err := os.Stat(s.gate); err == nil {
@@ -261,7 +260,7 @@ func (s siege) play(t *testing.T, rng *rand.Rand) {
 		ends++
 	}
 	err := cmd.Wait()
-	hit := strings.Count(said.String(), "the job goes on without it")
+	hit := strings.Count(said.String(), "the job continues without it")
 	least := s.np - hit
 	if s.restore {
 		least = s.np

@@ -140,7 +140,7 @@ func (g *training) run(t *testing.T, snapshot string, rng *rand.Rand, deaths int
 		t.Fatalf("gompirun: %v\n%s%s", err, out.String(), said.String())
 	}
 	e.took = time.Since(begun)
-	if n := strings.Count(said.String(), "the job goes on without it"); n != deaths {
+	if n := strings.Count(said.String(), "the job continues without it"); n != deaths {
 		t.Errorf("%d ranks died, want %d:\n%s", n, deaths, said.String())
 	}
 	e.loss = regexp.MustCompile(`result: loss [\d.]+`).FindString(out.String())

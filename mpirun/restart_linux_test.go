@@ -34,8 +34,8 @@ func TestAJobGoesOnWithoutAHostThatIsCutOff(t *testing.T) {
 	n.wants(t, 0)
 	n.says(t, " of 2", 2)
 	said := strings.Split(n.err.String(), "\n")
-	if !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "gompirun: going on without host3: ") }) {
-		t.Errorf("gompirun says %q, want that it goes on without host3", said)
+	if !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "gompirun: continuing without host3: ") }) {
+		t.Errorf("gompirun says %q, want that it continues without host3", said)
 	}
 	b.Mend(3)
 	b.AwaitEmpty(soon)

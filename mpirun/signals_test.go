@@ -106,7 +106,7 @@ func TestStoppingAndContinuingTheJob(t *testing.T) {
 	k.ends(130)
 }
 
-// Ctrl-Z in a container, where gompirun is the first process: it goes on, and still hears
+// Ctrl-Z in a container, where gompirun is the first process: it continues, and still hears
 // other signals.
 func TestTheFirstProcessOfAContainerIsNotStopped(t *testing.T) {
 	if err := exec.Command("unshare", "--map-root-user", "--pid", "--fork", "true").Run(); err != nil {

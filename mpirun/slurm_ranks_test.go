@@ -88,7 +88,7 @@ func launchInRanks(t *testing.T, bed *slurmbed.Bed) {
 
 // meetWithoutNames looks where ranks are told to meet: on one node of a job
 // at the loopback address, also if the batch file has exported the node's name, on
-// several at one that all reach, though nobody resolves the nodes' names.
+// several at one that all reach, though the nodes' names do not resolve.
 func meetWithoutNames(t *testing.T, bed *slurmbed.Bed) {
 	if exec.Command("getent", "hosts", "n1").Run() == nil {
 		t.Skip("something here is called n1")

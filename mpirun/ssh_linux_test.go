@@ -398,7 +398,7 @@ func TestDroppedConnectionsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// A rank that floods the output, which nobody reads, stops nobody but itself:
+// A rank that floods the output, which is not read, stops only itself:
 // not the ranks of other hosts, and not what ends the job.
 func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
 	b := testbed.New(t, 2)

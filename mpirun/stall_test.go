@@ -90,7 +90,7 @@ func TestRanksThatWaitForLongAreTold(t *testing.T) {
 			}
 			k.expect(tt.want[0]) // and again
 			k.cmd.Process.Signal(syscall.SIGUSR1)
-			k.expect("gompirun: the ranks go on, after having waited for about ")
+			k.expect("gompirun: the ranks continue, after having waited for about ")
 			k.ends(0)
 		})
 	}
@@ -118,11 +118,11 @@ func TestRanksThatAreStoppedAreToldOf(t *testing.T) {
 				return err == nil && !bytes.HasPrefix(line, []byte("sh\x00"))
 			})
 			syscall.Kill(rank, syscall.SIGSTOP)
-			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) is stopped (kill -CONT lets it go on)", rank))
+			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) is stopped (kill -CONT lets it continue)", rank))
 			k.cmd.Process.Signal(syscall.SIGQUIT)
 			k.expect("gompirun: localhost: rank 1" + tt.survey)
 			syscall.Kill(rank, syscall.SIGCONT)
-			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) goes on", rank))
+			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) continues", rank))
 			k.cmd.Process.Signal(syscall.SIGTERM)
 			k.ends(143)
 		})
@@ -177,7 +177,7 @@ func TestStacksOfOtherProgramsAreTheKernels(t *testing.T) {
 	k.expect("(sh -c echo ready; while")
 	k.expect("|   threads ")
 	k.cmd.Process.Signal(syscall.SIGTERM)
-	k.ends(143) // nobody must die of the question
+	k.ends(143) // the query must end no rank
 }
 
 func TestRanksThatDoNotWaitAreSilent(t *testing.T) {

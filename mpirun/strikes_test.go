@@ -150,7 +150,7 @@ func struckMain() {
 }
 
 // Whatever is killed, stopped and continued at whatever time, a job ends soon with a
-// reason that is one, or goes on, and leaves nothing.
+// reason that is one, or continues, and leaves nothing.
 func TestStressStrikesAtRandom(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	if *strikeSeed >= 0 {

@@ -105,7 +105,7 @@ func (k *terminal) expect(want string) {
 	}
 }
 
-// A job goes on in the background, where what is typed is not for it, and reads again
+// A job continues in the background, where what is typed is not for it, and reads again
 // in the foreground.
 func TestAJobGoesOnInTheBackground(t *testing.T) {
 	k := newTerminal(t)

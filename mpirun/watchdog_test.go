@@ -44,7 +44,7 @@ func TestAgentAndWatchdogLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// When the whole machine stands still, nobody has fallen silent.
+// When the whole machine is suspended, no process counts as silent.
 func TestAMachineThatStoodStillEndsNothing(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	l, in, reports, silent := startGuarded(t, beat)
@@ -61,7 +61,7 @@ func TestAMachineThatStoodStillEndsNothing(t *testing.T) {
 	for answered := false; !answered; {
 		m, err := reports.Next()
 		if err != nil {
-			t.Fatalf("%v, want an answer: the agent was to go on", err)
+			t.Fatalf("%v, want an answer: the agent was to continue", err)
 		}
 		pong, ok := m.(*ctl.Pong)
 		answered = ok && pong.Sent == asked

@@ -10,7 +10,7 @@ import (
 	"gompi/bench/internal/runner"
 )
 
-// Losses must agree for so many steps, relative to the larger, before any time is reported.
+// Losses must agree for this many steps, relative to the larger, before any time is reported.
 const (
 	lossSteps = 20
 	lossBound = 1e-4

@@ -226,7 +226,7 @@ func worst(times, of rounds) float64 {
 }
 
 // chooseShape returns the best way through the ring. Another than the first wins in every round:
-// of so many ways noise makes some win in one. Stores are a question of their own.
+// of this many ways noise makes some win in one. Stores are a question of their own.
 func chooseShape(ways []way, times []rounds) way {
 	best, least, plain := ways[0], margin, len(ways)-1
 	for k := range plain {

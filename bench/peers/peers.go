@@ -139,7 +139,7 @@ type library struct {
 	launchers []string                                    // where to look for it, VENV being the folder of make peers
 	compilers []string                                    // of each launcher
 	needs     string                                      // what installs it
-	place     func(b *Bench, np, processors int) []string // flags for so many ranks, each bound to a core if there is one for each
+	place     func(b *Bench, np, processors int) []string // flags for this many ranks, each bound to a core if there is one for each
 	env       func(b *Bench, venv string) []string        // that it is started and compiled with
 	try       []string                                    // arguments with which the launcher must succeed, if it needs more than to be installed
 	only      string                                      // the only program there is for it, "" for all

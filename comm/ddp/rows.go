@@ -174,7 +174,7 @@ type rowSet[T float32 | int64] struct {
 	values []T
 }
 
-// resize gives s room for so many rows, of row numbers each. It keeps nothing.
+// resize gives s room for this many rows, of row numbers each. It keeps nothing.
 func (s *rowSet[T]) resize(rows, row int) {
 	s.ids, s.values = slices.Grow(s.ids[:0], rows)[:rows], slices.Grow(s.values[:0], rows*row)[:rows*row]
 }

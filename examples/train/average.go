@@ -13,7 +13,7 @@ import (
 // hookNames are what -hook takes.
 var hookNames = []string{"none", "fp16", "bf16", "powersgd", "topk"}
 
-// newHook returns what averages gradients in a training of so many steps, nil for -hook none.
+// newHook returns what averages gradients in a training of this many steps, nil for -hook none.
 func newHook(name string, steps int64) (ddp.Hook, error) {
 	switch name {
 	case "fp16":

@@ -98,9 +98,9 @@ func parse(args []string, help io.Writer) (config, error) {
 }
 
 func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
-	fs.IntVar(&cfg.epochs, "epochs", 0, "stop after so many epochs")
+	fs.IntVar(&cfg.epochs, "epochs", 0, "stop after this many epochs")
 	fs.IntVar(&cfg.epochSamples, "epoch-samples", cfg.epochSamples, "samples of one epoch, of all ranks together; 0: the whole text")
-	fs.IntVar(&cfg.steps, "steps", 0, fmt.Sprintf("stop after so many steps (default %d, or as many as -epochs needs)", defaultSteps))
+	fs.IntVar(&cfg.steps, "steps", 0, fmt.Sprintf("stop after this many steps (default %d, or as many as -epochs needs)", defaultSteps))
 	fs.IntVar(&cfg.batch, "batch", cfg.batch, "samples of one step, of all ranks together")
 	fs.IntVar(&cfg.accumulate, "accumulate", cfg.accumulate, "backward passes into which each rank divides its share of a batch")
 	fs.Float64Var(&cfg.rate, "lr", cfg.rate, "learning rate after the warm-up")
@@ -109,8 +109,8 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "seed of the first weights and of the order of samples")
 	fs.StringVar(&cfg.data, "data", "", "folder of text files, read by rank 0 alone (default the source of the Go installation)")
 	fs.StringVar(&cfg.snapshot, "snapshot", "", "file to save the training to and to resume it from, read and written by rank 0 alone\n(default "+defaultSnapshot+" with -save-every, -keep-best and -eval, else none)")
-	fs.IntVar(&cfg.saveEvery, "save-every", 0, "save after so many epochs, or steps if -epochs is not given (default only at the end)")
-	fs.IntVar(&cfg.evalEvery, "eval-every", 0, "judge the network by text held out after so many epochs, or steps if -epochs is not given (default only at the end)")
+	fs.IntVar(&cfg.saveEvery, "save-every", 0, "save after this many epochs, or steps if -epochs is not given (default only at the end)")
+	fs.IntVar(&cfg.evalEvery, "eval-every", 0, "judge the network by text held out after this many epochs, or steps if -epochs is not given (default only at the end)")
 	fs.BoolVar(&cfg.keepBest, "keep-best", false, "save to -snapshot with .best added whenever -eval-every finds the network better than before")
 	resume = fs.String("resume", "auto", "auto: go on from -snapshot if the file exists; never: start afresh")
 	fs.BoolVar(&cfg.evalOnly, "eval", false, "only judge the network in -snapshot")
@@ -120,7 +120,7 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.StringVar(&cfg.trace, "trace", "", "file for what every rank did when, as JSON for ui.perfetto.dev or chrome://tracing")
 	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap, "average gradients while the backward pass computes; =false: after it")
 	fs.StringVar(&cfg.hook, "hook", cfg.hook, "send gradients in fewer bytes: none, fp16, bf16, powersgd (rank 2, after a tenth of the steps) or topk (1 %)")
-	fs.IntVar(&cfg.exact, "exact", 0, "compute in passes of so many samples and sum gradients exactly, so that any number of ranks\nends with the same network, bit by bit; 0: average them")
+	fs.IntVar(&cfg.exact, "exact", 0, "compute in passes of this many samples and sum gradients exactly, so that any number of ranks\nends with the same network, bit by bit; 0: average them")
 	fs.StringVar(&cfg.device, "device", cfg.device, "where to compute: host, or cuda for GPUs, which the ranks of a host take in turn")
 	fs.StringVar(&cfg.recover, "recover", cfg.recover, "when a rank dies, under gompirun -recover: shrink, to go on with the others; restore, to go on with a new one in its place\n(-spares); or no")
 	return resume

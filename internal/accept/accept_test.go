@@ -39,7 +39,7 @@ func open(t *testing.T, d Acceptor, ln net.Listener) {
 		select {
 		case <-served:
 		case <-time.After(timeout):
-			t.Error("Serve goes on when the listener is closed")
+			t.Error("Serve continues when the listener is closed")
 		}
 	})
 }

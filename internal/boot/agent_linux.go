@@ -279,7 +279,7 @@ func (l *agentConn) Abort(code int, reason string) error {
 // the state when it reaps the process.
 func (l *agentConn) Goodbye(aloud bool) error {
 	if aloud {
-		l.send(&wire.Leave{}) // if the agent is gone there is nobody to be told
+		l.send(&wire.Leave{}) // without effect if the agent is gone
 	}
 	l.info.flight.Leave()
 	return nil

@@ -340,7 +340,7 @@ func TestOpenFollowsTheEnvironment(t *testing.T) {
 }
 
 // TestOpenTakesOverWhatItInherits makes descriptors as an agent does, one by
-// one unusable, with an address where nobody listens.
+// one unusable, with an address on which no process listens.
 func TestOpenTakesOverWhatItInherits(t *testing.T) {
 	for _, v := range env.Table() {
 		t.Setenv(v.Name, "")

@@ -34,7 +34,7 @@ type Info struct {
 	Secret      [32]byte // keys the handshake of every data connection
 	NodeOf      []int32  // node of each rank; nil means all on node 0
 	Hosts       []string // host name of each node
-	Recover     bool     // the job goes on when a rank dies, and ranks can agree on who lives
+	Recover     bool     // the job continues when a rank dies, and ranks can agree on who lives
 
 	// Ranks from Size on are those of replacements, Spares on each node. Invite, if not nil, says
 	// that this one is a replacement, and in which agreement it votes first.
@@ -114,7 +114,7 @@ type Boot interface {
 	Revoke(comm uint64, cause []byte) error
 
 	// Inquire asks for a Left event, once the given rank has left. Where rank 0 stands in for a
-	// launcher, nobody answers any more when it has left itself.
+	// launcher, no answer comes when it has left itself.
 	Inquire(rank world.Rank) error
 
 	// Vote takes part in an agreement of the living members of a communicator. The Agreed event
@@ -132,7 +132,7 @@ type Boot interface {
 }
 
 // A Detacher is a Boot whose launcher takes back the shared memory of ranks that died while the job
-// goes on.
+// continues.
 type Detacher interface {
 	Boot
 	// Detached tells that this rank will not touch the arena of a rank of its host again, whose
@@ -160,7 +160,7 @@ type Event struct {
 	Comm uint64
 	Text []byte
 
-	Outcome *wire.Outcome // shared: nobody changes it
+	Outcome *wire.Outcome // shared and read-only
 }
 
 // asError says why an Allgather cannot succeed after e, to a rank that knows in.

@@ -231,7 +231,7 @@ func (m *Member) Vote(v *wire.Vote) error {
 	return err
 }
 
-// decided tells all what was agreed on, and that nobody can be replaced, and reports whether there
+// decided tells all what was agreed on, and that no rank can be replaced, and reports whether there
 // was something to tell. g.mu is held.
 func (g *group) decided(all ...*agree.Decision) (news bool) {
 	for _, wants := range g.votes.Wanted() {

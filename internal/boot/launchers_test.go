@@ -42,7 +42,7 @@ func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
 			t.Errorf("%v: %v", tt.env, err)
 		case p == nil:
 			if tt.by != "" {
-				t.Errorf("%v: nobody, want %s", tt.env, tt.by)
+				t.Errorf("%v: no launcher, want %s", tt.env, tt.by)
 			}
 		case tt.by == "" || !strings.Contains(p.name, tt.by) || p.rank != tt.rank || p.size != tt.size || p.local != tt.local:
 			t.Errorf("%v: rank %d of %d, local %v, by %s; want %d of %d, %v, by %q", tt.env, p.rank, p.size, p.local, p.name, tt.rank, tt.size, tt.local, tt.by)

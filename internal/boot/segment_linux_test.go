@@ -33,7 +33,7 @@ func TestRanksWithoutAnAgentGetOneSegment(t *testing.T) {
 	}
 }
 
-// Who does not know the job's secret gets nothing, and is in nobody's way.
+// A process without the job's secret gets nothing, and delays no rank.
 func TestADoorIsForRanksOfTheJob(t *testing.T) {
 	own := listenSegment()
 	defer own.close()

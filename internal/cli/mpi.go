@@ -117,7 +117,7 @@ func hydraHabits() []Habit {
 		{Names: []string{"order-nodes"}, Args: 1, Why: "hosts are taken in the order in which they are listed"},
 		{Names: []string{"rankmap"}, Args: 1, Why: "-rankfile F says where each rank runs"},
 		{Names: []string{"hybrid-hosts"}, Why: prefix},
-		{Names: []string{"disable-auto-cleanup"}, Why: "a rank that fails ends the job; with -recover the others may go on without it"},
+		{Names: []string{"disable-auto-cleanup"}, Why: "a rank that fails ends the job; with -recover the others may continue without it"},
 		{Names: []string{"disable-hostname-propagation"}, Why: "ranks have the hosts' names as they are listed"},
 		{Names: []string{"skip-launch-node"}, Instead: others},
 		{Names: []string{"genvall", "envall"}, Why: "ranks always get the environment"},

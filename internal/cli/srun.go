@@ -30,7 +30,7 @@ func srunHabits() []Habit {
 		{Names: []string{"export"}, Args: 1, To: exported, Instead: "type env -i NAME=value before the program"},
 		{Names: []string{"kill-on-bad-exit", "K", "preserve-env", "E", "quit-on-interrupt", "disable-status", "X", "oom-kill-step"}, To: always()},
 		{Names: []string{"Q"}, To: always("-q")},
-		{Names: []string{"no-kill", "k"}, Why: "-min-np M goes on without a host that is lost"},
+		{Names: []string{"no-kill", "k"}, Why: "-min-np M continues without a host that is lost"},
 		{Names: []string{"mem-bind"}, Args: 1, Why: "memory comes from where a rank first touches it; -bind-to numa keeps ranks near it"},
 		{Names: []string{"hint"}, Args: 1, Why: "-use-hwthread-cpus counts hardware threads"},
 		{Names: []string{"wait", "W"}, Args: 1, Why: "a rank that fails ends the job; -kill-delay says how soon"},

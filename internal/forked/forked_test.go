@@ -14,7 +14,7 @@ func TestSocketsAreNotedByDescriptor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	NoteConn(ln) // nobody wants to know
+	NoteConn(ln) // a listener is not noted
 	table := make([]uint64, 1024)
 	Keep(table)
 	defer inodes.Store(nil)

@@ -24,7 +24,7 @@ type Distance struct {
 
 const (
 	// slowCopy is how many times as long as with non-temporal stores a slow copy takes. Those to
-	// memory that nobody else has touched meanwhile take about 25 ns a KiB on an AMD EPYC (26/2).
+	// memory that no other core has touched meanwhile take about 25 ns a KiB on an AMD EPYC (26/2).
 	// There other copies take 20 to 120 with a common cache, without one 400 to 600.
 	slowCopy = 8
 	// slowCopies is how many slow copies in a row start a term of non-temporal stores.
@@ -35,8 +35,9 @@ const (
 	// untimed copies follow a fast one.
 	untimed = 7
 	// compareEvery is how many copies are compared with the same non-temporal ones, which take some
-	// microseconds: the best of trials of so many bytes, copies times, as what disturbs one of them
-	// makes it longer. Less than all copies of a trial say nothing, since the first fill buffers.
+	// microseconds: the best of trials, each of copies copies of this many bytes, as what disturbs one
+	// of them makes it longer. Less than all copies of a trial say nothing, since the first fill
+	// buffers.
 	compareEvery = 4096
 	trials       = 3
 	trialCopies  = 4

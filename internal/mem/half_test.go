@@ -47,7 +47,7 @@ func TestHalfRoundsToNearestEven(t *testing.T) {
 		for lower := range uint16(f.infinity()) {
 			upper, even := lower+1, lower+lower&1
 			above := f.decode(uint64(upper))
-			if math.IsInf(above, 1) { // as if the exponent went on
+			if math.IsInf(above, 1) { // as if the exponent continued
 				above = 2*f.decode(uint64(lower)) - f.decode(uint64(lower-1))
 			}
 			middle := float32((f.decode(uint64(lower)) + above) / 2)
@@ -172,7 +172,7 @@ func testConversions[T Half](t *testing.T, widen func(T) float32, narrow func(fl
 	}
 }
 
-// Every length and alignment converts so many elements and no more.
+// Every length and alignment converts exactly n elements.
 func TestConversionsOfSlicesKeepToTheirLength(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		const guard = 12345

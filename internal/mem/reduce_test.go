@@ -174,7 +174,7 @@ func FuzzReduce(f *testing.F) {
 	})
 }
 
-// skewed returns a copy of b that begins so many elements into its memory.
+// skewed returns a copy of b that begins by elements into its memory.
 func skewed(b Buffer, by int) Buffer {
 	all, err := Host.Alloc(b.Type(), b.n+by)
 	if err == nil {

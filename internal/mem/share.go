@@ -5,7 +5,7 @@ const CacheLine = 64
 
 // Share returns elements [lo, hi) of n that are part i of those that n is divided into,
 // from 0 on. Every part that is not empty begins at a multiple of unit and has the same
-// length, but the last may be shorter. Where n is short for so many parts, the last of
+// length, but the last may be shorter. Where n is short for that many parts, the last of
 // them are empty.
 //
 // If unit is the number of elements in a CacheLine and the memory is aligned, no two parts share a

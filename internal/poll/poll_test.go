@@ -203,7 +203,7 @@ func TestDisarmedSetIsQuiet(t *testing.T) {
 	s.Disarm()
 	write(t, w)
 	if rings(s, brief) {
-		t.Error("C delivered although nobody asked")
+		t.Error("C delivered although it was not asked for")
 	}
 }
 

@@ -65,7 +65,7 @@ func (s *Set) open() (err error) {
 	if s.inner, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	// Edge-triggered: each write to the doorbell is an event, and nobody has to reset it.
+	// Edge-triggered: each write to the doorbell is an event, and it need not be reset.
 	if err = s.watch(unix.EPOLL_CTL_ADD, s.doorbell, bellKey, unix.EPOLLIN|unix.EPOLLET); err != nil {
 		return err
 	}
@@ -280,8 +280,8 @@ func (s *Set) Sleep(d time.Duration) (rang bool) {
 }
 
 // Interrupt ends the Sleep of one goroutine, or the next one. Until Heard, Ready does not take that
-// away: it may be called before the thread runs that is to wake. Those who call Interrupt, Heard and
-// Ready hold one lock.
+// away: it may be called before the thread runs that is to wake. Those who call Interrupt, Heard
+// and Ready hold one lock.
 func (s *Set) Interrupt() {
 	s.interrupted = true
 	s.ring()

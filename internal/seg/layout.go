@@ -146,7 +146,7 @@ var (
 
 // AreaSize returns the size of the area for n ranks: enough for whatever
 // transport/shm needs, which grows with the pairs of ranks, of which it serves
-// those of so many ranks. What is not claimed takes no memory.
+// those of that many ranks. What is not claimed takes no memory.
 func AreaSize(n int) int {
 	n = min(n, 1024)
 	return wholePages(128<<20 + n*n*(4<<10))

@@ -1,5 +1,5 @@
 // Package stress is what tests of memory ordering share: they stop for a moment at
-// every step, wherever chance has it, and go on for as long as they are asked to.
+// every step, wherever chance has it, and continue for as long as they are asked to.
 package stress
 
 import (
@@ -24,7 +24,7 @@ func Until(t *testing.T) time.Time {
 	return time.Now().Add(d)
 }
 
-// Asked reports whether STRESS says how long to go on.
+// Asked reports whether STRESS says how long to continue.
 func Asked() bool { return os.Getenv("STRESS") != "" }
 
 // Pause does nothing, most often; else it lets others run, or takes as long as a

@@ -373,7 +373,7 @@ func (t *Transport) advance(p *peer, x *move) (done, over bool) {
 	err := t.copy(p, x, from, to)
 	switch {
 	case x.shared.helping:
-		x.shared.tell(err)
+		x.shared.publish(err)
 		t.wake(p)
 	case err != nil:
 		x.err = err
@@ -403,8 +403,8 @@ func (t *Transport) copy(p *peer, x *move, from, to int) error {
 	return nil
 }
 
-// tell publishes that one more chunk has been copied, or that it could not be.
-func (s *sharing) tell(err error) {
+// publish publishes that one more chunk has been copied, or that it could not be.
+func (s *sharing) publish(err error) {
 	helped := s.helped.Load()
 	if helped>>takenBits != s.number {
 		helped = s.number << takenBits

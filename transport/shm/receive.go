@@ -125,7 +125,7 @@ func (p *peer) next() (kind int, content []byte) {
 // done gives the place of a record back to its writer.
 func (t *Transport) done(p *peer) {
 	told := p.r.done()
-	p.w.hear(p.r.read)
+	p.w.noteRead(p.r.read)
 	p.w.read = p.r.pos
 	if told && p.r.hungry.Load() != 0 {
 		t.wake(p)

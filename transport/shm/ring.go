@@ -237,8 +237,8 @@ func (w *writer) goOn(body []byte) int {
 	return n
 }
 
-// hear notes how far the reader has read, as its word tells it.
-func (w *writer) hear(read uint64) { w.seen = max(w.seen, w.tail-(w.tail<<toRead-read)>>toRead) }
+// noteRead notes how far the reader has read, by the word that it publishes.
+func (w *writer) noteRead(read uint64) { w.seen = max(w.seen, w.tail-(w.tail<<toRead-read)>>toRead) }
 
 // publish makes the record at tail, with n bytes behind its word, readable.
 func (w *writer) publish(kind, n int) {
@@ -266,7 +266,7 @@ func (w *writer) publish(kind, n int) {
 	w.plan(size, answered)
 }
 
-// plan decides whether the next record ends the lap, when one of so many bytes has been
+// plan decides whether the next record ends the lap, when one of this many bytes has been
 // published; answered says that it is small, and that all before it have been read. So
 // the beginning of the lap is free, as the record does not lie there, and is wiped, behind
 // a store that has been made.
@@ -292,9 +292,9 @@ func (w *writer) blank(pos uint64) { *(*uint64)(unsafe.Pointer(w.word(pos))) = 0
 // A reader is the reading end.
 type reader struct {
 	ring
-	pos  uint64
-	told uint64         // what head says
-	here *atomic.Uint64 // the word at pos
+	pos      uint64
+	returned uint64         // what head says
+	here     *atomic.Uint64 // the word at pos
 	// Of the record that next returned:
 	after uint64 // where the one behind it will be
 	wider uint64 // what the ring has grown to between the two, 0 if it has not
@@ -349,14 +349,14 @@ func (r *reader) done() bool {
 		r.grow(r.pos, r.wider)
 	}
 	r.here = r.word(r.pos)
-	if r.pos-r.told < r.lap/4 {
+	if r.pos-r.returned < r.lap/4 {
 		return false
 	}
-	r.tell()
+	r.returnCredit()
 	return true
 }
 
-func (r *reader) tell() {
-	r.told = r.pos
+func (r *reader) returnCredit() {
+	r.returned = r.pos
 	r.head.Store(r.pos)
 }

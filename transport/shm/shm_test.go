@@ -271,7 +271,7 @@ func streams(t *testing.T, n int, shape Shape, seed uint64) {
 				b = body[:rng.IntN(len(body))]
 			}
 			if i&32 != 0 {
-				for b = b[:len(b)&(smallBody-1)]; w.seen != w.tail; w.hear(read.Load()) {
+				for b = b[:len(b)&(smallBody-1)]; w.seen != w.tail; w.noteRead(read.Load()) {
 					runtime.Gosched()
 				}
 			}
@@ -377,10 +377,10 @@ func TestWhatWasToldLongAgoIsNotTakenForNews(t *testing.T) {
 	send(b, a)
 	w, r := &a.peers[b.Local].w, &b.peers[a.Local].r
 	const on = 1<<32 - firstLap/2 // so far both ends go, without a look at the word
-	for _, pos := range []*uint64{&w.base, &w.tail, &w.seen, &w.since, &w.clean, &r.base, &r.pos, &r.told} {
+	for _, pos := range []*uint64{&w.base, &w.tail, &w.seen, &w.since, &w.clean, &r.base, &r.pos, &r.returned} {
 		*pos += on
 	}
-	r.tell()
+	r.returnCredit()
 	for w.tail <= 1<<32+firstLap/4 {
 		send(a, b)
 	}

@@ -141,7 +141,7 @@ func (t *Transport) challenge(s *sock) error {
 	rand.Read(tr.fromCallee[:])
 	s.phase = challenged
 	t.expect(s, strangerTime)
-	return s.say(stepChallenge.reply(0, tr.fromCallee[:]))
+	return s.write(stepChallenge.reply(0, tr.fromCallee[:]))
 }
 
 // between reports whether the callee's socket has the two addresses that the caller's
@@ -180,7 +180,7 @@ func (t *Transport) refuse(s *sock, why reason) {
 	if s.peer != nil {
 		body = t.mac(&s.shake.transcript, stepRefusal, why)
 	}
-	_ = s.say(stepRefusal.reply(why, body)) // the caller may have gone
+	_ = s.write(stepRefusal.reply(why, body)) // the caller may have gone
 	t.strike(s)
 	t.drop(s)
 }
@@ -202,7 +202,7 @@ func (t *Transport) logRefusal(s *sock, why reason) {
 // welcome tells an authenticated caller that its connection is the one that stays.
 func (t *Transport) welcome(s *sock) {
 	s.phase = welcomed
-	if s.say(stepWelcome.reply(0, t.mac(&s.shake.transcript, stepWelcome, 0))) != nil {
+	if s.write(stepWelcome.reply(0, t.mac(&s.shake.transcript, stepWelcome, 0))) != nil {
 		t.guestGone(s.peer)
 	}
 }

@@ -242,7 +242,7 @@ func (t *Transport) greet(p *peer, s *sock) error {
 	t.agree(tr)
 	rand.Read(tr.fromCaller[:])
 	s.phase = greeted // TCP has connected, even if the rest fails
-	if err := s.say(tr.hello()); err != nil {
+	if err := s.write(tr.hello()); err != nil {
 		return err
 	}
 	t.watch(s, poll.Read)
@@ -262,7 +262,7 @@ func (t *Transport) prove(s *sock) error {
 	}
 	tr := &s.shake.transcript
 	copy(tr.fromCallee[:], body)
-	if err := s.say(stepProof.reply(0, t.mac(tr, stepProof, 0))); err != nil {
+	if err := s.write(stepProof.reply(0, t.mac(tr, stepProof, 0))); err != nil {
 		return err
 	}
 	s.phase = proved
@@ -289,7 +289,7 @@ func (t *Transport) beWelcomed(p *peer, s *sock) error {
 	}
 	var b [goSize]byte
 	stepGo.open(b[:], 0)
-	if err := s.say(b[:]); err != nil {
+	if err := s.write(b[:]); err != nil {
 		return err
 	}
 	t.connected(p, s)
@@ -349,9 +349,9 @@ func (s *sock) readShake(n int) (done bool, err error) {
 	return true, nil
 }
 
-// say sends a handshake message. It always fits into the send buffer of an idle
+// write sends a handshake message. It always fits into the send buffer of an idle
 // connection.
-func (s *sock) say(b []byte) error {
+func (s *sock) write(b []byte) error {
 	n, errno := send(s.fd, b)
 	if errno != 0 {
 		return errno

@@ -138,15 +138,15 @@ func (f *faulty) hold(v *victim, h *transport.Header, b mem.Buffer, token uint64
 
 // Poll implements transport.Transport.
 func (f *faulty) Poll(peer world.Rank) int {
-	n := f.settle()
+	n := f.callDue()
 	for i, v := range f.peers {
 		n += f.release(i, v)
 	}
 	return n + f.Transport.Poll(peer)
 }
 
-// settle makes the calls that are due.
-func (f *faulty) settle() int {
+// callDue makes the calls that are due.
+func (f *faulty) callDue() int {
 	due := f.due
 	f.due = nil
 	for _, call := range due {
@@ -236,7 +236,7 @@ func (f *faulty) Deadline() int64 {
 
 // Close implements transport.Transport. What stalled is dropped.
 func (f *faulty) Close(force bool) bool {
-	f.settle()
+	f.callDue()
 	waits := false
 	for i, v := range f.peers {
 		f.release(i, v)

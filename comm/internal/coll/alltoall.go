@@ -53,7 +53,7 @@ func opponent(round, r, p int) int {
 	return o
 }
 
-// window returns how many exchanges of so many bytes are under way at a time:
+// window returns how many exchanges of this many bytes are under way at a time:
 // enough to hide the time that messages take to start, and no more, as they
 // compete for memory and wires. Through pinned memory more are, so that some are
 // copied while others are on their way: for how many has not been measured.

@@ -27,7 +27,7 @@ var (
 	seed  = flag.Int64("seed", -1, "run this program alone")
 	np    = flag.Int("np", 4, "its ranks")
 	way   = flag.String("way", "shm", "how they reach each other: inproc, shm, tcp or hosts")
-	count = flag.Int("count", 1, "run so many programs, one after the other in one job")
+	count = flag.Int("count", 1, "run this many programs, one after the other in one job")
 	units = flag.String("units", "", "run these units of it alone: 3,7,9")
 )
 

@@ -70,7 +70,7 @@ func copyUnseen(dst, src []byte) {
 
 func pointer(at uintptr) *byte { return *(**byte)(unsafe.Pointer(&at)) }
 
-// pathsOf returns the Selector of so many ranks, an odd number of which has too few processors.
+// pathsOf returns the Selector of this many ranks, an odd number of which has too few processors.
 func pathsOf(ranks int) *path.Selector {
 	rules := &path.Rules{Oversubscribed: ranks%2 == 1}
 	return path.New(path.Topology{Ranks: ranks, Shared: true, LargeBuffer: path.LargeBuffer(ranks)}, rules)

@@ -46,7 +46,7 @@ const (
 	// reason, and crossFoldLeast how much one takes at least.
 	crossFold, crossFoldLeast = 1 << 20, 8 << 10
 	// crossGlance is after how much a member makes progress of other operations.
-	crossGlance = 4 << 20
+	crossProgress = 4 << 20
 )
 
 // foldChunk is how many bytes of each operand a member combines at a time.
@@ -113,7 +113,7 @@ func (c *Comm) fetch(dst []byte, x spot, nonTemporal bool) error {
 	}
 	from := c.places[x.member][x.side].Address()
 	for lo := 0; lo < len(dst); lo += crossChunk {
-		if err := c.glance(x.member, lo); err != nil {
+		if err := c.makeProgress(x.member, lo); err != nil {
 			return err
 		}
 		b := dst[lo:min(lo+crossChunk, len(dst))]
@@ -124,9 +124,9 @@ func (c *Comm) fetch(dst []byte, x spot, nonTemporal bool) error {
 	return nil
 }
 
-// glance makes progress of other operations now and then, when done bytes have been copied.
-func (c *Comm) glance(member, done int) error {
-	if done == 0 || done%crossGlance != 0 {
+// makeProgress lets other operations progress now and then, when done bytes have been copied.
+func (c *Comm) makeProgress(member, done int) error {
+	if done == 0 || done%crossProgress != 0 {
 		return nil
 	}
 	return c.TryProgress(member)
@@ -149,7 +149,7 @@ func (c *Comm) put(x spot, src []byte, nonTemporal bool) error {
 	}
 	to := c.places[x.member][x.side].Address()
 	for lo := 0; lo < len(src); lo += crossChunk {
-		if err := c.glance(x.member, lo); err != nil {
+		if err := c.makeProgress(x.member, lo); err != nil {
 			return err
 		}
 		if !c.MayWrite(x.member) { // its collective has failed

@@ -39,9 +39,9 @@ func (c *Comm) short(p *path.Path, o *call.Call) (is bool, err error) {
 	return false, nil
 }
 
-// tell begins step s of n bytes, the only one of its collective, in which this member tells the
+// publish begins step s of n bytes, the only one of its collective, in which this member gives the
 // others b, or nothing.
-func (c *Comm) tell(s uint64, n int, b []byte) error {
+func (c *Comm) publish(s uint64, n int, b []byte) error {
 	if n <= shmsync.InHead {
 		c.LayInHead(s)
 	} else {
@@ -56,8 +56,8 @@ func (c *Comm) tell(s uint64, n int, b []byte) error {
 	return nil
 }
 
-// hear copies to b what another member tells in step s, from byte off on.
-func (c *Comm) hear(j int, s uint64, off int, b []byte) error {
+// readPayload copies to b what another member gives in step s, from byte off on.
+func (c *Comm) readPayload(j int, s uint64, off int, b []byte) error {
 	err := c.AwaitCall(j, s)
 	if err == nil {
 		copy(b, c.Payload(j, s, off, len(b)))
@@ -68,12 +68,12 @@ func (c *Comm) hear(j int, s uint64, off int, b []byte) error {
 func (c *Comm) bcastShort(o *call.Call) error {
 	s, b := c.Next(1), o.Recv.HostSlice()
 	if c.Me() == o.Root {
-		if err := c.tell(s, len(b), b); err != nil {
+		if err := c.publish(s, len(b), b); err != nil {
 			return err
 		}
-	} else if err := c.tell(s, len(b), nil); err != nil {
+	} else if err := c.publish(s, len(b), nil); err != nil {
 		return err
-	} else if err := c.hear(o.Root, s, 0, b); err != nil {
+	} else if err := c.readPayload(o.Root, s, 0, b); err != nil {
 		return err
 	}
 	c.ConsumedSoon(s)
@@ -85,13 +85,13 @@ func (c *Comm) scatterShort(o *call.Call) error {
 	n, own := len(b)*c.Size(), len(b)*c.Me()
 	if c.Me() == o.Root {
 		all := o.Send.HostSlice()
-		if err := c.tell(s, n, all); err != nil {
+		if err := c.publish(s, n, all); err != nil {
 			return err
 		}
 		copy(b, all[own:])
-	} else if err := c.tell(s, n, nil); err != nil {
+	} else if err := c.publish(s, n, nil); err != nil {
 		return err
-	} else if err := c.hear(o.Root, s, own, b); err != nil {
+	} else if err := c.readPayload(o.Root, s, own, b); err != nil {
 		return err
 	}
 	c.ConsumedSoon(s)
@@ -100,7 +100,7 @@ func (c *Comm) scatterShort(o *call.Call) error {
 
 func (c *Comm) gatherShort(o *call.Call) error {
 	s, b := c.Next(1), o.Send.HostSlice()
-	if err := c.tell(s, len(b), b); err != nil {
+	if err := c.publish(s, len(b), b); err != nil {
 		return err
 	}
 	if c.Me() == o.Root {
@@ -109,7 +109,7 @@ func (c *Comm) gatherShort(o *call.Call) error {
 			to := all[j*len(b) : (j+1)*len(b)]
 			if j == c.Me() {
 				copy(to, b)
-			} else if err := c.hear(j, s, 0, to); err != nil {
+			} else if err := c.readPayload(j, s, 0, to); err != nil {
 				return err
 			}
 		}
@@ -122,7 +122,7 @@ func (c *Comm) gatherShort(o *call.Call) error {
 // upTo-1.
 func (c *Comm) reduceShort(o *call.Call, upTo int) error {
 	s := c.Next(1)
-	if err := c.tell(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
+	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
 		return err
 	}
 	if upTo > 0 {
@@ -137,7 +137,7 @@ func (c *Comm) reduceShort(o *call.Call, upTo int) error {
 // allreduceShort makes every member combine all operands itself.
 func (c *Comm) allreduceShort(o *call.Call) error {
 	s := c.Next(1)
-	if err := c.tell(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
+	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
 		return err
 	}
 	if err := c.Assemble(s); err != nil {
@@ -166,7 +166,7 @@ func (c *Comm) combineStep(s uint64, o *call.Call, n int) error {
 				return err
 			}
 		}
-		c.srcs[j] = c.told(s, o, j)
+		c.srcs[j] = c.operandOf(s, o, j)
 	}
 	return c.combine(o.Op, o.Recv, 0, n, o.Kind == call.Scan)
 }
@@ -178,14 +178,14 @@ func (c *Comm) combinePair(s uint64, o *call.Call) error {
 	if err := c.AwaitCall(peer, s); err != nil {
 		return err
 	}
-	a, b := o.Send, c.told(s, o, peer)
+	a, b := o.Send, c.operandOf(s, o, peer)
 	if peer == 0 {
 		a, b = b, a
 	}
 	return mem.Reduce(o.Op.Kind, o.Recv, a, b)
 }
 
-// told returns the operand that member j tells in step s.
-func (c *Comm) told(s uint64, o *call.Call, j int) mem.Buffer {
+// operandOf returns the operand that member j gives in step s.
+func (c *Comm) operandOf(s uint64, o *call.Call, j int) mem.Buffer {
 	return mem.HostBytes(o.Send.Type(), o.Send.Len(), c.Payload(j, s, 0, o.Send.Size()))
 }

@@ -47,7 +47,7 @@ func (c *Comm) copyOnce(o *call.Call, cross bool) (done bool, err error) {
 			mine[sends] = symheap.NotShared
 		}
 	}
-	if done, err = c.tellPlaces(mine); !done || err != nil {
+	if done, err = c.exchangePlaces(mine); !done || err != nil {
 		return false, err
 	}
 	switch o.Kind {
@@ -76,9 +76,9 @@ func (c *Comm) locate(v side, b mem.Buffer, cross bool) symheap.Place {
 	return place
 }
 
-// tellPlaces exchanges where the members' vectors are, and reports whether all can be reached. It
-// is the collective's first step, in which calls are compared.
-func (c *Comm) tellPlaces(mine places) (shared bool, err error) {
+// exchangePlaces exchanges where the members' vectors are, and reports whether all can be reached.
+// It is the collective's first step, in which calls are compared.
+func (c *Comm) exchangePlaces(mine places) (shared bool, err error) {
 	const size = int(unsafe.Sizeof(mine))
 	s, err := c.Exchange((*[size]byte)(unsafe.Pointer(&mine))[:], true)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Comm) pull(t *call.Transfer) error {
 	return nil
 }
 
-// singleCopyIn returns how members store to vectors that others reach, of so many bytes for each
+// singleCopyIn returns how members store to vectors that others reach, of this many bytes for each
 // member on average: whether with non-temporal stores, and how many bytes at a time.
 func (c *Comm) singleCopyIn(bytes int) (nonTemporal bool, chunk int) {
 	nonTemporal, chunk = c.paths.SingleCopy(bytes)
@@ -209,16 +209,16 @@ func (c *Comm) copyJointly(o *call.Call) error {
 			if err := c.reduceJointly(o, lo, n, nonTemporal); err != nil {
 				return err
 			}
-		} else if err := c.handOn(o.Root, lo, n, nonTemporal); err != nil {
+		} else if err := c.copyToAll(o.Root, lo, n, nonTemporal); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// handOn stores n bytes of the root's vector, from lo on, to all recvs: first to this member's, if
-// only the root maps its vector.
-func (c *Comm) handOn(root, lo, n int, nonTemporal bool) error {
+// copyToAll stores n bytes of the root's vector, from lo on, to all recvs: first to this member's,
+// if only the root maps its vector.
+func (c *Comm) copyToAll(root, lo, n int, nonTemporal bool) error {
 	from := spot{root, sends, lo}
 	src := c.at(from, n)
 	if src == nil {

@@ -31,7 +31,7 @@ func (c *Comm) try(p *path.Path, o *call.Call) error {
 	part := t.Next()
 	switch part {
 	case trial.Tell:
-		if err := c.tellTimes(t, bytes); err != nil {
+		if err := c.exchangeTimes(t, bytes); err != nil {
 			return err
 		}
 	case trial.Present, trial.Other:
@@ -65,8 +65,8 @@ func (c *Comm) timed(p *path.Path, o *call.Call, cross bool) (time.Duration, err
 	return time.Since(start), err
 }
 
-// tellTimes exchanges the times of a trial, and ends it.
-func (c *Comm) tellTimes(t *trial.Trial, bytes int) error {
+// exchangeTimes exchanges the times of a trial, and ends it.
+func (c *Comm) exchangeTimes(t *trial.Trial, bytes int) error {
 	mine := t.Times()
 	const size = int(unsafe.Sizeof(mine))
 	s, err := c.Exchange((*[size]byte)(unsafe.Pointer(&mine))[:], true)

@@ -23,7 +23,7 @@ type Window struct {
 // vectors can be reached; if not, there is no Window. Until it is closed the members do no other
 // collective of more than one step.
 func (c *Comm) OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window, open bool, err error) {
-	if open, err = c.tellPlaces(places{c.locate(sends, send, false), c.locate(recvs, recv, false)}); open {
+	if open, err = c.exchangePlaces(places{c.locate(sends, send, false), c.locate(recvs, recv, false)}); open {
 		w = Window{c: c, first: c.Next(chunks), nonTemporal: c.paths.NonTemporal(n)}
 	}
 	return w, open, err

@@ -51,7 +51,7 @@ const (
 	Tell   // tell the times, and decide
 )
 
-// Begin sets the way that calls of so many bytes go at first, and when the first trial is, unless
+// Begin sets the way that calls of this many bytes go at first, and when the first trial is, unless
 // calls have been counted.
 func (t *Trial) Begin(cross bool, bytes int) {
 	if t.begun {
@@ -93,7 +93,7 @@ func (t *Trial) Note(p Part, took time.Duration) {
 // Times returns what has been noted in this trial.
 func (t *Trial) Times() Times { return t.times }
 
-// Decide ends a trial of calls of so many bytes, in which the slowest members took so long. The
+// Decide ends a trial of calls of this many bytes, in which the slowest members took so long. The
 // other way is taken if two trials, one right after the other, find it faster; of which nothing was
 // noted, it is not.
 func (t *Trial) Decide(slowest Times, bytes int) {

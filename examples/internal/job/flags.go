@@ -55,8 +55,8 @@ func (f *Flags) Parse(name, purpose string, args []string, help io.Writer, more 
 }
 
 func (f *Flags) define(fs *flag.FlagSet, name string) {
-	fs.IntVar(&f.Epochs, "epochs", f.Epochs, "stop after so many epochs")
-	fs.IntVar(&f.SaveEvery, "save-every", f.SaveEvery, "save after so many epochs, and after the last (default only after that)")
+	fs.IntVar(&f.Epochs, "epochs", f.Epochs, "stop after this many epochs")
+	fs.IntVar(&f.SaveEvery, "save-every", f.SaveEvery, "save after this many epochs, and after the last (default only after that)")
 	fs.IntVar(&f.Batch, "batch", f.Batch, "samples of one step, for each of what -batch-per says")
 	fs.StringVar(&f.BatchPer, "batch-per", f.BatchPer, "whose samples -batch counts: those of each rank, of each node or of all ranks together")
 	fs.Float64Var(&f.Rate, "lr", f.Rate, "learning rate, which is not changed for the number of ranks")

@@ -134,7 +134,7 @@ func (t *Table) Ended(rank world.Rank, died bool) []*Decision {
 }
 
 // Wanted returns the members of Restores that died and have no living replacement, by Restore.
-// Nobody is wanted while no member that lives has voted: nobody could tell a replacement the state.
+// None is wanted while no member that lives has voted: none could send a replacement the state.
 func (t *Table) Wanted() (all [][]Want) {
 	for k, a := range t.open {
 		if !a.replaces() || !slices.ContainsFunc(a.members, func(r world.Rank) bool { return !t.has(r) && a.votes[r] != nil }) {
@@ -159,7 +159,7 @@ func (a *agreement) replaces() bool {
 	return a.first.Kind == wire.Restore && a.differ == "" && a.failed == ""
 }
 
-// Assign notes that a rank is started to replace one. It reports false if nobody waits for it.
+// Assign notes that a rank is started to replace one. It reports false if no vote waits for it.
 func (t *Table) Assign(w *Want, by world.Rank) bool {
 	a := t.open[w.key()]
 	if a == nil || !a.replaces() {

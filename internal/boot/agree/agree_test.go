@@ -129,7 +129,7 @@ func TestVotesThatCannotBeAreErrors(t *testing.T) {
 		}
 	}
 	if d, err := table.Vote(20, vote(wire.Agree, 1, 1, 0, 1)); d != nil || err == nil {
-		t.Errorf("the vote of a rank that the job has not: %+v, %v; want an error, and nobody to answer", d, err)
+		t.Errorf("the vote of a rank that the job has not: %+v, %v; want an error, and no rank to answer", d, err)
 	}
 	if len(table.open) != 1 {
 		t.Errorf("%d agreements are open, want that of the vote that counts", len(table.open))

@@ -87,7 +87,7 @@ type Welcome struct {
 	Placement       []Run // of all ranks, in rank order
 	Hosts           []string
 	Watch           bool // be ready to answer Describe at any time
-	Recover         bool // the job goes on when a rank dies
+	Recover         bool // the job continues when a rank dies
 	Spares          int  // places on each node for ranks that replace others; their ranks follow those of the job, by node
 	Invited         bool // it replaces a rank, as Invite says
 	Invite          Invite

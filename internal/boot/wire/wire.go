@@ -16,7 +16,7 @@ import (
 var (
 	errShort    = errors.New("message ends too early")
 	errNumber   = errors.New("message holds a number out of range")
-	errTrailing = errors.New("message goes on after its end")
+	errTrailing = errors.New("message continues after its end")
 )
 
 // A Codec goes over the fields of a message in their order, either to append them to a body
@@ -94,7 +94,7 @@ func (c *Codec) String(v *string, limit int) { text(c, v, limit) }
 // cutMark ends a text that was too long.
 const cutMark = " [...]"
 
-// Prose goes over a text for people. What is beyond limit bytes is cut when it is appended: nobody
+// Prose goes over a text for people. What is beyond limit bytes is cut when it is appended: no one
 // could read a message that is too long, and all of it would be lost.
 func (c *Codec) Prose(v *string, limit int) {
 	if c.reading || len(*v) <= limit {

@@ -18,7 +18,7 @@ import (
 const (
 	aloneLook = 50 * time.Millisecond
 	lookPart  = 5  // looks become rarer: from one to the next passes this part of the time until it
-	lookCost  = 20 // and so many times as long as it took
+	lookCost  = 20 // and this many times as long as it took
 )
 
 // lookForAlone tells the launcher of ranks that are jobs of one.

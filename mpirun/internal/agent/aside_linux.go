@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aside is what runs beside the loop because it may take long: the loop goes on, so that the agent
-// answers its launcher meanwhile, and ends when it is told to.
+// aside is what runs beside the loop because it may take long: the loop continues, so that the
+// agent answers its launcher meanwhile, and ends when it is told to.
 type aside struct {
 	bell    int // an eventfd, which the loop watches
 	running int // what has been begun and not finished; the loop's

@@ -78,7 +78,7 @@ func (l *looped) until(what string, holds func() bool) {
 	}
 }
 
-// A hungFile is a program that nobody can open before released is closed, as one on a file system
+// A hungFile is a program that cannot be opened before released is closed, as one on a file system
 // that does not answer: a lease keeps it.
 type hungFile struct {
 	path     string
@@ -137,8 +137,8 @@ func (h *hungFile) wait(l *looped) {
 	}
 }
 
-// An agent goes on while the file system of a program does not answer, says so, and then starts the
-// ranks. The same holds for a rank that replaces another.
+// An agent continues while the file system of a program does not answer, says so, and then starts
+// the ranks. The same holds for a rank that replaces another.
 func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 	if err := tree.Adopt(); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 	}
 }
 
-// An agent goes on while py-spy looks at a rank, and the rank lives until it has looked.
+// An agent continues while py-spy looks at a rank, and the rank lives until it has looked.
 func TestTheLoopDoesNotWaitForPySpy(t *testing.T) {
 	if err := tree.Adopt(); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,8 @@ func TestTheLoopDoesNotWaitForPySpy(t *testing.T) {
 	}
 }
 
-// A rank that hangs up in PMI may be about to end, for which its connection is no reason, or go on.
+// A rank that hangs up in PMI may be about to end, for which its connection is no reason, or
+// continue.
 func TestTheLoopDoesNotWaitForAClientsEnd(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		l := newLooped(t)

@@ -147,7 +147,7 @@ func hasEnded(pid int) bool {
 }
 
 // endGroup kills what is left of the process group of a rank that has died, and then calls then: a
-// wrapper's child must not go on as the rank that is said to be dead, and must not touch shared
+// wrapper's child must not continue as the rank that is said to be dead, and must not touch shared
 // memory when the others are told that the rank does not. So it waits until the kernel has ended
 // what it killed, but not for long: what has been killed runs no more, and its memory may take long
 // to free.
@@ -177,8 +177,9 @@ func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 	return now
 }
 
-// forwardSignal sends a signal of the launcher's to the ranks. If it stops the ranks, the launcher stops, too.
-// Ranks that have been told to end are not stopped: they would be killed before they could.
+// forwardSignal sends a signal of the launcher's to the ranks. If it stops the ranks, the launcher
+// stops, too. Ranks that have been told to end are not stopped: they would be killed before they
+// could.
 func (a *agent) forwardSignal(sig unix.Signal) {
 	if sig != unix.SIGTSTP {
 		a.awaken()
@@ -235,7 +236,7 @@ func (a *agent) sendTerm(now time.Time) {
 	}
 }
 
-// killAll begins to kill everything below this process; tick goes on with it.
+// killAll begins to kill everything below this process; tick continues with it.
 func (a *agent) killAll() {
 	a.end.ordered = true
 	if a.end.killing.IsZero() {

@@ -14,8 +14,8 @@ import (
 // user is told what two looks in a row have found, so within 5 s.
 const keptLook = 2 * time.Second
 
-// lookForKept tells the user of ranks that something keeps from running, and of those that go on.
-// A rank that a debugger has stopped is no news.
+// lookForKept tells the user of ranks that something keeps from running, and of those that
+// continue. A rank that a debugger has stopped is no news.
 func (a *agent) lookForKept(now time.Time) {
 	if a.segment == nil || a.launch.StallWarning <= 0 || now.Before(a.nextKept) {
 		return
@@ -34,7 +34,7 @@ func (a *agent) lookForKept(now time.Time) {
 		}
 		what := kept
 		if kept == "" {
-			what = "goes on"
+			what = "continues"
 		}
 		p.reported = kept
 		if ranks[what] == nil {

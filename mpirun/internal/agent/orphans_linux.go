@@ -40,7 +40,7 @@ func (a *agent) childrenEnded(bell int) {
 	a.unreaped = true
 }
 
-// reapOrphans reaps the children that have ended and that nobody else waits for. At one that
+// reapOrphans reaps the children that have ended and that no other goroutine waits for. At one that
 // somebody does wait for it stops until that has been reaped: a rank's own event says in which
 // order ranks have ended, and what runs aside, as py-spy, is reaped there.
 func (a *agent) reapOrphans() {

@@ -162,7 +162,7 @@ func (a *agent) starves(s *stream, now time.Time) bool {
 	return s.turn.missed(now, ready, used, lineTurn, turnTime)
 }
 
-// awaken goes on with what waited while the launcher and the ranks were stopped.
+// awaken continues with what waited while the launcher and the ranks were stopped.
 func (a *agent) awaken() {
 	if a.asleep {
 		a.asleep = false
@@ -238,7 +238,7 @@ func lastLines(tail []byte, n int) []byte {
 }
 
 // halt stops reading a stream until there is credit: the rank's pipe fills and
-// the rank waits, while orders and news go on.
+// the rank waits, while orders and news continue.
 func (a *agent) halt(s *stream) {
 	if !s.halted {
 		s.halted, s.due = true, time.Time{}
@@ -250,7 +250,7 @@ func (a *agent) halt(s *stream) {
 	}
 }
 
-// credit goes on with the streams that were halted.
+// credit continues with the streams that were halted.
 func (a *agent) credit(n int) {
 	a.window += n
 	resumed := a.halted

@@ -153,7 +153,7 @@ func TestNoLineIsTornWhileItsEndIsNotRead(t *testing.T) {
 		w.sends("while they are stopped")
 		w.a.forwardSignal(unix.SIGCONT)
 		w.a.sendPartials(due)
-		w.sends("as soon as they go on")
+		w.sends("as soon as they continue")
 		w.a.sendPartials(w.s.due)
 		w.sends("when it is due again", "tw")
 	})
@@ -163,7 +163,7 @@ func TestNoLineIsTornWhileItsEndIsNotRead(t *testing.T) {
 		w.a.read(w.s)
 		due := w.s.due
 		w.a.sendPartials(due.Add(time.Hour))
-		w.sends("as soon as it goes on")
+		w.sends("as soon as it continues")
 		w.a.sendPartials(w.s.due)
 		w.sends("when it is due again", "tw")
 	})

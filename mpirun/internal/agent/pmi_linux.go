@@ -92,7 +92,7 @@ func (a *agent) readLast(p *process) {
 }
 
 // lostClient handles the end of a client's socket. Between MPI_Init and
-// MPI_Finalize it is an abnormal end, also of a process that goes on.
+// MPI_Finalize it is an abnormal end, also of a process that continues.
 func (a *agent) lostClient(p *process) {
 	a.hangUpClient(p)
 	if p.pmi.State() != pmiserver.Initialized || p.ended || hasEnded(p.pid) {

@@ -8,7 +8,7 @@ import (
 )
 
 // holdPort binds a socket to a port that is free on all of this host's IPv4
-// addresses, and never listens on it. So nobody else is given the port, and
+// addresses, and never listens on it. So the kernel gives the port to no other process, and
 // rank 0 can listen on it: both sockets allow their address to be reused.
 func holdPort() (fd, port int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -26,7 +26,7 @@ type preparation struct {
 	programs []*program.Program // of the launch; nil for those of no rank here
 }
 
-// prepare goes on with the preparation: by a step that may find that something is to be fetched,
+// prepare continues with the preparation: by a step that may find that something is to be fetched,
 // and if it does not, by the steps after it. When nothing is left the ranks are started.
 func (a *agent) prepare(step func() (*ctl.Want, error)) {
 	a.preparation.underWay, a.preparation.since = true, time.Now()

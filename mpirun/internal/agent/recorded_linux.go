@@ -20,8 +20,8 @@ import (
 // A Python script whose main function torch's @record decorates writes why it failed to the file
 // that TORCHELASTIC_ERROR_FILE names: a message, the stack, and when that was.
 
-// errorFiles returns what the names of such files begin with. Nobody else can guess it, so nothing
-// is made there before a rank fails. Memory, unlike other folders, answers at once.
+// errorFiles returns what the names of such files begin with. No other user can guess it, so
+// nothing is made there before a rank fails. Memory, unlike other folders, answers at once.
 func errorFiles() string {
 	dir := "/dev/shm"
 	if unix.Access(dir, unix.W_OK) != nil {

@@ -29,7 +29,7 @@ func answering(t *testing.T, s *Server, about string) {
 	t.Cleanup(func() { close(done); s.Close() })
 }
 
-// Another user may take any name, and has it shown to nobody.
+// Another user may take any name, and it is not listed.
 func TestJobsAreToldApartAndStrangersIgnored(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user")

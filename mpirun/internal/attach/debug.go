@@ -60,7 +60,7 @@ func findRank(rank int, job string) (Whereabouts, error) {
 // errStranger means that a socket with our prefix belongs to another user.
 var errStranger = errors.New("another user's socket")
 
-// errUnreachable means that nobody can connect to a socket: it is not listened to, or it
+// errUnreachable means that a socket takes no connection: it is not listened to, or it
 // has as many waiting as it takes.
 var errUnreachable = errors.New("no connection to the job")
 
@@ -100,7 +100,7 @@ func jobSocket(wanted string) (string, error) {
 		}
 		w, err := ask(fields[7], AboutJob)
 		if errors.Is(err, errStranger) || errors.Is(err, errUnreachable) {
-			continue // anybody may take any name, and let nobody connect
+			continue // any process may take any name, and refuse connections
 		}
 		names, jobs, lines = append(names, fields[7]), append(jobs, job), append(lines, fmt.Sprintf("\n  %q: %s", job, w.About))
 	}

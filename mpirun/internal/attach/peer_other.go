@@ -4,5 +4,5 @@ package attach
 
 import "net"
 
-// ownPeer answers nobody: ranks run on Linux only.
+// ownPeer refuses all: ranks run on Linux only.
 func ownPeer(*net.UnixConn) bool { return false }

@@ -56,12 +56,12 @@ type Server struct {
 	Questions <-chan Question // of which each is to be answered
 
 	questions chan Question
-	done      chan struct{} // closed when nobody takes questions any more
+	done      chan struct{} // closed when questions are not taken any more
 	socket    net.Listener  // nil if there is none
 }
 
 // Serve lets other processes ask about a job, until Close. Without a socket there are no
-// questions, which harms nobody.
+// questions, and the job runs all the same.
 func Serve(job string) *Server {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: SocketPrefix() + job, Net: "unix"})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // A Spec is a command line, read: the programs, and what holds for the whole job. Parse
-// returns it complete; nobody changes it afterwards, so that goroutines may share it.
+// returns it complete; it is not changed afterwards, so that goroutines may share it.
 type Spec struct {
 	Programs   []Program // in the order of the line
 	Hostfile   string    // "-" for standard input, "" for none
@@ -145,7 +145,7 @@ type Stall struct {
 // what it has saved.
 type Restart struct {
 	Max   int // times that all ranks are started again because one has failed
-	MinNP int // ranks with which the job goes on if hosts are lost; 0: it ends
+	MinNP int // ranks with which the job continues if hosts are lost; 0: it ends
 }
 
 // A parser is the reading of one command line.

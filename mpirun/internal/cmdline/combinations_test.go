@@ -9,7 +9,7 @@ func TestNodesStartedOneByOneMeetWhereTheLineSays(t *testing.T) {
 		"-nnodes 2 -node-rank 1 -master-addr b p":       "b:29400",
 		"-nnodes 1:2 -master-addr b -master-port 9 p":   "b:9",
 		"-nnodes 2 -rdzv-endpoint ::1 p":                "[::1]:29400",
-		"-nnodes 1 -rdzv-endpoint a p":                  "", // one node meets nobody
+		"-nnodes 1 -rdzv-endpoint a p":                  "", // one node meets no other
 		"-nnodes 2 -H a,b -rdzv-endpoint a p":           "", // one gompirun starts both
 		"-nnodes 2 -hostfile f -master-addr b p":        "",
 		"-nnodes 2 p":                                   "",

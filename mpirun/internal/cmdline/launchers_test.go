@@ -21,7 +21,7 @@ type otherLauncher struct {
 	name    string   // stands beside the version
 	help    []string // makes it print its options
 	option  string   // matches what a line of those begins with, and has the names in parentheses
-	least   int      // so many options it has
+	least   int      // the number of its options
 }
 
 func otherLaunchers() []otherLauncher {

@@ -156,8 +156,8 @@ ending
   -no-kill-children         what ranks have left running, as daemons, lives on when the
                             job has ended well (else it is killed)
   -max-restarts N           start all ranks again, up to N times, when one has failed
-                            (default 0); the program goes on from what it has saved
-  -recover                  a rank that dies does not end the job: the others may go on
+                            (default 0); the program continues from what it has saved
+  -recover                  a rank that dies does not end the job: the others may continue
                             without it, by comm.Shrink (docs/recovery.md)
   -spares N                 with -recover: up to N ranks of each host that died may be
                             replaced by new processes, by comm.Restore (default 0)

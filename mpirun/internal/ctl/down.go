@@ -31,7 +31,7 @@ type Launch struct {
 	Stdin     int      // the rank that gets input; StdinAll, StdinNone
 	Inherit   bool     // it gets the launcher's standard input itself, which the agent has inherited
 	Bindings  bool     // report what the ranks are bound to
-	Recover   bool     // the job goes on when a rank dies
+	Recover   bool     // the job continues when a rank dies
 	Spares    int      // places on each node for ranks that replace others
 	Merge     bool     // stderr of the ranks goes into the pipe of their stdout
 	Virtual   bool     // LOCAL_RANK is 0 on all ranks
@@ -122,7 +122,7 @@ type Input struct{ Data []byte }
 
 func (m *Input) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxChunk) }
 
-// Credit says that so many bytes of Output have been written out.
+// Credit says that this many bytes of Output have been written out.
 type Credit struct{ Bytes int }
 
 func (m *Credit) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }

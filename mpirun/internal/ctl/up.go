@@ -113,7 +113,7 @@ func (m *Output) fields(c *wire.Codec) {
 // Cost is what Output of n bytes takes of the credit: small pieces are not free.
 func Cost(n int) int { return n + 64 }
 
-// Consumed says that so many bytes of Input have been passed on, or dropped.
+// Consumed says that this many bytes of Input have been passed on, or dropped.
 type Consumed struct{ Bytes int }
 
 func (m *Consumed) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }

@@ -22,7 +22,7 @@ const (
 	// clockTolerance is how far clocks may be apart before logs of several hosts
 	// cannot be put in order.
 	clockTolerance = time.Second
-	// slowLogin is how long a login may take that nobody complains about.
+	// slowLogin is how long a login may take without a complaint.
 	slowLogin = 3 * time.Second
 	// smallShm is what containers get that ask for nothing.
 	smallShm = 64 << 20
@@ -98,7 +98,7 @@ func cannotUse(p *host) advice {
 	return a
 }
 
-// ofHost is the advice about one host, in a job of so many ranks.
+// ofHost is the advice about one host, in a job of that many ranks.
 func ofHost(p *host, ranks int) []advice {
 	f := p.findings
 	var all []advice

@@ -12,7 +12,7 @@ import (
 	"gompi/mpirun/internal/remote"
 )
 
-// A stranger says what no agent of this version does, and goes on until it is killed.
+// A stranger says what no agent of this version does, and continues until it is killed.
 type stranger struct {
 	says   string
 	killed chan struct{}
@@ -37,7 +37,7 @@ func (s *stranger) Wait() string {
 }
 
 // What the agent's output begins with is in the doctor's words, and the doctor does not wait for an
-// agent that goes on.
+// agent that continues.
 func TestAnAgentOfAnotherVersionIsToldOf(t *testing.T) {
 	p := host{entry: hostfile.Host{Name: "node1"}}
 	s := &stranger{says: strings.Replace(ctl.Magic, "agent", "tribe", 1), killed: make(chan struct{})}

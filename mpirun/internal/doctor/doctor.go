@@ -201,14 +201,14 @@ func await[M ctl.Message](p *host, limit time.Duration) (M, error) {
 	}
 }
 
-// ended says why the agent's output ended with err, and ends the agent if it goes on.
+// ended says why the agent's output ended with err, and ends the agent if it continues.
 func (p *host) ended(err error) error {
 	agent := p.agent
 	p.agent = nil
 	agent.In.Close()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		how := agent.Wait()
-		agent.Kill() // if it goes on
+		agent.Kill() // if it continues
 		return fmt.Errorf("its agent %s", how)
 	}
 	agent.Kill()
@@ -222,5 +222,5 @@ func (p *host) dismiss() {
 	}
 	p.agent.In.Close()
 	p.agent.Wait() // not for the end of its output, which others may hold open
-	p.agent.Kill() // if it goes on
+	p.agent.Kill() // if it continues
 }

@@ -34,7 +34,7 @@ func writeFindings(w io.Writer, ps []*host, advice []advice) {
 		}
 		fmt.Fprintf(&b, "%s  %s: %s\n      %s\n", mark, a.who, a.what, a.remedy)
 	}
-	io.WriteString(w, b.String()) // there is nobody to tell if it fails
+	io.WriteString(w, b.String()) // a failure cannot be reported
 }
 
 // columns writes lines of cells as columns. The first line, the headers, says how many

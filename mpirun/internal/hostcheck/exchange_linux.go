@@ -13,7 +13,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// The exchange: both prove that they are of this job, and nobody's data is taken
+// The exchange: both prove that they are of this job, and no data is taken
 // before that.
 //
 //	caller -> callee  data, end of stream

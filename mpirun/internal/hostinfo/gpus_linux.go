@@ -20,7 +20,7 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// topoTime is how long gompi-topo may take. A driver that nobody uses is not
+// topoTime is how long gompi-topo may take. A driver that is not in use is not
 // kept awake, and then takes a second or so for each GPU. It is less than the
 // launcher waits once another host has failed.
 const topoTime = 10 * time.Second

@@ -71,11 +71,11 @@ func (l *fakeAgent) send(messages ...ctl.Message) {
 
 // Send implements Agent.
 func (l *fakeAgent) Send(m ctl.Message) {
-	l.tell(func() { l.inbox, l.sent = append(l.inbox, m), append(l.sent, m) })
+	l.update(func() { l.inbox, l.sent = append(l.inbox, m), append(l.sent, m) })
 }
 
 // Close implements Agent.
-func (l *fakeAgent) Close() { l.tell(func() { l.over = true }) }
+func (l *fakeAgent) Close() { l.update(func() { l.over = true }) }
 
 // Continue implements Agent.
 func (l *fakeAgent) Continue() {}
@@ -84,7 +84,7 @@ func (l *fakeAgent) Continue() {}
 func (l *fakeAgent) Kill() { l.Close() }
 
 // tell changes something of the agent, which then looks.
-func (l *fakeAgent) tell(change func()) {
+func (l *fakeAgent) update(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()

@@ -22,15 +22,15 @@ const beatsPerPeriod = 5
 
 // A pulse is what has been heard of an agent.
 type pulse struct {
-	mute    int           // beats in a row before which nothing had come
-	tell    int           // at so many of those the user is told
-	obeys   bool          // something has come since the order to end
-	process Process       // that stands for the agent on this machine; nil before it is looked at
-	kept    string        // what keeps that from running: "is stopped"; "" if nothing does
-	round   time.Duration // how long the fastest answer took
-	pongs   int           // answers
-	offset  int64         // the agent's clock minus ours, 0 before the first answer
-	given   bool          // the agent has been given up
+	mute     int           // beats in a row before which nothing had come
+	reportAt int           // number of those at which it is reported
+	obeys    bool          // something has come since the order to end
+	process  Process       // that stands for the agent on this machine; nil before it is looked at
+	kept     string        // what keeps that from running: "is stopped"; "" if nothing does
+	round    time.Duration // how long the fastest answer took
+	pongs    int           // answers
+	offset   int64         // the agent's clock minus ours, 0 before the first answer
+	given    bool          // the agent has been given up
 }
 
 // A heart is what makes the launcher send pings.
@@ -81,7 +81,7 @@ func (j *Job) received(h *host) {
 	if p.mute >= beatsPerPeriod && j.end.cause == nil {
 		j.notef("%s: heard again after %v", h.name, j.heart.times(p.mute))
 	}
-	p.mute, p.tell, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
+	p.mute, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
 }
 
 // silent tells the user of an agent that nothing comes of, or gives it up.
@@ -93,8 +93,8 @@ func (j *Job) silent(h *host) {
 		j.giveUp(h, fmt.Sprintf("nothing heard for %v", j.heart.times(p.mute)))
 		return
 	}
-	if p.mute >= max(p.tell, beatsPerPeriod) && j.end.cause == nil {
-		p.tell = 2 * p.mute
+	if p.mute >= max(p.reportAt, beatsPerPeriod) && j.end.cause == nil {
+		p.reportAt = 2 * p.mute
 		j.reportSilence(h, limit)
 	}
 }
@@ -111,8 +111,8 @@ func (j *Job) look(h *host) {
 	p.kept = p.process.Look()
 }
 
-// silenceLimit returns whether an agent is given up when it is silent, and after how many beats. One
-// that is to end its ranks may take the time that they have for it, once it knows.
+// silenceLimit returns whether an agent is given up when it is silent, and after how many beats.
+// One that is to end its ranks may take the time that they have for it, once it knows.
 func (j *Job) silenceLimit(h *host) (limit bool, most int) {
 	switch {
 	case j.end.cause == nil:
@@ -169,7 +169,7 @@ func (j *Job) giveUp(h *host, why string) {
 	j.lose(h, fmt.Sprintf("%s: %s: %s; %s lost with it", h.name, why, reason, ranksText(h.ranks)))
 }
 
-// clock returns nanoseconds since 1970 by a clock that nobody sets while the job runs. Those of
+// clock returns nanoseconds since 1970 by a clock that is not set while the job runs. Those of
 // agents, which start with it, are such, too.
 func (j *Job) clock() int64 { return j.begun.UnixNano() + int64(time.Since(j.begun)) }
 

@@ -44,7 +44,7 @@ func TestWhatIsKeptFromRunningHereIsNotGivenUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) {
 				l.mute = rank == 1
-				time.AfterFunc(3500*time.Millisecond, func() { l.tell(func() { l.heard = true }) })
+				time.AfterFunc(3500*time.Millisecond, func() { l.update(func() { l.heard = true }) })
 				time.AfterFunc(4500*time.Millisecond, func() { well(l, rank) })
 			}))
 			k.agent, k.kept = tt.agent, tt.kept

@@ -21,7 +21,7 @@ type host struct {
 	agent   Agent
 	started *link.Started // nil until the agent runs
 	hello   *ctl.Hello
-	gpus    *hostGPUs // nil if nobody has asked
+	gpus    *hostGPUs // nil if they have not been looked for
 	busy    bool      // looking for GPUs: it hears nothing
 	failed  error     // why the host cannot be used
 

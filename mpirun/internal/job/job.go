@@ -10,7 +10,7 @@
 //     which ranks to start.
 //  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
 //     ranks that wait for long.
-//  4. recover lets a job go on when a rank dies; shutdown decides when the job is over, and why;
+//  4. recover lets a job continue when a rank dies; shutdown decides when the job is over, and why;
 //     later and stacks add what else is known; restart decides whether another run follows.
 package job
 
@@ -33,8 +33,8 @@ import (
 	"gompi/mpirun/internal/stall"
 )
 
-// A System is what a job needs of the process that runs it. The job's goroutine calls its functions.
-// They return soon, except where they say otherwise.
+// A System is what a job needs of the process that runs it. The job's goroutine calls its
+// functions. They return soon, except where they say otherwise.
 type System struct {
 	Stdout, Stderr *os.File
 	Environ        []string
@@ -66,8 +66,8 @@ type Process interface {
 	Look() string // says what keeps it from running, since the last look at least; "" if nothing does
 }
 
-// An Agent is the agent of a host, as link.Agent has it. Until the agent has been started only Continue, Kill and
-// Flush may be called. Its methods do not block, except Flush and Wait.
+// An Agent is the agent of a host, as link.Agent has it. Until the agent has been started only
+// Continue, Kill and Flush may be called. Its methods do not block, except Flush and Wait.
 type Agent interface {
 	Send(ctl.Message)          // from any goroutine
 	Flush(limit time.Duration) // waits until all has been sent
@@ -102,7 +102,7 @@ type Job struct {
 	hosts   []*host
 	nodes   int // hosts that have ranks
 	events  chan link.Event
-	done    chan struct{} // closed when nobody takes events any more
+	done    chan struct{} // closed when events are not taken any more
 	out     *output.Writer
 	input   *input
 	stdin   <-chan []byte  // what has been read of standard input, nil before it is

@@ -145,7 +145,7 @@ func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
 				l.send(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
 				return
 			}
-			l.send(&ctl.Left{Rank: 1}) // its process goes on
+			l.send(&ctl.Left{Rank: 1}) // its process continues
 		})
 		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
 			if script(l, m); l.number == 1 {
@@ -260,7 +260,7 @@ func TestAJobGoesOnWithoutTheHostThatIsLost(t *testing.T) {
 				k.wants(want, "gompirun: "+lost+"; ranks left: 1, and -min-np is 2")
 				return
 			}
-			k.wants(0, "gompirun: going on without a: "+lost)
+			k.wants(0, "gompirun: continuing without a: "+lost)
 			if launch := got[*ctl.Launch](k.links[1][0])[0]; launch.Size != 1 || launch.Hosts[0] != "b" {
 				t.Errorf("the second run is %+v, want one rank on b", launch)
 			}
@@ -344,7 +344,7 @@ func TestRanksThatWaitAreToldOf(t *testing.T) {
 		for _, want := range []string{
 			"gompirun: barrier() number 1: arrived: rank 0; missing: rank 1\ngompirun: a: rank 0 is in barrier() number 1 for 1m0s\ngompirun: b: rank 1 is in no call\n",
 			"gompirun: b: rank 1 stands in\n  | main.main()\n",
-			"gompirun: the ranks go on, after having waited for about 2m0s\n",
+			"gompirun: the ranks continue, after having waited for about 2m0s\n",
 		} {
 			if got != 0 || !strings.Contains(string(data), want) {
 				t.Errorf("status %d, %q; want %q", got, data, want)

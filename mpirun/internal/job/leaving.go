@@ -17,7 +17,7 @@ type leaving struct {
 	ended  map[int]bool  // ranks whose end has been told
 }
 
-// inquire tells h that a rank has left, now or when it has. early says that the job goes on.
+// inquire tells h that a rank has left, now or when it has. early says that the job continues.
 func (l *leaving) inquire(h *host, m *ctl.Inquire, early bool) {
 	if early {
 		l.note(m.Rank, h.pulse.ours(m.Time))

@@ -66,19 +66,19 @@ func (r *recovery) name(rank int) string {
 	return fmt.Sprintf("rank %d", rank)
 }
 
-// survives reports whether the job goes on although a rank has failed. All ranks must have met, or
-// some would wait in Init for ever.
+// survives reports whether the job continues although a rank has failed. All ranks must have met,
+// or some would wait in Init for ever.
 func (j *Job) survives(m *ctl.Exited) bool {
 	late := m.Rank >= j.recover.size
 	return j.spec.Recover && j.end.cause == nil && (m.Joined && !m.PMI || late) && j.came == j.nodes
 }
 
-// goOn notes a death that does not end the job. That of a replacement that nobody has counted on
-// yet needs no answer.
-func (j *Job) goOn(m *ctl.Exited, c *cause) {
+// survive notes a death that does not end the job. That of a replacement that no rank has counted
+// on yet needs no answer.
+func (j *Job) survive(m *ctl.Exited, c *cause) {
 	counts := j.recover.votes.Joined(world.Rank(m.Rank))
 	j.recover.deaths = append(j.recover.deaths, death{rank: world.Rank(m.Rank), cause: c, answered: !counts})
-	j.notef("%s: the job goes on without it (-recover)", c.text)
+	j.notef("%s: the job continues without it (-recover)", c.text)
 }
 
 // noteUnused tells of a replacement that has ended well before Init: another one takes the next
@@ -153,7 +153,8 @@ func (r *recovery) answer(d *agree.Decision) {
 	}
 }
 
-// endForDeaths ends the job, when all is over, because ranks died whose deaths nobody has answered.
+// endForDeaths ends the job, when all is over, because ranks died whose deaths no call has
+// answered.
 func (j *Job) endForDeaths() {
 	for i := range j.recover.deaths {
 		if d := &j.recover.deaths[i]; !d.answered {

@@ -64,7 +64,7 @@ func TestAVoteThatDoesNotCountIsAnswered(t *testing.T) {
 		t.Errorf("outcomes %+v, want one that fails for rank 1", o)
 	}
 	v.Members[0].Count = 6
-	j.voted(j.recover.nodes[0], &ctl.Vote{Rank: 6, Vote: v}) // there is nobody to answer
+	j.voted(j.recover.nodes[0], &ctl.Vote{Rank: 6, Vote: v}) // no rank waits for an answer
 	if more := got[*ctl.Outcome](links[0])[answered+1:]; len(more) != 0 {
 		t.Errorf("an outcome for no rank of the job: %+v", more)
 	}

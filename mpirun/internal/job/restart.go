@@ -42,7 +42,7 @@ func (j *Job) secondChance() {
 			return
 		}
 		j.follow(hosts, programs)
-		j.attempt.comes = "going on without " + j.lostNames() + ": "
+		j.attempt.comes = "continuing without " + j.lostNames() + ": "
 	case mayRestart:
 		j.follow(j.Hosts, j.Programs)
 		j.attempt.next.attempt.restarts++

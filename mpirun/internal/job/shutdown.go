@@ -35,7 +35,7 @@ type cause struct {
 	tail   []byte // the end of the rank's stderr
 	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
 	host   *host  // that host
-	asked  int64  // when others asked about this rank, or one of a lost agent, by the launcher's clock; 0: nobody did, or its host knew of a failure
+	asked  int64  // when others asked about this rank, or one of a lost agent, by the launcher's clock; 0: none did, or its host knew of a failure
 }
 
 // before reports whether c was certainly earlier than d. On one host its own clock decides. Between
@@ -78,7 +78,7 @@ type shutdown struct {
 	grace      time.Duration    // that ranks have before they are killed
 	overdue    <-chan time.Time // when a hurried job is ended without the agents' help
 	agentLost  bool             // look for what it left
-	looks      <-chan time.Time // when to look whether output is taken; nil while the job goes on
+	looks      <-chan time.Time // when to look whether output is taken; nil while the job continues
 	unwritten  error            // why output could not be written, beside the cause
 	lastWords  string           // what is said when all is over
 }
@@ -159,7 +159,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	}
 	j.failedToo(m, how, c)
 	if j.survives(m) {
-		j.goOn(m, c)
+		j.survive(m, c)
 	} else {
 		j.endFor(c)
 	}

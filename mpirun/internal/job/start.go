@@ -25,7 +25,7 @@ type beginning struct {
 	began   time.Time
 	waiting int
 	stop    context.CancelCauseFunc // ends what starts an agent
-	late    *time.Timer             // nobody is waited for any more
+	late    *time.Timer             // ends the wait for agents
 }
 
 // startAgents starts one agent on each host, all at once, and waits until each has told the facts

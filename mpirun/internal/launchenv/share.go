@@ -7,7 +7,7 @@ import (
 )
 
 // Threads returns the values of GOMAXPROCS and OMP_NUM_THREADS for a rank, to be
-// used where the user has not set them. The rank is bound to so many cpus, 0 if to none;
+// used where the user has not set them. The rank is bound to cpus CPUs, 0 if to none;
 // it shares the cores of its host, and a quota of processors, if that is not 0, with the
 // ranks there. Go needs a second thread to overlap communication with computation.
 func Threads(cpus, cores, quota, ranks int) []string {

@@ -68,7 +68,7 @@ func TestALinkTellsOfItsAgentFromStartToEnd(t *testing.T) {
 	var want []byte
 	for n := range 3 {
 		m := &ctl.Signal{Number: n}
-		l.Send(m) // nobody reads yet
+		l.Send(m) // not read yet
 		want = ctl.Append(want, m)
 	}
 	l.Flush(time.Millisecond) // in vain

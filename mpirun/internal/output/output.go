@@ -128,7 +128,7 @@ func (o *Writer) Flush() <-chan struct{} {
 	return flushed
 }
 
-// GiveUp gives up screens and files of which so many calls in a row have seen the same write
+// GiveUp gives up screens and files of which that many calls in a row have seen the same write
 // blocked: what is or will be queued for them is dropped. The others are not affected.
 func (o *Writer) GiveUp(looks int) {
 	for _, s := range o.all() {
@@ -171,7 +171,7 @@ func (o *Writer) Close() {
 	}
 }
 
-// tagLines appends data with a tag before each line, unless the first one goes on.
+// tagLines appends data with a tag before each line, unless the first one continues.
 func (o *Writer) tagLines(b []byte, from source, data []byte, goesOn bool) []byte {
 	for line := range bytes.Lines(data) {
 		if !goesOn {

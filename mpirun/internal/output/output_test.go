@@ -230,7 +230,7 @@ func TestAReaderThatIsSlowIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// A file that takes nothing is given up, be it that nobody opens it or that nobody
+// A file that takes nothing is given up, be it that no process opens it or that none
 // reads it; the screen and other files are still written.
 func TestFilesThatNobodyReadsAreGivenUp(t *testing.T) {
 	dir := t.TempDir()

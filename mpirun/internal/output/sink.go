@@ -240,7 +240,7 @@ func (s *sink) closeFile() {
 	}
 }
 
-// begin notes that a system call begins, with so many bytes left to be written.
+// begin notes that a system call begins, with left bytes still to be written.
 func (s *sink) begin(left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

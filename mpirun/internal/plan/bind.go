@@ -110,7 +110,7 @@ func (p *Policy) pick(h *Host, group []core, how BindTo, j, n int) []core {
 	return group[from:to]
 }
 
-// run returns n cores from the one at position i on, going on from the start
+// run returns n cores from the one at position i on, continuing from the start
 // at the end, but each once.
 func run(group []core, i, n int) []core {
 	var out []core

@@ -187,6 +187,6 @@ func TestSharingAGPUForOneProcessIsSaid(t *testing.T) {
 	}
 	p, err := Map([]Host{h}, []Program{{NP: 6}}, Policy{})
 	if err != nil || strings.Contains(strings.Join(p.Notes, ""), "EXCLUSIVE") {
-		t.Errorf("%v, %q where nobody speaks of GPUs", err, p.Notes)
+		t.Errorf("%v, %q where GPUs are not mentioned", err, p.Notes)
 	}
 }

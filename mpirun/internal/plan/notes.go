@@ -63,7 +63,7 @@ func (m *mapper) oversubscribed() string {
 		h := &m.hosts[i]
 		n, what := h.processors(), "processor"
 		if n == 0 {
-			n, what = h.Slots, "slot" // nobody knows better
+			n, what = h.Slots, "slot" // the only number known
 		}
 		if m.policy.Oversubscribe || m.load[i] <= max(n, h.Slots) {
 			return ""

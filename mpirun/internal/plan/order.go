@@ -57,7 +57,7 @@ func (p *Policy) SetMapBy(s string) error {
 	return nil
 }
 
-// setOrder applies the first fields and returns the others. Its errors go on
+// setOrder applies the first fields and returns the others. Its errors continue
 // after the value.
 func (p *Policy) setOrder(fields []string) ([]string, error) {
 	if order, ok := parseOrder(fields[0]); ok {

@@ -15,7 +15,7 @@ type mapper struct {
 	ranks    []Placement
 	load     []int  // ranks on each host so far
 	allowed  []bool // some program may use the host
-	next     int    // where the next program goes on, by node or in rounds
+	next     int    // where the next program continues, by node or in rounds
 	given    int    // ranks that this host has of its part of the round
 }
 
@@ -151,7 +151,7 @@ func (m *mapper) candidates(prog int) []candidate {
 		c.free = min(c.most, slots, max(0, m.hosts[i].Slots-m.load[i]))
 		c.room = c.free
 		if per > 0 && !m.policy.NoOversubscribe {
-			c.room = min(c.most, per) // whoever says how many go on a host means it, whatever its slots
+			c.room = min(c.most, per) // the user who says how many ranks a host gets means it, whatever its slots
 		}
 		cands = append(cands, c)
 	}
@@ -204,7 +204,7 @@ func addLimited(a, b int) int {
 }
 
 // rounds gives PerNode ranks to each candidate in turn, again and again, as far as
-// it takes them. The next program goes on where this one stops, as under hydra.
+// it takes them. The next program continues where this one stops, as under hydra.
 func (m *mapper) rounds(cands []candidate, np int) []int {
 	cands = m.fromNext(cands)
 	if cands[0].host != m.next {
@@ -269,8 +269,8 @@ func (m *mapper) spread(cands []candidate, n int) {
 }
 
 // deal gives the candidates one rank each, again and again, skipping those
-// that are full; when all slots are taken it goes on without regard to them.
-// The next program goes on where this one stops.
+// that are full; when all slots are taken it continues without regard to them.
+// The next program continues where this one stops.
 func (m *mapper) deal(cands []candidate, np int) []int {
 	cands = m.fromNext(cands)
 	order := make([]int, 0, np)

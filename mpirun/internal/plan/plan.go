@@ -55,7 +55,7 @@ type Program struct {
 // A Policy says how to place and bind. The zero Policy is the default.
 type Policy struct {
 	Order           Order
-	PerNode         int  // at most so many ranks of a program on a host; 0: as slots allow
+	PerNode         int  // the most ranks of a program on a host; 0: as slots allow
 	Wrap            bool // once every host has PerNode ranks, go round again
 	PerDomain       int  // consecutive ranks for each domain that Order names; 0: round-robin
 	NoOversubscribe bool

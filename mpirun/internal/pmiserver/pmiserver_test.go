@@ -102,7 +102,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 
 func TestABarrierInVainEndsTheJob(t *testing.T) {
 	h := newFakeHost(t)
-	h.Absent(0) // nobody waits
+	h.Absent(0) // no client waits
 	h.expect()
 	h.say(1, "cmd=barrier_in")
 	h.expect("fail 3: waits in MPI_Init for rank 0, which has ended with status 0", "3: cmd=barrier_out rc=-1")

@@ -37,7 +37,7 @@ func makeOwnFolder(dir string) error {
 }
 
 // checkOwnFolders returns an error if a folder of the cache, or the one that it is in, is no folder
-// of this user's that nobody else can write.
+// of this user's that no other user can write.
 func checkOwnFolders(dir string) error {
 	return errors.Join(checkOwn(filepath.Dir(dir)), checkOwn(dir))
 }

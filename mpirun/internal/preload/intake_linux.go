@@ -148,7 +148,7 @@ func (in *Intake) create(m *item) error {
 	return err
 }
 
-// refuse notes that m could not be put in its first place, and goes on to the next.
+// refuse notes that m could not be put in its first place, and continues to the next.
 func (m *item) refuse(err error) {
 	if m.refused != nil {
 		err = fmt.Errorf("%w; %w", m.refused, err)

@@ -9,7 +9,7 @@ import (
 
 // What keeps a process from running, as Look says it.
 const (
-	Stopped  = "is stopped (kill -CONT lets it go on)"
+	Stopped  = "is stopped (kill -CONT lets it continue)"
 	Debugged = "is stopped by a debugger"
 	Starves  = "gets no processor"
 )

@@ -30,14 +30,14 @@ type Starter interface {
 	Start(ctx context.Context, host hostfile.Host) (*Process, error)
 }
 
-// A Process is a started agent as seen from this machine: the agent itself, or what leads to it, such
-// as ssh.
+// A Process is a started agent as seen from this machine: the agent itself, or what leads to it,
+// such as ssh.
 type Process struct {
 	In  io.WriteCloser // orders; closing it ends the agent and its ranks
 	Out io.ReadCloser  // reports
 	Via string         // how it is reached: "local" or the name of a program
 	// Login is the command that logs in to its host, the host's name last; nil
-	// for this machine, and where nobody logs in.
+	// for this machine, and where no login is needed.
 	Login []string
 
 	conn   Conn // instead of cmd, for an agent that no process here stands for
@@ -92,7 +92,8 @@ func (p *Process) Kill() {
 	p.signal(-p.PID(), syscall.SIGKILL) // the process leads its group
 }
 
-// Close ends the agent, and its output when the process has ended: something else may hold that open.
+// Close ends the agent, and its output when the process has ended: something else may hold that
+// open.
 func (p *Process) Close() {
 	p.In.Close()
 	if p.cmd != nil {
@@ -216,6 +217,6 @@ func start(cmd *exec.Cmd, via string) (*Process, error) {
 		return nil, err
 	}
 	a.stderr = &stderrTail{from: said, done: make(chan struct{})}
-	go a.stderr.readAll() // until nobody writes any more, or await gives up
+	go a.stderr.readAll() // until no process holds the other end, or await gives up
 	return a, nil
 }

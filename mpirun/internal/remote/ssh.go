@@ -37,7 +37,7 @@ const (
 type SSH struct {
 	command          []string // ssh and its arguments
 	agent            string   // the command that runs an agent; "" to find or send ours
-	retryUnreachable bool     // go on trying hosts that refuse, drop connections or do not resolve
+	retryUnreachable bool     // keep trying hosts that refuse, drop connections or do not resolve
 	self             self
 	slots            chan struct{}
 }

@@ -73,7 +73,7 @@ func handshake(c net.Conn, server bool) (*tls.Conn, error) {
 	return t, t.Handshake()
 }
 
-// certificate makes one that nobody is to believe.
+// certificate makes one that proves nothing.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

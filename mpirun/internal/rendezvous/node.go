@@ -164,7 +164,7 @@ func (n *Node) receive() {
 			}
 		case *agentData:
 			if run != nil {
-				run.out.Write(m.bytes) // fails when nobody reads any more, which is theirs to decide
+				run.out.Write(m.bytes) // fails when the reader is gone, which is its own affair
 			}
 		case *agentEnded:
 			if run != nil {

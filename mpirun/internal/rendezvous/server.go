@@ -172,7 +172,7 @@ func (h *Server) admit(nodes []*Node, n *Node) []*Node {
 }
 
 // number gives numbers to the nodes that have none, and sorts them. Numbers that
-// nobody has are left out.
+// no node has are left out.
 func (h *Server) number(nodes []*Node) []*Node {
 	taken := map[int]bool{}
 	for _, n := range nodes {

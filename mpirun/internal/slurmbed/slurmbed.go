@@ -213,7 +213,7 @@ func (b *Bed) daemon(name string, args ...string) error {
 	return nil
 }
 
-// until waits for a state of the bed, which nobody reports.
+// until waits for a state of the bed, which is not reported.
 func (b *Bed) until(what string, reached func() bool) error {
 	for deadline := time.Now().Add(startTime); !reached(); time.Sleep(20 * time.Millisecond) {
 		for _, d := range b.daemons {

@@ -118,13 +118,13 @@ func (w *Watch) Ended(rank int) {
 }
 
 // Stalled notes that ranks of h wait for long, or no more. ending says that the job is
-// about to end, so that their going on is no news.
+// about to end, so that their continuing is no news.
 func (w *Watch) Stalled(h Agent, m *ctl.Stalled, ending bool) {
 	w.longest = max(w.longest, m.Since)
 	if !m.On {
 		delete(w.waiting, h)
 		if len(w.waiting) == 0 && !ending {
-			w.Log("the ranks go on, after having waited for about %v", w.longest.Round(100*time.Millisecond))
+			w.Log("the ranks continue, after having waited for about %v", w.longest.Round(100*time.Millisecond))
 			w.longest, w.Repeat = 0, nil
 		}
 		return

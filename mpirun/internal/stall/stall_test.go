@@ -173,9 +173,9 @@ func TestRanksThatWaitAreToldOfAtGrowingIntervals(t *testing.T) {
 		b.Stalled(b.a, &ctl.Stalled{}, false)
 		b.expect(nil)
 		b.Stalled(b.b, &ctl.Stalled{Since: 3 * time.Minute}, false)
-		b.expect(nil, "the ranks go on, after having waited for about 3m0s")
+		b.expect(nil, "the ranks continue, after having waited for about 3m0s")
 		if b.Repeat != nil {
-			t.Error("ranks that go on are to be told of again")
+			t.Error("ranks that continue are to be told of again")
 		}
 		b.Quiet = true
 		b.Stalled(b.a, &ctl.Stalled{On: true, Since: time.Minute}, false)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FreePorts returns n ports on which nobody listened a moment ago, for programs that bind
+// FreePorts returns n ports on which no process listened a moment ago, for programs that bind
 // them themselves. They are the test's own until it ends: no other test gets one, of this
 // process or of another, nor does the kernel give one to whoever asks for any.
 func FreePorts(t testing.TB, n int) []int {
@@ -28,7 +28,7 @@ func FreePorts(t testing.TB, n int) []int {
 	return nil
 }
 
-// claim reports whether a port was nobody's and is now the test's: between its choice and
+// claim reports whether a port was free and is now the test's: between its choice and
 // the start of the program that binds it, what others could see is this socket alone.
 func claim(t testing.TB, port int) bool {
 	mine, err := net.Listen("unix", fmt.Sprintf("@gompi-test-port-%d", port))

@@ -174,7 +174,7 @@ func (b *Bed) Put(i int, path, text string) {
 func (b *Bed) Cut(i int) { b.link("set", b.hosts[i-1].port, "down") }
 
 // Silence has the network drop everything from and to a host, which sees no
-// difference to a network on which nobody talks.
+// difference to a network without traffic.
 func (b *Bed) Silence(i int) {
 	b.hosts[i-1].silent = true
 	b.run("bridge", "-n", b.space, "link", "set", "dev", b.hosts[i-1].port, "state", "0")
@@ -218,7 +218,7 @@ func (b *Bed) AwaitEmpty(limit time.Duration) {
 	for i := range b.hosts {
 		for {
 			left := slices.DeleteFunc(b.Processes(i+1), func(p Process) bool {
-				// Nobody has logged in, and a host that is cut off hears of the
+				// No one has logged in, and a host that is cut off hears of the
 				// client's end no sooner than its server gives it up.
 				return strings.HasPrefix(p.Command, "sshd: [accepted]")
 			})

@@ -91,7 +91,7 @@ func (e *engine) note(err error) {
 	}
 }
 
-// launch puts a kernel on the Stream that has work for so many threads.
+// launch puts a kernel on the Stream that has work for this many threads.
 func launch[Args any](e *engine, name string, threads int, args Args) {
 	if e.err != nil || threads == 0 {
 		return

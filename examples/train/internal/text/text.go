@@ -33,7 +33,7 @@ const (
 	maxHeld  = 64 << 10
 	maxFile  = 16 << 10
 	minTrain = 4 << 10
-	heldOne  = 16 // one file in so many is held out
+	heldOne  = 16 // one file in this many is held out
 )
 
 // Open reads the text files under dir. If dir is empty it takes the source of

@@ -87,7 +87,7 @@ const (
 // MostRegion is the most bytes that a region may have.
 const MostRegion = 1<<offsetBits - 1
 
-// Place returns the place of offset bytes in region id, after so many recalls.
+// Place returns the place of offset bytes in region id, after this many recalls.
 func Place(recalls uint64, id, offset int) uint64 {
 	return recalls<<(offsetBits+regionBits) | uint64(id)<<offsetBits | uint64(offset+1)
 }
