@@ -20,7 +20,10 @@ import (
 // Device memory of ranks of one host, on the double of the driver.
 
 // inChunksFrom has vectors go in chunks that are shorter than usual.
-const inChunksFrom = "staged.from=32K"
+const inChunksFrom = "staged.chunk=16K"
+
+// usualChunks has them go in chunks as usual.
+const usualChunks = "staged.chunk=1M"
 
 // onCUDA runs fn on p goroutine ranks of one host, on a communicator that is closed
 // before the last one is: then what they have taken of the devices is free again.

@@ -209,7 +209,7 @@ func TestCUDAMemoryInHostsMovesOnceEachWay(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := cudaDevices(t)
 	const p, n = 3, 3 << 20 // 12 chunks of float32, 24 of as much in both vectors
-	err := errors.Join(onCUDA(t, p, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+	err := errors.Join(onCUDA(t, p, comm.Config{Tuning: usualChunks}, func(ctx context.Context, c *comm.Comm) error {
 		m := &meter{Device: devices[c.Rank()%2]}
 		b, err := m.Alloc(mem.F32, n)
 		if err != nil {
@@ -290,7 +290,9 @@ func TestABrokenCommunicatorOfCUDAMemoryInHostsLeavesOthersWhole(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := cudaDevices(t)
 	const p = 3
-	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
+	cfg := quietly
+	cfg.Tuning = usualChunks
+	err := errors.Join(onCUDA(t, p, cfg, func(ctx context.Context, c *comm.Comm) error {
 		d, err := c.Dup(ctx)
 		if err != nil {
 			return err

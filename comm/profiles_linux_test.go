@@ -25,9 +25,9 @@ func TestResultsAreTheSameBitsUnderAnyProfile(t *testing.T) {
 		for _, tuning := range []string{"", "allreduce:circulant;reduce:binomial"} {
 			want := bitsUnder(t, machine.None, ranks, tuning)
 			for _, profile := range []string{
-				"shm.ring.chunk=4k;shm.ring.bytes=64k;shm.ring.nontemporal=never;shm.large.bytes=128k;shm.read=never",
-				"shm.ring.chunk=64k;shm.ring.bytes=64k;shm.ring.nontemporal=4k;shm.large.bytes=300000;shm.read=1",
-				"shm.ring.chunk=64k;shm.ring.bytes=2m;shm.ring.nontemporal=never;shm.large.bytes=2m;shm.read=100k;shm.read.below=200k",
+				"shm.ring.chunk=4k;shm.ring.bytes=64k;shm.ring.nontemporal=never;shm.read=never",
+				"shm.ring.chunk=64k;shm.ring.bytes=64k;shm.ring.nontemporal=4k;shm.read=1",
+				"shm.ring.chunk=64k;shm.ring.bytes=2m;shm.ring.nontemporal=never;shm.read=100k;shm.read.below=200k",
 			} {
 				file := filepath.Join(t.TempDir(), "profile")
 				if err := os.WriteFile(file, []byte(profile), 0o644); err != nil {

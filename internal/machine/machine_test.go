@@ -27,8 +27,8 @@ func TestKnownProcessorsHaveProfiles(t *testing.T) {
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for _, s := range []Settings{
 		{}, {ReadFrom: 1}, {ReadFrom: 65536}, {ReadFrom: 100_000, ReadBelow: 1 << 30}, {ReadFrom: Never},
-		{RingChunk: 4 << 10, RingBytes: 64 << 10, NonTemporal: Never, LargeBytes: 128 << 10},
-		{RingChunk: 64 << 10, RingBytes: 2 << 20, NonTemporal: 4 << 10, LargeBytes: 2 << 20},
+		{RingChunk: 4 << 10, RingBytes: 64 << 10, NonTemporal: Never},
+		{RingChunk: 64 << 10, RingBytes: 2 << 20, NonTemporal: 4 << 10},
 	} {
 		if got, err := parse("# a comment; shm.read=1\n" + s.String() + "\n"); err != nil || got != s {
 			t.Errorf("%v: read as %v, %v", s, got, err)
@@ -39,7 +39,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	for _, wrong := range []string{
 		"shm.read=many", "shm.read=", "shm.read=0", "shm.read", "shm.large=1m", "shm.read=4k shm.read.below=2m", "shm.read=99999999999g",
-		"shm.ring.chunk=never", "shm.ring.chunk=65k", "shm.ring.bytes=32k", "shm.ring.bytes=4m", "shm.ring.nontemporal=1", "shm.large.bytes=-1",
+		"shm.ring.chunk=never", "shm.ring.chunk=65k", "shm.ring.bytes=32k", "shm.ring.bytes=4m", "shm.ring.nontemporal=1",
 	} {
 		name, value, _ := strings.Cut(wrong, "=")
 		if _, err := parse(wrong); err == nil || !strings.Contains(err.Error(), `"`+value) && !strings.Contains(err.Error(), `"`+name) || !strings.Contains(err.Error(), "want ") {
@@ -74,7 +74,7 @@ func TestAProfileIsKept(t *testing.T) {
 	if err != nil || built.File != "" {
 		t.Fatalf("%+v, %v: want a built-in profile", built, err)
 	}
-	want := Settings{ReadFrom: 16 << 10, ReadBelow: 1 << 20, RingChunk: 8 << 10, RingBytes: 128 << 10, NonTemporal: Never, LargeBytes: 1 << 20}
+	want := Settings{ReadFrom: 16 << 10, ReadBelow: 1 << 20, RingChunk: 8 << 10, RingBytes: 128 << 10, NonTemporal: Never}
 	file, err := Keep(want, "what was\nmeasured=1\n")
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,6 @@ const (
 	RingChunk                  // of the ring that messages go through, the longest record
 	RingBytes                  // and how much of it is in use
 	NonTemporal                // from how many bytes on a copy to a rank far away is non-temporal
-	LargeBytes                 // how much of the large bounce buffers of collectives is in use
 
 	numSettings
 )
@@ -39,7 +38,6 @@ var known = [numSettings]struct {
 	RingChunk:   {"shm.ring.chunk", 4 << 10, 64 << 10},
 	RingBytes:   {"shm.ring.bytes", 64 << 10, 2 << 20},
 	NonTemporal: {"shm.ring.nontemporal", 4 << 10, Never},
-	LargeBytes:  {"shm.large.bytes", 128 << 10, 2 << 20},
 }
 
 // Settings are the bytes of each Setting, 0 if it is not made.

@@ -26,8 +26,8 @@ const pipeDepth = 8
 // perMessage reports whether a rank that sends from and receives to stages no buffers: each of its
 // messages is then copied from and to the device by itself. Short ones are staged: one copy of all
 // blocks costs less than one of each.
-func perMessage(o *call.Call, from, to mem.Buffer) bool {
-	return o.Kind.LocalCounts() && max(from.Size(), to.Size()) >= path.PerMessageFrom && copies(to, from)
+func (x *Exec) perMessage(o *call.Call, from, to mem.Buffer) bool {
+	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from)
 }
 
 // inPart runs a part of a collective, and then takes back the scratch that it took, for the next.

@@ -22,7 +22,7 @@ func (x *Exec) runStaged(p *path.Path, o *call.Call) error {
 		return x.run(p, o)
 	}
 	on := *o
-	if from, to := o.Operands(x.Rank); p.Via == path.Messages && perMessage(o, from, to) {
+	if from, to := o.Operands(x.Rank); p.Via == path.Messages && x.perMessage(o, from, to) {
 		on.Send, on.Recv = from, to
 		return x.run(p, &on)
 	}

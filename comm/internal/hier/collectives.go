@@ -27,7 +27,7 @@ func (c *Comm) Run(p *path.Path, o *call.Call) error {
 		return c.vector(p, &allreduceLed, 0, o.Send, o.Recv, o.Op)
 	case call.ReduceScatterBlock:
 		if p.Algorithm == path.MultiLeader {
-			return c.reduceScatterShares(p, c.byHost(o.Send, o.Recv.Len()), o.Recv, o.Op)
+			return c.reduceScatterShares(c.byHost(o.Send, o.Recv.Len()), o.Recv, o.Op)
 		}
 		return c.reduceScatterBlock(o.Send, o.Recv, o.Op)
 	case call.Allgather:
@@ -96,10 +96,7 @@ func (c *Comm) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
 
 // reduceScatterShares has each member combine, in its host, the blocks of those with
 // its number on all hosts.
-func (c *Comm) reduceScatterShares(p *path.Path, send, recv mem.Buffer, op call.Op) error {
-	if p.Hosts == path.Pairwise {
-		return c.reduceScatterPairwise(send, recv, op)
-	}
+func (c *Comm) reduceScatterShares(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	parts := c.all.Scratch(send, len(c.hosts)*n)
 	for h := range c.hosts {
@@ -108,43 +105,6 @@ func (c *Comm) reduceScatterShares(p *path.Path, send, recv mem.Buffer, op call.
 		}
 	}
 	if err := c.between(c.rail, new(call.Call).ReduceScatterBlock(parts, recv, op.Base())); err != nil {
-		return err
-	}
-	return op.Finish(recv, c.all.Size())
-}
-
-// reduceScatterPairwise is reduceScatterShares, but a block is sent as soon as it is combined in
-// this host, to the rank whose it is, which adds up what comes from other hosts. While it is on its
-// way the next is combined. p-1 messages and rounds between p hosts, and as many bytes as around a
-// ring.
-func (c *Comm) reduceScatterPairwise(send, recv mem.Buffer, op call.Op) error {
-	n, p := recv.Len(), len(c.hosts)
-	parts := c.all.Scratch(send, 3*n)
-	sum := parts.Slice(2*n, 3*n)
-	combine := func(d int, to mem.Buffer) error { // what is for the host d places after this one
-		h := (c.me.host + d) % p
-		return c.inside(new(call.Call).ReduceScatterBlock(c.block(send, h, n), to, op.Base()))
-	}
-	part := func(d int) mem.Buffer { return parts.Slice(d%2*n, (d%2+1)*n) }
-	err := combine(0, sum)
-	if err == nil {
-		err = combine(1, part(1))
-	}
-	for d := 1; d < p && err == nil; d++ {
-		to := sum
-		if d == p-1 {
-			to = recv // the vectors of this host have been read
-		}
-		c.rail.IrecvReduce((c.me.host-d+p)%p, to, sum, op.Base(), false)
-		c.rail.Isend((c.me.host+d)%p, part(d))
-		if d < p-1 {
-			err = combine(d+1, part(d+1))
-		}
-		if waited := c.rail.Wait(); err == nil {
-			err = waited
-		}
-	}
-	if err != nil {
 		return err
 	}
 	return op.Finish(recv, c.all.Size())

@@ -54,11 +54,11 @@ func (s *Selector) shared(k call.Kind, ordered, lent bool, n int) *Path {
 	if s.Tries(bytes) || s.Reads(bytes) {
 		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: CrossMemory, Otherwise: p}
 	}
-	from := shmSingleCopyFrom
+	from := s.rules.threshold(shmSingleCopyFrom)
 	if s.rules.Oversubscribed {
-		from = shmSingleCopyFromOversubscribed
+		from = max(from, s.rules.threshold(shmLargeFrom))
 	}
-	if lent && bytes >= s.rules.threshold(from) {
+	if lent && bytes >= from {
 		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: SharedHeap, Otherwise: p}
 	}
 	return p
@@ -86,7 +86,7 @@ func singleCopies(k call.Kind, ordered bool) bool {
 // copied chooses among ways through bounce buffers, for a rank that stores so many bytes there.
 func (s *Selector) copied(k call.Kind, bytes int) *Path {
 	t := s.rules.threshold
-	most, long := t(shmOneStepMost), Pipelined
+	most, long := t(shmChunk), Pipelined
 	if k == call.Allreduce {
 		most, long = t(shmAllreduceMost), Rsag
 	}
@@ -117,20 +117,8 @@ func (s *Selector) largeChunk() Chunk {
 // bytes 25 and 28); reductions that keep an order, since a host combines its operands in one pass;
 // and, where hosts have different numbers of ranks, those with an equal block for each rank.
 func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
-	t := s.rules.threshold
 	ordered := s.rules.keepsOrder(k, custom)
-	shares := func(from Threshold) *Path {
-		if n >= t(from) {
-			return &Path{Via: Hier, Algorithm: MultiLeader}
-		}
-		return &Path{Via: Hier, Algorithm: Leader}
-	}
-	within := func(fits bool, a Algorithm) *Path {
-		if fits {
-			return &Path{Via: Hier, Algorithm: a}
-		}
-		return nil
-	}
+	short := n < s.rules.threshold(hierBlocksFrom)
 	switch k {
 	case call.Barrier:
 		return &Path{Via: Hier, Algorithm: Leader}
@@ -141,34 +129,43 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 			return s.hierVector(k, Leader, custom, lent, n)
 		}
 	case call.Allreduce:
-		inRankOrder := s.Packed && !s.rules.Deterministic && n <= t(hierFunctionMost)
-		switch {
-		case ordered && !inRankOrder:
-		case n >= t(hierSharesFrom) && !s.rules.Oversubscribed:
-			return s.hierVector(k, MultiLeader, custom, lent, n)
-		default:
-			return s.hierVector(k, Leader, custom, lent, n)
-		}
-	case call.ReduceScatterBlock:
+		return s.hierAllreduce(custom, lent, n)
+	case call.ReduceScatterBlock, call.Allgather:
 		if s.Even && !ordered {
-			p := shares(hierScatterSharesFrom)
-			if p.Algorithm == MultiLeader && s.rules.Hosts > 2 && n/s.Ranks >= t(hierPairwiseFrom) {
-				p.Hosts = Pairwise
-			}
-			return p
-		}
-	case call.Allgather:
-		if s.Even {
-			return shares(hierGatherSharesFrom)
+			return &Path{Via: Hier, Algorithm: leaders(short)}
 		}
 	case call.Alltoall:
-		return within(s.Even && n <= t(hierAlltoallMost), MultiLeader)
+		return within(s.Even && short, MultiLeader)
 	case call.Gather, call.Scatter:
-		return within(s.Even && n <= t(hierRootedMost), Leader)
-	case call.Allgatherv:
-		return within(n <= t(hierCountedMost), Leader)
-	case call.ReduceScatter:
-		return within(!ordered && n <= t(hierCountedMost), Leader)
+		return within(s.Even && short, Leader)
+	case call.Allgatherv, call.ReduceScatter:
+		return within(!ordered && short, Leader)
+	}
+	return nil
+}
+
+// hierAllreduce chooses for an allreduce. Its operands keep an order only where a host's ranks are
+// neighbours, and not the one of deterministic mode.
+func (s *Selector) hierAllreduce(custom, lent bool, n int) *Path {
+	short := n < s.rules.threshold(hierVectorFrom)
+	if s.rules.keepsOrder(call.Allreduce, custom) && (s.rules.Deterministic || !s.Packed || !short) {
+		return nil
+	}
+	return s.hierVector(call.Allreduce, leaders(short || s.rules.Oversubscribed), custom, lent, n)
+}
+
+// leaders returns whether one rank of each host exchanges messages or each its share.
+func leaders(one bool) Algorithm {
+	if one {
+		return Leader
+	}
+	return MultiLeader
+}
+
+// within returns a hierarchical Path if a call fits it, else nil.
+func within(fits bool, a Algorithm) *Path {
+	if fits {
+		return &Path{Via: Hier, Algorithm: a}
 	}
 	return nil
 }
@@ -178,9 +175,9 @@ func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, lent bool, n int
 	p := &Path{Via: Hier, Algorithm: a, Chunk: Chunk{Most: s.rules.threshold(hierChunk)}}
 	if (k == call.Bcast || k == call.Reduce) && s.rules.Hosts > 2 && n >= s.chainFrom() {
 		p.Hosts = Chain
-		p.Chunk.Parts, p.Chunk.Least = chainParts, min(s.rules.threshold(hierChainChunk), p.Chunk.Most)
+		p.Chunk.Parts, p.Chunk.Least = chainParts, p.Chunk.Most/chainLeast
 	}
-	if lent && !custom && n >= s.rules.threshold(hierSingleCopyFrom) {
+	if lent && !custom && n >= s.rules.threshold(hierVectorFrom) {
 		asked := *p
 		asked.Ask, asked.Otherwise = SharedHeap, p
 		return &asked
@@ -190,13 +187,13 @@ func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, lent bool, n int
 
 // chainFrom returns from how many bytes on chunks go along a chain of hosts: where there are as
 // many chunks as hosts. With fewer, other hosts are idle while the first chunk comes to the last.
-func (s *Selector) chainFrom() int { return s.rules.threshold(hierChainChunk) * s.rules.Hosts }
+func (s *Selector) chainFrom() int { return s.rules.threshold(hierChunk) / chainLeast * s.rules.Hosts }
 
 // onDevices chooses where ranks may have buffers on devices. host is the Path for host memory. A
 // short collective, or one whose length no rank knows, each rank stages whole; an alltoallw, too,
 // which has no one buffer to ask about.
 func (s *Selector) onDevices(k call.Kind, n int, host *Path) *Path {
-	if !s.Devices || s.Ranks == 1 || k.LocalCounts() || k == call.Alltoallw || n < s.rules.threshold(stagedFrom) {
+	if !s.Devices || s.Ranks == 1 || k.LocalCounts() || k == call.Alltoallw || n < 2*s.rules.threshold(stagedChunk) {
 		return host
 	}
 	chunk := Chunk{Most: s.rules.threshold(stagedChunk)}
@@ -209,7 +206,7 @@ func (s *Selector) asksNCCL(k call.Kind, custom bool, n int) bool {
 	case call.Bcast, call.Reduce, call.Allreduce, call.ReduceScatter, call.ReduceScatterBlock,
 		call.Allgather, call.Allgatherv, call.Gather, call.Gatherv, call.Scatter, call.Scatterv,
 		call.Alltoall, call.Alltoallv:
-		return s.NCCL && (k.LocalCounts() || n >= s.rules.threshold(ncclFrom)) && !s.rules.keepsOrder(k, custom)
+		return s.NCCL && (k.LocalCounts() || n >= s.rules.threshold(shmLargeFrom)) && !s.rules.keepsOrder(k, custom)
 	}
 	return false
 }

@@ -115,7 +115,7 @@ func (p Chunk) Of(n int) int {
 type Path struct {
 	Via       Via
 	Algorithm Algorithm
-	Hosts     Algorithm // Hier: how a long vector goes between hosts, Chain or Pairwise; None: as is best for its chunks
+	Hosts     Algorithm // Hier: how a long vector goes between hosts, Chain; None: as is best for its chunks
 	Chunk     Chunk     // zero: all at a time
 	Ask       Question
 	Otherwise *Path // where the answer is no

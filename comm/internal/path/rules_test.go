@@ -101,7 +101,6 @@ func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
 		{"shm.ring.chunk=128k", `"128k"`, "4k to 64k"},
 		{"shm.ring.bytes=1k", `"1k"`, "64k to 2m"},
 		{"shm.ring.nontemporal=1k", `"1k"`, "4k to 1024g"},
-		{"shm.large.bytes=4m", `"4m"`, "128k to 2m"},
 	}
 	for _, tt := range tests {
 		table := new(Rules)
@@ -210,19 +209,5 @@ func TestNeverIsALength(t *testing.T) {
 	_, _, nonTemporalFrom := r.Ring()
 	if from, _ := r.Reads(); from != most || nonTemporalFrom != most {
 		t.Errorf("reads from %d, non-temporal stores from %d, want %d", from, nonTemporalFrom, int64(most))
-	}
-}
-
-// The large buffer is as large as there is memory for, and no larger than the rules say.
-func TestSoMuchOfTheLargeBufferIsInUse(t *testing.T) {
-	for tuning, want := range map[string]int{"": 1 << 20, "shm.large.bytes=2m": 1 << 20, "shm.large.bytes=300000": 300_000 &^ 511, "shm.large.bytes=128k": 128 << 10} {
-		var r Rules
-		if err := r.Tune(tuning); err != nil {
-			t.Fatal(err)
-		}
-		s := New(Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, &r)
-		if chunk := s.largeChunk(); s.LargeBuffer != want || chunk.Most != want/largeParts {
-			t.Errorf("%q: %d bytes in chunks of up to %d, want %d", tuning, s.LargeBuffer, chunk.Most, want)
-		}
 	}
 }

@@ -53,7 +53,6 @@ type cell struct {
 // New returns the Selector for a topology.
 func New(t Topology, r *Rules) *Selector {
 	s := &Selector{Topology: t, rules: r}
-	s.LargeBuffer = min(t.LargeBuffer, r.threshold(shmLargeBytes)&^(largeParts*mem.CacheLine-1))
 	for k := call.Barrier; k <= call.Exscan; k++ {
 		s.factor[k] = (&call.Fingerprint{Kind: k, Count: 1}).Elements(t.Ranks)
 		if t.Shared && k.Counted() {
@@ -137,19 +136,19 @@ func (s *Selector) Tries(bytes int) bool { return bytes >= s.rules.TriesFrom() }
 // choice of one rank does not affect others.
 func (s *Selector) FarFrom() int { return s.rules.threshold(shmRingNonTemporalFrom) }
 
-// SingleCopy returns how ranks store to vectors from Alloc, of so many bytes for each rank on
-// average: whether with non-temporal stores, and how many bytes at a time. The choice of one rank
-// does not affect others.
-func (s *Selector) SingleCopy(bytes int) (nonTemporal bool, chunk int) {
-	if bytes > s.rules.threshold(shmSingleCopyNonTemporalFrom) {
-		return true, s.rules.threshold(shmSingleCopyNonTemporalChunk) &^ (mem.CacheLine - 1)
-	}
-	return false, s.rules.threshold(shmSingleCopyChunk) &^ (mem.CacheLine - 1)
+// NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of so many bytes
+// for each rank on average.
+func (s *Selector) NonTemporalInPlace(bytes int) bool {
+	return bytes*s.Ranks > 2*s.rules.threshold(shmNonTemporalFrom)
 }
+
+// PerMessage reports whether blocks of so many bytes, whose lengths one rank alone knows, are brought
+// from devices and to them message by message. No other rank sees the difference.
+func (s *Selector) PerMessage(bytes int) bool { return bytes >= 2*s.rules.threshold(stagedChunk) }
 
 // LargestChunk returns the bytes of the largest chunk that goes through shared memory at a time.
 func (s *Selector) LargestChunk() int {
-	return max(s.rules.threshold(shmChunk), s.rules.threshold(shmOneStepMost), s.LargeBuffer/largeParts)
+	return max(s.rules.threshold(shmChunk), s.rules.threshold(shmAllreduceMost), s.LargeBuffer/largeParts)
 }
 
 // DropNCCL makes later Paths do without NCCL.
@@ -203,6 +202,7 @@ func (s *Selector) edges(k call.Kind) []int {
 	for t := range numThresholds {
 		add(int64(s.rules.threshold(t)))
 	}
+	add(2 * int64(s.rules.threshold(stagedChunk)))
 	if s.Hier && s.rules.Hosts > 2 {
 		at = append(at, s.chainFrom())
 	}

@@ -8,15 +8,10 @@ package path
 type Threshold uint8
 
 const (
-	shmOneStepMost Threshold = iota
+	shmChunk Threshold = iota
 	shmAllreduceMost
 	shmLargeFrom
-	shmChunk
 	shmSingleCopyFrom
-	shmSingleCopyFromOversubscribed
-	shmSingleCopyChunk
-	shmSingleCopyNonTemporalFrom
-	shmSingleCopyNonTemporalChunk
 	shmNonTemporalFrom
 	shmReadFrom
 	shmReadBelow
@@ -24,22 +19,11 @@ const (
 	shmRingChunk
 	shmRingBytes
 	shmRingNonTemporalFrom
-	shmLargeBytes
 
 	hierChunk
-	hierChainChunk
-	hierPairwiseFrom
-	hierSharesFrom
-	hierScatterSharesFrom
-	hierGatherSharesFrom
-	hierAlltoallMost
-	hierRootedMost
-	hierCountedMost
-	hierFunctionMost
-	hierSingleCopyFrom
+	hierVectorFrom
+	hierBlocksFrom
 
-	ncclFrom
-	stagedFrom
 	stagedChunk
 
 	numThresholds
@@ -54,45 +38,34 @@ var thresholds = [numThresholds]struct {
 	bytes       int64
 	least, most int64
 }{
-	// Up to so many bytes of one rank a collective through shared memory takes one step.
-	// Longer ones are pipelined, in chunks of shmChunk through the small buffer.
-	shmOneStepMost: {"shm.onestep", 8 << 10, 0, 16 << 10},
-	shmChunk:       {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
+	// Up to so many bytes of one rank a collective through shared memory takes one step. Longer ones
+	// are pipelined, in chunks of as much through the small buffer.
+	shmChunk: {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
 
 	// Up to so many bytes each rank combines all operands of an allreduce itself: one step
 	// from one rank to the others, where to share the work takes two.
 	shmAllreduceMost: {"shm.allreduce", 4 << 10, 0, 16 << 10},
 
 	// From so many bytes of one rank on the large buffer serves (bcast of two: 16 KiB in
-	// 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8).
+	// 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8), and ranks ask each other
+	// whether NCCL may do what it can.
 	shmLargeFrom: {"shm.large", 32 << 10, 0, most},
 
 	// From so many bytes on it pays to ask whether vectors are from Alloc (np=2 near: bcast of
 	// 1 KiB 0.34 us instead of 0.37, of 4 KiB 0.35 instead of 0.77). Where ranks share a
-	// processor the barrier at the end costs a change of process more (np=4 on two processors:
-	// scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB 16 instead of 60).
-	shmSingleCopyFrom:               {"shm.singlecopy", 1 << 10, 1, most},
-	shmSingleCopyFromOversubscribed: {"shm.singlecopy.oversubscribed", 32 << 10, 1, most},
-
-	// So much of a vector from Alloc a rank combines at a time: so little that it is still in the
-	// first-level cache when the rank stores it to others, but more where stores are non-temporal
-	// (np=2 near, allreduce in chunks of 16 and 256 KiB: of 1 MiB 33.2 and 34.0 us, of 64 MiB 9.0
-	// and 8.5 ms).
-	shmSingleCopyChunk:            {"shm.singlecopy.chunk", 16 << 10, 64, 1 << 30},
-	shmSingleCopyNonTemporalChunk: {"shm.singlecopy.nontemporal.chunk", 256 << 10, 64, 1 << 30},
-
-	// Where a rank's vectors have more bytes, on average, stores to vectors from Alloc are
-	// non-temporal: the caches do not hold them (np=2 near, plain and non-temporal: bcast of 16 MiB
-	// 0.39 and 0.61 ms, of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and
-	// 2.5 ms, of 64 MiB 12.3 and 9.9).
-	shmSingleCopyNonTemporalFrom: {"shm.singlecopy.nontemporal", 16 << 20, 0, most},
+	// processor the barrier at the end costs a change of process more: from where the large buffer
+	// serves (np=4 on two processors: scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB 16
+	// instead of 60).
+	shmSingleCopyFrom: {"shm.singlecopy", 1 << 10, 1, most},
 
 	// From so many bytes of all ranks' buffers on, what ranks receive from each other is stored
 	// with non-temporal stores: it would first be fetched from memory, then overwritten (np=2 near,
 	// plain and non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6, reduce-scatter
 	// 5.3 and 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71, allreduce of 8 MiB 1.7
 	// and 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the
-	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45).
+	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45). In place no buffer goes through the
+	// caches besides, and vectors may be twice as long (np=2 near: bcast of 16 MiB 0.39 and 0.61, of
+	// 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and 2.5 ms).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
 	// Of so many bytes, and fewer than the second, messages between ordinary memory are read by
@@ -119,9 +92,6 @@ var thresholds = [numThresholds]struct {
 	// reader shares no cache, as far as the writer can tell: see mem.Distance.
 	shmRingNonTemporalFrom: {"shm.ring.nontemporal", 8 << 10, 4 << 10, most},
 
-	// So much of the large buffer is in use, if it has as much: see LargeBuffer.
-	shmLargeBytes: {"shm.large.bytes", 2 << 20, 128 << 10, 2 << 20},
-
 	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
 	// it does, the next chunk is combined inside each host, and the one before handed out (2x2,
 	// allreduce of 8 MiB at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in chunks
@@ -129,66 +99,31 @@ var thresholds = [numThresholds]struct {
 	// 256 KiB and 1 MiB 8.4, 6.2 and 5.4).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
-	// So much of a vector goes along a chain of hosts at a time, at least, up to hierChunk of
-	// longer ones. From as many bytes on as make such a chunk for each host a chain serves: a host
-	// sends the vector once, where a tree's root sends it for each subtree (four hosts with two
-	// ranks each, 1 Gbit/s, by trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB
-	// 141 and 72; reduce 11.9 and 8.4, 103 and 69).
-	hierChainChunk: {"hier.chain", 128 << 10, 256, most},
+	// From so many bytes on, of a vector in all: all ranks carry shares of an allreduce, if each has
+	// a processor: one leader would do the work between hosts alone (2x2, where each rank was granted
+	// three tenths of a processor, leader and shares: 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms,
+	// 16 MiB 43 and 34). Where processors are oversubscribed none is idle (1 MiB: 371 and 523 us).
+	// Nor do bcast and reduce gain (1 MiB of bcast 503 and 681 us, of reduce 490 and 916). An
+	// allreduce with a function goes by messages: longer ones have not been measured (2x2, by
+	// messages and by leaders: 8 bytes 44 and 19 us, 16 KiB 45 and 29, 256 KiB 315 and 190). And
+	// vectors from Alloc are read in place inside hosts (2x2, copied and in place: allreduce of 64
+	// KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB 606 and 414; bcast of 64 KiB 27 and 33, of
+	// 1 MiB 237 and 206; reduce of 1 MiB 317 and 258).
+	hierVectorFrom: {"hier.vector", 256 << 10, 0, most},
 
-	// From blocks of so many bytes on, each host of more than two combines what another needs while
-	// it sends what it has combined for the one before (four hosts with two ranks each, 1 Gbit/s,
-	// reduce-scatter by halving of the whole, and so: 64 KiB 3.1 and 3.1 ms, 256 KiB 13.9 and 13.3,
-	// 1 MiB 59.7 and 55.5, 8 MiB 483 and 443).
-	hierPairwiseFrom: {"hier.pairwise", 128 << 10, 0, most},
+	// From so many bytes on, of all blocks: all ranks carry shares of a reduce-scatter and an
+	// allgather with equal blocks (2x2, by leaders and in shares, reduce-scatter of 256 KiB blocks 573
+	// and 320 us; 2x4, allgather of 64 KiB blocks 137 and 265 us, of 1 MiB blocks 9.7 and 7.1 ms).
+	// Other collectives of blocks go by messages, for no byte is saved between hosts, and each is
+	// moved once more inside (by messages and hierarchical: alltoall, 2x2 of 128 KiB blocks 298 and
+	// 161 us, of 256 KiB 444 and 860; gather and scatter, 2x2 of 256 KiB blocks 213 and 145, 157 and
+	// 153 us, scatter of 2x4 324 and 436).
+	hierBlocksFrom: {"hier.blocks", 1 << 20, 0, most},
 
-	// From so many bytes on all ranks carry shares of an allreduce, if each has a processor:
-	// one leader would do the work between hosts alone (2x2, where each rank was granted three
-	// tenths of a processor, leader and shares: 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms,
-	// 16 MiB 43 and 34). Where processors are oversubscribed none is idle (1 MiB: 371 and 523
-	// us). Nor do bcast and reduce gain: 1 MiB of bcast took 503 and 681 us, of reduce 490 and
-	// 916.
-	hierSharesFrom: {"hier.shares", 256 << 10, 0, most},
-
-	// The same for vectors with a block for each rank, where shares need no further step
-	// (reduce-scatter, 2x2 of 64 KiB blocks with two fifths of a processor: 186 and 157 us, of
-	// 256 KiB blocks without: 573 and 320; 2x4 of 16 KiB blocks: 77 and 170. Allgather, 2x4 of
-	// 64 KiB blocks: 137 and 265 us, of 1 MiB blocks: 9.7 and 7.1 ms).
-	hierScatterSharesFrom: {"hier.shares.reducescatter", 512 << 10, 0, most},
-	hierGatherSharesFrom:  {"hier.shares.allgather", 1 << 20, 0, most},
-
-	// Up to so many bytes of all blocks alltoall, and gather and scatter, are hierarchical: of
-	// longer ones no byte is saved between hosts, and each is moved once more inside (by
-	// messages and hierarchical: alltoall, 2x2 of 128 KiB blocks 298 and 161 us, of 256 KiB
-	// 444 and 860; gather, 2x2 of 256 KiB blocks 213 and 145 us, scatter 157 and 153, 2x4 324
-	// and 436).
-	hierAlltoallMost: {"hier.alltoall", 512 << 10, 0, most},
-	hierRootedMost:   {"hier.rooted", 1 << 20, 0, most},
-
-	// The same for allgatherv and reduce-scatter with counts.
-	hierCountedMost: {"hier.counted", 1 << 20, 0, most},
-
-	// Up to so many bytes an allreduce with a function is hierarchical where a host's ranks are
-	// neighbours (2x2, by messages and hierarchical: 8 bytes 44 and 19 us, 16 KiB 45 and 29,
-	// 256 KiB 315 and 190). Longer ones have not been measured. A reduce gains nothing (16 KiB:
-	// 22 and 38 us back to back).
-	hierFunctionMost: {"hier.function", 256 << 10, 0, most},
-
-	// From so many bytes on vectors from Alloc are read in place inside hosts (2x2, copied and
-	// in place: allreduce of 64 KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB 606 and 414,
-	// of 16 MiB 14.5 and 9.6 ms; bcast of 64 KiB 27 and 33 us, of 1 MiB 237 and 206, of 64 MiB
-	// 23.7 and 21.0 ms; reduce of 1 MiB 317 and 258 us).
-	hierSingleCopyFrom: {"hier.singlecopy", 256 << 10, 1, most},
-
-	// From so many bytes of all ranks' blocks on NCCL does what it can, where it is wanted. Shorter
-	// ones are not worth asking where buffers lie. A guess until several GPUs have been measured.
-	ncclFrom: {"nccl.from", 32 << 10, 1, most},
-
-	// From so many bytes on ranks ask each other whether a buffer is on a device; then all go in
-	// chunks, which are copied while others are under way. With fewer chunks than two there is
-	// nothing to overlap. The bytes of a chunk are enough for messages between hosts (2x2, in host
-	// memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in 15.8 ms).
-	stagedFrom:  {"staged.from", 2 << 20, 1, most},
+	// So many bytes at a time go through pinned host memory, and are copied while others are under
+	// way; they are enough for messages between hosts (2x2, in host memory: allreduce of 1 MiB in 371
+	// us, of 16 MiB at once in 15.8 ms). From two such chunks on ranks ask each other whether a buffer
+	// is on a device: with fewer there is nothing to overlap.
 	stagedChunk: {"staged.chunk", 1 << 20, 4 << 10, 16 << 20},
 }
 
@@ -196,20 +131,19 @@ var thresholds = [numThresholds]struct {
 const most = 1 << 40
 
 const (
-	// chainParts is how many chunks a vector has that goes along a chain of hosts. The last host
-	// waits for the first chunk, so more are better, and each costs a message.
-	chainParts = 32
+	// A vector that goes along a chain of hosts has chainParts chunks, but of at least one chainLeast
+	// of a hierChunk: the last host waits for the first chunk, so more are better, and each costs a
+	// message. A chain serves where that makes a chunk for each host: a host sends the vector once,
+	// where a tree's root sends it for each subtree (four hosts with two ranks each, 1 Gbit/s, by
+	// trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72; reduce 11.9 and
+	// 8.4, 103 and 69).
+	chainParts, chainLeast = 32, 4
 
 	// MaxShared is for how many ranks of a host there is shared memory. Each touches lines of
 	// all others, on pages and in page tables of their own: 512 ranks on two processors started,
 	// met and ended in 2.3 s with it, in 1.1 s with messages, 256 in 1.04 and 0.57 (128 in 0.38
 	// and 0.26, but their allreduce of 64 KiB took 183 ms in it and 407 with messages).
 	MaxShared = 128
-
-	// PerMessageFrom is the bytes from which on a rank leaves it to messages to bring blocks of
-	// lengths that it alone knows from devices and to them. No other rank sees the difference.
-	// A guess until a GPU has been measured.
-	PerMessageFrom = 4 << 20
 
 	// gateFrom is from how many ranks on, oversubscribed, they wait for one member that waits for
 	// all (two processors, allreduce of 8 bytes: np=64 0.44 ms, 0.80 without; np=128 1.7 and 5.4; a

@@ -109,7 +109,7 @@ func copyShared(dst, src []byte, nonTemporal bool) {
 
 // pull reads the blocks of all other members for this one, and combines them if t does.
 func (c *Comm) pull(t *call.Transfer) error {
-	nonTemporal, chunk := c.singleCopyIn(footprint(t.Send, t.Recv))
+	nonTemporal := c.paths.NonTemporalInPlace(footprint(t.Send, t.Recv))
 	start := t.Start(c.Me()) * t.Size
 	if !t.Folds {
 		for i := range c.Size() {
@@ -124,7 +124,7 @@ func (c *Comm) pull(t *call.Transfer) error {
 		}
 		return nil
 	}
-	chunk = max(chunk/t.Size, 1)
+	chunk := c.foldChunk() / t.Size
 	for lo := 0; lo < t.Recv.Len(); lo += chunk {
 		dst := t.In(0, lo, chunk)
 		for j := range c.Size() {
@@ -141,22 +141,10 @@ func (c *Comm) pull(t *call.Transfer) error {
 	return nil
 }
 
-// singleCopyIn returns how members store to vectors that others reach, of this many bytes for each
-// member on average: whether with non-temporal stores, and how many bytes at a time.
-func (c *Comm) singleCopyIn(bytes int) (nonTemporal bool, chunk int) {
-	nonTemporal, chunk = c.paths.SingleCopy(bytes)
-	for _, at := range c.places {
-		if at[sends].Private() || at[recvs].Private() {
-			return nonTemporal, c.foldChunk()
-		}
-	}
-	return nonTemporal, chunk
-}
-
 // copyRooted copies this member's share of the blocks of n bytes between the root's long vector and
 // the short vectors of all.
 func (c *Comm) copyRooted(root, n int, long, short side) error {
-	nonTemporal, _ := c.paths.SingleCopy(2 * n) // a member has as many bytes on average, all blocks included
+	nonTemporal := c.paths.NonTemporalInPlace(2 * n) // a member has as many bytes on average, all blocks included
 	for j := range c.Size() {
 		lo, hi := shareOf(c.Me(), root, j, c.Size(), n)
 		if lo == hi {
@@ -202,7 +190,7 @@ func (c *Comm) copyJointly(o *call.Call) error {
 		like = o.Send
 	}
 	lo, hi := mem.Share(like.Size(), c.Size(), mem.CacheLine, c.Me())
-	nonTemporal, chunk := c.singleCopyIn(like.Size() * c.touched() / c.Size())
+	nonTemporal, chunk := c.paths.NonTemporalInPlace(like.Size()*c.touched()/c.Size()), c.foldChunk()
 	for ; lo < hi; lo += chunk {
 		n := min(chunk, hi-lo)
 		if o.Kind.Reduces() {
