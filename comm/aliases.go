@@ -99,12 +99,3 @@ func ToFloat16(f float32) Float16 { return mem.ToFloat16(f) }
 
 // ToBFloat16 rounds f to the nearest BFloat16, to even in the middle.
 func ToBFloat16(f float32) BFloat16 { return mem.ToBFloat16(f) }
-
-// Widen stores the values of src in dst, which is not shorter and does not overlap src: as Float32
-// does, in vector instructions where the processor has them.
-func Widen[T Float16 | BFloat16](dst []float32, src []T) { mem.Widen(dst, src) }
-
-// Narrow divides the numbers of src by by, in float32, and stores the quotients in dst, rounded as
-// ToFloat16 and ToBFloat16 do, in vector instructions where the processor has them. dst is not
-// shorter than src and does not overlap it.
-func Narrow[T Float16 | BFloat16](dst []T, src []float32, by float32) { mem.Narrow(dst, src, by) }

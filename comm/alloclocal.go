@@ -8,7 +8,7 @@ import (
 	"gompi/internal/seg"
 )
 
-// AllocLocal returns n zeroed elements as Alloc does, but for one rank alone: it sends nothing, and
+// AllocLocal returns n zeroed elements of host memory as Alloc does, but for one rank alone: it sends nothing, and
 // other ranks need not call it, nor with the same n. So it is for memory that comes and goes on one
 // rank, like tensors.
 //
@@ -21,18 +21,6 @@ import (
 // elements, or with the last Comm. Once a collective has failed on this rank, what FreeLocal takes
 // is not used again: other ranks may still be in it. ErrMemory says that the heap or the host has
 // no room. Both are for concurrent use.
-func AllocLocal[T Scalar](c *Comm, n int) ([]T, error) {
-	b, err := c.AllocLocal(mem.TypeOf[T](), n)
-	if err != nil {
-		return nil, err
-	}
-	return mem.Slice[T](b), nil
-}
-
-// FreeLocal gives back the slice s, which AllocLocal of any of this process's Comms has returned.
-func FreeLocal[T Scalar](c *Comm, s []T) error { return c.FreeLocal(Of(s)) }
-
-// AllocLocal is the function AllocLocal for Buffers, of host memory.
 func (c *Comm) AllocLocal(t Type, n int) (Buffer, error) {
 	x, err := c.lendLocal(t, n)
 	if err != nil {
@@ -47,7 +35,7 @@ func (c *Comm) AllocLocal(t Type, n int) (Buffer, error) {
 	return x.b, nil
 }
 
-// FreeLocal is the function FreeLocal for Buffers.
+// FreeLocal gives back b, which AllocLocal of any of this process's Comms has returned.
 func (c *Comm) FreeLocal(b Buffer) error {
 	x, ok := c.local.take(b)
 	if !ok {

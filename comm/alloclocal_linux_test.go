@@ -28,7 +28,7 @@ func TestStressMemoryOfOneRankServesCollectives(t *testing.T) {
 				n := 1 + together.IntN(1<<together.IntN(17))
 				v := make([]int64, n)
 				if alone.IntN(3) > 0 {
-					if v, err = comm.AllocLocal[int64](c, n); err != nil {
+					if v, err = allocLocal(c, n); err != nil {
 						return err
 					}
 					for j := range v {
@@ -43,14 +43,14 @@ func TestStressMemoryOfOneRankServesCollectives(t *testing.T) {
 				}
 				for len(kept) > alone.IntN(8) {
 					at := alone.IntN(len(kept))
-					if err := comm.FreeLocal(c, kept[at]); err != nil {
+					if err := freeLocal(c, kept[at]); err != nil {
 						return err
 					}
 					kept = append(kept[:at], kept[at+1:]...)
 				}
 			}
 			for _, v := range kept {
-				if err := comm.FreeLocal(c, v); err != nil {
+				if err := freeLocal(c, v); err != nil {
 					return err
 				}
 			}
@@ -105,25 +105,25 @@ func useVector(ctx context.Context, c *comm.Comm, v []int64, i int) error {
 func TestMemoryOfOneRankThatIsNotThereIsToldOf(t *testing.T) {
 	err := errors.Join(inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 0 { // alone
-			if _, err := comm.AllocLocal[int64](c, 1<<50); !errors.Is(err, comm.ErrMemory) || !strings.Contains(err.Error(), "alloc_local") {
+			if _, err := allocLocal(c, 1<<50); !errors.Is(err, comm.ErrMemory) || !strings.Contains(err.Error(), "alloc_local") {
 				return fmt.Errorf("8 PiB: %v", err)
 			}
-			if _, err := comm.AllocLocal[int64](c, -1); !errors.Is(err, comm.ErrArgument) {
+			if _, err := allocLocal(c, -1); !errors.Is(err, comm.ErrArgument) {
 				return fmt.Errorf("-1 elements: %v", err)
 			}
-			v, err := comm.AllocLocal[int64](c, 10)
+			v, err := allocLocal(c, 10)
 			if err != nil {
 				return err
 			}
 			for _, other := range [][]int64{make([]int64, 10), v[:9]} {
-				if err := comm.FreeLocal(c, other); !errors.Is(err, comm.ErrArgument) {
+				if err := freeLocal(c, other); !errors.Is(err, comm.ErrArgument) {
 					return fmt.Errorf("other memory is taken back: %v", err)
 				}
 			}
-			if err := comm.FreeLocal(c, v); err != nil {
+			if err := freeLocal(c, v); err != nil {
 				return err
 			}
-			if err := comm.FreeLocal(c, v); !errors.Is(err, comm.ErrArgument) {
+			if err := freeLocal(c, v); !errors.Is(err, comm.ErrArgument) {
 				return fmt.Errorf("memory is taken back twice: %v", err)
 			}
 		}
@@ -143,24 +143,24 @@ func TestMemoryOfAFailedCollectiveIsNotUsedAgain(t *testing.T) {
 			return err
 		}
 		defer d.Close(ctx)
-		v, err := comm.AllocLocal[int64](d, 1000)
+		v, err := allocLocal(d, 1000)
 		if err != nil {
 			return err
 		}
 		if err := comm.Allreduce(ctx, d, v, v, []comm.Op{comm.Sum, comm.Max}[c.Rank()]); !errors.Is(err, comm.ErrMismatch) && d.Err() == nil {
 			return fmt.Errorf("ranks that differ: %v", err)
 		}
-		if err := comm.FreeLocal(d, v); err != nil {
+		if err := freeLocal(d, v); err != nil {
 			return err
 		}
-		w, err := comm.AllocLocal[int64](c, 1000)
+		w, err := allocLocal(c, 1000)
 		if err != nil {
 			return err
 		}
 		if &v[0] == &w[0] {
 			return errors.New("the memory is used again")
 		}
-		return comm.FreeLocal(c, w)
+		return freeLocal(c, w)
 	})
 	if err := errors.Join(errs...); err != nil {
 		t.Error(err)
@@ -210,3 +210,13 @@ func TestGroupsGiveTheirMemoryBack(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func allocLocal(c *comm.Comm, n int) ([]int64, error) {
+	b, err := c.AllocLocal(comm.TypeOf[int64](), n)
+	if err != nil {
+		return nil, err
+	}
+	return comm.Slice[int64](b), nil
+}
+
+func freeLocal(c *comm.Comm, v []int64) error { return c.FreeLocal(comm.Of(v)) }

@@ -52,7 +52,7 @@ func (tl *tally) over(t *testing.T, boots []boot.Boot, fn rankFunc) error {
 	if tl.reads {
 		cfg.Tuning = alwaysCrossed
 	}
-	return errors.Join(overFabrics(t, boots, cfg, func(rank int, f *comm.Fabric) {
+	return errors.Join(overFabrics(t, boots, cfg, func(rank int, f *comm.Connection) {
 		connect := f.Connect
 		f.Connect = func(sink transport.Sink, heard func()) ([]transport.Transport, error) {
 			return connect(&tallySink{sink, sink.(transport.EagerSink), rank, tl}, heard)

@@ -16,13 +16,20 @@ import (
 	"gompi/internal/seg"
 )
 
-// NetworkFabric is how Init connects a process, for ranks that are goroutines.
-func NetworkFabric(b boot.Boot) (Fabric, error) {
-	var cfg Config
+// A Connection is how a rank is connected.
+type Connection = connection
+
+// Join makes a goroutine a rank.
+func (cfg Config) Join(ctx context.Context, f Connection) (*Comm, error) {
+	return cfg.joinFabric(ctx, f)
+}
+
+// Connect is how Init connects a process, for ranks that are goroutines.
+func (cfg Config) Connect(b boot.Boot) (Connection, error) {
 	if err := cfg.resolve(); err != nil {
-		return Fabric{}, err
+		return Connection{}, err
 	}
-	return cfg.fabric(b)
+	return cfg.connect(b)
 }
 
 // ContextID returns the number by which frames name c.

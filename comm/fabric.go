@@ -1,8 +1,10 @@
 package comm
 
 import (
+	"context"
 	"runtime"
 
+	"gompi/comm/internal/fabric"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/sched"
 	"gompi/internal/boot"
@@ -12,30 +14,25 @@ import (
 	"gompi/transport/inproc"
 )
 
-// A Fabric connects a rank: to its launcher, to other ranks by transports, and to what wakes it
-// when it sleeps. Init makes one for a process; tests make others.
-type Fabric struct {
-	Boot   boot.Boot
-	Parker transport.Parker
-	// Connect makes the transports, which deliver to sink. heard is to be called,
-	// from inside a Poll, when the launcher's descriptor is readable.
-	Connect func(sink transport.Sink, heard func()) ([]transport.Transport, error)
-	// Card returns what the other ranks need in order to reach this one.
-	// SetCards takes the cards of all. Both may be nil.
-	Card     func() []byte
-	SetCards func(cards [][]byte) error
-	// Yield gives the processor to another thread that can run.
-	Yield func()
-	// Spin is how often to poll before the first yield, if ranks do not outnumber
-	// processors.
-	Spin int
-	// Close releases what Parker holds. It may be nil.
-	Close func() error
-
+// A connection is the Fabric of a rank, and what it has besides where the rank is a process.
+type connection struct {
+	fabric.Fabric
+	// card returns what the other ranks need in order to reach this one; setCards takes the cards of
+	// all. Both may be nil.
+	card     func() []byte
+	setCards func(cards [][]byte) error
+	// spin is how often to poll before the first yield, if ranks do not outnumber processors.
+	spin     int
 	memory   func() *hostMemory // nil, or what Connect found to share
 	setRules func(*path.Rules)  // nil, or takes the rules that all ranks agree on
 	// admit takes the card of a rank that comes later; nil if none can.
 	admit func(rank world.Rank, card []byte) error
+}
+
+func init() {
+	fabric.Join = func(ctx context.Context, cfg any, f fabric.Fabric) (any, error) {
+		return cfg.(Config).joinFabric(ctx, connection{Fabric: f})
+	}
 }
 
 // How a rank waits before it sleeps.
@@ -52,8 +49,8 @@ const (
 	yields = 64
 )
 
-// fabric connects this process to the job that b belongs to.
-func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
+// connect connects this process to the job that b belongs to.
+func (cfg Config) connect(b boot.Boot) (connection, error) {
 	info := b.Info()
 	if info.Size == 1 {
 		return solo(b), nil
@@ -70,7 +67,7 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 	}
 	set, err := poll.New(bell)
 	if err != nil {
-		return Fabric{}, err
+		return connection{}, err
 	}
 	return cfg.network(b, set)
 }
@@ -84,12 +81,11 @@ func (cfg Config) yield() func() {
 }
 
 // solo is the fabric of a world of one.
-func solo(b boot.Boot) Fabric {
-	return Fabric{
+func solo(b boot.Boot) connection {
+	return connection{spin: spin, Fabric: fabric.Fabric{
 		Boot:    b,
 		Parker:  inproc.NewParker(),
 		Connect: func(transport.Sink, func()) ([]transport.Transport, error) { return nil, nil },
 		Yield:   sched.Yield,
-		Spin:    spin,
-	}
+	}}
 }

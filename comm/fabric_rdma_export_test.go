@@ -4,17 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-
-	"gompi/internal/boot"
 )
-
-// NetworkFabric is the function NetworkFabric with cfg.
-func (cfg Config) NetworkFabric(b boot.Boot) (Fabric, error) {
-	if err := cfg.resolve(); err != nil {
-		return Fabric{}, err
-	}
-	return cfg.fabric(b)
-}
 
 // Lacking is lacking for ranks on some fabrics, after their cards have been encoded and decoded.
 func Lacking(fabrics [][]string) (rank int, err error) {

@@ -136,7 +136,7 @@ func meetOver(t *testing.T, transports ...string) *lines {
 	for rank, b := range boot.Group(len(transports)) {
 		all.Go(func() {
 			cfg := comm.Config{Transport: transports[rank], Logger: logger}
-			f, err := cfg.NetworkFabric(b)
+			f, err := cfg.Connect(b)
 			if err != nil {
 				errs[rank] = err
 				return

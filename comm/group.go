@@ -94,40 +94,6 @@ func (g Group) Translate(h Group) []int {
 	return ranks
 }
 
-// A Comparison is the result of Compare (MPI_Comm_compare).
-type Comparison int
-
-// The comparisons.
-const (
-	Ident     Comparison = iota // the same communicator
-	Congruent                   // the same ranks in the same order
-	Similar                     // the same ranks
-	Unequal
-)
-
-func (x Comparison) String() string {
-	return [...]string{"identical", "congruent", "similar", "unequal"}[x]
-}
-
-// Compare compares g with h; groups are never Ident.
-func (g Group) Compare(h Group) Comparison {
-	switch {
-	case slices.Equal(g.ranks, h.ranks):
-		return Congruent
-	case g.Size() == h.Size() && g.Difference(h).Size() == 0:
-		return Similar
-	}
-	return Unequal
-}
-
-// Compare compares c with d, without communication.
-func (c *Comm) Compare(d *Comm) Comparison {
-	if c.ch == d.ch {
-		return Ident
-	}
-	return c.Group().Compare(d.Group())
-}
-
 // Dup returns a communicator of the same ranks whose messages c cannot see
 // (MPI_Comm_dup). It is collective.
 //

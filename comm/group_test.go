@@ -53,30 +53,6 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-func TestGroupsCompare(t *testing.T) {
-	inBubble(t, 4, func(ctx context.Context, c *comm.Comm) error {
-		a, err := c.Group().Incl(0, 1, 2)
-		b, err2 := c.Group().Incl(2, 0, 1)
-		d, err3 := c.Group().Incl(0, 1, 3)
-		if err := errors.Join(err, err2, err3); err != nil {
-			return err
-		}
-		for _, tt := range []struct {
-			g, h comm.Group
-			want comm.Comparison
-			text string
-		}{
-			{a, a, comm.Congruent, "congruent"}, {a, b, comm.Similar, "similar"},
-			{a, d, comm.Unequal, "unequal"}, {a, c.Group(), comm.Unequal, "unequal"},
-		} {
-			if got := tt.g.Compare(tt.h); got != tt.want || got.String() != tt.text {
-				return fmt.Errorf("%v with %v: %v, want %v", tt.g, tt.h, got, tt.want)
-			}
-		}
-		return nil
-	})
-}
-
 func TestGroupsRefuseRanksTheyDoNotHave(t *testing.T) {
 	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		for _, ranks := range [][]int{{2}, {-1}, {0, 0}} {

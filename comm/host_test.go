@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"gompi/comm"
+	"gompi/comm/internal/fabric"
 	"gompi/internal/boot"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -50,14 +51,14 @@ func (r *rig) run(ctx context.Context, fn rankFunc) []error {
 	return errs
 }
 
-func (r *rig) fabric(rank world.Rank) comm.Fabric {
+func (r *rig) fabric(rank world.Rank) comm.Connection {
 	p := inproc.NewParker()
-	return comm.Fabric{
+	return comm.Connection{Fabric: fabric.Fabric{
 		Boot: r.boots[rank], Parker: p, Yield: runtime.Gosched,
 		Connect: func(s transport.Sink, _ func()) ([]transport.Transport, error) {
 			return []transport.Transport{r.connect(rank, s, p)}, nil
 		},
-	}
+	}}
 }
 
 // onHosts makes the ranks live on the given hosts.

@@ -88,15 +88,15 @@ func (cfg Config) Init(ctx context.Context) (*Comm, error) {
 	if err := cfg.resolve(); err != nil {
 		return nil, initError(b.Info().Rank, err)
 	}
-	f, err := cfg.fabric(b)
+	f, err := cfg.connect(b)
 	if err != nil {
 		return nil, initError(b.Info().Rank, err)
 	}
-	return cfg.Join(ctx, f)
+	return cfg.joinFabric(ctx, f)
 }
 
-// Join makes this process or goroutine a rank of the job that f connects it to.
-func (cfg Config) Join(ctx context.Context, f Fabric) (*Comm, error) {
+// joinFabric makes this process or goroutine a rank of the job that f connects it to.
+func (cfg Config) joinFabric(ctx context.Context, f connection) (*Comm, error) {
 	c, err := cfg.join(ctx, f)
 	if err != nil {
 		return nil, initError(f.Boot.Info().Rank, err)
@@ -104,7 +104,7 @@ func (cfg Config) Join(ctx context.Context, f Fabric) (*Comm, error) {
 	return c, nil
 }
 
-func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
+func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	if err := cfg.resolve(); err != nil {
 		return nil, err
 	}
@@ -172,14 +172,14 @@ func worldMembers(info *boot.Info) []world.Rank {
 }
 
 // leave ends this rank's part in the job.
-func (f Fabric) leave(ctx context.Context, e *engine.Engine) error {
+func (f connection) leave(ctx context.Context, e *engine.Engine) error {
 	f.Boot.Info().Flight().Leaving(seg.Now())
 	err := e.Shutdown(ctx)
 	err = errors.Join(err, f.Boot.Goodbye(e.HearsLate()))
 	return errors.Join(err, f.close())
 }
 
-func (f Fabric) close() error {
+func (f connection) close() error {
 	if f.Close == nil {
 		return nil
 	}
@@ -234,13 +234,13 @@ var loadEvery = 30 * time.Second
 
 // exchangeCards tells all ranks what they have to know of this one, and returns what follows from
 // the cards of all.
-func (cfg Config) exchangeCards(ctx context.Context, f Fabric, p *process) (m agreement, err error) {
+func (cfg Config) exchangeCards(ctx context.Context, f connection, p *process) (m agreement, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
 	mine := card.Mine(info.Nodes)
 	mine.Block, mine.Devices, mine.NCCL = uint64(m.block), mem.MayHaveDevices(), cfg.CUDA != ""
-	if f.Card != nil {
-		mine.Transport = f.Card()
+	if f.card != nil {
+		mine.Transport = f.card()
 	}
 	if info.Rank == 0 {
 		rules := path.Rules{Deterministic: cfg.Deterministic}
@@ -271,13 +271,13 @@ func (cfg Config) exchangeCards(ctx context.Context, f Fabric, p *process) (m ag
 		}
 		m.devices, transports = append(m.devices, late.Devices), append(transports, late.Transport)
 	}
-	if f.SetCards != nil {
-		if err := f.SetCards(transports); err != nil {
+	if f.setCards != nil {
+		if err := f.setCards(transports); err != nil {
 			return m, err
 		}
 	}
 	notOversubscribed := all.Loads(info)[info.Node] <= 1
-	p.e.SetSpinPolicy(f.Spin, yields, notOversubscribed, all.Monitor(info, mine), loadEvery)
+	p.e.SetSpinPolicy(f.spin, yields, notOversubscribed, all.Monitor(info, mine), loadEvery)
 	for _, c := range all {
 		m.blocks = append(m.blocks, shmsync.Token(c.Block))
 	}

@@ -2,6 +2,7 @@ package comm
 
 import (
 	"gompi/comm/internal/card"
+	"gompi/comm/internal/fabric"
 	"gompi/comm/internal/logging"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/symheap"
@@ -35,15 +36,15 @@ type network struct {
 }
 
 // network is the fabric of a rank with a network.
-func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
+func (cfg Config) network(b boot.Boot, set *poll.Set) (connection, error) {
 	info := b.Info()
 	lo, hi, err := env.Ports(env.PortRange)
 	if err != nil {
-		return Fabric{}, err
+		return connection{}, err
 	}
 	macs, err := env.Bool(env.FrameMAC)
 	if err != nil {
-		return Fabric{}, err
+		return connection{}, err
 	}
 	n := &network{cfg: cfg, boot: b, info: info, set: set, tcpCfg: tcp.Config{
 		Rank: info.Rank, Size: info.Places(), JobID: info.JobID, Secret: info.Secret,
@@ -51,14 +52,14 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi, FrameMAC: macs,
 		Logger: cfg.Logger.With(logging.Part, logging.TCP),
 	}}
-	return Fabric{
-		Boot: b, Parker: set, Yield: cfg.yield(), Spin: spin, Close: set.Close,
-		Connect: n.connect, Card: n.card, SetCards: n.setCards, admit: n.admit, setRules: n.setRules,
+	return connection{
+		Fabric: fabric.Fabric{Boot: b, Parker: set, Connect: n.connect, Yield: cfg.yield(), Close: set.Close},
+		spin:   spin, card: n.card, setCards: n.setCards, admit: n.admit, setRules: n.setRules,
 		memory: func() *hostMemory { return n.memory },
 	}, nil
 }
 
-// connect is the Connect of a Fabric. The first transport that reaches a rank carries what goes
+// connect is the Connect of a connection. The first transport that reaches a rank carries what goes
 // there.
 func (n *network) connect(sink transport.Sink, heard func()) ([]transport.Transport, error) {
 	if fd := n.boot.FD(); fd >= 0 {
@@ -86,13 +87,13 @@ func (n *network) connect(sink transport.Sink, heard func()) ([]transport.Transp
 	return append(all, n.tcp), nil
 }
 
-// card is the Card of a Fabric: whether this rank shares memory, its card for RDMA, that for TCP.
+// card is the card of a connection: whether this rank shares memory, its card for RDMA, that for TCP.
 func (n *network) card() []byte {
 	own := n.rdma.card()
 	return append(own.append([]byte{sharing(n.shared)}), n.tcp.Card()...)
 }
 
-// setCards is the SetCards of a Fabric.
+// setCards is the setCards of a connection.
 func (n *network) setCards(cards [][]byte) error {
 	rest, rdmaCards := make([][]byte, len(cards)), make([]rdmaCard, len(cards))
 	for r, c := range cards {

@@ -30,11 +30,11 @@ func overTCPWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 // overBoots runs fn on goroutine ranks that are connected as processes are.
 func overBoots(t testing.TB, boots []boot.Boot, cfg comm.Config, fn rankFunc) []error {
 	t.Helper()
-	return overFabrics(t, boots, cfg, func(int, *comm.Fabric) {}, fn)
+	return overFabrics(t, boots, cfg, func(int, *comm.Connection) {}, fn)
 }
 
-// overFabrics is overBoots with Fabrics that have been changed before they are used.
-func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(rank int, f *comm.Fabric), fn rankFunc) []error {
+// overFabrics is overBoots with Connections that have been changed before they are used.
+func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(rank int, f *comm.Connection), fn rankFunc) []error {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, fmt.Errorf("the test took %v", testTimeout))
 	defer cancel()
@@ -42,7 +42,7 @@ func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(r
 	var all sync.WaitGroup
 	for rank, b := range boots {
 		all.Go(func() {
-			f, err := comm.NetworkFabric(b)
+			f, err := comm.Config{}.Connect(b)
 			if err != nil {
 				errs[rank] = err
 				return

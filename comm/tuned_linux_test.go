@@ -31,8 +31,8 @@ func (s sendCounter) Send(peer world.Rank, h *transport.Header, b mem.Buffer, to
 	return s.Transport.Send(peer, h, b, token)
 }
 
-// countSends makes sent count the messages of collectives of a rank with that Fabric.
-func countSends(f *comm.Fabric, sent *atomic.Int64) {
+// countSends makes sent count the messages of collectives of a rank with that Connection.
+func countSends(f *comm.Connection, sent *atomic.Int64) {
 	connect := f.Connect
 	f.Connect = func(sink transport.Sink, heard func()) ([]transport.Transport, error) {
 		all, err := connect(sink, heard)
@@ -51,7 +51,7 @@ func TestTuningOneCollectiveLeavesTheOthersInMemory(t *testing.T) {
 	boots, s := withMemory(t, p)
 	defer s.Close()
 	cfg := comm.Config{Tuning: "allreduce:64-:circulant"}
-	err := errors.Join(overFabrics(t, boots, cfg, func(rank int, f *comm.Fabric) { countSends(f, &sent[rank]) }, func(ctx context.Context, c *comm.Comm) error {
+	err := errors.Join(overFabrics(t, boots, cfg, func(rank int, f *comm.Connection) { countSends(f, &sent[rank]) }, func(ctx context.Context, c *comm.Comm) error {
 		x, err := comm.Alloc[int64](ctx, c, n)
 		if err != nil {
 			return err

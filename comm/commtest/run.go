@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gompi/comm"
+	"gompi/comm/internal/fabric"
 	"gompi/internal/boot"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -129,7 +130,7 @@ func (m *member) die(why error) {
 
 func (m *member) join(ctx context.Context) (*comm.Comm, error) {
 	parker := inproc.NewParker()
-	return m.cfg.Join(ctx, comm.Fabric{
+	c, err := fabric.Join(ctx, m.cfg, fabric.Fabric{
 		Boot:   m.boots[m.rank],
 		Parker: parker,
 		Connect: func(sink transport.Sink, _ func()) ([]transport.Transport, error) {
@@ -141,6 +142,10 @@ func (m *member) join(ctx context.Context) (*comm.Comm, error) {
 		Yield: runtime.Gosched,
 		Close: func() error { m.left = true; return nil },
 	})
+	if err != nil {
+		return nil, err
+	}
+	return c.(*comm.Comm), nil
 }
 
 // ended returns a context that has ended.

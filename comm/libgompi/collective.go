@@ -12,7 +12,6 @@ import (
 	"unsafe"
 
 	"gompi/comm"
-	"gompi/comm/internal/progress"
 	"gompi/internal/mem"
 )
 
@@ -123,7 +122,7 @@ func (c *communicator) performInBackground(o *C.struct_gompi_call, send, recv co
 			}
 			done <- err
 		}()
-		err = c.perform(progress.InBackground(ctx), o, send, recv)
+		err = c.perform(comm.InBackground(ctx), o, send, recv)
 	}()
 	return <-done
 }

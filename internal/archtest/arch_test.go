@@ -53,6 +53,7 @@ var rules = []rule{
 	{"comm/internal/sched", nil},
 	{"comm/internal/trial", nil},
 	{"comm/internal/logging", nil},
+	{"comm/internal/fabric", []string{"internal/boot", "transport"}},
 	{"comm/internal/coll", []string{"comm/internal/call", "comm/internal/path", "internal/mem"}},
 	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmcoll", "internal/mem"}},
 	{"comm/internal/payload", []string{"comm/internal/trial", "transport", "internal/mem", "internal/fifo", "internal/world"}}, // not whose messages it moves
@@ -66,6 +67,7 @@ var rules = []rule{
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp/sampler", nil}, // computes alone
+	{"comm/ddp/compress", []string{"comm", "internal/mem"}},
 	{"comm/ddp", []string{"comm", "internal/atomicfile"}},
 	{"comm/libgompi", []string{"comm", "internal/mem", "internal/boot", "internal/env", "internal/forked"}},
 	{"comm", []string{"comm/internal", "transport", "internal/version", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},
@@ -140,6 +142,22 @@ func TestCoreNeedsNoC(t *testing.T) {
 			t.Errorf("%s imports C", p.ImportPath)
 		}
 	}
+}
+
+// The C library is one user of comm among others.
+func TestTheCLibraryUsesThePublicAPI(t *testing.T) {
+	for _, p := range list(t, "CGO_ENABLED=1") {
+		if p.ImportPath != "gompi/comm/libgompi" {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, "gompi/comm/") {
+				t.Errorf("%s imports %s: want gompi/comm alone", p.ImportPath, imp)
+			}
+		}
+		return
+	}
+	t.Error("there is no gompi/comm/libgompi")
 }
 
 // Each module is imported where it earns its place, and nowhere else.

@@ -10,6 +10,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
+	"gompi/comm/internal/fabric"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -41,7 +42,7 @@ func countBytes(t *testing.T, fn func(ctx context.Context, c *comm.Comm) error) 
 	for rank, b := range boot.Group(ranks) {
 		all.Go(func() {
 			parker := inproc.NewParker()
-			c, err := comm.Config{}.Join(t.Context(), comm.Fabric{
+			joined, err := fabric.Join(t.Context(), comm.Config{}, fabric.Fabric{
 				Boot:   b,
 				Parker: parker,
 				Yield:  runtime.Gosched,
@@ -51,6 +52,7 @@ func countBytes(t *testing.T, fn func(ctx context.Context, c *comm.Comm) error) 
 				},
 			})
 			if err == nil {
+				c := joined.(*comm.Comm)
 				err = errors.Join(fn(t.Context(), c), c.Close(t.Context()))
 			}
 			errs[rank] = err

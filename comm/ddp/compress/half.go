@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
+	"gompi/internal/mem"
 )
 
 // FP16 returns a Hook that sends gradients as float16, in half the bytes: 11 significant bits, and
@@ -39,10 +40,10 @@ func (h *half[T]) String() string { return h.name }
 
 func (h *half[T]) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) error {
 	h.sums = resize(h.sums, len(b.Grads))
-	comm.Narrow(h.sums, b.Grads, float32(c.Size()))
+	mem.Narrow(h.sums, b.Grads, float32(c.Size()))
 	if err := comm.Allreduce(ctx, c, h.sums, h.sums, comm.Sum); err != nil {
 		return err
 	}
-	comm.Widen(b.Grads, h.sums)
+	mem.Widen(b.Grads, h.sums)
 	return nil
 }
