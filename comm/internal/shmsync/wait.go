@@ -4,8 +4,8 @@ import "sync/atomic"
 
 // How a member waits for others, and compares calls.
 
-// A waiting member calls TryProgress once in glance polls: it costs as much as so many polls.
-const glance = 1024
+// A waiting member calls TryProgress every progressInterval polls; one call costs about 1024 polls.
+const progressInterval = 1024
 
 // await returns when a flag of another member is at least want.
 func (t *Team) await(word *atomic.Uint64, want uint64, member int) error {
@@ -13,7 +13,7 @@ func (t *Team) await(word *atomic.Uint64, want uint64, member int) error {
 		if word.Load() >= want {
 			return nil
 		}
-		if i%glance == 0 {
+		if i%progressInterval == 0 {
 			if err := t.port.TryProgress(member); err != nil {
 				return err
 			}
