@@ -51,8 +51,8 @@ func (s *Selector) shared(k call.Kind, ordered, lent bool, n int) *Path {
 	if !singleCopies(k, ordered) {
 		return p
 	}
-	if s.Tries(bytes) || s.Reads(bytes) {
-		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: CrossMemory, Otherwise: p}
+	if k := s.kernel(bytes); k != (Kernel{}) {
+		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: CrossMemory, Kernel: k, Otherwise: p}
 	}
 	from := s.rules.threshold(shmSingleCopyFrom)
 	if s.rules.Oversubscribed {

@@ -83,14 +83,14 @@ const (
 	Nothing      Question = iota
 	SharedHeap            // is every vector in memory from Alloc? (Hier: of the host's ranks)
 	LargeBuffers          // is there memory for large buffers? Asked once
-	CrossMemory           // does the kernel let the ranks reach each other's memory, and is that faster at present?
+	CrossMemory           // does the kernel let the ranks reach each other's memory? Then Kernel says more
 	BlockLengths          // how long is the longest block? Then Sized tells the Path
 	AnyOnDevice           // is a buffer on a device?
 	OwnDevices            // are the buffers of each rank on a device that is no other's?
 )
 
 var conditions = [...]string{"", "if all vectors are from Alloc", "if there is memory for large buffers",
-	"if the kernel allows it and trials find it faster",
+	"if the kernel allows it",
 	"when the lengths of all blocks are known",
 	"if some buffer is on a device", "if each rank's buffers are on a device of its own"}
 
@@ -111,6 +111,14 @@ func (p Chunk) Of(n int) int {
 	return min(n, p.Most)
 }
 
+// A Kernel says, where the kernel can copy from rank to rank, which way calls go: through it, or the
+// Path Otherwise. It is the one thing that is decided after For: which is faster depends on the
+// cores that the ranks run on, and package trial times both now and then.
+type Kernel struct {
+	First bool // calls go through the kernel at first
+	Tries bool // trials may change that
+}
+
 // A Path is the way that a call takes. It is immutable.
 type Path struct {
 	Via       Via
@@ -118,7 +126,8 @@ type Path struct {
 	Hosts     Algorithm // Hier: how a long vector goes between hosts, Chain; None: as is best for its chunks
 	Chunk     Chunk     // zero: all at a time
 	Ask       Question
-	Otherwise *Path // where the answer is no
+	Kernel    Kernel // of CrossMemory
+	Otherwise *Path  // where the answer is no
 }
 
 // Where holds the answers to the Questions about devices.
@@ -161,6 +170,12 @@ func (p *Path) String() string {
 	if p.Ask != Nothing {
 		fmt.Fprintf(&b, " %s", conditions[p.Ask])
 	}
+	switch p.Kernel {
+	case Kernel{Tries: true}:
+		b.WriteString(" and trials find it faster")
+	case Kernel{First: true, Tries: true}:
+		b.WriteString(" until trials find it slower")
+	}
 	if p.Otherwise != nil {
 		fmt.Fprintf(&b, ", else %v", p.Otherwise)
 	}
@@ -181,7 +196,8 @@ func bytes(n int) string {
 // equal reports whether two Paths are the same way.
 func equal(p, q *Path) bool {
 	for ; p != nil && q != nil; p, q = p.Otherwise, q.Otherwise {
-		if p.Via != q.Via || p.Algorithm != q.Algorithm || p.Hosts != q.Hosts || p.Chunk != q.Chunk || p.Ask != q.Ask {
+		x, y := *p, *q
+		if x.Otherwise, y.Otherwise = nil, nil; x != y {
 			return false
 		}
 	}

@@ -123,14 +123,11 @@ func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.thresho
 // All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
-// Reads reports whether collectives of so much Payload begin with vectors that ranks reach through
-// the kernel, Tries whether they try what is faster.
-func (s *Selector) Reads(bytes int) bool {
+// kernel returns what collectives of so much Payload do where the kernel can copy from rank to rank.
+func (s *Selector) kernel(bytes int) Kernel {
 	from, below := s.rules.Reads()
-	return bytes >= from && bytes < below
+	return Kernel{First: bytes >= from && bytes < below, Tries: bytes >= s.rules.TriesFrom()}
 }
-
-func (s *Selector) Tries(bytes int) bool { return bytes >= s.rules.TriesFrom() }
 
 // FarFrom returns from how many bytes on a rank stores non-temporally what ranks far away read. The
 // choice of one rank does not affect others.

@@ -17,15 +17,16 @@ import (
 // trials are by kind and by length of the vector, as a power of two.
 type trials [call.Exscan + 1][64]trial.Trial
 
-// try runs o along p through the kernel, or along its Otherwise, as trials have shown.
+// try runs o along p through the kernel, or along its Otherwise: as p.Kernel says at first, then as
+// trials have shown.
 func (c *Comm) try(p *path.Path, o *call.Call) error {
 	bytes := c.paths.Payload(o)
 	if c.trials == nil {
 		c.trials = new(trials)
 	}
 	t := &c.trials[o.Kind][bits.Len(uint(bytes))]
-	t.Begin(c.paths.Reads(bytes), bytes)
-	if !c.paths.Tries(bytes) {
+	t.Begin(p.Kernel.First, bytes)
+	if !p.Kernel.Tries {
 		return c.goes(p, o, t.Cross)
 	}
 	part := t.Next()
