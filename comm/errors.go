@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/record"
 )
 
 // The reasons an operation fails, for errors.Is.
@@ -12,11 +14,11 @@ var (
 	// ErrMismatch: ranks called different collectives, or the same one with different types,
 	// operators, roots or counts; errors.As with a *MismatchError gives both calls. Or they made
 	// communicators of groups that differ.
-	ErrMismatch = engine.ErrMismatch
+	ErrMismatch = liveness.ErrMismatch
 	// ErrRevoked: the communicator is broken: a rank died, a connection was
 	// cut, or an operation under way was given up. errors.As with a
 	// *RevokedError gives the cause.
-	ErrRevoked = engine.ErrRevoked
+	ErrRevoked = liveness.ErrRevoked
 	// ErrTruncated: a message was longer than the buffer posted for it; the
 	// buffer holds its beginning. The message is consumed; the Comm stays usable.
 	ErrTruncated = engine.ErrTruncated
@@ -24,9 +26,9 @@ var (
 	// the Comm stays usable.
 	ErrType = engine.ErrType
 	// ErrLeft: the peer has closed the communicator, or all it had, and left.
-	ErrLeft = engine.ErrLeft
+	ErrLeft = liveness.ErrLeft
 	// ErrClosed: the communicator was closed here. It unwraps to net.ErrClosed.
-	ErrClosed = engine.ErrClosed
+	ErrClosed = liveness.ErrClosed
 	// ErrConcurrent: two goroutines were inside blocking collectives of one
 	// communicator; Dup it instead.
 	ErrConcurrent = errors.New("another goroutine is inside a collective of this communicator; use Dup")
@@ -38,10 +40,10 @@ var (
 )
 
 // A MismatchError names two calls that should have been the same.
-type MismatchError = engine.MismatchError
+type MismatchError = liveness.MismatchError
 
 // A RevokedError says why a communicator is broken.
-type RevokedError = engine.RevokedError
+type RevokedError = liveness.RevokedError
 
 // An Error says which operation failed, on which rank of which communicator,
 // and with whom: Peer and Host are -1 and empty if no one peer is to blame. Site is
@@ -81,7 +83,7 @@ func (c *Comm) fault(op string, peer int, err error) error {
 	}
 	e := &Error{Op: op, Comm: c.name, Rank: c.Rank(), Peer: peer, Err: err}
 	if errors.Is(err, ErrArgument) || errors.Is(err, ErrMismatch) {
-		e.Site = engine.CallSite()
+		e.Site = record.CallSite()
 	}
 	var revoked *RevokedError
 	if peer < 0 || peer >= c.Size() || errors.As(err, &revoked) {

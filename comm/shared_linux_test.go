@@ -326,22 +326,24 @@ func TestCloseMissesARankThatHasFoundAMismatch(t *testing.T) {
 	})
 }
 
-// slowBoot is a Boot whose news have not come before they are waited for.
+// slowBoot is a Boot whose news come 50 ms late.
 type slowBoot struct {
 	boot.Boot
-	awaited atomic.Bool
+	since atomic.Int64 // when there first was some, of time.Now
 }
 
-func (b *slowBoot) Pending() bool { return b.awaited.Load() && b.Boot.Pending() }
+func (b *slowBoot) Pending() bool {
+	if !b.Boot.Pending() {
+		return false
+	}
+	now := time.Now().UnixNano()
+	b.since.CompareAndSwap(0, now)
+	return now-b.since.Load() >= int64(50*time.Millisecond)
+}
 
 func (b *slowBoot) Events() []boot.Event {
-	if !b.awaited.Load() {
+	if !b.Pending() {
 		return nil
 	}
 	return b.Boot.Events()
-}
-
-func (b *slowBoot) Await(limit time.Duration) bool {
-	b.awaited.Store(true)
-	return b.Boot.Await(limit)
 }

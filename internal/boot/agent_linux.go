@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -141,29 +140,6 @@ func (l *agentConn) Allgather(ctx context.Context, mine []byte) ([][]byte, error
 	return cards, nil
 }
 
-// Await sleeps on the socket: the agent writes to it before it bumps the epoch.
-func (l *agentConn) Await(limit time.Duration) bool {
-	for deadline := time.Now().Add(limit); ; {
-		if l.Pending() {
-			return true
-		}
-		left := time.Until(deadline)
-		l.mu.Lock()
-		gone := l.gone
-		l.mu.Unlock()
-		if left <= 0 || gone {
-			return false
-		}
-		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
-		if l.watched {
-			left = min(left, watchedPeriod)
-		}
-		if n, err := unix.Poll(fds, int(left/time.Millisecond)+1); n > 0 || err != nil && err != unix.EINTR {
-			return true
-		}
-	}
-}
-
 // Events reads whatever has come, without blocking.
 func (l *agentConn) Events() []Event {
 	l.mu.Lock()
@@ -177,9 +153,6 @@ func (l *agentConn) Events() []Event {
 	l.events = nil
 	return events
 }
-
-// watchedPeriod is how often Await checks when the watching goroutine may have read the message.
-const watchedPeriod = 10 * time.Millisecond
 
 // pull reads whatever has come.
 func (l *agentConn) pull() {

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
@@ -103,11 +102,6 @@ type Boot interface {
 
 	// Events returns what came down since the last call, without blocking.
 	Events() []Event
-
-	// Await waits until Events may have something to return, at most for limit, and reports whether
-	// it does. It is for a rank that can only wait for the launcher. If events are never delayed,
-	// as between ranks of one process, it does not wait.
-	Await(limit time.Duration) bool
 
 	// Revoke tells all ranks, this one too, that communicator comm is broken, unless they
 	// have been told. cause is opaque here.

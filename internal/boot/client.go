@@ -242,28 +242,6 @@ func (s *client) Events() []Event {
 	return events
 }
 
-// Await implements Boot.
-func (s *client) Await(limit time.Duration) bool {
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	for {
-		s.mu.Lock()
-		ended, changed := s.ended || s.closing, s.changed
-		s.mu.Unlock()
-		if s.Pending() {
-			return true
-		}
-		if ended {
-			return false
-		}
-		select {
-		case <-changed:
-		case <-t.C:
-			return s.Pending()
-		}
-	}
-}
-
 // Revoke implements Boot.
 func (s *client) Revoke(comm uint64, cause []byte) error {
 	if len(cause) > wire.MaxText {

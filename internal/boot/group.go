@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"gompi/internal/boot/agree"
 	"gompi/internal/boot/wire"
@@ -152,9 +151,6 @@ func (m *Member) Events() []Event {
 	seen := m.seen.Swap(uint64(len(g.log)))
 	return g.log[seen:len(g.log):len(g.log)]
 }
-
-// Await implements Boot.
-func (m *Member) Await(time.Duration) bool { return m.Pending() }
 
 // Revoke implements Boot.
 func (m *Member) Revoke(comm uint64, cause []byte) error {

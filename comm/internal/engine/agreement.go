@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -158,7 +159,7 @@ func (rd *Round) check(src int, seq uint64, theirs call.Fingerprint) bool {
 	if mine == theirs {
 		return true
 	}
-	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
+	rd.ch.breakUp(liveness.Reason{Rank: rd.ch.e.cfg.Rank, Mismatch: &liveness.MismatchError{
 		Seq: seq, Rank: rd.ch.rank, Peer: src, Call: mine, PeerCall: theirs}})
 	return false
 }
@@ -207,24 +208,24 @@ func (m *message) block() call.Block {
 // disagree breaks the Channel because of m, whose sender made the same call but sends another block
 // than this rank expects.
 func (rd *Round) disagree(m *message, mine, theirs call.Block) {
-	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: rd.ch.differOn(m.seq, m.src, m.call, mine, theirs)})
+	rd.ch.breakUp(liveness.Reason{Rank: rd.ch.e.cfg.Rank, Mismatch: rd.ch.differOn(m.seq, m.src, m.call, mine, theirs)})
 }
 
 // differOn returns the error where two ranks made the same call f.
-func (ch *Channel) differOn(seq uint64, src int, f call.Fingerprint, mine, theirs call.Block) *MismatchError {
-	return &MismatchError{Seq: seq, Rank: ch.rank, Peer: src, Call: f, PeerCall: f, Block: mine, PeerBlock: theirs}
+func (ch *Channel) differOn(seq uint64, src int, f call.Fingerprint, mine, theirs call.Block) *liveness.MismatchError {
+	return &liveness.MismatchError{Seq: seq, Rank: ch.rank, Peer: src, Call: f, PeerCall: f, Block: mine, PeerBlock: theirs}
 }
 
 // differBefore breaks the Channel because src made a different call before the running or last
 // one. If another rank knows which call, the Channel is broken already, or will be when the
 // launcher passes its reason on: src may have left because of that.
 func (rd *Round) differBefore(src int) {
-	rd.ch.hearWhy()
 	f := rd.past[rd.seq%pastCalls]
 	if rd.running {
 		f = rd.call
 	}
-	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: rd.ch.differOn(rd.seq, src, f, call.Block{}, call.Block{})})
+	why := liveness.Reason{Rank: rd.ch.e.cfg.Rank, Mismatch: rd.ch.differOn(rd.seq, src, f, call.Block{}, call.Block{})}
+	rd.ch.breakSoon(func() bool { return false }, func() liveness.Reason { return why })
 }
 
 // stalled sends a Call frame to the members that this round waits for, once per wait.

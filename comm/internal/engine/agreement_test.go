@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 )
@@ -48,7 +50,7 @@ func TestCallsWithoutMessagesAreComparedByLaterOnes(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if err = then(ctx, rd); !errors.Is(err, engine.ErrMismatch) || !strings.Contains(err.Error(), want) {
+				if err = then(ctx, rd); !errors.Is(err, liveness.ErrMismatch) || !strings.Contains(err.Error(), want) {
 					return fmt.Errorf("after %d calls more: got %v, want a mismatch with %q", between, err, want)
 				}
 				return nil
@@ -59,18 +61,18 @@ func TestCallsWithoutMessagesAreComparedByLaterOnes(t *testing.T) {
 
 // Who has closed does not answer any more, and is not waited for.
 func TestCallsThatDifferedFromThoseOfARankThatClosed(t *testing.T) {
-	closedAfterDiffering(t, nil, engine.ErrMismatch, "too long ago")
+	closedAfterDiffering(t, nil, liveness.ErrMismatch, "too long ago")
 }
 
 // Who has closed may have done so because a third rank found what differs: its finding comes
 // from the launcher, and later.
 func TestCallsThatDifferedAsTheLauncherSays(t *testing.T) {
 	finding := append(make([]byte, 9), "what a third rank found"...)
-	closedAfterDiffering(t, finding, engine.ErrRevoked, "what a third rank found")
+	closedAfterDiffering(t, finding, liveness.ErrRevoked, "what a third rank found")
 }
 
 // closedAfterDiffering has rank 0 call another collective than rank 1, send a message of the
-// next one, and close. The launcher of rank 1 says a finding then, but not before it is waited for.
+// next one, and close. The launcher of rank 1 says a finding then, too late.
 func closedAfterDiffering(t *testing.T, finding []byte, want error, says string) {
 	const id = 2
 	boots := make([]boot.Boot, 2)
@@ -114,22 +116,24 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, says string)
 	})
 }
 
-// slowBoot is a Boot whose news have not come before they are waited for.
+// slowBoot is a Boot whose news come 50 ms late.
 type slowBoot struct {
 	boot.Boot
-	awaited bool
+	since atomic.Int64 // when there first was some, of time.Now
 }
 
-func (b *slowBoot) Pending() bool { return b.awaited && b.Boot.Pending() }
+func (b *slowBoot) Pending() bool {
+	if !b.Boot.Pending() {
+		return false
+	}
+	now := time.Now().UnixNano()
+	b.since.CompareAndSwap(0, now)
+	return now-b.since.Load() >= int64(50*time.Millisecond)
+}
 
 func (b *slowBoot) Events() []boot.Event {
-	if !b.awaited {
+	if !b.Pending() {
 		return nil
 	}
 	return b.Boot.Events()
-}
-
-func (b *slowBoot) Await(limit time.Duration) bool {
-	b.awaited = true
-	return b.Boot.Await(limit)
 }

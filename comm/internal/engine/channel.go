@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/match"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -25,11 +26,12 @@ type Channel struct {
 	sought   map[int]bool // what probes that do not wait have looked for in vain since the last Stalled
 	round    Round
 	flagWait FlagWait
-	leavers  leavers
+	leavers  liveness.Leavers
 	copies   sync.WaitGroup // that run
 	err      error          // why it is broken or closed
 	reason   []byte         // why it was revoked, as Revoke frames carry it; nil if it was not
 	broken   atomic.Bool    // err is not nil
+	breaking bool           // breakSoon was called
 }
 
 // NextID returns a context id that no other communicator of the job has: the
@@ -103,10 +105,10 @@ func (ch *Channel) Close() {
 func (ch *Channel) forget() {
 	ch.e.progress.Lock()
 	defer ch.e.progress.Exit()
-	ch.fail(ErrClosed)
+	ch.fail(liveness.ErrClosed)
 	delete(ch.e.channels, ch.ID)
 	ch.e.latest = nil
-	ch.e.closed.add(ch.ID, ch.reason)
+	ch.e.past.Close(ch.ID, ch.reason)
 	ch.tellLeft()
 }
 
@@ -230,10 +232,10 @@ func (e *Engine) drop(m *message) {
 func (ch *Channel) Break(cause string) {
 	ch.e.progress.Lock()
 	defer ch.e.progress.Exit()
-	ch.breakUp(revokeReason{rank: ch.e.cfg.Rank, cause: cause})
+	ch.breakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: cause})
 }
 
-func (ch *Channel) breakUp(v revokeReason) {
+func (ch *Channel) breakUp(v liveness.Reason) {
 	if ch.err != nil {
 		return
 	}
@@ -243,29 +245,47 @@ func (ch *Channel) breakUp(v revokeReason) {
 	}
 	// The launcher is told first: a member that is told by this rank may end at once, and the
 	// others must not hear of that end first.
-	ch.e.report(ch.ID, ch.reason)
+	ch.e.live.Report(ch.ID, ch.reason)
 	ch.e.tell(ch.ID, ch.reason, ch.Has)
 }
 
+// breakSoon breaks the Channel, but first gives the launcher time to tell a better reason, or what
+// why needs to know: until told reports that it has.
+func (ch *Channel) breakSoon(told func() bool, why func() liveness.Reason) {
+	if ch.breaking || ch.err != nil {
+		return
+	}
+	ch.breaking = true
+	ch.e.live.After(func() bool { return ch.err != nil || told() }, func() { ch.breakUp(why()) })
+}
+
+// awaitReason waits for the launcher's news of why ch is broken, since it may be broken where a
+// member has left early. It is for a goroutine that is inside a call.
+func (ch *Channel) awaitReason() {
+	w := ch.e.newWaiter()
+	ch.e.live.Await(&w.Waiter, func() bool { return ch.err != nil })
+	ch.e.freeWaiter(w)
+}
+
 // failBecause is fail because ch was revoked.
-func (ch *Channel) failBecause(v revokeReason) {
+func (ch *Channel) failBecause(v liveness.Reason) {
 	if ch.err == nil {
-		ch.reason = v.encode()
+		ch.reason = v.Encode()
 		ch.fail(ch.revokeError(v))
 	}
 }
 
 // revokeError returns v as the error that operations on ch return.
-func (ch *Channel) revokeError(v revokeReason) error {
-	if v.mismatch != nil {
-		return v.mismatch
+func (ch *Channel) revokeError(v liveness.Reason) error {
+	if v.Mismatch != nil {
+		return v.Mismatch
 	}
-	host := ch.e.cfg.Host(v.rank)
-	r := ch.member(v.rank)
+	host := ch.e.cfg.Host(v.Rank)
+	r := ch.member(v.Rank)
 	if r < 0 { // it broke the communicator of which this one was made
-		return &RevokedError{Rank: r, Host: host, Cause: fmt.Sprintf("world rank %d (host %s) %s", v.rank, host, v.cause)}
+		return &liveness.RevokedError{Rank: r, Host: host, Cause: fmt.Sprintf("world rank %d (host %s) %s", v.Rank, host, v.Cause)}
 	}
-	return &RevokedError{Rank: r, Host: host, Cause: v.cause}
+	return &liveness.RevokedError{Rank: r, Host: host, Cause: v.Cause}
 }
 
 // usable returns why peer cannot be used on ch, nil if it can.
@@ -276,8 +296,8 @@ func (ch *Channel) usable(p *peer) error {
 	if p.lost != nil {
 		return fmt.Errorf("%w", p.lost)
 	}
-	if len(ch.leavers.left) > 0 && ch.leavers.left[ch.member(p.rank)] {
-		return ErrLeft
+	if ch.leavers.Include(ch.member(p.rank)) {
+		return liveness.ErrLeft
 	}
 	if p.tr == nil {
 		return fmt.Errorf("no transport reaches world rank %d (host %s)", p.rank, ch.e.cfg.Host(p.rank))
@@ -299,7 +319,8 @@ func (ch *Channel) adopt(m *message) {
 	case transport.Coll:
 		ch.round.keep(m)
 	case transport.Await:
-		ch.awaitedBy(m)
+		ch.leavers.Inquire(m.src)
+		ch.e.freeMessage(m)
 	default:
 		ch.round.told(m)
 	}

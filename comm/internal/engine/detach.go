@@ -12,12 +12,13 @@ import (
 func (e *Engine) Detach(rank world.Rank) bool {
 	e.progress.Lock()
 	defer e.progress.Exit()
-	if e.jobEnding {
+	if e.live.JobEnds() {
 		return false
 	}
-	p := e.peer(rank)
-	if p.fate != nil { // it died after it had left: Channels go on without it, but may not any more
-		p.lost = p.fate
+	// If it died after it had left, Channels go on without it, but may not any more.
+	if death := e.live.TakeDeath(rank); death != nil {
+		p := e.peer(rank)
+		p.lost = death
 		for _, ch := range e.channels {
 			ch.dismiss(p, true)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -58,8 +59,8 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 		tr := &detached{script: &script{sink: e}}
 		e.Use(tr)
 		ch, b := e.Open(1, nil), mem.Bytes(make([]byte, 8))
-		if _, err := ch.Recv(t.Context(), 1, 0, b); !errors.Is(err, engine.ErrLeft) {
-			t.Fatalf("a receive from rank 1: %v, want %v", err, engine.ErrLeft)
+		if _, err := ch.Recv(t.Context(), 1, 0, b); !errors.Is(err, liveness.ErrLeft) {
+			t.Fatalf("a receive from rank 1: %v, want %v", err, liveness.ErrLeft)
 		}
 		launcher.news = []boot.Event{{Kind: boot.Died, Rank: 1, Text: []byte("exited with status 3")}}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -75,7 +76,7 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 			t.Errorf("%v is detached, want rank 1", tr.all)
 		}
 		for _, ch := range []*engine.Channel{ch, e.Open(2, nil)} {
-			if err := ch.Err(); !errors.Is(err, engine.ErrRevoked) || !strings.Contains(err.Error(), "exited with status 3") {
+			if err := ch.Err(); !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "exited with status 3") {
 				t.Errorf("communicator %d: %v, want that rank 1 exited with status 3", ch.ID, err)
 			}
 			ch.Close()
@@ -92,7 +93,7 @@ func TestArmTakesTheLaunchersNews(t *testing.T) {
 	e := engine.New(engine.Config{Rank: 0, Size: 2, Host: launcher.Info().Host, Boot: launcher, Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager})
 	ch := e.Open(1, nil)
 	launcher.news = []boot.Event{{Kind: boot.Died, Rank: 1, Text: []byte("exited with status 3")}}
-	if e.Arm() || !errors.Is(ch.Err(), engine.ErrRevoked) {
-		t.Errorf("it sleeps, and the communicator's error is %v: want %v", ch.Err(), engine.ErrRevoked)
+	if e.Arm() || !errors.Is(ch.Err(), liveness.ErrRevoked) {
+		t.Errorf("it sleeps, and the communicator's error is %v: want %v", ch.Err(), liveness.ErrRevoked)
 	}
 }

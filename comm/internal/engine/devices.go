@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -103,7 +104,7 @@ func (r *Request) Copied(err error) {
 	r.copy = nil
 	ch.copies.Done()
 	if err != nil && waits {
-		ch.breakUp(revokeReason{rank: ch.e.cfg.Rank, cause: fmt.Sprintf("failed on a message under way: %v", err)})
+		ch.breakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: fmt.Sprintf("failed on a message under way: %v", err)})
 	}
 	ch.e.finish(r, nil)
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
@@ -351,7 +352,7 @@ func TestDevicesThatFailBreakTheChannel(t *testing.T) {
 				if ch.Rank() == 0 && side == 1 && err == nil { // all had left
 					_, err = ch.Recv(ctx, 1, 0, mem.Buffer{})
 				}
-				if err == nil || !strings.Contains(err.Error(), "it burns") || errors.Is(err, engine.ErrRevoked) != (ch.Rank() != side) {
+				if err == nil || !strings.Contains(err.Error(), "it burns") || errors.Is(err, liveness.ErrRevoked) != (ch.Rank() != side) {
 					return fmt.Errorf("copy %d on rank %d: rank %d got %v", at, side, ch.Rank(), err)
 				}
 				return nil
@@ -400,7 +401,7 @@ func TestMessagesOfDevicesCanBeGivenUp(t *testing.T) {
 				}
 				return nil
 			}
-			if err := <-returned; !errors.Is(err, engine.ErrRevoked) {
+			if err := <-returned; !errors.Is(err, liveness.ErrRevoked) {
 				return fmt.Errorf("rank %d gave up, rank %d got %v", side, me, err)
 			}
 			return nil
@@ -425,7 +426,7 @@ func TestMessagesOfDevicesEndBeforeTheyHaveChunks(t *testing.T) {
 		}
 		gate := <-gates
 		p.before = func() { <-gate }
-		if _, err := ch.Recv(ctx, 0, 0, b); !errors.Is(err, engine.ErrRevoked) {
+		if _, err := ch.Recv(ctx, 0, 0, b); !errors.Is(err, liveness.ErrRevoked) {
 			return fmt.Errorf("got %v, want ErrRevoked", err)
 		}
 		return nil
@@ -455,7 +456,7 @@ func TestMessagesOfDevicesEndWithTheirPeer(t *testing.T) {
 				close(gate)
 				return nil // closes the channel
 			}
-			if err := wait(ctx, e, h); !errors.Is(err, engine.ErrLeft) {
+			if err := wait(ctx, e, h); !errors.Is(err, liveness.ErrLeft) {
 				return fmt.Errorf("rank %d left, rank %d got %v", leaver, ch.Rank(), err)
 			}
 			return nil

@@ -101,7 +101,7 @@ func (e *Engine) recall(p *peer, r *Request) {
 		return
 	}
 	p.direct.Recall()
-	if p.ended || r.stage != filling && r.stage != fetching {
+	if e.live.Ended(p.rank) || r.stage != filling && r.stage != fetching {
 		return
 	}
 	flush := e.Direct.GiveUp(p.rank, r.buf.Raw())

@@ -10,6 +10,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
@@ -70,7 +71,7 @@ func TestRevocationOfAChannelThatIsNotMadeYetWaitsForIt(t *testing.T) {
 			return err
 		}
 		late := e.Open(7, nil)
-		var revoked *engine.RevokedError
+		var revoked *liveness.RevokedError
 		if !errors.As(late.Err(), &revoked) || revoked.Rank != 0 || revoked.Cause != "changed its mind" {
 			return fmt.Errorf("got %v", late.Err())
 		}

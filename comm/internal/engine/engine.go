@@ -40,10 +40,10 @@ package engine
 import (
 	"log/slog"
 
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
 	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
-	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/internal/world"
@@ -117,15 +117,10 @@ type Engine struct {
 	hearsLate   bool                   // a transport is a DeathObserver
 	peers       table
 	recent      *peer // the one last looked up
-	lost        int   // peers that are lost
-	suspects    fifo.Queue[suspect]
-	jobEnding   bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
-	ending      string // why, as the launcher says
-	ballots     map[ballotKey]*ballot
+	live        liveness.Ranks
 	channels    map[uint64]*Channel
-	latest      *Channel             // the one last looked up, nil if it is closed
-	closed      recent[[]byte]       // closed channels, with the reasons of those that were revoked: frames for them are dropped
-	revoked     recent[revokeReason] // revoked before they were created here
+	latest      *Channel      // the one last looked up, nil if it is closed
+	past        liveness.Past // closed Channels, and those revoked before they were created here
 	early       map[uint64][]*message
 	next        uint32 // counter of the next context id made here
 	slots       slots
@@ -156,11 +151,11 @@ func New(cfg Config) *Engine {
 		credit:   creditAmong(cfg.Size),
 		channels: map[uint64]*Channel{},
 		early:    map[uint64][]*message{},
-		ballots:  map[ballotKey]*ballot{},
 	}
 	e.Direct.Init(&e.progress)
 	e.devices = payload.Copies{Lock: &e.progress, Lender: cfg.Lender, Scratch: &e.scratch}
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
+	e.live.Init(liveness.Config{Size: cfg.Size, Boot: cfg.Boot, Messages: e, Progress: &e.progress, Died: cfg.Died, Log: cfg.Log})
 	if cfg.Boot != nil {
 		e.flight = cfg.Boot.Info().Flight()
 	}
@@ -189,9 +184,7 @@ type peer struct {
 	direct transport.Direct       // tr, if it is one
 	getter transport.Getter       // tr, if it is one
 	ways   *payload.Ways          // of its long messages, nil before the first that has the choice
-	lost   error                  // why nothing can be sent to it any more
-	ended  bool                   // it is lost because its process has ended, or will soon
-	fate   error                  // how its process ended after it had left, as the launcher says
+	lost   error                  // why nothing can be sent to it any more, as liveness says
 	// The cost of eager point-to-point messages: of those sent for which the peer has not
 	// returned credit, and the credit that is to be returned to the peer.
 	out, free int
@@ -235,16 +228,6 @@ func (e *Engine) lookUp(rank world.Rank) *peer {
 		e.recent = p
 	}
 	return p
-}
-
-// gone returns why a rank is lost, nil if it is not. Unlike peer it neither allocates an entry
-// for a new rank nor looks for a transport to it.
-func (e *Engine) gone(rank world.Rank) error {
-	page := e.peers[rank/pageSize]
-	if page == nil || page[rank%pageSize] == nil {
-		return nil
-	}
-	return page[rank%pageSize].lost
 }
 
 // route returns the first transport that reaches rank, nil if there is none.

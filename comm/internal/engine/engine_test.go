@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -247,7 +248,7 @@ func TestSendGivenUpUnderWayBreaksTheChannelEverywhere(t *testing.T) {
 			return nil
 		}
 		_, err := ch.Recv(ctx, 0, 1, mem.Bytes(make([]byte, 8)))
-		var revoked *engine.RevokedError
+		var revoked *liveness.RevokedError
 		if !errors.As(err, &revoked) || revoked.Rank != 0 {
 			return fmt.Errorf("got %v, want a RevokedError that names rank 0", err)
 		}
@@ -264,10 +265,10 @@ func TestRecvFromRankThatLeftFails(t *testing.T) {
 		if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); err != nil {
 			return err
 		}
-		if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); !errors.Is(err, engine.ErrLeft) {
+		if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); !errors.Is(err, liveness.ErrLeft) {
 			return fmt.Errorf("got %v, want ErrLeft", err)
 		}
-		if _, err := ch.Recv(ctx, engine.Any, 0, mem.Bytes(got)); !errors.Is(err, engine.ErrLeft) {
+		if _, err := ch.Recv(ctx, engine.Any, 0, mem.Bytes(got)); !errors.Is(err, liveness.ErrLeft) {
 			return fmt.Errorf("any source: got %v, want ErrLeft", err)
 		}
 		return nil
@@ -356,7 +357,7 @@ func TestWhoHearsOfABreakFromAPeerTellsTheLauncher(t *testing.T) {
 		if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); err != nil {
 			return err
 		}
-		if _, err := ch.Recv(ctx, 0, 2, mem.Buffer{}); !errors.Is(err, engine.ErrRevoked) {
+		if _, err := ch.Recv(ctx, 0, 2, mem.Buffer{}); !errors.Is(err, liveness.ErrRevoked) {
 			return fmt.Errorf("got %v, want ErrRevoked", err)
 		}
 		if n := revoked.Load(); n != 2 {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -70,7 +71,7 @@ func (v *FlagWait) Gone(src int) bool {
 	e.progress.Lock()
 	defer e.progress.Exit()
 	e.pollOnce(rank)
-	return e.gone(rank) != nil
+	return e.live.Lost(rank) != nil
 }
 
 // Await returns when word, which member src stores, is at least want. If the collective's context
@@ -92,12 +93,12 @@ func (v *FlagWait) Await(word *atomic.Uint64, want uint64, src int) error {
 	err := e.progress.Await(v.ctx, &w.Waiter)
 	if v.parts && !v.came() && v.ch.err == nil && v.ch.hasLeft(src) {
 		e.drain() // as in awaitParting: it may have said why
-		v.ch.hearWhy()
+		v.ch.awaitReason()
 	}
 	e.endFlagWait(v)
 	e.freeWaiter(w)
 	if err != nil && !v.came() && !v.parts {
-		v.ch.breakUp(revokeReason{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", v.call(), err)})
+		v.ch.breakUp(liveness.Reason{Rank: e.cfg.Rank, Cause: fmt.Sprintf("gave up in %v: %v", v.call(), err)})
 		return err
 	}
 	return v.ch.err
@@ -138,7 +139,7 @@ func (v *FlagWait) dismiss(p *peer) {
 	case v.parts:
 		v.ch.e.rouse(v.waiter)
 	default:
-		v.ch.miss(p, ErrLeft, v.call())
+		v.ch.miss(p, liveness.ErrLeft, v.call())
 	}
 }
 
@@ -166,7 +167,7 @@ func (v *FlagWait) Dispute(src int) error {
 
 // Disagree breaks the Channel: the seq-th call of src was not that of this rank.
 func (v *FlagWait) Disagree(seq uint64, src int, mine, theirs call.Fingerprint) error {
-	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: mine, PeerCall: theirs})
+	return v.mismatch(&liveness.MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: mine, PeerCall: theirs})
 }
 
 // DisagreeOn breaks the Channel: src sends another block than this rank expects, as their words
@@ -189,14 +190,14 @@ func (v *FlagWait) Unreachable(src int, err error) error {
 	e := v.ch.e
 	e.progress.Lock()
 	defer e.progress.Exit()
-	v.ch.breakUp(revokeReason{rank: e.cfg.Rank, cause: fmt.Sprintf("could not reach the memory of rank %d in %v: %v", src, v.call(), err)})
+	v.ch.breakUp(liveness.Reason{Rank: e.cfg.Rank, Cause: fmt.Sprintf("could not reach the memory of rank %d in %v: %v", src, v.call(), err)})
 	return v.ch.err
 }
 
-func (v *FlagWait) mismatch(m *MismatchError) error {
+func (v *FlagWait) mismatch(m *liveness.MismatchError) error {
 	e := v.ch.e
 	e.progress.Lock()
 	defer e.progress.Exit()
-	v.ch.breakUp(revokeReason{rank: e.cfg.Rank, mismatch: m})
+	v.ch.breakUp(liveness.Reason{Rank: e.cfg.Rank, Mismatch: m})
 	return v.ch.err
 }

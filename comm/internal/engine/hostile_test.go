@@ -9,6 +9,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -100,7 +101,7 @@ func TestRevocationThatBlamesNobodyIsRead(t *testing.T) {
 	ch := e.Open(1, nil)
 	s.send(transport.Header{Kind: transport.Revoke, Comm: 1, Len: 20}) // too short for what it claims to be
 	e.Progress()
-	if !errors.Is(ch.Err(), engine.ErrRevoked) {
+	if !errors.Is(ch.Err(), liveness.ErrRevoked) {
 		t.Errorf("got %v, want ErrRevoked", ch.Err())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -94,7 +95,7 @@ func TestWhoHasLeftIsToldToItsTransport(t *testing.T) {
 	boots[2].Goodbye(true)
 	boots[1].Inquire(2)
 	e.News()
-	if _, err := ch.Recv(t.Context(), 2, 0, mem.Bytes(nil)); !errors.Is(err, engine.ErrLeft) || len(d.heard) != 1 {
+	if _, err := ch.Recv(t.Context(), 2, 0, mem.Bytes(nil)); !errors.Is(err, liveness.ErrLeft) || len(d.heard) != 1 {
 		t.Errorf("from who has left: %v, heard of %v", err, d.heard)
 	}
 	ch.Close()

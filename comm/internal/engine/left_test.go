@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
@@ -25,7 +26,7 @@ func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
 			return err
 		}
 		synctest.Wait() // rank 1 has left
-		if _, err := ch.Recv(ctx, 1, 1, mem.Bytes(make([]byte, 1<<20))); !errors.Is(err, engine.ErrLeft) {
+		if _, err := ch.Recv(ctx, 1, 1, mem.Bytes(make([]byte, 1<<20))); !errors.Is(err, liveness.ErrLeft) {
 			return fmt.Errorf("got %v, want ErrLeft", err)
 		}
 		return nil
@@ -42,7 +43,7 @@ func TestReceivesFromThisRankGoOnWhenAllOthersHaveLeft(t *testing.T) {
 		if _, err := ch.Recv(ctx, 1, 1, mem.Buffer{}); err != nil {
 			return err
 		}
-		if _, _, err := e.Wait(ctx, anybody); !errors.Is(err, engine.ErrLeft) {
+		if _, _, err := e.Wait(ctx, anybody); !errors.Is(err, liveness.ErrLeft) {
 			return fmt.Errorf("from anybody: got %v, want ErrLeft", err)
 		}
 		if err := ch.Send(ctx, 0, 2, mem.Buffer{}, false); err != nil {
@@ -125,7 +126,7 @@ func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
 			rs[i] = ch.Irecv(1, i, mem.Buffer{})
 		}
 		for i := range rs {
-			if err := wait(ctx, e, rs[i]); !errors.Is(err, engine.ErrLeft) {
+			if err := wait(ctx, e, rs[i]); !errors.Is(err, liveness.ErrLeft) {
 				return fmt.Errorf("receive %d: got %v, want ErrLeft", i, err)
 			}
 		}
@@ -137,7 +138,7 @@ func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
 func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		if ch.Rank() == 1 {
-			if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); !errors.Is(err, engine.ErrRevoked) {
+			if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); !errors.Is(err, liveness.ErrRevoked) {
 				return fmt.Errorf("got %v, want a revocation", err)
 			}
 			return nil
@@ -187,11 +188,11 @@ func TestClaimOfALongMessageWhoseSenderHasClosedTheChannelFails(t *testing.T) {
 				return err
 			}
 			if before {
-				if _, err := other.Recv(ctx, 1, 2, mem.Buffer{}); !errors.Is(err, engine.ErrLeft) {
+				if _, err := other.Recv(ctx, 1, 2, mem.Buffer{}); !errors.Is(err, liveness.ErrLeft) {
 					return fmt.Errorf("another receive: got %v, want ErrLeft", err)
 				}
 			}
-			if _, err := m.Claim(ctx, mem.Bytes(make([]byte, 1<<20))); !errors.Is(err, engine.ErrLeft) {
+			if _, err := m.Claim(ctx, mem.Bytes(make([]byte, 1<<20))); !errors.Is(err, liveness.ErrLeft) {
 				return fmt.Errorf("known to have left: %v: got %v, want ErrLeft", before, err)
 			}
 			return ch.Send(ctx, 1, 3, mem.Buffer{}, false)
@@ -211,7 +212,7 @@ func TestAProbeThatDoesNotWaitHearsWhoHasClosedTheChannel(t *testing.T) {
 				return err
 			}
 			defer other.Close()
-			if err := probeInALoop(other, src); !errors.Is(err, engine.ErrLeft) {
+			if err := probeInALoop(other, src); !errors.Is(err, liveness.ErrLeft) {
 				return fmt.Errorf("from %d: got %v, want ErrLeft", src, err)
 			}
 			return ch.Send(ctx, 1, 0, mem.Buffer{}, false)

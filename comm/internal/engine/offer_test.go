@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 )
 
@@ -137,7 +138,7 @@ func TestCollectivesOfDevicesThatDisagreeEnd(t *testing.T) {
 						rd.Irecv(1, mem.Bytes(make([]byte, 1)))
 						return rd.Wait()
 					})
-					var mismatch *engine.MismatchError
+					var mismatch *liveness.MismatchError
 					if !errors.As(err, &mismatch) {
 						return fmt.Errorf("%d bytes for %d: rank %d got %v", tt[0], tt[1], ch.Rank(), err)
 					}
@@ -178,7 +179,7 @@ func TestDevicesThatFailBreakTheCollective(t *testing.T) {
 						}
 						return err
 					})
-					if err == nil || !strings.Contains(err.Error(), "it burns") || errors.Is(err, engine.ErrRevoked) != (ch.Rank() != side) {
+					if err == nil || !strings.Contains(err.Error(), "it burns") || errors.Is(err, liveness.ErrRevoked) != (ch.Rank() != side) {
 						return fmt.Errorf("copy %d of %d bytes on rank %d: rank %d got %v", at, n, side, ch.Rank(), err)
 					}
 					return nil
@@ -226,7 +227,7 @@ func TestCollectivesOfDevicesCanBeGivenUp(t *testing.T) {
 					returned <- err
 				}()
 				if me != side {
-					if err := <-returned; !errors.Is(err, engine.ErrRevoked) {
+					if err := <-returned; !errors.Is(err, liveness.ErrRevoked) {
 						return fmt.Errorf("rank %d gave up, rank %d got %v", side, me, err)
 					}
 					return nil
@@ -278,7 +279,7 @@ func TestCollectivesOfDevicesEndWithTheirPeer(t *testing.T) {
 				close(gate)
 				return nil // closes the channel
 			}
-			if err := errors.Join(rd.Wait(), rd.End()); !errors.Is(err, engine.ErrRevoked) || !strings.Contains(err.Error(), "has left") {
+			if err := errors.Join(rd.Wait(), rd.End()); !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "has left") {
 				return fmt.Errorf("rank %d left, rank %d got %v", leaver, ch.Rank(), err)
 			}
 			return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -42,7 +43,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	}
 	e, size := ch.e, b.Size()
 	p := e.peer(ch.World(dst))
-	if p.lost != nil || ch.leavers.include(dst) || !ch.eager(p, size) {
+	if p.lost != nil || ch.leavers.Include(dst) || !ch.eager(p, size) {
 		return false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
@@ -218,7 +219,7 @@ func (ch *Channel) abort(r *Request, cause error) {
 	default:
 		// This rank's error is the cause; the other members get it as the reason.
 		r.err = cause
-		ch.breakUp(revokeReason{rank: ch.e.cfg.Rank, cause: fmt.Sprintf("gave up on a message under way: %v", cause)})
+		ch.breakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: fmt.Sprintf("gave up on a message under way: %v", cause)})
 	}
 }
 

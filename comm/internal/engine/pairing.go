@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -36,7 +37,7 @@ func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
 func (ch *Channel) unreachable(src int) error {
 	switch {
 	case src == Any && ch.alone():
-		return ErrLeft
+		return liveness.ErrLeft
 	case src == Any || src == ch.rank:
 		return nil
 	}

@@ -57,6 +57,9 @@ func (rd *Round) Part(ctx context.Context) error {
 			rd.differBefore(rd.teller(k))
 		}
 	}
+	if rd.ch.breaking {
+		rd.ch.awaitReason()
+	}
 	return rd.ch.err
 }
 
@@ -97,7 +100,7 @@ func (rd *Round) awaitParting(ctx context.Context, from int, done func() bool) {
 		e.drain() // the host segment may tell that a member has left before its last frames are read
 	}
 	if !done() && rd.ch.err == nil && ctx.Err() == nil {
-		rd.ch.hearWhy() // who leaves in good order has said goodbye
+		rd.ch.awaitReason() // who leaves in good order has said goodbye
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/progress"
+	"gompi/comm/internal/record"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -82,7 +84,7 @@ func (a *pollWait) wait(ctx context.Context, done func() (bool, error)) error {
 // reason returns why done has failed with err: if that comes of a member's death, the
 // launcher says so before long.
 func (a *pollWait) reason(err error) error {
-	for end := time.Now().Add(newsTime); time.Now().Before(end); time.Sleep(restMost) {
+	for end := time.Now().Add(liveness.NewsTime); time.Now().Before(end); time.Sleep(restMost) {
 		if known := a.ch.tryProgress(world.None); known != nil {
 			return known
 		}
@@ -95,7 +97,7 @@ func (a *pollWait) giveUp(err error) error {
 	e := a.ch.e
 	e.progress.Lock()
 	defer e.progress.Exit()
-	a.ch.breakUp(revokeReason{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", a.call, err)})
+	a.ch.breakUp(liveness.Reason{Rank: e.cfg.Rank, Cause: fmt.Sprintf("gave up in %v: %v", a.call, err)})
 	if a.round != nil {
 		a.round.err = err
 	}
@@ -118,12 +120,12 @@ func (a *pollWait) long(now time.Time) error {
 	case p != nil && a.left.IsZero():
 		a.left = now
 	case p != nil && now.Sub(a.left) > leaverGrace:
-		a.ch.miss(p, ErrLeft, a.call)
+		a.ch.miss(p, liveness.ErrLeft, a.call)
 	}
 	if e.flight != nil {
 		e.flight.Stamp(a.ticket, seg.Now()-int64(progress.StallAfter))
 		if !a.quiet {
-			e.flight.SetSite(a.ticket, CallSite())
+			e.flight.SetSite(a.ticket, record.CallSite())
 		}
 	}
 	return a.ch.err

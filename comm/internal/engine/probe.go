@@ -35,7 +35,10 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Me
 				return Message{}, Status{}, err
 			}
 		case tested:
-			note(&ch.sought, src)
+			if ch.sought == nil {
+				ch.sought = map[int]bool{}
+			}
+			ch.sought[src] = true
 			return Message{}, Status{}, nil
 		default:
 			e.test(ch.hint(src))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -146,7 +147,7 @@ func lateAt2(cfg *engine.Config) {
 }
 
 func givenUpBy0(err error) error {
-	var r *engine.RevokedError
+	var r *liveness.RevokedError
 	if !errors.As(err, &r) || r.Rank != 0 || r.Cause != "had enough" {
 		return fmt.Errorf("got %v, want the reason of rank 0", err)
 	}
@@ -166,7 +167,7 @@ func TestAReasonOutsideTheChannelIsPassedOn(t *testing.T) {
 		switch ch.Rank() {
 		case 1:
 			made := e.OpenNew(members, counters)
-			if _, err := made.Recv(ctx, 1, 0, mem.Buffer{}); !errors.Is(err, engine.ErrRevoked) {
+			if _, err := made.Recv(ctx, 1, 0, mem.Buffer{}); !errors.Is(err, liveness.ErrRevoked) {
 				return fmt.Errorf("got %v, want that rank 2 has withdrawn", err)
 			}
 			made.Close()
@@ -181,7 +182,7 @@ func TestAReasonOutsideTheChannelIsPassedOn(t *testing.T) {
 			if _, err := ch.Recv(ctx, 1, 0, mem.Buffer{}); err != nil {
 				return err
 			}
-			var why *engine.RevokedError
+			var why *liveness.RevokedError
 			if _, err := made.Recv(ctx, 0, 0, mem.Buffer{}); !errors.As(err, &why) || !strings.HasSuffix(why.Cause, "was eaten") {
 				return fmt.Errorf("got %v, want why rank 2 has withdrawn", err)
 			}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -11,6 +12,14 @@ import (
 	"gompi/comm/internal/progress"
 	"gompi/internal/mem"
 	"gompi/internal/world"
+)
+
+// What is wrong with a message, for errors.Is. comm exports them.
+var (
+	// ErrTruncated: a message was longer than the buffer posted for it.
+	ErrTruncated = errors.New("message longer than the buffer")
+	// ErrType: a message was sent with another element type.
+	ErrType = errors.New("message of another element type")
 )
 
 // A Status describes the message of a receive. Source is a rank of the communicator, Bytes the
@@ -174,9 +183,7 @@ func (e *Engine) finish(r *Request, err error) {
 		if rd.err == nil {
 			rd.err = r.err
 		}
-		if rd.left--; rd.left == 0 {
-			e.rouse(rd.waiter)
-		}
+		rd.over()
 	}
 	switch {
 	case r.held:

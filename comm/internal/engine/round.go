@@ -8,6 +8,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/transport"
@@ -31,7 +32,8 @@ type Round struct {
 	call    call.Fingerprint
 	ticket  seg.Ticket // of the call in the flight recorder
 	running bool
-	left    int // operations not complete
+	left    int  // operations not complete
+	missing bool // a member that is needed cannot be reached, which is about to break the Channel
 	err     error
 	waiter  *waiter
 	quiet   bool
@@ -109,7 +111,7 @@ func (rd *Round) abort(what string, err error) {
 	if rd.err == nil {
 		rd.err = err
 	}
-	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, cause: fmt.Sprintf("%s %v: %v", what, rd.call, err)})
+	rd.ch.breakUp(liveness.Reason{Rank: rd.ch.e.cfg.Rank, Cause: fmt.Sprintf("%s %v: %v", what, rd.call, err)})
 }
 
 // Seq returns the number of the running or last round.
@@ -247,11 +249,18 @@ func (rd *Round) follow(r *Request) {
 // add makes a request for b with a member, unless the round has failed. Messages that a member
 // has sent before it left can still be received.
 func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *Request) {
-	if rd.err != nil || rd.ch.err != nil {
+	if rd.err != nil || rd.ch.err != nil || rd.missing {
 		return nil, nil
 	}
+	if rd.waiter == nil {
+		rd.waiter = rd.ch.e.newWaiter()
+		rd.waiter.round, rd.waiter.Background = rd, rd.quiet
+	}
+	rd.waiter.Unready() // what was started before may be done already
 	l := rd.queue(rank)
 	if err := rd.ch.usable(l.p); err != nil && !(receive && l.holds(rd.seq)) {
+		rd.missing = true
+		rd.left++ // until the Channel breaks
 		rd.ch.miss(l.p, err, rd.call)
 		return nil, nil
 	}
@@ -259,11 +268,6 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *Request
 	r.begin(rd.ch, queued, b, l.p.rank, 0)
 	r.round = rd
 	rd.used = append(rd.used, r)
-	if rd.waiter == nil {
-		rd.waiter = rd.ch.e.newWaiter()
-		rd.waiter.round, rd.waiter.Background = rd, rd.quiet
-	}
-	rd.waiter.Unready() // what was started before may be done already
 	rd.left++
 	return l, r
 }
@@ -271,17 +275,21 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *Request
 // miss breaks the Channel because a member that a collective needs cannot be reached: other
 // members may wait for messages that this rank will not send.
 func (ch *Channel) miss(p *peer, err error, f call.Fingerprint) {
-	cause := "cannot be reached: " + err.Error()
-	if errors.Is(err, ErrLeft) {
-		cause = "has left, but a collective waits for it: " + f.String()
+	if !errors.Is(err, liveness.ErrLeft) {
+		ch.breakUp(liveness.Reason{Rank: p.rank, Cause: "cannot be reached: " + err.Error()})
+		return
+	}
+	died := func() error { return ch.e.live.Died(p.rank) }
+	ch.breakSoon(func() bool { return died() != nil }, func() liveness.Reason {
+		cause := "has left, but a collective waits for it: " + f.String()
 		if errors.Is(p.lost, transport.ErrRefused) {
 			cause += "; " + p.lost.Error()
 		}
-		if fate := ch.e.awaitFate(p); fate != nil {
-			cause += "; it " + fate.Error()
+		if how := died(); how != nil {
+			cause += "; it " + how.Error()
 		}
-	}
-	ch.breakUp(revokeReason{rank: p.rank, cause: cause})
+		return liveness.Reason{Rank: p.rank, Cause: cause}
+	})
 }
 
 func (rd *Round) queue(rank int) *peerQueue {
@@ -423,7 +431,18 @@ func (rd *Round) fail(err error) {
 	if rd.running && rd.err == nil {
 		rd.err = err
 	}
+	if rd.missing {
+		rd.missing = false
+		rd.over()
+	}
 	e.rouse(rd.parting.waiter)
+}
+
+// over ends one of the operations that are not complete.
+func (rd *Round) over() {
+	if rd.left--; rd.left == 0 {
+		rd.ch.e.rouse(rd.waiter)
+	}
 }
 
 // dismiss ends what waits for a member that has left.
@@ -437,7 +456,7 @@ func (rd *Round) dismiss(p *peer) {
 	}
 	for _, r := range rd.used {
 		if r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == announced || r.stage == filling) {
-			rd.ch.miss(p, ErrLeft, rd.call)
+			rd.ch.miss(p, liveness.ErrLeft, rd.call)
 			return
 		}
 	}

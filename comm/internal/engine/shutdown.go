@@ -7,14 +7,10 @@ import "context"
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.progress.Lock()
 	defer e.progress.Unlock()
-	if e.jobEnding = true; e.ending == "" {
-		e.ending = "this rank has closed its communicators"
-	}
-	e.endBallots()
-	e.judgeSuspects()
+	e.live.EndJob()
 	err := e.progress.Close(ctx, func() bool {
-		if b := e.cfg.Boot; b != nil && b.Pending() {
-			e.news() // of a rank for which a transport waits
+		if e.live.Pending() {
+			e.live.News() // of a rank for which a transport waits
 		}
 		return e.shut(false)
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -47,7 +48,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		e.leftChannel(p, h.Comm)
 		return mem.Buffer{}, 0
 	case transport.Revoke:
-		if h.Len > maxRevokeReason {
+		if h.Len > liveness.MaxReason {
 			return mem.Buffer{}, 0
 		}
 		m := e.newMessage()
@@ -55,7 +56,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		return e.hold(m)
 	}
 	ch := e.channel(h.Comm)
-	if ch == nil && e.mayOpen(h.Comm) || ch != nil && ch.err == nil && ch.member(from) >= 0 {
+	if ch == nil && e.past.MayOpen(h.Comm) || ch != nil && ch.err == nil && ch.member(from) >= 0 {
 		return e.deliver(ch, p, h)
 	}
 	if h.Kind == transport.Eager && h.Len <= budget { // for a broken or closed communicator
@@ -63,11 +64,6 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 	}
 	e.answerEnd(p, h)
 	return mem.Buffer{}, 0
-}
-
-// mayOpen reports whether frames for a communicator that does not exist here are kept for it.
-func (e *Engine) mayOpen(comm uint64) bool {
-	return !e.revoked.has(comm) && !e.closed.has(comm)
 }
 
 // Take implements transport.EagerSink: an eager message goes straight into a receive
@@ -131,7 +127,7 @@ func unasked(k transport.Kind) int64 {
 // deliver hands a frame to its Channel, nil if that does not exist yet.
 func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer, uint64) {
 	if h.Len > unasked(h.Kind) && (ch == nil || h.Kind != transport.Coll) {
-		e.lose(p.rank, fmt.Errorf("%w: %v frame of %d bytes", transport.ErrProtocol, h.Kind, h.Len), false)
+		e.live.BreaksProtocol(p.rank, fmt.Errorf("%w: %v frame of %d bytes", transport.ErrProtocol, h.Kind, h.Len))
 		return mem.Buffer{}, 0
 	}
 	m := e.newMessage()
@@ -160,7 +156,8 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 		ch.arrived(m)
 		return mem.Buffer{}, 0
 	case transport.Await:
-		ch.awaitedBy(m)
+		ch.leavers.Inquire(m.src)
+		e.freeMessage(m)
 		return mem.Buffer{}, 0
 	default:
 		ch.round.told(m)
@@ -348,7 +345,7 @@ func (e *Engine) Sent(token uint64, err error) {
 	}
 	if err != nil {
 		p := e.peer(r.peer)
-		suspected := e.suspected(p, err)
+		suspected := e.live.Suspected(p.rank, err)
 		if still, _ := e.slots.get(token); still == nil {
 			return // the launcher had news that ended r
 		}
@@ -356,7 +353,7 @@ func (e *Engine) Sent(token uint64, err error) {
 			e.hangOn(r)
 			return
 		}
-		err = e.reason(p, err)
+		err = e.live.Reason(p.rank, err)
 	}
 	switch {
 	case err != nil && r.round != nil && r.copy == nil:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -31,13 +32,8 @@ func (c *cutter) Poll(world.Rank) int {
 	return int(n)
 }
 
-// A silent launcher has nothing to say, however long it is listened to.
+// A silent launcher has nothing to say.
 type silent struct{ boot.Boot }
-
-func (s silent) Await(d time.Duration) bool {
-	time.Sleep(d)
-	return s.Pending()
-}
 
 // cutOff runs f as rank 0, whose peers are all cut off at once, or lost by another error. The
 // launcher knows nothing of that.
@@ -67,7 +63,7 @@ func TestManyPeersCutOffAreWaitedForTogether(t *testing.T) {
 			t.Errorf("a context of 100 ms: got %v after %v", err, time.Since(start))
 		}
 		_, err := ch.Recv(t.Context(), 64, 0, b)
-		if !errors.Is(err, engine.ErrRevoked) || !strings.Contains(err.Error(), transport.ErrCut.Error()) {
+		if !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), transport.ErrCut.Error()) {
 			t.Errorf("got %v, want a revocation because of %v", err, transport.ErrCut)
 		}
 		if d := time.Since(start); d > time.Second { // of the bubble's clock
@@ -119,12 +115,35 @@ func TestSendThatTheLaunchersNewsEndIsOver(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := wait(ctx, e, s); !errors.Is(err, engine.ErrRevoked) {
+		if err := wait(ctx, e, s); !errors.Is(err, liveness.ErrRevoked) {
 			t.Errorf("got %v, want a revocation", err)
 		}
 		ch.Close()
 		if err := e.Shutdown(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// While a collective waits for the launcher's news of a rank that has left, other goroutines get the
+// lock.
+func TestNewsIsWaitedForWithoutTheLock(t *testing.T) {
+	cutOff(t, 1, transport.ErrGone, func(t *testing.T, _ []boot.Boot, ch *engine.Channel) {
+		start := time.Now()
+		var locked time.Duration
+		time.AfterFunc(600*time.Millisecond, func() { // the rank is lost after 500 ms, the Channel after 200 more
+			ch.Cancel(engine.Handle{}, nil)
+			locked = time.Since(start)
+		})
+		err := collective(t.Context(), ch, func(rd *engine.Round) error {
+			rd.Irecv(1, mem.Bytes(make([]byte, 8)))
+			return rd.Wait()
+		})
+		if !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "has left") {
+			t.Errorf("got %v, want that the rank has left", err)
+		}
+		if took := time.Since(start); locked != 600*time.Millisecond || took != 700*time.Millisecond {
+			t.Errorf("the lock was free after %v and the collective over after %v: want 600 and 700 ms", locked, took)
 		}
 	})
 }

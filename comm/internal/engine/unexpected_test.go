@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
@@ -175,7 +176,7 @@ func TestAFetchWhoseSenderLeaves(t *testing.T) {
 	} {
 		for _, closed := range []bool{false, true} { // here, instead of at the sender
 			e, s := scripted()
-			ch, want := e.Open(1, nil), engine.ErrLeft
+			ch, want := e.Open(1, nil), liveness.ErrLeft
 			s.send(short)
 			e.Progress()
 			leave := func() {
@@ -183,7 +184,7 @@ func TestAFetchWhoseSenderLeaves(t *testing.T) {
 				e.Progress()
 			}
 			if closed {
-				leave, want = ch.Close, engine.ErrClosed
+				leave, want = ch.Close, liveness.ErrClosed
 			}
 			if err := end(t.Context(), e, ch, leave); !errors.Is(err, want) {
 				t.Errorf("%s, closed here: %v: got %v, want %v", name, closed, err, want)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/progress"
-	"gompi/internal/boot/wire"
+	"gompi/comm/internal/record"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -16,17 +16,13 @@ import (
 
 // A waiter is one goroutine's wait: for one or several requests, for a message, or for a flag.
 type waiter struct {
-	progress.Waiter
+	record.Wait
 	e        *Engine
 	left     int       // requests that have to end before it is ready
 	round    *Round    // the collective waited for
 	flagWait *FlagWait // the collective waited for, if it goes through shared memory
-
-	request  *Request // one of those waited for, for the flight recorder; nil when it is done
-	probed   *Channel // where a message is probed for
-	voted    *wire.Vote
-	recorded bool // the wait is in the flight recorder
-	ticket   seg.Ticket
+	request  *Request  // one of those waited for, for the flight recorder; nil when it is done
+	probed   *Channel  // where a message is probed for
 }
 
 func (e *Engine) newWaiter() *waiter {
@@ -36,14 +32,13 @@ func (e *Engine) newWaiter() *waiter {
 		return w
 	}
 	w := &waiter{e: e}
-	w.Init(w)
+	w.Init(e.flight, w)
 	return w
 }
 
 func (e *Engine) freeWaiter(w *waiter) {
 	w.Reset()
-	w.left, w.round, w.flagWait = 0, nil, nil
-	w.request, w.probed, w.voted, w.recorded = nil, nil, nil, false
+	w.left, w.round, w.flagWait, w.request, w.probed = 0, nil, nil, nil, nil
 	e.waiters = append(e.waiters, w)
 }
 
@@ -54,15 +49,46 @@ func (e *Engine) rouse(w *waiter) {
 	}
 }
 
-// Stalled implements progress.Owner: it sends the members waited for the call of this rank.
+// Stalled implements record.Call: it sends the members waited for the call of this rank.
 func (w *waiter) Stalled() {
-	w.record()
 	switch {
 	case w.round != nil:
 		w.round.stalled()
 	case w.flagWait != nil:
 		w.flagWait.stalled()
 	}
+}
+
+// Describe implements record.Call: a wait for no collective is for the request that w began to wait
+// for last, or for a message to probe.
+func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
+	r := w.request
+	switch {
+	case w.round != nil:
+		return c, w.round.ticket, true
+	case w.flagWait != nil:
+		return c, w.flagWait.ticket, true
+	case w.probed != nil:
+		return seg.Call{Comm: w.probed.ID, Kind: seg.Probe, Peer: int(w.Hint), Seq: Any}, 0, false
+	case r == nil || r.ch == nil:
+		return seg.Call{Kind: seg.Wait, Peer: -1}, 0, false // for a collective that has a record of its own
+	}
+	kind := seg.Send
+	if r.stage == posted || r.stage == filling {
+		kind = seg.Recv
+	}
+	return seg.Call{
+		Comm: r.ch.ID, Kind: kind, Type: r.buf.Type(), Peer: int(r.peer),
+		Count: int64(r.buf.Len()), Bytes: int64(r.buf.Size()), Seq: int64(r.tag), Held: w.held(),
+	}, 0, false
+}
+
+// held returns for how many messages that the receiver holds a send waits, 0 if it does not.
+func (w *waiter) held() int64 {
+	if r := w.request; r.starved && r.stage == announced {
+		return int64(w.e.peer(r.peer).holds)
+	}
+	return 0
 }
 
 var _ progress.Source = (*Engine)(nil)
@@ -85,11 +111,11 @@ func (e *Engine) Poll(hint world.Rank) int {
 			n += t.Poll(hint)
 		}
 	}
-	if e.cfg.Boot != nil && e.cfg.Boot.Pending() {
-		n += e.news()
+	if e.live.Pending() {
+		n += e.live.News()
 	}
-	if !e.suspects.Empty() {
-		n += e.judgeSuspects()
+	if e.live.Asking() {
+		n += e.live.Decide()
 	}
 	if e.released >= retryAfter && e.refused > 0 {
 		e.fetchRefused()
@@ -104,7 +130,7 @@ func (e *Engine) Arm() bool {
 			return false
 		}
 	}
-	if e.cfg.Boot != nil && e.cfg.Boot.Pending() || e.look() > 0 {
+	if e.live.Pending() || e.look() > 0 {
 		e.Poll(world.None) // tells the transports that nobody sleeps
 		return false
 	}
@@ -112,7 +138,7 @@ func (e *Engine) Arm() bool {
 }
 
 // Pending implements progress.Source.
-func (e *Engine) Pending() bool { return !e.suspects.Empty() || e.unsent() }
+func (e *Engine) Pending() bool { return e.live.Asking() || e.unsent() }
 
 // unsent reports whether a transport has frames or connections that need Poll.
 func (e *Engine) unsent() bool {
@@ -131,10 +157,8 @@ func (e *Engine) Deadline() (d time.Duration) {
 			d = n
 		}
 	}
-	if !e.suspects.Empty() {
-		if n := max(time.Until(e.suspects.Front().due), 1); d == 0 || n < d {
-			d = n
-		}
+	if n := e.live.Deadline(); n > 0 && (d == 0 || n < d) {
+		d = n
 	}
 	return d
 }

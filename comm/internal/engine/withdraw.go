@@ -1,6 +1,12 @@
 package engine
 
-import "gompi/internal/world"
+import (
+	"context"
+
+	"gompi/comm/internal/liveness"
+	"gompi/internal/boot/wire"
+	"gompi/internal/world"
+)
 
 // This file lets a rank that fails while a communicator is made tell the members that have made it.
 //
@@ -14,8 +20,8 @@ import "gompi/internal/world"
 func (e *Engine) Withdraw(counter uint32, because world.Rank, cause string) {
 	e.progress.Lock()
 	defer e.progress.Exit()
-	id, text := NextID(e.cfg.Rank, counter), revokeReason{rank: because, cause: cause}.encode()
-	e.report(id, text)
+	id, text := NextID(e.cfg.Rank, counter), liveness.Reason{Rank: because, Cause: cause}.Encode()
+	e.live.Report(id, text)
 	e.tell(id, text, func(world.Rank) bool { return true })
 }
 
@@ -25,20 +31,17 @@ func (e *Engine) OpenNew(members []world.Rank, counters []uint32) *Channel {
 }
 
 // withdrawn returns why a member of a new Channel has withdrawn, or another has revoked it.
-func (ch *Channel) withdrawn() (v revokeReason, ok bool) {
-	take := func(id uint64) {
-		if why, is := ch.e.revoked.of[id]; is {
-			v, ok = why, true
-			delete(ch.e.revoked.of, id)
+func (ch *Channel) withdrawn() (liveness.Reason, bool) {
+	return ch.e.past.Take(func(yield func(uint64) bool) {
+		if !yield(ch.ID) {
+			return
 		}
-	}
-	if len(ch.e.revoked.of) > 0 {
-		take(ch.ID)
 		for r, n := range ch.counters {
-			take(NextID(ch.World(r), n))
+			if !yield(NextID(ch.World(r), n)) {
+				return
+			}
 		}
-	}
-	return v, ok
+	})
 }
 
 // named returns the Channel that a revocation with an id is for, nil if there is none.
@@ -58,15 +61,6 @@ func (e *Engine) named(id uint64) *Channel {
 	return nil
 }
 
-// report sends the reason why a communicator broke to the launcher, which tells all ranks.
-func (e *Engine) report(id uint64, text []byte) {
-	if b := e.cfg.Boot; b != nil {
-		if err := b.Revoke(id, text); err != nil {
-			e.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", id, "err", err)
-		}
-	}
-}
-
 // tell sends the reason why a communicator broke to those of its members with which this rank has
 // exchanged frames. The launcher tells all members, but this rank's goodbye could arrive before.
 func (e *Engine) tell(id uint64, text []byte, member func(world.Rank) bool) {
@@ -77,4 +71,22 @@ func (e *Engine) tell(id uint64, text []byte, member func(world.Rank) bool) {
 			}
 		}
 	}
+}
+
+// Vote is liveness.Ranks.Vote.
+func (e *Engine) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
+	e.progress.Lock()
+	defer e.exitPolling()
+	return e.live.Vote(ctx, v)
+}
+
+// Admit calls set, which lets transports reach a rank that they have not reached so far.
+func (e *Engine) Admit(rank world.Rank, set func() error) error {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	if err := set(); err != nil {
+		return err
+	}
+	e.peer(rank)
+	return nil
 }

@@ -1,4 +1,4 @@
-package engine
+package liveness
 
 import (
 	"encoding/binary"
@@ -20,10 +20,6 @@ var (
 	// ErrRevoked: the communicator is broken: a rank died, a connection was
 	// cut, or an operation was cancelled after it had begun.
 	ErrRevoked = errors.New("communicator revoked")
-	// ErrTruncated: a message was longer than the buffer posted for it.
-	ErrTruncated = errors.New("message longer than the buffer")
-	// ErrType: a message was sent with another element type.
-	ErrType = errors.New("message of another element type")
 	// ErrLeft: the peer has closed the communicator, or has left the job.
 	ErrLeft = errors.New("peer has left")
 )
@@ -81,26 +77,27 @@ func (e *RevokedError) Error() string {
 // Is makes errors.Is(err, ErrRevoked) true.
 func (e *RevokedError) Is(target error) bool { return target == ErrRevoked }
 
-// A revokeReason is why a communicator broke, in the form that travels to its other
-// members. Exactly one of its two meanings holds: a mismatch, if Mismatch is
-// not nil, or else a cause.
-type revokeReason struct {
-	rank     world.Rank // that broke it
-	mismatch *MismatchError
-	cause    string
+// A Reason is why a communicator broke, in the form that travels to its other members. Exactly one
+// of its two meanings holds: a mismatch, if Mismatch is not nil, or else a cause.
+type Reason struct {
+	Rank     world.Rank // that broke it
+	Mismatch *MismatchError
+	Cause    string
 }
 
-// maxRevokeReason bounds an encoded revokeReason.
-const maxRevokeReason = 4096
+// MaxReason bounds an encoded Reason.
+const MaxReason = 4096
 
-const revokeFixed = 8 + 1 + 8 + 4 + 4 + 6*8 + 2
+// mismatchSize is the bytes of an encoded mismatch.
+const mismatchSize = 8 + 1 + 8 + 4 + 4 + 6*8 + 2
 
-func (v revokeReason) encode() []byte {
-	b := make([]byte, 0, revokeFixed+len(v.cause))
-	b = binary.LittleEndian.AppendUint64(b, uint64(v.rank))
-	m := v.mismatch
+// Encode encodes v. It cuts a long cause.
+func (v Reason) Encode() []byte {
+	b := make([]byte, 0, mismatchSize+len(v.Cause))
+	b = binary.LittleEndian.AppendUint64(b, uint64(v.Rank))
+	m := v.Mismatch
 	if m == nil {
-		return append(append(b, 0), v.cause[:min(len(v.cause), maxRevokeReason-len(b)-1)]...)
+		return append(append(b, 0), v.Cause[:min(len(v.Cause), MaxReason-len(b)-1)]...)
 	}
 	b = append(b, 1)
 	b = binary.LittleEndian.AppendUint64(b, m.Seq)
@@ -116,25 +113,26 @@ func (v revokeReason) encode() []byte {
 	return append(b, byte(m.Block.Type), byte(m.PeerBlock.Type))
 }
 
-func decodeRevokeReason(b []byte) (revokeReason, error) {
+// DecodeReason decodes what Encode has encoded.
+func DecodeReason(b []byte) (Reason, error) {
 	if len(b) < 9 {
-		return revokeReason{}, fmt.Errorf("revocation of %d bytes: want at least 9", len(b))
+		return Reason{}, fmt.Errorf("revocation of %d bytes: want at least 9", len(b))
 	}
 	rank := binary.LittleEndian.Uint64(b)
 	if rank > math.MaxInt32 {
-		return revokeReason{}, fmt.Errorf("revocation by rank %d", rank)
+		return Reason{}, fmt.Errorf("revocation by rank %d", rank)
 	}
-	v := revokeReason{rank: world.Rank(rank)}
+	v := Reason{Rank: world.Rank(rank)}
 	kind, b := b[8], b[9:]
 	if kind == 0 {
-		v.cause = string(b)
+		v.Cause = string(b)
 		return v, nil
 	}
-	if len(b) != revokeFixed-9 {
-		return revokeReason{}, fmt.Errorf("mismatch notice of %d bytes: want %d", len(b), revokeFixed-9)
+	if len(b) != mismatchSize-9 {
+		return Reason{}, fmt.Errorf("mismatch notice of %d bytes: want %d", len(b), mismatchSize-9)
 	}
 	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
-	v.mismatch = &MismatchError{
+	v.Mismatch = &MismatchError{
 		Seq:       u64(0),
 		Rank:      int(int32(binary.LittleEndian.Uint32(b[8:]))),
 		Peer:      int(int32(binary.LittleEndian.Uint32(b[12:]))),

@@ -1,4 +1,4 @@
-package engine
+package liveness
 
 import (
 	"reflect"
@@ -9,19 +9,19 @@ import (
 	"gompi/internal/mem"
 )
 
-var someVerdicts = []revokeReason{
-	{rank: 3, cause: "is lost: connection cut"},
-	{rank: 0, cause: ""},
-	{rank: 1 << 30, mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
+var someReasons = []Reason{
+	{Rank: 3, Cause: "is lost: connection cut"},
+	{Rank: 0, Cause: ""},
+	{Rank: 1 << 30, Mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
 		Call:     call.Fingerprint{Kind: call.Reduce, Type: mem.F32, Op: mem.Sum, Root: 7, Count: 1 << 40},
 		PeerCall: call.Fingerprint{Kind: call.Allgatherv, Type: mem.Bool, Digest: 0xdeadbeef, Count: 5}}},
-	{rank: 2, mismatch: &MismatchError{Seq: 1, Call: call.Fingerprint{Kind: call.Gatherv}, PeerCall: call.Fingerprint{Kind: call.Gatherv},
+	{Rank: 2, Mismatch: &MismatchError{Seq: 1, Call: call.Fingerprint{Kind: call.Gatherv}, PeerCall: call.Fingerprint{Kind: call.Gatherv},
 		Block: call.Block{Bytes: 1 << 41, Type: mem.F64}, PeerBlock: call.Block{Bytes: 3, Type: mem.I8}}},
 }
 
 func TestRevokeReasonsSurviveTheirTrip(t *testing.T) {
-	for _, v := range someVerdicts {
-		got, err := decodeRevokeReason(v.encode())
+	for _, v := range someReasons {
+		got, err := DecodeReason(v.Encode())
 		if err != nil || !reflect.DeepEqual(got, v) {
 			t.Errorf("%+v became %+v (%v)", v, got, err)
 		}
@@ -29,38 +29,38 @@ func TestRevokeReasonsSurviveTheirTrip(t *testing.T) {
 }
 
 func TestLongCausesAreCut(t *testing.T) {
-	b := revokeReason{rank: 1, cause: strings.Repeat("because ", 10_000)}.encode()
-	if len(b) > maxRevokeReason {
-		t.Errorf("%d bytes, at most %d are received", len(b), maxRevokeReason)
+	b := Reason{Rank: 1, Cause: strings.Repeat("because ", 10_000)}.Encode()
+	if len(b) > MaxReason {
+		t.Errorf("%d bytes, at most %d are received", len(b), MaxReason)
 	}
-	if v, err := decodeRevokeReason(b); err != nil || !strings.HasPrefix(v.cause, "because because") {
-		t.Errorf("got %.40q..., %v", v.cause, err)
+	if v, err := DecodeReason(b); err != nil || !strings.HasPrefix(v.Cause, "because because") {
+		t.Errorf("got %.40q..., %v", v.Cause, err)
 	}
 }
 
 // A number that is no rank's is not cut down to one that is.
 func TestARevokeReasonByNoRankIsRefused(t *testing.T) {
-	b := revokeReason{rank: 1, cause: "why"}.encode()
+	b := Reason{Rank: 1, Cause: "why"}.Encode()
 	b[4] = 1 // so the rank is 1<<32 + 1
-	if v, err := decodeRevokeReason(b); err == nil {
-		t.Errorf("it is taken for rank %d's", v.rank)
+	if v, err := DecodeReason(b); err == nil {
+		t.Errorf("it is taken for rank %d's", v.Rank)
 	}
 }
 
-func FuzzVerdict(f *testing.F) {
-	for _, v := range someVerdicts {
-		f.Add(v.encode())
+func FuzzReason(f *testing.F) {
+	for _, v := range someReasons {
+		f.Add(v.Encode())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := decodeRevokeReason(b)
+		v, err := DecodeReason(b)
 		if err != nil {
 			return
 		}
-		if again, err := decodeRevokeReason(v.encode()); len(b) <= maxRevokeReason && (err != nil || !reflect.DeepEqual(again, v)) {
+		if again, err := DecodeReason(v.Encode()); len(b) <= MaxReason && (err != nil || !reflect.DeepEqual(again, v)) {
 			t.Errorf("%x decodes to %+v, and that, encoded, to %+v (%v)", b, v, again, err)
 		}
-		if v.mismatch != nil {
-			_ = v.mismatch.Error()
+		if v.Mismatch != nil {
+			_ = v.Mismatch.Error()
 		}
 	})
 }

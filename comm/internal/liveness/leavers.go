@@ -1,0 +1,64 @@
+package liveness
+
+import (
+	"iter"
+	"maps"
+)
+
+// Leavers are the members of a communicator that close it and remain in others, and those that have
+// to be told of it. A rank that waits for long sends Await, once, to the members that it waits for.
+// A rank that closes the communicator sends Left to members that have sent Await, or whose frames
+// show that they wait. So a communicator in which no rank waits is closed without a message.
+type Leavers struct {
+	left    map[int]bool // have closed it
+	asked   map[int]bool // were sent Await by this rank
+	inquire map[int]bool // wait for Left from this rank
+}
+
+// Include reports whether a member has left.
+func (l *Leavers) Include(rank int) bool { return len(l.left) > 0 && l.left[rank] }
+
+// Any reports whether a member has left.
+func (l *Leavers) Any() bool { return len(l.left) > 0 }
+
+// Leave notes that a member has left.
+func (l *Leavers) Leave(rank int) { note(&l.left, rank) }
+
+// Inquire notes that a member waits for this rank's Left.
+func (l *Leavers) Inquire(rank int) { note(&l.inquire, rank) }
+
+// Inquirers returns the members that wait for this rank's Left.
+func (l *Leavers) Inquirers() iter.Seq[int] { return maps.Keys(l.inquire) }
+
+// Ask asks members that this rank waits for to tell when they leave, each once: all that awaited
+// yields with true. Of those that it then yields with false, for which an operation with any of them
+// waits, only the first: that operation fails when all have left, and when the first has, the next
+// are asked, as many as have left and one more: to learn that one has left unseen takes NewsTime.
+func (l *Leavers) Ask(awaited iter.Seq2[int, bool], gone func(rank int) bool, ask func(rank int) bool) {
+	left, asked := 0, 0
+	for rank, named := range awaited {
+		if gone(rank) {
+			if !named {
+				left++
+			}
+			continue
+		}
+		if !l.asked[rank] && ask(rank) {
+			note(&l.asked, rank)
+		}
+		if named {
+			continue
+		}
+		if asked++; asked > left {
+			break
+		}
+	}
+}
+
+// note adds rank to a set, and makes the set if need be.
+func note(set *map[int]bool, rank int) {
+	if *set == nil {
+		*set = map[int]bool{}
+	}
+	(*set)[rank] = true
+}

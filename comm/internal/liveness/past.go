@@ -1,0 +1,81 @@
+package liveness
+
+import "gompi/internal/fifo"
+
+// A Past is what a rank knows of communicators that it does not have: those that were closed here,
+// with the encoded reasons of those that were revoked, and those that were revoked before they were
+// made here. It knows the last ones of both.
+type Past struct {
+	closed  recent[[]byte]
+	revoked recent[Reason]
+}
+
+// Close notes that a communicator was closed here. why is the reason for which it was revoked, nil
+// if it was not.
+func (p *Past) Close(id uint64, why []byte) { p.closed.add(id, why) }
+
+// Revoke notes that a communicator was revoked which is not made here, unless it was closed. It
+// reports false then.
+func (p *Past) Revoke(id uint64, why Reason) bool {
+	if p.closed.has(id) {
+		return false
+	}
+	p.revoked.add(id, why)
+	return true
+}
+
+// MayOpen reports whether frames for a communicator that does not exist here are kept for it.
+func (p *Past) MayOpen(id uint64) bool { return !p.revoked.has(id) && !p.closed.has(id) }
+
+// Why returns the encoded reason for which a communicator was revoked, nil if it was not.
+func (p *Past) Why(id uint64) []byte {
+	if v, ok := p.revoked.of[id]; ok {
+		return v.Encode()
+	}
+	return p.closed.of[id]
+}
+
+// Take returns why one of several communicators was revoked before it was made here, and forgets
+// all of them.
+func (p *Past) Take(ids func(yield func(uint64) bool)) (why Reason, revoked bool) {
+	if len(p.revoked.of) == 0 {
+		return why, false
+	}
+	for id := range ids {
+		if v, ok := p.revoked.of[id]; ok {
+			why, revoked = v, true
+			delete(p.revoked.of, id)
+		}
+	}
+	return why, revoked
+}
+
+// A recent holds what is known of the context ids that were added last.
+type recent[V any] struct {
+	of    map[uint64]V
+	order fifo.Queue[uint64]
+}
+
+// manyIDs is how many ids a recent holds. A frame that arrives after so many more communicators
+// were closed would be kept for a communicator that is never created, which costs some memory. Of
+// one that was revoked before so many others, and is created here, the other members tell.
+const manyIDs = 4096
+
+func (s *recent[V]) add(id uint64, v V) {
+	if s.of == nil {
+		s.of = map[uint64]V{}
+	}
+	if !s.has(id) {
+		if s.order.Len() == manyIDs {
+			delete(s.of, s.order.Pop())
+		}
+		s.order.Push(id)
+	}
+	s.of[id] = v
+}
+
+// has reports whether id is one of them.
+func (s *recent[V]) has(id uint64) bool {
+	_, known := s.of[id]
+	return known
+}

@@ -1,0 +1,277 @@
+// Package liveness knows which ranks are dead, have left, or are suspects, whether the job ends, and
+// why communicators broke. It hears of it from transports and from the launcher, decides which
+// reason counts, and tells the rank's messages.
+//
+// The launcher's reason counts more than a transport's. So every rank reports the true reason, and
+// no rank ends because of a death of which the launcher has not heard, and is taken for the first to
+// fail. What follows from an observation of this rank's own may therefore have to wait for news: as
+// a question, which is decided when its answer has come, or has not come in time. Nobody waits for
+// news with the lock held.
+package liveness
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"gompi/comm/internal/progress"
+	"gompi/internal/boot"
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// Messages are the rank's messages. All methods are called with the lock held.
+type Messages interface {
+	// Lose ends what waits for a rank. err is why it is lost; the first reason counts. known says
+	// that the launcher tells it to all ranks.
+	Lose(rank world.Rank, err error, known bool)
+	// Awaits reports whether something waits for a message or an answer of a rank, or of any rank.
+	Awaits(rank world.Rank) bool
+	// ProcessEnded tells the transport to a rank that its process has ended, and how.
+	ProcessEnded(rank world.Rank, err error)
+	// Revoke breaks a communicator because another rank did.
+	Revoke(comm uint64, why Reason)
+	// EndAll breaks all communicators.
+	EndAll(why error)
+}
+
+// Config says whose Ranks they are.
+type Config struct {
+	Size     int
+	Boot     boot.Boot // nil without a launcher
+	Messages Messages
+	Progress *progress.Engine      // its lock guards the Ranks
+	Died     func(rank world.Rank) // is called when the launcher tells of a death; may be nil
+	Log      *slog.Logger
+}
+
+// Ranks are the ranks of the job, as one of them sees them. Methods are called with the lock held
+// unless they say otherwise.
+type Ranks struct {
+	cfg       Config
+	fates     map[world.Rank]*fate // of those that are lost or have ended
+	lost      int
+	questions []question
+	ends      bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
+	why       string // it ends, as the launcher says
+	ballots   map[ballotKey]*ballot
+}
+
+// A fate is what became of a rank.
+type fate struct {
+	lost  error // why nothing can be sent to it any more
+	ended bool  // its process has ended, or will soon
+	died  error // how its process ended after it had left, as the launcher says
+}
+
+// Init makes k ready for use.
+func (k *Ranks) Init(cfg Config) {
+	k.cfg, k.fates, k.ballots = cfg, map[world.Rank]*fate{}, map[ballotKey]*ballot{}
+}
+
+// Lost returns why a rank is lost, nil if it is not.
+func (k *Ranks) Lost(rank world.Rank) error {
+	if f := k.fates[rank]; f != nil {
+		return f.lost
+	}
+	return nil
+}
+
+// AnyLost reports whether a rank is lost.
+func (k *Ranks) AnyLost() bool { return k.lost > 0 }
+
+// AllLost yields the ranks that are lost.
+func (k *Ranks) AllLost(yield func(world.Rank) bool) {
+	for rank, f := range k.fates {
+		if f.lost != nil && !yield(rank) {
+			return
+		}
+	}
+}
+
+// Ended reports whether the process of a lost rank has ended, or will soon.
+func (k *Ranks) Ended(rank world.Rank) bool {
+	f := k.fates[rank]
+	return f != nil && f.ended
+}
+
+// Died returns how the process of a rank that had left ended, nil if the launcher has told nothing.
+func (k *Ranks) Died(rank world.Rank) error {
+	if f := k.fates[rank]; f != nil {
+		return f.died
+	}
+	return nil
+}
+
+// TakeDeath makes the death of a rank that had left the reason for which it is lost.
+func (k *Ranks) TakeDeath(rank world.Rank) error {
+	f := k.fates[rank]
+	if f == nil || f.died == nil {
+		return nil
+	}
+	f.lost = f.died
+	return f.died
+}
+
+// JobEnds reports whether the launcher's news is not waited for any more.
+func (k *Ranks) JobEnds() bool { return k.ends }
+
+// EndJob notes that this rank leaves.
+func (k *Ranks) EndJob() {
+	if k.ends = true; k.why == "" {
+		k.why = "this rank has closed its communicators"
+	}
+	k.endBallots()
+	k.Decide()
+}
+
+// lose handles the loss of a rank, of which the first reason counts. known says that the launcher
+// tells it to all ranks.
+func (k *Ranks) lose(rank world.Rank, err error, known bool) {
+	f := k.fates[rank]
+	if f == nil {
+		f = new(fate)
+		k.fates[rank] = f
+	}
+	// A rank that shares memory with this one is cut off only by the end of its process.
+	if known || errors.Is(err, ErrLeft) || errors.Is(err, transport.ErrCut) {
+		f.ended = true
+	}
+	switch {
+	case f.lost == nil:
+		k.lost++
+		f.lost = err
+	case known:
+		f.died = err
+	}
+	k.cfg.Messages.Lose(rank, err, known)
+}
+
+// TransportLost handles an error after which a transport reaches a rank no more.
+func (k *Ranks) TransportLost(rank world.Rank, err error) {
+	if !k.Suspected(rank, err) {
+		k.lose(rank, k.Reason(rank, err), false)
+	}
+}
+
+// BreaksProtocol loses a rank that has sent what no rank sends.
+func (k *Ranks) BreaksProtocol(rank world.Rank, err error) { k.lose(rank, err, false) }
+
+// Suspected reports whether err, the error of a transport with a rank, counts only after the
+// launcher had time to tell why. A rank that has left in good order may have left because a
+// communicator was revoked, of which this rank has not heard yet: what the launcher knows of that
+// comes before its answer. Meanwhile operations that wait for the rank go on waiting.
+func (k *Ranks) Suspected(rank world.Rank, err error) bool {
+	b := k.cfg.Boot
+	if b == nil || k.Lost(rank) != nil {
+		return false
+	}
+	if b.Pending() {
+		k.News()
+	}
+	if k.Lost(rank) != nil || k.ends || !k.explains(rank, err) {
+		return false
+	}
+	if !k.isSuspect(rank) {
+		k.ask(question{
+			suspect: rank, due: time.Now().Add(NewsTime),
+			answered: func() bool { return k.Lost(rank) != nil },
+			decide:   func() { k.lose(rank, k.Reason(rank, err), false) },
+		})
+		b.Inquire(rank) // if the launcher is gone, that is news, too
+	}
+	return true
+}
+
+// explains reports whether the launcher may have a better reason than err, and one is wanted.
+func (k *Ranks) explains(rank world.Rank, err error) bool {
+	return errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) ||
+		errors.Is(err, transport.ErrGone) && k.cfg.Messages.Awaits(rank)
+}
+
+func (k *Ranks) isSuspect(rank world.Rank) bool {
+	return slices.ContainsFunc(k.questions, func(q question) bool { return q.suspect == rank })
+}
+
+// Reason returns why a transport failed with a rank that is no suspect. If no process listens at the
+// rank's address, and the launcher has no news of it, it has left.
+func (k *Ranks) Reason(rank world.Rank, err error) error {
+	switch lost := k.Lost(rank); {
+	case lost != nil:
+		return lost
+	case errors.Is(err, transport.ErrGone):
+		return ErrLeft
+	case errors.Is(err, transport.ErrRefused):
+		return fmt.Errorf("%w: it %w", ErrLeft, err)
+	}
+	return err
+}
+
+// Inquire asks the launcher about a rank that may have left before anything was sent to it.
+func (k *Ranks) Inquire(rank world.Rank) {
+	if k.cfg.Boot != nil {
+		k.cfg.Boot.Inquire(rank) // if the launcher is gone, that is news, too
+	}
+}
+
+// Pending reports whether the launcher may have news.
+func (k *Ranks) Pending() bool { return k.cfg.Boot != nil && k.cfg.Boot.Pending() }
+
+// News handles news of the launcher, and returns how many there were.
+func (k *Ranks) News() int {
+	events := k.cfg.Boot.Events()
+	for _, ev := range events {
+		switch ev.Kind {
+		case boot.Died:
+			k.cfg.Messages.ProcessEnded(ev.Rank, transport.ErrCut)
+			k.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
+			if k.cfg.Died != nil {
+				k.cfg.Died(ev.Rank)
+			}
+		case boot.Left:
+			k.cfg.Messages.ProcessEnded(ev.Rank, transport.ErrGone)
+			if k.isSuspect(ev.Rank) {
+				k.lose(ev.Rank, ErrLeft, false)
+			}
+		case boot.Revoked:
+			k.Revoked(ev.Rank, ev.Comm, ev.Text)
+		case boot.Agreed:
+			k.agreed(ev.Outcome)
+		case boot.Terminate, boot.Gone:
+			k.ends, k.why = true, string(ev.Text)
+			k.endBallots()
+			k.cfg.Messages.EndAll(k.whyEnding())
+		}
+	}
+	return len(events)
+}
+
+// Revoked handles that another rank broke a communicator. The reason comes from that rank and from
+// the launcher; the first one counts.
+func (k *Ranks) Revoked(from world.Rank, comm uint64, text []byte) {
+	v, err := DecodeReason(text)
+	if err == nil && (v.Rank < 0 || int(v.Rank) >= k.cfg.Size) {
+		err = fmt.Errorf("it blames rank %d of %d", v.Rank, k.cfg.Size)
+	}
+	if err != nil {
+		k.cfg.Log.Warn("revocation cannot be read", "from", from, "err", err)
+		v = Reason{Rank: from, Cause: "revoked it"}
+	}
+	k.cfg.Messages.Revoke(comm, v)
+}
+
+// Report sends the reason why a communicator broke to the launcher, which tells all ranks.
+func (k *Ranks) Report(comm uint64, text []byte) {
+	if b := k.cfg.Boot; b != nil {
+		if err := b.Revoke(comm, text); err != nil {
+			k.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", comm, "err", err)
+		}
+	}
+}
+
+// whyEnding returns why the job ends.
+func (k *Ranks) whyEnding() error {
+	return &RevokedError{Rank: -1, Cause: fmt.Sprintf("the job ends: %s", k.why)}
+}
