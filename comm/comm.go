@@ -11,6 +11,7 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/exec"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmsync"
 	"gompi/comm/internal/staging"
 	"gompi/internal/boot"
@@ -29,9 +30,7 @@ type Comm struct {
 	rules    *path.Rules
 	exec     exec.Exec // of collectives
 	ops      opQueue
-	rounds   bool          // number the collectives; those through shared memory too, if some are tuned
-	port     port          // of exec.Shared, if that numbers them
-	inner    innerPort     // of exec.Shared, if rounds do, or of exec.Hier.Shared
+	round    *round.Round  // the collective in progress
 	performs bool          // it is in the midst of a collective; owned by the one that runs
 	onHost   bool          // no rank's buffers are on a device
 	block    shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
@@ -156,14 +155,7 @@ func (c *Comm) part(ctx context.Context, alone bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTime)
 	defer cancel()
-	if c.rounds {
-		return c.ch.Round().Part(ctx)
-	}
-	c.port.FlagWait.Part(ctx)
-	if err := c.exec.Shared.Compare(); err != nil {
-		return err
-	}
-	return c.ch.Err()
+	return c.round.Part(ctx)
 }
 
 // abandon waits, at most until ctx ends, until the collectives that are under way have noticed that
@@ -189,9 +181,9 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 // newComm returns the communicator with a Channel of p.
 func (p *process) newComm(name string, ch *engine.Channel, rules *path.Rules) *Comm {
 	p.open.Add(1)
-	c := &Comm{process: p, ch: ch, name: name, base: name, rules: rules, rounds: true}
+	c := &Comm{process: p, ch: ch, name: name, base: name, rules: rules, round: round.Of(ch)}
 	p.detach.opened(c)
-	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: ch.Round(), Waits: ch.Round(), Staging: &p.staging}
+	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: c.round, Staging: &p.staging}
 	c.onHost = !c.mayHaveDevices()
 	c.setUpNCCL()
 	return c

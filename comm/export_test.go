@@ -2,7 +2,6 @@ package comm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmcoll"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot"
@@ -94,8 +94,14 @@ func (c *Comm) Mirrored() {
 	}
 	t := path.Topology{Ranks: c.Size(), Shared: true, LargeBuffer: path.LargeBuffer(c.Size())}
 	c.exec.Paths = path.New(t, &path.Rules{})
-	team := shmsync.New(c.ch.ID, c.Rank(), parts, claim, t.LargeBuffer, false, &c.port)
+	ranks := make([]int, c.Size())
+	for r := range ranks {
+		ranks[r] = r
+	}
+	p := &round.Port{Round: c.round, Ranks: ranks, Waker: func(int) {}}
+	team := shmsync.New(c.Rank(), parts, claim, t.LargeBuffer, false, p)
 	c.exec.Shared = shmcoll.New(team, make([][]byte, c.Size()), nil, c.exec.Paths)
+	p.SetTeam(&c.exec.Shared.Team, true)
 }
 
 // Share makes members carry shares of vectors from this many bytes on.
@@ -109,12 +115,10 @@ func (c *Comm) Share(from int) {
 
 // AttendForever is a collective of messages that asks for what never comes.
 func (c *Comm) AttendForever(ctx context.Context) error {
-	rd := c.ch.Round()
-	if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Barrier}, 0, false); err != nil {
+	if err := c.round.Begin(ctx, &call.Fingerprint{Kind: call.Barrier}, 0, false); err != nil {
 		return err
 	}
-	err := rd.PollUntil(func() (bool, error) { return false, nil })
-	return errors.Join(err, rd.End())
+	return c.round.End(c.round.PollUntil(func() (bool, error) { return false, nil }))
 }
 
 // PartWithin sets how long Close waits for what other ranks have called, until what it
@@ -132,9 +136,9 @@ func JudgeEvery(d time.Duration) (restore func()) {
 	return func() { loadEvery = before }
 }
 
-// Patient reports whether this rank spins when it waits, wherever it does.
+// Patient reports whether this rank spins when it waits.
 func (c *Comm) Patient() bool {
-	return c.ch.FlagWait().Spins() && c.port.Looks() == spinLooks
+	return c.ch.Spins()
 }
 
 // ForgetDevices makes this rank unable to tell which ranks may have devices.

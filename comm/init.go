@@ -18,6 +18,7 @@ import (
 	"gompi/comm/internal/logging"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/payload"
+	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot"
 	"gompi/internal/env"
@@ -112,7 +113,7 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger, detach: newDetacher(f.Boot)}
 	e := engine.New(engine.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
-		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info),
+		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info), Collectives: round.New,
 		Died: p.detach.died(), Lender: &p.staging, Unexpected: sync.OnceValue(func() int { return unexpected(info) }),
 	})
 	p.e = e

@@ -1,14 +1,12 @@
 package comm
 
 import (
-	"context"
 	"slices"
-	"sync/atomic"
 
-	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/hier"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmcoll"
 	"gompi/comm/internal/shmsync"
 	"gompi/comm/internal/symheap"
@@ -36,20 +34,6 @@ func (m *hostMemory) sweep(e *engine.Engine) {
 	m.late.mu.Lock()
 	defer m.late.mu.Unlock()
 	m.late.all = slices.DeleteFunc(m.late.all, func(x loan) bool { return m.free(e, x) })
-}
-
-// How often a rank polls a flag before it yields: for some microseconds, or just twice where ranks
-// outnumber processors.
-const (
-	spinLooks           = 8000
-	oversubscribedLooks = 2
-)
-
-func looks(v *engine.FlagWait) int {
-	if v.Spins() {
-		return spinLooks
-	}
-	return oversubscribedLooks
 }
 
 // newHostMemory returns the memory that a rank shares, whose transport is t, nil if it shares none.
@@ -132,15 +116,7 @@ func allTaken(hosts [][]int, blocks []shmsync.Token) bool {
 
 // setUpShared prepares collectives through shared memory of all ranks.
 func (c *Comm) setUpShared(ranks []int, blocks []shmsync.Token) {
-	c.port = port{FlagWait: c.ch.FlagWait(), shm: c.memory.shm, locals: c.locals(ranks), rec: c.rec, id: c.ch.ID}
-	var p shmsync.Port = &c.port
-	if c.rounds = c.rules.Tunes(); c.rounds {
-		c.inner = c.newInnerPort(ranks)
-		p = &c.inner
-	} else {
-		c.exec.Waits = &c.port
-	}
-	c.exec.Shared = c.newShared(ranks, blocks, c.exec.Paths, p)
+	c.exec.Shared = c.newShared(ranks, blocks, c.exec.Paths, !c.rules.Tunes())
 }
 
 // setUpHier prepares hierarchical collectives, through shared memory inside this host if several of
@@ -154,10 +130,9 @@ func (c *Comm) setUpHier(hosts [][]int, blocks []shmsync.Token) {
 	}
 	inside := path.New(t, c.rules.Untuned())
 	if t.Shared {
-		c.inner = c.newInnerPort(mine)
-		shared = c.newShared(mine, blocks, inside, &c.inner)
+		shared = c.newShared(mine, blocks, inside, false)
 	}
-	c.exec.Hier = hier.New(hosts, c.ch.Round(), shared, inside, c.rules)
+	c.exec.Hier = hier.New(hosts, c.round, shared, inside, c.rules)
 }
 
 // hosts returns c's ranks by host, in order. The hosts are in the order of their
@@ -177,8 +152,9 @@ func (c *Comm) hosts() (hosts [][]int) {
 }
 
 // newShared returns the shared-memory collectives of the given ranks, all of c that are on this
-// host, with the blocks that c's ranks have taken. paths chooses their Paths.
-func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Selector, p shmsync.Port) *shmcoll.Comm {
+// host, with the blocks that c's ranks have taken. paths chooses their Paths. whole says that all of
+// c's collectives go that way.
+func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Selector, whole bool) *shmcoll.Comm {
 	m, me := c.memory, slices.Index(ranks, c.Rank())
 	s := m.info.Segment
 	parts, heaps, locals := make([]shmsync.Part, len(ranks)), make([][]byte, len(ranks)), c.locals(ranks)
@@ -191,8 +167,11 @@ func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Select
 			parts[i] = m.pool.Enter(c.block, c.ch.World(r), theirs, blocks[r])
 		}
 	}
-	team := shmsync.New(c.ch.ID, me, parts, claim, paths.LargeBuffer, paths.Gated(), p)
-	return shmcoll.New(team, heaps, crossMemory{m.shm.CrossMemory(), locals}, paths)
+	p := &round.Port{Round: c.round, Ranks: ranks, Waker: func(member int) { m.shm.Wake(locals[member]) }}
+	team := shmsync.New(me, parts, claim, paths.LargeBuffer, paths.Gated(), p)
+	shared := shmcoll.New(team, heaps, crossMemory{m.shm.CrossMemory(), locals}, paths)
+	p.SetTeam(&shared.Team, whole)
+	return shared
 }
 
 // A crossMemory reaches memory that only one member maps.
@@ -218,95 +197,4 @@ func (c *Comm) locals(ranks []int) []world.LocalRank {
 		locals[i] = c.memory.local[c.ch.World(r)]
 	}
 	return locals
-}
-
-// A port connects a shmcoll.Comm that does all collectives of a communicator with the rest of its
-// rank.
-type port struct {
-	*engine.FlagWait
-	shm    *shm.Transport
-	locals []world.LocalRank // by member
-	rec    *seg.Rank
-	id     uint64 // of the communicator
-
-	seq    uint64
-	a, b   uint64 // the call, as its Words
-	bytes  int
-	ticket seg.Ticket
-}
-
-// next sets the next collective.
-func (p *port) next(a, b uint64, bytes int) {
-	p.seq++
-	p.a, p.b, p.bytes, p.ticket = a, b, bytes, 0
-}
-
-// Begun records the call in the flight recorder. The other ranks have their data already, so this
-// delays none.
-func (p *port) Begun() {
-	p.ticket = p.rec.BeginCollective(p.id, p.a, p.b, p.bytes, p.seq)
-	p.FlagWait.SetTicket(p.ticket)
-}
-
-func (p *port) Looks() int { return looks(p.FlagWait) }
-
-func (p *port) Wake(member int) { p.shm.Wake(p.locals[member]) }
-
-func (p *port) Disagree(member, ago int, mine, theirs shmsync.Call) error {
-	return p.FlagWait.Disagree(p.seq-uint64(ago), member, call.OfWords(mine.A, mine.B), call.OfWords(theirs.A, theirs.B))
-}
-
-func (p *port) DisagreeOn(member, mine, theirs int) error {
-	return p.FlagWait.DisagreeOn(p.seq, member, mine, theirs)
-}
-
-// An innerPort connects a shmcoll.Comm with the rest of its rank where rounds number the
-// collectives: it serves some ranks of a communicator, or some collectives.
-type innerPort struct {
-	*engine.FlagWait
-	rd     *engine.Round
-	shm    *shm.Transport
-	locals []world.LocalRank // by member
-	ranks  []int             // in the communicator, by member
-}
-
-func (c *Comm) newInnerPort(ranks []int) innerPort {
-	return innerPort{c.ch.FlagWait(), c.ch.Round(), c.memory.shm, c.locals(ranks), ranks}
-}
-
-// begin begins a collective in shared memory. Its digest counts all calls, those that go by
-// messages too, so that calls that differ are found here.
-func (p *innerPort) begin(ctx context.Context, shared *shmcoll.Comm, f *call.Fingerprint, ticket seg.Ticket, quiet bool) {
-	a, b := f.Words()
-	shared.Begin(shmsync.Call{A: a, B: b}, quiet)
-	p.FlagWait.Begin(ctx, a, b, ticket, quiet)
-}
-
-// Begun has nothing to do: the call is in the flight recorder.
-func (p *innerPort) Begun() {}
-
-func (p *innerPort) Looks() int { return looks(p.FlagWait) }
-
-func (p *innerPort) Wake(member int) { p.shm.Wake(p.locals[member]) }
-
-func (p *innerPort) Unreachable(member int, err error) error {
-	return p.FlagWait.Unreachable(p.ranks[member], err)
-}
-
-func (p *innerPort) TryProgress(member int) error { return p.FlagWait.TryProgress(p.ranks[member]) }
-
-func (p *innerPort) Gone(member int) bool { return p.FlagWait.Gone(p.ranks[member]) }
-
-func (p *innerPort) Await(word *atomic.Uint64, want uint64, member int) error {
-	return p.FlagWait.Await(word, want, p.ranks[member])
-}
-
-// Disagree finds the call in which the two ranks differ. It may have gone by messages, of which
-// shared memory knows nothing.
-func (p *innerPort) Disagree(member, _ int, _, _ shmsync.Call) error {
-	return p.FlagWait.Dispute(p.ranks[member])
-}
-
-func (p *innerPort) DisagreeOn(member, mine, theirs int) error {
-	return p.rd.DisagreeOn(p.ranks[member], mine, theirs)
 }

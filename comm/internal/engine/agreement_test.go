@@ -12,37 +12,38 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 )
 
 // callOnly makes a call that sends nothing.
-func callOnly(ctx context.Context, rd *engine.Round, f call.Fingerprint) error {
-	return errors.Join(rd.Begin(ctx, f, 0, false), rd.End())
+func callOnly(ctx context.Context, rd *round.Round, f call.Fingerprint) error {
+	return errors.Join(rd.Begin(ctx, &f, 0, false), rd.End(nil))
 }
 
 // exchange makes a call in which two ranks send each other n bytes.
-func exchange(ctx context.Context, rd *engine.Round, n int) error {
-	if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Allgather, Count: int64(n)}, 0, false); err != nil {
+func exchange(ctx context.Context, rd *round.Round, n int) error {
+	if err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Allgather, Count: int64(n)}, 0, false); err != nil {
 		return err
 	}
 	rd.Irecv(1-rd.Rank(), mem.Bytes(make([]byte, n)))
 	rd.Isend(1-rd.Rank(), mem.Bytes(make([]byte, n)))
-	return errors.Join(rd.Wait(), rd.End())
+	return rd.End(rd.Wait())
 }
 
 // A call that differs and of which nothing is sent is found by what is sent next, or in the
 // end, however many calls are between: by its number, if not too many.
 func TestCallsWithoutMessagesAreComparedByLaterOnes(t *testing.T) {
-	end := func(ctx context.Context, rd *engine.Round) error { return rd.Part(ctx) }
-	for _, then := range []func(ctx context.Context, rd *engine.Round) error{
-		func(ctx context.Context, rd *engine.Round) error { return exchange(ctx, rd, 8) },
-		func(ctx context.Context, rd *engine.Round) error { return exchange(ctx, rd, 1<<20) },
+	end := func(ctx context.Context, rd *round.Round) error { return rd.Part(ctx) }
+	for _, then := range []func(ctx context.Context, rd *round.Round) error{
+		func(ctx context.Context, rd *round.Round) error { return exchange(ctx, rd, 8) },
+		func(ctx context.Context, rd *round.Round) error { return exchange(ctx, rd, 1<<20) },
 		end,
 	} {
 		for between, want := range map[int]string{1: "collective 1: ", 30: "collective 1: ", 200: "too long ago"} {
 			run(t, 2, func(ctx context.Context, _ *engine.Engine, ch *engine.Channel) error {
-				rd := ch.Round()
+				rd := round.Of(ch)
 				err := callOnly(ctx, rd, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Root: int32(ch.Rank())})
 				for range between {
 					err = errors.Join(err, callOnly(ctx, rd, call.Fingerprint{Kind: call.Bcast, Type: mem.U8}))
@@ -85,15 +86,15 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, says string)
 	runConfig(t, 2, slow, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		sub := e.Open(id, nil)
 		defer sub.Close()
-		rd := sub.Round()
+		rd := round.Of(sub)
 		if err := callOnly(ctx, rd, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Root: int32(ch.Rank())}); err != nil {
 			return err
 		}
 		if ch.Rank() == 0 {
-			err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8}, 0, false)
+			err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Bcast, Type: mem.U8}, 0, false)
 			if err == nil {
 				rd.Isend(1, mem.Bytes(make([]byte, 8)))
-				err = errors.Join(rd.Wait(), rd.End())
+				err = rd.End(rd.Wait())
 			}
 			sub.Close()
 			if finding != nil {
@@ -104,14 +105,13 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, says string)
 		if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); err != nil {
 			return err
 		}
-		if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8}, 0, false); err != nil {
+		if err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Bcast, Type: mem.U8}, 0, false); err != nil {
 			return err
 		}
 		rd.Irecv(0, mem.Bytes(make([]byte, 8)))
-		if err := rd.Wait(); !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
+		if err := rd.End(rd.Wait()); !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
 			return fmt.Errorf("got %v, want %v with %q", err, want, says)
 		}
-		rd.End()
 		return nil
 	})
 }

@@ -14,24 +14,23 @@ import (
 // A Channel is the traffic of one communicator: its point-to-point queues and
 // its collectives. Ranks are those of the communicator unless said otherwise.
 type Channel struct {
-	e        *Engine
-	ID       uint64
-	members  []world.Rank         // by rank; nil: all, in order
-	index    map[world.Rank]int32 // the inverse; nil with members
-	counters []uint32             // that the members have told to make it, by rank; nil if they have told none
-	rank     int
-	size     int
-	q        match.Queues[Request, message]
-	probes   []*waiter    // of blocking probes
-	sought   map[int]bool // what probes that do not wait have looked for in vain since the last Stalled
-	round    Round
-	flagWait FlagWait
-	leavers  liveness.Leavers
-	copies   sync.WaitGroup // that run
-	err      error          // why it is broken or closed
-	reason   []byte         // why it was revoked, as Revoke frames carry it; nil if it was not
-	broken   atomic.Bool    // err is not nil
-	breaking bool           // breakSoon was called
+	e           *Engine
+	ID          uint64
+	members     []world.Rank         // by rank; nil: all, in order
+	index       map[world.Rank]int32 // the inverse; nil with members
+	counters    []uint32             // that the members have told to make it, by rank; nil if they have told none
+	rank        int
+	size        int
+	q           match.Queues[Request, Kept]
+	probes      []*waiter    // of blocking probes
+	sought      map[int]bool // what probes that do not wait have looked for in vain since the last Stalled
+	collectives Collectives
+	leavers     liveness.Leavers
+	copies      sync.WaitGroup // that run
+	err         error          // why it is broken or closed
+	reason      []byte         // why it was revoked, as Revoke frames carry it; nil if it was not
+	broken      atomic.Bool    // err is not nil
+	breaking    bool           // BreakSoon was called
 }
 
 // NextID returns a context id that no other communicator of the job has: the
@@ -69,7 +68,7 @@ func (e *Engine) openAs(id uint64, members []world.Rank, counters []uint32) *Cha
 		}
 		ch.rank = int(ch.index[e.cfg.Rank])
 	}
-	ch.round.ch, ch.flagWait.ch = ch, ch
+	ch.collectives = e.cfg.Collectives(ch)
 	e.channels[id] = ch
 	if v, ok := ch.withdrawn(); ok {
 		ch.failBecause(v)
@@ -126,9 +125,6 @@ func (ch *Channel) why() error {
 	return ch.err
 }
 
-// Round returns the Channel's collectives, which run one at a time.
-func (ch *Channel) Round() *Round { return &ch.round }
-
 // Rank returns this rank's number in the Channel.
 func (ch *Channel) Rank() int { return ch.rank }
 
@@ -147,10 +143,10 @@ func (ch *Channel) World(rank int) world.Rank {
 func (ch *Channel) Host(rank int) string { return ch.e.cfg.Host(ch.World(rank)) }
 
 // Has reports whether a world rank is a member.
-func (ch *Channel) Has(rank world.Rank) bool { return ch.member(rank) >= 0 }
+func (ch *Channel) Has(rank world.Rank) bool { return ch.Member(rank) >= 0 }
 
-// member returns the rank of a world rank, -1 if it is none of the members.
-func (ch *Channel) member(rank world.Rank) int {
+// Member returns the rank of a world rank, -1 if it is none of the members.
+func (ch *Channel) Member(rank world.Rank) int {
 	if ch.members == nil {
 		return int(rank)
 	}
@@ -187,10 +183,7 @@ func (ch *Channel) fail(err error) {
 			e.drop(s.m)
 		}
 	}
-	ch.round.fail(err)
-	if w := ch.flagWait.waiter; w != nil {
-		e.rouse(w)
-	}
+	ch.collectives.Fail(err)
 }
 
 // cancelPosted ends every receive that has no message yet.
@@ -214,16 +207,16 @@ func (e *Engine) abandon(r *Request, err error) {
 }
 
 // drop discards a message that no receive will take, and returns its credit.
-func (e *Engine) drop(m *message) {
-	if s, _ := e.slots.get(m.offer); m.local && s != nil {
+func (e *Engine) drop(m *Kept) {
+	if s, _ := e.slots.get(m.Offer); m.local && s != nil {
 		e.abandon(s, s.ch.err)
 	}
-	if m.kind == transport.Eager && m.p != nil && !m.paid { // those of a round die with their Channel
-		e.returnCredit(m.p, m.size)
+	if m.Kind == transport.Eager && m.Peer != nil && !m.paid { // those of a round die with their Channel
+		e.returnCredit(m.Peer, m.Size)
 	}
 	e.dropFetch(m)
 	if m.token != 0 && !m.ready {
-		m.p.tr.Forget(m.p.rank, m.token)
+		m.Peer.tr.Forget(m.Peer.rank, m.token)
 	}
 	e.freeMessage(m)
 }
@@ -232,10 +225,11 @@ func (e *Engine) drop(m *message) {
 func (ch *Channel) Break(cause string) {
 	ch.e.progress.Lock()
 	defer ch.e.progress.Exit()
-	ch.breakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: cause})
+	ch.BreakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: cause})
 }
 
-func (ch *Channel) breakUp(v liveness.Reason) {
+// BreakUp breaks the Channel because of v, and tells the others, with the lock held.
+func (ch *Channel) BreakUp(v liveness.Reason) {
 	if ch.err != nil {
 		return
 	}
@@ -249,19 +243,19 @@ func (ch *Channel) breakUp(v liveness.Reason) {
 	ch.e.tell(ch.ID, ch.reason, ch.Has)
 }
 
-// breakSoon breaks the Channel, but first gives the launcher time to tell a better reason, or what
+// BreakSoon breaks the Channel, but first gives the launcher time to tell a better reason, or what
 // why needs to know: until told reports that it has.
-func (ch *Channel) breakSoon(told func() bool, why func() liveness.Reason) {
+func (ch *Channel) BreakSoon(told func() bool, why func() liveness.Reason) {
 	if ch.breaking || ch.err != nil {
 		return
 	}
 	ch.breaking = true
-	ch.e.live.After(func() bool { return ch.err != nil || told() }, func() { ch.breakUp(why()) })
+	ch.e.live.After(func() bool { return ch.err != nil || told() }, func() { ch.BreakUp(why()) })
 }
 
-// awaitReason waits for the launcher's news of why ch is broken, since it may be broken where a
+// AwaitReason waits for the launcher's news of why ch is broken, since it may be broken where a
 // member has left early. It is for a goroutine that is inside a call.
-func (ch *Channel) awaitReason() {
+func (ch *Channel) AwaitReason() {
 	w := ch.e.newWaiter()
 	ch.e.live.Await(&w.Waiter, func() bool { return ch.err != nil })
 	ch.e.freeWaiter(w)
@@ -281,22 +275,22 @@ func (ch *Channel) revokeError(v liveness.Reason) error {
 		return v.Mismatch
 	}
 	host := ch.e.cfg.Host(v.Rank)
-	r := ch.member(v.Rank)
+	r := ch.Member(v.Rank)
 	if r < 0 { // it broke the communicator of which this one was made
 		return &liveness.RevokedError{Rank: r, Host: host, Cause: fmt.Sprintf("world rank %d (host %s) %s", v.Rank, host, v.Cause)}
 	}
 	return &liveness.RevokedError{Rank: r, Host: host, Cause: v.Cause}
 }
 
-// usable returns why peer cannot be used on ch, nil if it can.
-func (ch *Channel) usable(p *peer) error {
+// Usable returns why peer cannot be used on ch, nil if it can.
+func (ch *Channel) Usable(p *Peer) error {
 	if ch.err != nil {
 		return ch.err
 	}
 	if p.lost != nil {
 		return fmt.Errorf("%w", p.lost)
 	}
-	if ch.leavers.Include(ch.member(p.rank)) {
+	if ch.leavers.Include(ch.Member(p.rank)) {
 		return liveness.ErrLeft
 	}
 	if p.tr == nil {
@@ -306,22 +300,22 @@ func (ch *Channel) usable(p *peer) error {
 }
 
 // adopt handles a frame that came before Open.
-func (ch *Channel) adopt(m *message) {
-	src := ch.member(m.p.rank)
+func (ch *Channel) adopt(m *Kept) {
+	src := ch.Member(m.Peer.rank)
 	if src < 0 || ch.err != nil {
 		ch.e.drop(m)
 		return
 	}
-	m.src = src
-	switch m.kind {
+	m.Src = src
+	switch m.Kind {
 	case transport.Eager, transport.RTS:
 		ch.arrived(m)
-	case transport.Coll:
-		ch.round.keep(m)
 	case transport.Await:
-		ch.leavers.Inquire(m.src)
+		ch.leavers.Inquire(m.Src)
 		ch.e.freeMessage(m)
 	default:
-		ch.round.told(m)
+		if _, kept := ch.collectives.Frame(m); !kept {
+			ch.e.drop(m)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -54,7 +55,7 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, launcher := inproc.NewParker(), &teller{Boot: boot.Group(3)[0]}
 		var died []world.Rank
-		e := engine.New(engine.Config{Rank: 0, Size: 3, Host: launcher.Info().Host, Boot: launcher, Parker: p, Yield: func() {}, Eager: engine.DefaultEager,
+		e := engine.New(engine.Config{Rank: 0, Size: 3, Host: launcher.Info().Host, Boot: launcher, Parker: p, Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager,
 			Died: func(rank world.Rank) { died = append(died, rank) }})
 		tr := &detached{script: &script{sink: e}}
 		e.Use(tr)
@@ -90,7 +91,7 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 // Whoever the launcher's news has woken may go without a poll. The next to sleep takes the news.
 func TestArmTakesTheLaunchersNews(t *testing.T) {
 	launcher := &teller{Boot: boot.Group(2)[0]}
-	e := engine.New(engine.Config{Rank: 0, Size: 2, Host: launcher.Info().Host, Boot: launcher, Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager})
+	e := engine.New(engine.Config{Rank: 0, Size: 2, Host: launcher.Info().Host, Boot: launcher, Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager})
 	ch := e.Open(1, nil)
 	launcher.news = []boot.Event{{Kind: boot.Died, Rank: 1, Text: []byte("exited with status 3")}}
 	if e.Arm() || !errors.Is(ch.Err(), liveness.ErrRevoked) {

@@ -22,7 +22,7 @@ func (r *Request) toDevice(n int) bool {
 }
 
 // requestData tells p, which waits to send the payload of r, to do so.
-func (e *Engine) requestData(p *peer, r *Request) {
+func (e *Engine) requestData(p *Peer, r *Request) {
 	r.stage = filling
 	if !r.toDevice(r.size) {
 		e.clear(p, r, 0)
@@ -103,19 +103,16 @@ func (r *Request) Copied(err error) {
 	}
 	r.copy = nil
 	ch.copies.Done()
-	if err != nil && waits {
-		ch.breakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: fmt.Sprintf("failed on a message under way: %v", err)})
-	}
 	ch.e.finish(r, nil)
+	if err != nil && waits {
+		ch.BreakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: fmt.Sprintf("failed on a message under way: %v", err)})
+	}
 }
 
 // stopCopy makes r fail with err as soon as its Copy has ended.
 func (e *Engine) stopCopy(r *Request, err error) {
 	if r.err == nil {
 		r.err = err
-	}
-	if rd := r.round; rd != nil && rd.err == nil {
-		rd.err = r.err
 	}
 	e.forget(r)
 	r.copy.Stop()

@@ -23,7 +23,7 @@ import (
 
 // tell returns the place of r's buffer for p, which p will be told, or may be: a rank
 // that copies from p may ask p to help. It is 0 if there is none.
-func (p *peer) tell(r *Request) (place uint64) {
+func (p *Peer) tell(r *Request) (place uint64) {
 	if p.direct != nil && r.buf.IsHost() {
 		place = p.direct.Place(p.rank, r.buf.Raw())
 	}
@@ -32,7 +32,7 @@ func (p *peer) tell(r *Request) (place uint64) {
 }
 
 // tellSource is tell for the buffer of a send, which a peer can only read.
-func (e *Engine) tellSource(p *peer, r *Request) (place uint64) {
+func (e *Engine) tellSource(p *Peer, r *Request) (place uint64) {
 	if p.getter == nil {
 		return 0
 	}
@@ -44,7 +44,7 @@ func (e *Engine) tellSource(p *peer, r *Request) (place uint64) {
 }
 
 // fetches reports whether r is to be copied from a place that p has told.
-func (e *Engine) fetches(p *peer, r *Request, place uint64) (fetch bool) {
+func (e *Engine) fetches(p *Peer, r *Request, place uint64) (fetch bool) {
 	if p.getter.Maps(place) {
 		return true
 	}
@@ -56,7 +56,7 @@ func (e *Engine) fetches(p *peer, r *Request, place uint64) (fetch bool) {
 }
 
 // clear tells the sender of an announced message to send it, or to store it at a place.
-func (e *Engine) clear(p *peer, r *Request, place uint64) {
+func (e *Engine) clear(p *Peer, r *Request, place uint64) {
 	r.asked = r.size
 	e.h = transport.Header{Kind: transport.CTS, A: r.other, B: e.stamp(r), Seq: place}
 	e.post(p, mem.Buffer{}, 0)
@@ -86,7 +86,7 @@ func (e *Engine) copied(r *Request, err error) bool {
 }
 
 // done ends a message that the peer has copied.
-func (e *Engine) done(p *peer, token uint64) {
+func (e *Engine) done(p *Peer, token uint64) {
 	r, _ := e.slots.get(token)
 	if r != nil && r.told && r.peer == p.rank && (r.stage == announced || r.stage == filling) {
 		e.finish(r, nil)
@@ -96,7 +96,7 @@ func (e *Engine) done(p *peer, token uint64) {
 // recall takes back the place of r's buffer, if p may know one. p may be writing there, or
 // helping to: then a Flush asks p to answer when it has stopped. A peer that is lost although
 // its process lives may go on writing, and cannot be asked.
-func (e *Engine) recall(p *peer, r *Request) {
+func (e *Engine) recall(p *Peer, r *Request) {
 	if !r.told {
 		return
 	}
@@ -113,7 +113,7 @@ func (e *Engine) recall(p *peer, r *Request) {
 
 // answerFlush answers a Flush at once: this rank copies nothing while a frame arrives, and
 // checks before each chunk of a copy whether its place was recalled.
-func (e *Engine) answerFlush(p *peer, h *transport.Header) {
+func (e *Engine) answerFlush(p *Peer, h *transport.Header) {
 	if p.tr != nil && p.lost == nil {
 		e.h = transport.Header{Kind: transport.Flushed, A: h.A}
 		e.post(p, mem.Buffer{}, 0)

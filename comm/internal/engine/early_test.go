@@ -11,6 +11,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
@@ -28,20 +29,20 @@ func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
 				if err := ch.Send(ctx, 1, 0, mem.Buffer{}, false); err != nil {
 					return err
 				}
-				rd := late.Round()
-				err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
+				rd := round.Of(late)
+				err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
 				rd.Isend(1, mem.Bytes(pattern(size, 3)))
-				return errors.Join(err, rd.Wait(), rd.End(), wait(ctx, e, eager), wait(ctx, e, announced))
+				return errors.Join(err, rd.End(rd.Wait()), wait(ctx, e, eager), wait(ctx, e, announced))
 			}
 			if _, err := ch.Recv(ctx, 0, 0, mem.Buffer{}); err != nil { // all that went before is here
 				return err
 			}
 			late := e.Open(7, []world.Rank{0, 1})
 			defer late.Close()
-			rd, got := late.Round(), make([]byte, size)
-			err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
+			rd, got := round.Of(late), make([]byte, size)
+			err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
 			rd.Irecv(0, mem.Bytes(got))
-			if err := errors.Join(err, rd.Wait(), rd.End()); err != nil {
+			if err := errors.Join(err, rd.End(rd.Wait())); err != nil {
 				return err
 			}
 			if !bytes.Equal(got, pattern(size, 3)) {

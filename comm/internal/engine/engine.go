@@ -4,8 +4,8 @@
 //
 // A rank has one Engine. A Channel is the traffic of one communicator: its context id, its members,
 // and its queues of posted receives and unexpected messages (package match). A Request is one send
-// or receive. A Round is a collective over messages: the collectives of a Channel are numbered and
-// run one at a time.
+// or receive. The messages of a Channel's collectives have an order and a credit of their own: see
+// package round.
 //
 // # Point-to-point messages
 //
@@ -20,13 +20,6 @@
 // sends the payload. Where one side can read or write the other's buffer, it copies the payload
 // itself (direct.go). Payloads in device memory are copied through pinned host memory, in a
 // pipeline (package payload).
-//
-// # Messages of collectives
-//
-// The messages of a Round need no tags: between two ranks they arrive in the order sent, and each
-// carries the number of its Round. Short ones are sent at once, within a credit of their own. The
-// sender of a long one waits until its receiver is ready. Each message also carries the call of its
-// sender, so that ranks which call different collectives fail instead of waiting for each other.
 //
 // # Progress and failure
 //
@@ -55,14 +48,6 @@ const (
 	// DefaultEager is the largest point-to-point payload that is sent eagerly, as in Open MPI
 	// over TCP.
 	DefaultEager = 64 << 10
-	// roundEager is the same for messages of collectives. It is larger, because their receives
-	// are nearly always posted, so that the payload is read straight into place.
-	roundEager = 256 << 10
-	// budget is a rank's credit at one peer for eager messages, as cost counts it: one for
-	// point-to-point messages, which is less in large jobs, and one for the collectives of each
-	// communicator. Were there one for all communicators, a peer that calls their collectives in
-	// another order would wait for ever.
-	budget = 4 << 20
 	// leastCredit is that for point-to-point messages in the largest jobs: three of DefaultEager.
 	leastCredit = 256 << 10
 	// recordSize is about how many bytes an unexpected message takes besides its payload.
@@ -72,8 +57,8 @@ const (
 	reduceChunk = 128 << 10
 )
 
-// cost is the memory that an unexpected message with a payload of n bytes takes.
-func cost(n int) int {
+// Cost is the memory that an unexpected message with a payload of n bytes takes.
+func Cost(n int) int {
 	if n == 0 {
 		return recordSize
 	}
@@ -83,7 +68,7 @@ func cost(n int) int {
 // creditAmong returns a rank's credit at one peer for point-to-point messages in a job of so many
 // ranks. All of them together have as much as one may have that is kept, as long as each has
 // leastCredit.
-func creditAmong(ranks int) int { return min(budget, max(maxKept/ranks, leastCredit)) }
+func creditAmong(ranks int) int { return min(Budget, max(maxKept/ranks, leastCredit)) }
 
 // Config configures an Engine: the rank's identity and how it waits.
 type Config struct {
@@ -100,7 +85,9 @@ type Config struct {
 	Unexpected func() int
 	Died       func(rank world.Rank) // is called when the launcher tells of a death, with the engine's lock held; may be nil
 	Lender     payload.Lender        // for Buffers of devices; nil if there are none
-	Log        *slog.Logger
+	// Collectives makes the Collectives of a Channel.
+	Collectives func(ch *Channel) Collectives
+	Log         *slog.Logger
 }
 
 // An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
@@ -116,24 +103,24 @@ type Engine struct {
 	progressers []transport.Progresser // those of transports that are one
 	hearsLate   bool                   // a transport is a DeathObserver
 	peers       table
-	recent      *peer // the one last looked up
+	recent      *Peer // the one last looked up
 	live        liveness.Ranks
 	channels    map[uint64]*Channel
 	latest      *Channel      // the one last looked up, nil if it is closed
 	past        liveness.Past // closed Channels, and those revoked before they were created here
-	early       map[uint64][]*message
+	early       map[uint64][]*Kept
 	next        uint32 // counter of the next context id made here
 	slots       slots
 	scratch     payload.Scratch
 	devices     payload.Copies
-	credit      int         // of each peer for point-to-point messages
-	kept        int         // cost of unexpected messages
-	refused     int         // messages, for want of memory
-	released    int         // cost of messages that are kept no more
-	messages    []*message  // free
-	requests    []*Request  // free
-	waiters     []*waiter   // free
-	flagWaits   []*FlagWait // collectives that wait for flags
+	credit      int        // of each peer for point-to-point messages
+	kept        int        // cost of unexpected messages
+	refused     int        // messages, for want of memory
+	released    int        // cost of messages that are kept no more
+	messages    []*Kept    // free
+	requests    []*Request // free
+	waiters     []*waiter  // free
+	flags       []flag     // that collectives wait for
 	h           transport.Header
 	looks       int // calls of Progress
 	pause       int // receives that are not to look for their messages
@@ -150,7 +137,7 @@ func New(cfg Config) *Engine {
 		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
 		credit:   creditAmong(cfg.Size),
 		channels: map[uint64]*Channel{},
-		early:    map[uint64][]*message{},
+		early:    map[uint64][]*Kept{},
 	}
 	e.Direct.Init(&e.progress)
 	e.devices = payload.Copies{Lock: &e.progress, Lender: cfg.Lender, Scratch: &e.scratch}
@@ -176,8 +163,8 @@ func (e *Engine) Use(t transport.Transport) {
 	}
 }
 
-// A peer is what the engine knows of another rank.
-type peer struct {
+// A Peer is what the engine knows of another rank.
+type Peer struct {
 	rank   world.Rank
 	tr     transport.Transport    // nil until the first use
 	inline transport.InlineSender // tr, if it is one
@@ -197,25 +184,25 @@ type peer struct {
 
 // A table holds the peers, in pages made on first use: a job of thousands of
 // ranks in one process cannot afford an entry per pair.
-type table [][]*peer
+type table [][]*Peer
 
 const pageSize = 64
 
-func (e *Engine) peer(rank world.Rank) *peer {
+func (e *Engine) peer(rank world.Rank) *Peer {
 	if p := e.recent; p != nil && p.rank == rank {
 		return p
 	}
 	return e.lookUp(rank)
 }
 
-func (e *Engine) lookUp(rank world.Rank) *peer {
+func (e *Engine) lookUp(rank world.Rank) *Peer {
 	page := &e.peers[rank/pageSize]
 	if *page == nil {
-		*page = make([]*peer, min(pageSize, e.cfg.Size-int(rank)/pageSize*pageSize))
+		*page = make([]*Peer, min(pageSize, e.cfg.Size-int(rank)/pageSize*pageSize))
 	}
 	p := (*page)[rank%pageSize]
 	if p == nil {
-		p = &peer{rank: rank}
+		p = &Peer{rank: rank}
 		(*page)[rank%pageSize] = p
 	}
 	if p.tr == nil && p.lost == nil {
@@ -242,15 +229,15 @@ func (e *Engine) route(rank world.Rank) transport.Transport {
 
 // post sends the frame whose fields are in e.h. It reports whether the payload
 // may be reused; if not, Sent(token) follows.
-func (e *Engine) post(p *peer, b mem.Buffer, token uint64) bool {
+func (e *Engine) post(p *Peer, b mem.Buffer, token uint64) bool {
 	p.carried.add(b.Size())
 	return p.tr.Send(p.rank, &e.h, b, token)
 }
 
 // returnCredit counts that an eager message of n bytes from p is no longer held here, and sends the
 // credit when a quarter of the peer's has come together.
-func (e *Engine) returnCredit(p *peer, n int) {
-	p.free += cost(n)
+func (e *Engine) returnCredit(p *Peer, n int) {
+	p.free += Cost(n)
 	if p.free < e.credit/4 || p.tr == nil || p.lost != nil {
 		return
 	}
@@ -260,18 +247,15 @@ func (e *Engine) returnCredit(p *peer, n int) {
 }
 
 // credited handles a Credit frame. A peer cannot give back more than it was sent.
-func (e *Engine) credited(p *peer, h *transport.Header) {
+func (e *Engine) credited(p *Peer, h *transport.Header) {
 	p.out -= int(min(h.A, uint64(p.out)))
 	if h.Tag > 0 {
 		p.holds = int(h.Tag)
 	}
 	ch := e.channels[h.Comm]
-	if h.B == 0 || ch == nil || ch.err != nil || ch.member(p.rank) < 0 {
-		return
+	if h.B > 0 && ch != nil && ch.err == nil && ch.Member(p.rank) >= 0 {
+		e.deliver(ch, p, h)
 	}
-	l := ch.round.queue(ch.member(p.rank))
-	l.inFlight -= int(min(h.B, uint64(l.inFlight)))
-	l.pump()
 }
 
 // slots maps tokens, which transports and peers hold, to Requests and messages. A token is a
@@ -285,10 +269,10 @@ type slots struct {
 type slot struct {
 	gen uint32
 	r   *Request
-	m   *message
+	m   *Kept
 }
 
-func (s *slots) take(r *Request, m *message) uint64 {
+func (s *slots) take(r *Request, m *Kept) uint64 {
 	var i uint32
 	if n := len(s.free); n > 0 {
 		i, s.free = s.free[n-1], s.free[:n-1]
@@ -305,7 +289,7 @@ func (s *slots) take(r *Request, m *message) uint64 {
 	return uint64(sl.gen)<<32 | uint64(i)
 }
 
-func (s *slots) get(token uint64) (r *Request, m *message) {
+func (s *slots) get(token uint64) (r *Request, m *Kept) {
 	i, gen := uint32(token), uint32(token>>32)
 	if int(i) >= len(s.list) || gen == 0 || s.list[i].gen != gen {
 		return nil, nil

@@ -13,6 +13,7 @@ import (
 
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -37,7 +38,7 @@ func runConfig(t *testing.T, n int, change func(cfg *engine.Config), fn func(ctx
 			p := inproc.NewParker()
 			cfg := engine.Config{
 				Rank: rank, Size: n, Host: boots[rank].Info().Host, Boot: boots[rank],
-				Parker: p, Yield: runtime.Gosched, Eager: engine.DefaultEager,
+				Parker: p, Yield: runtime.Gosched, Collectives: round.New, Eager: engine.DefaultEager,
 			}
 			change(&cfg)
 			e := engine.New(cfg)

@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -54,10 +55,10 @@ func TestContextThatEndsIsNoticedWhileMessagesKeepComing(t *testing.T) {
 			return wait(ctx, e, ch.Irecv(1, 0, b))
 		},
 		"collective": func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
-			rd := ch.Round()
-			err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: 8}, 0, false)
+			rd := round.Of(ch)
+			err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: 8}, 0, false)
 			rd.Irecv(1, b)
-			return errors.Join(err, rd.Wait(), rd.End())
+			return errors.Join(err, rd.End(rd.Wait()))
 		},
 	} {
 		for _, spin := range []int{0, 100 * floodBefore} {

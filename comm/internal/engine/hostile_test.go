@@ -10,6 +10,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -71,7 +72,7 @@ func scripted() (*engine.Engine, *script) {
 
 func newScripted() *engine.Engine {
 	return engine.New(engine.Config{Rank: 0, Size: 2, Host: func(r world.Rank) string { return [2]string{"ash", "elm"}[r] },
-		Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager, Lender: new(purse)})
+		Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager, Lender: new(purse)})
 }
 
 func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
@@ -139,8 +140,8 @@ func FuzzFrames(f *testing.F) {
 		ch.Irecv(1, 4, newDevice().with(make([]byte, 3*chunk)))
 		ch.Isend(1, 0, mem.Bytes(make([]byte, 100)), true)
 		ch.Isend(1, 0, newDevice().with(make([]byte, 3*chunk)), false)
-		rd := ch.Round()
-		rd.Begin(context.Background(), call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: 8}, 0, false)
+		rd := round.Of(ch)
+		rd.Begin(context.Background(), &call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: 8}, 0, false)
 		rd.Irecv(1, mem.Bytes(make([]byte, 8)))
 		rd.Irecv(1, newDevice().with(make([]byte, 3*chunk)))
 		rd.Isend(1, newDevice().with(make([]byte, 3*chunk)))

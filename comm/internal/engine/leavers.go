@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"iter"
+
 	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -11,8 +13,8 @@ import (
 // communicator. A rank whose communicator was revoked says that instead, with the reason: the
 // members that wait for it may not have heard of it.
 
-// gone returns why a member will not send or receive any more, nil if it may.
-func (ch *Channel) gone(rank int) error {
+// Gone returns why a member will not send or receive any more, nil if it may.
+func (ch *Channel) Gone(rank int) error {
 	if ch.leavers.Include(rank) {
 		return liveness.ErrLeft
 	}
@@ -28,10 +30,10 @@ func (ch *Channel) askAwaited() {
 			}
 		}
 	}
-	gone := func(src int) bool { return ch.gone(src) != nil }
+	gone := func(src int) bool { return ch.Gone(src) != nil }
 	ch.leavers.Ask(others, gone, func(src int) bool {
 		p := ch.e.peer(ch.World(src))
-		if ch.usable(p) != nil {
+		if ch.Usable(p) != nil {
 			return false
 		}
 		ch.e.postBare(p, transport.Await, ch.ID)
@@ -42,12 +44,12 @@ func (ch *Channel) askAwaited() {
 // noteInquirers notes the members whose messages or calls have come and are not answered.
 func (ch *Channel) noteInquirers() {
 	for n := range ch.q.Arrived() {
-		if m := n.Val; m.kind == transport.RTS && !m.local {
-			ch.leavers.Inquire(m.src)
+		if m := n.Val; m.Kind == transport.RTS && !m.local {
+			ch.leavers.Inquire(m.Src)
 		}
 	}
-	for _, l := range ch.round.early {
-		ch.leavers.Inquire(l.src)
+	for member := range ch.collectives.Unanswered {
+		ch.leavers.Inquire(member)
 	}
 }
 
@@ -68,7 +70,7 @@ func (ch *Channel) tellLeft() {
 
 // answerEnd answers a frame for a Channel that is closed here, or broken, if its sender waits for
 // an answer.
-func (e *Engine) answerEnd(p *peer, h *transport.Header) {
+func (e *Engine) answerEnd(p *Peer, h *transport.Header) {
 	switch h.Kind {
 	case transport.RTS, transport.Coll, transport.Ready, transport.Call, transport.Await:
 		ch, why := e.channels[h.Comm], e.past.Why(h.Comm)
@@ -82,7 +84,7 @@ func (e *Engine) answerEnd(p *peer, h *transport.Header) {
 }
 
 // postEnd tells p that a communicator is closed here, or, with a reason, that it was revoked.
-func (e *Engine) postEnd(p *peer, comm uint64, why []byte) {
+func (e *Engine) postEnd(p *Peer, comm uint64, why []byte) {
 	switch {
 	case p.tr == nil || p.lost != nil:
 	case why == nil:
@@ -94,19 +96,64 @@ func (e *Engine) postEnd(p *peer, comm uint64, why []byte) {
 }
 
 // leftChannel handles a Left frame: p has closed a communicator.
-func (e *Engine) leftChannel(p *peer, comm uint64) {
+func (e *Engine) leftChannel(p *Peer, comm uint64) {
 	ch := e.channel(comm)
 	if ch == nil || ch.err != nil {
 		return
 	}
-	if src := ch.member(p.rank); src >= 0 && src != ch.rank {
+	if src := ch.Member(p.rank); src >= 0 && src != ch.rank {
 		ch.leavers.Leave(src)
 		ch.depart(p)
 	}
 }
 
 // postBare sends a frame of the given kind for a communicator, without other fields.
-func (e *Engine) postBare(p *peer, k transport.Kind, comm uint64) {
+func (e *Engine) postBare(p *Peer, k transport.Kind, comm uint64) {
 	e.h = transport.Header{Kind: k, Comm: comm}
 	e.post(p, mem.Buffer{}, 0)
+}
+
+// awaited yields the members for which a receive, a probe or a collective waits, with true, and those
+// for which a program probes in a loop. If one of these is from any source, it then yields all
+// members, with false.
+func (ch *Channel) awaited() iter.Seq2[int, bool] {
+	return func(yield func(int, bool) bool) {
+		anybody := false
+		for n := range ch.q.Posted() {
+			anybody = anybody || n.Source == Any
+			if n.Source != Any && !yield(n.Source, true) {
+				return
+			}
+		}
+		for _, w := range ch.probes {
+			anybody = anybody || w.Hint < 0
+			if w.Hint >= 0 && !yield(ch.Member(w.Hint), true) {
+				return
+			}
+		}
+		for src := range ch.sought {
+			anybody = anybody || src == Any
+			if src != Any && !yield(src, true) {
+				return
+			}
+		}
+		for i := range ch.e.slots.list {
+			if r := ch.e.slots.list[i].r; r != nil && r.ch == ch && r.halfway() && !yield(ch.Member(r.peer), true) {
+				return
+			}
+		}
+		if !ch.collectives.Awaited(func(member int) bool { return yield(member, true) }) {
+			return
+		}
+		for src := range ch.size {
+			if anybody && !yield(src, false) {
+				return
+			}
+		}
+	}
+}
+
+// halfway reports whether r is a message that needs an answer of another rank.
+func (r *Request) halfway() bool {
+	return r.peer >= 0 && (r.stage == announced || r.stage == filling || r.stage == fetching)
 }

@@ -12,6 +12,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
@@ -85,8 +86,8 @@ func TestCollectivesOfOneChannelDoNotHoldUpThoseOfAnother(t *testing.T) {
 		other := e.Open(2, nil)
 		defer other.Close()
 		one := func(ch *engine.Channel) error {
-			rd := ch.Round()
-			if err := rd.Begin(ctx, f, 0, false); err != nil {
+			rd := round.Of(ch)
+			if err := rd.Begin(ctx, &f, 0, false); err != nil {
 				return err
 			}
 			if b := mem.Bytes(make([]byte, size)); ch.Rank() == 0 {
@@ -94,7 +95,7 @@ func TestCollectivesOfOneChannelDoNotHoldUpThoseOfAnother(t *testing.T) {
 			} else {
 				rd.Irecv(0, b)
 			}
-			return errors.Join(rd.Wait(), rd.End())
+			return rd.End(rd.Wait())
 		}
 		rounds := func() error {
 			for range many {
@@ -145,13 +146,13 @@ func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		v := ch.FlagWait()
-		v.Part(short)
-		f := call.Fingerprint{Kind: call.Barrier}
-		a, b := f.Words()
-		v.Begin(short, a, b, 0, false)
+		rd := round.Of(ch)
+		if err := errors.Join(rd.Part(short), rd.Begin(short, &call.Fingerprint{Kind: call.Barrier}, 0, false)); err != nil {
+			return err
+		}
 		var word atomic.Uint64
-		if err := v.Await(&word, 1, 1); !errors.Is(err, context.DeadlineExceeded) {
+		p := round.Port{Round: rd, Ranks: []int{0, 1}}
+		if err := p.Await(&word, 1, 1); !errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("the word has not come: got %v, want %v", err, context.DeadlineExceeded)
 		}
 		return nil

@@ -71,8 +71,8 @@ func (ch *Channel) dismissLost() {
 // dismiss ends operations that wait for a lost peer. If the peer left in good order, only
 // receives and collectives that need it fail. If it crashed or was cut off, the communicator
 // breaks for all members.
-func (ch *Channel) dismiss(p *peer, known bool) {
-	src := ch.member(p.rank)
+func (ch *Channel) dismiss(p *Peer, known bool) {
+	src := ch.Member(p.rank)
 	if src < 0 || ch.err != nil || p.rank == ch.e.cfg.Rank {
 		return
 	}
@@ -81,7 +81,7 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 		if known {
 			ch.failBecause(v)
 		} else {
-			ch.breakUp(v)
+			ch.BreakUp(v)
 		}
 		return
 	}
@@ -89,10 +89,10 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 }
 
 // depart ends operations on ch that wait for a member that has left in good order.
-func (ch *Channel) depart(p *peer) {
-	e, src := ch.e, ch.member(p.rank)
+func (ch *Channel) depart(p *Peer) {
+	e, src := ch.e, ch.Member(p.rank)
 	for n := range ch.q.Arrived() {
-		if m := n.Val; m.p == p && m.kind == transport.RTS { // its payload will not come
+		if m := n.Val; m.Peer == p && m.Kind == transport.RTS { // its payload will not come
 			ch.q.Remove(n)
 			e.drop(m)
 		}
@@ -100,15 +100,14 @@ func (ch *Channel) depart(p *peer) {
 	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, liveness.ErrLeft) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
-		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && (r.halfway() || r.stage == queued) {
+		if r != nil && r.ch == ch && r.peer == p.rank && !r.collective && (r.halfway() || r.stage == queued) {
 			e.abandon(r, liveness.ErrLeft)
 		}
 	}
 	for _, w := range ch.probes {
 		e.rouse(w)
 	}
-	ch.round.dismiss(p)
-	ch.flagWait.dismiss(p)
+	ch.collectives.Dismiss(p)
 	if ch.alone() {
 		ch.dismissWildcards()
 	}
@@ -132,7 +131,7 @@ func (ch *Channel) alone() bool {
 		return false
 	}
 	for r := range ch.size {
-		if r != ch.rank && ch.gone(r) == nil {
+		if r != ch.rank && ch.Gone(r) == nil {
 			return false
 		}
 	}
@@ -179,7 +178,7 @@ func (e *Engine) Revoke(comm uint64, why liveness.Reason) {
 	case ch.ID == comm:
 		ch.failBecause(why)
 	default: // a member has withdrawn, which does not know the id
-		ch.breakUp(why)
+		ch.BreakUp(why)
 	}
 }
 
@@ -193,11 +192,11 @@ func (e *Engine) dropEarly(comm uint64) {
 
 // revokedBy handles a peer's Revoke frame, which may come before the launcher's news. This rank may
 // end because of it, and the other ranks must not hear of this rank's end first.
-func (e *Engine) revokedBy(m *message) {
+func (e *Engine) revokedBy(m *Kept) {
 	if ch := e.channels[m.comm]; ch != nil && ch.err == nil {
 		e.live.Report(m.comm, m.data)
 	}
-	e.live.Revoked(m.p.rank, m.comm, m.data)
+	e.live.Revoked(m.Peer.rank, m.comm, m.data)
 }
 
 // EndAll implements liveness.Messages.

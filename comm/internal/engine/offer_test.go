@@ -12,6 +12,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 )
 
@@ -19,16 +20,12 @@ import (
 var aCall = call.Fingerprint{Kind: call.Alltoallv, Type: mem.U8}
 
 // collective runs fn as one of ch's collectives.
-func collective(ctx context.Context, ch *engine.Channel, fn func(rd *engine.Round) error) error {
-	rd := ch.Round()
-	if err := rd.Begin(ctx, aCall, 0, false); err != nil {
+func collective(ctx context.Context, ch *engine.Channel, fn func(rd *round.Round) error) error {
+	rd := round.Of(ch)
+	if err := rd.Begin(ctx, &aCall, 0, false); err != nil {
 		return err
 	}
-	err := fn(rd)
-	if err != nil {
-		rd.Fail(err)
-	}
-	return errors.Join(err, rd.End())
+	return rd.End(fn(rd))
 }
 
 // roundSizes are those of short messages of collectives, and of long ones.
@@ -41,7 +38,7 @@ func TestCollectivesSendAndReceiveMemoryOfDevices(t *testing.T) {
 		for _, to := range []*device{nil, newDevice()} {
 			onDevices(t, 3, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, p *purse) error {
 				me := ch.Rank()
-				return collective(ctx, ch, func(rd *engine.Round) error {
+				return collective(ctx, ch, func(rd *round.Round) error {
 					var in []mem.Buffer
 					for o := range 3 {
 						for _, n := range roundSizes {
@@ -103,7 +100,7 @@ func TestDevicesExchangeInPlace(t *testing.T) {
 				} else {
 					close(gate)
 				}
-				return collective(ctx, ch, func(rd *engine.Round) error {
+				return collective(ctx, ch, func(rd *round.Round) error {
 					rd.Isend(1-me, out)
 					rd.Irecv(1-me, b)
 					if err := rd.Wait(); err != nil {
@@ -126,7 +123,7 @@ func TestCollectivesOfDevicesThatDisagreeEnd(t *testing.T) {
 		for _, from := range []*device{nil, newDevice()} {
 			for _, to := range []*device{nil, newDevice()} {
 				onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
-					err := collective(ctx, ch, func(rd *engine.Round) error {
+					err := collective(ctx, ch, func(rd *round.Round) error {
 						if ch.Rank() == 0 {
 							rd.Isend(1, from.with(make([]byte, tt[0])))
 						} else {
@@ -166,7 +163,7 @@ func TestDevicesThatFailBreakTheCollective(t *testing.T) {
 						return nil
 					}
 					b := d.with(make([]byte, n))
-					err := collective(ctx, ch, func(rd *engine.Round) error {
+					err := collective(ctx, ch, func(rd *round.Round) error {
 						if ch.Rank() == 0 {
 							rd.Isend(1, b)
 						} else {
@@ -211,7 +208,7 @@ func TestCollectivesOfDevicesCanBeGivenUp(t *testing.T) {
 				defer cancel()
 				returned := make(chan error, 1)
 				go func() {
-					err := collective(mine, ch, func(rd *engine.Round) error {
+					err := collective(mine, ch, func(rd *round.Round) error {
 						if me == 0 {
 							rd.Isend(1, b)
 						} else {
@@ -265,8 +262,8 @@ func TestCollectivesOfDevicesEndWithTheirPeer(t *testing.T) {
 				return nil
 			}
 			b := d.with(make([]byte, 40*chunk))
-			rd := ch.Round()
-			if err := rd.Begin(ctx, aCall, 0, false); err != nil {
+			rd := round.Of(ch)
+			if err := rd.Begin(ctx, &aCall, 0, false); err != nil {
 				return err
 			}
 			if ch.Rank() == 0 {
@@ -279,7 +276,7 @@ func TestCollectivesOfDevicesEndWithTheirPeer(t *testing.T) {
 				close(gate)
 				return nil // closes the channel
 			}
-			if err := errors.Join(rd.Wait(), rd.End()); !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "has left") {
+			if err := rd.End(rd.Wait()); !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "has left") {
 				return fmt.Errorf("rank %d left, rank %d got %v", leaver, ch.Rank(), err)
 			}
 			return nil

@@ -50,13 +50,13 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	if !p.now(&e.h, b.Raw()) {
 		return false
 	}
-	p.out += cost(size)
+	p.out += Cost(size)
 	return true
 }
 
 // eager reports whether a message to p may be sent eagerly: it is short, and there is credit.
-func (ch *Channel) eager(p *peer, size int) bool {
-	return size <= ch.e.cfg.Eager && p.out+cost(size) <= ch.e.credit
+func (ch *Channel) eager(p *Peer, size int) bool {
+	return size <= ch.e.cfg.Eager && p.out+Cost(size) <= ch.e.credit
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx
@@ -219,7 +219,7 @@ func (ch *Channel) abort(r *Request, cause error) {
 	default:
 		// This rank's error is the cause; the other members get it as the reason.
 		r.err = cause
-		ch.breakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: fmt.Sprintf("gave up on a message under way: %v", cause)})
+		ch.BreakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: fmt.Sprintf("gave up on a message under way: %v", cause)})
 	}
 }
 
@@ -251,7 +251,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		return
 	}
 	p := e.peer(w)
-	if err := ch.usable(p); err != nil {
+	if err := ch.Usable(p); err != nil {
 		e.finish(r, err)
 		return
 	}
@@ -265,7 +265,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		e.post(p, mem.Buffer{}, 0)
 		return
 	}
-	p.out += cost(r.size)
+	p.out += Cost(r.size)
 	e.h.Kind = transport.Eager
 	if p.now(&e.h, b.Raw()) || e.give(p, r, b.Raw()) {
 		e.finish(r, nil)
@@ -274,7 +274,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 
 // now sends a frame if p's transport can send it at once, and reports whether it
 // has.
-func (p *peer) now(h *transport.Header, b mem.Buffer) bool {
+func (p *Peer) now(h *transport.Header, b mem.Buffer) bool {
 	if p.inline == nil || !p.inline.SendNow(p.rank, h, b) {
 		return false
 	}
@@ -291,16 +291,16 @@ func (ch *Channel) startLocal(r *Request) {
 		return
 	}
 	m := e.newMessage()
-	m.src, m.tag, m.typ, m.size, m.ready = ch.rank, r.tag, r.buf.Type(), r.size, true
+	m.Src, m.Tag, m.Type, m.Size, m.ready = ch.rank, r.tag, r.buf.Type(), r.size, true
 	if r.sync || r.size > e.cfg.Eager || !r.buf.IsHost() {
 		r.stage = announced
-		m.kind, m.local, m.offer = transport.RTS, true, e.stamp(r)
+		m.Kind, m.local, m.Offer = transport.RTS, true, e.stamp(r)
 		ch.arrived(m)
 		return
 	}
-	m.kind = transport.Eager
-	if m.size > 0 {
-		m.data = e.scratch.Get(m.size)
+	m.Kind = transport.Eager
+	if m.Size > 0 {
+		m.data = e.scratch.Get(m.Size)
 		if err := mem.Copy(mem.Bytes(m.data), r.buf.Raw()); err != nil {
 			e.freeMessage(m)
 			e.finish(r, err)
@@ -313,7 +313,7 @@ func (ch *Channel) startLocal(r *Request) {
 
 // give has the transport send b, of r's payload. It reports whether b may be reused;
 // if not, Sent follows.
-func (e *Engine) give(p *peer, r *Request, b mem.Buffer) bool {
+func (e *Engine) give(p *Peer, r *Request, b mem.Buffer) bool {
 	if e.post(p, b, e.stamp(r)) {
 		return true
 	}

@@ -41,11 +41,11 @@ func (ch *Channel) unreachable(src int) error {
 	case src == Any || src == ch.rank:
 		return nil
 	}
-	return ch.gone(src)
+	return ch.Gone(src)
 }
 
 // arrived gives a message to the receive that it matches, or keeps it as unexpected.
-func (ch *Channel) arrived(m *message) {
+func (ch *Channel) arrived(m *Kept) {
 	if n := ch.q.Arrive(m.envelope()); n != nil {
 		ch.pair(n.Val, m)
 		return
@@ -72,12 +72,12 @@ func (r *Request) matched(src, tag, size int, t mem.Type) {
 }
 
 // pair gives a kept message to r.
-func (ch *Channel) pair(r *Request, m *message) {
+func (ch *Channel) pair(r *Request, m *Kept) {
 	e := ch.e
-	r.matched(m.src, m.tag, m.size, m.typ)
+	r.matched(m.Src, m.Tag, m.Size, m.Type)
 	switch {
 	case m.local:
-		s, _ := e.slots.get(m.offer)
+		s, _ := e.slots.get(m.Offer)
 		if s == nil { // given up, which broke the Channel
 			e.freeMessage(m)
 			e.finish(r, ch.err)
@@ -85,7 +85,7 @@ func (ch *Channel) pair(r *Request, m *message) {
 		}
 		e.freeMessage(m)
 		e.finishLocal(r, s)
-	case m.kind == transport.RTS:
+	case m.Kind == transport.RTS:
 		ch.ask(r, m)
 		e.freeMessage(m)
 	case m.ready:
@@ -108,22 +108,18 @@ func (e *Engine) finishLocal(r, s *Request) {
 }
 
 // consume copies a message that has arrived completely to r.
-func (ch *Channel) consume(r *Request, m *message) {
+func (ch *Channel) consume(r *Request, m *Kept) {
 	e := ch.e
 	data := m.data
 	var err error
-	landing := r.toDevice(m.size)
+	landing := r.toDevice(m.Size)
 	if landing {
 		m.data = nil
 	} else {
 		err = r.store(data)
 	}
-	switch {
-	case m.p == nil || m.paid:
-	case m.kind == transport.Eager:
-		e.returnCredit(m.p, m.size)
-	default:
-		ch.round.queue(m.src).returnCredit(m.size)
+	if m.Kind == transport.Eager && m.Peer != nil && !m.paid {
+		e.returnCredit(m.Peer, m.Size)
 	}
 	e.freeMessage(m)
 	if landing {
@@ -135,13 +131,13 @@ func (ch *Channel) consume(r *Request, m *message) {
 
 // ask gets the payload of a message by rendezvous: r copies it, or asks the sender for it. A probe
 // may have taken the message before the sender left, which then does not answer any more.
-func (ch *Channel) ask(r *Request, m *message) {
-	e, p := ch.e, m.p
-	if err := ch.gone(m.src); err != nil {
+func (ch *Channel) ask(r *Request, m *Kept) {
+	e, p := ch.e, m.Peer
+	if err := ch.Gone(m.Src); err != nil {
 		e.finish(r, err)
 		return
 	}
-	r.peer, r.other = p.rank, m.offer
+	r.peer, r.other = p.rank, m.Offer
 	switch whole := r.err == nil && r.buf.IsHost() && p.direct != nil; {
 	case whole && m.place != 0 && p.getter != nil && e.fetches(p, r, m.place):
 		r.stage = fetching

@@ -23,7 +23,7 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Me
 			return Message{}, Status{}, ch.err
 		}
 		if m := ch.find(src, tag, take); m != nil {
-			st := Status{Source: m.src, Tag: m.tag, Bytes: m.size, Type: m.typ}
+			st := Status{Source: m.Src, Tag: m.Tag, Bytes: m.Size, Type: m.Type}
 			return Message{ch, m}, st, nil
 		}
 		if err := ch.unreachable(src); err != nil {
@@ -47,7 +47,7 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Me
 	}
 }
 
-func (ch *Channel) find(src, tag int, take bool) *message {
+func (ch *Channel) find(src, tag int, take bool) *Kept {
 	look := ch.q.Find
 	if take {
 		look = ch.q.Take
@@ -87,7 +87,7 @@ func (ch *Channel) hint(src int) world.Rank {
 // A Message is a message that a probe has found; the zero Message is none.
 type Message struct {
 	ch *Channel
-	m  *message
+	m  *Kept
 }
 
 // Found reports whether there is one.
@@ -107,7 +107,7 @@ func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 	}
 	r := e.newRequest()
 	defer e.freeRequest(r)
-	r.begin(ch, posted, b, Any, m.m.tag)
+	r.begin(ch, posted, b, Any, m.m.Tag)
 	kept := m.m
 	m.m = nil
 	if ch.err != nil {

@@ -131,20 +131,20 @@ type Request struct {
 	status  Status
 	err     error
 
-	via     Handle   // what Cancel withdraws in its place
-	keeps   *message // of a receive that fetches a message to be kept
-	round   *Round   // of a collective's message
-	combine *combine // of a receive that reduces
-	waiters []*waiter
-	class   progress.Class
+	via        Handle   // what Cancel withdraws in its place
+	keeps      *Kept    // of a receive that fetches a message to be kept
+	collective bool     // of the Channel's Collectives
+	combine    *Combine // of a receive that reduces
+	waiters    []*waiter
+	class      progress.Class
 }
 
-// A combine is what a receive needs that an operator reduces: dst = own op in, or in op
-// own. A function of the user's does not: see fold.
-type combine struct {
-	own   mem.Buffer
-	op    mem.Op // which messages carry
-	left  bool
+// A Combine is what a receive needs that an operator reduces: dst = own op in, or in op
+// own if Left is true. A function of the user's does not.
+type Combine struct {
+	Own   mem.Buffer
+	Op    mem.Op // which messages carry
+	Left  bool
 	chunk []byte
 }
 
@@ -179,11 +179,8 @@ func (e *Engine) finish(r *Request, err error) {
 		}
 	}
 	r.waiters = r.waiters[:0]
-	if rd := r.round; rd != nil {
-		if rd.err == nil {
-			rd.err = r.err
-		}
-		rd.over()
+	if r.collective {
+		r.ch.collectives.Over(r.err)
 	}
 	switch {
 	case r.held:
@@ -203,7 +200,7 @@ func (r *Request) end(st Status) Handle {
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer world.Rank, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.asked, r.got, r.due, r.place, r.err, r.status = 0, 0, 0, 0, 0, nil, nothing
-	r.sync, r.starved, r.told, r.round, r.combine = false, false, false, nil, nil
+	r.sync, r.starved, r.told, r.collective, r.combine = false, false, false, false, nil
 	r.before, r.after = nil, nil
 }
 
@@ -256,15 +253,15 @@ func (r *Request) filled() (bool, error) {
 }
 
 // reduce combines the bytes in, which are at offset off of the message.
-func (c *combine) reduce(dst mem.Buffer, off int, in mem.Buffer) error {
+func (c *Combine) reduce(dst mem.Buffer, off int, in mem.Buffer) error {
 	width := dst.Type().Size()
 	i, j := off/width, (off+in.Size())/width
 	in = mem.HostBytes(dst.Type(), j-i, in.HostSlice())
-	dst, own := dst.Slice(i, j), c.own.Slice(i, j)
-	if c.left {
-		return mem.Reduce(c.op, dst, in, own)
+	dst, own := dst.Slice(i, j), c.Own.Slice(i, j)
+	if c.Left {
+		return mem.Reduce(c.Op, dst, in, own)
 	}
-	return mem.Reduce(c.op, dst, own, in)
+	return mem.Reduce(c.Op, dst, own, in)
 }
 
 // store puts the whole payload of a message that arrived early into r.

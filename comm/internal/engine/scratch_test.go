@@ -7,13 +7,14 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 )
 
 func TestScratchOfAPartServesTheNext(t *testing.T) {
 	run(t, 1, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
-		rd := ch.Round()
-		if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Barrier}, 0, false); err != nil {
+		rd := round.Of(ch)
+		if err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Barrier}, 0, false); err != nil {
 			return err
 		}
 		like := mem.Bytes(make([]byte, 1))
@@ -24,6 +25,6 @@ func TestScratchOfAPartServesTheNext(t *testing.T) {
 		if next := rd.Scratch(like, 1<<20); next.Addr() != part.Addr() || next.Addr() == kept.Addr() {
 			return errors.New("the next part got other memory, or what is still in use")
 		}
-		return rd.End()
+		return rd.End(nil)
 	})
 }

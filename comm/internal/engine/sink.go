@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/comm/internal/call"
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
@@ -32,9 +31,6 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		return mem.Buffer{}, 0
 	case transport.Data:
 		return e.data(p, h)
-	case transport.Offer:
-		e.offered(p, h)
-		return mem.Buffer{}, 0
 	case transport.Done:
 		e.done(p, h.A)
 		return mem.Buffer{}, 0
@@ -52,14 +48,14 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 			return mem.Buffer{}, 0
 		}
 		m := e.newMessage()
-		m.kind, m.p, m.comm, m.size = h.Kind, p, h.Comm, int(h.Len)
+		m.Kind, m.Peer, m.comm, m.Size = h.Kind, p, h.Comm, int(h.Len)
 		return e.hold(m)
 	}
 	ch := e.channel(h.Comm)
-	if ch == nil && e.past.MayOpen(h.Comm) || ch != nil && ch.err == nil && ch.member(from) >= 0 {
+	if ch == nil && e.past.MayOpen(h.Comm) || ch != nil && ch.err == nil && ch.Member(from) >= 0 {
 		return e.deliver(ch, p, h)
 	}
-	if h.Kind == transport.Eager && h.Len <= budget { // for a broken or closed communicator
+	if h.Kind == transport.Eager && h.Len <= Budget { // for a broken or closed communicator
 		e.returnCredit(p, int(h.Len))
 	}
 	e.answerEnd(p, h)
@@ -76,7 +72,7 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool
 	if ch == nil || ch.err != nil {
 		return false
 	}
-	src := ch.member(from)
+	src := ch.Member(from)
 	if src < 0 {
 		return false
 	}
@@ -108,7 +104,7 @@ func (e *Engine) Wants(from world.Rank) bool {
 	if ch == nil {
 		return false
 	}
-	src := ch.member(from)
+	src := ch.Member(from)
 	return src >= 0 && ch.q.Awaits(src)
 }
 
@@ -117,51 +113,51 @@ func (e *Engine) Wants(from world.Rank) bool {
 func unasked(k transport.Kind) int64 {
 	switch k {
 	case transport.Eager:
-		return budget
+		return Budget
 	case transport.Coll:
-		return roundEager
+		return CollectiveEager
 	}
 	return 0
 }
 
 // deliver hands a frame to its Channel, nil if that does not exist yet.
-func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer, uint64) {
+func (e *Engine) deliver(ch *Channel, p *Peer, h *transport.Header) (mem.Buffer, uint64) {
 	if h.Len > unasked(h.Kind) && (ch == nil || h.Kind != transport.Coll) {
 		e.live.BreaksProtocol(p.rank, fmt.Errorf("%w: %v frame of %d bytes", transport.ErrProtocol, h.Kind, h.Len))
 		return mem.Buffer{}, 0
 	}
 	m := e.newMessage()
-	m.kind, m.p, m.tag, m.typ = h.Kind, p, int(h.Tag), mem.Type(h.Flags)
-	m.seq, m.call, m.size = h.Seq, call.OfWords(h.A, h.B), int(h.Len)
+	m.Kind, m.Peer, m.Tag, m.Type = h.Kind, p, int(h.Tag), mem.Type(h.Flags)
+	m.Seq, m.A, m.B, m.Size = h.Seq, h.A, h.B, int(h.Len)
+	if h.Kind == transport.Offer {
+		m.Size, m.Offer = int(min(h.A, transport.MaxPayload)), h.B
+	}
 	if h.Kind == transport.RTS {
-		m.size, m.offer, m.place, m.ready = int(min(h.A, transport.MaxPayload)), h.B, h.Seq, true
-		m.typ, m.short = mem.Type(h.Flags&^transport.Short), h.Flags&transport.Short != 0 && m.size <= maxKept/16
+		m.Size, m.Offer, m.place, m.ready = int(min(h.A, transport.MaxPayload)), h.B, h.Seq, true
+		m.Type, m.short = mem.Type(h.Flags&^transport.Short), h.Flags&transport.Short != 0 && m.Size <= maxKept/16
 	}
 	if ch == nil {
 		e.early[h.Comm] = append(e.early[h.Comm], m) // payload is within the sender's credit
-		if h.Kind == transport.RTS {
+		if h.Kind == transport.RTS || h.Kind == transport.Offer {
 			return mem.Buffer{}, 0
 		}
 		return e.hold(m)
 	}
-	m.src = ch.member(p.rank)
+	m.Src = ch.Member(p.rank)
 	var r *Request
 	kept := true
 	switch h.Kind {
 	case transport.Eager:
 		r = ch.receiver(m)
-	case transport.Coll:
-		r, kept = ch.round.receiver(m)
 	case transport.RTS:
 		ch.arrived(m)
 		return mem.Buffer{}, 0
 	case transport.Await:
-		ch.leavers.Inquire(m.src)
+		ch.leavers.Inquire(m.Src)
 		e.freeMessage(m)
 		return mem.Buffer{}, 0
 	default:
-		ch.round.told(m)
-		return mem.Buffer{}, 0
+		r, kept = ch.collectives.Frame(m)
 	}
 	switch {
 	case r != nil:
@@ -177,7 +173,7 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 
 // receiver returns the posted receive that the eager message m matches. Without one it queues
 // m and returns nil.
-func (ch *Channel) receiver(m *message) *Request {
+func (ch *Channel) receiver(m *Kept) *Request {
 	n := ch.q.Arrive(m.envelope())
 	if n == nil {
 		for _, w := range ch.probes {
@@ -186,9 +182,9 @@ func (ch *Channel) receiver(m *message) *Request {
 		return nil
 	}
 	r := n.Val
-	r.matched(m.src, m.tag, m.size, m.typ)
-	r.peer = m.p.rank
-	ch.e.returnCredit(m.p, m.size)
+	r.matched(m.Src, m.Tag, m.Size, m.Type)
+	r.peer = m.Peer.rank
+	ch.e.returnCredit(m.Peer, m.Size)
 	return r
 }
 
@@ -229,7 +225,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 		e.slots.release(m.token)
 		m.token, m.ready = 0, true
 		switch {
-		case m.kind == transport.Revoke:
+		case m.Kind == transport.Revoke:
 			e.revokedBy(m)
 			e.freeMessage(m)
 		case m.taken != nil:
@@ -246,19 +242,8 @@ func (e *Engine) putChunk(r *Request) {
 	}
 }
 
-// offered handles an Offer frame.
-func (e *Engine) offered(p *peer, h *transport.Header) {
-	ch := e.channel(h.Comm)
-	if ch == nil || ch.err != nil {
-		return
-	}
-	if src := ch.member(p.rank); src >= 0 {
-		ch.round.offered(ch.round.queue(src), h)
-	}
-}
-
 // cleared handles a CTS frame, which asks for the payload of a message, or for more of it.
-func (e *Engine) cleared(p *peer, h *transport.Header) {
+func (e *Engine) cleared(p *Peer, h *transport.Header) {
 	r, _ := e.slots.get(h.A)
 	if r == nil || r.stage != announced || r.peer != p.rank {
 		return // withdrawn in the meantime
@@ -278,7 +263,7 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 // answer sends the part of a payload that a CTS has asked for, or stores the payload at the
 // place that the receiver has told. A place counts only for a whole message of which nothing was
 // sent: so the next Sent is of that copy, whatever the peer sends.
-func (e *Engine) answer(p *peer, r *Request) {
+func (e *Engine) answer(p *Peer, r *Request) {
 	switch {
 	case r.copy != nil:
 		r.copy.Asked(r.asked)
@@ -294,7 +279,7 @@ func (e *Engine) answer(p *peer, r *Request) {
 }
 
 // supply sends the part of a payload that a CTS has asked for.
-func (e *Engine) supply(p *peer, r *Request) {
+func (e *Engine) supply(p *Peer, r *Request) {
 	part := r.buf.Raw().Slice(r.got, r.asked)
 	if r.got = r.asked; r.got == r.size {
 		r.stage = leaving
@@ -309,7 +294,7 @@ func (e *Engine) supply(p *peer, r *Request) {
 func (r *Request) left() bool { return r.stage == leaving && r.due == 0 }
 
 // data handles a Data frame, with payload that a CTS has asked for.
-func (e *Engine) data(p *peer, h *transport.Header) (mem.Buffer, uint64) {
+func (e *Engine) data(p *Peer, h *transport.Header) (mem.Buffer, uint64) {
 	r, _ := e.slots.get(h.A)
 	if r == nil || r.stage != filling || r.peer != p.rank || h.Len > int64(r.expected()) || h.Len == 0 && r.size > 0 {
 		return mem.Buffer{}, 0 // its receive has ended
@@ -356,16 +341,16 @@ func (e *Engine) Sent(token uint64, err error) {
 		err = e.live.Reason(p.rank, err)
 	}
 	switch {
-	case err != nil && r.round != nil && r.copy == nil:
+	case err != nil && r.collective && r.copy == nil:
 		r.stage = queued // the transport has released it
-		r.ch.miss(e.peer(r.peer), err, r.round.call)
+		r.ch.collectives.Missing(e.peer(r.peer), err)
 	default:
 		if r.due--; r.copy != nil {
 			r.copy.Returned()
 		}
 		switch {
-		case err != nil && r.round != nil:
-			r.ch.miss(e.peer(r.peer), err, r.round.call)
+		case err != nil && r.collective:
+			r.ch.collectives.Missing(e.peer(r.peer), err)
 		case err != nil:
 			e.recall(e.peer(r.peer), r)
 			e.finish(r, err)

@@ -10,6 +10,7 @@ import (
 
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -41,7 +42,7 @@ func cutOff(t *testing.T, peers world.Rank, err error, f func(t *testing.T, boot
 	synctest.Test(t, func(t *testing.T) {
 		boots, p := boot.Group(1+int(peers)), inproc.NewParker()
 		e := engine.New(engine.Config{Rank: 0, Size: 1 + int(peers), Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
-			Yield: func() {}, Eager: engine.DefaultEager})
+			Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager})
 		boots[0].SetWake(p.Wake)
 		e.Use(&cutter{&script{sink: e}, peers, err})
 		ch := e.Open(1, nil)
@@ -93,7 +94,7 @@ func TestSendThatTheLaunchersNewsEndIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boots, p := boot.Group(3), inproc.NewParker()
 		e := engine.New(engine.Config{Rank: 0, Size: 3, Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
-			Yield: func() {}, Eager: engine.DefaultEager})
+			Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager})
 		boots[0].SetWake(p.Wake)
 		x := &reach{script: &script{sink: e}, engine: e}
 		e.Use(x)
@@ -135,7 +136,7 @@ func TestNewsIsWaitedForWithoutTheLock(t *testing.T) {
 			ch.Cancel(engine.Handle{}, nil)
 			locked = time.Since(start)
 		})
-		err := collective(t.Context(), ch, func(rd *engine.Round) error {
+		err := collective(t.Context(), ch, func(rd *round.Round) error {
 			rd.Irecv(1, mem.Bytes(make([]byte, 8)))
 			return rd.Wait()
 		})

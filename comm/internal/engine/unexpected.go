@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 
-	"gompi/comm/internal/call"
 	"gompi/comm/internal/match"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -17,22 +16,22 @@ import (
 // maxKept is the most memory that the unexpected messages of one peer take here.
 const maxKept = 64 << 20
 
-// A message is one that has arrived, at least in part, without a receive for it.
-type message struct {
-	node  match.Message[message]
-	kind  transport.Kind
-	p     *peer // nil: from this rank itself
-	src   int   // rank in the communicator
-	tag   int
-	typ   mem.Type
+// A Kept message is one that has arrived, at least in part, without a receive for it.
+type Kept struct {
+	node  match.Message[Kept]
+	Kind  transport.Kind
+	Peer  *Peer // nil: from this rank itself
+	Src   int   // rank in the communicator
+	Tag   int
+	Type  mem.Type
 	comm  uint64
-	seq   uint64
-	call  call.Fingerprint
-	size  int
+	Seq   uint64
+	A, B  uint64 // of a collective: its call, as words
+	Size  int
 	data  []byte // eager payload, from the scratch pool
 	ready bool   // all of data is there, or it is at the sender
 	token uint64
-	offer uint64   // RTS: the sender's token
+	Offer uint64   // RTS: the sender's token
 	place uint64   // RTS: place of the payload, if it can be read there
 	local bool     // RTS of this rank to itself
 	taken *Request // the receive that took it before it was ready
@@ -45,21 +44,21 @@ type message struct {
 }
 
 // envelope prepares m's node for matching.
-func (m *message) envelope() *match.Message[message] {
-	m.node.Source, m.node.Tag, m.node.Val = m.src, m.tag, m
+func (m *Kept) envelope() *match.Message[Kept] {
+	m.node.Source, m.node.Tag, m.node.Val = m.Src, m.Tag, m
 	return &m.node
 }
 
-func (e *Engine) newMessage() *message {
+func (e *Engine) newMessage() *Kept {
 	if n := len(e.messages); n > 0 {
 		m := e.messages[n-1]
 		e.messages = e.messages[:n-1]
 		return m
 	}
-	return new(message)
+	return new(Kept)
 }
 
-func (e *Engine) freeMessage(m *message) {
+func (e *Engine) freeMessage(m *Kept) {
 	if m.data != nil {
 		e.scratch.Put(m.data)
 	}
@@ -67,62 +66,62 @@ func (e *Engine) freeMessage(m *message) {
 		e.slots.release(m.token)
 	}
 	e.release(m)
-	*m = message{}
+	*m = Kept{}
 	e.messages = append(e.messages, m)
 }
 
 // hold gives m scratch memory for its payload and returns it as the window.
-func (e *Engine) hold(m *message) (mem.Buffer, uint64) {
-	if m.kind == transport.Eager && e.keepPaid(m) {
-		e.returnCredit(m.p, m.size)
+func (e *Engine) hold(m *Kept) (mem.Buffer, uint64) {
+	if m.Kind == transport.Eager && e.keepPaid(m) {
+		e.returnCredit(m.Peer, m.Size)
 	}
-	if m.size == 0 {
+	if m.Size == 0 {
 		m.ready = true
 		return mem.Buffer{}, 0
 	}
-	m.data = e.scratch.Get(m.size)
+	m.data = e.scratch.Get(m.Size)
 	m.token = e.slots.take(nil, m)
 	return mem.Bytes(m.data), m.token
 }
 
 // keep counts the memory that an unexpected message takes.
-func (e *Engine) keep(m *message) {
+func (e *Engine) keep(m *Kept) {
 	m.kept = true
-	m.p.unexpected++
-	m.p.kept += cost(m.size)
-	e.kept += cost(m.size)
+	m.Peer.unexpected++
+	m.Peer.kept += Cost(m.Size)
+	e.kept += Cost(m.Size)
 }
 
 // keepPaid is keep for a message that has taken credit. It reports whether there is memory for
 // more, so that the credit is to be returned at once.
-func (e *Engine) keepPaid(m *message) bool {
+func (e *Engine) keepPaid(m *Kept) bool {
 	m.paid = e.hasRoom(m)
 	e.keep(m)
 	return m.paid
 }
 
 // release undoes keep, if m is kept.
-func (e *Engine) release(m *message) {
+func (e *Engine) release(m *Kept) {
 	if m.refused {
 		e.refused--
 	}
 	if m.kept {
-		m.p.unexpected--
-		m.p.kept -= cost(m.size)
-		e.kept -= cost(m.size)
-		e.released += cost(m.size)
+		m.Peer.unexpected--
+		m.Peer.kept -= Cost(m.Size)
+		e.kept -= Cost(m.Size)
+		e.released += Cost(m.Size)
 	}
 }
 
 // hasRoom reports whether there is memory for m, besides that for which its sender has credit.
-func (e *Engine) hasRoom(m *message) bool {
-	n, most := cost(m.size), e.cfg.Unexpected
-	return m.p.kept+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
+func (e *Engine) hasRoom(m *Kept) bool {
+	n, most := Cost(m.Size), e.cfg.Unexpected
+	return m.Peer.kept+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
 }
 
 // keepOffered fetches a short message that no receive has matched, or tells its sender that there
 // is no memory for it.
-func (ch *Channel) keepOffered(m *message) {
+func (ch *Channel) keepOffered(m *Kept) {
 	e := ch.e
 	if e.hasRoom(m) {
 		ch.fetch(m)
@@ -132,26 +131,26 @@ func (ch *Channel) keepOffered(m *message) {
 		m.refused = true
 		e.refused++
 	}
-	if m.p.toldKept != m.p.unexpected {
-		m.p.toldKept = m.p.unexpected
-		e.h = transport.Header{Kind: transport.Credit, Tag: int32(min(m.p.unexpected, math.MaxInt32))}
-		e.post(m.p, mem.Buffer{}, 0)
+	if m.Peer.toldKept != m.Peer.unexpected {
+		m.Peer.toldKept = m.Peer.unexpected
+		e.h = transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.unexpected, math.MaxInt32))}
+		e.post(m.Peer, mem.Buffer{}, 0)
 	}
 }
 
 // fetch asks for the payload of a message that is kept.
-func (ch *Channel) fetch(m *message) {
+func (ch *Channel) fetch(m *Kept) {
 	e := ch.e
 	if m.refused {
 		m.refused = false
 		e.refused--
 	}
 	e.keep(m)
-	m.kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.scratch.Get(m.size)
+	m.Kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.scratch.Get(m.Size)
 	r := e.newRequest()
-	r.begin(ch, filling, mem.Bytes(m.data), m.p.rank, m.tag)
-	r.size, r.other, r.keeps, m.fetch = m.size, m.offer, m, r
-	e.requestData(m.p, r)
+	r.begin(ch, filling, mem.Bytes(m.data), m.Peer.rank, m.Tag)
+	r.size, r.other, r.keeps, m.fetch = m.Size, m.Offer, m, r
+	e.requestData(m.Peer, r)
 }
 
 // fetched ends a fetch. If its sender has left before, the message is lost.
@@ -171,12 +170,12 @@ func (e *Engine) fetched(r *Request) {
 	case ch.q.Remove(&m.node):
 		e.freeMessage(m)
 	default: // a probe has taken it: a receive of it finds out that the sender has left
-		m.kind = transport.RTS
+		m.Kind = transport.RTS
 	}
 }
 
 // dropFetch gives up the fetch of a message that is dropped.
-func (e *Engine) dropFetch(m *message) {
+func (e *Engine) dropFetch(m *Kept) {
 	r := m.fetch
 	if r == nil {
 		return

@@ -14,15 +14,13 @@ import (
 // This file is what goroutines wait for, and what there is to poll. Package progress decides
 // which of them polls, and which sleep.
 
-// A waiter is one goroutine's wait: for one or several requests, for a message, or for a flag.
+// A waiter is one goroutine's wait for one or several requests, or for a message.
 type waiter struct {
 	record.Wait
-	e        *Engine
-	left     int       // requests that have to end before it is ready
-	round    *Round    // the collective waited for
-	flagWait *FlagWait // the collective waited for, if it goes through shared memory
-	request  *Request  // one of those waited for, for the flight recorder; nil when it is done
-	probed   *Channel  // where a message is probed for
+	e       *Engine
+	left    int      // requests that have to end before it is ready
+	request *Request // one of those waited for, for the flight recorder; nil when it is done
+	probed  *Channel // where a message is probed for
 }
 
 func (e *Engine) newWaiter() *waiter {
@@ -38,7 +36,7 @@ func (e *Engine) newWaiter() *waiter {
 
 func (e *Engine) freeWaiter(w *waiter) {
 	w.Reset()
-	w.left, w.round, w.flagWait, w.request, w.probed = 0, nil, nil, nil, nil
+	w.left, w.request, w.probed = 0, nil, nil
 	e.waiters = append(e.waiters, w)
 }
 
@@ -49,25 +47,14 @@ func (e *Engine) rouse(w *waiter) {
 	}
 }
 
-// Stalled implements record.Call: it sends the members waited for the call of this rank.
-func (w *waiter) Stalled() {
-	switch {
-	case w.round != nil:
-		w.round.stalled()
-	case w.flagWait != nil:
-		w.flagWait.stalled()
-	}
-}
+// Stalled implements record.Call.
+func (w *waiter) Stalled() {}
 
-// Describe implements record.Call: a wait for no collective is for the request that w began to wait
+// Describe implements record.Call: it is for the request that w began to wait
 // for last, or for a message to probe.
 func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 	r := w.request
 	switch {
-	case w.round != nil:
-		return c, w.round.ticket, true
-	case w.flagWait != nil:
-		return c, w.flagWait.ticket, true
 	case w.probed != nil:
 		return seg.Call{Comm: w.probed.ID, Kind: seg.Probe, Peer: int(w.Hint), Seq: Any}, 0, false
 	case r == nil || r.ch == nil:
@@ -120,7 +107,7 @@ func (e *Engine) Poll(hint world.Rank) int {
 	if e.released >= retryAfter && e.refused > 0 {
 		e.fetchRefused()
 	}
-	return n + e.look()
+	return n + e.lookAtFlags()
 }
 
 // Arm implements progress.Source.
@@ -130,7 +117,7 @@ func (e *Engine) Arm() bool {
 			return false
 		}
 	}
-	if e.live.Pending() || e.look() > 0 {
+	if e.live.Pending() || e.lookAtFlags() > 0 {
 		e.Poll(world.None) // tells the transports that nobody sleeps
 		return false
 	}

@@ -54,7 +54,7 @@ func (e *Engine) named(id uint64) *Channel {
 		if ch.counters == nil {
 			continue
 		}
-		if r := ch.member(rank); r >= 0 && ch.counters[r] == counter {
+		if r := ch.Member(rank); r >= 0 && ch.counters[r] == counter {
 			return ch
 		}
 	}

@@ -4,7 +4,7 @@
 //	Via        is done by
 //	Shm        package shmcoll: all ranks on one host, through memory that they share
 //	Hier       package hier: shared memory inside each host, messages between hosts
-//	Messages   package coll over an engine.Round
+//	Messages   package coll over a round.Round
 //	NCCL       NVIDIA's library, in its own stream (nccl.go)
 //	Staged     one of the first three, in chunks through pinned host memory (pipeline.go)
 //
@@ -21,9 +21,9 @@ package exec
 import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/hier"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmcoll"
 	"gompi/comm/internal/staging"
 )
@@ -32,23 +32,13 @@ import (
 type Exec struct {
 	Rank, Size int
 	Paths      *path.Selector
-	Round      *engine.Round // messages
-	Waits      Waiter
+	Round      *round.Round
 	Shared     *shmcoll.Comm // of all ranks, nil if they share no memory
 	Hier       *hier.Comm    // nil if there is none
 	NCCL       *NCCL         // nil if it is not wanted
 	Staging    *staging.Pool
 
 	told []uint64 // what ranks have told of where their buffers are, by rank
-}
-
-// A Waiter waits during a collective, and breaks its communicator.
-type Waiter interface {
-	// PollUntil calls done again and again, and returns when that returns true or an error.
-	PollUntil(done func() (bool, error)) error
-	// DisagreeOn breaks the communicator: a rank sends another block than this one expects, as
-	// their words say (see call.Transfer.Lengths).
-	DisagreeOn(rank, mine, theirs int) error
 }
 
 // Do runs o along its Path.

@@ -121,7 +121,7 @@ func (l *NCCL) setUp(o *call.Call, words []uint64) error {
 		return l.fail(err)
 	}
 	l.group = group
-	if err = l.x.Waits.PollUntil(group.Placed); err == nil {
+	if err = l.x.Round.PollUntil(group.Placed); err == nil {
 		l.end, err = group.Stream().NewEvent()
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ func (l *NCCL) do(o *call.Call) (err error) {
 		err = l.enqueue(o)
 	}
 	if err == nil {
-		err = l.x.Waits.PollUntil(l.done)
+		err = l.x.Round.PollUntil(l.done)
 	}
 	if err != nil {
 		return l.fail(err)
@@ -88,7 +88,7 @@ func (l *NCCL) agreeLengths(o *call.Call) error {
 	}
 	for r, n := range l.due {
 		if want := l.in[r].Len(); int(n) != want {
-			return l.x.Waits.DisagreeOn(r, want, int(n))
+			return l.x.Round.DisagreeOn(r, want, int(n))
 		}
 	}
 	return nil

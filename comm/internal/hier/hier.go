@@ -10,7 +10,7 @@
 // next is combined inside them and the one before handed out (pipeline.go). The others go whole
 // (collectives.go), those with counts for each rank in counts.go.
 //
-// All messages are those of the communicator's engine.Round, and a rank that waits in shared memory
+// All messages are those of the communicator's round.Round, and a rank that waits in shared memory
 // polls for them too. So calls that differ, and ranks that die or leave, are found by the Round, as
 // without hierarchy.
 package hier

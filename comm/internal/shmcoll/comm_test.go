@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -116,7 +117,16 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 	}
 }
 
-func begin(r *Comm, nth uint64) { r.Begin(shmsync.Call{A: nth}, false) }
+// digests are those of what the members have called.
+var digests sync.Map
+
+func begin(r *Comm, nth uint64) {
+	c := &shmsync.Call{A: nth}
+	before, _ := digests.LoadOrStore(r, uint64(1))
+	digest := c.Digest(before.(uint64))
+	digests.Store(r, digest)
+	r.Begin(c, digest, false)
+}
 
 // kinds of collectives are done by once.
 const kinds = 9

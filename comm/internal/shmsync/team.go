@@ -47,8 +47,8 @@ type Team struct {
 
 	step    uint64 // the last one of the last collective
 	first   uint64 // the first one of it
-	digest  uint64 // of the communicator's id and all calls
-	call    Call
+	digest  uint64
+	call    *Call  // the caller's, until the next Begin
 	told    bool   // the rank knows that it has begun
 	differs bool   // from another member's call
 	free    uint64 // all members have read the steps up to this one
@@ -61,12 +61,12 @@ type Team struct {
 	at      [depth]place
 }
 
-// New returns the Team of member me of the communicator with an id. parts are the memory of all
+// New returns the Team of member me of a communicator. parts are the memory of all
 // members. claim allocates this member's large buffer, of so many bytes. gated members wait for the
 // barrier flag (see Assemble).
-func New(id uint64, me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
+func New(me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
 	return Team{
-		digest: id, port: port, me: me, parts: parts, gated: gated, patient: port.Looks(), claim: claim,
+		port: port, me: me, parts: parts, gated: gated, patient: port.Looks(), claim: claim,
 		small: ring{at: smallAt, size: smallSize}, l2: ring{at: l2At, size: l2Size}, l3: ring{size: uint64(large)},
 	}
 }
@@ -77,11 +77,10 @@ func (t *Team) Me() int { return t.me }
 // Size returns how many members there are.
 func (t *Team) Size() int { return len(t.parts) }
 
-// Begin begins a collective, which all members call. quiet callers do not spin.
-func (t *Team) Begin(c Call, quiet bool) {
-	const odd = 0x9e3779b97f4a7c15
-	t.call, t.told, t.first = c, false, t.step+1
-	t.digest = ((t.digest^c.A)*odd ^ c.B) * odd
+// Begin begins a collective, which all members call. digest is of the communicator's id and all
+// calls, with this one. quiet callers do not spin.
+func (t *Team) Begin(c *Call, digest uint64, quiet bool) {
+	t.call, t.digest, t.told, t.first = c, digest, false, t.step+1
 	t.looks = t.patient
 	if quiet {
 		t.looks = 1
@@ -167,7 +166,7 @@ func (t *Team) Signed(s uint64) *Head {
 	return h
 }
 
-func (t *Team) sign(h *Head) { h.callDigest, h.call = t.digest, t.call }
+func (t *Team) sign(h *Head) { h.callDigest, h.call = t.digest, *t.call }
 
 func (t *Team) head(member int, s uint64) *Head { return &t.parts[member].flags.heads[s%depth] }
 

@@ -64,7 +64,7 @@ func (t *Team) differ(member int, first uint64) error {
 			return t.port.Disagree(member, t.since(s, first), mine.call, theirs.call)
 		}
 	}
-	return t.port.Disagree(member, 0, t.call, t.head(member, first).call)
+	return t.port.Disagree(member, 0, *t.call, t.head(member, first).call)
 }
 
 // since returns how many collectives this member has begun after that of step s, up to the one

@@ -83,7 +83,7 @@ func (h *Host) Team(me int, tokens []shmsync.Token, gated bool, pause func(rank 
 			parts[r] = h.Pools[me].Enter(tokens[me], world.Rank(r), h.arenas[r], tok)
 		}
 	}
-	return shmsync.New(1, me, parts, claim, h.large, gated, &port{h, me, pause})
+	return shmsync.New(me, parts, claim, h.large, gated, &port{h, me, pause})
 }
 
 // A port is the Port of a goroutine rank. It sleeps as ranks do: it says so, looks

@@ -1,4 +1,4 @@
-package engine
+package round
 
 import (
 	"gompi/comm/internal/call"
@@ -6,7 +6,7 @@ import (
 )
 
 // A fold is a receive of a Round whose message a function of the user's combines. Built-in
-// operators combine while a message arrives: on the driver's goroutine, with the Engine's
+// operators combine while a message arrives: on the driver's goroutine, with the
 // lock. A user's function may panic, block, or call comm. So it is called when the whole
 // message has arrived, without a lock, on the goroutine of the collective.
 type fold struct {
@@ -18,11 +18,10 @@ type fold struct {
 
 // receiveToFold is IrecvReduce for a function of the user's.
 func (rd *Round) receiveToFold(from int, f fold) {
-	e, n := rd.ch.e, f.own.Len()
-	e.progress.Lock()
-	f.room = e.scratch.Get(f.own.Size())
-	e.progress.Unlock()
-	f.in = mem.HostBytes(f.own.Type(), n, f.room)
+	rd.ch.Lock()
+	f.room = rd.ch.Scratch(f.own.Size())
+	rd.ch.Unlock()
+	f.in = mem.HostBytes(f.own.Type(), f.own.Len(), f.room)
 	rd.folds = append(rd.folds, f)
 	rd.receive(from, f.in, nil)
 }
@@ -41,11 +40,10 @@ func (rd *Round) fold() error {
 
 // dropFolds returns the scratch memory of the folds, into which nothing arrives any more.
 func (rd *Round) dropFolds() {
-	e := rd.ch.e
-	e.progress.Lock()
-	defer e.progress.Unlock()
+	rd.ch.Lock()
+	defer rd.ch.Unlock()
 	for _, f := range rd.folds {
-		e.scratch.Put(f.room)
+		rd.ch.PutScratch(f.room)
 	}
 	clear(rd.folds)
 	rd.folds = rd.folds[:0]

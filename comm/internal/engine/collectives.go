@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+
+	"gompi/comm/internal/progress"
+	"gompi/comm/internal/record"
+	"gompi/internal/mem"
+	"gompi/internal/seg"
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// This file is what the collectives of a Channel and its messages know of each other: package round
+// gives the messages of collectives their order, numbers and credit; this one moves them.
+
+// Collectives are the collectives of a Channel. All methods are called with the lock held.
+type Collectives interface {
+	// Frame handles a frame that is theirs. r, if not nil, receives its payload; kept says that m is
+	// kept, with its payload.
+	Frame(m *Kept) (r *Request, kept bool)
+	// Over says that one of their Requests has ended.
+	Over(err error)
+	// Missing says that a member cannot be reached, for which one of their Requests waits.
+	Missing(p *Peer, err error)
+	// Dismiss says that a member has left.
+	Dismiss(p *Peer)
+	// Fail says that the Channel is broken: their Requests that have not begun to move end.
+	Fail(err error)
+	// Awaited yields the members for which they wait.
+	Awaited(yield func(member int) bool) bool
+	// Unanswered yields the members of whose calls they have heard, and which are not made here.
+	Unanswered(yield func(member int) bool)
+}
+
+const (
+	// CollectiveEager is the largest message of a collective that is sent at once. It is larger
+	// than DefaultEager, because their receives are nearly always posted, so that the payload is
+	// read straight into place.
+	CollectiveEager = 256 << 10
+	// Budget is a rank's credit at one peer for eager messages, as Cost counts it: one for
+	// point-to-point messages, which is less in large jobs, and one for the collectives of each
+	// communicator. Were there one for all communicators, a peer that calls their collectives in
+	// another order would wait for ever.
+	Budget = 4 << 20
+)
+
+// Collectives returns what Config.Collectives has made for the Channel.
+func (ch *Channel) Collectives() Collectives { return ch.collectives }
+
+// Lock, Unlock, Exit and ExitPolling are those of the rank's progress engine. The methods below are
+// called with the lock held, but for TryProgress.
+func (ch *Channel) Lock()        { ch.e.progress.Lock() }
+func (ch *Channel) Unlock()      { ch.e.progress.Unlock() }
+func (ch *Channel) Exit()        { ch.e.progress.Exit() }
+func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
+
+// Broken is Err with the lock held.
+func (ch *Channel) Broken() error { return ch.err }
+
+// Breaking reports whether BreakSoon was called.
+func (ch *Channel) Breaking() bool { return ch.breaking }
+
+// Flight returns the rank's flight recorder, nil if it has none.
+func (ch *Channel) Flight() *seg.Rank { return ch.e.flight }
+
+// Spins reports whether a rank that waits may poll for long.
+func (ch *Channel) Spins() bool { return ch.e.progress.Spins() }
+
+// Peer returns a member.
+func (ch *Channel) Peer(member int) *Peer { return ch.e.peer(ch.World(member)) }
+
+// Rank returns p's rank in the job.
+func (p *Peer) Rank() world.Rank { return p.rank }
+
+// Reachable reports whether frames can be sent to p.
+func (p *Peer) Reachable() bool { return p.lost == nil && p.tr != nil }
+
+// Lost returns why nothing can be sent to p any more.
+func (p *Peer) Lost() error { return p.lost }
+
+// Died returns how the process of a member that has left has ended, as the launcher says.
+func (ch *Channel) Died(p *Peer) error { return ch.e.live.Died(p.rank) }
+
+// Post sends a frame without payload.
+func (ch *Channel) Post(p *Peer, h transport.Header) {
+	ch.e.h = h
+	ch.e.post(p, mem.Buffer{}, 0)
+}
+
+// Await waits until w is ready, or ctx has ended.
+func (ch *Channel) Await(ctx context.Context, w *record.Wait) error {
+	return ch.e.progress.Await(ctx, &w.Waiter)
+}
+
+// AwaitFlag is Await for a flag: it makes w ready when word is at least want.
+func (ch *Channel) AwaitFlag(ctx context.Context, w *record.Wait, word *atomic.Uint64, want uint64) error {
+	e := ch.e
+	e.flags = append(e.flags, flag{&w.Waiter, word, want})
+	err := e.progress.Await(ctx, &w.Waiter)
+	for i := range e.flags {
+		if e.flags[i].w == &w.Waiter {
+			e.flags = append(e.flags[:i], e.flags[i+1:]...)
+			break
+		}
+	}
+	return err
+}
+
+// Rouse makes w ready.
+func (ch *Channel) Rouse(w *record.Wait) { ch.e.progress.MakeReady(&w.Waiter) }
+
+// A flag is a word that another rank stores, for which a goroutine waits. Every poll looks at all.
+// Before a rank sleeps it tells the transports, and then looks once more: a member that stores a
+// flag later sees that the rank sleeps, and rings its doorbell.
+type flag struct {
+	w    *progress.Waiter
+	word *atomic.Uint64
+	want uint64
+}
+
+// lookAtFlags makes the waiters ready whose flags are set, and returns how many those are.
+func (e *Engine) lookAtFlags() (n int) {
+	for i := range e.flags {
+		if f := &e.flags[i]; !f.w.Ready() && f.word.Load() >= f.want {
+			e.progress.MakeReady(f.w)
+			n++
+		}
+	}
+	return n
+}
+
+// TryProgress polls once for a goroutine that waits for a rank of the job, or for any if that is
+// None, unless another goroutine polls or holds the lock. It returns why the Channel is broken, if
+// it is.
+func (ch *Channel) TryProgress(rank world.Rank) error {
+	e := ch.e
+	if e.progress.TryLock() {
+		e.pollOnce(rank)
+		e.progress.Exit()
+	}
+	return ch.Err()
+}
+
+// ProcessLost polls once and reports whether the process of a member is lost.
+func (ch *Channel) ProcessLost(member int) bool {
+	rank := ch.World(member)
+	ch.e.pollOnce(rank)
+	return ch.e.live.Lost(rank) != nil
+}
+
+// Drain reads the frames that have arrived from all ranks.
+func (ch *Channel) Drain() { ch.e.drain() }
+
+// HasLeft reports whether a member has left, so that nothing more will come from it.
+func (ch *Channel) HasLeft(member int) bool {
+	left, w := ch.e.cfg.Left, ch.World(member)
+	return ch.Gone(member) != nil || ch.e.peer(w).tr == nil || left != nil && left(w)
+}
+
+// AnyLeft returns a member that has left, nil if there is none.
+func (ch *Channel) AnyLeft() *Peer {
+	for r := range ch.size {
+		w := ch.World(r)
+		if w != ch.e.cfg.Rank && (ch.Gone(r) != nil || ch.e.cfg.Left != nil && ch.e.cfg.Left(w)) {
+			return ch.e.peer(w)
+		}
+	}
+	return nil
+}
+
+// Request begins a send of b to p, or a receive from it, as one of the Channel's Collectives, which
+// has not begun to move. FreeRequest takes it back when it has ended.
+func (ch *Channel) Request(p *Peer, b mem.Buffer) *Request {
+	r := ch.e.newRequest()
+	r.begin(ch, queued, b, p.rank, 0)
+	r.size, r.collective = b.Size(), true
+	return r
+}
+
+// FreeRequest takes back a Request that has ended.
+func (ch *Channel) FreeRequest(r *Request) { ch.e.freeRequest(r) }
+
+// Finish ends r.
+func (ch *Channel) Finish(r *Request, err error) { ch.e.finish(r, err) }
+
+// Expect makes r a receive for a message, which c combines with other operands, if it is not nil.
+func (r *Request) Expect(c *Combine) { r.stage, r.combine = posted, c }
+
+// Size returns the bytes of r's message.
+func (r *Request) Size() int { return r.size }
+
+// Buffer returns r's buffer.
+func (r *Request) Buffer() mem.Buffer { return r.buf }
+
+// Reduces reports whether r combines what it receives.
+func (r *Request) Reduces() bool { return r.combine != nil }
+
+// Waits reports whether r needs something of a peer.
+func (r *Request) Waits(p *Peer) bool {
+	return r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == announced || r.stage == filling)
+}
+
+// Follow makes r, if it receives into the buffer of s, a send to the same member, store each chunk
+// only after s has loaded it.
+func (r *Request) Follow(s *Request) {
+	if s != r && s.peer == r.peer && s.stage != complete && mem.Same(s.buf, r.buf) {
+		r.before, s.after = s, r
+	}
+}
+
+// SendFrame sends r's payload with h.
+func (ch *Channel) SendFrame(p *Peer, r *Request, h transport.Header) {
+	r.stage = leaving
+	ch.e.h = h
+	if ch.e.give(p, r, r.buf.Raw()) {
+		ch.e.finish(r, nil)
+	}
+}
+
+// Offer sends h, which offers r's payload, to p. It moves as that of an RTS does.
+func (ch *Channel) Offer(p *Peer, r *Request, h transport.Header) {
+	r.stage = announced
+	h.A, h.B = uint64(r.size), ch.e.stamp(r)
+	ch.Post(p, h)
+}
+
+// AcceptOffer has r receive what m offers.
+func (ch *Channel) AcceptOffer(r *Request, m *Kept) {
+	r.other = m.Offer
+	ch.e.requestData(m.Peer, r)
+}
+
+// Keep counts the memory that m takes, which is kept. It reports whether there is memory for more,
+// so that m's credit is to be returned at once.
+func (ch *Channel) Keep(m *Kept) (paid bool) { return ch.e.keepPaid(m) }
+
+// Paid reports whether m's credit was returned.
+func (m *Kept) Paid() bool { return m.paid }
+
+// Take gives r a kept message, of which perhaps not all has arrived.
+func (ch *Channel) Take(r *Request, m *Kept) {
+	if m.ready {
+		ch.consume(r, m)
+		return
+	}
+	r.stage, m.taken = filling, r
+}
+
+// Drop discards a kept message.
+func (ch *Channel) Drop(m *Kept) { ch.e.drop(m) }
+
+// Scratch returns n bytes of arbitrary content, for PutScratch to take back.
+func (ch *Channel) Scratch(n int) []byte { return ch.e.scratch.Get(n) }
+func (ch *Channel) PutScratch(b []byte)  { ch.e.scratch.Put(b) }
+
+// Lend and Return are those of Config.Lender. The lock need not be held.
+func (ch *Channel) Lend(s mem.Space, bytes int) (mem.Buffer, error) {
+	return ch.e.cfg.Lender.Lend(s, bytes)
+}
+func (ch *Channel) Return(s mem.Space, b mem.Buffer) { ch.e.cfg.Lender.Return(s, b) }
