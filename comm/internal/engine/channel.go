@@ -25,6 +25,7 @@ type Channel struct {
 	probes      []*waiter    // of blocking probes
 	sought      map[int]bool // what probes that do not wait have looked for in vain since the last Stalled
 	collectives Collectives
+	waits       []int // room for awaited
 	leavers     liveness.Leavers
 	copies      sync.WaitGroup // that run
 	err         error          // why it is broken or closed

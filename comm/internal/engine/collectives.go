@@ -28,8 +28,8 @@ type Collectives interface {
 	Dismiss(p *Peer)
 	// Fail says that the Channel is broken: their Requests that have not begun to move end.
 	Fail(err error)
-	// Awaited yields the members for which they wait.
-	Awaited(yield func(member int) bool) bool
+	// Awaited appends the members for which they wait to to.
+	Awaited(to []int) []int
 	// Unanswered yields the members of whose calls they have heard, and which are not made here.
 	Unanswered(yield func(member int) bool)
 }
@@ -55,6 +55,9 @@ func (ch *Channel) Lock()        { ch.e.progress.Lock() }
 func (ch *Channel) Unlock()      { ch.e.progress.Unlock() }
 func (ch *Channel) Exit()        { ch.e.progress.Exit() }
 func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
+
+// IsBroken reports whether Err is not nil. It takes no lock.
+func (ch *Channel) IsBroken() bool { return ch.broken.Load() }
 
 // Broken is Err with the lock held.
 func (ch *Channel) Broken() error { return ch.err }

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"iter"
+	"slices"
 
 	"gompi/comm/internal/liveness"
 	"gompi/internal/mem"
@@ -23,22 +23,38 @@ func (ch *Channel) Gone(rank int) error {
 
 // askAwaited asks members that this rank waits for to tell when they close ch.
 func (ch *Channel) askAwaited() {
-	others := func(yield func(int, bool) bool) {
-		for src, named := range ch.awaited() {
-			if src != ch.rank && !yield(src, named) {
-				return
-			}
+	named, anybody := ch.awaited()
+	for _, src := range named {
+		if src != ch.rank && ch.Gone(src) == nil {
+			ch.askToTell(src)
 		}
 	}
-	gone := func(src int) bool { return ch.Gone(src) != nil }
-	ch.leavers.Ask(others, gone, func(src int) bool {
-		p := ch.e.peer(ch.World(src))
-		if ch.Usable(p) != nil {
-			return false
+	ch.waits = named[:0]
+	if !anybody {
+		return
+	}
+	// A receive from anybody fails when all have left. So it is enough to ask the first and, when
+	// that has left, as many as have left and one more: to learn that one has left unseen takes
+	// liveness.NewsTime.
+	left, asked := 0, 0
+	for src := 0; src < ch.size && asked <= left; src++ {
+		switch {
+		case src == ch.rank:
+		case ch.Gone(src) != nil:
+			left++
+		default:
+			ch.askToTell(src)
+			asked++
 		}
+	}
+}
+
+// askToTell asks a member to tell when it closes ch, once.
+func (ch *Channel) askToTell(member int) {
+	if p := ch.Peer(member); !ch.leavers.WasAsked(member) && ch.Usable(p) == nil {
+		ch.leavers.Ask(member)
 		ch.e.postBare(p, transport.Await, ch.ID)
-		return true
-	})
+	}
 }
 
 // noteInquirers notes the members whose messages or calls have come and are not answered.
@@ -113,44 +129,39 @@ func (e *Engine) postBare(p *Peer, k transport.Kind, comm uint64) {
 	e.post(p, mem.Buffer{}, 0)
 }
 
-// awaited yields the members for which a receive, a probe or a collective waits, with true, and those
-// for which a program probes in a loop. If one of these is from any source, it then yields all
-// members, with false.
-func (ch *Channel) awaited() iter.Seq2[int, bool] {
-	return func(yield func(int, bool) bool) {
-		anybody := false
-		for n := range ch.q.Posted() {
-			anybody = anybody || n.Source == Any
-			if n.Source != Any && !yield(n.Source, true) {
-				return
-			}
-		}
-		for _, w := range ch.probes {
-			anybody = anybody || w.Hint < 0
-			if w.Hint >= 0 && !yield(ch.Member(w.Hint), true) {
-				return
-			}
-		}
-		for src := range ch.sought {
-			anybody = anybody || src == Any
-			if src != Any && !yield(src, true) {
-				return
-			}
-		}
-		for i := range ch.e.slots.list {
-			if r := ch.e.slots.list[i].r; r != nil && r.ch == ch && r.halfway() && !yield(ch.Member(r.peer), true) {
-				return
-			}
-		}
-		if !ch.collectives.Awaited(func(member int) bool { return yield(member, true) }) {
-			return
-		}
-		for src := range ch.size {
-			if anybody && !yield(src, false) {
-				return
-			}
+// awaited returns the members for which a receive, a probe or a collective waits, and those for
+// which a program probes in a loop; and whether one of these waits for any member. The caller puts
+// the list back into ch.waits.
+func (ch *Channel) awaited() (named []int, anybody bool) {
+	named, ch.waits = ch.waits, nil // a frame that is sent meanwhile may lead here again
+	for n := range ch.q.Posted() {
+		if anybody = anybody || n.Source == Any; n.Source != Any {
+			named = append(named, n.Source)
 		}
 	}
+	for _, w := range ch.probes {
+		if anybody = anybody || w.Hint < 0; w.Hint >= 0 {
+			named = append(named, ch.Member(w.Hint))
+		}
+	}
+	for src := range ch.sought {
+		if anybody = anybody || src == Any; src != Any {
+			named = append(named, src)
+		}
+	}
+	for i := range ch.e.slots.list {
+		if r := ch.e.slots.list[i].r; r != nil && r.ch == ch && r.halfway() {
+			named = append(named, ch.Member(r.peer))
+		}
+	}
+	return ch.collectives.Awaited(named), anybody
+}
+
+// awaits reports whether something waits for a member.
+func (ch *Channel) awaits(member int) bool {
+	named, anybody := ch.awaited()
+	ch.waits = named[:0]
+	return anybody || slices.Contains(named, member)
 }
 
 // halfway reports whether r is a message that needs an answer of another rank.

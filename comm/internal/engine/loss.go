@@ -37,10 +37,8 @@ func (e *Engine) ProcessEnded(rank world.Rank, err error) {
 // Awaits implements liveness.Messages.
 func (e *Engine) Awaits(rank world.Rank) bool {
 	for _, ch := range e.channels {
-		for src := range ch.awaited() {
-			if ch.World(src) == rank {
-				return true
-			}
+		if src := ch.Member(rank); src >= 0 && ch.awaits(src) {
+			return true
 		}
 	}
 	return false
@@ -147,11 +145,16 @@ const drainPolls = 1024
 func (e *Engine) dismissLeft() {
 	var left []world.Rank
 	for _, ch := range e.channels {
-		for src := range ch.awaited() {
+		named, anybody := ch.awaited()
+		for src := 0; anybody && src < ch.size; src++ {
+			named = append(named, src)
+		}
+		for _, src := range named {
 			if w := ch.World(src); w != e.cfg.Rank && e.live.Lost(w) == nil && e.cfg.Left(w) {
 				left = append(left, w)
 			}
 		}
+		ch.waits = named[:0]
 	}
 	if left == nil {
 		return

@@ -30,30 +30,11 @@ func (l *Leavers) Inquire(rank int) { note(&l.inquire, rank) }
 // Inquirers returns the members that wait for this rank's Left.
 func (l *Leavers) Inquirers() iter.Seq[int] { return maps.Keys(l.inquire) }
 
-// Ask asks members that this rank waits for to tell when they leave, each once: all that awaited
-// yields with true. Of those that it then yields with false, for which an operation with any of them
-// waits, only the first: that operation fails when all have left, and when the first has, the next
-// are asked, as many as have left and one more: to learn that one has left unseen takes NewsTime.
-func (l *Leavers) Ask(awaited iter.Seq2[int, bool], gone func(rank int) bool, ask func(rank int) bool) {
-	left, asked := 0, 0
-	for rank, named := range awaited {
-		if gone(rank) {
-			if !named {
-				left++
-			}
-			continue
-		}
-		if !l.asked[rank] && ask(rank) {
-			note(&l.asked, rank)
-		}
-		if named {
-			continue
-		}
-		if asked++; asked > left {
-			break
-		}
-	}
-}
+// WasAsked reports whether this rank has sent Await to a member.
+func (l *Leavers) WasAsked(rank int) bool { return l.asked[rank] }
+
+// Ask notes that this rank sends Await to a member.
+func (l *Leavers) Ask(rank int) { note(&l.asked, rank) }
 
 // note adds rank to a set, and makes the set if need be.
 func note(set *map[int]bool, rank int) {

@@ -76,35 +76,33 @@ func Of(ch *engine.Channel) *Round { return ch.Collectives().(*Round) }
 // have arrived from other members. quiet rounds run in the background.
 func (rd *Round) Begin(ctx context.Context, f *call.Fingerprint, bytes int, quiet bool) error {
 	if !rd.byFlags {
-		return rd.beginMessages(ctx, f, bytes, quiet)
+		rd.ch.Lock()
 	}
-	if err := rd.ch.Err(); err != nil {
-		return err
+	if rd.ch.IsBroken() {
+		if !rd.byFlags {
+			rd.ch.Unlock()
+		}
+		return rd.ch.Err()
 	}
-	rd.next(ctx, f, bytes, quiet)
-	return nil
-}
-
-// next sets the call.
-func (rd *Round) next(ctx context.Context, f *call.Fingerprint, bytes int, quiet bool) {
+	a, b := f.Words()
+	c := shmsync.Call{A: a, B: b}
 	rd.seq++
-	rd.call.A, rd.call.B = f.Words()
-	rd.digest = rd.call.Digest(rd.digest)
+	rd.digest = c.Digest(rd.digest)
+	rd.call = c
 	rd.ctx, rd.bytes, rd.quiet, rd.ticket = ctx, bytes, quiet, 0
 	rd.parting.closes = false
 	if rd.team != nil {
 		rd.team.Begin(&rd.call, rd.digest, quiet)
 	}
+	if rd.byFlags {
+		return nil // Begun records it
+	}
+	return rd.beginMessages()
 }
 
-// beginMessages is Begin where messages may be sent.
-func (rd *Round) beginMessages(ctx context.Context, f *call.Fingerprint, bytes int, quiet bool) error {
-	rd.ch.Lock()
+// beginMessages is the rest of Begin where messages may be sent. It unlocks.
+func (rd *Round) beginMessages() error {
 	defer rd.ch.Unlock()
-	if err := rd.ch.Broken(); err != nil {
-		return err
-	}
-	rd.next(ctx, f, bytes, quiet)
 	rd.running, rd.err = true, nil
 	rd.compareEarly()
 	if err := rd.ch.Broken(); err != nil {
@@ -217,13 +215,16 @@ func (rd *Round) Dismiss(p *engine.Peer) {
 }
 
 // Awaited implements engine.Collectives.
-func (rd *Round) Awaited(yield func(int) bool) bool {
+func (rd *Round) Awaited(to []int) []int {
 	for member, l := range rd.queues {
-		if (l.posted.Front() != nil || l.out.Front() != nil) && !yield(member) {
-			return false
+		if l.posted.Front() != nil || l.out.Front() != nil {
+			to = append(to, member)
 		}
 	}
-	return !rd.flag.waits || yield(rd.flag.src)
+	if rd.flag.waits {
+		to = append(to, rd.flag.src)
+	}
+	return to
 }
 
 // Unanswered implements engine.Collectives.

@@ -166,7 +166,12 @@ func (t *Team) Signed(s uint64) *Head {
 	return h
 }
 
-func (t *Team) sign(h *Head) { h.callDigest, h.call = t.digest, *t.call }
+// sign copies the call word by word: what was stored in parts and is then loaded as a whole stalls
+// the processor.
+func (t *Team) sign(h *Head) {
+	h.callDigest = t.digest
+	h.call.A, h.call.B = t.call.A, t.call.B
+}
 
 func (t *Team) head(member int, s uint64) *Head { return &t.parts[member].flags.heads[s%depth] }
 
