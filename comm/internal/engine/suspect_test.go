@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,10 +132,10 @@ func TestSendThatTheLaunchersNewsEndIsOver(t *testing.T) {
 func TestNewsIsWaitedForWithoutTheLock(t *testing.T) {
 	cutOff(t, 1, transport.ErrGone, func(t *testing.T, _ []boot.Boot, ch *engine.Channel) {
 		start := time.Now()
-		var locked time.Duration
+		var locked atomic.Int64
 		time.AfterFunc(600*time.Millisecond, func() { // the rank is lost after 500 ms, the Channel after 200 more
 			ch.Cancel(engine.Handle{}, nil)
-			locked = time.Since(start)
+			locked.Store(int64(time.Since(start)))
 		})
 		err := collective(t.Context(), ch, func(rd *round.Round) error {
 			rd.Irecv(1, mem.Bytes(make([]byte, 8)))
@@ -143,8 +144,8 @@ func TestNewsIsWaitedForWithoutTheLock(t *testing.T) {
 		if !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "has left") {
 			t.Errorf("got %v, want that the rank has left", err)
 		}
-		if took := time.Since(start); locked != 600*time.Millisecond || took != 700*time.Millisecond {
-			t.Errorf("the lock was free after %v and the collective over after %v: want 600 and 700 ms", locked, took)
+		if took := time.Since(start); time.Duration(locked.Load()) != 600*time.Millisecond || took != 700*time.Millisecond {
+			t.Errorf("the lock was free after %v and the collective over after %v: want 600 and 700 ms", time.Duration(locked.Load()), took)
 		}
 	})
 }
