@@ -71,6 +71,9 @@ func TestCloseGivesUpOnACollectiveWhoseDeviceHangs(t *testing.T) {
 		case err := <-done:
 			return fmt.Errorf("allreduce: %v, and nothing was copied", err)
 		}
+		if err := comm.Barrier(ctx, world); err != nil { // else the other may hear that this one has left, and copy nothing
+			return err
+		}
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		closed := make(chan error, 1)

@@ -167,11 +167,12 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 
 func (v *flagWait) came() bool { return v.word.Load() >= v.want }
 
-// dismissFlag ends the wait for a member that has left, unless that has set its flag.
+// dismissFlag ends the wait for a member that has left. If that has set its flag, whoever waits looks
+// at it once more: a member whose collective fails after it has left takes its step back.
 func (rd *Round) dismissFlag(p *engine.Peer) {
 	switch v := &rd.flag; {
-	case !v.waits || rd.ch.World(v.src) != p.Rank() || v.came():
-	case rd.parting.closes:
+	case !v.waits || rd.ch.World(v.src) != p.Rank():
+	case v.came() || rd.parting.closes:
 		rd.ch.Rouse(&v.wait)
 	default:
 		rd.Missing(p, errLeft)
