@@ -9,8 +9,7 @@ import (
 
 // do runs o for a blocking call. From here to the first store into shared memory, a short
 // allreduce makes these calls that are not inlined: Check finds bad arguments before anything is
-// sent; perform begins a round, which
-// numbers the call and records it; Exec.Do follows the Path that Selector.For
+// sent; perform begins a round, which numbers the call; Exec.Do follows the Path that Selector.For
 // finds; Shared.Run leads to the function of shmcoll for it, allreduceShort.
 func (c *Comm) do(ctx context.Context, o *call.Call) (err error) {
 	if err = o.Check(c.Rank(), c.Size()); err != nil {
