@@ -155,7 +155,7 @@ func TestTorchVersionsAreTold(t *testing.T) {
 	said, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m", "gompi_torch")
 	const want = `^gompi_torch (\S+), .*/gompi_torch
 compiled: +/\S+/gompi/gompi_torch-\S+-torch-\d\S+\.so
-libgompi: +\S+, /\S+/libgompi\.so
+libgompi: +\S+, commit \S+, /\S+/libgompi\.so
 gompirun: +gompirun (\S+), commit .*/bin/gompirun
 Python: +3\.\S+, .*
 torch: +\S+, .*/torch \(tested: 1\.13 to 2\.15\)
