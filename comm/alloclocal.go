@@ -8,9 +8,9 @@ import (
 	"gompi/internal/seg"
 )
 
-// AllocLocal returns n zeroed elements of host memory as Alloc does, but for one rank alone: it sends nothing, and
-// other ranks need not call it, nor with the same n. So it is for memory that comes and goes on one
-// rank, like tensors.
+// AllocLocal returns n zeroed elements of host memory as Alloc does, but for one rank alone: it
+// sends nothing, and other ranks need not call it, nor with the same n. So it is for memory that
+// comes and goes on one rank, like tensors.
 //
 // Others read and write it only while its owner is inside a call with it: a collective, or a
 // message until its request is complete. In a collective, the Comm that is called must have memory

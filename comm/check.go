@@ -21,8 +21,8 @@ func WithCheck(ctx context.Context, check func(waited time.Duration) (again time
 	return progress.WithCheck(ctx, check)
 }
 
-// InBackground returns a context whose collectives do not delay those of other goroutines: they poll
-// only while another has just begun to wait, and else sleep until a message comes. It is for calls on
-// a goroutine beside threads that compute, in languages that have no nonblocking collectives. Only the
-// outermost context counts: derive no other from it.
+// InBackground returns a context whose collectives do not delay those of other goroutines: they
+// poll only while another has just begun to wait, and else sleep until a message comes. It is for
+// calls on a goroutine beside threads that compute, in languages that have no nonblocking
+// collectives. Only the outermost context counts: derive no other from it.
 func InBackground(ctx context.Context) context.Context { return progress.InBackground(ctx) }

@@ -17,8 +17,8 @@ import (
 // A connection is the Fabric of a rank, and what it has besides where the rank is a process.
 type connection struct {
 	fabric.Fabric
-	// card returns what the other ranks need in order to reach this one; setCards takes the cards of
-	// all. Both may be nil.
+	// card returns what the other ranks need in order to reach this one; setCards takes the cards
+	// of all. Both may be nil.
 	card     func() []byte
 	setCards func(cards [][]byte) error
 	// spin is how often to poll before the first yield, if ranks do not outnumber processors.

@@ -107,7 +107,8 @@ func hugePages() error {
 	return unix.Madvise(mem, unix.MADV_COLLAPSE)
 }
 
-// noMemoryFor returns how many huge pages the kernel has not made since it began because it found no memory for them.
+// noMemoryFor returns how many huge pages the kernel has not made since it began because it found
+// no memory for them.
 func noMemoryFor() (pages int) {
 	data, _ := os.ReadFile("/proc/vmstat")
 	_, rest, _ := strings.Cut(string(data), "\nthp_collapse_alloc_failed ")

@@ -87,7 +87,8 @@ func (n *network) connect(sink transport.Sink, heard func()) ([]transport.Transp
 	return append(all, n.tcp), nil
 }
 
-// card is the card of a connection: whether this rank shares memory, its card for RDMA, that for TCP.
+// card is the card of a connection: whether this rank shares memory, its card for RDMA, that for
+// TCP.
 func (n *network) card() []byte {
 	own := n.rdma.card()
 	return append(own.append([]byte{sharing(n.shared)}), n.tcp.Card()...)

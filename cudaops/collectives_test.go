@@ -181,7 +181,8 @@ func jobDying() error {
 	return nil
 }
 
-// A process that is killed while others do collectives of device memory ends the job, with its name.
+// A process that is killed while others do collectives of device memory ends the job, with its
+// name.
 func TestAProcessThatDiesEndsCollectivesOfDeviceMemory(t *testing.T) {
 	device(t)
 	out, err := startRanks(t, "dying", "4")

@@ -17,8 +17,8 @@ import (
 	"gompi/mpirun/internal/watchdog"
 )
 
-// newSystem returns the job.System of this process. It calls notify with the channel of signals, pause
-// before the process is stopped, and the function that pause returns when it is continued.
+// newSystem returns the job.System of this process. It calls notify with the channel of signals,
+// pause before the process is stopped, and the function that pause returns when it is continued.
 func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job.System {
 	return &job.System{
 		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: workingDir(),

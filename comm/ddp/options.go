@@ -44,8 +44,8 @@ type Options struct {
 	// Quantum, a power of two, and Finish leaves the sum over all passes and ranks, not the
 	// average. To make the same steps on any number of ranks, bit by bit, a job also needs passes
 	// that compute the same on any rank: of as many samples each, scaled by 1/(samples of the whole
-	// batch). See sampler.Sampler.Micro. 0x1p-44 suits most models. A sum costs twice the bytes of an
-	// average. float32 only.
+	// batch). See sampler.Sampler.Micro. 0x1p-44 suits most models. A sum costs twice the bytes of
+	// an average. float32 only.
 	Quantum float64
 	// Shard leaves on each rank the averages of a part of the gradients only, for which alone its
 	// optimiser keeps what it remembers (ZeRO, stage 1): see Shards and GatherParams. The order of

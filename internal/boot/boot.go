@@ -82,8 +82,8 @@ type Boot interface {
 	Info() *Info
 
 	// Allgather sends mine up and returns what every rank sent, by rank, and nothing for places of
-	// replacements that have not come. It is called once, by all ranks. It fails when ctx ends, when a
-	// rank died or ended before it contributed, or when the launcher is gone.
+	// replacements that have not come. It is called once, by all ranks. It fails when ctx ends,
+	// when a rank died or ended before it contributed, or when the launcher is gone.
 	Allgather(ctx context.Context, mine []byte) ([][]byte, error)
 
 	// FD returns a descriptor that is readable while Events has something to

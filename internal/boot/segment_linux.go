@@ -16,17 +16,18 @@ import (
 	"gompi/internal/world"
 )
 
-// A segmentSocket is the Unix socket from which ranks without an agent get the segment and the doorbells of
-// their host. The first rank of the host makes both, as agents do, and passes them on. The kernel
-// chooses the abstract name, so no file is left behind. By the server's rule, a host is one network
-// namespace, and so one namespace of abstract sockets.
+// A segmentSocket is the Unix socket from which ranks without an agent get the segment and the
+// doorbells of their host. The first rank of the host makes both, as agents do, and passes them on.
+// The kernel chooses the abstract name, so no file is left behind. By the server's rule, a host is
+// one network namespace, and so one namespace of abstract sockets.
 type segmentSocket struct{ ln net.Listener }
 
 // shareTime bounds how long the ranks of a host, all of which are there, take to
 // pass their segment on.
 const shareTime = 10 * time.Second
 
-// listenSegment opens the socket of a rank that may be the first of its host. On failure it is empty.
+// listenSegment opens the socket of a rank that may be the first of its host. On failure it is
+// empty.
 func listenSegment() segmentSocket {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"})
 	if err != nil {
@@ -49,8 +50,8 @@ func (d segmentSocket) close() {
 	}
 }
 
-// segmentHandshake is the handshake by which two ranks of a host prove that they belong to the job. Any
-// process may connect, so ofThisUser checks the user before.
+// segmentHandshake is the handshake by which two ranks of a host prove that they belong to the job.
+// Any process may connect, so ofThisUser checks the user before.
 func segmentHandshake(secret *[32]byte) challenge.Handshake {
 	return challenge.Handshake{Protocol: "gompiseg1", Secret: secret}
 }

@@ -19,9 +19,9 @@ import (
 	"gompi/internal/world"
 )
 
-// A server stands in for the agents where there are none. It runs in the process of rank 0. Every rank
-// has a connection to it, by which it gathers the cards at the start, and later passes on events that
-// no connection between two other ranks can report.
+// A server stands in for the agents where there are none. It runs in the process of rank 0. Every
+// rank has a connection to it, by which it gathers the cards at the start, and later passes on
+// events that no connection between two other ranks can report.
 type server struct {
 	size      int
 	secret    [32]byte
@@ -287,8 +287,8 @@ func (h *server) giveUp(after time.Duration) {
 	h.broadcast(&wire.Terminate{Text: text})
 }
 
-// close closes the server when rank 0 leaves. It first sends the others Closing, so that they do not
-// report the lost connection.
+// close closes the server when rank 0 leaves. It first sends the others Closing, so that they do
+// not report the lost connection.
 func (h *server) close() {
 	h.ln.Close()
 	h.mu.Lock()

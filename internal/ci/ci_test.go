@@ -18,8 +18,8 @@ func wants(t *testing.T, got, pattern string) {
 	}
 }
 
-// What a step skips is listed in the end with its reason, unless another step ran it, and the output
-// of what failed is there.
+// What a step skips is listed in the end with its reason, unless another step ran it, and the
+// output of what failed is there.
 func TestStepsListSkipsAndFailures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds gotestsum")

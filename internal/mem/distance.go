@@ -35,9 +35,9 @@ const (
 	// untimed copies follow a fast one.
 	untimed = 7
 	// compareEvery is how many copies are compared with the same non-temporal ones, which take some
-	// microseconds: the best of trials, each of copies copies of this many bytes, as what disturbs one
-	// of them makes it longer. Less than all copies of a trial say nothing, since the first fill
-	// buffers.
+	// microseconds: the best of trials, each of copies copies of this many bytes, as what disturbs
+	// one of them makes it longer. Less than all copies of a trial say nothing, since the first
+	// fill buffers.
 	compareEvery = 4096
 	trials       = 3
 	trialCopies  = 4

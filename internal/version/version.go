@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// Number is the version of all programs and libraries, and is written here alone: the Makefile reads
-// this line. Launcher and agents of one job have the same.
+// Number is the version of all programs and libraries, and is written here alone: the Makefile
+// reads this line. Launcher and agents of one job have the same.
 const Number = "0.1.0"
 
 // commit is the commit that make has built a program from, "" if go build has: then the binary's

@@ -17,8 +17,8 @@ import (
 
 // Collectives are the collectives of a Channel. All methods are called with the lock held.
 type Collectives interface {
-	// Frame handles a frame that is theirs. r, if not nil, receives its payload; kept says that m is
-	// kept, with its payload.
+	// Frame handles a frame that is theirs. r, if not nil, receives its payload; kept says that m
+	// is kept, with its payload.
 	Frame(m *Kept) (r *Request, kept bool)
 	// Over says that one of their Requests has ended.
 	Over(err error)
@@ -37,7 +37,7 @@ type Collectives interface {
 const (
 	// CollectiveEager is the largest message of a collective that is sent at once. It is larger
 	// than DefaultEager, because their receives are nearly always posted, so that the payload is
-	// read straight into place.
+	// read into place.
 	CollectiveEager = 256 << 10
 	// Budget is a rank's credit at one peer for eager messages, as Cost counts it: one for
 	// point-to-point messages, which is less in large jobs, and one for the collectives of each

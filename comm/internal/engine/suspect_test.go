@@ -127,8 +127,8 @@ func TestSendThatTheLaunchersNewsEndIsOver(t *testing.T) {
 	})
 }
 
-// While a collective waits for the launcher's news of a rank that has left, other goroutines get the
-// lock.
+// While a collective waits for the launcher's news of a rank that has left, other goroutines get
+// the lock.
 func TestNewsIsWaitedForWithoutTheLock(t *testing.T) {
 	cutOff(t, 1, transport.ErrGone, func(t *testing.T, _ []boot.Boot, ch *engine.Channel) {
 		start := time.Now()

@@ -15,8 +15,8 @@ const (
 	// such news to wait for.
 	NewsTime = 500 * time.Millisecond
 	// fateTime is how long a collective waits for the launcher's news if a rank it needs has left,
-	// or if calls differ. The rank's process may have failed, and may have left because of an error;
-	// another rank may know which calls differ.
+	// or if calls differ. The rank's process may have failed, and may have left because of an
+	// error; another rank may know which calls differ.
 	fateTime = 200 * time.Millisecond
 )
 
@@ -38,8 +38,8 @@ func (k *Ranks) After(answered func() bool, decide func()) {
 	k.ask(question{suspect: world.None, due: time.Now().Add(fateTime), answered: answered, decide: decide})
 }
 
-// Await waits until answered reports that the awaited news has come, for fateTime at most. It is for
-// a goroutine inside a call, which waits in w, and gives the lock away meanwhile.
+// Await waits until answered reports that the awaited news has come, for fateTime at most. It is
+// for a goroutine inside a call, which waits in w, and gives the lock away meanwhile.
 func (k *Ranks) Await(w *progress.Waiter, answered func() bool) {
 	k.After(answered, func() { k.cfg.Progress.MakeReady(w) })
 	k.cfg.Progress.Await(context.Background(), w) // never fails: this context never ends

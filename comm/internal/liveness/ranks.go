@@ -1,12 +1,12 @@
-// Package liveness knows which ranks are dead, have left, or are suspects, whether the job ends, and
-// why communicators broke. It hears of it from transports and from the launcher, decides which
+// Package liveness knows which ranks are dead, have left, or are suspects, whether the job ends,
+// and why communicators broke. It hears of it from transports and from the launcher, decides which
 // reason counts, and tells the rank's messages.
 //
 // The launcher's reason counts more than a transport's. So every rank reports the true reason, and
-// no rank ends because of a death of which the launcher has not heard, and is taken for the first to
-// fail. What follows from an observation of this rank's own may therefore have to wait for news: as
-// a question, which is decided when its answer has come, or has not come in time. Nobody waits for
-// news with the lock held.
+// no rank ends because of a death of which the launcher has not heard, and is taken for the first
+// to fail. What follows from an observation of this rank's own may therefore have to wait for news:
+// as a question, which is decided when its answer has come, or has not come in time. Nobody waits
+// for news with the lock held.
 package liveness
 
 import (
@@ -202,8 +202,8 @@ func (k *Ranks) isSuspect(rank world.Rank) bool {
 	return slices.ContainsFunc(k.questions, func(q question) bool { return q.suspect == rank })
 }
 
-// Reason returns why a transport failed with a rank that is no suspect. If no process listens at the
-// rank's address, and the launcher has no news of it, it has left.
+// Reason returns why a transport failed with a rank that is no suspect. If no process listens at
+// the rank's address, and the launcher has no news of it, it has left.
 func (k *Ranks) Reason(rank world.Rank, err error) error {
 	switch lost := k.Lost(rank); {
 	case lost != nil:

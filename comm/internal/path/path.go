@@ -111,8 +111,8 @@ func (p Chunk) Of(n int) int {
 	return min(n, p.Most)
 }
 
-// A Kernel says, where the kernel can copy from rank to rank, which way calls go: through it, or the
-// Path Otherwise. It is the one thing that is decided after For: which is faster depends on the
+// A Kernel says, where the kernel can copy from rank to rank, which way calls go: through it, or
+// the Path Otherwise. It is the one thing that is decided after For: which is faster depends on the
 // cores that the ranks run on, and package trial times both now and then.
 type Kernel struct {
 	First bool // calls go through the kernel at first

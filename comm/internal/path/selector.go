@@ -123,7 +123,8 @@ func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.thresho
 // All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
-// kernel returns what collectives of so much Payload do where the kernel can copy from rank to rank.
+// kernel returns what collectives of so much Payload do where the kernel can copy from rank to
+// rank.
 func (s *Selector) kernel(bytes int) Kernel {
 	from, below := s.rules.Reads()
 	return Kernel{First: bytes >= from && bytes < below, Tries: bytes >= s.rules.TriesFrom()}
@@ -133,14 +134,14 @@ func (s *Selector) kernel(bytes int) Kernel {
 // choice of one rank does not affect others.
 func (s *Selector) FarFrom() int { return s.rules.threshold(shmRingNonTemporalFrom) }
 
-// NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of so many bytes
-// for each rank on average.
+// NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of so many
+// bytes for each rank on average.
 func (s *Selector) NonTemporalInPlace(bytes int) bool {
 	return bytes*s.Ranks > 2*s.rules.threshold(shmNonTemporalFrom)
 }
 
-// PerMessage reports whether blocks of so many bytes, whose lengths one rank alone knows, are brought
-// from devices and to them message by message. No other rank sees the difference.
+// PerMessage reports whether blocks of so many bytes, whose lengths one rank alone knows, are
+// brought from devices and to them message by message. No other rank sees the difference.
 func (s *Selector) PerMessage(bytes int) bool { return bytes >= 2*s.rules.threshold(stagedChunk) }
 
 // LargestChunk returns the bytes of the largest chunk that goes through shared memory at a time.

@@ -38,16 +38,16 @@ var thresholds = [numThresholds]struct {
 	bytes       int64
 	least, most int64
 }{
-	// Up to so many bytes of one rank a collective through shared memory takes one step. Longer ones
-	// are pipelined, in chunks of as much through the small buffer.
+	// Up to so many bytes of one rank a collective through shared memory takes one step. Longer
+	// ones are pipelined, in chunks of as much through the small buffer.
 	shmChunk: {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
 
 	// Up to so many bytes each rank combines all operands of an allreduce itself: one step
 	// from one rank to the others, where to share the work takes two.
 	shmAllreduceMost: {"shm.allreduce", 4 << 10, 0, 16 << 10},
 
-	// From so many bytes of one rank on the large buffer serves (bcast of two: 16 KiB in
-	// 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8), and ranks ask each other
+	// From so many bytes of one rank on the large buffer serves (bcast of two: 16 KiB in 2.5 us
+	// around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8), and ranks ask each other
 	// whether NCCL may do what it can.
 	shmLargeFrom: {"shm.large", 32 << 10, 0, most},
 
@@ -63,9 +63,9 @@ var thresholds = [numThresholds]struct {
 	// plain and non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6, reduce-scatter
 	// 5.3 and 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71, allreduce of 8 MiB 1.7
 	// and 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the
-	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45). In place no buffer goes through the
-	// caches besides, and vectors may be twice as long (np=2 near: bcast of 16 MiB 0.39 and 0.61, of
-	// 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and 2.5 ms).
+	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45). In place no buffer goes through
+	// the caches besides, and vectors may be twice as long (np=2 near: bcast of 16 MiB 0.39 and
+	// 0.61, of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and 2.5 ms).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
 	// Of so many bytes, and fewer than the second, messages between ordinary memory are read by
@@ -99,12 +99,12 @@ var thresholds = [numThresholds]struct {
 	// 256 KiB and 1 MiB 8.4, 6.2 and 5.4).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
-	// From so many bytes on, of a vector in all: all ranks carry shares of an allreduce, if each has
-	// a processor: one leader would do the work between hosts alone (2x2, where each rank was granted
-	// three tenths of a processor, leader and shares: 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms,
-	// 16 MiB 43 and 34). Where processors are oversubscribed none is idle (1 MiB: 371 and 523 us).
-	// Nor do bcast and reduce gain (1 MiB of bcast 503 and 681 us, of reduce 490 and 916). An
-	// allreduce with a function goes by messages: longer ones have not been measured (2x2, by
+	// From so many bytes on, of a vector in all: all ranks carry shares of an allreduce, if each
+	// has a processor: one leader would do the work between hosts alone (2x2, where each rank was
+	// granted three tenths of a processor, leader and shares: 256 KiB 537 and 389 us, 1 MiB 3.3 and
+	// 1.6 ms, 16 MiB 43 and 34). Where processors are oversubscribed none is idle (1 MiB: 371 and
+	// 523 us). Nor do bcast and reduce gain (1 MiB of bcast 503 and 681 us, of reduce 490 and 916).
+	// An allreduce with a function goes by messages: longer ones have not been measured (2x2, by
 	// messages and by leaders: 8 bytes 44 and 19 us, 16 KiB 45 and 29, 256 KiB 315 and 190). And
 	// vectors from Alloc are read in place inside hosts (2x2, copied and in place: allreduce of 64
 	// KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB 606 and 414; bcast of 64 KiB 27 and 33, of
@@ -112,18 +112,18 @@ var thresholds = [numThresholds]struct {
 	hierVectorFrom: {"hier.vector", 256 << 10, 0, most},
 
 	// From so many bytes on, of all blocks: all ranks carry shares of a reduce-scatter and an
-	// allgather with equal blocks (2x2, by leaders and in shares, reduce-scatter of 256 KiB blocks 573
-	// and 320 us; 2x4, allgather of 64 KiB blocks 137 and 265 us, of 1 MiB blocks 9.7 and 7.1 ms).
-	// Other collectives of blocks go by messages, for no byte is saved between hosts, and each is
-	// moved once more inside (by messages and hierarchical: alltoall, 2x2 of 128 KiB blocks 298 and
-	// 161 us, of 256 KiB 444 and 860; gather and scatter, 2x2 of 256 KiB blocks 213 and 145, 157 and
-	// 153 us, scatter of 2x4 324 and 436).
+	// allgather with equal blocks (2x2, by leaders and in shares, reduce-scatter of 256 KiB blocks
+	// 573 and 320 us; 2x4, allgather of 64 KiB blocks 137 and 265 us, of 1 MiB blocks 9.7 and 7.1
+	// ms). Other collectives of blocks go by messages, for no byte is saved between hosts, and each
+	// is moved once more inside (by messages and hierarchical: alltoall, 2x2 of 128 KiB blocks 298
+	// and 161 us, of 256 KiB 444 and 860; gather and scatter, 2x2 of 256 KiB blocks 213 and 145,
+	// 157 and 153 us, scatter of 2x4 324 and 436).
 	hierBlocksFrom: {"hier.blocks", 1 << 20, 0, most},
 
 	// So many bytes at a time go through pinned host memory, and are copied while others are under
-	// way; they are enough for messages between hosts (2x2, in host memory: allreduce of 1 MiB in 371
-	// us, of 16 MiB at once in 15.8 ms). From two such chunks on ranks ask each other whether a buffer
-	// is on a device: with fewer there is nothing to overlap.
+	// way; they are enough for messages between hosts (2x2, in host memory: allreduce of 1 MiB in
+	// 371 us, of 16 MiB at once in 15.8 ms). From two such chunks on ranks ask each other whether a
+	// buffer is on a device: with fewer there is nothing to overlap.
 	stagedChunk: {"staged.chunk", 1 << 20, 4 << 10, 16 << 20},
 }
 
@@ -131,12 +131,12 @@ var thresholds = [numThresholds]struct {
 const most = 1 << 40
 
 const (
-	// A vector that goes along a chain of hosts has chainParts chunks, but of at least one chainLeast
-	// of a hierChunk: the last host waits for the first chunk, so more are better, and each costs a
-	// message. A chain serves where that makes a chunk for each host: a host sends the vector once,
-	// where a tree's root sends it for each subtree (four hosts with two ranks each, 1 Gbit/s, by
-	// trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72; reduce 11.9 and
-	// 8.4, 103 and 69).
+	// A vector that goes along a chain of hosts has chainParts chunks, but of at least one
+	// chainLeast of a hierChunk: the last host waits for the first chunk, so more are better, and
+	// each costs a message. A chain serves where that makes a chunk for each host: a host sends the
+	// vector once, where a tree's root sends it for each subtree (four hosts with two ranks each, 1
+	// Gbit/s, by trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72;
+	// reduce 11.9 and 8.4, 103 and 69).
 	chainParts, chainLeast = 32, 4
 
 	// MaxShared is for how many ranks of a host there is shared memory. Each touches lines of

@@ -78,8 +78,8 @@ func (d *Direct) Use(t transport.Transport) {
 	}
 }
 
-// Source returns the place from which a peer may read b, ordinary memory, if that can be the fastest
-// way for as many bytes; else 0.
+// Source returns the place from which a peer may read b, ordinary memory, if that can be the
+// fastest way for as many bytes; else 0.
 func (d *Direct) Source(to transport.Getter, peer world.Rank, b mem.Buffer) uint64 {
 	if !b.IsHost() || !d.has(b.Size()) && b.Size() < d.TriesFrom {
 		return 0

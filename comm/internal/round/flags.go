@@ -33,8 +33,8 @@ type Port struct {
 
 var _ shmsync.Port = (*Port)(nil)
 
-// SetTeam makes t, which has p as its Port, take part in all rounds. If whole is true no round sends
-// messages from now on.
+// SetTeam makes t, which has p as its Port, take part in all rounds. If whole is true no round
+// sends messages from now on.
 func (p *Port) SetTeam(t *shmsync.Team, whole bool) {
 	p.Round.ch.Lock()
 	defer p.Round.ch.Unlock()
@@ -86,9 +86,9 @@ func (p *Port) Await(word *atomic.Uint64, want uint64, member int) error {
 	return p.Round.awaitFlag(word, want, p.Ranks[member])
 }
 
-// Disagree implements shmsync.Port. If messages are sent, too, the two ranks may differ in a call of
-// which shared memory knows nothing: then this one sends its calls, and waits until the other has
-// found which differs.
+// Disagree implements shmsync.Port. If messages are sent, too, the two ranks may differ in a call
+// of which shared memory knows nothing: then this one sends its calls, and waits until the other
+// has found which differs.
 func (p *Port) Disagree(member, ago int, mine, theirs shmsync.Call) error {
 	rd, src := p.Round, p.Ranks[member]
 	if rd.byFlags {
@@ -141,8 +141,8 @@ func (rd *Round) awaitFlag(word *atomic.Uint64, want uint64, src int) error {
 }
 
 // awaitMember waits for a word that member src stores, or whose frame does, until the round's
-// context or the Channel ends. When the Channel is about to close, and the member has left, it waits
-// for what the member and the launcher have said of that.
+// context or the Channel ends. When the Channel is about to close, and the member has left, it
+// waits for what the member and the launcher have said of that.
 func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	ch, v := rd.ch, &rd.flag
 	if ch.Broken() != nil {
@@ -167,8 +167,8 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 
 func (v *flagWait) came() bool { return v.word.Load() >= v.want }
 
-// dismissFlag ends the wait for a member that has left. If that has set its flag, whoever waits looks
-// at it once more: a member whose collective fails after it has left takes its step back.
+// dismissFlag ends the wait for a member that has left. If that has set its flag, whoever waits
+// looks at it once more: a member whose collective fails after it has left takes its step back.
 func (rd *Round) dismissFlag(p *engine.Peer) {
 	switch v := &rd.flag; {
 	case !v.waits || rd.ch.World(v.src) != p.Rank():

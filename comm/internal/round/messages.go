@@ -13,7 +13,7 @@ import (
 // Messages of a round need no tags: between two ranks they arrive in the order sent, and each
 // carries the number of its round. Short messages are sent at once, within the credit at the
 // peer. Both sides of a long message know that it is long. Its receiver sends Ready when it has
-// a buffer for it, and only then the sender sends. So payload is read straight into place, and a
+// a buffer for it, and only then the sender sends. So payload is read into place, and a
 // rank that runs ahead fills no other rank's memory.
 //
 // Messages may be in the memory of devices, except those that are reduced. A short one is copied

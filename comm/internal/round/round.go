@@ -7,11 +7,11 @@
 // # Calls
 //
 // The members of a communicator make the same calls. Every frame of a round carries the number and
-// the call of the round. Frames that carry or offer payload also carry a digest of all calls so far,
-// because frames of a call may be late, and ranks whose calls differ may exchange none. Ranks that
-// wait send Call frames. In shared memory the first step of each round has the call and the digest.
-// A difference breaks the communicator (mismatch.go). Before it is closed, its members compare their
-// last calls (parting.go).
+// the call of the round. Frames that carry or offer payload also carry a digest of all calls so
+// far, because frames of a call may be late, and ranks whose calls differ may exchange none. Ranks
+// that wait send Call frames. In shared memory the first step of each round has the call and the
+// digest. A difference breaks the communicator (mismatch.go). Before it is closed, its members
+// compare their last calls (parting.go).
 //
 // # Locks
 //
@@ -182,8 +182,8 @@ func (rd *Round) Describe() (seg.Call, seg.Ticket, bool) {
 
 var _ record.Call = (*Round)(nil)
 
-// Missing implements engine.Collectives: other members may wait for messages that this rank will not
-// send.
+// Missing implements engine.Collectives: other members may wait for messages that this rank will
+// not send.
 func (rd *Round) Missing(p *engine.Peer, err error) {
 	f := rd.fingerprint()
 	ch := rd.ch

@@ -154,8 +154,8 @@ var _ [smallAt]byte = [unsafe.Sizeof(flags{})]byte{}
 // not 0.
 type Call struct{ A, B uint64 }
 
-// Digest returns the digest of calls up to c, of which prev are those before. Different calls hardly
-// ever have the same digest.
+// Digest returns the digest of calls up to c, of which prev are those before. Different calls
+// hardly ever have the same digest.
 func (c Call) Digest(prev uint64) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	return ((prev^c.A)*odd ^ c.B) * odd

@@ -219,9 +219,9 @@ func (t *Team) store(word *atomic.Uint64, v uint64) {
 // Publish makes step s, whose head is filled, visible to the others. Meanwhile it prefetches the
 // next head for writing, which others have read 64 steps ago: else the next stores would wait for
 // that line (np=2 near, 8 B, back to back: barrier 90 ns without and 74 with, allreduce 152 and
-// 131). Before the call is recorded: where lines travel far, the prefetch lasts longer than that (far,
-// allreduce 361 after it and 350 before it). To prefetch the next place in the buffer gains nothing
-// (1 KiB: bcast 204 without and 243 with).
+// 131). Before the call is recorded: where lines travel far, the prefetch lasts longer than that
+// (far, allreduce 361 after it and 350 before it). To prefetch the next place in the buffer gains
+// nothing (1 KiB: bcast 204 without and 243 with).
 func (t *Team) Publish(h *Head, s uint64) {
 	t.store(&h.step, s)
 	prefetchToWrite(unsafe.Pointer(t.head(t.me, s+1)), lineSize)

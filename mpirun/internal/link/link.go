@@ -44,8 +44,8 @@ func (s *Started) Process() string {
 	return fmt.Sprintf(" (process %d)", s.PID)
 }
 
-// An Event is what happened to an agent: it has been started, a message has come, or its channel has
-// ended.
+// An Event is what happened to an agent: it has been started, a message has come, or its channel
+// has ended.
 type Event struct {
 	Host    int      // its number among all
 	Started *Started // it runs now

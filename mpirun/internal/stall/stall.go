@@ -35,8 +35,8 @@ type Watch struct {
 	Agents  func() []Agent // whose agents answer now
 	Log     func(format string, args ...any)
 
-	// Named returns the rank that the user knows a process by: a replacement is known by the rank in
-	// whose place it is. nil if each is known by its own.
+	// Named returns the rank that the user knows a process by: a replacement is known by the rank
+	// in whose place it is. nil if each is known by its own.
 	Named func(rank int) int
 
 	Late   <-chan time.Time // when agents have taken too long to answer
