@@ -213,7 +213,7 @@ PTX = clang-14 -x cuda --cuda-device-only -nocudainc -nocudalib -nogpuinc -std=c
 NETWORK = examples/train/internal/cudann
 
 ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=folder to write elsewhere)
-	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 cudaops/kernels.cu -o $(or $(PTXDIR),cudaops)/kernels_sm75.ptx
+	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 cudaops/testdata/twice.cu -o $(or $(PTXDIR),cudaops/testdata)/twice_sm75.ptx
 	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 $(NETWORK)/network.cu -o $(or $(PTXDIR),$(NETWORK))/network_sm75.ptx
 
 # The whole source is in them, as README and docs link to it, with the licences of all

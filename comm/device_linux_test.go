@@ -14,7 +14,6 @@ import (
 	"gompi/cudaops"
 	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
-	"gompi/internal/mem/memtest"
 )
 
 // Device memory of ranks of one host, on the double of the driver.
@@ -145,7 +144,7 @@ func TestCollectivesOfOneRankStayOnItsCUDADevice(t *testing.T) {
 // agreesWithTheHost checks an allreduce of device memory against that of host memory.
 func agreesWithTheHost(ctx context.Context, c *comm.Comm, d *cudaops.Device, op mem.Op, typ mem.Type, n int) error {
 	r := rand.New(rand.NewPCG(uint64(c.Rank()), uint64(op)<<8|uint64(typ)))
-	host := memtest.Operand(r, typ, n)
+	host := operand(r, typ, n)
 	b, err := clone(d, host)
 	if err != nil {
 		return err
@@ -155,7 +154,7 @@ func agreesWithTheHost(ctx context.Context, c *comm.Comm, d *cudaops.Device, op 
 	if err := errors.Join(c.Allreduce(ctx, host, want, op), c.Allreduce(ctx, b, b, op), mem.Copy(got, b)); err != nil {
 		return err
 	}
-	if !memtest.Equal(got, want) {
+	if !sameNumbers(got, want) {
 		return errors.New("the device has another result than the host")
 	}
 	return nil

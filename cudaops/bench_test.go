@@ -1,6 +1,7 @@
 package cudaops_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -30,7 +31,7 @@ func benchAlloc(b *testing.B, d *cudaops.Device, t mem.Type, n int) mem.Buffer {
 
 // timed runs f b.N times, each of which moves the given bytes.
 func timed(b *testing.B, bytes int, f func() error) {
-	if err := f(); err != nil { // compiles kernels
+	if err := f(); err != nil {
 		b.Fatal(err)
 	}
 	if bytes > 0 {
@@ -76,31 +77,19 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// BenchmarkReduce counts all operands and the result.
-func BenchmarkReduce(b *testing.B) {
-	d := benchDevice(b)
-	for _, t := range []mem.Type{mem.F32, mem.BF16, mem.I8} {
-		for _, k := range []int{2, 4, 8} {
-			for _, bytes := range benchBytes {
-				b.Run(fmt.Sprintf("%v/%d-operands/%d", t, k, bytes), func(b *testing.B) {
-					srcs := make([]mem.Buffer, k)
-					for i := range srcs {
-						srcs[i] = benchAlloc(b, d, t, bytes/t.Size())
-					}
-					timed(b, (k+1)*bytes, func() error { return d.Reduce(mem.Sum, srcs[0], srcs...) })
-				})
-			}
-		}
-	}
-}
-
-// BenchmarkLaunch is what the smallest kernel takes with its wait, and what
-// asking where memory is takes.
+// BenchmarkLaunch is what a small kernel takes with its wait, and what asking where
+// memory is takes.
 func BenchmarkLaunch(b *testing.B) {
 	d := benchDevice(b)
 	x := benchAlloc(b, d, mem.F32, 1)
 	b.Run("kernel", func(b *testing.B) {
-		timed(b, 0, func() error { return d.Reduce(mem.Sum, x, x, x) })
+		s, err := d.NewStream()
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer s.Close()
+		twice := twiceOn(b, d)
+		timed(b, 0, func() error { return errors.Join(twice(s, x), s.Sync()) })
 	})
 	b.Run("place", func(b *testing.B) {
 		s := []float32{1}

@@ -1,5 +1,5 @@
-// Package cudaops lets gompi use the memory of NVIDIA GPUs: a Device allocates,
-// copies and reduces, and its Buffers go wherever comm takes Buffers.
+// Package cudaops lets gompi use the memory of NVIDIA GPUs: a Device allocates
+// and copies, and its Buffers go wherever comm takes Buffers.
 //
 //	devices, err := cudaops.Devices() // the error says why there are none
 //	v, err := cudaops.Make[float32](devices[0], 1000)

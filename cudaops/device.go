@@ -18,10 +18,9 @@ type Device struct {
 	what    driver.Description
 	context func() (driver.Context, error) // retains the primary context when first called
 
-	mu      sync.Mutex
-	idle    []*Stream        // for calls that wait
-	blocks  map[uintptr]bool // addresses that Alloc returned
-	kernels map[kernelName]driver.Kernel
+	mu     sync.Mutex
+	idle   []*Stream        // for calls that wait
+	blocks map[uintptr]bool // addresses that Alloc returned
 }
 
 var (
@@ -33,7 +32,7 @@ func newDevice(ordinal int, what driver.Description) *Device {
 	return &Device{
 		name: fmt.Sprintf("cuda:%d", ordinal), ordinal: ordinal, what: what,
 		context: sync.OnceValues(func() (driver.Context, error) { return driver.Retain(ordinal) }),
-		blocks:  map[uintptr]bool{}, kernels: map[kernelName]driver.Kernel{},
+		blocks:  map[uintptr]bool{},
 	}
 }
 

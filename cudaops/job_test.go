@@ -24,7 +24,7 @@ const jobVariable = "GOMPI_TEST_CUDA_JOB"
 
 var jobs = map[string]func() error{
 	"devices": jobDevices,
-	"reduce":  jobReduce,
+	"twice":   jobTwice,
 	"astray":  jobAstray,
 	"rank":    jobRank,
 	"failing": jobFailing,
@@ -89,7 +89,7 @@ func TestWithoutADriverOneErrorSaysWhy(t *testing.T) {
 	}
 }
 
-func jobReduce() error {
+func jobTwice() error {
 	d, err := cudaops.Open(0)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func jobReduce() error {
 	if err != nil {
 		return err
 	}
-	if err := d.Reduce(mem.Sum, v.Buffer(), v.Buffer(), v.Buffer()); err != nil {
+	if err := doubled(d, v.Buffer()); err != nil {
 		return err
 	}
 	got := make([]float32, 3)
@@ -106,16 +106,32 @@ func jobReduce() error {
 	return errors.Join(err, fmt.Errorf("%v", got))
 }
 
-// The kernels' text serves a device of capability 7.5, and an older one says why it has
-// none.
-func TestOlderDevicesGetTheirKernels(t *testing.T) {
+// doubled doubles b on d.
+func doubled(d *cudaops.Device, b mem.Buffer) error {
+	s, err := d.NewStream()
+	if err != nil {
+		return err
+	}
+	m, err := d.LoadPTX(twice)
+	if err != nil {
+		return err
+	}
+	k, err := m.Kernel("twice")
+	if err != nil {
+		return err
+	}
+	return errors.Join(launchTwice(s, k, b), s.Sync())
+}
+
+// Text for devices of capability 7.5 is refused by an older one, which says why.
+func TestOlderDevicesRefuseNewerKernels(t *testing.T) {
 	cudatest.NeedFake(t)
 	for environment, want := range map[string]string{
 		"FAKECUDA_SM=75": "[2 4 6]",
-		"FAKECUDA_SM=70": "cuda:0: kernel sum_float32: cuModuleLoadDataEx: CUDA_ERROR_NO_BINARY_FOR_GPU (209): " +
+		"FAKECUDA_SM=70": "cuda:0: loading a module: cuModuleLoadDataEx: CUDA_ERROR_NO_BINARY_FOR_GPU (209): " +
 			"no kernel image is available for execution on the device: the fake's compiler does not like it",
 	} {
-		if got := run(t, "reduce", environment); got != want {
+		if got := run(t, "twice", environment); got != want {
 			t.Errorf("%s: %q, want %q", environment, got, want)
 		}
 	}
@@ -131,8 +147,7 @@ func jobAstray() error {
 		return err
 	}
 	wrong := mem.Device(d, v.Buffer().Addr()+1<<12, mem.F32, 3)
-	first := d.Reduce(mem.Sum, wrong, wrong, v.Buffer())
-	return errors.Join(first, v.CopyTo(make([]float32, 3)))
+	return errors.Join(doubled(d, wrong), v.CopyTo(make([]float32, 3)))
 }
 
 // A kernel that leaves its memory breaks the device for the process; every later
@@ -140,7 +155,7 @@ func jobAstray() error {
 func TestAKernelThatGoesAstrayIsToldEverywhere(t *testing.T) {
 	cudatest.NeedFake(t)
 	got := strings.Split(run(t, "astray"), "\n")
-	if len(got) != 2 || !strings.HasPrefix(got[0], "cuda:0: launch: ") || !strings.HasPrefix(got[1], "cuda:0: copy of 12 bytes ") ||
+	if len(got) != 2 || !strings.HasPrefix(got[0], "cuda:0: stream: ") || !strings.HasPrefix(got[1], "cuda:0: copy of 12 bytes ") ||
 		strings.Count(strings.Join(got, ""), "CUDA_ERROR_ILLEGAL_ADDRESS (700)") != 2 {
 		t.Errorf("%q", got)
 	}

@@ -16,8 +16,6 @@ type Stream struct {
 	ctx    driver.Context
 	handle driver.Stream
 	event  driver.Event // for calls that wait
-	table  uintptr      // device memory for the addresses of many operands
-	room   int          // how many it holds
 }
 
 // NewStream returns a Stream that waits for no other. Close gives it back.
@@ -41,9 +39,6 @@ func (d *Device) NewStream() (*Stream, error) {
 // Close waits for the Stream's work and gives it back.
 func (s *Stream) Close() error {
 	err := s.Sync()
-	if s.table != 0 {
-		driver.Free(s.ctx, s.table)
-	}
 	driver.CloseEvent(s.ctx, s.event)
 	driver.CloseStream(s.ctx, s.handle)
 	return err
@@ -207,9 +202,5 @@ type Kernel struct{ handle driver.Kernel }
 // kernel's parameter, a struct of numbers laid out as in C; addresses in it are
 // of memory that stays until the kernel is done.
 func Launch[Args any](s *Stream, k Kernel, grid, block int, args *Args) error {
-	return s.launch(k.handle, grid, block, unsafe.Pointer(args), 0)
-}
-
-func (s *Stream) launch(k driver.Kernel, grid, block int, args unsafe.Pointer, wait driver.Event) error {
-	return s.d.failed("launch", driver.Launch(s.ctx, k, grid, block, args, s.handle, wait))
+	return s.d.failed("launch", driver.Launch(s.ctx, k.handle, grid, block, unsafe.Pointer(args), s.handle))
 }

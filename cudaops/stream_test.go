@@ -1,11 +1,13 @@
 package cudaops_test
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"gompi/cudaops"
+	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
 )
 
@@ -51,24 +53,25 @@ func TestWorkOfStreamsIsOrderedByEvents(t *testing.T) {
 	must(t, err)
 	defer ready.Close()
 	in, out := pinned[float32](t, d, 1000), pinned[float32](t, d, 1000)
-	a, b := upload(t, d, make([]float32, 1000)), upload(t, d, make([]float32, 1000))
+	a := upload(t, d, make([]float32, 1000))
+	twice := twiceOn(t, d)
 	for round := range int32(20) {
 		for i := range in {
 			in[i] = float32(round) + float32(i)
 		}
 		must(t, first.Copy(a, mem.Of(in)))
-		must(t, first.Reduce(mem.Sum, b, a, a, a))
+		must(t, twice(first, a))
 		must(t, ready.Record(first))
 		must(t, second.Wait(ready))
-		must(t, second.Divide(b, 3))
-		must(t, second.Copy(mem.Of(out), b))
+		must(t, twice(second, a))
+		must(t, second.Copy(mem.Of(out), a))
 		must(t, second.Sync())
 		if done, err := ready.Done(); !done || err != nil {
 			t.Fatalf("round %d: what was waited for is not done (%v)", round, err)
 		}
 		for i := range out {
-			if out[i] != in[i] {
-				t.Fatalf("round %d: element %d is %v, want %v", round, i, out[i], in[i])
+			if want := 4 * in[i]; out[i] != want {
+				t.Fatalf("round %d: element %d is %v, want %v", round, i, out[i], want)
 			}
 		}
 	}
@@ -82,7 +85,7 @@ func TestEventsAreRecordedAnewWhileAStreamWaits(t *testing.T) {
 	ready, err := d.NewEvent()
 	must(t, err)
 	defer ready.Close()
-	in, a := pinned[int32](t, d, 20), upload(t, d, make([]int32, 20))
+	in, a, b := pinned[int32](t, d, 20), upload(t, d, make([]int32, 20)), upload(t, d, make([]int32, 20))
 	for i := range in {
 		in[i] = int32(i + 1)
 	}
@@ -90,12 +93,12 @@ func TestEventsAreRecordedAnewWhileAStreamWaits(t *testing.T) {
 		must(t, first.Copy(a.Slice(i, i+1), mem.Of(in).Slice(i, i+1)))
 		must(t, ready.Record(first))
 		must(t, second.Wait(ready))
-		must(t, second.Reduce(mem.Sum, a.Slice(i, i+1), a.Slice(0, 1), a.Slice(i, i+1)))
+		must(t, second.Copy(b.Slice(i, i+1), a.Slice(i, i+1)))
 	}
 	must(t, second.Sync())
-	must(t, mem.Copy(mem.Of(in), a))
-	for i, v := range in[1:] {
-		if want := int32(i + 4); v != want { // i+2 and twice 1
+	must(t, mem.Copy(mem.Of(in), b))
+	for i, v := range in {
+		if want := int32(i + 1); v != want {
 			t.Errorf("element %d is %d, want %d", i, v, want)
 		}
 	}
@@ -111,36 +114,11 @@ func TestAnEventIsDoneWhenItsWorkIs(t *testing.T) {
 		t.Errorf("an event that was not recorded is not done (%v)", err)
 	}
 	a := upload(t, d, []float64{1, 2})
-	must(t, s.Reduce(mem.Sum, a, a, a))
+	must(t, s.Clear(a))
 	must(t, e.Record(s))
 	must(t, e.Sync())
 	if done, err := e.Done(); !done || err != nil {
 		t.Errorf("an event that was waited for is not done (%v)", err)
-	}
-}
-
-// More operands than a kernel's parameter holds, on a stream and again: the list
-// of the second must not overtake the first.
-func TestReductionsOfManyOperandsOnAStream(t *testing.T) {
-	d := device(t)
-	t.Setenv("FAKECUDA_DELAY", "500")
-	s := newStream(t, d)
-	var ones, twos []mem.Buffer
-	for range 12 {
-		ones = append(ones, upload(t, d, []uint16{1, 1, 1}))
-		twos = append(twos, upload(t, d, []uint16{2, 2, 2}))
-	}
-	a, b := upload(t, d, make([]uint16, 3)), upload(t, d, make([]uint16, 3))
-	for range 10 {
-		must(t, s.Reduce(mem.Sum, a, ones...))
-		must(t, s.Reduce(mem.Sum, b, append(twos, ones...)...))
-		must(t, s.Sync())
-		got := make([]uint16, 6)
-		must(t, mem.Copy(mem.Of(got[:3]), a))
-		must(t, mem.Copy(mem.Of(got[3:]), b))
-		if [6]uint16(got) != [6]uint16{12, 12, 12, 36, 36, 36} {
-			t.Fatalf("sums are %v", got)
-		}
 	}
 }
 
@@ -174,28 +152,54 @@ func TestAtFindsWhereMemoryIs(t *testing.T) {
 // ptr returns where an address is stored: the way to a pointer that is not Go's.
 func ptr(addr uintptr) *uintptr { return &addr }
 
-// A program's own kernels are launched as cudaops's are.
+// twice is the kernel of testdata/twice.cu.
+//
+//go:embed testdata/twice_sm75.ptx
+var twice string
+
+// twiceOn returns a function that puts the doubling of a buffer of float32 on a stream of d.
+func twiceOn(t testing.TB, d *cudaops.Device) func(*cudaops.Stream, mem.Buffer) error {
+	t.Helper()
+	m, err := d.LoadPTX(twice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	k, err := m.Kernel("twice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(s *cudaops.Stream, b mem.Buffer) error { return launchTwice(s, k, b) }
+}
+
+func launchTwice(s *cudaops.Stream, k cudaops.Kernel, b mem.Buffer) error {
+	args := struct{ data, n uint64 }{uint64(b.Addr()), uint64(b.Len())}
+	return cudaops.Launch(s, k, 2, 32, &args)
+}
+
+func TestPTXIsWhatTheSourceGives(t *testing.T) {
+	cudatest.CheckPTX(t, "testdata/twice_sm75.ptx")
+}
+
+// A program's own kernels run on its streams.
 func TestKernelsOfOnesOwn(t *testing.T) {
 	d := device(t)
-	m, err := d.LoadPTX(cudaops.PTX)
+	s := newStream(t, d)
+	a := upload(t, d, []float32{1, 2, 3, 4, 5})
+	must(t, twiceOn(t, d)(s, a.Slice(0, 4)))
+	must(t, s.Sync())
+	got := make([]float32, 5)
+	must(t, mem.Copy(mem.Of(got), a))
+	if [5]float32(got) != [5]float32{2, 4, 6, 8, 5} {
+		t.Errorf("doubles are %v", got)
+	}
+	m, err := d.LoadPTX(twice)
 	must(t, err)
 	defer m.Close()
-	k, err := m.Kernel("prod_float64")
-	must(t, err)
-	a := upload(t, d, []float64{1, 2, 3, 4, 5})
-	args := struct {
-		dst                                             uintptr
-		src                                             [8]uintptr
-		more, operands, elements, head, vectors, divide uintptr
-	}{dst: a.Addr(), src: [8]uintptr{a.Addr(), a.Addr()}, operands: 2, elements: 5, vectors: 2}
-	s := newStream(t, d)
-	must(t, cudaops.Launch(s, k, 2, 32, &args))
-	must(t, s.Sync())
-	got := make([]float64, 5)
-	must(t, mem.Copy(mem.Of(got), a))
-	if [5]float64(got) != [5]float64{1, 4, 9, 16, 25} {
-		t.Errorf("squares are %v", got)
-	}
 	if _, err := m.Kernel("nothing"); err == nil || !strings.Contains(err.Error(), "kernel nothing: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)") {
 		t.Errorf("a kernel that is not there: %v", err)
 	}

@@ -24,7 +24,7 @@ import (
 // Use is for TestMain: it builds the fake driver and makes the environment name it,
 // for this process and those it starts. Where that fails, Need tells. With
 // GOMPI_TEST_GPU=1 tests use this machine's driver and GPUs instead. The driver has
-// the kernels of package cudaops and of the files named.
+// the kernels of the files named.
 func Use(kernels ...string) {
 	if !cgo || Real() {
 		return
@@ -81,12 +81,12 @@ func NeedFake(t testing.TB) {
 	}
 }
 
-// Build returns the path of the fake driver, which has the kernels of Use. It takes
+// Build returns the path of the fake driver, which has the kernels of the files. It takes
 // some seconds when sources or compiler options are new, else it is found in the
 // user's cache. The file is a fake cuBLAS, too.
 func Build(kernels ...string) (string, error) {
 	headers := filepath.Join(here(), "..")
-	sources := []string{filepath.Join(headers, "kernels.cu"), filepath.Join(here(), "testdata", "fakecuda.cc")}
+	sources := []string{filepath.Join(here(), "testdata", "fakecuda.cc")}
 	for _, file := range kernels {
 		file, err := filepath.Abs(file)
 		if err != nil {
@@ -149,9 +149,9 @@ func compile(name, compiler string, args, sources []string, headers ...string) (
 	return library, os.Rename(draft.Name(), library) // packages are tested at the same time
 }
 
-// CheckPTX fails the test unless files of its folder are what `make ptx` makes of
-// their sources now. It skips where a tool for that is not installed.
-func CheckPTX(t *testing.T, files ...string) {
+// CheckPTX fails the test unless a file is what `make ptx` makes of its source now. It skips
+// where a tool for that is not installed.
+func CheckPTX(t *testing.T, file string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("compiles all kernels")
@@ -165,14 +165,12 @@ func CheckPTX(t *testing.T, files ...string) {
 	if out, err := exec.Command("make", "-C", filepath.Join(here(), "..", ".."), "ptx", "PTXDIR="+made).CombinedOutput(); err != nil {
 		t.Fatalf("make ptx: %v\n%s", err, out)
 	}
-	for _, name := range files {
-		want, err := os.ReadFile(filepath.Join(made, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if kept, err := os.ReadFile(name); err != nil || !bytes.Equal(kept, want) {
-			t.Errorf("%s is not what its source gives (%v): run make ptx", name, err)
-		}
+	want, err := os.ReadFile(filepath.Join(made, filepath.Base(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile(file); err != nil || !bytes.Equal(kept, want) {
+		t.Errorf("%s is not what its source gives (%v): run make ptx", file, err)
 	}
 }
 

@@ -49,7 +49,7 @@ func BenchmarkReduceMany(b *testing.B) {
 		b.Run(fmt.Sprintf("%v/once", t), func(b *testing.B) {
 			b.SetBytes(size)
 			for b.Loop() {
-				if err := Host.Reduce(Sum, dst, srcs...); err != nil {
+				if err := ReduceAll(Sum, dst, srcs...); err != nil {
 					b.Fatal(err)
 				}
 			}

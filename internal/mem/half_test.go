@@ -100,7 +100,7 @@ func TestHalfOfManyRoundsOnce(t *testing.T) {
 		srcs = append(srcs, Of([]Float16{ToFloat16(1)}))
 	}
 	dst := make([]Float16, 1)
-	if err := Host.Reduce(Sum, Of(dst), srcs...); err != nil {
+	if err := ReduceAll(Sum, Of(dst), srcs...); err != nil {
 		t.Fatal(err)
 	}
 	if got := dst[0].Float32(); got != 2054 {
@@ -112,7 +112,7 @@ func TestHalfOfManyRoundsOnce(t *testing.T) {
 // and 305, which bfloat16 has not.
 func TestHalfAveragesRoundOnce(t *testing.T) {
 	big := Of([]Float16{ToFloat16(60_000)})
-	if err := Host.Reduce(Avg, big, big, big, big, big); err != nil {
+	if err := ReduceAll(Avg, big, big, big, big, big); err != nil {
 		t.Fatal(err)
 	}
 	if got := Slice[Float16](big)[0].Float32(); got != ToFloat16(60_000).Float32() {
@@ -122,7 +122,7 @@ func TestHalfAveragesRoundOnce(t *testing.T) {
 	for _, x := range []float32{300, 2, 1, 1, 1} {
 		srcs = append(srcs, Of([]BFloat16{ToBFloat16(x)}))
 	}
-	if err := Host.Reduce(Avg, srcs[0], srcs...); err != nil {
+	if err := ReduceAll(Avg, srcs[0], srcs...); err != nil {
 		t.Fatal(err)
 	}
 	if got := Slice[BFloat16](srcs[0])[0]; got != ToBFloat16(61) {

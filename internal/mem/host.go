@@ -45,27 +45,28 @@ func (hostSpace) Copy(dst, src Buffer) error {
 	return nil
 }
 
-// Reduce passes over the operands once: with the vector unit, or in blocks that
-// stay in the first-level cache. It allocates a block for what no vector loop
-// does if dst is one of srcs[2:].
-func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
-	if err := checkHostOperands(op, dst, srcs); err != nil {
+// ReduceAll stores srcs[0] op srcs[1] op ... into dst, element by element and in that order, as
+// Reduce does for two operands. dst may be one of srcs, else it overlaps none. Avg divides the sum
+// by how many srcs there are. 16-bit floats accumulate in float32, in which they are divided, too,
+// and round once.
+//
+// It passes over the operands once: with the vector unit, or in blocks that stay in the first-level
+// cache. It allocates a block for what no vector loop does if dst is one of srcs[2:].
+func ReduceAll(op Op, dst Buffer, srcs ...Buffer) error {
+	if err := checkAll(op, dst, srcs); err != nil {
 		return err
 	}
 	reduceFrom(op, dst, srcs, vectors[op][dst.Type()].fold(dst, srcs))
 	return nil
 }
 
-func checkHostOperands(op Op, dst Buffer, srcs []Buffer) error {
+func checkAll(op Op, dst Buffer, srcs []Buffer) error {
 	if len(srcs) == 0 {
 		return errors.New("reduce of no operands")
 	}
 	for _, src := range srcs {
 		if err := checkOperands(op, dst, src, srcs[0]); err != nil {
 			return err
-		}
-		if !src.IsHost() || !dst.IsHost() {
-			return fmt.Errorf("reduce from %s to %s: want host memory", src.Space().Name(), dst.Space().Name())
 		}
 	}
 	return nil
@@ -124,8 +125,9 @@ func fold(k kernel, dst Buffer, srcs []Buffer, from int) {
 	}
 }
 
-// Divide divides the elements of b by n.
-func (hostSpace) Divide(b Buffer, n int) error {
+// Divide divides the elements of b, which have averages, by n > 0: the last step
+// of Avg. 16-bit floats are divided in float32 and rounded to nearest even.
+func Divide(b Buffer, n int) error {
 	if !Avg.Defined(b.Type()) || n < 1 || !b.IsHost() {
 		return fmt.Errorf("division of %v in %s by %d: want host numbers that have averages, and a positive divisor", b.Type(), b.Space().Name(), n)
 	}

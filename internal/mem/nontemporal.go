@@ -41,7 +41,7 @@ func Fork(dst, also, src []byte, nonTemporal bool) {
 	}
 }
 
-// ReduceNonTemporal is Host's Reduce into each of dsts, at least one, with non-temporal stores, and
+// ReduceNonTemporal is ReduceAll into each of dsts, at least one, with non-temporal stores, and
 // into also, if that has elements, with ordinary ones. It is for results that are not in the
 // caches and would be fetched only to be overwritten. Stores are non-temporal for sums and
 // averages of 32 and 64 bits that begin at a cache line (two processors at a time, each adding
@@ -52,7 +52,7 @@ func Fork(dst, also, src []byte, nonTemporal bool) {
 // and then copied.
 func ReduceNonTemporal(op Op, dsts []Buffer, also Buffer, srcs ...Buffer) error {
 	dst := dsts[0]
-	if err := checkHostOperands(op, dst, srcs); err != nil {
+	if err := checkAll(op, dst, srcs); err != nil {
 		return err
 	}
 	everywhere := 0 // how many elements are stored in all of dsts

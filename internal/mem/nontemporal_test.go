@@ -88,7 +88,7 @@ func testReduceNonTemporal(t *testing.T, op Op, typ Type, n, skew int) {
 		for _, forks := range []bool{false, true} {
 			srcs := []Buffer{skewed(operand[0], skew), skewed(operand[1], skew), skewed(operand[2], 3)}
 			want := clone(srcs[0])
-			if err := Host.Reduce(op, want, srcs...); err != nil {
+			if err := ReduceAll(op, want, srcs...); err != nil {
 				t.Fatal(err)
 			}
 			var dsts []Buffer

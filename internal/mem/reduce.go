@@ -24,8 +24,8 @@ func (op Op) Base() Op {
 	return op
 }
 
-// Reduce stores a op b into dst, element by element. All three have one Type,
-// length and Space; dst may be exactly a or b, else it overlaps neither.
+// Reduce stores a op b into dst, element by element. All three are host memory of one Type and
+// length; dst may be exactly a or b, else it overlaps neither.
 //
 // Integers wrap around. The result of Min and Max is NaN where an operand is,
 // and -0 is less than +0. The logical operators take every value but 0 for
@@ -35,18 +35,11 @@ func (op Op) Base() Op {
 // not specified. Avg gives (a+b)/2, divided as Divide does. 16-bit floats are combined
 // in float32, also by Avg, then rounded to nearest even.
 //
-// For host memory Reduce allocates nothing. Reducing in pairs with Avg gives no average of more
-// than two operands: reduce with op.Base and then Divide, or reduce all with a Space's Reduce.
+// Reduce allocates nothing. Reducing in pairs with Avg gives no average of more than two operands:
+// reduce with op.Base and then Divide, or with ReduceAll.
 func Reduce(op Op, dst, a, b Buffer) error {
 	if err := checkOperands(op, dst, a, b); err != nil {
 		return err
-	}
-	if (dst.kind != a.kind || dst.kind != b.kind) && (dst.Space() != a.Space() || dst.Space() != b.Space()) {
-		return fmt.Errorf("reduce of %s and %s to %s: want one kind of memory",
-			a.Space().Name(), b.Space().Name(), dst.Space().Name())
-	}
-	if !dst.IsHost() {
-		return dst.kind.space.Reduce(op, dst, a, b)
 	}
 	kernels[op][dst.kind.typ](dst.host, a.host, b.host, dst.n)
 	return nil
@@ -62,12 +55,11 @@ func checkOperands(op Op, dst, a, b Buffer) error {
 	if dst.n != a.n || dst.n != b.n {
 		return fmt.Errorf("reduce of %d and %d elements to %d: want equal numbers", a.n, b.n, dst.n)
 	}
+	if dst.kind != a.kind || dst.kind != b.kind || !dst.IsHost() { // a type has one kind of host memory
+		return fmt.Errorf("reduce of %s and %s to %s: want host memory", a.Space().Name(), b.Space().Name(), dst.Space().Name())
+	}
 	return nil
 }
-
-// Divide divides the elements of b, which have averages, by n > 0: the last step
-// of Avg. 16-bit floats are divided in float32 and rounded to nearest even.
-func Divide(b Buffer, n int) error { return b.Space().Divide(b, n) }
 
 // Copy copies src to dst, of equal byte size, in host memory or one other
 // Space. In host memory they may overlap.

@@ -162,7 +162,7 @@ func FuzzReduce(f *testing.F) {
 			if i := int(into) % (k + 1); i < k {
 				dst = srcs[i]
 			}
-			if err := Host.Reduce(op, dst, srcs...); err != nil {
+			if err := ReduceAll(op, dst, srcs...); err != nil {
 				t.Fatal(err)
 			}
 			for i := range n {
@@ -300,6 +300,63 @@ func TestReduceRejectsWhatItCannotDo(t *testing.T) {
 	}
 }
 
+func TestReduceAllRejectsWhatItCannotDo(t *testing.T) {
+	f, g, i := Of(make([]float32, 4)), Of(make([]float32, 5)), Of(make([]int32, 4))
+	for _, c := range []struct {
+		name string
+		op   Op
+		dst  Buffer
+		srcs []Buffer
+	}{
+		{"no operands", Sum, f, nil},
+		{"an undefined operator", BAnd, f, []Buffer{f, f}},
+		{"an undefined operator of one operand", BAnd, f, []Buffer{f}},
+		{"custom", Custom, f, []Buffer{f, f}},
+		{"a third operand of another type", Sum, f, []Buffer{f, f, i}},
+		{"a result of another type", Sum, i, []Buffer{f, f}},
+		{"a third operand of another length", Sum, f, []Buffer{f, f, g}},
+		{"a result of another length", Sum, g, []Buffer{f, f}},
+	} {
+		if err := ReduceAll(c.op, c.dst, c.srcs...); err == nil {
+			t.Errorf("ReduceAll with %s returned no error", c.name)
+		}
+	}
+}
+
+func TestDivideMatchesReference(t *testing.T) {
+	const n = 330
+	for _, typ := range definedTypes[Avg] {
+		r := rand.New(rand.NewPCG(3, uint64(typ)))
+		for _, by := range []int{1, 2, 3, 7, 64, 1000} {
+			b := refOperand(r, typ, n)
+			all := clone(b)
+			if err := Divide(all.Slice(1, n-1), by); err != nil {
+				t.Fatalf("%v divided by %d: %v", typ, by, err)
+			}
+			for i := range n {
+				want := slice(b, i)
+				if i > 0 && i < n-1 {
+					want = refDivided(typ, want, by)
+				}
+				if got := slice(all, i); !refSame(typ, got, want) {
+					t.Fatalf("%v divided by %d: element %d of %x is %x, want %x", typ, by, i, slice(b, i), got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestDivideRejectsWhatItCannotDo(t *testing.T) {
+	for _, c := range []struct {
+		typ Type
+		by  int
+	}{{F32, 0}, {F32, -2}, {I32, 2}, {Bool, 2}, {F32Loc, 2}} {
+		if err := Divide(refOperand(rand.New(rand.NewPCG(1, 1)), c.typ, 3), c.by); err == nil {
+			t.Errorf("Divide of %v by %d returned no error", c.typ, c.by)
+		}
+	}
+}
+
 func TestReduceOfHostMemoryTakesNoMemory(t *testing.T) {
 	for op := Sum; op < Custom; op++ {
 		for _, typ := range definedTypes[op] {
@@ -322,7 +379,7 @@ func TestReduceOfManyTakesNoMemoryUnlessTheResultIsALateOperand(t *testing.T) {
 			if typ == BF16 || vectors[Sum][typ] != noLoop {
 				want = 0
 			}
-			if n := testing.AllocsPerRun(10, func() { Host.Reduce(Sum, srcs[late], srcs...) }); n != want {
+			if n := testing.AllocsPerRun(10, func() { ReduceAll(Sum, srcs[late], srcs...) }); n != want {
 				t.Errorf("%v into operand %d: %v allocations, want %v", typ, late, n, want)
 			}
 		}
@@ -360,7 +417,7 @@ func testReduceMany(t *testing.T, op Op, typ Type, k int) {
 		if into >= 0 {
 			dst = operands[into]
 		}
-		if err := Host.Reduce(op, dst, operands...); err != nil {
+		if err := ReduceAll(op, dst, operands...); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {

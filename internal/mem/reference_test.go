@@ -182,6 +182,16 @@ func refChain(op Op, t Type, operands []Buffer) (all []byte) {
 	return all
 }
 
+// refDivided is refQuotient, for 16-bit floats too.
+func refDivided(t Type, e []byte, n int) []byte {
+	f, single := formats[t], formats[F32]
+	if t.Size() > 2 {
+		return refQuotient(t, e, n)
+	}
+	wide := refQuotient(F32, refBytes(single.encoded(f.decode(refWord(e))), 4), n)
+	return refBytes(f.encoded(single.decode(refWord(wide))), len(e))
+}
+
 // refQuotient returns the number e, which is no integer, divided by n.
 func refQuotient(t Type, e []byte, n int) []byte {
 	if t == C64 || t == C128 {

@@ -13,14 +13,6 @@ type Space interface {
 	// Copy copies src to dst, of equal byte size. At least one of the two is
 	// in this Space, the other may be host memory.
 	Copy(dst, src Buffer) error
-	// Reduce stores srcs[0] op srcs[1] op ... into dst, element by element and
-	// in that order. All have one Type and length and live in this Space. dst
-	// may be one of srcs, else it overlaps none. Avg divides the sum by how many srcs
-	// there are. 16-bit floats accumulate in float32, in which they are divided, too,
-	// and round once.
-	Reduce(op Op, dst Buffer, srcs ...Buffer) error
-	// Divide divides the elements of b by n > 0, as the function Divide says.
-	Divide(b Buffer, n int) error
 }
 
 // A Pinner is a Space with host memory that its copies reach directly.

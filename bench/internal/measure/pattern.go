@@ -107,11 +107,11 @@ func (p *patterns) reduced(op mem.Op, n int) (mem.Buffer, error) {
 	if op == mem.Avg {
 		kernel = mem.Sum
 	}
-	if err := mem.Host.Reduce(kernel, b, p.by[:n]...); err != nil {
+	if err := mem.ReduceAll(kernel, b, p.by[:n]...); err != nil {
 		return b, err
 	}
 	if op == mem.Avg {
-		err = mem.Host.Divide(b, n)
+		err = mem.Divide(b, n)
 	}
 	return b, err
 }

@@ -19,7 +19,7 @@ func (c *Comm) combine(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error 
 	case hi-lo == 2:
 		return mem.Reduce(op.Kind, dst, c.srcs[lo], c.srcs[lo+1])
 	}
-	return mem.Host.Reduce(op.Kind, dst, c.srcs[lo:hi]...)
+	return mem.ReduceAll(op.Kind, dst, c.srcs[lo:hi]...)
 }
 
 func (c *Comm) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {

@@ -5,9 +5,9 @@
 //     access, and the fake itself uses a second mapping of the same memory.
 //   - What needs a context and has none current on its thread fails.
 //   - Streams are threads that take their time, so a missing wait shows.
-//   - Kernels are those of kernels.cu, and of files that a test names, compiled
-//     for the processor, and every address they use is checked. Their names and parameters have to be those of
-//     the PTX that is loaded.
+//   - Kernels are those of files that a test names, compiled for the processor, and every
+//     address they use is checked. Their names and parameters have to be those of the PTX
+//     that is loaded.
 //
 // The environment, read when used: FAKECUDA_DEVICES (number, 2), FAKECUDA_SM
 // (compute capability, 80), FAKECUDA_MEMORY (bytes per device, 4 GiB), FAKECUDA_INIT

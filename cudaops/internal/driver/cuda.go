@@ -219,12 +219,10 @@ func Clear(c Context, addr uintptr, n int, s Stream) error {
 	return failed(C.gompi_clear(C.uintptr_t(c), C.uintptr_t(addr), C.size_t(n), C.uintptr_t(s)))
 }
 
-// Launch puts a kernel on s, with grid blocks of block threads, and waits for it
-// if there is an event, as Copy. Its one parameter is the struct at args, which is
-// read during the call.
-func Launch(c Context, k Kernel, grid, block int, args unsafe.Pointer, s Stream, e Event) error {
-	return failed(C.gompi_launch(C.uintptr_t(c), C.uintptr_t(k), C.uint(grid), C.uint(block), (*C.char)(args),
-		C.uintptr_t(s), C.uintptr_t(e)))
+// Launch puts a kernel on s, with grid blocks of block threads. Its one parameter is the
+// struct at args, which is read during the call.
+func Launch(c Context, k Kernel, grid, block int, args unsafe.Pointer, s Stream) error {
+	return failed(C.gompi_launch(C.uintptr_t(c), C.uintptr_t(k), C.uint(grid), C.uint(block), (*C.char)(args), C.uintptr_t(s)))
 }
 
 // LoadModule compiles PTX for the device. The error has the compiler's log.

@@ -306,11 +306,10 @@ gompi_result gompi_clear(uintptr_t ctx, uintptr_t addr, size_t n, uintptr_t stre
 
 // gompi_launch starts a kernel whose one parameter is the struct at args.
 gompi_result gompi_launch(uintptr_t ctx, uintptr_t kernel, unsigned grid, unsigned block, char *args,
-	uintptr_t stream, uintptr_t event) {
+	uintptr_t stream) {
 	void *params[] = {args};
 	ENTER(ctx)
 	TRY(cuLaunchKernel, (handle)kernel, grid, 1, 1, block, 1, 1, 0, (handle)stream, params, NULL);
-	r = wait_for((handle)stream, (handle)event);
 	LEAVE
 }
 

@@ -58,7 +58,7 @@ gompi_result gompi_copy(uintptr_t ctx, uintptr_t dst, char *host_dst, uintptr_t 
 	uintptr_t stream, uintptr_t event);
 gompi_result gompi_clear(uintptr_t ctx, uintptr_t addr, size_t n, uintptr_t stream);
 gompi_result gompi_launch(uintptr_t ctx, uintptr_t kernel, unsigned grid, unsigned block, char *args,
-	uintptr_t stream, uintptr_t event);
+	uintptr_t stream);
 
 gompi_result gompi_module(uintptr_t ctx, char *text, char *log, size_t log_size);
 gompi_result gompi_module_close(uintptr_t ctx, uintptr_t module);

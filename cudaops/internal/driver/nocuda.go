@@ -39,14 +39,14 @@ func SyncEvent(Context, Event) error              { return errBuild }
 func Copy(Context, uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, int, Stream, Event) error {
 	return errBuild
 }
-func Launch(Context, Kernel, int, int, unsafe.Pointer, Stream, Event) error { return errBuild }
-func Clear(Context, uintptr, int, Stream) error                             { return errBuild }
-func LoadModule(Context, string) (Module, error)                            { return 0, errBuild }
-func CloseModule(Context, Module) error                                     { return errBuild }
-func FindKernel(Context, Module, string) (Kernel, error)                    { return 0, errBuild }
-func LoadBLAS(string) error                                                 { return errBuild }
-func NewBLAS(Context, Stream) (BLAS, error)                                 { return 0, errBuild }
-func CloseBLAS(Context, BLAS) error                                         { return errBuild }
+func Launch(Context, Kernel, int, int, unsafe.Pointer, Stream) error { return errBuild }
+func Clear(Context, uintptr, int, Stream) error                      { return errBuild }
+func LoadModule(Context, string) (Module, error)                     { return 0, errBuild }
+func CloseModule(Context, Module) error                              { return errBuild }
+func FindKernel(Context, Module, string) (Kernel, error)             { return 0, errBuild }
+func LoadBLAS(string) error                                          { return errBuild }
+func NewBLAS(Context, Stream) (BLAS, error)                          { return 0, errBuild }
+func CloseBLAS(Context, BLAS) error                                  { return errBuild }
 func Multiply(Context, BLAS, int, int, int, Operand, Operand, float32, Operand) error {
 	return errBuild
 }

@@ -69,24 +69,6 @@ func (d *Device) Copy(dst, src mem.Buffer) error {
 	return mem.Host.Copy(bs[0], bs[1])
 }
 
-// Reduce reduces as the host does.
-func (d *Device) Reduce(op mem.Op, dst mem.Buffer, srcs ...mem.Buffer) error {
-	bs, err := d.host(append([]mem.Buffer{dst}, srcs...)...)
-	if err != nil {
-		return err
-	}
-	return mem.Host.Reduce(op, bs[0], bs[1:]...)
-}
-
-// Divide divides as the host does.
-func (d *Device) Divide(b mem.Buffer, n int) error {
-	bs, err := d.host(b)
-	if err != nil {
-		return err
-	}
-	return mem.Host.Divide(bs[0], n)
-}
-
 // host returns the host memory behind bs. Host memory stands for itself.
 func (d *Device) host(bs ...mem.Buffer) ([]mem.Buffer, error) {
 	d.mu.Lock()

@@ -62,21 +62,9 @@ func (q *Stream) Do(f func() error) {
 // Space returns the Device.
 func (q *Stream) Space() mem.Space { return q.d }
 
-// Copy is the Device's, on the Stream. So are Reduce and Divide.
+// Copy is the Device's, on the Stream.
 func (q *Stream) Copy(dst, src mem.Buffer) error {
 	q.Do(func() error { return q.d.Copy(dst, src) })
-	return nil
-}
-
-// Reduce is the Device's, on the Stream.
-func (q *Stream) Reduce(op mem.Op, dst mem.Buffer, srcs ...mem.Buffer) error {
-	q.Do(func() error { return q.d.Reduce(op, dst, srcs...) })
-	return nil
-}
-
-// Divide is the Device's, on the Stream.
-func (q *Stream) Divide(b mem.Buffer, n int) error {
-	q.Do(func() error { return q.d.Divide(b, n) })
 	return nil
 }
 

@@ -59,11 +59,12 @@ func TestStreamDoesWhatItsDeviceDoes(t *testing.T) {
 	}
 	defer d.Free(b)
 	got := []float32{2, 4, 6}
-	if err := errors.Join(q.Copy(b, mem.Of(got)), q.Reduce(mem.Sum, b, b, b, b), q.Divide(b, 2), q.Copy(mem.Of(got), b), q.Clear(b), q.Sync()); err != nil {
+	if err := errors.Join(q.Copy(b, mem.Of(got)), q.Sync()); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got, []float32{3, 6, 9}) {
-		t.Errorf("got %v", got)
+	clear(got)
+	if err := errors.Join(q.Copy(mem.Of(got), b), q.Clear(b), q.Sync()); err != nil || !slices.Equal(got, []float32{2, 4, 6}) {
+		t.Errorf("got %v (%v)", got, err)
 	}
 	if err := errors.Join(q.Copy(mem.Of(got), b), q.Close()); err != nil || !slices.Equal(got, []float32{0, 0, 0}) {
 		t.Errorf("after Clear: %v, %v", got, err)

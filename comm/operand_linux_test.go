@@ -1,4 +1,4 @@
-package memtest
+package comm_test
 
 import (
 	"bytes"
@@ -7,48 +7,6 @@ import (
 
 	"gompi/internal/mem"
 )
-
-// hostLike returns zeroed host memory for elements like those of b.
-func hostLike(b mem.Buffer) mem.Buffer {
-	c, err := mem.Host.Alloc(b.Type(), b.Len())
-	if err != nil {
-		panic(err) // a Buffer of this type and length exists already
-	}
-	return c
-}
-
-func clone(b mem.Buffer) mem.Buffer {
-	c := hostLike(b)
-	copy(c.HostSlice(), b.HostSlice())
-	return c
-}
-
-// expected returns srcs[0] op srcs[1] op ..., all host memory, from reductions
-// of two; 16-bit floats are combined in a float32 buffer.
-func expected(op mem.Op, srcs []mem.Buffer) mem.Buffer {
-	acc := clone(srcs[0])
-	if typ := acc.Type(); typ == mem.F16 || typ == mem.BF16 {
-		var wide []mem.Buffer
-		for _, src := range srcs {
-			wide = append(wide, mem.Of(floats(src)))
-		}
-		setFloats(acc, mem.Slice[float32](expected(op, wide)))
-		return acc
-	}
-	for _, src := range srcs[1:] {
-		mustReduce(op.Base(), acc, src)
-	}
-	if op == mem.Avg {
-		quotients(acc, len(srcs))
-	}
-	return acc
-}
-
-func mustReduce(op mem.Op, acc, src mem.Buffer) {
-	if err := mem.Reduce(op, acc, acc, src); err != nil {
-		panic(err)
-	}
-}
 
 // floats returns the elements of b, 16-bit floats, as float32.
 func floats(b mem.Buffer) []float32 {
@@ -74,26 +32,6 @@ func setFloats(b mem.Buffer, f []float32) {
 	}
 }
 
-// quotients divides the elements of q by n.
-func quotients(q mem.Buffer, n int) {
-	switch q.Type() {
-	case mem.F16, mem.BF16:
-		f := floats(q)
-		divide(f, func(x float32) float32 { return x / float32(n) })
-		setFloats(q, f)
-	case mem.F32, mem.C64:
-		divide(parts[float32](q), func(x float32) float32 { return x / float32(n) })
-	case mem.F64, mem.C128:
-		divide(parts[float64](q), func(x float64) float64 { return x / float64(n) })
-	}
-}
-
-func divide[T any](s []T, by func(T) T) {
-	for i, x := range s {
-		s[i] = by(x)
-	}
-}
-
 // parts returns the memory of b as a []T: the parts of complex numbers, or the
 // floats themselves.
 func parts[T float32 | float64](b mem.Buffer) []T {
@@ -101,9 +39,9 @@ func parts[T float32 | float64](b mem.Buffer) []T {
 	return mem.Slice[T](mem.HostBytes(t, b.Size()/t.Size(), b.HostSlice()))
 }
 
-// Operand returns n random elements: integers of any bits, floats that are NaN
+// operand returns n random elements: integers of any bits, floats that are NaN
 // or infinite now and then, pairs with ties.
-func Operand(r *rand.Rand, t mem.Type, n int) mem.Buffer {
+func operand(r *rand.Rand, t mem.Type, n int) mem.Buffer {
 	b, err := mem.Host.Alloc(t, n)
 	if err != nil {
 		panic(err) // the lengths here are small
@@ -155,9 +93,9 @@ func fillLoc[T int32 | int64 | float32 | float64](r *rand.Rand, s []mem.Loc[T]) 
 	}
 }
 
-// Equal reports whether two host buffers hold the same, where any NaN equals any
+// sameNumbers reports whether two host buffers hold the same, where any NaN equals any
 // other and the padding of pairs does not count.
-func Equal(a, b mem.Buffer) bool {
+func sameNumbers(a, b mem.Buffer) bool {
 	if bytes.Equal(a.HostSlice(), b.HostSlice()) {
 		return true
 	}
@@ -165,7 +103,7 @@ func Equal(a, b mem.Buffer) bool {
 }
 
 func canonical(b mem.Buffer) []byte {
-	c := clone(b)
+	c := mem.HostBytes(b.Type(), b.Len(), bytes.Clone(b.HostSlice()))
 	switch b.Type() {
 	case mem.F16, mem.BF16:
 		f := floats(c)

@@ -1,4 +1,0 @@
-package cudaops
-
-// PTX is the kernels' text.
-var PTX = ptx
