@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/match"
+	"gompi/comm/internal/peers"
 	"gompi/internal/world"
 	"gompi/transport"
 )
@@ -197,10 +198,11 @@ func (ch *Channel) cancelPosted(err error) {
 
 // abandon ends a request whose buffer a transport may hold.
 func (e *Engine) abandon(r *Request, err error) {
-	if p := e.peer(max(r.peer, 0)); r.peer >= 0 && p.tr != nil {
+	if r.peer >= 0 {
+		p := e.peers.Peer(r.peer)
 		switch r.stage {
 		case filling, announced, leaving, fetching, storing:
-			p.tr.Forget(r.peer, r.token)
+			p.Forget(r.token)
 		}
 		e.recall(p, r)
 	}
@@ -217,7 +219,7 @@ func (e *Engine) drop(m *Kept) {
 	}
 	e.dropFetch(m)
 	if m.token != 0 && !m.ready {
-		m.Peer.tr.Forget(m.Peer.rank, m.token)
+		m.Peer.Forget(m.token)
 	}
 	e.freeMessage(m)
 }
@@ -284,25 +286,25 @@ func (ch *Channel) revokeError(v liveness.Reason) error {
 }
 
 // Usable returns why peer cannot be used on ch, nil if it can.
-func (ch *Channel) Usable(p *Peer) error {
+func (ch *Channel) Usable(p *peers.Peer) error {
 	if ch.err != nil {
 		return ch.err
 	}
-	if p.lost != nil {
-		return fmt.Errorf("%w", p.lost)
+	if p.Lost != nil {
+		return fmt.Errorf("%w", p.Lost)
 	}
-	if ch.leavers.Include(ch.Member(p.rank)) {
+	if ch.leavers.Include(ch.Member(p.Rank)) {
 		return liveness.ErrLeft
 	}
-	if p.tr == nil {
-		return fmt.Errorf("no transport reaches world rank %d (host %s)", p.rank, ch.e.cfg.Host(p.rank))
+	if !p.Connected() {
+		return fmt.Errorf("no transport reaches world rank %d (host %s)", p.Rank, ch.e.cfg.Host(p.Rank))
 	}
 	return nil
 }
 
 // adopt handles a frame that came before Open.
 func (ch *Channel) adopt(m *Kept) {
-	src := ch.Member(m.Peer.rank)
+	src := ch.Member(m.Peer.Rank)
 	if src < 0 || ch.err != nil {
 		ch.e.drop(m)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"gompi/comm/internal/peers"
 	"gompi/comm/internal/progress"
 	"gompi/comm/internal/record"
 	"gompi/internal/mem"
@@ -23,9 +24,9 @@ type Collectives interface {
 	// Over says that one of their Requests has ended.
 	Over(err error)
 	// Missing says that a member cannot be reached, for which one of their Requests waits.
-	Missing(p *Peer, err error)
+	Missing(p *peers.Peer, err error)
 	// Dismiss says that a member has left.
-	Dismiss(p *Peer)
+	Dismiss(p *peers.Peer)
 	// Fail says that the Channel is broken: their Requests that have not begun to move end.
 	Fail(err error)
 	// Awaited appends the members for which they wait to to.
@@ -34,17 +35,10 @@ type Collectives interface {
 	Unanswered(yield func(member int) bool)
 }
 
-const (
-	// CollectiveEager is the largest message of a collective that is sent at once. It is larger
-	// than DefaultEager, because their receives are nearly always posted, so that the payload is
-	// read into place.
-	CollectiveEager = 256 << 10
-	// Budget is a rank's credit at one peer for eager messages, as Cost counts it: one for
-	// point-to-point messages, which is less in large jobs, and one for the collectives of each
-	// communicator. Were there one for all communicators, a peer that calls their collectives in
-	// another order would wait for ever.
-	Budget = 4 << 20
-)
+// CollectiveEager is the largest message of a collective that is sent at once. It is larger than
+// DefaultEager, because their receives are nearly always posted, so that the payload is read into
+// place.
+const CollectiveEager = 256 << 10
 
 // Collectives returns what Config.Collectives has made for the Channel.
 func (ch *Channel) Collectives() Collectives { return ch.collectives }
@@ -72,25 +66,10 @@ func (ch *Channel) Flight() *seg.Rank { return ch.e.flight }
 func (ch *Channel) Spins() bool { return ch.e.progress.Spins() }
 
 // Peer returns a member.
-func (ch *Channel) Peer(member int) *Peer { return ch.e.peer(ch.World(member)) }
-
-// Rank returns p's rank in the job.
-func (p *Peer) Rank() world.Rank { return p.rank }
-
-// Reachable reports whether frames can be sent to p.
-func (p *Peer) Reachable() bool { return p.lost == nil && p.tr != nil }
-
-// Lost returns why nothing can be sent to p any more.
-func (p *Peer) Lost() error { return p.lost }
+func (ch *Channel) Peer(member int) *peers.Peer { return ch.e.peers.Peer(ch.World(member)) }
 
 // Died returns how the process of a member that has left has ended, as the launcher says.
-func (ch *Channel) Died(p *Peer) error { return ch.e.live.Died(p.rank) }
-
-// Post sends a frame without payload.
-func (ch *Channel) Post(p *Peer, h transport.Header) {
-	ch.e.h = h
-	ch.e.post(p, mem.Buffer{}, 0)
-}
+func (ch *Channel) Died(p *peers.Peer) error { return ch.e.live.Died(p.Rank) }
 
 // Await waits until w is ready, or ctx has ended.
 func (ch *Channel) Await(ctx context.Context, w *record.Wait) error {
@@ -159,15 +138,15 @@ func (ch *Channel) Drain() { ch.e.drain() }
 // HasLeft reports whether a member has left, so that nothing more will come from it.
 func (ch *Channel) HasLeft(member int) bool {
 	left, w := ch.e.cfg.Left, ch.World(member)
-	return ch.Gone(member) != nil || ch.e.peer(w).tr == nil || left != nil && left(w)
+	return ch.Gone(member) != nil || !ch.e.peers.Peer(w).Connected() || left != nil && left(w)
 }
 
 // AnyLeft returns a member that has left, nil if there is none.
-func (ch *Channel) AnyLeft() *Peer {
+func (ch *Channel) AnyLeft() *peers.Peer {
 	for r := range ch.size {
 		w := ch.World(r)
 		if w != ch.e.cfg.Rank && (ch.Gone(r) != nil || ch.e.cfg.Left != nil && ch.e.cfg.Left(w)) {
-			return ch.e.peer(w)
+			return ch.e.peers.Peer(w)
 		}
 	}
 	return nil
@@ -175,9 +154,9 @@ func (ch *Channel) AnyLeft() *Peer {
 
 // Request begins a send of b to p, or a receive from it, as one of the Channel's Collectives, which
 // has not begun to move. FreeRequest takes it back when it has ended.
-func (ch *Channel) Request(p *Peer, b mem.Buffer) *Request {
+func (ch *Channel) Request(p *peers.Peer, b mem.Buffer) *Request {
 	r := ch.e.newRequest()
-	r.begin(ch, queued, b, p.rank, 0)
+	r.begin(ch, queued, b, p.Rank, 0)
 	r.size, r.collective = b.Size(), true
 	return r
 }
@@ -201,8 +180,8 @@ func (r *Request) Buffer() mem.Buffer { return r.buf }
 func (r *Request) Reduces() bool { return r.combine != nil }
 
 // Waits reports whether r needs something of a peer.
-func (r *Request) Waits(p *Peer) bool {
-	return r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == announced || r.stage == filling)
+func (r *Request) Waits(p *peers.Peer) bool {
+	return r.peer == p.Rank && (r.stage == posted || r.stage == queued || r.stage == announced || r.stage == filling)
 }
 
 // Follow makes r, if it receives into the buffer of s, a send to the same member, store each chunk
@@ -214,19 +193,18 @@ func (r *Request) Follow(s *Request) {
 }
 
 // SendFrame sends r's payload with h.
-func (ch *Channel) SendFrame(p *Peer, r *Request, h transport.Header) {
+func (ch *Channel) SendFrame(p *peers.Peer, r *Request, h transport.Header) {
 	r.stage = leaving
-	ch.e.h = h
-	if ch.e.give(p, r, r.buf.Raw()) {
+	if ch.e.give(p, r, h, r.buf.Raw()) {
 		ch.e.finish(r, nil)
 	}
 }
 
 // Offer sends h, which offers r's payload, to p. It moves as that of an RTS does.
-func (ch *Channel) Offer(p *Peer, r *Request, h transport.Header) {
+func (ch *Channel) Offer(p *peers.Peer, r *Request, h transport.Header) {
 	r.stage = announced
 	h.A, h.B = uint64(r.size), ch.e.stamp(r)
-	ch.Post(p, h)
+	p.Tell(h)
 }
 
 // AcceptOffer has r receive what m offers.

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"gompi/internal/world"
-	"gompi/transport"
-)
+import "gompi/internal/world"
 
 // Detach gives up what a rank that has died shares with this one, and reports whether it has: not
 // if the job ends. From then on no transport reads or writes memory of that rank, and every Channel
@@ -17,16 +14,12 @@ func (e *Engine) Detach(rank world.Rank) bool {
 	}
 	// If it died after it had left, Channels go on without it, but may not any more.
 	if death := e.live.TakeDeath(rank); death != nil {
-		p := e.peer(rank)
-		p.lost = death
+		p := e.peers.Peer(rank)
+		p.Lost = death
 		for _, ch := range e.channels {
 			ch.dismiss(p, true)
 		}
 	}
-	for _, t := range e.transports {
-		if d, ok := t.(transport.Detacher); ok {
-			d.Detach(rank)
-		}
-	}
+	e.peers.Detach(rank)
 	return true
 }

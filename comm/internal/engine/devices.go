@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
+	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -22,7 +23,7 @@ func (r *Request) toDevice(n int) bool {
 }
 
 // requestData tells p, which waits to send the payload of r, to do so.
-func (e *Engine) requestData(p *Peer, r *Request) {
+func (e *Engine) requestData(p *peers.Peer, r *Request) {
 	r.stage = filling
 	if !r.toDevice(r.size) {
 		e.clear(p, r, 0)
@@ -66,15 +67,13 @@ func (r *Request) Send(chunk mem.Buffer, last bool) bool {
 		r.stage = leaving
 	}
 	e := r.ch.e
-	e.h = transport.Header{Kind: transport.Data, A: r.other}
-	return e.give(e.peer(r.peer), r, chunk)
+	return e.give(e.peers.Peer(r.peer), r, transport.Header{Kind: transport.Data, A: r.other}, chunk)
 }
 
 // Ask implements payload.Message.
 func (r *Request) Ask(chunks int) {
 	e := r.ch.e
-	e.h = transport.Header{Kind: transport.CTS, A: r.other, B: e.stamp(r), Tag: int32(chunks)}
-	e.post(e.peer(r.peer), mem.Buffer{}, 0)
+	e.peers.Peer(r.peer).Tell(transport.Header{Kind: transport.CTS, A: r.other, B: e.stamp(r), Tag: int32(chunks)})
 }
 
 // Arrived implements payload.Message.
@@ -123,8 +122,8 @@ func (e *Engine) forget(r *Request) {
 	if r.token == 0 {
 		return
 	}
-	if r.peer >= 0 && e.peer(r.peer).tr != nil {
-		e.peer(r.peer).tr.Forget(r.peer, r.token)
+	if r.peer >= 0 {
+		e.peers.Peer(r.peer).Forget(r.token)
 	}
 	e.slots.release(r.token)
 	r.token = 0

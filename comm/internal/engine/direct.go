@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"gompi/comm/internal/payload"
-	"gompi/internal/mem"
+	"gompi/comm/internal/peers"
 	"gompi/transport"
 )
 
@@ -23,53 +23,48 @@ import (
 
 // tell returns the place of r's buffer for p, which p will be told, or may be: a rank
 // that copies from p may ask p to help. It is 0 if there is none.
-func (p *Peer) tell(r *Request) (place uint64) {
-	if p.direct != nil && r.buf.IsHost() {
-		place = p.direct.Place(p.rank, r.buf.Raw())
+func (r *Request) tell(p *peers.Peer) (place uint64) {
+	if p.Direct != nil && r.buf.IsHost() {
+		place = p.Direct.Place(p.Rank, r.buf.Raw())
 	}
 	r.told = place != 0
 	return place
 }
 
 // tellSource is tell for the buffer of a send, which a peer can only read.
-func (e *Engine) tellSource(p *Peer, r *Request) (place uint64) {
-	if p.getter == nil {
+func (e *Engine) tellSource(p *peers.Peer, r *Request) (place uint64) {
+	if p.Getter == nil {
 		return 0
 	}
-	if place = p.tell(r); place == 0 {
-		place = e.Direct.Source(p.getter, p.rank, r.buf)
+	if place = r.tell(p); place == 0 {
+		place = e.Direct.Source(p.Getter, p.Rank, r.buf)
 		r.told = place != 0
 	}
 	return place
 }
 
 // fetches reports whether r is to be copied from a place that p has told.
-func (e *Engine) fetches(p *Peer, r *Request, place uint64) (fetch bool) {
-	if p.getter.Maps(place) {
+func (e *Engine) fetches(p *peers.Peer, r *Request, place uint64) (fetch bool) {
+	if p.Getter.Maps(place) {
 		return true
 	}
-	if p.ways == nil {
-		p.ways = new(payload.Ways)
-	}
-	fetch, r.choice = p.ways.Choose(&e.Direct.Lengths, r.size)
+	fetch, r.choice = e.Direct.Choose(p.Rank, r.size)
 	return fetch
 }
 
 // clear tells the sender of an announced message to send it, or to store it at a place.
-func (e *Engine) clear(p *Peer, r *Request, place uint64) {
+func (e *Engine) clear(p *peers.Peer, r *Request, place uint64) {
 	r.asked = r.size
-	e.h = transport.Header{Kind: transport.CTS, A: r.other, B: e.stamp(r), Seq: place}
-	e.post(p, mem.Buffer{}, 0)
+	p.Tell(transport.Header{Kind: transport.CTS, A: r.other, B: e.stamp(r), Seq: place})
 }
 
 // copied ends a message that this rank has copied directly. If the place was recalled, the
 // message goes by frames instead. It reports false if the peer is lost.
 func (e *Engine) copied(r *Request, err error) bool {
-	p := e.peer(r.peer)
+	p := e.peers.Peer(r.peer)
 	switch {
 	case err == nil:
-		e.h = transport.Header{Kind: transport.Done, A: r.other}
-		e.post(p, mem.Buffer{}, 0)
+		p.Tell(transport.Header{Kind: transport.Done, A: r.other})
 		e.finish(r, nil)
 	case !errors.Is(err, transport.ErrRecalled):
 		return false
@@ -86,9 +81,9 @@ func (e *Engine) copied(r *Request, err error) bool {
 }
 
 // done ends a message that the peer has copied.
-func (e *Engine) done(p *Peer, token uint64) {
+func (e *Engine) done(p *peers.Peer, token uint64) {
 	r, _ := e.slots.get(token)
-	if r != nil && r.told && r.peer == p.rank && (r.stage == announced || r.stage == filling) {
+	if r != nil && r.told && r.peer == p.Rank && (r.stage == announced || r.stage == filling) {
 		e.finish(r, nil)
 	}
 }
@@ -96,26 +91,24 @@ func (e *Engine) done(p *Peer, token uint64) {
 // recall takes back the place of r's buffer, if p may know one. p may be writing there, or
 // helping to: then a Flush asks p to answer when it has stopped. A peer that is lost although
 // its process lives may go on writing, and cannot be asked.
-func (e *Engine) recall(p *Peer, r *Request) {
+func (e *Engine) recall(p *peers.Peer, r *Request) {
 	if !r.told {
 		return
 	}
-	p.direct.Recall()
-	if e.live.Ended(p.rank) || r.stage != filling && r.stage != fetching {
+	p.Direct.Recall()
+	if e.live.Ended(p.Rank) || r.stage != filling && r.stage != fetching {
 		return
 	}
-	flush := e.Direct.GiveUp(p.rank, r.buf.Raw())
-	if p.lost == nil {
-		e.h = transport.Header{Kind: transport.Flush, A: flush}
-		e.post(p, mem.Buffer{}, 0)
+	flush := e.Direct.GiveUp(p.Rank, r.buf.Raw())
+	if p.Lost == nil {
+		p.Tell(transport.Header{Kind: transport.Flush, A: flush})
 	}
 }
 
 // answerFlush answers a Flush at once: this rank copies nothing while a frame arrives, and
 // checks before each chunk of a copy whether its place was recalled.
-func (e *Engine) answerFlush(p *Peer, h *transport.Header) {
-	if p.tr != nil && p.lost == nil {
-		e.h = transport.Header{Kind: transport.Flushed, A: h.A}
-		e.post(p, mem.Buffer{}, 0)
+func (e *Engine) answerFlush(p *peers.Peer, h *transport.Header) {
+	if p.Reachable() {
+		p.Tell(transport.Header{Kind: transport.Flushed, A: h.A})
 	}
 }

@@ -35,6 +35,7 @@ import (
 
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
+	"gompi/comm/internal/peers"
 	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
@@ -50,25 +51,15 @@ const (
 	DefaultEager = 64 << 10
 	// leastCredit is that for point-to-point messages in the largest jobs: three of DefaultEager.
 	leastCredit = 256 << 10
-	// recordSize is about how many bytes an unexpected message takes besides its payload.
-	recordSize = 256
 	// reduceChunk is how many bytes of a message are received before they are reduced: few
 	// enough to be reduced from the second-level cache.
 	reduceChunk = 128 << 10
 )
 
-// Cost is the memory that an unexpected message with a payload of n bytes takes.
-func Cost(n int) int {
-	if n == 0 {
-		return recordSize
-	}
-	return recordSize + 1<<payload.SizeClass(n)
-}
-
 // creditAmong returns a rank's credit at one peer for point-to-point messages in a job of so many
 // ranks. All of them together have as much as one may have that is kept, as long as each has
 // leastCredit.
-func creditAmong(ranks int) int { return min(Budget, max(maxKept/ranks, leastCredit)) }
+func creditAmong(ranks int) int { return min(peers.Budget, max(maxKept/ranks, leastCredit)) }
 
 // Config configures an Engine: the rank's identity and how it waits.
 type Config struct {
@@ -98,33 +89,28 @@ type Engine struct {
 	cfg    Config
 	flight *seg.Rank // nil without a host segment
 
-	progress    progress.Engine // has the lock
-	transports  []transport.Transport
-	progressers []transport.Progresser // those of transports that are one
-	hearsLate   bool                   // a transport is a DeathObserver
-	peers       table
-	recent      *Peer // the one last looked up
-	live        liveness.Ranks
-	channels    map[uint64]*Channel
-	latest      *Channel      // the one last looked up, nil if it is closed
-	past        liveness.Past // closed Channels, and those revoked before they were created here
-	early       map[uint64][]*Kept
-	next        uint32 // counter of the next context id made here
-	slots       slots
-	scratch     payload.Scratch
-	devices     payload.Copies
-	credit      int        // of each peer for point-to-point messages
-	kept        int        // cost of unexpected messages
-	refused     int        // messages, for want of memory
-	released    int        // cost of messages that are kept no more
-	messages    []*Kept    // free
-	requests    []*Request // free
-	waiters     []*waiter  // free
-	flags       []flag     // that collectives wait for
-	h           transport.Header
-	looks       int // calls of Progress
-	pause       int // receives that are not to look for their messages
-	polls       int // calls of Poll
+	progress progress.Engine // has the lock
+	peers    peers.Table
+	live     liveness.Ranks
+	channels map[uint64]*Channel
+	latest   *Channel      // the one last looked up, nil if it is closed
+	past     liveness.Past // closed Channels, and those revoked before they were created here
+	early    map[uint64][]*Kept
+	next     uint32 // counter of the next context id made here
+	slots    slots
+	scratch  mem.Scratch
+	devices  payload.Copies
+	credit   int        // of each peer for point-to-point messages
+	kept     int        // cost of unexpected messages
+	refused  int        // messages, for want of memory
+	released int        // cost of messages that are kept no more
+	messages []*Kept    // free
+	requests []*Request // free
+	waiters  []*waiter  // free
+	flags    []flag     // that collectives wait for
+	h        transport.Header
+	looks    int // calls of Progress
+	pause    int // receives that are not to look for their messages
 }
 
 // New returns an Engine without transports; Use adds them.
@@ -134,11 +120,11 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{
 		cfg:      cfg,
-		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
 		credit:   creditAmong(cfg.Size),
 		channels: map[uint64]*Channel{},
 		early:    map[uint64][]*Kept{},
 	}
+	e.peers.Init(cfg.Size)
 	e.Direct.Init(&e.progress)
 	e.devices = payload.Copies{Lock: &e.progress, Lender: cfg.Lender, Scratch: &e.scratch}
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
@@ -153,156 +139,33 @@ func New(cfg Config) *Engine {
 func (e *Engine) Use(t transport.Transport) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
-	e.transports = append(e.transports, t)
-	if _, ok := t.(transport.DeathObserver); ok {
-		e.hearsLate = true
-	}
+	e.peers.Use(t)
 	e.Direct.Use(t)
-	if r, ok := t.(transport.Progresser); ok {
-		e.progressers = append(e.progressers, r)
-	}
 }
 
-// A Peer is what the engine knows of another rank.
-type Peer struct {
-	rank   world.Rank
-	tr     transport.Transport    // nil until the first use
-	inline transport.InlineSender // tr, if it is one
-	direct transport.Direct       // tr, if it is one
-	getter transport.Getter       // tr, if it is one
-	ways   *payload.Ways          // of its long messages, nil before the first that has the choice
-	lost   error                  // why nothing can be sent to it any more, as liveness says
-	// The cost of eager point-to-point messages: of those sent for which the peer has not
-	// returned credit, and the credit that is to be returned to the peer.
-	out, free int
-	carried   Carried
-	// The unexpected messages of the peer that are kept here: their number, their cost, and of what
-	// number it was told when there was no memory for more; and of what it has told this rank.
-	unexpected, kept, toldKept int
-	holds                      int
-}
-
-// A table holds the peers, in pages made on first use: a job of thousands of
-// ranks in one process cannot afford an entry per pair.
-type table [][]*Peer
-
-const pageSize = 64
-
-func (e *Engine) peer(rank world.Rank) *Peer {
-	if p := e.recent; p != nil && p.rank == rank {
-		return p
-	}
-	return e.lookUp(rank)
-}
-
-func (e *Engine) lookUp(rank world.Rank) *Peer {
-	page := &e.peers[rank/pageSize]
-	if *page == nil {
-		*page = make([]*Peer, min(pageSize, e.cfg.Size-int(rank)/pageSize*pageSize))
-	}
-	p := (*page)[rank%pageSize]
-	if p == nil {
-		p = &Peer{rank: rank}
-		(*page)[rank%pageSize] = p
-	}
-	if p.tr == nil && p.lost == nil {
-		p.tr = e.route(rank)
-		p.inline, _ = p.tr.(transport.InlineSender)
-		p.direct, _ = p.tr.(transport.Direct)
-		p.getter, _ = p.tr.(transport.Getter)
-	}
-	if p.tr != nil {
-		e.recent = p
-	}
-	return p
-}
-
-// route returns the first transport that reaches rank, nil if there is none.
-func (e *Engine) route(rank world.Rank) transport.Transport {
-	for _, t := range e.transports {
-		if t.Reaches(rank) {
-			return t
-		}
-	}
-	return nil
-}
-
-// post sends the frame whose fields are in e.h. It reports whether the payload
-// may be reused; if not, Sent(token) follows.
-func (e *Engine) post(p *Peer, b mem.Buffer, token uint64) bool {
-	p.carried.add(b.Size())
-	return p.tr.Send(p.rank, &e.h, b, token)
+// Carried returns what each transport has carried that has carried something, by name.
+func (e *Engine) Carried() map[string]peers.Carried {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	return e.peers.Carried()
 }
 
 // returnCredit counts that an eager message of n bytes from p is no longer held here, and sends the
 // credit when a quarter of the peer's has come together.
-func (e *Engine) returnCredit(p *Peer, n int) {
-	p.free += Cost(n)
-	if p.free < e.credit/4 || p.tr == nil || p.lost != nil {
-		return
+func (e *Engine) returnCredit(p *peers.Peer, n int) {
+	if p.Credit.Owe(peers.Cost(n)) >= e.credit/4 && p.Reachable() {
+		p.Tell(transport.Header{Kind: transport.Credit, A: p.Credit.Return()})
 	}
-	e.h = transport.Header{Kind: transport.Credit, A: uint64(p.free)}
-	p.free = 0
-	e.post(p, mem.Buffer{}, 0)
 }
 
-// credited handles a Credit frame. A peer cannot give back more than it was sent.
-func (e *Engine) credited(p *Peer, h *transport.Header) {
-	p.out -= int(min(h.A, uint64(p.out)))
+// credited handles a Credit frame.
+func (e *Engine) credited(p *peers.Peer, h *transport.Header) {
+	p.Credit.Regain(h.A)
 	if h.Tag > 0 {
-		p.holds = int(h.Tag)
+		p.Kept.There = int(h.Tag)
 	}
 	ch := e.channels[h.Comm]
-	if h.B > 0 && ch != nil && ch.err == nil && ch.Member(p.rank) >= 0 {
+	if h.B > 0 && ch != nil && ch.err == nil && ch.Member(p.Rank) >= 0 {
 		e.deliver(ch, p, h)
 	}
-}
-
-// slots maps tokens, which transports and peers hold, to Requests and messages. A token is a
-// slot's index and generation, so that a stale or invented token is recognised. Token 0 is
-// none.
-type slots struct {
-	list []slot
-	free []uint32
-}
-
-type slot struct {
-	gen uint32
-	r   *Request
-	m   *Kept
-}
-
-func (s *slots) take(r *Request, m *Kept) uint64 {
-	var i uint32
-	if n := len(s.free); n > 0 {
-		i, s.free = s.free[n-1], s.free[:n-1]
-	} else {
-		i = uint32(len(s.list))
-		s.list = append(s.list, slot{})
-	}
-	sl := &s.list[i]
-	sl.gen++
-	if sl.gen == 0 {
-		sl.gen = 1
-	}
-	sl.r, sl.m = r, m
-	return uint64(sl.gen)<<32 | uint64(i)
-}
-
-func (s *slots) get(token uint64) (r *Request, m *Kept) {
-	i, gen := uint32(token), uint32(token>>32)
-	if int(i) >= len(s.list) || gen == 0 || s.list[i].gen != gen {
-		return nil, nil
-	}
-	return s.list[i].r, s.list[i].m
-}
-
-func (s *slots) release(token uint64) {
-	i := uint32(token)
-	if int(i) >= len(s.list) || s.list[i].gen != uint32(token>>32) {
-		return
-	}
-	s.list[i].r, s.list[i].m = nil, nil
-	s.list[i].gen++ // stale from now on
-	s.free = append(s.free, i)
 }

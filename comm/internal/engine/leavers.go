@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -53,7 +54,7 @@ func (ch *Channel) askAwaited() {
 func (ch *Channel) askToTell(member int) {
 	if p := ch.Peer(member); !ch.leavers.WasAsked(member) && ch.Usable(p) == nil {
 		ch.leavers.Ask(member)
-		ch.e.postBare(p, transport.Await, ch.ID)
+		p.Tell(transport.Header{Kind: transport.Await, Comm: ch.ID})
 	}
 }
 
@@ -79,14 +80,14 @@ func (ch *Channel) tellLeft() {
 		e.tell(ch.ID, ch.reason, ch.Has)
 	case len(e.channels) > 0:
 		for rank := range ch.leavers.Inquirers() {
-			e.postEnd(e.peer(ch.World(rank)), ch.ID, nil)
+			e.postEnd(e.peers.Peer(ch.World(rank)), ch.ID, nil)
 		}
 	}
 }
 
 // answerEnd answers a frame for a Channel that is closed here, or broken, if its sender waits for
 // an answer.
-func (e *Engine) answerEnd(p *Peer, h *transport.Header) {
+func (e *Engine) answerEnd(p *peers.Peer, h *transport.Header) {
 	switch h.Kind {
 	case transport.RTS, transport.Coll, transport.Ready, transport.Call, transport.Await:
 		ch, why := e.channels[h.Comm], e.past.Why(h.Comm)
@@ -100,33 +101,26 @@ func (e *Engine) answerEnd(p *Peer, h *transport.Header) {
 }
 
 // postEnd tells p that a communicator is closed here, or, with a reason, that it was revoked.
-func (e *Engine) postEnd(p *Peer, comm uint64, why []byte) {
+func (e *Engine) postEnd(p *peers.Peer, comm uint64, why []byte) {
 	switch {
-	case p.tr == nil || p.lost != nil:
+	case !p.Reachable():
 	case why == nil:
-		e.postBare(p, transport.Left, comm)
+		p.Tell(transport.Header{Kind: transport.Left, Comm: comm})
 	default:
-		e.h = transport.Header{Kind: transport.Revoke, Comm: comm}
-		e.post(p, mem.Bytes(why), 0)
+		p.Post(transport.Header{Kind: transport.Revoke, Comm: comm}, mem.Bytes(why), 0)
 	}
 }
 
 // leftChannel handles a Left frame: p has closed a communicator.
-func (e *Engine) leftChannel(p *Peer, comm uint64) {
+func (e *Engine) leftChannel(p *peers.Peer, comm uint64) {
 	ch := e.channel(comm)
 	if ch == nil || ch.err != nil {
 		return
 	}
-	if src := ch.Member(p.rank); src >= 0 && src != ch.rank {
+	if src := ch.Member(p.Rank); src >= 0 && src != ch.rank {
 		ch.leavers.Leave(src)
 		ch.depart(p)
 	}
-}
-
-// postBare sends a frame of the given kind for a communicator, without other fields.
-func (e *Engine) postBare(p *Peer, k transport.Kind, comm uint64) {
-	e.h = transport.Header{Kind: k, Comm: comm}
-	e.post(p, mem.Buffer{}, 0)
 }
 
 // awaited returns the members for which a receive, a probe or a collective waits, and those for

@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/match"
+	"gompi/comm/internal/peers"
 	"gompi/internal/world"
 	"gompi/transport"
 )
@@ -25,13 +26,11 @@ func (e *Engine) Silent(rank world.Rank) { e.live.Inquire(rank) }
 func (e *Engine) News() { e.live.News() }
 
 // HearsLate reports whether a transport may not notice that a rank leaves.
-func (e *Engine) HearsLate() bool { return e.hearsLate }
+func (e *Engine) HearsLate() bool { return e.peers.MissesEnds() }
 
 // ProcessEnded implements liveness.Messages.
 func (e *Engine) ProcessEnded(rank world.Rank, err error) {
-	if t, ok := e.peer(rank).tr.(transport.DeathObserver); ok {
-		t.Ended(rank, err)
-	}
+	e.peers.Peer(rank).Ended(err)
 }
 
 // Awaits implements liveness.Messages.
@@ -49,11 +48,11 @@ func (e *Engine) Lose(rank world.Rank, err error, known bool) {
 	if e.live.Ended(rank) {
 		e.Direct.Flushed(rank, math.MaxUint64)
 	}
-	p := e.peer(rank)
-	if p.lost != nil {
+	p := e.peers.Peer(rank)
+	if p.Lost != nil {
 		return
 	}
-	p.lost = err
+	p.Lost = err
 	for _, ch := range e.channels {
 		ch.dismiss(p, known)
 	}
@@ -62,20 +61,20 @@ func (e *Engine) Lose(rank world.Rank, err error, known bool) {
 // dismissLost is dismiss for every rank that was lost before ch was made.
 func (ch *Channel) dismissLost() {
 	for rank := range ch.e.live.AllLost {
-		ch.dismiss(ch.e.peer(rank), false)
+		ch.dismiss(ch.e.peers.Peer(rank), false)
 	}
 }
 
 // dismiss ends operations that wait for a lost peer. If the peer left in good order, only
 // receives and collectives that need it fail. If it crashed or was cut off, the communicator
 // breaks for all members.
-func (ch *Channel) dismiss(p *Peer, known bool) {
-	src := ch.Member(p.rank)
-	if src < 0 || ch.err != nil || p.rank == ch.e.cfg.Rank {
+func (ch *Channel) dismiss(p *peers.Peer, known bool) {
+	src := ch.Member(p.Rank)
+	if src < 0 || ch.err != nil || p.Rank == ch.e.cfg.Rank {
 		return
 	}
-	if !errors.Is(p.lost, liveness.ErrLeft) {
-		v := liveness.Reason{Rank: p.rank, Cause: "is lost: " + p.lost.Error()}
+	if !errors.Is(p.Lost, liveness.ErrLeft) {
+		v := liveness.Reason{Rank: p.Rank, Cause: "is lost: " + p.Lost.Error()}
 		if known {
 			ch.failBecause(v)
 		} else {
@@ -87,8 +86,8 @@ func (ch *Channel) dismiss(p *Peer, known bool) {
 }
 
 // depart ends operations on ch that wait for a member that has left in good order.
-func (ch *Channel) depart(p *Peer) {
-	e, src := ch.e, ch.Member(p.rank)
+func (ch *Channel) depart(p *peers.Peer) {
+	e, src := ch.e, ch.Member(p.Rank)
 	for n := range ch.q.Arrived() {
 		if m := n.Val; m.Peer == p && m.Kind == transport.RTS { // its payload will not come
 			ch.q.Remove(n)
@@ -98,7 +97,7 @@ func (ch *Channel) depart(p *Peer) {
 	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, liveness.ErrLeft) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
-		if r != nil && r.ch == ch && r.peer == p.rank && !r.collective && (r.halfway() || r.stage == queued) {
+		if r != nil && r.ch == ch && r.peer == p.Rank && !r.collective && (r.halfway() || r.stage == queued) {
 			e.abandon(r, liveness.ErrLeft)
 		}
 	}
@@ -199,7 +198,7 @@ func (e *Engine) revokedBy(m *Kept) {
 	if ch := e.channels[m.comm]; ch != nil && ch.err == nil {
 		e.live.Report(m.comm, m.data)
 	}
-	e.live.Revoked(m.Peer.rank, m.comm, m.data)
+	e.live.Revoked(m.Peer.Rank, m.comm, m.data)
 }
 
 // EndAll implements liveness.Messages.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -42,21 +43,21 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 		return false
 	}
 	e, size := ch.e, b.Size()
-	p := e.peer(ch.World(dst))
-	if p.lost != nil || ch.leavers.Include(dst) || !ch.eager(p, size) {
+	p := e.peers.Peer(ch.World(dst))
+	if p.Lost != nil || ch.leavers.Include(dst) || !ch.eager(p, size) {
 		return false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	if !p.now(&e.h, b.Raw()) {
+	if !p.SendNow(&e.h, b.Raw()) {
 		return false
 	}
-	p.out += Cost(size)
+	p.Credit.Spend(peers.Cost(size))
 	return true
 }
 
 // eager reports whether a message to p may be sent eagerly: it is short, and there is credit.
-func (ch *Channel) eager(p *Peer, size int) bool {
-	return size <= ch.e.cfg.Eager && p.out+Cost(size) <= ch.e.credit
+func (ch *Channel) eager(p *peers.Peer, size int) bool {
+	return size <= ch.e.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.e.credit)
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx
@@ -95,18 +96,18 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 	if src < 0 || ch.err != nil || e.progress.Driven() || !b.IsHost() || !ch.q.Idle(src) {
 		return nothing, false
 	}
-	p := e.peer(ch.World(src))
-	if p.inline == nil {
+	p := e.peers.Peer(ch.World(src))
+	if !p.Inline() {
 		return nothing, false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	for !p.inline.RecvNow(p.rank, &e.h, b) {
+	for !p.RecvNow(&e.h, b) {
 		if looks--; looks <= 0 || e.progress.Wanted() {
 			return nothing, false
 		}
 	}
 	st := Status{Source: src, Tag: int(e.h.Tag), Bytes: int(e.h.Len), Type: b.Type()}
-	e.returnCredit(p, st.Bytes) // may send, which changes e.h
+	e.returnCredit(p, st.Bytes)
 	return st, true
 }
 
@@ -151,7 +152,7 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	r := e.open()
 	if st, ok := ch.look(src, tag, b); ok {
 		h := r.end(st)
-		if e.unsent() {
+		if e.peers.Pending() {
 			e.progress.PassDrive()
 		}
 		e.progress.Unlock() // else the driver is the same as before
@@ -184,8 +185,8 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 		return nothing, false
 	}
 	if src >= 0 && !e.progress.Driven() && ch.q.Awaits(src) {
-		if p := e.peer(ch.World(src)); p.inline != nil {
-			p.tr.Poll(p.rank)
+		if p := e.peers.Peer(ch.World(src)); p.Inline() {
+			p.Poll()
 		}
 	}
 	st, ok := ch.recvNow(src, tag, b, 1)
@@ -250,7 +251,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		ch.startLocal(r)
 		return
 	}
-	p := e.peer(w)
+	p := e.peers.Peer(w)
 	if err := ch.Usable(p); err != nil {
 		e.finish(r, err)
 		return
@@ -262,24 +263,14 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 			e.h.Flags |= transport.Short
 		}
 		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.size), e.stamp(r), e.tellSource(p, r)
-		e.post(p, mem.Buffer{}, 0)
+		p.Tell(e.h)
 		return
 	}
-	p.out += Cost(r.size)
+	p.Credit.Spend(peers.Cost(r.size))
 	e.h.Kind = transport.Eager
-	if p.now(&e.h, b.Raw()) || e.give(p, r, b.Raw()) {
+	if p.SendNow(&e.h, b.Raw()) || e.give(p, r, e.h, b.Raw()) {
 		e.finish(r, nil)
 	}
-}
-
-// now sends a frame if p's transport can send it at once, and reports whether it
-// has.
-func (p *Peer) now(h *transport.Header, b mem.Buffer) bool {
-	if p.inline == nil || !p.inline.SendNow(p.rank, h, b) {
-		return false
-	}
-	p.carried.add(b.Size())
-	return true
 }
 
 // startLocal begins a send to this rank itself: as an eager message that is
@@ -311,10 +302,10 @@ func (ch *Channel) startLocal(r *Request) {
 	e.finish(r, nil)
 }
 
-// give has the transport send b, of r's payload. It reports whether b may be reused;
-// if not, Sent follows.
-func (e *Engine) give(p *Peer, r *Request, b mem.Buffer) bool {
-	if e.post(p, b, e.stamp(r)) {
+// give has the transport send b, of r's payload, with h. It reports whether b may be reused; if not,
+// Sent follows.
+func (e *Engine) give(p *peers.Peer, r *Request, h transport.Header, b mem.Buffer) bool {
+	if p.Post(h, b, e.stamp(r)) {
 		return true
 	}
 	r.due++

@@ -137,16 +137,15 @@ func (ch *Channel) ask(r *Request, m *Kept) {
 		e.finish(r, err)
 		return
 	}
-	r.peer, r.other = p.rank, m.Offer
-	switch whole := r.err == nil && r.buf.IsHost() && p.direct != nil; {
-	case whole && m.place != 0 && p.getter != nil && e.fetches(p, r, m.place):
+	r.peer, r.other = p.Rank, m.Offer
+	switch whole := r.err == nil && r.buf.IsHost() && p.Direct != nil; {
+	case whole && m.place != 0 && p.Getter != nil && e.fetches(p, r, m.place):
 		r.stage = fetching
-		p.tell(r)
-		p.carried.add(r.size)
-		p.getter.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
+		r.tell(p)
+		p.Get(m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
 	case whole:
 		r.stage = filling
-		e.clear(p, r, p.tell(r))
+		e.clear(p, r, r.tell(p))
 	default:
 		e.requestData(p, r)
 	}

@@ -166,7 +166,7 @@ func (e *Engine) finish(r *Request, err error) {
 		r.token = 0
 	}
 	if r.choice != payload.NoChoice {
-		e.peer(r.peer).ways.End(r.choice, r.size, r.err)
+		e.Direct.End(r.peer, r.choice, r.size, r.err)
 		r.choice = payload.NoChoice
 	}
 	e.over(r)

@@ -12,19 +12,10 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		if e.live.Pending() {
 			e.live.News() // of a rank for which a transport waits
 		}
-		return e.shut(false)
+		return e.peers.Close(false)
 	})
 	if err != nil {
-		e.shut(true)
+		e.peers.Close(true)
 	}
 	return err
-}
-
-// shut asks all transports to close and reports whether they have.
-func (e *Engine) shut(force bool) bool {
-	all := true
-	for _, t := range e.transports {
-		all = t.Close(force) && all
-	}
-	return all
 }

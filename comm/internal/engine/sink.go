@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
+	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -21,7 +22,7 @@ var (
 
 // Arrive implements transport.Sink.
 func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint64) {
-	p := e.peer(from)
+	p := e.peers.Peer(from)
 	switch h.Kind {
 	case transport.Credit:
 		e.credited(p, h)
@@ -38,7 +39,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		e.answerFlush(p, h)
 		return mem.Buffer{}, 0
 	case transport.Flushed:
-		e.Direct.Flushed(p.rank, h.A)
+		e.Direct.Flushed(p.Rank, h.A)
 		return mem.Buffer{}, 0
 	case transport.Left:
 		e.leftChannel(p, h.Comm)
@@ -55,7 +56,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 	if ch == nil && e.past.MayOpen(h.Comm) || ch != nil && ch.err == nil && ch.Member(from) >= 0 {
 		return e.deliver(ch, p, h)
 	}
-	if h.Kind == transport.Eager && h.Len <= Budget { // for a broken or closed communicator
+	if h.Kind == transport.Eager && h.Len <= peers.Budget { // for a broken or closed communicator
 		e.returnCredit(p, int(h.Len))
 	}
 	e.answerEnd(p, h)
@@ -83,7 +84,7 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool
 	r := n.Val
 	r.peer = from
 	r.matched(src, int(h.Tag), len(payload), mem.Type(h.Flags))
-	e.returnCredit(e.peer(from), len(payload))
+	e.returnCredit(e.peers.Peer(from), len(payload))
 	var err error
 	switch {
 	case len(payload) == 0 || errors.Is(r.err, ErrType):
@@ -113,7 +114,7 @@ func (e *Engine) Wants(from world.Rank) bool {
 func unasked(k transport.Kind) int64 {
 	switch k {
 	case transport.Eager:
-		return Budget
+		return peers.Budget
 	case transport.Coll:
 		return CollectiveEager
 	}
@@ -121,9 +122,9 @@ func unasked(k transport.Kind) int64 {
 }
 
 // deliver hands a frame to its Channel, nil if that does not exist yet.
-func (e *Engine) deliver(ch *Channel, p *Peer, h *transport.Header) (mem.Buffer, uint64) {
+func (e *Engine) deliver(ch *Channel, p *peers.Peer, h *transport.Header) (mem.Buffer, uint64) {
 	if h.Len > unasked(h.Kind) && (ch == nil || h.Kind != transport.Coll) {
-		e.live.BreaksProtocol(p.rank, fmt.Errorf("%w: %v frame of %d bytes", transport.ErrProtocol, h.Kind, h.Len))
+		e.live.BreaksProtocol(p.Rank, fmt.Errorf("%w: %v frame of %d bytes", transport.ErrProtocol, h.Kind, h.Len))
 		return mem.Buffer{}, 0
 	}
 	m := e.newMessage()
@@ -143,7 +144,7 @@ func (e *Engine) deliver(ch *Channel, p *Peer, h *transport.Header) (mem.Buffer,
 		}
 		return e.hold(m)
 	}
-	m.Src = ch.Member(p.rank)
+	m.Src = ch.Member(p.Rank)
 	var r *Request
 	kept := true
 	switch h.Kind {
@@ -183,7 +184,7 @@ func (ch *Channel) receiver(m *Kept) *Request {
 	}
 	r := n.Val
 	r.matched(m.Src, m.Tag, m.Size, m.Type)
-	r.peer = m.Peer.rank
+	r.peer = m.Peer.Rank
 	ch.e.returnCredit(m.Peer, m.Size)
 	return r
 }
@@ -243,14 +244,14 @@ func (e *Engine) putChunk(r *Request) {
 }
 
 // cleared handles a CTS frame, which asks for the payload of a message, or for more of it.
-func (e *Engine) cleared(p *Peer, h *transport.Header) {
+func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
 	r, _ := e.slots.get(h.A)
-	if r == nil || r.stage != announced || r.peer != p.rank {
+	if r == nil || r.stage != announced || r.peer != p.Rank {
 		return // withdrawn in the meantime
 	}
 	r.other, r.place = h.B, h.Seq
 	if r.starved {
-		p.holds = 0
+		p.Kept.There = 0
 	}
 	if h.Tag > 0 {
 		r.asked = min(r.asked+int(h.Tag)*payload.StagingChunk, r.size)
@@ -263,29 +264,27 @@ func (e *Engine) cleared(p *Peer, h *transport.Header) {
 // answer sends the part of a payload that a CTS has asked for, or stores the payload at the
 // place that the receiver has told. A place counts only for a whole message of which nothing was
 // sent: so the next Sent is of that copy, whatever the peer sends.
-func (e *Engine) answer(p *Peer, r *Request) {
+func (e *Engine) answer(p *peers.Peer, r *Request) {
 	switch {
 	case r.copy != nil:
 		r.copy.Asked(r.asked)
 	case !r.buf.IsHost():
 		e.load(r)
-	case r.place != 0 && p.direct != nil && r.got == 0 && r.asked == r.size:
+	case r.place != 0 && p.Direct != nil && r.got == 0 && r.asked == r.size:
 		r.stage = storing
-		p.carried.add(r.buf.Size())
-		p.direct.Put(p.rank, r.place, r.buf.Raw(), r.token)
+		p.Put(r.place, r.buf.Raw(), r.token)
 	default:
 		e.supply(p, r)
 	}
 }
 
 // supply sends the part of a payload that a CTS has asked for.
-func (e *Engine) supply(p *Peer, r *Request) {
+func (e *Engine) supply(p *peers.Peer, r *Request) {
 	part := r.buf.Raw().Slice(r.got, r.asked)
 	if r.got = r.asked; r.got == r.size {
 		r.stage = leaving
 	}
-	e.h = transport.Header{Kind: transport.Data, A: r.other}
-	if e.give(p, r, part); r.left() {
+	if e.give(p, r, transport.Header{Kind: transport.Data, A: r.other}, part); r.left() {
 		e.finish(r, nil)
 	}
 }
@@ -294,9 +293,9 @@ func (e *Engine) supply(p *Peer, r *Request) {
 func (r *Request) left() bool { return r.stage == leaving && r.due == 0 }
 
 // data handles a Data frame, with payload that a CTS has asked for.
-func (e *Engine) data(p *Peer, h *transport.Header) (mem.Buffer, uint64) {
+func (e *Engine) data(p *peers.Peer, h *transport.Header) (mem.Buffer, uint64) {
 	r, _ := e.slots.get(h.A)
-	if r == nil || r.stage != filling || r.peer != p.rank || h.Len > int64(r.expected()) || h.Len == 0 && r.size > 0 {
+	if r == nil || r.stage != filling || r.peer != p.Rank || h.Len > int64(r.expected()) || h.Len == 0 && r.size > 0 {
 		return mem.Buffer{}, 0 // its receive has ended
 	}
 	return e.fill(r, int(h.Len))
@@ -329,8 +328,8 @@ func (e *Engine) Sent(token uint64, err error) {
 		return
 	}
 	if err != nil {
-		p := e.peer(r.peer)
-		suspected := e.live.Suspected(p.rank, err)
+		p := e.peers.Peer(r.peer)
+		suspected := e.live.Suspected(p.Rank, err)
 		if still, _ := e.slots.get(token); still == nil {
 			return // the launcher had news that ended r
 		}
@@ -338,21 +337,21 @@ func (e *Engine) Sent(token uint64, err error) {
 			e.hangOn(r)
 			return
 		}
-		err = e.live.Reason(p.rank, err)
+		err = e.live.Reason(p.Rank, err)
 	}
 	switch {
 	case err != nil && r.collective && r.copy == nil:
 		r.stage = queued // the transport has released it
-		r.ch.collectives.Missing(e.peer(r.peer), err)
+		r.ch.collectives.Missing(e.peers.Peer(r.peer), err)
 	default:
 		if r.due--; r.copy != nil {
 			r.copy.Returned()
 		}
 		switch {
 		case err != nil && r.collective:
-			r.ch.collectives.Missing(e.peer(r.peer), err)
+			r.ch.collectives.Missing(e.peers.Peer(r.peer), err)
 		case err != nil:
-			e.recall(e.peer(r.peer), r)
+			e.recall(e.peers.Peer(r.peer), r)
 			e.finish(r, err)
 		case r.left() && r.copy == nil:
 			e.finish(r, nil)

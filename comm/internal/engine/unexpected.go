@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gompi/comm/internal/match"
+	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -20,8 +21,8 @@ const maxKept = 64 << 20
 type Kept struct {
 	node  match.Message[Kept]
 	Kind  transport.Kind
-	Peer  *Peer // nil: from this rank itself
-	Src   int   // rank in the communicator
+	Peer  *peers.Peer // nil: from this rank itself
+	Src   int         // rank in the communicator
 	Tag   int
 	Type  mem.Type
 	comm  uint64
@@ -87,9 +88,9 @@ func (e *Engine) hold(m *Kept) (mem.Buffer, uint64) {
 // keep counts the memory that an unexpected message takes.
 func (e *Engine) keep(m *Kept) {
 	m.kept = true
-	m.Peer.unexpected++
-	m.Peer.kept += Cost(m.Size)
-	e.kept += Cost(m.Size)
+	m.Peer.Kept.Messages++
+	m.Peer.Kept.Cost += peers.Cost(m.Size)
+	e.kept += peers.Cost(m.Size)
 }
 
 // keepPaid is keep for a message that has taken credit. It reports whether there is memory for
@@ -106,17 +107,17 @@ func (e *Engine) release(m *Kept) {
 		e.refused--
 	}
 	if m.kept {
-		m.Peer.unexpected--
-		m.Peer.kept -= Cost(m.Size)
-		e.kept -= Cost(m.Size)
-		e.released += Cost(m.Size)
+		m.Peer.Kept.Messages--
+		m.Peer.Kept.Cost -= peers.Cost(m.Size)
+		e.kept -= peers.Cost(m.Size)
+		e.released += peers.Cost(m.Size)
 	}
 }
 
 // hasRoom reports whether there is memory for m, besides that for which its sender has credit.
 func (e *Engine) hasRoom(m *Kept) bool {
-	n, most := Cost(m.Size), e.cfg.Unexpected
-	return m.Peer.kept+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
+	n, most := peers.Cost(m.Size), e.cfg.Unexpected
+	return m.Peer.Kept.Cost+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
 }
 
 // keepOffered fetches a short message that no receive has matched, or tells its sender that there
@@ -131,10 +132,9 @@ func (ch *Channel) keepOffered(m *Kept) {
 		m.refused = true
 		e.refused++
 	}
-	if m.Peer.toldKept != m.Peer.unexpected {
-		m.Peer.toldKept = m.Peer.unexpected
-		e.h = transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.unexpected, math.MaxInt32))}
-		e.post(m.Peer, mem.Buffer{}, 0)
+	if m.Peer.Kept.Told != m.Peer.Kept.Messages {
+		m.Peer.Kept.Told = m.Peer.Kept.Messages
+		m.Peer.Tell(transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.Kept.Messages, math.MaxInt32))})
 	}
 }
 
@@ -148,7 +148,7 @@ func (ch *Channel) fetch(m *Kept) {
 	e.keep(m)
 	m.Kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.scratch.Get(m.Size)
 	r := e.newRequest()
-	r.begin(ch, filling, mem.Bytes(m.data), m.Peer.rank, m.Tag)
+	r.begin(ch, filling, mem.Bytes(m.data), m.Peer.Rank, m.Tag)
 	r.size, r.other, r.keeps, m.fetch = m.Size, m.Offer, m, r
 	e.requestData(m.Peer, r)
 }

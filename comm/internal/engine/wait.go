@@ -8,7 +8,6 @@ import (
 	"gompi/comm/internal/record"
 	"gompi/internal/seg"
 	"gompi/internal/world"
-	"gompi/transport"
 )
 
 // This file is what goroutines wait for, and what there is to poll. Package progress decides
@@ -73,31 +72,16 @@ func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 // held returns for how many messages that the receiver holds a send waits, 0 if it does not.
 func (w *waiter) held() int64 {
 	if r := w.request; r.starved && r.stage == announced {
-		return int64(w.e.peer(r.peer).holds)
+		return int64(w.e.peers.Peer(r.peer).Kept.There)
 	}
 	return 0
 }
 
 var _ progress.Source = (*Engine)(nil)
 
-// othersEvery is how many polls are made for each that includes the transports which do not reach
-// the awaited peer: a poll of sockets costs as much as ten of memory.
-const othersEvery = 32
-
-// Poll implements progress.Source. It looks first at rank hint, and mostly only at the transport
-// that reaches it.
+// Poll implements progress.Source.
 func (e *Engine) Poll(hint world.Rank) int {
-	n := 0
-	e.polls++
-	var only transport.Transport
-	if hint >= 0 && e.polls%othersEvery != 0 {
-		only = e.peer(hint).tr
-	}
-	for _, t := range e.transports {
-		if only == nil || t == only {
-			n += t.Poll(hint)
-		}
-	}
+	n := e.peers.Poll(hint)
 	if e.live.Pending() {
 		n += e.live.News()
 	}
@@ -112,10 +96,8 @@ func (e *Engine) Poll(hint world.Rank) int {
 
 // Arm implements progress.Source.
 func (e *Engine) Arm() bool {
-	for _, t := range e.transports {
-		if !t.Arm() {
-			return false
-		}
+	if !e.peers.Arm() {
+		return false
 	}
 	if e.live.Pending() || e.lookAtFlags() > 0 {
 		e.Poll(world.None) // tells the transports that nobody sleeps
@@ -125,25 +107,11 @@ func (e *Engine) Arm() bool {
 }
 
 // Pending implements progress.Source.
-func (e *Engine) Pending() bool { return e.live.Asking() || e.unsent() }
-
-// unsent reports whether a transport has frames or connections that need Poll.
-func (e *Engine) unsent() bool {
-	for _, t := range e.progressers {
-		if t.Pending() {
-			return true
-		}
-	}
-	return false
-}
+func (e *Engine) Pending() bool { return e.live.Asking() || e.peers.Pending() }
 
 // Deadline implements progress.Source.
 func (e *Engine) Deadline() (d time.Duration) {
-	for _, t := range e.progressers {
-		if n := time.Duration(t.Deadline()); n > 0 && (d == 0 || n < d) {
-			d = n
-		}
-	}
+	d = e.peers.Deadline()
 	if n := e.live.Deadline(); n > 0 && (d == 0 || n < d) {
 		d = n
 	}
@@ -167,7 +135,7 @@ func (e *Engine) Stalled() {
 // exitPolling is progress.Exit for blocking calls: if a transport has something to send, they poll
 // once themselves, which costs less than waking another goroutine.
 func (e *Engine) exitPolling() {
-	if !e.progress.Driven() && e.unsent() {
+	if !e.progress.Driven() && e.peers.Pending() {
 		e.Poll(world.None)
 	}
 	e.progress.Exit()
@@ -192,12 +160,12 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 	if most == 0 || r.peer < 0 || e.progress.Polled() {
 		return false
 	}
-	t := e.peer(r.peer).tr
-	if t == nil {
+	p := e.peers.Peer(r.peer)
+	if !p.Connected() {
 		return false
 	}
 	for polls := range most {
-		if t.Poll(r.peer); r.stage == complete {
+		if p.Poll(); r.stage == complete {
 			return true
 		}
 		if e.progress.Interrupted() || polls%progress.PollsPerCheck == progress.PollsPerCheck-1 && ctx.Err() != nil {

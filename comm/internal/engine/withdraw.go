@@ -64,11 +64,9 @@ func (e *Engine) named(id uint64) *Channel {
 // tell sends the reason why a communicator broke to those of its members with which this rank has
 // exchanged frames. The launcher tells all members, but this rank's goodbye could arrive before.
 func (e *Engine) tell(id uint64, text []byte, member func(world.Rank) bool) {
-	for _, page := range e.peers {
-		for _, p := range page {
-			if p != nil && member(p.rank) {
-				e.postEnd(p, id, text)
-			}
+	for p := range e.peers.All {
+		if member(p.Rank) {
+			e.postEnd(p, id, text)
 		}
 	}
 }
@@ -87,6 +85,6 @@ func (e *Engine) Admit(rank world.Rank, set func() error) error {
 	if err := set(); err != nil {
 		return err
 	}
-	e.peer(rank)
+	e.peers.Peer(rank)
 	return nil
 }

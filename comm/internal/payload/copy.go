@@ -60,7 +60,7 @@ type Copies struct {
 		Exit() // unlocks after something may have been sent
 	}
 	Lender  Lender
-	Scratch *Scratch
+	Scratch *mem.Scratch
 	lent    int // chunks
 }
 

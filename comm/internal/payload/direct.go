@@ -1,3 +1,9 @@
+// Package payload moves the bytes of messages once two ranks have agreed to exchange them. It knows
+// neither requests nor queues: what it needs of a message it asks through the interface Message.
+//
+// A Copy takes a message between a device and the transport. Direct knows which buffers peers reach,
+// and which they may still write. Ways finds out which of two ways is faster for long messages
+// between ordinary memory.
 package payload
 
 import (
@@ -14,6 +20,7 @@ import (
 type Direct struct {
 	Lengths
 	mu         sync.Locker
+	ways       map[world.Rank]*Ways // of long messages from the peers that have the choice
 	registrars []transport.Registrar
 	flushes    uint64
 	dangling   []danglingWrite
@@ -86,6 +93,22 @@ func (d *Direct) Source(to transport.Getter, peer world.Rank, b mem.Buffer) uint
 	}
 	return to.Source(peer, b.Raw())
 }
+
+// Choose begins a message of size bytes from a peer, that has the choice of Ways: it is Ways.Choose.
+func (d *Direct) Choose(peer world.Rank, size int) (fetch bool, c Choice) {
+	w := d.ways[peer]
+	if w == nil {
+		if d.ways == nil {
+			d.ways = map[world.Rank]*Ways{}
+		}
+		w = new(Ways)
+		d.ways[peer] = w
+	}
+	return w.Choose(&d.Lengths, size)
+}
+
+// End is Ways.End.
+func (d *Direct) End(peer world.Rank, c Choice, size int, err error) { d.ways[peer].End(c, size, err) }
 
 // GiveUp notes that a peer may be writing to b, which is given up. It returns the number of the
 // Flush that asks the peer to stop.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/peers"
 	"gompi/comm/internal/record"
 	"gompi/comm/internal/shmsync"
 	"gompi/transport"
@@ -169,9 +169,9 @@ func (v *flagWait) came() bool { return v.word.Load() >= v.want }
 
 // dismissFlag ends the wait for a member that has left. If that has set its flag, whoever waits
 // looks at it once more: a member whose collective fails after it has left takes its step back.
-func (rd *Round) dismissFlag(p *engine.Peer) {
+func (rd *Round) dismissFlag(p *peers.Peer) {
 	switch v := &rd.flag; {
-	case !v.waits || rd.ch.World(v.src) != p.Rank():
+	case !v.waits || rd.ch.World(v.src) != p.Rank:
 	case v.came() || rd.parting.closes:
 		rd.ch.Rouse(&v.wait)
 	default:

@@ -136,7 +136,7 @@ func (rd *Round) say(l *peerQueue, k transport.Kind, flags uint8) {
 	if k == transport.Call {
 		h.Tag = int32(min(l.waitsToSend(), math.MaxInt32))
 	}
-	rd.ch.Post(l.p, h)
+	l.p.Tell(h)
 }
 
 // sayCall sends a Call frame, if it can.

@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/peers"
 	"gompi/comm/internal/record"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -83,7 +84,7 @@ func (rd *Round) Isend(to int, b mem.Buffer) {
 		return
 	}
 	if rd.wait.Hint < 0 {
-		rd.wait.Hint = l.p.Rank()
+		rd.wait.Hint = l.p.Rank
 	}
 	l.out.Push(r)
 	l.pump()
@@ -145,7 +146,7 @@ func (rd *Round) receive(from int, b mem.Buffer, c *engine.Combine) {
 		return
 	}
 	r.Expect(c)
-	rd.wait.Hint = l.p.Rank()
+	rd.wait.Hint = l.p.Rank
 	l.posted.Push(r)
 	switch {
 	case l.holds(rd.seq):
@@ -263,7 +264,7 @@ func (rd *Round) failMessages(err error) {
 }
 
 // dismissMessages ends what waits for a member that has left.
-func (rd *Round) dismissMessages(p *engine.Peer) {
+func (rd *Round) dismissMessages(p *peers.Peer) {
 	for _, l := range rd.queues {
 		if l.p == p && rd.running && l.differs {
 			rd.differBefore(l.src)

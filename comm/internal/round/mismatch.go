@@ -6,6 +6,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/peers"
 	"gompi/comm/internal/shmsync"
 	"gompi/transport"
 )
@@ -18,10 +19,10 @@ var errLeft = liveness.ErrLeft
 
 // hasLeft returns the cause by which a member that has left breaks f. died is how its process has
 // ended, if the launcher says so.
-func hasLeft(p *engine.Peer, died error, f call.Fingerprint) string {
+func hasLeft(p *peers.Peer, died error, f call.Fingerprint) string {
 	cause := "has left, but a collective waits for it: " + f.String()
-	if errors.Is(p.Lost(), transport.ErrRefused) {
-		cause += "; " + p.Lost().Error()
+	if errors.Is(p.Lost, transport.ErrRefused) {
+		cause += "; " + p.Lost.Error()
 	}
 	if died != nil {
 		cause += "; it " + died.Error()
@@ -58,7 +59,7 @@ func (rd *Round) recall(rank int) {
 	}
 	for seq := rd.seq - min(rd.seq, pastCalls) + 1; seq < rd.seq; seq++ {
 		past := &rd.past[seq%pastCalls]
-		rd.ch.Post(l.p, transport.Header{Kind: transport.Call, Comm: rd.ch.ID, Seq: seq, A: past.A, B: past.B})
+		l.p.Tell(transport.Header{Kind: transport.Call, Comm: rd.ch.ID, Seq: seq, A: past.A, B: past.B})
 	}
 	rd.say(l, transport.Call, aRecall)
 }

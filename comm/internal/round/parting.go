@@ -84,7 +84,7 @@ func (rd *Round) teller(k int) int {
 func (rd *Round) bid(k, to int) {
 	p := rd.ch.Peer(to)
 	if rd.ch.Usable(p) == nil {
-		rd.ch.Post(p, transport.Header{Kind: transport.Call, Flags: uint8(aGoodbye | k<<goodbyeShift), Comm: rd.ch.ID,
+		p.Tell(transport.Header{Kind: transport.Call, Flags: uint8(aGoodbye | k<<goodbyeShift), Comm: rd.ch.ID,
 			Seq: rd.seq, Tag: rd.digested(), A: rd.call.A, B: rd.call.B})
 	}
 }

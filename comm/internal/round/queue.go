@@ -2,6 +2,7 @@ package round
 
 import (
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/peers"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/fifo"
 	"gompi/transport"
@@ -11,16 +12,15 @@ import (
 type peerQueue struct {
 	rd         *Round
 	src        int // rank in the communicator
-	p          *engine.Peer
+	p          *peers.Peer
 	posted     fifo.Queue[*engine.Request] // receives without a message
 	unexpected fifo.Queue[*engine.Kept]    // messages without a receive
 	out        fifo.Queue[*engine.Request] // sends that may not leave yet
 	grants     fifo.Queue[grant]           // of the peer: long messages that it is ready for
 	early      fifo.Queue[earlyCall]
-	newest     uint64 // number of the last of early, also when it is gone
-	differs    bool   // the peer was told that its calls have another digest
-	inFlight   int    // cost of short messages for which the peer has not returned credit
-	free       int    // credit that is to be returned to the peer
+	newest     uint64       // number of the last of early, also when it is gone
+	differs    bool         // the peer was told that its calls have another digest
+	credit     peers.Credit // for short messages
 }
 
 // An earlyCall is another rank's call of a round that has not begun here.
@@ -89,17 +89,17 @@ func (l *peerQueue) admit(r *engine.Request) (admitted, offered bool) {
 		}
 		return true, l.grants.Pop().offer
 	}
-	cost := engine.Cost(r.Size())
-	if l.inFlight+cost > engine.Budget {
+	cost := peers.Cost(r.Size())
+	if !l.credit.Covers(cost, peers.Budget) {
 		return false, false
 	}
-	l.inFlight += cost
+	l.credit.Spend(cost)
 	return true, false
 }
 
-// credited notes credit that the peer has returned. It cannot give back more than it was sent.
+// credited notes credit that the peer has returned.
 func (l *peerQueue) credited(n uint64) {
-	l.inFlight -= int(min(n, uint64(l.inFlight)))
+	l.credit.Regain(n)
 	l.pump()
 }
 
@@ -109,13 +109,9 @@ func (l *peerQueue) returnCredit(n int) {
 	if n > engine.CollectiveEager {
 		return
 	}
-	l.free += engine.Cost(n)
-	if l.free < engine.Budget/4 || !l.p.Reachable() {
-		return
+	if l.credit.Owe(peers.Cost(n)) >= peers.Budget/4 && l.p.Reachable() {
+		l.p.Tell(transport.Header{Kind: transport.Credit, Comm: l.rd.ch.ID, B: l.credit.Return()})
 	}
-	h := transport.Header{Kind: transport.Credit, Comm: l.rd.ch.ID, B: uint64(l.free)}
-	l.free = 0
-	l.rd.ch.Post(l.p, h)
 }
 
 // waitsToSend returns how many bytes the long message has whose receiver is not ready, 0 if there

@@ -28,6 +28,7 @@ import (
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/peers"
 	"gompi/comm/internal/record"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/seg"
@@ -184,15 +185,15 @@ var _ record.Call = (*Round)(nil)
 
 // Missing implements engine.Collectives: other members may wait for messages that this rank will
 // not send.
-func (rd *Round) Missing(p *engine.Peer, err error) {
+func (rd *Round) Missing(p *peers.Peer, err error) {
 	f := rd.fingerprint()
 	ch := rd.ch
 	if !errors.Is(err, liveness.ErrLeft) {
-		ch.BreakUp(liveness.Reason{Rank: p.Rank(), Cause: "cannot be reached: " + err.Error()})
+		ch.BreakUp(liveness.Reason{Rank: p.Rank, Cause: "cannot be reached: " + err.Error()})
 		return
 	}
 	ch.BreakSoon(func() bool { return ch.Died(p) != nil }, func() liveness.Reason {
-		return liveness.Reason{Rank: p.Rank(), Cause: hasLeft(p, ch.Died(p), f)}
+		return liveness.Reason{Rank: p.Rank, Cause: hasLeft(p, ch.Died(p), f)}
 	})
 }
 
@@ -207,7 +208,7 @@ func (rd *Round) Fail(err error) {
 }
 
 // Dismiss implements engine.Collectives.
-func (rd *Round) Dismiss(p *engine.Peer) {
+func (rd *Round) Dismiss(p *peers.Peer) {
 	rd.dismissFlag(p)
 	if !rd.byFlags {
 		rd.dismissMessages(p)

@@ -1,10 +1,4 @@
-// Package payload moves the bytes of messages once two ranks have agreed to exchange them. It knows
-// neither requests nor queues: what it needs of a message it asks through the interface Message.
-//
-// Scratch is memory for payload that arrives before its receive. A Copy takes a message between a
-// device and the transport. Direct knows which buffers peers reach, and which they may still write.
-// Ways finds out which of two ways is faster for long messages between ordinary memory.
-package payload
+package mem
 
 import (
 	"math/bits"

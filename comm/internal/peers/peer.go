@@ -1,0 +1,108 @@
+package peers
+
+import (
+	"gompi/internal/mem"
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// A Peer is another rank of the job, with the transport that reaches it.
+type Peer struct {
+	Rank world.Rank
+	// Lost is why nothing can be sent to it any more, nil if something may be.
+	Lost error
+	// Direct and Getter are its transport, if it is one, else nil.
+	Direct transport.Direct
+	Getter transport.Getter
+	// Credit is that for eager point-to-point messages, Kept what it has sent without a receive.
+	Credit Credit
+	Kept   Kept
+
+	tr      transport.Transport    // nil if none reaches it
+	inline  transport.InlineSender // tr, if it is one
+	h       transport.Header       // of the frame that is being sent
+	carried Carried
+}
+
+// use makes tr the transport that reaches p.
+func (p *Peer) use(tr transport.Transport) {
+	p.tr = tr
+	p.inline, _ = tr.(transport.InlineSender)
+	p.Direct, _ = tr.(transport.Direct)
+	p.Getter, _ = tr.(transport.Getter)
+}
+
+// Connected reports whether a transport reaches p.
+func (p *Peer) Connected() bool { return p.tr != nil }
+
+// Reachable reports whether frames can be sent to p.
+func (p *Peer) Reachable() bool { return p.tr != nil && p.Lost == nil }
+
+// Inline reports whether SendNow and RecvNow can move frames.
+func (p *Peer) Inline() bool { return p.inline != nil }
+
+// Post sends a frame. It reports whether the payload may be reused; if not, the Sink's Sent(token)
+// follows.
+func (p *Peer) Post(h transport.Header, b mem.Buffer, token uint64) bool {
+	p.carried.add(b.Size())
+	p.h = h // so that no frame's header is allocated
+	return p.tr.Send(p.Rank, &p.h, b, token)
+}
+
+// Tell sends a frame without payload.
+func (p *Peer) Tell(h transport.Header) { p.Post(h, mem.Buffer{}, 0) }
+
+// SendNow sends a frame if it can leave at once, and reports whether it has.
+func (p *Peer) SendNow(h *transport.Header, b mem.Buffer) bool {
+	if p.inline == nil || !p.inline.SendNow(p.Rank, h, b) {
+		return false
+	}
+	p.carried.add(b.Size())
+	return true
+}
+
+// RecvNow is that of transport.InlineSender. p is Inline.
+func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) bool {
+	return p.inline.RecvNow(p.Rank, want, b)
+}
+
+// Put copies b to a place that p has told. p is Direct.
+func (p *Peer) Put(place uint64, b mem.Buffer, token uint64) {
+	p.carried.add(b.Size())
+	p.Direct.Put(p.Rank, place, b, token)
+}
+
+// Get copies from a place that p has told to b. p is a Getter.
+func (p *Peer) Get(place uint64, b mem.Buffer, token uint64) {
+	p.carried.add(b.Size())
+	p.Getter.Get(p.Rank, place, b, token)
+}
+
+// Poll polls p alone. p is Connected.
+func (p *Peer) Poll() int { return p.tr.Poll(p.Rank) }
+
+// Forget makes the transport release the buffer of a token.
+func (p *Peer) Forget(token uint64) {
+	if p.tr != nil {
+		p.tr.Forget(p.Rank, token)
+	}
+}
+
+// Ended tells the transport that p's process has ended, as transport.DeathObserver says.
+func (p *Peer) Ended(err error) {
+	if o, ok := p.tr.(transport.DeathObserver); ok {
+		o.Ended(p.Rank, err)
+	}
+}
+
+// Carried counts what has gone through a transport: frames that this rank has sent, and copies to
+// and from its peers' memory that it has begun.
+type Carried struct {
+	Messages uint64
+	Bytes    uint64 // of payload
+}
+
+func (c *Carried) add(bytes int) {
+	c.Messages++
+	c.Bytes += uint64(bytes)
+}

@@ -1,0 +1,177 @@
+// Package peers uses the transports of a rank as one: it finds the transport that reaches another
+// rank, sends frames to it, and polls, arms and closes all of them. A Peer has what must be known of
+// a rank to send to it: its transport, why it is lost, and the credit between the two. What the
+// frames are for is the business of packages above.
+//
+// The lock of the rank's progress engine guards everything.
+package peers
+
+import (
+	"time"
+
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// A Table has the peers of a rank, in pages made on first use: a job of thousands of ranks in one
+// process cannot afford an entry per pair.
+type Table struct {
+	size        int
+	pages       [][]*Peer
+	recent      *Peer // the one last looked up
+	transports  []transport.Transport
+	progressers []transport.Progresser // those of transports that are one
+	missesEnds  bool
+	polls       int
+}
+
+const pageSize = 64
+
+// Init makes t ready for a job of so many ranks.
+func (t *Table) Init(size int) {
+	t.size, t.pages = size, make([][]*Peer, (size+pageSize-1)/pageSize)
+}
+
+// Use adds a transport. Those added before it are preferred.
+func (t *Table) Use(tr transport.Transport) {
+	t.transports = append(t.transports, tr)
+	if r, ok := tr.(transport.Progresser); ok {
+		t.progressers = append(t.progressers, r)
+	}
+	if _, ok := tr.(transport.DeathObserver); ok {
+		t.missesEnds = true
+	}
+}
+
+// MissesEnds reports whether a transport may not notice that the process of a peer ends.
+func (t *Table) MissesEnds() bool { return t.missesEnds }
+
+// Peer returns the peer with a rank.
+func (t *Table) Peer(rank world.Rank) *Peer {
+	if p := t.recent; p != nil && p.Rank == rank {
+		return p
+	}
+	return t.lookUp(rank)
+}
+
+func (t *Table) lookUp(rank world.Rank) *Peer {
+	page := &t.pages[rank/pageSize]
+	if *page == nil {
+		*page = make([]*Peer, min(pageSize, t.size-int(rank)/pageSize*pageSize))
+	}
+	p := (*page)[rank%pageSize]
+	if p == nil {
+		p = &Peer{Rank: rank}
+		(*page)[rank%pageSize] = p
+	}
+	if p.tr == nil && p.Lost == nil {
+		p.use(t.route(rank))
+	}
+	if p.tr != nil {
+		t.recent = p
+	}
+	return p
+}
+
+// route returns the first transport that reaches rank, nil if there is none.
+func (t *Table) route(rank world.Rank) transport.Transport {
+	for _, tr := range t.transports {
+		if tr.Reaches(rank) {
+			return tr
+		}
+	}
+	return nil
+}
+
+// All yields the peers that were looked up.
+func (t *Table) All(yield func(*Peer) bool) {
+	for _, page := range t.pages {
+		for _, p := range page {
+			if p != nil && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// othersEvery is how many polls are made for each that includes the transports which do not reach
+// the awaited peer: a poll of sockets costs as much as ten of memory.
+const othersEvery = 32
+
+// Poll moves what can be moved now, and returns the number of events. It looks first at rank hint,
+// and mostly only at the transport that reaches it.
+func (t *Table) Poll(hint world.Rank) (n int) {
+	t.polls++
+	if hint >= 0 && t.polls%othersEvery != 0 {
+		if p := t.Peer(hint); p.tr != nil {
+			return p.tr.Poll(hint)
+		}
+	}
+	for _, tr := range t.transports {
+		n += tr.Poll(hint)
+	}
+	return n
+}
+
+// Arm prepares for the caller to sleep, as transport.Transport says.
+func (t *Table) Arm() bool {
+	for _, tr := range t.transports {
+		if !tr.Arm() {
+			return false
+		}
+	}
+	return true
+}
+
+// Pending reports whether a transport has frames or connections that need Poll.
+func (t *Table) Pending() bool {
+	for _, r := range t.progressers {
+		if r.Pending() {
+			return true
+		}
+	}
+	return false
+}
+
+// Deadline returns how soon Poll has to be called at the latest, 0 if time makes no difference.
+func (t *Table) Deadline() (d time.Duration) {
+	for _, r := range t.progressers {
+		if n := time.Duration(r.Deadline()); n > 0 && (d == 0 || n < d) {
+			d = n
+		}
+	}
+	return d
+}
+
+// Close asks all transports to close, as transport.Transport says.
+func (t *Table) Close(force bool) bool {
+	all := true
+	for _, tr := range t.transports {
+		all = tr.Close(force) && all
+	}
+	return all
+}
+
+// Detach makes the transports give up a rank whose process has ended.
+func (t *Table) Detach(rank world.Rank) {
+	for _, tr := range t.transports {
+		if d, ok := tr.(transport.Detacher); ok {
+			d.Detach(rank)
+		}
+	}
+}
+
+// Carried returns what each transport has carried that has carried something, by name.
+func (t *Table) Carried() map[string]Carried {
+	all := map[string]Carried{}
+	for p := range t.All {
+		if p.tr == nil || p.carried.Messages == 0 {
+			continue
+		}
+		c := all[p.tr.Name()]
+		c.Messages += p.carried.Messages
+		c.Bytes += p.carried.Bytes
+		all[p.tr.Name()] = c
+	}
+	return all
+}
