@@ -46,7 +46,7 @@ func Main(args []string) int {
 	if len(args) > 0 {
 		switch args[0] {
 		case remote.AgentFlag:
-			if err := agent.CheckLimits(); err != nil {
+			if err := limits.CheckAgent(); err != nil {
 				fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
 				return statusFailed
 			}

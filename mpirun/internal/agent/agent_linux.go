@@ -15,11 +15,14 @@ import (
 	"gompi/internal/cgroup"
 	"gompi/internal/seg"
 	"gompi/internal/world"
+	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostcheck"
 	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/limits"
+	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/program"
@@ -30,7 +33,7 @@ import (
 // An agent serves one host. One goroutine handles all events, in the order in which the kernel
 // reports them. That is fastest, and shows which rank failed first.
 type agent struct {
-	loop
+	loop     loop.Loop
 	in, out  int // the channel to the launcher
 	inherit  int // the descriptor of the launcher's standard input, -1 if there is none
 	orders   wire.Frames
@@ -42,7 +45,7 @@ type agent struct {
 	launch   *ctl.Launch
 	hello    *ctl.Hello
 	nodeEnv  *launchenv.Node // what the ranks' variables say of this host
-	errors   string          // what the names of the ranks' error files begin with
+	records  program.Records // of the ranks' failures
 	gloo     []string        // a variable for gloo, if it needs one
 	held     int             // the socket that holds MASTER_PORT
 	segment  *seg.Segment
@@ -72,13 +75,10 @@ type agent struct {
 	nextAlone time.Time // when to look for those that are jobs of one
 	stall
 	pulse
-	revoked  map[uint64]bool     // communicators that are known to be broken
-	left     map[world.Rank]bool // ranks of other hosts that are known to have left
-	window   int                 // bytes of output that the launcher still takes
-	halted   []*stream
-	haltedAt time.Time // when the first of them was
-	feed     feed
-	aside
+	revoked     map[uint64]bool     // communicators that are known to be broken
+	left        map[world.Rank]bool // ranks of other hosts that are known to have left
+	output      capture.Outputs
+	feed        feed
 	preparation preparation
 	pmi         pmiserver.Server
 	end         shutdown
@@ -95,10 +95,10 @@ func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	watchdog.NameProcess(boot.AgentName)
-	a := &agent{in: in, out: out, inherit: input, ready: procinfo.Ready, orders: ctl.Frames(), errors: errorFiles(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, pulse: pulse{watchdog: dog}}
+	a := &agent{in: in, out: out, inherit: input, ready: procinfo.Ready, orders: ctl.Frames(), records: program.NewRecords(""), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, pulse: pulse{watchdog: dog}}
 	defer func() { a.group.Remove() }()
-	defer a.preparation.intake.Abandon()
-	defer a.removeErrorFiles()
+	defer a.preparation.Abandon()
+	defer func() { a.records.Remove(len(a.ranks)) }()
 	err := a.serve()
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if err != nil {
@@ -116,7 +116,7 @@ func Run(in, out, dog, input int) int {
 }
 
 func (a *agent) serve() error {
-	if err := checkFiles(); err != nil {
+	if err := limits.CheckAgentFiles(); err != nil {
 		return err
 	}
 	if err := tree.Adopt(); err != nil {
@@ -128,17 +128,14 @@ func (a *agent) serve() error {
 	if err := a.open(); err != nil {
 		return err
 	}
-	if err := a.openAside(); err != nil {
-		return err
-	}
-	if err := a.watch(a.in, control, 0, unix.EPOLLIN); err != nil {
+	if err := a.loop.Watch(a.in, unix.EPOLLIN, func(uint32) { a.readOrders() }); err != nil {
 		return err
 	}
 	if err := a.watchChildren(); err != nil {
 		return err
 	}
 	if a.watchdog >= 0 {
-		if err := a.watch(a.watchdog, watchdogGone, 0, 0); err != nil { // epoll always reports errors
+		if err := a.loop.Watch(a.watchdog, 0, func(uint32) { a.loseWatchdog() }); err != nil { // epoll always reports errors
 			return err
 		}
 	}
@@ -148,15 +145,19 @@ func (a *agent) serve() error {
 		if a.end.over || a.end.drained && len(a.reports) == 0 {
 			return nil // without waiting for the launcher's answer: that would cost a round trip
 		}
-		events, err := a.wait(a.pollTimeout())
+		events, err := a.loop.Wait(a.pollTimeout())
 		if err != nil {
 			return err
 		}
-		for i := range events {
-			a.handle(source(events[i].Fd), int(events[i].Pad), events[i].Events)
-		}
+		a.loop.Handle(events)
 		a.tick(time.Now())
 	}
+}
+
+// open makes the loop, and what handles the ranks' output in it.
+func (a *agent) open() error {
+	a.output.Loop, a.output.Report, a.output.Ready = &a.loop, a.report, a.ready
+	return a.loop.Open()
 }
 
 // takeChannel moves the channel away from the standard descriptors, which ranks
@@ -201,44 +202,17 @@ func (a *agent) sendHello() {
 	a.report(a.hello)
 }
 
-func (a *agent) handle(s source, index int, events uint32) {
-	switch s {
-	case control:
-		a.readOrders()
-	case asideDone:
-		a.finishAside()
-	case watchdogGone:
-		a.loseWatchdog()
-	case reports:
-		a.clogged = false
-		a.forget(a.out)
-	case listener:
-		a.acceptCallers()
-	case caller:
-		a.readCaller(index)
-	case bootEnd:
-		a.readRank(a.ranks[index], events)
-	case pmiEnd:
-		a.readClient(a.ranks[index])
-	case stdout:
-		a.read(&a.ranks[index].stdout)
-	case stderr:
-		a.read(&a.ranks[index].stderr)
-	case stdin:
-		a.push(a.ranks[index])
-		a.consumed()
-	case childEnded:
-		a.childrenEnded(index)
-	case exitEvent:
-		a.reap(a.ranks[index])
-	}
-}
-
 // report queues m for the launcher.
 func (a *agent) report(m ctl.Message) { a.reports = ctl.Append(a.reports, m) }
 
 func (a *agent) note(format string, args ...any) {
 	a.report(&ctl.Note{Text: fmt.Sprintf(format, args...)})
+}
+
+// unclog continues with what waited until the channel had room.
+func (a *agent) unclog(uint32) {
+	a.clogged = false
+	a.loop.Forget(a.out)
 }
 
 // flush sends what is queued for the launcher, as far as the channel takes it.
@@ -248,7 +222,7 @@ func (a *agent) flush() {
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
-			a.clogged = a.watch(a.out, reports, 0, unix.EPOLLOUT) == nil
+			a.clogged = a.loop.Watch(a.out, unix.EPOLLOUT, a.unclog) == nil
 		case err != nil:
 			a.launcherLost()
 		default:
@@ -336,7 +310,7 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Terminate:
 		a.terminate(m)
 	case *ctl.FindGPUs:
-		a.doAside(func() func() {
+		a.loop.Aside(func() func() {
 			found := hostinfo.GPUs()
 			return func() { a.report(found) }
 		})
@@ -361,7 +335,7 @@ func (a *agent) answer(m *ctl.Ask) {
 		return
 	}
 	a.looks++
-	a.doAside(func() func() {
+	a.loop.Aside(func() func() {
 		lookInto(strangers)
 		return func() {
 			a.looks--
@@ -382,6 +356,6 @@ func (a *agent) noteAbsent(rank world.Rank) {
 // launcherLost begins the end that comes when the launcher is gone.
 func (a *agent) launcherLost() {
 	a.orphaned = true
-	a.forget(a.in)
+	a.loop.Forget(a.in)
 	a.killAll()
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"net"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -29,22 +28,6 @@ func TestHeldPortIsFreeForRank0AndNobodyElse(t *testing.T) {
 		t.Fatalf("rank 0 cannot be reached: %v", err)
 	}
 	c.Close()
-}
-
-func TestLastLinesKeepsTheEnd(t *testing.T) {
-	var twelve strings.Builder
-	for i := range 12 {
-		fmt.Fprintf(&twelve, "line %d\n", i)
-	}
-	tests := map[string]string{
-		"": "", "a": "a", "a\n": "a\n", "a\nb": "a\nb", "\n\n": "\n\n",
-		twelve.String(): strings.SplitN(twelve.String(), "\n", 3)[2],
-	}
-	for in, want := range tests {
-		if got := string(lastLines([]byte(in), tailLines)); got != want {
-			t.Errorf("lastLines(%q) = %q, want %q", in, got, want)
-		}
-	}
 }
 
 func TestNoInterfaceLeadsToLoopbackOrToNoAddress(t *testing.T) {

@@ -36,7 +36,7 @@ func (a *agent) lookForAlone(now time.Time) {
 	if len(silent) == 0 {
 		return
 	}
-	a.doAside(func() func() {
+	a.loop.Aside(func() func() {
 		found := findAlone(silent, others, a.launch.JobID)
 		return func() {
 			for _, m := range found {

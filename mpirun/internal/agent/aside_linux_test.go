@@ -34,16 +34,12 @@ type looped struct {
 
 func newLooped(t *testing.T) *looped {
 	t.Helper()
-	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: procinfo.Ready, launch: &ctl.Launch{}, local: map[int]int{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, inherit: -1, window: 1 << 20, pulse: pulse{watchdog: -1}}}
-	l.clogged = true // reports are kept
+	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: procinfo.Ready, launch: &ctl.Launch{}, local: map[int]int{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, inherit: -1, pulse: pulse{watchdog: -1}}}
+	l.clogged, l.output.Window = true, 1<<20 // reports are kept
 	if err := l.open(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unix.Close(l.fd) })
-	if err := l.openAside(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(l.aside.bell) })
+	t.Cleanup(l.loop.Close)
 	return l
 }
 
@@ -65,14 +61,12 @@ func (l *looped) until(what string, holds func() bool) {
 		if time.Now().After(deadline) {
 			l.Fatalf("after a minute still not: %s", what)
 		}
-		events, err := l.wait(100)
+		events, err := l.loop.Wait(100)
 		if err != nil {
 			l.Fatal(err)
 		}
 		l.turning.Store(true)
-		for _, e := range events {
-			l.handle(source(e.Fd), int(e.Pad), e.Events)
-		}
+		l.loop.Handle(events)
 		l.tick(time.Now())
 		l.turning.Store(false)
 	}
@@ -175,7 +169,7 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 	}
 
 	program = newHungFile(l)
-	l.preparation.programs[0].Path = program.path
+	l.preparation.Programs[0].Path = program.path
 	l.replace(&ctl.Replace{Rank: 1})
 	program.wait(l)
 	if l.ranks[1].pid != 0 {
@@ -287,7 +281,7 @@ func TestTheLoopDoesNotWaitForAClientsEnd(t *testing.T) {
 		l.until("it is a client", func() bool { return p.pmi.State() == pmiserver.Initialized })
 		unix.Close(theirs)
 		l.until("it has hung up", func() bool { return p.pmi.fd < 0 })
-		if has[*ctl.Failed](l) != nil || l.aside.running != 1 {
+		if has[*ctl.Failed](l) != nil || l.loop.Running() != 1 {
 			t.Error("it is judged at once")
 		}
 		if ends {
@@ -296,7 +290,7 @@ func TestTheLoopDoesNotWaitForAClientsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l.until("it is judged", func() bool { return l.aside.running == 0 })
+		l.until("it is judged", func() bool { return l.loop.Running() == 0 })
 		if failed := has[*ctl.Failed](l) != nil; failed == ends {
 			t.Errorf("it ends: %v, and has failed: %v", ends, failed)
 		}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"slices"
 	"sync"
 	"time"
@@ -136,7 +135,7 @@ func (a *agent) strangers(m *ctl.Doing) (found []stranger) {
 	for i := range m.Ranks {
 		p := a.ranks[a.local[m.Ranks[i].Rank]]
 		if a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmiserver.Silent {
-			found = append(found, stranger{&m.Ranks[i], p.pid, string(bytes.TrimRight(lastLines(p.lastOutput, saidLines), "\n"))})
+			found = append(found, stranger{&m.Ranks[i], p.pid, p.output.Last()})
 		}
 	}
 	return found

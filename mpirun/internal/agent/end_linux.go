@@ -8,8 +8,10 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
+	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pmiserver"
+	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/tree"
 	"gompi/mpirun/internal/watchdog"
 )
@@ -32,7 +34,6 @@ const (
 
 // A shutdown is the state of the end of the job on this host.
 type shutdown struct {
-	lines    time.Time     // when the first partial line is due
 	term     time.Time     // when INT becomes TERM
 	deadline time.Time     // when TERM becomes KILL
 	delay    time.Duration // between these two
@@ -50,7 +51,7 @@ type shutdown struct {
 type linger struct {
 	open  bool      // it has their output open
 	until time.Time // zero before it has begun
-	turn  turn
+	turn  procinfo.Turn
 }
 
 // reap takes note that a rank's process has ended.
@@ -86,14 +87,10 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		a.consumed()
 	}
 	failed := !ws.Exited() || ws.ExitStatus() != 0
-	for _, s := range []*stream{&p.stdout, &p.stderr} {
-		if a.drain(s); failed && a.inTail(s) {
-			a.readRest(s)
-		}
-	}
+	a.output.Drain(p.output, failed)
 	state := a.segment.State(p.local())
 	m := &ctl.Exited{
-		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10, Tail: lastLines(p.tail, tailLines),
+		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10, Tail: p.output.Tail(),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed, Unaware: p.unaware || !a.aware,
 	}
 	if s := p.pmi.State(); s != pmiserver.Silent {
@@ -105,7 +102,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	} else {
 		m.Code = ws.ExitStatus()
 	}
-	a.takeRecord(p, m)
+	a.addRecord(p, m)
 	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
 	if !a.launch.Recover || !dead {
 		a.reportEnd(p, m)
@@ -115,6 +112,19 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		a.lostRank(p)
 		a.reportEnd(p, m)
 	})
+}
+
+// addRecord adds to m, the end of a rank that failed, what it has recorded of that. A rank may take
+// long to end after it has failed, and others fail because of it meanwhile.
+func (a *agent) addRecord(p *process, m *ctl.Exited) {
+	r, ok := a.records.Take(p.index)
+	if !ok || m.Code == 0 && m.Signal == 0 {
+		return
+	}
+	m.Recorded, m.Time = r.Message, min(m.Time, r.Before)
+	if !r.IsIn(m.Tail) {
+		m.Tail = capture.Tail([]byte(r.Stack))
+	}
 }
 
 // reportEnd tells the other ranks and the launcher that a rank has ended.
@@ -156,7 +166,7 @@ func (a *agent) endGroup(p *process, then func()) {
 		then() // nothing is left of it
 		return
 	}
-	a.doAside(func() func() {
+	a.loop.Aside(func() func() {
 		for end := time.Now().Add(groupEndTime); time.Now().Before(end); time.Sleep(groupEndTime / 200) {
 			if _, err := unix.Wait4(-p.pid, nil, unix.WNOHANG, nil); err == unix.ECHILD {
 				break
@@ -244,13 +254,6 @@ func (a *agent) killAll() {
 	}
 }
 
-// dueAt makes tick send partial lines at t, or earlier if others are due before.
-func (a *agent) dueAt(t time.Time) {
-	if a.end.lines.IsZero() || t.Before(a.end.lines) {
-		a.end.lines = t
-	}
-}
-
 // pollTimeout returns how long to wait for events, in milliseconds, at most until
 // tick has something to do.
 func (a *agent) pollTimeout() int {
@@ -258,7 +261,7 @@ func (a *agent) pollTimeout() int {
 		return -1
 	}
 	wait := idlePeriod
-	for _, t := range []time.Time{a.end.lines, a.termAt(), a.end.deadline, a.end.linger.until, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next, a.preparation.slowAt()} {
+	for _, t := range []time.Time{a.output.Due, a.termAt(), a.end.deadline, a.end.linger.until, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next, a.preparation.slowAt()} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -274,9 +277,7 @@ func (a *agent) pollTimeout() int {
 
 // tick does what is due.
 func (a *agent) tick(now time.Time) {
-	if !a.end.lines.IsZero() && !now.Before(a.end.lines) {
-		a.sendPartials(now)
-	}
+	a.output.SendPartials(now, a.asleep)
 	if a.alive > 0 && a.ranks[0].pidfd < 0 {
 		a.reapAny()
 	} else if a.unreaped {
@@ -340,12 +341,8 @@ func (a *agent) kill(now time.Time) {
 // open, kills what is left unless it may live on, and tells the launcher.
 func (a *agent) finish(now time.Time) {
 	a.turnAwayLate()
-	open := len(a.halted) > 0
-	for s := range a.streams() {
-		open = open || s.fd >= 0
-	}
+	open := a.output.Open() || a.loop.Running() > 0
 	children := a.reapAny() && !a.end.givenUp
-	open = open || a.aside.running > 0
 	if children && !a.end.ordered && (open || !a.launch.KeepChildren) && a.lingers(now, open) {
 		return
 	}
@@ -354,10 +351,10 @@ func (a *agent) finish(now time.Time) {
 		a.killAll()
 		return
 	}
-	if len(a.halted) > 0 {
+	if a.output.Halted() {
 		return // output waits for credit
 	}
-	a.closeStreams()
+	a.output.Close()
 	a.report(&ctl.Drained{Killed: a.end.left})
 	a.end.drained = true
 }
@@ -368,16 +365,16 @@ func (a *agent) lingers(now time.Time, open bool) bool {
 	l := &a.end.linger
 	if l.until.IsZero() || l.open && !open {
 		_, used := a.ready(tree.Children(os.Getpid())...)
-		*l = linger{open: open, until: now.Add(dyingTime), turn: turn{now, used}}
+		*l = linger{open: open, until: now.Add(dyingTime), turn: procinfo.Turn{Begun: now, Used: used}}
 		a.lingerOn(now)
 	}
-	unread := len(a.halted) > 0 || a.asleep
+	unread := a.output.Halted() || a.asleep
 	switch {
 	case now.Before(l.until):
 	case unread:
-		l.until = now.Add(linePatience)
+		l.until = now.Add(capture.Patience)
 	case a.leftStarves(now):
-		l.until = now.Add(turnLook)
+		l.until = now.Add(procinfo.TurnLook)
 	default:
 		return false
 	}
@@ -387,14 +384,12 @@ func (a *agent) lingers(now time.Time, open bool) bool {
 // leftStarves reports whether what the ranks left running has not had its turn to end.
 func (a *agent) leftStarves(now time.Time) bool {
 	ready, used := a.ready(tree.Children(os.Getpid())...)
-	for s := range a.streams() {
-		ready = ready || s.fd >= 0 && a.pending(s) // it has run just now, or waits for room in the pipe
-	}
+	ready = ready || a.output.Pending()
 	l := &a.end.linger
 	if l.open {
-		return l.turn.missed(now, ready, used, lingerTurn, mostLingering)
+		return l.turn.Missed(now, ready, used, lingerTurn, mostLingering)
 	}
-	return l.turn.missed(now, ready, used, lineTurn, turnTime)
+	return l.turn.Missed(now, ready, used, procinfo.ClockTick, procinfo.TurnTime)
 }
 
 // lingerOn lets what the ranks left running with their output open have its time once more: it
@@ -405,19 +400,18 @@ func (a *agent) lingerOn(now time.Time) {
 	}
 }
 
-// closeStreams passes on what is left in the pipes, and closes them. Processes that live on may
-// still write to them.
-func (a *agent) closeStreams() {
-	for s := range a.streams() {
-		if a.readRest(s); s.fd >= 0 {
-			a.closeStream(s)
-		}
+// awaken continues with what waited while the launcher and the ranks were stopped.
+func (a *agent) awaken() {
+	if a.asleep {
+		a.asleep = false
+		a.output.Continue()
+		a.lingerOn(time.Now())
 	}
 }
 
-// pending reports whether something can be read from s, if only its end.
-func (a *agent) pending(s *stream) bool {
-	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds, 0)
-	return err == unix.EINTR || n > 0
+// credit continues with the output that waited until the launcher had room for n more bytes.
+func (a *agent) credit(n int) {
+	if a.output.Credit(n) {
+		a.lingerOn(time.Now())
+	}
 }

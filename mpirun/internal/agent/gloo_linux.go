@@ -1,10 +1,8 @@
 package agent
 
 import (
-	"context"
 	"net"
 	"net/netip"
-	"time"
 
 	"gompi/internal/env"
 	"gompi/internal/route"
@@ -21,20 +19,6 @@ func (a *agent) glooInterface() []string {
 		return []string{env.GlooInterface + "=" + name}
 	}
 	return nil
-}
-
-// lookUpTime is how long a name server may take that is asked for MASTER_ADDR.
-const lookUpTime = 2 * time.Second
-
-// reachable returns why this host has no way to address, which may be a name.
-func reachable(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
-	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, "udp", net.JoinHostPort(address, "9")) // sends nothing there
-	if err != nil {
-		return err
-	}
-	return c.Close()
 }
 
 // interfaceTo returns the interface whose address this host has for another, ""

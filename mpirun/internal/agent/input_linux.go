@@ -42,7 +42,7 @@ func (a *agent) push(p *process) {
 		}
 		if err == unix.EAGAIN {
 			if !p.full {
-				p.full = a.watch(p.stdin, stdin, p.index, unix.EPOLLOUT) == nil
+				p.full = a.loop.Watch(p.stdin, unix.EPOLLOUT, func(uint32) { a.drained(p) }) == nil
 			}
 			return
 		}
@@ -53,13 +53,19 @@ func (a *agent) push(p *process) {
 		p.input = p.input[n:]
 	}
 	if p.full {
-		a.forget(p.stdin)
+		a.loop.Forget(p.stdin)
 		p.full = false
 	}
 	p.input = nil
 	if a.feed.ended {
 		a.closeInput(p)
 	}
+}
+
+// drained writes more to a rank that has read from its pipe.
+func (a *agent) drained(p *process) {
+	a.push(p)
+	a.consumed()
 }
 
 func (a *agent) closeInput(p *process) {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/tree"
 )
 
@@ -17,10 +18,7 @@ import (
 
 // watchChildren makes the loop wake up when a child ends.
 func (a *agent) watchChildren() error {
-	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err == nil {
-		err = a.watch(bell, childEnded, bell, unix.EPOLLIN)
-	}
+	bell, err := a.loop.Bell(func() { a.unreaped = true })
 	if err != nil {
 		return fmt.Errorf("watch children: %w", err)
 	}
@@ -28,16 +26,10 @@ func (a *agent) watchChildren() error {
 	signal.Notify(ended, unix.SIGCHLD)
 	go func() { // until the process ends
 		for range ended {
-			unix.Write(bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // fails only if it has been rung often
+			loop.Ring(bell)
 		}
 	}()
 	return nil
-}
-
-// childrenEnded takes note that children have ended, of which bell tells.
-func (a *agent) childrenEnded(bell int) {
-	unix.Read(bell, a.buf[:8])
-	a.unreaped = true
 }
 
 // reapOrphans reaps the children that have ended and that no other goroutine waits for. At one that

@@ -22,7 +22,7 @@ func TestOrphansAreReapedAtOnceAndRanksAreNot(t *testing.T) {
 	if err := a.open(); err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(a.fd)
+	defer a.loop.Close()
 	if err := a.watchChildren(); err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +55,11 @@ func TestOrphansAreReapedAtOnceAndRanksAreNot(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the orphan, process %d, is still there", orphan)
 		}
-		events, err := a.wait(100)
+		events, err := a.loop.Wait(100)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range events {
-			a.handle(source(e.Fd), int(e.Pad), e.Events)
-		}
+		a.loop.Handle(events)
 		if a.unreaped {
 			a.reapOrphans()
 		}
@@ -80,7 +78,7 @@ func TestChildrenOfWhatRunsAsideAreNoOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := make(chan error, 1)
-	l.doAside(func() func() {
+	l.loop.Aside(func() func() {
 		ran <- tree.Run(cmd)
 		return func() {}
 	})
@@ -94,7 +92,7 @@ func TestChildrenOfWhatRunsAsideAreNoOrphans(t *testing.T) {
 	}
 	orphan()
 	in.Close()
-	l.until("what runs aside is over", func() bool { return l.aside.running == 0 })
+	l.until("what runs aside is over", func() bool { return l.loop.Running() == 0 })
 	if err := <-ran; err != nil {
 		t.Errorf("it has lost its child: %v", err)
 	}

@@ -34,7 +34,7 @@ func (a *agent) connectClient(p *process) (int, error) {
 		return -1, fmt.Errorf("socketpair: %w", err)
 	}
 	p.pmi.fd = pair[0] // both ends block, as clients expect; we pass MSG_DONTWAIT
-	return pair[1], a.watch(p.pmi.fd, pmiEnd, p.index, unix.EPOLLIN)
+	return pair[1], a.loop.Watch(p.pmi.fd, unix.EPOLLIN, func(uint32) { a.readClient(p) })
 }
 
 func (a *agent) hangUpClient(p *process) {
@@ -98,7 +98,7 @@ func (a *agent) lostClient(p *process) {
 	if p.pmi.State() != pmiserver.Initialized || p.ended || hasEnded(p.pid) {
 		return
 	}
-	a.doAside(func() func() {
+	a.loop.Aside(func() func() {
 		time.Sleep(abnormal)
 		return func() {
 			if !p.ended && !hasEnded(p.pid) {

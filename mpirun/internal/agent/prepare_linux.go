@@ -2,43 +2,26 @@ package agent
 
 import (
 	"bytes"
-	"fmt"
-	"os"
 	"time"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/preload"
-	"gompi/mpirun/internal/program"
+	"gompi/mpirun/internal/prepare"
 )
 
-// A preparation is what must be done before the ranks can start: finding their surroundings and
-// programs, and fetching what must arrive. All of it looks at file systems, which may be slow, so
-// it runs aside.
+// A preparation is under way until the ranks are started.
 type preparation struct {
-	underWay bool
-	since    time.Time // when its step began; zero if there is none, or the user knows how long it takes
-	intake   preload.Intake
-	input    [][]byte // that has come for ranks not yet started
-	// These are set aside, and not read by the loop before the ranks start:
-	vars     []string           // that ranks get, before those of their programs
-	dir      string             // where ranks work whose program does not say; "" for here
-	warnings []string           // for the user
-	programs []*program.Program // of the launch; nil for those of no rank here
+	prepare.Preparation // not for the loop while a step is under way
+	underWay            bool
+	since               time.Time // when its step began; zero if there is none, or the user knows how long it takes
+	input               [][]byte  // that has come for ranks not yet started
 }
 
-// prepare continues with the preparation: by a step that may find that something is to be fetched,
-// and if it does not, by the steps after it. When nothing is left the ranks are started.
-func (a *agent) prepare(step func() (*ctl.Want, error)) {
+// prepare continues with the preparation by a step, aside. When nothing is left the ranks are
+// started.
+func (a *agent) prepare(step func() (want *ctl.Want, rank int, err error)) {
 	a.preparation.underWay, a.preparation.since = true, time.Now()
-	a.doAside(func() func() {
-		rank := a.launch.Ranks[0].Rank
-		want, err := step()
-		if want == nil && err == nil {
-			want, err = a.preparation.intake.Next()
-		}
-		if want == nil && err == nil {
-			rank, err = a.lookUpAll()
-		}
+	a.loop.Aside(func() func() {
+		want, rank, err := step()
 		return func() { a.prepared(want, rank, err) }
 	})
 }
@@ -64,24 +47,6 @@ func (a *agent) reportSlow(now time.Time) {
 		stepTime, a.launch.Programs[a.launch.Ranks[0].Program].Argv[0])
 }
 
-// files returns the programs of this host's ranks, and this one.
-func (p *preparation) files() []string {
-	var files []string
-	if own, err := os.Executable(); err == nil {
-		files = append(files, own)
-	}
-	for _, prog := range p.programs {
-		if prog != nil {
-			files = append(files, prog.Path)
-		}
-	}
-	return files
-}
-
-func (p *preparation) warn(format string, args ...any) {
-	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
-}
-
 // prepared asks for what is wanted, or else starts the ranks. err, if not nil, is why a rank cannot
 // be started.
 func (a *agent) prepared(want *ctl.Want, rank int, err error) {
@@ -93,7 +58,7 @@ func (a *agent) prepared(want *ctl.Want, rank int, err error) {
 		a.report(want)
 		return
 	}
-	for _, w := range a.preparation.warnings {
+	for _, w := range a.preparation.Warnings {
 		a.note("%s", w)
 	}
 	a.preparation.underWay = false
@@ -110,5 +75,5 @@ func (a *agent) take(data []byte) {
 		return
 	}
 	data = bytes.Clone(data)
-	a.prepare(func() (*ctl.Want, error) { return a.preparation.intake.Take(data) })
+	a.prepare(func() (*ctl.Want, int, error) { return a.preparation.Take(data) })
 }

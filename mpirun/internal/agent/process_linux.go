@@ -10,8 +10,10 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
 	"gompi/internal/world"
+	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/program"
 )
@@ -28,12 +30,10 @@ type process struct {
 	alone   bool // it is a job of one
 	late    bool // a program came in its place when it had ended
 
-	stdout, stderr stream
-	tail           []byte // the end of stderr, or of both
-	lastOutput     []byte // the end of both
-	stdin          int    // -1 when closed
-	input          []byte // not yet taken
-	full           bool   // the pipe is, and is watched
+	output *capture.Output
+	stdin  int    // -1 when closed
+	input  []byte // not yet taken
+	full   bool   // the pipe is, and is watched
 
 	boot    int // our end of its boot socket, -1 when closed
 	in      wire.Frames
@@ -53,6 +53,14 @@ type process struct {
 	unbriefed bool         // it has not got the cards of all: no other news comes before
 
 	pmi client
+}
+
+// running returns the process, 0 before and after it runs.
+func (p *process) running() int {
+	if p.ended {
+		return 0
+	}
+	return p.pid
 }
 
 // local returns the rank among those of its host.
@@ -94,40 +102,22 @@ func (a *agent) makeEnds(p *process, e *ends) error {
 		return fmt.Errorf("socketpair: %w", err)
 	}
 	p.boot, e.boot = pair[0], pair[1]
-	if err := a.watch(p.boot, bootEnd, p.index, unix.EPOLLIN); err != nil {
+	if err := a.watchRank(p); err != nil {
 		return err
 	}
 	a.send(p, wire.Append(nil, a.welcome(p)))
 	if e.pmi, err = a.connectClient(p); err != nil {
 		return err
 	}
-	for _, out := range []struct {
-		s   *stream
-		end *int
-		src source
-	}{{&p.stdout, &e.stdout, stdout}, {&p.stderr, &e.stderr, stderr}} {
-		if a.launch.Merge && out.src == stderr { // one pipe keeps the order of what is written
-			e.stderr, err = unix.FcntlInt(uintptr(e.stdout), unix.F_DUPFD_CLOEXEC, 0)
-			if err != nil {
-				return fmt.Errorf("stderr: %w", err)
-			}
-			continue
-		}
-		pipe, err := newPipe(0)
-		if err != nil {
-			return err
-		}
-		out.s.fd, *out.end = pipe[0], pipe[1]
-		if err := a.watch(out.s.fd, out.src, p.index, unix.EPOLLIN); err != nil {
-			return err
-		}
+	if e.stdout, e.stderr, err = a.output.Pipes(p.output); err != nil {
+		return err
 	}
 	if a.launch.Inherit && a.launch.Stdin == p.Rank.Rank {
 		e.stdin, a.inherit = a.inherit, -1
 		return nil
 	}
 	if a.launch.Stdin == p.Rank.Rank || a.launch.Stdin == ctl.StdinAll {
-		pipe, err := newPipe(1)
+		pipe, err := loop.Pipe(1)
 		if err != nil {
 			return err
 		}
@@ -136,19 +126,6 @@ func (a *agent) makeEnds(p *process, e *ends) error {
 	}
 	e.stdin, err = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	return err
-}
-
-// newPipe returns a pipe whose end number ours does not block. The other end
-// must block: programs expect that of their standard streams.
-func newPipe(ours int) ([2]int, error) {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return pipe, fmt.Errorf("pipe: %w", err)
-	}
-	if err := unix.SetNonblock(pipe[ours], true); err != nil {
-		return pipe, fmt.Errorf("pipe: %w", err)
-	}
-	return pipe, nil
 }
 
 // spawn starts p's process, bound to its CPUs.
@@ -182,7 +159,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	if p.pidfd < 0 {
 		return nil
 	}
-	return a.watch(p.pidfd, exitEvent, p.index, unix.EPOLLIN)
+	return a.loop.Watch(p.pidfd, unix.EPOLLIN, func(uint32) { a.reap(p) })
 }
 
 // welcome returns the message that tells p its rank and the layout of the job.

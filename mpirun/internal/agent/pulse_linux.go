@@ -54,7 +54,7 @@ func (a *agent) beat(now time.Time) {
 
 // loseWatchdog ends this agent: without its watchdog, nothing would clean up after it.
 func (a *agent) loseWatchdog() {
-	a.forget(a.watchdog)
+	a.loop.Forget(a.watchdog)
 	unix.Close(a.watchdog)
 	a.watchdog = -1
 	a.launcherLost()

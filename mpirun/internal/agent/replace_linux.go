@@ -29,8 +29,8 @@ func (a *agent) replace(m *ctl.Replace) {
 	r.Rank = m.Rank
 	p := a.add(r)
 	p.original, p.invite, p.unbriefed = first, &m.Invite, true
-	prog := a.preparation.programs[r.Program]
-	a.doAside(func() func() {
+	prog := a.preparation.Programs[r.Program]
+	a.loop.Aside(func() func() {
 		prog.Touch()
 		return func() { a.startReplacement(p, prog) }
 	})

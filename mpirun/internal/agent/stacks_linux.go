@@ -65,7 +65,7 @@ func (a *agent) reportThreads(p *process) {
 	if joined := a.segment.PID(p.local()); joined != 0 && joined != p.pid {
 		pids = append(pids, joined) // p.pid is a wrapper
 	}
-	a.doAside(func() func() {
+	a.loop.Aside(func() func() {
 		var text strings.Builder
 		for _, pid := range pids {
 			text.WriteString(procinfo.Threads(pid))

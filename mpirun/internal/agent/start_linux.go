@@ -1,11 +1,8 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +30,8 @@ func (a *agent) start(l *ctl.Launch) {
 		a.note("ignored an order to start %d ranks", len(l.Ranks))
 		return
 	}
-	a.launch, a.window, a.memory = l, l.Window, cgroup.WatchKills("/")
+	a.launch, a.memory = l, cgroup.WatchKills("/")
+	a.output.Window, a.output.Merge = l.Window, l.Merge
 	if l.Size == 1 {
 		watchdog.NameProcess(boot.AgentOfOne)
 	}
@@ -43,18 +41,13 @@ func (a *agent) start(l *ctl.Launch) {
 		a.add(r)
 		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
 	}
-	a.prepare(func() (*ctl.Want, error) {
-		a.setEnvironment()
-		a.preparation.intake.Find(l, a.preparation.dir)
-		return nil, nil
-	})
+	a.prepare(func() (*ctl.Want, int, error) { return a.preparation.Begin(l) })
 }
 
 // add adds a rank that is not started yet.
 func (a *agent) add(r ctl.Rank) *process {
-	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmiserver.Client{Rank: r.Rank, Program: r.Program}, fd: -1},
-		stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}}
-	p.original = p.index
+	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmiserver.Client{Rank: r.Rank, Program: r.Program}, fd: -1}}
+	p.original, p.output = p.index, a.output.Add(r.Rank, p.running)
 	a.ranks, a.local[r.Rank] = append(a.ranks, p), p.index
 	return p
 }
@@ -65,13 +58,13 @@ func (a *agent) begin(rank int, err error) {
 		rank, err = a.startAll()
 	}
 	if err != nil {
-		err = limitError(err, len(a.ranks))
+		err = limits.ExplainRanks(err, len(a.ranks))
 		a.report(&ctl.Failed{Rank: rank, Code: program.Status(err), Text: err.Error()})
 		a.killAll()
 		return
 	}
 	a.reportStarted()
-	go preload.KeepUsed(a.preparation.files()) // until the process ends
+	go preload.KeepUsed(a.preparation.Files()) // until the process ends
 	if a.launch.Size > 1 {
 		a.started = time.Now()
 		a.nextAlone = a.started.Add(aloneLook)
@@ -88,7 +81,7 @@ func (a *agent) startAll() (int, error) {
 		a.group = killgroup.New()
 	}
 	for _, p := range a.ranks {
-		prog := a.preparation.programs[p.Program]
+		prog := a.preparation.Programs[p.Program]
 		if err := a.spawn(p, prog, a.variables(p, prog)); err != nil {
 			return p.Rank.Rank, err
 		}
@@ -110,7 +103,7 @@ func (a *agent) variables(p *process, prog *program.Program) []string {
 	if a.launch.Virtual {
 		place = append(place, env.TorchLocalRank+"=0")
 	}
-	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.hello.Quota, len(a.launch.Ranks)), a.gloo, []string{env.TorchErrorFile + "=" + a.errorFile(p)}, prog.Env, launchenv.GPUs(p.GPUs),
+	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.hello.Quota, len(a.launch.Ranks)), a.gloo, []string{env.TorchErrorFile + "=" + a.records.File(p.index)}, prog.Env, launchenv.GPUs(p.GPUs),
 		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), place)
 }
 
@@ -142,17 +135,14 @@ func (a *agent) makeShared() error {
 	if a.bells, err = newBells(len(ranks)); err != nil {
 		return fmt.Errorf("doorbells: %w", err)
 	}
-	if len(ranks) >= manyRanks {
-		shareOpenFiles()
-	}
-	raiseLockedMemory()
+	limits.Raise(len(ranks))
 	return a.listen()
 }
 
 // newBells makes n doorbells with consecutive descriptor numbers. They stay open on exec, so that
 // all ranks inherit all of them at no cost.
 func newBells(n int) (bells []int, err error) {
-	for next := firstBell; len(bells) < n; {
+	for next := limits.FirstBell; len(bells) < n; {
 		bell, err := newBell(next)
 		if err != nil {
 			return nil, err
@@ -165,9 +155,6 @@ func newBells(n int) (bells []int, err error) {
 	}
 	return bells, nil
 }
-
-// firstBell is above the numbers of what a rank inherits, or opens at once.
-const firstBell = 64
 
 // newBell makes a doorbell with the lowest number that is free from least on.
 func newBell(least int) (int, error) {
@@ -188,67 +175,6 @@ func closeAll(fds []int) {
 	}
 }
 
-// openFiles is how many files an agent of n ranks may have open, and a few more: for each a
-// doorbell, two sockets, three pipes and a pidfd. Doorbells need numbers from firstBell on.
-func openFiles(n int) int { return max(firstBell+n, 7*n) + 32 }
-
-// CheckLimits returns an error if the limits of this process are too low for an agent that serves
-// another host than the launcher's, which has looked at its own.
-func CheckLimits() error {
-	if err := checkFiles(); err != nil {
-		return err
-	}
-	return limits.Check()
-}
-
-// leastFiles is how many an agent has open before it knows its ranks, and a few more.
-const leastFiles = 24
-
-// checkFiles returns an error if this process may have fewer open.
-func checkFiles() error {
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= leastFiles {
-		return nil
-	}
-	return limitError(unix.EMFILE, 1)
-}
-
-// limitError adds advice to err if a limit is why it came. The soft limit of open files, which Go
-// has raised, equals the hard one.
-func limitError(err error, ranks int) error {
-	var limit unix.Rlimit
-	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return limits.Explain(err)
-	}
-	n := openFiles(ranks)
-	return fmt.Errorf("%w: the hard limit is %d (ulimit -Hn), and np=%d on one host needs up to %d: want %q in /etc/security/limits.conf and a new login, or as root \"ulimit -n %d\"",
-		err, limit.Cur, ranks, n, "* hard nofile 65536", n)
-}
-
-// manyRanks is the number of ranks from which on the doorbells, all of which every rank inherits,
-// take much of the usual limit of 1024 open files.
-const manyRanks = 100
-
-// raiseLockedMemory lets this process, and what it starts, lock as much memory as the hard limit
-// allows: RDMA locks what it registers.
-func raiseLockedMemory() {
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) == nil {
-		limit.Cur = limit.Max
-		_ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit) // a rank for which it is too little says so
-	}
-}
-
-// shareOpenFiles lets what this process starts open as many files as itself,
-// which is what the hard limit allows: Go raises the other one, but only for its
-// own process.
-func shareOpenFiles() {
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
-		syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) // ranks that need more say so themselves
-	}
-}
-
 func (a *agent) reportStarted() {
 	m := &ctl.Started{}
 	for _, p := range a.ranks {
@@ -258,49 +184,4 @@ func (a *agent) reportStarted() {
 		}
 	}
 	a.report(m)
-}
-
-// lookUpAll finds the programs of this host's ranks. It returns the rank whose program is not
-// found, and why.
-func (a *agent) lookUpAll() (int, error) {
-	programs := make([]*program.Program, len(a.launch.Programs))
-	for _, r := range a.launch.Ranks {
-		if programs[r.Program] != nil {
-			continue
-		}
-		var err error
-		if programs[r.Program], err = a.lookUp(&a.launch.Programs[r.Program], a.preparation.intake.Path(r.Program)); err != nil {
-			return r.Rank, err
-		}
-	}
-	a.preparation.programs = programs
-	return 0, nil
-}
-
-// lookUp finds a program on this host. path is where it has been put, if it has.
-func (a *agent) lookUp(p *ctl.Program, path string) (*program.Program, error) {
-	if len(p.Argv) == 0 || p.Argv[0] == "" {
-		return nil, errors.New("no program to run")
-	}
-	prog := &program.Program{Path: path, Argv: p.Argv, Dir: p.Wdir, Env: launchenv.Merge(a.preparation.vars, p.Env)}
-	if p.Wdir != "" {
-		if st, err := os.Stat(p.Wdir); err != nil || !st.IsDir() {
-			return nil, fmt.Errorf("working directory %q: no such directory", p.Wdir)
-		}
-	} else {
-		prog.Dir = a.preparation.dir
-	}
-	if prog.Dir != "" {
-		prog.Env = launchenv.Merge(prog.Env, []string{"PWD=" + prog.Dir})
-	}
-	if path != "" {
-		return prog, nil
-	}
-	var err error
-	dirs, _ := launchenv.Value(prog.Env, "PATH")
-	if prog.Path, err = program.Find(p.Argv[0], prog.Dir, dirs); err != nil {
-		return nil, err
-	}
-	prog.Touch()
-	return prog, prog.CheckRanksMeet(a.launch.Size)
 }

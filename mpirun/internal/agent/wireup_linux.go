@@ -94,7 +94,12 @@ func (a *agent) jam(p *process, full bool) {
 	if full {
 		events |= unix.EPOLLOUT
 	}
-	a.change(p.boot, bootEnd, p.index, events)
+	a.loop.Change(p.boot, events)
+}
+
+// watchRank handles what comes from the rank.
+func (a *agent) watchRank(p *process) error {
+	return a.loop.Watch(p.boot, unix.EPOLLIN, func(events uint32) { a.readRank(p, events) })
 }
 
 func (a *agent) hangUp(p *process) {
@@ -212,7 +217,7 @@ func (a *agent) listen() error {
 	if err := unix.Listen(fd, len(a.ranks)+1); err != nil {
 		return fmt.Errorf("socket for ranks %q: %w", a.address, err)
 	}
-	return a.watch(fd, listener, 0, unix.EPOLLIN)
+	return a.loop.Watch(fd, unix.EPOLLIN, func(uint32) { a.acceptCallers() })
 }
 
 // acceptCallers accepts connections of this user's processes.
@@ -224,7 +229,7 @@ func (a *agent) acceptCallers() {
 		}
 		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 		if err != nil || int(cred.Uid) != os.Geteuid() || len(a.callers) > len(a.ranks) ||
-			a.watch(fd, caller, fd, unix.EPOLLIN) != nil {
+			a.loop.Watch(fd, unix.EPOLLIN, func(uint32) { a.readCaller(fd) }) != nil {
 			unix.Close(fd)
 			continue
 		}
@@ -287,7 +292,7 @@ func (a *agent) admit(p *process, fd int) {
 		a.hangUp(p)
 	}
 	p.boot, p.in = fd, rankFrames()
-	a.change(fd, bootEnd, p.index, unix.EPOLLIN)
+	a.loop.Rehandle(fd, func(events uint32) { a.readRank(p, events) })
 	a.send(p, wire.Append(nil, a.welcome(p)))
 }
 

@@ -41,3 +41,23 @@ func ticks(f []string, field int) time.Duration {
 	n, _ := strconv.ParseInt(f[field], 10, 64)
 	return time.Duration(n) * ClockTick
 }
+
+// A Turn tells processes that have had the time to do something, and have not, from those that got
+// no processor for it.
+type Turn struct {
+	Begun time.Time
+	Used  time.Duration // what the processes had used of a processor then
+}
+
+const (
+	// TurnLook is how often one looks at processes that have not had their turn.
+	TurnLook = 20 * time.Millisecond
+	// TurnTime is how long one waits until a process has had a turn of ClockTick.
+	TurnTime = time.Second
+)
+
+// Missed reports whether processes have not had their turn: one is ready to run, and they have not
+// used least of a processor since it began, most ago at most.
+func (t *Turn) Missed(now time.Time, ready bool, used, least, most time.Duration) bool {
+	return ready && used-t.Used < least && now.Sub(t.Begun) < most
+}

@@ -1,5 +1,5 @@
-// Package program finds the programs that ranks run on this host, as execvp would, and says
-// what is wrong with one that cannot be run.
+// Package program finds the programs that ranks run on this host, as execvp would, says what is
+// wrong with one that cannot be run, and reads what one has recorded of its failure.
 package program
 
 import (

@@ -1,0 +1,69 @@
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// agentFiles is how many files an agent has open before it knows its ranks, and a few more.
+const agentFiles = 24
+
+// CheckAgent returns an error if the limits of this process are too low for an agent that serves
+// another host than the launcher's, which has looked at its own.
+func CheckAgent() error {
+	if err := CheckAgentFiles(); err != nil {
+		return err
+	}
+	return Check()
+}
+
+// CheckAgentFiles returns an error if this process may have fewer files open than an agent needs.
+func CheckAgentFiles() error {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= agentFiles {
+		return nil
+	}
+	return ExplainRanks(unix.EMFILE, 1)
+}
+
+// FirstBell is the least number of a doorbell's descriptor: it is above the numbers of what a rank
+// inherits besides, or opens at once.
+const FirstBell = 64
+
+// openFiles is how many files an agent of n ranks may have open, and a few more: for each a
+// doorbell, two sockets, three pipes and a pidfd.
+func openFiles(n int) int { return max(FirstBell+n, 7*n) + 32 }
+
+// ExplainRanks is Explain for an agent of so many ranks. The soft limit of open files, which Go has
+// raised, equals the hard one.
+func ExplainRanks(err error, ranks int) error {
+	var limit unix.Rlimit
+	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return Explain(err)
+	}
+	n := openFiles(ranks)
+	return fmt.Errorf("%w: the hard limit is %d (ulimit -Hn), and np=%d on one host needs up to %d: want %q in /etc/security/limits.conf and a new login, or as root \"ulimit -n %d\"",
+		err, limit.Cur, ranks, n, "* hard nofile 65536", n)
+}
+
+// manyRanks is the number of ranks from which on the doorbells, all of which every rank inherits,
+// take much of the usual limit of 1024 open files.
+const manyRanks = 100
+
+// Raise raises those of this process, and of what it starts, that so many ranks may need raised.
+// RDMA locks the memory that it registers. Go has raised the limit of open files, but only for its
+// own process. A rank for which the hard limits are too little says so itself.
+func Raise(ranks int) {
+	var locked unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &locked) == nil {
+		locked.Cur = locked.Max
+		_ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &locked)
+	}
+	var files syscall.Rlimit
+	if ranks >= manyRanks && syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil {
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files)
+	}
+}

@@ -1,0 +1,163 @@
+// Package prepare finds what the ranks of a host need before they can start: their surroundings,
+// their programs, and files that must be fetched. All of it looks at file systems, which may be
+// slow: the agent has it done aside.
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/preload"
+	"gompi/mpirun/internal/program"
+)
+
+// A Preparation is that of one launch.
+type Preparation struct {
+	Programs []*program.Program // of the launch; nil for those of no rank here
+	Warnings []string           // for the user
+
+	launch *ctl.Launch
+	intake preload.Intake
+	vars   []string // that ranks get, before those of their programs
+	dir    string   // where ranks work whose program does not say; "" for here
+}
+
+// Begin finds the surroundings of the ranks of l. It goes on as Take does.
+func (p *Preparation) Begin(l *ctl.Launch) (want *ctl.Want, rank int, err error) {
+	p.launch = l
+	p.setEnvironment()
+	p.intake.Find(l, p.dir)
+	return p.next()
+}
+
+// Take takes a piece of what is being fetched. It returns what is wanted next, nil if that is
+// nothing and all programs have been found; or else an error and the rank that it keeps from
+// starting.
+func (p *Preparation) Take(data []byte) (want *ctl.Want, rank int, err error) {
+	if want, err = p.intake.Take(data); want != nil || err != nil {
+		return want, p.launch.Ranks[0].Rank, err
+	}
+	return p.next()
+}
+
+func (p *Preparation) next() (want *ctl.Want, rank int, err error) {
+	if want, err = p.intake.Next(); want != nil || err != nil {
+		return want, p.launch.Ranks[0].Rank, err
+	}
+	rank, err = p.lookUpAll()
+	return nil, rank, err
+}
+
+// Abandon removes what has been fetched in part.
+func (p *Preparation) Abandon() { p.intake.Abandon() }
+
+// Files returns the programs of this host's ranks, and this one.
+func (p *Preparation) Files() []string {
+	var files []string
+	if own, err := os.Executable(); err == nil {
+		files = append(files, own)
+	}
+	for _, prog := range p.Programs {
+		if prog != nil {
+			files = append(files, prog.Path)
+		}
+	}
+	return files
+}
+
+// lookUpAll finds the programs of this host's ranks. It returns the rank whose program is not
+// found, and why.
+func (p *Preparation) lookUpAll() (int, error) {
+	p.Programs = make([]*program.Program, len(p.launch.Programs))
+	for _, r := range p.launch.Ranks {
+		if p.Programs[r.Program] != nil {
+			continue
+		}
+		var err error
+		if p.Programs[r.Program], err = p.lookUp(&p.launch.Programs[r.Program], p.intake.Path(r.Program)); err != nil {
+			return r.Rank, err
+		}
+	}
+	return 0, nil
+}
+
+// lookUp finds a program on this host. path is where it has been put, if it has.
+func (p *Preparation) lookUp(what *ctl.Program, path string) (*program.Program, error) {
+	if len(what.Argv) == 0 || what.Argv[0] == "" {
+		return nil, errors.New("no program to run")
+	}
+	prog := &program.Program{Path: path, Argv: what.Argv, Dir: what.Wdir, Env: launchenv.Merge(p.vars, what.Env)}
+	if what.Wdir == "" {
+		prog.Dir = p.dir
+	} else if !isDir(what.Wdir) {
+		return nil, fmt.Errorf("working directory %q: no such directory", what.Wdir)
+	}
+	if prog.Dir != "" {
+		prog.Env = launchenv.Merge(prog.Env, []string{"PWD=" + prog.Dir})
+	}
+	if path != "" {
+		return prog, nil
+	}
+	var err error
+	dirs, _ := launchenv.Value(prog.Env, "PATH")
+	if prog.Path, err = program.Find(what.Argv[0], prog.Dir, dirs); err != nil {
+		return nil, err
+	}
+	prog.Touch()
+	return prog, prog.CheckRanksMeet(p.launch.Size)
+}
+
+// setEnvironment sets the environment and working directory of the ranks: those of the launcher, on
+// another host as far as they make sense there.
+func (p *Preparation) setEnvironment() {
+	if len(p.launch.Hosts) > 1 {
+		if err := reachable(p.launch.MasterAddr); err != nil {
+			p.warn("programs that meet at MASTER_ADDR=%s, as those of torch do, do not find it from here: %v: want an address by which this host reaches that of rank 0 in -master-addr", p.launch.MasterAddr, err)
+		}
+	}
+	p.vars = launchenv.OnHost(p.launch.Env, os.Environ(), p.launch.Remote, isDir)
+	if !p.launch.Remote {
+		return
+	}
+	p.dir = p.launch.Dir
+	if isDir(p.dir) {
+		return
+	}
+	missing := p.dir
+	if p.dir, _ = launchenv.Value(p.vars, "HOME"); !isDir(p.dir) {
+		p.dir = "/"
+	}
+	if slices.ContainsFunc(p.launch.Ranks, func(r ctl.Rank) bool { return p.launch.Programs[r.Program].Wdir == "" }) {
+		p.warn("there is no directory %s here: its ranks start in %s", missing, p.dir)
+	}
+}
+
+func (p *Preparation) warn(format string, args ...any) {
+	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// lookUpTime is how long a name server may take that is asked for MASTER_ADDR.
+const lookUpTime = 2 * time.Second
+
+// reachable returns why this host has no way to address, which may be a name.
+func reachable(address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, "udp", net.JoinHostPort(address, "9")) // sends nothing there
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
