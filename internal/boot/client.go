@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gompi/internal/boot/rank0"
 	"gompi/internal/boot/wire"
 	"gompi/internal/route"
 	"gompi/internal/seal"
@@ -43,7 +44,7 @@ type client struct {
 // sendTime bounds a write to a server that does not read.
 const sendTime = 5 * time.Second
 
-// newSpoke joins the job over conn and waits until all ranks have.
+// newClient joins the job over conn and waits until all ranks have.
 func newClient(ctx context.Context, conn net.Conn, secret [32]byte) (*client, error) {
 	s := &client{
 		conn: conn, changed: make(chan struct{}),
@@ -166,7 +167,7 @@ func (s *client) end(err error) {
 	defer s.mu.Unlock()
 	s.ended = true
 	if !s.closing {
-		s.died(0, howLost(err))
+		s.died(0, rank0.HowLost(err))
 		s.events = append(s.events,
 			Event{Kind: Gone, Rank: world.None, Text: []byte("rank 0, which passes on the news of this job, is gone: " + err.Error())})
 	}

@@ -2,7 +2,6 @@ package boot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -12,6 +11,7 @@ import (
 	"gompi/internal/env"
 	"gompi/internal/forked"
 	"gompi/internal/seg"
+	"gompi/internal/unixsock"
 	"gompi/internal/world"
 )
 
@@ -131,13 +131,13 @@ func attach(fd int, addr string, local world.LocalRank, bells int) (inherited, e
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
 		return inherited{}, fmt.Errorf("connect: %w", err)
 	}
-	if err := sameUser(fd); err != nil {
+	if err := unixsock.SameUser(fd); err != nil {
 		return inherited{}, err
 	}
 	if _, err := unix.Write(fd, wire.Append(nil, &wire.Attach{Local: local})); err != nil {
 		return inherited{}, err
 	}
-	fds, err := receiveFDs(1+bells, func(data, oob []byte) (int, int, error) {
+	fds, err := unixsock.ReceiveFDs(1+bells, func(data, oob []byte) (int, int, error) {
 		n, oobn, _, _, err := unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
 		return n, oobn, err
 	})
@@ -148,80 +148,6 @@ func attach(fd int, addr string, local world.LocalRank, bells int) (inherited, e
 		return inherited{}, err
 	}
 	return inherited{boot: fd, seg: fds[0], bells: fds[1:]}, nil
-}
-
-// sameUser refuses a peer that another user runs: anybody may listen on an
-// abstract name.
-func sameUser(fd int) error {
-	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil {
-		return err
-	}
-	if int(cred.Uid) != unix.Geteuid() {
-		return fmt.Errorf("it belongs to user %d, want %d", cred.Uid, unix.Geteuid())
-	}
-	return nil
-}
-
-// SendFDs passes descriptors on, each with one byte of data.
-func SendFDs(fds []int, send func(data, oob []byte) error) error {
-	for len(fds) > 0 {
-		n := min(len(fds), wire.FDBatch)
-		if err := send(make([]byte, n), unix.UnixRights(fds[:n]...)); err != nil {
-			return err
-		}
-		fds = fds[n:]
-	}
-	return nil
-}
-
-// receiveFDs receives n descriptors, each with one byte of data, or none.
-func receiveFDs(n int, receive func(data, oob []byte) (size, oobn int, err error)) (fds []int, err error) {
-	defer func() {
-		if err != nil {
-			closeAll(fds)
-			fds = nil
-		}
-	}()
-	for len(fds) < n {
-		data := make([]byte, n-len(fds))
-		oob := make([]byte, unix.CmsgSpace(4*wire.FDBatch))
-		size, oobn, err := receive(data, oob)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return fds, err
-		}
-		got, err := rights(oob[:oobn])
-		fds = append(fds, got...)
-		if err != nil || size != len(got) || size == 0 {
-			return fds, errors.Join(fmt.Errorf("it passed %d descriptors with %d bytes, and closed or failed after %d of %d", len(got), size, len(fds), n), err)
-		}
-	}
-	return fds, nil
-}
-
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
-	}
-}
-
-func rights(oob []byte) ([]int, error) {
-	msgs, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return nil, err
-	}
-	var fds []int
-	for i := range msgs {
-		got, err := unix.ParseUnixRights(&msgs[i])
-		if err != nil {
-			return nil, err
-		}
-		fds = append(fds, got...)
-	}
-	return fds, nil
 }
 
 // A stopper makes a blocking wait end with a context. nil never stops.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
 )
 
@@ -47,7 +48,7 @@ func TestRanksOfOneHostMeetWhateverInterfacesGo(t *testing.T) {
 		return
 	}
 	ip(t, "link", "add", "br7", "type", "bridge")
-	for i := range maxAddrs - 1 {
+	for i := range rank0.MaxAddrs - 1 {
 		ip(t, "addr", "add", "10.7.0."+strconv.Itoa(i+1)+"/24", "dev", "br7")
 	}
 	ip(t, "link", "set", "br7", "up")

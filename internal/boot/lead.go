@@ -2,25 +2,19 @@ package boot
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"time"
 
+	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
-	"gompi/internal/forked"
 	"gompi/internal/route"
-	"gompi/internal/seal"
 )
 
-const (
-	// meetTime is how long the ranks of a job have to find each other, if the
-	// context does not end before.
-	meetTime = 2 * time.Minute
-	// reachTime bounds one attempt to reach rank 0.
-	reachTime = 5 * time.Second
-)
+// meetTime is how long the ranks of a job have to find each other, if the context does not end
+// before.
+const meetTime = 2 * time.Minute
 
 // lead is rank 0's part: it starts a server, has publish tell the others how to
 // reach it, and waits until all have come. met is called then.
@@ -29,8 +23,9 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)*9/10) // so that all get the reason before their own contexts end
 	}
-	h, own := newServer(size, secret, ln, met)
-	late := time.AfterFunc(limit, func() { h.giveUp(limit) })
+	job, _ := NewJob()
+	h, own := rank0.New(size, job, secret, ln, met)
+	late := time.AfterFunc(limit, func() { h.GiveUp(limit) })
 	defer late.Stop()
 	if err := publish(); err != nil {
 		ln.Close()
@@ -39,11 +34,11 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 	}
 	s, err := newClient(ctx, own, secret)
 	if err != nil {
-		h.close()
+		h.Close()
 		return nil, err
 	}
-	s.leave = func() error { h.close(); return own.Close() }
-	s.report = h.pass
+	s.leave = func() error { h.Close(); return own.Close() }
+	s.report = h.Pass
 	return s, nil
 }
 
@@ -56,10 +51,10 @@ func follow(ctx context.Context, rank int, lookup func(context.Context) (secret 
 		secret, groups, err := lookup(limited)
 		var conn net.Conn
 		if err == nil {
-			conn, err = reachOne(limited, &secret, rank, groups)
+			conn, err = rank0.Dial(limited, &secret, rank, groups)
 		}
 		if err == nil {
-			limited, cancel := context.WithTimeout(ctx, meetTime+reachTime) // rank 0 gives up first
+			limited, cancel := context.WithTimeout(ctx, meetTime+rank0.ReachTime) // rank 0 gives up first
 			defer cancel()
 			return newClient(limited, conn, secret)
 		}
@@ -75,72 +70,6 @@ func follow(ctx context.Context, rank int, lookup func(context.Context) (secret 
 		case <-time.After(pause):
 		}
 	}
-}
-
-// reachOne tries the groups in order, and returns the first connection to rank 0.
-func reachOne(ctx context.Context, secret *[32]byte, rank int, groups [][]string) (net.Conn, error) {
-	var failed []error
-	for _, endpoints := range groups {
-		conn, err := reach(ctx, secret, rank, endpoints)
-		if err == nil {
-			return conn, nil
-		}
-		failed = append(failed, err)
-	}
-	return nil, fmt.Errorf("rank 0: %w", errors.Join(failed...))
-}
-
-// reach connects to the first endpoint that proves to be rank 0 of this job.
-func reach(ctx context.Context, secret *[32]byte, rank int, endpoints []string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, reachTime)
-	defer cancel()
-	type attempt struct {
-		conn net.Conn
-		err  error
-	}
-	attempts := make(chan attempt, len(endpoints))
-	for _, at := range endpoints {
-		go func() { // at most for reachTime
-			conn, err := connect(ctx, secret, rank, at)
-			attempts <- attempt{conn, err}
-		}()
-	}
-	var failed []error
-	for range endpoints {
-		a := <-attempts
-		if a.err != nil {
-			failed = append(failed, a.err)
-			continue
-		}
-		rest := len(endpoints) - len(failed) - 1
-		cancel()
-		go func() { // as long as the others take
-			for range rest {
-				if late := <-attempts; late.conn != nil {
-					late.conn.Close()
-				}
-			}
-		}()
-		return a.conn, nil
-	}
-	return nil, errors.Join(failed...)
-}
-
-// connect connects to one endpoint and makes sure that it is rank 0.
-func connect(ctx context.Context, secret *[32]byte, rank int, at string) (net.Conn, error) {
-	d := net.Dialer{KeepAliveConfig: keepAlive}
-	conn, err := d.DialContext(ctx, "tcp", at)
-	forked.NoteConn(conn)
-	if err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	session, err := serverHandshake(secret).Call(conn, binary.LittleEndian.AppendUint32(nil, uint32(rank)))
-	if !stop() || err != nil {
-		conn.Close()
-		return nil, errors.Join(fmt.Errorf("%s", at), err)
-	}
-	return seal.NewConn(conn, session.Send, session.Receive), nil
 }
 
 // listen listens for the other ranks, on loopback if all are on this host.
@@ -164,13 +93,4 @@ func listenBetween(host string, lo, hi int) (net.Listener, error) {
 			return ln, err
 		}
 	}
-}
-
-// ticketOf returns what leads to ln.
-func contactOf(ln net.Listener, secret [32]byte, local bool) *contact {
-	t := &contact{secret: secret, network: network(), port: ln.Addr().(*net.TCPAddr).Port}
-	if !local {
-		t.addrs = ownAddrs()
-	}
-	return t
 }

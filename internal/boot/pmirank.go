@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/pmi"
+	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
 	"gompi/internal/forked"
 )
@@ -26,7 +27,7 @@ type pmiRank struct {
 }
 
 const (
-	ticketKey = "gompi-rank0"
+	contactKey = "gompi-rank0"
 	// finalizeTime bounds how long a launcher may take to answer a goodbye.
 	finalizeTime = 5 * time.Second
 )
@@ -194,8 +195,8 @@ func (p *pmiRank) connect(ctx context.Context) (*client, error) {
 		}
 		_, secret := NewJob()
 		return lead(ctx, p.size, secret, ln, func() error {
-			t := contactOf(ln, secret, local)
-			if _, err := p.ask("put_result", "put", "kvsname", p.name, "key", ticketKey, "value", t.String()); err != nil {
+			t := rank0.ContactOf(ln, secret, local)
+			if _, err := p.ask("put_result", "put", "kvsname", p.name, "key", contactKey, "value", t.String()); err != nil {
 				return err
 			}
 			return p.barrier()
@@ -204,19 +205,19 @@ func (p *pmiRank) connect(ctx context.Context) (*client, error) {
 	if err := p.barrier(); err != nil {
 		return nil, err
 	}
-	m, err := p.ask("get_result", "get", "kvsname", p.name, "key", ticketKey)
+	m, err := p.ask("get_result", "get", "kvsname", p.name, "key", contactKey)
 	if err != nil {
 		return nil, fmt.Errorf("rank 0 has left no way to reach it: is it a program of gompi, too? %w", err)
 	}
-	t, err := parseContact(m.Get("value"))
+	t, err := rank0.ParseContact(m.Get("value"))
 	if err != nil {
 		return nil, err
 	}
-	at, err := t.endpoints()
+	at, err := t.Endpoints()
 	if err != nil {
 		return nil, err
 	}
-	return follow(ctx, p.rank, func(context.Context) ([32]byte, [][]string, error) { return t.secret, at, nil })
+	return follow(ctx, p.rank, func(context.Context) ([32]byte, [][]string, error) { return t.Secret, at, nil })
 }
 
 func (p *pmiRank) barrier() error {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
 	"gompi/internal/route"
 )
@@ -38,8 +39,8 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 			if err != nil {
 				return [32]byte{}, nil, err
 			}
-			at, err := t.endpoints()
-			return t.secret, at, err
+			at, err := t.Endpoints()
+			return t.Secret, at, err
 		}))
 	}
 	ln, err := listen(p.local)
@@ -48,7 +49,7 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	}
 	_, secret := NewJob()
 	remove := func() { os.Remove(path) } // if it is not there any more, the better
-	s, err := lead(ctx, p.size, secret, ln, func() error { return writeContact(path, contactOf(ln, secret, p.local)) }, remove)
+	s, err := lead(ctx, p.size, secret, ln, func() error { return writeContact(path, rank0.ContactOf(ln, secret, p.local)) }, remove)
 	if err != nil {
 		remove()
 	}
@@ -63,8 +64,8 @@ func orError(s *client, err error) (Boot, error) {
 	return s, nil
 }
 
-// writeTicket makes the file appear whole, or not at all.
-func writeContact(path string, t *contact) error {
+// writeContact makes the file appear whole, or not at all.
+func writeContact(path string, t *rank0.Contact) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".") // mode 0600
 	if err != nil {
 		return err
@@ -80,9 +81,9 @@ func writeContact(path string, t *contact) error {
 	return err
 }
 
-// readTicket reads what rank 0 has left. A file that another user could have
+// readContact reads what rank 0 has left. A file that another user could have
 // written is no contact.
-func readContact(path string) (*contact, error) {
+func readContact(path string) (*rank0.Contact, error) {
 	os.ReadDir(filepath.Dir(path)) // makes NFS drop a cached lookup that found no file
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -103,7 +104,7 @@ func readContact(path string) (*contact, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseContact(strings.TrimSpace(string(b)))
+	return rank0.ParseContact(strings.TrimSpace(string(b)))
 }
 
 // kindOf names what is no regular file.
@@ -201,12 +202,12 @@ func masterEndpoints(ctx context.Context, addr string, port int) ([]string, erro
 
 // ownAddr reports whether this host has the address, or one that goes by the name.
 func ownAddr(ctx context.Context, name string) (bool, error) {
-	limited, cancel := context.WithTimeout(ctx, reachTime)
+	limited, cancel := context.WithTimeout(ctx, rank0.ReachTime)
 	defer cancel()
 	theirs, err := net.DefaultResolver.LookupNetIP(limited, "ip", name)
 	if err != nil {
 		return false, err
 	}
-	own := ownAddrs()
+	own := rank0.OwnAddrs()
 	return slices.ContainsFunc(theirs, func(a netip.Addr) bool { return slices.Contains(own, a.Unmap()) }), nil
 }

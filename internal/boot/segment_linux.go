@@ -11,8 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/accept"
+	"gompi/internal/boot/rank0"
 	"gompi/internal/challenge"
 	"gompi/internal/seg"
+	"gompi/internal/unixsock"
 	"gompi/internal/world"
 )
 
@@ -51,7 +53,7 @@ func (d segmentSocket) close() {
 }
 
 // segmentHandshake is the handshake by which two ranks of a host prove that they belong to the job.
-// Any process may connect, so ofThisUser checks the user before.
+// Any process may connect, so unixsock checks the user before.
 func segmentHandshake(secret *[32]byte) challenge.Handshake {
 	return challenge.Handshake{Protocol: "gompiseg1", Secret: secret}
 }
@@ -109,7 +111,7 @@ func (in *Info) provide(ctx context.Context, own segmentSocket) (*seg.Segment, [
 		return s, bells, nil
 	}
 	fds := append([]int{s.FD()}, bells...)
-	d := accept.Acceptor{MaxPending: len(ranks) + morePending, Timeout: shareTime, Authenticate: func(conn net.Conn) func() {
+	d := accept.Acceptor{MaxPending: len(ranks) + rank0.MorePending, Timeout: shareTime, Authenticate: func(conn net.Conn) func() {
 		caller, ok := conn.(*net.UnixConn)
 		if !ok || in.admit(caller) != nil {
 			return nil
@@ -131,7 +133,7 @@ func newBells(n int) (bells []int, err error) {
 	for range n {
 		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 		if err != nil {
-			closeAll(bells)
+			unixsock.CloseAll(bells)
 			return nil, fmt.Errorf("doorbell %d of %d: %w", len(bells)+1, n, err)
 		}
 		bells = append(bells, bell)
@@ -141,7 +143,7 @@ func newBells(n int) (bells []int, err error) {
 
 // admit makes sure that a rank of this host has come.
 func (in *Info) admit(conn *net.UnixConn) error {
-	if err := ofThisUser(conn); err != nil {
+	if err := unixsock.SameUserConn(conn); err != nil {
 		return err
 	}
 	_, err := segmentHandshake(&in.Secret).Answer(conn)
@@ -152,7 +154,7 @@ func (in *Info) admit(conn *net.UnixConn) error {
 func give(ctx context.Context, conn *net.UnixConn, fds []int) error {
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
-	return SendFDs(fds, func(data, oob []byte) error {
+	return unixsock.SendFDs(fds, func(data, oob []byte) error {
 		_, _, err := conn.WriteMsgUnix(data, oob, nil)
 		return err
 	})
@@ -168,12 +170,12 @@ func (in *Info) obtain(ctx context.Context, name string) (*seg.Segment, []int, e
 	conn := c.(*net.UnixConn)
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
-	if err := ofThisUser(conn); err != nil {
+	if err := unixsock.SameUserConn(conn); err != nil {
 		return nil, nil, fmt.Errorf("the socket of the first rank of this host: %w", err)
 	}
 	var fds []int
 	if _, err = segmentHandshake(&in.Secret).Call(conn, nil); err == nil {
-		fds, err = receiveFDs(1+in.LocalSize, func(data, oob []byte) (int, int, error) {
+		fds, err = unixsock.ReceiveFDs(1+in.LocalSize, func(data, oob []byte) (int, int, error) {
 			n, oobn, _, _, err := conn.ReadMsgUnix(data, oob)
 			return n, oobn, err
 		})
@@ -183,15 +185,4 @@ func (in *Info) obtain(ctx context.Context, name string) (*seg.Segment, []int, e
 	}
 	s, err := seg.Attach(fds[0])
 	return s, fds[1:], err
-}
-
-// ofThisUser refuses the processes of others.
-func ofThisUser(conn *net.UnixConn) error {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var refused error
-	err = raw.Control(func(fd uintptr) { refused = sameUser(int(fd)) })
-	return errors.Join(err, refused)
 }

@@ -14,9 +14,6 @@ const (
 	MaxRanks = 1 << 24
 	maxName  = 1 << 10
 
-	// FDBatch is the largest number of descriptors in one control message.
-	FDBatch = 200
-
 	// MaxUp bounds the frames of ranks, MaxDown those of agents.
 	MaxUp   = MaxCard + 64
 	MaxDown = 1 << 30

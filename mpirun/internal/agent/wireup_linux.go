@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
+	"gompi/internal/unixsock"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 )
@@ -227,8 +227,7 @@ func (a *agent) acceptCallers() {
 		if err != nil {
 			return
 		}
-		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err != nil || int(cred.Uid) != os.Geteuid() || len(a.callers) > len(a.ranks) ||
+		if unixsock.SameUser(fd) != nil || len(a.callers) > len(a.ranks) ||
 			a.loop.Watch(fd, unix.EPOLLIN, func(uint32) { a.readCaller(fd) }) != nil {
 			unix.Close(fd)
 			continue
@@ -298,7 +297,7 @@ func (a *agent) admit(p *process, fd int) {
 
 // passDescriptors sends the segment and the doorbells, with one byte each.
 func (a *agent) passDescriptors(fd int) error {
-	return boot.SendFDs(append([]int{a.segment.FD()}, a.bells...), func(data, oob []byte) error {
+	return unixsock.SendFDs(append([]int{a.segment.FD()}, a.bells...), func(data, oob []byte) error {
 		return unix.Sendmsg(fd, data, oob, nil, unix.MSG_NOSIGNAL)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"gompi/internal/unixsock"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -71,7 +72,7 @@ func ask(name string, rank int) (w Whereabouts, err error) {
 		return w, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
 	defer conn.Close()
-	if !ownPeer(conn) {
+	if unixsock.SameUserConn(conn) != nil {
 		return w, errStranger
 	}
 	conn.SetDeadline(time.Now().Add(answerTime))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gompi/internal/accept"
+	"gompi/internal/unixsock"
 )
 
 // answerTime is how long a launcher may take to answer.
@@ -89,7 +90,7 @@ func (s *Server) Close() {
 // authenticate reads the question of a process of this user's.
 func (s *Server) authenticate(conn net.Conn) func() {
 	var rank int
-	if caller, ok := conn.(*net.UnixConn); !ok || !ownPeer(caller) {
+	if caller, ok := conn.(*net.UnixConn); !ok || unixsock.SameUserConn(caller) != nil {
 		return nil
 	}
 	if _, err := fmt.Fscanln(conn, &rank); err != nil {

@@ -1,4 +1,4 @@
-package boot
+package rank0
 
 import (
 	"crypto/sha256"
@@ -13,75 +13,75 @@ import (
 	"gompi/internal/route"
 )
 
-// A contact is what a rank needs to reach rank 0, and to prove that it belongs to
+// A Contact is what a rank needs to reach rank 0, and to prove that it belongs to
 // its job. It has the characters, and the length, that a PMI server takes as a
 // value.
-type contact struct {
-	secret  [32]byte
-	network string // in which rank 0 is reached by loopback, and nowhere else
-	port    int
-	addrs   []netip.Addr
+type Contact struct {
+	Secret  [32]byte
+	Network string // in which rank 0 is reached by loopback, and nowhere else
+	Port    int
+	Addrs   []netip.Addr // MaxAddrs at most
 }
 
 const (
 	contactWord = "gompi2"
-	maxAddrs    = 16
+	MaxAddrs    = 16
 )
 
-func (t *contact) String() string {
-	addrs := make([]string, len(t.addrs))
-	for i, a := range t.addrs {
+func (t *Contact) String() string {
+	addrs := make([]string, len(t.Addrs))
+	for i, a := range t.Addrs {
 		addrs[i] = a.String()
 	}
 	return strings.Join([]string{
-		contactWord, base64.RawURLEncoding.EncodeToString(t.secret[:]), t.network, strconv.Itoa(t.port), strings.Join(addrs, ","),
+		contactWord, base64.RawURLEncoding.EncodeToString(t.Secret[:]), t.Network, strconv.Itoa(t.Port), strings.Join(addrs, ","),
 	}, "/")
 }
 
-// parseTicket reads what String wrote.
-func parseContact(s string) (*contact, error) {
+// ParseContact reads what String wrote.
+func ParseContact(s string) (*Contact, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 5 || parts[0] != contactWord {
 		return nil, fmt.Errorf("%.20q... does not lead to rank 0: want %s/SECRET/NETWORK/PORT/ADDRESSES", parts[0], contactWord)
 	}
-	t := &contact{network: parts[2]}
+	t := &Contact{Network: parts[2]}
 	secret, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || len(secret) != len(t.secret) {
-		return nil, fmt.Errorf("the way to rank 0 has no secret of %d bytes", len(t.secret))
+	if err != nil || len(secret) != len(t.Secret) {
+		return nil, fmt.Errorf("the way to rank 0 has no secret of %d bytes", len(t.Secret))
 	}
-	copy(t.secret[:], secret)
-	if t.port, err = strconv.Atoi(parts[3]); err != nil || t.port < 1 || t.port > 65535 {
+	copy(t.Secret[:], secret)
+	if t.Port, err = strconv.Atoi(parts[3]); err != nil || t.Port < 1 || t.Port > 65535 {
 		return nil, fmt.Errorf("port %.20q of rank 0: want 1 to 65535", parts[3])
 	}
 	if parts[4] == "" {
 		return t, nil
 	}
 	addrs := strings.Split(parts[4], ",")
-	if len(addrs) > maxAddrs {
-		return nil, fmt.Errorf("%d addresses of rank 0: want at most %d", len(addrs), maxAddrs)
+	if len(addrs) > MaxAddrs {
+		return nil, fmt.Errorf("%d addresses of rank 0: want at most %d", len(addrs), MaxAddrs)
 	}
 	for _, a := range addrs {
 		addr, err := netip.ParseAddr(a)
 		if err != nil || addr.Zone() != "" {
 			return nil, fmt.Errorf("address %.60q of rank 0: want an IP address", a)
 		}
-		t.addrs = append(t.addrs, addr)
+		t.Addrs = append(t.Addrs, addr)
 	}
 	return t, nil
 }
 
-// endpoints returns where rank 0 may be reached from this process, in groups, the best first. In
+// Endpoints returns where rank 0 may be reached from this process, in groups, the best first. In
 // rank 0's network namespace the first group is loopback, which stays when interfaces go. Rank 0's
 // addresses follow, because cloned virtual machines may have one network name. In other namespaces
 // loopback is left out, because another process would answer there.
-func (t *contact) endpoints() ([][]string, error) {
+func (t *Contact) Endpoints() ([][]string, error) {
 	var groups [][]string
-	if t.network == network() {
-		groups = append(groups, []string{loopback(t.port)})
+	if t.Network == network() {
+		groups = append(groups, []string{loopback(t.Port)})
 	}
-	list := make([]string, len(t.addrs))
-	for i, a := range t.addrs {
-		list[i] = netip.AddrPortFrom(a, uint16(t.port)).String()
+	list := make([]string, len(t.Addrs))
+	for i, a := range t.Addrs {
+		list[i] = netip.AddrPortFrom(a, uint16(t.Port)).String()
 	}
 	if len(list) > 0 {
 		groups = append(groups, list)
@@ -103,8 +103,8 @@ func loopback(port int) string {
 	return net.JoinHostPort(route.Loopback().String(), strconv.Itoa(port))
 }
 
-// ownAddrs returns the addresses at which other hosts may reach this one.
-func ownAddrs() []netip.Addr {
+// OwnAddrs returns the addresses at which other hosts may reach this one.
+func OwnAddrs() []netip.Addr {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil // of this host alone can it be reached
@@ -112,7 +112,7 @@ func ownAddrs() []netip.Addr {
 	var list []netip.Addr
 	for _, a := range all {
 		n, ok := a.(*net.IPNet)
-		if !ok || len(list) == maxAddrs {
+		if !ok || len(list) == MaxAddrs {
 			continue
 		}
 		if ip, ok := netip.AddrFromSlice(n.IP); ok && ip.Unmap().IsGlobalUnicast() {
@@ -120,4 +120,13 @@ func ownAddrs() []netip.Addr {
 		}
 	}
 	return list
+}
+
+// ContactOf returns what leads to ln.
+func ContactOf(ln net.Listener, secret [32]byte, local bool) *Contact {
+	t := &Contact{Secret: secret, Network: network(), Port: ln.Addr().(*net.TCPAddr).Port}
+	if !local {
+		t.Addrs = OwnAddrs()
+	}
+	return t
 }

@@ -1,0 +1,317 @@
+// Package rank0 is where ranks meet that have no agent: at a server in the process of rank 0, which
+// gathers their cards and then passes on news that no connection between two other ranks can
+// report. A Contact leads to it, and Dial connects.
+package rank0
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"gompi/internal/accept"
+	"gompi/internal/boot/wire"
+	"gompi/internal/challenge"
+	"gompi/internal/forked"
+	"gompi/internal/seal"
+	"gompi/internal/world"
+)
+
+// A Server stands in for the agents where there are none. It runs in the process of rank 0. Every
+// rank has a connection to it, by which it gathers the cards at the start, and later passes on
+// events that no connection between two other ranks can report.
+type Server struct {
+	size      int
+	secret    [32]byte
+	job       string
+	ln        net.Listener
+	allJoined func() // called once, when all ranks have come
+
+	mu        sync.Mutex
+	ranks     []*rankConn // by rank, nil until it has come
+	joined    int
+	cards     [][]byte
+	gathered  int
+	backlog   []byte // messages for ranks that join later
+	revoked   map[uint64]bool
+	inquired  map[world.Rank]bool // ranks whose leaving is to be reported
+	acceptErr error               // why no connection could be accepted once
+}
+
+// A rankConn is the connection of one rank to the server.
+type rankConn struct {
+	rank                         world.Rank
+	conn                         net.Conn
+	host, machine, segmentSocket string
+	hasCard                      bool
+	left                         bool // it has said goodbye
+	out                          outbox
+}
+
+// HowLost says what became of a rank whose connection to the server failed.
+func HowLost(err error) string {
+	switch {
+	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "is out of reach: " + err.Error()
+	case errors.Is(err, wire.ErrFrame), errors.Is(err, seal.ErrForged):
+		return "sent what rank 0 does not understand: " + err.Error()
+	}
+	return "ended without closing its communicators"
+}
+
+const (
+	// proofTime bounds how long a connection may take to prove itself.
+	proofTime = 10 * time.Second
+	// ownDelay bounds how long a message to rank 0 waits until the others are sent theirs,
+	// closeTime how long rank 0's goodbye does.
+	ownDelay  = 200 * time.Millisecond
+	closeTime = 2 * time.Second
+	// MorePending is how many more connections than there are ranks may be proving themselves at once.
+	MorePending = 256
+)
+
+// keepAlive finds out within half a minute that a host is gone.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
+
+// Handshake is the handshake of a rank with the server. The rank sends its number. All that
+// follows is sealed.
+func Handshake(secret *[32]byte) challenge.Handshake {
+	return challenge.Handshake{Protocol: "gompihub4", Secret: secret, IDSize: 4}
+}
+
+// New starts a server for size ranks, and returns rank 0's own connection to it.
+func New(size int, job string, secret [32]byte, ln net.Listener, met func()) (*Server, net.Conn) {
+	s := &Server{size: size, secret: secret, job: job, ln: ln, allJoined: met, ranks: make([]*rankConn, size), cards: make([][]byte, size), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
+	near, far := net.Pipe()
+	go s.serve(&rankConn{rank: 0, conn: far}) // until rank 0 leaves
+	go s.accept()
+	return s, near
+}
+
+// accept lets the ranks of the job in until all have come, or the server is closed.
+func (s *Server) accept() {
+	d := accept.Acceptor{MaxPending: s.size + MorePending, Timeout: proofTime, Authenticate: s.authenticate, OnError: func(err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.acceptErr = err
+	}}
+	d.Serve(s.ln)
+}
+
+// authenticate finds out which rank of the job has connected.
+func (s *Server) authenticate(conn net.Conn) func() {
+	forked.NoteConn(conn)
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
+	}
+	session, err := Handshake(&s.secret).Answer(conn)
+	if err != nil {
+		return nil
+	}
+	rank := world.Rank(binary.LittleEndian.Uint32(session.CallerID))
+	if rank < 1 || int(rank) >= s.size {
+		return nil
+	}
+	sealed := seal.NewConn(conn, session.Send, session.Receive)
+	return func() { s.serve(&rankConn{rank: rank, conn: sealed}) }
+}
+
+// serve handles the messages of a rank until it is gone.
+func (s *Server) serve(g *rankConn) {
+	frames := wire.Frames{Limit: wire.MaxUp}
+	for {
+		m, err := wire.Receive(g.conn, &frames)
+		if err == nil {
+			err = s.handle(g, m)
+		}
+		if err != nil {
+			s.lost(g, err)
+			return
+		}
+	}
+}
+
+// handle handles one message of a rank.
+func (s *Server) handle(g *rankConn, m wire.Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	join, first := m.(*wire.Join)
+	if first != (s.ranks[g.rank] != g) {
+		return fmt.Errorf("%w: %T out of turn", wire.ErrFrame, m)
+	}
+	switch m := m.(type) {
+	case *wire.Join:
+		return s.join(g, join)
+	case *wire.Card:
+		if g.hasCard {
+			return fmt.Errorf("%w: a second card", wire.ErrFrame)
+		}
+		g.hasCard = true
+		s.cards[g.rank] = bytes.Clone(m.Data)
+		if s.gathered++; s.gathered == s.size {
+			s.broadcast(&wire.Cards{Data: s.cards})
+		}
+	case *wire.Revoke:
+		if s.revoked[m.Comm] {
+			break // another rank was first
+		}
+		s.revoked[m.Comm] = true
+		s.broadcast(&wire.Revoked{Rank: g.rank, Comm: m.Comm, Cause: m.Cause})
+	case *wire.Abort:
+		s.broadcast(&wire.Terminate{Text: fmt.Sprintf("rank %d aborted the job with status %d: %s", g.rank, m.Code, m.Reason)})
+	case *wire.Leave:
+		g.left = true
+		if !g.hasCard {
+			s.broadcast(&wire.Died{Rank: g.rank, Text: "left before all ranks had met"})
+		}
+		s.reportLeft(g.rank)
+	case *wire.Inquire:
+		s.inquired[m.Rank] = true
+		s.reportLeft(m.Rank)
+	default:
+		return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m)
+	}
+	return nil
+}
+
+// join takes a rank in; the last has everybody welcomed.
+func (s *Server) join(g *rankConn, m *wire.Join) error {
+	if s.ranks[g.rank] != nil {
+		return fmt.Errorf("%w: a second rank %d", wire.ErrFrame, g.rank)
+	}
+	g.host, g.machine, g.segmentSocket = m.Host, m.Machine, m.SegmentSocket
+	s.ranks[g.rank] = g
+	g.out.conn = g.conn
+	if g.rank == 0 {
+		// A message may make rank 0 exit, and the server with it: send the others theirs first.
+		g.out.before = func() { s.flush(ownDelay) }
+	}
+	g.out.send(s.backlog)
+	if s.joined++; s.joined == s.size {
+		s.ln.Close()
+		s.welcome()
+		s.allJoined()
+	}
+	return nil
+}
+
+// welcome sends every rank its number, and which ranks share its host.
+func (s *Server) welcome() {
+	nodes := map[[2]string]int{}
+	nodeOf := make([]int, s.size)
+	var hosts, sockets []string // by node
+	var locals []int            // ranks by node
+	for r, g := range s.ranks {
+		id := [2]string{g.host, g.machine}
+		if _, ok := nodes[id]; !ok {
+			nodes[id] = len(hosts)
+			hosts, sockets, locals = append(hosts, g.host), append(sockets, g.segmentSocket), append(locals, 0)
+		}
+		nodeOf[r] = nodes[id]
+		locals[nodeOf[r]]++
+	}
+	placement, seen := wire.Runs(nodeOf), make([]world.LocalRank, len(hosts))
+	for r, g := range s.ranks {
+		n := nodeOf[r]
+		g.out.send(wire.Append(nil, &wire.Welcome{
+			Rank: world.Rank(r), Size: s.size, LocalRank: seen[n], LocalSize: locals[n], Node: n,
+			JobID: s.job, Placement: placement, Hosts: hosts, SegmentSocket: sockets[n],
+		}))
+		seen[n]++
+	}
+}
+
+// Pass forwards a message of rank 0. It returns when it has been sent to the others, or after
+// ownDelay: rank 0 may exit next, and the server with it.
+func (s *Server) Pass(m wire.Message) error {
+	s.mu.Lock()
+	own := s.ranks[0]
+	s.mu.Unlock()
+	err := s.handle(own, m)
+	s.flush(ownDelay)
+	return err
+}
+
+// reportLeft reports that a rank has left, if it has and another rank has inquired.
+func (s *Server) reportLeft(rank world.Rank) {
+	if int(rank) < s.size && s.inquired[rank] && s.ranks[rank] != nil && s.ranks[rank].left {
+		delete(s.inquired, rank)
+		s.broadcast(&wire.Left{Rank: rank})
+	}
+}
+
+// broadcast sends m to all ranks, also to those that connect later.
+func (s *Server) broadcast(m wire.Message) {
+	frame := wire.Append(nil, m)
+	if s.joined < s.size {
+		s.backlog = append(s.backlog, frame...)
+	}
+	for _, g := range s.ranks {
+		if g != nil && !g.left {
+			g.out.send(frame)
+		}
+	}
+}
+
+// lost handles the end of a connection.
+func (s *Server) lost(g *rankConn, err error) {
+	g.conn.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ranks[g.rank] == g && !g.left {
+		g.left = true
+		s.broadcast(&wire.Died{Rank: g.rank, Text: HowLost(err)})
+	}
+}
+
+// GiveUp ends the job of the ranks that have come, because others have not.
+func (s *Server) GiveUp(after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var missing []int
+	for r, g := range s.ranks {
+		if g == nil {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	text := fmt.Sprintf("%d of %d ranks have not come within %v, the first is rank %d", len(missing), s.size, after.Round(time.Second), missing[0])
+	if s.acceptErr != nil {
+		text += fmt.Sprintf("; rank 0 could not accept connections: %v", s.acceptErr)
+	}
+	s.broadcast(&wire.Terminate{Text: text})
+}
+
+// Close closes the server when rank 0 leaves. It first sends the others Closing, so that they do
+// not report the lost connection.
+func (s *Server) Close() {
+	s.ln.Close()
+	s.mu.Lock()
+	if g := s.ranks[0]; g != nil {
+		g.left = true
+	}
+	s.broadcast(&wire.Closing{})
+	s.mu.Unlock()
+	s.flush(closeTime)
+}
+
+// flush waits until all ranks but rank 0 have been sent what there is for them,
+// at most for limit.
+func (s *Server) flush(limit time.Duration) {
+	s.mu.Lock()
+	conns := slices.Clone(s.ranks[1:])
+	s.mu.Unlock()
+	deadline := time.Now().Add(limit)
+	for _, g := range conns {
+		if g != nil {
+			g.out.flush(time.Until(deadline))
+		}
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package unixsock
+
+import (
+	"errors"
+	"net"
+)
+
+// SameUserConn refuses all: ranks run on Linux only.
+func SameUserConn(*net.UnixConn) error { return errors.ErrUnsupported }
