@@ -10,9 +10,8 @@ import (
 // An Op is the operator of one reduction.
 type Op struct {
 	Kind mem.Op
-	// Func combines, for Kind mem.Custom: acc = acc op in, element by element.
-	// It must be associative; operands keep rank order, so that it need not
-	// commute.
+	// Func combines, in the place of Kind's kernel: acc = acc op in, element by element. For
+	// mem.Custom it must be associative; operands keep rank order, so that it need not commute.
 	Func func(acc, in mem.Buffer)
 }
 
@@ -35,7 +34,7 @@ func (op Op) Finish(b mem.Buffer, n int) error {
 
 // Combine stores a op b into dst, which is a or overlaps neither.
 func (op Op) Combine(dst, a, b mem.Buffer) error {
-	if op.Kind != mem.Custom {
+	if op.Func == nil {
 		return mem.Reduce(op.Kind.Base(), dst, a, b)
 	}
 	if dst.Len() > 0 && !mem.Same(dst, a) {

@@ -104,8 +104,9 @@ func (w *world) time() float64 {
 // phantom is memory that has a size and no content, so that large calls of many
 // ranks can be simulated. What a rank does with it costs the rank time.
 type phantom struct {
-	r    *rank
-	next uintptr
+	r      *rank
+	next   uintptr
+	copied float64 // r.cpu after the last Copy
 }
 
 func (s *phantom) Name() string { return "phantom" }
@@ -119,18 +120,22 @@ func (s *phantom) Free(mem.Buffer) {}
 
 func (s *phantom) Copy(dst, _ mem.Buffer) error {
 	s.r.work(float64(dst.Size()) * s.r.w.reduce)
+	s.copied = s.r.cpu
 	return nil
 }
 
-func (s *phantom) Reduce(_ mem.Op, dst mem.Buffer, _ ...mem.Buffer) error {
-	return s.Copy(dst, dst)
+// reduce is the Func of a call.Op. To put the result elsewhere, Combine copies an operand first;
+// a kernel does all at once, and the copy has cost what that costs.
+func (s *phantom) reduce(acc, _ mem.Buffer) {
+	if s.copied != s.r.cpu || s.copied == 0 {
+		s.r.work(float64(acc.Size()) * s.r.w.reduce)
+	}
 }
-
-func (s *phantom) Divide(b mem.Buffer, _ int) error { return s.Copy(b, b) }
 
 // perform makes one call of k in phantom memory.
 func (r *rank) perform(alg path.Algorithm, k call.Kind, l load, op call.Op) error {
 	s := &phantom{r: r}
+	op.Func = s.reduce
 	buf := func(n int) mem.Buffer {
 		b, _ := s.Alloc(mem.U8, n)
 		return b
