@@ -119,11 +119,7 @@ func TestTorchFrameworksTrainAsWithGloo(t *testing.T) {
 			run := []string{filepath.Join("tests/frameworks", script), filepath.Join(t.TempDir(), "losses")}
 			by := func(backend string, launcher ...string) {
 				t.Helper()
-				start := b.Run
-				if backend == "gloo" {
-					start = b.RunGloo
-				}
-				said, status := start(t, append(launcher, run...)...)
+				said, status := b.Run(t, append(launcher, run...)...)
 				if n := strings.Count(said, " trains as with gloo, by "+backend); strconv.Itoa(n) != np || status != 0 {
 					t.Errorf("%q: status %d, %d ranks train as with gloo, by %s, want %s:\n%s", launcher, status, n, backend, np, said)
 				}
