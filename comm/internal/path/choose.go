@@ -88,7 +88,7 @@ func (s *Selector) copied(k call.Kind, bytes int) *Path {
 	t := s.rules.threshold
 	most, long := t(shmChunk), Pipelined
 	if k == call.Allreduce {
-		most, long = t(shmAllreduceMost), Rsag
+		most, long = s.allreduceMost(), Rsag
 	}
 	if bytes <= most {
 		return &Path{Via: Shm, Algorithm: OneStep}
@@ -100,6 +100,10 @@ func (s *Selector) copied(k call.Kind, bytes int) *Path {
 	return p
 }
 
+// allreduceMost returns up to how many bytes each rank combines all operands of an allreduce itself:
+// one step from one rank to the others, where to share the work takes two.
+func (s *Selector) allreduceMost() int { return s.rules.threshold(shmChunk) / 2 }
+
 // largeChunk is as much of a long vector as the large buffer allows: at the beginning of each copy
 // the processor has not begun to prefetch. Where ranks share a processor, each step costs a context
 // switch, so they take the largest chunk at any length (np=8 on two processors, alltoall of 1 MiB:
@@ -107,9 +111,9 @@ func (s *Selector) copied(k call.Kind, bytes int) *Path {
 func (s *Selector) largeChunk() Chunk {
 	most := s.LargeBuffer / largeParts
 	if s.rules.Oversubscribed {
-		return Chunk{Most: most}
+		return Chunk{Most: most, Large: true}
 	}
-	return Chunk{Parts: largeParts, Least: s.rules.threshold(shmChunk), Most: most}
+	return Chunk{Parts: largeParts, Least: s.rules.threshold(shmChunk), Most: most, Large: true}
 }
 
 // hier returns the hierarchical Path, nil if the collective goes by messages. These do: those with

@@ -10,7 +10,7 @@
 // Some facts only the rank itself knows, such as where its buffers lie. A Path that depends on one
 // names the Question that the ranks ask each other, and the Path Otherwise that they take if a rank
 // answers no. Package exec asks about devices, and Resolve applies the answers. Packages shmcoll
-// and hier ask the other Questions themselves. None of them chooses.
+// (questions.go) and hier ask the other Questions. None of them chooses.
 //
 // To find why a call of 64 KiB on two hosts takes its way, read in this order: For looks up a row;
 // choose, in choose.go, makes the row; thresholds.go has the lengths and the measurements behind
@@ -98,9 +98,10 @@ var conditions = [...]string{"", "if all vectors are from Alloc", "if there is m
 func (q Question) OfDevices() bool { return q >= AnyOnDevice }
 
 // A Chunk says how many bytes of a vector go at a time: one of Parts equal parts, but at least
-// Least and at most Most bytes.
+// Least and at most Most bytes; and, if Large, that they go through the large buffers.
 type Chunk struct {
 	Parts, Least, Most int
+	Large              bool
 }
 
 // Of returns the bytes of a chunk of n.

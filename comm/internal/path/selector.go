@@ -146,7 +146,7 @@ func (s *Selector) PerMessage(bytes int) bool { return bytes >= 2*s.rules.thresh
 
 // LargestChunk returns the bytes of the largest chunk that goes through shared memory at a time.
 func (s *Selector) LargestChunk() int {
-	return max(s.rules.threshold(shmChunk), s.rules.threshold(shmAllreduceMost), s.LargeBuffer/largeParts)
+	return max(s.rules.threshold(shmChunk), s.LargeBuffer/largeParts)
 }
 
 // DropNCCL makes later Paths do without NCCL.
@@ -201,6 +201,7 @@ func (s *Selector) edges(k call.Kind) []int {
 		add(int64(s.rules.threshold(t)))
 	}
 	add(2 * int64(s.rules.threshold(stagedChunk)))
+	add(int64(s.allreduceMost()))
 	if s.Hier && s.rules.Hosts > 2 {
 		at = append(at, s.chainFrom())
 	}

@@ -9,7 +9,6 @@ type Threshold uint8
 
 const (
 	shmChunk Threshold = iota
-	shmAllreduceMost
 	shmLargeFrom
 	shmSingleCopyFrom
 	shmNonTemporalFrom
@@ -41,10 +40,6 @@ var thresholds = [numThresholds]struct {
 	// Up to so many bytes of one rank a collective through shared memory takes one step. Longer
 	// ones are pipelined, in chunks of as much through the small buffer.
 	shmChunk: {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
-
-	// Up to so many bytes each rank combines all operands of an allreduce itself: one step
-	// from one rank to the others, where to share the work takes two.
-	shmAllreduceMost: {"shm.allreduce", 4 << 10, 0, 16 << 10},
 
 	// From so many bytes of one rank on the large buffer serves (bcast of two: 16 KiB in 2.5 us
 	// around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8), and ranks ask each other

@@ -28,15 +28,12 @@ type shared struct {
 	nonTemporal bool   // not in place, where what is stored has just been read: 64 MiB 10.4 ms, non-temporal 10.9
 }
 
-func (c *Comm) allreduceLong(p *path.Path, send, recv mem.Buffer, op call.Op) error {
+func (c *Comm) allreduceLong(p path.Chunk, o *call.Call, compared bool) error {
+	send, recv := o.Send, o.Recv
 	n, size := send.Size(), send.Type().Size()
-	l := &shared{send: send, recv: recv, op: op, staged: c.keepsOrder(op)}
+	l := &shared{send: send, recv: recv, op: o.Op, compared: compared, large: p.Large, chunk: max(p.Of(n)/size, 1)}
+	l.staged = c.keepsOrder(l.op)
 	l.nonTemporal = c.paths.NonTemporal(c.Size()*2*n) && !mem.Same(send, recv)
-	p, err := c.buffers(p, &l.compared)
-	if err != nil {
-		return err
-	}
-	l.large, l.chunk = p.Ask == path.LargeBuffers, max(p.Chunk.Of(n)/size, 1)
 	steps := (send.Len() + l.chunk - 1) / l.chunk
 	l.first = c.Next(steps)
 	// Twice as many steps are under way: from filling to reducing, and then to gathering.

@@ -2,12 +2,13 @@
 // what the others need in a bounce buffer of its own, and the others read it there. No message is
 // sent. Package shmsync tells a rank when data has arrived, and when its space may be reused.
 //
+//	questions.go    what the members ask each other before they follow a Path
 //	short.go        what programs call most with a few bytes
 //	transfer.go     blocks that go from rank to rank: all other collectives but the following
 //	allreduce.go    a long allreduce
 //	singlecopy.go   vectors that ranks read and write where they lie
 //	reach.go        how they reach them: in the symmetric heap, or through the kernel
-//	trial.go        whether that is faster, which the ranks try now and then
+//	trial.go        whether the kernel is faster, which the ranks try now and then
 //	window.go       the same, chunk by chunk, for the hierarchical collectives of package hier
 //	order.go        the order in which operands are combined
 //	nontemporal.go  which stores are non-temporal
@@ -58,51 +59,59 @@ type places [2]symheap.Place
 
 // Run runs o, which all members have called, along p. Begin is called before.
 func (c *Comm) Run(p *path.Path, o *call.Call) error {
-	err := c.along(p, o)
+	is, err := c.short(p, o)
+	if !is {
+		err = c.follow(p, o)
+	}
 	if err != nil {
 		c.Retract()
 	}
 	return err
 }
 
-func (c *Comm) along(p *path.Path, o *call.Call) error {
-	if p.Ask == path.SharedHeap {
-		if done, err := c.singleCopy(o, false); done || err != nil {
-			return err
-		}
-		p = p.Otherwise
-	}
-	if p.Ask == path.CrossMemory {
-		if can, err := c.reachable(); err != nil {
-			return err
-		} else if can {
-			return c.try(p, o)
-		}
-		p = p.Otherwise
-	}
-	return c.copied(p, o)
+// A run is what the answers to the questions of a Path leave behind. It has no pointer to the Call:
+// that would move the caller's to the heap.
+type run struct {
+	t        transfer // see transferOf
+	compared bool     // the members' calls have been compared, in a step before
+	timing   timing
 }
 
-// copied runs o along p, through bounce buffers.
-func (c *Comm) copied(p *path.Path, o *call.Call) error {
+// follow runs o along p.
+func (c *Comm) follow(p *path.Path, o *call.Call) error {
+	var r run
+	p, err := c.resolve(p, o, &r)
+	if err == nil {
+		err = c.execute(p, o, &r)
+	}
+	if err == nil {
+		r.timing.end()
+	}
+	return err
+}
+
+// execute runs o along p, whose question has been answered.
+func (c *Comm) execute(p *path.Path, o *call.Call, r *run) error {
+	switch p.Algorithm {
+	case path.SingleCopy:
+		return c.singleCopy(o, &r.t)
+	case path.Rsag:
+		return c.allreduceLong(p.Chunk, o, r.compared)
+	}
 	if is, err := c.short(p, o); is {
 		return err
 	}
-	switch {
-	case o.Kind == call.Allreduce:
-		return c.allreduceLong(p, o.Send, o.Recv, o.Op)
-	case o.Kind.As() == call.Barrier:
-		return c.Barrier()
+	t := c.transferOf(o, r)
+	if t.compared = r.compared; p.Algorithm == path.OneStep {
+		return c.transferInOneStep(t)
 	}
-	var t transfer
-	o.Transfer(&t.Transfer, c.Me(), c.Size(), c.keepsOrder(o.Op), &c.blocks)
-	if p.Ask == path.BlockLengths {
-		var err error
-		sent, expected, longest := t.Lengths()
-		if t.Longest, err = c.AgreeLengths(sent, expected, longest, t.Lo); err != nil {
-			return err
-		}
-		t.compared, p = true, c.paths.Sized(o.Kind, t.Longest*t.Size)
+	return c.transferInChunks(p.Chunk, t)
+}
+
+// transferOf returns the transfer that o is.
+func (c *Comm) transferOf(o *call.Call, r *run) *transfer {
+	if r.t.Size == 0 {
+		o.Transfer(&r.t.Transfer, c.Me(), c.Size(), c.keepsOrder(o.Op), &c.blocks)
 	}
-	return c.run(p, &t)
+	return &r.t
 }

@@ -83,9 +83,9 @@ func (r *Comm) do(o *call.Call) error { return r.Run(r.paths.For(o), o) }
 // Whatever thresholds a user sets, collectives of any lengths end, and give what they should.
 func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 	for _, tuning := range []string{
-		"shm.chunk=2k;shm.allreduce=0;shm.large=1024g",
-		"shm.chunk=16k;shm.allreduce=16k;shm.large=1024g",
-		"shm.chunk=2k;shm.allreduce=0;shm.large=0;shm.singlecopy=1",
+		"shm.chunk=2k;shm.large=1024g",
+		"shm.chunk=16k;shm.large=1024g",
+		"shm.chunk=2k;shm.large=0;shm.singlecopy=1",
 		"shm.read=1;shm.trial=never;shm.large=0;shm.singlecopy=1",
 		"shm.trial=1",
 	} {

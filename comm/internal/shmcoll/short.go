@@ -8,7 +8,7 @@ import (
 )
 
 // What programs call most with a few bytes is done in one step and without a Transfer: an
-// allreduce, and where its payload fits into a head what has a root, or is a scan (np=2 near, 8 B,
+// allreduce, a barrier, and where its payload fits into a head what has a root, or is a scan (np=2 near, 8 B,
 // back to back, in ns with a Transfer and without: bcast 104 and 87, reduce 158 and 106, gather 124
 // and 94, scatter 109 and 86, scan 154 and 105).
 
@@ -35,6 +35,8 @@ func (c *Comm) short(p *path.Path, o *call.Call) (is bool, err error) {
 		return true, c.reduceShort(o, 0)
 	case o.Kind == call.Scan:
 		return true, c.reduceShort(o, c.Me()+1)
+	case o.Kind.As() == call.Barrier:
+		return true, c.Barrier()
 	}
 	return false, nil
 }

@@ -18,9 +18,8 @@ import (
 // one, others may still read that member's vectors when it returns, but their calls fail, too; they
 // write only to those in the heap (shmsync/guard.go).
 
-// singleCopy runs o on the members' vectors where they lie, if all can be reached: those in the
-// heap, and if cross is set, others too.
-func (c *Comm) singleCopy(o *call.Call, cross bool) (done bool, err error) {
+// singleCopy runs o on the members' vectors where they lie. exchangeVectors has found them.
+func (c *Comm) singleCopy(o *call.Call, t *transfer) (err error) {
 	failed := true
 	defer func() { // also when an operator panics
 		if failed {
@@ -28,28 +27,14 @@ func (c *Comm) singleCopy(o *call.Call, cross bool) (done bool, err error) {
 		}
 		c.own = [2][]byte{} // they are the caller's again
 	}()
-	done, err = c.copyOnce(o, cross)
-	if failed = err != nil; done && !failed {
+	if err = c.copyOnce(o, t); err == nil {
+		failed = false
 		err = c.NoneShut()
 	}
-	return done, err
+	return err
 }
 
-func (c *Comm) copyOnce(o *call.Call, cross bool) (done bool, err error) {
-	var t call.Transfer
-	from, to := o.Operands(c.Me())
-	mine := places{c.locate(sends, from, cross), c.locate(recvs, to, cross)}
-	switch o.Kind {
-	case call.Bcast, call.Reduce, call.Allreduce, call.Gather, call.Scatter:
-	default:
-		o.Transfer(&t, c.Me(), c.Size(), c.keepsOrder(o.Op), &c.blocks)
-		if mine[recvs] = symheap.Nowhere; t.Staged || o.Overwrites(c.Me(), c.Size()) {
-			mine[sends] = symheap.NotShared
-		}
-	}
-	if done, err = c.exchangePlaces(mine); !done || err != nil {
-		return false, err
-	}
+func (c *Comm) copyOnce(o *call.Call, t *transfer) (err error) {
 	switch o.Kind {
 	case call.Bcast, call.Reduce, call.Allreduce:
 		err = c.copyJointly(o)
@@ -58,12 +43,27 @@ func (c *Comm) copyOnce(o *call.Call, cross bool) (done bool, err error) {
 	case call.Scatter:
 		err = c.copyRooted(o.Root, o.Recv.Size(), sends, recvs)
 	default:
-		err = c.pull(&t)
+		err = c.pull(&t.Transfer)
 	}
 	if err != nil {
-		return true, err
+		return err
 	}
-	return true, c.Barrier()
+	return c.Barrier()
+}
+
+// placesOf returns where this member's vectors lie that others access.
+func (c *Comm) placesOf(o *call.Call, r *run, cross bool) places {
+	from, to := o.Operands(c.Me())
+	mine := places{c.locate(sends, from, cross), c.locate(recvs, to, cross)}
+	switch o.Kind {
+	case call.Bcast, call.Reduce, call.Allreduce, call.Gather, call.Scatter:
+		return mine
+	}
+	mine[recvs] = symheap.Nowhere
+	if c.transferOf(o, r).Staged || o.Overwrites(c.Me(), c.Size()) {
+		mine[sends] = symheap.NotShared
+	}
+	return mine
 }
 
 // locate returns where b lies, a vector of this member's.

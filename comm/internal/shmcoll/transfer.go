@@ -16,23 +16,15 @@ type transfer struct {
 	forks       bool // what the others will read is stored to Recv at the same time
 }
 
-// run runs t along p.
-func (c *Comm) run(p *path.Path, t *transfer) error {
-	if p.Algorithm == path.OneStep {
-		return c.runInOneStep(t)
-	}
+// transferInChunks does t in chunks.
+func (c *Comm) transferInChunks(p path.Chunk, t *transfer) error {
 	size := t.Size
 	if t.Splits {
 		size *= c.Size()
 	}
-	p, err := c.buffers(p, &t.compared)
-	if err != nil {
-		return err
-	}
-	t.large = p.Ask == path.LargeBuffers
+	t.large, t.chunk = p.Large, max(p.Of(t.Longest*size)/size, 1)
 	t.nonTemporal = c.paths.NonTemporal(c.footprint(t))
 	t.forks = t.Writes && t.Full && !t.Splits && !t.Folds
-	t.chunk = max(p.Chunk.Of(t.Longest*size)/size, 1)
 	steps := max((t.Longest+t.chunk-1)/t.chunk, 1)
 	first := c.Next(steps)
 	last, ahead := c.Last(), c.Ahead(t.chunk*size, t.large)
@@ -58,8 +50,8 @@ func (c *Comm) run(p *path.Path, t *transfer) error {
 	return nil
 }
 
-// runInOneStep is run for a transfer that takes one step.
-func (c *Comm) runInOneStep(t *transfer) error {
+// transferInOneStep does t in one step.
+func (c *Comm) transferInOneStep(t *transfer) error {
 	t.chunk = max(t.Longest, 1)
 	s := c.Next(1)
 	if err := c.fill(t, s, s); err != nil {
@@ -79,19 +71,6 @@ func (c *Comm) runInOneStep(t *transfer) error {
 		c.Consumed(s)
 	}
 	return nil
-}
-
-// buffers returns the Path to follow: p, or its Otherwise if p needs large buffers and a member has
-// no memory for them.
-func (c *Comm) buffers(p *path.Path, compared *bool) (*path.Path, error) {
-	if p.Ask != path.LargeBuffers {
-		return p, nil
-	}
-	has, err := c.HasLarge(compared)
-	if !has {
-		p = p.Otherwise
-	}
-	return p, err
 }
 
 // bytes returns the bytes of the longest block's chunk in a step that begins with element lo.

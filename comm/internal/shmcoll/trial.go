@@ -17,53 +17,41 @@ import (
 // trials are by kind and by length of the vector, as a power of two.
 type trials [call.Exscan + 1][64]trial.Trial
 
-// try runs o along p through the kernel, or along its Otherwise: as p.Kernel says at first, then as
-// trials have shown.
-func (c *Comm) try(p *path.Path, o *call.Call) error {
+// A timing is of a call that a trial times.
+type timing struct {
+	of    *trial.Trial // nil if it is not timed
+	part  trial.Part
+	start time.Time
+}
+
+// end notes how long the call has taken.
+func (t *timing) end() {
+	if t.of != nil {
+		t.of.Note(t.part, time.Since(t.start))
+	}
+}
+
+// faster reports whether o goes through the kernel: as k says at first, then as trials have shown.
+// A timing begins when all members have begun the call.
+func (c *Comm) faster(k path.Kernel, o *call.Call, timed *timing) (cross bool, err error) {
 	bytes := c.paths.Payload(o)
 	if c.trials == nil {
 		c.trials = new(trials)
 	}
 	t := &c.trials[o.Kind][bits.Len(uint(bytes))]
-	t.Begin(p.Kernel.First, bytes)
-	if !p.Kernel.Tries {
-		return c.goes(p, o, t.Cross)
+	if t.Begin(k.First, bytes); !k.Tries {
+		return t.Cross, nil
 	}
 	part := t.Next()
 	switch part {
 	case trial.Tell:
-		if err := c.exchangeTimes(t, bytes); err != nil {
-			return err
-		}
+		err = c.exchangeTimes(t, bytes)
 	case trial.Present, trial.Other:
-		took, err := c.timed(p, o, t.Goes(part))
-		if err == nil {
-			t.Note(part, took)
-		}
-		return err
-	}
-	return c.goes(p, o, t.Goes(part))
-}
-
-// goes runs o one way or the other.
-func (c *Comm) goes(p *path.Path, o *call.Call, cross bool) error {
-	if cross {
-		if done, err := c.singleCopy(o, true); done || err != nil {
-			return err
+		if err = c.Barrier(); err == nil {
+			*timed = timing{t, part, time.Now()}
 		}
 	}
-	return c.copied(p.Otherwise, o)
-}
-
-// timed runs o one way or the other, and returns how long it takes from when all members have begun
-// it.
-func (c *Comm) timed(p *path.Path, o *call.Call, cross bool) (time.Duration, error) {
-	if err := c.Barrier(); err != nil {
-		return 0, err
-	}
-	start := time.Now()
-	err := c.goes(p, o, cross)
-	return time.Since(start), err
+	return t.Goes(part), err
 }
 
 // exchangeTimes exchanges the times of a trial, and ends it.
