@@ -26,11 +26,13 @@ const (
 	part          // what parts has for this rank
 )
 
-// A form is what C's arguments of a collective are.
-type form struct {
+// A collective is what C's arguments of one mean, and the call of comm that they become. comm checks
+// that the buffers fit each other.
+type collective struct {
 	send, recv extent
 	onlyRoot   side // the buffer that only the root has
 	reduces    bool
+	call       func(x arguments) error
 }
 
 type side uint8
@@ -41,23 +43,50 @@ const (
 	receives
 )
 
-var forms = [...]form{
-	C.GOMPI_BARRIER:              {},
-	C.GOMPI_BCAST:                {recv: block},
-	C.GOMPI_REDUCE:               {send: block, recv: block, onlyRoot: receives, reduces: true},
-	C.GOMPI_ALLREDUCE:            {send: block, recv: block, reduces: true},
-	C.GOMPI_REDUCE_SCATTER_BLOCK: {send: blocks, recv: block, reduces: true},
-	C.GOMPI_REDUCE_SCATTER:       {send: parts, recv: part, reduces: true},
-	C.GOMPI_ALLGATHER:            {send: block, recv: blocks},
-	C.GOMPI_ALLGATHERV:           {send: part, recv: parts},
-	C.GOMPI_GATHER:               {send: block, recv: blocks, onlyRoot: receives},
-	C.GOMPI_GATHERV:              {send: block, recv: parts, onlyRoot: receives},
-	C.GOMPI_SCATTER:              {send: blocks, recv: block, onlyRoot: sends},
-	C.GOMPI_SCATTERV:             {send: parts, recv: block, onlyRoot: sends},
-	C.GOMPI_ALLTOALL:             {send: blocks, recv: blocks},
-	C.GOMPI_ALLTOALLV:            {send: parts, recv: parts},
-	C.GOMPI_SCAN:                 {send: block, recv: block, reduces: true},
-	C.GOMPI_EXSCAN:               {send: block, recv: block, reduces: true},
+// arguments are those of comm.
+type arguments struct {
+	*communicator
+	ctx                    context.Context
+	send, recv             comm.Buffer
+	root                   int
+	op                     comm.Op
+	sendCounts, sendDispls []int
+	recvCounts, recvDispls []int
+}
+
+var collectives = [...]collective{
+	C.GOMPI_BARRIER: {call: func(x arguments) error { return x.Barrier(x.ctx) }},
+	C.GOMPI_BCAST:   {recv: block, call: func(x arguments) error { return x.Bcast(x.ctx, x.root, x.recv) }},
+	C.GOMPI_REDUCE: {send: block, recv: block, onlyRoot: receives, reduces: true,
+		call: func(x arguments) error { return x.Reduce(x.ctx, x.root, x.send, x.recv, x.op) }},
+	C.GOMPI_ALLREDUCE: {send: block, recv: block, reduces: true,
+		call: func(x arguments) error { return x.Allreduce(x.ctx, x.send, x.recv, x.op) }},
+	C.GOMPI_REDUCE_SCATTER_BLOCK: {send: blocks, recv: block, reduces: true,
+		call: func(x arguments) error { return x.ReduceScatterBlock(x.ctx, x.send, x.recv, x.op) }},
+	C.GOMPI_REDUCE_SCATTER: {send: parts, recv: part, reduces: true,
+		call: func(x arguments) error { return x.ReduceScatter(x.ctx, x.send, x.recv, x.sendCounts, x.op) }},
+	C.GOMPI_ALLGATHER: {send: block, recv: blocks,
+		call: func(x arguments) error { return x.Allgather(x.ctx, x.send, x.recv) }},
+	C.GOMPI_ALLGATHERV: {send: part, recv: parts,
+		call: func(x arguments) error { return x.Allgatherv(x.ctx, x.send, x.recv, x.recvCounts, x.recvDispls) }},
+	C.GOMPI_GATHER: {send: block, recv: blocks, onlyRoot: receives,
+		call: func(x arguments) error { return x.Gather(x.ctx, x.root, x.send, x.recv) }},
+	C.GOMPI_GATHERV: {send: block, recv: parts, onlyRoot: receives,
+		call: func(x arguments) error { return x.Gatherv(x.ctx, x.root, x.send, x.recv, x.recvCounts, x.recvDispls) }},
+	C.GOMPI_SCATTER: {send: blocks, recv: block, onlyRoot: sends,
+		call: func(x arguments) error { return x.Scatter(x.ctx, x.root, x.send, x.recv) }},
+	C.GOMPI_SCATTERV: {send: parts, recv: block, onlyRoot: sends,
+		call: func(x arguments) error { return x.Scatterv(x.ctx, x.root, x.send, x.recv, x.sendCounts, x.sendDispls) }},
+	C.GOMPI_ALLTOALL: {send: blocks, recv: blocks,
+		call: func(x arguments) error { return x.Alltoall(x.ctx, x.send, x.recv) }},
+	C.GOMPI_ALLTOALLV: {send: parts, recv: parts,
+		call: func(x arguments) error {
+			return x.Alltoallv(x.ctx, x.send, x.sendCounts, x.sendDispls, x.recv, x.recvCounts, x.recvDispls)
+		}},
+	C.GOMPI_SCAN: {send: block, recv: block, reduces: true,
+		call: func(x arguments) error { return x.Scan(x.ctx, x.send, x.recv, x.op) }},
+	C.GOMPI_EXSCAN: {send: block, recv: block, reduces: true,
+		call: func(x arguments) error { return x.Exscan(x.ctx, x.send, x.recv, x.op) }},
 }
 
 // ops are the operators, by C's numbers.
@@ -72,47 +101,59 @@ var ops = [...]comm.Op{
 type vector struct {
 	what           string
 	p              unsafe.Pointer
-	counts, displs *C.int64_t
+	counts, displs []int
 }
 
 // run makes the call o of C on c.
 func (c *communicator) run(o *C.struct_gompi_call) error {
-	f := &forms[o.kind]
-	var send, recv comm.Buffer
+	f := &collectives[o.kind]
+	x := arguments{communicator: c, root: int(o.root)}
 	if f.recv != none {
-		t, err := elements(int(o._type))
-		if err != nil {
-			return err
-		}
-		if f.reduces && (o.op < 1 || int(o.op) >= len(ops)) {
-			return wrong("op is %d: want one of gompi_op, 1 to %d", o.op, len(ops)-1)
-		}
-		root := c.Rank() == int(o.root)
-		if f.onlyRoot != sends || root {
-			send, err = c.buffer(f.send, o, t, vector{"send", o.send, o.send_counts, o.send_displs}, o.recv_counts)
-		}
-		if err == nil && (f.onlyRoot != receives || root) {
-			recv, err = c.buffer(f.recv, o, t, vector{"recv", o.recv, o.recv_counts, o.recv_displs}, o.send_counts)
-		}
-		if err != nil {
+		if err := x.set(f, o); err != nil {
 			return err
 		}
 	}
 	if o.background != 0 && c.apart {
-		return c.performInBackground(o, send, recv)
+		return x.callInBackground(f)
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	return c.perform(ctx, o, send, recv)
+	x.ctx = ctx
+	return f.call(x)
 }
 
-// performInBackground performs o on a goroutine of its own, which wakes up sooner: one that C has
-// called is bound to a thread, and waking it takes several switches of threads. On one host it
+// set sets x, but for its root and context, to what f says of o.
+func (x *arguments) set(f *collective, o *C.struct_gompi_call) error {
+	t, err := elements(int(o._type))
+	if err != nil {
+		return err
+	}
+	if f.reduces {
+		if o.op < 1 || int(o.op) >= len(ops) {
+			return wrong("op is %d: want one of gompi_op, 1 to %d", o.op, len(ops)-1)
+		}
+		x.op = ops[o.op]
+	}
+	x.sendCounts, x.sendDispls = x.list(o.send_counts), x.list(o.send_displs)
+	x.recvCounts, x.recvDispls = x.list(o.recv_counts), x.list(o.recv_displs)
+	root := x.Rank() == x.root
+	if f.onlyRoot != sends || root {
+		x.send, err = x.buffer(f.send, uint64(o.n), t, vector{"send", o.send, x.sendCounts, x.sendDispls}, x.recvCounts)
+	}
+	if err == nil && (f.onlyRoot != receives || root) {
+		x.recv, err = x.buffer(f.recv, uint64(o.n), t, vector{"recv", o.recv, x.recvCounts, x.recvDispls}, x.sendCounts)
+	}
+	return err
+}
+
+// callInBackground calls f on a goroutine of its own, which wakes up sooner: one that C has called is
+// bound to a thread, and waking it takes several switches of threads. On one host it
 // gains nothing: gompi-bench ddp mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and
 // 8.0 without.
-func (c *communicator) performInBackground(o *C.struct_gompi_call, send, recv comm.Buffer) error {
-	ctx, cancel := c.within(context.Background()) // nothing is asked on another thread
+func (x arguments) callInBackground(f *collective) error {
+	ctx, cancel := x.within(context.Background()) // nothing is asked on another thread
 	defer cancel()
+	x.ctx = comm.InBackground(ctx)
 	done := make(chan error, 1)
 	go func() {
 		err := errors.New("ended its goroutine")
@@ -122,7 +163,7 @@ func (c *communicator) performInBackground(o *C.struct_gompi_call, send, recv co
 			}
 			done <- err
 		}()
-		err = c.perform(comm.InBackground(ctx), o, send, recv)
+		err = f.call(x)
 	}()
 	return <-done
 }
@@ -135,10 +176,9 @@ func (c *communicator) list(p *C.int64_t) []int {
 	return unsafe.Slice((*int)(unsafe.Pointer(p)), c.Size())
 }
 
-// buffer returns a buffer of o. If it has one part, others are the counts of the parts that the
-// other buffer has.
-func (c *communicator) buffer(e extent, o *C.struct_gompi_call, t mem.Type, v vector, others *C.int64_t) (comm.Buffer, error) {
-	n := uint64(o.n)
+// buffer returns a buffer. If it has one part, others are the counts of the parts that the other
+// buffer has.
+func (c *communicator) buffer(e extent, n uint64, t mem.Type, v vector, others []int) (comm.Buffer, error) {
 	switch e {
 	case block:
 	case none:
@@ -150,17 +190,15 @@ func (c *communicator) buffer(e extent, o *C.struct_gompi_call, t mem.Type, v ve
 			n *= uint64(c.Size())
 		}
 	case parts:
-		counts := c.list(v.counts)
-		if counts == nil {
+		if v.counts == nil {
 			return comm.Buffer{}, wrong("the counts of %s are NULL: want %d", v.what, c.Size())
 		}
-		n = end(counts, c.list(v.displs))
+		n = end(v.counts, v.displs)
 	case part:
-		counts := c.list(others)
-		if counts == nil {
+		if others == nil {
 			return comm.Buffer{}, wrong("the counts are NULL: want %d", c.Size())
 		}
-		n = uint64(max(counts[c.Rank()], 0)) // comm refuses what is less
+		n = uint64(max(others[c.Rank()], 0)) // comm refuses what is less
 	}
 	return buffer(v.what, v.p, n, t)
 }
@@ -180,41 +218,4 @@ func end(counts, displs []int) (end uint64) {
 		end = max(end, uint64(at))
 	}
 	return end
-}
-
-func (c *communicator) perform(ctx context.Context, o *C.struct_gompi_call, send, recv comm.Buffer) error {
-	root := int(o.root)
-	switch o.kind {
-	case C.GOMPI_BARRIER:
-		return c.Barrier(ctx)
-	case C.GOMPI_BCAST:
-		return c.Bcast(ctx, root, recv)
-	case C.GOMPI_REDUCE:
-		return c.Reduce(ctx, root, send, recv, ops[o.op])
-	case C.GOMPI_ALLREDUCE:
-		return c.Allreduce(ctx, send, recv, ops[o.op])
-	case C.GOMPI_REDUCE_SCATTER_BLOCK:
-		return c.ReduceScatterBlock(ctx, send, recv, ops[o.op])
-	case C.GOMPI_REDUCE_SCATTER:
-		return c.ReduceScatter(ctx, send, recv, c.list(o.send_counts), ops[o.op])
-	case C.GOMPI_ALLGATHER:
-		return c.Allgather(ctx, send, recv)
-	case C.GOMPI_ALLGATHERV:
-		return c.Allgatherv(ctx, send, recv, c.list(o.recv_counts), c.list(o.recv_displs))
-	case C.GOMPI_GATHER:
-		return c.Gather(ctx, root, send, recv)
-	case C.GOMPI_GATHERV:
-		return c.Gatherv(ctx, root, send, recv, c.list(o.recv_counts), c.list(o.recv_displs))
-	case C.GOMPI_SCATTER:
-		return c.Scatter(ctx, root, send, recv)
-	case C.GOMPI_SCATTERV:
-		return c.Scatterv(ctx, root, send, recv, c.list(o.send_counts), c.list(o.send_displs))
-	case C.GOMPI_ALLTOALL:
-		return c.Alltoall(ctx, send, recv)
-	case C.GOMPI_ALLTOALLV:
-		return c.Alltoallv(ctx, send, c.list(o.send_counts), c.list(o.send_displs), recv, c.list(o.recv_counts), c.list(o.recv_displs))
-	case C.GOMPI_SCAN:
-		return c.Scan(ctx, send, recv, ops[o.op])
-	}
-	return c.Exscan(ctx, send, recv, ops[o.op])
 }
