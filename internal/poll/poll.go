@@ -4,7 +4,7 @@
 // so its sleep takes neither a thread nor a P of the Go scheduler. Or it calls Sleep, which takes a
 // thread, and wakes sooner.
 //
-// One goroutine at a time, the driver, calls Ready, Arm, Disarm, Interrupt, Heard, AddWaker and
+// One goroutine at a time, the driver, calls Ready, Arm, Disarm, Interrupt, EndInterrupt, AddWaker and
 // DelWaker. Add, Mod, Del, Sleep and Wake may be called from any goroutine.
 package poll
 

@@ -142,7 +142,7 @@ func rings(s *Set, d time.Duration) bool {
 // brief is how long a test waits for what must not happen.
 const brief = 20 * time.Millisecond
 
-func TestWakeIsKeptUntilHeard(t *testing.T) {
+func TestWakeIsKeptUntilReady(t *testing.T) {
 	s := newSet(t)
 	s.Wake()
 	s.Arm()

@@ -35,7 +35,7 @@ type Set struct {
 	bell        bell
 	armed       atomic.Bool
 	sleeping    atomic.Int32  // goroutines in Sleep
-	interrupted bool          // Interrupt was called, and not Heard
+	interrupted bool          // Interrupt was called, and not EndInterrupt
 	closing     sync.Mutex    // held while the doorbell is rung from inside, or closed
 	gone        chan struct{} // closed when the watcher has ended; nil if it never began
 }
@@ -279,16 +279,16 @@ func (s *Set) Sleep(d time.Duration) (rang bool) {
 	return s.wait(d)
 }
 
-// Interrupt ends the Sleep of one goroutine, or the next one. Until Heard, Ready does not take that
-// away: it may be called before the thread runs that is to wake. Those who call Interrupt, Heard
+// Interrupt ends the Sleep of one goroutine, or the next one. Until EndInterrupt, Ready does not take that
+// away: it may be called before the thread runs that is to wake. Those who call Interrupt, EndInterrupt
 // and Ready hold one lock.
 func (s *Set) Interrupt() {
 	s.interrupted = true
 	s.ring()
 }
 
-// Heard says that no goroutine that was interrupted sleeps any more.
-func (s *Set) Heard() { s.interrupted = false }
+// EndInterrupt says that no goroutine that was interrupted sleeps any more.
+func (s *Set) EndInterrupt() { s.interrupted = false }
 
 // ring rings the doorbell, unless it is closed: then its number may be another's.
 func (s *Set) ring() {

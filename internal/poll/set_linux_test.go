@@ -109,11 +109,11 @@ func TestSleepEnds(t *testing.T) {
 				if !s.Sleep(timeout) {
 					t.Errorf("%s: %s, before %v: Sleep lasted to its end", way, what, before)
 				}
-				rung.Wait() // Interrupt and Heard are of one owner at a time
+				rung.Wait() // Interrupt and EndInterrupt are of one owner at a time
 				if what == "a descriptor" {
 					read(t, r)
 				}
-				s.Heard()
+				s.EndInterrupt()
 				for s.Sleep(time.Millisecond) { // both may have been told of a Wake
 					s.Ready(make([]Event, 1))
 				}
@@ -140,7 +140,7 @@ func TestReadyTakesNoInterruptAway(t *testing.T) {
 		if !<-rang {
 			t.Fatal("Sleep lasted to its end")
 		}
-		s.Heard()
+		s.EndInterrupt()
 	}
 	s.Ready(make([]Event, 1))
 	if s.Sleep(time.Millisecond) {

@@ -12,34 +12,34 @@ import (
 	"gompi/transport"
 )
 
-// A stranger is a connection to a rank made by hand.
-type stranger struct {
+// A rawConn is a connection to a rank made by hand.
+type rawConn struct {
 	t *testing.T
 	net.Conn
 	r *rank
 }
 
-func visit(t *testing.T, r *rank) *stranger {
+func dialRaw(t *testing.T, r *rank) *rawConn {
 	t.Helper()
 	c, err := net.Dial("tcp", netip.AddrPortFrom(r.loopback, r.card.port).String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return &stranger{t, c, r}
+	return &rawConn{t, c, r}
 }
 
-// say writes and has the rank look.
-func (s *stranger) say(b []byte) {
+// send writes b.
+func (s *rawConn) send(b []byte) {
 	s.t.Helper()
 	if _, err := s.Write(b); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// hear reads n bytes while the rank is polled. It returns fewer when the rank
-// hangs up.
-func (s *stranger) hear(n int) []byte {
+// receive reads n bytes while the rank is polled. It returns fewer when the rank closes the
+// connection.
+func (s *rawConn) receive(n int) []byte {
 	s.t.Helper()
 	b := make([]byte, n)
 	for have, end := 0, time.Now().Add(timeout); have < n; {
@@ -54,8 +54,8 @@ func (s *stranger) hear(n int) []byte {
 	return b
 }
 
-// hungUp checks that the rank closes the connection without another word.
-func (s *stranger) hungUp(why string) {
+// closed checks that the rank closes the connection without another word.
+func (s *rawConn) closed(why string) {
 	s.t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
 		s.r.Poll(-1)
@@ -69,17 +69,17 @@ func (s *stranger) hungUp(why string) {
 		}
 		return
 	}
-	s.t.Errorf("%s: the rank does not hang up", why)
+	s.t.Errorf("%s: the rank does not close the connection", why)
 }
 
-// greet says hello as rank caller and returns the handshake as challenged.
-func (s *stranger) greet(caller int) transcript {
+// sendHello says hello as rank caller and returns the handshake as challenged.
+func (s *rawConn) sendHello(caller int) transcript {
 	s.t.Helper()
-	tr := transcript{caller: uint32(caller), callee: uint32(s.r.cfg.Rank), door: s.r.card.nonce, fromCaller: [32]byte{1},
+	tr := transcript{caller: uint32(caller), callee: uint32(s.r.cfg.Rank), listenerNonce: s.r.card.nonce, fromCaller: [32]byte{1},
 		from: s.LocalAddr().(*net.TCPAddr).AddrPort(), to: s.RemoteAddr().(*net.TCPAddr).AddrPort()}
 	s.r.agree(&tr)
-	s.say(tr.hello())
-	b := s.hear(replySize)
+	s.send(tr.hello())
+	b := s.receive(replySize)
 	if len(b) < replySize {
 		s.t.Fatalf("no challenge: % x", b)
 	}
@@ -90,21 +90,20 @@ func (s *stranger) greet(caller int) transcript {
 	return tr
 }
 
-// refused checks that the rank says why it hangs up.
-func (s *stranger) refused(want reason) {
+// refused checks that the rank says why it closes the connection.
+func (s *rawConn) refused(want reason) {
 	s.t.Helper()
-	b := s.hear(replySize)
+	b := s.receive(replySize)
 	if len(b) < replySize {
 		s.t.Fatalf("no refusal: % x", b)
 	}
 	if got, why, err := parseStep(b); err != nil || got != stepRefusal || why != want {
 		s.t.Fatalf("step %d with reason %d, %v; want a refusal with %d", got, why, err, want)
 	}
-	s.hungUp("after the refusal")
+	s.closed("after the refusal")
 }
 
-// unharmed checks that strangers have got nothing in and that ranks still find
-// each other.
+// unharmed checks that no rank has received anything from rawConns, and that ranks still connect.
 func unharmed(t *testing.T, ranks []*rank) {
 	t.Helper()
 	ranks[1].say(0, "hello")
@@ -122,9 +121,9 @@ func TestGarbageIsTurnedAway(t *testing.T) {
 		greeting + "\x03\x03\x00", // proof first
 		greeting + "\x03\x06\x00", // go first
 	} {
-		s := visit(t, ranks[0])
-		s.say(append([]byte(b), make([]byte, helloSize)...))
-		s.hungUp("garbage")
+		s := dialRaw(t, ranks[0])
+		s.send(append([]byte(b), make([]byte, helloSize)...))
+		s.closed("garbage")
 	}
 	unharmed(t, ranks)
 }
@@ -132,17 +131,17 @@ func TestGarbageIsTurnedAway(t *testing.T) {
 func TestWrongDoorIsSaid(t *testing.T) {
 	ranks := startAll(t, 2, nil)
 	for name, change := range map[string]func(tr *transcript){
-		"another job's card": func(tr *transcript) { tr.door[0]++ },
+		"another job's card": func(tr *transcript) { tr.listenerNonce[0]++ },
 		"another rank":       func(tr *transcript) { tr.callee = 1 },
 		"no rank":            func(tr *transcript) { tr.caller = 2 },
 		"the rank itself":    func(tr *transcript) { tr.caller = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := visit(t, ranks[0])
-			tr := transcript{caller: 1, callee: 0, door: ranks[0].card.nonce}
+			s := dialRaw(t, ranks[0])
+			tr := transcript{caller: 1, callee: 0, listenerNonce: ranks[0].card.nonce}
 			change(&tr)
-			s.say(tr.hello())
-			s.refused(wrongDoor)
+			s.send(tr.hello())
+			s.refused(wrongListener)
 		})
 	}
 	unharmed(t, ranks)
@@ -169,9 +168,9 @@ func TestWrongProofIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := visit(t, ranks[0])
-			tr := s.greet(1)
-			s.say(stepProof.reply(0, proof(&tr)))
+			s := dialRaw(t, ranks[0])
+			tr := s.sendHello(1)
+			s.send(stepProof.reply(0, proof(&tr)))
 			s.refused(badProof)
 		})
 	}
@@ -181,77 +180,77 @@ func TestWrongProofIsRefused(t *testing.T) {
 // A recorded handshake is of no use: the challenge is another each time.
 func TestReplayIsRefused(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	s := visit(t, ranks[0])
-	tr := s.greet(1)
+	s := dialRaw(t, ranks[0])
+	tr := s.sendHello(1)
 	proof := stepProof.reply(0, tr.mac(&secret, "job", stepProof, 0))
-	s.say(proof)
-	if b := s.hear(replySize); len(b) < replySize || !tr.proves(b[8:], &secret, "job", stepWelcome, 0) {
+	s.send(proof)
+	if b := s.receive(replySize); len(b) < replySize || !tr.proves(b[8:], &secret, "job", stepWelcome, 0) {
 		t.Fatalf("a right proof is not welcomed: % x", b)
 	}
 	s.Close()
-	s = visit(t, ranks[0])
-	if again := s.greet(1); again.fromCallee == tr.fromCallee {
+	s = dialRaw(t, ranks[0])
+	if again := s.sendHello(1); again.fromCallee == tr.fromCallee {
 		t.Fatal("the same challenge twice")
 	}
-	s.say(proof)
+	s.send(proof)
 	s.refused(badProof)
 	unharmed(t, ranks)
 }
 
 func TestFramesBeforeTheProofAreNotRead(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	s := visit(t, ranks[0])
-	s.greet(1)
+	s := dialRaw(t, ranks[0])
+	s.sendHello(1)
 	var frame [transport.HeaderSize]byte
 	(&transport.Header{Kind: transport.Eager}).Encode(frame[:])
-	s.say(frame[:])
-	s.hungUp("a frame instead of the proof")
+	s.send(frame[:])
+	s.closed("a frame instead of the proof")
 	unharmed(t, ranks)
 }
 
-func TestSilentStrangersAreTurnedAwayInTime(t *testing.T) {
+func TestSilentConnectionsAreClosedInTime(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	silent := visit(t, ranks[0])
-	slow := visit(t, ranks[0])
-	hello := (&transcript{caller: 1, door: ranks[0].card.nonce}).hello()
-	slow.say(hello[:10])
-	half := visit(t, ranks[0])
-	half.greet(1)
-	until(t, ranks[:1], "the strangers", func() bool { return len(ranks[0].strange) == 3 })
+	silent := dialRaw(t, ranks[0])
+	slow := dialRaw(t, ranks[0])
+	hello := (&transcript{caller: 1, listenerNonce: ranks[0].card.nonce}).hello()
+	slow.send(hello[:10])
+	half := dialRaw(t, ranks[0])
+	half.sendHello(1)
+	until(t, ranks[:1], "the connections", func() bool { return len(ranks[0].pending) == 3 })
 	unharmed(t, ranks) // they don't stand in the way
 	for i, b := range hello[10:20] {
-		ranks[0].pass(time.Duration(strangerTime) / 20)
-		if len(ranks[0].strange) != 3 {
-			t.Fatalf("a stranger was turned away after %d/20 of its time", i+1)
+		ranks[0].pass(time.Duration(pendingTime) / 20)
+		if len(ranks[0].pending) != 3 {
+			t.Fatalf("a connection was closed after %d/20 of its time", i+1)
 		}
-		slow.say([]byte{b}) // byte by byte gains no time
+		slow.send([]byte{b}) // byte by byte gains no time
 	}
-	ranks[0].pass(time.Duration(strangerTime))
-	if n := len(ranks[0].strange); n != 0 {
-		t.Errorf("%d strangers have more than their time", n)
+	ranks[0].pass(time.Duration(pendingTime))
+	if n := len(ranks[0].pending); n != 0 {
+		t.Errorf("%d connections have more than their time", n)
 	}
-	for _, s := range []*stranger{silent, slow, half} {
-		s.hungUp("its time is over")
+	for _, s := range []*rawConn{silent, slow, half} {
+		s.closed("its time is over")
 	}
 }
 
-func TestStrangersAreBoundedInNumber(t *testing.T) {
+func TestPendingConnectionsAreBounded(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	const bound = 2 + moreStrangers
-	first := visit(t, ranks[0])
-	until(t, ranks[:1], "the first", func() bool { return len(ranks[0].strange) == 1 })
+	const bound = 2 + extraPending
+	first := dialRaw(t, ranks[0])
+	until(t, ranks[:1], "the first", func() bool { return len(ranks[0].pending) == 1 })
 	for range bound + 4 {
-		visit(t, ranks[0])
+		dialRaw(t, ranks[0])
 	}
 	most := 0
 	until(t, ranks[:1], "all to be taken in", func() bool {
-		most = max(most, len(ranks[0].strange))
+		most = max(most, len(ranks[0].pending))
 		return ranks[0].lastGen == bound+5
 	})
 	if most != bound {
-		t.Errorf("up to %d strangers at a time, want %d", most, bound)
+		t.Errorf("up to %d pending connections, want %d", most, bound)
 	}
-	first.hungUp("the oldest makes room")
+	first.closed("the oldest makes room")
 	unharmed(t, ranks)
 }
 

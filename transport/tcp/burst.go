@@ -22,14 +22,14 @@ const (
 
 // joins reports whether a frame with n bytes of payload is to be gathered.
 func (p *peer) joins(k transport.Kind, n int) bool {
-	return p.hot && k == transport.Eager && n <= burstLimit && p.conn != nil && (p.gathering || p.out.Empty())
+	return p.sentLately && k == transport.Eager && n <= burstLimit && p.conn != nil && (p.gathering || p.out.Empty())
 }
 
-// heat notes that a frame has left for p since the last Poll.
-func (t *Transport) heat(p *peer, k transport.Kind) {
-	if k == transport.Eager && !p.hot {
-		p.hot = true
-		t.hot = append(t.hot, p)
+// noteSent notes that a frame has left for p since the last Poll.
+func (t *Transport) noteSent(p *peer, k transport.Kind) {
+	if k == transport.Eager && !p.sentLately {
+		p.sentLately = true
+		t.sentLately = append(t.sentLately, p)
 	}
 }
 
@@ -42,25 +42,25 @@ func (t *Transport) gathered(p *peer) {
 	}
 	many := p.out.copied >= burstBytes || p.out.Len() >= burstFrames
 	if many {
-		t.disperse(p)
+		t.flushBurst(p)
 	}
 }
 
-// cool sends all gathered frames. It returns the number of frames that left.
-func (t *Transport) cool() int {
+// flushBursts sends all gathered frames. It returns the number of frames that left.
+func (t *Transport) flushBursts() int {
 	n := 0
-	for _, p := range t.hot {
-		p.hot = false
+	for _, p := range t.sentLately {
+		p.sentLately = false
 		if p.gathering {
-			n += t.disperse(p)
+			n += t.flushBurst(p)
 		}
 	}
-	t.hot = t.hot[:0]
+	t.sentLately = t.sentLately[:0]
 	return n
 }
 
-// disperse sends the frames gathered for p.
-func (t *Transport) disperse(p *peer) int {
+// flushBurst sends the frames gathered for p.
+func (t *Transport) flushBurst(p *peer) int {
 	p.gathering = false
 	t.gathering--
 	if p.conn == nil {

@@ -14,11 +14,11 @@ import (
 	"gompi/internal/world"
 )
 
-// Strangers, connections that have not authenticated yet, are bounded in number, in
-// bytes (a hello and a proof), and in the time they have for each step.
+// Pending connections, those that have not authenticated yet, are bounded in number, in bytes (a hello
+// and a proof), and in the time they have for each step.
 const (
-	strangerTime  = 10 * int64(time.Second)
-	moreStrangers = 256 // strangers allowed beyond the number of ranks
+	pendingTime  = 10 * int64(time.Second)
+	extraPending = 256 // allowed beyond the number of ranks
 )
 
 // acceptTime is how long no connection is accepted after the process has run out of
@@ -31,14 +31,14 @@ func (t *Transport) acceptAll() int {
 		fd, err := accept(t.listener)
 		switch err {
 		case nil:
-			t.takeIn(fd)
+			t.addPending(fd)
 		case unix.EAGAIN:
 			return n
 		case unix.EINTR, unix.ECONNABORTED:
 		default: // out of descriptors or memory
 			t.log.Warn("cannot accept connections", "rank", t.cfg.Rank, "err", err)
-			if len(t.strange) > 0 {
-				t.turnAway(t.strange[0], err)
+			if len(t.pending) > 0 {
+				t.reject(t.pending[0], err)
 			}
 			_ = t.set.Mod(t.listener, listenerKey, 0)
 			t.restUntil = t.clock.now + acceptTime
@@ -49,7 +49,7 @@ func (t *Transport) acceptAll() int {
 	return 64
 }
 
-func (t *Transport) takeIn(fd int) {
+func (t *Transport) addPending(fd int) {
 	if t.filtered && !t.published(fd) {
 		unix.Close(fd)
 		return
@@ -59,10 +59,10 @@ func (t *Transport) takeIn(fd int) {
 		t.log.Warn("cannot accept a connection", "rank", t.cfg.Rank, "err", err)
 		return
 	}
-	t.strange = append(t.strange, s)
-	t.expect(s, strangerTime)
-	if len(t.strange) > t.cfg.Size+moreStrangers {
-		t.turnAway(t.strange[0], unix.ECONNABORTED)
+	t.pending = append(t.pending, s)
+	t.expect(s, pendingTime)
+	if len(t.pending) > t.cfg.Size+extraPending {
+		t.reject(t.pending[0], unix.ECONNABORTED)
 	}
 }
 
@@ -81,22 +81,22 @@ func (t *Transport) published(fd int) bool {
 	return a.IsLoopback()
 }
 
-// turnAway closes a stranger's connection.
-func (t *Transport) turnAway(s *sock, err error) {
-	t.log.Debug("turned a stranger away", "rank", t.cfg.Rank, "err", err)
-	t.strike(s)
+// reject closes a pending connection.
+func (t *Transport) reject(s *sock, err error) {
+	t.log.Debug("closed a connection that did not authenticate", "rank", t.cfg.Rank, "err", err)
+	t.removePending(s)
 	t.drop(s)
 }
 
-// strike removes s from the list of strangers.
-func (t *Transport) strike(s *sock) {
-	if i := slices.Index(t.strange, s); i >= 0 {
-		t.strange = slices.Delete(t.strange, i, i+1)
+// removePending removes s from the pending connections.
+func (t *Transport) removePending(s *sock) {
+	if i := slices.Index(t.pending, s); i >= 0 {
+		t.pending = slices.Delete(t.pending, i, i+1)
 	}
 }
 
-// advanceStranger takes the callee's next step after an event.
-func (t *Transport) advanceStranger(s *sock) {
+// advancePending takes the callee's next step of the handshake after an event.
+func (t *Transport) advancePending(s *sock) {
 	want := helloSize
 	if s.phase == challenged {
 		want = replySize
@@ -111,7 +111,7 @@ func (t *Transport) advanceStranger(s *sock) {
 		err = t.checkProof(s)
 	}
 	if err != nil {
-		t.turnAway(s, err)
+		t.reject(s, err)
 	}
 }
 
@@ -122,8 +122,8 @@ func (t *Transport) challenge(s *sock) error {
 		return err
 	}
 	s.shake.have = 0
-	if tr.callee != uint32(t.cfg.Rank) || tr.door != t.card.nonce || tr.caller >= uint32(t.cfg.Size) || tr.caller == tr.callee {
-		t.refuse(s, wrongDoor)
+	if tr.callee != uint32(t.cfg.Rank) || tr.listenerNonce != t.card.nonce || tr.caller >= uint32(t.cfg.Size) || tr.caller == tr.callee {
+		t.refuse(s, wrongListener)
 		return nil
 	}
 	if tr.sealed != t.cfg.FrameMAC {
@@ -140,7 +140,7 @@ func (t *Transport) challenge(s *sock) error {
 	}
 	rand.Read(tr.fromCallee[:])
 	s.phase = challenged
-	t.expect(s, strangerTime)
+	t.expect(s, pendingTime)
 	return s.write(stepChallenge.reply(0, tr.fromCallee[:]))
 }
 
@@ -166,9 +166,9 @@ func (t *Transport) checkProof(s *sock) error {
 		t.refuse(s, badProof)
 		return nil
 	}
-	t.strike(s)
+	t.removePending(s)
 	s.shake.due = 0
-	t.proven(t.peer(world.Rank(tr.caller)), s)
+	t.authenticated(t.peer(world.Rank(tr.caller)), s)
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (t *Transport) refuse(s *sock, why reason) {
 		body = t.mac(&s.shake.transcript, stepRefusal, why)
 	}
 	_ = s.write(stepRefusal.reply(why, body)) // the caller may have gone
-	t.strike(s)
+	t.removePending(s)
 	t.drop(s)
 }
 
@@ -199,16 +199,16 @@ func (t *Transport) logRefusal(s *sock, why reason) {
 	t.log.Log(context.Background(), level, "refused a connection", "rank", t.cfg.Rank, "claims", s.shake.caller, "from", toAddrPort(from), "why", why.String())
 }
 
-// welcome tells an authenticated caller that its connection is the one that stays.
+// welcome tells an authenticated caller that its connection is the one that is kept.
 func (t *Transport) welcome(s *sock) {
 	s.phase = welcomed
 	if s.write(stepWelcome.reply(0, t.mac(&s.shake.transcript, stepWelcome, 0))) != nil {
-		t.guestGone(s.peer)
+		t.incomingClosed(s.peer)
 	}
 }
 
-// advanceGuest takes an authenticated caller's next step after an event.
-func (t *Transport) advanceGuest(p *peer, s *sock) {
+// advanceIncoming takes an authenticated caller's next step after an event.
+func (t *Transport) advanceIncoming(p *peer, s *sock) {
 	done, err := s.readShake(goSize)
 	if err == nil && !done {
 		return
@@ -219,5 +219,5 @@ func (t *Transport) advanceGuest(p *peer, s *sock) {
 			return
 		}
 	}
-	t.guestGone(p) // ended, or speaks out of turn
+	t.incomingClosed(p) // ended, or sent something else
 }

@@ -40,14 +40,14 @@ const (
 // A call is this rank's attempt to connect to a peer: one address at a time,
 // round after round.
 type call struct {
-	door  [nonceSize]byte
-	addrs []netip.AddrPort
-	errs  []error // latest failure of each address
-	next  int     // address that is being tried
-	round int
-	again bool  // an address of this round is to be tried in another round
-	sock  *sock // nil between rounds
-	due   int64 // of the next round
+	listenerNonce [nonceSize]byte
+	addrs         []netip.AddrPort
+	errs          []error // latest failure of each address
+	next          int     // address that is being tried
+	round         int
+	again         bool  // an address of this round is to be tried in another round
+	sock          *sock // nil between rounds
+	due           int64 // of the next round
 }
 
 // startCalls begins to connect to the peers for which Send has asked.
@@ -73,7 +73,7 @@ func (t *Transport) startCall(p *peer) {
 			t.lose(p, unreachable(err.Error()))
 			return
 		}
-		p.call.door = c.nonce
+		p.call.listenerNonce = c.nonce
 		p.call.addrs = c.candidates(t.own, t.loopbackTo(p, c))
 		p.call.errs = make([]error, len(p.call.addrs))
 	}
@@ -180,14 +180,14 @@ func (t *Transport) callFailed(p *peer, err error, rounds int) {
 	t.drop(p.call.sock)
 	p.call.sock = nil
 	p.call.fail(err, rounds)
-	if p.guest == nil {
+	if p.incoming == nil {
 		t.tryNext(p)
 		return
 	}
 	// The peer's own call will connect the two.
 	p.call = nil
-	if p.guest.phase == held {
-		t.welcome(p.guest)
+	if p.incoming.phase == held {
+		t.welcome(p.incoming)
 	}
 }
 
@@ -204,16 +204,16 @@ func (t *Transport) advanceCall(p *peer, s *sock) {
 
 func (t *Transport) stepCall(p *peer, s *sock) error {
 	if s.phase == calling {
-		return t.greet(p, s)
+		return t.sendHello(p, s)
 	}
 	done, err := s.readShake(replySize)
 	switch {
 	case err != nil || !done:
 		return err
-	case s.phase == greeted:
-		return t.prove(s)
+	case s.phase == helloSent:
+		return t.sendProof(s)
 	default:
-		return t.beWelcomed(p, s)
+		return t.receiveWelcome(p, s)
 	}
 }
 
@@ -223,8 +223,8 @@ func ended(err error) bool {
 	return errors.As(err, &errno) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrShortWrite)
 }
 
-// greet sends the hello once TCP has connected.
-func (t *Transport) greet(p *peer, s *sock) error {
+// sendHello sends the hello once TCP has connected.
+func (t *Transport) sendHello(p *peer, s *sock) error {
 	e, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func (t *Transport) greet(p *peer, s *sock) error {
 		return unix.Errno(e)
 	}
 	tr := &s.shake.transcript
-	tr.caller, tr.callee, tr.door = uint32(t.cfg.Rank), uint32(p.rank), p.call.door
+	tr.caller, tr.callee, tr.listenerNonce = uint32(t.cfg.Rank), uint32(p.rank), p.call.listenerNonce
 	own, err := unix.Getsockname(s.fd)
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (t *Transport) greet(p *peer, s *sock) error {
 	tr.from, tr.to = toAddrPort(own), p.call.addrs[p.call.next]
 	t.agree(tr)
 	rand.Read(tr.fromCaller[:])
-	s.phase = greeted // TCP has connected, even if the rest fails
+	s.phase = helloSent // TCP has connected, even if the rest fails
 	if err := s.write(tr.hello()); err != nil {
 		return err
 	}
@@ -254,8 +254,8 @@ func (t *Transport) greet(p *peer, s *sock) error {
 	return nil
 }
 
-// prove answers the challenge.
-func (t *Transport) prove(s *sock) error {
+// sendProof answers the challenge.
+func (t *Transport) sendProof(s *sock) error {
 	body, err := s.reply(stepChallenge)
 	if err != nil {
 		return err
@@ -265,13 +265,13 @@ func (t *Transport) prove(s *sock) error {
 	if err := s.write(stepProof.reply(0, t.mac(tr, stepProof, 0))); err != nil {
 		return err
 	}
-	s.phase = proved
+	s.phase = proofSent
 	t.expect(s, welcomeTime)
 	return nil
 }
 
-// beWelcomed checks the callee's proof and completes the connection.
-func (t *Transport) beWelcomed(p *peer, s *sock) error {
+// receiveWelcome checks the callee's proof and completes the connection.
+func (t *Transport) receiveWelcome(p *peer, s *sock) error {
 	tr := &s.shake.transcript
 	body, err := s.reply(stepWelcome)
 	if r := (refusal{}); errors.As(err, &r) && t.proves(tr, body, stepRefusal, r.why) {
@@ -285,7 +285,7 @@ func (t *Transport) beWelcomed(p *peer, s *sock) error {
 		return err
 	}
 	if !t.proves(tr, body, stepWelcome, 0) {
-		return errors.New("who answers there does not know this job's secret")
+		return errors.New("the process that answers there does not know this job's secret")
 	}
 	var b [goSize]byte
 	stepGo.open(b[:], 0)
@@ -306,10 +306,10 @@ func (r refusal) Error() string {
 	if r.proven {
 		return r.why.String()
 	}
-	return "who answers there says, without proof: " + r.why.String()
+	return "the process that answers there refuses, without proof: " + r.why.String()
 }
 
-// hint reports whether err is a refusal without a MAC, which anybody may have sent.
+// hint reports whether err is a refusal without a MAC, which any process may have sent.
 func hint(err error) bool {
 	var r refusal
 	return errors.As(err, &r) && !r.proven
@@ -389,10 +389,10 @@ func (t *Transport) callLate(p *peer, s *sock) {
 	switch {
 	case s.phase == calling:
 		t.callFailed(p, errors.New("no answer"), passing)
-	case s.phase == greeted && len(p.call.addrs) == 1:
+	case s.phase == helloSent && len(p.call.addrs) == 1:
 		t.log.Warn("connected, waiting for the rank to answer", "rank", t.cfg.Rank, "peer", p.rank, "address", p.call.addrs[0])
 		s.shake.due = 0
 	default:
-		t.callFailed(p, errors.New("connected, but nobody answers"), endless)
+		t.callFailed(p, errors.New("connected, but no answer"), endless)
 	}
 }

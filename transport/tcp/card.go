@@ -8,7 +8,7 @@ import (
 	"gompi/internal/route"
 )
 
-// A card tells other ranks how to reach one: it is what Transport.Card encodes.
+// A card has what other ranks need to reach one: it is what Transport.Card encodes.
 //
 //	0   version
 //	1   nonce, 16 bytes
@@ -18,7 +18,7 @@ import (
 //	36  number of addresses, then for each its length in bytes (4 or 16), the
 //	    prefix bits of its subnet, and the address
 type card struct {
-	nonce   [nonceSize]byte   // tells this listener from another at the same address
+	nonce   [nonceSize]byte   // distinguishes this listener from another at the same address
 	network [networkSize]byte // whose loopback leads here, whatever the host is called
 	port    uint16
 	local   bool           // only reachable through loopback

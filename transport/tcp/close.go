@@ -75,7 +75,7 @@ func (t *Transport) release() {
 	}
 	for _, p := range t.peers {
 		if p != nil {
-			p.conn, p.call, p.guest = nil, nil, nil
+			p.conn, p.call, p.incoming = nil, nil, nil
 			t.discard(p, transport.ErrClosed)
 		}
 	}

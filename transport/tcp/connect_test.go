@@ -91,7 +91,7 @@ func TestBrokenHandshakesAreRepeated(t *testing.T) {
 			if s.phase == open {
 				break
 			}
-			if s.phase != proved && s.phase != welcomed && rng.IntN(3) == 0 {
+			if s.phase != proofSent && s.phase != welcomed && rng.IntN(3) == 0 {
 				_ = unix.Shutdown(s.fd, unix.SHUT_RDWR)
 				broken++
 			}
@@ -124,16 +124,16 @@ func TestHeldCallIsWelcomedWhenOursFails(t *testing.T) {
 	ranks := startAll(t, 2, nil)
 	low, high := ranks[0], ranks[1]
 	low.say(1, "from low")
-	for low.Poll(-1); low.peers[1].call.sock.phase != proved; low.Poll(-1) {
+	for low.Poll(-1); low.peers[1].call.sock.phase != proofSent; low.Poll(-1) {
 		high.Poll(-1)
 	}
 	// high does not read the proof, but calls by itself: that call is held.
 	high.say(0, "from high")
-	for low.peers[1].guest == nil {
+	for low.peers[1].incoming == nil {
 		stepCaller(high.Transport, 0)
 		low.Poll(-1)
 	}
-	if ph := low.peers[1].guest.phase; ph != held {
+	if ph := low.peers[1].incoming.phase; ph != held {
 		t.Fatalf("the other call is in phase %d, want %d", ph, held)
 	}
 	low.callFailed(low.peers[1], errors.New("broken by the test"), hard)

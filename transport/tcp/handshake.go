@@ -25,10 +25,10 @@ import (
 // not matter.
 //
 // A refusal has a MAC if the caller has authenticated. A refusal without a MAC may come
-// from anybody: the caller reports it as unproven and continues as after a lost
+// from any process: the caller reports it as unproven and continues as after a lost
 // connection.
 //
-// The caller proves itself first, so that a stranger learns nothing. The caller may send
+// The caller proves itself first, so that other processes learn nothing. The caller may send
 // frames once it has the welcome, the callee once it has the go. Until the go, either may
 // drop the connection without harm, which keeps simultaneous calls simple; see peer.go.
 const (
@@ -61,25 +61,25 @@ const (
 type reason uint8
 
 const (
-	wrongDoor    reason = iota + 1 // the hello is for another rank or another job
-	badProof                       // the MAC is wrong
-	leaving                        // this rank is closing
-	notAgain                       // it has been connected to the caller already
-	translated                     // the callee sees other addresses than the caller
-	macDiffers                     // only one of the two has FrameMAC set
-	otherNetwork                   // a loopback address, of another network than the caller's
+	wrongListener    reason = iota + 1 // the hello is for another rank or another job
+	badProof                           // the MAC is wrong
+	leaving                            // this rank is closing
+	alreadyConnected                   // it has been connected to the caller already
+	translated                         // the callee sees other addresses than the caller
+	macDiffers                         // only one of the two has FrameMAC set
+	otherNetwork                       // a loopback address, of another network than the caller's
 	numReasons
 )
 
 var reasonTexts = [numReasons]string{
-	wrongDoor: "another rank or another job answers there",
-	badProof:  "the proof is wrong: the secrets differ",
-	leaving:   "it is leaving",
-	notAgain:  "it has been connected to us before",
-	translated: "it sees other addresses of this connection than we do: they are translated on the way (NAT), or somebody relays it; " +
+	wrongListener:    "another rank or another job answers there",
+	badProof:         "the proof is wrong: the secrets differ",
+	leaving:          "it is leaving",
+	alreadyConnected: "it has been connected to us before",
+	translated: "it sees other addresses of this connection than we do: they are translated on the way (NAT), or relayed; " +
 		env.FrameMAC + "=1 on all ranks lets translated connections in",
 	macDiffers: env.FrameMAC + " is set on one of the two ranks only",
-	otherNetwork: "a loopback address led to another network, by its boot id and network namespace: somebody relays it, or one of the two ranks " +
+	otherNetwork: "a loopback address led to another network, by its boot id and network namespace: the connection is relayed, or one of the two ranks " +
 		"cannot read them in /proc; " + env.FrameMAC + "=1 on all ranks lets such connections in",
 }
 
@@ -112,7 +112,7 @@ func parseStep(b []byte) (step, reason, error) {
 // job's id.
 type transcript struct {
 	caller, callee uint32
-	door           [nonceSize]byte // the callee's card
+	listenerNonce  [nonceSize]byte // the callee's card
 	fromCaller     [challengeSize]byte
 	fromCallee     [challengeSize]byte
 	from, to       netip.AddrPort    // the ends of the connection: the caller's, the callee's
@@ -125,7 +125,7 @@ func (tr *transcript) hello() []byte {
 	stepHello.open(b, 0)
 	binary.BigEndian.PutUint32(b[8:], tr.caller)
 	binary.BigEndian.PutUint32(b[12:], tr.callee)
-	copy(b[16:], tr.door[:])
+	copy(b[16:], tr.listenerNonce[:])
 	copy(b[32:], tr.fromCaller[:])
 	putAddr(b[64:], tr.from)
 	putAddr(b[82:], tr.to)
@@ -158,7 +158,7 @@ func (tr *transcript) readHello(b []byte) error {
 	}
 	tr.caller = binary.BigEndian.Uint32(b[8:])
 	tr.callee = binary.BigEndian.Uint32(b[12:])
-	copy(tr.door[:], b[16:])
+	copy(tr.listenerNonce[:], b[16:])
 	copy(tr.fromCaller[:], b[32:])
 	tr.from, tr.to = getAddr(b[64:]), getAddr(b[82:])
 	tr.sealed = b[100] == 1

@@ -8,7 +8,7 @@ import (
 
 func TestHelloRoundTrip(t *testing.T) {
 	tr := transcript{caller: 7, callee: 1 << 20}
-	tr.door[3], tr.fromCaller[31] = 9, 8
+	tr.listenerNonce[3], tr.fromCaller[31] = 9, 8
 	tr.from, tr.to = netip.MustParseAddrPort("10.0.0.1:5000"), netip.MustParseAddrPort("[2001:db8::7]:80")
 	tr.sealed, tr.network[15] = true, 7
 	var got transcript
@@ -19,7 +19,7 @@ func TestHelloRoundTrip(t *testing.T) {
 
 // A proof must be worth nothing with any part of the handshake changed.
 func TestProofCoversEverything(t *testing.T) {
-	base := transcript{caller: 1, callee: 2, door: [16]byte{3}, fromCaller: [32]byte{4}, fromCallee: [32]byte{5},
+	base := transcript{caller: 1, callee: 2, listenerNonce: [16]byte{3}, fromCaller: [32]byte{4}, fromCallee: [32]byte{5},
 		from: netip.MustParseAddrPort("10.0.0.1:5000"), to: netip.MustParseAddrPort("10.0.0.2:5001"), network: [networkSize]byte{6}}
 	proof := base.mac(&secret, "job", stepProof, 0)
 	if !base.proves(proof, &secret, "job", stepProof, 0) {
@@ -31,7 +31,7 @@ func TestProofCoversEverything(t *testing.T) {
 		"swapped": func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) {
 			tr.caller, tr.callee = tr.callee, tr.caller
 		},
-		"card":         func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.door[0]++ },
+		"card":         func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.listenerNonce[0]++ },
 		"caller nonce": func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.fromCaller[0]++ },
 		"callee nonce": func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.fromCallee[0]++ },
 		"address":      func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.from = tr.to },
@@ -70,7 +70,7 @@ func FuzzHello(f *testing.F) {
 }
 
 func TestEveryReasonHasAText(t *testing.T) {
-	for r := wrongDoor; r < numReasons; r++ {
+	for r := wrongListener; r < numReasons; r++ {
 		if s := r.String(); s == "" || s == reason(200).String() {
 			t.Errorf("reason %d reads %q", r, s)
 		}

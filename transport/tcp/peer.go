@@ -20,18 +20,18 @@ import (
 // undecided, and only the connection that it has chosen can be completed. No frame
 // has been sent on the other one.
 type peer struct {
-	rank  world.Rank
-	near  bool // on this host
-	conn  *sock
-	call  *call // our attempt to connect
-	guest *sock // the peer's attempt, authenticated: held or welcomed
-	due   bool  // is in Transport.calls
-	lost  bool
-	bye   bool  // our goodbye is queued or sent
-	cause error // writing failed: reading will end too
+	rank     world.Rank
+	near     bool // on this host
+	conn     *sock
+	call     *call // our attempt to connect
+	incoming *sock // the peer's attempt, authenticated: held or welcomed
+	due      bool  // is in Transport.calls
+	lost     bool
+	bye      bool  // our goodbye is queued or sent
+	cause    error // writing failed: reading will end too
 
-	hot       bool // a frame has left since the last Poll
-	gathering bool // small frames wait for the next Poll; see burst.go
+	sentLately bool // a frame has left since the last Poll
+	gathering  bool // small frames wait for the next Poll; see burst.go
 
 	out outbox
 	in  inbox
@@ -39,7 +39,7 @@ type peer struct {
 
 // idle reports whether p is neither connected nor being connected.
 func (p *peer) idle() bool {
-	return p.conn == nil && p.call == nil && p.guest == nil && !p.lost
+	return p.conn == nil && p.call == nil && p.incoming == nil && !p.lost
 }
 
 // want makes the next Poll connect to p, unless p is connected or being connected.
@@ -50,44 +50,44 @@ func (t *Transport) want(p *peer) {
 	}
 }
 
-// proven decides about a connection whose caller has authenticated as p.
-func (t *Transport) proven(p *peer, s *sock) {
+// authenticated decides which connection to p is kept, now that s, which p opened, has authenticated.
+func (t *Transport) authenticated(p *peer, s *sock) {
 	s.peer = p
 	switch {
 	case p.lost, p.conn != nil:
-		t.refuse(s, notAgain)
+		t.refuse(s, alreadyConnected)
 		return
 	case t.closing && p.out.Empty():
 		t.refuse(s, leaving)
 		return
 	}
-	if p.guest != nil { // the caller has given up its earlier connection
-		t.drop(p.guest)
+	if p.incoming != nil { // the caller has given up its earlier connection
+		t.drop(p.incoming)
 	}
-	p.guest = s
+	p.incoming = s
 	switch ours := p.call; {
 	case ours == nil || t.cfg.Rank > p.rank:
-	case ours.sock != nil && ours.sock.phase == proved:
+	case ours.sock != nil && ours.sock.phase == proofSent:
 		s.phase = held
 		return
 	default:
-		t.hangUp(p)
+		t.abandonCall(p)
 	}
 	t.welcome(s)
 }
 
-// hangUp ends our own call to p, if there is one.
-func (t *Transport) hangUp(p *peer) {
+// abandonCall ends our own call to p, if there is one.
+func (t *Transport) abandonCall(p *peer) {
 	if p.call != nil && p.call.sock != nil {
 		t.drop(p.call.sock)
 	}
 	p.call = nil
 }
 
-// guestGone handles the end of p's guest connection before it was open.
-func (t *Transport) guestGone(p *peer) {
-	t.drop(p.guest)
-	p.guest = nil
+// incomingClosed drops p's incoming connection, which has ended before it was open.
+func (t *Transport) incomingClosed(p *peer) {
+	t.drop(p.incoming)
+	p.incoming = nil
 	if !p.out.Empty() {
 		t.want(p)
 	}
@@ -98,12 +98,12 @@ func (t *Transport) connected(p *peer, s *sock) {
 	if p.call != nil && p.call.sock == s {
 		p.call = nil
 	} else {
-		t.hangUp(p)
+		t.abandonCall(p)
 	}
-	if p.guest != nil && p.guest != s {
-		t.drop(p.guest)
+	if p.incoming != nil && p.incoming != s {
+		t.drop(p.incoming)
 	}
-	p.guest = nil
+	p.incoming = nil
 	p.conn = s
 	if t.cfg.FrameMAC {
 		s.seal = t.newSealed(&s.shake.transcript)
@@ -125,10 +125,10 @@ func (t *Transport) lose(p *peer, err error) {
 		return
 	}
 	p.lost = true
-	t.hangUp(p)
-	if p.guest != nil {
-		t.drop(p.guest)
-		p.guest = nil
+	t.abandonCall(p)
+	if p.incoming != nil {
+		t.drop(p.incoming)
+		p.incoming = nil
 	}
 	if p.conn != nil {
 		t.drop(p.conn)

@@ -31,8 +31,8 @@ func (t *Transport) Poll(rank world.Rank) int {
 		return 0
 	}
 	n := 0
-	if len(t.hot) > 0 {
-		n += t.cool()
+	if len(t.sentLately) > 0 {
+		n += t.flushBursts()
 	}
 	if t.callable() {
 		t.clock.tick()
@@ -105,12 +105,12 @@ func (t *Transport) handle(ev poll.Event) int {
 			n += t.flush(s.peer)
 		}
 		return n
-	case calling, greeted, proved:
+	case calling, helloSent, proofSent:
 		t.advanceCall(s.peer, s)
 	case held, welcomed:
-		t.advanceGuest(s.peer, s)
+		t.advanceIncoming(s.peer, s)
 	default:
-		t.advanceStranger(s)
+		t.advancePending(s)
 	}
 	return 1
 }
@@ -144,9 +144,9 @@ func (t *Transport) late(due int64) bool {
 func (t *Transport) expire() int {
 	t.nextDue = 0
 	n := 0
-	for i := 0; i < len(t.strange); {
-		if s := t.strange[i]; t.late(s.shake.due) {
-			t.turnAway(s, errors.New("it says nothing"))
+	for i := 0; i < len(t.pending); {
+		if s := t.pending[i]; t.late(s.shake.due) {
+			t.reject(s, errors.New("it says nothing"))
 			n++
 		} else {
 			i++

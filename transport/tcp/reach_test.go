@@ -61,10 +61,13 @@ func far(t *testing.T, addrs ...string) []*rank {
 
 func TestWrongAddressIsSkipped(t *testing.T) {
 	for name, do := range map[string]func(c net.Conn){
-		"closes":         func(c net.Conn) { c.Close() },
-		"greets":         func(c net.Conn) { c.Write([]byte(strings.Repeat("SSH-2.0-OpenSSH_9 ", 10))) },
-		"echoes":         func(c net.Conn) { io.CopyN(c, c, helloSize) },
-		"another's rank": func(c net.Conn) { io.ReadFull(c, make([]byte, helloSize)); c.Write(stepRefusal.reply(wrongDoor, nil)) },
+		"closes": func(c net.Conn) { c.Close() },
+		"greets": func(c net.Conn) { c.Write([]byte(strings.Repeat("SSH-2.0-OpenSSH_9 ", 10))) },
+		"echoes": func(c net.Conn) { io.CopyN(c, c, helloSize) },
+		"another's rank": func(c net.Conn) {
+			io.ReadFull(c, make([]byte, helloSize))
+			c.Write(stepRefusal.reply(wrongListener, nil))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ranks := far(t, "127.0.0.2", "127.0.0.1")
@@ -82,7 +85,7 @@ func TestWrongAddressIsSkipped(t *testing.T) {
 
 // Anybody may send a refusal that has no proof: rank 1 is called again, and reached.
 func TestARefusalWithoutProofIsAHint(t *testing.T) {
-	for why := wrongDoor; why < numReasons; why++ {
+	for why := wrongListener; why < numReasons; why++ {
 		for _, challenged := range []bool{false, true} {
 			ranks := far(t, "127.0.0.2")
 			for _, r := range ranks {
@@ -116,7 +119,7 @@ func TestSilentAddressIsLeftAfterAWhile(t *testing.T) {
 	connected := make(chan struct{}, 100)
 	other(t, ranks[1], func(c net.Conn) { connected <- struct{}{} })
 	ranks[0].say(1, "found")
-	until(t, ranks[:1], "the hello", func() bool { return len(connected) == 1 && ranks[0].peers[1].call.sock.phase == greeted })
+	until(t, ranks[:1], "the hello", func() bool { return len(connected) == 1 && ranks[0].peers[1].call.sock.phase == helloSent })
 	if d := ranks[0].Deadline(); d <= 0 || d > silenceTime {
 		t.Errorf("Deadline() = %d ns while an address is silent, want up to %d", d, silenceTime)
 	}

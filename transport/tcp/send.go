@@ -69,7 +69,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	body := b.HostSlice()
 	sent, joins := 0, p.joins(h.Kind, len(body))
 	if p.gathering && !joins {
-		t.disperse(p) // before this frame, which may then leave at once
+		t.flushBurst(p) // before this frame, which may then leave at once
 	}
 	if p.conn != nil && p.conn.seal == nil && p.out.Empty() && !joins {
 		var errno syscall.Errno
@@ -81,7 +81,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 			t.broken(p, errno)
 			return true
 		case sent == transport.HeaderSize+len(body):
-			t.heat(p, h.Kind)
+			t.noteSent(p, h.Kind)
 			return true
 		}
 		t.watch(p.conn, poll.Read|poll.Write)
@@ -95,7 +95,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	case p.conn == nil || p.conn.seal == nil:
 	case first && reusable: // else flushSealed might call Sent, which Send must not
 		if t.flushSealed(p); p.out.Empty() {
-			t.heat(p, h.Kind)
+			t.noteSent(p, h.Kind)
 		}
 	default:
 		t.watch(p.conn, poll.Read|poll.Write)

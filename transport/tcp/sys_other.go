@@ -99,7 +99,7 @@ func tune(fd int, near bool) {
 }
 
 // undelivered cannot be asked for everywhere: only the peer's closing of the
-// connection, which it does when it has read our goodbye, tells that all has
+// connection, which it does when it has read our goodbye, means that all has
 // arrived.
 func undelivered(int, bool) int { return 1 }
 

@@ -90,14 +90,14 @@ type Transport struct {
 	loopback netip.Addr
 	cards    [][]byte // nil until SetCards
 
-	peers   []*peer // by rank; nil until first needed
-	calls   []*peer // to connect to at the next Poll
-	hot     []*peer // to which a frame has left since the last Poll
-	strange []*sock // accepted, not authenticated yet; oldest first
-	refused [numReasons]uint
-	socks   []*sock // by slot; nil if free
-	free    []uint32
-	lastGen uint32
+	peers      []*peer // by rank; nil until first needed
+	calls      []*peer // to connect to at the next Poll
+	sentLately []*peer // to which a frame has left since the last Poll
+	pending    []*sock // accepted, not authenticated yet; oldest first
+	refused    [numReasons]uint
+	socks      []*sock // by slot; nil if free
+	free       []uint32
+	lastGen    uint32
 
 	clock     clock
 	nextDue   int64 // when expire has something to do at the earliest; 0: never
@@ -262,8 +262,8 @@ type phase uint8
 
 const (
 	calling    phase = iota // caller: TCP is connecting
-	greeted                 // caller: hello is sent
-	proved                  // caller: proof is sent
+	helloSent               // caller: hello is sent
+	proofSent               // caller: proof is sent
 	accepted                // callee: nothing has come yet
 	challenged              // callee: challenge is sent
 	held                    // callee: the caller has authenticated, but our own call may succeed

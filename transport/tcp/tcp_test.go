@@ -325,14 +325,14 @@ func TestCloseWaitsForDelivery(t *testing.T) {
 func TestEventsOfClosedConnectionsMeanNothing(t *testing.T) {
 	ranks := startAll(t, 1, nil)
 	r := ranks[0]
-	visit(t, r)
-	until(t, ranks, "a stranger", func() bool { return len(r.strange) == 1 })
-	old := r.strange[0]
-	r.turnAway(old, errors.New("test"))
-	visit(t, r)
-	until(t, ranks, "another stranger", func() bool { return len(r.strange) == 1 })
-	if r.strange[0].slot != old.slot {
-		t.Fatalf("slot %d, want %d again", r.strange[0].slot, old.slot)
+	dialRaw(t, r)
+	until(t, ranks, "a connection", func() bool { return len(r.pending) == 1 })
+	old := r.pending[0]
+	r.reject(old, errors.New("test"))
+	dialRaw(t, r)
+	until(t, ranks, "another connection", func() bool { return len(r.pending) == 1 })
+	if r.pending[0].slot != old.slot {
+		t.Fatalf("slot %d, want %d again", r.pending[0].slot, old.slot)
 	}
 	if n := r.handle(poll.Event{Key: old.key, Ready: poll.Read}); n != 0 {
 		t.Error("an event of a closed connection was taken for its successor's")
@@ -346,7 +346,7 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 			ranks := startAll(t, 3, nil)
 			for _, r := range ranks {
 				r.say((r.cfg.Rank+1)%3, "x")
-				visit(t, r)
+				dialRaw(t, r)
 			}
 			until(t, ranks, "a frame each", func() bool {
 				return len(ranks[0].got)+len(ranks[1].got)+len(ranks[2].got) == 3

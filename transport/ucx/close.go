@@ -93,7 +93,7 @@ func (t *Transport) release() {
 	for _, p := range t.used {
 		t.discard(p, transport.ErrClosed)
 	}
-	if n := t.ucp.Strangers(); n > 0 {
+	if n := t.ucp.Unauthenticated(); n > 0 {
 		t.log.Warn("dropped messages over UCX without a valid token", "rank", t.cfg.Rank, "messages", n)
 	}
 	if len(t.lanes) > 0 {

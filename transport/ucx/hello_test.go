@@ -165,12 +165,12 @@ func strangersFrames(t *testing.T, ranks [2]*rank) {
 	s := newStranger(t, ranks[0])
 	for i, token := range []uint64{0, 1, 0xfedcba9876543210} {
 		s.frames(token)
-		drive(t, "the stranger's messages", func() bool { return ranks[0].ucp.Strangers() == uint64(3*i+3) }, ranks[0], s)
+		drive(t, "the stranger's messages", func() bool { return ranks[0].ucp.Unauthenticated() == uint64(3*i+3) }, ranks[0], s)
 	}
 	ranks[1].say(0, "true")
 	drive(t, "a frame", func() bool { return len(ranks[0].got) > 0 }, ranks[0], ranks[1], s)
 	s.frames(1) // now that rank 1 is known
-	drive(t, "the stranger's messages", func() bool { return ranks[0].ucp.Strangers() == 12 }, ranks[0], s)
+	drive(t, "the stranger's messages", func() bool { return ranks[0].ucp.Unauthenticated() == 12 }, ranks[0], s)
 	if !slices.Equal(ranks[0].got, []string{"true"}) || len(ranks[0].lost) > 0 {
 		t.Errorf("got %q, lost %v: want what rank 1 has sent and nothing lost", ranks[0].got, ranks[0].lost)
 	}

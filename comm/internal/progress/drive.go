@@ -360,7 +360,7 @@ func (p *Engine) passOn() {
 	case slices.ContainsFunc(p.sleepers, func(s *Waiter) bool { return s.called }):
 		p.sleeper.Interrupt()
 	default:
-		p.sleeper.Heard()
+		p.sleeper.EndInterrupt()
 	}
 }
 

@@ -108,8 +108,8 @@ type Sleeper interface {
 	Sleep(d time.Duration) (rang bool)
 	// Interrupt ends the Sleep of one goroutine, or the next one. It may be another than was meant.
 	Interrupt()
-	// Heard says that no goroutine that was interrupted sleeps any more.
-	Heard()
+	// EndInterrupt says that no goroutine that was interrupted sleeps any more.
+	EndInterrupt()
 }
 
 // Config says what is polled, and how to sleep.

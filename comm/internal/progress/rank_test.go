@@ -91,8 +91,8 @@ func (b *threadBell) Sleep(time.Duration) bool {
 	}
 }
 
-func (b *threadBell) Interrupt() { b.ring() }
-func (b *threadBell) Heard()     {}
+func (b *threadBell) Interrupt()    { b.ring() }
+func (b *threadBell) EndInterrupt() {}
 
 func newRank(watch bool) *rank { return newRankOf(watch, nil) }
 

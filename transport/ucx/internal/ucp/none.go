@@ -33,5 +33,5 @@ func (*Worker) Arm() bool                   { return false }
 func (*Worker) Flush()                      {}
 func (*Worker) Lanes(int) []string          { return nil }
 func (*Worker) Outstanding() int            { return 0 }
-func (*Worker) Strangers() uint64           { return 0 }
+func (*Worker) Unauthenticated() uint64     { return 0 }
 func (*Worker) Close() (int, int)           { return 0, 0 }

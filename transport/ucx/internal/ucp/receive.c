@@ -147,7 +147,7 @@ abi_status gompi_ucp_on_message(void *arg, const void *head, size_t head_size, v
 		if (size <= (x.kind == GOMPI_KIND_PUT ? GOMPI_PART : GOMPI_CHUNK)) p = sender(w, &x);
 	}
 	if (!p) {
-		w->pub.strangers++;
+		w->pub.unauthenticated++;
 		return ABI_OK;
 	}
 	gompi_message *m = take(w);
@@ -176,7 +176,7 @@ abi_status gompi_ucp_on_message(void *arg, const void *head, size_t head_size, v
 abi_status gompi_ucp_on_hello(void *arg, const void *head, size_t head_size, void *data, size_t size, const abi_arrival *a) {
 	worker *w = arg;
 	if (head_size > GOMPI_HELLO || size > 0 || w->pub.hellos == GOMPI_HELLOS) {
-		w->pub.strangers++;
+		w->pub.unauthenticated++;
 		return ABI_OK;
 	}
 	gompi_message *m = take(w);

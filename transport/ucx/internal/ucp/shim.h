@@ -73,7 +73,7 @@ typedef struct {
 	uint32_t stuck;              // of them, those to peers that were disconnected before they answered
 	uint32_t hellos;             // in ready
 	uint32_t slabs;              // that may be registered yet, each of 16 chunks
-	uint64_t strangers;          // messages dropped for want of a valid token
+	uint64_t unauthenticated;          // messages dropped for want of a valid token
 	uint64_t recalls;            // of this rank's places
 	size_t small;                // the longest payload of a message without a chunk
 	int fd;                      // readable when there is progress to make, after arm

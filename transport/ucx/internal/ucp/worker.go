@@ -194,8 +194,8 @@ func (w *Worker) Lanes(rank int) []string {
 // disconnected before they answered.
 func (w *Worker) Outstanding() int { return int(w.c.outstanding - w.c.stuck) }
 
-// Strangers returns how many messages without a valid token were dropped.
-func (w *Worker) Strangers() uint64 { return uint64(w.c.strangers) }
+// Unauthenticated returns how many messages without a valid token were dropped.
+func (w *Worker) Unauthenticated() uint64 { return uint64(w.c.unauthenticated) }
 
 // Close ends everything at once. It returns how many operations UCX did not complete, and how many
 // of these are to ranks that never answered. If there are any, the worker and the memory that they
