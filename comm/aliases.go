@@ -23,7 +23,7 @@ type (
 	//	HostSlice() []byte      the bytes of host memory
 	Buffer = mem.Buffer
 
-	// A Type is the type of an element: TypeOf tells that of a Go type. Size is its length in
+	// A Type is the type of an element: TypeOf returns that of a Go type. Size is its length in
 	// bytes, String its name: int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
 	// bfloat16, float32, float64, complex64, complex128, bool, or the Locs.
 	Type = mem.Type

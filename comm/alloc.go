@@ -51,7 +51,7 @@ type loan struct {
 	mapped []byte // ordinary memory outside Go's heap, nil if there is none
 }
 
-// transportable reports whether transports can be told of x.
+// transportable reports whether x can be registered with transports.
 func (x *loan) transportable() bool { return x.off >= 0 || x.mapped != nil }
 
 type loans struct {
@@ -205,12 +205,12 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 	return c.lendShared(ctx, f, n*t.Size())
 }
 
-// lent tells that the ranks of c have n more allocations in their heaps.
+// lent notes that the ranks of c have n more allocations in their heaps.
 func (c *Comm) lent(n int) {
 	c.exec.Paths.Lend(n)
 }
 
-// ordinary lends memory that no other rank sees. Transports that want to be told of it get it
+// ordinary lends memory that no other rank sees. Transports that register memory get it
 // outside Go's heap.
 func (c *Comm) ordinary(t Type, n int) (loan, error) {
 	if n > 0 && c.e.Direct.Registers() {
@@ -224,8 +224,8 @@ func (c *Comm) ordinary(t Type, n int) (loan, error) {
 }
 
 // lendShared lends memory that all ranks of a host see. Each rank first reserves a place in its
-// heap and tells how much memory the host has left. Only if there is enough for all do they claim
-// it, and tell whether they could.
+// heap and reports how much memory the host has left. Only if there is enough for all do they claim
+// it, and report whether they could.
 func (c *Comm) lendShared(ctx context.Context, f call.Fingerprint, size int) (x loan, err error) {
 	c.memory.sweep(c.e)
 	heap, limit := c.memory.heap, c.memory.limit()
@@ -307,7 +307,7 @@ func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) err
 	return nil
 }
 
-// allClaim tells all ranks whether this one has claimed its memory, and fails unless all have.
+// allClaim reports to all ranks whether this one has claimed its memory, and fails unless all have.
 // refused is why this one could not.
 func (c *Comm) allClaim(ctx context.Context, f call.Fingerprint, size int, refused error) error {
 	all, err := c.exchange(ctx, f, answer(refused))

@@ -8,7 +8,7 @@ import (
 )
 
 // WithCheck returns a context whose calls ask check while they wait: on the goroutine of the call,
-// with no lock held, and first after about a millisecond. check is told how long they have waited,
+// with no lock held, and first after about a millisecond. check gets how long they have waited,
 // and returns how long it is until it wants to be asked again, 0 for not in this wait. An error
 // ends the call as the end of the context does, with the error as the cause: a collective breaks
 // its Comm.

@@ -34,7 +34,7 @@ func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op
 // so it need not commute. It is called on the caller's goroutine, must not keep its
 // arguments, and may use other Comms than c. All ranks pass the same function: functions cannot be
 // compared, so the result of different ones is wrong, without an error. If it panics or calls
-// runtime.Goexit, c is broken on all ranks; a caller that recovers may go on with other Comms.
+// runtime.Goexit, c is broken on all ranks; a caller that recovers may use other Comms.
 func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
 	return c.do(ctx, new(call.Call).Reduce(root, Of(send), Of(recv), custom(combine)))
 }

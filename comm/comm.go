@@ -53,7 +53,7 @@ type process struct {
 	log     *slog.Logger
 	open    atomic.Int32 // communicators not closed
 	leave   func(ctx context.Context) error
-	detach  *detacher   // nil where nobody takes back the memory of ranks that died
+	detach  *detacher   // nil where no agent takes back the memory of ranks that died
 	mapped  loans       // given back, but a peer or a transport may still use them
 	local   loans       // of AllocLocal
 	suspect atomic.Bool // a collective has: peers may still write to vectors that it had in the heap
@@ -97,7 +97,7 @@ func (c *Comm) Err() error { return c.ch.Err() }
 
 // Abort ends the whole job: the launcher ends every rank and exits with code,
 // of which the low 8 bits count and 0 becomes 1. Abort returns when the
-// launcher has been told; it does not end this process.
+// launcher has been notified; it does not end this process.
 func (c *Comm) Abort(code int, reason string) error {
 	if code &= 0xff; code == 0 {
 		code = 1
@@ -108,8 +108,8 @@ func (c *Comm) Abort(code int, reason string) error {
 // Close closes c on this rank (MPI_Comm_free, for the last communicator MPI_Finalize). Collectives
 // that are under way end with ErrClosed before it returns, unless ctx ends before. Sends that are
 // under way are lost, except on the last communicator to be closed: closing that one leaves the
-// job, which delivers what was sent, at most until ctx ends, and tells the peers and the launcher
-// that this rank ends well.
+// job, which delivers what was sent, at most until ctx ends, and notifies the peers and the
+// launcher that this rank ends well.
 //
 // Ranks may close at different times, but Close waits for the others up to a second in two cases:
 // where NCCL has served, and where the last collective may have ended here before others began it,

@@ -87,15 +87,15 @@ func (m *maker) close(ctx context.Context, parent *Comm) {
 	switch {
 	case m.c != nil:
 		_ = m.c.Close(ctx) // its errors are those of calls that have failed
-	case parent.Size() > 1: // ranks that wait for this one hear that it closes
+	case parent.Size() > 1: // ranks that wait for this one are notified that it closes
 		parent.openMaker().Close()
 	}
 }
 
-// What a member tells are two words, its counter and its block, and the group as it was given.
+// A member sends two words, its counter and its block, and the group as it was given.
 const wordsOfCall = 2
 
-// meet exchanges what the ranks of g tell, and returns it in their order.
+// meet exchanges the members of g, and returns them in the order of its ranks.
 func (c *Comm) meet(ctx context.Context, g Group, tag int, mine member) ([]member, error) {
 	first := slices.Index(c.Group().ranks, slices.Min(g.ranks))
 	words := []int64{mine.counter, mine.block}

@@ -9,12 +9,12 @@ import (
 	"gompi/internal/world"
 )
 
-// A detacher tells the agent when this rank will not touch the arena of a dead rank again. When all
-// ranks of the host have told so, the agent frees the arena. Earlier, a reader would take zeros for
-// data.
+// A detacher reports to the agent when this rank will not touch the arena of a dead rank again.
+// When all ranks of the host have reported it, the agent frees the arena. Earlier, a reader would
+// take zeros for data.
 //
-// Only collectives of a Comm that holds the dead rank, and transports, touch its arena. Why they do
-// so no more when Detached is sent:
+// Only collectives of a Comm that holds the dead rank, and transports, touch its arena. They no
+// longer do when Detached is sent, because:
 //
 //  1. The engine gives up the rank. Under its lock, under which transports copy, it has them give
 //     up the rank, and breaks every Channel that holds it. A Channel that is opened later is broken
@@ -34,7 +34,7 @@ type detacher struct {
 
 	mu    sync.Mutex
 	comms map[*Comm]bool
-	dead  []world.Rank // of this host, of which the agent has not been told
+	dead  []world.Rank // of this host, not yet reported to the agent
 }
 
 // newDetacher returns nil if b takes no memory back. A nil detacher does nothing.
@@ -118,7 +118,7 @@ func (d *detacher) take(rank world.Rank) bool {
 	defer d.mu.Unlock()
 	i := slices.Index(d.dead, rank)
 	if i < 0 || d.held(rank) {
-		return false // another call has told, or will when the Comm is closed
+		return false // another call has reported it, or will when the Comm is closed
 	}
 	d.dead = slices.Delete(d.dead, i, i+1)
 	return true

@@ -5,9 +5,9 @@ import (
 )
 
 // Where collectives of device memory go. Where ranks may have devices, a collective that is long
-// enough begins with an exchange: all ranks tell where their buffers are. If some are on devices,
-// it goes through pinned host memory in chunks (package exec). In a short collective each rank
-// stages its own buffers, without an exchange. Where NCCL is wanted, it comes first.
+// enough begins with an exchange: all ranks exchange where their buffers are. If some are on
+// devices, it goes through pinned host memory in chunks (package exec). In a short collective each
+// rank stages its own buffers, without an exchange. Where NCCL is wanted, it comes first.
 
 // setUpNCCL prepares collectives by NCCL, if it is wanted and all ranks may have
 // devices.

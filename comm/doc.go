@@ -90,8 +90,8 @@
 // if it has closed its communicators and exits with status 0; otherwise gompirun ends the job.
 //
 // With gompirun -recover a process that fails does not end the job: the others call Shrink, which
-// works on a broken Comm, and go on with the one that it returns; or Restore, with which new
-// processes take the places of the dead. Agree tells them what all that live have in common, and
+// works on a broken Comm, and continue with the one that it returns; or Restore, with which new
+// processes take the places of the dead. Agree gives them what all that live have in common, and
 // Revoke calls those that wait in other communicators. docs/recovery.md has a training loop.
 //
 // # Goroutines

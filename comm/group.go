@@ -97,8 +97,8 @@ func (g Group) Translate(h Group) []int {
 // Dup returns a communicator of the same ranks whose messages c cannot see
 // (MPI_Comm_dup). It is collective.
 //
-// If Dup, Split, SplitHost or Create fails on a rank after others have heard of it, it fails on
-// all, or the communicator of those that have got one breaks, and gives the reason (ErrRevoked).
+// If Dup, Split, SplitHost or Create fails on a rank after others have received its part, it fails
+// on all, or the communicator of those that have got one breaks, and gives the reason (ErrRevoked).
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	return c.divide(ctx, call.Dup, 0, c.Rank(), nil)
 }
@@ -148,7 +148,7 @@ func (g Group) color() int64 {
 }
 
 // checkGroups returns an error, on all ranks or on none, unless all ranks of each group that a rank
-// gives to Create give the same. g is this rank's. all is what the ranks have told.
+// gives to Create give the same. g is this rank's. all is what the ranks have sent.
 func (c *Comm) checkGroups(g Group, all []int64) error {
 	for _, r := range g.in(c) {
 		if theirs := memberOf(all, r); theirs.color != g.color() {
@@ -169,19 +169,19 @@ func (c *Comm) checkGroups(g Group, all []int64) error {
 	return nil
 }
 
-// A member is what a rank tells the others to make a communicator. The counter of the first rank
+// A member is what a rank sends the others to make a communicator. The counter of the first rank
 // makes the context id, so no second exchange is needed to agree on one. block is the shared memory
 // that the rank has taken for it. color and key are those of Split. renewals are those of the
 // communicator that Shrink or Restore renews.
 type member struct{ color, key, counter, block, renewals int64 }
 
-// offer returns what this rank tells to make a communicator.
+// offer returns what this rank sends to make a communicator.
 func (p *process) offer() member {
 	return member{counter: int64(p.e.Counter()), block: int64(p.take())}
 }
 
-// withdraw is for a rank that has told others an offer, and fails because of err: they may have the
-// communicator, or get it yet. They are told that this rank has not.
+// withdraw is for a rank that has sent others an offer, and fails because of err: they may have the
+// communicator, or get it yet. They are notified that this rank has not.
 func (c *Comm) withdraw(kind string, m member, err error) {
 	because, cause := c.ch.World(c.Rank()), fmt.Sprintf("gave up in %s: %v", kind, err)
 	var revoked *RevokedError
@@ -193,7 +193,7 @@ func (c *Comm) withdraw(kind string, m member, err error) {
 }
 
 // divide makes communicators of the ranks that give the same color, none of those whose color is
-// negative. check, if not nil, refuses what the ranks have told, on all of them.
+// negative. check, if not nil, refuses what the ranks have sent, on all of them.
 func (c *Comm) divide(ctx context.Context, kind call.Kind, color int64, key int, check func(all []int64) error) (*Comm, error) {
 	mine, f := c.offer(), call.Fingerprint{Kind: kind}
 	all, err := c.exchange(ctx, f, color, int64(key), mine.counter, mine.block)
@@ -201,7 +201,7 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color int64, key int,
 		err = check(all)
 	}
 	switch {
-	case err != nil && color >= 0 && c.Err() != nil: // else nothing was told
+	case err != nil && color >= 0 && c.Err() != nil: // else nothing was sent
 		c.withdraw(f.String(), mine, err)
 		return nil, c.fault(kind.String(), -1, err)
 	case err != nil || color < 0:
@@ -216,7 +216,7 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color int64, key int,
 	return c.assemble(kind.String(), worlds, members, mine), nil
 }
 
-// assemble returns the communicator of some of c's ranks, which all know what each has told. mine
+// assemble returns the communicator of some of c's ranks, which all have the member of each. mine
 // is what this one has.
 func (c *Comm) assemble(kind string, ranks []world.Rank, members []member, mine member) *Comm {
 	return c.process.assemble(c.name+"/"+kind, c.rules, ranks, members, mine)
@@ -255,7 +255,7 @@ func part(all []int64, color int64) (ranks []int) {
 	return ranks
 }
 
-// memberOf returns what rank r has told.
+// memberOf returns what rank r has sent.
 func memberOf(all []int64, r int) member {
 	return member{color: all[4*r], key: all[4*r+1], counter: all[4*r+2], block: all[4*r+3]}
 }

@@ -53,7 +53,7 @@ type Config struct {
 	// Rounding and NaN are as NCCL has them. Rank 0's value counts. Default: GOMPI_CUDA, or
 	// none.
 	CUDA string
-	// Transport is "tcp": TCP only, also within a host. "ucx": as the default, and Logger is told
+	// Transport is "tcp": TCP only, also within a host. "ucx": as the default, and Logger reports
 	// why there is no RDMA. Default: GOMPI_TRANSPORT, or shared memory within a host, and between
 	// hosts RDMA if all ranks have it, else TCP.
 	Transport string
@@ -61,7 +61,7 @@ type Config struct {
 	// as they are. Default: GOMPI_KEEP_SCHEDULING.
 	KeepScheduling bool
 
-	silent bool // nobody has asked for a log
+	silent bool // no log was asked for
 }
 
 // Init joins the job that this process belongs to and returns its world: the communicator of all
@@ -188,7 +188,7 @@ func (f connection) close() error {
 }
 
 // leftOf returns a function that reports whether a rank of this host has left in good order, nil if
-// there is no segment to read it from. Of ranks that died the launcher tells, perhaps later than
+// there is no segment to read it from. The launcher reports ranks that died, perhaps later than
 // the segment.
 func leftOf(info *boot.Info) func(world.Rank) bool {
 	s := info.Segment
@@ -233,7 +233,7 @@ type agreement struct {
 // loadEvery is how long a reading of the processors' load is used at least. Tests set it.
 var loadEvery = 30 * time.Second
 
-// exchangeCards tells all ranks what they have to know of this one, and returns what follows from
+// exchangeCards sends all ranks what they have to know of this one, and returns what follows from
 // the cards of all.
 func (cfg Config) exchangeCards(ctx context.Context, f connection, p *process) (m agreement, err error) {
 	info := f.Boot.Info()
@@ -292,7 +292,7 @@ func (cfg Config) suit(rules *path.Rules) {
 	profile, err := machine.Read(env.String(env.Profile))
 	if err = errors.Join(err, rules.Tune(profile.Settings.String())); err != nil {
 		log := cfg.Logger
-		if cfg.silent { // who keeps a profile is told why it is not used
+		if cfg.silent { // a user who keeps a profile must learn why it is not used
 			log, _ = logging.New("warn", os.Stderr)
 		}
 		log.Warn("a profile of this machine is ignored", "file", profile.File, "err", err)
@@ -317,7 +317,7 @@ func (cfg *Config) resolve() error {
 	if cfg.Logger == nil {
 		spec := env.String(env.Log)
 		if spec == "" && (rdma || cfg.CUDA != "") {
-			spec = "warn" // a user who asks for UCX or NCCL is told why it is not used
+			spec = "warn" // a user who asks for UCX or NCCL must learn why it is not used
 		}
 		l, err := logging.New(spec, os.Stderr)
 		if err != nil {

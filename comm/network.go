@@ -61,7 +61,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (connection, error) {
 
 // connect is the Connect of a connection. The first transport that reaches a rank carries what goes
 // there.
-func (n *network) connect(sink transport.Sink, heard func()) ([]transport.Transport, error) {
+func (n *network) connect(sink transport.Sink, launcherReady func()) ([]transport.Transport, error) {
 	if fd := n.boot.FD(); fd >= 0 {
 		if err := n.set.Add(fd, launcherKey, poll.Read); err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (n *network) connect(sink transport.Sink, heard func()) ([]transport.Transp
 	}
 	n.tcpCfg.Foreign = func(key uint64) {
 		if key == launcherKey {
-			heard()
+			launcherReady()
 		}
 	}
 	var err error
@@ -99,7 +99,7 @@ func (n *network) setCards(cards [][]byte) error {
 	rest, rdmaCards := make([][]byte, len(cards)), make([]rdmaCard, len(cards))
 	for r, c := range cards {
 		if r >= n.info.Size && len(c) == 0 {
-			continue // nobody has taken this place
+			continue // no rank has this place yet
 		}
 		var err error
 		if rest[r], err = cutCard(world.Rank(r), c, n.shared, &rdmaCards[r]); err != nil {

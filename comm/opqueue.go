@@ -171,8 +171,8 @@ func (q *opQueue) start(c *Comm) {
 	go q.work() // ends when the queue is empty, when it comes to a blocking one, or if it comes late
 }
 
-// help runs what is queued, up to the collective that h names, if nobody does yet. Its caller waits
-// for h.
+// help runs what is queued, up to the collective that h names, unless another goroutine does. Its
+// caller waits for h.
 func (q *opQueue) help(c *Comm, h engine.Handle) { q.serve(c, h, false) }
 
 // serve runs what is queued, up to a blocking collective, or to the one that last names.

@@ -134,7 +134,7 @@ func (c *Comm) Probe(ctx context.Context, from, tag int) (Status, error) {
 	return st, err
 }
 
-// Iprobe is Probe without waiting: ok tells whether there is such a message.
+// Iprobe is Probe without waiting: ok reports whether there is such a message.
 func (c *Comm) Iprobe(from, tag int) (st Status, ok bool, err error) {
 	m, st, err := c.probe(context.Background(), "iprobe", from, tag, false, false)
 	return st, m.Found(), err

@@ -8,7 +8,7 @@ import (
 	"gompi/comm/internal/engine"
 )
 
-// A Request is a nonblocking operation (MPI_Request). Wait and Test tell when it is complete; its
+// A Request is a nonblocking operation (MPI_Request). Wait and Test report when it is complete; its
 // buffers must not be touched until then.
 //
 // A Request is a small value. When Wait or Test has returned its outcome it becomes a null request:
@@ -16,8 +16,8 @@ import (
 // the zero Request. An error, however, is returned every time. To start an operation allocates
 // nothing.
 //
-// Methods may be called from any goroutine. A Request need not be waited for: the operation goes on
-// anyway, and Close does not wait for it.
+// Methods may be called from any goroutine. A Request need not be waited for: the operation
+// continues anyway, and Close does not wait for it.
 type Request struct {
 	c    *Comm
 	h    engine.Handle
@@ -108,7 +108,7 @@ func (c *Comm) failed(err error) engine.Handle {
 func (r Request) Done() bool { return r.h.Done() }
 
 // Wait waits until the operation is complete and returns its outcome. If ctx
-// ends first Wait returns its cause, and the operation goes on.
+// ends first Wait returns its cause, and the operation continues.
 //
 // A collective runs on a goroutine of its own, which begins some microseconds after the call. With
 // a ctx that cannot end, one that has not begun runs on the caller's: where ranks have a processor
@@ -154,7 +154,7 @@ func (r Request) Cancel() bool {
 func (r Request) fault(err error) error { return r.c.fault(r.kind.String(), int(r.peer), err) }
 
 // WaitAll waits for all requests, which belong to one process, and returns the first error, in
-// their order. If ctx ends first it returns the cause of that, and the requests go on. For their
+// their order. If ctx ends first it returns the cause of that, and the requests continue. For their
 // Statuses call Wait of each in turn, which takes no longer.
 func WaitAll(ctx context.Context, rs ...Request) error {
 	for len(rs) > 0 && rs[0].h == (engine.Handle{}) {

@@ -17,7 +17,7 @@ import (
 // broken communicators, and the same for all that get one. gompirun starts a replacement for each
 // of the dead on its host, where -spares has left places. Restore waits until the replacements have
 // called Init, which returns the same communicator to them, with the rank of the dead. Restored
-// tells them that they replace a rank: they have nothing of what that had, and get it from another
+// reports to them that they replace a rank: they have none of its data, and get it from another
 // rank.
 //
 // Without a place that is left, Restore fails on all ranks, and Shrink remains. Members that have
@@ -96,7 +96,7 @@ func (c *Comm) unless(ctx context.Context, err error) (*Comm, error) {
 	return nil, errors.Join(err, c.Close(ctx))
 }
 
-// partSize is the bytes of what a rank tells in a Shrink or Restore.
+// partSize is the bytes of what a rank sends in a Shrink or Restore.
 const partSize = 24
 
 // encode returns what decodeMember decodes.
@@ -128,7 +128,7 @@ func living(order []world.Rank, o *wire.Outcome) ([]world.Rank, []member, error)
 	at := make(map[world.Rank]member, len(o.Living))
 	for _, v := range o.Living {
 		if len(v.Part) != partSize {
-			return nil, nil, fmt.Errorf("rank %d tells %d bytes: want %d; are all ranks of one gompi version?", v.Rank, len(v.Part), partSize)
+			return nil, nil, fmt.Errorf("rank %d sends %d bytes: want %d; are all ranks of one gompi version?", v.Rank, len(v.Part), partSize)
 		}
 		at[v.Rank] = decodeMember(v.Part)
 	}

@@ -71,7 +71,7 @@ func (p *process) give(t shmsync.Token) {
 	}
 }
 
-// withhold gives t back when nobody can read it any more as a block of a communicator that other
+// withhold gives t back when no member can read it any more as a block of a communicator that other
 // ranks of c have made with this one, which has failed meanwhile.
 func (c *Comm) withhold(t shmsync.Token) {
 	if t != 0 {

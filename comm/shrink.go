@@ -20,7 +20,7 @@ import (
 // something else have got ErrRevoked, but those that wait in other communicators may need a Revoke.
 // If ctx ends before, this rank is expected in the new communicator all the same, and breaks it.
 // Later calls of Shrink, Restore and Agree on c then fail at once on this rank, which must end, so
-// that the others go on without it.
+// that the others continue without it.
 // The ranks must be started by gompirun -recover, or be goroutines of one process. Members call
 // Shrink and Agree of one c in the same order, one at a time; else all get ErrMismatch.
 //

@@ -27,7 +27,7 @@ import (
 // with it fail, as they would if its process had ended.
 //
 // Run works inside a testing/synctest bubble: there a deadlock among the ranks fails the
-// test at once. Elsewhere, if all ranks wait for each other for long, stderr tells in what,
+// test at once. Elsewhere, if all ranks wait for each other for long, stderr names in what,
 // and shortly before go test's time is up, the test fails with that, and the ranks' ctx
 // ends.
 func Run(t testing.TB, n int, fn func(ctx context.Context, c *comm.Comm) error) {
@@ -82,7 +82,7 @@ type job struct {
 type member struct {
 	*job
 	rank world.Rank
-	left bool // it told the others that it leaves in good order
+	left bool // it has notified the others that it leaves in good order
 	halt func()
 }
 

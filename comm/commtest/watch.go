@@ -15,7 +15,7 @@ import (
 	"gompi/internal/world"
 )
 
-// stallTime is how long all ranks wait before that is told on stderr, once.
+// stallTime is how long all ranks wait before that is reported on stderr, once.
 const stallTime = 10 * time.Second
 
 // mostGrace is how long before the end of a test's time its ranks are ended, if they
@@ -71,7 +71,7 @@ func deadlineOf(t testing.TB) (deadline time.Time, ok bool) {
 
 // run looks at growing intervals, and once more shortly before the deadline.
 func (w *watch) run(done <-chan struct{}, cancel context.CancelCauseFunc) {
-	for pause, told := stallTime/2, false; ; pause *= 2 {
+	for pause, reported := stallTime/2, false; ; pause *= 2 {
 		last := !w.deadline.IsZero() && time.Until(w.deadline)-w.grace <= pause
 		if last {
 			pause = time.Until(w.deadline) - w.grace
@@ -89,14 +89,14 @@ func (w *watch) run(done <-chan struct{}, cancel context.CancelCauseFunc) {
 			return
 		case last:
 			return
-		case since >= stallTime && !told:
-			told = true
+		case since >= stallTime && !reported:
+			reported = true
 			fmt.Fprintf(os.Stderr, "%s: the ranks wait for each other:\n%s\n", w.t.Name(), lines)
 		}
 	}
 }
 
-// waits says what each rank that has not ended waits in, and since when all of them do: 0
+// waits returns what each rank that has not ended waits in, and since when all of them do: 0
 // if one does not.
 func (w *watch) waits() (lines string, since time.Duration) {
 	var text []string
@@ -111,7 +111,7 @@ func (w *watch) waits() (lines string, since time.Duration) {
 		}
 		site := w.flights.Site(flight, at)
 		if site == "" {
-			return "", 0 // it is in the background, and nobody waits for it
+			return "", 0 // it is in the background, and no goroutine waits for it
 		}
 		d := time.Duration(seg.Now() - c.Start)
 		if text == nil || d < since {

@@ -20,7 +20,7 @@ func Mean(ctx context.Context, c *comm.Comm, sum float64, n int) (float64, error
 }
 
 // OnRankZero calls fn on rank 0 alone and returns its error on every rank, so
-// that all go on or none: for reading and writing files.
+// that all continue or none: for reading and writing files.
 func OnRankZero(ctx context.Context, c *comm.Comm, fn func() error) error {
 	var err error
 	text := ""

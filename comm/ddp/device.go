@@ -20,9 +20,9 @@ type Stream interface {
 
 // A deviceReducer is the allreduce of a bucket in device memory. A goroutine of the DDP waits until
 // the device has computed the bucket's gradients and then does the allreduce, while the device
-// computes those below. So the device waits for nobody. A stream that stops until the host lets it
-// go on loses: other calls of the driver then block, and an H200 that two ranks share took 4 times
-// as long for a step.
+// computes those below. So the device never waits. A stream that stops until the host lets it
+// continue is slower: other calls of the driver then block, and an H200 that two ranks share took 4
+// times as long for a step.
 type deviceReducer struct {
 	*task
 	computed comm.Event // behind the gradients

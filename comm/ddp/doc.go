@@ -21,12 +21,12 @@
 //
 // Backward adds to each Param.Grad and calls Ready(i) as soon as it has added all it will, best
 // from the last layer to the first. Gradients lie in a few buckets. A bucket that is complete is
-// averaged over the ranks while backward goes on below it, so that only the last bucket's
+// averaged over the ranks while backward continues below it, so that only the last bucket's
 // communication is waited for in Finish. That needs a processor: a process that computes with as
 // many goroutines as GOMAXPROCS leaves none for communication, and gains nothing. Buckets are
 // averaged in one order on all ranks, whatever the order in which each rank calls Ready. After the
 // first step they are made anew in the order of rank 0, so Param.Grad may move then, and while
-// TuneBuckets tries sizes. A job that goes on from a snapshot begins with the order of the one
+// TuneBuckets tries sizes. A job that continues from a snapshot begins with the order of the one
 // before: Options.BucketOrder.
 //
 // Finish averages over ranks. For the average over samples a rank multiplies its gradients by
@@ -48,7 +48,7 @@
 //
 //   - Accumulate: several backward passes add up, and only the last communicates.
 //   - Skip and SkipRest announce parameters that backward left out. With FindUnused Finish does it,
-//     and Used tells which parameters had no gradient on any rank.
+//     and Used reports which parameters had no gradient on any rank.
 //   - More and Active: ranks with unequal numbers of batches. Those that have ended add zeros.
 //   - ClipGradNorm, after Finish, limits the norm of all gradients together.
 //
@@ -66,7 +66,7 @@
 //     when AverageDue says so.
 //
 // TuneBuckets finds the size of buckets with which steps are fastest. With Trace, WriteTrace writes
-// what every rank did when, for ui.perfetto.dev. Stats tells what communication has cost.
+// what every rank did when, for ui.perfetto.dev. Stats reports what communication has cost.
 //
 // # What is promised
 //
@@ -80,6 +80,6 @@
 // # Beside it
 //
 // Package sampler deals the samples of a data set to the ranks. Package snapshot keeps a job's
-// state in a file, from which it goes on with any number of ranks: bit by bit with the same number,
-// also with a Hook, whose memory MemoryOf finds.
+// state in a file, from which it continues with any number of ranks: bit by bit with the same
+// number, also with a Hook, whose memory MemoryOf finds.
 package ddp

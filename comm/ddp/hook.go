@@ -10,7 +10,7 @@ import (
 // A Hook averages the gradients of buckets in its own way: with fewer bytes, say. It is called for
 // one bucket at a time, in the same order on all ranks, on a goroutine of its own while backward
 // computes the next. Average leaves in b.Grads what the optimiser is to see, the same bits on all
-// ranks; it may use all of c, which nobody else uses. If it returns an error, so does Finish.
+// ranks; it may use all of c, which has no other user. If it returns an error, so does Finish.
 // String says what must be equal on all ranks, its settings.
 type Hook interface {
 	fmt.Stringer

@@ -20,7 +20,7 @@ type Options struct {
 	// Accumulate is the number of backward passes whose gradients add up
 	// before they are averaged over ranks; 0 means 1.
 	Accumulate int
-	// BucketOrder, if not nil, is what DDP.BucketOrder returned in the job that this one goes on
+	// BucketOrder, if not nil, is what DDP.BucketOrder returned in the job that this one continues
 	// from. With the same sizes, the first step then has the buckets that the last step of that job
 	// had, and keeps them unless TuneBuckets is set. An order of another number of parameters is of
 	// another model, and is not used.
@@ -33,7 +33,7 @@ type Options struct {
 	// for each parameter in each step that averages gradients.
 	FindUnused bool
 	// TuneBuckets tries several BucketBytes after the first step, in 5 steps each, and keeps the
-	// one with which steps are fastest; Stats tells which. They take the place of BucketBytes and
+	// one with which steps are fastest; Stats reports which. They take the place of BucketBytes and
 	// FirstBucketBytes.
 	TuneBuckets bool
 	// Hook, if not nil, averages gradients in place of an allreduce. Each rank makes one of its

@@ -9,7 +9,7 @@ import (
 )
 
 // BucketOrder returns the indexes of the parameters in the order in which their gradients lie in
-// the buckets, for Options.BucketOrder of a job that goes on from a snapshot. It is nil until the
+// the buckets, for Options.BucketOrder of a job that continues from a snapshot. It is nil until the
 // first step has shown the order, and after Close. It is the same on all ranks.
 func (d *DDP) BucketOrder() []int {
 	if !d.ordered || len(d.buckets) == 0 {

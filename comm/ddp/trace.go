@@ -67,7 +67,7 @@ func (f *followedReducer) start() {
 
 func (f *followedReducer) wait(ctx context.Context) error { return f.task.wait(ctx) }
 
-// resize is called when there are so many new buckets, between two steps.
+// resize is called when the number of buckets has changed to n, between two steps.
 func (t *tracer) resize(buckets int) {
 	if t != nil {
 		t.now.Buckets = make([]trace.Bucket, buckets)

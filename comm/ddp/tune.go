@@ -61,8 +61,8 @@ func (d *DDP) startTuning(ctx context.Context) error {
 	return d.setBucketBytes(ctx, d.tuning.sizes[0])
 }
 
-// tune notes the time of a step, and goes on to the next size, or to the best of all. All ranks do
-// so after the same steps, and choose from the same times: the slowest rank's.
+// tune notes the time of a step, and continues with the next size, or to the best of all. All ranks
+// do so after the same steps, and choose from the same times: the slowest rank's.
 func (d *DDP) tune(ctx context.Context) error {
 	t := d.tuning
 	if t == nil || !t.note(time.Now()) {

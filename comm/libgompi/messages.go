@@ -17,7 +17,7 @@ type request struct {
 	comm.Request
 	on *communicator
 
-	// The outcome of one that was over when it began: a Request tells it once.
+	// The outcome of one that was over when it began: a Request returns it once.
 	known  bool
 	status comm.Status
 	err    error

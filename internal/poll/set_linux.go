@@ -279,15 +279,15 @@ func (s *Set) Sleep(d time.Duration) (rang bool) {
 	return s.wait(d)
 }
 
-// Interrupt ends the Sleep of one goroutine, or the next one. Until EndInterrupt, Ready does not take that
-// away: it may be called before the thread runs that is to wake. Those who call Interrupt, EndInterrupt
-// and Ready hold one lock.
+// Interrupt ends the Sleep of one goroutine, or the next one. Until EndInterrupt, Ready does not
+// take that away: it may be called before the thread runs that is to wake. Those who call
+// Interrupt, EndInterrupt and Ready hold one lock.
 func (s *Set) Interrupt() {
 	s.interrupted = true
 	s.ring()
 }
 
-// EndInterrupt says that no goroutine that was interrupted sleeps any more.
+// EndInterrupt is called when no goroutine that was interrupted sleeps any more.
 func (s *Set) EndInterrupt() { s.interrupted = false }
 
 // ring rings the doorbell, unless it is closed: then its number may be another's.

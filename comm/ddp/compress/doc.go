@@ -6,7 +6,7 @@
 //
 // Each rank makes a Hook of its own, with the same settings, for one DDP. PowerSGD and TopK
 // remember what they have not sent: ddp.MemoryOf returns that for package snapshot, so that a job
-// that goes on forgets nothing.
+// that continues forgets nothing.
 //
 // # Which one, and when none
 //

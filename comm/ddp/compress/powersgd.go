@@ -14,8 +14,8 @@ type PowerSGDOptions struct {
 	// Rank is the rank of the matrices that are sent, at least 1. 1 to 4 are usual.
 	Rank int
 	// StartStep is the number of first steps that take plain averages, counted over all jobs that
-	// go on from a snapshot with the Hook's memory. While gradients still change much from step to
-	// step, low rank costs accuracy: PyTorch advises to begin after a tenth of training.
+	// continue from a snapshot with the Hook's memory. While gradients still change much from step
+	// to step, low rank costs accuracy: PyTorch advises to begin after a tenth of training.
 	StartStep int
 }
 
@@ -36,7 +36,7 @@ const minGain = 2
 // r*m for each. Computation takes about 6*r operations for each number. Memory takes four bytes for
 // each number of a compressed matrix, and P and Q.
 //
-// A number that is not finite is an error on all ranks, since it would be remembered for ever.
+// A number that is not finite is an error on all ranks, since it would be remembered forever.
 //
 // Source: Vogels, Karimireddy and Jaggi, "PowerSGD: Practical Low-Rank Gradient Compression for
 // Distributed Optimization" (NeurIPS 2019), algorithms 1 and 2.

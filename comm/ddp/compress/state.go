@@ -18,7 +18,7 @@ type state struct {
 	matrix *matrix   // of PowerSGD
 }
 
-// of returns what is remembered of p, in the step after so many, at first nothing but zeros.
+// of returns what is remembered of p, in the step after steps of them, at first only zeros.
 func (s states) of(p ddp.BucketPart, steps int) (*state, error) {
 	x, err := s.get(p.Name, len(p.Grad))
 	if err != nil {

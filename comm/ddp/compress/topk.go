@@ -19,7 +19,7 @@ import (
 // from each of p ranks to each other. That is less than the allreduce of float32 only if ratio is
 // below 1/p, and grows with p where the allreduce does not. It takes seven passes over the bucket,
 // and four bytes of memory for each number of the model. A number
-// that is not finite is an error on all ranks, since it would be remembered for ever.
+// that is not finite is an error on all ranks, since it would be remembered forever.
 //
 // Source: Lin, Han, Mao, Wang and Dally, "Deep Gradient Compression" (ICLR 2018), without its
 // corrections for momentum; Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory" (NeurIPS

@@ -14,7 +14,7 @@ import "fmt"
 
 // A Sampler deals the samples of a data set to the ranks, batch by batch, in
 // an order that is shuffled anew for every epoch. What it deals follows from a
-// Position alone, so a job can go on where another stopped, with any number of
+// Position alone, so a job can continue where another stopped, with any number of
 // ranks: together they draw the same batches. It needs no memory for the
 // shuffled order and may be used by many goroutines.
 type Sampler struct {

@@ -19,7 +19,7 @@
 //		}
 //	}
 //
-// # What goes on in the same way
+// # What continues in the same way
 //
 // With as many ranks as saved it, and buckets of the same sizes, a job ends with the bits of one
 // that never stopped. The file has the order of the parameters in the buckets, so the first step

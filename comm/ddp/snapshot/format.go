@@ -384,7 +384,7 @@ func readText(in io.Reader, n int) (string, error) {
 	return string(text), err
 }
 
-// Numbers of a device pass through host memory in chunks of at most so many bytes.
+// Numbers of a device pass through host memory in chunks of at most this many bytes.
 const chunk = 256 << 10
 
 // chunks calls do with stretches of data, one after the other: of host memory as they are, of a

@@ -14,8 +14,8 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A State is what a job needs to go on as if it had never stopped. Save reads, and Load writes, the
-// memory to which Slices and Hook refer.
+// A State is what a job needs to continue as if it had never stopped. Save reads, and Load writes,
+// the memory to which Slices and Hook refer.
 type State struct {
 	Step     int64            // steps done
 	Position sampler.Position // of the Sampler

@@ -1,5 +1,5 @@
 // Package call describes one call of a collective: its arguments, their check, and which blocks go
-// from which rank to which. All that tells one collective from another stands in one table of
+// from which rank to which. All that distinguishes one collective from another is in one table of
 // traits (traits.go), which other packages ask. Only packages with an algorithm for one collective
 // have a function for it.
 //

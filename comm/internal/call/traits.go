@@ -2,7 +2,7 @@ package call
 
 import "gompi/internal/mem"
 
-// The table of traits holds all that tells one collective from another, except algorithms.
+// The table of traits holds all that distinguishes one collective from another, except algorithms.
 // Functions conclude from it: which lengths have to agree, what may overlap, who sends to whom
 // (check.go, blocks.go and transfer.go).
 

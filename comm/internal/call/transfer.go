@@ -175,7 +175,7 @@ func (t *Transfer) received(rank int) int {
 	return 0
 }
 
-// Lengths returns what the ranks of a collective with LocalCounts tell each other, and compare: a
+// Lengths returns what the ranks of a collective with LocalCounts exchange and compare: a
 // word of the block that this rank sends to each rank, or to all alike, and of those that it
 // expects of ranks Lo, Lo+1 and so on. Fingerprint.Block decodes it. longest is how long the
 // longest block is that this rank sends.

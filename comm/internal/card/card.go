@@ -1,4 +1,4 @@
-// Package card holds what each rank tells all others in Init, and what all conclude from it:
+// Package card holds what each rank sends all others in Init, and what all conclude from it:
 // whether ranks outnumber their processors, whose buffers may be on devices, by which rules Paths
 // are chosen. A Card is one rank's. All ranks exchange them once, through the launcher.
 package card
@@ -13,7 +13,7 @@ import (
 	"gompi/internal/world"
 )
 
-// A Card is what a rank tells.
+// A Card is what a rank sends.
 type Card struct {
 	CPUs      CPUs   // that it may run on
 	Quota     int    // processors that its control group grants, 0 for no limit
@@ -125,7 +125,7 @@ func (cs Cards) Agreed(info *boot.Info) (*path.Rules, error) {
 type pool struct {
 	cpus    CPUs
 	ranks   int
-	unknown int // ranks that cannot tell their CPUs: they count as having one each
+	unknown int // ranks that do not know their CPUs: they count as having one each
 	quota   int
 }
 

@@ -25,7 +25,7 @@ func affinity() CPUs {
 	return s
 }
 
-// machine returns what tells the machine that this process runs on from others,
+// machine returns what distinguishes the machine that this process runs on from others,
 // nil if that cannot be known. Containers and network namespaces do not hide it.
 func machine() []byte {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -39,7 +39,7 @@ var alltoalls = [path.NumAlgorithms]func(p Peers, from, to blocks, send, recv me
 func matches(p int) int { return p - 1 + p%2 }
 
 // opponent returns whom rank r meets in a round of matches(p), or r itself if
-// nobody: a round-robin tournament. Ranks whose sum is the round meet, modulo
+// none: a round-robin tournament. Ranks whose sum is the round meet, modulo
 // the number of rounds; if p is even the last rank exchanges with the one left over.
 func opponent(round, r, p int) int {
 	m := matches(p)
@@ -72,11 +72,11 @@ func pinned(b mem.Buffer) bool {
 }
 
 // alltoallPairwise exchanges blocks with every other rank directly, a few at a
-// time, in the order of a tournament: whoever one sends to one receives from,
-// so that no rank is everybody's target at once. p-1 messages and n(p-1)/p
+// time, in the order of a tournament: a rank receives from the one it sends to,
+// so that no rank is the target of all at once. p-1 messages and n(p-1)/p
 // bytes per rank. In place it needs room for the blocks under way. Ranks need
 // not agree on how many those are. In place in the memory of a device it needs none:
-// who receives there makes sure that what is sent has left.
+// the receiver makes sure that what is sent has left.
 // Fastest alltoall in simulation: network, 64 ranks, 1 MiB.
 func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()

@@ -3,9 +3,9 @@ package coll
 import "gompi/internal/mem"
 
 // Barrier returns when every rank has called it: by dissemination. Every rank signals the rank 2^k
-// ahead and hears from the one 2^k behind, k = 0, 1, ...: after round k it has heard, through
-// others, from 2^(k+1) ranks. ceil(log2 p) rounds and messages per rank.
-// Hensgen, Finkel, Manber: Two algorithms for barrier synchronization (1988).
+// ahead and waits for the one 2^k behind, k = 0, 1, ...: after round k it has been signalled,
+// through others, by 2^(k+1) ranks. ceil(log2 p) rounds and messages per rank. Hensgen, Finkel,
+// Manber: Two algorithms for barrier synchronization (1988).
 func Barrier(p Peers) error {
 	r, n := p.Rank(), p.Size()
 	for d := 1; d < n; d *= 2 {

@@ -12,7 +12,7 @@
 // of them, exec copies it whole to host memory before, and back after (staged.go).
 //
 // Where buffers lie is known to their ranks alone. If the Path depends on that, its Ask says so:
-// the ranks tell each other by a collective of a few words, and path.Resolve returns the Path to
+// the ranks exchange them by a collective of a few words, and path.Resolve returns the Path to
 // follow (where.go).
 //
 // The caller has numbered the call and runs one at a time.
@@ -38,7 +38,7 @@ type Exec struct {
 	NCCL       *NCCL         // nil if it is not wanted
 	Staging    *staging.Pool
 
-	told []uint64 // what ranks have told of where their buffers are, by rank
+	placement []uint64 // the words of where.go, by rank
 }
 
 // Do runs o along its Path.

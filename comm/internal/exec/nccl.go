@@ -18,7 +18,7 @@ import (
 // rank 0 makes the unique id, here called the invitation, and all join by it.
 //
 // NCCL hangs where ranks make different calls, or one dies. Different calls are found before: the
-// exchange of where buffers lie is a part of the numbered call. Of a death the rank hears while it
+// exchange of where buffers lie is a part of the numbered call. The rank learns of a death while it
 // polls for the end, and then aborts NCCL's communicator.
 
 // NCCL is a rank's NCCL for one communicator. The collective that runs uses it.
@@ -79,7 +79,7 @@ func (l *NCCL) place(o *call.Call) (word uint64, at mem.CollectiveLibrary) {
 	return word, at
 }
 
-// digest returns a word that tells a device from those of all hosts.
+// digest returns a word that distinguishes a device from those of all hosts.
 func (l *NCCL) digest(at mem.CollectiveLibrary) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.node, at.Identity())
@@ -130,8 +130,8 @@ func (l *NCCL) setUp(o *call.Call, words []uint64) error {
 	return nil
 }
 
-// compare has all ranks tell their version of NCCL, and returns why it does not serve, nil if it
-// does. Rank 0 fills in the invitation.
+// compare has all ranks exchange their version of NCCL, and returns why it does not serve, nil if
+// it does. Rank 0 fills in the invitation.
 func (l *NCCL) compare(invitation []byte) (why, err error) {
 	name, why := l.at.Library()
 	if why == nil && l.x.Rank == 0 {

@@ -8,16 +8,16 @@ import (
 
 // Where the ranks' buffers lie, and which Path follows from it.
 
-// A rank tells two words of its buffers: one about NCCL, and whether one of them is on a device.
+// A rank sends two words about its buffers: one about NCCL, and whether one of them is on a device.
 const (
 	forNCCL = iota
 	onDevice
 	words
 )
 
-// resolve has all ranks tell where their buffers of o lie, and returns the Path to follow. Where
-// NCCL is to serve for the first time, it sets it up. If that fails on a rank, all take another
-// Path.
+// resolve has all ranks exchange where their buffers of o lie, and returns the Path to follow.
+// Where NCCL is to serve for the first time, it sets it up. If that fails on a rank, all take
+// another Path.
 func (x *Exec) resolve(p *path.Path, o *call.Call) (*path.Path, error) {
 	w, err := x.whereBuffersAre(p, o)
 	if err == nil && w.Own && x.NCCL.group == nil {
@@ -27,12 +27,12 @@ func (x *Exec) resolve(p *path.Path, o *call.Call) (*path.Path, error) {
 	return p.Resolve(w), err
 }
 
-// whereBuffersAre has all ranks tell where their buffers of o lie. Every rank returns the same.
+// whereBuffersAre has all ranks exchange where their buffers of o lie. Every rank returns the same.
 func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (w path.Where, err error) {
-	if x.told == nil {
-		x.told = make([]uint64, words*x.Size)
+	if x.placement == nil {
+		x.placement = make([]uint64, words*x.Size)
 	}
-	mine := x.told[words*x.Rank:][:words]
+	mine := x.placement[words*x.Rank:][:words]
 	clear(mine)
 	if p.Ask == path.OwnDevices {
 		mine[forNCCL], _ = x.NCCL.place(o)
@@ -40,21 +40,21 @@ func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (w path.Where, err er
 	if from, to := o.Operands(x.Rank); !from.IsHost() || !to.IsHost() {
 		mine[onDevice] = 1
 	}
-	if err := x.runOnHost(new(call.Call).Allgather(mem.Of(mine), mem.Of(x.told))); err != nil {
+	if err := x.runOnHost(new(call.Call).Allgather(mem.Of(mine), mem.Of(x.placement))); err != nil {
 		return w, err
 	}
 	w.Own = p.Ask == path.OwnDevices
-	for i := 0; i < len(x.told); i += words {
-		w.Own = w.Own && x.told[i+forNCCL] != 0
-		w.Any = w.Any || x.told[i+onDevice] != 0
+	for i := 0; i < len(x.placement); i += words {
+		w.Own = w.Own && x.placement[i+forNCCL] != 0
+		w.Any = w.Any || x.placement[i+onDevice] != 0
 	}
 	return w, nil
 }
 
-// aboutNCCL returns what all ranks have told about NCCL.
-func (x *Exec) aboutNCCL() (told []uint64) {
-	for i := forNCCL; i < len(x.told); i += words {
-		told = append(told, x.told[i])
+// aboutNCCL returns the words of all ranks about NCCL.
+func (x *Exec) aboutNCCL() (all []uint64) {
+	for i := forNCCL; i < len(x.placement); i += words {
+		all = append(all, x.placement[i])
 	}
-	return told
+	return all
 }

@@ -14,9 +14,9 @@ import (
 type Fabric struct {
 	Boot   boot.Boot
 	Parker transport.Parker
-	// Connect makes the transports, which deliver to sink. heard is to be called, from inside a
-	// Poll, when the launcher's descriptor is readable.
-	Connect func(sink transport.Sink, heard func()) ([]transport.Transport, error)
+	// Connect makes the transports, which deliver to sink. launcherReady is to be called, from
+	// inside a Poll, when the launcher's descriptor is readable.
+	Connect func(sink transport.Sink, launcherReady func()) ([]transport.Transport, error)
 	// Yield gives the processor to another thread that can run.
 	Yield func()
 	// Close releases what Parker holds. It may be nil.

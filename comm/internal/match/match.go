@@ -6,7 +6,7 @@
 //
 // The package is pure: no I/O, no locks, no clock. Nodes belong to the caller,
 // who embeds them in its own request and message types, so queueing allocates
-// nothing but, once, the list heads of sources never heard of before.
+// nothing but, once, the list heads of new sources.
 package match
 
 import "iter"
@@ -51,7 +51,7 @@ type Queues[R, M any] struct {
 	posts uint64
 }
 
-// pageLen sources share one allocation: one rank of thousands usually hears
+// pageLen sources share one allocation: one rank of thousands usually receives
 // from few, so heads for all of them would be waste.
 const pageLen = 16
 

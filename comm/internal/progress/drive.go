@@ -42,7 +42,7 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 	}
 	p.release(w)
 	p.PassDrive()
-	if s.told {
+	if s.notified {
 		w.owner.Ended()
 	}
 	if w.ready {
@@ -55,9 +55,10 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 }
 
 // mayTake reports whether w has the drive, or takes it. Once w has waited for long in the
-// foreground it takes it from nobody: it has been woken by the Parker in the driver's place, or by
-// a timer. In the background, where collectives wait as long as a slow link needs, it takes it from
-// one that is parked: w runs already, that would first have to get a processor (gompi-bench ddp
+// foreground it takes it from no other: it has been woken by the Parker in the driver's place, or
+// by a timer. In the background, where collectives wait as long as a slow link needs, it takes it
+// from one that is parked: w runs already, that would first have to get a processor (gompi-bench
+// ddp
 // -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 % hidden without, 78 with;
 // medians of five and four runs).
 func (p *Engine) mayTake(w *Waiter) bool {
@@ -140,7 +141,7 @@ func (p *Engine) awaited() bool {
 	}
 	now := time.Now()
 	if now.Sub(p.began) >= grace {
-		return false // told at once, however many wait
+		return false // decided at once, however many wait
 	}
 	return slices.ContainsFunc(p.sleepers, func(s *Waiter) bool { return !s.Background && !s.waitsLongAt(now) })
 }
@@ -220,7 +221,7 @@ func (p *Engine) hand(next *Waiter) {
 // background's Waiter if something is pending, else one that has.
 func (p *Engine) successor() *Waiter {
 	var long *Waiter
-	var now time.Time // told once: each look at the clock takes 40 ns, and there may be many sleepers
+	var now time.Time // read once: each look at the clock takes 40 ns, and there may be many sleepers
 	if len(p.sleepers) > 0 {
 		now = time.Now()
 	}

@@ -16,9 +16,9 @@
 // Parker can do that, since the kernel wakes a thread in a fraction of the time that it takes until
 // Go runs a goroutine; then it sleeps as goroutines do.
 //
-// It yields only for some ten microseconds, since a yield gives the processor to nobody but the
+// It yields only for some ten microseconds, since a yield gives the processor only to
 // threads of the same scheduling group: where each session is a group of its own (autogroups, the
-// default of most distributions) a thread that yields for ever keeps those of another session from
+// default of most distributions) a thread that yields forever keeps those of another session from
 // running for seconds, ranks of the same job among them. For the same reason a goroutine that
 // tests in a loop, instead of waiting, sleeps now and then: see Tested.
 //
@@ -26,10 +26,10 @@
 // fraction of a wake-up. The parked goroutine stays asleep. When the new driver returns, it can
 // hand the drive back to that goroutine without waking it.
 //
-// While operations are pending and nobody waits, one goroutine in the background drives. Its Waiter
-// never spins, and becomes ready only when the Engine closes. It leaves the drive to any other
-// goroutine that waits, unless that has waited for long: it mostly serves requests that come some
-// time, and waking it for each message of others costs more than the background does.
+// While operations are pending and no goroutine waits, one goroutine in the background drives. Its
+// Waiter never spins, and becomes ready only when the Engine closes. It leaves the drive to any
+// other goroutine that waits, unless that has waited for long: it mostly serves requests that come
+// some time, and waking it for each message of others costs more than the background does.
 //
 // # Who sleeps, and who is woken
 //
@@ -61,8 +61,9 @@
 // for another driver on. So does each goroutine whose thread was blocked: several may be, as a
 // driver from which the drive is taken stays blocked, and the kernel wakes one of them. To wake a
 // certain one, another goroutine marks it with the lock held, and interrupts the Sleeper. That does
-// not forget the interrupt in a poll. Whoever wakes interrupts again as long as another is marked.
-// A goroutine that tests ends with Exit, which arms the Source again for a driver that is parked.
+// not forget the interrupt in a poll. A goroutine that wakes interrupts again as long as another is
+// marked. A goroutine that tests ends with Exit, which arms the Source again for a driver that is
+// parked.
 package progress
 
 import (
@@ -83,7 +84,7 @@ type Source interface {
 	// after all. After it returned true, whatever gives Poll something to do also wakes the
 	// Parker, until the next Poll.
 	Arm() bool
-	// Pending reports whether there is something to Poll for even if nobody waits.
+	// Pending reports whether there is something to Poll for even if no goroutine waits.
 	Pending() bool
 	// Deadline returns how soon Poll has to be called at the latest, 0 if time makes no
 	// difference.
@@ -108,7 +109,7 @@ type Sleeper interface {
 	Sleep(d time.Duration) (rang bool)
 	// Interrupt ends the Sleep of one goroutine, or the next one. It may be another than was meant.
 	Interrupt()
-	// EndInterrupt says that no goroutine that was interrupted sleeps any more.
+	// EndInterrupt is called when no goroutine that was interrupted sleeps any more.
 	EndInterrupt()
 }
 
@@ -134,7 +135,7 @@ type Engine struct {
 	sleepers        []*Waiter // in the order in which they went to sleep
 	foreground      int       // sleepers that are not in the background
 	began           time.Time // when one of these last went to sleep for the first time in its wait
-	background      *Waiter   // polls when nobody else waits; nil until it is needed
+	background      *Waiter   // polls when no other goroutine waits; nil until it is needed
 	backgroundEnded chan struct{}
 	woken           bool // a goroutine has become runnable, and no driver has yielded to it
 	spinPolicy

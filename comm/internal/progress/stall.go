@@ -7,10 +7,10 @@ const StallAfter = 200 * time.Millisecond
 
 // A stall is the timer of one wait, set when the wait first blocks.
 type stall struct {
-	timer *time.Timer
-	fired bool
-	told  bool      // the Owner's Stalled was called
-	since time.Time // when the driver first looked at the clock, or notice was last called
+	timer    *time.Timer
+	fired    bool
+	notified bool      // the Owner's Stalled was called
+	since    time.Time // when the driver first looked at the clock, or notice was last called
 }
 
 // notice reports a wait that has lasted for StallAfter to the Owner and the Source. These may post
@@ -22,7 +22,7 @@ func (p *Engine) notice(w *Waiter, s *stall) {
 	s.fired, s.since = false, time.Now()
 	p.judge()
 	if !w.ready && w.owner != nil {
-		s.told = true
+		s.notified = true
 		w.owner.Stalled()
 	}
 	p.cfg.Source.Stalled()

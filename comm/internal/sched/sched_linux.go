@@ -82,7 +82,7 @@ func YieldShort() {
 
 // Yield gives the processor to another process. The thread stays runnable, as it
 // does when the kernel takes the processor from it, so a raw system call holds up
-// nobody longer than that does. runtime.Gosched and ordinary system calls make Go
+// no goroutine longer than that does. runtime.Gosched and ordinary system calls make Go
 // wake another thread of this process to look for work, in the way of the very
 // process that is to run (np=4 on two processors, barrier: 30 us with them).
 func Yield() {

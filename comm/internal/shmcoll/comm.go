@@ -1,6 +1,6 @@
 // Package shmcoll does collectives among the ranks of one host through shared memory. A rank stores
 // what the others need in a bounce buffer of its own, and the others read it there. No message is
-// sent. Package shmsync tells a rank when data has arrived, and when its space may be reused.
+// sent. Package shmsync has flags for when data has arrived, and when its space may be reused.
 //
 //	questions.go    what the members ask each other before they follow a Path
 //	short.go        what programs call most with a few bytes
@@ -30,7 +30,7 @@ type Comm struct {
 	heaps [][]byte     // by member
 	reach mem.Distance // to the members that read what this one stores
 
-	cross   CrossMemory // nil where nobody can reach memory that only another maps
+	cross   CrossMemory // nil where no member can reach memory that only another maps
 	asked   bool        // whether all can
 	crosses bool        // they can
 	trials  *trials     // nil before the first

@@ -8,7 +8,7 @@ import (
 // Data that the caches would not hold is stored with non-temporal stores, which bypass them.
 // Package path has the lengths from which on.
 
-// footprint returns the bytes of all members' buffers, as far as this one can tell.
+// footprint returns the bytes of all members' buffers, as far as this one knows.
 func (c *Comm) footprint(t *transfer) int {
 	own := footprint(t.Send, t.Recv)
 	if t.Full {

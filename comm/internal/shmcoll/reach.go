@@ -31,7 +31,7 @@ const (
 	recvs
 )
 
-// A spot is a place in a member's vector: so many bytes behind its beginning.
+// A spot is a place in a member's vector: off bytes behind its beginning.
 type spot struct {
 	member int
 	side   side
@@ -45,7 +45,7 @@ const (
 	// crossFold is how much all operands that a member combines take at a time, for the same
 	// reason, and crossFoldLeast how much one takes at least.
 	crossFold, crossFoldLeast = 1 << 20, 8 << 10
-	// crossGlance is after how much a member makes progress of other operations.
+	// crossProgress is after how many bytes a member makes progress of other operations.
 	crossProgress = 4 << 20
 )
 
@@ -171,7 +171,7 @@ func (c *Comm) move(to, from spot, n int, nonTemporal bool) error {
 	return c.fetch(c.at(to, n), from, nonTemporal)
 }
 
-// scratch returns foldChunk bytes, others for each member.
+// scratch returns foldChunk bytes, different ones for each member.
 func (c *Comm) scratch(member int) []byte {
 	if c.fetched[member] == nil {
 		b, _ := mem.Host.Alloc(mem.C128, c.foldChunk()/mem.C128.Size()) // so few bytes can be had

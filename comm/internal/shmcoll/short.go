@@ -8,9 +8,9 @@ import (
 )
 
 // What programs call most with a few bytes is done in one step and without a Transfer: an
-// allreduce, a barrier, and where its payload fits into a head what has a root, or is a scan (np=2 near, 8 B,
-// back to back, in ns with a Transfer and without: bcast 104 and 87, reduce 158 and 106, gather 124
-// and 94, scatter 109 and 86, scan 154 and 105).
+// allreduce, a barrier, and where its payload fits into a head what has a root, or is a scan (np=2
+// near, 8 B, back to back, in ns with a Transfer and without: bcast 104 and 87, reduce 158 and 106,
+// gather 124 and 94, scatter 109 and 86, scan 154 and 105).
 
 // short does o if it is one of them, and reports whether it is.
 func (c *Comm) short(p *path.Path, o *call.Call) (is bool, err error) {
@@ -150,7 +150,7 @@ func (c *Comm) allreduceShort(o *call.Call) error {
 	return err
 }
 
-// combineStep combines into o.Recv what members 0 to n-1 tell in step s: this one, and others.
+// combineStep combines into o.Recv the operands of members 0 to n-1 in step s, this one among them.
 // Where operands have an order it reads its own, too, where the others do: its result may
 // overwrite the operand before all is combined.
 func (c *Comm) combineStep(s uint64, o *call.Call, n int) error {

@@ -11,7 +11,7 @@ import (
 // Members read and write the vectors of others where they lie, without bounce buffers: in the
 // symmetric heap in place, elsewhere through the kernel (reach.go).
 //
-// Only its owner knows where a vector lies. So in the first step all members tell each other where
+// Only its owner knows where a vector lies. So in the first step all members exchange where
 // their vectors are, and if one cannot be reached, the collective goes through bounce buffers. That
 // step also orders the accesses of others after what the owner did before. The collective ends with
 // a barrier, so no member returns before its vectors have been read and written. If it fails on

@@ -11,8 +11,8 @@ import (
 )
 
 // Members try whether calls of one kind and similar length are faster through the kernel: now and
-// then they time some calls either way, tell each other the times with the next such call, and go
-// the way whose slowest member was faster. They count the same calls, and so try the same ones.
+// then they time some calls either way, exchange the times in the next such call, and take the way
+// whose slowest member was faster. They count the same calls, and so try the same ones.
 
 // trials are by kind and by length of the vector, as a power of two.
 type trials [call.Exscan + 1][64]trial.Trial

@@ -41,8 +41,8 @@ func (w *Window) Fold(dst, own mem.Buffer, lo int, op call.Op) error {
 	return c.combine(op, dst, 0, c.Size(), false)
 }
 
-// Made tells the others that this member's recv holds the chunks up to i. It may be called again
-// for the same chunk.
+// Made reports to the others that this member's recv holds the chunks up to i. It may be called
+// again for the same chunk.
 func (w *Window) Made(i int) { w.c.ResultReady(w.first + uint64(i)) }
 
 // Fetch waits until a member has made chunk i, and copies its recv from element lo on to dst.

@@ -4,7 +4,7 @@
 //
 // A member is a rank of the communicator on this host. Each has a Team (team.go), through which it
 // fills steps and reads those of others. wait.go has the waits, and the comparison of calls;
-// exchange.go steps in which every member tells all others something; ring.go the bounce buffers;
+// exchange.go steps in which every member sends data to all others; ring.go the bounce buffers;
 // guard.go whether members may write to memory that only one of them maps; pool.go the Pool from
 // which a rank takes the memory of its Teams.
 //
@@ -20,7 +20,7 @@
 //	384      8          uses: a counter of takes and returns of the block
 //	512      8          barrierFlag: the last step that member 0 has seen all members fill
 //	640      8          writesTo: 1 + the member to whose own memory the owner writes, or 0
-//	768      8          shut: not 0 when nobody may write to the owner's own memory any more
+//	768      8          shut: not 0 when no member may write to the owner's own memory any more
 //	896      64 x 128   heads, one for each step under way
 //	9088     4 KiB      the small bounce buffer
 //	13184    64 KiB     the L2 bounce buffer
@@ -65,7 +65,7 @@
 // There is no cycle of waiting members. Filling a step waits only for reads of older steps; reading
 // a step waits only until it is filled. No member fills so far ahead of its own reads that it would
 // have to wait for itself, and each stores consumed also for steps of which it reads nothing. So of
-// all waiting members, one at the lowest step can go on.
+// all waiting members, one at the lowest step can continue.
 //
 // # Sleeping
 //
@@ -82,9 +82,9 @@
 // block, or is dead.
 //
 // A rank that fails while a Team is made does not know whether others have made it, and read the
-// block that it has told of. It gives that block back only with its part in the communicator by
-// which they told each other (see Withhold). Digests begin with the communicator's id, so nobody
-// who is late even then takes steps of another Team for those of its own.
+// block that it has offered. It gives that block back only with its part in the communicator by
+// which they exchanged the offers (see Withhold). Digests begin with the communicator's id, so no
+// member that is late even then takes steps of another Team for those of its own.
 package shmsync
 
 import (
@@ -114,10 +114,10 @@ const (
 	// InHead is the most bytes of a payload in a head.
 	InHead = lineSize - 32
 
-	// soon is how many steps a member may tell at once that it has read (see ConsumedSoon).
+	// soon is how many steps a member may acknowledge at once (see ConsumedSoon).
 	soon = 16
 
-	// Depth is the number of heads: the head of a step is filled again so many steps later.
+	// Depth is the number of heads: the head of a step is filled again this many steps later.
 	Depth = depth
 )
 

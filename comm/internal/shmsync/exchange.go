@@ -2,11 +2,11 @@ package shmsync
 
 import "unsafe"
 
-// Steps in which every member tells all others something.
+// Steps in which every member sends data to all others.
 
-// Exchange is a step in which every member tells all others mine, of equal length. When it returns,
-// the payloads of the step are what the members have told. first says that it is the collective's
-// first step, in which calls are compared.
+// Exchange is a step in which every member sends mine, of equal length, to all others. When it
+// returns, the payloads of the step are those of the members. first says that it is the
+// collective's first step, in which calls are compared.
 func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 	s = t.Next(1)
 	t.Lay(s, len(mine), false)
@@ -36,12 +36,12 @@ func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 }
 
 // AgreeLengths is the first step of a collective of which no member knows the lengths of all
-// blocks. Each member tells a word of each block that it sends, of its length and whatever else has
-// to be equal: one for each member, or one for all, or none. It also tells how long its longest
-// block is. AgreeLengths returns the longest of all, and an error if the words of the blocks that
-// members lo, lo+1 and so on send here are not those that are expected.
+// blocks. Each member sends a word for each block that it sends, of its length and whatever else
+// has to be equal: one for each member, or one for all, or none. It also sends the length of its
+// longest block. AgreeLengths returns the longest of all, and an error if the words of the blocks
+// that members lo, lo+1 and so on send here are not those that are expected.
 func (t *Team) AgreeLengths(sent, expected []int, longest, lo int) (int, error) {
-	const before = 2 // the longest, and how many are told
+	const before = 2 // the longest, and the number of words
 	s, words := t.Next(1), before+len(t.parts)
 	t.Lay(s, 8*words, false)
 	h, err := t.Acquire(s, true)
@@ -61,12 +61,12 @@ func (t *Team) AgreeLengths(sent, expected []int, longest, lo int) (int, error) 
 		}
 		theirs := t.words(j, s, words)
 		longest = max(longest, theirs[0])
-		told := theirs[before]
+		sent := theirs[before]
 		if theirs[1] > 1 {
-			told = theirs[before+t.me]
+			sent = theirs[before+t.me]
 		}
-		if i := j - lo; i >= 0 && i < len(expected) && told != expected[i] {
-			return 0, t.port.DisagreeOn(j, expected[i], told)
+		if i := j - lo; i >= 0 && i < len(expected) && sent != expected[i] {
+			return 0, t.port.DisagreeOn(j, expected[i], sent)
 		}
 	}
 	t.AllConsumed(s)

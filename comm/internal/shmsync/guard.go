@@ -10,20 +10,21 @@ import (
 // a collective that ends well, a barrier comes behind the last access. But a member whose
 // collective fails returns at once, and then its memory is its caller's again. So it shuts.
 //
-// Who writes says so, to one member at a time, and does not if that member is shut; and a member
-// that shuts then waits for those that write to it. The two flags are stored and loaded by
+// A writer announces it, for one member at a time, and does not write if that member is shut; and a
+// member that shuts then waits for those that write to it. The two flags are stored and loaded by
 // sequentially consistent operations, each by its owner before it looks at the other's. So if the
 // writer did not see that the member is shut, the member's look comes behind the writer's flag, and
 // sees that until the write is over.
 //
-// Nobody waits for those who read. What they have read may be wrong, so they look, behind the
-// barrier and so behind their last read, whether a member has shut: then the collective has failed
+// No member waits for readers. What these have read may be wrong, so they check, after the
+// barrier and so after their last read, whether a member has shut: then the collective has failed
 // for them, too.
 
 // A write is some hundred KiB, so it is over after some microseconds, unless the writer does not
-// run. Shut looks so often, while it runs itself: first at once, then each time after a pause. Only
-// who is stopped for longer just before the kernel begins to copy could write later. Who is killed
-// meanwhile leaves its flag as it is, and writes no more when others hear of it.
+// run. Shut looks this often, while it runs itself: first at once, then each time after a pause.
+// Only a writer that is stopped for longer just before the kernel begins to copy could write later.
+// A writer that is killed meanwhile leaves its flag as it is, and writes no more when others learn
+// of its death.
 const (
 	looks      = 1000
 	pausedLook = 20_000

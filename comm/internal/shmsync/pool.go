@@ -22,13 +22,13 @@ type Pool struct {
 
 // A block is one of this rank's own.
 type block struct {
-	uses   uint64   // odd while it is taken
-	guests []guest  // ranks that see it, or did in the last Team
-	later  []func() // what is to be done when nobody does any more, with no lock held
+	uses    uint64   // odd while it is taken
+	readers []reader // ranks that map it, or did in the last Team
+	later   []func() // called when no rank does any more, with no lock held
 }
 
-// A guest is another member of a Team. Its block tells whether it has left.
-type guest struct {
+// A reader is another member of a Team. Its block shows whether it has left.
+type reader struct {
 	rank  world.Rank
 	flags *flags
 	uses  uint64 // of its block, for this Team
@@ -45,7 +45,7 @@ const (
 func (t Token) place() int   { return int(t>>usesBits) - 1 }
 func (t Token) uses() uint64 { return uint64(t) & usesMask }
 
-// NewPool returns the Pool of a rank, with large buffers of so many bytes. claim allocates a part
+// NewPool returns the Pool of a rank, with large buffers of this many bytes. claim allocates a part
 // of the arena; lost reports whether a rank has ended.
 func NewPool(arena []byte, large int, claim func(off, n int) error, lost func(rank world.Rank) bool) *Pool {
 	return &Pool{arena: arena, large: large, claim: claim, lost: lost}
@@ -83,7 +83,7 @@ func (p *Pool) take() (t Token, vacated []func(), err error) {
 	}
 	b := p.blocks[place]
 	vacated = b.clear()
-	b.uses, b.guests = b.uses+1, nil
+	b.uses, b.readers = b.uses+1, nil
 	t = Token(place+1)<<usesBits | Token(b.uses&usesMask)
 	f := p.flagsAt(p.arena, t)
 	f.empty()
@@ -155,7 +155,7 @@ func (b *block) vacant(lost func(world.Rank) bool) bool {
 	if b.uses%2 == 1 {
 		return false
 	}
-	for _, g := range b.guests {
+	for _, g := range b.readers {
 		if !lost(g.rank) && g.flags.uses.Load() == g.uses { // the memory of one that is lost may be freed
 			return false
 		}
@@ -179,7 +179,7 @@ func (p *Pool) Enter(mine Token, rank world.Rank, arena []byte, t Token) Part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, part := p.blocks[mine.place()], p.part(arena, t)
-	b.guests = append(b.guests, guest{rank: rank, flags: part.flags, uses: t.uses()})
+	b.readers = append(b.readers, reader{rank: rank, flags: part.flags, uses: t.uses()})
 	return part
 }
 

@@ -22,14 +22,14 @@ type Port interface {
 	Looks() int
 	// Wake wakes a member, if it sleeps.
 	Wake(member int)
-	// Disagree breaks the communicator: so many collectives ago a member's call was not this
-	// rank's.
+	// Disagree breaks the communicator: ago collectives before this one a member's call was not
+	// this rank's.
 	Disagree(member, ago int, mine, theirs Call) error
 	// DisagreeOn breaks the communicator: a member sends another block than this rank expects, as
 	// their words of AgreeLengths say.
 	DisagreeOn(member, mine, theirs int) error
 	// Unreachable breaks the communicator: this rank could not read or write the memory that a
-	// member has told of.
+	// member has shared.
 	Unreachable(member int, err error) error
 }
 
@@ -49,11 +49,11 @@ type Team struct {
 	first   uint64 // the first one of it
 	digest  uint64
 	call    *Call  // the caller's, until the next Begin
-	told    bool   // the rank knows that it has begun
+	begun   bool   // the Port has been notified that it has begun
 	differs bool   // from another member's call
 	free    uint64 // all members have read the steps up to this one
-	said    uint64 // this one has told that it needs nothing more of those up to this one
-	owed    uint64 // and, if this is more, can tell that of those up to this one
+	acked   uint64 // this one has stored that it needs nothing more of those up to this one
+	toAck   uint64 // and, if this is more, can store that of those up to this one
 	small   ring
 	l2      ring
 	l3      ring // of no size where some member has no memory for it
@@ -62,7 +62,7 @@ type Team struct {
 }
 
 // New returns the Team of member me of a communicator. parts are the memory of all
-// members. claim allocates this member's large buffer, of so many bytes. gated members wait for the
+// members. claim allocates this member's large buffer, of large bytes. gated members wait for the
 // barrier flag (see Assemble).
 func New(me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
 	return Team{
@@ -80,7 +80,7 @@ func (t *Team) Size() int { return len(t.parts) }
 // Begin begins a collective, which all members call. digest is of the communicator's id and all
 // calls, with this one. quiet callers do not spin.
 func (t *Team) Begin(c *Call, digest uint64, quiet bool) {
-	t.call, t.digest, t.told, t.first = c, digest, false, t.step+1
+	t.call, t.digest, t.begun, t.first = c, digest, false, t.step+1
 	t.looks = t.patient
 	if quiet {
 		t.looks = 1
@@ -95,7 +95,7 @@ func (t *Team) Next(n int) uint64 {
 }
 
 // Unreachable breaks the communicator: this member could not read or write the memory that another
-// has told of.
+// has shared.
 func (t *Team) Unreachable(member int, err error) error { return t.port.Unreachable(member, err) }
 
 // TryProgress makes progress of the rank's other operations, in the midst of long work for a
@@ -225,32 +225,32 @@ func (t *Team) store(word *atomic.Uint64, v uint64) {
 func (t *Team) Publish(h *Head, s uint64) {
 	t.store(&h.step, s)
 	prefetchToWrite(unsafe.Pointer(t.head(t.me, s+1)), lineSize)
-	t.begun()
+	t.notifyBegun()
 }
 
 // Filled is Publish for a step that was acquired a while ago.
 func (t *Team) Filled(s uint64) { t.Publish(t.head(t.me, s), s) }
 
-// begun tells the Port, once, that the collective has begun: when the first step is published,
-// since the others then need time to see it.
-func (t *Team) begun() {
-	if !t.told {
-		t.told = true
+// notifyBegun notifies the Port, once, that the collective has begun: when the first step is
+// published, since the others then need time to see it.
+func (t *Team) notifyBegun() {
+	if !t.begun {
+		t.begun = true
 		t.port.Begun()
 	}
 }
 
-// Consumed tells the others that this member needs nothing more of the steps up to s.
+// Consumed reports to the others that this member needs nothing more of the steps up to s.
 func (t *Team) Consumed(s uint64) {
-	t.said = s
+	t.acked = s
 	t.store(&t.parts[t.me].flags.consumed, s)
 }
 
-// ConsumedSoon is Consumed for a step whose payload is in the heads: it tells that of up to soon
+// ConsumedSoon is Consumed for a step whose payload is in the heads: it reports up to soon
 // such steps at once. Only their heads wait for it, which are filled again depth steps later: by
-// then this member, which reads all steps that are filled, has told.
+// then this member, which reads all steps that are filled, has reported them.
 func (t *Team) ConsumedSoon(s uint64) {
-	if t.owed = s; s-t.said >= soon {
+	if t.toAck = s; s-t.acked >= soon {
 		t.Consumed(s)
 	}
 }
@@ -259,8 +259,8 @@ func (t *Team) ConsumedSoon(s uint64) {
 // collective of one step in which every member reads all others no member stores consumed.
 func (t *Team) AllConsumed(s uint64) { t.free = s - 1 }
 
-// ResultReady tells the others that this member has reduced its share of the steps up to s, or made
-// its chunks. It may be called again for the same step.
+// ResultReady reports to the others that this member has reduced its share of the steps up to s, or
+// made its chunks. It may be called again for the same step.
 func (t *Team) ResultReady(s uint64) {
 	if ready := &t.parts[t.me].flags.resultReady; ready.Load() < s {
 		t.store(ready, s)

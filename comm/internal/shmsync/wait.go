@@ -19,7 +19,7 @@ func (t *Team) await(word *atomic.Uint64, want uint64, member int) error {
 			}
 		}
 	}
-	t.begun()
+	t.notifyBegun()
 	t.patient = t.port.Looks() // what it is good for may have changed
 	waits := &t.parts[t.me].flags.waitingFor
 	waits.Store(uint64(member) + 1)
@@ -52,7 +52,7 @@ func (t *Team) AwaitCall(member int, first uint64) error {
 
 // differ finds the first call in which a member differs, among those whose heads still exist: a
 // rank that waited for no other member may have ended the collective in which they differ. If the
-// member has failed while the Team was made, the reason is what it has told of that.
+// member has failed while the Team was made, the reason is the one that it has given.
 func (t *Team) differ(member int, first uint64) error {
 	if t.parts[member].reused() || t.head(member, first).step.Load() == retracted {
 		return t.AwaitError(member)
@@ -148,10 +148,10 @@ func (t *Team) AwaitCalls(first uint64) error {
 const retracted = 0
 
 // Retract takes back the first step of this member's collective, which has failed. A member that
-// comes late would find in it all that it needs, and end well, before it hears that the others have
-// not: in AwaitCall it waits for a step that does not come, and so hears of it. If two members meet
-// in this moment, one ends well and one does not. A call that differs from another's stays, for all
-// to compare theirs with it.
+// comes late would find in it all that it needs, and end well, before it learns that the others
+// have not: in AwaitCall it waits for a step that does not come, and so learns it. If two members
+// meet in this moment, one ends well and one does not. A call that differs from another's stays,
+// for all to compare theirs with it.
 func (t *Team) Retract() {
 	if step := &t.head(t.me, t.first).step; step.Load() == t.first && !t.differs {
 		step.Store(retracted)

@@ -34,7 +34,7 @@ type Host struct {
 const heapSize = 2 * 17 << 17
 
 // NewHost returns a Host of n ranks, which have memory for three blocks each, and for large buffers
-// of so many bytes.
+// of this many bytes.
 func NewHost(n, large int) *Host {
 	h := &Host{large: large, asleep: make([]atomic.Uint32, n), rung: make([]atomic.Uint32, n)}
 	for r := range n {
@@ -147,7 +147,7 @@ func (p *port) Unreachable(member int, err error) error {
 	return p.Break(fmt.Errorf("member %d: %w", member, err))
 }
 
-// Break breaks the Teams of all ranks, or the others would wait for ever. It returns the first err.
+// Break breaks the Teams of all ranks, or the others would wait forever. It returns the first err.
 func (h *Host) Break(err error) error {
 	h.broken.CompareAndSwap(nil, &err)
 	return h.fault()
