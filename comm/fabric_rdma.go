@@ -38,7 +38,8 @@ func (cfg Config) rdmaAsked() (transports string, asked bool) {
 	return transports, name == "ucx"
 }
 
-// open opens the transport over UCX, unless cfg excludes it or nobody asks for it on a single host.
+// open opens the transport over UCX, unless cfg excludes it or it is not asked for on a single
+// host.
 func (r *rdmaTransport) open(cfg Config, info *boot.Info, macs bool, sink transport.Sink, set *poll.Set) {
 	transports, asked := cfg.rdmaAsked()
 	switch {

@@ -13,7 +13,7 @@ var (
 	ErrCut = errors.New("connection cut")
 	// ErrUnreachable: no connection could be made in the first place.
 	ErrUnreachable = errors.New("cannot be reached")
-	// ErrRefused, an ErrUnreachable: nobody listens where the peer did. It has left, or was
+	// ErrRefused, an ErrUnreachable: no process listens where the peer did. It has left, or was
 	// never to be reached there.
 	ErrRefused = fmt.Errorf("%w", ErrUnreachable)
 	// ErrClosed: this side was closed.

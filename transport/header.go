@@ -29,7 +29,7 @@ const (
 	RTS          // request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's token, Seq: place of the payload or 0, Flags: Short too
 	CTS          // clear to send: answer to RTS or Offer; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: chunks to send now, 0 for all
 	Data         // payload that a CTS has asked for, or a part of it; A: receiver's token
-	Done         // the payload has been copied from or to the place that was told; A: token of the rank that told it
+	Done         // the payload has been copied from or to the place that was sent; A: token of the rank that sent it
 	Credit       // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm, Tag: how many messages the sender of the frame holds if it takes no more unexpected ones, else 0
 	Coll         // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far, Flags: type of its elements
 	Ready        // the receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 to get an Offer first

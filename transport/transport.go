@@ -67,7 +67,7 @@ type Transport interface {
 	// Parker, if that is armed too. The next Poll disarms.
 	Arm() bool
 
-	// Close sends the queued frames, tells each connected peer that this rank
+	// Close sends the queued frames, notifies each connected peer that this rank
 	// leaves in good order, and releases everything. It is called repeatedly
 	// until it returns true, with sleep between if need be; a call with
 	// force ends at once, dropping what is queued. Frames no longer arrive;
@@ -85,17 +85,17 @@ type Sink interface {
 	// the call.
 	Arrive(peer world.Rank, h *Header) (window mem.Buffer, token uint64)
 
-	// Filled tells that n bytes of payload, the whole of the last window, have
+	// Filled reports that n bytes of payload, the whole of the last window, have
 	// been stored. If payload is left, it returns the next window, which may
 	// be the same memory again; an empty one means to drop the rest. After the
 	// last byte the result is ignored.
 	Filled(token uint64) (window mem.Buffer)
 
-	// Sent tells that the buffer of a Send which returned false may be reused;
+	// Sent reports that the buffer of a Send which returned false may be reused;
 	// err is not nil if the frame may not have been delivered.
 	Sent(token uint64, err error)
 
-	// Lost tells, once, that no frame will arrive from peer any more and none
+	// Lost reports, once, that no frame will arrive from peer any more and none
 	// can be sent. err is ErrGone if the peer left in good order, after
 	// everything it sent has arrived; otherwise it says what happened.
 	Lost(peer world.Rank, err error)
@@ -115,8 +115,8 @@ type EagerSink interface {
 // A SilenceSink is a Sink that can find out what has become of a peer that does not answer. It is
 // found by type assertion.
 type SilenceSink interface {
-	// Silent tells that peer has not answered a first connection for some time. The Transport
-	// goes on waiting. Other than DeathObserver.Ended nothing may end that.
+	// Silent reports that peer has not answered a first connection for some time. The Transport
+	// keeps waiting. Other than DeathObserver.Ended nothing may end that.
 	Silent(peer world.Rank)
 }
 
@@ -149,7 +149,7 @@ type Progresser interface {
 
 // A DeathObserver is a Transport that notices late or never when the process of a peer ends.
 type DeathObserver interface {
-	// Ended says that the process of a rank has ended, as the launcher reports: err is ErrGone
+	// Ended reports that the process of a rank has ended, as the launcher reports: err is ErrGone
 	// if it had left in good order, else ErrCut. The next Poll delivers what has arrived from the
 	// rank, and then reports it as lost. It may be called during Poll.
 	Ended(peer world.Rank, err error)
@@ -182,9 +182,9 @@ type Direct interface {
 	// Transport is a Getter; 0 if there is none. It costs a few comparisons.
 	Place(peer world.Rank, b mem.Buffer) (place uint64)
 	// Recall makes all places returned so far invalid: a peer that still copies from or to
-	// one learns that its copy is void. A peer that writes may go on for some time.
+	// one learns that its copy is void. A peer that writes may continue for some time.
 	Recall()
-	// Put copies src to a place that the peer has told. It does not begin during the call.
+	// Put copies src to a place that the peer has sent. It does not begin during the call.
 	// Sink.Sent(token, err) is called from a later Poll or Close, unless Forget is before; err
 	// is ErrRecalled if the peer has recalled its places meanwhile, so that what was copied is
 	// void, or there is no such place.
@@ -197,10 +197,10 @@ type Getter interface {
 	// Source returns a place of b, wherever that lies, which peer can only Get from; 0 if there is
 	// none. It costs a few comparisons.
 	Source(peer world.Rank, b mem.Buffer) (place uint64)
-	// Maps reports whether this rank maps the memory at a place that a peer has told, so that Get
+	// Maps reports whether this rank maps the memory at a place that a peer has sent, so that Get
 	// copies it at once. A Source may take longer than frames.
 	Maps(place uint64) bool
-	// Get copies dst.Size() bytes from a place that the peer has told to dst, as Put does. It may
+	// Get copies dst.Size() bytes from a place that the peer has sent to dst, as Put does. It may
 	// end with ErrRecalled although the place holds: then the peer's memory cannot be read.
 	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64)
 }

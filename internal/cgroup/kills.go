@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Kills tells when the kernel has killed processes for want of memory, where it counts
+// Kills reports when the kernel has killed processes for want of memory, where it counts
 // that for this process and those below it.
 type Kills struct {
 	file  string // that has the count, if there is one

@@ -21,7 +21,7 @@ type Habit struct {
 	Why     string
 	Instead string
 
-	// May tells a word that it takes as an argument, if that follows, beside those of Args; nil for
+	// May reports whether a word that follows is an argument, beside those of Args; nil for
 	// none.
 	May func(word string) bool
 

@@ -12,7 +12,7 @@ const (
 	daemons  = "agents start and end with the job"
 	prefix   = "nothing has to be installed at the same place on every host"
 	noPrefix = "there is no prefix"
-	tells    = "-v says what gompirun does"
+	verbose  = "-v says what gompirun does"
 	others   = "gompirun cannot know which host is meant; type -H with the hosts to use"
 	debugger = "start the job, then type gompirun attach RANK"
 	wrapper  = "type the tool before the program, as in gompirun TOOL ./prog"
@@ -68,7 +68,7 @@ func openMPIHabits() []Habit {
 		{Names: []string{"output-proctable", "report-child-jobs-separately"}, Why: "gompirun serves no other tools"},
 		{Names: []string{"max-vm-size"}, Args: 1, Why: daemons},
 		{Names: []string{"cf", "cartofile"}, Args: 1, Why: "each host is asked what it is made of"},
-		{Names: []string{"debug-daemons", "debug-daemons-file", "leave-session-attached", "debug-devel", "d"}, Why: tells},
+		{Names: []string{"debug-daemons", "debug-daemons-file", "leave-session-attached", "debug-devel", "d"}, Why: verbose},
 		{Names: []string{"stream-buffering"}, Args: 1, Why: whole},
 		{Names: []string{"index-argv-by-rank"}, Why: "ranks find their number in GOMPI_RANK"},
 		{Names: []string{"xml"}, Why: "-tag-output says whose a line is"},

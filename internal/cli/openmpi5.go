@@ -70,7 +70,7 @@ func runtimeOptions(args []string) []string {
 			if !given || isTrue(value) {
 				flags = append(flags, flag)
 			}
-		case "show-progress", "report-state-on-timeout", "aggregate-help-messages": // told in any case
+		case "show-progress", "report-state-on-timeout", "aggregate-help-messages": // reported in any case
 		case "error-nonzero-status", "fwd-environment":
 			if given && !isTrue(value) {
 				return nil // what is so in any case

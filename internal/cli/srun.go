@@ -47,7 +47,7 @@ func srunHabits() []Habit {
 		{Names: []string{"multi-prog"}, Instead: "type -app F, with lines as in: -np 1 ./server"},
 		{Names: []string{"pty"}, Instead: "ranks have no terminal; that is srun --pty"},
 		{Names: []string{"bcast", "bcast-exclude", "compress"}, Args: 1, Instead: "type -preload-binary, or -preload-files LIST"},
-		{Names: []string{"slurmd-debug"}, Args: 1, Why: tells},
+		{Names: []string{"slurmd-debug"}, Args: 1, Why: verbose},
 		{Names: []string{"usage"}, Instead: "type -h"},
 		{Names: []string{"jobid"}, Args: 1, Instead: "gompirun uses the job in which it is; type it there"},
 		{Names: []string{"exclude"}, Args: 1, Instead: "type -H with the hosts to use"},

@@ -12,7 +12,7 @@ func torchHabits() []Habit {
 	return []Habit{
 		{Names: []string{"rdzv-backend"}, Args: 1, To: ownBackends, Why: "the nodes of a job meet at gompirun"},
 		{Names: []string{"rdzv-conf"}, Args: 1, To: rendezvousTimes, Why: "want join_timeout or last_call_timeout of it"},
-		{Names: []string{"monitor-interval"}, Args: 1, Why: "gompirun hears at once when a rank ends"},
+		{Names: []string{"monitor-interval"}, Args: 1, Why: "gompirun is notified at once when a rank ends"},
 		{Names: []string{"start-method"}, Args: 1, Why: "every rank is a process of its own"},
 		{Names: []string{"role"}, Args: 1, Why: "every rank has the role default"},
 		{Names: []string{"local-addr"}, Args: 1, Why: "-iface says which addresses to use"},
@@ -24,7 +24,7 @@ func torchHabits() []Habit {
 			"for a time limit, as srun's -t is, type -timeout and seconds, or as in 10m"},
 		{Names: []string{"redirects", "r", "logs-specs", "duplicate-stdout-filters", "duplicate-stderr-filters"}, Args: 1, Why: files},
 		{Names: []string{"log-line-prefix-template"}, Args: 1, To: linePrefix},
-		{Names: []string{"event-log-handler"}, Args: 1, Why: tells},
+		{Names: []string{"event-log-handler"}, Args: 1, Why: verbose},
 		{Names: []string{"signals-to-handle"}, Args: 1, Why: forwards},
 		{Names: []string{"shutdown-timeout"}, Args: 1, To: renamed("-kill-delay")},
 		{Names: []string{"numa-binding"}, Args: 1, To: always("-bind-to", "gpu")},

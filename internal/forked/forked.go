@@ -19,7 +19,7 @@ var inodes atomic.Pointer[[]uint64]
 // Keep has the sockets noted from now on in table, which the child reads.
 func Keep(table []uint64) { inodes.Store(&table) }
 
-// Note notes a socket. Its end is not noted: by its inode the child tells what the descriptor has
+// Note notes a socket. Its end is not noted: by its inode the child knows what the descriptor has
 // become since.
 func Note(fd int) {
 	table := inodes.Load()

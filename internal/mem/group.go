@@ -18,11 +18,11 @@ type CollectiveLibrary interface {
 	Join(invitation []byte, rank, size int) (Communicator, error)
 }
 
-// A Communicator is a group of ranks whose devices do collectives, as in NCCL. Its methods
-// begin to enqueue work on its Stream, and may return before the work is there: Placed reports
-// that. All ranks call the same methods in the same order, each when the work of the one before
-// is placed. Buffers are in memory of the device, and the caller leaves them alone until the
-// work is done. GroupReduces tells the reductions. One goroutine at a time uses a Communicator.
+// A Communicator is a group of ranks whose devices do collectives, as in NCCL. Its methods begin to
+// enqueue work on its Stream, and may return before the work is there: Placed reports that. All
+// ranks call the same methods in the same order, each when the work of the one before is placed.
+// Buffers are in memory of the device, and the caller leaves them alone until the work is done.
+// GroupReduces reports which reductions it has. One goroutine at a time uses a Communicator.
 type Communicator interface {
 	// Stream returns the Communicator's Stream, which Close closes.
 	Stream() Stream

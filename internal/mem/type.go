@@ -4,7 +4,7 @@
 //
 // It is the one package that every layer of gompi shares: comm turns a slice
 // into a Buffer at its edge, algorithms and transports handle Buffers alone,
-// and a device's memory comes through the same door by implementing Space.
+// and a device's memory is used in the same way by implementing Space.
 package mem
 
 import (

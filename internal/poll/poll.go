@@ -1,11 +1,11 @@
 // Package poll watches descriptors for the driver of a rank, the one goroutine that polls
-// (package progress). While the driver spins, Ready tells it which descriptors are ready,
+// (package progress). While the driver spins, Ready returns which descriptors are ready,
 // without blocking. Before the driver sleeps, it calls Arm and then receives from the channel C:
 // so its sleep takes neither a thread nor a P of the Go scheduler. Or it calls Sleep, which takes a
 // thread, and wakes sooner.
 //
-// One goroutine at a time, the driver, calls Ready, Arm, Disarm, Interrupt, EndInterrupt, AddWaker and
-// DelWaker. Add, Mod, Del, Sleep and Wake may be called from any goroutine.
+// One goroutine at a time, the driver, calls Ready, Arm, Disarm, Interrupt, EndInterrupt, AddWaker
+// and DelWaker. Add, Mod, Del, Sleep and Wake may be called from any goroutine.
 package poll
 
 import "golang.org/x/sys/unix"

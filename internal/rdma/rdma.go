@@ -73,7 +73,7 @@ func gid(port string) string {
 	return ""
 }
 
-// localDistance is the distance of a memory domain to itself, as firmware tells it.
+// localDistance is the distance of a memory domain to itself, as firmware reports it.
 const localDistance = 10
 
 // Nearest returns, of each fabric, the active ports whose devices are nearest to the memory domains
@@ -115,7 +115,7 @@ func distance(sys string, node int, cpus []int) int {
 	return least
 }
 
-// online returns the memory domains that distances are told of, in their order.
+// online returns the memory domains that have distances, in their order.
 func online(nodes string) []int { return list(read(nodes, "online")) }
 
 // list returns the numbers of a list as the kernel prints it: "0-3,8".

@@ -159,7 +159,7 @@ func Order(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
 
 // Network names the network that this process sees: no other host has one of that
 // name, nor has another network namespace of this host. Loopback addresses are worth
-// something only within it. Where the system does not tell, the host's name must do.
+// something only within it. Where the system does not provide it, the host's name must do.
 func Network() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err == nil {

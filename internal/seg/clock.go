@@ -10,5 +10,5 @@ var started, origin = moment()
 func Now() int64 { return origin + int64(time.Since(started)) }
 
 // Unix converts a time of Now to nanoseconds since 1970. It keeps order and distance, also when
-// somebody sets the host's clock.
+// the host's clock is set.
 func Unix(now int64) int64 { return started.UnixNano() + now - origin }

@@ -11,9 +11,9 @@ import (
 )
 
 // New makes the segment of a host that runs the given ranks, in ascending order. Its area is empty.
-// The descriptor closes on exec; whoever starts the ranks hands it to them. Where the system gives
-// memory for the states of the ranks but none for them to share, the segment has no area and no
-// arenas, and Without says why.
+// The descriptor closes on exec; the process that starts the ranks hands it to them. Where the
+// system gives memory for the states of the ranks but none for them to share, the segment has no
+// area and no arenas, and Without says why.
 func New(ranks []world.Rank) (*Segment, error) {
 	if len(ranks) < 1 || len(ranks) > MaxRanks {
 		return nil, fmt.Errorf("host segment for %d ranks, want 1 to %d", len(ranks), MaxRanks)

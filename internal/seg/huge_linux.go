@@ -40,7 +40,7 @@ func (s *Segment) collapse(memory []byte, at int) {
 	}
 	for i := skip; i < skip+whole; i += hugePage {
 		if s.allocate(at+i, pageSize) != nil {
-			return // and whoever claims all of it will say why
+			return // and the caller that claims all of it will report why
 		}
 	}
 	_ = unix.Madvise(memory[skip:][:whole], unix.MADV_COLLAPSE)

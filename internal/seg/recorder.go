@@ -68,7 +68,7 @@ func (r *Rank) Join() bool {
 }
 
 // Late reports whether the process that the agent started has ended, and none had joined. The agent
-// will tell that this process came too late.
+// will report that this process came too late.
 func (r *Rank) Late() bool {
 	late := State(r.line.state.Load()) == Ended && r.line.pid.Load() == 0
 	if late {

@@ -133,7 +133,7 @@ func (s *Segment) State(local world.LocalRank) State { return State(s.lines[loca
 func (s *Segment) LeftAt(local world.LocalRank) int64 { return s.lines[local].left.Load() }
 
 // SetEnded marks a local rank's process as ended. The agent calls it when it has reaped the process
-// and no longer needs its previous state. Without an agent, every rank that is told of the death
+// and no longer needs its previous state. Without an agent, every rank that learns of the death
 // calls it.
 func (s *Segment) SetEnded(local world.LocalRank) { s.lines[local].state.Store(uint32(Ended)) }
 

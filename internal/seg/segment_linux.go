@@ -99,7 +99,7 @@ func (s *Segment) afford(n int) error {
 }
 
 // claimPiece is how much is allocated at once. Before Linux 6.12 a signal makes a call give back
-// all that it has allocated, and one that comes again and again would let a long call never end.
+// all that it has allocated, and one that comes repeatedly would let a long call never end.
 const claimPiece = 4 << 20
 
 // allocate has n bytes of the area exist. After an error some of them may.

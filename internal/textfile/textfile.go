@@ -1,5 +1,5 @@
-// Package textfile tells files that people have typed from programs and other data that was given
-// in their place.
+// Package textfile distinguishes files that people have typed from programs and other data that was
+// given in their place.
 package textfile
 
 import (

@@ -34,7 +34,7 @@ gompi_torch/lib. gompi_torch is a backend of torch.distributed, for any PyTorch 
 what of it is in C++ is compiled when it is first used. python -m gompi_torch says what there is.
 `
 
-// torch asks for the first when somebody wants the backend "gompi", and one that does not
+// torch asks for the first when a program wants the backend "gompi", and one that does not
 // for the second whenever it is imported.
 const entryPoints = `[torch.distributed.backends]
 gompi = gompi_torch:register

@@ -1,5 +1,5 @@
 // Package world has the two numbers that a process of a job goes by below package comm. They are
-// types, so that the compiler tells them apart from each other and from ranks of communicators,
+// types, so that the compiler keeps them apart from each other and from ranks of communicators,
 // which are plain ints.
 package world
 

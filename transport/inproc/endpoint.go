@@ -167,7 +167,7 @@ func (e *endpoint) receive(p *parcel) {
 	}
 	if p.lent {
 		p.meaning = receipt
-		e.net.boxes[p.from].put(p) // if that rank has ended, nobody waits
+		e.net.boxes[p.from].put(p) // if that rank has ended, no rank waits
 		return
 	}
 	p.link.held.Add(-int64(len(p.payload)))

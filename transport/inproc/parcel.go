@@ -16,7 +16,7 @@ const copyLimit = 64 << 10
 // sender; beyond it, payloads stay where they are.
 const heldLimit = 1 << 20
 
-// A meaning is what a parcel in a box tells the rank that takes it out.
+// A meaning is what a parcel in a box means to the rank that takes it out.
 type meaning uint8
 
 const (

@@ -45,8 +45,8 @@ const (
 
 type proof [16]byte
 
-// Expose lets the peers reach this rank's memory. It is called before the first of them is told
-// where some lies, or asked to reach for it.
+// Expose lets the peers reach this rank's memory. It is called before the first of them gets
+// an address, or is asked to reach for it.
 func (m *CrossMemory) Expose() {
 	m.once.Do(func() {
 		rand.Read(m.proof[0][:])

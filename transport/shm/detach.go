@@ -8,7 +8,7 @@ import (
 // Detach implements transport.Detacher. A ring has two users, its writer and its reader. So this
 // rank is the last user of those between it and the dead one. Those between two dead ranks have no
 // user left to free them: a rank that gives up the second of the two sees that the first is dead,
-// and does. Rings of a living rank that has not heard of the death are left to that rank.
+// and does. Rings of a living rank that has not learned of the death are left to that rank.
 //
 // A page that two rings share stays.
 func (t *Transport) Detach(rank world.Rank) {

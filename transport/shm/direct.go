@@ -22,11 +22,11 @@ import (
 //
 // # Recalls
 //
-// A place is an offset in the heap of the rank that tells it, and the number of recalls of
+// A place is an offset in the heap of the rank that sends it, and the number of recalls of
 // that rank at that time. A rank that copies compares this number with the one in the
 // owner's line: before each chunk and, after a read, once more behind the last chunk. The
 // owner recalls its places before it changes memory that others may still read. So either
-// the reader has read the bytes that were told, or it finds the number changed.
+// the reader has read the bytes that were offered, or it finds the number changed.
 //
 // That needs two orders between the plain loads and stores of the bytes and the atomic
 // accesses to the number. First, the owner's stores must not be seen before its recall: Recall
@@ -56,7 +56,7 @@ import (
 // memory, it waits for the one that the peer may be copying: the caller has the memory back then.
 
 const (
-	// placeBits is what a place tells the offset with, 1 for the first byte; or an address.
+	// placeBits is what a place holds the offset in, 1 for the first byte; or an address.
 	placeBits  = 48
 	recallMask = 1<<(64-placeBits) - 1
 	// loadsInOrder says that the processor does loads in the order of the program.
@@ -67,7 +67,7 @@ const (
 	// helpFrom is the length of the shortest copy that the peer is asked to help with:
 	// two chunks (np=2 near, in windows, alone and with help: 128 KiB 3.4 and 2.6 us a
 	// message, 1 MiB 24.6 and 15.7; np=4 on two processors, a window of two pairs each of
-	// 1 MiB: 45 and 48, so it does no harm where nobody has time to help).
+	// 1 MiB: 45 and 48, so it does no harm where no peer has time to help).
 	helpFrom = 128 << 10
 	// nonTemporalFrom is the length from which on copies are non-temporal (np=2 near, in
 	// windows, plain and non-temporal: 4 MiB 57 and 91 us a message, 16 MiB 570 and
@@ -92,7 +92,7 @@ type move struct {
 	sink     uintptr // instead of dst, which has its length: where it lies there
 	place    uint64  // at the peer, or this rank's own if it helps
 	token    uint64
-	next     int  // the chunk to copy, if nobody helps
+	next     int  // the chunk to copy, without a helper
 	put      bool // dst is the peer's
 	ask      bool // the peer may be asked to help
 	shared   sharing
@@ -102,7 +102,7 @@ type move struct {
 // A sharing is a copy's part in the words of a ring, of which there are two: for who
 // invited and for who helps.
 type sharing struct {
-	claims, helped *atomic.Uint64 // nil: nobody helps
+	claims, helped *atomic.Uint64 // nil: there is no helper
 	number         uint64
 	helping        bool
 }
@@ -133,7 +133,7 @@ func (t *Transport) Place(rank world.Rank, b mem.Buffer) uint64 {
 	return t.recalls(t.Local)<<placeBits | uint64(off+1)
 }
 
-// recalls returns what the places hold that a rank tells now.
+// recalls returns the number of recalls in the places that a rank sends now.
 func (t *Transport) recalls(local world.LocalRank) uint64 {
 	return t.lines[local].recalls.Load() & recallMask
 }
@@ -141,7 +141,7 @@ func (t *Transport) recalls(local world.LocalRank) uint64 {
 // Recall implements transport.Direct.
 func (t *Transport) Recall() { t.lines[t.Local].recalls.Add(1) }
 
-// holds reports whether what a rank has told of a place holds.
+// holds reports whether a place that a rank has sent still holds.
 func (t *Transport) holds(local world.LocalRank, place uint64) bool {
 	return place>>placeBits == t.recalls(local)
 }
@@ -251,7 +251,7 @@ func (t *Transport) help(p *peer, content []byte) bool {
 }
 
 // findEnds finds the two ends of a copy that this rank helps with. Its own memory outside the heap
-// is what it has told as a source, and not recalled.
+// is what it has sent as a source, and not recalled.
 func (t *Transport) findEnds(p *peer, x *move, i invitation) {
 	n := int(i.n)
 	if i.from&isSource == 0 {
@@ -328,7 +328,7 @@ func (x *move) over() bool {
 	return helped == s.number<<takenBits|helper
 }
 
-// move goes on with the copies under way, some chunks of one for each peer, and returns
+// move continues the copies under way, some chunks of one for each peer, and returns
 // how many.
 func (t *Transport) move() int {
 	n := 0
@@ -468,7 +468,7 @@ func (t *Transport) forgetMove(p *peer, token uint64) {
 	for i := range moves {
 		if x := &moves[i]; x.token == token {
 			t.stop(p, x)
-			*x = move{err: transport.ErrRecalled} // which nobody is told
+			*x = move{err: transport.ErrRecalled} // which is not reported
 		}
 	}
 }

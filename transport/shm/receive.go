@@ -124,10 +124,10 @@ func (p *peer) next() (kind int, content []byte) {
 
 // done gives the place of a record back to its writer.
 func (t *Transport) done(p *peer) {
-	told := p.r.done()
+	credited := p.r.done()
 	p.w.noteRead(p.r.read)
 	p.w.read = p.r.pos
-	if told && p.r.hungry.Load() != 0 {
+	if credited && p.r.hungry.Load() != 0 {
 		t.wake(p)
 	}
 }

@@ -23,7 +23,7 @@ import (
 //
 // Its first firstLap bytes are a ring of their own at first: small messages stay
 // in the first-level caches, and a pair of ranks takes little memory. When longer
-// ones have come, the writer claims more and goes on there at the end of a
+// ones have come, the writer claims more and continues there at the end of a
 // lap, instead of at the beginning. The last record of the lap says so, and grownTo how
 // much there is then: as much as the writer's Shape says, which its reader need not know.
 // Nor need it know how long the longest record is.
@@ -48,7 +48,7 @@ import (
 // ns, 256 B 205 and 161). So a writer that has published some small records in a row, and
 // of each knew that the reader had read all before it, ends the lap behind the next one,
 // whose word says so. What is left of the lap counts as written and read. The writer knows
-// it without a look at head: each word that comes the other way tells. Where messages are
+// it without a look at head: each word that comes the other way says so. Where messages are
 // not answered no word comes, and laps are long.
 //
 // # Why a reader never takes for a record what is none
@@ -71,7 +71,7 @@ import (
 // This holds across growth too: a place that is reached again was left a whole
 // ring of positions before, as counted in the size that the ring has now. And it holds
 // for short laps, whose rest is positions like others. Both ends count in the same size:
-// the writer stores grownTo before the word that tells of it, and never again, since a ring
+// the writer stores grownTo before the word that announces it, and never again, since a ring
 // grows once. What it grows by was never written, and so is zero. No record is longer than
 // what is free before the end of the lap, whatever the Shape, and a Shape's longest record
 // ends at a multiple of 64 bytes: so none reaches the 64 bytes that are counted on besides.
@@ -148,7 +148,7 @@ const (
 
 // The parts of a word: 8 bits of kind and marks, 16 of length, 40 of the position that
 // the writer has read up to, in lines. A word may lie unread while its reader writes on:
-// the position is told from others as long as that is less than 64 TiB.
+// the position is unambiguous as long as that is less than 64 TiB.
 const (
 	lengthAt   = 8
 	readAt     = 24
@@ -179,7 +179,7 @@ type writer struct {
 	ring
 	tail  uint64
 	seen  uint64           // how far the reader has read, as far as is known
-	read  uint64           // how far the other ring has been read, to be told
+	read  uint64           // how far the other ring has been read, for the next word
 	turns bool             // the next record ends the lap, if it is small
 	since uint64           // all of this lap from here on was small and answered
 	clean uint64           // up to here, the places from tail on hold 0
@@ -298,7 +298,7 @@ type reader struct {
 	// Of the record that next returned:
 	after uint64 // where the one behind it will be
 	wider uint64 // what the ring has grown to between the two, 0 if it has not
-	read  uint64 // what it tells of the other ring
+	read  uint64 // how far its writer has read the other ring
 }
 
 func newReader(mem []byte) reader {
@@ -342,8 +342,8 @@ func (r *reader) fetch(content []byte) {
 	prefetch(&r.mem[at], min(length(len(content)), mostFetched, int(r.lap)-at))
 }
 
-// done gives up the record that next returned. It reports whether it told the
-// writer, which it does when that is worth a cache line.
+// done gives up the record that next returned. It reports whether it returned
+// credit to the writer, which it does when that is worth a cache line.
 func (r *reader) done() bool {
 	if r.pos = r.after; r.wider != 0 {
 		r.grow(r.pos, r.wider)

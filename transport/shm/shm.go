@@ -78,7 +78,7 @@ type Shape struct {
 	NonTemporalFrom int
 }
 
-// defaultShape is one for a processor that nobody knows.
+// defaultShape is the one for an unknown processor.
 var defaultShape = Shape{Chunk: 32 << 10, Bytes: largestRing, NonTemporalFrom: 8 << 10}
 
 // The longest record of a Shape. The word of a record has 16 bits for its length. The shortest one
@@ -122,7 +122,7 @@ type line struct {
 	_      [lineSize - 4]byte
 	// Bit i is set if local rank i has written to it.
 	writers [MaxRanks / 64]atomic.Uint64
-	// How often it has recalled its places; part of each place that it tells.
+	// How often it has recalled its places; part of each place that it sends.
 	recalls atomic.Uint64
 	// Whether it cannot reach its peers' own memory, and what proves that a process is this rank,
 	// and where: see crossmemory.go.

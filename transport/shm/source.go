@@ -11,7 +11,7 @@ import (
 
 // This file lets a peer get memory that only this rank maps: the kernel copies it, once, where
 // through the ring it is copied twice. The place of such memory is an address, flagged, and as in
-// other places the number of recalls. Nobody puts there: the owner could not take it back in time.
+// other places the number of recalls. No peer puts there: the owner could not take it back in time.
 // Whether the kernel does so, crossmemory.go finds out. If it does not, the message goes the other
 // way.
 

@@ -116,7 +116,7 @@ func tune(fd int, near bool) {
 
 // avoidPacing chooses another congestion control than bbr, whose pacing halves
 // what loopback can carry (5.3 against 10.1 GB/s). cubic needs a privilege
-// where it is not on the list of permitted ones; reno is open to everyone.
+// where it is not on the list of permitted ones; reno is open to every user.
 func avoidPacing(fd int) {
 	now, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 	if err != nil || !strings.HasPrefix(now, "bbr") {

@@ -138,7 +138,7 @@ func placesThatMeanNothing(t *testing.T, n *net) {
 	}
 }
 
-// Whoever copies when the memory is recalled hears of it, whether before the first
+// A peer that copies when the memory is recalled is notified, whether before the first
 // byte, in the midst of it, or when all is copied but has not been said to be.
 func recalledMemory(t *testing.T, n *net) {
 	d, heaps := n.direct(t, 1)
@@ -160,8 +160,8 @@ func recalledMemory(t *testing.T, n *net) {
 	}
 }
 
-// A copy that is forgotten is not heard of, and touches nothing any more; those behind
-// it go on.
+// A copy that is forgotten is not reported, and touches nothing any more; those behind
+// it continue.
 func forgottenCopies(t *testing.T, n *net) {
 	_, heaps := n.direct(t, 0)
 	r, size := n.ranks[0], 5<<20
@@ -178,7 +178,7 @@ func forgottenCopies(t *testing.T, n *net) {
 		t.Error(err)
 	}
 	if !bytes.Equal(dst, make([]byte, size)) {
-		t.Error("a copy goes on that was forgotten")
+		t.Error("a copy continues that was forgotten")
 	}
 	if !bytes.Equal(heaps[1][:100], make([]byte, 100)) {
 		t.Error("the next copy has not been made")

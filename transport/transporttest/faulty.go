@@ -68,7 +68,7 @@ type faulty struct {
 	due []func() // calls of the sink, for the next Poll
 }
 
-// A victim is what goes on with one peer.
+// A victim is the state of one peer.
 type victim struct {
 	out, in int // frames seen
 	queue   []*held

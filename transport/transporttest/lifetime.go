@@ -203,7 +203,7 @@ func nothingArrivesInClose(t *testing.T, n *net) {
 	}
 	for range 1000 {
 		if closing.Close(false) {
-			t.Fatal("Close has ended, although nobody has read what was sent")
+			t.Fatal("Close has ended, although no peer has read what was sent")
 		}
 		other.Transport.Send(0, &transport.Header{Kind: transport.Credit}, mem.Buffer{}, 0)
 	}
@@ -212,7 +212,7 @@ func nothingArrivesInClose(t *testing.T, n *net) {
 	}
 }
 
-// The buffer of a forced Close is given back although nobody reads; newNet
+// The buffer of a forced Close is given back although no peer reads; newNet
 // checks that.
 func forcedClose(t *testing.T, n *net) {
 	contact(t, n)

@@ -285,7 +285,7 @@ func all(t *testing.T, ranks []*rank, f func(r *rank) error) {
 	}
 }
 
-// pattern fills a payload that tells its sender, its number and every place in
+// pattern fills a payload that encodes its sender, its number and every place in
 // it from others.
 func pattern(from world.Rank, number, size int) []byte {
 	var seed [32]byte

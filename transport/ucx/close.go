@@ -26,8 +26,8 @@ func (t *Transport) Deadline() int64 {
 		return 0
 	case !t.flushBegan.IsZero():
 		return flushSleep
-	case !t.unheard.Empty():
-		return max(1, int64(time.Until(t.unheard.Front().due)))
+	case !t.unanswered.Empty():
+		return max(1, int64(time.Until(t.unanswered.Front().due)))
 	}
 	return 0
 }
@@ -60,8 +60,8 @@ func (t *Transport) Close(force bool) bool {
 	return true
 }
 
-// finish reports whether all that was sent to p has arrived there. A peer that has not been told
-// that it may send need not be waited for: anybody may claim to be a rank that we then connect to.
+// finish reports whether all that was sent to p has arrived there. A peer that has not been
+// admitted need not be waited for: any process may claim to be a rank that we then connect to.
 func (t *Transport) finish(p *peer) bool {
 	switch {
 	case p.lost:

@@ -28,8 +28,8 @@ import (
 // other than the last one's, and says in "admits" when it has begun to accept the peer's frames.
 // Frames are sent only to a peer that has said so; so none arrives too early.
 //
-// Hellos may cross, and anybody may send one. An answer goes to the card of the rank that the hello
-// names, not to its sender. The rank there answers our nonce with a proof, which is accepted
+// Hellos may cross, and any process may send one. An answer goes to the card of the rank that the
+// hello names, not to its sender. The rank there answers our nonce with a proof, which is accepted
 // whatever forged hellos have arrived meanwhile. From then on other nonces are ignored.
 const (
 	greeting  = "gompi u1"
@@ -70,14 +70,14 @@ func (t *Transport) connect(p *peer) {
 		return
 	}
 	t.sendHello(p)
-	t.unheard.Push(call{p, time.Now().Add(silenceTime)})
+	t.unanswered.Push(call{p, time.Now().Add(silenceTime)})
 	if s.unanswered != nil {
 		t.onHelloFrom(p, s.unanswered)
 		s.unanswered = nil
 	}
 }
 
-// silenceTime is how long a peer may take to answer until the sink is told. It may have left.
+// silenceTime is how long a peer may take to answer until the sink is notified. It may have left.
 const silenceTime = 500 * time.Millisecond
 
 // A call is a peer that has been sent the first hello, and when its answer is due.
@@ -86,17 +86,17 @@ type call struct {
 	due time.Time
 }
 
-// tellSilent tells the sink of peers that have not answered.
-func (t *Transport) tellSilent() {
-	for now := time.Now(); !t.unheard.Empty(); {
-		c := t.unheard.Front()
+// reportSilent reports to the sink the peers that have not answered.
+func (t *Transport) reportSilent() {
+	for now := time.Now(); !t.unanswered.Empty(); {
+		c := t.unanswered.Front()
 		silent := !c.p.open && !c.p.lost
 		if silent && now.Before(c.due) {
 			return
 		}
-		t.unheard.Pop()
-		if silent && t.tell != nil {
-			t.tell.Silent(c.p.rank)
+		t.unanswered.Pop()
+		if silent && t.silence != nil {
+			t.silence.Silent(c.p.rank)
 		}
 	}
 }

@@ -23,8 +23,8 @@ func (t *Transport) Poll(world.Rank) int {
 	if t.unsent > 0 {
 		n += t.flushPuts()
 	}
-	if !t.unheard.Empty() {
-		t.tellSilent()
+	if !t.unanswered.Empty() {
+		t.reportSilent()
 	}
 	if t.failing > 0 {
 		n += t.loseFailing()

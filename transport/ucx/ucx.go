@@ -61,24 +61,24 @@ type Transport struct {
 	cfg     Config
 	sink    transport.Sink
 	eager   transport.EagerSink   // sink, if it is one
-	tell    transport.SilenceSink // sink, if it is one
+	silence transport.SilenceSink // sink, if it is one
 	set     *poll.Set
 	log     *slog.Logger
 	ucp     *ucp.Worker
 	cards   [][]byte // nil until SetCards
 	fabrics []string
 
-	peers   []*peer          // by rank; nil until first needed
-	used    []*peer          // those that are not nil
-	queued  int              // frames in all out queues
-	waiting int              // those of them for which no Sent is due
-	failing int              // peers that the next Poll reports as lost
-	unheard fifo.Queue[call] // in the order in which they are due
-	forged  uint             // hellos that were refused
-	head    transport.Header
-	regions []region        // by their ids
-	unsent  int             // puts of which parts are to be sent
-	lanes   map[string]bool // used by connections that have ended, if they are logged
+	peers      []*peer          // by rank; nil until first needed
+	used       []*peer          // those that are not nil
+	queued     int              // frames in all out queues
+	waiting    int              // those of them for which no Sent is due
+	failing    int              // peers that the next Poll reports as lost
+	unanswered fifo.Queue[call] // in the order in which they are due
+	forged     uint             // hellos that were refused
+	head       transport.Header
+	regions    []region        // by their ids
+	unsent     int             // puts of which parts are to be sent
+	lanes      map[string]bool // used by connections that have ended, if they are logged
 
 	closing    bool
 	flushBegan time.Time // when UCX was asked to flush all that was sent; zero: not yet
@@ -142,7 +142,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 	}
 	t := &Transport{cfg: cfg, sink: sink, set: set, log: cfg.Logger, ucp: w, fabrics: fabrics(ports), peers: make([]*peer, cfg.Size), lanes: map[string]bool{}}
 	t.eager, _ = sink.(transport.EagerSink)
-	t.tell, _ = sink.(transport.SilenceSink)
+	t.silence, _ = sink.(transport.SilenceSink)
 	return t, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// Allgather puts rank r's send into the r-th block of everybody's recv; all
+// Allgather puts rank r's send into the r-th block of the recv of all; all
 // have send's length. In place: send is the rank's own block of recv.
 func Allgather(p Peers, alg path.Algorithm, send, recv mem.Buffer) error {
 	n := p.Size()

@@ -6,7 +6,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// Allreduce combines every rank's send into everybody's recv, the same bits on
+// Allreduce combines every rank's send into the recv of all, the same bits on
 // all ranks. In place: recv is send.
 func Allreduce(p Peers, alg path.Algorithm, send, recv mem.Buffer, op call.Op) error {
 	if p.Size() == 1 {

@@ -35,7 +35,7 @@ type rule struct {
 var catalogue = [...]collective{
 	{
 		kind:    call.Barrier,
-		methods: []Method{{Algorithm: Dissemination, Doc: "everyone signals 1, 2, 4... ranks ahead: fewest rounds"}},
+		methods: []Method{{Algorithm: Dissemination, Doc: "every rank signals those 1, 2, 4... ahead: fewest rounds"}},
 	},
 	{
 		kind: call.Bcast,
@@ -67,7 +67,7 @@ var catalogue = [...]collective{
 		kind: call.Allreduce,
 		methods: []Method{
 			{Algorithm: RecursiveDoubling, Doc: "recursive doubling: fewest rounds", Ordered: true},
-			{Algorithm: Direct, Doc: "everyone sends to everyone and combines all: one step", Ordered: true},
+			{Algorithm: Direct, Doc: "every rank sends to all and combines all: one step", Ordered: true},
 			{Algorithm: Halving, Doc: "reduce-scatter by halving, allgather by doubling: fewest bytes", Ordered: true},
 			{Algorithm: Circulant, Doc: "reduce-scatter and allgather by the circulant pattern: fewest bytes for any number of ranks"},
 		},
@@ -95,7 +95,7 @@ var catalogue = [...]collective{
 		kind: call.Allgather,
 		methods: []Method{
 			{Algorithm: Circulant, Doc: "by the circulant pattern: fewest rounds for any number of ranks"},
-			{Algorithm: Direct, Doc: "everyone sends to everyone: one step"},
+			{Algorithm: Direct, Doc: "every rank sends to all: one step"},
 			{Algorithm: Ring, Doc: "around a ring: fewest bytes between hosts"},
 		},
 		rules: []rule{

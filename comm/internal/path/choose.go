@@ -83,7 +83,7 @@ func singleCopies(k call.Kind, ordered bool) bool {
 	return false
 }
 
-// copied chooses among ways through bounce buffers, for a rank that stores so many bytes there.
+// copied chooses among ways through bounce buffers, for a rank that stores this many bytes there.
 func (s *Selector) copied(k call.Kind, bytes int) *Path {
 	t := s.rules.threshold
 	most, long := t(shmChunk), Pipelined
@@ -100,8 +100,8 @@ func (s *Selector) copied(k call.Kind, bytes int) *Path {
 	return p
 }
 
-// allreduceMost returns up to how many bytes each rank combines all operands of an allreduce itself:
-// one step from one rank to the others, where to share the work takes two.
+// allreduceMost returns up to how many bytes each rank combines all operands of an allreduce
+// itself: one step from one rank to the others, where to share the work takes two.
 func (s *Selector) allreduceMost() int { return s.rules.threshold(shmChunk) / 2 }
 
 // largeChunk is as much of a long vector as the large buffer allows: at the beginning of each copy

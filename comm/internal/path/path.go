@@ -84,7 +84,7 @@ const (
 	SharedHeap            // is every vector in memory from Alloc? (Hier: of the host's ranks)
 	LargeBuffers          // is there memory for large buffers? Asked once
 	CrossMemory           // does the kernel let the ranks reach each other's memory? Then Kernel says more
-	BlockLengths          // how long is the longest block? Then Sized tells the Path
+	BlockLengths          // how long is the longest block? Then Sized returns the Path
 	AnyOnDevice           // is a buffer on a device?
 	OwnDevices            // are the buffers of each rank on a device that is no other's?
 )

@@ -57,7 +57,7 @@ func (r *Rules) threshold(t Threshold) int {
 func (r *Rules) Reads() (from, below int) { return r.threshold(shmReadFrom), r.threshold(shmReadBelow) }
 
 // TriesFrom returns from how many bytes on messages and collectives try now and then whether the
-// kernel copies them faster. Where ranks share processors a few calls tell little of that, so there
+// kernel copies them faster. Where ranks share processors a few calls show little of that, so there
 // they try only if the user has set it.
 func (r *Rules) TriesFrom() int {
 	if r.Oversubscribed && !r.set[shmTrialFrom].set {
@@ -66,8 +66,8 @@ func (r *Rules) TriesFrom() int {
 	return r.threshold(shmTrialFrom)
 }
 
-// Ring returns how messages go through the rings of a host: in chunks of so many bytes, round in so
-// many of them, and from how many on with non-temporal stores to a rank far away.
+// Ring returns how messages go through the rings of a host: the bytes of a chunk, those of the
+// ring, and from how many on with non-temporal stores to a rank far away.
 func (r *Rules) Ring() (chunk, bytes, nonTemporalFrom int) {
 	return r.threshold(shmRingChunk), r.threshold(shmRingBytes), r.threshold(shmRingNonTemporalFrom)
 }

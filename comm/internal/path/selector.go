@@ -93,7 +93,7 @@ func (s *Selector) bytes(o *call.Call) int {
 }
 
 // Sized returns the Path through shared memory of a call whose BlockLengths have been asked for:
-// the longest block has so many bytes.
+// longest is the bytes of the longest block.
 func (s *Selector) Sized(k call.Kind, longest int) *Path {
 	n, r := longest*s.Ranks, s.sized[k]
 	if r == nil {
@@ -116,7 +116,7 @@ func (s *Selector) Gated() bool { return s.rules.Oversubscribed && s.Ranks >= ga
 func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || op == mem.Custom }
 
 // NonTemporal reports whether ranks store received data with non-temporal stores, if the buffers of
-// all ranks together have so many bytes. The choice of one rank does not affect others.
+// all ranks together have this many bytes. The choice of one rank does not affect others.
 func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.threshold(shmNonTemporalFrom) }
 
 // Payload returns how many bytes of a call one rank stores for others, or receives if that is less.
@@ -134,13 +134,13 @@ func (s *Selector) kernel(bytes int) Kernel {
 // choice of one rank does not affect others.
 func (s *Selector) FarFrom() int { return s.rules.threshold(shmRingNonTemporalFrom) }
 
-// NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of so many
+// NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of this many
 // bytes for each rank on average.
 func (s *Selector) NonTemporalInPlace(bytes int) bool {
 	return bytes*s.Ranks > 2*s.rules.threshold(shmNonTemporalFrom)
 }
 
-// PerMessage reports whether blocks of so many bytes, whose lengths one rank alone knows, are
+// PerMessage reports whether blocks of this many bytes, whose lengths one rank alone knows, are
 // brought from devices and to them message by message. No other rank sees the difference.
 func (s *Selector) PerMessage(bytes int) bool { return bytes >= 2*s.rules.threshold(stagedChunk) }
 

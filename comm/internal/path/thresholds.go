@@ -31,70 +31,70 @@ const (
 // thresholds are their names, values, and the least and the most that a user may set. What
 // goes through shared memory at a time is at most a quarter of its buffer for middling lengths,
 // so that each rank finds room while others still read; and at least twice what goes through the
-// smallest one. What is empty asks nobody.
+// smallest one. A call of no bytes asks no question.
 var thresholds = [numThresholds]struct {
 	name        string
 	bytes       int64
 	least, most int64
 }{
-	// Up to so many bytes of one rank a collective through shared memory takes one step. Longer
-	// ones are pipelined, in chunks of as much through the small buffer.
+	// A collective through shared memory takes one step up to this many bytes of one rank. Longer
+	// ones are pipelined, in chunks of this size through the small buffer.
 	shmChunk: {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
 
-	// From so many bytes of one rank on the large buffer serves (bcast of two: 16 KiB in 2.5 us
+	// The large buffer is used from this many bytes of one rank on (bcast of two: 16 KiB in 2.5 us
 	// around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8), and ranks ask each other
 	// whether NCCL may do what it can.
 	shmLargeFrom: {"shm.large", 32 << 10, 0, most},
 
-	// From so many bytes on it pays to ask whether vectors are from Alloc (np=2 near: bcast of
+	// Ranks ask whether vectors are from Alloc from this many bytes on (np=2 near: bcast of
 	// 1 KiB 0.34 us instead of 0.37, of 4 KiB 0.35 instead of 0.77). Where ranks share a
 	// processor the barrier at the end costs a change of process more: from where the large buffer
 	// serves (np=4 on two processors: scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB 16
 	// instead of 60).
 	shmSingleCopyFrom: {"shm.singlecopy", 1 << 10, 1, most},
 
-	// From so many bytes of all ranks' buffers on, what ranks receive from each other is stored
-	// with non-temporal stores: it would first be fetched from memory, then overwritten (np=2 near,
-	// plain and non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6, reduce-scatter
-	// 5.3 and 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71, allreduce of 8 MiB 1.7
-	// and 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the
-	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45). In place no buffer goes through
-	// the caches besides, and vectors may be twice as long (np=2 near: bcast of 16 MiB 0.39 and
-	// 0.61, of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and 2.5 ms).
+	// What ranks receive from each other is stored with non-temporal stores from this many bytes of
+	// all ranks' buffers on: with plain ones it would first be fetched from memory, then
+	// overwritten (np=2 near, plain and non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2
+	// and 3.6, reduce-scatter 5.3 and 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and
+	// 0.71, allreduce of 8 MiB 1.7 and 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9.
+	// But of 4 MiB, which the caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45). In place
+	// no buffer goes through the caches besides, and vectors may be twice as long (np=2 near: bcast
+	// of 16 MiB 0.39 and 0.61, of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB
+	// 3.3 and 2.5 ms).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
-	// Of so many bytes, and fewer than the second, messages between ordinary memory are read by
-	// their receiver where they lie (process_vm_readv) at first, and collectives begin with vectors
-	// that members reach so. Not unless the processor is known to copy faster so: see package
-	// machine.
+	// Messages between ordinary memory, from the first length on and below the second, are at first
+	// read by their receiver where they lie (process_vm_readv), and collectives begin with vectors
+	// that members reach in this way. The default is never, unless the processor is known to copy
+	// faster in this way: see package machine.
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
 
-	// From so many bytes of one rank on, collectives try now and then whether they are faster so,
-	// or otherwise (np=2 far: allgather of 64 KiB 15.9 us, by a peer that copies so 8.8; of 4 MiB
-	// 739 and 407).
+	// Collectives time now and then whether the kernel copies faster from this many bytes of one
+	// rank on (np=2 far: allgather of 64 KiB 15.9 us, by the kernel 8.8; of 4 MiB 739 and 407).
 	shmTrialFrom: {"shm.trial", 64 << 10, 1, most},
 
-	// Messages go through a ring in chunks of so many bytes, and round in so much of it once longer
-	// ones have come: a power of two, and less where the host's ranks are many. They are as the
-	// processor is best: see package machine and shm.Shape (two processors of an AMD EPYC, 4 MiB
-	// between two cores that share a cache: 170 us, around 256 KiB 488; on an Intel Xeon the best
-	// copy went through 8 chunks of 16 KiB).
+	// The chunk of messages in a ring, and the size of the ring once longer ones have come: a power
+	// of two, and less where the host's ranks are many. What is best depends on the processor: see
+	// package machine and shm.Shape (two processors of an AMD EPYC, 4 MiB between two cores that
+	// share a cache: 170 us, around 256 KiB 488; on an Intel Xeon the best copy went through 8
+	// chunks of 16 KiB).
 	shmRingChunk: {"shm.ring.chunk", 32 << 10, 4 << 10, 64 << 10},
 	shmRingBytes: {"shm.ring.bytes", 2 << 20, 64 << 10, 2 << 20},
 
-	// Copies of so many bytes or more, into a ring or a bounce buffer, are non-temporal where the
-	// reader shares no cache, as far as the writer can tell: see mem.Distance.
+	// Copies of this many bytes or more, into a ring or a bounce buffer, are non-temporal where the
+	// reader shares no cache, as far as the writer knows: see mem.Distance.
 	shmRingNonTemporalFrom: {"shm.ring.nontemporal", 8 << 10, 4 << 10, most},
 
-	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
-	// it does, the next chunk is combined inside each host, and the one before handed out (2x2,
-	// allreduce of 8 MiB at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in chunks
-	// of 256 and 512 KiB 70, of 1 MiB 77; without a network: whole 9.0 ms, in chunks of 64 KiB,
-	// 256 KiB and 1 MiB 8.4, 6.2 and 5.4).
+	// How much of a vector goes between hosts at a time, of each leader's share or in all:
+	// meanwhile the next chunk is combined inside each host, and the one before handed out (2x2,
+	// allreduce of 8 MiB at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in chunks of
+	// 256 and 512 KiB 70, of 1 MiB 77; without a network: whole 9.0 ms, in chunks of 64 KiB, 256
+	// KiB and 1 MiB 8.4, 6.2 and 5.4).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
-	// From so many bytes on, of a vector in all: all ranks carry shares of an allreduce, if each
+	// From this many bytes of a vector on, all ranks carry shares of an allreduce, if each
 	// has a processor: one leader would do the work between hosts alone (2x2, where each rank was
 	// granted three tenths of a processor, leader and shares: 256 KiB 537 and 389 us, 1 MiB 3.3 and
 	// 1.6 ms, 16 MiB 43 and 34). Where processors are oversubscribed none is idle (1 MiB: 371 and
@@ -106,7 +106,7 @@ var thresholds = [numThresholds]struct {
 	// 1 MiB 237 and 206; reduce of 1 MiB 317 and 258).
 	hierVectorFrom: {"hier.vector", 256 << 10, 0, most},
 
-	// From so many bytes on, of all blocks: all ranks carry shares of a reduce-scatter and an
+	// From this many bytes of all blocks on, all ranks carry shares of a reduce-scatter and an
 	// allgather with equal blocks (2x2, by leaders and in shares, reduce-scatter of 256 KiB blocks
 	// 573 and 320 us; 2x4, allgather of 64 KiB blocks 137 and 265 us, of 1 MiB blocks 9.7 and 7.1
 	// ms). Other collectives of blocks go by messages, for no byte is saved between hosts, and each
@@ -115,7 +115,7 @@ var thresholds = [numThresholds]struct {
 	// 157 and 153 us, scatter of 2x4 324 and 436).
 	hierBlocksFrom: {"hier.blocks", 1 << 20, 0, most},
 
-	// So many bytes at a time go through pinned host memory, and are copied while others are under
+	// How many bytes at a time go through pinned host memory, and are copied while others are under
 	// way; they are enough for messages between hosts (2x2, in host memory: allreduce of 1 MiB in
 	// 371 us, of 16 MiB at once in 15.8 ms). From two such chunks on ranks ask each other whether a
 	// buffer is on a device: with fewer there is nothing to overlap.
@@ -151,7 +151,7 @@ const (
 	largeParts = 8
 )
 
-// LargeBuffer returns the bytes of the large buffer of each of so many ranks of a host: twice
+// LargeBuffer returns the bytes of the large buffer of each rank, of this many on a host: twice
 // the usual second-level cache, on purpose, since a line that another core holds costs more to
 // take away than one of the third level (1 MiB of bcast between two cores: 134 us around 64 KiB,
 // 71 around 1 MiB); but less where there are many ranks, whose memory adds up.

@@ -48,7 +48,7 @@ func (w *Ways) Choose(l *Lengths, size int) (fetch bool, c Choice) {
 	part := t.Next()
 	c = Untimed
 	switch part {
-	case trial.Tell:
+	case trial.Report:
 		t.Decide(t.Times(), size)
 	case trial.Present, trial.Other:
 		w.part, w.start, c = part, time.Now(), Timed

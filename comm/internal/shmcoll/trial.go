@@ -44,7 +44,7 @@ func (c *Comm) faster(k path.Kernel, o *call.Call, timed *timing) (cross bool, e
 	}
 	part := t.Next()
 	switch part {
-	case trial.Tell:
+	case trial.Report:
 		err = c.exchangeTimes(t, bytes)
 	case trial.Present, trial.Other:
 		if err = c.Barrier(); err == nil {

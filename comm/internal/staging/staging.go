@@ -125,7 +125,7 @@ func (p *Pool) Release() {
 	for class, kept := range free {
 		if d, ok := class.space.(mem.Pinner); ok {
 			for _, b := range kept {
-				d.FreeHost(b) // an error is the device's, which has told it before
+				d.FreeHost(b) // an error is the device's, which has reported it before
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Package symheap is the symmetric heap behind comm.Alloc: a part of each rank's arena in the
 // host's segment that all ranks of the host read and write in place. A Heap (heap.go) allocates and
-// frees whole pages of its rank's part. A Place (place.go) tells other ranks where a buffer lies in
-// it. Nothing here synchronises ranks: collectives and messages do.
+// frees whole pages of its rank's part. A Place (place.go) encodes for other ranks where a buffer
+// lies in it. Nothing here synchronises ranks: collectives and messages do.
 package symheap
 
 import (

@@ -2,8 +2,8 @@ package symheap
 
 import "unsafe"
 
-// A Place tells other ranks of the host where a rank's buffer lies: 1 + the offset in its heap, or
-// its address, if only the rank itself maps it, or one of the constants.
+// A Place encodes for other ranks of the host where a rank's buffer lies: 1 + the offset in its
+// heap, or its address, if only the rank itself maps it, or one of the constants.
 type Place uint64
 
 const (

@@ -20,8 +20,8 @@ const (
 	longCalls                       = 4 << 20
 	// worth is how many percent of the time the other way may take to be taken.
 	worth = 90
-	// warm is so much memory that calls have to go through before the way is as fast as it will be:
-	// the bounce buffers are not in the caches.
+	// warm is how much memory calls have to go through before the way is as fast as it will be: at
+	// first the bounce buffers are not in the caches.
 	warm, mostWarming = 2 << 20, 32
 )
 
@@ -30,10 +30,10 @@ type Trial struct {
 	Cross   bool // the way that calls go
 	begun   bool
 	calls   int  // since the last trial
-	after   int  // so many calls comes the next one
+	after   int  // the next trial comes after this many calls
 	least   int  // value of after, after a change
 	again   bool // the last trial found the other way faster: one more has to
-	warming int  // so many calls of a trial go the other way before any is timed
+	warming int  // calls of a trial that go the other way before any is timed
 	times   Times
 }
 
@@ -48,7 +48,7 @@ const (
 	Other               // time the other way
 	None
 	WarmUp // go the other way
-	Tell   // tell the times, and decide
+	Report // exchange the times, and decide
 )
 
 // Begin sets the way that calls of this many bytes go at first, and when the first trial is, unless
@@ -77,7 +77,7 @@ func (t *Trial) Next() Part {
 	case i <= samples+t.warming+samples:
 		return Other
 	}
-	return Tell
+	return Report
 }
 
 // Goes returns the way that a call goes, by its Part.
@@ -93,9 +93,9 @@ func (t *Trial) Note(p Part, took time.Duration) {
 // Times returns what has been noted in this trial.
 func (t *Trial) Times() Times { return t.times }
 
-// Decide ends a trial of calls of this many bytes, in which the slowest members took so long. The
-// other way is taken if two trials, one right after the other, find it faster; of which nothing was
-// noted, it is not.
+// Decide ends a trial of calls of this many bytes, in which slowest is what the slowest members
+// took. The other way is taken if two trials in a row find it faster; if nothing
+// was noted of it, it is not.
 func (t *Trial) Decide(slowest Times, bytes int) {
 	t.calls, t.times = 0, Times{}
 	faster := slowest[Other] > 0 && slowest[Other]*100 < slowest[Present]*worth

@@ -10,7 +10,7 @@ import (
 func (t *Trial) makeCalls(n int, copied, crossed time.Duration) (cross int) {
 	for range n {
 		switch p := t.Next(); p {
-		case Tell:
+		case Report:
 			t.Decide(t.times, 1<<20)
 			fallthrough
 		case None:
@@ -54,8 +54,8 @@ func TestOneSlowCallDecidesNothing(t *testing.T) {
 		var x Trial
 		x.Begin(false, bytes)
 		for range 3 {
-			var parts [Tell + 1]int
-			for p := x.Next(); p != Tell; p = x.Next() {
+			var parts [Report + 1]int
+			for p := x.Next(); p != Report; p = x.Next() {
 				if parts[p]++; p > Other {
 					continue
 				}

@@ -103,7 +103,7 @@ func (w *Worker) Connect(rank int, address []byte) error {
 	return status(C.gompi_ucp_connect(w.c, C.uint32_t(rank), chars(address), C.size_t(len(address))))
 }
 
-// Disconnect ends all transfers to a rank and drops what arrives from it. UCX goes on trying to
+// Disconnect ends all transfers to a rank and drops what arrives from it. UCX keeps trying to
 // connect to one that has never answered.
 func (w *Worker) Disconnect(rank int) { C.gompi_ucp_disconnect(w.c, C.uint32_t(rank)) }
 
@@ -136,7 +136,7 @@ func (w *Worker) Deregister(id int) bool {
 	return C.gompi_ucp_deregister(w.c, C.uint32_t(id)) != 0
 }
 
-// Recall makes all places of this rank invalid that it has told so far: what is put there is
+// Recall makes all places of this rank invalid that peers have got so far: what is put there is
 // dropped.
 func (w *Worker) Recall() { w.c.recalls++ }
 
