@@ -98,7 +98,7 @@ func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
 		return Buffer{}, c.fault(call.Alloc.String(), -1, err)
 	}
 	if x.transportable() { // before Close can free it
-		if err := c.e.Direct.Register(x.b); err != nil {
+		if err := c.e.Mover.Register(x.b); err != nil {
 			c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.b.Size(), "err", err)
 		}
 	}
@@ -156,7 +156,7 @@ func (p *process) sweepMapped() {
 
 // unused reports whether neither peers nor transports use x any more.
 func unused(e *engine.Engine, x loan) bool {
-	return !e.Direct.MayBeWritten(x.b) && e.Direct.Deregister(x.b)
+	return !e.Mover.MayBeWritten(x.b) && e.Mover.Deregister(x.b)
 }
 
 // free frees x in the heap if it is unused.
@@ -213,7 +213,7 @@ func (c *Comm) lent(n int) {
 // ordinary lends memory that no other rank sees. Transports that register memory get it
 // outside Go's heap.
 func (c *Comm) ordinary(t Type, n int) (loan, error) {
-	if n > 0 && c.e.Direct.Registers() {
+	if n > 0 && c.e.Mover.Registers() {
 		c.sweepMapped()
 		if bytes, err := mapped(n * t.Size()); err == nil {
 			return loan{mem.HostBytes(t, n, bytes), -1, bytes}, nil

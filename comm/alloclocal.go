@@ -27,7 +27,7 @@ func (c *Comm) AllocLocal(t Type, n int) (Buffer, error) {
 		return Buffer{}, c.fault("alloc_local", -1, err)
 	}
 	if x.transportable() {
-		if err := c.e.Direct.Register(x.b); err != nil {
+		if err := c.e.Mover.Register(x.b); err != nil {
 			c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "bytes", x.b.Size(), "err", err)
 		}
 	}

@@ -140,7 +140,7 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 		return nil, err
 	}
 	from, below := all.rules.Reads()
-	e.Direct.SetLengths(payload.Lengths{From: from, Below: below, TriesFrom: all.rules.TriesFrom()})
+	e.Mover.SetLengths(payload.Lengths{From: from, Below: below, TriesFrom: all.rules.TriesFrom()})
 	if f.setRules != nil {
 		f.setRules(all.rules)
 	}

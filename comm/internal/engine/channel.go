@@ -198,14 +198,7 @@ func (ch *Channel) cancelPosted(err error) {
 
 // abandon ends a request whose buffer a transport may hold.
 func (e *Engine) abandon(r *Request, err error) {
-	if r.peer >= 0 {
-		p := e.peers.Peer(r.peer)
-		switch r.stage {
-		case filling, announced, leaving, fetching, storing:
-			p.Forget(r.token)
-		}
-		e.recall(p, r)
-	}
+	r.GiveUp(r.Peer != nil && e.live.Ended(r.Peer.Rank))
 	e.finish(r, err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
 	"gompi/comm/internal/progress"
 	"gompi/comm/internal/record"
@@ -156,8 +157,8 @@ func (ch *Channel) AnyLeft() *peers.Peer {
 // has not begun to move. FreeRequest takes it back when it has ended.
 func (ch *Channel) Request(p *peers.Peer, b mem.Buffer) *Request {
 	r := ch.e.newRequest()
-	r.begin(ch, queued, b, p.Rank, 0)
-	r.size, r.collective = b.Size(), true
+	r.begin(ch, payload.Queued, b, p.Rank, 0)
+	r.Peer, r.Size, r.collective = p, b.Size(), true
 	return r
 }
 
@@ -168,49 +169,35 @@ func (ch *Channel) FreeRequest(r *Request) { ch.e.freeRequest(r) }
 func (ch *Channel) Finish(r *Request, err error) { ch.e.finish(r, err) }
 
 // Expect makes r a receive for a message, which c combines with other operands, if it is not nil.
-func (r *Request) Expect(c *Combine) { r.stage, r.combine = posted, c }
-
-// Size returns the bytes of r's message.
-func (r *Request) Size() int { return r.size }
-
-// Buffer returns r's buffer.
-func (r *Request) Buffer() mem.Buffer { return r.buf }
-
-// Reduces reports whether r combines what it receives.
-func (r *Request) Reduces() bool { return r.combine != nil }
+func (r *Request) Expect(c *payload.Combine) {
+	r.Stage = payload.Posted
+	r.Combine(c)
+}
 
 // Waits reports whether r needs something of a peer.
 func (r *Request) Waits(p *peers.Peer) bool {
-	return r.peer == p.Rank && (r.stage == posted || r.stage == queued || r.stage == announced || r.stage == filling)
-}
-
-// Follow makes r, if it receives into the buffer of s, a send to the same member, store each chunk
-// only after s has loaded it.
-func (r *Request) Follow(s *Request) {
-	if s != r && s.peer == r.peer && s.stage != complete && mem.Same(s.buf, r.buf) {
-		r.before, s.after = s, r
-	}
+	return r.Peer == p && (r.Stage == payload.Posted || r.Stage == payload.Queued || r.Stage == payload.Announced || r.Stage == payload.Filling)
 }
 
 // SendFrame sends r's payload with h.
-func (ch *Channel) SendFrame(p *peers.Peer, r *Request, h transport.Header) {
-	r.stage = leaving
-	if ch.e.give(p, r, h, r.buf.Raw()) {
+func (ch *Channel) SendFrame(r *Request, h transport.Header) {
+	r.Stage = payload.Leaving
+	if ch.e.give(r, h) {
 		ch.e.finish(r, nil)
 	}
 }
 
-// Offer sends h, which offers r's payload, to p. It moves as that of an RTS does.
-func (ch *Channel) Offer(p *peers.Peer, r *Request, h transport.Header) {
-	r.stage = announced
-	h.A, h.B = uint64(r.size), ch.e.stamp(r)
-	p.Tell(h)
+// Offer sends h, which offers r's payload. It moves as that of an RTS does.
+func (ch *Channel) Offer(r *Request, h transport.Header) {
+	r.Stage = payload.Announced
+	h.A, h.B = uint64(r.Size), ch.e.stamp(r)
+	r.Peer.Tell(h)
 }
 
 // AcceptOffer has r receive what m offers.
 func (ch *Channel) AcceptOffer(r *Request, m *Kept) {
-	r.other = m.Offer
-	ch.e.requestData(m.Peer, r)
+	ch.e.stamp(r)
+	r.Request(m.Offer)
 }
 
 // Keep counts the memory that m takes, which is kept. It reports whether there is memory for more,
@@ -226,15 +213,15 @@ func (ch *Channel) Take(r *Request, m *Kept) {
 		ch.consume(r, m)
 		return
 	}
-	r.stage, m.taken = filling, r
+	r.Stage, m.taken = payload.Filling, r
 }
 
 // Drop discards a kept message.
 func (ch *Channel) Drop(m *Kept) { ch.e.drop(m) }
 
 // Scratch returns n bytes of arbitrary content, for PutScratch to take back.
-func (ch *Channel) Scratch(n int) []byte { return ch.e.scratch.Get(n) }
-func (ch *Channel) PutScratch(b []byte)  { ch.e.scratch.Put(b) }
+func (ch *Channel) Scratch(n int) []byte { return ch.e.Mover.Scratch.Get(n) }
+func (ch *Channel) PutScratch(b []byte)  { ch.e.Mover.Scratch.Put(b) }
 
 // Lend and Return are those of Config.Lender. The lock need not be held.
 func (ch *Channel) Lend(s mem.Space, bytes int) (mem.Buffer, error) {

@@ -107,10 +107,10 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 					}
 				}
 				ch.Close()
-				if got := x.engine.Direct.MayBeWritten(b); got != lies {
+				if got := x.engine.Mover.MayBeWritten(b); got != lies {
 					t.Errorf("the buffer is shared: %v; recalled: %v; the peer may write to it: %v", lies, recalled, got)
 				}
-				if x.engine.Direct.MayBeWritten(mem.Bytes(make([]byte, size))) {
+				if x.engine.Mover.MayBeWritten(mem.Bytes(make([]byte, size))) {
 					t.Error("the peer may write to another buffer")
 				}
 				if lies {
@@ -120,13 +120,13 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 					}
 					x.send(transport.Header{Kind: transport.Flushed, A: last.A - 1})
 					x.progress()
-					if !x.engine.Direct.MayBeWritten(b) {
+					if !x.engine.Mover.MayBeWritten(b) {
 						t.Error("an answer to something else was taken for the one")
 					}
 					x.send(transport.Header{Kind: transport.Flushed, A: last.A})
 					x.progress()
 				}
-				if x.engine.Direct.MayBeWritten(b) {
+				if x.engine.Mover.MayBeWritten(b) {
 					t.Error("the peer may write to the buffer when it has answered")
 				}
 			})
@@ -153,7 +153,7 @@ func TestWhoSpeaksNonsenseMayStillWrite(t *testing.T) {
 			if ch.Err() == nil {
 				t.Fatal("the peer is not lost")
 			}
-			if !x.engine.Direct.MayBeWritten(b) {
+			if !x.engine.Mover.MayBeWritten(b) {
 				t.Errorf("the copy told: %v; a buffer that the peer may write to is free", copying)
 			}
 		})

@@ -38,7 +38,6 @@ import (
 	"gompi/comm/internal/peers"
 	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
-	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -51,9 +50,6 @@ const (
 	DefaultEager = 64 << 10
 	// leastCredit is that for point-to-point messages in the largest jobs: three of DefaultEager.
 	leastCredit = 256 << 10
-	// reduceChunk is how many bytes of a message are received before they are reduced: few
-	// enough to be reduced from the second-level cache.
-	reduceChunk = 128 << 10
 )
 
 // creditAmong returns a rank's credit at one peer for point-to-point messages in a job of so many
@@ -84,7 +80,7 @@ type Config struct {
 // An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
 // those of transport.Sink and progress.Source, which its transports and its progress engine call.
 type Engine struct {
-	Direct payload.Direct // copies between this rank's memory and that of others
+	Mover payload.Mover // of the payloads
 
 	cfg    Config
 	flight *seg.Rank // nil without a host segment
@@ -98,8 +94,6 @@ type Engine struct {
 	early    map[uint64][]*Kept
 	next     uint32 // counter of the next context id made here
 	slots    slots
-	scratch  mem.Scratch
-	devices  payload.Copies
 	credit   int        // of each peer for point-to-point messages
 	kept     int        // cost of unexpected messages
 	refused  int        // messages, for want of memory
@@ -125,8 +119,7 @@ func New(cfg Config) *Engine {
 		early:    map[uint64][]*Kept{},
 	}
 	e.peers.Init(cfg.Size)
-	e.Direct.Init(&e.progress)
-	e.devices = payload.Copies{Lock: &e.progress, Lender: cfg.Lender, Scratch: &e.scratch}
+	e.Mover.Init(&e.progress, cfg.Lender)
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
 	e.live.Init(liveness.Config{Size: cfg.Size, Boot: cfg.Boot, Messages: e, Progress: &e.progress, Died: cfg.Died, Log: cfg.Log})
 	if cfg.Boot != nil {
@@ -140,7 +133,7 @@ func (e *Engine) Use(t transport.Transport) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
 	e.peers.Use(t)
-	e.Direct.Use(t)
+	e.Mover.Use(t)
 }
 
 // Carried returns what each transport has carried that has carried something, by name.

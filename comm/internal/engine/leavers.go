@@ -144,8 +144,8 @@ func (ch *Channel) awaited() (named []int, anybody bool) {
 		}
 	}
 	for i := range ch.e.slots.list {
-		if r := ch.e.slots.list[i].r; r != nil && r.ch == ch && r.halfway() {
-			named = append(named, ch.Member(r.peer))
+		if r := ch.e.slots.list[i].r; r != nil && r.ch == ch && r.HalfWay() {
+			named = append(named, ch.Member(r.Peer.Rank))
 		}
 	}
 	return ch.collectives.Awaited(named), anybody
@@ -156,9 +156,4 @@ func (ch *Channel) awaits(member int) bool {
 	named, anybody := ch.awaited()
 	ch.waits = named[:0]
 	return anybody || slices.Contains(named, member)
-}
-
-// halfway reports whether r is a message that needs an answer of another rank.
-func (r *Request) halfway() bool {
-	return r.peer >= 0 && (r.stage == announced || r.stage == filling || r.stage == fetching)
 }

@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/match"
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -46,7 +47,7 @@ func (e *Engine) Awaits(rank world.Rank) bool {
 // Lose implements liveness.Messages.
 func (e *Engine) Lose(rank world.Rank, err error, known bool) {
 	if e.live.Ended(rank) {
-		e.Direct.Flushed(rank, math.MaxUint64)
+		e.Mover.Flushed(rank, math.MaxUint64)
 	}
 	p := e.peers.Peer(rank)
 	if p.Lost != nil {
@@ -97,7 +98,7 @@ func (ch *Channel) depart(p *peers.Peer) {
 	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, liveness.ErrLeft) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
-		if r != nil && r.ch == ch && r.peer == p.Rank && !r.collective && (r.halfway() || r.stage == queued) {
+		if r != nil && r.ch == ch && r.Peer == p && !r.collective && (r.HalfWay() || r.Stage == payload.Queued) {
 			e.abandon(r, liveness.ErrLeft)
 		}
 	}

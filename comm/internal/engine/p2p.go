@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -161,7 +162,7 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	h := r.handle()
 	ch.expect(r, src, tag, b)
 	e.outstanding(r)
-	if e.progress.Driven() && r.stage == posted {
+	if e.progress.Driven() && r.Stage == payload.Posted {
 		e.progress.Unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
 		return h
 	}
@@ -212,9 +213,9 @@ func (ch *Channel) settle(ctx context.Context, r *Request) error {
 }
 
 func (ch *Channel) abort(r *Request, cause error) {
-	switch r.stage {
-	case complete:
-	case posted:
+	switch r.Stage {
+	case payload.Complete:
+	case payload.Posted:
 		ch.q.Cancel(&r.node)
 		ch.e.finish(r, cause)
 	default:
@@ -232,7 +233,7 @@ func (ch *Channel) Cancel(h Handle, cause error) bool {
 	if r != nil && r.via != (Handle{}) {
 		r = r.via.live()
 	}
-	if r == nil || r.stage != posted {
+	if r == nil || r.Stage != payload.Posted {
 		return false
 	}
 	ch.abort(r, cause)
@@ -245,30 +246,31 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	if b.Size() == 0 && !b.IsHost() { // there is nothing to wait for a device for
 		b = mem.HostBytes(b.Type(), 0, nil)
 	}
-	r.begin(ch, leaving, b, w, tag)
-	r.size, r.sync = b.Size(), sync
+	r.begin(ch, payload.Leaving, b, w, tag)
+	r.Size, r.sync = b.Size(), sync
 	if dst == ch.rank {
 		ch.startLocal(r)
 		return
 	}
 	p := e.peers.Peer(w)
+	r.Peer = p
 	if err := ch.Usable(p); err != nil {
 		e.finish(r, err)
 		return
 	}
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	if sync || !b.IsHost() || !ch.eager(p, r.size) {
-		r.stage = announced
-		if r.starved = !sync && b.IsHost() && r.size <= e.cfg.Eager; r.starved {
+	if sync || !b.IsHost() || !ch.eager(p, r.Size) {
+		r.Stage = payload.Announced
+		if r.starved = !sync && b.IsHost() && r.Size <= e.cfg.Eager; r.starved {
 			e.h.Flags |= transport.Short
 		}
-		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.size), e.stamp(r), e.tellSource(p, r)
+		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.Size), e.stamp(r), r.Source()
 		p.Tell(e.h)
 		return
 	}
-	p.Credit.Spend(peers.Cost(r.size))
+	p.Credit.Spend(peers.Cost(r.Size))
 	e.h.Kind = transport.Eager
-	if p.SendNow(&e.h, b.Raw()) || e.give(p, r, e.h, b.Raw()) {
+	if p.SendNow(&e.h, b.Raw()) || e.give(r, e.h) {
 		e.finish(r, nil)
 	}
 }
@@ -282,17 +284,17 @@ func (ch *Channel) startLocal(r *Request) {
 		return
 	}
 	m := e.newMessage()
-	m.Src, m.Tag, m.Type, m.Size, m.ready = ch.rank, r.tag, r.buf.Type(), r.size, true
-	if r.sync || r.size > e.cfg.Eager || !r.buf.IsHost() {
-		r.stage = announced
+	m.Src, m.Tag, m.Type, m.Size, m.ready = ch.rank, r.tag, r.Buf.Type(), r.Size, true
+	if r.sync || r.Size > e.cfg.Eager || !r.Buf.IsHost() {
+		r.Stage = payload.Announced
 		m.Kind, m.local, m.Offer = transport.RTS, true, e.stamp(r)
 		ch.arrived(m)
 		return
 	}
 	m.Kind = transport.Eager
 	if m.Size > 0 {
-		m.data = e.scratch.Get(m.Size)
-		if err := mem.Copy(mem.Bytes(m.data), r.buf.Raw()); err != nil {
+		m.data = e.Mover.Scratch.Get(m.Size)
+		if err := mem.Copy(mem.Bytes(m.data), r.Buf.Raw()); err != nil {
 			e.freeMessage(m)
 			e.finish(r, err)
 			return
@@ -302,12 +304,9 @@ func (ch *Channel) startLocal(r *Request) {
 	e.finish(r, nil)
 }
 
-// give has the transport send b, of r's payload, with h. It reports whether b may be reused; if not,
-// Sent follows.
-func (e *Engine) give(p *peers.Peer, r *Request, h transport.Header, b mem.Buffer) bool {
-	if p.Post(h, b, e.stamp(r)) {
-		return true
-	}
-	r.due++
-	return false
+// give sends r's payload in a frame with h. It reports whether the buffer may be reused; if not, Sent
+// follows.
+func (e *Engine) give(r *Request, h transport.Header) bool {
+	e.stamp(r)
+	return r.Give(h, r.Buf.Raw())
 }

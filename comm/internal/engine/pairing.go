@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -14,7 +15,7 @@ import (
 // expect begins a receive: it matches an unexpected message or posts r.
 func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
 	e := ch.e
-	r.begin(ch, posted, b, Any, tag)
+	r.begin(ch, payload.Posted, b, Any, tag)
 	if ch.err != nil {
 		e.finish(r, ch.err)
 		return
@@ -61,13 +62,14 @@ func (ch *Channel) arrived(m *Kept) {
 // matched notes which message r gets, and refuses another element type.
 func (r *Request) matched(src, tag, size int, t mem.Type) {
 	r.status = Status{Source: src, Tag: tag, Bytes: size, Type: t}
-	r.size = size
-	want := r.buf.Type()
+	r.Size = size
+	want := r.Buf.Type()
 	switch {
 	case t != want && t != mem.U8 && want != mem.U8 && size > 0:
 		r.err = fmt.Errorf("%w: %v, want %v", ErrType, t, want)
-	case size > r.buf.Size():
-		r.err = fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncated, size, r.buf.Size())
+		r.Buf = r.Buf.Slice(0, 0) // nothing is stored
+	case size > r.Buf.Size():
+		r.err = fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncated, size, r.Buf.Size())
 	}
 }
 
@@ -91,18 +93,18 @@ func (ch *Channel) pair(r *Request, m *Kept) {
 	case m.ready:
 		ch.consume(r, m)
 	default:
-		r.stage, m.taken = filling, r
+		r.Stage, m.taken = payload.Filling, r
 	}
 }
 
 // finishLocal gives r the message of s, a send of this rank to itself.
 func (e *Engine) finishLocal(r, s *Request) {
-	n := min(s.size, r.buf.Size())
-	if !r.buf.IsHost() || !s.buf.IsHost() {
-		e.localCopy(r, s, n)
+	n := min(s.Size, r.Buf.Size())
+	if !r.Buf.IsHost() || !s.Buf.IsHost() {
+		e.Mover.Between(&r.Move, &s.Move, n)
 		return
 	}
-	err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
+	err := mem.Copy(r.Buf.Raw().Slice(0, n), s.Buf.Raw().Slice(0, n))
 	e.finish(s, err)
 	e.finish(r, err)
 }
@@ -112,18 +114,18 @@ func (ch *Channel) consume(r *Request, m *Kept) {
 	e := ch.e
 	data := m.data
 	var err error
-	landing := r.toDevice(m.Size)
-	if landing {
+	toDevice := r.ToDevice(m.Size)
+	if toDevice {
 		m.data = nil
 	} else {
-		err = r.store(data)
+		err = r.Store(data)
 	}
 	if m.Kind == transport.Eager && m.Peer != nil && !m.paid {
 		e.returnCredit(m.Peer, m.Size)
 	}
 	e.freeMessage(m)
-	if landing {
-		e.storeEager(r, data, len(data))
+	if toDevice {
+		r.StoreEager(data, len(data))
 		return
 	}
 	e.finish(r, err)
@@ -137,16 +139,7 @@ func (ch *Channel) ask(r *Request, m *Kept) {
 		e.finish(r, err)
 		return
 	}
-	r.peer, r.other = p.Rank, m.Offer
-	switch whole := r.err == nil && r.buf.IsHost() && p.Direct != nil; {
-	case whole && m.place != 0 && p.Getter != nil && e.fetches(p, r, m.place):
-		r.stage = fetching
-		r.tell(p)
-		p.Get(m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
-	case whole:
-		r.stage = filling
-		e.clear(p, r, r.tell(p))
-	default:
-		e.requestData(p, r)
-	}
+	r.peer, r.Peer = p.Rank, p
+	e.stamp(r)
+	r.Fetch(m.Offer, m.place)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
@@ -107,7 +108,7 @@ func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 	}
 	r := e.newRequest()
 	defer e.freeRequest(r)
-	r.begin(ch, posted, b, Any, m.m.Tag)
+	r.begin(ch, payload.Posted, b, Any, m.m.Tag)
 	kept := m.m
 	m.m = nil
 	if ch.err != nil {

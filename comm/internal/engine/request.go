@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync/atomic"
 
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/match"
 	"gompi/comm/internal/payload"
 	"gompi/comm/internal/progress"
@@ -29,21 +31,6 @@ type Status struct {
 	Bytes       int
 	Type        mem.Type
 }
-
-// A stage is the state of a Request.
-type stage uint8
-
-const (
-	complete  stage = iota
-	posted          // a receive without a message
-	filling         // a receive whose payload is on its way
-	fetching        // a receive that copies its payload from where the sender has it
-	landing         // a receive whose payload is there, to be stored by a device
-	announced       // a send by rendezvous whose receiver has not asked for all of it yet
-	queued          // a collective send without credit or whose receiver is not ready, or a message whose peer is a suspect
-	leaving         // a send whose buffer the transport holds
-	storing         // a send that copies its payload to where the receiver wants it
-)
 
 // A Handle names an operation to the caller of Isend, Irecv or Expect: a Request, and its
 // generation, since the Request is reused when the outcome was taken. The zero Handle names an
@@ -103,71 +90,42 @@ func (e *Engine) take(h Handle) (Status, error) {
 // It goes back to the Engine when the call that waits for it returns or, if it has a Handle,
 // when take has returned its outcome.
 type Request struct {
-	node  match.Recv[Request]
-	gen   uint64        // counts the operations that it stands for
-	done  atomic.Uint64 // the last of them that is complete
-	held  bool          // there is a Handle
-	stage stage
-	ch    *Channel
+	node match.Recv[Request]
+	gen  uint64        // counts the operations that it stands for
+	done atomic.Uint64 // the last of them that is complete
+	held bool          // there is a Handle
+	ch   *Channel
 
-	buf     mem.Buffer // what to send, or where to receive
+	payload.Move
 	peer    world.Rank // the other side, None if any
 	tag     int
 	sync    bool
 	starved bool // a send that is announced for want of credit alone
-	token   uint64
-	other   uint64         // by rendezvous: the other side's token
-	told    bool           // the other side may know where buf lies
-	choice  payload.Choice // of a receive
-	place   uint64         // place of the other side's buffer, or 0
-	size    int            // bytes of the message
-	asked   int            // bytes of it that the receiver has asked for
-	got     int            // bytes of it stored so far, or given to the transport
-	until   int            // got at the end of the frame that arrives
-	due     int            // frames of it that the transport holds
-	copy    *payload.Copy  // of a device's memory, while its goroutine runs
-	before  *Request       // the send whose place in a device's memory a receive takes
-	after   *Request       // the inverse
 	status  Status
 	err     error
 
-	via        Handle   // what Cancel withdraws in its place
-	keeps      *Kept    // of a receive that fetches a message to be kept
-	collective bool     // of the Channel's Collectives
-	combine    *Combine // of a receive that reduces
+	via        Handle // what Cancel withdraws in its place
+	keeps      *Kept  // of a receive that fetches a message to be kept
+	collective bool   // of the Channel's Collectives
 	waiters    []*waiter
 	class      progress.Class
 }
 
-// A Combine is what a receive needs that an operator reduces: dst = own op in, or in op
-// own if Left is true. A function of the user's does not.
-type Combine struct {
-	Own   mem.Buffer
-	Op    mem.Op // which messages carry
-	Left  bool
-	chunk []byte
-}
-
 // finish completes r.
 func (e *Engine) finish(r *Request, err error) {
-	if r.stage == complete {
+	if r.Stage == payload.Complete {
 		return
 	}
-	if r.copy != nil {
-		e.stopCopy(r, err)
-		return
-	}
-	r.stage = complete
 	if r.err == nil {
 		r.err = err
 	}
-	if r.token != 0 {
-		e.slots.release(r.token)
-		r.token = 0
+	ended := r.End(r.err)
+	if r.Token != 0 {
+		e.slots.release(r.Token)
+		r.Token = 0
 	}
-	if r.choice != payload.NoChoice {
-		e.Direct.End(r.peer, r.choice, r.size, r.err)
-		r.choice = payload.NoChoice
+	if !ended {
+		return // CopyEnds follows
 	}
 	e.over(r)
 	for _, w := range r.waiters {
@@ -192,24 +150,39 @@ func (e *Engine) finish(r *Request, err error) {
 
 // end marks r as an operation that was complete at once.
 func (r *Request) end(st Status) Handle {
-	r.stage, r.status, r.err = complete, st, nil
+	r.Stage, r.status, r.err = payload.Complete, st, nil
 	return Handle{r, r.gen | atOnce}
 }
 
 // begin prepares r for a new operation.
-func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer world.Rank, tag int) {
-	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
-	r.size, r.asked, r.got, r.due, r.place, r.err, r.status = 0, 0, 0, 0, 0, nil, nothing
-	r.sync, r.starved, r.told, r.collective, r.combine = false, false, false, false, nil
-	r.before, r.after = nil, nil
+func (r *Request) begin(ch *Channel, s payload.Stage, b mem.Buffer, peer world.Rank, tag int) {
+	r.Move.Begin(s, b)
+	r.ch, r.peer, r.tag, r.err, r.status = ch, peer, tag, nil, nothing
+	r.sync, r.starved, r.collective = false, false, false
+}
+
+// CopyBegins implements payload.Owner.
+func (r *Request) CopyBegins() {
+	r.ch.copies.Add(1)
+	r.ch.e.stamp(r) // so that it is found when the Channel breaks
+}
+
+// CopyEnds implements payload.Owner. If a peer waits in vain, the communicator breaks.
+func (r *Request) CopyEnds(err error, stranded bool) {
+	ch := r.ch
+	ch.copies.Done()
+	ch.e.finish(r, err)
+	if stranded {
+		ch.BreakUp(liveness.Reason{Rank: ch.e.cfg.Rank, Cause: fmt.Sprintf("failed on a message under way: %v", err)})
+	}
 }
 
 // stamp gives r a token.
 func (e *Engine) stamp(r *Request) uint64 {
-	if r.token == 0 {
-		r.token = e.slots.take(r, nil)
+	if r.Token == 0 {
+		r.Token = e.slots.take(r, nil)
 	}
-	return r.token
+	return r.Token
 }
 
 func (e *Engine) newRequest() *Request {
@@ -218,61 +191,16 @@ func (e *Engine) newRequest() *Request {
 		e.requests = e.requests[:n-1]
 		return r
 	}
-	return &Request{gen: 1}
+	r := &Request{gen: 1}
+	r.Init(&e.Mover, r)
+	return r
 }
 
 // freeRequest takes back a Request that nothing refers to any more.
 func (e *Engine) freeRequest(r *Request) {
 	r.gen++
-	r.held, r.ch, r.buf, r.via = false, nil, mem.Buffer{}, Handle{}
+	r.held, r.ch, r.Buf, r.via = false, nil, mem.Buffer{}, Handle{}
 	e.requests = append(e.requests, r)
-}
-
-// window returns where the next bytes of r's message go, and moves no mark: an
-// empty one means that the rest does not fit and is dropped.
-func (r *Request) window() mem.Buffer {
-	if c := r.combine; c != nil {
-		n := min(len(c.chunk), r.until-r.got)
-		return mem.Bytes(c.chunk[:n])
-	}
-	return r.buf.Raw().Slice(r.got, min(r.until, r.buf.Size()))
-}
-
-// filled takes note that the window has been filled, and reports whether the
-// message is complete, as far as it fits.
-func (r *Request) filled() (bool, error) {
-	c := r.combine
-	if c == nil {
-		r.got = min(r.until, r.buf.Size())
-		return r.got == min(r.size, r.buf.Size()), nil
-	}
-	n := min(len(c.chunk), r.until-r.got)
-	err := c.reduce(r.buf, r.got, mem.Bytes(c.chunk[:n]))
-	r.got += n
-	return r.got == r.size || err != nil, err
-}
-
-// reduce combines the bytes in, which are at offset off of the message.
-func (c *Combine) reduce(dst mem.Buffer, off int, in mem.Buffer) error {
-	width := dst.Type().Size()
-	i, j := off/width, (off+in.Size())/width
-	in = mem.HostBytes(dst.Type(), j-i, in.HostSlice())
-	dst, own := dst.Slice(i, j), c.Own.Slice(i, j)
-	if c.Left {
-		return mem.Reduce(c.Op, dst, in, own)
-	}
-	return mem.Reduce(c.Op, dst, own, in)
-}
-
-// store puts the whole payload of a message that arrived early into r.
-func (r *Request) store(data []byte) error {
-	if r.combine != nil {
-		return r.combine.reduce(r.buf, 0, mem.Bytes(data))
-	}
-	if r.buf.IsHost() { // else nothing is to be stored: see lands
-		copy(r.buf.HostSlice(), data)
-	}
-	return nil
 }
 
 // Wait waits until h is done and returns the outcome; only the first to ask gets
@@ -291,7 +219,7 @@ func (e *Engine) Wait(ctx context.Context, h Handle) (st Status, over bool, err 
 }
 
 func (e *Engine) wait(ctx context.Context, r *Request) error {
-	if r.stage == complete {
+	if r.Stage == payload.Complete {
 		return nil
 	}
 	w := e.newWaiter()
@@ -336,7 +264,7 @@ func (e *Engine) awaitAll(ctx context.Context, first, n int, at func(i int) Hand
 	w := e.newWaiter()
 	defer e.freeWaiter(w)
 	for i := first; i < n; i++ {
-		if r := at(i).live(); r != nil && r.stage != complete {
+		if r := at(i).live(); r != nil && r.Stage != payload.Complete {
 			w.left++
 			w.watch(r)
 		}
@@ -406,7 +334,7 @@ func (e *Engine) Expect(via Handle) Handle {
 	e.progress.Lock()
 	defer e.progress.Unlock()
 	r := e.open()
-	r.begin(nil, queued, mem.Buffer{}, Any, 0)
+	r.begin(nil, payload.Queued, mem.Buffer{}, Any, 0)
 	r.via = via
 	return r.handle()
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 
 	"gompi/comm/internal/liveness"
@@ -33,13 +32,15 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 	case transport.Data:
 		return e.data(p, h)
 	case transport.Done:
-		e.done(p, h.A)
+		if r, _ := e.slots.get(h.A); r != nil && r.MayBeReached(p) {
+			e.finish(r, nil)
+		}
 		return mem.Buffer{}, 0
 	case transport.Flush:
-		e.answerFlush(p, h)
+		payload.AnswerFlush(p, h)
 		return mem.Buffer{}, 0
 	case transport.Flushed:
-		e.Direct.Flushed(p.Rank, h.A)
+		e.Mover.Flushed(p.Rank, h.A)
 		return mem.Buffer{}, 0
 	case transport.Left:
 		e.leftChannel(p, h.Comm)
@@ -65,7 +66,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 
 // Take implements transport.EagerSink: an eager message goes straight into a receive
 // that waits for it.
-func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool {
+func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
 	if h.Kind != transport.Eager {
 		return false
 	}
@@ -81,21 +82,16 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool
 	if n == nil {
 		return false
 	}
-	r := n.Val
-	r.peer = from
-	r.matched(src, int(h.Tag), len(payload), mem.Type(h.Flags))
-	e.returnCredit(e.peers.Peer(from), len(payload))
-	var err error
-	switch {
-	case len(payload) == 0 || errors.Is(r.err, ErrType):
-	case r.toDevice(len(payload)):
-		data := e.scratch.Get(len(payload))
-		e.storeEager(r, data, copy(data, payload))
+	r, p := n.Val, e.peers.Peer(from)
+	r.peer, r.Peer = from, p
+	r.matched(src, int(h.Tag), len(data), mem.Type(h.Flags))
+	e.returnCredit(p, len(data))
+	if r.ToDevice(len(data)) {
+		copied := e.Mover.Scratch.Get(len(data))
+		r.StoreEager(copied, copy(copied, data))
 		return true
-	default:
-		err = r.store(payload)
 	}
-	e.finish(r, err)
+	e.finish(r, r.Store(data))
 	return true
 }
 
@@ -184,25 +180,15 @@ func (ch *Channel) receiver(m *Kept) *Request {
 	}
 	r := n.Val
 	r.matched(m.Src, m.Tag, m.Size, m.Type)
-	r.peer = m.Peer.Rank
+	r.peer, r.Peer = m.Peer.Rank, m.Peer
 	ch.e.returnCredit(m.Peer, m.Size)
 	return r
 }
 
 // fill begins to receive n bytes of payload into r.
 func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
-	r.stage, r.until = filling, r.got+n
-	if r.toDevice(n) && r.copy == nil {
-		e.storeEager(r, e.scratch.Get(n), 0)
-	}
-	if f := r.copy; f != nil {
-		return f.Arrives(n), e.stamp(r)
-	}
-	if r.combine != nil && n > 0 {
-		r.combine.chunk = e.scratch.Get(min(n, reduceChunk))
-	}
-	w := r.window()
-	if w.Len() == 0 || errors.Is(r.err, ErrType) {
+	w, done := r.Arrives(n)
+	if done {
 		e.finish(r, nil)
 		return mem.Buffer{}, 0
 	}
@@ -213,15 +199,12 @@ func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
 func (e *Engine) Filled(token uint64) mem.Buffer {
 	r, m := e.slots.get(token)
 	switch {
-	case r != nil && r.stage == filling && r.copy != nil:
-		return r.copy.Filled()
-	case r != nil && r.stage == filling:
-		done, err := r.filled()
-		if !done {
-			return r.window()
+	case r != nil && r.Stage == payload.Filling:
+		w, done, err := r.Filled()
+		if done {
+			e.finish(r, err)
 		}
-		e.putChunk(r)
-		e.finish(r, err)
+		return w
 	case m != nil:
 		e.slots.release(m.token)
 		m.token, m.ready = 0, true
@@ -236,125 +219,58 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 	return mem.Buffer{}
 }
 
-func (e *Engine) putChunk(r *Request) {
-	if r.combine != nil && r.combine.chunk != nil {
-		e.scratch.Put(r.combine.chunk)
-		r.combine.chunk = nil
-	}
-}
-
 // cleared handles a CTS frame, which asks for the payload of a message, or for more of it.
 func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
 	r, _ := e.slots.get(h.A)
-	if r == nil || r.stage != announced || r.peer != p.Rank {
+	if r == nil || r.Stage != payload.Announced || r.Peer != p {
 		return // withdrawn in the meantime
 	}
-	r.other, r.place = h.B, h.Seq
 	if r.starved {
 		p.Kept.There = 0
 	}
-	if h.Tag > 0 {
-		r.asked = min(r.asked+int(h.Tag)*payload.StagingChunk, r.size)
-	} else {
-		r.asked = r.size
-	}
-	e.answer(p, r)
-}
-
-// answer sends the part of a payload that a CTS has asked for, or stores the payload at the
-// place that the receiver has told. A place counts only for a whole message of which nothing was
-// sent: so the next Sent is of that copy, whatever the peer sends.
-func (e *Engine) answer(p *peers.Peer, r *Request) {
-	switch {
-	case r.copy != nil:
-		r.copy.Asked(r.asked)
-	case !r.buf.IsHost():
-		e.load(r)
-	case r.place != 0 && p.Direct != nil && r.got == 0 && r.asked == r.size:
-		r.stage = storing
-		p.Put(r.place, r.buf.Raw(), r.token)
-	default:
-		e.supply(p, r)
-	}
-}
-
-// supply sends the part of a payload that a CTS has asked for.
-func (e *Engine) supply(p *peers.Peer, r *Request) {
-	part := r.buf.Raw().Slice(r.got, r.asked)
-	if r.got = r.asked; r.got == r.size {
-		r.stage = leaving
-	}
-	if e.give(p, r, transport.Header{Kind: transport.Data, A: r.other}, part); r.left() {
+	if r.Cleared(h) {
 		e.finish(r, nil)
 	}
 }
 
-// left reports whether all of a send has left.
-func (r *Request) left() bool { return r.stage == leaving && r.due == 0 }
-
 // data handles a Data frame, with payload that a CTS has asked for.
 func (e *Engine) data(p *peers.Peer, h *transport.Header) (mem.Buffer, uint64) {
 	r, _ := e.slots.get(h.A)
-	if r == nil || r.stage != filling || r.peer != p.Rank || h.Len > int64(r.expected()) || h.Len == 0 && r.size > 0 {
+	if r == nil || r.Peer != p || !r.Expects(h.Len) {
 		return mem.Buffer{}, 0 // its receive has ended
 	}
 	return e.fill(r, int(h.Len))
 }
 
-// expected returns how many bytes of a receive were asked for and have not come.
-func (r *Request) expected() int {
-	if f := r.copy; f != nil {
-		return f.Expected()
-	}
-	return r.asked - r.got
-}
-
-// hangOn keeps r, whose buffer the transport has released, until the fate of its peer is known.
-func (e *Engine) hangOn(r *Request) {
-	if r.due--; r.copy != nil {
-		r.copy.Returned()
-	} else {
-		r.stage = queued
-	}
-}
-
 // Sent implements transport.Sink.
 func (e *Engine) Sent(token uint64, err error) {
 	r, _ := e.slots.get(token)
-	if r != nil && (r.stage == fetching || r.stage == storing) && e.copied(r, err) {
+	if r == nil {
 		return
 	}
-	if r == nil || r.due == 0 && r.stage != fetching && r.stage != storing {
-		return
+	switch done, lost := r.Sent(err); {
+	case lost != nil:
+		e.stopped(token, r, lost)
+	case done:
+		e.finish(r, nil)
 	}
-	if err != nil {
-		p := e.peers.Peer(r.peer)
-		suspected := e.live.Suspected(p.Rank, err)
-		if still, _ := e.slots.get(token); still == nil {
-			return // the launcher had news that ended r
-		}
-		if suspected {
-			e.hangOn(r)
-			return
-		}
-		err = e.live.Reason(p.Rank, err)
+}
+
+// stopped decides what becomes of r, whose peer a transport does not reach any more.
+func (e *Engine) stopped(token uint64, r *Request, err error) {
+	p := r.Peer
+	suspected := e.live.Suspected(p.Rank, err)
+	if still, _ := e.slots.get(token); still == nil {
+		return // the launcher had news that ended r
 	}
 	switch {
-	case err != nil && r.collective && r.copy == nil:
-		r.stage = queued // the transport has released it
-		r.ch.collectives.Missing(e.peers.Peer(r.peer), err)
+	case suspected:
+		r.Hang()
+	case r.collective:
+		r.Hang()
+		r.ch.collectives.Missing(p, e.live.Reason(p.Rank, err))
 	default:
-		if r.due--; r.copy != nil {
-			r.copy.Returned()
-		}
-		switch {
-		case err != nil && r.collective:
-			r.ch.collectives.Missing(e.peers.Peer(r.peer), err)
-		case err != nil:
-			e.recall(e.peers.Peer(r.peer), r)
-			e.finish(r, err)
-		case r.left() && r.copy == nil:
-			e.finish(r, nil)
-		}
+		r.Recall(e.live.Ended(p.Rank))
+		e.finish(r, e.live.Reason(p.Rank, err))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gompi/comm/internal/match"
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -61,7 +62,7 @@ func (e *Engine) newMessage() *Kept {
 
 func (e *Engine) freeMessage(m *Kept) {
 	if m.data != nil {
-		e.scratch.Put(m.data)
+		e.Mover.Scratch.Put(m.data)
 	}
 	if m.token != 0 {
 		e.slots.release(m.token)
@@ -80,7 +81,7 @@ func (e *Engine) hold(m *Kept) (mem.Buffer, uint64) {
 		m.ready = true
 		return mem.Buffer{}, 0
 	}
-	m.data = e.scratch.Get(m.Size)
+	m.data = e.Mover.Scratch.Get(m.Size)
 	m.token = e.slots.take(nil, m)
 	return mem.Bytes(m.data), m.token
 }
@@ -146,11 +147,12 @@ func (ch *Channel) fetch(m *Kept) {
 		e.refused--
 	}
 	e.keep(m)
-	m.Kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.scratch.Get(m.Size)
+	m.Kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.Mover.Scratch.Get(m.Size)
 	r := e.newRequest()
-	r.begin(ch, filling, mem.Bytes(m.data), m.Peer.Rank, m.Tag)
-	r.size, r.other, r.keeps, m.fetch = m.Size, m.Offer, m, r
-	e.requestData(m.Peer, r)
+	r.begin(ch, payload.Filling, mem.Bytes(m.data), m.Peer.Rank, m.Tag)
+	r.Peer, r.Size, r.keeps, m.fetch = m.Peer, m.Size, m, r
+	e.stamp(r)
+	r.Request(m.Offer)
 }
 
 // fetched ends a fetch. If its sender has left before, the message is lost.

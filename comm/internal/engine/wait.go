@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/progress"
 	"gompi/comm/internal/record"
 	"gompi/internal/seg"
@@ -60,18 +61,18 @@ func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 		return seg.Call{Kind: seg.Wait, Peer: -1}, 0, false // for a collective that has a record of its own
 	}
 	kind := seg.Send
-	if r.stage == posted || r.stage == filling {
+	if r.Stage == payload.Posted || r.Stage == payload.Filling {
 		kind = seg.Recv
 	}
 	return seg.Call{
-		Comm: r.ch.ID, Kind: kind, Type: r.buf.Type(), Peer: int(r.peer),
-		Count: int64(r.buf.Len()), Bytes: int64(r.buf.Size()), Seq: int64(r.tag), Held: w.held(),
+		Comm: r.ch.ID, Kind: kind, Type: r.Buf.Type(), Peer: int(r.peer),
+		Count: int64(r.Buf.Len()), Bytes: int64(r.Buf.Size()), Seq: int64(r.tag), Held: w.held(),
 	}, 0, false
 }
 
 // held returns for how many messages that the receiver holds a send waits, 0 if it does not.
 func (w *waiter) held() int64 {
-	if r := w.request; r.starved && r.stage == announced {
+	if r := w.request; r.starved && r.Stage == payload.Announced {
 		return int64(w.e.peers.Peer(r.peer).Kept.There)
 	}
 	return 0
@@ -153,7 +154,7 @@ func (e *Engine) pollOnce(hint world.Rank) int {
 // complete. A wait that ends here needs no waiter. spin keeps the lock. It stops when another
 // goroutine wants the lock or drives, or when ctx has ended.
 func (e *Engine) spin(ctx context.Context, r *Request) bool {
-	if r.stage == complete {
+	if r.Stage == payload.Complete {
 		return true
 	}
 	most := e.progress.Spin()
@@ -165,7 +166,7 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 		return false
 	}
 	for polls := range most {
-		if p.Poll(); r.stage == complete {
+		if p.Poll(); r.Stage == payload.Complete {
 			return true
 		}
 		if e.progress.Interrupted() || polls%progress.PollsPerCheck == progress.PollsPerCheck-1 && ctx.Err() != nil {
@@ -189,9 +190,9 @@ func (e *Engine) Spins() bool { return e.progress.Spins() }
 // of eager size are deferred: their messages are sent before the receiver asks.
 func (e *Engine) outstanding(r *Request) {
 	switch {
-	case r.stage == complete:
+	case r.Stage == payload.Complete:
 		return
-	case r.stage == posted && r.buf.Size() <= e.cfg.Eager:
+	case r.Stage == payload.Posted && r.Buf.Size() <= e.cfg.Eager:
 		r.class = progress.Deferred
 	default:
 		r.class = progress.Pending

@@ -3,6 +3,7 @@ package payload
 import (
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
+	"gompi/transport"
 )
 
 // Payload in the memory of devices.
@@ -27,50 +28,12 @@ const (
 	maxStagingChunks = 64
 )
 
-// A Lender lends host memory that the copies of a Space reach directly.
-type Lender interface {
-	// Lend returns so many bytes for s. It may wait for a device.
-	Lend(s mem.Space, bytes int) (mem.Buffer, error)
-	// Return takes them back, at once.
-	Return(s mem.Space, b mem.Buffer)
-}
-
-// A Message is what a Copy asks of the message whose payload it copies. The lock is held.
-type Message interface {
-	// Send sends the next chunk, and reports whether its memory may be used again; if not, Returned
-	// follows. last says that it is the last one.
-	Send(chunk mem.Buffer, last bool) bool
-	// Ask asks the sender for so many chunks more, or for all that is left if that is 0.
-	Ask(chunks int)
-	// Arrived says that all has arrived.
-	Arrived()
-	// MayStore reports whether the first n bytes may be stored.
-	MayStore(n int) bool
-	// Loaded says that another chunk has been copied from the device.
-	Loaded()
-	// Copied is the last call: all is sent or stored, or the Copy was stopped, or the device has
-	// failed with err.
-	Copied(err error)
-}
-
-// Copies are a rank's Copies.
-type Copies struct {
-	Lock interface { // guards them
-		Lock()
-		Exit() // unlocks after something may have been sent
-	}
-	Lender  Lender
-	Scratch *mem.Scratch
-	lent    int // chunks
-}
-
 // A Copy takes one message from a device to the transport, or back. Chunk i of the payload is in
 // slot i modulo the number of slots. The lock guards the fields, but not the content of the slots:
 // that of a send belongs to the goroutine until the chunk is loaded, that of a receive from when it
 // has arrived.
 type Copy struct {
-	all     *Copies
-	m       Message
+	m       *Move
 	device  mem.Buffer
 	sends   bool
 	changed chan struct{} // wakes the goroutine: something has changed
@@ -88,39 +51,41 @@ type Copy struct {
 	over    bool            // the message has ended
 }
 
-// Load begins to copy from, of which the receiver has asked for the first asked bytes.
-func (a *Copies) Load(m Message, from mem.Buffer, asked int) *Copy {
-	c := a.begin(m, from, from.Size(), StagingChunk)
-	c.sends, c.asked = true, asked
+// ToDevice reports whether some of n bytes of a message go to memory that the processor does not
+// reach.
+func (m *Move) ToDevice(n int) bool { return !m.Buf.IsHost() && n > 0 && m.Buf.Size() > 0 }
+
+// load begins to copy the payload from the device.
+func (m *Move) load() {
+	c := m.newCopy(m.Buf.Size(), StagingChunk)
+	c.sends, c.asked = true, m.asked
 	c.start()
-	return c
 }
 
-// Store begins to copy a message of size bytes to to, for which the sender waits to be asked.
-func (a *Copies) Store(m Message, to mem.Buffer, size int) *Copy {
-	c := a.begin(m, to, size, StagingChunk)
-	c.start()
-	return c
-}
+// store begins to copy the payload to the device. The sender waits to be asked for it.
+func (m *Move) store() { m.newCopy(m.Size, StagingChunk).start() }
 
-// StoreEager begins to copy an eager message to to: the first arrived bytes of it are in data, from
-// a.Scratch, and the rest will be.
-func (a *Copies) StoreEager(m Message, to mem.Buffer, size int, data []byte, arrived int) *Copy {
-	c := a.begin(m, to, size, max(len(data), 1))
-	c.slots, c.early, c.moved, c.asked = []mem.Buffer{mem.Bytes(data)}, data, min(arrived, c.total), size
+// StoreEager begins to copy the payload of an eager message to the device: the first arrived bytes
+// of it are in data, from Scratch, and the rest will be.
+func (m *Move) StoreEager(data []byte, arrived int) {
+	m.Stage = Filling
+	c := m.newCopy(m.Size, max(len(data), 1))
+	c.slots, c.early, c.moved, c.asked = []mem.Buffer{mem.Bytes(data)}, data, min(arrived, c.total), m.Size
 	c.arrived()
 	go c.run()
-	return c
 }
 
-func (a *Copies) begin(m Message, device mem.Buffer, size, chunk int) *Copy {
-	return &Copy{all: a, m: m, device: device, changed: make(chan struct{}, 1), chunk: chunk, size: size, total: min(size, device.Size())}
+func (m *Move) newCopy(size, chunk int) *Copy {
+	device := m.Buf.Raw()
+	m.copy = &Copy{m: m, device: device, changed: make(chan struct{}, 1), chunk: chunk, size: size, total: min(size, device.Size())}
+	m.owner.CopyBegins()
+	return m.copy
 }
 
 // start starts c's goroutine, with slots to be lent.
 func (c *Copy) start() {
-	c.want = max(min(maxStagingChunks-c.all.lent, copyDepth, c.chunks()), 1)
-	c.all.lent += c.want
+	c.want = max(min(maxStagingChunks-c.m.mover.lent, copyDepth, c.chunks()), 1)
+	c.m.mover.lent += c.want
 	go c.run()
 }
 
@@ -143,7 +108,7 @@ func (c *Copy) wake() {
 // while it copies or waits.
 func (c *Copy) run() {
 	slots, err := c.alloc()
-	lock := c.all.Lock
+	lock := c.m.mover.lock
 	lock.Lock()
 	c.slots = slots
 	for err == nil && !c.over {
@@ -160,7 +125,7 @@ func (c *Copy) run() {
 		lock.Lock()
 		if copies && err == nil {
 			c.copied++
-			c.m.Loaded()
+			c.m.loaded()
 		}
 	}
 	c.end(err)
@@ -172,7 +137,7 @@ func (c *Copy) alloc() (slots []mem.Buffer, err error) {
 	slots = c.slots
 	for len(slots) < c.want && err == nil {
 		var b mem.Buffer
-		if b, err = c.all.Lender.Lend(c.device.Space(), StagingChunk); err == nil {
+		if b, err = c.m.mover.Lender.Lend(c.device.Space(), StagingChunk); err == nil {
 			slots = append(slots, b)
 		}
 	}
@@ -198,7 +163,7 @@ func (c *Copy) next() (copy func() error, ok bool) {
 		ok = i-held < len(c.slots)
 	} else {
 		end := min((i+1)*c.chunk, c.total)
-		ok = c.moved >= end && c.m.MayStore(end)
+		ok = c.moved >= end && c.m.mayStore(end)
 	}
 	if !ok {
 		return nil, false
@@ -210,11 +175,8 @@ func (c *Copy) next() (copy func() error, ok bool) {
 	return func() error { return mem.Copy(part, slot) }, true
 }
 
-// HasLoaded reports whether the first n bytes of a send have been copied from the device.
-func (c *Copy) HasLoaded(n int) bool { return c.copied*c.chunk >= min(n, c.total) }
-
-// Again makes the Copy look once more whether it may store.
-func (c *Copy) Again() { c.wake() }
+// hasLoaded reports whether the first n bytes of a send have been copied from the device.
+func (c *Copy) hasLoaded(n int) bool { return c.copied*c.chunk >= min(n, c.total) }
 
 // advance sends the chunks that are loaded and asked for, or asks for as many as there are slots
 // for.
@@ -241,7 +203,7 @@ func (c *Copy) push() {
 	for i := c.given(); i < c.copied && c.asked >= min((i+1)*c.chunk, c.total) && !c.over; i++ {
 		_, slot := c.chunkAt(i)
 		c.moved += slot.Size()
-		if !c.m.Send(slot, c.moved == c.total) {
+		if !c.m.sendChunk(slot, c.moved == c.total) {
 			c.lent.Push(i)
 		}
 	}
@@ -255,11 +217,11 @@ func (c *Copy) ask() {
 	switch n := (c.copied + len(c.slots)) * c.chunk; {
 	case n >= c.total: // what does not fit is dropped
 		c.asked = c.size
-		c.m.Ask(0)
+		c.m.askFor(0)
 	case n > c.asked:
 		chunks := (n - c.asked) / c.chunk
 		c.asked = n
-		c.m.Ask(chunks)
+		c.m.askFor(chunks)
 	}
 }
 
@@ -292,7 +254,7 @@ func (c *Copy) Filled() mem.Buffer {
 // arrived wakes the goroutine when a chunk is complete.
 func (c *Copy) arrived() {
 	if c.moved == c.total {
-		c.m.Arrived()
+		c.m.Stage = Landing
 	}
 	if c.moved%c.chunk == 0 || c.moved == c.total {
 		c.wake()
@@ -311,46 +273,51 @@ func (c *Copy) Stop() {
 	c.wake()
 }
 
-// Eager reports whether c copies an eager message, whose sender does not wait.
-func (c *Copy) Eager() bool { return c.early != nil }
-
 // end returns the slots.
 func (c *Copy) end(err error) {
 	for _, s := range c.slots {
 		if c.early != nil {
-			c.all.Scratch.Put(c.early)
+			c.m.mover.Scratch.Put(c.early)
 		} else {
-			c.all.Lender.Return(c.device.Space(), s)
+			c.m.mover.Lender.Return(c.device.Space(), s)
 		}
 	}
-	if c.all.lent -= c.want; c.over {
+	if c.m.mover.lent -= c.want; c.over {
 		err = nil
 	}
-	c.m.Copied(err)
+	c.m.copied(err)
 }
 
-// Between begins to copy n bytes inside this rank, at least on one side in a device's memory. When
-// they are copied it calls over, with the lock held.
-func (a *Copies) Between(to, from mem.Buffer, n int, over func(error)) *Copy {
+// Between begins to copy n bytes inside this rank, at least on one side in a device's memory.
+func (v *Mover) Between(to, from *Move, n int) {
+	c := &Copy{changed: make(chan struct{}, 1)}
+	to.Stage, from.Stage = Landing, Leaving
+	dst, src := to.Buf.Raw().Slice(0, n), from.Buf.Raw().Slice(0, n)
+	for _, m := range []*Move{from, to} {
+		m.copy = c
+		m.owner.CopyBegins()
+	}
 	go func() {
-		err := a.copyAnyMemory(to.Slice(0, n), from.Slice(0, n))
-		a.Lock.Lock()
-		defer a.Lock.Exit()
-		over(err)
+		err := v.copyAnyMemory(dst, src)
+		v.lock.Lock()
+		defer v.lock.Exit()
+		for _, m := range []*Move{from, to} {
+			m.copy = nil
+			m.owner.CopyEnds(err, false)
+		}
 	}()
-	return &Copy{changed: make(chan struct{}, 1)}
 }
 
 // copyAnyMemory copies src to dst, by way of host memory if they are on different devices.
-func (a *Copies) copyAnyMemory(dst, src mem.Buffer) error {
+func (v *Mover) copyAnyMemory(dst, src mem.Buffer) error {
 	if dst.IsHost() || src.IsHost() || dst.Space() == src.Space() {
 		return mem.Copy(dst, src)
 	}
-	chunk, err := a.Lender.Lend(src.Space(), StagingChunk)
+	chunk, err := v.Lender.Lend(src.Space(), StagingChunk)
 	if err != nil {
 		return err
 	}
-	defer a.Lender.Return(src.Space(), chunk)
+	defer v.Lender.Return(src.Space(), chunk)
 	for lo := 0; lo < src.Len() && err == nil; lo += StagingChunk {
 		hi := min(lo+StagingChunk, src.Len())
 		here := chunk.Slice(0, hi-lo)
@@ -359,4 +326,48 @@ func (a *Copies) copyAnyMemory(dst, src mem.Buffer) error {
 		}
 	}
 	return err
+}
+
+// sendChunk sends the next chunk, and reports whether its memory may be used again; if not, Returned
+// follows. last says that it is the last one.
+func (m *Move) sendChunk(chunk mem.Buffer, last bool) bool {
+	if last {
+		m.Stage = Leaving
+	}
+	return m.Give(transport.Header{Kind: transport.Data, A: m.other}, chunk)
+}
+
+// askFor asks the sender for so many chunks more, or for all that is left if that is 0.
+func (m *Move) askFor(chunks int) {
+	m.Peer.Tell(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Tag: int32(chunks)})
+}
+
+// Follow makes m, if it receives into the buffer of s, a send to the same peer, store each chunk
+// only after s has loaded it.
+func (m *Move) Follow(s *Move) {
+	if s != m && s.Peer == m.Peer && s.Stage != Complete && mem.Same(s.Buf, m.Buf) {
+		m.before, s.after = s, m
+	}
+}
+
+// mayStore reports whether the first n bytes may be stored.
+func (m *Move) mayStore(n int) bool {
+	s := m.before
+	return s == nil || s.Stage == Complete || s.copy != nil && s.copy.hasLoaded(n)
+}
+
+// loaded says that another chunk has been copied from the device.
+func (m *Move) loaded() {
+	if m.after != nil && m.after.copy != nil {
+		m.after.copy.wake()
+	}
+}
+
+// copied ends the Copy: all is sent or stored, or it was stopped, or the device has failed with err.
+func (m *Move) copied(err error) {
+	eager := m.copy.early != nil
+	if m.copy = nil; err != nil {
+		m.forget()
+	}
+	m.owner.CopyEnds(err, err != nil && !eager)
 }

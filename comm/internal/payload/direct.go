@@ -1,9 +1,3 @@
-// Package payload moves the bytes of messages once two ranks have agreed to exchange them. It knows
-// neither requests nor queues: what it needs of a message it asks through the interface Message.
-//
-// A Copy takes a message between a device and the transport. Direct knows which buffers peers reach,
-// and which they may still write. Ways finds out which of two ways is faster for long messages
-// between ordinary memory.
 package payload
 
 import (
@@ -11,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -34,9 +29,7 @@ type danglingWrite struct {
 	flush uint64 // what the peer's answer has to be
 }
 
-// Init sets the lock that guards d. The exported methods up to MayBeWritten take it, the others are
-// called with it held.
-func (d *Direct) Init(mu sync.Locker) { d.mu = mu }
+// Methods of Direct up to MayBeWritten take the lock, the others are called with it held.
 
 // SetLengths sets d's Lengths.
 func (d *Direct) SetLengths(l Lengths) {
@@ -121,4 +114,99 @@ func (d *Direct) GiveUp(peer world.Rank, b mem.Buffer) (flush uint64) {
 // Flushed notes that a peer has stopped writing to the buffers given up before a Flush.
 func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 	d.dangling = slices.DeleteFunc(d.dangling, func(w danglingWrite) bool { return w.peer == peer && w.flush <= flush })
+}
+
+// An announced message need not travel in frames where one side can reach the memory of the other.
+// If the receiver can read the sender's buffer, an RTS tells its place, the receiver copies from it
+// and answers Done. Else, if the sender can write to the receiver's buffer, a CTS tells its place,
+// the sender copies to it and says Done. So it takes one copy and no more frames than the other
+// way, which is left for buffers that neither side reaches, and for messages of which not
+// everything is received. What is short enough to be eager stays so, from such memory
+// too: its sender need not wait for the receive, and programs count on that.
+//
+// A side that gives up a message whose place it has told recalls all its places. A rank that
+// copies from or to one of them then learns that the copy is void. If it was because of that
+// message, an error is on its way; and if it was because of another one, the message
+// goes the other way.
+
+// tell returns the place of m's buffer for the peer, which will be told, or may be: a rank that
+// copies from the peer may ask it to help. It is 0 if there is none.
+func (m *Move) tell() (place uint64) {
+	p := m.Peer
+	if p.Direct != nil && m.Buf.IsHost() {
+		place = p.Direct.Place(p.Rank, m.Buf.Raw())
+	}
+	m.told = place != 0
+	return place
+}
+
+// Source is tell for the buffer of a send, which a peer can only read.
+func (m *Move) Source() (place uint64) {
+	p := m.Peer
+	if p.Getter == nil {
+		return 0
+	}
+	if place = m.tell(); place == 0 {
+		place = m.mover.Source(p.Getter, p.Rank, m.Buf)
+		m.told = place != 0
+	}
+	return place
+}
+
+// fetches reports whether m is to be copied from a place that the peer has told.
+func (m *Move) fetches(place uint64) (fetch bool) {
+	if m.Peer.Getter.Maps(place) {
+		return true
+	}
+	fetch, m.choice = m.mover.Choose(m.Peer.Rank, m.Size)
+	return fetch
+}
+
+// reached ends a message that this rank has copied directly. If the place was recalled, the message
+// goes by frames instead. Else the peer is lost.
+func (m *Move) reached(err error) (done bool, lost error) {
+	switch {
+	case err == nil:
+		m.Peer.Tell(transport.Header{Kind: transport.Done, A: m.other})
+		return true, nil
+	case !errors.Is(err, transport.ErrRecalled):
+		return false, err
+	case m.Stage == Storing:
+		return m.supply(), nil
+	}
+	if m.choice == Timed {
+		m.choice = Untimed
+	}
+	m.clear(0)
+	return false, nil
+}
+
+// MayBeReached reports whether p may have copied the message, as it says.
+func (m *Move) MayBeReached(p *peers.Peer) bool {
+	return m.told && m.Peer == p && (m.Stage == Announced || m.Stage == Filling)
+}
+
+// Recall takes back the place of m's buffer, if the peer may know one. The peer may be writing
+// there, or helping to: then a Flush asks it to answer when it has stopped. A peer that is lost
+// although its process lives may go on writing, and cannot be asked. ended says that it does not.
+func (m *Move) Recall(ended bool) {
+	if !m.told {
+		return
+	}
+	m.Peer.Direct.Recall()
+	if ended || m.Stage != Filling && m.Stage != Fetching {
+		return
+	}
+	flush := m.mover.GiveUp(m.Peer.Rank, m.Buf.Raw())
+	if m.Peer.Lost == nil {
+		m.Peer.Tell(transport.Header{Kind: transport.Flush, A: flush})
+	}
+}
+
+// AnswerFlush answers a Flush of p at once: this rank copies nothing while a frame arrives, and
+// checks before each chunk of a copy whether its place was recalled.
+func AnswerFlush(p *peers.Peer, h *transport.Header) {
+	if p.Reachable() {
+		p.Tell(transport.Header{Kind: transport.Flushed, A: h.A})
+	}
 }

@@ -98,7 +98,7 @@ func (rd *Round) offered(m *engine.Kept) {
 	l := rd.queue(m.Src)
 	r := l.posted.Front()
 	switch {
-	case r == nil || r.Reduces():
+	case r == nil || r.Combines():
 		rd.disagree(m, call.Block{}, block(m))
 		return
 	case !rd.agreed(l, int32(m.Tag)):
@@ -113,10 +113,10 @@ func (rd *Round) offered(m *engine.Kept) {
 // fits breaks the Channel if a message has not the size and type that its receive expects, as when
 // ranks pass different counts to a v collective.
 func (rd *Round) fits(r *engine.Request, m *engine.Kept) bool {
-	if m.Size == r.Size() && (m.Type == r.Buffer().Type() || m.Size == 0) {
+	if m.Size == r.Size && (m.Type == r.Buf.Type() || m.Size == 0) {
 		return true
 	}
-	rd.disagree(m, call.BlockOf(r.Buffer()), block(m))
+	rd.disagree(m, call.BlockOf(r.Buf), block(m))
 	rd.ch.Finish(r, rd.ch.Broken())
 	return false
 }
@@ -151,8 +151,8 @@ func (rd *Round) sayCall(l *peerQueue) {
 // wait forever. If this rank waits to send, it says so once more: the other may not have been in
 // the round the first time.
 func (rd *Round) compare(l *peerQueue, m *engine.Kept) {
-	if r := l.posted.Front(); r != nil && m.Tag > 0 && r.Size() <= engine.CollectiveEager {
-		rd.disagree(m, call.BlockOf(r.Buffer()), call.Block{Bytes: int64(m.Tag)})
+	if r := l.posted.Front(); r != nil && m.Tag > 0 && r.Size <= engine.CollectiveEager {
+		rd.disagree(m, call.BlockOf(r.Buf), call.Block{Bytes: int64(m.Tag)})
 		return
 	}
 	if m.Type != anAnswer && l.waitsToSend() > 0 {

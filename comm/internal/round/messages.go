@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
 	"gompi/comm/internal/record"
 	"gompi/internal/mem"
@@ -29,7 +30,7 @@ type messages struct {
 	queues  map[int]*peerQueue
 	early   []*peerQueue // those with early calls
 	used    []*engine.Request
-	combs   []*engine.Combine // of used Requests that reduce, kept for reuse
+	combs   []*payload.Combine // of used Requests that reduce, kept for reuse
 	combsN  int
 	folds   []fold // since the last Wait
 	lent    [][]byte
@@ -126,19 +127,19 @@ func (rd *Round) IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left boo
 		return
 	}
 	c := rd.combine()
-	*c = engine.Combine{Own: own, Op: op.Kind.Base(), Left: left}
+	*c = payload.Combine{Own: own, Op: op.Kind.Base(), Left: left}
 	rd.receive(from, dst, c)
 }
 
-func (rd *Round) combine() *engine.Combine {
+func (rd *Round) combine() *payload.Combine {
 	if rd.combsN == len(rd.combs) {
-		rd.combs = append(rd.combs, new(engine.Combine))
+		rd.combs = append(rd.combs, new(payload.Combine))
 	}
 	rd.combsN++
 	return rd.combs[rd.combsN-1]
 }
 
-func (rd *Round) receive(from int, b mem.Buffer, c *engine.Combine) {
+func (rd *Round) receive(from int, b mem.Buffer, c *payload.Combine) {
 	rd.ch.Lock()
 	defer rd.ch.Unlock()
 	l, r := rd.add(from, b, true)
@@ -154,12 +155,12 @@ func (rd *Round) receive(from int, b mem.Buffer, c *engine.Combine) {
 			l.posted.Pop()
 			rd.pair(l, r, l.unexpected.Pop())
 		}
-	case r.Size() <= engine.CollectiveEager:
+	case r.Size <= engine.CollectiveEager:
 	case b.IsHost():
 		rd.say(l, transport.Ready, 0)
 	default:
 		for _, s := range rd.used {
-			r.Follow(s)
+			r.Follow(&s.Move)
 		}
 		rd.say(l, transport.Ready, wantRTS)
 	}

@@ -69,27 +69,27 @@ func (l *peerQueue) pump() {
 			return
 		}
 		l.out.Pop()
-		h := transport.Header{Kind: transport.Coll, Flags: uint8(r.Buffer().Type()), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()}
-		if offered || !r.Buffer().IsHost() { // it then goes as a message goes after an RTS
+		h := transport.Header{Kind: transport.Coll, Flags: uint8(r.Buf.Type()), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()}
+		if offered || !r.Buf.IsHost() { // it then goes as a message goes after an RTS
 			h.Kind = transport.Offer
-			rd.ch.Offer(l.p, r, h)
+			rd.ch.Offer(r, h)
 			continue
 		}
 		h.A, h.B = rd.call.A, rd.call.B
-		rd.ch.SendFrame(l.p, r, h)
+		rd.ch.SendFrame(r, h)
 	}
 }
 
 // admit reports whether r may leave: a short message within the budget, a long
 // one when its receiver is ready, which may want it offered.
 func (l *peerQueue) admit(r *engine.Request) (admitted, offered bool) {
-	if r.Size() > engine.CollectiveEager {
+	if r.Size > engine.CollectiveEager {
 		if l.grants.Front().seq != l.rd.seq {
 			return false, false
 		}
 		return true, l.grants.Pop().offer
 	}
-	cost := peers.Cost(r.Size())
+	cost := peers.Cost(r.Size)
 	if !l.credit.Covers(cost, peers.Budget) {
 		return false, false
 	}
@@ -117,8 +117,8 @@ func (l *peerQueue) returnCredit(n int) {
 // waitsToSend returns how many bytes the long message has whose receiver is not ready, 0 if there
 // is none.
 func (l *peerQueue) waitsToSend() int {
-	if r := l.out.Front(); r != nil && r.Size() > engine.CollectiveEager {
-		return r.Size()
+	if r := l.out.Front(); r != nil && r.Size > engine.CollectiveEager {
+		return r.Size
 	}
 	return 0
 }

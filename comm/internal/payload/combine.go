@@ -1,0 +1,34 @@
+package payload
+
+import "gompi/internal/mem"
+
+// reduceChunk is how many bytes of a message are received before they are reduced: few enough to be
+// reduced from the second-level cache.
+const reduceChunk = 128 << 10
+
+// A Combine is what a receive needs that an operator reduces: dst = own op in, or in op own if Left
+// is true. A function of the user's does not.
+type Combine struct {
+	Own   mem.Buffer
+	Op    mem.Op // which messages carry
+	Left  bool
+	chunk []byte
+}
+
+// Combine makes m, a receive, combine the payload with other operands.
+func (m *Move) Combine(c *Combine) { m.combine = c }
+
+// Combines reports whether m does.
+func (m *Move) Combines() bool { return m.combine != nil }
+
+// reduce combines the bytes in, which are at offset off of the message.
+func (c *Combine) reduce(dst mem.Buffer, off int, in mem.Buffer) error {
+	width := dst.Type().Size()
+	i, j := off/width, (off+in.Size())/width
+	in = mem.HostBytes(dst.Type(), j-i, in.HostSlice())
+	dst, own := dst.Slice(i, j), c.Own.Slice(i, j)
+	if c.Left {
+		return mem.Reduce(c.Op, dst, in, own)
+	}
+	return mem.Reduce(c.Op, dst, own, in)
+}
