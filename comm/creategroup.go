@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/world"
 )
 
@@ -77,7 +78,7 @@ func (m *maker) of(parent *Comm) (*Comm, error) {
 }
 
 func (c *Comm) openMaker() *engine.Channel {
-	return c.e.Open(engine.MakerID(c.ch.ID), c.Group().ranks)
+	return c.e.Open(liveness.MakerID(c.ch.ID), c.Group().ranks)
 }
 
 func (m *maker) close(ctx context.Context, parent *Comm) {

@@ -95,7 +95,7 @@ func (d *detacher) died() func(world.Rank) {
 // detach gives up the dead ranks that no Comm holds any more.
 func (d *detacher) detach() {
 	for _, rank := range d.unused() {
-		if d.e.Detach(rank) && d.take(rank) {
+		if d.e.Live.Detach(rank) && d.take(rank) {
 			if d.boot.Detached(rank) != nil { // the agent reads nothing now; if it is gone the job ends
 				d.mu.Lock()
 				d.dead = append(d.dead, rank)

@@ -177,7 +177,7 @@ type member struct{ color, key, counter, block, renewals int64 }
 
 // offer returns what this rank sends to make a communicator.
 func (p *process) offer() member {
-	return member{counter: int64(p.e.Counter()), block: int64(p.take())}
+	return member{counter: int64(p.e.Live.Counter()), block: int64(p.take())}
 }
 
 // withdraw is for a rank that has sent others an offer, and fails because of err: they may have the
@@ -188,7 +188,7 @@ func (c *Comm) withdraw(kind string, m member, err error) {
 	if errors.As(err, &revoked) && revoked.Rank >= 0 {
 		because, cause = c.ch.World(revoked.Rank), revoked.Cause
 	}
-	c.e.Withdraw(uint32(m.counter), because, cause)
+	c.e.Live.Withdraw(uint32(m.counter), because, cause)
 	c.withhold(shmsync.Token(m.block))
 }
 

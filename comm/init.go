@@ -15,6 +15,7 @@ import (
 	"gompi/comm/internal/card"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/exec"
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/logging"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/payload"
@@ -119,7 +120,7 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	p.e = e
 	p.detach.of(e)
 	f.Boot.SetWake(f.Parker.Wake)
-	trs, err := f.Connect(e, e.News)
+	trs, err := f.Connect(e, func() { e.Live.News() })
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -149,7 +150,7 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	if info.Invite != nil {
 		return p.replace(ctx, info.Invite, all)
 	}
-	c := p.newComm(firstName, e.Open(engine.NextID(0, 0), worldMembers(info)), all.rules)
+	c := p.newComm(firstName, e.Open(liveness.NextID(0, 0), worldMembers(info)), all.rules)
 	c.setUp(all.block, all.blocks)
 	if r := c.withoutDevices(); p.wantsNCCL && r >= 0 {
 		c.warn(exec.WithoutNCCL, fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
@@ -176,7 +177,7 @@ func worldMembers(info *boot.Info) []world.Rank {
 func (f connection) leave(ctx context.Context, e *engine.Engine) error {
 	f.Boot.Info().Flight().Leaving(seg.Now())
 	err := e.Shutdown(ctx)
-	err = errors.Join(err, f.Boot.Goodbye(e.HearsLate()))
+	err = errors.Join(err, f.Boot.Goodbye(e.MissesEnds()))
 	return errors.Join(err, f.close())
 }
 

@@ -55,16 +55,16 @@ func (p *process) admit(o *wire.Outcome) error {
 // replace makes this process a member of the communicator to which it is invited.
 func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (*Comm, error) {
 	p.restored = true
-	mine := member{counter: int64(p.e.Counter()), block: int64(all.block)}
+	mine := member{counter: int64(p.e.Live.Counter()), block: int64(all.block)}
 	v := &wire.Vote{Comm: in.Comm, Seq: in.Seq, Kind: wire.Restore, Members: in.Members, Part: mine.encode()}
 	var ranks []world.Rank
 	var members []member
-	o, err := p.e.Vote(ctx, v)
+	o, err := p.e.Live.Vote(ctx, v)
 	if err == nil {
 		ranks, members, err = living(wire.Ranks(in.Members), o)
 	}
 	if err != nil {
-		p.e.Withdraw(uint32(mine.counter), p.boot.Info().Rank, "failed to take a place in restore: "+err.Error())
+		p.e.Live.Withdraw(uint32(mine.counter), p.boot.Info().Rank, "failed to take a place in restore: "+err.Error())
 		return nil, errors.Join(err, p.leave(canceled()))
 	}
 	late := p.admit(o)

@@ -94,7 +94,7 @@ func (c *Comm) vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 		return nil, errGaveUp
 	}
 	v.Comm, v.Seq, v.Members = c.ch.ID, c.votes.Add(1), wire.Spans(c.Group().ranks)
-	return c.e.Vote(ctx, v)
+	return c.e.Live.Vote(ctx, v)
 }
 
 // Revoke breaks c on all members (MPIX_Comm_revoke of ULFM): operations under way and later ones

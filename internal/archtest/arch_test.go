@@ -58,9 +58,9 @@ var rules = []rule{
 	{"comm/internal/coll", []string{"comm/internal/call", "comm/internal/path", "internal/mem"}},
 	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmcoll", "internal/mem"}},
 	{"comm/internal/payload", []string{"comm/internal/peers", "comm/internal/trial", "transport", "internal/mem", "internal/fifo", "internal/world"}}, // not whose messages it moves
-	{"comm/internal/peers", []string{"transport", "internal/mem", "internal/world"}},                                           // not what the frames are for
+	{"comm/internal/peers", []string{"transport", "internal/mem", "internal/world"}},                                                                  // not what the frames are for
 	{"comm/internal/record", []string{"comm/internal/progress", "internal/seg"}},
-	{"comm/internal/liveness", []string{"comm/internal/record", "comm/internal/progress", "comm/internal/call", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world"}},                                                         // not whose messages end
+	{"comm/internal/liveness", []string{"comm/internal/peers", "comm/internal/record", "comm/internal/progress", "comm/internal/call", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world"}},                                  // not what it ends
 	{"comm/internal/engine", []string{"comm/internal/peers", "comm/internal/payload", "comm/internal/liveness", "comm/internal/record", "comm/internal/match", "comm/internal/progress", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/world"}}, // not what a collective is
 	{"comm/internal/round", []string{"comm/internal/engine", "comm/internal/payload", "comm/internal/peers", "comm/internal/liveness", "comm/internal/record", "comm/internal/progress", "comm/internal/call", "comm/internal/coll", "comm/internal/shmsync", "transport", "internal/mem", "internal/fifo", "internal/seg", "internal/world"}},
 	{"comm/internal/symheap", nil},

@@ -6,7 +6,6 @@ import (
 
 	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
-	"gompi/comm/internal/progress"
 	"gompi/comm/internal/record"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
@@ -51,15 +50,6 @@ func (ch *Channel) Unlock()      { ch.e.progress.Unlock() }
 func (ch *Channel) Exit()        { ch.e.progress.Exit() }
 func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
 
-// IsBroken reports whether Err is not nil. It takes no lock.
-func (ch *Channel) IsBroken() bool { return ch.broken.Load() }
-
-// Broken is Err with the lock held.
-func (ch *Channel) Broken() error { return ch.err }
-
-// Breaking reports whether BreakSoon was called.
-func (ch *Channel) Breaking() bool { return ch.breaking }
-
 // Flight returns the rank's flight recorder, nil if it has none.
 func (ch *Channel) Flight() *seg.Rank { return ch.e.flight }
 
@@ -69,9 +59,6 @@ func (ch *Channel) Spins() bool { return ch.e.progress.Spins() }
 // Peer returns a member.
 func (ch *Channel) Peer(member int) *peers.Peer { return ch.e.peers.Peer(ch.World(member)) }
 
-// Died returns how the process of a member that has left has ended, as the launcher says.
-func (ch *Channel) Died(p *peers.Peer) error { return ch.e.live.Died(p.Rank) }
-
 // Await waits until w is ready, or ctx has ended.
 func (ch *Channel) Await(ctx context.Context, w *record.Wait) error {
 	return ch.e.progress.Await(ctx, &w.Waiter)
@@ -79,40 +66,11 @@ func (ch *Channel) Await(ctx context.Context, w *record.Wait) error {
 
 // AwaitFlag is Await for a flag: it makes w ready when word is at least want.
 func (ch *Channel) AwaitFlag(ctx context.Context, w *record.Wait, word *atomic.Uint64, want uint64) error {
-	e := ch.e
-	e.flags = append(e.flags, flag{&w.Waiter, word, want})
-	err := e.progress.Await(ctx, &w.Waiter)
-	for i := range e.flags {
-		if e.flags[i].w == &w.Waiter {
-			e.flags = append(e.flags[:i], e.flags[i+1:]...)
-			break
-		}
-	}
-	return err
+	return ch.e.progress.AwaitFlag(ctx, &w.Waiter, word, want)
 }
 
 // Rouse makes w ready.
 func (ch *Channel) Rouse(w *record.Wait) { ch.e.progress.MakeReady(&w.Waiter) }
-
-// A flag is a word that another rank stores, for which a goroutine waits. Every poll looks at all.
-// Before a rank sleeps it tells the transports, and then looks once more: a member that stores a
-// flag later sees that the rank sleeps, and rings its doorbell.
-type flag struct {
-	w    *progress.Waiter
-	word *atomic.Uint64
-	want uint64
-}
-
-// lookAtFlags makes the waiters ready whose flags are set, and returns how many those are.
-func (e *Engine) lookAtFlags() (n int) {
-	for i := range e.flags {
-		if f := &e.flags[i]; !f.w.Ready() && f.word.Load() >= f.want {
-			e.progress.MakeReady(f.w)
-			n++
-		}
-	}
-	return n
-}
 
 // TryProgress polls once for a goroutine that waits for a rank of the job, or for any if that is
 // None, unless another goroutine polls or holds the lock. It returns why the Channel is broken, if
@@ -130,28 +88,11 @@ func (ch *Channel) TryProgress(rank world.Rank) error {
 func (ch *Channel) ProcessLost(member int) bool {
 	rank := ch.World(member)
 	ch.e.pollOnce(rank)
-	return ch.e.live.Lost(rank) != nil
+	return ch.e.Live.Lost(rank) != nil
 }
 
 // Drain reads the frames that have arrived from all ranks.
-func (ch *Channel) Drain() { ch.e.drain() }
-
-// HasLeft reports whether a member has left, so that nothing more will come from it.
-func (ch *Channel) HasLeft(member int) bool {
-	left, w := ch.e.cfg.Left, ch.World(member)
-	return ch.Gone(member) != nil || !ch.e.peers.Peer(w).Connected() || left != nil && left(w)
-}
-
-// AnyLeft returns a member that has left, nil if there is none.
-func (ch *Channel) AnyLeft() *peers.Peer {
-	for r := range ch.size {
-		w := ch.World(r)
-		if w != ch.e.cfg.Rank && (ch.Gone(r) != nil || ch.e.cfg.Left != nil && ch.e.cfg.Left(w)) {
-			return ch.e.peers.Peer(w)
-		}
-	}
-	return nil
-}
+func (ch *Channel) Drain() { ch.e.progress.Drain() }
 
 // Request begins a send of b to p, or a receive from it, as one of the Channel's Collectives, which
 // has not begun to move. FreeRequest takes it back when it has ended.

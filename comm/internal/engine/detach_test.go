@@ -73,7 +73,7 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 		if len(died) != 1 || died[0] != 1 || ch.Err() != nil || len(tr.all) > 0 {
 			t.Fatalf("%v died, %v is detached, error %v; want rank 1, none and none", died, tr.all, ch.Err())
 		}
-		if !e.Detach(1) || len(tr.all) != 1 || tr.all[0] != 1 {
+		if !e.Live.Detach(1) || len(tr.all) != 1 || tr.all[0] != 1 {
 			t.Errorf("%v is detached, want rank 1", tr.all)
 		}
 		for _, ch := range []*engine.Channel{ch, e.Open(2, nil)} {
@@ -82,7 +82,7 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 			}
 			ch.Close()
 		}
-		if err := e.Shutdown(t.Context()); err != nil || e.Detach(2) {
+		if err := e.Shutdown(t.Context()); err != nil || e.Live.Detach(2) {
 			t.Errorf("at the end: %v, or it detaches", err)
 		}
 	})

@@ -31,7 +31,9 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
+	"math"
 
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/payload"
@@ -80,19 +82,17 @@ type Config struct {
 // An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
 // those of transport.Sink and progress.Source, which its transports and its progress engine call.
 type Engine struct {
-	Mover payload.Mover // of the payloads
+	Mover payload.Mover  // of the payloads
+	Live  liveness.Ranks // which ranks and communicators there still are
 
 	cfg    Config
 	flight *seg.Rank // nil without a host segment
 
 	progress progress.Engine // has the lock
 	peers    peers.Table
-	live     liveness.Ranks
 	channels map[uint64]*Channel
-	latest   *Channel      // the one last looked up, nil if it is closed
-	past     liveness.Past // closed Channels, and those revoked before they were created here
+	latest   *Channel // the one last looked up, nil if it is closed
 	early    map[uint64][]*Kept
-	next     uint32 // counter of the next context id made here
 	slots    slots
 	credit   int        // of each peer for point-to-point messages
 	kept     int        // cost of unexpected messages
@@ -101,7 +101,6 @@ type Engine struct {
 	messages []*Kept    // free
 	requests []*Request // free
 	waiters  []*waiter  // free
-	flags    []flag     // that collectives wait for
 	h        transport.Header
 	looks    int // calls of Progress
 	pause    int // receives that are not to look for their messages
@@ -121,7 +120,10 @@ func New(cfg Config) *Engine {
 	e.peers.Init(cfg.Size)
 	e.Mover.Init(&e.progress, cfg.Lender)
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
-	e.live.Init(liveness.Config{Size: cfg.Size, Boot: cfg.Boot, Messages: e, Progress: &e.progress, Died: cfg.Died, Log: cfg.Log})
+	e.Live.Init(liveness.Config{
+		Rank: cfg.Rank, Size: cfg.Size, Host: cfg.Host, Boot: cfg.Boot, Peers: &e.peers, Messages: e, Progress: &e.progress,
+		Left: cfg.Left, Died: cfg.Died, Log: cfg.Log,
+	})
 	if cfg.Boot != nil {
 		e.flight = cfg.Boot.Info().Flight()
 	}
@@ -143,6 +145,51 @@ func (e *Engine) Carried() map[string]peers.Carried {
 	return e.peers.Carried()
 }
 
+// Admit calls set, which lets transports reach a rank that they have not reached so far.
+func (e *Engine) Admit(rank world.Rank, set func() error) error {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	if err := set(); err != nil {
+		return err
+	}
+	e.peers.Peer(rank)
+	return nil
+}
+
+// MissesEnds reports whether a transport may not notice that the process of a peer ends.
+func (e *Engine) MissesEnds() bool { return e.peers.MissesEnds() }
+
+// Shutdown closes all transports. It delivers the frames that were sent. If ctx ends first, it
+// drops the rest and returns the cause. No Channel may be used any more.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	e.Live.EndJob()
+	err := e.progress.Close(ctx, func() bool {
+		if e.Live.Pending() {
+			e.Live.News() // of a rank for which a transport waits
+		}
+		return e.peers.Close(false)
+	})
+	if err != nil {
+		e.peers.Close(true)
+	}
+	return err
+}
+
+var _ liveness.Messages = (*Engine)(nil)
+
+// Forget implements liveness.Messages.
+func (e *Engine) Forget(comm uint64) {
+	for _, m := range e.early[comm] {
+		e.drop(m)
+	}
+	delete(e.early, comm)
+}
+
+// Ended implements liveness.Messages.
+func (e *Engine) Ended(rank world.Rank) { e.Mover.Flushed(rank, math.MaxUint64) }
+
 // returnCredit counts that an eager message of n bytes from p is no longer held here, and sends the
 // credit when a quarter of the peer's has come together.
 func (e *Engine) returnCredit(p *peers.Peer, n int) {
@@ -158,7 +205,7 @@ func (e *Engine) credited(p *peers.Peer, h *transport.Header) {
 		p.Kept.There = int(h.Tag)
 	}
 	ch := e.channels[h.Comm]
-	if h.B > 0 && ch != nil && ch.err == nil && ch.Member(p.Rank) >= 0 {
+	if h.B > 0 && ch != nil && ch.Broken() == nil && ch.Member(p.Rank) >= 0 {
 		e.deliver(ch, p, h)
 	}
 }

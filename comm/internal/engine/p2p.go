@@ -40,12 +40,12 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 // sendNow sends an eager message if it can leave at once, and reports whether it has. It is the
 // fast path, without a Request.
 func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
-	if dst == ch.rank || ch.err != nil || !b.IsHost() {
+	if dst == ch.Rank() || ch.Broken() != nil || !b.IsHost() {
 		return false
 	}
 	e, size := ch.e, b.Size()
 	p := e.peers.Peer(ch.World(dst))
-	if p.Lost != nil || ch.leavers.Include(dst) || !ch.eager(p, size) {
+	if p.Lost != nil || ch.Left(dst) || !ch.eager(p, size) {
 		return false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
@@ -94,7 +94,7 @@ const briefly = 200
 // no other goroutine drives.
 func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
 	e := ch.e
-	if src < 0 || ch.err != nil || e.progress.Driven() || !b.IsHost() || !ch.q.Idle(src) {
+	if src < 0 || ch.Broken() != nil || e.progress.Driven() || !b.IsHost() || !ch.q.Idle(src) {
 		return nothing, false
 	}
 	p := e.peers.Peer(ch.World(src))
@@ -248,7 +248,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	}
 	r.begin(ch, payload.Leaving, b, w, tag)
 	r.Size, r.sync = b.Size(), sync
-	if dst == ch.rank {
+	if dst == ch.Rank() {
 		ch.startLocal(r)
 		return
 	}
@@ -279,12 +279,12 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 // copied twice, or, when large or synchronous, left where it is until received.
 func (ch *Channel) startLocal(r *Request) {
 	e := ch.e
-	if ch.err != nil {
-		e.finish(r, ch.err)
+	if ch.Broken() != nil {
+		e.finish(r, ch.Broken())
 		return
 	}
 	m := e.newMessage()
-	m.Src, m.Tag, m.Type, m.Size, m.ready = ch.rank, r.tag, r.Buf.Type(), r.Size, true
+	m.Src, m.Tag, m.Type, m.Size, m.ready = ch.Rank(), r.tag, r.Buf.Type(), r.Size, true
 	if r.sync || r.Size > e.cfg.Eager || !r.Buf.IsHost() {
 		r.Stage = payload.Announced
 		m.Kind, m.local, m.Offer = transport.RTS, true, e.stamp(r)

@@ -16,8 +16,8 @@ import (
 func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
 	e := ch.e
 	r.begin(ch, payload.Posted, b, Any, tag)
-	if ch.err != nil {
-		e.finish(r, ch.err)
+	if ch.Broken() != nil {
+		e.finish(r, ch.Broken())
 		return
 	}
 	if src != Any {
@@ -37,9 +37,9 @@ func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
 // unreachable returns why no message will come from src any more, nil if one may.
 func (ch *Channel) unreachable(src int) error {
 	switch {
-	case src == Any && ch.alone():
+	case src == Any && ch.Alone():
 		return liveness.ErrLeft
-	case src == Any || src == ch.rank:
+	case src == Any || src == ch.Rank():
 		return nil
 	}
 	return ch.Gone(src)
@@ -82,7 +82,7 @@ func (ch *Channel) pair(r *Request, m *Kept) {
 		s, _ := e.slots.get(m.Offer)
 		if s == nil { // given up, which broke the Channel
 			e.freeMessage(m)
-			e.finish(r, ch.err)
+			e.finish(r, ch.Broken())
 			return
 		}
 		e.freeMessage(m)

@@ -20,8 +20,8 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Me
 	e.progress.Lock()
 	defer e.exitPolling()
 	for tested := false; ; {
-		if ch.err != nil {
-			return Message{}, Status{}, ch.err
+		if ch.Broken() != nil {
+			return Message{}, Status{}, ch.Broken()
 		}
 		if m := ch.find(src, tag, take); m != nil {
 			st := Status{Source: m.Src, Tag: m.Tag, Bytes: m.Size, Type: m.Type}
@@ -111,9 +111,9 @@ func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 	r.begin(ch, payload.Posted, b, Any, m.m.Tag)
 	kept := m.m
 	m.m = nil
-	if ch.err != nil {
+	if ch.Broken() != nil {
 		e.drop(kept)
-		return Status{}, ch.err
+		return Status{}, ch.Broken()
 	}
 	ch.pair(r, kept)
 	err := ch.settle(ctx, r)

@@ -43,7 +43,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		e.Mover.Flushed(p.Rank, h.A)
 		return mem.Buffer{}, 0
 	case transport.Left:
-		e.leftChannel(p, h.Comm)
+		e.Live.LeftComm(p, h.Comm)
 		return mem.Buffer{}, 0
 	case transport.Revoke:
 		if h.Len > liveness.MaxReason {
@@ -54,13 +54,13 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		return e.hold(m)
 	}
 	ch := e.channel(h.Comm)
-	if ch == nil && e.past.MayOpen(h.Comm) || ch != nil && ch.err == nil && ch.Member(from) >= 0 {
+	if ch == nil && e.Live.MayOpen(h.Comm) || ch != nil && ch.Broken() == nil && ch.Member(from) >= 0 {
 		return e.deliver(ch, p, h)
 	}
 	if h.Kind == transport.Eager && h.Len <= peers.Budget { // for a broken or closed communicator
 		e.returnCredit(p, int(h.Len))
 	}
-	e.answerEnd(p, h)
+	e.Live.AnswerEnd(p, h)
 	return mem.Buffer{}, 0
 }
 
@@ -71,7 +71,7 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
 		return false
 	}
 	ch := e.channel(h.Comm)
-	if ch == nil || ch.err != nil {
+	if ch == nil || ch.Broken() != nil {
 		return false
 	}
 	src := ch.Member(from)
@@ -120,7 +120,7 @@ func unasked(k transport.Kind) int64 {
 // deliver hands a frame to its Channel, nil if that does not exist yet.
 func (e *Engine) deliver(ch *Channel, p *peers.Peer, h *transport.Header) (mem.Buffer, uint64) {
 	if h.Len > unasked(h.Kind) && (ch == nil || h.Kind != transport.Coll) {
-		e.live.BreaksProtocol(p.Rank, fmt.Errorf("%w: %v frame of %d bytes", transport.ErrProtocol, h.Kind, h.Len))
+		e.Live.BreaksProtocol(p.Rank, fmt.Errorf("%w: %v frame of %d bytes", transport.ErrProtocol, h.Kind, h.Len))
 		return mem.Buffer{}, 0
 	}
 	m := e.newMessage()
@@ -150,7 +150,7 @@ func (e *Engine) deliver(ch *Channel, p *peers.Peer, h *transport.Header) (mem.B
 		ch.arrived(m)
 		return mem.Buffer{}, 0
 	case transport.Await:
-		ch.leavers.Inquire(m.Src)
+		ch.Inquire(m.Src)
 		e.freeMessage(m)
 		return mem.Buffer{}, 0
 	default:
@@ -210,7 +210,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 		m.token, m.ready = 0, true
 		switch {
 		case m.Kind == transport.Revoke:
-			e.revokedBy(m)
+			e.Live.RevokedBy(m.Peer, m.comm, m.data)
 			e.freeMessage(m)
 		case m.taken != nil:
 			m.taken.ch.consume(m.taken, m)
@@ -242,6 +242,12 @@ func (e *Engine) data(p *peers.Peer, h *transport.Header) (mem.Buffer, uint64) {
 	return e.fill(r, int(h.Len))
 }
 
+// Lost implements transport.Sink.
+func (e *Engine) Lost(rank world.Rank, err error) { e.Live.TransportLost(rank, err) }
+
+// Silent implements transport.SilenceSink.
+func (e *Engine) Silent(rank world.Rank) { e.Live.Inquire(rank) }
+
 // Sent implements transport.Sink.
 func (e *Engine) Sent(token uint64, err error) {
 	r, _ := e.slots.get(token)
@@ -259,7 +265,7 @@ func (e *Engine) Sent(token uint64, err error) {
 // stopped decides what becomes of r, whose peer a transport does not reach any more.
 func (e *Engine) stopped(token uint64, r *Request, err error) {
 	p := r.Peer
-	suspected := e.live.Suspected(p.Rank, err)
+	suspected := e.Live.Suspected(p.Rank, err)
 	if still, _ := e.slots.get(token); still == nil {
 		return // the launcher had news that ended r
 	}
@@ -268,9 +274,9 @@ func (e *Engine) stopped(token uint64, r *Request, err error) {
 		r.Hang()
 	case r.collective:
 		r.Hang()
-		r.ch.collectives.Missing(p, e.live.Reason(p.Rank, err))
+		r.ch.collectives.Missing(p, e.Live.Reason(p.Rank, err))
 	default:
-		r.Recall(e.live.Ended(p.Rank))
-		e.finish(r, e.live.Reason(p.Rank, err))
+		r.Recall(e.Live.Ended(p.Rank))
+		e.finish(r, e.Live.Reason(p.Rank, err))
 	}
 }

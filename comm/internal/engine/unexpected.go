@@ -183,7 +183,7 @@ func (e *Engine) dropFetch(m *Kept) {
 		return
 	}
 	r.keeps, m.fetch = nil, nil
-	e.abandon(r, r.ch.err)
+	e.abandon(r, r.ch.Broken())
 	e.freeRequest(r)
 }
 

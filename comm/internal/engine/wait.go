@@ -83,16 +83,16 @@ var _ progress.Source = (*Engine)(nil)
 // Poll implements progress.Source.
 func (e *Engine) Poll(hint world.Rank) int {
 	n := e.peers.Poll(hint)
-	if e.live.Pending() {
-		n += e.live.News()
+	if e.Live.Pending() {
+		n += e.Live.News()
 	}
-	if e.live.Asking() {
-		n += e.live.Decide()
+	if e.Live.Asking() {
+		n += e.Live.Decide()
 	}
 	if e.released >= retryAfter && e.refused > 0 {
 		e.fetchRefused()
 	}
-	return n + e.lookAtFlags()
+	return n + e.progress.LookAtFlags()
 }
 
 // Arm implements progress.Source.
@@ -100,7 +100,7 @@ func (e *Engine) Arm() bool {
 	if !e.peers.Arm() {
 		return false
 	}
-	if e.live.Pending() || e.lookAtFlags() > 0 {
+	if e.Live.Pending() || e.progress.LookAtFlags() > 0 {
 		e.Poll(world.None) // tells the transports that nobody sleeps
 		return false
 	}
@@ -108,27 +108,24 @@ func (e *Engine) Arm() bool {
 }
 
 // Pending implements progress.Source.
-func (e *Engine) Pending() bool { return e.live.Asking() || e.peers.Pending() }
+func (e *Engine) Pending() bool { return e.Live.Asking() || e.peers.Pending() }
 
 // Deadline implements progress.Source.
 func (e *Engine) Deadline() (d time.Duration) {
 	d = e.peers.Deadline()
-	if n := e.live.Deadline(); n > 0 && (d == 0 || n < d) {
+	if n := e.Live.Deadline(); n > 0 && (d == 0 || n < d) {
 		d = n
 	}
 	return d
 }
 
-// Stalled implements progress.Source: it finds out whether the ranks waited for have left.
+// Stalled implements progress.Source.
 func (e *Engine) Stalled() {
-	if e.cfg.Left != nil {
-		e.dismissLeft()
-	}
+	e.Live.Stalled()
 	if e.refused > 0 {
 		e.fetchRefused()
 	}
 	for _, ch := range e.channels {
-		ch.askAwaited()
 		clear(ch.sought)
 	}
 }

@@ -1,45 +1,205 @@
 package liveness
 
 import (
-	"iter"
-	"maps"
+	"slices"
+
+	"gompi/comm/internal/peers"
+	"gompi/internal/world"
+	"gompi/transport"
 )
 
-// Leavers are the members of a communicator that close it and remain in others, and those that have
-// to be told of it. A rank that waits for long sends Await, once, to the members that it waits for.
-// A rank that closes the communicator sends Left to members that have sent Await, or whose frames
-// show that they wait. So a communicator in which no rank waits is closed without a message.
-type Leavers struct {
-	left    map[int]bool // have closed it
-	asked   map[int]bool // were sent Await by this rank
-	inquire map[int]bool // wait for Left from this rank
+// This file informs a rank that another has closed a communicator, and remains in others. A rank
+// that waits for long sends Await, once, to the members that it waits for. A rank that closes the
+// communicator sends Left to members that have sent Await, or whose frames show that they wait. So a
+// communicator in which no rank waits is closed without a message. Left comes in order behind all
+// frames that its sender has sent on the communicator. A rank whose communicator was revoked says
+// that instead, with the reason: the members that wait for it may not have heard of it.
+
+// The leavers of a communicator, by rank.
+type leavers struct {
+	left      set // have closed it
+	asked     set // were sent Await by this rank
+	inquirers set // wait for Left from this rank
 }
 
-// Include reports whether a member has left.
-func (l *Leavers) Include(rank int) bool { return len(l.left) > 0 && l.left[rank] }
+type set map[int]bool
 
-// Any reports whether a member has left.
-func (l *Leavers) Any() bool { return len(l.left) > 0 }
+// add adds rank to s, and makes s if need be.
+func (s *set) add(rank int) {
+	if *s == nil {
+		*s = set{}
+	}
+	(*s)[rank] = true
+}
 
-// Leave notes that a member has left.
-func (l *Leavers) Leave(rank int) { note(&l.left, rank) }
+func (l *leavers) inquire(rank int) { l.inquirers.add(rank) }
+
+// Left reports whether a member has closed c.
+func (c *Comm) Left(rank int) bool { return len(c.leavers.left) > 0 && c.leavers.left[rank] }
 
 // Inquire notes that a member waits for this rank's Left.
-func (l *Leavers) Inquire(rank int) { note(&l.inquire, rank) }
+func (c *Comm) Inquire(rank int) { c.leavers.inquire(rank) }
 
-// Inquirers returns the members that wait for this rank's Left.
-func (l *Leavers) Inquirers() iter.Seq[int] { return maps.Keys(l.inquire) }
-
-// WasAsked reports whether this rank has sent Await to a member.
-func (l *Leavers) WasAsked(rank int) bool { return l.asked[rank] }
-
-// Ask notes that this rank sends Await to a member.
-func (l *Leavers) Ask(rank int) { note(&l.asked, rank) }
-
-// note adds rank to a set, and makes the set if need be.
-func note(set *map[int]bool, rank int) {
-	if *set == nil {
-		*set = map[int]bool{}
+// Gone returns why a member will not send or receive any more, nil if it may.
+func (c *Comm) Gone(rank int) error {
+	if c.Left(rank) {
+		return ErrLeft
 	}
-	(*set)[rank] = true
+	return c.ranks.Lost(c.World(rank))
+}
+
+// HasLeft reports whether a member has left, so that nothing more will come from it.
+func (c *Comm) HasLeft(member int) bool {
+	left, w := c.ranks.cfg.Left, c.World(member)
+	return c.Gone(member) != nil || !c.ranks.cfg.Peers.Peer(w).Connected() || left != nil && left(w)
+}
+
+// AnyLeft returns a member that has left, nil if there is none.
+func (c *Comm) AnyLeft() *peers.Peer {
+	for r := range c.size {
+		w := c.World(r)
+		if w != c.ranks.cfg.Rank && (c.Gone(r) != nil || c.ranks.cfg.Left != nil && c.ranks.cfg.Left(w)) {
+			return c.ranks.cfg.Peers.Peer(w)
+		}
+	}
+	return nil
+}
+
+// Alone reports whether there were other members and all have left.
+func (c *Comm) Alone() bool {
+	if c.ranks.lost == 0 && len(c.leavers.left) == 0 || c.size == 1 {
+		return false
+	}
+	for r := range c.size {
+		if r != c.rank && c.Gone(r) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// awaited returns the members for which operations wait. The caller puts the list back into c.waits.
+func (c *Comm) awaited() (named []int, anybody bool) {
+	named, c.waits = c.waits, nil // a frame that is sent meanwhile may lead here again
+	return c.ops.Awaited(named)
+}
+
+// awaits reports whether something waits for a member.
+func (c *Comm) awaits(member int) bool {
+	named, anybody := c.awaited()
+	c.waits = named[:0]
+	return anybody || slices.Contains(named, member)
+}
+
+// askAwaited asks members that this rank waits for to tell when they close c.
+func (c *Comm) askAwaited() {
+	named, anybody := c.awaited()
+	for _, src := range named {
+		if src != c.rank && c.Gone(src) == nil {
+			c.askToTell(src)
+		}
+	}
+	c.waits = named[:0]
+	if !anybody {
+		return
+	}
+	// A receive from anybody fails when all have left. So it is enough to ask the first and, when
+	// that has left, as many as have left and one more: to learn that one has left unseen takes
+	// NewsTime.
+	left, asked := 0, 0
+	for src := 0; src < c.size && asked <= left; src++ {
+		switch {
+		case src == c.rank:
+		case c.Gone(src) != nil:
+			left++
+		default:
+			c.askToTell(src)
+			asked++
+		}
+	}
+}
+
+// askToTell asks a member to tell when it closes c, once.
+func (c *Comm) askToTell(member int) {
+	if p := c.ranks.cfg.Peers.Peer(c.World(member)); !c.leavers.asked[member] && c.Usable(p) == nil {
+		c.leavers.asked.add(member)
+		p.Tell(transport.Header{Kind: transport.Await, Comm: c.ID})
+	}
+}
+
+// tellLeft sends Left to the members that wait for it. With its last communicator a rank leaves the
+// job: then its transports tell all peers. If c was revoked, all members hear why with which this
+// rank has exchanged frames: one that has not heard of it may begin to wait when this rank has left.
+func (c *Comm) tellLeft() {
+	k := c.ranks
+	switch {
+	case c.reason != nil:
+		k.tell(c.ID, c.reason, c.Has)
+	case len(k.comms) > 0:
+		for rank := range c.leavers.inquirers {
+			tellEnd(k.cfg.Peers.Peer(c.World(rank)), c.ID, nil)
+		}
+	}
+}
+
+// AnswerEnd answers a frame for a communicator that is closed here, or broken, if its sender waits
+// for an answer.
+func (k *Ranks) AnswerEnd(p *peers.Peer, h *transport.Header) {
+	switch h.Kind {
+	case transport.RTS, transport.Coll, transport.Ready, transport.Call, transport.Await:
+		c, why := k.comms[h.Comm], k.past.why(h.Comm)
+		if c != nil {
+			why = c.reason
+		}
+		if c == nil || why != nil {
+			tellEnd(p, h.Comm, why)
+		}
+	}
+}
+
+// LeftComm handles a Left frame: p has closed a communicator.
+func (k *Ranks) LeftComm(p *peers.Peer, comm uint64) {
+	c := k.comms[comm]
+	if c == nil || c.err != nil {
+		return
+	}
+	if src := c.Member(p.Rank); src >= 0 && src != c.rank {
+		c.leavers.left.add(src)
+		c.depart(p)
+	}
+}
+
+// Stalled finds out whether the ranks waited for have left.
+func (k *Ranks) Stalled() {
+	if k.cfg.Left != nil {
+		k.dismissLeft()
+	}
+	for _, c := range k.comms {
+		c.askAwaited()
+	}
+}
+
+// dismissLeft looks in the host segment for ranks that have left without telling this one, as
+// ranks do that never connected to it. It reads their frames first.
+func (k *Ranks) dismissLeft() {
+	var left []world.Rank
+	for _, c := range k.comms {
+		named, anybody := c.awaited()
+		for src := 0; anybody && src < c.size; src++ {
+			named = append(named, src)
+		}
+		for _, src := range named {
+			if w := c.World(src); w != k.cfg.Rank && k.Lost(w) == nil && k.cfg.Left(w) {
+				left = append(left, w)
+			}
+		}
+		c.waits = named[:0]
+	}
+	if left == nil {
+		return
+	}
+	k.cfg.Progress.Drain()
+	for _, w := range left {
+		k.TransportLost(w, transport.ErrGone)
+	}
 }

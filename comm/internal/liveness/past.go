@@ -2,21 +2,21 @@ package liveness
 
 import "gompi/internal/fifo"
 
-// A Past is what a rank knows of communicators that it does not have: those that were closed here,
+// A past is what a rank knows of communicators that it does not have: those that were closed here,
 // with the encoded reasons of those that were revoked, and those that were revoked before they were
 // made here. It knows the last ones of both.
-type Past struct {
+type past struct {
 	closed  recent[[]byte]
 	revoked recent[Reason]
 }
 
-// Close notes that a communicator was closed here. why is the reason for which it was revoked, nil
+// close notes that a communicator was closed here. why is the reason for which it was revoked, nil
 // if it was not.
-func (p *Past) Close(id uint64, why []byte) { p.closed.add(id, why) }
+func (p *past) close(id uint64, why []byte) { p.closed.add(id, why) }
 
-// Revoke notes that a communicator was revoked which is not made here, unless it was closed. It
+// revoke notes that a communicator was revoked which is not made here, unless it was closed. It
 // reports false then.
-func (p *Past) Revoke(id uint64, why Reason) bool {
+func (p *past) revoke(id uint64, why Reason) bool {
 	if p.closed.has(id) {
 		return false
 	}
@@ -24,20 +24,20 @@ func (p *Past) Revoke(id uint64, why Reason) bool {
 	return true
 }
 
-// MayOpen reports whether frames for a communicator that does not exist here are kept for it.
-func (p *Past) MayOpen(id uint64) bool { return !p.revoked.has(id) && !p.closed.has(id) }
+// mayOpen reports whether frames for a communicator that does not exist here are kept for it.
+func (p *past) mayOpen(id uint64) bool { return !p.revoked.has(id) && !p.closed.has(id) }
 
-// Why returns the encoded reason for which a communicator was revoked, nil if it was not.
-func (p *Past) Why(id uint64) []byte {
+// why returns the encoded reason for which a communicator was revoked, nil if it was not.
+func (p *past) why(id uint64) []byte {
 	if v, ok := p.revoked.of[id]; ok {
 		return v.Encode()
 	}
 	return p.closed.of[id]
 }
 
-// Take returns why one of several communicators was revoked before it was made here, and forgets
+// take returns why one of several communicators was revoked before it was made here, and forgets
 // all of them.
-func (p *Past) Take(ids func(yield func(uint64) bool)) (why Reason, revoked bool) {
+func (p *past) take(ids func(yield func(uint64) bool)) (why Reason, revoked bool) {
 	if len(p.revoked.of) == 0 {
 		return why, false
 	}

@@ -28,9 +28,9 @@ type question struct {
 	decide   func() // is called when it is answered or due, or no news will come
 }
 
-// After calls decide when answered reports that the awaited news has come, and otherwise after
+// after calls decide when answered reports that the awaited news has come, and otherwise after
 // fateTime. If no news can come it calls decide at once.
-func (k *Ranks) After(answered func() bool, decide func()) {
+func (k *Ranks) after(answered func() bool, decide func()) {
 	if k.cfg.Boot == nil || k.ends || answered() {
 		decide()
 		return
@@ -38,10 +38,10 @@ func (k *Ranks) After(answered func() bool, decide func()) {
 	k.ask(question{suspect: world.None, due: time.Now().Add(fateTime), answered: answered, decide: decide})
 }
 
-// Await waits until answered reports that the awaited news has come, for fateTime at most. It is
+// await waits until answered reports that the awaited news has come, for fateTime at most. It is
 // for a goroutine inside a call, which waits in w, and gives the lock away meanwhile.
-func (k *Ranks) Await(w *progress.Waiter, answered func() bool) {
-	k.After(answered, func() { k.cfg.Progress.MakeReady(w) })
+func (k *Ranks) await(w *progress.Waiter, answered func() bool) {
+	k.after(answered, func() { k.cfg.Progress.MakeReady(w) })
 	k.cfg.Progress.Await(context.Background(), w) // never fails: this context never ends
 }
 

@@ -1,6 +1,7 @@
 // Package liveness knows which ranks are dead, have left, or are suspects, whether the job ends,
-// and why communicators broke. It hears of it from transports and from the launcher, decides which
-// reason counts, and tells the rank's messages.
+// and, of each communicator, who its members are, which of them have closed it, and why it is
+// broken. It hears of it from transports, peers and the launcher, decides which reason counts, tells
+// the peers, and ends the operations that wait in vain.
 //
 // The launcher's reason counts more than a transport's. So every rank reports the true reason, and
 // no rank ends because of a death of which the launcher has not heard, and is taken for the first
@@ -16,34 +17,33 @@ import (
 	"slices"
 	"time"
 
+	"gompi/comm/internal/peers"
 	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
+	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/transport"
 )
 
 // Messages are the rank's messages. All methods are called with the lock held.
 type Messages interface {
-	// Lose ends what waits for a rank. err is why it is lost; the first reason counts. known says
-	// that the launcher tells it to all ranks.
-	Lose(rank world.Rank, err error, known bool)
-	// Awaits reports whether something waits for a message or an answer of a rank, or of any rank.
-	Awaits(rank world.Rank) bool
-	// ProcessEnded tells the transport to a rank that its process has ended, and how.
-	ProcessEnded(rank world.Rank, err error)
-	// Revoke breaks a communicator because another rank did.
-	Revoke(comm uint64, why Reason)
-	// EndAll breaks all communicators.
-	EndAll(why error)
+	// Forget drops what has come for a communicator that is revoked and does not exist here.
+	Forget(comm uint64)
+	// Ended says that a rank that is lost writes to no memory any more.
+	Ended(rank world.Rank)
 }
 
 // Config says whose Ranks they are.
 type Config struct {
+	Rank     world.Rank
 	Size     int
-	Boot     boot.Boot // nil without a launcher
+	Host     func(rank world.Rank) string // name of a rank's host, for errors
+	Boot     boot.Boot                    // nil without a launcher
+	Peers    *peers.Table
 	Messages Messages
-	Progress *progress.Engine      // its lock guards the Ranks
-	Died     func(rank world.Rank) // is called when the launcher tells of a death; may be nil
+	Progress *progress.Engine           // its lock guards the Ranks
+	Left     func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
+	Died     func(rank world.Rank)      // is called when the launcher tells of a death; may be nil
 	Log      *slog.Logger
 }
 
@@ -51,6 +51,10 @@ type Config struct {
 // unless they say otherwise.
 type Ranks struct {
 	cfg       Config
+	flight    *seg.Rank // nil without a host segment
+	comms     map[uint64]*Comm
+	past      past                 // communicators closed here, and those revoked before they were made here
+	next      uint32               // counter of the next context id made here
 	fates     map[world.Rank]*fate // of those that are lost or have ended
 	lost      int
 	questions []question
@@ -68,7 +72,10 @@ type fate struct {
 
 // Init makes k ready for use.
 func (k *Ranks) Init(cfg Config) {
-	k.cfg, k.fates, k.ballots = cfg, map[world.Rank]*fate{}, map[ballotKey]*ballot{}
+	k.cfg, k.fates, k.ballots, k.comms = cfg, map[world.Rank]*fate{}, map[ballotKey]*ballot{}, map[uint64]*Comm{}
+	if cfg.Boot != nil {
+		k.flight = cfg.Boot.Info().Flight()
+	}
 }
 
 // Lost returns why a rank is lost, nil if it is not.
@@ -86,44 +93,19 @@ func (k *Ranks) whyLost(rank world.Rank) error {
 	return nil
 }
 
-// AnyLost reports whether a rank is lost.
-func (k *Ranks) AnyLost() bool { return k.lost > 0 }
-
-// AllLost yields the ranks that are lost.
-func (k *Ranks) AllLost(yield func(world.Rank) bool) {
-	for rank, f := range k.fates {
-		if f.lost != nil && !yield(rank) {
-			return
-		}
-	}
-}
-
 // Ended reports whether the process of a lost rank has ended, or will soon.
 func (k *Ranks) Ended(rank world.Rank) bool {
 	f := k.fates[rank]
 	return f != nil && f.ended
 }
 
-// Died returns how the process of a rank that had left ended, nil if the launcher has told nothing.
-func (k *Ranks) Died(rank world.Rank) error {
-	if f := k.fates[rank]; f != nil {
+// Died returns how the process of a peer that had left ended, nil if the launcher has told nothing.
+func (c *Comm) Died(p *peers.Peer) error {
+	if f := c.ranks.fates[p.Rank]; f != nil {
 		return f.died
 	}
 	return nil
 }
-
-// TakeDeath makes the death of a rank that had left the reason for which it is lost.
-func (k *Ranks) TakeDeath(rank world.Rank) error {
-	f := k.fates[rank]
-	if f == nil || f.died == nil {
-		return nil
-	}
-	f.lost = f.died
-	return f.died
-}
-
-// JobEnds reports whether the launcher's news is not waited for any more.
-func (k *Ranks) JobEnds() bool { return k.ends }
 
 // EndJob notes that this rank leaves.
 func (k *Ranks) EndJob() {
@@ -153,7 +135,50 @@ func (k *Ranks) lose(rank world.Rank, err error, known bool) {
 	case known:
 		f.died = err
 	}
-	k.cfg.Messages.Lose(rank, err, known)
+	if f.ended {
+		k.cfg.Messages.Ended(rank)
+	}
+	p := k.cfg.Peers.Peer(rank)
+	if p.Lost != nil {
+		return
+	}
+	p.Lost = err
+	for _, c := range k.comms {
+		c.dismiss(p, known)
+	}
+}
+
+// awaits reports whether something waits for a message or an answer of a rank, or of any rank.
+func (k *Ranks) awaits(rank world.Rank) bool {
+	for _, c := range k.comms {
+		if src := c.Member(rank); src >= 0 && c.awaits(src) {
+			return true
+		}
+	}
+	return false
+}
+
+// Detach gives up what a rank that has died shares with this one, and reports whether it has: not
+// if the job ends. From then on no transport reads or writes memory of that rank, and every
+// communicator that holds it is broken, also one that is opened later. Collectives through shared
+// memory that run may still touch that rank's. It takes the lock.
+func (k *Ranks) Detach(rank world.Rank) bool {
+	k.cfg.Progress.Lock()
+	defer k.cfg.Progress.Exit()
+	if k.ends {
+		return false
+	}
+	// If it died after it had left, communicators go on without it, but may not any more.
+	if f := k.fates[rank]; f != nil && f.died != nil {
+		f.lost = f.died
+		p := k.cfg.Peers.Peer(rank)
+		p.Lost = f.died
+		for _, c := range k.comms {
+			c.dismiss(p, true)
+		}
+	}
+	k.cfg.Peers.Detach(rank)
+	return true
 }
 
 // TransportLost handles an error after which a transport reaches a rank no more.
@@ -195,7 +220,7 @@ func (k *Ranks) Suspected(rank world.Rank, err error) bool {
 // explains reports whether the launcher may have a better reason than err, and one is wanted.
 func (k *Ranks) explains(rank world.Rank, err error) bool {
 	return errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) ||
-		errors.Is(err, transport.ErrGone) && k.cfg.Messages.Awaits(rank)
+		errors.Is(err, transport.ErrGone) && k.awaits(rank)
 }
 
 func (k *Ranks) isSuspect(rank world.Rank) bool {
@@ -232,32 +257,34 @@ func (k *Ranks) News() int {
 	for _, ev := range events {
 		switch ev.Kind {
 		case boot.Died:
-			k.cfg.Messages.ProcessEnded(ev.Rank, transport.ErrCut)
+			k.cfg.Peers.Peer(ev.Rank).Ended(transport.ErrCut)
 			k.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
 			if k.cfg.Died != nil {
 				k.cfg.Died(ev.Rank)
 			}
 		case boot.Left:
-			k.cfg.Messages.ProcessEnded(ev.Rank, transport.ErrGone)
+			k.cfg.Peers.Peer(ev.Rank).Ended(transport.ErrGone)
 			if k.isSuspect(ev.Rank) {
 				k.lose(ev.Rank, ErrLeft, false)
 			}
 		case boot.Revoked:
-			k.Revoked(ev.Rank, ev.Comm, ev.Text)
+			k.revoked(ev.Rank, ev.Comm, ev.Text)
 		case boot.Agreed:
 			k.agreed(ev.Outcome)
 		case boot.Terminate, boot.Gone:
 			k.ends, k.why = true, string(ev.Text)
 			k.endBallots()
-			k.cfg.Messages.EndAll(k.whyEnding())
+			for _, c := range k.comms {
+				c.fail(k.whyEnding())
+			}
 		}
 	}
 	return len(events)
 }
 
-// Revoked handles that another rank broke a communicator. The reason comes from that rank and from
+// revoked handles that another rank broke a communicator. The reason comes from that rank and from
 // the launcher; the first one counts.
-func (k *Ranks) Revoked(from world.Rank, comm uint64, text []byte) {
+func (k *Ranks) revoked(from world.Rank, comm uint64, text []byte) {
 	v, err := DecodeReason(text)
 	if err == nil && (v.Rank < 0 || int(v.Rank) >= k.cfg.Size) {
 		err = fmt.Errorf("it blames rank %d of %d", v.Rank, k.cfg.Size)
@@ -266,11 +293,11 @@ func (k *Ranks) Revoked(from world.Rank, comm uint64, text []byte) {
 		k.cfg.Log.Warn("revocation cannot be read", "from", from, "err", err)
 		v = Reason{Rank: from, Cause: "revoked it"}
 	}
-	k.cfg.Messages.Revoke(comm, v)
+	k.revoke(comm, v)
 }
 
-// Report sends the reason why a communicator broke to the launcher, which tells all ranks.
-func (k *Ranks) Report(comm uint64, text []byte) {
+// report sends the reason why a communicator broke to the launcher, which tells all ranks.
+func (k *Ranks) report(comm uint64, text []byte) {
 	if b := k.cfg.Boot; b != nil {
 		if err := b.Revoke(comm, text); err != nil {
 			k.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", comm, "err", err)

@@ -26,8 +26,10 @@ var errNoLauncher = errors.New("there is no launcher to decide it")
 
 // Vote votes, and returns what the living members have agreed on. If ctx ends before, this rank has
 // voted all the same: the others may count on it in the communicator that they make, from which it
-// has to withdraw.
+// has to withdraw. Vote takes the lock.
 func (k *Ranks) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
+	k.cfg.Progress.Lock()
+	defer k.cfg.Progress.Exit()
 	switch {
 	case k.cfg.Boot == nil:
 		return nil, errNoLauncher
@@ -35,7 +37,7 @@ func (k *Ranks) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 		return nil, k.whyEnding()
 	}
 	b, key := &ballot{vote: v}, ballotKey{v.Comm, v.Seq}
-	b.Init(k.cfg.Boot.Info().Flight(), b)
+	b.Init(k.flight, b)
 	k.ballots[key] = b
 	defer delete(k.ballots, key)
 	if err := k.cfg.Boot.Vote(v); err != nil {

@@ -141,6 +141,7 @@ type Engine struct {
 	spinPolicy
 	operations
 	tests
+	flags []flag // that goroutines wait for
 }
 
 // Init makes p ready for use.

@@ -1,0 +1,52 @@
+package progress
+
+import (
+	"context"
+	"sync/atomic"
+
+	"gompi/internal/world"
+)
+
+// A flag is a word that another rank stores, for which a goroutine waits. Every poll looks at all.
+// Before a rank sleeps it tells the transports, and then looks once more: a member that stores a
+// flag later sees that the rank sleeps, and rings its doorbell.
+type flag struct {
+	w    *Waiter
+	word *atomic.Uint64
+	want uint64
+}
+
+// AwaitFlag is Await for a flag: it makes w ready when word is at least want.
+func (p *Engine) AwaitFlag(ctx context.Context, w *Waiter, word *atomic.Uint64, want uint64) error {
+	p.flags = append(p.flags, flag{w, word, want})
+	err := p.Await(ctx, w)
+	for i := range p.flags {
+		if p.flags[i].w == w {
+			p.flags = append(p.flags[:i], p.flags[i+1:]...)
+			break
+		}
+	}
+	return err
+}
+
+// LookAtFlags makes the Waiters ready whose flags are set, and returns how many those are. The
+// Source calls it in Poll and, last, in Arm.
+func (p *Engine) LookAtFlags() (n int) {
+	for i := range p.flags {
+		if f := &p.flags[i]; !f.w.Ready() && f.word.Load() >= f.want {
+			p.MakeReady(f.w)
+			n++
+		}
+	}
+	return n
+}
+
+// drainPolls is how many polls are enough to read all frames of ranks that have left: a full
+// ring takes half as many. Later frames come from ranks that go on sending.
+const drainPolls = 1024
+
+// Drain reads the frames that have arrived from all ranks.
+func (p *Engine) Drain() {
+	for polls := 0; p.cfg.Source.Poll(world.None) > 0 && polls < drainPolls; polls++ {
+	}
+}
