@@ -138,7 +138,7 @@ func JudgeEvery(d time.Duration) (restore func()) {
 
 // Patient reports whether this rank spins when it waits.
 func (c *Comm) Patient() bool {
-	return c.ch.Spins()
+	return c.e.Spins()
 }
 
 // ForgetDevices makes this rank unable to tell which ranks may have devices.

@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"context"
-	"sync/atomic"
-
 	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
-	"gompi/comm/internal/record"
+	"gompi/comm/internal/progress"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/internal/world"
@@ -43,34 +40,21 @@ const CollectiveEager = 256 << 10
 // Collectives returns what Config.Collectives has made for the Channel.
 func (ch *Channel) Collectives() Collectives { return ch.collectives }
 
-// Lock, Unlock, Exit and ExitPolling are those of the rank's progress engine. The methods below are
-// called with the lock held, but for TryProgress.
-func (ch *Channel) Lock()        { ch.e.progress.Lock() }
-func (ch *Channel) Unlock()      { ch.e.progress.Unlock() }
-func (ch *Channel) Exit()        { ch.e.progress.Exit() }
+// Progress returns the rank's progress engine, which has the lock. The methods below are called with
+// the lock held, but for TryProgress.
+func (ch *Channel) Progress() *progress.Engine { return &ch.e.progress }
+
+// ExitPolling is Progress().Exit for blocking calls.
 func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
+
+// Mover returns what moves the rank's payloads.
+func (ch *Channel) Mover() *payload.Mover { return &ch.e.Mover }
 
 // Flight returns the rank's flight recorder, nil if it has none.
 func (ch *Channel) Flight() *seg.Rank { return ch.e.flight }
 
-// Spins reports whether a rank that waits may poll for long.
-func (ch *Channel) Spins() bool { return ch.e.progress.Spins() }
-
 // Peer returns a member.
 func (ch *Channel) Peer(member int) *peers.Peer { return ch.e.peers.Peer(ch.World(member)) }
-
-// Await waits until w is ready, or ctx has ended.
-func (ch *Channel) Await(ctx context.Context, w *record.Wait) error {
-	return ch.e.progress.Await(ctx, &w.Waiter)
-}
-
-// AwaitFlag is Await for a flag: it makes w ready when word is at least want.
-func (ch *Channel) AwaitFlag(ctx context.Context, w *record.Wait, word *atomic.Uint64, want uint64) error {
-	return ch.e.progress.AwaitFlag(ctx, &w.Waiter, word, want)
-}
-
-// Rouse makes w ready.
-func (ch *Channel) Rouse(w *record.Wait) { ch.e.progress.MakeReady(&w.Waiter) }
 
 // TryProgress polls once for a goroutine that waits for a rank of the job, or for any if that is
 // None, unless another goroutine polls or holds the lock. It returns why the Channel is broken, if
@@ -90,9 +74,6 @@ func (ch *Channel) ProcessLost(member int) bool {
 	ch.e.pollOnce(rank)
 	return ch.e.Live.Lost(rank) != nil
 }
-
-// Drain reads the frames that have arrived from all ranks.
-func (ch *Channel) Drain() { ch.e.progress.Drain() }
 
 // Request begins a send of b to p, or a receive from it, as one of the Channel's Collectives, which
 // has not begun to move. FreeRequest takes it back when it has ended.
@@ -159,13 +140,3 @@ func (ch *Channel) Take(r *Request, m *Kept) {
 
 // Drop discards a kept message.
 func (ch *Channel) Drop(m *Kept) { ch.e.drop(m) }
-
-// Scratch returns n bytes of arbitrary content, for PutScratch to take back.
-func (ch *Channel) Scratch(n int) []byte { return ch.e.Mover.Scratch.Get(n) }
-func (ch *Channel) PutScratch(b []byte)  { ch.e.Mover.Scratch.Put(b) }
-
-// Lend and Return are those of Config.Lender. The lock need not be held.
-func (ch *Channel) Lend(s mem.Space, bytes int) (mem.Buffer, error) {
-	return ch.e.cfg.Lender.Lend(s, bytes)
-}
-func (ch *Channel) Return(s mem.Space, b mem.Buffer) { ch.e.cfg.Lender.Return(s, b) }

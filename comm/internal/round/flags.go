@@ -36,8 +36,8 @@ var _ shmsync.Port = (*Port)(nil)
 // SetTeam makes t, which has p as its Port, take part in all rounds. If whole is true no round
 // sends messages from now on.
 func (p *Port) SetTeam(t *shmsync.Team, whole bool) {
-	p.Round.ch.Lock()
-	defer p.Round.ch.Unlock()
+	p.Round.progress.Lock()
+	defer p.Round.progress.Unlock()
 	p.Round.team, p.Round.byFlags = t, whole
 }
 
@@ -50,7 +50,7 @@ const (
 
 // Looks implements shmsync.Port.
 func (p *Port) Looks() int {
-	if p.Round.ch.Spins() {
+	if p.Round.progress.Spins() {
 		return spinLooks
 	}
 	return oversubscribedLooks
@@ -76,8 +76,8 @@ func (p *Port) TryProgress(member int) error {
 // Gone implements shmsync.Port.
 func (p *Port) Gone(member int) bool {
 	ch := p.Round.ch
-	ch.Lock()
-	defer ch.Exit()
+	p.Round.progress.Lock()
+	defer p.Round.progress.Exit()
 	return ch.ProcessLost(p.Ranks[member])
 }
 
@@ -97,9 +97,9 @@ func (p *Port) Disagree(member, ago int, mine, theirs shmsync.Call) error {
 			Call: call.OfWords(mine.A, mine.B), PeerCall: call.OfWords(theirs.A, theirs.B),
 		}))
 	}
-	rd.ch.Lock()
+	rd.progress.Lock()
 	rd.recall(src)
-	rd.ch.Unlock()
+	rd.progress.Unlock()
 	return rd.awaitError(src)
 }
 
@@ -130,7 +130,7 @@ func (rd *Round) awaitError(src int) error {
 // about to close, neither that nor a member that has left breaks it.
 func (rd *Round) awaitFlag(word *atomic.Uint64, want uint64, src int) error {
 	ch := rd.ch
-	ch.Lock()
+	rd.progress.Lock()
 	defer ch.ExitPolling()
 	err := rd.awaitMember(word, want, src)
 	if err != nil && word.Load() < want && !rd.parting.closes {
@@ -154,10 +154,10 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	if ch.Gone(src) != nil || rd.parting.closes && ch.HasLeft(src) {
 		rd.dismissFlag(ch.Peer(src))
 	}
-	err := ch.AwaitFlag(rd.ctx, &v.wait, word, want)
+	err := rd.progress.AwaitFlag(rd.ctx, &v.wait.Waiter, word, want)
 	open := func() bool { return rd.parting.closes && !v.came() && ch.Broken() == nil }
 	if open() && ch.HasLeft(src) {
-		if ch.Drain(); open() && rd.ctx.Err() == nil { // the host segment may tell of its end before its last frames are read
+		if rd.progress.Drain(); open() && rd.ctx.Err() == nil { // the host segment may tell of its end before its last frames are read
 			ch.AwaitReason()
 		}
 	}
@@ -173,7 +173,7 @@ func (rd *Round) dismissFlag(p *peers.Peer) {
 	switch v := &rd.flag; {
 	case !v.waits || rd.ch.World(v.src) != p.Rank:
 	case v.came() || rd.parting.closes:
-		rd.ch.Rouse(&v.wait)
+		rd.progress.MakeReady(&v.wait.Waiter)
 	default:
 		rd.Missing(p, errLeft)
 	}

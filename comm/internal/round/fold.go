@@ -18,9 +18,9 @@ type fold struct {
 
 // receiveToFold is IrecvReduce for a function of the user's.
 func (rd *Round) receiveToFold(from int, f fold) {
-	rd.ch.Lock()
-	f.room = rd.ch.Scratch(f.own.Size())
-	rd.ch.Unlock()
+	rd.progress.Lock()
+	f.room = rd.ch.Mover().Scratch.Get(f.own.Size())
+	rd.progress.Unlock()
 	f.in = mem.HostBytes(f.own.Type(), f.own.Len(), f.room)
 	rd.folds = append(rd.folds, f)
 	rd.receive(from, f.in, nil)
@@ -40,10 +40,10 @@ func (rd *Round) fold() error {
 
 // dropFolds returns the scratch memory of the folds, into which nothing arrives any more.
 func (rd *Round) dropFolds() {
-	rd.ch.Lock()
-	defer rd.ch.Unlock()
+	rd.progress.Lock()
+	defer rd.progress.Unlock()
 	for _, f := range rd.folds {
-		rd.ch.PutScratch(f.room)
+		rd.ch.Mover().Scratch.Put(f.room)
 	}
 	clear(rd.folds)
 	rd.folds = rd.folds[:0]

@@ -48,9 +48,9 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 	if n == 0 {
 		return like.Slice(0, 0)
 	}
-	rd.ch.Lock()
-	defer rd.ch.Unlock()
-	b := rd.ch.Scratch(n * like.Type().Size())
+	rd.progress.Lock()
+	defer rd.progress.Unlock()
+	b := rd.ch.Mover().Scratch.Get(n * like.Type().Size())
 	rd.lent = append(rd.lent, b)
 	return mem.HostBytes(like.Type(), n, b)
 }
@@ -61,14 +61,14 @@ func (rd *Round) Lent() int { return len(rd.lent) }
 // TakeBack takes back all Scratch buffers but the first so many. They must not be in use any
 // more.
 func (rd *Round) TakeBack(first int) {
-	rd.ch.Lock()
-	defer rd.ch.Unlock()
+	rd.progress.Lock()
+	defer rd.progress.Unlock()
 	rd.takeBack(first)
 }
 
 func (rd *Round) takeBack(first int) {
 	for _, b := range rd.lent[first:] {
-		rd.ch.PutScratch(b)
+		rd.ch.Mover().Scratch.Put(b)
 	}
 	rd.lent = rd.lent[:first]
 }
@@ -78,8 +78,8 @@ func (rd *Round) Isend(to int, b mem.Buffer) {
 	if !b.IsHost() && b.Size() <= engine.CollectiveEager {
 		b = rd.load(b)
 	}
-	rd.ch.Lock()
-	defer rd.ch.Unlock()
+	rd.progress.Lock()
+	defer rd.progress.Unlock()
 	l, r := rd.add(to, b, false)
 	if r == nil {
 		return
@@ -96,7 +96,7 @@ func (rd *Round) load(b mem.Buffer) mem.Buffer {
 	if b.Size() == 0 { // there is nothing to wait for a device for
 		return mem.HostBytes(b.Type(), 0, nil)
 	}
-	lent, err := rd.ch.Lend(b.Space(), b.Size())
+	lent, err := rd.ch.Mover().Lender.Lend(b.Space(), b.Size())
 	if err != nil {
 		rd.fail(err)
 		return b
@@ -110,8 +110,8 @@ func (rd *Round) load(b mem.Buffer) mem.Buffer {
 }
 
 func (rd *Round) fail(err error) {
-	rd.ch.Lock()
-	defer rd.ch.Exit()
+	rd.progress.Lock()
+	defer rd.progress.Exit()
 	rd.abort("failed in", err)
 }
 
@@ -140,8 +140,8 @@ func (rd *Round) combine() *payload.Combine {
 }
 
 func (rd *Round) receive(from int, b mem.Buffer, c *payload.Combine) {
-	rd.ch.Lock()
-	defer rd.ch.Unlock()
+	rd.progress.Lock()
+	defer rd.progress.Unlock()
 	l, r := rd.add(from, b, true)
 	if r == nil {
 		return
@@ -202,10 +202,10 @@ func (rd *Round) Wait() error {
 }
 
 func (rd *Round) waitForAll() error {
-	rd.ch.Lock()
+	rd.progress.Lock()
 	defer rd.ch.ExitPolling()
 	if rd.left > 0 {
-		if err := rd.ch.Await(rd.ctx, &rd.wait); err != nil {
+		if err := rd.progress.Await(rd.ctx, &rd.wait.Waiter); err != nil {
 			rd.abort("gave up in", err)
 		}
 	}
@@ -220,13 +220,13 @@ func (rd *Round) waitForAll() error {
 // finished Requests.
 func (rd *Round) settle() {
 	if rd.left > 0 {
-		rd.ch.Await(context.Background(), &rd.wait) // never fails: this context never ends
+		rd.progress.Await(context.Background(), &rd.wait.Waiter) // never fails: this context never ends
 	}
 	for _, r := range rd.used {
 		rd.ch.FreeRequest(r)
 	}
 	for _, l := range rd.copies {
-		rd.ch.Return(l.to, l.b)
+		rd.ch.Mover().Lender.Return(l.to, l.b)
 	}
 	rd.used, rd.copies, rd.combsN = rd.used[:0], rd.copies[:0], 0
 	rd.wait.Reset()
@@ -238,7 +238,7 @@ func (rd *Round) Over(err error) {
 		rd.err = err
 	}
 	if rd.left--; rd.left == 0 {
-		rd.ch.Rouse(&rd.wait)
+		rd.progress.MakeReady(&rd.wait.Waiter)
 	}
 }
 

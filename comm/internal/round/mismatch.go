@@ -166,8 +166,8 @@ func (rd *Round) DisagreeOn(src, mine, theirs int) error {
 
 // breakWith breaks the Channel, and returns why it is broken.
 func (rd *Round) breakWith(why liveness.Reason) error {
-	rd.ch.Lock()
-	defer rd.ch.Exit()
+	rd.progress.Lock()
+	defer rd.progress.Exit()
 	rd.ch.BreakUp(why)
 	return rd.ch.Broken()
 }

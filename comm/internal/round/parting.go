@@ -53,7 +53,7 @@ func (rd *Round) Part(ctx context.Context) error {
 		}
 		return rd.ch.Err()
 	}
-	rd.ch.Lock()
+	rd.progress.Lock()
 	defer rd.ch.ExitPolling()
 	last := rd.fingerprint()
 	if rd.seq == 0 || last.NeedsAll() {

@@ -71,8 +71,8 @@ func (rd *Round) reasonOf(err error) error {
 
 // giveUp breaks the communicator because the round's context has ended.
 func (rd *Round) giveUp(err error) error {
-	rd.ch.Lock()
-	defer rd.ch.Exit()
+	rd.progress.Lock()
+	defer rd.progress.Exit()
 	rd.err = err
 	rd.breakUp(fmt.Sprintf("gave up in %v: %v", rd.fingerprint(), err))
 	return err
@@ -82,8 +82,8 @@ func (rd *Round) giveUp(err error) error {
 // the next member what this one waits in: if that has left, one of all finds out.
 func (rd *Round) waitsLong(now time.Time, left *time.Time) error {
 	ch := rd.ch
-	ch.Lock()
-	defer ch.Exit()
+	rd.progress.Lock()
+	defer rd.progress.Exit()
 	if !rd.byFlags {
 		rd.sayCall(rd.queue((ch.Rank() + 1) % ch.Size()))
 	}

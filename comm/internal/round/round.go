@@ -29,6 +29,7 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/peers"
+	"gompi/comm/internal/progress"
 	"gompi/comm/internal/record"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/seg"
@@ -36,9 +37,10 @@ import (
 
 // A Round is the collective that runs on a Channel, or the last one. It implements coll.Peers.
 type Round struct {
-	ch      *engine.Channel
-	byFlags bool          // no collective sends messages
-	team    *shmsync.Team // nil without shared memory
+	ch       *engine.Channel
+	progress *progress.Engine // of the rank: has the lock
+	byFlags  bool             // no collective sends messages
+	team     *shmsync.Team    // nil without shared memory
 
 	// The call.
 	seq     uint64
@@ -64,7 +66,7 @@ var (
 
 // New returns the Round of a new Channel, as Config.Collectives of package engine.
 func New(ch *engine.Channel) engine.Collectives {
-	rd := &Round{ch: ch, digest: ch.ID}
+	rd := &Round{ch: ch, progress: ch.Progress(), digest: ch.ID}
 	rd.messages.wait.Init(ch.Flight(), rd)
 	rd.flag.wait.Init(ch.Flight(), rd)
 	return rd
@@ -77,11 +79,11 @@ func Of(ch *engine.Channel) *Round { return ch.Collectives().(*Round) }
 // have arrived from other members. quiet rounds run in the background.
 func (rd *Round) Begin(ctx context.Context, f *call.Fingerprint, bytes int, quiet bool) error {
 	if !rd.byFlags {
-		rd.ch.Lock()
+		rd.progress.Lock()
 	}
 	if rd.ch.IsBroken() {
 		if !rd.byFlags {
-			rd.ch.Unlock()
+			rd.progress.Unlock()
 		}
 		return rd.ch.Err()
 	}
@@ -103,7 +105,7 @@ func (rd *Round) Begin(ctx context.Context, f *call.Fingerprint, bytes int, quie
 
 // beginMessages is the rest of Begin where messages may be sent. It unlocks.
 func (rd *Round) beginMessages() error {
-	defer rd.ch.Unlock()
+	defer rd.progress.Unlock()
 	rd.running, rd.err = true, nil
 	rd.compareEarly()
 	if err := rd.ch.Broken(); err != nil {
@@ -131,7 +133,7 @@ func (rd *Round) End(err error) error {
 }
 
 func (rd *Round) endMessages(err error) error {
-	rd.ch.Lock()
+	rd.progress.Lock()
 	defer rd.ch.ExitPolling()
 	if err != nil {
 		rd.abort("failed in", err)
@@ -203,7 +205,7 @@ func (rd *Round) Fail(err error) {
 		rd.failMessages(err)
 	}
 	if rd.flag.waits {
-		rd.ch.Rouse(&rd.flag.wait)
+		rd.progress.MakeReady(&rd.flag.wait.Waiter)
 	}
 }
 
