@@ -104,7 +104,7 @@ func (r *Request) Waits(p *peers.Peer) bool {
 // SendFrame sends r's payload with h.
 func (ch *Channel) SendFrame(r *Request, h transport.Header) {
 	r.Stage = payload.Leaving
-	if ch.e.give(r, h) {
+	if ch.e.give(r, r.Peer.Frame(h)) {
 		ch.e.finish(r, nil)
 	}
 }

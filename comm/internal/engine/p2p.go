@@ -265,12 +265,12 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 			e.h.Flags |= transport.Short
 		}
 		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.Size), e.stamp(r), r.Source()
-		p.Tell(e.h)
+		p.Post(&e.h, mem.Buffer{}, 0)
 		return
 	}
 	p.Credit.Spend(peers.Cost(r.Size))
 	e.h.Kind = transport.Eager
-	if p.SendNow(&e.h, b.Raw()) || e.give(r, e.h) {
+	if p.SendNow(&e.h, b.Raw()) || e.give(r, &e.h) {
 		e.finish(r, nil)
 	}
 }
@@ -306,7 +306,7 @@ func (ch *Channel) startLocal(r *Request) {
 
 // give sends r's payload in a frame with h. It reports whether the buffer may be reused; if not, Sent
 // follows.
-func (e *Engine) give(r *Request, h transport.Header) bool {
+func (e *Engine) give(r *Request, h *transport.Header) bool {
 	e.stamp(r)
 	return r.Give(h, r.Buf.Raw())
 }

@@ -299,6 +299,6 @@ func tellEnd(p *peers.Peer, comm uint64, why []byte) {
 	case why == nil:
 		p.Tell(transport.Header{Kind: transport.Left, Comm: comm})
 	default:
-		p.Post(transport.Header{Kind: transport.Revoke, Comm: comm}, mem.Bytes(why), 0)
+		p.Post(p.Frame(transport.Header{Kind: transport.Revoke, Comm: comm}), mem.Bytes(why), 0)
 	}
 }

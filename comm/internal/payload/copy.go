@@ -334,7 +334,7 @@ func (m *Move) sendChunk(chunk mem.Buffer, last bool) bool {
 	if last {
 		m.Stage = Leaving
 	}
-	return m.Give(transport.Header{Kind: transport.Data, A: m.other}, chunk)
+	return m.give(chunk)
 }
 
 // askFor asks the sender for so many chunks more, or for all that is left if that is 0.

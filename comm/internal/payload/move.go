@@ -114,12 +114,17 @@ func (m *Move) HalfWay() bool {
 
 // Give sends b, of m's payload, in a frame with h. It reports whether b may be reused; if not, the
 // transport's Sent follows.
-func (m *Move) Give(h transport.Header, b mem.Buffer) bool {
+func (m *Move) Give(h *transport.Header, b mem.Buffer) bool {
 	if m.Peer.Post(h, b, m.Token) {
 		return true
 	}
 	m.due++
 	return false
+}
+
+// give is Give for payload that a CTS has asked for.
+func (m *Move) give(b mem.Buffer) bool {
+	return m.Give(m.Peer.Frame(transport.Header{Kind: transport.Data, A: m.other}), b)
 }
 
 // Cleared handles a CTS frame for m, which is Announced: it asks for the payload, or for more of it,
@@ -153,7 +158,7 @@ func (m *Move) supply() (done bool) {
 	if m.got = m.asked; m.got == m.Size {
 		m.Stage = Leaving
 	}
-	m.Give(transport.Header{Kind: transport.Data, A: m.other}, part)
+	m.give(part)
 	return m.left()
 }
 

@@ -41,16 +41,21 @@ func (p *Peer) Reachable() bool { return p.tr != nil && p.Lost == nil }
 // Inline reports whether SendNow and RecvNow can move frames.
 func (p *Peer) Inline() bool { return p.inline != nil }
 
-// Post sends a frame. It reports whether the payload may be reused; if not, the Sink's Sent(token)
-// follows.
-func (p *Peer) Post(h transport.Header, b mem.Buffer, token uint64) bool {
+// Post sends a frame, whose header is in the heap: that of Frame, for one. It reports whether the
+// payload may be reused; if not, the Sink's Sent(token) follows.
+func (p *Peer) Post(h *transport.Header, b mem.Buffer, token uint64) bool {
 	p.carried.add(b.Size())
-	p.h = h // so that no frame's header is allocated
-	return p.tr.Send(p.Rank, &p.h, b, token)
+	return p.tr.Send(p.Rank, h, b, token)
+}
+
+// Frame returns h in memory that is p's until the next frame, so that no header is allocated.
+func (p *Peer) Frame(h transport.Header) *transport.Header {
+	p.h = h
+	return &p.h
 }
 
 // Tell sends a frame without payload.
-func (p *Peer) Tell(h transport.Header) { p.Post(h, mem.Buffer{}, 0) }
+func (p *Peer) Tell(h transport.Header) { p.Post(p.Frame(h), mem.Buffer{}, 0) }
 
 // SendNow sends a frame if it can leave at once, and reports whether it has.
 func (p *Peer) SendNow(h *transport.Header, b mem.Buffer) bool {

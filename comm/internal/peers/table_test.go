@@ -39,7 +39,8 @@ func pair(size int) (t *Table, even, all *fake) {
 func TestFramesGoOverTheFirstTransportThatReaches(t *testing.T) {
 	tab, even, all := pair(200)
 	for _, rank := range []world.Rank{0, 1, 64, 199} {
-		tab.Peer(rank).Post(transport.Header{Kind: transport.Data, A: uint64(rank)}, mem.Bytes(make([]byte, 10)), 0)
+		p := tab.Peer(rank)
+		p.Post(p.Frame(transport.Header{Kind: transport.Data, A: uint64(rank)}), mem.Bytes(make([]byte, 10)), 0)
 	}
 	if len(even.sent) != 2 || len(all.sent) != 2 || even.sent[1].A != 64 || all.sent[1].A != 199 {
 		t.Errorf("sent %v and %v: want ranks 0 and 64 by the first, 1 and 199 by the second", even.sent, all.sent)
