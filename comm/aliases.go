@@ -1,7 +1,7 @@
 package comm
 
 import (
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/internal/mem"
 )
 
@@ -80,8 +80,8 @@ const (
 
 // Wildcards of Recv and Probe.
 const (
-	AnySource = engine.Any
-	AnyTag    = engine.Any
+	AnySource = message.Any
+	AnyTag    = message.Any
 )
 
 // TypeOf returns the Type of T.

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 )
@@ -155,12 +155,12 @@ func (p *process) sweepMapped() {
 }
 
 // unused reports whether neither peers nor transports use x any more.
-func unused(e *engine.Engine, x loan) bool {
+func unused(e *message.Engine, x loan) bool {
 	return !e.Mover.MayBeWritten(x.b) && e.Mover.Deregister(x.b)
 }
 
 // free frees x in the heap if it is unused.
-func (m *hostMemory) free(e *engine.Engine, x loan) bool {
+func (m *hostMemory) free(e *message.Engine, x loan) bool {
 	over := unused(e, x)
 	if over {
 		m.heap.Free(x.off)

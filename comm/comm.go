@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/exec"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmsync"
@@ -23,7 +23,7 @@ import (
 // methods may be called from any goroutine, its collectives from one at a time.
 type Comm struct {
 	*process
-	ch       *engine.Channel
+	ch       *message.Channel
 	name     string
 	base     string // name without what Shrink and Restore have added
 	renewals int    // by Shrink and Restore, in a row
@@ -46,7 +46,7 @@ const firstName = "world"
 
 // A process holds what the communicators of one rank share.
 type process struct {
-	e       *engine.Engine
+	e       *message.Engine
 	boot    boot.Boot
 	rec     *seg.Rank   // nil without a host segment
 	memory  *hostMemory // nil without one that all may map
@@ -179,7 +179,7 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 }
 
 // newComm returns the communicator with a Channel of p.
-func (p *process) newComm(name string, ch *engine.Channel, rules *path.Rules) *Comm {
+func (p *process) newComm(name string, ch *message.Channel, rules *path.Rules) *Comm {
 	p.open.Add(1)
 	c := &Comm{process: p, ch: ch, name: name, base: name, rules: rules, round: round.Of(ch)}
 	p.detach.opened(c)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/internal/world"
 )
 
@@ -77,7 +77,7 @@ func (m *maker) of(parent *Comm) (*Comm, error) {
 	return m.c, m.c.Err()
 }
 
-func (c *Comm) openMaker() *engine.Channel {
+func (c *Comm) openMaker() *message.Channel {
 	return c.e.Open(liveness.MakerID(c.ch.ID), c.Group().ranks)
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/internal/boot"
 	"gompi/internal/world"
 )
@@ -16,9 +16,9 @@ import (
 // Only collectives of a Comm that holds the dead rank, and transports, touch its arena. They no
 // longer do when Detached is sent, because:
 //
-//  1. The engine gives up the rank. Under its lock, under which transports copy, it has them give
-//     up the rank, and breaks every Channel that holds it. A Channel that is opened later is broken
-//     from the beginning. No collective begins on a broken Channel.
+//  1. Package liveness gives up the rank. Under the lock under which transports copy, it has them
+//     give up the rank, and breaks every Channel that holds it. A Channel that is opened later is
+//     broken from the beginning. No collective begins on a broken Channel.
 //  2. Behind that, every Comm that holds the rank is found to be closed, and its collectives to be
 //     over: closing removes the Comm from comms behind the last collective. A Comm is added before
 //     its first collective; so one that is added later begins none, by 1.
@@ -30,7 +30,7 @@ import (
 // Two deaths are independent of each other: each waits for its own Comms.
 type detacher struct {
 	boot boot.Detacher
-	e    *engine.Engine
+	e    *message.Engine
 
 	mu    sync.Mutex
 	comms map[*Comm]bool
@@ -46,8 +46,8 @@ func newDetacher(b boot.Boot) *detacher {
 	return &detacher{boot: to, comms: map[*Comm]bool{}}
 }
 
-// of sets the engine of the rank.
-func (d *detacher) of(e *engine.Engine) {
+// of sets the message engine of the rank.
+func (d *detacher) of(e *message.Engine) {
 	if d != nil {
 		d.e = e
 	}
@@ -75,7 +75,7 @@ func (d *detacher) over(c *Comm) {
 }
 
 // died returns the function that notes that a rank has died, nil if there is nothing to note. The
-// engine calls it with its lock held.
+// message engine calls it with its lock held.
 func (d *detacher) died() func(world.Rank) {
 	if d == nil {
 		return nil
@@ -88,7 +88,7 @@ func (d *detacher) died() func(world.Rank) {
 		d.mu.Lock()
 		d.dead = append(d.dead, rank)
 		d.mu.Unlock()
-		go d.detach() // ends soon: it needs the engine's lock
+		go d.detach() // ends soon: it needs the lock of the rank's messages
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/record"
 )
 
@@ -21,10 +21,10 @@ var (
 	ErrRevoked = liveness.ErrRevoked
 	// ErrTruncated: a message was longer than the buffer posted for it; the
 	// buffer holds its beginning. The message is consumed; the Comm stays usable.
-	ErrTruncated = engine.ErrTruncated
+	ErrTruncated = message.ErrTruncated
 	// ErrType: a message was sent with another element type. The message is consumed;
 	// the Comm stays usable.
-	ErrType = engine.ErrType
+	ErrType = message.ErrType
 	// ErrLeft: the peer has closed the communicator, or all it had, and left.
 	ErrLeft = liveness.ErrLeft
 	// ErrClosed: the communicator was closed here. It unwraps to net.ErrClosed.

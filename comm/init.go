@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"gompi/comm/internal/card"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/exec"
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/logging"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/payload"
 	"gompi/comm/internal/round"
@@ -112,7 +112,7 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	}
 	info := f.Boot.Info()
 	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger, detach: newDetacher(f.Boot)}
-	e := engine.New(engine.Config{
+	e := message.New(message.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
 		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info), Collectives: round.New,
 		Died: p.detach.died(), Lender: &p.staging, Unexpected: sync.OnceValue(func() int { return unexpected(info) }),
@@ -174,7 +174,7 @@ func worldMembers(info *boot.Info) []world.Rank {
 }
 
 // leave ends this rank's part in the job.
-func (f connection) leave(ctx context.Context, e *engine.Engine) error {
+func (f connection) leave(ctx context.Context, e *message.Engine) error {
 	f.Boot.Info().Flight().Leaving(seg.Now())
 	err := e.Shutdown(ctx)
 	err = errors.Join(err, f.Boot.Goodbye(e.MissesEnds()))

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/progress"
 	"gompi/internal/fifo"
 )
@@ -35,7 +35,7 @@ type opQueue struct {
 // A queuedOp is a collective that waits for the ones before it. h is done when it is over, or
 // for a blocking one when it may begin.
 type queuedOp struct {
-	h        engine.Handle
+	h        message.Handle
 	o        call.Call
 	blocking bool // its caller runs it
 }
@@ -111,7 +111,7 @@ func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 		return ErrConcurrent
 	}
 	q.blocking = true
-	var begins engine.Handle
+	var begins message.Handle
 	if q.running {
 		begins = q.push(c, o, true)
 	}
@@ -126,7 +126,7 @@ func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 
 // wait waits until a blocking call may begin. Other ranks wait for this one, so to give up breaks
 // the communicator.
-func (q *opQueue) wait(ctx context.Context, c *Comm, begins engine.Handle, o *call.Call) error {
+func (q *opQueue) wait(ctx context.Context, c *Comm, begins message.Handle, o *call.Call) error {
 	if ctx.Done() == nil {
 		q.help(c, begins)
 	}
@@ -139,7 +139,7 @@ func (q *opQueue) wait(ctx context.Context, c *Comm, begins engine.Handle, o *ca
 }
 
 // enqueue queues o for a nonblocking call.
-func (q *opQueue) enqueue(c *Comm, o *call.Call) engine.Handle {
+func (q *opQueue) enqueue(c *Comm, o *call.Call) message.Handle {
 	q.lockSlow()
 	defer q.mu.Unlock()
 	h := q.push(c, o, false)
@@ -149,8 +149,8 @@ func (q *opQueue) enqueue(c *Comm, o *call.Call) engine.Handle {
 	return h
 }
 
-func (q *opQueue) push(c *Comm, o *call.Call, blocking bool) engine.Handle {
-	h := c.e.Expect(engine.Handle{})
+func (q *opQueue) push(c *Comm, o *call.Call, blocking bool) message.Handle {
+	h := c.e.Expect(message.Handle{})
 	q.queue.Push(queuedOp{h, *o, blocking})
 	return h
 }
@@ -166,17 +166,17 @@ func (q *opQueue) next(c *Comm) {
 func (q *opQueue) start(c *Comm) {
 	q.open = true
 	if q.work == nil {
-		q.work = func() { q.serve(c, engine.Handle{}, true) }
+		q.work = func() { q.serve(c, message.Handle{}, true) }
 	}
 	go q.work() // ends when the queue is empty, when it comes to a blocking one, or if it comes late
 }
 
 // help runs what is queued, up to the collective that h names, unless another goroutine does. Its
 // caller waits for h.
-func (q *opQueue) help(c *Comm, h engine.Handle) { q.serve(c, h, false) }
+func (q *opQueue) help(c *Comm, h message.Handle) { q.serve(c, h, false) }
 
 // serve runs what is queued, up to a blocking collective, or to the one that last names.
-func (q *opQueue) serve(c *Comm, last engine.Handle, quiet bool) {
+func (q *opQueue) serve(c *Comm, last message.Handle, quiet bool) {
 	q.mu.Lock()
 	if !q.open || !quiet && last.Done() {
 		q.mu.Unlock()
@@ -200,7 +200,7 @@ func (q *opQueue) runQueued(c *Comm, now *queuedOp, quiet bool) {
 		if q.mu.Lock(); !ended {
 			err = c.ch.Err()
 		}
-		c.e.Complete(now.h, engine.Status{}, err)
+		c.e.Complete(now.h, message.Status{}, err)
 	}()
 	defer c.unwind(&now.o)
 	err = c.perform(context.Background(), &now.o, quiet)
@@ -210,7 +210,7 @@ func (q *opQueue) runQueued(c *Comm, now *queuedOp, quiet bool) {
 // passOn lets the next one run, if there is one: a blocking one on its caller's goroutine.
 func (q *opQueue) passOn(c *Comm) {
 	if q.blockingNext() {
-		c.e.Complete(q.queue.Pop().h, engine.Status{}, nil)
+		c.e.Complete(q.queue.Pop().h, message.Status{}, nil)
 		q.mu.Unlock()
 		return
 	}

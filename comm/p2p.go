@@ -3,7 +3,7 @@ package comm
 import (
 	"context"
 
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 )
 
 // A Status describes a received message.
@@ -24,7 +24,7 @@ func (s Status) Count() int {
 // empty is the Status of a null request.
 var empty = Status{Source: AnySource, Tag: AnyTag}
 
-func statusOf(s engine.Status) Status {
+func statusOf(s message.Status) Status {
 	return Status{Source: s.Source, Tag: s.Tag, Bytes: s.Bytes, Type: s.Type}
 }
 
@@ -97,7 +97,7 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 		return Status{}, c.fault("recv", -1, err)
 	}
 	if staged(b) {
-		st, err := c.recvStaged(b, func(b Buffer) (engine.Status, error) { return c.ch.Recv(ctx, from, tag, b) })
+		st, err := c.recvStaged(b, func(b Buffer) (message.Status, error) { return c.ch.Recv(ctx, from, tag, b) })
 		return statusOf(st), c.fault("recv", from, err)
 	}
 	st, err := c.ch.Recv(ctx, from, tag, b)
@@ -143,7 +143,7 @@ func (c *Comm) Iprobe(from, tag int) (st Status, ok bool, err error) {
 // A Message is one that Mprobe took: no other receive can get it.
 type Message struct {
 	c *Comm
-	m engine.Message
+	m message.Probed
 	Status
 }
 
@@ -168,13 +168,13 @@ func (c *Comm) Improbe(from, tag int) (*Message, error) {
 
 // Recv receives the message into b, once.
 func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
-	st, err := m.c.recvStaged(b, func(b Buffer) (engine.Status, error) { return m.m.Claim(ctx, b) })
+	st, err := m.c.recvStaged(b, func(b Buffer) (message.Status, error) { return m.m.Claim(ctx, b) })
 	return statusOf(st), m.c.fault("mrecv", m.Source, err)
 }
 
-func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take bool) (engine.Message, Status, error) {
+func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take bool) (message.Probed, Status, error) {
 	if err := c.checkRecv(from, tag); err != nil {
-		return engine.Message{}, Status{}, c.fault(op, -1, err)
+		return message.Probed{}, Status{}, c.fault(op, -1, err)
 	}
 	m, st, err := c.ch.Probe(ctx, from, tag, wait, take)
 	return m, statusOf(st), c.fault(op, from, err)

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 )
 
 // A Request is a nonblocking operation (MPI_Request). Wait and Test report when it is complete; its
@@ -20,7 +20,7 @@ import (
 // continues anyway, and Close does not wait for it.
 type Request struct {
 	c    *Comm
-	h    engine.Handle
+	h    message.Handle
 	kind requestKind
 	peer int32 // of a message
 }
@@ -78,7 +78,7 @@ func (c *Comm) checkMessage(k requestKind, peer, tag int) error {
 }
 
 // launch starts a message that is not staged.
-func (c *Comm) launch(k requestKind, peer, tag int, b Buffer) engine.Handle {
+func (c *Comm) launch(k requestKind, peer, tag int, b Buffer) message.Handle {
 	if k == recvRequest {
 		return c.ch.Irecv(peer, tag, b)
 	}
@@ -97,9 +97,9 @@ func (c *Comm) collective(o *call.Call) Request {
 }
 
 // failed returns the handle of an operation that could not be started.
-func (c *Comm) failed(err error) engine.Handle {
-	h := c.e.Expect(engine.Handle{})
-	c.e.Complete(h, engine.Status{}, err)
+func (c *Comm) failed(err error) message.Handle {
+	h := c.e.Expect(message.Handle{})
+	c.e.Complete(h, message.Status{}, err)
 	return h
 }
 
@@ -114,7 +114,7 @@ func (r Request) Done() bool { return r.h.Done() }
 // a ctx that cannot end, one that has not begun runs on the caller's: where ranks have a processor
 // each that saves 50 us and more.
 func (r Request) Wait(ctx context.Context) (Status, error) {
-	if r.h == (engine.Handle{}) {
+	if r.h == (message.Handle{}) {
 		return empty, nil
 	}
 	r.help(ctx)
@@ -157,7 +157,7 @@ func (r Request) fault(err error) error { return r.c.fault(r.kind.String(), int(
 // their order. If ctx ends first it returns the cause of that, and the requests continue. For their
 // Statuses call Wait of each in turn, which takes no longer.
 func WaitAll(ctx context.Context, rs ...Request) error {
-	for len(rs) > 0 && rs[0].h == (engine.Handle{}) {
+	for len(rs) > 0 && rs[0].h == (message.Handle{}) {
 		rs = rs[1:] // a window of short messages is mostly this
 	}
 	if len(rs) == 0 {
@@ -167,7 +167,7 @@ func WaitAll(ctx context.Context, rs ...Request) error {
 		r.help(ctx)
 	}
 	c := rs[0].c
-	failed, err := c.e.WaitAll(ctx, len(rs), func(i int) engine.Handle { return rs[i].h })
+	failed, err := c.e.WaitAll(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
 	switch {
 	case err == nil:
 		return nil
@@ -216,6 +216,6 @@ func waitAny(ctx context.Context, op string, rs []Request) (int, error) {
 		}
 	}
 	c := rs[0].c
-	i, err := c.e.WaitAny(ctx, len(rs), func(i int) engine.Handle { return rs[i].h })
+	i, err := c.e.WaitAny(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
 	return i, c.fault(op, -1, err)
 }

@@ -38,7 +38,7 @@ func TestPersistentMessagesCanBeStartedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// What a Request stands for in the engine is used again as soon as its outcome has
+// What a Request stands for in package message is used again as soon as its outcome has
 // been told, while other goroutines may still be asking for it.
 func TestOutcomeIsToldOnceWhileOthersAreStarted(t *testing.T) {
 	const messages, waiters = 300, 3

@@ -3,8 +3,8 @@ package comm
 import (
 	"slices"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/hier"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmcoll"
@@ -29,7 +29,7 @@ type hostMemory struct {
 }
 
 // sweep frees memory of this rank to which peers have stopped writing.
-func (m *hostMemory) sweep(e *engine.Engine) {
+func (m *hostMemory) sweep(e *message.Engine) {
 	m.pool.Sweep()
 	m.late.mu.Lock()
 	defer m.late.mu.Unlock()

@@ -3,13 +3,13 @@ package comm
 import (
 	"context"
 
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/payload"
 	"gompi/comm/internal/staging"
 )
 
-// Messages of device memory. A short one is staged here: copied once, whole. The engine takes one
-// longer than payload.StagingChunk through chunks of pinned memory, which staging lends it.
+// Messages of device memory. A short one is staged here: copied once, whole. Package payload takes
+// one longer than StagingChunk through chunks of pinned memory, which staging lends it.
 
 // staged reports whether a message in b is staged here.
 func staged(b Buffer) bool { return !b.IsHost() && b.Size() <= payload.StagingChunk }
@@ -24,28 +24,28 @@ func (c *Comm) sendStaged(ctx context.Context, to, tag int, b Buffer, sync bool)
 }
 
 // recvStaged receives by recv, which is given b or a stage of it.
-func (c *Comm) recvStaged(b Buffer, recv func(Buffer) (engine.Status, error)) (engine.Status, error) {
+func (c *Comm) recvStaged(b Buffer, recv func(Buffer) (message.Status, error)) (message.Status, error) {
 	if !staged(b) {
 		return recv(b)
 	}
 	s, err := c.staging.Get(b)
 	if err != nil {
-		return engine.Status{}, err
+		return message.Status{}, err
 	}
 	st, err := recv(s.Host)
 	return st, c.received(s, st, err)
 }
 
-func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (engine.Status, error) {
+func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (message.Status, error) {
 	out := staging.Stage{Host: send}
 	if staged(send) {
 		var err error
 		if out, err = c.staging.Load(send); err != nil {
-			return engine.Status{}, err
+			return message.Status{}, err
 		}
 		defer c.staging.End(out)
 	}
-	return c.recvStaged(recv, func(in Buffer) (engine.Status, error) {
+	return c.recvStaged(recv, func(in Buffer) (message.Status, error) {
 		return c.ch.Sendrecv(ctx, to, sendTag, out.Host, from, recvTag, in)
 	})
 }
@@ -53,7 +53,7 @@ func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer,
 // startStaged starts a message between stages. The message begins at once, so that it keeps its
 // place in the order. A goroutine completes the returned handle when the message and the copy are
 // done.
-func (c *Comm) startStaged(k requestKind, peer, tag int, b Buffer) engine.Handle {
+func (c *Comm) startStaged(k requestKind, peer, tag int, b Buffer) message.Handle {
 	prepare := c.staging.Load
 	if k == recvRequest {
 		prepare = c.staging.Get
@@ -68,7 +68,7 @@ func (c *Comm) startStaged(k requestKind, peer, tag int, b Buffer) engine.Handle
 	return h
 }
 
-func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s staging.Stage) {
+func (c *Comm) finishStaged(k requestKind, h, m message.Handle, s staging.Stage) {
 	st, _, err := c.e.Wait(context.Background(), m) // ends with the message, or with the communicator
 	if k == recvRequest {
 		err = c.received(s, st, err)
@@ -80,7 +80,7 @@ func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s staging.Stage) 
 
 // received ends the stage of a receive with the given outcome, and copies what has arrived to the
 // buffer.
-func (c *Comm) received(s staging.Stage, got engine.Status, err error) error {
+func (c *Comm) received(s staging.Stage, got message.Status, err error) error {
 	defer c.staging.End(s)
 	if stored := s.Store(min(got.Bytes, s.Of.Size())); err == nil {
 		err = stored

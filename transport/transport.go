@@ -1,9 +1,9 @@
-// Package transport is the interface between gompi's engine and the transports that move
+// Package transport is the interface between gompi's messages and the transports that move
 // bytes: memory of this process, TCP, shared memory, UCX.
 //
 // A Transport moves frames, a Header and an optional payload, between the
 // ranks of one world. It knows nothing of communicators, tags, matching or
-// element types. The engine is its one caller: it serialises all calls, and
+// element types. Package peers of comm is its one caller: it serialises all calls, and
 // calls Poll in a loop while it waits, so a Transport needs no goroutine and no
 // lock of its own.
 //
@@ -19,7 +19,7 @@ import (
 // A Transport moves frames between this rank and its peers.
 //
 // Frames from one rank to another arrive complete, once, and in the order
-// sent. No method blocks. Methods are not safe for concurrent use: the engine
+// sent. No method blocks. Methods are not safe for concurrent use: the caller
 // serialises them. Only Poll and Close call the Sink.
 type Transport interface {
 	// Name is the transport's short name: "shm", "tcp", "inproc".
@@ -75,7 +75,7 @@ type Transport interface {
 	Close(force bool) bool
 }
 
-// A Sink is what a Transport delivers to: the engine. Its methods may call Send
+// A Sink is what a Transport delivers to: the messages of a rank. Its methods may call Send
 // and the methods of a Direct, but neither Poll, Arm nor Close.
 type Sink interface {
 	// Arrive announces a frame whose header has arrived. If h.Len > 0 it

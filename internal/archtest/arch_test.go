@@ -60,9 +60,9 @@ var rules = []rule{
 	{"comm/internal/payload", []string{"comm/internal/peers", "comm/internal/trial", "transport", "internal/mem", "internal/fifo", "internal/world"}}, // not whose messages it moves
 	{"comm/internal/peers", []string{"transport", "internal/mem", "internal/world"}},                                                                  // not what the frames are for
 	{"comm/internal/record", []string{"comm/internal/progress", "internal/seg"}},
-	{"comm/internal/liveness", []string{"comm/internal/peers", "comm/internal/record", "comm/internal/progress", "comm/internal/call", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world"}},                                  // not what it ends
-	{"comm/internal/engine", []string{"comm/internal/peers", "comm/internal/payload", "comm/internal/liveness", "comm/internal/record", "comm/internal/match", "comm/internal/progress", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/world"}}, // not what a collective is
-	{"comm/internal/round", []string{"comm/internal/engine", "comm/internal/payload", "comm/internal/peers", "comm/internal/liveness", "comm/internal/record", "comm/internal/progress", "comm/internal/call", "comm/internal/coll", "comm/internal/shmsync", "transport", "internal/mem", "internal/fifo", "internal/seg", "internal/world"}},
+	{"comm/internal/liveness", []string{"comm/internal/peers", "comm/internal/record", "comm/internal/progress", "comm/internal/call", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world"}},                                   // not what it ends
+	{"comm/internal/message", []string{"comm/internal/peers", "comm/internal/payload", "comm/internal/liveness", "comm/internal/record", "comm/internal/match", "comm/internal/progress", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/world"}}, // not what a collective is
+	{"comm/internal/round", []string{"comm/internal/message", "comm/internal/payload", "comm/internal/peers", "comm/internal/liveness", "comm/internal/record", "comm/internal/progress", "comm/internal/call", "comm/internal/coll", "comm/internal/shmsync", "transport", "internal/mem", "internal/fifo", "internal/seg", "internal/world"}},
 	{"comm/internal/symheap", nil},
 	{"comm/internal/shmsync/shmsynctest", []string{"comm/internal/shmsync", "internal/stress", "internal/world"}},
 	{"comm/internal/shmsync", []string{"internal/world"}}, // not even what a collective is: it knows steps

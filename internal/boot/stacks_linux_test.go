@@ -30,7 +30,7 @@ created by os/signal.Notify.func1.1 in goroutine 1
 	x.go:7
 
 goroutine 5 [select]:
-gompi/comm/internal/engine.(*Engine).block(0x1)
+gompi/comm/internal/message.(*Engine).block(0x1)
 	x.go:8
 gompi/comm.Barrier(0x1)
 	x.go:9

@@ -13,7 +13,7 @@ import (
 	"gompi/transport/ucx/internal/ucp"
 )
 
-// Messages between memory from comm.Alloc go without a copy: the engine has Put store the payload
+// Messages between memory from comm.Alloc go without a copy: the sender has Put store the payload
 // in the receiver's buffer. Both buffers lie in regions, memory that comm has registered here and
 // keeps until Deregister says that UCX is done with it. A put is one or more active messages, its
 // parts, which begin with the place. The receiver's side checks the place when a part arrives:
@@ -121,7 +121,7 @@ func (t *Transport) Recall() {
 func (t *Transport) Put(peer world.Rank, place uint64, src mem.Buffer, token uint64) {
 	p := t.peer(peer)
 	if p.lost || t.closing {
-		return // the engine knows, or will
+		return // whoever has the message knows, or will
 	}
 	x := p.puts.Push(put{})
 	*x = put{place: place, src: src.HostSlice(), token: token}

@@ -50,9 +50,9 @@ func (c *Credit) Return() uint64 {
 	return uint64(n)
 }
 
-// Kept counts the unexpected point-to-point messages of a peer that are kept here, and those of this
-// rank that the peer keeps.
-type Kept struct {
+// Unexpected counts the point-to-point messages of a peer that are kept here without a receive, and
+// those of this rank that the peer keeps.
+type Unexpected struct {
 	Messages int
 	Cost     int
 	Told     int // how many Messages the peer was told when there was no memory for more

@@ -12,11 +12,10 @@ type Peer struct {
 	// Lost is why nothing can be sent to it any more, nil if something may be.
 	Lost error
 	// Direct and Getter are its transport, if it is one, else nil.
-	Direct transport.Direct
-	Getter transport.Getter
-	// Credit is that for eager point-to-point messages, Kept what it has sent without a receive.
-	Credit Credit
-	Kept   Kept
+	Direct     transport.Direct
+	Getter     transport.Getter
+	Credit     Credit     // for eager point-to-point messages
+	Unexpected Unexpected // those of the two that are kept without a receive
 
 	tr      transport.Transport    // nil if none reaches it
 	inline  transport.InlineSender // tr, if it is one

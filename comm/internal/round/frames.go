@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/shmsync"
 	"gompi/transport"
 )
@@ -16,8 +16,8 @@ const (
 	aRecall  = 1 << 7
 )
 
-// Frame implements engine.Collectives.
-func (rd *Round) Frame(m *engine.Kept) (r *engine.Request, kept bool) {
+// Frame implements message.Collectives.
+func (rd *Round) Frame(m *message.Kept) (r *message.Request, kept bool) {
 	switch {
 	case rd.byFlags: // nothing is sent
 		return nil, false
@@ -49,14 +49,14 @@ func (rd *Round) Frame(m *engine.Kept) (r *engine.Request, kept bool) {
 // payload handles a Coll frame. It returns the receive that m is for. If there is none, it returns
 // nil and, if kept is true, has kept m for a later receive. Else m contradicts this rank's call,
 // which breaks the Channel.
-func (rd *Round) payload(m *engine.Kept) (r *engine.Request, kept bool) {
+func (rd *Round) payload(m *message.Kept) (r *message.Request, kept bool) {
 	if !rd.heard(m) {
 		return nil, false
 	}
 	l := rd.queue(m.Src)
 	r = l.posted.Front()
 	if m.Seq != rd.seq || r == nil {
-		if m.Size > engine.CollectiveEager { // nobody said to be ready for it
+		if m.Size > message.CollectiveEager { // nobody said to be ready for it
 			rd.disagree(m, call.Block{}, block(m))
 			return nil, false
 		}
@@ -77,7 +77,7 @@ func (rd *Round) payload(m *engine.Kept) (r *engine.Request, kept bool) {
 }
 
 // pair gives a kept message to r.
-func (rd *Round) pair(l *peerQueue, r *engine.Request, m *engine.Kept) {
+func (rd *Round) pair(l *peerQueue, r *message.Request, m *message.Kept) {
 	if !rd.fits(r, m) {
 		rd.ch.Drop(m)
 		return
@@ -90,7 +90,7 @@ func (rd *Round) pair(l *peerQueue, r *engine.Request, m *engine.Kept) {
 
 // offered handles the offer of a long message, for which its receiver has said that
 // it is ready.
-func (rd *Round) offered(m *engine.Kept) {
+func (rd *Round) offered(m *message.Kept) {
 	if !rd.running || m.Seq != rd.seq {
 		return // nobody waits for it
 	}
@@ -112,7 +112,7 @@ func (rd *Round) offered(m *engine.Kept) {
 
 // fits breaks the Channel if a message has not the size and type that its receive expects, as when
 // ranks pass different counts to a v collective.
-func (rd *Round) fits(r *engine.Request, m *engine.Kept) bool {
+func (rd *Round) fits(r *message.Request, m *message.Kept) bool {
 	if m.Size == r.Size && (m.Type == r.Buf.Type() || m.Size == 0) {
 		return true
 	}
@@ -122,7 +122,7 @@ func (rd *Round) fits(r *engine.Request, m *engine.Kept) bool {
 }
 
 // block returns what the sender of a message has sent.
-func block(m *engine.Kept) call.Block {
+func block(m *message.Kept) call.Block {
 	if m.Size == 0 {
 		return call.Block{}
 	}
@@ -150,8 +150,8 @@ func (rd *Round) sayCall(l *peerQueue) {
 // message where this rank expects a short one, for which it will not say that it is ready, both
 // wait forever. If this rank waits to send, it says so once more: the other may not have been in
 // the round the first time.
-func (rd *Round) compare(l *peerQueue, m *engine.Kept) {
-	if r := l.posted.Front(); r != nil && m.Tag > 0 && r.Size <= engine.CollectiveEager {
+func (rd *Round) compare(l *peerQueue, m *message.Kept) {
+	if r := l.posted.Front(); r != nil && m.Tag > 0 && r.Size <= message.CollectiveEager {
 		rd.disagree(m, call.BlockOf(r.Buf), call.Block{Bytes: int64(m.Tag)})
 		return
 	}
@@ -161,4 +161,4 @@ func (rd *Round) compare(l *peerQueue, m *engine.Kept) {
 }
 
 // callOf returns the call that a frame carries.
-func callOf(m *engine.Kept) shmsync.Call { return shmsync.Call{A: m.A, B: m.B} }
+func callOf(m *message.Kept) shmsync.Call { return shmsync.Call{A: m.A, B: m.B} }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
 	"gompi/comm/internal/record"
@@ -29,7 +29,7 @@ type messages struct {
 	missing bool        // a member that is needed cannot be reached, which is about to break the Channel
 	queues  map[int]*peerQueue
 	early   []*peerQueue // those with early calls
-	used    []*engine.Request
+	used    []*message.Request
 	combs   []*payload.Combine // of used Requests that reduce, kept for reuse
 	combsN  int
 	folds   []fold // since the last Wait
@@ -75,7 +75,7 @@ func (rd *Round) takeBack(first int) {
 
 // Isend implements coll.Peers.
 func (rd *Round) Isend(to int, b mem.Buffer) {
-	if !b.IsHost() && b.Size() <= engine.CollectiveEager {
+	if !b.IsHost() && b.Size() <= message.CollectiveEager {
 		b = rd.load(b)
 	}
 	rd.progress.Lock()
@@ -155,7 +155,7 @@ func (rd *Round) receive(from int, b mem.Buffer, c *payload.Combine) {
 			l.posted.Pop()
 			rd.pair(l, r, l.unexpected.Pop())
 		}
-	case r.Size <= engine.CollectiveEager:
+	case r.Size <= message.CollectiveEager:
 	case b.IsHost():
 		rd.say(l, transport.Ready, 0)
 	default:
@@ -168,7 +168,7 @@ func (rd *Round) receive(from int, b mem.Buffer, c *payload.Combine) {
 
 // add makes a Request for b with a member, unless the round has failed. Messages that a member
 // has sent before it left can still be received.
-func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *engine.Request) {
+func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *message.Request) {
 	if rd.err != nil || rd.ch.Broken() != nil || rd.missing {
 		return nil, nil
 	}
@@ -232,7 +232,7 @@ func (rd *Round) settle() {
 	rd.wait.Reset()
 }
 
-// Over implements engine.Collectives.
+// Over implements message.Collectives.
 func (rd *Round) Over(err error) {
 	if rd.err == nil {
 		rd.err = err

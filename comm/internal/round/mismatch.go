@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/peers"
 	"gompi/comm/internal/shmsync"
 	"gompi/transport"
@@ -66,7 +66,7 @@ func (rd *Round) recall(rank int) {
 
 // heard compares the call of a frame with the call made here. It reports false if they
 // differ, and for a frame of a finished round.
-func (rd *Round) heard(m *engine.Kept) bool {
+func (rd *Round) heard(m *message.Kept) bool {
 	switch {
 	case m.Seq > rd.seq:
 		rd.remember(m)
@@ -83,7 +83,7 @@ func (rd *Round) heard(m *engine.Kept) bool {
 
 // remember keeps the call of a round that has not begun here, once per rank. A rank that only
 // sends, such as the root of several Bcasts, may be many rounds ahead.
-func (rd *Round) remember(m *engine.Kept) {
+func (rd *Round) remember(m *message.Kept) {
 	l := rd.queue(m.Src)
 	if m.Seq <= l.newest {
 		return
@@ -132,7 +132,7 @@ func (rd *Round) check(src int, seq uint64, theirs shmsync.Call) bool {
 
 // disagree breaks the Channel because of m, whose sender made the same call but sends another block
 // than this rank expects.
-func (rd *Round) disagree(m *engine.Kept, mine, theirs call.Block) {
+func (rd *Round) disagree(m *message.Kept, mine, theirs call.Block) {
 	rd.mismatch(rd.differOn(m.Seq, m.Src, call.OfWords(m.A, m.B), mine, theirs))
 }
 

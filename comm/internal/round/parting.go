@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/transport"
 )
 
@@ -90,7 +90,7 @@ func (rd *Round) bid(k, to int) {
 }
 
 // parted stores a goodbye.
-func (rd *Round) parted(m *engine.Kept) {
+func (rd *Round) parted(m *message.Kept) {
 	k := int(m.Type) >> goodbyeShift
 	if k >= mostGoodbyes || 1<<k >= rd.ch.Size() || rd.teller(k) != m.Src {
 		return

@@ -1,7 +1,7 @@
 package round
 
 import (
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/peers"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/fifo"
@@ -13,10 +13,10 @@ type peerQueue struct {
 	rd         *Round
 	src        int // rank in the communicator
 	p          *peers.Peer
-	posted     fifo.Queue[*engine.Request] // receives without a message
-	unexpected fifo.Queue[*engine.Kept]    // messages without a receive
-	out        fifo.Queue[*engine.Request] // sends that may not leave yet
-	grants     fifo.Queue[grant]           // of the peer: long messages that it is ready for
+	posted     fifo.Queue[*message.Request] // receives without a message
+	unexpected fifo.Queue[*message.Kept]    // messages without a receive
+	out        fifo.Queue[*message.Request] // sends that may not leave yet
+	grants     fifo.Queue[grant]            // of the peer: long messages that it is ready for
 	early      fifo.Queue[earlyCall]
 	newest     uint64       // number of the last of early, also when it is gone
 	differs    bool         // the peer was told that its calls have another digest
@@ -82,8 +82,8 @@ func (l *peerQueue) pump() {
 
 // admit reports whether r may leave: a short message within the budget, a long
 // one when its receiver is ready, which may want it offered.
-func (l *peerQueue) admit(r *engine.Request) (admitted, offered bool) {
-	if r.Size > engine.CollectiveEager {
+func (l *peerQueue) admit(r *message.Request) (admitted, offered bool) {
+	if r.Size > message.CollectiveEager {
 		if l.grants.Front().seq != l.rd.seq {
 			return false, false
 		}
@@ -106,7 +106,7 @@ func (l *peerQueue) credited(n uint64) {
 // returnCredit counts that a message of n bytes is no longer held here, and sends the credit when
 // it has come to a quarter of the budget. Long messages take no credit.
 func (l *peerQueue) returnCredit(n int) {
-	if n > engine.CollectiveEager {
+	if n > message.CollectiveEager {
 		return
 	}
 	if l.credit.Owe(peers.Cost(n)) >= peers.Budget/4 && l.p.Reachable() {
@@ -117,7 +117,7 @@ func (l *peerQueue) returnCredit(n int) {
 // waitsToSend returns how many bytes the long message has whose receiver is not ready, 0 if there
 // is none.
 func (l *peerQueue) waitsToSend() int {
-	if r := l.out.Front(); r != nil && r.Size > engine.CollectiveEager {
+	if r := l.out.Front(); r != nil && r.Size > message.CollectiveEager {
 		return r.Size
 	}
 	return 0

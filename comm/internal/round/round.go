@@ -26,8 +26,8 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/peers"
 	"gompi/comm/internal/progress"
 	"gompi/comm/internal/record"
@@ -37,7 +37,7 @@ import (
 
 // A Round is the collective that runs on a Channel, or the last one. It implements coll.Peers.
 type Round struct {
-	ch       *engine.Channel
+	ch       *message.Channel
 	progress *progress.Engine // of the rank: has the lock
 	byFlags  bool             // no collective sends messages
 	team     *shmsync.Team    // nil without shared memory
@@ -60,12 +60,12 @@ type Round struct {
 }
 
 var (
-	_ coll.Peers         = (*Round)(nil)
-	_ engine.Collectives = (*Round)(nil)
+	_ coll.Peers          = (*Round)(nil)
+	_ message.Collectives = (*Round)(nil)
 )
 
-// New returns the Round of a new Channel, as Config.Collectives of package engine.
-func New(ch *engine.Channel) engine.Collectives {
+// New returns the Round of a new Channel, as Config.Collectives of package message.
+func New(ch *message.Channel) message.Collectives {
 	rd := &Round{ch: ch, progress: ch.Progress(), digest: ch.ID}
 	rd.messages.wait.Init(ch.Flight(), rd)
 	rd.flag.wait.Init(ch.Flight(), rd)
@@ -73,7 +73,7 @@ func New(ch *engine.Channel) engine.Collectives {
 }
 
 // Of returns the Round of a Channel.
-func Of(ch *engine.Channel) *Round { return ch.Collectives().(*Round) }
+func Of(ch *message.Channel) *Round { return ch.Collectives().(*Round) }
 
 // Begin begins the next round: f, of so many bytes. It compares f with the calls of this round that
 // have arrived from other members. quiet rounds run in the background.
@@ -185,7 +185,7 @@ func (rd *Round) Describe() (seg.Call, seg.Ticket, bool) {
 
 var _ record.Call = (*Round)(nil)
 
-// Missing implements engine.Collectives: other members may wait for messages that this rank will
+// Missing implements message.Collectives: other members may wait for messages that this rank will
 // not send.
 func (rd *Round) Missing(p *peers.Peer, err error) {
 	f := rd.fingerprint()
@@ -199,7 +199,7 @@ func (rd *Round) Missing(p *peers.Peer, err error) {
 	})
 }
 
-// Fail implements engine.Collectives.
+// Fail implements message.Collectives.
 func (rd *Round) Fail(err error) {
 	if !rd.byFlags {
 		rd.failMessages(err)
@@ -209,7 +209,7 @@ func (rd *Round) Fail(err error) {
 	}
 }
 
-// Dismiss implements engine.Collectives.
+// Dismiss implements message.Collectives.
 func (rd *Round) Dismiss(p *peers.Peer) {
 	rd.dismissFlag(p)
 	if !rd.byFlags {
@@ -217,7 +217,7 @@ func (rd *Round) Dismiss(p *peers.Peer) {
 	}
 }
 
-// Awaited implements engine.Collectives.
+// Awaited implements message.Collectives.
 func (rd *Round) Awaited(to []int) []int {
 	for member, l := range rd.queues {
 		if l.posted.Front() != nil || l.out.Front() != nil {
@@ -230,7 +230,7 @@ func (rd *Round) Awaited(to []int) []int {
 	return to
 }
 
-// Unanswered implements engine.Collectives.
+// Unanswered implements message.Collectives.
 func (rd *Round) Unanswered(yield func(int) bool) {
 	for _, l := range rd.early {
 		if !yield(l.src) {

@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
@@ -39,11 +39,11 @@ type silent struct{ boot.Boot }
 
 // cutOff runs f as rank 0, whose peers are all cut off at once, or lost by another error. The
 // launcher knows nothing of that.
-func cutOff(t *testing.T, peers world.Rank, err error, f func(t *testing.T, boots []boot.Boot, ch *engine.Channel)) {
+func cutOff(t *testing.T, peers world.Rank, err error, f func(t *testing.T, boots []boot.Boot, ch *message.Channel)) {
 	synctest.Test(t, func(t *testing.T) {
 		boots, p := boot.Group(1+int(peers)), inproc.NewParker()
-		e := engine.New(engine.Config{Rank: 0, Size: 1 + int(peers), Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
-			Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager})
+		e := message.New(message.Config{Rank: 0, Size: 1 + int(peers), Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
+			Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
 		boots[0].SetWake(p.Wake)
 		e.Use(&cutter{&script{sink: e}, peers, err})
 		ch := e.Open(1, nil)
@@ -57,7 +57,7 @@ func cutOff(t *testing.T, peers world.Rank, err error, f func(t *testing.T, boot
 
 // However many are cut off, they are waited for at the same time, and a context ends in it.
 func TestManyPeersCutOffAreWaitedForTogether(t *testing.T) {
-	cutOff(t, 64, transport.ErrCut, func(t *testing.T, _ []boot.Boot, ch *engine.Channel) {
+	cutOff(t, 64, transport.ErrCut, func(t *testing.T, _ []boot.Boot, ch *message.Channel) {
 		start, b := time.Now(), mem.Bytes(make([]byte, 8))
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -78,8 +78,8 @@ func TestManyPeersCutOffAreWaitedForTogether(t *testing.T) {
 // left: to a receive from that rank, and to one from any, which ends when all have left.
 func TestLauncherSaysWhyAPeerIsLost(t *testing.T) {
 	for _, lost := range []error{transport.ErrCut, transport.ErrGone} {
-		for _, src := range []int{2, engine.Any} {
-			cutOff(t, 3, lost, func(t *testing.T, boots []boot.Boot, ch *engine.Channel) {
+		for _, src := range []int{2, message.Any} {
+			cutOff(t, 3, lost, func(t *testing.T, boots []boot.Boot, ch *message.Channel) {
 				time.AfterFunc(200*time.Millisecond, func() { boots[2].(*boot.Member).Die("was eaten") })
 				_, err := ch.Recv(t.Context(), src, 0, mem.Bytes(make([]byte, 8)))
 				if err == nil || !strings.Contains(err.Error(), "was eaten") {
@@ -94,8 +94,8 @@ func TestLauncherSaysWhyAPeerIsLost(t *testing.T) {
 func TestSendThatTheLaunchersNewsEndIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boots, p := boot.Group(3), inproc.NewParker()
-		e := engine.New(engine.Config{Rank: 0, Size: 3, Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
-			Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager})
+		e := message.New(message.Config{Rank: 0, Size: 3, Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
+			Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
 		boots[0].SetWake(p.Wake)
 		x := &reach{script: &script{sink: e}, engine: e}
 		e.Use(x)
@@ -130,11 +130,11 @@ func TestSendThatTheLaunchersNewsEndIsOver(t *testing.T) {
 // While a collective waits for the launcher's news of a rank that has left, other goroutines get
 // the lock.
 func TestNewsIsWaitedForWithoutTheLock(t *testing.T) {
-	cutOff(t, 1, transport.ErrGone, func(t *testing.T, _ []boot.Boot, ch *engine.Channel) {
+	cutOff(t, 1, transport.ErrGone, func(t *testing.T, _ []boot.Boot, ch *message.Channel) {
 		start := time.Now()
 		var locked atomic.Int64
 		time.AfterFunc(600*time.Millisecond, func() { // the rank is lost after 500 ms, the Channel after 200 more
-			ch.Cancel(engine.Handle{}, nil)
+			ch.Cancel(message.Handle{}, nil)
 			locked.Store(int64(time.Since(start)))
 		})
 		err := collective(t.Context(), ch, func(rd *round.Round) error {

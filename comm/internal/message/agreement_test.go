@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
@@ -42,7 +42,7 @@ func TestCallsWithoutMessagesAreComparedByLaterOnes(t *testing.T) {
 		end,
 	} {
 		for between, want := range map[int]string{1: "collective 1: ", 30: "collective 1: ", 200: "too long ago"} {
-			run(t, 2, func(ctx context.Context, _ *engine.Engine, ch *engine.Channel) error {
+			run(t, 2, func(ctx context.Context, _ *message.Engine, ch *message.Channel) error {
 				rd := round.Of(ch)
 				err := callOnly(ctx, rd, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Root: int32(ch.Rank())})
 				for range between {
@@ -77,13 +77,13 @@ func TestCallsThatDifferedAsTheLauncherSays(t *testing.T) {
 func closedAfterDiffering(t *testing.T, finding []byte, want error, says string) {
 	const id = 2
 	boots := make([]boot.Boot, 2)
-	slow := func(cfg *engine.Config) {
+	slow := func(cfg *message.Config) {
 		boots[cfg.Rank] = cfg.Boot
 		if cfg.Rank == 1 {
 			cfg.Boot = &slowBoot{Boot: cfg.Boot}
 		}
 	}
-	runConfig(t, 2, slow, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	runConfig(t, 2, slow, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		sub := e.Open(id, nil)
 		defer sub.Close()
 		rd := round.Of(sub)

@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
@@ -46,9 +46,9 @@ type near struct{ *script }
 func (n *near) Reaches(rank world.Rank) bool { return rank == 1 }
 
 // leaving returns the engine of rank 0 of three, which reaches rank 1 by near and rank 2 by deaf.
-func leaving() (e *engine.Engine, d *deaf, n *near, boots []boot.Boot) {
+func leaving() (e *message.Engine, d *deaf, n *near, boots []boot.Boot) {
 	boots = boot.Group(3)
-	e = engine.New(engine.Config{Rank: 0, Size: 3, Host: boots[0].Info().Host, Boot: boots[0], Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager})
+	e = message.New(message.Config{Rank: 0, Size: 3, Host: boots[0].Info().Host, Boot: boots[0], Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
 	d, n = &deaf{script: &script{sink: e}, waits: map[world.Rank]bool{}}, &near{&script{sink: e}}
 	e.Use(n)
 	e.Use(d)

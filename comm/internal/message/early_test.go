@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -20,7 +20,7 @@ import (
 // waits for it.
 func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
 	for _, size := range sizes {
-		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			if ch.Rank() == 0 {
 				late := e.Open(7, nil)
 				defer late.Close()
@@ -62,7 +62,7 @@ func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
 }
 
 func TestRevocationOfAChannelThatIsNotMadeYetWaitsForIt(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 0 {
 			late := e.Open(7, nil)
 			late.Break("changed its mind")
@@ -83,7 +83,7 @@ func TestRevocationOfAChannelThatIsNotMadeYetWaitsForIt(t *testing.T) {
 // What comes for a Channel that was closed here is dropped, and its sender's
 // budget is not used up by it.
 func TestFramesForAClosedChannelAreDropped(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		other := e.Open(7, nil)
 		if ch.Rank() == 1 {
 			other.Close()

@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -63,16 +63,16 @@ func (s *script) Poll(world.Rank) int {
 }
 
 // scripted returns rank 0 of two, whose other rank is a script.
-func scripted() (*engine.Engine, *script) {
+func scripted() (*message.Engine, *script) {
 	e := newScripted()
 	s := &script{sink: e}
 	e.Use(s)
 	return e, s
 }
 
-func newScripted() *engine.Engine {
-	return engine.New(engine.Config{Rank: 0, Size: 2, Host: func(r world.Rank) string { return [2]string{"ash", "elm"}[r] },
-		Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager, Lender: new(purse)})
+func newScripted() *message.Engine {
+	return message.New(message.Config{Rank: 0, Size: 2, Host: func(r world.Rank) string { return [2]string{"ash", "elm"}[r] },
+		Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager, Lender: new(purse)})
 }
 
 func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
@@ -136,7 +136,7 @@ func FuzzFrames(f *testing.F) {
 		e, s := scripted()
 		ch := e.Open(1, nil)
 		ch.Irecv(1, 3, mem.Bytes(make([]byte, 10)))
-		ch.Irecv(engine.Any, engine.Any, mem.Of(make([]float32, 10)))
+		ch.Irecv(message.Any, message.Any, mem.Of(make([]float32, 10)))
 		ch.Irecv(1, 4, newDevice().with(make([]byte, 3*chunk)))
 		ch.Isend(1, 0, mem.Bytes(make([]byte, 100)), true)
 		ch.Isend(1, 0, newDevice().with(make([]byte, 3*chunk)), false)

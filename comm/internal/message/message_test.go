@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
@@ -22,13 +22,13 @@ import (
 
 // run runs fn on n goroutine ranks that share one channel, in a bubble: a
 // deadlock fails the test at once.
-func run(t *testing.T, n int, fn func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error) {
+func run(t *testing.T, n int, fn func(ctx context.Context, e *message.Engine, ch *message.Channel) error) {
 	t.Helper()
-	runConfig(t, n, func(*engine.Config) {}, fn)
+	runConfig(t, n, func(*message.Config) {}, fn)
 }
 
 // runConfig is run with a configuration that change has adapted.
-func runConfig(t *testing.T, n int, change func(cfg *engine.Config), fn func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error) {
+func runConfig(t *testing.T, n int, change func(cfg *message.Config), fn func(ctx context.Context, e *message.Engine, ch *message.Channel) error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net, boots := inproc.NewWorld(n), boot.Group(n)
@@ -36,12 +36,12 @@ func runConfig(t *testing.T, n int, change func(cfg *engine.Config), fn func(ctx
 		var all sync.WaitGroup
 		for rank := range world.Rank(n) {
 			p := inproc.NewParker()
-			cfg := engine.Config{
+			cfg := message.Config{
 				Rank: rank, Size: n, Host: boots[rank].Info().Host, Boot: boots[rank],
-				Parker: p, Yield: runtime.Gosched, Collectives: round.New, Eager: engine.DefaultEager,
+				Parker: p, Yield: runtime.Gosched, Collectives: round.New, Eager: message.DefaultEager,
 			}
 			change(&cfg)
-			e := engine.New(cfg)
+			e := message.New(cfg)
 			boots[rank].SetWake(p.Wake)
 			e.Use(net.Transport(rank, e, p))
 			ch := e.Open(1, nil)
@@ -70,17 +70,17 @@ func pattern(n, seed int) []byte {
 	return b
 }
 
-var sizes = []int{0, 1, 1000, engine.DefaultEager, engine.DefaultEager + 1, 3 << 20}
+var sizes = []int{0, 1, 1000, message.DefaultEager, message.DefaultEager + 1, 3 << 20}
 
 func TestSendAndRecvMoveAnySize(t *testing.T) {
 	for _, size := range sizes {
 		for _, sync := range []bool{false, true} {
-			run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+			run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 				if ch.Rank() == 0 {
 					return ch.Send(ctx, 1, 5, mem.Bytes(pattern(size, 3)), sync)
 				}
 				got := make([]byte, size+10)
-				st, err := ch.Recv(ctx, engine.Any, engine.Any, mem.Bytes(got))
+				st, err := ch.Recv(ctx, message.Any, message.Any, mem.Bytes(got))
 				if err != nil {
 					return err
 				}
@@ -94,7 +94,7 @@ func TestSendAndRecvMoveAnySize(t *testing.T) {
 }
 
 func TestUnexpectedMessagesAreKeptInOrder(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		const n = 100
 		if ch.Rank() == 0 {
 			for i := range n {
@@ -123,14 +123,14 @@ func TestUnexpectedMessagesAreKeptInOrder(t *testing.T) {
 	})
 }
 
-func wait(ctx context.Context, e *engine.Engine, h engine.Handle) error {
+func wait(ctx context.Context, e *message.Engine, h message.Handle) error {
 	_, _, err := e.Wait(ctx, h)
 	return err
 }
 
 func TestSendToOneself(t *testing.T) {
 	for _, size := range sizes {
-		run(t, 1, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		run(t, 1, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			s := ch.Isend(0, 1, mem.Bytes(pattern(size, 1)), false)
 			got := make([]byte, size)
 			r := ch.Irecv(0, 1, mem.Bytes(got))
@@ -160,8 +160,8 @@ func TestEagerPayloadIsBoundedPerPeer(t *testing.T) {
 func eagerIsBounded(t *testing.T, n, size int) {
 	t.Helper()
 	const record = 250
-	runConfig(t, 2, func(cfg *engine.Config) { cfg.Unexpected = func() int { return 1 } }, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
-		rs := make([]engine.Handle, n)
+	runConfig(t, 2, func(cfg *message.Config) { cfg.Unexpected = func() int { return 1 } }, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
+		rs := make([]message.Handle, n)
 		if ch.Rank() == 0 {
 			for i := range rs {
 				rs[i] = ch.Isend(1, 0, mem.Bytes(pattern(size, i)), false)
@@ -203,13 +203,13 @@ func eagerIsBounded(t *testing.T, n, size int) {
 
 func TestTruncatedMessageIsAnErrorAndKeepsItsBeginning(t *testing.T) {
 	for _, size := range []int{100, 1 << 20} {
-		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			if ch.Rank() == 0 {
 				return ch.Send(ctx, 1, 0, mem.Bytes(pattern(size, 3)), false)
 			}
 			got := make([]byte, 40)
 			st, err := ch.Recv(ctx, 0, 0, mem.Bytes(got))
-			if !errors.Is(err, engine.ErrTruncated) || st.Bytes != size {
+			if !errors.Is(err, message.ErrTruncated) || st.Bytes != size {
 				return fmt.Errorf("got %v, %d bytes: want ErrTruncated, %d", err, st.Bytes, size)
 			}
 			if !bytes.Equal(got, pattern(size, 3)[:40]) {
@@ -221,7 +221,7 @@ func TestTruncatedMessageIsAnErrorAndKeepsItsBeginning(t *testing.T) {
 }
 
 func TestCancelledRecvBreaksNothing(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 0 {
 			short, cancel := context.WithCancel(ctx)
 			cancel()
@@ -239,7 +239,7 @@ func TestCancelledRecvBreaksNothing(t *testing.T) {
 }
 
 func TestSendGivenUpUnderWayBreaksTheChannelEverywhere(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 0 {
 			short, cancel := context.WithCancel(ctx)
 			go func() { synctest.Wait(); cancel() }()
@@ -258,7 +258,7 @@ func TestSendGivenUpUnderWayBreaksTheChannelEverywhere(t *testing.T) {
 }
 
 func TestRecvFromRankThatLeftFails(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 0 {
 			return ch.Send(ctx, 1, 0, mem.Bytes(pattern(10, 1)), false)
 		}
@@ -269,7 +269,7 @@ func TestRecvFromRankThatLeftFails(t *testing.T) {
 		if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); !errors.Is(err, liveness.ErrLeft) {
 			return fmt.Errorf("got %v, want ErrLeft", err)
 		}
-		if _, err := ch.Recv(ctx, engine.Any, 0, mem.Bytes(got)); !errors.Is(err, liveness.ErrLeft) {
+		if _, err := ch.Recv(ctx, message.Any, 0, mem.Bytes(got)); !errors.Is(err, liveness.ErrLeft) {
 			return fmt.Errorf("any source: got %v, want ErrLeft", err)
 		}
 		return nil
@@ -277,7 +277,7 @@ func TestRecvFromRankThatLeftFails(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 0 {
 			if err := ch.Send(ctx, 1, 3, mem.Bytes(pattern(77, 1)), false); err != nil {
 				return err
@@ -285,15 +285,15 @@ func TestProbe(t *testing.T) {
 			_, err := ch.Recv(ctx, 1, 4, mem.Buffer{})
 			return err
 		}
-		_, st, err := ch.Probe(ctx, engine.Any, 3, true, false)
+		_, st, err := ch.Probe(ctx, message.Any, 3, true, false)
 		if err != nil || st.Bytes != 77 || st.Source != 0 {
 			return fmt.Errorf("probe: %+v, %v", st, err)
 		}
-		m, _, err := ch.Probe(ctx, 0, engine.Any, false, true)
+		m, _, err := ch.Probe(ctx, 0, message.Any, false, true)
 		if err != nil || !m.Found() {
 			return fmt.Errorf("matched probe: %v, %v", m, err)
 		}
-		if again, _, err := ch.Probe(ctx, 0, engine.Any, false, false); again.Found() || err != nil {
+		if again, _, err := ch.Probe(ctx, 0, message.Any, false, false); again.Found() || err != nil {
 			return fmt.Errorf("the message is still there after a matched probe (%v)", err)
 		}
 		got := make([]byte, 77)
@@ -308,7 +308,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestManyGoroutinesWaitAtOnce(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		const n = 20
 		errs := make([]error, n)
 		var all sync.WaitGroup
@@ -348,8 +348,8 @@ func (b lateBoot) Revoke(uint64, []byte) error {
 // hears why from that rank too, so that its end is not what others hear of first.
 func TestWhoHearsOfABreakFromAPeerTellsTheLauncher(t *testing.T) {
 	var revoked atomic.Int32
-	late := func(cfg *engine.Config) { cfg.Boot = lateBoot{cfg.Boot, &revoked} }
-	runConfig(t, 2, late, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	late := func(cfg *message.Config) { cfg.Boot = lateBoot{cfg.Boot, &revoked} }
+	runConfig(t, 2, late, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 0 {
 			err := ch.Send(ctx, 1, 1, mem.Buffer{}, false) // they have met
 			ch.Break("for a test")

@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 )
 
 func TestScratchOfAPartServesTheNext(t *testing.T) {
-	run(t, 1, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 1, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		rd := round.Of(ch)
 		if err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Barrier}, 0, false); err != nil {
 			return err

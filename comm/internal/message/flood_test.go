@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -39,22 +39,22 @@ func (f *flood) Poll(world.Rank) int {
 
 func TestContextThatEndsIsNoticedWhileMessagesKeepComing(t *testing.T) {
 	b := mem.Bytes(make([]byte, 8))
-	for name, op := range map[string]func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error{
-		"recv": func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	for name, op := range map[string]func(ctx context.Context, e *message.Engine, ch *message.Channel) error{
+		"recv": func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			_, err := ch.Recv(ctx, 1, 0, b)
 			return err
 		},
-		"send": func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		"send": func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			return ch.Send(ctx, 1, 0, b, true)
 		},
-		"probe": func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		"probe": func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			_, _, err := ch.Probe(ctx, 1, 0, true, false)
 			return err
 		},
-		"wait": func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		"wait": func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			return wait(ctx, e, ch.Irecv(1, 0, b))
 		},
-		"collective": func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		"collective": func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			rd := round.Of(ch)
 			err := rd.Begin(ctx, &call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: 8}, 0, false)
 			rd.Irecv(1, b)

@@ -1,4 +1,4 @@
-package engine
+package message
 
 import (
 	"context"
@@ -18,9 +18,8 @@ const Any = -1
 // envelope, although no receive may be posted for it. Rendezvous: an RTS frame brings only the
 // envelope, and the payload stays with the sender until a receive has matched and asked for it.
 // Large and synchronous messages go by rendezvous, and so do all messages while the sender has
-// no credit. Where one side reaches the other's memory, the payload is copied directly: see
-// direct.go. This file has the calls and the sends; pairing.go has what follows when a receive and
-// a message match.
+// no credit. This file has the calls and the sends; pairing.go has what follows when a receive and a
+// message match.
 
 // Send sends b and waits until b may be reused.
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {

@@ -1,4 +1,4 @@
-package engine
+package message
 
 import (
 	"fmt"
@@ -226,7 +226,7 @@ func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
 		return // withdrawn in the meantime
 	}
 	if r.starved {
-		p.Kept.There = 0
+		p.Unexpected.There = 0
 	}
 	if r.Cleared(h) {
 		e.finish(r, nil)

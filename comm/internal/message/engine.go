@@ -1,11 +1,12 @@
-// Package engine carries the messages of a rank: it matches messages to receives, moves payloads
-// over the transports, and completes requests. Packages above it decide what to send. Transports
-// decide how frames travel.
+// Package message is the rules of MPI for messages: which receive a message matches, whether it is
+// sent eagerly or by rendezvous, what is kept that nobody has received yet, probes, and when a
+// Request is complete. Packages above it decide what to send. Package payload moves the bytes,
+// package peers finds the transport, and package liveness says who still takes part.
 //
-// A rank has one Engine. A Channel is the traffic of one communicator: its context id, its members,
-// and its queues of posted receives and unexpected messages (package match). A Request is one send
-// or receive. The messages of a Channel's collectives have an order and a credit of their own: see
-// package round.
+// A rank has one Engine. A Channel is the traffic of one communicator: what is known of its members
+// (liveness.Comm), and its queues of posted receives and unexpected messages (package match). A
+// Request is one send or receive. The messages of a Channel's collectives have an order and a
+// credit of their own: see package round.
 //
 // # Point-to-point messages
 //
@@ -18,8 +19,8 @@
 // or if credit has run out. The sender sends a request to send (RTS) with the envelope only. When a
 // receive has matched it, the receiver answers that the payload may come (CTS), and the sender
 // sends the payload. Where one side can read or write the other's buffer, it copies the payload
-// itself (direct.go). Payloads in device memory are copied through pinned host memory, in a
-// pipeline (package payload).
+// itself. Payloads in device memory are copied through pinned host memory, in a pipeline (package
+// payload).
 //
 // # Progress and failure
 //
@@ -27,8 +28,9 @@
 // progress). One lock guards everything. It is held while polling and never while sleeping.
 //
 // A Channel fails as a whole: when a member fails in a call, or gives up a message that others
-// count on, it revokes the Channel, and all operations on it end with the reason, on all members.
-package engine
+// count on, it revokes the Channel, and all operations on it end with the reason, on all members
+// (package liveness).
+package message
 
 import (
 	"context"
@@ -202,7 +204,7 @@ func (e *Engine) returnCredit(p *peers.Peer, n int) {
 func (e *Engine) credited(p *peers.Peer, h *transport.Header) {
 	p.Credit.Regain(h.A)
 	if h.Tag > 0 {
-		p.Kept.There = int(h.Tag)
+		p.Unexpected.There = int(h.Tag)
 	}
 	ch := e.channels[h.Comm]
 	if h.B > 0 && ch != nil && ch.Broken() == nil && ch.Member(p.Rank) >= 0 {

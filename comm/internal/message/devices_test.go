@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/payload"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
@@ -124,11 +124,11 @@ func (p *purse) Return(mem.Space, mem.Buffer) {
 }
 
 // onDevices is run with a purse for each rank, all of whose chunks come back.
-func onDevices(t *testing.T, n int, fn func(ctx context.Context, e *engine.Engine, ch *engine.Channel, p *purse) error) {
+func onDevices(t *testing.T, n int, fn func(ctx context.Context, e *message.Engine, ch *message.Channel, p *purse) error) {
 	t.Helper()
 	purses := make([]purse, n)
-	runConfig(t, n, func(cfg *engine.Config) { cfg.Lender = &purses[cfg.Rank] },
-		func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	runConfig(t, n, func(cfg *message.Config) { cfg.Lender = &purses[cfg.Rank] },
+		func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			return fn(ctx, e, ch, &purses[ch.Rank()])
 		})
 	for r := range purses {
@@ -147,7 +147,7 @@ func TestMessagesOfDevices(t *testing.T) {
 		for _, from := range []*device{nil, newDevice()} {
 			for _, to := range []*device{nil, newDevice()} {
 				for _, late := range []bool{false, true} {
-					onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, p *purse) error {
+					onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, p *purse) error {
 						if ch.Rank() == 0 {
 							h := ch.Isend(1, 5, from.with(pattern(size, 3)), true)
 							return errors.Join(ch.Send(ctx, 1, 6, mem.Buffer{}, false), wait(ctx, e, h))
@@ -158,7 +158,7 @@ func TestMessagesOfDevices(t *testing.T) {
 							}
 						}
 						b := to.with(make([]byte, size+chunk))
-						st, err := ch.Recv(ctx, engine.Any, 5, b)
+						st, err := ch.Recv(ctx, message.Any, 5, b)
 						if err == nil && (st.Bytes != size || !bytes.Equal(content(b)[:size], pattern(size, 3))) {
 							err = fmt.Errorf("%d bytes, %v to %v: %d bytes or wrong ones", size, from != nil, to != nil, st.Bytes)
 						}
@@ -176,8 +176,8 @@ func TestMessagesOfDevices(t *testing.T) {
 
 // A short message that nobody asked for gets to a device, too, wherever it was kept.
 func TestEagerMessagesToDevices(t *testing.T) {
-	for _, size := range []int{0, 1, 1000, engine.DefaultEager} {
-		onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+	for _, size := range []int{0, 1, 1000, message.DefaultEager} {
+		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 			d := newDevice()
 			for i := range 3 {
 				if ch.Rank() == 0 {
@@ -187,7 +187,7 @@ func TestEagerMessagesToDevices(t *testing.T) {
 					continue
 				}
 				b := d.with(make([]byte, 3*chunk))
-				var st engine.Status
+				var st message.Status
 				m, _, err := ch.Probe(ctx, 0, i, i > 0, i > 0)
 				if m.Found() && i > 0 {
 					st, err = m.Claim(ctx, b)
@@ -206,7 +206,7 @@ func TestEagerMessagesToDevices(t *testing.T) {
 func TestDevicesSendToThemselves(t *testing.T) {
 	d, other := newDevice(), newDevice()
 	for _, to := range []*device{nil, d, other} {
-		onDevices(t, 1, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+		onDevices(t, 1, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 			const size = 3*chunk + 7
 			b := to.with(make([]byte, size))
 			s, r := ch.Isend(0, 1, d.with(pattern(size, 1)), false), ch.Irecv(0, 1, b)
@@ -224,14 +224,14 @@ func TestDevicesSendToThemselves(t *testing.T) {
 // What does not fit is dropped, what fits is stored, and the sender does not notice.
 func TestDevicesGetTheBeginningOfATruncatedMessage(t *testing.T) {
 	for _, from := range []*device{nil, newDevice()} {
-		onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 			const size, fits = 30 * chunk, 9*chunk + 100
 			if ch.Rank() == 0 {
 				return errors.Join(ch.Send(ctx, 1, 0, from.with(pattern(size, 3)), false), ch.Send(ctx, 1, 1, mem.Buffer{}, false))
 			}
 			b := newDevice().with(make([]byte, fits))
 			st, err := ch.Recv(ctx, 0, 0, b)
-			if !errors.Is(err, engine.ErrTruncated) || st.Bytes != size {
+			if !errors.Is(err, message.ErrTruncated) || st.Bytes != size {
 				return fmt.Errorf("got %v, %d bytes: want ErrTruncated, %d", err, st.Bytes, size)
 			}
 			if !bytes.Equal(content(b), pattern(size, 3)[:fits]) {
@@ -269,7 +269,7 @@ func TestCopiesOfDevicesOverlapTheirMessage(t *testing.T) {
 			}
 		}
 		out.before, in.before = hold(tt.from), hold(tt.to)
-		onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 			if ch.Rank() == 0 {
 				h := ch.Isend(1, 0, out.with(pattern(size, 1)), false)
 				got := make([]byte, 4)
@@ -304,10 +304,10 @@ func TestCopiesOfDevicesOverlapTheirMessage(t *testing.T) {
 
 // However many messages are under way, the chunks lent are bounded, and all get through.
 func TestManyMessagesOfDevicesShareTheirChunks(t *testing.T) {
-	onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, p *purse) error {
+	onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, p *purse) error {
 		const n, size = 12, 8*chunk + 1
 		d := newDevice()
-		var hs []engine.Handle
+		var hs []message.Handle
 		var in []mem.Buffer
 		for i := range n {
 			in = append(in, d.with(make([]byte, size)))
@@ -334,7 +334,7 @@ func TestManyMessagesOfDevicesShareTheirChunks(t *testing.T) {
 func TestDevicesThatFailBreakTheChannel(t *testing.T) {
 	for _, side := range []int{0, 1} {
 		for _, at := range []int{0, 5, 19} {
-			onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+			onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 				d := newDevice()
 				d.before = func(i int, _ bool) error {
 					if ch.Rank() == side && i == at {
@@ -365,7 +365,7 @@ func TestDevicesThatFailBreakTheChannel(t *testing.T) {
 // begins after that.
 func TestMessagesOfDevicesCanBeGivenUp(t *testing.T) {
 	for _, side := range []int{0, 1} {
-		onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 			me, d, gate, over := ch.Rank(), newDevice(), make(chan struct{}), false
 			d.before = func(i int, _ bool) error {
 				if over {
@@ -412,7 +412,7 @@ func TestMessagesOfDevicesCanBeGivenUp(t *testing.T) {
 // A Channel that breaks while pinned memory is waited for ends the message, too.
 func TestMessagesOfDevicesEndBeforeTheyHaveChunks(t *testing.T) {
 	gates := make(chan chan struct{}, 1)
-	onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, p *purse) error {
+	onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, p *purse) error {
 		b := newDevice().with(make([]byte, 4*chunk))
 		if ch.Rank() == 0 {
 			ch.Isend(1, 0, b, false)
@@ -436,7 +436,7 @@ func TestMessagesOfDevicesEndBeforeTheyHaveChunks(t *testing.T) {
 // A peer that leaves in the midst of a message ends it.
 func TestMessagesOfDevicesEndWithTheirPeer(t *testing.T) {
 	for _, leaver := range []int{0, 1} {
-		onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 			d, gate := newDevice(), make(chan struct{})
 			d.before = func(i int, _ bool) error {
 				if ch.Rank() == leaver && i == 3 {
@@ -445,7 +445,7 @@ func TestMessagesOfDevicesEndWithTheirPeer(t *testing.T) {
 				return nil
 			}
 			b := d.with(make([]byte, 40*chunk))
-			var h engine.Handle
+			var h message.Handle
 			if ch.Rank() == 0 {
 				h = ch.Isend(1, 0, b, false)
 			} else {

@@ -1,4 +1,4 @@
-package engine
+package message
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 // held returns for how many messages that the receiver holds a send waits, 0 if it does not.
 func (w *waiter) held() int64 {
 	if r := w.request; r.starved && r.Stage == payload.Announced {
-		return int64(w.e.peers.Peer(r.peer).Kept.There)
+		return int64(w.e.peers.Peer(r.peer).Unexpected.There)
 	}
 	return 0
 }

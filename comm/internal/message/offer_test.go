@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 )
@@ -20,7 +20,7 @@ import (
 var aCall = call.Fingerprint{Kind: call.Alltoallv, Type: mem.U8}
 
 // collective runs fn as one of ch's collectives.
-func collective(ctx context.Context, ch *engine.Channel, fn func(rd *round.Round) error) error {
+func collective(ctx context.Context, ch *message.Channel, fn func(rd *round.Round) error) error {
 	rd := round.Of(ch)
 	if err := rd.Begin(ctx, &aCall, 0, false); err != nil {
 		return err
@@ -36,7 +36,7 @@ var roundSizes = []int{0, 1, 1000, 256 << 10, 256<<10 + 1, chunk, 9*chunk + 5}
 func TestCollectivesSendAndReceiveMemoryOfDevices(t *testing.T) {
 	for _, from := range []*device{nil, newDevice()} {
 		for _, to := range []*device{nil, newDevice()} {
-			onDevices(t, 3, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, p *purse) error {
+			onDevices(t, 3, func(ctx context.Context, e *message.Engine, ch *message.Channel, p *purse) error {
 				me := ch.Rank()
 				return collective(ctx, ch, func(rd *round.Round) error {
 					var in []mem.Buffer
@@ -73,7 +73,7 @@ func TestCollectivesSendAndReceiveMemoryOfDevices(t *testing.T) {
 func TestDevicesExchangeInPlace(t *testing.T) {
 	for _, n := range roundSizes {
 		for _, both := range []bool{false, true} {
-			onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, p *purse) error {
+			onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, p *purse) error {
 				me, d, gate := ch.Rank(), newDevice(), make(chan struct{})
 				d.before = func(i int, out bool) error {
 					if out && i == 1 {
@@ -122,7 +122,7 @@ func TestCollectivesOfDevicesThatDisagreeEnd(t *testing.T) {
 	for _, tt := range [][2]int{{long, long + 1}, {long + 1, long}, {long, 1000}, {long, 0}} {
 		for _, from := range []*device{nil, newDevice()} {
 			for _, to := range []*device{nil, newDevice()} {
-				onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+				onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 					err := collective(ctx, ch, func(rd *round.Round) error {
 						if ch.Rank() == 0 {
 							rd.Isend(1, from.with(make([]byte, tt[0])))
@@ -154,7 +154,7 @@ func TestDevicesThatFailBreakTheCollective(t *testing.T) {
 				if n < chunk && at > 0 {
 					continue
 				}
-				onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+				onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 					d := newDevice()
 					d.before = func(i int, _ bool) error {
 						if ch.Rank() == side && i == at {
@@ -192,7 +192,7 @@ func TestCollectivesOfDevicesCanBeGivenUp(t *testing.T) {
 	own := errors.New("its own reasons")
 	for _, side := range []int{0, 1} {
 		for _, cause := range []error{context.Canceled, own} {
-			onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+			onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 				me, d, gate, fail, over := ch.Rank(), newDevice(), make(chan struct{}), make(chan struct{}), false
 				d.before = func(i int, _ bool) error {
 					if over {
@@ -253,7 +253,7 @@ func TestCollectivesOfDevicesCanBeGivenUp(t *testing.T) {
 // A peer that leaves in the midst of a collective ends it.
 func TestCollectivesOfDevicesEndWithTheirPeer(t *testing.T) {
 	for _, leaver := range []int{0, 1} {
-		onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
+		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
 			d, gate := newDevice(), make(chan struct{})
 			d.before = func(i int, _ bool) error {
 				if ch.Rank() == leaver && i == 3 {

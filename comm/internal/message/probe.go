@@ -1,4 +1,4 @@
-package engine
+package message
 
 import (
 	"context"
@@ -12,35 +12,35 @@ import (
 // Probe looks for a message from src with tag and, if wait is true, waits for
 // one. With take it removes the message, for Claim alone to receive. It returns none,
 // without an error, if there is none.
-func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Message, Status, error) {
+func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Probed, Status, error) {
 	e := ch.e
 	if ctx.Err() != nil {
-		return Message{}, Status{}, context.Cause(ctx)
+		return Probed{}, Status{}, context.Cause(ctx)
 	}
 	e.progress.Lock()
 	defer e.exitPolling()
 	for tested := false; ; {
 		if ch.Broken() != nil {
-			return Message{}, Status{}, ch.Broken()
+			return Probed{}, Status{}, ch.Broken()
 		}
 		if m := ch.find(src, tag, take); m != nil {
 			st := Status{Source: m.Src, Tag: m.Tag, Bytes: m.Size, Type: m.Type}
-			return Message{ch, m}, st, nil
+			return Probed{ch, m}, st, nil
 		}
 		if err := ch.unreachable(src); err != nil {
-			return Message{}, Status{}, err
+			return Probed{}, Status{}, err
 		}
 		switch {
 		case wait:
 			if err := ch.watch(ctx, src); err != nil {
-				return Message{}, Status{}, err
+				return Probed{}, Status{}, err
 			}
 		case tested:
 			if ch.sought == nil {
 				ch.sought = map[int]bool{}
 			}
 			ch.sought[src] = true
-			return Message{}, Status{}, nil
+			return Probed{}, Status{}, nil
 		default:
 			e.test(ch.hint(src))
 			tested = true
@@ -85,18 +85,18 @@ func (ch *Channel) hint(src int) world.Rank {
 	return ch.World(src)
 }
 
-// A Message is a message that a probe has found; the zero Message is none.
-type Message struct {
+// A Probed is a message that a probe has found; the zero Probed is none.
+type Probed struct {
 	ch *Channel
 	m  *Kept
 }
 
 // Found reports whether there is one.
-func (m Message) Found() bool { return m.m != nil }
+func (m Probed) Found() bool { return m.m != nil }
 
 // Claim receives m, which a probe took out of the queue, into b, once. If ctx has ended
 // before, m is still to be claimed.
-func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
+func (m *Probed) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 	e, ch := m.ch.e, m.ch
 	e.progress.Lock()
 	defer e.exitPolling()

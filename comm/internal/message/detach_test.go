@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
@@ -55,7 +55,7 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, launcher := inproc.NewParker(), &teller{Boot: boot.Group(3)[0]}
 		var died []world.Rank
-		e := engine.New(engine.Config{Rank: 0, Size: 3, Host: launcher.Info().Host, Boot: launcher, Parker: p, Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager,
+		e := message.New(message.Config{Rank: 0, Size: 3, Host: launcher.Info().Host, Boot: launcher, Parker: p, Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager,
 			Died: func(rank world.Rank) { died = append(died, rank) }})
 		tr := &detached{script: &script{sink: e}}
 		e.Use(tr)
@@ -76,7 +76,7 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 		if !e.Live.Detach(1) || len(tr.all) != 1 || tr.all[0] != 1 {
 			t.Errorf("%v is detached, want rank 1", tr.all)
 		}
-		for _, ch := range []*engine.Channel{ch, e.Open(2, nil)} {
+		for _, ch := range []*message.Channel{ch, e.Open(2, nil)} {
 			if err := ch.Err(); !errors.Is(err, liveness.ErrRevoked) || !strings.Contains(err.Error(), "exited with status 3") {
 				t.Errorf("communicator %d: %v, want that rank 1 exited with status 3", ch.ID, err)
 			}
@@ -91,7 +91,7 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 // Whoever the launcher's news has woken may go without a poll. The next to sleep takes the news.
 func TestArmTakesTheLaunchersNews(t *testing.T) {
 	launcher := &teller{Boot: boot.Group(2)[0]}
-	e := engine.New(engine.Config{Rank: 0, Size: 2, Host: launcher.Info().Host, Boot: launcher, Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: engine.DefaultEager})
+	e := message.New(message.Config{Rank: 0, Size: 2, Host: launcher.Info().Host, Boot: launcher, Parker: inproc.NewParker(), Yield: func() {}, Collectives: round.New, Eager: message.DefaultEager})
 	ch := e.Open(1, nil)
 	launcher.news = []boot.Event{{Kind: boot.Died, Rank: 1, Text: []byte("exited with status 3")}}
 	if e.Arm() || !errors.Is(ch.Err(), liveness.ErrRevoked) {

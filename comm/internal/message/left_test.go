@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/comm/internal/round"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
 
 func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 1 {
 			ch.Isend(0, 1, mem.Bytes(make([]byte, 1<<20)), false)
 			return ch.Send(ctx, 0, 2, mem.Buffer{}, false)
@@ -36,11 +36,11 @@ func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
 
 // When all others have left, a receive from anybody ends, and one from this rank itself does not.
 func TestReceivesFromThisRankGoOnWhenAllOthersHaveLeft(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 1 {
 			return ch.Send(ctx, 0, 1, mem.Buffer{}, false)
 		}
-		own, anybody := ch.Irecv(0, 2, mem.Buffer{}), ch.Irecv(engine.Any, 3, mem.Buffer{})
+		own, anybody := ch.Irecv(0, 2, mem.Buffer{}), ch.Irecv(message.Any, 3, mem.Buffer{})
 		if _, err := ch.Recv(ctx, 1, 1, mem.Buffer{}); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func TestReceivesFromThisRankGoOnWhenAllOthersHaveLeft(t *testing.T) {
 }
 
 func TestLookingDoesNotDeafenOneWhoSleeps(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 1 {
 			if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); err != nil {
 				return err
@@ -82,10 +82,10 @@ func TestLookingDoesNotDeafenOneWhoSleeps(t *testing.T) {
 func TestCollectivesOfOneChannelDoNotHoldUpThoseOfAnother(t *testing.T) {
 	const many, size = 40, 200 << 10 // twice the budget
 	f := call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: size}
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		other := e.Open(2, nil)
 		defer other.Close()
-		one := func(ch *engine.Channel) error {
+		one := func(ch *message.Channel) error {
 			rd := round.Of(ch)
 			if err := rd.Begin(ctx, &f, 0, false); err != nil {
 				return err
@@ -116,13 +116,13 @@ func TestCollectivesOfOneChannelDoNotHoldUpThoseOfAnother(t *testing.T) {
 }
 
 func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
-	runConfig(t, 2, func(cfg *engine.Config) {
+	runConfig(t, 2, func(cfg *message.Config) {
 		cfg.Left = func(rank world.Rank) bool { return rank == 1 }
-	}, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	}, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 1 {
 			return nil // nothing was exchanged, so nobody is told
 		}
-		var rs [3]engine.Handle
+		var rs [3]message.Handle
 		for i := range rs {
 			rs[i] = ch.Irecv(1, i, mem.Buffer{})
 		}
@@ -137,7 +137,7 @@ func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
 
 // A collective that follows a look at what others have called waits as any other.
 func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 1 {
 			if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); !errors.Is(err, liveness.ErrRevoked) {
 				return fmt.Errorf("got %v, want a revocation", err)
@@ -163,7 +163,7 @@ func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 // receive of it that begins then fails, as one that has begun does.
 func TestClaimOfALongMessageWhoseSenderHasClosedTheChannelFails(t *testing.T) {
 	for _, before := range []bool{true, false} {
-		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			other := e.Open(2, nil)
 			if ch.Rank() == 1 {
 				other.Isend(0, 1, mem.Bytes(make([]byte, 1<<20)), false)
@@ -204,8 +204,8 @@ func TestClaimOfALongMessageWhoseSenderHasClosedTheChannelFails(t *testing.T) {
 // A program that probes in a loop, instead of waiting, hears that a rank has closed the Channel, or
 // that all others have.
 func TestAProbeThatDoesNotWaitHearsWhoHasClosedTheChannel(t *testing.T) {
-	for _, src := range []int{1, engine.Any} {
-		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	for _, src := range []int{1, message.Any} {
+		run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			other := e.Open(2, nil)
 			if ch.Rank() == 1 {
 				other.Close()

@@ -1,10 +1,10 @@
-package engine_test
+package message_test
 
 import (
 	"testing"
 	"testing/synctest"
 
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/message"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -15,7 +15,7 @@ import (
 // goroutine sleeps, which progress sees to.
 type reach struct {
 	*script
-	engine *engine.Engine
+	engine *message.Engine
 	lies   bool // the buffers of this rank lie in that memory
 	sent   []transport.Header
 	held   []uint64 // tokens of payload that was sent
@@ -71,7 +71,7 @@ func (x *reach) progress() {
 }
 
 // reaching runs f as rank 0 of two, whose other rank is a script that shares memory with it.
-func reaching(t *testing.T, lies bool, f func(t *testing.T, ch *engine.Channel, x *reach)) {
+func reaching(t *testing.T, lies bool, f func(t *testing.T, ch *message.Channel, x *reach)) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newScripted()
 		x := &reach{script: &script{sink: e}, engine: e, lies: lies}
@@ -90,7 +90,7 @@ func reaching(t *testing.T, lies bool, f func(t *testing.T, ch *engine.Channel, 
 func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 	for _, recalled := range []bool{false, true} {
 		for _, lies := range []bool{false, true} {
-			reaching(t, lies, func(t *testing.T, ch *engine.Channel, x *reach) {
+			reaching(t, lies, func(t *testing.T, ch *message.Channel, x *reach) {
 				const size = 1 << 20
 				b := mem.Bytes(make([]byte, size))
 				ch.Irecv(1, 3, b)
@@ -137,7 +137,7 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 // A peer that is lost while its process lives may go on writing.
 func TestWhoSpeaksNonsenseMayStillWrite(t *testing.T) {
 	for _, copying := range []bool{false, true} {
-		reaching(t, true, func(t *testing.T, ch *engine.Channel, x *reach) {
+		reaching(t, true, func(t *testing.T, ch *message.Channel, x *reach) {
 			const size = 1 << 20
 			b := mem.Bytes(make([]byte, size))
 			ch.Irecv(1, 3, b)
@@ -164,7 +164,7 @@ func TestWhoSpeaksNonsenseMayStillWrite(t *testing.T) {
 // frames: the copy would be taken for done when the first of them has left.
 func TestAPlaceForTheRestOfAMessageIsNotUsed(t *testing.T) {
 	for _, first := range []uint64{0, somewhere} {
-		reaching(t, true, func(t *testing.T, ch *engine.Channel, x *reach) {
+		reaching(t, true, func(t *testing.T, ch *message.Channel, x *reach) {
 			s := ch.Isend(1, 3, mem.Bytes(make([]byte, 3*chunk)), false)
 			asks := transport.Header{Kind: transport.CTS, A: x.sent[0].B, B: 7, Tag: 1, Seq: first}
 			x.send(asks)

@@ -1,4 +1,4 @@
-package engine
+package message
 
 // slots maps tokens, which transports and peers hold, to Requests and messages. A token is a
 // slot's index and generation, so that a stale or invented token is recognised. Token 0 is

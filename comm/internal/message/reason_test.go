@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -38,29 +38,29 @@ func (b *backwardBoot) Events() (now []boot.Event) {
 
 // Ranks 0 and 1 exchange messages; rank 2 waits for rank 1 alone, or for both, in one of these
 // ways.
-var waysToWait = map[string]func(ctx context.Context, ch *engine.Channel) error{
-	"recv": func(ctx context.Context, ch *engine.Channel) error {
+var waysToWait = map[string]func(ctx context.Context, ch *message.Channel) error{
+	"recv": func(ctx context.Context, ch *message.Channel) error {
 		_, err := ch.Recv(ctx, 1, 0, mem.Buffer{})
 		return err
 	},
-	"ssend": func(ctx context.Context, ch *engine.Channel) error { return ch.Send(ctx, 1, 0, mem.Buffer{}, true) },
-	"probe": func(ctx context.Context, ch *engine.Channel) error {
+	"ssend": func(ctx context.Context, ch *message.Channel) error { return ch.Send(ctx, 1, 0, mem.Buffer{}, true) },
+	"probe": func(ctx context.Context, ch *message.Channel) error {
 		_, _, err := ch.Probe(ctx, 1, 0, true, false)
 		return err
 	},
-	"recv from any": func(ctx context.Context, ch *engine.Channel) error {
-		_, err := ch.Recv(ctx, engine.Any, 0, mem.Buffer{})
+	"recv from any": func(ctx context.Context, ch *message.Channel) error {
+		_, err := ch.Recv(ctx, message.Any, 0, mem.Buffer{})
 		return err
 	},
-	"probe from any": func(ctx context.Context, ch *engine.Channel) error {
-		_, _, err := ch.Probe(ctx, engine.Any, 0, true, true)
+	"probe from any": func(ctx context.Context, ch *message.Channel) error {
+		_, _, err := ch.Probe(ctx, message.Any, 0, true, true)
 		return err
 	},
-	"iprobe":          func(ctx context.Context, ch *engine.Channel) error { return probeInALoop(ch, 1) },
-	"iprobe from any": func(ctx context.Context, ch *engine.Channel) error { return probeInALoop(ch, engine.Any) },
+	"iprobe":          func(ctx context.Context, ch *message.Channel) error { return probeInALoop(ch, 1) },
+	"iprobe from any": func(ctx context.Context, ch *message.Channel) error { return probeInALoop(ch, message.Any) },
 }
 
-func probeInALoop(ch *engine.Channel, src int) (err error) {
+func probeInALoop(ch *message.Channel, src int) (err error) {
 	for end := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(end); { // of the bubble's clock
 		_, _, err = ch.Probe(context.Background(), src, 0, false, false)
 	}
@@ -73,7 +73,7 @@ func probeInALoop(ch *engine.Channel, src int) (err error) {
 func TestWhoClosesARevokedChannelSaysWhy(t *testing.T) {
 	for name, wait := range waysToWait {
 		for _, when := range []string{"before", "while", "after"} {
-			runConfig(t, 3, lateAt2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+			runConfig(t, 3, lateAt2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 				other := e.Open(2, nil)
 				if when != "after" || ch.Rank() != 1 {
 					defer other.Close()
@@ -122,7 +122,7 @@ func TestWhoClosesARevokedChannelSaysWhy(t *testing.T) {
 // The same where the rank leaves the job with it.
 func TestWhoLeavesBecauseOfARevocationSaysWhy(t *testing.T) {
 	for name, wait := range waysToWait {
-		runConfig(t, 3, lateAt2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		runConfig(t, 3, lateAt2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			switch ch.Rank() {
 			case 0:
 				time.Sleep(time.Second) // of the bubble's clock
@@ -140,7 +140,7 @@ func TestWhoLeavesBecauseOfARevocationSaysWhy(t *testing.T) {
 	}
 }
 
-func lateAt2(cfg *engine.Config) {
+func lateAt2(cfg *message.Config) {
 	if cfg.Rank == 2 {
 		cfg.Boot = &backwardBoot{Boot: cfg.Boot}
 	}
@@ -158,12 +158,12 @@ func givenUpBy0(err error) error {
 // which this one was made.
 func TestAReasonOutsideTheChannelIsPassedOn(t *testing.T) {
 	members, counters := []world.Rank{1, 2, 3}, []uint32{7, 7, 7}
-	late := func(cfg *engine.Config) {
+	late := func(cfg *message.Config) {
 		if cfg.Rank == 3 {
 			cfg.Boot = &backwardBoot{Boot: cfg.Boot}
 		}
 	}
-	runConfig(t, 4, late, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	runConfig(t, 4, late, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		switch ch.Rank() {
 		case 1:
 			made := e.OpenNew(members, counters)

@@ -1,4 +1,4 @@
-package engine
+package message
 
 import (
 	"math"
@@ -89,8 +89,8 @@ func (e *Engine) hold(m *Kept) (mem.Buffer, uint64) {
 // keep counts the memory that an unexpected message takes.
 func (e *Engine) keep(m *Kept) {
 	m.kept = true
-	m.Peer.Kept.Messages++
-	m.Peer.Kept.Cost += peers.Cost(m.Size)
+	m.Peer.Unexpected.Messages++
+	m.Peer.Unexpected.Cost += peers.Cost(m.Size)
 	e.kept += peers.Cost(m.Size)
 }
 
@@ -108,8 +108,8 @@ func (e *Engine) release(m *Kept) {
 		e.refused--
 	}
 	if m.kept {
-		m.Peer.Kept.Messages--
-		m.Peer.Kept.Cost -= peers.Cost(m.Size)
+		m.Peer.Unexpected.Messages--
+		m.Peer.Unexpected.Cost -= peers.Cost(m.Size)
 		e.kept -= peers.Cost(m.Size)
 		e.released += peers.Cost(m.Size)
 	}
@@ -118,7 +118,7 @@ func (e *Engine) release(m *Kept) {
 // hasRoom reports whether there is memory for m, besides that for which its sender has credit.
 func (e *Engine) hasRoom(m *Kept) bool {
 	n, most := peers.Cost(m.Size), e.cfg.Unexpected
-	return m.Peer.Kept.Cost+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
+	return m.Peer.Unexpected.Cost+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
 }
 
 // keepOffered fetches a short message that no receive has matched, or tells its sender that there
@@ -133,9 +133,9 @@ func (ch *Channel) keepOffered(m *Kept) {
 		m.refused = true
 		e.refused++
 	}
-	if m.Peer.Kept.Told != m.Peer.Kept.Messages {
-		m.Peer.Kept.Told = m.Peer.Kept.Messages
-		m.Peer.Tell(transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.Kept.Messages, math.MaxInt32))})
+	if m.Peer.Unexpected.Told != m.Peer.Unexpected.Messages {
+		m.Peer.Unexpected.Told = m.Peer.Unexpected.Messages
+		m.Peer.Tell(transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.Unexpected.Messages, math.MaxInt32))})
 	}
 }
 

@@ -1,4 +1,4 @@
-package engine_test
+package message_test
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/liveness"
+	"gompi/comm/internal/message"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
@@ -25,7 +25,7 @@ const manyMessages = 50_000
 // of short ones, whatever their order. All of them are there in the end.
 func TestAMessageBehindManyThatNobodyHasReceived(t *testing.T) {
 	for _, size := range []int{0, 8, 500} {
-		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			if ch.Rank() == 0 {
 				for i := range manyMessages {
 					if err := ch.Send(ctx, 1, 1, mem.Bytes(pattern(size, i)), false); err != nil {
@@ -58,10 +58,10 @@ func TestASendWaitsWhereThereIsNoMemoryForItsMessage(t *testing.T) {
 	}
 	defer s.Close()
 	sent := 0
-	runConfig(t, 2, func(cfg *engine.Config) {
+	runConfig(t, 2, func(cfg *message.Config) {
 		cfg.Unexpected = func() int { return most }
 		cfg.Boot.(*boot.Member).Record(s.Rank(world.LocalRank(cfg.Rank)))
-	}, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	}, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 0 {
 			for ; sent < all; sent++ {
 				if err := ch.Send(ctx, 1, 1, mem.Bytes(pattern(size, sent)), false); err != nil {
@@ -92,9 +92,9 @@ func TestASendWaitsWhereThereIsNoMemoryForItsMessage(t *testing.T) {
 func TestUnexpectedMessagesOfManyPeersAreBoundedTogether(t *testing.T) {
 	const size, most, credit, peers, each = 60_000, 8 << 20, 64 << 20, 32, 64 // 4 MiB each
 	var sent [1 + peers]int
-	runConfig(t, 1+peers, func(cfg *engine.Config) {
+	runConfig(t, 1+peers, func(cfg *message.Config) {
 		cfg.Unexpected = func() int { return most }
-	}, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	}, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if me := ch.Rank(); me > 0 {
 			b := mem.Bytes(pattern(size, me))
 			for ; sent[me] < each; sent[me]++ {
@@ -107,7 +107,7 @@ func TestUnexpectedMessagesOfManyPeersAreBoundedTogether(t *testing.T) {
 		late := errors.New("late")
 		short, cancel := context.WithTimeoutCause(ctx, time.Second, late) // of the bubble's clock
 		defer cancel()
-		if _, err := ch.Recv(short, engine.Any, 2, mem.Buffer{}); !errors.Is(err, late) {
+		if _, err := ch.Recv(short, message.Any, 2, mem.Buffer{}); !errors.Is(err, late) {
 			return fmt.Errorf("a message that nobody sends: %v", err)
 		}
 		all := 0
@@ -132,7 +132,7 @@ func TestUnexpectedMessagesOfManyPeersAreBoundedTogether(t *testing.T) {
 
 // receiveAll receives messages with tag 1, and after some of them one with tag 2, which comes
 // behind all.
-func receiveAll(ctx context.Context, ch *engine.Channel, size, all, some int) error {
+func receiveAll(ctx context.Context, ch *message.Channel, size, all, some int) error {
 	got := make([]byte, size)
 	for i := range all {
 		if i == some {
@@ -154,13 +154,13 @@ func TestAFetchWhoseSenderLeaves(t *testing.T) {
 	short := transport.Header{Kind: transport.RTS, Comm: 1, Flags: uint8(mem.U8) | transport.Short, Tag: 5, A: 100, B: 7}
 	left := transport.Header{Kind: transport.Left, Comm: 1}
 	b := mem.Bytes(make([]byte, 100))
-	for name, end := range map[string]func(ctx context.Context, e *engine.Engine, ch *engine.Channel, leave func()) error{
-		"matched": func(ctx context.Context, e *engine.Engine, ch *engine.Channel, leave func()) error {
+	for name, end := range map[string]func(ctx context.Context, e *message.Engine, ch *message.Channel, leave func()) error{
+		"matched": func(ctx context.Context, e *message.Engine, ch *message.Channel, leave func()) error {
 			r := ch.Irecv(1, 5, b)
 			leave()
 			return wait(ctx, e, r)
 		},
-		"probed": func(ctx context.Context, e *engine.Engine, ch *engine.Channel, leave func()) error {
+		"probed": func(ctx context.Context, e *message.Engine, ch *message.Channel, leave func()) error {
 			m, _, err := ch.Probe(ctx, 1, 5, true, true)
 			leave()
 			if err == nil {
@@ -168,7 +168,7 @@ func TestAFetchWhoseSenderLeaves(t *testing.T) {
 			}
 			return err
 		},
-		"kept": func(ctx context.Context, e *engine.Engine, ch *engine.Channel, leave func()) error {
+		"kept": func(ctx context.Context, e *message.Engine, ch *message.Channel, leave func()) error {
 			leave()
 			_, _, err := ch.Probe(ctx, 1, 5, true, false)
 			return err
@@ -198,7 +198,7 @@ func TestAFetchWhoseSenderLeaves(t *testing.T) {
 
 // A receive may match a message before its payload has come.
 func TestAMessageIsReceivedWhileItIsFetched(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+	run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 		if ch.Rank() == 0 {
 			for range manyMessages / 2 { // which take all credit
 				ch.Isend(1, 1, mem.Buffer{}, false)
