@@ -44,34 +44,34 @@ func Alloc[T Scalar](ctx context.Context, c *Comm, n int) ([]T, error) {
 // Free gives back the slice s, which Alloc of c has returned. It is collective, as Alloc.
 func Free[T Scalar](ctx context.Context, c *Comm, s []T) error { return c.Free(ctx, Of(s)) }
 
-// A loan is memory that Alloc has returned and Free has not taken back.
-type loan struct {
+// An allocation is memory that Alloc has returned and Free has not taken back.
+type allocation struct {
 	b      Buffer
 	off    int    // in this rank's heap, -1 for ordinary memory
 	mapped []byte // ordinary memory outside Go's heap, nil if there is none
 }
 
 // transportable reports whether x can be registered with transports.
-func (x *loan) transportable() bool { return x.off >= 0 || x.mapped != nil }
+func (x *allocation) transportable() bool { return x.off >= 0 || x.mapped != nil }
 
-type loans struct {
+type allocations struct {
 	mu  sync.Mutex
-	all []loan
+	all []allocation
 }
 
-func (l *loans) add(x loan) {
+func (l *allocations) add(x allocation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, x)
 }
 
-// index returns where the loan of b is, -1 if there is none. The lock is held.
-func (l *loans) index(b Buffer) int {
-	return slices.IndexFunc(l.all, func(x loan) bool { return mem.Same(x.b, b) })
+// index returns where the allocation of b is, -1 if there is none. The lock is held.
+func (l *allocations) index(b Buffer) int {
+	return slices.IndexFunc(l.all, func(x allocation) bool { return mem.Same(x.b, b) })
 }
 
-// find returns the loan of b.
-func (l *loans) find(b Buffer) (x loan, ok bool) {
+// find returns the allocation of b.
+func (l *allocations) find(b Buffer) (x allocation, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := l.index(b); i >= 0 {
@@ -80,8 +80,8 @@ func (l *loans) find(b Buffer) (x loan, ok bool) {
 	return x, false
 }
 
-// take removes one loan of b and returns it: empty ones are all the same.
-func (l *loans) take(b Buffer) (x loan, ok bool) {
+// take removes one allocation of b and returns it: empty ones are all the same.
+func (l *allocations) take(b Buffer) (x allocation, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := l.index(b); i >= 0 {
@@ -93,7 +93,7 @@ func (l *loans) take(b Buffer) (x loan, ok bool) {
 
 // Alloc is the function Alloc for Buffers, of host memory.
 func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
-	x, err := c.lend(ctx, t, n)
+	x, err := c.allocate(ctx, t, n)
 	if err != nil {
 		return Buffer{}, c.fault(call.Alloc.String(), -1, err)
 	}
@@ -102,19 +102,19 @@ func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
 			c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.b.Size(), "err", err)
 		}
 	}
-	if c.loans.add(x); x.off >= 0 {
-		c.lent(1)
+	if c.allocations.add(x); x.off >= 0 {
+		c.countAllocations(1)
 	}
 	return x.b, nil
 }
 
 // Free is the function Free for Buffers.
 func (c *Comm) Free(ctx context.Context, b Buffer) error {
-	return c.fault(call.Free.String(), -1, c.takeBack(ctx, b))
+	return c.fault(call.Free.String(), -1, c.deallocate(ctx, b))
 }
 
-func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
-	x, ok := c.loans.find(b)
+func (c *Comm) deallocate(ctx context.Context, b Buffer) error {
+	x, ok := c.allocations.find(b)
 	if !ok {
 		return badArgument("%d elements of %v: want what Alloc of %s has returned, once", b.Len(), b.Type(), c.name)
 	}
@@ -122,16 +122,16 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	if err := c.ops.run(ctx, c, &o); err != nil {
 		return err
 	}
-	if c.loans.take(b); x.off >= 0 {
-		c.lent(-1)
+	if c.allocations.take(b); x.off >= 0 {
+		c.countAllocations(-1)
 	}
-	c.giveBack(x)
+	c.freeWhenUnused(x)
 	return nil
 }
 
-// giveBack frees x. While a peer may still be writing there, after an operation that failed, x is
+// freeWhenUnused frees x. While a peer may still be writing there, after an operation that failed, x is
 // kept: its next user would find what that peer writes.
-func (c *Comm) giveBack(x loan) {
+func (c *Comm) freeWhenUnused(x allocation) {
 	switch {
 	case x.mapped != nil:
 		c.mapped.add(x)
@@ -145,7 +145,7 @@ func (c *Comm) giveBack(x loan) {
 func (p *process) sweepMapped() {
 	p.mapped.mu.Lock()
 	defer p.mapped.mu.Unlock()
-	p.mapped.all = slices.DeleteFunc(p.mapped.all, func(x loan) bool {
+	p.mapped.all = slices.DeleteFunc(p.mapped.all, func(x allocation) bool {
 		over := unused(p.e, x)
 		if over {
 			unmap(x.mapped)
@@ -155,12 +155,12 @@ func (p *process) sweepMapped() {
 }
 
 // unused reports whether neither peers nor transports use x any more.
-func unused(e *message.Engine, x loan) bool {
+func unused(e *message.Engine, x allocation) bool {
 	return !e.Mover.MayBeWritten(x.b) && e.Mover.Deregister(x.b)
 }
 
 // free frees x in the heap if it is unused.
-func (m *hostMemory) free(e *message.Engine, x loan) bool {
+func (m *hostMemory) free(e *message.Engine, x allocation) bool {
 	over := unused(e, x)
 	if over {
 		m.heap.Free(x.off)
@@ -168,17 +168,17 @@ func (m *hostMemory) free(e *message.Engine, x loan) bool {
 	return over
 }
 
-// returnLoans gives back the memory that is left when c is closed. safe says that no peer writes
+// freeAllocations frees the memory that is left when c is closed. safe says that no peer writes
 // there any more. Else, because c was broken or a collective under way, it waits until the peers
 // have left.
-func (c *Comm) returnLoans(safe bool) {
-	c.loans.mu.Lock()
-	defer c.loans.mu.Unlock()
-	left := c.loans.all
-	c.loans.all = nil
+func (c *Comm) freeAllocations(safe bool) {
+	c.allocations.mu.Lock()
+	defer c.allocations.mu.Unlock()
+	left := c.allocations.all
+	c.allocations.all = nil
 	free := func() {
 		for _, x := range left {
-			c.giveBack(x)
+			c.freeWhenUnused(x)
 		}
 	}
 	if c.block == 0 || safe {
@@ -188,45 +188,45 @@ func (c *Comm) returnLoans(safe bool) {
 	}
 }
 
-func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
+func (c *Comm) allocate(ctx context.Context, t Type, n int) (allocation, error) {
 	if !t.Valid() || n < 0 || n > math.MaxInt/t.Size() {
-		return loan{}, badArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
+		return allocation{}, badArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
 	}
 	f := call.Fingerprint{Kind: call.Alloc, Type: t, Count: int64(n)}
 	switch {
 	case n == 0 || c.exec.Shared == nil && c.exec.Hier == nil:
 		if _, err := c.exchange(ctx, f, 0); err != nil {
-			return loan{}, err
+			return allocation{}, err
 		}
 		return c.ordinary(t, n)
 	case c.exec.Hier != nil && c.exec.Hier.Shared() == nil:
-		return c.lendAlone(ctx, f, n*t.Size())
+		return c.allocateAlone(ctx, f, n*t.Size())
 	}
-	return c.lendShared(ctx, f, n*t.Size())
+	return c.allocateShared(ctx, f, n*t.Size())
 }
 
-// lent notes that the ranks of c have n more allocations in their heaps.
-func (c *Comm) lent(n int) {
-	c.exec.Paths.Lend(n)
+// countAllocations notes that the ranks of c have n more allocations in their heaps.
+func (c *Comm) countAllocations(n int) {
+	c.exec.Paths.AddAllocations(n)
 }
 
-// ordinary lends memory that no other rank sees. Transports that register memory get it
+// ordinary allocates memory that no other rank sees. Transports that register memory get it
 // outside Go's heap.
-func (c *Comm) ordinary(t Type, n int) (loan, error) {
+func (c *Comm) ordinary(t Type, n int) (allocation, error) {
 	if n > 0 && c.e.Mover.Registers() {
 		c.sweepMapped()
 		if bytes, err := mapped(n * t.Size()); err == nil {
-			return loan{mem.HostBytes(t, n, bytes), -1, bytes}, nil
+			return allocation{mem.HostBytes(t, n, bytes), -1, bytes}, nil
 		}
 	}
 	b, err := mem.Host.Alloc(t, n)
-	return loan{b, -1, nil}, err
+	return allocation{b, -1, nil}, err
 }
 
-// lendShared lends memory that all ranks of a host see. Each rank first reserves a place in its
+// allocateShared allocates memory that all ranks of a host see. Each rank first reserves a place in its
 // heap and reports how much memory the host has left. Only if there is enough for all do they claim
 // it, and report whether they could.
-func (c *Comm) lendShared(ctx context.Context, f call.Fingerprint, size int) (x loan, err error) {
+func (c *Comm) allocateShared(ctx context.Context, f call.Fingerprint, size int) (x allocation, err error) {
 	c.memory.sweep(c.e)
 	heap, limit := c.memory.heap, c.memory.limit()
 	off, refused := heap.Reserve(size)
@@ -248,12 +248,12 @@ func (c *Comm) lendShared(ctx context.Context, f call.Fingerprint, size int) (x 
 	if err := c.allClaim(ctx, f, size, refused); err != nil {
 		return x, err
 	}
-	return loan{mem.HostBytes(f.Type, int(f.Count), bytes), off, nil}, nil
+	return allocation{mem.HostBytes(f.Type, int(f.Count), bytes), off, nil}, nil
 }
 
-// lendAlone is lendShared for a rank that is alone on its host: it lends ordinary memory, if the
+// allocateAlone is allocateShared for a rank that is alone on its host: it allocates ordinary memory, if the
 // other ranks can have theirs.
-func (c *Comm) lendAlone(ctx context.Context, f call.Fingerprint, size int) (loan, error) {
+func (c *Comm) allocateAlone(ctx context.Context, f call.Fingerprint, size int) (allocation, error) {
 	all, err := c.exchange(ctx, f, yes, math.MaxInt64)
 	if err == nil {
 		err = c.enough(size, all, seg.MemoryLimit(), nil)
@@ -262,7 +262,7 @@ func (c *Comm) lendAlone(ctx context.Context, f call.Fingerprint, size int) (loa
 		err = c.allClaim(ctx, f, size, nil)
 	}
 	if err != nil {
-		return loan{}, err
+		return allocation{}, err
 	}
 	return c.ordinary(f.Type, int(f.Count))
 }

@@ -22,7 +22,7 @@ import (
 // is not used again: other ranks may still be in it. ErrMemory says that the heap or the host has
 // no room. Both are for concurrent use.
 func (c *Comm) AllocLocal(t Type, n int) (Buffer, error) {
-	x, err := c.lendLocal(t, n)
+	x, err := c.allocateLocal(t, n)
 	if err != nil {
 		return Buffer{}, c.fault("alloc_local", -1, err)
 	}
@@ -42,14 +42,14 @@ func (c *Comm) FreeLocal(b Buffer) error {
 		return c.fault("free_local", -1, badArgument("%d elements of %v: want what AllocLocal has returned, once", b.Len(), b.Type()))
 	}
 	if x.off < 0 || !c.suspect.Load() {
-		c.giveBack(x)
+		c.freeWhenUnused(x)
 	}
 	return nil
 }
 
-func (c *Comm) lendLocal(t Type, n int) (loan, error) {
+func (c *Comm) allocateLocal(t Type, n int) (allocation, error) {
 	if !t.Valid() || n < 0 || n > math.MaxInt/t.Size() {
-		return loan{}, badArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
+		return allocation{}, badArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
 	}
 	if n == 0 || c.memory == nil {
 		return c.ordinary(t, n)
@@ -57,17 +57,17 @@ func (c *Comm) lendLocal(t Type, n int) (loan, error) {
 	c.memory.sweep(c.e)
 	size := n * t.Size()
 	if limit := c.memory.limit(); int64(size) > limit.Left {
-		return loan{}, fmt.Errorf("%w: this rank wants %s, %v", ErrMemory, seg.Amount(int64(size)), limit)
+		return allocation{}, fmt.Errorf("%w: this rank wants %s, %v", ErrMemory, seg.Amount(int64(size)), limit)
 	}
 	heap := c.memory.heap
 	off, err := heap.Reserve(size)
 	if err != nil {
-		return loan{}, fmt.Errorf("%w: %w", ErrMemory, err)
+		return allocation{}, fmt.Errorf("%w: %w", ErrMemory, err)
 	}
 	bytes, err := heap.Claim(off)
 	if err != nil {
 		heap.Free(off)
-		return loan{}, fmt.Errorf("%w: %w", ErrMemory, err)
+		return allocation{}, fmt.Errorf("%w: %w", ErrMemory, err)
 	}
-	return loan{mem.HostBytes(t, n, bytes), off, nil}, nil
+	return allocation{mem.HostBytes(t, n, bytes), off, nil}, nil
 }

@@ -23,22 +23,22 @@ import (
 // methods may be called from any goroutine, its collectives from one at a time.
 type Comm struct {
 	*process
-	ch       *message.Channel
-	name     string
-	base     string // name without what Shrink and Restore have added
-	renewals int    // by Shrink and Restore, in a row
-	rules    *path.Rules
-	exec     exec.Exec // of collectives
-	ops      opQueue
-	round    *round.Round  // the collective in progress
-	performs bool          // it is in the midst of a collective; owned by the one that runs
-	onHost   bool          // no rank's buffers are on a device
-	block    shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
-	loans    loans         // of Alloc
-	maker    maker         // of CreateGroup
-	votes    atomic.Uint64 // calls of Shrink and Agree
-	gaveUp   atomic.Bool   // in a Shrink or Restore: this rank votes no more
-	shut     atomic.Bool   // Close was called
+	ch          *message.Channel
+	name        string
+	base        string // name without what Shrink and Restore have added
+	renewals    int    // by Shrink and Restore, in a row
+	rules       *path.Rules
+	exec        exec.Exec // of collectives
+	ops         opQueue
+	round       *round.Round  // the collective in progress
+	performs    bool          // it is in the midst of a collective; owned by the one that runs
+	onHost      bool          // no rank's buffers are on a device
+	block       shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
+	allocations allocations   // of Alloc
+	maker       maker         // of CreateGroup
+	votes       atomic.Uint64 // calls of Shrink and Agree
+	gaveUp      atomic.Bool   // in a Shrink or Restore: this rank votes no more
+	shut        atomic.Bool   // Close was called
 }
 
 // firstName is the name of the first communicator.
@@ -54,8 +54,8 @@ type process struct {
 	open    atomic.Int32 // communicators not closed
 	leave   func(ctx context.Context) error
 	detach  *detacher   // nil where no agent takes back the memory of ranks that died
-	mapped  loans       // given back, but a peer or a transport may still use them
-	local   loans       // of AllocLocal
+	mapped  allocations // given back, but a peer or a transport may still use them
+	local   allocations // of AllocLocal
 	suspect atomic.Bool // a collective has: peers may still write to vectors that it had in the heap
 
 	admits   func(rank world.Rank, card []byte) error // of transports: a rank that comes later; nil if none can
@@ -129,7 +129,7 @@ func (c *Comm) Close(ctx context.Context) error {
 		c.ops.end(c)
 	}
 	safe := broken == nil && alone // no peer writes to memory of c: collectives that queue find it closed
-	c.returnLoans(safe)
+	c.freeAllocations(safe)
 	c.abandon(ctx, broken)
 	if c.open.Add(-1) > 0 {
 		if errors.Is(broken, ErrMismatch) {

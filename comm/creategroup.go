@@ -44,7 +44,7 @@ func (c *Comm) createGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 		return nil, err
 	}
 	mine := c.offer()
-	members, err := m.meet(ctx, g, tag, mine)
+	members, err := m.exchangeMembers(ctx, g, tag, mine)
 	if err != nil {
 		m.ch.Break(fmt.Sprintf("create_group of %v with tag %d failed: %v", g.in(c), tag, err))
 		c.withdraw("create_group", mine, err)
@@ -96,8 +96,8 @@ func (m *maker) close(ctx context.Context, parent *Comm) {
 // A member sends two words, its counter and its block, and the group as it was given.
 const wordsOfCall = 2
 
-// meet exchanges the members of g, and returns them in the order of its ranks.
-func (c *Comm) meet(ctx context.Context, g Group, tag int, mine member) ([]member, error) {
+// exchangeMembers exchanges the members of g, and returns them in the order of its ranks.
+func (c *Comm) exchangeMembers(ctx context.Context, g Group, tag int, mine member) ([]member, error) {
 	first := slices.Index(c.Group().ranks, slices.Min(g.ranks))
 	words := []int64{mine.counter, mine.block}
 	if c.Rank() != first {

@@ -25,7 +25,7 @@ type hostMemory struct {
 	heap  *symheap.Heap
 	limit func() seg.Limit
 	shm   *shm.Transport
-	late  loans // to be freed, but a peer may still write there
+	late  allocations // to be freed, but a peer may still write there
 }
 
 // sweep frees memory of this rank to which peers have stopped writing.
@@ -33,7 +33,7 @@ func (m *hostMemory) sweep(e *message.Engine) {
 	m.pool.Sweep()
 	m.late.mu.Lock()
 	defer m.late.mu.Unlock()
-	m.late.all = slices.DeleteFunc(m.late.all, func(x loan) bool { return m.free(e, x) })
+	m.late.all = slices.DeleteFunc(m.late.all, func(x allocation) bool { return m.free(e, x) })
 }
 
 // newHostMemory returns the memory that a rank shares, whose transport is t, nil if it shares none.

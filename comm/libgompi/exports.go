@@ -138,27 +138,27 @@ func gompi_core_free(number C.gompi_comm, text *C.char) C.int {
 //export gompi_core_alloc
 func gompi_core_alloc(number C.gompi_comm, bytes C.size_t, memory *unsafe.Pointer, text *C.char) C.int {
 	return on(number, text, func(c *communicator) (err error) {
-		*memory, err = c.lend(uint64(bytes))
+		*memory, err = c.alloc(uint64(bytes))
 		return err
 	})
 }
 
 //export gompi_core_dealloc
 func gompi_core_dealloc(number C.gompi_comm, memory unsafe.Pointer, text *C.char) C.int {
-	return on(number, text, func(c *communicator) error { return c.takeBack(memory) })
+	return on(number, text, func(c *communicator) error { return c.dealloc(memory) })
 }
 
 //export gompi_core_alloc_local
 func gompi_core_alloc_local(bytes C.size_t, memory *unsafe.Pointer, text *C.char) C.int {
 	return on(world, text, func(c *communicator) (err error) {
-		*memory, err = c.lendLocal(uint64(bytes))
+		*memory, err = c.allocLocal(uint64(bytes))
 		return err
 	})
 }
 
 //export gompi_core_dealloc_local
 func gompi_core_dealloc_local(memory unsafe.Pointer, text *C.char) C.int {
-	return on(world, text, func(c *communicator) error { return c.takeLocalBack(memory) })
+	return on(world, text, func(c *communicator) error { return c.deallocLocal(memory) })
 }
 
 //export gompi_core_send

@@ -10,49 +10,49 @@ import (
 	"gompi/comm"
 )
 
-// A loan is memory that C has. It is Go's where a rank shares none.
-type loan struct {
+// An allocation is memory that C has. It is Go's where a rank shares none.
+type allocation struct {
 	comm.Buffer
 	pin *runtime.Pinner
 }
 
-// loans are what C has of one kind, by address.
-type loans struct {
+// allocations are what C has of one kind, by address.
+type allocations struct {
 	mu  sync.Mutex
-	all map[uintptr]loan
+	all map[uintptr]allocation
 }
 
 // add notes that C has b, and returns its address.
-func (l *loans) add(b comm.Buffer) unsafe.Pointer {
-	x := loan{b, new(runtime.Pinner)}
+func (l *allocations) add(b comm.Buffer) unsafe.Pointer {
+	x := allocation{b, new(runtime.Pinner)}
 	p := unsafe.Pointer(unsafe.SliceData(b.HostSlice()))
 	x.pin.Pin(p)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.all == nil {
-		l.all = map[uintptr]loan{}
+		l.all = map[uintptr]allocation{}
 	}
 	l.all[uintptr(p)] = x
 	return p
 }
 
-func (l *loans) find(p unsafe.Pointer) (b comm.Buffer, ok bool) {
+func (l *allocations) find(p unsafe.Pointer) (b comm.Buffer, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x, ok := l.all[uintptr(p)]
 	return x.Buffer, ok
 }
 
-func (l *loans) remove(p unsafe.Pointer) {
+func (l *allocations) remove(p unsafe.Pointer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all[uintptr(p)].pin.Unpin()
 	delete(l.all, uintptr(p))
 }
 
-// unpinAll forgets what is left when the memory was given back with its communicator. A loan that
+// unpinAll forgets what is left when the memory was given back with its communicator. An allocation that
 // is dropped while it is pinned ends the process at the next garbage collection.
-func (l *loans) unpinAll() {
+func (l *allocations) unpinAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, x := range l.all {
@@ -61,8 +61,8 @@ func (l *loans) unpinAll() {
 	l.all = nil
 }
 
-// lend is gompi_alloc.
-func (c *communicator) lend(bytes uint64) (unsafe.Pointer, error) {
+// alloc is gompi_alloc.
+func (c *communicator) alloc(bytes uint64) (unsafe.Pointer, error) {
 	if bytes == 0 || bytes > maxBytes {
 		return nil, wrong("bytes is %d: want 1 to %d", bytes, uint64(maxBytes))
 	}
@@ -72,12 +72,12 @@ func (c *communicator) lend(bytes uint64) (unsafe.Pointer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.loans.add(b), nil
+	return c.allocations.add(b), nil
 }
 
-// takeBack is gompi_dealloc.
-func (c *communicator) takeBack(p unsafe.Pointer) error {
-	b, ok := c.loans.find(p)
+// dealloc is gompi_dealloc.
+func (c *communicator) dealloc(p unsafe.Pointer) error {
+	b, ok := c.allocations.find(p)
 	if !ok {
 		return wrong("memory is %p: want what gompi_alloc of this communicator has stored, once", p)
 	}
@@ -86,15 +86,15 @@ func (c *communicator) takeBack(p unsafe.Pointer) error {
 	if err := c.Free(ctx, b); err != nil {
 		return err
 	}
-	c.loans.remove(p)
+	c.allocations.remove(p)
 	return nil
 }
 
 // local is what gompi_alloc_local has stored.
-var local loans
+var local allocations
 
-// lendLocal is gompi_alloc_local.
-func (c *communicator) lendLocal(bytes uint64) (unsafe.Pointer, error) {
+// allocLocal is gompi_alloc_local.
+func (c *communicator) allocLocal(bytes uint64) (unsafe.Pointer, error) {
 	if bytes == 0 || bytes > maxBytes {
 		return nil, wrong("bytes is %d: want 1 to %d", bytes, uint64(maxBytes))
 	}
@@ -105,8 +105,8 @@ func (c *communicator) lendLocal(bytes uint64) (unsafe.Pointer, error) {
 	return local.add(b), nil
 }
 
-// takeLocalBack is gompi_dealloc_local.
-func (c *communicator) takeLocalBack(p unsafe.Pointer) error {
+// deallocLocal is gompi_dealloc_local.
+func (c *communicator) deallocLocal(p unsafe.Pointer) error {
 	b, ok := local.find(p)
 	if !ok {
 		return wrong("memory is %p: want what gompi_alloc_local has stored, once", p)

@@ -23,7 +23,7 @@ func lends(ctx context.Context, c *comm.Comm) (number int64, err error) {
 	of, err := find(number)
 	for range 3 {
 		if err == nil {
-			_, err = of.lend(1)
+			_, err = of.alloc(1)
 		}
 	}
 	return number, err

@@ -18,9 +18,9 @@ import (
 // A communicator is what C has a number for.
 type communicator struct {
 	*comm.Comm
-	apart bool         // some rank is on another host
-	limit atomic.Int64 // of blocking calls, in ns; 0 is none
-	loans loans
+	apart       bool         // some rank is on another host
+	limit       atomic.Int64 // of blocking calls, in ns; 0 is none
+	allocations allocations
 }
 
 var (
@@ -144,7 +144,7 @@ func dissolve(number int64) error {
 
 // end closes c, whose memory of gompi_alloc goes with it.
 func (c *communicator) end(ctx context.Context) error {
-	defer c.loans.unpinAll()
+	defer c.allocations.unpinAll()
 	return c.Close(ctx)
 }
 

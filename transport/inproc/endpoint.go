@@ -12,7 +12,7 @@ import (
 type endpoint struct {
 	net       *World
 	rank      world.Rank
-	box       *box
+	mailbox   *mailbox
 	sink      transport.Sink
 	eagerSink transport.EagerSink // sink, if it is one
 
@@ -26,9 +26,9 @@ type endpoint struct {
 // A link is one rank's view of another.
 type link struct {
 	peer  world.Rank
-	held  atomic.Int64 // bytes of copied payload in peer's box
-	loans []*parcel
-	shut  bool // peer's box was found shut; its farewell is under way
+	held  atomic.Int64 // bytes of copied payload in peer's mailbox
+	loans []*packet
+	shut  bool // peer's mailbox was found shut; its packet of kind gone is under way
 	lost  bool // and was delivered
 }
 
@@ -36,7 +36,9 @@ type link struct {
 func (e *endpoint) Name() string { return "inproc" }
 
 // Reaches implements transport.Transport.
-func (e *endpoint) Reaches(peer world.Rank) bool { return peer >= 0 && int(peer) < len(e.net.boxes) }
+func (e *endpoint) Reaches(peer world.Rank) bool {
+	return peer >= 0 && int(peer) < len(e.net.mailboxes)
+}
 
 // Carries implements transport.Transport.
 func (e *endpoint) Carries(s mem.Space) bool { return s == mem.Host }
@@ -66,17 +68,17 @@ func (e *endpoint) Send(peer world.Rank, h *transport.Header, b mem.Buffer, toke
 		l.loans = append(l.loans, p)
 		e.lent++
 	}
-	err := e.net.boxes[peer].put(p)
+	err := e.net.mailboxes[peer].put(p)
 	if err == nil {
 		return !lend
 	}
 	if lend {
 		e.returned(p)
 	}
-	// All that peer had sent is in our box already: its farewell belongs
+	// All that peer had sent is in our mailbox already: its packet of kind gone belongs
 	// behind that.
 	l.shut = true
-	e.box.put(&parcel{meaning: farewell, from: peer, err: err})
+	e.mailbox.put(&packet{kind: gone, from: peer, err: err})
 	return true
 }
 
@@ -90,14 +92,14 @@ func (e *endpoint) Forget(peer world.Rank, token uint64) {
 	}
 }
 
-// pack returns a parcel for b, copied unless it is to be lent.
-func (e *endpoint) pack(l *link, h *transport.Header, b mem.Buffer, lend bool) *parcel {
+// pack returns a packet for b, copied unless it is to be lent.
+func (e *endpoint) pack(l *link, h *transport.Header, b mem.Buffer, lend bool) *packet {
 	n := b.Size()
 	if lend {
 		n = 0
 	}
 	p := e.net.pools.get(n)
-	p.meaning, p.from, p.h, p.link, p.lent = letter, e.rank, *h, l, lend
+	p.kind, p.from, p.h, p.link, p.lent = frame, e.rank, *h, l, lend
 	switch {
 	case lend:
 		p.payload = b.HostSlice()
@@ -114,17 +116,17 @@ func (e *endpoint) pack(l *link, h *transport.Header, b mem.Buffer, lend bool) *
 func (e *endpoint) Poll(world.Rank) int {
 	if e.armed {
 		e.armed = false
-		e.box.disarm()
+		e.mailbox.disarm()
 	}
 	if e.ended {
 		return 0
 	}
-	if !e.box.news.Load() {
+	if !e.mailbox.news.Load() {
 		return 0
 	}
-	q, end := e.box.take()
+	q, end := e.mailbox.take()
 	if end != nil {
-		return e.perish(end)
+		return e.rankEnded(end)
 	}
 	n := 0
 	for p := q.pop(); p != nil; p = q.pop() {
@@ -134,11 +136,11 @@ func (e *endpoint) Poll(world.Rank) int {
 	return n
 }
 
-func (e *endpoint) handle(p *parcel) {
-	switch p.meaning {
-	case letter:
+func (e *endpoint) handle(p *packet) {
+	switch p.kind {
+	case frame:
 		e.receive(p)
-	case receipt:
+	case copied:
 		if p.withdrawn {
 			return // Sent was called when it was
 		}
@@ -148,13 +150,13 @@ func (e *endpoint) handle(p *parcel) {
 		if !forgotten {
 			e.sink.Sent(token, err)
 		}
-	case farewell:
+	case gone:
 		e.lose(e.link(p.from), p.err)
 	}
 }
 
-// receive delivers a frame and returns or recycles the parcel.
-func (e *endpoint) receive(p *parcel) {
+// receive delivers a frame and returns or recycles the packet.
+func (e *endpoint) receive(p *packet) {
 	l := e.link(p.from)
 	switch {
 	case e.closing:
@@ -163,11 +165,11 @@ func (e *endpoint) receive(p *parcel) {
 		p.err = transport.ErrCut
 	case !e.unpack(p):
 		e.lose(l, transport.ErrCut)
-		return // the parcel is still known to the sender: not for the pool
+		return // the packet is still known to the sender: not for the pool
 	}
 	if p.lent {
-		p.meaning = receipt
-		e.net.boxes[p.from].put(p) // if that rank has ended, no rank waits
+		p.kind = copied
+		e.net.mailboxes[p.from].put(p) // if that rank has ended, no rank waits
 		return
 	}
 	p.link.held.Add(-int64(len(p.payload)))
@@ -176,7 +178,7 @@ func (e *endpoint) receive(p *parcel) {
 
 // unpack hands the frame in p to the sink, window by window. It reports false
 // if the sender took the payload back.
-func (e *endpoint) unpack(p *parcel) bool {
+func (e *endpoint) unpack(p *packet) bool {
 	if !p.lent && e.eagerSink != nil && e.eagerSink.Take(p.from, &p.h, p.payload) {
 		return true
 	}
@@ -196,7 +198,7 @@ func (e *endpoint) unpack(p *parcel) bool {
 }
 
 // returned removes p from the list of lent payloads.
-func (e *endpoint) returned(p *parcel) {
+func (e *endpoint) returned(p *packet) {
 	loans := p.link.loans
 	last := loans[len(loans)-1]
 	loans[p.index] = last
@@ -228,15 +230,15 @@ func (e *endpoint) lose(l *link, err error) {
 	e.sink.Lost(l.peer, err)
 }
 
-// perish is this rank's own death: it loses all peers.
-func (e *endpoint) perish(err error) int {
+// rankEnded loses all peers, since this rank itself has ended.
+func (e *endpoint) rankEnded(err error) int {
 	e.ended = true
-	for i := range e.net.boxes {
+	for i := range e.net.mailboxes {
 		if peer := world.Rank(i); peer != e.rank {
 			e.lose(e.link(peer), err)
 		}
 	}
-	return len(e.net.boxes) - 1
+	return len(e.net.mailboxes) - 1
 }
 
 // Arm implements transport.Transport.
@@ -244,7 +246,7 @@ func (e *endpoint) Arm() bool {
 	if e.ended {
 		return true
 	}
-	e.armed = e.box.arm()
+	e.armed = e.mailbox.arm()
 	return e.armed
 }
 
@@ -260,15 +262,15 @@ func (e *endpoint) Close(force bool) bool {
 		return false
 	}
 	e.ended = true
-	e.box.shut(transport.ErrGone)
-	q, _ := e.box.take()
+	e.mailbox.shut(transport.ErrGone)
+	q, _ := e.mailbox.take()
 	for p := q.pop(); p != nil; p = q.pop() {
 		e.handle(p)
 	}
 	for _, l := range e.links {
 		e.recall(l, transport.ErrClosed)
 		if l.peer != e.rank {
-			e.net.boxes[l.peer].put(&parcel{meaning: farewell, from: e.rank, err: transport.ErrGone})
+			e.net.mailboxes[l.peer].put(&packet{kind: gone, from: e.rank, err: transport.ErrGone})
 		}
 	}
 	return true

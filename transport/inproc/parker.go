@@ -12,7 +12,7 @@ func NewParker() *Parker {
 	return &Parker{bell: make(chan struct{}, 1)}
 }
 
-// Arm does nothing: a rank that puts a parcel into the box of a sleeping rank wakes it.
+// Arm does nothing: a rank that puts a packet into the mailbox of a sleeping rank wakes it.
 func (p *Parker) Arm() {}
 
 // Disarm does nothing.

@@ -1,7 +1,7 @@
 // Package inproc carries frames between ranks that are goroutines of one
 // process: for tests, simulation and programs that are parallel in themselves.
 //
-// Each rank has one box, a queue that all others put parcels in and that its
+// Each rank has one mailbox, a queue that all others put packets in and that its
 // Poll empties; one queue keeps the order of every sender without any state per
 // pair. Payloads of up to 64 KiB are copied into pooled memory by Send; larger
 // ones stay at the sender and are copied once, by the receiver's Poll, straight
@@ -23,52 +23,52 @@ import (
 // A World is a set of ranks that can reach each other. Its methods may be
 // called from any goroutine.
 type World struct {
-	boxes []box
-	pools pools
+	mailboxes []mailbox
+	pools     pools
 }
 
 // NewWorld returns a World of n ranks. Frames to ranks whose Transport does
 // not exist yet wait for it.
 func NewWorld(n int) *World {
-	return &World{boxes: make([]box, n)}
+	return &World{mailboxes: make([]mailbox, n)}
 }
 
 // Transport returns the transport of the given rank, which delivers to sink and
 // wakes p. It is called once for each rank.
 func (w *World) Transport(rank world.Rank, sink transport.Sink, p transport.Parker) transport.Transport {
-	b := &w.boxes[rank]
+	b := &w.mailboxes[rank]
 	b.mu.Lock()
 	b.parker = p
 	b.mu.Unlock()
 	eagerSink, _ := sink.(transport.EagerSink)
-	return &endpoint{net: w, rank: rank, box: b, sink: sink, eagerSink: eagerSink, links: make(map[world.Rank]*link)}
+	return &endpoint{net: w, rank: rank, mailbox: b, sink: sink, eagerSink: eagerSink, links: make(map[world.Rank]*link)}
 }
 
 // Kill ends rank as if its process had died: every other rank gets
 // Lost(rank, ErrCut) after the frames that had left, and the rank itself loses
 // all others at its next Poll. For tests.
 func (w *World) Kill(rank world.Rank) {
-	w.boxes[rank].shut(transport.ErrCut)
-	for i := range w.boxes {
+	w.mailboxes[rank].shut(transport.ErrCut)
+	for i := range w.mailboxes {
 		if i != int(rank) {
-			w.boxes[i].put(&parcel{meaning: farewell, from: rank, err: transport.ErrCut})
+			w.mailboxes[i].put(&packet{kind: gone, from: rank, err: transport.ErrCut})
 		}
 	}
 }
 
-// A box holds the parcels that were sent to a rank.
-type box struct {
+// A mailbox holds the packets that were sent to a rank.
+type mailbox struct {
 	news atomic.Bool // queue or end have changed since the last take
 
 	mu     sync.Mutex // held for a few instructions only
 	queue  queue
 	armed  bool // wake parker at the next change
 	parker transport.Parker
-	end    error // why no parcel can be put in any more
+	end    error // why no packet can be put in any more
 }
 
 // put adds p, or returns why it cannot.
-func (b *box) put(p *parcel) error {
+func (b *mailbox) put(p *packet) error {
 	b.mu.Lock()
 	if err := b.end; err != nil {
 		b.mu.Unlock()
@@ -79,8 +79,8 @@ func (b *box) put(p *parcel) error {
 	return nil
 }
 
-// shut closes the box: put fails from then on.
-func (b *box) shut(why error) {
+// shut closes the mailbox: put fails from then on.
+func (b *mailbox) shut(why error) {
 	b.mu.Lock()
 	if b.end == nil {
 		b.end = why
@@ -88,8 +88,8 @@ func (b *box) shut(why error) {
 	b.changed()
 }
 
-// changed unlocks b, and wakes its rank if that has armed the box.
-func (b *box) changed() {
+// changed unlocks b, and wakes its rank if that has armed the mailbox.
+func (b *mailbox) changed() {
 	b.news.Store(true)
 	p := b.parker
 	wake := b.armed
@@ -100,8 +100,8 @@ func (b *box) changed() {
 	}
 }
 
-// take empties the box.
-func (b *box) take() (q queue, end error) {
+// take empties the mailbox.
+func (b *mailbox) take() (q queue, end error) {
 	b.mu.Lock()
 	q, end = b.queue, b.end
 	b.queue = queue{}
@@ -112,14 +112,14 @@ func (b *box) take() (q queue, end error) {
 
 // arm asks for a wake-up at the next change. It reports false if there is one
 // already.
-func (b *box) arm() bool {
+func (b *mailbox) arm() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.armed = !b.news.Load()
 	return b.armed
 }
 
-func (b *box) disarm() {
+func (b *mailbox) disarm() {
 	b.mu.Lock()
 	b.armed = false
 	b.mu.Unlock()

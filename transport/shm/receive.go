@@ -54,7 +54,7 @@ func (t *Transport) Poll(rank world.Rank) int {
 	if n > 0 {
 		t.idle = 0
 	} else if look || t.idle%lookEvery == 0 {
-		n = t.mourn()
+		n = t.loseEnded()
 	}
 	return n
 }
@@ -200,9 +200,9 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 	return true
 }
 
-// mourn loses the peers whose processes have ended, after it has read their rings to the
+// loseEnded loses the peers whose processes have ended, after it has read their rings to the
 // end.
-func (t *Transport) mourn() int {
+func (t *Transport) loseEnded() int {
 	n := 0
 	for i := 0; i < len(t.used); i++ { // includes peers that are added meanwhile
 		p := t.used[i]
@@ -305,7 +305,7 @@ func (t *Transport) Close(force bool) bool {
 			left++
 		}
 	}
-	t.mourn()
+	t.loseEnded()
 	if left > 0 && !force {
 		return false
 	}

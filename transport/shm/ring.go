@@ -224,9 +224,9 @@ func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 	return n, true
 }
 
-// goOn writes a record that continues a frame and returns how much of body it
+// continueFrame writes a record that continues a frame and returns how much of body it
 // takes: 0 if there is no room.
-func (w *writer) goOn(body []byte) int {
+func (w *writer) continueFrame(body []byte) int {
 	room := w.room()
 	if room < lineSize {
 		return 0

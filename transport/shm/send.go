@@ -71,7 +71,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	t.announce(p)
 	n, begun := p.w.begin(h, body)
 	for rest := n; begun && n < len(body) && rest > 0 && n < burst; n += rest {
-		rest = p.w.goOn(body[n:])
+		rest = p.w.continueFrame(body[n:])
 	}
 	if begun {
 		t.wake(p)
@@ -160,7 +160,7 @@ func (t *Transport) flush(p *peer) int {
 			if k, f.begun = p.w.begin(&f.h, f.body); !f.begun {
 				break
 			}
-		} else if k = p.w.goOn(f.body); k == 0 {
+		} else if k = p.w.continueFrame(f.body); k == 0 {
 			break
 		}
 		n++

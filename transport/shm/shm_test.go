@@ -285,7 +285,7 @@ func streams(t *testing.T, n int, shape Shape, seed uint64) {
 			}
 			for n < len(b) {
 				pause(rng)
-				k := w.goOn(b[n:])
+				k := w.continueFrame(b[n:])
 				if n += k; k == 0 {
 					runtime.Gosched()
 				}

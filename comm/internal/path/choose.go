@@ -6,13 +6,13 @@ import (
 )
 
 // choose returns the Path of a collective of n bytes in all. custom says that its operator is a
-// function, lent that the communicator has memory from Alloc.
-func (s *Selector) choose(k call.Kind, custom, lent bool, n int) *Path {
-	return s.onDevices(k, n, s.onHost(k, custom, lent, n))
+// function, allocated that the communicator has memory from Alloc.
+func (s *Selector) choose(k call.Kind, custom, allocated bool, n int) *Path {
+	return s.onDevices(k, n, s.onHost(k, custom, allocated, n))
 }
 
 // onHost chooses for buffers in host memory.
-func (s *Selector) onHost(k call.Kind, custom, lent bool, n int) *Path {
+func (s *Selector) onHost(k call.Kind, custom, allocated bool, n int) *Path {
 	ordered := s.rules.keepsOrder(k, custom)
 	bytes := int64(n)
 	if k.PerRank() {
@@ -23,10 +23,10 @@ func (s *Selector) onHost(k call.Kind, custom, lent bool, n int) *Path {
 		return &Path{Via: Messages, Algorithm: tuned}
 	}
 	if s.Shared {
-		return s.shared(k, ordered, lent, n)
+		return s.shared(k, ordered, allocated, n)
 	}
 	if s.Hier {
-		if p := s.hier(k, custom, lent, n); p != nil {
+		if p := s.hier(k, custom, allocated, n); p != nil {
 			return p
 		}
 	}
@@ -42,7 +42,7 @@ func (s *Selector) payload(k call.Kind, n int) int {
 }
 
 // shared chooses through memory that all ranks share.
-func (s *Selector) shared(k call.Kind, ordered, lent bool, n int) *Path {
+func (s *Selector) shared(k call.Kind, ordered, allocated bool, n int) *Path {
 	if k.LocalCounts() {
 		return &Path{Via: Shm, Ask: BlockLengths}
 	}
@@ -58,7 +58,7 @@ func (s *Selector) shared(k call.Kind, ordered, lent bool, n int) *Path {
 	if s.rules.Oversubscribed {
 		from = max(from, s.rules.threshold(shmLargeFrom))
 	}
-	if lent && bytes >= from {
+	if allocated && bytes >= from {
 		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: SharedHeap, Otherwise: p}
 	}
 	return p
@@ -120,20 +120,20 @@ func (s *Selector) largeChunk() Chunk {
 // LocalCounts; scans (2x2, by messages and hierarchical: scan of 16 KiB 29 and 41 us, exscan of 8
 // bytes 25 and 28); reductions that keep an order, since a host combines its operands in one pass;
 // and, where hosts have different numbers of ranks, those with an equal block for each rank.
-func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
+func (s *Selector) hier(k call.Kind, custom, allocated bool, n int) *Path {
 	ordered := s.rules.keepsOrder(k, custom)
 	short := n < s.rules.threshold(hierBlocksFrom)
 	switch k {
 	case call.Barrier:
 		return &Path{Via: Hier, Algorithm: Leader}
 	case call.Bcast:
-		return s.hierVector(k, Leader, custom, lent, n)
+		return s.hierVector(k, Leader, custom, allocated, n)
 	case call.Reduce:
 		if !ordered {
-			return s.hierVector(k, Leader, custom, lent, n)
+			return s.hierVector(k, Leader, custom, allocated, n)
 		}
 	case call.Allreduce:
-		return s.hierAllreduce(custom, lent, n)
+		return s.hierAllreduce(custom, allocated, n)
 	case call.ReduceScatterBlock, call.Allgather:
 		if s.Even && !ordered {
 			return &Path{Via: Hier, Algorithm: leaders(short)}
@@ -150,12 +150,12 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 
 // hierAllreduce chooses for an allreduce. Its operands keep an order only where a host's ranks are
 // neighbours, and not the one of deterministic mode.
-func (s *Selector) hierAllreduce(custom, lent bool, n int) *Path {
+func (s *Selector) hierAllreduce(custom, allocated bool, n int) *Path {
 	short := n < s.rules.threshold(hierVectorFrom)
 	if s.rules.keepsOrder(call.Allreduce, custom) && (s.rules.Deterministic || !s.Packed || !short) {
 		return nil
 	}
-	return s.hierVector(call.Allreduce, leaders(short || s.rules.Oversubscribed), custom, lent, n)
+	return s.hierVector(call.Allreduce, leaders(short || s.rules.Oversubscribed), custom, allocated, n)
 }
 
 // leaders returns whether one rank of each host exchanges messages or each its share.
@@ -175,13 +175,13 @@ func within(fits bool, a Algorithm) *Path {
 }
 
 // hierVector chooses for a vector that goes between hosts in chunks.
-func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, lent bool, n int) *Path {
+func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, allocated bool, n int) *Path {
 	p := &Path{Via: Hier, Algorithm: a, Chunk: Chunk{Most: s.rules.threshold(hierChunk)}}
 	if (k == call.Bcast || k == call.Reduce) && s.rules.Hosts > 2 && n >= s.chainFrom() {
 		p.Hosts = Chain
 		p.Chunk.Parts, p.Chunk.Least = chainParts, p.Chunk.Most/chainLeast
 	}
-	if lent && !custom && n >= s.rules.threshold(hierVectorFrom) {
+	if allocated && !custom && n >= s.rules.threshold(hierVectorFrom) {
 		asked := *p
 		asked.Ask, asked.Otherwise = SharedHeap, p
 		return &asked

@@ -27,11 +27,11 @@ type Topology struct {
 // own. It is used for one call at a time.
 type Selector struct {
 	Topology
-	rules  *Rules
-	lent   int                 // blocks of memory from Alloc
-	factor [numKinds]int       // of Fingerprint.Count, for the bytes of the whole
-	rows   [2][2][numKinds]row // without and with such blocks, without and with a function
-	sized  [numKinds]row       // of what asks for BlockLengths
+	rules     *Rules
+	allocated int                 // blocks of memory from Alloc
+	factor    [numKinds]int       // of Fingerprint.Count, for the bytes of the whole
+	rows      [2][2][numKinds]row // without and with such blocks, without and with a function
+	sized     [numKinds]row       // of what asks for BlockLengths
 }
 
 const numKinds = call.Free + 1
@@ -65,16 +65,16 @@ func New(t Topology, r *Rules) *Selector {
 // For returns the Path of a call: it looks up a row. Only the first call of a collective makes the
 // row, and allocates memory.
 func (s *Selector) For(o *call.Call) *Path {
-	lent, custom := 0, 0
-	if s.lent > 0 {
-		lent = 1
+	allocated, custom := 0, 0
+	if s.allocated > 0 {
+		allocated = 1
 	}
 	if o.Op.Kind == mem.Custom {
 		custom = 1
 	}
-	at := &s.rows[lent][custom][o.Kind]
+	at := &s.rows[allocated][custom][o.Kind]
 	if *at == nil {
-		*at = s.make(o.Kind, custom == 1, lent == 1)
+		*at = s.make(o.Kind, custom == 1, allocated == 1)
 	}
 	c := at.at(s.bytes(o))
 	if c.nccl != nil && s.ncclServes(o) {
@@ -105,9 +105,9 @@ func (s *Selector) Sized(k call.Kind, longest int) *Path {
 	return r.at(n).path
 }
 
-// Lend adds n to the number of the communicator's vectors from Alloc. All ranks of a host call it
+// AddAllocations adds n to the number of the communicator's vectors from Alloc. All ranks of a host call it
 // between the same collectives. It changes only what they ask each other.
-func (s *Selector) Lend(n int) { s.lent += n }
+func (s *Selector) AddAllocations(n int) { s.allocated += n }
 
 // Gated reports whether ranks wait for a barrier flag: one rank waits for all others and sets it.
 func (s *Selector) Gated() bool { return s.rules.Oversubscribed && s.Ranks >= gateFrom }
@@ -173,13 +173,13 @@ func (r row) with(c cell) row {
 }
 
 // make makes a row. The choice can change only at a threshold, or at a bound of a rule.
-func (s *Selector) make(k call.Kind, custom, lent bool) (r row) {
+func (s *Selector) make(k call.Kind, custom, allocated bool) (r row) {
 	edges := []int{0}
 	if s.factor[k] != 0 {
 		edges = s.edges(k)
 	}
 	for _, n := range edges {
-		c := cell{from: n, path: s.choose(k, custom, lent, n)}
+		c := cell{from: n, path: s.choose(k, custom, allocated, n)}
 		if s.asksNCCL(k, custom, n) {
 			c.nccl = &Path{Via: NCCL, Ask: OwnDevices, Otherwise: c.path}
 		}
@@ -219,9 +219,9 @@ func (s *Selector) edges(k call.Kind) []int {
 // vector, or of one rank's block.
 func (s *Selector) Describe() string {
 	var b strings.Builder
-	lent := s.lent > 0
+	allocated := s.allocated > 0
 	for k := call.Barrier; k <= call.Exscan; k++ {
-		builtIn, custom := s.make(k, false, lent), s.make(k, true, lent)
+		builtIn, custom := s.make(k, false, allocated), s.make(k, true, allocated)
 		s.describe(&b, k, k.String(), builtIn)
 		if !slices.EqualFunc(builtIn, custom, func(x, y cell) bool { return x.from == y.from && equal(x.path, y.path) }) {
 			s.describe(&b, k, k.String()+" by a function", custom)

@@ -19,22 +19,22 @@ var topologies = []struct {
 	name string
 	Topology
 	Rules
-	tuned string
-	lent  int
+	tuned     string
+	allocated int
 }{
 	{name: "2 ranks, 1 host", Topology: Topology{Ranks: 2, Shared: true}},
-	{name: "2 ranks, 1 host, memory from Alloc", Topology: Topology{Ranks: 2, Shared: true}, lent: 1},
-	{name: "2 ranks, 1 host, deterministic", Topology: Topology{Ranks: 2, Shared: true}, lent: 1, Rules: Rules{Deterministic: true}},
-	{name: "4 ranks, 1 host, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Shared: true}, lent: 1, Rules: Rules{Oversubscribed: true}},
+	{name: "2 ranks, 1 host, memory from Alloc", Topology: Topology{Ranks: 2, Shared: true}, allocated: 1},
+	{name: "2 ranks, 1 host, deterministic", Topology: Topology{Ranks: 2, Shared: true}, allocated: 1, Rules: Rules{Deterministic: true}},
+	{name: "4 ranks, 1 host, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Shared: true}, allocated: 1, Rules: Rules{Oversubscribed: true}},
 	{name: "4 ranks, 1 host, tuned", Topology: Topology{Ranks: 4, Shared: true}, tuned: "allreduce:16k-64k:circulant;barrier:dissemination;shm.large=16k"},
 	{name: "4 ranks, 1 host, devices", Topology: Topology{Ranks: 4, Shared: true, Devices: true}},
 	{name: "4 ranks, 1 host, devices, NCCL", Topology: Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true}},
 	{name: "4 ranks, 2 hosts", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 2}},
-	{name: "4 ranks, 2 hosts, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, lent: 1, Rules: Rules{Hosts: 2, Oversubscribed: true}},
+	{name: "4 ranks, 2 hosts, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, allocated: 1, Rules: Rules{Hosts: 2, Oversubscribed: true}},
 	{name: "5 ranks, 2 hosts, not even, not neighbours", Topology: Topology{Ranks: 5, Hier: true}, Rules: Rules{Hosts: 2}},
 	{name: "4 ranks, 2 hosts, devices", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true, Devices: true}, Rules: Rules{Hosts: 2}},
 	{name: "8 ranks, 4 hosts", Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 4}},
-	{name: "8 ranks, 4 hosts, memory from Alloc, deterministic", Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true}, lent: 1, Rules: Rules{Hosts: 4, Deterministic: true}},
+	{name: "8 ranks, 4 hosts, memory from Alloc, deterministic", Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true}, allocated: 1, Rules: Rules{Hosts: 4, Deterministic: true}},
 	{name: "4 ranks, 4 hosts", Topology: Topology{Ranks: 4}, Rules: Rules{Hosts: 4}},
 	{name: "3 ranks, 1 host, TCP", Topology: Topology{Ranks: 3}, Rules: Rules{Hosts: 1}},
 }
@@ -49,7 +49,7 @@ func selectors(t *testing.T, each func(name string, s *Selector)) {
 			t.Fatal(err)
 		}
 		s := New(x.Topology, &x.Rules)
-		s.Lend(x.lent)
+		s.AddAllocations(x.allocated)
 		each(x.name, s)
 	}
 }
@@ -139,7 +139,7 @@ func TestRowsHaveAllEdges(t *testing.T) {
 			if s.Shared && k.Counted() {
 				bytes = n * s.Ranks // as if all were as long as the longest
 			}
-			got, want := s.For(o), s.choose(k, op == mem.Custom, s.lent > 0, bytes)
+			got, want := s.For(o), s.choose(k, op == mem.Custom, s.allocated > 0, bytes)
 			if got.Via == NCCL {
 				got = got.Otherwise
 			}
@@ -156,7 +156,7 @@ func TestEveryQuestionHasAnotherWay(t *testing.T) {
 		for k := call.Barrier; k <= call.Free; k++ {
 			for _, n := range s.edges(k) {
 				asked := map[Question]bool{}
-				for p := s.choose(k, false, s.lent > 0, n); p != nil; p = p.Otherwise {
+				for p := s.choose(k, false, s.allocated > 0, n); p != nil; p = p.Otherwise {
 					if (p.Ask != Nothing && p.Ask != BlockLengths) != (p.Otherwise != nil) || p.Ask != Nothing && asked[p.Ask] {
 						t.Fatalf("%s: %v of %d bytes: %v", name, k, n, p)
 					}

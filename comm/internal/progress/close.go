@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxDoze bounds the sleep of Close where the Source has no deadline.
-const maxDoze = 50 * time.Millisecond
+// maxSleep bounds the sleep of Close where the Source has no deadline.
+const maxSleep = 50 * time.Millisecond
 
 // Close ends the background, and then calls closed, instead of polling, until that reports true
 // or ctx ends, in which case it returns the cause. No other goroutine may wait any more.
@@ -22,7 +22,7 @@ func (p *Engine) Close(ctx context.Context, closed func() bool) error {
 		case idle < p.yields:
 			p.unlockWhile(p.cfg.Yield)
 		case p.arm():
-			p.doze(ctx)
+			p.sleepOnce(ctx)
 			p.cfg.Parker.Disarm()
 		}
 	}
@@ -37,11 +37,11 @@ func (p *Engine) endBackground() {
 	}
 }
 
-// doze sleeps until there is something to poll, or the Source's deadline has come.
-func (p *Engine) doze(ctx context.Context) {
+// sleepOnce sleeps until there is something to poll, or the Source's deadline has come.
+func (p *Engine) sleepOnce(ctx context.Context) {
 	limit := p.cfg.Source.Deadline()
 	if limit == 0 {
-		limit = maxDoze
+		limit = maxSleep
 	}
 	p.Unlock()
 	defer p.Lock()

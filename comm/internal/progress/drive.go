@@ -27,10 +27,10 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 		switch {
 		case k.due:
 			err = p.ask(w, &k)
-		case p.rests(w):
+		case p.staysOff(w):
 			p.release(w)
 			p.PassDrive()
-			if p.rests(w) { // else who waits has done so for long by now, and has not been given the drive
+			if p.staysOff(w) { // else who waits has done so for long by now, and has not been given the drive
 				p.block(ctx, w, &s, &k)
 			}
 		case p.mayTake(w):
@@ -69,7 +69,7 @@ func (p *Engine) mayTake(w *Waiter) bool {
 // drive polls until w is ready, ctx ends, its Check is due, or w has the drive no more.
 func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	slept := false
-	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.rests(w) && !k.due; polls++ {
+	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.staysOff(w) && !k.due; polls++ {
 		w.polls++
 		if p.cfg.Source.Poll(p.hint(w)) > 0 {
 			idle = 0
@@ -87,7 +87,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 				return
 			}
 		}
-		spin, yields := p.patience(w)
+		spin, yields := p.spinBudget(w)
 		switch {
 		case w.ready: // notice has ended the wait
 		case p.woken:
@@ -119,14 +119,14 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	}
 }
 
-// patience returns how often w's goroutine polls in a row, and then with yields, before it parks.
+// spinBudget returns how often w's goroutine polls in a row, and then with yields, before it parks.
 // In the background it does not spin, unless one in the foreground waits, and not for long yet: it
 // leaves the processors to goroutines that compute. It yields as often as others do, since on busy
-// processors a yield lasts, and what has come meanwhile is polled at once: who parks sooner is
+// processors a yield lasts, and what has come meanwhile is polled at once: who parks deadlineFirst is
 // woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two hosts, a link of 1 Gbit/s,
 // PyTorch over gompi: one sweep hid 72 to 79 % of the communication, with a sixteenth of the yields
 // 71 to 73, with one yield 53 to 62).
-func (p *Engine) patience(w *Waiter) (spin, yields int) {
+func (p *Engine) spinBudget(w *Waiter) (spin, yields int) {
 	if w.Background && !p.awaited() {
 		return 0, p.yields
 	}
@@ -159,9 +159,9 @@ func (p *Engine) hint(w *Waiter) world.Rank {
 	return w.Hint
 }
 
-// rests reports whether w is the background's Waiter and should not drive: nothing is pending, or
+// staysOff reports whether w is the background's Waiter and should not drive: nothing is pending, or
 // another goroutine waits, not for long yet, and can drive.
-func (p *Engine) rests(w *Waiter) bool { return w == p.background && (p.awaited() || !p.busy()) }
+func (p *Engine) staysOff(w *Waiter) bool { return w == p.background && (p.awaited() || !p.busy()) }
 
 // busy reports whether something needs polling although no goroutine waits for it.
 func (p *Engine) busy() bool {
@@ -210,7 +210,7 @@ func (p *Engine) PassDrive() {
 func (p *Engine) hand(next *Waiter) {
 	switch {
 	case next == nil:
-	case next.parkable && !p.sooner(next) && p.armFor(next):
+	case next.parkable && !p.deadlineFirst(next) && p.armFor(next):
 		p.driver, next.parked = next, true
 	default:
 		p.wake(next)
@@ -283,9 +283,9 @@ func (p *Engine) disarm(w *Waiter) {
 	}
 }
 
-// sooner reports whether the Source's deadline comes before the time at which the sleeper w
+// deadlineFirst reports whether the Source's deadline comes before the time at which the sleeper w
 // wakes.
-func (p *Engine) sooner(w *Waiter) bool {
+func (p *Engine) deadlineFirst(w *Waiter) bool {
 	d := p.cfg.Source.Deadline()
 	return d > 0 && (w.due.IsZero() || time.Now().Add(d).Before(w.due))
 }

@@ -13,12 +13,12 @@ type spinPolicy struct {
 	spin   int // how often a driver polls in a row
 	yields int // how often it then polls, giving the processor away before each poll
 
-	most    int           // value of spin while each rank has a processor
-	fits    func() bool   // reports whether each rank has a processor
-	every   time.Duration // shortest time between two calls of fits
-	stopped int           // how often drivers have stopped spinning
-	judged  time.Time
-	spins   atomic.Bool // spin is not 0
+	most      int           // value of spin while each rank has a processor
+	fits      func() bool   // reports whether each rank has a processor
+	every     time.Duration // shortest time between two calls of fits
+	stopped   int           // how often drivers have stopped spinning
+	rechecked time.Time
+	spins     atomic.Bool // spin is not 0
 }
 
 // stopsPerCheck is how often drivers stop spinning between two looks at the clock, each of which
@@ -30,7 +30,7 @@ const stopsPerCheck = 64
 // each poll. Before SetSpin it does neither. again returns fits anew: it is called while goroutines
 // wait, at most once in every, from any goroutine, without the lock.
 func (p *Engine) SetSpin(spin, yields int, fits bool, again func() bool, every time.Duration) {
-	p.most, p.yields, p.every, p.judged = spin, yields, every, time.Now()
+	p.most, p.yields, p.every, p.rechecked = spin, yields, every, time.Now()
 	if p.setSpin(fits); spin > 0 {
 		p.fits = again // kept only if needed: the closure may keep much memory alive
 	}
@@ -53,16 +53,16 @@ func (p *Engine) Spin() int { return p.spin }
 // stopSpinning counts the drivers that stop spinning and begin to yield.
 func (p *Engine) stopSpinning() {
 	if p.stopped++; p.stopped%stopsPerCheck == 0 {
-		p.judge()
+		p.recheckSpin()
 	}
 }
 
-// judge checks again whether drivers may spin, if the last check was long enough ago.
-func (p *Engine) judge() {
-	if p.most == 0 || time.Since(p.judged) < p.every {
+// recheckSpin checks again whether drivers may spin, if the last check was long enough ago.
+func (p *Engine) recheckSpin() {
+	if p.most == 0 || time.Since(p.rechecked) < p.every {
 		return
 	}
-	p.judged = time.Now()
+	p.rechecked = time.Now()
 	fits := false
 	p.unlockWhile(func() { fits = p.fits() })
 	p.setSpin(fits)

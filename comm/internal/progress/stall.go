@@ -20,7 +20,7 @@ func (p *Engine) notice(w *Waiter, s *stall) {
 		return
 	}
 	s.fired, s.since = false, time.Now()
-	p.judge()
+	p.recheckSpin()
 	if !w.ready && w.owner != nil {
 		s.notified = true
 		w.owner.Stalled()

@@ -9,7 +9,7 @@ import (
 // A Waiter is one goroutine's wait, for one or several events. It can be used again after Reset.
 type Waiter struct {
 	Hint       world.Rank // the rank that the Source polls first; None: no particular one
-	Background bool       // the wait of an operation in the background: see patience
+	Background bool       // the wait of an operation in the background: see spinBudget
 
 	owner Owner
 	ready bool

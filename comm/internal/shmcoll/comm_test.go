@@ -97,7 +97,7 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.paths = path.New(r.paths.Topology, rules)
-				r.paths.Lend(1)
+				r.paths.AddAllocations(1)
 			}
 			lengths := []int{0, 1, 2048, 2047, 2500, 2500, 4000, 2048, 250, 8000, 3, 0, 6000} // of 8 bytes
 			err := shmsynctest.Together(members, func(r *Comm) error {

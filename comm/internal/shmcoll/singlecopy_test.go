@@ -55,7 +55,7 @@ func TestStressVectorsOfMembersAlone(t *testing.T) {
 			}
 			return shmsynctest.Together(members, func(r *Comm) error {
 				rng := rand.New(rand.NewPCG(round, 99)) // the same on all
-				r.paths.Lend(rng.IntN(2))
+				r.paths.AddAllocations(rng.IntN(2))
 				for nth := range 100 {
 					kind, n, root := rng.IntN(kinds), rng.IntN(1<<rng.IntN(13)), rng.IntN(p)
 					var used [][]int64
@@ -158,7 +158,7 @@ func TestStressVectorsInHeaps(t *testing.T) {
 		members, h := comms(t, p, pause)
 		return shmsynctest.Together(members, func(r *Comm) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
-			r.paths.Lend(1)
+			r.paths.AddAllocations(1)
 			for nth := range 100 {
 				kind, n, root := rng.IntN(kinds), rng.IntN(1<<rng.IntN(13)), rng.IntN(p)
 				move := inHeap(h, r.Me())
@@ -188,7 +188,7 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 				members, h := comms(t, p, func(int) {})
 				steps := make([]uint64, p)
 				err := shmsynctest.Together(members, func(r *Comm) error {
-					r.paths.Lend(1)
+					r.paths.AddAllocations(1)
 					move := inHeap(h, r.Me())
 					if private == 1 && r.Me() == 0 {
 						move = unmoved
@@ -219,7 +219,7 @@ func TestOnlyCommsWithAllocationsAskWhereVectorsAre(t *testing.T) {
 			want = 2
 		}
 		err := shmsynctest.Together(members, func(r *Comm) error {
-			r.paths.Lend(lent)
+			r.paths.AddAllocations(lent)
 			return once(r, 1, 700, 0, i, inHeap(h, r.Me()))
 		})
 		if took := members[0].Last() - before; err != nil || took != want {

@@ -12,30 +12,30 @@ import (
 // less than what the sender gains by not having to wait.
 const copyLimit = 64 << 10
 
-// heldLimit bounds the copied payload that waits in one peer's box for one
+// heldLimit bounds the copied payload that waits in one peer's mailbox for one
 // sender; beyond it, payloads stay where they are.
 const heldLimit = 1 << 20
 
-// A meaning is what a parcel in a box means to the rank that takes it out.
-type meaning uint8
+// A packetKind is what a packet in a mailbox means to the rank that takes it out.
+type packetKind uint8
 
 const (
-	letter   meaning = iota // a frame from another rank
-	receipt                 // our own lent payload: it has been copied
-	farewell                // rank from is gone; err says how
+	frame  packetKind = iota // a frame from another rank
+	copied                   // our own lent payload: it has been copied
+	gone                     // rank from is gone; err says how
 )
 
-// A parcel is an entry of a box. The rank that takes it out owns it, except mu and withdrawn,
+// A packet is an entry of a mailbox. The rank that takes it out owns it, except mu and withdrawn,
 // which guard a lent payload while both ends refer to it.
-type parcel struct {
-	next *parcel
+type packet struct {
+	next *packet
 
-	meaning meaning
-	class   uint8 // index of the pool it belongs to
-	lent    bool  // payload is the sender's memory
-	from    world.Rank
-	h       transport.Header
-	err     error
+	kind  packetKind
+	class uint8 // index of the pool it belongs to
+	lent  bool  // payload is the sender's memory
+	from  world.Rank
+	h     transport.Header
+	err   error
 
 	buf     []byte // pooled memory, of the class's size
 	payload []byte // in buf, or the sender's memory if lent
@@ -52,7 +52,7 @@ type parcel struct {
 
 // take copies the payload at off to dst. It reports false if the sender has
 // taken it back.
-func (p *parcel) take(dst []byte, off int64) bool {
+func (p *packet) take(dst []byte, off int64) bool {
 	if !p.lent {
 		copy(dst, p.payload[off:])
 		return true
@@ -67,7 +67,7 @@ func (p *parcel) take(dst []byte, off int64) bool {
 }
 
 // withdraw takes the lent payload back. When it returns, the receiver no longer reads it.
-func (p *parcel) withdraw() {
+func (p *packet) withdraw() {
 	p.mu.Lock()
 	p.withdrawn = true
 	p.payload = nil
@@ -76,19 +76,19 @@ func (p *parcel) withdraw() {
 
 // keep replaces the lent payload by a copy, and cancels the sender's Sent. When it returns, the
 // receiver no longer reads the sender's memory.
-func (p *parcel) keep() {
+func (p *packet) keep() {
 	p.forgotten = true
 	p.mu.Lock()
 	p.payload = bytes.Clone(p.payload)
 	p.mu.Unlock()
 }
 
-// A queue is a list of parcels, first in, first out.
+// A queue is a list of packets, first in, first out.
 type queue struct {
-	head, tail *parcel
+	head, tail *packet
 }
 
-func (q *queue) push(p *parcel) {
+func (q *queue) push(p *packet) {
 	p.next = nil
 	if q.tail == nil {
 		q.head = p
@@ -98,7 +98,7 @@ func (q *queue) push(p *parcel) {
 	q.tail = p
 }
 
-func (q *queue) pop() *parcel {
+func (q *queue) pop() *packet {
 	p := q.head
 	if p == nil {
 		return nil
@@ -119,21 +119,21 @@ const (
 
 type pools [classes]sync.Pool
 
-// get returns a parcel with room for n bytes in buf, n <= copyLimit.
-func (ps *pools) get(n int) *parcel {
+// get returns a packet with room for n bytes in buf, n <= copyLimit.
+func (ps *pools) get(n int) *packet {
 	class, size := 0, 0
 	for size < n {
 		class++
 		size = firstClass << (2 * (class - 1))
 	}
-	if p, ok := ps[class].Get().(*parcel); ok {
+	if p, ok := ps[class].Get().(*packet); ok {
 		return p
 	}
-	return &parcel{class: uint8(class), buf: make([]byte, size)}
+	return &packet{class: uint8(class), buf: make([]byte, size)}
 }
 
 // put recycles p, to which nothing may refer any more.
-func (ps *pools) put(p *parcel) {
+func (ps *pools) put(p *packet) {
 	p.payload, p.link, p.err, p.lent, p.forgotten = nil, nil, nil, false, false
 	ps[p.class].Put(p)
 }
