@@ -20,7 +20,7 @@ import (
 // of them in this many that pinned memory serves several times.
 var aroundChunks = []int{payload.StagingChunk/8 - 1, payload.StagingChunk / 8, payload.StagingChunk/8 + 1, payload.StagingChunk + 3}
 
-// Long messages go between hosts, and inside them, in chunks, whoever has a device:
+// Long messages go between hosts, and inside them, in chunks, whichever rank has a device:
 // never is so much of the host taken as they are long.
 func TestLongMessagesOfCUDAMemoryGoInChunks(t *testing.T) {
 	cudatest.NeedFake(t)

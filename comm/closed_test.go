@@ -50,7 +50,7 @@ var towardsClosed = []struct {
 }
 
 // closedElsewhere makes all these calls on rank 0, each on a communicator of its own, which
-// the others have closed before, or close while it waits. The world goes on.
+// the others have closed before, or close while it waits. The world continues.
 func closedElsewhere(before bool) rankFunc {
 	return func(ctx context.Context, c *comm.Comm) error {
 		on := make([]*comm.Comm, len(towardsClosed))

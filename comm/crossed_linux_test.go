@@ -101,7 +101,7 @@ func TestSumsOfOrdinaryMemoryAreTheSameBits(t *testing.T) {
 	}
 }
 
-// A rank whose memory is not there breaks its communicator: nobody crashes, and nobody waits.
+// A rank whose memory is not there breaks its communicator: no rank crashes, and no rank waits.
 func TestMemoryThatIsNotThereBreaksTheCommunicator(t *testing.T) {
 	needCrossing(t)
 	gone, err := unix.Mmap(-1, 0, 300_000, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -138,7 +138,7 @@ func TestCollectivesWhereTheKernelRefuses(t *testing.T) {
 	boots, s := withMemory(t, 3)
 	defer s.Close()
 	for i := range s.Ranks() {
-		if i != 1 { // of this one nobody knows the process
+		if i != 1 { // of this one no rank knows the process
 			s.Rank(world.LocalRank(i)).Join()
 		}
 	}

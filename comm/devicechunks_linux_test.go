@@ -22,7 +22,7 @@ import (
 // most is the bytes that the chunks of one collective at a time take of a rank.
 const most = 8 << 20
 
-// Every collective goes through a few chunks of pinned memory, whoever has devices, in
+// Every collective goes through a few chunks of pinned memory, whichever ranks have devices, in
 // place, too, and in every order of operands. Those of which no rank knows all lengths are
 // staged whole.
 func TestCollectivesOfCUDAMemoryInHostsGoInChunks(t *testing.T) {

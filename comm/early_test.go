@@ -82,7 +82,7 @@ func TestPayloadSentAheadIsBounded(t *testing.T) {
 		if c.Rank() == 1 {
 			synctest.Wait() // the root has gone as far as it gets
 			if st, ok, err := c.Iprobe(0, 0); ok || err != nil {
-				return fmt.Errorf("the root has sent %d bytes that nobody received (%+v, %v)", n*size, st, err)
+				return fmt.Errorf("the root has sent %d bytes that no rank received (%+v, %v)", n*size, st, err)
 			}
 		}
 		for range n {

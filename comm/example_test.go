@@ -77,7 +77,7 @@ func ExampleComm_Iallreduce() {
 		a, b := []float64{1}, []float64{2}
 		first := c.Iallreduce(comm.Of(a), comm.Of(a), comm.Sum)
 		second := c.Iallreduce(comm.Of(b), comm.Of(b), comm.Sum)
-		// Compute something else here: the sums go on.
+		// Compute something else here: the sums continue.
 		if err := comm.WaitAll(ctx, first, second); err != nil {
 			return err
 		}

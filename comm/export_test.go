@@ -83,7 +83,7 @@ func (c *Comm) Lent() int {
 }
 
 // Mirrored makes c's rank see itself in the place of every other member: its
-// collectives, but those in which something is read twice, then wait for nobody,
+// collectives, but those in which something is read twice, then wait for no rank,
 // and take only what their instructions take.
 func (c *Comm) Mirrored() {
 	m := c.memory

@@ -173,7 +173,7 @@ func TestRanksAgreeOnUCX(t *testing.T) {
 		t.Errorf("rank 0 has not, and they say:\n%s", log)
 	}
 	if log := meetOver(t, "", ""); log.count(connected) != 0 || log.count(without) != 0 {
-		t.Errorf("nobody asks for it on a single host, and they say:\n%s", log)
+		t.Errorf("it is not asked for on a single host, and they say:\n%s", log)
 	}
 }
 

@@ -119,7 +119,7 @@ func cutAt(t *testing.T, p, n int, w wound) {
 	})
 }
 
-// A rank that stops, as by SIGSTOP, is missed by whoever has a deadline; the
+// A rank that stops, as by SIGSTOP, is missed by each rank that has a deadline; the
 // others learn from that one.
 func TestStalledRankEndsWithTheDeadlineOfOne(t *testing.T) {
 	for _, p := range []int{2, 4} {

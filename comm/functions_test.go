@@ -116,7 +116,7 @@ func composeAsking(ctx context.Context, c *comm.Comm, n int) error {
 }
 
 // A function that panics, or ends its goroutine, breaks its Comm on all ranks and nothing
-// else: whoever recovers can go on with other Comms and close this one.
+// else: a caller that recovers can use other Comms and close this one.
 func TestFunctionsThatPanicBreakTheirComm(t *testing.T) {
 	ends := map[string]func(){"panics": func() { panic("a bug") }, "exits": runtime.Goexit}
 	for way, run := range everyWay {

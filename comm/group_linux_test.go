@@ -21,7 +21,7 @@ const allocatesVariable = "COMM_TEST_ALLOCATES"
 const inGroup = 256 << 20 // bytes of memory that a group has
 
 // TestAllocates is a program: its ranks want more memory than their control group has,
-// are told, and go on.
+// are notified, and continue.
 func TestAllocates(t *testing.T) {
 	group := os.Getenv(allocatesVariable)
 	if group == "" {

@@ -146,7 +146,7 @@ func createAndGather(ctx context.Context, c *comm.Comm, ranks []int) error {
 	return equal("ranks", all, ranks)
 }
 
-// All ranks learn which group not all of its ranks give, and go on with the communicator.
+// All ranks learn which group not all of its ranks give, and continue with the communicator.
 func TestCreateOfGroupsThatDifferSaysWhichAndBreaksNothing(t *testing.T) {
 	inBubble(t, 4, func(ctx context.Context, c *comm.Comm) error {
 		ranks := [][]int{{0, 1}, {0, 1}, {1, 2}, {3}}[c.Rank()]

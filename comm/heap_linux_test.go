@@ -339,7 +339,7 @@ func TestRanksThatAllocateDifferentlyAllGetAMismatch(t *testing.T) {
 }
 
 // A rank that dies breaks collectives on memory that it shares. What others have from
-// Alloc serves nobody else before all of them know.
+// Alloc serves no other rank before all of them know.
 func TestDeathOnAllocatedMemoryRevokesItOnAllOtherRanks(t *testing.T) {
 	for i, kind := range everyKind {
 		p := 2 + i%3

@@ -57,7 +57,7 @@ func synctestWait(c *comm.Comm, rank int) {
 }
 
 // missing does a collective that rank gone has left, and checks that it fails, or, if
-// this rank's part needed nobody else, that the next one does.
+// this rank's part needed no other rank, that the next one does.
 func missing(ctx context.Context, t *testing.T, c *comm.Comm, kind string, gone int) {
 	q := question{kind: kind, ranks: c.Size(), n: 10}
 	if reduces(kind) {

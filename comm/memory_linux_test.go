@@ -78,7 +78,7 @@ func TestARankMayLackTheMemoryOfItsHost(t *testing.T) {
 	})
 }
 
-// Ranks for which there is no more memory go on with the rings and the blocks that
+// Ranks for which there is no more memory continue with the rings and the blocks that
 // they have, also where only some of them got what they asked for.
 func TestWithLittleMemoryRanksUseWhatTheyHave(t *testing.T) {
 	const p, n = 3, 40_000

@@ -28,7 +28,7 @@ import (
 const drillVariable = "COMM_TEST_DRILL"
 
 // drillRounds is how many rounds a rank does before it says that it is ready, and
-// again before it says that it goes on.
+// again before it says that it continues.
 const drillRounds = 20
 
 // TestDrill is the program of the ranks: it calls one collective again and again,
@@ -69,7 +69,7 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 	say := drillRounds
 	turned := func(i int) { // round i is over
 		if i == say {
-			fmt.Println("goes on", c.Rank(), os.Getpid())
+			fmt.Println("continues", c.Rank(), os.Getpid())
 		}
 		select {
 		case <-goOn:
@@ -220,7 +220,7 @@ func (d disaster) command(launcher ...string) *exec.Cmd {
 	return cmd
 }
 
-// strike starts a job, stops one of its ranks and lets it go on, and kills it. It
+// strike starts a job, stops one of its ranks and lets it continue, and kills it. It
 // returns how many others tell that they have lost it, and what the job said to
 // stderr.
 func (d disaster) strike(t *testing.T, job ...*exec.Cmd) (lost int, said string) {
@@ -297,16 +297,16 @@ func (d disaster) start(t *testing.T, job []*exec.Cmd) (out *os.File, said strin
 // somewhen lets a moment go by, so that what follows meets the ranks anywhere.
 func somewhen() { time.Sleep(rand.N(2 * time.Millisecond)) }
 
-// goOn waits until all ranks have said that they go on, and returns their processes.
+// goOn waits until all ranks have said that they continue, and returns their processes.
 func (d disaster) goOn(t *testing.T, lines *bufio.Scanner, stderr string) []int {
 	t.Helper()
 	pids := make([]int, d.ranks)
 	for range pids {
 		var r, pid int
 		ok := lines.Scan()
-		if _, err := fmt.Sscanf(lines.Text(), "goes on %d %d", &r, &pid); err != nil {
+		if _, err := fmt.Sscanf(lines.Text(), "continues %d %d", &r, &pid); err != nil {
 			said, _ := os.ReadFile(stderr)
-			t.Fatalf("output %v, %q: want that a rank goes on; %s", ok, lines.Text(), said)
+			t.Fatalf("output %v, %q: want that a rank continues; %s", ok, lines.Text(), said)
 		}
 		pids[r] = pid
 	}

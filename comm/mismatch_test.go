@@ -146,7 +146,7 @@ func disagreeInMemory(t *testing.T, wanted func(even, odd try, n int) bool, run 
 
 // next is what a rank does that had no part in a disagreement, until it learns of
 // it. A first Barrier may still come through: it takes no more than that all
-// ranks have called it. Nobody who has noticed takes part in a second one.
+// ranks have called it. No rank that has noticed takes part in a second one.
 func next(ctx context.Context, c *comm.Comm) error {
 	if err := comm.Barrier(ctx, c); err != nil {
 		return err
@@ -226,10 +226,10 @@ func TestDifferingArgumentsAreAMismatchOnAllRanks(t *testing.T) {
 // disagreeAtLast has ranks of a world disagree in every pair of different calls, each on a
 // communicator of its own that is closed then, or after one more Bcast. Every rank must
 // learn from its calls or Close what was called, and as the how manieth. A root of little
-// has heard of nobody by then.
+// has received nothing from any rank by then.
 func disagreeAtLast(t *testing.T, run func(t testing.TB, fn rankFunc) []error) {
 	t.Helper()
-	t.Cleanup(comm.PartWithin(testTimeout)) // nobody is late, but the machine may be
+	t.Cleanup(comm.PartWithin(testTimeout)) // no rank is late, but the machine may be
 	tries := triesAt(0)
 	for _, x := range triesAt(1) {
 		if rooted(x.name) {

@@ -69,7 +69,7 @@ func TestBlockingAndNonblockingCollectivesMix(t *testing.T) {
 	})
 }
 
-// Who waits runs what has not begun: whoever that is, in whatever order, all get their results.
+// Who waits runs what has not begun: whichever it is, in whatever order, all get their results.
 func TestWaitersRunCollectivesInTheOrderOfTheirCalls(t *testing.T) {
 	const p, n, waiters = 3, 40, 4
 	inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
@@ -246,7 +246,7 @@ func TestPersistentCollectivesCanBeStartedAgainAndAgain(t *testing.T) {
 	})
 }
 
-// Collectives in the background and messages of other goroutines go on side by
+// Collectives in the background and messages of other goroutines continue side by
 // side.
 func TestCollectivesOverlapWithMessagesOfOtherGoroutines(t *testing.T) {
 	inBubble(t, 4, func(ctx context.Context, c *comm.Comm) error { return overlap(ctx, c, 30) })

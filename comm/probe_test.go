@@ -160,7 +160,7 @@ func TestProbeThatIsGivenUpBreaksNothing(t *testing.T) {
 	})
 }
 
-// A message that Mprobe has taken and nobody receives does no harm.
+// A message that Mprobe has taken and no rank receives does no harm.
 func TestUnclaimedMessageDoesNotKeepCloseFromEnding(t *testing.T) {
 	for _, n := range messageSizes {
 		inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {

@@ -167,7 +167,7 @@ func TestStressDeathsAtRandom(t *testing.T) {
 	}
 }
 
-// survive makes steps, each of which all ranks that are left count, and goes on without the dead.
+// survive makes steps, each of which all ranks that are left count, and continues without the dead.
 func survive(ctx context.Context, c *comm.Comm, rng *rand.Rand) error {
 	const steps = 20
 	mayDie := func() error {
@@ -429,7 +429,7 @@ func TestAWorldOfOneShrinks(t *testing.T) {
 	})
 }
 
-// Over TCP, whose connections to the dead go on here: only the launcher tells.
+// Over TCP, whose connections to the dead continue here: only the launcher reports them.
 func TestShrinkOverTCP(t *testing.T) {
 	const p, victim = 4, 1
 	var waiting sync.WaitGroup

@@ -186,7 +186,7 @@ func TestRunConfigReachesAllRanks(t *testing.T) {
 }
 
 // A job ends with nothing left: goroutines of ranks that died, and of requests
-// nobody waited for, included.
+// no rank waited for, included.
 func TestNothingIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 20 {

@@ -127,8 +127,8 @@ func stepOn(ctx context.Context, q *memtest.Stream, d *DDP, params []*Tensor, c 
 	return nil
 }
 
-// The device begins when the whole backward pass was put on its stream. It goes on with the second
-// gradient only when it sees the average of the first: that has to be made meanwhile.
+// The device begins when the whole backward pass was put on its stream. It continues with the
+// second gradient only when it sees the average of the first: that has to be made meanwhile.
 func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
@@ -247,7 +247,7 @@ func TestExposedIsHowLongTheDeviceStoodStill(t *testing.T) {
 }
 
 // What fails on one rank ends its Finish, and then that of the other, which waits for it. Nothing
-// goes on behind Close: a bubble that ends waits for all goroutines.
+// continues behind Close: a bubble that ends waits for all goroutines.
 func TestDevicesThatFailEndFinish(t *testing.T) {
 	broken := errors.New("out of registers")
 	for name, fail := range map[string]func(q *memtest.Stream, e *poorEvents){

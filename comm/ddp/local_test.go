@@ -14,7 +14,7 @@ import (
 )
 
 // localReference makes the steps of all ranks in a plain loop: each rank its own, but the first
-// after, which are all ranks', and parameters are averaged after every so many.
+// after, which are all ranks', and parameters are averaged after every few.
 func localReference(size, steps, every, after int, lengths []int) [][]*Param {
 	ranks := make([][]*Param, size)
 	for r := range ranks {

@@ -11,7 +11,7 @@ import (
 )
 
 // Each rank leaves out other parameters in each step: rank r announces parameter i if r, i and
-// the step fit. Nobody ever announces the last.
+// the step fit. No rank ever announces the last.
 func announces(rank, step, i int) bool { return i < 3 && (rank+step+i)%3 == 0 }
 
 func TestParametersThatBackwardLeavesOutCountAsZero(t *testing.T) {

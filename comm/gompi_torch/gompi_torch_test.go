@@ -132,7 +132,7 @@ func TestTorchNamesTheRankThatEnds(t *testing.T) {
 	}
 }
 
-// Ranks that all send before they receive do not wait for each other for ever.
+// Ranks that all send before they receive do not wait for each other forever.
 func TestTorchRanksMaySendFirst(t *testing.T) {
 	b := torchBed(t)
 	for np := 2; np <= 4; np++ {

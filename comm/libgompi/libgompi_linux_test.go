@@ -270,7 +270,7 @@ func TestPeersHearOfADeathAlthoughAChildLives(t *testing.T) {
 func TestRanksThatEndTooEarlyAreNamed(t *testing.T) {
 	k := start(t)
 	prog := k.program(t, "testdata/death.c")
-	end := func(how string) (string, int) { // nobody is killed who has yet to hear
+	end := func(how string) (string, int) { // no rank is killed that has yet to be notified
 		return said(k.command(t, 3, "-kill-delay", "1m", prog, how))
 	}
 	for how, want := range map[string]string{

@@ -110,7 +110,7 @@ func TestRanksLiveInABubble(t *testing.T) {
 		}()
 		synctest.Wait() // returns only if that sleeps in a way the bubble knows
 		if done {
-			t.Error("a rank has got frames that nobody sent")
+			t.Error("a rank has got frames that no rank sent")
 		}
 		for range 1000 {
 			rs[1].send(0, 8)
@@ -131,7 +131,7 @@ func TestSilentRankTakesLittleMemory(t *testing.T) {
 	per := (after.TotalAlloc - before.TotalAlloc) / n
 	t.Logf("%d bytes per rank, sink and parker included", per)
 	if per > 1000 {
-		t.Errorf("%d bytes per rank that talks to nobody, want at most 1000", per)
+		t.Errorf("%d bytes per rank that sends nothing, want at most 1000", per)
 	}
 	runtime.KeepAlive(rs)
 }

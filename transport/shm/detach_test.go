@@ -30,7 +30,7 @@ func TestRingsOfTheDeadAreFreedAndForgotten(t *testing.T) {
 			}
 			freed[ring{at / 4, at % 4}]++
 			for j := range memory[off:][:n] {
-				memory[off+j] = 0xff // which nobody takes for a record
+				memory[off+j] = 0xff // which no rank takes for a record
 			}
 			return nil
 		}

@@ -34,7 +34,7 @@ func TestCopiesThatTwoMakeSurviveAnyTiming(t *testing.T) {
 		helped += copyTogether(t, seed)
 	}
 	if helped == 0 {
-		t.Error("nobody has ever helped")
+		t.Error("no rank has ever helped")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Ranks send to each other and poll in random order from the first moment on,
 // so that calls cross in every way they can. Whatever happens, each frame
-// arrives once and in order, and nobody is lost.
+// arrives once and in order, and no rank is lost.
 func TestCrossedCallsLoseNothing(t *testing.T) {
 	reached := make(map[phase]int)
 	for seed := range uint64(150) {

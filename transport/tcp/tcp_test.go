@@ -296,7 +296,7 @@ func TestCopiesForASlowPeerAreBounded(t *testing.T) {
 	}
 }
 
-// What is on its way when a rank closes arrives, even if its peer goes on
+// What is on its way when a rank closes arrives, even if its peer continues
 // sending to it meanwhile.
 func TestCloseWaitsForDelivery(t *testing.T) {
 	ranks := startAll(t, 2, nil)

@@ -49,7 +49,7 @@ func TestARankThatDiedIsLost(t *testing.T) {
 	ranks := pair(t, 1, 1)
 	meet(t, ranks)
 	ranks[0].Ended(1, transport.ErrCut)
-	ranks[0].say(1, "nobody hears this")
+	ranks[0].say(1, "no rank receives this")
 	if ranks[0].Arm() {
 		t.Error("Arm says that there is nothing to do")
 	}
@@ -135,12 +135,12 @@ func TestAPeerThatNeverAnswersOverRDMAHarmsNothing(t *testing.T) {
 	ranks := pairOver(t, "", 1, 1)
 	meet(t, ranks)
 	ranks[1].release()
-	ranks[0].say(1, "nobody hears this")
+	ranks[0].say(1, "no rank receives this")
 	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		ranks[0].Poll(1)
 	}
 	if len(ranks[0].lost) > 0 {
-		t.Fatalf("lost %v: nobody has said so", ranks[0].lost)
+		t.Fatalf("lost %v: no rank has left or died", ranks[0].lost)
 	}
 	ranks[0].Ended(1, transport.ErrGone)
 	drive(t, "the loss", func() bool { return errors.Is(ranks[0].lost[1], transport.ErrGone) }, ranks[0])

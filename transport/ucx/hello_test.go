@@ -261,7 +261,7 @@ func TestUCXsTCPIsRefused(t *testing.T) {
 }
 
 // A rank that has heard a hello, and then closes because another rank lacks RDMA, takes the cards
-// of nobody.
+// of no rank.
 func TestCardsAfterCloseMeanNothing(t *testing.T) {
 	ranks := pair(t, 1, 1)
 	cards := [][]byte{ranks[0].Card(), ranks[1].Card()}
@@ -298,7 +298,7 @@ func TestAPeerThatDoesNotAnswerIsToldOf(t *testing.T) {
 	ranks[0].Send(1, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 1<<20)), 5)
 	drive(t, "an answer", func() bool {
 		if len(ranks[0].silent) == 0 && ranks[0].Deadline() == 0 {
-			t.Fatal("nobody wakes the rank")
+			t.Fatal("no rank wakes the rank")
 		}
 		return len(ranks[0].silent) > 0
 	}, ranks[0])

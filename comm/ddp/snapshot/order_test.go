@@ -35,7 +35,7 @@ func (j job) file(t *testing.T, size int) []byte {
 	return data
 }
 
-// Backward has an order of its own. A job that goes on begins with the buckets of the last step
+// Backward has an order of its own. A job that continues begins with the buckets of the last step
 // before, and ends with the file of one that never stopped, of which all bytes are compared.
 // Without the order it does not, which shows that the test can tell.
 func TestBucketsInTheOrderOfBackwardGoOnBitForBit(t *testing.T) {
@@ -105,8 +105,8 @@ func TestAnyRanksAndSizesTakeUpTheOrderOfTheBuckets(t *testing.T) {
 	}
 }
 
-// What a Hook has not sent belongs to parameters, not to buckets: of another size, they go on with
-// it, and learn as well.
+// What a Hook has not sent belongs to parameters, not to buckets: of another size, they continue
+// with it, and learn as well.
 func TestHooksGoOnWithBucketsOfAnotherSize(t *testing.T) {
 	for name, hook := range remembering {
 		whole := scattered(hook)

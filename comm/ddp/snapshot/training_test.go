@@ -227,8 +227,8 @@ func (m *linear) step(ctx context.Context, c *comm.Comm, d *ddp.DDP, s *sampler.
 	return ddp.Mean(ctx, c, losses, len(share))
 }
 
-// A job that goes on with another number of ranks follows the curve of one that never stopped. What
-// an optimiser of shards remembers is saved whole.
+// A job that continues with another number of ranks follows the curve of one that never stopped.
+// What an optimiser of shards remembers is saved whole.
 func TestSnapshotGoesOnWithAnotherNumberOfRanks(t *testing.T) {
 	for name, opts := range map[string]ddp.Options{"exact": {Quantum: 0x1p-44}, "average": {}, "shards": {Shard: true, FirstBucketBytes: 80, BucketBytes: 80}} {
 		want, curve := job{opts: opts, to: 30}.train(t, 2)
@@ -260,7 +260,7 @@ var remembering = map[string]func() (ddp.Hook, error){
 	"topk": func() (ddp.Hook, error) { return compress.TopK(0.05) },
 }
 
-// With the memory of its Hook a job that goes on ends with the bits of one that never stopped;
+// With the memory of its Hook a job that continues ends with the bits of one that never stopped;
 // without it does not, which shows that the test can tell.
 func TestHooksGoOnBitForBit(t *testing.T) {
 	for name, hook := range remembering {

@@ -43,7 +43,7 @@ func TestRolesAreWhatMoves(t *testing.T) {
 				wantRecv = Kept
 			}
 			if s.kind != Bcast && s.kind != Barrier && (len(out) > 0 || s.kind == Exscan) {
-				wantSend = Read // exscan's last rank has nobody to send to
+				wantSend = Read // exscan's last rank sends to none
 			}
 			if send != wantSend || recv != wantRecv {
 				t.Errorf("%s: roles %d and %d: want %d and %d", s.on(r), send, recv, wantSend, wantRecv)

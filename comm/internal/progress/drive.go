@@ -122,10 +122,10 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 // spinBudget returns how often w's goroutine polls in a row, and then with yields, before it parks.
 // In the background it does not spin, unless one in the foreground waits, and not for long yet: it
 // leaves the processors to goroutines that compute. It yields as often as others do, since on busy
-// processors a yield lasts, and what has come meanwhile is polled at once: who parks deadlineFirst is
-// woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two hosts, a link of 1 Gbit/s,
-// PyTorch over gompi: one sweep hid 72 to 79 % of the communication, with a sixteenth of the yields
-// 71 to 73, with one yield 53 to 62).
+// processors a yield lasts, and what has come meanwhile is polled at once: a driver that parks
+// sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two hosts, a link of
+// 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the communication, with a sixteenth of
+// the yields 71 to 73, with one yield 53 to 62).
 func (p *Engine) spinBudget(w *Waiter) (spin, yields int) {
 	if w.Background && !p.awaited() {
 		return 0, p.yields
@@ -159,8 +159,8 @@ func (p *Engine) hint(w *Waiter) world.Rank {
 	return w.Hint
 }
 
-// staysOff reports whether w is the background's Waiter and should not drive: nothing is pending, or
-// another goroutine waits, not for long yet, and can drive.
+// staysOff reports whether w is the background's Waiter and should not drive: nothing is pending,
+// or another goroutine waits, not for long yet, and can drive.
 func (p *Engine) staysOff(w *Waiter) bool { return w == p.background && (p.awaited() || !p.busy()) }
 
 // busy reports whether something needs polling although no goroutine waits for it.

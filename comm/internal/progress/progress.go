@@ -193,7 +193,7 @@ func (p *Engine) Driven() bool { return p.driver != nil }
 // Polled reports whether a driver polls, so that no other goroutine needs to.
 func (p *Engine) Polled() bool { return p.driver != nil && !p.driver.parked }
 
-// Shorten wakes a parked driver because the Source's deadline may be deadlineFirst than the one it sleeps
+// Shorten wakes a parked driver because the Source's deadline may be sooner than the one it sleeps
 // for.
 func (p *Engine) Shorten() {
 	if d := p.driver; d != nil && d.parked {

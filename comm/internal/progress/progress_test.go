@@ -143,7 +143,7 @@ func TestASleeperTakesOverFromADriverThatReturns(t *testing.T) {
 }
 
 // Who drives, who sleeps, and who is kept from sleeping by news of others, returns when its
-// context ends, and the others go on.
+// context ends, and the others continue.
 func TestAContextEndsAWait(t *testing.T) {
 	for _, drives := range []bool{true, false} {
 		bubble(t, 0, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestTheSourcesDeadlineWakesASleeperThatIsGivenTheDrive(t *testing.T) {
 	})
 }
 
-// The background polls for operations that nobody waits for: for those that have to be, at
+// The background polls for operations that no goroutine waits for: for those that have to be, at
 // once, for others after a while.
 func TestOperationsAreDrivenForInTheBackground(t *testing.T) {
 	const grace = time.Millisecond
@@ -266,7 +266,7 @@ func TestASleeperIsGivenTheDriveAfterAWhile(t *testing.T) {
 			time.Sleep(grace)
 			synctest.Wait()
 			if !get(r, r.Driven) {
-				t.Errorf("after %v of sleep: nobody drives", slept)
+				t.Errorf("after %v of sleep: no goroutine drives", slept)
 			}
 			r.store(first)
 			want(t, done)
@@ -289,7 +289,7 @@ func TestASleeperIsGivenTheDriveBeforeOneThatWaitsLong(t *testing.T) {
 			t.Error(err)
 		}
 		if !get(r, r.Driven) {
-			t.Error("nobody drives")
+			t.Error("no goroutine drives")
 		}
 		r.store(second)
 		want(t, two)
@@ -336,7 +336,7 @@ func TestTheBackgroundDrivesWhenNobodyWaits(t *testing.T) {
 		r.store(op)
 		synctest.Wait()
 		if !get(r, op.Ready) {
-			t.Error("nobody has polled for the operation")
+			t.Error("no goroutine has polled for the operation")
 		}
 	})
 }
@@ -491,7 +491,7 @@ func TestAWaitThatEndsWhileItIsToldDoesNotPark(t *testing.T) {
 	})
 }
 
-// Nobody is told of a short wait's end.
+// No Owner is notified of a short wait's end.
 func TestAShortWaitIsNotTold(t *testing.T) {
 	bubble(t, progress.StallAfter/2, func(t *testing.T) {
 		r, w := newRank(true), newWord()

@@ -190,7 +190,7 @@ func (r *rank) wait(ctx context.Context, w *word) error {
 	err := r.Await(ctx, &w.Waiter)
 	r.words = slices.DeleteFunc(r.words, func(v *word) bool { return v == w })
 	if r.bell.armed && !r.Driven() {
-		panic("the Parker is armed, but nobody sleeps")
+		panic("the Parker is armed, but no goroutine sleeps")
 	}
 	return err
 }
@@ -202,7 +202,7 @@ func (r *rank) start(ctx context.Context, w *word) <-chan error {
 	return done
 }
 
-// operate begins an operation that a word ends, for which nobody waits.
+// operate begins an operation that a word ends, for which no goroutine waits.
 func (r *rank) operate(c progress.Class) *word {
 	w := newWord()
 	w.class = c

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// vainly waits so many times; each time the driver polls in vain at first.
+// vainly waits several times; each time the driver polls in vain at first.
 func vainly(t *testing.T, r *rank, times int) {
 	t.Helper()
 	for range times {

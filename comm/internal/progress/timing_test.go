@@ -16,9 +16,9 @@ import (
 	"gompi/internal/world"
 )
 
-// Goroutines that wait, give up and begin operations, and others that store what they wait
-// for, forget nobody. If one were, the clock of the bubble would go on until a timer wakes it. It
-// may go on for a moment where all that wait have polled for long.
+// Goroutines that wait, give up and begin operations, and others that store what they wait for,
+// forget no goroutine. If one were, the clock of the bubble would continue until a timer wakes it.
+// It may continue for a moment where all that wait have polled for long.
 func TestNobodyIsForgottenWithAnyTiming(t *testing.T) {
 	for end := stress.Until(t); time.Now().Before(end) && !t.Failed(); {
 		seed := rand.Uint64()
@@ -54,7 +54,7 @@ func waitOften(t *testing.T, r *rank, me world.Rank, rng *rand.Rand) {
 	for range 50 {
 		w, n, m := newWord(), rng.IntN(8), rng.IntN(8)
 		switch rng.IntN(4) {
-		case 0: // what nobody waits for ends by itself
+		case 0: // what no goroutine waits for ends by itself
 			w = r.operate(progress.Pending)
 			pause(n)
 			r.store(w)

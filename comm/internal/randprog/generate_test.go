@@ -63,7 +63,7 @@ func one[T any](r interface{ IntN(n int) int }, some []T) T { return some[r.IntN
 // chance is true once in n times.
 func (g *generator) chance(n int) bool { return g.IntN(n) == 0 }
 
-// work draws a collective or an exchange; what it begins may go on for some units.
+// work draws a collective or an exchange; what it begins may continue for some units.
 func (g *generator) work(on int, goOn bool) unit {
 	if g.chance(3) {
 		return g.exchange(on, goOn)
@@ -253,7 +253,7 @@ func (g *generator) closeComm() unit {
 	on := g.live[k]
 	g.live = slices.Delete(g.live, k, k+1)
 	c := &closeComm{g.header(on)}
-	for _, u := range g.p.units { // what goes on there ends before
+	for _, u := range g.p.units { // what continues there ends before
 		switch u := u.(type) {
 		case *collective:
 			if u.on == on {

@@ -23,9 +23,9 @@ const (
 	probeNothing = "a probe for nothing"        // likewise
 	cancelled    = "a cancelled receive"        // likewise
 	raceCancel   = "a receive cancelled or not" // either gets the message, or leaves it
-	waitLess     = "a wait that is given up"    // the receive goes on
+	waitLess     = "a wait that is given up"    // the receive continues
 	quit         = "a communicator broken"      // all that wait in it get the reason; no other breaks
-	quitMaking   = "a communicator given up"    // all get one that works, or nobody does
+	quitMaking   = "a communicator given up"    // all get one that works, or no rank does
 )
 
 var waysToGiveUp = []string{recvNothing, probeNothing, cancelled, raceCancel, waitLess, quit, quitMaking}

@@ -18,7 +18,7 @@ type exchange struct {
 	header
 	messages []message
 	fenced   bool // a barrier follows, without which receives of any tag might take later messages
-	until    int  // the unit before which what goes on is waited for
+	until    int  // the unit before which what continues is waited for
 }
 
 // A message is one between two ranks of the communicator.

@@ -10,8 +10,8 @@ import (
 )
 
 // quitMaking has one rank give up while all make a communicator, some of them late. It may have it
-// in time: then all have it. Else those that have it get an error from it. Nobody gets numbers that
-// are not its.
+// in time: then all have it. Else those that have it get an error from it. No rank gets numbers
+// that are not its.
 func (g *giveUp) quitMaking(r *runner, c *comm.Comm) error {
 	of, err := c.Dup(r.ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ type runner struct {
 	open  []*pending
 }
 
-// A pending is an operation that goes on.
+// A pending is an operation that continues.
 type pending struct {
 	unit, until int
 	what        string

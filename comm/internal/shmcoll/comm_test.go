@@ -194,7 +194,7 @@ func once(r *Comm, kind, n, root, nth int, move mover) error {
 }
 
 // Whatever the timing, no member reads what is not there yet, or not there any more,
-// and none sleeps for ever.
+// and none sleeps forever.
 func TestStressCollectives(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		members, _ := comms(t, p, pause)
@@ -225,7 +225,7 @@ func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
 }
 
 func TestADifferentCallIsFoundAlsoByThoseWhoDidNotWait(t *testing.T) {
-	for quiet := range 5 { // calls after the one in question in which the rank waits for nobody
+	for quiet := range 5 { // calls after the one in question in which the rank waits for no member
 		members, _ := comms(t, 2, func(int) {})
 		err := shmsynctest.Together(members, func(r *Comm) error {
 			b := []int64{1}

@@ -44,8 +44,8 @@ func spoil(all [][]int64) {
 	}
 }
 
-// Vectors are used again at once when a call returns: nobody reads or writes there any more, which
-// the race detector would see.
+// Vectors are used again at once when a call returns: no member reads or writes there any more,
+// which the race detector would see.
 func TestStressVectorsOfMembersAlone(t *testing.T) {
 	for _, tuning := range []string{"shm.read=1;shm.trial=never", "shm.trial=1"} {
 		shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
@@ -80,7 +80,7 @@ func TestStressVectorsOfMembersAlone(t *testing.T) {
 	}
 }
 
-// A member whose collective fails returns, and then nobody writes to its vector any more.
+// A member whose collective fails returns, and then no member writes to its vector any more.
 func TestWhoFailsIsNotWrittenTo(t *testing.T) {
 	fault := errors.New("no such memory")
 	for _, p := range []int{2, 3, 5} {
@@ -124,8 +124,8 @@ func TestWhoFailsIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// Whatever the timing, and whoever's vectors are in a heap, nobody reads what is not
-// there yet, and nobody returns before its vectors are read and written.
+// Whatever the timing, and whichever vectors are in a heap, no member reads what is not
+// there yet, and no member returns before its vectors are read and written.
 // Of many calls of one kind some go through the kernel, not the first ones, and all are right.
 func TestTrialsGoBothWays(t *testing.T) {
 	for _, kind := range []int{1, 2, 3, 5, 7} {
@@ -169,7 +169,7 @@ func TestStressVectorsInHeaps(t *testing.T) {
 				if err := once(r, kind, n, root, nth, move); err != nil {
 					return h.Break(err)
 				}
-				// The memory is used again at once: nobody reads or writes there any more.
+				// The memory is used again at once: no member reads or writes there any more.
 				pause(r.Me())
 				clear(h.Heaps[r.Me()])
 			}
@@ -210,7 +210,7 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 	}
 }
 
-// Where nobody has memory from Alloc, or no more, nobody asks where vectors are.
+// Where no member has memory from Alloc, or no more, no member asks where vectors are.
 func TestOnlyCommsWithAllocationsAskWhereVectorsAre(t *testing.T) {
 	members, h := comms(t, 2, func(int) {})
 	for i, lent := range []int{0, 1, 2, -2, -1} {

@@ -11,7 +11,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// Whatever the timing, nobody reads of an open vector what is not there yet or not any
+// Whatever the timing, no member reads of an open vector what is not there yet or not any
 // more, beside other collectives, and with more chunks than there are heads.
 func TestStressOpenVectors(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
@@ -82,11 +82,11 @@ func sumOpen(r *Comm, h *shmsynctest.Host, n, chunks, nth int, inPlace bool, pau
 			return fmt.Errorf("call %d, element %d of %d in %d chunks: %d, want %d", nth, i, n, chunks, got, want)
 		}
 	}
-	clear(h.Heaps[r.Me()]) // at once: nobody reads there any more
+	clear(h.Heaps[r.Me()]) // at once: no member reads there any more
 	return nil
 }
 
-// What a member opens and nobody can reach leaves all vectors shut; what it does not
+// What a member opens and no member can reach leaves all vectors shut; what it does not
 // open may lie anywhere.
 func TestVectorsThatAreNotInHeapsStayShut(t *testing.T) {
 	for _, private := range []bool{false, true} {

@@ -89,7 +89,7 @@ func TestWhoComesLateFailsLikeWhoGaveUp(t *testing.T) {
 	}
 }
 
-// Whatever the timing, all get what all told, of any length, and nobody passes a barrier alone.
+// Whatever the timing, all get what all sent, of any length, and no member passes a barrier alone.
 func TestStressExchange(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		all, h := teams(t, p, round%2 == 0, pause)
