@@ -48,8 +48,8 @@ const firstName = "world"
 type process struct {
 	e       *message.Engine
 	boot    boot.Boot
-	rec     *seg.Rank   // nil without a host segment
-	memory  *hostMemory // nil without one that all may map
+	rec     *seg.Recorder // nil without a host segment
+	memory  *hostMemory   // nil without one that all may map
 	log     *slog.Logger
 	open    atomic.Int32 // communicators not closed
 	leave   func(ctx context.Context) error

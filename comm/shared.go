@@ -124,7 +124,7 @@ func (c *Comm) setUpShared(ranks []int, blocks []shmsync.Token) {
 func (c *Comm) setUpHier(hosts [][]int, blocks []shmsync.Token) {
 	mine := hosts[slices.IndexFunc(hosts, func(ranks []int) bool { return slices.Contains(ranks, c.Rank()) })]
 	t := path.Topology{Ranks: len(mine)}
-	var shared *shmcoll.Comm
+	var shared *shmcoll.Collectives
 	if t.Shared = len(mine) > 1; t.Shared {
 		t.LargeBuffer = path.LargeBuffer(c.memory.info.Segment.Ranks())
 	}
@@ -154,7 +154,7 @@ func (c *Comm) hosts() (hosts [][]int) {
 // newShared returns the shared-memory collectives of the given ranks, all of c that are on this
 // host, with the blocks that c's ranks have taken. paths chooses their Paths. whole says that all
 // of c's collectives go that way.
-func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Selector, whole bool) *shmcoll.Comm {
+func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Selector, whole bool) *shmcoll.Collectives {
 	m, me := c.memory, slices.Index(ranks, c.Rank())
 	s := m.info.Segment
 	parts, heaps, locals := make([]shmsync.Part, len(ranks)), make([][]byte, len(ranks)), c.locals(ranks)

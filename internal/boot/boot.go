@@ -46,12 +46,12 @@ type Info struct {
 	Bells    []int // doorbell descriptors, by local rank
 	Unshared error // why there is no Segment, although this rank is not alone on its host
 
-	flight *seg.Rank
+	flight *seg.Recorder
 }
 
 // Flight returns this rank's state line and flight recorder in the segment, nil
 // without one. Every call returns the same.
-func (in *Info) Flight() *seg.Rank { return in.flight }
+func (in *Info) Flight() *seg.Recorder { return in.flight }
 
 // Host returns the name of rank's host.
 func (in *Info) Host(rank world.Rank) string {

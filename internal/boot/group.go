@@ -96,7 +96,7 @@ func (m *Member) Info() *Info { return &m.info }
 
 // Record has the rank write its calls to a flight recorder. It is called before the rank is
 // used.
-func (m *Member) Record(flight *seg.Rank) { m.info.flight = flight }
+func (m *Member) Record(flight *seg.Recorder) { m.info.flight = flight }
 
 // Allgather implements Boot. All ranks share the result.
 func (m *Member) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {

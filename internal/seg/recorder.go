@@ -42,10 +42,10 @@ const (
 	done    = 3
 )
 
-// A Rank is a rank's own view of its state line and flight recorder. A nil
-// *Rank is valid and does nothing: ranks without a segment use that. Methods
+// A Recorder is a rank's own view of its state line and flight recorder. A nil
+// *Recorder is valid and does nothing: ranks without a segment use that. Methods
 // may be called from any goroutine and never block.
-type Rank struct {
+type Recorder struct {
 	line *line
 	ring *[Recorded]record
 	next uint64 // the ticket to try first: no newer than the next
@@ -56,7 +56,7 @@ type Ticket uint64
 
 // Join marks the rank as joined from this process. It reports false when a
 // process joined in its place before.
-func (r *Rank) Join() bool {
+func (r *Recorder) Join() bool {
 	if r == nil {
 		return true
 	}
@@ -69,7 +69,7 @@ func (r *Rank) Join() bool {
 
 // Late reports whether the process that the agent started has ended, and none had joined. The agent
 // will report that this process came too late.
-func (r *Rank) Late() bool {
+func (r *Recorder) Late() bool {
 	late := State(r.line.state.Load()) == Ended && r.line.pid.Load() == 0
 	if late {
 		r.line.late.Store(1)
@@ -79,14 +79,14 @@ func (r *Rank) Late() bool {
 
 // Leaving notes that the rank begins to leave: if its process fails after all,
 // it failed no later than now.
-func (r *Rank) Leaving(now int64) {
+func (r *Recorder) Leaving(now int64) {
 	if r != nil {
 		r.line.left.Store(now)
 	}
 }
 
 // Leave marks the rank as closed: its process may end with any status 0.
-func (r *Rank) Leave() {
+func (r *Recorder) Leave() {
 	if r != nil {
 		r.line.state.CompareAndSwap(uint32(Joined), uint32(Closed))
 	}
@@ -108,7 +108,7 @@ type Call struct {
 
 // BeginCall records that c begins. It reads no clock: pass a Start that is known
 // already, or call Stamp when c must wait.
-func (r *Rank) BeginCall(c *Call) Ticket {
+func (r *Recorder) BeginCall(c *Call) Ticket {
 	seq := uint64(c.Seq)
 	if c.Kind == Send {
 		seq = uint64(uint32(c.Seq)) | uint64(c.Held)<<32
@@ -118,13 +118,13 @@ func (r *Rank) BeginCall(c *Call) Ticket {
 
 // BeginCollective is BeginCall for a collective that is in two words already, as
 // a call.Fingerprint has them. It costs about five nanoseconds.
-func (r *Rank) BeginCollective(comm, a, b uint64, bytes int, seq uint64) Ticket {
+func (r *Recorder) BeginCollective(comm, a, b uint64, bytes int, seq uint64) Ticket {
 	return r.begin(comm, a, b, uint64(bytes), 0, seq)
 }
 
 // begin takes all in registers: what is stored in parts and then loaded as a whole
 // stalls the processor.
-func (r *Rank) begin(comm, what, count, bytes, start, seq uint64) Ticket {
+func (r *Recorder) begin(comm, what, count, bytes, start, seq uint64) Ticket {
 	if r == nil {
 		return 0
 	}
@@ -148,7 +148,7 @@ func what(k Kind, t mem.Type, op mem.Op, peer int) uint64 {
 }
 
 // take takes the next ticket and its record, nil if that is busy.
-func (r *Rank) take() (t uint64, rec *record) {
+func (r *Recorder) take() (t uint64, rec *record) {
 	for t = atomic.LoadUint64(&r.next); ; {
 		rec = &r.ring[t%Recorded]
 		old := atomic.LoadUint64(&rec.stamp)
@@ -167,7 +167,7 @@ func (r *Rank) take() (t uint64, rec *record) {
 
 // Stamp sets the Start of a call that began without one, when it turns out that
 // it must wait. A call that is no longer in the recorder is left alone.
-func (r *Rank) Stamp(t Ticket, now int64) {
+func (r *Recorder) Stamp(t Ticket, now int64) {
 	if r == nil || t == 0 {
 		return
 	}
@@ -182,7 +182,7 @@ func (r *Rank) Stamp(t Ticket, now int64) {
 // SetSite notes where in the program the call stands: "train/main.go:55", of
 // which the end is kept if it is long. There is room for one call, that of the
 // last SetSite. Unlike the other methods it must not run twice at once.
-func (r *Rank) SetSite(t Ticket, site string) {
+func (r *Recorder) SetSite(t Ticket, site string) {
 	if r == nil || t == 0 {
 		return
 	}
@@ -197,7 +197,7 @@ func (r *Rank) SetSite(t Ticket, site string) {
 }
 
 // EndCall records that the call is over, if it is still in the recorder.
-func (r *Rank) EndCall(t Ticket) {
+func (r *Recorder) EndCall(t Ticket) {
 	if r == nil || t == 0 {
 		return
 	}

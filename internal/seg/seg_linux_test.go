@@ -258,7 +258,7 @@ func TestRecorderKeepsTheLastCalls(t *testing.T) {
 }
 
 func TestNilRankDoesNothing(t *testing.T) {
-	var r *Rank
+	var r *Recorder
 	if !r.Join() {
 		t.Error("nil rank cannot join")
 	}

@@ -147,8 +147,8 @@ func (s *Segment) PID(local world.LocalRank) int { return int(s.lines[local].pid
 
 // Rank returns a local rank's own view, with which it reports its state and
 // its calls. Only that rank's process uses it, and makes it once.
-func (s *Segment) Rank(local world.LocalRank) *Rank {
-	return &Rank{line: &s.lines[local], ring: (*[Recorded]record)(s.calls[local*Recorded:])}
+func (s *Segment) Rank(local world.LocalRank) *Recorder {
+	return &Recorder{line: &s.lines[local], ring: (*[Recorded]record)(s.calls[local*Recorded:])}
 }
 
 // A State says how far a rank has come.

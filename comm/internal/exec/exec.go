@@ -33,9 +33,9 @@ type Exec struct {
 	Rank, Size int
 	Paths      *path.Selector
 	Round      *round.Round
-	Shared     *shmcoll.Comm // of all ranks, nil if they share no memory
-	Hier       *hier.Comm    // nil if there is none
-	NCCL       *NCCL         // nil if it is not wanted
+	Shared     *shmcoll.Collectives // of all ranks, nil if they share no memory
+	Hier       *hier.Collectives    // nil if there is none
+	NCCL       *NCCL                // nil if it is not wanted
 	Staging    *staging.Pool
 
 	placement []uint64 // the words of where.go, by rank

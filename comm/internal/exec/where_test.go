@@ -35,7 +35,7 @@ func TestRanksTellOnceWhereTheirBuffersAre(t *testing.T) {
 			shared := shmcoll.New(*team, h.Heaps, nil, paths)
 			x := &Exec{Rank: team.Me(), Size: 2, Paths: paths, Shared: shared}
 			x.NCCL = NewNCCL(x, 0, nil, nil)
-			shared.Begin(&shmsync.Call{A: 1}, 1, false)
+			shared.Begin(&shmsync.EncodedCall{A: 1}, 1, false)
 			o := new(call.Call).Allreduce(b, b, call.Op{Kind: mem.Sum})
 			p, err := x.resolve(paths.For(o), o)
 			if err != nil {

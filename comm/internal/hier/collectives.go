@@ -12,7 +12,7 @@ import (
 // that are two agents of one machine with two processors, talking TCP, with two ranks each (2x2)
 // or four (2x4); float32, medians of each call alone. "By messages" is what serves where a user
 // has tuned.
-func (c *Comm) Run(p *path.Path, o *call.Call) error {
+func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 	switch o.Kind.As() {
 	case call.Barrier:
 		return c.barrier()
@@ -48,7 +48,7 @@ func (c *Comm) Run(p *path.Path, o *call.Call) error {
 
 // barrier makes the hosts' leaders meet.
 // 2x2: by messages 73 us, so 12.
-func (c *Comm) barrier() error {
+func (c *Collectives) barrier() error {
 	leader := c.setLeaders(0)
 	if err := c.inside(new(call.Call).Barrier()); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (c *Comm) barrier() error {
 
 // reduce combines each host's operands, then the hosts' at the root.
 // 2x2 of 8 bytes: by messages 26 us, so 14; of 16 MiB: 13.9 and 8.9 ms.
-func (c *Comm) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op) error {
+func (c *Collectives) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op) error {
 	if c.all.Rank() != root {
 		recv = c.scratch(c.setLeaders(root), send, send.Len())
 	}
@@ -76,7 +76,7 @@ func (c *Comm) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op)
 // reduceScatterBlock combines each host's operands, then the hosts' where they go.
 // 2x2 of 1 KiB blocks: by messages 49 us, so 17; of 16 MiB: 52 and 45 ms; of 8 MiB at
 // 1 Gbit/s: 343 and 170 ms.
-func (c *Comm) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
+func (c *Collectives) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	leader := c.setLeaders(0)
 	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, len(c.members())*n)
@@ -96,7 +96,7 @@ func (c *Comm) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
 
 // reduceScatterShares has each member combine, in its host, the blocks of those with
 // its number on all hosts.
-func (c *Comm) reduceScatterShares(send, recv mem.Buffer, op call.Op) error {
+func (c *Collectives) reduceScatterShares(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	parts := c.all.Scratch(send, len(c.hosts)*n)
 	for h := range c.hosts {
@@ -113,7 +113,7 @@ func (c *Comm) reduceScatterShares(send, recv mem.Buffer, op call.Op) error {
 // allgather sends each block to each host once.
 // 2x2 of 8 bytes: by messages 93 us, so 19; of 16 MiB: 58 and 39 ms; of 8 MiB at
 // 1 Gbit/s: 215 and 152 ms.
-func (c *Comm) allgather(p *path.Path, send, recv mem.Buffer) (err error) {
+func (c *Collectives) allgather(p *path.Path, send, recv mem.Buffer) (err error) {
 	n, all := send.Len(), c.placeByHost(recv)
 	if p.Algorithm == path.MultiLeader {
 		err = c.allgatherShares(send, all)
@@ -126,7 +126,7 @@ func (c *Comm) allgather(p *path.Path, send, recv mem.Buffer) (err error) {
 	return err
 }
 
-func (c *Comm) allgatherLed(send, all mem.Buffer) error {
+func (c *Collectives) allgatherLed(send, all mem.Buffer) error {
 	leader, mine := c.setLeaders(0), c.block(all, c.me.host, send.Len())
 	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *Comm) allgatherLed(send, all mem.Buffer) error {
 
 // allgatherShares has each member fetch the blocks of those with its number, for all
 // of its host.
-func (c *Comm) allgatherShares(send, all mem.Buffer) error {
+func (c *Collectives) allgatherShares(send, all mem.Buffer) error {
 	n := send.Len()
 	fetched := c.all.Scratch(send, len(c.hosts)*n)
 	if err := c.between(c.rail, new(call.Call).Allgather(send, fetched)); err != nil {
@@ -158,7 +158,7 @@ func (c *Comm) allgatherShares(send, all mem.Buffer) error {
 // alltoall has each member exchange, with those of its number, what is for all of
 // their hosts.
 // 2x2 of 1 KiB blocks: by messages 175 us, so 26; 2x4: 407 and 86.
-func (c *Comm) alltoall(send, recv mem.Buffer) error {
+func (c *Collectives) alltoall(send, recv mem.Buffer) error {
 	n := send.Len() / c.all.Size()
 	parts, all := c.all.Scratch(send, send.Len()), c.placeByHost(recv)
 	if err := c.between(c.rail, new(call.Call).Alltoall(c.byHost(send, n), parts)); err != nil {
@@ -175,7 +175,7 @@ func (c *Comm) alltoall(send, recv mem.Buffer) error {
 
 // gather has one message come from each host.
 // 2x2 of 8 bytes: by messages 119 us, so 13; of 128 KiB blocks: 133 and 75.
-func (c *Comm) gather(root int, send, recv mem.Buffer) error {
+func (c *Collectives) gather(root int, send, recv mem.Buffer) error {
 	n, leader := send.Len(), c.setLeaders(root)
 	var all, mine mem.Buffer
 	if c.all.Rank() == root {
@@ -196,7 +196,7 @@ func (c *Comm) gather(root int, send, recv mem.Buffer) error {
 
 // scatter has one message go to each host.
 // 2x2 of 8 bytes: by messages 26 us, so 10; of 128 KiB blocks: 86 and 63.
-func (c *Comm) scatter(root int, send, recv mem.Buffer) error {
+func (c *Collectives) scatter(root int, send, recv mem.Buffer) error {
 	n, leader := recv.Len(), c.setLeaders(root)
 	if c.all.Rank() == root {
 		send = c.byHost(send, n)

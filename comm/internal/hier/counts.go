@@ -23,7 +23,7 @@ func newDivision(ranks, members, hosts int) division {
 }
 
 // divide gives each rank as many elements as counts says.
-func (c *Comm) divide(counts []int) *division {
+func (c *Collectives) divide(counts []int) *division {
 	d := &c.parted
 	copy(d.ranks, counts)
 	for r, n := range counts[:len(counts)-1] {
@@ -44,13 +44,13 @@ func (c *Comm) divide(counts []int) *division {
 }
 
 // here returns what belongs to the ranks of this host in a vector by host.
-func (c *Comm) here(d *division, v mem.Buffer) mem.Buffer {
+func (c *Collectives) here(d *division, v mem.Buffer) mem.Buffer {
 	return v.Slice(d.before, d.before+d.hosts[c.me.host])
 }
 
 // transfer copies blocks between a vector by rank, where they lie at starts, and one by
 // host: to the latter if back is false.
-func (c *Comm) transfer(d *division, byRank mem.Buffer, starts []int, byHost mem.Buffer, back bool) {
+func (c *Collectives) transfer(d *division, byRank mem.Buffer, starts []int, byHost mem.Buffer, back bool) {
 	at := 0
 	for _, ranks := range c.hosts {
 		for _, r := range ranks {
@@ -67,7 +67,7 @@ func (c *Comm) transfer(d *division, byRank mem.Buffer, starts []int, byHost mem
 
 // allgatherv sends each host's blocks to each other host once. Where blocks lie may
 // differ from rank to rank, and nothing but the last copy depends on it.
-func (c *Comm) allgatherv(send, recv mem.Buffer, counts, displs []int) error {
+func (c *Collectives) allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 	d := c.divide(counts)
 	inPlace := c.packed && displs == nil
 	leader, all := c.setLeaders(0), recv
@@ -94,7 +94,7 @@ func (c *Comm) allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 }
 
 // reduceScatter combines each host's operands, then the hosts' where they go.
-func (c *Comm) reduceScatter(send, recv mem.Buffer, counts []int, op call.Op) error {
+func (c *Collectives) reduceScatter(send, recv mem.Buffer, counts []int, op call.Op) error {
 	d, leader := c.divide(counts), c.setLeaders(0)
 	all, mine := c.scratch(leader, send, d.n), c.scratch(leader, send, d.hosts[c.me.host])
 	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {

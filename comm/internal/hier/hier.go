@@ -23,8 +23,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Comm does the hierarchical collectives of one rank of a communicator.
-type Comm struct {
+// Collectives does the hierarchical ones of one rank of a communicator.
+type Collectives struct {
 	all       coll.Peers
 	hosts     [][]int    // the ranks of each
 	positions []position // by rank
@@ -32,12 +32,12 @@ type Comm struct {
 	rails     int  // the ranks of the host that has fewest
 	packed    bool // the ranks of each host are consecutive
 
-	shared  *shmcoll.Comm  // nil if this one is alone on its host
-	alone   *coll.Subset   // this rank
-	inner   *path.Selector // of the members of this host
-	over    *path.Selector // of messages between hosts
-	leaders *coll.Subset   // one of each host
-	rail    *coll.Subset   // the ranks of this one's number on all hosts, nil if a host has none
+	shared  *shmcoll.Collectives // nil if this one is alone on its host
+	alone   *coll.Subset         // this rank
+	inner   *path.Selector       // of the members of this host
+	over    *path.Selector       // of messages between hosts
+	leaders *coll.Subset         // one of each host
+	rail    *coll.Subset         // the ranks of this one's number on all hosts, nil if a host has none
 
 	// Memory that calls work on, reused by the next.
 	parted   division
@@ -49,7 +49,7 @@ type Comm struct {
 type position struct{ host, member int }
 
 // inside does a collective of the members of this host, through shared memory.
-func (c *Comm) inside(o *call.Call) error {
+func (c *Collectives) inside(o *call.Call) error {
 	p := c.inner.For(o)
 	if c.shared != nil {
 		return c.shared.Run(p, o)
@@ -58,7 +58,7 @@ func (c *Comm) inside(o *call.Call) error {
 }
 
 // between does a collective of one rank of each host, by messages.
-func (c *Comm) between(peers coll.Peers, o *call.Call) error {
+func (c *Collectives) between(peers coll.Peers, o *call.Call) error {
 	return coll.Run(peers, c.over.For(o).Algorithm, o)
 }
 
@@ -77,11 +77,11 @@ func Shape(hosts [][]int) (even, packed bool) {
 	return even, packed
 }
 
-// New returns the Comm of this rank of all. hosts[i][j] is the j-th rank on host i. shared does the
-// collectives inside this rank's host, by the Selector inside; it is nil if the rank is alone
-// there. rules choose the algorithms between hosts.
-func New(hosts [][]int, all coll.Peers, shared *shmcoll.Comm, inside *path.Selector, rules *path.Rules) *Comm {
-	c := &Comm{all: all, hosts: hosts, shared: shared, inner: inside}
+// New returns the Collectives of this rank of all. hosts[i][j] is the j-th rank on host i. shared
+// does the collectives inside this rank's host, by the Selector inside; it is nil if the rank is
+// alone there. rules choose the algorithms between hosts.
+func New(hosts [][]int, all coll.Peers, shared *shmcoll.Collectives, inside *path.Selector, rules *path.Rules) *Collectives {
+	c := &Collectives{all: all, hosts: hosts, shared: shared, inner: inside}
 	_, c.packed = Shape(hosts)
 	c.setPositions(all.Rank())
 	c.counts = make([]int, len(c.members()))
@@ -100,10 +100,10 @@ func New(hosts [][]int, all coll.Peers, shared *shmcoll.Comm, inside *path.Selec
 
 // Shared returns the shared-memory collectives of this host's ranks, nil if the rank is alone
 // there.
-func (c *Comm) Shared() *shmcoll.Comm { return c.shared }
+func (c *Collectives) Shared() *shmcoll.Collectives { return c.shared }
 
 // setPositions finds the positions of all ranks. me is this rank.
-func (c *Comm) setPositions(me int) {
+func (c *Collectives) setPositions(me int) {
 	c.positions = make([]position, c.all.Size())
 	c.rails = len(c.positions)
 	for h, ranks := range c.hosts {
@@ -117,7 +117,7 @@ func (c *Comm) setPositions(me int) {
 
 // setLeaders makes root the leader of its host, and member 0 that of the other hosts. It returns
 // the leader of this host, as a member.
-func (c *Comm) setLeaders(root int) int {
+func (c *Collectives) setLeaders(root int) int {
 	for h, ranks := range c.hosts {
 		c.leaders.Ranks[h] = ranks[0]
 	}
@@ -130,14 +130,14 @@ func (c *Comm) setLeaders(root int) int {
 }
 
 // members returns the ranks of this host.
-func (c *Comm) members() []int { return c.hosts[c.me.host] }
+func (c *Collectives) members() []int { return c.hosts[c.me.host] }
 
 // onRail reports whether this rank has a share in a collective with MultiLeader.
-func (c *Comm) onRail() bool { return c.me.member < c.rails }
+func (c *Collectives) onRail() bool { return c.me.member < c.rails }
 
 // share divides b among the members that are on rails, at cache lines. It returns this rank's
 // share, and the elements of each member's, valid until the next share.
-func (c *Comm) share(b mem.Buffer) (mine mem.Buffer, counts []int) {
+func (c *Collectives) share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 	line := mem.CacheLine / b.Type().Size()
 	for i := range c.counts {
 		lo, hi := mem.Share(b.Len(), c.rails, line, i)
@@ -148,7 +148,7 @@ func (c *Comm) share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 
 // block returns the blocks of a host's ranks in b, which is in the order of byHost with n elements
 // for each rank. All hosts have the same number of ranks.
-func (c *Comm) block(b mem.Buffer, host, n int) mem.Buffer {
+func (c *Collectives) block(b mem.Buffer, host, n int) mem.Buffer {
 	n *= len(c.members())
 	return b.Slice(host*n, (host+1)*n)
 }
@@ -156,7 +156,7 @@ func (c *Comm) block(b mem.Buffer, host, n int) mem.Buffer {
 // byHost returns the blocks of b, n elements for each rank, in the order of hosts. To sort them
 // costs less than the wire (2x2, ranks dealt out, at 1 Gbit/s: allgather of 256 KiB blocks by
 // messages 13.1 ms, so 4.0).
-func (c *Comm) byHost(b mem.Buffer, n int) mem.Buffer {
+func (c *Collectives) byHost(b mem.Buffer, n int) mem.Buffer {
 	if c.packed {
 		return b
 	}
@@ -172,7 +172,7 @@ func (c *Comm) byHost(b mem.Buffer, n int) mem.Buffer {
 
 // placeByHost returns memory for the blocks of b in the order of hosts: b itself, if that is the
 // order of ranks.
-func (c *Comm) placeByHost(b mem.Buffer) mem.Buffer {
+func (c *Collectives) placeByHost(b mem.Buffer) mem.Buffer {
 	if c.packed {
 		return b
 	}
@@ -181,7 +181,7 @@ func (c *Comm) placeByHost(b mem.Buffer) mem.Buffer {
 
 // byRank copies the blocks of from, n elements each in the order of hosts, to b in the order of
 // ranks.
-func (c *Comm) byRank(b, from mem.Buffer, n int) {
+func (c *Collectives) byRank(b, from mem.Buffer, n int) {
 	if c.packed {
 		return
 	}
@@ -195,7 +195,7 @@ func (c *Comm) byRank(b, from mem.Buffer, n int) {
 }
 
 // scratch returns memory for n elements like those of b on the leader, none on other members.
-func (c *Comm) scratch(leader int, b mem.Buffer, n int) mem.Buffer {
+func (c *Collectives) scratch(leader int, b mem.Buffer, n int) mem.Buffer {
 	if c.me.member != leader {
 		return mem.Buffer{}
 	}

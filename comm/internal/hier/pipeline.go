@@ -19,7 +19,7 @@ import (
 // A pipeline is the coll.Peers of the algorithm between hosts, so that it sees the Waits.
 type pipeline struct {
 	*coll.Subset // the leaders, or those on this one's rail
-	c            *Comm
+	c            *Collectives
 	stages       stages
 	step         func(v *pipeline) error // nil: stages.between
 	send, recv   mem.Buffer              // what a host has combined is in recv, too
@@ -80,7 +80,7 @@ var (
 )
 
 // vector does the collective of schedule s.
-func (c *Comm) vector(p *path.Path, s *schedule, root int, send, recv mem.Buffer, op call.Op) error {
+func (c *Collectives) vector(p *path.Path, s *schedule, root int, send, recv mem.Buffer, op call.Op) error {
 	v := &c.pipeline
 	*v = pipeline{Subset: c.leaders, c: c, stages: s.copied, send: send, recv: recv, op: op,
 		home: c.positions[root].host, leader: c.setLeaders(root)}

@@ -51,7 +51,7 @@ func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
 func (ch *Channel) Mover() *payload.Mover { return &ch.e.Mover }
 
 // Flight returns the rank's flight recorder, nil if it has none.
-func (ch *Channel) Flight() *seg.Rank { return ch.e.flight }
+func (ch *Channel) Flight() *seg.Recorder { return ch.e.flight }
 
 // Peer returns a member.
 func (ch *Channel) Peer(member int) *peers.Peer { return ch.e.peers.Peer(ch.World(member)) }

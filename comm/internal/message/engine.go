@@ -88,7 +88,7 @@ type Engine struct {
 	Live  liveness.Ranks // which ranks and communicators there still are
 
 	cfg    Config
-	flight *seg.Rank // nil without a host segment
+	flight *seg.Recorder // nil without a host segment
 
 	progress progress.Engine // has the lock
 	peers    peers.Table

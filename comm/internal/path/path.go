@@ -112,10 +112,10 @@ func (p Chunk) Of(n int) int {
 	return min(n, p.Most)
 }
 
-// A Kernel says, where the kernel can copy from rank to rank, which way calls go: through it, or
+// A KernelCopy says, where the kernel can copy from rank to rank, which way calls go: through it, or
 // the Path Otherwise. It is the one thing that is decided after For: which is faster depends on the
 // cores that the ranks run on, and package trial times both now and then.
-type Kernel struct {
+type KernelCopy struct {
 	First bool // calls go through the kernel at first
 	Tries bool // trials may change that
 }
@@ -127,8 +127,8 @@ type Path struct {
 	Hosts     Algorithm // Hier: how a long vector goes between hosts, Chain; None: as is best for its chunks
 	Chunk     Chunk     // zero: all at a time
 	Ask       Question
-	Kernel    Kernel // of CrossMemory
-	Otherwise *Path  // where the answer is no
+	Kernel    KernelCopy // of CrossMemory
+	Otherwise *Path      // where the answer is no
 }
 
 // Where holds the answers to the Questions about devices.
@@ -172,9 +172,9 @@ func (p *Path) String() string {
 		fmt.Fprintf(&b, " %s", conditions[p.Ask])
 	}
 	switch p.Kernel {
-	case Kernel{Tries: true}:
+	case KernelCopy{Tries: true}:
 		b.WriteString(" and trials find it faster")
-	case Kernel{First: true, Tries: true}:
+	case KernelCopy{First: true, Tries: true}:
 		b.WriteString(" until trials find it slower")
 	}
 	if p.Otherwise != nil {

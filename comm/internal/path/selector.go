@@ -125,9 +125,9 @@ func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.b
 
 // kernel returns what collectives of so much Payload do where the kernel can copy from rank to
 // rank.
-func (s *Selector) kernel(bytes int) Kernel {
+func (s *Selector) kernel(bytes int) KernelCopy {
 	from, below := s.rules.Reads()
-	return Kernel{First: bytes >= from && bytes < below, Tries: bytes >= s.rules.TriesFrom()}
+	return KernelCopy{First: bytes >= from && bytes < below, Tries: bytes >= s.rules.TriesFrom()}
 }
 
 // FarFrom returns from how many bytes on a rank stores non-temporally what ranks far away read. The

@@ -25,14 +25,14 @@ type Call interface {
 // A Wait is one goroutine's wait. It is in the flight recorder if it lasts for long.
 type Wait struct {
 	progress.Waiter
-	flight   *seg.Rank // nil without a host segment
+	flight   *seg.Recorder // nil without a host segment
 	call     Call
 	recorded bool
 	ticket   seg.Ticket
 }
 
 // Init prepares a new Wait.
-func (w *Wait) Init(flight *seg.Rank, call Call) {
+func (w *Wait) Init(flight *seg.Recorder, call Call) {
 	w.flight, w.call = flight, call
 	w.Waiter.Init(w)
 }

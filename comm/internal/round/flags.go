@@ -89,7 +89,7 @@ func (p *Port) Await(word *atomic.Uint64, want uint64, member int) error {
 // Disagree implements shmsync.Port. If messages are sent, too, the two ranks may differ in a call
 // of which shared memory knows nothing: then this one sends its calls, and waits until the other
 // has found which differs.
-func (p *Port) Disagree(member, ago int, mine, theirs shmsync.Call) error {
+func (p *Port) Disagree(member, ago int, mine, theirs shmsync.EncodedCall) error {
 	rd, src := p.Round, p.Ranks[member]
 	if rd.byFlags {
 		return rd.breakWith(rd.reason(&liveness.MismatchError{

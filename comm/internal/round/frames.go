@@ -161,4 +161,4 @@ func (rd *Round) compare(l *peerQueue, m *message.Kept) {
 }
 
 // callOf returns the call that a frame carries.
-func callOf(m *message.Kept) shmsync.Call { return shmsync.Call{A: m.A, B: m.B} }
+func callOf(m *message.Kept) shmsync.EncodedCall { return shmsync.EncodedCall{A: m.A, B: m.B} }

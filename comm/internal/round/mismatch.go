@@ -111,7 +111,7 @@ func (rd *Round) compareEarly() {
 }
 
 // callAt returns the call of the running round, or of one that is past.
-func (rd *Round) callAt(seq uint64) shmsync.Call {
+func (rd *Round) callAt(seq uint64) shmsync.EncodedCall {
 	if seq == rd.seq && rd.running {
 		return rd.call
 	}
@@ -119,7 +119,7 @@ func (rd *Round) callAt(seq uint64) shmsync.Call {
 }
 
 // check breaks the Channel if another rank's call differs from the one here.
-func (rd *Round) check(src int, seq uint64, theirs shmsync.Call) bool {
+func (rd *Round) check(src int, seq uint64, theirs shmsync.EncodedCall) bool {
 	mine := rd.callAt(seq)
 	if mine == theirs {
 		return true

@@ -26,7 +26,7 @@ type peerQueue struct {
 // An earlyCall is another rank's call of a round that has not begun here.
 type earlyCall struct {
 	seq  uint64
-	call shmsync.Call
+	call shmsync.EncodedCall
 }
 
 // A grant is the content of a Ready frame.

@@ -44,15 +44,15 @@ type Round struct {
 
 	// The call.
 	seq     uint64
-	call    shmsync.Call
+	call    shmsync.EncodedCall
 	digest  uint64 // of the communicator's id and all calls up to this one
 	bytes   int
 	ctx     context.Context
 	quiet   bool
 	running bool // not kept where byFlags is true
 	err     error
-	ticket  seg.Ticket              // in the flight recorder
-	past    [pastCalls]shmsync.Call // by seq
+	ticket  seg.Ticket                     // in the flight recorder
+	past    [pastCalls]shmsync.EncodedCall // by seq
 
 	messages
 	flag    flagWait
@@ -88,7 +88,7 @@ func (rd *Round) Begin(ctx context.Context, f *call.Fingerprint, bytes int, quie
 		return rd.ch.Err()
 	}
 	a, b := f.Words()
-	c := shmsync.Call{A: a, B: b}
+	c := shmsync.EncodedCall{A: a, B: b}
 	rd.seq++
 	rd.digest = c.Digest(rd.digest)
 	rd.call = c

@@ -28,7 +28,7 @@ type shared struct {
 	nonTemporal bool   // not in place, where what is stored has just been read: 64 MiB 10.4 ms, non-temporal 10.9
 }
 
-func (c *Comm) allreduceLong(p path.Chunk, o *call.Call, compared bool) error {
+func (c *Collectives) allreduceLong(p path.Chunk, o *call.Call, compared bool) error {
 	send, recv := o.Send, o.Recv
 	n, size := send.Size(), send.Type().Size()
 	l := &shared{send: send, recv: recv, op: o.Op, compared: compared, large: p.Large, chunk: max(p.Of(n)/size, 1)}
@@ -74,12 +74,12 @@ func (l *shared) bounds(i, j, members int) (base, lo, hi int) {
 
 // held returns where member j holds elements lo to hi-1 of a step that begins with
 // element base.
-func (c *Comm) held(l *shared, j int, s uint64, base, lo, hi int) []byte {
+func (c *Collectives) held(l *shared, j int, s uint64, base, lo, hi int) []byte {
 	size := l.send.Type().Size()
 	return c.Payload(j, s, (lo-base)*size, (hi-lo)*size)
 }
 
-func (c *Comm) fillShares(l *shared, i int) error {
+func (c *Collectives) fillShares(l *shared, i int) error {
 	s, me := l.first+uint64(i), c.Me()
 	base, lo, hi := l.bounds(i, me, c.Size())
 	end := min(base+l.chunk, l.send.Len())
@@ -97,7 +97,7 @@ func (c *Comm) fillShares(l *shared, i int) error {
 	return nil
 }
 
-func (c *Comm) reduceShare(l *shared, i int) error {
+func (c *Collectives) reduceShare(l *shared, i int) error {
 	s, me := l.first+uint64(i), c.Me()
 	base, lo, hi := l.bounds(i, me, c.Size())
 	dst := l.recv.Slice(lo, hi)
@@ -120,7 +120,7 @@ func (c *Comm) reduceShare(l *shared, i int) error {
 	return nil
 }
 
-func (c *Comm) gatherShares(l *shared, i int) error {
+func (c *Collectives) gatherShares(l *shared, i int) error {
 	s := l.first + uint64(i)
 	for d := 1; d < c.Size(); d++ {
 		j := (c.Me() + d) % c.Size()

@@ -22,9 +22,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Comm does the collectives of one member, a rank of a communicator whose ranks share memory. It
+// Collectives does those of one member, a rank of a communicator whose ranks share memory. It
 // does one at a time, and is not for concurrent use.
-type Comm struct {
+type Collectives struct {
 	shmsync.Team
 	paths *path.Selector
 	heaps [][]byte     // by member
@@ -46,11 +46,11 @@ type Comm struct {
 	spares  [][]byte // by height in the combination tree
 }
 
-// New returns the Comm of a Team, whose members have the given heaps, if any, and reach other
-// memory by cross, if not nil.
-func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Comm {
+// New returns the Collectives of a Team, whose members have the given heaps, if any, and reach
+// other memory by cross, if not nil.
+func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Collectives {
 	n := t.Size()
-	return &Comm{Team: t, paths: paths, heaps: heaps, reach: mem.Distance{From: paths.FarFrom()}, cross: cross, fetched: make([][]byte, n),
+	return &Collectives{Team: t, paths: paths, heaps: heaps, reach: mem.Distance{From: paths.FarFrom()}, cross: cross, fetched: make([][]byte, n),
 		srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n), places: make([]places, n)}
 }
 
@@ -58,7 +58,7 @@ func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector
 type places [2]symheap.Place
 
 // Run runs o, which all members have called, along p. Begin is called before.
-func (c *Comm) Run(p *path.Path, o *call.Call) error {
+func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 	is, err := c.short(p, o)
 	if !is {
 		err = c.follow(p, o)
@@ -78,7 +78,7 @@ type run struct {
 }
 
 // follow runs o along p.
-func (c *Comm) follow(p *path.Path, o *call.Call) error {
+func (c *Collectives) follow(p *path.Path, o *call.Call) error {
 	var r run
 	p, err := c.resolve(p, o, &r)
 	if err == nil {
@@ -91,7 +91,7 @@ func (c *Comm) follow(p *path.Path, o *call.Call) error {
 }
 
 // execute runs o along p, whose question has been answered.
-func (c *Comm) execute(p *path.Path, o *call.Call, r *run) error {
+func (c *Collectives) execute(p *path.Path, o *call.Call, r *run) error {
 	switch p.Algorithm {
 	case path.SingleCopy:
 		return c.singleCopy(o, &r.t)
@@ -109,7 +109,7 @@ func (c *Comm) execute(p *path.Path, o *call.Call, r *run) error {
 }
 
 // transferOf returns the transfer that o is.
-func (c *Comm) transferOf(o *call.Call, r *run) *transfer {
+func (c *Collectives) transferOf(o *call.Call, r *run) *transfer {
 	if r.t.Size == 0 {
 		o.Transfer(&r.t.Transfer, c.Me(), c.Size(), c.keepsOrder(o.Op), &c.blocks)
 	}

@@ -17,11 +17,11 @@ import (
 	"gompi/internal/mem"
 )
 
-// comms returns a Comm of all ranks of a new Host, by rank.
-func comms(t testing.TB, n int, pause func(rank int)) ([]*Comm, *shmsynctest.Host) {
+// comms returns the Collectives of all ranks of a new Host, by rank.
+func comms(t testing.TB, n int, pause func(rank int)) ([]*Collectives, *shmsynctest.Host) {
 	t.Helper()
 	h := shmsynctest.NewHost(n, path.LargeBuffer(n))
-	var cs []*Comm
+	var cs []*Collectives
 	for _, team := range h.Teams(t, pathsOf(n).Gated(), pause) {
 		cs = append(cs, New(team, h.Heaps, new(ownMemory), pathsOf(n)))
 	}
@@ -78,7 +78,7 @@ func pathsOf(ranks int) *path.Selector {
 }
 
 // do does a collective as its Path says.
-func (r *Comm) do(o *call.Call) error { return r.Run(r.paths.For(o), o) }
+func (r *Collectives) do(o *call.Call) error { return r.Run(r.paths.For(o), o) }
 
 // Whatever thresholds a user sets, collectives of any lengths end, and give what they should.
 func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
@@ -100,7 +100,7 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 				r.paths.AddAllocations(1)
 			}
 			lengths := []int{0, 1, 2048, 2047, 2500, 2500, 4000, 2048, 250, 8000, 3, 0, 6000} // of 8 bytes
-			err := shmsynctest.Together(members, func(r *Comm) error {
+			err := shmsynctest.Together(members, func(r *Collectives) error {
 				for i := range lengths {
 					for kind := range kinds {
 						if err := once(r, kind, lengths[(i+kind)%len(lengths)], i%p, i*kinds+kind, unmoved); err != nil {
@@ -120,8 +120,8 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 // digests are those of what the members have called.
 var digests sync.Map
 
-func begin(r *Comm, nth uint64) {
-	c := &shmsync.Call{A: nth}
+func begin(r *Collectives, nth uint64) {
+	c := &shmsync.EncodedCall{A: nth}
 	before, _ := digests.LoadOrStore(r, uint64(1))
 	digest := c.Digest(before.(uint64))
 	digests.Store(r, digest)
@@ -138,7 +138,7 @@ type mover func(v []int64) []int64
 func unmoved(v []int64) []int64 { return v }
 
 // once does one collective of n elements in a block, and checks what comes of it.
-func once(r *Comm, kind, n, root, nth int, move mover) error {
+func once(r *Collectives, kind, n, root, nth int, move mover) error {
 	p := r.Size()
 	begin(r, uint64(nth+1))
 	send, recv := move(shmsynctest.Vector(nth, r.Me(), n)), move(make([]int64, n))
@@ -198,7 +198,7 @@ func once(r *Comm, kind, n, root, nth int, move mover) error {
 func TestStressCollectives(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		members, _ := comms(t, p, pause)
-		return shmsynctest.Together(members, func(r *Comm) error {
+		return shmsynctest.Together(members, func(r *Collectives) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			for nth := range 100 {
 				pause(r.Me())
@@ -216,7 +216,7 @@ func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
 	for _, p := range []int{2, 3} {
 		members, _ := comms(t, p, func(int) {})
 		for kind := range kinds {
-			err := shmsynctest.Together(members, func(r *Comm) error { return once(r, kind, 20<<20/16+5, kind%p, kind, unmoved) })
+			err := shmsynctest.Together(members, func(r *Collectives) error { return once(r, kind, 20<<20/16+5, kind%p, kind, unmoved) })
 			if err != nil {
 				t.Fatalf("%d members: %v", p, err)
 			}
@@ -227,7 +227,7 @@ func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
 func TestADifferentCallIsFoundAlsoByThoseWhoDidNotWait(t *testing.T) {
 	for quiet := range 5 { // calls after the one in question in which the rank waits for no member
 		members, _ := comms(t, 2, func(int) {})
-		err := shmsynctest.Together(members, func(r *Comm) error {
+		err := shmsynctest.Together(members, func(r *Collectives) error {
 			b := []int64{1}
 			begin(r, uint64(10+r.Me()))
 			if err := r.do(new(call.Call).Bcast(r.Me(), mem.Of(b))); err != nil { // each is the root of its own

@@ -9,7 +9,7 @@ import (
 // Package path has the lengths from which on.
 
 // footprint returns the bytes of all members' buffers, as far as this one knows.
-func (c *Comm) footprint(t *transfer) int {
+func (c *Collectives) footprint(t *transfer) int {
 	own := footprint(t.Send, t.Recv)
 	if t.Full {
 		return c.Size() * own
@@ -35,7 +35,7 @@ func store(dst, src []byte, nonTemporal bool) {
 }
 
 // fork copies b to the place where the others read it, and to this member's own block.
-func (c *Comm) fork(t *transfer, own, to, b []byte) {
+func (c *Collectives) fork(t *transfer, own, to, b []byte) {
 	if len(b) == 0 || &own[0] == &b[0] {
 		c.reach.Copy(to, b)
 	} else {
@@ -44,7 +44,7 @@ func (c *Comm) fork(t *transfer, own, to, b []byte) {
 }
 
 // combineTo combines the srcs of t into dst.
-func (c *Comm) combineTo(t *call.Transfer, dst mem.Buffer, nonTemporal bool) error {
+func (c *Collectives) combineTo(t *call.Transfer, dst mem.Buffer, nonTemporal bool) error {
 	if nonTemporal && !c.keepsOrder(t.Op) {
 		return mem.ReduceNonTemporal(t.Op.Kind, append(c.dsts[:0], dst), mem.Buffer{}, c.srcs[t.Lo:t.Hi]...)
 	}
@@ -53,7 +53,7 @@ func (c *Comm) combineTo(t *call.Transfer, dst mem.Buffer, nonTemporal bool) err
 
 // combineShare combines the srcs of a long allreduce into this member's recv, and into held, where
 // the others read it.
-func (c *Comm) combineShare(l *shared, dst, held mem.Buffer) error {
+func (c *Collectives) combineShare(l *shared, dst, held mem.Buffer) error {
 	if l.nonTemporal && !c.keepsOrder(l.op) && !c.reach.Far() {
 		return mem.ReduceNonTemporal(l.op.Kind, append(c.dsts[:0], dst), held, c.srcs...)
 	}

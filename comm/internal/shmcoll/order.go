@@ -9,10 +9,10 @@ import (
 // keepsOrder reports whether operands are combined in the order of coll/order.go: by functions, and
 // by all operators in deterministic mode. Else they are combined one after the other, in the order
 // of the members, in one pass over the memory.
-func (c *Comm) keepsOrder(op call.Op) bool { return c.paths.KeepsOrder(op.Kind) }
+func (c *Collectives) keepsOrder(op call.Op) bool { return c.paths.KeepsOrder(op.Kind) }
 
 // combine stores op's result of srcs lo to hi-1 into dst. scan selects the order of a scan.
-func (c *Comm) combine(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
+func (c *Collectives) combine(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
 	switch {
 	case c.keepsOrder(op):
 		return c.combineInOrder(op, dst, lo, hi, scan)
@@ -22,7 +22,7 @@ func (c *Comm) combine(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error 
 	return mem.ReduceAll(op.Kind, dst, c.srcs[lo:hi]...)
 }
 
-func (c *Comm) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
+func (c *Collectives) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
 	all := coll.Combination{Op: op, Operand: c.operand, Spare: c.spare, Scan: scan}
 	result, err := all.Of(dst, lo, hi)
 	if err != nil {
@@ -34,10 +34,10 @@ func (c *Comm) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool)
 	return op.Finish(dst, hi-lo)
 }
 
-func (c *Comm) operand(i int) mem.Buffer { return c.srcs[i] }
+func (c *Collectives) operand(i int) mem.Buffer { return c.srcs[i] }
 
 // spare returns memory like dst for the right operand of a combination at height k of the tree.
-func (c *Comm) spare(dst mem.Buffer, _, k int) mem.Buffer {
+func (c *Collectives) spare(dst mem.Buffer, _, k int) mem.Buffer {
 	for len(c.spares) <= k {
 		b, _ := mem.Host.Alloc(mem.C128, c.paths.LargestChunk()/mem.C128.Size()) // so few bytes can be had
 		c.spares = append(c.spares, b.HostSlice())

@@ -7,7 +7,7 @@ import (
 
 // resolve asks the questions of p until the members answer one with yes, and returns the Path that
 // is left to execute.
-func (c *Comm) resolve(p *path.Path, o *call.Call, r *run) (*path.Path, error) {
+func (c *Collectives) resolve(p *path.Path, o *call.Call, r *run) (*path.Path, error) {
 	for p.Ask != path.Nothing {
 		if p.Ask == path.BlockLengths {
 			longest, err := c.agreeLengths(o, r)
@@ -26,7 +26,7 @@ func (c *Comm) resolve(p *path.Path, o *call.Call, r *run) (*path.Path, error) {
 }
 
 // ask returns the answer to the question of p, the same on all members.
-func (c *Comm) ask(p *path.Path, o *call.Call, r *run) (yes bool, err error) {
+func (c *Collectives) ask(p *path.Path, o *call.Call, r *run) (yes bool, err error) {
 	switch p.Ask {
 	case path.SharedHeap:
 		return c.exchangeVectors(o, r, false)
@@ -43,7 +43,7 @@ func (c *Comm) ask(p *path.Path, o *call.Call, r *run) (yes bool, err error) {
 }
 
 // agreeLengths returns the bytes of the longest block of all members.
-func (c *Comm) agreeLengths(o *call.Call, r *run) (int, error) {
+func (c *Collectives) agreeLengths(o *call.Call, r *run) (int, error) {
 	t := c.transferOf(o, r)
 	sent, expected, longest := t.Lengths()
 	longest, err := c.AgreeLengths(sent, expected, longest, t.Lo)
@@ -53,7 +53,7 @@ func (c *Comm) agreeLengths(o *call.Call, r *run) (int, error) {
 
 // exchangeVectors reports whether all vectors of o can be reached: those in the heap, and if cross
 // is set, others too. From then on other members may access this one's.
-func (c *Comm) exchangeVectors(o *call.Call, r *run, cross bool) (all bool, err error) {
+func (c *Collectives) exchangeVectors(o *call.Call, r *run, cross bool) (all bool, err error) {
 	if all, err = c.exchangePlaces(c.placesOf(o, r, cross)); err != nil {
 		c.Shut()
 	}

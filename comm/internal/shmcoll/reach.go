@@ -50,13 +50,13 @@ const (
 )
 
 // foldChunk is how many bytes of each operand a member combines at a time.
-func (c *Comm) foldChunk() int {
+func (c *Collectives) foldChunk() int {
 	return min(max(crossFold/c.Size(), crossFoldLeast), crossChunk) &^ (mem.CacheLine - 1)
 }
 
 // reachable reports whether all members can reach each other's memory. The first call finds out, in
 // a step of its own.
-func (c *Comm) reachable() (bool, error) {
+func (c *Collectives) reachable() (bool, error) {
 	if c.asked || c.cross == nil {
 		return c.crosses, nil
 	}
@@ -82,10 +82,10 @@ func (c *Comm) reachable() (bool, error) {
 }
 
 // has reports whether others read or write a vector of a member.
-func (c *Comm) has(member int, v side) bool { return c.places[member][v] != symheap.Nowhere }
+func (c *Collectives) has(member int, v side) bool { return c.places[member][v] != symheap.Nowhere }
 
 // at returns n bytes from a spot on, nil if only another member maps them.
-func (c *Comm) at(x spot, n int) []byte {
+func (c *Collectives) at(x spot, n int) []byte {
 	place := c.places[x.member][x.side]
 	if !place.Private() {
 		return place.At(c.heaps[x.member], x.off, n)
@@ -97,7 +97,7 @@ func (c *Comm) at(x spot, n int) []byte {
 }
 
 // get returns n bytes from a spot on, at most foldChunk: where they lie, or in scratch memory.
-func (c *Comm) get(x spot, n int) ([]byte, error) {
+func (c *Collectives) get(x spot, n int) ([]byte, error) {
 	if b := c.at(x, n); b != nil {
 		return b, nil
 	}
@@ -106,7 +106,7 @@ func (c *Comm) get(x spot, n int) ([]byte, error) {
 }
 
 // fetch copies from a spot on to dst.
-func (c *Comm) fetch(dst []byte, x spot, nonTemporal bool) error {
+func (c *Collectives) fetch(dst []byte, x spot, nonTemporal bool) error {
 	if src := c.at(x, len(dst)); src != nil {
 		copyShared(dst, src, nonTemporal)
 		return nil
@@ -125,7 +125,7 @@ func (c *Comm) fetch(dst []byte, x spot, nonTemporal bool) error {
 }
 
 // makeProgress lets other operations progress now and then, when done bytes have been copied.
-func (c *Comm) makeProgress(member, done int) error {
+func (c *Collectives) makeProgress(member, done int) error {
 	if done == 0 || done%crossProgress != 0 {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (c *Comm) makeProgress(member, done int) error {
 
 // missing returns the error of a transfer that has failed: the memory of a member that has failed
 // before need not be there any more.
-func (c *Comm) missing(member int, err error) error {
+func (c *Collectives) missing(member int, err error) error {
 	if c.IsShut(member) {
 		return c.AwaitError(member)
 	}
@@ -142,7 +142,7 @@ func (c *Comm) missing(member int, err error) error {
 }
 
 // put copies src to a spot.
-func (c *Comm) put(x spot, src []byte, nonTemporal bool) error {
+func (c *Collectives) put(x spot, src []byte, nonTemporal bool) error {
 	if dst := c.at(x, len(src)); dst != nil {
 		copyShared(dst, src, nonTemporal)
 		return nil
@@ -164,7 +164,7 @@ func (c *Comm) put(x spot, src []byte, nonTemporal bool) error {
 }
 
 // move copies n bytes between two spots, one of which is this member's.
-func (c *Comm) move(to, from spot, n int, nonTemporal bool) error {
+func (c *Collectives) move(to, from spot, n int, nonTemporal bool) error {
 	if src := c.at(from, n); src != nil {
 		return c.put(to, src, nonTemporal)
 	}
@@ -172,7 +172,7 @@ func (c *Comm) move(to, from spot, n int, nonTemporal bool) error {
 }
 
 // scratch returns foldChunk bytes, different ones for each member.
-func (c *Comm) scratch(member int) []byte {
+func (c *Collectives) scratch(member int) []byte {
 	if c.fetched[member] == nil {
 		b, _ := mem.Host.Alloc(mem.C128, c.foldChunk()/mem.C128.Size()) // so few bytes can be had
 		c.fetched[member] = b.HostSlice()
@@ -188,7 +188,7 @@ type span struct {
 
 // kernelReaches reports whether the kernel reaches b for other members, one of this member's
 // vectors. It is asked again when another vector comes.
-func (c *Comm) kernelReaches(v side, b []byte) bool {
+func (c *Collectives) kernelReaches(v side, b []byte) bool {
 	it := span{uintptr(unsafe.Pointer(unsafe.SliceData(b))), len(b)}
 	if c.known[v] != it {
 		if !c.cross.Has(b, v == recvs) {

@@ -13,7 +13,7 @@ import (
 // gather 124 and 94, scatter 109 and 86, scan 154 and 105).
 
 // short does o if it is one of them, and reports whether it is.
-func (c *Comm) short(p *path.Path, o *call.Call) (is bool, err error) {
+func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	if p.Algorithm != path.OneStep {
 		return false, nil
 	}
@@ -43,7 +43,7 @@ func (c *Comm) short(p *path.Path, o *call.Call) (is bool, err error) {
 
 // publish begins step s of n bytes, the only one of its collective, in which this member gives the
 // others b, or nothing.
-func (c *Comm) publish(s uint64, n int, b []byte) error {
+func (c *Collectives) publish(s uint64, n int, b []byte) error {
 	if n <= shmsync.InHead {
 		c.LayInHead(s)
 	} else {
@@ -59,7 +59,7 @@ func (c *Comm) publish(s uint64, n int, b []byte) error {
 }
 
 // readPayload copies to b what another member gives in step s, from byte off on.
-func (c *Comm) readPayload(j int, s uint64, off int, b []byte) error {
+func (c *Collectives) readPayload(j int, s uint64, off int, b []byte) error {
 	err := c.AwaitCall(j, s)
 	if err == nil {
 		copy(b, c.Payload(j, s, off, len(b)))
@@ -67,7 +67,7 @@ func (c *Comm) readPayload(j int, s uint64, off int, b []byte) error {
 	return err
 }
 
-func (c *Comm) bcastShort(o *call.Call) error {
+func (c *Collectives) bcastShort(o *call.Call) error {
 	s, b := c.Next(1), o.Recv.HostSlice()
 	if c.Me() == o.Root {
 		if err := c.publish(s, len(b), b); err != nil {
@@ -82,7 +82,7 @@ func (c *Comm) bcastShort(o *call.Call) error {
 	return nil
 }
 
-func (c *Comm) scatterShort(o *call.Call) error {
+func (c *Collectives) scatterShort(o *call.Call) error {
 	s, b := c.Next(1), o.Recv.HostSlice()
 	n, own := len(b)*c.Size(), len(b)*c.Me()
 	if c.Me() == o.Root {
@@ -100,7 +100,7 @@ func (c *Comm) scatterShort(o *call.Call) error {
 	return nil
 }
 
-func (c *Comm) gatherShort(o *call.Call) error {
+func (c *Collectives) gatherShort(o *call.Call) error {
 	s, b := c.Next(1), o.Send.HostSlice()
 	if err := c.publish(s, len(b), b); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *Comm) gatherShort(o *call.Call) error {
 
 // reduceShort is a reduce or a scan, in which this member combines the operands of members 0 to
 // upTo-1.
-func (c *Comm) reduceShort(o *call.Call, upTo int) error {
+func (c *Collectives) reduceShort(o *call.Call, upTo int) error {
 	s := c.Next(1)
 	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (c *Comm) reduceShort(o *call.Call, upTo int) error {
 }
 
 // allreduceShort makes every member combine all operands itself.
-func (c *Comm) allreduceShort(o *call.Call) error {
+func (c *Collectives) allreduceShort(o *call.Call) error {
 	s := c.Next(1)
 	if err := c.publish(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (c *Comm) allreduceShort(o *call.Call) error {
 // combineStep combines into o.Recv the operands of members 0 to n-1 in step s, this one among them.
 // Where operands have an order it reads its own, too, where the others do: its result may
 // overwrite the operand before all is combined.
-func (c *Comm) combineStep(s uint64, o *call.Call, n int) error {
+func (c *Collectives) combineStep(s uint64, o *call.Call, n int) error {
 	staged := c.keepsOrder(o.Op)
 	if n == 2 && !staged {
 		return c.combinePair(s, o)
@@ -175,7 +175,7 @@ func (c *Comm) combineStep(s uint64, o *call.Call, n int) error {
 
 // combinePair is combineStep of members 0 and 1. It does not go through srcs: to load from there
 // what was just stored stalls the processor.
-func (c *Comm) combinePair(s uint64, o *call.Call) error {
+func (c *Collectives) combinePair(s uint64, o *call.Call) error {
 	peer := 1 - c.Me()
 	if err := c.AwaitCall(peer, s); err != nil {
 		return err
@@ -188,6 +188,6 @@ func (c *Comm) combinePair(s uint64, o *call.Call) error {
 }
 
 // operandOf returns the operand that member j gives in step s.
-func (c *Comm) operandOf(s uint64, o *call.Call, j int) mem.Buffer {
+func (c *Collectives) operandOf(s uint64, o *call.Call, j int) mem.Buffer {
 	return mem.HostBytes(o.Send.Type(), o.Send.Len(), c.Payload(j, s, 0, o.Send.Size()))
 }

@@ -19,7 +19,7 @@ import (
 // write only to those in the heap (shmsync/guard.go).
 
 // singleCopy runs o on the members' vectors where they lie. exchangeVectors has found them.
-func (c *Comm) singleCopy(o *call.Call, t *transfer) (err error) {
+func (c *Collectives) singleCopy(o *call.Call, t *transfer) (err error) {
 	failed := true
 	defer func() { // also when an operator panics
 		if failed {
@@ -34,7 +34,7 @@ func (c *Comm) singleCopy(o *call.Call, t *transfer) (err error) {
 	return err
 }
 
-func (c *Comm) copyOnce(o *call.Call, t *transfer) (err error) {
+func (c *Collectives) copyOnce(o *call.Call, t *transfer) (err error) {
 	switch o.Kind {
 	case call.Bcast, call.Reduce, call.Allreduce:
 		err = c.copyJointly(o)
@@ -52,7 +52,7 @@ func (c *Comm) copyOnce(o *call.Call, t *transfer) (err error) {
 }
 
 // placesOf returns where this member's vectors lie that others access.
-func (c *Comm) placesOf(o *call.Call, r *run, cross bool) places {
+func (c *Collectives) placesOf(o *call.Call, r *run, cross bool) places {
 	from, to := o.Operands(c.Me())
 	mine := places{c.locate(sends, from, cross), c.locate(recvs, to, cross)}
 	switch o.Kind {
@@ -67,7 +67,7 @@ func (c *Comm) placesOf(o *call.Call, r *run, cross bool) places {
 }
 
 // locate returns where b lies, a vector of this member's.
-func (c *Comm) locate(v side, b mem.Buffer, cross bool) symheap.Place {
+func (c *Collectives) locate(v side, b mem.Buffer, cross bool) symheap.Place {
 	c.own[v] = b.HostSlice()
 	place := symheap.Locate(c.heaps[c.Me()], c.own[v])
 	if place == symheap.NotShared && cross && c.kernelReaches(v, c.own[v]) {
@@ -78,7 +78,7 @@ func (c *Comm) locate(v side, b mem.Buffer, cross bool) symheap.Place {
 
 // exchangePlaces exchanges where the members' vectors are, and reports whether all can be reached.
 // It is the collective's first step, in which calls are compared.
-func (c *Comm) exchangePlaces(mine places) (shared bool, err error) {
+func (c *Collectives) exchangePlaces(mine places) (shared bool, err error) {
 	const size = int(unsafe.Sizeof(mine))
 	s, err := c.Exchange((*[size]byte)(unsafe.Pointer(&mine))[:], true)
 	if err != nil {
@@ -108,7 +108,7 @@ func copyShared(dst, src []byte, nonTemporal bool) {
 }
 
 // pull reads the blocks of all other members for this one, and combines them if t does.
-func (c *Comm) pull(t *call.Transfer) error {
+func (c *Collectives) pull(t *call.Transfer) error {
 	nonTemporal := c.paths.NonTemporalInPlace(footprint(t.Send, t.Recv))
 	start := t.Start(c.Me()) * t.Size
 	if !t.Folds {
@@ -143,7 +143,7 @@ func (c *Comm) pull(t *call.Transfer) error {
 
 // copyRooted copies this member's share of the blocks of n bytes between the root's long vector and
 // the short vectors of all.
-func (c *Comm) copyRooted(root, n int, long, short side) error {
+func (c *Collectives) copyRooted(root, n int, long, short side) error {
 	nonTemporal := c.paths.NonTemporalInPlace(2 * n) // a member has as many bytes on average, all blocks included
 	for j := range c.Size() {
 		lo, hi := shareOf(c.Me(), root, j, c.Size(), n)
@@ -184,7 +184,7 @@ func shareOf(me, root, j, members, n int) (lo, hi int) {
 // A result that is stored in place, where its operand was just read, gets plain stores at any
 // length (np=2 near, allreduce of 64 MiB in place: plain 6.4 ms, non-temporal 7.1). With
 // non-temporal stores, one pass stores a combined result to all recvs.
-func (c *Comm) copyJointly(o *call.Call) error {
+func (c *Collectives) copyJointly(o *call.Call) error {
 	like := o.Recv
 	if o.Kind.Reduces() {
 		like = o.Send
@@ -206,7 +206,7 @@ func (c *Comm) copyJointly(o *call.Call) error {
 
 // copyToAll stores n bytes of the root's vector, from lo on, to all recvs: first to this member's,
 // if only the root maps its vector.
-func (c *Comm) copyToAll(root, lo, n int, nonTemporal bool) error {
+func (c *Collectives) copyToAll(root, lo, n int, nonTemporal bool) error {
 	from := spot{root, sends, lo}
 	src := c.at(from, n)
 	if src == nil {
@@ -219,7 +219,7 @@ func (c *Comm) copyToAll(root, lo, n int, nonTemporal bool) error {
 }
 
 // reduceJointly combines n bytes of all sends, from lo on, into all recvs.
-func (c *Comm) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
+func (c *Collectives) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
 	as := func(b []byte) mem.Buffer { return mem.HostBytes(o.Send.Type(), n/o.Send.Type().Size(), b) }
 	for j := range c.Size() {
 		b, err := c.get(spot{j, sends, lo}, n)
@@ -240,7 +240,7 @@ func (c *Comm) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
 
 // storesAt sets dsts to n bytes of all recvs, from lo on. It reports false if this member does not
 // map them all.
-func (c *Comm) storesAt(lo, n int, as func([]byte) mem.Buffer) bool {
+func (c *Collectives) storesAt(lo, n int, as func([]byte) mem.Buffer) bool {
 	c.dsts = c.dsts[:0]
 	for j := range c.Size() {
 		if c.has(j, recvs) {
@@ -256,7 +256,7 @@ func (c *Comm) storesAt(lo, n int, as func([]byte) mem.Buffer) bool {
 
 // resultAt returns where n bytes of the result, from lo on, are stored first: in this member's own
 // recv if it has one, else in the root's, or in scratch memory if only the root maps that.
-func (c *Comm) resultAt(root, lo, n int) []byte {
+func (c *Collectives) resultAt(root, lo, n int) []byte {
 	first := c.Me()
 	if !c.has(first, recvs) {
 		first = root
@@ -268,7 +268,7 @@ func (c *Comm) resultAt(root, lo, n int) []byte {
 }
 
 // spread stores a result to all recvs, from lo on.
-func (c *Comm) spread(result []byte, lo int, nonTemporal bool) error {
+func (c *Collectives) spread(result []byte, lo int, nonTemporal bool) error {
 	for j := range c.Size() {
 		if c.has(j, recvs) {
 			inPlace := c.places[j][sends] == c.places[j][recvs]
@@ -281,7 +281,7 @@ func (c *Comm) spread(result []byte, lo int, nonTemporal bool) error {
 }
 
 // touched returns the number of vectors. A member in place has one.
-func (c *Comm) touched() (n int) {
+func (c *Collectives) touched() (n int) {
 	for j, at := range c.places {
 		if c.has(j, sends) {
 			n++

@@ -26,7 +26,7 @@ func inHeap(h *shmsynctest.Host, rank int) mover {
 }
 
 // crossing makes members reach vectors through the kernel: always, or as trials have shown.
-func crossing(t *testing.T, r *Comm, tuning string) {
+func crossing(t *testing.T, r *Collectives, tuning string) {
 	t.Helper()
 	rules := &path.Rules{Oversubscribed: r.Size()%2 == 1}
 	if err := rules.Tune(tuning); err != nil {
@@ -53,7 +53,7 @@ func TestStressVectorsOfMembersAlone(t *testing.T) {
 			for _, r := range members {
 				crossing(t, r, tuning)
 			}
-			return shmsynctest.Together(members, func(r *Comm) error {
+			return shmsynctest.Together(members, func(r *Collectives) error {
 				rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 				r.paths.AddAllocations(rng.IntN(2))
 				for nth := range 100 {
@@ -98,7 +98,7 @@ func TestWhoFailsIsNotWrittenTo(t *testing.T) {
 					}}
 				}
 				spoilt := make([][][]int64, p) // by member that has failed
-				_ = shmsynctest.Together(members, func(r *Comm) error {
+				_ = shmsynctest.Together(members, func(r *Collectives) error {
 					var used [][]int64
 					err := once(r, kind, 1<<15, 0, 0, func(v []int64) []int64 {
 						used = append(used, v)
@@ -139,7 +139,7 @@ func TestTrialsGoBothWays(t *testing.T) {
 			}}
 		}
 		const calls, n = 300, 5000
-		err := shmsynctest.Together(members, func(r *Comm) error {
+		err := shmsynctest.Together(members, func(r *Collectives) error {
 			for nth := range calls {
 				if err := once(r, kind, n, nth%3, nth, unmoved); err != nil {
 					return h.Break(err)
@@ -156,7 +156,7 @@ func TestTrialsGoBothWays(t *testing.T) {
 func TestStressVectorsInHeaps(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		members, h := comms(t, p, pause)
-		return shmsynctest.Together(members, func(r *Comm) error {
+		return shmsynctest.Together(members, func(r *Collectives) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			r.paths.AddAllocations(1)
 			for nth := range 100 {
@@ -187,7 +187,7 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 			for private := range 2 {
 				members, h := comms(t, p, func(int) {})
 				steps := make([]uint64, p)
-				err := shmsynctest.Together(members, func(r *Comm) error {
+				err := shmsynctest.Together(members, func(r *Collectives) error {
 					r.paths.AddAllocations(1)
 					move := inHeap(h, r.Me())
 					if private == 1 && r.Me() == 0 {
@@ -218,7 +218,7 @@ func TestOnlyCommsWithAllocationsAskWhereVectorsAre(t *testing.T) {
 		if i == 1 || i == 2 || i == 3 {
 			want = 2
 		}
-		err := shmsynctest.Together(members, func(r *Comm) error {
+		err := shmsynctest.Together(members, func(r *Collectives) error {
 			r.paths.AddAllocations(lent)
 			return once(r, 1, 700, 0, i, inHeap(h, r.Me()))
 		})

@@ -17,7 +17,7 @@ type transfer struct {
 }
 
 // transferInChunks does t in chunks.
-func (c *Comm) transferInChunks(p path.Chunk, t *transfer) error {
+func (c *Collectives) transferInChunks(p path.Chunk, t *transfer) error {
 	size := t.Size
 	if t.Splits {
 		size *= c.Size()
@@ -51,7 +51,7 @@ func (c *Comm) transferInChunks(p path.Chunk, t *transfer) error {
 }
 
 // transferInOneStep does t in one step.
-func (c *Comm) transferInOneStep(t *transfer) error {
+func (c *Collectives) transferInOneStep(t *transfer) error {
 	t.chunk = max(t.Longest, 1)
 	s := c.Next(1)
 	if err := c.fill(t, s, s); err != nil {
@@ -77,7 +77,7 @@ func (c *Comm) transferInOneStep(t *transfer) error {
 func (t *transfer) bytes(lo int) int { return min(t.chunk, t.Longest-lo) * t.Size }
 
 // fill fills step s, if this member has data for it.
-func (c *Comm) fill(t *transfer, s, first uint64) error {
+func (c *Collectives) fill(t *transfer, s, first uint64) error {
 	lo := int(s-first) * t.chunk
 	n := t.bytes(lo)
 	if t.Splits {
@@ -100,7 +100,7 @@ func (c *Comm) fill(t *transfer, s, first uint64) error {
 }
 
 // pack copies the blocks for the others, from element lo of each on.
-func (c *Comm) pack(t *transfer, s uint64, lo int) {
+func (c *Collectives) pack(t *transfer, s uint64, lo int) {
 	me := c.Me()
 	if !t.Splits {
 		b := t.OutBytes(me, lo, t.chunk)
@@ -122,7 +122,7 @@ func (c *Comm) pack(t *transfer, s uint64, lo int) {
 }
 
 // read waits for the n bytes that member j has for this one in step s, and returns them.
-func (c *Comm) read(t *transfer, j int, s, first uint64, n, lo int) (b []byte, err error) {
+func (c *Collectives) read(t *transfer, j int, s, first uint64, n, lo int) (b []byte, err error) {
 	switch {
 	case j == c.Me():
 	case s == first && !t.compared:
@@ -138,7 +138,7 @@ func (c *Comm) read(t *transfer, j int, s, first uint64, n, lo int) (b []byte, e
 }
 
 // take reads the data for this member in step s.
-func (c *Comm) take(t *transfer, s, first uint64) error {
+func (c *Collectives) take(t *transfer, s, first uint64) error {
 	lo := int(s-first) * t.chunk
 	if t.Folds {
 		return c.takeFolding(t, s, first, lo)
@@ -162,7 +162,7 @@ func (c *Comm) take(t *transfer, s, first uint64) error {
 }
 
 // takeFolding reads step s and combines its operands.
-func (c *Comm) takeFolding(t *transfer, s, first uint64, lo int) error {
+func (c *Collectives) takeFolding(t *transfer, s, first uint64, lo int) error {
 	if t.Lo == t.Hi {
 		return nil
 	}

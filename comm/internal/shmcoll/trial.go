@@ -33,7 +33,7 @@ func (t *timing) end() {
 
 // faster reports whether o goes through the kernel: as k says at first, then as trials have shown.
 // A timing begins when all members have begun the call.
-func (c *Comm) faster(k path.Kernel, o *call.Call, timed *timing) (cross bool, err error) {
+func (c *Collectives) faster(k path.KernelCopy, o *call.Call, timed *timing) (cross bool, err error) {
 	bytes := c.paths.Payload(o)
 	if c.trials == nil {
 		c.trials = new(trials)
@@ -55,7 +55,7 @@ func (c *Comm) faster(k path.Kernel, o *call.Call, timed *timing) (cross bool, e
 }
 
 // exchangeTimes exchanges the times of a trial, and ends it.
-func (c *Comm) exchangeTimes(t *trial.Trial, bytes int) error {
+func (c *Collectives) exchangeTimes(t *trial.Trial, bytes int) error {
 	mine := t.Times()
 	const size = int(unsafe.Sizeof(mine))
 	s, err := c.Exchange((*[size]byte)(unsafe.Pointer(&mine))[:], true)

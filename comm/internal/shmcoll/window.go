@@ -13,7 +13,7 @@ import (
 // before its owner calls Made, and Fetch reads it after. Close is a barrier: no member changes a
 // vector that another still reads.
 type Window struct {
-	c           *Comm
+	c           *Collectives
 	first       uint64 // the step of the first chunk; there is one for each, in which no head is filled
 	nonTemporal bool   // what is fetched is stored so
 }
@@ -22,7 +22,7 @@ type Window struct {
 // send if they combine it, recv if they fetch from it; either may be empty. It reports whether all
 // vectors can be reached; if not, there is no Window. Until it is closed the members do no other
 // collective of more than one step.
-func (c *Comm) OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window, open bool, err error) {
+func (c *Collectives) OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window, open bool, err error) {
 	if open, err = c.exchangePlaces(places{c.locate(sends, send, false), c.locate(recvs, recv, false)}); open {
 		w = Window{c: c, first: c.Next(chunks), nonTemporal: c.paths.NonTemporal(n)}
 	}

@@ -16,7 +16,7 @@ import (
 func TestStressOpenVectors(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		members, h := comms(t, p, pause)
-		return shmsynctest.Together(members, func(r *Comm) error {
+		return shmsynctest.Together(members, func(r *Collectives) error {
 			rng := rand.New(rand.NewPCG(round, 98)) // the same on all
 			for nth := range 60 {
 				n, chunks, inPlace := 1+rng.IntN(1<<rng.IntN(11)), 1+rng.IntN(3*shmsync.Depth), rng.IntN(2) == 0
@@ -35,7 +35,7 @@ func TestStressOpenVectors(t *testing.T) {
 }
 
 // sumOpen sums vectors of n elements by chunks, of which each member makes some.
-func sumOpen(r *Comm, h *shmsynctest.Host, n, chunks, nth int, inPlace bool, pause func()) error {
+func sumOpen(r *Collectives, h *shmsynctest.Host, n, chunks, nth int, inPlace bool, pause func()) error {
 	begin(r, uint64(nth+1))
 	move := inHeap(h, r.Me())
 	send := mem.Of(move(shmsynctest.Vector(nth, r.Me(), n)))
@@ -91,7 +91,7 @@ func sumOpen(r *Comm, h *shmsynctest.Host, n, chunks, nth int, inPlace bool, pau
 func TestVectorsThatAreNotInHeapsStayShut(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		members, h := comms(t, 3, func(int) {})
-		err := shmsynctest.Together(members, func(r *Comm) error {
+		err := shmsynctest.Together(members, func(r *Collectives) error {
 			begin(r, 1)
 			v := make([]int64, 1000)
 			if r.Me() != 1 || !private {

@@ -144,19 +144,19 @@ type flags struct {
 type Head struct {
 	step       atomic.Uint64
 	callDigest uint64
-	call       Call
+	call       EncodedCall
 	payload    [InHead]byte
 }
 
 var _ [smallAt]byte = [unsafe.Sizeof(flags{})]byte{}
 
-// A Call is an encoded call of a collective, which must be equal on all members. Its first word is
+// An EncodedCall is an encoded call of a collective, which must be equal on all members. Its first word is
 // not 0.
-type Call struct{ A, B uint64 }
+type EncodedCall struct{ A, B uint64 }
 
 // Digest returns the digest of calls up to c, of which prev are those before. Different calls
 // hardly ever have the same digest.
-func (c Call) Digest(prev uint64) uint64 {
+func (c EncodedCall) Digest(prev uint64) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	return ((prev^c.A)*odd ^ c.B) * odd
 }

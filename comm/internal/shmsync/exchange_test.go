@@ -24,7 +24,7 @@ func teams(t *testing.T, n int, gated bool, pause func(rank int)) (all []*shmsyn
 }
 
 // begin begins a collective that nothing tells from others.
-func begin(t *shmsync.Team, nth uint64) { t.Begin(&shmsync.Call{A: nth + 1}, nth, false) }
+func begin(t *shmsync.Team, nth uint64) { t.Begin(&shmsync.EncodedCall{A: nth + 1}, nth, false) }
 
 // Who shuts waits for one that writes to it, until it has or its process is lost.
 func TestShutWaitsForWriters(t *testing.T) {

@@ -24,7 +24,7 @@ type Port interface {
 	Wake(member int)
 	// Disagree breaks the communicator: ago collectives before this one a member's call was not
 	// this rank's.
-	Disagree(member, ago int, mine, theirs Call) error
+	Disagree(member, ago int, mine, theirs EncodedCall) error
 	// DisagreeOn breaks the communicator: a member sends another block than this rank expects, as
 	// their words of AgreeLengths say.
 	DisagreeOn(member, mine, theirs int) error
@@ -48,12 +48,12 @@ type Team struct {
 	step    uint64 // the last one of the last collective
 	first   uint64 // the first one of it
 	digest  uint64
-	call    *Call  // the caller's, until the next Begin
-	begun   bool   // the Port has been notified that it has begun
-	differs bool   // from another member's call
-	free    uint64 // all members have read the steps up to this one
-	acked   uint64 // this one has stored that it needs nothing more of those up to this one
-	toAck   uint64 // and, if this is more, can store that of those up to this one
+	call    *EncodedCall // the caller's, until the next Begin
+	begun   bool         // the Port has been notified that it has begun
+	differs bool         // from another member's call
+	free    uint64       // all members have read the steps up to this one
+	acked   uint64       // this one has stored that it needs nothing more of those up to this one
+	toAck   uint64       // and, if this is more, can store that of those up to this one
 	small   ring
 	l2      ring
 	l3      ring // of no size where some member has no memory for it
@@ -79,7 +79,7 @@ func (t *Team) Size() int { return len(t.parts) }
 
 // Begin begins a collective, which all members call. digest is of the communicator's id and all
 // calls, with this one. quiet callers do not spin.
-func (t *Team) Begin(c *Call, digest uint64, quiet bool) {
+func (t *Team) Begin(c *EncodedCall, digest uint64, quiet bool) {
 	t.call, t.digest, t.begun, t.first = c, digest, false, t.step+1
 	t.looks = t.patient
 	if quiet {

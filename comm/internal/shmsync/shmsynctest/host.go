@@ -135,7 +135,7 @@ func (p *port) Wake(member int) {
 // ErrDisagree is the error of members that have called something else.
 var ErrDisagree = errors.New("disagree")
 
-func (p *port) Disagree(member, _ int, mine, theirs shmsync.Call) error {
+func (p *port) Disagree(member, _ int, mine, theirs shmsync.EncodedCall) error {
 	return p.Break(fmt.Errorf("%w: %v, member %d %v", ErrDisagree, mine, member, theirs))
 }
 
