@@ -51,7 +51,7 @@ type Config struct {
 // unless they say otherwise.
 type Ranks struct {
 	cfg       Config
-	flight    *seg.Rank // nil without a host segment
+	flight    *seg.Recorder // nil without a host segment
 	comms     map[uint64]*Comm
 	past      past                 // communicators closed here, and those revoked before they were made here
 	next      uint32               // counter of the next context id made here
