@@ -6,7 +6,7 @@ import (
 
 	"gompi/comm/internal/fabric"
 	"gompi/comm/internal/path"
-	"gompi/comm/internal/sched"
+	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
 	"gompi/internal/poll"
 	"gompi/internal/world"
@@ -59,7 +59,7 @@ func (cfg Config) connect(b boot.Boot) (connection, error) {
 		if runtime.GOMAXPROCS(0) < 2 { // the same again would end Go's own updates
 			runtime.GOMAXPROCS(2)
 		}
-		sched.ShortenSlices()
+		progress.ShortenSlices()
 	}
 	bell := -1
 	if int(info.LocalRank) < len(info.Bells) {
@@ -75,9 +75,9 @@ func (cfg Config) connect(b boot.Boot) (connection, error) {
 // yield returns what gives the processor away.
 func (cfg Config) yield() func() {
 	if cfg.KeepScheduling {
-		return sched.Yield
+		return progress.Yield
 	}
-	return sched.YieldShort
+	return progress.YieldShort
 }
 
 // solo is the fabric of a world of one.
@@ -86,6 +86,6 @@ func solo(b boot.Boot) connection {
 		Boot:    b,
 		Parker:  inproc.NewParker(),
 		Connect: func(transport.Sink, func()) ([]transport.Transport, error) { return nil, nil },
-		Yield:   sched.Yield,
+		Yield:   progress.Yield,
 	}}
 }

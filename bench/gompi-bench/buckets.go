@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gompi/bench/internal/shapes"
+	"gompi/bench/internal/measure"
 )
 
 // operation is the name of a profile in gompi-bench, and in all rows.
-func operation(m shapes.Model) string { return "ddp-" + m.Name }
+func operation(m measure.Model) string { return "ddp-" + m.Name }
 
 // Limits of comm/ddp's buckets, in numbers of four bytes: of the first, and of the others.
 const (
@@ -44,7 +44,7 @@ func buckets(lengths []int) []int {
 func profilesIn(dir string) string { return filepath.Join(dir, "profiles") }
 
 // writeProfiles makes the file.
-func writeProfiles(dir string, profiles []shapes.Model) error {
+func writeProfiles(dir string, profiles []measure.Model) error {
 	var b strings.Builder
 	for _, m := range profiles {
 		for kind, lengths := range map[string][]int{"tensors": m.Lengths, "buckets": buckets(m.Lengths)} {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"gompi/bench/internal/measure"
 	"gompi/bench/internal/runner"
-	"gompi/bench/internal/shapes"
 	"gompi/bench/peers"
 	"gompi/internal/cli"
 )
@@ -29,7 +29,7 @@ const defaultBucket = 25 << 20
 
 func profileNames() []string {
 	var names []string
-	for _, m := range shapes.All() {
+	for _, m := range measure.Models() {
 		names = append(names, m.Name)
 	}
 	return names
@@ -51,10 +51,10 @@ A ratio is the time of a peer, divided by gompi's. Cells that gompi loses are ma
 // A training is what the command line of ddp says.
 type training struct {
 	*options
-	steps       string         // path of gompi's program that makes whole steps
-	peers       []string       //
-	profiles    []shapes.Model // whose communication alone is measured
-	models      []string       // whose whole steps are
+	steps       string          // path of gompi's program that makes whole steps
+	peers       []string        //
+	profiles    []measure.Model // whose communication alone is measured
+	models      []string        // whose whole steps are
 	busy        time.Duration
 	bucket      cli.Size
 	budget      cli.Duration
@@ -94,7 +94,7 @@ func (t *training) sort(what []string) error {
 		case slices.Contains(stepModels, name):
 			t.models = append(t.models, name)
 		case i >= 0:
-			t.profiles = append(t.profiles, shapes.All()[i])
+			t.profiles = append(t.profiles, measure.Models()[i])
 		default:
 			return fmt.Errorf("model %q: want some of %s, %s", name, strings.Join(profileNames(), ", "), strings.Join(stepModels, ", "))
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/bench/internal/measure"
 	"gompi/bench/internal/row"
-	"gompi/bench/internal/shapes"
 )
 
 func TestBucketsHoldAllParametersFromTheLastOn(t *testing.T) {
@@ -18,7 +18,7 @@ func TestBucketsHoldAllParametersFromTheLastOn(t *testing.T) {
 	if got, want := buckets([]int{10, 20_000_000, 30}), []int{30, 20_000_000, 10}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v: a larger parameter has a bucket of its own", got, want)
 	}
-	for _, m := range shapes.All() {
+	for _, m := range measure.Models() {
 		sum := 0
 		for i, n := range buckets(m.Lengths) {
 			sum += n
@@ -34,8 +34,8 @@ func TestBucketsHoldAllParametersFromTheLastOn(t *testing.T) {
 
 func TestPeersReadTheProfilesThatGompiHas(t *testing.T) {
 	dir := t.TempDir()
-	recommender := shapes.All()[slices.Index(profileNames(), "recommender")]
-	if err := writeProfiles(dir, []shapes.Model{recommender}); err != nil {
+	recommender := measure.Models()[slices.Index(profileNames(), "recommender")]
+	if err := writeProfiles(dir, []measure.Model{recommender}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(read(t, profilesIn(dir)), "\n")

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strconv"
 
+	"gompi/bench/internal/measure"
 	"gompi/bench/internal/report"
 	"gompi/bench/internal/row"
 	"gompi/bench/internal/runner"
-	"gompi/bench/internal/shapes"
 	"gompi/bench/peers"
 )
 
@@ -56,7 +56,7 @@ func (t *training) commTable(cells []row.Cell) report.Table {
 		" buckets by MPI_Iallreduce, or (blocking) one after the other by MPI_Allreduce."}
 }
 
-func commLine(c row.Cell, m shapes.Model, names []string) []string {
+func commLine(c row.Cell, m measure.Model, names []string) []string {
 	line := []string{m.Name, strconv.Itoa(c.NP), strconv.Itoa(len(m.Lengths)), fmt.Sprintf("%.1f", float64(4*m.Size())/1e6)}
 	for i, name := range names {
 		line = append(line, in(c, name, 1e-3))

@@ -31,7 +31,7 @@ func runUsage() string {
 		"Times operations between ranks. OP is one of " + strings.Join(measure.Names(), ", ") + ".\n" +
 		"A size is the bytes of one rank's vector, or of the block of allgather, alltoall,\n" +
 		"reduce_scatter, gather and scatter. Every result is checked once before it is timed.\n" +
-		"OP may also be " + strings.Join(measure.Models(), ", ") + ": a step of data-parallel training of\n" +
+		"OP may also be " + strings.Join(measure.TrainingNames(), ", ") + ": a step of data-parallel training of\n" +
 		"that model, of which the gradients alone are there.\n\n"
 }
 

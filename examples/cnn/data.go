@@ -14,7 +14,6 @@ import (
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/examples/cnn/internal/digits"
-	"gompi/examples/cnn/internal/idx"
 	"gompi/internal/atomicfile"
 )
 
@@ -26,7 +25,7 @@ type source struct {
 }
 
 func (d *source) define(fs *flag.FlagSet) {
-	fs.StringVar(&d.dir, "data", "", "folder with MNIST's four files, "+idx.TrainImages+" and so on, compressed or not, which rank 0 alone reads\n(default: digits are made up)")
+	fs.StringVar(&d.dir, "data", "", "folder with MNIST's four files, "+digits.TrainImages+" and so on, compressed or not, which rank 0 alone reads\n(default: digits are made up)")
 	fs.BoolVar(&d.write, "gen", false, "write made-up digits into the folder -data, if there are none, and end")
 	fs.IntVar(&d.samples, "samples", d.samples, "digits to make up to train on; a fifth as many are held out")
 }
@@ -42,7 +41,7 @@ func (d *source) check() error {
 }
 
 // share reads or makes up the pictures on rank 0 and sends them to the others.
-func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Writer) (learnt, held *idx.Set, err error) {
+func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Writer) (learnt, held *digits.Set, err error) {
 	err = ddp.OnRankZero(ctx, c, func() (err error) {
 		learnt, held, err = d.open(seed, out)
 		return err
@@ -50,7 +49,7 @@ func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Wri
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, set := range []**idx.Set{&learnt, &held} {
+	for _, set := range []**digits.Set{&learnt, &held} {
 		if *set, err = bcastSet(ctx, c, *set); err != nil {
 			return nil, nil, err
 		}
@@ -59,29 +58,29 @@ func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Wri
 }
 
 // open returns the pictures to train on and those to judge by.
-func (d source) open(seed uint64, out io.Writer) (learnt, held *idx.Set, err error) {
+func (d source) open(seed uint64, out io.Writer) (learnt, held *digits.Set, err error) {
 	if d.dir == "" {
 		fmt.Fprintf(out, "pictures: digits that are made up, with seed %d\n", seed)
 		learnt, held = d.make(seed)
 		return learnt, held, nil
 	}
 	fmt.Fprintf(out, "pictures: the files in %s\n", d.dir)
-	if learnt, err = idx.Read(d.dir, idx.TrainImages, idx.TrainLabels); err != nil {
+	if learnt, err = digits.Read(d.dir, digits.TrainImages, digits.TrainLabels); err != nil {
 		return nil, nil, err
 	}
-	if held, err = idx.Read(d.dir, idx.TestImages, idx.TestLabels); err != nil {
+	if held, err = digits.Read(d.dir, digits.TestImages, digits.TestLabels); err != nil {
 		return nil, nil, err
 	}
 	return learnt, held, check(d.dir, learnt, held)
 }
 
 // check returns an error unless the network can take the pictures.
-func check(dir string, learnt, held *idx.Set) error {
+func check(dir string, learnt, held *digits.Set) error {
 	if held.Height != learnt.Height || held.Width != learnt.Width || held.Height < 16 || held.Width < 16 {
 		return fmt.Errorf("pictures in %s of %d x %d and %d x %d pixels: want one size, of 16 x 16 or more",
 			dir, learnt.Height, learnt.Width, held.Height, held.Width)
 	}
-	for _, set := range []*idx.Set{learnt, held} {
+	for _, set := range []*digits.Set{learnt, held} {
 		for i, l := range set.Labels {
 			if l > 9 {
 				return fmt.Errorf("label %d in %s is %d: want 0 to 9", i, dir, l)
@@ -91,7 +90,7 @@ func check(dir string, learnt, held *idx.Set) error {
 	return nil
 }
 
-func (d source) make(seed uint64) (learnt, held *idx.Set) {
+func (d source) make(seed uint64) (learnt, held *digits.Set) {
 	return digits.Make(d.samples, seed), digits.Make(d.samples/5, ^seed)
 }
 
@@ -99,7 +98,7 @@ func (d source) make(seed uint64) (learnt, held *idx.Set) {
 // they are, and refused.
 func (d source) generate(seed uint64, out io.Writer) error {
 	var there, missing []string
-	for _, name := range []string{idx.TrainImages, idx.TrainLabels, idx.TestImages, idx.TestLabels} {
+	for _, name := range []string{digits.TrainImages, digits.TrainLabels, digits.TestImages, digits.TestLabels} {
 		if found(d.dir, name) || found(d.dir, name+".gz") {
 			there = append(there, name)
 		} else {
@@ -115,7 +114,7 @@ func (d source) generate(seed uint64, out io.Writer) error {
 			d.dir, strings.Join(there, " and "), strings.Join(missing, " and "))
 	}
 	learnt, held := d.make(seed)
-	files := slices.Concat(learnt.Files(idx.TrainImages, idx.TrainLabels), held.Files(idx.TestImages, idx.TestLabels))
+	files := slices.Concat(learnt.Files(digits.TrainImages, digits.TrainLabels), held.Files(digits.TestImages, digits.TestLabels))
 	if err := atomicfile.Write(d.dir, files...); err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func found(dir, name string) bool {
 }
 
 // bcastSet returns rank 0's set on every rank.
-func bcastSet(ctx context.Context, c *comm.Comm, s *idx.Set) (*idx.Set, error) {
+func bcastSet(ctx context.Context, c *comm.Comm, s *digits.Set) (*digits.Set, error) {
 	shape := make([]int, 3)
 	if c.Rank() == 0 {
 		shape = []int{len(s.Labels), s.Height, s.Width}
@@ -138,7 +137,7 @@ func bcastSet(ctx context.Context, c *comm.Comm, s *idx.Set) (*idx.Set, error) {
 		return nil, err
 	}
 	if c.Rank() != 0 {
-		s = &idx.Set{Height: shape[1], Width: shape[2], Labels: make([]byte, shape[0]), Pixels: make([]byte, shape[0]*shape[1]*shape[2])}
+		s = &digits.Set{Height: shape[1], Width: shape[2], Labels: make([]byte, shape[0]), Pixels: make([]byte, shape[0]*shape[1]*shape[2])}
 	}
 	return s, errors.Join(comm.Bcast(ctx, c, 0, s.Labels), comm.Bcast(ctx, c, 0, s.Pixels))
 }

@@ -12,7 +12,6 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/examples/cnn/internal/digits"
-	"gompi/examples/cnn/internal/idx"
 	"gompi/examples/internal/job"
 	"gompi/examples/internal/job/jobtest"
 )
@@ -67,11 +66,11 @@ func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 	if got.Held[0] != want.Held[0] || !strings.Contains(said, "pictures: the files in "+dir) {
 		t.Errorf("from files the loss is %v, want %v\n%s", got.Held[0], want.Held[0], said)
 	}
-	if err := os.WriteFile(filepath.Join(dir, idx.TestLabels), []byte("<html>"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, digits.TestLabels), []byte("<html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		if _, err := files(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), idx.TestLabels) {
+		if _, err := files(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), digits.TestLabels) {
 			return fmt.Errorf("a damaged file gives error %v", err)
 		}
 		return nil
@@ -98,24 +97,24 @@ func TestSomeFilesWithoutTheOthersAreRefused(t *testing.T) {
 	if err := d.generate(1, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(d.dir, idx.TestImages)); err != nil {
+	if err := os.Remove(filepath.Join(d.dir, digits.TestImages)); err != nil {
 		t.Fatal(err)
 	}
 	err := d.generate(1, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), d.dir) || !strings.Contains(err.Error(), "but not "+idx.TestImages) {
-		t.Errorf("error %v, want one that names the folder and %s", err, idx.TestImages)
+	if err == nil || !strings.Contains(err.Error(), d.dir) || !strings.Contains(err.Error(), "but not "+digits.TestImages) {
+		t.Errorf("error %v, want one that names the folder and %s", err, digits.TestImages)
 	}
 }
 
 func TestPicturesOfNoDigitsAreRefused(t *testing.T) {
-	good := &idx.Set{Height: 28, Width: 28, Labels: []byte{3, 9}}
+	good := &digits.Set{Height: 28, Width: 28, Labels: []byte{3, 9}}
 	for _, tc := range []struct {
-		held *idx.Set
+		held *digits.Set
 		want string
 	}{
 		{good, ""},
-		{&idx.Set{Height: 28, Width: 27, Labels: []byte{1}}, "28 x 28 and 28 x 27"},
-		{&idx.Set{Height: 28, Width: 28, Labels: []byte{1, 10}}, "label 1 in d is 10"},
+		{&digits.Set{Height: 28, Width: 27, Labels: []byte{1}}, "28 x 28 and 28 x 27"},
+		{&digits.Set{Height: 28, Width: 28, Labels: []byte{1, 10}}, "label 1 in d is 10"},
 	} {
 		err := check("d", good, tc.held)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {

@@ -12,7 +12,7 @@ import (
 
 	"gompi/internal/accept"
 	"gompi/internal/boot/rank0"
-	"gompi/internal/challenge"
+	"gompi/internal/seal"
 	"gompi/internal/seg"
 	"gompi/internal/unixsock"
 	"gompi/internal/world"
@@ -54,8 +54,8 @@ func (d segmentSocket) close() {
 
 // segmentHandshake is the handshake by which two ranks of a host prove that they belong to the job.
 // Any process may connect, so unixsock checks the user before.
-func segmentHandshake(secret *[32]byte) challenge.Handshake {
-	return challenge.Handshake{Protocol: "gompiseg1", Secret: secret}
+func segmentHandshake(secret *[32]byte) seal.Handshake {
+	return seal.Handshake{Protocol: "gompiseg1", Secret: secret}
 }
 
 // share gets the segment that this rank shares with the others of its host. The

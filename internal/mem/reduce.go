@@ -97,6 +97,3 @@ func CopyAll(dsts, srcs []Buffer) error {
 	}
 	return nil
 }
-
-// MakeLike returns n elements of b's Type in b's Space, zeroed.
-func MakeLike(b Buffer, n int) (Buffer, error) { return b.Space().Alloc(b.Type(), n) }

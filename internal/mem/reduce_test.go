@@ -114,7 +114,7 @@ func testReduce(t *testing.T, op Op, a, b Buffer, want [2][]byte, alias string, 
 }
 
 func clone(b Buffer) Buffer {
-	c, err := MakeLike(b, b.n)
+	c, err := b.Space().Alloc(b.Type(), b.n)
 	if err == nil {
 		err = Copy(c, b)
 	}

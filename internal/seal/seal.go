@@ -1,7 +1,7 @@
 // Package seal authenticates the two directions of a connection: each end reads exactly what
-// the other end wrote, all of it and in order. The ends first authenticate each other (package
-// challenge). From that exchange and their common secret they derive one key for each
-// direction, which no one between them can know. Their bytes then travel in records:
+// the other end wrote, all of it and in order. The ends first authenticate each other, by a
+// Handshake or one of their own. From that exchange and their common secret they derive one key for
+// each direction, which no one between them can know. Their bytes then travel in records:
 //
 //	length of the payload, 4 bytes, little-endian
 //	payload

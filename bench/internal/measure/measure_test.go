@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gompi/bench/internal/row"
-	"gompi/bench/internal/shapes"
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/comm/ddp"
@@ -293,7 +292,7 @@ func TestAWrongByteIsFoundWhereverItIs(t *testing.T) {
 
 // A small model's gradients become their average, in host memory and in a device's.
 func TestStepsOfTrainingAverageTheGradients(t *testing.T) {
-	small := &shapes.Model{Name: "small", Lengths: []int{period + 1, 0, 3, 10000}}
+	small := &Model{Name: "small", Lengths: []int{period + 1, 0, 3, 10000}}
 	gpu := memtest.NewDevice("gpu")
 	for _, tc := range []struct {
 		typ mem.Type

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"gompi/bench/internal/shapes"
 )
 
 // An operation is one benchmark: what a rank sends and receives, in blocks of
@@ -26,7 +24,7 @@ type operation struct {
 	window bool                    // a call is a window of messages
 	trips  int                     // a call is so many messages one after the other; 0: one
 
-	model *shapes.Model // whose gradients are averaged; it has its own size
+	model *Model // whose gradients are averaged; it has its own size
 
 	volume func(np int) float64 // bytes that algbw counts, in sizes
 	bus    func(np int) float64 // busbw / algbw
@@ -55,9 +53,9 @@ func Names() []string {
 	return namesOf(operations())
 }
 
-// Models returns the names of the operations that are a step of training a model,
+// TrainingNames returns the names of the operations that are a step of training a model,
 // which only comm has.
-func Models() []string { return namesOf(trainingOperations()) }
+func TrainingNames() []string { return namesOf(trainingOperations()) }
 
 func namesOf(ops []operation) []string {
 	var names []string

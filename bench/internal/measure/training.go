@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/bench/internal/shapes"
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/internal/mem"
@@ -22,7 +21,7 @@ type training struct {
 // parameter to the first, as a backward pass does, and averaged.
 func trainingOperations() []operation {
 	var ops []operation
-	for _, model := range shapes.All() {
+	for _, model := range Models() {
 		ops = append(ops, operation{name: "ddp-" + model.Name, model: &model, blocks: each(0, 0),
 			run: runStep, parts: averaged, volume: times(1), bus: twiceOthers})
 	}
@@ -31,7 +30,7 @@ func trainingOperations() []operation {
 
 // newTraining prepares the training of a model of elements of type t: in the memory
 // that q works on, or, if q is nil, in host memory.
-func newTraining(ctx context.Context, c *comm.Comm, m *shapes.Model, t mem.Type, q ddp.Stream) (*training, error) {
+func newTraining(ctx context.Context, c *comm.Comm, m *Model, t mem.Type, q ddp.Stream) (*training, error) {
 	if q == nil {
 		return newHostTraining(ctx, c, m, t)
 	}
@@ -58,7 +57,7 @@ func newTraining(ctx context.Context, c *comm.Comm, m *shapes.Model, t mem.Type,
 	return tr, nil
 }
 
-func newHostTraining(ctx context.Context, c *comm.Comm, m *shapes.Model, t mem.Type) (*training, error) {
+func newHostTraining(ctx context.Context, c *comm.Comm, m *Model, t mem.Type) (*training, error) {
 	if t != mem.F32 {
 		return nil, fmt.Errorf("gradients of %v in host memory: want %v", t, mem.F32)
 	}

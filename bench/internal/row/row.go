@@ -24,13 +24,6 @@ type Row struct {
 	BusBW  float64 // AlgBW in terms of what each link had to carry, as nccl-tests has it
 }
 
-// PlainOp returns the operation of a Row's Op, without what says how it was called, and which part
-// of it was timed: "mlp" of "mlp/backward".
-func PlainOp(op string) string {
-	op, _, _ = strings.Cut(op, "/")
-	return strings.TrimSuffix(op, "_ip")
-}
-
 // Header is the first line of the CSV form.
 const Header = "impl,op,np,bytes,usec_median,usec_min,usec_p99,iters,usec_b2b,algbw_gbps,busbw_gbps"
 

@@ -62,11 +62,3 @@ func TestATableHasAHeadForEachOperation(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
-
-func TestPlainOp(t *testing.T) {
-	for op, want := range map[string]string{"bcast": "bcast", "scan_ip": "scan", "mlp/backward": "mlp", "reduce_scatter": "reduce_scatter"} {
-		if got := PlainOp(op); got != want {
-			t.Errorf("%s: %s, want %s", op, got, want)
-		}
-	}
-}

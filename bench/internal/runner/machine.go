@@ -3,7 +3,6 @@ package runner
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -30,20 +29,6 @@ func model() string {
 func kernel() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return strings.TrimSpace(string(text))
-}
-
-// Beside returns the path of the named program in the folder of this one, if it
-// is there, else the name itself, to be looked up in PATH.
-func Beside(name string) string {
-	self, err := os.Executable()
-	if err != nil {
-		return name
-	}
-	path := filepath.Join(filepath.Dir(self), name)
-	if _, err := os.Stat(path); err != nil {
-		return name
-	}
-	return path
 }
 
 // IdleLoad is the Load below which a machine counts as idle.

@@ -52,19 +52,6 @@ func allreduceDoubling(p Peers, send, recv mem.Buffer, op call.Op) error {
 	return op.Finish(recv, n)
 }
 
-// doublingMessages counts, for each step, the ranks whose neighbour block is not
-// empty: each receives one message.
-func doublingMessages(p int) (m int) {
-	for d := 1; d < p; d *= 2 {
-		for r := range p {
-			if (r/d^1)*d < p {
-				m++
-			}
-		}
-	}
-	return m
-}
-
 // exchange starts a step of allreduceDoubling: dst becomes the combination of
 // own, the result of r's block of d ranks, with that of the block at lo.
 func exchange(p Peers, d, lo int, dst, own mem.Buffer, op call.Op) {

@@ -242,3 +242,48 @@ func TestCostsAreAsTheTableSays(t *testing.T) {
 		}
 	}
 }
+
+// doublingMessages counts, for each step, the ranks whose neighbour block is not
+// empty: each receives one message.
+func doublingMessages(p int) (m int) {
+	for d := 1; d < p; d *= 2 {
+		for r := range p {
+			if (r/d^1)*d < p {
+				m++
+			}
+		}
+	}
+	return m
+}
+
+// batches returns in how many batches n messages go.
+func batches(n int) int { return (n + batch - 1) / batch }
+
+// height returns the longest way from a rank to the root, in messages.
+func (t tree) height() int {
+	h := 0
+	for r := range t.size {
+		hops := 0
+		for ; r != t.root; r = t.parent(r) {
+			hops++
+		}
+		h = max(h, hops)
+	}
+	return h
+}
+
+// volume returns how many elements travel when every rank's block goes through
+// the tree between it and the root.
+func (t tree) volume(b blocks) int {
+	n := 0
+	for r := range t.size {
+		if r == t.root {
+			continue
+		}
+		lo, hi := t.span(r)
+		for i := lo; i < hi; i++ {
+			n += b.count(i)
+		}
+	}
+	return n
+}

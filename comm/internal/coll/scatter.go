@@ -91,6 +91,3 @@ func scatterLinear(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 // batch is how many messages one rank has under way with different peers: more
 // make many senders collide at one receiver, fewer leave the wire idle.
 const batch = 16
-
-// batches returns in how many batches n messages go.
-func batches(n int) int { return (n + batch - 1) / batch }

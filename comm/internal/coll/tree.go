@@ -42,32 +42,3 @@ func (t tree) span(r int) (lo, hi int) {
 	lo = r >> k << k
 	return lo, min(lo+1<<k, t.size)
 }
-
-// height returns the longest way from a rank to the root, in messages.
-func (t tree) height() int {
-	h := 0
-	for r := range t.size {
-		hops := 0
-		for ; r != t.root; r = t.parent(r) {
-			hops++
-		}
-		h = max(h, hops)
-	}
-	return h
-}
-
-// volume returns how many elements travel when every rank's block goes through
-// the tree between it and the root.
-func (t tree) volume(b blocks) int {
-	n := 0
-	for r := range t.size {
-		if r == t.root {
-			continue
-		}
-		lo, hi := t.span(r)
-		for i := lo; i < hi; i++ {
-			n += b.count(i)
-		}
-	}
-	return n
-}

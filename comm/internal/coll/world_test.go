@@ -154,7 +154,7 @@ func (r *rank) Scratch(like mem.Buffer, n int) mem.Buffer {
 	if n == 0 {
 		return b
 	}
-	b, err := mem.MakeLike(like, n)
+	b, err := like.Space().Alloc(like.Type(), n)
 	if err != nil {
 		r.err = err
 	}

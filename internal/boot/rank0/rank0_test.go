@@ -14,7 +14,7 @@ import (
 
 	"gompi/internal/accept/accepttest"
 	"gompi/internal/boot/wire"
-	"gompi/internal/challenge"
+	"gompi/internal/seal"
 	"gompi/internal/world"
 )
 
@@ -68,8 +68,8 @@ func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	at := ln.Addr().String()
-	if _, err := reach(ctx, &[32]byte{2}, 1, []string{at}); !errors.Is(err, challenge.ErrSecret) {
-		t.Errorf("with another Secret: %v, want %v", err, challenge.ErrSecret)
+	if _, err := reach(ctx, &[32]byte{2}, 1, []string{at}); !errors.Is(err, seal.ErrSecret) {
+		t.Errorf("with another Secret: %v, want %v", err, seal.ErrSecret)
 	}
 	if conn, err := reach(ctx, &[32]byte{1}, 5, []string{at}); err == nil { // as rank 5 of 2
 		conn.SetDeadline(time.Now().Add(timeout))

@@ -16,7 +16,6 @@ import (
 
 	"gompi/internal/accept"
 	"gompi/internal/boot/wire"
-	"gompi/internal/challenge"
 	"gompi/internal/forked"
 	"gompi/internal/seal"
 	"gompi/internal/world"
@@ -80,8 +79,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interv
 
 // Handshake is the handshake of a rank with the server. The rank sends its number. All that
 // follows is sealed.
-func Handshake(secret *[32]byte) challenge.Handshake {
-	return challenge.Handshake{Protocol: "gompihub4", Secret: secret, IDSize: 4}
+func Handshake(secret *[32]byte) seal.Handshake {
+	return seal.Handshake{Protocol: "gompihub4", Secret: secret, IDSize: 4}
 }
 
 // New starts a server for size ranks, and returns rank 0's own connection to it.

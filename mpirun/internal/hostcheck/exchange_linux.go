@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gompi/internal/accept"
-	"gompi/internal/challenge"
+	"gompi/internal/seal"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -27,18 +27,18 @@ const (
 	maxPending = 256 // that may be proving themselves at once
 )
 
-func (h *Check) handshake() challenge.Handshake {
-	return challenge.Handshake{Protocol: greeting, Secret: &h.secret}
+func (h *Check) handshake() seal.Handshake {
+	return seal.Handshake{Protocol: greeting, Secret: &h.secret}
 }
 
 // send is the caller's side. It fills in what it has measured.
 func (h *Check) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 	session, err := h.handshake().Call(conn, nil)
 	switch {
-	case errors.Is(err, challenge.ErrSecret):
+	case errors.Is(err, seal.ErrSecret):
 		return errors.New("another job answers there")
-	case errors.Is(err, challenge.ErrSilent):
-		return fmt.Errorf("%w: %s", challenge.ErrSilent, reason(err))
+	case errors.Is(err, seal.ErrSilent):
+		return fmt.Errorf("%w: %s", seal.ErrSilent, reason(err))
 	case err != nil:
 		return errors.New(reason(err))
 	}

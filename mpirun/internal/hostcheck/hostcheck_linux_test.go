@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/challenge"
+	"gompi/internal/seal"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -73,7 +73,7 @@ func TestTroubleIsNamed(t *testing.T) {
 
 func TestStrangersLearnNothing(t *testing.T) {
 	h := begin(t, 1)
-	for _, says := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100), greeting + strings.Repeat("n", challenge.NonceSize) + strings.Repeat("p", 32)} {
+	for _, says := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100), greeting + strings.Repeat("n", seal.NonceSize) + strings.Repeat("p", 32)} {
 		conn, err := net.Dial("tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(h.Findings().Port)).String())
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestStrangersLearnNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(conn)
-		if len(got) > challenge.NonceSize || errors.Is(err, os.ErrDeadlineExceeded) {
+		if len(got) > seal.NonceSize || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%.20q is answered with %d bytes, %v; want a nonce at most, and the end", says, len(got), err)
 		}
 	}

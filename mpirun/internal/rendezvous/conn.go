@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
-	"gompi/internal/challenge"
+	"gompi/internal/seal"
 )
 
 // errToken is why a connection is refused.
@@ -95,13 +95,13 @@ func prove(t *tls.Conn, token []byte, server bool) error {
 	}
 	mac := hmac.New(sha256.New, token)
 	mac.Write(session)
-	h := challenge.Handshake{Protocol: "gompi rendezvous 2", Secret: (*[sha256.Size]byte)(mac.Sum(nil))}
+	h := seal.Handshake{Protocol: "gompi rendezvous 2", Secret: (*[sha256.Size]byte)(mac.Sum(nil))}
 	if server {
 		_, err = h.Answer(t)
 	} else {
 		_, err = h.Call(t, nil)
 	}
-	if err == challenge.ErrSecret || errors.Is(err, challenge.ErrSecret) && errors.Is(err, io.EOF) {
+	if err == seal.ErrSecret || errors.Is(err, seal.ErrSecret) && errors.Is(err, io.EOF) {
 		return errToken // who is refused finds the connection closed
 	}
 	return err

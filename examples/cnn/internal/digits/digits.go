@@ -1,13 +1,11 @@
-// Package digits makes up pictures of digits: those of a bitmap font, each at another place and of
-// another size and slope, with noise.
+// Package digits has pictures of digits: it reads and writes MNIST's files, and makes up pictures,
+// those of a bitmap font, each at another place and of another size and slope, with noise.
 package digits
 
 import (
 	"math"
 	"math/rand/v2"
 	"strings"
-
-	"gompi/examples/cnn/internal/idx"
 )
 
 // Side is the height and width of a picture: MNIST's.
@@ -34,9 +32,9 @@ func point(digit, line, column int) float64 {
 }
 
 // Make returns n pictures, which follow from seed alone.
-func Make(n int, seed uint64) *idx.Set {
+func Make(n int, seed uint64) *Set {
 	rng := rand.New(rand.NewPCG(seed, 0x646967697473))
-	s := &idx.Set{Height: Side, Width: Side, Pixels: make([]byte, 0, n*Side*Side)}
+	s := &Set{Height: Side, Width: Side, Pixels: make([]byte, 0, n*Side*Side)}
 	for range n {
 		digit := rng.IntN(10)
 		s.Labels = append(s.Labels, byte(digit))

@@ -1,10 +1,9 @@
-// Package shapes computes how many numbers each parameter of well-known models has,
-// from the models' definitions: what data-parallel training of them sends.
-package shapes
+package measure
 
 import "math"
 
-// A Model is a name and the length of each parameter, from the first layer to the last.
+// A Model is a name and the length of each parameter, from the first layer to the last, computed
+// from the model's definition: what data-parallel training of it sends.
 type Model struct {
 	Name    string
 	Lengths []int
@@ -19,8 +18,8 @@ func (m Model) Size() int {
 	return n
 }
 
-// All returns the models that there are.
-func All() []Model {
+// Models returns the models that there are.
+func Models() []Model {
 	return []Model{
 		{"resnet18", resnet([]int{2, 2, 2, 2}, basic, 1, 1000)},
 		{"resnet18-cifar10", resnet([]int{2, 2, 2, 2}, basic, 1, 10)},

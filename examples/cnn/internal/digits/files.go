@@ -1,7 +1,8 @@
-// Package idx reads and writes the files that MNIST comes in: bytes with one to three dimensions.
-// A file has two bytes of zero, the type of its numbers, how many dimensions it has, the size of
-// each as four bytes, the most significant first, and the numbers.
-package idx
+package digits
+
+// MNIST comes in files of the format idx: bytes with one to three dimensions. A file has two bytes
+// of zero, the type of its numbers, how many dimensions it has, the size of each as four bytes, the
+// most significant first, and the numbers.
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package challenge
+package seal
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-
-	"gompi/internal/seal"
 )
 
 // handshake runs both sides of a handshake on one connection.
@@ -62,7 +60,7 @@ func TestACallerSaysWhatTheDoorExpects(t *testing.T) {
 
 // Both ends have the same keys for what follows, and no other connection has them.
 func TestEachConnectionHasKeysOfItsOwn(t *testing.T) {
-	seen := map[seal.Key]bool{}
+	seen := map[Key]bool{}
 	for range 3 {
 		a, b := net.Pipe()
 		d := known("test 1", 7)

@@ -1,16 +1,4 @@
-// Package challenge is a handshake in which the two ends of a connection prove to each other
-// that both know one secret, without sending it. Nothing else is sent before:
-//
-//	caller -> callee  protocol, the caller's id, a nonce
-//	callee -> caller  a nonce
-//	caller -> callee  MAC over all of that
-//	callee -> caller  MAC over the same, with another label
-//
-// The caller proves itself first, so that a caller without the secret learns nothing. A man in
-// the middle can relay the handshake; he cannot change what follows if both ends authenticate
-// it with the keys of their Session (package seal). The owner of the connection sets its
-// deadlines.
-package challenge
+package seal
 
 import (
 	"crypto/hmac"
@@ -21,8 +9,6 @@ import (
 	"io"
 	"slices"
 	"time"
-
-	"gompi/internal/seal"
 )
 
 // NonceSize is the size of a nonce in bytes.
@@ -35,7 +21,17 @@ var (
 	ErrSilent = errors.New("it took the connection and did not answer")
 )
 
-// A Handshake holds what both ends know before it.
+// A Handshake holds what both ends know before it. In it the two ends of a connection prove to each
+// other that both know one secret, without sending it. Nothing else is sent before:
+//
+//	caller -> callee  protocol, the caller's id, a nonce
+//	callee -> caller  a nonce
+//	caller -> callee  MAC over all of that
+//	callee -> caller  MAC over the same, with another label
+//
+// The caller proves itself first, so that a caller without the secret learns nothing. A man in
+// the middle can relay the handshake; he cannot change what follows if both ends authenticate
+// it with the keys of their Session. The owner of the connection sets its deadlines.
 type Handshake struct {
 	Protocol string    // names the protocol and its version
 	Secret   *[32]byte // of the job
@@ -46,7 +42,7 @@ type Handshake struct {
 type Session struct {
 	CallerID      []byte        // the caller's id
 	RoundTrip     time.Duration // from the caller's proof to the callee's; only Call sets it
-	Send, Receive seal.Key      // of the bytes that this end sends, and of those that it receives
+	Send, Receive Key           // of the bytes that this end sends, and of those that it receives
 }
 
 // Call runs the caller's side of the handshake.
@@ -109,8 +105,8 @@ func (h Handshake) Answer(conn io.ReadWriter) (*Session, error) {
 }
 
 // keys returns the keys that authenticate what the two sides send after the handshake.
-func (h Handshake) keys(hello, nonce []byte) (caller, callee seal.Key) {
-	return seal.Keys(h.Secret[:], slices.Concat(hello, nonce))
+func (h Handshake) keys(hello, nonce []byte) (caller, callee Key) {
+	return Keys(h.Secret[:], slices.Concat(hello, nonce))
 }
 
 // mac is the proof of one side. The labels of the sides differ, so that neither proof can be

@@ -1,4 +1,4 @@
-package shapes
+package measure
 
 import "testing"
 
@@ -10,7 +10,7 @@ func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 		tensors, size int
 	}{{"resnet18", 62, 11689512}, {"resnet18-cifar10", 62, 11181642}, {"resnet50", 161, 25557032}, {"bert-base", 199, 109482240}, {"recommender", 4, 2700089}} {
 		found := false
-		for _, m := range All() {
+		for _, m := range Models() {
 			if m.Name != want.name {
 				continue
 			}

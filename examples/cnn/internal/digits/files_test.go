@@ -1,4 +1,4 @@
-package idx
+package digits
 
 import (
 	"bufio"
