@@ -129,8 +129,8 @@ func (c *Comm) deallocate(ctx context.Context, b Buffer) error {
 	return nil
 }
 
-// freeWhenUnused frees x. While a peer may still be writing there, after an operation that failed, x is
-// kept: its next user would find what that peer writes.
+// freeWhenUnused frees x. While a peer may still be writing there, after an operation that failed,
+// x is kept: its next user would find what that peer writes.
 func (c *Comm) freeWhenUnused(x allocation) {
 	switch {
 	case x.mapped != nil:
@@ -168,7 +168,7 @@ func (m *hostMemory) free(e *message.Engine, x allocation) bool {
 	return over
 }
 
-// freeAllocations frees the memory that is left when c is closed. safe says that no peer writes
+// freeAllocations frees the memory that is left when c is closed. safe means that no peer writes
 // there any more. Else, because c was broken or a collective under way, it waits until the peers
 // have left.
 func (c *Comm) freeAllocations(safe bool) {
@@ -223,9 +223,9 @@ func (c *Comm) ordinary(t Type, n int) (allocation, error) {
 	return allocation{b, -1, nil}, err
 }
 
-// allocateShared allocates memory that all ranks of a host see. Each rank first reserves a place in its
-// heap and reports how much memory the host has left. Only if there is enough for all do they claim
-// it, and report whether they could.
+// allocateShared allocates memory that all ranks of a host see. Each rank first reserves a place in
+// its heap and reports how much memory the host has left. Only if there is enough for all do they
+// claim it, and report whether they could.
 func (c *Comm) allocateShared(ctx context.Context, f call.Fingerprint, size int) (x allocation, err error) {
 	c.memory.sweep(c.e)
 	heap, limit := c.memory.heap, c.memory.limit()
@@ -251,8 +251,8 @@ func (c *Comm) allocateShared(ctx context.Context, f call.Fingerprint, size int)
 	return allocation{mem.HostBytes(f.Type, int(f.Count), bytes), off, nil}, nil
 }
 
-// allocateAlone is allocateShared for a rank that is alone on its host: it allocates ordinary memory, if the
-// other ranks can have theirs.
+// allocateAlone is allocateShared for a rank that is alone on its host: it allocates ordinary
+// memory, if the other ranks can have theirs.
 func (c *Comm) allocateAlone(ctx context.Context, f call.Fingerprint, size int) (allocation, error) {
 	all, err := c.exchange(ctx, f, yes, math.MaxInt64)
 	if err == nil {

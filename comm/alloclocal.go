@@ -19,7 +19,7 @@ import (
 //
 // The memory belongs to the process. It is given back by FreeLocal, which takes the same n
 // elements, or with the last Comm. Once a collective has failed on this rank, what FreeLocal takes
-// is not used again: other ranks may still be in it. ErrMemory says that the heap or the host has
+// is not used again: other ranks may still be in it. ErrMemory means that the heap or the host has
 // no room. Both are for concurrent use.
 func (c *Comm) AllocLocal(t Type, n int) (Buffer, error) {
 	x, err := c.allocateLocal(t, n)

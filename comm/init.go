@@ -30,7 +30,7 @@ import (
 	"gompi/internal/world"
 )
 
-// Config says how a rank takes part. The zero value is what Init uses: every
+// Config specifies how a rank takes part. The zero value is what Init uses: every
 // field then has the value of its environment variable, or else the default.
 type Config struct {
 	// Logger gets what is worth knowing but no error. Its handler runs in the midst of
@@ -376,7 +376,7 @@ func (c *Comm) logWays(ctx context.Context) {
 	}
 }
 
-// ways says how the collectives of c are done, in a line for each and the bytes from which on.
+// ways returns how the collectives of c are done, in a line for each and the bytes from which on.
 func (c *Comm) ways() string {
 	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, collectives go through\n%s",
 		c.Size(), len(c.hosts()), c.exec.Paths.Describe())

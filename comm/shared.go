@@ -152,7 +152,7 @@ func (c *Comm) hosts() (hosts [][]int) {
 }
 
 // newShared returns the shared-memory collectives of the given ranks, all of c that are on this
-// host, with the blocks that c's ranks have taken. paths chooses their Paths. whole says that all
+// host, with the blocks that c's ranks have taken. paths chooses their Paths. whole means that all
 // of c's collectives go that way.
 func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Selector, whole bool) *shmcoll.Collectives {
 	m, me := c.memory, slices.Index(ranks, c.Rank())

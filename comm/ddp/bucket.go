@@ -31,7 +31,7 @@ func (b *bucket) bytes() int {
 	return b.grads.Size()
 }
 
-// namesOf says which parameters these are.
+// namesOf returns which parameters these are.
 func (d *DDP) namesOf(members []int) string {
 	first, last := d.params[members[0]].Name, d.params[members[len(members)-1]].Name
 	if len(members) == 1 {

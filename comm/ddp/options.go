@@ -159,7 +159,7 @@ func (o Options) fit(params []*Tensor) error {
 	return nil
 }
 
-// String says what must be equal on all ranks.
+// String returns what must be equal on all ranks.
 func (o Options) String() string {
 	text := fmt.Sprintf("buckets of %d and %d bytes, %d backward passes", o.FirstBucketBytes, o.BucketBytes, o.Accumulate)
 	for _, w := range []struct {

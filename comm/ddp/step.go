@@ -31,7 +31,7 @@ func (d *DDP) clearGrads() {
 	}
 }
 
-// Ready says that this backward pass has added to Params[i].Grad all it will.
+// Ready declares that this backward pass has added to Params[i].Grad all it will.
 // Backward calls it once for every parameter, best from the last to the first.
 // In the last pass of a step the gradient must not be touched from then on
 // until Finish returns: it may be on its way. Ready never waits for another

@@ -7,7 +7,7 @@ import (
 	"gompi/comm"
 )
 
-// Skip says that this rank adds nothing more to the gradient of parameter i in this step: no
+// Skip declares that this rank adds nothing more to the gradient of parameter i in this step: no
 // further pass calls Ready for it. What earlier passes of the step have added counts.
 func (d *DDP) Skip(i int) {
 	if !d.mayBeReady(i) {

@@ -15,7 +15,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// An extent says how long a buffer of a collective is.
+// An extent specifies how long a buffer of a collective is.
 type extent uint8
 
 const (
@@ -26,8 +26,8 @@ const (
 	part          // what parts has for this rank
 )
 
-// A collective is what C's arguments of one mean, and the call of comm that they become. comm checks
-// that the buffers fit each other.
+// A collective is what C's arguments of one mean, and the call of comm that they become. comm
+// checks that the buffers fit each other.
 type collective struct {
 	send, recv extent
 	onlyRoot   side // the buffer that only the root has
@@ -146,10 +146,10 @@ func (x *arguments) set(f *collective, o *C.struct_gompi_call) error {
 	return err
 }
 
-// callInBackground calls f on a goroutine of its own, which wakes up sooner: one that C has called is
-// bound to a thread, and waking it takes several switches of threads. On one host it
-// gains nothing: gompi-bench ddp mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and
-// 8.0 without.
+// callInBackground calls f on a goroutine of its own, which wakes up sooner: one that C has called
+// is bound to a thread, and waking it takes several switches of threads. On one host it gains
+// nothing: gompi-bench ddp mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and 8.0
+// without.
 func (x arguments) callInBackground(f *collective) error {
 	ctx, cancel := x.within(context.Background()) // nothing is asked on another thread
 	defer cancel()

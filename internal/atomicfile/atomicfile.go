@@ -26,8 +26,8 @@ func Replace(path string, write func(w io.Writer) error) error {
 	return put(dir, []File{{base, write}})
 }
 
-// Check says what would keep a new file from being written at path, so that a wrong name does not
-// cost the work whose results are to be in it. It makes a file beside path, and removes it. A
+// Check returns what would keep a new file from being written at path, so that a wrong name does
+// not cost the work whose results are to be in it. It makes a file beside path, and removes it. A
 // device or FIFO may always be there. The empty path is none, and right.
 func Check(path string) error {
 	if path == "" {

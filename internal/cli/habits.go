@@ -25,7 +25,7 @@ type Habit struct {
 	// none.
 	May func(word string) bool
 
-	// Pair says that its two arguments may be one: NAME=VALUE.
+	// Pair means that its two arguments may be one: NAME=VALUE.
 	Pair bool
 
 	// Grant marks a flag that requests hosts or their resources from a scheduler. It belongs to the

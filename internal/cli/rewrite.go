@@ -112,7 +112,7 @@ func (s *Set) attached(arg string) (letter, number string, ok bool) {
 	return letter, number, ok && h.Args == 1
 }
 
-// isFlag says whether arg is a flag of s or a habit, and so hardly meant as a
+// isFlag reports whether arg is a flag of s or a habit, and so hardly meant as a
 // value.
 func (s *Set) isFlag(arg string) bool {
 	name, dash := strings.CutPrefix(arg, "-")
@@ -134,7 +134,7 @@ func insteadOf(args []string) string {
 	return fmt.Sprintf(": %q after it is a flag itself", args[0])
 }
 
-// unknown is the error for a name that neither a flag nor a habit has. all says that the word
+// unknown is the error for a name that neither a flag nor a habit has. all means that the word
 // "all" is its value, or follows it.
 func (s *Set) unknown(arg, name string, all bool) error {
 	switch {

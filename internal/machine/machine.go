@@ -99,7 +99,7 @@ func Read(name string) (Profile, error) {
 	return p, nil
 }
 
-// isAway reports whether an error says that there is no file, or none for this user: HOME may be
+// isAway reports whether an error means that there is no file, or none for this user: HOME may be
 // that of another one, or no folder.
 func isAway(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)
@@ -134,7 +134,7 @@ func profile(i id) Profile {
 	return p
 }
 
-// CheckKeep says what would keep Keep from writing the file.
+// CheckKeep returns what would keep Keep from writing the file.
 func CheckKeep() error {
 	file, err := File()
 	if err != nil {

@@ -4,7 +4,7 @@ package mem
 // same memory if their Spaces are equal (==). Methods may be called from any
 // goroutine and block until the work is done. memtest.Space tests them.
 type Space interface {
-	// Name says which memory it is, for error messages: "host", "cuda:0".
+	// Name names the memory, for error messages: "host", "cuda:0".
 	Name() string
 	// Alloc returns n elements of type t, zeroed, aligned for vector code.
 	Alloc(t Type, n int) (Buffer, error)

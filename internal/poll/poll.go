@@ -10,7 +10,7 @@ package poll
 
 import "golang.org/x/sys/unix"
 
-// Interest says whether a descriptor is watched for, or ready for, reading or writing.
+// Interest specifies whether a descriptor is watched for, or ready for, reading or writing.
 type Interest uint8
 
 // The two interests. A descriptor in error is ready for both.
@@ -19,7 +19,7 @@ const (
 	Write
 )
 
-// An Event says that a descriptor is ready. Events are level-triggered: Ready reports a
+// An Event means that a descriptor is ready. Events are level-triggered: Ready reports a
 // descriptor each time until it is ready no more.
 type Event struct {
 	Key   uint64

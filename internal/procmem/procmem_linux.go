@@ -14,7 +14,7 @@ import (
 func Allow() {
 	const prSetPtracer = 0x59616d61
 	if parent := os.Getppid(); parent > 1 { // all are descendants of 1
-		unix.Prctl(prSetPtracer, uintptr(parent), 0, 0, 0) // an error says that nothing need be allowed
+		unix.Prctl(prSetPtracer, uintptr(parent), 0, 0, 0) // an error means that nothing need be allowed
 	}
 }
 

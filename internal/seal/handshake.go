@@ -15,9 +15,9 @@ import (
 const NonceSize = 32
 
 var (
-	// ErrSecret says that the other end does not know the secret.
+	// ErrSecret means that the other end does not know the secret.
 	ErrSecret = errors.New("it is of another job: its secret differs")
-	// ErrSilent says that the other end said nothing.
+	// ErrSilent means that the other end sent nothing.
 	ErrSilent = errors.New("it took the connection and did not answer")
 )
 

@@ -111,7 +111,7 @@ func (r *Reader) ReadBuffer() []byte {
 	return r.buf[r.end:]
 }
 
-// Filled says that n bytes have been read into ReadBuffer.
+// Filled reports that n bytes have been read into ReadBuffer.
 func (r *Reader) Filled(n int) { r.end += n }
 
 // Next returns the next payload, which is valid until ReadBuffer is called; ok is false when

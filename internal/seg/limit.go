@@ -15,7 +15,7 @@ type Limit struct {
 // unlimited is the Limit where nothing is known of any.
 var unlimited = Limit{Left: math.MaxInt64, Of: math.MaxInt64, By: "a machine that does not report its memory"}
 
-// String says what is left, of what: "1.50 GiB of the 4.00 GiB of this machine".
+// String returns what is left, of what: "1.50 GiB of the 4.00 GiB of this machine".
 func (l Limit) String() string {
 	return fmt.Sprintf("%s of the %s of %s", Amount(l.Left), Amount(l.Of), l.By)
 }

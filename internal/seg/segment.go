@@ -151,7 +151,7 @@ func (s *Segment) Rank(local world.LocalRank) *Recorder {
 	return &Recorder{line: &s.lines[local], ring: (*[Recorded]record)(s.calls[local*Recorded:])}
 }
 
-// A State says how far a rank has come.
+// A State is how far a rank has come.
 type State uint32
 
 // The states, in the order in which a rank passes them.

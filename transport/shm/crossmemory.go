@@ -34,7 +34,7 @@ type CrossMemory struct {
 	proof [2]proof // the first proves that this process is the rank; peers write to the second
 }
 
-// An access says whether this rank can reach a peer's memory.
+// An access specifies whether this rank can reach a peer's memory.
 type access = uint32
 
 const (

@@ -59,7 +59,7 @@ const (
 	// placeBits is what a place holds the offset in, 1 for the first byte; or an address.
 	placeBits  = 48
 	recallMask = 1<<(64-placeBits) - 1
-	// loadsInOrder says that the processor does loads in the order of the program.
+	// loadsInOrder means that the processor does loads in the order of the program.
 	loadsInOrder = runtime.GOARCH == "amd64"
 	// chunk is how much is copied between looks at whether it is still wanted, and what
 	// the two who share a copy take at a time. It is some microseconds.

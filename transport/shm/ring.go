@@ -267,7 +267,7 @@ func (w *writer) publish(kind, n int) {
 }
 
 // plan decides whether the next record ends the lap, when one of this many bytes has been
-// published; answered says that it is small, and that all before it have been read. So
+// published; answered means that it is small, and that all before it have been read. So
 // the beginning of the lap is free, as the record does not lie there, and is wiped, behind
 // a store that has been made.
 func (w *writer) plan(size uint64, answered bool) {

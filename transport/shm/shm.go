@@ -61,8 +61,8 @@ const (
 	Dead
 )
 
-// A Shape says how a rank writes to its rings. Which is best depends on the processor. Ranks of a
-// host need not have the same: a reader takes what any writes.
+// A Shape specifies how a rank writes to its rings. Which is best depends on the processor. Ranks
+// of a host need not have the same: a reader takes what any writes.
 type Shape struct {
 	// Chunk is the bytes of the longest record: its reader copies one while the writer writes the
 	// next, and both should stay in the second-level cache.

@@ -208,7 +208,7 @@ func (t *Transport) sharesLoopback(rank world.Rank, c *card) bool {
 	return rank == t.cfg.Rank || t.cfg.SameHost(rank) || c.network == t.card.network
 }
 
-// noAddress says why ranks on other hosts cannot reach this one.
+// noAddress returns why ranks on other hosts cannot reach this one.
 func (t *Transport) noAddress() error {
 	if t.filtered {
 		return fmt.Errorf("it is on another host, and this one has no address that interfaces %q admits: want one that is up, or another choice", t.cfg.Interfaces)

@@ -15,8 +15,8 @@ import (
 
 // Messages between memory from comm.Alloc go without a copy: the sender has Put store the payload
 // in the receiver's buffer. Both buffers lie in regions, memory that comm has registered here and
-// keeps until Deregister says that UCX is done with it. A put is one or more active messages, its
-// parts, which begin with the place. The receiver's side checks the place when a part arrives:
+// keeps until Deregister reports that UCX is done with it. A put is one or more active messages,
+// its parts, which begin with the place. The receiver's side checks the place when a part arrives:
 // after Recall it drops the part. So no peer has a key to our memory, but while UCX transfers a
 // part. From other memory parts are copied into chunks, as frames are.
 //

@@ -77,7 +77,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	return t.enqueue(p, h, body, begun, token)
 }
 
-// write sends as much of a frame as UCX accepts; begun says that the header has been sent. It
+// write sends as much of a frame as UCX accepts; begun means that the header has been sent. It
 // returns how many bytes of body were sent, and whether the header has been sent now.
 func (t *Transport) write(p *peer, h *transport.Header, body []byte, begun bool) (int, bool) {
 	for sent := 0; ; {

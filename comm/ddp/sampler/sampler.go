@@ -24,7 +24,7 @@ type Sampler struct {
 	tail     Tail
 }
 
-// A Tail says what becomes of the samples at the end of an epoch that do not
+// A Tail specifies what becomes of the samples at the end of an epoch that do not
 // fill a batch.
 type Tail int
 

@@ -168,7 +168,7 @@ func (r *reader) close() {
 	}
 }
 
-// hookMemory says what becomes of the file's memory of a Hook on this many ranks.
+// hookMemory returns what becomes of the file's memory of a Hook on this many ranks.
 func (r *reader) hookMemory(ranks int, s *State) HookMemory {
 	saved, want := r.head.Shared+r.head.Own > 0, len(s.Hook.Shared)+len(s.Hook.Own) > 0
 	switch {

@@ -8,7 +8,7 @@ import (
 	"gompi/comm/ddp"
 )
 
-// HookMemory says what Load has done with the memory of the Hook.
+// HookMemory is what Load has done with the memory of the Hook.
 type HookMemory int
 
 // What it may have done.

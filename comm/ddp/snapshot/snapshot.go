@@ -61,7 +61,7 @@ func save(ctx context.Context, c *comm.Comm, path string, s *State) error {
 	})
 }
 
-// Loaded says what Load has found.
+// Loaded is what Load has found.
 type Loaded struct {
 	Found bool // there was a file; if not, the rest is zero
 	Ranks int  // of which it has memory of a Hook; 0 if it has none

@@ -6,7 +6,7 @@ import "gompi/internal/mem"
 // Functions conclude from it: which lengths have to agree, what may overlap, who sends to whom
 // (check.go, blocks.go and transfer.go).
 
-// traits say what one collective does with its arguments.
+// traits specify what one collective does with its arguments.
 type traits struct {
 	reduces    bool
 	send, recv vector
@@ -20,7 +20,7 @@ type vector struct {
 	atRoot, elsewhere Role // without a root: on rank 0 and elsewhere, mostly the same
 }
 
-// A layout says what is in a vector.
+// A layout is what is in a vector.
 type layout uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 // Changes reports whether a buffer with that role gets new content.
 func (r Role) Changes() bool { return r == Written || r == Updated }
 
-// A dependence says whether every rank needs data of every other rank: see NeedsAll.
+// A dependence specifies whether every rank needs data of every other rank: see NeedsAll.
 type dependence uint8
 
 const (

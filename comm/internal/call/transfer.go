@@ -22,7 +22,7 @@ type Transfer struct {
 	Folds      bool // what is read is combined into one block
 	Scans      bool // in the order of a scan
 
-	// Staged says that this rank, too, stores its own operand for the others and reads it from
+	// Staged means that this rank, too, stores its own operand for the others and reads it from
 	// there: its result may overwrite the operand before all is combined.
 	Staged bool
 
@@ -35,8 +35,8 @@ type Transfer struct {
 // call at a time.
 type Scratch struct{ send, recv unequal }
 
-// Transfer sets t, which is zero, to what c does on a rank. ordered says that operands are combined
-// in the order of coll/order.go. t is valid until s is used for another call.
+// Transfer sets t, which is zero, to what c does on a rank. ordered means that operands are
+// combined in the order of coll/order.go. t is valid until s is used for another call.
 func (c *Call) Transfer(t *Transfer, rank, ranks int, ordered bool, s *Scratch) {
 	kind, root := c.Kind.As(), rank == c.Root
 	row, from, size := &table[kind], &c.Send, c.Send.Type().Size()
@@ -185,8 +185,8 @@ func (t *Transfer) Lengths() (sent, expected []int, longest int) {
 	return sent, expected, longest
 }
 
-// blocks says where the blocks of a vector lie: one after the other, if they are equally long. It
-// is two words long, for the reason that mem.Buffer is four.
+// blocks specifies where the blocks of a vector lie: one after the other, if they are equally long.
+// It is two words long, for the reason that mem.Buffer is four.
 type blocks struct {
 	each    int // elements of every block
 	unequal *unequal

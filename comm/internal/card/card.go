@@ -31,7 +31,7 @@ const (
 	wantsLibrary
 )
 
-// ErrCard says that a Card of another rank cannot be decoded.
+// ErrCard means that a Card of another rank cannot be decoded.
 var ErrCard = errors.New("another rank's card cannot be read: are all ranks of one gompi version?")
 
 // Encode returns c for Decode on other ranks.

@@ -6,7 +6,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// blocks says which elements of a buffer belong to which rank.
+// blocks specifies which elements of a buffer belong to which rank.
 type blocks struct {
 	p, n   int          // ranks, elements in all
 	counts []int        // nil: as even as can be, the first n%p blocks one longer

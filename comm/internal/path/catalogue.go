@@ -6,7 +6,7 @@ import "gompi/comm/internal/call"
 type Method struct {
 	Algorithm Algorithm
 	Doc       string // what it does, when it is good
-	// Ordered says that operands are combined in the order of coll/order.go. Then the algorithm
+	// Ordered means that operands are combined in the order of coll/order.go. Then the algorithm
 	// serves functions and deterministic mode.
 	Ordered bool
 }
@@ -18,10 +18,11 @@ type collective struct {
 	rules   []rule
 }
 
-// A rule says which algorithm to take for which calls. The built-in rules come from the simulated
-// machines of coll/sim_test.go, hosts with one rank each ("network") and with eight ("cluster"), on
-// which a test keeps every choice within a third of the best. Each comment names a cell of them:
-// the microseconds of the rule's algorithm, and of what would be taken without the rule.
+// A rule specifies which algorithm to take for which calls. The built-in rules come from the
+// simulated machines of coll/sim_test.go, hosts with one rank each ("network") and with eight
+// ("cluster"), on which a test keeps every choice within a third of the best. Each comment names a
+// cell of them: the microseconds of the rule's algorithm, and of what would be taken without the
+// rule.
 type rule struct {
 	from, to int64 // bytes, as gompi-bench has them; to is exclusive, 0 for no limit
 	ranks    int   // at least

@@ -5,7 +5,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// choose returns the Path of a collective of n bytes in all. custom says that its operator is a
+// choose returns the Path of a collective of n bytes in all. custom means that its operator is a
 // function, allocated that the communicator has memory from Alloc.
 func (s *Selector) choose(k call.Kind, custom, allocated bool, n int) *Path {
 	return s.onDevices(k, n, s.onHost(k, custom, allocated, n))

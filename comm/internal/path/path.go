@@ -97,7 +97,7 @@ var conditions = [...]string{"", "if all vectors are from Alloc", "if there is m
 // OfDevices reports whether q asks where the ranks' buffers lie.
 func (q Question) OfDevices() bool { return q >= AnyOnDevice }
 
-// A Chunk says how many bytes of a vector go at a time: one of Parts equal parts, but at least
+// A Chunk specifies how many bytes of a vector go at a time: one of Parts equal parts, but at least
 // Least and at most Most bytes; and, if Large, that they go through the large buffers.
 type Chunk struct {
 	Parts, Least, Most int
@@ -112,9 +112,9 @@ func (p Chunk) Of(n int) int {
 	return min(n, p.Most)
 }
 
-// A KernelCopy says, where the kernel can copy from rank to rank, which way calls go: through it, or
-// the Path Otherwise. It is the one thing that is decided after For: which is faster depends on the
-// cores that the ranks run on, and package trial times both now and then.
+// A KernelCopy says, where the kernel can copy from rank to rank, which way calls go: through it,
+// or the Path Otherwise. It is the one thing that is decided after For: which is faster depends on
+// the cores that the ranks run on, and package trial times both now and then.
 type KernelCopy struct {
 	First bool // calls go through the kernel at first
 	Tries bool // trials may change that

@@ -16,7 +16,7 @@ import (
 type Rules struct {
 	// Deterministic keeps the order of operands, so that results do not depend on the choice.
 	Deterministic bool
-	// Oversubscribed says that ranks outnumber processors on some host.
+	// Oversubscribed means that ranks outnumber processors on some host.
 	Oversubscribed bool
 	// Hosts is the number of hosts that the ranks run on, 0 for one. Ranks of a host are taken
 	// to be neighbours.

@@ -318,7 +318,7 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	p.notice(w, s)
 }
 
-// goToSleep makes w one of the sleepers. parkable says that the Parker wakes it.
+// goToSleep makes w one of the sleepers. parkable means that the Parker wakes it.
 func (p *Engine) goToSleep(w *Waiter, parkable bool) {
 	w.asleep, w.parkable = true, parkable
 	if w.since.IsZero() {
@@ -333,7 +333,7 @@ func (p *Engine) goToSleep(w *Waiter, parkable bool) {
 	}
 }
 
-// wakeUp undoes goToSleep. rang says that the Parker has woken w.
+// wakeUp undoes goToSleep. rang means that the Parker has woken w.
 func (p *Engine) wakeUp(w *Waiter, rang bool) {
 	w.asleep, w.parkable = false, false
 	i := slices.Index(p.sleepers, w)

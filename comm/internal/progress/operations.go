@@ -2,7 +2,7 @@ package progress
 
 import "time"
 
-// A Class says how soon an operation needs a driver while no goroutine waits for it.
+// A Class specifies how soon an operation needs a driver while no goroutine waits for it.
 type Class uint8
 
 const (

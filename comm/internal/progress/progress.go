@@ -11,7 +11,7 @@
 //
 // At most one Waiter has the drive. Its goroutine, the driver, polls the Source on behalf of all.
 // It first polls without a pause (spins), then gives the processor away before each poll
-// (yields). If neither finds anything, it parks: it sleeps until the Parker says that there is
+// (yields). If neither finds anything, it parks: it sleeps until the Parker signals that there is
 // something to poll, or until the Source's deadline. It first blocks its thread for a while, if the
 // Parker can do that, since the kernel wakes a thread in a fraction of the time that it takes until
 // Go runs a goroutine; then it sleeps as goroutines do.
@@ -113,7 +113,7 @@ type Sleeper interface {
 	EndInterrupt()
 }
 
-// Config says what is polled, and how to sleep.
+// Config specifies what is polled, and how to sleep.
 type Config struct {
 	Source Source
 	Parker Parker

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A spinPolicy says how a driver waits before it sleeps. Drivers spin only if each rank has a
+// A spinPolicy specifies how a driver waits before it sleeps. Drivers spin only if each rank has a
 // processor: a driver that spins on a processor that another rank needs delays the message it
 // waits for. Processors and quotas change while a job runs, so that is checked repeatedly, but
 // only by drivers that have spun in vain and would give the processor away anyway.

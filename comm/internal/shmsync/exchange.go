@@ -5,7 +5,7 @@ import "unsafe"
 // Steps in which every member sends data to all others.
 
 // Exchange is a step in which every member sends mine, of equal length, to all others. When it
-// returns, the payloads of the step are those of the members. first says that it is the
+// returns, the payloads of the step are those of the members. first means that it is the
 // collective's first step, in which calls are compared.
 func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 	s = t.Next(1)

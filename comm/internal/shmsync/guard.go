@@ -43,7 +43,7 @@ func (t *Team) MayWrite(member int) bool {
 	return false
 }
 
-// Written says that the write is over.
+// Written ends the write that MayWrite has allowed.
 func (t *Team) Written() { t.parts[t.me].flags.writesTo.Store(0) }
 
 // Shut returns when no other member writes to this one's memory, and none will: the Team is broken.

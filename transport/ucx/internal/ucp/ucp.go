@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// A Kind says what a Message is.
+// A Kind is what a Message is.
 type Kind uint32
 
 // The kinds, as in shim.h.
@@ -38,7 +38,7 @@ type Message struct {
 	Err  error  // the payload could not be fetched, or Failed
 	Head []byte // the frame's header and a small payload, or a hello
 	Data []byte // a large payload
-	// Dropped says that the place of a Put had been recalled, or that there is none.
+	// Dropped means that the place of a Put had been recalled, or that there is none.
 	Dropped bool
 	ref     ref
 }
@@ -102,5 +102,5 @@ func PutHead(b []byte, place uint64, offset int, last bool) {
 	}
 }
 
-// LastPart reports whether what a part begins with says that it is the last.
+// LastPart reports whether what a part begins with means that it is the last.
 func LastPart(b []byte) bool { return len(b) >= PutSize && binary.NativeEndian.Uint64(b[16:]) != 0 }
