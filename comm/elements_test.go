@@ -1,6 +1,10 @@
 package comm_test
 
-import "gompi/comm"
+import (
+	"testing"
+
+	"gompi/comm"
+)
 
 // elements are the values with which an element type is tested: small whole
 // numbers, so that sums and products are exact in any order, and what operators
@@ -138,20 +142,46 @@ func (e elements[T]) fold(op comm.Op, n, i int) T {
 	return v
 }
 
-// vector returns n elements of a rank.
-func (e elements[T]) vector(rank, n int) []T {
+// period is after how many indices the elements of a rank repeat: small takes an index modulo 7 and
+// modulo 13.
+const period = 7 * 13
+
+// repeated returns n elements, of which at says the first period.
+func repeated[T any](n int, at func(i int) T) []T {
 	v := make([]T, n)
-	for i := range v {
-		v[i] = e.at(rank, i)
+	for i := range min(n, period) {
+		v[i] = at(i)
+	}
+	for i := period; i < n; i *= 2 {
+		copy(v[i:], v[:i])
 	}
 	return v
 }
 
+// vector returns n elements of a rank.
+func (e elements[T]) vector(rank, n int) []T {
+	return repeated(n, func(i int) T { return e.at(rank, i) })
+}
+
 // folded returns n elements combined over the first ranks.
 func (e elements[T]) folded(op comm.Op, ranks, n int) []T {
-	v := make([]T, n)
-	for i := range v {
-		v[i] = e.fold(op, ranks, i)
+	return repeated(n, func(i int) T { return e.fold(op, ranks, i) })
+}
+
+func TestElementsRepeat(t *testing.T) {
+	for rank := range 20 {
+		for i := range 1000 {
+			if small(rank, i) != small(rank, i+period) || small(i, rank) != small(i+period, rank) {
+				t.Fatalf("element %d of rank %d is not that %d on", i, rank, period)
+			}
+		}
 	}
-	return v
+	e := integers[int64]()
+	for _, n := range []int{0, 1, period, 2*period + 1, 1000} {
+		for i, v := range e.vector(3, n) {
+			if v != e.at(3, i) {
+				t.Fatalf("element %d of %d is %d, want %d", i, n, v, e.at(3, i))
+			}
+		}
+	}
 }
