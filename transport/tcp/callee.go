@@ -14,8 +14,8 @@ import (
 	"gompi/internal/world"
 )
 
-// Pending connections, those that have not authenticated yet, are bounded in number, in bytes (a hello
-// and a proof), and in the time they have for each step.
+// Pending connections, those that have not authenticated yet, are bounded in number, in bytes (a
+// hello and a proof), and in the time they have for each step.
 const (
 	pendingTime  = 10 * int64(time.Second)
 	extraPending = 256 // allowed beyond the number of ranks
@@ -199,7 +199,7 @@ func (t *Transport) logRefusal(s *sock, why reason) {
 	t.log.Log(context.Background(), level, "refused a connection", "rank", t.cfg.Rank, "claims", s.shake.caller, "from", toAddrPort(from), "why", why.String())
 }
 
-// welcome tells an authenticated caller that its connection is the one that is kept.
+// welcome notifies an authenticated caller that its connection is the one that is kept.
 func (t *Transport) welcome(s *sock) {
 	s.phase = welcomed
 	if s.write(stepWelcome.reply(0, t.mac(&s.shake.transcript, stepWelcome, 0))) != nil {

@@ -121,7 +121,7 @@ func (t *Transport) Recall() {
 func (t *Transport) Put(peer world.Rank, place uint64, src mem.Buffer, token uint64) {
 	p := t.peer(peer)
 	if p.lost || t.closing {
-		return // whoever has the message knows, or will
+		return // the holder of the message knows, or will
 	}
 	x := p.puts.Push(put{})
 	*x = put{place: place, src: src.HostSlice(), token: token}

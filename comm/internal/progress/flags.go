@@ -8,7 +8,7 @@ import (
 )
 
 // A flag is a word that another rank stores, for which a goroutine waits. Every poll looks at all.
-// Before a rank sleeps it tells the transports, and then looks once more: a member that stores a
+// Before a rank sleeps it arms the transports, and then looks once more: a member that stores a
 // flag later sees that the rank sleeps, and rings its doorbell.
 type flag struct {
 	w    *Waiter
@@ -42,7 +42,7 @@ func (p *Engine) LookAtFlags() (n int) {
 }
 
 // drainPolls is how many polls are enough to read all frames of ranks that have left: a full
-// ring takes half as many. Later frames come from ranks that go on sending.
+// ring takes half as many. Later frames come from ranks that keep sending.
 const drainPolls = 1024
 
 // Drain reads the frames that have arrived from all ranks.
