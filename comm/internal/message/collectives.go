@@ -101,19 +101,19 @@ func (r *Request) Waits(p *peers.Peer) bool {
 	return r.Peer == p && (r.Stage == payload.Posted || r.Stage == payload.Queued || r.Stage == payload.Announced || r.Stage == payload.Filling)
 }
 
-// SendFrame sends r's payload with h.
-func (ch *Channel) SendFrame(r *Request, h transport.Header) {
+// SendFrame sends r's payload with h, the Frame of its peer.
+func (ch *Channel) SendFrame(r *Request, h *transport.Header) {
 	r.Stage = payload.Leaving
-	if ch.e.give(r, r.Peer.Frame(h)) {
+	if ch.e.give(r, h) {
 		ch.e.finish(r, nil)
 	}
 }
 
 // Offer sends h, which offers r's payload. It moves as that of an RTS does.
-func (ch *Channel) Offer(r *Request, h transport.Header) {
+func (ch *Channel) Offer(r *Request, h *transport.Header) {
 	r.Stage = payload.Announced
 	h.A, h.B = uint64(r.Size), ch.e.stamp(r)
-	r.Peer.Tell(h)
+	r.Peer.Post(h, mem.Buffer{}, 0)
 }
 
 // AcceptOffer has r receive what m offers.

@@ -93,22 +93,23 @@ type Request struct {
 	node match.Recv[Request]
 	gen  uint64        // counts the operations that it stands for
 	done atomic.Uint64 // the last of them that is complete
-	held bool          // there is a Handle
 	ch   *Channel
 
-	payload.Move
-	peer    world.Rank // the other side, None if any
-	tag     int
-	sync    bool
-	starved bool // a send that is announced for want of credit alone
-	status  Status
-	err     error
-
-	via        Handle // what Cancel withdraws in its place
-	keeps      *Kept  // of a receive that fetches a message to be kept
-	collective bool   // of the Channel's Collectives
-	waiters    []*waiter
+	held       bool // there is a Handle
+	sync       bool
+	starved    bool // a send that is announced for want of credit alone
+	collective bool // of the Channel's Collectives
 	class      progress.Class
+
+	payload.Move
+	peer   world.Rank // the other side, None if any
+	tag    int
+	status Status
+	err    error
+
+	waiters []*waiter
+	via     Handle // what Cancel withdraws in its place
+	keeps   *Kept  // of a receive that fetches a message to be kept
 }
 
 // finish completes r.

@@ -25,11 +25,13 @@ const (
 // the memory of the peer. Who has the message decides when a Move begins, hands it what the
 // transports deliver, and completes the operation when it has ended.
 type Move struct {
-	Stage Stage
-	Token uint64      // by which frames and transports name this end; 0 if none does
-	Peer  *peers.Peer // the other side, nil before there is one, and if that is this rank
-	Buf   mem.Buffer  // what to send, or where to receive
-	Size  int         // bytes of the message
+	Stage  Stage
+	told   bool        // the other side may know where Buf lies
+	choice Choice      // of a receive
+	Token  uint64      // by which frames and transports name this end; 0 if none does
+	Peer   *peers.Peer // the other side, nil before there is one, and if that is this rank
+	Buf    mem.Buffer  // what to send, or where to receive
+	Size   int         // bytes of the message
 	marks
 	combine *Combine // of a receive that reduces
 	copy    *Copy    // of a device's memory, while its goroutine runs
@@ -41,14 +43,12 @@ type Move struct {
 
 // The marks of a Move say what has moved, and how the peer names it.
 type marks struct {
-	other  uint64 // by rendezvous: the other side's token
-	place  uint64 // place of the other side's buffer, or 0
-	asked  int    // bytes of the message that the receiver has asked for
-	got    int    // bytes of it stored so far, or given to the transport
-	until  int    // got at the end of the frame that arrives
-	due    int    // frames of it that the transport holds
-	told   bool   // the other side may know where Buf lies
-	choice Choice // of a receive
+	other uint64 // by rendezvous: the other side's token
+	place uint64 // place of the other side's buffer, or 0
+	asked int    // bytes of the message that the receiver has asked for
+	got   int    // bytes of it stored so far, or given to the transport
+	until int    // got at the end of the frame that arrives
+	due   int    // frames of it that the transport holds
 }
 
 // An Owner is the operation that a Move is a part of. It is called with the lock held.
@@ -66,7 +66,7 @@ func (m *Move) Init(v *Mover, o Owner) { m.mover, m.owner = v, o }
 // Begin prepares m for another message.
 func (m *Move) Begin(s Stage, b mem.Buffer) {
 	m.Stage, m.Peer, m.Buf, m.Size, m.marks = s, nil, b, 0, marks{}
-	m.combine, m.before, m.after = nil, nil, nil
+	m.told, m.combine, m.before, m.after = false, nil, nil, nil
 }
 
 // End ends m, whose message has moved, or will not because of err. It reports false if a device is

@@ -69,7 +69,7 @@ func (l *peerQueue) pump() {
 			return
 		}
 		l.out.Pop()
-		h := transport.Header{Kind: transport.Coll, Flags: uint8(r.Buf.Type()), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()}
+		h := l.p.Frame(transport.Header{Kind: transport.Coll, Flags: uint8(r.Buf.Type()), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()})
 		if offered || !r.Buf.IsHost() { // it then goes as a message goes after an RTS
 			h.Kind = transport.Offer
 			rd.ch.Offer(r, h)
