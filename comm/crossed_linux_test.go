@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -131,6 +132,31 @@ func TestMemoryThatIsNotThereBreaksTheCommunicator(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// A collective whose trial waits in vain for a rank ends by its context, with that as the reason.
+func TestATrialEndsWithItsContext(t *testing.T) {
+	needCrossing(t)
+	over := make(chan struct{})
+	crossed(t, 2, "shm.read=1;shm.trial=1", func(ctx context.Context, c *comm.Comm) error {
+		v := make([]float64, 1<<17)
+		for range 8 {
+			if err := comm.Bcast(ctx, c, 0, v); err != nil {
+				t.Error(err)
+			}
+		}
+		if c.Rank() == 1 {
+			<-over
+			return nil
+		}
+		defer close(over)
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		if err := comm.Bcast(short, c, 0, v); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a bcast that waits for rank 1 returned %v, want that its deadline is exceeded", err)
+		}
+		return nil
+	})
 }
 
 // Where a rank cannot reach the others' memory, all of them do without.

@@ -338,6 +338,24 @@ func TestRanksThatAllocateDifferentlyAllGetAMismatch(t *testing.T) {
 	})
 }
 
+// Free is a barrier, however much memory it is for: no rank returns before all have called it.
+func TestFreeWaitsForEveryRank(t *testing.T) {
+	inRooms(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		v, err := comm.Alloc[float32](ctx, c, 1000)
+		if c.Rank() != 0 { // whose Alloc may end with rank 0's ErrMismatch
+			comm.Barrier(ctx, c)
+			return nil
+		}
+		if err == nil {
+			err = comm.Free(ctx, c, v)
+		}
+		if !errors.Is(err, comm.ErrMismatch) || !strings.Contains(err.Error(), "free(1000 float32)") {
+			t.Errorf("got %v, want ErrMismatch: the other ranks do not call free", err)
+		}
+		return nil
+	})
+}
+
 // A rank that dies breaks collectives on memory that it shares. What others have from
 // Alloc serves no other rank before all of them know.
 func TestDeathOnAllocatedMemoryRevokesItOnAllOtherRanks(t *testing.T) {

@@ -46,7 +46,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		e.Live.LeftComm(p, h.Comm)
 		return mem.Buffer{}, 0
 	case transport.Revoke:
-		if h.Len > liveness.MaxReason {
+		if h.Len == 0 || h.Len > liveness.MaxReason {
 			return mem.Buffer{}, 0
 		}
 		m := e.newMessage()

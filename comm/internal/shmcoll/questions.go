@@ -34,7 +34,7 @@ func (c *Collectives) ask(p *path.Path, o *call.Call, r *run) (yes bool, err err
 		if yes, err = c.reachable(); yes {
 			yes, err = c.faster(p.Kernel, o, &r.timing)
 		}
-		if yes {
+		if yes && err == nil {
 			yes, err = c.exchangeVectors(o, r, true)
 		}
 		return yes, err

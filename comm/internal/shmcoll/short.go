@@ -22,6 +22,8 @@ func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	}
 	size := int(o.Count) * o.Type.Size()
 	switch {
+	case o.Kind.As() == call.Barrier: // Free has a Count
+		return true, c.Barrier()
 	case size > shmsync.InHead:
 	case o.Kind == call.Bcast:
 		return true, c.bcastShort(o)
@@ -35,8 +37,6 @@ func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 		return true, c.reduceShort(o, 0)
 	case o.Kind == call.Scan:
 		return true, c.reduceShort(o, c.Me()+1)
-	case o.Kind.As() == call.Barrier:
-		return true, c.Barrier()
 	}
 	return false, nil
 }
