@@ -9,15 +9,16 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 import gompi_torch
+import sharding
 
 warnings.simplefilter("ignore")
 dist.init_process_group("gompi")
 rank, size = dist.get_rank(), dist.get_world_size()
 gloo = dist.new_group(backend="gloo")
+by_sum = not sharding.averages(gloo)
 
 
 def written(x, group):
@@ -78,9 +79,7 @@ def called(f):
 
 
 def sharded(network, group):
-    mesh = DeviceMesh.from_group(group, "cpu")
-    fully_shard(network[0], mesh=mesh)
-    return fully_shard(network, mesh=mesh)
+    return sharding.shard((network[0], network), by_sum, mesh=DeviceMesh.from_group(group, "cpu"))
 
 
 WAYS = {

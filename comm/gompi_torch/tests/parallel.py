@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecisionPolicy, ShardingStrategy, fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecisionPolicy, ShardingStrategy
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
 from torch.distributed.tensor import DTensor, Replicate, Shard
@@ -22,6 +22,7 @@ from torch.distributed.tensor.parallel import (
 )
 
 import gompi_torch
+import sharding
 
 warnings.simplefilter("ignore")
 dist.init_process_group("gompi")
@@ -86,11 +87,7 @@ def fsdp1(strategy):
 
 
 def shard(network, mesh, **how):
-    for module in (*network, network):
-        fully_shard(module, mesh=mesh, **how)
-        if not AVERAGES:
-            module.set_force_sum_reduction_for_comms(True)
-    return network
+    return sharding.shard((*network, network), by_sum, mesh=mesh, **how)
 
 
 def fsdp2(**how):
@@ -188,9 +185,7 @@ if size == 2:
     WAYS["pipeline, interleaved"] = pipeline(ScheduleInterleaved1F1B, stages=2)
 
 gloo, grids = dist.new_group(backend="gloo"), [grid("gompi"), grid("gloo")]
-mean = torch.empty(1)
-dist.reduce_scatter_tensor(mean, torch.ones(size), dist.ReduceOp.AVG, gloo)
-AVERAGES = mean.item() == 1  # gloo's of torch 2.8 gives the sum
+by_sum = not sharding.averages(gloo)
 for name, way in WAYS.items():
     mine, theirs = way(dist.group.WORLD, grids[0]), way(gloo, grids[1])
     for key, a in mine.items():
