@@ -20,7 +20,7 @@ type Operations interface {
 	// Depart ends those that wait for a member that has left in good order; all says that no other
 	// member is left.
 	Depart(p *peers.Peer, all bool)
-	// Awaited appends the members for which some wait to named; anybody says that one waits for
+	// Awaited appends the members for which some wait to named; anybody reports that one waits for
 	// any member.
 	Awaited(named []int) (to []int, anybody bool)
 	// Unanswered yields the members whose messages or calls have come, and have no answer yet.
@@ -28,7 +28,7 @@ type Operations interface {
 }
 
 // A Comm is what a rank knows of the members of one of its communicators: who they are, which of
-// them have left it, and why it is broken. Ranks are those of the communicator unless said
+// them have left it, and why it is broken. Ranks are those of the communicator unless stated
 // otherwise.
 type Comm struct {
 	ID uint64
@@ -37,7 +37,7 @@ type Comm struct {
 	ops      Operations
 	members  []world.Rank         // by rank; nil: all, in order
 	index    map[world.Rank]int32 // the inverse; nil with members
-	counters []uint32             // that the members have told to make it, by rank; nil if they have told none
+	counters []uint32             // that the members exchanged to make it, by rank; nil if they exchanged none
 	rank     int
 	size     int
 	leavers  leavers
@@ -49,8 +49,8 @@ type Comm struct {
 }
 
 // Open makes c the communicator with a context id among the given world ranks, nil for all, whose
-// Operations are ops. counters are what they have told each other to make it, if they have. CatchUp
-// and DismissLost follow.
+// Operations are ops. counters are those that they exchanged to make it, if they did. CatchUp and
+// DismissLost follow.
 func (k *Ranks) Open(c *Comm, ops Operations, id uint64, members []world.Rank, counters []uint32) {
 	c.ID, c.ranks, c.ops, c.members, c.counters = id, k, ops, members, counters
 	c.rank, c.size = int(k.cfg.Rank), k.cfg.Size
@@ -119,14 +119,14 @@ func (c *Comm) Broken() error { return c.err }
 // Breaking reports whether BreakSoon was called.
 func (c *Comm) Breaking() bool { return c.breaking }
 
-// Break breaks c here and tells the other members why. It takes the lock.
+// Break breaks c here and notifies the other members of the reason. It takes the lock.
 func (c *Comm) Break(cause string) {
 	c.ranks.cfg.Progress.Lock()
 	defer c.ranks.cfg.Progress.Exit()
 	c.BreakUp(Reason{Rank: c.ranks.cfg.Rank, Cause: cause})
 }
 
-// BreakUp breaks c because of v, and tells the others.
+// BreakUp breaks c because of v, and notifies the others.
 func (c *Comm) BreakUp(v Reason) {
 	if c.err != nil {
 		return
@@ -135,13 +135,13 @@ func (c *Comm) BreakUp(v Reason) {
 	if c.size == 1 {
 		return
 	}
-	// The launcher is told first: a member that is told by this rank may end at once, and the
-	// others must not hear of that end first.
+	// The launcher is notified first: a member that this rank notifies may end at once, and the
+	// others must not learn of that end first.
 	c.ranks.report(c.ID, c.reason)
 	c.ranks.tell(c.ID, c.reason, c.Has)
 }
 
-// BreakSoon breaks c, but first gives the launcher time to tell a better reason, or what why needs
+// BreakSoon breaks c, but first gives the launcher time to send a better reason, or what why needs
 // to know: until told reports that it has.
 func (c *Comm) BreakSoon(told func() bool, why func() Reason) {
 	if c.breaking || c.err != nil {
@@ -251,7 +251,7 @@ func (c *Comm) depart(p *peers.Peer) {
 	c.askAwaited()
 }
 
-// Close removes c, which fails with ErrClosed, and tells the members that wait for this rank.
+// Close removes c, which fails with ErrClosed, and notifies the members that wait for this rank.
 func (c *Comm) Close() {
 	c.fail(ErrClosed)
 	delete(c.ranks.comms, c.ID)
@@ -260,7 +260,7 @@ func (c *Comm) Close() {
 }
 
 // RevokedBy handles a peer's Revoke frame, which may come before the launcher's news. This rank may
-// end because of it, and the other ranks must not hear of this rank's end first.
+// end because of it, and the other ranks must not learn of this rank's end first.
 func (k *Ranks) RevokedBy(p *peers.Peer, comm uint64, why []byte) {
 	if c := k.comms[comm]; c != nil && c.err == nil {
 		k.report(comm, why)
@@ -283,7 +283,7 @@ func (k *Ranks) revoke(comm uint64, why Reason) {
 }
 
 // tell sends the reason why a communicator broke to those of its members with which this rank has
-// exchanged frames. The launcher tells all members, but this rank's goodbye could arrive before.
+// exchanged frames. The launcher notifies all members, but this rank's goodbye could arrive before.
 func (k *Ranks) tell(id uint64, text []byte, member func(world.Rank) bool) {
 	for p := range k.cfg.Peers.All {
 		if member(p.Rank) {
@@ -292,7 +292,7 @@ func (k *Ranks) tell(id uint64, text []byte, member func(world.Rank) bool) {
 	}
 }
 
-// tellEnd tells p that a communicator is closed here, or, with a reason, that it was revoked.
+// tellEnd notifies p that a communicator is closed here, or, with a reason, that it was revoked.
 func tellEnd(p *peers.Peer, comm uint64, why []byte) {
 	switch {
 	case !p.Reachable():

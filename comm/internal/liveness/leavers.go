@@ -10,10 +10,10 @@ import (
 
 // This file informs a rank that another has closed a communicator, and remains in others. A rank
 // that waits for long sends Await, once, to the members that it waits for. A rank that closes the
-// communicator sends Left to members that have sent Await, or whose frames show that they wait. So a
-// communicator in which no rank waits is closed without a message. Left comes in order behind all
-// frames that its sender has sent on the communicator. A rank whose communicator was revoked says
-// that instead, with the reason: the members that wait for it may not have heard of it.
+// communicator sends Left to members that have sent Await, or whose frames show that they wait. So
+// a communicator in which no rank waits is closed without a message. Left comes in order behind all
+// frames that its sender has sent on the communicator. A rank whose communicator was revoked sends
+// Revoke instead, with the reason: the members that wait for it may not know of it.
 
 // The leavers of a communicator, by rank.
 type leavers struct {
@@ -91,7 +91,7 @@ func (c *Comm) awaits(member int) bool {
 	return anybody || slices.Contains(named, member)
 }
 
-// askAwaited asks members that this rank waits for to tell when they close c.
+// askAwaited asks members that this rank waits for to notify it when they close c.
 func (c *Comm) askAwaited() {
 	named, anybody := c.awaited()
 	for _, src := range named {
@@ -119,7 +119,7 @@ func (c *Comm) askAwaited() {
 	}
 }
 
-// askToTell asks a member to tell when it closes c, once.
+// askToTell asks a member to notify this rank when it closes c, once.
 func (c *Comm) askToTell(member int) {
 	if p := c.ranks.cfg.Peers.Peer(c.World(member)); !c.leavers.asked[member] && c.Usable(p) == nil {
 		c.leavers.asked.add(member)
@@ -128,8 +128,9 @@ func (c *Comm) askToTell(member int) {
 }
 
 // tellLeft sends Left to the members that wait for it. With its last communicator a rank leaves the
-// job: then its transports tell all peers. If c was revoked, all members hear why with which this
-// rank has exchanged frames: one that has not heard of it may begin to wait when this rank has left.
+// job: then its transports notify all peers. If c was revoked, all members with which this rank has
+// exchanged frames get the reason: one that does not know it may begin to wait when this rank has
+// left.
 func (c *Comm) tellLeft() {
 	k := c.ranks
 	switch {
@@ -179,7 +180,7 @@ func (k *Ranks) Stalled() {
 	}
 }
 
-// dismissLeft looks in the host segment for ranks that have left without telling this one, as
+// dismissLeft looks in the host segment for ranks that have left without notifying this one, as
 // ranks do that never connected to it. It reads their frames first.
 func (k *Ranks) dismissLeft() {
 	var left []world.Rank

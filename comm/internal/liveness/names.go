@@ -3,12 +3,12 @@ package liveness
 import "gompi/internal/world"
 
 // This file has the names of communicators, and lets a rank that fails while a communicator is made
-// tell the members that have made it.
+// notify the members that have made it.
 //
-// All that make a communicator tell each other a number which each of them uses once: see Counter.
-// The first member's number makes the context id. The numbers of the others make further names of
-// the same communicator. So a rank that has told its number, and fails before it has heard those of
-// the others, can revoke a communicator whose context id it does not know.
+// All ranks that make a communicator send each other a number which each of them uses once: see
+// Counter. The first member's number makes the context id. The numbers of the others make further
+// names of the same communicator. So a rank that has sent its number, and fails before it has
+// received those of the others, can revoke a communicator whose context id it does not know.
 
 // NextID returns a context id that no other communicator of the job has: the
 // world rank of the communicator's first member and a counter of that rank's.
@@ -29,8 +29,8 @@ func (k *Ranks) Counter() uint32 {
 	return k.next
 }
 
-// Withdraw tells all ranks that this one is not in the communicator for which it has told counter:
-// it breaks there because of a rank, this one or another, and a cause. It takes the lock.
+// Withdraw notifies all ranks that this one is not in the communicator for which it has sent
+// counter: it breaks there because of a rank, this one or another, and a cause. It takes the lock.
 func (k *Ranks) Withdraw(counter uint32, because world.Rank, cause string) {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Exit()

@@ -57,8 +57,8 @@ type recent[V any] struct {
 }
 
 // manyIDs is how many ids a recent holds. A frame that arrives after so many more communicators
-// were closed would be kept for a communicator that is never created, which costs some memory. Of
-// one that was revoked before so many others, and is created here, the other members tell.
+// were closed would be kept for a communicator that is never created, which costs some memory. If
+// one is created here that was revoked longer ago than that, the other members send the revocation.
 const manyIDs = 4096
 
 func (s *recent[V]) add(id uint64, v V) {

@@ -1,13 +1,13 @@
 // Package liveness knows which ranks are dead, have left, or are suspects, whether the job ends,
 // and, of each communicator, who its members are, which of them have closed it, and why it is
-// broken. It hears of it from transports, peers and the launcher, decides which reason counts, tells
-// the peers, and ends the operations that wait in vain.
+// broken. It learns this from transports, peers and the launcher, decides which reason counts,
+// notifies the peers, and ends the operations that wait in vain.
 //
 // The launcher's reason counts more than a transport's. So every rank reports the true reason, and
-// no rank ends because of a death of which the launcher has not heard, and is taken for the first
+// no rank ends because of a death of which the launcher does not know, and is taken for the first
 // to fail. What follows from an observation of this rank's own may therefore have to wait for news:
-// as a question, which is decided when its answer has come, or has not come in time. Nobody waits
-// for news with the lock held.
+// as a question, which is decided when its answer has come, or has not come in time. No goroutine
+// waits for news with the lock held.
 package liveness
 
 import (
@@ -29,11 +29,11 @@ import (
 type Messages interface {
 	// Forget drops what has come for a communicator that is revoked and does not exist here.
 	Forget(comm uint64)
-	// Ended says that a rank that is lost writes to no memory any more.
+	// Ended reports that a rank that is lost writes to no memory any more.
 	Ended(rank world.Rank)
 }
 
-// Config says whose Ranks they are.
+// Config describes the rank that the Ranks belong to.
 type Config struct {
 	Rank     world.Rank
 	Size     int
@@ -43,12 +43,12 @@ type Config struct {
 	Messages Messages
 	Progress *progress.Engine           // its lock guards the Ranks
 	Left     func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
-	Died     func(rank world.Rank)      // is called when the launcher tells of a death; may be nil
+	Died     func(rank world.Rank)      // is called when the launcher reports a death; may be nil
 	Log      *slog.Logger
 }
 
 // Ranks are the ranks of the job, as one of them sees them. Methods are called with the lock held
-// unless they say otherwise.
+// unless their comments state otherwise.
 type Ranks struct {
 	cfg       Config
 	flight    *seg.Recorder // nil without a host segment
@@ -59,7 +59,7 @@ type Ranks struct {
 	lost      int
 	questions []question
 	ends      bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
-	why       string // it ends, as the launcher says
+	why       string // it ends, as the launcher reports
 	ballots   map[ballotKey]*ballot
 }
 
@@ -67,7 +67,7 @@ type Ranks struct {
 type fate struct {
 	lost  error // why nothing can be sent to it any more
 	ended bool  // its process has ended, or will soon
-	died  error // how its process ended after it had left, as the launcher says
+	died  error // how its process ended after it had left, as the launcher reports
 }
 
 // Init makes k ready for use.
@@ -99,7 +99,8 @@ func (k *Ranks) Ended(rank world.Rank) bool {
 	return f != nil && f.ended
 }
 
-// Died returns how the process of a peer that had left ended, nil if the launcher has told nothing.
+// Died returns how the process of a peer that had left ended, nil if the launcher has reported
+// nothing.
 func (c *Comm) Died(p *peers.Peer) error {
 	if f := c.ranks.fates[p.Rank]; f != nil {
 		return f.died
@@ -116,8 +117,8 @@ func (k *Ranks) EndJob() {
 	k.Decide()
 }
 
-// lose handles the loss of a rank, of which the first reason counts. known says that the launcher
-// tells it to all ranks.
+// lose handles the loss of a rank, of which the first reason counts. known states that the launcher
+// notifies all ranks of it.
 func (k *Ranks) lose(rank world.Rank, err error, known bool) {
 	f := k.fates[rank]
 	if f == nil {
@@ -168,7 +169,7 @@ func (k *Ranks) Detach(rank world.Rank) bool {
 	if k.ends {
 		return false
 	}
-	// If it died after it had left, communicators go on without it, but may not any more.
+	// If it died after it had left, communicators continue without it, but may not any more.
 	if f := k.fates[rank]; f != nil && f.died != nil {
 		f.lost = f.died
 		p := k.cfg.Peers.Peer(rank)
@@ -192,9 +193,9 @@ func (k *Ranks) TransportLost(rank world.Rank, err error) {
 func (k *Ranks) BreaksProtocol(rank world.Rank, err error) { k.lose(rank, err, false) }
 
 // Suspected reports whether err, the error of a transport with a rank, counts only after the
-// launcher had time to tell why. A rank that has left in good order may have left because a
-// communicator was revoked, of which this rank has not heard yet: what the launcher knows of that
-// comes before its answer. Meanwhile operations that wait for the rank go on waiting.
+// launcher had time to report why. A rank that has left in good order may have left because a
+// communicator was revoked, of which this rank does not know yet: what the launcher knows of that
+// comes before its answer. Meanwhile operations that wait for the rank continue to wait.
 func (k *Ranks) Suspected(rank world.Rank, err error) bool {
 	b := k.cfg.Boot
 	if b == nil || k.Lost(rank) != nil {
@@ -296,7 +297,7 @@ func (k *Ranks) revoked(from world.Rank, comm uint64, text []byte) {
 	k.revoke(comm, v)
 }
 
-// report sends the reason why a communicator broke to the launcher, which tells all ranks.
+// report sends the reason why a communicator broke to the launcher, which notifies all ranks.
 func (k *Ranks) report(comm uint64, text []byte) {
 	if b := k.cfg.Boot; b != nil {
 		if err := b.Revoke(comm, text); err != nil {

@@ -59,8 +59,8 @@ func (e *MismatchError) Error() string {
 // Is makes errors.Is(err, ErrMismatch) true.
 func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
 
-// A RevokedError says why a communicator is broken. Rank is the rank, in the
-// communicator, that died or gave up, -1 if none can be named.
+// A RevokedError states why a communicator is broken. Rank is the rank, in the communicator, that
+// died or gave up, -1 if none can be named.
 type RevokedError struct {
 	Rank  int
 	Host  string

@@ -10,7 +10,7 @@ import (
 )
 
 // This file lets the living members of a communicator agree. The launcher decides, since it alone
-// knows which ranks live: a member votes, and hears the outcome when all have voted or ended.
+// knows which ranks live: a member votes, and receives the outcome when all have voted or ended.
 
 // A ballot is an agreement in which this rank has voted, and for whose outcome it waits.
 type ballot struct {
@@ -21,7 +21,7 @@ type ballot struct {
 
 type ballotKey struct{ comm, seq uint64 }
 
-// errNoLauncher: nobody can decide.
+// errNoLauncher: no process can decide.
 var errNoLauncher = errors.New("there is no launcher to decide it")
 
 // Vote votes, and returns what the living members have agreed on. If ctx ends before, this rank has
