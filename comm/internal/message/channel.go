@@ -11,8 +11,8 @@ import (
 	"gompi/transport"
 )
 
-// A Channel is the traffic of one communicator: its point-to-point queues and
-// its collectives. Ranks are those of the communicator unless said otherwise.
+// A Channel is the traffic of one communicator: its point-to-point queues and its collectives.
+// Ranks are those of the communicator unless stated otherwise.
 type Channel struct {
 	liveness.Comm
 	e           *Engine
@@ -27,7 +27,7 @@ type Channel struct {
 // nil for all. It handles the frames that arrived for it before.
 func (e *Engine) Open(id uint64, members []world.Rank) *Channel { return e.openAs(id, members, nil) }
 
-// OpenNew makes the Channel among members that have told each other the given counters, by rank.
+// OpenNew makes the Channel among members that have exchanged the given counters, by rank.
 func (e *Engine) OpenNew(members []world.Rank, counters []uint32) *Channel {
 	return e.openAs(liveness.NextID(members[0], counters[0]), members, counters)
 }
@@ -132,8 +132,8 @@ func (ch *Channel) cancelPosted(err error) {
 	}
 }
 
-// Depart implements liveness.Operations. A receive from anybody goes on as long as there is another
-// member; one from this rank itself in any case: it may still send.
+// Depart implements liveness.Operations. A receive from any member continues as long as there is
+// another member. One from this rank itself always continues: it may still send.
 func (ch *Channel) Depart(p *peers.Peer, all bool) {
 	e := ch.e
 	for n := range ch.q.Arrived() {

@@ -15,20 +15,20 @@ import (
 
 // Collectives are the collectives of a Channel. All methods are called with the lock held.
 type Collectives interface {
-	// Frame handles a frame that is theirs. r, if not nil, receives its payload; kept says that m
+	// Frame handles a frame that is theirs. r, if not nil, receives its payload; kept states that m
 	// is kept, with its payload.
 	Frame(m *Kept) (r *Request, kept bool)
-	// Over says that one of their Requests has ended.
+	// Over reports that one of their Requests has ended.
 	Over(err error)
-	// Missing says that a member cannot be reached, for which one of their Requests waits.
+	// Missing reports that a member for which one of their Requests waits cannot be reached.
 	Missing(p *peers.Peer, err error)
-	// Dismiss says that a member has left.
+	// Dismiss reports that a member has left.
 	Dismiss(p *peers.Peer)
-	// Fail says that the Channel is broken: their Requests that have not begun to move end.
+	// Fail reports that the Channel is broken: their Requests that have not begun to move end.
 	Fail(err error)
 	// Awaited appends the members for which they wait to to.
 	Awaited(to []int) []int
-	// Unanswered yields the members of whose calls they have heard, and which are not made here.
+	// Unanswered yields the members whose calls have been announced, and which are not made here.
 	Unanswered(yield func(member int) bool)
 }
 

@@ -1,7 +1,7 @@
 // Package message is the rules of MPI for messages: which receive a message matches, whether it is
-// sent eagerly or by rendezvous, what is kept that nobody has received yet, probes, and when a
+// sent eagerly or by rendezvous, what is kept that no receive has matched yet, probes, and when a
 // Request is complete. Packages above it decide what to send. Package payload moves the bytes,
-// package peers finds the transport, and package liveness says who still takes part.
+// package peers finds the transport, and package liveness knows which ranks still take part.
 //
 // A rank has one Engine. A Channel is the traffic of one communicator: what is known of its members
 // (liveness.Comm), and its queues of posted receives and unexpected messages (package match). A
@@ -56,7 +56,7 @@ const (
 	leastCredit = 256 << 10
 )
 
-// creditAmong returns a rank's credit at one peer for point-to-point messages in a job of so many
+// creditAmong returns a rank's credit at one peer for point-to-point messages in a job of that many
 // ranks. All of them together have as much as one may have that is kept, as long as each has
 // leastCredit.
 func creditAmong(ranks int) int { return min(peers.Budget, max(maxKept/ranks, leastCredit)) }
@@ -74,7 +74,7 @@ type Config struct {
 	// Unexpected returns how much memory unexpected messages may take in all, besides what peers
 	// send for which they have credit; nil for as much as those of each peer may.
 	Unexpected func() int
-	Died       func(rank world.Rank) // is called when the launcher tells of a death, with the engine's lock held; may be nil
+	Died       func(rank world.Rank) // is called when the launcher reports a death, with the engine's lock held; may be nil
 	Lender     payload.Lender        // for Buffers of devices; nil if there are none
 	// Collectives makes the Collectives of a Channel.
 	Collectives func(ch *Channel) Collectives

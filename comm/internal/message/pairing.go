@@ -9,7 +9,7 @@ import (
 	"gompi/transport"
 )
 
-// This file pairs receives with messages, whichever comes first, and then gets the payload into the
+// This file pairs receives with messages, in either order, and then gets the payload into the
 // receive's buffer.
 
 // expect begins a receive: it matches an unexpected message or posts r.

@@ -204,9 +204,9 @@ func (e *Engine) freeRequest(r *Request) {
 	e.requests = append(e.requests, r)
 }
 
-// Wait waits until h is done and returns the outcome; only the first to ask gets
-// the Status of what went well. over is false if ctx has ended before; then the error
-// is its cause, and the operation goes on.
+// Wait waits until h is done and returns the outcome; only the first to ask gets the Status of what
+// went well. over is false if ctx has ended before; then the error is its cause, and the operation
+// continues.
 func (e *Engine) Wait(ctx context.Context, h Handle) (st Status, over bool, err error) {
 	e.progress.Lock()
 	defer e.exitPolling()

@@ -11,9 +11,9 @@ import (
 )
 
 // This file keeps messages for which there is no receive yet. Programs count on short ones being
-// sent although nobody receives them. As long as there is memory for more, the credit for an eager
-// one is returned when it comes, and one that its sender announces for want of credit is fetched at
-// once. Then the sender waits until its messages are received.
+// sent although no rank receives them yet. As long as there is memory for more, the credit for an
+// eager one is returned when it comes, and one that its sender announces for want of credit is
+// fetched at once. Then the sender waits until its messages are received.
 
 // maxKept is the most memory that the unexpected messages of one peer take here.
 const maxKept = 64 << 20
@@ -121,8 +121,8 @@ func (e *Engine) hasRoom(m *Kept) bool {
 	return m.Peer.Unexpected.Cost+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
 }
 
-// keepOffered fetches a short message that no receive has matched, or tells its sender that there
-// is no memory for it.
+// keepOffered fetches a short message that no receive has matched, or notifies its sender that
+// there is no memory for it.
 func (ch *Channel) keepOffered(m *Kept) {
 	e := ch.e
 	if e.hasRoom(m) {

@@ -101,7 +101,7 @@ func (e *Engine) Arm() bool {
 		return false
 	}
 	if e.Live.Pending() || e.progress.LookAtFlags() > 0 {
-		e.Poll(world.None) // tells the transports that nobody sleeps
+		e.Poll(world.None) // notifies the transports that no goroutine sleeps
 		return false
 	}
 	return true
