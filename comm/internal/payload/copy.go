@@ -24,7 +24,7 @@ const (
 	// copyDepth is the most chunks of a message.
 	copyDepth = 8
 	// maxStagingChunks is the most chunks of all messages of a rank. A message that begins when
-	// so many are lent gets one nevertheless: others may wait for it.
+	// that many are lent gets one nevertheless: others may wait for it.
 	maxStagingChunks = 64
 )
 
@@ -328,8 +328,8 @@ func (v *Mover) copyAnyMemory(dst, src mem.Buffer) error {
 	return err
 }
 
-// sendChunk sends the next chunk, and reports whether its memory may be used again; if not, Returned
-// follows. last says that it is the last one.
+// sendChunk sends the next chunk, and reports whether its memory may be used again; if not,
+// Returned follows. last states that it is the last one.
 func (m *Move) sendChunk(chunk mem.Buffer, last bool) bool {
 	if last {
 		m.Stage = Leaving
@@ -337,7 +337,7 @@ func (m *Move) sendChunk(chunk mem.Buffer, last bool) bool {
 	return m.give(chunk)
 }
 
-// askFor asks the sender for so many chunks more, or for all that is left if that is 0.
+// askFor asks the sender for that many chunks more, or for all that is left if that is 0.
 func (m *Move) askFor(chunks int) {
 	m.Peer.Tell(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Tag: int32(chunks)})
 }
@@ -356,7 +356,7 @@ func (m *Move) mayStore(n int) bool {
 	return s == nil || s.Stage == Complete || s.copy != nil && s.copy.hasLoaded(n)
 }
 
-// loaded says that another chunk has been copied from the device.
+// loaded reports that another chunk has been copied from the device.
 func (m *Move) loaded() {
 	if m.after != nil && m.after.copy != nil {
 		m.after.copy.wake()

@@ -38,7 +38,7 @@ func (d *Direct) SetLengths(l Lengths) {
 	d.Lengths = l
 }
 
-// Register tells the transports of memory from comm.Alloc, which must not lie in Go's heap.
+// Register announces to the transports memory from comm.Alloc, which must not lie in Go's heap.
 func (d *Direct) Register(b mem.Buffer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +71,7 @@ func (d *Direct) MayBeWritten(b mem.Buffer) bool {
 	return slices.ContainsFunc(d.dangling, func(w danglingWrite) bool { return mem.Overlap(w.b, b) })
 }
 
-// Use adds a transport, if it wants to be told of memory.
+// Use adds a transport, if it registers memory.
 func (d *Direct) Use(t transport.Transport) {
 	if r, ok := t.(transport.Registrar); ok {
 		d.registrars = append(d.registrars, r)
@@ -117,20 +117,19 @@ func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 }
 
 // An announced message need not travel in frames where one side can reach the memory of the other.
-// If the receiver can read the sender's buffer, an RTS tells its place, the receiver copies from it
-// and answers Done. Else, if the sender can write to the receiver's buffer, a CTS tells its place,
-// the sender copies to it and says Done. So it takes one copy and no more frames than the other
-// way, which is left for buffers that neither side reaches, and for messages of which not
-// everything is received. What is short enough to be eager stays so, from such memory
-// too: its sender need not wait for the receive, and programs count on that.
+// If the receiver can read the sender's buffer, an RTS carries its place, the receiver copies from
+// it and answers Done. Else, if the sender can write to the receiver's buffer, a CTS carries its
+// place, the sender copies to it and sends Done. So it takes one copy and no more frames than the
+// other way, which is left for buffers that neither side reaches, and for messages of which not
+// everything is received. What is short enough to be eager stays so, from such memory too: its
+// sender need not wait for the receive, and programs count on that.
 //
-// A side that gives up a message whose place it has told recalls all its places. A rank that
-// copies from or to one of them then learns that the copy is void. If it was because of that
-// message, an error is on its way; and if it was because of another one, the message
-// goes the other way.
+// A side that gives up a message whose place it has sent recalls all its places. A rank that copies
+// from or to one of them then learns that the copy is void. If it was because of that message, an
+// error is on its way; and if it was because of another one, the message goes the other way.
 
-// tell returns the place of m's buffer for the peer, which will be told, or may be: a rank that
-// copies from the peer may ask it to help. It is 0 if there is none.
+// tell returns the place of m's buffer for the peer, to which it will be sent, or may be: a rank
+// that copies from the peer may ask it to help. It is 0 if there is none.
 func (m *Move) tell() (place uint64) {
 	p := m.Peer
 	if p.Direct != nil && m.Buf.IsHost() {
@@ -153,7 +152,7 @@ func (m *Move) Source() (place uint64) {
 	return place
 }
 
-// fetches reports whether m is to be copied from a place that the peer has told.
+// fetches reports whether m is to be copied from a place that the peer has sent.
 func (m *Move) fetches(place uint64) (fetch bool) {
 	if m.Peer.Getter.Maps(place) {
 		return true
@@ -181,14 +180,15 @@ func (m *Move) reached(err error) (done bool, lost error) {
 	return false, nil
 }
 
-// MayBeReached reports whether p may have copied the message, as it says.
+// MayBeReached reports whether p may have copied the message, as it reports.
 func (m *Move) MayBeReached(p *peers.Peer) bool {
 	return m.told && m.Peer == p && (m.Stage == Announced || m.Stage == Filling)
 }
 
 // Recall takes back the place of m's buffer, if the peer may know one. The peer may be writing
 // there, or helping to: then a Flush asks it to answer when it has stopped. A peer that is lost
-// although its process lives may go on writing, and cannot be asked. ended says that it does not.
+// although its process lives may continue to write, and cannot be asked. ended states that it does
+// not.
 func (m *Move) Recall(ended bool) {
 	if !m.told {
 		return

@@ -41,7 +41,7 @@ type Move struct {
 	owner   Owner
 }
 
-// The marks of a Move say what has moved, and how the peer names it.
+// The marks of a Move record what has moved, and how the peer names it.
 type marks struct {
 	other uint64 // by rendezvous: the other side's token
 	place uint64 // place of the other side's buffer, or 0
@@ -53,10 +53,10 @@ type marks struct {
 
 // An Owner is the operation that a Move is a part of. It is called with the lock held.
 type Owner interface {
-	// CopyBegins says that a goroutine begins to copy the payload from or to a device.
+	// CopyBegins reports that a goroutine begins to copy the payload from or to a device.
 	CopyBegins()
-	// CopyEnds says that the goroutine has ended, with err if the device has failed. stranded says
-	// that the peer then waits in vain.
+	// CopyEnds reports that the goroutine has ended, with err if the device has failed. stranded
+	// reports that the peer then waits in vain.
 	CopyEnds(err error, stranded bool)
 }
 
@@ -90,8 +90,8 @@ func (m *Move) end(err error) bool {
 	return true
 }
 
-// GiveUp releases what the transport and the peer have of m. ended says that the peer's process has
-// ended.
+// GiveUp releases what the transport and the peer have of m. ended states that the peer's process
+// has ended.
 func (m *Move) GiveUp(ended bool) {
 	if m.Peer == nil {
 		return
@@ -127,8 +127,8 @@ func (m *Move) give(b mem.Buffer) bool {
 	return m.Give(m.Peer.Frame(transport.Header{Kind: transport.Data, A: m.other}), b)
 }
 
-// Cleared handles a CTS frame for m, which is Announced: it asks for the payload, or for more of it,
-// and may tell where to store it. done says that all has left.
+// Cleared handles a CTS frame for m, which is Announced: it asks for the payload, or for more of
+// it, and may name the place to store it at. done reports that all has left.
 func (m *Move) Cleared(h *transport.Header) (done bool) {
 	m.other, m.place = h.B, h.Seq
 	if h.Tag > 0 {
@@ -190,7 +190,7 @@ func (m *Move) released() {
 	}
 }
 
-// Hang keeps m, for which Sent has said that the peer is lost, until its fate is known.
+// Hang keeps m, whose peer Sent has reported as lost, until its fate is known.
 func (m *Move) Hang() {
 	if m.released(); m.copy == nil {
 		m.Stage = Queued
@@ -224,7 +224,7 @@ func (m *Move) Request(token uint64) {
 	m.store()
 }
 
-// clear tells the sender of an announced message to send it, or to store it at a place.
+// clear asks the sender of an announced message to send it, or to store it at a place.
 func (m *Move) clear(place uint64) {
 	m.Stage, m.asked = Filling, m.Size
 	m.Peer.Tell(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Seq: place})
@@ -241,8 +241,8 @@ func (m *Move) Expects(n int64) bool {
 	return n <= int64(m.asked-m.got)
 }
 
-// Arrives begins a frame of n bytes of payload, and returns where the first of them go. done says
-// that the rest of the message does not fit, and is dropped.
+// Arrives begins a frame of n bytes of payload, and returns where the first of them go. done
+// reports that the rest of the message does not fit, and is dropped.
 func (m *Move) Arrives(n int) (window mem.Buffer, done bool) {
 	m.Stage, m.until = Filling, m.got+n
 	if m.copy == nil && m.ToDevice(n) {

@@ -13,7 +13,7 @@ import "gompi/internal/mem"
 
 // A Lender lends host memory that the copies of a Space reach directly.
 type Lender interface {
-	// Lend returns so many bytes for s. It may wait for a device.
+	// Lend returns a buffer of the given size for s. It may wait for a device.
 	Lend(s mem.Space, bytes int) (mem.Buffer, error)
 	// Return takes them back, at once.
 	Return(s mem.Space, b mem.Buffer)

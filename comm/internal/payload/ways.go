@@ -9,7 +9,7 @@ import (
 
 // Ways are a receiver's trials of long messages from one peer of its host, between ordinary memory,
 // by their length as a power of two. Such a message goes one of two ways: the receiver copies it
-// from where it lies, through the kernel, or asks for it in frames. The sender tells the place, and
+// from where it lies, through the kernel, or asks for it in frames. The sender names the place, and
 // the receiver chooses, as its trials have shown. It times only messages before which no other one
 // waits, from when it asks until it has all.
 type Ways struct {
@@ -19,7 +19,7 @@ type Ways struct {
 	start  time.Time // of the message that is timed
 }
 
-// A Choice says what a message has to do with trials.
+// A Choice states what a message has to do with trials.
 type Choice uint8
 
 const (
@@ -28,9 +28,9 @@ const (
 	Timed
 )
 
-// Lengths say which messages inside a host the receiver may read from the sender's ordinary memory,
-// if they are not eager: those of From to Below-1 bytes at first, and those of TriesFrom bytes and
-// more if trials find that faster.
+// Lengths define which messages inside a host the receiver may read from the sender's ordinary
+// memory, if they are not eager: those of From to Below-1 bytes at first, and those of TriesFrom
+// bytes and more if trials find that faster.
 type Lengths struct{ From, Below, TriesFrom int }
 
 func (l *Lengths) has(n int) bool { return n >= l.From && n < l.Below }
