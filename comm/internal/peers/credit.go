@@ -7,7 +7,7 @@ const (
 	// Budget is the most credit that a rank has at one peer for eager messages, as Cost counts
 	// them: one for point-to-point messages, which is less in large jobs, and one for the
 	// collectives of each communicator. Were there one for all communicators, a peer that calls
-	// their collectives in another order would wait for ever.
+	// their collectives in another order would wait forever.
 	Budget = 4 << 20
 	// recordSize is about how many bytes an unexpected message takes besides its payload.
 	recordSize = 256
@@ -28,7 +28,7 @@ type Credit struct {
 	owed int // credit that is to be returned to the peer
 }
 
-// Covers reports whether a message of a cost may be sent, where there is so much credit in all.
+// Covers reports whether a message of a cost may be sent, where limit is all the credit there is.
 func (c *Credit) Covers(cost, limit int) bool { return c.out+cost <= limit }
 
 // Spend counts a message that is sent.
@@ -55,6 +55,6 @@ func (c *Credit) Return() uint64 {
 type Unexpected struct {
 	Messages int
 	Cost     int
-	Told     int // how many Messages the peer was told when there was no memory for more
-	There    int // how many the peer keeps, as it has told this rank
+	Told     int // the Messages that the peer was notified of when there was no memory for more
+	There    int // how many the peer keeps, as it has reported to this rank
 }

@@ -70,13 +70,13 @@ func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) bool {
 	return p.inline.RecvNow(p.Rank, want, b)
 }
 
-// Put copies b to a place that p has told. p is Direct.
+// Put copies b to a place that p has sent. p is Direct.
 func (p *Peer) Put(place uint64, b mem.Buffer, token uint64) {
 	p.carried.add(b.Size())
 	p.Direct.Put(p.Rank, place, b, token)
 }
 
-// Get copies from a place that p has told to b. p is a Getter.
+// Get copies from a place that p has sent to b. p is a Getter.
 func (p *Peer) Get(place uint64, b mem.Buffer, token uint64) {
 	p.carried.add(b.Size())
 	p.Getter.Get(p.Rank, place, b, token)
@@ -92,7 +92,7 @@ func (p *Peer) Forget(token uint64) {
 	}
 }
 
-// Ended tells the transport that p's process has ended, as transport.DeathObserver says.
+// Ended notifies the transport that p's process has ended, as transport.DeathObserver defines.
 func (p *Peer) Ended(err error) {
 	if o, ok := p.tr.(transport.DeathObserver); ok {
 		o.Ended(p.Rank, err)

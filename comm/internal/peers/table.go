@@ -27,7 +27,7 @@ type Table struct {
 
 const pageSize = 64
 
-// Init makes t ready for a job of so many ranks.
+// Init makes t ready for a job of size ranks.
 func (t *Table) Init(size int) {
 	t.size, t.pages = size, make([][]*Peer, (size+pageSize-1)/pageSize)
 }
@@ -113,7 +113,7 @@ func (t *Table) Poll(hint world.Rank) (n int) {
 	return n
 }
 
-// Arm prepares for the caller to sleep, as transport.Transport says.
+// Arm prepares for the caller to sleep, as transport.Transport defines.
 func (t *Table) Arm() bool {
 	for _, tr := range t.transports {
 		if !tr.Arm() {
@@ -143,7 +143,7 @@ func (t *Table) Deadline() (d time.Duration) {
 	return d
 }
 
-// Close asks all transports to close, as transport.Transport says.
+// Close asks all transports to close, as transport.Transport defines.
 func (t *Table) Close(force bool) bool {
 	all := true
 	for _, tr := range t.transports {
