@@ -108,8 +108,8 @@ func (p *Port) DisagreeOn(member, mine, theirs int) error {
 	return p.Round.DisagreeOn(p.Ranks[member], mine, theirs)
 }
 
-// Unreachable implements shmsync.Port. If the process is not there any more, the reason is what is
-// told of its end.
+// Unreachable implements shmsync.Port. If the process has ended, the reason is what is reported of
+// its end.
 func (p *Port) Unreachable(member int, err error) error {
 	rd, src := p.Round, p.Ranks[member]
 	if errors.Is(err, transport.ErrGone) {
@@ -142,7 +142,7 @@ func (rd *Round) awaitFlag(word *atomic.Uint64, want uint64, src int) error {
 
 // awaitMember waits for a word that member src stores, or whose frame does, until the round's
 // context or the Channel ends. When the Channel is about to close, and the member has left, it
-// waits for what the member and the launcher have said of that.
+// waits for what the member and the launcher report about that.
 func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	ch, v := rd.ch, &rd.flag
 	if ch.Broken() != nil {
@@ -157,7 +157,7 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	err := rd.progress.AwaitFlag(rd.ctx, &v.wait.Waiter, word, want)
 	open := func() bool { return rd.parting.closes && !v.came() && ch.Broken() == nil }
 	if open() && ch.HasLeft(src) {
-		if rd.progress.Drain(); open() && rd.ctx.Err() == nil { // the host segment may tell of its end before its last frames are read
+		if rd.progress.Drain(); open() && rd.ctx.Err() == nil { // the host segment may report its end before its last frames are read
 			ch.AwaitReason()
 		}
 	}
@@ -167,7 +167,7 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 
 func (v *flagWait) came() bool { return v.word.Load() >= v.want }
 
-// dismissFlag ends the wait for a member that has left. If that has set its flag, whoever waits
+// dismissFlag ends the wait for a member that has left. If that has set its flag, the waiting round
 // looks at it once more: a member whose collective fails after it has left takes its step back.
 func (rd *Round) dismissFlag(p *peers.Peer) {
 	switch v := &rd.flag; {

@@ -9,8 +9,8 @@ import (
 	"gompi/transport"
 )
 
-// In the flags of a Call frame, anAnswer says that it answers one, and aRecall that it ends
-// a recall.
+// In the flags of a Call frame, anAnswer states that it answers one, and aRecall that it ends a
+// recall.
 const (
 	anAnswer = 1
 	aRecall  = 1 << 7
@@ -56,7 +56,7 @@ func (rd *Round) payload(m *message.Kept) (r *message.Request, kept bool) {
 	l := rd.queue(m.Src)
 	r = l.posted.Front()
 	if m.Seq != rd.seq || r == nil {
-		if m.Size > message.CollectiveEager { // nobody said to be ready for it
+		if m.Size > message.CollectiveEager { // no receiver reported to be ready for it
 			rd.disagree(m, call.Block{}, block(m))
 			return nil, false
 		}
@@ -88,11 +88,11 @@ func (rd *Round) pair(l *peerQueue, r *message.Request, m *message.Kept) {
 	rd.ch.Take(r, m)
 }
 
-// offered handles the offer of a long message, for which its receiver has said that
-// it is ready.
+// offered handles the offer of a long message, for which its receiver has reported that it is
+// ready.
 func (rd *Round) offered(m *message.Kept) {
 	if !rd.running || m.Seq != rd.seq {
-		return // nobody waits for it
+		return // no round waits for it
 	}
 	m.A, m.B = rd.call.A, rd.call.B
 	l := rd.queue(m.Src)
@@ -129,7 +129,7 @@ func block(m *message.Kept) call.Block {
 	return call.Block{Bytes: int64(m.Size), Type: m.Type}
 }
 
-// say sends a frame without payload about the running round. A Call frame tells, as its tag, how
+// say sends a frame without payload about the running round. A Call frame carries, as its tag, how
 // many bytes this rank waits to send, or that they are 2 GiB or more.
 func (rd *Round) say(l *peerQueue, k transport.Kind, flags uint8) {
 	h := transport.Header{Kind: k, Flags: flags, Comm: rd.ch.ID, Seq: rd.seq, A: rd.call.A, B: rd.call.B}
@@ -147,9 +147,9 @@ func (rd *Round) sayCall(l *peerQueue) {
 }
 
 // compare handles a Call frame of the running round. Its sender waits; if it waits to send a long
-// message where this rank expects a short one, for which it will not say that it is ready, both
-// wait forever. If this rank waits to send, it says so once more: the other may not have been in
-// the round the first time.
+// message where this rank expects a short one, for which it will not report that it is ready, both
+// wait forever. If this rank waits to send, it reports that once more: the other may not have been
+// in the round the first time.
 func (rd *Round) compare(l *peerQueue, m *message.Kept) {
 	if r := l.posted.Front(); r != nil && m.Tag > 0 && r.Size <= message.CollectiveEager {
 		rd.disagree(m, call.BlockOf(r.Buf), call.Block{Bytes: int64(m.Tag)})

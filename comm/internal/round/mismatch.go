@@ -18,7 +18,7 @@ const pastCalls = 64
 var errLeft = liveness.ErrLeft
 
 // hasLeft returns the cause by which a member that has left breaks f. died is how its process has
-// ended, if the launcher says so.
+// ended, if the launcher reports it.
 func hasLeft(p *peers.Peer, died error, f call.Fingerprint) string {
 	cause := "has left, but a collective waits for it: " + f.String()
 	if errors.Is(p.Lost, transport.ErrRefused) {
@@ -158,7 +158,7 @@ func (rd *Round) differBefore(src int) {
 }
 
 // DisagreeOn breaks the Channel: src sends another block than this rank expects, as their words
-// say (see call.Transfer.Lengths).
+// state (see call.Transfer.Lengths).
 func (rd *Round) DisagreeOn(src, mine, theirs int) error {
 	f := rd.fingerprint()
 	return rd.breakWith(rd.reason(rd.differOn(rd.seq, src, f, f.Block(mine), f.Block(theirs))))

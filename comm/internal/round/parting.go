@@ -8,21 +8,21 @@ import (
 	"gompi/transport"
 )
 
-// This file checks, before a Channel is closed, that its members have made the same calls.
-// Some collectives end on a rank that has received nothing: the root of a Bcast sends and
-// returns. If that was its last call, no later call shows that others passed another root. So
-// a rank that closes a Channel sends goodbyes, in the pattern of the dissemination barrier: its
-// last call, with a digest of the calls before, to the member 2^k ahead. It sends the k-th when
-// it has heard from the members up to 2^(k-1) behind and agrees with them. A rank that has
-// heard all goodbyes meant for it knows that all members agree, because no rank passes on calls
-// with which it does not agree. It waits for a late member until the context ends, and not for
-// a member that has left: who leaves in good order has said goodbye. Goodbyes that arrive early
-// are kept.
+// This file checks, before a Channel is closed, that its members have made the same calls. Some
+// collectives end on a rank that has received nothing: the root of a Bcast sends and returns. If
+// that was its last call, no later call shows that others passed another root. So a rank that
+// closes a Channel sends goodbyes, in the pattern of the dissemination barrier: its last call, with
+// a digest of the calls before, to the member 2^k ahead. It sends the k-th when it has received
+// those of the members up to 2^(k-1) behind and agrees with them. A rank that has received all
+// goodbyes meant for it knows that all members agree, because no rank passes on calls with which it
+// does not agree. It waits for a late member until the context ends, and not for a member that has
+// left: a member that leaves in good order has sent its goodbyes. Goodbyes that arrive early are
+// kept.
 //
 // Where all collectives go through shared memory, it compares the calls that are there.
 
-// aGoodbye, in the flags of a Call frame, says that its sender closes the Channel. Its
-// tag is the digest of the sender's calls, and the bits from goodbyeShift on are k.
+// aGoodbye, in the flags of a Call frame, states that its sender closes the Channel. Its tag is the
+// digest of the sender's calls, and the bits from goodbyeShift on are k.
 const (
 	aGoodbye     = 2
 	goodbyeShift = 2

@@ -22,8 +22,8 @@ const (
 	// Then it sleeps, first for restLeast, and longer from time to time.
 	restLeast = 20 * time.Microsecond
 	restMost  = time.Millisecond
-	// leaverGrace is how long it goes on when a member has left, which may have done its
-	// part. If it has not, nothing else will tell.
+	// leaverGrace is how long it continues when a member has left, which may have done its part. If
+	// it has not, nothing else will show that.
 	leaverGrace = 3 * time.Second
 )
 
@@ -58,8 +58,8 @@ func (rd *Round) PollUntil(done func() (bool, error)) error {
 	}
 }
 
-// reasonOf returns why done has failed with err: if that comes of a member's death, the
-// launcher says so before long.
+// reasonOf returns why done has failed with err: if that comes of a member's death, the launcher
+// reports it before long.
 func (rd *Round) reasonOf(err error) error {
 	for end := time.Now().Add(liveness.NewsTime); time.Now().Before(end); time.Sleep(restMost) {
 		if known := rd.ch.TryProgress(world.None); known != nil {
@@ -78,8 +78,8 @@ func (rd *Round) giveUp(err error) error {
 	return err
 }
 
-// waitsLong acts on a wait that has lasted for progress.StallAfter, or once more so long. It tells
-// the next member what this one waits in: if that has left, one of all finds out.
+// waitsLong acts on a wait that has lasted for progress.StallAfter, or for that long once more. It
+// notifies the next member of what this one waits in: if that has left, one of all finds out.
 func (rd *Round) waitsLong(now time.Time, left *time.Time) error {
 	ch := rd.ch
 	rd.progress.Lock()

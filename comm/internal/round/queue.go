@@ -19,7 +19,7 @@ type peerQueue struct {
 	grants     fifo.Queue[grant]            // of the peer: long messages that it is ready for
 	early      fifo.Queue[earlyCall]
 	newest     uint64       // number of the last of early, also when it is gone
-	differs    bool         // the peer was told that its calls have another digest
+	differs    bool         // the peer was notified that its calls have another digest
 	credit     peers.Credit // for short messages
 }
 

@@ -75,8 +75,8 @@ func New(ch *message.Channel) message.Collectives {
 // Of returns the Round of a Channel.
 func Of(ch *message.Channel) *Round { return ch.Collectives().(*Round) }
 
-// Begin begins the next round: f, of so many bytes. It compares f with the calls of this round that
-// have arrived from other members. quiet rounds run in the background.
+// Begin begins the next round: f, of that many bytes. It compares f with the calls of this round
+// that have arrived from other members. quiet rounds run in the background.
 func (rd *Round) Begin(ctx context.Context, f *call.Fingerprint, bytes int, quiet bool) error {
 	if !rd.byFlags {
 		rd.progress.Lock()
