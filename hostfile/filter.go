@@ -11,11 +11,10 @@ type Share struct {
 	Slots int // at most this many of its slots; 0: all of them
 }
 
-// Filter returns the hosts of l that only allows, in the order of l, as -H
-// does when a hostfile says what there is. A host that only names without a
-// count gives all its slots, unless l came from ParseList, too: there it is
-// one slot in both. Exclusions of only apply; if only has nothing else, all
-// other hosts are allowed. A host that l does not have is an error.
+// Filter returns the hosts of l that only allows, in the order of l, as -H does when a hostfile
+// lists what there is. A host that only names without a count gives all its slots, unless l came
+// from ParseList, too: there it is one slot in both. Exclusions of only apply; if only has nothing
+// else, all other hosts are allowed. A host that l does not have is an error.
 func (l List) Filter(only List) ([]Share, error) {
 	byName, groups := l.groups()
 	limit := make([]int, len(l.Hosts))

@@ -37,7 +37,7 @@ const (
 	MaxSlots = 1 << 20 // slots of one host
 )
 
-// A Host is one host of a list, with all that the list says of it.
+// A Host is one host of a list, with all that the list states of it.
 type Host struct {
 	Name string // as written, never shortened; an IPv6 address without brackets
 	User string // whom to log in as; empty if not given
@@ -122,7 +122,7 @@ func (l List) String() string {
 	return strings.Join(items, "\n") + "\n"
 }
 
-// An Error says what is wrong with a list, and where.
+// An Error states what is wrong with a list, and where.
 type Error struct {
 	File string // the name given to Parse or ParseList
 	Line int    // from 1; 0 when the list is one line or the error is of it as a whole

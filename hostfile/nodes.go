@@ -210,9 +210,8 @@ func rangeEnd(s string) (int, error) {
 	return strconv.Atoi(s)
 }
 
-// validName says whether s may be a host or a user: it never begins with "-",
-// which ssh would take for an option, and holds nothing a shell or this
-// package's grammar gives a meaning.
+// validName reports whether s may be a host or a user: it never begins with "-", which ssh would
+// take for an option, and holds nothing a shell or this package's grammar gives a meaning.
 func validName(s string) bool {
 	for i, r := range []byte(s) {
 		switch {

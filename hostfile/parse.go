@@ -108,7 +108,7 @@ type entry struct {
 	text    string // that line
 }
 
-// A parser builds a List line by line. line and text say where it is.
+// A parser builds a List line by line. line and text are its position.
 type parser struct {
 	file     string
 	line     int
@@ -131,7 +131,7 @@ func (p *parser) warnf(format string, args ...any) {
 	p.list.Warnings = append(p.list.Warnings, place(p.file, p.line)+fmt.Sprintf(format, args...))
 }
 
-// add enters what one item says into the list.
+// add enters one item into the list.
 func (p *parser) add(it *item) error {
 	if len(p.entries)+len(p.list.Excluded)+len(it.names) > MaxHosts {
 		return p.errorf("more than %d hosts", MaxHosts)
@@ -231,8 +231,8 @@ func (p *parser) checkExcluded() {
 	}
 }
 
-// setSlots decides e's Slots and Bare. repeats says that some host of the list
-// is named several times, not always with a count.
+// setSlots decides e's Slots and Bare. repeats states that some host of the list is named several
+// times, not always with a count.
 func (p *parser) setSlots(e *entry, repeats bool) {
 	switch {
 	case e.all:
