@@ -35,7 +35,7 @@ type Info struct {
 	Hosts       []string // host name of each node
 	Recover     bool     // the job continues when a rank dies, and ranks can agree on who lives
 
-	// Ranks from Size on are those of replacements, Spares on each node. Invite, if not nil, says
+	// Ranks from Size on are those of replacements, Spares on each node. Invite, if not nil, states
 	// that this one is a replacement, and in which agreement it votes first.
 	Spares int
 	Invite *wire.Invite
@@ -86,8 +86,8 @@ type Boot interface {
 	// when a rank died or ended before it contributed, or when the launcher is gone.
 	Allgather(ctx context.Context, mine []byte) ([][]byte, error)
 
-	// FD returns a descriptor that is readable while Events has something to
-	// return, or -1 if there is none and SetWake is how one hears of events.
+	// FD returns a descriptor that is readable while Events has something to return, or -1 if there
+	// is none and SetWake notifies of events.
 	FD() int
 
 	// SetWake registers a function that is called, from any goroutine and
@@ -103,8 +103,8 @@ type Boot interface {
 	// Events returns what came down since the last call, without blocking.
 	Events() []Event
 
-	// Revoke tells all ranks, this one too, that communicator comm is broken, unless they
-	// have been told. cause is opaque here.
+	// Revoke notifies all ranks, this one too, that communicator comm is broken, unless they have
+	// been notified. cause is opaque here.
 	Revoke(comm uint64, cause []byte) error
 
 	// Inquire asks for a Left event, once the given rank has left. Where rank 0 stands in for a
@@ -113,14 +113,14 @@ type Boot interface {
 
 	// Vote takes part in an agreement of the living members of a communicator. The Agreed event
 	// follows when all have voted or ended, behind the Died events of all that it leaves out. It
-	// fails unless the Info says Recover.
+	// fails unless the Info has Recover.
 	Vote(v *wire.Vote) error
 
 	// Abort asks the launcher to end the whole job with the given status.
 	Abort(code int, reason string) error
 
-	// Goodbye tells the launcher that this rank has closed its communicators and may end when it
-	// likes. The Boot is not used after it. aloud makes the launcher hear it at once, not at the
+	// Goodbye notifies the launcher that this rank has closed its communicators and may end when it
+	// likes. The Boot is not used after it. aloud makes the launcher learn it at once, not at the
 	// end of the process, since others may inquire.
 	Goodbye(aloud bool) error
 }
@@ -129,21 +129,21 @@ type Boot interface {
 // continues.
 type Detacher interface {
 	Boot
-	// Detached tells that this rank will not touch the arena of a rank of its host again, whose
-	// Died event it has had. When all ranks of the host have told so, the arena is freed.
+	// Detached reports that this rank will not touch the arena of a rank of its host again, whose
+	// Died event it has had. When all ranks of the host have reported so, the arena is freed.
 	Detached(rank world.Rank) error
 }
 
-// An EventKind says what an Event reports.
+// An EventKind is what an Event reports.
 type EventKind uint8
 
 // The events.
 const (
-	Died      EventKind = iota + 1 // Rank ended without goodbye; Text says how
+	Died      EventKind = iota + 1 // Rank ended without goodbye; Text describes how
 	Revoked                        // Comm was revoked by Rank; Text is its cause
-	Terminate                      // the job is to end; Text says why
-	Gone                           // the launcher itself is gone; Text says how
-	Left                           // Rank has said goodbye; told if somebody inquired
+	Terminate                      // the job is to end; Text is the reason
+	Gone                           // the launcher itself is gone; Text describes how
+	Left                           // Rank has sent goodbye; reported if a rank has inquired
 	Agreed                         // an agreement is decided: Outcome
 )
 
@@ -157,7 +157,7 @@ type Event struct {
 	Outcome *wire.Outcome // shared and read-only
 }
 
-// asError says why an Allgather cannot succeed after e, to a rank that knows in.
+// asError returns why an Allgather cannot succeed after e, to a rank that knows in.
 func (e *Event) asError(in *Info) error {
 	switch e.Kind {
 	case Died:

@@ -26,7 +26,7 @@ type client struct {
 	wake    atomic.Pointer[func()]
 	pending atomic.Bool
 
-	// leave says goodbye to the launcher, and abort has it end the job.
+	// leave sends goodbye to the launcher, and abort has it end the job.
 	leave  func() error
 	abort  func(code int, reason string) error
 	report func(wire.Message) error // sends the server what it passes on to the others

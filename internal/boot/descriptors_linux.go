@@ -70,10 +70,9 @@ func count(name string, least int) (int, error) {
 	return n, err
 }
 
-// usable reports whether the descriptors are what the agent made them, not
-// closed, nor something else that was opened under their numbers. It lists the
-// doorbells; whoever closes descriptors closes the first or the last of them,
-// too.
+// usable reports whether the descriptors are what the agent made them, not closed, nor something
+// else that was opened under their numbers. It lists the doorbells; a program that closes
+// descriptors closes the first or the last of them, too.
 func (in *inherited) usable(bells int) bool {
 	var st unix.Stat_t
 	if in.boot < 0 || in.seg < 0 || in.bell < 0 {

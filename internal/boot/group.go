@@ -191,7 +191,7 @@ func (g *group) reportLeft(rank world.Rank) {
 	}
 }
 
-// Abort implements Boot: every rank is told to end.
+// Abort implements Boot: every rank is ordered to end.
 func (m *Member) Abort(code int, reason string) error {
 	text := fmt.Sprintf("rank %d aborted the job with status %d: %s", m.info.Rank, code, reason)
 	m.group.announce(Event{Kind: Terminate, Rank: m.info.Rank, Text: []byte(text)}, errors.New(text))
@@ -227,8 +227,8 @@ func (m *Member) Vote(v *wire.Vote) error {
 	return err
 }
 
-// decided tells all what was agreed on, and that no rank can be replaced, and reports whether there
-// was something to tell. g.mu is held.
+// decided notifies all of what was agreed on, and that no rank can be replaced, and reports whether
+// there was something to report. g.mu is held.
 func (g *group) decided(all ...*agree.Decision) (news bool) {
 	for _, wants := range g.votes.Wanted() {
 		w := &wants[0]
@@ -253,8 +253,8 @@ func (g *group) ended(rank world.Rank, died bool) {
 	}
 }
 
-// Die makes all ranks believe that this one ended without goodbye; text says
-// how. After Goodbye, or a second time, it does nothing.
+// Die makes all ranks believe that this one ended without goodbye; text describes how. After
+// Goodbye, or a second time, it does nothing.
 func (m *Member) Die(text string) {
 	g := m.group
 	g.mu.Lock()

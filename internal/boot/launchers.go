@@ -9,8 +9,8 @@ import (
 	"gompi/internal/env"
 )
 
-// A launcher is another program that starts several processes as one job, and
-// the variables by which it tells each of them so.
+// A launcher is another program that starts several processes as one job, and the variables by
+// which each of them knows it.
 type launcher struct {
 	name, rank, size string
 	local            string   // how many of the processes are on this host
@@ -39,7 +39,7 @@ const (
 	slurmNodes = "SLURM_STEP_NUM_NODES"
 )
 
-// A place is what a launcher says this process is.
+// A place is what a launcher states of this process.
 type place struct {
 	launcher
 	rank, size int
@@ -47,8 +47,8 @@ type place struct {
 	job        string // the values of the launcher's job variables; "" if none is set
 }
 
-// find returns the place that getenv shows, nil if this process is on its own.
-// Launchers that say different things are an error: which one is to be believed?
+// find returns the place that getenv shows, nil if this process is on its own. Launchers that
+// contradict each other are an error: which one is to be believed?
 func find(getenv func(string) string) (*place, error) {
 	var found *place
 	for i := range launchers {
@@ -67,7 +67,7 @@ func find(getenv func(string) string) (*place, error) {
 	return found, nil
 }
 
-// place returns what the launcher l says, nil if it did not start this process.
+// place returns the place that the launcher l names, nil if it did not start this process.
 func (l *launcher) place(getenv func(string) string) *place {
 	rank, err := strconv.Atoi(getenv(l.rank))
 	size, err2 := strconv.Atoi(getenv(l.size))

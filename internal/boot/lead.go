@@ -16,8 +16,8 @@ import (
 // before.
 const meetTime = 2 * time.Minute
 
-// lead is rank 0's part: it starts a server, has publish tell the others how to
-// reach it, and waits until all have come. met is called then.
+// lead is rank 0's part: it starts a server, has publish announce how to reach it, and waits until
+// all have come. met is called then.
 func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publish func() error, met func()) (*client, error) {
 	limit := meetTime
 	if deadline, ok := ctx.Deadline(); ok {
@@ -42,8 +42,8 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 	return s, nil
 }
 
-// follow is every other rank's part: it looks for rank 0 where lookup says,
-// until it is there. lookup returns groups of endpoints, the best first.
+// follow is every other rank's part: it looks for rank 0 at what lookup returns, until it is there.
+// lookup returns groups of endpoints, the best first.
 func follow(ctx context.Context, rank int, lookup func(context.Context) (secret [32]byte, groups [][]string, err error)) (*client, error) {
 	limited, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()

@@ -32,8 +32,8 @@ func lostVariables() error {
 		how, env.Rank, env.Boot)
 }
 
-// jobSegment says which descriptor of this process is the segment of a job of several ranks, "" if
-// there is none.
+// jobSegment returns which descriptor of this process is the segment of a job of several ranks, ""
+// if there is none.
 func jobSegment() string {
 	const dir = "/proc/self/fd/"
 	fds, _ := os.ReadDir(dir)
@@ -45,8 +45,8 @@ func jobSegment() string {
 	return ""
 }
 
-// agentAbove says which of a process and those above it is the agent of a job of several ranks, ""
-// if there is none. They may be another user's, as behind sudo -u.
+// agentAbove returns which of a process and those above it is the agent of a job of several ranks,
+// "" if there is none. They may be another user's, as behind sudo -u.
 func agentAbove(pid int) string {
 	for range 64 { // more than wrappers there are
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

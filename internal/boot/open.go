@@ -56,8 +56,7 @@ func Alone() Boot {
 	return &newGroup(1, host).members[0]
 }
 
-// open joins the job of a launcher that tells each process which one it is, and
-// no more.
+// open joins the job of a launcher that gives each process its number, and no more.
 func (p *place) open(ctx context.Context) (Boot, error) {
 	if at := os.Getenv(env.Rendezvous); at != "" {
 		dir, ok := strings.CutPrefix(at, "file://")
@@ -79,7 +78,7 @@ func (p *place) open(ctx context.Context) (Boot, error) {
 	return openFile(ctx, p, dir)
 }
 
-// refusal is the error of ranks that cannot meet. Only rank 0's says what to do.
+// refusal is the error of ranks that cannot meet. Only rank 0's names the remedy.
 func (p *place) refusal() error {
 	if p.rank > 0 {
 		return fmt.Errorf("rank %d of %d, started by %s, has no way to the others: rank 0 says what to do (if none was started, and %s is left over: unset it, or set %s=alone)",

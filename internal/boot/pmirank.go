@@ -66,8 +66,8 @@ func openPMI(ctx context.Context) (Boot, error) {
 	return b, nil
 }
 
-// dialPMI connects to the launcher. Children of this process are not this rank,
-// and get no way to say they are.
+// dialPMI connects to the launcher. Children of this process are not this rank, and get no way to
+// claim that they are.
 func dialPMI(ctx context.Context) (*pmiRank, error) {
 	p := &pmiRank{rank: -1}
 	if fd := pmiDescriptor(); fd >= 0 {
@@ -225,7 +225,7 @@ func (p *pmiRank) barrier() error {
 	return err
 }
 
-// finalize tells the launcher that the end of this process is no accident.
+// finalize notifies the launcher that the end of this process is no accident.
 func (p *pmiRank) finalize() error {
 	defer p.conn.Close()
 	p.conn.SetDeadline(time.Now().Add(finalizeTime))

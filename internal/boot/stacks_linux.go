@@ -61,9 +61,9 @@ func (l *agentConn) sendStacks() {
 	l.flush()
 }
 
-// sortStacks returns the stacks of all goroutines, as runtime.Stack tells them, in the
-// order in which a reader wants them: first those that have called package comm, then main,
-// then others of the program, and last those that the runtime and this library started.
+// sortStacks returns the stacks of all goroutines, as runtime.Stack prints them, in the order in
+// which a reader wants them: first those that have called package comm, then main, then others of
+// the program, and last those that the runtime and this library started.
 func sortStacks(text []byte) []byte {
 	stacks := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n\n"))
 	slices.SortStableFunc(stacks, func(a, b []byte) int { return cmp.Compare(stackOrder(a), stackOrder(b)) })

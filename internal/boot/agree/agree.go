@@ -4,7 +4,7 @@
 //
 // An agreement is decided when every member has voted or has ended. A member that voted and then
 // ended counts as ended. In a Restore each member that died needs a replacement that has voted,
-// too: Wanted tells for whom one is to be started, and Assign or Refuse answer.
+// too: Wanted returns for which ranks one is to be started, and Assign or Refuse answer.
 package agree
 
 import (

@@ -27,7 +27,7 @@ const (
 	MaxLine = 8 << 10
 )
 
-// Variables by which a launcher tells a process how to reach it.
+// Variables by which a launcher announces to a process how to reach it.
 const (
 	EnvFD   = "PMI_FD"
 	EnvRank = "PMI_RANK"

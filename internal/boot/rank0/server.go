@@ -48,11 +48,11 @@ type rankConn struct {
 	conn                         net.Conn
 	host, machine, segmentSocket string
 	hasCard                      bool
-	left                         bool // it has said goodbye
+	left                         bool // it has sent goodbye
 	out                          outbox
 }
 
-// HowLost says what became of a rank whose connection to the server failed.
+// HowLost describes what became of a rank whose connection to the server failed.
 func HowLost(err error) string {
 	switch {
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):

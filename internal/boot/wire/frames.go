@@ -16,8 +16,8 @@ const (
 	pieceRoom = 256 << 10
 )
 
-// Frames splits a stream into frames. Use: read into ReadBuffer, say so with Filled,
-// then take frames with Next until there is none.
+// Frames splits a stream into frames. Use: read into ReadBuffer, report that with Filled, then take
+// frames with Next until there is none.
 type Frames struct {
 	// Limit bounds the body of a frame in bytes.
 	Limit int
@@ -55,7 +55,7 @@ func (f *Frames) missing() int {
 	return max(1, 4+int(binary.LittleEndian.Uint32(f.buf[f.start:]))-n)
 }
 
-// Filled says that n bytes have been read into ReadBuffer.
+// Filled reports that n bytes have been read into ReadBuffer.
 func (f *Frames) Filled(n int) { f.end += n }
 
 // Partial reports whether a frame has begun that Next has not returned.

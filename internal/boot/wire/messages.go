@@ -7,7 +7,7 @@ import (
 	"gompi/internal/world"
 )
 
-// Bounds of what a rank and its agent say to each other, in bytes or entries.
+// Bounds of what a rank and its agent send each other, in bytes or entries.
 const (
 	MaxCard  = 64 << 10 // a rank's card in the allgather
 	MaxText  = 8 << 10  // a cause or reason
@@ -73,7 +73,8 @@ func (m *Abort) fields(c *Codec) {
 // A Run is a number of consecutive ranks on one node.
 type Run struct{ Node, Count int }
 
-// Welcome tells a rank who it is. The agent sends it before the rank starts.
+// Welcome sends a rank its number and the layout of its job. The agent sends it before the rank
+// starts.
 type Welcome struct {
 	Rank            world.Rank
 	Size            int
@@ -86,7 +87,7 @@ type Welcome struct {
 	Watch           bool // be ready to answer Describe at any time
 	Recover         bool // the job continues when a rank dies
 	Spares          int  // places on each node for ranks that replace others; their ranks follow those of the job, by node
-	Invited         bool // it replaces a rank, as Invite says
+	Invited         bool // it replaces a rank, as Invite states
 	Invite          Invite
 	SegmentSocket   string // where ranks without an agent get their host's segment, "" nowhere
 }
@@ -141,7 +142,7 @@ func (c *Codec) Cards(v *[][]byte) {
 	List(c, v, MaxRanks, func(card *[]byte) { c.Bytes(card, MaxCard) })
 }
 
-// Died tells that a rank ended without goodbye, and how.
+// Died reports that a rank ended without goodbye, and how.
 type Died struct {
 	Rank world.Rank
 	Text string
@@ -152,7 +153,7 @@ func (m *Died) fields(c *Codec) {
 	c.Prose(&m.Text, MaxText)
 }
 
-// Revoked tells that a rank broke a communicator.
+// Revoked reports that a rank broke a communicator.
 type Revoked struct {
 	Rank  world.Rank
 	Comm  uint64
@@ -170,25 +171,25 @@ type Inquire struct{ Rank world.Rank }
 
 func (m *Inquire) fields(c *Codec) { rank(c, &m.Rank) }
 
-// Left tells that a rank ended after its goodbye.
+// Left reports that a rank ended after its goodbye.
 type Left struct{ Rank world.Rank }
 
 func (m *Left) fields(c *Codec) { rank(c, &m.Rank) }
 
-// Detached tells that a rank touches no more of what a rank of its host that died has shared with
+// Detached reports that a rank touches no more of what a rank of its host that died has shared with
 // it.
 type Detached struct{ Rank world.Rank }
 
 func (m *Detached) fields(c *Codec) { rank(c, &m.Rank) }
 
-// Terminate tells that the job ends, and why.
+// Terminate announces that the job ends, and why.
 type Terminate struct{ Text string }
 
 func (m *Terminate) fields(c *Codec) { c.Prose(&m.Text, MaxText) }
 
-// Join is how a rank that has no agent introduces itself to rank 0, which then
-// is to it what an agent is to others. Machine tells hosts of one name apart. At
-// SegmentSocket the rank would pass a segment on, if it is the first of its host.
+// Join is how a rank that has no agent introduces itself to rank 0, which then is to it what an
+// agent is to others. Machine distinguishes hosts of one name. At SegmentSocket the rank would pass
+// a segment on, if it is the first of its host.
 type Join struct{ Host, Machine, SegmentSocket string }
 
 func (m *Join) fields(c *Codec) {
@@ -202,7 +203,7 @@ type Leave struct{}
 
 func (*Leave) fields(*Codec) {}
 
-// Closing tells such ranks that rank 0 leaves: no more news will come.
+// Closing notifies such ranks that rank 0 leaves: no more news will come.
 type Closing struct{}
 
 func (*Closing) fields(*Codec) {}

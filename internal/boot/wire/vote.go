@@ -152,7 +152,7 @@ func (m *Outcome) Clone() *Outcome {
 	return &o
 }
 
-// Invite tells a rank that it replaces one that died, and in which agreement it votes to do so.
+// Invite notifies a rank that it replaces one that died, and in which agreement it votes to do so.
 type Invite struct {
 	Comm    uint64
 	Seq     uint64
