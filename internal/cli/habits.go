@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// A Habit is a flag of another launcher that users type and this one does not
-// have. It is translated, or ignored with one line, or refused with one line that
-// says what to type instead.
+// A Habit is a flag of another launcher that users type and this one does not have. It is
+// translated, or ignored with one line, or refused with one line that names what to type instead.
 type Habit struct {
 	Names []string // without dashes
 	Args  int      // how many arguments it takes
@@ -49,7 +48,7 @@ func (s *Set) Habits(table func() []Habit, note func(line string)) {
 	})
 }
 
-// usedHabits collects what there is to say of the habits on one command line.
+// usedHabits collects the notes on the habits on one command line.
 type usedHabits struct {
 	set    *Set
 	asSrun bool // letters mean what they mean to srun

@@ -33,7 +33,7 @@ func withFT(args []string) []string {
 }
 
 // preloadOrInput translates -s of Open MPI, which sends the program, and that of Intel MPI, which
-// says which ranks read standard input.
+// names the ranks that read standard input.
 func preloadOrInput(args []string) []string {
 	if len(args) == 0 {
 		return []string{"-preload-binary"}
@@ -164,7 +164,7 @@ func listFor(flag string) func([]string) []string {
 	}
 }
 
-// isDVM reports whether a word says where a DVM of Open MPI 5 is found.
+// isDVM reports whether a word names where a DVM of Open MPI 5 is found.
 func isDVM(word string) bool {
 	how, _, _ := strings.Cut(word, ":")
 	return slices.Contains([]string{"search", "system", "system-first", "pid", "file", "uri", "ns"}, how)

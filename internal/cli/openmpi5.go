@@ -96,7 +96,7 @@ func clockSeconds(clock string) (seconds string, ok bool) {
 		n, err := strconv.ParseUint(field, 10, 16)
 		if err != nil || len(fields) > 4 {
 			if len(fields) == 1 {
-				return clock, clock != "" // seconds, or what -timeout says is wrong with it
+				return clock, clock != "" // seconds, or what -timeout reports as wrong with it
 			}
 			return "", false
 		}

@@ -12,7 +12,7 @@ import (
 // rewrite turns the flags at the head of args into pflag's one unambiguous form, --name=value, and
 // returns everything from the program on as rest. pflag alone would read -np 4 as -n with the value
 // "p". On a command line with a flag that only srun has, letters have srun's meaning; the error
-// says what to type instead.
+// names what to type instead.
 func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
 	used := usedHabits{set: s}
 	if flags, rest, err = s.read(args, &used); err == nil && !used.asks {
@@ -29,7 +29,7 @@ func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
 	return nil, nil, err
 }
 
-// read is rewrite, with the letters understood as used says.
+// read is rewrite, with the letters understood as used states.
 func (s *Set) read(args []string, used *usedHabits) (flags, rest []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]

@@ -70,10 +70,9 @@ func normal(name string) string { return strings.ReplaceAll(name, "_", "-") }
 // habit's: one that launchers understand differently. A habit that is translated counts for both.
 func (s *Set) Spelled(name string) int { return s.spelled[name] }
 
-// Parse sets the flags that args begins with and returns what follows them,
-// as it is: the program and its arguments. A "--" ends the flags and is
-// dropped. Errors name the flag, quote the value and say what was wanted; they
-// do not name the command.
+// Parse sets the flags that args begins with and returns what follows them, as it is: the program
+// and its arguments. A "--" ends the flags and is dropped. Errors name the flag, quote the value
+// and state what was wanted; they do not name the command.
 func (s *Set) Parse(args []string) (rest []string, err error) {
 	flags, rest, err := s.rewrite(args)
 	if err != nil {

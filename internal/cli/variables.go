@@ -64,15 +64,15 @@ func TorchVariables(lookup func(string) (string, bool)) (set []TorchVariable) {
 	return set
 }
 
-// Variables in which users of Open MPI, hydra and Intel's mpiexec say what logs in
-// to other hosts, and with which arguments.
+// Variables in which users of Open MPI, hydra and Intel's mpiexec name what logs in to other hosts,
+// and with which arguments.
 var (
 	loginCommands = []string{"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_agent", "HYDRA_LAUNCHER_EXEC", "I_MPI_HYDRA_BOOTSTRAP_EXEC"}
 	loginArgs     = []string{"OMPI_MCA_plm_rsh_args", "OMPI_MCA_plm_ssh_args", "PRTE_MCA_plm_ssh_args", "HYDRA_LAUNCHER_EXTRA_ARGS", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}
 )
 
-// LoginVariables returns the command that logs in to other hosts as the
-// environment says it, and by which variables; "" if it says nothing.
+// LoginVariables returns the command that logs in to other hosts that the environment names, and by
+// which variables; "" if it names none.
 func LoginVariables(getenv func(string) string) (command string, from string) {
 	first := func(names []string) (value, name string) {
 		for _, name := range names {
