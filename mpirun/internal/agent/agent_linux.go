@@ -44,7 +44,7 @@ type agent struct {
 
 	launch   *ctl.Launch
 	hello    *ctl.Hello
-	nodeEnv  *launchenv.Node // what the ranks' variables say of this host
+	nodeEnv  *launchenv.Node // what the ranks' variables state of this host
 	records  program.Records // of the ranks' failures
 	gloo     []string        // a variable for gloo, if it needs one
 	held     int             // the socket that holds MASTER_PORT
@@ -191,7 +191,7 @@ func (a *agent) takeChannel() error {
 	return nil
 }
 
-// sendHello tells the launcher what there is on this host.
+// sendHello reports to the launcher what there is on this host.
 func (a *agent) sendHello() {
 	a.reports = append(a.reports, ctl.Magic...)
 	a.hello = hostinfo.Host()
@@ -262,7 +262,7 @@ func (a *agent) readOrders() {
 	}
 }
 
-// follow does what m says.
+// follow does what m orders.
 func (a *agent) follow(m ctl.Message) {
 	switch m.(type) {
 	case *ctl.Died, *ctl.Absent, *ctl.Revoked, *ctl.Terminate:
@@ -321,7 +321,7 @@ func (a *agent) follow(m ctl.Message) {
 	}
 }
 
-// answer tells what the ranks are doing, or asks those whose stacks are wanted for them.
+// answer reports what the ranks are doing, or asks those whose stacks are wanted for them.
 func (a *agent) answer(m *ctl.Ask) {
 	if len(m.Stacks) > 0 {
 		a.askStacks(m.Stacks)
@@ -344,7 +344,7 @@ func (a *agent) answer(m *ctl.Ask) {
 	})
 }
 
-// noteAbsent tells ranks that wait for one that has ended without joining.
+// noteAbsent notifies ranks that wait for one that has ended without joining.
 func (a *agent) noteAbsent(rank world.Rank) {
 	a.absent = append(a.absent, rank)
 	if a.cards > 0 {

@@ -21,7 +21,7 @@ const (
 	lookCost  = 20 // and this many times as long as it took
 )
 
-// lookForAlone tells the launcher of ranks that are jobs of one.
+// lookForAlone reports to the launcher ranks that are jobs of one.
 func (a *agent) lookForAlone(now time.Time) {
 	a.nextAlone = time.Time{}
 	silent := map[int]*process{}

@@ -7,7 +7,7 @@ import (
 	"gompi/mpirun/internal/hostcheck"
 )
 
-// examine tells gompirun doctor what there is on this host.
+// examine reports to gompirun doctor what there is on this host.
 func (a *agent) examine(m *ctl.Examine) {
 	received := time.Now()
 	if a.check == nil {

@@ -15,7 +15,7 @@ import (
 // A stall is what the agent knows of ranks that wait for long.
 type stall struct {
 	gathered   bool      // the ranks have everybody's cards
-	stalled    bool      // the launcher has been told that ranks wait
+	stalled    bool      // the launcher has been notified that ranks wait
 	nextLook   time.Time // when to look at the recorders again
 	nextKept   time.Time // when to look at the processes again
 	nextStacks time.Time // the next deadline for a rank to send its stacks
@@ -120,7 +120,7 @@ func (a *agent) look(now time.Time) {
 	}
 }
 
-// mostLookedInto is how many ranks of a host are told of in detail.
+// mostLookedInto is how many ranks of a host are reported in detail.
 const mostLookedInto = 8
 
 // A stranger is a rank whose program does not use gompi, as far as is known.
@@ -152,7 +152,7 @@ func lookInto(strangers []stranger) {
 			continue
 		}
 		if d.Text = "is no gompi program: " + procinfo.Doing(pid); d.Kept != procinfo.Starves {
-			d.Kept = "" // as Doing has said
+			d.Kept = "" // as Doing has reported
 		}
 		if left--; left < 0 {
 			continue

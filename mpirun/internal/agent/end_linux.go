@@ -42,7 +42,7 @@ type shutdown struct {
 	ordered  bool      // the launcher wants an end
 	givenUp  bool      // there are processes that do not die
 	left     int       // processes that ranks left behind, and were killed
-	drained  bool      // the launcher has been told
+	drained  bool      // the launcher has been notified
 	noMore   bool      // all ranks of the job have ended
 	over     bool
 }
@@ -68,7 +68,7 @@ func (a *agent) reap(p *process) {
 	}
 }
 
-// exited reports a rank's end, after all that it said and wrote before.
+// exited reports a rank's end, after all that it sent and wrote before.
 func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	now := seg.Now()
 	p.ended = true
@@ -127,7 +127,7 @@ func (a *agent) addRecord(p *process, m *ctl.Exited) {
 	}
 }
 
-// reportEnd tells the other ranks and the launcher that a rank has ended.
+// reportEnd notifies the other ranks and the launcher that a rank has ended.
 func (a *agent) reportEnd(p *process, m *ctl.Exited) {
 	if !a.end.givenUp {
 		a.alive--
@@ -137,8 +137,8 @@ func (a *agent) reportEnd(p *process, m *ctl.Exited) {
 	a.report(m)
 }
 
-// learnOfFailure is called before this host hears of a failure or of the job's end. Ranks that have
-// ended by then did so for another reason. They are reaped later, in the order of their ends.
+// learnOfFailure is called before this host learns of a failure or of the job's end. Ranks that
+// have ended by then did so for another reason. They are reaped later, in the order of their ends.
 func (a *agent) learnOfFailure() {
 	if a.aware {
 		return
@@ -157,10 +157,10 @@ func hasEnded(pid int) bool {
 }
 
 // endGroup kills what is left of the process group of a rank that has died, and then calls then: a
-// wrapper's child must not continue as the rank that is said to be dead, and must not touch shared
-// memory when the others are told that the rank does not. So it waits until the kernel has ended
-// what it killed, but not for long: what has been killed runs no more, and its memory may take long
-// to free.
+// wrapper's child must not continue as the rank that is reported dead, and must not touch shared
+// memory when the others are notified that the rank does not. So it waits until the kernel has
+// ended what it killed, but not for long: what has been killed runs no more, and its memory may
+// take long to free.
 func (a *agent) endGroup(p *process, then func()) {
 	if unix.Kill(-p.pid, unix.SIGKILL) != nil {
 		then() // nothing is left of it
@@ -188,7 +188,7 @@ func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 }
 
 // forwardSignal sends a signal of the launcher's to the ranks. If it stops the ranks, the launcher
-// stops, too. Ranks that have been told to end are not stopped: they would be killed before they
+// stops, too. Ranks that have been ordered to end are not stopped: they would be killed before they
 // could.
 func (a *agent) forwardSignal(sig unix.Signal) {
 	if sig != unix.SIGTSTP {
@@ -338,7 +338,7 @@ func (a *agent) kill(now time.Time) {
 }
 
 // finish ends the job on this host once all ranks have ended: it waits for output that is still
-// open, kills what is left unless it may live on, and tells the launcher.
+// open, kills what is left unless it may live on, and notifies the launcher.
 func (a *agent) finish(now time.Time) {
 	a.turnAwayLate()
 	open := a.output.Open() || a.loop.Running() > 0

@@ -73,7 +73,7 @@ func (a *agent) closeInput(p *process) {
 	p.stdin, p.input, p.full = -1, nil, false
 }
 
-// consumed tells the launcher how much all ranks have taken since last time.
+// consumed reports to the launcher how much all ranks have taken since last time.
 func (a *agent) consumed() {
 	waiting := 0
 	for _, p := range a.ranks {

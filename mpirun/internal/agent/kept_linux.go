@@ -11,11 +11,11 @@ import (
 )
 
 // keptLook is how often ranks are looked at, to find those that something keeps from running. The
-// user is told what two looks in a row have found, so within 5 s.
+// user is notified of what two looks in a row have found, so within 5 s.
 const keptLook = 2 * time.Second
 
-// lookForKept tells the user of ranks that something keeps from running, and of those that
-// continue. A rank that a debugger has stopped is no news.
+// lookForKept reports to the user ranks that something keeps from running, and those that continue.
+// A rank that a debugger has stopped is no news.
 func (a *agent) lookForKept(now time.Time) {
 	if a.segment == nil || a.launch.StallWarning <= 0 || now.Before(a.nextKept) {
 		return

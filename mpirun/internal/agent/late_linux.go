@@ -2,7 +2,7 @@ package agent
 
 import "gompi/mpirun/internal/ctl"
 
-// turnAway tells the launcher of a program that came in the place of a rank whose process had
+// turnAway reports to the launcher a program that came in the place of a rank whose process had
 // ended: something had put it into the background, and has not waited for it.
 func (a *agent) turnAway(p *process) {
 	if p.late {

@@ -32,9 +32,9 @@ func (a *agent) watchChildren() error {
 	return nil
 }
 
-// reapOrphans reaps the children that have ended and that no other goroutine waits for. At one that
-// somebody does wait for it stops until that has been reaped: a rank's own event says in which
-// order ranks have ended, and what runs aside, as py-spy, is reaped there.
+// reapOrphans reaps the children that have ended and that no other goroutine waits for. It stops at
+// one that another goroutine waits for, until that has been reaped: a rank's own event shows in
+// which order ranks have ended, and what runs aside, as py-spy, is reaped there.
 func (a *agent) reapOrphans() {
 	for {
 		pid, _ := endedChild()

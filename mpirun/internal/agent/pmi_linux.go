@@ -18,7 +18,7 @@ type client struct {
 	*pmiserver.Client
 	fd int // our end of its socket, -1 when closed
 	in pmi.Lines
-	// over says that the process has ended without a word. What still has the socket comes too
+	// over reports that the process has ended without a word. What still has the socket comes too
 	// late.
 	over bool
 }

@@ -26,7 +26,7 @@ func (a *agent) prepare(step func() (want *ctl.Want, rank int, err error)) {
 	})
 }
 
-// stepTime is how long a step may take before the user is told.
+// stepTime is how long a step may take before the user is notified.
 const stepTime = 5 * time.Second
 
 // slowAt returns when the step under way will have taken long, zero if there is none.

@@ -26,7 +26,7 @@ type process struct {
 	pidfd int // -1 where the kernel has none
 	ended bool
 
-	unaware bool // it ended before this host heard of a failure
+	unaware bool // it ended before this host learned of a failure
 	alone   bool // it is a job of one
 	late    bool // a program came in its place when it had ended
 
@@ -162,7 +162,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	return a.loop.Watch(p.pidfd, unix.EPOLLIN, func(uint32) { a.reap(p) })
 }
 
-// welcome returns the message that tells p its rank and the layout of the job.
+// welcome returns the message that gives p its rank and the layout of the job.
 func (a *agent) welcome(p *process) *wire.Welcome {
 	w := &wire.Welcome{
 		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: a.places(),
@@ -178,7 +178,7 @@ func (a *agent) welcome(p *process) *wire.Welcome {
 // places returns how many ranks this host may have, with all replacements.
 func (a *agent) places() int { return len(a.launch.Ranks) + a.launch.Spares }
 
-// node returns what the ranks of this host are told of it.
+// node returns what the ranks of this host get to know of it.
 func (a *agent) node() *launchenv.Node {
 	l := a.launch
 	n := &launchenv.Node{JobID: l.JobID, Hosts: l.Hosts, Counts: make([]int, len(l.Hosts)), Index: l.Node, MasterAddr: l.MasterAddr, MasterPort: l.MasterPort}

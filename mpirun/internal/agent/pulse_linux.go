@@ -19,7 +19,7 @@ import (
 type pulse struct {
 	every            time.Duration // how often the launcher sends a ping, 0 for never
 	lastWord         time.Time     // when something last came from it
-	next             time.Time     // when the watchdog has to be told again
+	next             time.Time     // when the watchdog has to be notified again
 	asleep           bool          // the launcher has been stopped by its user
 	launcherTimedOut bool          // it has been given up, because it is silent
 	watchdog         int           // the pipe to the watchdog, -1 if there is none

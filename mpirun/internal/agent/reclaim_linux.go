@@ -10,9 +10,9 @@ import (
 )
 
 // The arena of a rank that died while the job continues is freed when no rank of the host touches
-// it any more. Each says so, once it has heard of the death and has closed the communicators that
-// hold the dead rank: comm/detach.go. One that starts later hears of the death before it joins any
-// communicator, and says so, too.
+// it any more. Each reports so, once it has been notified of the death and has closed the
+// communicators that hold the dead rank: comm/detach.go. One that starts later is notified of the
+// death before it joins any communicator, and reports so, too.
 
 // reclaims are the dead ranks of this host whose arenas are not freed yet, and the ranks that have
 // detached from each, by their index.

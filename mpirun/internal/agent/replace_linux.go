@@ -10,7 +10,7 @@ import (
 )
 
 // With -spares, a host has places for ranks that replace those that died: in its segment, and among
-// its doorbells. A process is started there when the launcher says so.
+// its doorbells. A process is started there when the launcher orders it.
 
 // placeOf returns the rank of a spare place, by its local rank: the places of all nodes follow the
 // job's ranks.
@@ -54,7 +54,7 @@ func (a *agent) startReplacement(p *process, prog *program.Program) {
 	}
 }
 
-// brief tells a rank that replaces another the cards of all, and who has died.
+// brief sends a rank that replaces another the cards of all ranks, and which ones have died.
 func (a *agent) brief(m *ctl.Brief) {
 	i, ours := a.local[m.Rank]
 	if !ours {
@@ -70,8 +70,8 @@ func (a *agent) brief(m *ctl.Brief) {
 	a.segment.Bump()
 }
 
-// originals tells which rank the user knows a replacement by: the rank of the launch in whose place
-// it is, on any host.
+// originals returns which rank the user knows a replacement by: the rank of the launch in whose
+// place it is, on any host.
 type originals map[world.Rank]world.Rank
 
 func (o *originals) learn(all []wire.Replacement) {

@@ -10,13 +10,12 @@ import (
 	"gompi/mpirun/internal/procinfo"
 )
 
-// stackTime is how long a rank may take to tell its goroutines' stacks.
+// stackTime is how long a rank may take to send its goroutines' stacks.
 const stackTime = time.Second
 
-// askStacks asks ranks for their stacks, which those that have joined answer
-// themselves. Of others, and of those that do not answer in time, the kernel
-// tells what their threads are in. No signal is sent: it might be a program's
-// last.
+// askStacks asks ranks for their stacks, which those that have joined answer themselves. Of others,
+// and of those that do not answer in time, the kernel reports what their threads are in. No signal
+// is sent: it might be a program's last.
 func (a *agent) askStacks(ranks []int) {
 	for _, r := range ranks {
 		i, ours := a.local[r]

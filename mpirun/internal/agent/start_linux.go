@@ -23,8 +23,8 @@ import (
 	"gompi/mpirun/internal/watchdog"
 )
 
-// start starts all ranks, or none: it tells the launcher which could not be
-// started, and ends those that were.
+// start starts all ranks, or none: it reports to the launcher which could not be started, and ends
+// those that were.
 func (a *agent) start(l *ctl.Launch) {
 	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 {
 		a.note("ignored an order to start %d ranks", len(l.Ranks))

@@ -170,7 +170,7 @@ func (a *agent) rankMessage(p *process, m wire.Message) error {
 	case *wire.Stacks:
 		a.stacked(p, m)
 	case *wire.Revoke:
-		if !a.revoked[m.Comm] { // the first says it for all
+		if !a.revoked[m.Comm] { // the first reports it for all
 			a.revoked[m.Comm] = true
 			a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
 		}
