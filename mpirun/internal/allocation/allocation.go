@@ -1,5 +1,5 @@
-// Package allocation finds the hosts of a job: those that the user names, that a batch
-// system has given, or that whoever set up the machine has left in a file.
+// Package allocation finds the hosts of a job: those that the user names, that a batch system has
+// given, or that the operator of the machine has left in a file.
 package allocation
 
 import (
@@ -19,8 +19,8 @@ type Allocation struct {
 	SlurmJob string // agents are started as steps of it; "" for none
 	Own      string // the host that this process is on, as List calls it; "" for none of them
 
-	// bounds says that these hosts are all that there are: other lists choose
-	// from them. Where it is false other lists replace them.
+	// bounds states that these hosts are all that there are: other lists choose from them. Where it
+	// is false other lists replace them.
 	bounds bool
 }
 
@@ -31,7 +31,7 @@ type Surroundings struct {
 	IsLocal func(host string) bool
 }
 
-// Ask is what a command line says of hosts.
+// Ask is what a command line states of hosts.
 type Ask struct {
 	ThisMachine bool     // and no other, whatever else there is
 	Hostfile    string   // "" for none
@@ -39,8 +39,8 @@ type Ask struct {
 	Several     bool     // processes like this one may be tasks of srun, one on each node
 }
 
-// Find returns the hosts of a job, and for each program those that it may use, none
-// for all. warn is told what the lists were understood to mean.
+// Find returns the hosts of a job, and for each program those that it may use, none for all. warn
+// gets what the lists were understood to mean.
 func (s Surroundings) Find(ask Ask, warn func(string)) (*Allocation, [][]hostfile.Share, error) {
 	lists := make([]hostfile.List, len(ask.Lists))
 	var all []string
@@ -204,7 +204,7 @@ func (s Surroundings) allocation() (*Allocation, error) {
 	return nil, nil
 }
 
-// empty says that a has no hosts.
+// empty is the error of an Allocation without hosts.
 func (a *Allocation) empty() error {
 	return fmt.Errorf(`%s: no host in it: want for example "node01 slots=4"`, a.From)
 }
@@ -219,8 +219,8 @@ func (s Surroundings) ownName(list hostfile.List) string {
 	return ""
 }
 
-// operator returns the hosts of the file that an operator, or whoever set up
-// the machine, has left for other launchers. It returns nil if there is none.
+// operator returns the hosts of the file that the operator of the machine has left for other
+// launchers. It returns nil if there is none.
 func (s Surroundings) operator() (*Allocation, error) {
 	for _, v := range []string{
 		"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile", "HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE",
@@ -253,9 +253,8 @@ func (s Surroundings) file(variable, file, from string) (*Allocation, error) {
 	return &Allocation{From: from, List: list}, nil
 }
 
-// narrow returns the part of list that a has, each of its names for this
-// machine being the one that a uses. It tells warn of hosts that a does not
-// have.
+// narrow returns the part of list that a has, each of its names for this machine being the one that
+// a uses. It passes to warn the hosts that a does not have.
 func (a *Allocation) narrow(list hostfile.List, isLocal func(string) bool, warn func(string)) (hostfile.List, error) {
 	for i := range list.Hosts {
 		if h := &list.Hosts[i]; a.Own != "" && isLocal(h.Name) {

@@ -40,10 +40,9 @@ func (s Surroundings) slurm() (*Allocation, error) {
 	return a, nil
 }
 
-// HandDown returns the value of GOMPI_SLURM_SLOTS for ranks: the job of Slurm that
-// this process is in, and the slots of its nodes. "" if it is in none, or they are
-// not known. A gompirun that a rank starts finds them there, because Slurm's
-// variables tell a rank of ranks.
+// HandDown returns the value of GOMPI_SLURM_SLOTS for ranks: the job of Slurm that this process is
+// in, and the slots of its nodes. "" if it is in none, or they are not known. A gompirun that a
+// rank starts finds them there, because in a rank Slurm's variables describe the ranks.
 func (s Surroundings) HandDown() string {
 	a, err := s.slurm()
 	if a == nil || err != nil {
@@ -59,8 +58,8 @@ func (s Surroundings) HandDown() string {
 	return a.SlurmJob + ":" + strings.ReplaceAll(strings.Trim(fmt.Sprint(slots), "[]"), " ", ",")
 }
 
-// handedDown returns what HandDown of the gompirun above has said of a job with n
-// nodes, if it has.
+// handedDown returns what HandDown of the gompirun above has stated of a job with n nodes, if it
+// has.
 func (s Surroundings) handedDown(job string, n int) ([]int, bool) {
 	of, list, _ := strings.Cut(s.Getenv(env.SlurmSlots), ":")
 	if list == "" || of != job {
@@ -105,8 +104,8 @@ func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
 	return counts, nil
 }
 
-// strayTask says what is wrong if srun has started gompirun as one of several
-// tasks: each would start the whole job.
+// strayTask returns what is wrong if srun has started gompirun as one of several tasks: each would
+// start the whole job.
 func (s Surroundings) strayTask() error {
 	if s.Getenv(env.Rank) != "" && s.Getenv("SLURM_TASK_PID") == "" {
 		return nil // the tasks are the ranks of the gompirun above
@@ -116,7 +115,7 @@ func (s Surroundings) strayTask() error {
 		return nil
 	}
 	if s.Getenv("SLURM_PROCID") != "0" {
-		return ErrStrayTask // the first has said it
+		return ErrStrayTask // the first has reported it
 	}
 	return fmt.Errorf("srun has started %d of me, each of which would start the job: want gompirun without srun, or srun -N1 -n1 gompirun", tasks)
 }
