@@ -68,7 +68,7 @@ func (p *Program) Name() string {
 	return p.Argv[0]
 }
 
-// Stdin says which ranks read standard input.
+// Stdin names the ranks that read standard input.
 type Stdin struct {
 	Rank int // -1 for none
 	All  bool
@@ -84,20 +84,20 @@ type Rendezvous struct {
 	LastCall time.Duration // how long a job that has the least nodes waits for more
 }
 
-// A Master is what MASTER_ADDR and MASTER_PORT say to the ranks.
+// A Master is what MASTER_ADDR and MASTER_PORT mean to the ranks.
 type Master struct {
 	Addr string // "" if not given
 	Port int    // 0 if not given
 }
 
-// Reach says how other hosts are reached.
+// Reach is how other hosts are reached.
 type Reach struct {
 	RSH          string        // the command that logs in; "" if not given
 	LaunchAgent  string        // the command that runs an agent there; "" for ours
 	StartTimeout time.Duration // 0 if not given
 }
 
-// startTimeout holds where the user does not say.
+// startTimeout holds where the user sets none.
 const startTimeout = 30 * time.Second
 
 // Limit returns how long agents may take to start.
@@ -108,13 +108,13 @@ func (r Reach) Limit() time.Duration {
 	return startTimeout
 }
 
-// Preload says what is brought to hosts that do not have it.
+// Preload is what is brought to hosts that do not have it.
 type Preload struct {
 	Binary bool   // the programs
 	Files  string // separated by commas
 }
 
-// Output says where what ranks write goes, and how it looks.
+// Output is where the output of ranks goes, and how it looks.
 type Output struct {
 	Tag, Stamp bool   // begin each line with its rank and stream, with the time
 	Merge      bool   // stderr of a rank goes where its stdout goes
@@ -127,7 +127,7 @@ type Output struct {
 	Errfile    string // the same of stderr
 }
 
-// A Report is what gompirun tells of a job, and whether that is all it does.
+// A Report is what gompirun prints of a job, and whether that is all it does.
 type Report struct {
 	Map         bool // which rank runs where, on stderr
 	DoNotLaunch bool
@@ -135,9 +135,9 @@ type Report struct {
 	Bindings    bool
 }
 
-// Stall says what is told of ranks that wait for long.
+// Stall is what is reported of ranks that wait for long.
 type Stall struct {
-	Warning time.Duration // after which they are told of; 0: never
+	Warning time.Duration // after which they are reported; 0: never
 	Stacks  bool          // of those that others wait for, and at the time limit of all
 }
 
@@ -157,9 +157,9 @@ type parser struct {
 	note    func(line string)
 }
 
-// Parse reads a command line, without the name of the command. getenv finds a variable
-// of the environment; note is told, in complete lines, what the user should know. An
-// error that is cli.ErrHelp asks for Usage, or for UsageAll if it is cli.ErrHelpAll.
+// Parse reads a command line, without the name of the command. getenv finds a variable of the
+// environment; note gets, in complete lines, what the user should know. An error that is
+// cli.ErrHelp asks for Usage, or for UsageAll if it is cli.ErrHelpAll.
 func Parse(args []string, getenv func(string) (string, bool), note func(line string)) (*Spec, error) {
 	spec := &Spec{}
 	p := &parser{spec: spec, getenv: getenv, note: note}

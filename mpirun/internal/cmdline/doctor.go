@@ -23,10 +23,9 @@ is wrong.
                             how hosts are logged in to, as for a job
 `
 
-// ParseDoctor reads the command line of gompirun doctor, without that word, to the spec
-// of a job on the same hosts whose one program is none: nothing is said of it but its
-// hosts. note is told which flags of other launchers are ignored. An error that is cli.ErrHelp asks
-// for DoctorUsage.
+// ParseDoctor reads the command line of gompirun doctor, without that word, to the spec of a job on
+// the same hosts whose one program is none: only its hosts are set. note gets which flags of other
+// launchers are ignored. An error that is cli.ErrHelp asks for DoctorUsage.
 func ParseDoctor(args []string, note func(line string)) (*Spec, error) {
 	set := cli.New("gompirun doctor")
 	set.Habits(cli.LauncherHabits, note)

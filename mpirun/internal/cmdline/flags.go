@@ -38,8 +38,7 @@ func (p *parser) flags(first bool) (*cli.Set, func([]string) (Program, error)) {
 	}
 }
 
-// asSrunHasThem tells of letters that mean something else to srun, where they may
-// have been typed so.
+// asSrunHasThem notes letters that mean something else to srun, where they may have been typed so.
 func (p *parser) asSrunHasThem(set *cli.Set) error {
 	if c := set.Spelled("c"); c > 0 && set.Spelled("n")+set.Spelled("np") > c {
 		return errors.New("-c and -n are both numbers of ranks; for srun's -c, cores of each rank, type -map-by :PE=N")

@@ -10,8 +10,8 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// placementFlags declares the flags that say which ranks run where and what
-// they are bound to. The function it returns applies their values.
+// placementFlags declares the flags that state which ranks run where and what they are bound to.
+// The function it returns applies their values.
 func (s *Spec) placementFlags(set *cli.Set) func() error {
 	var mapBy, rankBy, bindTo string
 	var rankfile string

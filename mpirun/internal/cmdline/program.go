@@ -11,7 +11,7 @@ import (
 	"gompi/internal/env"
 )
 
-// A programFlags is what the flags of one program say, before they are applied.
+// A programFlags holds the values of the flags of one program, before they are applied.
 type programFlags struct {
 	program          Program
 	path             string   // where to look for the program before PATH
@@ -67,7 +67,7 @@ func (f *programFlags) underPython(argv []string) ([]string, error) {
 	case f.torchBackend != "" && f.torchBackend != "gompi":
 		return nil, fmt.Errorf("-torch-backend %q: want gompi", f.torchBackend)
 	case f.torchBackend != "":
-		python = append(python, "-m", "gompi_torch") // says so where it is missing
+		python = append(python, "-m", "gompi_torch") // reports so where it is missing
 	}
 	switch {
 	case f.module:
@@ -96,8 +96,8 @@ func find(argv []string, path string) ([]string, error) {
 	return argv, nil
 }
 
-// exported turns the values of -x, or of -x-all, into variables. The whole environment is
-// handed on anyway, so a name without a value only says that it must be there.
+// exported turns the values of -x, or of -x-all, into variables. The whole environment is handed on
+// anyway, so a name without a value only requires that it be there.
 func exported(flag string, values []string, getenv func(string) (string, bool), note func(string)) ([]string, error) {
 	var vars []string
 	for _, v := range values {

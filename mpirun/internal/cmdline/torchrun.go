@@ -34,7 +34,7 @@ func (s *Spec) torchFlags(set *cli.Set) {
 }
 
 // torchVariables returns the flags for which torchrun's variables stand, to be read before those
-// that are typed, and tells the user of them in one line.
+// that are typed, and reports them to the user in one line.
 func (p *parser) torchVariables() (flags []string, err error) {
 	var names []string
 	for _, v := range cli.TorchVariables(p.getenv) {
@@ -86,8 +86,7 @@ func (s *Spec) finishTorch() error {
 	return nil
 }
 
-// likeTorchrun applies what holds for torchrun's users where they say nothing:
-// one rank on a host.
+// likeTorchrun applies what holds for torchrun's users where they set nothing: one rank on a host.
 func (s *Spec) likeTorchrun() error {
 	for _, p := range s.Programs {
 		if s.Standalone && p.Hosts != "" {
@@ -129,7 +128,7 @@ func (s *Spec) checkNodes() error {
 	return nil
 }
 
-// defaultPort is where nodes meet if the user does not say.
+// defaultPort is where nodes meet if the user names none.
 const defaultPort = "29400"
 
 // RendezvousEndpoint returns where nodes meet, as host:port, "" if that is not known.
@@ -147,8 +146,7 @@ func (s *Spec) RendezvousEndpoint() string {
 	return net.JoinHostPort(place, port)
 }
 
-// A PerHost says how many ranks each host gets: a number, or what it has of
-// something.
+// A PerHost is how many ranks each host gets: a number, or what it has of something.
 type PerHost struct {
 	N  int
 	Of string // gpu, cpu or auto, which is gpu where there is one
@@ -159,7 +157,7 @@ var countable = []string{"auto", "cpu", "gpu"}
 // CountsGPUs reports whether the number depends on GPUs.
 func (p PerHost) CountsGPUs() bool { return p.Of == "gpu" || p.Of == "auto" }
 
-// Given reports whether p says anything.
+// Given reports whether p is set.
 func (p PerHost) Given() bool { return p != PerHost{} }
 
 // Set implements pflag.Value.
