@@ -49,7 +49,7 @@ type Findings struct {
 	Processor   string // what package machine calls it
 	Profile     string // settings for GOMPI_TUNE
 	ProfileFile string // they were read from; "" for a built-in profile
-	// ProfileTrouble says what is wrong with that file, so that the built-in profile serves.
+	// ProfileTrouble states what is wrong with that file, so that the built-in profile serves.
 	ProfileTrouble string
 	PtraceScope    int // Yama's, if ranks are to read each other and may not trace all; else 0
 }
@@ -66,7 +66,7 @@ type Interface struct {
 	Name      string
 	Addresses []string
 	MTU       int
-	Megabits  int // per second, 0 if it does not tell
+	Megabits  int // per second, 0 if it reports none
 }
 
 func (m *Findings) fields(c *wire.Codec) {
@@ -114,7 +114,7 @@ func (m *Reach) fields(c *wire.Codec) {
 	wire.Int(c, &m.Send, 0, math.MaxInt64)
 }
 
-// Reached says how a host was reached from another.
+// Reached reports how a host was reached from another.
 type Reached struct {
 	Peer      int
 	Trouble   string // "" if it was

@@ -7,7 +7,7 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Launch tells an agent to start its ranks.
+// Launch orders an agent to start its ranks.
 type Launch struct {
 	JobID      string
 	Secret     [32]byte
@@ -20,14 +20,13 @@ type Launch struct {
 	Remote     bool   // the host is not the launcher's: Env is added to its own
 	Dir        string // the launcher's working directory
 	Window     int    // bytes of output that may be on their way to the launcher
-	// StallWarning is how long a rank may be in one call before the agent reports it;
-	// 0 for ever.
+	// StallWarning is how long a rank may be in one call before the agent reports it; 0: forever.
 	StallWarning time.Duration
 	// KeepChildren lets what ranks have left running live on when the job ends well.
 	KeepChildren bool
 	// Heartbeat is how often the launcher sends a ping; 0 if it does not.
 	Heartbeat time.Duration
-	Stacks    bool     // ranks must be ready to tell their stacks
+	Stacks    bool     // ranks must be ready to send their stacks
 	Stdin     int      // the rank that gets input; StdinAll, StdinNone
 	Inherit   bool     // it gets the launcher's standard input itself, which the agent has inherited
 	Bindings  bool     // report what the ranks are bound to
@@ -122,7 +121,7 @@ type Input struct{ Data []byte }
 
 func (m *Input) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxChunk) }
 
-// Credit says that this many bytes of Output have been written out.
+// Credit reports that this many bytes of Output have been written out.
 type Credit struct{ Bytes int }
 
 func (m *Credit) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }
@@ -143,8 +142,8 @@ type Gathered struct{ Data [][]byte }
 
 func (m *Gathered) fields(c *wire.Codec) { c.Cards(&m.Data) }
 
-// Died tells the ranks that one of them failed: by a signal, by its exit status, or by exiting with
-// communicators still open.
+// Died notifies the ranks that one of them failed: by a signal, by its exit status, or by exiting
+// with communicators still open.
 type Died struct {
 	Rank int
 	Text string
@@ -155,19 +154,19 @@ func (m *Died) fields(c *wire.Codec) {
 	c.Prose(&m.Text, wire.MaxText)
 }
 
-// Left tells the ranks of a host that inquired that a rank has closed its communicators. Upwards it
-// says so of a rank that does not wait for the end of its process.
+// Left notifies the ranks of a host that inquired that a rank has closed its communicators. Upwards
+// it reports the same of a rank that does not wait for the end of its process.
 type Left struct{ Rank int }
 
 func (m *Left) fields(c *wire.Codec) { c.Rank(&m.Rank) }
 
-// Absent says that a rank exited with status 0 without joining, or as a PMI client. Others would
+// Absent reports that a rank exited with status 0 without joining, or as a PMI client. Others would
 // wait for it in vain, in Init or in a PMI barrier.
 type Absent struct{ Rank int }
 
 func (m *Absent) fields(c *wire.Codec) { c.Rank(&m.Rank) }
 
-// Revoked tells the ranks that one of them broke a communicator.
+// Revoked notifies the ranks that one of them broke a communicator.
 type Revoked struct {
 	Rank  int
 	Comm  uint64

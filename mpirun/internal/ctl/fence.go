@@ -5,14 +5,14 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Fence says that all ranks of the host, which are clients of PMI-1, are in its
-// barrier, and what they have put since the last one.
+// Fence reports that all ranks of the host, which are clients of PMI-1, are in its barrier, and
+// what they have put since the last one.
 type Fence struct{ Puts []string } // keys and values in turn
 
 func (m *Fence) fields(c *wire.Codec) { c.Strings(&m.Puts, maxPuts, pmi.MaxValue) }
 
-// Fenced says that all ranks of the job are in PMI's barrier, and what they
-// have put since the last one.
+// Fenced announces that all ranks of the job are in PMI's barrier, and what they have put since the
+// last one.
 type Fenced struct{ Puts []string } // keys and values in turn
 
 func (m *Fenced) fields(c *wire.Codec) { c.Strings(&m.Puts, maxPuts, pmi.MaxValue) }

@@ -9,8 +9,8 @@ import (
 // MaxPiece is how much of a program or file is sent at once.
 const MaxPiece = 1 << 20
 
-// Want asks for a Piece of a program or file that Launch has said is to be preloaded
-// and that the host does not have.
+// Want asks for a Piece of a program or file that Launch lists for preloading and that the host
+// does not have.
 type Want struct {
 	Item   int // a position in Launch.Programs, or, beyond those, in Launch.Files
 	Offset int64

@@ -55,10 +55,10 @@ func ints(c *wire.Codec, v *[]int, limit int64) {
 	wire.List(c, v, maxList, func(n *int) { wire.Int(c, n, 0, limit) })
 }
 
-// Started says that all ranks of a host have been started.
+// Started reports that all ranks of a host have been started.
 type Started struct {
 	PIDs []int   // in the order of Launch.Ranks
-	CPUs [][]int // what the kernel says each is bound to, if Launch asked
+	CPUs [][]int // what the kernel reports each is bound to, if Launch asked
 }
 
 func (m *Started) fields(c *wire.Codec) {
@@ -66,7 +66,7 @@ func (m *Started) fields(c *wire.Codec) {
 	sets(c, &m.CPUs)
 }
 
-// Failed says that a rank could not be started.
+// Failed reports that a rank could not be started.
 type Failed struct {
 	Rank int
 	Code int // the exit status that stands for it
@@ -113,7 +113,7 @@ func (m *Output) fields(c *wire.Codec) {
 // Cost is what Output of n bytes takes of the credit: small pieces are not free.
 func Cost(n int) int { return n + 64 }
 
-// Consumed says that this many bytes of Input have been passed on, or dropped.
+// Consumed reports that this many bytes of Input have been passed on, or dropped.
 type Consumed struct{ Bytes int }
 
 func (m *Consumed) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }
@@ -162,7 +162,7 @@ func (m *Abort) fields(c *wire.Codec) {
 	c.Prose(&m.Reason, wire.MaxText)
 }
 
-// Alone says that a rank runs an MPI program as a job of one, since its ranks cannot meet.
+// Alone reports that a rank runs an MPI program as a job of one, since its ranks cannot meet.
 type Alone struct {
 	Rank int
 	PID  int    // of that program
@@ -177,8 +177,8 @@ func (m *Alone) fields(c *wire.Codec) {
 	c.Bools(&m.Sure)
 }
 
-// Exited says how a rank's process ended. All it wrote before has been sent,
-// unless there was no credit for it.
+// Exited reports how a rank's process ended. All it wrote before has been sent, unless there was no
+// credit for it.
 type Exited struct {
 	Rank   int
 	PID    int
@@ -189,9 +189,10 @@ type Exited struct {
 	Closed bool  // it closed its communicators
 	PMI    bool  // it is another MPI library's rank: it called MPI_Init, or MPI_Finalize
 	Core   bool  // it left a core dump
-	// NoMemory says that meanwhile the kernel killed for want of memory.
+	// NoMemory reports that meanwhile the kernel killed for want of memory.
 	NoMemory bool
-	// Unaware says that the launcher had told this host of no failure, and of no end of the job.
+	// Unaware states that the launcher had notified this host of no failure, and of no end of the
+	// job.
 	Unaware bool
 	RSS     int64 // largest resident set, in bytes
 	Tail    []byte
@@ -254,8 +255,8 @@ func (m *Doing) fields(c *wire.Codec) {
 	})
 }
 
-// Stalled says that a rank of the host has been in one call for longer than
-// Launch.StallWarning, or that none is any more.
+// Stalled reports that a rank of the host has been in one call for longer than Launch.StallWarning,
+// or that none is any more.
 type Stalled struct {
 	On    bool
 	Since time.Duration // the longest time
@@ -290,8 +291,8 @@ func (m *Pong) fields(c *wire.Codec) {
 	wire.Int(c, &m.Now, math.MinInt64, math.MaxInt64)
 }
 
-// Stacks says where in its program a rank is: the stacks of its goroutines, or
-// else what the kernel knows of its threads.
+// Stacks reports where in its program a rank is: the stacks of its goroutines, or else what the
+// kernel knows of its threads.
 type Stacks struct {
 	Rank int
 	Text string

@@ -13,13 +13,13 @@ func (m *Vote) fields(c *wire.Codec) {
 	m.Vote.Fields(c)
 }
 
-// Outcome tells ranks that live what they have agreed on.
+// Outcome notifies ranks that live of what they have agreed on.
 type Outcome struct{ Outcome wire.Outcome }
 
 func (m *Outcome) fields(c *wire.Codec) { m.Outcome.Fields(c) }
 
-// Replace tells an agent to start a process in one of its spare places, as that of one of its first
-// ranks was started. The answer is LateCard, or Exited or Failed.
+// Replace orders an agent to start a process in one of its spare places, as that of one of its
+// first ranks was started. The answer is LateCard, or Exited or Failed.
 type Replace struct {
 	Rank     int // of the place, the next that is free
 	Original int // the rank of Launch in whose place it is
@@ -56,8 +56,8 @@ func (m *Brief) fields(c *wire.Codec) {
 	wire.List(c, &m.Dead, wire.MaxRanks, func(d *Died) { d.fields(c) })
 }
 
-// NoMore tells an agent that all ranks of the job have ended, so that none will be replaced. If the
-// job has failed, Terminate has come before.
+// NoMore notifies an agent that all ranks of the job have ended, so that none will be replaced. If
+// the job has failed, Terminate has come before.
 type NoMore struct{}
 
 func (*NoMore) fields(*wire.Codec) {}
