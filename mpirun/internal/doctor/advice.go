@@ -34,7 +34,7 @@ const (
 	slowPart = 0.25
 )
 
-// advise says what to do about what was found.
+// advise returns what to do about what was found.
 func advise(ps []*host, ports [2]int) []advice {
 	var all []advice
 	ranks := 0
@@ -227,8 +227,7 @@ func speedOf(p *host, name string) int {
 	return 0
 }
 
-// usualRate is the middle of the rates of all connections, 0 if there are too
-// few to tell.
+// usualRate is the middle of the rates of all connections, 0 if there are too few for one.
 func usualRate(ps []*host) float64 {
 	var rates []float64
 	for _, p := range ps {

@@ -75,9 +75,8 @@ func (c *Checkup) examine() {
 	}
 }
 
-// connect lets each host reach each other, or, where they are very many, those
-// that follow it in the list. In one round each sends to one other and hears
-// from one.
+// connect lets each host reach each other, or, where they are very many, those that follow it in
+// the list. In one round each sends to one other and receives from one.
 func (c *Checkup) connect() {
 	n := len(c.hosts)
 	for step := 1; step < n && step <= maxRounds; step++ {
@@ -113,7 +112,7 @@ type host struct {
 	byHand   string          // the command by which a user may try to log in to it
 	agent    *remote.Process // nil if it did not start
 	reader   *ctl.Reader
-	login    time.Duration // until its agent said hello
+	login    time.Duration // until its agent sent hello
 	hello    *ctl.Hello
 	findings *ctl.Findings
 	gpus     *topo.Host
@@ -201,7 +200,7 @@ func await[M ctl.Message](p *host, limit time.Duration) (M, error) {
 	}
 }
 
-// ended says why the agent's output ended with err, and ends the agent if it continues.
+// ended reports why the agent's output ended with err, and ends the agent if it continues.
 func (p *host) ended(err error) error {
 	agent := p.agent
 	p.agent = nil

@@ -37,8 +37,8 @@ func writeFindings(w io.Writer, ps []*host, advice []advice) {
 	io.WriteString(w, b.String()) // a failure cannot be reported
 }
 
-// columns writes lines of cells as columns. The first line, the headers, says how many
-// there are: a shorter one would end the columns that it lacks.
+// columns writes lines of cells as columns. The first line, the headers, determines how many there
+// are: a shorter one would end the columns that it lacks.
 func columns(b *strings.Builder, lines [][]string) {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -320,8 +320,8 @@ func speed(megabits int) string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
 
-// sameHost reports whether two hosts are the same one under two names.
-// Machines alone do not tell: containers of one have a network each.
+// sameHost reports whether two hosts are the same one under two names. The same machine does not
+// prove it: containers of one have a network each.
 func sameHost(a, b *host) bool {
 	return a.hello.Machine == b.hello.Machine && slices.Equal(a.findings.Addresses, b.findings.Addresses)
 }
