@@ -38,9 +38,9 @@ func (j *Job) environAt(host string) (own []string, programs [][]string) {
 	return j.system.Environ, programs
 }
 
-// reportReplaced tells the user, once for all attempts, which variables of the environment or of -x
-// are replaced for the ranks, because they say which rank a process is, and of one that is not and
-// makes each rank a job of one.
+// reportReplaced reports to the user, once for all attempts, which variables of the environment or
+// of -x are replaced for the ranks, because they state which rank a process is, and of one that is
+// not and makes each rank a job of one.
 func (j *Job) reportReplaced(n *launchenv.Node) {
 	if j.attempt.told {
 		return

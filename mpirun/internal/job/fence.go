@@ -2,8 +2,8 @@ package job
 
 import "gompi/mpirun/internal/ctl"
 
-// fences is the state of the barrier of PMI-1 clients. A host tells once that all its ranks are in
-// it, and then waits.
+// fences is the state of the barrier of PMI-1 clients. A host reports once that all its ranks are
+// in it, and then waits.
 type fences struct {
 	came int
 	puts []string // keys and values in turn

@@ -48,8 +48,8 @@ func (j *Job) nodesCountGPUs() bool {
 // needsGPUs reports whether ranks are to have GPUs, or to be near them.
 func (j *Job) needsGPUs() bool { return j.spec.Policy.GPUs > 0 || j.spec.Policy.BindTo == plan.BindGPU }
 
-// reportGPUs tells the user why a host's GPUs are not known or not used: always if the job needs
-// them, else with -v.
+// reportGPUs reports to the user why a host's GPUs are not known or not used: always if the job
+// needs them, else with -v.
 func (j *Job) reportGPUs(h *host) {
 	for _, w := range h.gpus.Warnings {
 		j.notef("%s: %s", h.name, w)

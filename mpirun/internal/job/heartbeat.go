@@ -7,20 +7,20 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// The kernel or ssh tells launcher and agents when the other has ended, but not when a cable is
+// The kernel or ssh notifies launcher and agents when the other has ended, but not when a cable is
 // cut, packets are dropped, or a process is stopped. So the launcher looks several times in each
 // heartbeat period whether something has come of each agent, and sends pings, which agents answer.
-// After a period without any message the user is told. After ctl.Silence periods the launcher ends
-// the job, and an agent kills its ranks.
+// After a period without any message the user is notified. After ctl.Silence periods the launcher
+// ends the job, and an agent kills its ranks.
 //
-// An agent on this machine is not given up: the kernel tells when it ends, and until then it is
-// only stopped, or gets no processor. The same holds while what stands for an agent here, such as
-// ssh, is kept from running.
+// An agent on this machine is not given up: the kernel notifies the launcher when it ends, and
+// until then it is only stopped, or gets no processor. The same holds while what stands for an
+// agent here, such as ssh, is kept from running.
 
 // beatsPerPeriod is how often an agent is looked at in a heartbeat period.
 const beatsPerPeriod = 5
 
-// A pulse is what has been heard of an agent.
+// A pulse is what has been received from an agent.
 type pulse struct {
 	mute     int           // beats in a row before which nothing had come
 	reportAt int           // number of those at which it is reported
@@ -84,7 +84,7 @@ func (j *Job) received(h *host) {
 	p.mute, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
 }
 
-// silent tells the user of an agent that nothing comes of, or gives it up.
+// silent notifies the user of an agent from which nothing is received, or gives it up.
 func (j *Job) silent(h *host) {
 	p := &h.pulse
 	j.look(h)
@@ -140,8 +140,8 @@ func (t *heart) times(n int) time.Duration {
 	return (time.Duration(n) * t.every).Round(time.Millisecond)
 }
 
-// Kept implements stall.Agent: it says what keeps the agent, or what stands for it on this machine,
-// from running.
+// Kept implements stall.Agent: it returns what keeps the agent, or what stands for it on this
+// machine, from running.
 func (h *host) Kept() string {
 	if h.pulse.kept == "" {
 		return ""

@@ -22,7 +22,7 @@ type host struct {
 	started *link.Started // nil until the agent runs
 	hello   *ctl.Hello
 	gpus    *hostGPUs // nil if they have not been looked for
-	busy    bool      // looking for GPUs: it hears nothing
+	busy    bool      // looking for GPUs: it receives nothing
 	failed  error     // why the host cannot be used
 
 	pulse  pulse
@@ -46,7 +46,7 @@ func (h *host) here() bool { return h.started != nil && h.started.Here }
 var network = sync.OnceValue(route.Network)
 
 // sharesLoopback reports whether the agent has the launcher's loopback interface. That the launcher
-// was seen to come from one says nothing: it may have come through a tunnel.
+// was seen to come from one proves nothing: it may have come through a tunnel.
 func (h *host) sharesLoopback() bool { return h.started.Here || h.hello.Network == network() }
 
 // reached returns, for the user, how the agent is reached.
@@ -60,7 +60,7 @@ func (h *host) reached() string {
 	return "by " + h.started.Via
 }
 
-// close closes the channel, which ends the agent. It kills what has not said anything yet, which
+// close closes the channel, which ends the agent. It kills what has not sent anything yet, which
 // may be no agent, or may be too busy to notice.
 func (h *host) close() {
 	if h.started == nil {

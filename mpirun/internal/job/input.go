@@ -80,8 +80,8 @@ func (in *input) pass(data []byte) {
 // consumed counts that the ranks of h have read n bytes.
 func (in *input) consumed(h *host, n int) { in.inFlight[h] -= n }
 
-// gone forgets a host whose ranks have ended, which does not say any more what it has consumed.
-// Without any host left, nothing more is read.
+// gone forgets a host whose ranks have ended, which reports no more what it has consumed. Without
+// any host left, nothing more is read.
 func (in *input) gone(h *host) {
 	delete(in.inFlight, h)
 	in.targets = slices.DeleteFunc(in.targets, func(t *host) bool { return t == h })

@@ -6,8 +6,8 @@
 // The files, in the order of a job:
 //
 //  1. start starts an agent on each host and collects the facts of the hosts.
-//  2. hosts and gpus turn these into what internal/plan maps ranks onto; launch tells the agents
-//     which ranks to start.
+//  2. hosts and gpus turn these into what internal/plan maps ranks onto; launch orders the agents
+//     to start their ranks.
 //  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
 //     ranks that wait for long.
 //  4. recover lets a job continue when a rank dies; shutdown decides when the job is over, and why;
@@ -34,7 +34,7 @@ import (
 )
 
 // A System is what a job needs of the process that runs it. The job's goroutine calls its
-// functions. They return soon, except where they say otherwise.
+// functions. They return soon, except where their comments state otherwise.
 type System struct {
 	Stdout, Stderr *os.File
 	Environ        []string
@@ -49,7 +49,8 @@ type System struct {
 	Stop func()
 	// Stdin begins to read standard input, once for all runs of a job.
 	Stdin func() <-chan []byte
-	// Inherited says that agents on this machine have inherited standard input, and may pass it on.
+	// Inherited reports that agents on this machine have inherited standard input, and may pass it
+	// on.
 	Inherited bool
 	// Questions begins to answer gompirun attach and others that ask about the job. stop ends
 	// that.
@@ -63,7 +64,7 @@ type System struct {
 
 // A Process is looked at now and then.
 type Process interface {
-	Look() string // says what keeps it from running, since the last look at least; "" if nothing does
+	Look() string // what keeps it from running, since the last look at least; "" if nothing does
 }
 
 // An Agent is the agent of a host, as link.Agent has it. Until the agent has been started only
@@ -75,14 +76,14 @@ type Agent interface {
 	Close()                    // ends the channel, which ends the agent
 	Continue()                 // continues the agent, or what stands for it here, if it is stopped
 	Kill()                     // ends the agent, or what stands for it here, at once; from any goroutine
-	Wait() string              // waits until the agent has ended, and says how
+	Wait() string              // waits until the agent has ended, and returns how
 }
 
 // A Node is one of the nodes of a job of which each has its own gompirun.
 type Node struct {
 	Environ []string
 	Program ctl.Program
-	Ranks   string // how many it takes, as -nproc-per-node says; "" if not given
+	Ranks   string // how many it takes, by -nproc-per-node; "" if not given
 }
 
 // A Job is one job. The goroutine that called Run decides everything; links, signals and input send
@@ -114,7 +115,7 @@ type Job struct {
 
 	cards   [][]byte        // by rank; nil until they have come
 	came    int             // hosts whose cards have come
-	revoked map[uint64]bool // communicators, as their ranks have said
+	revoked map[uint64]bool // communicators, as their ranks have reported
 	leaving leaving
 	lone    map[int]bool // ranks that are jobs of one, and whether that is a failure
 	fences  fences
@@ -211,7 +212,7 @@ func (j *Job) mapRanks() error {
 	return err
 }
 
-// prepareOutput makes the folder of the ranks' files and tells what is planned.
+// prepareOutput makes the folder of the ranks' files and reports what is planned.
 func (j *Job) prepareOutput() error {
 	if err := j.setFiles(); err != nil {
 		return err
@@ -357,7 +358,7 @@ func (j *Job) started(h *host, m *ctl.Started) {
 	}
 }
 
-// bindingText describes what the kernel says a rank is bound to.
+// bindingText describes what the kernel reports a rank is bound to.
 func bindingText(cpus []int, cores [][]int) string {
 	all := 0
 	for _, c := range cores {
@@ -386,7 +387,8 @@ func (j *Job) gather(h *host, m *ctl.Cards) {
 	}
 }
 
-// revoke tells all ranks that one of them broke a communicator, unless another host has said it.
+// revoke notifies all ranks that one of them broke a communicator, unless another host has reported
+// it.
 func (j *Job) revoke(m *ctl.Revoke) {
 	if !j.revoked[m.Comm] {
 		j.revoked[m.Comm] = true

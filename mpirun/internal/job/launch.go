@@ -12,7 +12,7 @@ import (
 // window is how many bytes of a host's output may be on their way here.
 const window = 1 << 20
 
-// launch tells every agent which ranks to start. Hosts without ranks are no nodes of the job; their
+// launch orders every agent to start its ranks. Hosts without ranks are no nodes of the job; their
 // agents have nothing left to do.
 func (j *Job) launch() {
 	nodes := make([]*host, 0, len(j.hosts))

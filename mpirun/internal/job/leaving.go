@@ -8,16 +8,16 @@ import (
 
 // leaving is which ranks have left, or ended well, and which hosts want to know it of whom. Their
 // ranks ask when a rank does not answer that they have no connection to: most transports notice for
-// themselves that a rank leaves, so not all hosts are told of all ranks. They ask, too, when the
-// connection to a rank breaks.
+// themselves that a rank leaves, so not all hosts are notified of all ranks. They ask, too, when
+// the connection to a rank breaks.
 type leaving struct {
 	gone   map[int]bool
 	asking map[int][]*host
 	asked  map[int]int64 // when ranks were asked about while all was well, by the launcher's clock: see note
-	ended  map[int]bool  // ranks whose end has been told
+	ended  map[int]bool  // ranks whose end has been announced
 }
 
-// inquire tells h that a rank has left, now or when it has. early says that the job continues.
+// inquire notifies h that a rank has left, now or when it has. early states that the job continues.
 func (l *leaving) inquire(h *host, m *ctl.Inquire, early bool) {
 	if early {
 		l.note(m.Rank, h.pulse.ours(m.Time))
@@ -45,7 +45,7 @@ func (l *leaving) note(rank int, now int64) {
 	}
 }
 
-// end notes that the end of a rank has been told.
+// end notes that the end of a rank has been announced.
 func (l *leaving) end(rank int) {
 	if l.ended == nil {
 		l.ended = map[int]bool{}
@@ -53,8 +53,8 @@ func (l *leaving) end(rank int) {
 	l.ended[rank] = true
 }
 
-// unanswered returns when it was first asked about one of ranks whose end has not been told, 0 if
-// it was not.
+// unanswered returns when it was first asked about one of ranks whose end has not been announced, 0
+// if it was not.
 func (l *leaving) unanswered(ranks []int) (first int64) {
 	for _, r := range ranks {
 		if at := l.asked[r]; at != 0 && !l.ended[r] && (first == 0 || at < first) {
@@ -64,7 +64,7 @@ func (l *leaving) unanswered(ranks []int) (first int64) {
 	return first
 }
 
-// left notes that a rank has left, and tells those who asked.
+// left notes that a rank has left, and notifies the hosts that asked.
 func (l *leaving) left(rank int) {
 	if l.gone == nil {
 		l.gone = map[int]bool{}

@@ -67,7 +67,7 @@ func (r *recovery) name(rank int) string {
 }
 
 // survives reports whether the job continues although a rank has failed. All ranks must have met,
-// or some would wait in Init for ever.
+// or some would wait in Init forever.
 func (j *Job) survives(m *ctl.Exited) bool {
 	late := m.Rank >= j.recover.size
 	return j.spec.Recover && j.end.cause == nil && (m.Joined && !m.PMI || late) && j.came == j.nodes
@@ -81,7 +81,7 @@ func (j *Job) survive(m *ctl.Exited, c *cause) {
 	j.notef("%s: the job continues without it (-recover)", c.text)
 }
 
-// noteUnused tells of a replacement that has ended well before Init: another one takes the next
+// noteUnused reports a replacement that has ended well before Init: another one takes the next
 // place.
 func (j *Job) noteUnused(h *host, m *ctl.Exited) {
 	if _, late := j.recover.originals[m.Rank]; late && !m.Joined && j.end.cause == nil {
@@ -112,7 +112,7 @@ func (j *Job) endedRank(rank world.Rank, died bool) {
 	}
 }
 
-// decided tells the ranks what they have agreed on.
+// decided notifies the ranks of what they have agreed on.
 func (j *Job) decided(all ...*agree.Decision) {
 	for _, d := range all {
 		if d == nil {
@@ -209,7 +209,7 @@ func (j *Job) assign(w *agree.Want) {
 	r.nodes[node].Send(&ctl.Replace{Rank: rank, Original: first, Invite: w.Invite})
 }
 
-// introduce takes the card of a rank that replaces another, and tells it what the others know.
+// introduce takes the card of a rank that replaces another, and sends it what the others know.
 func (j *Job) introduce(h *host, m *ctl.LateCard) {
 	if _, late := j.recover.originals[m.Rank]; !late {
 		j.notef("%s: a card of rank %d, which replaces none", h.name, m.Rank)

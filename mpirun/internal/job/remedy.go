@@ -2,7 +2,7 @@ package job
 
 import "bytes"
 
-// remedies has what helps where a program says what it lacks.
+// remedies has what helps where a program prints what it lacks.
 var remedies = []struct{ says, helps string }{
 	{"No module named gompi_torch", gompiTorch},   // python -m
 	{"No module named 'gompi_torch'", gompiTorch}, // import
@@ -10,7 +10,7 @@ var remedies = []struct{ says, helps string }{
 
 const gompiTorch = "this Python has no gompi_torch: pip install gompi-*.whl, which make wheel puts into dist; see docs/pytorch.md"
 
-// remedy returns what helps a program that has said that last, "" if nothing is known.
+// remedy returns what helps a program that has printed that last, "" if nothing is known.
 func remedy(tail []byte) string {
 	for _, r := range remedies {
 		if bytes.Contains(tail, []byte(r.says)) {

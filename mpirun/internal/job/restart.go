@@ -20,7 +20,7 @@ type attempt struct {
 	name     string    // of all of them, to torch scripts
 	missing  []int     // hosts whose agents were lost in it
 	next     *Job      // what comes after it, if anything does
-	comes    string    // what to say about that
+	comes    string    // what to report about that
 	told     bool      // which of the user's variables are replaced
 }
 
@@ -104,7 +104,7 @@ func (j *Job) timeLeft() time.Duration {
 	return time.Until(j.attempt.first.Add(j.spec.Timeout))
 }
 
-// attemptEnvironment returns the variables that tell a program which attempt it is.
+// attemptEnvironment returns the variables that give a program the number of its attempt.
 func (j *Job) attemptEnvironment() []string {
 	n := strconv.Itoa(j.attempt.restarts)
 	return []string{

@@ -39,12 +39,12 @@ type cause struct {
 }
 
 // before reports whether c was certainly earlier than d. On one host its own clock decides. Between
-// hosts the difference must be larger than their clocks are uncertain. That suffices to tell a
-// cause from its effects: a rank's end takes a round trip to reach other hosts.
+// hosts the difference must be larger than their clocks are uncertain. That suffices to distinguish
+// a cause from its effects: a rank's end takes a round trip to reach other hosts.
 //
 // It is different if an agent does not get to run when a rank of its host dies. Other ranks see
 // their connections to that rank break, wait for news of it, and at last fail. So the death is the
-// cause, although the agent dates it later; or the loss of the agent is, if it never tells of it.
+// cause, although the agent dates it later; or the loss of the agent is, if it never reports it.
 func (c *cause) before(d *cause) bool {
 	if missed := c.missedBefore(d); missed != d.missedBefore(c) {
 		return missed
@@ -80,11 +80,11 @@ type shutdown struct {
 	agentLost  bool             // look for what it left
 	looks      <-chan time.Time // when to look whether output is taken; nil while the job continues
 	unwritten  error            // why output could not be written, beside the cause
-	lastWords  string           // what is said when all is over
+	lastWords  string           // what is printed when all is over
 }
 
 // endFor ends the job because of c, unless it is ending already. Of two failures the earlier is the
-// cause, whichever is known first.
+// cause, in whatever order they become known.
 func (j *Job) endFor(c *cause) {
 	if j.end.cause != nil {
 		if c.before(j.end.cause) {
@@ -103,8 +103,8 @@ func (j *Job) endFor(c *cause) {
 	}
 }
 
-// hurry sees to it that a job whose ranks have been told to end does so in time, whatever they and
-// agents do: a user waits for it, or the owner of the hosts.
+// hurry sees to it that a job whose ranks have been ordered to end does so in time, whatever they
+// and agents do: a user waits for it, or the owner of the hosts.
 func (j *Job) hurry() {
 	j.end.hurried, j.end.overdue = true, time.After(j.end.grace+agentEndTime)
 }
@@ -166,7 +166,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	j.endedRank(world.Rank(m.Rank), true)
 }
 
-// howEnded says how a rank ended.
+// howEnded describes how a rank ended.
 func howEnded(m *ctl.Exited) string {
 	switch {
 	case m.Signal != 0:
@@ -227,7 +227,7 @@ func (j *Job) lost(h *host, err error) {
 	j.lose(h, fmt.Sprintf("the agent on %s %s, and %s with it", h.name, how, ranksText(h.ranks)))
 }
 
-// lose ends the job because a host is lost, as text says, and kills what it had on this machine.
+// lose ends the job because a host is lost, as text states, and kills what it had on this machine.
 func (j *Job) lose(h *host, text string) {
 	j.gone(h)
 	j.attempt.missing = append(j.attempt.missing, h.index)
@@ -272,7 +272,7 @@ func (j *Job) endAgents() {
 	}
 }
 
-// leaveBehind tells the user of agents that do not end, and kills what they have left on this
+// leaveBehind notifies the user of agents that do not end, and kills what they have left on this
 // machine, unless it has been tried.
 func (j *Job) leaveBehind() {
 	tried := true

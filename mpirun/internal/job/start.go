@@ -15,11 +15,11 @@ const (
 	// FailureTime is how long the job waits for the other hosts once one has failed, so that it
 	// reports all failures together. It is longer than ssh tries to connect.
 	FailureTime = 12 * time.Second
-	// progressTime is when the user is first told which hosts are missing.
+	// progressTime is when the user is first notified of which hosts are missing.
 	progressTime = 2 * time.Second
 )
 
-// A beginning is the time until all agents have told the facts of their hosts, or have failed.
+// A beginning is the time until all agents have sent the facts of their hosts, or have failed.
 type beginning struct {
 	job     *Job
 	began   time.Time
@@ -28,7 +28,7 @@ type beginning struct {
 	late    *time.Timer             // ends the wait for agents
 }
 
-// startAgents starts one agent on each host, all at once, and waits until each has told the facts
+// startAgents starts one agent on each host, all at once, and waits until each has sent the facts
 // of its host. It reports hosts that fail together. It also returns, without error, when the job is
 // to end.
 func (j *Job) startAgents() error {
@@ -123,7 +123,7 @@ func (b *beginning) equipped(h *host, m *ctl.GPUs) {
 	b.job.reportGPUs(h)
 }
 
-// fail notes why a host cannot be used. The other hosts get FailureTime to be heard, too.
+// fail notes why a host cannot be used. The other hosts get FailureTime to report, too.
 func (b *beginning) fail(h *host, err error) {
 	if b.awaits(h) {
 		b.waiting--
