@@ -15,8 +15,8 @@ var ofHost = []string{
 // session of the user's.
 var ofLogin = []string{"PWD=", "OLDPWD=", "SHLVL=", "_=", "SSH_", "XDG_SESSION_"}
 
-// ofThisHost are variables that a batch system sets on each host for itself:
-// what they say on the launcher's host is wrong here.
+// ofThisHost are variables that a batch system sets on each host for itself: their values on the
+// launcher's host are wrong here.
 var ofThisHost = []string{
 	"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK",
 	"SLURMD_NODENAME", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "SLURM_CPUS_ON_NODE", "SLURM_TOPOLOGY_ADDR",
@@ -24,8 +24,8 @@ var ofThisHost = []string{
 
 // OnHost returns the environment of the ranks of one host. launched are the launcher's variables,
 // own those that the agent was started with. If remote, ranks get own and those of launched that
-// make sense there: isDir tells whether TMPDIR exists. Otherwise they get launched. Variables that
-// a batch system sets per host always come from own.
+// make sense there: isDir reports whether TMPDIR exists. Otherwise they get launched. Variables
+// that a batch system sets per host always come from own.
 func OnHost(launched, own []string, remote bool, isDir func(path string) bool) []string {
 	here := slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return !slices.Contains(ofThisHost, nameOf(kv)) })
 	if !remote {

@@ -47,16 +47,16 @@ func nameOf(kv string) string {
 	return name
 }
 
-// strangers are variables, or beginnings of them, by which other launchers tell
-// a process that it is one of their ranks. A rank of ours is not.
+// strangers are variables, or beginnings of them, by which other launchers mark a process as one of
+// their ranks. A rank of ours is not.
 var strangers = []string{
 	"PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "HYDRA_", "HYDI_", "MPI_LOCAL",
 	"TORCHELASTIC_", "HOROVOD_RANK=", "HOROVOD_SIZE=", "HOROVOD_LOCAL_", "PALS_RANKID=", "PALS_LOCAL_RANKID=",
 	"SLURM_TASK_PID=",
 }
 
-// Forward returns the variables that ranks may get: vars without those by which this or another
-// launcher tells a process which rank it is. A rank that calls gompirun has such variables.
+// Forward returns the variables that ranks may get: vars without those in which this or another
+// launcher gives a process its rank. A rank that calls gompirun has such variables.
 func Forward(vars []string) []string {
 	own := map[string]bool{}
 	for _, v := range env.Table() {

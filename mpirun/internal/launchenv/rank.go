@@ -9,7 +9,7 @@ import (
 	"gompi/internal/env"
 )
 
-// A Node is one host of a job, as the ranks on it are told of it.
+// A Node is one host of a job, as the ranks on it know it.
 type Node struct {
 	JobID      string
 	Hosts      []string // names of all hosts of the job

@@ -15,9 +15,9 @@ var settable = []string{
 	env.TorchMasterAddr, env.TorchMasterPort,
 }
 
-// Replaced says, in words, which of the user's variables have other values on the
-// ranks of n's job: "MASTER_PORT=12340 by 41233". Where the variables are those of
-// a launcher's rank, which has called gompirun, nothing is the user's.
+// Replaced returns, in words, which of the user's variables have other values on the ranks of n's
+// job: "MASTER_PORT=12340 by 41233". Where the variables are those of a launcher's rank, which has
+// called gompirun, nothing is the user's.
 func (n *Node) Replaced(user []string) []string {
 	for _, name := range []string{env.Rank, env.TorchRunID} {
 		if _, ok := Value(user, name); ok {
