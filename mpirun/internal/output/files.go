@@ -12,7 +12,7 @@ import (
 	"gompi/mpirun/internal/pattern"
 )
 
-// Files says which files get what ranks write. The zero Files is none.
+// Files names the files that get what ranks write. The zero Files is none.
 type Files struct {
 	Dir      string                // a folder, which is there, of a file for each rank and stream; "" for none
 	Only     bool                  // what is in Dir is not shown
@@ -43,7 +43,7 @@ func (o *Writer) path(from source) string {
 	return path
 }
 
-// flag returns the flag that says which files get a stream.
+// flag returns the flag that names the files that get a stream.
 func (o *Writer) flag(s ctl.Stream) string {
 	switch {
 	case o.Files.Patterns[s] == "":
@@ -54,7 +54,7 @@ func (o *Writer) flag(s ctl.Stream) string {
 	return "-outfile-pattern"
 }
 
-// MakeFolders makes the folders of all files, and says what would keep these from being written.
+// MakeFolders makes the folders of all files, and returns what would keep these from being written.
 func (o *Writer) MakeFolders() error {
 	checked := map[string]bool{}
 	for rank := range o.Ranks {

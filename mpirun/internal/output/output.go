@@ -24,10 +24,10 @@ type Writer struct {
 	Tag    bool           // begin each line with its rank and stream
 	Stamp  bool           // begin each line with the time
 	Prefix string         // begin each line with this pattern
-	Ranks  []pattern.Rank // what patterns tell, by rank
+	Ranks  []pattern.Rank // what patterns expand to, by rank
 	Shown  []int          // local ranks whose output goes to the screen; none: that of all
 	Files  Files          // for what ranks write
-	Fail   func(error)    // told once of each screen and file that cannot be written
+	Fail   func(error)    // called once for each screen and file that cannot be written
 
 	now func() time.Time
 
@@ -36,7 +36,7 @@ type Writer struct {
 	paths   map[source]string // of their files
 
 	mu  sync.Mutex
-	err error // the first of what Fail was told
+	err error // the first that Fail was called with
 }
 
 // A source is one stream of one rank.

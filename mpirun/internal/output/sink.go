@@ -12,8 +12,8 @@ import (
 // chunk is how much is written at once: a reader that takes as much is alive.
 const chunk = 16 << 10
 
-// A piece is output of a rank on its way to a sink, or what gompirun itself has to
-// say, or the last that comes before a file is closed.
+// A piece is output of a rank on its way to a sink, or a message of gompirun itself, or the last
+// that comes before a file is closed.
 type piece struct {
 	*ctl.Output
 	own  string
