@@ -39,7 +39,7 @@ func (p *Plan) bind(node int) error {
 	return nil
 }
 
-// binding returns what ranks are bound to where nothing else is said.
+// binding returns what ranks are bound to where nothing else is set.
 func (p *Policy) binding() BindTo {
 	if p.BindTo == BindAuto && (p.Order == ByCore || p.Order == ByHWThread) {
 		return BindCore

@@ -41,8 +41,8 @@ func (p *Plan) giveGPUs(node int) {
 	}
 }
 
-// enoughGPUs says which hosts have fewer GPUs than their ranks are to have.
-// Ranks that are to have one may share it.
+// enoughGPUs returns which hosts have fewer GPUs than their ranks are to have. Ranks that are to
+// have one may share it.
 func (p *Plan) enoughGPUs() error {
 	each := p.Policy.GPUs
 	if each == 0 {
@@ -115,7 +115,7 @@ func (p *Plan) far() string {
 	names := hostList(len(p.Hosts), func(i int) string {
 		free := slices.ContainsFunc(p.Local[i], func(rank int) bool { return p.Ranks[rank].CPUs == nil })
 		switch h := &p.Hosts[i]; {
-		case !free || len(h.Cores) == 0: // unbound tells of it
+		case !free || len(h.Cores) == 0: // unbound reports it
 			return ""
 		case len(h.GPUs) == 0:
 			return h.Name + " has no GPU"

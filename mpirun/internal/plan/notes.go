@@ -8,7 +8,7 @@ import (
 // listed is how many hosts a message names before it counts the rest.
 const listed = 8
 
-// hostList joins what say says of each host, skipping those it is silent on.
+// hostList joins what say returns for each host, skipping those it is silent on.
 func hostList(n int, say func(i int) string) string {
 	var parts []string
 	for i := range n {
@@ -22,14 +22,14 @@ func hostList(n int, say func(i int) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// slotList says how many slots each candidate has left.
+// slotList returns how many slots each candidate has left.
 func (m *mapper) slotList(cands []candidate) string {
 	return hostList(len(cands), func(i int) string {
 		return fmt.Sprintf("%s %d", m.hosts[cands[i].host].Name, cands[i].free)
 	})
 }
 
-// limitText says what keeps the candidates from taking more ranks.
+// limitText returns what keeps the candidates from taking more ranks.
 func (m *mapper) limitText(cands []candidate) string {
 	if what := m.policy.perText(); what != "" {
 		allTakeIt := true
@@ -45,7 +45,7 @@ func (m *mapper) limitText(cands []candidate) string {
 	})
 }
 
-// perText says what the policy wants of each host.
+// perText returns what the policy wants of each host.
 func (p *Policy) perText() string {
 	switch {
 	case p.PerDomain > 0:

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// An Order says in which order ranks take slots.
+// An Order is the order in which ranks take slots.
 type Order uint8
 
 // The orders. All but ByNode fill a host before they take the next one; ByNuma and
@@ -27,8 +27,7 @@ var orderNames = []string{"slot", "node", "core", "numa", "package", "hwthread"}
 // String returns the order as -map-by spells it.
 func (o Order) String() string { return orderNames[o] }
 
-// parseOrder reads what -map-by begins with. Users of other launchers say
-// socket, too.
+// parseOrder reads what -map-by begins with. Users of other launchers write socket, too.
 func parseOrder(word string) (Order, bool) {
 	if word == "socket" {
 		word = "package"
@@ -39,10 +38,10 @@ func parseOrder(word string) (Order, bool) {
 
 const wantMapBy = "want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package"
 
-// SetMapBy applies the value of -map-by: an order, or ppr:N:node, ppr:N:numa or
-// ppr:N:package; after it, or alone, mpirun's :PE=N, :OVERSUBSCRIBE and
-// :NOOVERSUBSCRIBE. Capitals do not matter. An N that contradicts p.PerNode is
-// an error, so set what -N says first. p is unchanged after an error.
+// SetMapBy applies the value of -map-by: an order, or ppr:N:node, ppr:N:numa or ppr:N:package;
+// after it, or alone, mpirun's :PE=N, :OVERSUBSCRIBE and :NOOVERSUBSCRIBE. Capitals do not matter.
+// An N that contradicts p.PerNode is an error, so set the value of -N first. p is unchanged after
+// an error.
 func (p *Policy) SetMapBy(s string) error {
 	fields := strings.Split(strings.ToLower(s), ":")
 	next := *p
@@ -75,7 +74,7 @@ func (p *Policy) setOrder(fields []string) ([]string, error) {
 	return nil, errors.New(noCaches(fields[0]) + ": " + wantMapBy)
 }
 
-// noCaches says why a cache is not taken as a part of a host.
+// noCaches returns why a cache is not taken as a part of a host.
 func noCaches(word string) string {
 	if strings.HasSuffix(word, "cache") {
 		return ": gompirun does not know which processors share a cache"
@@ -152,8 +151,7 @@ func (p *Policy) modify(modifiers []string) error {
 	return nil
 }
 
-// A RankBy says how the ranks of a program are numbered once their places are
-// known.
+// A RankBy is how the ranks of a program are numbered once their places are known.
 type RankBy uint8
 
 // The ways to number ranks.

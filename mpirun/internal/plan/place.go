@@ -151,7 +151,7 @@ func (m *mapper) candidates(prog int) []candidate {
 		c.free = min(c.most, slots, max(0, m.hosts[i].Slots-m.load[i]))
 		c.room = c.free
 		if per > 0 && !m.policy.NoOversubscribe {
-			c.room = min(c.most, per) // the user who says how many ranks a host gets means it, whatever its slots
+			c.room = min(c.most, per) // the user who sets how many ranks a host gets means it, whatever its slots
 		}
 		cands = append(cands, c)
 	}

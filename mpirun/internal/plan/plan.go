@@ -5,7 +5,7 @@
 // Ranks are numbered program after program. By slot, a program fills the slots of each host before
 // it takes the next one; by node, it deals its ranks out one by one. By core, memory domain or
 // package it fills hosts, too, and deals out the ranks of a host over what that has of those.
-// Beyond the slots, ranks go where the load per slot stays lowest, and the Plan says so in a note.
+// Beyond the slots, ranks go where the load per slot stays lowest, and the Plan has a note of it.
 package plan
 
 import (
@@ -19,8 +19,7 @@ import (
 // taking all memory.
 const MaxRanks = 1 << 20
 
-// A Host is what is known of one host: what the list of hosts says, and what
-// its agent found.
+// A Host is what is known of one host: what the list of hosts states, and what its agent found.
 type Host struct {
 	Name     string
 	Slots    int    // 0: as many as it has cores within its quota, but at least one
@@ -52,7 +51,7 @@ type Program struct {
 	Hosts []hostfile.Share // what it may use of the hosts; empty: all of all
 }
 
-// A Policy says how to place and bind. The zero Policy is the default.
+// A Policy is how to place and bind. The zero Policy is the default.
 type Policy struct {
 	Order           Order
 	PerNode         int  // the most ranks of a program on a host; 0: as slots allow
@@ -62,14 +61,14 @@ type Policy struct {
 	Oversubscribe   bool // the user allows more ranks than processors: no warning
 	RankBy          RankBy
 	BindTo          BindTo
-	PE              int       // cores that each rank is bound to, hardware threads with HWThreads; 0: as BindTo says
+	PE              int       // cores that each rank is bound to, hardware threads with HWThreads; 0: by BindTo
 	HWThreads       bool      // count hardware threads as cores
 	GPUs            int       // for each rank alone, or 1 for a share of one; 0: ranks see all
 	CPUList         string    // what ranks may use of each host, as ParseCPUs reads it; "": all
-	Rankfile        *Rankfile // says where each rank runs, in place of all else; nil: none
+	Rankfile        *Rankfile // states where each rank runs, in place of all else; nil: none
 }
 
-// A Placement says where one rank runs.
+// A Placement is where one rank runs.
 type Placement struct {
 	Rank      int
 	Node      int   // position of its host in Plan.Hosts
@@ -94,8 +93,8 @@ type Plan struct {
 	Notes []string
 }
 
-// Map places the ranks of all programs. It fails when they do not fit what the
-// policy and the hosts' MaxSlots allow; the error says what would.
+// Map places the ranks of all programs. It fails when they do not fit what the policy and the
+// hosts' MaxSlots allow; the error names what would.
 func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 	hosts, err := within(hosts, policy.CPUList)
 	if err != nil {

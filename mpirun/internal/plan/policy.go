@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A BindTo says what a rank is bound to.
+// A BindTo is what a rank is bound to.
 type BindTo uint8
 
 // The bindings.
@@ -94,7 +94,7 @@ func within(hosts []Host, list string) ([]Host, error) {
 	for i := range hosts {
 		h := &hosts[i]
 		if len(h.Cores) == 0 {
-			continue // unbound tells of it
+			continue // unbound reports it
 		}
 		all := allThreads(h.Cores)
 		var cores [][]int

@@ -12,8 +12,8 @@ import (
 	"gompi/internal/textfile"
 )
 
-// A Rankfile says for each rank of a job on which host it runs and on which cores,
-// as Open MPI's rankfiles do.
+// A Rankfile names for each rank of a job on which host it runs and on which cores, as Open MPI's
+// rankfiles do.
 type Rankfile struct {
 	name  string
 	ranks []rankLine
@@ -165,7 +165,7 @@ func (f *Rankfile) Rename(old func(host string) bool, name string) {
 	}
 }
 
-// byRankfile places all ranks where the file says.
+// byRankfile places all ranks as the file states.
 func (m *mapper) byRankfile() error {
 	f, named := m.policy.Rankfile, hostfile.NewIndex()
 	for i, h := range m.hosts {
@@ -202,7 +202,7 @@ func (m *mapper) byRankfile() error {
 	return nil
 }
 
-// bindByRankfile binds the ranks of one host to what the file says.
+// bindByRankfile binds the ranks of one host to the cores that the file names.
 func (p *Plan) bindByRankfile(node int) error {
 	host, f := &p.Hosts[node], p.Policy.Rankfile
 	for _, rank := range p.Local[node] {
