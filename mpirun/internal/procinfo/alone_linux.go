@@ -16,8 +16,8 @@ import (
 // shared memory to find out whether that works. It unlinks the file and never closes it.
 const openMPIMark = "/open_mpi."
 
-// Alone says why the MPI program of a process is a job of one, "" if it is not, or if that cannot
-// be seen. The process was started by a rank of the job with this id. sure is false if the
+// Alone returns why the MPI program of a process is a job of one, "" if it is not, or if that
+// cannot be seen. The process was started by a rank of the job with this id. sure is false if the
 // processes may meet in another way, by PyTorch.
 //
 // A library that is loaded does not matter before MPI_Init: PyTorch may be linked with one that it
@@ -49,7 +49,7 @@ func Alone(pid int, jobID string) (why string, sure bool) {
 	return "", false
 }
 
-// mayBeAlone reports whether a variable says that a process is a rank of Open MPI's mpirun, or is
+// mayBeAlone reports whether a variable states that a process is a rank of Open MPI's mpirun, or is
 // meant to be alone.
 func mayBeAlone(kv string) bool {
 	return strings.HasPrefix(kv, "PMIX_RANK=") || kv == env.Boot+"=alone"

@@ -1,5 +1,5 @@
-// Package procinfo says what a process does that does not say so itself: what the kernel
-// knows of it, and of a Python program py-spy. The process hears nothing of it.
+// Package procinfo finds what a process does that reports nothing itself: what the kernel knows of
+// it, and of a Python program py-spy. The process does not notice.
 package procinfo
 
 import (
@@ -22,7 +22,7 @@ import (
 const (
 	// spyTime is how long py-spy may take.
 	spyTime = time.Second
-	// spySize is the bytes kept of what it says.
+	// spySize is the bytes kept of what it prints.
 	spySize = 4 << 10
 	// ClockTick is the unit of times in /proc/PID/stat, the same for all programs.
 	ClockTick = time.Second / 100
@@ -42,8 +42,8 @@ func Worker(pid int) int {
 	return pid
 }
 
-// waits reports whether a process waits for a child. Where the kernel does not tell,
-// shells do.
+// waits reports whether a process waits for a child. Where the kernel does not report it, shells
+// do.
 func waits(dir string) bool {
 	where, _ := os.ReadFile(dir + "wchan")
 	if len(where) > 0 && string(where) != "0" {
@@ -59,7 +59,7 @@ func UsesGompi(pid int) bool {
 	dir := dirOf(pid)
 	maps, err := os.ReadFile(dir + "maps")
 	if err != nil || bytes.Contains(maps, []byte("/libgompi")) {
-		return true // it is gone, or another user's: nothing can be said
+		return true // it is gone, or another user's: nothing is known
 	}
 	info, err := buildinfo.ReadFile(dir + "exe")
 	if err != nil {
@@ -72,8 +72,8 @@ func UsesGompi(pid int) bool {
 	return uses
 }
 
-// Doing says what a process runs, and what its first thread is in:
-// "sleep 1000" is sleeping in hrtimer_nanosleep.
+// Doing returns what a process runs, and what its first thread is in: "sleep 1000" is sleeping in
+// hrtimer_nanosleep.
 func Doing(pid int) string {
 	dir := dirOf(pid)
 	return fmt.Sprintf("%.200q is %s", commandLine(dir), threadState(dir))
@@ -84,7 +84,7 @@ func commandLine(dir string) string {
 	return string(bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 }
 
-// Times says how long a process has run and computed.
+// Times returns how long a process has run and computed.
 func Times(pid int) string {
 	f := statOf(dirOf(pid))
 	uptime, _ := os.ReadFile("/proc/uptime")
@@ -97,9 +97,9 @@ func Times(pid int) string {
 	return fmt.Sprintf("process %d began %v ago and has computed for %v", pid, age.Round(100*time.Millisecond), ticks(f, utime)+ticks(f, stime))
 }
 
-// PythonStack returns what py-spy says of a Python program, where py-spy is in the
-// PATH of that, and "" of any other. py-spy reads the program's memory, and neither stops
-// nor signals it. It blocks for a second or so at most.
+// PythonStack returns what py-spy prints of a Python program, where py-spy is in the PATH of that,
+// and "" of any other. py-spy reads the program's memory, and neither stops nor signals it. It
+// blocks for a second or so at most.
 func PythonStack(pid int) string {
 	dir := dirOf(pid)
 	exe, _ := os.Readlink(dir + "exe")
@@ -160,7 +160,7 @@ var stateNames = map[byte]string{
 	'R': "running", 'S': "sleeping", 'D': "in uninterruptible sleep", 'T': "stopped", 't': "stopped by a debugger", 'Z': "ended",
 }
 
-// threadState says what one thread is in: "sleeping in pipe_read".
+// threadState returns what one thread is in: "sleeping in pipe_read".
 func threadState(dir string) string {
 	state := "gone"
 	if fields := statOf(dir); len(fields) > 0 {

@@ -42,8 +42,8 @@ func ticks(f []string, field int) time.Duration {
 	return time.Duration(n) * ClockTick
 }
 
-// A Turn tells processes that have had the time to do something, and have not, from those that got
-// no processor for it.
+// A Turn distinguishes processes that have had the time to do something, and have not, from those
+// that got no processor for it.
 type Turn struct {
 	Begun time.Time
 	Used  time.Duration // what the processes had used of a processor then

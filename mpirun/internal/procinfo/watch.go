@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// What keeps a process from running, as Look says it.
+// What keeps a process from running, as Look returns it.
 const (
 	Stopped  = "is stopped (kill -CONT lets it continue)"
 	Debugged = "is stopped by a debugger"
 	Starves  = "gets no processor"
 )
 
-// A Watch tells, from looks at a process some time apart, what keeps it from running. The process
-// hears nothing of it.
+// A Watch finds, from looks at a process some time apart, what keeps it from running. The process
+// does not notice.
 type Watch struct {
 	pid   int
 	used  string            // processor time of the process at the last look
@@ -39,7 +39,7 @@ func (w *Watch) Since() time.Duration {
 	return time.Since(w.since)
 }
 
-// leastWait is how long a thread has waited that is said to get no processor: less is nothing
+// leastWait is how long a thread has waited that is reported to get no processor: less is nothing
 // special where many run.
 const leastWait = time.Second / 2
 
@@ -89,7 +89,7 @@ func (w *Watch) starves(used string) bool {
 		}
 		run, err := os.ReadFile(dir + t.Name() + "/schedstat")
 		if err != nil {
-			continue // the kernel does not tell
+			continue // the kernel does not report it
 		}
 		ran, _, _ := bytes.Cut(run, []byte{' '})
 		w.ready[t.Name()] = string(ran)
