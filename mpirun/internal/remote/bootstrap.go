@@ -39,7 +39,7 @@ func oneLine(script string) string {
 	return strings.Join(lines, " ")
 }
 
-// What a login says before it is an agent: lines that begin so.
+// What a login prints before it is an agent: lines that begin so.
 const (
 	saysWant    = "\x00gompi want"
 	saysMachine = "\x00gompi machine "

@@ -16,7 +16,7 @@ import (
 
 // Local starts agents on this machine, whatever the host is called.
 type Local struct {
-	Stderr io.Writer // where an agent that fails says so
+	Stderr io.Writer // where an agent that fails reports so
 	Input  *os.File  // that a rank may get as its standard input; nil for none
 }
 

@@ -10,9 +10,9 @@ import (
 // sshFailed is the exit status of ssh when it is not that of the command.
 const sshFailed = 255
 
-// reason says why a login has ended without becoming an agent: what ssh itself said last, or how it
-// ended, and then what the host said: on standard error, in said, where a server's banner stands,
-// too, or in printed, what came on standard output.
+// reason returns why a login has ended without becoming an agent: what ssh itself printed last, or
+// how it ended, and then what the host printed: on standard error, in said, where a server's banner
+// stands, too, or in printed, what came on standard output.
 func reason(via, how string, status int, said, printed string) string {
 	if status == sshFailed {
 		own, others := split(said)
@@ -27,7 +27,7 @@ func reason(via, how string, status int, said, printed string) string {
 }
 
 // byClient matches the lines of OpenSSH's client itself. Others are a banner, or what the host's
-// shell and programs say.
+// shell and programs print.
 var byClient = regexp.MustCompile(`^(ssh: |kex_exchange_identification: |ssh_exchange_identification: |banner exchange: |ssh_dispatch_run_fatal: |` +
 	`channel \d+: open failed: |client_loop: |Connection (closed|reset|timed out|to )|Disconnected from |Received disconnect from |Timeout, server |` +
 	`Unable to negotiate |Bad owner or permissions |Host key verification failed|No .* host key is known for |Too many authentication failures|` +
@@ -35,7 +35,7 @@ var byClient = regexp.MustCompile(`^(ssh: |kex_exchange_identification: |ssh_exc
 	`Please contact your system administrator|Add correct host key in |Offending .* key in |Host key for .* has changed |Warning: |SHA256:|remove with:|ssh-keygen -f )` +
 	`|: Permission denied \(|: Too many authentication failures`)
 
-// split parts what was said on standard error in the lines of ssh's client, and others.
+// split parts what was printed on standard error in the lines of ssh's client, and others.
 func split(said string) (client, others string) {
 	for line := range strings.Lines(said) {
 		if byClient.MatchString(strings.TrimSpace(line)) {
@@ -49,10 +49,10 @@ func split(said string) (client, others string) {
 
 var (
 	offendingKey = regexp.MustCompile(`Offending .* key in (\S+)`)
-	removeKey    = regexp.MustCompile(`ssh-keygen -f .* -R .*`) // as Debian's ssh says it
+	removeKey    = regexp.MustCompile(`ssh-keygen -f .* -R .*`) // as Debian's ssh prints it
 )
 
-// withRemedy adds advice to the last line of what ssh's client said, if that contains none.
+// withRemedy adds advice to the last line of what ssh's client printed, if that contains none.
 func withRemedy(last, said string) string {
 	remedy := ""
 	switch {
@@ -89,8 +89,8 @@ func isDropped(said string) bool {
 // longestWords is how much is shown of a line.
 const longestWords = 300
 
-// lastWords returns the last line of text that says why something failed, or its beginning,
-// after lead; nothing if there is none. Where a Go program dies, that stands before its stacks.
+// lastWords returns the last line of text that states why something failed, or its beginning, after
+// lead; nothing if there is none. Where a Go program dies, that stands before its stacks.
 func lastLines(text, lead string) string {
 	text, _, _ = strings.Cut(text, "\ngoroutine ")
 	lines := strings.Split(text, "\n")
@@ -107,8 +107,8 @@ func lastLines(text, lead string) string {
 	return ""
 }
 
-// idle reports whether a line of ssh or srun is one that says nothing of a
-// failure: it is empty or a frame, or known, or follows from one before it.
+// idle reports whether a line of ssh or srun is one that states nothing of a failure: it is empty
+// or a frame, or known, or follows from one before it.
 func idle(line string) bool {
 	says := strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 	return !says || strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding") ||

@@ -23,9 +23,8 @@ const (
 	LocalFlag   = "--local-agent"   // on the launcher's host, which watches it
 )
 
-// A Starter starts an agent on a host. Start may wait until the agent runs, at
-// most until ctx ends, but not until it has said hello. It is called from
-// several goroutines.
+// A Starter starts an agent on a host. Start may wait until the agent runs, at most until ctx ends,
+// but not until it has sent hello. It is called from several goroutines.
 type Starter interface {
 	Start(ctx context.Context, host hostfile.Host) (*Process, error)
 }
@@ -121,9 +120,8 @@ func (p *Process) signal(to int, sig syscall.Signal) {
 // that.
 const dyingTime = 5 * time.Second
 
-// Wait waits until the agent has ended, for dyingTime at most, and says how, in words: "exited with
-// status 1 (pid 7)".
-// What has not been read of Out by then is lost.
+// Wait waits until the agent has ended, for dyingTime at most, and returns how, in words: "exited
+// with status 1 (pid 7)". What has not been read of Out by then is lost.
 func (p *Process) Wait() string {
 	ended := make(chan string, 1)
 	go func() { ended <- p.howEnded() }() // until it has ended
@@ -166,7 +164,7 @@ func (p *Process) wait() (int, string) {
 	return p.status, p.how
 }
 
-// ending says how a process has ended, from the error of its Wait.
+// ending describes how a process has ended, from the error of its Wait.
 func ending(err error) (status int, how string) {
 	var exit *exec.ExitError
 	if err == nil {

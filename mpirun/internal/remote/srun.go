@@ -22,7 +22,7 @@ type Srun struct {
 	self  self
 
 	once sync.Once
-	gres map[string]string // of each node, where it has to be said
+	gres map[string]string // of each node, where it has to be stated
 }
 
 // NewSrun returns an Srun for a job. agent, if not empty, is the command that
@@ -108,8 +108,8 @@ func countsGPUs(env []string) bool {
 	})
 }
 
-// askGRES asks Slurm what the job has on each node. It returns nil if there is
-// no answer: srun will then say what it misses.
+// askGRES asks Slurm what the job has on each node. It returns nil if there is no answer: srun will
+// then report what it misses.
 func askGRES(ctx context.Context, job string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -122,11 +122,11 @@ func askGRES(ctx context.Context, job string) map[string]string {
 	return parseGRES(string(out))
 }
 
-// parseGRES reads the lines of scontrol that tell what a job has on its nodes,
+// parseGRES reads the lines of scontrol that list what a job has on its nodes,
 //
 //	Nodes=n[1-2] CPU_IDs=0-3 Mem=0 GRES=gpu:v100:2(IDX:0-1)
 //
-// and returns for each node what --gres is to say: gpu:v100:2.
+// and returns for each node what --gres is to be: gpu:v100:2.
 func parseGRES(text string) map[string]string {
 	found := map[string]string{}
 	for line := range strings.Lines(text) {

@@ -173,7 +173,7 @@ func (s self) greet(agent *Process) (string, error) {
 		if _, ok := said(saysWant); !ok || sent == placesTried {
 			return greeting, nil // ctl.Magic; if it is not, ctl.Reader returns an error
 		}
-		s.send(agent.In) // if it fails the login ends, and says why
+		s.send(agent.In) // if it fails the login ends, and reports why
 	}
 }
 
