@@ -16,7 +16,7 @@ import (
 type Client struct {
 	Own   *Offer
 	Token []byte
-	Log   func(line string) // tells the user
+	Log   func(line string) // prints a line for the user
 	Run   func() (*remote.Process, error)
 
 	conn   *conn
@@ -90,8 +90,7 @@ func (g *Client) try(ctx context.Context, address string) error {
 	return err
 }
 
-// Signal tells node 0 of a signal that has come here. It is called from any
-// goroutine.
+// Signal notifies node 0 of a signal that has come here. It is called from any goroutine.
 func (g *Client) Signal(s syscall.Signal) { g.conn.send(&signalled{int(s)}, time.Second) }
 
 // Leave has Serve return, whatever node 0 wants.

@@ -24,9 +24,9 @@ type message interface{ fields(*wire.Codec) }
 var protocol = wire.NewProtocol[message](message.fields, &Offer{}, &welcome{}, &refused{}, &startAgent{}, &agentData{},
 	&closeAgent{}, &killAgent{}, &agentEnded{}, &signalled{}, &End{}, &beating{}, &pausing{})
 
-// What node 0 says to a node, beside End; agentData goes both ways.
+// What node 0 sends to a node, beside End; agentData goes both ways.
 type (
-	welcome    struct{ beat time.Duration } // how often the node will hear from node 0, 0 if perhaps never
+	welcome    struct{ beat time.Duration } // how often node 0 sends at least, 0 if perhaps never
 	refused    struct{ why string }
 	startAgent struct{}
 	agentData  struct{ bytes []byte } // what goes into the agent, or comes out of it
@@ -36,7 +36,7 @@ type (
 	pausing    struct{} // node 0 is stopped, and will be silent
 )
 
-// What a node says to node 0, beside Offer.
+// What a node sends to node 0, beside Offer.
 type (
 	agentEnded struct{ how string }
 	signalled  struct{ number int } // a signal has come there
@@ -53,10 +53,10 @@ func (m *signalled) fields(c *wire.Codec)  { wire.Int(c, &m.number, 1, 64) }
 func (*beating) fields(*wire.Codec)        {}
 func (*pausing) fields(*wire.Codec)        {}
 
-// An Offer is what a node says of itself, and what it was asked to run.
+// An Offer is what a node reports of itself, and what it was asked to run.
 type Offer struct {
 	Version string
-	JobName string      // all nodes of a job have the same, as -rdzv-id says; "" for any
+	JobName string      // all nodes of a job have the same, by -rdzv-id; "" for any
 	Least   int         // nodes that the job needs
 	Most    int         // nodes that it may have
 	Node    int         // which this one is, -1 if node 0 may choose
@@ -78,8 +78,7 @@ func (o *Offer) fields(c *wire.Codec) {
 	c.Strings(&o.Environ, maxList, maxString)
 }
 
-// refusal says why node 0, which has own, does not take a node with offer; ""
-// if it does.
+// refusal returns why node 0, which has own, does not take a node with offer; "" if it does.
 func refusal(own, offer *Offer) string {
 	switch {
 	case offer.Version != own.Version:

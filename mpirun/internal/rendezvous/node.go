@@ -54,8 +54,8 @@ func (n *Node) beat(every time.Duration) {
 	}
 }
 
-// Pause tells the node that it may not hear from this process before resume is
-// called: orders that were under way may still come, but no beat.
+// Pause notifies the node that it may receive nothing from this process before resume is called:
+// orders that were under way may still come, but no beat.
 func (n *Node) Pause() (resume func()) {
 	n.beating.Lock()
 	n.conn.send(&pausing{}, time.Second) // receive notices errors
@@ -70,8 +70,8 @@ func (n *Node) refuse(why string) {
 	n.conn.close()
 }
 
-// Finish tells the node how the job ended. It waits a while for the node to close the connection:
-// if we close it first, data in transit may be lost.
+// Finish notifies the node of how the job ended. It waits a while for the node to close the
+// connection: if we close it first, data in transit may be lost.
 func (n *Node) Finish(e End) {
 	if n.conn.send(&e, time.Second) == nil {
 		select {
@@ -122,7 +122,7 @@ func (a *agent) Kill() {
 	})
 }
 
-// Wait waits until the agent has ended and says how.
+// Wait waits until the agent has ended and returns how.
 func (a *agent) Wait() string {
 	<-a.done
 	return a.how

@@ -19,7 +19,7 @@ const morePending = 64
 type Server struct {
 	Own   *Offer
 	Token []byte
-	Log   func(line string) // tells the user
+	Log   func(line string) // prints a line for the user
 
 	// LastCall is how long a job that has the nodes it needs waits for those that
 	// it may have.
@@ -86,7 +86,7 @@ func (h *Server) Gather(ctx context.Context) ([]*Node, error) {
 	return h.number(nodes), nil
 }
 
-// accept lets in whoever knows the token and fits, until the listener is closed.
+// accept lets in each node that knows the token and fits, until the listener is closed.
 func (h *Server) accept(ctx context.Context, arrivals, losses chan<- *Node) {
 	d := accept.Acceptor{MaxPending: h.Own.Most + morePending, Timeout: handshakeTime,
 		Authenticate: func(nc net.Conn) func() {
@@ -198,7 +198,7 @@ func (h *Server) number(nodes []*Node) []*Node {
 	return nodes
 }
 
-// missing says which nodes have not connected.
+// missing returns which nodes have not connected.
 func (h *Server) missing(nodes []*Node) string {
 	var names []string
 	unnumbered := 0
