@@ -148,7 +148,7 @@ func (rd *Round) endMessages(err error) error {
 	return rd.err
 }
 
-// brokeIt reports whether err says that this rank has broken the Channel.
+// brokeIt reports whether err states that this rank has broken the Channel.
 func (rd *Round) brokeIt(err error) bool {
 	var revoked *liveness.RevokedError
 	return errors.As(err, &revoked) && revoked.Rank == rd.ch.Rank()
