@@ -85,7 +85,7 @@ func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) (
 
 // starter returns what starts agents on the hosts of a: on this machine as a process; elsewhere
 // through srun where Slurm has granted the hosts, else through ssh or the user's command. If the
-// user says how long hosts may take to start, hosts that cannot be reached are tried again: they
+// user states how long hosts may take to start, hosts that cannot be reached are tried again: they
 // may not be up yet.
 func starter(r cmdline.Reach, a *allocation.Allocation) (remote.LocalOrRemote, error) {
 	local := remote.Local{Stderr: os.Stderr, Input: heritage()}

@@ -30,7 +30,7 @@ import (
 // hand, one by one.
 const joinTime = 10 * time.Minute
 
-// errNoToken says how to make a token.
+// errNoToken explains how to make a token.
 var errNoToken = errors.New("nodes that are started one by one know each other by a token, and there is none: make one with\n" +
 	"    head -c 32 /dev/urandom | base64 > token; chmod 600 token\n" +
 	"copy it to each node, and start each gompirun with " + env.Token + "=$(cat token)")
@@ -169,9 +169,9 @@ func newJoinedNodes(own *rendezvous.Offer, nodes []*rendezvous.Node) *joinedNode
 	return m
 }
 
-// launch runs the job and tells the other nodes how it ended.
+// launch runs the job and notifies the other nodes of how it ended.
 func (m *joinedNodes) launch(spec cmdline.Spec, place string) int {
-	spec.Policy.PerNode = 0 // each node has said how many ranks it takes
+	spec.Policy.PerNode = 0 // each node has reported how many ranks it takes
 	spec.Master.Port = 0    // it was the port of the rendezvous
 	if spec.Master.Addr == "" && len(m.names) > 1 {
 		spec.Master.Addr = m.nodes[m.names[1]].Address()
@@ -201,7 +201,7 @@ func (m *joinedNodes) notifySignals(signals chan<- os.Signal) {
 	}
 }
 
-// pause tells the other nodes that this process is about to be stopped.
+// pause notifies the other nodes that this process is about to be stopped.
 func (m *joinedNodes) pause() (resume func()) {
 	var resumes []func()
 	for _, n := range m.nodes {

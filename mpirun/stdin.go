@@ -52,7 +52,7 @@ func readInput(f *os.File) <-chan []byte {
 }
 
 // foregroundLook is how often a job in the background checks whether it has the terminal again. No
-// signal tells.
+// signal announces it.
 const foregroundLook = 200 * time.Millisecond
 
 // inBackground reports whether f is a terminal that belongs to another job of

@@ -1,4 +1,4 @@
-// Gompirun runs a program as the ranks of a job; gompirun -h says how.
+// Gompirun runs a program as the ranks of a job; gompirun -h explains how.
 package main
 
 import (

@@ -109,7 +109,7 @@ func (all *Outputs) read(s *stream) {
 			all.halt(s)
 			return
 		}
-		full = all.readOnce(s) // if not, the pipe is empty; or the loop says so again
+		full = all.readOnce(s) // if not, the pipe is empty; or the loop reports it again
 	}
 }
 

@@ -62,8 +62,8 @@ func (all *Outputs) Continue() {
 	}
 }
 
-// SendPartials sends the partial lines that are due at now. stopped says that the ranks are: their
-// lines wait for Continue.
+// SendPartials sends the partial lines that are due at now. stopped states that the ranks are:
+// their lines wait for Continue.
 func (all *Outputs) SendPartials(now time.Time, stopped bool) {
 	if all.Due.IsZero() || now.Before(all.Due) {
 		return

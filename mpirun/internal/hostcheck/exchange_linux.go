@@ -83,7 +83,7 @@ func (h *Check) welcome() {
 	d.Serve(h.listener)
 }
 
-// receive is the callee's side. Whatever goes wrong, the caller says it.
+// receive is the callee's side. Whatever goes wrong, the caller reports it.
 func receive(conn net.Conn) {
 	defer conn.Close()
 	if conn.SetDeadline(time.Now().Add(exchangeTimeout)) != nil {

@@ -146,7 +146,7 @@ func library(name string) string {
 
 // interfaces returns those that are up, but for loopback.
 func interfaces() []ctl.Interface {
-	all, _ := net.Interfaces() // without them there are no addresses either, which is said
+	all, _ := net.Interfaces() // without them there are no addresses either, which is reported
 	var list []ctl.Interface
 	for _, i := range all {
 		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {

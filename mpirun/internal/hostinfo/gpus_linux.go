@@ -25,8 +25,8 @@ import (
 // launcher waits once another host has failed.
 const topoTime = 10 * time.Second
 
-// GPUs says what GPUs there are on this host: what gompi-topo says, or else
-// what the kernel does, with the reason.
+// GPUs returns what GPUs there are on this host: what gompi-topo reports, or else what the kernel
+// does, with the reason.
 func GPUs() *ctl.GPUs {
 	h, err := askTopo()
 	if err == nil && h.Trouble != "" {
@@ -85,7 +85,7 @@ func topoPath() (string, error) {
 	return path, nil
 }
 
-// lastLine returns the end of what a program has said, to be put after a reason.
+// lastLine returns the end of what a program has printed, to be put after a reason.
 func lastLine(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	last := strings.Map(func(r rune) rune {

@@ -1,5 +1,5 @@
-// Package hostinfo says what there is on this host: its names and addresses, processors,
-// memory domains and GPUs.
+// Package hostinfo finds what there is on this host: its names and addresses, processors, memory
+// domains and GPUs.
 package hostinfo
 
 import (

@@ -37,8 +37,8 @@ const FirstBell = 64
 // doorbell, two sockets, three pipes and a pidfd.
 func openFiles(n int) int { return max(FirstBell+n, 7*n) + 32 }
 
-// ExplainRanks is Explain for an agent of so many ranks. The soft limit of open files, which Go has
-// raised, equals the hard one.
+// ExplainRanks is Explain for an agent of that many ranks. The soft limit of open files, which Go
+// has raised, equals the hard one.
 func ExplainRanks(err error, ranks int) error {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
@@ -53,9 +53,9 @@ func ExplainRanks(err error, ranks int) error {
 // take much of the usual limit of 1024 open files.
 const manyRanks = 100
 
-// Raise raises those of this process, and of what it starts, that so many ranks may need raised.
-// RDMA locks the memory that it registers. Go has raised the limit of open files, but only for its
-// own process. A rank for which the hard limits are too little says so itself.
+// Raise raises those of this process, and of what it starts, that the given number of ranks may
+// need raised. RDMA locks the memory that it registers. Go has raised the limit of open files, but
+// only for its own process. A rank for which the hard limits are too little reports so itself.
 func Raise(ranks int) {
 	var locked unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &locked) == nil {

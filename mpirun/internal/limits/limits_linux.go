@@ -1,4 +1,4 @@
-// Package limits says which limit of the system keeps a process from starting others, where the
+// Package limits finds which limit of the system keeps a process from starting others, where the
 // kernel has one number for all of them.
 package limits
 

@@ -191,5 +191,5 @@ func (a *Agent) started() *remote.Process {
 	return a.process
 }
 
-// Wait waits until the agent has ended, once its channel has, and says how, in words.
+// Wait waits until the agent has ended, once its channel has, and returns how, in words.
 func (a *Agent) Wait() string { return a.process.Wait() }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Rank is what patterns tell of a rank.
+// A Rank is what patterns expand to for a rank.
 type Rank struct {
 	Rank  int
 	Local int // among the ranks of its host
@@ -17,7 +17,7 @@ type Rank struct {
 	Node  int // number of the host in the job
 }
 
-// Check says what is wrong with a pattern, if anything is.
+// Check returns what is wrong with a pattern, if anything is.
 func Check(pattern string) error {
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] != '%' {

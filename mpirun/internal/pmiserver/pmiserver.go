@@ -19,8 +19,8 @@ type Callbacks interface {
 	Abort(c *Client, code int, reason string) // c wants the job to end
 }
 
-// A Server is what the clients of one host tell each other. What is put can be got after
-// the next barrier. One goroutine uses it. The zero Server has no clients.
+// A Server is what the clients of one host exchange. What is put can be got after the next barrier.
+// One goroutine uses it. The zero Server has no clients.
 type Server struct {
 	Callbacks Callbacks
 	JobID     string
@@ -35,7 +35,7 @@ type Server struct {
 	absent  []int    // ranks of the job that ended without joining
 }
 
-// A Client is a rank, which may never say anything.
+// A Client is a rank, which may never send anything.
 type Client struct {
 	Rank    int
 	Program int
@@ -164,8 +164,8 @@ func (s *Server) get(c *Client, m *pmi.Command) {
 	s.answer(c, "get_result", "rc", "0", "value", value)
 }
 
-// enterBarrier notes that c is in the barrier; the last client of the host has the
-// launcher told.
+// enterBarrier notes that c is in the barrier; the last client of the host has the launcher
+// notified.
 func (s *Server) enterBarrier(c *Client) {
 	if c.waiting {
 		return
@@ -254,7 +254,7 @@ func (s *Server) abort(c *Client, m *pmi.Command) {
 	s.Callbacks.Abort(c, int(int32(code)), m.Get("message"))
 }
 
-// Doing says what can be said of a client: its calls are another library's.
+// Doing returns what is known of a client: its calls are another library's.
 func (c *Client) Doing() string {
 	switch {
 	case c.state == Finalized:

@@ -68,7 +68,7 @@ func executable(path string) error {
 	return nil
 }
 
-// keepPeriod is how often a job says that it uses what is in the cache: far more often than a
+// keepPeriod is how often a job marks that it uses what is in the cache: far more often than a
 // month, after which bootstrap.sh removes what is not used.
 const keepPeriod = 24 * time.Hour
 

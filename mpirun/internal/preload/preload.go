@@ -1,6 +1,6 @@
-// Package preload brings programs and files to hosts that do not have them. The launcher
-// has an Offer of them, opened, and gives the agents the pieces that they ask for; an agent
-// has an Intake, which says what is missing.
+// Package preload brings programs and files to hosts that do not have them. The launcher has an
+// Offer of them, opened, and gives the agents the pieces that they ask for; an agent has an Intake,
+// which knows what is missing.
 package preload
 
 import (
@@ -97,8 +97,8 @@ func (o *Offer) Close() {
 	}
 }
 
-// openSummed opens a regular file and returns its SHA-256 and size. Reading a pipe could
-// block for ever.
+// openSummed opens a regular file and returns its SHA-256 and size. Reading a pipe could block
+// forever.
 func openSummed(path string) (f *os.File, sum string, size int64, err error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, "", 0, fmt.Errorf("%s: want a regular file, not %v", path, st.Mode().Type())

@@ -26,10 +26,10 @@ type Preparation struct {
 	launch *ctl.Launch
 	intake preload.Intake
 	vars   []string // that ranks get, before those of their programs
-	dir    string   // where ranks work whose program does not say; "" for here
+	dir    string   // where ranks work whose program names none; "" for here
 }
 
-// Begin finds the surroundings of the ranks of l. It goes on as Take does.
+// Begin finds the surroundings of the ranks of l. It continues as Take does.
 func (p *Preparation) Begin(l *ctl.Launch) (want *ctl.Want, rank int, err error) {
 	p.launch = l
 	p.setEnvironment()

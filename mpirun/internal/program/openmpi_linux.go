@@ -17,7 +17,7 @@ func (p *Program) CheckRanksMeet(size int) error {
 	}
 	f, err := elf.Open(p.file())
 	if err != nil {
-		return nil // a script; or the kernel will say what is wrong with it
+		return nil // a script; or the kernel will report what is wrong with it
 	}
 	defer f.Close()
 	libs, err := f.ImportedLibraries()

@@ -1,4 +1,4 @@
-// Package program finds the programs that ranks run on this host, as execvp would, says what is
+// Package program finds the programs that ranks run on this host, as execvp would, reports what is
 // wrong with one that cannot be run, and reads what one has recorded of its failure.
 package program
 
@@ -40,7 +40,7 @@ type Program struct {
 // directory wdir in the folders of path.
 func Find(name, wdir, path string) (string, error) {
 	if strings.Contains(name, "/") {
-		return name, nil // exec itself says what is wrong with it
+		return name, nil // exec itself reports what is wrong with it
 	}
 	var denied error
 	for _, dir := range filepath.SplitList(path) {
@@ -124,7 +124,7 @@ func (p *Program) file() string {
 	return filepath.Join(p.Dir, p.Path)
 }
 
-// StartError says why the kernel would not start p.
+// StartError returns why the kernel would not start p.
 func (p *Program) StartError(err error) error {
 	st, missing := os.Stat(p.file())
 	switch {
@@ -140,7 +140,7 @@ func (p *Program) StartError(err error) error {
 	return cannotRun{fmt.Errorf("cannot run %q: %w", p.Argv[0], err)}
 }
 
-// format says what may be wrong with a file that the kernel does not know how to run.
+// format returns what may be wrong with a file that the kernel does not know how to run.
 func (p *Program) format() string {
 	begin := make([]byte, 4)
 	f, err := os.Open(p.file())

@@ -1,6 +1,6 @@
-// Package stall tells what the ranks of a job are in when nothing moves: on QUIT, at the
-// time limit, and when ranks wait for long. The ranks take no part in it: the agents read
-// what they are in from the hosts' segments.
+// Package stall reports what the ranks of a job are in when nothing moves: on QUIT, at the time
+// limit, and when ranks wait for long. The ranks take no part in it: the agents read what they are
+// in from the hosts' segments.
 package stall
 
 import (
@@ -15,7 +15,7 @@ import (
 // SurveyTime is how long agents may take to answer.
 const SurveyTime = 2 * time.Second
 
-// mostStacks is how many ranks are asked for their stacks, or told of in detail, at once.
+// mostStacks is how many ranks are asked for their stacks, or reported in detail, at once.
 const mostStacks = 8
 
 // An Agent is that of a host with ranks. It must be usable as a map key.
@@ -54,8 +54,8 @@ type Watch struct {
 	answers map[Agent]*ctl.Doing
 }
 
-// Survey asks all agents what their ranks are in, unless that is being done already. What
-// they answer is told together.
+// Survey asks all agents what their ranks are in, unless that is being done already. Their answers
+// are reported together.
 func (w *Watch) Survey() {
 	if w.answers != nil {
 		return
@@ -89,7 +89,7 @@ func (w *Watch) concludeIfDone() {
 	}
 }
 
-// Conclude ends a survey, if one is under way: it tells what has come.
+// Conclude ends a survey, if one is under way: it reports what has arrived.
 func (w *Watch) Conclude() {
 	if w.answers == nil {
 		return
@@ -117,8 +117,8 @@ func (w *Watch) Ended(rank int) {
 	}
 }
 
-// Stalled notes that ranks of h wait for long, or no more. ending says that the job is
-// about to end, so that their continuing is no news.
+// Stalled notes that ranks of h wait for long, or no more. ending states that the job is about to
+// end, so that their continuing is no news.
 func (w *Watch) Stalled(h Agent, m *ctl.Stalled, ending bool) {
 	w.longest = max(w.longest, m.Since)
 	if !m.On {
@@ -160,13 +160,12 @@ func (w *Watch) askStacks(ranks []int) {
 	}
 }
 
-// Stack tells an agent's answer to the question where a rank is.
+// Stack reports an agent's answer to the question where a rank is.
 func (w *Watch) Stack(h Agent, m *ctl.Stacks) {
 	w.Log("%s: rank %d stands in%s", h.Name(), w.named(m.Rank), indented(m.Text))
 }
 
-// indented returns the lines of text, each on a line of its own and marked as said by
-// another.
+// indented returns the lines of text, each on a line of its own and marked as printed by another.
 func indented(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

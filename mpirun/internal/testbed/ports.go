@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// FreePorts returns n ports on which no process listened a moment ago, for programs that bind
-// them themselves. They are the test's own until it ends: no other test gets one, of this
-// process or of another, nor does the kernel give one to whoever asks for any.
+// FreePorts returns n ports on which no process listened a moment ago, for programs that bind them
+// themselves. They are the test's own until it ends: no other test gets one, of this process or of
+// another, nor does the kernel give one to a process that asks for any.
 func FreePorts(t testing.TB, n int) []int {
 	t.Helper()
 	const from = 10000

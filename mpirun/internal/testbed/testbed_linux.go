@@ -218,8 +218,8 @@ func (b *Bed) AwaitEmpty(limit time.Duration) {
 	for i := range b.hosts {
 		for {
 			left := slices.DeleteFunc(b.Processes(i+1), func(p Process) bool {
-				// No one has logged in, and a host that is cut off hears of the
-				// client's end no sooner than its server gives it up.
+				// No one has logged in, and a host that is cut off learns of the client's end no
+				// sooner than its server gives it up.
 				return strings.HasPrefix(p.Command, "sshd: [accepted]")
 			})
 			if len(left) == 0 {
@@ -351,8 +351,8 @@ func (b *Bed) configure(i int, c Config) {
 	for _, dir := range c.Private {
 		fmt.Fprintf(&script, "mount -t tmpfs tmpfs '%s' && ", dir)
 	}
-	// What the user's logins do is not the tests': it may take its time, and hold a lock
-	// for ever when a login is killed (pyenv's does).
+	// What the user's logins do is not the tests': it may take its time, and hold a lock forever
+	// when a login is killed (pyenv's does).
 	if u, err := user.Current(); err == nil {
 		rc := filepath.Join(u.HomeDir, ".bashrc")
 		fmt.Fprintf(&script, "{ [ ! -e '%[1]s' ] || mount --bind /dev/null '%[1]s'; } && ", rc)

@@ -11,8 +11,8 @@ var running struct {
 	pids map[int]bool
 }
 
-// Run runs cmd as its own Run does, in a process that reaps orphans: RunWaitsFor tells it that this
-// one is none.
+// Run runs cmd as its own Run does, in a process that reaps orphans: RunWaitsFor marks this one as
+// none.
 func Run(cmd *exec.Cmd) error {
 	if err := startKnown(cmd); err != nil {
 		return err

@@ -21,8 +21,8 @@ func Adopt() error {
 	return nil
 }
 
-// Children returns the children of a process's first thread, if the kernel tells. Of a process that
-// has just begun, and of orphans that it has adopted, they are all.
+// Children returns the children of a process's first thread, if the kernel reports them. Of a
+// process that has just begun, and of orphans that it has adopted, they are all.
 func Children(pid int) []int {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
@@ -75,7 +75,7 @@ func Lives(pid int) bool {
 	return ok && !p.Zombie
 }
 
-// find returns what the kernel says of a process, false if it is gone.
+// find returns what the kernel reports of a process, false if it is gone.
 func find(pid int) (Process, bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -119,12 +119,12 @@ func awaitSilence(pipe, channel int, starves func() bool) bool {
 	return true
 }
 
-// Promise tells the watchdog behind a descriptor, as its agent, that another word will come
+// Promise notifies the watchdog behind a descriptor, as its agent, that another word will come
 // within d; 0 takes the promise back. It does not block.
 func Promise(fd int, d time.Duration) {
 	var word [8]byte
 	binary.NativeEndian.PutUint64(word[:], uint64(d))
-	unix.Write(fd, word[:]) // if it is gone the agent's loop says so
+	unix.Write(fd, word[:]) // if it is gone the agent's loop reports so
 }
 
 // NameProcess sets the name that ps shows, which else is that of the link by

@@ -1,6 +1,6 @@
-// Package watchdog ends what is left when a launcher or an agent is gone. Launcher and agent
-// watch each other, and whichever survives kills what the other has started. On hosts where
-// there is no launcher a watchdog watches the agent.
+// Package watchdog ends what is left when a launcher or an agent is gone. Launcher and agent watch
+// each other, and the one that survives kills what the other has started. On hosts where there is
+// no launcher a watchdog watches the agent.
 package watchdog
 
 import (
