@@ -41,7 +41,7 @@ const maxSpans = 6000
 // maxOut bounds what waits for an agent that does not read.
 const maxOut = 256 << 10
 
-// newLinked takes the rank's place in the segment and reads the agent's welcome.
+// newAgentConn takes the rank's place in the segment and reads the agent's welcome.
 func newAgentConn(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*agentConn, error) {
 	if int(local) >= s.Ranks() {
 		return nil, fmt.Errorf("%s=%d: want less than %d, the ranks of this host's segment", env.LocalRank, local, s.Ranks())
@@ -196,7 +196,7 @@ func (l *agentConn) lose(how string) {
 	l.events = append(l.events, Event{Kind: Gone, Rank: world.None, Text: []byte(how)})
 }
 
-// accept handles one message from the agent.
+// handle handles one message from the agent.
 func (l *agentConn) handle(m wire.Message) error {
 	switch m := m.(type) {
 	case *wire.Cards:

@@ -2,9 +2,9 @@
 // reports events that no such connection can: that a rank died, that a communicator was revoked,
 // that the job is to end.
 //
-// A Boot is two-way and asynchronous. Upwards go the rank's card (how to reach
-// it), revocations, aborts and the goodbye; downwards come everybody's cards,
-// deaths, revocations and the order to end.
+// A Boot is two-way and asynchronous. Upwards go the rank's card (how to reach it), revocations,
+// aborts and the goodbye; downwards come all ranks' cards, deaths, revocations and the order to
+// end.
 //
 // There are three: of a rank of gompirun, over a socket to its host's agent
 // (agentConn); of a rank that another launcher started, over a connection to rank 0,
@@ -33,7 +33,7 @@ type Info struct {
 	Secret      [32]byte // keys the handshake of every data connection
 	NodeOf      []int32  // node of each rank; nil means all on node 0
 	Hosts       []string // host name of each node
-	Recover     bool     // the job continues when a rank dies, and ranks can agree on who lives
+	Recover     bool     // the job continues when a rank dies, and ranks can agree on the living
 
 	// Ranks from Size on are those of replacements, Spares on each node. Invite, if not nil, states
 	// that this one is a replacement, and in which agreement it votes first.

@@ -36,9 +36,8 @@ const (
 // descriptor may be stale: a wrapper has closed it.
 func pmiVisible() bool { return os.Getenv(pmi.EnvPort) != "" || pmiDescriptor() >= 0 }
 
-// pmiDescriptor returns the inherited socket, -1 if there is none. It makes no file
-// of it: the garbage collector would close that, and by then the number may be
-// somebody else's.
+// pmiDescriptor returns the inherited socket, -1 if there is none. It makes no file of it: the
+// garbage collector would close that, and by then the number may be that of another file.
 func pmiDescriptor() int {
 	fd := env.FD(pmi.EnvFD)
 	st, err := os.Stat(fmt.Sprintf("/dev/fd/%d", fd))

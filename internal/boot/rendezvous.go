@@ -21,8 +21,8 @@ import (
 	"gompi/internal/route"
 )
 
-// errForged is wrapped by the errors of a contact that somebody else may have
-// made: looking again would not help.
+// errForged is wrapped by the errors of a contact that another process may have made: looking again
+// would not help.
 var errForged = errors.New("not to be trusted")
 
 // openFile joins the job by a file in a folder that all ranks see. It holds rank

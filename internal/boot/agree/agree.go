@@ -1,6 +1,6 @@
 // Package agree decides what the living members of a communicator agree on. One Table, at the
-// launcher, gets the votes of all ranks and the news of every end, in one order. So what it decides
-// is what happened: no rank has to guess whether another lives.
+// launcher, gets the votes of all ranks and the report of every end, in one order. So what it
+// decides is what happened: no rank has to guess whether another lives.
 //
 // An agreement is decided when every member has voted or has ended. A member that voted and then
 // ended counts as ended. In a Restore each member that died needs a replacement that has voted,
@@ -30,7 +30,7 @@ type key struct{ comm, seq uint64 }
 
 type agreement struct {
 	first   *wire.Vote
-	by      world.Rank // who sent first
+	by      world.Rank // the rank that sent first
 	members []world.Rank
 	votes   map[world.Rank]*wire.Vote
 	newest  map[world.Rank]world.Rank // the newest replacement, by the member that died

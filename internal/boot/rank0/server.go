@@ -178,7 +178,7 @@ func (s *Server) handle(g *rankConn, m wire.Message) error {
 	return nil
 }
 
-// join takes a rank in; the last has everybody welcomed.
+// join takes a rank in; when the last has come, all are welcomed.
 func (s *Server) join(g *rankConn, m *wire.Join) error {
 	if s.ranks[g.rank] != nil {
 		return fmt.Errorf("%w: a second rank %d", wire.ErrFrame, g.rank)

@@ -111,7 +111,7 @@ func (m *Welcome) fields(c *Codec) {
 // rank is Codec.Rank for a rank of the job, or of a host.
 func rank[T world.Rank | world.LocalRank](c *Codec, v *T) { Int(c, v, 0, MaxRanks) }
 
-// Placement goes over a list of runs.
+// Placement codes a list of runs.
 func (c *Codec) Placement(v *[]Run) {
 	List(c, v, MaxRanks, func(r *Run) {
 		c.Rank(&r.Node)
@@ -137,7 +137,7 @@ type Cards struct{ Data [][]byte }
 
 func (m *Cards) fields(c *Codec) { c.Cards(&m.Data) }
 
-// Cards goes over a list of cards.
+// Cards codes a list of cards.
 func (c *Codec) Cards(v *[][]byte) {
 	List(c, v, MaxRanks, func(card *[]byte) { c.Bytes(card, MaxCard) })
 }

@@ -15,8 +15,8 @@ type Protocol[M any] struct {
 	kinds  map[reflect.Type]byte
 }
 
-// NewProtocol returns the protocol of the types of messages. Their order is part of it: the
-// kind of a frame is the place of its message, from 1. fields goes over a message's fields.
+// NewProtocol returns the protocol of the types of messages. Their order is part of it: the kind of
+// a frame is the place of its message, from 1. fields codes a message's fields.
 func NewProtocol[M any](fields func(M, *Codec), messages ...M) *Protocol[M] {
 	p := &Protocol[M]{fields: fields, types: make([]reflect.Type, 1), kinds: map[reflect.Type]byte{}}
 	for _, m := range messages {

@@ -72,7 +72,7 @@ func Ranks(spans []Span) []world.Rank {
 	return ranks
 }
 
-// spans goes over spans of at most MaxRanks ranks in all.
+// spans codes spans of at most MaxRanks ranks in all.
 func spans(c *Codec, v *[]Span) {
 	left := int64(MaxRanks)
 	List(c, v, MaxRanks, func(s *Span) {
@@ -84,7 +84,7 @@ func spans(c *Codec, v *[]Span) {
 
 func (m *Vote) fields(c *Codec) { m.Fields(c) }
 
-// Fields goes over what m is made of.
+// Fields codes the fields of m.
 func (m *Vote) Fields(c *Codec) {
 	Uint(c, &m.Comm, math.MaxUint64)
 	Uint(c, &m.Seq, math.MaxUint64)
@@ -120,7 +120,7 @@ type Replacement struct {
 
 func (m *Outcome) fields(c *Codec) { m.Fields(c) }
 
-// Fields goes over what m is made of.
+// Fields codes the fields of m.
 func (m *Outcome) Fields(c *Codec) {
 	Uint(c, &m.Comm, math.MaxUint64)
 	Uint(c, &m.Seq, math.MaxUint64)
@@ -159,7 +159,7 @@ type Invite struct {
 	Members []Span // as those of Comm vote
 }
 
-// Fields goes over what m is made of.
+// Fields codes the fields of m.
 func (m *Invite) Fields(c *Codec) {
 	Uint(c, &m.Comm, math.MaxUint64)
 	Uint(c, &m.Seq, math.MaxUint64)

@@ -19,9 +19,9 @@ var (
 	errTrailing = errors.New("message continues after its end")
 )
 
-// A Codec goes over the fields of a message in their order, either to append them to a body
-// or to set them from one, which []byte fields alias: a message states once, in one function,
-// what its body holds. When a body is found wrong, its remaining fields stay as they are.
+// A Codec codes the fields of a message in their order: it either appends them to a body or sets
+// them from one, which []byte fields alias: a message states once, in one function, what its body
+// holds. When a body is found wrong, its remaining fields stay as they are.
 type Codec struct {
 	b       []byte // what has been appended, or what is left to read
 	reading bool
@@ -35,7 +35,7 @@ func (c *Codec) fail(err error) {
 	c.b = nil
 }
 
-// Uint goes over an unsigned number of at most limit.
+// Uint codes an unsigned number of at most limit.
 func Uint[T ~uint8 | ~uint64](c *Codec, v *T, limit uint64) {
 	if !c.reading {
 		c.b = binary.AppendUvarint(c.b, uint64(*v))
@@ -52,7 +52,7 @@ func Uint[T ~uint8 | ~uint64](c *Codec, v *T, limit uint64) {
 	}
 }
 
-// Int goes over a signed number from lo to hi.
+// Int codes a signed number from lo to hi.
 func Int[T ~int | ~int32 | ~int64](c *Codec, v *T, lo, hi int64) {
 	if !c.reading {
 		c.b = binary.AppendVarint(c.b, int64(*v))
@@ -69,10 +69,10 @@ func Int[T ~int | ~int32 | ~int64](c *Codec, v *T, lo, hi int64) {
 	}
 }
 
-// Rank goes over a rank, or a number of ranks.
+// Rank codes a rank, or a number of ranks.
 func (c *Codec) Rank(v *int) { Int(c, v, 0, MaxRanks) }
 
-// Bools goes over truth values.
+// Bools codes truth values.
 func (c *Codec) Bools(vs ...*bool) {
 	for _, v := range vs {
 		var bit uint8
@@ -85,16 +85,16 @@ func (c *Codec) Bools(vs ...*bool) {
 	}
 }
 
-// Bytes goes over a byte string of at most limit bytes.
+// Bytes codes a byte string of at most limit bytes.
 func (c *Codec) Bytes(v *[]byte, limit int) { text(c, v, limit) }
 
-// String goes over a string of at most limit bytes.
+// String codes a string of at most limit bytes.
 func (c *Codec) String(v *string, limit int) { text(c, v, limit) }
 
 // cutMark ends a text that was too long.
 const cutMark = " [...]"
 
-// Prose goes over a text for people. What is beyond limit bytes is cut when it is appended: no one
+// Prose codes a text for people. What is beyond limit bytes is cut when it is appended: no peer
 // could read a message that is too long, and all of it would be lost.
 func (c *Codec) Prose(v *string, limit int) {
 	if c.reading || len(*v) <= limit {
@@ -122,7 +122,7 @@ func text[T string | []byte](c *Codec, v *T, limit int) {
 	}
 }
 
-// Text goes over a value by its text, of at most limit bytes.
+// Text codes a value by its text, of at most limit bytes.
 func (c *Codec) Text(v interface {
 	encoding.TextMarshaler
 	encoding.TextUnmarshaler
@@ -136,7 +136,7 @@ func (c *Codec) Text(v interface {
 	}
 }
 
-// Fixed goes over len(v) bytes.
+// Fixed codes len(v) bytes.
 func (c *Codec) Fixed(v []byte) {
 	switch {
 	case !c.reading:
@@ -148,7 +148,7 @@ func (c *Codec) Fixed(v []byte) {
 	}
 }
 
-// List goes over a list of at most limit elements. An empty one is read as nil.
+// List codes a list of at most limit elements. An empty one is read as nil.
 func List[T any](c *Codec, v *[]T, limit int, element func(*T)) {
 	n := len(*v)
 	Int(c, &n, 0, int64(limit))
@@ -164,7 +164,7 @@ func List[T any](c *Codec, v *[]T, limit int, element func(*T)) {
 	}
 }
 
-// Strings goes over a list of at most count strings of at most limit bytes.
+// Strings codes a list of at most count strings of at most limit bytes.
 func (c *Codec) Strings(v *[]string, count, limit int) {
 	List(c, v, count, func(s *string) { c.String(s, limit) })
 }
