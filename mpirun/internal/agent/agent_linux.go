@@ -105,7 +105,7 @@ func Run(in, out, dog, input int) int {
 		for a.launcherLost(); !a.end.over; time.Sleep(watchdog.KillPeriod) {
 			a.tick(time.Now())
 		}
-		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err) // now: who reads it may not do so
+		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err) // last: its reader may block it
 		return program.CannotStart
 	}
 	if a.launcherTimedOut {

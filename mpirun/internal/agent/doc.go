@@ -9,6 +9,6 @@
 //  3. forward output, input, news and signals (output, input, wireup)
 //  4. notice its end, drain its output, report (end)
 //
-// When the launcher goes, the agent kills all processes below it and exits, too. It is the
+// When the launcher ends, the agent kills all processes below it and exits, too. It is the
 // subreaper of its ranks, so that no process of theirs escapes.
 package agent

@@ -14,7 +14,7 @@ import (
 
 // A stall is what the agent knows of ranks that wait for long.
 type stall struct {
-	gathered   bool      // the ranks have everybody's cards
+	gathered   bool      // the ranks have the cards of all
 	stalled    bool      // the launcher has been notified that ranks wait
 	nextLook   time.Time // when to look at the recorders again
 	nextKept   time.Time // when to look at the processes again

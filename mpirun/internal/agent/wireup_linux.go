@@ -198,7 +198,7 @@ func (a *agent) rankMessage(p *process, m wire.Message) error {
 	return nil
 }
 
-// absence is the news for ranks that wait in Init for one that never comes.
+// absence is the message to ranks that wait in Init for one that never comes.
 func absence(rank world.Rank) *wire.Died {
 	return &wire.Died{Rank: rank, Text: "ended with status 0 and never called Init"}
 }

@@ -64,7 +64,7 @@ type Program struct {
 	Wdir string   // "" for Launch.Dir, or the home directory where that is missing
 }
 
-// Fields goes over what p is made of.
+// Fields codes the fields of p.
 func (p *Program) Fields(c *wire.Codec) {
 	c.Strings(&p.Argv, maxList, maxString)
 	c.Strings(&p.Env, maxList, maxString)

@@ -43,7 +43,7 @@ func (m *LateCard) fields(c *wire.Codec) {
 	c.Bytes(&m.Data, wire.MaxCard)
 }
 
-// Brief answers LateCard: the cards of all places, and who has died so far.
+// Brief answers LateCard: the cards of all places, and which ranks have died so far.
 type Brief struct {
 	Rank int
 	Data [][]byte

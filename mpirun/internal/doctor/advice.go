@@ -102,48 +102,48 @@ func cannotUse(p *host) advice {
 func ofHost(p *host, ranks int) []advice {
 	f := p.findings
 	var all []advice
-	say := func(bad bool, what, remedy string) {
+	add := func(bad bool, what, remedy string) {
 		all = append(all, advice{bad, p.entry.Name, what, remedy})
 	}
 	if f.Port == 0 {
-		say(true, "ranks cannot listen: "+f.Trouble, "choose ports that are free there: -port-range LO-HI")
+		add(true, "ranks cannot listen: "+f.Trouble, "choose ports that are free there: -port-range LO-HI")
 	} else if f.Trouble != "" {
-		say(true, f.Trouble, "choose interfaces that it has: -iface LIST")
+		add(true, f.Trouble, "choose interfaces that it has: -iface LIST")
 	}
 	if need := int64(ranks + spareFiles); f.Files != ctl.Unlimited && f.Files < need {
 		remedy := fmt.Sprintf("ulimit -n %d in what starts gompirun, or \"* soft nofile 65536\" in its /etc/security/limits.conf", need)
 		if f.FilesHard != ctl.Unlimited && f.FilesHard < need {
 			remedy = "\"* hard nofile 65536\" in its /etc/security/limits.conf"
 		}
-		say(true, fmt.Sprintf("%d files may be open, and a rank of a job of %d needs %d", f.Files, ranks, need), remedy)
+		add(true, fmt.Sprintf("%d files may be open, and a rank of a job of %d needs %d", f.Files, ranks, need), remedy)
 	}
 	if p.skew.Abs() > clockTolerance+p.blur {
-		say(false, fmt.Sprintf("its clock is %+.1f s from the one here", p.skew.Seconds()), "run chrony or another NTP client there; until then times in its logs mislead")
+		add(false, fmt.Sprintf("its clock is %+.1f s from the one here", p.skew.Seconds()), "run chrony or another NTP client there; until then times in its logs mislead")
 	}
 	if p.login > slowLogin {
-		say(false, "logging in took "+ms(p.login), "\"UseDNS no\" and \"GSSAPIAuthentication no\" in its sshd_config, or a master connection: \"ControlMaster auto\"")
+		add(false, "logging in took "+ms(p.login), "\"UseDNS no\" and \"GSSAPIAuthentication no\" in its sshd_config, or a master connection: \"ControlMaster auto\"")
 	}
 	if f.Shm <= smallShm {
-		say(false, fmt.Sprintf("/dev/shm has %s", size(f.Shm)), "gompi does not need it, but NCCL and PyTorch's data loaders do: docker run --shm-size=1g, or an emptyDir with medium: Memory")
+		add(false, fmt.Sprintf("/dev/shm has %s", size(f.Shm)), "gompi does not need it, but NCCL and PyTorch's data loaders do: docker run --shm-size=1g, or an emptyDir with medium: Memory")
 	}
 	if fast := len(f.RDMA) > 0 || p.gpus != nil && len(p.gpus.Devices) > 0; fast && f.Memlock != ctl.Unlimited && f.Memlock < smallMemlock {
-		say(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)), "RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
+		add(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)), "RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
 	}
 	if f.ProfileTrouble != "" {
-		say(false, "its profile is ignored: "+f.ProfileTrouble, "gompi-bench profile writes a new one")
+		add(false, "its profile is ignored: "+f.ProfileTrouble, "gompi-bench profile writes a new one")
 	}
 	if f.PtraceScope > 1 {
-		say(false, fmt.Sprintf("ranks may not read each other's memory: kernel.yama.ptrace_scope is %d", f.PtraceScope),
+		add(false, fmt.Sprintf("ranks may not read each other's memory: kernel.yama.ptrace_scope is %d", f.PtraceScope),
 			"long messages between ordinary memory would be faster: sysctl kernel.yama.ptrace_scope=1 (from 3 it takes a reboot)")
 	}
 	if len(f.RDMA) > 0 && f.UCX == "" {
-		say(false, "it has RDMA devices and no UCX", "Debian and Ubuntu: apt-get install libucx0")
+		add(false, "it has RDMA devices and no UCX", "Debian and Ubuntu: apt-get install libucx0")
 	}
 	if m := f.MilliCPUs; m != ctl.Unlimited && m < 1000*len(p.hello.Cores) {
-		say(false, fmt.Sprintf("its control group grants %.4g of %d cores", float64(m)/1000, len(p.hello.Cores)), fmt.Sprintf("slots=%d in the hostfile, or a larger limit", max(1, m/1000)))
+		add(false, fmt.Sprintf("its control group grants %.4g of %d cores", float64(m)/1000, len(p.hello.Cores)), fmt.Sprintf("slots=%d in the hostfile, or a larger limit", max(1, m/1000)))
 	}
 	if free := f.MemoryFree; f.Memory > 0 && free < f.Memory/20 {
-		say(false, fmt.Sprintf("only %s of memory are free", size(free)), "see what else runs there")
+		add(false, fmt.Sprintf("only %s of memory are free", size(free)), "see what else runs there")
 	}
 	return all
 }

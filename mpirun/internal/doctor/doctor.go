@@ -105,8 +105,7 @@ func (c *Checkup) dismiss() {
 	all.Wait()
 }
 
-// A host is one that is examined. One goroutine at a time speaks with its
-// agent.
+// A host is one that is examined. One goroutine at a time uses its agent.
 type host struct {
 	entry    hostfile.Host
 	byHand   string          // the command by which a user may try to log in to it
@@ -177,7 +176,7 @@ func (p *host) reach(k int, other *ctl.Findings) {
 	p.reached[k] = r
 }
 
-// say sends m. An agent that does not take it does not answer either.
+// send sends m. An agent that does not take it does not answer either.
 func (p *host) send(m ctl.Message) { p.agent.In.Write(ctl.Append(nil, m)) }
 
 // await returns the agent's next message of a type. If it does not come within

@@ -9,9 +9,9 @@ import (
 
 // The kernel or ssh notifies launcher and agents when the other has ended, but not when a cable is
 // cut, packets are dropped, or a process is stopped. So the launcher looks several times in each
-// heartbeat period whether something has come of each agent, and sends pings, which agents answer.
-// After a period without any message the user is notified. After ctl.Silence periods the launcher
-// ends the job, and an agent kills its ranks.
+// heartbeat period whether anything has been received from each agent, and sends pings, which
+// agents answer. After a period without any message the user is notified. After ctl.Silence periods
+// the launcher ends the job, and an agent kills its ranks.
 //
 // An agent on this machine is not given up: the kernel notifies the launcher when it ends, and
 // until then it is only stopped, or gets no processor. The same holds while what stands for an

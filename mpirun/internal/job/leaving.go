@@ -35,7 +35,7 @@ func (l *leaving) inquire(h *host, m *ctl.Inquire, early bool) {
 }
 
 // note notes when a rank was asked about. Of questions that come soon after each other the first
-// counts: who asked it may be the first to fail.
+// counts: the rank that asked it may be the first to fail.
 func (l *leaving) note(rank int, now int64) {
 	if l.asked == nil {
 		l.asked = map[int]int64{}

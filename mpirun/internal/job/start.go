@@ -83,7 +83,7 @@ func (b *beginning) handle(e link.Event) {
 	}
 }
 
-// hear handles an agent's hello, and its GPUs where they matter.
+// message handles an agent's hello, and its GPUs where they matter.
 func (b *beginning) message(h *host, m ctl.Message) {
 	switch m := m.(type) {
 	case *ctl.Hello:

@@ -189,7 +189,7 @@ func (s *sink) show(p *piece) {
 	s.put(from, data)
 }
 
-// put writes data to the screen after ending a line that somebody else has begun.
+// put writes data to the screen after ending a line that another source has begun.
 func (s *sink) put(from source, data []byte) {
 	if len(data) == 0 {
 		return

@@ -8,11 +8,11 @@ import (
 // listed is how many hosts a message names before it counts the rest.
 const listed = 8
 
-// hostList joins what say returns for each host, skipping those it is silent on.
-func hostList(n int, say func(i int) string) string {
+// hostList joins what text returns for each host, skipping those it is silent on.
+func hostList(n int, text func(i int) string) string {
 	var parts []string
 	for i := range n {
-		if s := say(i); s != "" {
+		if s := text(i); s != "" {
 			parts = append(parts, s)
 		}
 	}

@@ -180,7 +180,7 @@ func (s *Server) enterBarrier(c *Client) {
 	s.release()
 }
 
-// Fenced lets everybody out of the barrier. all is what has been put on all hosts.
+// Fenced lets all clients out of the barrier. all is what has been put on all hosts.
 func (s *Server) Fenced(all []string) {
 	if s.all == nil {
 		s.all = make(map[string]string, len(all)/2)

@@ -11,19 +11,19 @@ import (
 const sshFailed = 255
 
 // reason returns why a login has ended without becoming an agent: what ssh itself printed last, or
-// how it ended, and then what the host printed: on standard error, in said, where a server's banner
-// stands, too, or in printed, what came on standard output.
-func reason(via, how string, status int, said, printed string) string {
+// how it ended, and then what the host printed: stderr, where a server's banner stands, too, or
+// stdout.
+func reason(via, how string, status int, stderr, stdout string) string {
 	if status == sshFailed {
-		own, others := split(said)
+		own, others := split(stderr)
 		if lastLines(own, "") == "" {
-			own, others = said, "" // it is no ssh, or a new one: its own messages name the host, too
+			own, others = stderr, "" // it is no ssh, or a new one: its own messages name the host, too
 		}
 		if last := lastLines(own, ""); last != "" {
-			return withRemedy(last, own) + lastLines(others, "; the host says: ") + lastLines(printed, "; the host says: ")
+			return withRemedy(last, own) + lastLines(others, "; the host says: ") + lastLines(stdout, "; the host says: ")
 		}
 	}
-	return fmt.Sprintf("%s %s%s%s", via, how, lastLines(said, ": "), lastLines(printed, "; the host says: "))
+	return fmt.Sprintf("%s %s%s%s", via, how, lastLines(stderr, ": "), lastLines(stdout, "; the host says: "))
 }
 
 // byClient matches the lines of OpenSSH's client itself. Others are a banner, or what the host's
@@ -36,8 +36,8 @@ var byClient = regexp.MustCompile(`^(ssh: |kex_exchange_identification: |ssh_exc
 	`|: Permission denied \(|: Too many authentication failures`)
 
 // split parts what was printed on standard error in the lines of ssh's client, and others.
-func split(said string) (client, others string) {
-	for line := range strings.Lines(said) {
+func split(stderr string) (client, others string) {
+	for line := range strings.Lines(stderr) {
 		if byClient.MatchString(strings.TrimSpace(line)) {
 			client += line
 		} else {
@@ -53,24 +53,24 @@ var (
 )
 
 // withRemedy adds advice to the last line of what ssh's client printed, if that contains none.
-func withRemedy(last, said string) string {
+func withRemedy(last, stderr string) string {
 	remedy := ""
 	switch {
 	case strings.Contains(last, "Permission denied"):
 		remedy = "want a key that ssh may use without asking"
-	case strings.Contains(said, "HOST IDENTIFICATION HAS CHANGED"):
+	case strings.Contains(stderr, "HOST IDENTIFICATION HAS CHANGED"):
 		remedy = "its key is not the one that is known"
-		if known := offendingKey.FindStringSubmatch(said); known != nil {
+		if known := offendingKey.FindStringSubmatch(stderr); known != nil {
 			remedy += " (" + known[1] + ")"
 		}
 		remove := "ssh-keygen -R"
-		if command := removeKey.FindString(said); command != "" {
+		if command := removeKey.FindString(stderr); command != "" {
 			remove = strings.TrimSpace(command)
 		}
 		remedy += ": if it has been installed anew, remove that (" + remove + ") and log in by hand once; else somebody may be listening"
 	case strings.Contains(last, "Host key verification failed"):
 		remedy = "want its key in known_hosts: log in by hand once"
-	case isDropped(said):
+	case isDropped(stderr):
 		remedy = "if it serves others, too many logins came at once: want a larger MaxStartups in its sshd_config"
 	default:
 		return last
@@ -80,8 +80,8 @@ func withRemedy(last, said string) string {
 
 // isDropped reports whether the server ended the connection before the login, as sshd does with
 // some when too many come at once (MaxStartups), and with all when it is not to be logged in there.
-func isDropped(said string) bool {
-	own, _ := split(said)
+func isDropped(stderr string) bool {
+	own, _ := split(stderr)
 	last := lastLines(own, "")
 	return strings.Contains(last, "_exchange_identification: ") || strings.Contains(last, "Connection reset by ") || strings.HasPrefix(last, "Connection closed by ")
 }
@@ -89,7 +89,7 @@ func isDropped(said string) bool {
 // longestWords is how much is shown of a line.
 const longestWords = 300
 
-// lastWords returns the last line of text that states why something failed, or its beginning, after
+// lastLines returns the last line of text that states why something failed, or its beginning, after
 // lead; nothing if there is none. Where a Go program dies, that stands before its stacks.
 func lastLines(text, lead string) string {
 	text, _, _ = strings.Cut(text, "\ngoroutine ")

@@ -142,14 +142,14 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Process, e
 	}
 	agent.In.Close()
 	status, how := agent.wait()
-	said := agent.stderrEnd()
+	stderr := agent.stderrEnd()
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%w%s%s", context.Cause(ctx), lastLines(said, ": "), lastLines(greeting, "; the host says: "))
+		return nil, fmt.Errorf("%w%s%s", context.Cause(ctx), lastLines(stderr, ": "), lastLines(greeting, "; the host says: "))
 	case err != io.EOF:
 		return nil, err
 	}
-	return nil, &refusal{reason(agent.Via, how, status, said, greeting), said}
+	return nil, &refusal{reason(agent.Via, how, status, stderr, greeting), stderr}
 }
 
 // greet returns the first line of the agent, or with an error what was printed instead. Before that

@@ -130,8 +130,8 @@ func (g *Client) Serve() (*End, error) {
 	}
 }
 
-// hear receives the next message of node 0. If this process was stopped, that counts as one missed
-// heartbeat, however long it lasted: the others may be unread in the socket.
+// receive returns the next message of node 0. If this process was stopped, that counts as one
+// missed heartbeat, however long it lasted: the others may be unread in the socket.
 func (g *Client) receive() (message, error) {
 	for missing := 1; ; missing++ {
 		var due time.Time

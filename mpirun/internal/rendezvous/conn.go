@@ -102,7 +102,7 @@ func prove(t *tls.Conn, token []byte, server bool) error {
 		_, err = h.Call(t, nil)
 	}
 	if err == seal.ErrSecret || errors.Is(err, seal.ErrSecret) && errors.Is(err, io.EOF) {
-		return errToken // who is refused finds the connection closed
+		return errToken // a node that is refused finds the connection closed
 	}
 	return err
 }

@@ -145,7 +145,7 @@ func (i *input) Write(data []byte) (int, error) {
 
 func (i *input) Close() error { return i.node.conn.send(&closeAgent{}, silence) }
 
-// receive hands on what comes from the node.
+// receive passes on what comes from the node.
 func (n *Node) receive() {
 	for {
 		m, err := n.conn.receive()

@@ -5,7 +5,7 @@
 // A process that holds the token belongs to the job. Connections are TLS 1.3, since they carry the
 // job's secret, the environment and standard input, with a certificate made for the occasion, which
 // proves nothing. Then the two sides prove by package seal that they know a secret: an HMAC, keyed
-// with the token, of material exported from this very TLS session. Somebody in the middle has two
+// with the token, of material exported from this very TLS session. A man in the middle has two
 // sessions, and so a proof from one is worth nothing in the other. The token itself is never sent.
 // Because a proof can be used to try out tokens, it has to be a long random one.
 package rendezvous

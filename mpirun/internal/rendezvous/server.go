@@ -113,7 +113,7 @@ func (h *Server) logRejected(from net.Addr, err error) {
 	h.Log(fmt.Sprintf("%v came to the rendezvous and %v; of such connections the next that is told of is number %d", from, err, 2*n))
 }
 
-// receive hands on a node that knows the token.
+// receive passes on a node that knows the token.
 func (h *Server) receive(ctx context.Context, c *conn, arrivals, losses chan<- *Node) {
 	n, err := h.welcome(c)
 	if err != nil {

@@ -45,7 +45,7 @@ func claim(t testing.TB, port int) bool {
 	return true
 }
 
-// kernelsPorts returns the first of the ports that Linux gives to those who ask for any.
+// kernelsPorts returns the first of the ports that Linux gives to processes that ask for any.
 func kernelsPorts(t testing.TB) int {
 	t.Helper()
 	var first int

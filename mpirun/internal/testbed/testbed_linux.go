@@ -34,7 +34,7 @@ type Config struct {
 	Private []string
 
 	// Setup returns a shell command that makes a host, numbered from 1, what it is to be, before
-	// anybody logs in: what it mounts is the host's own. It may be nil.
+	// any login: what it mounts is the host's own. It may be nil.
 	Setup func(host int) string
 
 	// Rate is what every host's link carries each way, as tc writes it: 1gbit. Empty: as much as
@@ -218,7 +218,7 @@ func (b *Bed) AwaitEmpty(limit time.Duration) {
 	for i := range b.hosts {
 		for {
 			left := slices.DeleteFunc(b.Processes(i+1), func(p Process) bool {
-				// No one has logged in, and a host that is cut off learns of the client's end no
+				// No user has logged in, and a host that is cut off learns of the client's end no
 				// sooner than its server gives it up.
 				return strings.HasPrefix(p.Command, "sshd: [accepted]")
 			})
