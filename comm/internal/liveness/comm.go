@@ -142,13 +142,13 @@ func (c *Comm) BreakUp(v Reason) {
 }
 
 // BreakSoon breaks c, but first gives the launcher time to send a better reason, or what why needs
-// to know: until told reports that it has.
-func (c *Comm) BreakSoon(told func() bool, why func() Reason) {
+// to know: until known reports that it has.
+func (c *Comm) BreakSoon(known func() bool, why func() Reason) {
 	if c.breaking || c.err != nil {
 		return
 	}
 	c.breaking = true
-	c.ranks.after(func() bool { return c.err != nil || told() }, func() { c.BreakUp(why()) })
+	c.ranks.after(func() bool { return c.err != nil || known() }, func() { c.BreakUp(why()) })
 }
 
 // AwaitReason waits for the launcher's news of why c is broken, since it may be broken where a

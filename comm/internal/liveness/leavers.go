@@ -96,16 +96,16 @@ func (c *Comm) askAwaited() {
 	named, anybody := c.awaited()
 	for _, src := range named {
 		if src != c.rank && c.Gone(src) == nil {
-			c.askToTell(src)
+			c.sendAwait(src)
 		}
 	}
 	c.waits = named[:0]
 	if !anybody {
 		return
 	}
-	// A receive from anybody fails when all have left. So it is enough to ask the first and, when
-	// that has left, as many as have left and one more: to learn that one has left unseen takes
-	// NewsTime.
+	// A receive from any member fails when all have left. So it is enough to ask the first and,
+	// when that has left, as many as have left and one more: to learn that one has left unseen
+	// takes NewsTime.
 	left, asked := 0, 0
 	for src := 0; src < c.size && asked <= left; src++ {
 		switch {
@@ -113,14 +113,14 @@ func (c *Comm) askAwaited() {
 		case c.Gone(src) != nil:
 			left++
 		default:
-			c.askToTell(src)
+			c.sendAwait(src)
 			asked++
 		}
 	}
 }
 
-// askToTell asks a member to notify this rank when it closes c, once.
-func (c *Comm) askToTell(member int) {
+// sendAwait asks a member to notify this rank when it closes c, once.
+func (c *Comm) sendAwait(member int) {
 	if p := c.ranks.cfg.Peers.Peer(c.World(member)); !c.leavers.asked[member] && c.Usable(p) == nil {
 		c.leavers.asked.add(member)
 		p.Tell(transport.Header{Kind: transport.Await, Comm: c.ID})

@@ -188,7 +188,7 @@ func (e *Engine) dropFetch(m *Kept) {
 }
 
 // retryAfter is how much memory has to be released before messages that were refused are looked
-// for, which takes a while if many are kept. Who waits for long looks for them anyway.
+// for, which takes a while if many are kept. A rank that waits for long looks for them anyway.
 const retryAfter = 1 << 20
 
 // fetchRefused fetches messages for which there is memory now.

@@ -22,7 +22,7 @@ const (
 )
 
 // A Move moves the payload of one message, at one of its two ends: between a buffer, and frames or
-// the memory of the peer. Who has the message decides when a Move begins, hands it what the
+// the memory of the peer. The owner of the message decides when a Move begins, hands it what the
 // transports deliver, and completes the operation when it has ended.
 type Move struct {
 	Stage  Stage

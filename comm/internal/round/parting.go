@@ -38,8 +38,8 @@ type goodbye struct {
 
 // A parting holds the goodbyes of the members of a Channel.
 type parting struct {
-	heard  [mostGoodbyes]goodbye // by k
-	closes bool                  // Part was called
+	received [mostGoodbyes]goodbye // by k
+	closes   bool                  // Part was called
 }
 
 // Part compares the calls made here with those of the other members, before this one
@@ -60,7 +60,7 @@ func (rd *Round) Part(ctx context.Context) error {
 		return rd.ch.Broken()
 	}
 	for k, d := 0, 1; d < rd.ch.Size() && rd.ch.Broken() == nil; k, d = k+1, 2*d {
-		from, g := rd.teller(k), &rd.parting.heard[k]
+		from, g := rd.goodbyeSource(k), &rd.parting.received[k]
 		rd.bid(k, (rd.ch.Rank()+d)%rd.ch.Size())
 		rd.awaitMember(&g.come, 1, from)
 		if g.come.Load() == 1 && g.seq == rd.seq && !rd.agreed(rd.queue(from), g.digest) {
@@ -75,8 +75,8 @@ func (rd *Round) Part(ctx context.Context) error {
 	return rd.ch.Broken()
 }
 
-// teller returns the member that sends the k-th goodbye to this one.
-func (rd *Round) teller(k int) int {
+// goodbyeSource returns the member that sends the k-th goodbye to this one.
+func (rd *Round) goodbyeSource(k int) int {
 	return (rd.ch.Rank() + rd.ch.Size() - 1<<k) % rd.ch.Size()
 }
 
@@ -92,10 +92,10 @@ func (rd *Round) bid(k, to int) {
 // parted stores a goodbye.
 func (rd *Round) parted(m *message.Kept) {
 	k := int(m.Type) >> goodbyeShift
-	if k >= mostGoodbyes || 1<<k >= rd.ch.Size() || rd.teller(k) != m.Src {
+	if k >= mostGoodbyes || 1<<k >= rd.ch.Size() || rd.goodbyeSource(k) != m.Src {
 		return
 	}
-	g := &rd.parting.heard[k]
+	g := &rd.parting.received[k]
 	g.seq, g.digest = m.Seq, int32(m.Tag)
 	g.come.Store(1)
 }

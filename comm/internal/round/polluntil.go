@@ -13,8 +13,8 @@ import (
 )
 
 // How a rank waits in a collective for something outside gompi, such as work of NCCL. That wakes no
-// goroutine and does not fail when a rank dies. So the waiting goroutine asks again and again, and
-// polls in between, by which it learns of ranks that have died.
+// goroutine and does not fail when a rank dies. So the waiting goroutine alternates between asking
+// and polling, which reports ranks that have died.
 
 const (
 	// spinFirst is how often it asks before it sleeps in between. To ask takes about a microsecond.
@@ -58,8 +58,8 @@ func (rd *Round) PollUntil(done func() (bool, error)) error {
 	}
 }
 
-// reasonOf returns why done has failed with err: if that comes of a member's death, the launcher
-// reports it before long.
+// reasonOf returns why done has failed with err: if the cause is a member's death, the launcher
+// reports it soon.
 func (rd *Round) reasonOf(err error) error {
 	for end := time.Now().Add(liveness.NewsTime); time.Now().Before(end); time.Sleep(restMost) {
 		if known := rd.ch.TryProgress(world.None); known != nil {
