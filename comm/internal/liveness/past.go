@@ -56,7 +56,7 @@ type recent[V any] struct {
 	order fifo.Queue[uint64]
 }
 
-// manyIDs is how many ids a recent holds. A frame that arrives after so many more communicators
+// manyIDs is how many ids a recent holds. A frame that arrives after manyIDs more communicators
 // were closed would be kept for a communicator that is never created, which costs some memory. If
 // one is created here that was revoked longer ago than that, the other members send the revocation.
 const manyIDs = 4096

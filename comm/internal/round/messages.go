@@ -58,7 +58,7 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 // Lent returns how many Scratch buffers are lent.
 func (rd *Round) Lent() int { return len(rd.lent) }
 
-// TakeBack takes back the Scratch buffers from number first on. They must not be in use any more.
+// TakeBack takes back the Scratch buffers from index first on. They must not be in use any more.
 func (rd *Round) TakeBack(first int) {
 	rd.progress.Lock()
 	defer rd.progress.Unlock()

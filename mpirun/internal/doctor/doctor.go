@@ -199,7 +199,7 @@ func await[M ctl.Message](p *host, limit time.Duration) (M, error) {
 	}
 }
 
-// ended reports why the agent's output ended with err, and ends the agent if it continues.
+// ended returns why the agent's output ended with err, and ends the agent if it continues.
 func (p *host) ended(err error) error {
 	agent := p.agent
 	p.agent = nil
