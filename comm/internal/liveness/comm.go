@@ -20,9 +20,9 @@ type Operations interface {
 	// Depart ends those that wait for a member that has left in good order; all says that no other
 	// member is left.
 	Depart(p *peers.Peer, all bool)
-	// Awaited appends the members for which some wait to named; anybody reports that one waits for
+	// Awaited appends the members for which some wait to named; anyMember reports that one waits for
 	// any member.
-	Awaited(named []int) (to []int, anybody bool)
+	Awaited(named []int) (to []int, anyMember bool)
 	// Unanswered yields the members whose messages or calls have come, and have no answer yet.
 	Unanswered(yield func(member int) bool)
 }

@@ -79,28 +79,28 @@ func (c *Comm) Alone() bool {
 }
 
 // awaited returns the members for which operations wait. The caller puts the list back into c.waits.
-func (c *Comm) awaited() (named []int, anybody bool) {
+func (c *Comm) awaited() (named []int, anyMember bool) {
 	named, c.waits = c.waits, nil // a frame that is sent meanwhile may lead here again
 	return c.ops.Awaited(named)
 }
 
 // awaits reports whether something waits for a member.
 func (c *Comm) awaits(member int) bool {
-	named, anybody := c.awaited()
+	named, anyMember := c.awaited()
 	c.waits = named[:0]
-	return anybody || slices.Contains(named, member)
+	return anyMember || slices.Contains(named, member)
 }
 
 // askAwaited asks members that this rank waits for to notify it when they close c.
 func (c *Comm) askAwaited() {
-	named, anybody := c.awaited()
+	named, anyMember := c.awaited()
 	for _, src := range named {
 		if src != c.rank && c.Gone(src) == nil {
 			c.sendAwait(src)
 		}
 	}
 	c.waits = named[:0]
-	if !anybody {
+	if !anyMember {
 		return
 	}
 	// A receive from any member fails when all have left. So it is enough to ask the first and,
@@ -185,8 +185,8 @@ func (k *Ranks) Stalled() {
 func (k *Ranks) dismissLeft() {
 	var left []world.Rank
 	for _, c := range k.comms {
-		named, anybody := c.awaited()
-		for src := 0; anybody && src < c.size; src++ {
+		named, anyMember := c.awaited()
+		for src := 0; anyMember && src < c.size; src++ {
 			named = append(named, src)
 		}
 		for _, src := range named {

@@ -163,19 +163,19 @@ func (ch *Channel) Depart(p *peers.Peer, all bool) {
 
 // Awaited implements liveness.Operations: it is for receives, probes, those that a program makes in
 // a loop, messages under way, and collectives.
-func (ch *Channel) Awaited(named []int) (to []int, anybody bool) {
+func (ch *Channel) Awaited(named []int) (to []int, anyMember bool) {
 	for n := range ch.q.Posted() {
-		if anybody = anybody || n.Source == Any; n.Source != Any {
+		if anyMember = anyMember || n.Source == Any; n.Source != Any {
 			named = append(named, n.Source)
 		}
 	}
 	for _, w := range ch.probes {
-		if anybody = anybody || w.Hint < 0; w.Hint >= 0 {
+		if anyMember = anyMember || w.Hint < 0; w.Hint >= 0 {
 			named = append(named, ch.Member(w.Hint))
 		}
 	}
 	for src := range ch.sought {
-		if anybody = anybody || src == Any; src != Any {
+		if anyMember = anyMember || src == Any; src != Any {
 			named = append(named, src)
 		}
 	}
@@ -184,7 +184,7 @@ func (ch *Channel) Awaited(named []int) (to []int, anybody bool) {
 			named = append(named, ch.Member(r.Peer.Rank))
 		}
 	}
-	return ch.collectives.Awaited(named), anybody
+	return ch.collectives.Awaited(named), anyMember
 }
 
 // Unanswered implements liveness.Operations.
