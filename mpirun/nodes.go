@@ -93,19 +93,19 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 	}
 	ctx, stop := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("not all nodes are there after %v", limit))
 	defer stop()
-	say := func(line string) {
+	log := func(line string) {
 		if !spec.Quiet {
 			fmt.Fprintf(os.Stderr, "gompirun: %s\n", line)
 		}
 	}
 	own, place := ownOffer(spec), spec.RendezvousEndpoint()
-	host := &rendezvous.Server{Own: own, Token: token, Log: say, LastCall: spec.Rendezvous.LastCall, Beat: spec.Heartbeat}
+	host := &rendezvous.Server{Own: own, Token: token, Log: log, LastCall: spec.Rendezvous.LastCall, Beat: spec.Heartbeat}
 	isHost, err := listen(host, place)
 	if err != nil {
 		return statusFailed, err
 	}
 	if !isHost {
-		return visit(ctx, spec, &rendezvous.Client{Own: own, Token: token, Log: say}, status)
+		return visit(ctx, spec, &rendezvous.Client{Own: own, Token: token, Log: log}, status)
 	}
 	defer host.Close()
 	nodes, err := host.Gather(ctx)

@@ -127,7 +127,7 @@ const mostLookedInto = 8
 type stranger struct {
 	*ctl.RankDoing
 	process int
-	said    string // the last lines of its output
+	output  string // the last lines of its output
 }
 
 // strangers returns those among the ranks of m.
@@ -158,8 +158,8 @@ func lookInto(strangers []stranger) {
 			continue
 		}
 		d.Details = procinfo.Times(pid)
-		if d.said != "" {
-			d.Details += "\nits last output:\n" + d.said
+		if d.output != "" {
+			d.Details += "\nits last output:\n" + d.output
 		}
 		spies.Go(func() { d.Details += procinfo.PythonStack(pid) })
 	}

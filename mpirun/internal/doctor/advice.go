@@ -72,25 +72,25 @@ func advise(ps []*host, ports [2]int) []advice {
 // cannotUse is the advice about a host that did not take part.
 func cannotUse(p *host) advice {
 	a := advice{bad: true, who: p.entry.Name, what: p.trouble.Error()}
-	says := func(what string) bool { return strings.Contains(a.what, what) }
+	mentions := func(what string) bool { return strings.Contains(a.what, what) }
 	switch {
-	case says("Permission denied"):
+	case mentions("Permission denied"):
 		a.remedy = fmt.Sprintf("%q must work without asking: put your public key there, as ssh-copy-id does", p.byHand)
-	case says("its key is not the one that is known"):
+	case mentions("its key is not the one that is known"):
 		a.remedy = "jobs do not run there until the key in known_hosts is the host's"
-	case says("MaxStartups"):
+	case mentions("MaxStartups"):
 		a.remedy = fmt.Sprintf("see the log of its sshd, and try by hand: %s", p.byHand)
-	case says("Host key verification failed"):
+	case mentions("Host key verification failed"):
 		a.remedy = "log in once by hand, to accept its key: " + p.byHand
-	case says("resolve"):
+	case mentions("resolve"):
 		a.remedy = "mend the name in the hostfile, or put it into /etc/hosts or ~/.ssh/config"
-	case says("refused"):
+	case mentions("refused"):
 		a.remedy = "start sshd there, or name its port: \"port=2222\" in the hostfile, or -rsh \"ssh -p 2222\""
-	case says("timed out"), says("No route"), says("no agent after"):
+	case mentions("timed out"), mentions("No route"), mentions("no agent after"):
 		a.remedy = "is it up, and may this host connect to its port 22? (security group, firewall)"
-	case says("version"):
+	case mentions("version"):
 		a.remedy = "install this gompirun there at the same path, or leave out -launch-agent, and it is sent"
-	case says("not found"), says("No such file"):
+	case mentions("not found"), mentions("No such file"):
 		a.remedy = "name a gompirun there: -launch-agent /path/to/gompirun"
 	default:
 		a.remedy = "try by hand: " + p.byHand

@@ -54,14 +54,14 @@ func askTopo() (*topo.Host, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err = tree.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: no answer after %v", path, topoTime)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w%s", path, err, lastLine(said.String()))
+		return nil, fmt.Errorf("%s: %w%s", path, err, lastLine(stderr.String()))
 	}
 	h, err := topo.Parse(out.Bytes())
 	if err != nil {
@@ -86,8 +86,8 @@ func topoPath() (string, error) {
 }
 
 // lastLine returns the end of what a program has printed, to be put after a reason.
-func lastLine(said string) string {
-	lines := strings.Split(strings.TrimSpace(said), "\n")
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	last := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '

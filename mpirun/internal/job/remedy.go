@@ -3,7 +3,7 @@ package job
 import "bytes"
 
 // remedies has what helps where a program prints what it lacks.
-var remedies = []struct{ says, helps string }{
+var remedies = []struct{ prints, helps string }{
 	{"No module named gompi_torch", gompiTorch},   // python -m
 	{"No module named 'gompi_torch'", gompiTorch}, // import
 }
@@ -13,7 +13,7 @@ const gompiTorch = "this Python has no gompi_torch: pip install gompi-*.whl, whi
 // remedy returns what helps a program that has printed that last, "" if nothing is known.
 func remedy(tail []byte) string {
 	for _, r := range remedies {
-		if bytes.Contains(tail, []byte(r.says)) {
+		if bytes.Contains(tail, []byte(r.prints)) {
 			return r.helps
 		}
 	}

@@ -28,18 +28,18 @@ func (n *Node) Replaced(user []string) []string {
 		env.TorchSize: strconv.Itoa(n.Size()), env.TorchNodes: strconv.Itoa(len(n.Hosts)),
 		env.TorchMasterAddr: n.MasterAddr, env.TorchMasterPort: strconv.Itoa(n.MasterPort),
 	}
-	var said []string
+	var changes []string
 	for _, kv := range Merge(user) {
 		name := nameOf(kv)
 		value, same := common[name]
 		switch {
 		case !slices.Contains(settable, name) || same && kv == name+"="+value:
 		case same:
-			said = append(said, fmt.Sprintf("%s by %s", kv, value))
+			changes = append(changes, fmt.Sprintf("%s by %s", kv, value))
 		default:
-			said = append(said, kv+" by what each rank is")
+			changes = append(changes, kv+" by what each rank is")
 		}
 	}
-	slices.Sort(said)
-	return said
+	slices.Sort(changes)
+	return changes
 }

@@ -110,8 +110,8 @@ func lastLines(text, lead string) string {
 // idle reports whether a line of ssh or srun is one that states nothing of a failure: it is empty
 // or a frame, or known, or follows from one before it.
 func idle(line string) bool {
-	says := strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
-	return !says || strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding") ||
+	hasText := strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	return !hasText || strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding") ||
 		strings.HasSuffix(line, "UNKNOWN port 65535") || strings.HasPrefix(line, "stdio forwarding failed") ||
 		strings.HasPrefix(line, "srun: error: ") && strings.Contains(line, "Exited with exit code") // which we know
 }

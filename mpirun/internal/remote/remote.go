@@ -204,17 +204,17 @@ func start(cmd *exec.Cmd, via string) (*Process, error) {
 	if cmd.Stderr != nil {
 		return a, cmd.Start()
 	}
-	said, stderr, err := os.Pipe()
+	tail, stderr, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer stderr.Close()
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
-		said.Close()
+		tail.Close()
 		return nil, err
 	}
-	a.stderr = &stderrTail{from: said, done: make(chan struct{})}
+	a.stderr = &stderrTail{from: tail, done: make(chan struct{})}
 	go a.stderr.readAll() // until no process holds the other end, or await gives up
 	return a, nil
 }

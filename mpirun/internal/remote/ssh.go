@@ -160,17 +160,17 @@ func (s self) greet(agent *Process) (string, error) {
 		if err != nil {
 			return greeting, err
 		}
-		said := func(what string) (string, bool) {
+		after := func(what string) (string, bool) {
 			rest, ok := strings.CutPrefix(greeting, what)
 			return strings.TrimSpace(rest), ok
 		}
-		if machine, ok := said(saysMachine); ok {
+		if machine, ok := after(saysMachine); ok {
 			return "", fmt.Errorf("its processors are %s, those here %s: want a gompirun built for them, named by -launch-agent", machine, s.machine)
 		}
-		if _, ok := said(saysOther); ok {
+		if _, ok := after(saysOther); ok {
 			return "", errOther
 		}
-		if _, ok := said(saysWant); !ok || sent == placesTried {
+		if _, ok := after(saysWant); !ok || sent == placesTried {
 			return greeting, nil // ctl.Magic; if it is not, ctl.Reader returns an error
 		}
 		s.send(agent.In) // if it fails the login ends, and reports why

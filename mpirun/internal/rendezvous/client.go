@@ -30,15 +30,15 @@ var errRefused = errors.New("node 0 refuses this node")
 // Join connects to node 0, again and again until ctx ends, because it may not be
 // there yet.
 func (g *Client) Join(ctx context.Context, address string) error {
-	said := time.Now().Add(2 * time.Second)
+	noteAt := time.Now().Add(2 * time.Second)
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := g.try(ctx, address)
 		if err == nil || errors.Is(err, errRefused) || errors.Is(err, errToken) {
 			return g.explain(address, err)
 		}
-		if now := time.Now(); now.After(said) {
+		if now := time.Now(); now.After(noteAt) {
 			g.Log(fmt.Sprintf("waiting for node 0 at %s: %v", address, err))
-			said = now.Add(30 * time.Second)
+			noteAt = now.Add(30 * time.Second)
 		}
 		select {
 		case <-ctx.Done():
