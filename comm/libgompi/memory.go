@@ -50,8 +50,8 @@ func (l *allocations) remove(p unsafe.Pointer) {
 	delete(l.all, uintptr(p))
 }
 
-// unpinAll forgets what is left when the memory was given back with its communicator. An allocation that
-// is dropped while it is pinned ends the process at the next garbage collection.
+// unpinAll forgets what is left when the memory was given back with its communicator. An allocation
+// that is dropped while it is pinned ends the process at the next garbage collection.
 func (l *allocations) unpinAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

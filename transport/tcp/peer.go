@@ -50,7 +50,8 @@ func (t *Transport) want(p *peer) {
 	}
 }
 
-// authenticated decides which connection to p is kept, now that s, which p opened, has authenticated.
+// authenticated decides which connection to p is kept, now that s, which p opened, has
+// authenticated.
 func (t *Transport) authenticated(p *peer, s *sock) {
 	s.peer = p
 	switch {

@@ -20,8 +20,8 @@ type Operations interface {
 	// Depart ends those that wait for a member that has left in good order; all says that no other
 	// member is left.
 	Depart(p *peers.Peer, all bool)
-	// Awaited appends the members for which some wait to named; anyMember reports that one waits for
-	// any member.
+	// Awaited appends the members for which some wait to named; anyMember reports that one waits
+	// for any member.
 	Awaited(named []int) (to []int, anyMember bool)
 	// Unanswered yields the members whose messages or calls have come, and have no answer yet.
 	Unanswered(yield func(member int) bool)

@@ -78,7 +78,8 @@ func (c *Comm) Alone() bool {
 	return true
 }
 
-// awaited returns the members for which operations wait. The caller puts the list back into c.waits.
+// awaited returns the members for which operations wait. The caller puts the list back into
+// c.waits.
 func (c *Comm) awaited() (named []int, anyMember bool) {
 	named, c.waits = c.waits, nil // a frame that is sent meanwhile may lead here again
 	return c.ops.Awaited(named)

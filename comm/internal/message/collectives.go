@@ -40,8 +40,8 @@ const CollectiveEager = 256 << 10
 // Collectives returns what Config.Collectives has made for the Channel.
 func (ch *Channel) Collectives() Collectives { return ch.collectives }
 
-// Progress returns the rank's progress engine, which has the lock. The methods below are called with
-// the lock held, but for TryProgress.
+// Progress returns the rank's progress engine, which has the lock. The methods below are called
+// with the lock held, but for TryProgress.
 func (ch *Channel) Progress() *progress.Engine { return &ch.e.progress }
 
 // ExitPolling is Progress().Exit for blocking calls.

@@ -14,12 +14,12 @@ import (
 // Any matches every source or tag.
 const Any = -1
 
-// Point-to-point messages travel in one of two ways. Eager: the payload goes with the
-// envelope, although no receive may be posted for it. Rendezvous: an RTS frame brings only the
-// envelope, and the payload stays with the sender until a receive has matched and asked for it.
-// Large and synchronous messages go by rendezvous, and so do all messages while the sender has
-// no credit. This file has the calls and the sends; pairing.go has what follows when a receive and a
-// message match.
+// Point-to-point messages travel in one of two ways. Eager: the payload goes with the envelope,
+// although no receive may be posted for it. Rendezvous: an RTS frame brings only the envelope, and
+// the payload stays with the sender until a receive has matched and asked for it. Large and
+// synchronous messages go by rendezvous, and so do all messages while the sender has no credit.
+// This file has the calls and the sends; pairing.go has what follows when a receive and a message
+// match.
 
 // Send sends b and waits until b may be reused.
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
@@ -303,8 +303,8 @@ func (ch *Channel) startLocal(r *Request) {
 	e.finish(r, nil)
 }
 
-// give sends r's payload in a frame with h. It reports whether the buffer may be reused; if not, Sent
-// follows.
+// give sends r's payload in a frame with h. It reports whether the buffer may be reused; if not,
+// Sent follows.
 func (e *Engine) give(r *Request, h *transport.Header) bool {
 	e.stamp(r)
 	return r.Give(h, r.Buf.Raw())

@@ -105,8 +105,8 @@ func (s *Selector) Sized(k call.Kind, longest int) *Path {
 	return r.at(n).path
 }
 
-// AddAllocations adds n to the number of the communicator's vectors from Alloc. All ranks of a host call it
-// between the same collectives. It changes only what they ask each other.
+// AddAllocations adds n to the number of the communicator's vectors from Alloc. All ranks of a host
+// call it between the same collectives. It changes only what they ask each other.
 func (s *Selector) AddAllocations(n int) { s.allocated += n }
 
 // Gated reports whether ranks wait for a barrier flag: one rank waits for all others and sets it.

@@ -363,7 +363,8 @@ func (m *Move) loaded() {
 	}
 }
 
-// copied ends the Copy: all is sent or stored, or it was stopped, or the device has failed with err.
+// copied ends the Copy: all is sent or stored, or it was stopped, or the device has failed with
+// err.
 func (m *Move) copied(err error) {
 	eager := m.copy.early != nil
 	if m.copy = nil; err != nil {

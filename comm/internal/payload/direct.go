@@ -87,7 +87,8 @@ func (d *Direct) Source(to transport.Getter, peer world.Rank, b mem.Buffer) uint
 	return to.Source(peer, b.Raw())
 }
 
-// Choose begins a message of size bytes from a peer, that has the choice of Ways: it is Ways.Choose.
+// Choose begins a message of size bytes from a peer, that has the choice of Ways: it is
+// Ways.Choose.
 func (d *Direct) Choose(peer world.Rank, size int) (fetch bool, c Choice) {
 	w := d.ways[peer]
 	if w == nil {

@@ -258,8 +258,8 @@ func (m *Move) Arrives(n int) (window mem.Buffer, done bool) {
 	return window, window.Len() == 0
 }
 
-// Filled notes that the window has been filled, and returns the next, unless the message is done, as
-// far as it fits.
+// Filled notes that the window has been filled, and returns the next, unless the message is done,
+// as far as it fits.
 func (m *Move) Filled() (window mem.Buffer, done bool, err error) {
 	switch c := m.combine; {
 	case m.copy != nil:

@@ -1,12 +1,12 @@
 // Package payload moves the bytes of messages once two ranks have agreed to exchange them. It knows
-// neither matching nor credit. A Move is the payload of one message at one of its ends, from when it
-// is announced or arrives until it has left or is stored.
+// neither matching nor credit. A Move is the payload of one message at one of its ends, from when
+// it is announced or arrives until it has left or is stored.
 //
-// An eager payload is sent with its envelope, and stored when a receive has it. One that is announced
-// waits at the sender, until the receiver asks for it with a CTS frame, and then goes in Data frames.
-// Where one side can reach the memory of the other, it copies the payload itself (direct.go), if that
-// is the faster way (ways.go). A Copy takes payload between a device and the transport (copy.go). A
-// receive can combine what it receives with other operands (combine.go).
+// An eager payload is sent with its envelope, and stored when a receive has it. One that is
+// announced waits at the sender, until the receiver asks for it with a CTS frame, and then goes in
+// Data frames. Where one side can reach the memory of the other, it copies the payload itself
+// (direct.go), if that is the faster way (ways.go). A Copy takes payload between a device and the
+// transport (copy.go). A receive can combine what it receives with other operands (combine.go).
 package payload
 
 import "gompi/internal/mem"

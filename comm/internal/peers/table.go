@@ -1,6 +1,6 @@
 // Package peers uses the transports of a rank as one: it finds the transport that reaches another
-// rank, sends frames to it, and polls, arms and closes all of them. A Peer has what must be known of
-// a rank to send to it: its transport, why it is lost, and the credit between the two. What the
+// rank, sends frames to it, and polls, arms and closes all of them. A Peer has what must be known
+// of a rank to send to it: its transport, why it is lost, and the credit between the two. What the
 // frames are for is the business of packages above.
 //
 // The lock of the rank's progress engine guards everything.

@@ -45,7 +45,8 @@ func TestADeadlineIsNotSleptOver(t *testing.T) {
 	})
 }
 
-// A goroutine that takes the drive from one whose thread is blocked passes it back, and that is woken.
+// A goroutine that takes the drive from one whose thread is blocked passes it back, and that is
+// woken.
 func TestADriveIsHandedToAThreadThatSleeps(t *testing.T) {
 	bubble(t, 0, func(t *testing.T) {
 		r, first, second := newThreadRank(0, 0), newWord(), newWord()

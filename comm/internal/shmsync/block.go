@@ -150,8 +150,8 @@ type Head struct {
 
 var _ [smallAt]byte = [unsafe.Sizeof(flags{})]byte{}
 
-// An EncodedCall is an encoded call of a collective, which must be equal on all members. Its first word is
-// not 0.
+// An EncodedCall is an encoded call of a collective, which must be equal on all members. Its first
+// word is not 0.
 type EncodedCall struct{ A, B uint64 }
 
 // Digest returns the digest of calls up to c, of which prev are those before. Different calls

@@ -70,7 +70,8 @@ const (
 	// closeTime how long rank 0's goodbye does.
 	ownDelay  = 200 * time.Millisecond
 	closeTime = 2 * time.Second
-	// MorePending is how many more connections than there are ranks may be proving themselves at once.
+	// MorePending is how many more connections than there are ranks may be proving themselves at
+	// once.
 	MorePending = 256
 )
 

@@ -142,8 +142,8 @@ func (all *Outputs) readRest(s *stream) {
 	}
 }
 
-// Drain reads what is in the pipes of a rank that has ended, as far as the launcher takes it; of one
-// that has failed also what the report of that shows.
+// Drain reads what is in the pipes of a rank that has ended, as far as the launcher takes it; of
+// one that has failed also what the report of that shows.
 func (all *Outputs) Drain(o *Output, failed bool) {
 	for _, s := range []*stream{&o.stdout, &o.stderr} {
 		if all.drain(s); failed && all.inTail(s) {
@@ -214,8 +214,8 @@ func (all *Outputs) close(s *stream) {
 	s.fd, s.partial = -1, nil
 }
 
-// halt stops reading a stream until the launcher has room: the rank's pipe fills and the rank waits,
-// while orders and news continue.
+// halt stops reading a stream until the launcher has room: the rank's pipe fills and the rank
+// waits, while orders and news continue.
 func (all *Outputs) halt(s *stream) {
 	if s.halted {
 		return

@@ -208,7 +208,8 @@ func TestALineWaitsUntilItsRankHasHadItsTurn(t *testing.T) {
 	})
 }
 
-// The report of a failure shows what the rank said last, even if the launcher has no room for output.
+// The report of a failure shows what the rank said last, even if the launcher has no room for
+// output.
 func TestTheTailOfAFailedRankNeedsNoCredit(t *testing.T) {
 	w := newWritten(t, ctl.Stderr)
 	w.write("no disk\n")

@@ -15,8 +15,8 @@ import (
 )
 
 // Records are the files to which ranks of a host write why they failed: a Python script whose main
-// function torch's @record decorates writes a message, the stack, and when that was to the file that
-// TORCHELASTIC_ERROR_FILE names.
+// function torch's @record decorates writes a message, the stack, and when that was to the file
+// that TORCHELASTIC_ERROR_FILE names.
 type Records struct{ prefix string }
 
 // NewRecords returns files in dir, "" for a folder in memory, which unlike others answers at once.
