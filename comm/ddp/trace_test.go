@@ -86,7 +86,7 @@ func tracedStep(ctx context.Context, d *DDP, rank int) error {
 	return d.Finish(ctx)
 }
 
-// describeEvent says where an event is and what it is: times in milliseconds.
+// String states where an event is and what it is, with times in milliseconds.
 func (e traceEvent) String() string {
 	return fmt.Sprintf("%d/%d %s %g+%g", e.PID, e.TID, e.Name, e.Begin/1e3, e.Dur/1e3)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// calls makes so many calls of 1 MiB, which take so long copied and through the kernel, and returns
+// makeCalls makes n calls of 1 MiB, which take so long copied and through the kernel, and returns
 // how many went through the kernel, outside of trials.
 func (t *Trial) makeCalls(n int, copied, crossed time.Duration) (cross int) {
 	for range n {

@@ -59,7 +59,7 @@ func (l *fakeAgent) serve() {
 	}
 }
 
-// say sends messages to the job.
+// send sends messages to the job.
 func (l *fakeAgent) send(messages ...ctl.Message) {
 	for _, m := range messages {
 		l.mu.Lock()
@@ -83,7 +83,7 @@ func (l *fakeAgent) Continue() {}
 // Kill implements Agent.
 func (l *fakeAgent) Kill() { l.Close() }
 
-// tell changes something of the agent, which then looks.
+// update changes something of the agent, which then looks.
 func (l *fakeAgent) update(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
