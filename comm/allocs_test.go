@@ -13,7 +13,11 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/comm/internal/call"
 )
+
+// doorCalls are of two ranks.
+var doorCalls [2]call.Call
 
 // What a rank does over and over must not make work for the collector.
 var steady = []struct {
@@ -54,6 +58,12 @@ var steady = []struct {
 	}},
 	{"Allreduce", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
 		return comm.Allreduce(ctx, c, x, y, comm.Sum)
+	}},
+	{"a Call through the door", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		o := &doorCalls[c.Rank()]
+		*o = call.Call{}
+		o.Allreduce(comm.Of(x), comm.Of(y), call.Op{Kind: comm.Sum})
+		return errors.Join(doorOf(c).Do(ctx, o), second(doorOf(c).Start(o).Wait(ctx)))
 	}},
 	{"Barrier", func(ctx context.Context, c *comm.Comm, x, y []float32) error { return comm.Barrier(ctx, c) }},
 	{"Bcast", func(ctx context.Context, c *comm.Comm, x, y []float32) error { return comm.Bcast(ctx, c, 0, x) }},

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"context"
 	"sync"
 
 	"gompi/comm/internal/liveness"
@@ -96,6 +97,53 @@ func (ch *Channel) close() {
 	delete(e.channels, ch.ID)
 	e.latest = nil
 	ch.Comm.Close()
+}
+
+// Drain waits until none of ch's messages is under way: all are complete, or ch is broken. No
+// goroutine starts one any more.
+func (ch *Channel) Drain() {
+	e := ch.e
+	e.progress.Lock()
+	defer e.progress.Exit()
+	w := &waiter{e: e}
+	w.Init(nil, nil)
+	w.Waiter.Init(nil) // the program waits in none of its calls
+	w.Background = true
+	for r := range ch.underWay {
+		w.left++
+		w.watch(r)
+	}
+	if w.left > 0 {
+		e.progress.Await(context.Background(), &w.Waiter) // never fails: this context never ends
+	}
+}
+
+// Busy reports whether messages of ch are under way.
+func (ch *Channel) Busy() bool {
+	ch.e.progress.Lock()
+	defer ch.e.progress.Unlock()
+	for range ch.underWay {
+		return true
+	}
+	return false
+}
+
+// underWay yields the Requests that Fail would end.
+func (ch *Channel) underWay(yield func(r *Request) bool) {
+	for n := range ch.q.Posted() {
+		if !yield(n.Val) {
+			return
+		}
+	}
+	for _, s := range ch.e.slots.list {
+		r := s.r
+		if s.m != nil {
+			r = s.m.taken
+		}
+		if r != nil && r.ch == ch && r.Stage != payload.Posted && r.Stage != payload.Complete && !yield(r) {
+			return
+		}
+	}
 }
 
 var _ liveness.Operations = (*Channel)(nil)

@@ -75,6 +75,15 @@ func (rd *Round) Part(ctx context.Context) error {
 	return rd.ch.Broken()
 }
 
+// PartWaits reports whether Part may wait for other members. No collective runs.
+func (rd *Round) PartWaits() bool {
+	if rd.byFlags {
+		return !rd.team.Compared()
+	}
+	last := rd.fingerprint()
+	return rd.seq > 0 && !last.NeedsAll()
+}
+
 // goodbyeSource returns the member that sends the k-th goodbye to this one.
 func (rd *Round) goodbyeSource(k int) int {
 	return (rd.ch.Rank() + rd.ch.Size() - 1<<k) % rd.ch.Size()

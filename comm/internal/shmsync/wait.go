@@ -83,11 +83,14 @@ func (t *Team) since(s, first uint64) (n int) {
 	return n
 }
 
+// Compared reports whether Compare has nothing to do.
+func (t *Team) Compared() bool { return t.step != t.first || t.step == 0 }
+
 // Compare compares this member's last call with those of members of which it has read nothing in
 // that call: in a short Bcast the root reads no head. It waits for members that have not made a
 // call yet, as long as the Port does.
 func (t *Team) Compare() error {
-	if t.step != t.first || t.step == 0 {
+	if t.Compared() {
 		return nil
 	}
 	for j := range t.parts {

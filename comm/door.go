@@ -1,0 +1,50 @@
+package comm
+
+import (
+	"context"
+
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/door"
+)
+
+// inside is a Comm as packages of comm/internal see it.
+type inside Comm
+
+var _ door.Comm[Request] = (*inside)(nil)
+
+func init() {
+	door.Install(func(c any) any { return (*inside)(c.(*Comm)) })
+}
+
+// Do implements door.Comm.
+func (c *inside) Do(ctx context.Context, o *call.Call) error { return (*Comm)(c).do(ctx, o) }
+
+// Start implements door.Comm.
+func (c *inside) Start(o *call.Call) Request { return (*Comm)(c).collective(o) }
+
+// CloseWhenIdle implements door.Comm.
+func (c *inside) CloseWhenIdle() <-chan error { return (*Comm)(c).closeWhenIdle() }
+
+// closeWhenIdle closes c when nothing that was started on it is under way any more. It waits for
+// that, and for other ranks where Close may, on a goroutine of its own.
+func (c *Comm) closeWhenIdle() <-chan error {
+	closed := make(chan error, 1)
+	if c.closesAtOnce() {
+		closed <- c.Close(context.Background())
+		return closed
+	}
+	go func() { // ends as operations do: when their peers have done their part, or when c breaks
+		over := make(chan struct{})
+		c.ops.whenOver(func() { close(over) })
+		<-over
+		c.ch.Drain()
+		closed <- c.Close(context.Background())
+	}()
+	return closed
+}
+
+// closesAtOnce reports whether nothing is under way and Close waits for no rank. Nothing is started
+// any more.
+func (c *Comm) closesAtOnce() bool {
+	return c.ops.state.Load() == idle && !c.ch.Busy() && c.exec.NCCL == nil && !c.round.PartWaits()
+}

@@ -1,0 +1,34 @@
+// Package door is what package comm lets other packages of comm/internal do with a communicator
+// besides its public methods: any call.Call, with an operator of theirs and elements that are no
+// mem.Type, and a Close that lets messages under way arrive. Package comm cannot have exported
+// methods for that, as they would be part of its public API, and the packages that use it import
+// comm, so that comm cannot import them.
+package door
+
+import (
+	"context"
+
+	"gompi/comm/internal/call"
+)
+
+// A Comm is a communicator. Request is comm.Request, which this package cannot name.
+type Comm[Request any] interface {
+	// Do does o, as blocking collectives do, and returns the same errors. It does not keep o.
+	Do(ctx context.Context, o *call.Call) error
+	// Start starts o, as nonblocking collectives do. It copies o, but not what its slices hold: o
+	// may be changed or started again at once. It allocates nothing.
+	Start(o *call.Call) Request
+	// CloseWhenIdle closes the communicator as Close does, but waits for no rank: what was started
+	// on it goes on, and it is closed when all of that is complete. The caller starts nothing on it
+	// any more. closed delivers the error of Close, once. The job is left with the last
+	// communicator that is closed: to leave it, wait for closed of all others, then Close that.
+	CloseWhenIdle() (closed <-chan error)
+}
+
+// Of returns the door to c, a *comm.Comm. It allocates nothing.
+func Of[Request any](c any) Comm[Request] { return open(c).(Comm[Request]) }
+
+var open func(c any) any
+
+// Install is called by package comm, once. o returns the Comm of a *comm.Comm.
+func Install(o func(c any) any) { open = o }
