@@ -1,0 +1,136 @@
+package datatype
+
+import (
+	"sort"
+	"unsafe"
+)
+
+// A cursor copies between laid-out memory and a part of its packed bytes.
+type cursor struct {
+	buf    []byte // what is left of it
+	skip   int    // packed bytes before buf
+	unpack bool
+}
+
+func (c *cursor) run(l loop, base uintptr) int {
+	all := len(c.buf)
+	c.walk(&l, base)
+	return all - len(c.buf)
+}
+
+func (c *cursor) walk(l *loop, base uintptr) {
+	if size := l.size(); c.skip >= size {
+		c.skip -= size
+		return
+	}
+	turn := 0
+	if c.skip > 0 {
+		turn, c.skip = c.skip/l.each, c.skip%l.each
+	}
+	base += uintptr(l.off + turn*l.stride)
+	if l.spans == nil && l.parts == nil {
+		c.runs(base, l.count-turn, l.stride, l.each)
+		return
+	}
+	for ; turn < l.count && len(c.buf) > 0; turn++ {
+		if l.spans != nil {
+			c.spans(l.spans, base)
+		} else {
+			c.parts(l.parts, base)
+		}
+		base += uintptr(l.stride)
+	}
+}
+
+func (c *cursor) parts(parts []loop, base uintptr) {
+	if c.skip > 0 {
+		k := sort.Search(len(parts), func(i int) bool { return parts[i].at > c.skip }) - 1
+		c.skip -= parts[k].at
+		parts = parts[k:]
+	}
+	for i := range parts {
+		if len(c.buf) == 0 {
+			return
+		}
+		c.walk(&parts[i], base)
+	}
+}
+
+func (c *cursor) spans(spans []span, base uintptr) {
+	if c.skip > 0 {
+		k := sort.Search(len(spans), func(i int) bool { return spans[i].at > c.skip }) - 1
+		s := spans[k]
+		c.skip -= s.at
+		c.copy(base+uintptr(s.off+c.skip), s.n-c.skip)
+		c.skip = 0
+		spans = spans[k+1:]
+	}
+	for _, s := range spans {
+		if len(c.buf) == 0 {
+			return
+		}
+		c.copy(base+uintptr(s.off), s.n)
+	}
+}
+
+// runs copies n runs of as many bytes.
+func (c *cursor) runs(at uintptr, n, stride, bytes int) {
+	if c.skip > 0 {
+		c.copy(at+uintptr(c.skip), bytes-c.skip)
+		c.skip = 0
+		at, n = at+uintptr(stride), n-1
+	}
+	whole := min(n, len(c.buf)/bytes)
+	switch bytes {
+	case 4:
+		moveWords[[4]byte](c.buf, at, whole, stride, c.unpack)
+	case 8:
+		moveWords[[8]byte](c.buf, at, whole, stride, c.unpack)
+	case 16:
+		moveWords[[16]byte](c.buf, at, whole, stride, c.unpack)
+	default:
+		moveRuns(c.buf, at, whole, stride, bytes, c.unpack)
+	}
+	c.buf = c.buf[whole*bytes:]
+	if whole < n && len(c.buf) > 0 {
+		c.copy(at+uintptr(whole*stride), bytes)
+	}
+}
+
+// copy copies a run of bytes, or as much as there is room for.
+func (c *cursor) copy(at uintptr, n int) {
+	n = min(n, len(c.buf))
+	if memory := bytesAt(at, n); c.unpack {
+		copy(memory, c.buf)
+	} else {
+		copy(c.buf, memory)
+	}
+	c.buf = c.buf[n:]
+}
+
+func moveRuns(buf []byte, at uintptr, n, stride, bytes int, unpack bool) {
+	for range n {
+		if memory := bytesAt(at, bytes); unpack {
+			copy(memory, buf)
+		} else {
+			copy(buf, memory)
+		}
+		buf, at = buf[bytes:], at+uintptr(stride)
+	}
+}
+
+// moveWords copies n words, which need not be aligned.
+func moveWords[W [4]byte | [8]byte | [16]byte](buf []byte, at uintptr, n, stride int, unpack bool) {
+	packed := unsafe.Slice((*W)(unsafe.Pointer(unsafe.SliceData(buf))), n)
+	if unpack {
+		for i := range packed {
+			*(*W)(pointer(at)) = packed[i]
+			at += uintptr(stride)
+		}
+		return
+	}
+	for i := range packed {
+		packed[i] = *(*W)(pointer(at))
+		at += uintptr(stride)
+	}
+}

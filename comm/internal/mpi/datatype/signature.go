@@ -1,0 +1,46 @@
+package datatype
+
+// A signature is a hash of the sequence of a type's elements: sum over all of key * factor^i.
+type signature struct{ sum, power uint64 } // power is factor^length
+
+const factor = 0x9e3779b97f4a7c15
+
+// of returns the signature of one element. Types of different languages that hold the same
+// numbers are equal, and signed and unsigned ones, and bytes and characters: mixing those is common,
+// and does no harm.
+func (b *Basic) signature() signature {
+	kind := uint64(1)
+	switch b.Class {
+	case Float:
+		kind = 2
+	case Complex:
+		kind = 3
+	}
+	return signature{(kind<<8 | uint64(b.Size)) * 0xbf58476d1ce4e5b9, factor}
+}
+
+// and returns the signature of one sequence and another behind it.
+func (s signature) and(t signature) signature {
+	if s.power == 0 { // that of nothing
+		return t
+	}
+	if t.power == 0 {
+		return s
+	}
+	return signature{s.sum + s.power*t.sum, s.power * t.power}
+}
+
+// times returns the signature of n sequences behind each other.
+func (s signature) times(n int) (all signature) {
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			all = all.and(s)
+		}
+		s = s.and(s)
+	}
+	return all
+}
+
+// Signature returns a hash of the type signature of n elements: of the numbers that a message
+// has, in their order, wherever they lie. It is 0 if there are none.
+func (t *Type) Signature(n int) uint64 { return t.signature.times(n).sum }
