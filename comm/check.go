@@ -17,7 +17,7 @@ import (
 // may send and receive. Calls that do not sleep do not ask, and one that takes several steps counts
 // each from its beginning; what runs on goroutines of the library asks on those. Waits for a
 // device's work do not ask.
-func WithCheck(ctx context.Context, check func(waited time.Duration) (again time.Duration, err error)) context.Context {
+func WithCheck(ctx context.Context, check func(waited time.Duration) (next time.Duration, err error)) context.Context {
 	return progress.WithCheck(ctx, check)
 }
 

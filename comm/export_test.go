@@ -136,8 +136,8 @@ func JudgeEvery(d time.Duration) (restore func()) {
 	return func() { loadEvery = before }
 }
 
-// Patient reports whether this rank spins when it waits.
-func (c *Comm) Patient() bool {
+// Spins reports whether this rank spins when it waits.
+func (c *Comm) Spins() bool {
 	return c.e.Spins()
 }
 

@@ -120,7 +120,7 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	p.e = e
 	p.detach.of(e)
 	f.Boot.SetWake(f.Parker.Wake)
-	trs, err := f.Connect(e, func() { e.Live.News() })
+	trs, err := f.Connect(e, func() { e.Live.HandleEvents() })
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}

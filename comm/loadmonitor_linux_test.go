@@ -47,12 +47,12 @@ func TestRanksThatArePutOnOneProcessorStopSpinning(t *testing.T) {
 	}
 	defer moveTo(t, &all)
 	err := errors.Join(inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		if !c.Patient() {
+		if !c.Spins() {
 			return errors.New("it does not spin where there is a processor for each")
 		}
 		for _, now := range []struct {
-			cpus    *unix.CPUSet
-			patient bool
+			cpus  *unix.CPUSet
+			spins bool
 		}{{&one, false}, {&all, true}} {
 			if err := comm.Barrier(ctx, c); err != nil {
 				return err
@@ -60,7 +60,7 @@ func TestRanksThatArePutOnOneProcessorStopSpinning(t *testing.T) {
 			if c.Rank() == 0 {
 				moveTo(t, now.cpus)
 			}
-			if err := until(ctx, c, now.patient); err != nil {
+			if err := until(ctx, c, now.spins); err != nil {
 				return err
 			}
 		}
@@ -72,9 +72,9 @@ func TestRanksThatArePutOnOneProcessorStopSpinning(t *testing.T) {
 }
 
 // until lets ranks wait for each other until all are patient, or none is.
-func until(ctx context.Context, c *comm.Comm, patient bool) error {
+func until(ctx context.Context, c *comm.Comm, spins bool) error {
 	for mine, all := []int{0}, []int{0}; all[0] < c.Size(); {
-		if mine[0] = 0; c.Patient() == patient {
+		if mine[0] = 0; c.Spins() == spins {
 			mine[0] = 1
 		}
 		if err := comm.Allreduce(ctx, c, mine, all, comm.Sum); err != nil {

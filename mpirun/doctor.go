@@ -16,9 +16,9 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	if answered(err, cmdline.DoctorUsage, stdout) {
 		return 0
 	}
-	var c *doctor.Checkup
+	var c *doctor.Config
 	if err == nil {
-		c, err = newCheckup(spec, func(line string) { fmt.Fprintf(stderr, "gompirun doctor: %s\n", line) })
+		c, err = newDoctorConfig(spec, func(line string) { fmt.Fprintf(stderr, "gompirun doctor: %s\n", line) })
 	}
 	switch {
 	case err != nil:
@@ -36,10 +36,10 @@ func answered(err error, usage string, w io.Writer) bool {
 	return cli.New("gompirun").Answer(err, usage, w)
 }
 
-// newCheckup finds the hosts, as for a job, and what starts their agents. note logs how the lists
-// of hosts were understood.
-func newCheckup(spec *cmdline.Spec, note func(string)) (*doctor.Checkup, error) {
-	c := &doctor.Checkup{Interfaces: spec.Interfaces, Limit: spec.Reach.Limit()}
+// newDoctorConfig finds the hosts, as for a job, and what starts their agents. note logs how the
+// lists of hosts were understood.
+func newDoctorConfig(spec *cmdline.Spec, note func(string)) (*doctor.Config, error) {
+	c := &doctor.Config{Interfaces: spec.Interfaces, Limit: spec.Reach.Limit()}
 	var err error
 	if spec.PortRange != "" {
 		if c.Ports[0], c.Ports[1], err = env.ParsePorts(spec.PortRange); err != nil {

@@ -66,8 +66,8 @@ func text(root fs.FS, file string) string {
 }
 
 // driverVersion returns the number in what the NVIDIA driver says of itself.
-func driverVersion(says string) string {
-	line, _, _ := strings.Cut(says, "\n")
+func driverVersion(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
 	for _, word := range strings.Fields(line) {
 		if strings.Count(word, ".") > 0 && strings.Trim(word, "0123456789.") == "" {
 			return word

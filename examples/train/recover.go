@@ -74,22 +74,22 @@ func (k *kept) keep(t *trainer, points []point, evaluations []evaluation) {
 	for _, s := range t.state.Slices {
 		k.slices = append(k.slices, slices.Clone(s.Data.HostSlice()))
 	}
-	for _, b := range t.settled.shared {
+	for _, b := range t.hookCopy.shared {
 		k.slices = append(k.slices, slices.Clone(b))
 	}
-	for _, b := range t.settled.own {
+	for _, b := range t.hookCopy.own {
 		k.own = append(k.own, slices.Clone(b))
 	}
 }
 
-// A settled is a copy of what the hook remembered at the end of a step.
-type settled struct{ shared, own [][]byte }
+// A hookCopy is a copy of what the hook remembered at the end of a step.
+type hookCopy struct{ shared, own [][]byte }
 
-// settle copies what the hook remembers at the end of a step: one that fails has changed some of
+// copyHook copies what the hook remembers at the end of a step: one that fails has changed some of
 // it, and is made again.
-func (t *trainer) settle() {
-	t.settled.shared = copyInto(t.settled.shared, t.state.Hook.Shared)
-	t.settled.own = copyInto(t.settled.own, t.state.Hook.Own)
+func (t *trainer) copyHook() {
+	t.hookCopy.shared = copyInto(t.hookCopy.shared, t.state.Hook.Shared)
+	t.hookCopy.own = copyInto(t.hookCopy.own, t.state.Hook.Own)
 }
 
 // copyInto returns a copy of what all hold, in dst if that is not nil.
@@ -151,7 +151,7 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 	}
 	points, evaluations, err := t.shareCurve(ctx, k, best, int(a[1]), int(a[2]))
 	if err == nil {
-		t.settle()
+		t.copyHook()
 		k.keep(t, points, evaluations)
 	}
 	return err

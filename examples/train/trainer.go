@@ -49,7 +49,7 @@ type trainer struct {
 	share             []int  // room for this rank's samples of a batch,
 	contexts, targets []byte // and for what the network gets of them
 
-	settled settled // with -recover: of the hook after the last step
+	hookCopy hookCopy // with -recover: of the hook after the last step
 }
 
 // train does the whole job. All ranks call it with the same configuration. It goes on from k, which
@@ -198,7 +198,7 @@ func (t *trainer) step(ctx context.Context, show *progress) error {
 	t.state.Step++
 	t.state.BucketOrder = t.d.BucketOrder()
 	if t.cfg.recovers() {
-		t.settle()
+		t.copyHook()
 	}
 	show.add(loss, len(share), time.Since(begin))
 	return nil

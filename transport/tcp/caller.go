@@ -45,7 +45,7 @@ type call struct {
 	errs          []error // latest failure of each address
 	next          int     // address that is being tried
 	round         int
-	again         bool  // an address of this round is to be tried in another round
+	retry         bool  // an address of this round is to be tried in another round
 	sock          *sock // nil between rounds
 	due           int64 // of the next round
 }
@@ -98,19 +98,19 @@ func (t *Transport) tryNext(p *peer) {
 		}
 		c.fail(err, dialRounds(err))
 	}
-	if !c.again {
+	if !c.retry {
 		t.lose(p, c.failure())
 		return
 	}
 	c.due = t.clock.now + pauseTime<<min(c.round, 5)
-	c.next, c.again = 0, false
+	c.next, c.retry = 0, false
 	c.round++
 	t.remind(c.due)
 }
 
 func (c *call) fail(err error, rounds int) {
 	c.errs[c.next] = err
-	c.again = c.again || c.round < rounds
+	c.retry = c.retry || c.round < rounds
 	c.next++
 }
 

@@ -186,7 +186,7 @@ func manyBothWays(t *testing.T, n *net) {
 	})
 }
 
-func everybody(t *testing.T, n *net) {
+func allPairs(t *testing.T, n *net) {
 	sizes := []int{0, 100, 200000, 3, 65536}
 	all(t, n.ranks, func(r *rank) error {
 		for i, size := range sizes {

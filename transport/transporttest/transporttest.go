@@ -50,7 +50,7 @@ func Run(t *testing.T, open Open) {
 		{"PayloadIsDroppedWithoutAWindow", 2, droppedPayload},
 		{"WholeFramesCanBeTaken", 2, takenWhole},
 		{"ManyFramesBothWays", 2, manyBothWays},
-		{"EverybodyToEverybody", 8, everybody},
+		{"EverybodyToEverybody", 8, allPairs},
 		{"SinkMaySend", 2, sinkMaySend},
 		{"BufferMayBeReusedAfterSendSaysSo", 2, bufferReuse},
 		{"SentComesOnce", 2, sentOnce},

@@ -26,7 +26,7 @@ type pipeline struct {
 	op           call.Op
 	home         int  // the root's host
 	leader       int  // member of this host
-	goes         bool // this rank exchanges messages with other hosts
+	exchanges    bool // this rank exchanges messages with other hosts
 	open         bool // the members of this host see each other's vectors, through window
 	window       shmcoll.Window
 	chunk        int // elements of one
@@ -84,7 +84,7 @@ func (c *Collectives) vector(p *path.Path, s *schedule, root int, send, recv mem
 	v := &c.pipeline
 	*v = pipeline{Subset: c.leaders, c: c, stages: s.copied, send: send, recv: recv, op: op,
 		home: c.positions[root].host, leader: c.setLeaders(root)}
-	v.goes = c.me.member == v.leader
+	v.exchanges = c.me.member == v.leader
 	v.chunk = p.Chunk.Most
 	if p.Hosts == path.Chain {
 		v.step, v.late = s.chain, 1
@@ -92,7 +92,7 @@ func (c *Collectives) vector(p *path.Path, s *schedule, root int, send, recv mem
 	}
 	v.chunk /= max(send.Type().Size(), 1)
 	if s.rails {
-		v.Subset, v.goes = c.rail, c.onRail()
+		v.Subset, v.exchanges = c.rail, c.onRail()
 		v.chunk *= c.rails
 	}
 	v.chunks = max((send.Len()+v.chunk-1)/v.chunk, 1)
@@ -111,10 +111,10 @@ func (c *Collectives) vector(p *path.Path, s *schedule, root int, send, recv mem
 // need: the operands that others combine, and the results that leaders bring.
 func (v *pipeline) openTo(s *schedule) (err error) {
 	var send, recv mem.Buffer
-	if s.copied.in != nil && (s.rails || !v.goes) {
+	if s.copied.in != nil && (s.rails || !v.exchanges) {
 		send = v.send
 	}
-	if s.copied.out != nil && v.goes {
+	if s.copied.out != nil && v.exchanges {
 		recv = v.recv
 	}
 	if v.window, v.open, err = v.c.shared.OpenWindow(send, recv, v.send.Size(), v.chunks); v.open {
@@ -129,7 +129,7 @@ func (v *pipeline) run() error {
 	}
 	for v.current = range v.chunks + v.late {
 		v.overlapped = false
-		if v.goes {
+		if v.exchanges {
 			if err := v.betweenHosts(); err != nil {
 				return err
 			}
@@ -245,21 +245,21 @@ func (v *pipeline) gatherShares(p part) error {
 // before: then it is in the caches (2x2, bcast of 16 MiB: 5.5 ms so, 8.5 where they read all at
 // once).
 func (v *pipeline) release(p part) error {
-	if v.goes && v.c.me.host == v.home {
+	if v.exchanges && v.c.me.host == v.home {
 		v.window.Made(p.number)
 	}
 	return nil
 }
 
 func (v *pipeline) fold(p part) error {
-	if !v.goes {
+	if !v.exchanges {
 		return nil
 	}
 	return v.window.Fold(p.recv, p.send, p.lo, v.op.Base())
 }
 
 func (v *pipeline) fetch(p part) error {
-	if v.goes {
+	if v.exchanges {
 		return nil
 	}
 	return v.window.Fetch(v.leader, p.number, p.recv, p.lo)

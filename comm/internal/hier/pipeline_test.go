@@ -27,7 +27,7 @@ func recorded(log *[]string, waits int) *pipeline {
 			return nil
 		}
 	}
-	v := &pipeline{Subset: &coll.Subset{Peers: waitless{log: log}}, goes: true, chunk: 2, chunks: 3, send: mem.Of(make([]byte, 5))}
+	v := &pipeline{Subset: &coll.Subset{Peers: waitless{log: log}}, exchanges: true, chunk: 2, chunks: 3, send: mem.Of(make([]byte, 5))}
 	start := record("start")
 	v.stages = stages{in: record("in"), out: record("out"), between: func(v *pipeline, p part) error {
 		err := start(v, p)
@@ -43,10 +43,10 @@ func recorded(log *[]string, waits int) *pipeline {
 // out: before the first message of the chunk is waited for, and only once.
 func TestNeighbouringChunksAreWorkedOnWhileOneIsBetweenHosts(t *testing.T) {
 	for _, test := range []struct {
-		name  string
-		goes  bool
-		waits int
-		want  string
+		name      string
+		exchanges bool
+		waits     int
+		want      string
 	}{
 		{"with one wait", true, 1, "in 0, start 0, in 1, wait, start 1, in 2, out 0, wait, start 2, out 1, wait, out 2"},
 		{"with two", true, 2, "in 0, start 0, in 1, wait, wait, start 1, in 2, out 0, wait, wait, start 2, out 1, wait, wait, out 2"},
@@ -55,7 +55,7 @@ func TestNeighbouringChunksAreWorkedOnWhileOneIsBetweenHosts(t *testing.T) {
 	} {
 		var log []string
 		v := recorded(&log, test.waits)
-		v.goes = test.goes
+		v.exchanges = test.exchanges
 		if err := v.run(); err != nil {
 			t.Fatal(err)
 		}
@@ -68,16 +68,16 @@ func TestNeighbouringChunksAreWorkedOnWhileOneIsBetweenHosts(t *testing.T) {
 // Along a chain of hosts a chunk is between them for two steps.
 func TestAChunkOfAChainIsHandedOutWhenItHasBeenSentOn(t *testing.T) {
 	for _, test := range []struct {
-		name string
-		goes bool
-		want string
+		name      string
+		exchanges bool
+		want      string
 	}{
 		{"a leader", true, "in 0, step 0, in 1, wait, step 1, in 2, wait, step 2, out 0, wait, step 3, out 1, wait, out 2"},
 		{"a member that stays", false, "in 0, in 1, in 2, out 0, out 1, out 2"},
 	} {
 		var log []string
 		v := recorded(&log, 1)
-		v.goes, v.late = test.goes, 1
+		v.exchanges, v.late = test.exchanges, 1
 		v.step = func(v *pipeline) error {
 			log = append(log, fmt.Sprintf("step %d", v.current))
 			return v.Wait()

@@ -138,7 +138,7 @@ func (c *Comm) BreakUp(v Reason) {
 	// The launcher is notified first: a member that this rank notifies may end at once, and the
 	// others must not learn of that end first.
 	c.ranks.report(c.ID, c.reason)
-	c.ranks.tell(c.ID, c.reason, c.Has)
+	c.ranks.sendReason(c.ID, c.reason, c.Has)
 }
 
 // BreakSoon breaks c, but first gives the launcher time to send a better reason, or what why needs
@@ -256,7 +256,7 @@ func (c *Comm) Close() {
 	c.fail(ErrClosed)
 	delete(c.ranks.comms, c.ID)
 	c.ranks.past.close(c.ID, c.reason)
-	c.tellLeft()
+	c.sendLeft()
 }
 
 // RevokedBy handles a peer's Revoke frame, which may come before the launcher's news. This rank may
@@ -282,22 +282,23 @@ func (k *Ranks) revoke(comm uint64, why Reason) {
 	}
 }
 
-// tell sends the reason why a communicator broke to those of its members with which this rank has
-// exchanged frames. The launcher notifies all members, but this rank's goodbye could arrive before.
-func (k *Ranks) tell(id uint64, text []byte, member func(world.Rank) bool) {
+// sendReason sends the reason why a communicator broke to those of its members with which this rank
+// has exchanged frames. The launcher notifies all members, but this rank's goodbye could arrive
+// before.
+func (k *Ranks) sendReason(id uint64, text []byte, member func(world.Rank) bool) {
 	for p := range k.cfg.Peers.All {
 		if member(p.Rank) {
-			tellEnd(p, id, text)
+			sendEnd(p, id, text)
 		}
 	}
 }
 
-// tellEnd notifies p that a communicator is closed here, or, with a reason, that it was revoked.
-func tellEnd(p *peers.Peer, comm uint64, why []byte) {
+// sendEnd notifies p that a communicator is closed here, or, with a reason, that it was revoked.
+func sendEnd(p *peers.Peer, comm uint64, why []byte) {
 	switch {
 	case !p.Reachable():
 	case why == nil:
-		p.Tell(transport.Header{Kind: transport.Left, Comm: comm})
+		p.SendHeader(transport.Header{Kind: transport.Left, Comm: comm})
 	default:
 		p.Post(p.Frame(transport.Header{Kind: transport.Revoke, Comm: comm}), mem.Bytes(why), 0)
 	}

@@ -106,7 +106,7 @@ func (c *Comm) askAwaited() {
 	}
 	// A receive from any member fails when all have left. So it is enough to ask the first and,
 	// when that has left, as many as have left and one more: to learn that one has left unseen
-	// takes NewsTime.
+	// takes ReasonTimeout.
 	left, asked := 0, 0
 	for src := 0; src < c.size && asked <= left; src++ {
 		switch {
@@ -124,22 +124,22 @@ func (c *Comm) askAwaited() {
 func (c *Comm) sendAwait(member int) {
 	if p := c.ranks.cfg.Peers.Peer(c.World(member)); !c.leavers.asked[member] && c.Usable(p) == nil {
 		c.leavers.asked.add(member)
-		p.Tell(transport.Header{Kind: transport.Await, Comm: c.ID})
+		p.SendHeader(transport.Header{Kind: transport.Await, Comm: c.ID})
 	}
 }
 
-// tellLeft sends Left to the members that wait for it. With its last communicator a rank leaves the
+// sendLeft sends Left to the members that wait for it. With its last communicator a rank leaves the
 // job: then its transports notify all peers. If c was revoked, all members with which this rank has
 // exchanged frames get the reason: one that does not know it may begin to wait when this rank has
 // left.
-func (c *Comm) tellLeft() {
+func (c *Comm) sendLeft() {
 	k := c.ranks
 	switch {
 	case c.reason != nil:
-		k.tell(c.ID, c.reason, c.Has)
+		k.sendReason(c.ID, c.reason, c.Has)
 	case len(k.comms) > 0:
 		for rank := range c.leavers.inquirers {
-			tellEnd(k.cfg.Peers.Peer(c.World(rank)), c.ID, nil)
+			sendEnd(k.cfg.Peers.Peer(c.World(rank)), c.ID, nil)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (k *Ranks) AnswerEnd(p *peers.Peer, h *transport.Header) {
 			why = c.reason
 		}
 		if c == nil || why != nil {
-			tellEnd(p, h.Comm, why)
+			sendEnd(p, h.Comm, why)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (k *Ranks) Withdraw(counter uint32, because world.Rank, cause string) {
 	defer k.cfg.Progress.Exit()
 	id, text := NextID(k.cfg.Rank, counter), Reason{Rank: because, Cause: cause}.Encode()
 	k.report(id, text)
-	k.tell(id, text, func(world.Rank) bool { return true })
+	k.sendReason(id, text, func(world.Rank) bool { return true })
 }
 
 // CatchUp breaks c, which is new, if one of its members has withdrawn, or another has revoked it.

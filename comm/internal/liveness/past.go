@@ -56,17 +56,17 @@ type recent[V any] struct {
 	order fifo.Queue[uint64]
 }
 
-// manyIDs is how many ids a recent holds. A frame that arrives after manyIDs more communicators
+// recentIDs is how many ids a recent holds. A frame that arrives after recentIDs more communicators
 // were closed would be kept for a communicator that is never created, which costs some memory. If
 // one is created here that was revoked longer ago than that, the other members send the revocation.
-const manyIDs = 4096
+const recentIDs = 4096
 
 func (s *recent[V]) add(id uint64, v V) {
 	if s.of == nil {
 		s.of = map[uint64]V{}
 	}
 	if !s.has(id) {
-		if s.order.Len() == manyIDs {
+		if s.order.Len() == recentIDs {
 			delete(s.of, s.order.Pop())
 		}
 		s.order.Push(id)

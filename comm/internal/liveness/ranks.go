@@ -202,14 +202,14 @@ func (k *Ranks) Suspected(rank world.Rank, err error) bool {
 		return false
 	}
 	if b.Pending() {
-		k.News()
+		k.HandleEvents()
 	}
 	if k.Lost(rank) != nil || k.ends || !k.explains(rank, err) {
 		return false
 	}
 	if !k.isSuspect(rank) {
 		k.ask(question{
-			suspect: rank, due: time.Now().Add(NewsTime),
+			suspect: rank, due: time.Now().Add(ReasonTimeout),
 			answered: func() bool { return k.Lost(rank) != nil },
 			decide:   func() { k.lose(rank, k.Reason(rank, err), false) },
 		})
@@ -252,8 +252,8 @@ func (k *Ranks) Inquire(rank world.Rank) {
 // Pending reports whether the launcher may have news.
 func (k *Ranks) Pending() bool { return k.cfg.Boot != nil && k.cfg.Boot.Pending() }
 
-// News handles news of the launcher, and returns how many there were.
-func (k *Ranks) News() int {
+// HandleEvents handles news of the launcher, and returns how many there were.
+func (k *Ranks) HandleEvents() int {
 	events := k.cfg.Boot.Events()
 	for _, ev := range events {
 		switch ev.Kind {

@@ -169,7 +169,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.Live.EndJob()
 	err := e.progress.Close(ctx, func() bool {
 		if e.Live.Pending() {
-			e.Live.News() // of a rank for which a transport waits
+			e.Live.HandleEvents() // of a rank for which a transport waits
 		}
 		return e.peers.Close(false)
 	})
@@ -196,7 +196,7 @@ func (e *Engine) Ended(rank world.Rank) { e.Mover.Flushed(rank, math.MaxUint64) 
 // credit when a quarter of the peer's has come together.
 func (e *Engine) returnCredit(p *peers.Peer, n int) {
 	if p.Credit.Owe(peers.Cost(n)) >= e.credit/4 && p.Reachable() {
-		p.Tell(transport.Header{Kind: transport.Credit, A: p.Credit.Return()})
+		p.SendHeader(transport.Header{Kind: transport.Credit, A: p.Credit.Return()})
 	}
 }
 
@@ -204,7 +204,7 @@ func (e *Engine) returnCredit(p *peers.Peer, n int) {
 func (e *Engine) credited(p *peers.Peer, h *transport.Header) {
 	p.Credit.Regain(h.A)
 	if h.Tag > 0 {
-		p.Unexpected.There = int(h.Tag)
+		p.Unexpected.AtPeer = int(h.Tag)
 	}
 	ch := e.channels[h.Comm]
 	if h.B > 0 && ch != nil && ch.Broken() == nil && ch.Member(p.Rank) >= 0 {

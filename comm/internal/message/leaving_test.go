@@ -86,7 +86,7 @@ func TestWhoHasLeftIsToldToItsTransport(t *testing.T) {
 	n.send(transport.Header{Kind: transport.Eager, Comm: 1, Flags: uint8(mem.U8)})
 	boots[1].Goodbye(true)
 	boots[2].Inquire(1) // which reaches it over the other transport
-	e.Live.News()
+	e.Live.HandleEvents()
 	if len(d.heard) > 0 {
 		t.Errorf("heard of %v by a transport that does not reach it", d.heard)
 	}
@@ -95,7 +95,7 @@ func TestWhoHasLeftIsToldToItsTransport(t *testing.T) {
 	}
 	boots[2].Goodbye(true)
 	boots[1].Inquire(2)
-	e.Live.News()
+	e.Live.HandleEvents()
 	if _, err := ch.Recv(t.Context(), 2, 0, mem.Bytes(nil)); !errors.Is(err, liveness.ErrLeft) || len(d.heard) != 1 {
 		t.Errorf("from who has left: %v, heard of %v", err, d.heard)
 	}

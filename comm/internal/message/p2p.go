@@ -33,7 +33,7 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 	r := e.newRequest()
 	defer e.freeRequest(r)
 	ch.start(r, dst, tag, b, sync)
-	return ch.settle(ctx, r)
+	return ch.waitBlocking(ctx, r)
 }
 
 // sendNow sends an eager message if it can leave at once, and reports whether it has. It is the
@@ -79,7 +79,7 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 	r := e.newRequest()
 	defer e.freeRequest(r)
 	ch.expect(r, src, tag, b)
-	err := ch.settle(ctx, r)
+	err := ch.waitBlocking(ctx, r)
 	return r.status, err
 }
 
@@ -123,7 +123,7 @@ func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffe
 	defer e.freeRequest(s)
 	ch.start(s, dst, sendTag, out, false)
 	st, err := ch.recv(ctx, src, recvTag, in)
-	if sent := ch.settle(ctx, s); err == nil {
+	if sent := ch.waitBlocking(ctx, s); err == nil {
 		err = sent
 	}
 	return st, err
@@ -196,11 +196,11 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 	return st, ok
 }
 
-// settle waits for a request of a blocking call. If ctx ends first, a receive
+// waitBlocking waits for a request of a blocking call. If ctx ends first, a receive
 // without a message is withdrawn; anything later breaks the Channel, because
 // the other side counts on it. Then it still waits for the copy that a device is
 // making, without a bound: see Close.
-func (ch *Channel) settle(ctx context.Context, r *Request) error {
+func (ch *Channel) waitBlocking(ctx context.Context, r *Request) error {
 	if ctx.Err() == nil && ch.e.spin(ctx, r) {
 		return r.err
 	}

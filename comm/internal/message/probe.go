@@ -116,6 +116,6 @@ func (m *Probed) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 		return Status{}, ch.Broken()
 	}
 	ch.pair(r, kept)
-	err := ch.settle(ctx, r)
+	err := ch.waitBlocking(ctx, r)
 	return r.status, err
 }

@@ -226,7 +226,7 @@ func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
 		return // withdrawn in the meantime
 	}
 	if r.starved {
-		p.Unexpected.There = 0
+		p.Unexpected.AtPeer = 0
 	}
 	if r.Cleared(h) {
 		e.finish(r, nil)

@@ -133,9 +133,9 @@ func (ch *Channel) keepOffered(m *Kept) {
 		m.refused = true
 		e.refused++
 	}
-	if m.Peer.Unexpected.Told != m.Peer.Unexpected.Messages {
-		m.Peer.Unexpected.Told = m.Peer.Unexpected.Messages
-		m.Peer.Tell(transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.Unexpected.Messages, math.MaxInt32))})
+	if m.Peer.Unexpected.Reported != m.Peer.Unexpected.Messages {
+		m.Peer.Unexpected.Reported = m.Peer.Unexpected.Messages
+		m.Peer.SendHeader(transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.Unexpected.Messages, math.MaxInt32))})
 	}
 }
 

@@ -73,7 +73,7 @@ func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 // held returns for how many messages that the receiver holds a send waits, 0 if it does not.
 func (w *waiter) held() int64 {
 	if r := w.request; r.starved && r.Stage == payload.Announced {
-		return int64(w.e.peers.Peer(r.peer).Unexpected.There)
+		return int64(w.e.peers.Peer(r.peer).Unexpected.AtPeer)
 	}
 	return 0
 }
@@ -84,7 +84,7 @@ var _ progress.Source = (*Engine)(nil)
 func (e *Engine) Poll(hint world.Rank) int {
 	n := e.peers.Poll(hint)
 	if e.Live.Pending() {
-		n += e.Live.News()
+		n += e.Live.HandleEvents()
 	}
 	if e.Live.Asking() {
 		n += e.Live.Decide()
@@ -174,10 +174,10 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 }
 
 // SetSpinPolicy sets how a driver waits before it sleeps: see progress.SetSpin.
-func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, again func() bool, every time.Duration) {
+func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, recheck func() bool, every time.Duration) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
-	e.progress.SetSpin(spin, yields, fits, again, every)
+	e.progress.SetSpin(spin, yields, fits, recheck, every)
 }
 
 // Spins reports whether drivers spin.

@@ -339,7 +339,7 @@ func (m *Move) sendChunk(chunk mem.Buffer, last bool) bool {
 
 // askFor asks the sender for that many chunks more, or for all that is left if that is 0.
 func (m *Move) askFor(chunks int) {
-	m.Peer.Tell(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Tag: int32(chunks)})
+	m.Peer.SendHeader(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Tag: int32(chunks)})
 }
 
 // Follow makes m, if it receives into the buffer of s, a send to the same peer, store each chunk

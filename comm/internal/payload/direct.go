@@ -129,14 +129,14 @@ func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 // from or to one of them then learns that the copy is void. If it was because of that message, an
 // error is on its way; and if it was because of another one, the message goes the other way.
 
-// tell returns the place of m's buffer for the peer, to which it will be sent, or may be: a rank
+// expose returns the place of m's buffer for the peer, to which it will be sent, or may be: a rank
 // that copies from the peer may ask it to help. It is 0 if there is none.
-func (m *Move) tell() (place uint64) {
+func (m *Move) expose() (place uint64) {
 	p := m.Peer
 	if p.Direct != nil && m.Buf.IsHost() {
 		place = p.Direct.Place(p.Rank, m.Buf.Raw())
 	}
-	m.told = place != 0
+	m.exposed = place != 0
 	return place
 }
 
@@ -146,9 +146,9 @@ func (m *Move) Source() (place uint64) {
 	if p.Getter == nil {
 		return 0
 	}
-	if place = m.tell(); place == 0 {
+	if place = m.expose(); place == 0 {
 		place = m.mover.Source(p.Getter, p.Rank, m.Buf)
-		m.told = place != 0
+		m.exposed = place != 0
 	}
 	return place
 }
@@ -167,7 +167,7 @@ func (m *Move) fetches(place uint64) (fetch bool) {
 func (m *Move) reached(err error) (done bool, lost error) {
 	switch {
 	case err == nil:
-		m.Peer.Tell(transport.Header{Kind: transport.Done, A: m.other})
+		m.Peer.SendHeader(transport.Header{Kind: transport.Done, A: m.other})
 		return true, nil
 	case !errors.Is(err, transport.ErrRecalled):
 		return false, err
@@ -183,7 +183,7 @@ func (m *Move) reached(err error) (done bool, lost error) {
 
 // MayBeReached reports whether p may have copied the message, as it reports.
 func (m *Move) MayBeReached(p *peers.Peer) bool {
-	return m.told && m.Peer == p && (m.Stage == Announced || m.Stage == Filling)
+	return m.exposed && m.Peer == p && (m.Stage == Announced || m.Stage == Filling)
 }
 
 // Recall takes back the place of m's buffer, if the peer may know one. The peer may be writing
@@ -191,7 +191,7 @@ func (m *Move) MayBeReached(p *peers.Peer) bool {
 // although its process lives may continue to write, and cannot be asked. ended states that it does
 // not.
 func (m *Move) Recall(ended bool) {
-	if !m.told {
+	if !m.exposed {
 		return
 	}
 	m.Peer.Direct.Recall()
@@ -200,7 +200,7 @@ func (m *Move) Recall(ended bool) {
 	}
 	flush := m.mover.GiveUp(m.Peer.Rank, m.Buf.Raw())
 	if m.Peer.Lost == nil {
-		m.Peer.Tell(transport.Header{Kind: transport.Flush, A: flush})
+		m.Peer.SendHeader(transport.Header{Kind: transport.Flush, A: flush})
 	}
 }
 
@@ -208,6 +208,6 @@ func (m *Move) Recall(ended bool) {
 // checks before each chunk of a copy whether its place was recalled.
 func AnswerFlush(p *peers.Peer, h *transport.Header) {
 	if p.Reachable() {
-		p.Tell(transport.Header{Kind: transport.Flushed, A: h.A})
+		p.SendHeader(transport.Header{Kind: transport.Flushed, A: h.A})
 	}
 }

@@ -25,13 +25,13 @@ const (
 // the memory of the peer. The owner of the message decides when a Move begins, hands it what the
 // transports deliver, and completes the operation when it has ended.
 type Move struct {
-	Stage  Stage
-	told   bool        // the other side may know where Buf lies
-	choice Choice      // of a receive
-	Token  uint64      // by which frames and transports name this end; 0 if none does
-	Peer   *peers.Peer // the other side, nil before there is one, and if that is this rank
-	Buf    mem.Buffer  // what to send, or where to receive
-	Size   int         // bytes of the message
+	Stage   Stage
+	exposed bool        // the other side may know where Buf lies
+	choice  Choice      // of a receive
+	Token   uint64      // by which frames and transports name this end; 0 if none does
+	Peer    *peers.Peer // the other side, nil before there is one, and if that is this rank
+	Buf     mem.Buffer  // what to send, or where to receive
+	Size    int         // bytes of the message
 	marks
 	combine *Combine // of a receive that reduces
 	copy    *Copy    // of a device's memory, while its goroutine runs
@@ -66,7 +66,7 @@ func (m *Move) Init(v *Mover, o Owner) { m.mover, m.owner = v, o }
 // Begin prepares m for another message.
 func (m *Move) Begin(s Stage, b mem.Buffer) {
 	m.Stage, m.Peer, m.Buf, m.Size, m.marks = s, nil, b, 0, marks{}
-	m.told, m.combine, m.before, m.after = false, nil, nil, nil
+	m.exposed, m.combine, m.before, m.after = false, nil, nil, nil
 }
 
 // End ends m, whose message has moved, or will not because of err. It reports false if a device is
@@ -205,10 +205,10 @@ func (m *Move) Fetch(token, place uint64) {
 	switch whole := m.Size <= m.Buf.Size() && m.Buf.IsHost() && p.Direct != nil; {
 	case whole && place != 0 && p.Getter != nil && m.fetches(place):
 		m.Stage = Fetching
-		m.tell()
+		m.expose()
 		p.Get(place, m.Buf.Raw().Slice(0, m.Size), m.Token)
 	case whole:
-		m.clear(m.tell())
+		m.clear(m.expose())
 	default:
 		m.Request(token)
 	}
@@ -227,7 +227,7 @@ func (m *Move) Request(token uint64) {
 // clear asks the sender of an announced message to send it, or to store it at a place.
 func (m *Move) clear(place uint64) {
 	m.Stage, m.asked = Filling, m.Size
-	m.Peer.Tell(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Seq: place})
+	m.Peer.SendHeader(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Seq: place})
 }
 
 // Expects reports whether m waits for a Data frame with n bytes.

@@ -53,7 +53,7 @@ func (w *Ways) Choose(l *Lengths, size int) (fetch bool, c Choice) {
 	case trial.Present, trial.Other:
 		w.part, w.start, c = part, time.Now(), Timed
 	}
-	return t.Goes(part), c
+	return t.Crosses(part), c
 }
 
 // End ends a message of size bytes that has had the choice.

@@ -55,6 +55,6 @@ func (c *Credit) Return() uint64 {
 type Unexpected struct {
 	Messages int
 	Cost     int
-	Told     int // what Messages was when the peer was last notified that there is no memory for more
-	There    int // how many the peer keeps, as it has reported to this rank
+	Reported int // what Messages was when the peer was last notified that there is no memory for more
+	AtPeer   int // how many the peer keeps, as it has reported to this rank
 }

@@ -53,8 +53,8 @@ func (p *Peer) Frame(h transport.Header) *transport.Header {
 	return &p.h
 }
 
-// Tell sends a frame without payload.
-func (p *Peer) Tell(h transport.Header) { p.Post(p.Frame(h), mem.Buffer{}, 0) }
+// SendHeader sends a frame without payload.
+func (p *Peer) SendHeader(h transport.Header) { p.Post(p.Frame(h), mem.Buffer{}, 0) }
 
 // SendNow sends a frame if it can leave at once, and reports whether it has.
 func (p *Peer) SendNow(h *transport.Header, b mem.Buffer) bool {

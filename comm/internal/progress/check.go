@@ -7,7 +7,7 @@ import (
 
 // A Check is asked by a goroutine that has waited for so long, with no lock held. It returns when
 // it wants to be asked again, 0 for not in this wait; an error ends the wait.
-type Check func(waited time.Duration) (again time.Duration, err error)
+type Check func(waited time.Duration) (next time.Duration, err error)
 
 // CheckAfter is how long a goroutine waits before it asks the Check of its context.
 const CheckAfter = time.Millisecond
@@ -72,11 +72,11 @@ func (p *Engine) ask(w *Waiter, k *checking) error {
 	p.Unlock()
 	defer p.Lock()
 	k.stop()
-	again, err := k.check(time.Since(k.since))
-	if again <= 0 {
+	next, err := k.check(time.Since(k.since))
+	if next <= 0 {
 		k.check = nil
 	}
-	k.next, k.due = time.Now().Add(again), false
+	k.next, k.due = time.Now().Add(next), false
 	return err
 }
 

@@ -32,16 +32,16 @@ type operations struct {
 // 8). The price: their waits last twice as long at most.
 const grace = time.Millisecond
 
-// manyPolls take about as long as grace.
-const manyPolls = 2048
+// gracePolls take about as long as grace.
+const gracePolls = 2048
 
 // waitsLong reports whether w's goroutine has waited for about grace.
 func (w *Waiter) waitsLong() bool {
-	return w.polls >= manyPolls || !w.since.IsZero() && w.waitsLongAt(time.Now())
+	return w.polls >= gracePolls || !w.since.IsZero() && w.waitsLongAt(time.Now())
 }
 
 func (w *Waiter) waitsLongAt(now time.Time) bool {
-	return w.polls >= manyPolls || !w.since.IsZero() && now.Sub(w.since) >= grace
+	return w.polls >= gracePolls || !w.since.IsZero() && now.Sub(w.since) >= grace
 }
 
 // Begin counts an operation of class c. Until End there is a driver for it, as soon as c says.

@@ -29,10 +29,10 @@ const stopsPerCheck = 64
 // says that each rank has a processor, and then yields times, giving the processor away before
 // each poll. Before SetSpin it does neither. again returns fits anew: it is called while goroutines
 // wait, at most once in every, from any goroutine, without the lock.
-func (p *Engine) SetSpin(spin, yields int, fits bool, again func() bool, every time.Duration) {
+func (p *Engine) SetSpin(spin, yields int, fits bool, recheck func() bool, every time.Duration) {
 	p.most, p.yields, p.every, p.rechecked = spin, yields, every, time.Now()
 	if p.setSpin(fits); spin > 0 {
-		p.fits = again // kept only if needed: the closure may keep much memory alive
+		p.fits = recheck // kept only if needed: the closure may keep much memory alive
 	}
 }
 

@@ -155,7 +155,7 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 		rd.dismissFlag(ch.Peer(src))
 	}
 	err := rd.progress.AwaitFlag(rd.ctx, &v.wait.Waiter, word, want)
-	open := func() bool { return rd.parting.closes && !v.came() && ch.Broken() == nil }
+	open := func() bool { return rd.parting.closes && !v.isSet() && ch.Broken() == nil }
 	if open() && ch.HasLeft(src) {
 		if rd.progress.Drain(); open() && rd.ctx.Err() == nil { // the host segment may report its end before its last frames are read
 			ch.AwaitReason()
@@ -165,14 +165,14 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	return err
 }
 
-func (v *flagWait) came() bool { return v.word.Load() >= v.want }
+func (v *flagWait) isSet() bool { return v.word.Load() >= v.want }
 
 // dismissFlag ends the wait for a member that has left. If that has set its flag, the waiting round
 // looks at it once more: a member whose collective fails after it has left takes its step back.
 func (rd *Round) dismissFlag(p *peers.Peer) {
 	switch v := &rd.flag; {
 	case !v.waits || rd.ch.World(v.src) != p.Rank:
-	case v.came() || rd.parting.closes:
+	case v.isSet() || rd.parting.closes:
 		rd.progress.MakeReady(&v.wait.Waiter)
 	default:
 		rd.Missing(p, errLeft)

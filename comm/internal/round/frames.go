@@ -30,7 +30,7 @@ func (rd *Round) Frame(m *message.Kept) (r *message.Request, kept bool) {
 		rd.queue(m.Src).credited(m.B)
 		return nil, false
 	}
-	agreed := rd.heard(m)
+	agreed := rd.checkFrame(m)
 	switch l := rd.queue(m.Src); {
 	case m.Kind == transport.Call && m.Type&aRecall != 0:
 		rd.differBefore(m.Src)
@@ -50,7 +50,7 @@ func (rd *Round) Frame(m *message.Kept) (r *message.Request, kept bool) {
 // nil and, if kept is true, has kept m for a later receive. Else m contradicts this rank's call,
 // which breaks the Channel.
 func (rd *Round) payload(m *message.Kept) (r *message.Request, kept bool) {
-	if !rd.heard(m) {
+	if !rd.checkFrame(m) {
 		return nil, false
 	}
 	l := rd.queue(m.Src)
@@ -129,20 +129,20 @@ func block(m *message.Kept) call.Block {
 	return call.Block{Bytes: int64(m.Size), Type: m.Type}
 }
 
-// say sends a frame without payload about the running round. A Call frame carries, as its tag, how
-// many bytes this rank waits to send, or that they are 2 GiB or more.
-func (rd *Round) say(l *peerQueue, k transport.Kind, flags uint8) {
+// sendFrame sends a frame without payload about the running round. A Call frame carries, as its
+// tag, how many bytes this rank waits to send, or that they are 2 GiB or more.
+func (rd *Round) sendFrame(l *peerQueue, k transport.Kind, flags uint8) {
 	h := transport.Header{Kind: k, Flags: flags, Comm: rd.ch.ID, Seq: rd.seq, A: rd.call.A, B: rd.call.B}
 	if k == transport.Call {
 		h.Tag = int32(min(l.waitsToSend(), math.MaxInt32))
 	}
-	l.p.Tell(h)
+	l.p.SendHeader(h)
 }
 
-// sayCall sends a Call frame, if it can.
-func (rd *Round) sayCall(l *peerQueue) {
+// sendCall sends a Call frame, if it can.
+func (rd *Round) sendCall(l *peerQueue) {
 	if l.p.Reachable() {
-		rd.say(l, transport.Call, 0)
+		rd.sendFrame(l, transport.Call, 0)
 	}
 }
 
@@ -156,7 +156,7 @@ func (rd *Round) compare(l *peerQueue, m *message.Kept) {
 		return
 	}
 	if m.Type != anAnswer && l.waitsToSend() > 0 {
-		rd.say(l, transport.Call, anAnswer)
+		rd.sendFrame(l, transport.Call, anAnswer)
 	}
 }
 

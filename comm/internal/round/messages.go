@@ -156,12 +156,12 @@ func (rd *Round) receive(from int, b mem.Buffer, c *payload.Combine) {
 		}
 	case r.Size <= message.CollectiveEager:
 	case b.IsHost():
-		rd.say(l, transport.Ready, 0)
+		rd.sendFrame(l, transport.Ready, 0)
 	default:
 		for _, s := range rd.used {
 			r.Follow(&s.Move)
 		}
-		rd.say(l, transport.Ready, wantRTS)
+		rd.sendFrame(l, transport.Ready, wantRTS)
 	}
 }
 
@@ -208,16 +208,16 @@ func (rd *Round) waitForAll() error {
 			rd.abort("gave up in", err)
 		}
 	}
-	rd.settle()
+	rd.takeBackRequests()
 	if rd.err == nil {
 		rd.err = rd.ch.Broken()
 	}
 	return rd.err
 }
 
-// settle waits for copies of devices that are under way on a broken Channel, and takes back the
-// finished Requests.
-func (rd *Round) settle() {
+// takeBackRequests waits for copies of devices that are under way on a broken Channel, and takes
+// back the finished Requests.
+func (rd *Round) takeBackRequests() {
 	if rd.left > 0 {
 		rd.progress.Await(context.Background(), &rd.wait.Waiter) // never fails: this context never ends
 	}

@@ -59,14 +59,14 @@ func (rd *Round) recall(rank int) {
 	}
 	for seq := rd.seq - min(rd.seq, pastCalls) + 1; seq < rd.seq; seq++ {
 		past := &rd.past[seq%pastCalls]
-		l.p.Tell(transport.Header{Kind: transport.Call, Comm: rd.ch.ID, Seq: seq, A: past.A, B: past.B})
+		l.p.SendHeader(transport.Header{Kind: transport.Call, Comm: rd.ch.ID, Seq: seq, A: past.A, B: past.B})
 	}
-	rd.say(l, transport.Call, aRecall)
+	rd.sendFrame(l, transport.Call, aRecall)
 }
 
-// heard compares the call of a frame with the call made here. It reports false if they
+// checkFrame compares the call of a frame with the call made here. It reports false if they
 // differ, and for a frame of a finished round.
-func (rd *Round) heard(m *message.Kept) bool {
+func (rd *Round) checkFrame(m *message.Kept) bool {
 	switch {
 	case m.Seq > rd.seq:
 		rd.remember(m)

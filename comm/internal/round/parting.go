@@ -31,9 +31,9 @@ const (
 
 // A goodbye is the message of a member that closes the Channel.
 type goodbye struct {
-	come   atomic.Uint64 // 1 when it has come
-	seq    uint64        // of its last call
-	digest int32         // of the calls up to it
+	arrived atomic.Uint64 // 1 when it has come
+	seq     uint64        // of its last call
+	digest  int32         // of the calls up to it
 }
 
 // A parting holds the goodbyes of the members of a Channel.
@@ -62,8 +62,8 @@ func (rd *Round) Part(ctx context.Context) error {
 	for k, d := 0, 1; d < rd.ch.Size() && rd.ch.Broken() == nil; k, d = k+1, 2*d {
 		from, g := rd.goodbyeSource(k), &rd.parting.received[k]
 		rd.bid(k, (rd.ch.Rank()+d)%rd.ch.Size())
-		rd.awaitMember(&g.come, 1, from)
-		if g.come.Load() == 1 && g.seq == rd.seq && !rd.agreed(rd.queue(from), g.digest) {
+		rd.awaitMember(&g.arrived, 1, from)
+		if g.arrived.Load() == 1 && g.seq == rd.seq && !rd.agreed(rd.queue(from), g.digest) {
 			var never atomic.Uint64
 			rd.awaitMember(&never, 1, from)
 			rd.differBefore(from)
@@ -93,7 +93,7 @@ func (rd *Round) goodbyeSource(k int) int {
 func (rd *Round) bid(k, to int) {
 	p := rd.ch.Peer(to)
 	if rd.ch.Usable(p) == nil {
-		p.Tell(transport.Header{Kind: transport.Call, Flags: uint8(aGoodbye | k<<goodbyeShift), Comm: rd.ch.ID,
+		p.SendHeader(transport.Header{Kind: transport.Call, Flags: uint8(aGoodbye | k<<goodbyeShift), Comm: rd.ch.ID,
 			Seq: rd.seq, Tag: rd.digested(), A: rd.call.A, B: rd.call.B})
 	}
 }
@@ -106,5 +106,5 @@ func (rd *Round) parted(m *message.Kept) {
 	}
 	g := &rd.parting.received[k]
 	g.seq, g.digest = m.Seq, int32(m.Tag)
-	g.come.Store(1)
+	g.arrived.Store(1)
 }

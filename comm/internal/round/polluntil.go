@@ -61,7 +61,7 @@ func (rd *Round) PollUntil(done func() (bool, error)) error {
 // reasonOf returns why done has failed with err: if the cause is a member's death, the launcher
 // reports it soon.
 func (rd *Round) reasonOf(err error) error {
-	for end := time.Now().Add(liveness.NewsTime); time.Now().Before(end); time.Sleep(restMost) {
+	for end := time.Now().Add(liveness.ReasonTimeout); time.Now().Before(end); time.Sleep(restMost) {
 		if known := rd.ch.TryProgress(world.None); known != nil {
 			return known
 		}
@@ -85,7 +85,7 @@ func (rd *Round) waitsLong(now time.Time, left *time.Time) error {
 	rd.progress.Lock()
 	defer rd.progress.Exit()
 	if !rd.byFlags {
-		rd.sayCall(rd.queue((ch.Rank() + 1) % ch.Size()))
+		rd.sendCall(rd.queue((ch.Rank() + 1) % ch.Size()))
 	}
 	p := ch.AnyLeft()
 	switch {

@@ -110,7 +110,7 @@ func (l *peerQueue) returnCredit(n int) {
 		return
 	}
 	if l.credit.Owe(peers.Cost(n)) >= peers.Budget/4 && l.p.Reachable() {
-		l.p.Tell(transport.Header{Kind: transport.Credit, Comm: l.rd.ch.ID, B: l.credit.Return()})
+		l.p.SendHeader(transport.Header{Kind: transport.Credit, Comm: l.rd.ch.ID, B: l.credit.Return()})
 	}
 }
 

@@ -139,7 +139,7 @@ func (rd *Round) endMessages(err error) error {
 		rd.abort("failed in", err)
 	}
 	rd.past[rd.seq%pastCalls] = rd.call
-	rd.settle()
+	rd.takeBackRequests()
 	rd.running = false
 	rd.takeBack(0)
 	if rd.err == nil || err != nil && rd.brokeIt(rd.err) {
@@ -245,11 +245,11 @@ func (rd *Round) Stalled() {
 	switch {
 	case !rd.running:
 	case rd.flag.waits:
-		rd.sayCall(rd.queue(rd.flag.src))
+		rd.sendCall(rd.queue(rd.flag.src))
 	default:
 		for _, l := range rd.queues {
 			if l.waitsToSend() > 0 || l.posted.Front() != nil {
-				rd.sayCall(l)
+				rd.sendCall(l)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (c *Collectives) faster(k path.KernelCopy, o *call.Call, timed *timing) (cr
 			*timed = timing{t, part, time.Now()}
 		}
 	}
-	return t.Goes(part), err
+	return t.Crosses(part), err
 }
 
 // exchangeTimes exchanges the times of a trial, and ends it.

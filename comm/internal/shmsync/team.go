@@ -37,13 +37,13 @@ type Port interface {
 // collective at a time, and is not for concurrent use. The methods that are called for every step
 // are small enough to be inlined.
 type Team struct {
-	port    Port
-	me      int
-	looks   int
-	patient int // looks of a caller that may spin
-	gated   bool
-	parts   []Part
-	claim   func() error // this member's large buffer
+	port      Port
+	me        int
+	looks     int
+	spinLooks int // looks of a caller that may spin
+	gated     bool
+	parts     []Part
+	claim     func() error // this member's large buffer
 
 	step    uint64 // the last one of the last collective
 	first   uint64 // the first one of it
@@ -66,7 +66,7 @@ type Team struct {
 // barrier flag (see Assemble).
 func New(me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
 	return Team{
-		port: port, me: me, parts: parts, gated: gated, patient: port.Looks(), claim: claim,
+		port: port, me: me, parts: parts, gated: gated, spinLooks: port.Looks(), claim: claim,
 		small: ring{at: smallAt, size: smallSize}, l2: ring{at: l2At, size: l2Size}, l3: ring{size: uint64(large)},
 	}
 }
@@ -81,7 +81,7 @@ func (t *Team) Size() int { return len(t.parts) }
 // calls, with this one. quiet callers do not spin.
 func (t *Team) Begin(c *EncodedCall, digest uint64, quiet bool) {
 	t.call, t.digest, t.begun, t.first = c, digest, false, t.step+1
-	t.looks = t.patient
+	t.looks = t.spinLooks
 	if quiet {
 		t.looks = 1
 	}

@@ -20,7 +20,7 @@ func (t *Team) await(word *atomic.Uint64, want uint64, member int) error {
 		}
 	}
 	t.notifyBegun()
-	t.patient = t.port.Looks() // what it is good for may have changed
+	t.spinLooks = t.port.Looks() // what it is good for may have changed
 	waits := &t.parts[t.me].flags.waitingFor
 	waits.Store(uint64(member) + 1)
 	defer waits.Store(0)

@@ -32,7 +32,7 @@ type Trial struct {
 	calls   int  // since the last trial
 	after   int  // the next trial comes after this many calls
 	least   int  // value of after, after a change
-	again   bool // the last trial found the other way faster: one more has to
+	confirm bool // the last trial found the other way faster: one more has to
 	warming int  // calls of a trial that go the other way before any is timed
 	times   Times
 }
@@ -80,8 +80,8 @@ func (t *Trial) Next() Part {
 	return Report
 }
 
-// Goes returns the way that a call goes, by its Part.
-func (t *Trial) Goes(p Part) (cross bool) { return t.Cross != (p == WarmUp || p == Other) }
+// Crosses reports whether a call goes the other way, by its Part.
+func (t *Trial) Crosses(p Part) (cross bool) { return t.Cross != (p == WarmUp || p == Other) }
 
 // Note notes how long a Present or Other call took. One that failed is not noted.
 func (t *Trial) Note(p Part, took time.Duration) {
@@ -100,13 +100,13 @@ func (t *Trial) Decide(slowest Times, bytes int) {
 	t.calls, t.times = 0, Times{}
 	faster := slowest[Other] > 0 && slowest[Other]*100 < slowest[Present]*worth
 	switch {
-	case faster && !t.again:
-		t.again, t.after = true, 0
+	case faster && !t.confirm:
+		t.confirm, t.after = true, 0
 		return
 	case faster:
 		t.Cross, t.after = !t.Cross, t.least
 	default:
 		t.after = min(2*max(t.after, t.least), max(mostCalls<<20/max(bytes, 1<<20), fewCalls))
 	}
-	t.again = false
+	t.confirm = false
 }

@@ -233,8 +233,8 @@ func LoadModule(c Context, ptx string) (Module, error) {
 	log := (*C.char)(C.calloc(1, size))
 	defer C.free(unsafe.Pointer(log))
 	v, err := value(C.gompi_module(C.uintptr_t(c), text, log, size))
-	if said := C.GoString(log); err != nil && said != "" {
-		err = fmt.Errorf("%w: %s", err, said)
+	if output := C.GoString(log); err != nil && output != "" {
+		err = fmt.Errorf("%w: %s", err, output)
 	}
 	return Module(v), err
 }

@@ -329,14 +329,14 @@ func (a *agent) answer(m *ctl.Ask) {
 		return
 	}
 	now := a.doing()
-	strangers := a.strangers(now)
-	if len(strangers) == 0 {
+	others := a.nonGompiRanks(now)
+	if len(others) == 0 {
 		a.report(now)
 		return
 	}
 	a.looks++
 	a.loop.Aside(func() func() {
-		lookInto(strangers)
+		lookInto(others)
 		return func() {
 			a.looks--
 			a.report(now)

@@ -123,30 +123,30 @@ func (a *agent) look(now time.Time) {
 // mostLookedInto is how many ranks of a host are reported in detail.
 const mostLookedInto = 8
 
-// A stranger is a rank whose program does not use gompi, as far as is known.
-type stranger struct {
+// A nonGompiRank is a rank whose program does not use gompi, as far as is known.
+type nonGompiRank struct {
 	*ctl.RankDoing
 	process int
 	output  string // the last lines of its output
 }
 
-// strangers returns those among the ranks of m.
-func (a *agent) strangers(m *ctl.Doing) (found []stranger) {
+// nonGompiRanks returns those among the ranks of m.
+func (a *agent) nonGompiRanks(m *ctl.Doing) (found []nonGompiRank) {
 	for i := range m.Ranks {
 		p := a.ranks[a.local[m.Ranks[i].Rank]]
 		if a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmiserver.Silent {
-			found = append(found, stranger{&m.Ranks[i], p.pid, p.output.Last()})
+			found = append(found, nonGompiRank{&m.Ranks[i], p.pid, p.output.Last()})
 		}
 	}
 	return found
 }
 
-// lookInto adds what the kernel and py-spy report about strangers. They are not interrupted. The
+// lookInto adds what the kernel and py-spy report about ranks. They are not interrupted. The
 // kernel may wait for the memory of a process, and py-spy takes a second.
-func lookInto(strangers []stranger) {
+func lookInto(ranks []nonGompiRank) {
 	var spies sync.WaitGroup
 	left := mostLookedInto
-	for _, d := range strangers {
+	for _, d := range ranks {
 		pid := procinfo.Worker(d.process)
 		if procinfo.UsesGompi(pid) {
 			continue

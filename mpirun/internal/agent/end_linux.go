@@ -372,7 +372,7 @@ func (a *agent) lingers(now time.Time, open bool) bool {
 	switch {
 	case now.Before(l.until):
 	case unread:
-		l.until = now.Add(capture.Patience)
+		l.until = now.Add(capture.LineTimeout)
 	case a.leftStarves(now):
 		l.until = now.Add(procinfo.TurnLook)
 	default:

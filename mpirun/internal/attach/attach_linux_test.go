@@ -37,8 +37,8 @@ func TestJobsAreToldApartAndStrangersIgnored(t *testing.T) {
 	answering(t, Serve("test-one"), "the first")
 	fd := strangersSocket(t, SocketPrefix()+"\x1b[31mevil")
 	defer unix.Close(fd)
-	if _, err := ask(SocketPrefix()+"\x1b[31mevil", 0); !errors.Is(err, errStranger) {
-		t.Errorf("the stranger's socket: %v, want %v", err, errStranger)
+	if _, err := ask(SocketPrefix()+"\x1b[31mevil", 0); !errors.Is(err, errOtherUser) {
+		t.Errorf("the stranger's socket: %v, want %v", err, errOtherUser)
 	}
 	if name, err := jobSocket("test-one"); err != nil || name != SocketPrefix()+"test-one" {
 		t.Errorf("found %q, %v, want that of test-one", name, err)

@@ -58,8 +58,8 @@ func findRank(rank int, job string) (Whereabouts, error) {
 	return w, nil
 }
 
-// errStranger means that a socket with our prefix belongs to another user.
-var errStranger = errors.New("another user's socket")
+// errOtherUser means that a socket with our prefix belongs to another user.
+var errOtherUser = errors.New("another user's socket")
 
 // errUnreachable means that a socket takes no connection: it is not listened to, or it
 // has as many waiting as it takes.
@@ -73,7 +73,7 @@ func ask(name string, rank int) (w Whereabouts, err error) {
 	}
 	defer conn.Close()
 	if unixsock.SameUserConn(conn) != nil {
-		return w, errStranger
+		return w, errOtherUser
 	}
 	conn.SetDeadline(time.Now().Add(answerTime))
 	fmt.Fprintln(conn, rank)
@@ -100,7 +100,7 @@ func jobSocket(wanted string) (string, error) {
 			continue
 		}
 		w, err := ask(fields[7], AboutJob)
-		if errors.Is(err, errStranger) || errors.Is(err, errUnreachable) {
+		if errors.Is(err, errOtherUser) || errors.Is(err, errUnreachable) {
 			continue // any process may take any name, and refuse connections
 		}
 		names, jobs, lines = append(names, fields[7]), append(jobs, job), append(lines, fmt.Sprintf("\n  %q: %s", job, w.About))

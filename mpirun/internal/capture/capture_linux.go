@@ -20,12 +20,12 @@ import (
 	"gompi/mpirun/internal/procinfo"
 )
 
-// Patience is how long the end of a line is waited for.
-const Patience = 100 * time.Millisecond
+// LineTimeout is how long the end of a line is waited for.
+const LineTimeout = 100 * time.Millisecond
 
 const (
 	// stoppedTime is how late the agent is if it must have been stopped.
-	stoppedTime = 10 * Patience
+	stoppedTime = 10 * LineTimeout
 	longLine    = ctl.MaxOutput - ctl.MaxChunk
 )
 
@@ -244,7 +244,7 @@ func (all *Outputs) Credit(n int) (long bool) {
 			all.close(s)
 		}
 	}
-	return len(resumed) > 0 && time.Since(all.haltedAt) > Patience
+	return len(resumed) > 0 && time.Since(all.haltedAt) > LineTimeout
 }
 
 const (

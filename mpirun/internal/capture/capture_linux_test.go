@@ -77,7 +77,7 @@ func TestALineThatGrowsIsShown(t *testing.T) {
 	w.write("10% ")
 	w.all.read(w.s)
 	due := w.s.due
-	if due.After(time.Now().Add(Patience)) {
+	if due.After(time.Now().Add(LineTimeout)) {
 		t.Errorf("it is due %v from now", time.Until(due))
 	}
 	w.write("20% ")

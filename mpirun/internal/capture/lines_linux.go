@@ -43,7 +43,7 @@ func (all *Outputs) flush(s *stream) {
 // awaitLineEnd has the partial line of s sent, if there is one, unless its end comes in time.
 func (all *Outputs) awaitLineEnd(s *stream) {
 	if len(s.partial) > 0 && !s.halted {
-		s.due, s.turn = time.Now().Add(Patience), procinfo.Turn{}
+		s.due, s.turn = time.Now().Add(LineTimeout), procinfo.Turn{}
 		all.dueAt(s.due)
 	}
 }

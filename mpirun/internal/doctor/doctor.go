@@ -30,8 +30,8 @@ const (
 	maxRounds = 32
 )
 
-// A Checkup is what is to be examined.
-type Checkup struct {
+// A Config is what is to be examined.
+type Config struct {
 	Hosts      []hostfile.Host
 	Ports      [2]int // that ranks are to listen on, from and to; 0 for any
 	Interfaces string // for them to use, as internal/route reads them
@@ -45,7 +45,7 @@ type Checkup struct {
 // Run examines the hosts, prints to w what it has found and what to do about it,
 // and reports whether jobs can run on all of them. It blocks until every host has
 // answered, or has taken too long; its agents have ended when it returns.
-func (c *Checkup) Run(w io.Writer) bool {
+func (c *Config) Run(w io.Writer) bool {
 	c.examine()
 	defer c.dismiss()
 	c.connect()
@@ -60,7 +60,7 @@ func (c *Checkup) Run(w io.Writer) bool {
 }
 
 // examine starts an agent on every host and has it look around.
-func (c *Checkup) examine() {
+func (c *Config) examine() {
 	order := &ctl.Examine{PortLow: c.Ports[0], PortHigh: c.Ports[1], Interfaces: c.Interfaces}
 	rand.Read(order.Secret[:]) // never fails
 	var all sync.WaitGroup
@@ -77,7 +77,7 @@ func (c *Checkup) examine() {
 
 // connect lets each host reach each other, or, where they are very many, those that follow it in
 // the list. In one round each sends to one other and receives from one.
-func (c *Checkup) connect() {
+func (c *Config) connect() {
 	n := len(c.hosts)
 	for step := 1; step < n && step <= maxRounds; step++ {
 		var round sync.WaitGroup
@@ -97,7 +97,7 @@ func (p *host) reachable() bool {
 }
 
 // dismiss ends the agents.
-func (c *Checkup) dismiss() {
+func (c *Config) dismiss() {
 	var all sync.WaitGroup
 	for _, p := range c.hosts {
 		all.Go(p.dismiss)

@@ -42,10 +42,10 @@ func (j *Job) environAt(host string) (own []string, programs [][]string) {
 // of -x are replaced for the ranks, because they state which rank a process is, and of one that is
 // not and makes each rank a job of one.
 func (j *Job) reportReplaced(n *launchenv.Node) {
-	if j.attempt.told {
+	if j.attempt.reportedReplaced {
 		return
 	}
-	j.attempt.told = true
+	j.attempt.reportedReplaced = true
 	own, programs := j.environAt(n.Hosts[0])
 	all := launchenv.Merge(append([][]string{own}, programs...)...)
 	if replaced := n.Replaced(all); len(replaced) > 0 {

@@ -5,17 +5,17 @@ import "gompi/mpirun/internal/ctl"
 // fences is the state of the barrier of PMI-1 clients. A host reports once that all its ranks are
 // in it, and then waits.
 type fences struct {
-	came int
-	puts []string // keys and values in turn
+	arrived int
+	puts    []string // keys and values in turn
 }
 
 // fence notes that all ranks of a host are in the barrier. The last host releases all, with the
 // values that all have put.
 func (j *Job) fence(m *ctl.Fence) {
 	j.fences.puts = append(j.fences.puts, m.Puts...)
-	j.fences.came++
+	j.fences.arrived++
 	j.refuseMixture()
-	if j.fences.came == j.nodes {
+	if j.fences.arrived == j.nodes {
 		j.broadcast(&ctl.Fenced{Puts: j.fences.puts})
 		j.fences = fences{}
 	}
@@ -24,7 +24,7 @@ func (j *Job) fence(m *ctl.Fence) {
 // refuseMixture ends a job in which some hosts' ranks wire up over PMI-1 and others' as gompi
 // programs do. Agents check the ranks of one host.
 func (j *Job) refuseMixture() {
-	if j.fences.came > 0 && j.came > 0 {
+	if j.fences.arrived > 0 && j.cardHosts > 0 {
 		j.endFor(&cause{status: StatusFailed, text: "some ranks are of gompi and some of another MPI library: they wait for each other in vain"})
 	}
 }

@@ -22,7 +22,7 @@ const beatsPerPeriod = 5
 
 // A pulse is what has been received from an agent.
 type pulse struct {
-	mute     int           // beats in a row before which nothing had come
+	missed   int           // beats in a row before which nothing had come
 	reportAt int           // number of those at which it is reported
 	obeys    bool          // something has come since the order to end
 	process  Process       // that stands for the agent on this machine; nil before it is looked at
@@ -68,7 +68,7 @@ func (j *Job) beat() {
 		case h.agent.Received():
 			j.received(h)
 		case !late:
-			h.pulse.mute++
+			h.pulse.missed++
 			j.silent(h)
 		}
 		h.ping(j.clock())
@@ -78,10 +78,10 @@ func (j *Job) beat() {
 // received notes that an agent has sent something, and reports it if its silence was reported.
 func (j *Job) received(h *host) {
 	p := &h.pulse
-	if p.mute >= beatsPerPeriod && j.end.cause == nil {
-		j.notef("%s: heard again after %v", h.name, j.heart.times(p.mute))
+	if p.missed >= beatsPerPeriod && j.end.cause == nil {
+		j.notef("%s: heard again after %v", h.name, j.heart.times(p.missed))
 	}
-	p.mute, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
+	p.missed, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
 }
 
 // silent notifies the user of an agent from which nothing is received, or gives it up.
@@ -89,12 +89,12 @@ func (j *Job) silent(h *host) {
 	p := &h.pulse
 	j.look(h)
 	limit, most := j.silenceLimit(h)
-	if limit && p.mute >= most {
-		j.giveUp(h, fmt.Sprintf("nothing heard for %v", j.heart.times(p.mute)))
+	if limit && p.missed >= most {
+		j.giveUp(h, fmt.Sprintf("nothing heard for %v", j.heart.times(p.missed)))
 		return
 	}
-	if p.mute >= max(p.reportAt, beatsPerPeriod) && j.end.cause == nil {
-		p.reportAt = 2 * p.mute
+	if p.missed >= max(p.reportAt, beatsPerPeriod) && j.end.cause == nil {
+		p.reportAt = 2 * p.missed
 		j.reportSilence(h, limit)
 	}
 }
@@ -125,7 +125,7 @@ func (j *Job) silenceLimit(h *host) (limit bool, most int) {
 
 // reportSilence reports that an agent sends nothing, and what is known of the reason.
 func (j *Job) reportSilence(h *host, ends bool) {
-	text := fmt.Sprintf("%s: nothing heard for %v", h.name, j.heart.times(h.pulse.mute))
+	text := fmt.Sprintf("%s: nothing heard for %v", h.name, j.heart.times(h.pulse.missed))
 	if kept := h.Kept(); kept != "" {
 		text += ": " + kept
 	}
@@ -176,14 +176,14 @@ func (j *Job) clock() int64 { return j.begun.UnixNano() + int64(time.Since(j.beg
 // ping asks the agent for an answer, and for its clock.
 func (h *host) ping(now int64) { h.Send(&ctl.Ping{Sent: now}) }
 
-// manyPongs is how many pings are sent at once at first.
-const manyPongs = 5
+// firstPings is how many pings are sent at once at first.
+const firstPings = 5
 
 // ponged takes an agent's answer. The difference of the clocks is taken from the fastest answer: it
 // is wrong by half of that round trip at most.
 func (h *host) ponged(m *ctl.Pong, now int64) {
 	p := &h.pulse
-	if p.pongs++; p.pongs < manyPongs && h.started != nil && !h.here() {
+	if p.pongs++; p.pongs < firstPings && h.started != nil && !h.here() {
 		h.ping(now) // the first answers may be slow: ranks are being started
 	}
 	round := time.Duration(now - m.Sent)

@@ -66,12 +66,12 @@ func TestABeatThatComesLateCountsForNothing(t *testing.T) {
 			time.Sleep(2 * j.heart.every)
 			j.beat()
 		}
-		if h.pulse.mute != 0 {
-			t.Errorf("late beats: silent for %d, want 0", h.pulse.mute)
+		if h.pulse.missed != 0 {
+			t.Errorf("late beats: silent for %d, want 0", h.pulse.missed)
 		}
 		time.Sleep(j.heart.every)
-		if j.beat(); h.pulse.mute != 1 {
-			t.Errorf("a beat in time: silent for %d, want 1", h.pulse.mute)
+		if j.beat(); h.pulse.missed != 1 {
+			t.Errorf("a beat in time: silent for %d, want 1", h.pulse.missed)
 		}
 	})
 }

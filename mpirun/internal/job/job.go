@@ -113,18 +113,18 @@ type Job struct {
 	timer   <-chan time.Time // the job's time limit
 	heart   heart
 
-	cards   [][]byte        // by rank; nil until they have come
-	came    int             // hosts whose cards have come
-	revoked map[uint64]bool // communicators, as their ranks have reported
-	leaving leaving
-	lone    map[int]bool // ranks that are jobs of one, and whether that is a failure
-	fences  fences
-	recover recovery
-	watch   stall.Watch
-	stacks  lastStacks
-	end     shutdown
-	later   laterFailures
-	attempt attempt
+	cards     [][]byte        // by rank; nil until they have come
+	cardHosts int             // hosts whose cards have come
+	revoked   map[uint64]bool // communicators, as their ranks have reported
+	leaving   leaving
+	lone      map[int]bool // ranks that are jobs of one, and whether that is a failure
+	fences    fences
+	recover   recovery
+	watch     stall.Watch
+	stacks    lastStacks
+	end       shutdown
+	later     laterFailures
+	attempt   attempt
 }
 
 // New names a job that spec describes, of no hosts yet.
@@ -379,9 +379,9 @@ func (j *Job) gather(h *host, m *ctl.Cards) {
 	for i, r := range h.ranks {
 		j.cards[r] = m.Data[i]
 	}
-	j.came++
+	j.cardHosts++
 	j.refuseMixture()
-	if j.came == j.nodes {
+	if j.cardHosts == j.nodes {
 		j.broadcast(&ctl.Gathered{Data: j.cards})
 		j.verbosef("ranks have met after %v", time.Since(j.begun).Round(time.Millisecond))
 	}

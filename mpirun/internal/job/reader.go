@@ -6,15 +6,15 @@ import "time"
 // dropped, once the job is ending. A user who ends the job by a signal or a time limit wants it to
 // end. A job that ends well waits for its reader, until a signal or the time limit.
 const (
-	readerTime  = 10 * time.Second
-	hurriedTime = time.Second
-	readerLook  = 100 * time.Millisecond // how often that is looked at
+	readerTime         = 10 * time.Second
+	deadlineReaderTime = time.Second
+	readerLook         = 100 * time.Millisecond // how often that is looked at
 )
 
 // readerTime returns that time.
 func (s *shutdown) readerTime() time.Duration {
-	if s.hurried {
-		return hurriedTime
+	if s.hasDeadline {
+		return deadlineReaderTime
 	}
 	return readerTime
 }

@@ -70,7 +70,7 @@ func (r *recovery) name(rank int) string {
 // or some would wait in Init forever.
 func (j *Job) survives(m *ctl.Exited) bool {
 	late := m.Rank >= j.recover.size
-	return j.spec.Recover && j.end.cause == nil && (m.Joined && !m.PMI || late) && j.came == j.nodes
+	return j.spec.Recover && j.end.cause == nil && (m.Joined && !m.PMI || late) && j.cardHosts == j.nodes
 }
 
 // survive notes a death that does not end the job. That of a replacement that no rank has counted

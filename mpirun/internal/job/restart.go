@@ -15,13 +15,13 @@ import (
 
 // An attempt is one of the runs of a job that is started again.
 type attempt struct {
-	first    time.Time // when the first of them began: the time limit is for all
-	restarts int       // since the first
-	name     string    // of all of them, to torch scripts
-	missing  []int     // hosts whose agents were lost in it
-	next     *Job      // what comes after it, if anything does
-	comes    string    // what to report about that
-	told     bool      // which of the user's variables are replaced
+	first            time.Time // when the first of them began: the time limit is for all
+	restarts         int       // since the first
+	name             string    // of all of them, to torch scripts
+	missing          []int     // hosts whose agents were lost in it
+	next             *Job      // what comes after it, if anything does
+	nextReport       string    // what to report about that
+	reportedReplaced bool      // which of the user's variables are replaced
 }
 
 // secondChance decides whether j, which is over, is started again: not if a signal or a time limit
@@ -42,11 +42,11 @@ func (j *Job) secondChance() {
 			return
 		}
 		j.follow(hosts, programs)
-		j.attempt.comes = "continuing without " + j.lostNames() + ": "
+		j.attempt.nextReport = "continuing without " + j.lostNames() + ": "
 	case mayRestart:
 		j.follow(j.Hosts, j.Programs)
 		j.attempt.next.attempt.restarts++
-		j.attempt.comes = fmt.Sprintf("restart %d of %d: ", j.attempt.next.attempt.restarts, j.spec.Restart.Max)
+		j.attempt.nextReport = fmt.Sprintf("restart %d of %d: ", j.attempt.next.attempt.restarts, j.spec.Restart.Max)
 	}
 }
 
@@ -55,7 +55,7 @@ func (j *Job) secondChance() {
 func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next := New(j.spec, j.system)
 	next.attempt.first, next.attempt.restarts = j.attempt.first, j.attempt.restarts
-	next.attempt.name, next.attempt.told = j.attempt.name, j.attempt.told
+	next.attempt.name, next.attempt.reportedReplaced = j.attempt.name, j.attempt.reportedReplaced
 	next.Source, next.Hosts, next.Programs, next.Nodes = j.Source, hosts, programs, j.Nodes
 	next.stdin = j.stdin
 	j.attempt.next = next

@@ -71,16 +71,16 @@ func (c *cause) missedBefore(d *cause) bool {
 
 // A shutdown is the state of a job's end.
 type shutdown struct {
-	cause      *cause           // the first, nil while all is well
-	interrupts int              // signals that asked for an end
-	hurried    bool             // the job ends by a signal or the time limit
-	interrupt  time.Duration    // between INT and TERM; 0 if ranks do not get INT
-	grace      time.Duration    // that ranks have before they are killed
-	overdue    <-chan time.Time // when a hurried job is ended without the agents' help
-	agentLost  bool             // look for what it left
-	looks      <-chan time.Time // when to look whether output is taken; nil while the job continues
-	unwritten  error            // why output could not be written, beside the cause
-	lastWords  string           // what is printed when all is over
+	cause       *cause           // the first, nil while all is well
+	interrupts  int              // signals that asked for an end
+	hasDeadline bool             // the job ends by a signal or the time limit
+	interrupt   time.Duration    // between INT and TERM; 0 if ranks do not get INT
+	grace       time.Duration    // that ranks have before they are killed
+	overdue     <-chan time.Time // when a job with a deadline is ended without the agents' help
+	agentLost   bool             // look for what it left
+	looks       <-chan time.Time // when to look whether output is taken; nil while the job continues
+	unwritten   error            // why output could not be written, beside the cause
+	lastWords   string           // what is printed when all is over
 }
 
 // endFor ends the job because of c, unless it is ending already. Of two failures the earlier is the
@@ -98,15 +98,15 @@ func (j *Job) endFor(c *cause) {
 	j.end.grace = j.end.interrupt + j.spec.KillDelay
 	j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: c.text})
 	for _, h := range j.hosts {
-		h.pulse.mute, h.pulse.obeys = 0, false
+		h.pulse.missed, h.pulse.obeys = 0, false
 		h.agent.Continue()
 	}
 }
 
-// hurry sees to it that a job whose ranks have been ordered to end does so in time, whatever they
-// and agents do: a user waits for it, or the owner of the hosts.
-func (j *Job) hurry() {
-	j.end.hurried, j.end.overdue = true, time.After(j.end.grace+agentEndTime)
+// setEndDeadline sees to it that a job whose ranks have been ordered to end does so in time,
+// whatever they and agents do: a user waits for it, or the owner of the hosts.
+func (j *Job) setEndDeadline() {
+	j.end.hasDeadline, j.end.overdue = true, time.After(j.end.grace+agentEndTime)
 }
 
 // giveUpAll gives all agents up that have not ended their ranks in time.
@@ -298,7 +298,7 @@ func (j *Job) failToStart(err error) int {
 // timeUp ends the job because its time limit is reached.
 func (j *Job) timeUp(when string) {
 	j.endFor(&cause{status: StatusTimeout, text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
-	j.hurry()
+	j.setEndDeadline()
 }
 
 // conclude writes the rest of the output, prints why the job ended, and returns its exit status.
@@ -326,7 +326,7 @@ func (j *Job) conclude() int {
 // report prints why the job ended.
 func (j *Job) report() {
 	var b bytes.Buffer
-	lead := "gompirun: " + j.attempt.comes
+	lead := "gompirun: " + j.attempt.nextReport
 	for line := range strings.Lines(strings.TrimRight(j.end.cause.text, "\n")) {
 		fmt.Fprintf(&b, "%s%s\n", lead, strings.TrimRight(line, "\n"))
 		lead = "gompirun: "

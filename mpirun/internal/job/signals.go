@@ -24,7 +24,7 @@ func (j *Job) signalled(s os.Signal) {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
 		j.end.interrupts++
 		j.interrupted(sig)
-		j.hurry()
+		j.setEndDeadline()
 	case syscall.SIGQUIT:
 		j.watch.Survey()
 	case syscall.SIGTSTP:

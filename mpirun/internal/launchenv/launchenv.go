@@ -47,9 +47,9 @@ func nameOf(kv string) string {
 	return name
 }
 
-// strangers are variables, or beginnings of them, by which other launchers mark a process as one of
-// their ranks. A rank of ours is not.
-var strangers = []string{
+// otherLaunchers are variables, or beginnings of them, by which other launchers mark a process as
+// one of their ranks. A rank of ours is not.
+var otherLaunchers = []string{
 	"PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "HYDRA_", "HYDI_", "MPI_LOCAL",
 	"TORCHELASTIC_", "HOROVOD_RANK=", "HOROVOD_SIZE=", "HOROVOD_LOCAL_", "PALS_RANKID=", "PALS_LOCAL_RANKID=",
 	"SLURM_TASK_PID=",
@@ -62,7 +62,7 @@ func Forward(vars []string) []string {
 	for _, v := range env.Table() {
 		own[v.Name] = v.Set && v.Default == "" || v.Name == env.Token // what has a default may be the user's
 	}
-	return slices.DeleteFunc(without(vars, strangers), func(kv string) bool { return own[nameOf(kv)] })
+	return slices.DeleteFunc(without(vars, otherLaunchers), func(kv string) bool { return own[nameOf(kv)] })
 }
 
 // without returns vars without those that begin like one of starts.

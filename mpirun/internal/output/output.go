@@ -172,9 +172,9 @@ func (o *Writer) Close() {
 }
 
 // tagLines appends data with a tag before each line, unless the first one continues.
-func (o *Writer) tagLines(b []byte, from source, data []byte, goesOn bool) []byte {
+func (o *Writer) tagLines(b []byte, from source, data []byte, continues bool) []byte {
 	for line := range bytes.Lines(data) {
-		if !goesOn {
+		if !continues {
 			if o.Stamp {
 				b = o.now().AppendFormat(b, "2006-01-02T15:04:05.000 ")
 			}
@@ -186,7 +186,7 @@ func (o *Writer) tagLines(b []byte, from source, data []byte, goesOn bool) []byt
 			}
 		}
 		b = append(b, line...)
-		goesOn = false
+		continues = false
 	}
 	return b
 }

@@ -41,9 +41,9 @@ func oneLine(script string) string {
 
 // What a login prints before it is an agent: lines that begin so.
 const (
-	saysWant    = "\x00gompi want"
-	saysMachine = "\x00gompi machine "
-	saysOther   = "\x00gompi other "
+	lineWant    = "\x00gompi want"
+	lineMachine = "\x00gompi machine "
+	lineOther   = "\x00gompi other "
 )
 
 // IsOther reports whether the command line args asks for an agent of another build than this one,
@@ -52,7 +52,7 @@ func IsOther(args []string, out io.Writer) bool {
 	if len(args) < 2 || args[0] != AgentFlag || args[1] == build() {
 		return false
 	}
-	fmt.Fprintf(out, "%s%s\n", saysOther, ctl.Version)
+	fmt.Fprintf(out, "%s%s\n", lineOther, ctl.Version)
 	return true
 }
 

@@ -26,7 +26,7 @@ func TestWhatALoginPrintsFirstDoesNoHarm(t *testing.T) {
 
 func FuzzGreeting(f *testing.F) {
 	f.Add([]byte("Welcome\n" + ctl.Magic))
-	f.Add([]byte(saysMachine + "vax\n"))
+	f.Add([]byte(lineMachine + "vax\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := readGreeting(bytes.NewReader(data))
 		if err == nil && (!strings.HasPrefix(got, "\x00gompi ") || !strings.HasSuffix(got, "\n") || !bytes.Contains(data, []byte(got))) {
@@ -55,7 +55,7 @@ func TestTheBootstrapRunsTheProgramAtThePath(t *testing.T) {
 	}
 	me.machine = "vax"
 	out, err = exec.Command("sh", "-c", me.command("", false)).CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), saysMachine) {
-		t.Errorf("on another machine: %q, %v; want %q", out, err, saysMachine)
+	if err != nil || !strings.HasPrefix(string(out), lineMachine) {
+		t.Errorf("on another machine: %q, %v; want %q", out, err, lineMachine)
 	}
 }

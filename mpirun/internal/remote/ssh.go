@@ -164,13 +164,13 @@ func (s self) greet(agent *Process) (string, error) {
 			rest, ok := strings.CutPrefix(greeting, what)
 			return strings.TrimSpace(rest), ok
 		}
-		if machine, ok := after(saysMachine); ok {
+		if machine, ok := after(lineMachine); ok {
 			return "", fmt.Errorf("its processors are %s, those here %s: want a gompirun built for them, named by -launch-agent", machine, s.machine)
 		}
-		if _, ok := after(saysOther); ok {
+		if _, ok := after(lineOther); ok {
 			return "", errOther
 		}
-		if _, ok := after(saysWant); !ok || sent == placesTried {
+		if _, ok := after(lineWant); !ok || sent == placesTried {
 			return greeting, nil // ctl.Magic; if it is not, ctl.Reader returns an error
 		}
 		s.send(agent.In) // if it fails the login ends, and reports why
