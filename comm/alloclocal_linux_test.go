@@ -102,7 +102,7 @@ func useVector(ctx context.Context, c *comm.Comm, v []int64, i int) error {
 }
 
 // What is not to be had is told, and takes nothing.
-func TestMemoryOfOneRankThatIsNotThereIsToldOf(t *testing.T) {
+func TestMissingMemoryOfOneRankIsReported(t *testing.T) {
 	err := errors.Join(inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 0 { // alone
 			if _, err := allocLocal(c, 1<<50); !errors.Is(err, comm.ErrMemory) || !strings.Contains(err.Error(), "alloc_local") {

@@ -81,7 +81,7 @@ func TestInitAloneIsAWorldOfOne(t *testing.T) {
 	}
 }
 
-func TestInitRefusesToBeOneOfSeveralStrangers(t *testing.T) {
+func TestInitRefusesToBeOneOfSeveralJobsOfOne(t *testing.T) {
 	t.Setenv("OMPI_COMM_WORLD_RANK", "1")
 	t.Setenv("OMPI_COMM_WORLD_SIZE", "4")
 	_, err := comm.Init(t.Context())

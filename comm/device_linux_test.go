@@ -176,7 +176,7 @@ func leakyDevices(t *testing.T) []*cudaops.Device {
 }
 
 // Ranks that call different things, some of which go in chunks, all get both calls.
-func TestMismatchOnCUDADevicesIsToldToAllRanks(t *testing.T) {
+func TestMismatchOnCUDADevicesIsReportedToAllRanks(t *testing.T) {
 	d := leakyDevices(t)[0]
 	const p, where, n = 3, 1, 20_000
 	calls := map[string]func(ctx context.Context, c *comm.Comm, b comm.Buffer) error{

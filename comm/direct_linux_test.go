@@ -54,8 +54,8 @@ func (tl *tally) over(t *testing.T, boots []boot.Boot, fn rankFunc) error {
 	}
 	return errors.Join(overFabrics(t, boots, cfg, func(rank int, f *comm.Connection) {
 		connect := f.Connect
-		f.Connect = func(sink transport.Sink, heard func()) ([]transport.Transport, error) {
-			return connect(&tallySink{sink, sink.(transport.EagerSink), rank, tl}, heard)
+		f.Connect = func(sink transport.Sink, handleEvents func()) ([]transport.Transport, error) {
+			return connect(&tallySink{sink, sink.(transport.EagerSink), rank, tl}, handleEvents)
 		}
 	}, fn)...)
 }

@@ -30,12 +30,12 @@ func TestRanksOverUCXAreStoppedAndKilled(t *testing.T) {
 		for _, n := range []int{5, 40_000} {
 			d := disaster{kind, n, 4, "hier", victim}
 			t.Run(d.String(), func(t *testing.T) {
-				lost, said := d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2"))
+				lost, output := d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2"))
 				if lost != d.ranks-1 {
-					t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, said)
+					t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, output)
 				}
-				if !strings.Contains(said, "msg=connected part=ucx") {
-					t.Errorf("no rank has used UCX: %s", said)
+				if !strings.Contains(output, "msg=connected part=ucx") {
+					t.Errorf("no rank has used UCX: %s", output)
 				}
 			})
 		}

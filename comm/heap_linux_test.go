@@ -262,7 +262,7 @@ func TestMemoryThatOneRankLacksIsAnErrorOnAll(t *testing.T) {
 	const p, poor = 3, 1
 	lack := map[string]struct {
 		n    int
-		says string // on the rank that lacks it
+		want string // on the rank that lacks it
 	}{
 		"a limit":   {1 << 20, "3 ranks want 4.0 MiB each, rank 1 finds 11.0 MiB"},
 		"addresses": {1 << 40, "no place for"},
@@ -274,8 +274,8 @@ func TestMemoryThatOneRankLacksIsAnErrorOnAll(t *testing.T) {
 			}
 			for range 2 {
 				v, err := comm.Alloc[float32](ctx, c, l.n)
-				if !errors.Is(err, comm.ErrMemory) || v != nil || c.Rank() == poor && !strings.Contains(err.Error(), l.says) {
-					t.Errorf("%s, rank %d: got %d elements and %v, want ErrMemory with %q", name, c.Rank(), len(v), err, l.says)
+				if !errors.Is(err, comm.ErrMemory) || v != nil || c.Rank() == poor && !strings.Contains(err.Error(), l.want) {
+					t.Errorf("%s, rank %d: got %d elements and %v, want ErrMemory with %q", name, c.Rank(), len(v), err, l.want)
 				}
 			}
 			if n := c.Lent(); n != 0 {

@@ -280,7 +280,7 @@ func TestDeterministicSumsInAHierarchyAreThoseOfMessages(t *testing.T) {
 	}
 }
 
-func TestMismatchInAHierarchyIsToldToAllRanks(t *testing.T) {
+func TestMismatchInAHierarchyIsReportedToAllRanks(t *testing.T) {
 	disagreeInMemory(t, nil, func(t testing.TB, fn rankFunc) []error { return hierarchically(t, []int32{0, 0, 1, 1}, fn) })
 }
 

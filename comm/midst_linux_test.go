@@ -66,14 +66,14 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 		return fmt.Errorf("shares memory: %v, hierarchical: %v, by way of %s", c.SharesMemory(), c.IsHierarchical(), d.way)
 	}
 	runtime.GC() // it closes nothing that is in use
-	say := drillRounds
+	reportRound := drillRounds
 	turned := func(i int) { // round i is over
-		if i == say {
+		if i == reportRound {
 			fmt.Println("continues", c.Rank(), os.Getpid())
 		}
 		select {
 		case <-goOn:
-			say = i + drillRounds
+			reportRound = i + drillRounds
 		default:
 		}
 	}
@@ -169,12 +169,12 @@ func (d disaster) underGompirun(t *testing.T, gompirun string) {
 		home = [2]string{"localhost", "127.0.0.2"}[d.victim/2]
 	}
 	job := d.command(gompirun, "-np", fmt.Sprint(d.ranks), "-H", hosts)
-	lost, said := d.strike(t, job)
+	lost, output := d.strike(t, job)
 	if lost != d.ranks-1 {
-		t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, said)
+		t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, output)
 	}
-	if blame := fmt.Sprintf("gompirun: rank %d on %s was killed by signal 9 (SIGKILL)", d.victim, home); !strings.Contains(said, blame) {
-		t.Errorf("%q lacks %q", said, blame)
+	if blame := fmt.Sprintf("gompirun: rank %d on %s was killed by signal 9 (SIGKILL)", d.victim, home); !strings.Contains(output, blame) {
+		t.Errorf("%q lacks %q", output, blame)
 	}
 	if code := job.ProcessState.ExitCode(); code != 137 {
 		t.Errorf("status %d, want 137", code)
@@ -194,8 +194,8 @@ func TestRanksWithoutAnAgentShareMemory(t *testing.T) {
 					"MASTER_ADDR=127.0.0.1", "MASTER_PORT=1", "GOMPI_RDZV=file://"+folder)
 				ranks = append(ranks, c)
 			}
-			if lost, said := d.strike(t, ranks...); lost != d.ranks-1 {
-				t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, said)
+			if lost, output := d.strike(t, ranks...); lost != d.ranks-1 {
+				t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, output)
 			}
 		})
 		t.Run(fmt.Sprintf("hydra/%d", n), func(t *testing.T) {
@@ -223,7 +223,7 @@ func (d disaster) command(launcher ...string) *exec.Cmd {
 // strike starts a job, stops one of its ranks and lets it continue, and kills it. It
 // returns how many others tell that they have lost it, and what the job said to
 // stderr.
-func (d disaster) strike(t *testing.T, job ...*exec.Cmd) (lost int, said string) {
+func (d disaster) strike(t *testing.T, job ...*exec.Cmd) (lost int, output string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout) // 0.1 s if nothing else runs
 	defer cancel()
@@ -271,7 +271,7 @@ func (d disaster) strike(t *testing.T, job ...*exec.Cmd) (lost int, said string)
 
 // start starts all processes of a job, which end when the test does at the latest. It
 // returns where their output comes, and the file of what they say to stderr.
-func (d disaster) start(t *testing.T, job []*exec.Cmd) (out *os.File, said string) {
+func (d disaster) start(t *testing.T, job []*exec.Cmd) (out *os.File, output string) {
 	t.Helper()
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -305,8 +305,8 @@ func (d disaster) goOn(t *testing.T, lines *bufio.Scanner, stderr string) []int 
 		var r, pid int
 		ok := lines.Scan()
 		if _, err := fmt.Sscanf(lines.Text(), "continues %d %d", &r, &pid); err != nil {
-			said, _ := os.ReadFile(stderr)
-			t.Fatalf("output %v, %q: want that a rank continues; %s", ok, lines.Text(), said)
+			output, _ := os.ReadFile(stderr)
+			t.Fatalf("output %v, %q: want that a rank continues; %s", ok, lines.Text(), output)
 		}
 		pids[r] = pid
 	}

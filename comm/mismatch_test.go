@@ -318,7 +318,7 @@ func waysOf(t *testing.T) map[string]way {
 
 // A rank that calls something else when the others have closed the communicator hears of
 // it at its call or Close.
-func TestLateRankIsToldWhatRanksThatClosedHaveCalled(t *testing.T) {
+func TestLateRankLearnsWhatRanksThatClosedHaveCalled(t *testing.T) {
 	t.Cleanup(comm.PartWithin(10 * time.Millisecond))
 	const p, late = 4, 3 // which passes nothing on
 	for name, run := range waysOf(t) {
@@ -398,7 +398,7 @@ func TestCallsThatDifferAreFoundHoweverLateTheirMessagesAre(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsForNobodyWhoHasLeft(t *testing.T) {
+func TestCloseWaitsForNoRankThatHasLeft(t *testing.T) {
 	t.Cleanup(comm.PartWithin(testTimeout))
 	for name, run := range waysOf(t) {
 		sent := make(chan struct{})

@@ -183,7 +183,7 @@ func TestScattervWithNCCLReadsCountsAtTheRootOnly(t *testing.T) {
 // the usual ways serve.
 func TestWithoutNCCLTheUsualWaysServe(t *testing.T) {
 	devices := manyDevices(t)
-	for says, how := range map[string]struct {
+	for name, how := range map[string]struct {
 		share int // ranks to a device
 		fail  string
 	}{
@@ -192,13 +192,13 @@ func TestWithoutNCCLTheUsualWaysServe(t *testing.T) {
 			share: 1, fail: "ncclGetUniqueId:1=2"},
 	} {
 		t.Setenv("FAKECUDA_FAIL", how.fail)
-		var said strings.Builder
-		cfg := comm.Config{CUDA: "nccl", Logger: slog.New(slog.NewTextHandler(&locked{w: &said}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+		var output strings.Builder
+		cfg := comm.Config{CUDA: "nccl", Logger: slog.New(slog.NewTextHandler(&locked{w: &output}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 		errs := overHosts(t, []int32{0, 0, 1}, cfg, func(ctx context.Context, c *comm.Comm) error {
 			return answerOn(ctx, c, devices[c.Rank()/how.share], longQuestions(3, 8200))
 		})
-		if err := errors.Join(errs...); err != nil || strings.Count(said.String(), "do without NCCL") != 1 || !strings.Contains(said.String(), says) {
-			t.Errorf("%v; said: %s\nwant %q once", err, said.String(), says)
+		if err := errors.Join(errs...); err != nil || strings.Count(output.String(), "do without NCCL") != 1 || !strings.Contains(output.String(), name) {
+			t.Errorf("%v; said: %s\nwant %q once", err, output.String(), name)
 		}
 	}
 }
@@ -234,15 +234,15 @@ var errVictim = errors.New("the victim ends")
 // returns what waits until all of p ranks do.
 func hanging(t *testing.T, n, p int) (all func()) {
 	t.Helper()
-	told, tells, err := os.Pipe()
+	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { told.Close(); tells.Close() })
+	t.Cleanup(func() { reader.Close(); writer.Close() })
 	t.Setenv("FAKENCCL_HANG", fmt.Sprint(n))
-	t.Setenv("FAKENCCL_TOLD", fmt.Sprint(tells.Fd()))
+	t.Setenv("FAKENCCL_TOLD", fmt.Sprint(writer.Fd()))
 	return func() {
-		if _, err := io.ReadFull(told, make([]byte, p)); err != nil {
+		if _, err := io.ReadFull(reader, make([]byte, p)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -285,7 +285,7 @@ var quietNCCL = comm.Config{CUDA: "nccl", Logger: quietly.Logger}
 
 // What NCCL answers, at once or later, ends the collective on all ranks with NCCL's
 // words.
-func TestErrorsOfNCCLAreToldToAllRanks(t *testing.T) {
+func TestErrorsOfNCCLAreReportedToAllRanks(t *testing.T) {
 	devices := manyDevices(t)
 	for says, set := range map[string][2]string{
 		"allreduce: ncclCommGetAsyncError: ncclRemoteError (6): remote process exited": {"FAKENCCL_ASYNC", "2=6"},
@@ -349,7 +349,7 @@ func TestWaitsForNCCLEnd(t *testing.T) {
 
 // Ranks that disagree, in the call or in the lengths of blocks that only two of them
 // know, all get both calls.
-func TestMismatchBeforeNCCLIsToldToAllRanks(t *testing.T) {
+func TestMismatchBeforeNCCLIsReportedToAllRanks(t *testing.T) {
 	devices := manyDevices(t)
 	const n, where = 20_000, 1
 	counts := func(rank int) []int {

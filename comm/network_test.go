@@ -108,7 +108,7 @@ func collectivesAgree(t *testing.T, over way) {
 	}
 }
 
-func TestMismatchOverTCPIsToldToAllRanks(t *testing.T) {
+func TestMismatchOverTCPIsReportedToAllRanks(t *testing.T) {
 	tries := allTries()
 	for i := range tries {
 		even, odd := tries[i], tries[(i+5)%len(tries)]

@@ -12,7 +12,7 @@ import (
 	"gompi/internal/mem"
 )
 
-func TestProbeTellsTheSizeAndLeavesTheMessage(t *testing.T) {
+func TestProbeReturnsTheSizeAndLeavesTheMessage(t *testing.T) {
 	for _, n := range messageSizes {
 		inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
 			if c.Rank() == 0 {

@@ -9,8 +9,8 @@ import (
 	"gompi/comm"
 )
 
-// heard waits, outside comm, until another rank of the test says so.
-func heard(ctx context.Context, done <-chan struct{}) error {
+// awaitDone waits, outside comm, until another rank of the test says so.
+func awaitDone(ctx context.Context, done <-chan struct{}) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("what was sent does not arrive while its sender computes"))
 	defer cancel()
 	select {
@@ -57,7 +57,7 @@ func TestWhatWasSentArrivesWhileTheSenderComputes(t *testing.T) {
 					if err := send(ctx, c); err != nil {
 						return err
 					}
-					return heard(ctx, done)
+					return awaitDone(ctx, done)
 				}
 				defer close(done)
 				for range 3 {
@@ -83,7 +83,7 @@ func TestBcastsInARowArriveWhileTheRootComputes(t *testing.T) {
 			}
 		}
 		if c.Rank() == 0 {
-			return heard(ctx, done)
+			return awaitDone(ctx, done)
 		}
 		close(done)
 		return nil

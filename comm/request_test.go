@@ -40,18 +40,18 @@ func TestPersistentMessagesCanBeStartedAgainAndAgain(t *testing.T) {
 
 // What a Request stands for in package message is used again as soon as its outcome has
 // been told, while other goroutines may still be asking for it.
-func TestOutcomeIsToldOnceWhileOthersAreStarted(t *testing.T) {
+func TestOutcomeIsReportedOnceWhileOthersAreStarted(t *testing.T) {
 	const messages, waiters = 300, 3
 	errs := commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 		outcomes := make(chan error, 2*messages*waiters)
-		var told atomic.Int32
+		var reported atomic.Int32
 		check := func(r comm.Request, tag int, in *int64) {
 			st, err := r.Wait(ctx)
 			want := comm.Status{Source: 1 - c.Rank(), Tag: tag, Bytes: 8, Type: comm.Of([]int64(nil)).Type()}
 			switch {
 			case err != nil:
 			case st == want:
-				told.Add(1)
+				reported.Add(1)
 			case st != emptyStatus:
 				err = fmt.Errorf("message %d: %+v, want %+v or an empty one", tag, st, want)
 			}
@@ -72,7 +72,7 @@ func TestOutcomeIsToldOnceWhileOthersAreStarted(t *testing.T) {
 		for range cap(outcomes) {
 			all = errors.Join(all, <-outcomes)
 		}
-		return errors.Join(all, equal("receives told of", []int{int(told.Load())}, []int{messages}))
+		return errors.Join(all, equal("receives told of", []int{int(reported.Load())}, []int{messages}))
 	})
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestRequestsThatWereWaitedForAreDoneAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestErrorsAreToldEveryTime(t *testing.T) {
+func TestErrorsAreReturnedEveryTime(t *testing.T) {
 	inBubble(t, 1, func(ctx context.Context, c *comm.Comm) error {
 		x := make([]int, 2)
 		if err := comm.Send(ctx, c, 0, 0, x); err != nil {
@@ -325,13 +325,13 @@ func TestOneRequestManyWaiters(t *testing.T) {
 				errs <- err
 			}()
 		}
-		told := 0
+		reported := 0
 		for range cap(errs) {
-			told += <-counts
+			reported += <-counts
 			if err := <-errs; err != nil {
 				return err
 			}
 		}
-		return equal("elements told of", []int{told}, []int{1})
+		return equal("elements told of", []int{reported}, []int{1})
 	})
 }

@@ -128,7 +128,7 @@ func TestFloatSumsInSharedMemoryAreTheSameBitsOnAllRanks(t *testing.T) {
 	}
 }
 
-func TestMismatchInSharedMemoryIsToldToAllRanks(t *testing.T) {
+func TestMismatchInSharedMemoryIsReportedToAllRanks(t *testing.T) {
 	disagreeInMemory(t, nil, func(t testing.TB, fn rankFunc) []error { return overMemory(t, 4, fn) })
 }
 

@@ -34,8 +34,8 @@ func (s sendCounter) Send(peer world.Rank, h *transport.Header, b mem.Buffer, to
 // countSends makes sent count the messages of collectives of a rank with that Connection.
 func countSends(f *comm.Connection, sent *atomic.Int64) {
 	connect := f.Connect
-	f.Connect = func(sink transport.Sink, heard func()) ([]transport.Transport, error) {
-		all, err := connect(sink, heard)
+	f.Connect = func(sink transport.Sink, handleEvents func()) ([]transport.Transport, error) {
+		all, err := connect(sink, handleEvents)
 		for i := range all {
 			all[i] = sendCounter{all[i], sent}
 		}

@@ -40,8 +40,8 @@ func TestNoRankAloneHasAComm(t *testing.T) {
 
 func madeByOneAlone(t *testing.T, m making, closes bool) []error {
 	const p, late = 3, 1
-	waits, tell := context.WithCancel(t.Context()) // ends when rank 2 waits for rank 1
-	defer tell()
+	waits, notify := context.WithCancel(t.Context()) // ends when rank 2 waits for rank 1
+	defer notify()
 	var phases [3]sync.WaitGroup // which all ranks end together, without a message
 	for i := range phases {
 		phases[i].Add(p)
@@ -55,7 +55,7 @@ func madeByOneAlone(t *testing.T, m making, closes bool) []error {
 		defer c.Close(ctx) // where it fails it tells again what was wrong
 		var made, used error
 		if world.Rank() != late {
-			_, made = m.make(failsWhen(ctx, c, waits.Done(), tell), c)
+			_, made = m.make(failsWhen(ctx, c, waits.Done(), notify), c)
 		}
 		end(0)
 		if world.Rank() == late {
@@ -82,10 +82,10 @@ func madeByOneAlone(t *testing.T, m making, closes bool) []error {
 }
 
 // failsWhen returns a context with which rank 0 of c fails when rank 2 waits too.
-func failsWhen(ctx context.Context, c *comm.Comm, waits <-chan struct{}, tell func()) context.Context {
+func failsWhen(ctx context.Context, c *comm.Comm, waits <-chan struct{}, notify func()) context.Context {
 	return comm.WithCheck(ctx, func(time.Duration) (time.Duration, error) {
 		if c.Rank() == 2 {
-			tell()
+			notify()
 			return 0, nil
 		}
 		<-waits

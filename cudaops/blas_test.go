@@ -91,7 +91,7 @@ func TestProductsOfOtherShapesAreRefused(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatCUBLASSaid(t *testing.T) {
+func TestErrorsNameTheStatusOfCUBLAS(t *testing.T) {
 	cudatest.NeedFake(t)
 	d := device(t)
 	blas, s := newBLAS(t, d)
@@ -101,8 +101,8 @@ func TestErrorsSayWhatCUBLASSaid(t *testing.T) {
 		"cublasSgemm_v2":  func() error { return blas.Multiply(z, z, z, 0) },
 	} {
 		t.Setenv("FAKECUDA_FAIL", call+":1=3")
-		var told *cudaops.Error
-		if err := do(); !errors.As(err, &told) || told.Call != call ||
+		var failure *cudaops.Error
+		if err := do(); !errors.As(err, &failure) || failure.Call != call ||
 			!strings.Contains(err.Error(), "CUBLAS_STATUS_ALLOC_FAILED (3): the resource allocation failed") {
 			t.Errorf("%s fails with %v", call, err)
 		}

@@ -13,7 +13,7 @@ import (
 // Whatever the driver refuses, the error says which device, what was to be done,
 // the driver's function, the code by name and number, and the driver's text; and
 // no memory is lost.
-func TestErrorsSayWhatTheDriverSaid(t *testing.T) {
+func TestErrorsNameTheStatusOfTheDriver(t *testing.T) {
 	cudatest.NeedFake(t)
 	d := device(t)
 	a, b := upload(t, d, []float32{1, 2}), upload(t, d, []float32{3, 4})

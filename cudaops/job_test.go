@@ -152,7 +152,7 @@ func jobAstray() error {
 
 // A kernel that leaves its memory breaks the device for the process; every later
 // call says so.
-func TestAKernelThatGoesAstrayIsToldEverywhere(t *testing.T) {
+func TestAKernelThatFailsIsReportedEverywhere(t *testing.T) {
 	cudatest.NeedFake(t)
 	got := strings.Split(run(t, "astray"), "\n")
 	if len(got) != 2 || !strings.HasPrefix(got[0], "cuda:0: stream: ") || !strings.HasPrefix(got[1], "cuda:0: copy of 12 bytes ") ||
@@ -247,7 +247,7 @@ func startRanks(t *testing.T, job, np string, environment ...string) (string, er
 	return string(out), err
 }
 
-// jobFailing is a rank of TestADeviceThatFailsIsToldToAllRanks.
+// jobFailing is a rank of TestADeviceThatFailsIsReportedToAllRanks.
 func jobFailing() error {
 	ctx := context.Background()
 	c, err := comm.Init(ctx)
@@ -275,7 +275,7 @@ func jobFailing() error {
 
 // A device that fails on one rank, inside a collective through shared memory, ends
 // it everywhere.
-func TestADeviceThatFailsIsToldToAllRanks(t *testing.T) {
+func TestADeviceThatFailsIsReportedToAllRanks(t *testing.T) {
 	cudatest.NeedFake(t)
 	runRanks(t, "failing", "4")
 }

@@ -80,14 +80,14 @@ func jobNCCLDying() error {
 	victim := 0
 	fmt.Sscan(os.Getenv(victimVariable), &victim)
 	if c.Rank() == victim {
-		told, tells, err := os.Pipe()
+		started, starts, err := os.Pipe()
 		if err != nil {
 			return err
 		}
 		os.Setenv("FAKENCCL_HANG", "3")
-		os.Setenv("FAKENCCL_TOLD", fmt.Sprint(tells.Fd()))
+		os.Setenv("FAKENCCL_TOLD", fmt.Sprint(starts.Fd()))
 		go func() {
-			told.Read(make([]byte, 1))
+			started.Read(make([]byte, 1))
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}()
 	}

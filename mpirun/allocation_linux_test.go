@@ -34,11 +34,11 @@ func TestAllocatedHostsAreReachedBySSH(t *testing.T) {
 	} {
 		cmd := exec.Command("gompirun", "-rsh", b.RSH(), "-q", "sh", "-c", "echo $RANK $GOMPI_NODE $(hostname)")
 		cmd.Env = append(os.Environ(), set)
-		status, out, said := finish(t, cmd)
+		status, out, output := finish(t, cmd)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		slices.Sort(lines)
 		if want := []string{"0 0 host1", "1 1 host2", "2 1 host2"}; status != 0 || !slices.Equal(lines, want) {
-			t.Errorf("%s: status %d, %q, want %q\n%s", set, status, lines, want, strings.Join(said, "\n"))
+			t.Errorf("%s: status %d, %q, want %q\n%s", set, status, lines, want, strings.Join(output, "\n"))
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestRanksThatAreJobsOfOneFail(t *testing.T) {
 // descriptors, too, and that change the user.
 func TestRanksWithoutTheirVariablesFail(t *testing.T) {
 	t.Parallel()
-	prog := forEverybody(t, "rank")
+	prog := forAllUsers(t, "rank")
 	const lost = "started by gompirun as one of several ranks ("
 	bare := []string{"env", "-i", "sh", "-c", `exec 3>&- 4>&- 5>&-; "$@"`, "sh"}
 	wrappers := [][]string{{"env", "-i"}, bare}
@@ -77,8 +77,8 @@ func TestRanksWithoutTheirVariablesFail(t *testing.T) {
 	}
 }
 
-// forEverybody copies a program to where other users may run it.
-func forEverybody(t *testing.T, name string) string {
+// forAllUsers copies a program to where other users may run it.
+func forAllUsers(t *testing.T, name string) string {
 	t.Helper()
 	prog, err := exec.LookPath(name)
 	if err != nil {

@@ -57,8 +57,8 @@ func TestTheFirstToFailIsBlamed(t *testing.T) {
 	for i := range 4 * rounds() {
 		cmd := exec.Command("gompirun", "-np", "4", "loop")
 		cmd.Env = append(os.Environ(), transports[i%2])
-		var said strings.Builder
-		cmd.Stderr = &said
+		var output strings.Builder
+		cmd.Stderr = &output
 		victim, lines := 0, started(t, cmd)
 		for range 4 {
 			line, err := lines.ReadString('\n')
@@ -72,7 +72,7 @@ func TestTheFirstToFailIsBlamed(t *testing.T) {
 		begun := time.Now()
 		syscall.Kill(victim, syscall.SIGKILL)
 		cmd.Wait()
-		checkBlame(t, cmd, said.String(), 137, "was killed by signal 9 (SIGKILL)")
+		checkBlame(t, cmd, output.String(), 137, "was killed by signal 9 (SIGKILL)")
 		if d := time.Since(begun); d > soon { // 20 ms when nothing else runs
 			t.Errorf("the job ended %v after the kill", d)
 		}
@@ -85,10 +85,10 @@ func TestAnExitAmidACollectiveIsBlamed(t *testing.T) {
 			for i := range 4 * rounds() {
 				cmd := exec.Command("gompirun", "-np", "4", "loop", how)
 				cmd.Env = append(os.Environ(), transports[i%2])
-				var said strings.Builder
-				cmd.Stderr = &said
+				var output strings.Builder
+				cmd.Stderr = &output
 				cmd.Run()
-				checkBlame(t, cmd, said.String(), 7, "exited with status 7")
+				checkBlame(t, cmd, output.String(), 7, "exited with status 7")
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestAnExitAmidACollectiveIsBlamed(t *testing.T) {
 func TestADeathThatBecomesKnownLateIsBlamed(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	cmd := exec.Command("gompirun", "-v", "-np", "2", "-H", "127.0.0.2:1,localhost:1", "loop")
-	said, err := cmd.StderrPipe()
+	output, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestADeathThatBecomesKnownLateIsBlamed(t *testing.T) {
 	awaitState(t, agent, "T")
 	syscall.Kill(victim, syscall.SIGKILL)
 	var all strings.Builder
-	for lines := bufio.NewScanner(said); lines.Scan(); {
+	for lines := bufio.NewScanner(output); lines.Scan(); {
 		fmt.Fprintln(&all, lines.Text())
 		if strings.HasPrefix(lines.Text(), "gompirun: ending the job: ") {
 			syscall.Kill(agent, syscall.SIGCONT)
@@ -142,19 +142,19 @@ func TestADeathThatBecomesKnownLateIsBlamed(t *testing.T) {
 }
 
 // checkBlame checks that gompirun ended because of rank 1.
-func checkBlame(t *testing.T, cmd *exec.Cmd, said string, status int, how string) {
+func checkBlame(t *testing.T, cmd *exec.Cmd, output string, status int, how string) {
 	t.Helper()
 	if code := cmd.ProcessState.ExitCode(); code != status {
 		t.Errorf("status %d, want %d", code, status)
 	}
 	reason := ""
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		if strings.HasPrefix(line, "gompirun: rank ") {
 			reason = line
 			break
 		}
 	}
 	if want := "gompirun: rank 1 on localhost " + how; !strings.HasPrefix(reason, want) {
-		t.Errorf("reason %q, want %q; all that was said:\n%s", reason, want, said)
+		t.Errorf("reason %q, want %q; all that was said:\n%s", reason, want, output)
 	}
 }

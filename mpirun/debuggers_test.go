@@ -20,11 +20,11 @@ import (
 // A debugger is a real one, what is typed into it, and what it must say of a
 // rank that waits in main.await.
 type debugger struct {
-	name  string
-	flag  string // the value of -debugger, but for the path
-	from  string // where to get it
-	typed string
-	says  []string // PID stands for the rank's process
+	name   string
+	flag   string // the value of -debugger, but for the path
+	from   string // where to get it
+	typed  string
+	output []string // PID stands for the rank's process
 }
 
 var debuggers = []debugger{
@@ -69,7 +69,7 @@ func (d *debugger) attach(t *testing.T, job ...string) {
 	if strings.Contains(strings.ToLower(out), "operation not permitted") {
 		t.Skipf("processes may not be debugged here: %s", out)
 	}
-	for _, want := range append(d.says, "gompirun: rank 1 is process PID on ") {
+	for _, want := range append(d.output, "gompirun: rank 1 is process PID on ") {
 		if !regexp.MustCompile(strings.ReplaceAll(want, "PID", pid)).MatchString(out) {
 			t.Errorf("nothing like %q for process %s in\n%s", want, pid, out)
 		}

@@ -75,13 +75,13 @@ func TestRanksHaveEachVariableOnce(t *testing.T) {
 		}
 		cmd.Env = append(cmd.Env, byHabit...)
 		status, _, lines := finish(t, cmd)
-		said := strings.Join(lines, "\n")
+		output := strings.Join(lines, "\n")
 		if status != 0 {
-			t.Fatalf("status %d\n%s", status, said)
+			t.Fatalf("status %d\n%s", status, output)
 		}
 		checkEnvironments(t, dir, ranks, size)
-		if n := len(replacedLine.FindAllString(said, -1)); n != 1 {
-			t.Errorf("what was replaced is said %d times, want once:\n%s", n, said)
+		if n := len(replacedLine.FindAllString(output, -1)); n != 1 {
+			t.Errorf("what was replaced is said %d times, want once:\n%s", n, output)
 		}
 	}
 	gompirun := func(args ...string) *exec.Cmd { return exec.Command("gompirun", append(args, show...)...) }
@@ -113,11 +113,11 @@ func TestRanksHaveEachVariableOnce(t *testing.T) {
 }
 
 // What a rank has of its own is not the user's.
-func TestNothingIsSaidOfVariablesOfARankAbove(t *testing.T) {
+func TestVariablesOfARankAboveAreNotReported(t *testing.T) {
 	cmd := exec.Command("gompirun", "-np", "1", "gompirun", "-oversubscribe", "-np", "2", "printenv", "RANK", "WORLD_SIZE", "MASTER_PORT")
-	status, out, said := finish(t, cmd)
-	if status != 0 || strings.Count(out, "\n") != 6 || strings.Join(said, "") != "" {
-		t.Errorf("status %d, %q, said %q, want three values of two ranks and nothing said", status, out, said)
+	status, out, output := finish(t, cmd)
+	if status != 0 || strings.Count(out, "\n") != 6 || strings.Join(output, "") != "" {
+		t.Errorf("status %d, %q, said %q, want three values of two ranks and nothing said", status, out, output)
 	}
 }
 
@@ -128,25 +128,25 @@ func TestTheMasterHasAnAddressWhereItsNameDoesNotResolve(t *testing.T) {
 	rsh := filepath.Join(t.TempDir(), "rsh")
 	script := "#!/bin/sh\nhost=$1; shift\nexec " + b.RSH() + ` host${host#pod} "unset SSH_CONNECTION; $*"` + "\n"
 	writeProgram(t, rsh, script)
-	status, out, said := finish(t, exec.Command("gompirun", "-q", "-rsh", rsh, "-H", "pod2,pod1", "printenv", "MASTER_ADDR"))
+	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", rsh, "-H", "pod2,pod1", "printenv", "MASTER_ADDR"))
 	if want := b.Addr(2) + "\n" + b.Addr(2) + "\n"; status != 0 || out != want {
-		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(said, "\n"))
+		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(output, "\n"))
 	}
 }
 
-func TestRanksThatAreAloneByTheUsersEnvironmentAreToldOf(t *testing.T) {
+func TestRanksThatAreAloneByTheUsersEnvironmentAreReported(t *testing.T) {
 	t.Setenv(env.Boot, "alone")
-	const told = "GOMPI_BOOT=alone is set: each of 2 ranks is rank 0 of 1"
-	if status, out, errs := runJob(t, "-np", "2", "rank", "meet"); status != 0 || strings.Count(out, "rank 0 of 1,") != 2 || !strings.Contains(errs, told) {
+	const warning = "GOMPI_BOOT=alone is set: each of 2 ranks is rank 0 of 1"
+	if status, out, errs := runJob(t, "-np", "2", "rank", "meet"); status != 0 || strings.Count(out, "rank 0 of 1,") != 2 || !strings.Contains(errs, warning) {
 		t.Errorf("status %d, %q, %q; want two ranks alone, and a line about it", status, out, errs)
 	}
 	for _, args := range [][]string{{"-np", "1", "rank", "meet"}, {"-x", env.Boot + "=", "-np", "2", "rank", "meet"}} {
-		if _, _, errs := runJob(t, args...); strings.Contains(errs, told) {
+		if _, _, errs := runJob(t, args...); strings.Contains(errs, warning) {
 			t.Errorf("%q: %q", args, errs)
 		}
 	}
 	os.Unsetenv(env.Boot)
-	if _, _, errs := runJob(t, "-x", env.Boot+"=alone", "-np", "2", "rank", "meet"); strings.Contains(errs, told) {
+	if _, _, errs := runJob(t, "-x", env.Boot+"=alone", "-np", "2", "rank", "meet"); strings.Contains(errs, warning) {
 		t.Errorf("meant so: %q", errs)
 	}
 }

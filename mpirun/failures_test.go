@@ -87,20 +87,20 @@ func kill(sig syscall.Signal, texts ...string) func(*scene) {
 	}
 }
 
-// tell returns a strike that signals gompirun itself.
-func tell(sigs ...syscall.Signal) func(*scene) {
+// signalLauncher returns a strike that signals gompirun itself.
+func signalLauncher(sigs ...syscall.Signal) func(*scene) {
 	return func(s *scene) {
 		for i, sig := range sigs {
 			if i > 0 {
-				s.awaitSaid("once more kills it") // else two signals would be one
+				s.awaitOutput("once more kills it") // else two signals would be one
 			}
 			s.cmd.Process.Signal(sig)
 		}
 	}
 }
 
-// awaitSaid waits until gompirun has said something.
-func (s *scene) awaitSaid(text string) {
+// awaitOutput waits until gompirun has said something.
+func (s *scene) awaitOutput(text string) {
 	for deadline := time.Now().Add(soon); ; time.Sleep(time.Millisecond) {
 		data, _ := os.ReadFile(s.cmd.Stderr.(*os.File).Name())
 		if bytes.Contains(data, []byte(text)) {
@@ -143,19 +143,19 @@ var disasters = []disaster{
 		first: `processes that ranks left behind, and were killed: \d+`},
 
 	// The user.
-	{name: "the user interrupts", run: sh(idle), strike: tell(syscall.SIGINT), status: 130, first: `^gompirun: interrupted: ending the job; once more kills it$`},
-	{name: "the user interrupts twice", flags: "-kill-delay 1000", run: sh(`trap "" TERM; ` + ready + `while :; do sleep 1; done`), strike: tell(syscall.SIGINT, syscall.SIGINT),
+	{name: "the user interrupts", run: sh(idle), strike: signalLauncher(syscall.SIGINT), status: 130, first: `^gompirun: interrupted: ending the job; once more kills it$`},
+	{name: "the user interrupts twice", flags: "-kill-delay 1000", run: sh(`trap "" TERM; ` + ready + `while :; do sleep 1; done`), strike: signalLauncher(syscall.SIGINT, syscall.SIGINT),
 		status: 130, first: `interrupted`},
-	{name: "TERM lets ranks save", flags: "-q -kill-delay 100", run: sh(`trap "sleep 0.2; echo saved; exit 0" TERM; sleep 1000 & ` + ready + `wait`), strike: tell(syscall.SIGTERM),
+	{name: "TERM lets ranks save", flags: "-q -kill-delay 100", run: sh(`trap "sleep 0.2; echo saved; exit 0" TERM; sleep 1000 & ` + ready + `wait`), strike: signalLauncher(syscall.SIGTERM),
 		status: 143, first: `^gompirun: ended by signal 15 \(terminated\)$`, output: `(?s)(saved.*){4}`},
-	{name: "the terminal is gone", flags: "-q", run: sh(idle), strike: tell(syscall.SIGHUP), status: 129, first: `^gompirun: ended by signal 1 \(hangup\)$`},
-	{name: "ranks flood their output", flags: "-q", run: sh(ready + `yes`), strike: tell(syscall.SIGINT), status: 130, first: `^gompirun: interrupted$`},
+	{name: "the terminal is gone", flags: "-q", run: sh(idle), strike: signalLauncher(syscall.SIGHUP), status: 129, first: `^gompirun: ended by signal 1 \(hangup\)$`},
+	{name: "ranks flood their output", flags: "-q", run: sh(ready + `yes`), strike: signalLauncher(syscall.SIGINT), status: 130, first: `^gompirun: interrupted$`},
 	{name: "the time is over", flags: "-q -timeout 20", run: sh(idle), status: 124, first: `^gompirun: time limit of 20s reached$`},
 	{name: "a collective lacks a rank when the time is over", flags: "-timeout 20", run: []string{"stall", "allreduce"}, early: true, status: 124,
 		first: `^gompirun: allreduce\(4 float32, sum\) number 2: arrived: rank 0-1,3; missing: rank 2$`},
 
 	// gompirun.
-	{name: "gompirun is killed", run: sh(idle), strike: tell(syscall.SIGKILL), status: -1, first: `^$`},
+	{name: "gompirun is killed", run: sh(idle), strike: signalLauncher(syscall.SIGKILL), status: -1, first: `^$`},
 	{name: "an ssh of gompirun is killed", flags: "-q", run: sh(idle), strike: func(s *scene) {
 		for _, pid := range childrenOf(s.cmd.Process.Pid) {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -241,18 +241,18 @@ func (d *disaster) play(t *testing.T, bed *testbed.Bed, flags []string) {
 		flags = append(flags, "-H", "host1:2,host2:2")
 	}
 	s.cmd = exec.Command("gompirun", slices.Concat(flags, strings.Fields(d.flags), d.run)...)
-	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	printed, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer said.Close()
-	s.cmd.Stderr = said
+	defer printed.Close()
+	s.cmd.Stderr = printed
 	lines := started(t, s.cmd)
 	defer s.cmd.Process.Kill()
 	for n := 0; n < 4 && !d.early; {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			data, _ := os.ReadFile(said.Name())
+			data, _ := os.ReadFile(printed.Name())
 			t.Fatalf("%q, %v; want ready from each of 4 ranks; %s", line, err, data)
 		}
 		if strings.HasPrefix(line, "ready") {
@@ -275,7 +275,7 @@ func (d *disaster) play(t *testing.T, bed *testbed.Bed, flags []string) {
 	if d.after != nil {
 		d.after(s)
 	}
-	text, _ := os.ReadFile(said.Name())
+	text, _ := os.ReadFile(printed.Name())
 	first := ""
 	for line := range strings.Lines(string(text)) {
 		slow := strings.Contains(line, "agents are up, waiting for") || strings.HasSuffix(line, " the job ends\n")

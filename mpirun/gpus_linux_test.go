@@ -72,7 +72,7 @@ func TestRanksGetTheirGPUs(t *testing.T) {
 		args   string
 		status int
 		out    []string // what each rank sees, or nothing
-		said   string   // a line of stderr, as a pattern
+		output string   // a line of stderr, as a pattern
 	}{
 		{"without a word", plain, "", "-np 1", 0, []string{"all in any order"}, "^$"},
 		{"one each", plain, "", "-np 3 -gpus-per-rank 1", 0, []string{"0" + inOrder, "1" + inOrder, "2" + inOrder}, ""},
@@ -104,37 +104,37 @@ func TestRanksGetTheirGPUs(t *testing.T) {
 			if tt.vars == "" {
 				vars = nil
 			}
-			status, out, said := onGPUs(t, topoProgram(t, tt.host), vars, append(strings.Fields(tt.args), "sh", "-c", sees)...)
+			status, out, output := onGPUs(t, topoProgram(t, tt.host), vars, append(strings.Fields(tt.args), "sh", "-c", sees)...)
 			want := ""
 			for i, line := range tt.out {
 				want += fmt.Sprintf("%d sees %s\n", i, line)
 			}
 			if status != tt.status || sorted(out) != sorted(want) {
-				t.Errorf("status %d, want %d, and\n%swant\n%s\n%s", status, tt.status, out, want, strings.Join(said, "\n"))
+				t.Errorf("status %d, want %d, and\n%swant\n%s\n%s", status, tt.status, out, want, strings.Join(output, "\n"))
 			}
-			matches(t, tt.args, said, tt.said)
+			matches(t, tt.args, output, tt.output)
 		})
 	}
 }
 
 func TestLocalRanksCanBeVirtual(t *testing.T) {
 	args := []string{"-q", "--standalone", "--nproc-per-node", "2", "--virtual-local-rank", "sh", "-c", `echo $RANK on $LOCAL_RANK sees $CUDA_VISIBLE_DEVICES, locally $GOMPI_LOCAL_RANK`}
-	status, out, said := onGPUs(t, topoProgram(t, withDevices("a", "", "")), nil, args...)
+	status, out, output := onGPUs(t, topoProgram(t, withDevices("a", "", "")), nil, args...)
 	if want := "0 on 0 sees 0, locally 0\n1 on 0 sees 1, locally 1\n"; status != 0 || sorted(out) != sorted(want) {
-		t.Errorf("status %d:\n%swant\n%s%q", status, out, want, said)
+		t.Errorf("status %d:\n%swant\n%s%q", status, out, want, output)
 	}
 }
 
 func TestProgramsThatSeeDifferentGPUsAreNotGivenSome(t *testing.T) {
 	dir := topoProgram(t, withDevices("a", "", ""))
 	args := []string{"-gpus-per-rank", "1", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=0", "true", ":", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=1", "true"}
-	status, _, said := onGPUs(t, dir, nil, args...)
+	status, _, output := onGPUs(t, dir, nil, args...)
 	if status != statusFailed {
 		t.Errorf("status %d, want %d", status, statusFailed)
 	}
-	matches(t, "two values", said, "^gompirun: -x CUDA_VISIBLE_DEVICES=0 for one program and 1 for another: want one value")
-	if status, _, said := onGPUs(t, dir, nil, args[2:]...); status != 0 {
-		t.Errorf("without -gpus-per-rank: status %d: %q", status, said)
+	matches(t, "two values", output, "^gompirun: -x CUDA_VISIBLE_DEVICES=0 for one program and 1 for another: want one value")
+	if status, _, output := onGPUs(t, dir, nil, args[2:]...); status != 0 {
+		t.Errorf("without -gpus-per-rank: status %d: %q", status, output)
 	}
 }
 
@@ -145,19 +145,19 @@ func TestAGompiTopoThatFails(t *testing.T) {
 		{"echo GPUs", `gompi-topo: "GPUs`},
 		{"kill -9 $$", "gompi-topo: signal: killed$"},
 	} {
-		status, out, said := onGPUs(t, topoScript(t, tt.script+"\n"), nil, "-v", "-np", "2", "-bind-to", "gpu", "sh", "-c", sees)
+		status, out, output := onGPUs(t, topoScript(t, tt.script+"\n"), nil, "-v", "-np", "2", "-bind-to", "gpu", "sh", "-c", sees)
 		if status != 0 || strings.Count(out, "sees all in any order") != 2 {
-			t.Errorf("%s: status %d: %s%q", tt.script, status, out, said)
+			t.Errorf("%s: status %d: %s%q", tt.script, status, out, output)
 		}
-		matches(t, tt.script, said, "^gompirun: localhost: no GPU is known: .*"+tt.want, "leaves ranks unbound: localhost has no GPU")
+		matches(t, tt.script, output, "^gompirun: localhost: no GPU is known: .*"+tt.want, "leaves ranks unbound: localhost has no GPU")
 	}
 	cmd := exec.Command("gompirun", "-v", "-np", "1", "-report-bindings", "true")
-	status, _, said := finish(t, cmd)
+	status, _, output := finish(t, cmd)
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}
 	if _, err := exec.LookPath("gompi-topo"); err != nil {
-		matches(t, "none", said, "^gompirun: localhost: .*: gompi-topo is not beside gompirun, nor in PATH$")
+		matches(t, "none", output, "^gompirun: localhost: .*: gompi-topo is not beside gompirun, nor in PATH$")
 	}
 }
 
@@ -220,37 +220,37 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 		return "SetEnv PATH=" + paths[i] + ":/usr/bin:/bin"
 	}})
 	const script = sees + `; grep Cpus_allowed_list /proc/self/status`
-	status, out, said := remotely(t, b, "-tag-output", "-report-bindings", "-display-map", "-gpus-per-rank", "1", "-bind-to", "gpu", "-H", "host1:2", "sh", "-c", script)
+	status, out, output := remotely(t, b, "-tag-output", "-report-bindings", "-display-map", "-gpus-per-rank", "1", "-bind-to", "gpu", "-H", "host1:2", "sh", "-c", script)
 	if status != 0 {
 		t.Errorf("status %d", status)
 	}
 	lines := strings.Split(out, "\n")
 	matches(t, "ranks", lines, `^\[0\]<stdout>: ?0 sees 0 PCI_BUS_ID$`, `^\[1\]<stdout>: ?1 sees 1 PCI_BUS_ID$`,
 		`^\[0\]<stdout>: ?Cpus_allowed_list:\s+`+z+`$`, `^\[1\]<stdout>: ?Cpus_allowed_list:\s+`+a+`$`)
-	matches(t, "said", said, `^host1: 2 ranks on 2 slots, .*2 GPUs, by ssh$`, `^  rank 0  local 0  cpus `+z+`, gpu 0  sh$`,
+	matches(t, "said", output, `^host1: 2 ranks on 2 slots, .*2 GPUs, by ssh$`, `^  rank 0  local 0  cpus `+z+`, gpu 0  sh$`,
 		`^gompirun: rank 1 on host1: bound to cpus `+a+`, gpu 1$`)
 
-	status, out, said = remotely(t, b, "-np", "5", "-gpus-per-rank", "1", "-H", "host1:2,host2:3", "sh", "-c", sees)
+	status, out, output = remotely(t, b, "-np", "5", "-gpus-per-rank", "1", "-H", "host1:2,host2:3", "sh", "-c", sees)
 	if want := "0 sees 0 PCI_BUS_ID\n1 sees 1 PCI_BUS_ID\n2 sees 0 PCI_BUS_ID\n3 sees 1 PCI_BUS_ID\n4 sees 2 PCI_BUS_ID\n"; status != 0 || sorted(out) != sorted(want) {
-		t.Errorf("status %d: %swant %s%q", status, out, want, said)
+		t.Errorf("status %d: %swant %s%q", status, out, want, output)
 	}
 
 	// The launcher's variable holds where a host has none of its own.
 	t.Setenv("CUDA_VISIBLE_DEVICES", "1,0")
-	status, out, said = remotely(t, b, "-nproc-per-node", "gpu", "-gpus-per-rank", "1", "-H", "host1:2,host2:4", "sh", "-c", sees)
+	status, out, output = remotely(t, b, "-nproc-per-node", "gpu", "-gpus-per-rank", "1", "-H", "host1:2,host2:4", "sh", "-c", sees)
 	if want := "0 sees 1 PCI_BUS_ID\n1 sees 0 PCI_BUS_ID\n2 sees 1 PCI_BUS_ID\n3 sees 0 PCI_BUS_ID\n"; status != 0 || sorted(out) != sorted(want) {
-		t.Errorf("status %d: %swant %s%q", status, out, want, said)
+		t.Errorf("status %d: %swant %s%q", status, out, want, output)
 	}
 	os.Unsetenv("CUDA_VISIBLE_DEVICES") // until Setenv's cleanup
 
 	// Every host that lacks GPUs is named, with what is known of it.
-	status, _, said = remotely(t, b, "-gpus-per-rank", "2", "-H", "host1:2,host2:2,host3:1", "true")
+	status, _, output = remotely(t, b, "-gpus-per-rank", "2", "-H", "host1:2,host2:2,host3:1", "true")
 	if status != statusFailed {
 		t.Errorf("status %d, want %d", status, statusFailed)
 	}
 	refused := `^gompirun: -gpus-per-rank 2: host1 has 2 GPUs for 2 ranks, host3 has 0 GPUs for 1 rank: want fewer`
 	if kernel, _ := filepath.Glob("/proc/driver/nvidia/gpus/*"); kernel == nil {
-		matches(t, "refusal", said, refused, `^gompirun: host3: no GPU is known: gompi-topo is not beside gompirun, nor in PATH$`)
+		matches(t, "refusal", output, refused, `^gompirun: host3: no GPU is known: gompi-topo is not beside gompirun, nor in PATH$`)
 	}
 
 	status, lines = examineBed(t, b, "-H", "host1,host2,host3")

@@ -12,7 +12,7 @@ import (
 )
 
 // The kernel tells when an agent on this machine ends. Until then it is only stopped.
-func TestAStoppedAgentOnThisMachineIsToldOfAndGoesOn(t *testing.T) {
+func TestAStoppedAgentOnThisMachineIsReportedAndContinues(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	k := startTalk(t, "-heartbeat", "1", "-np", "2", "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.02; done`)
 	k.expect("ready")
@@ -62,7 +62,7 @@ func TestAJobEndsInTimeThoughItsAgentDoesNotRun(t *testing.T) {
 				l.cmd.Wait()
 				close(ended)
 				if code := l.cmd.ProcessState.ExitCode(); code != tt.status {
-					t.Errorf("status %d, want %d: %s", code, tt.status, l.said.String())
+					t.Errorf("status %d, want %d: %s", code, tt.status, l.output.String())
 				}
 				if took := time.Since(begun); took > 15*time.Second {
 					t.Errorf("ended after %v", took)
@@ -73,7 +73,7 @@ func TestAJobEndsInTimeThoughItsAgentDoesNotRun(t *testing.T) {
 	}
 }
 
-func TestALauncherThatWasStoppedGivesNobodyUp(t *testing.T) {
+func TestALauncherThatWasStoppedGivesNoAgentUp(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	l := launchVictims(t, 1, "-heartbeat", beat.String())
 	syscall.Kill(l.cmd.Process.Pid, syscall.SIGSTOP)

@@ -32,10 +32,10 @@ const victims = `sleep 1000 & setsid sleep 1000 & echo ready; wait`
 
 // launched is a running gompirun and the processes below it.
 type launched struct {
-	cmd   *exec.Cmd
-	agent int
-	below []int // all processes of the ranks
-	said  bytes.Buffer
+	cmd    *exec.Cmd
+	agent  int
+	below  []int // all processes of the ranks
+	output bytes.Buffer
 }
 
 // launchVictims starts ranks and waits until all of them say that they are ready.
@@ -43,11 +43,11 @@ func launchVictims(t *testing.T, np int, flags ...string) *launched {
 	t.Helper()
 	cmd := exec.Command("gompirun", append(flags, "-q", "-np", fmt.Sprint(np), "sh", "-c", victims)...)
 	l := &launched{cmd: cmd}
-	cmd.Stderr, cmd.WaitDelay = &l.said, 5*time.Second
+	cmd.Stderr, cmd.WaitDelay = &l.output, 5*time.Second
 	lines := started(t, cmd)
 	for range np {
 		if line, err := lines.ReadString('\n'); err != nil {
-			t.Fatalf("%q, %v, then %v; want ready from each of %d ranks\n%s", line, err, cmd.Wait(), np, l.said.String())
+			t.Fatalf("%q, %v, then %v; want ready from each of %d ranks\n%s", line, err, cmd.Wait(), np, l.output.String())
 		}
 	}
 	agents := childrenOf(cmd.Process.Pid)
@@ -185,13 +185,13 @@ func TestAThirdInterruptEndsEvenAStoppedAgent(t *testing.T) {
 func TestASecondInterruptKillsAtOnce(t *testing.T) {
 	cmd := exec.Command("gompirun", "-kill-delay", "1000", "-np", "1", "sh", "-c",
 		`trap "" TERM; echo ready; while :; do sleep 0.01; done`)
-	said, err := cmd.StderrPipe()
+	output, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	started(t, cmd).ReadString('\n')
 	cmd.Process.Signal(syscall.SIGINT)
-	if line, err := bufio.NewReader(said).ReadString('\n'); !strings.Contains(line, "once more kills it") {
+	if line, err := bufio.NewReader(output).ReadString('\n'); !strings.Contains(line, "once more kills it") {
 		t.Errorf("after the first interrupt: %q, %v", line, err)
 	}
 	cmd.Process.Signal(syscall.SIGINT)

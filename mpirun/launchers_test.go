@@ -335,8 +335,8 @@ func TestAHostThatIsCutOffEndsTheJobWithoutAgents(t *testing.T) {
 	begun := make(chan struct{}, 3)
 	for r := range 3 {
 		cmd := b.Command(r+1, "env", fmt.Sprintf("RANK=%d", r), "WORLD_SIZE=3", "GOMPI_RDZV=file://"+shared, self, "run", "-1")
-		var said strings.Builder
-		cmd.Stderr = &said
+		var output strings.Builder
+		cmd.Stderr = &output
 		out := started(t, cmd)
 		late := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 		all.Go(func() {
@@ -344,7 +344,7 @@ func TestAHostThatIsCutOffEndsTheJobWithoutAgents(t *testing.T) {
 			out.ReadString('\n')
 			begun <- struct{}{}
 			cmd.Wait() // the status tells
-			statuses[r], errs[r] = cmd.ProcessState.ExitCode(), said.String()
+			statuses[r], errs[r] = cmd.ProcessState.ExitCode(), output.String()
 		})
 	}
 	for range 3 {

@@ -48,9 +48,9 @@ func TestEveryLoginShellStartsAgents(t *testing.T) {
 	for i, shell := range shells {
 		for _, how := range []string{"gompirun", gompirun} {
 			cmd := exec.Command(how, "-q", "-rsh", b.RSH(), "-H", b.Name(i+1), "-wdir", "/", "sh", "-c", "hostname; getent passwd root")
-			status, out, said := finish(t, cmd)
+			status, out, output := finish(t, cmd)
 			if want := b.Name(i+1) + "\nroot:"; status != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, ":"+shell+"\n") {
-				t.Errorf("%s, %s: status %d, %q; want 0 and %q and the shell\n%s", shell, how, status, out, want, strings.Join(said, "\n"))
+				t.Errorf("%s, %s: status %d, %q; want 0 and %q and the shell\n%s", shell, how, status, out, want, strings.Join(output, "\n"))
 			}
 		}
 	}
@@ -79,13 +79,13 @@ func TestFoldersThatCannotBeUsedArePassedOver(t *testing.T) {
 	copyProgram(t, "rank", filepath.Join(private, "rank"))
 	for i := 1; i < len(setups); i++ {
 		cmd := exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", b.Name(i)+":2", "-wdir", "/", "-preload-binary", private+"/rank", "meet", "goodbye")
-		status, out, said := finish(t, cmd)
+		status, out, output := finish(t, cmd)
 		if status != 0 || strings.Count(out, "cards [0 1]") != 2 {
-			t.Errorf("%s: status %d, %q; want 0 and two cards\n%s", setups[i-1], status, out, strings.Join(said, "\n"))
+			t.Errorf("%s: status %d, %q; want 0 and two cards\n%s", setups[i-1], status, out, strings.Join(output, "\n"))
 		}
 	}
-	_, _, said := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", b.Name(len(setups)), "true"))
-	matches(t, "no folder", said, `^gompirun: host4: .*no folder to put gompirun in.*`+home+`/gompi-0: .*No space left on device; `+tmp+`/gompi-0: .*noexec`)
+	_, _, output := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", b.Name(len(setups)), "true"))
+	matches(t, "no folder", output, `^gompirun: host4: .*no folder to put gompirun in.*`+home+`/gompi-0: .*No space left on device; `+tmp+`/gompi-0: .*noexec`)
 }
 
 // Ranks have the umask of a login, whether gompirun has just been sent to their host or was there.
@@ -98,15 +98,15 @@ func TestRanksHaveTheUmaskOfALogin(t *testing.T) {
 	gompirun := filepath.Join(private, "gompirun")
 	copyProgram(t, "gompirun", gompirun)
 	for _, how := range []string{"sent", "found"} {
-		status, out, said := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", "host1", "-wdir", "/", "sh", "-c", "umask"))
+		status, out, output := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", "host1", "-wdir", "/", "sh", "-c", "umask"))
 		if status != 0 || out != "0022\n" {
-			t.Errorf("%s: status %d, %q; want 0022\n%s", how, status, out, strings.Join(said, "\n"))
+			t.Errorf("%s: status %d, %q; want 0022\n%s", how, status, out, strings.Join(output, "\n"))
 		}
 	}
 }
 
 // Whatever a server shows to all, and whatever ends a login, its reason is told.
-func TestTheReasonOfAFailedLoginIsTold(t *testing.T) {
+func TestTheReasonOfAFailedLoginIsReported(t *testing.T) {
 	t.Parallel() // it waits for retries
 	banner := filepath.Join(t.TempDir(), "banner")
 	if err := os.WriteFile(banner, []byte("*******\n* Authorized use only.\n*******\n"), 0o644); err != nil {
@@ -133,12 +133,12 @@ func TestTheReasonOfAFailedLoginIsTold(t *testing.T) {
 	if err := os.WriteFile(known, []byte(strings.Join(lines, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, _, said := remotely(t, b, "-q", "-H", "host1,host2,host3,host4", "true")
+	status, _, output := remotely(t, b, "-q", "-H", "host1,host2,host3,host4", "true")
 	if status != statusFailed {
 		t.Errorf("status %d, want %d", status, statusFailed)
 	}
 	for i, h := range hosts {
-		matches(t, h.sshd, said, "^gompirun: "+b.Name(i+1)+": "+h.want)
+		matches(t, h.sshd, output, "^gompirun: "+b.Name(i+1)+": "+h.want)
 	}
 	_, lines = examineBed(t, b, "-H", "host1")
 	matches(t, "doctor", lines, regexp.QuoteMeta(b.RSH()+" host1 true")+".* must work without asking")
@@ -151,11 +151,11 @@ func TestLimitsOfOtherHostsAreNamed(t *testing.T) {
 	b := testbed.Make(t, testbed.Config{Hosts: len(limits), SSHD: func(i int) string {
 		return `ForceCommand ` + limits[i-1] + ` sh -c "$SSH_ORIGINAL_COMMAND"`
 	}})
-	status, _, said := remotely(t, b, "-q", "-launch-agent", forEverybody(t, "gompirun"), "-H", "host1,host2,host3,host4", "true")
+	status, _, output := remotely(t, b, "-q", "-launch-agent", forAllUsers(t, "gompirun"), "-H", "host1,host2,host3,host4", "true")
 	if status != statusFailed {
 		t.Errorf("status %d, want %d", status, statusFailed)
 	}
 	const files = `exited with status 125: gompirun: agent: too many open files: the hard limit is %d \(ulimit -Hn\), and np=1 on one host needs up to 97`
-	matches(t, "limits", said, `^gompirun: host1: .* `+fmt.Sprintf(files, 6), `^gompirun: host2: .* `+fmt.Sprintf(files, 9), `^gompirun: host3: .* `+fmt.Sprintf(files, 12),
+	matches(t, "limits", output, `^gompirun: host1: .* `+fmt.Sprintf(files, 6), `^gompirun: host2: .* `+fmt.Sprintf(files, 9), `^gompirun: host3: .* `+fmt.Sprintf(files, 12),
 		`^gompirun: host4: .*: there may be 9 threads and processes by this user's limit \(ulimit -u\), and there are \d+: want 12 more`)
 }

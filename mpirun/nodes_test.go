@@ -79,14 +79,14 @@ func (n *node) wants(t *testing.T, status int) {
 	}
 }
 
-// says waits until the node's ranks have written text some times.
-func (n *node) says(t *testing.T, text string, times int) {
+// awaitOutput waits until the node's ranks have written text some times.
+func (n *node) awaitOutput(t *testing.T, text string, times int) {
 	t.Helper()
 	n.writes(t, &n.out, text, times)
 }
 
-// tells waits until the node's gompirun has written text.
-func (n *node) tells(t *testing.T, text string) {
+// awaitLog waits until the node's gompirun has written text.
+func (n *node) awaitLog(t *testing.T, text string) {
 	t.Helper()
 	n.writes(t, &n.err, text, 1)
 }
@@ -127,10 +127,10 @@ func TestNodesStartedOneByOneAreOneJob(t *testing.T) {
 		"0 on 0 of 2, 0 at 127.0.0.1, token .", "1 on 0 of 2, 0 at 127.0.0.1, token .",
 		"2 on 1 of 2, 1 at 127.0.0.1, token .", "3 on 1 of 2, 1 at 127.0.0.1, token .",
 	}
-	said := regexp.MustCompile(`(?m)^\d on .*$`).FindAllString(zero.out.String(), -1)
-	slices.Sort(said)
-	if !slices.Equal(said, want) {
-		t.Errorf("ranks say %q, want %q\n%s", said, want, zero.out.String())
+	output := regexp.MustCompile(`(?m)^\d on .*$`).FindAllString(zero.out.String(), -1)
+	slices.Sort(output)
+	if !slices.Equal(output, want) {
+		t.Errorf("ranks say %q, want %q\n%s", output, want, zero.out.String())
 	}
 	if strings.Count(zero.out.String(), "rank ") != 4 || one.out.String() != "" {
 		t.Errorf("node 0 shows\n%snode 1 shows\n%s, want all of it at node 0", zero.out.String(), one.out.String())
@@ -162,8 +162,8 @@ func TestTorchrunsVariablesMakeANode(t *testing.T) {
 	if out := zero.out.String(); strings.Count(out, "job: ") != 4 || !strings.Contains(out, "job: 3 of 4\n") {
 		t.Errorf("ranks say\n%s", out)
 	}
-	if said := one.err.String(); !strings.HasPrefix(said, "gompirun: PET_NNODES, PET_NPROC_PER_NODE, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_NODE_RANK: as -nnodes=2 ") {
-		t.Errorf("the node says %q, want what the variables have done", said)
+	if output := one.err.String(); !strings.HasPrefix(output, "gompirun: PET_NNODES, PET_NPROC_PER_NODE, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_NODE_RANK: as -nnodes=2 ") {
+		t.Errorf("the node says %q, want what the variables have done", output)
 	}
 }
 
@@ -191,8 +191,8 @@ func TestAllNodesEndAsTheJobDoes(t *testing.T) {
 	zero.wants(t, 7)
 	one.wants(t, 7)
 	for _, n := range []*node{zero, one} {
-		if said := n.err.String(); !strings.Contains(said, "rank 1 on ") || !strings.Contains(said, "  | no disk") {
-			t.Errorf("a node says %q, want which rank failed and why", said)
+		if output := n.err.String(); !strings.Contains(output, "rank 1 on ") || !strings.Contains(output, "  | no disk") {
+			t.Errorf("a node says %q, want which rank failed and why", output)
 		}
 	}
 }
@@ -201,14 +201,14 @@ func TestNodesStartAgainTogether(t *testing.T) {
 	zero, one := pair(t, "-max-restarts", "2", "sh", "-c", `rank meet goodbye; test $RANK = 0 || exit $((1 - $GOMPI_RESTARTS))`)
 	zero.wants(t, 0)
 	one.wants(t, 0)
-	if said := zero.err.String(); strings.Count(said, "restart 1 of 2: rank 1 on ") != 1 {
-		t.Errorf("node 0 says %q, want one restart", said)
+	if output := zero.err.String(); strings.Count(output, "restart 1 of 2: rank 1 on ") != 1 {
+		t.Errorf("node 0 says %q, want one restart", output)
 	}
 }
 
 func TestASignalToAnyNodeReachesTheJob(t *testing.T) {
 	zero, one := pair(t, "sh", "-c", `trap "echo usr; exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
-	zero.says(t, "ready", 2)
+	zero.awaitOutput(t, "ready", 2)
 	one.cmd.Process.Signal(syscall.SIGUSR1)
 	zero.wants(t, 0)
 	one.wants(t, 0)
@@ -216,7 +216,7 @@ func TestASignalToAnyNodeReachesTheJob(t *testing.T) {
 		t.Errorf("ranks say %q, want that each has had USR1", zero.out.String())
 	}
 	zero, one = pair(t, "sh", "-c", "echo ready; sleep 100")
-	zero.says(t, "ready", 2)
+	zero.awaitOutput(t, "ready", 2)
 	one.cmd.Process.Signal(syscall.SIGTERM)
 	zero.wants(t, 143)
 	one.wants(t, 143)
@@ -226,7 +226,7 @@ func TestASignalToAnyNodeReachesTheJob(t *testing.T) {
 func TestALostNodeEndsTheJob(t *testing.T) {
 	for lost, want := range []string{"node 0 at 127.0.0.1", "rank 1 with it"} {
 		zero, one := pair(t, "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo ready $$; wait")
-		zero.says(t, "ready", 2)
+		zero.awaitOutput(t, "ready", 2)
 		all := slices.Concat(below(zero.cmd.Process.Pid), below(one.cmd.Process.Pid))
 		if len(all) < 8 {
 			t.Fatalf("%d processes below the nodes, want agents, shells and sleeps", len(all))
@@ -264,7 +264,7 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 		t.Run(fmt.Sprint(tt.frozen, " node ", tt.node), func(t *testing.T) {
 			t.Parallel()
 			zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo ready; wait")
-			zero.says(t, "ready", 2)
+			zero.awaitOutput(t, "ready", 2)
 			nodes := []*node{zero, one}
 			frozen, other := nodes[tt.node], nodes[1-tt.node]
 			agentAndRanks := below(frozen.cmd.Process.Pid)
@@ -294,7 +294,7 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 func TestAPausedNode0IsNotFrozen(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
-	zero.says(t, "ready", 2)
+	zero.awaitOutput(t, "ready", 2)
 	zero.cmd.Process.Signal(syscall.SIGTSTP)
 	awaitState(t, zero.cmd.Process.Pid, "T")
 	select {
@@ -321,29 +321,29 @@ func TestNodesThatComeInTimeJoin(t *testing.T) {
 	}
 	zero := start("0")
 	one := start("1")
-	zero.tells(t, "2 nodes are here, which is enough: waiting 10s for more (-last-call)")
+	zero.awaitLog(t, "2 nodes are here, which is enough: waiting 10s for more (-last-call)")
 	two := start("2")
-	zero.says(t, "ready of 3\n", 3)
+	zero.awaitOutput(t, "ready of 3\n", 3)
 	late := start("3")
 	late.wants(t, statusFailed)
-	if said := late.err.String(); !strings.Contains(said, "node 0 refuses this node: the job has begun without this node") {
-		t.Errorf("the late node says %q, want why it is none", said)
+	if output := late.err.String(); !strings.Contains(output, "node 0 refuses this node: the job has begun without this node") {
+		t.Errorf("the late node says %q, want why it is none", output)
 	}
-	zero.tells(t, " has come too late, and was sent away")
+	zero.awaitLog(t, " has come too late, and was sent away")
 	zero.cmd.Process.Signal(syscall.SIGTERM)
 	for _, n := range []*node{zero, one, two} {
 		n.wants(t, 143)
 	}
 }
 
-func TestNobodyJoinsWithoutTheToken(t *testing.T) {
+func TestNoNodeJoinsWithoutTheToken(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	at := place(t)
 	args := []string{"-nnodes", "2", "-rdzv-endpoint", at, "-start-timeout", "20"}
 	n := startNode(t, []string{"GOMPI_TOKEN="}, append(args, "-node-rank", "0", "true")...)
 	n.wants(t, statusFailed)
-	if said := n.err.String(); !strings.Contains(said, "head -c 32 /dev/urandom") || !strings.Contains(said, "GOMPI_TOKEN=$(cat token)") {
-		t.Errorf("without a token gompirun says %q, want how to make one", said)
+	if output := n.err.String(); !strings.Contains(output, "head -c 32 /dev/urandom") || !strings.Contains(output, "GOMPI_TOKEN=$(cat token)") {
+		t.Errorf("without a token gompirun says %q, want how to make one", output)
 	}
 	n = startNode(t, []string{"GOMPI_TOKEN=short"}, append(args, "-node-rank", "0", "true")...)
 	n.wants(t, statusFailed)
@@ -351,11 +351,11 @@ func TestNobodyJoinsWithoutTheToken(t *testing.T) {
 	zero := startNode(t, []string{testToken}, append(args, "-node-rank", "0", "echo", "started")...)
 	one := startNode(t, []string{"GOMPI_TOKEN=fedcba9876543210"}, append(args, "-node-rank", "1", "true")...)
 	one.wants(t, statusFailed)
-	if said := one.err.String(); !strings.Contains(said, "has another token") {
-		t.Errorf("the node says %q, want that the token is another", said)
+	if output := one.err.String(); !strings.Contains(output, "has another token") {
+		t.Errorf("the node says %q, want that the token is another", output)
 	}
 	zero.wants(t, statusFailed)
-	if said := zero.err.String(); !strings.Contains(said, "has another token") || !strings.Contains(said, "still missing: node 1") || zero.out.String() != "" {
-		t.Errorf("node 0 says %q, want who tried and who is missing", said)
+	if output := zero.err.String(); !strings.Contains(output, "has another token") || !strings.Contains(output, "still missing: node 1") || zero.out.String() != "" {
+		t.Errorf("node 0 says %q, want who tried and who is missing", output)
 	}
 }

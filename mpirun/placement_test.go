@@ -35,14 +35,14 @@ func allowedHere(t *testing.T) (list string, cpus []int) {
 	return plan.Ranges(cpus), cpus
 }
 
-// sayBinding is a program that prints its rank and what the kernel lets it use.
-const sayBinding = `echo "$RANK $(sed -n 's/Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)"`
+// reportBinding is a program that prints its rank and what the kernel lets it use.
+const reportBinding = `echo "$RANK $(sed -n 's/Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)"`
 
 // runBound runs gompirun and returns what each rank says it may use, and what
 // -report-bindings says of it.
 func runBound(t *testing.T, command ...string) (ranks, report map[string]string) {
 	t.Helper()
-	cmd := exec.Command(command[0], append(command[1:], "sh", "-c", sayBinding)...)
+	cmd := exec.Command(command[0], append(command[1:], "sh", "-c", reportBinding)...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

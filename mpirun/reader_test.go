@@ -19,7 +19,7 @@ import (
 
 // unread runs gompirun with an output that is not read, until its end or for so
 // long. strike is called when gompirun waits for a reader.
-func unread(t *testing.T, most time.Duration, strike func(pid int), args ...string) (status int, said string) {
+func unread(t *testing.T, most time.Duration, strike func(pid int), args ...string) (status int, output string) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -74,7 +74,7 @@ func awaitNoReader(pid int, ended <-chan struct{}) {
 
 // Whoever does not read must not keep a job from ending: the agent waited for
 // credit, and gompirun in its write.
-func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
+func TestAJobEndsWhateverReadsItsOutput(t *testing.T) {
 	send := func(sig syscall.Signal) func(int) { return func(pid int) { syscall.Kill(pid, sig) } }
 	sendAfterEnd := func(sig syscall.Signal) func(int) {
 		return func(pid int) {
@@ -89,7 +89,7 @@ func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
 		strike func(pid int)
 		args   []string
 		status int
-		said   string
+		output string
 	}{
 		{"time limit", nil, []string{"-timeout", "5", "-np", "2", "yes"}, 124, "time limit of 5s reached"},
 		{"time limit after the ranks' end", nil, []string{"-timeout", "5", "-np", "1", "seq", "100000"}, 124, "time limit of 5s reached"},
@@ -105,12 +105,12 @@ func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // they wait for most of the time
-			status, said := unread(t, soon, tt.strike, append([]string{"-q"}, tt.args...)...)
-			if status != tt.status || !strings.Contains(said, "gompirun: "+tt.said) {
-				t.Errorf("status %d, want %d; it said %q, want %q", status, tt.status, said, tt.said)
+			status, output := unread(t, soon, tt.strike, append([]string{"-q"}, tt.args...)...)
+			if status != tt.status || !strings.Contains(output, "gompirun: "+tt.output) {
+				t.Errorf("status %d, want %d; it said %q, want %q", status, tt.status, output, tt.output)
 			}
-			if !strings.Contains(said, "gompirun: output is lost that was not read for ") {
-				t.Errorf("it does not say that output is lost: %q", said)
+			if !strings.Contains(output, "gompirun: output is lost that was not read for ") {
+				t.Errorf("it does not say that output is lost: %q", output)
 			}
 		})
 	}

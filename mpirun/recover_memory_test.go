@@ -125,8 +125,8 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	const most = np*hoardWords*8 + 8<<20 // the heaps, and less than one for all else
 	gate := filepath.Join(t.TempDir(), "gate")
 	cmd := exec.Command("gompirun", "-recover", "-spares", fmt.Sprint(deaths), "-timeout", "100", "-np", fmt.Sprint(np), "hoard", gate)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	lines := started(t, cmd)
 	pids := processes(t, lines, np)
 	seed := rand.Uint64()
@@ -151,7 +151,7 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	}
 	for _, err := lines.ReadString('\n'); err == nil; _, err = lines.ReadString('\n') {
 	}
-	if err := cmd.Wait(); err != nil || !t.Failed() && strings.Count(said.String(), "the job continues without it") != deaths {
-		t.Errorf("gompirun: %v, want %d deaths:\n%s", err, deaths, said.String())
+	if err := cmd.Wait(); err != nil || !t.Failed() && strings.Count(output.String(), "the job continues without it") != deaths {
+		t.Errorf("gompirun: %v, want %d deaths:\n%s", err, deaths, output.String())
 	}
 }

@@ -235,8 +235,8 @@ func (s siege) play(t *testing.T, rng *rand.Rand) {
 		program = append(program, "input")
 	}
 	cmd := exec.Command("gompirun", append(args, program...)...)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	lines := started(t, cmd)
 	pids := processes(t, lines, s.np)
 	victims := rng.Perm(s.np)[:s.deaths]
@@ -260,13 +260,13 @@ func (s siege) play(t *testing.T, rng *rand.Rand) {
 		ends++
 	}
 	err := cmd.Wait()
-	hit := strings.Count(said.String(), "the job continues without it")
+	hit := strings.Count(output.String(), "the job continues without it")
 	least := s.np - hit
 	if s.restore {
 		least = s.np
 	}
 	if err != nil || hit != s.deaths || ends != least {
-		t.Errorf("%+v: %v killed, %d died; %d ranks came to the end, want %d; gompirun: %v\n%s", s, victims, hit, ends, least, err, said.String())
+		t.Errorf("%+v: %v killed, %d died; %d ranks came to the end, want %d; gompirun: %v\n%s", s, victims, hit, ends, least, err, output.String())
 	}
 }
 
@@ -339,7 +339,7 @@ func TestSurvivorsOverUCXGoOn(t *testing.T) {
 	if strings.Contains(string(out), "no RDMA: all ranks use TCP") {
 		t.Skip("left out: no UCX here")
 	}
-	if said := string(out); err != nil || strings.Count(said, "3 ranks end with state") != 3 || strings.Count(said, "msg=used part=ucx") != 3 {
+	if output := string(out); err != nil || strings.Count(output, "3 ranks end with state") != 3 || strings.Count(output, "msg=used part=ucx") != 3 {
 		t.Errorf("%v, want 3 ranks that have used UCX, and end:\n%s", err, out)
 	}
 	seed := rand.Uint64()

@@ -19,17 +19,17 @@ import (
 	"time"
 )
 
-// TestTrainingGoesOnWithReplacementsOfKilledRanks kills ranks of a training at random. It ends with
-// the loss, the evaluations, the best network and the parameters of one that nothing has happened
-// to, bit by bit.
-func TestTrainingGoesOnWithReplacementsOfKilledRanks(t *testing.T) {
+// TestTrainingContinuesWithReplacementsOfKilledRanks kills ranks of a training at random. It ends
+// with the loss, the evaluations, the best network and the parameters of one that nothing has
+// happened to, bit by bit.
+func TestTrainingContinuesWithReplacementsOfKilledRanks(t *testing.T) {
 	g := newTraining(t, "-recover", "restore", "-eval-every", "20", "-keep-best")
 	g.goesOn(t, []int{1, 3})
 }
 
-// TestTrainingGoesOnWithFewerRanks is the same without replacements: exact sums do not depend on
+// TestTrainingContinuesWithFewerRanks is the same without replacements: exact sums do not depend on
 // the number of ranks.
-func TestTrainingGoesOnWithFewerRanks(t *testing.T) {
+func TestTrainingContinuesWithFewerRanks(t *testing.T) {
 	g := newTraining(t, "-recover", "shrink", "-exact", "8")
 	g.goesOn(t, []int{1, 2})
 }
@@ -102,8 +102,8 @@ func (g *training) run(t *testing.T, snapshot string, rng *rand.Rand, deaths int
 		"sh", "-c", `echo "rank $RANK is process $$"; exec "$@"`, "sh",
 		filepath.Join(g.dir, "train"), "-data", g.data, "-batch", "32", "-steps", fmt.Sprint(g.steps), "-print-every", "1", "-snapshot", snapshot)
 	cmd.Args = append(cmd.Args, g.flags...)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	lines := started(t, cmd)
 	e := &ending{curve: map[string]string{}, held: map[string]string{}}
 	pids := map[int]int{}
@@ -137,11 +137,11 @@ func (g *training) run(t *testing.T, snapshot string, rng *rand.Rand, deaths int
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Fatalf("gompirun: %v\n%s%s", err, out.String(), said.String())
+		t.Fatalf("gompirun: %v\n%s%s", err, out.String(), output.String())
 	}
 	e.took = time.Since(begun)
-	if n := strings.Count(said.String(), "the job continues without it"); n != deaths {
-		t.Errorf("%d ranks died, want %d:\n%s", n, deaths, said.String())
+	if n := strings.Count(output.String(), "the job continues without it"); n != deaths {
+		t.Errorf("%d ranks died, want %d:\n%s", n, deaths, output.String())
 	}
 	e.loss = regexp.MustCompile(`result: loss [\d.]+`).FindString(out.String())
 	var err error

@@ -50,9 +50,9 @@ func TestTrainingThatLosesARankEndsAsIfItHadNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := stderr.String()
-		if want := len(flags) / 2; strings.Count(said, "restart ") != want {
-			t.Errorf("%v: want %d restarts:\n%s", flags, want, said)
+		output := stderr.String()
+		if want := len(flags) / 2; strings.Count(output, "restart ") != want {
+			t.Errorf("%v: want %d restarts:\n%s", flags, want, output)
 		}
 		return regexp.MustCompile(`loss [\d.]+`).FindString(string(out)), saved
 	}

@@ -65,7 +65,7 @@ func TestJobsRunWithLess(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		command []string
-		said    string // "" for nothing
+		output  string // "" for nothing
 	}{
 		{"nothing is missing", nil, ""},
 		{"no memfd_create", inASandbox(unix.EPERM, unix.SYS_MEMFD_CREATE), ""},
@@ -81,8 +81,8 @@ func TestJobsRunWithLess(t *testing.T) {
 		if tt.name == "a limit of files" && errs == "" && status == 0 {
 			continue // a user who may raise any limit
 		}
-		if status != 0 || (tt.said == "") != (errs == "") || !strings.Contains(errs, tt.said) || strings.Count(out, "of 2") != 2 {
-			t.Errorf("%s: status %d, %q, %q; want two ranks, and %q", tt.name, status, out, errs, tt.said)
+		if status != 0 || (tt.output == "") != (errs == "") || !strings.Contains(errs, tt.output) || strings.Count(out, "of 2") != 2 {
+			t.Errorf("%s: status %d, %q, %q; want two ranks, and %q", tt.name, status, out, errs, tt.output)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestLimitsThatLeaveNothingAreNamed(t *testing.T) {
 	}
 }
 
-func TestWithoutProcTheReasonIsSaid(t *testing.T) {
+func TestWithoutProcTheReasonIsReported(t *testing.T) {
 	status, out, errs := runCommand(t, "unshare", "-m", "sh", "-c", "umount -l /proc || exit 77; exec gompirun -np 1 true")
 	switch {
 	case status == 77 || status == 1:

@@ -23,12 +23,12 @@ func TestSignalsReachTheRanksOfAllHosts(t *testing.T) {
 		ranks = append(ranks, pid)
 	}
 	for _, s := range []struct {
-		sig  syscall.Signal
-		says string
+		sig    syscall.Signal
+		output string
 	}{{syscall.SIGUSR1, "USR1 "}, {syscall.SIGUSR2, "USR2 "}, {syscall.SIGWINCH, "WINCH "}} {
 		k.cmd.Process.Signal(s.sig)
-		k.expect(s.says)
-		k.expect(s.says)
+		k.expect(s.output)
+		k.expect(s.output)
 	}
 	k.cmd.Process.Signal(syscall.SIGTSTP)
 	for _, pid := range ranks {

@@ -120,7 +120,7 @@ func TestTheFirstProcessOfAContainerIsNotStopped(t *testing.T) {
 	}
 }
 
-func TestQuitTellsWhatRanksAreIn(t *testing.T) {
+func TestQuitReportsWhatRanksAreIn(t *testing.T) {
 	k := startTalk(t, "-np", "2", "rank", "meet", "0:wait", "stuck")
 	k.expect("cards")
 	k.expect("cards")

@@ -56,22 +56,22 @@ func matches(t *testing.T, what string, lines []string, patterns ...string) {
 func TestRanksOfSeveralHostsMeet(t *testing.T) {
 	t.Parallel() // it waits for logins
 	b := testbed.New(t, 4)
-	status, out, said := remotely(t, b, "-q", "-H", "host1:2,host2:2,host3:2,host4:2", "rank", "meet", "goodbye")
+	status, out, output := remotely(t, b, "-q", "-H", "host1:2,host2:2,host3:2,host4:2", "rank", "meet", "goodbye")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if status != 0 || len(lines) != 8 {
-		t.Fatalf("status %d, %d lines:\n%s\n%s", status, len(lines), out, strings.Join(said, "\n"))
+		t.Fatalf("status %d, %d lines:\n%s\n%s", status, len(lines), out, strings.Join(output, "\n"))
 	}
 	for r := range 8 {
 		matches(t, "meet", lines, fmt.Sprintf(`^rank %d of 8, local %d of 2, node %d of 4 on host%d, cards \[0 1 4 9 16 25 36 49\]$`, r, r%2, r/2, r/2+1))
 	}
 	// They also move data; loop does 200 allreduces and then has rank 1 fail.
-	status, out, said = remotely(t, b, "-q", "-H", "host1:2,host2:2,host3:2,host4:2", "loop", "now")
+	status, out, output = remotely(t, b, "-q", "-H", "host1:2,host2:2,host3:2,host4:2", "loop", "now")
 	if status != 7 || strings.Count(out, "ready") != 8 {
 		t.Errorf("loop: status %d, want 7, and 8 ranks that are ready:\n%s", status, out)
 	}
 	_, _, shown := remotely(t, b, "-display-map", "-H", "localhost,host2", "true")
 	matches(t, "-display-map", shown, `^localhost: 1 rank .*, this machine$`, `^host2: 1 rank .*, by ssh$`)
-	matches(t, "loop", said, `^gompirun: rank 1 on host1 exited with status 7 `)
+	matches(t, "loop", output, `^gompirun: rank 1 on host1 exited with status 7 `)
 	b.AwaitEmpty(soon)
 }
 
@@ -90,11 +90,11 @@ func TestHostsThatFailAreReportedTogether(t *testing.T) {
 	b.StopServer(2)
 	b.Silence(5)
 	begun := time.Now()
-	status, out, said := remotely(t, b, "-q", "-H", "host1,host2,host3,host4,host5,nosuch.invalid", "echo", "hello")
-	if status != statusFailed || out != "" || len(said) != 5 {
-		t.Errorf("status %d, output %q, lines:\n%s", status, out, strings.Join(said, "\n"))
+	status, out, output := remotely(t, b, "-q", "-H", "host1,host2,host3,host4,host5,nosuch.invalid", "echo", "hello")
+	if status != statusFailed || out != "" || len(output) != 5 {
+		t.Errorf("status %d, output %q, lines:\n%s", status, out, strings.Join(output, "\n"))
 	}
-	matches(t, "failures", said,
+	matches(t, "failures", output,
 		`^gompirun: host2: .*`+b.Addr(2)+`.*Connection refused$`,
 		`^gompirun: host3: .*Permission denied \(password\); want a key`,
 		`^gompirun: host4: its processors are vax, those here `,
@@ -122,11 +122,11 @@ func TestAgentsThatFailAreReported(t *testing.T) {
 		{"yes; true", "60", `^gompirun: host1: it printed 65536 bytes and is no agent: "y\\ny`},
 		{"sleep 100; true", "2", `^gompirun: host1: no agent after 2s`},
 	} {
-		status, _, said := remotely(t, b, "-q", "-launch-agent", tt.agent, "-start-timeout", tt.within, "-H", "host1", "true")
+		status, _, output := remotely(t, b, "-q", "-launch-agent", tt.agent, "-start-timeout", tt.within, "-H", "host1", "true")
 		if status != statusFailed {
 			t.Errorf("%s: status %d, want %d", tt.agent, status, statusFailed)
 		}
-		matches(t, tt.agent, said, tt.want)
+		matches(t, tt.agent, output, tt.want)
 		for _, p := range b.Processes(1) { // they do not know that they should end with their channel
 			if p.Command == "sleep 100" {
 				syscall.Kill(p.PID, syscall.SIGKILL)
@@ -141,11 +141,11 @@ func TestStartUpCanBeEnded(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 2)
 	b.Silence(2)
-	status, _, said := remotely(t, b, "-timeout", "20", "-start-timeout", "60", "-H", "host1,host2", "true")
+	status, _, output := remotely(t, b, "-timeout", "20", "-start-timeout", "60", "-H", "host1,host2", "true")
 	if status != statusTimeout {
 		t.Errorf("-timeout: status %d, want %d", status, statusTimeout)
 	}
-	matches(t, "-timeout", said, `^gompirun: [01] of 2 agents are up, waiting for (host1, )?host2$`,
+	matches(t, "-timeout", output, `^gompirun: [01] of 2 agents are up, waiting for (host1, )?host2$`,
 		`^gompirun: time limit of 20s reached while waiting for host2$`)
 	k := startTalk(t, "-rsh", b.RSH(), "-H", "host1,host2", "true")
 	k.expect("waiting for host2")
@@ -175,11 +175,11 @@ func TestAHostThatFreezesAtTheStartEndsInTime(t *testing.T) {
 	b := testbed.New(t, 2)
 	frozen := "kill -STOP $$; exec cat >/dev/null" // what an agent does that thaws: it finds that its channel has ended
 	begun := time.Now()
-	status, _, said := remotely(t, b, "-start-timeout", "2", "-launch-agent", "sh -c '"+frozen+"'", "-H", "host1,host2", "true")
+	status, _, output := remotely(t, b, "-start-timeout", "2", "-launch-agent", "sh -c '"+frozen+"'", "-H", "host1,host2", "true")
 	if took := time.Since(begun); status != statusFailed || took > soon {
 		t.Errorf("status %d after %v, want %d after 2 s", status, took, statusFailed)
 	}
-	matches(t, "frozen", said, `^gompirun: host1: (the agent has not said hello|no agent) after 2s`, `^gompirun: host2: (the agent has not said hello|no agent) after 2s`)
+	matches(t, "frozen", output, `^gompirun: host1: (the agent has not said hello|no agent) after 2s`, `^gompirun: host2: (the agent has not said hello|no agent) after 2s`)
 	eventually(t, "what has frozen to end", func() bool { // it may freeze after gompirun has ended
 		left := append(b.Processes(1), b.Processes(2)...)
 		for _, p := range left {
@@ -194,14 +194,14 @@ func TestOtherLaunchersVariablesSayHowToLogIn(t *testing.T) {
 	b := testbed.New(t, 1)
 	t.Setenv("OMPI_MCA_plm_rsh_agent", "ssh : rsh")
 	t.Setenv("OMPI_MCA_plm_rsh_args", "-F "+b.SSHConfig)
-	status, out, said := finish(t, b.Command(0, "gompirun", "-q", "-H", "host1", "hostname"))
+	status, out, output := finish(t, b.Command(0, "gompirun", "-q", "-H", "host1", "hostname"))
 	if status != 0 || out != "host1\n" {
-		t.Errorf("status %d, %q; want host1: %s", status, out, strings.Join(said, "\n"))
+		t.Errorf("status %d, %q; want host1: %s", status, out, strings.Join(output, "\n"))
 	}
 	t.Setenv("OMPI_MCA_plm_rsh_agent", "'ssh")
-	status, _, said = finish(t, exec.Command("gompirun", "-q", "-H", "host1", "hostname"))
-	if status != statusFailed || !strings.Contains(said[0], "OMPI_MCA_plm_rsh_agent, OMPI_MCA_plm_rsh_args: ") {
-		t.Errorf("status %d, %q; want which variables are wrong", status, said)
+	status, _, output = finish(t, exec.Command("gompirun", "-q", "-H", "host1", "hostname"))
+	if status != statusFailed || !strings.Contains(output[0], "OMPI_MCA_plm_rsh_agent, OMPI_MCA_plm_rsh_args: ") {
+		t.Errorf("status %d, %q; want which variables are wrong", status, output)
 	}
 }
 
@@ -223,9 +223,9 @@ func TestHostsAreSentWhatTheyLack(t *testing.T) {
 		return finish(t, cmd)
 	}
 	cached := "cd " + cache + "/gompi-*; ls -i */*; stat -c %a . "
-	status, before, said := run("sh", "-c", cached)
+	status, before, output := run("sh", "-c", cached)
 	if status != 0 || strings.Count(before, "/gompirun") != 2 || strings.Count(before, "700\n") != 2 {
-		t.Fatalf("status %d, cached:\n%s\n%s", status, before, strings.Join(said, "\n"))
+		t.Fatalf("status %d, cached:\n%s\n%s", status, before, strings.Join(output, "\n"))
 	}
 	if _, after, _ := run("sh", "-c", cached); sorted(after) != sorted(before) {
 		t.Errorf("cached:\n%s\nand then:\n%s", before, after)
@@ -233,19 +233,19 @@ func TestHostsAreSentWhatTheyLack(t *testing.T) {
 
 	// A gompirun of another build at our path is passed over.
 	b.Put(2, gompirun, "#!/bin/sh\nprintf '\\000gompi other 0.0.9\\n'\n")
-	if status, out, said := run("hostname"); status != 0 || sorted(out) != "host1\nhost2" {
-		t.Errorf("another build: status %d, %q\n%s", status, out, strings.Join(said, "\n"))
+	if status, out, output := run("hostname"); status != 0 || sorted(out) != "host1\nhost2" {
+		t.Errorf("another build: status %d, %q\n%s", status, out, strings.Join(output, "\n"))
 	}
 
-	status, _, said = run("./rank", "meet", "goodbye")
+	status, _, output = run("./rank", "meet", "goodbye")
 	if status != 127 {
 		t.Errorf("a program that hosts lack: status %d, want 127", status)
 	}
-	matches(t, "lacking", said, `^gompirun: rank \d on host\d: cannot run "./rank": no such file`)
+	matches(t, "lacking", output, `^gompirun: rank \d on host\d: cannot run "./rank": no such file`)
 	for range 2 {
-		status, out, said := run("-preload-binary", "./rank", "meet", "goodbye")
+		status, out, output := run("-preload-binary", "./rank", "meet", "goodbye")
 		if status != 0 || strings.Count(out, "cards [0 1]") != 2 {
-			t.Errorf("-preload-binary: status %d\n%s\n%s", status, out, strings.Join(said, "\n"))
+			t.Errorf("-preload-binary: status %d\n%s\n%s", status, out, strings.Join(output, "\n"))
 		}
 	}
 	if _, out, _ := run("sh", "-c", "ls "+cache+"/gompi-*/*"); strings.Count(out, "rank") != 2 {
@@ -253,8 +253,8 @@ func TestHostsAreSentWhatTheyLack(t *testing.T) {
 	}
 	cmd := exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-np", "1", "-H", "host1", "-preload-binary", "cat")
 	cmd.Stdin = strings.NewReader("input\n")
-	if status, out, said := finish(t, cmd); status != 0 || out != "input\n" {
-		t.Errorf("input: status %d, %q\n%s", status, out, strings.Join(said, "\n"))
+	if status, out, output := finish(t, cmd); status != 0 || out != "input\n" {
+		t.Errorf("input: status %d, %q\n%s", status, out, strings.Join(output, "\n"))
 	}
 }
 
@@ -275,15 +275,15 @@ func TestRanksFindTheirSurroundings(t *testing.T) {
 		cmd.Env = append(os.Environ(), "STRANGE=it's\n$HOME `x` \"", "HOME=/nowhere", "DISPLAY=:0", "TMPDIR=/nowhere", "SSH_CLIENT=x")
 		return finish(t, cmd)
 	}
-	status, out, said := run(dir, "sh", "-c", `echo "$(pwd -P) $PWD|$STRANGE|$HOME|$DISPLAY$TMPDIR$SSH_CLIENT|$MASTER_ADDR"`)
+	status, out, output := run(dir, "sh", "-c", `echo "$(pwd -P) $PWD|$STRANGE|$HOME|$DISPLAY$TMPDIR$SSH_CLIENT|$MASTER_ADDR"`)
 	want := fmt.Sprintf("%s %s|it's\n$HOME `x` \"|/root||127.0.0.1\n", dir, dir)
 	if status != 0 || out != want {
-		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(said, "\n"))
+		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(output, "\n"))
 	}
-	if status, _, said = run("/", "-wdir", "/nowhere", "true"); status != 125 {
+	if status, _, output = run("/", "-wdir", "/nowhere", "true"); status != 125 {
 		t.Errorf("-wdir: status %d", status)
 	}
-	matches(t, "-wdir", said, `^gompirun: rank 0 on host1: working directory "/nowhere": no such directory$`)
+	matches(t, "-wdir", output, `^gompirun: rank 0 on host1: working directory "/nowhere": no such directory$`)
 
 	// A directory that the host does not have is no error, but is said.
 	private := t.TempDir()
@@ -292,11 +292,11 @@ func TestRanksFindTheirSurroundings(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = testbed.Make(t, testbed.Config{Hosts: 1, Private: []string{private}})
-	status, out, said = run(missing, "pwd")
+	status, out, output = run(missing, "pwd")
 	if status != 0 || out != "/root\n" {
 		t.Errorf("status %d, %q", status, out)
 	}
-	matches(t, "missing", said, `^gompirun: host1: there is no directory `+missing+` here: its ranks start in /root$`)
+	matches(t, "missing", output, `^gompirun: host1: there is no directory `+missing+` here: its ranks start in /root$`)
 }
 
 // MASTER_ADDR is an address of rank 0's host that all hosts reach, also when
@@ -323,16 +323,16 @@ func TestHostsReachTheMaster(t *testing.T) {
 		{"host2,tunnel1", b.Addr(2)},
 		{"localhost,tunnel1", b.Here()},
 	} {
-		status, out, said := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", tt.hosts, "sh", "-c", "echo $MASTER_ADDR"))
+		status, out, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", tt.hosts, "sh", "-c", "echo $MASTER_ADDR"))
 		if want := tt.want + "\n" + tt.want + "\n"; status != 0 || out != want {
-			t.Errorf("%s: status %d, %q, want %q\n%s", tt.hosts, status, out, want, strings.Join(said, "\n"))
+			t.Errorf("%s: status %d, %q, want %q\n%s", tt.hosts, status, out, want, strings.Join(output, "\n"))
 		}
 	}
-	_, _, said := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-master-addr", "nosuch.invalid", "-H", "localhost,host2", "true"))
-	matches(t, "a name that hosts do not know", said, `^gompirun: host2: programs that meet at MASTER_ADDR=nosuch.invalid, .* do not find it from here: .*nosuch.invalid`)
-	status, out, said := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", "localhost:2,host2:2", "rank", "meet", "goodbye"))
+	_, _, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-master-addr", "nosuch.invalid", "-H", "localhost,host2", "true"))
+	matches(t, "a name that hosts do not know", output, `^gompirun: host2: programs that meet at MASTER_ADDR=nosuch.invalid, .* do not find it from here: .*nosuch.invalid`)
+	status, out, output := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", "localhost:2,host2:2", "rank", "meet", "goodbye"))
 	if status != 0 || strings.Count(out, "cards [0 1 4 9]") != 4 {
-		t.Errorf("local and remote: status %d\n%s\n%s", status, out, strings.Join(said, "\n"))
+		t.Errorf("local and remote: status %d\n%s\n%s", status, out, strings.Join(output, "\n"))
 	}
 }
 
@@ -368,10 +368,10 @@ func TestChildrenLiveOnOnHosts(t *testing.T) {
 	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	for status, script := range map[int]string{0: detaches, 4: failsAfter("sleep 1000")} {
-		got, out, said := remotely(t, b, "-q", "-no-kill-children", "-H", "host1,host2", "sh", "-c", script, fifo(t, "go"))
+		got, out, output := remotely(t, b, "-q", "-no-kill-children", "-H", "host1,host2", "sh", "-c", script, fifo(t, "go"))
 		pids := children(t, out)
 		if got != status {
-			t.Errorf("status %d, want %d\n%s", got, status, strings.Join(said, "\n"))
+			t.Errorf("status %d, want %d\n%s", got, status, strings.Join(output, "\n"))
 		}
 		if status == 0 {
 			wantAlive(t, pids)
@@ -391,9 +391,9 @@ func TestDroppedConnectionsAreTriedAgain(t *testing.T) {
 		if round == 10 {
 			t.Fatal("no connection has been dropped")
 		}
-		status, out, said := remotely(t, b, "-q", "-H", "host1,"+b.Addr(1), "hostname")
+		status, out, output := remotely(t, b, "-q", "-H", "host1,"+b.Addr(1), "hostname")
 		if status != 0 || out != "host1\nhost1\n" {
-			t.Errorf("status %d, %q\n%s", status, out, strings.Join(said, "\n"))
+			t.Errorf("status %d, %q\n%s", status, out, strings.Join(output, "\n"))
 		}
 	}
 }
@@ -450,10 +450,10 @@ func TestManyHostsStart(t *testing.T) {
 	}
 	there := filepath.Join(t.TempDir(), "there")
 	writeProgram(t, there, "#!/bin/sh\nfor command; do :; done\nexec sh -c \"$command\"\n")
-	status, out, said := finish(t, exec.Command("gompirun", "-q", "-rsh", there, "-H", "node[1-100].invalid", "rank", "meet", "goodbye"))
+	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", there, "-H", "node[1-100].invalid", "rank", "meet", "goodbye"))
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if status != 0 || len(lines) != 100 {
-		t.Fatalf("status %d, %d lines\n%s", status, len(lines), strings.Join(said, "\n"))
+		t.Fatalf("status %d, %d lines\n%s", status, len(lines), strings.Join(output, "\n"))
 	}
 	matches(t, "meet", lines, `^rank 99 of 100, local 0 of 1, node 99 of 100 on node100.invalid, `)
 }

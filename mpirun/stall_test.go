@@ -61,7 +61,7 @@ func stallIn(what string, goOn chan os.Signal) error {
 	return c.Close(ctx)
 }
 
-func TestRanksThatWaitForLongAreTold(t *testing.T) {
+func TestRanksThatWaitForLongAreReported(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	tests := []struct {
 		what string
@@ -97,7 +97,7 @@ func TestRanksThatWaitForLongAreTold(t *testing.T) {
 }
 
 // The kernel's word of a process is told of all programs alike, soon.
-func TestRanksThatAreStoppedAreToldOf(t *testing.T) {
+func TestRanksThatAreStoppedAreReported(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	for _, tt := range []struct {
 		name    string
@@ -129,7 +129,7 @@ func TestRanksThatAreStoppedAreToldOf(t *testing.T) {
 	}
 }
 
-func TestRanksThatRunOnAreToldOf(t *testing.T) {
+func TestRanksThatRunOnAreReported(t *testing.T) {
 	k := startTalk(t, "-stall-warning", "0.3", "-np", "2", "sh", "-c", `test $RANK = 0 && exit; trap "exit 0" USR1; while :; do sleep 0.02; done`)
 	k.expect("gompirun: rank 0 has ended, and others run on")
 	k.expect("gompirun: localhost: rank 1 is no gompi program: ")
@@ -153,19 +153,19 @@ func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
 	t.Parallel() // it waits
 	k := startTalk(t, "-get-stack-traces", "-timeout", "3", "-np", "3", "stall", "allreduce")
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	stacks := 0
 	for line := range k.lines {
 		if rank, found := strings.CutPrefix(line, "gompirun: localhost: rank "); found && strings.HasSuffix(rank, " stands in") {
-			told[rank] = true
+			reported[rank] = true
 		}
 		if strings.Contains(line, "gompi/mpirun.stallIn") {
 			stacks++
 		}
 	}
 	k.ends(124)
-	if len(told) != 3 || stacks < 3 {
-		t.Errorf("stacks of %v, %d with the program's function; want those of three ranks", told, stacks)
+	if len(reported) != 3 || stacks < 3 {
+		t.Errorf("stacks of %v, %d with the program's function; want those of three ranks", reported, stacks)
 	}
 }
 

@@ -227,7 +227,7 @@ type raided struct {
 	cmd    *exec.Cmd
 	dir    string // its folder for temporary files, with nothing else in it
 	mark   string // in the environment of all its processes
-	said   *os.File
+	output *os.File
 	ended  chan struct{}
 	seen   *agentsSeen
 	hit    []string
@@ -243,13 +243,13 @@ func (d *raided) errorf(format string, args ...any) {
 
 func (r *raid) play(t *testing.T, struck *agentsSeen) {
 	dir := t.TempDir()
-	said, err := os.Create(filepath.Join(dir, "stderr"))
+	output, err := os.Create(filepath.Join(dir, "stderr"))
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	defer said.Close()
-	d := &raided{raid: r, t: t, dir: filepath.Join(dir, "tmp"), mark: fmt.Sprintf("GOMPI_TEST_RAID=%d.%d", os.Getpid(), r.seed), said: said, ended: make(chan struct{}), seen: struck}
+	defer output.Close()
+	d := &raided{raid: r, t: t, dir: filepath.Join(dir, "tmp"), mark: fmt.Sprintf("GOMPI_TEST_RAID=%d.%d", os.Getpid(), r.seed), output: output, ended: make(chan struct{}), seen: struck}
 	stop := filepath.Join(dir, "stop")
 	args := []string{"-q", "-np", strconv.Itoa(r.np), "-H", strings.Join(r.hosts, ":2,") + ":2", "-kill-delay", "1", "-start-timeout", "20"}
 	if r.forGood {
@@ -261,7 +261,7 @@ func (r *raid) play(t *testing.T, struck *agentsSeen) {
 		d.cmd.Env = append(d.cmd.Env, "GOMPI_TRANSPORT=tcp")
 	}
 	var out bytes.Buffer
-	d.cmd.Stdout, d.cmd.Stderr, d.cmd.WaitDelay = &out, said, 5*time.Second
+	d.cmd.Stdout, d.cmd.Stderr, d.cmd.WaitDelay = &out, output, 5*time.Second
 	if err := errors.Join(os.Mkdir(d.dir, 0o755), d.cmd.Start()); err != nil {
 		t.Error(err)
 		return
@@ -372,7 +372,7 @@ func (d *raided) endTime() time.Duration {
 func (d *raided) outcome(out *bytes.Buffer) {
 	defer func() {
 		if d.failed {
-			text, _ := os.ReadFile(d.said.Name())
+			text, _ := os.ReadFile(d.output.Name())
 			d.t.Logf("%v\nstruck: %q\nit said:\n%s\nto repeat it: go test ./mpirun -count=1 -run TestStressStrikesAtRandom -args -strikes %d", d.raid, d.hit, text, d.seed)
 		}
 	}()
@@ -392,7 +392,7 @@ func (d *raided) outcome(out *bytes.Buffer) {
 	if err != nil || len(files)+len(shared) > 0 {
 		d.errorf("files are left: %v, %v, %v", files, shared, err)
 	}
-	text, _ := os.ReadFile(d.said.Name())
+	text, _ := os.ReadFile(d.output.Name())
 	first := firstLine(string(text))
 	status := d.cmd.ProcessState.ExitCode()
 	for _, end := range d.ends() {
@@ -418,8 +418,8 @@ func (d *raided) awaitNone() {
 }
 
 // firstLine returns the first of gompirun's own lines.
-func firstLine(said string) string {
-	for line := range strings.Lines(said) {
+func firstLine(output string) string {
+	for line := range strings.Lines(output) {
 		if strings.HasPrefix(line, "gompirun: ") && !strings.Contains(line, "agents are up, waiting for") {
 			return strings.TrimSuffix(line, "\n")
 		}

@@ -107,7 +107,7 @@ func (k *terminal) expect(want string) {
 
 // A job continues in the background, where what is typed is not for it, and reads again
 // in the foreground.
-func TestAJobGoesOnInTheBackground(t *testing.T) {
+func TestAJobContinuesInTheBackground(t *testing.T) {
 	k := newTerminal(t)
 	ranks := `gompirun -np 2 sh -c 'test $RANK = 0 || exec sh -c "while :; do echo tick; sleep 0.02; done"; while read line; do echo got $line.; done'`
 	for _, how := range []string{"stopped", "started"} {

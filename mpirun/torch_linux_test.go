@@ -41,9 +41,9 @@ func trained(t *testing.T, cmd *exec.Cmd) {
 	if err != nil {
 		t.Fatalf("%q: %v\n%s", cmd.Args, err, out)
 	}
-	said := regexp.MustCompile(`rank \d of 4: steps 0 to 20, (loss [\d.]+), all ranks agree`).FindAllStringSubmatch(string(out), -1)
-	if len(said) != 4 || said[0][1] != said[3][1] {
-		t.Errorf("%d ranks agree, want 4:\n%s", len(said), out)
+	output := regexp.MustCompile(`rank \d of 4: steps 0 to 20, (loss [\d.]+), all ranks agree`).FindAllStringSubmatch(string(out), -1)
+	if len(output) != 4 || output[0][1] != output[3][1] {
+		t.Errorf("%d ranks agree, want 4:\n%s", len(output), out)
 	}
 }
 
@@ -67,16 +67,16 @@ func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
 		cmd.WaitDelay = 5 * time.Second
 		return cmd
 	}
-	var said strings.Builder
+	var output strings.Builder
 	second := one(2, "1")
-	second.Stderr = &said
+	second.Stderr = &output
 	if err := second.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer time.AfterFunc(2*time.Minute, func() { second.Process.Kill() }).Stop()
 	trained(t, one(1, "0"))
 	if err := second.Wait(); err != nil {
-		t.Errorf("the second node: %v\n%s", err, said.String())
+		t.Errorf("the second node: %v\n%s", err, output.String())
 	}
 }
 
@@ -99,11 +99,11 @@ if os.environ["RANK"] == "1":
 	}
 	cmd := exec.Command("gompirun", "-q", "-np", "2", script)
 	cmd.Env = append(os.Environ(), "PATH="+path)
-	status, out, said := finish(t, cmd)
+	status, out, output := finish(t, cmd)
 	if status != 1 {
 		t.Errorf("status %d, want 1", status)
 	}
-	matches(t, "record", said, `^gompirun: rank 1 on localhost exited with status 1 \(pid \d+\): ValueError: no data for rank 1$`, `^  \|     raise ValueError\("no data for rank "`)
+	matches(t, "record", output, `^gompirun: rank 1 on localhost exited with status 1 \(pid \d+\): ValueError: no data for rank 1$`, `^  \|     raise ValueError\("no data for rank "`)
 	for file := range strings.FieldsSeq(out) {
 		if _, err := os.Stat(file); err == nil {
 			t.Errorf("%s is left", file)

@@ -17,7 +17,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesWhatNobodySends(t *testing.T) {
+func TestDecodeRefusesHeadersThatNoRankSends(t *testing.T) {
 	var good [HeaderSize]byte
 	(&Header{Kind: Eager, Len: 10}).Encode(good[:])
 	for name, change := range map[string]func(b *[HeaderSize]byte){

@@ -149,9 +149,9 @@ func (c comparison) report(entrants []runner.Entrant) *report.Report {
 		}
 		return ""
 	}
-	facts := append(c.where(), when(c.inPlace, "in place"), when(c.alloc, "gompi's vectors are from comm.Alloc"),
+	conditions := append(c.where(), when(c.inPlace, "in place"), when(c.alloc, "gompi's vectors are from comm.Alloc"),
 		when(c.busy > 0, fmt.Sprintf("threads that compute meanwhile: %d", c.busy)))
-	r := c.Report("gompi beside "+strings.Join(runner.Names(entrants[1:]), ", "), facts...)
+	r := c.Report("gompi beside "+strings.Join(runner.Names(entrants[1:]), ", "), conditions...)
 	r.Commands = c.Commands(entrants, c.args...)
 	cells := row.Cells(c.Samples)
 	r.Tables = []report.Table{ratioTable(cells, entrants), meanTable(row.Means(cells, entrants[0].Name))}

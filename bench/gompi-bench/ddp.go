@@ -59,7 +59,7 @@ type training struct {
 	bucket      cli.Size
 	budget      cli.Duration
 	comm, whole []runner.Entrant // of each kind of measurement, gompi first
-	facts       []string         // about the programs
+	conditions  []string         // about the programs
 }
 
 func parseDDP(args []string) (*training, error) {
@@ -144,7 +144,7 @@ func (t *training) enter(ctx context.Context) error {
 		t.Absent = absent
 	}
 	t.whole = append([]runner.Entrant{t.Gompi(nil, append([]string{t.steps}, in...)...)}, here...)
-	t.facts = append(t.facts, "gompi computes with gonum's BLAS "+gonum(t.steps)+", one goroutine for each rank", t.BLAS(ctx))
+	t.conditions = append(t.conditions, "gompi computes with gonum's BLAS "+gonum(t.steps)+", one goroutine for each rank", t.BLAS(ctx))
 	for _, model := range t.models {
 		write := runner.Command{Args: []string{t.steps, "-write", "-in", t.Dir(), model}}
 		if _, err := write.Run(ctx, t.Limit); err != nil {

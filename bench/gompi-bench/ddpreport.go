@@ -13,14 +13,14 @@ import (
 )
 
 func (t *training) report() *report.Report {
-	facts := append(t.where(), t.facts...)
+	conditions := append(t.where(), t.conditions...)
 	if t.busy > 0 {
-		facts = append(facts, fmt.Sprintf("backward is %v longer by matrix products that nothing needs", t.busy))
+		conditions = append(conditions, fmt.Sprintf("backward is %v longer by matrix products that nothing needs", t.busy))
 	}
 	if t.bucket != defaultBucket {
-		facts = append(facts, "buckets of at most "+row.Bytes(int(t.bucket)))
+		conditions = append(conditions, "buckets of at most "+row.Bytes(int(t.bucket)))
 	}
-	r := t.Report("Data-parallel training", facts...)
+	r := t.Report("Data-parallel training", conditions...)
 	cells := row.Cells(t.Samples)
 	if len(t.profiles) > 0 {
 		r.Commands = append(r.Commands, t.Commands(t.comm, append(t.args(), operation(t.profiles[0]))...)...)

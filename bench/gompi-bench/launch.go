@@ -36,8 +36,8 @@ type launch struct {
 }
 
 func parseLaunch(args []string) (launch, error) {
-	everybody := append([]string{"openmpi", "openmpi-ob1", "mpich", "impi", "openmpi-debian", "mpich-debian", "srun"}, peers.Torchruns...)
-	l := launch{options: newOptions("launch", strings.Join(everybody, ","), "1,4,16,64", 30*time.Second, "job may take")}
+	all := append([]string{"openmpi", "openmpi-ob1", "mpich", "impi", "openmpi-debian", "mpich-debian", "srun"}, peers.Torchruns...)
+	l := launch{options: newOptions("launch", strings.Join(all, ","), "1,4,16,64", 30*time.Second, "job may take")}
 	torchNP := "1,2,4"
 	s := l.set
 	s.StringVar(&torchNP, "torch-np", torchNP, "numbers of ranks of PyTorch scripts, which take 230 MB each; 0 for none")

@@ -20,7 +20,7 @@ func TestFiguresAreOfTheSlowestRank(t *testing.T) {
 	}
 }
 
-func TestARankTellsItsFigures(t *testing.T) {
+func TestARankReportsItsFigures(t *testing.T) {
 	t.Setenv(env.Boot, "alone")
 	out := called(t, 0, rankCommand)
 	if largest(out, peakMark) < 1000 || !strings.HasPrefix(out, "here\n") {

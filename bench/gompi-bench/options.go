@@ -81,14 +81,14 @@ func (o *options) even() error {
 }
 
 // where says on which other hosts is measured and over what, "" if there is nothing to say.
-func (o *options) where() (facts []string) {
+func (o *options) where() (conditions []string) {
 	if len(o.hostNames) > 0 {
-		facts = append(facts, fmt.Sprintf("%d other hosts, by %s", len(o.hostNames), o.rsh))
+		conditions = append(conditions, fmt.Sprintf("%d other hosts, by %s", len(o.hostNames), o.rsh))
 	}
 	if o.Transport != "" {
-		facts = append(facts, "gompi is told to use "+o.Transport)
+		conditions = append(conditions, "gompi is told to use "+o.Transport)
 	}
-	return facts
+	return conditions
 }
 
 // main runs a command whose command line has been read until it is done or interrupted, and returns

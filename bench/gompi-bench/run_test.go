@@ -97,7 +97,7 @@ func TestVectorsInCUDAMemory(t *testing.T) {
 	}
 }
 
-func TestStatusTellsWrongArguments(t *testing.T) {
+func TestStatusReportsWrongArguments(t *testing.T) {
 	for _, tt := range []struct {
 		args   []string
 		status int

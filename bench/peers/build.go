@@ -21,7 +21,7 @@ func (b *Bench) enterMPI(ctx context.Context, name string, p Program) (e runner.
 		return e, err
 	}
 	env := l.env(b, filepath.Dir(filepath.Dir(launcher)))
-	said, err := runner.Command{Args: []string{launcher, "--version"}, Env: env}.Run(ctx, toolLimit)
+	output, err := runner.Command{Args: []string{launcher, "--version"}, Env: env}.Run(ctx, toolLimit)
 	if err == nil && l.try != nil {
 		_, err = runner.Command{Args: append([]string{launcher}, l.try...), Env: env}.Run(ctx, toolLimit)
 	}
@@ -35,7 +35,7 @@ func (b *Bench) enterMPI(ctx context.Context, name string, p Program) (e runner.
 	if err != nil {
 		return e, err
 	}
-	e = runner.Entrant{Version: versionOf(string(said.Stdout)), Lacks: l.lacks, Start: func(np int, args ...string) runner.Job {
+	e = runner.Entrant{Version: versionOf(string(output.Stdout)), Lacks: l.lacks, Start: func(np int, args ...string) runner.Job {
 		command := slices.Concat([]string{launcher}, l.place(b, np, processors), []string{binary}, p.Args, args)
 		return runner.Job{{Args: command, Env: env}}
 	}}

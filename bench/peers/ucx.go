@@ -34,7 +34,7 @@ func (b *Bench) enterUCX(ctx context.Context) (e runner.Entrant, err error) {
 	if err != nil {
 		return e, err
 	}
-	said, err := runner.Command{Args: []string{binary, "-version"}}.Run(ctx, toolLimit)
+	output, err := runner.Command{Args: []string{binary, "-version"}}.Run(ctx, toolLimit)
 	if err != nil {
 		return e, fmt.Errorf("ucxbench does not work here: %w", err)
 	}
@@ -45,7 +45,7 @@ func (b *Bench) enterUCX(ctx context.Context) (e runner.Entrant, err error) {
 		env = append(env, "UCX_NET_DEVICES=lo")
 	}
 	lacks := slices.DeleteFunc(measure.Names(), func(op string) bool { return op == "latency" || op == "bw" })
-	return runner.Entrant{Version: versionOf(string(said.Stdout)), Lacks: lacks, Start: func(np int, args ...string) runner.Job {
+	return runner.Entrant{Version: versionOf(string(output.Stdout)), Lacks: lacks, Start: func(np int, args ...string) runner.Job {
 		return runner.Job{{Args: slices.Concat([]string{binary, "-np", strconv.Itoa(np)}, args), Env: env}}
 	}}, nil
 }

@@ -112,7 +112,7 @@ func TestMoreIsCalledOncePerStep(t *testing.T) {
 	})
 }
 
-func TestMoreWaitsForNobodyWhoDied(t *testing.T) {
+func TestMoreWaitsForNoRankThatDied(t *testing.T) {
 	errs := commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 		d, err := New(ctx, c, testParams(0, 1), Options{})
 		if err != nil {

@@ -102,7 +102,7 @@ func TestRanksTrainAloneBetweenAveragesOfParameters(t *testing.T) {
 
 // Between two averages a rank waits for no other, with FindUnused too, and Used says what it had
 // itself: rank 0 makes its steps before rank 1 begins with them.
-func TestTrainingAloneWaitsForNobody(t *testing.T) {
+func TestTrainingAloneWaitsForNoOtherRank(t *testing.T) {
 	first := make(chan struct{})
 	done := sync.OnceFunc(func() { close(first) })
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {

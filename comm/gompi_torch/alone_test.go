@@ -11,7 +11,7 @@ import (
 )
 
 // A rank 0 of several that works alone says so, once, and nobody else says anything.
-func TestTorchRanksThatWorkAloneAreTold(t *testing.T) {
+func TestTorchRanksThatWorkAloneAreReported(t *testing.T) {
 	b := torchtest.New(t)
 	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
 		t.Skip("this torch calls nobody when it is imported")
@@ -34,11 +34,11 @@ for _ in range(3): p.sum().backward(); o.step()
 	} {
 		t.Run(name, func(t *testing.T) {
 			argv := append([]string{b.Gompirun, "-np", "2"}, strings.Fields(c.flags)...)
-			said, status := b.Run(t, append(argv, b.Python, "-c", "import torch, torch.distributed as dist\n"+c.script)...)
-			found := regexp.MustCompile(`(?m)^gompi_torch: rank 0 of 2 works alone, and so may all: (.*?)\. Want `).FindAllStringSubmatch(said, -1)
+			output, status := b.Run(t, append(argv, b.Python, "-c", "import torch, torch.distributed as dist\n"+c.script)...)
+			found := regexp.MustCompile(`(?m)^gompi_torch: rank 0 of 2 works alone, and so may all: (.*?)\. Want `).FindAllStringSubmatch(output, -1)
 			switch {
-			case status != 0 || strings.Count(said, "gompi_torch:") != len(found):
-				t.Errorf("status %d:\n%s", status, said)
+			case status != 0 || strings.Count(output, "gompi_torch:") != len(found):
+				t.Errorf("status %d:\n%s", status, output)
 			case c.want == "" && len(found) > 0, c.want != "" && (len(found) != 1 || found[0][1] != c.want):
 				t.Errorf("found %q, want %q once, or nothing", found, c.want)
 			}

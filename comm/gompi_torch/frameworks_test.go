@@ -21,11 +21,11 @@ func TestTorchModelsAcrossRanksAreGloos(t *testing.T) {
 		{"compiled.py", "compiled programs are as with gloo"},
 	} {
 		for _, np := range []int{2, 4} {
-			said, status := b.script(t, np, nil, c.script)
-			tell(t, np, c.end, said, status)
+			output, status := b.script(t, np, nil, c.script)
+			tell(t, np, c.end, output, status)
 		}
-		said, status := b.torchrun(t, 2, c.script)
-		tell(t, 2, c.end, said, status)
+		output, status := b.torchrun(t, 2, c.script)
+		tell(t, 2, c.end, output, status)
 	}
 }
 
@@ -34,12 +34,12 @@ func TestTorchCheckpointsChangeTheirRanks(t *testing.T) {
 	b := torchBed(t)
 	b.wants(t, "2.8")
 	dir := t.TempDir()
-	said, status := b.script(t, 4, nil, "checkpoint.py", "save", dir)
-	tell(t, 4, "save: checkpoints are whole", said, status)
-	said, status = b.script(t, 2, nil, "checkpoint.py", "load", dir)
-	tell(t, 2, "load: checkpoints are whole", said, status)
-	said, status = b.torchrun(t, 2, "checkpoint.py", "load", dir)
-	tell(t, 2, "load: checkpoints are whole", said, status)
+	output, status := b.script(t, 4, nil, "checkpoint.py", "save", dir)
+	tell(t, 4, "save: checkpoints are whole", output, status)
+	output, status = b.script(t, 2, nil, "checkpoint.py", "load", dir)
+	tell(t, 2, "load: checkpoints are whole", output, status)
+	output, status = b.torchrun(t, 2, "checkpoint.py", "load", dir)
+	tell(t, 2, "load: checkpoints are whole", output, status)
 }
 
 // wants skips the test where torch is older.
@@ -75,16 +75,16 @@ func TestFrameworksOverTorchTrain(t *testing.T) {
 	t.Setenv("DS_ACCELERATOR", "cpu")
 	for name, c := range frameworks {
 		t.Run(name, func(t *testing.T) {
-			if said, status := b.Run(t, b.Python, "-c", "import "+c.module); status != 0 {
-				t.Skipf("left out: %s is not installed: %s", c.module, said)
+			if output, status := b.Run(t, b.Python, "-c", "import "+c.module); status != 0 {
+				t.Skipf("left out: %s is not installed: %s", c.module, output)
 			}
 			framework := regexp.MustCompile(`\w+`).FindString(name)
 			for _, np := range c.ranks {
 				command := strings.ReplaceAll(c.command, "{deepspeed}", "{bin}/deepspeed --force_multi --no_ssh_check --hostfile "+dir+"/hosts --master_addr 127.0.0.1")
 				command = strings.ReplaceAll(command, "{torchrun}", "{python} -m torch.distributed.run --standalone --nproc_per_node {np}")
 				words := strings.NewReplacer("{gompirun}", b.Gompirun, "{python}", b.Python, "{bin}", filepath.Dir(b.Python), "{scripts}", "tests/frameworks", "{np}", strconv.Itoa(np), "{port}", freePort(t))
-				said, status := b.Run(t, strings.Fields(words.Replace(command))...)
-				tell(t, np, "trains by "+framework, said, status)
+				output, status := b.Run(t, strings.Fields(words.Replace(command))...)
+				tell(t, np, "trains by "+framework, output, status)
 			}
 		})
 	}
@@ -119,9 +119,9 @@ func TestTorchFrameworksTrainAsWithGloo(t *testing.T) {
 			run := []string{filepath.Join("tests/frameworks", script), filepath.Join(t.TempDir(), "losses")}
 			by := func(backend string, launcher ...string) {
 				t.Helper()
-				said, status := b.Run(t, append(launcher, run...)...)
-				if n := strings.Count(said, " trains as with gloo, by "+backend); strconv.Itoa(n) != np || status != 0 {
-					t.Errorf("%q: status %d, %d ranks train as with gloo, by %s, want %s:\n%s", launcher, status, n, backend, np, said)
+				output, status := b.Run(t, append(launcher, run...)...)
+				if n := strings.Count(output, " trains as with gloo, by "+backend); strconv.Itoa(n) != np || status != 0 {
+					t.Errorf("%q: status %d, %d ranks train as with gloo, by %s, want %s:\n%s", launcher, status, n, backend, np, output)
 				}
 			}
 			by("gloo", b.Gompirun, "-oversubscribe", "-np", np, b.Python)

@@ -26,7 +26,7 @@ func torchBed(t *testing.T) bed {
 }
 
 // script is Run for a script of the tests and as many ranks, with flags of gompirun before it.
-func (b bed) script(t *testing.T, np int, flags []string, name string, args ...string) (said string, status int) {
+func (b bed) script(t *testing.T, np int, flags []string, name string, args ...string) (output string, status int) {
 	t.Helper()
 	return b.Run(t, b.argv(np, flags, name, args...)...)
 }
@@ -37,7 +37,7 @@ func (b bed) argv(np int, flags []string, name string, args ...string) []string 
 }
 
 // torchrun is script by torch's own launcher.
-func (b bed) torchrun(t *testing.T, np int, name string, args ...string) (said string, status int) {
+func (b bed) torchrun(t *testing.T, np int, name string, args ...string) (output string, status int) {
 	t.Helper()
 	argv := []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--standalone", "--nproc_per_node", strconv.Itoa(np)}
 	return b.Run(t, append(append(argv, filepath.Join("tests", name)), args...)...)
@@ -45,11 +45,11 @@ func (b bed) torchrun(t *testing.T, np int, name string, args ...string) (said s
 
 // tell fails the test unless as many ranks have said something that ends so, and the job has ended
 // well. Under torchrun lines of ranks may run into each other.
-func tell(t *testing.T, np int, end, said string, status int) {
+func tell(t *testing.T, np int, end, output string, status int) {
 	t.Helper()
-	tellers := regexp.MustCompile(`rank \d.*?`+end).FindAllString(said, -1)
+	tellers := regexp.MustCompile(`rank \d.*?`+end).FindAllString(output, -1)
 	if len(tellers) != np || status != 0 {
-		t.Errorf("status %d, %d ranks say %q, want %d:\n%s", status, len(tellers), end, np, said)
+		t.Errorf("status %d, %d ranks say %q, want %d:\n%s", status, len(tellers), end, np, output)
 	}
 }
 
@@ -64,35 +64,35 @@ func TestABuildOfTorchThatIsNotMadeFails(t *testing.T) {
 	cmd := exec.Command("../../.ci/torch", "build")
 	cmd.Env = append(os.Environ(), "PYTHON=", "PATH="+dir+":"+os.Getenv("PATH"))
 	out, _ := cmd.CombinedOutput()
-	if said := string(out); cmd.ProcessState.ExitCode() != 1 || !regexp.MustCompile(`torch: not built: .* g\+\+`).MatchString(said) {
-		t.Errorf("%v: want status 1, and that g++ is missing:\n%s", cmd.ProcessState, said)
+	if output := string(out); cmd.ProcessState.ExitCode() != 1 || !regexp.MustCompile(`torch: not built: .* g\+\+`).MatchString(output) {
+		t.Errorf("%v: want status 1, and that g++ is missing:\n%s", cmd.ProcessState, output)
 	}
 }
 
 func TestTorchCollectivesAreGloos(t *testing.T) {
 	b := torchBed(t)
 	for np := 1; np <= 4; np++ {
-		said, status := b.RunGloo(t, b.argv(np, nil, "collectives.py")...)
-		tell(t, np, "results are right", said, status)
+		output, status := b.RunGloo(t, b.argv(np, nil, "collectives.py")...)
+		tell(t, np, "results are right", output, status)
 	}
-	said, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "collectives.py")...)
-	tell(t, 4, "results are right", said, status)
+	output, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "collectives.py")...)
+	tell(t, 4, "results are right", output, status)
 }
 
 func TestTorchTrainsAsWithGloo(t *testing.T) {
 	b := torchBed(t)
 	for np := 1; np <= 4; np++ {
-		said, status := b.RunGloo(t, b.argv(np, nil, "ddp.py")...)
+		output, status := b.RunGloo(t, b.argv(np, nil, "ddp.py")...)
 		end := "gradients in the heap: True"
 		if np == 1 {
 			end = "gradients in the heap: (True|False)"
 		}
-		tell(t, np, end, said, status)
+		tell(t, np, end, output, status)
 	}
-	said, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "ddp.py")...)
-	tell(t, 4, "gradients in the heap: .*", said, status)
-	said, status = b.torchrun(t, 2, "ddp.py")
-	tell(t, 2, "gradients in the heap: True", said, status)
+	output, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "ddp.py")...)
+	tell(t, 4, "gradients in the heap: .*", output, status)
+	output, status = b.torchrun(t, 2, "ddp.py")
+	tell(t, 2, "gradients in the heap: True", output, status)
 }
 
 // Whatever way a rank ends, it is that rank which is named, and nothing is left waiting. Where it
@@ -123,10 +123,10 @@ func TestTorchNamesTheRankThatEnds(t *testing.T) {
 		"SIGINT":        {130, `rank %d on localhost aborted the job with status 130: KeyboardInterrupt`},
 	} {
 		for who := range 2 {
-			said, status := b.script(t, 2, nil, "endings.py", way, strconv.Itoa(who))
-			blamed := strings.TrimPrefix(regexp.MustCompile(`(?m)^gompirun: rank .*`).FindString(said), "gompirun: ")
+			output, status := b.script(t, 2, nil, "endings.py", way, strconv.Itoa(who))
+			blamed := strings.TrimPrefix(regexp.MustCompile(`(?m)^gompirun: rank .*`).FindString(output), "gompirun: ")
 			if blame := "^" + strings.ReplaceAll(want.blame, "%d", strconv.Itoa(who)); status != want.status || !regexp.MustCompile(blame).MatchString(blamed) {
-				t.Errorf("rank %d, %s: status %d, want %d and %q:\n%s", who, way, status, want.status, blame, said)
+				t.Errorf("rank %d, %s: status %d, want %d and %q:\n%s", who, way, status, want.status, blame, output)
 			}
 		}
 	}
@@ -136,53 +136,53 @@ func TestTorchNamesTheRankThatEnds(t *testing.T) {
 func TestTorchRanksMaySendFirst(t *testing.T) {
 	b := torchBed(t)
 	for np := 2; np <= 4; np++ {
-		said, status := b.script(t, np, nil, "messages.py")
-		tell(t, np, "has all messages", said, status)
+		output, status := b.script(t, np, nil, "messages.py")
+		tell(t, np, "has all messages", output, status)
 	}
-	said, status := b.script(t, 2, []string{"-x", "GOMPI_TRANSPORT=tcp"}, "messages.py")
-	tell(t, 2, "has all messages", said, status)
-	said, status = b.script(t, 2, nil, "messages.py", "large")
-	tell(t, 2, "has all messages", said, status)
+	output, status := b.script(t, 2, []string{"-x", "GOMPI_TRANSPORT=tcp"}, "messages.py")
+	tell(t, 2, "has all messages", output, status)
+	output, status = b.script(t, 2, nil, "messages.py", "large")
+	tell(t, 2, "has all messages", output, status)
 }
 
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
 	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py", "vain.py", "waits.py", "loaders.py", "interrupt.py"} {
-		said, status := b.script(t, 3, nil, name)
-		tell(t, 3, "is told", said, status)
+		output, status := b.script(t, 3, nil, name)
+		tell(t, 3, "is told", output, status)
 	}
 }
 
 // A rank that is killed while a child of its lives has the others told as soon as without.
-func TestTorchHearsOfADeathInSpiteOfChildren(t *testing.T) {
+func TestTorchNoticesADeathInSpiteOfChildren(t *testing.T) {
 	b := torchBed(t)
-	said, status := b.script(t, 3, nil, "loaders.py", "orphans")
-	if status != 137 || !strings.Contains(said, "rank 1 (host localhost) is lost") {
-		t.Errorf("status %d, want 137 and that rank 1 is lost:\n%s", status, said)
+	output, status := b.script(t, 3, nil, "loaders.py", "orphans")
+	if status != 137 || !strings.Contains(output, "rank 1 (host localhost) is lost") {
+		t.Errorf("status %d, want 137 and that rank 1 is lost:\n%s", status, output)
 	}
 }
 
 func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 	b := torchBed(t)
-	said, status := b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "tests/nccl.py", "--lr", "0.1")
-	tell(t, 2, `has \[2\.0, 2\.0\], \['--lr', '0\.1'\], (gompi|nccl)`, said, status)
-	if n := strings.Count(said, `"nccl" wants a GPU, and there is none`); n != 1 {
-		t.Errorf("%d lines say that there is no GPU, want 1:\n%s", n, said)
+	output, status := b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "tests/nccl.py", "--lr", "0.1")
+	tell(t, 2, `has \[2\.0, 2\.0\], \['--lr', '0\.1'\], (gompi|nccl)`, output, status)
+	if n := strings.Count(output, `"nccl" wants a GPU, and there is none`); n != 1 {
+		t.Errorf("%d lines say that there is no GPU, want 1:\n%s", n, output)
 	}
 	if _, status = b.Run(t, b.Python, "-c", "import sys, torch; sys.exit(torch.__version__ < '2')"); status == 0 {
-		said, status = b.script(t, 2, nil, "gpus.py")
-		tell(t, 2, `has \[2\.0, 2\.0\]`, said, status)
+		output, status = b.script(t, 2, nil, "gpus.py")
+		tell(t, 2, `has \[2\.0, 2\.0\]`, output, status)
 	}
-	said, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "../../examples/pytorch/ddp.py", "--steps", "20")
-	tell(t, 2, "all ranks agree", said, status)
+	output, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "../../examples/pytorch/ddp.py", "--steps", "20")
+	tell(t, 2, "all ranks agree", output, status)
 
 	dir := t.TempDir()
 	module := []byte("import sys, torch.distributed as d\nd.init_process_group('gloo')\nprint(f'rank {d.get_rank()} runs {sys.argv[1:]} by {d.get_backend()}')\n")
 	if err := os.WriteFile(filepath.Join(dir, "mine.py"), module, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	said, status = b.Run(t, b.Gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
-	tell(t, 2, `runs \['-x', '1'\] by g(omp|lo)`, said, status)
+	output, status = b.Run(t, b.Gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
+	tell(t, 2, `runs \['-x', '1'\] by g(omp|lo)`, output, status)
 }
 
 // Whatever backend a script asks for, it gets gompi, in every way that there is to say so.
@@ -202,8 +202,8 @@ func TestTorchScriptsGetGompiByAllNames(t *testing.T) {
 	}
 	for way, argv := range ways {
 		t.Run(way, func(t *testing.T) {
-			said, status := b.Run(t, argv...)
-			tell(t, 2, "has gompi by all names", said, status)
+			output, status := b.Run(t, argv...)
+			tell(t, 2, "has gompi by all names", output, status)
 		})
 	}
 }
@@ -212,16 +212,16 @@ func TestTorchScriptsGetGompiByAllNames(t *testing.T) {
 func TestTorchsRanksMeetByItsStore(t *testing.T) {
 	b := torchBed(t)
 	for _, way := range []string{"tcp", "env", "file", "store"} {
-		said, status := b.Run(t, b.Python, "tests/meet.py", way, filepath.Join(t.TempDir(), "file"))
-		tell(t, 2, "is there", said, status)
+		output, status := b.Run(t, b.Python, "tests/meet.py", way, filepath.Join(t.TempDir(), "file"))
+		tell(t, 2, "is there", output, status)
 	}
 	for name, second := range map[string][]string{"one host": nil, "two hosts": {"unshare", "--uts", "sh", "-c", `hostname other; exec "$0" "$@"`}} {
 		if len(second) > 0 && exec.Command("unshare", "--uts", "true").Run() != nil {
 			t.Log("left out: this user cannot make a host with another name")
 			continue
 		}
-		said, status := b.twoNodes(t, second)
-		if tell(t, 2, "is there", said, status); t.Failed() {
+		output, status := b.twoNodes(t, second)
+		if tell(t, 2, "is there", output, status); t.Failed() {
 			t.Log(name)
 		}
 	}
@@ -232,13 +232,13 @@ func TestTorchsRanksMeetByItsStore(t *testing.T) {
 func TestTorchsRanksOutliveThoseThatLeaveTheStore(t *testing.T) {
 	b := torchBed(t)
 	for way, np := range map[string]int{"killed": 2, "leaves": 3} {
-		said, status := b.Run(t, b.Python, "tests/unmet.py", way, freePort(t))
-		tell(t, np, "is told", said, status)
+		output, status := b.Run(t, b.Python, "tests/unmet.py", way, freePort(t))
+		tell(t, np, "is told", output, status)
 	}
 }
 
 // twoNodes runs torchrun for each of two nodes, each with a rank, the second by the command given.
-func (b bed) twoNodes(t *testing.T, second []string) (said string, status int) {
+func (b bed) twoNodes(t *testing.T, second []string) (output string, status int) {
 	t.Helper()
 	port := freePort(t)
 	node := func(rank string) []string {
@@ -250,8 +250,8 @@ func (b bed) twoNodes(t *testing.T, second []string) (said string, status int) {
 		out, _ := exec.CommandContext(t.Context(), "timeout", append([]string{"150"}, node("0")...)...).CombinedOutput()
 		first <- string(out)
 	}()
-	said, status = b.Run(t, append(second, node("1")...)...)
-	return <-first + said, status
+	output, status = b.Run(t, append(second, node("1")...)...)
+	return <-first + output, status
 }
 
 // freePort is a port of this host that nobody listens at.
@@ -282,6 +282,6 @@ func TestNoErrorIsWrittenToAStream(t *testing.T) {
 
 func TestTorchRunsUnderTorchrun(t *testing.T) {
 	b := torchBed(t)
-	said, status := b.torchrun(t, 2, "store.py")
-	tell(t, 2, "is told", said, status)
+	output, status := b.torchrun(t, 2, "store.py")
+	tell(t, 2, "is told", output, status)
 }

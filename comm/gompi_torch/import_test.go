@@ -24,12 +24,12 @@ const (
 // package's folder in it.
 func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
 	t.Helper()
-	said, status := b.Run(t, b.Python, "-c", "import importlib.util as u; print(u.find_spec('gompi_torch').submodule_search_locations[0])")
+	output, status := b.Run(t, b.Python, "-c", "import importlib.util as u; print(u.find_spec('gompi_torch').submodule_search_locations[0])")
 	if status != 0 {
-		t.Fatal(said)
+		t.Fatal(output)
 	}
 	root = t.TempDir()
-	installed := strings.TrimSpace(said)
+	installed := strings.TrimSpace(output)
 	all, _ := filepath.Glob(filepath.Join(filepath.Dir(installed), "gompi*")) // and what says which its entry points are
 	if out, err := exec.Command("cp", append(append([]string{"-r"}, all...), root)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -67,14 +67,14 @@ func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 			root, pkg := copyOf(t, b)
 			t.Setenv("XDG_CACHE_HOME", t.TempDir())
 			set := c.damage(t, pkg)
-			tellsOf(t, b, []string{"env", "PYTHONPATH=" + root, cmp.Or(set, "CXX=c++")}, c.want, name == "no compiler")
+			reports(t, b, []string{"env", "PYTHONPATH=" + root, cmp.Or(set, "CXX=c++")}, c.want, name == "no compiler")
 		})
 	}
 }
 
-// tellsOf fails the test unless what is wrong is told, but not to those who import, nor is there a
+// reports fails the test unless what is wrong is told, but not to those who import, nor is there a
 // failure then. It asks for all that tell, or for those that start no job.
-func tellsOf(t *testing.T, b torchtest.Bed, env []string, want string, all bool) {
+func reports(t *testing.T, b torchtest.Bed, env []string, want string, all bool) {
 	t.Helper()
 	for i, run := range []struct {
 		argv   []string
@@ -90,9 +90,9 @@ func tellsOf(t *testing.T, b torchtest.Bed, env []string, want string, all bool)
 		if i > 2 && !all {
 			return
 		}
-		said, status := b.Run(t, append(env, run.argv...)...)
-		if status != run.status || !regexp.MustCompile(run.want).MatchString(said) {
-			t.Errorf("%q: status %d, want %d and %q:\n%s", run.argv, status, run.status, run.want, said)
+		output, status := b.Run(t, append(env, run.argv...)...)
+		if status != run.status || !regexp.MustCompile(run.want).MatchString(output) {
+			t.Errorf("%q: status %d, want %d and %q:\n%s", run.argv, status, run.status, run.want, output)
 		}
 	}
 }
@@ -104,16 +104,16 @@ func TestTorchIsImportedWithoutThePackage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(pkg, "__init__.py"), []byte("raise SystemError('no')\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	said, status := b.Run(t, "env", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
-	if said != "survives\n" || status != 0 {
-		t.Errorf("status %d, want 0 and that torch survives:\n%s", status, said)
+	output, status := b.Run(t, "env", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
+	if output != "survives\n" || status != 0 {
+		t.Errorf("status %d, want 0 and that torch survives:\n%s", status, output)
 	}
 	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
 		return // this torch calls nobody when it is imported
 	}
-	said, status = b.Run(t, "env", "GOMPI_TORCH_BACKEND=gompi", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
-	if want := "gompi_torch: torch.distributed does without it: SystemError: no\nsurvives\n"; said != want || status != 0 {
-		t.Errorf("status %d, want 0 and %q:\n%s", status, want, said)
+	output, status = b.Run(t, "env", "GOMPI_TORCH_BACKEND=gompi", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
+	if want := "gompi_torch: torch.distributed does without it: SystemError: no\nsurvives\n"; output != want || status != 0 {
+		t.Errorf("status %d, want 0 and %q:\n%s", status, want, output)
 	}
 }
 
@@ -122,37 +122,37 @@ func TestTorchFindsTheBackendByItself(t *testing.T) {
 	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
 		t.Skip("this torch looks for no backends of others: scripts import gompi_torch")
 	}
-	said, status := b.Run(t, b.Gompirun, "-np", "2", b.Python, "-c", start)
-	tell(t, 2, "is there", said, status)
+	output, status := b.Run(t, b.Gompirun, "-np", "2", b.Python, "-c", start)
+	tell(t, 2, "is there", output, status)
 	const lazy = `import sys, torch
 from torch.distributed.distributed_c10d import Backend
 print(hasattr(Backend, "_ensure_backend_registered") == ("gompi_torch" not in sys.modules))`
-	if said, status = b.Run(t, b.Python, "-c", lazy); said != "True\n" || status != 0 {
-		t.Errorf("status %d, and gompi_torch is imported when torch need not, or not when it must:\n%s", status, said)
+	if output, status = b.Run(t, b.Python, "-c", lazy); output != "True\n" || status != 0 {
+		t.Errorf("status %d, and gompi_torch is imported when torch need not, or not when it must:\n%s", status, output)
 	}
 }
 
-func TestTorchOfUntestedVersionsIsTold(t *testing.T) {
+func TestTorchOfUntestedVersionsIsReported(t *testing.T) {
 	b := torchtest.New(t)
 	const ask = `from gompi_torch import _versions as v
 print(v.too_new("2.99.0a0+git"), v.too_old("1.12.1"), [v.too_new(x) + v.too_old(x) for x in ("1.13.0a0", "2.6.0+cu124", "2.15.1")], sep="|")`
-	said, status := b.Run(t, b.Python, "-c", ask)
+	output, status := b.Run(t, b.Python, "-c", ask)
 	want := "torch 2.99.0a0+git is newer than 2.15, the newest that it was tested with|torch 1.12.1 is older than 1.13, the oldest that it knows|['', '', '']\n"
-	if said != want || status != 0 {
-		t.Errorf("status %d, want 0 and %q:\n%s", status, want, said)
+	if output != want || status != 0 {
+		t.Errorf("status %d, want 0 and %q:\n%s", status, want, output)
 	}
 	const newer = `from gompi_torch import _versions as v; v.TESTED = ("1.13", "1.13" if v.torch.__version__ > "2" else "1.12"); `
-	said, status = b.Run(t, b.Gompirun, "-np", "2", b.Python, "-c", newer+start+"; dist.new_group([0, 1])")
-	tell(t, 2, "is there", said, status)
-	if n := len(regexp.MustCompile(`gompi_torch: torch \S+ is newer than`).FindAllString(said, -1)); n != 1 {
-		t.Errorf("%d lines say that torch is newer, want 1:\n%s", n, said)
+	output, status = b.Run(t, b.Gompirun, "-np", "2", b.Python, "-c", newer+start+"; dist.new_group([0, 1])")
+	tell(t, 2, "is there", output, status)
+	if n := len(regexp.MustCompile(`gompi_torch: torch \S+ is newer than`).FindAllString(output, -1)); n != 1 {
+		t.Errorf("%d lines say that torch is newer, want 1:\n%s", n, output)
 	}
 }
 
 // `python -m gompi_torch` alone says what there is.
-func TestTorchVersionsAreTold(t *testing.T) {
+func TestTorchVersionsAreReported(t *testing.T) {
 	b := torchtest.New(t)
-	said, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m", "gompi_torch")
+	output, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m", "gompi_torch")
 	const want = `^gompi_torch (\S+), .*/gompi_torch
 compiled: +/\S+/gompi/gompi_torch-\S+-torch-\d\S+\.so
 libgompi: +\S+, commit \S+, /\S+/libgompi\.so
@@ -161,7 +161,7 @@ Python: +3\.\S+, .*
 torch: +\S+, .*/torch \(tested: 1\.13 to 2\.15\)
 problem: +none
 $`
-	if m := regexp.MustCompile(want).FindStringSubmatch(said); m == nil || status != 0 || m[1] != m[2] {
-		t.Errorf("status %d, want 0, one version of gompi_torch and gompirun, and %s:\n%s", status, want, said)
+	if m := regexp.MustCompile(want).FindStringSubmatch(output); m == nil || status != 0 || m[1] != m[2] {
+		t.Errorf("status %d, want 0, one version of gompi_torch and gompirun, and %s:\n%s", status, want, output)
 	}
 }

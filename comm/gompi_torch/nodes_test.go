@@ -19,16 +19,16 @@ func TestTorchrunsNodesMeetOverANetwork(t *testing.T) {
 		t.Skip("left out: torchrun before 2.0 has no --local_addr")
 	}
 	nodes := twoNetworks(t)
-	said, status := make([]string, 2), make([]int, 2)
+	output, status := make([]string, 2), make([]int, 2)
 	var ended sync.WaitGroup
 	for i, node := range nodes {
 		argv := []string{"ip", "netns", "exec", node.name, "unshare", "--uts", "sh", "-c", `hostname ` + node.name + `; exec "$0" "$@"`,
 			b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", "2", "--nproc_per_node", "2", "--rdzv_id", "7", "--rdzv_backend", "c10d",
 			"--rdzv_endpoint", nodes[0].address + ":29500", "--rdzv_conf", fmt.Sprintf("is_host=%d", 1-i), "--local_addr", node.address, "tests/nodes.py", node.device}
-		ended.Go(func() { said[i], status[i] = b.Run(t, argv...) })
+		ended.Go(func() { output[i], status[i] = b.Run(t, argv...) })
 	}
 	ended.Wait()
-	tell(t, 4, "is there", said[0]+said[1], status[0]+status[1])
+	tell(t, 4, "is there", output[0]+output[1], status[0]+status[1])
 }
 
 type network struct{ name, device, address string }

@@ -16,8 +16,8 @@ const passedByGloo = 90
 
 // What torch asks of a backend beyond collectives is there.
 func TestTorchsExtensionPoints(t *testing.T) {
-	said, status := torchBed(t).script(t, 3, nil, "extensions.py", t.TempDir())
-	tell(t, 3, "has what torch asks for", said, status)
+	output, status := torchBed(t).script(t, 3, nil, "extensions.py", t.TempDir())
+	tell(t, 3, "has what torch asks for", output, status)
 }
 
 // torch's own tests of torch.distributed, those that are for gloo, pass: by the name gompi, and as
@@ -26,16 +26,16 @@ func TestTorchsOwnSuitePasses(t *testing.T) {
 	b := torchBed(t)
 	for _, way := range []string{"gompi", "gloo"} {
 		t.Run(way, func(t *testing.T) {
-			said, status := b.RunFor(t, 9*time.Minute, b.Python, "tests/suite.py", way)
+			output, status := b.RunFor(t, 9*time.Minute, b.Python, "tests/suite.py", way)
 			if status == 77 {
-				t.Skip(said)
+				t.Skip(output)
 			}
 			passed := 0
-			if m := regexp.MustCompile(`(?m)^(\d+) passed, `).FindStringSubmatch(said); m != nil {
+			if m := regexp.MustCompile(`(?m)^(\d+) passed, `).FindStringSubmatch(output); m != nil {
 				passed, _ = strconv.Atoi(m[1])
 			}
 			if status != 0 || passed < passedByGloo-1 {
-				t.Errorf("status %d, %d pass, want 0 and at least %d:\n%s", status, passed, passedByGloo-1, said[max(0, strings.Index(said, "\n=====")):])
+				t.Errorf("status %d, %d pass, want 0 and at least %d:\n%s", status, passed, passedByGloo-1, output[max(0, strings.Index(output, "\n=====")):])
 			}
 		})
 	}

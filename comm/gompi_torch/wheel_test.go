@@ -19,11 +19,11 @@ import (
 // pathOfCompiled says where what is in C++ is kept.
 func pathOfCompiled(t *testing.T, b torchtest.Bed) string {
 	t.Helper()
-	said, status := b.Run(t, b.Python, "-c", "from gompi_torch import _compile; print(_compile.path())")
+	output, status := b.Run(t, b.Python, "-c", "from gompi_torch import _compile; print(_compile.path())")
 	if status != 0 {
-		t.Fatal(said)
+		t.Fatal(output)
 	}
-	return strings.TrimSpace(said)
+	return strings.TrimSpace(output)
 }
 
 // writeFile writes a file, which can be run, and the folders above it, and returns "".
@@ -57,11 +57,11 @@ func filesOf(t *testing.T, folder string) (names []string) {
 // withoutGompi is a folder with all packages that lie beside torch, except for gompi's.
 func withoutGompi(t *testing.T, b torchtest.Bed) string {
 	t.Helper()
-	said, status := b.Run(t, b.Python, "-c", "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))")
+	output, status := b.Run(t, b.Python, "-c", "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))")
 	if status != 0 {
-		t.Fatal(said)
+		t.Fatal(output)
 	}
-	all, _ := filepath.Glob(filepath.Join(strings.TrimSpace(said), "*"))
+	all, _ := filepath.Glob(filepath.Join(strings.TrimSpace(output), "*"))
 	folder := t.TempDir()
 	for _, path := range all {
 		if name := filepath.Base(path); !strings.HasPrefix(name, "gompi") {
@@ -82,16 +82,16 @@ func TestTorchWheelCompilesOnce(t *testing.T) {
 		t.Fatalf("%q: want the wheel that make wheel makes", wheels)
 	}
 	venv, cache := t.TempDir(), t.TempDir()
-	if said, status := b.Run(t, b.Python, "-m", "venv", "--without-pip", venv); status != 0 {
-		t.Fatal(said)
+	if output, status := b.Run(t, b.Python, "-m", "venv", "--without-pip", venv); status != 0 {
+		t.Fatal(output)
 	}
 	python := filepath.Join(venv, "bin/python")
 	site, _ := filepath.Glob(filepath.Join(venv, "lib/python3*/site-packages"))
 	writeFile(t, filepath.Join(site[0], "torch.pth"), withoutGompi(t, b))
 	pip := func(argv ...string) {
 		t.Helper()
-		if said, status := b.Run(t, append([]string{b.Python, "-m", "pip", "--python", python}, argv...)...); status != 0 {
-			t.Fatalf("%q: status %d:\n%s", argv, status, said)
+		if output, status := b.Run(t, append([]string{b.Python, "-m", "pip", "--python", python}, argv...)...); status != 0 {
+			t.Fatalf("%q: status %d:\n%s", argv, status, output)
 		}
 	}
 	before := filesOf(t, venv)
@@ -101,17 +101,17 @@ func TestTorchWheelCompilesOnce(t *testing.T) {
 	writeFile(t, script, "import gompi_torch\n"+start+"\n")
 	env := []string{"env", "XDG_CACHE_HOME=" + cache, "PATH=" + filepath.Join(venv, "bin") + ":" + os.Getenv("PATH")}
 	for job, compiles := range []int{1, 0} {
-		said, status := b.Run(t, append(env, "gompirun", "-np", "2", "python", script)...)
-		tell(t, 2, "is there", said, status)
-		if n := strings.Count(said, "gompi_torch: compiling its C++ part for torch"); n != compiles || strings.Contains(said, "warning") {
-			t.Errorf("job %d compiles %d times, want %d, and no warnings:\n%s", job, n, compiles, said)
+		output, status := b.Run(t, append(env, "gompirun", "-np", "2", "python", script)...)
+		tell(t, 2, "is there", output, status)
+		if n := strings.Count(output, "gompi_torch: compiling its C++ part for torch"); n != compiles || strings.Contains(output, "warning") {
+			t.Errorf("job %d compiles %d times, want %d, and no warnings:\n%s", job, n, compiles, output)
 		}
 	}
 	kept := filesOf(t, cache)
-	said, status := b.Run(t, append(env, "python", "-m", "gompi_torch")...)
+	output, status := b.Run(t, append(env, "python", "-m", "gompi_torch")...)
 	want := fmt.Sprintf(`(?s)compiled: +(%s/gompi/\S+\.so)\nlibgompi: .*, %s/.*\ngompirun: .*, %s/.*problem: +none`, cache, venv, venv)
-	if m := regexp.MustCompile(want).FindStringSubmatch(said); m == nil || status != 0 || !slices.Equal(kept, []string{strings.TrimSuffix(m[1], "so") + "lock", m[1]}) {
-		t.Errorf("status %d, want 0 and %q, of %q:\n%s", status, want, kept, said)
+	if m := regexp.MustCompile(want).FindStringSubmatch(output); m == nil || status != 0 || !slices.Equal(kept, []string{strings.TrimSuffix(m[1], "so") + "lock", m[1]}) {
+		t.Errorf("status %d, want 0 and %q, of %q:\n%s", status, want, kept, output)
 	}
 	pip("uninstall", "-y", "gompi")
 	if after := filesOf(t, venv); !slices.Equal(before, after) {
@@ -132,10 +132,10 @@ func fakeCompiler(t *testing.T, lines string) (env []string, cache string) {
 func TestTorchIsCompiledByOneProcess(t *testing.T) {
 	b := torchtest.New(t)
 	env, cache := fakeCompiler(t, "echo compiles >>log\ncp "+pathOfCompiled(t, b)+" $out\n")
-	said, status := b.Run(t, append(env, b.Gompirun, "-oversubscribe", "-np", "4", b.Python, "-m", "gompi_torch", "--build")...)
+	output, status := b.Run(t, append(env, b.Gompirun, "-oversubscribe", "-np", "4", b.Python, "-m", "gompi_torch", "--build")...)
 	log, err := os.ReadFile(filepath.Join(cache, "log"))
 	if err != nil || string(log) != "compiles\n" || status != 0 {
-		t.Errorf("status %d, %v; compilers: %q, want one:\n%s", status, err, log, said)
+		t.Errorf("status %d, %v; compilers: %q, want one:\n%s", status, err, log, output)
 	}
 }
 
@@ -157,12 +157,12 @@ cp `
 	if left := filesOf(t, filepath.Join(cache, "gompi")); len(left) != 2 || !strings.HasSuffix(left[1], ".tmp") {
 		t.Errorf("the compiler that was killed leaves %q, want a lock and a part of a file", left)
 	}
-	said, status := b.Run(t, build...)
+	output, status := b.Run(t, build...)
 	if left := filesOf(t, filepath.Join(cache, "gompi")); status != 0 || len(left) != 2 || !strings.HasSuffix(left[1], ".so") {
-		t.Fatalf("status %d, want 0, and the lock and the file of %q:\n%s", status, left, said)
+		t.Fatalf("status %d, want 0, and the lock and the file of %q:\n%s", status, left, output)
 	}
-	if said, status = b.Run(t, append(env, b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; "+start)...); status != 0 {
-		t.Errorf("status %d, want 0:\n%s", status, said)
+	if output, status = b.Run(t, append(env, b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; "+start)...); status != 0 {
+		t.Errorf("status %d, want 0:\n%s", status, output)
 	}
 }
 
@@ -170,17 +170,17 @@ cp `
 func TestTorchSaysWhyItIsNotCompiled(t *testing.T) {
 	b := torchtest.New(t)
 	env, cache := fakeCompiler(t, "seq 30; echo no such header\necho a part >$out\nexit 3\n")
-	said, status := b.Run(t, append(env, b.Python, "-m", "gompi_torch", "--build")...)
+	output, status := b.Run(t, append(env, b.Python, "-m", "gompi_torch", "--build")...)
 	const want = `(?s)RuntimeError: gompi_torch: \S+/env A=1 \S+/c\+\+ failed with status 3; its last lines:\n    12\n.*\n    30\n    no such header\n` +
 		`gompi_torch: want a compiler of C\+\+20, .* The command was: \S+/env A=1 `
-	if status != 1 || !regexp.MustCompile(want).MatchString(said) {
-		t.Errorf("status %d, want 1 and %s:\n%s", status, want, said)
+	if status != 1 || !regexp.MustCompile(want).MatchString(output) {
+		t.Errorf("status %d, want 1 and %s:\n%s", status, want, output)
 	}
 	if kept, _ := filepath.Glob(filepath.Join(cache, "gompi/*[^k]")); len(kept) != 0 {
 		t.Errorf("kept: %q", kept)
 	}
-	said, status = b.Run(t, append(env, "XDG_CACHE_HOME=/dev/null", b.Python, "-m", "gompi_torch", "--build")...)
-	if status != 1 || !strings.Contains(said, "cannot be kept in /dev/null/gompi: ") || !strings.Contains(said, "name another folder by XDG_CACHE_HOME") {
-		t.Errorf("status %d, want 1 and where it cannot be kept:\n%s", status, said)
+	output, status = b.Run(t, append(env, "XDG_CACHE_HOME=/dev/null", b.Python, "-m", "gompi_torch", "--build")...)
+	if status != 1 || !strings.Contains(output, "cannot be kept in /dev/null/gompi: ") || !strings.Contains(output, "name another folder by XDG_CACHE_HOME") {
+		t.Errorf("status %d, want 1 and where it cannot be kept:\n%s", status, output)
 	}
 }

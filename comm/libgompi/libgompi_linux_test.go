@@ -75,8 +75,8 @@ func (k kit) program(t *testing.T, source string) string {
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
 	cmd := exec.Command("gcc", "-O1", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", `-DWANT_VERSION="`+testVersion+`"`,
 		"-I"+k.lib, source, "-o", out, "-L"+k.lib, "-Wl,--as-needed", "-lgompi", "-ldl", "-Wl,-rpath,"+k.lib)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd, err, said)
+	if printed, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, printed)
 	}
 	return out
 }
@@ -93,8 +93,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// said runs cmd and returns what it printed, and its exit status.
-func said(cmd *exec.Cmd) (string, int) {
+// printed runs cmd and returns what it printed, and its exit status.
+func printed(cmd *exec.Cmd) (string, int) {
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()
 }
@@ -102,7 +102,7 @@ func said(cmd *exec.Cmd) (string, int) {
 // allDone fails unless cmd ends well, and each rank has said that it is done.
 func allDone(t *testing.T, np int, cmd *exec.Cmd) {
 	t.Helper()
-	out, status := said(cmd)
+	out, status := printed(cmd)
 	for r := range np {
 		if want := fmt.Sprintf("rank %d of %d done\n", r, np); !strings.Contains(out, want) {
 			t.Errorf("%d ranks: no %q", np, want)
@@ -165,7 +165,7 @@ func TestExampleGoesAround(t *testing.T) {
 	prog := k.program(t, "../../examples/c/ring.c")
 	for _, np := range []int{1, 2, 4} {
 		want := fmt.Sprintf("around %d ranks: %d,", np, np*(np-1)/2)
-		if out, status := said(k.command(t, np, prog)); status != 0 || !strings.Contains(out, want) {
+		if out, status := printed(k.command(t, np, prog)); status != 0 || !strings.Contains(out, want) {
 			t.Errorf("%d ranks: status %d, want %q: %s", np, status, want, out)
 		}
 	}
@@ -179,7 +179,7 @@ func TestHeaderIsCPlusPlus(t *testing.T) {
 	}
 	cmd := exec.Command("g++", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++", "-I"+k.lib, "-")
 	cmd.Stdin = strings.NewReader("#include <gompi.h>\nint main() { return gompi_init(); }\n")
-	if out, status := said(cmd); status != 0 {
+	if out, status := printed(cmd); status != 0 {
 		t.Error(out)
 	}
 }
@@ -190,13 +190,13 @@ func TestVariablesThatAreSetLaterCount(t *testing.T) {
 	allDone(t, 2, k.command(t, 2, prog, "late"))
 }
 
-func TestARankWhoseVariablesAreGoneIsToldSo(t *testing.T) {
+func TestARankWhoseVariablesAreGoneGetsAnErrorThatSaysSo(t *testing.T) {
 	k := start(t)
 	prog := k.program(t, "testdata/environment.c")
-	if out, _ := said(k.command(t, 2, prog, "gone")); strings.Count(out, "refused\n") != 2 {
+	if out, _ := printed(k.command(t, 2, prog, "gone")); strings.Count(out, "refused\n") != 2 {
 		t.Errorf("want both ranks refused: %s", out)
 	}
-	if out, _ := said(k.command(t, 2, prog, "alone")); strings.Count(out, "rank 0 of 1 done\n") != 2 {
+	if out, _ := printed(k.command(t, 2, prog, "alone")); strings.Count(out, "rank 0 of 1 done\n") != 2 {
 		t.Errorf("want two jobs of one rank: %s", out)
 	}
 }
@@ -237,7 +237,7 @@ func (k kit) unled(t *testing.T, np int, transport string, args ...string) []*ex
 }
 
 // A child of a dead rank, which lives on, must not keep the connections of that rank open.
-func TestPeersHearOfADeathAlthoughAChildLives(t *testing.T) {
+func TestPeersNoticeADeathAlthoughAChildLives(t *testing.T) {
 	k := start(t)
 	prog := k.program(t, "testdata/fork.c")
 	for _, transport := range []string{"", "tcp"} {
@@ -271,7 +271,7 @@ func TestRanksThatEndTooEarlyAreNamed(t *testing.T) {
 	k := start(t)
 	prog := k.program(t, "testdata/death.c")
 	end := func(how string) (string, int) { // no rank is killed that has yet to be notified
-		return said(k.command(t, 3, "-kill-delay", "1m", prog, how))
+		return printed(k.command(t, 3, "-kill-delay", "1m", prog, how))
 	}
 	for how, want := range map[string]string{
 		"exit":   "rank 1 on localhost ended with status 0 without closing its communicators",
@@ -347,7 +347,7 @@ func TestInterruptsReachPython(t *testing.T) {
 
 func TestTheLibraryStaysWhenItIsClosed(t *testing.T) {
 	k := start(t)
-	if out, status := said(command(t, k.program(t, "testdata/reopen.c"), filepath.Join(k.lib, "libgompi.so"))); status != 0 {
+	if out, status := printed(command(t, k.program(t, "testdata/reopen.c"), filepath.Join(k.lib, "libgompi.so"))); status != 0 {
 		t.Error(out)
 	}
 }
@@ -366,7 +366,7 @@ func another(t *testing.T) string {
 	}
 	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", "libanother.so") // takes its time beside ranks
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=-mod=mod")
-	if out, status := said(cmd); status != 0 {
+	if out, status := printed(cmd); status != 0 {
 		t.Fatal(out)
 	}
 	return filepath.Join(dir, "libanother.so")
@@ -375,7 +375,7 @@ func another(t *testing.T) string {
 func TestASecondGoIsRefused(t *testing.T) {
 	k := start(t)
 	other := another(t)
-	out, status := said(command(t, k.program(t, "testdata/library.c"), other))
+	out, status := printed(command(t, k.program(t, "testdata/library.c"), other))
 	if want := other + " is written in Go, too"; status != 0 || !strings.Contains(out, want) {
 		t.Errorf("status %d: want %q: %s", status, want, out)
 	}
@@ -398,7 +398,7 @@ func TestTheOtherHalfMustBeThereAndFit(t *testing.T) {
 		t.Helper()
 		cmd := command(t, prog)
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir, "LD_PRELOAD="+filepath.Join(dir, "libgompi.so"))
-		if out, status := said(cmd); status != 0 || !strings.Contains(out, want) {
+		if out, status := printed(cmd); status != 0 || !strings.Contains(out, want) {
 			t.Errorf("status %d: want %q: %s", status, want, out)
 		}
 	}

@@ -136,7 +136,7 @@ func TestUnitsAndWhatAListNames(t *testing.T) {
 	}
 }
 
-func TestTheKernelTellsWhereGPUsAre(t *testing.T) {
+func TestTheKernelReportsWhereGPUsAre(t *testing.T) {
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	root := fstest.MapFS{
 		"proc/driver/nvidia/version":                       file("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build\nGCC version: gcc 12.2.0\n"),
@@ -186,7 +186,7 @@ func TestDriverVersionIsItsNumber(t *testing.T) {
 	}
 }
 
-func TestWaysAreToldOnce(t *testing.T) {
+func TestWaysAreReportedOnce(t *testing.T) {
 	for i, want := range []string{"NV18 SYS", "NV18 SYS", "SYS ?", "SYS PIX"} {
 		if got := strings.Join(four().Ways(i), " "); got != want {
 			t.Errorf("GPU %d: %q, want %q", i, got, want)

@@ -35,10 +35,10 @@ func TestDigitsAreLearnt(t *testing.T) {
 	}
 	f := small()
 	f.Epochs, f.Batch, f.Rate = 1, 32, 0.02
-	res, said := jobtest.Run(t, 2, f, on(2400))
+	res, output := jobtest.Run(t, 2, f, on(2400))
 	loss, top1, top5 := res.Held[0], res.Held[1], res.Held[2]
 	if !(loss < 1 && top1 > 0.7 && top5 > 0.94) {
-		t.Errorf("after an epoch of 2400 digits loss %.3f, top-1 %.3f, top-5 %.3f of those held out; want less than 1, more than 0.7, 0.94\n%s", loss, top1, top5, said)
+		t.Errorf("after an epoch of 2400 digits loss %.3f, top-1 %.3f, top-5 %.3f of those held out; want less than 1, more than 0.7, 0.94\n%s", loss, top1, top5, output)
 	}
 }
 
@@ -62,9 +62,9 @@ func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 	files := func(ctx context.Context, c *comm.Comm, f *job.Flags, out io.Writer) (*job.Result, error) {
 		return train(ctx, c, f, source{dir: dir}, out)
 	}
-	got, said := jobtest.Run(t, 2, f, files)
-	if got.Held[0] != want.Held[0] || !strings.Contains(said, "pictures: the files in "+dir) {
-		t.Errorf("from files the loss is %v, want %v\n%s", got.Held[0], want.Held[0], said)
+	got, output := jobtest.Run(t, 2, f, files)
+	if got.Held[0] != want.Held[0] || !strings.Contains(output, "pictures: the files in "+dir) {
+		t.Errorf("from files the loss is %v, want %v\n%s", got.Held[0], want.Held[0], output)
 	}
 	if err := os.WriteFile(filepath.Join(dir, digits.TestLabels), []byte("<html>"), 0o644); err != nil {
 		t.Fatal(err)

@@ -43,14 +43,14 @@ func TestKnownErrorIsApproached(t *testing.T) {
 	set := ratings.Make(o.plan, f.Seed).Set()
 	var bytes []int64
 	for _, o.sparse = range []bool{true, false} {
-		res, said := jobtest.Run(t, 2, f, with(o))
+		res, output := jobtest.Run(t, 2, f, with(o))
 		rmse := math.Sqrt(res.Held[0])
 		if !(rmse < 1.25*set.Reachable && rmse < 0.7*set.BiasError()) || rmse < set.Reachable {
-			t.Errorf("sparse %v: RMSE %.4f; %.4f can be reached, biases have %.4f\n%s", o.sparse, rmse, set.Reachable, set.BiasError(), said)
+			t.Errorf("sparse %v: RMSE %.4f; %.4f can be reached, biases have %.4f\n%s", o.sparse, rmse, set.Reachable, set.BiasError(), output)
 		}
 		bytes = append(bytes, res.Bytes)
-		if want := fmt.Sprintf("; the model that made them %.4f", set.Reachable); !strings.Contains(said, want) {
-			t.Errorf("it does not say %q:\n%s", want, said)
+		if want := fmt.Sprintf("; the model that made them %.4f", set.Reachable); !strings.Contains(output, want) {
+			t.Errorf("it does not say %q:\n%s", want, output)
 		}
 	}
 	if bytes[0] > bytes[1]*2/3 {
@@ -81,9 +81,9 @@ func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 	for _, end := range []string{" written to the folder " + o.dir, " the folder " + o.dir + " has " + ratings.RatingsFile} {
 		jobtest.Writes(t, run, end, "-gen", "-data", o.dir, "-ratings", "1500")
 	}
-	got, said := jobtest.Run(t, 2, f, with(o))
-	if got.Held[0] != want.Held[0] || !strings.Contains(said, "ratings: the files in "+o.dir) {
-		t.Errorf("from files the error is %v, want %v\n%s", got.Held[0], want.Held[0], said)
+	got, output := jobtest.Run(t, 2, f, with(o))
+	if got.Held[0] != want.Held[0] || !strings.Contains(output, "ratings: the files in "+o.dir) {
+		t.Errorf("from files the error is %v, want %v\n%s", got.Held[0], want.Held[0], output)
 	}
 	if err := os.WriteFile(filepath.Join(o.dir, ratings.RatingsFile), nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func TestOneScriptRunsUnderBothLaunchers(t *testing.T) {
 	}
 }
 
-func TestAScriptGoesOnFromItsSnapshot(t *testing.T) {
+func TestAScriptContinuesFromItsSnapshot(t *testing.T) {
 	run := setUp(t)
 	snapshot := filepath.Join(t.TempDir(), "snapshot")
 	whole := agreed(t, run("gompirun", "-np", "2", "ddp.py", "--steps", "200"), 2)

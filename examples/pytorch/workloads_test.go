@@ -155,11 +155,11 @@ func TestTorchWorkloadsTrainAsWithGloo(t *testing.T) {
 			run   func(*testing.T, ...string) (string, int)
 			flags []string
 		}{{b.RunGloo, nil}, {b.Run, []string{"-x", "GOMPI_LOG=info", "-torch-backend", "gompi"}}} {
-			said, status := over.run(t, slices.Concat(argv, over.flags, script)...)
-			if status != 0 || strings.Contains(said, "msg=carried") != (over.flags != nil) { // what only gompi says
-				t.Fatalf("%s %v: status %d\n%s", w.name, over.flags, status, said)
+			output, status := over.run(t, slices.Concat(argv, over.flags, script)...)
+			if status != 0 || strings.Contains(output, "msg=carried") != (over.flags != nil) { // what only gompi says
+				t.Fatalf("%s %v: status %d\n%s", w.name, over.flags, status, output)
 			}
-			results = append(results, w.result(t, "2/2", said))
+			results = append(results, w.result(t, "2/2", output))
 		}
 		if math.Abs(results[0]-results[1]) > 1e-3*results[0] {
 			t.Errorf("%s ends with %v over gloo, with %v over gompi", w.name, results[0], results[1])

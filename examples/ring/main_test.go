@@ -19,7 +19,7 @@ func TestTokenVisitsEveryRank(t *testing.T) {
 				return err
 			}
 			want := fmt.Sprintf("3 laps around %d ranks", n)
-			if said := strings.HasPrefix(out.String(), want); said != (c.Rank() == 0) {
+			if output := strings.HasPrefix(out.String(), want); output != (c.Rank() == 0) {
 				return fmt.Errorf("rank %d printed %q", c.Rank(), out.String())
 			}
 			return nil

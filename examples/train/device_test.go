@@ -54,7 +54,7 @@ func TestRunsOnDevicesAreEqualBitForBit(t *testing.T) {
 	}
 }
 
-func TestTrainingGoesOnFromHostToDeviceAndBack(t *testing.T) {
+func TestTrainingContinuesFromHostToDeviceAndBack(t *testing.T) {
 	cudatest.Need(t)
 	want := trained(t, 2, small())
 	cfg := small()

@@ -25,16 +25,16 @@ func recovering(t *testing.T, hook string) config {
 // goOn trains to the end with what each rank has kept, and returns what rank 0 says and saves.
 func goOn(t *testing.T, cfg config, ks []kept) (out string, file []byte) {
 	t.Helper()
-	var said bytes.Buffer
+	var output bytes.Buffer
 	commtest.Run(t, len(ks), func(ctx context.Context, c *comm.Comm) error {
 		k, mine := ks[c.Rank()], io.Writer(io.Discard)
 		if c.Rank() == 0 {
-			mine = &said
+			mine = &output
 		}
 		_, err := train(ctx, c, cfg, mine, &k)
 		return err
 	})
-	return said.String(), readFile(t, cfg.snapshot)
+	return output.String(), readFile(t, cfg.snapshot)
 }
 
 // survivors runs the training on n ranks until one ends after a step, and returns what the others
@@ -93,11 +93,11 @@ type adopted struct {
 func adopt(t *testing.T, cfg config, ks []kept) (all []adopted, out string) {
 	t.Helper()
 	all = make([]adopted, len(ks))
-	var said bytes.Buffer
+	var output bytes.Buffer
 	commtest.Run(t, len(ks), func(ctx context.Context, c *comm.Comm) error {
 		k, mine := ks[c.Rank()], io.Writer(io.Discard)
 		if c.Rank() == 0 {
-			mine = &said
+			mine = &output
 		}
 		trainer, err := newTrainer(ctx, c, cfg, mine, &k)
 		if err != nil {
@@ -113,7 +113,7 @@ func adopt(t *testing.T, cfg config, ks []kept) (all []adopted, out string) {
 		}
 		return trainer.model.Close()
 	})
-	return all, said.String()
+	return all, output.String()
 }
 
 // scaled returns what is in k of the hook's own memory, times by.

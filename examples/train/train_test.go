@@ -145,7 +145,7 @@ func ended(t *testing.T, n int, cfg config, step int, ends func(rank int) bool) 
 	return ks
 }
 
-func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
+func TestRunThatDiedContinuesBitForBit(t *testing.T) {
 	cfg := small()
 	cfg.saveEvery = 5
 	want := saved(t, 2, cfg)
@@ -173,7 +173,7 @@ func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
 
 // What a hook has not sent is in the snapshot, for each rank: so with hooks, too, a run that died
 // goes on bit for bit, and its last snapshot is that of one that did not.
-func TestRunWithAHookThatDiedGoesOnBitForBit(t *testing.T) {
+func TestRunWithAHookThatDiedContinuesBitForBit(t *testing.T) {
 	for _, hook := range hookNames[1:] {
 		for _, n := range []int{2, 3} { // one rank alone is not interrupted
 			cfg := small()
@@ -380,12 +380,12 @@ func TestMissingFoldersFailOnEveryRank(t *testing.T) {
 		cfg.steps, cfg.every = 1, 1
 		change(&cfg)
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-			var said bytes.Buffer
-			if _, err := train(ctx, c, cfg, &said, new(kept)); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
+			var output bytes.Buffer
+			if _, err := train(ctx, c, cfg, &output, new(kept)); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
 				return fmt.Errorf("%s: error %v, want one that names the folder", name, err)
 			}
-			if strings.Contains(said.String(), "\nstep ") {
-				return fmt.Errorf("%s: told after the first step:\n%s", name, &said)
+			if strings.Contains(output.String(), "\nstep ") {
+				return fmt.Errorf("%s: told after the first step:\n%s", name, &output)
 			}
 			return nil
 		})

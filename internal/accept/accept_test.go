@@ -97,7 +97,7 @@ func TestTheOldestStrangerMakesRoom(t *testing.T) {
 	admitted(t, dial(t, ln))
 }
 
-func TestTheTimeOfAStrangerIsBounded(t *testing.T) {
+func TestTheTimeOfAnUnprovenConnectionIsBounded(t *testing.T) {
 	ln := listen(t)
 	open(t, Acceptor{MaxPending: 3, Timeout: time.Millisecond, Authenticate: word}, ln)
 	turnedAway(t, dial(t, ln))
@@ -132,19 +132,19 @@ func TestWhoIsAdmittedStays(t *testing.T) {
 	}
 }
 
-func TestErrorsAreOutlivedAndToldOnce(t *testing.T) {
+func TestErrorsAreOutlivedAndReportedOnce(t *testing.T) {
 	ln := &accepttest.Tired{Listener: listen(t)}
 	ln.Left.Store(3)
-	told := make(chan error, 9)
-	open(t, Acceptor{MaxPending: 3, Timeout: time.Hour, Authenticate: word, OnError: func(err error) { told <- err }}, ln)
+	errs := make(chan error, 9)
+	open(t, Acceptor{MaxPending: 3, Timeout: time.Hour, Authenticate: word, OnError: func(err error) { errs <- err }}, ln)
 	admitted(t, dial(t, ln))
-	if n := len(told); n != 1 || !errors.Is(<-told, syscall.EMFILE) {
+	if n := len(errs); n != 1 || !errors.Is(<-errs, syscall.EMFILE) {
 		t.Errorf("told of %d errors, want one: %v", n, syscall.EMFILE)
 	}
 }
 
 // When descriptors are exhausted, those of pending connections are given back.
-func TestAnErrorTurnsStrangersAway(t *testing.T) {
+func TestAnErrorClosesPendingConnections(t *testing.T) {
 	ln := &accepttest.Tired{Listener: listen(t)}
 	greeted := make(chan struct{}, 9)
 	open(t, Acceptor{MaxPending: 9, Timeout: time.Hour, Authenticate: func(conn net.Conn) func() { greeted <- struct{}{}; return word(conn) }}, ln)

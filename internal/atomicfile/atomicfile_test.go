@@ -113,7 +113,7 @@ func TestAFileOfTheWorkingFolderNeedsNoFolder(t *testing.T) {
 	}
 }
 
-func TestCheckTellsBeforeWorkWhatWouldFailAfterIt(t *testing.T) {
+func TestCheckFindsBeforeWorkWhatWouldFailAfterIt(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
 		path string

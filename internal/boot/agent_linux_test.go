@@ -246,7 +246,7 @@ func TestLargeCardsPassThroughASmallSocket(t *testing.T) {
 	}
 }
 
-func TestRanksAgreeIfTheJobGoesOnWithoutTheDead(t *testing.T) {
+func TestRanksAgreeIfTheJobContinuesWithoutTheDead(t *testing.T) {
 	a := newFakeAgent(t)
 	vote := &wire.Vote{Comm: 5, Seq: 1, Kind: wire.Agree, Flags: 6, Members: []wire.Span{{First: 0, Count: 3}}, Part: []byte("part")}
 	l := a.joined()

@@ -15,7 +15,7 @@ import (
 	"gompi/internal/world"
 )
 
-func TestGroupAllgatherGivesEverybodyEveryCard(t *testing.T) {
+func TestGroupAllgatherGivesEveryMemberEveryCard(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 4096} {
 		synctest.Test(t, func(t *testing.T) {
 			boots := Group(n)
@@ -108,7 +108,7 @@ func TestGroupNewsReachesEveryMemberOnceAndInOrder(t *testing.T) {
 
 // Whoever has told that a communicator is broken may end at once, and then all others can
 // know why, also if another rank told it first.
-func TestGroupRevocationIsThereWhenAnyTellerGoesOn(t *testing.T) {
+func TestGroupRevocationIsThereWhenRevokeReturns(t *testing.T) {
 	for range 20_000 {
 		boots := Group(3)
 		var tellers sync.WaitGroup
@@ -133,7 +133,7 @@ func TestGroupMemberThatSaidGoodbyeCannotDie(t *testing.T) {
 	}
 }
 
-func TestGroupMemberThatLeftIsToldOfWhenSomebodyInquires(t *testing.T) {
+func TestGroupMemberThatLeftIsReportedWhenAnotherInquires(t *testing.T) {
 	boots := Group(3)
 	boots[0].Inquire(1)
 	boots[1].Goodbye(false)

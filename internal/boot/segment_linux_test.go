@@ -32,7 +32,7 @@ func TestRanksWithoutAnAgentGetOneSegment(t *testing.T) {
 }
 
 // A process without the job's secret gets nothing, and delays no rank.
-func TestADoorIsForRanksOfTheJob(t *testing.T) {
+func TestTheSegmentSocketIsForRanksOfTheJob(t *testing.T) {
 	own := listenSegment()
 	defer own.close()
 	ranks := make([]Info, 2)
@@ -41,28 +41,28 @@ func TestADoorIsForRanksOfTheJob(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	strangers := make(chan error, 1)
+	outsiders := make(chan error, 1)
 	go func() {
 		strange := ranks[1]
 		strange.Secret[0]++
-		strangers <- strange.share(ctx, segmentSocket{}, own.name())
+		outsiders <- strange.share(ctx, segmentSocket{}, own.name())
 		ranks[1].Unshared = ranks[1].share(ctx, segmentSocket{}, own.name())
-		strangers <- nil
+		outsiders <- nil
 	}()
 	if err := ranks[0].share(ctx, own, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-strangers; err == nil {
+	if err := <-outsiders; err == nil {
 		t.Error("a rank of another job got the segment")
 	}
-	if <-strangers; ranks[1].Unshared != nil || ranks[1].Segment == nil {
+	if <-outsiders; ranks[1].Unshared != nil || ranks[1].Segment == nil {
 		t.Errorf("the rank after it got %v, %v", ranks[1].Segment, ranks[1].Unshared)
 	}
 }
 
 // A socket on which no connection can be accepted for a while, since descriptors are exhausted,
 // accepts them afterwards; and connections that stay silent block no rank.
-func TestADoorOutlivesErrorsAndSilence(t *testing.T) {
+func TestTheSegmentSocketOutlivesErrorsAndSilence(t *testing.T) {
 	own := listenSegment()
 	defer own.close()
 	silent, err := net.Dial("unix", own.name())
@@ -90,7 +90,7 @@ func TestADoorOutlivesErrorsAndSilence(t *testing.T) {
 }
 
 // Without a segment there is a reason, and the ranks meet all the same.
-func TestWithoutADoorRanksHaveNoSegment(t *testing.T) {
+func TestWithoutTheSegmentSocketRanksHaveNoSegment(t *testing.T) {
 	in := Info{Rank: 0, Size: 2, LocalSize: 2}
 	if err := in.share(t.Context(), segmentSocket{}, ""); err == nil || in.Segment != nil {
 		t.Errorf("the first rank got %v, %v", in.Segment, err)

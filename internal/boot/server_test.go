@@ -156,7 +156,7 @@ func TestARankThatSaysGoodbyeIsNoNews(t *testing.T) {
 }
 
 // Who inquires hears that a rank has left, before or later.
-func TestARankThatLeftIsToldOfWhenSomebodyInquires(t *testing.T) {
+func TestARankThatLeftIsReportedWhenAnotherInquires(t *testing.T) {
 	ranks := meet(t, 4)
 	var all sync.WaitGroup
 	for _, s := range ranks {
@@ -189,7 +189,7 @@ func TestARankThatLeftIsToldOfWhenSomebodyInquires(t *testing.T) {
 	}
 }
 
-func TestTheEndOfRankZeroIsToldAsSuch(t *testing.T) {
+func TestTheEndOfRankZeroIsReportedAsSuch(t *testing.T) {
 	ranks := meet(t, 3)
 	// As when its process ends: all its connections do.
 	ranks[0].conn.Close()
@@ -253,7 +253,7 @@ func TestAContactThatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 // Two virtual machines that began as one see networks of one name. Rank 0 of one is
 // found by its addresses, whoever is at its port on the other's loopback.
 func TestAContactOfATwinLeadsToRank0(t *testing.T) {
-	for name, stranger := range map[string]func(net.Conn){
+	for name, outsider := range map[string]func(net.Conn){
 		"nobody": nil,
 		"closes": func(c net.Conn) { c.Close() },
 		"of another job": func(c net.Conn) {
@@ -264,7 +264,7 @@ func TestAContactOfATwinLeadsToRank0(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
-			port := answer(t, stranger)
+			port := answer(t, outsider)
 			ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port))
 			if err != nil {
 				t.Skipf("cannot listen on 127.0.0.2: %v", err)

@@ -12,18 +12,18 @@ func TestTheProcessorIsTheKernels(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	said := map[string]string{}
+	output := map[string]string{}
 	for line := range strings.Lines(string(data)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && said[strings.TrimSpace(name)] == "" {
-			said[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		if name, value, ok := strings.Cut(line, ":"); ok && output[strings.TrimSpace(name)] == "" {
+			output[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
 	}
 	i := identity()
-	if i.vendor != said["vendor_id"] || fmt.Sprint(i.family) != said["cpu family"] || fmt.Sprint(i.model) != said["model"] {
-		t.Errorf("%+v, want %s %s/%s", i, said["vendor_id"], said["cpu family"], said["model"])
+	if i.vendor != output["vendor_id"] || fmt.Sprint(i.family) != output["cpu family"] || fmt.Sprint(i.model) != output["model"] {
+		t.Errorf("%+v, want %s %s/%s", i, output["vendor_id"], output["cpu family"], output["model"])
 	}
-	if i.virtual != strings.Contains(said["flags"]+" ", " hypervisor ") {
-		t.Errorf("%+v, and the flags are %s", i, said["flags"])
+	if i.virtual != strings.Contains(output["flags"]+" ", " hypervisor ") {
+		t.Errorf("%+v, and the flags are %s", i, output["flags"])
 	}
 }
 

@@ -207,7 +207,7 @@ func TestDisarmedSetIsQuiet(t *testing.T) {
 	}
 }
 
-func TestArmedSetHearsOfDescriptorsAdded(t *testing.T) {
+func TestArmedSetNoticesDescriptorsAdded(t *testing.T) {
 	s := newSet(t)
 	r, w := pipe(t)
 	write(t, w)

@@ -54,7 +54,7 @@ func host(t *testing.T) string {
 	})
 }
 
-func TestPortsAreWhatTheKernelTells(t *testing.T) {
+func TestPortsAreWhatTheKernelReports(t *testing.T) {
 	want := []Port{
 		{"a", 1, "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80:0000:0000:0000:0000:0000:0000:0001", 0},
 		{Device: "a", Number: 2, State: "DOWN", Node: 0},

@@ -51,7 +51,7 @@ func TestAnotherGreetingIsQuoted(t *testing.T) {
 	}
 }
 
-func TestACallerSaysWhatTheDoorExpects(t *testing.T) {
+func TestACallerSendsWhatTheCalleeExpects(t *testing.T) {
 	var sent bytes.Buffer
 	if _, err := known("test 1", 7).Call(&sent, []byte("too long")); err == nil || sent.Len() > 0 {
 		t.Errorf("error %v after %d bytes: want one before anything is sent", err, sent.Len())

@@ -57,8 +57,8 @@ func TestRecordsArriveAsTheyWereSent(t *testing.T) {
 // the beginning of what was written.
 func TestNothingForgedIsRead(t *testing.T) {
 	k, back := keys()
-	said := []string{"one", "two", "three"}
-	rs := records(k, said...)
+	output := []string{"one", "two", "three"}
+	rs := records(k, output...)
 	foreign, _ := Keys([]byte("secret"), []byte("said on another connection"))
 	cut := slices.Clone(rs[1])
 	cut[0]--
@@ -68,14 +68,14 @@ func TestNothingForgedIsRead(t *testing.T) {
 		"one left out":          {rs[0], rs[2]},
 		"one twice":             {rs[0], rs[0]},
 		"another order":         {rs[1], rs[0]},
-		"of another connection": {rs[0], records(foreign, said...)[1]},
-		"sent back":             {records(back, said...)[0]},
+		"of another connection": {rs[0], records(foreign, output...)[1]},
+		"sent back":             {records(back, output...)[0]},
 		"made up":               {rs[0], []byte("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n")},
 		"shorter":               {rs[0], cut, rs[2]},
 		"too long":              {rs[0], long},
 	} {
 		got, err := read(k, bytes.Join(stream, nil), 1<<20)
-		if !errors.Is(err, ErrForged) || !slices.Equal(got, said[:len(got)]) {
+		if !errors.Is(err, ErrForged) || !slices.Equal(got, output[:len(got)]) {
 			t.Errorf("%s: read %q, %v; want %v", name, got, err, ErrForged)
 		}
 	}

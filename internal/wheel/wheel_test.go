@@ -48,8 +48,8 @@ func TestTheWheelIsWhole(t *testing.T) {
 	run(t, "python3", "-m", "venv", "--without-pip", venv)
 	run(t, "python3", "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", wheels[0])
 	gompirun := filepath.Join(venv, "bin/gompirun")
-	if said := run(t, gompirun, "-version"); !strings.HasPrefix(said, "gompirun "+version.Number+", commit ") {
-		t.Errorf("version %q", said)
+	if output := run(t, gompirun, "-version"); !strings.HasPrefix(output, "gompirun "+version.Number+", commit ") {
+		t.Errorf("version %q", output)
 	}
 	run(t, gompirun, "-np", "2", filepath.Join(venv, "bin/gompi-bench"), "run", "-sizes", "8", "latency")
 	const rank = `import ctypes, importlib.util as u
@@ -57,8 +57,8 @@ gompi = ctypes.CDLL(u.find_spec("gompi_torch").submodule_search_locations[0] + "
 size = ctypes.c_int()
 print("ok" if [gompi.gompi_init(), gompi.gompi_size(1, ctypes.byref(size)), gompi.gompi_finalize(), size.value] == [0, 0, 0, 2] else "no")
 `
-	if said := run(t, gompirun, "-np", "2", python, "-c", rank); said != "ok\nok\n" {
-		t.Errorf("ranks in C say %q, want ok twice", said)
+	if output := run(t, gompirun, "-np", "2", python, "-c", rank); output != "ok\nok\n" {
+		t.Errorf("ranks in C say %q, want ok twice", output)
 	}
 	out, err := exec.Command(python, "-c", "import gompi_torch").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "gompi_torch wants PyTorch, which this Python lacks: pip install torch") {

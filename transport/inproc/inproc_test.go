@@ -171,7 +171,7 @@ func TestRankMayTalkToItself(t *testing.T) {
 	}
 }
 
-func TestDeadRankLosesEverybody(t *testing.T) {
+func TestDeadRankLosesAllPeers(t *testing.T) {
 	w, rs := ranks(3)
 	rs[1].send(0, 1<<20)
 	w.Kill(1)

@@ -106,7 +106,7 @@ func (s *rawConn) refused(want reason) {
 // unharmed checks that no rank has received anything from rawConns, and that ranks still connect.
 func unharmed(t *testing.T, ranks []*rank) {
 	t.Helper()
-	ranks[1].say(0, "hello")
+	ranks[1].sendText(0, "hello")
 	until(t, ranks, "a frame", func() bool { return len(ranks[0].got) == 1 })
 	if ranks[0].got[0] != "hello" || len(ranks[0].lost) > 0 {
 		t.Errorf("got %q, lost %v", ranks[0].got, ranks[0].lost)
@@ -128,7 +128,7 @@ func TestGarbageIsTurnedAway(t *testing.T) {
 	unharmed(t, ranks)
 }
 
-func TestWrongDoorIsSaid(t *testing.T) {
+func TestAWrongListenerIsReported(t *testing.T) {
 	ranks := startAll(t, 2, nil)
 	for name, change := range map[string]func(tr *transcript){
 		"another job's card": func(tr *transcript) { tr.listenerNonce[0]++ },
@@ -267,7 +267,7 @@ func TestFalseCalleeIsNotTrusted(t *testing.T) {
 	if err := ranks[0].SetCards(cards); err != nil {
 		t.Fatal(err)
 	}
-	heard := make(chan []byte, 1)
+	received := make(chan []byte, 1)
 	go func() { // ends when the rank hangs up
 		c, err := l.Accept()
 		if err != nil {
@@ -281,11 +281,11 @@ func TestFalseCalleeIsNotTrusted(t *testing.T) {
 		// The best he can do is to send the caller's own proof back.
 		c.Write(stepWelcome.reply(0, proof[8:]))
 		rest, _ := io.ReadAll(c)
-		heard <- rest
+		received <- rest
 	}()
-	ranks[0].say(1, "confidential")
+	ranks[0].sendText(1, "confidential")
 	until(t, ranks[:1], "the refusal", func() bool { return ranks[0].lost[1] != nil })
-	if rest := <-heard; len(rest) > 0 {
+	if rest := <-received; len(rest) > 0 {
 		t.Errorf("the false rank was told %q", rest)
 	}
 }

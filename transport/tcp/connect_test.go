@@ -27,7 +27,7 @@ func TestCrossedCallsLoseNothing(t *testing.T) {
 		for range 20 + rng.IntN(100) {
 			r := world.Rank(rng.IntN(size))
 			if to := world.Rank(rng.IntN(size)); rng.IntN(4) == 0 && to != r {
-				ranks[r].say(to, fmt.Sprintf("%d %d %d", r, to, sent[[2]world.Rank{r, to}]))
+				ranks[r].sendText(to, fmt.Sprintf("%d %d %d", r, to, sent[[2]world.Rank{r, to}]))
 				sent[[2]world.Rank{r, to}]++
 			} else {
 				ranks[r].Poll(to)
@@ -77,9 +77,9 @@ func TestBrokenHandshakesAreRepeated(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		ranks := startAll(t, 2, nil)
-		ranks[0].say(1, "a")
+		ranks[0].sendText(1, "a")
 		if seed%2 == 0 {
-			ranks[1].say(0, "b")
+			ranks[1].sendText(0, "b")
 		}
 		for broken := 0; broken < 2; {
 			r := ranks[rng.IntN(2)]
@@ -123,12 +123,12 @@ func anySock(t *Transport) *sock {
 func TestHeldCallIsWelcomedWhenOursFails(t *testing.T) {
 	ranks := startAll(t, 2, nil)
 	low, high := ranks[0], ranks[1]
-	low.say(1, "from low")
+	low.sendText(1, "from low")
 	for low.Poll(-1); low.peers[1].call.sock.phase != proofSent; low.Poll(-1) {
 		high.Poll(-1)
 	}
 	// high does not read the proof, but calls by itself: that call is held.
-	high.say(0, "from high")
+	high.sendText(0, "from high")
 	for low.peers[1].incoming == nil {
 		stepCaller(high.Transport, 0)
 		low.Poll(-1)
@@ -155,10 +155,10 @@ func stepCaller(t *Transport, peer world.Rank) {
 
 func TestLeavingRankSaysSo(t *testing.T) {
 	ranks := startAll(t, 3, nil)
-	ranks[0].say(1, "x") // keeps rank 0 in Close: rank 1 does not read on
+	ranks[0].sendText(1, "x") // keeps rank 0 in Close: rank 1 does not read on
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	ranks[0].Send(1, &transport.Header{Kind: transport.Eager}, memory(64<<20), 0)
-	ranks[2].say(0, "too late")
+	ranks[2].sendText(0, "too late")
 	for range 100 {
 		ranks[0].Close(false)
 		ranks[2].Poll(-1)
@@ -170,7 +170,7 @@ func TestLeavingRankSaysSo(t *testing.T) {
 
 func TestAnotherSecretGetsNoFrameIn(t *testing.T) {
 	ranks := startAll(t, 2, func(cfg *Config) { cfg.Secret[0] = byte(10 + cfg.Rank) })
-	ranks[0].say(1, "secret")
+	ranks[0].sendText(1, "secret")
 	until(t, ranks, "the refusal", func() bool { return ranks[0].lost[1] != nil })
 	err := ranks[0].lost[1]
 	if !errors.Is(err, transport.ErrUnreachable) || !strings.Contains(err.Error(), badProof.String()) {
@@ -201,7 +201,7 @@ func TestOutOfDescriptorsIsWaitedOut(t *testing.T) {
 	if len(full) == 1<<16 {
 		t.Skip("there is no end to descriptors here")
 	}
-	ranks[0].say(1, "patience")
+	ranks[0].sendText(1, "patience")
 	for range 10 {
 		ranks[0].Poll(-1)
 		ranks[1].Poll(-1)
@@ -227,7 +227,7 @@ const pauses = 110_000_000 // ns: longer than any pause between first rounds
 
 func TestNonsenseFromAPeerEndsIt(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	ranks[0].say(1, "x")
+	ranks[0].sendText(1, "x")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	if _, err := unix.Write(ranks[0].peers[1].conn.fd, []byte(strings.Repeat("nonsense", 10))); err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestNonsenseFromAPeerEndsIt(t *testing.T) {
 
 func TestHeadersMayArriveByteByByte(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	ranks[0].say(1, "x")
+	ranks[0].sendText(1, "x")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	frame := make([]byte, transport.HeaderSize+3)
 	h := transport.Header{Kind: transport.Eager, Len: 3}

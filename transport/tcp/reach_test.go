@@ -72,13 +72,13 @@ func TestWrongAddressIsSkipped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ranks := far(t, "127.0.0.2", "127.0.0.1")
 			other(t, ranks[1], do)
-			ranks[0].say(1, "found")
+			ranks[0].sendText(1, "found")
 			until(t, ranks, "the frame", func() bool { return len(ranks[1].got) == 1 })
 		})
 	}
 	t.Run("nobody", func(t *testing.T) {
 		ranks := far(t, "127.0.0.2", "127.0.0.1")
-		ranks[0].say(1, "found")
+		ranks[0].sendText(1, "found")
 		until(t, ranks, "the frame", func() bool { return len(ranks[1].got) == 1 })
 	})
 }
@@ -105,7 +105,7 @@ func TestARefusalWithoutProofIsAHint(t *testing.T) {
 				}
 				c.Write(stepRefusal.reply(why, make([]byte, macSize)))
 			})
-			ranks[0].say(1, "found")
+			ranks[0].sendText(1, "found")
 			until(t, ranks, "an outcome", func() bool { return ranks[0].lost[1] != nil || len(ranks[1].got) == 1 })
 			if err := ranks[0].lost[1]; err != nil {
 				t.Errorf("%q, after a challenge: %v: lost with %v", why, challenged, err)
@@ -118,7 +118,7 @@ func TestSilentAddressIsLeftAfterAWhile(t *testing.T) {
 	ranks := far(t, "127.0.0.2", "127.0.0.1")
 	connected := make(chan struct{}, 100)
 	other(t, ranks[1], func(c net.Conn) { connected <- struct{}{} })
-	ranks[0].say(1, "found")
+	ranks[0].sendText(1, "found")
 	until(t, ranks[:1], "the hello", func() bool { return len(connected) == 1 && ranks[0].peers[1].call.sock.phase == helloSent })
 	if d := ranks[0].Deadline(); d <= 0 || d > silenceTime {
 		t.Errorf("Deadline() = %d ns while an address is silent, want up to %d", d, silenceTime)
@@ -132,7 +132,7 @@ func TestSilentAddressIsLeftAfterAWhile(t *testing.T) {
 func TestRankThatComputesIsWaitedFor(t *testing.T) {
 	for _, addrs := range [][]string{{"127.0.0.1"}, {"127.0.0.2", "127.0.0.1"}} {
 		ranks := far(t, addrs...)
-		ranks[0].say(1, "at last")
+		ranks[0].sendText(1, "at last")
 		for range 1000 {
 			ranks[0].pass(10 * time.Second)
 		}
@@ -149,7 +149,7 @@ func TestRankThatComputesIsWaitedFor(t *testing.T) {
 func TestUnreachableNamesEveryAddressAndWhy(t *testing.T) {
 	ranks := far(t, "127.0.0.2", "127.0.0.3", "127.0.0.4")
 	other(t, ranks[1], func(c net.Conn) { c.Write([]byte(strings.Repeat("220 mail ", 10))) })
-	ranks[0].say(1, "lost")
+	ranks[0].sendText(1, "lost")
 	until(t, ranks, "the loss", func() bool { return ranks[0].lost[1] != nil })
 	err := ranks[0].lost[1]
 	port := strconv.Itoa(int(ranks[1].card.port))
@@ -175,7 +175,7 @@ func TestRankWithoutAnAddressIsUnreachable(t *testing.T) {
 		if ranks[0].Reaches(1) != (c != nil) {
 			t.Errorf("%s: Reaches(1) = %v", name, ranks[0].Reaches(1))
 		}
-		ranks[0].say(1, "x")
+		ranks[0].sendText(1, "x")
 		until(t, ranks, "the loss", func() bool { return ranks[0].lost[1] != nil })
 		if err := ranks[0].lost[1]; !errors.Is(err, transport.ErrUnreachable) {
 			t.Errorf("%s: lost with %v, want %v", name, err, transport.ErrUnreachable)
@@ -213,7 +213,7 @@ func TestOnlyChosenAddressesLetIn(t *testing.T) {
 		if !chosen {
 			ranks[1].own = prefixes("192.0.2.200/24")
 		}
-		ranks[0].say(1, "x")
+		ranks[0].sendText(1, "x")
 		until(t, ranks, "an outcome", func() bool {
 			ranks[0].clock.now += pauses
 			return len(ranks[1].got) == 1 || ranks[0].lost[1] != nil
@@ -241,7 +241,7 @@ func TestIPv6(t *testing.T) {
 	if err := ranks[0].SetCards([][]byte{ranks[0].Card(), card.encode()}); err != nil {
 		t.Fatal(err)
 	}
-	ranks[0].say(1, "six")
+	ranks[0].sendText(1, "six")
 	until(t, ranks, "an outcome", func() bool { return len(ranks[1].got) == 1 || ranks[0].lost[1] != nil })
 	if err := ranks[0].lost[1]; err != nil {
 		t.Skipf("no IPv6 here: %v", err)
@@ -249,7 +249,7 @@ func TestIPv6(t *testing.T) {
 }
 
 // Who has typed no interfaces is not told of them.
-func TestAHostWithLinkLocalAddressesAloneIsToldWhatItLacks(t *testing.T) {
+func TestAHostWithLinkLocalAddressesAloneLearnsWhatItLacks(t *testing.T) {
 	if got := new(Transport).noAddress().Error(); strings.Contains(got, "interfaces") || !strings.Contains(got, "link-local") {
 		t.Errorf("%q: want what addresses it has, and no list of interfaces", got)
 	}
@@ -263,7 +263,7 @@ func TestLoopbackServesTwoNamesOfOneHost(t *testing.T) {
 		if len(ranks[0].own) != 0 {
 			t.Fatalf("%s: addresses %v, want none", filter, ranks[0].own)
 		}
-		ranks[0].say(1, "x")
+		ranks[0].sendText(1, "x")
 		until(t, ranks, "the frame", func() bool { return len(ranks[1].got) == 1 })
 		elsewhere := ranks[1].card
 		elsewhere.network[0]++

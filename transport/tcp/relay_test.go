@@ -97,7 +97,7 @@ func TestARelayIsNotLetThrough(t *testing.T) {
 		t.Run(want.String(), func(t *testing.T) {
 			r := relay{lies: lies}
 			ranks := relayed(t, &r, false)
-			ranks[0].say(1, "first")
+			ranks[0].sendText(1, "first")
 			until(t, ranks, "an outcome", func() bool { return ranks[0].lost[1] != nil || len(ranks[1].got) > 0 })
 			if len(ranks[1].got) > 0 {
 				r.add(t, forged())
@@ -117,14 +117,14 @@ func TestARelayAddsNothingToFramesWithMACs(t *testing.T) {
 	var r relay
 	ranks := relayed(t, &r, true)
 	long := strings.Repeat("0123456789", 50_000)
-	ranks[0].say(1, "first")
-	ranks[0].say(1, long)
+	ranks[0].sendText(1, "first")
+	ranks[0].sendText(1, long)
 	until(t, ranks, "both frames", func() bool { return len(ranks[1].got) == 2 && ranks[1].got[1] != "" })
 	if ranks[1].got[0] != "first" || ranks[1].got[1] != long {
 		t.Fatalf("got %q and %d bytes", ranks[1].got[0], len(ranks[1].got[1]))
 	}
 	r.add(t, forged())
-	ranks[0].say(1, strings.Repeat("whatever comes next", 10_000))
+	ranks[0].sendText(1, strings.Repeat("whatever comes next", 10_000))
 	until(t, ranks, "the end", func() bool { return ranks[1].lost[0] != nil })
 	if err := ranks[1].lost[0]; !errors.Is(err, transport.ErrProtocol) || len(ranks[1].got) != 2 {
 		t.Errorf("got %d frames, lost with %v; want 2 and %v", len(ranks[1].got), err, transport.ErrProtocol)
@@ -140,8 +140,8 @@ func TestFramesWithMACsArriveWhole(t *testing.T) {
 		want = append(want, strings.Repeat(string(rune('a'+len(want))), n))
 	}
 	for _, s := range want {
-		ranks[0].say(1, s)
-		ranks[1].say(0, s)
+		ranks[0].sendText(1, s)
+		ranks[1].sendText(0, s)
 	}
 	until(t, ranks, "all frames both ways", func() bool {
 		return len(ranks[0].got) == len(want) && len(ranks[1].got) == len(want) && ranks[0].got[len(want)-1] != "" && ranks[1].got[len(want)-1] != ""
@@ -151,7 +151,7 @@ func TestFramesWithMACsArriveWhole(t *testing.T) {
 			t.Errorf("rank %d: not what was sent", i)
 		}
 	}
-	ranks[0].say(1, want[5])
+	ranks[0].sendText(1, want[5])
 	for ranks[1].lost[0] == nil {
 		ranks[0].Close(false)
 		ranks[1].Poll(0)
@@ -168,7 +168,7 @@ func TestFrameMACsAreForAllRanks(t *testing.T) {
 			cfg.FrameMAC, cfg.Logger = true, slog.New(slog.NewTextHandler(&log, nil))
 		}
 	})
-	ranks[0].say(1, "x")
+	ranks[0].sendText(1, "x")
 	until(t, ranks, "the refusal", func() bool { return ranks[0].lost[1] != nil })
 	if err := ranks[0].lost[1]; !strings.Contains(err.Error(), macDiffers.String()) {
 		t.Errorf("lost with %v, want %q", err, macDiffers)
@@ -184,7 +184,7 @@ func TestFrameMACsAreForAllRanks(t *testing.T) {
 func TestLoopbackOfAnotherNetworkIsNoSameAddress(t *testing.T) {
 	ranks := startAll(t, 2, nil)
 	ranks[1].card.network[0]++
-	ranks[0].say(1, "x")
+	ranks[0].sendText(1, "x")
 	until(t, ranks, "an outcome", func() bool { return ranks[0].lost[1] != nil || len(ranks[1].got) > 0 })
 	if err := ranks[0].lost[1]; err == nil || !strings.Contains(err.Error(), otherNetwork.String()) {
 		t.Errorf("rank 1 got %q, rank 0 lost it with %v; want %q", ranks[1].got, err, otherNetwork)
@@ -194,7 +194,7 @@ func TestLoopbackOfAnotherNetworkIsNoSameAddress(t *testing.T) {
 // Without MACs a frame costs what it did: nothing is made or copied for them.
 func TestConnectionsWithoutMACsHaveNoSeal(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	ranks[0].say(1, "x")
+	ranks[0].sendText(1, "x")
 	until(t, ranks, "the frame", func() bool { return len(ranks[1].got) == 1 })
 	for i, r := range ranks {
 		if r.peers[1-i].conn.seal != nil {

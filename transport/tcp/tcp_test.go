@@ -114,8 +114,8 @@ func (r *rank) Filled(token uint64) mem.Buffer {
 func (r *rank) Sent(uint64, error)              {}
 func (r *rank) Lost(peer world.Rank, err error) { r.lost[peer] = err }
 
-// say sends a payload.
-func (r *rank) say(peer world.Rank, payload string) {
+// sendText sends a payload.
+func (r *rank) sendText(peer world.Rank, payload string) {
 	r.Send(peer, &transport.Header{Kind: transport.Eager}, mem.Bytes([]byte(payload)), 0)
 }
 
@@ -197,10 +197,10 @@ func TestEventsOfOthersAreHandedOn(t *testing.T) {
 
 func TestAwaitedPeerDoesNotStarveOthers(t *testing.T) {
 	ranks := startAll(t, 3, nil)
-	ranks[1].say(0, "a")
-	ranks[2].say(0, "b")
+	ranks[1].sendText(0, "a")
+	ranks[2].sendText(0, "b")
 	until(t, ranks, "contact", func() bool { return len(ranks[0].got) == 2 })
-	ranks[2].say(0, "c")
+	ranks[2].sendText(0, "c")
 	for range lookEvery {
 		ranks[0].Poll(1)
 	}
@@ -214,7 +214,7 @@ func TestPendingUntilCopiedFramesHaveLeft(t *testing.T) {
 	if ranks[0].Pending() {
 		t.Error("pending without anything sent")
 	}
-	ranks[0].say(1, "x")
+	ranks[0].sendText(1, "x")
 	if !ranks[0].Pending() {
 		t.Error("not pending, although a frame waits for its connection")
 	}
@@ -283,7 +283,7 @@ func TestPortRange(t *testing.T) {
 
 func TestCopiesForASlowPeerAreBounded(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	ranks[0].say(1, "x")
+	ranks[0].sendText(1, "x")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	copied := 0
 	for ranks[0].Send(1, &transport.Header{Kind: transport.Eager}, memory(50_000), 0) {
@@ -300,17 +300,17 @@ func TestCopiesForASlowPeerAreBounded(t *testing.T) {
 // sending to it meanwhile.
 func TestCloseWaitsForDelivery(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	ranks[0].say(1, "x")
+	ranks[0].sendText(1, "x")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	const frames = 40
 	for range frames {
-		ranks[0].say(1, string(make([]byte, 40_000)))
+		ranks[0].sendText(1, string(make([]byte, 40_000)))
 	}
 	for range 10 {
 		ranks[0].Close(false)
 	}
 	for range 10 {
-		ranks[1].say(0, "do you still listen?")
+		ranks[1].sendText(0, "do you still listen?")
 		ranks[0].Close(false)
 	}
 	for ranks[1].lost[0] == nil {
@@ -345,7 +345,7 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			ranks := startAll(t, 3, nil)
 			for _, r := range ranks {
-				r.say((r.cfg.Rank+1)%3, "x")
+				r.sendText((r.cfg.Rank+1)%3, "x")
 				dialRaw(t, r)
 			}
 			until(t, ranks, "a frame each", func() bool {

@@ -23,7 +23,7 @@ func TestAWorkerEndsWithRequestsUnderWay(t *testing.T) {
 func endUnderWay(t *testing.T, polls int) {
 	ranks := pair(t, 1, 1)
 	meet(t, ranks)
-	ranks[0].say(1, "hello")
+	ranks[0].sendText(1, "hello")
 	drive(t, "contact", func() bool { return len(ranks[1].got) > 0 }, ranks[0], ranks[1])
 	payload := mem.Bytes(make([]byte, 4<<20))
 	for i, r := range ranks {
@@ -49,7 +49,7 @@ func TestARankThatDiedIsLost(t *testing.T) {
 	ranks := pair(t, 1, 1)
 	meet(t, ranks)
 	ranks[0].Ended(1, transport.ErrCut)
-	ranks[0].say(1, "no rank receives this")
+	ranks[0].sendText(1, "no rank receives this")
 	if ranks[0].Arm() {
 		t.Error("Arm says that there is nothing to do")
 	}
@@ -98,7 +98,7 @@ func TestAnIdleRankSleeps(t *testing.T) {
 			ranks[0].Send(1, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 8)), 0)
 			select {
 			case <-parker.C():
-			case <-time.After(patience):
+			case <-time.After(acceptTime):
 				t.Error("not woken by a frame")
 			}
 		})
@@ -135,7 +135,7 @@ func TestAPeerThatNeverAnswersOverRDMAHarmsNothing(t *testing.T) {
 	ranks := pairOver(t, "", 1, 1)
 	meet(t, ranks)
 	ranks[1].release()
-	ranks[0].say(1, "no rank receives this")
+	ranks[0].sendText(1, "no rank receives this")
 	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		ranks[0].Poll(1)
 	}

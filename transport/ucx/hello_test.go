@@ -17,8 +17,8 @@ import (
 	"gompi/transport/ucx/internal/ucp"
 )
 
-// patience bounds every wait for what must come.
-const patience = 20 * time.Second
+// acceptTime bounds every wait for what must come.
+const acceptTime = 20 * time.Second
 
 // A rank is a transport and the sink it delivers to. One goroutine drives all of a test.
 type rank struct {
@@ -52,8 +52,8 @@ func (r *rank) Sent(token uint64, err error) {
 func (r *rank) Silent(peer world.Rank)          { r.silent = append(r.silent, peer) }
 func (r *rank) Lost(peer world.Rank, err error) { r.lost[peer] = err }
 
-// say sends a payload.
-func (r *rank) say(peer world.Rank, payload string) {
+// sendText sends a payload.
+func (r *rank) sendText(peer world.Rank, payload string) {
 	r.Send(peer, &transport.Header{Kind: transport.Eager}, mem.Bytes([]byte(payload)), 0)
 }
 
@@ -86,7 +86,7 @@ func meet(t *testing.T, ranks [2]*rank) {
 // drive polls what there is until done.
 func drive(t *testing.T, what string, done func() bool, all ...interface{ Poll(world.Rank) int }) {
 	t.Helper()
-	for end := time.Now().Add(patience); !done(); runtime.Gosched() {
+	for end := time.Now().Add(acceptTime); !done(); runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatalf("polled in vain for %s", what)
 		}
@@ -96,13 +96,13 @@ func drive(t *testing.T, what string, done func() bool, all ...interface{ Poll(w
 	}
 }
 
-// A stranger can say what it likes to a rank's address: no frame of its counts, and the
+// A outsider can say what it likes to a rank's address: no frame of its counts, and the
 // ranks meet as if it were not there.
-type stranger struct {
+type outsider struct {
 	*ucp.Worker
 }
 
-func (s stranger) Poll(world.Rank) int {
+func (s outsider) Poll(world.Rank) int {
 	for {
 		m, ok := s.Next()
 		if !ok {
@@ -112,7 +112,7 @@ func (s stranger) Poll(world.Rank) int {
 	}
 }
 
-func newStranger(t *testing.T, victim *rank) stranger {
+func newOutsider(t *testing.T, victim *rank) outsider {
 	o, err := choose(victim.cfg.Transports, os.Getenv("UCX_TLS"))
 	if err != nil {
 		t.Fatal(err)
@@ -132,11 +132,11 @@ func newStranger(t *testing.T, victim *rank) stranger {
 	if err := w.Connect(0, victim.Card()); err != nil {
 		t.Fatal(err)
 	}
-	return stranger{w}
+	return outsider{w}
 }
 
 // frames sends frames to rank 0 as if rank 1 had, with a token.
-func (s stranger) frames(token uint64) {
+func (s outsider) frames(token uint64) {
 	s.Admit(0, 0, token)
 	h := transport.Header{Kind: transport.Eager, Len: 6}
 	h.Encode(s.Header())
@@ -158,16 +158,18 @@ func overAll(t *testing.T, f func(t *testing.T, ranks [2]*rank)) {
 	})
 }
 
-func TestFramesOfStrangersAreDroppedAndCounted(t *testing.T) { overAll(t, strangersFrames) }
+func TestFramesOfProcessesOutsideTheJobAreDroppedAndCounted(t *testing.T) {
+	overAll(t, outsidersFrames)
+}
 
-func strangersFrames(t *testing.T, ranks [2]*rank) {
+func outsidersFrames(t *testing.T, ranks [2]*rank) {
 	meet(t, ranks)
-	s := newStranger(t, ranks[0])
+	s := newOutsider(t, ranks[0])
 	for i, token := range []uint64{0, 1, 0xfedcba9876543210} {
 		s.frames(token)
 		drive(t, "the stranger's messages", func() bool { return ranks[0].ucp.Unauthenticated() == uint64(3*i+3) }, ranks[0], s)
 	}
-	ranks[1].say(0, "true")
+	ranks[1].sendText(0, "true")
 	drive(t, "a frame", func() bool { return len(ranks[0].got) > 0 }, ranks[0], ranks[1], s)
 	s.frames(1) // now that rank 1 is known
 	drive(t, "the stranger's messages", func() bool { return ranks[0].ucp.Unauthenticated() == 12 }, ranks[0], s)
@@ -176,10 +178,10 @@ func strangersFrames(t *testing.T, ranks [2]*rank) {
 	}
 }
 
-func TestGreetingsOfStrangersDoNoHarm(t *testing.T) { overAll(t, strangersGreetings) }
+func TestGreetingsOfProcessesOutsideTheJobDoNoHarm(t *testing.T) { overAll(t, outsidersGreetings) }
 
-func strangersGreetings(t *testing.T, ranks [2]*rank) {
-	s := newStranger(t, ranks[0])
+func outsidersGreetings(t *testing.T, ranks [2]*rank) {
+	s := newOutsider(t, ranks[0])
 	var claims hello // to be rank 1
 	copy(claims[:], greeting)
 	binary.LittleEndian.PutUint32(claims[atFrom:], 1)
@@ -202,7 +204,7 @@ func strangersGreetings(t *testing.T, ranks [2]*rank) {
 		s.SendHello(0, claims[:])
 		ranks[0].Poll(1)
 	}
-	ranks[1].say(0, "true")
+	ranks[1].sendText(0, "true")
 	drive(t, "a frame", func() bool { return len(ranks[0].got) > 0 }, ranks[0], ranks[1], s)
 	if ranks[0].got[0] != "true" {
 		t.Errorf("got %q", ranks[0].got)
@@ -213,8 +215,8 @@ func strangersGreetings(t *testing.T, ranks [2]*rank) {
 func TestAnotherSecretIsRefused(t *testing.T) {
 	ranks := pair(t, 1, 2)
 	meet(t, ranks)
-	ranks[0].say(1, "0")
-	ranks[1].say(0, "1")
+	ranks[0].sendText(1, "0")
+	ranks[1].sendText(0, "1")
 	drive(t, "refusals", func() bool { return ranks[0].forged > 0 && ranks[1].forged > 0 }, ranks[0], ranks[1])
 	for range 100 {
 		ranks[0].Poll(1)
@@ -268,7 +270,7 @@ func TestCardsAfterCloseMeanNothing(t *testing.T) {
 	if err := ranks[1].SetCards(cards); err != nil {
 		t.Fatal(err)
 	}
-	ranks[1].say(0, "early")
+	ranks[1].sendText(0, "early")
 	drive(t, "a hello", func() bool { return len(ranks[0].used) > 0 }, ranks[0], ranks[1])
 	ranks[0].Close(true)
 	if err := ranks[0].SetCards(make([][]byte, 2)); err != nil || ranks[0].Reaches(1) {
@@ -280,7 +282,7 @@ func TestCardsAfterCloseMeanNothing(t *testing.T) {
 func TestCloseDoesNotWaitForAClaim(t *testing.T) {
 	ranks := pair(t, 1, 1)
 	meet(t, ranks)
-	s := newStranger(t, ranks[0])
+	s := newOutsider(t, ranks[0])
 	var claim hello
 	copy(claim[:], greeting)
 	binary.LittleEndian.PutUint32(claim[atFrom:], 1)
@@ -292,7 +294,7 @@ func TestCloseDoesNotWaitForAClaim(t *testing.T) {
 
 // A peer that does not answer is told of once, and what was to be sent to it ends when it is known
 // to have left.
-func TestAPeerThatDoesNotAnswerIsToldOf(t *testing.T) {
+func TestAPeerThatDoesNotAnswerIsReported(t *testing.T) {
 	ranks := pair(t, 1, 1)
 	meet(t, ranks)
 	ranks[0].Send(1, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 1<<20)), 5)

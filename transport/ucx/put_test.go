@@ -24,7 +24,7 @@ func eachUCX(t *testing.T, fn func(t *testing.T, ranks [2]*rank)) {
 		t.Run("over "+transports, func(t *testing.T) {
 			ranks := pairOver(t, transports, 1, 1)
 			meet(t, ranks)
-			ranks[0].say(1, "hello")
+			ranks[0].sendText(1, "hello")
 			both(t, ranks, "contact", func() bool { return len(ranks[1].got) > 0 })
 			fn(t, ranks)
 		})
@@ -90,7 +90,7 @@ func TestPutsAreStored(t *testing.T) {
 					t.Fatalf("%d bytes: %v", n, err)
 				}
 				clear(src) // it is ours again
-				ranks[0].say(1, "stored")
+				ranks[0].sendText(1, "stored")
 				both(t, ranks, "the frame", func() bool { return len(ranks[1].got) > 0 })
 				if !bytes.Equal(theirs, want) {
 					t.Fatalf("%d bytes: wrong ones, or in the wrong place", n)
@@ -119,7 +119,7 @@ func TestPutsInARowAreStored(t *testing.T) {
 			for i, r := range ranks {
 				peer := ranks[1-i]
 				r.Put(world.Rank(1-i), peer.Place(world.Rank(i), mem.Bytes(bufs[1-i][k])), mem.Bytes(srcs[i][k]), uint64(1+k))
-				r.say(world.Rank(1-i), fmt.Sprint(k))
+				r.sendText(world.Rank(1-i), fmt.Sprint(k))
 			}
 		}
 		both(t, ranks, "all puts and frames", func() bool {
@@ -324,7 +324,7 @@ func TestNothingAllocates(t *testing.T) {
 		for token, src := range [][]byte{own, private} {
 			sinks[0].sent = 0
 			ranks[0].Put(1, ranks[1].Place(0, mem.Bytes(theirs)), mem.Bytes(src), uint64(token)+1)
-			for end := time.Now().Add(patience); sinks[0].sent != uint64(token)+1 || sinks[1].frames < frames+2; {
+			for end := time.Now().Add(acceptTime); sinks[0].sent != uint64(token)+1 || sinks[1].frames < frames+2; {
 				ranks[0].Poll(1)
 				ranks[1].Poll(0)
 				if time.Now().After(end) {

@@ -34,7 +34,7 @@ func start(t testing.TB, cfg Config, sink transport.Sink) (*Transport, *poll.Set
 
 // over opens Nets over some of UCX's transports. tells says that these notice when a process
 // ends; else the launcher has to.
-func over(transports string, tells bool) transporttest.Open {
+func over(transports string, noticesEnds bool) transporttest.Open {
 	return func(t *testing.T, sinks []transport.Sink) *transporttest.Net {
 		n := &transporttest.Net{}
 		var ranks []*Transport
@@ -53,7 +53,7 @@ func over(transports string, tells bool) transporttest.Open {
 		n.Kill = func(rank world.Rank) {
 			ranks[rank].release()
 			for _, r := range ranks {
-				if !tells {
+				if !noticesEnds {
 					r.Ended(rank, transport.ErrCut)
 				}
 			}

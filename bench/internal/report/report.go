@@ -12,14 +12,14 @@ import (
 
 // A Report is what a comparison found.
 type Report struct {
-	Title    string
-	Warning  string   // why the figures are not to be trusted, "" if nothing is known
-	Facts    []string // the machine, and how it was measured
-	Commands []string
-	Tables   []Table
-	Charts   []Chart
-	Absent   []string // who is not here, and why
-	Misses   []string // runs that failed, and why
+	Title      string
+	Warning    string   // why the figures are not to be trusted, "" if nothing is known
+	Conditions []string // the machine, and how it was measured
+	Commands   []string
+	Tables     []Table
+	Charts     []Chart
+	Absent     []string // who is not here, and why
+	Misses     []string // runs that failed, and why
 }
 
 // A Table is lines below a head.
@@ -43,7 +43,7 @@ func (r *Report) markdown() string {
 	if r.Warning != "" {
 		fmt.Fprintf(&b, "\n**Warning: %s**\n", r.Warning)
 	}
-	list(&b, "", r.Facts)
+	list(&b, "", r.Conditions)
 	list(&b, "Commands", r.Commands)
 	for _, t := range r.Tables {
 		fmt.Fprintf(&b, "\n%s\n\n", t.Title)

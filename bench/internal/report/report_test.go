@@ -10,7 +10,7 @@ import (
 
 func example() *Report {
 	return &Report{
-		Title: "gompi beside <peers>", Warning: "the machine was busy", Facts: []string{"AMD & two processors"}, Commands: []string{"gompi: `gompirun`"},
+		Title: "gompi beside <peers>", Warning: "the machine was busy", Conditions: []string{"AMD & two processors"}, Commands: []string{"gompi: `gompirun`"},
 		Tables: []Table{{Title: "Times:", Left: 1, Lines: [][]string{{"op", "gompi", "ratio"}, {"bcast", "2.00", Ratio(0.5, true)}, {"scan", Missing, Ratio(2, true)}}}},
 		Charts: []Chart{
 			{Title: "bcast <2>", X: "bytes", Y: "us", Points: []Point{{Series: "gompi", At: 8, Y: 1}, {Series: "gompi", At: 1024, Y: 2}, {Series: "mpich", At: 8, Y: 0}}},

@@ -58,9 +58,9 @@ func parse(fields []string) (r Row, err error) {
 // ReadCSV reads rows after their Header, before which libraries may have printed something. It
 // returns the rows before an error, too: a run that was cut short has measured something.
 func ReadCSV(text []byte) (rows []Row, err error) {
-	said, lines, ok := strings.Cut(string(text), Header+"\n")
+	output, lines, ok := strings.Cut(string(text), Header+"\n")
 	if !ok {
-		return nil, fmt.Errorf("no rows, but %.200q: want the header %s", said, Header)
+		return nil, fmt.Errorf("no rows, but %.200q: want the header %s", output, Header)
 	}
 	for line := range strings.Lines(lines) {
 		r, err := parse(strings.Split(strings.TrimRight(line, "\n"), ","))

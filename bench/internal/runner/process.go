@@ -79,11 +79,11 @@ func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) 
 
 // A listener keeps what is written to it, and tells of lines when they end.
 type listener struct {
-	start time.Time
-	first time.Duration
-	line  func(string)
-	all   bytes.Buffer
-	told  int // bytes of all whose lines have been told
+	start   time.Time
+	first   time.Duration
+	line    func(string)
+	all     bytes.Buffer
+	printed int // bytes of all whose lines have been printed
 }
 
 func (l *listener) Write(b []byte) (int, error) {
@@ -92,12 +92,12 @@ func (l *listener) Write(b []byte) (int, error) {
 	}
 	l.all.Write(b)
 	for l.line != nil {
-		n := bytes.IndexByte(l.all.Bytes()[l.told:], '\n')
+		n := bytes.IndexByte(l.all.Bytes()[l.printed:], '\n')
 		if n < 0 {
 			break
 		}
-		l.line(string(l.all.Bytes()[l.told : l.told+n]))
-		l.told += n + 1
+		l.line(string(l.all.Bytes()[l.printed : l.printed+n]))
+		l.printed += n + 1
 	}
 	return len(b), nil
 }

@@ -157,12 +157,12 @@ func (c *Contest) Miss(text string) {
 
 // Report returns what stands around the tables: the machine, how it was measured, and what is
 // missing. Of facts, "" is left out.
-func (c *Contest) Report(title string, facts ...string) *report.Report {
+func (c *Contest) Report(title string, conditions ...string) *report.Report {
 	r := &report.Report{Title: title, Warning: c.warning(), Absent: c.Absent, Misses: c.misses}
-	facts = append([]string{Machine()}, facts...)
-	for _, f := range append(facts, fmt.Sprintf("rounds, in turn: %d; %s, %v in all", c.Rounds, c.began.Format(time.DateOnly), time.Since(c.began).Round(time.Second))) {
+	conditions = append([]string{Machine()}, conditions...)
+	for _, f := range append(conditions, fmt.Sprintf("rounds, in turn: %d; %s, %v in all", c.Rounds, c.began.Format(time.DateOnly), time.Since(c.began).Round(time.Second))) {
 		if f != "" {
-			r.Facts = append(r.Facts, f)
+			r.Conditions = append(r.Conditions, f)
 		}
 	}
 	return r

@@ -23,7 +23,7 @@ func fake(name, script string) Entrant {
 	}}
 }
 
-const says = `for op; do :; done
+const lines = `for op; do :; done
 echo ` + row.Header + `
 echo x,$op,$1,8,1,1,1,5,1,0,0
 `
@@ -37,9 +37,9 @@ func TestRoundsAreInterleavedAndKept(t *testing.T) {
 	if err := c.Begin(io.Discard, csv); err != nil {
 		t.Fatal(err)
 	}
-	b := fake("b", says)
+	b := fake("b", lines)
 	b.Lacks = []string{"scan"}
-	if err := errors.Join(c.Run(t.Context(), []Entrant{fake("a", says), b}, []string{"bcast", "scan"}, "-flag"), c.End()); err != nil {
+	if err := errors.Join(c.Run(t.Context(), []Entrant{fake("a", lines), b}, []string{"bcast", "scan"}, "-flag"), c.End()); err != nil {
 		t.Fatal(err)
 	}
 	var want []string
@@ -64,7 +64,7 @@ func TestSamplesCarryTheStateBetweenTwoProbes(t *testing.T) {
 		next++
 		return Probe{Nanoseconds: probes[next-1]}
 	}}
-	err := c.Run(t.Context(), []Entrant{fake("a", says)}, []string{"bcast"})
+	err := c.Run(t.Context(), []Entrant{fake("a", lines)}, []string{"bcast"})
 	if err != nil || len(c.Samples) != 3 || c.Samples[0].State != Near || c.Samples[1].State != Moved || c.Samples[2].State != Moved {
 		t.Errorf("got %+v, error %v; want near, moved, moved", c.Samples, err)
 	}
@@ -85,7 +85,7 @@ func TestSamplesCarryTheStateBetweenTwoProbes(t *testing.T) {
 }
 
 func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
-	entrants := []Entrant{fake("dies", says+"echo the reason >&2; exit 1\n"), fake("hangs", says+"exec sleep 1000\n"), fake("babbles", "echo hello\n"), fake("works", says)}
+	entrants := []Entrant{fake("dies", lines+"echo the reason >&2; exit 1\n"), fake("hangs", lines+"exec sleep 1000\n"), fake("babbles", "echo hello\n"), fake("works", lines)}
 	c := Contest{Rounds: 1, NPs: []int{2}, Limit: 5 * time.Second, progress: io.Discard}
 	if err := c.Run(t.Context(), entrants, []string{"bcast"}); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 	if !slices.Equal(c.misses, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(c.misses, "\n"), strings.Join(want, "\n"))
 	}
-	if r := c.Report("title", "a fact", ""); len(r.Misses) != 3 || len(r.Facts) != 3 || r.Facts[1] != "a fact" {
+	if r := c.Report("title", "a fact", ""); len(r.Misses) != 3 || len(r.Conditions) != 3 || r.Conditions[1] != "a fact" {
 		t.Errorf("report %+v: want three misses, and the machine, a fact, the rounds", r)
 	}
 }
@@ -112,7 +112,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 func TestAnInterruptEndsTheRounds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := Contest{Rounds: 100, NPs: []int{2}, Limit: time.Minute, progress: io.Discard, Probe: func() Probe { cancel(); return still() }}
-	if err := c.Run(ctx, []Entrant{fake("a", says)}, []string{"bcast"}); err == nil || len(c.Samples) != 0 || len(c.misses) != 0 {
+	if err := c.Run(ctx, []Entrant{fake("a", lines)}, []string{"bcast"}); err == nil || len(c.Samples) != 0 || len(c.misses) != 0 {
 		t.Errorf("%d samples, %v, error %v; want an end", len(c.Samples), c.misses, err)
 	}
 }
@@ -132,7 +132,7 @@ func TestAJobIsAllItsCommands(t *testing.T) {
 	}
 }
 
-func TestLinesAreToldAsTheyCome(t *testing.T) {
+func TestLinesAreReportedAsTheyCome(t *testing.T) {
 	var got []string
 	c := shell("printf 'a\\nb'; printf 'c\\n\\nd'")
 	c.Line = func(s string) { got = append(got, s) }

@@ -239,7 +239,7 @@ func TestHooksThatRememberRefuseWhatIsNotFinite(t *testing.T) {
 	}
 }
 
-func TestParametersThatCannotBeToldApartAreRefused(t *testing.T) {
+func TestParametersThatCannotBeDistinguishedAreRefused(t *testing.T) {
 	for _, name := range []string{"powersgd", "topk"} {
 		newHook := hooks(t)[name]
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {

@@ -142,7 +142,7 @@ func TestWarmStartFindsTheLargestSingularVectors(t *testing.T) {
 }
 
 // A gradient that is zero for some steps, of a layer that is frozen, leaves no Q to begin with.
-func TestPowerSGDGoesOnAfterGradientsOfZero(t *testing.T) {
+func TestPowerSGDContinuesAfterGradientsOfZero(t *testing.T) {
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		h, b := powersgd(t, PowerSGDOptions{Rank: 2}), newBucket([]int{30, 40})
 		for b.Step = range 6 {

@@ -78,7 +78,7 @@ func TestAnyNumberOfRanksDrawsTheSameBatches(t *testing.T) {
 	}
 }
 
-func TestAnotherBatchSizeGoesOnWhereOneStopped(t *testing.T) {
+func TestAnotherBatchSizeContinuesWhereOneStopped(t *testing.T) {
 	small, _ := New(1000, 10, 1, Short)
 	large, _ := New(1000, 90, 1, Short)
 	whole, _ := drawEpoch(small, Position{}, 1)

@@ -48,7 +48,7 @@ func TestBucketsInTheOrderOfBackwardGoOnBitForBit(t *testing.T) {
 		if hook != nil {
 			recalls = Restored
 		}
-		told := 0
+		named := 0
 		for _, size := range []int{2, 3, 4} {
 			dir := t.TempDir()
 			run := func(file string, from, to int64, unsorted bool) []byte {
@@ -63,10 +63,10 @@ func TestBucketsInTheOrderOfBackwardGoOnBitForBit(t *testing.T) {
 			}
 			run("unsorted", 0, 10, true)
 			if !bytes.Equal(run("unsorted", 10, 30, false), want) {
-				told++
+				named++
 			}
 		}
-		if told == 0 {
+		if named == 0 {
 			t.Errorf("%s: without the order of the buckets a job leaves the same file: the test shows nothing", name)
 		}
 	}

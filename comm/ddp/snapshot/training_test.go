@@ -229,7 +229,7 @@ func (m *linear) step(ctx context.Context, c *comm.Comm, d *ddp.DDP, s *sampler.
 
 // A job that continues with another number of ranks follows the curve of one that never stopped.
 // What an optimiser of shards remembers is saved whole.
-func TestSnapshotGoesOnWithAnotherNumberOfRanks(t *testing.T) {
+func TestSnapshotContinuesWithAnotherNumberOfRanks(t *testing.T) {
 	for name, opts := range map[string]ddp.Options{"exact": {Quantum: 0x1p-44}, "average": {}, "shards": {Shard: true, FirstBucketBytes: 80, BucketBytes: 80}} {
 		want, curve := job{opts: opts, to: 30}.train(t, 2)
 		if !(curve[29] < 0.1*curve[0]) {

@@ -40,13 +40,13 @@ func New(t *testing.T) Bed {
 }
 
 // Run runs a command, which is to end by itself, and returns what it says and its status.
-func (b Bed) Run(t *testing.T, argv ...string) (said string, status int) {
+func (b Bed) Run(t *testing.T, argv ...string) (output string, status int) {
 	t.Helper()
 	return b.RunFor(t, 3*time.Minute, argv...)
 }
 
 // RunFor is Run for a command that may take so long.
-func (b Bed) RunFor(t *testing.T, limit time.Duration, argv ...string) (said string, status int) {
+func (b Bed) RunFor(t *testing.T, limit time.Duration, argv ...string) (output string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -67,15 +67,15 @@ func (b Bed) RunFor(t *testing.T, limit time.Duration, argv ...string) (said str
 // RunGloo is Run for ranks that use gloo. With torch 2.15 a rank may abort when it has done all: a
 // thread of gloo that still holds a tensor of Python frees it while the interpreter ends
 // (github.com/pytorch/pytorch/issues/190489). Such a run is made again, three times at most.
-func (b Bed) RunGloo(t *testing.T, argv ...string) (said string, status int) {
+func (b Bed) RunGloo(t *testing.T, argv ...string) (output string, status int) {
 	t.Helper()
 	for range 4 {
-		said, status = b.Run(t, argv...)
-		if status != 128+int(syscall.SIGABRT) || !strings.Contains(said, "terminate called without an active exception") {
+		output, status = b.Run(t, argv...)
+		if status != 128+int(syscall.SIGABRT) || !strings.Contains(output, "terminate called without an active exception") {
 			break
 		}
 	}
-	return said, status
+	return output, status
 }
 
 // TwoHosts are gompirun's flags for two hosts of two ranks, which are this one.

@@ -80,12 +80,12 @@ func TestLengthsOfTransfersAgree(t *testing.T) {
 			_, expected, _ := parts[r].Lengths()
 			for i, n := range expected {
 				sent, _, longest := parts[parts[r].Lo+i].Lengths()
-				told := sent[0]
+				toReceiver := sent[0]
 				if len(sent) > 1 {
-					told = sent[r]
+					toReceiver = sent[r]
 				}
-				if want := len(s.received(r, parts[r].Lo+i)); told != n || n != want || longest != slices.Max(sent) {
-					t.Errorf("%s: rank %d sends %d elements, of at most %d, and %d are expected, want %d", s.on(r), parts[r].Lo+i, told, longest, n, want)
+				if want := len(s.received(r, parts[r].Lo+i)); toReceiver != n || n != want || longest != slices.Max(sent) {
+					t.Errorf("%s: rank %d sends %d elements, of at most %d, and %d are expected, want %d", s.on(r), parts[r].Lo+i, toReceiver, longest, n, want)
 				}
 				if b := s.calls[r].Block(n); b != (Block{int64(4 * n), mem.I32}) {
 					t.Errorf("%s: the word %d is of %v", s.on(r), n, b)

@@ -14,7 +14,7 @@ import (
 )
 
 // Where NCCL is wanted but does not serve, ranks ask each other once all the same.
-func TestRanksTellOnceWhereTheirBuffersAre(t *testing.T) {
+func TestRanksExchangeOnceWhereTheirBuffersAre(t *testing.T) {
 	const large = 512 << 10
 	gpu := memtest.NewDevice("gpu")
 	for _, test := range []struct {

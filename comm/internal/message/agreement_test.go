@@ -74,7 +74,7 @@ func TestCallsThatDifferedAsTheLauncherSays(t *testing.T) {
 
 // closedAfterDiffering has rank 0 call another collective than rank 1, send a message of the
 // next one, and close. The launcher of rank 1 says a finding then, too late.
-func closedAfterDiffering(t *testing.T, finding []byte, want error, says string) {
+func closedAfterDiffering(t *testing.T, finding []byte, want error, text string) {
 	const id = 2
 	boots := make([]boot.Boot, 2)
 	slow := func(cfg *message.Config) {
@@ -109,8 +109,8 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, says string)
 			return err
 		}
 		rd.Irecv(0, mem.Bytes(make([]byte, 8)))
-		if err := rd.End(rd.Wait()); !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
-			return fmt.Errorf("got %v, want %v with %q", err, want, says)
+		if err := rd.End(rd.Wait()); !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+			return fmt.Errorf("got %v, want %v with %q", err, want, text)
 		}
 		return nil
 	})

@@ -34,15 +34,15 @@ func (l *teller) Events() (news []boot.Event) {
 // A detached is a script whose peer 1 has left, and which notes what is detached.
 type detached struct {
 	*script
-	told bool
-	all  []world.Rank
+	detachedAll bool
+	all         []world.Rank
 }
 
 func (d *detached) Poll(world.Rank) int {
-	if d.told {
+	if d.detachedAll {
 		return 0
 	}
-	d.told = true
+	d.detachedAll = true
 	d.sink.Lost(1, transport.ErrGone)
 	return 1
 }

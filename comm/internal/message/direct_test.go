@@ -135,7 +135,7 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 }
 
 // A peer that is lost while its process lives may go on writing.
-func TestWhoSpeaksNonsenseMayStillWrite(t *testing.T) {
+func TestWhoBreaksTheProtocolMayStillWrite(t *testing.T) {
 	for _, copying := range []bool{false, true} {
 		reaching(t, true, func(t *testing.T, ch *message.Channel, x *reach) {
 			const size = 1 << 20

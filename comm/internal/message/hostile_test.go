@@ -97,7 +97,7 @@ func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
 	}
 }
 
-func TestRevocationThatBlamesNobodyIsRead(t *testing.T) {
+func TestRevocationThatBlamesNoRankIsRead(t *testing.T) {
 	e, s := scripted()
 	ch := e.Open(1, nil)
 	s.send(transport.Header{Kind: transport.Revoke, Comm: 1, Len: 20}) // too short for what it claims to be

@@ -21,7 +21,7 @@ import (
 type deaf struct {
 	*script
 	waits map[world.Rank]bool // for these
-	heard []world.Rank
+	ended []world.Rank
 }
 
 func (d *deaf) Send(rank world.Rank, _ *transport.Header, _ mem.Buffer, _ uint64) bool {
@@ -33,7 +33,7 @@ func (d *deaf) Send(rank world.Rank, _ *transport.Header, _ mem.Buffer, _ uint64
 }
 
 func (d *deaf) Ended(rank world.Rank, err error) {
-	d.heard = append(d.heard, rank)
+	d.ended = append(d.ended, rank)
 	delete(d.waits, rank)
 	d.sink.Lost(rank, err)
 }
@@ -71,8 +71,8 @@ func TestLeavingDoesNotWaitForWhoHasLeft(t *testing.T) {
 			boots[2].Goodbye(true)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		if err := e.Shutdown(ctx); err != nil || len(d.heard) != 1 {
-			t.Errorf("it left before: %v: %v, and the transport has heard of %v", before, err, d.heard)
+		if err := e.Shutdown(ctx); err != nil || len(d.ended) != 1 {
+			t.Errorf("it left before: %v: %v, and the transport has heard of %v", before, err, d.ended)
 		}
 		cancel()
 	}
@@ -80,15 +80,15 @@ func TestLeavingDoesNotWaitForWhoHasLeft(t *testing.T) {
 
 // That a rank has left is told to the transport that reaches it, and to no other: what it has sent
 // may still be on its way.
-func TestWhoHasLeftIsToldToItsTransport(t *testing.T) {
+func TestWhoHasLeftIsReportedToItsTransport(t *testing.T) {
 	e, d, n, boots := leaving()
 	ch := e.Open(1, nil)
 	n.send(transport.Header{Kind: transport.Eager, Comm: 1, Flags: uint8(mem.U8)})
 	boots[1].Goodbye(true)
 	boots[2].Inquire(1) // which reaches it over the other transport
 	e.Live.HandleEvents()
-	if len(d.heard) > 0 {
-		t.Errorf("heard of %v by a transport that does not reach it", d.heard)
+	if len(d.ended) > 0 {
+		t.Errorf("heard of %v by a transport that does not reach it", d.ended)
 	}
 	if _, err := ch.Recv(t.Context(), 1, 0, mem.Bytes(nil)); err != nil {
 		t.Errorf("what it had sent: %v", err)
@@ -96,8 +96,8 @@ func TestWhoHasLeftIsToldToItsTransport(t *testing.T) {
 	boots[2].Goodbye(true)
 	boots[1].Inquire(2)
 	e.Live.HandleEvents()
-	if _, err := ch.Recv(t.Context(), 2, 0, mem.Bytes(nil)); !errors.Is(err, liveness.ErrLeft) || len(d.heard) != 1 {
-		t.Errorf("from who has left: %v, heard of %v", err, d.heard)
+	if _, err := ch.Recv(t.Context(), 2, 0, mem.Bytes(nil)); !errors.Is(err, liveness.ErrLeft) || len(d.ended) != 1 {
+		t.Errorf("from who has left: %v, heard of %v", err, d.ended)
 	}
 	ch.Close()
 	if err := e.Shutdown(t.Context()); err != nil {

@@ -40,11 +40,11 @@ func TestReceivesFromThisRankGoOnWhenAllOthersHaveLeft(t *testing.T) {
 		if ch.Rank() == 1 {
 			return ch.Send(ctx, 0, 1, mem.Buffer{}, false)
 		}
-		own, anybody := ch.Irecv(0, 2, mem.Buffer{}), ch.Irecv(message.Any, 3, mem.Buffer{})
+		own, anySource := ch.Irecv(0, 2, mem.Buffer{}), ch.Irecv(message.Any, 3, mem.Buffer{})
 		if _, err := ch.Recv(ctx, 1, 1, mem.Buffer{}); err != nil {
 			return err
 		}
-		if _, _, err := e.Wait(ctx, anybody); !errors.Is(err, liveness.ErrLeft) {
+		if _, _, err := e.Wait(ctx, anySource); !errors.Is(err, liveness.ErrLeft) {
 			return fmt.Errorf("from anybody: got %v, want ErrLeft", err)
 		}
 		if err := ch.Send(ctx, 0, 2, mem.Buffer{}, false); err != nil {
@@ -203,7 +203,7 @@ func TestClaimOfALongMessageWhoseSenderHasClosedTheChannelFails(t *testing.T) {
 
 // A program that probes in a loop, instead of waiting, hears that a rank has closed the Channel, or
 // that all others have.
-func TestAProbeThatDoesNotWaitHearsWhoHasClosedTheChannel(t *testing.T) {
+func TestAProbeThatDoesNotWaitReportsWhoHasClosedTheChannel(t *testing.T) {
 	for _, src := range []int{1, message.Any} {
 		run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			other := e.Open(2, nil)

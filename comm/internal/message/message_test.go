@@ -346,7 +346,7 @@ func (b lateBoot) Revoke(uint64, []byte) error {
 
 // A rank that hears from a peer that a communicator is broken may end at once. The launcher
 // hears why from that rank too, so that its end is not what others hear of first.
-func TestWhoHearsOfABreakFromAPeerTellsTheLauncher(t *testing.T) {
+func TestABreakReportedByAPeerIsReportedToTheLauncher(t *testing.T) {
 	var revoked atomic.Int32
 	late := func(cfg *message.Config) { cfg.Boot = lateBoot{cfg.Boot, &revoked} }
 	runConfig(t, 2, late, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {

@@ -23,7 +23,7 @@ const manyMessages = 50_000
 
 // Messages that nobody has received yet do not hold up one that is waited for, as programs expect
 // of short ones, whatever their order. All of them are there in the end.
-func TestAMessageBehindManyThatNobodyHasReceived(t *testing.T) {
+func TestAMessageBehindManyUnexpectedOnes(t *testing.T) {
 	for _, size := range []int{0, 8, 500} {
 		run(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
 			if ch.Rank() == 0 {

@@ -50,7 +50,7 @@ func newKernelRank(t *testing.T) *rank {
 
 // Goroutines that wait, and one that tests, have the kernel wake each other's threads. None is
 // forgotten: the next round, whose words would wake it, begins when all have theirs.
-func TestTheKernelForgetsNobodyWithAnyTiming(t *testing.T) {
+func TestTheKernelForgetsNoWaiterWithAnyTiming(t *testing.T) {
 	r, end := newKernelRank(t), stress.Until(t)
 	for seed := rand.Uint64(); time.Now().Before(end) && !t.Failed(); seed++ {
 		var all sync.WaitGroup

@@ -321,7 +321,7 @@ func TestWhoComesTakesTheDriveFromOneThatWaitsLong(t *testing.T) {
 }
 
 // The background leaves the drive to one that waits, and takes it back.
-func TestTheBackgroundDrivesWhenNobodyWaits(t *testing.T) {
+func TestTheBackgroundDrivesWhenNoGoroutineWaits(t *testing.T) {
 	bubble(t, 0, func(t *testing.T) {
 		r, w := newRank(false), newWord()
 		r.blind = true // and the background listens to the bell, too
@@ -445,7 +445,7 @@ func TestCloseWaitsUntilClosedOrItsContextEnds(t *testing.T) {
 }
 
 // A long wait is told once, or again and again, whether its goroutine drives or sleeps.
-func TestALongWaitIsTold(t *testing.T) {
+func TestALongWaitIsReported(t *testing.T) {
 	const ticks = 5
 	for _, watch := range []bool{false, true} {
 		bubble(t, ticks*progress.StallAfter+time.Millisecond, func(t *testing.T) {
@@ -458,8 +458,8 @@ func TestALongWaitIsTold(t *testing.T) {
 				times = ticks
 			}
 			for i, w := range words {
-				if w.told != times || w.ended != 0 {
-					t.Errorf("watch %v: waiter %d was told %d times, want %d; of its end %d times", watch, i, w.told, times, w.ended)
+				if w.stalled != times || w.ended != 0 {
+					t.Errorf("watch %v: waiter %d was told %d times, want %d; of its end %d times", watch, i, w.stalled, times, w.ended)
 				}
 				r.store(w)
 			}
@@ -473,7 +473,7 @@ func TestALongWaitIsTold(t *testing.T) {
 }
 
 // What is told of a long wait may end it, also where the driver would park next.
-func TestAWaitThatEndsWhileItIsToldDoesNotPark(t *testing.T) {
+func TestAWaitThatEndsWhileItIsReportedDoesNotPark(t *testing.T) {
 	bubble(t, 300*time.Millisecond, func(t *testing.T) {
 		r, w := newRank(false), newWord()
 		const look = 8192 // the second poll at which the driver looks at the clock
@@ -492,20 +492,20 @@ func TestAWaitThatEndsWhileItIsToldDoesNotPark(t *testing.T) {
 }
 
 // No Owner is notified of a short wait's end.
-func TestAShortWaitIsNotTold(t *testing.T) {
+func TestAShortWaitIsNotReported(t *testing.T) {
 	bubble(t, progress.StallAfter/2, func(t *testing.T) {
 		r, w := newRank(true), newWord()
 		done := r.start(t.Context(), w)
 		time.Sleep(progress.StallAfter / 2)
 		r.store(w)
-		if want(t, done); w.told != 0 || w.ended != 0 || r.stalls != 0 {
-			t.Errorf("told %d times, of its end %d times, the source %d times", w.told, w.ended, r.stalls)
+		if want(t, done); w.stalled != 0 || w.ended != 0 || r.stalls != 0 {
+			t.Errorf("told %d times, of its end %d times, the source %d times", w.stalled, w.ended, r.stalls)
 		}
 	})
 }
 
 // The source is told of the background only if it watches.
-func TestALongWaitOfTheBackgroundIsToldToWhoWatches(t *testing.T) {
+func TestALongWaitOfTheBackgroundIsReportedToItsWatcher(t *testing.T) {
 	const ticks = 3
 	for watch, times := range map[bool]int{false: 0, true: ticks} {
 		bubble(t, ticks*progress.StallAfter, func(t *testing.T) {
@@ -524,7 +524,7 @@ func TestALongWaitOfTheBackgroundIsToldToWhoWatches(t *testing.T) {
 
 // A driver that news of others keep from blocking is told of once in StallAfter, however
 // often it polls: once it has blocked, too.
-func TestALongWaitThatNeverBlocksIsToldOnceInAWhile(t *testing.T) {
+func TestALongWaitThatNeverBlocksIsReportedAtIntervals(t *testing.T) {
 	const poll, times = 10 * time.Microsecond, 5
 	synctest.Test(t, func(t *testing.T) {
 		r, w, begin := newRank(false), newWord(), time.Now()
@@ -540,8 +540,8 @@ func TestALongWaitThatNeverBlocksIsToldOnceInAWhile(t *testing.T) {
 		if err := r.wait(ctx, w); err != errGaveUp {
 			t.Errorf("got %v, want %v", err, errGaveUp)
 		}
-		if w.told < times || w.told > 2*times+1 {
-			t.Errorf("it was told %d times, want between %d and %d", w.told, times, 2*times+1)
+		if w.stalled < times || w.stalled > 2*times+1 {
+			t.Errorf("it was told %d times, want between %d and %d", w.stalled, times, 2*times+1)
 		}
 	})
 }

@@ -35,12 +35,12 @@ type rank struct {
 // A word is stored once. Somebody waits for it, or it ends an operation of its class.
 type word struct {
 	progress.Waiter
-	class       progress.Class
-	stored      atomic.Bool
-	told, ended int
+	class          progress.Class
+	stored         atomic.Bool
+	stalled, ended int
 }
 
-func (w *word) Stalled() { w.told++ }
+func (w *word) Stalled() { w.stalled++ }
 func (w *word) Ended()   { w.ended++ }
 
 func newWord() *word {

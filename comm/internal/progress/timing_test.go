@@ -19,7 +19,7 @@ import (
 // Goroutines that wait, give up and begin operations, and others that store what they wait for,
 // forget no goroutine. If one were, the clock of the bubble would continue until a timer wakes it.
 // It may continue for a moment where all that wait have polled for long.
-func TestNobodyIsForgottenWithAnyTiming(t *testing.T) {
+func TestNoWaiterIsForgottenWithAnyTiming(t *testing.T) {
 	for end := stress.Until(t); time.Now().Before(end) && !t.Failed(); {
 		seed := rand.Uint64()
 		for i, p := range []struct {

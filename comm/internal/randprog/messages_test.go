@@ -136,7 +136,7 @@ func (x *exchange) run(r *runner, c *comm.Comm) error {
 	if !x.fenced {
 		return nil
 	}
-	return errors.Join(r.settle(func(p *pending) bool { return p.unit == x.id }), c.Barrier(r.ctx))
+	return errors.Join(r.awaitAll(func(p *pending) bool { return p.unit == x.id }), c.Barrier(r.ctx))
 }
 
 // content returns message i as it is sent the given time.
@@ -265,12 +265,12 @@ func other(t mem.Type) mem.Type {
 
 // take receives by Recv, or after a probe that tells the same.
 func take(r *runner, c *comm.Comm, how recvMode, from, tag int, b comm.Buffer) (comm.Status, error) {
-	var told comm.Status
+	var probed comm.Status
 	var msg *comm.Message
 	var err error
 	switch how {
 	case probe:
-		told, err = c.Probe(r.ctx, from, tag)
+		probed, err = c.Probe(r.ctx, from, tag)
 	case mprobe:
 		msg, err = c.Mprobe(r.ctx, from, tag)
 	case iprobe, improbe:
@@ -280,25 +280,25 @@ func take(r *runner, c *comm.Comm, how recvMode, from, tag int, b comm.Buffer) (
 				there = msg != nil
 				continue
 			}
-			told, there, err = c.Iprobe(from, tag)
+			probed, there, err = c.Iprobe(from, tag)
 		}
 	}
 	if err != nil {
-		return told, err
+		return probed, err
 	}
 	r.pause()
 	var st comm.Status
 	switch {
 	case msg != nil:
-		told = msg.Status
+		probed = msg.Status
 		st, err = msg.Recv(r.ctx, b)
 	case how == recv:
 		return c.Recv(r.ctx, from, tag, b)
 	default:
-		st, err = c.Recv(r.ctx, told.Source, told.Tag, b)
+		st, err = c.Recv(r.ctx, probed.Source, probed.Tag, b)
 	}
-	if st != told {
-		return st, fmt.Errorf("the probe said %+v, the receive %+v, %v", told, st, err)
+	if st != probed {
+		return st, fmt.Errorf("the probe said %+v, the receive %+v, %v", probed, st, err)
 	}
 	return st, err
 }
@@ -326,7 +326,7 @@ func (d *delivery) check(o outcome, time int) error {
 	if m.wrongType {
 		return nil
 	}
-	if o.told && (st.Source != m.from || st.Tag != m.tag || st.Bytes != len(sent) || st.Type != m.typ) {
+	if o.known && (st.Source != m.from || st.Tag != m.tag || st.Bytes != len(sent) || st.Type != m.typ) {
 		return fmt.Errorf("status %+v, want source %d, tag %d, %d bytes of %v", st, m.from, m.tag, len(sent), m.typ)
 	}
 	n := min(len(got), len(sent))

@@ -41,7 +41,7 @@ func Run(ctx context.Context, world *comm.Comm, p *Program) error {
 			return err
 		}
 	}
-	if err := r.settle(all); err != nil {
+	if err := r.awaitAll(all); err != nil {
 		return fmt.Errorf("rank %d, at the end: %w", world.Rank(), err)
 	}
 	for i := len(r.comms) - 1; i > 0; i-- {
@@ -59,7 +59,7 @@ func all(*pending) bool { return true }
 // step does one unit, after what has to be done before it.
 func (r *runner) step(u unit) error {
 	h := u.head()
-	if err := r.settle(func(p *pending) bool { return p.until <= h.id }); err != nil {
+	if err := r.awaitAll(func(p *pending) bool { return p.until <= h.id }); err != nil {
 		return fmt.Errorf("rank %d, before unit %d: %w", r.comms[0].Rank(), h.id, err)
 	}
 	if err := u.run(r, r.comms[h.on]); err != nil {
@@ -74,8 +74,8 @@ func (r *runner) pause() { stress.Pause(r.rng) }
 
 func (r *runner) goesOn(p *pending) { r.open = append(r.open, p) }
 
-// settle waits for all operations that pick chooses, in one of the ways there are.
-func (r *runner) settle(pick func(*pending) bool) error {
+// awaitAll waits for all operations that pick chooses, in one of the ways there are.
+func (r *runner) awaitAll(pick func(*pending) bool) error {
 	var now []*pending
 	r.open = slices.DeleteFunc(r.open, func(p *pending) bool {
 		if pick(p) {
@@ -108,9 +108,9 @@ func (r *runner) settle(pick func(*pending) bool) error {
 
 // An outcome is what a wait told.
 type outcome struct {
-	st   comm.Status
-	told bool // st is known: WaitAll keeps it to itself
-	err  error
+	st    comm.Status
+	known bool // st is known: WaitAll keeps it to itself
+	err   error
 }
 
 // wait waits for all of now. An error is one of the waiting itself.
@@ -118,7 +118,7 @@ func (r *runner) wait(now []*pending) ([]outcome, error) {
 	outcomes := make([]outcome, len(now))
 	reqs := make([]comm.Request, len(now))
 	left := make([]int, len(now)) // indices of what is not complete
-	statuses, told := false, true
+	statuses, known := false, true
 	for i, p := range now {
 		reqs[i], left[i] = p.req, i
 		statuses = statuses || p.needsStatus
@@ -127,12 +127,12 @@ func (r *runner) wait(now []*pending) ([]outcome, error) {
 	tell := func(k int) { // of the request that is now at k of left
 		i := left[k]
 		st, err := reqs[i].Wait(r.ctx)
-		outcomes[i] = outcome{st, told, err}
+		outcomes[i] = outcome{st, known, err}
 	}
 	switch way := r.rng.IntN(5); {
 	case way == 0 && !statuses:
 		comm.WaitAll(r.ctx, reqs...) // whose errors Wait tells again
-		told = false
+		known = false
 	case way == 1:
 		for len(left) > 0 {
 			k, st, err := comm.WaitAny(r.ctx, choose(reqs, left)...)
@@ -214,7 +214,7 @@ func (u *parallel) run(r *runner, _ *comm.Comm) error {
 		q := &runner{ctx: r.ctx, comms: r.comms, rng: rand.New(rand.NewPCG(r.rng.Uint64(), uint64(i)))}
 		done.Go(func() {
 			if errs[i] = part.run(q, r.comms[part.head().on]); errs[i] == nil {
-				errs[i] = q.settle(all)
+				errs[i] = q.awaitAll(all)
 			}
 		})
 	}

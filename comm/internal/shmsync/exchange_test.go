@@ -31,7 +31,7 @@ func TestShutWaitsForWriters(t *testing.T) {
 	all, h := teams(t, 3, false, func(int) {})
 	asked := 0
 	for _, end := range []struct {
-		say  string
+		name string
 		asks int
 		gone func(writer int) bool
 	}{
@@ -41,18 +41,18 @@ func TestShutWaitsForWriters(t *testing.T) {
 		asked = 0
 		h.Gone = func(rank int) bool {
 			if asked++; rank != 2 {
-				t.Errorf("%s: asks for rank %d, want 2, which writes", end.say, rank)
+				t.Errorf("%s: asks for rank %d, want 2, which writes", end.name, rank)
 			}
 			return asked == end.asks && end.gone(rank)
 		}
 		if !all[2].MayWrite(1) {
-			t.Fatalf("%s: rank 1 is shut already", end.say)
+			t.Fatalf("%s: rank 1 is shut already", end.name)
 		}
 		if all[1].Shut(); asked != end.asks {
-			t.Errorf("%s: Shut asked %d times for the writer, want %d", end.say, asked, end.asks)
+			t.Errorf("%s: Shut asked %d times for the writer, want %d", end.name, asked, end.asks)
 		}
 		if all[2].MayWrite(1) {
-			t.Errorf("%s: rank 2 may write to rank 1, which has shut", end.say)
+			t.Errorf("%s: rank 2 may write to rank 1, which has shut", end.name)
 		}
 		all, h = teams(t, 3, false, func(int) {})
 	}
@@ -80,10 +80,10 @@ func TestWhoComesLateFailsLikeWhoGaveUp(t *testing.T) {
 		if err != nil {
 			t.Fatalf("gated %v: %v", gated, err)
 		}
-		heard := make(chan error)
-		go func() { heard <- late.Barrier() }()
+		result := make(chan error)
+		go func() { result <- late.Barrier() }()
 		h.Break(errGaveUp)
-		if err := <-heard; !errors.Is(err, errGaveUp) {
+		if err := <-result; !errors.Is(err, errGaveUp) {
 			t.Errorf("gated %v: the late one gets %v, want %v", gated, err, errGaveUp)
 		}
 	}
@@ -93,7 +93,7 @@ func TestWhoComesLateFailsLikeWhoGaveUp(t *testing.T) {
 func TestStressExchange(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		all, h := teams(t, p, round%2 == 0, pause)
-		told := func(nth uint64, rank, n int) []byte { return bytes.Repeat([]byte{byte(nth) + byte(rank)}, n) }
+		payload := func(nth uint64, rank, n int) []byte { return bytes.Repeat([]byte{byte(nth) + byte(rank)}, n) }
 		return shmsynctest.Together(all, func(m *shmsync.Team) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			for nth := range uint64(200) {
@@ -104,13 +104,13 @@ func TestStressExchange(t *testing.T) {
 					}
 				}
 				n := rng.IntN(1 << rng.IntN(14))
-				s, err := m.Exchange(told(nth, m.Me(), n), true)
+				s, err := m.Exchange(payload(nth, m.Me(), n), true)
 				if err != nil {
 					return h.Break(err)
 				}
 				pause(m.Me())
 				for j := range p {
-					if got := m.Payload(j, s, 0, n); !bytes.Equal(got, told(nth, j, n)) {
+					if got := m.Payload(j, s, 0, n); !bytes.Equal(got, payload(nth, j, n)) {
 						return h.Break(fmt.Errorf("exchange %d of %d bytes: another word of member %d", nth, n, j))
 					}
 				}

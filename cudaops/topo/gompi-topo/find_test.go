@@ -141,7 +141,7 @@ func TestSlicesAreListed(t *testing.T) {
 }
 
 // Every question but which devices there are may remain without an answer.
-func TestWhatIsNotToldIsLeftOut(t *testing.T) {
+func TestWhatIsNotReportedIsLeftOut(t *testing.T) {
 	s := dgx()
 	s.LookupSymbolFunc = func(symbol string) error { return fmt.Errorf("no %s", symbol) }
 	h := ask(s)

@@ -50,17 +50,17 @@ func (m *count) Learn(d *ddp.DDP, scale float32) []float64 {
 var plain = []Meter{{Name: "loss", Show: func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }}}
 
 // trains calls check on every rank after a training of its count.
-func trains(t *testing.T, n int, f Flags, spec Spec, script []float64, check func(c *comm.Comm, m *count, res *Result, said string) error) {
+func trains(t *testing.T, n int, f Flags, spec Spec, script []float64, check func(c *comm.Comm, m *count, res *Result, output string) error) {
 	t.Helper()
 	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
 		m, own := newCount(), f
 		m.script = script
-		var said bytes.Buffer
-		res, err := Train(ctx, c, &own, &epochs{count: m}, spec, &said)
+		var output bytes.Buffer
+		res, err := Train(ctx, c, &own, &epochs{count: m}, spec, &output)
 		if err != nil {
 			return err
 		}
-		return check(c, m, res, said.String())
+		return check(c, m, res, output.String())
 	})
 }
 
@@ -76,7 +76,7 @@ func (e *epochs) Update(d *ddp.DDP, at At) {
 // batch is 1 all the same. No sample that is held out is judged twice.
 func TestEverySampleCountsOnce(t *testing.T) {
 	f := Flags{Epochs: 2, Batch: 10, BatchPer: "all", Rate: 1, Resume: "auto", Every: 2}
-	trains(t, 3, f, Spec{Samples: 25, Held: 1000, Meters: plain}, []float64{0.5}, func(c *comm.Comm, m *count, res *Result, said string) error {
+	trains(t, 3, f, Spec{Samples: 25, Held: 1000, Meters: plain}, []float64{0.5}, func(c *comm.Comm, m *count, res *Result, output string) error {
 		judged := []int{m.judged}
 		if err := comm.Allreduce(context.Background(), c, judged, judged, comm.Sum); err != nil {
 			return err
@@ -89,8 +89,8 @@ func TestEverySampleCountsOnce(t *testing.T) {
 			"run: epochs 1 to 2 of 3 steps; a step has 10 samples of all 3 ranks, -batch 10 per all; compute goroutines of a rank: " + fmt.Sprint(int(nn.WorkersOf(3))),
 			"\nstep 2: time ", "\nstep 6: time ", "\nepoch 2/2: loss 2.00; held out: loss 0.50; ",
 		} {
-			if !strings.Contains(said, want) {
-				return fmt.Errorf("%q is not in\n%s", want, said)
+			if !strings.Contains(output, want) {
+				return fmt.Errorf("%q is not in\n%s", want, output)
 			}
 		}
 		return nil
@@ -110,9 +110,9 @@ func TestBestModelIsKept(t *testing.T) {
 			trains(t, 2, f, Spec{Samples: 2, Held: 2, Meters: meters}, tc.script, func(c *comm.Comm, m *count, _ *Result, _ string) error { return nil })
 		}
 		trains(t, 1, Flags{Epochs: 1, Batch: 1, BatchPer: "all", Rate: 1, Eval: true, Resume: f.Snapshot + ".best"}, Spec{Samples: 2, Held: 2, Meters: meters}, []float64{7},
-			func(_ *comm.Comm, m *count, res *Result, said string) error {
-				if m.param.Data[0] != -6 || res.Steps != 6 || !strings.Contains(said, "held out: m 7.00\n") {
-					return fmt.Errorf("higher %v: the best was saved after %d steps with %v, want those of epoch 3; it said\n%s", tc.higher, res.Steps, m.param.Data, said)
+			func(_ *comm.Comm, m *count, res *Result, output string) error {
+				if m.param.Data[0] != -6 || res.Steps != 6 || !strings.Contains(output, "held out: m 7.00\n") {
+					return fmt.Errorf("higher %v: the best was saved after %d steps with %v, want those of epoch 3; it said\n%s", tc.higher, res.Steps, m.param.Data, output)
 				}
 				return nil
 			})
@@ -123,7 +123,7 @@ func TestBestModelIsKept(t *testing.T) {
 }
 
 // A snapshot of other samples may be judged, but not gone on from: both are quoted.
-func TestASnapshotGoesOnWithItsDataOnly(t *testing.T) {
+func TestASnapshotContinuesWithItsDataOnly(t *testing.T) {
 	f := Flags{Epochs: 1, Batch: 1, BatchPer: "all", Rate: 1, Resume: "auto", Snapshot: filepath.Join(t.TempDir(), "s")}
 	spec := Spec{Samples: 3, Held: 1, Checksum: 0xabc, Meters: plain}
 	ok := func(*comm.Comm, *count, *Result, string) error { return nil }
@@ -201,7 +201,7 @@ func (m *threefold) Learn(d *ddp.DDP, _ float32) []float64 {
 }
 
 // A job begins with the buckets that the one before has ended with.
-func TestASnapshotGoesOnWithItsBuckets(t *testing.T) {
+func TestASnapshotContinuesWithItsBuckets(t *testing.T) {
 	f := Flags{Batch: 1, BatchPer: "all", Rate: 1, Resume: "auto", Snapshot: filepath.Join(t.TempDir(), "s")}
 	spec := Spec{Samples: 3, Meters: plain, Options: ddp.Options{FirstBucketBytes: 4, BucketBytes: 4}}
 	for done, want := range []string{"[]", "[1 2 0]", "[1 2 0]"} {

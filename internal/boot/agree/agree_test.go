@@ -98,7 +98,7 @@ func TestARestoreFailsWithoutReplacements(t *testing.T) {
 	}
 }
 
-func TestCallsThatDifferAreTold(t *testing.T) {
+func TestCallsThatDifferAreReported(t *testing.T) {
 	table := Table{Ranks: 20}
 	must(t, &table, 0, vote(wire.Agree, 1, 1, 0, 1))
 	d := must(t, &table, 1, vote(wire.Shrink, 1, 1, 0, 1))

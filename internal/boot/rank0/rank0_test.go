@@ -57,7 +57,7 @@ func TestTheServerGroupsRanksByHost(t *testing.T) {
 	}
 }
 
-func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
+func TestNoProcessWithoutTheSecretGetsIn(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

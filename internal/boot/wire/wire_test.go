@@ -132,7 +132,7 @@ func TestFramesTakesMemoryOnlyForWhatArrives(t *testing.T) {
 // manyMembers has spans that are small enough each, but not all together.
 var manyMembers = &Vote{Members: []Span{{0, MaxRanks / 2}, {1, MaxRanks/2 + 1}}}
 
-func TestParseRefusesWhatNobodySends(t *testing.T) {
+func TestParseRefusesFramesThatNoRankSends(t *testing.T) {
 	kind := func(m Message) byte { return Append(nil, m)[4] }
 	body := func(m Message) []byte { return Append(nil, m)[headSize:] }
 	tests := []struct {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestHeldPortIsFreeForRank0AndNobodyElse(t *testing.T) {
+func TestHeldPortIsFreeForRank0Only(t *testing.T) {
 	fd, port, err := holdPort()
 	if err != nil {
 		t.Fatal(err)

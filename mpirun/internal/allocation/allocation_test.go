@@ -255,7 +255,7 @@ func FuzzAllocation(f *testing.F) {
 	})
 }
 
-func TestRanksAreToldTheSlotsOfTheirJob(t *testing.T) {
+func TestRanksLearnTheSlotsOfTheirJob(t *testing.T) {
 	for _, tt := range []struct{ env, want string }{
 		{"SLURM_JOB_ID=42 SLURM_JOB_NODELIST=n[1-3] SLURM_TASKS_PER_NODE=2(x2),1", "42:2,2,1"},
 		{"SLURM_JOB_ID=42 SLURM_JOB_NODELIST=n[1-3] SLURM_TASKS_PER_NODE=1(x2) GOMPI_SLURM_SLOTS=42:4,4,4", "42:4,4,4"},

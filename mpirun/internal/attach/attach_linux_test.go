@@ -30,12 +30,12 @@ func answering(t *testing.T, s *Server, about string) {
 }
 
 // Another user may take any name, and it is not listed.
-func TestJobsAreToldApartAndStrangersIgnored(t *testing.T) {
+func TestJobsAreDistinguishedAndOtherUsersIgnored(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user")
 	}
 	answering(t, Serve("test-one"), "the first")
-	fd := strangersSocket(t, SocketPrefix()+"\x1b[31mevil")
+	fd := otherUsersSocket(t, SocketPrefix()+"\x1b[31mevil")
 	defer unix.Close(fd)
 	if _, err := ask(SocketPrefix()+"\x1b[31mevil", 0); !errors.Is(err, errOtherUser) {
 		t.Errorf("the stranger's socket: %v, want %v", err, errOtherUser)
@@ -55,8 +55,8 @@ func TestJobsAreToldApartAndStrangersIgnored(t *testing.T) {
 	}
 }
 
-// strangersSocket returns a socket that another user listens on.
-func strangersSocket(t *testing.T, name string) int {
+// otherUsersSocket returns a socket that another user listens on.
+func otherUsersSocket(t *testing.T, name string) int {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -82,7 +82,7 @@ func strangersSocket(t *testing.T, name string) int {
 }
 
 // A socket that has as many waiting as it takes, as anybody can make one, is no job.
-func TestSocketsThatTakeNobodyArePassedOver(t *testing.T) {
+func TestSocketsThatAcceptNoConnectionArePassedOver(t *testing.T) {
 	name := SocketPrefix() + "full"
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {

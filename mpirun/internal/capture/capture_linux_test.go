@@ -225,7 +225,7 @@ func TestTheTailOfAFailedRankNeedsNoCredit(t *testing.T) {
 }
 
 // Who gives credit learns whether output has waited for that for long.
-func TestCreditTellsWhetherOutputHasWaited(t *testing.T) {
+func TestCreditReportsWhetherOutputHasWaited(t *testing.T) {
 	for _, since := range []time.Duration{0, time.Minute} {
 		w := newWritten(t, ctl.Stdout)
 		w.write("x")

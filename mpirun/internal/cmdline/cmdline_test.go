@@ -101,7 +101,7 @@ func TestProgramsHaveTheirOwnFlags(t *testing.T) {
 	}
 }
 
-func TestWhatSrunMeansOtherwiseIsSaid(t *testing.T) {
+func TestWhatSrunMeansOtherwiseIsReported(t *testing.T) {
 	inSlurm := func(name string) (string, bool) {
 		if name == "SLURM_JOB_ID" {
 			return "1", true

@@ -40,8 +40,8 @@ func otherLaunchers() []otherLauncher {
 	}
 }
 
-// says returns what the launcher prints on stdout.
-func (l *otherLauncher) says(args []string) string {
+// reports returns what the launcher prints on stdout.
+func (l *otherLauncher) reports(args []string) string {
 	out, _ := exec.Command(l.program, args...).Output() // a launcher without help fails
 	return string(out)
 }
@@ -49,7 +49,7 @@ func (l *otherLauncher) says(args []string) string {
 // options returns the names in the launcher's help, sorted, without dashes.
 func (l *otherLauncher) options() []string {
 	var names []string
-	for _, m := range regexp.MustCompile("(?m)"+l.option).FindAllStringSubmatch(l.says(l.help), -1) {
+	for _, m := range regexp.MustCompile("(?m)"+l.option).FindAllStringSubmatch(l.reports(l.help), -1) {
 		for _, name := range regexp.MustCompile(`-+\w[\w-]*`).FindAllString(m[1], -1) {
 			names = append(names, plainName(name))
 		}
@@ -115,7 +115,7 @@ func TestOptionsOfOtherLaunchersAreComplete(t *testing.T) {
 	}
 	for _, l := range otherLaunchers() {
 		t.Run(l.program, func(t *testing.T) {
-			says := l.says(l.version)
+			says := l.reports(l.version)
 			if !strings.Contains(says, l.name) {
 				t.Skipf("no %s that says %q", l.program, l.name)
 			}
@@ -130,7 +130,7 @@ func TestOptionsOfOtherLaunchersAreComplete(t *testing.T) {
 			case list != nil && !slices.Equal(names, list):
 				t.Errorf("%s: names %q, want the list %q", key, names, list)
 			case len(names) < l.least:
-				t.Errorf("%s: %d options, want its help\n%s", key, len(names), l.says(l.help))
+				t.Errorf("%s: %d options, want its help\n%s", key, len(names), l.reports(l.help))
 			}
 		})
 	}

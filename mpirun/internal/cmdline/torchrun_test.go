@@ -74,7 +74,7 @@ func TestTorchrunsVariablesAreItsFlags(t *testing.T) {
 			if !found {
 				value = "1"
 			}
-			typed, said, err := parse(option+" p", testGetenv)
+			typed, output, err := parse(option+" p", testGetenv)
 			got, notes, errVariable := parse("p", only(variable, value))
 			if row.outcome == "refused" {
 				want := variable + "=" + strconv.Quote(value) + ": " + row.text
@@ -84,8 +84,8 @@ func TestTorchrunsVariablesAreItsFlags(t *testing.T) {
 				continue
 			}
 			first, rest, _ := strings.Cut(notes, "\n")
-			if err != nil || errVariable != nil || !reflect.DeepEqual(got, typed) || rest != said || !strings.HasPrefix(first, "gompirun: "+variable+": as -") {
-				t.Errorf("%s=%s: %+v, %v, %q; want, as of %s, %+v, %v, %q", variable, value, got, errVariable, notes, option, typed, err, said)
+			if err != nil || errVariable != nil || !reflect.DeepEqual(got, typed) || rest != output || !strings.HasPrefix(first, "gompirun: "+variable+": as -") {
+				t.Errorf("%s=%s: %+v, %v, %q; want, as of %s, %+v, %v, %q", variable, value, got, errVariable, notes, option, typed, err, output)
 			}
 		}
 	}

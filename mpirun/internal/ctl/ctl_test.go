@@ -174,7 +174,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestWhoWaitsForTheRestOfAMessageIsTold(t *testing.T) {
+func TestWaitingForTheRestOfAMessageIsReported(t *testing.T) {
 	ms := examples()
 	r := NewReader(iotest.HalfReader(bytes.NewReader(stream(ms))))
 	waited := 0

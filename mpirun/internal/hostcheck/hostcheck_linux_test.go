@@ -71,7 +71,7 @@ func TestTroubleIsNamed(t *testing.T) {
 	}
 }
 
-func TestStrangersLearnNothing(t *testing.T) {
+func TestProcessesWithoutTheSecretLearnNothing(t *testing.T) {
 	h := begin(t, 1)
 	for _, says := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100), greeting + strings.Repeat("n", seal.NonceSize) + strings.Repeat("p", 32)} {
 		conn, err := net.Dial("tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(h.Findings().Port)).String())
@@ -105,7 +105,7 @@ func TestPortsOfTheRangeAreTaken(t *testing.T) {
 	}
 }
 
-func TestFactsAreReadFromWhatTheKernelWrites(t *testing.T) {
+func TestHostFactsAreReadFromWhatTheKernelWrites(t *testing.T) {
 	for limit, want := range map[string]int{"max 100000\n": ctl.Unlimited, "150000 100000\n": 1500} {
 		if got := milliCPUs(inGroup(t, "cpu.max", limit)); got != want {
 			t.Errorf("quota %q: %d, want %d", limit, got, want)

@@ -30,14 +30,14 @@ type fakeAgent struct {
 	emit   func(link.Event)
 	agent  link.Started
 
-	mu    sync.Mutex
-	inbox []ctl.Message
-	wake  chan struct{}
-	over  bool // the channel is closed, or the agent gone
-	mute  bool // nothing is heard of it
-	ended bool // its rank has
-	heard bool
-	sent  []ctl.Message
+	mu     sync.Mutex
+	inbox  []ctl.Message
+	wake   chan struct{}
+	over   bool // the channel is closed, or the agent gone
+	silent bool // nothing is heard of it
+	ended  bool // its rank has
+	pinged bool
+	sent   []ctl.Message
 }
 
 // serve is the agent's life.
@@ -63,7 +63,7 @@ func (l *fakeAgent) serve() {
 func (l *fakeAgent) send(messages ...ctl.Message) {
 	for _, m := range messages {
 		l.mu.Lock()
-		l.heard = true
+		l.pinged = true
 		l.mu.Unlock()
 		l.emit(link.Event{Host: l.number, Message: m})
 	}
@@ -98,8 +98,8 @@ func (l *fakeAgent) update(change func()) {
 func (l *fakeAgent) Received() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer func() { l.heard = false }()
-	return l.heard
+	defer func() { l.pinged = false }()
+	return l.pinged
 }
 
 // Flush implements Agent.
@@ -190,10 +190,10 @@ func (k *testJob) wants(status int, lines ...string) {
 	if err != nil {
 		k.Fatal(err)
 	}
-	said := slices.DeleteFunc(strings.Split(string(data), "\n"), func(s string) bool { return s == "" })
+	printed := slices.DeleteFunc(strings.Split(string(data), "\n"), func(s string) bool { return s == "" })
 	begins := func(line, want string) bool { return strings.HasPrefix(line, want) }
-	if got != status || !slices.EqualFunc(said, lines, begins) {
-		k.Errorf("status %d, want %d; said\n%q, want\n%q", got, status, said, lines)
+	if got != status || !slices.EqualFunc(printed, lines, begins) {
+		k.Errorf("status %d, want %d; said\n%q, want\n%q", got, status, printed, lines)
 	}
 	if status == 0 != (last == "") || !strings.HasSuffix(string(data), last) {
 		k.Errorf("status %d, and the last words are %q", status, last)
@@ -221,11 +221,11 @@ func obedient(then func(l *fakeAgent, rank int)) func(l *fakeAgent, m ctl.Messag
 		case *ctl.Gathered:
 			then(l, l.rank())
 		case *ctl.Ping:
-			if !l.mute {
+			if !l.silent {
 				l.send(&ctl.Pong{Sent: m.Sent, Now: m.Sent})
 			}
 		case *ctl.Terminate:
-			if !l.mute {
+			if !l.silent {
 				l.exits(ctl.Exited{Signal: 15})
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"gompi/mpirun/internal/link"
 )
 
-func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
+func TestTheFastestAnswerGivesTheClocksDifference(t *testing.T) {
 	node := &host{name: "node7", agent: &fakeAgent{}}
 	const ahead = int64(5 * time.Second)
 	for _, p := range []struct{ out, back time.Duration }{{10, 90}, {3, 1}, {50, 1}, {2, 4}} {
@@ -43,8 +43,8 @@ func TestWhatIsKeptFromRunningHereIsNotGivenUp(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) {
-				l.mute = rank == 1
-				time.AfterFunc(3500*time.Millisecond, func() { l.update(func() { l.heard = true }) })
+				l.silent = rank == 1
+				time.AfterFunc(3500*time.Millisecond, func() { l.update(func() { l.pinged = true }) })
 				time.AfterFunc(4500*time.Millisecond, func() { well(l, rank) })
 			}))
 			k.agent, k.kept = tt.agent, tt.kept

@@ -61,7 +61,7 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 		name   string
 		exit   ctl.Exited
 		status int
-		says   []string
+		lines  []string
 	}{
 		{"with a status", ctl.Exited{Code: 7, Tail: []byte("no disk\n")}, 7, []string{"gompirun: rank 1 on b exited with status 7 (pid 101)", "  | no disk"}},
 		{"with a record", ctl.Exited{Code: 1, Recorded: "ValueError: x"}, 1, []string{"gompirun: rank 1 on b exited with status 1 (pid 101): ValueError: x"}},
@@ -75,7 +75,7 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 					l.exits(tt.exit)
 				}
 			}))
-			k.wants(tt.status, tt.says...)
+			k.wants(tt.status, tt.lines...)
 			a := k.links[0][0]
 			if died := got[*ctl.Died](a); len(died) == 0 || died[0].Rank != 1 {
 				t.Errorf("rank 0 hears of %d deaths, want rank 1's first", len(died))
@@ -94,7 +94,7 @@ func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 	for _, tt := range []struct {
 		missed, unaware, lost bool
 		status                int
-		says                  []string
+		lines                 []string
 	}{
 		{true, true, false, 137, []string{"gompirun: rank 1 on b was killed by signal 9 (SIGKILL) (pid 101)", "gompirun: then: rank 0 exited with status 1"}},
 		{true, false, false, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
@@ -121,7 +121,7 @@ func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 				}
 				script(l, m)
 			})
-			k.wants(tt.status, tt.says...)
+			k.wants(tt.status, tt.lines...)
 		}))
 	}
 }
@@ -137,7 +137,7 @@ func TestARankThatLeavesWithoutInitIsAbsent(t *testing.T) {
 }
 
 // Hosts that inquire are told that a rank has left, whether it has or will; others are not.
-func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
+func TestAnInquiryIsAnsweredThatARankHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k *testJob
 		script := obedient(func(l *fakeAgent, rank int) {
@@ -209,7 +209,7 @@ func TestAnAgentThatIsLostIsNotAsked(t *testing.T) {
 
 func TestASilentAgentIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) { l.mute = rank == 1 }))
+		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) { l.silent = rank == 1 }))
 		begun := time.Now()
 		k.wants(StatusFailed, "gompirun: b: nothing heard for 1s; after 3s the job ends", "gompirun: b: nothing heard for 2s; after 3s the job ends",
 			"gompirun: b: nothing heard for 3s: the host or the agent on it is frozen, or the network is cut; rank 1 lost with it")
@@ -244,7 +244,7 @@ func TestAFailedJobIsStartedAgain(t *testing.T) {
 	})
 }
 
-func TestAJobGoesOnWithoutTheHostThatIsLost(t *testing.T) {
+func TestAJobContinuesWithoutTheHostThatIsLost(t *testing.T) {
 	for minNP, want := range map[int]int{1: 0, 2: StatusFailed} {
 		t.Run(fmt.Sprint(minNP), inBubble(func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{MinNP: minNP}}, obedient(func(l *fakeAgent, rank int) {
@@ -316,7 +316,7 @@ func TestStacksComeBeforeTheTimeLimitsEnd(t *testing.T) {
 }
 
 // Ranks that wait are told of, with the stack of the one that is missing.
-func TestRanksThatWaitAreToldOf(t *testing.T) {
+func TestRanksThatWaitAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := obedient(func(l *fakeAgent, rank int) {
 			if rank == 0 {
@@ -364,7 +364,7 @@ func TestSignalsEndTheJob(t *testing.T) {
 			}
 		})
 		k = newTestJob(t, &cmdline.Spec{KillDelay: time.Hour}, func(l *fakeAgent, m ctl.Message) {
-			l.mute = true // its ranks do not end
+			l.silent = true // its ranks do not end
 			script(l, m)
 			if s, ok := m.(*ctl.Signal); ok && l.name == "a" && s.Number == int(syscall.SIGUSR1) {
 				k.signals <- syscall.SIGINT
@@ -425,7 +425,7 @@ func TestInputGoesToTheRankThatReads(t *testing.T) {
 }
 
 // A host whose ranks have ended does not hold up the input of the others.
-func TestInputGoesOnWhenAHostsRanksHaveEnded(t *testing.T) {
+func TestInputContinuesWhenAHostsRanksHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pieces = 12 // each a quarter of what may be ahead
 		chunks := make(chan []byte, pieces)

@@ -7,7 +7,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-func TestWhatFailedAlikeIsToldInOneLine(t *testing.T) {
+func TestWhatFailedAlikeIsReportedInOneLine(t *testing.T) {
 	j := &Job{}
 	fail := func(rank, code, signal int, how string) *cause {
 		c := &cause{text: how}
@@ -35,7 +35,7 @@ func TestWhatFailedAlikeIsToldInOneLine(t *testing.T) {
 }
 
 // Ranks 4 and 5 were in the place of rank 1.
-func TestAReplacementThatFailedIsToldByItsRank(t *testing.T) {
+func TestAReplacementThatFailedIsReportedByItsRank(t *testing.T) {
 	j := &Job{}
 	j.recover.originals = map[int]int{4: 1, 5: 1}
 	for _, rank := range []int{5, 4, 2} {

@@ -8,7 +8,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-func TestWhatAProgramLacksIsTold(t *testing.T) {
+func TestWhatAProgramLacksIsReported(t *testing.T) {
 	for _, says := range []string{"/usr/bin/python3: No module named gompi_torch\n", "ModuleNotFoundError: No module named 'gompi_torch'\n"} {
 		t.Run(says, inBubble(func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeAgent, rank int) {

@@ -50,7 +50,7 @@ func next(t *testing.T, events <-chan Event) Event {
 	}
 }
 
-func TestALinkTellsOfItsAgentFromStartToEnd(t *testing.T) {
+func TestALinkReportsItsAgentFromStartToEnd(t *testing.T) {
 	a := &fakeAgent{killed: make(chan struct{})}
 	events, done := make(chan Event), make(chan struct{})
 	defer close(done)

@@ -17,8 +17,8 @@ import (
 	"gompi/mpirun/internal/pattern"
 )
 
-// A said is what a rank writes, or gompirun itself if the rank is -1.
-type said struct {
+// A printed is what a rank writes, or gompirun itself if the rank is -1.
+type printed struct {
 	rank   int
 	stream ctl.Stream
 	data   string
@@ -26,7 +26,7 @@ type said struct {
 
 // write passes what is said through a Writer and returns what arrives on
 // stdout and stderr, which are one file if shared.
-func write(t *testing.T, shared bool, set func(*Writer), all []said) (stdout, stderr string) {
+func write(t *testing.T, shared bool, set func(*Writer), all []printed) (stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
 	open := func(name string) *os.File {
@@ -76,20 +76,20 @@ func TestLinesAreNeverMixed(t *testing.T) {
 		name   string
 		tag    bool
 		shared bool
-		in     []said
+		in     []printed
 		out    string
 		err    string
 	}{
-		{"plain", false, false, []said{{0, o, "a\nb\n"}, {1, e, "c\n"}, {1, o, "d\n"}}, "a\nb\nd\n", "c\n"},
-		{"tags", true, false, []said{{0, o, "a\nb\n"}, {12, e, "c\n"}}, "[0]<stdout>:a\n[0]<stdout>:b\n", "[12]<stderr>:c\n"},
-		{"continued", true, false, []said{{0, o, "name? "}, {0, o, "yes\nx"}, {0, o, "y\n"}}, "[0]<stdout>:name? yes\n[0]<stdout>:xy\n", ""},
-		{"interrupted", true, false, []said{{0, o, "a"}, {1, o, "b\n"}, {0, o, "c\n"}}, "[0]<stdout>:a\n[1]<stdout>:b\n[0]<stdout>:c\n", ""},
-		{"interrupted without tags", false, false, []said{{0, o, "a"}, {1, o, "b\n"}}, "a\nb\n", ""},
-		{"two streams do not interrupt each other", false, false, []said{{0, o, "a"}, {1, e, "b\n"}, {0, o, "c\n"}}, "ac\n", "b\n"},
-		{"unless they are one", false, true, []said{{0, o, "a"}, {0, e, "b\n"}, {0, o, "c"}}, "a\nb\nc", "a\nb\nc"},
-		{"no end", false, false, []said{{0, o, "end"}}, "end", ""},
-		{"own words", false, true, []said{{0, o, "a"}, {-1, 0, "gompirun: x"}, {0, o, "b\n"}}, "a\ngompirun: x\nb\n", "a\ngompirun: x\nb\n"},
-		{"nothing", true, false, []said{{0, o, ""}}, "", ""},
+		{"plain", false, false, []printed{{0, o, "a\nb\n"}, {1, e, "c\n"}, {1, o, "d\n"}}, "a\nb\nd\n", "c\n"},
+		{"tags", true, false, []printed{{0, o, "a\nb\n"}, {12, e, "c\n"}}, "[0]<stdout>:a\n[0]<stdout>:b\n", "[12]<stderr>:c\n"},
+		{"continued", true, false, []printed{{0, o, "name? "}, {0, o, "yes\nx"}, {0, o, "y\n"}}, "[0]<stdout>:name? yes\n[0]<stdout>:xy\n", ""},
+		{"interrupted", true, false, []printed{{0, o, "a"}, {1, o, "b\n"}, {0, o, "c\n"}}, "[0]<stdout>:a\n[1]<stdout>:b\n[0]<stdout>:c\n", ""},
+		{"interrupted without tags", false, false, []printed{{0, o, "a"}, {1, o, "b\n"}}, "a\nb\n", ""},
+		{"two streams do not interrupt each other", false, false, []printed{{0, o, "a"}, {1, e, "b\n"}, {0, o, "c\n"}}, "ac\n", "b\n"},
+		{"unless they are one", false, true, []printed{{0, o, "a"}, {0, e, "b\n"}, {0, o, "c"}}, "a\nb\nc", "a\nb\nc"},
+		{"no end", false, false, []printed{{0, o, "end"}}, "end", ""},
+		{"own words", false, true, []printed{{0, o, "a"}, {-1, 0, "gompirun: x"}, {0, o, "b\n"}}, "a\ngompirun: x\nb\n", "a\ngompirun: x\nb\n"},
+		{"nothing", true, false, []printed{{0, o, ""}}, "", ""},
 	}
 	for _, tt := range tests {
 		out, errs := write(t, tt.shared, func(o *Writer) { o.Tag = tt.tag }, tt.in)
@@ -103,7 +103,7 @@ func TestTimestampStandsBeforeTheTag(t *testing.T) {
 	out, _ := write(t, false, func(o *Writer) {
 		o.Tag, o.Stamp = true, true
 		o.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 67_000_000, time.UTC) }
-	}, []said{{3, ctl.Stdout, "x\n"}})
+	}, []printed{{3, ctl.Stdout, "x\n"}})
 	if want := "2026-01-02T03:04:05.067 [3]<stdout>:x\n"; out != want {
 		t.Errorf("%q, want %q", out, want)
 	}
@@ -112,7 +112,7 @@ func TestTimestampStandsBeforeTheTag(t *testing.T) {
 func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
 	dir := t.TempDir()
 	write(t, false, func(o *Writer) { o.Tag, o.Files.Dir, o.Ranks = true, dir, make([]pattern.Rank, 11) },
-		[]said{{7, ctl.Stdout, "a"}, {8, ctl.Stdout, "b\n"}, {7, ctl.Stdout, "c\n"}, {7, ctl.Stderr, "d"}})
+		[]printed{{7, ctl.Stdout, "a"}, {8, ctl.Stdout, "b\n"}, {7, ctl.Stdout, "c\n"}, {7, ctl.Stderr, "d"}})
 	for name, want := range map[string]string{"rank-07.stdout": "ac\n", "rank-08.stdout": "b\n", "rank-07.stderr": "d"} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || string(got) != want {
@@ -125,7 +125,7 @@ func TestAFileThatCannotBeWrittenIsReportedOnce(t *testing.T) {
 	reports := 0
 	out, _ := write(t, false, func(o *Writer) {
 		o.Files.Dir, o.Fail = "/nonexistent", func(error) { reports++ }
-	}, []said{{0, ctl.Stdout, "a\n"}, {0, ctl.Stdout, "b\n"}})
+	}, []printed{{0, ctl.Stdout, "a\n"}, {0, ctl.Stdout, "b\n"}})
 	if reports != 1 || out != "a\nb\n" {
 		t.Errorf("%d reports, output %q; want 1, and all of it", reports, out)
 	}
@@ -133,7 +133,7 @@ func TestAFileThatCannotBeWrittenIsReportedOnce(t *testing.T) {
 
 // What is not read is dropped when its screen is given up: its credit comes back, the
 // ranks' files are whole, and the other screen is still written.
-func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
+func TestOutputWithoutAReaderIsGivenUp(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestAReaderThatIsSlowIsNotGivenUp(t *testing.T) {
 
 // A file that takes nothing is given up, be it that no process opens it or that none
 // reads it; the screen and other files are still written.
-func TestFilesThatNobodyReadsAreGivenUp(t *testing.T) {
+func TestFilesWithoutAReaderAreGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	paths := make([]string, 3)
 	for r := range paths {
@@ -344,7 +344,7 @@ func TestPatternsNameFilesAndBeginLines(t *testing.T) {
 		o.Ranks = []pattern.Rank{{Rank: 0, Host: "a"}, {Rank: 1, Host: "b", Node: 1}, {Rank: 2, Host: "b", Node: 1}}
 		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%h.%t")}
 	}
-	out, errs := write(t, false, set, []said{
+	out, errs := write(t, false, set, []printed{
 		{0, ctl.Stdout, "x\ny\n"}, {1, ctl.Stderr, "from 1\n"}, {2, ctl.Stderr, "from 2\n"}, {-1, 0, "gompirun: own"}, {2, ctl.Stdout, "z\n"},
 	})
 	if want := "0 of a, 0 0 12%: x\n0 of a, 0 0 12%: y\n2 of b, 1 0 12%: z\n"; out != want || errs != "gompirun: own\n" {
@@ -361,7 +361,7 @@ func TestOutputOfSomeLocalRanksIsShown(t *testing.T) {
 		o.Ranks, o.Shown, o.Prefix = []pattern.Rank{{Rank: 0}, {Rank: 1, Local: 1}, {Rank: 2}, {Rank: 3, Local: 1}}, []int{1, 5}, "%l of %r: "
 		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%r")}
 	}
-	out, errs := write(t, false, set, []said{
+	out, errs := write(t, false, set, []printed{
 		{0, ctl.Stdout, "x\n"}, {1, ctl.Stdout, "y\n"}, {2, ctl.Stdout, "z\n"}, {3, ctl.Stdout, "z\n"}, {0, ctl.Stderr, "why\n"}, {-1, 0, "gompirun: own"},
 	})
 	if want := "1 of 1: y\n1 of 3: z\n"; out != want || errs != "gompirun: own\n" {
@@ -374,7 +374,7 @@ func TestOutputOfSomeLocalRanksIsShown(t *testing.T) {
 
 func TestFilesCanBeAllThatIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	out, errs := write(t, false, func(o *Writer) { o.Files = Files{Dir: dir, Only: true} }, []said{{0, ctl.Stdout, "x\n"}, {0, ctl.Stderr, "y\n"}})
+	out, errs := write(t, false, func(o *Writer) { o.Files = Files{Dir: dir, Only: true} }, []printed{{0, ctl.Stdout, "x\n"}, {0, ctl.Stderr, "y\n"}})
 	got, err := os.ReadFile(filepath.Join(dir, "rank-0.stdout"))
 	if out != "" || errs != "" || err != nil || string(got) != "x\n" {
 		t.Errorf("stdout %q, stderr %q, the file %q, %v; want the file alone", out, errs, got, err)

@@ -172,7 +172,7 @@ func TestBindingNearGPUs(t *testing.T) {
 	}
 }
 
-func TestSharingAGPUForOneProcessIsSaid(t *testing.T) {
+func TestSharingAGPUForOneProcessIsReported(t *testing.T) {
 	h := Host{Name: "a", Slots: 4, GPUs: gpus("", "", "")}
 	h.GPUs[1].Exclusive, h.GPUs[2].Exclusive = true, true
 	for np, want := range map[int]string{3: "", 4: "", 5: "a (gpu 1)", 6: "a (gpu 1,2)"} {
@@ -180,9 +180,9 @@ func TestSharingAGPUForOneProcessIsSaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := strings.Join(slices.DeleteFunc(p.Notes, func(n string) bool { return !strings.Contains(n, "EXCLUSIVE_PROCESS") }), "")
-		if (said != "") != (want != "") || !strings.Contains(said, "refused: "+want+";") && want != "" {
-			t.Errorf("%d ranks: %q, want %q in it", np, said, want)
+		output := strings.Join(slices.DeleteFunc(p.Notes, func(n string) bool { return !strings.Contains(n, "EXCLUSIVE_PROCESS") }), "")
+		if (output != "") != (want != "") || !strings.Contains(output, "refused: "+want+";") && want != "" {
+			t.Errorf("%d ranks: %q, want %q in it", np, output, want)
 		}
 	}
 	p, err := Map([]Host{h}, []Program{{NP: 6}}, Policy{})

@@ -203,7 +203,7 @@ func TestMapSaysWhatWouldFit(t *testing.T) {
 	}
 }
 
-func TestNotesTellOfOversubscriptionAndIdleHosts(t *testing.T) {
+func TestNotesReportOversubscriptionAndIdleHosts(t *testing.T) {
 	tests := []struct {
 		name, hosts, programs string
 		policy                Policy
@@ -259,8 +259,8 @@ func TestOversubscriptionIsOfProcessors(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if said := strings.Join(p.Notes, "; "); (said != "") != (tt.want != "") || !strings.HasPrefix(said, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.name, said, tt.want)
+		if output := strings.Join(p.Notes, "; "); (output != "") != (tt.want != "") || !strings.HasPrefix(output, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, output, tt.want)
 		}
 	}
 }

@@ -44,8 +44,8 @@ func (h *fakeHost) expect(want ...string) {
 	h.seen = nil
 }
 
-// say has a client say lines.
-func (h *fakeHost) say(client int, lines ...string) {
+// send has a client say lines.
+func (h *fakeHost) send(client int, lines ...string) {
 	h.Helper()
 	for _, line := range lines {
 		if err := h.Serve(h.Clients[client], line); err != nil {
@@ -56,17 +56,17 @@ func (h *fakeHost) say(client int, lines ...string) {
 
 func TestWhatIsPutCanBeGotAfterTheBarrier(t *testing.T) {
 	h := newFakeHost(t)
-	h.say(0, "cmd=init pmi_version=1 pmi_subversion=1", "cmd=put kvsname=kvs_j key=k value=v", "cmd=get kvsname=kvs_j key=k", "cmd=barrier_in")
+	h.send(0, "cmd=init pmi_version=1 pmi_subversion=1", "cmd=put kvsname=kvs_j key=k value=v", "cmd=get kvsname=kvs_j key=k", "cmd=barrier_in")
 	h.expect("2: cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1", "2: cmd=put_result rc=0", "2: cmd=get_result rc=1 msg=key_not_found")
 	if got := h.Clients[0].Doing(); got != "is in MPI_Init and waits for other ranks" || h.Clients[1].State() != Silent {
 		t.Errorf("%q, state %d of the other", got, h.Clients[1].State())
 	}
-	h.say(0, "cmd=barrier_in") // is in it
-	h.say(1, "cmd=put kvsname=kvs_j key=l value=w", "cmd=barrier_in")
+	h.send(0, "cmd=barrier_in") // is in it
+	h.send(1, "cmd=put kvsname=kvs_j key=l value=w", "cmd=barrier_in")
 	h.expect("3: cmd=put_result rc=0", `fence ["k" "v" "l" "w"]`)
 	h.Fenced([]string{"k", "v", "l", "w", "m", "x"})
 	h.expect("2: cmd=barrier_out rc=0", "3: cmd=barrier_out rc=0")
-	h.say(1, "cmd=get kvsname=kvs_j key=m", "cmd=get kvsname=other key=m", "cmd=get kvsname=kvs_j key=PMI_process_mapping", "cmd=finalize")
+	h.send(1, "cmd=get kvsname=kvs_j key=m", "cmd=get kvsname=other key=m", "cmd=get kvsname=kvs_j key=PMI_process_mapping", "cmd=finalize")
 	h.expect("3: cmd=get_result rc=0 value=x", "3: cmd=get_result rc=1 msg=key_not_found", "3: cmd=get_result rc=0 value=(vector,(0,2,2))", "3: cmd=finalize_ack rc=0")
 	if h.Clients[1].State() != Finalized {
 		t.Errorf("state %d", h.Clients[1].State())
@@ -83,15 +83,15 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"cmd=publish_name service=s port=p":                               "cmd=publish_result rc=-1 msg=gompirun has no name service",
 		"cmd=dance":                                                       "cmd=dance_result rc=-1 msg=gompirun does not know this request",
 	} {
-		h.say(0, line)
+		h.send(0, line)
 		if len(h.seen) != 1 || strings.ReplaceAll(h.seen[0], "_", " ") != "2: "+strings.ReplaceAll(want, "_", " ") {
 			t.Errorf("%.60s: %q, want %q", line, h.seen, want)
 		}
 		h.seen = nil
 	}
-	h.say(0, "mcmd=spawn", "totspawns=2", "spawnssofar=1", "endcmd", "mcmd=spawn", "spawnssofar=2")
+	h.send(0, "mcmd=spawn", "totspawns=2", "spawnssofar=1", "endcmd", "mcmd=spawn", "spawnssofar=2")
 	h.expect()
-	h.say(0, "endcmd")
+	h.send(0, "endcmd")
 	if len(h.seen) != 1 || !strings.HasPrefix(h.seen[0], "2: cmd=spawn_result rc=-1") {
 		t.Errorf("%q, want one refusal", h.seen)
 	}
@@ -104,16 +104,16 @@ func TestABarrierInVainEndsTheJob(t *testing.T) {
 	h := newFakeHost(t)
 	h.Absent(0) // no client waits
 	h.expect()
-	h.say(1, "cmd=barrier_in")
+	h.send(1, "cmd=barrier_in")
 	h.expect("fail 3: waits in MPI_Init for rank 0, which has ended with status 0", "3: cmd=barrier_out rc=-1")
-	h.say(1, "cmd=barrier_in")
+	h.send(1, "cmd=barrier_in")
 	h.expect("fail 3: waits in a barrier of PMI for rank 0, which has ended with status 0", "3: cmd=barrier_out rc=-1")
 
 	h = newFakeHost(t)
 	h.Mixed()
 	h.expect()
-	h.say(0, "cmd=barrier_in")
+	h.send(0, "cmd=barrier_in")
 	h.expect("fail 2: waits in MPI_Init for ranks that are programs of gompi: one job can have but one kind")
-	h.say(1, "cmd=abort exitcode=7 message=no")
+	h.send(1, "cmd=abort exitcode=7 message=no")
 	h.expect("abort 3: 7 no")
 }

@@ -66,7 +66,7 @@ func TestPreloadRefusesAFolderThatOthersCanWrite(t *testing.T) {
 }
 
 // A program that cannot be written in one folder is asked for again, for the next.
-func TestPreloadGoesOnToTheNextFolder(t *testing.T) {
+func TestPreloadContinuesToTheNextFolder(t *testing.T) {
 	cache, tmp := t.TempDir(), t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
 	t.Setenv("TMPDIR", tmp)

@@ -24,7 +24,7 @@ func (w *Watch) look(t *testing.T, want string) {
 	}
 }
 
-func TestAWatchTellsAStoppedProcess(t *testing.T) {
+func TestAWatchFindsAStoppedProcess(t *testing.T) {
 	pid := start(t, "cat")
 	w := NewWatch(pid)
 	w.look(t, "")
@@ -40,7 +40,7 @@ func TestAWatchTellsAStoppedProcess(t *testing.T) {
 	}
 }
 
-func TestAWatchTellsAProcessThatGetsNoProcessor(t *testing.T) {
+func TestAWatchFindsAProcessThatGetsNoProcessor(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "read line; while :; do :; done")
 	in, err := cmd.StdinPipe()
 	if err != nil {

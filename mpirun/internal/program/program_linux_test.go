@@ -55,7 +55,7 @@ func TestFindLooksWhereExecvpDoes(t *testing.T) {
 	}
 }
 
-func TestStatusTellsMissingFromForbidden(t *testing.T) {
+func TestStatusDistinguishesMissingFromForbidden(t *testing.T) {
 	tests := map[error]int{
 		syscall.EPERM: 125, syscall.ENOENT: 125, errors.New("x"): 125, // of something else than the program
 	}
@@ -72,7 +72,7 @@ func TestStatusTellsMissingFromForbidden(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAProgramIsSaid(t *testing.T) {
+func TestWhatIsWrongWithAProgramIsReported(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct{ content, want string }{
 		"script":  {"echo\n", `cannot run "p": exec format error (no #! line? A script begins with one, like #!/bin/sh)`},

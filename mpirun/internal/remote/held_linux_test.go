@@ -24,11 +24,11 @@ func TestWhoHoldsTheOutputOfAKilledCommandIsNotWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-			told := filepath.Join(dir, "told")
-			if err := syscall.Mkfifo(told, 0o600); err != nil {
+			pidFile := filepath.Join(dir, "told")
+			if err := syscall.Mkfifo(pidFile, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			script := fmt.Sprintf("#!/bin/sh\nsetsid sleep 1000 &\necho $! >%s\nexec sleep 1000\n", told)
+			script := fmt.Sprintf("#!/bin/sh\nsetsid sleep 1000 &\necho $! >%s\nexec sleep 1000\n", pidFile)
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestWhoHoldsTheOutputOfAKilledCommandIsNotWaitedFor(t *testing.T) {
 				}
 				ended <- err
 			}()
-			pid, err := os.ReadFile(told)
+			pid, err := os.ReadFile(pidFile)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,15 +73,15 @@ func TestWhoHoldsTheOutputOfAKilledCommandIsNotWaitedFor(t *testing.T) {
 // What an agent's command has started in another session may hold its output open when it has
 // ended.
 func TestTheOutputOfAClosedAgentEnds(t *testing.T) {
-	told := filepath.Join(t.TempDir(), "told")
-	a, err := start(exec.Command("sh", "-c", "setsid sleep 1000 & echo $! >"+told+"; echo; read order"), "sh")
+	pidFile := filepath.Join(t.TempDir(), "told")
+	a, err := start(exec.Command("sh", "-c", "setsid sleep 1000 & echo $! >"+pidFile+"; echo; read order"), "sh")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	pid, err := os.ReadFile(told)
+	pid, err := os.ReadFile(pidFile)
 	if err != nil {
 		t.Fatal(err)
 	}

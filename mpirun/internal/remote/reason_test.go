@@ -3,13 +3,13 @@ package remote
 import "testing"
 
 func TestLastWordsAreThoseThatSayWhy(t *testing.T) {
-	for said, want := range map[string]string{
+	for output, want := range map[string]string{
 		"": "", "\n \n": "", "a\nb \r\n\n": "b", "use only with leave\n*****\n": "use only with leave",
 		"fatal error: no files\n\ngoroutine 1 gp=0x1 m=0 mp=0x2 [running]:\nruntime.throw({0x8ad549?, 0x1?})\n\tpanic.go:1 +0xa5\n": "fatal error: no files",
 		"x\nWarning: Permanently added 'h' (ED25519) to the list of known hosts.\n":                                                 "x",
 	} {
-		if got := lastLines(said, ""); got != want {
-			t.Errorf("%q: %q, want %q", said, got, want)
+		if got := lastLines(output, ""); got != want {
+			t.Errorf("%q: %q, want %q", output, got, want)
 		}
 	}
 }
@@ -26,9 +26,9 @@ const (
 
 func TestReasonsOfFailedLogins(t *testing.T) {
 	for _, tt := range []struct {
-		status        int
-		said, printed string
-		want          string
+		status          int
+		output, printed string
+		want            string
 	}{
 		{255, "a@b: Permission denied (publickey,password).\n", "", "a@b: Permission denied (publickey,password); want a key that ssh may use without asking"},
 		{255, "Host key verification failed.\n", "", "Host key verification failed; want its key in known_hosts: log in by hand once"},
@@ -44,8 +44,8 @@ func TestReasonsOfFailedLogins(t *testing.T) {
 		{3, "no disk\n", "", "ssh exited with it: no disk"},
 		{0, "", "", "ssh exited with it"},
 	} {
-		if got := reason("ssh", "exited with it", tt.status, tt.said, tt.printed); got != tt.want {
-			t.Errorf("%d, %q, %q: %q, want %q", tt.status, tt.said, tt.printed, got, tt.want)
+		if got := reason("ssh", "exited with it", tt.status, tt.output, tt.printed); got != tt.want {
+			t.Errorf("%d, %q, %q: %q, want %q", tt.status, tt.output, tt.printed, got, tt.want)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func FuzzGRES(f *testing.F) {
 
 // A job's options describe the whole job; the step of an agent is to have all
 // of its node, and to write to nothing but the channel.
-func TestSrunIsNotToldTheJobsOptions(t *testing.T) {
+func TestSrunDoesNotGetTheJobsOptions(t *testing.T) {
 	in := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_CPUS_PER_TASK=2", "SLURM_GPUS=4", "SLURM_LABELIO=1", "SSH_CONNECTION=10.0.0.1 2 10.0.0.2 22", "SLURM_GPUS_ON_NODE=2"}
 	want := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_GPUS_ON_NODE=2", "SLURM_OVERLAP=1"}
 	if got := srunEnv(in); !slices.Equal(got, want) {

@@ -10,19 +10,19 @@ import (
 // What a process has said counts also if this one could not read it in time, and
 // another that has the pipe open may say more.
 func TestWordsAreReadHoweverLateItIs(t *testing.T) {
-	for _, said := range []string{"", "ssh: connect to host a port 22: Connection refused\n", strings.Repeat("many words\n", 3000) + "the last\n"} {
+	for _, output := range []string{"", "ssh: connect to host a port 22: Connection refused\n", strings.Repeat("many words\n", 3000) + "the last\n"} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer w.Close()
-		if _, err := w.WriteString(said); err != nil {
+		if _, err := w.WriteString(output); err != nil {
 			t.Fatal(err)
 		}
 		late := &stderrTail{from: r, done: make(chan struct{})}
 		r.SetReadDeadline(time.Now()) // as await does
 		late.readAll()
-		if got, want := late.await(), said[max(0, len(said)-maxStderr):]; got != want {
+		if got, want := late.await(), output[max(0, len(output)-maxStderr):]; got != want {
 			t.Errorf("%d bytes that end in %q, want %d that end in %q", len(got), lastLines(got, ""), len(want), lastLines(want, ""))
 		}
 	}

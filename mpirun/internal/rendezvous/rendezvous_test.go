@@ -25,14 +25,14 @@ const limit = time.Minute
 
 var token = []byte("0123456789abcdef")
 
-// saying collects what is told to the user.
-type saying struct {
+// logLines collects what is told to the user.
+type logLines struct {
 	mu    sync.Mutex
 	lines []string
 	news  chan struct{} // has one when something was said since it was last empty
 }
 
-func (s *saying) say(line string) {
+func (s *logLines) add(line string) {
 	s.mu.Lock()
 	s.lines = append(s.lines, line)
 	s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *saying) say(line string) {
 
 // awaits reports whether what is said before ctx ends contains text. One goroutine
 // may wait.
-func (s *saying) awaits(ctx context.Context, text string) bool {
+func (s *logLines) awaits(ctx context.Context, text string) bool {
 	for !strings.Contains(s.text(), text) {
 		select {
 		case <-s.news:
@@ -55,7 +55,7 @@ func (s *saying) awaits(ctx context.Context, text string) bool {
 	return true
 }
 
-func (s *saying) text() string {
+func (s *logLines) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.lines, "\n")
@@ -66,10 +66,10 @@ func offer(node, least, most int) *Offer {
 		Ranks: "2", Program: ctl.Program{Argv: []string{"prog", ""}, Env: []string{"A=1"}, Wdir: "/w"}, Environ: []string{"PATH=/bin"}}
 }
 
-func host(t *testing.T, least, most int) (*Server, *saying) {
+func host(t *testing.T, least, most int) (*Server, *logLines) {
 	t.Helper()
-	s := &saying{news: make(chan struct{}, 1)}
-	h := &Server{Own: offer(0, least, most), Token: token, Log: s.say, LastCall: limit}
+	s := &logLines{news: make(chan struct{}, 1)}
+	h := &Server{Own: offer(0, least, most), Token: token, Log: s.add, LastCall: limit}
 	if err := h.Listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +108,8 @@ type ending struct {
 	err error
 }
 
-// guest brings a node to h; how it ends comes through the channel.
-func guest(ctx context.Context, h *Server, own *Offer, token []byte) (*Client, <-chan ending) {
+// joinNode brings a node to h; how it ends comes through the channel.
+func joinNode(ctx context.Context, h *Server, own *Offer, token []byte) (*Client, <-chan ending) {
 	g := &Client{Own: own, Token: token, Log: func(string) {}, Run: upper}
 	ended := make(chan ending, 1)
 	go func() {
@@ -145,8 +145,8 @@ func wellEnded(t *testing.T, n *Node, ended <-chan ending) {
 func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
 	ctx := deadline(t)
 	h, _ := host(t, 3, 3)
-	_, second := guest(ctx, h, offer(2, 3, 3), token)
-	_, any := guest(ctx, h, offer(-1, 3, 3), token)
+	_, second := joinNode(ctx, h, offer(2, 3, 3), token)
+	_, any := joinNode(ctx, h, offer(-1, 3, 3), token)
 	nodes, err := h.Gather(ctx)
 	if err != nil || len(nodes) != 2 {
 		t.Fatalf("%d nodes, %v; want 2", len(nodes), err)
@@ -248,13 +248,13 @@ func TestWhatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
 	} {
 		o := offer(1, 2, 3)
 		change(o)
-		_, refused := guest(ctx, h, o, token)
+		_, refused := joinNode(ctx, h, o, token)
 		if e := <-refused; !errors.Is(e.err, errRefused) || !strings.Contains(e.err.Error(), want) {
 			t.Errorf("refused with %v, want %s", e.err, want)
 		}
 	}
-	_, first := guest(ctx, h, offer(1, 2, 3), token)
-	_, second := guest(ctx, h, offer(1, 2, 3), token)
+	_, first := joinNode(ctx, h, offer(1, 2, 3), token)
+	_, second := joinNode(ctx, h, offer(1, 2, 3), token)
 	var e ending
 	select {
 	case e = <-first:
@@ -263,7 +263,7 @@ func TestWhatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
 	if !errors.Is(e.err, errRefused) || !strings.Contains(e.err.Error(), "node 1 is h1 already") {
 		t.Errorf("of two nodes 1 one is told %v", e.err)
 	}
-	_, last := guest(ctx, h, offer(2, 2, 3), token)
+	_, last := joinNode(ctx, h, offer(2, 2, 3), token)
 	nodes := <-gathered
 	if len(nodes) != 2 {
 		t.Fatalf("%d nodes, want 2", len(nodes))
@@ -280,7 +280,7 @@ func TestWaitingInVainNamesWhoIsMissing(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 200*time.Millisecond, late)
 	defer cancel()
 	h, _ := host(t, 4, 4)
-	_, waiting := guest(deadline(t), h, offer(2, 4, 4), token)
+	_, waiting := joinNode(deadline(t), h, offer(2, 4, 4), token)
 	_, err := h.Gather(ctx)
 	if !errors.Is(err, late) || !strings.Contains(err.Error(), "node 1, ") {
 		t.Errorf("waited in vain: %v, want too late and node 1 among the missing", err)
@@ -302,7 +302,7 @@ func TestWaitingInVainNamesWhoIsMissing(t *testing.T) {
 func TestANodeThatIsLostEndsItsAgent(t *testing.T) {
 	ctx := deadline(t)
 	h, _ := host(t, 2, 2)
-	g, ended := guest(ctx, h, offer(1, 2, 2), token)
+	g, ended := joinNode(ctx, h, offer(1, 2, 2), token)
 	nodes, err := h.Gather(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -335,24 +335,24 @@ func TestANodeThatIsLostEndsItsAgent(t *testing.T) {
 
 func TestANodeThatLeavesEarlyIsNotCounted(t *testing.T) {
 	ctx := deadline(t)
-	h, said := host(t, 3, 3)
+	h, output := host(t, 3, 3)
 	gathered := gather(ctx, h)
 	leaving, leave := context.WithCancel(ctx)
-	_, first := guest(leaving, h, offer(1, 3, 3), token)
-	_, second := guest(leaving, h, offer(1, 3, 3), token)
+	_, first := joinNode(leaving, h, offer(1, 3, 3), token)
+	_, second := joinNode(leaving, h, offer(1, 3, 3), token)
 	select { // the other is counted now
 	case <-first:
 	case <-second:
 	}
 	leave()
-	if !said.awaits(ctx, "h1 has left the rendezvous") {
-		t.Fatalf("node 0 said %q, nothing of the node that has left", said.text())
+	if !output.awaits(ctx, "h1 has left the rendezvous") {
+		t.Fatalf("node 0 said %q, nothing of the node that has left", output.text())
 	}
-	_, one := guest(ctx, h, offer(1, 3, 3), token)
-	_, two := guest(ctx, h, offer(2, 3, 3), token)
+	_, one := joinNode(ctx, h, offer(1, 3, 3), token)
+	_, two := joinNode(ctx, h, offer(2, 3, 3), token)
 	nodes := <-gathered
 	if len(nodes) != 2 {
-		t.Fatalf("%d nodes, want 2; said %s", len(nodes), said.text())
+		t.Fatalf("%d nodes, want 2; said %s", len(nodes), output.text())
 	}
 	for _, n := range nodes {
 		n.Finish(End{})
@@ -370,7 +370,7 @@ func TestANodeGivesUpASilentNode0(t *testing.T) {
 	ctx := deadline(t)
 	h, _ := host(t, 2, 2)
 	h.Beat = 100 * time.Millisecond
-	_, ended := guest(ctx, h, offer(1, 2, 2), token)
+	_, ended := joinNode(ctx, h, offer(1, 2, 2), token)
 	nodes, err := h.Gather(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -425,25 +425,25 @@ func FuzzParse(f *testing.F) {
 
 func TestNodesComeAfterAnAcceptError(t *testing.T) {
 	ctx := deadline(t)
-	h, said := host(t, 2, 2)
+	h, output := host(t, 2, 2)
 	flaky := &accepttest.Tired{Listener: h.listener}
 	flaky.Left.Store(2)
 	h.listener = flaky
-	_, node := guest(ctx, h, offer(1, 2, 2), token)
+	_, node := joinNode(ctx, h, offer(1, 2, 2), token)
 	nodes, err := h.Gather(ctx)
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("%d nodes, %v; want 1", len(nodes), err)
 	}
 	wellEnded(t, nodes[0], node)
-	if !said.awaits(ctx, "too many open files") {
-		t.Errorf("node 0 said %q, nothing about the error", said.text())
+	if !output.awaits(ctx, "too many open files") {
+		t.Errorf("node 0 said %q, nothing about the error", output.text())
 	}
 }
 
 // Strangers neither fill the screen nor keep a node out.
-func TestStrangersAreBounded(t *testing.T) {
+func TestUnprovenConnectionsAreBounded(t *testing.T) {
 	ctx := deadline(t)
-	h, said := host(t, 2, 2)
+	h, output := host(t, 2, 2)
 	gathered := gather(ctx, h)
 	at := h.listener.Addr().String()
 	const silent, rude = 200, 200
@@ -466,13 +466,13 @@ func TestStrangersAreBounded(t *testing.T) {
 		}
 		c.Close()
 	}
-	_, right := guest(ctx, h, offer(1, 2, 2), token)
+	_, right := joinNode(ctx, h, offer(1, 2, 2), token)
 	nodes := <-gathered
 	if len(nodes) != 1 {
 		t.Fatalf("%d nodes, want 1", len(nodes))
 	}
 	wellEnded(t, nodes[0], right)
-	if n := strings.Count(said.text(), "came to the rendezvous"); n < 1 || n > 12 {
-		t.Errorf("%d lines about %d strangers, want one each for the first and then fewer and fewer:\n%s", n, silent+rude, said.text())
+	if n := strings.Count(output.text(), "came to the rendezvous"); n < 1 || n > 12 {
+		t.Errorf("%d lines about %d strangers, want one each for the first and then fewer and fewer:\n%s", n, silent+rude, output.text())
 	}
 }

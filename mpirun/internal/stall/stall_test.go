@@ -27,15 +27,15 @@ func (h *fakeHost) Send(m ctl.Message) { h.asked = append(h.asked, m.(*ctl.Ask))
 // A bench is a Watch of two hosts, and what it has said.
 type bench struct {
 	Watch
-	t    *testing.T
-	a, b *fakeHost
-	said []string
+	t      *testing.T
+	a, b   *fakeHost
+	output []string
 }
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, a: &fakeHost{name: "a"}, b: &fakeHost{name: "b"}}
 	b.Agents = func() []Agent { return []Agent{b.a, b.b} }
-	b.Log = func(format string, args ...any) { b.said = append(b.said, fmt.Sprintf(format, args...)) }
+	b.Log = func(format string, args ...any) { b.output = append(b.output, fmt.Sprintf(format, args...)) }
 	return b
 }
 
@@ -43,8 +43,8 @@ func newBench(t *testing.T) *bench {
 // has been asked.
 func (b *bench) expect(asks []*ctl.Ask, lines ...string) {
 	b.t.Helper()
-	if !slices.Equal(b.said, lines) {
-		b.t.Errorf("said %q, want %q", b.said, lines)
+	if !slices.Equal(b.output, lines) {
+		b.t.Errorf("said %q, want %q", b.output, lines)
 	}
 	for _, h := range []*fakeHost{b.a, b.b} {
 		if !reflect.DeepEqual(h.asked, asks) {
@@ -52,7 +52,7 @@ func (b *bench) expect(asks []*ctl.Ask, lines ...string) {
 		}
 		h.asked = nil
 	}
-	b.said = nil
+	b.output = nil
 }
 
 // barrier is the answer of a host whose rank is in a barrier, or, with 0, has been in the
@@ -68,10 +68,10 @@ func barrier(rank int, since time.Duration) *ctl.Doing {
 
 var (
 	survey = []*ctl.Ask{{}}
-	told   = []string{"barrier() number 2: arrived: rank 0; missing: rank 1", "a: rank 0 is in barrier() number 2 for 1s", "b: rank 1 is in no call"}
+	report = []string{"barrier() number 2: arrived: rank 0; missing: rank 1", "a: rank 0 is in barrier() number 2 for 1s", "b: rank 1 is in no call"}
 )
 
-func TestASurveyIsToldWhenAllHaveAnswered(t *testing.T) {
+func TestASurveyIsReportedWhenAllHaveAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.Survey()
@@ -80,7 +80,7 @@ func TestASurveyIsToldWhenAllHaveAnswered(t *testing.T) {
 		b.Answered(b.b, barrier(1, 0))
 		b.expect(nil)
 		b.Answered(b.a, barrier(0, time.Second))
-		b.expect(nil, told...)
+		b.expect(nil, report...)
 		b.Answered(b.a, barrier(0, time.Second)) // to a question of somebody else's
 		b.Conclude()
 		b.expect(nil)
@@ -95,7 +95,7 @@ func TestAStackIsAskedOfThoseWhoAreMissing(t *testing.T) {
 		b.expect(survey)
 		b.Answered(b.a, barrier(0, time.Second))
 		b.Answered(b.b, barrier(1, 0))
-		b.expect([]*ctl.Ask{{Stacks: []int{1}}}, told...)
+		b.expect([]*ctl.Ask{{Stacks: []int{1}}}, report...)
 		b.Stack(b.b, &ctl.Stacks{Rank: 1, Text: "main.main()\n\tmain.go:7\n"})
 		b.expect(nil, "b: rank 1 stands in\n  | main.main()\n  | \tmain.go:7")
 	})
@@ -122,7 +122,7 @@ func TestASurveyDoesNotWaitForThoseWhoDoNotAnswer(t *testing.T) {
 
 // When ranks have ended for as long as others may wait, the user wants to know, once, what those
 // do.
-func TestRanksThatHaveEndedAreToldOfBesideTheOthers(t *testing.T) {
+func TestRanksThatHaveEndedAreReportedBesideTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.Warning = time.Minute
@@ -149,7 +149,7 @@ func TestRanksThatHaveEndedAreToldOfBesideTheOthers(t *testing.T) {
 	})
 }
 
-func TestRanksThatWaitAreToldOfAtGrowingIntervals(t *testing.T) {
+func TestRanksThatWaitAreReportedAtGrowingIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.Warning = time.Minute
@@ -160,7 +160,7 @@ func TestRanksThatWaitAreToldOfAtGrowingIntervals(t *testing.T) {
 			b.expect(survey)
 			b.Answered(b.a, barrier(0, time.Second))
 			b.Answered(b.b, barrier(1, 0))
-			b.expect(nil, told...)
+			b.expect(nil, report...)
 			<-b.Repeat
 			if at := time.Since(begun); at != want {
 				t.Errorf("told again after %v, want %v", at, want)
@@ -169,7 +169,7 @@ func TestRanksThatWaitAreToldOfAtGrowingIntervals(t *testing.T) {
 		}
 		b.Answered(b.a, barrier(0, time.Second))
 		b.Answered(b.b, barrier(1, 0))
-		b.expect(survey, told...)
+		b.expect(survey, report...)
 		b.Stalled(b.a, &ctl.Stalled{}, false)
 		b.expect(nil)
 		b.Stalled(b.b, &ctl.Stalled{Since: 3 * time.Minute}, false)
@@ -184,7 +184,7 @@ func TestRanksThatWaitAreToldOfAtGrowingIntervals(t *testing.T) {
 	})
 }
 
-func TestDetailsAreToldOfAFewRanks(t *testing.T) {
+func TestDetailsAreReportedOfAFewRanks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		m := &ctl.Doing{}
@@ -194,8 +194,8 @@ func TestDetailsAreToldOfAFewRanks(t *testing.T) {
 		b.Survey()
 		b.Gone(b.b)
 		b.Answered(b.a, m)
-		if got := len(b.said); got != 1+mostStacks || b.said[1] != "a: rank 0: 5 s of CPU time\n  | its last output:\n  | hello" {
-			t.Errorf("%d lines, %q; want %d", got, b.said, 1+mostStacks)
+		if got := len(b.output); got != 1+mostStacks || b.output[1] != "a: rank 0: 5 s of CPU time\n  | its last output:\n  | hello" {
+			t.Errorf("%d lines, %q; want %d", got, b.output, 1+mostStacks)
 		}
 	})
 }
@@ -239,10 +239,10 @@ func TestReplacementsAreKnownByTheRanksInWhosePlacesTheyAre(t *testing.T) {
 	doing := func(rank int, in ctl.Mark, marks ...ctl.Mark) ctl.RankDoing {
 		return ctl.RankDoing{Rank: rank, Text: "is in barrier() number " + fmt.Sprint(in.Seq), In: in, Marks: marks}
 	}
-	var said []string
+	var output []string
 	w := Watch{
 		Agents: func() []Agent { return []Agent{a} }, Stacks: true,
-		Log:   func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
+		Log:   func(format string, args ...any) { output = append(output, fmt.Sprintf(format, args...)) },
 		Named: func(rank int) int { return []int{0, 1, 2, 3, 1, 2}[rank] },
 	}
 	w.Survey()
@@ -260,8 +260,8 @@ func TestReplacementsAreKnownByTheRanksInWhosePlacesTheyAre(t *testing.T) {
 		"a: rank 2: more",
 		"a: rank 2 stands in\n  | main",
 	}
-	if !slices.Equal(said, want) {
-		t.Errorf("said %q\nwant %q", said, want)
+	if !slices.Equal(output, want) {
+		t.Errorf("said %q\nwant %q", output, want)
 	}
 	if last := a.asked[len(a.asked)-1].Stacks; !slices.Equal(last, []int{0, 5}) {
 		t.Errorf("asked for the stacks of %v, want those of processes 0 and 5", last)

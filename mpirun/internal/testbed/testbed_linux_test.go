@@ -52,7 +52,7 @@ func TestHostsHaveNamesOfTheirOwnAndCanBeCutOff(t *testing.T) {
 
 // What comes and goes with a test is not seen by others: neither here nor on another
 // bed, whose addresses are the same.
-func TestNobodyElseSeesABedsNetwork(t *testing.T) {
+func TestNoOtherProcessSeesABedsNetwork(t *testing.T) {
 	a, b := New(t, 1), New(t, 1)
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -23,11 +23,11 @@ type Train func(ctx context.Context, c *comm.Comm, f *job.Flags, out io.Writer) 
 func Run(t *testing.T, n int, f job.Flags, train Train) (*job.Result, string) {
 	t.Helper()
 	var first *job.Result
-	var said bytes.Buffer
+	var output bytes.Buffer
 	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
 		out := io.Writer(io.Discard)
 		if c.Rank() == 0 {
-			out = &said
+			out = &output
 		}
 		own := f
 		res, err := train(ctx, c, &own, out)
@@ -39,16 +39,16 @@ func Run(t *testing.T, n int, f job.Flags, train Train) (*job.Result, string) {
 	if first == nil {
 		t.FailNow()
 	}
-	return first, said.String()
+	return first, output.String()
 }
 
 // Writes runs the main of a program, and fails the test unless it says that it has files, in a line
 // that ends so, and trains nothing.
 func Writes(t *testing.T, run func(args []string, stdout, stderr io.Writer) int, end string, args ...string) {
 	t.Helper()
-	var said, errs strings.Builder
-	if status := run(args, &said, &errs); status != 0 || !strings.Contains(said.String(), end+"\n") || strings.Contains(said.String(), "epoch") {
-		t.Errorf("%q: status %d, want 0, a line that ends with %q, and no epoch:\n%s%s", args, status, end, said.String(), errs.String())
+	var output, errs strings.Builder
+	if status := run(args, &output, &errs); status != 0 || !strings.Contains(output.String(), end+"\n") || strings.Contains(output.String(), "epoch") {
+		t.Errorf("%q: status %d, want 0, a line that ends with %q, and no epoch:\n%s%s", args, status, end, output.String(), errs.String())
 	}
 }
 

@@ -192,7 +192,7 @@ func TestOnlyFilesThatAreMadeUpAreReplaced(t *testing.T) {
 	}
 }
 
-func TestChecksumTellsRatings(t *testing.T) {
+func TestChecksumDistinguishesRatings(t *testing.T) {
 	p := Plan{Users: 5, Films: 5, Ratings: 20}
 	a, b, other := Make(p, 1).Set(), Make(p, 1).Set(), Make(p, 2).Set()
 	if a.Checksum() != b.Checksum() || a.Checksum() == other.Checksum() {

@@ -211,7 +211,7 @@ func TestHugeLogitsDoNotOverflow(t *testing.T) {
 	}
 }
 
-func TestFailuresAreToldAndLeaveNoMemory(t *testing.T) {
+func TestFailuresAreReportedAndLeaveNoMemory(t *testing.T) {
 	cudatest.NeedFake(t)
 	d := device(t)
 	before, _, err := d.Memory()
