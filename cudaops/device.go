@@ -11,7 +11,7 @@ import (
 // A Device is a GPU: a mem.Space, whose Buffers only the GPU can load and store.
 // Its methods may be called from any goroutine. They return when the work is
 // done, and do not wait for work of Streams: what they use must be ready. Work on
-// different goroutines goes on at the same time.
+// different goroutines runs at the same time.
 type Device struct {
 	name    string
 	ordinal int
@@ -78,7 +78,7 @@ func (d *Device) failed(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", d.name, what, err)
 }
 
-// borrow returns a stream that nobody uses until it is given back.
+// borrow returns a stream that no other caller uses until it is given back.
 func (d *Device) borrow() (*Stream, error) {
 	d.mu.Lock()
 	if n := len(d.idle); n > 0 {

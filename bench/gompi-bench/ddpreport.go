@@ -62,7 +62,7 @@ func commLine(c row.Cell, m measure.Model, names []string) []string {
 		line = append(line, in(c, name, 1e-3))
 		switch {
 		case i == 0 || name == peers.TorchUnsent:
-		case c.NP == 1: // nobody to average with
+		case c.NP == 1: // no other rank to average with
 			line = append(line, "-")
 		default:
 			line = append(line, report.Ratio(c.RatioTo(names[0], row.ByMedian, name)))

@@ -166,7 +166,7 @@ int gompi_size(gompi_comm c, int *size);
  * gompi_set_timeout limits how long each later call on c that blocks may take, on this rank; 0, as
  * in the beginning, is no limit. A call that takes longer returns GOMPI_ERR_TIMEOUT. A collective
  * that does so breaks c on all ranks, since they count on this one, and so does a send or receive
- * whose message has begun to move; other messages may be tried again. A request goes on, and may be
+ * whose message has begun to move; other messages may be tried again. A request continues, and may be
  * waited for again. gompi_free and gompi_finalize have limits of their own.
  */
 int gompi_set_timeout(gompi_comm c, int64_t milliseconds);
@@ -276,8 +276,8 @@ int gompi_irecv(gompi_comm c, void *buf, size_t n, gompi_type type, int from, in
 int gompi_wait(gompi_request *request, gompi_status *status);
 
 /*
- * gompi_wait_for is gompi_wait for at most so many milliseconds, 1 or more. When they have passed it
- * returns GOMPI_ERR_TIMEOUT, and the request goes on: *request is as it was.
+ * gompi_wait_for is gompi_wait for at most that many milliseconds, 1 or more. When they have passed it
+ * returns GOMPI_ERR_TIMEOUT, and the request continues: *request is as it was.
  */
 int gompi_wait_for(gompi_request *request, int64_t milliseconds, gompi_status *status);
 

@@ -8,7 +8,7 @@ import (
 // A Unit is what a process can be given: a whole device, or a slice of one.
 type Unit struct {
 	Token  string // that names it in CUDA_VISIBLE_DEVICES
-	Device int    // position in Host.Devices; -1: a slice that somebody has named and of which nothing else is known
+	Device int    // position in Host.Devices; -1: a slice that a user has named and of which nothing else is known
 	Slice  int    // position in its device's Slices; -1: the whole device
 }
 

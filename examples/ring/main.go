@@ -46,7 +46,7 @@ func ring(ctx context.Context, c *comm.Comm, laps int, out io.Writer) error {
 	token := []int{0}
 	begin := time.Now()
 	for range laps {
-		if rank == 0 { // somebody must send first
+		if rank == 0 { // one rank must send first
 			if err := comm.Send(ctx, c, next, tag, token); err != nil {
 				return err
 			}

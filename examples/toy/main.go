@@ -4,7 +4,7 @@
 //	gompirun -np 4 toy 50 10
 //
 // trains for 50 epochs and saves to toy.snapshot after every 10; typed again with more epochs, it
-// goes on from there. Each rank takes 32 samples of every batch.
+// continues from there. Each rank takes 32 samples of every batch.
 //
 // The tutorial's loss is a cross entropy of one class, whose gradient is zero, and each of its
 // ranks makes up other samples. Here it is the squared error, and the seed makes the same samples

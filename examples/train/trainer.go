@@ -52,8 +52,8 @@ type trainer struct {
 	hookCopy hookCopy // with -recover: of the hook after the last step
 }
 
-// train does the whole job. All ranks call it with the same configuration. It goes on from k, which
-// holds, if it fails with -recover, what has been reached.
+// train does the whole job. All ranks call it with the same configuration. It continues from k,
+// which holds, if it fails with -recover, what has been reached.
 func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer, k *kept) (res *result, err error) {
 	t, err := newTrainer(ctx, c, cfg, out, k)
 	if err != nil {
@@ -92,7 +92,7 @@ func (t *trainer) run(ctx context.Context, show *progress) (*result, error) {
 	if err := show.finish(ctx, res); err != nil {
 		return nil, err
 	}
-	if t.cfg.recovers() { // nobody leaves whom others need to go on
+	if t.cfg.recovers() { // no rank leaves that others need to continue
 		return res, comm.Barrier(ctx, t.c)
 	}
 	return res, nil
@@ -235,7 +235,8 @@ func (t *trainer) saveNow() bool {
 	return t.cfg.snapshot != "" && (t.state.Step == t.last || t.cfg.saveEvery > 0 && t.due(t.cfg.saveEvery))
 }
 
-// due reports whether the step that is done ends so many epochs, or steps if -epochs is not given.
+// due reports whether the step that is done ends that many epochs, or steps if -epochs is not
+// given.
 func (t *trainer) due(every int) bool {
 	steps := int64(every)
 	if t.cfg.epochs > 0 {

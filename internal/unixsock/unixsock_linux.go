@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SameUser returns an error if another user runs the process at the other end of fd: anybody may
-// listen on an abstract name, or connect to one.
+// SameUser returns an error if another user runs the process at the other end of fd: any process
+// may listen on an abstract name, or connect to one.
 func SameUser(fd int) error {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

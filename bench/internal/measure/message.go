@@ -87,7 +87,7 @@ func (k *cell) roundTrip(recv func(peer int) error) error {
 	return k.c.Send(k.ctx, peer, dataTag, k.send)
 }
 
-// runIprobe asks for a message that nobody sends.
+// runIprobe asks for a message that no rank sends.
 func runIprobe(k *cell) error {
 	if k.rank != 0 {
 		return nil

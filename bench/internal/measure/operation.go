@@ -10,7 +10,7 @@ import (
 // the size that is measured, and the call.
 type operation struct {
 	name    string
-	ranks   int  // wants at least so many
+	ranks   int  // the least that it needs
 	noData  bool // has no size
 	reduces bool
 	inPlace bool // has an in-place form
@@ -20,9 +20,9 @@ type operation struct {
 	run    func(k *cell) error
 	parts  func(k *cell) ([]part, error) // what the call must have done
 
-	timed  func(rank, np int) bool // whose clock counts; nil: everybody's
+	timed  func(rank, np int) bool // whose clock counts; nil: all ranks'
 	window bool                    // a call is a window of messages
-	trips  int                     // a call is so many messages one after the other; 0: one
+	trips  int                     // a call is that many messages one after the other; 0: one
 
 	model *Model // whose gradients are averaged; it has its own size
 

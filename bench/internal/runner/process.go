@@ -57,7 +57,7 @@ func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) 
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = grace // should anybody keep the pipes open after its end
+	cmd.WaitDelay = grace // should another process keep the pipes open after its end
 	if err := cmd.Start(); err != nil {
 		return Outcome{}, err
 	}

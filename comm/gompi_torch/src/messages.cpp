@@ -41,7 +41,7 @@ void Transfer::takeEarly() {
 
 namespace {
 
-// Transfers under way for which nobody can wait any more. Their tensors stay until they are over.
+// Transfers under way for which no thread can wait any more. Their tensors stay until they are over.
 class Abandoned {
 public:
 	void add(Transfer t) {
@@ -54,7 +54,7 @@ public:
 			if (t.numbers)
 				try {
 					t.finish(GOMPI_OK);
-				} catch (std::exception&) { // there is nobody to be told
+				} catch (std::exception&) { // there is no caller to report it to
 				}
 	}
 
@@ -137,7 +137,7 @@ void Messages::help() {
 	}
 }
 
-// Begins to receive the oldest message that nobody has asked for, if there is one that may be kept.
+// Begins to receive the oldest message without a recv, if there is one that may be kept.
 bool Messages::takeOne() {
 	auto now = Clock::now();
 	if (kept >= mostKept && now - lastTaken < std::chrono::seconds(1))
@@ -211,7 +211,7 @@ bool Message::isCompleted() {
 // How long it waits before it helps.
 milliseconds Message::patience() const { return opType_ == c10d::OpType::SEND ? Messages::sendHelpsAfter : Messages::receiveHelpsAfter; }
 
-// What a wait asks gompi for, too: that has waited for so many milliseconds, and is told when to do it again.
+// What a wait asks gompi for, too: that has waited for that many milliseconds, and returns when to do it again.
 int64_t Message::help(void* self, int64_t waited) {
 	auto patience = static_cast<Message*>(self)->patience().count();
 	if (waited < patience)

@@ -1,5 +1,5 @@
 // Messages of a group. A send may wait for its receive while that rank waits in a send to this one:
-// then messages are received here before anybody asks for them.
+// then messages are received here before there is a recv for them.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace gompi_torch {
 
 // A Transfer is a message under way, and what must stay as it is until that is over.
 struct Transfer {
-	Transfer() = default; // of one that nobody has asked for yet
+	Transfer() = default; // of one without a receive yet
 	Transfer(const at::Tensor& t, bool receives);
 
 	// Ends it with the code that gompi has returned: the tensor has what was received. It throws if the
@@ -41,9 +41,9 @@ private:
 // Messages are those of one communicator that are received. All receives go through it.
 //
 // A long send waits for its receive. If two ranks send before they receive, each waits for the other,
-// and so does a ring of them. So who has waited for some time helps: it receives what has come and
-// nobody has asked for, into memory of its own; receives look there first. Of each source and tag the
-// messages stay in order: one lock is held from the look until the receive is posted.
+// and so does a ring of them. So who has waited for some time helps: it receives messages
+// that have no recv yet into memory of its own, where calls of recv look first. Of each source and tag
+// the messages stay in order: one lock is held from the look until the receive is posted.
 //
 // What is kept so may be mostKept bytes of a group, and one message of any length more. Beyond that one
 // is received each second: a rank that sends without end is slowed down, and two that wait for each other
@@ -61,7 +61,7 @@ public:
 
 	// Begins the receive of t.
 	Transfer receive(const at::Tensor& t, int from, int tag);
-	// Receives what has come and nobody has asked for, in all groups.
+	// Receives what has arrived and has no recv, in all groups.
 	static void help();
 	// What was kept is forgotten, before the communicator is freed.
 	~Messages();
@@ -75,7 +75,7 @@ private:
 	const gompi_comm comm;
 	std::list<Messages*>::iterator place; // in the list of all
 	std::mutex mutex;
-	std::list<Transfer> early; // those that nobody has asked for, in the order in which they came
+	std::list<Transfer> early; // those without a recv, in the order in which they came
 	size_t kept = 0;           // bytes of them
 	std::chrono::steady_clock::time_point lastTaken;
 };
@@ -86,7 +86,7 @@ public:
 	// A wait takes the limit at most, if it is given none of its own. Profilers show the title.
 	Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, std::chrono::milliseconds limit,
 	        std::shared_ptr<Hooks> hooks);
-	// The message goes on, also if nobody waits for it any more.
+	// The message continues, also if no thread waits for it any more.
 	~Message() override;
 
 	// It does not wait for the message. Who asks again and again helps as wait does, without Python's lock.
@@ -125,14 +125,14 @@ private:
 	const uint64_t key = Hooks::newKey();
 	std::atomic<int> waiting{0};      // threads in wait
 	Transfer transfer;                // of the asker, until the message is over
-	std::atomic<Clock::rep> asked{0}; // when somebody first asked whether it is over
+	std::atomic<Clock::rep> asked{0}; // when it was first asked whether it is over
 
-	std::mutex mutex; // guards the asker, the change of over, and the future; nobody waits for gompi with it
+	std::mutex mutex; // guards the asker, the change of over, and the future; no thread waits for gompi with it held
 	std::condition_variable changed; // there is no asker any more, or the message is over
 	std::thread::id asker;           // the one thread that asks gompi, if there is one
 	std::atomic<bool> over{false};
 	std::exception_ptr error;
-	c10::intrusive_ptr<c10::ivalue::Future> future; // once somebody has asked for it
+	c10::intrusive_ptr<c10::ivalue::Future> future; // once it was asked for
 	bool announced = false;
 };
 

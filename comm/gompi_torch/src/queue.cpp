@@ -188,7 +188,7 @@ void Queue::run(Collective& c) {
 		failure.compare_exchange_strong(none, c.code);
 }
 
-// Has another thread run what is queued, unless somebody will who waits. This one does not.
+// Has another thread run what is queued, unless a thread that waits will. This one does not.
 void Queue::leave() {
 	if (longs > 0 || !waitedAtOnce)
 		hurry();

@@ -42,7 +42,7 @@ public:
 	std::exception_ptr exception() const override { return error; }
 	std::vector<at::Tensor> result() override { return outputs; }
 	// Blocks until it is over, and throws its error. Without a timeout the caller runs it, and those
-	// before it, if nobody does yet.
+	// before it, if no thread does yet.
 	bool wait(std::chrono::milliseconds timeout) override;
 	c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
 	uint64_t getCompletionKey() const { return key; } // overrides that of torch >= 2.15
@@ -58,13 +58,13 @@ private:
 	std::function<int()> run;
 	int code = 0; // what run has returned
 	std::exception_ptr error;
-	c10::intrusive_ptr<c10::ivalue::Future> future; // once somebody has asked; Queue::mutex guards it
+	c10::intrusive_ptr<c10::ivalue::Future> future; // once it was asked for; Queue::mutex guards it
 	std::atomic<bool> over{false};
 };
 
 // A Queue runs the collectives of one group on a thread of its own, or on that of who waits for
 // them: what is called and waited for at once costs no change of threads. Short ones are left to who
-// waits, where the last one was waited for at once; if nobody comes, the thread does after a while.
+// waits, where the last one was waited for at once; if no caller waits, the thread does after a while.
 //
 // Callbacks of futures run on the thread that ran the collective, and may wait for later ones, as
 // PowerSGD's do. So before they run, another thread takes the thread's place.

@@ -27,7 +27,7 @@ public:
 
 	Store(Communicator comm, int rank, int size);
 	// Blocks until the other ranks need no store of this process any more: they have closed it, or left,
-	// or it is broken. If all of them wait for keys, which nobody can set then, they have an error.
+	// or it is broken. If all of them wait for keys, which no rank can set then, they have an error.
 	static void awaitOthers();
 
 	void set(const std::string& key, const Bytes& value) override;

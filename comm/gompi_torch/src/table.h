@@ -78,7 +78,7 @@ struct Reader {
 
 inline Bytes numberBytes(int64_t n) { return Writer().number(n).bytes; }
 
-// Sends a number in place of an answer. If the rank is lost, nobody waits for it.
+// Sends a number in place of an answer. If the rank is lost, no rank waits for it.
 inline bool answer(gompi_comm comm, int rank, int tag, uint64_t n) {
 	return gompi_send(comm, &n, 1, GOMPI_UINT64, rank, tag) == GOMPI_OK;
 }

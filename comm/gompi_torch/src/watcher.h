@@ -1,4 +1,4 @@
-// Futures of messages, for which nobody may be waiting.
+// Futures of messages, for which no thread may be waiting.
 #pragma once
 
 #include <condition_variable>

@@ -83,6 +83,9 @@ type Config struct {
 
 // An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
 // those of transport.Sink and progress.Source, which its transports and its progress engine call.
+//
+// Package comm calls the methods of Mover and Live that take the lock themselves, as their comments
+// state, where the Engine has nothing to add.
 type Engine struct {
 	Mover payload.Mover  // of the payloads
 	Live  liveness.Ranks // which ranks and communicators there still are

@@ -18,7 +18,7 @@ typedef struct {
 
 enum { JOIN = 100, BYE, ALL_REDUCE, REDUCE, BROADCAST, REDUCE_SCATTER, ALL_GATHER, EXCHANGE };
 
-// A message goes to the hub, with so many bytes behind it. What is called alike must be
+// A message goes to the hub, followed by that many bytes. What is called alike must be
 // equal in what.
 typedef struct {
 	struct {

@@ -232,7 +232,7 @@ static int answer_all(hub *h) {
 	return collective(h) || h->said[0].what.kind == BYE;
 }
 
-// serve is the hub's thread. When a rank is lost it stops, and tells nobody: the other
+// serve is the hub's thread. When a rank is lost it stops, and notifies no rank: the other
 // connections stay open.
 static void *serve(void *arg) {
 	hub *h = arg;

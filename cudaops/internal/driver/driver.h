@@ -53,7 +53,7 @@ gompi_result gompi_event_done(uintptr_t ctx, uintptr_t event);
 gompi_result gompi_event_sync(uintptr_t ctx, uintptr_t event);
 
 // Where a host pointer is not null it stands for the address. With an event, which
-// nobody else uses, the call returns when the work is done.
+// no other thread uses, the call returns when the work is done.
 gompi_result gompi_copy(uintptr_t ctx, uintptr_t dst, char *host_dst, uintptr_t src, char *host_src, size_t n,
 	uintptr_t stream, uintptr_t event);
 gompi_result gompi_clear(uintptr_t ctx, uintptr_t addr, size_t n, uintptr_t stream);

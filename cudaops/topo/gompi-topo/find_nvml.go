@@ -82,7 +82,7 @@ func (s *survey) devices(count int) {
 	for i := range count {
 		handle, ret := s.lib.DeviceGetHandleByIndex(i)
 		if ret == nvml.ERROR_NO_PERMISSION {
-			continue // it is somebody else's, and CUDA does not count it either
+			continue // it is another user's, and CUDA does not count it either
 		}
 		s.lost = nvml.SUCCESS
 		d := topo.Device{Index: index, NUMA: -1}

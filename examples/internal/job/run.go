@@ -30,7 +30,7 @@ func Run(name string, stdout, stderr io.Writer, parse func() error,
 	return RunOn(name, stdout, stderr, parse, end, train)
 }
 
-// RunOn is Run that goes on when ranks die: it then calls train again, with the communicator that
+// RunOn is Run that continues when ranks die: it then calls train again, with the communicator that
 // renew returns. Another rank may be rank 0 of that. If renew returns nil the death ends the job.
 func RunOn(name string, stdout, stderr io.Writer, parse func() error,
 	renew func(ctx context.Context, c *comm.Comm) (*comm.Comm, error),

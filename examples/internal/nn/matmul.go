@@ -66,7 +66,7 @@ const (
 	tileInner = 128
 )
 
-// tileWidth returns the columns of a tile of a product that has so many.
+// tileWidth returns the columns of a tile of a product that has cols columns.
 func tileWidth(cols int) int {
 	tiles := (cols + tileCols - 1) / tileCols
 	width := (cols + tiles - 1) / max(1, tiles)
@@ -78,7 +78,7 @@ func tileWidth(cols int) int {
 type Workers int
 
 // WorkersOf returns how many goroutines a rank of as many computes with. One processor of the
-// process is left for communication, unless there is nobody to communicate with.
+// process is left for communication, unless there is no other rank.
 func WorkersOf(ranks int) Workers {
 	n := runtime.GOMAXPROCS(0)
 	if ranks > 1 {

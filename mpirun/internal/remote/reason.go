@@ -67,7 +67,7 @@ func withRemedy(last, stderr string) string {
 		if command := removeKey.FindString(stderr); command != "" {
 			remove = strings.TrimSpace(command)
 		}
-		remedy += ": if it has been installed anew, remove that (" + remove + ") and log in by hand once; else somebody may be listening"
+		remedy += ": if it has been installed anew, remove that (" + remove + ") and log in by hand once; else another machine may answer in its place"
 	case strings.Contains(last, "Host key verification failed"):
 		remedy = "want its key in known_hosts: log in by hand once"
 	case isDropped(stderr):

@@ -32,7 +32,7 @@ func TestReasonsOfFailedLogins(t *testing.T) {
 	}{
 		{255, "a@b: Permission denied (publickey,password).\n", "", "a@b: Permission denied (publickey,password); want a key that ssh may use without asking"},
 		{255, "Host key verification failed.\n", "", "Host key verification failed; want its key in known_hosts: log in by hand once"},
-		{255, changed, "", "Host key verification failed; its key is not the one that is known (/h/known_hosts:6): if it has been installed anew, remove that (ssh-keygen -f h -R h) and log in by hand once; else somebody may be listening"},
+		{255, changed, "", "Host key verification failed; its key is not the one that is known (/h/known_hosts:6): if it has been installed anew, remove that (ssh-keygen -f h -R h) and log in by hand once; else another machine may answer in its place"},
 		{255, "ssh: connect to host n1 port 22: Connection refused\r\n", "", "ssh: connect to host n1 port 22: Connection refused"},
 		{255, "ssh: connect to host gate port 22: Connection refused\r\nConnection closed by UNKNOWN port 65535\r\n", "", "ssh: connect to host gate port 22: Connection refused"},
 		{255, banner + "a@b: Permission denied (password).\n", "", "a@b: Permission denied (password); want a key that ssh may use without asking; the host says: * Authorized use only."},

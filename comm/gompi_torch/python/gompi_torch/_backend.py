@@ -90,7 +90,7 @@ def _rendezvous(url: str, timeout: timedelta = c10d.default_pg_timeout, **_: obj
 
 def _with_store(init: Function) -> Function:
     """init_process_group with a store of the job's own: where the ranks know each other, there is
-    nobody to look for."""
+    no process to search for."""
     default = inspect.signature(init).parameters["timeout"].default
 
     @functools.wraps(init)

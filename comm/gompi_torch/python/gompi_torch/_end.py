@@ -1,4 +1,4 @@
-"""How a rank ends: with its job told why, if by an exception that nobody has caught."""
+"""How a rank ends: with its job told why, if by an exception that was not caught."""
 
 from __future__ import annotations
 

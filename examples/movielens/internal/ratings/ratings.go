@@ -39,7 +39,7 @@ func (l *List) add(user, film int32, stars float32) {
 type Set struct {
 	Users, Films int // how many have a rating in either
 	Learnt, Held List
-	Reachable    float64 // error on Held of the model that made the ratings; 0: nobody knows
+	Reachable    float64 // error on Held of the model that made the ratings; 0: not known
 }
 
 // Checksum tells sets from others: a CRC-32C of all ratings.
