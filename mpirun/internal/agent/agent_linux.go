@@ -17,7 +17,6 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/hostcheck"
 	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
@@ -82,7 +81,7 @@ type agent struct {
 	preparation preparation
 	pmi         pmiserver.Server
 	end         shutdown
-	check       *hostcheck.Check // nil if there is no checkup
+	check       *hostinfo.Check // nil if there is no checkup
 	buf         [ctl.MaxChunk]byte
 }
 

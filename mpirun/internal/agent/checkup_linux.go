@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/hostcheck"
+	"gompi/mpirun/internal/hostinfo"
 )
 
 // examine reports to gompirun doctor what there is on this host.
 func (a *agent) examine(m *ctl.Examine) {
 	received := time.Now()
 	if a.check == nil {
-		a.check = hostcheck.Begin(m) // until the process ends
+		a.check = hostinfo.BeginCheck(m) // until the process ends
 	}
 	f := a.check.Findings()
 	f.Received, f.Sent = received.UnixNano(), time.Now().UnixNano()

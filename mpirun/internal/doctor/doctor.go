@@ -1,5 +1,5 @@
 // Package doctor is the launcher's part in gompirun doctor: it has an agent on each
-// host look around (package hostcheck), has each connect to each, and prints what was
+// host look around (package hostinfo), has each connect to each, and prints what was
 // found, what to mend, and how.
 package doctor
 

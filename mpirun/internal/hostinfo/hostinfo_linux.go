@@ -1,5 +1,5 @@
 // Package hostinfo finds what there is on this host: its names and addresses, processors, memory
-// domains and GPUs.
+// domains and GPUs; and for gompirun doctor, what could go wrong on it and which hosts it reaches.
 package hostinfo
 
 import (

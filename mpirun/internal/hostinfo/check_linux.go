@@ -1,7 +1,4 @@
-// Package hostcheck is one host's part in gompirun doctor: it finds out what there
-// is on the host, and whether other hosts can be reached as ranks would reach
-// them: with addresses in the same order, on ports of the same range.
-package hostcheck
+package hostinfo
 
 import (
 	"context"
@@ -17,7 +14,9 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A Check is the examination of this host.
+// A Check is this host's part in gompirun doctor: it finds out what there is on the host, and whether
+// other hosts can be reached as ranks would reach them: with addresses in the same order, on ports of
+// the same range.
 type Check struct {
 	secret   [32]byte
 	listener net.Listener
@@ -25,9 +24,8 @@ type Check struct {
 	trouble  []string
 }
 
-// Begin starts to listen where ranks would. What goes wrong is among the
-// Findings.
-func Begin(m *ctl.Examine) *Check {
+// BeginCheck starts to listen where ranks would. What goes wrong is among the Findings.
+func BeginCheck(m *ctl.Examine) *Check {
 	h := &Check{secret: m.Secret}
 	filter, err := route.ParseFilter(m.Interfaces)
 	if err == nil {

@@ -1,4 +1,4 @@
-package hostcheck
+package hostinfo
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 // begin begins a checkup on this machine.
 func begin(t *testing.T, secret byte) *Check {
 	t.Helper()
-	h := Begin(&ctl.Examine{Secret: [32]byte{secret}})
+	h := BeginCheck(&ctl.Examine{Secret: [32]byte{secret}})
 	t.Cleanup(h.Close)
 	if f := h.Findings(); f.Port == 0 || f.Trouble != "" {
 		t.Fatalf("it does not listen: %+v", f)

@@ -1,4 +1,4 @@
-package hostcheck
+package hostinfo
 
 import (
 	"encoding/binary"
