@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/proc"
 )
 
 // detaches is a rank's script: it leaves a process that holds none of the rank's output, and says
@@ -48,7 +48,7 @@ func children(t *testing.T, out string) []int {
 func wantAlive(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		if !tree.Lives(pid) {
+		if !proc.Lives(pid) {
 			t.Errorf("process %d, which a rank has left, was ended with the job", pid)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/proc"
 )
 
 // rounds is how often each kind of sudden death is tried.
@@ -97,7 +97,7 @@ func awaitGone(t *testing.T, how string, pids []int) {
 	t.Helper()
 	deadline := time.Now().Add(soon)
 	for _, pid := range pids {
-		for tree.Lives(pid) {
+		for proc.Lives(pid) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: process %d is left", how, pid)
 			}
@@ -152,7 +152,7 @@ func TestWhatWasThereBeforeTheJobIsSpared(t *testing.T) {
 		t.Fatalf("gompirun: %v, want status 125 because its agent was killed", err)
 	}
 	pid := atoi(t, strings.TrimSpace(string(out)))
-	if !tree.Lives(pid) {
+	if !proc.Lives(pid) {
 		t.Error("a process that was there before was killed")
 	}
 	syscall.Kill(pid, syscall.SIGKILL)

@@ -25,8 +25,8 @@ import (
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/limits"
+	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
-	"gompi/mpirun/internal/watchdog"
 )
 
 // Exit statuses of gompirun's own.
@@ -50,9 +50,9 @@ func Main(args []string) int {
 				fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
 				return statusFailed
 			}
-			return watchdog.Guard(remote.GuardedFlag)
+			return proc.Guard(remote.GuardedFlag)
 		case remote.GuardedFlag:
-			return agent.Run(0, 1, watchdog.FD, -1)
+			return agent.Run(0, 1, proc.WatchdogFD, -1)
 		case remote.LocalFlag:
 			return agent.Run(0, 1, -1, remote.InputFD)
 		}

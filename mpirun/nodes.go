@@ -20,10 +20,9 @@ import (
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/plan"
+	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/rendezvous"
-	"gompi/mpirun/internal/tree"
-	"gompi/mpirun/internal/watchdog"
 )
 
 // joinTime is how long nodes wait for each other without -start-timeout: they may be started by
@@ -225,10 +224,10 @@ func (m *joinedNodes) Start(ctx context.Context, h hostfile.Host) (*remote.Proce
 
 // visit joins node 0 and runs its agents here until the job is over.
 func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Client, tooLate int) (int, error) {
-	if err := tree.Adopt(); err != nil {
+	if err := proc.Adopt(); err != nil {
 		return statusFailed, err
 	}
-	before, place := tree.Children(os.Getpid()), spec.RendezvousEndpoint()
+	before, place := proc.Children(os.Getpid()), spec.RendezvousEndpoint()
 	var last *remote.Process
 	g.Run = func() (*remote.Process, error) {
 		a, err := remote.Local{Stderr: os.Stderr}.Start(ctx, hostfile.Host{Name: g.Own.Host})
@@ -257,7 +256,7 @@ func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Client, tooLat
 	}()
 	end, err := g.Serve()
 	if err != nil || end.Status != 0 || !spec.KeepChildren {
-		watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || last != nil && pid == last.PID() })
+		proc.Sweep(func(pid int) bool { return slices.Contains(before, pid) || last != nil && pid == last.PID() })
 	}
 	if err != nil {
 		return statusFailed, fmt.Errorf("node 0 at %s is lost, and the ranks of this node with it: %w", place, err)

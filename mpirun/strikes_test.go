@@ -26,8 +26,8 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/stress"
+	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
-	"gompi/mpirun/internal/tree"
 )
 
 // Random processes of a job are killed, stopped and continued at random instants.
@@ -349,7 +349,7 @@ func (d *raided) parts() (agents []int, ranks map[int]int) {
 func (d *raided) left() (found []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
-		if data, _ := os.ReadFile(dir + "/environ"); bytes.Contains(data, []byte(d.mark+"\x00")) && tree.Lives(atoi(d.t, filepath.Base(dir))) {
+		if data, _ := os.ReadFile(dir + "/environ"); bytes.Contains(data, []byte(d.mark+"\x00")) && proc.Lives(atoi(d.t, filepath.Base(dir))) {
 			line, _ := os.ReadFile(dir + "/cmdline")
 			found = append(found, filepath.Base(dir)+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
 		}

@@ -9,12 +9,9 @@ import (
 	"gompi/hostfile"
 	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/job"
-	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/link"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
-	"gompi/mpirun/internal/tree"
-	"gompi/mpirun/internal/watchdog"
 )
 
 // newSystem returns the job.System of this process. It calls notify with the channel of signals,
@@ -33,7 +30,7 @@ func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job
 			stop()
 			resume()
 		},
-		Process: func(pid int) job.Process { return procinfo.NewWatch(pid) },
+		Process: func(pid int) job.Process { return proc.NewWatch(pid) },
 		Questions: func(job string) (<-chan attach.Question, func()) {
 			s := attach.Serve(job)
 			return s.Questions, s.Close
@@ -45,14 +42,14 @@ func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job
 // words printed last.
 func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter) (int, string) {
 	// If an agent is killed, this process adopts what its ranks have started.
-	if err := tree.Adopt(); err != nil {
+	if err := proc.Adopt(); err != nil {
 		return j.Fail(err)
 	}
-	before := tree.Children(os.Getpid()) // a shell may have started something and then become gompirun
+	before := proc.Children(os.Getpid()) // a shell may have started something and then become gompirun
 	w.Sweep = func(living, lost []int) {
-		watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(living, pid) })
+		proc.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(living, pid) })
 		for _, pid := range lost {
-			killgroup.RemoveOf(pid)
+			proc.RemoveGroupOf(pid)
 		}
 	}
 	w.Connect = func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) job.Agent {

@@ -18,15 +18,12 @@ import (
 	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
-	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/pmiserver"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
-	"gompi/mpirun/internal/tree"
-	"gompi/mpirun/internal/watchdog"
 )
 
 // An agent serves one host. One goroutine handles all events, in the order in which the kernel
@@ -56,7 +53,7 @@ type agent struct {
 	affinity unix.CPUSet // of the agent when it started
 	bound    []int       // what this thread is bound to now, nil for affinity
 
-	ready    func(pids ...int) (bool, time.Duration) // procinfo.Ready, but in tests
+	ready    func(pids ...int) (bool, time.Duration) // proc.Ready, but in tests
 	ranks    []*process
 	local    map[int]int // index in ranks by rank
 	alive    int
@@ -68,7 +65,7 @@ type agent struct {
 	releases  sync.WaitGroup
 	originals originals
 	memory    cgroup.Kills
-	group     *killgroup.Group
+	group     *proc.Group
 
 	started   time.Time // when the ranks were
 	nextAlone time.Time // when to look for those that are jobs of one
@@ -93,15 +90,15 @@ type agent struct {
 func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
-	watchdog.NameProcess(boot.AgentName)
-	a := &agent{in: in, out: out, inherit: input, ready: procinfo.Ready, orders: ctl.Frames(), records: program.NewRecords(""), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, pulse: pulse{watchdog: dog}}
+	proc.SetName(boot.AgentName)
+	a := &agent{in: in, out: out, inherit: input, ready: proc.Ready, orders: ctl.Frames(), records: program.NewRecords(""), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, pulse: pulse{watchdog: dog}}
 	defer func() { a.group.Remove() }()
 	defer a.preparation.Abandon()
 	defer func() { a.records.Remove(len(a.ranks)) }()
 	err := a.serve()
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if err != nil {
-		for a.launcherLost(); !a.end.over; time.Sleep(watchdog.KillPeriod) {
+		for a.launcherLost(); !a.end.over; time.Sleep(proc.KillPeriod) {
 			a.tick(time.Now())
 		}
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err) // last: its reader may block it
@@ -118,7 +115,7 @@ func (a *agent) serve() error {
 	if err := limits.CheckAgentFiles(); err != nil {
 		return err
 	}
-	if err := tree.Adopt(); err != nil {
+	if err := proc.Adopt(); err != nil {
 		return err
 	}
 	if err := a.takeChannel(); err != nil {

@@ -6,8 +6,7 @@ import (
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pmiserver"
-	"gompi/mpirun/internal/procinfo"
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/proc"
 )
 
 // program.CheckRanksMeet misses Open MPI where a script starts it or Python loads it, and nothing
@@ -57,7 +56,7 @@ func (a *agent) silent(p *process) bool {
 // findAlone looks at silent ranks and what is below them, by the numbers of their processes, and
 // not at other ranks. The kernel may wait for the memory of a process.
 func findAlone(silent map[int]*process, others map[int]bool, jobID string) (found []*ctl.Alone) {
-	below, err := tree.Below(func(pid int) bool { return others[pid] })
+	below, err := proc.Below(func(pid int) bool { return others[pid] })
 	if err != nil {
 		return nil
 	}
@@ -73,7 +72,7 @@ func findAlone(silent map[int]*process, others map[int]bool, jobID string) (foun
 		if known[p] {
 			continue
 		}
-		if why, sure := procinfo.Alone(process.PID, jobID); why != "" {
+		if why, sure := proc.Alone(process.PID, jobID); why != "" {
 			known[p] = true
 			found = append(found, &ctl.Alone{Rank: p.Rank.Rank, PID: process.PID, Why: why, Sure: sure})
 		}

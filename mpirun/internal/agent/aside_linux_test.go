@@ -21,8 +21,7 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pmiserver"
-	"gompi/mpirun/internal/procinfo"
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/proc"
 )
 
 // A looped is an agent whose loop a test runs.
@@ -34,7 +33,7 @@ type looped struct {
 
 func newLooped(t *testing.T) *looped {
 	t.Helper()
-	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: procinfo.Ready, launch: &ctl.Launch{}, local: map[int]int{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, inherit: -1, pulse: pulse{watchdog: -1}}}
+	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: proc.Ready, launch: &ctl.Launch{}, local: map[int]int{}, callers: map[int]*wire.Frames{}, listenFD: -1, held: -1, inherit: -1, pulse: pulse{watchdog: -1}}}
 	l.clogged, l.output.Window = true, 1<<20 // reports are kept
 	if err := l.open(); err != nil {
 		t.Fatal(err)
@@ -134,7 +133,7 @@ func (h *hungFile) wait(l *looped) {
 // An agent continues while the file system of a program does not answer, says so, and then starts
 // the ranks. The same holds for a rank that replaces another.
 func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
-	if err := tree.Adopt(); err != nil {
+	if err := proc.Adopt(); err != nil {
 		t.Fatal(err)
 	}
 	l := newLooped(t)
@@ -184,7 +183,7 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 
 // An agent continues while py-spy looks at a rank, and the rank lives until it has looked.
 func TestTheLoopDoesNotWaitForPySpy(t *testing.T) {
-	if err := tree.Adopt(); err != nil {
+	if err := proc.Adopt(); err != nil {
 		t.Fatal(err)
 	}
 	l := newLooped(t)

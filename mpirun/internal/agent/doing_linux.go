@@ -9,7 +9,7 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pmiserver"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 )
 
 // A stall is what the agent knows of ranks that wait for long.
@@ -147,21 +147,21 @@ func lookInto(ranks []nonGompiRank) {
 	var spies sync.WaitGroup
 	left := mostLookedInto
 	for _, d := range ranks {
-		pid := procinfo.Worker(d.process)
-		if procinfo.UsesGompi(pid) {
+		pid := proc.Worker(d.process)
+		if proc.UsesGompi(pid) {
 			continue
 		}
-		if d.Text = "is no gompi program: " + procinfo.Doing(pid); d.Kept != procinfo.Starves {
+		if d.Text = "is no gompi program: " + proc.Doing(pid); d.Kept != proc.Starves {
 			d.Kept = "" // as Doing has reported
 		}
 		if left--; left < 0 {
 			continue
 		}
-		d.Details = procinfo.Times(pid)
+		d.Details = proc.Times(pid)
 		if d.output != "" {
 			d.Details += "\nits last output:\n" + d.output
 		}
-		spies.Go(func() { d.Details += procinfo.PythonStack(pid) })
+		spies.Go(func() { d.Details += proc.PythonStack(pid) })
 	}
 	spies.Wait()
 }

@@ -11,9 +11,7 @@ import (
 	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pmiserver"
-	"gompi/mpirun/internal/procinfo"
-	"gompi/mpirun/internal/tree"
-	"gompi/mpirun/internal/watchdog"
+	"gompi/mpirun/internal/proc"
 )
 
 // Polling periods, for what causes no event.
@@ -51,7 +49,7 @@ type shutdown struct {
 type linger struct {
 	open  bool      // it has their output open
 	until time.Time // zero before it has begun
-	turn  procinfo.Turn
+	turn  proc.Turn
 }
 
 // reap takes note that a rank's process has ended.
@@ -238,10 +236,10 @@ func (a *agent) termAt() time.Time {
 // sendTerm sends TERM to everything below this process, when it is time.
 func (a *agent) sendTerm(now time.Time) {
 	a.end.term, a.end.deadline = time.Time{}, now.Add(a.end.delay)
-	if _, err := tree.Signal(unix.SIGTERM, nil); err != nil {
+	if _, err := proc.SignalBelow(unix.SIGTERM, nil); err != nil {
 		a.signal(unix.SIGTERM)
 	}
-	if _, err := tree.Signal(unix.SIGCONT, nil); err != nil {
+	if _, err := proc.SignalBelow(unix.SIGCONT, nil); err != nil {
 		a.signal(unix.SIGCONT) // what is stopped cannot end
 	}
 }
@@ -267,7 +265,7 @@ func (a *agent) pollTimeout() int {
 		}
 	}
 	if !a.end.killing.IsZero() {
-		wait = min(wait, watchdog.KillPeriod)
+		wait = min(wait, proc.KillPeriod)
 	}
 	if a.alive > 0 && a.ranks[0].pidfd < 0 {
 		wait = min(wait, reapPeriod)
@@ -318,8 +316,8 @@ func (a *agent) awaitsOthers() bool {
 // kill kills what is left below this process, and notices when nothing is.
 func (a *agent) kill(now time.Time) {
 	children := a.reapAny()
-	if children && now.Sub(a.end.killing) < watchdog.Hopeless {
-		n, err := tree.Signal(unix.SIGKILL, nil)
+	if children && now.Sub(a.end.killing) < proc.Hopeless {
+		n, err := proc.SignalBelow(unix.SIGKILL, nil)
 		if err != nil {
 			a.signal(unix.SIGKILL)
 		}
@@ -364,8 +362,8 @@ func (a *agent) finish(now time.Time) {
 func (a *agent) lingers(now time.Time, open bool) bool {
 	l := &a.end.linger
 	if l.until.IsZero() || l.open && !open {
-		_, used := a.ready(tree.Children(os.Getpid())...)
-		*l = linger{open: open, until: now.Add(dyingTime), turn: procinfo.Turn{Begun: now, Used: used}}
+		_, used := a.ready(proc.Children(os.Getpid())...)
+		*l = linger{open: open, until: now.Add(dyingTime), turn: proc.Turn{Begun: now, Used: used}}
 		a.lingerOn(now)
 	}
 	unread := a.output.Halted() || a.asleep
@@ -374,7 +372,7 @@ func (a *agent) lingers(now time.Time, open bool) bool {
 	case unread:
 		l.until = now.Add(capture.LineTimeout)
 	case a.leftStarves(now):
-		l.until = now.Add(procinfo.TurnLook)
+		l.until = now.Add(proc.TurnLook)
 	default:
 		return false
 	}
@@ -383,13 +381,13 @@ func (a *agent) lingers(now time.Time, open bool) bool {
 
 // leftStarves reports whether what the ranks left running has not had its turn to end.
 func (a *agent) leftStarves(now time.Time) bool {
-	ready, used := a.ready(tree.Children(os.Getpid())...)
+	ready, used := a.ready(proc.Children(os.Getpid())...)
 	ready = ready || a.output.Pending()
 	l := &a.end.linger
 	if l.open {
 		return l.turn.Missed(now, ready, used, lingerTurn, mostLingering)
 	}
-	return l.turn.Missed(now, ready, used, procinfo.ClockTick, procinfo.TurnTime)
+	return l.turn.Missed(now, ready, used, proc.ClockTick, proc.TurnTime)
 }
 
 // lingerOn lets what the ranks left running with their output open have its time once more: it

@@ -12,13 +12,13 @@ import (
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/proc"
 )
 
 // What a wrapper has started is gone before the segment says that its rank has ended, unless it has
 // had no processor for so long that the agent does not wait for it.
 func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
-	if err := tree.Adopt(); err != nil {
+	if err := proc.Adopt(); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; {

@@ -7,7 +7,7 @@ import (
 
 	"gompi/internal/world"
 	"gompi/mpirun/internal/plan"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 )
 
 // keptLook is how often ranks are looked at, to find those that something keeps from running. The
@@ -28,7 +28,7 @@ func (a *agent) lookForKept(now time.Time) {
 	ranks := map[string][]int{}
 	for _, p := range a.ranks {
 		kept := a.keptFrom(p)
-		quiet := a.asleep || a.end.ordered || kept == procinfo.Debugged
+		quiet := a.asleep || a.end.ordered || kept == proc.Debugged
 		if kept == p.reported || quiet || kept != "" && p.watch.Since() < period/2 {
 			continue
 		}
@@ -56,10 +56,10 @@ func (a *agent) keptFrom(p *process) string {
 	}
 	pid := a.segment.PID(p.local())
 	if pid == 0 { // it has not joined
-		pid = procinfo.Worker(p.pid)
+		pid = proc.Worker(p.pid)
 	}
 	if p.watch == nil || p.watch.PID() != pid {
-		p.watch = procinfo.NewWatch(pid)
+		p.watch = proc.NewWatch(pid)
 	}
 	return p.watch.Look()
 }

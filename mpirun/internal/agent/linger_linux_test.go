@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 )
 
 // A left is an agent whose rank has left a process running that may have its output open.
@@ -42,7 +42,7 @@ func TestWhatIsLeftRunningHasItsTurn(t *testing.T) {
 		most  time.Duration // until it is not waited for any more
 	}{
 		{"output open", true, lingering, lingerTurn, mostLingering},
-		{"output closed", false, dyingTime, procinfo.ClockTick, procinfo.TurnTime},
+		{"output closed", false, dyingTime, proc.ClockTick, proc.TurnTime},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begin := time.Now()
@@ -64,12 +64,12 @@ func TestWhatIsLeftRunningHasItsTurn(t *testing.T) {
 			w.isReady, w.used = true, tt.turn-1
 			lingers("when it is ready to run", tt.least, true)
 			w.used = tt.turn
-			lingers("when it has had its turn", tt.least+procinfo.TurnLook, false)
+			lingers("when it has had its turn", tt.least+proc.TurnLook, false)
 			ended()
 			w.isReady = true
 			lingers("when it is ready to run", tt.least, true)
 			lingers("when it is ready to run", tt.most-1, true)
-			lingers("when it has been so for too long", tt.most+procinfo.TurnLook, false)
+			lingers("when it has been so for too long", tt.most+proc.TurnLook, false)
 			ended()
 			if _, err := unix.Write(w.to, []byte("x")); err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func TestWhatIsLeftRunningHasItsTurn(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		want  bool
-	}{{lingering, true}, {lingering + dyingTime, true}, {lingering + procinfo.TurnTime, false}} {
+	}{{lingering, true}, {lingering + dyingTime, true}, {lingering + proc.TurnTime, false}} {
 		if got := w.lingers(begin.Add(step.after), false); got != step.want {
 			t.Errorf("%v after it closed its output it is waited for: %v, want %v", step.after-lingering, got, step.want)
 		}

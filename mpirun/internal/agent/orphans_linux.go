@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/loop"
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/proc"
 )
 
 // Processes whose parents have ended become children of the agent, so that none is left behind.
@@ -42,7 +42,7 @@ func (a *agent) reapOrphans() {
 			a.unreaped = false
 			return
 		}
-		if a.rankOf(pid) != nil || tree.RunWaitsFor(pid) {
+		if a.rankOf(pid) != nil || proc.RunWaitsFor(pid) {
 			return
 		}
 		unix.Wait4(pid, nil, 0, nil)
@@ -54,7 +54,7 @@ func (a *agent) reapOrphans() {
 func (a *agent) reapAny() bool {
 	for {
 		pid, children := endedChild()
-		if pid == 0 || tree.RunWaitsFor(pid) {
+		if pid == 0 || proc.RunWaitsFor(pid) {
 			return children
 		}
 		var ws unix.WaitStatus

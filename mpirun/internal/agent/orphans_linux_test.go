@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/proc"
 )
 
 // An orphan is reaped when it ends, and a rank is not, whose own event says so.
 func TestOrphansAreReapedAtOnceAndRanksAreNot(t *testing.T) {
-	if err := tree.Adopt(); err != nil {
+	if err := proc.Adopt(); err != nil {
 		t.Fatal(err)
 	}
 	a := &agent{local: map[int]int{}}
@@ -79,7 +79,7 @@ func TestChildrenOfWhatRunsAsideAreNoOrphans(t *testing.T) {
 	}
 	ran := make(chan error, 1)
 	l.loop.Aside(func() func() {
-		ran <- tree.Run(cmd)
+		ran <- proc.Run(cmd)
 		return func() {}
 	})
 	orphan := func() {

@@ -14,7 +14,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/loop"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 )
 
@@ -44,8 +44,8 @@ type process struct {
 	cardAt  int64     // when it came, as seg.Now
 	asked   time.Time // deadline for its stacks; zero if they were not asked for
 
-	watch    *procinfo.Watch // nil before it has been looked at
-	reported string          // what keeps it from running, as reported to the user
+	watch    *proc.Watch // nil before it has been looked at
+	reported string      // what keeps it from running, as reported to the user
 
 	// Of a rank that replaces one:
 	original  int          // the index of the rank in whose place it is; of others their own

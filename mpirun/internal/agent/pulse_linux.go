@@ -7,7 +7,7 @@ import (
 
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/watchdog"
+	"gompi/mpirun/internal/proc"
 )
 
 // A launcher on another host can hang, or the network to it fail, without closing the connection:
@@ -44,7 +44,7 @@ func (a *agent) beat(now time.Time) {
 	}
 	a.next = now.Add(a.every / 2)
 	if a.watchdog >= 0 {
-		watchdog.Promise(a.watchdog, ctl.Silence*a.every)
+		proc.Promise(a.watchdog, ctl.Silence*a.every)
 	}
 	if now.Sub(a.lastWord) >= ctl.Silence*a.every && !a.asleep && !a.orphaned {
 		a.launcherTimedOut = true

@@ -7,7 +7,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 )
 
 // stackTime is how long a rank may take to send its goroutines' stacks.
@@ -67,7 +67,7 @@ func (a *agent) reportThreads(p *process) {
 	a.loop.Aside(func() func() {
 		var text strings.Builder
 		for _, pid := range pids {
-			text.WriteString(procinfo.Threads(pid))
+			text.WriteString(proc.Threads(pid))
 		}
 		return func() { a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: text.String()}) }
 	})

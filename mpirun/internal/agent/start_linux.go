@@ -14,13 +14,12 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
-	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/preload"
+	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
-	"gompi/mpirun/internal/watchdog"
 )
 
 // start starts all ranks, or none: it reports to the launcher which could not be started, and ends
@@ -33,7 +32,7 @@ func (a *agent) start(l *ctl.Launch) {
 	a.launch, a.memory = l, cgroup.WatchKills("/")
 	a.output.Window, a.output.Merge = l.Window, l.Merge
 	if l.Size == 1 {
-		watchdog.NameProcess(boot.AgentOfOne)
+		proc.SetName(boot.AgentOfOne)
 	}
 	a.nodeEnv, a.gloo = a.node(), a.glooInterface()
 	a.pmi.Callbacks, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
@@ -78,7 +77,7 @@ func (a *agent) startAll() (int, error) {
 		return first, err
 	}
 	if !a.launch.KeepChildren { // a group cannot be removed while processes in it live on
-		a.group = killgroup.New()
+		a.group = proc.NewGroup()
 	}
 	for _, p := range a.ranks {
 		prog := a.preparation.Programs[p.Program]

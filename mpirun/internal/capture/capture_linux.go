@@ -17,7 +17,7 @@ import (
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/loop"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 )
 
 // LineTimeout is how long the end of a line is waited for.
@@ -33,7 +33,7 @@ const (
 type Outputs struct {
 	Loop   *loop.Loop
 	Report func(ctl.Message)
-	Ready  func(pids ...int) (bool, time.Duration) // procinfo.Ready, but in tests
+	Ready  func(pids ...int) (bool, time.Duration) // proc.Ready, but in tests
 	Merge  bool                                    // stderr goes where stdout goes
 	Window int                                     // bytes that the launcher still takes
 	Due    time.Time                               // when the first partial line is to be sent; zero if there is none
@@ -57,11 +57,11 @@ type Output struct {
 type stream struct {
 	of      *Output
 	kind    ctl.Stream
-	fd      int           // -1 when closed
-	partial []byte        // a line without its end
-	due     time.Time     // when partial is to be sent; zero if it is empty, or cannot be continued now
-	turn    procinfo.Turn // of the rank, to write the end of partial; not begun before that was due
-	halted  bool          // not watched, for want of room at the launcher
+	fd      int       // -1 when closed
+	partial []byte    // a line without its end
+	due     time.Time // when partial is to be sent; zero if it is empty, or cannot be continued now
+	turn    proc.Turn // of the rank, to write the end of partial; not begun before that was due
+	halted  bool      // not watched, for want of room at the launcher
 }
 
 // Add adds the output of a rank. process returns its process, 0 while there is none.

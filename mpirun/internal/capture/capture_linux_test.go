@@ -11,7 +11,7 @@ import (
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/loop"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 )
 
 // A written is the output of a rank, which a test writes to.
@@ -178,7 +178,7 @@ func TestALineWaitsUntilItsRankHasHadItsTurn(t *testing.T) {
 	})
 	t.Run("the rank computes", func(t *testing.T) {
 		w := begin(t)
-		w.used += procinfo.ClockTick
+		w.used += proc.ClockTick
 		w.partials(w.s.due)
 		w.sends("when the rank has had its turn", "tw")
 	})
@@ -190,7 +190,7 @@ func TestALineWaitsUntilItsRankHasHadItsTurn(t *testing.T) {
 	})
 	t.Run("the rank gets no processor for long", func(t *testing.T) {
 		w := begin(t)
-		for begun := w.s.turn.Begun; w.s.due.Sub(begun) < procinfo.TurnTime; {
+		for begun := w.s.turn.Begun; w.s.due.Sub(begun) < proc.TurnTime; {
 			w.partials(w.s.due)
 		}
 		w.sends("while it is waited for")
@@ -199,7 +199,7 @@ func TestALineWaitsUntilItsRankHasHadItsTurn(t *testing.T) {
 	})
 	t.Run("the next line", func(t *testing.T) {
 		w := begin(t)
-		w.used += procinfo.ClockTick
+		w.used += proc.ClockTick
 		w.write("o\nthr")
 		w.partials(w.s.due)
 		w.sends("when the rank has run", "two\n")

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/procinfo"
+	"gompi/mpirun/internal/proc"
 )
 
 // sendLines sends the lines that data ends, and keeps the beginning of the next.
@@ -43,7 +43,7 @@ func (all *Outputs) flush(s *stream) {
 // awaitLineEnd has the partial line of s sent, if there is one, unless its end comes in time.
 func (all *Outputs) awaitLineEnd(s *stream) {
 	if len(s.partial) > 0 && !s.halted {
-		s.due, s.turn = time.Now().Add(LineTimeout), procinfo.Turn{}
+		s.due, s.turn = time.Now().Add(LineTimeout), proc.Turn{}
 		all.dueAt(s.due)
 	}
 }
@@ -89,7 +89,7 @@ func (all *Outputs) sendPartial(s *stream, now time.Time, stopped bool) {
 	case now.Sub(due) > stoppedTime:
 		all.awaitLineEnd(s)
 	case all.starves(s, now):
-		s.due = now.Add(procinfo.TurnLook)
+		s.due = now.Add(proc.TurnLook)
 	default:
 		all.flush(s)
 	}
@@ -103,8 +103,8 @@ func (all *Outputs) starves(s *stream, now time.Time) bool {
 	}
 	ready, used := all.Ready(pid)
 	if s.turn.Begun.IsZero() {
-		s.turn = procinfo.Turn{Begun: now, Used: used}
+		s.turn = proc.Turn{Begun: now, Used: used}
 	}
 	ready = ready || s.pending() // it has run just now
-	return s.turn.Missed(now, ready, used, procinfo.ClockTick, procinfo.TurnTime)
+	return s.turn.Missed(now, ready, used, proc.ClockTick, proc.TurnTime)
 }

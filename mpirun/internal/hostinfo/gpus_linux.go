@@ -17,7 +17,7 @@ import (
 	"gompi/cudaops/topo"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/proc"
 )
 
 // topoTime is how long gompi-topo may take. A driver that is not in use is not
@@ -56,7 +56,7 @@ func askTopo() (*topo.Host, error) {
 	cmd.WaitDelay = time.Second
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
-	err = tree.Run(cmd)
+	err = proc.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: no answer after %v", path, topoTime)

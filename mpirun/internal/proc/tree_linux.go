@@ -1,6 +1,4 @@
-// Package tree finds and signals the processes below this one: what a rank
-// started, and what that started, also when a parent in between is gone.
-package tree
+package proc
 
 import (
 	"bytes"
@@ -98,10 +96,10 @@ func parseStat(pid int, data []byte) (Process, bool) {
 	return Process{PID: pid, Parent: parent, Zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
 }
 
-// Signal sends sig to every descendant that still runs and returns how many
+// SignalBelow sends sig to every descendant that still runs and returns how many
 // there were. A process that forks at that moment may hide its child: to end a
 // tree, call it with KILL until it returns 0.
-func Signal(sig syscall.Signal, spare func(pid int) bool) (int, error) {
+func SignalBelow(sig syscall.Signal, spare func(pid int) bool) (int, error) {
 	below, err := Below(spare)
 	if err != nil {
 		return 0, err

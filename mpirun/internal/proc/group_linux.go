@@ -1,7 +1,4 @@
-// Package killgroup makes control groups (v2) around the processes of ranks: the kernel
-// kills all that are in one at once, those too that start others faster than they can be
-// found.
-package killgroup
+package proc
 
 import (
 	"os"
@@ -13,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/cgroup"
-	"gompi/mpirun/internal/tree"
 )
 
-// A Group is the control group of the ranks of one agent. It is nil where there are no such
+// A Group is the control group (v2) of the ranks of one agent: the kernel kills all that are in it at
+// once, those too that start others faster than they can be found. It is nil where there are no such
 // groups, or none may be made: then processes are found one by one.
 type Group struct {
 	dir string
@@ -26,9 +23,9 @@ type Group struct {
 // prefix begins the names of groups; the process id of their agent follows.
 const prefix = "gompi-"
 
-// Of returns the cgroup directory for the agent with process ID pid, below the cgroup of this
+// GroupOf returns the cgroup directory for the agent with process ID pid, below the cgroup of this
 // process; "" without cgroup v2.
-func Of(pid int) string {
+func GroupOf(pid int) string {
 	for own := range cgroup.Groups("/", "cpu") {
 		if own.V2 {
 			return path.Join(own.Dir, prefix+strconv.Itoa(pid))
@@ -37,9 +34,9 @@ func Of(pid int) string {
 	return ""
 }
 
-// New makes the group of this process, an agent, and removes those of agents that are gone.
-func New() *Group {
-	g := &Group{dir: Of(os.Getpid())}
+// NewGroup makes the group of this process, an agent, and removes those of agents that are gone.
+func NewGroup() *Group {
+	g := &Group{dir: GroupOf(os.Getpid())}
 	if g.dir == "" {
 		return nil
 	}
@@ -71,7 +68,7 @@ func sweep(parent string) {
 		if !ours || err != nil {
 			continue
 		}
-		if pid == os.Getpid() || !tree.Lives(pid) {
+		if pid == os.Getpid() || !Lives(pid) {
 			unix.Rmdir(path.Join(parent, e.Name()))
 		}
 	}
@@ -83,12 +80,12 @@ func (g *Group) FD() int { return g.fd }
 // Kill kills what is in the group, if the kernel can (5.14 on).
 func (g *Group) Kill() {
 	if g != nil {
-		KillIn(g.dir)
+		KillGroup(g.dir)
 	}
 }
 
-// KillIn kills what is in the group whose folder is dir; in none if that is "".
-func KillIn(dir string) {
+// KillGroup kills what is in the group whose folder is dir; in none if that is "".
+func KillGroup(dir string) {
 	if dir == "" {
 		return
 	}
@@ -106,8 +103,8 @@ func (g *Group) Remove() {
 	}
 }
 
-// RemoveOf removes the group of an agent of this host that was killed.
-func RemoveOf(agent int) { removeIn(Of(agent)) }
+// RemoveGroupOf removes the group of an agent of this host that was killed.
+func RemoveGroupOf(agent int) { removeIn(GroupOf(agent)) }
 
 // removeIn kills what is left in a group and removes it. It waits for those that are
 // dying, a second at most.
@@ -116,6 +113,6 @@ func removeIn(dir string) {
 		return
 	}
 	for deadline := time.Now().Add(time.Second); unix.Rmdir(dir) == unix.EBUSY && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		KillIn(dir)
+		KillGroup(dir)
 	}
 }

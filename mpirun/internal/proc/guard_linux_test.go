@@ -1,4 +1,4 @@
-package watchdog
+package proc
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package tree
+package proc
 
 import (
 	"bufio"
@@ -55,13 +55,13 @@ func TestSignalReachesOrphans(t *testing.T) {
 	}
 	bufio.NewReader(pipe).ReadString('\n')
 	cmd.Wait()
-	n, err := Signal(0, spare)
+	n, err := SignalBelow(0, spare)
 	if err != nil || n != 3 {
 		t.Errorf("%d processes below, %v; want two sleeps and a shell", n, err)
 	}
 	deadline := time.Now().Add(time.Minute)
 	for n > 0 && time.Now().Before(deadline) {
-		n, _ = Signal(unix.SIGKILL, spare)
+		n, _ = SignalBelow(unix.SIGKILL, spare)
 		unix.Wait4(-1, nil, unix.WNOHANG, nil)
 	}
 	if n != 0 {

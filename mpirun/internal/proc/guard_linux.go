@@ -1,4 +1,4 @@
-package watchdog
+package proc
 
 import (
 	"encoding/binary"
@@ -10,10 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/mpirun/internal/killgroup"
-	"gompi/mpirun/internal/procinfo"
 	"gompi/mpirun/internal/program"
-	"gompi/mpirun/internal/tree"
 )
 
 // On its own host the launcher kills what a killed agent leaves behind. On other hosts a watchdog
@@ -29,7 +26,7 @@ const outliving = Hopeless + 2*time.Second
 // calling this program with the given flag, and returns its exit status when
 // the agent and everything below it are gone. The process is the watchdog's alone.
 func Guard(flag string) int {
-	NameProcess("gompi-watchdog")
+	SetName("gompi-watchdog")
 	status, err := guard(flag)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
@@ -39,7 +36,7 @@ func Guard(flag string) int {
 }
 
 func guard(flag string) (int, error) {
-	if err := tree.Adopt(); err != nil {
+	if err := Adopt(); err != nil {
 		return 0, err
 	}
 	var pipe [2]int
@@ -54,8 +51,8 @@ func guard(flag string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
-	agent := procinfo.NewWatch(pid)
-	silent := awaitSilence(pipe[0], 0, func() bool { return agent.Look() == procinfo.Starves })
+	agent := NewWatch(pid)
+	silent := awaitSilence(pipe[0], 0, func() bool { return agent.Look() == Starves })
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if silent {
 		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
@@ -63,7 +60,7 @@ func guard(flag string) (int, error) {
 		awaitEnd(pid)
 	}
 	status := endAll(pid)
-	killgroup.RemoveOf(pid)
+	RemoveGroupOf(pid)
 	return status, nil
 }
 
@@ -127,9 +124,9 @@ func Promise(fd int, d time.Duration) {
 	unix.Write(fd, word[:]) // if it is gone the agent's loop reports so
 }
 
-// NameProcess sets the name that ps shows, which else is that of the link by
+// SetName sets the name that ps shows, which else is that of the link by
 // which the program was found.
-func NameProcess(name string) {
+func SetName(name string) {
 	os.WriteFile("/proc/self/comm", []byte(name), 0) // nothing depends on it
 }
 
@@ -143,7 +140,7 @@ func awaitEnd(pid int) {
 // endAll kills everything below this process, the agent first, and returns the agent's exit status.
 // An agent that has ended with status 0 has killed what had to be, and what is left may live on.
 func endAll(agent int) int {
-	status, group := program.CannotStart, killgroup.Of(agent)
+	status, group := program.CannotStart, GroupOf(agent)
 	for deadline := time.Now().Add(Hopeless); time.Now().Before(deadline); time.Sleep(KillPeriod) {
 		for { // reap
 			var ws unix.WaitStatus
@@ -164,8 +161,8 @@ func endAll(agent int) int {
 				fmt.Fprintf(os.Stderr, "gompirun: the agent was killed by signal %d (%v)\n", ws.Signal(), ws.Signal())
 			}
 		}
-		tree.Signal(unix.SIGKILL, nil)
-		killgroup.KillIn(group)
+		SignalBelow(unix.SIGKILL, nil)
+		KillGroup(group)
 	}
 	return status
 }

@@ -1,11 +1,9 @@
-package procinfo
+package proc
 
 import (
 	"os"
 	"strconv"
 	"time"
-
-	"gompi/mpirun/internal/tree"
 )
 
 // mostThreads is how many threads Ready looks at.
@@ -31,7 +29,7 @@ func Ready(pids ...int) (ready bool, used time.Duration) {
 			f := statOf(dir + "task/" + t.Name() + "/")
 			ready = len(f) > 0 && f[0] == "R"
 		}
-		pids = append(pids, tree.Children(pids[i])...)
+		pids = append(pids, Children(pids[i])...)
 	}
 	return ready, used
 }

@@ -1,4 +1,4 @@
-package killgroup
+package proc
 
 import (
 	"os"

@@ -1,6 +1,4 @@
-// Package procinfo finds what a process does that reports nothing itself: what the kernel knows of
-// it, and of a Python program py-spy. The process does not notice.
-package procinfo
+package proc
 
 import (
 	"bytes"
@@ -16,7 +14,6 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/program"
-	"gompi/mpirun/internal/tree"
 )
 
 const (
@@ -33,7 +30,7 @@ const (
 func Worker(pid int) int {
 	for range 16 {
 		task := fmt.Sprintf("/proc/%d/task/%d/", pid, pid)
-		below := tree.Children(pid)
+		below := Children(pid)
 		if len(below) != 1 || !waits(task) {
 			break
 		}
@@ -123,7 +120,7 @@ func PythonStack(pid int) string {
 	cmd.WaitDelay = spyTime / 10
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := tree.Run(cmd); err != nil {
+	if err := Run(cmd); err != nil {
 		fmt.Fprintf(&out, "%s: %v", spy, err)
 	}
 	return "\n" + string(out.Bytes()[:min(out.Len(), spySize)])

@@ -1,12 +1,12 @@
-package tree
+package proc
 
 import (
 	"os/exec"
 	"sync"
 )
 
-// running are the processes that Run waits for. The lock is held while one starts.
-var running struct {
+// runningCommands are the processes that Run waits for. The lock is held while one starts.
+var runningCommands struct {
 	sync.Mutex
 	pids map[int]bool
 }
@@ -18,30 +18,30 @@ func Run(cmd *exec.Cmd) error {
 		return err
 	}
 	err := cmd.Wait()
-	running.Lock()
-	delete(running.pids, cmd.Process.Pid)
-	running.Unlock()
+	runningCommands.Lock()
+	delete(runningCommands.pids, cmd.Process.Pid)
+	runningCommands.Unlock()
 	return err
 }
 
 func startKnown(cmd *exec.Cmd) error {
-	running.Lock()
-	defer running.Unlock()
+	runningCommands.Lock()
+	defer runningCommands.Unlock()
 	err := cmd.Start()
 	if err == nil {
-		if running.pids == nil {
-			running.pids = map[int]bool{}
+		if runningCommands.pids == nil {
+			runningCommands.pids = map[int]bool{}
 		}
-		running.pids[cmd.Process.Pid] = true
+		runningCommands.pids[cmd.Process.Pid] = true
 	}
 	return err
 }
 
 // RunWaitsFor reports whether Run waits for a child, or may: one is just being started.
 func RunWaitsFor(pid int) bool {
-	if !running.TryLock() {
+	if !runningCommands.TryLock() {
 		return true
 	}
-	defer running.Unlock()
-	return running.pids[pid]
+	defer runningCommands.Unlock()
+	return runningCommands.pids[pid]
 }

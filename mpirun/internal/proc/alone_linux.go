@@ -1,4 +1,4 @@
-package procinfo
+package proc
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package tree
+package proc
 
 import (
 	"errors"
@@ -23,5 +23,5 @@ type Process struct {
 // Below fails: only Linux has /proc.
 func Below(func(pid int) bool) ([]Process, error) { return nil, errors.ErrUnsupported }
 
-// Signal fails: only Linux has /proc.
-func Signal(syscall.Signal, func(pid int) bool) (int, error) { return 0, errors.ErrUnsupported }
+// SignalBelow fails: only Linux has /proc.
+func SignalBelow(syscall.Signal, func(pid int) bool) (int, error) { return 0, errors.ErrUnsupported }

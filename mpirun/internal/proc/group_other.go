@@ -1,0 +1,6 @@
+//go:build !linux
+
+package proc
+
+// RemoveGroupOf does nothing: only Linux has control groups.
+func RemoveGroupOf(int) {}
