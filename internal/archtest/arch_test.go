@@ -88,15 +88,14 @@ var rules = []rule{
 	// The job reaches agents, this process and the user through what it is given: it knows
 	// of link the events.
 	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/attach", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
-		"mpirun/internal/preload", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
+		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/pattern", "hostfile", "internal/boot", "internal/world", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/ctl", "hostfile"}},
-	{"mpirun/internal/preload", []string{"mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/pmiserver", []string{"internal/boot/pmi", "internal/boot/wire"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
 	{"mpirun/internal/attach", []string{"internal/accept", "internal/unixsock", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
-	{"mpirun/internal/program", nil},
+	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/limits", []string{"internal/cgroup"}},
 	{"mpirun/internal/proc", []string{"internal/env", "mpirun/internal/program", "internal/cgroup"}},
 	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo", "internal/rdma", "internal/machine", "internal/accept", "internal/seal"}},

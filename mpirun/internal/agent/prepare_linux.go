@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/prepare"
+	"gompi/mpirun/internal/program"
 )
 
 // A preparation is under way until the ranks are started.
 type preparation struct {
-	prepare.Preparation // not for the loop while a step is under way
+	program.Preparation // not for the loop while a step is under way
 	underWay            bool
 	since               time.Time // when its step began; zero if there is none, or the user knows how long it takes
 	input               [][]byte  // that has come for ranks not yet started

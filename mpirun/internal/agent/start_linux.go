@@ -17,7 +17,6 @@ import (
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/pmiserver"
-	"gompi/mpirun/internal/preload"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 )
@@ -63,7 +62,7 @@ func (a *agent) begin(rank int, err error) {
 		return
 	}
 	a.reportStarted()
-	go preload.KeepUsed(a.preparation.Files()) // until the process ends
+	go program.KeepUsed(a.preparation.Files()) // until the process ends
 	if a.launch.Size > 1 {
 		a.started = time.Now()
 		a.nextAlone = a.started.Add(aloneLook)

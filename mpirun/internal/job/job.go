@@ -29,7 +29,7 @@ import (
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/plan"
-	"gompi/mpirun/internal/preload"
+	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/stall"
 )
 
@@ -107,7 +107,7 @@ type Job struct {
 	out     *output.Writer
 	input   *input
 	stdin   <-chan []byte  // what has been read of standard input, nil before it is
-	offer   *preload.Offer // nil before it has been made
+	offer   *program.Offer // nil before it has been made
 	signals <-chan os.Signal
 	release func()           // of the signals
 	timer   <-chan time.Time // the job's time limit
@@ -436,7 +436,7 @@ func (j *Job) verbosef(format string, args ...any) {
 // awaitOffer reads the programs and files that are to be preloaded. It returns an error, too, when
 // the job is to end.
 func (j *Job) awaitOffer() error {
-	open := func() (*preload.Offer, error) { return preload.Open(j.spec.Preload, j.spec.Programs) }
+	open := func() (*program.Offer, error) { return program.OpenOffer(j.spec.Preload, j.spec.Programs) }
 	var err error
 	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" {
 		j.offer, err = open() // at once: a job whose time is up meanwhile does not end for this

@@ -1,5 +1,3 @@
-// Package program finds the programs that ranks run on this host, as execvp would, reports what is
-// wrong with one that cannot be run, and reads what one has recorded of its failure.
 package program
 
 import (

@@ -1,7 +1,13 @@
-// Package preload brings programs and files to hosts that do not have them. The launcher has an
-// Offer of them, opened, and gives the agents the pieces that they ask for; an agent has an Intake,
-// which knows what is missing.
-package preload
+// Package program has the programs that ranks run, ready on each host.
+//
+//	preload, intake, cache  brings programs and files to hosts that do not have them: the launcher
+//	                        has an Offer of them and gives the agents the pieces that they ask
+//	                        for; an agent has an intake, which knows what is missing
+//	program, openmpi        finds programs as execvp would, and reports what is wrong with one
+//	                        that cannot be run
+//	prepare                 both, and the surroundings of the ranks
+//	record                  what a program has recorded of its failure
+package program
 
 import (
 	"crypto/sha256"
@@ -24,9 +30,9 @@ type Offer struct {
 	sent     []*os.File // programs, nil for those that are not sent, then files
 }
 
-// Open opens the programs and files that are to be sent, and finds out what they are. That
+// OpenOffer opens the programs and files that are to be sent, and finds out what they are. That
 // takes long where they are large. It returns an Offer, to be closed, with any error.
-func Open(what cmdline.Preload, programs []cmdline.Program) (*Offer, error) {
+func OpenOffer(what cmdline.Preload, programs []cmdline.Program) (*Offer, error) {
 	o := &Offer{programs: make([]ctl.Program, len(programs)), sent: make([]*os.File, len(programs))}
 	if what.Binary {
 		for i, p := range programs {

@@ -1,4 +1,4 @@
-package preload
+package program
 
 import (
 	"crypto/sha256"
@@ -27,7 +27,7 @@ func TestPreloadComparesContents(t *testing.T) {
 			t.Fatal(err)
 		}
 		program := ctl.Program{Argv: []string{"prog"}, Sum: sum, Size: int64(len(held))}
-		in := &Intake{}
+		in := &intake{}
 		in.Find(&ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}, "/")
 		if m := in.nextMissing(); (m == nil) != known {
 			t.Errorf("a cache that holds %q: missing %v; want that it is known: %v", held, m, known)
@@ -48,8 +48,8 @@ func TestPreloadRefusesAFolderThatOthersCanWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	begin := func() (*Intake, error) {
-		in := &Intake{item: item{File: ctl.File{Name: "prog", Mode: 0o700}, program: true, places: cachePaths("5", "prog")}}
+	begin := func() (*intake, error) {
+		in := &intake{item: item{File: ctl.File{Name: "prog", Mode: 0o700}, program: true, places: cachePaths("5", "prog")}}
 		_, err := in.begin()
 		return in, err
 	}
@@ -72,7 +72,7 @@ func TestPreloadContinuesToTheNextFolder(t *testing.T) {
 	t.Setenv("TMPDIR", tmp)
 	text := "the program"
 	program := ctl.Program{Argv: []string{"prog"}, Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(text))), Size: int64(len(text))}
-	in := &Intake{}
+	in := &intake{}
 	in.Find(&ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}, "/")
 	first := ctl.Want{Item: 0}
 	if want, err := in.Next(); err != nil || want == nil || *want != first {
@@ -95,13 +95,13 @@ func TestPreloadContinuesToTheNextFolder(t *testing.T) {
 }
 
 // fetching returns the intake of a host that is to have files in a folder.
-func fetching(t *testing.T, dir string, contents ...string) *Intake {
+func fetching(t *testing.T, dir string, contents ...string) *intake {
 	t.Helper()
 	l := &ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{{Argv: []string{"prog"}, Wdir: dir}}}
 	for i, c := range contents {
 		l.Files = append(l.Files, ctl.File{Name: fmt.Sprint("file", i), Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(c))), Size: int64(len(c)), Mode: 0o600})
 	}
-	in := &Intake{}
+	in := &intake{}
 	in.Find(l, "/")
 	return in
 }

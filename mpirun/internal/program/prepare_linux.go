@@ -1,7 +1,4 @@
-// Package prepare finds what the ranks of a host need before they can start: their surroundings,
-// their programs, and files that must be fetched. All of it looks at file systems, which may be
-// slow: the agent has it done aside.
-package prepare
+package program
 
 import (
 	"context"
@@ -14,17 +11,17 @@ import (
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
-	"gompi/mpirun/internal/preload"
-	"gompi/mpirun/internal/program"
 )
 
-// A Preparation is that of one launch.
+// A Preparation finds what the ranks of a launch need on this host before they can start: their
+// surroundings, their programs, and files that must be fetched. All of it looks at file systems,
+// which may be slow: the agent has it done aside.
 type Preparation struct {
-	Programs []*program.Program // of the launch; nil for those of no rank here
-	Warnings []string           // for the user
+	Programs []*Program // of the launch; nil for those of no rank here
+	Warnings []string   // for the user
 
 	launch *ctl.Launch
-	intake preload.Intake
+	intake intake
 	vars   []string // that ranks get, before those of their programs
 	dir    string   // where ranks work whose program names none; "" for here
 }
@@ -75,7 +72,7 @@ func (p *Preparation) Files() []string {
 // lookUpAll finds the programs of this host's ranks. It returns the rank whose program is not
 // found, and why.
 func (p *Preparation) lookUpAll() (int, error) {
-	p.Programs = make([]*program.Program, len(p.launch.Programs))
+	p.Programs = make([]*Program, len(p.launch.Programs))
 	for _, r := range p.launch.Ranks {
 		if p.Programs[r.Program] != nil {
 			continue
@@ -89,11 +86,11 @@ func (p *Preparation) lookUpAll() (int, error) {
 }
 
 // lookUp finds a program on this host. path is where it has been put, if it has.
-func (p *Preparation) lookUp(what *ctl.Program, path string) (*program.Program, error) {
+func (p *Preparation) lookUp(what *ctl.Program, path string) (*Program, error) {
 	if len(what.Argv) == 0 || what.Argv[0] == "" {
 		return nil, errors.New("no program to run")
 	}
-	prog := &program.Program{Path: path, Argv: what.Argv, Dir: what.Wdir, Env: launchenv.Merge(p.vars, what.Env)}
+	prog := &Program{Path: path, Argv: what.Argv, Dir: what.Wdir, Env: launchenv.Merge(p.vars, what.Env)}
 	if what.Wdir == "" {
 		prog.Dir = p.dir
 	} else if !isDir(what.Wdir) {
@@ -107,7 +104,7 @@ func (p *Preparation) lookUp(what *ctl.Program, path string) (*program.Program, 
 	}
 	var err error
 	dirs, _ := launchenv.Value(prog.Env, "PATH")
-	if prog.Path, err = program.Find(what.Argv[0], prog.Dir, dirs); err != nil {
+	if prog.Path, err = Find(what.Argv[0], prog.Dir, dirs); err != nil {
 		return nil, err
 	}
 	prog.Touch()

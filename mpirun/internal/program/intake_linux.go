@@ -1,4 +1,4 @@
-package preload
+package program
 
 import (
 	"cmp"
@@ -15,11 +15,11 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// An Intake brings programs and files that this host may not have from the launcher,
+// An intake brings programs and files that this host may not have from the launcher,
 // piece by piece: programs into the cache that gompirun itself may have come through,
 // files into the working directories of the ranks. One goroutine at a time uses it, but any
 // may call Abandon.
-type Intake struct {
+type intake struct {
 	programs int            // of the job: the items before its files
 	wanted   []item         // that have not been looked at
 	paths    map[int]string // by program
@@ -44,7 +44,7 @@ type item struct {
 
 // Find lists what is to be on this host, by an order to start ranks. dir is the working
 // directory of programs that have none of their own.
-func (in *Intake) Find(l *ctl.Launch, dir string) {
+func (in *intake) Find(l *ctl.Launch, dir string) {
 	in.programs, in.paths = len(l.Programs), map[int]string{}
 	if !l.Remote {
 		return
@@ -71,11 +71,11 @@ func (in *Intake) Find(l *ctl.Launch, dir string) {
 }
 
 // Path returns where a program has been put, "" if it is not brought here.
-func (in *Intake) Path(program int) string { return in.paths[program] }
+func (in *intake) Path(program int) string { return in.paths[program] }
 
 // Next begins with the next item that is missing here. It returns what to ask the
 // launcher for, nil if nothing is missing. It takes as long as reading all that is here.
-func (in *Intake) Next() (*ctl.Want, error) {
+func (in *intake) Next() (*ctl.Want, error) {
 	m := in.nextMissing()
 	if m == nil {
 		return nil, nil
@@ -86,7 +86,7 @@ func (in *Intake) Next() (*ctl.Want, error) {
 
 // nextMissing returns the next item that is to be here and is not, nil if there is
 // none. It looks at each item once.
-func (in *Intake) nextMissing() *item {
+func (in *intake) nextMissing() *item {
 	for len(in.wanted) > 0 {
 		m := in.wanted[0]
 		in.wanted = in.wanted[1:]
@@ -100,14 +100,14 @@ func (in *Intake) nextMissing() *item {
 }
 
 // got notes that an item is at a path.
-func (in *Intake) got(m *item, path string) {
+func (in *intake) got(m *item, path string) {
 	if m.program {
 		in.paths[m.number] = path
 	}
 }
 
 // begin asks for the item from its start, to be put in the first place that takes it.
-func (in *Intake) begin() (*ctl.Want, error) {
+func (in *intake) begin() (*ctl.Want, error) {
 	m := &in.item
 	for len(m.places) > 0 {
 		err := in.create(m)
@@ -121,7 +121,7 @@ func (in *Intake) begin() (*ctl.Want, error) {
 }
 
 // create makes the file in which m is until it is complete.
-func (in *Intake) create(m *item) error {
+func (in *intake) create(m *item) error {
 	dir := filepath.Dir(m.places[0])
 	if m.program {
 		if err := makeOwnFolder(dir); err != nil {
@@ -160,7 +160,7 @@ func (m *item) refuse(err error) {
 // Take takes a piece of what is being fetched; the last one puts the item where it is to
 // be, in place of what may be there. Take returns what to ask for next, nil if the item is
 // complete. What cannot be written in one place is asked for again, for the next.
-func (in *Intake) Take(data []byte) (*ctl.Want, error) {
+func (in *intake) Take(data []byte) (*ctl.Want, error) {
 	err := in.keep(data)
 	if err == nil && in.size < in.item.Size && len(data) > 0 {
 		return &ctl.Want{Item: in.item.number, Offset: in.size}, nil
@@ -178,7 +178,7 @@ func (in *Intake) Take(data []byte) (*ctl.Want, error) {
 	return in.begin()
 }
 
-func (in *Intake) keep(data []byte) error {
+func (in *intake) keep(data []byte) error {
 	if _, err := in.file.Write(data); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (in *Intake) keep(data []byte) error {
 }
 
 // finish puts the item where it is to be.
-func (in *Intake) finish() error {
+func (in *intake) finish() error {
 	if err := in.file.Close(); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (in *Intake) finish() error {
 }
 
 // removeTemporary removes what is not complete. The caller has locked mu.
-func (in *Intake) removeTemporary() {
+func (in *intake) removeTemporary() {
 	if in.temporary != "" {
 		in.file.Close() // it may be closed
 		os.Remove(in.temporary)
@@ -217,7 +217,7 @@ func (in *Intake) removeTemporary() {
 }
 
 // Abandon removes what is not complete: the job is over.
-func (in *Intake) Abandon() {
+func (in *intake) Abandon() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.abandoned = true
