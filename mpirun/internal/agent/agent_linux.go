@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot"
+	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
 	"gompi/internal/cgroup"
 	"gompi/internal/seg"
@@ -21,7 +22,6 @@ import (
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/loop"
-	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 )
@@ -76,7 +76,7 @@ type agent struct {
 	output      capture.Outputs
 	feed        feed
 	preparation preparation
-	pmi         pmiserver.Server
+	pmi         pmi.Server
 	end         shutdown
 	check       *hostinfo.Check // nil if there is no checkup
 	buf         [ctl.MaxChunk]byte

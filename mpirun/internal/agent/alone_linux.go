@@ -3,9 +3,9 @@ package agent
 import (
 	"time"
 
+	"gompi/internal/boot/pmi"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/proc"
 )
 
@@ -50,7 +50,7 @@ func (a *agent) lookForAlone(now time.Time) {
 // silent reports whether a rank runs that has not joined, and is not known to be alone. What it
 // does besides, once it has, is its own affair.
 func (a *agent) silent(p *process) bool {
-	return p.pid != 0 && !p.ended && !p.alone && a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmiserver.Silent
+	return p.pid != 0 && !p.ended && !p.alone && a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmi.Silent
 }
 
 // findAlone looks at silent ranks and what is below them, by the numbers of their processes, and

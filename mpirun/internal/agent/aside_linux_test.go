@@ -16,11 +16,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/proc"
 )
 
@@ -261,7 +261,7 @@ func TestTheLoopDoesNotWaitForAClientsEnd(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		l := newLooped(t)
 		p := l.add(ctl.Rank{})
-		l.pmi.Callbacks, l.pmi.Size, l.pmi.Clients = l.agent, 1, []*pmiserver.Client{p.pmi.Client}
+		l.pmi.Callbacks, l.pmi.Size, l.pmi.Clients = l.agent, 1, []*pmi.Client{p.pmi.Client}
 		theirs, err := l.connectClient(p)
 		if err != nil {
 			t.Fatal(err)
@@ -277,7 +277,7 @@ func TestTheLoopDoesNotWaitForAClientsEnd(t *testing.T) {
 		if _, err := unix.Write(theirs, []byte("cmd=init pmi_version=1 pmi_subversion=1\n")); err != nil {
 			t.Fatal(err)
 		}
-		l.until("it is a client", func() bool { return p.pmi.State() == pmiserver.Initialized })
+		l.until("it is a client", func() bool { return p.pmi.State() == pmi.Initialized })
 		unix.Close(theirs)
 		l.until("it has hung up", func() bool { return p.pmi.fd < 0 })
 		if has[*ctl.Failed](l) != nil || l.loop.Running() != 1 {

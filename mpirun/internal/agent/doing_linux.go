@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
+	"gompi/internal/boot/pmi"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/proc"
 )
 
@@ -36,7 +36,7 @@ func (a *agent) doing() *ctl.Doing {
 			d.PID = joined // p.pid is a wrapper, or the same
 		}
 		switch state := a.segment.State(p.local()); {
-		case p.pmi.State() != pmiserver.Silent:
+		case p.pmi.State() != pmi.Silent:
 			d.Text = p.pmi.Doing()
 		case state == seg.Starting:
 			d.Text = "has not called Init"
@@ -134,7 +134,7 @@ type nonGompiRank struct {
 func (a *agent) nonGompiRanks(m *ctl.Doing) (found []nonGompiRank) {
 	for i := range m.Ranks {
 		p := a.ranks[a.local[m.Ranks[i].Rank]]
-		if a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmiserver.Silent {
+		if a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmi.Silent {
 			found = append(found, nonGompiRank{&m.Ranks[i], p.pid, p.output.Last()})
 		}
 	}

@@ -6,11 +6,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/proc"
 )
 
@@ -91,8 +91,8 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10, Tail: p.output.Tail(),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed, Unaware: p.unaware || !a.aware,
 	}
-	if s := p.pmi.State(); s != pmiserver.Silent {
-		m.PMI, m.Joined, m.Closed = true, true, s == pmiserver.Finalized
+	if s := p.pmi.State(); s != pmi.Silent {
+		m.PMI, m.Joined, m.Closed = true, true, s == pmi.Finalized
 	}
 	if ws.Signaled() {
 		m.Signal, m.Core = int(ws.Signal()), ws.CoreDump()

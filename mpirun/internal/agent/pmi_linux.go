@@ -9,13 +9,12 @@ import (
 	"gompi/internal/boot/pmi"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/pmiserver"
 )
 
 // A client is a rank's PMI-1 connection, which programs of the MPICH family use. Ranks of gompi
 // have one too, and send nothing.
 type client struct {
-	*pmiserver.Client
+	*pmi.Client
 	fd int // our end of its socket, -1 when closed
 	in pmi.Lines
 	// over reports that the process has ended without a word. What still has the socket comes too
@@ -88,14 +87,14 @@ func (a *agent) readClient(p *process) {
 // readLast reads what a process that has ended has sent as a client.
 func (a *agent) readLast(p *process) {
 	a.readClient(p)
-	p.pmi.over = p.pmi.State() == pmiserver.Silent
+	p.pmi.over = p.pmi.State() == pmi.Silent
 }
 
 // lostClient handles the end of a client's socket. Between MPI_Init and
 // MPI_Finalize it is an abnormal end, also of a process that continues.
 func (a *agent) lostClient(p *process) {
 	a.hangUpClient(p)
-	if p.pmi.State() != pmiserver.Initialized || p.ended || hasEnded(p.pid) {
+	if p.pmi.State() != pmi.Initialized || p.ended || hasEnded(p.pid) {
 		return
 	}
 	a.loop.Aside(func() func() {
@@ -108,22 +107,22 @@ func (a *agent) lostClient(p *process) {
 	})
 }
 
-// Fail implements pmiserver.Callbacks.
-func (a *agent) Fail(c *pmiserver.Client, text string) {
+// Fail implements pmi.Callbacks.
+func (a *agent) Fail(c *pmi.Client, text string) {
 	a.report(&ctl.Failed{Rank: c.Rank, Code: 1, Text: text})
 }
 
-// Fence implements pmiserver.Callbacks.
+// Fence implements pmi.Callbacks.
 func (a *agent) Fence(puts []string) { a.report(&ctl.Fence{Puts: puts}) }
 
-// Abort implements pmiserver.Callbacks.
-func (a *agent) Abort(c *pmiserver.Client, code int, reason string) {
+// Abort implements pmi.Callbacks.
+func (a *agent) Abort(c *pmi.Client, code int, reason string) {
 	a.report(&ctl.Abort{Rank: c.Rank, Code: code, Time: seg.Unix(seg.Now()), Reason: reason})
 }
 
-// Answer implements pmiserver.Callbacks. There is one request at a time, so that a client's
+// Answer implements pmi.Callbacks. There is one request at a time, so that a client's
 // socket always has room for the answer.
-func (a *agent) Answer(c *pmiserver.Client, line []byte) {
+func (a *agent) Answer(c *pmi.Client, line []byte) {
 	p := a.ranks[a.local[c.Rank]]
 	n, err := unix.SendmsgN(p.pmi.fd, line, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
 	if err == nil && n < len(line) || err == unix.EAGAIN {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot"
+	"gompi/internal/boot/pmi"
 	"gompi/internal/cgroup"
 	"gompi/internal/env"
 	"gompi/internal/seg"
@@ -16,7 +17,6 @@ import (
 	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/limits"
-	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 )
@@ -44,7 +44,7 @@ func (a *agent) start(l *ctl.Launch) {
 
 // add adds a rank that is not started yet.
 func (a *agent) add(r ctl.Rank) *process {
-	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmiserver.Client{Rank: r.Rank, Program: r.Program}, fd: -1}}
+	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmi.Client{Rank: r.Rank, Program: r.Program}, fd: -1}}
 	p.original, p.output = p.index, a.output.Add(r.Rank, p.running)
 	a.ranks, a.local[r.Rank] = append(a.ranks, p), p.index
 	return p

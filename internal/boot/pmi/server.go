@@ -1,13 +1,10 @@
-// Package pmiserver answers the PMI-1 requests of the ranks of one host: programs of the
-// MPICH family meet over it. It does no input or output.
-package pmiserver
+package pmi
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 
-	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
 )
 
@@ -19,7 +16,7 @@ type Callbacks interface {
 	Abort(c *Client, code int, reason string) // c wants the job to end
 }
 
-// A Server is what the clients of one host exchange. What is put can be got after the next barrier.
+// A Server answers the requests of the ranks of one host, which meet over it. What is put can be got after the next barrier.
 // One goroutine uses it. The zero Server has no clients.
 type Server struct {
 	Callbacks Callbacks
@@ -70,7 +67,7 @@ type spawnRequest struct {
 const maxPuts = 1 << 20
 
 func (s *Server) answer(c *Client, cmd string, args ...string) {
-	s.Callbacks.Answer(c, pmi.New(cmd, args...).Append(nil))
+	s.Callbacks.Answer(c, New(cmd, args...).Append(nil))
 }
 
 // Serve follows one line of c's. An error means that it is no PMI-1.
@@ -81,7 +78,7 @@ func (s *Server) Serve(c *Client, line string) error {
 		}
 		return nil
 	}
-	m, err := pmi.Parse([]byte(line))
+	m, err := Parse([]byte(line))
 	if err != nil {
 		return err
 	}
@@ -90,8 +87,8 @@ func (s *Server) Serve(c *Client, line string) error {
 		c.state = Initialized
 		s.answer(c, "response_to_init", "rc", "0", "pmi_version", "1", "pmi_subversion", "1")
 	case "get_maxes":
-		s.answer(c, "maxes", "rc", "0", "kvsname_max", strconv.Itoa(pmi.MaxName),
-			"keylen_max", strconv.Itoa(pmi.MaxKey), "vallen_max", strconv.Itoa(pmi.MaxValue))
+		s.answer(c, "maxes", "rc", "0", "kvsname_max", strconv.Itoa(MaxName),
+			"keylen_max", strconv.Itoa(MaxKey), "vallen_max", strconv.Itoa(MaxValue))
 	case "get_appnum":
 		s.answer(c, "appnum", "rc", "0", "appnum", strconv.Itoa(c.Program))
 	case "get_my_kvsname":
@@ -134,12 +131,12 @@ func (s *Server) kvsName() string { return "kvs_" + s.JobID }
 // refuse answers that a request failed, and why.
 func (s *Server) refuse(c *Client, cmd, why string) { s.answer(c, cmd, "rc", "-1", "msg", why) }
 
-func (s *Server) put(c *Client, m *pmi.Command) {
+func (s *Server) put(c *Client, m *Command) {
 	key, value := m.Get("key"), m.Get("value")
 	switch {
 	case m.Get("kvsname") != s.kvsName():
 		s.refuse(c, "put_result", "no such kvsname")
-	case key == "" || len(key) > pmi.MaxKey || value == "" || len(value) > pmi.MaxValue:
+	case key == "" || len(key) > MaxKey || value == "" || len(value) > MaxValue:
 		s.refuse(c, "put_result", "key or value empty or too long")
 	case len(s.puts) >= maxPuts:
 		s.refuse(c, "put_result", "too many puts without a barrier")
@@ -151,11 +148,11 @@ func (s *Server) put(c *Client, m *pmi.Command) {
 	}
 }
 
-func (s *Server) get(c *Client, m *pmi.Command) {
+func (s *Server) get(c *Client, m *Command) {
 	key := m.Get("key")
 	value := s.all[key]
-	if key == pmi.MappingKey {
-		value = pmi.Mapping(s.Placement)
+	if key == MappingKey {
+		value = Mapping(s.Placement)
 	}
 	if value == "" || m.Get("kvsname") != s.kvsName() {
 		s.answer(c, "get_result", "rc", "1", "msg", "key_not_found")
@@ -246,7 +243,7 @@ func (s *Server) release() {
 }
 
 // abort ends the job as a client wants it.
-func (s *Server) abort(c *Client, m *pmi.Command) {
+func (s *Server) abort(c *Client, m *Command) {
 	code, err := strconv.Atoi(m.Get("exitcode"))
 	if err != nil {
 		code = 1

@@ -1,4 +1,4 @@
-package pmiserver
+package pmi
 
 import (
 	"fmt"
