@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"gompi/comm"
-	"gompi/internal/forked"
+	"gompi/internal/sockets"
 )
 
 // The functions of the table that core.c fills in: gompi.h says what they do, and core.h what is
@@ -35,9 +35,9 @@ func guarded(text *C.char, f func() error) (code C.int) {
 }
 
 //export gompi_core_init
-func gompi_core_init(sockets *C.uint64_t, n C.size_t, text *C.char) C.int {
+func gompi_core_init(table *C.uint64_t, n C.size_t, text *C.char) C.int {
 	return guarded(text, func() error {
-		forked.Keep(unsafe.Slice((*uint64)(unsafe.Pointer(sockets)), int(n)))
+		sockets.KeepInodes(unsafe.Slice((*uint64)(unsafe.Pointer(table)), int(n)))
 		return join(environment())
 	})
 }

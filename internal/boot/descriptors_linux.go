@@ -9,9 +9,8 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
-	"gompi/internal/forked"
 	"gompi/internal/seg"
-	"gompi/internal/unixsock"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 )
 
@@ -44,7 +43,7 @@ func openAgent() (Boot, error) {
 	// Children of this process are not this rank.
 	if fd := env.FD(env.PMIFD); fd >= 0 {
 		unix.CloseOnExec(fd)
-		forked.Note(fd)
+		sockets.NoteInode(fd)
 	}
 	for _, name := range []string{env.BootFD, env.BootAddr, env.SegFD, env.BellFD, env.PMIFD} {
 		os.Unsetenv(name)
@@ -97,7 +96,7 @@ func (in *inherited) usable(bells int) bool {
 // join takes the descriptors over and makes a Boot of them.
 func (in *inherited) join(local world.LocalRank) (*agentConn, error) {
 	unix.CloseOnExec(in.boot)
-	forked.Note(in.boot)
+	sockets.NoteInode(in.boot)
 	first, last := uint(in.bells[0]), uint(in.bells[len(in.bells)-1])
 	if last-first != uint(len(in.bells)-1) || unix.CloseRange(first, last, unix.CLOSE_RANGE_CLOEXEC) != nil {
 		for _, fd := range in.bells { // received out of order, or a kernel before 5.11
@@ -130,13 +129,13 @@ func attach(fd int, addr string, local world.LocalRank, bells int) (inherited, e
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
 		return inherited{}, fmt.Errorf("connect: %w", err)
 	}
-	if err := unixsock.SameUser(fd); err != nil {
+	if err := sockets.SameUser(fd); err != nil {
 		return inherited{}, err
 	}
 	if _, err := unix.Write(fd, wire.Append(nil, &wire.Attach{Local: local})); err != nil {
 		return inherited{}, err
 	}
-	fds, err := unixsock.ReceiveFDs(1+bells, func(data, oob []byte) (int, int, error) {
+	fds, err := sockets.ReceiveFDs(1+bells, func(data, oob []byte) (int, int, error) {
 		n, oobn, _, _, err := unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
 		return n, oobn, err
 	})

@@ -12,7 +12,7 @@ import (
 	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
-	"gompi/internal/forked"
+	"gompi/internal/sockets"
 )
 
 // A pmiRank is this process as its launcher knows it: hydra's mpiexec, srun
@@ -86,7 +86,7 @@ func dialPMI(ctx context.Context) (*pmiRank, error) {
 		}
 		p.conn = conn
 	}
-	forked.NoteConn(p.conn)
+	sockets.NoteConn(p.conn)
 	p.in = bufio.NewReaderSize(p.conn, pmi.MaxLine)
 	id := os.Getenv(pmi.EnvID)
 	for _, name := range []string{pmi.EnvFD, pmi.EnvPort, pmi.EnvID} {

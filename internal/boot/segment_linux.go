@@ -10,11 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/accept"
 	"gompi/internal/boot/rank0"
 	"gompi/internal/seal"
 	"gompi/internal/seg"
-	"gompi/internal/unixsock"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 )
 
@@ -111,7 +110,7 @@ func (in *Info) provide(ctx context.Context, own segmentSocket) (*seg.Segment, [
 		return s, bells, nil
 	}
 	fds := append([]int{s.FD()}, bells...)
-	d := accept.Acceptor{MaxPending: len(ranks) + rank0.MorePending, Timeout: shareTime, Authenticate: func(conn net.Conn) func() {
+	d := sockets.Acceptor{MaxPending: len(ranks) + rank0.MorePending, Timeout: shareTime, Authenticate: func(conn net.Conn) func() {
 		caller, ok := conn.(*net.UnixConn)
 		if !ok || in.admit(caller) != nil {
 			return nil
@@ -133,7 +132,7 @@ func newBells(n int) (bells []int, err error) {
 	for range n {
 		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 		if err != nil {
-			unixsock.CloseAll(bells)
+			sockets.CloseAll(bells)
 			return nil, fmt.Errorf("doorbell %d of %d: %w", len(bells)+1, n, err)
 		}
 		bells = append(bells, bell)
@@ -143,7 +142,7 @@ func newBells(n int) (bells []int, err error) {
 
 // admit makes sure that a rank of this host has come.
 func (in *Info) admit(conn *net.UnixConn) error {
-	if err := unixsock.SameUserConn(conn); err != nil {
+	if err := sockets.SameUserConn(conn); err != nil {
 		return err
 	}
 	_, err := segmentHandshake(&in.Secret).Answer(conn)
@@ -154,7 +153,7 @@ func (in *Info) admit(conn *net.UnixConn) error {
 func give(ctx context.Context, conn *net.UnixConn, fds []int) error {
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
-	return unixsock.SendFDs(fds, func(data, oob []byte) error {
+	return sockets.SendFDs(fds, func(data, oob []byte) error {
 		_, _, err := conn.WriteMsgUnix(data, oob, nil)
 		return err
 	})
@@ -170,12 +169,12 @@ func (in *Info) obtain(ctx context.Context, name string) (*seg.Segment, []int, e
 	conn := c.(*net.UnixConn)
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
-	if err := unixsock.SameUserConn(conn); err != nil {
+	if err := sockets.SameUserConn(conn); err != nil {
 		return nil, nil, fmt.Errorf("the socket of the first rank of this host: %w", err)
 	}
 	var fds []int
 	if _, err = segmentHandshake(&in.Secret).Call(conn, nil); err == nil {
-		fds, err = unixsock.ReceiveFDs(1+in.LocalSize, func(data, oob []byte) (int, int, error) {
+		fds, err = sockets.ReceiveFDs(1+in.LocalSize, func(data, oob []byte) (int, int, error) {
 			n, oobn, _, _, err := conn.ReadMsgUnix(data, oob)
 			return n, oobn, err
 		})

@@ -6,7 +6,7 @@ import (
 	"net"
 	"testing"
 
-	"gompi/internal/accept/accepttest"
+	"gompi/internal/sockets/accepttest"
 	"gompi/internal/world"
 )
 

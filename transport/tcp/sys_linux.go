@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/forked"
+	"gompi/internal/sockets"
 )
 
 // System calls on non-blocking sockets. Those on the message path never block, so they
@@ -82,13 +82,13 @@ func invoke(size int, trap uintptr, fd int, p unsafe.Pointer, arg uintptr) (int,
 
 func socket(family int) (int, error) {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	forked.Note(fd)
+	sockets.NoteInode(fd)
 	return fd, err
 }
 
 func accept(fd int) (int, error) {
 	c, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
-	forked.Note(c)
+	sockets.NoteInode(c)
 	return c, err
 }
 

@@ -8,8 +8,8 @@ import (
 	"net"
 	"time"
 
-	"gompi/internal/forked"
 	"gompi/internal/seal"
+	"gompi/internal/sockets"
 )
 
 // Dial tries the groups in order, and returns the first connection to rank 0.
@@ -68,7 +68,7 @@ func reach(ctx context.Context, secret *[32]byte, rank int, endpoints []string) 
 func connect(ctx context.Context, secret *[32]byte, rank int, at string) (net.Conn, error) {
 	d := net.Dialer{KeepAliveConfig: keepAlive}
 	conn, err := d.DialContext(ctx, "tcp", at)
-	forked.NoteConn(conn)
+	sockets.NoteConn(conn)
 	if err != nil {
 		return nil, err
 	}

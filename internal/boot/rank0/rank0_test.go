@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/accept/accepttest"
+	"gompi/internal/sockets/accepttest"
 	"gompi/internal/boot/wire"
 	"gompi/internal/seal"
 	"gompi/internal/world"

@@ -14,10 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"gompi/internal/accept"
 	"gompi/internal/boot/wire"
-	"gompi/internal/forked"
 	"gompi/internal/seal"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 )
 
@@ -95,7 +94,7 @@ func New(size int, job string, secret [32]byte, ln net.Listener, met func()) (*S
 
 // accept lets the ranks of the job in until all have come, or the server is closed.
 func (s *Server) accept() {
-	d := accept.Acceptor{MaxPending: s.size + MorePending, Timeout: proofTime, Authenticate: s.authenticate, OnError: func(err error) {
+	d := sockets.Acceptor{MaxPending: s.size + MorePending, Timeout: proofTime, Authenticate: s.authenticate, OnError: func(err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.acceptErr = err
@@ -105,7 +104,7 @@ func (s *Server) accept() {
 
 // authenticate finds out which rank of the job has connected.
 func (s *Server) authenticate(conn net.Conn) func() {
-	forked.NoteConn(conn)
+	sockets.NoteConn(conn)
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
-	"gompi/internal/unixsock"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 )
@@ -227,7 +227,7 @@ func (a *agent) acceptCallers() {
 		if err != nil {
 			return
 		}
-		if unixsock.SameUser(fd) != nil || len(a.callers) > len(a.ranks) ||
+		if sockets.SameUser(fd) != nil || len(a.callers) > len(a.ranks) ||
 			a.loop.Watch(fd, unix.EPOLLIN, func(uint32) { a.readCaller(fd) }) != nil {
 			unix.Close(fd)
 			continue
@@ -297,7 +297,7 @@ func (a *agent) admit(p *process, fd int) {
 
 // passDescriptors sends the segment and the doorbells, with one byte each.
 func (a *agent) passDescriptors(fd int) error {
-	return unixsock.SendFDs(append([]int{a.segment.FD()}, a.bells...), func(data, oob []byte) error {
+	return sockets.SendFDs(append([]int{a.segment.FD()}, a.bells...), func(data, oob []byte) error {
 		return unix.Sendmsg(fd, data, oob, nil, unix.MSG_NOSIGNAL)
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/accept/accepttest"
+	"gompi/internal/sockets/accepttest"
 )
 
 // answering lets a job be asked, which knows a process of each rank, until the test ends.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"gompi/internal/unixsock"
+	"gompi/internal/sockets"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -72,7 +72,7 @@ func ask(name string, rank int) (w Whereabouts, err error) {
 		return w, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
 	defer conn.Close()
-	if unixsock.SameUserConn(conn) != nil {
+	if sockets.SameUserConn(conn) != nil {
 		return w, errOtherUser
 	}
 	conn.SetDeadline(time.Now().Add(answerTime))

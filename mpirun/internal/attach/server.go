@@ -11,8 +11,7 @@ import (
 	"os"
 	"time"
 
-	"gompi/internal/accept"
-	"gompi/internal/unixsock"
+	"gompi/internal/sockets"
 )
 
 // answerTime is how long a launcher may take to answer.
@@ -74,7 +73,7 @@ func Serve(job string) *Server {
 func serve(l net.Listener) *Server {
 	s := &Server{questions: make(chan Question), done: make(chan struct{}), socket: l}
 	s.Questions = s.questions
-	d := accept.Acceptor{MaxPending: askers, Timeout: answerTime, Authenticate: s.authenticate}
+	d := sockets.Acceptor{MaxPending: askers, Timeout: answerTime, Authenticate: s.authenticate}
 	go d.Serve(l) // until l is closed
 	return s
 }
@@ -90,7 +89,7 @@ func (s *Server) Close() {
 // authenticate reads the question of a process of this user's.
 func (s *Server) authenticate(conn net.Conn) func() {
 	var rank int
-	if caller, ok := conn.(*net.UnixConn); !ok || unixsock.SameUserConn(caller) != nil {
+	if caller, ok := conn.(*net.UnixConn); !ok || sockets.SameUserConn(caller) != nil {
 		return nil
 	}
 	if _, err := fmt.Fscanln(conn, &rank); err != nil {

@@ -8,8 +8,8 @@ import (
 	"net"
 	"time"
 
-	"gompi/internal/accept"
 	"gompi/internal/seal"
+	"gompi/internal/sockets"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -74,7 +74,7 @@ func flood(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 
 // welcome answers callers until the listener is closed.
 func (h *Check) welcome() {
-	d := accept.Acceptor{MaxPending: maxPending, Timeout: exchangeTimeout, Authenticate: func(conn net.Conn) func() {
+	d := sockets.Acceptor{MaxPending: maxPending, Timeout: exchangeTimeout, Authenticate: func(conn net.Conn) func() {
 		if _, err := h.handshake().Answer(conn); err != nil {
 			return nil
 		}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/accept/accepttest"
+	"gompi/internal/sockets/accepttest"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 )

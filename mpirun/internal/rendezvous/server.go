@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/internal/accept"
+	"gompi/internal/sockets"
 )
 
 // morePending than there are nodes may be proving themselves at once.
@@ -88,7 +88,7 @@ func (h *Server) Gather(ctx context.Context) ([]*Node, error) {
 
 // accept lets in each node that knows the token and fits, until the listener is closed.
 func (h *Server) accept(ctx context.Context, arrivals, losses chan<- *Node) {
-	d := accept.Acceptor{MaxPending: h.Own.Most + morePending, Timeout: handshakeTime,
+	d := sockets.Acceptor{MaxPending: h.Own.Most + morePending, Timeout: handshakeTime,
 		Authenticate: func(nc net.Conn) func() {
 			c, err := secure(nc, h.Token, true)
 			if err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package forked
+package sockets
 
 import (
 	"net"
@@ -16,11 +16,11 @@ func TestSocketsAreNotedByDescriptor(t *testing.T) {
 	defer ln.Close()
 	NoteConn(ln) // a listener is not noted
 	table := make([]uint64, 1024)
-	Keep(table)
+	KeepInodes(table)
 	defer inodes.Store(nil)
 	NoteConn(ln)
-	Note(-1)
-	Note(len(table))
+	NoteInode(-1)
+	NoteInode(len(table))
 	var fds, inode []uint64
 	for fd, ino := range table {
 		if ino != 0 {

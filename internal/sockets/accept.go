@@ -1,7 +1,7 @@
-// Package accept accepts connections whose callers have yet to authenticate themselves. Until then
-// a connection is pending. Pending connections are limited in number and in time, so that they
-// cannot keep legitimate callers out; nor does a temporary lack of descriptors or memory.
-package accept
+// Package sockets has what sockets need beyond package net: an Acceptor for connections whose
+// callers have yet to authenticate themselves, descriptors passed through Unix sockets and whose
+// process is at the other end of one, and which descriptors are gompi's (forked.go).
+package sockets
 
 import (
 	"errors"
@@ -15,7 +15,9 @@ import (
 // memory left.
 const retryDelay = 100 * time.Millisecond
 
-// An Acceptor decides which connections are admitted, and limits those that are pending.
+// An Acceptor decides which connections are admitted. Until its caller has authenticated itself a
+// connection is pending. Pending connections are limited in number and in time, so that they cannot
+// keep legitimate callers out; nor does a temporary lack of descriptors or memory.
 type Acceptor struct {
 	// MaxPending is how many connections may be authenticating at once: one more turns the
 	// oldest away. It should exceed the number of legitimate callers that come at the same

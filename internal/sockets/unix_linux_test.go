@@ -1,4 +1,4 @@
-package unixsock
+package sockets
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package accept
+package sockets
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/accept/accepttest"
+	"gompi/internal/sockets/accepttest"
 )
 
 // timeout bounds every wait for what must come.

@@ -1,6 +1,4 @@
-// Package unixsock passes descriptors through Unix sockets, and says whose process is at the other
-// end.
-package unixsock
+package sockets
 
 import (
 	"errors"
