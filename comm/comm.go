@@ -13,7 +13,6 @@ import (
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmsync"
-	"gompi/comm/internal/staging"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 	"gompi/internal/world"
@@ -61,7 +60,7 @@ type process struct {
 	admits   func(rank world.Rank, card []byte) error // of transports: a rank that comes later; nil if none can
 	restored bool                                     // this rank replaces one that died
 
-	staging     staging.Pool
+	staging     exec.Pool
 	withDevices []bool // world ranks whose buffers may be in devices' memory
 	wantsNCCL   bool   // of these devices
 }

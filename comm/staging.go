@@ -3,9 +3,9 @@ package comm
 import (
 	"context"
 
+	"gompi/comm/internal/exec"
 	"gompi/comm/internal/message"
 	"gompi/comm/internal/payload"
-	"gompi/comm/internal/staging"
 )
 
 // Messages of device memory. A short one is staged here: copied once, whole. Package payload takes
@@ -37,7 +37,7 @@ func (c *Comm) recvStaged(b Buffer, recv func(Buffer) (message.Status, error)) (
 }
 
 func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (message.Status, error) {
-	out := staging.Stage{Host: send}
+	out := exec.Stage{Host: send}
 	if staged(send) {
 		var err error
 		if out, err = c.staging.Load(send); err != nil {
@@ -68,7 +68,7 @@ func (c *Comm) startStaged(k requestKind, peer, tag int, b Buffer) message.Handl
 	return h
 }
 
-func (c *Comm) finishStaged(k requestKind, h, m message.Handle, s staging.Stage) {
+func (c *Comm) finishStaged(k requestKind, h, m message.Handle, s exec.Stage) {
 	st, _, err := c.e.Wait(context.Background(), m) // ends with the message, or with the communicator
 	if k == recvRequest {
 		err = c.received(s, st, err)
@@ -80,7 +80,7 @@ func (c *Comm) finishStaged(k requestKind, h, m message.Handle, s staging.Stage)
 
 // received ends the stage of a receive with the given outcome, and copies what has arrived to the
 // buffer.
-func (c *Comm) received(s staging.Stage, got message.Status, err error) error {
+func (c *Comm) received(s exec.Stage, got message.Status, err error) error {
 	defer c.staging.End(s)
 	if stored := s.Store(min(got.Bytes, s.Of.Size())); err == nil {
 		err = stored

@@ -64,9 +64,8 @@ var rules = []rule{
 	{"comm/internal/shmsync/shmsynctest", []string{"comm/internal/shmsync", "internal/stress", "internal/world"}},
 	{"comm/internal/shmsync", []string{"internal/world"}}, // not even what a collective is: it knows steps
 	{"comm/internal/shmcoll", []string{"comm/internal/trial", "comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmsync", "comm/internal/symheap", "internal/mem"}},
-	{"comm/internal/staging", []string{"internal/mem"}},
 	{"comm/internal/door", []string{"comm/internal/call"}}, // not comm, whose doors it has
-	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/staging", "comm/internal/round", "internal/mem"}},
+	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/round", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp/sampler", nil}, // computes alone

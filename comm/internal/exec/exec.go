@@ -25,7 +25,6 @@ import (
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/round"
 	"gompi/comm/internal/shmcoll"
-	"gompi/comm/internal/staging"
 )
 
 // An Exec carries out the collectives of one communicator, one at a time.
@@ -36,7 +35,7 @@ type Exec struct {
 	Shared     *shmcoll.Collectives // of all ranks, nil if they share no memory
 	Hier       *hier.Collectives    // nil if there is none
 	NCCL       *NCCL                // nil if it is not wanted
-	Staging    *staging.Pool
+	Staging    *Pool
 
 	placement []uint64 // the words of where.go, by rank
 }

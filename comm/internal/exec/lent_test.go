@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/staging"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
 )
@@ -23,7 +22,7 @@ func TestMemoryOfStagesIsLentOnce(t *testing.T) {
 	}
 	lost := alloc()
 	gpu.Free(lost)
-	x := &Exec{Staging: new(staging.Pool)}
+	x := &Exec{Staging: new(Pool)}
 	for _, bad := range [][2]mem.Buffer{{lost, alloc()}, {alloc(), lost}, {lost, lost}} {
 		on := *new(call.Call).Allreduce(bad[0], bad[1], call.Op{Kind: mem.Sum})
 		stages, err := x.operands(&on, call.Updated)

@@ -6,7 +6,6 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/path"
-	"gompi/comm/internal/staging"
 	"gompi/internal/mem"
 )
 
@@ -109,7 +108,7 @@ type pipeline struct {
 	load, run, store func(i int, slot mem.Buffer) error
 }
 
-func (f *pipeline) do(st *staging.Pool) (err error) {
+func (f *pipeline) do(st *Pool) (err error) {
 	if f.chunks == 1 {
 		return f.alone(st)
 	}
@@ -166,7 +165,7 @@ func (f *pipeline) do(st *staging.Pool) (err error) {
 }
 
 // alone does a single chunk, without other goroutines.
-func (f *pipeline) alone(st *staging.Pool) error {
+func (f *pipeline) alone(st *Pool) error {
 	slot, err := st.Lend(f.space, f.slot)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"gompi/comm/internal/staging"
 	"gompi/internal/mem"
 )
 
@@ -23,7 +22,7 @@ func TestChunksAreCopiedWhileOthersRun(t *testing.T) {
 			}
 			return nil
 		}
-		var st staging.Pool
+		var st Pool
 		f := pipeline{space: mem.Host, chunks: chunks, slot: 100}
 		f.load = func(i int, slot mem.Buffer) error {
 			loads <- i
@@ -77,7 +76,7 @@ func TestChunksThatFailEndTheOthers(t *testing.T) {
 						return nil
 					}
 				}
-				var st staging.Pool
+				var st Pool
 				f := pipeline{space: mem.Host, chunks: 21, slot: 100, load: do(0), run: do(1), store: do(2)}
 				if err := f.do(&st); !errors.Is(err, broken) {
 					t.Errorf("step %d of chunk %d: %v", step, at, err)

@@ -5,7 +5,6 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/path"
-	"gompi/comm/internal/staging"
 	"gompi/internal/mem"
 )
 
@@ -53,7 +52,7 @@ func (x *Exec) runEachStaged(p *path.Path, o *call.Call) (err error) {
 	on := *o
 	each := &on.Each
 	each.Send, each.Recv = slices.Clone(each.Send), slices.Clone(each.Recv)
-	var stages []staging.Stage // of what is received
+	var stages []Stage // of what is received
 	for i, b := range each.Send {
 		in := each.Recv[i]
 		out, err := x.Staging.Load(b)
@@ -90,7 +89,7 @@ func copies(dst, src mem.Buffer) bool {
 
 // operands puts stages in the place of on's buffers and returns the stages to end. If one buffer is
 // a part of the other, its stage is that part of the other's stage.
-func (x *Exec) operands(on *call.Call, recv call.Role) (stages [2]staging.Stage, err error) {
+func (x *Exec) operands(on *call.Call, recv call.Role) (stages [2]Stage, err error) {
 	long, short := &on.Recv, &on.Send
 	if long.Len() < short.Len() {
 		long, short = short, long

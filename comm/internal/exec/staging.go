@@ -1,10 +1,4 @@
-// Package staging lends host memory in which buffers of devices are staged, since transports carry
-// host memory only. It is pinned where the device can pin memory.
-//
-// A Pool lends memory, and keeps what comes back. A Stage is memory that is lent for one buffer:
-// Load copies the buffer into it before a message is sent, Store copies it back after one was
-// received.
-package staging
+package exec
 
 import (
 	"math/bits"
@@ -13,7 +7,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Pool lends host memory. To pin memory takes a millisecond, so the Pool keeps what comes back
+// A Pool lends host memory in which buffers of devices are staged, since transports carry host
+// memory only. To pin memory takes a millisecond, so the Pool keeps what comes back
 // until the last communicator is closed: in sizes of powers of two, as much as was ever in use at a
 // time.
 type Pool struct {
@@ -29,7 +24,8 @@ type sizeClass struct {
 // leastStaged is log2 of the smallest size, which all short messages use.
 const leastStaged = 16
 
-// A Stage is host memory in the place of a mem.Buffer.
+// A Stage is host memory in the place of a mem.Buffer: Load copies the buffer into it before a message
+// is sent, Store copies it back after one was received.
 type Stage struct {
 	Of, Host mem.Buffer
 	lent     mem.Buffer // empty if Host is Of
