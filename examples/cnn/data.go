@@ -13,7 +13,6 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
-	"gompi/examples/cnn/internal/digits"
 	"gompi/internal/atomicfile"
 )
 
@@ -25,7 +24,7 @@ type source struct {
 }
 
 func (d *source) define(fs *flag.FlagSet) {
-	fs.StringVar(&d.dir, "data", "", "folder with MNIST's four files, "+digits.TrainImages+" and so on, compressed or not, which rank 0 alone reads\n(default: digits are made up)")
+	fs.StringVar(&d.dir, "data", "", "folder with MNIST's four files, "+trainImages+" and so on, compressed or not, which rank 0 alone reads\n(default: digits are made up)")
 	fs.BoolVar(&d.write, "gen", false, "write made-up digits into the folder -data, if there are none, and end")
 	fs.IntVar(&d.samples, "samples", d.samples, "digits to make up to train on; a fifth as many are held out")
 }
@@ -41,7 +40,7 @@ func (d *source) check() error {
 }
 
 // share reads or makes up the pictures on rank 0 and sends them to the others.
-func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Writer) (learnt, held *digits.Set, err error) {
+func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Writer) (learnt, held *digits, err error) {
 	err = ddp.OnRankZero(ctx, c, func() (err error) {
 		learnt, held, err = d.open(seed, out)
 		return err
@@ -49,7 +48,7 @@ func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Wri
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, set := range []**digits.Set{&learnt, &held} {
+	for _, set := range []**digits{&learnt, &held} {
 		if *set, err = bcastSet(ctx, c, *set); err != nil {
 			return nil, nil, err
 		}
@@ -58,29 +57,29 @@ func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Wri
 }
 
 // open returns the pictures to train on and those to judge by.
-func (d source) open(seed uint64, out io.Writer) (learnt, held *digits.Set, err error) {
+func (d source) open(seed uint64, out io.Writer) (learnt, held *digits, err error) {
 	if d.dir == "" {
 		fmt.Fprintf(out, "pictures: digits that are made up, with seed %d\n", seed)
 		learnt, held = d.make(seed)
 		return learnt, held, nil
 	}
 	fmt.Fprintf(out, "pictures: the files in %s\n", d.dir)
-	if learnt, err = digits.Read(d.dir, digits.TrainImages, digits.TrainLabels); err != nil {
+	if learnt, err = readDigits(d.dir, trainImages, trainLabels); err != nil {
 		return nil, nil, err
 	}
-	if held, err = digits.Read(d.dir, digits.TestImages, digits.TestLabels); err != nil {
+	if held, err = readDigits(d.dir, testImages, testLabels); err != nil {
 		return nil, nil, err
 	}
 	return learnt, held, check(d.dir, learnt, held)
 }
 
 // check returns an error unless the network can take the pictures.
-func check(dir string, learnt, held *digits.Set) error {
+func check(dir string, learnt, held *digits) error {
 	if held.Height != learnt.Height || held.Width != learnt.Width || held.Height < 16 || held.Width < 16 {
 		return fmt.Errorf("pictures in %s of %d x %d and %d x %d pixels: want one size, of 16 x 16 or more",
 			dir, learnt.Height, learnt.Width, held.Height, held.Width)
 	}
-	for _, set := range []*digits.Set{learnt, held} {
+	for _, set := range []*digits{learnt, held} {
 		for i, l := range set.Labels {
 			if l > 9 {
 				return fmt.Errorf("label %d in %s is %d: want 0 to 9", i, dir, l)
@@ -90,15 +89,15 @@ func check(dir string, learnt, held *digits.Set) error {
 	return nil
 }
 
-func (d source) make(seed uint64) (learnt, held *digits.Set) {
-	return digits.Make(d.samples, seed), digits.Make(d.samples/5, ^seed)
+func (d source) make(seed uint64) (learnt, held *digits) {
+	return makeDigits(d.samples, seed), makeDigits(d.samples/5, ^seed)
 }
 
 // generate writes the files, unless they are there. Some of them without the others are left as
 // they are, and refused.
 func (d source) generate(seed uint64, out io.Writer) error {
 	var there, missing []string
-	for _, name := range []string{digits.TrainImages, digits.TrainLabels, digits.TestImages, digits.TestLabels} {
+	for _, name := range []string{trainImages, trainLabels, testImages, testLabels} {
 		if found(d.dir, name) || found(d.dir, name+".gz") {
 			there = append(there, name)
 		} else {
@@ -114,7 +113,7 @@ func (d source) generate(seed uint64, out io.Writer) error {
 			d.dir, strings.Join(there, " and "), strings.Join(missing, " and "))
 	}
 	learnt, held := d.make(seed)
-	files := slices.Concat(learnt.Files(digits.TrainImages, digits.TrainLabels), held.Files(digits.TestImages, digits.TestLabels))
+	files := slices.Concat(learnt.Files(trainImages, trainLabels), held.Files(testImages, testLabels))
 	if err := atomicfile.Write(d.dir, files...); err != nil {
 		return err
 	}
@@ -128,7 +127,7 @@ func found(dir, name string) bool {
 }
 
 // bcastSet returns rank 0's set on every rank.
-func bcastSet(ctx context.Context, c *comm.Comm, s *digits.Set) (*digits.Set, error) {
+func bcastSet(ctx context.Context, c *comm.Comm, s *digits) (*digits, error) {
 	shape := make([]int, 3)
 	if c.Rank() == 0 {
 		shape = []int{len(s.Labels), s.Height, s.Width}
@@ -137,7 +136,7 @@ func bcastSet(ctx context.Context, c *comm.Comm, s *digits.Set) (*digits.Set, er
 		return nil, err
 	}
 	if c.Rank() != 0 {
-		s = &digits.Set{Height: shape[1], Width: shape[2], Labels: make([]byte, shape[0]), Pixels: make([]byte, shape[0]*shape[1]*shape[2])}
+		s = &digits{Height: shape[1], Width: shape[2], Labels: make([]byte, shape[0]), Pixels: make([]byte, shape[0]*shape[1]*shape[2])}
 	}
 	return s, errors.Join(comm.Bcast(ctx, c, 0, s.Labels), comm.Bcast(ctx, c, 0, s.Pixels))
 }

@@ -26,7 +26,6 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
-	"gompi/examples/cnn/internal/digits"
 	"gompi/examples/internal/job"
 	"gompi/examples/internal/nn"
 )
@@ -67,7 +66,7 @@ func train(ctx context.Context, c *comm.Comm, f *job.Flags, d source, out io.Wri
 	m := newModel(learnt, held, f, nn.WorkersOf(c.Size()))
 	percent := func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
 	return job.Train(ctx, c, f, m, job.Spec{
-		Samples: len(learnt.Labels), Held: len(held.Labels), Checksum: digits.Checksum(learnt, held),
+		Samples: len(learnt.Labels), Held: len(held.Labels), Checksum: checksum(learnt, held),
 		Meters: []job.Meter{
 			{Name: "loss", Show: func(v float64) string { return fmt.Sprintf("%.4f", v) }},
 			{Name: "top-1", Show: percent, Higher: true},
@@ -79,7 +78,7 @@ func train(ctx context.Context, c *comm.Comm, f *job.Flags, d source, out io.Wri
 
 // A model is the network, its optimiser and its pictures.
 type model struct {
-	learnt, held *digits.Set
+	learnt, held *digits
 	network      nn.Stack
 	sgd          *nn.SGD
 	rate         float64
@@ -88,7 +87,7 @@ type model struct {
 	labels []byte    // and what they show
 }
 
-func newModel(learnt, held *digits.Set, f *job.Flags, workers nn.Workers) *model {
+func newModel(learnt, held *digits, f *job.Flags, workers nn.Workers) *model {
 	m := &model{learnt: learnt, held: held, rate: f.Rate}
 	m.network = newNetwork(nn.Image{Height: learnt.Height, Width: learnt.Width, Channels: 1}, f.Seed, workers)
 	m.sgd = nn.NewSGD(m.network.Params(), 0.9, 1e-4)

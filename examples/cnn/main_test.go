@@ -11,7 +11,6 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
-	"gompi/examples/cnn/internal/digits"
 	"gompi/examples/internal/job"
 	"gompi/examples/internal/job/jobtest"
 )
@@ -66,11 +65,11 @@ func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 	if got.Held[0] != want.Held[0] || !strings.Contains(output, "pictures: the files in "+dir) {
 		t.Errorf("from files the loss is %v, want %v\n%s", got.Held[0], want.Held[0], output)
 	}
-	if err := os.WriteFile(filepath.Join(dir, digits.TestLabels), []byte("<html>"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, testLabels), []byte("<html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		if _, err := files(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), digits.TestLabels) {
+		if _, err := files(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), testLabels) {
 			return fmt.Errorf("a damaged file gives error %v", err)
 		}
 		return nil
@@ -97,24 +96,24 @@ func TestSomeFilesWithoutTheOthersAreRefused(t *testing.T) {
 	if err := d.generate(1, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(d.dir, digits.TestImages)); err != nil {
+	if err := os.Remove(filepath.Join(d.dir, testImages)); err != nil {
 		t.Fatal(err)
 	}
 	err := d.generate(1, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), d.dir) || !strings.Contains(err.Error(), "but not "+digits.TestImages) {
-		t.Errorf("error %v, want one that names the folder and %s", err, digits.TestImages)
+	if err == nil || !strings.Contains(err.Error(), d.dir) || !strings.Contains(err.Error(), "but not "+testImages) {
+		t.Errorf("error %v, want one that names the folder and %s", err, testImages)
 	}
 }
 
 func TestPicturesOfNoDigitsAreRefused(t *testing.T) {
-	good := &digits.Set{Height: 28, Width: 28, Labels: []byte{3, 9}}
+	good := &digits{Height: 28, Width: 28, Labels: []byte{3, 9}}
 	for _, tc := range []struct {
-		held *digits.Set
+		held *digits
 		want string
 	}{
 		{good, ""},
-		{&digits.Set{Height: 28, Width: 27, Labels: []byte{1}}, "28 x 28 and 28 x 27"},
-		{&digits.Set{Height: 28, Width: 28, Labels: []byte{1, 10}}, "label 1 in d is 10"},
+		{&digits{Height: 28, Width: 27, Labels: []byte{1}}, "28 x 28 and 28 x 27"},
+		{&digits{Height: 28, Width: 28, Labels: []byte{1, 10}}, "label 1 in d is 10"},
 	} {
 		err := check("d", good, tc.held)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
@@ -139,7 +138,7 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 // A step of one rank, without the averages.
 func BenchmarkStep(b *testing.B) {
 	const batch = 128
-	f, set := defaults(), digits.Make(batch, 1)
+	f, set := defaults(), makeDigits(batch, 1)
 	m := newModel(set, set, &f, 1)
 	samples := make([]int, batch)
 	for i := range samples {

@@ -11,7 +11,6 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
-	"gompi/examples/movielens/internal/ratings"
 )
 
 // options are what the command line says beside job.Flags.
@@ -21,11 +20,11 @@ type options struct {
 	sparse bool
 	width  int // of the vectors of users and films
 	decay  float64
-	plan   ratings.Plan // for made-up ones
+	plan   plan // for made-up ones
 }
 
 func (o *options) define(fs *flag.FlagSet) {
-	fs.StringVar(&o.dir, "data", "", "folder with "+ratings.RatingsFile+" and "+ratings.MoviesFile+" of MovieLens, such as ml-latest-small, which rank 0 alone reads\n(default: ratings are made up)")
+	fs.StringVar(&o.dir, "data", "", "folder with "+ratingsFile+" and "+moviesFile+" of MovieLens, such as ml-latest-small, which rank 0 alone reads\n(default: ratings are made up)")
 	fs.BoolVar(&o.write, "gen", false, "write made-up ratings into the folder -data, if there are none, and end")
 	fs.BoolVar(&o.sparse, "sparse", o.sparse, "send and update only the vectors that a batch has reached; =false: all")
 	fs.IntVar(&o.plan.Ratings, "ratings", o.plan.Ratings, "ratings to make up, by as many users of as many films as MovieLens would have")
@@ -38,7 +37,7 @@ func (o *options) check() error {
 	if n := o.plan.Ratings; n < least || n > most {
 		return fmt.Errorf("-ratings %d: want %d to %d", n, least, most)
 	}
-	o.plan = ratings.MovieLens(o.plan.Ratings)
+	o.plan = likeMovieLens(o.plan.Ratings)
 	if o.width < 1 {
 		return fmt.Errorf("-width %d: want at least 1", o.width)
 	}
@@ -49,7 +48,7 @@ func (o *options) check() error {
 }
 
 // share reads or makes up the ratings on rank 0 and sends them to the others.
-func (o options) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Writer) (set *ratings.Set, err error) {
+func (o options) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Writer) (set *dataset, err error) {
 	err = ddp.OnRankZero(ctx, c, func() (err error) {
 		set, err = o.open(seed, out)
 		return err
@@ -60,24 +59,24 @@ func (o options) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Wr
 	return bcastSet(ctx, c, set)
 }
 
-func (o options) open(seed uint64, out io.Writer) (*ratings.Set, error) {
+func (o options) open(seed uint64, out io.Writer) (*dataset, error) {
 	if o.dir == "" {
 		fmt.Fprintf(out, "ratings: made up, with seed %d\n", seed)
-		return ratings.Make(o.plan, seed).Set(), nil
+		return makeRatings(o.plan, seed).Set(), nil
 	}
 	fmt.Fprintf(out, "ratings: the files in %s\n", o.dir)
-	return ratings.Read(o.dir)
+	return readDataset(o.dir)
 }
 
 // generate writes the files, unless there are ratings.
 func (o options) generate(seed uint64, out io.Writer) error {
-	if _, err := os.Stat(filepath.Join(o.dir, ratings.RatingsFile)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(o.dir, ratingsFile)); !errors.Is(err, os.ErrNotExist) {
 		if err == nil {
-			fmt.Fprintf(out, "ratings: the folder %s has %s\n", o.dir, ratings.RatingsFile)
+			fmt.Fprintf(out, "ratings: the folder %s has %s\n", o.dir, ratingsFile)
 		}
 		return err
 	}
-	if err := ratings.Make(o.plan, seed).Write(o.dir); err != nil {
+	if err := makeRatings(o.plan, seed).Write(o.dir); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "ratings: made up with seed %d and written to the folder %s\n", seed, o.dir)
@@ -85,7 +84,7 @@ func (o options) generate(seed uint64, out io.Writer) error {
 }
 
 // bcastSet returns rank 0's set on every rank.
-func bcastSet(ctx context.Context, c *comm.Comm, s *ratings.Set) (*ratings.Set, error) {
+func bcastSet(ctx context.Context, c *comm.Comm, s *dataset) (*dataset, error) {
 	sizes, reachable := make([]int, 4), []float64{0}
 	if c.Rank() == 0 {
 		sizes = []int{s.Users, s.Films, len(s.Learnt.Stars), len(s.Held.Stars)}
@@ -95,9 +94,9 @@ func bcastSet(ctx context.Context, c *comm.Comm, s *ratings.Set) (*ratings.Set, 
 		return nil, err
 	}
 	if c.Rank() != 0 {
-		s = &ratings.Set{Users: sizes[0], Films: sizes[1], Learnt: roomFor(sizes[2]), Held: roomFor(sizes[3]), Reachable: reachable[0]}
+		s = &dataset{Users: sizes[0], Films: sizes[1], Learnt: roomFor(sizes[2]), Held: roomFor(sizes[3]), Reachable: reachable[0]}
 	}
-	for _, l := range []ratings.List{s.Learnt, s.Held} {
+	for _, l := range []ratingList{s.Learnt, s.Held} {
 		if err := errors.Join(comm.Bcast(ctx, c, 0, l.Users), comm.Bcast(ctx, c, 0, l.Films), comm.Bcast(ctx, c, 0, l.Stars)); err != nil {
 			return nil, err
 		}
@@ -105,6 +104,6 @@ func bcastSet(ctx context.Context, c *comm.Comm, s *ratings.Set) (*ratings.Set, 
 	return s, nil
 }
 
-func roomFor(n int) ratings.List {
-	return ratings.List{Users: make([]int32, n), Films: make([]int32, n), Stars: make([]float32, n)}
+func roomFor(n int) ratingList {
+	return ratingList{Users: make([]int32, n), Films: make([]int32, n), Stars: make([]float32, n)}
 }

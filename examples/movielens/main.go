@@ -30,7 +30,6 @@ import (
 	"gompi/comm/ddp"
 	"gompi/examples/internal/job"
 	"gompi/examples/internal/nn"
-	"gompi/examples/movielens/internal/ratings"
 )
 
 const purpose = `Trains a recommender: MovieLens's ratings with -data, else made-up ones. Alone, or under gompirun
@@ -59,7 +58,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 func defaults() (job.Flags, options) {
 	return job.Flags{Epochs: 10, Batch: 256, BatchPer: "rank", Rate: 3e-3, Seed: 1, Resume: "auto"},
-		options{sparse: true, width: 64, decay: 0.3, plan: ratings.MovieLens(ratings.Small)}
+		options{sparse: true, width: 64, decay: 0.3, plan: likeMovieLens(smallDataset)}
 }
 
 func train(ctx context.Context, c *comm.Comm, f *job.Flags, o options, out io.Writer) (*job.Result, error) {
@@ -89,7 +88,7 @@ func train(ctx context.Context, c *comm.Comm, f *job.Flags, o options, out io.Wr
 
 // A model is the recommender, its optimiser and the ratings.
 type model struct {
-	set          *ratings.Set
+	set          *dataset
 	users, films *nn.Embedding[int32]
 	linear       *nn.Linear
 	adam         *nn.Adam
@@ -109,7 +108,7 @@ const (
 	linearParam
 )
 
-func newModel(set *ratings.Set, f *job.Flags, o options, workers nn.Workers) *model {
+func newModel(set *dataset, f *job.Flags, o options, workers nn.Workers) *model {
 	rng := rand.New(rand.NewPCG(f.Seed, 0x6d6f76696573))
 	w := o.width
 	m := &model{set: set, rate: f.Rate, sparse: o.sparse, width: w,

@@ -14,7 +14,6 @@ import (
 	"gompi/comm/commtest"
 	"gompi/examples/internal/job"
 	"gompi/examples/internal/job/jobtest"
-	"gompi/examples/movielens/internal/ratings"
 )
 
 func with(o options) jobtest.Train {
@@ -27,7 +26,7 @@ func with(o options) jobtest.Train {
 func small() (job.Flags, options) {
 	f, o := defaults()
 	f.Epochs, f.Batch, f.BatchPer = 4, 64, "all"
-	o.plan, o.width = ratings.Plan{Users: 60, Films: 80, Ratings: 1500}, 8
+	o.plan, o.width = plan{Users: 60, Films: 80, Ratings: 1500}, 8
 	return f, o
 }
 
@@ -39,8 +38,8 @@ func TestKnownErrorIsApproached(t *testing.T) {
 	}
 	f, o := defaults()
 	f.Epochs, f.Batch, f.BatchPer = 12, 128, "all"
-	o.plan, o.width = ratings.Plan{Users: 300, Films: 400, Ratings: 40000}, 16
-	set := ratings.Make(o.plan, f.Seed).Set()
+	o.plan, o.width = plan{Users: 300, Films: 400, Ratings: 40000}, 16
+	set := makeRatings(o.plan, f.Seed).Set()
 	var bytes []int64
 	for _, o.sparse = range []bool{true, false} {
 		res, output := jobtest.Run(t, 2, f, with(o))
@@ -75,21 +74,21 @@ func TestSnapshotsGoOnWithAnyNumberOfRanks(t *testing.T) {
 // -gen writes the ratings that are made up without it, once, and does not train.
 func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 	f, o := small()
-	o.plan = ratings.MovieLens(1500)
+	o.plan = likeMovieLens(1500)
 	want, _ := jobtest.Run(t, 2, f, with(o))
 	o.dir = filepath.Join(t.TempDir(), "made")
-	for _, end := range []string{" written to the folder " + o.dir, " the folder " + o.dir + " has " + ratings.RatingsFile} {
+	for _, end := range []string{" written to the folder " + o.dir, " the folder " + o.dir + " has " + ratingsFile} {
 		jobtest.Writes(t, run, end, "-gen", "-data", o.dir, "-ratings", "1500")
 	}
 	got, output := jobtest.Run(t, 2, f, with(o))
 	if got.Held[0] != want.Held[0] || !strings.Contains(output, "ratings: the files in "+o.dir) {
 		t.Errorf("from files the error is %v, want %v\n%s", got.Held[0], want.Held[0], output)
 	}
-	if err := os.WriteFile(filepath.Join(o.dir, ratings.RatingsFile), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(o.dir, ratingsFile), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		if _, err := with(o)(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), ratings.RatingsFile) {
+		if _, err := with(o)(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), ratingsFile) {
 			return fmt.Errorf("a damaged file gives error %v", err)
 		}
 		return nil

@@ -10,8 +10,8 @@
 // With -device cuda the network is on GPUs, one for each rank of a host or shared.
 //
 // Reading order: trainer.go is the training loop and all that has to do with
-// ranks; internal/bytelm is the network, internal/cudann the same on a GPU, internal/text
-// the data.
+// ranks; internal/bytelm is the network, internal/cudann the same on a GPU, corpus.go the
+// data.
 package main
 
 import (

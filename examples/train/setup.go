@@ -13,7 +13,6 @@ import (
 	"gompi/comm/ddp/sampler"
 	"gompi/comm/ddp/snapshot"
 	"gompi/examples/internal/nn"
-	"gompi/examples/train/internal/text"
 )
 
 // bucketBytes is a little more than a hidden layer's gradients. This model is so
@@ -124,26 +123,26 @@ func (t *trainer) restore(ctx context.Context) (err error) {
 var sources embed.FS
 
 // shareCorpus reads the text on rank 0 and sends it to the others.
-func shareCorpus(ctx context.Context, c *comm.Comm, dir string) (*text.Corpus, error) {
-	corpus := &text.Corpus{}
+func shareCorpus(ctx context.Context, c *comm.Comm, dir string) (*corpus, error) {
+	all := &corpus{}
 	err := ddp.OnRankZero(ctx, c, func() (err error) {
-		corpus, err = text.Open(dir, sources)
+		all, err = openCorpus(dir, sources)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	sizes := []int{len(corpus.Train), len(corpus.Held)}
+	sizes := []int{len(all.Train), len(all.Held)}
 	if err := comm.Bcast(ctx, c, 0, sizes); err != nil {
 		return nil, err
 	}
 	if c.Rank() != 0 {
-		corpus.Train, corpus.Held = make([]byte, sizes[0]), make([]byte, sizes[1])
+		all.Train, all.Held = make([]byte, sizes[0]), make([]byte, sizes[1])
 	}
-	if err := comm.Bcast(ctx, c, 0, corpus.Train); err != nil {
+	if err := comm.Bcast(ctx, c, 0, all.Train); err != nil {
 		return nil, err
 	}
-	return corpus, comm.Bcast(ctx, c, 0, corpus.Held)
+	return all, comm.Bcast(ctx, c, 0, all.Held)
 }
 
 func (t *trainer) describe(out io.Writer) {

@@ -22,7 +22,7 @@ import (
 
 // shortText is a folder of few files. To judge a network by what is held out of more text would take
 // longer than to train it.
-const shortText = "internal/text"
+const shortText = "internal/bytelm"
 
 // small is a configuration that trains in a moment.
 func small() config {

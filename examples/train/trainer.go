@@ -11,7 +11,6 @@ import (
 	"gompi/comm/ddp"
 	"gompi/comm/ddp/sampler"
 	"gompi/comm/ddp/snapshot"
-	"gompi/examples/train/internal/text"
 )
 
 // A result is how well the network predicts text it has not seen, beside what
@@ -34,7 +33,7 @@ type evaluation struct {
 type trainer struct {
 	cfg        config
 	c          *comm.Comm
-	corpus     *text.Corpus
+	corpus     *corpus
 	model      model
 	d          *ddp.DDP
 	sampler    *sampler.Sampler
@@ -88,7 +87,7 @@ func (t *trainer) run(ctx context.Context, show *progress) (*result, error) {
 		return nil, err
 	}
 	held := t.corpus.Held
-	res := &result{evaluation: e, unigram: text.Unigram(held), flate: text.Flate(held), curve: show.points, evaluations: show.evaluations}
+	res := &result{evaluation: e, unigram: unigramLoss(held), flate: flateLoss(held), curve: show.points, evaluations: show.evaluations}
 	if err := show.finish(ctx, res); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package ratings
+package main
 
 import (
 	"math"
@@ -9,17 +9,17 @@ import (
 	"testing"
 )
 
-const movies = `movieId,title,genres
+const moviesTable = `movieId,title,genres
 1,Toy Story (1995),Adventure|Animation|Children|Comedy|Fantasy
 11,"American President, The (1995)",Comedy|Drama|Romance
 189,"Quote ""in"" a title",(no genres listed)
 7,Nobody rates this,Drama
 `
 
-func folder(t *testing.T, ratings, movies string) string {
+func writeTables(t *testing.T, ratings, movies string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{RatingsFile: ratings, MoviesFile: movies} {
+	for name, text := range map[string]string{ratingsFile: ratings, moviesFile: movies} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -30,8 +30,8 @@ func folder(t *testing.T, ratings, movies string) string {
 // Lines are as in ml-latest-small: quotes in titles, numbers with gaps, in any order. Film 99 is in
 // no list of films.
 func TestFilesOfMovieLensAreRead(t *testing.T) {
-	dir := folder(t, "userId,movieId,rating,timestamp\r\n5,11,4.0,964982703\r\n1,189,0.5,964981247\r\n5,1,5.0,964982224\r\n7,1,3.5,1\r\n7,11,2.0,1\r\n7,99,1.0,1\r\n", movies)
-	s, err := Read(dir)
+	dir := writeTables(t, "userId,movieId,rating,timestamp\r\n5,11,4.0,964982703\r\n1,189,0.5,964981247\r\n5,1,5.0,964982224\r\n7,1,3.5,1\r\n7,11,2.0,1\r\n7,99,1.0,1\r\n", moviesTable)
+	s, err := readDataset(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestFilesOfMovieLensAreRead(t *testing.T) {
 		t.Errorf("%d users, %d films, reachable error %v; want 3, 3 and 0", s.Users, s.Films, s.Reachable)
 	}
 	got := map[[2]int32]float32{}
-	for _, l := range []List{s.Learnt, s.Held} {
+	for _, l := range []ratingList{s.Learnt, s.Held} {
 		for i := range l.Stars {
 			got[[2]int32{l.Users[i], l.Films[i]}] = l.Stars[i]
 		}
@@ -48,12 +48,12 @@ func TestFilesOfMovieLensAreRead(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("ratings are %v, want %v", got, want)
 	}
-	if held := Held(5, 11); held != (len(s.Held.Stars) > 0 && contains(s.Held, 1, 1)) {
+	if held := isHeld(5, 11); held != (len(s.Held.Stars) > 0 && contains(s.Held, 1, 1)) {
 		t.Errorf("the rating of film 11 by user 5 is held out, says Held: %v", held)
 	}
 }
 
-func contains(l List, user, film int32) bool {
+func contains(l ratingList, user, film int32) bool {
 	for i := range l.Stars {
 		if l.Users[i] == user && l.Films[i] == film {
 			return true
@@ -74,23 +74,23 @@ func TestDamagedLinesAreNamedAndQuoted(t *testing.T) {
 		head + "1,1,4.0\n":              "wrong number of fields",
 		head:                            "0 ratings of films in movies.csv: want enough",
 	} {
-		dir := folder(t, ratings, movies)
-		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), filepath.Join(dir, RatingsFile)) {
+		dir := writeTables(t, ratings, moviesTable)
+		if _, err := readDataset(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), filepath.Join(dir, ratingsFile)) {
 			t.Errorf("%q: error %v, want %q", ratings, err, want)
 		}
 	}
-	if _, err := Read("/no/such/folder"); err == nil || !strings.Contains(err.Error(), "/no/such/folder/movies.csv: no such file") {
+	if _, err := readDataset("/no/such/folder"); err == nil || !strings.Contains(err.Error(), "/no/such/folder/movies.csv: no such file") {
 		t.Errorf("a missing folder gives error %v", err)
 	}
 }
 
 func TestMadeRatingsAreThoseOfTheirFiles(t *testing.T) {
-	m := Make(Plan{40, 60, 900}, 3)
+	m := makeRatings(plan{40, 60, 900}, 3)
 	dir := filepath.Join(t.TempDir(), "made")
 	if err := m.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(dir)
+	got, err := readDataset(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestMadeRatingsAreThoseOfTheirFiles(t *testing.T) {
 	if n := len(got.Learnt.Stars) + len(got.Held.Stars); n != 900 || len(got.Held.Stars) < 100 || len(got.Held.Stars) > 260 {
 		t.Errorf("%d of %d ratings are held out, want a fifth of 900", len(got.Held.Stars), n)
 	}
-	if reflect.DeepEqual(Make(Plan{40, 60, 900}, 4).Set(), m.Set()) {
+	if reflect.DeepEqual(makeRatings(plan{40, 60, 900}, 4).Set(), m.Set()) {
 		t.Error("another seed makes the same ratings")
 	}
 }
@@ -108,9 +108,9 @@ func TestMadeRatingsAreThoseOfTheirFiles(t *testing.T) {
 // The defaults have the size and the shape of ml-latest-small: 610 users, 9,724 films with ratings,
 // of which the best known has 329. A model without the noise beats biases, and these the mean.
 func TestMadeRatingsAreLikeTheRealOnes(t *testing.T) {
-	s := Make(MovieLens(Small), 1).Set()
+	s := makeRatings(likeMovieLens(smallDataset), 1).Set()
 	counts := make([]int, s.Films)
-	for _, l := range []List{s.Learnt, s.Held} {
+	for _, l := range []ratingList{s.Learnt, s.Held} {
 		for _, f := range l.Films {
 			counts[f]++
 		}
@@ -130,7 +130,7 @@ func TestMadeRatingsAreLikeTheRealOnes(t *testing.T) {
 
 // Two users and two films without noise: biases explain all, but for what shrinks them.
 func TestBiasesAreEstimated(t *testing.T) {
-	s := &Set{Users: 2, Films: 2}
+	s := &dataset{Users: 2, Films: 2}
 	for range 500 {
 		for u := range int32(2) {
 			for f := range int32(2) {
@@ -148,16 +148,16 @@ func TestBiasesAreEstimated(t *testing.T) {
 	}
 }
 
-// RatingsFile is what tells that ratings are there, so it comes last: here a folder is in its way.
+// ratingsFile is what tells that ratings are there, so it comes last: here a folder is in its way.
 func TestRatingsComeAfterAllElse(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, RatingsFile, "full"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, ratingsFile, "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := Make(Plan{Users: 5, Films: 5, Ratings: 20}, 1).Write(dir); err == nil || !strings.Contains(err.Error(), RatingsFile) {
-		t.Errorf("error %v, want one that names %s", err, RatingsFile)
+	if err := makeRatings(plan{Users: 5, Films: 5, Ratings: 20}, 1).Write(dir); err == nil || !strings.Contains(err.Error(), ratingsFile) {
+		t.Errorf("error %v, want one that names %s", err, ratingsFile)
 	}
-	for _, name := range []string{MoviesFile, MadeFile} {
+	for _, name := range []string{moviesFile, madeFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
@@ -166,14 +166,14 @@ func TestRatingsComeAfterAllElse(t *testing.T) {
 
 // What a Write leaves that was killed between two names is replaced; a user's films are not.
 func TestOnlyFilesThatAreMadeUpAreReplaced(t *testing.T) {
-	made := Make(Plan{Users: 5, Films: 5, Ratings: 20}, 1)
+	made := makeRatings(plan{Users: 5, Films: 5, Ratings: 20}, 1)
 	for _, tt := range []struct {
 		there []string
 		fails bool
 	}{
-		{[]string{MadeFile}, false},
-		{[]string{MadeFile, MoviesFile}, false},
-		{[]string{MoviesFile}, true},
+		{[]string{madeFile}, false},
+		{[]string{madeFile, moviesFile}, false},
+		{[]string{moviesFile}, true},
 	} {
 		dir := t.TempDir()
 		for _, name := range tt.there {
@@ -182,10 +182,10 @@ func TestOnlyFilesThatAreMadeUpAreReplaced(t *testing.T) {
 			}
 		}
 		err := made.Write(dir)
-		if fails := err != nil && strings.Contains(err.Error(), MoviesFile+" that was not made up"); fails != tt.fails {
+		if fails := err != nil && strings.Contains(err.Error(), moviesFile+" that was not made up"); fails != tt.fails {
 			t.Errorf("%q are there: error %v, want one: %v", tt.there, err, tt.fails)
 		}
-		data, _ := os.ReadFile(filepath.Join(dir, MoviesFile))
+		data, _ := os.ReadFile(filepath.Join(dir, moviesFile))
 		if kept := string(data) == "old"; kept != tt.fails {
 			t.Errorf("%q are there: the films are kept: %v, want %v", tt.there, kept, tt.fails)
 		}
@@ -193,8 +193,8 @@ func TestOnlyFilesThatAreMadeUpAreReplaced(t *testing.T) {
 }
 
 func TestChecksumDistinguishesRatings(t *testing.T) {
-	p := Plan{Users: 5, Films: 5, Ratings: 20}
-	a, b, other := Make(p, 1).Set(), Make(p, 1).Set(), Make(p, 2).Set()
+	p := plan{Users: 5, Films: 5, Ratings: 20}
+	a, b, other := makeRatings(p, 1).Set(), makeRatings(p, 1).Set(), makeRatings(p, 2).Set()
 	if a.Checksum() != b.Checksum() || a.Checksum() == other.Checksum() {
 		t.Errorf("checksums %08x, %08x of the same and %08x of others", a.Checksum(), b.Checksum(), other.Checksum())
 	}

@@ -1,4 +1,4 @@
-package digits
+package main
 
 // MNIST comes in files of the format idx: bytes with one to three dimensions. A file has two bytes
 // of zero, the type of its numbers, how many dimensions it has, the size of each as four bytes, the
@@ -20,8 +20,8 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A Set is pictures, one byte for each pixel, and what each of them shows.
-type Set struct {
+// digits are pictures, one byte for each pixel, and what each of them shows.
+type digits struct {
 	Height, Width int
 	Pixels        []byte // picture by picture, line by line
 	Labels        []byte
@@ -29,10 +29,10 @@ type Set struct {
 
 // The names of MNIST's files; any of them may have .gz after it.
 const (
-	TrainImages = "train-images-idx3-ubyte"
-	TrainLabels = "train-labels-idx1-ubyte"
-	TestImages  = "t10k-images-idx3-ubyte"
-	TestLabels  = "t10k-labels-idx1-ubyte"
+	trainImages = "train-images-idx3-ubyte"
+	trainLabels = "train-labels-idx1-ubyte"
+	testImages  = "t10k-images-idx3-ubyte"
+	testLabels  = "t10k-labels-idx1-ubyte"
 )
 
 const bytesType = 0x08
@@ -40,8 +40,8 @@ const bytesType = 0x08
 // mostNumbers bounds what a file is believed to have.
 const mostNumbers = 1 << 30
 
-// Read returns the set of two files of the folder.
-func Read(dir, images, labels string) (*Set, error) {
+// readDigits returns the set of two files of the folder.
+func readDigits(dir, images, labels string) (*digits, error) {
 	sizes, pixels, err := readFile(dir, images, 3)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func Read(dir, images, labels string) (*Set, error) {
 	if count[0] != sizes[0] {
 		return nil, fmt.Errorf("%s has %d pictures, %s %d labels: want as many", filepath.Join(dir, images), sizes[0], labels, count[0])
 	}
-	return &Set{Height: sizes[1], Width: sizes[2], Pixels: pixels, Labels: kinds}, nil
+	return &digits{Height: sizes[1], Width: sizes[2], Pixels: pixels, Labels: kinds}, nil
 }
 
 // readFile returns the sizes of the dimensions and the numbers of a file, compressed or not.
@@ -69,14 +69,14 @@ func readFile(dir, name string, dimensions int) (sizes []int, data []byte, err e
 		return nil, nil, err
 	}
 	defer f.Close()
-	if sizes, data, err = decode(bufio.NewReader(f), dimensions); err != nil {
+	if sizes, data, err = decodeFile(bufio.NewReader(f), dimensions); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return sizes, data, nil
 }
 
-// decode reads a file, which it finds out to be compressed by its first bytes.
-func decode(r *bufio.Reader, dimensions int) (sizes []int, data []byte, err error) {
+// decodeFile reads a file, which it finds out to be compressed by its first bytes.
+func decodeFile(r *bufio.Reader, dimensions int) (sizes []int, data []byte, err error) {
 	if start, _ := r.Peek(2); bytes.Equal(start, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(r)
 		if err != nil {
@@ -110,8 +110,8 @@ func decode(r *bufio.Reader, dimensions int) (sizes []int, data []byte, err erro
 	return sizes, data, nil
 }
 
-// Checksum tells sets from others: a CRC-32C of their sizes, pixels and labels.
-func Checksum(sets ...*Set) uint32 {
+// checksum tells sets from others: a CRC-32C of their sizes, pixels and labels.
+func checksum(sets ...*digits) uint32 {
 	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	for _, s := range sets {
 		fmt.Fprintf(h, "%d of %d x %d:", len(s.Labels), s.Height, s.Width)
@@ -122,7 +122,7 @@ func Checksum(sets ...*Set) uint32 {
 }
 
 // Files are the set as two files.
-func (s *Set) Files(images, labels string) []atomicfile.File {
+func (s *digits) Files(images, labels string) []atomicfile.File {
 	n := len(s.Labels)
 	file := func(name string, data []byte) atomicfile.File {
 		return atomicfile.File{Name: name, Write: func(w io.Writer) error {
@@ -130,10 +130,10 @@ func (s *Set) Files(images, labels string) []atomicfile.File {
 			return err
 		}}
 	}
-	return []atomicfile.File{file(images, encode(s.Pixels, n, s.Height, s.Width)), file(labels, encode(s.Labels, n))}
+	return []atomicfile.File{file(images, encodeFile(s.Pixels, n, s.Height, s.Width)), file(labels, encodeFile(s.Labels, n))}
 }
 
-func encode(data []byte, sizes ...int) []byte {
+func encodeFile(data []byte, sizes ...int) []byte {
 	file := []byte{0, 0, bytesType, byte(len(sizes))}
 	for _, n := range sizes {
 		file = binary.BigEndian.AppendUint32(file, uint32(n))

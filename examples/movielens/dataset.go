@@ -1,6 +1,4 @@
-// Package ratings reads and makes up ratings of films in the files of MovieLens, and predicts them
-// in two simple ways that a model has to beat.
-package ratings
+package main
 
 import (
 	"cmp"
@@ -20,33 +18,33 @@ import (
 
 // The files of MovieLens, and one that made-up ratings have beside them.
 const (
-	RatingsFile = "ratings.csv" // userId,movieId,rating,timestamp
-	MoviesFile  = "movies.csv"  // movieId,title,genres
-	MadeFile    = "made-up.csv" // seed,reachable_rmse
+	ratingsFile = "ratings.csv" // userId,movieId,rating,timestamp
+	moviesFile  = "movies.csv"  // movieId,title,genres
+	madeFile    = "made-up.csv" // seed,reachable_rmse
 )
 
-// A List is ratings. Users and films have numbers from 0 on, not those of the files.
-type List struct {
+// A ratingList is ratings. Users and films have numbers from 0 on, not those of the files.
+type ratingList struct {
 	Users, Films []int32
 	Stars        []float32
 }
 
-func (l *List) add(user, film int32, stars float32) {
+func (l *ratingList) add(user, film int32, stars float32) {
 	l.Users, l.Films, l.Stars = append(l.Users, user), append(l.Films, film), append(l.Stars, stars)
 }
 
-// A Set is the ratings of a folder, divided in two.
-type Set struct {
+// A dataset is the ratings of a folder, divided in two.
+type dataset struct {
 	Users, Films int // how many have a rating in either
-	Learnt, Held List
+	Learnt, Held ratingList
 	Reachable    float64 // error on Held of the model that made the ratings; 0: not known
 }
 
 // Checksum tells sets from others: a CRC-32C of all ratings.
-func (s *Set) Checksum() uint32 {
+func (s *dataset) Checksum() uint32 {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	var b []byte
-	for _, l := range []List{s.Learnt, s.Held} {
+	for _, l := range []ratingList{s.Learnt, s.Held} {
 		for i, stars := range l.Stars {
 			b = b[:0]
 			for _, n := range [3]uint32{uint32(l.Users[i]), uint32(l.Films[i]), math.Float32bits(stars)} {
@@ -58,23 +56,23 @@ func (s *Set) Checksum() uint32 {
 	return sum.Sum32()
 }
 
-// Held reports whether a rating is held out: a fifth of them are, and which follows from the
+// isHeld reports whether a rating is held out: a fifth of them are, and which follows from the
 // numbers of user and film in the files, not from the order of the lines.
-func Held(user, film int) bool {
+func isHeld(user, film int) bool {
 	return crc32.ChecksumIEEE(fmt.Appendf(nil, "%d,%d", user, film))%5 == 0
 }
 
-// A line is one of RatingsFile.
+// A line is one of ratingsFile.
 type line struct {
 	user, film int
 	stars      float64
 }
 
-// Read returns the ratings in the folder of the films that are in it.
-func Read(dir string) (*Set, error) {
+// readDataset returns the ratings in the folder of the films that are in it.
+func readDataset(dir string) (*dataset, error) {
 	films := map[int]bool{}
-	err := readTable(filepath.Join(dir, MoviesFile), "movieId,title,genres", func(fields []string) error {
-		film, err := number(fields[0])
+	err := readTable(filepath.Join(dir, moviesFile), "movieId,title,genres", func(fields []string) error {
+		film, err := parseNumber(fields[0])
 		films[film] = true
 		return err
 	})
@@ -82,9 +80,9 @@ func Read(dir string) (*Set, error) {
 		return nil, err
 	}
 	var lines []line
-	path := filepath.Join(dir, RatingsFile)
+	path := filepath.Join(dir, ratingsFile)
 	err = readTable(path, "userId,movieId,rating,timestamp", func(fields []string) error {
-		l, err := parse(fields)
+		l, err := parseLine(fields)
 		if films[l.film] {
 			lines = append(lines, l)
 		}
@@ -93,11 +91,11 @@ func Read(dir string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := divide(lines)
+	s := divideLines(lines)
 	if len(s.Learnt.Stars) == 0 || len(s.Held.Stars) == 0 {
-		return nil, fmt.Errorf("%s: %d ratings of films in %s: want enough to train on and to hold out", path, len(lines), MoviesFile)
+		return nil, fmt.Errorf("%s: %d ratings of films in %s: want enough to train on and to hold out", path, len(lines), moviesFile)
 	}
-	s.Reachable, err = readReachable(filepath.Join(dir, MadeFile))
+	s.Reachable, err = readReachable(filepath.Join(dir, madeFile))
 	return s, err
 }
 
@@ -129,7 +127,7 @@ func readTable(path, header string, each func(fields []string) error) error {
 	return nil
 }
 
-func number(s string) (int, error) {
+func parseNumber(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
 		return 0, fmt.Errorf("number %q: want one that is not negative", s)
@@ -137,24 +135,24 @@ func number(s string) (int, error) {
 	return n, nil
 }
 
-func parse(fields []string) (l line, err error) {
+func parseLine(fields []string) (l line, err error) {
 	var users, films, stars error
-	l.user, users = number(fields[0])
-	l.film, films = number(fields[1])
+	l.user, users = parseNumber(fields[0])
+	l.film, films = parseNumber(fields[1])
 	if l.stars, stars = strconv.ParseFloat(fields[2], 64); stars != nil || !(l.stars >= 0.5 && l.stars <= 5) {
 		stars = fmt.Errorf("rating %q: want 0.5 to 5", fields[2])
 	}
 	return l, errors.Join(users, films, stars)
 }
 
-// divide numbers users and films in the order of their numbers in the files.
-func divide(lines []line) *Set {
+// divideLines numbers users and films in the order of their numbers in the files.
+func divideLines(lines []line) *dataset {
 	users := places(lines, func(l line) int { return l.user })
 	films := places(lines, func(l line) int { return l.film })
-	s := &Set{Users: len(users), Films: len(films)}
+	s := &dataset{Users: len(users), Films: len(films)}
 	for _, l := range lines {
 		to := &s.Learnt
-		if Held(l.user, l.film) {
+		if isHeld(l.user, l.film) {
 			to = &s.Held
 		}
 		to.add(users[l.user], films[l.film], float32(l.stars))

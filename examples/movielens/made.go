@@ -1,4 +1,4 @@
-package ratings
+package main
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A Plan is how many ratings to make up.
-type Plan struct{ Users, Films, Ratings int }
+// A plan is how many ratings to make up.
+type plan struct{ Users, Films, Ratings int }
 
-// MovieLens is the Plan of as many ratings as asked for, with users and films in the proportion of
-// ml-latest-small: that has 100,836 ratings by 610 users of 9,742 films.
-func MovieLens(ratings int) Plan {
-	root := math.Sqrt(float64(ratings) / Small)
-	return Plan{int(610 * root), int(9742 * root), ratings}
+// likeMovieLens is the plan of as many ratings as asked for, with users and films in the proportion
+// of ml-latest-small: that has 100,836 ratings by 610 users of 9,742 films.
+func likeMovieLens(ratings int) plan {
+	root := math.Sqrt(float64(ratings) / smallDataset)
+	return plan{int(610 * root), int(9742 * root), ratings}
 }
 
-// Small is how many ratings ml-latest-small has.
-const Small = 100836
+// smallDataset is how many ratings ml-latest-small has.
+const smallDataset = 100836
 
 // What ratings are made of: how a user and a film differ from the mean, how well a film's
 // properties go with a user's taste, and chance.
@@ -35,19 +35,19 @@ const (
 	properties = 3 // that a taste and a film have
 )
 
-// A Made is ratings that were made up.
-type Made struct {
-	plan      Plan
+// made are ratings that were made up.
+type made struct {
+	plan      plan
 	seed      uint64
 	lines     []line
 	reachable float64
 }
 
-// Make makes up ratings that follow from seed alone. Users choose films by how well known they are:
-// the best known gets 400 ratings, a thousand of films get nine tenths of all, and half of them
-// none or one, much as in ml-latest-small.
-func Make(p Plan, seed uint64) *Made {
-	m := &Made{plan: p, seed: seed}
+// makeRatings makes up ratings that follow from seed alone. Users choose films by how well known
+// they are: the best known gets 400 ratings, a thousand of films get nine tenths of all, and half
+// of them none or one, much as in ml-latest-small.
+func makeRatings(p plan, seed uint64) *made {
+	m := &made{plan: p, seed: seed}
 	rng := rand.New(rand.NewPCG(seed, 0x66696c6d73))
 	users, films := newTraits(p.Users, userBias, 1, rng), newTraits(p.Films, filmBias, taste/math.Sqrt(properties), rng)
 	var weights []float64
@@ -73,7 +73,7 @@ func Make(p Plan, seed uint64) *Made {
 		stars := halfStars(truth + chance*rng.NormFloat64())
 		l := line{user + 1, film + 1, stars}
 		m.lines = append(m.lines, l)
-		if Held(l.user, l.film) {
+		if isHeld(l.user, l.film) {
 			square += math.Pow(stars-min(5, max(0.5, truth)), 2)
 			held++
 		}
@@ -116,42 +116,42 @@ func newTraits(n int, bias, deviation float64, rng *rand.Rand) traits {
 	return t
 }
 
-// Set returns what Read returns of the files that Write writes.
-func (m *Made) Set() *Set {
-	s := divide(m.lines)
+// Set returns what readDataset returns of the files that Write writes.
+func (m *made) Set() *dataset {
+	s := divideLines(m.lines)
 	s.Reachable = m.reachable
 	return s
 }
 
 // Write writes the ratings into the folder, unless it has films that are not made up: those would
-// be lost. RatingsFile comes last, and tells that the others are there and whole. MadeFile comes
+// be lost. ratingsFile comes last, and tells that the others are there and whole. madeFile comes
 // first: after a process was killed within Write, it tells that the rest may be replaced.
-func (m *Made) Write(dir string) error {
-	if there(dir, MoviesFile) && !there(dir, MadeFile) {
-		return fmt.Errorf("the folder %s has a %s that was not made up, without %s: want both, or neither to have them made", dir, MoviesFile, RatingsFile)
+func (m *made) Write(dir string) error {
+	if exists(dir, moviesFile) && !exists(dir, madeFile) {
+		return fmt.Errorf("the folder %s has a %s that was not made up, without %s: want both, or neither to have them made", dir, moviesFile, ratingsFile)
 	}
 	return atomicfile.Write(dir,
-		table(MadeFile, "seed,reachable_rmse", func(w io.Writer) {
+		tableFile(madeFile, "seed,reachable_rmse", func(w io.Writer) {
 			fmt.Fprintf(w, "%d,%v\n", m.seed, m.reachable)
 		}),
-		table(MoviesFile, "movieId,title,genres", func(w io.Writer) {
+		tableFile(moviesFile, "movieId,title,genres", func(w io.Writer) {
 			for i := range m.plan.Films {
 				fmt.Fprintf(w, "%d,\"Film %d, made up (2000)\",(no genres listed)\n", i+1, i+1)
 			}
 		}),
-		table(RatingsFile, "userId,movieId,rating,timestamp", func(w io.Writer) {
+		tableFile(ratingsFile, "userId,movieId,rating,timestamp", func(w io.Writer) {
 			for i, l := range m.lines {
 				fmt.Fprintf(w, "%d,%d,%.1f,%d\n", l.user, l.film, l.stars, 1000000000+i)
 			}
 		}))
 }
 
-func there(dir, name string) bool {
+func exists(dir, name string) bool {
 	_, err := os.Stat(filepath.Join(dir, name))
 	return err == nil
 }
 
-func table(name, header string, lines func(w io.Writer)) atomicfile.File {
+func tableFile(name, header string, lines func(w io.Writer)) atomicfile.File {
 	return atomicfile.File{Name: name, Write: func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, header)
 		lines(w) // w keeps its first error

@@ -1,6 +1,4 @@
-// Package digits has pictures of digits: it reads and writes MNIST's files, and makes up pictures,
-// those of a bitmap font, each at another place and of another size and slope, with noise.
-package digits
+package main
 
 import (
 	"math"
@@ -8,8 +6,8 @@ import (
 	"strings"
 )
 
-// Side is the height and width of a picture: MNIST's.
-const Side = 28
+// side is the height and width of a picture: MNIST's.
+const side = 28
 
 // font has the digits, of 7 lines of 5 points.
 var font = strings.Fields(`
@@ -31,10 +29,11 @@ func point(digit, line, column int) float64 {
 	return 1
 }
 
-// Make returns n pictures, which follow from seed alone.
-func Make(n int, seed uint64) *Set {
+// makeDigits returns n made-up pictures, which follow from seed alone: digits of a bitmap font,
+// each at another place and of another size and slope, with noise.
+func makeDigits(n int, seed uint64) *digits {
 	rng := rand.New(rand.NewPCG(seed, 0x646967697473))
-	s := &Set{Height: Side, Width: Side, Pixels: make([]byte, 0, n*Side*Side)}
+	s := &digits{Height: side, Width: side, Pixels: make([]byte, 0, n*side*side)}
 	for range n {
 		digit := rng.IntN(10)
 		s.Labels = append(s.Labels, byte(digit))
@@ -51,9 +50,9 @@ func appendPicture(pixels []byte, digit int, rng *rand.Rand) []byte {
 	down, right := between(-4, 4), between(-4, 4)
 	ink, noise := between(150, 255), between(5, 45)
 	sin, cos := math.Sincos(turn)
-	for i := range Side {
-		for j := range Side {
-			y, x := float64(i)-(Side-1)/2.0-down, float64(j)-(Side-1)/2.0-right
+	for i := range side {
+		for j := range side {
+			y, x := float64(i)-(side-1)/2.0-down, float64(j)-(side-1)/2.0-right
 			y, x = y*cos-x*sin, y*sin+x*cos
 			x += slope * y
 			v := ink*smooth(digit, y/height+(lines-1)/2.0, x/width+(columns-1)/2.0) + noise*rng.NormFloat64()

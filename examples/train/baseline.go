@@ -1,13 +1,13 @@
-package text
+package main
 
 import (
 	"compress/flate"
 	"math"
 )
 
-// Unigram returns the bits per byte that text needs if every byte is coded by
+// unigramLoss returns the bits per byte that text needs if every byte is coded by
 // how often it occurs in that very text: what knowing no context can reach.
-func Unigram(text []byte) float64 {
+func unigramLoss(text []byte) float64 {
 	var count [256]int
 	for _, b := range text {
 		count[b]++
@@ -22,10 +22,10 @@ func Unigram(text []byte) float64 {
 	return bits
 }
 
-// Flate returns the bits per byte of text that compress/flate needs at its
+// flateLoss returns the bits per byte of text that compress/flate needs at its
 // best level.
-func Flate(text []byte) float64 {
-	var size counter
+func flateLoss(text []byte) float64 {
+	var size byteCounter
 	w, err := flate.NewWriter(&size, flate.BestCompression)
 	if err != nil {
 		return math.NaN() // no such level: cannot happen
@@ -35,10 +35,10 @@ func Flate(text []byte) float64 {
 	return 8 * float64(size) / float64(len(text))
 }
 
-// A counter is a Writer that only counts.
-type counter int
+// A byteCounter is a Writer that only counts.
+type byteCounter int
 
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
+func (c *byteCounter) Write(p []byte) (int, error) {
+	*c += byteCounter(len(p))
 	return len(p), nil
 }

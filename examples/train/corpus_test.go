@@ -1,4 +1,4 @@
-package text
+package main
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"testing/fstest"
 )
 
-// folder returns n files of size bytes each, every file of one letter.
-func folder(n, size int) fstest.MapFS {
+// textFolder returns n files of size bytes each, every file of one letter.
+func textFolder(n, size int) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	for i := range n {
 		data := bytes.Repeat([]byte{'a' + byte(i%26)}, size)
@@ -23,14 +23,14 @@ func folder(n, size int) fstest.MapFS {
 }
 
 func TestFilesAreSplitByPathAndBounded(t *testing.T) {
-	c, err := read(folder(1600, 10000), "test", isGo)
+	c, err := readCorpus(textFolder(1600, 10000), "test", isGo)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(c.Train) != maxTrain || len(c.Held) != maxHeld {
 		t.Errorf("%d bytes to train on, %d held out: want %d and %d", len(c.Train), len(c.Held), maxTrain, maxHeld)
 	}
-	again, err := read(folder(1600, 10000), "test", isGo)
+	again, err := readCorpus(textFolder(1600, 10000), "test", isGo)
 	if err != nil || again.Digest() != c.Digest() {
 		t.Errorf("the same folder gives %s and then %s, %v", c.Digest(), again.Digest(), err)
 	}
@@ -42,7 +42,7 @@ func TestNoFileIsInBothParts(t *testing.T) {
 		line := fmt.Sprintf("<%d>", i)
 		fsys[fmt.Sprintf("f%d.go", i)] = &fstest.MapFile{Data: []byte(strings.Repeat(line, 40))}
 	}
-	c, err := read(fsys, "test", isGo)
+	c, err := readCorpus(fsys, "test", isGo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestOnlyWantedFilesAreRead(t *testing.T) {
 		want func(string, []byte) bool
 		in   string
 	}{{"go", isGo, "a"}, {"text", isText, "abcd"}} {
-		c, err := read(fsys, "test", tc.want)
+		c, err := readCorpus(fsys, "test", tc.want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestOnlyWantedFilesAreRead(t *testing.T) {
 }
 
 func TestSingleFileIsDivided(t *testing.T) {
-	c, err := read(folder(1, 16000), "test", isGo)
+	c, err := readCorpus(textFolder(1, 16000), "test", isGo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestFolderWithoutTextIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{empty, filepath.Join(empty, "missing")} {
-		if c, err := Open(dir, nil); err == nil || !strings.Contains(err.Error(), dir) {
+		if c, err := openCorpus(dir, nil); err == nil || !strings.Contains(err.Error(), dir) {
 			t.Errorf("Open(%s) = %v, %v: want an error that names it", dir, c, err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestFolderWithoutTextIsAnError(t *testing.T) {
 
 func TestFallbackServesWhereGoIsNotInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	c, err := Open("", folder(50, 1000))
+	c, err := openCorpus("", textFolder(50, 1000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,10 +132,10 @@ func TestBaselinesOfTextsThatAreKnown(t *testing.T) {
 		{"two letters", bytes.Repeat([]byte("ab"), 1<<15), 1, 0.01},
 		{"random bytes", random, 8, 8},
 	} {
-		if got := Unigram(tc.text); math.Abs(got-tc.unigram) > 0.01 {
+		if got := unigramLoss(tc.text); math.Abs(got-tc.unigram) > 0.01 {
 			t.Errorf("%s: unigram %.3f, want %.3f", tc.name, got, tc.unigram)
 		}
-		if got := Flate(tc.text); math.Abs(got-tc.flate) > 0.01 {
+		if got := flateLoss(tc.text); math.Abs(got-tc.flate) > 0.01 {
 			t.Errorf("%s: flate %.3f, want %.3f", tc.name, got, tc.flate)
 		}
 	}

@@ -1,4 +1,4 @@
-package digits
+package main
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestDigitsFollowFromTheSeed(t *testing.T) {
-	a, b, other := Make(300, 1), Make(300, 1), Make(300, 2)
+	a, b, other := makeDigits(300, 1), makeDigits(300, 1), makeDigits(300, 2)
 	if !bytes.Equal(a.Pixels, b.Pixels) || !bytes.Equal(a.Labels, b.Labels) {
 		t.Error("the same seed makes other digits")
 	}
@@ -39,18 +39,18 @@ func TestDigitsDiffer(t *testing.T) {
 			}
 		}
 	}
-	s := Make(100, 1)
-	if len(s.Pixels) != 100*Side*Side {
+	s := makeDigits(100, 1)
+	if len(s.Pixels) != 100*side*side {
 		t.Fatalf("%d pixels", len(s.Pixels))
 	}
 	for i, l := range s.Labels {
 		bright := 0
-		for _, v := range s.Pixels[i*Side*Side:][:Side*Side] {
+		for _, v := range s.Pixels[i*side*side:][:side*side] {
 			if v > 100 {
 				bright++
 			}
 		}
-		if bright < 20 || bright > Side*Side/2 {
+		if bright < 20 || bright > side*side/2 {
 			t.Errorf("picture %d, a %d, has %d bright pixels", i, l, bright)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package text finds text to learn from, and says how well two simple methods
-// predict it.
-package text
+package main
 
 import (
 	"bytes"
@@ -18,8 +16,8 @@ import (
 	"strings"
 )
 
-// A Corpus is text to train on and text from other files to be judged by.
-type Corpus struct {
+// A corpus is text to train on and text from other files to be judged by.
+type corpus struct {
 	Source string // where it comes from, for people to read
 	Train  []byte
 	Held   []byte
@@ -36,20 +34,20 @@ const (
 	heldOne  = 16 // one file in this many is held out
 )
 
-// Open reads the text files under dir. If dir is empty it takes the source of
+// openCorpus reads the text files under dir. If dir is empty it takes the source of
 // the Go installation, and fallback if there is none.
-func Open(dir string, fallback fs.FS) (*Corpus, error) {
+func openCorpus(dir string, fallback fs.FS) (*corpus, error) {
 	if dir != "" {
 		if _, err := os.Stat(dir); err != nil {
 			return nil, err
 		}
-		return read(os.DirFS(dir), "files in "+dir, isText)
+		return readCorpus(os.DirFS(dir), "files in "+dir, isText)
 	}
 	if root, version := installation(); root != "" {
 		src := filepath.Join(root, "src")
-		return read(os.DirFS(src), fmt.Sprintf("%s (%s)", src, version), isGo)
+		return readCorpus(os.DirFS(src), fmt.Sprintf("%s (%s)", src, version), isGo)
 	}
-	return read(fallback, "this program's own source", isGo)
+	return readCorpus(fallback, "this program's own source", isGo)
 }
 
 // installation returns where Go is installed, and its version, or "".
@@ -75,23 +73,23 @@ func isGo(name string, _ []byte) bool {
 // isText takes every file without a zero byte for text.
 func isText(_ string, data []byte) bool { return bytes.IndexByte(data, 0) < 0 }
 
-// read puts a corpus together from the files that want accepts. Which files
+// readCorpus puts a corpus together from the files that want accepts. Which files
 // are taken, in which order and for which part, depends on their paths alone.
-func read(files fs.FS, source string, want func(name string, data []byte) bool) (*Corpus, error) {
-	names, err := list(files)
+func readCorpus(files fs.FS, source string, want func(name string, data []byte) bool) (*corpus, error) {
+	names, err := listFiles(files)
 	if err != nil {
 		return nil, err
 	}
-	c := &Corpus{Source: source}
+	c := &corpus{Source: source}
 	for _, name := range names {
 		part, room := &c.Train, maxTrain
-		if hash(name)/heldOne%heldOne == 0 {
+		if hashName(name)/heldOne%heldOne == 0 {
 			part, room = &c.Held, maxHeld
 		}
 		if room -= len(*part); room == 0 || !want(name, nil) {
 			continue
 		}
-		data, err := readFile(files, name, min(room, maxFile))
+		data, err := readBeginning(files, name, min(room, maxFile))
 		if err != nil {
 			return nil, err
 		}
@@ -109,9 +107,9 @@ func read(files fs.FS, source string, want func(name string, data []byte) bool) 
 	return c, nil
 }
 
-// list returns the names of all files, ordered by their hash: any first part
+// listFiles returns the names of all files, ordered by their hash: any first part
 // of the list is a fair sample of the whole.
-func list(files fs.FS) ([]string, error) {
+func listFiles(files fs.FS) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
@@ -120,19 +118,19 @@ func list(files fs.FS) ([]string, error) {
 		return err
 	})
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(hash(a), hash(b)), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(hashName(a), hashName(b)), strings.Compare(a, b))
 	})
 	return names, err
 }
 
-func hash(name string) uint64 {
+func hashName(name string) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, name)
 	return h.Sum64()
 }
 
-// readFile returns the first bytes of a file.
-func readFile(files fs.FS, name string, limit int) ([]byte, error) {
+// readBeginning returns the first bytes of a file.
+func readBeginning(files fs.FS, name string, limit int) ([]byte, error) {
 	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
@@ -142,7 +140,7 @@ func readFile(files fs.FS, name string, limit int) ([]byte, error) {
 }
 
 // Digest identifies the text: equal digests, equal text.
-func (c *Corpus) Digest() string {
+func (c *corpus) Digest() string {
 	h := sha256.New()
 	h.Write(c.Train)
 	h.Write(c.Held)

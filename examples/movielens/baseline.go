@@ -1,10 +1,10 @@
-package ratings
+package main
 
 import "math"
 
 // MeanError returns the root of the mean squared error, on what is held out, of predicting the mean
 // of what was learnt; and that mean.
-func (s *Set) MeanError() (rmse, mean float64) {
+func (s *dataset) MeanError() (rmse, mean float64) {
 	for _, v := range s.Learnt.Stars {
 		mean += float64(v)
 	}
@@ -15,7 +15,7 @@ func (s *Set) MeanError() (rmse, mean float64) {
 // BiasError is MeanError for the mean plus what a user and a film differ from it. A bias is
 // estimated as if there were 5 more ratings without one, so that few ratings do not make a large
 // one.
-func (s *Set) BiasError() float64 {
+func (s *dataset) BiasError() float64 {
 	const more, sweeps = 5, 10
 	_, mean := s.MeanError()
 	users, films := make([]float64, s.Users), make([]float64, s.Films)
@@ -40,7 +40,7 @@ func estimate(bias []float64, of []int32, more float64, rest func(i int) float64
 	}
 }
 
-func (l *List) rmse(predict func(i int) float64) float64 {
+func (l *ratingList) rmse(predict func(i int) float64) float64 {
 	var sum float64
 	for i, v := range l.Stars {
 		sum += math.Pow(predict(i)-float64(v), 2)
