@@ -31,7 +31,6 @@ var rules = []rule{
 	{"internal/cli", []string{"internal/version"}},
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
-	{"internal/procmem", nil},
 	{"internal/machine", []string{"internal/env", "internal/atomicfile"}},
 	{"internal/route", nil},
 	{"internal/sockets", nil},
@@ -42,7 +41,7 @@ var rules = []rule{
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},
 	{"internal/boot", []string{"internal/env", "internal/world", "internal/seg", "internal/sockets", "internal/seal", "internal/route"}},
-	{"transport", []string{"internal/sockets", "internal/rdma", "internal/procmem", "internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
+	{"transport", []string{"internal/sockets", "internal/rdma", "internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/progress", []string{"internal/world"}},                 // not even transport: it polls whatever there is
 	{"comm/internal/call", []string{"internal/mem", "internal/seg"}},       // of seg the kinds

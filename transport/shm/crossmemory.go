@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"gompi/internal/procmem"
 	"gompi/internal/world"
 	"gompi/transport"
 )
@@ -53,7 +52,7 @@ func (m *CrossMemory) Expose() {
 		own := &m.lines[m.local]
 		own.proof = m.proof[0]
 		own.proofAt.Store(uintptr(unsafe.Pointer(&m.proof[0])))
-		procmem.Allow()
+		allowReading()
 	})
 }
 
@@ -76,10 +75,10 @@ func (m *CrossMemory) proven(peer world.LocalRank) bool {
 	var found proof
 	line := &m.lines[peer]
 	at := line.proofAt.Load()
-	if m.pid == nil || at == 0 || procmem.Read(m.pid(peer), found[:], at) != nil || found != line.proof {
+	if m.pid == nil || at == 0 || readMemory(m.pid(peer), found[:], at) != nil || found != line.proof {
 		return false
 	}
-	return procmem.Write(m.pid(peer), found[:], at+unsafe.Sizeof(found)) == nil
+	return writeMemory(m.pid(peer), found[:], at+unsafe.Sizeof(found)) == nil
 }
 
 // refusedBy reports whether a peer has found that it reaches nothing.
@@ -92,25 +91,25 @@ func (m *CrossMemory) refusedBy(peer world.LocalRank) bool {
 func (m *CrossMemory) Has(b []byte, written bool) bool {
 	var first [1]byte
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	if procmem.Read(os.Getpid(), first[:], at) != nil {
+	if readMemory(os.Getpid(), first[:], at) != nil {
 		return false
 	}
-	return !written || procmem.Write(os.Getpid(), first[:], at) == nil
+	return !written || writeMemory(os.Getpid(), first[:], at) == nil
 }
 
 // Read fills dst with memory of a peer that this rank Reaches. It returns transport.ErrGone if
 // there is no such process any more, and another error if it does not map all of that memory.
 func (m *CrossMemory) Read(peer world.LocalRank, dst []byte, from uintptr) error {
-	return gone(procmem.Read(m.pid(peer), dst, from))
+	return gone(readMemory(m.pid(peer), dst, from))
 }
 
 // Write stores src to memory of a peer that this rank Reaches. Its errors are those of Read.
 func (m *CrossMemory) Write(peer world.LocalRank, src []byte, to uintptr) error {
-	return gone(procmem.Write(m.pid(peer), src, to))
+	return gone(writeMemory(m.pid(peer), src, to))
 }
 
 func gone(err error) error {
-	if errors.Is(err, procmem.ErrGone) {
+	if errors.Is(err, errGone) {
 		return transport.ErrGone
 	}
 	return err

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/mem"
-	"gompi/internal/procmem"
 	"gompi/internal/world"
 )
 
@@ -17,7 +16,7 @@ import (
 func needReading(t *testing.T) {
 	t.Helper()
 	var own [8]byte
-	if err := procmem.Read(os.Getpid(), make([]byte, 8), uintptr(unsafe.Pointer(&own))); err != nil {
+	if err := readMemory(os.Getpid(), make([]byte, 8), uintptr(unsafe.Pointer(&own))); err != nil {
 		t.Skipf("left out: %v", err)
 	}
 }

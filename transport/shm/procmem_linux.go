@@ -1,4 +1,4 @@
-package procmem
+package shm
 
 import (
 	"fmt"
@@ -8,25 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Allow lets the descendants of this process's parent read its memory, where only ancestors may:
+// allowReading lets the descendants of this process's parent read its memory, where only ancestors may:
 // the ranks of a host have one parent, their agent, unless a script stands in between. It is
 // undone by nothing but the end of the process.
-func Allow() {
+func allowReading() {
 	const prSetPtracer = 0x59616d61
 	if parent := os.Getppid(); parent > 1 { // all are descendants of 1
 		unix.Prctl(prSetPtracer, uintptr(parent), 0, 0, 0) // an error means that nothing need be allowed
 	}
 }
 
-// Read fills dst with memory of a process, from an address on. It blocks while the kernel copies,
-// which may wait for pages of either. ErrGone and ErrUnmapped say what is not there; any other
+// readMemory fills dst with memory of a process, from an address on. It blocks while the kernel copies,
+// which may wait for pages of either. errGone and errUnmapped say what is not there; any other
 // error is the kernel's refusal. It allocates nothing.
-func Read(pid int, dst []byte, from uintptr) error {
+func readMemory(pid int, dst []byte, from uintptr) error {
 	return transfer(unix.SYS_PROCESS_VM_READV, "process_vm_readv", pid, dst, from)
 }
 
-// Write is the reverse of Read: it stores src to memory of a process.
-func Write(pid int, src []byte, to uintptr) error {
+// writeMemory is the reverse of Read: it stores src to memory of a process.
+func writeMemory(pid int, src []byte, to uintptr) error {
 	return transfer(unix.SYS_PROCESS_VM_WRITEV, "process_vm_writev", pid, src, to)
 }
 
@@ -40,9 +40,9 @@ func transfer(call uintptr, name string, pid int, mine []byte, theirs uintptr) e
 		case errno == unix.EINTR:
 			continue
 		case errno == unix.ESRCH:
-			return ErrGone
+			return errGone
 		case errno == unix.EFAULT || errno == 0 && n == 0:
-			return ErrUnmapped
+			return errUnmapped
 		case errno != 0:
 			return fmt.Errorf("%s: %w", name, errno)
 		}

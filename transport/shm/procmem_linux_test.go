@@ -1,4 +1,4 @@
-package procmem
+package shm
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 // TestMain lets this program be the process that others read: it prints where its words are.
 func TestMain(m *testing.M) {
 	if os.Getenv("PROCMEM_TEST_CHILD") != "" {
-		Allow()
+		allowReading()
 		text := bytes.Repeat([]byte("some memory "), 100_000)
 		fmt.Println(uintptr(unsafe.Pointer(&text[0])), len(text))
 		bufio.NewReader(os.Stdin).ReadByte() // until the parent has read it
@@ -43,27 +43,27 @@ func TestMemoryOfAnotherProcessIsReadAndWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make([]byte, n)
-	err := Read(cmd.Process.Pid, got, at)
-	if err != nil && !errors.Is(err, ErrUnmapped) {
+	err := readMemory(cmd.Process.Pid, got, at)
+	if err != nil && !errors.Is(err, errUnmapped) {
 		t.Skipf("left out: %v", err)
 	}
 	if err != nil || string(got) != strings.Repeat("some memory ", 100_000) {
 		t.Errorf("%v, and %d bytes like %q", err, n, got[:20])
 	}
-	if err := Read(cmd.Process.Pid, got, 8); !errors.Is(err, ErrUnmapped) {
-		t.Errorf("of what is not there: %v, want %v", err, ErrUnmapped)
+	if err := readMemory(cmd.Process.Pid, got, 8); !errors.Is(err, errUnmapped) {
+		t.Errorf("of what is not there: %v, want %v", err, errUnmapped)
 	}
 	want := bytes.Repeat([]byte("other words "), 100_000)
-	if err := Write(cmd.Process.Pid, want[:n-1], at); err != nil {
+	if err := writeMemory(cmd.Process.Pid, want[:n-1], at); err != nil {
 		t.Errorf("writing: %v", err)
 	}
-	if err := Read(cmd.Process.Pid, got, at); err != nil || !bytes.Equal(got[:n-1], want[:n-1]) || got[n-1] != ' ' {
+	if err := readMemory(cmd.Process.Pid, got, at); err != nil || !bytes.Equal(got[:n-1], want[:n-1]) || got[n-1] != ' ' {
 		t.Errorf("read back: %v, and %d bytes like %q", err, n, got[:20])
 	}
-	if err := Write(cmd.Process.Pid, want, 8); !errors.Is(err, ErrUnmapped) {
-		t.Errorf("to what is not there: %v, want %v", err, ErrUnmapped)
+	if err := writeMemory(cmd.Process.Pid, want, 8); !errors.Is(err, errUnmapped) {
+		t.Errorf("to what is not there: %v, want %v", err, errUnmapped)
 	}
-	if allocs := testing.AllocsPerRun(10, func() { err = Read(cmd.Process.Pid, got, at) }); allocs > 0 || err != nil {
+	if allocs := testing.AllocsPerRun(10, func() { err = readMemory(cmd.Process.Pid, got, at) }); allocs > 0 || err != nil {
 		t.Errorf("%v allocations, %v", allocs, err)
 	}
 }
@@ -78,13 +78,13 @@ func TestMemoryThatEndsIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := uintptr(unsafe.Pointer(&m[0]))
-	if err := Read(os.Getpid(), make([]byte, page), at); err != nil {
+	if err := readMemory(os.Getpid(), make([]byte, page), at); err != nil {
 		t.Skipf("left out: %v", err)
 	}
-	if err := Read(os.Getpid(), make([]byte, 2*page), at); !errors.Is(err, ErrUnmapped) {
-		t.Errorf("%v, want %v", err, ErrUnmapped)
+	if err := readMemory(os.Getpid(), make([]byte, 2*page), at); !errors.Is(err, errUnmapped) {
+		t.Errorf("%v, want %v", err, errUnmapped)
 	}
-	if err := Read(1<<22+1, make([]byte, 8), at); !errors.Is(err, ErrGone) {
-		t.Errorf("of no process: %v, want %v", err, ErrGone)
+	if err := readMemory(1<<22+1, make([]byte, 8), at); !errors.Is(err, errGone) {
+		t.Errorf("of no process: %v, want %v", err, errGone)
 	}
 }
