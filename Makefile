@@ -175,7 +175,7 @@ ddp-hosts: build ## the same between two hosts made of network namespaces, and w
 
 .PHONY: launch-slurm
 launch-slurm: build ## the same in an allocation of a real Slurm made for it: two nodes on this machine (needs root, slurm-wlm, munge)
-	$(GO) test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \
+	$(GO) test ./mpirun/internal/testbed -run RunInSlurm -v -timeout 0 -args -nodes 2 \
 	  -command 'salloc -N2 --ntasks-per-node=4 $(LAUNCH) -np 2,8 -torch-np 0 -peers srun -rounds 5'
 
 .PHONY: rdma

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"gompi/internal/env"
-	"gompi/mpirun/internal/slurmbed"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -96,7 +95,7 @@ func TestRanksHaveEachVariableOnce(t *testing.T) {
 		check(t, 4, 4, gompirun("-rsh", b.RSH(), "-H", "host1:2,host2:2"))
 	})
 	t.Run("srun", func(t *testing.T) {
-		bed := slurmbed.New(t, 2)
+		bed := testbed.NewSlurm(t, 2)
 		check(t, 4, 4, bed.Command("salloc", append([]string{"-Q", "-N2", "--ntasks-per-node=2", "gompirun"}, show...)...))
 	})
 	t.Run("nodes", func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
-	"gompi/mpirun/internal/slurmbed"
+	"gompi/mpirun/internal/testbed"
 )
 
 // standIn is run instead of the examples' scripts. It says what those would be
@@ -39,7 +39,7 @@ func TestSlurmExamples(t *testing.T) {
 		}
 	}
 	t.Parallel() // it waits most of the time
-	bed := slurmbed.New(t, 3)
+	bed := testbed.NewSlurm(t, 3)
 	tests := []struct {
 		script string
 		asks   []string // instead of what it asks
@@ -75,7 +75,7 @@ func TestSlurmWorkloads(t *testing.T) {
 		t.Skip("starts a Slurm")
 	}
 	t.Parallel() // it waits most of the time
-	bed := slurmbed.New(t, 2)
+	bed := testbed.NewSlurm(t, 2)
 	dir := t.TempDir()
 	if out, err := exec.Command("go", "build", "-o", dir, "gompi/examples/toy", "gompi/examples/cnn", "gompi/examples/movielens").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

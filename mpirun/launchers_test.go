@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"gompi/comm"
-	"gompi/mpirun/internal/slurmbed"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -202,7 +201,7 @@ func TestRanksThatCannotMeetSaySoOnce(t *testing.T) {
 
 func TestSlurmStepsFormOneWorld(t *testing.T) {
 	t.Parallel() // it waits for Slurm
-	bed := slurmbed.New(t, 2)
+	bed := testbed.NewSlurm(t, 2)
 	self, err := exec.LookPath("world")
 	if err != nil {
 		t.Fatal(err)

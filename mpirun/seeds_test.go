@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/mpirun/internal/slurmbed"
+	"gompi/mpirun/internal/testbed"
 )
 
 // TestSeedsOfSlurmRun runs the batch file of seed 002, and its line with
@@ -19,7 +19,7 @@ import (
 func TestSeedsOfSlurmRun(t *testing.T) {
 	_, path := torchScript(t)
 	t.Parallel() // it waits most of the time
-	bed := slurmbed.New(t, 4)
+	bed := testbed.NewSlurm(t, 4)
 	dir := workplace(t, "main.py")
 	for _, name := range []string{"main.py", "pytorch_slurm.py", "002.sbatch"} {
 		text, err := os.ReadFile("testdata/seeds/" + name)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/mpirun/internal/slurmbed"
+	"gompi/mpirun/internal/testbed"
 )
 
 // ofTasks has a process say what Slurm's variables of tasks tell it.
@@ -18,7 +18,7 @@ const ofTasks = `for v in PROCID LOCALID NODEID GTIDS NTASKS NPROCS STEP_NUM_TAS
 
 // describeRanks asks srun's own tasks what Slurm tells them, and wants the same
 // told to gompirun's ranks.
-func describeRanks(t *testing.T, bed *slurmbed.Bed) {
+func describeRanks(t *testing.T, bed *testbed.Slurm) {
 	ask := func(alloc []string, launch ...string) []string {
 		t.Helper()
 		args := slices.Concat([]string{"salloc", "-Q"}, alloc, launch, []string{"sh", "-c", ofTasks})
@@ -53,7 +53,7 @@ func describeRanks(t *testing.T, bed *slurmbed.Bed) {
 
 // launchInRanks has rank 0 start gompirun and srun, which find the job as it was
 // asked for, not as the ranks above are placed.
-func launchInRanks(t *testing.T, bed *slurmbed.Bed) {
+func launchInRanks(t *testing.T, bed *testbed.Slurm) {
 	const first = "test $RANK = 0 || exit 0; "
 	for _, tt := range []struct {
 		alloc, above []string
@@ -89,7 +89,7 @@ func launchInRanks(t *testing.T, bed *slurmbed.Bed) {
 // meetWithoutNames looks where ranks are told to meet: on one node of a job
 // at the loopback address, also if the batch file has exported the node's name, on
 // several at one that all reach, though the nodes' names do not resolve.
-func meetWithoutNames(t *testing.T, bed *slurmbed.Bed) {
+func meetWithoutNames(t *testing.T, bed *testbed.Slurm) {
 	if exec.Command("getent", "hosts", "n1").Run() == nil {
 		t.Skip("something here is called n1")
 	}

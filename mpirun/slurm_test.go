@@ -18,13 +18,13 @@ import (
 	"testing"
 	"time"
 
-	"gompi/mpirun/internal/slurmbed"
+	"gompi/mpirun/internal/testbed"
 )
 
 // TestInSlurm runs gompirun in a real Slurm of three nodes.
 func TestInSlurm(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	bed := slurmbed.New(t, 3)
+	bed := testbed.NewSlurm(t, 3)
 	t.Run("salloc", func(t *testing.T) { inSalloc(t, bed) })
 	t.Run("sbatch", func(t *testing.T) { inSbatch(t, bed) })
 	t.Run("status", func(t *testing.T) { failsInSlurm(t, bed) })
@@ -48,7 +48,7 @@ func TestInSlurm(t *testing.T) {
 
 // inSlurm runs a command line in the bed and returns what it prints, line by
 // line in alphabetical order, its stderr and its exit status.
-func inSlurm(t *testing.T, bed *slurmbed.Bed, args ...string) (lines []string, stderr string, status int) {
+func inSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []string, stderr string, status int) {
 	t.Helper()
 	cmd := bed.Command(args[0], args[1:]...)
 	var out, errs bytes.Buffer
@@ -64,7 +64,7 @@ func inSlurm(t *testing.T, bed *slurmbed.Bed, args ...string) (lines []string, s
 // whoAmI is what ranks print: their rank, node, and what Slurm calls those.
 const whoAmI = "echo $RANK $GOMPI_NODE $SLURMD_NODENAME $SLURM_PROCID $SLURM_LOCALID $SLURM_NTASKS"
 
-func inSalloc(t *testing.T, bed *slurmbed.Bed) {
+func inSalloc(t *testing.T, bed *testbed.Slurm) {
 	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=2", "gompirun", "-display-map", "sh", "-c", whoAmI)
 	want := []string{"0 0 n1 0 0 6", "1 0 n1 1 1 6", "2 1 n2 2 0 6", "3 1 n2 3 1 6", "4 2 n3 4 0 6", "5 2 n3 5 1 6"}
 	if !slices.Equal(lines, want) || status != 0 {
@@ -84,7 +84,7 @@ func inSalloc(t *testing.T, bed *slurmbed.Bed) {
 }
 
 // batch runs a script by sbatch and returns what it prints.
-func batch(t *testing.T, bed *slurmbed.Bed, script string) string {
+func batch(t *testing.T, bed *testbed.Slurm, script string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(dir+"/job", []byte("#!/bin/sh\n"+script), 0o777); err != nil {
@@ -95,7 +95,7 @@ func batch(t *testing.T, bed *slurmbed.Bed, script string) string {
 
 // submit runs sbatch with more variables and arguments, and returns what the job
 // prints, when it has ended. It must be the only job.
-func submit(t *testing.T, bed *slurmbed.Bed, env []string, dir string, args ...string) string {
+func submit(t *testing.T, bed *testbed.Slurm, env []string, dir string, args ...string) string {
 	t.Helper()
 	cmd := bed.Command("sbatch", append([]string{"--output=" + dir + "/out"}, args...)...)
 	cmd.Env = append(cmd.Env, env...)
@@ -112,7 +112,7 @@ func submit(t *testing.T, bed *slurmbed.Bed, env []string, dir string, args ...s
 
 // In a batch script gompirun runs on the first node: its ranks there are no
 // step, those of the other nodes are.
-func inSbatch(t *testing.T, bed *slurmbed.Bed) {
+func inSbatch(t *testing.T, bed *testbed.Slurm) {
 	out := batch(t, bed, `#SBATCH -N3 --ntasks-per-node=1 -c4
 gompirun -v sh -c 'echo $RANK $SLURMD_NODENAME; squeue -h -s -j $SLURM_JOB_ID -o "%i on %N" >steps.$RANK'
 cat steps.*; rm steps.*
@@ -129,7 +129,7 @@ echo status $?
 }
 
 // The first failure is told, and its status comes through, as without Slurm.
-func failsInSlurm(t *testing.T, bed *slurmbed.Bed) {
+func failsInSlurm(t *testing.T, bed *testbed.Slurm) {
 	_, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=1", "gompirun", "sh", "-c",
 		"test $RANK = 2 && { echo out of cheese >&2; exit 7; }; exec sleep 1000")
 	if status != 7 || !strings.Contains(stderr, "gompirun: rank 2 on n3 exited with status 7") || !strings.Contains(stderr, "out of cheese") {
@@ -142,7 +142,7 @@ func failsInSlurm(t *testing.T, bed *slurmbed.Bed) {
 }
 
 // Inside a step, as of srun --pty bash, all of the job's nodes are there.
-func inStep(t *testing.T, bed *slurmbed.Bed) {
+func inStep(t *testing.T, bed *testbed.Slurm) {
 	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=2",
 		"srun", "-N1", "-n1", "--nodelist=n2", "gompirun", "-N", "1", "sh", "-c", whoAmI)
 	want := []string{"0 0 n1 0 0 3", "1 1 n2 1 0 3", "2 2 n3 2 0 3"}
@@ -152,7 +152,7 @@ func inStep(t *testing.T, bed *slurmbed.Bed) {
 }
 
 // Agents share their nodes with steps that use all of them.
-func besideOtherSteps(t *testing.T, bed *slurmbed.Bed) {
+func besideOtherSteps(t *testing.T, bed *testbed.Slurm) {
 	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-c4", "sh", "-c",
 		`srun --exact -c4 sh -c 'echo busy; exec sleep 1000' | { read line; gompirun echo done; scancel --signal=KILL $SLURM_JOB_ID.0; }`)
 	if !slices.Equal(lines, []string{"done", "done"}) {
@@ -162,7 +162,7 @@ func besideOtherSteps(t *testing.T, bed *slurmbed.Bed) {
 
 // Each rank sees the GPUs that its own node has for the job, however they were
 // asked for. The nodes are named: one may still be about the end of the job before.
-func gpusOfNodes(t *testing.T, bed *slurmbed.Bed) {
+func gpusOfNodes(t *testing.T, bed *testbed.Slurm) {
 	for _, ask := range []string{"--gpus=4", "--gres=gpu:2", "--gpus-per-node=2", "--gpus-per-task=2"} {
 		lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=1", "-c4", ask,
 			"gompirun", "sh", "-c", "echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $SLURM_CPUS_ON_NODE")
@@ -183,7 +183,7 @@ func gpusOfNodes(t *testing.T, bed *slurmbed.Bed) {
 	}
 }
 
-func chosenFromSlurm(t *testing.T, bed *slurmbed.Bed) {
+func chosenFromSlurm(t *testing.T, bed *testbed.Slurm) {
 	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N3", "--ntasks-per-node=2", "gompirun", "-H", "n2,n3:1,n99", "sh", "-c", whoAmI)
 	if want := []string{"0 0 n2 0 0 3", "1 0 n2 1 1 3", "2 1 n3 2 0 3"}; !slices.Equal(lines, want) || status != 0 {
 		t.Errorf("%q, status %d, want %q\n%s", lines, status, want, stderr)
@@ -193,7 +193,7 @@ func chosenFromSlurm(t *testing.T, bed *slurmbed.Bed) {
 	}
 }
 
-func severalTasks(t *testing.T, bed *slurmbed.Bed) {
+func severalTasks(t *testing.T, bed *testbed.Slurm) {
 	lines, stderr, status := inSlurm(t, bed, "srun", "-N2", "-n4", "gompirun", "echo", "hello")
 	if status != statusFailed || lines[0] != "" || strings.Count(stderr, "gompirun: ") != 1 || !strings.Contains(stderr, "gompirun: srun has started 4 of me") {
 		t.Errorf("%q, status %d\n%s", lines, status, stderr)
@@ -201,7 +201,7 @@ func severalTasks(t *testing.T, bed *slurmbed.Bed) {
 }
 
 // Whatever ranks read and write passes through Slurm unchanged and at once.
-func bytesPassThroughSrun(t *testing.T, bed *slurmbed.Bed) {
+func bytesPassThroughSrun(t *testing.T, bed *testbed.Slurm) {
 	data := make([]byte, 3<<20)
 	for i := range data {
 		data[i] = byte(i ^ i>>8 ^ i>>16)
@@ -229,7 +229,7 @@ func bytesPassThroughSrun(t *testing.T, bed *slurmbed.Bed) {
 // startVictims starts a job on three nodes, from a batch script, whose ranks
 // have children that leave their process groups, and returns the job
 // and gompirun's process when all run. They sleep for mark seconds.
-func startVictims(t *testing.T, bed *slurmbed.Bed, mark string) (job string, launcher int) {
+func startVictims(t *testing.T, bed *testbed.Slurm, mark string) (job string, launcher int) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(dir+"/ready", 0o600); err != nil {
@@ -297,7 +297,7 @@ func having(mark string) []int {
 }
 
 // srunTo returns the processes of srun that reach a node of this bed: others are up.
-func srunTo(bed *slurmbed.Bed, node string) []int {
+func srunTo(bed *testbed.Slurm, node string) []int {
 	return slices.DeleteFunc(having("--nodelist="+node+" "), func(pid int) bool {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		return !bytes.Contains(env, []byte("SLURM_CONF="+bed.Dir+"/"))
@@ -305,7 +305,7 @@ func srunTo(bed *slurmbed.Bed, node string) []int {
 }
 
 // A step that is killed, and an srun that is, are agents that are lost.
-func agentLostInSlurm(t *testing.T, bed *slurmbed.Bed) {
+func agentLostInSlurm(t *testing.T, bed *testbed.Slurm) {
 	_, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=1", "gompirun", "sh", "-c",
 		`[ $RANK = 0 ] || scancel --signal=KILL $SLURM_JOB_ID; sleep 1000`)
 	if status == 0 || !strings.Contains(stderr, "gompirun: ") {
@@ -337,7 +337,7 @@ func agentLostInSlurm(t *testing.T, bed *slurmbed.Bed) {
 }
 
 // Nodes that have no gompirun at our path are sent ours.
-func sentThroughSrun(t *testing.T, bed *slurmbed.Bed) {
+func sentThroughSrun(t *testing.T, bed *testbed.Slurm) {
 	path, err := exec.LookPath("gompirun")
 	if err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func sentThroughSrun(t *testing.T, bed *slurmbed.Bed) {
 	}
 }
 
-func cancelled(t *testing.T, bed *slurmbed.Bed) {
+func cancelled(t *testing.T, bed *testbed.Slurm) {
 	mark := fmt.Sprintf("1001.%d", os.Getpid())
 	job, _ := startVictims(t, bed, mark)
 	if n := len(having(mark)); n < 6 {
@@ -371,7 +371,7 @@ func cancelled(t *testing.T, bed *slurmbed.Bed) {
 	}
 }
 
-func launcherKilledInSlurm(t *testing.T, bed *slurmbed.Bed) {
+func launcherKilledInSlurm(t *testing.T, bed *testbed.Slurm) {
 	mark := fmt.Sprintf("1002.%d", os.Getpid())
 	_, launcher := startVictims(t, bed, mark)
 	if err := syscall.Kill(launcher, syscall.SIGKILL); err != nil {

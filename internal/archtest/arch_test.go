@@ -97,7 +97,6 @@ var rules = []rule{
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/ctl", []string{"internal/version", "internal/boot/wire", "internal/boot/pmi"}},
-	{"mpirun/internal/slurmbed", []string{"mpirun/internal/testbed"}},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/version", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/sockets", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops", "internal/env"}},
 	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile", "internal/version"}},

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/sockets/accepttest"
 	"gompi/internal/boot/wire"
 	"gompi/internal/seal"
+	"gompi/internal/sockets/accepttest"
 	"gompi/internal/world"
 )
 

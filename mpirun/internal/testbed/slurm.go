@@ -1,17 +1,4 @@
-// Package slurmbed gives tests a real Slurm: munged, slurmctld and a slurmd for
-// each of a few nodes, which all are this machine. Everything is in a temporary
-// folder and on ports of its own, so that several beds can be up at once.
-//
-//	bed := slurmbed.New(t, 3)  // nodes n1, n2 and n3; skips where that can't be
-//	out, err := bed.Command("srun", "-N3", "-n6", "hostname").CombinedOutput()
-//
-// A process talks to the bed if its environment holds what Env returns.
-// Command sees to that. Each node claims to have four processors and two GPUs
-// (/dev/null is behind them), whatever this machine has, and is in the partitions
-// all and gpu.
-//
-// It needs root, and the packages slurm-wlm and munge.
-package slurmbed
+package testbed
 
 import (
 	"bytes"
@@ -25,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"gompi/mpirun/internal/testbed"
 )
 
 // What each node claims to have.
@@ -35,11 +20,19 @@ const (
 	GPUs = 2
 )
 
-// startTime is how long a daemon may take until it answers.
-const startTime = 30 * time.Second
+// slurmStartTime is how long a daemon may take until it answers.
+const slurmStartTime = 30 * time.Second
 
-// A Bed is a running Slurm.
-type Bed struct {
+// A Slurm is a running Slurm. Everything is in a temporary folder and on ports of its own, so that
+// several can be up at once.
+//
+//	slurm := testbed.NewSlurm(t, 3) // nodes n1, n2 and n3; skips where that cannot be
+//	out, err := slurm.Command("srun", "-N3", "-n6", "hostname").CombinedOutput()
+//
+// A process talks to it if its environment holds what Env returns. Command sees to that. Each node
+// claims to have four processors and two GPUs (/dev/null is behind them), whatever this machine
+// has, and is in the partitions all and gpu. It needs root, and the packages slurm-wlm and munge.
+type Slurm struct {
 	Dir   string
 	Nodes []string
 
@@ -55,9 +48,9 @@ type daemon struct {
 	done chan struct{} // closed when it has ended
 }
 
-// New starts a Slurm of n nodes, and ends it, with all its jobs, when the test
+// NewSlurm starts a Slurm of n nodes, and ends it, with all its jobs, when the test
 // has ended.
-func New(t testing.TB, n int) *Bed {
+func NewSlurm(t testing.TB, n int) *Slurm {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("a Slurm for tests needs root")
@@ -72,7 +65,7 @@ func New(t testing.TB, n int) *Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Bed{Dir: dir, t: t, env: append(cleanEnv(), "SLURM_CONF="+dir+"/slurm.conf")}
+	b := &Slurm{Dir: dir, t: t, env: append(cleanEnv(), "SLURM_CONF="+dir+"/slurm.conf")}
 	t.Cleanup(b.close)
 	for i := range n {
 		b.Nodes = append(b.Nodes, fmt.Sprintf("n%d", i+1))
@@ -98,18 +91,18 @@ func cleanEnv() []string {
 }
 
 // Env returns the environment with which a process finds the bed.
-func (b *Bed) Env() []string { return append([]string(nil), b.env...) }
+func (b *Slurm) Env() []string { return append([]string(nil), b.env...) }
 
 // Command returns a command that finds the bed.
-func (b *Bed) Command(name string, args ...string) *exec.Cmd {
+func (b *Slurm) Command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = b.Env()
 	return cmd
 }
 
 // configure writes the files of the daemons.
-func (b *Bed) configure() error {
-	ports := testbed.FreePorts(b.t, len(b.Nodes)+1)
+func (b *Slurm) configure() error {
+	ports := FreePorts(b.t, len(b.Nodes)+1)
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -170,7 +163,7 @@ JobAcctGatherType=jobacct_gather/none
 }
 
 // start starts the daemons and waits until every node is idle.
-func (b *Bed) start() error {
+func (b *Slurm) start() error {
 	err := b.daemon("munged", "--foreground", "--force", "--key-file="+b.Dir+"/munge.key", "--socket="+b.Dir+"/munge.socket",
 		"--pid-file="+b.Dir+"/munged.pid", "--log-file="+b.Dir+"/munged.own.log", "--seed-file="+b.Dir+"/munged.seed")
 	if err != nil {
@@ -194,7 +187,7 @@ func (b *Bed) start() error {
 }
 
 // daemon starts one of the bed's processes.
-func (b *Bed) daemon(name string, args ...string) error {
+func (b *Slurm) daemon(name string, args ...string) error {
 	log, err := os.Create(fmt.Sprintf("%s/log.%d.%s", b.Dir, len(b.daemons), name))
 	if err != nil {
 		return err
@@ -214,17 +207,17 @@ func (b *Bed) daemon(name string, args ...string) error {
 }
 
 // until waits for a state of the bed, which is not reported.
-func (b *Bed) until(what string, reached func() bool) error {
-	for deadline := time.Now().Add(startTime); !reached(); time.Sleep(20 * time.Millisecond) {
+func (b *Slurm) until(what string, reached func() bool) error {
+	for deadline := time.Now().Add(slurmStartTime); !reached(); time.Sleep(20 * time.Millisecond) {
 		for _, d := range b.daemons {
 			select {
 			case <-d.done:
-				return fmt.Errorf("slurmbed: %v ended: %s", d.cmd.Args, tail(d.log))
+				return fmt.Errorf("testbed: %v ended: %s", d.cmd.Args, tail(d.log))
 			default:
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("slurmbed: waited %v for %s: %s", startTime, what, tail(b.daemons[len(b.daemons)-1].log))
+			return fmt.Errorf("testbed: waited %v for %s: %s", slurmStartTime, what, tail(b.daemons[len(b.daemons)-1].log))
 		}
 	}
 	return nil
@@ -232,7 +225,7 @@ func (b *Bed) until(what string, reached func() bool) error {
 
 // AwaitNoJobs waits until no job is left and returns what is left at the end
 // of the time limit: "" for nothing.
-func (b *Bed) AwaitNoJobs(limit time.Duration) string {
+func (b *Slurm) AwaitNoJobs(limit time.Duration) string {
 	for deadline := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
 		out, err := b.Command("squeue", "-h").CombinedOutput()
 		if left := string(bytes.TrimSpace(out)); err == nil && left == "" || time.Now().After(deadline) {
@@ -242,11 +235,11 @@ func (b *Bed) AwaitNoJobs(limit time.Duration) string {
 }
 
 // close ends jobs and daemons and removes the folder.
-func (b *Bed) close() {
+func (b *Slurm) close() {
 	if len(b.daemons) > 1 {
 		b.Command("scancel", "--me").Run() // there may be none
 		if left := b.AwaitNoJobs(10 * time.Second); left != "" {
-			b.t.Logf("slurmbed: jobs that do not end: %s", left)
+			b.t.Logf("testbed: jobs that do not end: %s", left)
 		}
 	}
 	for i := len(b.daemons) - 1; i >= 0; i-- {
@@ -264,7 +257,7 @@ func (b *Bed) close() {
 }
 
 // killSteps kills the keepers of job steps that have not noticed the end.
-func (b *Bed) killSteps() {
+func (b *Slurm) killSteps() {
 	procs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		return

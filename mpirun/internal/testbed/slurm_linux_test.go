@@ -1,4 +1,4 @@
-package slurmbed
+package testbed
 
 import (
 	"flag"
@@ -8,28 +8,25 @@ import (
 	"testing"
 )
 
-var (
-	command = flag.String("command", "", "shell command that TestRunCommand runs, where srun and salloc find the nodes")
-	nodes   = flag.Int("nodes", 2, "nodes of TestRunCommand")
-)
+var nodes = flag.Int("nodes", 2, "nodes of TestRunInSlurm")
 
-// TestRunCommand makes a Slurm for a command, as for one that measures:
+// TestRunInSlurm makes a Slurm for a command, as for one that measures:
 //
-//	go test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \
+//	go test ./mpirun/internal/testbed -run RunInSlurm -v -timeout 0 -args -nodes 2 \
 //	    -command 'salloc -N2 --ntasks-per-node=4 gompi-bench launch -np 2,8'
-func TestRunCommand(t *testing.T) {
+func TestRunInSlurm(t *testing.T) {
 	if *command == "" {
 		t.Skip("no -command")
 	}
-	cmd := New(t, *nodes).Command("sh", "-c", *command)
+	cmd := NewSlurm(t, *nodes).Command("sh", "-c", *command)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestBedRunsJobsOnEveryNode(t *testing.T) {
-	b := New(t, 2)
+func TestSlurmRunsJobsOnEveryNode(t *testing.T) {
+	b := NewSlurm(t, 2)
 	out, err := b.Command("srun", "-N2", "--ntasks-per-node=1", "-c3", "--gres=gpu:1", "sh", "-c",
 		"echo $SLURMD_NODENAME $SLURM_CPUS_ON_NODE $SLURM_CPUS_PER_TASK $CUDA_VISIBLE_DEVICES").CombinedOutput()
 	if err != nil {
