@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -37,7 +36,7 @@ func (a *agent) watchChildren() error {
 // which order ranks have ended, and what runs aside, as py-spy, is reaped there.
 func (a *agent) reapOrphans() {
 	for {
-		pid, _ := endedChild()
+		pid, _ := proc.EndedChild()
 		if pid == 0 {
 			a.unreaped = false
 			return
@@ -53,7 +52,7 @@ func (a *agent) reapOrphans() {
 // reports whether there are children left.
 func (a *agent) reapAny() bool {
 	for {
-		pid, children := endedChild()
+		pid, children := proc.EndedChild()
 		if pid == 0 || proc.RunWaitsFor(pid) {
 			return children
 		}
@@ -74,26 +73,4 @@ func (a *agent) rankOf(pid int) *process {
 		}
 	}
 	return nil
-}
-
-// endedChild returns a child that has ended and is not reaped yet, 0 if there is none, and whether
-// there are children at all.
-func endedChild() (pid int, children bool) {
-	var info unix.Siginfo
-	for {
-		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || info.Signo != int32(unix.SIGCHLD) {
-			return 0, err == nil
-		}
-		return int((*childInfo)(unsafe.Pointer(&info)).pid), true
-	}
-}
-
-// A childInfo is how the kernel lays out a unix.Siginfo of SIGCHLD on 64-bit systems.
-type childInfo struct {
-	_   [4]int32
-	pid int32
 }

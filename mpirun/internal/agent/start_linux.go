@@ -12,6 +12,7 @@ import (
 	"gompi/internal/cgroup"
 	"gompi/internal/env"
 	"gompi/internal/seg"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
@@ -146,7 +147,7 @@ func newBells(n int) (bells []int, err error) {
 			return nil, err
 		}
 		if bell != next { // that number is taken: the row begins anew behind it
-			closeAll(bells)
+			sockets.CloseAll(bells)
 			bells = nil
 		}
 		bells, next = append(bells, bell), bell+1
@@ -167,10 +168,17 @@ func newBell(least int) (int, error) {
 	return fd, err
 }
 
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
+// glooInterface returns the variable that has gloo use the interface that leads
+// to MASTER_ADDR, or nothing if there is one host only. Left alone, gloo takes the
+// address of the host's own name, which on many hosts is one of loopback.
+func (a *agent) glooInterface() []string {
+	if len(a.launch.Hosts) < 2 {
+		return nil
 	}
+	if name := hostinfo.InterfaceTo(a.launch.MasterAddr); name != "" {
+		return []string{env.GlooInterface + "=" + name}
+	}
+	return nil
 }
 
 func (a *agent) reportStarted() {

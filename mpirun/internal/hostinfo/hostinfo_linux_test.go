@@ -20,3 +20,11 @@ func TestHostDescribesThisOne(t *testing.T) {
 		t.Errorf("host %q, machine %q", f.Host, f.Machine)
 	}
 }
+
+func TestNoInterfaceLeadsToLoopbackOrToNoAddress(t *testing.T) {
+	for _, address := range []string{"127.0.0.1", "::1", "localhost", "", "999.0.0.1"} {
+		if name := InterfaceTo(address); name != "" {
+			t.Errorf("%q is reached through %s", address, name)
+		}
+	}
+}
