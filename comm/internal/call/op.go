@@ -15,9 +15,6 @@ type Op struct {
 	Func func(acc, in mem.Buffer)
 }
 
-// Commutes reports whether operands may be combined in any order.
-func (op Op) Commutes() bool { return op.Kind != mem.Custom }
-
 // Base returns the operator that ranks combine by: Avg is a sum until Finish.
 func (op Op) Base() Op {
 	op.Kind = op.Kind.Base()
