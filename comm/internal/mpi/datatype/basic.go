@@ -182,8 +182,8 @@ func init() {
 	for _, p := range pairs {
 		add(pair(&Basic{ID: p.id, Name: p.name, Class: Pair}, Named(p.first), Named(p.second)))
 	}
-	add(&Basic{ID: 0x400, Name: "MPI_LB"}, &Type{combiner: NamedType, align: 1, lbMark: true})
-	add(&Basic{ID: 0x401, Name: "MPI_UB"}, &Type{combiner: NamedType, align: 1, ubMark: true})
+	add(&Basic{ID: 0x400, Name: "MPI_LB", Align: 1}, &Type{combiner: NamedType, align: 1, lbMark: true})
+	add(&Basic{ID: 0x401, Name: "MPI_UB", Align: 1}, &Type{combiner: NamedType, align: 1, ubMark: true})
 	for name, of := range synonyms {
 		ids[name] = ids[of]
 	}

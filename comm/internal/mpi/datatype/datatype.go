@@ -51,7 +51,7 @@ const (
 
 // A Type is a datatype.
 type Type struct {
-	named     *Basic // if it is predefined with a name
+	named     *Basic // if it is predefined
 	size      int
 	external  int // bytes in external32
 	elements  int
@@ -104,13 +104,9 @@ func (t *Type) many(n int) loop {
 	return around(t.whole, n, t.extent)
 }
 
-// Basic returns what a type with a name of MPI's is, nil for others.
+// Basic returns what a predefined type is, nil for others. Types of MPI_Type_create_f90_real and
+// its like are predefined, too: for them it is that of a type with a name.
 func (t *Type) Basic() *Basic { return t.named }
-
-// Predefined reports whether the type is MPI's own: such types are not freed.
-func (t *Type) Predefined() bool {
-	return t.named != nil || t.combiner >= F90RealType && t.combiner <= F90IntegerType
-}
 
 // Uniform returns the type that all elements are of, nil if they differ or there are none.
 func (t *Type) Uniform() *Basic { return t.uniform }
@@ -173,11 +169,21 @@ func (t *Type) Elements(bytes int) int {
 		return Undefined
 	}
 	l := t.byElements()
-	n, rest := l.elements(nil, bytes%t.size)
+	n, rest := l.elements(bytes % t.size)
 	if rest > 0 {
 		return Undefined
 	}
 	return bytes/t.size*t.elements + n
+}
+
+// Bytes returns how many bytes so many elements of predefined types are: what
+// MPI_Status_set_elements notes.
+func (t *Type) Bytes(elements int) int {
+	if t.elements == 0 {
+		return 0
+	}
+	l := t.byElements()
+	return elements/t.elements*t.size + l.bytes(elements%t.elements)
 }
 
 // Contiguous reports whether n elements are one run of bytes, and where it begins: such data need

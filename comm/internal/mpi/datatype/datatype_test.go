@@ -75,6 +75,7 @@ func agrees(t testing.TB, of *Type, n int) {
 		t.Fatalf("%d elements: contiguous %v at %d, want %v (%d bytes)", n, ok, off, contiguous, len(at))
 	}
 	transfers(t, of, n, at)
+	external(t, of, m, n)
 }
 
 // counts checks what the type says of numbers of bytes.
@@ -92,6 +93,9 @@ func counts(t testing.TB, of *Type, m []entry) {
 	}
 	for b := range bytes + 1 {
 		n, ok := want[b]
+		if ok && of.Bytes(n) != b {
+			t.Fatalf("%d elements have %d bytes, want %d", n, of.Bytes(n), b)
+		}
 		if !ok {
 			n = Undefined
 		}

@@ -27,8 +27,8 @@ var integers = []precision{
 var f90Types sync.Map
 
 type f90Key struct {
-	by             Combiner
-	digits, range_ int
+	by          Combiner
+	first, last int
 }
 
 func f90(by Combiner, name string, ints ...int) *Type {
@@ -37,7 +37,6 @@ func f90(by Combiner, name string, ints ...int) *Type {
 		return t.(*Type)
 	}
 	t := *Named(name)
-	t.named = nil
 	kept, _ := f90Types.LoadOrStore(key, t.made(by, ints, nil))
 	return kept.(*Type)
 }

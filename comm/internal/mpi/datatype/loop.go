@@ -189,28 +189,44 @@ func (l *loop) bounds() (lo, hi int) {
 }
 
 // elements returns how many elements the first of l's packed bytes are, and how many bytes are
-// left. elem is what l consists of, if that is known.
-func (l *loop) elements(elem *Basic, bytes int) (n, rest int) {
+// left. l is a layout by elements, as in bytes.
+func (l *loop) elements(bytes int) (n, rest int) {
 	if l.elem != nil {
-		elem = l.elem
+		return bytes / l.elem.Size, bytes % l.elem.Size
 	}
-	if elem != nil {
-		return bytes / elem.Size, bytes % elem.Size
+	if turns := bytes / l.each; turns > 0 {
+		for i := range l.parts {
+			all, _ := l.parts[i].elements(l.parts[i].size())
+			n += turns * all
+		}
 	}
-	turns, rest := bytes/l.each, bytes%l.each
-	for i := range l.parts {
-		p := &l.parts[i]
-		all, _ := p.elements(nil, p.size())
-		n += turns * all
-	}
+	rest = bytes % l.each
 	for i := 0; i < len(l.parts) && rest > 0; i++ {
 		p := &l.parts[i]
 		take := min(rest, p.size())
-		some, left := p.elements(nil, take)
+		some, left := p.elements(take)
 		n += some
 		if rest -= take; left > 0 {
 			return n, left
 		}
 	}
 	return n, rest
+}
+
+// bytes returns how many packed bytes the first elements are.
+func (l *loop) bytes(elements int) int {
+	if l.elem != nil {
+		return elements * l.elem.Size
+	}
+	turn, _ := l.elements(l.each)
+	bytes, rest := elements/turn*l.each, elements%turn
+	for i := range l.parts {
+		p := &l.parts[i]
+		all, _ := p.elements(p.size())
+		if rest < all {
+			return bytes + p.bytes(rest)
+		}
+		bytes, rest = bytes+p.size(), rest-all
+	}
+	return bytes
 }

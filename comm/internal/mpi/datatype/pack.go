@@ -66,10 +66,12 @@ func (c *cursor) spans(spans []span, base uintptr) {
 		spans = spans[k+1:]
 	}
 	for _, s := range spans {
-		if len(c.buf) == 0 {
+		if len(c.buf) < s.n {
+			c.copy(base+uintptr(s.off), s.n)
 			return
 		}
-		c.copy(base+uintptr(s.off), s.n)
+		moveSpan(c.buf, base+uintptr(s.off), s.n, c.unpack)
+		c.buf = c.buf[s.n:]
 	}
 }
 
@@ -94,6 +96,25 @@ func (c *cursor) runs(at uintptr, n, stride, bytes int) {
 	c.buf = c.buf[whole*bytes:]
 	if whole < n && len(c.buf) > 0 {
 		c.copy(at+uintptr(whole*stride), bytes)
+	}
+}
+
+// moveSpan copies n bytes. Words are worth a way of their own: copy is a call.
+func moveSpan(buf []byte, at uintptr, n int, unpack bool) {
+	packed := unsafe.Pointer(unsafe.SliceData(buf))
+	to, from := packed, pointer(at)
+	if unpack {
+		to, from = from, to
+	}
+	switch n {
+	case 4:
+		*(*[4]byte)(to) = *(*[4]byte)(from)
+	case 8:
+		*(*[8]byte)(to) = *(*[8]byte)(from)
+	case 16:
+		*(*[16]byte)(to) = *(*[16]byte)(from)
+	default:
+		copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
 	}
 }
 
