@@ -98,6 +98,40 @@ func content(b mem.Buffer) []byte {
 	return got
 }
 
+// failing returns a device whose at-th copy fails, if fails is true.
+func failing(fails bool, at int) *device {
+	d := newDevice()
+	d.before = func(i int, _ bool) error {
+		if fails && i == at {
+			return errors.New("it burns")
+		}
+		return nil
+	}
+	return d
+}
+
+// hasFailed reports whether err names the failure of a device: of this rank's own, or of another
+// rank's, which has broken the communicator.
+func hasFailed(err error, own bool) bool {
+	return err != nil && strings.Contains(err.Error(), "it burns") && errors.Is(err, liveness.ErrRevoked) != own
+}
+
+// heldUp returns a device whose fourth copy waits for gate, if holds is true. None may begin when
+// over is true.
+func heldUp(holds bool, over *bool) (d *device, gate chan struct{}) {
+	d, gate = newDevice(), make(chan struct{})
+	d.before = func(i int, _ bool) error {
+		if *over {
+			return errors.New("a copy after the end")
+		}
+		if holds && i == 3 {
+			<-gate
+		}
+		return nil
+	}
+	return d, gate
+}
+
 // A purse lends chunks and knows how many were lent at a time.
 type purse struct {
 	before func() // called before it lends, if not nil
@@ -335,14 +369,7 @@ func TestDevicesThatFailBreakTheChannel(t *testing.T) {
 	for _, side := range []int{0, 1} {
 		for _, at := range []int{0, 5, 19} {
 			onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
-				d := newDevice()
-				d.before = func(i int, _ bool) error {
-					if ch.Rank() == side && i == at {
-						return errors.New("it burns")
-					}
-					return nil
-				}
-				b := d.with(make([]byte, 20*chunk))
+				b := failing(ch.Rank() == side, at).with(make([]byte, 20*chunk))
 				var err error
 				if ch.Rank() == 0 {
 					err = ch.Send(ctx, 1, 0, b, false)
@@ -352,7 +379,7 @@ func TestDevicesThatFailBreakTheChannel(t *testing.T) {
 				if ch.Rank() == 0 && side == 1 && err == nil { // all had left
 					_, err = ch.Recv(ctx, 1, 0, mem.Buffer{})
 				}
-				if err == nil || !strings.Contains(err.Error(), "it burns") || errors.Is(err, liveness.ErrRevoked) != (ch.Rank() != side) {
+				if !hasFailed(err, ch.Rank() == side) {
 					return fmt.Errorf("copy %d on rank %d: rank %d got %v", at, side, ch.Rank(), err)
 				}
 				return nil
@@ -366,16 +393,8 @@ func TestDevicesThatFailBreakTheChannel(t *testing.T) {
 func TestMessagesOfDevicesCanBeGivenUp(t *testing.T) {
 	for _, side := range []int{0, 1} {
 		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
-			me, d, gate, over := ch.Rank(), newDevice(), make(chan struct{}), false
-			d.before = func(i int, _ bool) error {
-				if over {
-					return errors.New("a copy after the end")
-				}
-				if i == 3 && me == side {
-					<-gate
-				}
-				return nil
-			}
+			me, over := ch.Rank(), false
+			d, gate := heldUp(me == side, &over)
 			b := d.with(make([]byte, 20*chunk))
 			mine, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -437,13 +456,7 @@ func TestMessagesOfDevicesEndBeforeTheyHaveChunks(t *testing.T) {
 func TestMessagesOfDevicesEndWithTheirPeer(t *testing.T) {
 	for _, leaver := range []int{0, 1} {
 		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
-			d, gate := newDevice(), make(chan struct{})
-			d.before = func(i int, _ bool) error {
-				if ch.Rank() == leaver && i == 3 {
-					<-gate
-				}
-				return nil
-			}
+			d, gate := heldUp(ch.Rank() == leaver, new(bool))
 			b := d.with(make([]byte, 40*chunk))
 			var h message.Handle
 			if ch.Rank() == 0 {

@@ -155,14 +155,7 @@ func TestDevicesThatFailBreakTheCollective(t *testing.T) {
 					continue
 				}
 				onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
-					d := newDevice()
-					d.before = func(i int, _ bool) error {
-						if ch.Rank() == side && i == at {
-							return errors.New("it burns")
-						}
-						return nil
-					}
-					b := d.with(make([]byte, n))
+					b := failing(ch.Rank() == side, at).with(make([]byte, n))
 					err := collective(ctx, ch, func(rd *round.Round) error {
 						if ch.Rank() == 0 {
 							rd.Isend(1, b)
@@ -176,7 +169,7 @@ func TestDevicesThatFailBreakTheCollective(t *testing.T) {
 						}
 						return err
 					})
-					if err == nil || !strings.Contains(err.Error(), "it burns") || errors.Is(err, liveness.ErrRevoked) != (ch.Rank() != side) {
+					if !hasFailed(err, ch.Rank() == side) {
 						return fmt.Errorf("copy %d of %d bytes on rank %d: rank %d got %v", at, n, side, ch.Rank(), err)
 					}
 					return nil
@@ -193,16 +186,8 @@ func TestCollectivesOfDevicesCanBeGivenUp(t *testing.T) {
 	for _, side := range []int{0, 1} {
 		for _, cause := range []error{context.Canceled, own} {
 			onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
-				me, d, gate, fail, over := ch.Rank(), newDevice(), make(chan struct{}), make(chan struct{}), false
-				d.before = func(i int, _ bool) error {
-					if over {
-						return errors.New("a copy after the end")
-					}
-					if i == 3 && me == side {
-						<-gate
-					}
-					return nil
-				}
+				me, fail, over := ch.Rank(), make(chan struct{}), false
+				d, gate := heldUp(me == side, &over)
 				b := d.with(make([]byte, 20*chunk))
 				mine, cancel := context.WithCancel(ctx)
 				defer cancel()
@@ -254,13 +239,7 @@ func TestCollectivesOfDevicesCanBeGivenUp(t *testing.T) {
 func TestCollectivesOfDevicesEndWithTheirPeer(t *testing.T) {
 	for _, leaver := range []int{0, 1} {
 		onDevices(t, 2, func(ctx context.Context, e *message.Engine, ch *message.Channel, _ *purse) error {
-			d, gate := newDevice(), make(chan struct{})
-			d.before = func(i int, _ bool) error {
-				if ch.Rank() == leaver && i == 3 {
-					<-gate
-				}
-				return nil
-			}
+			d, gate := heldUp(ch.Rank() == leaver, new(bool))
 			b := d.with(make([]byte, 40*chunk))
 			rd := round.Of(ch)
 			if err := rd.Begin(ctx, &aCall, 0, false); err != nil {

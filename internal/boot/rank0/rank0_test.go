@@ -21,12 +21,27 @@ import (
 // timeout bounds every wait for what must come: a machine that does other things too may take long.
 const timeout = time.Minute
 
-func TestTheServerGroupsRanksByHost(t *testing.T) {
+// listen returns a listener on loopback.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, own := New(4, "job", [32]byte{1}, ln, func() {})
+	return ln
+}
+
+// serve starts the server of a job of two ranks on ln until the test ends.
+func serve(t *testing.T, ln net.Listener) {
+	h, own := New(2, "job", [32]byte{1}, ln, func() {})
+	t.Cleanup(func() {
+		h.Close()
+		own.Close()
+	})
+}
+
+func TestTheServerGroupsRanksByHost(t *testing.T) {
+	h, own := New(4, "job", [32]byte{1}, listen(t), func() {})
 	conns := []net.Conn{own}
 	for r := 1; r < 4; r++ {
 		near, far := net.Pipe()
@@ -58,13 +73,8 @@ func TestTheServerGroupsRanksByHost(t *testing.T) {
 }
 
 func TestNoProcessWithoutTheSecretGetsIn(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, own := New(2, "job", [32]byte{1}, ln, func() {})
-	defer own.Close()
-	defer h.Close()
+	ln := listen(t)
+	serve(t, ln)
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	at := ln.Addr().String()
@@ -115,16 +125,10 @@ func FuzzContact(f *testing.F) {
 }
 
 func TestTheServerAcceptsAgainAfterAnError(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	flaky := &accepttest.Tired{Listener: ln}
+	flaky := &accepttest.Tired{Listener: listen(t)}
 	flaky.Left.Store(2)
-	h, own := New(2, "job", [32]byte{1}, flaky, func() {})
-	defer own.Close()
-	defer h.Close()
-	conn, err := reach(t.Context(), &[32]byte{1}, 1, []string{ln.Addr().String()}) // at most reachTime
+	serve(t, flaky)
+	conn, err := reach(t.Context(), &[32]byte{1}, 1, []string{flaky.Addr().String()}) // at most reachTime
 	if err != nil {
 		t.Fatalf("after %v: %v", syscall.EMFILE, err)
 	}
@@ -133,13 +137,8 @@ func TestTheServerAcceptsAgainAfterAnError(t *testing.T) {
 
 // Whoever connects and says nothing keeps no rank out, however many there are.
 func TestSilentConnectionsDelayNoRank(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, own := New(2, "job", [32]byte{1}, ln, func() {})
-	defer own.Close()
-	defer h.Close()
+	ln := listen(t)
+	serve(t, ln)
 	for range 600 {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
