@@ -15,10 +15,14 @@ import (
 // lender lends host memory and counts it, or fails.
 type lender struct {
 	lent, most int
+	gate       chan struct{} // what Lend waits for, if not nil
 	err        error
 }
 
 func (l *lender) Lend(_ mem.Space, n int) (mem.Buffer, error) {
+	if l.gate != nil {
+		<-l.gate
+	}
 	if l.err != nil {
 		return mem.Buffer{}, l.err
 	}
@@ -147,6 +151,14 @@ func TestCopiesEnd(t *testing.T) {
 		if !k.End(errLost) || k.Stage != Complete {
 			t.Error("it does not end after the copy")
 		}
+	})
+	onDevice(t, StagingChunk, func(k *bench, l *lender, _ *memtest.Device) {
+		l.gate, l.err = make(chan struct{}), errLost
+		k.do(func() { k.Fetch(other, 0) })
+		k.do(func() { k.End(nil) })
+		close(l.gate)
+		synctest.Wait()
+		k.ends(t, copyEnd{}) // it was stopped before it failed
 	})
 	onDevice(t, StagingChunk, func(k *bench, l *lender, _ *memtest.Device) {
 		l.err = errLost

@@ -252,6 +252,18 @@ func TestShortMessagesTakeCredit(t *testing.T) {
 	m.sent("credit for one", "coll 1 to 1")
 }
 
+// A round whose algorithm fails breaks the communicator: others count on this rank.
+func TestARoundThatFailsBreaksTheCommunicator(t *testing.T) {
+	m, own := newMember(t), errors.New("its own reasons")
+	m.begin()
+	m.Isend(1, mem.Bytes(nil)) // they have met
+	if err := m.End(own); !errors.Is(err, own) {
+		t.Errorf("End returns %v, want %v", err, own)
+	}
+	m.broken("after End", "rank 0 (host host) failed in bcast(4 uint8, root 0): its own reasons")
+	m.sent("after End", "coll 1 to 1; revoke 0 to 1")
+}
+
 // A wait ends with the round's context, which breaks the communicator, or with the reason of
 // another rank, if it is broken.
 func TestAWaitEnds(t *testing.T) {
