@@ -2,6 +2,7 @@ package datatype
 
 import (
 	"iter"
+	"maps"
 	"runtime"
 	"slices"
 
@@ -38,19 +39,10 @@ type Basic struct {
 	// External is the size in external32: table 15.2 of MPI 4.1, section 15.5.2.
 	External int
 
-	signed bool
-	format format
+	signed   bool
+	numbers  int  // 2 of a complex type, which external32 treats as two
+	extended bool // x87's 80 bits in 16 bytes
 }
-
-// A format is how the bits of a type are to be read, where that is not by size alone.
-type format uint8
-
-const (
-	plain     format = iota
-	halves           // two equal numbers: complex
-	extended         // x87's 80 bits in 16 bytes
-	extended2        // two of them
-)
 
 // The named types by number, and the number of each name. There are more names than types.
 var (
@@ -65,15 +57,7 @@ func Named(name string) *Type { return named[ids[name]] }
 func ByID(id int) *Type { return named[id] }
 
 // All returns the predefined types, in no order.
-func All() iter.Seq[*Type] {
-	return func(yield func(*Type) bool) {
-		for _, t := range named {
-			if !yield(t) {
-				return
-			}
-		}
-	}
-}
+func All() iter.Seq[*Type] { return maps.Values(named) }
 
 // basics has the types that are one number, sized for 64-bit Linux. The size of external32
 // is the size unless stated.
@@ -125,7 +109,7 @@ var basics = []Basic{
 
 	{ID: 0x210, Name: "MPI_FLOAT", Size: 4, Class: Float, Mem: mem.F32},
 	{ID: 0x214, Name: "MPI_DOUBLE", Size: 8, Class: Float, Mem: mem.F64},
-	{ID: 0x220, Name: "MPI_LONG_DOUBLE", Size: 16, Class: Float, format: extended},
+	{ID: 0x220, Name: "MPI_LONG_DOUBLE", Size: 16, Class: Float, extended: true},
 	{ID: 0x21a, Name: "MPI_REAL", Size: 4, Class: Float, Mem: mem.F32},
 	{ID: 0x21c, Name: "MPI_DOUBLE_PRECISION", Size: 8, Class: Float, Mem: mem.F64},
 	{ID: 0x2ca, Name: "MPI_REAL2", Size: 2, Class: Float, Mem: mem.F16},
@@ -136,10 +120,10 @@ var basics = []Basic{
 
 	{ID: 0x212, Name: "MPI_C_FLOAT_COMPLEX", Size: 8, Class: Complex, Mem: mem.C64},
 	{ID: 0x216, Name: "MPI_C_DOUBLE_COMPLEX", Size: 16, Class: Complex, Mem: mem.C128},
-	{ID: 0x224, Name: "MPI_C_LONG_DOUBLE_COMPLEX", Size: 32, Class: Complex, format: extended2},
+	{ID: 0x224, Name: "MPI_C_LONG_DOUBLE_COMPLEX", Size: 32, Class: Complex, extended: true},
 	{ID: 0x213, Name: "MPI_CXX_FLOAT_COMPLEX", Size: 8, Class: Complex, Mem: mem.C64},
 	{ID: 0x217, Name: "MPI_CXX_DOUBLE_COMPLEX", Size: 16, Class: Complex, Mem: mem.C128},
-	{ID: 0x225, Name: "MPI_CXX_LONG_DOUBLE_COMPLEX", Size: 32, Class: Complex, format: extended2},
+	{ID: 0x225, Name: "MPI_CXX_LONG_DOUBLE_COMPLEX", Size: 32, Class: Complex, extended: true},
 	{ID: 0x21b, Name: "MPI_COMPLEX", Size: 8, Class: Complex, Mem: mem.C64},
 	{ID: 0x21d, Name: "MPI_DOUBLE_COMPLEX", Size: 16, Class: Complex, Mem: mem.C128},
 	{ID: 0x2d3, Name: "MPI_COMPLEX4", Size: 4, Class: Complex},
@@ -191,25 +175,15 @@ func init() {
 
 // complete fills in what follows from the size and the class.
 func (b *Basic) complete() {
-	b.Align = b.Size
+	b.numbers = 1
+	if b.Class == Complex {
+		b.numbers = 2
+	}
+	b.Align = b.Size / b.numbers
 	if b.External == 0 {
 		b.External = b.Size
 	}
-	if b.Class == Complex {
-		b.Align /= 2
-		if b.format == plain {
-			b.format = halves
-		}
-	}
-	if runtime.GOARCH == "amd64" { // elsewhere long double is what external32 has
-		return
-	}
-	switch b.format {
-	case extended:
-		b.format = plain
-	case extended2:
-		b.format = halves
-	}
+	b.extended = b.extended && runtime.GOARCH == "amd64" // elsewhere long double is as in external32
 }
 
 func add(b *Basic, t *Type) {

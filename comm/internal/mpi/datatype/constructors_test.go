@@ -349,3 +349,28 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 }
+
+// Parts of a type that differ in one thing alone are not taken for turns of a loop.
+func TestPartsThatLookAlike(t *testing.T) {
+	integer, float := Named("MPI_INT"), Named("MPI_FLOAT")
+	vector := func(count, length, stride int, of *Type) *Type { return must(Vector(count, length, stride, of)) }
+	lone := must(Indexed([]int{1, 2}, []int{0, 3}, integer))
+	other := must(Indexed([]int{1, 2}, []int{0, 4}, integer))
+	for _, pair := range [][]*Type{
+		{vector(2, 1, 2, integer), vector(2, 1, 3, integer)},
+		{vector(2, 1, 2, integer), vector(3, 1, 2, integer)},
+		{vector(2, 1, 3, integer), vector(2, 2, 3, integer)},
+		{vector(2, 1, 2, integer), vector(2, 1, 2, float)},
+		{lone, other},
+		{must(Hvector(2, 1, 80, vector(3, 1, 2, integer))), must(Hvector(2, 1, 80, vector(3, 1, 3, integer)))},
+		{must(Struct(one2(1), one2(0), []*Type{lone, vector(2, 1, 2, float)})), must(Struct(one2(1), one2(0), []*Type{lone, vector(2, 1, 3, float)}))},
+	} {
+		for _, types := range [][]*Type{pair, {pair[0], pair[0], pair[1]}, {pair[0], pair[0]}} {
+			displacements, lengths := make([]int, len(types)), make([]int, len(types))
+			for i := range types {
+				displacements[i], lengths[i] = 200*i, 1
+			}
+			agrees(t, must(Struct(lengths, displacements, types)), 2)
+		}
+	}
+}

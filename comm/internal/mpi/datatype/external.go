@@ -71,44 +71,32 @@ type number struct{ high, low uint64 }
 
 // encode makes external32 of an element.
 func (b *Basic) encode(external, memory []byte) {
-	switch b.format {
-	case halves:
-		e, m := len(external)/2, len(memory)/2
-		putBig(external[:e], little(memory[:m]))
-		putBig(external[e:], little(memory[m:]))
-	case extended2:
-		putBig(external[:16], quadruple(little(memory[:16])))
-		putBig(external[16:], quadruple(little(memory[16:])))
-	case extended:
-		putBig(external, quadruple(little(memory)))
-	default:
-		putBig(external, little(memory))
+	e, m := len(external)/b.numbers, len(memory)/b.numbers
+	for i := range b.numbers {
+		v := little(memory[i*m:][:m])
+		if b.extended {
+			v = quadruple(v)
+		}
+		putBig(external[i*e:][:e], v)
 	}
 }
 
 // decode makes an element of external32.
 func (b *Basic) decode(external, memory []byte) {
-	switch b.format {
-	case halves:
-		e, m := len(external)/2, len(memory)/2
-		putLittle(memory[:m], big(external[:e]))
-		putLittle(memory[m:], big(external[e:]))
-	case extended2:
-		putLittle(memory[:16], doubleExtended(big(external[:16])))
-		putLittle(memory[16:], doubleExtended(big(external[16:])))
-	case extended:
-		putLittle(memory, doubleExtended(big(external)))
-	default:
-		v := big(external)
-		if unused := 64 - 8*len(external); b.signed && unused > 0 {
+	e, m := len(external)/b.numbers, len(memory)/b.numbers
+	for i := range b.numbers {
+		v := big(external[i*e:][:e])
+		if b.extended {
+			v = doubleExtended(v)
+		} else if unused := 64 - 8*e; b.signed && unused > 0 {
 			v.low = uint64(int64(v.low<<unused) >> unused)
 		}
-		putLittle(memory, v)
+		putLittle(memory[i*m:][:m], v)
 	}
 }
 
 // little reads a number of up to 16 bytes in the order of gompi's machines.
-func little(b []byte) (v number) {
+func little(b []byte) number {
 	var full [16]byte
 	copy(full[:], b)
 	return number{binary.LittleEndian.Uint64(full[8:]), binary.LittleEndian.Uint64(full[:])}
@@ -122,7 +110,7 @@ func putLittle(b []byte, v number) {
 	copy(b, full[:])
 }
 
-func big(b []byte) (v number) {
+func big(b []byte) number {
 	var full [16]byte
 	copy(full[16-len(b):], b)
 	return number{binary.BigEndian.Uint64(full[:]), binary.BigEndian.Uint64(full[8:])}

@@ -11,7 +11,7 @@ type loop struct {
 	each   int    // packed bytes of a turn
 	spans  []span // either these
 	parts  []loop // or these, or neither: then a turn is a run
-	elem   *Basic // in a layout of elements: what all bytes below belong to, nil if that differs
+	elem   *Basic // in a layout by elements: what all bytes below belong to, nil if its parts say that
 }
 
 // A span is a run of n bytes.
@@ -46,7 +46,7 @@ func around(inner []loop, n, stride int) loop {
 	if fused, ok := inner[0].fuse(n, stride); ok {
 		return fused
 	}
-	return loop{count: n, stride: stride, each: inner[0].size(), parts: inner, elem: inner[0].elem}
+	return loop{count: n, stride: stride, each: inner[0].size(), parts: inner}
 }
 
 // times returns n turns of l.
@@ -129,19 +129,14 @@ func (b *builder) loop() loop {
 	if len(b.parts) == 0 {
 		return loop{}
 	}
-	first := b.parts[0]
 	if stride, ok := regular(len(b.parts), func(i int) int { return b.parts[i].off }); ok && b.equalParts() {
-		first.at = 0
-		return first.times(len(b.parts), stride)
+		return b.parts[0].times(len(b.parts), stride)
 	}
-	whole := loop{count: 1, parts: b.parts, elem: first.elem}
+	whole := loop{count: 1, parts: b.parts}
 	for i := range b.parts {
 		p := &b.parts[i]
 		p.at = whole.each
 		whole.each += p.size()
-		if p.elem != whole.elem {
-			whole.elem = nil
-		}
 	}
 	return whole
 }
