@@ -16,8 +16,7 @@ import (
 	"time"
 
 	"gompi/bench/internal/measure"
-	"gompi/bench/internal/report"
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/bench/internal/runner"
 	"gompi/bench/peers"
 	"gompi/internal/cli"
@@ -142,7 +141,7 @@ func compute(n int) (rest func()) {
 }
 
 // report makes the tables: times and ratios, and means of these.
-func (c comparison) report(entrants []runner.Entrant) *report.Report {
+func (c comparison) report(entrants []runner.Entrant) *result.Report {
 	when := func(so bool, text string) string {
 		if so {
 			return text
@@ -153,58 +152,58 @@ func (c comparison) report(entrants []runner.Entrant) *report.Report {
 		when(c.busy > 0, fmt.Sprintf("threads that compute meanwhile: %d", c.busy)))
 	r := c.Report("gompi beside "+strings.Join(runner.Names(entrants[1:]), ", "), conditions...)
 	r.Commands = c.Commands(entrants, c.args...)
-	cells := row.Cells(c.Samples)
-	r.Tables = []report.Table{ratioTable(cells, entrants), meanTable(row.Means(cells, entrants[0].Name))}
+	cells := result.Cells(c.Samples)
+	r.Tables = []result.Table{ratioTable(cells, entrants), meanTable(result.Means(cells, entrants[0].Name))}
 	r.Charts = timeCharts(cells, entrants)
 	return r
 }
 
-func ratioTable(cells []row.Cell, entrants []runner.Entrant) report.Table {
+func ratioTable(cells []result.Cell, entrants []runner.Entrant) result.Table {
 	names := runner.Names(entrants)
 	lines := [][]string{slices.Concat([]string{"op", "np", "size", "state"}, names, []string{"ratio", "ratio b2b"})}
 	for _, c := range cells {
 		state := strings.TrimSpace(fmt.Sprintf("%s x%d", c.State, c.Rounds))
-		line := []string{c.Op, strconv.Itoa(c.NP), row.Bytes(c.Bytes), state}
+		line := []string{c.Op, strconv.Itoa(c.NP), result.Bytes(c.Bytes), state}
 		for _, name := range names {
-			cell := report.Missing
+			cell := result.Missing
 			if r, ok := c.Rows[name]; ok {
-				cell = report.Time(r.Median) + " / " + report.Time(r.B2B)
+				cell = result.Time(r.Median) + " / " + result.Time(r.B2B)
 			}
 			line = append(line, cell)
 		}
-		lines = append(lines, append(line, report.Ratio(c.Ratio(names[0], row.ByMedian)), report.Ratio(c.Ratio(names[0], row.ByB2B))))
+		lines = append(lines, append(line, result.Ratio(c.Ratio(names[0], result.ByMedian)), result.Ratio(c.Ratio(names[0], result.ByB2B))))
 	}
-	return report.Table{Left: 1, Lines: lines, Title: "Times in us: the median of the rounds' medians / the median of the rounds' means back to back. The state says how near" +
+	return result.Table{Left: 1, Lines: lines, Title: "Times in us: the median of the rounds' medians / the median of the rounds' means back to back. The state says how near" +
 		" to each other two processors were before and after the operation, and in how many rounds. The ratio is the time of the fastest peer, divided by gompi's."}
 }
 
-func meanTable(means []row.Mean) report.Table {
+func meanTable(means []result.Mean) result.Table {
 	lines := [][]string{{"op", "np", "cells", "lost", "mean ratio", "mean ratio b2b"}}
 	for _, m := range means {
 		lines = append(lines, []string{m.Op, strconv.Itoa(m.NP), strconv.Itoa(m.Cells), strconv.Itoa(m.Lost),
-			report.Ratio(m.ByMedian, m.ByMedian > 0), report.Ratio(m.ByB2B, m.ByB2B > 0)})
+			result.Ratio(m.ByMedian, m.ByMedian > 0), result.Ratio(m.ByB2B, m.ByB2B > 0)})
 	}
-	return report.Table{Left: 1, Lines: lines, Title: "Geometric means of the ratios:"}
+	return result.Table{Left: 1, Lines: lines, Title: "Geometric means of the ratios:"}
 }
 
 // timeCharts are the medians over sizes, a chart for each operation, number of ranks and state.
-func timeCharts(cells []row.Cell, entrants []runner.Entrant) (charts []report.Chart) {
-	var chart *report.Chart
+func timeCharts(cells []result.Cell, entrants []runner.Entrant) (charts []result.Chart) {
+	var chart *result.Chart
 	for _, c := range cells {
 		title := strings.TrimSpace(fmt.Sprintf("%s, %d ranks %s", c.Op, c.NP, c.State))
-		i := slices.IndexFunc(charts, func(ch report.Chart) bool { return ch.Title == title })
+		i := slices.IndexFunc(charts, func(ch result.Chart) bool { return ch.Title == title })
 		if c.Bytes == 0 {
 			continue
 		}
 		if i < 0 {
-			i, charts = len(charts), append(charts, report.Chart{Title: title, X: "bytes", Y: "us"})
+			i, charts = len(charts), append(charts, result.Chart{Title: title, X: "bytes", Y: "us"})
 		}
 		chart = &charts[i]
 		for _, e := range entrants {
 			if r, ok := c.Rows[e.Name]; ok && r.Median > 0 {
-				chart.Points = append(chart.Points, report.Point{Series: e.Name, At: float64(c.Bytes), Y: r.Median})
+				chart.Points = append(chart.Points, result.Point{Series: e.Name, At: float64(c.Bytes), Y: r.Median})
 			}
 		}
 	}
-	return slices.DeleteFunc(charts, func(ch report.Chart) bool { return len(ch.Points) == 0 })
+	return slices.DeleteFunc(charts, func(ch result.Chart) bool { return len(ch.Points) == 0 })
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 )
 
 // script makes a program that is a shell script.
@@ -56,7 +56,7 @@ func read(t *testing.T, file string) string {
 func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 	gompirun := script(t, "gompirun", `
 for op; do :; done
-echo `+row.Header+`
+echo `+result.Header+`
 iters=1; [ "$GOMPI_TRANSPORT" = tcp ] && iters=7
 [ $op = scan ] && { echo "rank 1 died" >&2; exit 9; }
 echo gompi,$op,2,8,4,3,9,$iters,4.5,0,0
@@ -69,7 +69,7 @@ echo gompi,$op,2,8,4,3,9,$iters,4.5,0,0
 		"GOMPI_TRANSPORT=tcp .* -np 2 .* run -format csv -sizes 8,1K,16K,64K,1M,4M,16M,64M -type float32 -redop sum -budget 20ms`\n",
 		`\| bcast \| +2 \| +8 B \| .* \| 4.00 / 4.50 \| missing \| +missing \|\n`, // once or twice: the machine may change its state between the rounds
 		`- openmpi: not installed \(make peers\)\n- mpich: not installed`, "- gompi, scan, np=2, round 2: exit status 9: rank 1 died\n")
-	has(t, read(t, csv), `^# .+ processors, .+\n`+row.SampleHeader+`\n1,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,[a-z]+,gompi,bcast,2,8,4`)
+	has(t, read(t, csv), `^# .+ processors, .+\n`+result.SampleHeader+`\n1,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,[a-z]+,gompi,bcast,2,8,4`)
 	has(t, read(t, html), "<svg", "mpich: not installed", "gompi, scan, np=2, round 2: exit status 9")
 }
 

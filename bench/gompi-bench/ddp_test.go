@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gompi/bench/internal/measure"
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 )
 
 func TestBucketsHoldAllParametersFromTheLastOn(t *testing.T) {
@@ -106,7 +106,7 @@ case "$*" in *"backend gompi"*) ms=24000;; *"backend gloo"*) first=2.6 ms=60000;
 case "$*" in
 *-losses*) echo "loss 1 $first"; for i in $(seq 2 20); do echo "loss $i 2"; done; exit;;
 esac
-echo `+row.Header+`
+echo `+result.Header+`
 case $op in
 ddp-*) echo x,$op,$np,4,$ms,1,1,5,0,0,0;;
 *) for part in step forward backward exposed optimiser comm; do echo x,$op/$part,$np,4,$ms,1,1,5,0,0,0; ms=$((ms / 2)); done;;

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"gompi/bench/internal/report"
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/bench/internal/runner"
 	"gompi/bench/peers"
 )
@@ -173,13 +172,13 @@ func (l *launch) take(round int, op, impl string, np int, value float64) error {
 	if value <= 0 {
 		return nil
 	}
-	return l.Take(row.Sample{Round: round, Row: row.Row{Impl: impl, Op: op, NP: np, Median: value, Min: value, P99: value, Iters: 1}})
+	return l.Take(result.Sample{Round: round, Row: result.Row{Impl: impl, Op: op, NP: np, Median: value, Min: value, P99: value, Iters: 1}})
 }
 
 // report makes a table and a chart of each figure of each program.
-func (l *launch) report(groups []group) *report.Report {
+func (l *launch) report(groups []group) *result.Report {
 	r := l.Report("Jobs that start, meet and end", l.where()...)
-	cells := row.Cells(l.Samples)
+	cells := result.Cells(l.Samples)
 	for _, g := range groups {
 		r.Commands = append(r.Commands, l.Commands(g.entrants)...)
 		for _, f := range g.figures {
@@ -194,31 +193,31 @@ func (l *launch) report(groups []group) *report.Report {
 }
 
 // show makes a line for each number of ranks: the figure of each entrant, and the ratio.
-func (f figure) show(g group, cells []row.Cell) (report.Table, report.Chart) {
+func (f figure) show(g group, cells []result.Cell) (result.Table, result.Chart) {
 	names := runner.Names(g.entrants)
 	others := slices.DeleteFunc(slices.Clone(names[1:]), func(name string) bool { return name == logins })
 	title := f.title + " (" + g.name + ")"
-	chart := report.Chart{Title: title, X: "ranks", Y: f.unit}
+	chart := result.Chart{Title: title, X: "ranks", Y: f.unit}
 	lines := [][]string{slices.Concat([]string{"np"}, names, []string{"ratio"})}
 	for _, np := range g.nps {
-		c := row.Find(cells, g.name+"/"+f.name, np)
+		c := result.Find(cells, g.name+"/"+f.name, np)
 		line := []string{strconv.Itoa(np)}
 		for _, name := range names {
 			line = append(line, in(c, name, f.scale))
 			if y := c.Rows[name].Median * f.scale; y > 0 {
-				chart.Points = append(chart.Points, report.Point{Series: name, At: float64(np), Y: y})
+				chart.Points = append(chart.Points, result.Point{Series: name, At: float64(np), Y: y})
 			}
 		}
-		lines = append(lines, append(line, report.Ratio(c.RatioTo(names[0], row.ByMedian, others...))))
+		lines = append(lines, append(line, result.Ratio(c.RatioTo(names[0], result.ByMedian, others...))))
 	}
-	return report.Table{Title: title + ", " + f.unit + ":", Lines: lines}, chart
+	return result.Table{Title: title + ", " + f.unit + ":", Lines: lines}, chart
 }
 
 // in shows the time of impl in a cell, in another unit than microseconds.
-func in(c row.Cell, impl string, scale float64) string {
+func in(c result.Cell, impl string, scale float64) string {
 	r, ok := c.Rows[impl]
 	if !ok {
-		return report.Missing
+		return result.Missing
 	}
-	return report.Time(r.Median * scale)
+	return result.Time(r.Median * scale)
 }

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/bench/internal/runner"
 	"gompi/internal/cli"
 	"gompi/internal/env"
@@ -165,7 +165,7 @@ func (w way) messages(sizes []int) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", cmd, err)
 	}
-	rows, err := row.ReadCSV(out.Stdout)
+	rows, err := result.ReadCSV(out.Stdout)
 	if err == nil && len(rows) != len(sizes) {
 		err = fmt.Errorf("%d rows, want %d", len(rows), len(sizes))
 	}
@@ -202,7 +202,7 @@ func medians(r rounds) []float64 {
 		for _, times := range r {
 			one = append(one, times[i])
 		}
-		all = append(all, row.Median(one))
+		all = append(all, result.Median(one))
 	}
 	return all
 }
@@ -213,7 +213,7 @@ func share(times, of []float64) float64 {
 	for i := range times {
 		shares = append(shares, times[i]/of[i])
 	}
-	return row.GeoMean(shares)
+	return result.GeoMean(shares)
 }
 
 // worst returns what some times are of others of the same round, in the worst one.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gompi/bench/internal/measure"
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/comm"
 	"gompi/cudaops"
 	"gompi/internal/cli"
@@ -78,8 +78,8 @@ func parseRun(args []string) (runConfig, error) {
 		return cfg, fmt.Errorf("-mem %q: want host or cuda", cfg.memory)
 	case cfg.Alloc && cfg.memory != "host":
 		return cfg, fmt.Errorf("-alloc with -mem %s: want host memory", cfg.memory)
-	case !slices.Contains(row.Forms, cfg.form):
-		return cfg, fmt.Errorf("-format %q: want %s", cfg.form, strings.Join(row.Forms, " or "))
+	case !slices.Contains(result.Forms, cfg.form):
+		return cfg, fmt.Errorf("-format %q: want %s", cfg.form, strings.Join(result.Forms, " or "))
 	}
 	return cfg, nil
 }
@@ -145,7 +145,7 @@ func (cfg runConfig) measure(ctx context.Context, c *comm.Comm, out io.Writer) e
 		defer stream.Close()
 		cfg.Space, cfg.Stream = device, stream
 	}
-	w := row.NewWriter(out, cfg.form)
+	w := result.NewWriter(out, cfg.form)
 	if err := measure.Run(ctx, c, cfg.Options, w.Write); err != nil {
 		return err
 	}

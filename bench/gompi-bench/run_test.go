@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/cudaops/cudatest"
 	"gompi/internal/env"
 	"gompi/internal/mem"
@@ -76,7 +76,7 @@ func runAlone(t *testing.T, args ...string) (status int, stdout, stderr string) 
 
 func TestStdoutHoldsOnlyTheRows(t *testing.T) {
 	status, stdout, stderr := runAlone(t, "-format", "csv", "-sizes", "8,64", "allreduce", "barrier")
-	rows, err := row.ReadCSV([]byte(stdout))
+	rows, err := result.ReadCSV([]byte(stdout))
 	if status != 0 || stderr != "" || err != nil || len(rows) != 3 {
 		t.Fatalf("status %d, stderr %q, %v rows, error %v; want three rows\n%s", status, stderr, len(rows), err, stdout)
 	}
@@ -88,7 +88,7 @@ func TestStdoutHoldsOnlyTheRows(t *testing.T) {
 func TestVectorsInCUDAMemory(t *testing.T) {
 	cudatest.Need(t)
 	status, stdout, stderr := runAlone(t, "-mem", "cuda", "-format", "csv", "-sizes", "4096", "allreduce", "allgather", "ddp-resnet18")
-	rows, err := row.ReadCSV([]byte(stdout))
+	rows, err := result.ReadCSV([]byte(stdout))
 	if status != 0 || stderr != "" || err != nil || len(rows) != 3 {
 		t.Fatalf("status %d, stderr %q, %d rows, error %v; want three rows", status, stderr, len(rows), err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/bench/internal/runner"
 )
 
@@ -185,7 +185,7 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, err := row.ReadCSV(out.Stdout)
+			rows, err := result.ReadCSV(out.Stdout)
 			want := 2 * len(ops)
 			if slices.Contains(ops, "barrier") {
 				want--

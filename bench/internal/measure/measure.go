@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"time"
 
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/internal/mem"
@@ -65,7 +65,7 @@ func (o Options) Validate(np int) error {
 // calls emit on rank 0 with each cell when it is known. It stops at the first
 // error. Memory for the largest size is held at a time, up to c.Size() times
 // that for each of the two vectors.
-func Run(ctx context.Context, c *comm.Comm, o Options, emit func(row.Row) error) error {
+func Run(ctx context.Context, c *comm.Comm, o Options, emit func(result.Row) error) error {
 	if err := o.Validate(c.Size()); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(row.Row) error)
 }
 
 // all measures the operation at every size.
-func (m *meter) all(emit func(row.Row) error) (err error) {
+func (m *meter) all(emit func(result.Row) error) (err error) {
 	sizes := m.op.sizes(m.o)
 	most := 0
 	for _, size := range sizes {
@@ -106,7 +106,7 @@ func (m *meter) all(emit func(row.Row) error) (err error) {
 		m.bind(size / m.o.Type.Size())
 		cell, err := m.measure()
 		if err != nil {
-			return fmt.Errorf("%s of %s: %w", m.op.label(m.o), row.Bytes(size), err)
+			return fmt.Errorf("%s of %s: %w", m.op.label(m.o), result.Bytes(size), err)
 		}
 		if m.rank != 0 {
 			continue

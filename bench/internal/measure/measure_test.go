@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/comm/ddp"
@@ -18,13 +18,13 @@ import (
 )
 
 // run measures o on np goroutine ranks and returns the rows of rank 0.
-func run(t *testing.T, np int, o Options) []row.Row {
+func run(t *testing.T, np int, o Options) []result.Row {
 	t.Helper()
 	var mu sync.Mutex
-	var rows []row.Row
+	var rows []result.Row
 	o.Check, o.Budget = true, time.Microsecond
 	commtest.Run(t, np, func(ctx context.Context, c *comm.Comm) error {
-		return Run(ctx, c, o, func(r row.Row) error {
+		return Run(ctx, c, o, func(r result.Row) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if c.Rank() != 0 {
@@ -152,7 +152,7 @@ func TestAnErrorOfEmitEndsTheRun(t *testing.T) {
 	broken := errors.New("nobody reads")
 	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
 		o := Options{Ops: []string{"barrier"}, Type: mem.F32, Redop: mem.Sum}
-		err := Run(ctx, c, o, func(row.Row) error { return broken })
+		err := Run(ctx, c, o, func(result.Row) error { return broken })
 		if !errors.Is(err, broken) {
 			return fmt.Errorf("got %v, want %v", err, broken)
 		}
@@ -313,7 +313,7 @@ func TestStepsOfTrainingAverageTheGradients(t *testing.T) {
 			op.model = small
 			o := Options{Type: tc.typ, Check: true, Budget: time.Microsecond}
 			m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs, stream: q}, o: o, budget: o.Budget}
-			return m.all(func(r row.Row) error {
+			return m.all(func(r result.Row) error {
 				if want := small.Size() * tc.typ.Size(); r.Bytes != want || r.Median <= 0 {
 					return fmt.Errorf("row %+v, want %d bytes", r, want)
 				}

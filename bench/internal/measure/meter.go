@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 	"gompi/comm"
 )
 
@@ -40,30 +40,30 @@ type meter struct {
 }
 
 // measure checks and times the cell that is bound. The Row is rank 0's.
-func (m *meter) measure() (row.Row, error) {
+func (m *meter) measure() (result.Row, error) {
 	if err := m.prepare(); err != nil {
-		return row.Row{}, err
+		return result.Row{}, err
 	}
 	if m.o.Check {
 		if err := m.check(); err != nil {
-			return row.Row{}, err
+			return result.Row{}, err
 		}
 	}
 	for range m.atLeast(fewWarmUps, warmUps) {
 		if _, err := m.iteration(); err != nil {
-			return row.Row{}, err
+			return result.Row{}, err
 		}
 	}
 	if err := m.sample(); err != nil {
-		return row.Row{}, err
+		return result.Row{}, err
 	}
 	b2b, err := m.backToBack()
 	if err != nil {
-		return row.Row{}, err
+		return result.Row{}, err
 	}
 	slowest := make([]int64, len(m.times))
 	if err := comm.Reduce(m.ctx, m.c, 0, m.times, slowest, comm.Max); err != nil {
-		return row.Row{}, err
+		return result.Row{}, err
 	}
 	return m.row(slowest, b2b), nil
 }
@@ -160,14 +160,14 @@ func (m *meter) backToBack() (float64, error) {
 }
 
 // row makes the Row of the slowest rank's times, which it sorts.
-func (m *meter) row(slowest []int64, b2b float64) row.Row {
+func (m *meter) row(slowest []int64, b2b float64) result.Row {
 	slices.Sort(slowest)
 	usec := func(ns float64) float64 { return ns / 1e3 / m.messages() }
-	r := row.Row{
+	r := result.Row{
 		Impl: Impl, Op: m.op.label(m.o), NP: m.np, Bytes: m.n * m.o.Type.Size(), Iters: len(slowest),
-		Median: usec(float64(row.Quantile(slowest, 0.5))),
-		Min:    usec(float64(row.Quantile(slowest, 0))),
-		P99:    usec(float64(row.Quantile(slowest, 0.99))),
+		Median: usec(float64(result.Quantile(slowest, 0.5))),
+		Min:    usec(float64(result.Quantile(slowest, 0))),
+		P99:    usec(float64(result.Quantile(slowest, 0.99))),
 		B2B:    usec(b2b),
 	}
 	if r.Median > 0 {

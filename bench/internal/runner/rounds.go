@@ -9,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"gompi/bench/internal/report"
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 )
 
 // An Entrant is an implementation, and how its program is started.
@@ -50,7 +49,7 @@ type Contest struct {
 	Probe  func() Probe  // the state of the machine, before and after each operation; nil: it does not matter
 
 	Absent  []string // who is not here, and why
-	Samples []row.Sample
+	Samples []result.Sample
 
 	progress io.Writer
 	file     *os.File // takes every sample as it comes; nil: none is wanted
@@ -68,7 +67,7 @@ func (c *Contest) Begin(progress io.Writer, csv string) (err error) {
 		return nil
 	}
 	if c.file, err = os.Create(csv); err == nil {
-		_, err = fmt.Fprintf(c.file, "# %s\n%s\n", Machine(), row.SampleHeader)
+		_, err = fmt.Fprintf(c.file, "# %s\n%s\n", Machine(), result.SampleHeader)
 	}
 	return err
 }
@@ -105,7 +104,7 @@ func (c *Contest) compete(ctx context.Context, round, np int, op string, entrant
 	if c.Probe != nil {
 		before = c.Probe()
 	}
-	var rows []row.Row
+	var rows []result.Row
 	for _, e := range entrants {
 		if slices.Contains(e.Lacks, op) {
 			continue
@@ -114,7 +113,7 @@ func (c *Contest) compete(ctx context.Context, round, np int, op string, entrant
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		got, bad := row.ReadCSV(out.Stdout)
+		got, bad := result.ReadCSV(out.Stdout)
 		if err == nil {
 			err = bad
 		}
@@ -131,8 +130,8 @@ func (c *Contest) compete(ctx context.Context, round, np int, op string, entrant
 		c.probes, state = append(c.probes, before, after), Between(before, after)
 	}
 	for _, r := range rows {
-		fmt.Fprintf(c.progress, "round %d of %d: %s, np=%d, %s of %s: %s us\n", round, c.Rounds, r.Impl, np, r.Op, row.Bytes(r.Bytes), report.Time(r.Median))
-		if err := c.Take(row.Sample{Round: round, State: state, Row: r}); err != nil {
+		fmt.Fprintf(c.progress, "round %d of %d: %s, np=%d, %s of %s: %s us\n", round, c.Rounds, r.Impl, np, r.Op, result.Bytes(r.Bytes), result.Time(r.Median))
+		if err := c.Take(result.Sample{Round: round, State: state, Row: r}); err != nil {
 			return err
 		}
 	}
@@ -140,7 +139,7 @@ func (c *Contest) compete(ctx context.Context, round, np int, op string, entrant
 }
 
 // Take takes a sample. It writes it at once, so that a contest that is cut short leaves its rows.
-func (c *Contest) Take(s row.Sample) error {
+func (c *Contest) Take(s result.Sample) error {
 	c.Samples = append(c.Samples, s)
 	if c.file == nil {
 		return nil
@@ -157,8 +156,8 @@ func (c *Contest) Miss(text string) {
 
 // Report returns what stands around the tables: the machine, how it was measured, and what is
 // missing. Of facts, "" is left out.
-func (c *Contest) Report(title string, conditions ...string) *report.Report {
-	r := &report.Report{Title: title, Warning: c.warning(), Absent: c.Absent, Misses: c.misses}
+func (c *Contest) Report(title string, conditions ...string) *result.Report {
+	r := &result.Report{Title: title, Warning: c.warning(), Absent: c.Absent, Misses: c.misses}
 	conditions = append([]string{Machine()}, conditions...)
 	for _, f := range append(conditions, fmt.Sprintf("rounds, in turn: %d; %s, %v in all", c.Rounds, c.began.Format(time.DateOnly), time.Since(c.began).Round(time.Second))) {
 		if f != "" {

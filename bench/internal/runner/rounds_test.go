@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/bench/internal/row"
+	"gompi/bench/internal/result"
 )
 
 // fake returns an entrant whose launcher is a shell script. The script sees the
@@ -24,7 +24,7 @@ func fake(name, script string) Entrant {
 }
 
 const lines = `for op; do :; done
-echo ` + row.Header + `
+echo ` + result.Header + `
 echo x,$op,$1,8,1,1,1,5,1,0,0
 `
 
@@ -51,7 +51,7 @@ func TestRoundsAreInterleavedAndKept(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(csv)
-	_, got, ok := strings.Cut(string(text), row.SampleHeader+"\n")
+	_, got, ok := strings.Cut(string(text), result.SampleHeader+"\n")
 	if err != nil || !ok || got != strings.Join(want, "") || !strings.HasPrefix(string(text), "# ") || len(c.Samples) != len(want) {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, text, strings.Join(want, ""))
 	}
@@ -99,7 +99,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 	}
 	want := []string{
 		"dies, bcast, np=2, round 1: exit status 1: the reason", "hangs, bcast, np=2, round 1: time limit of 5s",
-		`babbles, bcast, np=2, round 1: no rows, but "hello\n": want the header ` + row.Header,
+		`babbles, bcast, np=2, round 1: no rows, but "hello\n": want the header ` + result.Header,
 	}
 	if !slices.Equal(c.misses, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(c.misses, "\n"), strings.Join(want, "\n"))

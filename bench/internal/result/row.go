@@ -1,6 +1,6 @@
-// Package row holds what a benchmark measured: rows, as CSV and as text, and the cells of a
-// comparison, with their ratios.
-package row
+// Package result holds what a benchmark measured: rows, as CSV and as text, the cells of a
+// comparison, with their ratios, and the Report of all of it, as Markdown and as a page.
+package result
 
 import (
 	"fmt"

@@ -1,5 +1,4 @@
-// Package report writes what was measured as Markdown and as a page.
-package report
+package result
 
 import (
 	"fmt"
@@ -43,18 +42,18 @@ func (r *Report) markdown() string {
 	if r.Warning != "" {
 		fmt.Fprintf(&b, "\n**Warning: %s**\n", r.Warning)
 	}
-	list(&b, "", r.Conditions)
-	list(&b, "Commands", r.Commands)
+	bulletList(&b, "", r.Conditions)
+	bulletList(&b, "Commands", r.Commands)
 	for _, t := range r.Tables {
 		fmt.Fprintf(&b, "\n%s\n\n", t.Title)
 		t.markdown(&b)
 	}
-	list(&b, "Not here", r.Absent)
-	list(&b, "Runs that failed", r.Misses)
+	bulletList(&b, "Not here", r.Absent)
+	bulletList(&b, "Runs that failed", r.Misses)
 	return b.String()
 }
 
-func list(b *strings.Builder, title string, lines []string) {
+func bulletList(b *strings.Builder, title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package report
+package result
 
 import (
 	_ "embed"
@@ -64,9 +64,9 @@ func (c Chart) SVG() (template.HTML, error) {
 		}
 	}
 	if c.Points[0].Word == "" {
-		lo, hi := span(c.Points, func(p Point) float64 { return p.At })
+		lo, hi := pointSpan(c.Points, func(p Point) float64 { return p.At })
 		p.X.Min, p.X.Max = lo/1.1, hi*1.1
-		lo, hi = span(c.Points, func(p Point) float64 { return p.Y })
+		lo, hi = pointSpan(c.Points, func(p Point) float64 { return p.Y })
 		p.Y.Min, p.Y.Max = lo/1.3, hi*1.3
 	}
 	svg := vgsvg.New(15*vg.Centimeter, 10*vg.Centimeter)
@@ -79,8 +79,8 @@ func (c Chart) SVG() (template.HTML, error) {
 	return template.HTML(text), nil             // all text in it was escaped as it was drawn
 }
 
-// span returns the least and the most of the values above zero, which a logarithmic axis can show.
-func span(points []Point, of func(Point) float64) (lo, hi float64) {
+// pointSpan returns the least and the most of the values above zero, which a logarithmic axis can show.
+func pointSpan(points []Point, of func(Point) float64) (lo, hi float64) {
 	lo = math.Inf(1)
 	for _, p := range points {
 		if v := of(p); v > 0 {
