@@ -192,7 +192,7 @@ func (a *agent) sendHello() {
 	a.reports = append(a.reports, ctl.Magic...)
 	a.hello = hostinfo.Host()
 	var err error
-	if a.held, a.hello.Port, err = holdPort(); err != nil {
+	if a.held, a.hello.Port, err = hostinfo.HoldPort(); err != nil {
 		a.note("no port for MASTER_PORT: %v", err)
 	}
 	a.report(a.hello)

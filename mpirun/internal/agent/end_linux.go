@@ -54,7 +54,7 @@ type linger struct {
 
 // reap takes note that a rank's process has ended.
 func (a *agent) reap(p *process) {
-	if p.ended || !hasEnded(p.pid) {
+	if p.ended || !proc.HasEnded(p.pid) {
 		return
 	}
 	a.readLast(p) // a program that comes too late may have waited until this process is reaped
@@ -143,15 +143,8 @@ func (a *agent) learnOfFailure() {
 	}
 	a.aware = true
 	for _, p := range a.ranks {
-		p.unaware = !p.ended && hasEnded(p.pid)
+		p.unaware = !p.ended && proc.HasEnded(p.pid)
 	}
-}
-
-// hasEnded reports whether a child has ended that is not reaped yet.
-func hasEnded(pid int) bool {
-	var info unix.Siginfo
-	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err == nil && info.Signo == int32(unix.SIGCHLD)
 }
 
 // endGroup kills what is left of the process group of a rank that has died, and then calls then: a

@@ -9,6 +9,7 @@ import (
 	"gompi/internal/boot/pmi"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/proc"
 )
 
 // A client is a rank's PMI-1 connection, which programs of the MPICH family use. Ranks of gompi
@@ -94,13 +95,13 @@ func (a *agent) readLast(p *process) {
 // MPI_Finalize it is an abnormal end, also of a process that continues.
 func (a *agent) lostClient(p *process) {
 	a.hangUpClient(p)
-	if p.pmi.State() != pmi.Initialized || p.ended || hasEnded(p.pid) {
+	if p.pmi.State() != pmi.Initialized || p.ended || proc.HasEnded(p.pid) {
 		return
 	}
 	a.loop.Aside(func() func() {
 		time.Sleep(abnormal)
 		return func() {
-			if !p.ended && !hasEnded(p.pid) {
+			if !p.ended && !proc.HasEnded(p.pid) {
 				a.Fail(p.pmi.Client, "closed its connection to gompirun without calling MPI_Finalize")
 			}
 		}

@@ -43,21 +43,11 @@ func (a *agent) reclaim() {
 			continue
 		}
 		delete(a.dead, dead)
-		a.releases.Go(func() { release(a.segment, dead.local(), dead.Rank.Rank) })
-	}
-}
-
-// released is how much is freed at once. Meanwhile no rank can claim or free any: 2 GiB take 0.3 s.
-const released = 64 << 20
-
-// release frees the arena of a rank. The launcher waits for the agent's heartbeat meanwhile.
-func release(s *seg.Segment, local world.LocalRank, rank int) {
-	size := seg.ArenaSize(s.Ranks())
-	for at := 0; at < size; at += released {
-		if err := s.ReleaseArena(local, at, min(released, size-at)); err != nil {
-			fmt.Fprintf(os.Stderr, "gompirun: agent: rank %d has died, and its shared memory is not freed: %v\n", rank, err)
-			return
-		}
+		a.releases.Go(func() { // the launcher waits for the agent's heartbeat meanwhile
+			if err := a.segment.FreeArena(dead.local()); err != nil {
+				fmt.Fprintf(os.Stderr, "gompirun: agent: rank %d has died, and its shared memory is not freed: %v\n", dead.Rank.Rank, err)
+			}
+		})
 	}
 }
 

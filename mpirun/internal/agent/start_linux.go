@@ -12,7 +12,6 @@ import (
 	"gompi/internal/cgroup"
 	"gompi/internal/env"
 	"gompi/internal/seg"
-	"gompi/internal/sockets"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
@@ -131,41 +130,11 @@ func (a *agent) makeShared() error {
 	if err := a.segment.Without(); err != nil && len(ranks) > 1 {
 		a.note("no shared memory: ranks of this host use TCP: %v", err)
 	}
-	if a.bells, err = newBells(len(ranks)); err != nil {
+	if a.bells, err = seg.NewBells(len(ranks), limits.FirstBell); err != nil {
 		return fmt.Errorf("doorbells: %w", err)
 	}
 	limits.Raise(len(ranks))
 	return a.listen()
-}
-
-// newBells makes n doorbells with consecutive descriptor numbers. They stay open on exec, so that
-// all ranks inherit all of them at no cost.
-func newBells(n int) (bells []int, err error) {
-	for next := limits.FirstBell; len(bells) < n; {
-		bell, err := newBell(next)
-		if err != nil {
-			return nil, err
-		}
-		if bell != next { // that number is taken: the row begins anew behind it
-			sockets.CloseAll(bells)
-			bells = nil
-		}
-		bells, next = append(bells, bell), bell+1
-	}
-	return bells, nil
-}
-
-// newBell makes a doorbell with the lowest number that is free from least on.
-func newBell(least int) (int, error) {
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(fd)
-	if fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, least); err == unix.EINVAL {
-		err = unix.EMFILE // there are no such numbers
-	}
-	return fd, err
 }
 
 // glooInterface returns the variable that has gloo use the interface that leads

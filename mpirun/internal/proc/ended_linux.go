@@ -27,3 +27,10 @@ type childInfo struct {
 	_   [4]int32
 	pid int32
 }
+
+// HasEnded reports whether a child has ended that is not reaped yet.
+func HasEnded(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo == int32(unix.SIGCHLD)
+}

@@ -1,4 +1,4 @@
-package agent
+package hostinfo
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holdPort binds a socket to a port that is free on all of this host's IPv4
+// HoldPort binds a socket to a port that is free on all of this host's IPv4
 // addresses, and never listens on it. So the kernel gives the port to no other process, and
 // rank 0 can listen on it: both sockets allow their address to be reused.
-func holdPort() (fd, port int, err error) {
+func HoldPort() (fd, port int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, 0, err

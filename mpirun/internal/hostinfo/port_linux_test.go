@@ -1,4 +1,4 @@
-package agent
+package hostinfo
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestHeldPortIsFreeForRank0Only(t *testing.T) {
-	fd, port, err := holdPort()
+	fd, port, err := HoldPort()
 	if err != nil {
 		t.Fatal(err)
 	}
