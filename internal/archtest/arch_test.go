@@ -87,7 +87,7 @@ var rules = []rule{
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/pattern", "hostfile", "internal/boot", "internal/world", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/ctl", "hostfile"}},
-	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
+	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
 	{"mpirun/internal/attach", []string{"internal/sockets", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},

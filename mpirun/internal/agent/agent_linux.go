@@ -69,7 +69,7 @@ type agent struct {
 
 	started   time.Time // when the ranks were
 	nextAlone time.Time // when to look for those that are jobs of one
-	stall
+	stallState
 	pulse
 	revoked     map[uint64]bool     // communicators that are known to be broken
 	left        map[world.Rank]bool // ranks of other hosts that are known to have left

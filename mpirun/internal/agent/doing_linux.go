@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -10,10 +9,11 @@ import (
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/proc"
+	"gompi/mpirun/internal/stall"
 )
 
-// A stall is what the agent knows of ranks that wait for long.
-type stall struct {
+// A stallState is what the agent knows of ranks that wait for long.
+type stallState struct {
 	gathered   bool      // the ranks have the cards of all
 	stalled    bool      // the launcher has been notified that ranks wait
 	nextLook   time.Time // when to look at the recorders again
@@ -49,48 +49,13 @@ func (a *agent) doing() *ctl.Doing {
 			for i := range calls { // a root is less than np, and replacements begin there
 				calls[i].Peer = int(a.originals.named(world.Rank(calls[i].Peer)))
 			}
-			if at := describe(&d, calls, now); at != 0 {
+			if at := stall.Describe(&d, calls, now); at != 0 {
 				d.Site = a.segment.Site(p.local(), at)
 			}
 		}
 		m.Ranks = append(m.Ranks, d)
 	}
 	return m
-}
-
-// describe sets what a rank that has joined is doing, from its flight recorder: the newest
-// unfinished call, or else the last one. It returns the number of the call whose call site is to be
-// shown, 0 if there is none.
-func describe(d *ctl.RankDoing, calls []seg.Recording, now int64) uint64 {
-	d.Marks = marks(calls)
-	c, at := seg.Running(calls)
-	switch {
-	case len(calls) == 0:
-		d.Text = "has called nothing but Init"
-	case c == nil:
-		d.Text = "is in no call, the last was " + calls[len(calls)-1].Text()
-	default:
-		d.Text = "is in " + c.Text()
-		if c.Start != 0 {
-			d.Since = time.Duration(max(1, now-c.Start))
-		}
-		if c.Kind.Collective() {
-			d.In = ctl.Mark{Comm: c.Comm, Seq: c.Seq}
-		}
-	}
-	return at
-}
-
-// marks returns the last collective on each communicator in the rank's recorded calls.
-func marks(calls []seg.Recording) []ctl.Mark {
-	var out []ctl.Mark
-	for _, c := range slices.Backward(calls) {
-		known := func(m ctl.Mark) bool { return m.Comm == c.Comm }
-		if c.Kind.Collective() && !slices.ContainsFunc(out, known) {
-			out = append(out, ctl.Mark{Comm: c.Comm, Seq: c.Seq})
-		}
-	}
-	return out
 }
 
 // look reports to the launcher when a rank has been in one call for too long, and when none is any
