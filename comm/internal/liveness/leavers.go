@@ -8,8 +8,9 @@ import (
 	"gompi/transport"
 )
 
-// This file informs a rank that another has closed a communicator, and remains in others. A rank
-// that waits for long sends Await, once, to the members that it waits for. A rank that closes the
+// This file informs the ranks of a communicator that one of them has closed it. (A rank that closes
+// its last communicator leaves the job, which transports report.) A rank that waits for long sends
+// Await, once, to the members that it waits for. A rank that closes the
 // communicator sends Left to members that have sent Await, or whose frames show that they wait. So
 // a communicator in which no rank waits is closed without a message. Left comes in order behind all
 // frames that its sender has sent on the communicator. A rank whose communicator was revoked sends
@@ -104,9 +105,9 @@ func (c *Comm) askAwaited() {
 	if !anyMember {
 		return
 	}
-	// A receive from any member fails when all have left. So it is enough to ask the first and,
-	// when that has left, as many as have left and one more: to learn that one has left unseen
-	// takes ReasonTimeout.
+	// A receive from any member fails when all have left. So it is enough to ask one member that
+	// has not left, and another one for each that has: to learn that a member has left takes up to
+	// ReasonTimeout, in which the others are asked already.
 	left, asked := 0, 0
 	for src := 0; src < c.size && asked <= left; src++ {
 		switch {

@@ -120,17 +120,17 @@ func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 // An announced message need not travel in frames where one side can reach the memory of the other.
 // If the receiver can read the sender's buffer, an RTS carries its place, the receiver copies from
 // it and answers Done. Else, if the sender can write to the receiver's buffer, a CTS carries its
-// place, the sender copies to it and sends Done. So it takes one copy and no more frames than the
-// other way, which is left for buffers that neither side reaches, and for messages of which not
-// everything is received. What is short enough to be eager stays so, from such memory too: its
-// sender need not wait for the receive, and programs count on that.
+// place, the sender copies to it and sends Done. That takes one copy, and no more frames than Data
+// does. Data frames serve buffers that neither side reaches, and messages longer than the
+// receiver's buffer. A message that is short enough to be eager is sent eagerly from such memory
+// too: its sender need not wait for the receive, and programs count on that.
 //
 // A side that gives up a message whose place it has sent recalls all its places. A rank that copies
-// from or to one of them then learns that the copy is void. If it was because of that message, an
-// error is on its way; and if it was because of another one, the message goes the other way.
+// from or to one of them then learns that the copy is void. If its own message was given up, an
+// error is on its way; if another one was, it moves its own in Data frames.
 
-// expose returns the place of m's buffer for the peer, to which it will be sent, or may be: a rank
-// that copies from the peer may ask it to help. It is 0 if there is none.
+// expose returns the place of m's buffer, 0 if it has none, and notes that the peer may know it:
+// the caller sends it, or a transport that copies from the peer may send it to ask for help.
 func (m *Move) expose() (place uint64) {
 	p := m.Peer
 	if p.Direct != nil && m.Buf.IsHost() {
@@ -140,7 +140,7 @@ func (m *Move) expose() (place uint64) {
 	return place
 }
 
-// Source is tell for the buffer of a send, which a peer can only read.
+// Source is expose for the buffer of a send, which a peer only reads.
 func (m *Move) Source() (place uint64) {
 	p := m.Peer
 	if p.Getter == nil {

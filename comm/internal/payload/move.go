@@ -165,8 +165,9 @@ func (m *Move) supply() (done bool) {
 // left reports whether all of a send has left.
 func (m *Move) left() bool { return m.Stage == Leaving && m.due == 0 && m.copy == nil }
 
-// Sent handles that a transport has done with memory of m, which is done if all has moved. lost is
-// why the peer cannot be reached, for which the caller decides what becomes of m.
+// Sent handles that a transport has released memory of m. done reports that the whole message has
+// moved. lost, if not nil, is why the peer cannot be reached: then the caller decides what becomes
+// of m.
 func (m *Move) Sent(err error) (done bool, lost error) {
 	switch {
 	case m.Stage == Fetching || m.Stage == Storing:

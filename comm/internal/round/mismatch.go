@@ -34,8 +34,8 @@ func hasLeft(p *peers.Peer, died error, f call.Fingerprint) string {
 func (rd *Round) digested() int32 { return int32(rd.digest >> 32) }
 
 // agreed reports whether the calls up to the running one have the digest that a frame from l
-// carries. If not, the frame must not count, or this rank would pass on, with what it sends
-// next, that all agree; and its sender is asked which of them differs, once.
+// carries. If not, the frame must not count: what this rank sends next would state that it agrees.
+// The sender gets the calls made here, once, to find which of them differs.
 func (rd *Round) agreed(l *peerQueue, digest int32) bool {
 	if digest == rd.digested() {
 		return true
