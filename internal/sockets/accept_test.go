@@ -81,7 +81,7 @@ func turnedAway(t *testing.T, conn net.Conn) {
 	}
 }
 
-func TestTheOldestStrangerMakesRoom(t *testing.T) {
+func TestTheOldestPendingConnectionMakesRoom(t *testing.T) {
 	ln := listen(t)
 	open(t, Acceptor{MaxPending: 3, Timeout: time.Hour, Authenticate: word}, ln)
 	var conns []net.Conn
