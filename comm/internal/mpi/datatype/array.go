@@ -173,10 +173,7 @@ func blockSize(i, gsize, distrib, darg, psize int) (int, error) {
 // and what is left of one at the end.
 func cyclic(size, block, ranks, place int) []segment {
 	first, step := place*block, block*ranks
-	whole := 0
-	if size >= first+block {
-		whole = (size-first-block)/step + 1
-	}
+	whole := max(0, (size-first-block+step)/step)
 	rest := segment{first: first + whole*step, count: 1}
 	rest.length = max(0, min(block, size-rest.first))
 	return []segment{{first, whole, step, block}, rest}

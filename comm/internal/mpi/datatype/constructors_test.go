@@ -41,6 +41,12 @@ func TestContentsAndBounds(t *testing.T) {
 		{"real", must(F90Real(6, Undefined)), Contents{113, []int{6, Undefined}, nil, nil}, 4, 0, 4, 0, 4, true, true},
 		{"complex", must(F90Complex(Undefined, 200)), Contents{114, []int{Undefined, 200}, nil, nil}, 16, 0, 16, 0, 16, true, true},
 		{"integer", must(F90Integer(5)), Contents{115, []int{5}, nil, nil}, 4, 0, 4, 0, 4, true, true},
+		{"lower marker above the data", must(Struct([]int{1, 1}, []int{21, 0}, []*Type{Named("MPI_LB"), integer})),
+			Contents{110, []int{2, 1, 1}, []int{21, 0}, []*Type{Named("MPI_LB"), integer}}, 4, 21, -16, 0, 4, true, true},
+		{"darray with a block beyond the array", must(Darray(2, 0, []int{3}, []int{17}, []int{math.MaxInt}, []int{2}, OrderC, char)),
+			Contents{112, []int{2, 0, 1, 3, 17, math.MaxInt, 2, 12}, nil, []*Type{char}}, 3, 0, 3, 0, 3, true, true},
+		{"darray behind it", must(Darray(2, 1, []int{3}, []int{17}, []int{math.MaxInt}, []int{2}, OrderC, char)),
+			Contents{112, []int{2, 1, 1, 3, 17, math.MaxInt, 2, 12}, nil, []*Type{char}}, 0, 0, 3, 0, 0, true, false},
 		{"resized", must(Resized(double, -3, 5)), Contents{116, nil, []int{-3, 5}, []*Type{double}}, 8, -3, 5, 0, 8, true, true},
 	} {
 		got := c.of.Contents()
@@ -343,6 +349,7 @@ func TestSignatures(t *testing.T) {
 		{"bytes and characters", Named("MPI_BYTE"), Named("MPI_CHAR"), 8, 8, true},
 		{"nothing", integer, must(Contiguous(0, double)), 0, 5, true},
 		{"empty parts", must(Struct(one2(1), one2(0), []*Type{must(Contiguous(0, double)), integer})), integer, 4, 4, true},
+		{"empty parts between", must(Struct([]int{1, 1, 1}, []int{0, 0, 4}, []*Type{integer, must(Contiguous(0, double)), integer})), integer, 4, 8, true},
 	} {
 		if (c.a.Signature(c.n) == c.b.Signature(c.m)) != c.areEqual {
 			t.Errorf("%s: equal %v, want %v", c.what, !c.areEqual, c.areEqual)

@@ -61,6 +61,9 @@ func agrees(t testing.TB, of *Type, n int) {
 	if at, extent := of.TrueExtent(); at != lo || extent != hi-lo {
 		t.Fatalf("true bounds %d and %d: want %d and %d", at, extent, lo, hi-lo)
 	}
+	if got, want := of.Uniform(), uniform(m); got != want {
+		t.Fatalf("all elements are %v, want %v", got, want)
+	}
 	at := places(m, n)
 	if n*of.Size() != len(at) {
 		t.Fatalf("%d elements have %d bytes: want %d", n, n*of.Size(), len(at))
@@ -76,6 +79,20 @@ func agrees(t testing.TB, of *Type, n int) {
 	}
 	transfers(t, of, n, at)
 	external(t, of, m, n)
+}
+
+// uniform returns what all elements are, nil if they differ.
+func uniform(m []entry) (of *Basic) {
+	for _, e := range m {
+		switch {
+		case e.basic == nil || e.basic == of:
+		case of != nil:
+			return nil
+		default:
+			of = e.basic
+		}
+	}
+	return of
 }
 
 // counts checks what the type says of numbers of bytes.

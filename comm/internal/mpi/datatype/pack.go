@@ -13,16 +13,16 @@ type cursor struct {
 }
 
 func (c *cursor) run(l loop, base uintptr) int {
+	if c.skip >= l.size() {
+		return 0
+	}
 	all := len(c.buf)
 	c.walk(&l, base)
 	return all - len(c.buf)
 }
 
+// walk copies what l has behind skip, which is less than all.
 func (c *cursor) walk(l *loop, base uintptr) {
-	if size := l.size(); c.skip >= size {
-		c.skip -= size
-		return
-	}
 	turn := 0
 	if c.skip > 0 {
 		turn, c.skip = c.skip/l.each, c.skip%l.each
