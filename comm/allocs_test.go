@@ -146,7 +146,7 @@ func iprobe(c *comm.Comm, from int) error {
 // It counts those of the whole process, and takes the best of some tries, or the first
 // good one: what gompi itself allocates is there in each.
 func perStep(ctx context.Context, c *comm.Comm, step func() error) (float64, error) {
-	const warmUp, steps, tries = 100, 200, 6
+	const warmUp, steps, tries = 100, 100, 6
 	run := func(n int) error {
 		for range n {
 			if err := step(); err != nil {

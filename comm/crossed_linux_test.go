@@ -72,10 +72,10 @@ func TestSumsOfOrdinaryMemoryAreTheSameBits(t *testing.T) {
 		}{{neverCrossed, 0}, {"shm.read=1k;shm.trial=never", 3}, {oftenTried, 0}, {"", 0}, {"shm.read=1;shm.read.below=100k", 0}} {
 			var got []uint32
 			err := crossed(t, p, test.tuning, func(ctx context.Context, c *comm.Comm) error {
-				v := make([]float32, n)
+				send, v := rough(c.Rank(), n), make([]float32, n)
 				for i := range calls {
 					before := c.Steps()
-					if err := comm.Allreduce(ctx, c, rough(c.Rank(), n), v, comm.Sum); err != nil {
+					if err := comm.Allreduce(ctx, c, send, v, comm.Sum); err != nil {
 						return err
 					}
 					if took := c.Steps() - before; i > 0 && test.most > 0 && took > test.most {

@@ -23,6 +23,9 @@ import (
 func TestResultsAreTheSameBitsUnderAnyProfile(t *testing.T) {
 	for _, ranks := range []int{2, 3} {
 		for _, tuning := range []string{"", "allreduce:circulant;reduce:binomial"} {
+			if testing.Short() && (ranks == 3) == (tuning == "") {
+				continue
+			}
 			want := bitsUnder(t, machine.None, ranks, tuning)
 			for _, profile := range []string{
 				"shm.ring.chunk=4k;shm.ring.bytes=64k;shm.ring.nontemporal=never;shm.read=never",
@@ -58,11 +61,11 @@ func bitsUnder(t *testing.T, profile string, ranks int, tuning string) uint64 {
 			send, sum := anyFloats(c.Rank(), n), make([]float32, n)
 			note := func(err error) error {
 				if c.Rank() == 0 {
+					var b []byte
 					for _, x := range sum {
-						var b [4]byte
-						binary.NativeEndian.PutUint32(b[:], math.Float32bits(x))
-						hash.Write(b[:])
+						b = binary.NativeEndian.AppendUint32(b, math.Float32bits(x))
 					}
+					hash.Write(b)
 				}
 				return err
 			}
