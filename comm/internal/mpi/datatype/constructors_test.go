@@ -27,6 +27,7 @@ func TestContentsAndBounds(t *testing.T) {
 	}{
 		{"named", integer, Contents{Combiner: 101}, 4, 0, 4, 0, 4, true, true},
 		{"dup", must(Dup(wide)), Contents{102, nil, nil, []*Type{wide}}, 4, 0, 8, 0, 4, true, true},
+		{"dup of named", must(Dup(double)), Contents{102, nil, nil, []*Type{double}}, 8, 0, 8, 0, 8, true, true},
 		{"contiguous", must(Contiguous(3, wide)), Contents{103, []int{3}, nil, []*Type{wide}}, 12, 0, 24, 0, 20, false, true},
 		{"vector", must(Vector(2, 3, 4, integer)), Contents{104, []int{2, 3, 4}, nil, []*Type{integer}}, 24, 0, 28, 0, 28, false, true},
 		{"hvector", must(Hvector(2, 1, -10, integer)), Contents{105, []int{2, 1}, []int{-10}, []*Type{integer}}, 8, -10, 16, -10, 14, false, true},
