@@ -44,13 +44,26 @@ func Bytes(s []byte) Buffer {
 	return Buffer{kind: &hostKinds[U8], host: unsafe.Pointer(unsafe.SliceData(s)), n: len(s)}
 }
 
-// HostBytes returns the host memory b as a Buffer of n elements of type t.
+// HostBytes returns the host memory b as a Buffer of n elements of type t, which is Valid.
 // b must hold n elements and be aligned for t, else HostBytes panics.
 func HostBytes(t Type, n int, b []byte) Buffer {
 	if !t.Valid() || uint(n) > uint(len(b)) || n*t.Size() > len(b) {
 		panic(fmt.Sprintf("mem: %d bytes cannot hold %d elements of %v", len(b), n, t))
 	}
 	return Buffer{kind: &hostKinds[t], host: unsafe.Pointer(unsafe.SliceData(b)), n: n}
+}
+
+// HostLike returns the host memory b as a Buffer of n elements like those of another Buffer. b must
+// hold n elements and be aligned for them, else HostLike panics.
+func HostLike(like Buffer, n int, b []byte) Buffer {
+	k := like.kind
+	if k == nil || uint(n) > uint(len(b)) || n*k.size > len(b) {
+		panic(fmt.Sprintf("mem: %d bytes cannot hold %d elements of %v", len(b), n, like.Type()))
+	}
+	if k.space != nil {
+		k = &hostKinds[k.typ]
+	}
+	return Buffer{kind: k, host: unsafe.Pointer(unsafe.SliceData(b)), n: n}
 }
 
 // Device returns a Buffer of n elements of type t at addr in space s, which is
@@ -78,6 +91,14 @@ func (b Buffer) Type() Type {
 		return NoType
 	}
 	return b.kind.typ
+}
+
+// ElemSize returns the bytes of one element.
+func (b Buffer) ElemSize() int {
+	if b.kind == nil {
+		return 0
+	}
+	return b.kind.size
 }
 
 // Size returns the number of bytes.
@@ -156,9 +177,14 @@ func (b Buffer) HostSlice() []byte {
 	return unsafe.Slice((*byte)(b.host), b.Size())
 }
 
-// Same reports whether a and b are the same memory with the same Type.
+// Same reports whether a and b are the same memory with elements of one kind.
 func Same(a, b Buffer) bool {
-	return a.n == b.n && a.host == b.host && a.addr == b.addr && (a.kind == b.kind || a.Type() == b.Type() && a.Space() == b.Space())
+	return a.n == b.n && a.host == b.host && a.addr == b.addr && (a.kind == b.kind || Alike(a, b) && a.Space() == b.Space())
+}
+
+// Alike reports whether the elements of a and b are of one Type and size.
+func Alike(a, b Buffer) bool {
+	return a.kind == b.kind || a.Type() == b.Type() && a.ElemSize() == b.ElemSize()
 }
 
 // Overlap reports whether a and b share any byte.

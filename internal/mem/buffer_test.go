@@ -53,7 +53,7 @@ func TestTypeOfTakesNoMemory(t *testing.T) {
 }
 
 func TestNamesRoundTrip(t *testing.T) {
-	for typ := NoType + 1; typ < numTypes; typ++ {
+	for typ := NoType + 1; typ < Opaque; typ++ {
 		if got, err := ParseType(typ.String()); got != typ || err != nil {
 			t.Errorf("ParseType(%q) = %v, %v", typ, got, err)
 		}

@@ -40,6 +40,7 @@ const (
 	I64Loc
 	F32Loc
 	F64Loc
+	Opaque // of any size, which only a Buffer knows: see HostElements
 	numTypes
 )
 
@@ -54,9 +55,10 @@ var typeInfo = [numTypes]struct {
 	C64: {"complex64", 8}, C128: {"complex128", 16},
 	Bool:   {"bool", 1},
 	I32Loc: {"int32loc", 16}, I64Loc: {"int64loc", 16}, F32Loc: {"float32loc", 16}, F64Loc: {"float64loc", 16},
+	Opaque: {"opaque", 0},
 }
 
-// Size returns the bytes of one element, 0 for NoType and unknown values.
+// Size returns the bytes of one element, 0 for NoType, Opaque and unknown values.
 func (t Type) Size() int {
 	if t >= numTypes {
 		return 0
@@ -67,8 +69,8 @@ func (t Type) Size() int {
 // IsInteger reports whether t is an integer type, with or without a sign.
 func (t Type) IsInteger() bool { return t >= I8 && t <= U64 }
 
-// Valid reports whether t is one of the declared element types.
-func (t Type) Valid() bool { return t > NoType && t < numTypes }
+// Valid reports whether t is one of the element types that have a size.
+func (t Type) Valid() bool { return t > NoType && t < Opaque }
 
 func (t Type) String() string {
 	if t >= numTypes {
@@ -79,7 +81,7 @@ func (t Type) String() string {
 
 // ParseType returns the Type that String names.
 func ParseType(s string) (Type, error) {
-	for t := NoType + 1; t < numTypes; t++ {
+	for t := NoType + 1; t.Valid(); t++ {
 		if typeInfo[t].name == s {
 			return t, nil
 		}

@@ -163,6 +163,10 @@ func (rec *record) read() (r Recording, ok bool) {
 				Seq:   int64(atomic.LoadUint64(&rec.seq)),
 			},
 		}
+		if r.Type == mem.Opaque && r.Kind.Collective() {
+			n, size := mem.UnpackElements(uint64(r.Count))
+			r.Count, r.Size = int64(n), int64(size)
+		}
 		if r.Kind == Send {
 			r.Seq, r.Held = int64(uint32(r.Seq)), int64(uint64(r.Seq)>>32)
 		}
@@ -199,7 +203,11 @@ func (k Kind) Collective() bool { return k >= Barrier && k <= Free }
 // String describes c in one line: "allreduce(1024 float32, sum)".
 func (c Call) String() string {
 	s := c.Kind.String() + "("
-	if c.Type != mem.NoType {
+	switch {
+	case c.Type == mem.NoType:
+	case c.Size > 0:
+		s += fmt.Sprintf("%d elements of %d bytes", c.Count, c.Size)
+	default:
 		s += fmt.Sprintf("%d %v", c.Count, c.Type)
 	}
 	if c.Op != mem.NoOp {

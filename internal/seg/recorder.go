@@ -104,6 +104,7 @@ type Call struct {
 	Start int64 // nanoseconds of the monotonic clock, as Now; 0 if not known
 	Seq   int64 // a collective's number on its communicator, from 1; a message's tag, -1 for any
 	Held  int64 // of a send: the messages that Peer has not received, if it takes no more before it has
+	Size  int64 // of a collective of mem.Opaque: the bytes of an element
 }
 
 // BeginCall records that c begins. It reads no clock: pass a Start that is known

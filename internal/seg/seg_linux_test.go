@@ -199,8 +199,8 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 	r.EndCall(b)
 	r.Stamp(a, 12345)
 	want := []Recording{
-		{1, Call{1 << 60, Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7, 0}, false},
-		{2, Call{9, Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77, 0, 0}, true},
+		{1, Call{1 << 60, Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7, 0, 0}, false},
+		{2, Call{9, Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77, 0, 0, 0}, true},
 	}
 	got := reader.Calls(1)
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
@@ -210,6 +210,10 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 		t.Errorf("rank 0 has %d calls, want none", n)
 	}
 	if s := got[1].String(); s != "bcast(5 uint8, root 3)" {
+		t.Errorf("call reads %q", s)
+	}
+	r.BeginCollective(9, what(Reduce, mem.Opaque, mem.Custom, 3), mem.PackElements(7, 24), 168, 2)
+	if s := reader.Calls(1)[2].String(); s != "reduce(7 elements of 24 bytes, custom, root 3)" {
 		t.Errorf("call reads %q", s)
 	}
 }

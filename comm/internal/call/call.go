@@ -135,6 +135,14 @@ func (c *Call) Exscan(send, recv mem.Buffer, op Op) *Call {
 	return c.is(Exscan, send, send.Len()).by(op).from(send).to(recv)
 }
 
+// ElemSize returns the bytes of an element.
+func (c *Call) ElemSize() int {
+	if c.Type == mem.Opaque {
+		return max(c.Send.ElemSize(), c.Recv.ElemSize())
+	}
+	return c.Type.Size()
+}
+
 // IsHost reports whether c's buffers are in host memory.
 func (c *Call) IsHost() bool {
 	if c.Kind == Alltoallw {

@@ -171,6 +171,18 @@ func TestWordsCarryFingerprints(t *testing.T) {
 	})
 }
 
+func TestWordsCarryTheSizeOfElements(t *testing.T) {
+	b := mem.HostElements(24, 7, make([]byte, 7*24))
+	c := new(Call).Reduce(3, b, b, Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) {}})
+	if err := c.Check(0, 4); err != nil {
+		t.Fatal(err)
+	}
+	got := OfWords(c.Words())
+	if want := "reduce(7 elements of 24 bytes, custom, root 3)"; got != c.Fingerprint || got.String() != want {
+		t.Errorf("%v comes as %v, want %s", c.Fingerprint, got, want)
+	}
+}
+
 // Where each rank has a part in what each gets, no rank can end before all have begun. Of
 // what has counts some may be 0.
 func TestNeedsAllIsWhereEveryRankNeedsEveryOther(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Check returns what is wrong with c's arguments on a rank, before anything is sent. It ignores
-// arguments that mean nothing there.
+// arguments that mean nothing there. It completes the Fingerprint of a call of mem.Opaque.
 func (c *Call) Check(rank, ranks int) error {
 	if c.Root < 0 || c.Root >= ranks {
 		return fmt.Errorf("root %d: want 0 to %d", c.Root, ranks-1)
@@ -17,6 +17,11 @@ func (c *Call) Check(rank, ranks int) error {
 	t, root := &table[c.Kind], rank == c.Root
 	if t.reduces && !c.Op.defined(c.Type) {
 		return c.Op.refusal(c.Type)
+	}
+	if c.Type == mem.Opaque {
+		if c.Size = uint32(c.ElemSize()); !t.reduces {
+			return fmt.Errorf("elements of %d bytes that have no type: want uint8 where no function combines them", c.Size)
+		}
 	}
 	if t.send.on(root) == Unused || t.recv.on(root) == Unused {
 		return nil // there is nothing for the other to agree with
@@ -26,6 +31,9 @@ func (c *Call) Check(rank, ranks int) error {
 	}
 	if c.Send.Type() != c.Recv.Type() && c.Send.Type() != mem.NoType && c.Recv.Type() != mem.NoType {
 		return fmt.Errorf("send has %v elements and recv %v: want one type", c.Send.Type(), c.Recv.Type())
+	}
+	if c.Type == mem.Opaque && c.Recv.Type() == mem.Opaque && !mem.Alike(c.Send, c.Recv) {
+		return fmt.Errorf("send has elements of %d bytes and recv of %d: want one size", c.Send.ElemSize(), c.Recv.ElemSize())
 	}
 	if t.send.layout != whole || t.recv.layout != whole || c.Send.Len() != c.Recv.Len() {
 		if err := c.checkLengths(t, rank, ranks); err != nil {
@@ -165,7 +173,7 @@ func (c *Call) inOwnBlock(rank, ranks int) bool {
 
 // startsIn reports whether short begins at element i of long.
 func startsIn(short, long mem.Buffer, i int) bool {
-	return short.Addr() == long.Addr()+uintptr(i*long.Type().Size())
+	return short.Addr() == long.Addr()+uintptr(i*long.ElemSize())
 }
 
 // Overwrites reports whether a rank receives where blocks of Send for other ranks lie. Check allows

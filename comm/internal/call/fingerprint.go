@@ -15,13 +15,17 @@ type Fingerprint struct {
 	Op     mem.Op
 	Root   int32
 	Digest uint32 // of counts that must be equal; only where there is no Root
+	Size   uint32 // of an element of mem.Opaque, else 0
 	Count  int64
 }
 
 // Words encodes f as two words, of which the first is not 0. f is passed by pointer: to copy it
 // right after it was made stalls the processor.
 func (f *Fingerprint) Words() (a, b uint64) {
-	return uint64(f.Kind) | uint64(f.Type)<<8 | uint64(f.Op)<<16 | uint64(uint32(f.Root)|f.Digest)<<32, uint64(f.Count)
+	if b = uint64(f.Count); f.Type == mem.Opaque {
+		b = mem.PackElements(int(f.Count), int(f.Size))
+	}
+	return uint64(f.Kind) | uint64(f.Type)<<8 | uint64(f.Op)<<16 | uint64(uint32(f.Root)|f.Digest)<<32, b
 }
 
 // OfWords decodes what Words has encoded.
@@ -31,6 +35,10 @@ func OfWords(a, b uint64) Fingerprint {
 		f.Root = int32(a >> 32)
 	} else {
 		f.Digest = uint32(a >> 32)
+	}
+	if f.Type == mem.Opaque {
+		n, size := mem.UnpackElements(b)
+		f.Count, f.Size = int64(n), uint32(size)
 	}
 	return f
 }
@@ -48,6 +56,8 @@ func (f Fingerprint) String() string {
 	s := f.Kind.String() + "("
 	switch {
 	case f.Type == mem.NoType:
+	case f.Type == mem.Opaque:
+		s += fmt.Sprintf("%d elements of %d bytes", f.Count, f.Size)
 	case f.Count > 0 || !f.Kind.LocalCounts():
 		s += fmt.Sprintf("%d %v", f.Count, f.Type)
 	default:

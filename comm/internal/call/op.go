@@ -31,10 +31,13 @@ func (op Op) Finish(b mem.Buffer, n int) error {
 
 // Combine stores a op b into dst, which is a or overlaps neither.
 func (op Op) Combine(dst, a, b mem.Buffer) error {
-	if op.Func == nil {
+	switch {
+	case op.Func == nil:
 		return mem.Reduce(op.Kind.Base(), dst, a, b)
+	case dst.Len() == 0: // a rank's share of few elements
+		return nil
 	}
-	if dst.Len() > 0 && !mem.Same(dst, a) {
+	if !mem.Same(dst, a) {
 		if err := mem.Copy(dst, a); err != nil {
 			return err
 		}

@@ -39,11 +39,11 @@ type Scratch struct{ send, recv unequal }
 // combined in the order of coll/order.go. t is valid until s is used for another call.
 func (c *Call) Transfer(t *Transfer, rank, ranks int, ordered bool, s *Scratch) {
 	kind, root := c.Kind.As(), rank == c.Root
-	row, from, size := &table[kind], &c.Send, c.Send.Type().Size()
+	row, from, size := &table[kind], &c.Send, c.Send.ElemSize()
 	t.rank, t.ranks, t.Splits, t.gathers = rank, ranks, row.send.perRank(), row.recv.perRank()
 	switch {
 	case row.send.elsewhere == Unused: // the root sends
-		t.Lo, t.Hi, t.Writes, size = c.Root, c.Root+1, root, c.Recv.Type().Size()
+		t.Lo, t.Hi, t.Writes, size = c.Root, c.Root+1, root, c.Recv.ElemSize()
 		switch {
 		case !root:
 			from = nil

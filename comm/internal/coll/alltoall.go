@@ -103,7 +103,7 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 				if room == nil {
 					room = p.Scratch(mem.Of[complex128](nil), stride*min(w, n)).HostSlice()
 				}
-				out = mem.HostBytes(out.Type(), out.Len(), room[(round-first)*stride*mem.C128.Size():])
+				out = mem.HostLike(out, out.Len(), room[(round-first)*stride*mem.C128.Size():])
 				if err := move(out, in); err != nil {
 					return err
 				}

@@ -17,7 +17,7 @@ var bcasts = [path.NumAlgorithms]func(p Peers, root int, buf mem.Buffer) error{
 	path.Binomial:         bcastTree,
 	path.ScatterAllgather: bcastScatter,
 	path.Chain: func(p Peers, root int, buf mem.Buffer) error {
-		return bcastChain(p, root, buf, segment(buf.Len(), buf.Type().Size(), p.Size()-2))
+		return bcastChain(p, root, buf, segment(buf.Len(), buf.ElemSize(), p.Size()-2))
 	},
 }
 

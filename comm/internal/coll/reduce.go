@@ -26,7 +26,7 @@ var reduces = [path.NumAlgorithms]func(p Peers, root int, send, recv mem.Buffer,
 	path.Binomial: reduceTree,
 	path.Halving:  reduceHalving,
 	path.Chain: func(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
-		return reduceChain(p, root, send, recv, op, segment(send.Len(), send.Type().Size(), p.Size()-2))
+		return reduceChain(p, root, send, recv, op, segment(send.Len(), send.ElemSize(), p.Size()-2))
 	},
 }
 

@@ -52,7 +52,7 @@ func Exscan(p Peers, alg path.Algorithm, send, recv mem.Buffer, op call.Op) erro
 var scans = [path.NumAlgorithms]func(p Peers, first int, send, recv mem.Buffer, op call.Op) error{
 	path.RecursiveDoubling: scanDoubling,
 	path.Chain: func(p Peers, first int, send, recv mem.Buffer, op call.Op) error {
-		return scanChain(p, first, send, recv, op, segment(send.Len(), send.Type().Size(), p.Size()-first-2))
+		return scanChain(p, first, send, recv, op, segment(send.Len(), send.ElemSize(), p.Size()-first-2))
 	},
 }
 

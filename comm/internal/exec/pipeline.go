@@ -43,7 +43,7 @@ func (x *Exec) runPipelined(p *path.Path, of *call.Call) error {
 	*o = *of
 	send, recv := layouts(o, x.Rank, x.Size)
 	longest, blocks := o.Longest(x.Size), o.NumBlocks(x.Size)
-	size := o.Type.Size()
+	size := o.ElemSize()
 	each := max(p.Chunk.Most/size/blocks, 1)
 	inPlace := blocks == 1 && send.used() && recv.used()
 	f := pipeline{space: placeOf(o), chunks: (longest + each - 1) / each, slot: blocks * each * size}

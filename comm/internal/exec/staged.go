@@ -95,7 +95,7 @@ func (x *Exec) operands(on *call.Call, recv call.Role) (stages [2]Stage, err err
 		long, short = short, long
 	}
 	if mem.Overlap(*long, *short) {
-		i := int(short.Addr()-long.Addr()) / long.Type().Size()
+		i := int(short.Addr()-long.Addr()) / long.ElemSize()
 		stages[0], err = x.Staging.Load(*long)
 		if err == nil {
 			*short = stages[0].Host.Slice(i, i+short.Len())

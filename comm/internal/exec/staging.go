@@ -40,7 +40,7 @@ func (p *Pool) Get(b mem.Buffer) (Stage, error) {
 	if err != nil {
 		return Stage{}, err
 	}
-	return Stage{Of: b, Host: mem.HostBytes(b.Type(), b.Len(), lent.HostSlice()), lent: lent}, nil
+	return Stage{Of: b, Host: mem.HostLike(b, b.Len(), lent.HostSlice()), lent: lent}, nil
 }
 
 // Lend implements payload.Lender.

@@ -138,7 +138,7 @@ func (c *Collectives) onRail() bool { return c.me.member < c.rails }
 // share divides b among the members that are on rails, at cache lines. It returns this rank's
 // share, and the elements of each member's, valid until the next share.
 func (c *Collectives) share(b mem.Buffer) (mine mem.Buffer, counts []int) {
-	line := mem.CacheLine / b.Type().Size()
+	line := mem.PerLine(b)
 	for i := range c.counts {
 		lo, hi := mem.Share(b.Len(), c.rails, line, i)
 		c.counts[i] = hi - lo

@@ -90,7 +90,7 @@ func (c *Collectives) vector(p *path.Path, s *schedule, root int, send, recv mem
 		v.step, v.late = s.chain, 1
 		v.chunk = p.Chunk.Of(send.Size())
 	}
-	v.chunk /= max(send.Type().Size(), 1)
+	v.chunk = max(v.chunk/max(send.ElemSize(), 1), 1)
 	if s.rails {
 		v.Subset, v.exchanges = c.rail, c.onRail()
 		v.chunk *= c.rails

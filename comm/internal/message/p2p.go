@@ -243,7 +243,7 @@ func (ch *Channel) Cancel(h Handle, cause error) bool {
 func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	e, w := ch.e, ch.World(dst)
 	if b.Size() == 0 && !b.IsHost() { // there is nothing to wait for a device for
-		b = mem.HostBytes(b.Type(), 0, nil)
+		b = mem.HostLike(b, 0, nil)
 	}
 	r.begin(ch, payload.Leaving, b, w, tag)
 	r.Size, r.sync = b.Size(), sync

@@ -5,14 +5,45 @@ import (
 	"gompi/internal/mem"
 )
 
-// choose returns the Path of a collective of n bytes in all. custom means that its operator is a
-// function, allocated that the communicator has memory from Alloc.
-func (s *Selector) choose(k call.Kind, custom, allocated bool, n int) *Path {
-	return s.onDevices(k, n, s.onHost(k, custom, allocated, n))
+// operands are what a collective combines.
+type operands uint8
+
+const (
+	builtIn  operands = iota // combined by an operator of mem, or not at all
+	function                 // by a function of the user's
+	wide                     // by a function, and an element does not fit into a bounce buffer
+)
+
+// operandsOf returns what a call combines.
+func (s *Selector) operandsOf(o *call.Call) operands {
+	switch {
+	case o.Op.Kind != mem.Custom:
+		return builtIn
+	case s.isWide(o):
+		return wide
+	}
+	return function
 }
 
-// onHost chooses for buffers in host memory.
-func (s *Selector) onHost(k call.Kind, custom, allocated bool, n int) *Path {
+// isWide reports whether a step of one element of each block is too long for a bounce buffer.
+func (s *Selector) isWide(o *call.Call) bool {
+	step := o.ElemSize()
+	if o.Kind.Splits() {
+		step *= s.Ranks
+	}
+	return step > widestStep
+}
+
+// choose returns the Path of a collective of n bytes in all. allocated means that the communicator
+// has memory from Alloc.
+func (s *Selector) choose(k call.Kind, x operands, allocated bool, n int) *Path {
+	return s.onDevices(k, n, s.onHost(k, x, allocated, n))
+}
+
+// onHost chooses for buffers in host memory. Wide elements go by messages where there are any:
+// between hosts, and where a user has tuned.
+func (s *Selector) onHost(k call.Kind, x operands, allocated bool, n int) *Path {
+	custom := x != builtIn
 	ordered := s.rules.keepsOrder(k, custom)
 	bytes := int64(n)
 	if k.PerRank() {
@@ -22,10 +53,13 @@ func (s *Selector) onHost(k call.Kind, custom, allocated bool, n int) *Path {
 	if k = k.As(); ok {
 		return &Path{Via: Messages, Algorithm: tuned}
 	}
-	if s.Shared {
+	switch {
+	case x == wide && s.Shared && !s.rules.Tunes():
+		return &Path{Via: Shm, Algorithm: ByElement}
+	case x == wide:
+	case s.Shared:
 		return s.shared(k, ordered, allocated, n)
-	}
-	if s.Hier {
+	case s.Hier:
 		if p := s.hier(k, custom, allocated, n); p != nil {
 			return p
 		}

@@ -62,6 +62,7 @@ const (
 	Pipelined  // the same in chunks, around a buffer
 	Rsag       // reduce-scatter, then allgather, in chunks around a buffer
 	SingleCopy // ranks read and write each other's vectors where they lie
+	ByElement  // elements are gathered whole, by collectives of bytes, where they are combined
 
 	// Between hosts.
 	Leader      // one rank of each host exchanges messages for it
@@ -72,7 +73,7 @@ const (
 
 var algorithmNames = [NumAlgorithms]string{"", "dissemination", "binomial", "scatter", "chain", "halving", "rdouble",
 	"direct", "circulant", "ring", "cubes", "bruck", "linear", "pairwise",
-	"one-step", "pipelined", "rsag", "single-copy", "leader", "multi-leader"}
+	"one-step", "pipelined", "rsag", "single-copy", "by-element", "leader", "multi-leader"}
 
 func (a Algorithm) String() string { return algorithmNames[a] }
 

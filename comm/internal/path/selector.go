@@ -30,7 +30,7 @@ type Selector struct {
 	rules     *Rules
 	allocated int                 // blocks of memory from Alloc
 	factor    [numKinds]int       // of Fingerprint.Count, for the bytes of the whole
-	rows      [2][2][numKinds]row // without and with such blocks, without and with a function
+	rows      [2][3][numKinds]row // without and with such blocks, by operands
 	sized     [numKinds]row       // of what asks for BlockLengths
 }
 
@@ -65,16 +65,13 @@ func New(t Topology, r *Rules) *Selector {
 // For returns the Path of a call: it looks up a row. Only the first call of a collective makes the
 // row, and allocates memory.
 func (s *Selector) For(o *call.Call) *Path {
-	allocated, custom := 0, 0
+	allocated, x := 0, s.operandsOf(o)
 	if s.allocated > 0 {
 		allocated = 1
 	}
-	if o.Op.Kind == mem.Custom {
-		custom = 1
-	}
-	at := &s.rows[allocated][custom][o.Kind]
+	at := &s.rows[allocated][x][o.Kind]
 	if *at == nil {
-		*at = s.make(o.Kind, custom == 1, allocated == 1)
+		*at = s.make(o.Kind, x, allocated == 1)
 	}
 	c := at.at(s.bytes(o))
 	if c.nccl != nil && s.ncclServes(o) {
@@ -87,9 +84,9 @@ func (s *Selector) For(o *call.Call) *Path {
 func (s *Selector) bytes(o *call.Call) int {
 	factor := s.factor[o.Kind]
 	if factor == byLongest {
-		return s.Ranks * o.Longest(s.Ranks) * o.Type.Size()
+		return s.Ranks * o.Longest(s.Ranks) * o.ElemSize()
 	}
-	return int(o.Count) * factor * o.Type.Size()
+	return int(o.Count) * factor * o.ElemSize()
 }
 
 // Sized returns the Path through shared memory of a call whose BlockLengths have been asked for:
@@ -152,7 +149,7 @@ func (s *Selector) LargestChunk() int {
 // DropNCCL makes later Paths do without NCCL.
 func (s *Selector) DropNCCL() {
 	s.NCCL = false
-	s.rows = [2][2][numKinds]row{}
+	s.rows = [2][3][numKinds]row{}
 }
 
 // at returns the cell for n bytes.
@@ -173,14 +170,14 @@ func (r row) with(c cell) row {
 }
 
 // make makes a row. The choice can change only at a threshold, or at a bound of a rule.
-func (s *Selector) make(k call.Kind, custom, allocated bool) (r row) {
+func (s *Selector) make(k call.Kind, x operands, allocated bool) (r row) {
 	edges := []int{0}
 	if s.factor[k] != 0 {
 		edges = s.edges(k)
 	}
 	for _, n := range edges {
-		c := cell{from: n, path: s.choose(k, custom, allocated, n)}
-		if s.asksNCCL(k, custom, n) {
+		c := cell{from: n, path: s.choose(k, x, allocated, n)}
+		if s.asksNCCL(k, x != builtIn, n) {
 			c.nccl = &Path{Via: NCCL, Ask: OwnDevices, Otherwise: c.path}
 		}
 		r = r.with(c)
@@ -221,10 +218,10 @@ func (s *Selector) Describe() string {
 	var b strings.Builder
 	allocated := s.allocated > 0
 	for k := call.Barrier; k <= call.Exscan; k++ {
-		builtIn, custom := s.make(k, false, allocated), s.make(k, true, allocated)
-		s.describe(&b, k, k.String(), builtIn)
-		if !slices.EqualFunc(builtIn, custom, func(x, y cell) bool { return x.from == y.from && equal(x.path, y.path) }) {
-			s.describe(&b, k, k.String()+" by a function", custom)
+		rows, functions := s.make(k, builtIn, allocated), s.make(k, function, allocated)
+		s.describe(&b, k, k.String(), rows)
+		if !slices.EqualFunc(rows, functions, func(x, y cell) bool { return x.from == y.from && equal(x.path, y.path) }) {
+			s.describe(&b, k, k.String()+" by a function", functions)
 		}
 	}
 	return b.String()

@@ -139,7 +139,7 @@ func TestRowsHaveAllEdges(t *testing.T) {
 			if s.Shared && k.Counted() {
 				bytes = n * s.Ranks // as if all were as long as the longest
 			}
-			got, want := s.For(o), s.choose(k, op == mem.Custom, s.allocated > 0, bytes)
+			got, want := s.For(o), s.choose(k, s.operandsOf(o), s.allocated > 0, bytes)
 			if got.Via == NCCL {
 				got = got.Otherwise
 			}
@@ -156,7 +156,7 @@ func TestEveryQuestionHasAnotherWay(t *testing.T) {
 		for k := call.Barrier; k <= call.Free; k++ {
 			for _, n := range s.edges(k) {
 				asked := map[Question]bool{}
-				for p := s.choose(k, false, s.allocated > 0, n); p != nil; p = p.Otherwise {
+				for p := s.choose(k, builtIn, s.allocated > 0, n); p != nil; p = p.Otherwise {
 					if (p.Ask != Nothing && p.Ask != BlockLengths) != (p.Otherwise != nil) || p.Ask != Nothing && asked[p.Ask] {
 						t.Fatalf("%s: %v of %d bytes: %v", name, k, n, p)
 					}
@@ -185,7 +185,7 @@ func TestLengthsOfCallsAreThoseOfTheWhole(t *testing.T) {
 				case k.PerRank():
 					whole *= 4
 				}
-				if got, want := s.For(o), s.choose(k, false, false, whole); !equal(got, want) {
+				if got, want := s.For(o), s.choose(k, builtIn, false, whole); !equal(got, want) {
 					t.Errorf("%v: %v, want %v", o, got, want)
 				}
 			}
@@ -259,5 +259,53 @@ func BenchmarkFor(b *testing.B) {
 	o := sample(call.Allreduce, 2, 2, mem.Sum)
 	for b.Loop() {
 		s.For(o)
+	}
+}
+
+// Elements that do not fit into a bounce buffer go through shared memory one by one, and by
+// messages where there are any.
+func TestWideElements(t *testing.T) {
+	f := call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) {}}
+	few, many, tuned := Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, Topology{Ranks: 128, Shared: true, LargeBuffer: 1 << 19}, new(Rules)
+	if err := tuned.Tune("barrier:dissemination"); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		topology Topology
+		rules    *Rules
+		kind     call.Kind
+		size     int
+		want     Path
+	}{
+		{few, new(Rules), call.Allreduce, 16 << 10, Path{Via: Shm, Algorithm: Rsag}},
+		{few, new(Rules), call.Allreduce, 16<<10 + 1, Path{Via: Shm, Algorithm: ByElement}},
+		{few, new(Rules), call.Reduce, 1 << 20, Path{Via: Shm, Algorithm: ByElement}},
+		{few, new(Rules), call.ReduceScatterBlock, 8 << 10, Path{Via: Shm, Algorithm: Pipelined}},
+		{few, new(Rules), call.ReduceScatterBlock, 9 << 10, Path{Via: Shm, Algorithm: ByElement}},
+		{many, new(Rules), call.ReduceScatter, 128, Path{Via: Shm, Algorithm: Pipelined}},
+		{many, new(Rules), call.ReduceScatter, 129, Path{Via: Shm, Algorithm: ByElement}},
+		{few, tuned, call.Allreduce, 16<<10 + 1, Path{Via: Messages, Algorithm: RecursiveDoubling}},
+		{Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, new(Rules), call.Allreduce, 16 << 10, Path{Via: Hier, Algorithm: Leader}},
+		{Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, new(Rules), call.Allreduce, 16<<10 + 1, Path{Via: Messages, Algorithm: Direct}},
+	} {
+		b := mem.HostElements(x.size, x.topology.Ranks, make([]byte, x.topology.Ranks*x.size))
+		o := new(call.Call)
+		switch one := b.Slice(0, 1); x.kind {
+		case call.Reduce:
+			o.Reduce(0, one, one, f)
+		case call.Allreduce:
+			o.Allreduce(one, one, f)
+		case call.ReduceScatterBlock:
+			o.ReduceScatterBlock(b, one, f)
+		default:
+			counts := make([]int, x.topology.Ranks)
+			for i := range counts {
+				counts[i] = 1
+			}
+			o.ReduceScatter(b, one, counts, f)
+		}
+		if p := New(x.topology, x.rules).For(o); p.Via != x.want.Via || p.Algorithm != x.want.Algorithm {
+			t.Errorf("%v of %d ranks: %v, want %v", o, x.topology.Ranks, p, &x.want)
+		}
 	}
 }

@@ -145,6 +145,10 @@ const (
 	// tree of gates, of 4, 8 or 16 each, takes 0.9 and 2.4 and more).
 	gateFrom = 16
 
+	// widestStep is how many bytes of one element of each block a step through a bounce buffer may
+	// have: as many as the largest chunk that a user may set.
+	widestStep = 16 << 10
+
 	// largeParts is how many chunks a long vector has at least, for one rank to store while
 	// another loads (np=2 near, 4 MiB in chunks of 32 and 256 KiB: bcast in 145 and 125 us,
 	// alltoall in 1060 and 720, allreduce in 450 and 350).

@@ -23,9 +23,9 @@ func (m *Move) Combines() bool { return m.combine != nil }
 
 // reduce combines the bytes in, which are at offset off of the message.
 func (c *Combine) reduce(dst mem.Buffer, off int, in mem.Buffer) error {
-	width := dst.Type().Size()
+	width := dst.ElemSize()
 	i, j := off/width, (off+in.Size())/width
-	in = mem.HostBytes(dst.Type(), j-i, in.HostSlice())
+	in = mem.HostLike(dst, j-i, in.HostSlice())
 	dst, own := dst.Slice(i, j), c.Own.Slice(i, j)
 	if c.Left {
 		return mem.Reduce(c.Op, dst, in, own)

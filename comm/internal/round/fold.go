@@ -21,7 +21,7 @@ func (rd *Round) receiveToFold(from int, f fold) {
 	rd.progress.Lock()
 	f.room = rd.ch.Mover().Scratch.Get(f.own.Size())
 	rd.progress.Unlock()
-	f.in = mem.HostBytes(f.own.Type(), f.own.Len(), f.room)
+	f.in = mem.HostLike(f.own, f.own.Len(), f.room)
 	rd.folds = append(rd.folds, f)
 	rd.receive(from, f.in, nil)
 }
@@ -51,6 +51,9 @@ func (rd *Round) dropFolds() {
 
 // apply combines in place. It may overwrite the message.
 func (f *fold) apply() error {
+	if f.own.Len() == 0 {
+		return nil
+	}
 	if f.left {
 		f.op.Func(f.in, f.own)
 		return mem.Copy(f.dst, f.in)

@@ -50,9 +50,9 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 	}
 	rd.progress.Lock()
 	defer rd.progress.Unlock()
-	b := rd.ch.Mover().Scratch.Get(n * like.Type().Size())
+	b := rd.ch.Mover().Scratch.Get(n * like.ElemSize())
 	rd.lent = append(rd.lent, b)
-	return mem.HostBytes(like.Type(), n, b)
+	return mem.HostLike(like, n, b)
 }
 
 // Lent returns how many Scratch buffers are lent.
@@ -93,7 +93,7 @@ func (rd *Round) Isend(to int, b mem.Buffer) {
 // load returns a copy in host memory of b, which is a device's and short.
 func (rd *Round) load(b mem.Buffer) mem.Buffer {
 	if b.Size() == 0 { // there is nothing to wait for a device for
-		return mem.HostBytes(b.Type(), 0, nil)
+		return mem.HostLike(b, 0, nil)
 	}
 	lent, err := rd.ch.Mover().Lender.Lend(b.Space(), b.Size())
 	if err != nil {
@@ -101,7 +101,7 @@ func (rd *Round) load(b mem.Buffer) mem.Buffer {
 		return b
 	}
 	rd.copies = append(rd.copies, loan{b.Space(), lent})
-	here := mem.HostBytes(b.Type(), b.Len(), lent.HostSlice())
+	here := mem.HostLike(b, b.Len(), lent.HostSlice())
 	if err := mem.Copy(here, b); err != nil {
 		rd.fail(err)
 	}

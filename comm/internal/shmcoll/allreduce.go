@@ -30,7 +30,7 @@ type shared struct {
 
 func (c *Collectives) allreduceLong(p path.Chunk, o *call.Call, compared bool) error {
 	send, recv := o.Send, o.Recv
-	n, size := send.Size(), send.Type().Size()
+	n, size := send.Size(), send.ElemSize()
 	l := &shared{send: send, recv: recv, op: o.Op, compared: compared, large: p.Large, chunk: max(p.Of(n)/size, 1)}
 	l.staged = c.keepsOrder(l.op)
 	l.nonTemporal = c.paths.NonTemporal(c.Size()*2*n) && !mem.Same(send, recv)
@@ -68,14 +68,14 @@ func (c *Collectives) allreduceLong(p path.Chunk, o *call.Call, compared bool) e
 func (l *shared) bounds(i, j, members int) (base, lo, hi int) {
 	base = i * l.chunk
 	n := min(l.chunk, l.send.Len()-base)
-	lo, hi = mem.Share(n, members, mem.CacheLine/l.send.Type().Size(), j)
+	lo, hi = mem.Share(n, members, mem.PerLine(l.send), j)
 	return base, base + lo, base + hi
 }
 
 // held returns where member j holds elements lo to hi-1 of a step that begins with
 // element base.
 func (c *Collectives) held(l *shared, j int, s uint64, base, lo, hi int) []byte {
-	size := l.send.Type().Size()
+	size := l.send.ElemSize()
 	return c.Payload(j, s, (lo-base)*size, (hi-lo)*size)
 }
 
@@ -83,7 +83,7 @@ func (c *Collectives) fillShares(l *shared, i int) error {
 	s, me := l.first+uint64(i), c.Me()
 	base, lo, hi := l.bounds(i, me, c.Size())
 	end := min(base+l.chunk, l.send.Len())
-	c.Lay(s, (end-base)*l.send.Type().Size(), l.large)
+	c.Lay(s, (end-base)*l.send.ElemSize(), l.large)
 	h, err := c.Acquire(s, i == 0 && !l.compared)
 	if err != nil {
 		return err
@@ -110,9 +110,9 @@ func (c *Collectives) reduceShare(l *shared, i int) error {
 			c.srcs[j] = l.send.Slice(lo, hi)
 			continue
 		}
-		c.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), c.held(l, j, s, base, lo, hi))
+		c.srcs[j] = mem.HostLike(dst, dst.Len(), c.held(l, j, s, base, lo, hi))
 	}
-	held := mem.HostBytes(dst.Type(), dst.Len(), c.held(l, me, s, base, lo, hi))
+	held := mem.HostLike(dst, dst.Len(), c.held(l, me, s, base, lo, hi))
 	if err := c.combineShare(l, dst, held); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@
 //	short.go        what programs call most with a few bytes
 //	transfer.go     blocks that go from rank to rank: all other collectives but the following
 //	allreduce.go    a long allreduce
+//	elements.go     functions over elements that are longer than a bounce buffer
 //	singlecopy.go   vectors that ranks read and write where they lie
 //	reach.go        how they reach them: in the symmetric heap, or through the kernel
 //	trial.go        whether the kernel is faster, which the ranks try now and then
@@ -97,6 +98,8 @@ func (c *Collectives) execute(p *path.Path, o *call.Call, r *run) error {
 		return c.singleCopy(o, &r.t)
 	case path.Rsag:
 		return c.allreduceLong(p.Chunk, o, r.compared)
+	case path.ByElement:
+		return c.byElement(o)
 	}
 	if is, err := c.short(p, o); is {
 		return err

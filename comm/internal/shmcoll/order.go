@@ -15,15 +15,15 @@ func (c *Collectives) keepsOrder(op call.Op) bool { return c.paths.KeepsOrder(op
 func (c *Collectives) combine(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
 	switch {
 	case c.keepsOrder(op):
-		return c.combineInOrder(op, dst, lo, hi, scan)
+		return c.combineInOrder(op, dst, lo, hi, scan, c.spare)
 	case hi-lo == 2:
 		return mem.Reduce(op.Kind, dst, c.srcs[lo], c.srcs[lo+1])
 	}
 	return mem.ReduceAll(op.Kind, dst, c.srcs[lo:hi]...)
 }
 
-func (c *Collectives) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
-	all := coll.Combination{Op: op, Operand: c.operand, Spare: c.spare, Scan: scan}
+func (c *Collectives) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool, spare func(dst mem.Buffer, i, k int) mem.Buffer) error {
+	all := coll.Combination{Op: op, Operand: c.operand, Spare: spare, Scan: scan}
 	result, err := all.Of(dst, lo, hi)
 	if err != nil {
 		return err
@@ -42,5 +42,5 @@ func (c *Collectives) spare(dst mem.Buffer, _, k int) mem.Buffer {
 		b, _ := mem.Host.Alloc(mem.C128, c.paths.LargestChunk()/mem.C128.Size()) // so few bytes can be had
 		c.spares = append(c.spares, b.HostSlice())
 	}
-	return mem.HostBytes(dst.Type(), dst.Len(), c.spares[k])
+	return mem.HostLike(dst, dst.Len(), c.spares[k])
 }

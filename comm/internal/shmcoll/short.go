@@ -20,7 +20,7 @@ func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	if o.Kind == call.Allreduce {
 		return true, c.allreduceShort(o)
 	}
-	size := int(o.Count) * o.Type.Size()
+	size := int(o.Count) * o.ElemSize()
 	switch {
 	case o.Kind.As() == call.Barrier: // Free has a Count
 		return true, c.Barrier()
@@ -189,5 +189,5 @@ func (c *Collectives) combinePair(s uint64, o *call.Call) error {
 
 // operandOf returns the operand that member j gives in step s.
 func (c *Collectives) operandOf(s uint64, o *call.Call, j int) mem.Buffer {
-	return mem.HostBytes(o.Send.Type(), o.Send.Len(), c.Payload(j, s, 0, o.Send.Size()))
+	return mem.HostLike(o.Send, o.Send.Len(), c.Payload(j, s, 0, o.Send.Size()))
 }

@@ -132,7 +132,7 @@ func (c *Collectives) pull(t *call.Transfer) error {
 			if err != nil {
 				return err
 			}
-			c.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), b)
+			c.srcs[j] = mem.HostLike(dst, dst.Len(), b)
 		}
 		if err := c.combineTo(t, dst, nonTemporal); err != nil {
 			return err
@@ -220,7 +220,7 @@ func (c *Collectives) copyToAll(root, lo, n int, nonTemporal bool) error {
 
 // reduceJointly combines n bytes of all sends, from lo on, into all recvs.
 func (c *Collectives) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
-	as := func(b []byte) mem.Buffer { return mem.HostBytes(o.Send.Type(), n/o.Send.Type().Size(), b) }
+	as := func(b []byte) mem.Buffer { return mem.HostLike(o.Send, n/o.Send.ElemSize(), b) }
 	for j := range c.Size() {
 		b, err := c.get(spot{j, sends, lo}, n)
 		if err != nil {

@@ -166,7 +166,7 @@ func (c *Collectives) takeFolding(t *transfer, s, first uint64, lo int) error {
 	if t.Lo == t.Hi {
 		return nil
 	}
-	b, typ := t.InBytes(0, lo, t.chunk), t.Send.Type()
+	b := t.InBytes(0, lo, t.chunk)
 	n := len(b) / t.Size
 	for j := t.Lo; j < t.Hi; j++ {
 		var src []byte
@@ -176,7 +176,7 @@ func (c *Collectives) takeFolding(t *transfer, s, first uint64, lo int) error {
 		} else if src, err = c.read(t, j, s, first, len(b), lo); err != nil {
 			return err
 		}
-		c.srcs[j] = mem.HostBytes(typ, n, src)
+		c.srcs[j] = mem.HostLike(t.Send, n, src)
 	}
-	return c.combineTo(&t.Transfer, mem.HostBytes(typ, n, b), t.nonTemporal)
+	return c.combineTo(&t.Transfer, mem.HostLike(t.Send, n, b), t.nonTemporal)
 }

@@ -32,10 +32,10 @@ func (c *Collectives) OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window
 // Fold combines the sends of all members, from element lo on, into dst. own is this member's
 // operand.
 func (w *Window) Fold(dst, own mem.Buffer, lo int, op call.Op) error {
-	c, size := w.c, own.Type().Size()
+	c, size := w.c, own.ElemSize()
 	for j := range c.srcs {
 		if c.srcs[j] = own; j != c.Me() {
-			c.srcs[j] = mem.HostBytes(own.Type(), own.Len(), c.at(spot{j, sends, lo * size}, own.Size()))
+			c.srcs[j] = mem.HostLike(own, own.Len(), c.at(spot{j, sends, lo * size}, own.Size()))
 		}
 	}
 	return c.combine(op, dst, 0, c.Size(), false)
@@ -50,7 +50,7 @@ func (w *Window) Fetch(member, i int, dst mem.Buffer, lo int) error {
 	if err := w.c.AwaitResult(member, w.first+uint64(i)); err != nil {
 		return err
 	}
-	src := w.c.at(spot{member, recvs, lo * dst.Type().Size()}, dst.Size())
+	src := w.c.at(spot{member, recvs, lo * dst.ElemSize()}, dst.Size())
 	copyShared(dst.HostSlice(), src, w.nonTemporal)
 	return nil
 }
