@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/door"
+	"gompi/comm/internal/message"
 )
 
 // inside is a Comm as packages of comm/internal see it.
@@ -21,6 +22,26 @@ func (c *inside) Do(ctx context.Context, o *call.Call) error { return (*Comm)(c)
 
 // Start implements door.Comm.
 func (c *inside) Start(o *call.Call) Request { return (*Comm)(c).collective(o) }
+
+// StartDup implements door.Comm.
+func (c *inside) StartDup() (Request, func(err error) (any, error)) {
+	d := (*Comm)(c)
+	mine, all := d.offer(), make([]int64, wordsOfMember*d.Size())
+	o := new(call.Call).Allgather(Of([]int64{0, int64(d.Rank()), mine.counter, mine.block}), Of(all))
+	o.Fingerprint = call.Fingerprint{Kind: call.Dup}
+	return d.collective(o), func(err error) (any, error) {
+		made, err := d.divided(call.Dup, 0, mine, all, err)
+		return made, err
+	}
+}
+
+// Promise implements door.Comm.
+func (c *inside) Promise() Request {
+	return Request{c: (*Comm)(c), h: c.e.Expect(message.Handle{}), kind: promisedRequest, peer: -1}
+}
+
+// Complete implements door.Comm.
+func (c *inside) Complete(r Request, err error) { c.e.Complete(r.h, message.Status{}, err) }
 
 // CloseWhenIdle implements door.Comm.
 func (c *inside) CloseWhenIdle() <-chan error { return (*Comm)(c).closeWhenIdle() }

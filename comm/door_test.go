@@ -68,6 +68,47 @@ func TestTheDoorDoesAnyCall(t *testing.T) {
 	})
 }
 
+// A Dup is started on one rank before the others come to it, and there may be several.
+func TestADupIsStartedAndFinished(t *testing.T) {
+	everyWayDo(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		var requests [2]comm.Request
+		var finish [2]func(error) (any, error)
+		begin := func() {
+			for i := range requests {
+				requests[i], finish[i] = doorOf(c).StartDup()
+			}
+		}
+		word := []int64{int64(c.Rank())}
+		if c.Rank() == 0 {
+			begin()
+			for to := 1; to < c.Size(); to++ {
+				if err := c.Send(ctx, to, 1, comm.Of(word)); err != nil {
+					return err
+				}
+			}
+		} else {
+			if _, err := c.Recv(ctx, 0, 1, comm.Of(word)); err != nil {
+				return err
+			}
+			begin()
+		}
+		if err := comm.WaitAll(ctx, requests[:]...); err != nil {
+			return err
+		}
+		for i := range finish {
+			made, err := finish[i](nil)
+			if err != nil {
+				return err
+			}
+			d := made.(*comm.Comm)
+			if err := errors.Join(d.Barrier(ctx), d.Close(ctx)); err != nil {
+				return fmt.Errorf("duplicate %d: %w", i, err)
+			}
+		}
+		return c.Barrier(ctx)
+	})
+}
+
 // A pending is what a rank has under way on a communicator when it closes it.
 type pending struct {
 	start func(d *comm.Comm) comm.Request // on rank 0

@@ -175,6 +175,9 @@ func (c *Comm) checkGroups(g Group, all []int64) error {
 // communicator that Shrink or Restore renews.
 type member struct{ color, key, counter, block, renewals int64 }
 
+// wordsOfMember are those that divide exchanges: all but renewals.
+const wordsOfMember = 4
+
 // offer returns what this rank sends to make a communicator.
 func (p *process) offer() member {
 	return member{counter: int64(p.e.Live.Counter()), block: int64(p.take())}
@@ -195,14 +198,19 @@ func (c *Comm) withdraw(kind string, m member, err error) {
 // divide makes communicators of the ranks that give the same color, none of those whose color is
 // negative. check, if not nil, refuses what the ranks have sent, on all of them.
 func (c *Comm) divide(ctx context.Context, kind call.Kind, color int64, key int, check func(all []int64) error) (*Comm, error) {
-	mine, f := c.offer(), call.Fingerprint{Kind: kind}
-	all, err := c.exchange(ctx, f, color, int64(key), mine.counter, mine.block)
+	mine := c.offer()
+	all, err := c.exchange(ctx, call.Fingerprint{Kind: kind}, color, int64(key), mine.counter, mine.block)
 	if err == nil && check != nil {
 		err = check(all)
 	}
+	return c.divided(kind, color, mine, all, err)
+}
+
+// divided is the rest of divide when the ranks have sent all, or because of err have not.
+func (c *Comm) divided(kind call.Kind, color int64, mine member, all []int64, err error) (*Comm, error) {
 	switch {
 	case err != nil && color >= 0 && c.Err() != nil: // else nothing was sent
-		c.withdraw(f.String(), mine, err)
+		c.withdraw(call.Fingerprint{Kind: kind}.String(), mine, err)
 		return nil, c.fault(kind.String(), -1, err)
 	case err != nil || color < 0:
 		c.give(shmsync.Token(mine.block))
@@ -246,7 +254,7 @@ func (p *process) rulesFor(rules *path.Rules, members []world.Rank) *path.Rules 
 
 // part returns the ranks with a color, ordered by key and rank.
 func part(all []int64, color int64) (ranks []int) {
-	for r := range len(all) / 4 {
+	for r := range len(all) / wordsOfMember {
 		if memberOf(all, r).color == color {
 			ranks = append(ranks, r)
 		}
@@ -257,5 +265,6 @@ func part(all []int64, color int64) (ranks []int) {
 
 // memberOf returns what rank r has sent.
 func memberOf(all []int64, r int) member {
-	return member{color: all[4*r], key: all[4*r+1], counter: all[4*r+2], block: all[4*r+3]}
+	all = all[wordsOfMember*r:]
+	return member{color: all[0], key: all[1], counter: all[2], block: all[3]}
 }

@@ -32,10 +32,11 @@ const (
 	sendRequest requestKind = iota
 	ssendRequest
 	recvRequest
+	promisedRequest // of package door
 	collectiveRequest
 )
 
-var requestNames = [...]string{"isend", "issend", "irecv"}
+var requestNames = [...]string{"isend", "issend", "irecv", "operation"}
 
 func (k requestKind) String() string {
 	if k >= collectiveRequest {

@@ -18,6 +18,14 @@ type Comm[Request any] interface {
 	// Start starts o, as nonblocking collectives do. It copies o, but not what its slices hold: o
 	// may be changed or started again at once. It allocates nothing.
 	Start(o *call.Call) Request
+	// StartDup starts a Dup. When the Request is complete, with err or nil, the caller calls finish
+	// once: it returns the *comm.Comm, and waits for nothing.
+	StartDup() (r Request, finish func(err error) (any, error))
+	// Promise returns a Request that Complete ends, once: of what the caller does itself, perhaps in
+	// several steps. Waits for it are like those for messages.
+	Promise() Request
+	// Complete ends a Promise of this communicator's.
+	Complete(r Request, err error)
 	// CloseWhenIdle closes the communicator as Close does, but waits for no rank: what was started
 	// on it goes on, and it is closed when all of that is complete. The caller starts nothing on it
 	// any more. closed delivers the error of Close, once. The job is left with the last
