@@ -96,7 +96,7 @@ func CallSite() string {
 // that has no frames here.
 func isForC(f runtime.Frame) bool {
 	return strings.HasPrefix(f.Function, "_cgoexp_") ||
-		strings.HasPrefix(f.Function, "main.") && strings.HasSuffix(path.Dir(f.File), "comm/libgompi")
+		strings.HasPrefix(f.Function, "main.") && (strings.HasSuffix(path.Dir(f.File), "comm/libgompi") || strings.HasSuffix(path.Dir(f.File), "comm/libmpi"))
 }
 
 // isLibrary reports whether a function is of the runtime or this library, whose tests are

@@ -71,7 +71,7 @@ var basics = []Basic{
 	{ID: 0x208, Name: "MPI_SHORT", Size: 2, Class: CInteger, Mem: mem.I16, signed: true},
 	{ID: 0x209, Name: "MPI_INT", Size: 4, Class: CInteger, Mem: mem.I32, signed: true},
 	{ID: 0x20a, Name: "MPI_LONG", Size: 8, Class: CInteger, Mem: mem.I64, signed: true, External: 4},
-	{ID: 0x20b, Name: "MPI_LONG_LONG", Size: 8, Class: CInteger, Mem: mem.I64, signed: true},
+	{ID: 0x20b, Name: "MPI_LONG_LONG_INT", Size: 8, Class: CInteger, Mem: mem.I64, signed: true},
 	{ID: 0x20c, Name: "MPI_UNSIGNED_SHORT", Size: 2, Class: CInteger, Mem: mem.U16},
 	{ID: 0x20d, Name: "MPI_UNSIGNED", Size: 4, Class: CInteger, Mem: mem.U32},
 	{ID: 0x20e, Name: "MPI_UNSIGNED_LONG", Size: 8, Class: CInteger, Mem: mem.U64, External: 4},
@@ -118,7 +118,7 @@ var basics = []Basic{
 	{ID: 0x2e2, Name: "MPI_REAL16", Size: 16, Class: Float},
 	{ID: 0x404, Name: "MPIX_C_FLOAT16", Size: 2, Class: Float, Mem: mem.F16},
 
-	{ID: 0x212, Name: "MPI_C_FLOAT_COMPLEX", Size: 8, Class: Complex, Mem: mem.C64},
+	{ID: 0x212, Name: "MPI_C_COMPLEX", Size: 8, Class: Complex, Mem: mem.C64},
 	{ID: 0x216, Name: "MPI_C_DOUBLE_COMPLEX", Size: 16, Class: Complex, Mem: mem.C128},
 	{ID: 0x224, Name: "MPI_C_LONG_DOUBLE_COMPLEX", Size: 32, Class: Complex, extended: true},
 	{ID: 0x213, Name: "MPI_CXX_FLOAT_COMPLEX", Size: 8, Class: Complex, Mem: mem.C64},
@@ -152,9 +152,9 @@ var pairs = []struct {
 
 // synonyms are second names.
 var synonyms = map[string]string{
-	"MPI_LONG_LONG_INT": "MPI_LONG_LONG",
-	"MPI_C_COMPLEX":     "MPI_C_FLOAT_COMPLEX",
-	"MPI_CXX_COMPLEX":   "MPI_CXX_FLOAT_COMPLEX",
+	"MPI_LONG_LONG":       "MPI_LONG_LONG_INT",
+	"MPI_C_FLOAT_COMPLEX": "MPI_C_COMPLEX",
+	"MPI_CXX_COMPLEX":     "MPI_CXX_FLOAT_COMPLEX",
 }
 
 func init() {

@@ -1,0 +1,102 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func init() { jobs["duplicates"] = allDuplicates }
+
+func TestDuplicatesAndOrdersOfStarts(t *testing.T) {
+	for _, n := range []int{2, 4} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			ranks(t, n, "duplicates")
+		})
+	}
+}
+
+func allDuplicates() error {
+	s, err := makeSide()
+	if err != nil {
+		return err
+	}
+	return errors.Join(idupDoesNotWait(world0), idupAmongCollectives(world0), idupAmongCollectives(s.c), persistentOrders(), do("Comm_free", &s.c))
+}
+
+// idupDoesNotWait has rank 0 send what the others receive before they duplicate, too.
+func idupDoesNotWait(c Handle) error {
+	me, size := world.p2p.Rank(), world.p2p.Size()
+	word := make([]int32, 1)
+	var d, r Handle
+	var err error
+	if me == 0 {
+		err = do("Comm_idup", c, &d, &r)
+		for to := 1; to < size; to++ {
+			err = errors.Join(err, do("Send", addr(word), 1, intHandle, to, 7, c))
+		}
+	} else {
+		var st Status
+		err = errors.Join(do("Recv", addr(word), 1, intHandle, 0, 7, c, &st), do("Comm_idup", c, &d, &r))
+	}
+	var st Status
+	same := 0
+	return errors.Join(err, do("Wait", &r, &st), do("Barrier", d),
+		do("Comm_compare", c, d, &same), wants("comparison", &same, congruent), do("Comm_free", &d))
+}
+
+// idupAmongCollectives has duplicates made between collectives that are under way.
+func idupAmongCollectives(c Handle) error {
+	rs, sts := make([]Handle, 4), make([]Status, 4)
+	var d, e Handle
+	return errors.Join(
+		do("Ibarrier", c, &rs[0]), do("Comm_idup", c, &d, &rs[1]), do("Ibarrier", c, &rs[2]), do("Comm_idup", c, &e, &rs[3]),
+		do("Waitall", 4, rs, sts), do("Barrier", e), do("Barrier", d), do("Comm_free", &d), do("Comm_free", &e))
+}
+
+// persistentOrders starts persistent collectives in another order on odd ranks.
+func persistentOrders() error {
+	me, size := world.p2p.Rank(), world.p2p.Size()
+	word, all := make([]int32, 1), make([]int32, size)
+	rs, sts := make([]Handle, 3), make([]Status, 3)
+	err := errors.Join(
+		do("Bcast_init", addr(word), 1, intHandle, 0, world0, nil, &rs[0]),
+		do("Barrier_init", world0, nil, &rs[1]),
+		do("Allgather_init", addr([]int32{int32(me)}), 1, intHandle, addr(all), 1, intHandle, world0, nil, &rs[2]))
+	if err != nil {
+		return err
+	}
+	for round := range int32(3) {
+		if me == 0 {
+			word[0] = round
+		}
+		for i := range rs {
+			if me%2 == 1 {
+				i = len(rs) - 1 - i
+			}
+			err = errors.Join(err, do("Start", &rs[i]))
+		}
+		err = errors.Join(err, do("Waitall", 3, rs, sts), wants("word", &word[0], round), wants("last rank", &all[size-1], int32(size-1)))
+		clear(all)
+	}
+	for i := range rs {
+		err = errors.Join(err, do("Request_free", &rs[i]))
+	}
+	return err
+}
+
+// What MPI allows before MPI_Init.
+func TestInfosAndCodesWithoutInit(t *testing.T) {
+	Use(testFace())
+	var h, e, copied Handle
+	flag, code, class, n := 0, 0, 0, 0
+	err := errors.Join(
+		do("Info_create", &h), do("Info_set", h, text("key"), text("value")), do("Info_dup", h, &copied), do("Info_free", &h),
+		do("Info_get_valuelen", copied, text("key"), &n, &flag), wants("flag", &flag, 1), wants("length", &n, 5), do("Info_free", &copied),
+		do("Info_create_env", 0, nil, &e), do("Info_get_valuelen", e, text("thread_level"), &n, &flag), wants("flag", &flag, 1), do("Info_free", &e),
+		do("Add_error_code", 2, &code), do("Error_class", code, &class), wants("class", &class, 2))
+	if err != nil {
+		t.Error(err)
+	}
+}

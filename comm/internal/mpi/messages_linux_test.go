@@ -1,0 +1,331 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"gompi/comm/internal/mpi/table"
+)
+
+func init() {
+	jobs["messages"] = allMessages
+	jobs["alone"] = allAlone
+}
+
+func TestMessagesAndRequests(t *testing.T) {
+	for _, n := range []int{2, 3} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			ranks(t, n, "messages")
+		})
+	}
+}
+
+// What needs no peer.
+func TestOneRankAlone(t *testing.T) { ranks(t, 1, "alone") }
+
+// A ring is the neighbors of a rank.
+type ring struct{ me, right, left int }
+
+func ringOf() ring {
+	n, me := world.p2p.Size(), world.p2p.Rank()
+	return ring{me, (me + 1) % n, (me + n - 1) % n}
+}
+
+func allMessages() error {
+	r := ringOf()
+	for i, f := range []func() error{r.modes, r.persistent, r.anyAndSome, r.probes, r.buffered, r.replace, r.truncated} {
+		if err := do("Barrier", world0); err != nil {
+			return err
+		}
+		if err := f(); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (r ring) modes() error {
+	for i, send := range []string{"Isend", "Issend", "Irsend"} {
+		in, out := make([]int32, 3), []int32{int32(r.me), 2, 3}
+		hs := make([]Handle, 2)
+		sts := make([]Status, 2)
+		err := errors.Join(
+			do("Irecv", addr(in), 3, intHandle, r.left, i, world0, &hs[0]),
+			do("Barrier", world0), // a ready send wants its receive
+			do(send, addr(out), 3, intHandle, r.right, i, world0, &hs[1]),
+			do("Waitall", 2, hs, sts),
+			wants(send, &in[0], int32(r.left)),
+			wants("source", &sts[0].Source, int32(r.left)), wants("tag", &sts[0].Tag, int32(i)), wants("bytes", &sts[0].Bytes, 12),
+			wants("request", &hs[0], Handle(table.RequestNull)), wants("request", &hs[1], Handle(table.RequestNull)),
+		)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r ring) persistent() error {
+	in, out := make([]int32, 1), make([]int32, 1)
+	hs := make([]Handle, 2)
+	if err := errors.Join(
+		do("Recv_init", addr(in), 1, intHandle, r.left, 7, world0, &hs[0]),
+		do("Send_init", addr(out), 1, intHandle, r.right, 7, world0, &hs[1])); err != nil {
+		return err
+	}
+	was := hs[0]
+	for i := range 5 {
+		out[0] = int32(10*r.me + i)
+		if err := errors.Join(do("Startall", 2, hs), do("Waitall", 2, hs, nil), wants("message", &in[0], int32(10*r.left+i)), wants("handle", &hs[0], was)); err != nil {
+			return err
+		}
+	}
+	var st Status
+	return errors.Join( // an inactive request is over, with the empty status
+		do("Wait", &hs[0], &st), wants("source", &st.Source, anySource), wants("handle", &hs[0], was),
+		do("Request_free", &hs[0]), do("Request_free", &hs[1]), wants("handle", &hs[0], Handle(table.RequestNull)))
+}
+
+func (r ring) anyAndSome() error {
+	in, out := make([]int32, 4), []int32{int32(r.me)}
+	hs := make([]Handle, 4)
+	for i := range hs {
+		hs[i] = table.RequestNull
+		if i > 0 {
+			if err := do("Irecv", addr(in[i:]), 1, intHandle, r.left, 20+i, world0, &hs[i]); err != nil {
+				return err
+			}
+		}
+	}
+	index, flag := 0, 1
+	var st Status
+	if err := errors.Join(do("Testany", 4, hs, &index, &flag, &st), wants("flag", &flag, 0), wants("index", &index, undefined), do("Barrier", world0)); err != nil {
+		return err
+	}
+	for i := 3; i > 0; i-- {
+		if err := errors.Join(do("Send", addr(out), 1, intHandle, r.right, 20+i, world0),
+			do("Waitany", 4, hs, &index, &st), wants("index", &index, i), wants("tag", &st.Tag, int32(20+i)), wants("message", &in[i], int32(r.left)), do("Barrier", world0)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(do("Waitany", 4, hs, &index, &st), wants("index of none", &index, undefined)); err != nil {
+		return err
+	}
+	return r.some(in, out, hs)
+}
+
+func (r ring) some(in, out []int32, hs []Handle) error {
+	for i := range hs {
+		if err := do("Irecv", addr(in[i:]), 1, intHandle, r.left, 30+i, world0, &hs[i]); err != nil {
+			return err
+		}
+	}
+	for i := range hs {
+		if err := do("Send", addr(out), 1, intHandle, r.right, 30+i, world0); err != nil {
+			return err
+		}
+	}
+	indices, sts, seen := make([]int32, 4), make([]Status, 4), 0
+	for {
+		count := 0
+		if err := do("Waitsome", 4, hs, &count, indices, sts); err != nil {
+			return err
+		}
+		if count == undefined {
+			return wants("requests seen", &seen, 1+2+4+8)
+		}
+		for k := range count {
+			seen += 1 << indices[k]
+			if err := wants("tag", &sts[k].Tag, 30+indices[k]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r ring) probes() error {
+	out, in := []int32{1, 2, int32(r.me)}, make([]int32, 3)
+	var h, m Handle
+	flag, count := 0, 0
+	var st Status
+	if err := errors.Join(
+		do("Iprobe", r.left, 99, world0, &flag, nil), wants("flag", &flag, 0), // nothing has that tag
+		do("Isend", addr(out), 3, intHandle, r.right, 40, world0, &h),
+		do("Probe", anySource, 40, world0, &st), wants("source", &st.Source, int32(r.left)),
+		do("Get_count", &st, intHandle, &count), wants("count", &count, 3),
+		do("Mprobe", r.left, anyTag, world0, &m, &st), wants("tag", &st.Tag, 40),
+		do("Iprobe", r.left, 40, world0, &flag, nil), wants("flag of what was taken", &flag, 0),
+		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("message", &in[2], int32(r.left)), wants("handle", &m, Handle(table.MessageNull)),
+		do("Wait", &h, nil)); err != nil {
+		return err
+	}
+	return errors.Join( // nothing comes from MPI_PROC_NULL, at once
+		do("Mprobe", procNull, 1, world0, &m, &st), wants("handle", &m, Handle(table.MessageNoProc)), wants("source", &st.Source, procNull),
+		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("bytes", &st.Bytes, 0),
+		do("Recv", addr(in), 3, intHandle, procNull, 1, world0, &st), wants("source", &st.Source, procNull), wants("tag", &st.Tag, anyTag),
+		do("Send", addr(out), 3, intHandle, procNull, 1, world0))
+}
+
+func (r ring) buffered() error {
+	room, out, in := make([]byte, 64), make([]int32, 8), make([]int32, 8)
+	out[7] = int32(r.me)
+	err := errors.Join(do("Buffer_attach", addr(room), len(room)), do("Bsend", addr(out), 8, intHandle, r.right, 50, world0))
+	if err != nil {
+		return err
+	}
+	out[7] = -1 // it was copied
+	if c := classOf(do("Bsend", addr(out), 16, intHandle, r.right, 50, world0)); c != errBuffer {
+		return fmt.Errorf("a message longer than the buffer: class %d", c)
+	}
+	at, size := Handle(0), 0
+	return errors.Join(
+		do("Recv", addr(in), 8, intHandle, r.left, 50, world0, nil), wants("message", &in[7], int32(r.left)),
+		do("Buffer_detach", &at, &size), wants("size", &size, len(room)))
+}
+
+func (r ring) replace() error {
+	b := []int32{int32(r.me), gap, 5, 6}
+	var st Status
+	var t Handle
+	return errors.Join(
+		do("Type_vector", 2, 1, 2, intHandle, &t), do("Type_commit", &t),
+		do("Sendrecv_replace", addr(b), 1, t, r.right, 60, r.left, 60, world0, &st),
+		wants("message", &b[0], int32(r.left)), wants("what is between", &b[1], gap), wants("bytes", &st.Bytes, 8),
+		do("Sendrecv_replace", addr(b), 1, t, procNull, 60, procNull, 60, world0, &st), wants("source", &st.Source, procNull),
+		do("Type_free", &t))
+}
+
+func (r ring) truncated() error {
+	out, in := make([]int32, 100), make([]int32, 100)
+	var h Handle
+	err := errors.Join(do("Isend", addr(out), 100, intHandle, r.right, 70, world0, &h))
+	if c := classOf(do("Recv", addr(in), 50, intHandle, r.left, 70, world0, nil)); c != errTruncate {
+		err = errors.Join(err, fmt.Errorf("a message too long: class %d", c))
+	}
+	return errors.Join(err, do("Wait", &h, nil))
+}
+
+// refusals are calls with wrong arguments, and their classes.
+func refusals() map[string]struct {
+	err  error
+	want Class
+} {
+	b := make([]int32, 4)
+	var h Handle
+	none := Handle(table.CommNull)
+	type refusal = struct {
+		err  error
+		want Class
+	}
+	return map[string]refusal{
+		"a negative count":       {do("Send", addr(b), -1, intHandle, 0, 0, world0), errCount},
+		"no datatype":            {do("Send", addr(b), 1, Handle(table.DatatypeNull), 0, 0, world0), errType},
+		"a negative tag":         {do("Send", addr(b), 1, intHandle, 0, -5, world0), errTag},
+		"any tag for a send":     {do("Send", addr(b), 1, intHandle, 0, anyTag, world0), errTag},
+		"a rank too high":        {do("Send", addr(b), 1, intHandle, 1, 0, world0), errRank},
+		"any source for a send":  {do("Send", addr(b), 1, intHandle, anySource, 0, world0), errRank},
+		"no communicator":        {do("Send", addr(b), 1, intHandle, 0, 0, none), errComm},
+		"a root too high":        {do("Bcast", addr(b), 1, intHandle, 1, world0), errRoot},
+		"no operator":            {do("Allreduce", inPlace, addr(b), 1, intHandle, Handle(table.OpNull), world0), errOp},
+		"an undefined operator":  {do("Allreduce", inPlace, addr(b), 1, Handle(0x214), Handle(0x28), world0), errOp},
+		"no group":               {do("Comm_create", world0, Handle(table.GroupNull), &h), errGroup},
+		"a request that is none": {do("Start", &h), errRequest},
+		"the world freed":        {do("Comm_free", pointerTo(world0)), errComm},
+		"a predefined type":      {do("Type_free", pointerTo(intHandle)), errType},
+		"no topology":            {do("Cartdim_get", world0, &h), errTopology},
+		"a grid too large":       {do("Cart_create", world0, 1, array(2), array(0), 0, &h), errDims},
+		"a keyval that is none":  {do("Comm_set_attr", world0, 12345, Addr(1)), errKeyval},
+		"an info that is none":   {do("Info_set", Handle(table.InfoNull), text("a"), text("b")), errInfo},
+		"not committed":          {uncommitted(b), errType},
+	}
+}
+
+func pointerTo(h Handle) *Handle { return &h }
+
+func uncommitted(b []int32) error {
+	var t Handle
+	if err := do("Type_contiguous", 2, intHandle, &t); err != nil {
+		return err
+	}
+	return do("Send", addr(b), 1, t, 0, 0, world0)
+}
+
+func allAlone() error {
+	for what, r := range refusals() {
+		if c := classOf(r.err); c != r.want {
+			return fmt.Errorf("%s: %v, class %d: want class %d", what, r.err, c, r.want)
+		}
+	}
+	return errors.Join(attributesAlone(), codesAlone(), infoAlone())
+}
+
+func wantsText(what string, room []byte, want string) error {
+	got := string(room[:len(want)])
+	return wants(what, &got, want)
+}
+
+func wantsCalls(log *[]string, want ...string) error {
+	if !slices.Equal(*log, want) {
+		return fmt.Errorf("calls are %q: want %q", *log, want)
+	}
+	return nil
+}
+
+// Attributes are copied in the order in which they were set, and deleted in the other.
+func attributesAlone() error {
+	var log []string
+	copiesOfTests[1] = func(object Handle, keyval int, extra, value Addr) (Addr, bool, Class) {
+		log = append(log, fmt.Sprint("copy ", value))
+		return value + 100, value != 2, 0
+	}
+	deletesOfTests[2] = func(object Handle, keyval int, value, extra Addr) Class {
+		log = append(log, fmt.Sprint("delete ", value))
+		return 0
+	}
+	c, d := Handle(0), Handle(0)
+	keys := make([]int, 3)
+	err := do("Comm_dup", world0, &c)
+	for i := range keys {
+		err = errors.Join(err, do("Comm_create_keyval", Addr(1), Addr(2), &keys[i], Addr(0)), do("Comm_set_attr", c, keys[i], Addr(i+1)))
+	}
+	value, flag, again := 0, 0, keys[0]
+	return errors.Join(err,
+		do("Comm_dup", c, &d),
+		do("Comm_get_attr", d, keys[2], &value, &flag), wants("flag", &flag, 1), wants("value", &value, 103),
+		do("Comm_get_attr", d, keys[1], &value, &flag), wants("flag of what was not copied", &flag, 0),
+		do("Comm_set_attr", c, keys[0], Addr(9)), // deletes 1
+		do("Comm_free_keyval", &keys[0]), wants("keyval", &keys[0], keyvalInvalid),
+		do("Comm_free_keyval", &again), // of a copy of the number
+		do("Comm_free", &c), do("Comm_free", &d),
+		wantsCalls(&log, "copy 1", "copy 2", "copy 3", "delete 1", "delete 3", "delete 2", "delete 9", "delete 103", "delete 101"))
+}
+
+func codesAlone() error {
+	class, code, of, n := 0, 0, 0, 0
+	room := make([]byte, 256)
+	err := errors.Join(
+		do("Add_error_class", &class), do("Add_error_code", class, &code), do("Error_class", code, &of), wants("class", &of, class),
+		do("Add_error_string", code, text("so it is")), do("Error_string", code, Text(addr(room)), &n), wantsText("string", room, "so it is"),
+		do("Error_class", int(errTruncate), &of), wants("class", &of, int(errTruncate)))
+	if c := classOf(do("Error_class", 77, &of)); c != errArg {
+		err = errors.Join(err, fmt.Errorf("a code that is none: class %d", c))
+	}
+	return err
+}
+
+func infoAlone() error {
+	var i Handle
+	n, flag := 0, 0
+	room := make([]byte, 64)
+	return errors.Join(
+		do("Info_create", &i), do("Info_set", i, text("b"), text("2")), do("Info_set", i, text(" a "), text("1")), do("Info_set", i, text("b"), text(" three ")),
+		do("Info_get_nkeys", i, &n), wants("keys", &n, 2),
+		do("Info_get_nthkey", i, 0, Text(addr(room))), wantsText("key 0", room, "b\x00"),
+		do("Info_get", i, text("b"), 3, Text(addr(room)), &flag), wantsText("value", room, "thr\x00"), wants("flag", &flag, 1),
+		do("Info_get_valuelen", i, text("b"), &n, &flag), wants("length", &n, 5),
+		do("Info_get", i, text("c"), 3, Text(addr(room)), &flag), wants("flag of none", &flag, 0),
+		do("Info_free", &i), wants("handle", &i, Handle(table.InfoNull)))
+}
