@@ -54,6 +54,13 @@ LIB := $(BIN)/lib
 libgompi: ## bin/lib: gompi for C, libgompi.so with its other half and gompi.h (needs a C compiler; docs/c.md)
 	$(call makelib,$(LIB))
 
+# MPI's libraries, in a folder.
+makempi = GO='$(GO)' comm/libmpi/build $(1) '$(NUMBER), commit $(VERSION)'
+
+.PHONY: libmpi
+libmpi: ## bin/lib: the libraries that MPI programs run on, for each of Open MPI and MPICH whose mpi.h is installed (needs a C compiler; docs/mpi.md)
+	$(call makempi,$(LIB))
+
 run: build ## train a language model on real text with 4 ranks on this machine (about a minute)
 	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
 	$(BIN)/gompirun -np $(NP) -hostfile $(BIN)/hosts $(BIN)/train
@@ -183,8 +190,8 @@ rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gc
 	./.ci/rdma
 
 .PHONY: wheel
-wheel: build libgompi ## a wheel in dist/ for pip install: gompirun, libgompi and gompi_torch, for any Python 3 and torch (needs a C compiler)
-	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi
+wheel: build libgompi libmpi ## a wheel in dist/ for pip install: gompirun, libgompi, MPI's libraries and gompi_torch, for any Python 3 and torch (needs a C compiler)
+	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./comm/libmpi
 	@rm -f $(DIST)/gompi-*.whl
 	@CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
 
@@ -219,25 +226,28 @@ ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=fo
 # The whole source is in them, as README and docs link to it, with the licences of all
 # that is linked into the programs.
 FILES = git ls-files 2>/dev/null || find . -type f ! -path './$(BIN)/*' ! -path './$(DIST)/*'
-dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo and libgompi, which are not static, in that of this machine)
+dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, libgompi and MPI's libraries, which are not static, in that of this machine)
 	@for arch in $(ARCHS); do \
 	  d=$(DIST)/gompi-$(VERSION)-linux-$$arch; rm -rf $$d && mkdir -p $$d/bin && \
 	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
 	  (out=$$(realpath $$d)/bin/ && cd bench && GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out $(BENCH)) && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
-	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makelib,$$d/bin/lib); }; } && \
+	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makelib,$$d/bin/lib) && $(call makempi,$$d/bin/lib); }; } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \
-	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi && \
+	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./comm/libmpi && \
 	  tar -C $(DIST) -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
 
 # Without Go, too: a tarball of make dist has its programs built.
 DOC = $(DESTDIR)$(PREFIX)/share/doc/gompi
-install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), libgompi if it was made, the docs and the examples' source
+install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), libgompi and MPI's libraries if they were made, the docs and the examples' source
 	@[ -x $(BIN)/gompirun ] || $(MAKE) build
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
 	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin
-	@if [ -d $(LIB) ]; then install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include && \
-	  install -m 755 $(LIB)/*.so $(DESTDIR)$(PREFIX)/lib && install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include; fi
+	@if [ -e $(LIB)/libgompi.so ]; then install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include && \
+	  install -m 755 $(LIB)/libgompi.so $(LIB)/libgompi-core.so $(DESTDIR)$(PREFIX)/lib && \
+	  install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include; fi
+	@cd $(LIB) 2>/dev/null || exit 0; for f in libgompi-mpi.so openmpi/* mpich/*; do \
+	  [ ! -e $$f ] || install -D -m 755 $$f $(abspath $(DESTDIR)$(PREFIX))/lib/gompi/$$f || exit 1; done
 	@cp -r *.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
 	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi

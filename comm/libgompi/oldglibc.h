@@ -18,6 +18,7 @@ OLD(pthread_attr_getstacksize, 2.2.5)
 OLD(pthread_create, 2.2.5)
 OLD(pthread_getattr_np, 2.2.5)
 OLD(pthread_key_create, 2.2.5)
+OLD(pthread_once, 2.2.5)
 OLD(pthread_setspecific, 2.2.5)
 OLD(pthread_sigmask, 2.2.5)
 #undef OLD

@@ -131,7 +131,7 @@ func TestImportsRunOneWay(t *testing.T) {
 // Only what calls the CUDA driver, NVML or UCX, or what C calls, is made with a C compiler, and has
 // a form that is made without.
 func TestCoreNeedsNoC(t *testing.T) {
-	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/cudaops/topo/gompi-topo"}
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/comm/libmpi", "gompi/cudaops/topo/gompi-topo"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
 		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {
 			t.Errorf("%s imports C", p.ImportPath)

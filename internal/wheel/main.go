@@ -1,5 +1,5 @@
 // Command wheel packs what make has built into a wheel, which pip installs: gompirun and its
-// helpers, libgompi, and gompi_torch with its C++ sources. It runs at the top of the repository.
+// helpers, libgompi, the libraries that MPI programs run on, and gompi_torch with its C++ sources. It runs at the top of the repository.
 //
 //	wheel BIN LICENCES DIST
 //
@@ -19,7 +19,9 @@ import (
 
 const (
 	distInfo = "gompi-" + version.Number + ".dist-info/"
-	scripts  = "gompi-" + version.Number + ".data/scripts/" // pip puts them into bin
+	data     = "gompi-" + version.Number + ".data/"
+	scripts  = data + "scripts/"       // pip puts them into bin
+	mpi      = data + "data/lib/gompi" // and these where gompirun looks for them: into lib/gompi
 )
 
 const metadata = `Metadata-Version: 2.1
@@ -30,7 +32,7 @@ Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
 gompirun starts programs on many hosts, as mpirun and torchrun do. libgompi and its header are in
-gompi_torch/lib. gompi_torch is a backend of torch.distributed, for any PyTorch that is installed:
+gompi_torch/lib. MPI programs run on libraries in lib/gompi. gompi_torch is a backend of torch.distributed, for any PyTorch that is installed:
 what of it is in C++ is compiled when it is first used. python -m gompi_torch says what there is.
 `
 
@@ -65,6 +67,12 @@ func pack(bin, licences, dist string) (string, error) {
 	for _, name := range []string{"libgompi.so", "libgompi-core.so", "gompi.h"} {
 		w.add("gompi_torch/lib/"+name, filepath.Join(bin, "lib", name))
 	}
+	w.add(mpi+"/libgompi-mpi.so", filepath.Join(bin, "lib/libgompi-mpi.so"))
+	for _, face := range []string{"/openmpi/", "/mpich/"} {
+		if folder := filepath.Join(bin, "lib", face); isDir(folder) { // its mpi.h was installed
+			w.addAll(mpi+face, folder)
+		}
+	}
 	w.addAll("", "comm/gompi_torch/python")
 	w.addAll("gompi_torch/src/", "comm/gompi_torch/src")
 	w.write("gompi_torch/_version.py", fmt.Sprintf("version = %q\n", version.Number))
@@ -83,6 +91,11 @@ func pack(bin, licences, dist string) (string, error) {
 	}
 	name := filepath.Join(dist, "gompi-"+version.Number+"-"+tag+".whl")
 	return name, w.zip(name)
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
 // addAll adds the files of a folder of the machine, by names that begin with prefix.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +32,10 @@ type file struct {
 }
 
 // add adds a file of the machine.
-func (w *wheel) add(name, path string) {
-	text, err := os.ReadFile(path)
+func (w *wheel) add(name, source string) {
+	text, err := os.ReadFile(source)
 	mode := fs.FileMode(0o644)
-	if info, statErr := os.Stat(path); statErr == nil && info.Mode()&0o100 != 0 {
+	if info, statErr := os.Stat(source); statErr == nil && info.Mode()&0o100 != 0 {
 		mode = 0o755
 	}
 	w.files = append(w.files, file{name, text, mode})
@@ -94,7 +95,7 @@ func (w *wheel) tag() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", f.name, err)
 		}
-		needs, err := glibc(binary)
+		needs, err := w.glibc(binary)
 		if err == nil && machine != elf.EM_NONE && machine != binary.Machine {
 			err = fmt.Errorf("it is for %v, others are for %v", binary.Machine, machine)
 		}
@@ -111,15 +112,20 @@ func (w *wheel) tag() (string, error) {
 }
 
 // glibc returns the minor version of the oldest glibc 2 that has all symbols a file asks for, which
-// may come from glibc alone.
-func glibc(f *elf.File) (minor int, err error) {
+// may come from glibc alone and from what is beside it in the wheel.
+func (w *wheel) glibc(f *elf.File) (minor int, err error) {
 	libraries, err := f.ImportedLibraries()
+	versioned := false
 	for _, library := range libraries {
-		if base, _, _ := strings.Cut(library, "."); !slices.Contains([]string{"libc", "libpthread", "libdl", "ld-linux-x86-64", "ld-linux-aarch64"}, base) {
+		base, _, _ := strings.Cut(library, ".")
+		ofGlibc := slices.Contains([]string{"libc", "libpthread", "libdl", "ld-linux-x86-64", "ld-linux-aarch64"}, base)
+		ofWheel := slices.ContainsFunc(w.files, func(other file) bool { return path.Base(other.name) == library })
+		if !ofGlibc && !ofWheel {
 			return 0, fmt.Errorf("it needs %s: want what is part of every glibc", library)
 		}
+		versioned = versioned || ofGlibc
 	}
-	if len(libraries) == 0 || err != nil {
+	if !versioned || err != nil {
 		return 0, err
 	}
 	needed, err := f.DynamicVersionNeeds()

@@ -114,8 +114,8 @@ func contentsAreRight(t *testing.T, path string) {
 			}
 		}
 	}
-	if binaries != 5 {
-		t.Errorf("%d programs and libraries, want 5", binaries)
+	if binaries < 6 { // and the faces of MPI whose header is installed
+		t.Errorf("%d programs and libraries, want 6 or more", binaries)
 	}
 }
 

@@ -1,0 +1,71 @@
+/* MPICH's handles: integers. Those that programs make carry their kind in the upper bits, and the
+ * core's number below. */
+#include "face.h"
+#ifndef OPEN_MPI
+
+/* The kinds of MPICH, and the bits of a handle. */
+static const uint32_t kind_bits[KINDS] = {
+	[KIND_comm] = 0x84000000, [KIND_group] = 0x88000000, [KIND_datatype] = 0x8c000000, [KIND_errhandler] = 0x94000000,
+	[KIND_op] = 0x98000000, [KIND_info] = 0x9c000000, [KIND_request] = 0xac000000, [KIND_message] = 0xac000000,
+};
+enum { ID_BITS = 26 };
+
+/* Predefined handles differ in their lowest byte, but for some datatypes of pairs, whose kind is that
+ * of datatypes that programs make. */
+enum { PLACES = 1024 };
+static struct {
+	uint32_t handle;
+	int id;
+} places[KINDS][PLACES];
+static uint32_t predefined[KINDS][GOMPI_FIRST_HANDLE];
+
+static unsigned place_of(uint32_t handle) { return (handle ^ handle >> 20) % PLACES; }
+
+void gompi_set_up_handles(void)
+{
+	for (const struct gompi_predefined *p = gompi_predefined; p->kind; p++) {
+		uint32_t h = (uint32_t)p->handle;
+		unsigned at = place_of(h);
+		while (places[p->kind][at].id && places[p->kind][at].handle != h)
+			at = (at + 1) % PLACES;
+		if (!places[p->kind][at].id) { /* two names may have one handle */
+			places[p->kind][at].handle = h;
+			places[p->kind][at].id = p->id;
+		}
+		predefined[p->kind][p->id] = h;
+	}
+	predefined[KIND_request][GOMPI_REQUEST_DONE_ID] = kind_bits[KIND_request] | GOMPI_REQUEST_DONE_ID;
+}
+
+int gompi_id(int kind, gompi_handle handle)
+{
+	uint32_t h = (uint32_t)handle, bits = kind_bits[kind], id = h & ((1u << ID_BITS) - 1);
+	if (h == (bits | id) && (id >= GOMPI_FIRST_HANDLE || (kind == KIND_request && id == GOMPI_REQUEST_DONE_ID)))
+		return (int)id;
+	for (unsigned at = place_of(h); places[kind][at].id; at = (at + 1) % PLACES)
+		if (places[kind][at].handle == h)
+			return places[kind][at].id;
+	return GOMPI_BAD;
+}
+
+gompi_handle gompi_handle_of(int kind, int id)
+{
+	if (id < 0)
+		return 0;
+	return (gompi_handle)(id < GOMPI_FIRST_HANDLE ? predefined[kind][id] : kind_bits[kind] | (uint32_t)id);
+}
+
+GOMPI_ALIAS(Status_c2f)
+int PMPI_Status_c2f(const MPI_Status *c, MPI_Fint *f)
+{
+	*(MPI_Status *)f = *c;
+	return MPI_SUCCESS;
+}
+
+GOMPI_ALIAS(Status_f2c)
+int PMPI_Status_f2c(const MPI_Fint *f, MPI_Status *c)
+{
+	*c = *(const MPI_Status *)f;
+	return MPI_SUCCESS;
+}
+#endif

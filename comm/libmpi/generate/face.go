@@ -1,0 +1,213 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gompi/comm/internal/mpi/datatype"
+	"gompi/comm/internal/mpi/table"
+)
+
+// writeFunctions writes the C functions of a face. Each converts its arguments by the macros of
+// face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. wide are
+// the forms for large counts that it has written, too.
+func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype) (wide []string, err error) {
+	fmt.Fprint(w, "#include \"face.h\"\n")
+	number := -1
+	for _, f := range all {
+		if f.Face {
+			continue
+		}
+		number++
+		p, ok := protos["MPI_"+f.Name]
+		if !ok { // the header is older than the function
+			p = prototypeOf(&f)
+		}
+		if len(p.params) != len(f.Args) {
+			return nil, fmt.Errorf("MPI_%s has %d parameters: want %d", f.Name, len(p.params), len(f.Args))
+		}
+		writeFunction(w, &f, p, number)
+		if c, ok := protos["MPI_"+f.Name+"_c"]; ok {
+			if large, ok := largeForm(f, p, c); ok {
+				writeFunction(w, &large, c, number)
+				wide = append(wide, large.Name)
+			}
+		}
+	}
+	return wide, nil
+}
+
+// largeForm returns the form of f for large counts, whose prototype is c, if its integers are wider
+// than those of f, of prototype p, and all else is the same: they all cross as words.
+func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
+	if len(c.params) != len(p.params) {
+		return f, false
+	}
+	f.Name += "_c"
+	f.Args = slices.Clone(f.Args)
+	wider := strings.NewReplacer("MPI_Count", "int", "MPI_Aint", "int")
+	for i, x := range c.params {
+		a, was := &f.Args[i], p.params[i]
+		if wider.Replace(x.typ) != wider.Replace(was.typ) || x.array != was.array || a.Kind == "function" && x != was {
+			return f, false
+		}
+		if a.Kind == "array" && x.typ != was.typ && !strings.Contains(was.typ, "MPI_Aint") {
+			a.Kind = "wide"
+		}
+	}
+	return f, true
+}
+
+// prototypeOf returns the prototype that a function's line in the table implies, but for const.
+func prototypeOf(f *table.Function) prototype {
+	p := prototype{result: "int"}
+	for _, a := range f.Args {
+		typ := "int"
+		switch {
+		case a.Kind == "status":
+			typ = "MPI_Status"
+		case a.Kind == "aint":
+			typ = "MPI_Aint"
+		case a.Kind == "text":
+			typ = "char *"
+		case isHandle(a.Kind):
+			typ = "MPI_" + strings.ToUpper(a.Kind[:1]) + a.Kind[1:]
+		case goKinds[a.Kind].get == "address" || goKinds[a.Kind].get == "array":
+			typ = "void *"
+		}
+		if a.Kind == "status" || a.Length != "" || a.Out && typ != "void *" {
+			typ += " *"
+		}
+		p.params = append(p.params, param{typ: typ, name: a.Name})
+	}
+	return p
+}
+
+func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
+	var before, words, after strings.Builder
+	for i, a := range f.Args {
+		if a.Out && a.Kind != "status" && a.Length == "" {
+			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n", p.params[i].name, number, commWord(f, p), p.params[i].name)
+		}
+	}
+	for i, a := range f.Args {
+		convert(&before, &words, &after, f, p, a, i)
+	}
+	var params []string
+	for _, x := range p.params {
+		params = append(params, strings.TrimSpace(x.typ+" "+x.name+x.array))
+	}
+	list := strings.Join(params, ", ")
+	if list == "" {
+		list = "void"
+	}
+	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n%s", f.Name, f.Name, p.result, f.Name, list, &before)
+	call := "gompi_call"
+	if anyTime.MatchString(f.Name) {
+		call = "gompi_call_any_time"
+	}
+	if after.Len() == 0 {
+		fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\treturn %s(%d, a);\n}\n", &words, call, number)
+		return
+	}
+	fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\tint error = %s(%d, a);\n%s\treturn error;\n}\n", &words, call, number, &after)
+}
+
+// anyTime are functions that may be called before MPI_Init and after MPI_Finalize (MPI 4.0, section 11.4.1).
+var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_)`)
+
+// nullOf are what functions that fail store, as both MPIs do.
+var nullOf = map[string]string{"comm": "MPI_COMM_NULL", "datatype": "MPI_DATATYPE_NULL"}
+
+// convert writes how argument i is converted before and after the call.
+func convert(before, words, after *strings.Builder, f *table.Function, p prototype, a table.Arg, i int) {
+	x := p.params[i].name
+	switch {
+	case a.Kind == "status" && a.Length != "":
+		n := length(f, p, a)
+		fmt.Fprintf(before, "\tSTATUSES(st%d, %s, %s);\n", i, n, x)
+		fmt.Fprintf(words, "(gompi_word)st%d, ", i)
+		fmt.Fprintf(after, "\tSTATUSES_OUT(st%d, %s, %s);\n", i, n, x)
+	case a.Kind == "status":
+		in := ""
+		if a.In {
+			in = "_IN"
+		}
+		fmt.Fprintf(before, "\tSTATUS%s(st%d, %s);\n", in, i, x)
+		fmt.Fprintf(words, "STATUS_WORD(st%d, %s), ", i, x)
+		if a.Out {
+			fmt.Fprintf(after, "\tSTATUS_OUT(st%d, %s);\n", i, x)
+		}
+	case a.Length != "":
+		n := length(f, p, a)
+		get := "GOMPI_BAD"
+		if a.In {
+			get = fmt.Sprintf("IN_%s(%s[i])", a.Kind, x)
+		}
+		fmt.Fprintf(before, "\tIDS(ids%d, %s, %s);\n", i, n, get)
+		fmt.Fprintf(words, "(gompi_word)ids%d, ", i)
+		if a.Out {
+			fmt.Fprintf(after, "\tIDS_OUT(%s, ids%d, %s);\n", a.Kind, i, x)
+		}
+		fmt.Fprintf(after, "\tIDS_FREE(ids%d);\n", i)
+	case a.In && a.Out:
+		fmt.Fprintf(words, "IN_%s(*%s), ", a.Kind, x)
+		fmt.Fprintf(after, "\tif (a[%d] != GOMPI_BAD) OUT_%s(%s, a[%d]);\n", i, a.Kind, x, i)
+	case a.Out:
+		fmt.Fprint(words, "0, ")
+		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind == "status" }) { // an error may be of one of several requests
+			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind, x, i)
+			break
+		}
+		fmt.Fprintf(after, "\tif (!error) OUT_%s(%s, a[%d]);\n", a.Kind, x, i)
+		if null := nullOf[a.Kind]; null != "" {
+			fmt.Fprintf(after, "\telse *(%s) = %s;\n", x, null)
+		}
+	default:
+		fmt.Fprintf(words, "IN_%s(%s), ", a.Kind, x)
+	}
+}
+
+// commWord returns the C expression for the communicator whose error handler f calls.
+func commWord(f *table.Function, p prototype) string {
+	if i := commOf(f); i >= 0 && !f.Args[i].Out {
+		return "IN_comm(" + p.params[i].name + ")"
+	}
+	return "GOMPI_BAD"
+}
+
+// length returns the C expression for how long an array is.
+func length(f *table.Function, p prototype, a table.Arg) string {
+	if i := lengthOf(f, a); i >= 0 {
+		return p.params[i].name
+	}
+	n := fmt.Sprintf("gompi_length(GOMPI_%s, comm)", strings.ToUpper(a.Length))
+	if a.Name == "sendtypes" { // which are not looked at in place
+		n = "sendbuf == MPI_IN_PLACE ? 0 : " + n
+	}
+	return n
+}
+
+// writePredefined writes the predefined handles with their numbers, as far as the header has them.
+// fortran has the numbers of Fortran's, where they are others.
+func writePredefined(w io.Writer, fortran map[string]int) {
+	fmt.Fprint(w, "\nconst struct gompi_predefined gompi_predefined[] = {\n")
+	row := func(kind, name string, id int) {
+		number, ok := fortran[name]
+		if !ok {
+			number = -1
+		}
+		fmt.Fprintf(w, "#ifdef %s\n\t{KIND_%s, %d, %d, (gompi_handle)%s},\n#endif\n", name, kind, id, number, name)
+	}
+	for t := range datatype.All() {
+		row("datatype", t.Basic().Name, t.Basic().ID)
+	}
+	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)
+	for _, h := range table.Handles() {
+		row(h.Kind, h.Name, h.ID)
+	}
+	fmt.Fprint(w, "\t{0},\n};\n")
+}

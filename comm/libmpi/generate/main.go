@@ -1,0 +1,99 @@
+// Command generate writes what stands between MPI programs and package mpi, from the table of
+// functions.
+//
+//	generate go FILE                                   Go functions that decode arguments
+//	generate c -header mpi.h,... -library libmpi.so DIR  a face in C: functions.c and symbols.c
+//	generate docs -header mpi.h,... FILE               docs/mpi-functions.md
+//
+// A face has the prototypes of an installed header, and exports every name of the installed library:
+// what gompi does not implement is named when it is called.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gompi/comm/internal/mpi/table"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) < 2 {
+		return fmt.Errorf("%d arguments: want go FILE, or c -header FILES -library FILE DIR", len(args))
+	}
+	switch args[0] {
+	case "go":
+		var b bytes.Buffer
+		writeGo(&b, table.Functions())
+		code, err := format.Source(b.Bytes())
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(args[1], code, 0o644)
+	case "c":
+		return generateFace(args[1:])
+	case "docs":
+		return generateDocs(args[1:])
+	}
+	return fmt.Errorf("%q: want go, c or docs", args[0])
+}
+
+func generateFace(args []string) error {
+	flags := flag.NewFlagSet("generate c", flag.ContinueOnError)
+	header := flags.String("header", "", "mpi.h and what declares its functions, separated by commas")
+	library := flags.String("library", "", "the library whose names are exported")
+	fortran := flags.String("fortran", "", "mpif-handles.h, where Fortran numbers handles of its own")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	dir := flags.Arg(0)
+	protos, err := readPrototypes(strings.Split(*header, ","))
+	if err != nil {
+		return err
+	}
+	symbols, err := readSymbols(*library)
+	if err != nil {
+		return err
+	}
+	numbers, err := readFortranNumbers(*fortran)
+	if err != nil {
+		return err
+	}
+	var functions, rest bytes.Buffer
+	wide, err := writeFunctions(&functions, table.Functions(), protos)
+	if err != nil {
+		return err
+	}
+	writePredefined(&functions, numbers)
+	writeSymbols(&rest, symbols, table.Functions(), wide)
+	if err := os.WriteFile(filepath.Join(dir, "functions.c"), functions.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "symbols.c"), rest.Bytes(), 0o644)
+}
+
+func generateDocs(args []string) error {
+	flags := flag.NewFlagSet("generate docs", flag.ContinueOnError)
+	header := flags.String("header", "", "headers whose other functions are named, separated by commas")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	protos, err := readPrototypes(strings.Split(*header, ","))
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	writeDocs(&b, table.Functions(), protos)
+	return os.WriteFile(flags.Arg(0), b.Bytes(), 0o644)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// testLimit bounds every program that is tested: one that hangs has failed.
+const testLimit = time.Minute
+
+var scratch string // for all tests
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "libmpi")
+	if err != nil {
+		panic(err)
+	}
+	scratch = dir
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// build makes gompirun and the libraries beside it, and returns its path.
+var build = sync.OnceValues(func() (string, error) {
+	gompirun := filepath.Join(scratch, "gompirun")
+	if out, err := exec.Command("make", "-s", "-C", "../..", "libmpi", "BIN="+scratch, "VERSION=v-test").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make libmpi: %w\n%s", err, out)
+	}
+	if out, err := exec.Command("go", "build", "-o", gompirun, "../../mpirun/gompirun").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("gompirun: %w\n%s", err, out)
+	}
+	return gompirun, nil
+})
+
+// Programs that are built with each of Debian's MPI libraries run on gompi's: those in Fortran and C++
+// through Debian's own libraries for these languages. They check themselves.
+func TestProgramsInOtherLanguages(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for _, face := range []string{"openmpi", "mpich"} {
+		for _, p := range []struct{ source, wrapper string }{
+			{"mpif.f", "mpifort."}, {"module.f90", "mpifort."}, {"f08.f90", "mpifort."},
+			{"bindings.cc", "mpicxx."}, {"throws.cc", "mpicxx."},
+		} {
+			t.Run(face+"/"+p.source, func(t *testing.T) {
+				runProgram(t, compiled(t, p.wrapper+face, p.source), p.source)
+			})
+		}
+	}
+}
+
+// compiled builds a program of testdata.
+func compiled(t *testing.T, wrapper, source string) string {
+	t.Helper()
+	language := map[string]string{"mpifort": "gfortran", "mpicxx": "g++"}[wrapper[:strings.Index(wrapper, ".")]]
+	for _, tool := range []string{wrapper, language, "make"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("needs %s", tool)
+		}
+	}
+	out := filepath.Join(t.TempDir(), strings.TrimSuffix(source, filepath.Ext(source)))
+	args := []string{"-w", "-o", out, "testdata/" + source}
+	if language == "gfortran" {
+		args = append(args, "-fallow-argument-mismatch") // mpif.h has no prototypes
+	}
+	if printed, err := exec.Command(wrapper, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", wrapper, source, err, printed)
+	}
+	return out
+}
+
+func runProgram(t *testing.T, program, source string) {
+	t.Helper()
+	gompirun, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, gompirun, "-mpi-lib", "gompi", "-np", "3", "-oversubscribe", program).CombinedOutput()
+	want := strings.TrimSuffix(source, filepath.Ext(source)) + ": no errors\n"
+	if err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("%s: %v\n%s\nwant %q", source, err, out, want)
+	}
+}

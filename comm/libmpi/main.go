@@ -1,0 +1,159 @@
+//go:build linux && cgo
+
+// Command libmpi is libgompi-mpi.so: package mpi behind the functions of C that core.h describes. The
+// faces, libmpi.so.40 and libmpi.so.12, open it in MPI_Init, so that a process has Go from then on.
+package main
+
+// #include <stdio.h>
+// #include <stdlib.h>
+// #include <unistd.h>
+// #include "core.h"
+//
+// static void call_op(const struct gompi_face *f, gompi_word fn, gompi_word in, gompi_word inout, int32_t n, int32_t op, int32_t type)
+// {
+// 	f->call_op(fn, in, inout, n, op, type);
+// }
+// static int32_t copy_attr(const struct gompi_face *f, gompi_word fn, int32_t kind, int32_t id, int32_t keyval,
+//                          gompi_word extra, gompi_word value, gompi_word *copy, int32_t *flag)
+// {
+// 	return f->copy_attr(fn, kind, id, keyval, extra, value, copy, flag);
+// }
+// static int32_t delete_attr(const struct gompi_face *f, gompi_word fn, int32_t kind, int32_t id, int32_t keyval,
+//                            gompi_word value, gompi_word extra)
+// {
+// 	return f->delete_attr(fn, kind, id, keyval, value, extra);
+// }
+// static void call_errhandler(const struct gompi_face *f, gompi_word fn, int32_t errhandler, int32_t comm, int32_t code)
+// {
+// 	f->call_errhandler(fn, errhandler, comm, code);
+// }
+// static int32_t query(const struct gompi_face *f, gompi_word fn, gompi_word extra, struct gompi_status *status)
+// {
+// 	return f->query(fn, extra, status);
+// }
+// static int32_t release(const struct gompi_face *f, gompi_word fn, gompi_word extra) { return f->release(fn, extra); }
+// static int32_t cancel(const struct gompi_face *f, gompi_word fn, gompi_word extra, int32_t complete)
+// {
+// 	return f->cancel(fn, extra, complete);
+// }
+// int gompi_combine(int32_t op, int32_t datatype, void *in, void *inout, int32_t n);
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"gompi/comm/internal/mpi"
+)
+
+func main() {}
+
+//export gompi_mpi_use
+func gompi_mpi_use(f *C.struct_gompi_face) { mpi.Use(faceOf(f)) }
+
+//export gompi_mpi_init
+func gompi_mpi_init() C.int32_t {
+	err := checkAlone()
+	if err == nil {
+		err = mpi.Init()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gompi: MPI_Init:", err)
+		return 1
+	}
+	return 0
+}
+
+//export gompi_mpi_finalize
+func gompi_mpi_finalize() C.int32_t { return C.int32_t(mpi.End()) }
+
+//export gompi_mpi_call
+func gompi_mpi_call(function C.int32_t, arguments *C.gompi_word) C.int32_t {
+	return C.int32_t(mpi.Call(int(function), (*mpi.Args)(unsafe.Pointer(arguments))))
+}
+
+//export gompi_mpi_length
+func gompi_mpi_length(what, comm C.int32_t) C.int32_t {
+	return C.int32_t(mpi.Length(int(what), mpi.Handle(comm)))
+}
+
+//export gompi_mpi_null
+func gompi_mpi_null(function, comm C.int32_t, name *C.char) C.int32_t {
+	return C.int32_t(mpi.Null(int(function), mpi.Handle(comm), C.GoString(name)))
+}
+
+//export gompi_mpi_unsupported
+func gompi_mpi_unsupported(name *C.char) C.int32_t {
+	return C.int32_t(mpi.Unsupported(C.GoString(name)))
+}
+
+//export gompi_mpi_set_language
+func gompi_mpi_set_language(kind, object, language C.int32_t) {
+	mpi.SetLanguage(int(kind), mpi.Handle(object), int(language))
+}
+
+//export gompi_mpi_set_integer
+func gompi_mpi_set_integer(kind, object, keyval C.int32_t, value C.gompi_word) C.int32_t {
+	return C.int32_t(mpi.SetInteger(int(kind), mpi.Handle(object), int(keyval), int64(value)))
+}
+
+//export gompi_mpi_integer
+func gompi_mpi_integer(kind, object, keyval C.int32_t, value *C.gompi_word, flag *C.int32_t) C.int32_t {
+	x, found, class := mpi.Integer(int(kind), mpi.Handle(object), int(keyval))
+	if *flag = 0; found {
+		*value, *flag = C.gompi_word(x), 1
+	}
+	return C.int32_t(class)
+}
+
+// faceOf returns f for package mpi. What crosses to C and is stored there lies in C's memory, since Go
+// moves its stacks.
+func faceOf(f *C.struct_gompi_face) mpi.Face {
+	word := func(a mpi.Addr) C.gompi_word { return C.gompi_word(a) }
+	return mpi.Face{
+		ProcNull: int(f.proc_null), Undefined: int(f.undefined), BsendOverhead: int(f.bsend_overhead), LastCode: int(f.last_code),
+		MaxObjectName: int(f.max_object_name), MaxErrorString: int(f.max_error_string),
+		MaxProcessorName: int(f.max_processor_name), MaxInfoKey: int(f.max_info_key), MaxInfoValue: int(f.max_info_val),
+		DistributeBlock: int(f.distribute_block), DistributeCyclic: int(f.distribute_cyclic),
+		DistributeNone: int(f.distribute_none), DefaultArgument: int(f.distribute_default),
+		CallOp: func(fn, in, inout mpi.Addr, n int, op, datatype mpi.Handle) {
+			C.call_op(f, word(fn), word(in), word(inout), C.int32_t(n), C.int32_t(op), C.int32_t(datatype))
+		},
+		CopyAttr: func(fn mpi.Addr, kind int, object mpi.Handle, keyval int, extra, value mpi.Addr) (mpi.Addr, bool, mpi.Class) {
+			var copied C.gompi_word
+			var flag C.int32_t
+			class := C.copy_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(extra), word(value), &copied, &flag)
+			return mpi.Addr(copied), flag != 0, mpi.Class(class)
+		},
+		DeleteAttr: func(fn mpi.Addr, kind int, object mpi.Handle, keyval int, value, extra mpi.Addr) mpi.Class {
+			return mpi.Class(C.delete_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(value), word(extra)))
+		},
+		CallErrhandler: func(fn mpi.Addr, h, comm mpi.Handle, class mpi.Class) {
+			C.call_errhandler(f, word(fn), C.int32_t(h), C.int32_t(comm), C.int32_t(class))
+		},
+		Query: func(fn, extra mpi.Addr, s *mpi.Status) mpi.Class {
+			st := C.struct_gompi_status{source: C.int32_t(s.Source), tag: C.int32_t(s.Tag), bytes: C.int64_t(s.Bytes)}
+			class := C.query(f, word(fn), word(extra), &st)
+			s.Source, s.Tag, s.Cancelled, s.Bytes = int32(st.source), int32(st.tag), int32(st.cancelled), int64(st.bytes)
+			return mpi.Class(class)
+		},
+		Release: func(fn, extra mpi.Addr) mpi.Class { return mpi.Class(C.release(f, word(fn), word(extra))) },
+		Cancel: func(fn, extra mpi.Addr, complete bool) mpi.Class {
+			c := C.int32_t(0)
+			if complete {
+				c = 1
+			}
+			return mpi.Class(C.cancel(f, word(fn), word(extra), c))
+		},
+		Alloc: func(n int) mpi.Addr { return mpi.Addr(uintptr(C.malloc(C.size_t(n)))) },
+		Free:  func(a mpi.Addr) { C.free(pointer(a)) },
+		Combine: func(op, datatype mpi.Handle, in, inout mpi.Addr, n int) bool {
+			return C.gompi_combine(C.int32_t(op), C.int32_t(datatype), pointer(in), pointer(inout), C.int32_t(n)) != 0
+		},
+		Flush: func() { C.fflush(nil) },
+		Exit:  func(status int) { C._exit(C.int(status)) },
+	}
+}
+
+func pointer(a mpi.Addr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// configuration is what MPICH's configure would find out, on a system of today.
+const configuration = `#define HAVE_STRING_H 1
+#define HAVE_STRINGS_H 1
+#define HAVE_STDLIB_H 1
+#define HAVE_STDINT_H 1
+#define HAVE_STDARG_H 1
+#define HAVE_UNISTD_H 1
+#define HAVE_SYS_TIME_H 1
+#define HAVE_SYS_RESOURCE_H 1
+#define HAVE_GETRUSAGE 1
+#define HAVE_MEMSET 1
+#define HAVE_STRDUP 1
+#define HAVE_LONG_LONG 1
+#define HAVE_LONG_LONG_INT 1
+#define HAVE_LONG_DOUBLE 1
+#define HAVE_FLOAT__COMPLEX 1
+#define HAVE_DOUBLE__COMPLEX 1
+#define HAVE_LONG_DOUBLE__COMPLEX 1
+#define USE_LONG_DOUBLE_COMPLEX 1
+#define HAVE__BOOL 1
+#define HAVE_MPI_INIT_THREAD 1
+#define HAVE_MPI_TYPE_CREATE_STRUCT 1
+#define HAVE_FORTRAN_BINDING 1
+#define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX
+`
+
+// flags for all programs. Neighbor collectives are tested only on MPICH, unless they are told to. Open
+// MPI's header declares what MPI 3 removed if it is asked to: the library has it.
+var flags = []string{
+	"-O0", "-w", "-DTEST_NEIGHB_COLL=1", "-DOMPI_OMIT_MPI1_COMPAT_DECLS=0", "-DOMPI_REMOVED_USE_STATIC_ASSERT=0",
+}
+
+// moreFlags are those for one MPI. Open MPI's header lacks the combiners and markers that MPI 3 removed.
+var moreFlags = map[string][]string{
+	"mpich":   {"-DHAVE_MPI2_COMBINERS=1", "-DHAVE_MPI_INTEGER16=1"},
+	"openmpi": {"-DHAVE_MPI_INTEGER16=1", "-DMPI_INTEGER16=MPI_DATATYPE_NULL"},
+}
+
+// helpers are the sources, below the suite's folder, that programs are linked with: those with threads
+// not with the first, others not with the second.
+var helpers = []string{
+	"util/mtest_single.c", "util/mtest_thread.c", "util/mtest.c", "util/mtest_common.c", "util/dtypes.c",
+	"dtpools/src/dtpools.c", "dtpools/src/dtpools_attr.c", "dtpools/src/dtpools_custom.c", "dtpools/src/dtpools_desc.c",
+	"dtpools/src/dtpools_init_verify.c", "dtpools/src/dtpools_misc.c",
+}
+
+// build builds the programs of runs, and returns why some could not be, by face and program.
+func (s *suite) build(runs []run) map[string]string {
+	var mu sync.Mutex
+	missing := map[string]string{}
+	programs := map[string]run{}
+	for _, r := range runs {
+		programs[r.binary()] = r
+	}
+	begin := time.Now()
+	var lists = map[string]makefile{}
+	for _, r := range programs {
+		if _, ok := lists[r.dir]; !ok {
+			lists[r.dir] = readMakefile(filepath.Join(s.source, r.dir, "Makefile.am"))
+		}
+	}
+	objects := map[string][]string{}
+	for _, face := range s.faces {
+		o, err := s.compileHelpers(face)
+		if err != nil {
+			missing[face] = err.Error()
+		}
+		objects[face] = o
+	}
+	var all []run
+	for _, r := range programs {
+		all = append(all, r)
+	}
+	inParallel(s.jobs, all, func(r run) {
+		if err := s.compile(r, lists[r.dir], objects[r.face]); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			missing[r.binary()] = err.Error()
+		}
+	})
+	fmt.Printf("%d programs are built, %d cannot be: %v\n", len(programs)-len(missing), len(missing), time.Since(begin).Round(time.Second))
+	return missing
+}
+
+func (s *suite) compileHelpers(face string) (objects []string, err error) {
+	dir := filepath.Join(s.work, face, "util")
+	for _, sub := range []string{dir, filepath.Join(s.work, "include", "dtpools")} {
+		if err := os.MkdirAll(sub, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"include/mpitestconf.h", "include/dtpoolsconf.h"} {
+		if err := writeIfOther(filepath.Join(s.work, name), configuration); err != nil {
+			return nil, err
+		}
+	}
+	for _, source := range helpers {
+		object := filepath.Join(dir, strings.TrimSuffix(filepath.Base(source), ".c")+".o")
+		objects = append(objects, object)
+		if err := s.cc(face, object, []string{filepath.Join(s.source, source)}, "-c"); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+func (s *suite) compile(r run, m makefile, objects []string) error {
+	sources, ok := m.sources[r.program]
+	if !ok {
+		sources = []string{r.program + ".c"}
+	}
+	files := make([]string, len(sources))
+	for i, f := range sources {
+		files[i] = filepath.Join(s.source, r.dir, f)
+	}
+	binary := filepath.Join(s.work, r.binary())
+	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
+		return err
+	}
+	if strings.HasPrefix(r.dir, "threads") {
+		objects = objects[1:]
+	} else {
+		objects = slices.Delete(slices.Clone(objects), 1, 2)
+	}
+	more := append(slices.Clone(m.defines[r.program]), "-lm", "-lpthread")
+	if r.face == "openmpi" { // what MPI 4 brought is in our library alone
+		more = append(more, filepath.Join(filepath.Dir(s.gompirun), "lib/openmpi/libmpi.so.40"))
+	}
+	return s.cc(r.face, binary, append(files, objects...), more...)
+}
+
+// cc makes target of files, if it is not newer than they are.
+func (s *suite) cc(face, target string, files []string, more ...string) error {
+	if isNewer(target, append(files, filepath.Join(s.work, "include/mpitestconf.h"))) {
+		return nil
+	}
+	args := slices.Concat(flags, moreFlags[face], []string{
+		"-I" + filepath.Join(s.work, "include"), "-I" + filepath.Join(s.work, "include", "dtpools"),
+		"-I" + filepath.Join(s.source, "include"), "-I" + filepath.Join(s.source, "dtpools/include"), "-o", target,
+	}, files, more)
+	out, err := exec.Command("mpicc."+face, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s", firstError(string(out), err))
+	}
+	return nil
+}
+
+// firstError returns the compiler's first complaint.
+func firstError(out string, err error) string {
+	for _, l := range strings.Split(out, "\n") {
+		if _, what, ok := strings.Cut(l, "error: "); ok {
+			return what
+		}
+		if _, what, ok := strings.Cut(l, "undefined reference to "); ok {
+			return "undefined reference to " + what
+		}
+	}
+	return err.Error()
+}
+
+func isNewer(target string, files []string) bool {
+	t, err := os.Stat(target)
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		if st, err := os.Stat(f); err != nil || st.ModTime().After(t.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+func writeIfOther(file, text string) error {
+	if old, err := os.ReadFile(file); err == nil && string(old) == text {
+		return nil
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
+}
+
+// A makefile is what automake's says about programs that are not made of one file of their name.
+type makefile struct{ sources, defines map[string][]string }
+
+var makeRule = regexp.MustCompile(`(?m)^(\w+?)_(SOURCES|CPPFLAGS)\s*=(.*)$`)
+
+func readMakefile(file string) makefile {
+	m := makefile{map[string][]string{}, map[string][]string{}}
+	text, _ := os.ReadFile(file) // without it programs are of one file
+	for _, f := range makeRule.FindAllStringSubmatch(string(text), -1) {
+		for _, word := range strings.Fields(f[3]) {
+			switch {
+			case f[2] == "SOURCES" && strings.HasSuffix(word, ".c"):
+				m.sources[f[1]] = append(m.sources[f[1]], word)
+			case f[2] == "CPPFLAGS" && strings.HasPrefix(word, "-D"):
+				m.defines[f[1]] = append(m.defines[f[1]], word)
+			}
+		}
+	}
+	return m
+}
+
+// inParallel calls f for each of all, n at once.
+func inParallel[T any](n int, all []T, f func(T)) {
+	work := make(chan T)
+	var wg sync.WaitGroup
+	for range n {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for x := range work {
+				f(x)
+			}
+		}()
+	}
+	for _, x := range all {
+		work <- x
+	}
+	close(work)
+	wg.Wait()
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A line is one of a list of tests: a program, how many ranks, and settings.
+type line struct {
+	dir, text string
+	program   string
+	ranks     int
+	args, env []string
+	limit     time.Duration // 0 if the line has none
+	status    bool          // it is to end with a status that is not 0
+	memory    float64       // GiB that all ranks together need
+}
+
+// mark is before lines that MPICH's configure may leave out.
+var mark = regexp.MustCompile(`^@\w+@`)
+
+func (s *suite) readLines(dirs []string) (all []line, err error) {
+	for _, dir := range dirs {
+		file := filepath.Join(s.source, dir, "testlist.in")
+		text, err := os.ReadFile(file)
+		if os.IsNotExist(err) {
+			file = filepath.Join(s.source, dir, "testlist")
+			text, err = os.ReadFile(file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range strings.Split(string(text), "\n") {
+			t = strings.TrimSpace(mark.ReplaceAllString(strings.TrimSpace(t), ""))
+			if t == "" || t[0] == '#' {
+				continue
+			}
+			l, err := parseLine(dir, t)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %q: %w", file, t, err)
+			}
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}
+
+func parseLine(dir, text string) (l line, err error) {
+	fields := strings.Fields(text)
+	l = line{dir: dir, text: strings.Join(fields, " "), program: fields[0], ranks: 1}
+	if len(fields) > 1 {
+		if l.ranks, err = strconv.Atoi(fields[1]); err != nil {
+			return l, err
+		}
+		fields = fields[1:]
+	}
+	for _, f := range fields[1:] {
+		key, value, _ := strings.Cut(f, "=")
+		switch key {
+		case "arg":
+			l.args = append(l.args, value)
+		case "env":
+			l.env = append(l.env, value)
+		case "timeLimit":
+			seconds, err := strconv.Atoi(value)
+			if err != nil {
+				return l, err
+			}
+			l.limit = time.Duration(seconds) * time.Second
+		case "resultTest":
+			l.status = value == "TestStatus" || value == "TestErrFatal"
+		case "mem":
+			if l.memory, err = strconv.ParseFloat(value, 64); err != nil {
+				return l, err
+			}
+		}
+	}
+	return l, nil
+}

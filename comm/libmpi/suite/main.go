@@ -1,0 +1,87 @@
+// Command suite builds and runs MPICH's own tests (test/mpi of its source) with gompi's faces, and
+// compares which lines of their lists pass with a list of ours. Nothing of MPICH is in this repository:
+// .ci/mpi-suite fetches it.
+//
+//	suite -source test/mpi -work DIR -known mpich-lines.txt -gompirun bin/gompirun
+//
+// A line passes as MPICH's runtests has it: the program prints "No Errors" and nothing else, and ends
+// with 0; or, where the line says so, it ends with another status. Programs that are newer than their
+// sources are not built again.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// directories are those of the suite that need no windows, files, processes or Fortran.
+const directories = "attr,coll,comm,datatype,errhan,group,info,init,pt2pt,topo"
+
+// A suite is what the flags say.
+type suite struct {
+	source, work, known string
+	gompirun            string
+	faces               []string // by the names of their MPIs
+	jobs                int
+	limit               time.Duration
+	only                *regexp.Regexp
+	again               bool
+}
+
+func main() {
+	var s suite
+	dirs := flag.String("dirs", directories, "the directories whose lists are run")
+	only := flag.String("only", "", "run the lines that match this regular expression")
+	flag.StringVar(&s.source, "source", "", "MPICH's test/mpi")
+	flag.StringVar(&s.work, "work", "", "the folder for programs and outcomes")
+	flag.StringVar(&s.known, "known", "", "the list of lines that do not pass")
+	flag.StringVar(&s.gompirun, "gompirun", "bin/gompirun", "the launcher, beside which lib has the faces")
+	faces := flag.String("faces", "openmpi,mpich", "the MPIs for which programs are built, by mpicc.NAME")
+	flag.IntVar(&s.jobs, "jobs", runtime.NumCPU(), "how many programs are built or run at once")
+	flag.DurationVar(&s.limit, "limit", time.Minute, "how long a line may run, if its list does not say")
+	flag.BoolVar(&s.again, "again", false, "run only the lines that did not pass last time")
+	flag.Parse()
+	s.faces = strings.Split(*faces, ",")
+	s.only = regexp.MustCompile(*only)
+	if err := s.run(strings.Split(*dirs, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "suite:", err)
+		os.Exit(1)
+	}
+}
+
+func (s *suite) run(dirs []string) error {
+	lines, err := s.readLines(dirs)
+	if err != nil {
+		return err
+	}
+	past, err := readOutcomes(s.table())
+	if err != nil {
+		return err
+	}
+	var todo []run
+	for _, face := range s.faces {
+		for _, l := range lines {
+			r := run{face: face, line: l}
+			if s.only.MatchString(r.key()) && !(s.again && past[r.key()].verdict == passed) {
+				todo = append(todo, r)
+			}
+		}
+	}
+	missing := s.build(todo)
+	for _, o := range s.runAll(todo, missing) {
+		past[o.key()] = o
+	}
+	if err := writeOutcomes(s.table(), past); err != nil {
+		return err
+	}
+	summarize(os.Stdout, past, dirs)
+	return s.compare(todo, past)
+}
+
+func (s *suite) table() string { return filepath.Join(s.work, "outcomes.tsv") }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// readOutcomes reads the table of an earlier run, if there is one.
+func readOutcomes(file string) (map[string]outcome, error) {
+	all := map[string]outcome{}
+	text, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return all, nil
+	}
+	for _, l := range strings.Split(string(text), "\n") {
+		if f := strings.Split(l, "\t"); len(f) == 6 {
+			o := outcome{face: f[0], dir: f[1], text: f[2], verdict: verdict(f[3]), first: f[5]}
+			o.seconds, _ = strconv.ParseFloat(f[4], 64)
+			all[o.key()] = o
+		}
+	}
+	return all, err
+}
+
+func writeOutcomes(file string, all map[string]outcome) error {
+	var text []string
+	for _, o := range all {
+		text = append(text, fmt.Sprintf("%s\t%s\t%s\t%s\t%.1f\t%s\n", o.face, o.dir, o.text, o.verdict, o.seconds, o.first))
+	}
+	slices.Sort(text)
+	return os.WriteFile(file, []byte(strings.Join(text, "")), 0o644)
+}
+
+// summarize prints how many lines passed, for each face and directory.
+func summarize(w io.Writer, all map[string]outcome, dirs []string) {
+	count := map[string]int{}
+	for _, o := range all {
+		for _, key := range []string{o.dir, "all"} {
+			count[o.face+key]++
+			count[o.face+key+string(o.verdict)]++
+		}
+	}
+	fmt.Fprintf(w, "%-8s %-9s %6s %6s %6s %6s %9s %8s\n", "face", "dir", "lines", "built", passed, failed, timedOut, leftOut)
+	for _, face := range []string{"openmpi", "mpich"} {
+		for _, dir := range append(slices.Clone(dirs), "all") {
+			n := func(v verdict) int { return count[face+dir+string(v)] }
+			if lines := count[face+dir]; lines > 0 {
+				fmt.Fprintf(w, "%-8s %-9s %6d %6d %6d %6d %9d %8d\n", face, dir, lines, lines-n(notBuilt), n(passed), n(failed), n(timedOut), n(leftOut))
+			}
+		}
+	}
+}
+
+// compare returns an error if what ran does not pass as the list of known lines says.
+func (s *suite) compare(ran []run, all map[string]outcome) error {
+	if s.known == "" {
+		return nil
+	}
+	text, err := os.ReadFile(s.known)
+	if err != nil {
+		return err
+	}
+	known, err := parseKnown(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.known, err)
+	}
+	wrong := 0
+	for _, r := range ran {
+		o, why := all[r.key()], known.why(r.face, r.dir+"/"+r.text)
+		switch {
+		case o.verdict == leftOut || (o.verdict == passed) == (why == ""):
+			continue
+		case o.verdict == passed:
+			fmt.Printf("%s passes, and is listed: %s\n", r.key(), why)
+		default:
+			fmt.Printf("%s %s, and is not listed: %s\n", r.key(), o.verdict, o.first)
+		}
+		wrong++
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%d lines did not do what %s says", wrong, s.known)
+	}
+	return nil
+}
+
+// knownLines are why lines do not pass, by face (or "both") and line.
+type knownLines map[string]string
+
+func (k knownLines) why(face, line string) string {
+	if why := k["both "+line]; why != "" {
+		return why
+	}
+	return k[face+" "+line]
+}
+
+// parseKnown reads lines "FACE DIRECTORY/LINE: why".
+func parseKnown(text string) (knownLines, error) {
+	known := knownLines{}
+	for i, l := range strings.Split(text, "\n") {
+		if l = strings.TrimSpace(l); l == "" || l[0] == '#' {
+			continue
+		}
+		key, why, ok := strings.Cut(l, ": ")
+		face, _, _ := strings.Cut(key, " ")
+		if !ok || why == "" || !slices.Contains([]string{"both", "openmpi", "mpich"}, face) {
+			return nil, fmt.Errorf("line %d is %q: want FACE DIRECTORY/LINE: why", i+1, l)
+		}
+		known[key] = why
+	}
+	return known, nil
+}
