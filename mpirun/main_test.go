@@ -53,6 +53,7 @@ func (s suite) Run() int {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
+	defer os.RemoveAll(mpiScratch)
 	return s.M.Run()
 }
 

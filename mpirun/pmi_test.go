@@ -139,7 +139,7 @@ func TestMPICHProgramsThatFailEndTheJobWithTheReason(t *testing.T) {
 func TestOpenMPIProgramsAreRefusedWithTheLineToType(t *testing.T) {
 	prog := compileMPI(t, "mpicc.openmpi")
 	status, out, errs := runJob(t, "-q", "-np", "3", prog)
-	if status != statusFailed || out != "" || !strings.Contains(errs, "each of 3 would be rank 0 of 1; start it with Open MPI's mpirun, as in: mpirun -np 3 "+prog+"\n") {
+	if status != statusFailed || out != "" || !strings.Contains(errs, "each of 3 would be rank 0 of 1; want gompi's library beside this gompirun (make libmpi), or Open MPI's mpirun, as in: mpirun -np 3 "+prog+"\n") {
 		t.Errorf("status %d, %q, %q; want %d and the line to type", status, out, errs, statusFailed)
 	}
 	if status, out, errs := runJob(t, "-q", "-np", "1", prog); status != 0 || out != "rank 0 of 1: sum 0\n" {

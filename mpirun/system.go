@@ -11,6 +11,7 @@ import (
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/proc"
+	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -18,7 +19,7 @@ import (
 // pause before the process is stopped, and the function that pause returns when it is continued.
 func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job.System {
 	return &job.System{
-		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: workingDir(),
+		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: workingDir(), MPIFolder: program.MPIFolder(),
 		Stdin: func() <-chan []byte { return readInput(os.Stdin) }, Inherited: heritage() != nil,
 		Signals: func() (<-chan os.Signal, func()) {
 			signals := catch()

@@ -89,6 +89,7 @@ const (
 	PortRange     = "GOMPI_PORT_RANGE"
 	FrameMAC      = "GOMPI_FRAME_MAC"
 	Hostfile      = "GOMPI_HOSTFILE"
+	MPILib        = "GOMPI_MPI_LIB"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 	LibCUDA       = "GOMPI_LIBCUDA"
 	LibCUBLAS     = "GOMPI_LIBCUBLAS"
@@ -206,6 +207,7 @@ func settings() []Var {
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
 		{FrameMAC, "0", byTCP, "`1`, on all ranks: each frame between hosts has a MAC, and addresses may be translated on the way; see docs/security.md", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
+		{MPILib, "", byLauncher, "the library on which MPI programs run, `gompi` or `own`, as `-mpi-lib`: docs/mpi.md", false},
 		{CUDA, "", byComm, "`nccl`: collectives of long vectors that all ranks have on GPUs, each on its own, are done by NCCL, where it is found; rank 0's counts", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},

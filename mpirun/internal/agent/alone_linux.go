@@ -9,8 +9,8 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// program.CheckRanksMeet misses Open MPI where a script starts it or Python loads it, and nothing
-// shows beforehand that a wrapper drops gompirun's variables. Then each rank is a job of one, does
+// Open MPI's own library is not seen beforehand where a script starts a program that finds it first, or
+// Python loads it, and nothing shows beforehand that a wrapper drops gompirun's variables. Then each rank is a job of one, does
 // all the work, and ends well. While such a process runs, it shows. So the ranks that have not
 // joined are looked at, often at first: from the beginning of MPI_Init to its end, a program takes
 // longer than aloneLook.

@@ -5,6 +5,7 @@ import (
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
+	"gompi/mpirun/internal/program"
 )
 
 // examine reports to gompirun doctor what there is on this host.
@@ -14,6 +15,7 @@ func (a *agent) examine(m *ctl.Examine) {
 		a.check = hostinfo.BeginCheck(m) // until the process ends
 	}
 	f := a.check.Findings()
+	f.MPI = program.MPINames(program.MPIFolder())
 	f.Received, f.Sent = received.UnixNano(), time.Now().UnixNano()
 	a.report(f)
 }

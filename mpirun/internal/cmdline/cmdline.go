@@ -47,6 +47,8 @@ type Spec struct {
 	Recover    bool // a rank that dies does not end the job
 	Spares     int  // places on each host for ranks that replace others
 
+	MPILib MPILib // of all programs
+
 	Quiet, Verbose bool
 	Version        bool // print it; nothing else counts
 }
@@ -67,6 +69,15 @@ func (p *Program) Name() string {
 	}
 	return p.Argv[0]
 }
+
+// An MPILib is the library on which MPI programs run. Without a choice those of Open MPI run on
+// gompi's, and those of MPICH on their own.
+type MPILib string
+
+const (
+	MPIGompi MPILib = "gompi"
+	MPIOwn   MPILib = "own"
+)
 
 // Stdin names the ranks that read standard input.
 type Stdin struct {

@@ -53,7 +53,7 @@ func (p *parser) asSrunHasThem(set *cli.Set) error {
 // program. The function it returns applies their values.
 func (p *parser) jobFlags(set *cli.Set) func() error {
 	s := p.spec
-	var stdin string
+	var stdin, mpiLib string
 	s.hostfileFlag(set)
 	set.StringVar(&p.appFile, "app", "", "")
 	finishPlacement := s.placementFlags(set)
@@ -70,6 +70,7 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	set.BoolVar(&s.Preload.Binary, "preload-binary", false, "")
 	set.StringVar(&s.Preload.Files, "preload-files", "", "")
 	s.networkFlags(set)
+	set.StringVar(&mpiLib, "mpi-lib", "", "")
 	s.Report.flags(set)
 	set.BoolVarP(&s.Quiet, "quiet", "q", false, "")
 	set.BoolVarP(&s.Verbose, "verbose", "v", false, "")
@@ -89,7 +90,10 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 			}
 		}
 		var err error
-		s.Stdin, err = parseStdin(stdin)
+		if s.Stdin, err = parseStdin(stdin); err != nil {
+			return err
+		}
+		s.MPILib, err = p.mpiLib(mpiLib)
 		return err
 	}
 }
@@ -130,6 +134,20 @@ func parseStdin(s string) (Stdin, error) {
 		return Stdin{}, fmt.Errorf("-stdin %q: want a rank, all or none", s)
 	}
 	return Stdin{Rank: n}, nil
+}
+
+// mpiLib returns the library that a flag chooses, or else a variable.
+func (p *parser) mpiLib(flag string) (MPILib, error) {
+	name, value := "-mpi-lib", flag
+	if flag == "" {
+		name = env.MPILib
+		value, _ = p.getenv(name)
+	}
+	switch lib := MPILib(value); lib {
+	case "", MPIGompi, MPIOwn:
+		return lib, nil
+	}
+	return "", fmt.Errorf("%s %q: want gompi or own", name, value)
 }
 
 func (r *Reach) flags(set *cli.Set) {

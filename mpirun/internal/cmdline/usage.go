@@ -119,6 +119,10 @@ network
   -iface LIST               interfaces and subnets for the ranks to use, those after
                             ^ not: eth0,10.0.0.0/8,^docker0 (default: all)
 
+MPI programs
+  -mpi-lib gompi|own        the library on which they run (default: those of Open MPI on
+                            gompi's, those of MPICH and Intel MPI on their own)
+
 other hosts
   -rsh CMD                  what logs in to them (default: ssh), as "ssh -p 2222 -i key"
   -launch-agent CMD         what runs a gompirun there (default: this one, found at the

@@ -45,6 +45,7 @@ type Findings struct {
 	Files       int64  // that may be open at once, or Unlimited
 	FilesHard   int64  // what Files may be raised to, or Unlimited
 	UCX         string // path of its library, "" for none
+	MPI         string // whose programs run on gompi's MPI library
 	RDMA        []RDMAPort
 	Processor   string // what package machine calls it
 	Profile     string // settings for GOMPI_TUNE
@@ -77,6 +78,7 @@ func (m *Findings) fields(c *wire.Codec) {
 	wire.Int(c, &m.MilliCPUs, Unlimited, math.MaxInt32)
 	c.Prose(&m.Trouble, MaxText)
 	c.String(&m.UCX, MaxText)
+	c.String(&m.MPI, MaxText)
 	for _, s := range []*string{&m.Processor, &m.Profile, &m.ProfileFile, &m.ProfileTrouble} {
 		c.String(s, MaxText)
 	}

@@ -35,9 +35,12 @@ type Launch struct {
 	Merge     bool     // stderr of the ranks goes into the pipe of their stdout
 	Virtual   bool     // LOCAL_RANK is 0 on all ranks
 	Cores     int      // of this host, to be shared by its ranks
+	MPILib    string   // the user's choice, as cmdline.MPILib
+	MPIFolder string   // where the launcher's host has gompi's MPI libraries, which this one may have there too
 	Env       []string // of all programs
 	Programs  []Program
-	Files     []File // Fields encodes or decodes p.
+	Files     []File
+	MPI       []File // gompi's MPI libraries, their names with folders, if hosts without them may have them sent
 	Ranks     []Rank // of this host, in ascending order
 }
 
@@ -99,14 +102,18 @@ func (m *Launch) fields(c *wire.Codec) {
 	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren, &m.Virtual)
 	c.Rank(&m.Spares)
 	wire.Int(c, &m.Cores, 0, maxCPU)
+	c.String(&m.MPILib, MaxText)
+	c.String(&m.MPIFolder, MaxText)
 	c.Strings(&m.Env, maxList, maxString)
 	wire.List(c, &m.Programs, maxList, func(p *Program) { p.Fields(c) })
-	wire.List(c, &m.Files, maxList, func(f *File) {
-		c.String(&f.Name, MaxText)
-		c.String(&f.Sum, MaxText)
-		wire.Int(c, &f.Size, 0, math.MaxInt64)
-		wire.Int(c, &f.Mode, 0, 0o777)
-	})
+	for _, files := range []*[]File{&m.Files, &m.MPI} {
+		wire.List(c, files, maxList, func(f *File) {
+			c.String(&f.Name, MaxText)
+			c.String(&f.Sum, MaxText)
+			wire.Int(c, &f.Size, 0, math.MaxInt64)
+			wire.Int(c, &f.Mode, 0, 0o777)
+		})
+	}
 	wire.List(c, &m.Ranks, maxList, func(r *Rank) {
 		c.Rank(&r.Rank)
 		wire.Int(c, &r.Program, 0, int64(max(0, len(m.Programs)-1)))

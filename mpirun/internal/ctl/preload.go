@@ -12,7 +12,7 @@ const MaxPiece = 1 << 20
 // Want asks for a Piece of a program or file that Launch lists for preloading and that the host
 // does not have.
 type Want struct {
-	Item   int // a position in Launch.Programs, or, beyond those, in Launch.Files
+	Item   int // a position in Launch.Programs or, beyond those, in Launch.Files, and then in Launch.MPI
 	Offset int64
 }
 

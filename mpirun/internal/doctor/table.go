@@ -52,10 +52,11 @@ func columns(b *strings.Builder, lines [][]string) {
 	}
 }
 
-var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "lockable", "open files", "clock", "GPUs", "UCX"}
+var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "lockable", "open files", "clock", "GPUs", "UCX", "MPI"}
 
 const hostLegend = `log-in: how long it took; lockable: memory that a rank may lock, as RDMA and GPUs want; open files: of a
-process; clock: ahead of this host's (+) or behind (-); UCX: the library for RDMA
+process; clock: ahead of this host's (+) or behind (-); UCX: the library for RDMA;
+MPI: whose programs run on gompi's MPI library
 `
 
 func writeHosts(b *strings.Builder, ps []*host) {
@@ -68,7 +69,7 @@ func writeHosts(b *strings.Builder, ps []*host) {
 		f := p.findings
 		lines = append(lines, []string{
 			p.entry.Name, ms(p.login), p.hello.Version, coresText(p), memoryText(f), size(f.MemoryFree), size(f.Shm),
-			size(f.Memlock), count(f.Files), clockText(p), gpuText(p.gpus), yesNo(f.UCX != ""),
+			size(f.Memlock), count(f.Files), clockText(p), gpuText(p.gpus), yesNo(f.UCX != ""), cmp.Or(f.MPI, "-"),
 		})
 	}
 	columns(b, lines)

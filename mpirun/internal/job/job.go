@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"gompi/hostfile"
@@ -39,6 +40,7 @@ type System struct {
 	Stdout, Stderr *os.File
 	Environ        []string
 	Dir            string // the working directory, by the name that other hosts may have too
+	MPIFolder      string // of gompi's MPI libraries here, "" if they were not built
 
 	// Connect starts the agent of a host, within ctx, in the background. Its events go to
 	// events until done is closed.
@@ -436,9 +438,18 @@ func (j *Job) verbosef(format string, args ...any) {
 // awaitOffer reads the programs and files that are to be preloaded. It returns an error, too, when
 // the job is to end.
 func (j *Job) awaitOffer() error {
-	open := func() (*program.Offer, error) { return program.OpenOffer(j.spec.Preload, j.spec.Programs) }
+	mpi := "" // that other hosts may have to be sent
+	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.here() }) {
+		mpi = j.system.MPIFolder
+	}
+	open := func() (*program.Offer, error) {
+		if mpi != "" && !program.AskForMPI(j.spec.MPILib, j.spec.Programs) {
+			mpi = ""
+		}
+		return program.OpenOffer(j.spec.Preload, mpi, j.spec.Programs)
+	}
 	var err error
-	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" {
+	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" && mpi == "" {
 		j.offer, err = open() // at once: a job whose time is up meanwhile does not end for this
 		return err
 	}

@@ -40,9 +40,10 @@ func Alone(pid int, jobID string) (why string, sure bool) {
 	sure = !bytes.Contains(maps, []byte("/libtorch"))
 	if lib := openMPI(dir, maps); begun && lib != "" {
 		return fmt.Sprintf("it uses Open MPI (%s), whose ranks meet over PMIx, which gompirun does not speak. "+
-			"Start it with Open MPI's mpirun, or use MPICH's library, whose ranks meet over PMI; of mpi4py: pip install mpich, or -x MPI4PY_LIBMPI=FILE", lib), sure
+			"Start it with Open MPI's mpirun, or have it find gompi's libmpi.so.40 first (docs/mpi.md), "+
+			"or MPICH's library, whose ranks meet over PMI; of mpi4py: pip install mpich, or -x MPI4PY_LIBMPI=FILE", lib), sure
 	}
-	if lib := mapped(maps, program.IsMPICH, program.IsABI); lost && lib != "" {
+	if lib := mapped(maps, program.IsMPICH, program.IsABI, isOwnMPI); lost && lib != "" {
 		return fmt.Sprintf("it uses MPI (%s), and the variables by which its ranks meet have been removed by what started it. "+
 			"Let those through that begin with PMI_ and GOMPI_", lib), sure
 	}
@@ -93,6 +94,9 @@ func beganOpenMPI(dir string) bool {
 		return strings.Contains(file, openMPIMark)
 	})
 }
+
+// isOwnMPI reports whether a library is gompi's for MPI programs, whatever names it has for them.
+func isOwnMPI(lib string) bool { return lib == "libgompi-mpi.so" }
 
 // mapped returns a library among the files in maps that is of one of the kinds, "" if none is.
 func mapped(maps []byte, kinds ...func(file string) bool) string {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"gompi/mpirun/internal/ctl"
@@ -68,6 +69,34 @@ func (in *intake) Find(l *ctl.Launch, dir string) {
 			in.wanted = append(in.wanted, item{File: f, number: in.programs + i, places: []string{filepath.Join(d, filepath.Base(f.Name))}})
 		}
 	}
+}
+
+// FindMPI adds gompi's MPI libraries, which this host lacks, to what is to be here: in the cache, in
+// a folder of their own.
+func (in *intake) FindMPI(l *ctl.Launch) {
+	if !l.Remote {
+		return
+	}
+	all := sha256.New()
+	for _, f := range l.MPI {
+		fmt.Fprintln(all, f.Name, f.Sum)
+	}
+	sum := fmt.Sprintf("%x", all.Sum(nil))
+	for i, f := range l.MPI {
+		in.wanted = append(in.wanted, item{File: f, number: in.programs + len(l.Files) + i, program: true, places: cachePaths(sum, f.Name)})
+	}
+}
+
+// MPIFolder returns where these libraries have been put, "" if that is no folder.
+func (in *intake) MPIFolder(l *ctl.Launch) (folder string) {
+	for i, f := range l.MPI {
+		dir, ok := strings.CutSuffix(in.paths[in.programs+len(l.Files)+i], "/"+f.Name)
+		if !ok || folder != "" && dir != folder {
+			return ""
+		}
+		folder = dir
+	}
+	return folder
 }
 
 // Path returns where a program has been put, "" if it is not brought here.

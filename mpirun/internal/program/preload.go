@@ -11,6 +11,7 @@ package program
 
 import (
 	"crypto/sha256"
+	"debug/elf"
 	"fmt"
 	"io"
 	"os"
@@ -27,12 +28,14 @@ import (
 type Offer struct {
 	programs []ctl.Program // what they are, as far as they are sent
 	files    []ctl.File
-	sent     []*os.File // programs, nil for those that are not sent, then files
+	mpi      []ctl.File // gompi's MPI libraries
+	sent     []*os.File // programs, nil for those that are not sent, then files, then libraries
 }
 
-// OpenOffer opens the programs and files that are to be sent, and finds out what they are. That
-// takes long where they are large. It returns an Offer, to be closed, with any error.
-func OpenOffer(what cmdline.Preload, programs []cmdline.Program) (*Offer, error) {
+// OpenOffer opens the programs and files that are to be sent, and gompi's MPI libraries, which are in
+// the folder mpi, unless that is "". It finds out what they are, which takes long where they are
+// large. It returns an Offer, to be closed, with any error.
+func OpenOffer(what cmdline.Preload, mpi string, programs []cmdline.Program) (*Offer, error) {
 	o := &Offer{programs: make([]ctl.Program, len(programs)), sent: make([]*os.File, len(programs))}
 	if what.Binary {
 		for i, p := range programs {
@@ -46,22 +49,64 @@ func OpenOffer(what cmdline.Preload, programs []cmdline.Program) (*Offer, error)
 			return o, fmt.Errorf("-preload-files %q: %w", what.Files, err)
 		}
 	}
-	return o, nil
+	return o, o.addMPI(mpi)
 }
 
 // addProgram finds p's program here as it would be found there.
 func (o *Offer) addProgram(i int, p cmdline.Program) error {
-	name := p.Argv[0]
-	if filepath.Base(name) != name && !filepath.IsAbs(name) {
-		name = filepath.Join(p.Wdir, name)
-	}
-	path, err := exec.LookPath(name)
+	path, err := lookPath(p)
 	if err != nil {
 		return err
 	}
 	f, sum, size, err := openSummed(path)
 	o.sent[i], o.programs[i].Sum, o.programs[i].Size = f, sum, size
 	return err
+}
+
+func lookPath(p cmdline.Program) (string, error) {
+	name := p.Argv[0]
+	if filepath.Base(name) != name && !filepath.IsAbs(name) {
+		name = filepath.Join(p.Wdir, name)
+	}
+	return exec.LookPath(name)
+}
+
+// addMPI offers what is in dir of gompi's MPI libraries, with their places there as names.
+func (o *Offer) addMPI(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	faces, _ := filepath.Glob(filepath.Join(dir, "*", "libmpi*.so*"))
+	for _, lib := range append([]string{filepath.Join(dir, mpiCore)}, faces...) {
+		f, sum, size, err := openSummed(lib)
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, lib)
+		o.sent = append(o.sent, f)
+		o.mpi = append(o.mpi, ctl.File{Name: name, Sum: sum, Size: size, Mode: 0o700})
+	}
+	return nil
+}
+
+// AskForMPI reports whether programs are known to run on gompi's MPI library: all by the user's
+// choice, or one because it is linked with Open MPI.
+func AskForMPI(choice cmdline.MPILib, programs []cmdline.Program) bool {
+	return choice == cmdline.MPIGompi || choice == "" && slices.ContainsFunc(programs, linkedWithOpenMPI)
+}
+
+func linkedWithOpenMPI(p cmdline.Program) bool {
+	path, err := lookPath(p)
+	if err != nil || !isFile(path) {
+		return false
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	libs, _ := f.ImportedLibraries()
+	return slices.ContainsFunc(libs, IsOpenMPI)
 }
 
 func (o *Offer) addFile(name string) error {
@@ -90,7 +135,7 @@ func (o *Offer) Describe(l *ctl.Launch) {
 	for i, p := range o.programs {
 		l.Programs[i].Sum, l.Programs[i].Size = p.Sum, p.Size
 	}
-	l.Files = o.files
+	l.Files, l.MPI = o.files, o.mpi
 }
 
 // Close closes what has been opened. A nil offer has nothing.

@@ -26,7 +26,7 @@ func TestAgentsGetThePiecesTheyAskFor(t *testing.T) {
 	}
 	programs := []cmdline.Program{{Argv: []string{"./prog"}, Wdir: dir}}
 	data := filepath.Join(dir, "data")
-	o, err := OpenOffer(cmdline.Preload{Binary: true, Files: data}, programs)
+	o, err := OpenOffer(cmdline.Preload{Binary: true, Files: data}, "", programs)
 	defer o.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestAgentsGetThePiecesTheyAskFor(t *testing.T) {
 		dir:                          "want a regular file",
 		filepath.Join(dir, "nosuch"): "no such file",
 	} {
-		o, err := OpenOffer(cmdline.Preload{Files: files}, programs)
+		o, err := OpenOffer(cmdline.Preload{Files: files}, "", programs)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "-preload-files ") {
 			t.Errorf("%s: %v, want %s", files, err, want)
 		}

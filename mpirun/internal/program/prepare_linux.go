@@ -1,14 +1,17 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
 )
@@ -23,6 +26,7 @@ type Preparation struct {
 	launch *ctl.Launch
 	intake intake
 	vars   []string // that ranks get, before those of their programs
+	mpi    string   // the folder of gompi's MPI libraries, "" if there is none
 	dir    string   // where ranks work whose program names none; "" for here
 }
 
@@ -31,6 +35,9 @@ func (p *Preparation) Begin(l *ctl.Launch) (want *ctl.Want, rank int, err error)
 	p.launch = l
 	p.setEnvironment()
 	p.intake.Find(l, p.dir)
+	if p.mpi = MPIFolder(l.MPIFolder); p.mpi == "" {
+		p.intake.FindMPI(l)
+	}
 	return p.next()
 }
 
@@ -55,11 +62,14 @@ func (p *Preparation) next() (want *ctl.Want, rank int, err error) {
 // Abandon removes what has been fetched in part.
 func (p *Preparation) Abandon() { p.intake.Abandon() }
 
-// Files returns the programs of this host's ranks, and this one.
+// Files returns the programs of this host's ranks, their MPI library, and this program.
 func (p *Preparation) Files() []string {
 	var files []string
 	if own, err := os.Executable(); err == nil {
 		files = append(files, own)
+	}
+	if p.mpi != "" {
+		files = append(files, filepath.Join(p.mpi, mpiCore))
 	}
 	for _, prog := range p.Programs {
 		if prog != nil {
@@ -73,6 +83,7 @@ func (p *Preparation) Files() []string {
 // found, and why.
 func (p *Preparation) lookUpAll() (int, error) {
 	p.Programs = make([]*Program, len(p.launch.Programs))
+	p.mpi = cmp.Or(p.mpi, p.intake.MPIFolder(p.launch))
 	for _, r := range p.launch.Ranks {
 		if p.Programs[r.Program] != nil {
 			continue
@@ -99,16 +110,15 @@ func (p *Preparation) lookUp(what *ctl.Program, path string) (*Program, error) {
 	if prog.Dir != "" {
 		prog.Env = launchenv.Merge(prog.Env, []string{"PWD=" + prog.Dir})
 	}
-	if path != "" {
-		return prog, nil
+	if path == "" {
+		var err error
+		dirs, _ := launchenv.Value(prog.Env, "PATH")
+		if prog.Path, err = Find(what.Argv[0], prog.Dir, dirs); err != nil {
+			return nil, err
+		}
+		prog.Touch()
 	}
-	var err error
-	dirs, _ := launchenv.Value(prog.Env, "PATH")
-	if prog.Path, err = Find(what.Argv[0], prog.Dir, dirs); err != nil {
-		return nil, err
-	}
-	prog.Touch()
-	return prog, prog.CheckRanksMeet(p.launch.Size)
+	return prog, prog.chooseMPI(cmdline.MPILib(p.launch.MPILib), p.mpi, p.launch.Size)
 }
 
 // setEnvironment sets the environment and working directory of the ranks: those of the launcher, on

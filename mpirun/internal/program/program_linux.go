@@ -108,12 +108,6 @@ func head(name string) string {
 	return line
 }
 
-// isFile reports whether name is a regular file. Others cannot be run, and to open one may block.
-func isFile(name string) bool {
-	st, err := os.Stat(name)
-	return err == nil && st.Mode().IsRegular()
-}
-
 // file returns where p's file is for this process.
 func (p *Program) file() string {
 	if filepath.IsAbs(p.Path) {

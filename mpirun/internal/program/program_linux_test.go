@@ -112,7 +112,7 @@ func TestAFIFOIsNotRead(t *testing.T) {
 	read := make(chan error)
 	go func() {
 		p.Touch()
-		read <- p.CheckRanksMeet(2)
+		read <- p.chooseMPI("", "", 2)
 	}()
 	select {
 	case err := <-read:

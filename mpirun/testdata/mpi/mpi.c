@@ -30,6 +30,14 @@ int main(int argc, char **argv)
 		_exit(0);
 	if (rank == who && !strcmp(what, "kill"))
 		kill(getpid(), SIGKILL);
+	if (rank == who && !strcmp(what, "hang"))
+		MPI_Recv(&sum, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (!strcmp(what, "library")) {
+		char version[MPI_MAX_LIBRARY_VERSION_STRING];
+		int length;
+		MPI_Get_library_version(version, &length);
+		printf("rank %d on %.60s\n", rank, version);
+	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();
 	return 0;

@@ -1,37 +1,10 @@
 package program
 
 import (
-	"debug/elf"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// CheckRanksMeet returns an error if p is a program of Open MPI, of which size
-// processes could not meet: each would do all the work, as rank 0 of 1. It reads
-// the program's head once; what a script or a library starts it cannot see.
-func (p *Program) CheckRanksMeet(size int) error {
-	if size < 2 || !isFile(p.file()) {
-		return nil
-	}
-	f, err := elf.Open(p.file())
-	if err != nil {
-		return nil // a script; or the kernel will report what is wrong with it
-	}
-	defer f.Close()
-	libs, err := f.ImportedLibraries()
-	if err != nil {
-		return nil
-	}
-	for _, lib := range libs {
-		if IsOpenMPI(lib) {
-			return fmt.Errorf("%q is linked with Open MPI (%s), whose ranks meet over PMIx, which gompirun does not speak: each of %d would be rank 0 of 1; start it with Open MPI's mpirun, as in: mpirun -np %d %s",
-				p.Argv[0], lib, size, size, strings.Join(p.Argv, " "))
-		}
-	}
-	return nil
-}
 
 // IsOpenMPI reports whether a library, like libmpi.so.40.30.4, is Open MPI's.
 func IsOpenMPI(lib string) bool {
@@ -54,8 +27,11 @@ func IsABI(lib string) bool {
 	return name == "libmpi_abi" && version >= 0
 }
 
-// mpichVersion is that of MPICH's libraries and of others with its binary interface.
-const mpichVersion = 12
+// Versions of the libraries of MPICH, of others with its binary interface, and of Open MPI 3 to 5.
+const (
+	mpichVersion   = 12
+	openMPIVersion = 40
+)
 
 // nameAndVersion returns libmpi and 40 for libmpi.so.40.30.4. Without a version that is -1.
 func nameAndVersion(lib string) (string, int) {

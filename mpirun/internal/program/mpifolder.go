@@ -1,0 +1,63 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	openMPILib = "libmpi.so.40"
+	mpichLib   = "libmpi.so.12"
+	mpiCore    = "libgompi-mpi.so" // a folder above them
+)
+
+// Gompi's own MPI libraries, as make libmpi builds them (comm/libmpi): folders of this host in which
+// they have the names by which programs of Open MPI and of MPICH ask for theirs.
+type mpiFolders struct{ openMPI, mpich string }
+
+// MPIFolder returns the folder of this host that has gompi's MPI libraries in openmpi and mpich, ""
+// if there is none: of those beside this program, where make builds them and where they are
+// installed, and of others.
+func MPIFolder(others ...string) string {
+	own, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	bin := filepath.Dir(own)
+	for _, dir := range append([]string{filepath.Join(bin, "lib"), filepath.Join(bin, "../lib/gompi")}, others...) {
+		if dir != "" && findMPI(dir) != (mpiFolders{}) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// MPINames returns whose programs run on the MPI libraries of a folder: "Open MPI, MPICH".
+func MPINames(dir string) string {
+	var names []string
+	found := findMPI(dir)
+	if found.openMPI != "" {
+		names = append(names, "Open MPI")
+	}
+	if found.mpich != "" {
+		names = append(names, "MPICH")
+	}
+	return strings.Join(names, ", ")
+}
+
+func findMPI(dir string) (found mpiFolders) {
+	if sub := filepath.Join(dir, "openmpi"); isFile(filepath.Join(sub, openMPILib)) {
+		found.openMPI = sub
+	}
+	if sub := filepath.Join(dir, "mpich"); isFile(filepath.Join(sub, mpichLib)) {
+		found.mpich = sub
+	}
+	return found
+}
+
+// isFile reports whether name is a regular file. Others cannot be run, and to open one may block.
+func isFile(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.Mode().IsRegular()
+}

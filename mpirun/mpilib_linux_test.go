@@ -1,0 +1,241 @@
+package mpirun
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gompi/internal/env"
+	"gompi/mpirun/internal/testbed"
+)
+
+var mpiScratch string // the folder of buildMPI, removed when all tests are over
+
+// buildMPI builds a gompirun with gompi's MPI libraries beside it, and returns its path.
+var buildMPI = sync.OnceValues(func() (gompirun string, err error) {
+	if mpiScratch, err = os.MkdirTemp("", "mpi"); err != nil {
+		return "", err
+	}
+	gompirun = filepath.Join(mpiScratch, "gompirun")
+	if out, err := exec.Command("go", "build", "-o", gompirun, "./gompirun").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./gompirun: %w\n%s", err, out)
+	}
+	build := exec.Command("comm/libmpi/build", filepath.Join(mpiScratch, "lib"), "0.0.0, commit test")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%v: %w\n%s", build, err, out)
+	}
+	return gompirun, nil
+})
+
+// withMPI returns a gompirun that has gompi's MPI libraries, and a program by each of the compilers.
+func withMPI(t *testing.T, compilers ...string) (gompirun string, progs []string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it links libgompi-mpi.so")
+	}
+	for _, compiler := range compilers {
+		progs = append(progs, compileMPI(t, compiler))
+	}
+	gompirun, err := buildMPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gompirun, progs
+}
+
+// withRPATH returns a program that finds its own MPI library before those of LD_LIBRARY_PATH.
+func withRPATH(t *testing.T, compiler string) string {
+	t.Helper()
+	prog := filepath.Join(t.TempDir(), "mpi")
+	libs, err := exec.Command("gcc", "-print-file-name=libmpich.so").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := filepath.Abs(filepath.Dir(strings.TrimSpace(string(libs))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rpath := "-Wl,--disable-new-dtags,-rpath," + folder
+	if out, err := exec.Command(compiler, "-o", prog, rpath, "testdata/mpi/mpi.c").CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", compiler, err, out)
+	}
+	return prog
+}
+
+// areRanks fails the test unless a job has ended well, whose n ranks each have written that they are
+// one of n and run on a library.
+func areRanks(t *testing.T, what string, n int, library string, status int, out, errs string) {
+	t.Helper()
+	for r := range n {
+		for _, want := range []string{fmt.Sprintf("rank %d of %d: sum %d\n", r, n, n*(n-1)/2), fmt.Sprintf("rank %d on %s", r, library)} {
+			if strings.Count(out, want) != 1 {
+				t.Errorf("%s: no %q", what, want)
+			}
+		}
+	}
+	if status != 0 || t.Failed() {
+		t.Fatalf("%s: status %d\n%s%s", what, status, out, errs)
+	}
+}
+
+const (
+	asOpenMPI = "gompi 0.0.0, commit test, as Open MPI"
+	asMPICH   = "gompi 0.0.0, commit test, as MPICH"
+)
+
+// Programs of Open MPI run on gompi, those of MPICH on their own library, and both as -mpi-lib says.
+func TestMPIProgramsRunOnTheLibraryThatIsChosen(t *testing.T) {
+	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
+	openMPI, mpich := progs[0], progs[1]
+	onLoopback(t)
+	held, heldMPICH := withRPATH(t, "mpicc.openmpi"), withRPATH(t, "mpicc.mpich")
+	for _, tt := range []struct {
+		what    string
+		args    []string
+		library string
+	}{
+		{"Open MPI", []string{openMPI}, asOpenMPI},
+		{"Open MPI on gompi", []string{"-mpi-lib", "gompi", openMPI}, asOpenMPI},
+		{"Open MPI, an RPATH", []string{held}, asOpenMPI},
+		{"Open MPI, a script", []string{"sh", "-c", openMPI + " library; true"}, asOpenMPI},
+		{"Open MPI, the user's folder", []string{"-x", "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu", openMPI}, asOpenMPI},
+		{"MPICH", []string{mpich}, "MPICH Version:"},
+		{"MPICH on its own", []string{"-mpi-lib", "own", mpich}, "MPICH Version:"},
+		{"MPICH on gompi", []string{"-mpi-lib", "gompi", mpich}, asMPICH},
+		{"MPICH on gompi, an RPATH", []string{"-mpi-lib", "gompi", heldMPICH}, asMPICH},
+		{"MPICH on gompi, a script", []string{"-mpi-lib", "gompi", "sh", "-c", mpich + " library; true"}, asMPICH},
+	} {
+		args := slices.Concat([]string{"-q", "-oversubscribe", "-np", "4"}, tt.args, []string{"library"})
+		status, out, errs := runCommand(t, gompirun, args...)
+		areRanks(t, tt.what, 4, tt.library, status, out, errs)
+	}
+	status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "2", openMPI, "library", ":", "-np", "1", mpich, "library")
+	if status != 0 || strings.Count(out, asOpenMPI) != 2 || strings.Count(out, asMPICH) != 1 || strings.Count(out, " of 3: sum 3\n") != 3 {
+		t.Errorf("both in one job: status %d\n%s%s", status, out, errs)
+	}
+	const refusal = "each of 2 would be rank 0 of 1; want no -mpi-lib own, or Open MPI's mpirun, as in: mpirun -np 2 "
+	t.Setenv(env.MPILib, "own")
+	if status, _, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-np", "2", openMPI); status != statusFailed || !strings.Contains(errs, refusal) {
+		t.Errorf("Open MPI on its own: status %d, %q; want %d and %q", status, errs, statusFailed, refusal)
+	}
+	status, out, errs = runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "2", openMPI, "library")
+	areRanks(t, "a flag beside the variable", 2, asOpenMPI, status, out, errs)
+}
+
+// A process that has another MPI library, too, is refused.
+func TestTwoMPILibrariesInAProcessAreRefused(t *testing.T) {
+	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
+	libs, err := exec.Command("ldd", progs[1]).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := regexp.MustCompile(`/\S*/libmpich\.so\S*`).FindString(string(libs))
+	status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-np", "2",
+		"env", "LD_PRELOAD="+filepath.Join(mpiScratch, "lib/openmpi/libmpi.so.40")+":"+other, progs[0])
+	if status != 1 || !strings.Contains(errs, "gompi: MPI_Init: this process has two MPI libraries, /") {
+		t.Errorf("status %d, %q, %q; want 1, and that there are two libraries", status, out, errs)
+	}
+}
+
+// Python's mpi4py asks for Open MPI's library when it is imported.
+func TestMPI4PyRunsOnGompi(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if exec.Command(python, "-c", "import mpi4py").Run() != nil {
+		t.Skip("left out: python3 has no mpi4py (package python3-mpi4py)")
+	}
+	gompirun, _ := withMPI(t, "mpicc.openmpi")
+	const script = `from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(f"rank {world.rank} of {world.size}: sum {world.allreduce(world.rank)}")
+print(f"rank {world.rank} on {MPI.Get_library_version()}")`
+	status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-np", "3", python, "-c", script)
+	areRanks(t, "mpi4py", 3, asOpenMPI, status, out, errs)
+}
+
+// What goes wrong in an MPI program is reported as it is of gompi's own.
+func TestMPIProgramsOnGompiFailAsItsOwnDo(t *testing.T) {
+	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
+	for _, prog := range progs {
+		for _, tt := range []struct {
+			what   string
+			status int
+			want   string
+		}{
+			{"abort", 7, "gompirun: rank 1 on localhost aborted the job with status 7: MPI_Abort(MPI_COMM_WORLD, 7)\n"},
+			{"exit", 1, "gompirun: rank 1 on localhost ended with status 0 without closing its communicators"},
+			{"kill", 137, "gompirun: rank 1 on localhost was killed by signal 9 (SIGKILL)"},
+		} {
+			status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-mpi-lib", "gompi", "-np", "3", prog, tt.what, "1")
+			if status != tt.status || !strings.Contains(errs, tt.want) {
+				t.Errorf("%s %s: status %d, want %d; %q lacks %q\n%s", prog, tt.what, status, tt.status, errs, tt.want, out)
+			}
+		}
+		status, out, errs := runCommand(t, gompirun, "-oversubscribe", "-mpi-lib", "gompi", "-stall-warning", "1", "-timeout", "5", "-np", "3", prog, "hang", "1")
+		for _, want := range []string{": arrived: rank 0,2; missing: rank 1\n", "rank 1 is in recv(4 uint8, rank 0, tag 4)", "time limit of 5s reached"} {
+			if !strings.Contains(errs, want) {
+				t.Errorf("a hang: %q lacks %q", errs, want)
+			}
+		}
+		if status != 124 {
+			t.Errorf("a hang: status %d, want 124\n%s", status, out)
+		}
+	}
+}
+
+// Hosts with gompirun and its MPI libraries at the same path run MPI programs as one job, which go
+// through sshd and TCP.
+func TestMPIProgramsRunOnGompiAcrossHosts(t *testing.T) {
+	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
+	b := testbed.New(t, 2)
+	for i, library := range []string{asOpenMPI, asMPICH} {
+		status, out, errs := runCommand(t, gompirun, "-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2", "-mpi-lib", "gompi", progs[i], "library")
+		areRanks(t, "two hosts", 4, library, status, out, errs)
+	}
+	status, out, _ := runCommand(t, gompirun, "doctor", "-rsh", b.RSH(), "-H", "host1,host2")
+	if strings.Count(out, " Open MPI, MPICH\n") != 2 || status != 0 {
+		t.Errorf("doctor: status %d, want both libraries on both hosts\n%s", status, out)
+	}
+}
+
+// Hosts that share no folder with the launcher are sent the MPI libraries for programs that are known
+// to want them, once; else a program that wants them is refused by the host's name.
+func TestHostsAreSentMPILibraries(t *testing.T) {
+	built, progs := withMPI(t, "mpicc.openmpi")
+	private, cache := t.TempDir(), t.TempDir()
+	b := testbed.Make(t, testbed.Config{Hosts: 2, Private: []string{private, cache}, SSHD: func(int) string {
+		return "SetEnv XDG_CACHE_HOME=" + cache
+	}})
+	gompirun := filepath.Join(private, "gompirun")
+	copyProgram(t, built, gompirun)
+	if err := os.CopyFS(filepath.Join(private, "lib"), os.DirFS(filepath.Join(filepath.Dir(built), "lib"))); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (int, string, string) {
+		return runCommand(t, gompirun, append([]string{"-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2"}, args...)...)
+	}
+	const cached = "ls -i $XDG_CACHE_HOME/gompi-*/*/openmpi/libmpi.so.40"
+	var inodes []string
+	for range 2 {
+		status, out, errs := run(progs[0], "library")
+		areRanks(t, "a program of Open MPI", 4, asOpenMPI, status, out, errs)
+		_, out, _ = run("-npernode", "1", "sh", "-c", "XDG_CACHE_HOME="+cache+"; "+cached)
+		inodes = append(inodes, sorted(out))
+	}
+	if strings.Count(inodes[0], "libmpi.so.40") != 2 || inodes[0] != inodes[1] {
+		t.Errorf("cached:\n%s\nand then:\n%s", inodes[0], inodes[1])
+	}
+	if err := os.RemoveAll(filepath.Join(private, "lib")); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs := run(progs[0])
+	if want := `rank \d on host\d: ".*" is linked with Open MPI \(libmpi.so.40\), .* want gompi's library beside this gompirun`; status != statusFailed || !regexp.MustCompile(want).MatchString(errs) {
+		t.Errorf("without libraries: status %d, %q; want %d and %s", status, errs, statusFailed, want)
+	}
+}
