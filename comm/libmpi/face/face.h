@@ -41,7 +41,7 @@ HANDLE(errhandler, MPI_Errhandler)
 HANDLE(info, MPI_Info)
 HANDLE(message, MPI_Message)
 
-#define OUT_comm(p, w) (*(p) = TO_comm(w), gompi_made_comm(*(p)))
+#define OUT_comm(p, w) (*(p) = TO_comm(w), gompi_made_comm(*(p)), gompi_clear_stack())
 #define OUT_datatype(p, w) (*(p) = TO_datatype(w))
 #define OUT_op(p, w) (*(p) = TO_op(w), gompi_made_op(*(p)))
 #define OUT_group(p, w) (*(p) = TO_group(w))
@@ -137,6 +137,7 @@ extern struct gompi_mpi_core gompi_core; /* functions are there from MPI_Init on
 int gompi_call(int function, gompi_word *arguments);
 int gompi_call_any_time(int function, gompi_word *arguments); /* before MPI_Init and after MPI_Finalize, too */
 int gompi_length(int what, MPI_Comm comm);
+void gompi_clear_stack(void);
 int gompi_null(int function, gompi_word comm, const char *name); /* the argument that stores is NULL */
 int gompi_missing(const char *name);
 void gompi_fill_face(struct gompi_face *face); /* callbacks.c */
