@@ -1,5 +1,6 @@
 /* Enumerations: the core's numbers beside those of mpi.h. */
 #include "face.h"
+#include <string.h>
 
 struct pair { int core, face; };
 
@@ -121,4 +122,19 @@ void gompi_status_out(MPI_Status *p, const struct gompi_status *s)
 	p->MPI_TAG = gompi_tag_out(s->tag);
 	BYTES_OUT(p, s->bytes);
 	CANCELLED_OUT(p, s->cancelled);
+}
+
+/* A Fortran status is an array with the fields of C's. */
+GOMPI_ALIAS(Status_c2f)
+int PMPI_Status_c2f(const MPI_Status *c, MPI_Fint *f)
+{
+	memcpy(f, c, sizeof *c);
+	return MPI_SUCCESS;
+}
+
+GOMPI_ALIAS(Status_f2c)
+int PMPI_Status_f2c(const MPI_Fint *f, MPI_Status *c)
+{
+	memcpy(c, f, sizeof *c);
+	return MPI_SUCCESS;
 }

@@ -54,18 +54,4 @@ gompi_handle gompi_handle_of(int kind, int id)
 		return 0;
 	return (gompi_handle)(id < GOMPI_FIRST_HANDLE ? predefined[kind][id] : kind_bits[kind] | (uint32_t)id);
 }
-
-GOMPI_ALIAS(Status_c2f)
-int PMPI_Status_c2f(const MPI_Status *c, MPI_Fint *f)
-{
-	*(MPI_Status *)f = *c;
-	return MPI_SUCCESS;
-}
-
-GOMPI_ALIAS(Status_f2c)
-int PMPI_Status_f2c(const MPI_Fint *f, MPI_Status *c)
-{
-	*c = *(const MPI_Status *)f;
-	return MPI_SUCCESS;
-}
 #endif

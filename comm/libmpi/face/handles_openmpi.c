@@ -125,19 +125,4 @@ FORTRAN(Info, MPI_Info, KIND_info)
 #define number_of(h) (gompi_note_language((struct gompi_object *)(h)), number_of(h))
 FORTRAN(Request, MPI_Request, KIND_request)
 #undef number_of
-
-/* A Fortran status is an array with the fields of C's. */
-GOMPI_ALIAS(Status_c2f)
-int PMPI_Status_c2f(const MPI_Status *c, MPI_Fint *f)
-{
-	memcpy(f, c, sizeof *c);
-	return MPI_SUCCESS;
-}
-
-GOMPI_ALIAS(Status_f2c)
-int PMPI_Status_f2c(const MPI_Fint *f, MPI_Status *c)
-{
-	memcpy(c, f, sizeof *c);
-	return MPI_SUCCESS;
-}
 #endif
