@@ -61,6 +61,11 @@ makempi = GO='$(GO)' comm/libmpi/build $(1) '$(NUMBER), commit $(VERSION)'
 libmpi: ## bin/lib: the libraries that MPI programs run on, for each of Open MPI and MPICH whose mpi.h is installed (needs a C compiler; docs/mpi.md)
 	$(call makempi,$(LIB))
 
+.PHONY: mpi
+mpi: build libmpi ## MPICH's own tests (out of Debian's source) and Debian's MPI programs, as far as they are installed, on gompi's MPI libraries
+	./.ci/mpi-suite
+	./.ci/mpi
+
 run: build ## train a language model on real text with 4 ranks on this machine (about a minute)
 	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
 	$(BIN)/gompirun -np $(NP) -hostfile $(BIN)/hosts $(BIN)/train

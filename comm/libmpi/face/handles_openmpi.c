@@ -2,7 +2,6 @@
 #include "openmpi.h"
 #ifdef OPEN_MPI
 #include <pthread.h>
-#include <string.h>
 
 enum { MAGIC = 0x676f4d00, CHUNK = 256, CHUNKS = 1 << 15 };
 
