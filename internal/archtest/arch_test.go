@@ -48,6 +48,8 @@ var rules = []rule{
 	{"comm/internal/path", []string{"comm/internal/call", "internal/mem"}}, // pure: who chooses does nothing else
 	{"comm/internal/card", []string{"comm/internal/path", "internal/boot", "internal/world", "internal/cgroup"}},
 	{"comm/internal/mpi/datatype", []string{"internal/mem"}}, // not what a message is
+	{"comm/internal/mpi/table", nil},
+	{"comm/internal/mpi", []string{"comm", "internal/mem"}}, // not a transport, nor boot: it is over comm
 	{"comm/internal/trial", nil},
 	{"comm/internal/logging", nil},
 	{"comm/internal/fabric", []string{"internal/boot", "transport"}},
