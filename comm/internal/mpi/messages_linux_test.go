@@ -170,7 +170,7 @@ func (r ring) probes() error {
 }
 
 func (r ring) buffered() error {
-	room, out, in := make([]byte, 64), make([]int32, 8), make([]int32, 8)
+	room, out, in := make([]byte, 64), make([]int32, 16), make([]int32, 8)
 	out[7] = int32(r.me)
 	err := errors.Join(do("Buffer_attach", addr(room), len(room)), do("Bsend", addr(out), 8, intHandle, r.right, 50, world0))
 	if err != nil {

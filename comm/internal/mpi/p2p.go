@@ -89,13 +89,13 @@ func (m *message) send(how mode) error {
 	if err := m.check(); err != nil || m.peer == procNull {
 		return err
 	}
-	to, b := m.c.rankOf(m.peer), m.t.outgoing(m.buf, m.n)
-	switch how {
-	case synchronous:
-		return m.c.p2p.Ssend(forever, to, m.tag, b)
-	case buffered:
+	if how == buffered {
 		_, err := attached.send(m)
 		return err
+	}
+	to, b := m.c.rankOf(m.peer), m.t.outgoing(m.buf, m.n)
+	if how == synchronous {
+		return m.c.p2p.Ssend(forever, to, m.tag, b)
 	}
 	return m.c.p2p.Send(forever, to, m.tag, b)
 }
