@@ -70,7 +70,7 @@ func compiled(t *testing.T, wrapper, source string) string {
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(source, filepath.Ext(source)))
 	args := []string{"-w", "-o", out, "testdata/" + source}
 	if language == "gfortran" {
-		args = append(args, "-fallow-argument-mismatch") // mpif.h has no prototypes
+		args = append(args, "-fallow-argument-mismatch", "-J", filepath.Dir(out)) // mpif.h has no prototypes; modules go beside the program
 	}
 	if printed, err := exec.Command(wrapper, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", wrapper, source, err, printed)
