@@ -6,11 +6,12 @@ import (
 	"gompi/comm"
 )
 
-// Args are the arguments of one call, as the face stores them: numbers, addresses and the numbers of
-// handles. They stay in C's memory.
+// Args are the arguments of one call, as the face stores them: numbers, addresses and the numbers
+// of handles. They stay in C's memory.
 type Args [24]int64
 
-// An Addr is an address of C: a number, not a pointer, so that MPI_BOTTOM and MPI_IN_PLACE may be one.
+// An Addr is an address of C: a number, not a pointer, so that MPI_BOTTOM and MPI_IN_PLACE may be
+// one.
 type Addr uintptr
 
 func (a Addr) pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

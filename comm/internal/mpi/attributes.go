@@ -98,7 +98,8 @@ func findKeyval(kind, number int) (*keyval, error) {
 	return nil, wrong(errKeyval, "the keyval is not valid")
 }
 
-// freeKeyval may be called again with a copy of the number, for instance by the keyval's own function.
+// freeKeyval may be called again with a copy of the number, for instance by the keyval's own
+// function.
 func freeKeyval(kind int, number *int) error {
 	keyvals.mu.Lock()
 	defer keyvals.mu.Unlock()

@@ -208,8 +208,8 @@ func DimsCreate(nnodes, ndims int, dims Array) error {
 	return nil
 }
 
-// evenly returns k factors of n, the greatest first. The greatest and the smallest differ as little as
-// can be; of several such the one whose smallest factor is greatest is taken, then the next.
+// evenly returns k factors of n, the greatest first. The greatest and the smallest differ as little
+// as can be; of several such the one whose smallest factor is greatest is taken, then the next.
 func evenly(n, k int) (best []int) {
 	divisors, spread := divisorsOf(n), n
 	for _, least := range divisors {

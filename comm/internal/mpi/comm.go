@@ -146,7 +146,8 @@ func CommCompare(a, b *Comm) (int, error) {
 
 func CommDup(c *Comm) (*Comm, error) { return CommDupWithInfo(c, nil) }
 
-// CommDupWithInfo ignores hints, as all functions do. It copies attributes, too, as their functions say.
+// CommDupWithInfo ignores hints, as all functions do. It copies attributes, too, as their functions
+// say.
 func CommDupWithInfo(c *Comm, info *Info) (*Comm, error) {
 	if err := checkComm(c); err != nil {
 		return nil, err

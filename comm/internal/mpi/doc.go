@@ -10,8 +10,8 @@
 // converts them to and from those of its mpi.h. Element types end here: a message is bytes to comm,
 // and a reduction has opaque elements where comm has no type for them.
 //
-// Messages and collectives may be called from any thread (MPI_THREAD_MULTIPLE). What changes objects
-// holds a lock of its own.
+// Messages and collectives may be called from any thread (MPI_THREAD_MULTIPLE). What changes
+// objects holds a lock of its own.
 package mpi
 
 //go:generate go run gompi/comm/libmpi/generate go dispatch.go

@@ -5,10 +5,10 @@ import (
 	"gompi/comm/internal/door"
 )
 
-// Collectives of intercommunicators (MPI 4.0, section 6.2.3): data goes from one group to the other.
-// All are an alltoallw over both groups, in which most buffers are empty; reductions first combine
-// within a group. A step of one may follow another of the next only in the order of the calls, so
-// they run one after the other: on a goroutine if they are nonblocking.
+// Collectives of intercommunicators (MPI 4.0, section 6.2.3): data goes from one group to the
+// other. All are an alltoallw over both groups, in which most buffers are empty; reductions first
+// combine within a group. A step of one may follow another of the next only in the order of the
+// calls, so they run one after the other: on a goroutine if they are nonblocking.
 
 // do runs a blocking collective, behind those that were started.
 func (x *inter) do(steps func() error) error {

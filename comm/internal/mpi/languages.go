@@ -12,9 +12,9 @@ const (
 	kindKeyval     = 9
 )
 
-// SetLanguage stores the number of a language in the upper byte of the functions of an object, where
-// the face finds it when it is to call them. A keyval's functions get and return Fortran's integers
-// from then on.
+// SetLanguage stores the number of a language in the upper byte of the functions of an object,
+// where the face finds it when it is to call them. A keyval's functions get and return Fortran's
+// integers from then on.
 func SetLanguage(kind int, object Handle, language int) {
 	mark := func(functions ...*Addr) {
 		for _, fn := range functions {

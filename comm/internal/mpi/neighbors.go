@@ -9,8 +9,8 @@ type neighborhood struct {
 	recv func(i int) comm.Buffer
 }
 
-// messages has p send and receive a message for each neighbor. In a grid a message's tag is the place
-// where its receiver has the sender: two neighbors in one dimension may be one rank.
+// messages has p send and receive a message for each neighbor. In a grid a message's tag is the
+// place where its receiver has the sender: two neighbors in one dimension may be one rank.
 func (h neighborhood) messages(c *Comm) error {
 	in, out := c.neighbors()
 	send, recv := make([]comm.Buffer, len(out)), make([]comm.Buffer, len(in))

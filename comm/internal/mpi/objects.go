@@ -19,7 +19,6 @@ func (a *Args) datatype(i int) *Datatype     { return datatypes.find(Handle(a[i]
 func (a *Args) op(i int) *Op                 { return operators.find(Handle(a[i])) }
 func (a *Args) group(i int) *Group           { return groups.find(Handle(a[i])) }
 func (a *Args) request(i int) *Request       { return requests.find(Handle(a[i])) }
-func (a *Args) message(i int) *Message       { return messages.find(Handle(a[i])) }
 func (a *Args) errhandler(i int) *Errhandler { return errhandlers.find(Handle(a[i])) }
 func (a *Args) info(i int) *Info             { return infos.find(Handle(a[i])) }
 

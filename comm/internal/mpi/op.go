@@ -142,7 +142,8 @@ func (o *Op) combine(t *Datatype, acc, in comm.Buffer) {
 	copy(acc.HostSlice(), *room)
 }
 
-// copies are for combine: memory that does not move, as a stack does, while its address is a number.
+// copies are for combine: memory that does not move, as a stack does, while its address is a
+// number.
 var copies = sync.Pool{New: func() any { return new([]byte) }}
 
 func addrOf(b comm.Buffer) Addr { return Addr(b.Addr()) }

@@ -10,8 +10,8 @@ import (
 )
 
 // A plan is a collective with its arguments. The methods named after collectives fill it in; its
-// blocking, nonblocking and persistent forms begin and end with it. Data that is not one run of bytes
-// is packed when it begins, and unpacked when it is over.
+// blocking, nonblocking and persistent forms begin and end with it. Data that is not one run of
+// bytes is packed when it begins, and unpacked when it is over.
 type plan struct {
 	c      *Comm
 	o      call.Call
@@ -47,8 +47,8 @@ func (t *Datatype) base(room []byte) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(room))) - uintptr(t.Lb())
 }
 
-// planOf returns the plan that a blocking collective of c uses again and again: a communicator is in
-// one at a time. If it is in use after all, comm finds the error.
+// planOf returns the plan that a blocking collective of c uses again and again: a communicator is
+// in one at a time. If it is in use after all, comm finds the error.
 func planOf(c *Comm) *plan {
 	if c == nil || !c.planned.CompareAndSwap(false, true) {
 		return &plan{c: c}

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// Tests run as ranks of a job, under gompirun: a process is one rank of MPI. Such a test is a function
-// of jobs; ranks starts the test's own program as many times, with its name.
+// Tests run as ranks of a job, under gompirun: a process is one rank of MPI. Such a test is a
+// function of jobs; ranks starts the test's own program as many times, with its name.
 
 const jobVariable = "GOMPI_TEST_JOB"
 
@@ -119,8 +119,8 @@ func array(ints ...int) Array {
 	return Array(addr(s))
 }
 
-// do calls a function of MPI by its name, as a face does. Arguments are numbers, handles, addresses,
-// slices of handles and of statuses, and pointers to results.
+// do calls a function of MPI by its name, as a face does. Arguments are numbers, handles,
+// addresses, slices of handles and of statuses, and pointers to results.
 func do(name string, arguments ...any) error {
 	for number := range functions {
 		if functions[number].name == "MPI_"+name {
@@ -186,8 +186,8 @@ func text(s string) Text {
 	return Text(addr(b))
 }
 
-// wants returns an error unless got is what is wanted. It takes an address, so that calls before it in
-// a list of arguments have been made.
+// wants returns an error unless got is what is wanted. It takes an address, so that calls before it
+// in a list of arguments have been made.
 func wants[T comparable](what string, got *T, want T) error {
 	if *got != want {
 		return fmt.Errorf("%s is %v: want %v", what, *got, want)

@@ -22,8 +22,8 @@ func TestReductionsKeepTheOrderOfRanks(t *testing.T) {
 	}
 }
 
-// What is combined are functions x -> a*x+b modulo 997, one after the other: that is associative, and
-// does not commute. An element has a and b as two cells.
+// What is combined are functions x -> a*x+b modulo 997, one after the other: that is associative,
+// and does not commute. An element has a and b as two cells.
 type affine struct{ a, b int }
 
 func (f affine) then(g affine) affine { return affine{f.a * g.a % 997, (f.b*g.a + g.b) % 997} }

@@ -23,8 +23,8 @@ func derived(t *datatype.Type, err error) (*Datatype, error) {
 	return d, nil
 }
 
-// parameterized are the types of MPI_Type_create_f90_real and the like, which are predefined, too, and
-// have handles when a program has asked for them.
+// parameterized are the types of MPI_Type_create_f90_real and the like, which are predefined, too,
+// and have handles when a program has asked for them.
 var parameterized = struct {
 	mu  sync.Mutex
 	all map[*datatype.Type]*Datatype

@@ -41,7 +41,8 @@ func Waitall(n int, hs []Handle, sts []Status) error {
 	return reportAll(hs, sts)
 }
 
-// reportAll waits for each request and reports its outcome. (comm.WaitAll would take their statuses.)
+// reportAll waits for each request and reports its outcome. (comm.WaitAll would take their
+// statuses.)
 func reportAll(hs []Handle, sts []Status) (first error) {
 	for i := range hs {
 		var st *Status

@@ -14,7 +14,9 @@ func writeDocs(w io.Writer, all []table.Function, protos map[string]prototype) {
 	fmt.Fprint(w, "# The functions of MPI that gompi has\n\n"+
 		"<!-- Written by `go run ./comm/libmpi/generate docs`: change functions.txt, not this page. -->\n\n"+
 		"Programs call them as [MPI programs on gompi](mpi.md) says. A collective stands for its three forms:\n"+
-		"`Bcast`, `Ibcast` and `Bcast_init`. Every function has its `PMPI_` name, too.\n")
+		"`Bcast`, `Ibcast` and `Bcast_init`. Every function has its `PMPI_` name, too.\n"+
+		"MPICH's library also has the forms for large counts, whose names end in `_c`, of those that differ in\n"+
+		"the width of integers alone.\n")
 	have := map[string]bool{}
 	chapters := map[string][]string{}
 	var order []string
@@ -39,8 +41,7 @@ func writeDocs(w io.Writer, all []table.Function, protos map[string]prototype) {
 	}
 	slices.Sort(missing)
 	fmt.Fprintf(w, "\n## Not implemented\n\nWhat the headers of Open MPI 4.1 and MPICH 4.0 declare besides. A program that calls one ends with its\n"+
-		"name and \"not implemented by gompi\", or gets `MPI_ERR_UNSUPPORTED_OPERATION` if its error handler\nreturns. "+
-		"So do the forms for large counts, whose names end in `_c`.\n\n%s\n", wrapped(missing))
+		"name and \"not implemented by gompi\", or gets `MPI_ERR_UNSUPPORTED_OPERATION` if its error handler\nreturns.\n\n%s\n", wrapped(missing))
 }
 
 // wrapped returns names in lines of at most 100 columns.

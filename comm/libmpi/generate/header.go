@@ -32,6 +32,9 @@ func readPrototypes(files []string) (map[string]prototype, error) {
 			return nil, err
 		}
 		for _, m := range prototypeText.FindAllStringSubmatch(string(text), -1) {
+			if strings.HasPrefix(m[1], "typedef") {
+				continue
+			}
 			p, err := parsePrototype(m[1], m[3])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", file, m[2], err)

@@ -1,6 +1,6 @@
 // Package datatype has MPI's datatypes: predefined ones, the constructors of derived ones, what can
-// be asked of them, and the transfer of what they describe to and from packed bytes. It knows nothing
-// of handles, names, attributes and messages.
+// be asked of them, and the transfer of what they describe to and from packed bytes. It knows
+// nothing of handles, names, attributes and messages.
 //
 // A Type is immutable and may be used by several goroutines. Counts, displacements and bounds are
 // ints, so that the functions of MPI with large counts need nothing else. Addresses are numbers, as

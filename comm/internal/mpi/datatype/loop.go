@@ -1,8 +1,9 @@
 package datatype
 
-// A loop is a layout: count turns, stride bytes apart, each of which is a run of bytes, or spans, or
-// other loops. Regular types are small so, whatever their counts. A type has one layout of bytes, in
-// which runs merge where they touch, and one of elements, in which elem says what the bytes are.
+// A loop is a layout: count turns, stride bytes apart, each of which is a run of bytes, or spans,
+// or other loops. Regular types are small so, whatever their counts. A type has one layout of
+// bytes, in which runs merge where they touch, and one of elements, in which elem says what the
+// bytes are.
 type loop struct {
 	off    int // of the first turn, from the place of the loop
 	at     int // where the loop begins in the packed bytes of a turn of the loop around it

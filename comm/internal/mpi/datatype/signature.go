@@ -5,9 +5,9 @@ type signature struct{ sum, power uint64 } // power is factor^length
 
 const factor = 0x9e3779b97f4a7c15
 
-// of returns the signature of one element. Types of different languages that hold the same
-// numbers are equal, and signed and unsigned ones, and bytes and characters: mixing those is common,
-// and does no harm.
+// of returns the signature of one element. Types of different languages that hold the same numbers
+// are equal, and signed and unsigned ones, and bytes and characters: mixing those is common, and
+// does no harm.
 func (b *Basic) signature() signature {
 	kind := uint64(1)
 	switch b.Class {

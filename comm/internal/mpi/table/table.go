@@ -1,5 +1,5 @@
-// Package table holds the functions of MPI that gompi implements, with their arguments. The C and Go
-// code between programs and package mpi is generated from it.
+// Package table holds the functions of MPI that gompi implements, with their arguments. The C and
+// Go code between programs and package mpi is generated from it.
 package table
 
 import (
