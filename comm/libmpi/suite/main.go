@@ -32,6 +32,7 @@ type suite struct {
 	limit               time.Duration
 	only                *regexp.Regexp
 	again               bool
+	every               int
 }
 
 func main() {
@@ -46,6 +47,7 @@ func main() {
 	flag.IntVar(&s.jobs, "jobs", runtime.NumCPU(), "how many programs are built or run at once")
 	flag.DurationVar(&s.limit, "limit", time.Minute, "how long a line may run, if its list does not say")
 	flag.BoolVar(&s.again, "again", false, "run only the lines that did not pass last time")
+	flag.IntVar(&s.every, "every", 1, "of the lines that are to pass, run only every so many-th, and those that have failed once")
 	flag.Parse()
 	s.faces = strings.Split(*faces, ",")
 	s.only = regexp.MustCompile(*only)
@@ -60,19 +62,15 @@ func (s *suite) run(dirs []string) error {
 	if err != nil {
 		return err
 	}
+	known, err := readKnown(s.known)
+	if err != nil {
+		return err
+	}
 	past, err := readOutcomes(s.table())
 	if err != nil {
 		return err
 	}
-	var todo []run
-	for _, face := range s.faces {
-		for _, l := range lines {
-			r := run{face: face, line: l}
-			if s.only.MatchString(r.key()) && !(s.again && past[r.key()].verdict == passed) {
-				todo = append(todo, r)
-			}
-		}
-	}
+	todo := s.choose(lines, past, known)
 	missing := s.build(todo)
 	for _, o := range s.runAll(todo, missing) {
 		past[o.key()] = o
@@ -80,8 +78,30 @@ func (s *suite) run(dirs []string) error {
 	if err := writeOutcomes(s.table(), past); err != nil {
 		return err
 	}
-	summarize(os.Stdout, past, dirs)
-	return s.compare(todo, past)
+	summarize(os.Stdout, todo, past, dirs)
+	return compare(todo, past, known)
 }
+
+// choose returns what the flags choose of lines.
+func (s *suite) choose(lines []line, past map[string]outcome, known knownLines) (todo []run) {
+	for _, face := range s.faces {
+		for _, l := range lines {
+			r := run{face: face, line: l}
+			if r.limit == 0 && known.why(r) != "" {
+				r.limit = limitOfKnown
+			}
+			if s.only.MatchString(r.key()) && !(s.again && past[r.key()].verdict == passed) {
+				todo = append(todo, r)
+			}
+		}
+	}
+	if s.every > 1 {
+		return crossSection(todo, s.every, known)
+	}
+	return todo
+}
+
+// limitOfKnown is how long a line may run that is not to pass: those that hang would take minutes.
+const limitOfKnown = 10 * time.Second
 
 func (s *suite) table() string { return filepath.Join(s.work, "outcomes.tsv") }

@@ -35,10 +35,11 @@ func writeOutcomes(file string, all map[string]outcome) error {
 	return os.WriteFile(file, []byte(strings.Join(text, "")), 0o644)
 }
 
-// summarize prints how many lines passed, for each face and directory.
-func summarize(w io.Writer, all map[string]outcome, dirs []string) {
+// summarize prints how many of the lines that ran passed, for each face and directory.
+func summarize(w io.Writer, ran []run, all map[string]outcome, dirs []string) {
 	count := map[string]int{}
-	for _, o := range all {
+	for _, r := range ran {
+		o := all[r.key()]
 		for _, key := range []string{o.dir, "all"} {
 			count[o.face+key]++
 			count[o.face+key+string(o.verdict)]++
@@ -55,22 +56,14 @@ func summarize(w io.Writer, all map[string]outcome, dirs []string) {
 	}
 }
 
-// compare returns an error if what ran does not pass as the list of known lines says.
-func (s *suite) compare(ran []run, all map[string]outcome) error {
-	if s.known == "" {
+// compare returns an error if what ran does not pass as the known lines say.
+func compare(ran []run, all map[string]outcome, known knownLines) error {
+	if known == nil {
 		return nil
-	}
-	text, err := os.ReadFile(s.known)
-	if err != nil {
-		return err
-	}
-	known, err := parseKnown(string(text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.known, err)
 	}
 	wrong := 0
 	for _, r := range ran {
-		o, why := all[r.key()], known.why(r.face, r.dir+"/"+r.text)
+		o, why := all[r.key()], known.why(r)
 		switch {
 		case o.verdict == leftOut || (o.verdict == passed) == (why == ""):
 			continue
@@ -82,19 +75,54 @@ func (s *suite) compare(ran []run, all map[string]outcome) error {
 		wrong++
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d lines did not do what %s says", wrong, s.known)
+		return fmt.Errorf("%d lines did not do what the list of known lines says", wrong)
 	}
 	return nil
 }
 
-// knownLines are why lines do not pass, by face (or "both") and line.
+// knownLines are why lines do not pass, by face (or "both") and line, and by "once" how some have
+// failed that pass now.
 type knownLines map[string]string
 
-func (k knownLines) why(face, line string) string {
-	if why := k["both "+line]; why != "" {
+func (k knownLines) why(r run) string {
+	if why := k["both "+r.name()]; why != "" {
 		return why
 	}
-	return k[face+" "+line]
+	return k[r.face+" "+r.name()]
+}
+
+func (k knownLines) failedOnce(r run) bool { return k["once "+r.name()] != "" }
+
+// crossSection returns every nth of the runs that are to pass in little memory, and all of lines that
+// have failed once.
+func crossSection(all []run, n int, known knownLines) (some []run) {
+	i := 0
+	for _, r := range all {
+		if known.why(r) != "" || r.memory > 1 {
+			continue
+		}
+		if i%n == 0 || known.failedOnce(r) {
+			some = append(some, r)
+		}
+		i++
+	}
+	return some
+}
+
+// readKnown reads a list of known lines, or nothing where file is empty.
+func readKnown(file string) (knownLines, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	known, err := parseKnown(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return known, nil
 }
 
 // parseKnown reads lines "FACE DIRECTORY/LINE: why".
@@ -106,8 +134,8 @@ func parseKnown(text string) (knownLines, error) {
 		}
 		key, why, ok := strings.Cut(l, ": ")
 		face, _, _ := strings.Cut(key, " ")
-		if !ok || why == "" || !slices.Contains([]string{"both", "openmpi", "mpich"}, face) {
-			return nil, fmt.Errorf("line %d is %q: want FACE DIRECTORY/LINE: why", i+1, l)
+		if !ok || why == "" || !slices.Contains([]string{"both", "openmpi", "mpich", "once"}, face) {
+			return nil, fmt.Errorf("line %d is %q: want FACE DIRECTORY/LINE: why, with FACE openmpi, mpich, both or once", i+1, l)
 		}
 		known[key] = why
 	}

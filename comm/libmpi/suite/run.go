@@ -21,7 +21,10 @@ type run struct {
 	line
 }
 
-func (r run) key() string { return r.face + "/" + r.dir + "/" + r.text }
+// name returns the line as the list of known lines has it.
+func (r run) name() string { return r.dir + "/" + r.text }
+
+func (r run) key() string { return r.face + "/" + r.name() }
 
 // binary returns the program's path below the folder for work.
 func (r run) binary() string { return filepath.Join(r.face, r.dir, r.program) }

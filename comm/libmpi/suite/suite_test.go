@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -59,7 +60,8 @@ func TestKnownLines(t *testing.T) {
 		{"openmpi", "attr/a 1", "needs windows"}, {"mpich", "attr/a 1", "needs windows"},
 		{"mpich", "coll/b 2 arg=x", "y: z"}, {"openmpi", "coll/b 2 arg=x", ""}, {"mpich", "coll/b 2", ""},
 	} {
-		if got := known.why(c.face, c.line); got != c.want {
+		dir, text, _ := strings.Cut(c.line, "/")
+		if got := known.why(run{c.face, line{dir: dir, text: text}}); got != c.want {
 			t.Errorf("why %s %s: got %q, want %q", c.face, c.line, got, c.want)
 		}
 	}
@@ -67,5 +69,29 @@ func TestKnownLines(t *testing.T) {
 		if _, err := parseKnown(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
+	}
+}
+
+func TestCrossSection(t *testing.T) {
+	known, err := parseKnown("both a/3: why\nmpich a/4: why\nonce a/6: it hung\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []run
+	for _, face := range []string{"openmpi", "mpich"} {
+		for _, text := range strings.Fields("0 1 2 3 4 5 6 7 8") {
+			l := line{dir: "a", text: text}
+			if text == "1" {
+				l.memory = 4
+			}
+			all = append(all, run{face, l})
+		}
+	}
+	var got []string
+	for _, r := range crossSection(all, 3, known) {
+		got = append(got, r.key())
+	}
+	if want := strings.Fields("openmpi/a/0 openmpi/a/5 openmpi/a/6 openmpi/a/8 mpich/a/5 mpich/a/6 mpich/a/8"); !slices.Equal(got, want) {
+		t.Errorf("every third line: got %q, want %q", got, want)
 	}
 }
