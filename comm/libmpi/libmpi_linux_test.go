@@ -58,10 +58,24 @@ func TestProgramsInOtherLanguages(t *testing.T) {
 	}
 }
 
+// Programs in C that check themselves what others have shown to be needed.
+func TestProgramsInC(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for _, face := range []string{"openmpi", "mpich"} {
+		for _, source := range []string{"signals.c"} {
+			t.Run(face+"/"+source, func(t *testing.T) {
+				runProgram(t, compiled(t, "mpicc."+face, source), source)
+			})
+		}
+	}
+}
+
 // compiled builds a program of testdata.
 func compiled(t *testing.T, wrapper, source string) string {
 	t.Helper()
-	language := map[string]string{"mpifort": "gfortran", "mpicxx": "g++"}[wrapper[:strings.Index(wrapper, ".")]]
+	language := map[string]string{"mpicc": "gcc", "mpifort": "gfortran", "mpicxx": "g++"}[wrapper[:strings.Index(wrapper, ".")]]
 	for _, tool := range []string{wrapper, language, "make"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("needs %s", tool)
