@@ -45,6 +45,7 @@ import (
 	"unsafe"
 
 	"gompi/comm/internal/mpi"
+	"gompi/comm/internal/mpi/abi"
 )
 
 func main() {}
@@ -75,12 +76,12 @@ func gompi_mpi_call(function C.int32_t, arguments *C.gompi_word) C.int32_t {
 
 //export gompi_mpi_length
 func gompi_mpi_length(what, comm C.int32_t) C.int32_t {
-	return C.int32_t(mpi.Length(int(what), mpi.Handle(comm)))
+	return C.int32_t(mpi.Length(int(what), abi.Handle(comm)))
 }
 
 //export gompi_mpi_null
 func gompi_mpi_null(function, comm C.int32_t, name *C.char) C.int32_t {
-	return C.int32_t(mpi.Null(int(function), mpi.Handle(comm), C.GoString(name)))
+	return C.int32_t(mpi.Null(int(function), abi.Handle(comm), C.GoString(name)))
 }
 
 //export gompi_mpi_unsupported
@@ -90,17 +91,17 @@ func gompi_mpi_unsupported(name *C.char) C.int32_t {
 
 //export gompi_mpi_set_language
 func gompi_mpi_set_language(kind, object, language C.int32_t) {
-	mpi.SetLanguage(int(kind), mpi.Handle(object), int(language))
+	mpi.SetLanguage(int(kind), abi.Handle(object), int(language))
 }
 
 //export gompi_mpi_set_integer
 func gompi_mpi_set_integer(kind, object, keyval C.int32_t, value C.gompi_word) C.int32_t {
-	return C.int32_t(mpi.SetInteger(int(kind), mpi.Handle(object), int(keyval), int64(value)))
+	return C.int32_t(mpi.SetInteger(int(kind), abi.Handle(object), int(keyval), int64(value)))
 }
 
 //export gompi_mpi_integer
 func gompi_mpi_integer(kind, object, keyval C.int32_t, value *C.gompi_word, flag *C.int32_t) C.int32_t {
-	x, found, class := mpi.Integer(int(kind), mpi.Handle(object), int(keyval))
+	x, found, class := mpi.Integer(int(kind), abi.Handle(object), int(keyval))
 	if *flag = 0; found {
 		*value, *flag = C.gompi_word(x), 1
 	}
@@ -109,46 +110,46 @@ func gompi_mpi_integer(kind, object, keyval C.int32_t, value *C.gompi_word, flag
 
 // faceOf returns f for package mpi. What crosses to C and is stored there lies in C's memory, since Go
 // moves its stacks.
-func faceOf(f *C.struct_gompi_face) mpi.Face {
-	word := func(a mpi.Addr) C.gompi_word { return C.gompi_word(a) }
-	return mpi.Face{
+func faceOf(f *C.struct_gompi_face) abi.Face {
+	word := func(a abi.Addr) C.gompi_word { return C.gompi_word(a) }
+	return abi.Face{
 		ProcNull: int(f.proc_null), Undefined: int(f.undefined), BsendOverhead: int(f.bsend_overhead), LastCode: int(f.last_code),
 		MaxObjectName: int(f.max_object_name), MaxErrorString: int(f.max_error_string),
 		MaxProcessorName: int(f.max_processor_name), MaxInfoKey: int(f.max_info_key), MaxInfoValue: int(f.max_info_val),
 		DistributeBlock: int(f.distribute_block), DistributeCyclic: int(f.distribute_cyclic),
 		DistributeNone: int(f.distribute_none), DefaultArgument: int(f.distribute_default),
-		CallOp: func(fn, in, inout mpi.Addr, n int, op, datatype mpi.Handle) {
+		CallOp: func(fn, in, inout abi.Addr, n int, op, datatype abi.Handle) {
 			C.call_op(f, word(fn), word(in), word(inout), C.int32_t(n), C.int32_t(op), C.int32_t(datatype))
 		},
-		CopyAttr: func(fn mpi.Addr, kind int, object mpi.Handle, keyval int, extra, value mpi.Addr) (mpi.Addr, bool, mpi.Class) {
+		CopyAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, extra, value abi.Addr) (abi.Addr, bool, abi.Class) {
 			var copied C.gompi_word
 			var flag C.int32_t
 			class := C.copy_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(extra), word(value), &copied, &flag)
-			return mpi.Addr(copied), flag != 0, mpi.Class(class)
+			return abi.Addr(copied), flag != 0, abi.Class(class)
 		},
-		DeleteAttr: func(fn mpi.Addr, kind int, object mpi.Handle, keyval int, value, extra mpi.Addr) mpi.Class {
-			return mpi.Class(C.delete_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(value), word(extra)))
+		DeleteAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, value, extra abi.Addr) abi.Class {
+			return abi.Class(C.delete_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(value), word(extra)))
 		},
-		CallErrhandler: func(fn mpi.Addr, h, comm mpi.Handle, class mpi.Class) {
+		CallErrhandler: func(fn abi.Addr, h, comm abi.Handle, class abi.Class) {
 			C.call_errhandler(f, word(fn), C.int32_t(h), C.int32_t(comm), C.int32_t(class))
 		},
-		Query: func(fn, extra mpi.Addr, s *mpi.Status) mpi.Class {
+		Query: func(fn, extra abi.Addr, s *abi.Status) abi.Class {
 			st := C.struct_gompi_status{source: C.int32_t(s.Source), tag: C.int32_t(s.Tag), bytes: C.int64_t(s.Bytes)}
 			class := C.query(f, word(fn), word(extra), &st)
 			s.Source, s.Tag, s.Cancelled, s.Bytes = int32(st.source), int32(st.tag), int32(st.cancelled), int64(st.bytes)
-			return mpi.Class(class)
+			return abi.Class(class)
 		},
-		Release: func(fn, extra mpi.Addr) mpi.Class { return mpi.Class(C.release(f, word(fn), word(extra))) },
-		Cancel: func(fn, extra mpi.Addr, complete bool) mpi.Class {
+		Release: func(fn, extra abi.Addr) abi.Class { return abi.Class(C.release(f, word(fn), word(extra))) },
+		Cancel: func(fn, extra abi.Addr, complete bool) abi.Class {
 			c := C.int32_t(0)
 			if complete {
 				c = 1
 			}
-			return mpi.Class(C.cancel(f, word(fn), word(extra), c))
+			return abi.Class(C.cancel(f, word(fn), word(extra), c))
 		},
-		Alloc: func(n int) mpi.Addr { return mpi.Addr(uintptr(C.malloc(C.size_t(n)))) },
-		Free:  func(a mpi.Addr) { C.free(pointer(a)) },
-		Combine: func(op, datatype mpi.Handle, in, inout mpi.Addr, n int) bool {
+		Alloc: func(n int) abi.Addr { return abi.Addr(uintptr(C.malloc(C.size_t(n)))) },
+		Free:  func(a abi.Addr) { C.free(pointer(a)) },
+		Combine: func(op, datatype abi.Handle, in, inout abi.Addr, n int) bool {
 			return C.gompi_combine(C.int32_t(op), C.int32_t(datatype), pointer(in), pointer(inout), C.int32_t(n)) != 0
 		},
 		Flush: func() { C.fflush(nil) },
@@ -156,4 +157,4 @@ func faceOf(f *C.struct_gompi_face) mpi.Face {
 	}
 }
 
-func pointer(a mpi.Addr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+func pointer(a abi.Addr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

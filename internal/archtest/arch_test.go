@@ -13,7 +13,7 @@ import (
 )
 
 // A rule says what the packages below one path may import of this module: the
-// packages below the given paths, and themselves.
+// packages below the given paths, and themselves. "comm/." is package comm alone.
 type rule struct {
 	pkg string
 	may []string
@@ -49,7 +49,16 @@ var rules = []rule{
 	{"comm/internal/card", []string{"comm/internal/path", "internal/boot", "internal/world", "internal/cgroup"}},
 	{"comm/internal/mpi/datatype", []string{"internal/mem"}}, // not what a message is
 	{"comm/internal/mpi/table", nil},
-	{"comm/internal/mpi", []string{"comm", "internal/mem"}}, // not a transport, nor boot: it is over comm
+	{"comm/internal/mpi/abi", []string{"comm/.", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}}, // not what is done with it
+	{"comm/internal/mpi/errs", []string{"comm/.", "comm/internal/call", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}},
+	{"comm/internal/mpi/infos", []string{"comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/table"}},
+	{"comm/internal/mpi/attrs", []string{"comm/internal/mpi/abi", "comm/internal/mpi/errs"}}, // not what carries them
+	{"comm/internal/mpi/dtypes", []string{"comm/.", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/attrs", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}},
+	{"comm/internal/mpi/ops", []string{"comm/.", "comm/internal/call", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/dtypes", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}},
+	{"comm/internal/mpi/comms", []string{"comm/.", "comm/internal/door", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/attrs", "comm/internal/mpi/table"}}, // not what is sent
+	{"comm/internal/mpi/p2p", []string{"comm/.", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/dtypes", "comm/internal/mpi/comms", "comm/internal/mpi/table"}},
+	{"comm/internal/mpi/collective", []string{"comm/.", "comm/internal/door", "comm/internal/call", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/dtypes", "comm/internal/mpi/ops", "comm/internal/mpi/comms", "comm/internal/mpi/p2p"}},
+	{"comm/internal/mpi", nil}, // not comm: what is over it are the packages below
 	{"comm/internal/trial", nil},
 	{"comm/internal/logging", nil},
 	{"comm/internal/fabric", []string{"internal/boot", "transport"}},
@@ -204,6 +213,9 @@ func (r *rule) allows(imp string) bool {
 
 func below(path, dir string) bool {
 	dir = "gompi/" + dir
+	if alone, ok := strings.CutSuffix(dir, "/."); ok {
+		return path == alone
+	}
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 

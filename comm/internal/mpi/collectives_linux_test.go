@@ -6,13 +6,15 @@ import (
 	"slices"
 	"testing"
 
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/table"
 )
 
-const world0 = Handle(table.CommWorld)
+const world0 = abi.Handle(table.CommWorld)
 
 // intHandle is MPI_INT's number.
-const intHandle = Handle(0x209)
+const intHandle = abi.Handle(0x209)
 
 func init() { jobs["collectives"] = allCollectives }
 
@@ -29,7 +31,7 @@ func TestCollectivesMoveWhatMPISays(t *testing.T) {
 // from the buffer.
 type shape struct {
 	name   string
-	handle Handle
+	handle abi.Handle
 	cells  []int
 	extent int
 	lo     int // the lowest cell
@@ -40,7 +42,7 @@ func shapes() ([]shape, error) {
 	made := []shape{{name: "int", handle: intHandle, cells: []int{0}, extent: 1}}
 	var err error
 	add := func(name string, cells []int, extent int, function string, args ...any) {
-		h := Handle(table.DatatypeNull)
+		h := abi.Handle(table.DatatypeNull)
 		if e := do(function, append(args, &h)...); e != nil {
 			err = errors.Join(err, e)
 			return
@@ -104,7 +106,7 @@ func three(name string, arguments []any, again func(), verify func(form string) 
 	if err := verify(name); err != nil {
 		return err
 	}
-	h := Handle(table.RequestNull)
+	h := abi.Handle(table.RequestNull)
 	again()
 	nonblocking := "I" + string(name[0]+'a'-'A') + name[1:]
 	if err := errors.Join(do(nonblocking, append(slices.Clone(arguments), &h)...), do("Wait", &h, nil)); err != nil {
@@ -113,7 +115,7 @@ func three(name string, arguments []any, again func(), verify func(form string) 
 	if err := verify(nonblocking); err != nil {
 		return err
 	}
-	if err := do(name+"_init", append(slices.Clone(arguments), Handle(table.InfoNull), &h)...); err != nil {
+	if err := do(name+"_init", append(slices.Clone(arguments), abi.Handle(table.InfoNull), &h)...); err != nil {
 		return err
 	}
 	for range 2 {
@@ -159,7 +161,7 @@ func (v *mover) cells() int { return v.n * len(v.from.cells) }
 const gaps = 1
 
 func moveAll(from *shape, n int, to *shape, m int) error {
-	v := &mover{from, to, n, m, world.p2p.Size(), world.p2p.Rank()}
+	v := &mover{from, to, n, m, comms.World.P2P.Size(), comms.World.P2P.Rank()}
 	for _, f := range []func() error{v.bcast, v.gather, v.scatter, v.allgather, v.alltoall, v.vectors} {
 		if err := f(); err != nil {
 			return err
@@ -261,7 +263,7 @@ func (v *mover) alltoall() error {
 }
 
 // spaced returns counts and displacements of blocks with gaps between them, in the other order.
-func (v *mover) spaced(each int) (counts, displs Array, places []int) {
+func (v *mover) spaced(each int) (counts, displs abi.Array, places []int) {
 	all := make([]int, v.size)
 	for r := range all {
 		places = append(places, (v.size-1-r)*(each+gaps))
@@ -318,7 +320,7 @@ func (v *mover) gatherv(room func(to int) (b, want []int32, at int)) error {
 }
 
 // spread returns this rank's blocks for all, with gaps between them.
-func (v *mover) spread() (b []int32, counts, displs Array, at int) {
+func (v *mover) spread() (b []int32, counts, displs abi.Array, at int) {
 	counts, displs, places := v.spaced(v.n)
 	b, at = v.from.room((v.n + gaps) * v.size)
 	for r := range v.size {
@@ -327,7 +329,7 @@ func (v *mover) spread() (b []int32, counts, displs Array, at int) {
 	return b, counts, displs, at
 }
 
-func (v *mover) scatterv(from []int32, fat int, counts, displs Array) error {
+func (v *mover) scatterv(from []int32, fat int, counts, displs abi.Array) error {
 	for root := range v.size {
 		b, at := v.to.room(v.m)
 		want := slices.Clone(b)
@@ -341,7 +343,7 @@ func (v *mover) scatterv(from []int32, fat int, counts, displs Array) error {
 }
 
 func (v *mover) alltoallw(from []int32, fat int, b, want []int32, at int, places []int) error {
-	sendTypes, recvTypes := make([]Handle, v.size), make([]Handle, v.size)
+	sendTypes, recvTypes := make([]abi.Handle, v.size), make([]abi.Handle, v.size)
 	sendCounts, sendBytes, recvCounts, recvBytes := make([]int, v.size), make([]int, v.size), make([]int, v.size), make([]int, v.size)
 	_, _, sendPlaces := v.spaced(v.n)
 	for r := range v.size {
@@ -361,17 +363,17 @@ func (v *mover) alltoallw(from []int32, fat int, b, want []int32, at int, places
 
 // inPlaceAll runs the forms with MPI_IN_PLACE.
 func inPlaceAll(s *shape) error {
-	v := &mover{s, s, 2, 2, world.p2p.Size(), world.p2p.Rank()}
+	v := &mover{s, s, 2, 2, comms.World.P2P.Size(), comms.World.P2P.Rank()}
 	b, want, at := v.received(0)
 	s.put(b, at, v.me*v.n, values(v.me, 0, v.cells()))
 	again, verify := into(b, want)
-	if err := three("Allgather", []any{inPlace, 0, s.handle, addr(b[at:]), v.m, s.handle, world0}, again, verify); err != nil {
+	if err := three("Allgather", []any{abi.InPlace, 0, s.handle, addr(b[at:]), v.m, s.handle, world0}, again, verify); err != nil {
 		return err
 	}
 	sent, sat := v.sent(v.size)
 	_, want, _ = v.received(v.me)
 	again, verify = into(sent, want)
-	if err := three("Alltoall", []any{inPlace, 0, s.handle, addr(sent[sat:]), v.m, s.handle, world0}, again, verify); err != nil {
+	if err := three("Alltoall", []any{abi.InPlace, 0, s.handle, addr(sent[sat:]), v.m, s.handle, world0}, again, verify); err != nil {
 		return err
 	}
 	return v.rootedInPlace()
@@ -384,7 +386,7 @@ func (v *mover) rootedInPlace() error {
 		sendbuf := addr(own[oat:])
 		if v.me == root {
 			v.to.put(b, at, v.me*v.m, values(v.me, 0, v.cells()))
-			sendbuf = inPlace
+			sendbuf = abi.InPlace
 		} else {
 			want = slices.Clone(b)
 		}
@@ -397,7 +399,7 @@ func (v *mover) rootedInPlace() error {
 		expect := slices.Clone(got)
 		recvbuf := addr(got[gat:])
 		if v.me == root {
-			recvbuf = inPlace
+			recvbuf = abi.InPlace
 		} else {
 			v.to.put(expect, gat, 0, values(root, v.me, v.cells()))
 		}

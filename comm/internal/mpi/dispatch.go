@@ -2,6 +2,16 @@
 
 package mpi
 
+import (
+	"gompi/comm/internal/mpi/collective"
+	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/dtypes"
+	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/infos"
+	"gompi/comm/internal/mpi/ops"
+	"gompi/comm/internal/mpi/p2p"
+)
+
 // functions are those of MPI, by number.
 var functions = [...]function{
 	{"MPI_Abort", callAbort, 0},
@@ -300,123 +310,123 @@ func callAddress(a *Args) error {
 }
 
 func callSend(a *Args) error {
-	return Send(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	return p2p.Send(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 }
 
 func callSsend(a *Args) error {
-	return Ssend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	return p2p.Ssend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 }
 
 func callRsend(a *Args) error {
-	return Rsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	return p2p.Rsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 }
 
 func callBsend(a *Args) error {
-	return Bsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	return p2p.Bsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 }
 
 func callIsend(a *Args) error {
-	request, err := Isend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.Isend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callIssend(a *Args) error {
-	request, err := Issend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.Issend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callIrsend(a *Args) error {
-	request, err := Irsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.Irsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callIbsend(a *Args) error {
-	request, err := Ibsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.Ibsend(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callSendInit(a *Args) error {
-	request, err := SendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.SendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callSsendInit(a *Args) error {
-	request, err := SsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.SsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callRsendInit(a *Args) error {
-	request, err := RsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.RsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callBsendInit(a *Args) error {
-	request, err := BsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.BsendInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callRecv(a *Args) error {
-	return Recv(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5), a.status(6))
+	return p2p.Recv(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5), a.status(6))
 }
 
 func callIrecv(a *Args) error {
-	request, err := Irecv(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.Irecv(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callRecvInit(a *Args) error {
-	request, err := RecvInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
+	request, err := p2p.RecvInit(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.comm(5))
 	a.setRequest(6, request)
 	return err
 }
 
 func callSendrecv(a *Args) error {
-	return Sendrecv(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.address(5), a.int(6), a.datatype(7), a.int(8), a.int(9), a.comm(10), a.status(11))
+	return p2p.Sendrecv(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.address(5), a.int(6), a.datatype(7), a.int(8), a.int(9), a.comm(10), a.status(11))
 }
 
 func callSendrecvReplace(a *Args) error {
-	return SendrecvReplace(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.int(6), a.comm(7), a.status(8))
+	return p2p.SendrecvReplace(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.int(6), a.comm(7), a.status(8))
 }
 
 func callIsendrecv(a *Args) error {
-	request, err := Isendrecv(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.address(5), a.int(6), a.datatype(7), a.int(8), a.int(9), a.comm(10))
+	request, err := p2p.Isendrecv(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.address(5), a.int(6), a.datatype(7), a.int(8), a.int(9), a.comm(10))
 	a.setRequest(11, request)
 	return err
 }
 
 func callIsendrecvReplace(a *Args) error {
-	request, err := IsendrecvReplace(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.int(6), a.comm(7))
+	request, err := p2p.IsendrecvReplace(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.int(6), a.comm(7))
 	a.setRequest(8, request)
 	return err
 }
 
 func callProbe(a *Args) error {
-	return Probe(a.int(0), a.int(1), a.comm(2), a.status(3))
+	return p2p.Probe(a.int(0), a.int(1), a.comm(2), a.status(3))
 }
 
 func callIprobe(a *Args) error {
-	flag, err := Iprobe(a.int(0), a.int(1), a.comm(2), a.status(4))
+	flag, err := p2p.Iprobe(a.int(0), a.int(1), a.comm(2), a.status(4))
 	a.setFlag(3, flag)
 	return err
 }
 
 func callMprobe(a *Args) error {
-	message, err := Mprobe(a.int(0), a.int(1), a.comm(2), a.status(4))
+	message, err := p2p.Mprobe(a.int(0), a.int(1), a.comm(2), a.status(4))
 	a.setMessage(3, message)
 	return err
 }
 
 func callImprobe(a *Args) error {
-	flag, message, err := Improbe(a.int(0), a.int(1), a.comm(2), a.status(5))
+	flag, message, err := p2p.Improbe(a.int(0), a.int(1), a.comm(2), a.status(5))
 	a.setFlag(3, flag)
 	a.setMessage(4, message)
 	return err
@@ -424,25 +434,25 @@ func callImprobe(a *Args) error {
 
 func callMrecv(a *Args) error {
 	message := a.handle(3)
-	err := Mrecv(a.address(0), a.int(1), a.datatype(2), &message, a.status(4))
+	err := p2p.Mrecv(a.address(0), a.int(1), a.datatype(2), &message, a.status(4))
 	a.setHandle(3, message)
 	return err
 }
 
 func callImrecv(a *Args) error {
 	message := a.handle(3)
-	request, err := Imrecv(a.address(0), a.int(1), a.datatype(2), &message)
+	request, err := p2p.Imrecv(a.address(0), a.int(1), a.datatype(2), &message)
 	a.setHandle(3, message)
 	a.setRequest(4, request)
 	return err
 }
 
 func callBufferAttach(a *Args) error {
-	return BufferAttach(a.address(0), a.int(1))
+	return p2p.BufferAttach(a.address(0), a.int(1))
 }
 
 func callBufferDetach(a *Args) error {
-	memory, size, err := BufferDetach()
+	memory, size, err := p2p.BufferDetach()
 	a.setAddress(0, memory)
 	a.setInt(1, size)
 	return err
@@ -450,760 +460,760 @@ func callBufferDetach(a *Args) error {
 
 func callWait(a *Args) error {
 	request := a.handle(0)
-	err := Wait(&request, a.status(1))
+	err := p2p.Wait(&request, a.status(1))
 	a.setHandle(0, request)
 	return err
 }
 
 func callTest(a *Args) error {
 	request := a.handle(0)
-	flag, err := Test(&request, a.status(2))
+	flag, err := p2p.Test(&request, a.status(2))
 	a.setHandle(0, request)
 	a.setFlag(1, flag)
 	return err
 }
 
 func callWaitall(a *Args) error {
-	return Waitall(a.int(0), a.handles(1, a.int(0)), a.statuses(2, a.int(0)))
+	return p2p.Waitall(a.int(0), a.handles(1, a.int(0)), a.statuses(2, a.int(0)))
 }
 
 func callTestall(a *Args) error {
-	flag, err := Testall(a.int(0), a.handles(1, a.int(0)), a.statuses(3, a.int(0)))
+	flag, err := p2p.Testall(a.int(0), a.handles(1, a.int(0)), a.statuses(3, a.int(0)))
 	a.setFlag(2, flag)
 	return err
 }
 
 func callWaitany(a *Args) error {
-	index, err := Waitany(a.int(0), a.handles(1, a.int(0)), a.status(3))
+	index, err := p2p.Waitany(a.int(0), a.handles(1, a.int(0)), a.status(3))
 	a.setInt(2, index)
 	return err
 }
 
 func callTestany(a *Args) error {
-	index, flag, err := Testany(a.int(0), a.handles(1, a.int(0)), a.status(4))
+	index, flag, err := p2p.Testany(a.int(0), a.handles(1, a.int(0)), a.status(4))
 	a.setInt(2, index)
 	a.setFlag(3, flag)
 	return err
 }
 
 func callWaitsome(a *Args) error {
-	outcount, err := Waitsome(a.int(0), a.handles(1, a.int(0)), a.array(3), a.statuses(4, a.int(0)))
+	outcount, err := p2p.Waitsome(a.int(0), a.handles(1, a.int(0)), a.array(3), a.statuses(4, a.int(0)))
 	a.setInt(2, outcount)
 	return err
 }
 
 func callTestsome(a *Args) error {
-	outcount, err := Testsome(a.int(0), a.handles(1, a.int(0)), a.array(3), a.statuses(4, a.int(0)))
+	outcount, err := p2p.Testsome(a.int(0), a.handles(1, a.int(0)), a.array(3), a.statuses(4, a.int(0)))
 	a.setInt(2, outcount)
 	return err
 }
 
 func callRequestFree(a *Args) error {
 	request := a.handle(0)
-	err := RequestFree(&request)
+	err := p2p.RequestFree(&request)
 	a.setHandle(0, request)
 	return err
 }
 
 func callRequestGetStatus(a *Args) error {
-	flag, err := RequestGetStatus(a.request(0), a.status(2))
+	flag, err := p2p.RequestGetStatus(a.request(0), a.status(2))
 	a.setFlag(1, flag)
 	return err
 }
 
 func callCancel(a *Args) error {
 	request := a.handle(0)
-	err := Cancel(&request)
+	err := p2p.Cancel(&request)
 	a.setHandle(0, request)
 	return err
 }
 
 func callStart(a *Args) error {
 	request := a.handle(0)
-	err := Start(&request)
+	err := p2p.Start(&request)
 	a.setHandle(0, request)
 	return err
 }
 
 func callStartall(a *Args) error {
-	return Startall(a.int(0), a.handles(1, a.int(0)))
+	return p2p.Startall(a.int(0), a.handles(1, a.int(0)))
 }
 
 func callGrequestStart(a *Args) error {
-	request, err := GrequestStart(a.address(0), a.address(1), a.address(2), a.address(3))
+	request, err := p2p.GrequestStart(a.address(0), a.address(1), a.address(2), a.address(3))
 	a.setRequest(4, request)
 	return err
 }
 
 func callGrequestComplete(a *Args) error {
-	return GrequestComplete(a.request(0))
+	return p2p.GrequestComplete(a.request(0))
 }
 
 func callGetCount(a *Args) error {
-	count, err := GetCount(a.status(0), a.datatype(1))
+	count, err := p2p.GetCount(a.status(0), a.datatype(1))
 	a.setInt(2, count)
 	return err
 }
 
 func callGetElements(a *Args) error {
-	count, err := GetElements(a.status(0), a.datatype(1))
+	count, err := p2p.GetElements(a.status(0), a.datatype(1))
 	a.setInt(2, count)
 	return err
 }
 
 func callGetElementsX(a *Args) error {
-	count, err := GetElementsX(a.status(0), a.datatype(1))
+	count, err := p2p.GetElementsX(a.status(0), a.datatype(1))
 	a.setInt(2, count)
 	return err
 }
 
 func callStatusSetElements(a *Args) error {
-	return StatusSetElements(a.status(0), a.datatype(1), a.int(2))
+	return p2p.StatusSetElements(a.status(0), a.datatype(1), a.int(2))
 }
 
 func callStatusSetElementsX(a *Args) error {
-	return StatusSetElementsX(a.status(0), a.datatype(1), a.int(2))
+	return p2p.StatusSetElementsX(a.status(0), a.datatype(1), a.int(2))
 }
 
 func callStatusSetCancelled(a *Args) error {
-	return StatusSetCancelled(a.status(0), a.flag(1))
+	return p2p.StatusSetCancelled(a.status(0), a.flag(1))
 }
 
 func callTestCancelled(a *Args) error {
-	flag, err := TestCancelled(a.status(0))
+	flag, err := p2p.TestCancelled(a.status(0))
 	a.setFlag(1, flag)
 	return err
 }
 
 func callBarrier(a *Args) error {
-	p := planOf(a.comm(0))
-	return p.block(p.Barrier(a.comm(0)))
+	p := collective.PlanOf(a.comm(0))
+	return p.Block(p.Barrier(a.comm(0)))
 }
 
 func callIbarrier(a *Args) error {
-	p := &plan{c: a.comm(0)}
-	r, err := p.start(p.Barrier(a.comm(0)))
+	p := collective.NewPlan(a.comm(0))
+	r, err := p.Start(p.Barrier(a.comm(0)))
 	a.setRequest(1, r)
 	return err
 }
 
 func callBarrierInit(a *Args) error {
-	p := &plan{c: a.comm(0)}
-	r, err := p.persist(p.Barrier(a.comm(0)))
+	p := collective.NewPlan(a.comm(0))
+	r, err := p.Persist(p.Barrier(a.comm(0)))
 	a.setRequest(2, r)
 	return err
 }
 
 func callBcast(a *Args) error {
-	p := planOf(a.comm(4))
-	return p.block(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
+	p := collective.PlanOf(a.comm(4))
+	return p.Block(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
 }
 
 func callIbcast(a *Args) error {
-	p := &plan{c: a.comm(4)}
-	r, err := p.start(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
+	p := collective.NewPlan(a.comm(4))
+	r, err := p.Start(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
 	a.setRequest(5, r)
 	return err
 }
 
 func callBcastInit(a *Args) error {
-	p := &plan{c: a.comm(4)}
-	r, err := p.persist(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
+	p := collective.NewPlan(a.comm(4))
+	r, err := p.Persist(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
 	a.setRequest(6, r)
 	return err
 }
 
 func callGather(a *Args) error {
-	p := planOf(a.comm(7))
-	return p.block(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	p := collective.PlanOf(a.comm(7))
+	return p.Block(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
 }
 
 func callIgather(a *Args) error {
-	p := &plan{c: a.comm(7)}
-	r, err := p.start(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	p := collective.NewPlan(a.comm(7))
+	r, err := p.Start(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callGatherInit(a *Args) error {
-	p := &plan{c: a.comm(7)}
-	r, err := p.persist(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	p := collective.NewPlan(a.comm(7))
+	r, err := p.Persist(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callGatherv(a *Args) error {
-	p := planOf(a.comm(8))
-	return p.block(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
+	p := collective.PlanOf(a.comm(8))
+	return p.Block(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
 }
 
 func callIgatherv(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.start(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Start(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callGathervInit(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.persist(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Persist(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
 	a.setRequest(10, r)
 	return err
 }
 
 func callScatter(a *Args) error {
-	p := planOf(a.comm(7))
-	return p.block(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	p := collective.PlanOf(a.comm(7))
+	return p.Block(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
 }
 
 func callIscatter(a *Args) error {
-	p := &plan{c: a.comm(7)}
-	r, err := p.start(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	p := collective.NewPlan(a.comm(7))
+	r, err := p.Start(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callScatterInit(a *Args) error {
-	p := &plan{c: a.comm(7)}
-	r, err := p.persist(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	p := collective.NewPlan(a.comm(7))
+	r, err := p.Persist(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callScatterv(a *Args) error {
-	p := planOf(a.comm(8))
-	return p.block(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
+	p := collective.PlanOf(a.comm(8))
+	return p.Block(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
 }
 
 func callIscatterv(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.start(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Start(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callScattervInit(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.persist(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Persist(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
 	a.setRequest(10, r)
 	return err
 }
 
 func callAllgather(a *Args) error {
-	p := planOf(a.comm(6))
-	return p.block(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.PlanOf(a.comm(6))
+	return p.Block(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 }
 
 func callIallgather(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.start(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Start(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callAllgatherInit(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.persist(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Persist(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAllgatherv(a *Args) error {
-	p := planOf(a.comm(7))
-	return p.block(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	p := collective.PlanOf(a.comm(7))
+	return p.Block(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
 }
 
 func callIallgatherv(a *Args) error {
-	p := &plan{c: a.comm(7)}
-	r, err := p.start(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	p := collective.NewPlan(a.comm(7))
+	r, err := p.Start(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAllgathervInit(a *Args) error {
-	p := &plan{c: a.comm(7)}
-	r, err := p.persist(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	p := collective.NewPlan(a.comm(7))
+	r, err := p.Persist(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callAlltoall(a *Args) error {
-	p := planOf(a.comm(6))
-	return p.block(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.PlanOf(a.comm(6))
+	return p.Block(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 }
 
 func callIalltoall(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.start(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Start(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callAlltoallInit(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.persist(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Persist(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAlltoallv(a *Args) error {
-	p := planOf(a.comm(8))
-	return p.block(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	p := collective.PlanOf(a.comm(8))
+	return p.Block(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
 }
 
 func callIalltoallv(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.start(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Start(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callAlltoallvInit(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.persist(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Persist(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
 	a.setRequest(10, r)
 	return err
 }
 
 func callAlltoallw(a *Args) error {
-	p := planOf(a.comm(8))
-	return p.block(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
+	p := collective.PlanOf(a.comm(8))
+	return p.Block(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
 }
 
 func callIalltoallw(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.start(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Start(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callAlltoallwInit(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.persist(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Persist(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
 	a.setRequest(10, r)
 	return err
 }
 
 func callReduce(a *Args) error {
-	p := planOf(a.comm(6))
-	return p.block(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
+	p := collective.PlanOf(a.comm(6))
+	return p.Block(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
 }
 
 func callIreduce(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.start(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Start(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callReduceInit(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.persist(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Persist(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAllreduce(a *Args) error {
-	p := planOf(a.comm(5))
-	return p.block(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.PlanOf(a.comm(5))
+	return p.Block(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 }
 
 func callIallreduce(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.start(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Start(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(6, r)
 	return err
 }
 
 func callAllreduceInit(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.persist(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Persist(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callReduceScatter(a *Args) error {
-	p := planOf(a.comm(5))
-	return p.block(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.PlanOf(a.comm(5))
+	return p.Block(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
 }
 
 func callIreduceScatter(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.start(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Start(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(6, r)
 	return err
 }
 
 func callReduceScatterInit(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.persist(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Persist(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callReduceScatterBlock(a *Args) error {
-	p := planOf(a.comm(5))
-	return p.block(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.PlanOf(a.comm(5))
+	return p.Block(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 }
 
 func callIreduceScatterBlock(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.start(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Start(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(6, r)
 	return err
 }
 
 func callReduceScatterBlockInit(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.persist(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Persist(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callScan(a *Args) error {
-	p := planOf(a.comm(5))
-	return p.block(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.PlanOf(a.comm(5))
+	return p.Block(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 }
 
 func callIscan(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.start(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Start(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(6, r)
 	return err
 }
 
 func callScanInit(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.persist(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Persist(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callExscan(a *Args) error {
-	p := planOf(a.comm(5))
-	return p.block(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.PlanOf(a.comm(5))
+	return p.Block(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 }
 
 func callIexscan(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.start(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Start(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(6, r)
 	return err
 }
 
 func callExscanInit(a *Args) error {
-	p := &plan{c: a.comm(5)}
-	r, err := p.persist(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	p := collective.NewPlan(a.comm(5))
+	r, err := p.Persist(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callNeighborAllgather(a *Args) error {
-	p := planOf(a.comm(6))
-	return p.block(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.PlanOf(a.comm(6))
+	return p.Block(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 }
 
 func callIneighborAllgather(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.start(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Start(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callNeighborAllgatherInit(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.persist(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Persist(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callNeighborAllgatherv(a *Args) error {
-	p := planOf(a.comm(7))
-	return p.block(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	p := collective.PlanOf(a.comm(7))
+	return p.Block(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
 }
 
 func callIneighborAllgatherv(a *Args) error {
-	p := &plan{c: a.comm(7)}
-	r, err := p.start(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	p := collective.NewPlan(a.comm(7))
+	r, err := p.Start(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callNeighborAllgathervInit(a *Args) error {
-	p := &plan{c: a.comm(7)}
-	r, err := p.persist(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	p := collective.NewPlan(a.comm(7))
+	r, err := p.Persist(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callNeighborAlltoall(a *Args) error {
-	p := planOf(a.comm(6))
-	return p.block(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.PlanOf(a.comm(6))
+	return p.Block(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 }
 
 func callIneighborAlltoall(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.start(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Start(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 	a.setRequest(7, r)
 	return err
 }
 
 func callNeighborAlltoallInit(a *Args) error {
-	p := &plan{c: a.comm(6)}
-	r, err := p.persist(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	p := collective.NewPlan(a.comm(6))
+	r, err := p.Persist(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
 	a.setRequest(8, r)
 	return err
 }
 
 func callNeighborAlltoallv(a *Args) error {
-	p := planOf(a.comm(8))
-	return p.block(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	p := collective.PlanOf(a.comm(8))
+	return p.Block(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
 }
 
 func callIneighborAlltoallv(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.start(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Start(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callNeighborAlltoallvInit(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.persist(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Persist(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
 	a.setRequest(10, r)
 	return err
 }
 
 func callNeighborAlltoallw(a *Args) error {
-	p := planOf(a.comm(8))
-	return p.block(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
+	p := collective.PlanOf(a.comm(8))
+	return p.Block(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
 }
 
 func callIneighborAlltoallw(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.start(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Start(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
 	a.setRequest(9, r)
 	return err
 }
 
 func callNeighborAlltoallwInit(a *Args) error {
-	p := &plan{c: a.comm(8)}
-	r, err := p.persist(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
+	p := collective.NewPlan(a.comm(8))
+	r, err := p.Persist(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
 	a.setRequest(10, r)
 	return err
 }
 
 func callReduceLocal(a *Args) error {
-	return ReduceLocal(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4))
+	return ops.ReduceLocal(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4))
 }
 
 func callOpCreate(a *Args) error {
-	op, err := OpCreate(a.address(0), a.flag(1))
+	op, err := ops.OpCreate(a.address(0), a.flag(1))
 	a.setOp(2, op)
 	return err
 }
 
 func callOpFree(a *Args) error {
 	op := a.handle(0)
-	err := OpFree(&op)
+	err := ops.OpFree(&op)
 	a.setHandle(0, op)
 	return err
 }
 
 func callOpCommutative(a *Args) error {
-	commute, err := OpCommutative(a.op(0))
+	commute, err := ops.OpCommutative(a.op(0))
 	a.setFlag(1, commute)
 	return err
 }
 
 func callTypeContiguous(a *Args) error {
-	newtype, err := TypeContiguous(a.int(0), a.datatype(1))
+	newtype, err := dtypes.TypeContiguous(a.int(0), a.datatype(1))
 	a.setDatatype(2, newtype)
 	return err
 }
 
 func callTypeVector(a *Args) error {
-	newtype, err := TypeVector(a.int(0), a.int(1), a.int(2), a.datatype(3))
+	newtype, err := dtypes.TypeVector(a.int(0), a.int(1), a.int(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeCreateHvector(a *Args) error {
-	newtype, err := TypeCreateHvector(a.int(0), a.int(1), a.int(2), a.datatype(3))
+	newtype, err := dtypes.TypeCreateHvector(a.int(0), a.int(1), a.int(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeHvector(a *Args) error {
-	newtype, err := TypeHvector(a.int(0), a.int(1), a.int(2), a.datatype(3))
+	newtype, err := dtypes.TypeHvector(a.int(0), a.int(1), a.int(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeIndexed(a *Args) error {
-	newtype, err := TypeIndexed(a.int(0), a.array(1), a.array(2), a.datatype(3))
+	newtype, err := dtypes.TypeIndexed(a.int(0), a.array(1), a.array(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeCreateHindexed(a *Args) error {
-	newtype, err := TypeCreateHindexed(a.int(0), a.array(1), a.array(2), a.datatype(3))
+	newtype, err := dtypes.TypeCreateHindexed(a.int(0), a.array(1), a.array(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeHindexed(a *Args) error {
-	newtype, err := TypeHindexed(a.int(0), a.array(1), a.array(2), a.datatype(3))
+	newtype, err := dtypes.TypeHindexed(a.int(0), a.array(1), a.array(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeCreateIndexedBlock(a *Args) error {
-	newtype, err := TypeCreateIndexedBlock(a.int(0), a.int(1), a.array(2), a.datatype(3))
+	newtype, err := dtypes.TypeCreateIndexedBlock(a.int(0), a.int(1), a.array(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeCreateHindexedBlock(a *Args) error {
-	newtype, err := TypeCreateHindexedBlock(a.int(0), a.int(1), a.array(2), a.datatype(3))
+	newtype, err := dtypes.TypeCreateHindexedBlock(a.int(0), a.int(1), a.array(2), a.datatype(3))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeCreateStruct(a *Args) error {
-	newtype, err := TypeCreateStruct(a.int(0), a.array(1), a.array(2), a.handles(3, a.int(0)))
+	newtype, err := dtypes.TypeCreateStruct(a.int(0), a.array(1), a.array(2), a.handles(3, a.int(0)))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeStruct(a *Args) error {
-	newtype, err := TypeStruct(a.int(0), a.array(1), a.array(2), a.handles(3, a.int(0)))
+	newtype, err := dtypes.TypeStruct(a.int(0), a.array(1), a.array(2), a.handles(3, a.int(0)))
 	a.setDatatype(4, newtype)
 	return err
 }
 
 func callTypeCreateSubarray(a *Args) error {
-	newtype, err := TypeCreateSubarray(a.int(0), a.array(1), a.array(2), a.array(3), a.int(4), a.datatype(5))
+	newtype, err := dtypes.TypeCreateSubarray(a.int(0), a.array(1), a.array(2), a.array(3), a.int(4), a.datatype(5))
 	a.setDatatype(6, newtype)
 	return err
 }
 
 func callTypeCreateDarray(a *Args) error {
-	newtype, err := TypeCreateDarray(a.int(0), a.int(1), a.int(2), a.array(3), a.array(4), a.array(5), a.array(6), a.int(7), a.datatype(8))
+	newtype, err := dtypes.TypeCreateDarray(a.int(0), a.int(1), a.int(2), a.array(3), a.array(4), a.array(5), a.array(6), a.int(7), a.datatype(8))
 	a.setDatatype(9, newtype)
 	return err
 }
 
 func callTypeCreateResized(a *Args) error {
-	newtype, err := TypeCreateResized(a.datatype(0), a.int(1), a.int(2))
+	newtype, err := dtypes.TypeCreateResized(a.datatype(0), a.int(1), a.int(2))
 	a.setDatatype(3, newtype)
 	return err
 }
 
 func callTypeDup(a *Args) error {
-	newtype, err := TypeDup(a.datatype(0))
+	newtype, err := dtypes.TypeDup(a.datatype(0))
 	a.setDatatype(1, newtype)
 	return err
 }
 
 func callTypeCreateF90Integer(a *Args) error {
-	newtype, err := TypeCreateF90Integer(a.int(0))
+	newtype, err := dtypes.TypeCreateF90Integer(a.int(0))
 	a.setDatatype(1, newtype)
 	return err
 }
 
 func callTypeCreateF90Real(a *Args) error {
-	newtype, err := TypeCreateF90Real(a.int(0), a.int(1))
+	newtype, err := dtypes.TypeCreateF90Real(a.int(0), a.int(1))
 	a.setDatatype(2, newtype)
 	return err
 }
 
 func callTypeCreateF90Complex(a *Args) error {
-	newtype, err := TypeCreateF90Complex(a.int(0), a.int(1))
+	newtype, err := dtypes.TypeCreateF90Complex(a.int(0), a.int(1))
 	a.setDatatype(2, newtype)
 	return err
 }
 
 func callTypeMatchSize(a *Args) error {
-	newtype, err := TypeMatchSize(a.int(0), a.int(1))
+	newtype, err := dtypes.TypeMatchSize(a.int(0), a.int(1))
 	a.setDatatype(2, newtype)
 	return err
 }
 
 func callTypeCommit(a *Args) error {
 	datatype := a.handle(0)
-	err := TypeCommit(&datatype)
+	err := dtypes.TypeCommit(&datatype)
 	a.setHandle(0, datatype)
 	return err
 }
 
 func callTypeFree(a *Args) error {
 	datatype := a.handle(0)
-	err := TypeFree(&datatype)
+	err := dtypes.TypeFree(&datatype)
 	a.setHandle(0, datatype)
 	return err
 }
 
 func callTypeSize(a *Args) error {
-	size, err := TypeSize(a.datatype(0))
+	size, err := dtypes.TypeSize(a.datatype(0))
 	a.setInt(1, size)
 	return err
 }
 
 func callTypeSizeX(a *Args) error {
-	size, err := TypeSizeX(a.datatype(0))
+	size, err := dtypes.TypeSizeX(a.datatype(0))
 	a.setInt(1, size)
 	return err
 }
 
 func callTypeGetExtent(a *Args) error {
-	lb, extent, err := TypeGetExtent(a.datatype(0))
+	lb, extent, err := dtypes.TypeGetExtent(a.datatype(0))
 	a.setInt(1, lb)
 	a.setInt(2, extent)
 	return err
 }
 
 func callTypeGetExtentX(a *Args) error {
-	lb, extent, err := TypeGetExtentX(a.datatype(0))
+	lb, extent, err := dtypes.TypeGetExtentX(a.datatype(0))
 	a.setInt(1, lb)
 	a.setInt(2, extent)
 	return err
 }
 
 func callTypeGetTrueExtent(a *Args) error {
-	lb, extent, err := TypeGetTrueExtent(a.datatype(0))
+	lb, extent, err := dtypes.TypeGetTrueExtent(a.datatype(0))
 	a.setInt(1, lb)
 	a.setInt(2, extent)
 	return err
 }
 
 func callTypeGetTrueExtentX(a *Args) error {
-	lb, extent, err := TypeGetTrueExtentX(a.datatype(0))
+	lb, extent, err := dtypes.TypeGetTrueExtentX(a.datatype(0))
 	a.setInt(1, lb)
 	a.setInt(2, extent)
 	return err
 }
 
 func callTypeExtent(a *Args) error {
-	extent, err := TypeExtent(a.datatype(0))
+	extent, err := dtypes.TypeExtent(a.datatype(0))
 	a.setInt(1, extent)
 	return err
 }
 
 func callTypeLb(a *Args) error {
-	displacement, err := TypeLb(a.datatype(0))
+	displacement, err := dtypes.TypeLb(a.datatype(0))
 	a.setInt(1, displacement)
 	return err
 }
 
 func callTypeUb(a *Args) error {
-	displacement, err := TypeUb(a.datatype(0))
+	displacement, err := dtypes.TypeUb(a.datatype(0))
 	a.setInt(1, displacement)
 	return err
 }
 
 func callTypeGetEnvelope(a *Args) error {
-	integers, addresses, datatypes, combiner, err := TypeGetEnvelope(a.datatype(0))
+	integers, addresses, datatypes, combiner, err := dtypes.TypeGetEnvelope(a.datatype(0))
 	a.setInt(1, integers)
 	a.setInt(2, addresses)
 	a.setInt(3, datatypes)
@@ -1212,464 +1222,464 @@ func callTypeGetEnvelope(a *Args) error {
 }
 
 func callTypeGetContents(a *Args) error {
-	return TypeGetContents(a.datatype(0), a.int(1), a.int(2), a.int(3), a.array(4), a.array(5), a.handles(6, a.int(3)))
+	return dtypes.TypeGetContents(a.datatype(0), a.int(1), a.int(2), a.int(3), a.array(4), a.array(5), a.handles(6, a.int(3)))
 }
 
 func callTypeGetName(a *Args) error {
-	resultlen, err := TypeGetName(a.datatype(0), a.text(1))
+	resultlen, err := dtypes.TypeGetName(a.datatype(0), a.text(1))
 	a.setInt(2, resultlen)
 	return err
 }
 
 func callTypeSetName(a *Args) error {
-	return TypeSetName(a.datatype(0), a.text(1))
+	return dtypes.TypeSetName(a.datatype(0), a.text(1))
 }
 
 func callPack(a *Args) error {
 	position := a.int(5)
-	err := Pack(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), &position, a.comm(6))
+	err := p2p.Pack(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), &position, a.comm(6))
 	a.setInt(5, position)
 	return err
 }
 
 func callUnpack(a *Args) error {
 	position := a.int(2)
-	err := Unpack(a.address(0), a.int(1), &position, a.address(3), a.int(4), a.datatype(5), a.comm(6))
+	err := p2p.Unpack(a.address(0), a.int(1), &position, a.address(3), a.int(4), a.datatype(5), a.comm(6))
 	a.setInt(2, position)
 	return err
 }
 
 func callPackSize(a *Args) error {
-	size, err := PackSize(a.int(0), a.datatype(1), a.comm(2))
+	size, err := p2p.PackSize(a.int(0), a.datatype(1), a.comm(2))
 	a.setInt(3, size)
 	return err
 }
 
 func callPackExternal(a *Args) error {
 	position := a.int(6)
-	err := PackExternal(a.text(0), a.address(1), a.int(2), a.datatype(3), a.address(4), a.int(5), &position)
+	err := p2p.PackExternal(a.text(0), a.address(1), a.int(2), a.datatype(3), a.address(4), a.int(5), &position)
 	a.setInt(6, position)
 	return err
 }
 
 func callUnpackExternal(a *Args) error {
 	position := a.int(3)
-	err := UnpackExternal(a.text(0), a.address(1), a.int(2), &position, a.address(4), a.int(5), a.datatype(6))
+	err := p2p.UnpackExternal(a.text(0), a.address(1), a.int(2), &position, a.address(4), a.int(5), a.datatype(6))
 	a.setInt(3, position)
 	return err
 }
 
 func callPackExternalSize(a *Args) error {
-	bytes, err := PackExternalSize(a.text(0), a.int(1), a.datatype(2))
+	bytes, err := p2p.PackExternalSize(a.text(0), a.int(1), a.datatype(2))
 	a.setInt(3, bytes)
 	return err
 }
 
 func callGroupSize(a *Args) error {
-	size, err := GroupSize(a.group(0))
+	size, err := comms.GroupSize(a.group(0))
 	a.setInt(1, size)
 	return err
 }
 
 func callGroupRank(a *Args) error {
-	rank, err := GroupRank(a.group(0))
+	rank, err := comms.GroupRank(a.group(0))
 	a.setInt(1, rank)
 	return err
 }
 
 func callGroupTranslateRanks(a *Args) error {
-	return GroupTranslateRanks(a.group(0), a.int(1), a.array(2), a.group(3), a.array(4))
+	return comms.GroupTranslateRanks(a.group(0), a.int(1), a.array(2), a.group(3), a.array(4))
 }
 
 func callGroupCompare(a *Args) error {
-	result, err := GroupCompare(a.group(0), a.group(1))
+	result, err := comms.GroupCompare(a.group(0), a.group(1))
 	a.setInt(2, result)
 	return err
 }
 
 func callGroupUnion(a *Args) error {
-	newgroup, err := GroupUnion(a.group(0), a.group(1))
+	newgroup, err := comms.GroupUnion(a.group(0), a.group(1))
 	a.setGroup(2, newgroup)
 	return err
 }
 
 func callGroupIntersection(a *Args) error {
-	newgroup, err := GroupIntersection(a.group(0), a.group(1))
+	newgroup, err := comms.GroupIntersection(a.group(0), a.group(1))
 	a.setGroup(2, newgroup)
 	return err
 }
 
 func callGroupDifference(a *Args) error {
-	newgroup, err := GroupDifference(a.group(0), a.group(1))
+	newgroup, err := comms.GroupDifference(a.group(0), a.group(1))
 	a.setGroup(2, newgroup)
 	return err
 }
 
 func callGroupIncl(a *Args) error {
-	newgroup, err := GroupIncl(a.group(0), a.int(1), a.array(2))
+	newgroup, err := comms.GroupIncl(a.group(0), a.int(1), a.array(2))
 	a.setGroup(3, newgroup)
 	return err
 }
 
 func callGroupExcl(a *Args) error {
-	newgroup, err := GroupExcl(a.group(0), a.int(1), a.array(2))
+	newgroup, err := comms.GroupExcl(a.group(0), a.int(1), a.array(2))
 	a.setGroup(3, newgroup)
 	return err
 }
 
 func callGroupRangeIncl(a *Args) error {
-	newgroup, err := GroupRangeIncl(a.group(0), a.int(1), a.array(2))
+	newgroup, err := comms.GroupRangeIncl(a.group(0), a.int(1), a.array(2))
 	a.setGroup(3, newgroup)
 	return err
 }
 
 func callGroupRangeExcl(a *Args) error {
-	newgroup, err := GroupRangeExcl(a.group(0), a.int(1), a.array(2))
+	newgroup, err := comms.GroupRangeExcl(a.group(0), a.int(1), a.array(2))
 	a.setGroup(3, newgroup)
 	return err
 }
 
 func callGroupFree(a *Args) error {
 	group := a.handle(0)
-	err := GroupFree(&group)
+	err := comms.GroupFree(&group)
 	a.setHandle(0, group)
 	return err
 }
 
 func callCommSize(a *Args) error {
-	size, err := CommSize(a.comm(0))
+	size, err := comms.CommSize(a.comm(0))
 	a.setInt(1, size)
 	return err
 }
 
 func callCommRank(a *Args) error {
-	rank, err := CommRank(a.comm(0))
+	rank, err := comms.CommRank(a.comm(0))
 	a.setInt(1, rank)
 	return err
 }
 
 func callCommCompare(a *Args) error {
-	result, err := CommCompare(a.comm(0), a.comm(1))
+	result, err := comms.CommCompare(a.comm(0), a.comm(1))
 	a.setInt(2, result)
 	return err
 }
 
 func callCommDup(a *Args) error {
-	newcomm, err := CommDup(a.comm(0))
+	newcomm, err := comms.CommDup(a.comm(0))
 	a.setComm(1, newcomm)
 	return err
 }
 
 func callCommDupWithInfo(a *Args) error {
-	newcomm, err := CommDupWithInfo(a.comm(0), a.info(1))
+	newcomm, err := comms.CommDupWithInfo(a.comm(0), a.info(1))
 	a.setComm(2, newcomm)
 	return err
 }
 
 func callCommIdup(a *Args) error {
-	newcomm, request, err := CommIdup(a.comm(0))
+	newcomm, request, err := collective.CommIdup(a.comm(0))
 	a.setComm(1, newcomm)
 	a.setRequest(2, request)
 	return err
 }
 
 func callCommIdupWithInfo(a *Args) error {
-	newcomm, request, err := CommIdupWithInfo(a.comm(0), a.info(1))
+	newcomm, request, err := collective.CommIdupWithInfo(a.comm(0), a.info(1))
 	a.setComm(2, newcomm)
 	a.setRequest(3, request)
 	return err
 }
 
 func callCommCreate(a *Args) error {
-	newcomm, err := CommCreate(a.comm(0), a.group(1))
+	newcomm, err := comms.CommCreate(a.comm(0), a.group(1))
 	a.setComm(2, newcomm)
 	return err
 }
 
 func callCommCreateGroup(a *Args) error {
-	newcomm, err := CommCreateGroup(a.comm(0), a.group(1), a.int(2))
+	newcomm, err := comms.CommCreateGroup(a.comm(0), a.group(1), a.int(2))
 	a.setComm(3, newcomm)
 	return err
 }
 
 func callCommCreateFromGroup(a *Args) error {
-	newcomm, err := CommCreateFromGroup(a.group(0), a.text(1), a.info(2), a.errhandler(3))
+	newcomm, err := comms.CommCreateFromGroup(a.group(0), a.text(1), a.info(2), a.errhandler(3))
 	a.setComm(4, newcomm)
 	return err
 }
 
 func callCommSplit(a *Args) error {
-	newcomm, err := CommSplit(a.comm(0), a.int(1), a.int(2))
+	newcomm, err := comms.CommSplit(a.comm(0), a.int(1), a.int(2))
 	a.setComm(3, newcomm)
 	return err
 }
 
 func callCommSplitType(a *Args) error {
-	newcomm, err := CommSplitType(a.comm(0), a.int(1), a.int(2), a.info(3))
+	newcomm, err := comms.CommSplitType(a.comm(0), a.int(1), a.int(2), a.info(3))
 	a.setComm(4, newcomm)
 	return err
 }
 
 func callCommFree(a *Args) error {
 	comm := a.handle(0)
-	err := CommFree(&comm)
+	err := comms.CommFree(&comm)
 	a.setHandle(0, comm)
 	return err
 }
 
 func callCommDisconnect(a *Args) error {
 	comm := a.handle(0)
-	err := CommDisconnect(&comm)
+	err := comms.CommDisconnect(&comm)
 	a.setHandle(0, comm)
 	return err
 }
 
 func callCommGroup(a *Args) error {
-	group, err := CommGroup(a.comm(0))
+	group, err := comms.CommGroup(a.comm(0))
 	a.setGroup(1, group)
 	return err
 }
 
 func callCommTestInter(a *Args) error {
-	flag, err := CommTestInter(a.comm(0))
+	flag, err := comms.CommTestInter(a.comm(0))
 	a.setFlag(1, flag)
 	return err
 }
 
 func callCommRemoteSize(a *Args) error {
-	size, err := CommRemoteSize(a.comm(0))
+	size, err := comms.CommRemoteSize(a.comm(0))
 	a.setInt(1, size)
 	return err
 }
 
 func callCommRemoteGroup(a *Args) error {
-	group, err := CommRemoteGroup(a.comm(0))
+	group, err := comms.CommRemoteGroup(a.comm(0))
 	a.setGroup(1, group)
 	return err
 }
 
 func callIntercommCreate(a *Args) error {
-	newcomm, err := IntercommCreate(a.comm(0), a.int(1), a.comm(2), a.int(3), a.int(4))
+	newcomm, err := comms.IntercommCreate(a.comm(0), a.int(1), a.comm(2), a.int(3), a.int(4))
 	a.setComm(5, newcomm)
 	return err
 }
 
 func callIntercommCreateFromGroups(a *Args) error {
-	newcomm, err := IntercommCreateFromGroups(a.group(0), a.int(1), a.group(2), a.int(3), a.text(4), a.info(5), a.errhandler(6))
+	newcomm, err := comms.IntercommCreateFromGroups(a.group(0), a.int(1), a.group(2), a.int(3), a.text(4), a.info(5), a.errhandler(6))
 	a.setComm(7, newcomm)
 	return err
 }
 
 func callIntercommMerge(a *Args) error {
-	newcomm, err := IntercommMerge(a.comm(0), a.flag(1))
+	newcomm, err := comms.IntercommMerge(a.comm(0), a.flag(1))
 	a.setComm(2, newcomm)
 	return err
 }
 
 func callCommSetName(a *Args) error {
-	return CommSetName(a.comm(0), a.text(1))
+	return comms.CommSetName(a.comm(0), a.text(1))
 }
 
 func callCommGetName(a *Args) error {
-	resultlen, err := CommGetName(a.comm(0), a.text(1))
+	resultlen, err := comms.CommGetName(a.comm(0), a.text(1))
 	a.setInt(2, resultlen)
 	return err
 }
 
 func callCommSetInfo(a *Args) error {
-	return CommSetInfo(a.comm(0), a.info(1))
+	return comms.CommSetInfo(a.comm(0), a.info(1))
 }
 
 func callCommGetInfo(a *Args) error {
-	info, err := CommGetInfo(a.comm(0))
+	info, err := comms.CommGetInfo(a.comm(0))
 	a.setInfo(1, info)
 	return err
 }
 
 func callCommCreateKeyval(a *Args) error {
-	keyval, err := CommCreateKeyval(a.address(0), a.address(1), a.address(3))
+	keyval, err := comms.CommCreateKeyval(a.address(0), a.address(1), a.address(3))
 	a.setInt(2, keyval)
 	return err
 }
 
 func callCommFreeKeyval(a *Args) error {
 	keyval := a.int(0)
-	err := CommFreeKeyval(&keyval)
+	err := comms.CommFreeKeyval(&keyval)
 	a.setInt(0, keyval)
 	return err
 }
 
 func callCommSetAttr(a *Args) error {
-	return CommSetAttr(a.comm(0), a.int(1), a.address(2))
+	return comms.CommSetAttr(a.comm(0), a.int(1), a.address(2))
 }
 
 func callCommGetAttr(a *Args) error {
-	attributeVal, flag, err := CommGetAttr(a.comm(0), a.int(1))
+	attributeVal, flag, err := comms.CommGetAttr(a.comm(0), a.int(1))
 	a.setAddress(2, attributeVal)
 	a.setFlag(3, flag)
 	return err
 }
 
 func callCommDeleteAttr(a *Args) error {
-	return CommDeleteAttr(a.comm(0), a.int(1))
+	return comms.CommDeleteAttr(a.comm(0), a.int(1))
 }
 
 func callKeyvalCreate(a *Args) error {
-	keyval, err := KeyvalCreate(a.address(0), a.address(1), a.address(3))
+	keyval, err := comms.KeyvalCreate(a.address(0), a.address(1), a.address(3))
 	a.setInt(2, keyval)
 	return err
 }
 
 func callKeyvalFree(a *Args) error {
 	keyval := a.int(0)
-	err := KeyvalFree(&keyval)
+	err := comms.KeyvalFree(&keyval)
 	a.setInt(0, keyval)
 	return err
 }
 
 func callAttrPut(a *Args) error {
-	return AttrPut(a.comm(0), a.int(1), a.address(2))
+	return comms.AttrPut(a.comm(0), a.int(1), a.address(2))
 }
 
 func callAttrGet(a *Args) error {
-	attributeVal, flag, err := AttrGet(a.comm(0), a.int(1))
+	attributeVal, flag, err := comms.AttrGet(a.comm(0), a.int(1))
 	a.setAddress(2, attributeVal)
 	a.setFlag(3, flag)
 	return err
 }
 
 func callAttrDelete(a *Args) error {
-	return AttrDelete(a.comm(0), a.int(1))
+	return comms.AttrDelete(a.comm(0), a.int(1))
 }
 
 func callTypeCreateKeyval(a *Args) error {
-	keyval, err := TypeCreateKeyval(a.address(0), a.address(1), a.address(3))
+	keyval, err := dtypes.TypeCreateKeyval(a.address(0), a.address(1), a.address(3))
 	a.setInt(2, keyval)
 	return err
 }
 
 func callTypeFreeKeyval(a *Args) error {
 	keyval := a.int(0)
-	err := TypeFreeKeyval(&keyval)
+	err := dtypes.TypeFreeKeyval(&keyval)
 	a.setInt(0, keyval)
 	return err
 }
 
 func callTypeSetAttr(a *Args) error {
-	return TypeSetAttr(a.datatype(0), a.int(1), a.address(2))
+	return dtypes.TypeSetAttr(a.datatype(0), a.int(1), a.address(2))
 }
 
 func callTypeGetAttr(a *Args) error {
-	attributeVal, flag, err := TypeGetAttr(a.datatype(0), a.int(1))
+	attributeVal, flag, err := dtypes.TypeGetAttr(a.datatype(0), a.int(1))
 	a.setAddress(2, attributeVal)
 	a.setFlag(3, flag)
 	return err
 }
 
 func callTypeDeleteAttr(a *Args) error {
-	return TypeDeleteAttr(a.datatype(0), a.int(1))
+	return dtypes.TypeDeleteAttr(a.datatype(0), a.int(1))
 }
 
 func callCartCreate(a *Args) error {
-	newcomm, err := CartCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.flag(4))
+	newcomm, err := comms.CartCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.flag(4))
 	a.setComm(5, newcomm)
 	return err
 }
 
 func callCartSub(a *Args) error {
-	newcomm, err := CartSub(a.comm(0), a.array(1))
+	newcomm, err := comms.CartSub(a.comm(0), a.array(1))
 	a.setComm(2, newcomm)
 	return err
 }
 
 func callCartGet(a *Args) error {
-	return CartGet(a.comm(0), a.int(1), a.array(2), a.array(3), a.array(4))
+	return comms.CartGet(a.comm(0), a.int(1), a.array(2), a.array(3), a.array(4))
 }
 
 func callCartCoords(a *Args) error {
-	return CartCoords(a.comm(0), a.int(1), a.int(2), a.array(3))
+	return comms.CartCoords(a.comm(0), a.int(1), a.int(2), a.array(3))
 }
 
 func callCartRank(a *Args) error {
-	rank, err := CartRank(a.comm(0), a.array(1))
+	rank, err := comms.CartRank(a.comm(0), a.array(1))
 	a.setInt(2, rank)
 	return err
 }
 
 func callCartShift(a *Args) error {
-	rankSource, rankDest, err := CartShift(a.comm(0), a.int(1), a.int(2))
+	rankSource, rankDest, err := comms.CartShift(a.comm(0), a.int(1), a.int(2))
 	a.setInt(3, rankSource)
 	a.setInt(4, rankDest)
 	return err
 }
 
 func callCartMap(a *Args) error {
-	newrank, err := CartMap(a.comm(0), a.int(1), a.array(2), a.array(3))
+	newrank, err := comms.CartMap(a.comm(0), a.int(1), a.array(2), a.array(3))
 	a.setInt(4, newrank)
 	return err
 }
 
 func callCartdimGet(a *Args) error {
-	ndims, err := CartdimGet(a.comm(0))
+	ndims, err := comms.CartdimGet(a.comm(0))
 	a.setInt(1, ndims)
 	return err
 }
 
 func callDimsCreate(a *Args) error {
-	return DimsCreate(a.int(0), a.int(1), a.array(2))
+	return comms.DimsCreate(a.int(0), a.int(1), a.array(2))
 }
 
 func callGraphCreate(a *Args) error {
-	newcomm, err := GraphCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.flag(4))
+	newcomm, err := comms.GraphCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.flag(4))
 	a.setComm(5, newcomm)
 	return err
 }
 
 func callGraphGet(a *Args) error {
-	return GraphGet(a.comm(0), a.int(1), a.int(2), a.array(3), a.array(4))
+	return comms.GraphGet(a.comm(0), a.int(1), a.int(2), a.array(3), a.array(4))
 }
 
 func callGraphMap(a *Args) error {
-	newrank, err := GraphMap(a.comm(0), a.int(1), a.array(2), a.array(3))
+	newrank, err := comms.GraphMap(a.comm(0), a.int(1), a.array(2), a.array(3))
 	a.setInt(4, newrank)
 	return err
 }
 
 func callGraphNeighbors(a *Args) error {
-	return GraphNeighbors(a.comm(0), a.int(1), a.int(2), a.array(3))
+	return comms.GraphNeighbors(a.comm(0), a.int(1), a.int(2), a.array(3))
 }
 
 func callGraphNeighborsCount(a *Args) error {
-	nneighbors, err := GraphNeighborsCount(a.comm(0), a.int(1))
+	nneighbors, err := comms.GraphNeighborsCount(a.comm(0), a.int(1))
 	a.setInt(2, nneighbors)
 	return err
 }
 
 func callGraphdimsGet(a *Args) error {
-	nnodes, nedges, err := GraphdimsGet(a.comm(0))
+	nnodes, nedges, err := comms.GraphdimsGet(a.comm(0))
 	a.setInt(1, nnodes)
 	a.setInt(2, nedges)
 	return err
 }
 
 func callDistGraphCreate(a *Args) error {
-	newcomm, err := DistGraphCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.array(4), a.array(5), a.info(6), a.flag(7))
+	newcomm, err := comms.DistGraphCreate(a.comm(0), a.int(1), a.array(2), a.array(3), a.array(4), a.array(5), a.info(6), a.flag(7))
 	a.setComm(8, newcomm)
 	return err
 }
 
 func callDistGraphCreateAdjacent(a *Args) error {
-	newcomm, err := DistGraphCreateAdjacent(a.comm(0), a.int(1), a.array(2), a.array(3), a.int(4), a.array(5), a.array(6), a.info(7), a.flag(8))
+	newcomm, err := comms.DistGraphCreateAdjacent(a.comm(0), a.int(1), a.array(2), a.array(3), a.int(4), a.array(5), a.array(6), a.info(7), a.flag(8))
 	a.setComm(9, newcomm)
 	return err
 }
 
 func callDistGraphNeighbors(a *Args) error {
-	return DistGraphNeighbors(a.comm(0), a.int(1), a.array(2), a.array(3), a.int(4), a.array(5), a.array(6))
+	return comms.DistGraphNeighbors(a.comm(0), a.int(1), a.array(2), a.array(3), a.int(4), a.array(5), a.array(6))
 }
 
 func callDistGraphNeighborsCount(a *Args) error {
-	indegree, outdegree, weighted, err := DistGraphNeighborsCount(a.comm(0))
+	indegree, outdegree, weighted, err := comms.DistGraphNeighborsCount(a.comm(0))
 	a.setInt(1, indegree)
 	a.setInt(2, outdegree)
 	a.setFlag(3, weighted)
@@ -1677,84 +1687,84 @@ func callDistGraphNeighborsCount(a *Args) error {
 }
 
 func callTopoTest(a *Args) error {
-	topology, err := TopoTest(a.comm(0))
+	topology, err := comms.TopoTest(a.comm(0))
 	a.setInt(1, topology)
 	return err
 }
 
 func callCommCreateErrhandler(a *Args) error {
-	errhandler, err := CommCreateErrhandler(a.address(0))
+	errhandler, err := errs.CommCreateErrhandler(a.address(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
 
 func callCommSetErrhandler(a *Args) error {
-	return CommSetErrhandler(a.comm(0), a.errhandler(1))
+	return comms.CommSetErrhandler(a.comm(0), a.errhandler(1))
 }
 
 func callCommGetErrhandler(a *Args) error {
-	errhandler, err := CommGetErrhandler(a.comm(0))
+	errhandler, err := comms.CommGetErrhandler(a.comm(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
 
 func callCommCallErrhandler(a *Args) error {
-	return CommCallErrhandler(a.comm(0), a.int(1))
+	return comms.CommCallErrhandler(a.comm(0), a.int(1))
 }
 
 func callErrhandlerCreate(a *Args) error {
-	errhandler, err := ErrhandlerCreate(a.address(0))
+	errhandler, err := errs.ErrhandlerCreate(a.address(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
 
 func callErrhandlerSet(a *Args) error {
-	return ErrhandlerSet(a.comm(0), a.errhandler(1))
+	return comms.ErrhandlerSet(a.comm(0), a.errhandler(1))
 }
 
 func callErrhandlerGet(a *Args) error {
-	errhandler, err := ErrhandlerGet(a.comm(0))
+	errhandler, err := comms.ErrhandlerGet(a.comm(0))
 	a.setErrhandler(1, errhandler)
 	return err
 }
 
 func callErrhandlerFree(a *Args) error {
 	errhandler := a.handle(0)
-	err := ErrhandlerFree(&errhandler)
+	err := errs.ErrhandlerFree(&errhandler)
 	a.setHandle(0, errhandler)
 	return err
 }
 
 func callErrorClass(a *Args) error {
-	errorclass, err := ErrorClass(a.int(0))
+	errorclass, err := errs.ErrorClass(a.int(0))
 	a.setInt(1, errorclass)
 	return err
 }
 
 func callErrorString(a *Args) error {
-	resultlen, err := ErrorString(a.int(0), a.text(1))
+	resultlen, err := errs.ErrorString(a.int(0), a.text(1))
 	a.setInt(2, resultlen)
 	return err
 }
 
 func callAddErrorClass(a *Args) error {
-	errorclass, err := AddErrorClass()
+	errorclass, err := errs.AddErrorClass()
 	a.setInt(0, errorclass)
 	return err
 }
 
 func callAddErrorCode(a *Args) error {
-	errorcode, err := AddErrorCode(a.int(0))
+	errorcode, err := errs.AddErrorCode(a.int(0))
 	a.setInt(1, errorcode)
 	return err
 }
 
 func callAddErrorString(a *Args) error {
-	return AddErrorString(a.int(0), a.text(1))
+	return errs.AddErrorString(a.int(0), a.text(1))
 }
 
 func callInfoCreate(a *Args) error {
-	info, err := InfoCreate()
+	info, err := infos.InfoCreate()
 	a.setInfo(0, info)
 	return err
 }
@@ -1766,53 +1776,53 @@ func callInfoCreateEnv(a *Args) error {
 }
 
 func callInfoDup(a *Args) error {
-	newinfo, err := InfoDup(a.info(0))
+	newinfo, err := infos.InfoDup(a.info(0))
 	a.setInfo(1, newinfo)
 	return err
 }
 
 func callInfoFree(a *Args) error {
 	info := a.handle(0)
-	err := InfoFree(&info)
+	err := infos.InfoFree(&info)
 	a.setHandle(0, info)
 	return err
 }
 
 func callInfoSet(a *Args) error {
-	return InfoSet(a.info(0), a.text(1), a.text(2))
+	return infos.InfoSet(a.info(0), a.text(1), a.text(2))
 }
 
 func callInfoDelete(a *Args) error {
-	return InfoDelete(a.info(0), a.text(1))
+	return infos.InfoDelete(a.info(0), a.text(1))
 }
 
 func callInfoGet(a *Args) error {
-	flag, err := InfoGet(a.info(0), a.text(1), a.int(2), a.text(3))
+	flag, err := infos.InfoGet(a.info(0), a.text(1), a.int(2), a.text(3))
 	a.setFlag(4, flag)
 	return err
 }
 
 func callInfoGetString(a *Args) error {
 	buflen := a.int(2)
-	flag, err := InfoGetString(a.info(0), a.text(1), &buflen, a.text(3))
+	flag, err := infos.InfoGetString(a.info(0), a.text(1), &buflen, a.text(3))
 	a.setInt(2, buflen)
 	a.setFlag(4, flag)
 	return err
 }
 
 func callInfoGetValuelen(a *Args) error {
-	valuelen, flag, err := InfoGetValuelen(a.info(0), a.text(1))
+	valuelen, flag, err := infos.InfoGetValuelen(a.info(0), a.text(1))
 	a.setInt(2, valuelen)
 	a.setFlag(3, flag)
 	return err
 }
 
 func callInfoGetNkeys(a *Args) error {
-	nkeys, err := InfoGetNkeys(a.info(0))
+	nkeys, err := infos.InfoGetNkeys(a.info(0))
 	a.setInt(1, nkeys)
 	return err
 }
 
 func callInfoGetNthkey(a *Args) error {
-	return InfoGetNthkey(a.info(0), a.int(1), a.text(2))
+	return infos.InfoGetNthkey(a.info(0), a.int(1), a.text(2))
 }

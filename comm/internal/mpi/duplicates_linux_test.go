@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
 )
 
 func init() { jobs["duplicates"] = allDuplicates }
@@ -26,10 +29,10 @@ func allDuplicates() error {
 }
 
 // idupDoesNotWait has rank 0 send what the others receive before they duplicate, too.
-func idupDoesNotWait(c Handle) error {
-	me, size := world.p2p.Rank(), world.p2p.Size()
+func idupDoesNotWait(c abi.Handle) error {
+	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
 	word := make([]int32, 1)
-	var d, r Handle
+	var d, r abi.Handle
 	var err error
 	if me == 0 {
 		err = do("Comm_idup", c, &d, &r)
@@ -37,19 +40,19 @@ func idupDoesNotWait(c Handle) error {
 			err = errors.Join(err, do("Send", addr(word), 1, intHandle, to, 7, c))
 		}
 	} else {
-		var st Status
+		var st abi.Status
 		err = errors.Join(do("Recv", addr(word), 1, intHandle, 0, 7, c, &st), do("Comm_idup", c, &d, &r))
 	}
-	var st Status
+	var st abi.Status
 	same := 0
 	return errors.Join(err, do("Wait", &r, &st), do("Barrier", d),
-		do("Comm_compare", c, d, &same), wants("comparison", &same, congruent), do("Comm_free", &d))
+		do("Comm_compare", c, d, &same), wants("comparison", &same, abi.Congruent), do("Comm_free", &d))
 }
 
 // idupAmongCollectives has duplicates made between collectives that are under way.
-func idupAmongCollectives(c Handle) error {
-	rs, sts := make([]Handle, 4), make([]Status, 4)
-	var d, e Handle
+func idupAmongCollectives(c abi.Handle) error {
+	rs, sts := make([]abi.Handle, 4), make([]abi.Status, 4)
+	var d, e abi.Handle
 	return errors.Join(
 		do("Ibarrier", c, &rs[0]), do("Comm_idup", c, &d, &rs[1]), do("Ibarrier", c, &rs[2]), do("Comm_idup", c, &e, &rs[3]),
 		do("Waitall", 4, rs, sts), do("Barrier", e), do("Barrier", d), do("Comm_free", &d), do("Comm_free", &e))
@@ -57,9 +60,9 @@ func idupAmongCollectives(c Handle) error {
 
 // persistentOrders starts persistent collectives in another order on odd ranks.
 func persistentOrders() error {
-	me, size := world.p2p.Rank(), world.p2p.Size()
+	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
 	word, all := make([]int32, 1), make([]int32, size)
-	rs, sts := make([]Handle, 3), make([]Status, 3)
+	rs, sts := make([]abi.Handle, 3), make([]abi.Status, 3)
 	err := errors.Join(
 		do("Bcast_init", addr(word), 1, intHandle, 0, world0, nil, &rs[0]),
 		do("Barrier_init", world0, nil, &rs[1]),
@@ -89,7 +92,7 @@ func persistentOrders() error {
 // What MPI allows before MPI_Init.
 func TestInfosAndCodesWithoutInit(t *testing.T) {
 	Use(testFace())
-	var h, e, copied Handle
+	var h, e, copied abi.Handle
 	flag, code, class, n := 0, 0, 0, 0
 	err := errors.Join(
 		do("Info_create", &h), do("Info_set", h, text("key"), text("value")), do("Info_dup", h, &copied), do("Info_free", &h),

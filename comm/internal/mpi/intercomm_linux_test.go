@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/table"
 )
 
@@ -22,7 +24,7 @@ func TestIntercommunicators(t *testing.T) {
 
 // A side is one group of an intercommunicator of the odd and the even ranks of the world.
 type side struct {
-	c          Handle
+	c          abi.Handle
 	me         int // in the local group
 	local      int // ranks
 	remote     int
@@ -36,7 +38,7 @@ func allIntercommunicators() error {
 	if err != nil {
 		return err
 	}
-	var d Handle
+	var d abi.Handle
 	if err := errors.Join(s.messages(), s.collectives(), s.reductions(), s.merge(), do("Comm_dup", s.c, &d)); err != nil {
 		return err
 	}
@@ -46,13 +48,13 @@ func allIntercommunicators() error {
 }
 
 func makeSide() (*side, error) {
-	me, size := world.p2p.Rank(), world.p2p.Size()
+	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
 	s := &side{odd: me % 2, me: me / 2}
 	counts := []int{(size + 1) / 2, size / 2}
 	s.local, s.remote = counts[s.odd], counts[1-s.odd]
 	s.localWorld = func(i int) int { return 2*i + s.odd }
 	s.world = func(i int) int { return 2*i + 1 - s.odd }
-	var half Handle
+	var half abi.Handle
 	flag, n := 0, 0
 	return s, errors.Join(
 		do("Comm_split", world0, s.odd, me, &half),
@@ -69,9 +71,9 @@ func (s *side) messages() error {
 		return nil
 	}
 	in, out := make([]int32, 1), []int32{int32(s.localWorld(s.me))}
-	var st Status
+	var st abi.Status
 	return errors.Join(
-		do("Sendrecv", addr(out), 1, intHandle, s.me, 8, addr(in), 1, intHandle, anySource, 8, s.c, &st),
+		do("Sendrecv", addr(out), 1, intHandle, s.me, 8, addr(in), 1, intHandle, abi.AnySource, 8, s.c, &st),
 		wants("message", &in[0], int32(s.world(s.me))), wants("source", &st.Source, int32(s.me)))
 }
 
@@ -100,14 +102,14 @@ func (s *side) root() int {
 	case s.odd == 0:
 		return 0
 	case s.me == 0:
-		return rootHere
+		return abi.RootHere
 	}
-	return procNull
+	return abi.ProcNull
 }
 
 func (s *side) rooted() error {
 	b, all := make([]int32, 1), make([]int32, s.remote)
-	isRoot, root := s.root() == rootHere, s.root()
+	isRoot, root := s.root() == abi.RootHere, s.root()
 	err := three("Bcast", []any{addr(b), 1, intHandle, root, s.c}, func() {
 		b[0] = 0
 		if isRoot {
@@ -140,12 +142,12 @@ func (s *side) reductions() error {
 	for i := range s.remote {
 		want[0] += int32(s.world(i))
 	}
-	const sum = Handle(0x21)
+	const sum = abi.Handle(0x21)
 	if err := three("Allreduce", []any{addr(in), addr(out), 2, intHandle, sum, s.c}, func() { clear(out) },
 		func(form string) error { return same(form, out, want) }); err != nil {
 		return err
 	}
-	if s.root() != rootHere {
+	if s.root() != abi.RootHere {
 		want = []int32{0, 0}
 	}
 	return three("Reduce", []any{addr(in), addr(out), 2, intHandle, sum, s.root(), s.c}, func() { clear(out) },
@@ -154,12 +156,12 @@ func (s *side) reductions() error {
 
 // merge puts the even ranks first, whichever group says high.
 func (s *side) merge() error {
-	var m Handle
+	var m abi.Handle
 	rank := 0
 	want := s.me
 	if s.odd == 1 {
 		want += s.remote
 	}
 	return errors.Join(do("Intercomm_merge", s.c, s.odd, &m), do("Comm_rank", m, &rank), wants("rank", &rank, want),
-		do("Comm_free", &m), wants("handle", &m, Handle(table.CommNull)))
+		do("Comm_free", &m), wants("handle", &m, abi.Handle(table.CommNull)))
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/errs"
 	"gompi/comm/internal/mpi/table"
 )
 
@@ -30,7 +33,7 @@ func TestOneRankAlone(t *testing.T) { ranks(t, 1, "alone") }
 type ring struct{ me, right, left int }
 
 func ringOf() ring {
-	n, me := world.p2p.Size(), world.p2p.Rank()
+	n, me := comms.World.P2P.Size(), comms.World.P2P.Rank()
 	return ring{me, (me + 1) % n, (me + n - 1) % n}
 }
 
@@ -50,8 +53,8 @@ func allMessages() error {
 func (r ring) modes() error {
 	for i, send := range []string{"Isend", "Issend", "Irsend"} {
 		in, out := make([]int32, 3), []int32{int32(r.me), 2, 3}
-		hs := make([]Handle, 2)
-		sts := make([]Status, 2)
+		hs := make([]abi.Handle, 2)
+		sts := make([]abi.Status, 2)
 		err := errors.Join(
 			do("Irecv", addr(in), 3, intHandle, r.left, i, world0, &hs[0]),
 			do("Barrier", world0), // a ready send wants its receive
@@ -59,7 +62,7 @@ func (r ring) modes() error {
 			do("Waitall", 2, hs, sts),
 			wants(send, &in[0], int32(r.left)),
 			wants("source", &sts[0].Source, int32(r.left)), wants("tag", &sts[0].Tag, int32(i)), wants("bytes", &sts[0].Bytes, 12),
-			wants("request", &hs[0], Handle(table.RequestNull)), wants("request", &hs[1], Handle(table.RequestNull)),
+			wants("request", &hs[0], abi.Handle(table.RequestNull)), wants("request", &hs[1], abi.Handle(table.RequestNull)),
 		)
 		if err != nil {
 			return err
@@ -70,7 +73,7 @@ func (r ring) modes() error {
 
 func (r ring) persistent() error {
 	in, out := make([]int32, 1), make([]int32, 1)
-	hs := make([]Handle, 2)
+	hs := make([]abi.Handle, 2)
 	if err := errors.Join(
 		do("Recv_init", addr(in), 1, intHandle, r.left, 7, world0, &hs[0]),
 		do("Send_init", addr(out), 1, intHandle, r.right, 7, world0, &hs[1])); err != nil {
@@ -83,15 +86,15 @@ func (r ring) persistent() error {
 			return err
 		}
 	}
-	var st Status
+	var st abi.Status
 	return errors.Join( // an inactive request is over, with the empty status
-		do("Wait", &hs[0], &st), wants("source", &st.Source, anySource), wants("handle", &hs[0], was),
-		do("Request_free", &hs[0]), do("Request_free", &hs[1]), wants("handle", &hs[0], Handle(table.RequestNull)))
+		do("Wait", &hs[0], &st), wants("source", &st.Source, abi.AnySource), wants("handle", &hs[0], was),
+		do("Request_free", &hs[0]), do("Request_free", &hs[1]), wants("handle", &hs[0], abi.Handle(table.RequestNull)))
 }
 
 func (r ring) anyAndSome() error {
 	in, out := make([]int32, 4), []int32{int32(r.me)}
-	hs := make([]Handle, 4)
+	hs := make([]abi.Handle, 4)
 	for i := range hs {
 		hs[i] = table.RequestNull
 		if i > 0 {
@@ -101,8 +104,8 @@ func (r ring) anyAndSome() error {
 		}
 	}
 	index, flag := 0, 1
-	var st Status
-	if err := errors.Join(do("Testany", 4, hs, &index, &flag, &st), wants("flag", &flag, 0), wants("index", &index, undefined), do("Barrier", world0)); err != nil {
+	var st abi.Status
+	if err := errors.Join(do("Testany", 4, hs, &index, &flag, &st), wants("flag", &flag, 0), wants("index", &index, abi.Undefined), do("Barrier", world0)); err != nil {
 		return err
 	}
 	for i := 3; i > 0; i-- {
@@ -111,13 +114,13 @@ func (r ring) anyAndSome() error {
 			return err
 		}
 	}
-	if err := errors.Join(do("Waitany", 4, hs, &index, &st), wants("index of none", &index, undefined)); err != nil {
+	if err := errors.Join(do("Waitany", 4, hs, &index, &st), wants("index of none", &index, abi.Undefined)); err != nil {
 		return err
 	}
 	return r.some(in, out, hs)
 }
 
-func (r ring) some(in, out []int32, hs []Handle) error {
+func (r ring) some(in, out []int32, hs []abi.Handle) error {
 	for i := range hs {
 		if err := do("Irecv", addr(in[i:]), 1, intHandle, r.left, 30+i, world0, &hs[i]); err != nil {
 			return err
@@ -128,13 +131,13 @@ func (r ring) some(in, out []int32, hs []Handle) error {
 			return err
 		}
 	}
-	indices, sts, seen := make([]int32, 4), make([]Status, 4), 0
+	indices, sts, seen := make([]int32, 4), make([]abi.Status, 4), 0
 	for {
 		count := 0
 		if err := do("Waitsome", 4, hs, &count, indices, sts); err != nil {
 			return err
 		}
-		if count == undefined {
+		if count == abi.Undefined {
 			return wants("requests seen", &seen, 1+2+4+8)
 		}
 		for k := range count {
@@ -148,25 +151,25 @@ func (r ring) some(in, out []int32, hs []Handle) error {
 
 func (r ring) probes() error {
 	out, in := []int32{1, 2, int32(r.me)}, make([]int32, 3)
-	var h, m Handle
+	var h, m abi.Handle
 	flag, count := 0, 0
-	var st Status
+	var st abi.Status
 	if err := errors.Join(
 		do("Iprobe", r.left, 99, world0, &flag, nil), wants("flag", &flag, 0), // nothing has that tag
 		do("Isend", addr(out), 3, intHandle, r.right, 40, world0, &h),
-		do("Probe", anySource, 40, world0, &st), wants("source", &st.Source, int32(r.left)),
+		do("Probe", abi.AnySource, 40, world0, &st), wants("source", &st.Source, int32(r.left)),
 		do("Get_count", &st, intHandle, &count), wants("count", &count, 3),
-		do("Mprobe", r.left, anyTag, world0, &m, &st), wants("tag", &st.Tag, 40),
+		do("Mprobe", r.left, abi.AnyTag, world0, &m, &st), wants("tag", &st.Tag, 40),
 		do("Iprobe", r.left, 40, world0, &flag, nil), wants("flag of what was taken", &flag, 0),
-		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("message", &in[2], int32(r.left)), wants("handle", &m, Handle(table.MessageNull)),
+		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("message", &in[2], int32(r.left)), wants("handle", &m, abi.Handle(table.MessageNull)),
 		do("Wait", &h, nil)); err != nil {
 		return err
 	}
 	return errors.Join( // nothing comes from MPI_PROC_NULL, at once
-		do("Mprobe", procNull, 1, world0, &m, &st), wants("handle", &m, Handle(table.MessageNoProc)), wants("source", &st.Source, procNull),
+		do("Mprobe", abi.ProcNull, 1, world0, &m, &st), wants("handle", &m, abi.Handle(table.MessageNoProc)), wants("source", &st.Source, abi.ProcNull),
 		do("Mrecv", addr(in), 3, intHandle, &m, &st), wants("bytes", &st.Bytes, 0),
-		do("Recv", addr(in), 3, intHandle, procNull, 1, world0, &st), wants("source", &st.Source, procNull), wants("tag", &st.Tag, anyTag),
-		do("Send", addr(out), 3, intHandle, procNull, 1, world0))
+		do("Recv", addr(in), 3, intHandle, abi.ProcNull, 1, world0, &st), wants("source", &st.Source, abi.ProcNull), wants("tag", &st.Tag, abi.AnyTag),
+		do("Send", addr(out), 3, intHandle, abi.ProcNull, 1, world0))
 }
 
 func (r ring) buffered() error {
@@ -177,10 +180,10 @@ func (r ring) buffered() error {
 		return err
 	}
 	out[7] = -1 // it was copied
-	if c := classOf(do("Bsend", addr(out), 16, intHandle, r.right, 50, world0)); c != errBuffer {
+	if c := errs.ClassOf(do("Bsend", addr(out), 16, intHandle, r.right, 50, world0)); c != errs.Buffer {
 		return fmt.Errorf("a message longer than the buffer: class %d", c)
 	}
-	at, size := Handle(0), 0
+	at, size := abi.Handle(0), 0
 	return errors.Join(
 		do("Recv", addr(in), 8, intHandle, r.left, 50, world0, nil), wants("message", &in[7], int32(r.left)),
 		do("Buffer_detach", &at, &size), wants("size", &size, len(room)))
@@ -188,21 +191,21 @@ func (r ring) buffered() error {
 
 func (r ring) replace() error {
 	b := []int32{int32(r.me), gap, 5, 6}
-	var st Status
-	var t Handle
+	var st abi.Status
+	var t abi.Handle
 	return errors.Join(
 		do("Type_vector", 2, 1, 2, intHandle, &t), do("Type_commit", &t),
 		do("Sendrecv_replace", addr(b), 1, t, r.right, 60, r.left, 60, world0, &st),
 		wants("message", &b[0], int32(r.left)), wants("what is between", &b[1], gap), wants("bytes", &st.Bytes, 8),
-		do("Sendrecv_replace", addr(b), 1, t, procNull, 60, procNull, 60, world0, &st), wants("source", &st.Source, procNull),
+		do("Sendrecv_replace", addr(b), 1, t, abi.ProcNull, 60, abi.ProcNull, 60, world0, &st), wants("source", &st.Source, abi.ProcNull),
 		do("Type_free", &t))
 }
 
 func (r ring) truncated() error {
 	out, in := make([]int32, 100), make([]int32, 100)
-	var h Handle
+	var h abi.Handle
 	err := errors.Join(do("Isend", addr(out), 100, intHandle, r.right, 70, world0, &h))
-	if c := classOf(do("Recv", addr(in), 50, intHandle, r.left, 70, world0, nil)); c != errTruncate {
+	if c := errs.ClassOf(do("Recv", addr(in), 50, intHandle, r.left, 70, world0, nil)); c != errs.Truncate {
 		err = errors.Join(err, fmt.Errorf("a message too long: class %d", c))
 	}
 	return errors.Join(err, do("Wait", &h, nil))
@@ -211,42 +214,42 @@ func (r ring) truncated() error {
 // refusals are calls with wrong arguments, and their classes.
 func refusals() map[string]struct {
 	err  error
-	want Class
+	want abi.Class
 } {
 	b := make([]int32, 4)
-	var h Handle
-	none := Handle(table.CommNull)
+	var h abi.Handle
+	none := abi.Handle(table.CommNull)
 	type refusal = struct {
 		err  error
-		want Class
+		want abi.Class
 	}
 	return map[string]refusal{
-		"a negative count":       {do("Send", addr(b), -1, intHandle, 0, 0, world0), errCount},
-		"no datatype":            {do("Send", addr(b), 1, Handle(table.DatatypeNull), 0, 0, world0), errType},
-		"a negative tag":         {do("Send", addr(b), 1, intHandle, 0, -5, world0), errTag},
-		"any tag for a send":     {do("Send", addr(b), 1, intHandle, 0, anyTag, world0), errTag},
-		"a rank too high":        {do("Send", addr(b), 1, intHandle, 1, 0, world0), errRank},
-		"any source for a send":  {do("Send", addr(b), 1, intHandle, anySource, 0, world0), errRank},
-		"no communicator":        {do("Send", addr(b), 1, intHandle, 0, 0, none), errComm},
-		"a root too high":        {do("Bcast", addr(b), 1, intHandle, 1, world0), errRoot},
-		"no operator":            {do("Allreduce", inPlace, addr(b), 1, intHandle, Handle(table.OpNull), world0), errOp},
-		"an undefined operator":  {do("Allreduce", inPlace, addr(b), 1, Handle(0x214), Handle(0x28), world0), errOp},
-		"no group":               {do("Comm_create", world0, Handle(table.GroupNull), &h), errGroup},
-		"a request that is none": {do("Start", &h), errRequest},
-		"the world freed":        {do("Comm_free", pointerTo(world0)), errComm},
-		"a predefined type":      {do("Type_free", pointerTo(intHandle)), errType},
-		"no topology":            {do("Cartdim_get", world0, &h), errTopology},
-		"a grid too large":       {do("Cart_create", world0, 1, array(2), array(0), 0, &h), errDims},
-		"a keyval that is none":  {do("Comm_set_attr", world0, 12345, Addr(1)), errKeyval},
-		"an info that is none":   {do("Info_set", Handle(table.InfoNull), text("a"), text("b")), errInfo},
-		"not committed":          {uncommitted(b), errType},
+		"a negative count":       {do("Send", addr(b), -1, intHandle, 0, 0, world0), errs.Count},
+		"no datatype":            {do("Send", addr(b), 1, abi.Handle(table.DatatypeNull), 0, 0, world0), errs.Type},
+		"a negative tag":         {do("Send", addr(b), 1, intHandle, 0, -5, world0), errs.Tag},
+		"any tag for a send":     {do("Send", addr(b), 1, intHandle, 0, abi.AnyTag, world0), errs.Tag},
+		"a rank too high":        {do("Send", addr(b), 1, intHandle, 1, 0, world0), errs.Rank},
+		"any source for a send":  {do("Send", addr(b), 1, intHandle, abi.AnySource, 0, world0), errs.Rank},
+		"no communicator":        {do("Send", addr(b), 1, intHandle, 0, 0, none), errs.Comm},
+		"a root too high":        {do("Bcast", addr(b), 1, intHandle, 1, world0), errs.Root},
+		"no operator":            {do("Allreduce", abi.InPlace, addr(b), 1, intHandle, abi.Handle(table.OpNull), world0), errs.Op},
+		"an undefined operator":  {do("Allreduce", abi.InPlace, addr(b), 1, abi.Handle(0x214), abi.Handle(0x28), world0), errs.Op},
+		"no group":               {do("Comm_create", world0, abi.Handle(table.GroupNull), &h), errs.Group},
+		"a request that is none": {do("Start", &h), errs.Request},
+		"the world freed":        {do("Comm_free", pointerTo(world0)), errs.Comm},
+		"a predefined type":      {do("Type_free", pointerTo(intHandle)), errs.Type},
+		"no topology":            {do("Cartdim_get", world0, &h), errs.Topology},
+		"a grid too large":       {do("Cart_create", world0, 1, array(2), array(0), 0, &h), errs.Dims},
+		"a keyval that is none":  {do("Comm_set_attr", world0, 12345, abi.Addr(1)), errs.Keyval},
+		"an info that is none":   {do("Info_set", abi.Handle(table.InfoNull), text("a"), text("b")), errs.Info},
+		"not committed":          {uncommitted(b), errs.Type},
 	}
 }
 
-func pointerTo(h Handle) *Handle { return &h }
+func pointerTo(h abi.Handle) *abi.Handle { return &h }
 
 func uncommitted(b []int32) error {
-	var t Handle
+	var t abi.Handle
 	if err := do("Type_contiguous", 2, intHandle, &t); err != nil {
 		return err
 	}
@@ -255,7 +258,7 @@ func uncommitted(b []int32) error {
 
 func allAlone() error {
 	for what, r := range refusals() {
-		if c := classOf(r.err); c != r.want {
+		if c := errs.ClassOf(r.err); c != r.want {
 			return fmt.Errorf("%s: %v, class %d: want class %d", what, r.err, c, r.want)
 		}
 	}
@@ -277,27 +280,27 @@ func wantsCalls(log *[]string, want ...string) error {
 // Attributes are copied in the order in which they were set, and deleted in the other.
 func attributesAlone() error {
 	var log []string
-	copiesOfTests[1] = func(object Handle, keyval int, extra, value Addr) (Addr, bool, Class) {
+	copiesOfTests[1] = func(object abi.Handle, keyval int, extra, value abi.Addr) (abi.Addr, bool, abi.Class) {
 		log = append(log, fmt.Sprint("copy ", value))
 		return value + 100, value != 2, 0
 	}
-	deletesOfTests[2] = func(object Handle, keyval int, value, extra Addr) Class {
+	deletesOfTests[2] = func(object abi.Handle, keyval int, value, extra abi.Addr) abi.Class {
 		log = append(log, fmt.Sprint("delete ", value))
 		return 0
 	}
-	c, d := Handle(0), Handle(0)
+	c, d := abi.Handle(0), abi.Handle(0)
 	keys := make([]int, 3)
 	err := do("Comm_dup", world0, &c)
 	for i := range keys {
-		err = errors.Join(err, do("Comm_create_keyval", Addr(1), Addr(2), &keys[i], Addr(0)), do("Comm_set_attr", c, keys[i], Addr(i+1)))
+		err = errors.Join(err, do("Comm_create_keyval", abi.Addr(1), abi.Addr(2), &keys[i], abi.Addr(0)), do("Comm_set_attr", c, keys[i], abi.Addr(i+1)))
 	}
 	value, flag, again := 0, 0, keys[0]
 	return errors.Join(err,
 		do("Comm_dup", c, &d),
 		do("Comm_get_attr", d, keys[2], &value, &flag), wants("flag", &flag, 1), wants("value", &value, 103),
 		do("Comm_get_attr", d, keys[1], &value, &flag), wants("flag of what was not copied", &flag, 0),
-		do("Comm_set_attr", c, keys[0], Addr(9)), // deletes 1
-		do("Comm_free_keyval", &keys[0]), wants("keyval", &keys[0], keyvalInvalid),
+		do("Comm_set_attr", c, keys[0], abi.Addr(9)), // deletes 1
+		do("Comm_free_keyval", &keys[0]), wants("keyval", &keys[0], 0),
 		do("Comm_free_keyval", &again), // of a copy of the number
 		do("Comm_free", &c), do("Comm_free", &d),
 		wantsCalls(&log, "copy 1", "copy 2", "copy 3", "delete 1", "delete 3", "delete 2", "delete 9", "delete 103", "delete 101"))
@@ -308,24 +311,24 @@ func codesAlone() error {
 	room := make([]byte, 256)
 	err := errors.Join(
 		do("Add_error_class", &class), do("Add_error_code", class, &code), do("Error_class", code, &of), wants("class", &of, class),
-		do("Add_error_string", code, text("so it is")), do("Error_string", code, Text(addr(room)), &n), wantsText("string", room, "so it is"),
-		do("Error_class", int(errTruncate), &of), wants("class", &of, int(errTruncate)))
-	if c := classOf(do("Error_class", 77, &of)); c != errArg {
+		do("Add_error_string", code, text("so it is")), do("Error_string", code, abi.Text(addr(room)), &n), wantsText("string", room, "so it is"),
+		do("Error_class", int(errs.Truncate), &of), wants("class", &of, int(errs.Truncate)))
+	if c := errs.ClassOf(do("Error_class", 77, &of)); c != errs.Arg {
 		err = errors.Join(err, fmt.Errorf("a code that is none: class %d", c))
 	}
 	return err
 }
 
 func infoAlone() error {
-	var i Handle
+	var i abi.Handle
 	n, flag := 0, 0
 	room := make([]byte, 64)
 	return errors.Join(
 		do("Info_create", &i), do("Info_set", i, text("b"), text("2")), do("Info_set", i, text(" a "), text("1")), do("Info_set", i, text("b"), text(" three ")),
 		do("Info_get_nkeys", i, &n), wants("keys", &n, 2),
-		do("Info_get_nthkey", i, 0, Text(addr(room))), wantsText("key 0", room, "b\x00"),
-		do("Info_get", i, text("b"), 3, Text(addr(room)), &flag), wantsText("value", room, "thr\x00"), wants("flag", &flag, 1),
+		do("Info_get_nthkey", i, 0, abi.Text(addr(room))), wantsText("key 0", room, "b\x00"),
+		do("Info_get", i, text("b"), 3, abi.Text(addr(room)), &flag), wantsText("value", room, "thr\x00"), wants("flag", &flag, 1),
 		do("Info_get_valuelen", i, text("b"), &n, &flag), wants("length", &n, 5),
-		do("Info_get", i, text("c"), 3, Text(addr(room)), &flag), wants("flag of none", &flag, 0),
-		do("Info_free", &i), wants("handle", &i, Handle(table.InfoNull)))
+		do("Info_get", i, text("c"), 3, abi.Text(addr(room)), &flag), wants("flag of none", &flag, 0),
+		do("Info_free", &i), wants("handle", &i, abi.Handle(table.InfoNull)))
 }

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 	"unsafe"
+
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
 )
 
 // Tests run as ranks of a job, under gompirun: a process is one rank of MPI. Such a test is a
@@ -47,7 +50,7 @@ func runJob(name string) int {
 		err = jobs[name]()
 	}
 	if err == nil {
-		err = Finalize()
+		err = comms.Leave()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
@@ -70,53 +73,55 @@ func ranks(t *testing.T, n int, job string, env ...string) {
 var memory [][]byte
 
 // testFace is a Face in Go. Functions of the program are those of callbacks, by number.
-func testFace() Face {
-	return Face{
-		ProcNull: procNull, Undefined: undefined, BsendOverhead: 16, MaxObjectName: 64, MaxErrorString: 256,
+func testFace() abi.Face {
+	return abi.Face{
+		ProcNull: abi.ProcNull, Undefined: abi.Undefined, BsendOverhead: 16, MaxObjectName: 64, MaxErrorString: 256,
 		MaxProcessorName: 64, MaxInfoKey: 32, MaxInfoValue: 256,
 		DistributeBlock: 1, DistributeCyclic: 2, DistributeNone: 3, DefaultArgument: -1,
-		CallOp: func(fn, in, inout Addr, n int, op, datatype Handle) { operatorsOfTests[fn](in, inout, n, datatype) },
-		CopyAttr: func(fn Addr, kind int, object Handle, keyval int, extra, value Addr) (Addr, bool, Class) {
+		CallOp: func(fn, in, inout abi.Addr, n int, op, datatype abi.Handle) {
+			operatorsOfTests[fn](in, inout, n, datatype)
+		},
+		CopyAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, extra, value abi.Addr) (abi.Addr, bool, abi.Class) {
 			return copiesOfTests[fn](object, keyval, extra, value)
 		},
-		DeleteAttr: func(fn Addr, kind int, object Handle, keyval int, value, extra Addr) Class {
+		DeleteAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, value, extra abi.Addr) abi.Class {
 			return deletesOfTests[fn](object, keyval, value, extra)
 		},
-		CallErrhandler: func(fn Addr, h, comm Handle, class Class) { handlersOfTests[fn](comm, class) },
-		Alloc: func(n int) Addr {
+		CallErrhandler: func(fn abi.Addr, h, comm abi.Handle, class abi.Class) { handlersOfTests[fn](comm, class) },
+		Alloc: func(n int) abi.Addr {
 			memory = append(memory, make([]byte, n))
 			return addr(memory[len(memory)-1])
 		},
-		Free:    func(Addr) {},
-		Combine: func(op, datatype Handle, in, inout Addr, n int) bool { return false },
+		Free:    func(abi.Addr) {},
+		Combine: func(op, datatype abi.Handle, in, inout abi.Addr, n int) bool { return false },
 		Flush:   func() {},
 		Exit:    os.Exit,
 	}
 }
 
 var (
-	operatorsOfTests = map[Addr]func(in, inout Addr, n int, datatype Handle){}
-	copiesOfTests    = map[Addr]func(object Handle, keyval int, extra, value Addr) (Addr, bool, Class){}
-	deletesOfTests   = map[Addr]func(object Handle, keyval int, value, extra Addr) Class{}
-	handlersOfTests  = map[Addr]func(comm Handle, class Class){}
+	operatorsOfTests = map[abi.Addr]func(in, inout abi.Addr, n int, datatype abi.Handle){}
+	copiesOfTests    = map[abi.Addr]func(object abi.Handle, keyval int, extra, value abi.Addr) (abi.Addr, bool, abi.Class){}
+	deletesOfTests   = map[abi.Addr]func(object abi.Handle, keyval int, value, extra abi.Addr) abi.Class{}
+	handlersOfTests  = map[abi.Addr]func(comm abi.Handle, class abi.Class){}
 )
 
 // addr returns the address of s's elements, which live in the heap, do not move, and are kept: MPI
 // knows them by their address alone.
-func addr[T any](s []T) Addr {
+func addr[T any](s []T) abi.Addr {
 	kept = append(kept, s)
-	return Addr(uintptr(unsafe.Pointer(unsafe.SliceData(s))))
+	return abi.Addr(uintptr(unsafe.Pointer(unsafe.SliceData(s))))
 }
 
 var kept []any
 
 // array returns the address of integers that a call gets. They live as long as the process.
-func array(ints ...int) Array {
+func array(ints ...int) abi.Array {
 	s := make([]int32, len(ints)+1)
 	for i, x := range ints {
 		s[i] = int32(x)
 	}
-	return Array(addr(s))
+	return abi.Array(addr(s))
 }
 
 // do calls a function of MPI by its name, as a face does. Arguments are numbers, handles,
@@ -140,8 +145,8 @@ func invoke(number int, arguments []any) error {
 	}
 	for i, x := range arguments {
 		switch p := x.(type) {
-		case *Handle:
-			*p = Handle(a[i])
+		case *abi.Handle:
+			*p = abi.Handle(a[i])
 		case *int:
 			*p = int(a[i])
 		}
@@ -153,25 +158,25 @@ func word(x any) int64 {
 	switch x := x.(type) {
 	case int:
 		return int64(x)
-	case Handle:
+	case abi.Handle:
 		return int64(x)
-	case Addr:
+	case abi.Addr:
 		return int64(x)
-	case Array:
+	case abi.Array:
 		return int64(x)
-	case Text:
+	case abi.Text:
 		return int64(x)
-	case *Handle:
+	case *abi.Handle:
 		return int64(*x)
 	case *int:
 		return int64(*x)
 	case []int32:
 		return int64(addr(x))
-	case []Handle:
+	case []abi.Handle:
 		return int64(addr(x))
-	case []Status:
+	case []abi.Status:
 		return int64(addr(x))
-	case *Status:
+	case *abi.Status:
 		return int64(uintptr(unsafe.Pointer(x)))
 	case nil:
 		return 0
@@ -180,10 +185,10 @@ func word(x any) int64 {
 }
 
 // text returns a string of C's.
-func text(s string) Text {
+func text(s string) abi.Text {
 	b := append([]byte(s), 0)
 	memory = append(memory, b)
-	return Text(addr(b))
+	return abi.Text(addr(b))
 }
 
 // wants returns an error unless got is what is wanted. It takes an address, so that calls before it

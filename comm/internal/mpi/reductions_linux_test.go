@@ -3,12 +3,12 @@ package mpi
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/datatype"
-	"gompi/comm/internal/mpi/table"
 )
 
 func init() { jobs["reductions"] = allReductions }
@@ -45,7 +45,7 @@ func pairShapes() ([]shape, error) {
 	var err error
 	for _, s := range []struct {
 		shape
-		places Array
+		places abi.Array
 	}{
 		{shape{name: "dense", cells: []int{0, 1}, extent: 2}, array(0, 1)},
 		{shape{name: "gaps", cells: []int{0, 3}, extent: 4}, array(0, 3)},
@@ -60,7 +60,7 @@ func pairShapes() ([]shape, error) {
 // A reducer runs reductions of n elements of a shape.
 type reducer struct {
 	s        *shape
-	op       Handle
+	op       abi.Handle
 	n        int
 	size, me int
 }
@@ -70,24 +70,24 @@ func allReductions() error {
 	if err != nil {
 		return err
 	}
-	byHandle := map[Handle]*shape{}
+	byHandle := map[abi.Handle]*shape{}
 	for i := range shapes {
 		byHandle[shapes[i].handle] = &shapes[i]
 	}
-	operatorsOfTests[1] = func(in, inout Addr, n int, datatype Handle) {
+	operatorsOfTests[1] = func(in, inout abi.Addr, n int, datatype abi.Handle) {
 		s := byHandle[datatype]
 		for k := range n {
 			f, g := s.load(in, k), s.load(inout, k)
 			s.save(inout, k, f.then(g))
 		}
 	}
-	var op Handle
-	if err := do("Op_create", Addr(1), 0, &op); err != nil {
+	var op abi.Handle
+	if err := do("Op_create", abi.Addr(1), 0, &op); err != nil {
 		return err
 	}
 	for i := range shapes {
 		for _, n := range []int{1, 7, 3000} {
-			v := &reducer{&shapes[i], op, n, world.p2p.Size(), world.p2p.Rank()}
+			v := &reducer{&shapes[i], op, n, comms.World.P2P.Size(), comms.World.P2P.Rank()}
 			if err := v.all(); err != nil {
 				return fmt.Errorf("%d of %s: %w", n, shapes[i].name, err)
 			}
@@ -96,16 +96,16 @@ func allReductions() error {
 	return errors.Join(pairsOfMPI(), do("Op_free", &op))
 }
 
-func (s *shape) load(at Addr, k int) affine {
+func (s *shape) load(at abi.Addr, k int) affine {
 	return affine{int(*s.cell(at, k, 0)), int(*s.cell(at, k, 1))}
 }
 
-func (s *shape) save(at Addr, k int, f affine) {
+func (s *shape) save(at abi.Addr, k int, f affine) {
 	*s.cell(at, k, 0), *s.cell(at, k, 1) = int32(f.a), int32(f.b)
 }
 
-func (s *shape) cell(at Addr, k, i int) *int32 {
-	return (*int32)(at.plus(4 * (k*s.extent + s.cells[i])).pointer())
+func (s *shape) cell(at abi.Addr, k, i int) *int32 {
+	return (*int32)(at.Plus(4 * (k*s.extent + s.cells[i])).Pointer())
 }
 
 // operands returns this rank's elements from lo to hi-1.
@@ -186,60 +186,27 @@ func (v *reducer) scattered(result func(lo, hi int, f func(k int) affine) []int3
 	}
 	b, bat := v.operands(0, v.n)
 	again, verify := into(b, result(0, v.n, everyone))
-	return three("Allreduce", []any{inPlace, addr(b[bat:]), v.n, v.s.handle, v.op, world0}, again, verify)
+	return three("Allreduce", []any{abi.InPlace, addr(b[bat:]), v.n, v.s.handle, v.op, world0}, again, verify)
 }
 
 // MPI_MAXLOC finds the greatest value, and of equal ones the lowest rank's.
 func pairsOfMPI() error {
-	me, size := world.p2p.Rank(), world.p2p.Size()
+	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
 	const maxloc = 0x39
 	type doubleIntPair struct {
 		value float64
 		index int32
 	}
-	h := Handle(0)
+	h := abi.Handle(0)
 	for t := range datatype.All() {
 		if t.Basic().Name == "MPI_DOUBLE_INT" {
-			h = Handle(t.Basic().ID)
+			h = abi.Handle(t.Basic().ID)
 		}
 	}
 	in, out := []doubleIntPair{{float64(min(me, 2)), int32(me)}, {float64(-me), int32(me)}}, make([]doubleIntPair, 2)
-	if err := do("Allreduce", addr(in), addr(out), 2, h, Handle(maxloc), world0); err != nil {
+	if err := do("Allreduce", addr(in), addr(out), 2, h, abi.Handle(maxloc), world0); err != nil {
 		return err
 	}
 	want := []doubleIntPair{{float64(min(size-1, 2)), int32(min(size-1, 2))}, {0, 0}}
 	return errors.Join(wants("pair 0", &out[0], want[0]), wants("pair 1", &out[1], want[1]))
-}
-
-// Every operator that is defined for a type combines it.
-func TestAllOperatorsOnAllTypes(t *testing.T) {
-	left := map[string]bool{} // to C
-	was := face
-	defer func() { face = was }()
-	face = testFace()
-	face.Combine = func(op, datatype Handle, in, inout Addr, n int) bool {
-		left[datatypes.find(datatype).name] = true
-		return true
-	}
-	predefineTypes()
-	predefineOperators()
-	for _, h := range table.Handles() {
-		o := operators.find(Handle(h.ID))
-		if o == nil {
-			continue
-		}
-		for typ := range datatype.All() {
-			b := typ.Basic()
-			if !o.defined(b) {
-				continue
-			}
-			in, inout := make([]byte, 4*64), make([]byte, 4*64)
-			if err := ReduceLocal(addr(in), addr(inout), 3, datatypes.find(Handle(b.ID)), o); err != nil {
-				t.Errorf("%s of %s: %v", o.name, b.Name, err)
-			}
-		}
-	}
-	if !maps.Equal(left, combinedInC) {
-		t.Errorf("left to C are %v: want %v", left, combinedInC)
-	}
 }

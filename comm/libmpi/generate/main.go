@@ -1,7 +1,8 @@
 // Command generate writes what stands between MPI programs and package mpi, from the table of
 // functions.
 //
-//	generate go FILE                                   Go functions that decode arguments
+//	generate go FILE                                   Go functions that decode arguments, and call those
+//	                                                   of the packages in FILE's folder
 //	generate c -header mpi.h,... -library libmpi.so DIR  a face in C: functions.c and symbols.c
 //	generate docs -header mpi.h,... FILE               docs/mpi-functions.md
 //
@@ -35,7 +36,11 @@ func run(args []string) error {
 	switch args[0] {
 	case "go":
 		var b bytes.Buffer
-		writeGo(&b, table.Functions())
+		at, err := places(filepath.Dir(args[1]), table.Functions())
+		if err != nil {
+			return err
+		}
+		writeGo(&b, table.Functions(), at)
 		code, err := format.Source(b.Bytes())
 		if err != nil {
 			return err

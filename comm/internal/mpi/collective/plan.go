@@ -1,0 +1,254 @@
+package collective
+
+import (
+	"sync"
+
+	"gompi/comm"
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/door"
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/dtypes"
+	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/p2p"
+	"gompi/internal/mem"
+)
+
+// A Plan is a collective with its arguments. The methods named after collectives fill it in; its
+// blocking, nonblocking and persistent forms begin and end with it. Data that is not one run of
+// bytes is packed when it begins, and unpacked when it is over.
+type Plan struct {
+	c      *comms.Comm
+	o      call.Call
+	own    *comm.Comm                   // of a persistent one: what it runs on in the place of c's
+	none   bool                         // nothing is to be done here
+	linear func() (*p2p.Request, error) // starts what is made of messages, in the place of o
+	steps  func() error                 // is the whole of it, on an intercommunicator
+	outs   []dtypes.Staged
+	ins    []dtypes.Staged
+
+	combined []byte // of an intercommunicator's reduction
+}
+
+// plans are those of blocking collectives: they keep their lists.
+var plans = sync.Pool{New: func() any { return new(Plan) }}
+
+// NewPlan returns the plan of a collective that is started.
+func NewPlan(c *comms.Comm) *Plan { return &Plan{c: c} }
+
+// PlanOf returns the plan of a blocking collective. Block returns it.
+func PlanOf(c *comms.Comm) *Plan {
+	p := plans.Get().(*Plan)
+	p.c = c
+	return p
+}
+
+func (p *Plan) done() {
+	clear(p.outs)
+	clear(p.ins)
+	*p = Plan{outs: p.outs[:0], ins: p.ins[:0]}
+	plans.Put(p)
+}
+
+// Block does p. err is why it could not be filled in.
+func (p *Plan) Block(err error) error {
+	defer p.done()
+	switch {
+	case err != nil || p.none:
+		return err
+	case p.steps != nil:
+		return p.c.Inter.Do(p.steps)
+	case p.linear != nil:
+		r, err := p.linear()
+		if err != nil {
+			return err
+		}
+		return r.Wait(nil)
+	}
+	p.begin()
+	if err := p.c.Door().Do(comms.Forever, &p.o); err != nil {
+		return err
+	}
+	p.end()
+	return nil
+}
+
+// Start starts p.
+func (p *Plan) Start(err error) (*p2p.Request, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case p.none:
+		return p2p.RequestDone, nil
+	case p.linear != nil:
+		return p.linear()
+	}
+	r := p2p.NewRequest(p.c)
+	p.launch(r)
+	return r, nil
+}
+
+func (p *Plan) launch(r *p2p.Request) {
+	if p.steps != nil {
+		r.Op = p.c.Inter.Enqueue(p.steps)
+		return
+	}
+	p.begin()
+	on := p.c.P2P
+	if p.own != nil {
+		on = p.own
+	}
+	r.Op = door.Of[comm.Request](on).Start(&p.o)
+	if len(p.ins) > 0 {
+		r.Then = p.finish
+	}
+}
+
+// Persist returns a request that starts p again and again.
+func (p *Plan) Persist(err error) (*p2p.Request, error) {
+	if err != nil {
+		return nil, err
+	}
+	r := p2p.NewRequest(p.c)
+	if p.steps == nil && p.c.P2P.Size() > 1 { // ranks may start requests in another order than they make them
+		if p.own, err = p.c.P2P.Dup(comms.Forever); err != nil {
+			return nil, err
+		}
+		r.Own = p.own
+	}
+	r.Persist(func(r *p2p.Request) error {
+		switch {
+		case p.none:
+			r.Finish(abi.OfNothing)
+		case p.linear != nil:
+			return r.Become(p.linear)
+		default:
+			p.launch(r)
+		}
+		return nil
+	})
+	return r, nil
+}
+
+func (p *Plan) begin() {
+	for i := range p.outs {
+		p.outs[i].Leave()
+	}
+}
+
+// finish is end for a request, of which err is the error.
+func (p *Plan) finish(err error) error {
+	if err == nil {
+		p.end()
+	}
+	return err
+}
+
+func (p *Plan) end() {
+	for i := range p.ins {
+		p.ins[i].Arrive()
+	}
+}
+
+// out returns n elements to be sent as bytes.
+func (p *Plan) out(buf abi.Addr, n int, t *dtypes.Datatype) comm.Buffer {
+	return packing(&p.outs, buf, n, t)
+}
+
+// in returns where n elements go.
+func (p *Plan) in(buf abi.Addr, n int, t *dtypes.Datatype) comm.Buffer {
+	return packing(&p.ins, buf, n, t)
+}
+
+// packing returns n elements as bytes: where they lie if they are one run, else in list and packed.
+func packing(list *[]dtypes.Staged, buf abi.Addr, n int, t *dtypes.Datatype) comm.Buffer {
+	if b, ok := t.Dense(buf, n); ok {
+		return b
+	}
+	room := make([]byte, n*t.Size())
+	*list = append(*list, t.Stage(buf, n, room))
+	return mem.Bytes(room)
+}
+
+// A layout is blocks of elements, one for each rank: counts[i] elements displs[i] elements behind
+// buf.
+type layout struct {
+	buf            abi.Addr
+	counts, displs []int
+	t              *dtypes.Datatype
+}
+
+func layoutOf(buf abi.Addr, counts, displs abi.Array, t *dtypes.Datatype, ranks int) layout {
+	return layout{buf, counts.List(ranks), displs.List(ranks), t}
+}
+
+// block returns where block i begins and how many elements it has.
+func (l *layout) block(i int) (abi.Addr, int) {
+	return l.buf.Plus(l.displs[i] * l.t.Extent()), l.counts[i]
+}
+
+// check returns what is wrong with it.
+func (l *layout) check() error {
+	if err := dtypes.Check(0, l.t); err != nil {
+		return err
+	}
+	for i, n := range l.counts {
+		if n < 0 {
+			return errs.New(errs.Count, "count %d is %d: want 0 or more", i, n)
+		}
+	}
+	return nil
+}
+
+// isDense reports whether each block is one run of bytes.
+func (l *layout) isDense() bool {
+	_, ok := l.t.Contiguous(2)
+	return ok
+}
+
+// bytes returns l as comm has it: one buffer, and counts and displacements of bytes in it. What is
+// not dense is in list, and packed, block after block.
+func (l *layout) bytes(list *[]dtypes.Staged) (b comm.Buffer, counts, displs []int) {
+	counts, displs = make([]int, len(l.counts)), make([]int, len(l.counts))
+	if l.isDense() {
+		return l.inPlace(counts, displs)
+	}
+	total := 0
+	for i, n := range l.counts {
+		counts[i], displs[i] = n*l.t.Size(), total
+		total += counts[i]
+	}
+	room := make([]byte, total)
+	for i := range l.counts {
+		at, n := l.block(i)
+		part := room[displs[i]:][:counts[i]]
+		*list = append(*list, l.t.Stage(at, n, part))
+	}
+	return mem.Bytes(room), counts, displs
+}
+
+// inPlace is bytes for dense blocks: the buffer reaches from the first to the end of the last.
+func (l *layout) inPlace(counts, displs []int) (comm.Buffer, []int, []int) {
+	at, _ := l.t.Contiguous(1)
+	lo, hi, some := 0, 0, false
+	for i, n := range l.counts {
+		counts[i] = n * l.t.Size()
+		displs[i] = l.displs[i] * l.t.Extent()
+		if n == 0 {
+			continue
+		}
+		if !some || displs[i] < lo {
+			lo = displs[i]
+		}
+		if !some || displs[i]+counts[i] > hi {
+			hi = displs[i] + counts[i]
+		}
+		some = true
+	}
+	for i, n := range l.counts {
+		if displs[i] -= lo; n == 0 {
+			displs[i] = 0
+		}
+	}
+	return l.buf.Plus(at + lo).Buffer(hi - lo), counts, displs
+}

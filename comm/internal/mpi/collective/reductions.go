@@ -1,0 +1,151 @@
+package collective
+
+import (
+	"gompi/comm"
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/dtypes"
+	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/ops"
+	"gompi/internal/mem"
+)
+
+// checkReduction checks the arguments of a reduction.
+func (p *Plan) checkReduction(n int, t *dtypes.Datatype, o *ops.Op) error {
+	if err := p.check(n, t); err != nil {
+		return err
+	}
+	if err := ops.CheckOp(o, t); err != nil {
+		return err
+	}
+	if lb, extent := t.TrueExtent(); lb < t.Lb() || lb+extent > t.Ub() {
+		return errs.New(errs.Unsupported, "a reduction of a datatype with data outside its bounds")
+	}
+	return nil
+}
+
+// operand returns n elements that o combines.
+func (p *Plan) operand(buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) comm.Buffer {
+	return spreading(&p.outs, buf, n, t, o)
+}
+
+// result returns where n combined elements go.
+func (p *Plan) result(buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) comm.Buffer {
+	return spreading(&p.ins, buf, n, t, o)
+}
+
+// spreading returns n elements as o combines them: where they lie if they need not be spread, else
+// in list and spread.
+func spreading(list *[]dtypes.Staged, buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) comm.Buffer {
+	if b, ok := o.Elements(buf, n, t); ok {
+		return b
+	}
+	room := make([]byte, n*t.Extent())
+	*list = append(*list, t.StageSpread(buf, n, room))
+	return mem.HostElements(t.Extent(), n, room)
+}
+
+// source returns where operands are that may be in the place of results.
+func source(sendbuf, recvbuf abi.Addr) abi.Addr {
+	if sendbuf == abi.InPlace {
+		return recvbuf
+	}
+	return sendbuf
+}
+
+func (p *Plan) Reduce(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, root int, c *comms.Comm) error {
+	isRoot, err := p.checkRoot(root)
+	if err != nil {
+		return err
+	}
+	if c.Inter != nil {
+		return across{c.Inter}.reduce(p, sendbuf, recvbuf, n, t, o, root)
+	}
+	if err := p.checkReduction(n, t, o); err != nil {
+		return err
+	}
+	var recv comm.Buffer
+	if isRoot {
+		recv = p.result(recvbuf, n, t, o)
+	}
+	p.o.Reduce(root, p.operand(source(sendbuf, recvbuf), n, t, o), recv, o.Combination(t))
+	return nil
+}
+
+func (p *Plan) Allreduce(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
+	if err := p.checkReduction(n, t, o); err != nil {
+		return err
+	}
+	if c.Inter != nil {
+		return across{c.Inter}.allreduce(p, sendbuf, recvbuf, n, t, o)
+	}
+	p.o.Allreduce(p.operand(source(sendbuf, recvbuf), n, t, o), p.result(recvbuf, n, t, o), o.Combination(t))
+	return nil
+}
+
+func (p *Plan) ReduceScatter(sendbuf, recvbuf abi.Addr, counts abi.Array, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
+	if err := comms.Check(c); err != nil {
+		return err
+	}
+	size, _ := comms.CommSize(c)
+	ns, total := counts.List(size), 0
+	for i, n := range ns {
+		if n < 0 {
+			return errs.New(errs.Count, "count %d is %d: want 0 or more", i, n)
+		}
+		total += n
+	}
+	if err := p.checkReduction(total, t, o); err != nil {
+		return err
+	}
+	if c.Inter != nil {
+		return across{c.Inter}.reduceScatter(p, sendbuf, recvbuf, ns, total, t, o)
+	}
+	send := p.operand(source(sendbuf, recvbuf), total, t, o)
+	p.o.ReduceScatter(send, p.result(recvbuf, ns[p.rank()], t, o), ns, o.Combination(t))
+	return nil
+}
+
+func (p *Plan) ReduceScatterBlock(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
+	if err := p.checkReduction(n, t, o); err != nil {
+		return err
+	}
+	if c.Inter != nil {
+		ns := make([]int, c.Inter.Local.Size())
+		for i := range ns {
+			ns[i] = n
+		}
+		return across{c.Inter}.reduceScatter(p, sendbuf, recvbuf, ns, n*len(ns), t, o)
+	}
+	send := p.operand(source(sendbuf, recvbuf), n*p.size(), t, o)
+	p.o.ReduceScatterBlock(send, p.result(recvbuf, n, t, o), o.Combination(t))
+	return nil
+}
+
+func (p *Plan) Scan(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
+	if err := p.checkScan(n, t, o, c); err != nil {
+		return err
+	}
+	p.o.Scan(p.operand(source(sendbuf, recvbuf), n, t, o), p.result(recvbuf, n, t, o), o.Combination(t))
+	return nil
+}
+
+func (p *Plan) Exscan(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
+	if err := p.checkScan(n, t, o, c); err != nil {
+		return err
+	}
+	send := p.operand(source(sendbuf, recvbuf), n, t, o)
+	if p.rank() == 0 { // recvbuf means nothing there
+		p.o.Exscan(send, send, o.Combination(t))
+		return nil
+	}
+	p.o.Exscan(send, p.result(recvbuf, n, t, o), o.Combination(t))
+	return nil
+}
+
+func (p *Plan) checkScan(n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
+	if err := comms.CheckIntra(c); err != nil {
+		return err
+	}
+	return p.checkReduction(n, t, o)
+}

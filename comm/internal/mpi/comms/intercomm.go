@@ -1,0 +1,243 @@
+package comms
+
+import (
+	"slices"
+	"sync"
+
+	"gompi/comm"
+	"gompi/comm/internal/mpi/errs"
+)
+
+// An Inter is what an intercommunicator has besides P2P, the communicator of both groups for
+// messages. The group that has the lowest rank of the world comes first in P2P and Both.
+type Inter struct {
+	Local  *comm.Comm // of the local group
+	Both   *comm.Comm // of both groups, for collectives
+	Remote comm.Group
+
+	mu      sync.Mutex
+	queue   []func() // collectives that were started, in order
+	running bool
+}
+
+func checkInter(c *Comm) error {
+	if err := Check(c); err != nil {
+		return err
+	}
+	if c.Inter == nil {
+		return errs.New(errs.Comm, "the communicator is not an intercommunicator")
+	}
+	return nil
+}
+
+// IntercommCreate has the leaders exchange their groups over peer, with tag, and tell their own.
+func IntercommCreate(local *Comm, leader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
+	if err := CheckIntra(local); err != nil {
+		return nil, err
+	}
+	if leader < 0 || leader >= local.P2P.Size() {
+		return nil, errs.New(errs.Rank, "the local leader %d is not from 0 to %d", leader, local.P2P.Size()-1)
+	}
+	theirs := []int64{0} // how many, and their ranks in the world
+	if local.P2P.Rank() == leader {
+		var err error
+		if theirs, err = exchangeGroups(local, peer, remoteLeader, tag); err != nil {
+			theirs = []int64{0}
+		}
+	}
+	remote, err := share(local.P2P, leader, theirs)
+	if err != nil {
+		return nil, err
+	}
+	if remote.Size() == 0 {
+		return nil, errs.New(errs.Rank, "the leaders could not exchange their groups")
+	}
+	d, err := local.P2P.Dup(Forever)
+	if err != nil {
+		return nil, err
+	}
+	return local.join(d, remote, tag)
+}
+
+// ranksOf returns the numbers in the world of a group's ranks.
+func ranksOf(g comm.Group) []int64 {
+	ranks := make([]int64, g.Size())
+	for i, r := range g.Translate(World.P2P.Group()) {
+		ranks[i] = int64(r)
+	}
+	return ranks
+}
+
+func groupOf(ranks []int64) (comm.Group, error) {
+	all := make([]int, len(ranks))
+	for i, r := range ranks {
+		all[i] = int(r)
+	}
+	return World.P2P.Group().Incl(all...)
+}
+
+// exchangeGroups is called by leaders. It returns how many ranks the other group has, and which.
+func exchangeGroups(local, peer *Comm, remoteLeader, tag int) ([]int64, error) {
+	if err := Check(peer); err != nil {
+		return nil, err
+	}
+	if remoteLeader < 0 || remoteLeader >= peer.Peers() {
+		return nil, errs.New(errs.Rank, "the remote leader %d is not from 0 to %d", remoteLeader, peer.Peers()-1)
+	}
+	to, mine := peer.RankOf(remoteLeader), ranksOf(local.group())
+	r := peer.P2P.Isend(to, tag, comm.Of(mine))
+	st, err := peer.P2P.Probe(Forever, to, tag)
+	if err != nil {
+		return nil, err
+	}
+	theirs := make([]int64, 1+st.Count())
+	theirs[0] = int64(st.Count())
+	if _, err := peer.P2P.Recv(Forever, to, tag, comm.Of(theirs[1:])); err != nil {
+		return nil, err
+	}
+	_, err = r.Wait(Forever)
+	return theirs, err
+}
+
+// share gives all ranks of c the group that the leader has.
+func share(c *comm.Comm, leader int, theirs []int64) (comm.Group, error) {
+	n := theirs[:1]
+	if err := c.Bcast(Forever, leader, comm.Of(n)); err != nil {
+		return comm.Group{}, err
+	}
+	ranks := make([]int64, n[0])
+	copy(ranks, theirs[1:])
+	if err := c.Bcast(Forever, leader, comm.Of(ranks)); err != nil {
+		return comm.Group{}, err
+	}
+	return groupOf(ranks)
+}
+
+// join makes the intercommunicator of local, which is c's or a copy of it, and remote.
+func (c *Comm) join(local *comm.Comm, remote comm.Group, tag int) (*Comm, error) {
+	mine := local.Group()
+	if mine.Intersection(remote).Size() > 0 {
+		return nil, errs.New(errs.Group, "the groups have ranks in common")
+	}
+	all, shift := mine.Union(remote), mine.Size()
+	if slices.Min(ranksOf(remote)) < slices.Min(ranksOf(mine)) {
+		all, shift = remote.Union(mine), 0
+	}
+	p2p, err := World.P2P.CreateGroup(Forever, all, tag)
+	if err != nil {
+		return nil, err
+	}
+	both, err := p2p.Dup(Forever)
+	if err != nil {
+		return nil, err
+	}
+	n, err := c.adopt(p2p, nil)
+	n.shift, n.Inter = shift, &Inter{Local: local, Both: both, Remote: remote}
+	return n, err
+}
+
+// IntercommMerge numbers the group that gives false for high first, or, if both give the same, the
+// one that is first in P2P.
+func IntercommMerge(c *Comm, high bool) (*Comm, error) {
+	if err := checkInter(c); err != nil {
+		return nil, err
+	}
+	first := c.Inter.Local.Size() == c.shift // the local group is
+	theirs, err := c.Inter.other(boolWord(high))
+	if err != nil {
+		return nil, err
+	}
+	if theirs != boolWord(high) {
+		first = !high
+	}
+	key := c.Inter.Local.Rank()
+	if !first {
+		key += c.P2P.Size()
+	}
+	return c.adopt(c.Inter.Both.Split(Forever, 0, key))
+}
+
+func boolWord(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// other gives the other group a word, the same on all ranks of a group, and returns its word.
+func (x *Inter) other(word int64) (int64, error) {
+	all := make([]int64, x.Both.Size())
+	if err := x.Both.Allgather(Forever, comm.Of([]int64{word}), comm.Of(all)); err != nil {
+		return 0, err
+	}
+	return all[x.Remote.Translate(x.Both.Group())[0]], nil
+}
+
+func (x *Inter) dup(c *Comm) (*Comm, error) {
+	n := &Comm{handler: c.errhandler(), shift: c.shift, Inter: &Inter{Remote: x.Remote}}
+	var made interComms
+	if err := x.Do(func() error { return x.copyTo(&made) }); err != nil {
+		return nil, err
+	}
+	n.take(&made)
+	n.Handle = Registry.Add(n)
+	return n, nil
+}
+
+// interComms are the communicators of an intercommunicator.
+type interComms struct{ local, p2p, both *comm.Comm }
+
+func (x *Inter) copyTo(made *interComms) (err error) {
+	if made.local, err = x.Local.Dup(Forever); err != nil {
+		return err
+	}
+	if made.p2p, err = x.Both.Dup(Forever); err != nil {
+		return err
+	}
+	made.both, err = x.Both.Dup(Forever)
+	return err
+}
+
+func (c *Comm) take(made *interComms) {
+	c.P2P, c.Inter.Local, c.Inter.Both = made.p2p, made.local, made.both
+	c.making.Store(false)
+}
+
+// split splits both groups. A color that only one group has makes no communicator.
+func (x *Inter) split(c *Comm, color, key int) (*Comm, error) {
+	local, err := x.Local.Split(Forever, color, key)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]int64, 2*x.Both.Size())
+	if err := x.Both.Allgather(Forever, comm.Of([]int64{int64(color), int64(key)}), comm.Of(all)); err != nil {
+		return nil, err
+	}
+	if local == nil {
+		return nil, nil
+	}
+	var members []int
+	for _, r := range x.Remote.Translate(x.Both.Group()) {
+		if all[2*r] == int64(color) {
+			members = append(members, r)
+		}
+	}
+	if len(members) == 0 {
+		return nil, local.Close(Forever)
+	}
+	slices.SortStableFunc(members, func(a, b int) int { return int(all[2*a+1] - all[2*b+1]) })
+	remote, err := x.Both.Group().Incl(members...)
+	if err != nil {
+		return nil, err
+	}
+	return c.join(local, remote, 0)
+}
+
+// create makes an intercommunicator of a part of each group.
+func (x *Inter) create(c *Comm, g *Group) (*Comm, error) {
+	color, key := comm.Undefined, 0
+	if i := slices.Index(g.Translate(x.Local.Group()), x.Local.Rank()); i >= 0 {
+		color, key = 0, i
+	}
+	return x.split(c, color, key)
+}

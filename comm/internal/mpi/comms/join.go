@@ -1,0 +1,46 @@
+package comms
+
+import (
+	"context"
+	"time"
+
+	"gompi/comm"
+	"gompi/comm/internal/mpi/attrs"
+	"gompi/comm/internal/mpi/table"
+)
+
+// Join joins the job, and makes the communicators that are there from the beginning.
+func Join() error {
+	c, err := comm.Init(Forever)
+	if err != nil {
+		return err
+	}
+	World.P2P = c
+	c.SetName("MPI_COMM_WORLD")
+	me, err := c.Group().Incl(c.Rank())
+	if err == nil {
+		self.P2P, err = c.CreateGroup(Forever, me, 0)
+	}
+	Registry.Set(table.CommWorld, World)
+	Registry.Set(table.CommSelf, self)
+	return err
+}
+
+// leaveTime is how long leave waits for what is under way when all ranks have called it.
+const leaveTime = 10 * time.Second
+
+// Leave leaves the job when all ranks have called it.
+func Leave() error {
+	if err := self.DeleteAttributes(attrs.KindComm, self.Handle); err != nil {
+		return err
+	}
+	if err := World.P2P.Barrier(Forever); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(Forever, leaveTime)
+	defer cancel()
+	Registry.Each(func(c *Comm) { c.closeNow(ctx) })
+	closing.wait(ctx)
+	_ = self.P2P.Close(ctx)
+	return World.P2P.Close(ctx)
+}

@@ -1,0 +1,252 @@
+package dtypes
+
+import (
+	"sync"
+
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/attrs"
+	"gompi/comm/internal/mpi/datatype"
+	"gompi/comm/internal/mpi/errs"
+)
+
+func CheckType(t *Datatype) error {
+	if t == nil {
+		return errs.New(errs.Type, "the datatype is not valid")
+	}
+	return nil
+}
+
+// derived gives a new type a handle. It is not committed.
+func derived(t *datatype.Type, err error) (*Datatype, error) {
+	if err != nil {
+		return nil, err
+	}
+	d := &Datatype{Type: t}
+	d.Handle = Registry.Add(d)
+	return d, nil
+}
+
+// parameterized are the types of MPI_Type_create_f90_real and the like, which are predefined, too,
+// and have handles when a program has asked for them.
+var parameterized = struct {
+	mu  sync.Mutex
+	all map[*datatype.Type]*Datatype
+}{all: map[*datatype.Type]*Datatype{}}
+
+// predefinedOf returns the handle of a predefined type.
+func predefinedOf(t *datatype.Type, err error) (*Datatype, error) {
+	if err != nil {
+		return nil, err
+	}
+	if b := t.Basic(); datatype.ByID(b.ID) == t {
+		return Registry.Find(abi.Handle(b.ID)), nil
+	}
+	parameterized.mu.Lock()
+	defer parameterized.mu.Unlock()
+	d := parameterized.all[t]
+	if d == nil {
+		d, _ = derived(t, nil)
+		d.committed = true
+		parameterized.all[t] = d
+	}
+	return d, nil
+}
+
+// of checks the type that another is made of, and a count.
+func of(t *Datatype, n int) (*datatype.Type, error) {
+	if n < 0 {
+		return nil, errs.New(errs.Count, "the count is %d: want 0 or more", n)
+	}
+	if err := CheckType(t); err != nil {
+		return nil, err
+	}
+	return t.Type, nil
+}
+
+func TypeContiguous(n int, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Contiguous(n, t))
+}
+
+func TypeVector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Vector(n, blocklength, stride, t))
+}
+
+func TypeCreateHvector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Hvector(n, blocklength, stride, t))
+}
+
+func TypeHvector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
+	return TypeCreateHvector(n, blocklength, stride, old)
+}
+
+func TypeIndexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Indexed(blocklengths.List(n), displs.List(n), t))
+}
+
+func TypeCreateHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Hindexed(blocklengths.List(n), displs.AddressList(n), t))
+}
+
+func TypeHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
+	return TypeCreateHindexed(n, blocklengths, displs, old)
+}
+
+func TypeCreateIndexedBlock(n, blocklength int, displs abi.Array, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.IndexedBlock(blocklength, displs.List(n), t))
+}
+
+func TypeCreateHindexedBlock(n, blocklength int, displs abi.Array, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.HindexedBlock(blocklength, displs.AddressList(n), t))
+}
+
+func TypeCreateStruct(n int, blocklengths, displs abi.Array, types []abi.Handle) (*Datatype, error) {
+	if n < 0 {
+		return nil, errs.New(errs.Count, "the count is %d: want 0 or more", n)
+	}
+	all := make([]*datatype.Type, n)
+	for i := range all {
+		t := Registry.Find(types[i])
+		if t == nil {
+			return nil, errs.New(errs.Type, "datatype %d of %d is not valid", i, n)
+		}
+		all[i] = t.Type
+	}
+	return derived(datatype.Struct(blocklengths.List(n), displs.AddressList(n), all))
+}
+
+func TypeStruct(n int, blocklengths, displs abi.Array, types []abi.Handle) (*Datatype, error) {
+	return TypeCreateStruct(n, blocklengths, displs, types)
+}
+
+func TypeCreateSubarray(ndims int, sizes, subsizes, starts abi.Array, order int, old *Datatype) (*Datatype, error) {
+	if ndims < 1 {
+		return nil, errs.New(errs.Arg, "ndims is %d: want 1 or more", ndims)
+	}
+	t, err := of(old, ndims)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Subarray(sizes.List(ndims), subsizes.List(ndims), starts.List(ndims), order, t))
+}
+
+func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi.Array, order int, old *Datatype) (*Datatype, error) {
+	if ndims < 1 {
+		return nil, errs.New(errs.Arg, "ndims is %d: want 1 or more", ndims)
+	}
+	t, err := of(old, ndims)
+	if err != nil {
+		return nil, err
+	}
+	how := distribs.List(ndims)
+	for i, d := range how {
+		switch d {
+		case abi.C.DistributeBlock:
+			how[i] = datatype.DistributeBlock
+		case abi.C.DistributeCyclic:
+			how[i] = datatype.DistributeCyclic
+		case abi.C.DistributeNone:
+			how[i] = datatype.DistributeNone
+		default:
+			return nil, errs.New(errs.Arg, "distribution %d of dimension %d is none", d, i)
+		}
+	}
+	args := dargs.List(ndims)
+	for i, a := range args {
+		if a == abi.C.DefaultArgument {
+			args[i] = datatype.DistributeDefault
+		}
+	}
+	return derived(datatype.Darray(size, rank, gsizes.List(ndims), how, args, psizes.List(ndims), order, t))
+}
+
+func TypeCreateResized(old *Datatype, lb, extent int) (*Datatype, error) {
+	t, err := of(old, 0)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Resized(t, lb, extent))
+}
+
+// TypeDup copies attributes, too, as their functions say.
+func TypeDup(old *Datatype) (*Datatype, error) {
+	t, err := of(old, 0)
+	if err != nil {
+		return nil, err
+	}
+	d, err := derived(datatype.Dup(t))
+	if err != nil {
+		return nil, err
+	}
+	d.committed = old.committed
+	if err := old.CopyAttributes(attrs.KindDatatype, old.Handle, &d.Attributes); err != nil {
+		Registry.Remove(d.Handle)
+		return nil, err
+	}
+	return d, nil
+}
+
+func TypeCreateF90Integer(r int) (*Datatype, error) { return predefinedOf(datatype.F90Integer(r)) }
+
+func TypeCreateF90Real(p, r int) (*Datatype, error) { return predefinedOf(datatype.F90Real(p, r)) }
+
+func TypeCreateF90Complex(p, r int) (*Datatype, error) {
+	return predefinedOf(datatype.F90Complex(p, r))
+}
+
+func TypeMatchSize(class, size int) (*Datatype, error) {
+	return predefinedOf(datatype.MatchSize(class, size))
+}
+
+func TypeCommit(h *abi.Handle) error {
+	t := Registry.Find(*h)
+	if err := CheckType(t); err != nil {
+		return err
+	}
+	t.committed = true
+	return nil
+}
+
+// TypeFree takes the handle back. Messages under way, and types made of it, keep what they need.
+func TypeFree(h *abi.Handle) error {
+	t := Registry.Find(*h)
+	if err := CheckType(t); err != nil {
+		return err
+	}
+	if t.Basic() != nil {
+		return errs.New(errs.Type, "%s is not freed", t.name)
+	}
+	if err := t.DeleteAttributes(attrs.KindDatatype, t.Handle); err != nil {
+		return err
+	}
+	Registry.Remove(*h)
+	*h = Registry.Null
+	return nil
+}

@@ -1,0 +1,124 @@
+package errs
+
+import (
+	"fmt"
+	"sync"
+
+	"gompi/comm/internal/mpi/abi"
+)
+
+// codes are the classes and codes that programs have added. Each has the next number.
+var codes addedCodes
+
+type addedCodes struct {
+	mu      sync.Mutex
+	classes []abi.Class // of each
+	texts   map[abi.Class]string
+}
+
+func (a *addedCodes) add(class func(code abi.Class) abi.Class) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	code := firstCode + abi.Class(len(a.classes))
+	a.classes = append(a.classes, class(code))
+	return int(code)
+}
+
+// Added returns how many there are.
+func Added() int {
+	codes.mu.Lock()
+	defer codes.mu.Unlock()
+	return len(codes.classes)
+}
+
+// classOf returns the class of a code, false if there is no such code.
+func (a *addedCodes) classOf(code abi.Class) (abi.Class, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := int(code - firstCode); i >= 0 && i < len(a.classes) {
+		return a.classes[i], true
+	}
+	return code, classNames[code] != ""
+}
+
+func AddErrorClass() (int, error) {
+	return codes.add(func(code abi.Class) abi.Class { return code }), nil
+}
+
+func AddErrorCode(class int) (int, error) {
+	if _, ok := codes.classOf(abi.Class(class)); !ok {
+		return 0, New(Arg, "the error class is not valid")
+	}
+	return codes.add(func(abi.Class) abi.Class { return abi.Class(class) }), nil
+}
+
+func AddErrorString(code int, text abi.Text) error {
+	if _, ok := codes.classOf(abi.Class(code)); !ok || abi.Class(code) < firstCode {
+		return New(Arg, "the error code is not one that was added")
+	}
+	codes.mu.Lock()
+	defer codes.mu.Unlock()
+	if codes.texts == nil {
+		codes.texts = map[abi.Class]string{}
+	}
+	codes.texts[abi.Class(code)] = text.String()
+	return nil
+}
+
+func ErrorClass(code int) (int, error) {
+	c, ok := codes.classOf(abi.Class(code))
+	if !ok {
+		return 0, New(Arg, "the error code is not valid")
+	}
+	return int(c), nil
+}
+
+// ErrorString describes the last error with a code.
+func ErrorString(code int, text abi.Text) (int, error) {
+	c := abi.Class(code)
+	if _, ok := codes.classOf(c); !ok {
+		return 0, New(Arg, "the error code is not valid")
+	}
+	if c >= firstCode {
+		codes.mu.Lock()
+		defer codes.mu.Unlock()
+		return text.Set(codes.texts[c], abi.C.MaxErrorString), nil
+	}
+	return text.Set(lastError.describe(c), abi.C.MaxErrorString), nil
+}
+
+// describe returns the name of a class and the last error of it.
+func (n *notedErrors) describe(c abi.Class) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := ClassName(c)
+	if last := n.text[c]; last != "" && c != 0 {
+		s += ": " + last
+	}
+	return s
+}
+
+func ClassName(c abi.Class) string {
+	if classNames[c] != "" {
+		return classNames[c]
+	}
+	return fmt.Sprintf("error code %d", c)
+}
+
+// classNames have the numbers of MPI 5.0.
+var classNames = map[abi.Class]string{
+	0: "MPI_SUCCESS", 1: "MPI_ERR_BUFFER", 2: "MPI_ERR_COUNT", 3: "MPI_ERR_TYPE", 4: "MPI_ERR_TAG",
+	5: "MPI_ERR_COMM", 6: "MPI_ERR_RANK", 7: "MPI_ERR_REQUEST", 8: "MPI_ERR_ROOT", 9: "MPI_ERR_GROUP",
+	10: "MPI_ERR_OP", 11: "MPI_ERR_TOPOLOGY", 12: "MPI_ERR_DIMS", 13: "MPI_ERR_ARG", 14: "MPI_ERR_UNKNOWN",
+	15: "MPI_ERR_TRUNCATE", 16: "MPI_ERR_OTHER", 17: "MPI_ERR_INTERN", 18: "MPI_ERR_PENDING",
+	19: "MPI_ERR_IN_STATUS", 20: "MPI_ERR_ACCESS", 21: "MPI_ERR_AMODE", 22: "MPI_ERR_ASSERT",
+	23: "MPI_ERR_BAD_FILE", 24: "MPI_ERR_BASE", 25: "MPI_ERR_CONVERSION", 26: "MPI_ERR_DISP",
+	27: "MPI_ERR_DUP_DATAREP", 28: "MPI_ERR_FILE_EXISTS", 29: "MPI_ERR_FILE_IN_USE", 30: "MPI_ERR_FILE",
+	31: "MPI_ERR_INFO_KEY", 32: "MPI_ERR_INFO_NOKEY", 33: "MPI_ERR_INFO_VALUE", 34: "MPI_ERR_INFO",
+	35: "MPI_ERR_IO", 36: "MPI_ERR_KEYVAL", 37: "MPI_ERR_LOCKTYPE", 38: "MPI_ERR_NAME", 39: "MPI_ERR_NO_MEM",
+	40: "MPI_ERR_NOT_SAME", 41: "MPI_ERR_NO_SPACE", 42: "MPI_ERR_NO_SUCH_FILE", 43: "MPI_ERR_PORT",
+	44: "MPI_ERR_QUOTA", 45: "MPI_ERR_READ_ONLY", 46: "MPI_ERR_RMA_ATTACH", 47: "MPI_ERR_RMA_CONFLICT",
+	48: "MPI_ERR_RMA_RANGE", 49: "MPI_ERR_RMA_SHARED", 50: "MPI_ERR_RMA_SYNC", 51: "MPI_ERR_RMA_FLAVOR",
+	52: "MPI_ERR_SERVICE", 53: "MPI_ERR_SESSION", 54: "MPI_ERR_SIZE", 55: "MPI_ERR_SPAWN",
+	56: "MPI_ERR_UNSUPPORTED_DATAREP", 57: "MPI_ERR_UNSUPPORTED_OPERATION", 58: "MPI_ERR_WIN",
+}

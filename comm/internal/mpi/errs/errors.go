@@ -1,0 +1,102 @@
+package errs
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"gompi/comm"
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/datatype"
+)
+
+const (
+	Buffer      abi.Class = 1
+	Count       abi.Class = 2
+	Type        abi.Class = 3
+	Tag         abi.Class = 4
+	Comm        abi.Class = 5
+	Rank        abi.Class = 6
+	Request     abi.Class = 7
+	Root        abi.Class = 8
+	Group       abi.Class = 9
+	Op          abi.Class = 10
+	Topology    abi.Class = 11
+	Dims        abi.Class = 12
+	Arg         abi.Class = 13
+	Truncate    abi.Class = 15
+	errOther    abi.Class = 16
+	InStatus    abi.Class = 19
+	InfoKey     abi.Class = 31
+	InfoNoKey   abi.Class = 32
+	InfoValue   abi.Class = 33
+	Info        abi.Class = 34
+	Keyval      abi.Class = 36
+	NoMem       abi.Class = 39
+	Unsupported abi.Class = 57
+
+	firstCode abi.Class = 0x4000 // of classes and codes that programs add
+)
+
+// An Error is how a call fails: its class, and what is wrong with which argument.
+type Error struct {
+	Class abi.Class
+	Text  string
+	Cause error // in comm, nil if the argument was refused here
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Cause.Error()
+	}
+	return e.Text
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// New returns an Error.
+func New(c abi.Class, format string, args ...any) error {
+	return &Error{Class: c, Text: fmt.Sprintf(format, args...)}
+}
+
+// ClassOf returns the class of an error: MPI_SUCCESS, 0, of nil.
+func ClassOf(err error) abi.Class {
+	var e *Error
+	var d *datatype.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.Class
+	case errors.As(err, &d):
+		return abi.Class(d.Class)
+	case errors.Is(err, comm.ErrTruncated):
+		return Truncate
+	case errors.Is(err, comm.ErrMemory):
+		return NoMem
+	case errors.Is(err, comm.ErrClosed):
+		return Comm
+	case errors.Is(err, comm.ErrArgument):
+		return Arg
+	}
+	return errOther
+}
+
+// A noted error is the last one that had a class, for MPI_Error_string.
+type notedErrors struct {
+	mu   sync.Mutex
+	text map[abi.Class]string
+}
+
+var lastError notedErrors
+
+// Note notes the error of a function.
+func Note(name string, err error) {
+	n := &lastError
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.text == nil {
+		n.text = map[abi.Class]string{}
+	}
+	n.text[ClassOf(err)] = name + ": " + Explain(err)
+}

@@ -1,0 +1,79 @@
+package errs
+
+import (
+	"sync/atomic"
+
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/table"
+)
+
+var Handlers = abi.NewRegistry[Errhandler](table.ErrhandlerNull).LateReuse()
+
+// An Errhandler is what is done about errors of a communicator.
+type Errhandler struct {
+	Handle abi.Handle
+	fn     abi.Addr     // of the program, 0 for the predefined ones
+	held   atomic.Int32 // how often the program has the handle
+}
+
+// Returns reports whether nothing is done but that the function returns the error.
+func (h *Errhandler) Returns() bool {
+	return h.Handle == table.ErrorsReturn || h.Handle == table.ErrorsThrow
+}
+
+// ErrorsAreFatal is what communicators have from the beginning.
+var ErrorsAreFatal = predefined(table.ErrorsAreFatal)
+
+func init() {
+	predefined(table.ErrorsAbort)
+	predefined(table.ErrorsReturn)
+	predefined(table.ErrorsThrow)
+}
+
+func predefined(h abi.Handle) *Errhandler {
+	e := &Errhandler{Handle: h}
+	Handlers.Set(h, e)
+	return e
+}
+
+// Call calls the program's function for an object, and reports whether there is one.
+func (h *Errhandler) Call(object abi.Handle, c abi.Class) bool {
+	if h.fn == 0 {
+		return false
+	}
+	abi.C.CallErrhandler(h.fn, h.Handle, object, c)
+	return true
+}
+
+func CommCreateErrhandler(fn abi.Addr) (*Errhandler, error) {
+	h := &Errhandler{fn: fn}
+	h.held.Store(1)
+	h.Handle = Handlers.Add(h)
+	return h, nil
+}
+
+// SetLanguage says which language the function is in, other than C.
+func (h *Errhandler) SetLanguage(language int) { h.fn = h.fn.In(language) }
+
+// Hold gives the program the handle once more.
+func (h *Errhandler) Hold() {
+	if h.fn != 0 && h.held.Add(1) == 1 {
+		Handlers.Restore(h.Handle, h) // it was freed
+	}
+}
+
+// ErrhandlerFree takes the handle back: communicators keep what they have.
+func ErrhandlerFree(h *abi.Handle) error {
+	e := Handlers.Find(*h)
+	if e == nil {
+		return New(Arg, "the error handler is not valid")
+	}
+	if e.fn != 0 && e.held.Add(-1) == 0 {
+		Handlers.Remove(*h)
+	}
+	*h = Handlers.Null
+	return nil
+}
+
+// ErrhandlerCreate is the name of MPI 1.
+func ErrhandlerCreate(fn abi.Addr) (*Errhandler, error) { return CommCreateErrhandler(fn) }

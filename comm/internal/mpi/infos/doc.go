@@ -1,0 +1,2 @@
+// Package infos has MPI's info objects: keys and values.
+package infos

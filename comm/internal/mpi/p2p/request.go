@@ -1,0 +1,279 @@
+package p2p
+
+import (
+	"sync"
+
+	"gompi/comm"
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/dtypes"
+	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/table"
+)
+
+var Requests = abi.NewRegistry[Request](table.RequestNull)
+
+// A Request is an operation in progress, or a persistent one.
+type Request struct {
+	Handle abi.Handle
+	c      *comms.Comm
+	Op     comm.Request
+	into   dtypes.Landing         // where a message that is not contiguous is unpacked to
+	Then   func(err error) error  // what else is done when it is complete; the request's error
+	isRecv bool                   // its status says what has come
+	again  func(r *Request) error // starts it, if it is persistent
+	active bool                   // started, and its outcome was not reported
+	over   bool                   // st and err are its outcome
+	Others []comm.Request         // besides op, of an operation with several
+	Own    *comm.Comm             // of a persistent collective: closed with it
+	free   bool                   // MPI_Request_free was called while it was active
+	user   *generalized           // of MPI_Grequest_start
+	st     abi.Status
+	err    error
+}
+
+// RequestDone is the request of all operations that are over when they begin and have nothing to
+// report.
+var RequestDone = &Request{Handle: table.RequestDone}
+
+func init() { Requests.Set(RequestDone.Handle, RequestDone) }
+
+var requestPool = sync.Pool{New: func() any { return new(Request) }}
+
+// NewRequest returns a request that is active.
+func NewRequest(c *comms.Comm) *Request {
+	r := requestPool.Get().(*Request)
+	r.c, r.active = c, true
+	r.Handle = Requests.Add(r)
+	return r
+}
+
+// release takes the handle back.
+func (r *Request) release() {
+	if r.Handle != 0 && r != RequestDone {
+		Requests.Remove(r.Handle)
+	}
+	if r.Own != nil {
+		comms.CloseWhenIdle(r.Own)
+	}
+	*r = Request{}
+	requestPool.Put(r)
+}
+
+// Become makes r, which is persistent, wait for what start has started.
+func (r *Request) Become(start func() (*Request, error)) error {
+	s, err := start()
+	if err != nil {
+		return err
+	}
+	r.Op, r.Others, r.Then = s.Op, s.Others, s.Then
+	if s == RequestDone {
+		r.Finish(abi.OfNothing)
+		return nil
+	}
+	s.Others, s.Then = nil, nil
+	s.release()
+	return nil
+}
+
+// Persist makes r, which is new, inactive. start starts it.
+func (r *Request) Persist(start func(r *Request) error) { r.active, r.again = false, start }
+
+// Finish makes r, which has just begun, over.
+func (r *Request) Finish(st abi.Status) { r.over, r.st = true, st }
+
+// complete stores the outcome of op.
+func (r *Request) complete(got comm.Status, err error) {
+	for _, o := range r.Others {
+		if _, e := o.Wait(comms.Forever); err == nil {
+			err = e
+		}
+	}
+	if err == nil {
+		err = r.err
+	}
+	r.over, r.err, r.st = true, err, abi.OfNothing
+	if r.isRecv {
+		r.into.Arrived(got.Bytes)
+		r.st = r.c.StatusOf(got)
+	}
+	if r.Then != nil {
+		r.err = r.Then(err)
+	}
+	if r.user != nil {
+		r.err = r.user.query(&r.st)
+	}
+}
+
+// await waits until r is over.
+func (r *Request) await() {
+	if !r.over {
+		r.complete(r.Op.Wait(comms.Forever))
+	}
+}
+
+// test reports whether r is over.
+func (r *Request) test() bool {
+	if r.over {
+		return true
+	}
+	for _, o := range r.Others {
+		_, done, err := o.Test()
+		if !done {
+			return false
+		}
+		if r.err == nil {
+			r.err = err
+		}
+	}
+	got, done, err := r.Op.Test() // last: it reports its status once
+	if done {
+		r.complete(got, err)
+	}
+	return r.over
+}
+
+// Wait waits for a request that has no handle, and releases it.
+func (r *Request) Wait(st *abi.Status) error {
+	r.await()
+	return r.report(st)
+}
+
+// report stores the outcome of a request that is over, and releases it, or makes it inactive if it
+// is persistent.
+func (r *Request) report(st *abi.Status) error {
+	err := r.err
+	st.Set(r.st)
+	if r.user != nil {
+		r.user.release()
+	}
+	if r.again != nil {
+		r.active, r.over, r.err, r.Others = false, false, nil, nil
+		return err
+	}
+	r.release()
+	return err
+}
+
+// active returns the request behind h, nil if that is null, inactive, or over since it began: then
+// h is null, and there is nothing to wait for.
+func active(h *abi.Handle) (*Request, error) {
+	switch *h {
+	case table.RequestNull:
+		return nil, nil
+	case table.RequestDone:
+		*h = table.RequestNull
+		return nil, nil
+	}
+	r := Requests.Find(*h)
+	if r == nil {
+		return nil, errs.New(errs.Request, "the request is not valid")
+	}
+	if !r.active {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// retire reports the outcome of r, whose handle is h.
+func retire(h *abi.Handle, r *Request, st *abi.Status) error {
+	if r.again == nil {
+		*h = table.RequestNull
+	}
+	return r.report(st)
+}
+
+func Wait(h *abi.Handle, st *abi.Status) error {
+	r, err := active(h)
+	if r == nil {
+		st.Set(abi.OfNothing)
+		return err
+	}
+	r.await()
+	return retire(h, r, st)
+}
+
+func Test(h *abi.Handle, st *abi.Status) (bool, error) {
+	r, err := active(h)
+	if r == nil {
+		st.Set(abi.OfNothing)
+		return err == nil, err
+	}
+	if !r.test() {
+		return false, nil
+	}
+	return true, retire(h, r, st)
+}
+
+func RequestGetStatus(r *Request, st *abi.Status) (bool, error) {
+	if r == nil || !r.active {
+		st.Set(abi.OfNothing)
+		return true, nil
+	}
+	if !r.test() {
+		return false, nil
+	}
+	st.Set(r.st)
+	return true, nil
+}
+
+// RequestFree lets an active operation complete by itself.
+func RequestFree(h *abi.Handle) error {
+	if *h == table.RequestNull {
+		return errs.New(errs.Request, "the request is MPI_REQUEST_NULL")
+	}
+	r, err := active(h)
+	if r == nil && err == nil {
+		r = Requests.Find(*h) // inactive
+	}
+	*h = table.RequestNull
+	switch {
+	case r == nil || r == RequestDone:
+		return err
+	case r.user != nil && !r.over:
+		r.user.free(r)
+	case r.active && (r.isRecv || r.Then != nil):
+		go func() { // what arrives may have to be unpacked
+			r.await()
+			r.again = nil
+			r.release()
+		}()
+	default:
+		r.again = nil
+		r.release()
+	}
+	return nil
+}
+
+// Cancel withdraws a receive that has not matched. A send is never withdrawn.
+func Cancel(h *abi.Handle) error {
+	r, err := active(h)
+	switch {
+	case r == nil:
+		return err
+	case r.user != nil:
+		return r.user.cancel(r.over)
+	case r.isRecv && !r.over && len(r.Others) == 0 && r.Op.Cancel():
+		r.over, r.st = true, abi.OfNothing
+		r.st.Cancelled = 1
+	}
+	return nil
+}
+
+func Start(h *abi.Handle) error {
+	r := Requests.Find(*h)
+	if r == nil || r.again == nil || r.active {
+		return errs.New(errs.Request, "the request is not an inactive persistent one")
+	}
+	r.active = true
+	return r.again(r)
+}
+
+func Startall(n int, hs []abi.Handle) error {
+	for i := range hs {
+		if err := Start(&hs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

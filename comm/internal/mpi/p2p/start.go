@@ -1,0 +1,192 @@
+package p2p
+
+import (
+	"gompi/comm"
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/dtypes"
+)
+
+// isend starts a send. It returns requestDone if that is over.
+func (m *message) isend(how mode) (*Request, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if m.peer == abi.ProcNull {
+		return RequestDone, nil
+	}
+	op, err := m.launch(how)
+	if err != nil {
+		return nil, err
+	}
+	if op.Done() {
+		_, err := op.Wait(comms.Forever)
+		return RequestDone, err
+	}
+	r := NewRequest(m.c)
+	r.Op = op
+	return r, nil
+}
+
+// launch starts a send whose arguments are right.
+func (m *message) launch(how mode) (comm.Request, error) {
+	to := m.c.RankOf(m.peer)
+	switch how {
+	case synchronous:
+		return m.c.P2P.Issend(to, m.tag, m.t.Outgoing(m.buf, m.n)), nil
+	case buffered:
+		return attached.send(m)
+	}
+	return m.c.P2P.Isend(to, m.tag, m.t.Outgoing(m.buf, m.n)), nil
+}
+
+func Isend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	m := message{buf, n, t, dest, tag, c}
+	return m.isend(standard)
+}
+
+func Issend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	m := message{buf, n, t, dest, tag, c}
+	return m.isend(synchronous)
+}
+
+func Irsend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	return Isend(buf, n, t, dest, tag, c)
+}
+
+// Ibsend has copied the message when it returns.
+func Ibsend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	return RequestDone, Bsend(buf, n, t, dest, tag, c)
+}
+
+func Irecv(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Comm) (*Request, error) {
+	m := message{buf, n, t, source, tag, c}
+	if err := m.checkReceive(); err != nil {
+		return nil, err
+	}
+	r := NewRequest(c)
+	m.receiveInto(r)
+	return r, nil
+}
+
+// receiveInto starts a receive for r.
+func (m *message) receiveInto(r *Request) {
+	if m.peer == abi.ProcNull {
+		r.Finish(abi.OfProcNull)
+		return
+	}
+	r.isRecv, r.into = true, m.t.Incoming(m.buf, m.n)
+	r.Op = m.c.P2P.Irecv(m.c.SourceOf(m.peer), tagOf(m.tag), r.into.Buffer)
+}
+
+func Imrecv(buf abi.Addr, n int, t *dtypes.Datatype, h *abi.Handle) (*Request, error) {
+	m, err := claim(n, t, h)
+	if err != nil {
+		return nil, err
+	}
+	r := NewRequest(m.c) // a matched message is complete soon: to receive it here is as good as later
+	r.Finish(abi.OfNothing)
+	r.err = m.receive(buf, n, t, &r.st)
+	return r, nil
+}
+
+func Isendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, sendtag int,
+	recvbuf abi.Addr, recvcount int, recvtype *dtypes.Datatype, source, recvtag int, c *comms.Comm) (*Request, error) {
+	return startSendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, c)
+}
+
+func IsendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm) (*Request, error) {
+	return startReplace(buf, n, t, dest, sendtag, source, recvtag, c)
+}
+
+func startSendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, sendtag int,
+	recvbuf abi.Addr, recvcount int, recvtype *dtypes.Datatype, source, recvtag int, c *comms.Comm) (*Request, error) {
+	out := message{sendbuf, sendcount, sendtype, dest, sendtag, c}
+	in := message{recvbuf, recvcount, recvtype, source, recvtag, c}
+	if err := out.check(); err != nil {
+		return nil, err
+	}
+	if err := in.checkReceive(); err != nil {
+		return nil, err
+	}
+	return in.exchange(func() comm.Request {
+		return c.P2P.Isend(c.RankOf(dest), sendtag, sendtype.Outgoing(sendbuf, sendcount))
+	}, dest), nil
+}
+
+func startReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm) (*Request, error) {
+	out := message{buf, n, t, dest, sendtag, c}
+	in := message{buf, n, t, source, recvtag, c}
+	if err := out.check(); err != nil {
+		return nil, err
+	}
+	if err := in.checkReceive(); err != nil {
+		return nil, err
+	}
+	return in.exchange(func() comm.Request { return c.P2P.Isend(c.RankOf(dest), sendtag, comm.Of(t.Packed(buf, n))) }, dest), nil
+}
+
+// exchange starts to receive m and to send to dest.
+func (m *message) exchange(send func() comm.Request, dest int) *Request {
+	r := NewRequest(m.c)
+	if dest != abi.ProcNull {
+		r.Others = append(r.Others, send()) // first: it may copy what the receive overwrites
+	}
+	m.receiveInto(r)
+	if r.over && len(r.Others) > 0 { // there is nothing to receive: the send is all
+		r.over = false
+		r.Op, r.Others = r.Others[0], nil
+		r.Then = func(err error) error {
+			r.st = abi.OfProcNull
+			return err
+		}
+	}
+	return r
+}
+
+// ---- Persistent requests ----
+
+// persistent returns an inactive request of a message.
+func (m *message) persistent(check func() error, begin func(r *Request) error) (*Request, error) {
+	if err := check(); err != nil {
+		return nil, err
+	}
+	r := NewRequest(m.c)
+	r.Persist(begin)
+	return r, nil
+}
+
+func (m *message) persistentSend(how mode) (*Request, error) {
+	return m.persistent(m.check, func(r *Request) (err error) {
+		if m.peer == abi.ProcNull {
+			r.Finish(abi.OfNothing)
+			return nil
+		}
+		r.Op, err = m.launch(how)
+		return err
+	})
+}
+
+func SendInit(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	return (&message{buf, n, t, dest, tag, c}).persistentSend(standard)
+}
+
+func SsendInit(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	return (&message{buf, n, t, dest, tag, c}).persistentSend(synchronous)
+}
+
+func RsendInit(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	return SendInit(buf, n, t, dest, tag, c)
+}
+
+func BsendInit(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
+	return (&message{buf, n, t, dest, tag, c}).persistentSend(buffered)
+}
+
+func RecvInit(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Comm) (*Request, error) {
+	m := &message{buf, n, t, source, tag, c}
+	return m.persistent(m.checkReceive, func(r *Request) error {
+		m.receiveInto(r)
+		return nil
+	})
+}

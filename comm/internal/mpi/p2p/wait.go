@@ -1,0 +1,219 @@
+package p2p
+
+import (
+	"gompi/comm"
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/table"
+)
+
+// pending appends the operations to rs that the requests wait for. It fails if one is not valid.
+func pending(rs []comm.Request, hs []abi.Handle) ([]comm.Request, error) {
+	for i := range hs {
+		if hs[i] == table.RequestNull || hs[i] == table.RequestDone {
+			continue
+		}
+		r, err := active(&hs[i])
+		if err != nil {
+			return nil, err
+		}
+		if r != nil && !r.over {
+			rs = append(append(rs, r.Op), r.Others...)
+		}
+	}
+	return rs, nil
+}
+
+func checkRequests(n int) error {
+	if n < 0 {
+		return errs.New(errs.Count, "the count is %d: want 0 or more", n)
+	}
+	return nil
+}
+
+func Waitall(n int, hs []abi.Handle, sts []abi.Status) error {
+	if err := checkRequests(n); err != nil {
+		return err
+	}
+	for i := range hs { // before anything is reported
+		if hs[i] != table.RequestNull && hs[i] != table.RequestDone && Requests.Find(hs[i]) == nil {
+			return errs.New(errs.Request, "request %d is not valid", i)
+		}
+	}
+	return reportAll(hs, sts)
+}
+
+// reportAll waits for each request and reports its outcome. (comm.WaitAll would take their
+// statuses.)
+func reportAll(hs []abi.Handle, sts []abi.Status) (first error) {
+	for i := range hs {
+		var st *abi.Status
+		if sts != nil {
+			st = &sts[i]
+		}
+		r, err := active(&hs[i])
+		if r == nil {
+			st.Set(abi.OfNothing)
+		} else {
+			r.await()
+			err = retire(&hs[i], r, st)
+		}
+		if st != nil {
+			st.Error = int32(errs.ClassOf(err))
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return inStatus(first, sts)
+}
+
+// inStatus returns the error of a call that stores one for each request.
+func inStatus(err error, sts []abi.Status) error {
+	if err == nil || sts == nil {
+		return err
+	}
+	return &errs.Error{Class: errs.InStatus, Cause: err}
+}
+
+func Testall(n int, hs []abi.Handle, sts []abi.Status) (bool, error) {
+	if err := checkRequests(n); err != nil {
+		return false, err
+	}
+	done := true
+	for i := range hs {
+		if hs[i] == table.RequestNull || hs[i] == table.RequestDone {
+			continue
+		}
+		r, err := active(&hs[i])
+		if err != nil {
+			return false, err
+		}
+		done = (r == nil || r.test()) && done
+	}
+	if !done {
+		return false, nil
+	}
+	return true, reportAll(hs, sts)
+}
+
+// Testany returns the first that is over.
+func Testany(n int, hs []abi.Handle, st *abi.Status) (index int, flag bool, err error) {
+	if err := checkRequests(n); err != nil {
+		return abi.Undefined, false, err
+	}
+	some := false
+	for i := range hs {
+		if hs[i] == table.RequestDone {
+			hs[i] = table.RequestNull
+			st.Set(abi.OfNothing)
+			return i, true, nil
+		}
+		r, err := active(&hs[i])
+		switch {
+		case err != nil:
+			return abi.Undefined, false, err
+		case r == nil:
+			continue
+		case r.test():
+			return i, true, retire(&hs[i], r, st)
+		}
+		some = true
+	}
+	if !some {
+		st.Set(abi.OfNothing)
+	}
+	return abi.Undefined, !some, nil
+}
+
+func Waitany(n int, hs []abi.Handle, st *abi.Status) (int, error) {
+	for {
+		i, done, err := Testany(n, hs, st)
+		if done || err != nil {
+			return i, err
+		}
+		if err := awaitOne(hs); err != nil {
+			return abi.Undefined, err
+		}
+	}
+}
+
+// awaitOne waits until something has changed for one of the requests, of which at least one is
+// active.
+func awaitOne(hs []abi.Handle) error {
+	var few [64]comm.Request
+	rs, err := pending(few[:0], hs)
+	if err != nil {
+		return err
+	}
+	live := rs[:0]
+	for _, r := range rs {
+		if !r.Done() {
+			live = append(live, r)
+		}
+	}
+	if len(live) > 0 {
+		_, err = comm.WaitSome(comms.Forever, live...)
+	}
+	return err
+}
+
+// Testsome returns how many are over, and stores which: indices has room for n.
+func Testsome(n int, hs []abi.Handle, indices abi.Array, sts []abi.Status) (int, error) {
+	if err := checkRequests(n); err != nil {
+		return 0, err
+	}
+	if n > 0 && indices == 0 {
+		return 0, errs.New(errs.Arg, "the indices are NULL")
+	}
+	at, some, done := indices.Ints(n), false, 0
+	var first error
+	for i := range hs {
+		was := hs[i]
+		r, err := active(&hs[i])
+		if err != nil {
+			return 0, err
+		}
+		if r == nil && was != table.RequestDone {
+			continue
+		}
+		some = true
+		if r != nil && !r.test() {
+			continue
+		}
+		var st *abi.Status
+		if sts != nil {
+			st = &sts[done]
+		}
+		if r == nil {
+			st.Set(abi.OfNothing)
+		} else {
+			err = retire(&hs[i], r, st)
+		}
+		if st != nil {
+			st.Error = int32(errs.ClassOf(err))
+		}
+		if first == nil {
+			first = err
+		}
+		at[done] = int32(i)
+		done++
+	}
+	if !some {
+		return abi.Undefined, nil
+	}
+	return done, inStatus(first, sts)
+}
+
+func Waitsome(n int, hs []abi.Handle, indices abi.Array, sts []abi.Status) (int, error) {
+	for {
+		k, err := Testsome(n, hs, indices, sts)
+		if k != 0 || err != nil {
+			return k, err
+		}
+		if err := awaitOne(hs); err != nil {
+			return 0, err
+		}
+	}
+}
