@@ -191,7 +191,7 @@ func (x across) combined(p *Plan, sendbuf abi.Addr, n int, t *dtypes.Datatype, o
 	room := make([]byte, operand.Size())
 	result := comm.Of(room).As(operand)
 	first.o.Reduce(0, operand, result, o.Combination(t))
-	p.steps = func() error { return first.Block(nil) }
+	p.steps = func() error { return first.do() }
 	p.combined = room
 	return p
 }

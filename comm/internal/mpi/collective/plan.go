@@ -21,7 +21,6 @@ type Plan struct {
 	c      *comms.Comm
 	o      call.Call
 	own    *comm.Comm                   // of a persistent one: what it runs on in the place of c's
-	none   bool                         // nothing is to be done here
 	linear func() (*p2p.Request, error) // starts what is made of messages, in the place of o
 	steps  func() error                 // is the whole of it, on an intercommunicator
 	outs   []dtypes.Staged
@@ -36,7 +35,7 @@ var plans = sync.Pool{New: func() any { return new(Plan) }}
 // NewPlan returns the plan of a collective that is started.
 func NewPlan(c *comms.Comm) *Plan { return &Plan{c: c} }
 
-// PlanOf returns the plan of a blocking collective. Block returns it.
+// PlanOf returns the plan of a blocking collective, which Block takes back.
 func PlanOf(c *comms.Comm) *Plan {
 	p := plans.Get().(*Plan)
 	p.c = c
@@ -50,12 +49,17 @@ func (p *Plan) done() {
 	plans.Put(p)
 }
 
-// Block does p. err is why it could not be filled in.
+// Block does p, which is of PlanOf, and takes it back. err is why it could not be filled in.
 func (p *Plan) Block(err error) error {
-	defer p.done()
+	if err == nil {
+		err = p.do()
+	}
+	p.done()
+	return err
+}
+
+func (p *Plan) do() error {
 	switch {
-	case err != nil || p.none:
-		return err
 	case p.steps != nil:
 		return p.c.Inter.Do(p.steps)
 	case p.linear != nil:
@@ -78,8 +82,6 @@ func (p *Plan) Start(err error) (*p2p.Request, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case p.none:
-		return p2p.RequestDone, nil
 	case p.linear != nil:
 		return p.linear()
 	}
@@ -117,14 +119,10 @@ func (p *Plan) Persist(err error) (*p2p.Request, error) {
 		r.Own = p.own
 	}
 	r.Persist(func(r *p2p.Request) error {
-		switch {
-		case p.none:
-			r.Finish(abi.OfNothing)
-		case p.linear != nil:
+		if p.linear != nil {
 			return r.Become(p.linear)
-		default:
-			p.launch(r)
 		}
+		p.launch(r)
 		return nil
 	})
 	return r, nil
