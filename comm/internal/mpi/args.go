@@ -16,16 +16,11 @@ import (
 // of handles. They stay in C's memory.
 type Args [24]int64
 
-func (a *Args) int(i int) int { return int(a[i]) }
-
-func (a *Args) flag(i int) bool { return a[i] != 0 }
-
-func (a *Args) address(i int) abi.Addr { return abi.Addr(a[i]) }
-
-func (a *Args) array(i int) abi.Array { return abi.Array(a[i]) }
-
-func (a *Args) text(i int) abi.Text { return abi.Text(a[i]) }
-
+func (a *Args) int(i int) int           { return int(a[i]) }
+func (a *Args) flag(i int) bool         { return a[i] != 0 }
+func (a *Args) address(i int) abi.Addr  { return abi.Addr(a[i]) }
+func (a *Args) array(i int) abi.Array   { return abi.Array(a[i]) }
+func (a *Args) text(i int) abi.Text     { return abi.Text(a[i]) }
 func (a *Args) handle(i int) abi.Handle { return abi.Handle(a[i]) }
 
 func (a *Args) handles(i, n int) []abi.Handle {
@@ -45,10 +40,8 @@ func (a *Args) statuses(i, n int) []abi.Status {
 	return unsafe.Slice(a.status(i), n)
 }
 
-func (a *Args) setInt(i, x int) { a[i] = int64(x) }
-
-func (a *Args) setAddress(i int, x abi.Addr) { a[i] = int64(x) }
-
+func (a *Args) setInt(i, x int)               { a[i] = int64(x) }
+func (a *Args) setAddress(i int, x abi.Addr)  { a[i] = int64(x) }
 func (a *Args) setHandle(i int, h abi.Handle) { a[i] = int64(h) }
 
 func (a *Args) setFlag(i int, x bool) {
@@ -58,19 +51,13 @@ func (a *Args) setFlag(i int, x bool) {
 	}
 }
 
-func (a *Args) comm(i int) *comms.Comm { return comms.Registry.Find(abi.Handle(a[i])) }
-
-func (a *Args) datatype(i int) *dtypes.Datatype { return dtypes.Registry.Find(abi.Handle(a[i])) }
-
-func (a *Args) op(i int) *ops.Op { return ops.Registry.Find(abi.Handle(a[i])) }
-
-func (a *Args) group(i int) *comms.Group { return comms.Groups.Find(abi.Handle(a[i])) }
-
-func (a *Args) request(i int) *p2p.Request { return p2p.Requests.Find(abi.Handle(a[i])) }
-
+func (a *Args) comm(i int) *comms.Comm            { return comms.Registry.Find(abi.Handle(a[i])) }
+func (a *Args) datatype(i int) *dtypes.Datatype   { return dtypes.Registry.Find(abi.Handle(a[i])) }
+func (a *Args) op(i int) *ops.Op                  { return ops.Registry.Find(abi.Handle(a[i])) }
+func (a *Args) group(i int) *comms.Group          { return comms.Groups.Find(abi.Handle(a[i])) }
+func (a *Args) request(i int) *p2p.Request        { return p2p.Requests.Find(abi.Handle(a[i])) }
 func (a *Args) errhandler(i int) *errs.Errhandler { return errs.Handlers.Find(abi.Handle(a[i])) }
-
-func (a *Args) info(i int) *infos.Info { return infos.Registry.Find(abi.Handle(a[i])) }
+func (a *Args) info(i int) *infos.Info            { return infos.Registry.Find(abi.Handle(a[i])) }
 
 func (a *Args) setComm(i int, x *comms.Comm) {
 	a[i] = int64(comms.Registry.Null)

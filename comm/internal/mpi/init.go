@@ -93,8 +93,7 @@ func FreeMem(at abi.Addr) error {
 }
 
 func GetAddress(at abi.Addr) (int, error) { return int(at), nil }
-
-func Address(at abi.Addr) (int, error) { return int(at), nil }
+func Address(at abi.Addr) (int, error)    { return int(at), nil }
 
 // End leaves the job (MPI_Finalize), when all ranks have called it. It returns the class of the
 // error.

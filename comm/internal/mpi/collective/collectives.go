@@ -32,7 +32,6 @@ func (p *Plan) checkRoot(root int) (isRoot bool, err error) {
 }
 
 func (p *Plan) size() int { return p.c.P2P.Size() }
-
 func (p *Plan) rank() int { return p.c.P2P.Rank() }
 
 func (p *Plan) Barrier(c *comms.Comm) error {

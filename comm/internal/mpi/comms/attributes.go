@@ -41,10 +41,7 @@ func KeyvalCreate(copyFn, deleteFn, extra abi.Addr) (int, error) {
 	return CommCreateKeyval(copyFn, deleteFn, extra)
 }
 
-func KeyvalFree(number *int) error { return CommFreeKeyval(number) }
-
-func AttrPut(c *Comm, number int, value abi.Addr) error { return CommSetAttr(c, number, value) }
-
+func KeyvalFree(number *int) error                        { return CommFreeKeyval(number) }
+func AttrPut(c *Comm, number int, value abi.Addr) error   { return CommSetAttr(c, number, value) }
 func AttrGet(c *Comm, number int) (abi.Addr, bool, error) { return CommGetAttr(c, number) }
-
-func AttrDelete(c *Comm, number int) error { return CommDeleteAttr(c, number) }
+func AttrDelete(c *Comm, number int) error                { return CommDeleteAttr(c, number) }

@@ -46,7 +46,6 @@ func CommCallErrhandler(c *Comm, code int) error {
 // The names of MPI 1.
 
 func ErrhandlerSet(c *Comm, h *errs.Errhandler) error { return CommSetErrhandler(c, h) }
-
 func ErrhandlerGet(c *Comm) (*errs.Errhandler, error) { return CommGetErrhandler(c) }
 
 // Raise calls the error handler of c, or of MPI_COMM_WORLD if c is nil, and returns the class.

@@ -107,11 +107,9 @@ func combined(g, h *Group, f func(g, h comm.Group) comm.Group) (*Group, error) {
 	return newGroup(f(g.Group, h.Group)), nil
 }
 
-func GroupUnion(g, h *Group) (*Group, error) { return combined(g, h, comm.Group.Union) }
-
+func GroupUnion(g, h *Group) (*Group, error)        { return combined(g, h, comm.Group.Union) }
 func GroupIntersection(g, h *Group) (*Group, error) { return combined(g, h, comm.Group.Intersection) }
-
-func GroupDifference(g, h *Group) (*Group, error) { return combined(g, h, comm.Group.Difference) }
+func GroupDifference(g, h *Group) (*Group, error)   { return combined(g, h, comm.Group.Difference) }
 
 func GroupIncl(g *Group, n int, ranks abi.Array) (*Group, error) {
 	return g.choose(n, ranks.List(n), comm.Group.Incl)

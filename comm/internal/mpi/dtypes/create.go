@@ -214,7 +214,6 @@ func TypeDup(old *Datatype) (*Datatype, error) {
 }
 
 func TypeCreateF90Integer(r int) (*Datatype, error) { return predefinedOf(datatype.F90Integer(r)) }
-
 func TypeCreateF90Real(p, r int) (*Datatype, error) { return predefinedOf(datatype.F90Real(p, r)) }
 
 func TypeCreateF90Complex(p, r int) (*Datatype, error) {

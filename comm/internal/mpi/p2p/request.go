@@ -16,17 +16,17 @@ var Requests = abi.NewRegistry[Request](table.RequestNull)
 // A Request is an operation in progress, or a persistent one.
 type Request struct {
 	Handle abi.Handle
-	c      *comms.Comm
 	Op     comm.Request
+	Others []comm.Request        // besides Op, of an operation with several
+	Then   func(err error) error // what else is done when it is complete; the request's error
+	Own    *comm.Comm            // of a persistent collective: closed with it
+
+	c      *comms.Comm
 	into   dtypes.Landing         // where a message that is not contiguous is unpacked to
-	Then   func(err error) error  // what else is done when it is complete; the request's error
 	isRecv bool                   // its status says what has come
 	again  func(r *Request) error // starts it, if it is persistent
 	active bool                   // started, and its outcome was not reported
 	over   bool                   // st and err are its outcome
-	Others []comm.Request         // besides op, of an operation with several
-	Own    *comm.Comm             // of a persistent collective: closed with it
-	free   bool                   // MPI_Request_free was called while it was active
 	user   *generalized           // of MPI_Grequest_start
 	st     abi.Status
 	err    error
@@ -82,7 +82,7 @@ func (r *Request) Persist(start func(r *Request) error) { r.active, r.again = fa
 // Finish makes r, which has just begun, over.
 func (r *Request) Finish(st abi.Status) { r.over, r.st = true, st }
 
-// complete stores the outcome of op.
+// complete stores the outcome of Op.
 func (r *Request) complete(got comm.Status, err error) {
 	for _, o := range r.Others {
 		if _, e := o.Wait(comms.Forever); err == nil {
