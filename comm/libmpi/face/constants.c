@@ -4,7 +4,7 @@
 
 struct pair { int core, face; };
 
-/* Error classes: errors.go of package mpi has the numbers. */
+/* Error classes: package errs has the numbers. */
 static const struct pair codes[] = {
 	{0, MPI_SUCCESS}, {1, MPI_ERR_BUFFER}, {2, MPI_ERR_COUNT}, {3, MPI_ERR_TYPE}, {4, MPI_ERR_TAG}, {5, MPI_ERR_COMM},
 	{6, MPI_ERR_RANK}, {7, MPI_ERR_REQUEST}, {8, MPI_ERR_ROOT}, {9, MPI_ERR_GROUP}, {10, MPI_ERR_OP},
