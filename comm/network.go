@@ -124,8 +124,8 @@ func (n *network) admit(rank world.Rank, b []byte) error {
 // setRules takes the shape of the rings in shared memory from the rules that all ranks agree on.
 func (n *network) setRules(r *path.Rules) {
 	if n.shared != nil {
-		chunk, bytes, nonTemporalFrom := r.Ring()
-		n.shared.SetShape(shm.Shape{Chunk: chunk, Bytes: bytes, NonTemporalFrom: nonTemporalFrom})
+		chunk, bytes := r.Ring()
+		n.shared.SetShape(shm.Shape{Chunk: chunk, Bytes: bytes, Reach: r.Reach()})
 	}
 }
 

@@ -43,6 +43,7 @@ type way struct {
 // usual is what stays unless another way wins.
 var usual = way{name: "32K in 2M", settings: machine.Settings{
 	machine.ReadFrom: machine.Never, machine.RingChunk: 32 << 10, machine.RingBytes: 2 << 20, machine.NonTemporal: 8 << 10,
+	machine.String: machine.Never,
 }}
 
 // with returns w with a setting made.
@@ -51,8 +52,8 @@ func (w way) with(name string, k machine.Setting, n int64) way {
 	return w
 }
 
-// ringShapes are the ways through rings: the usual one first, and last that without non-temporal
-// stores. The others have 8 or 16 chunks, or all of the ring, in flight.
+// ringShapes are the ways through rings: the usual one first, and last numStores with other stores.
+// Those between have 8 or 16 chunks, or all of the ring, in flight.
 func ringShapes() []way {
 	all := []way{usual}
 	for _, chunk := range []int64{16 << 10, 32 << 10, 64 << 10} {
@@ -63,8 +64,12 @@ func ringShapes() []way {
 			}
 		}
 	}
-	return append(all, usual.with("plain stores", machine.NonTemporal, machine.Never))
+	plain := usual.with("plain stores", machine.NonTemporal, machine.Never)
+	return append(all, plain, plain.with("string copies", machine.String, 2<<10))
 }
+
+// numStores is how many of ringShapes differ in their stores alone.
+const numStores = 2
 
 const profileUsage = `usage: gompi-bench profile
 
@@ -228,14 +233,24 @@ func worst(times, of rounds) float64 {
 // chooseShape returns the best way through the ring. Another than the first wins in every round:
 // of this many ways noise makes some win in one. Stores are a question of their own.
 func chooseShape(ways []way, times []rounds) way {
-	best, least, plain := ways[0], margin, len(ways)-1
-	for k := range plain {
-		if t := worst(times[k], times[0]); t < least {
-			best, least = ways[k], t
-		}
+	shapes := len(ways) - numStores
+	best, stores := ways[winner(times[:shapes])], ways[0]
+	if k := winner(append(times[:1:1], times[shapes:]...)); k > 0 {
+		stores = ways[shapes+k-1]
 	}
-	if worst(times[plain], times[0]) < margin {
-		best.settings[machine.NonTemporal] = machine.Never
+	for _, k := range []machine.Setting{machine.NonTemporal, machine.String} {
+		best.settings[k] = stores.settings[k]
+	}
+	return best
+}
+
+// winner returns the index of the least times, 0 unless they win by the margin.
+func winner(times []rounds) int {
+	best, least := 0, margin
+	for k := range times {
+		if t := worst(times[k], times[0]); t < least {
+			best, least = k, t
+		}
 	}
 	return best
 }

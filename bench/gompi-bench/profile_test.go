@@ -31,7 +31,7 @@ func TestReadingIsChosenWhereItWins(t *testing.T) {
 	}
 }
 
-// A shape has to win in every round, and plain stores whatever the shape.
+// A shape has to win in every round, and stores whatever the shape.
 func TestAShapeIsChosenWhereItWins(t *testing.T) {
 	ways := ringShapes()
 	row := func(ratios ...float64) (r rounds) {
@@ -44,20 +44,22 @@ func TestAShapeIsChosenWhereItWins(t *testing.T) {
 	for k := range times {
 		times[k] = row(1, 1, 1)
 	}
-	check := func(what string, chunk, bytes, nonTemporal int64) {
+	check := func(what string, chunk, bytes, nonTemporal, str int64) {
 		t.Helper()
 		s := chooseShape(ways, times).settings
-		if s[machine.RingChunk] != chunk || s[machine.RingBytes] != bytes || s[machine.NonTemporal] != nonTemporal {
+		if s[machine.RingChunk] != chunk || s[machine.RingBytes] != bytes || s[machine.NonTemporal] != nonTemporal || s[machine.String] != str {
 			t.Errorf("%s: %v", what, s)
 		}
 	}
-	check("all are alike", 32<<10, 2<<20, 8<<10)
+	check("all are alike", 32<<10, 2<<20, 8<<10, machine.Never)
 	times[1] = row(0.5, 0.5, 0.96)
-	check("one wins in two rounds", 32<<10, 2<<20, 8<<10)
+	check("one wins in two rounds", 32<<10, 2<<20, 8<<10, machine.Never)
 	times[2], times[3] = row(0.9, 0.9, 0.9), row(0.8, 0.92, 0.7)
-	check("one wins in all", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], 8<<10)
-	times[len(ways)-1] = row(0.9, 0.9, 0.9)
-	check("plain stores win too", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], machine.Never)
+	check("one wins in all", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], 8<<10, machine.Never)
+	times[len(ways)-2] = row(0.9, 0.9, 0.9)
+	check("plain stores win too", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], machine.Never, machine.Never)
+	times[len(ways)-1] = row(0.8, 0.7, 0.8)
+	check("string copies win more", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], machine.Never, 2<<10)
 }
 
 func TestProfileIsMeasuredAndKept(t *testing.T) {

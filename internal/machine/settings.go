@@ -20,6 +20,7 @@ const (
 	RingChunk                  // of the ring that messages go through, the longest record
 	RingBytes                  // and how much of it is in use
 	NonTemporal                // from how many bytes on a copy to a rank far away is non-temporal
+	String                     // and from how many on a copy, near or far, is by the string instruction
 
 	numSettings
 )
@@ -38,6 +39,7 @@ var known = [numSettings]struct {
 	RingChunk:   {"shm.ring.chunk", 4 << 10, 64 << 10},
 	RingBytes:   {"shm.ring.bytes", 64 << 10, 2 << 20},
 	NonTemporal: {"shm.ring.nontemporal", 4 << 10, Never},
+	String:      {"shm.ring.string", 256, Never},
 }
 
 // Settings are the bytes of each Setting, 0 if it is not made.

@@ -13,6 +13,9 @@ type Distance struct {
 	// From is the length in bytes from which copies are timed and may be non-temporal. It is a
 	// few KiB at least, since the clock costs as much as 2 KiB of a copy.
 	From int
+	// StringFrom is the length in bytes from which copies use the string instruction, near and far;
+	// none do if it is 0. It is for processors on which that is fastest, so nothing is measured.
+	StringFrom int
 
 	rest        int32         // how many copies are not timed, because one was fast
 	slow        int32         // how many copies in a row were slow
@@ -52,6 +55,8 @@ func clock() time.Duration { return time.Since(epoch) }
 // Copy copies src to dst, memory of the same length that the reader will read.
 func (d *Distance) Copy(dst, src []byte) {
 	switch {
+	case d.strings(len(src)):
+		CopyString(dst, src)
 	case len(src) < d.From:
 		copy(dst, src)
 	case d.rest > 0:
@@ -64,6 +69,9 @@ func (d *Distance) Copy(dst, src []byte) {
 		d.timed(dst, src)
 	}
 }
+
+// strings reports whether a copy of n bytes uses the string instruction.
+func (d *Distance) strings(n int) bool { return n >= d.StringFrom && d.StringFrom > 0 }
 
 // timed copies src to dst, and learns from the time that it takes.
 func (d *Distance) timed(dst, src []byte) {
@@ -92,8 +100,8 @@ func (d *Distance) Fork(dst, own, src []byte, nonTemporal bool) {
 
 // untimed reports whether a copy of n bytes is plain and need not be timed, and counts it.
 func (d *Distance) untimed(n int) bool {
-	if n < d.From || d.rest == 0 {
-		return n < d.From
+	if n < d.From || d.rest == 0 || d.strings(n) {
+		return n < d.From && !d.strings(n)
 	}
 	d.rest--
 	return true

@@ -44,7 +44,8 @@ func TestSlowCopiesInARowAreNonTemporal(t *testing.T) {
 func TestForksArriveNearAndFar(t *testing.T) {
 	const n = 8 << 10
 	src := bytes.Repeat([]byte{1}, n)
-	for _, d := range []Distance{{}, {From: n}, {From: n + 1}, {rest: 1}, {nonTemporal: 1}} {
+	for _, d := range []Distance{{}, {From: n}, {From: n + 1}, {rest: 1}, {nonTemporal: 1},
+		{StringFrom: n}, {From: n, StringFrom: n + 1}, {From: n, rest: 1, StringFrom: n}} {
 		for _, nonTemporal := range []bool{false, true} {
 			d, dst, own := d, make([]byte, n), make([]byte, n)
 			if d.Fork(dst, own, src, nonTemporal); !bytes.Equal(dst, src) || !bytes.Equal(own, src) {
@@ -71,5 +72,17 @@ func TestCopiesAreComparedWithNonTemporalOnes(t *testing.T) {
 	d.rest, d.nonTemporal, d.compared, d.least = 0, 0, 0, 1<<40
 	if d.Copy(dst, src); d.least == 1<<40 {
 		t.Errorf("after many: %+v, want a comparison", d)
+	}
+}
+
+// Where string instructions copy, nothing is measured.
+func TestStringCopiesAreNotTimed(t *testing.T) {
+	d := Distance{From: 4 << 10, StringFrom: 4 << 10}
+	src, dst := bytes.Repeat([]byte{1}, d.From), make([]byte, d.From)
+	if d.Copy(dst, src); d != (Distance{From: 4 << 10, StringFrom: 4 << 10}) || !bytes.Equal(dst, src) {
+		t.Errorf("%+v: want nothing measured, and the same bytes", d)
+	}
+	if d.Copy(dst[1:], src[1:]); d.least != 0 {
+		t.Errorf("%+v: a short copy was timed", d)
 	}
 }

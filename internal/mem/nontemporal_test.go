@@ -10,11 +10,18 @@ import (
 const stays = 0x5a
 
 func streams(t *testing.T, from, to, n int) {
+	t.Helper()
+	copies(t, CopyNonTemporal, from, to, n)
+	copies(t, CopyString, from, to, n)
+}
+
+func copies(t *testing.T, copies func(dst, src []byte), from, to, n int) {
+	t.Helper()
 	src, dst := make([]byte, from+n), bytes.Repeat([]byte{stays}, to+n+64)
 	for i := range src {
 		src[i] = byte(i*7 + i>>8)
 	}
-	CopyNonTemporal(dst[to:to+n], src[from:])
+	copies(dst[to:to+n], src[from:])
 	want := append(bytes.Repeat([]byte{stays}, to), src[from:]...)
 	want = append(want, bytes.Repeat([]byte{stays}, 64)...)
 	if !bytes.Equal(dst, want) {

@@ -60,3 +60,8 @@ func narrowVectors(t Type, dst unsafe.Pointer, src *float32, n int, by float32) 
 		narrowF16AVX2((*byte)(dst), (*byte)(unsafe.Pointer(src)), n, by)
 	}
 }
+
+// copyString is CopyString of n bytes.
+//
+//go:noescape
+func copyString(dst, src *byte, n int)

@@ -24,6 +24,8 @@ const canNonTemporal = false
 
 func copyNonTemporal(dst, src *byte, n int) { panic("mem: no non-temporal stores") }
 
+func copyString(dst, src *byte, n int) { copy(unsafe.Slice(dst, n), unsafe.Slice(src, n)) }
+
 func fork(dst, also, src *byte, n int, nonTemporal bool) { panic("mem: no non-temporal stores") }
 
 func widenVectors(t Type, dst *float32, src unsafe.Pointer, n int) {

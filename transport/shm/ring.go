@@ -194,7 +194,7 @@ type writer struct {
 // setShape sets how w writes, before the first record.
 func (w *writer) setShape(s Shape) {
 	w.most, w.full = s.Chunk, uint64(min(s.Bytes, len(w.mem)))
-	w.reader.From = s.NonTemporalFrom
+	w.reader = s.Reach
 }
 
 // room returns how many bytes the next record may take, word included.

@@ -73,13 +73,12 @@ type Shape struct {
 	// reading it from the third level (4 MiB between two cores with a common third level: 488 us
 	// with 256 KiB, 170 with 2 MiB). On others such a ring leaves the caches for nothing.
 	Bytes int
-	// NonTemporalFrom is the bytes from which on what is written to a reader without a common cache
-	// is stored with non-temporal stores.
-	NonTemporalFrom int
+	// Reach is how payloads are copied into a ring.
+	Reach mem.Distance
 }
 
 // defaultShape is the one for an unknown processor.
-var defaultShape = Shape{Chunk: 32 << 10, Bytes: largestRing, NonTemporalFrom: 8 << 10}
+var defaultShape = Shape{Chunk: 32 << 10, Bytes: largestRing, Reach: mem.Distance{From: 8 << 10}}
 
 // The longest record of a Shape. The word of a record has 16 bits for its length. The shortest one
 // holds small messages whole.

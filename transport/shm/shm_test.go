@@ -107,11 +107,12 @@ func TestConformanceWithTheSmallestRings(t *testing.T) {
 // shapes are as different as can be.
 var shapes = []Shape{
 	defaultShape,
-	{Chunk: leastRecord, Bytes: firstLap, NonTemporalFrom: 1 << 40},
-	{Chunk: leastRecord + 1, Bytes: largestRing, NonTemporalFrom: 4 << 10},
-	{Chunk: mostRecord, Bytes: firstLap, NonTemporalFrom: 4 << 10},
-	{Chunk: mostRecord, Bytes: largestRing, NonTemporalFrom: 1 << 40},
-	{Chunk: 20_000, Bytes: 300_000, NonTemporalFrom: 8 << 10},
+	{Chunk: leastRecord, Bytes: firstLap, Reach: mem.Distance{From: 1 << 40}},
+	{Chunk: leastRecord + 1, Bytes: largestRing, Reach: mem.Distance{From: 4 << 10}},
+	{Chunk: mostRecord, Bytes: firstLap, Reach: mem.Distance{From: 4 << 10}},
+	{Chunk: mostRecord, Bytes: largestRing, Reach: mem.Distance{From: 1 << 40}},
+	{Chunk: 16 << 10, Bytes: 256 << 10, Reach: mem.Distance{StringFrom: 1 << 10}},
+	{Chunk: 20_000, Bytes: 300_000, Reach: mem.Distance{From: 8 << 10}},
 }
 
 // A reader takes what is written in any shape, whatever its own is.
@@ -129,7 +130,7 @@ func TestShapesAreThoseThatRingsCanHave(t *testing.T) {
 	for _, test := range []struct{ s, want Shape }{
 		{defaultShape, defaultShape},
 		{Shape{}, Shape{Chunk: 4 << 10, Bytes: 64 << 10}},
-		{Shape{Chunk: 1 << 40, Bytes: 1 << 40, NonTemporalFrom: 1 << 40}, Shape{Chunk: 64 << 10, Bytes: 2 << 20, NonTemporalFrom: 1 << 40}},
+		{Shape{Chunk: 1 << 40, Bytes: 1 << 40, Reach: mem.Distance{From: 1 << 40}}, Shape{Chunk: 64 << 10, Bytes: 2 << 20, Reach: mem.Distance{From: 1 << 40}}},
 		{Shape{Chunk: 20_000, Bytes: 300_000}, Shape{Chunk: 20_000 &^ 63, Bytes: 256 << 10}},
 	} {
 		if got := test.s.rounded(); got != test.want {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gompi/comm/internal/call"
+	"gompi/internal/mem"
 )
 
 // Rules are the conditions under which a communicator chooses, and what the user has tuned. All its
@@ -66,10 +67,16 @@ func (r *Rules) TriesFrom() int {
 	return r.threshold(shmTrialFrom)
 }
 
-// Ring returns how messages go through the rings of a host: the bytes of a chunk, those of the
-// ring, and from how many on with non-temporal stores to a rank far away.
-func (r *Rules) Ring() (chunk, bytes, nonTemporalFrom int) {
-	return r.threshold(shmRingChunk), r.threshold(shmRingBytes), r.threshold(shmRingNonTemporalFrom)
+// Ring returns how messages go through the rings of a host: the bytes of a chunk and those of the
+// ring.
+func (r *Rules) Ring() (chunk, bytes int) {
+	return r.threshold(shmRingChunk), r.threshold(shmRingBytes)
+}
+
+// Reach returns how a rank copies what others of its host read. The choice of one rank does not
+// affect others.
+func (r *Rules) Reach() mem.Distance {
+	return mem.Distance{From: r.threshold(shmRingNonTemporalFrom), StringFrom: r.threshold(shmRingStringFrom)}
 }
 
 // keepsOrder reports whether operands have to be combined as coll/order.go says, where custom is

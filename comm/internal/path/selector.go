@@ -127,9 +127,8 @@ func (s *Selector) kernel(bytes int) KernelCopy {
 	return KernelCopy{First: bytes >= from && bytes < below, Tries: bytes >= s.rules.TriesFrom()}
 }
 
-// FarFrom returns from how many bytes on a rank stores non-temporally what ranks far away read. The
-// choice of one rank does not affect others.
-func (s *Selector) FarFrom() int { return s.rules.threshold(shmRingNonTemporalFrom) }
+// Reach returns how a rank copies what others of its host read.
+func (s *Selector) Reach() mem.Distance { return s.rules.Reach() }
 
 // NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of this many
 // bytes for each rank on average.

@@ -18,6 +18,7 @@ const (
 	shmRingChunk
 	shmRingBytes
 	shmRingNonTemporalFrom
+	shmRingStringFrom
 
 	hierChunk
 	hierVectorFrom
@@ -86,6 +87,11 @@ var thresholds = [numThresholds]struct {
 	// Copies of this many bytes or more, into a ring or a bounce buffer, are non-temporal where the
 	// reader shares no cache, as far as the writer knows: see mem.Distance.
 	shmRingNonTemporalFrom: {"shm.ring.nontemporal", 8 << 10, 4 << 10, most},
+
+	// Such copies of this many bytes or more are made with the processor's string instruction, near
+	// and far. The default is never, unless the processor is known to copy fastest so: see package
+	// machine.
+	shmRingStringFrom: {"shm.ring.string", most, 256, most},
 
 	// How much of a vector goes between hosts at a time, of each leader's share or in all:
 	// meanwhile the next chunk is combined inside each host, and the one before handed out (2x2,

@@ -51,7 +51,7 @@ type Collectives struct {
 // other memory by cross, if not nil.
 func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Collectives {
 	n := t.Size()
-	return &Collectives{Team: t, paths: paths, heaps: heaps, reach: mem.Distance{From: paths.FarFrom()}, cross: cross, fetched: make([][]byte, n),
+	return &Collectives{Team: t, paths: paths, heaps: heaps, reach: paths.Reach(), cross: cross, fetched: make([][]byte, n),
 		srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n), places: make([]places, n)}
 }
 
