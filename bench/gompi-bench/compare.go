@@ -26,7 +26,9 @@ const compareUsage = `usage: gompi-bench compare [flags] [OP...]
 
 Measures gompi and its peers in turn, operation by operation and round after
 round, and prints a table of ratios: the time of the fastest peer, divided by
-gompi's. Cells that gompi loses are marked. OP is as for gompi-bench run; all but
+gompi's. Cells that gompi loses are marked. Peers gompi-openmpi and gompi-mpich are
+the C program of the other MPI libraries on gompi's own: they have a table of what a
+call through them costs. OP is as for gompi-bench run; all but
 a few are measured if none is given.
 
 `
@@ -153,17 +155,34 @@ func (c comparison) report(entrants []runner.Entrant) *result.Report {
 	r := c.Report("gompi beside "+strings.Join(runner.Names(entrants[1:]), ", "), conditions...)
 	r.Commands = c.Commands(entrants, c.args...)
 	cells := result.Cells(c.Samples)
-	r.Tables = []result.Table{ratioTable(cells, entrants), meanTable(result.Means(cells, entrants[0].Name))}
+	ours, others := sides(entrants)
+	r.Tables = []result.Table{ratioTable(cells, runner.Names(entrants), ours[0], others)}
+	if len(ours) > 1 {
+		r.Tables = append(r.Tables, libraryTable(cells, ours, others))
+	}
+	for _, name := range ours {
+		r.Tables = append(r.Tables, meanTable(name, result.Means(cells, name, others...)))
+	}
 	r.Charts = timeCharts(cells, entrants)
 	return r
 }
 
-func ratioTable(cells []result.Cell, entrants []runner.Entrant) result.Table {
-	names := runner.Names(entrants)
+// sides returns the names of entrants that run on gompi, and of the others.
+func sides(entrants []runner.Entrant) (ours, others []string) {
+	for _, name := range runner.Names(entrants) {
+		if name == measure.Impl || slices.Contains(peers.OnGompi, name) {
+			ours = append(ours, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	return ours, others
+}
+
+func ratioTable(cells []result.Cell, names []string, ours string, others []string) result.Table {
 	lines := [][]string{slices.Concat([]string{"op", "np", "size", "state"}, names, []string{"ratio", "ratio b2b"})}
 	for _, c := range cells {
-		state := strings.TrimSpace(fmt.Sprintf("%s x%d", c.State, c.Rounds))
-		line := []string{c.Op, strconv.Itoa(c.NP), result.Bytes(c.Bytes), state}
+		line := cellColumns(c)
 		for _, name := range names {
 			cell := result.Missing
 			if r, ok := c.Rows[name]; ok {
@@ -171,19 +190,45 @@ func ratioTable(cells []result.Cell, entrants []runner.Entrant) result.Table {
 			}
 			line = append(line, cell)
 		}
-		lines = append(lines, append(line, result.Ratio(c.Ratio(names[0], result.ByMedian)), result.Ratio(c.Ratio(names[0], result.ByB2B))))
+		lines = append(lines, append(line, ratios(c, ours, others...)...))
 	}
 	return result.Table{Left: 1, Lines: lines, Title: "Times in us: the median of the rounds' medians / the median of the rounds' means back to back. The state says how near" +
 		" to each other two processors were before and after the operation, and in how many rounds. The ratio is the time of the fastest peer, divided by gompi's."}
 }
 
-func meanTable(means []result.Mean) result.Table {
+// cellColumns say which cell a line of a table is about.
+func cellColumns(c result.Cell) []string {
+	return []string{c.Op, strconv.Itoa(c.NP), result.Bytes(c.Bytes), strings.TrimSpace(fmt.Sprintf("%s x%d", c.State, c.Rounds))}
+}
+
+// ratios shows those of both times.
+func ratios(c result.Cell, ours string, others ...string) []string {
+	return []string{result.Ratio(c.Ratio(ours, result.ByMedian, others...)), result.Ratio(c.Ratio(ours, result.ByB2B, others...))}
+}
+
+// libraryTable compares gompi's MPI libraries with gompi as a Go program has it, and with the peers.
+func libraryTable(cells []result.Cell, ours, others []string) result.Table {
+	lines := [][]string{{"op", "np", "size", "state"}}
+	for _, name := range ours[1:] {
+		lines[0] = append(lines[0], "gompi / "+name, "b2b", "peers / "+name, "b2b")
+	}
+	for _, c := range cells {
+		line := cellColumns(c)
+		for _, name := range ours[1:] {
+			line = slices.Concat(line, ratios(c, name, ours[0]), ratios(c, name, others...))
+		}
+		lines = append(lines, line)
+	}
+	return result.Table{Left: 1, Lines: lines, Title: "C programs on gompi's MPI libraries: the time of gompi in a Go program, and that of the fastest peer, divided by the library's."}
+}
+
+func meanTable(ours string, means []result.Mean) result.Table {
 	lines := [][]string{{"op", "np", "cells", "lost", "mean ratio", "mean ratio b2b"}}
 	for _, m := range means {
 		lines = append(lines, []string{m.Op, strconv.Itoa(m.NP), strconv.Itoa(m.Cells), strconv.Itoa(m.Lost),
 			result.Ratio(m.ByMedian, m.ByMedian > 0), result.Ratio(m.ByB2B, m.ByB2B > 0)})
 	}
-	return result.Table{Left: 1, Lines: lines, Title: "Geometric means of the ratios:"}
+	return result.Table{Left: 1, Lines: lines, Title: "Geometric means of the ratios of " + ours + " to the fastest peer:"}
 }
 
 // timeCharts are the medians over sizes, a chart for each operation, number of ranks and state.

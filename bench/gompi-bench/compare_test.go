@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gompi/bench/internal/result"
+	"gompi/bench/internal/runner"
 )
 
 // script makes a program that is a shell script.
@@ -73,6 +74,28 @@ echo gompi,$op,2,8,4,3,9,$iters,4.5,0,0
 	has(t, read(t, html), "<svg", "mpich: not installed", "gompi, scan, np=2, round 2: exit status 9")
 }
 
+// Those that run on gompi are compared with it and with the peers, and are no peers.
+func TestALibraryOfGompisIsNoPeer(t *testing.T) {
+	row := func(impl string, us float64) result.Sample {
+		return result.Sample{Round: 1, Row: result.Row{Impl: impl, Op: "bcast", NP: 2, Bytes: 8, Median: us, B2B: 2 * us}}
+	}
+	var c comparison
+	c.options = newOptions("compare", "", "2", 0, "")
+	c.NPs = []int{2}
+	c.Samples = []result.Sample{row("gompi", 4), row("gompi-openmpi", 5), row("gompi-mpich", 2), row("openmpi", 8), row("mpich", 6)}
+	var entrants []runner.Entrant
+	for _, s := range c.Samples {
+		entrants = append(entrants, runner.Entrant{Name: s.Impl, Start: func(int, ...string) runner.Job { return nil }})
+	}
+	var out strings.Builder
+	if err := c.report(entrants).Write(&out, ""); err != nil {
+		t.Fatal(err)
+	}
+	has(t, out.String(), `\| bcast \| +2 \| +8 B \| +x1 \| 4.00 / 8.00 \| +5.00 / 10.0 .*\| +1.50 \| +1.50 \|`,
+		`\| bcast \| +2 \| +8 B \| +x1 \| +\*\*0.80 lost\*\* \| \*\*0.80 lost\*\* \| +1.20 \| 1.20 \| +2.00 \| 2.00 \| +3.00 \| 3.00 \|`,
+		`ratios of gompi-mpich to the fastest peer:\n\n.*\n.*\n\| bcast \| +2 \| +1 \| +0 \| +3.00 \|`)
+}
+
 func TestCommandsRefuse(t *testing.T) {
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	if err := os.WriteFile(hosts, []byte("a\nb\n"), 0o600); err != nil {
@@ -80,7 +103,7 @@ func TestCommandsRefuse(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"compare alreduce":                            `operation "alreduce": want one of latency,`,
-		"compare -peers mvapich":                      `"mvapich": want some of openmpi,`,
+		"compare -peers mvapich":                      `"mvapich": want some of gompi-openmpi,`,
 		"compare -busy -1":                            "want a whole number, 1 or more",
 		"compare -np 2 -peers ucx":                    "peer ucx: .* was built without C|usage",
 		"compare -np 4 -peers ucx -transport ucx:tcp": "peer ucx: want -np 2",

@@ -64,7 +64,7 @@ func commLine(c result.Cell, m measure.Model, names []string) []string {
 		case c.NP == 1: // no other rank to average with
 			line = append(line, "-")
 		default:
-			line = append(line, result.Ratio(c.RatioTo(names[0], result.ByMedian, name)))
+			line = append(line, result.Ratio(c.Ratio(names[0], result.ByMedian, name)))
 		}
 	}
 	return line
@@ -110,7 +110,7 @@ func (t *training) stepTable(cells []result.Cell) result.Table {
 				}
 				ratio := ""
 				if ours := t.whole[0].Name; e.Name != ours {
-					ratio = result.Ratio(result.Find(cells, model+"/step", np).RatioTo(ours, result.ByMedian, e.Name))
+					ratio = result.Ratio(result.Find(cells, model+"/step", np).Ratio(ours, result.ByMedian, e.Name))
 				}
 				lines = append(lines, append(line, hidden(cells, model, np, e.Name), ratio))
 			}

@@ -208,7 +208,7 @@ func (f figure) show(g group, cells []result.Cell) (result.Table, result.Chart) 
 				chart.Points = append(chart.Points, result.Point{Series: name, At: float64(np), Y: y})
 			}
 		}
-		lines = append(lines, append(line, result.Ratio(c.RatioTo(names[0], result.ByMedian, others...))))
+		lines = append(lines, append(line, result.Ratio(c.Ratio(names[0], result.ByMedian, others...))))
 	}
 	return result.Table{Title: title + ", " + f.unit + ":", Lines: lines}, chart
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -28,12 +29,16 @@ func (b *Bench) enterMPI(ctx context.Context, name string, p Program) (e runner.
 	if err != nil {
 		return e, fmt.Errorf("%s does not work here: %w", launcher, err)
 	}
-	if p.C == "" || l.only != "" && l.only != p.C {
+	binary := p.Installed
+	switch {
+	case binary != "" && !l.openMPI || binary == "" && p.C == "" || l.only != "" && l.only != p.C:
 		return e, errors.New("there is no such program for it")
-	}
-	binary, err := b.build(ctx, l, compiler, p.C, env)
-	if err != nil {
-		return e, err
+	case binary != "":
+		env = append(env, folderOf("libmpi.so.40", launcher)...)
+	default:
+		if binary, err = b.build(ctx, l, compiler, p.C, env); err != nil {
+			return e, err
+		}
 	}
 	e = runner.Entrant{Version: versionOf(string(output.Stdout)), Lacks: l.lacks, Start: func(np int, args ...string) runner.Job {
 		command := slices.Concat([]string{launcher}, l.place(b, np, processors), []string{binary}, p.Args, args)
@@ -42,14 +47,25 @@ func (b *Bench) enterMPI(ctx context.Context, name string, p Program) (e runner.
 	return e, nil
 }
 
+// folderOf has installed programs load a library of the launcher's own installation, unless it is
+// where they look anyway.
+func folderOf(library, launcher string) []string {
+	dir := filepath.Join(filepath.Dir(filepath.Dir(launcher)), "lib")
+	if _, err := os.Stat(filepath.Join(dir, library)); err != nil {
+		return nil
+	}
+	return []string{"LD_LIBRARY_PATH=" + dir}
+}
+
 // locate finds the launcher and the compiler of a library.
 func (b *Bench) locate(l library) (launcher, compiler string, err error) {
+	at := strings.NewReplacer("VENV", b.Venvs, "GOMPIRUN", b.Gompirun)
 	for i := range l.launchers {
-		launcher, err = exec.LookPath(strings.Replace(l.launchers[i], "VENV", b.Venvs, 1))
+		launcher, err = exec.LookPath(at.Replace(l.launchers[i]))
 		if err != nil {
 			continue
 		}
-		if compiler, err = exec.LookPath(strings.Replace(l.compilers[i], "VENV", b.Venvs, 1)); err != nil {
+		if compiler, err = exec.LookPath(at.Replace(l.compilers[i])); err != nil {
 			return "", "", fmt.Errorf("%s is here, but not its compiler %s (%s)", launcher, l.compilers[i], l.needs)
 		}
 		launcher, err = filepath.Abs(launcher)

@@ -57,12 +57,13 @@ func (b *Bench) Dir() string { return b.dir }
 // TCP reports whether all are to use TCP.
 func (b *Bench) TCP() bool { return b.Transport == "tcp" }
 
-// A Program is one of ours in the forms that peers run, each with its arguments; those without the
-// form lack it.
+// A Program is one of ours in the forms that peers run, or one that is installed, each with its
+// arguments; those without the form lack it.
 type Program struct {
-	C      string   // name of the file
-	Python string   // name of the script
-	Args   []string // that both get
+	C         string   // name of the file
+	Python    string   // name of the script
+	Installed string   // path of a program that is linked with Debian's Open MPI
+	Args      []string // that all get
 }
 
 // Enter makes the peers with the given names ready to run a program: those that are here, and why
@@ -117,26 +118,42 @@ func Parse(list string, others ...string) ([]string, error) {
 
 // Gompi returns gompi: program is started by gompirun, with flags of gompirun before it.
 func (b *Bench) Gompi(flags []string, program ...string) runner.Entrant {
-	var env []string
-	if b.Transport != "" {
-		env = []string{"GOMPI_TRANSPORT=" + b.Transport}
-	}
 	return runner.Entrant{Name: "gompi", Start: func(np int, args ...string) runner.Job {
-		place := []string{"-np", strconv.Itoa(np)}
-		switch {
-		case b.Hosts != nil:
-			place = append(place, "-hostfile", b.Hosts.File(np, withSlots), "-rsh", b.Hosts.RSH())
-		case strings.HasPrefix(b.Transport, overUCX): // each rank on a host of its own, or it would use shared memory
-			place = append(place, "-H", strings.Join(loopbackHosts(np), ","))
-		}
-		return runner.Job{{Args: slices.Concat([]string{b.Gompirun}, place, flags, program, args), Env: env}}
+		return runner.Job{{Args: slices.Concat([]string{b.Gompirun}, placeGompi(b, np, processors), flags, program, args), Env: envGompi(b, "")}}
 	}}
+}
+
+func placeGompi(b *Bench, np, _ int) []string {
+	place := []string{"-np", strconv.Itoa(np)}
+	switch {
+	case b.Hosts != nil:
+		return append(place, "-hostfile", b.Hosts.File(np, withSlots), "-rsh", b.Hosts.RSH())
+	case strings.HasPrefix(b.Transport, overUCX): // each rank on a host of its own, or it would use shared memory
+		return append(place, "-H", strings.Join(loopbackHosts(np), ","))
+	}
+	return place
+}
+
+func envGompi(b *Bench, _ string) []string {
+	if b.Transport == "" {
+		return nil
+	}
+	return []string{"GOMPI_TRANSPORT=" + b.Transport}
+}
+
+// OnGompi are the peers whose programs are those of an MPI library, and run on gompi's own with its
+// binary interface.
+var OnGompi = []string{"gompi-openmpi", "gompi-mpich"}
+
+// placeMPI starts programs on gompi's MPI library.
+func placeMPI(b *Bench, np, processors int) []string {
+	return append(placeGompi(b, np, processors), "-mpi-lib", "gompi")
 }
 
 // A library is an implementation of MPI.
 type library struct {
 	name      string
-	launchers []string                                    // where to look for it, VENV being the folder of make peers
+	launchers []string                                    // where to look for it, VENV being the folder of make peers and GOMPIRUN gompi's
 	compilers []string                                    // of each launcher
 	needs     string                                      // what installs it
 	place     func(b *Bench, np, processors int) []string // flags for this many ranks, each bound to a core if there is one for each
@@ -146,23 +163,34 @@ type library struct {
 	flags     []string                                    // of the compiler, before the program
 	link      []string                                    // and after it; SRC is the folder of the programs
 	lacks     []string                                    // operations
+	openMPI   bool                                        // it has the binary interface of Debian's Open MPI
 }
 
 var libraries = []library{
 	{
+		name: OnGompi[0], needs: "apt-get install libopenmpi-dev; make build libmpi",
+		launchers: []string{"GOMPIRUN"}, compilers: []string{"mpicc.openmpi"},
+		place: placeMPI, env: envGompi, openMPI: true,
+	},
+	{
+		name: OnGompi[1], needs: "apt-get install libmpich-dev; make build libmpi",
+		launchers: []string{"GOMPIRUN"}, compilers: []string{"mpicc.mpich"},
+		place: placeMPI, env: envGompi,
+	},
+	{
 		name: "openmpi", needs: "make peers",
 		launchers: []string{"VENV/openmpi/bin/mpirun"}, compilers: []string{"VENV/openmpi/bin/mpicc"},
-		place: placeOpenMPI, env: envOpenMPI,
+		place: placeOpenMPI, env: envOpenMPI, openMPI: true,
 	},
 	{
 		name: "openmpi-debian", needs: "apt-get install openmpi-bin libopenmpi-dev",
 		launchers: []string{"mpirun.openmpi"}, compilers: []string{"mpicc.openmpi"},
-		place: placeOpenMPI, env: envOpenMPI,
+		place: placeOpenMPI, env: envOpenMPI, openMPI: true,
 	},
 	{
 		name: "openmpi-ob1", needs: "make peers",
 		launchers: []string{"VENV/openmpi/bin/mpirun", "mpirun.openmpi"}, compilers: []string{"VENV/openmpi/bin/mpicc", "mpicc.openmpi"},
-		place: placeOpenMPI, env: envOB1,
+		place: placeOpenMPI, env: envOB1, openMPI: true,
 	},
 	{
 		name: "mpich", needs: "make peers",
@@ -184,7 +212,7 @@ var libraries = []library{
 		launchers: []string{"VENV/impi/bin/mpirun"}, compilers: []string{"VENV/impi/bin/mpigxx"},
 		place: placeIntel, env: envIntel,
 		only: "mpibench.c", flags: []string{"-DONECCL", "-x", "c"}, link: []string{"-x", "c++", "SRC/oneccl.cpp", "-x", "none", "-lccl"},
-		lacks: []string{"latency", "irecv", "iprobe", "gap1ms", "gap10ms", "bw", "iallreduce", "gather", "scatter", "scan"},
+		lacks: []string{"latency", "irecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms", "gap10ms", "bw", "iallreduce", "gather", "scatter", "scan"},
 	},
 	{
 		name: "srun", needs: "a Slurm that runs, and apt-get install libmpich-dev",

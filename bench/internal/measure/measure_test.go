@@ -45,8 +45,8 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 				sizes := []int{0, 8, 4 * (period + 1)}
 				o := Options{Ops: Names(), Sizes: sizes, Type: mem.F32, Redop: mem.Sum, InPlace: inPlace, Alloc: alloc}
 				rows := run(t, np, o)
-				if want := (len(Names())-2)*len(sizes) + 2; len(rows) != want {
-					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier and iprobe", len(rows), want)
+				if want := (len(Names())-3)*len(sizes) + 3; len(rows) != want {
+					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier and of Iprobe alone", len(rows), want)
 				}
 				for _, r := range rows {
 					if r.NP != np || r.Iters < leastIters || r.Median <= 0 || r.Min > r.Median || r.Median > r.P99 || (r.B2B > 0) == strings.HasPrefix(r.Op, "gap") {
@@ -62,7 +62,7 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 func TestVectorsInDeviceMemory(t *testing.T) {
 	gpu := memtest.NewDevice("gpu")
 	o := Options{Ops: Names(), Sizes: []int{8, 4 * (period + 1)}, Type: mem.F32, Redop: mem.Sum, InPlace: true, Check: true, Space: gpu}
-	if rows := run(t, 3, o); len(rows) != 2*(len(Names())-2)+2 {
+	if rows := run(t, 3, o); len(rows) != 2*(len(Names())-3)+3 {
 		t.Errorf("%d rows", len(rows))
 	}
 	if n := gpu.InUse(); n != 0 {
@@ -171,7 +171,7 @@ func TestValidate(t *testing.T) {
 		{"good", 2, func(*Options) {}, ""},
 		{"no operation", 2, func(o *Options) { o.Ops = nil }, fmt.Sprintf("no operation: want some of %v", Names())},
 		{"unknown", 2, func(o *Options) { o.Ops = []string{"allredcue"} },
-			`operation "allredcue": want one of latency, irecv, iprobe, gap1ms, gap10ms, bw, barrier, bcast, reduce, allreduce, iallreduce, allgather, reduce_scatter, alltoall, gather, scatter, scan, ddp-resnet18, ddp-resnet18-cifar10, ddp-resnet50, ddp-bert-base, ddp-recommender`},
+			`operation "allredcue": want one of latency, irecv, iprobe, iprobe_found, iprobe_recv, gap1ms, gap10ms, bw, barrier, bcast, reduce, allreduce, iallreduce, allgather, reduce_scatter, alltoall, gather, scatter, scan, ddp-resnet18, ddp-resnet18-cifar10, ddp-resnet50, ddp-bert-base, ddp-recommender`},
 		{"too few ranks", 1, func(*Options) {}, "bw with 1 rank: want at least 2"},
 		{"odd size", 2, func(o *Options) { o.Sizes = []int{8, 6} }, "size 6: want a multiple of the 4 bytes of float32"},
 		{"operator", 2, func(o *Options) { o.Redop = mem.BAnd }, "operator band is not defined for float32"},
@@ -234,6 +234,7 @@ func TestBandwidths(t *testing.T) {
 		{"latency", 2, 1000, 8, 4, 1, 1, [2]int{1, 1}},
 		{"bw", 2, 1000, 64 * 4, 4, 1, 1, [2]int{0, 1}},
 		{"irecv", 2, 1000, 8, 4, 1, 1, [2]int{1, 1}},
+		{"iprobe_recv", 2, 1000, 8, 4, 1, 1, [2]int{1, 1}},
 		{"gap1ms", 2, 1000, 4, 4, 1, 1, [2]int{0, 1}},
 		{"bcast", 4, 1000, 4, 4, 1, 1, [2]int{0, 1}},
 		{"reduce", 4, 1000, 4, 4, 1, 1, [2]int{1, 0}},

@@ -1,7 +1,7 @@
 package measure
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"gompi/comm"
@@ -21,6 +21,8 @@ func messageOperations() []operation {
 		{name: "latency", ranks: 2, blocks: bothWays, run: runLatency, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
 		{name: "irecv", ranks: 2, blocks: bothWays, run: runIrecv, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
 		{name: "iprobe", ranks: 2, noData: true, blocks: each(0, 0), run: runIprobe, timed: firstOnly, volume: times(0), bus: times(0)},
+		{name: "iprobe_found", ranks: 2, noData: true, blocks: each(0, 0), begin: sendToProbe, run: runIprobeFound, end: recvProbed, timed: firstOnly, volume: times(0), bus: times(0)},
+		{name: "iprobe_recv", ranks: 2, blocks: bothWays, run: runIprobeRecv, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
 		{name: "gap1ms", ranks: 2, blocks: oneWay, before: computeFor(time.Millisecond), run: runOneWay, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
 		{name: "gap10ms", ranks: 2, blocks: oneWay, before: computeFor(10 * time.Millisecond), run: runOneWay, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
 		{name: "bw", ranks: 2, blocks: oneWay, run: runBandwidth, parts: fromPeer, timed: firstOnly, window: true, volume: times(1), bus: times(1)},
@@ -88,15 +90,55 @@ func (k *cell) roundTrip(recv func(peer int) error) error {
 }
 
 // runIprobe asks for a message that no rank sends.
-func runIprobe(k *cell) error {
+func runIprobe(k *cell) error { return k.probe(false) }
+
+// runIprobeFound asks for one that has arrived, and stays.
+func runIprobeFound(k *cell) error { return k.probe(true) }
+
+func (k *cell) probe(want bool) error {
 	if k.rank != 0 {
 		return nil
 	}
 	_, found, err := k.c.Iprobe(1, dataTag)
-	if err == nil && found {
-		err = errors.New("iprobe: there is a message, which nobody has sent")
+	if err == nil && found != want {
+		err = fmt.Errorf("%s: a message was found: %v, want %v", k.op.name, found, want)
 	}
 	return err
+}
+
+// sendToProbe has an empty message arrive at rank 0, which recvProbed takes.
+func sendToProbe(k *cell) error {
+	switch k.rank {
+	case 0:
+		_, err := k.c.Probe(k.ctx, 1, dataTag)
+		return err
+	case 1:
+		return k.c.Send(k.ctx, 0, dataTag, comm.Of[byte](nil))
+	}
+	return nil
+}
+
+func recvProbed(k *cell) error {
+	if k.rank != 0 {
+		return nil
+	}
+	_, err := k.c.Recv(k.ctx, 1, dataTag, comm.Of[byte](nil))
+	return err
+}
+
+// runIprobeRecv is one round trip, of which each rank asks by Iprobe until the message is there.
+func runIprobeRecv(k *cell) error {
+	return k.roundTrip(func(peer int) error {
+		for {
+			if _, found, err := k.c.Iprobe(peer, dataTag); err != nil {
+				return err
+			} else if found {
+				break
+			}
+		}
+		_, err := k.c.Recv(k.ctx, peer, dataTag, k.recv)
+		return err
+	})
 }
 
 // runOneWay is a message one way: what counts is how long the sender's call takes.

@@ -44,21 +44,14 @@ func (m *meter) measure() (result.Row, error) {
 	if err := m.prepare(); err != nil {
 		return result.Row{}, err
 	}
-	if m.o.Check {
-		if err := m.check(); err != nil {
-			return result.Row{}, err
-		}
-	}
-	for range m.atLeast(fewWarmUps, warmUps) {
-		if _, err := m.iteration(); err != nil {
-			return result.Row{}, err
-		}
-	}
-	if err := m.sample(); err != nil {
+	if err := m.hook(m.op.begin); err != nil {
 		return result.Row{}, err
 	}
-	b2b, err := m.backToBack()
+	b2b, err := m.calls()
 	if err != nil {
+		return result.Row{}, err
+	}
+	if err := m.hook(m.op.end); err != nil {
 		return result.Row{}, err
 	}
 	slowest := make([]int64, len(m.times))
@@ -66,6 +59,31 @@ func (m *meter) measure() (result.Row, error) {
 		return result.Row{}, err
 	}
 	return m.row(slowest, b2b), nil
+}
+
+func (m *meter) hook(f func(k *cell) error) error {
+	if f == nil {
+		return nil
+	}
+	return f(&m.cell)
+}
+
+// calls checks a call and times as many as are wanted, with barriers, and then without.
+func (m *meter) calls() (b2b float64, err error) {
+	if m.o.Check {
+		if err := m.check(); err != nil {
+			return 0, err
+		}
+	}
+	for range m.atLeast(fewWarmUps, warmUps) {
+		if _, err := m.iteration(); err != nil {
+			return 0, err
+		}
+	}
+	if err := m.sample(); err != nil {
+		return 0, err
+	}
+	return m.backToBack()
 }
 
 // iteration is a barrier and a timed call. It returns the duration of the call in nanoseconds, or 0

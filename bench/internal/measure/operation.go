@@ -16,8 +16,10 @@ type operation struct {
 	inPlace bool // has an in-place form
 
 	blocks func(rank, np int) (send, recv int)
-	before func() // after the barrier, not timed; such calls do not go back to back
+	begin  func(k *cell) error // before all calls of a cell; nil: nothing
+	before func()              // after the barrier, not timed; such calls do not go back to back
 	run    func(k *cell) error
+	end    func(k *cell) error           // after all calls
 	parts  func(k *cell) ([]part, error) // what the call must have done
 
 	timed  func(rank, np int) bool // whose clock counts; nil: all ranks'

@@ -3,7 +3,6 @@ package result
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -103,15 +102,9 @@ func ByMedian(r Row) float64 { return r.Median }
 // ByB2B is the time without barriers.
 func ByB2B(r Row) float64 { return r.B2B }
 
-// Ratio returns the time of the fastest of all but ours, divided by that of ours: above 1, ours is
+// Ratio returns the time of the fastest of the others, divided by that of ours: above 1, ours is
 // faster. ok is false if ours or all others are missing.
-func (c Cell) Ratio(ours string, by Figure) (ratio float64, ok bool) {
-	others := slices.DeleteFunc(slices.Collect(maps.Keys(c.Rows)), func(impl string) bool { return impl == ours })
-	return c.RatioTo(ours, by, others...)
-}
-
-// RatioTo is Ratio among some implementations.
-func (c Cell) RatioTo(ours string, by Figure, others ...string) (ratio float64, ok bool) {
+func (c Cell) Ratio(ours string, by Figure, others ...string) (ratio float64, ok bool) {
 	best := 0.0
 	for _, impl := range others {
 		if t := by(c.Rows[impl]); t > 0 && (best == 0 || t < best) {
@@ -136,13 +129,13 @@ type Mean struct {
 
 // Means returns the geometric means of the ratios of cells, for each number of ranks: of each
 // operation, and of all.
-func Means(cells []Cell, ours string) []Mean {
+func Means(cells []Cell, ours string, others ...string) []Mean {
 	var means []Mean
 	for _, ofNP := range runs(cells, func(c Cell) int { return c.NP }) {
 		for _, ofOp := range runs(ofNP, func(c Cell) string { return c.Op }) {
-			means = append(means, mean(ofOp[0].Op, ours, ofOp))
+			means = append(means, mean(ofOp[0].Op, ofOp, ours, others))
 		}
-		means = append(means, mean("all", ours, ofNP))
+		means = append(means, mean("all", ofNP, ours, others))
 	}
 	return means
 }
@@ -159,12 +152,12 @@ func runs[K comparable](cells []Cell, key func(Cell) K) [][]Cell {
 	return all
 }
 
-func mean(op, ours string, cells []Cell) Mean {
+func mean(op string, cells []Cell, ours string, others []string) Mean {
 	m := Mean{Op: op, NP: cells[0].NP, Cells: len(cells)}
 	var medians, b2bs []float64
 	for _, c := range cells {
-		a, aOK := c.Ratio(ours, ByMedian)
-		b, bOK := c.Ratio(ours, ByB2B)
+		a, aOK := c.Ratio(ours, ByMedian, others...)
+		b, bOK := c.Ratio(ours, ByB2B, others...)
 		if aOK {
 			medians = append(medians, a)
 		}

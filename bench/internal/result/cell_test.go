@@ -43,17 +43,17 @@ func TestRatiosAreOfMediansAgainstTheFastestPeer(t *testing.T) {
 		if c.Op != want.op || c.Bytes != want.bytes || c.Rounds != want.rounds {
 			t.Errorf("cell %d is %s of %d bytes in %d rounds, want %s of %d in %d", i, c.Op, c.Bytes, c.Rounds, want.op, want.bytes, want.rounds)
 		}
-		if got, ok := c.Ratio("gompi", ByMedian); got != want.median || ok != (want.median > 0) {
+		if got, ok := c.Ratio("gompi", ByMedian, "openmpi", "mpich"); got != want.median || ok != (want.median > 0) {
 			t.Errorf("%s of %d bytes: ratio %v, %v; want %v", c.Op, c.Bytes, got, ok, want.median)
 		}
-		if got, ok := c.Ratio("gompi", ByB2B); got != want.b2b || ok != (want.b2b > 0) {
+		if got, ok := c.Ratio("gompi", ByB2B, "openmpi", "mpich"); got != want.b2b || ok != (want.b2b > 0) {
 			t.Errorf("%s of %d bytes: ratio back to back %v, %v; want %v", c.Op, c.Bytes, got, ok, want.b2b)
 		}
 	}
-	if got, ok := cells[2].RatioTo("gompi", ByMedian, "openmpi"); got != 2.25 || !ok {
+	if got, ok := cells[2].Ratio("gompi", ByMedian, "openmpi"); got != 2.25 || !ok {
 		t.Errorf("ratio to openmpi alone: %v, %v; want 9/4", got, ok)
 	}
-	if _, ok := cells[1].Ratio("openmpi", ByMedian); ok {
+	if _, ok := cells[1].Ratio("openmpi", ByMedian, "gompi", "mpich"); ok {
 		t.Error("one that is missing in a cell has a ratio")
 	}
 }
@@ -65,10 +65,10 @@ func TestOnlyLikeIsComparedWithLike(t *testing.T) {
 	if len(cells) != 4 || cells[2].State != "near" || cells[3].State != "far" || cells[3].Rounds != 1 {
 		t.Fatalf("cells %+v: want a last one, of one round, for the other state", cells)
 	}
-	if got, _ := cells[2].Ratio("gompi", ByMedian); got != 2 {
+	if got, _ := cells[2].Ratio("gompi", ByMedian, "openmpi", "mpich"); got != 2 {
 		t.Errorf("ratio in the first state: %v, want 2", got)
 	}
-	if _, ok := cells[3].Ratio("gompi", ByMedian); ok {
+	if _, ok := cells[3].Ratio("gompi", ByMedian, "openmpi", "mpich"); ok {
 		t.Error("a ratio between states")
 	}
 }
@@ -77,7 +77,7 @@ func TestMeansCountALossOfEitherTime(t *testing.T) {
 	other := sample(1, "gompi", "bcast", 8, 1, 1)
 	other.NP = 4
 	var got []string
-	for _, m := range Means(Cells(append(samples(), other)), "gompi") {
+	for _, m := range Means(Cells(append(samples(), other)), "gompi", "openmpi", "mpich") {
 		got = append(got, fmt.Sprintf("%s %d %d %d %.2f %.2f", m.Op, m.NP, m.Cells, m.Lost, m.ByMedian, m.ByB2B))
 	}
 	want := []string{"bcast 2 2 1 0.50 1.50", "allreduce 2 1 0 2.00 3.00", "all 2 3 1 1.00 2.12", "bcast 4 1 0 0.00 0.00", "all 4 1 0 0.00 0.00"}

@@ -30,6 +30,7 @@ struct op {
 	int windowed, trips;
 	double (*volume)(void), (*bus)(void);
 	double before; /* nanoseconds of computing before each call; such calls do not go back to back */
+	void (*begin)(void), (*end)(void); /* before and after all calls of a cell */
 };
 
 static int rank, np;
@@ -186,14 +187,43 @@ static void run_irecv(struct cell *k) {
 		MPI_Send(k->send, k->n, type, 0, DATA_TAG, MPI_COMM_WORLD);
 }
 
-static void run_iprobe(struct cell *k) {
-	int found = 0;
+static void probe(int want) {
+	int found = want;
 
-	(void)k;
 	if (rank == 0)
 		MPI_Iprobe(1, DATA_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-	if (found)
-		fail("iprobe: there is a message, which nobody has sent:", "want none");
+	if (found != want)
+		fail("MPI_Iprobe: want a message that was sent, and no other, in", want ? "iprobe_found" : "iprobe");
+}
+
+static void run_iprobe(struct cell *k) { (void)k, probe(0); }
+static void run_iprobe_found(struct cell *k) { (void)k, probe(1); }
+
+/* send_to_probe has an empty message arrive at rank 0, which recv_probed takes. */
+static void send_to_probe(void) {
+	if (rank == 0)
+		MPI_Probe(1, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	else if (rank == 1)
+		MPI_Send(NULL, 0, MPI_BYTE, 0, DATA_TAG, MPI_COMM_WORLD);
+}
+
+static void recv_probed(void) {
+	if (rank == 0)
+		MPI_Recv(NULL, 0, MPI_BYTE, 1, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void run_iprobe_recv(struct cell *k) {
+	int found = 0;
+
+	if (rank > 1)
+		return;
+	if (rank == 0)
+		MPI_Send(k->send, k->n, type, 1, DATA_TAG, MPI_COMM_WORLD);
+	while (!found)
+		MPI_Iprobe(1 - rank, DATA_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+	MPI_Recv(k->recv, k->n, type, 1 - rank, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (rank == 1)
+		MPI_Send(k->send, k->n, type, 0, DATA_TAG, MPI_COMM_WORLD);
 }
 
 static void run_one_way(struct cell *k) {
@@ -286,6 +316,8 @@ static const struct op ops[] = {
 	{"latency", 2, 0, 0, first_two, run_latency, from_peer, first, 0, 2, once, once, 0},
 	{"irecv", 2, 0, 0, first_two, run_irecv, from_peer, first, 0, 2, once, once, 0},
 	{"iprobe", 2, 1, 0, none, run_iprobe, NULL, first, 0, 1, zero, zero, 0},
+	{"iprobe_found", 2, 1, 0, none, run_iprobe_found, NULL, first, 0, 1, zero, zero, 0, send_to_probe, recv_probed},
+	{"iprobe_recv", 2, 0, 0, first_two, run_iprobe_recv, from_peer, first, 0, 2, once, once, 0},
 	{"gap1ms", 2, 0, 0, first_to_second, run_one_way, from_peer, first, 0, 1, once, once, 1e6},
 	{"gap10ms", 2, 0, 0, first_to_second, run_one_way, from_peer, first, 0, 1, once, once, 1e7},
 	{"bw", 2, 0, 0, first_to_second, run_bw, from_peer, first, 1, 1, once, once, 0},
