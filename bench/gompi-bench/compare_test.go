@@ -120,6 +120,8 @@ func TestCommandsRefuse(t *testing.T) {
 		"ddp resnet51":                                `model "resnet51": want some of resnet18, `,
 		"ddp -bucket 0":                               `-bucket 0: want 1 or more`,
 		"ddp -busy x":                                 `-busy "x": want seconds`,
+		"programs lammps":                             `program "lammps": want some of lammps-melt, lammps-`,
+		"programs -hostfile " + hosts:                 `-hostfile: programs are measured on this machine alone`,
 		"profile now":                                 `argument "now": want none`,
 	} {
 		if strings.Contains(want, "without C") && runtime.GOOS == "linux" && builtWithC(self()) {

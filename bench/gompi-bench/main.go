@@ -5,6 +5,7 @@
 //	gompi-bench compare -np 2 -html compare.html
 //	gompi-bench launch -np 1,4,16
 //	gompi-bench ddp -np 2 resnet50
+//	gompi-bench programs -np 2,4 lammps-melt hpcc
 //	gompi-bench profile
 //
 // internal/measure says how it times.
@@ -33,6 +34,7 @@ func commands() []command {
 		{"compare", "measure operations beside Open MPI, MPICH, Intel MPI, oneCCL and gloo", compareMain},
 		{"launch", "measure starting and ending jobs beside other launchers", launchMain},
 		{"ddp", "measure data-parallel training beside PyTorch and MPI libraries", ddpMain},
+		{"programs", "measure MPI programs on gompi's MPI libraries beside others", programsMain},
 		{"profile", "measure what this machine's processors are good at, and keep it for its jobs", profileMain},
 	}
 }
@@ -65,7 +67,7 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 	}
 	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == name })
 	if i < 0 {
-		fmt.Fprintf(stderr, "gompi-bench: command %q: want one of run, compare, launch, ddp, profile; gompi-bench -h says what they do\n", name)
+		fmt.Fprintf(stderr, "gompi-bench: command %q: want one of run, compare, launch, ddp, programs, profile; gompi-bench -h says what they do\n", name)
 		return 2
 	}
 	return commands()[i].main(args, stdout, stderr)

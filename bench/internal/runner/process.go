@@ -27,6 +27,7 @@ const grace = 2 * time.Second
 type Command struct {
 	Args []string
 	Env  []string
+	Dir  string       // it runs in; "": this process's
 	Line func(string) // if not nil, called with each line of standard output as it comes
 }
 
@@ -54,7 +55,7 @@ func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) 
 	start := time.Now()
 	stdout, stderr := listener{start: start, line: c.Line}, bytes.Buffer{}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
-	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = grace // should another process keep the pipes open after its end

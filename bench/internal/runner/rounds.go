@@ -26,6 +26,19 @@ func (e Entrant) With(args ...string) Entrant {
 	return e
 }
 
+// In returns e with a folder that its program runs in, and settings that it gets.
+func (e Entrant) In(dir string, env ...string) Entrant {
+	start := e.Start
+	e.Start = func(np int, args ...string) Job {
+		job := start(np, args...)
+		for i := range job {
+			job[i].Dir, job[i].Env = dir, slices.Concat(job[i].Env, env)
+		}
+		return job
+	}
+	return e
+}
+
 // Called returns e by another name.
 func (e Entrant) Called(name string) Entrant {
 	e.Name = name
