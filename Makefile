@@ -61,10 +61,20 @@ makempi = GO='$(GO)' comm/libmpi/build $(1) '$(NUMBER), commit $(VERSION)'
 libmpi: ## bin/lib: the libraries that MPI programs run on, for each of Open MPI and MPICH whose mpi.h is installed (needs a C compiler; docs/mpi.md)
 	$(call makempi,$(LIB))
 
+# QUICK is for CI: of MPICH's lines every third, and all that have failed once; of the programs short ones.
 .PHONY: mpi
-mpi: build libmpi ## MPICH's own tests (out of Debian's source) and Debian's MPI programs, as far as they are installed, on gompi's MPI libraries
+mpi: build libmpi ## MPICH's own tests (out of Debian's source) and Debian's MPI programs, as far as they are installed, on gompi's MPI libraries (GOMPI_TRANSPORT=tcp: over TCP; HOSTS=2: on two hosts; QUICK=1: a cross-section of all three)
+ifdef QUICK
+	./.ci/mpi-suite -every 3 || [ $$? = 77 ]
+	./.ci/mpi netpipe hpcc mumps mpi4py lammps-melt lammps-crack \
+	  scalapack-openmpi-xsllt scalapack-openmpi-xssyevr scalapack-openmpi-xCbtest scalapack-openmpi-zpb3tst \
+	  scalapack-mpich-xdlu scalapack-mpich-xdsyevr scalapack-mpich-xFbtest scalapack-mpich-cpb2tst
+	GOMPI_TRANSPORT=tcp ./.ci/mpi netpipe hpcc
+	HOSTS=2 ./.ci/mpi netpipe hpcc mpi4py scalapack-openmpi-xdlu || [ $$? = 77 ]
+else
 	./.ci/mpi-suite
 	./.ci/mpi
+endif
 
 run: build ## train a language model on real text with 4 ranks on this machine (about a minute)
 	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
@@ -153,17 +163,17 @@ compare-ucx: ## measure gompi over UCX beside a C program that makes the same ca
 
 # Two hosts with a rank each, which have a processor for each rank, and four with two ranks each, among
 # which MPICH, whose ranks never yield, runs into the limits. Half an hour on two processors.
-HOSTS := $(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -private "$$HOME"
+TESTBED := $(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -private "$$HOME"
 ONHOSTS := -hostfile $$HOSTFILE -rsh "$$RSH"
 COMPAREHOSTS := $(CURDIR)/$(BIN)/gompi-bench compare $(ONHOSTS) -peers openmpi-debian,mpich-debian -csv $(CURDIR)/$(BIN)/compare-hosts
 RATE   ?= 1gbit
 ROUNDS ?= 3
 compare-hosts: build ## measure gompi beside Debian's Open MPI and MPICH between hosts made of network namespaces, each with a real sshd, whose links carry RATE (default 1gbit; needs root)
-	$(HOSTS) -hosts 2 -rate $(RATE) -command \
+	$(TESTBED) -hosts 2 -rate $(RATE) -command \
 	  '$(COMPAREHOSTS)-2.csv -np 2 -rounds $(ROUNDS) -sizes 8,64K,1M,8M bcast reduce allreduce allgather reduce_scatter'
-	$(HOSTS) -hosts 4 -rate $(RATE) -command \
+	$(TESTBED) -hosts 4 -rate $(RATE) -command \
 	  '$(COMPAREHOSTS)-4.csv -np 8 -rounds $(ROUNDS) -limit 75s -sizes 8,64K,1M,8M,64M allreduce'
-	$(HOSTS) -hosts 4 -rate $(RATE) -command \
+	$(TESTBED) -hosts 4 -rate $(RATE) -command \
 	  '$(COMPAREHOSTS)-4-others.csv -np 8 -rounds $(ROUNDS) -limit 45s -sizes 64K,1M,8M bcast reduce allgather reduce_scatter'
 
 LAUNCH := $(CURDIR)/$(BIN)/gompi-bench launch
@@ -171,7 +181,7 @@ launch: build ## measure start to finish beside Open MPI, MPICH, Intel MPI, srun
 	$(LAUNCH) -html $(BIN)/launch.html -np 1,4,16,64 -rounds 3 -limit 30s
 
 launch-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd and an empty home (needs root)
-	$(HOSTS) -hosts 4 -command '$(LAUNCH) -html $(CURDIR)/$(BIN)/launch-hosts.html $(ONHOSTS) -peers openmpi-debian,mpich-debian,torchrun-static,torchrun-c10d -np 8 -torch-np 4 -rounds 5'
+	$(TESTBED) -hosts 4 -command '$(LAUNCH) -html $(CURDIR)/$(BIN)/launch-hosts.html $(ONHOSTS) -peers openmpi-debian,mpich-debian,torchrun-static,torchrun-c10d -np 8 -torch-np 4 -rounds 5'
 
 # PyTorch over gompi takes part where make torch ONLY=build or make torch2 ONLY=build was made. Less
 # than ten minutes on two processors; QUICK=1 in two.
@@ -193,9 +203,9 @@ endif
 BUSY ?= 800ms
 DDPHOSTS := $(ONHOSTS) -peers torch-gompi,gloo,torch-unsent,openmpi-debian -np 2 -rounds $(or $(QUICK),5)
 ddp-hosts: build ## the same between two hosts made of network namespaces, and with links that carry RATE (default 1gbit) how much of it backward hides (needs root)
-	$(HOSTS) -hosts 2 -command '$(DDP)-hosts.csv $(DDPHOSTS) resnet50'
-	$(HOSTS) -hosts 2 -rate $(RATE) -command '$(DDP)-link.csv $(DDPHOSTS) -busy $(BUSY) resnet50 deep'
-	$(HOSTS) -hosts 2 -rate $(RATE) -command '$(DDP)-bucket.csv $(DDPHOSTS) -busy $(BUSY) -bucket 4M deep'
+	$(TESTBED) -hosts 2 -command '$(DDP)-hosts.csv $(DDPHOSTS) resnet50'
+	$(TESTBED) -hosts 2 -rate $(RATE) -command '$(DDP)-link.csv $(DDPHOSTS) -busy $(BUSY) resnet50 deep'
+	$(TESTBED) -hosts 2 -rate $(RATE) -command '$(DDP)-bucket.csv $(DDPHOSTS) -busy $(BUSY) -bucket 4M deep'
 
 .PHONY: launch-slurm
 launch-slurm: build ## the same in an allocation of a real Slurm made for it: two nodes on this machine (needs root, slurm-wlm, munge)

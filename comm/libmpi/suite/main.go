@@ -45,7 +45,7 @@ func main() {
 	flag.StringVar(&s.gompirun, "gompirun", "bin/gompirun", "the launcher, beside which lib has the faces")
 	faces := flag.String("faces", "openmpi,mpich", "the MPIs for which programs are built, by mpicc.NAME")
 	flag.IntVar(&s.jobs, "jobs", runtime.NumCPU(), "how many programs are built or run at once")
-	flag.DurationVar(&s.limit, "limit", time.Minute, "how long a line may run, if its list does not say")
+	flag.DurationVar(&s.limit, "limit", 3*time.Minute, "how long a line may run, if its list does not say")
 	flag.BoolVar(&s.again, "again", false, "run only the lines that did not pass last time")
 	flag.IntVar(&s.every, "every", 1, "of the lines that are to pass, run only every so many-th, and those that have failed once")
 	flag.Parse()
