@@ -46,12 +46,17 @@ func pairShapes() ([]shape, error) {
 	for _, s := range []struct {
 		shape
 		places abi.Array
+		lb     int
 	}{
-		{shape{name: "dense", cells: []int{0, 1}, extent: 2}, array(0, 1)},
-		{shape{name: "gaps", cells: []int{0, 3}, extent: 4}, array(0, 3)},
-		{shape{name: "before", cells: []int{-2, 1}, extent: 4}, array(-2, 1)},
+		{shape{name: "dense", cells: []int{0, 1}, extent: 2}, array(0, 1), 0},
+		{shape{name: "gaps", cells: []int{0, 3}, extent: 4}, array(0, 3), 0},
+		{shape{name: "before", cells: []int{-2, 1}, extent: 4}, array(-2, 1), -2},
+		{shape{name: "outside its bounds", cells: []int{0, 3}, extent: 2}, array(0, 3), 0},
+		{shape{name: "before its bounds", cells: []int{-3, 0}, extent: 2}, array(-3, 0), 0},
 	} {
-		err = errors.Join(err, do("Type_indexed", 2, array(1, 1), s.places, intHandle, &s.handle), do("Type_commit", &s.handle))
+		var data abi.Handle
+		err = errors.Join(err, do("Type_indexed", 2, array(1, 1), s.places, intHandle, &data),
+			do("Type_create_resized", data, 4*s.lb, 4*s.extent, &s.handle), do("Type_commit", &s.handle))
 		made = append(made, s.shape)
 	}
 	return made, err
@@ -93,7 +98,7 @@ func allReductions() error {
 			}
 		}
 	}
-	return errors.Join(pairsOfMPI(), do("Op_free", &op))
+	return errors.Join(pairsOfMPI(), nothingToCombine(), do("Op_free", &op))
 }
 
 func (s *shape) load(at abi.Addr, k int) affine {
@@ -187,6 +192,18 @@ func (v *reducer) scattered(result func(lo, hi int, f func(k int) affine) []int3
 	b, bat := v.operands(0, v.n)
 	again, verify := into(b, result(0, v.n, everyone))
 	return three("Allreduce", []any{abi.InPlace, addr(b[bat:]), v.n, v.s.handle, v.op, world0}, again, verify)
+}
+
+// nothingToCombine reduces elements without data, which have no bounds, or some.
+func nothingToCombine() error {
+	operatorsOfTests[2] = func(in, inout abi.Addr, n int, datatype abi.Handle) {}
+	var op, empty, wide abi.Handle
+	b := []int32{gap}
+	err := errors.Join(do("Op_create", abi.Addr(2), 1, &op), do("Type_contiguous", 0, intHandle, &empty), do("Type_create_resized", empty, 0, 8, &wide))
+	for _, h := range []*abi.Handle{&empty, &wide} {
+		err = errors.Join(err, do("Type_commit", h), do("Allreduce", addr(b), addr(b), 3, *h, op, world0), wants("gap", &b[0], gap), do("Type_free", h))
+	}
+	return errors.Join(err, do("Op_free", &op))
 }
 
 // MPI_MAXLOC finds the greatest value, and of equal ones the lowest rank's.

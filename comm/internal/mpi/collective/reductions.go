@@ -18,31 +18,28 @@ func (p *Plan) checkReduction(n int, t *dtypes.Datatype, o *ops.Op) error {
 	if err := ops.CheckOp(o, t); err != nil {
 		return err
 	}
-	if lb, extent := t.TrueExtent(); lb < t.Lb() || lb+extent > t.Ub() {
-		return errs.New(errs.Unsupported, "a reduction of a datatype with data outside its bounds")
-	}
 	return nil
 }
 
 // operand returns n elements that o combines.
 func (p *Plan) operand(buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) comm.Buffer {
-	return spreading(&p.outs, buf, n, t, o)
+	return elements(&p.outs, buf, n, t, o)
 }
 
 // result returns where n combined elements go.
 func (p *Plan) result(buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) comm.Buffer {
-	return spreading(&p.ins, buf, n, t, o)
+	return elements(&p.ins, buf, n, t, o)
 }
 
-// spreading returns n elements as o combines them: where they lie if they need not be spread, else
-// in list and spread.
-func spreading(list *[]dtypes.Staged, buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) comm.Buffer {
+// elements returns n elements as o combines them: where they lie, or else in list and packed.
+func elements(list *[]dtypes.Staged, buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) comm.Buffer {
 	if b, ok := o.Elements(buf, n, t); ok {
 		return b
 	}
-	room := make([]byte, n*t.Extent())
-	*list = append(*list, t.StageSpread(buf, n, room))
-	return mem.HostElements(t.Extent(), n, room)
+	size := o.ElementSize(t)
+	room := make([]byte, n*size)
+	*list = append(*list, t.Stage(buf, n, room))
+	return mem.HostElements(size, n, room)
 }
 
 // source returns where operands are that may be in the place of results.

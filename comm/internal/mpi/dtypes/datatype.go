@@ -2,7 +2,6 @@ package dtypes
 
 import (
 	"sync"
-	"unsafe"
 
 	"gompi/comm"
 	"gompi/comm/internal/mpi/abi"
@@ -31,52 +30,32 @@ type Datatype struct {
 	attrs.Attributes
 }
 
-// A Staged is n elements that move by way of room: packed, or spread as in an array of t, for an
-// operator.
+// A Staged is n elements that move by way of room, packed.
 type Staged struct {
-	t      *Datatype
-	buf    abi.Addr
-	n      int
-	room   []byte
-	spread bool
+	t    *Datatype
+	buf  abi.Addr
+	n    int
+	room []byte
 }
 
 // Stage returns n elements at buf that move by way of room.
-func (t *Datatype) Stage(buf abi.Addr, n int, room []byte) Staged {
-	return Staged{t: t, buf: buf, n: n, room: room}
-}
-
-// StageSpread is Stage for room that has elements as an array of t has them.
-func (t *Datatype) StageSpread(buf abi.Addr, n int, room []byte) Staged {
-	return Staged{t: t, buf: buf, n: n, room: room, spread: true}
-}
+func (t *Datatype) Stage(buf abi.Addr, n int, room []byte) Staged { return Staged{t, buf, n, room} }
 
 // Leave fills room.
-func (s *Staged) Leave() {
-	if !s.spread {
-		s.t.Pack(s.room, uintptr(s.buf), s.n)
-		return
-	}
-	s.t.Unpack(s.t.base(s.room), s.n, s.t.Packed(s.buf, s.n))
-}
+func (s *Staged) Leave() { s.t.Pack(s.room, uintptr(s.buf), s.n) }
 
 // Arrive stores what is in room.
-func (s *Staged) Arrive() {
-	if !s.spread {
-		s.t.Unpack(uintptr(s.buf), s.n, s.room)
-		return
-	}
-	packed := make([]byte, s.n*s.t.Size())
-	s.t.Pack(packed, s.t.base(s.room), s.n)
-	s.t.Unpack(uintptr(s.buf), s.n, packed)
+func (s *Staged) Arrive() { s.t.Unpack(uintptr(s.buf), s.n, s.room) }
+
+// Span returns where the data of an array of n elements begins, counted from its address, and how
+// many bytes it spans. n is 1 or more.
+func (t *Datatype) Span(n int) (from, bytes int) {
+	lb, extent := t.TrueExtent()
+	last := (n - 1) * t.Extent()
+	return lb + min(last, 0), extent + max(last, -last)
 }
 
-// base returns the address of an array of t whose first element begins with room.
-func (t *Datatype) base(room []byte) uintptr {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(room))) - uintptr(t.Lb())
-}
-
-// A landing is where a message goes: its buffer, or memory from which it is unpacked.
+// A Landing is where a message goes: its buffer, or memory from which it is unpacked.
 type Landing struct {
 	comm.Buffer
 	Staged // its t is nil if nothing is to be unpacked

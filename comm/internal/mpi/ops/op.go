@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -129,6 +130,9 @@ func (o *Op) Combination(t *dtypes.Datatype) call.Op {
 	if _, ok := o.native(t); ok {
 		return call.Op{Kind: o.kind}
 	}
+	if !isSolid(t) {
+		return call.Op{Kind: mem.Custom, Func: func(acc, in comm.Buffer) { o.combinePacked(t, acc, in) }}
+	}
 	return call.Op{Kind: mem.Custom, Func: func(acc, in comm.Buffer) { o.combine(t, acc, in) }}
 }
 
@@ -150,7 +154,34 @@ func (o *Op) combine(t *dtypes.Datatype, acc, in comm.Buffer) {
 	copy(acc.HostSlice(), *room)
 }
 
-// copies are for combine: memory that does not move, as a stack does, while its address is a
+// combinePacked is combine for packed elements. The program's function gets them as arrays of t.
+func (o *Op) combinePacked(t *dtypes.Datatype, acc, in comm.Buffer) {
+	n := acc.Len()
+	if n == 0 {
+		return
+	}
+	from, bytes := t.Span(n)
+	room := copies.Get().(*[]byte)
+	defer copies.Put(room)
+	*room = slices.Grow((*room)[:0], 2*(bytes+alignment))
+	left := arrayIn(uintptr(unsafe.Pointer(unsafe.SliceData(*room))), from)
+	right := arrayIn(left+uintptr(from+bytes), from)
+	t.Unpack(left, n, acc.HostSlice())
+	t.Unpack(right, n, in.HostSlice())
+	abi.C.CallOp(o.fn, abi.Addr(left), abi.Addr(right), n, o.Handle, t.Handle)
+	t.Pack(acc.HostSlice(), right, n)
+}
+
+// alignment is that of an array that a program allocates.
+const alignment = 16
+
+// arrayIn returns the address of an array whose data begins at room or a little behind, from bytes
+// from the address.
+func arrayIn(room uintptr, from int) uintptr {
+	return (room - uintptr(from) + alignment - 1) &^ (alignment - 1)
+}
+
+// copies are for operands: memory that does not move, as a stack does, while its address is a
 // number.
 var copies = sync.Pool{New: func() any { return new([]byte) }}
 
@@ -191,16 +222,16 @@ func ReduceLocal(in, inout abi.Addr, n int, t *dtypes.Datatype, o *Op) error {
 }
 
 // isSolid reports whether elements of an array of t may be copied as a whole, with what is between
-// their parts.
+// their parts. Others are packed for a reduction.
 func isSolid(t *dtypes.Datatype) bool {
 	if b := t.Basic(); b != nil && b.Class == datatype.Pair {
 		return true
 	}
 	at, ok := t.Contiguous(2)
-	return ok && at == t.Lb()
+	return ok && at == t.Lb() && t.Size() > 0
 }
 
-// Elements returns n elements of t in memory as o combines them, if they need not be spread.
+// Elements returns n elements of t in memory as comm combines them, false if they are to be packed.
 func (o *Op) Elements(buf abi.Addr, n int, t *dtypes.Datatype) (comm.Buffer, bool) {
 	if typ, ok := o.native(t); ok {
 		return mem.HostBytes(typ, n, buf.Bytes(n*t.Size())), true
@@ -211,10 +242,13 @@ func (o *Op) Elements(buf abi.Addr, n int, t *dtypes.Datatype) (comm.Buffer, boo
 	return mem.HostElements(t.Extent(), n, buf.Plus(t.Lb()).Bytes(n*t.Extent())), true
 }
 
-// ElementSize returns how far apart elements are that o combines.
+// ElementSize returns how many bytes an element is to comm.
 func (o *Op) ElementSize(t *dtypes.Datatype) int {
-	if typ, ok := o.native(t); ok {
+	switch typ, ok := o.native(t); {
+	case ok:
 		return typ.Size()
+	case isSolid(t):
+		return t.Extent()
 	}
-	return t.Extent()
+	return max(t.Size(), 1)
 }
