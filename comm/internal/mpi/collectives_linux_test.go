@@ -13,8 +13,11 @@ import (
 
 const world0 = abi.Handle(table.CommWorld)
 
-// intHandle is MPI_INT's number.
-const intHandle = abi.Handle(0x209)
+// Numbers of MPI_INT and MPI_SUM.
+const (
+	intHandle = abi.Handle(0x209)
+	sumHandle = abi.Handle(0x21)
+)
 
 func init() { jobs["collectives"] = allCollectives }
 

@@ -25,7 +25,7 @@ func allDuplicates() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(idupDoesNotWait(world0), idupAmongCollectives(world0), idupAmongCollectives(s.c), persistentOrders(), do("Comm_free", &s.c))
+	return errors.Join(idupDoesNotWait(world0), idupAmongCollectives(world0), idupAmongCollectives(s.c), persistentOrders(), persistentOrdersAcross(s), do("Comm_free", &s.c))
 }
 
 // idupDoesNotWait has rank 0 send what the others receive before they duplicate, too.
@@ -62,7 +62,7 @@ func idupAmongCollectives(c abi.Handle) error {
 func persistentOrders() error {
 	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
 	word, all := make([]int32, 1), make([]int32, size)
-	rs, sts := make([]abi.Handle, 3), make([]abi.Status, 3)
+	rs := make([]abi.Handle, 3)
 	err := errors.Join(
 		do("Bcast_init", addr(word), 1, intHandle, 0, world0, nil, &rs[0]),
 		do("Barrier_init", world0, nil, &rs[1]),
@@ -70,18 +70,46 @@ func persistentOrders() error {
 	if err != nil {
 		return err
 	}
-	for round := range int32(3) {
+	return startedInTwoOrders(rs, func(round int32) {
+		clear(all)
 		if me == 0 {
 			word[0] = round
 		}
+	}, func(round int32) error {
+		return errors.Join(wants("word", &word[0], round), wants("last rank", &all[size-1], int32(size-1)))
+	})
+}
+
+// persistentOrdersAcross is persistentOrders with the groups of an intercommunicator.
+func persistentOrdersAcross(s *side) error {
+	me := []int32{int32(s.me + 1)}
+	all, sum := make([]int32, s.remote), make([]int32, 1)
+	rs := make([]abi.Handle, 4)
+	err := errors.Join(
+		do("Allgather_init", addr(me), 1, intHandle, addr(all), 1, intHandle, s.c, nil, &rs[0]),
+		do("Barrier_init", s.c, nil, &rs[1]),
+		do("Allreduce_init", addr(me), addr(sum), 1, intHandle, sumHandle, s.c, nil, &rs[2]),
+		do("Barrier_init", s.c, nil, &rs[3]))
+	if err != nil {
+		return err
+	}
+	n := int32(s.remote)
+	return startedInTwoOrders(rs, func(int32) { clear(all); sum[0] = 0 }, func(int32) error {
+		return errors.Join(wants("last rank", &all[n-1], n), wants("sum", &sum[0], n*(n+1)/2))
+	})
+}
+
+// startedInTwoOrders starts requests in their order on even ranks, the last first on odd ones.
+func startedInTwoOrders(rs []abi.Handle, before func(round int32), verify func(round int32) error) (err error) {
+	for round := range int32(3) {
+		before(round)
 		for i := range rs {
-			if me%2 == 1 {
+			if comms.World.P2P.Rank()%2 == 1 {
 				i = len(rs) - 1 - i
 			}
 			err = errors.Join(err, do("Start", &rs[i]))
 		}
-		err = errors.Join(err, do("Waitall", 3, rs, sts), wants("word", &word[0], round), wants("last rank", &all[size-1], int32(size-1)))
-		clear(all)
+		err = errors.Join(err, do("Waitall", len(rs), rs, make([]abi.Status, len(rs))), verify(round))
 	}
 	for i := range rs {
 		err = errors.Join(err, do("Request_free", &rs[i]))

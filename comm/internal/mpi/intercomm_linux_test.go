@@ -142,15 +142,14 @@ func (s *side) reductions() error {
 	for i := range s.remote {
 		want[0] += int32(s.world(i))
 	}
-	const sum = abi.Handle(0x21)
-	if err := three("Allreduce", []any{addr(in), addr(out), 2, intHandle, sum, s.c}, func() { clear(out) },
+	if err := three("Allreduce", []any{addr(in), addr(out), 2, intHandle, sumHandle, s.c}, func() { clear(out) },
 		func(form string) error { return same(form, out, want) }); err != nil {
 		return err
 	}
 	if s.root() != abi.RootHere {
 		want = []int32{0, 0}
 	}
-	return three("Reduce", []any{addr(in), addr(out), 2, intHandle, sum, s.root(), s.c}, func() { clear(out) },
+	return three("Reduce", []any{addr(in), addr(out), 2, intHandle, sumHandle, s.root(), s.c}, func() { clear(out) },
 		func(form string) error { return same(form, out, want) })
 }
 

@@ -45,14 +45,14 @@ func (x across) exchange(p *Plan, to, from func(i int) comm.Buffer) error {
 		}
 	}
 	steps := p.steps
-	p.steps = func() error {
+	p.steps = func(y *comms.Inter) error {
 		if steps != nil {
-			if err := steps(); err != nil {
+			if err := steps(y); err != nil {
 				return err
 			}
 		}
 		p.begin()
-		if err := x.Both.Alltoallw(comms.Forever, send, recv); err != nil {
+		if err := y.Both.Alltoallw(comms.Forever, send, recv); err != nil {
 			return err
 		}
 		p.end()
@@ -74,7 +74,7 @@ func only(rank int, b comm.Buffer) func(int) comm.Buffer {
 }
 
 func (x across) barrier(p *Plan) error {
-	p.steps = func() error { return x.Both.Barrier(comms.Forever) }
+	p.steps = func(y *comms.Inter) error { return y.Both.Barrier(comms.Forever) }
 	return nil
 }
 
@@ -186,12 +186,15 @@ func (x across) alltoallw(p *Plan, send, recv []comm.Buffer) error {
 // combined makes the first step of p a reduction within the local group to its rank 0, and returns
 // the result, which the other group gets.
 func (x across) combined(p *Plan, sendbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) *Plan {
-	first := NewPlan(&comms.Comm{P2P: x.Local})
+	first := new(Plan)
 	operand := first.operand(sendbuf, n, t, o)
 	room := make([]byte, operand.Size())
 	result := comm.Of(room).As(operand)
 	first.o.Reduce(0, operand, result, o.Combination(t))
-	p.steps = func() error { return first.do() }
+	p.steps = func(y *comms.Inter) error {
+		first.c = &comms.Comm{P2P: y.Local}
+		return first.do()
+	}
 	p.combined = room
 	return p
 }
@@ -231,12 +234,12 @@ func (x across) reduceScatter(p *Plan, sendbuf, recvbuf abi.Addr, counts []int, 
 	mine := counts[x.Local.Rank()]
 	recv := only(0, p.result(recvbuf, mine, t, o).Raw())
 	reduce := p.steps
-	p.steps = func() error {
+	p.steps = func(y *comms.Inter) error {
 		theirs := make([]int64, x.Both.Size())
-		if err := reduce(); err != nil {
+		if err := reduce(y); err != nil {
 			return err
 		}
-		if err := x.Both.Allgather(comms.Forever, comm.Of([]int64{int64(mine)}), comm.Of(theirs)); err != nil {
+		if err := y.Both.Allgather(comms.Forever, comm.Of([]int64{int64(mine)}), comm.Of(theirs)); err != nil {
 			return err
 		}
 		at := 0
@@ -250,7 +253,7 @@ func (x across) reduceScatter(p *Plan, sendbuf, recvbuf abi.Addr, counts []int, 
 		if err != nil {
 			return err
 		}
-		if err := q.steps(); err != nil {
+		if err := q.steps(y); err != nil {
 			return err
 		}
 		p.end()

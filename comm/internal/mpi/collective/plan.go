@@ -21,8 +21,9 @@ type Plan struct {
 	c      *comms.Comm
 	o      call.Call
 	own    *comm.Comm                   // of a persistent one: what it runs on in the place of c's
+	inter  *comms.Inter                 // the same, of an intercommunicator
 	linear func() (*p2p.Request, error) // starts what is made of messages, in the place of o
-	steps  func() error                 // is the whole of it, on an intercommunicator
+	steps  func(x *comms.Inter) error   // is the whole of it, on an intercommunicator
 	outs   []dtypes.Staged
 	ins    []dtypes.Staged
 
@@ -61,7 +62,7 @@ func (p *Plan) Block(err error) error {
 func (p *Plan) do() error {
 	switch {
 	case p.steps != nil:
-		return p.c.Inter.Do(p.steps)
+		return p.c.Inter.Do(func() error { return p.steps(p.c.Inter) })
 	case p.linear != nil:
 		r, err := p.linear()
 		if err != nil {
@@ -92,7 +93,11 @@ func (p *Plan) Start(err error) (*p2p.Request, error) {
 
 func (p *Plan) launch(r *p2p.Request) {
 	if p.steps != nil {
-		r.Op = p.c.Inter.Enqueue(p.steps)
+		x := p.c.Inter
+		if p.inter != nil {
+			x = p.inter
+		}
+		r.Op = x.Enqueue(func() error { return p.steps(x) })
 		return
 	}
 	p.begin()
@@ -106,18 +111,27 @@ func (p *Plan) launch(r *p2p.Request) {
 	}
 }
 
-// Persist returns a request that starts p again and again.
+// Persist returns a request that starts p again and again. Ranks may start several requests in
+// different orders (MPI 4.1, section 6.13): each has communicators of its own.
 func (p *Plan) Persist(err error) (*p2p.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := p2p.NewRequest(p.c)
-	if p.steps == nil && p.c.P2P.Size() > 1 { // ranks may start requests in another order than they make them
-		if p.own, err = p.c.P2P.Dup(comms.Forever); err != nil {
-			return nil, err
+	var own []*comm.Comm
+	switch {
+	case p.steps != nil:
+		if p.inter, err = p.c.Inter.Copy(); err == nil {
+			own = []*comm.Comm{p.inter.Local, p.inter.Both}
 		}
-		r.Own = p.own
+	case p.c.P2P.Size() > 1:
+		p.own, err = p.c.P2P.Dup(comms.Forever)
+		own = []*comm.Comm{p.own}
 	}
+	if err != nil {
+		return nil, err
+	}
+	r := p2p.NewRequest(p.c)
+	r.Own = own
 	r.Persist(func(r *p2p.Request) error {
 		if p.linear != nil {
 			return r.Become(p.linear)

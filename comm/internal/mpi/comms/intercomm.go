@@ -198,6 +198,18 @@ func (x *Inter) copyTo(made *interComms) (err error) {
 	return err
 }
 
+// Copy returns a copy of x for collectives alone.
+func (x *Inter) Copy() (*Inter, error) {
+	n := &Inter{Remote: x.Remote}
+	return n, x.Do(func() (err error) {
+		if n.Local, err = x.Local.Dup(Forever); err != nil {
+			return err
+		}
+		n.Both, err = x.Both.Dup(Forever)
+		return err
+	})
+}
+
 func (c *Comm) take(made *interComms) {
 	c.P2P, c.Inter.Local, c.Inter.Both = made.p2p, made.local, made.both
 	c.making.Store(false)

@@ -19,7 +19,7 @@ type Request struct {
 	Op     comm.Request
 	Others []comm.Request        // besides Op, of an operation with several
 	Then   func(err error) error // what else is done when it is complete; the request's error
-	Own    *comm.Comm            // of a persistent collective: closed with it
+	Own    []*comm.Comm          // of a persistent collective: closed with it
 
 	c      *comms.Comm
 	into   dtypes.Landing         // where a message that is not contiguous is unpacked to
@@ -53,8 +53,8 @@ func (r *Request) release() {
 	if r.Handle != 0 && r != RequestDone {
 		Requests.Remove(r.Handle)
 	}
-	if r.Own != nil {
-		comms.CloseWhenIdle(r.Own)
+	for _, c := range r.Own {
+		comms.CloseWhenIdle(c)
 	}
 	*r = Request{}
 	requestPool.Put(r)
