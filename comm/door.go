@@ -5,7 +5,10 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/door"
+	"gompi/comm/internal/lease"
 	"gompi/comm/internal/message"
+	"gompi/internal/mem"
+	"gompi/transport/shm"
 )
 
 // inside is a Comm as packages of comm/internal see it.
@@ -14,7 +17,7 @@ type inside Comm
 var _ door.Comm[Request] = (*inside)(nil)
 
 func init() {
-	door.Install(func(c any) any { return (*inside)(c.(*Comm)) })
+	door.Install(func(c any) any { return (*inside)(c.(*Comm)) }, shm.LentLayout)
 }
 
 // Do implements door.Comm.
@@ -42,6 +45,18 @@ func (c *inside) Promise() Request {
 
 // Complete implements door.Comm.
 func (c *inside) Complete(r Request, err error) { c.e.Complete(r.h, message.Status{}, err) }
+
+// Attach implements door.Comm.
+func (c *inside) Attach(l *lease.Lease, mix bool) { c.e.Attach(l, mem.U8, mix) }
+
+// Lend implements door.Comm.
+func (c *inside) Lend(slot, rank int) { c.ch.Lend(slot, rank) }
+
+// Unlend implements door.Comm.
+func (c *inside) Unlend(slot int) { c.ch.Unlend(slot) }
+
+// Wake implements door.Comm.
+func (c *inside) Wake(local int) { c.e.Wake(local) }
 
 // CloseWhenIdle implements door.Comm.
 func (c *inside) CloseWhenIdle() <-chan error { return (*Comm)(c).closeWhenIdle() }

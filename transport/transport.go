@@ -12,6 +12,8 @@
 package transport
 
 import (
+	"unsafe"
+
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
@@ -174,6 +176,29 @@ type InlineSender interface {
 	// to the frame's header, stores the payload in b and reports true. Else it does
 	// nothing. It costs a load from memory.
 	RecvNow(peer world.Rank, want *Header, b mem.Buffer) bool
+}
+
+// Ends are the integers of a Transport that say how far its rings to and from a peer are read and
+// written. They stay where they are.
+type Ends struct {
+	Local          int            // the number of the peer
+	Writer, Reader unsafe.Pointer // of package shm: writer and reader
+	Behind         unsafe.Pointer // bool: a record was there at the last look
+	Parked         unsafe.Pointer // uint32 in shared memory: not 0 while the peer sleeps
+}
+
+// A Lender is a Transport whose rings others may write and read in its place, as long as the caller
+// does not call it.
+type Lender interface {
+	// Ends returns the ends of the rings of a peer. ok is false if there are none.
+	Ends(peer world.Rank) (e Ends, ok bool)
+	// MayLend reports whether a peer's rings hold nothing that only the Transport can handle.
+	MayLend(peer world.Rank) bool
+	// Lend prepares for others to use the rings. It returns how long their messages may be, 0 if
+	// they may not use them now.
+	Lend() (most int)
+	// WakeLocal wakes a peer by its number. It may be called from any goroutine.
+	WakeLocal(local int)
 }
 
 // A Direct Transport can write to some memory of its peers, past their frames.

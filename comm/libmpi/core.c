@@ -15,5 +15,7 @@ void gompi_mpi_core(struct gompi_mpi_core *core)
 		.set_language = gompi_mpi_set_language,
 		.set_integer = gompi_mpi_set_integer,
 		.integer = gompi_mpi_integer,
+		.lease = (struct gompi_lease *(*)(void))gompi_mpi_lease,
+		.wake = gompi_mpi_wake,
 	};
 }

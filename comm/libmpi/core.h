@@ -4,6 +4,7 @@
 #ifndef GOMPI_MPI_CORE_H
 #define GOMPI_MPI_CORE_H
 #include <stdint.h>
+#include "lease.h"
 
 typedef int64_t gompi_word;
 
@@ -24,6 +25,7 @@ enum {
 	GOMPI_UNWEIGHTED = 10,
 	GOMPI_WEIGHTS_EMPTY = 11,
 	GOMPI_WIDE_BIT = 62, /* of the address of an array of 64-bit integers where others are of int */
+	GOMPI_WORLD_ID = 0x101,
 	GOMPI_FIRST_HANDLE = 0x1000,
 	GOMPI_REQUEST_NULL_ID = 0x180,
 	GOMPI_REQUEST_DONE_ID = 0x181,
@@ -87,6 +89,8 @@ struct gompi_mpi_core {
 	/* Attributes as Fortran sets and gets them. */
 	int32_t (*set_integer)(int32_t kind, int32_t object, int32_t keyval, gompi_word value);
 	int32_t (*integer)(int32_t kind, int32_t object, int32_t keyval, gompi_word *value, int32_t *flag);
+	struct gompi_lease *(*lease)(void); /* after init; NULL if there is none */
+	void (*wake)(int32_t local);        /* of a peer that sleeps */
 };
 
 /* What libgompi-mpi.so exports. */

@@ -92,7 +92,32 @@ func compiled(t *testing.T, wrapper, source string) string {
 	return out
 }
 
+// Short messages go by C, by Go, or by both in turn, and arrive whole and in order whichever it is.
+func TestShortMessagesWithoutEnteringGo(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for _, face := range []string{"openmpi", "mpich"} {
+		program := compiled(t, "mpicc."+face, "short.c")
+		for _, how := range []string{"off", "on", "mix"} {
+			t.Run(face+"/"+how, func(t *testing.T) {
+				t.Setenv("GOMPI_SHORT", how)
+				runRanks(t, 2, program, "short.c", fmt.Sprint(seed), "60")
+				runRanks(t, 3, program, "short.c", fmt.Sprint(seed), "40")
+			})
+		}
+	}
+}
+
+// seed is another one each day.
+var seed = time.Now().Unix() / 86400 % 10000
+
 func runProgram(t *testing.T, program, source string) {
+	t.Helper()
+	runRanks(t, 3, program, source)
+}
+
+func runRanks(t *testing.T, ranks int, program, source string, args ...string) {
 	t.Helper()
 	gompirun, err := build()
 	if err != nil {
@@ -100,7 +125,7 @@ func runProgram(t *testing.T, program, source string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, gompirun, "-mpi-lib", "gompi", "-np", "3", "-oversubscribe", program).CombinedOutput()
+	out, err := exec.CommandContext(ctx, gompirun, append([]string{"-mpi-lib", "gompi", "-np", fmt.Sprint(ranks), "-oversubscribe", program}, args...)...).CombinedOutput()
 	want := strings.TrimSuffix(source, filepath.Ext(source)) + ": no errors\n"
 	if err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("%s: %v\n%s\nwant %q", source, err, out, want)

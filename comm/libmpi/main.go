@@ -46,6 +46,7 @@ import (
 
 	"gompi/comm/internal/mpi"
 	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/comms"
 )
 
 func main() {}
@@ -71,7 +72,9 @@ func gompi_mpi_finalize() C.int32_t { return C.int32_t(mpi.End()) }
 
 //export gompi_mpi_call
 func gompi_mpi_call(function C.int32_t, arguments *C.gompi_word) C.int32_t {
-	return C.int32_t(mpi.Call(int(function), (*mpi.Args)(unsafe.Pointer(arguments))))
+	class := mpi.Call(int(function), (*mpi.Args)(unsafe.Pointer(arguments)))
+	comms.Lend()
+	return C.int32_t(class)
 }
 
 //export gompi_mpi_length

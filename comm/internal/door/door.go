@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/lease"
 )
 
 // A Comm is a communicator. Request is comm.Request, which this package cannot name.
@@ -26,6 +27,14 @@ type Comm[Request any] interface {
 	Promise() Request
 	// Complete ends a Promise of this communicator's.
 	Complete(r Request, err error)
+	// Attach lets C use l for messages of bytes. mix has it leave some of them to Go.
+	Attach(l *lease.Lease, mix bool)
+	// Lend lends the communicator, which C calls slot, for messages with rank.
+	Lend(slot, rank int)
+	// Unlend ends that: slot is that of another communicator from now on.
+	Unlend(slot int)
+	// Wake wakes a local rank that C has sent something to.
+	Wake(local int)
 	// CloseWhenIdle closes the communicator as Close does, but waits for no rank: what was started
 	// on it goes on, and it is closed when all of that is complete. The caller starts nothing on it
 	// any more. closed delivers the error of Close, once. The job is left with the last
@@ -38,5 +47,11 @@ func Of[Request any](c any) Comm[Request] { return open(c).(Comm[Request]) }
 
 var open func(c any) any
 
-// Install is called by package comm, once. o returns the Comm of a *comm.Comm.
-func Install(o func(c any) any) { open = o }
+// Layout returns the offsets of what C uses of a Lease: those of package shm, then those of package
+// lease.
+func Layout() []uintptr { return append(layout(), lease.Layout()...) }
+
+var layout func() []uintptr
+
+// Install is called by package comm, once. o returns the Comm of a *comm.Comm, l the layout of rings.
+func Install(o func(c any) any, l func() []uintptr) { open, layout = o, l }

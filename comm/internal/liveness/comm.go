@@ -202,6 +202,11 @@ func (c *Comm) revokeError(v Reason) error {
 	return &RevokedError{Rank: r, Host: host, Cause: v.Cause}
 }
 
+// Whole reports whether c works and no member is known to have left or to be lost.
+func (c *Comm) Whole() bool {
+	return c.err == nil && !c.breaking && len(c.leavers.left) == 0 && c.ranks.lost == 0
+}
+
 // Usable returns why a member cannot be used on c, nil if it can.
 func (c *Comm) Usable(p *peers.Peer) error {
 	switch {

@@ -121,6 +121,21 @@ func (q *Queues[R, M]) Idle(source int) bool {
 	return s == nil || s.posted.head == nil && s.arrived.head == nil
 }
 
+// Empty reports whether neither receives nor messages are queued.
+func (q *Queues[R, M]) Empty() bool {
+	if q.wild.head != nil || q.all.head != nil {
+		return false
+	}
+	for _, p := range q.pages {
+		for i := range p {
+			if p != nil && p[i].posted.head != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Cancel removes r if it is queued, and reports whether it was: false means
 // that it was matched, cancelled or never posted. It takes constant time.
 func (q *Queues[R, M]) Cancel(r *Recv[R]) bool {

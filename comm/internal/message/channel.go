@@ -22,6 +22,7 @@ type Channel struct {
 	sought      map[int]bool // what probes that do not wait have looked for in vain since the last Stalled
 	collectives Collectives
 	copies      sync.WaitGroup // that run
+	closed      bool
 }
 
 // Open makes the Channel with the given context id among the given world ranks,
@@ -95,7 +96,7 @@ func (ch *Channel) close() {
 	e.progress.Lock()
 	defer e.progress.Exit()
 	delete(e.channels, ch.ID)
-	e.latest = nil
+	e.latest, ch.closed = nil, true
 	ch.Comm.Close()
 }
 

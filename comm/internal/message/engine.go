@@ -106,6 +106,7 @@ type Engine struct {
 	messages []*Kept    // free
 	requests []*Request // free
 	waiters  []*waiter  // free
+	lending  lending    // to C
 	h        transport.Header
 	looks    int // calls of Progress
 	pause    int // receives that are not to look for their messages

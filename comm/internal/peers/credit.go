@@ -1,6 +1,10 @@
 package peers
 
-import "gompi/internal/mem"
+import (
+	"unsafe"
+
+	"gompi/internal/mem"
+)
 
 // Limits of eager messages. They are the same on all ranks.
 const (
@@ -49,6 +53,9 @@ func (c *Credit) Return() uint64 {
 	c.owed = 0
 	return uint64(n)
 }
+
+// Lent returns where out and owed are, two integers in this order, for C.
+func (c *Credit) Lent() unsafe.Pointer { return unsafe.Pointer(c) }
 
 // Unexpected counts the point-to-point messages of a peer that are kept here without a receive, and
 // those of this rank that the peer keeps.

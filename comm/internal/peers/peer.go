@@ -1,6 +1,8 @@
 package peers
 
 import (
+	"unsafe"
+
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -70,6 +72,16 @@ func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) bool {
 	return p.inline.RecvNow(p.Rank, want, b)
 }
 
+// Ends returns what of p can be lent: its rings, the lender that has them, and what counts its
+// messages.
+func (p *Peer) Ends() (e transport.Ends, lender transport.Lender, credit *Credit, carried *Carried, ok bool) {
+	if lender, ok = p.tr.(transport.Lender); !ok || p.inline == nil {
+		return e, nil, nil, nil, false
+	}
+	e, ok = lender.Ends(p.Rank)
+	return e, lender, &p.Credit, &p.carried, ok
+}
+
 // Put copies b to a place that p has sent. p is Direct.
 func (p *Peer) Put(place uint64, b mem.Buffer, token uint64) {
 	p.carried.add(b.Size())
@@ -110,3 +122,6 @@ func (c *Carried) add(bytes int) {
 	c.Messages++
 	c.Bytes += uint64(bytes)
 }
+
+// Lent returns where Messages and Bytes are, two integers in this order, for C.
+func (c *Carried) Lent() unsafe.Pointer { return unsafe.Pointer(c) }

@@ -128,6 +128,7 @@ type Config struct {
 type Engine struct {
 	cfg     Config
 	sleeper Sleeper      // the Parker, if it is one
+	lease   Lease        // what C uses while it is unlocked, nil without C
 	want    atomic.Int32 // goroutines that wait for mu: a driver unlocks it for them
 
 	mu              sync.Mutex
@@ -150,18 +151,49 @@ func (p *Engine) Init(cfg Config) {
 	p.sleeper, _ = cfg.Parker.(Sleeper)
 }
 
+// A Lease is what C uses of what the lock guards, while nobody has the lock.
+type Lease interface {
+	Recall() // takes it back
+}
+
+// SetLease sets what every Lock recalls. The lock is held.
+func (p *Engine) SetLease(l Lease) { p.lease = l }
+
 // Lock locks the Engine. A driver that spins unlocks it for the caller.
 func (p *Engine) Lock() {
-	if p.mu.TryLock() {
-		return
+	if !p.mu.TryLock() {
+		p.want.Add(1)
+		p.mu.Lock()
+		p.want.Add(-1)
 	}
-	p.want.Add(1)
-	p.mu.Lock()
-	p.want.Add(-1)
+	if p.lease != nil {
+		p.lease.Recall()
+	}
 }
 
 // TryLock locks the Engine unless it is locked, and reports whether it has.
-func (p *Engine) TryLock() bool { return p.mu.TryLock() }
+func (p *Engine) TryLock() bool {
+	if !p.mu.TryLock() {
+		return false
+	}
+	if p.lease != nil {
+		p.lease.Recall()
+	}
+	return true
+}
+
+// Rest reports whether no goroutine waits or drives and nothing is under way. It takes the drive
+// from the background if that has nothing to do any more.
+func (p *Engine) Rest() bool {
+	if p.pending > 0 || p.deferred > 0 || p.foreground > 0 || p.Wanted() {
+		return false
+	}
+	if d := p.driver; d != nil && d == p.background && d.parked && !p.busy() {
+		p.disarm(d)
+		d.parked, p.driver = false, nil
+	}
+	return p.driver == nil
+}
 
 // Unlock unlocks the Engine, and looks for no driver.
 func (p *Engine) Unlock() { p.mu.Unlock() }

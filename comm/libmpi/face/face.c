@@ -1,6 +1,6 @@
 /* The opening of the core, and what must work without it. */
 #define _GNU_SOURCE
-#include "face.h"
+#include "short.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -61,6 +61,7 @@ int gompi_call(int function, gompi_word *arguments)
 {
 	if (__builtin_expect(state != RUNNING, 0))
 		out_of_turn("a function of MPI");
+	gompi_short_abandon();
 	return gompi_ended(gompi_core.call(function, arguments));
 }
 
@@ -120,6 +121,7 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 	if (gompi_core.init())
 		_exit(1); /* the core has said why */
 	state = RUNNING;
+	gompi_lease = gompi_core.lease();
 	gompi_set_up_languages();
 	*provided = MPI_THREAD_MULTIPLE;
 	return MPI_SUCCESS;
@@ -137,6 +139,7 @@ int PMPI_Finalize(void)
 {
 	if (state != RUNNING)
 		out_of_turn("MPI_Finalize");
+	gompi_lease = NULL;
 	int error = gompi_core.finalize();
 	state = OVER;
 	return gompi_ended(error);

@@ -15,7 +15,7 @@ import (
 // face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. wide are
 // the forms for large counts that it has written, too.
 func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype) (wide []string, err error) {
-	fmt.Fprint(w, "#include \"face.h\"\n")
+	fmt.Fprint(w, "#include \"short.h\"\n")
 	number := -1
 	for _, f := range all {
 		if f.Face {
@@ -101,10 +101,15 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 		params = append(params, strings.TrimSpace(x.typ+" "+x.name+x.array))
 	}
 	list := strings.Join(params, ", ")
+	var names []string
+	for _, x := range p.params {
+		names = append(names, x.name)
+	}
 	if list == "" {
 		list = "void"
 	}
-	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n%s", f.Name, f.Name, p.result, f.Name, list, &before)
+	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n", f.Name, f.Name, p.result, f.Name, list)
+	fmt.Fprintf(w, "#ifdef SHORT_%s\n\tif (SHORT_%s(%s))\n\t\treturn MPI_SUCCESS;\n#endif\n%s", f.Name, f.Name, strings.Join(names, ", "), &before)
 	call := "gompi_call"
 	if anyTime.MatchString(f.Name) {
 		call = "gompi_call_any_time"

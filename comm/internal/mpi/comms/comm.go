@@ -294,6 +294,7 @@ func CommFree(h *abi.Handle) error {
 	if err := c.DeleteAttributes(attrs.KindComm, c.Handle); err != nil {
 		return err
 	}
+	unlend(c)
 	Registry.Remove(*h)
 	*h = Registry.Null
 	c.close()

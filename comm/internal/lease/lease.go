@@ -1,0 +1,218 @@
+// Package lease is what lets C send and receive short messages without entering Go.
+//
+// An MPI call that enters Go costs 50 ns, and 1 to 37 us when the program has computed for a while.
+// So while nothing is under way that only Go can serve, Go lends C what a short message needs: the
+// cursors of the shared-memory rings to some peers, the credit there, and the numbers of some
+// communicators. C finishes an operation whole or does not begin it, and calls Go instead. It makes
+// no error, never sleeps and keeps nothing.
+//
+// # Who owns the state
+//
+// All of it is guarded by the lock of the rank's progress engine. Whoever takes that lock recalls the
+// lease first. The word of the Record says who has it:
+//
+//	none  Go
+//	lent  C may take it: compare-and-swap to busy
+//	busy  a thread is inside C; it stores lent when it has finished one operation
+//
+// Recall swaps lent for none. While the word is busy it asks for the lease, by wanted, and looks
+// again: an operation takes less than a microsecond, and a receive that waits looks at wanted each
+// turn. C does not take a lease that is wanted. So the wait of Recall ends as soon as the thread
+// inside C has run.
+//
+// C takes the lease with an acquiring and gives it back with a releasing operation, and so does Go:
+// what one has stored the other sees. The rest of the order is that of package shm: a record's word is
+// stored behind the record, and then the writer looks whether the reader sleeps, both sequentially
+// consistent.
+//
+// The cursors lie where Go has them, in integers that C reads and stores through pinned pointers:
+// nothing is copied, and a recall costs one compare-and-swap. The Record lies in memory that a forked
+// child finds zeroed: its word is none, so that a child never writes to its parent's rings.
+package lease
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// Limits of what can be lent: communicators by slot, peers by local rank, and datatypes by number.
+const (
+	Channels = 256
+	Peers    = 1024
+	Sizes    = 1024
+)
+
+// The words.
+const (
+	none = iota
+	lent
+	busy
+)
+
+// operations is how many operations C makes before it enters Go, which looks what else there is to do.
+const operations = 4096
+
+// A Record is what Go and C share: struct gompi_lease in lease.h.
+type Record struct {
+	word   atomic.Uint32
+	wanted atomic.Uint32
+	stamp  uint32 // of this lease: what carries it is lent
+	left   uint32 // operations until C has to enter Go
+
+	Spin   uint32 // how often a receive looks for its message
+	Most   uint32 // bytes of the longest message that C sends
+	Credit int64  // cost of all messages to one peer for which it has returned no credit
+	Type   uint32 // of all messages, as their headers have it
+	Mix    uint32 // C leaves operations to Go at random
+
+	missed     atomic.Uint32 // C has entered Go for want of a lease
+	missedComm int32         // the communicator's number
+	missedRank int32         // and the peer's in it
+	_          [76]byte      // of which C has four
+
+	channels [Channels]channel
+	peers    [Peers]peer
+	routes   [Channels][Peers]uint16 // by rank: 1 more than the local rank, 0 if it is not known
+	sizes    [Sizes]uint8            // of elements that are one run of bytes, 0 of others
+}
+
+// A channel is a communicator.
+type channel struct {
+	stamp   uint32
+	size    int32
+	used    uint32
+	_       uint32
+	context uint64
+}
+
+// A peer is another rank of this host.
+type peer struct {
+	Ends
+	stamp uint32
+	used  uint32
+	local int32
+	_     int32
+}
+
+// Ends are what is lent of a peer: pointers to integers of Go's that stay where they are.
+type Ends struct {
+	Writer, Reader unsafe.Pointer // of its rings
+	Behind         unsafe.Pointer // a bool of the reader's
+	Parked         unsafe.Pointer // not 0 while it sleeps
+	Credit         unsafe.Pointer // what was spent, and what is owed
+	Carried        unsafe.Pointer // messages and bytes
+}
+
+// A Lease lends what is in a Record.
+type Lease struct {
+	rec    *Record
+	pinner runtime.Pinner
+}
+
+// Record returns what is shared with C.
+func (l *Lease) Record() *Record { return l.rec }
+
+// looks is how often Recall looks for the lease between two yields, and yields how many of these it
+// makes before it sleeps: the thread inside C may have lost its processor.
+const looks, yields = 100, 100
+
+// Recall takes the lease back. The caller has the lock.
+func (l *Lease) Recall() {
+	r := l.rec
+	if r.word.Load() == none || r.word.CompareAndSwap(lent, none) {
+		return
+	}
+	r.wanted.Store(1)
+	for i := 1; !r.word.CompareAndSwap(lent, none) && r.word.Load() != none; i++ {
+		switch {
+		case i%looks != 0:
+		case i < looks*yields:
+			runtime.Gosched()
+		default:
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
+	r.wanted.Store(0)
+}
+
+// Missed returns the communicator and rank of an operation for which C has entered Go since it had
+// no lease, once.
+func (l *Lease) Missed() (comm, rank int, ok bool) {
+	if r := l.rec; r.missed.Load() != 0 {
+		r.missed.Store(0)
+		return int(r.missedComm), int(r.missedRank), true
+	}
+	return 0, 0, false
+}
+
+// Begin begins to prepare a lease. It reports whether the last one has ended because C had made all
+// operations that it may.
+func (l *Lease) Begin() (expired bool) {
+	l.rec.stamp++
+	expired = l.rec.left == 0
+	l.rec.left = operations
+	return expired
+}
+
+// Lend lends what has been prepared.
+func (l *Lease) Lend() { l.rec.word.Store(lent) }
+
+// Channel makes slot stand for a communicator, of which nothing is lent yet. It reports whether it
+// has not stood for it so far.
+func (l *Lease) Channel(slot int, context uint64, size int) (fresh bool) {
+	c := &l.rec.channels[slot]
+	if c.size == int32(size) && c.context == context {
+		return false
+	}
+	*c = channel{size: int32(size), context: context}
+	clear(l.rec.routes[slot][:size])
+	return true
+}
+
+// Size sets the size of a datatype whose elements are one run of bytes, none of them between two.
+func (l *Lease) Size(datatype, size int) {
+	if datatype < Sizes && size <= 255 {
+		l.rec.sizes[datatype] = uint8(size)
+	}
+}
+
+// Route notes the local rank of a member.
+func (l *Lease) Route(slot, member, local int) { l.rec.routes[slot][member] = uint16(local + 1) }
+
+// Peer makes known where the ends of a local rank are.
+func (l *Lease) Peer(local int, e Ends) {
+	p := &l.rec.peers[local]
+	for _, x := range []unsafe.Pointer{e.Writer, e.Credit, e.Carried} { // Reader and Behind lie beside Writer
+		l.pinner.Pin(x)
+	}
+	p.Ends, p.local = e, int32(local)
+}
+
+// LendChannel and LendPeer make something part of the lease.
+func (l *Lease) LendChannel(slot int) { l.rec.channels[slot].stamp = l.rec.stamp }
+func (l *Lease) LendPeer(local int)   { l.rec.peers[local].stamp = l.rec.stamp }
+
+// ChannelUsed and PeerUsed report whether C has used it since the last call.
+func (l *Lease) ChannelUsed(slot int) bool { return took(&l.rec.channels[slot].used) }
+func (l *Lease) PeerUsed(local int) bool   { return took(&l.rec.peers[local].used) }
+
+func took(used *uint32) bool {
+	was := *used != 0
+	*used = 0
+	return was
+}
+
+// Layout returns the offsets and sizes of a Record, in the order of GOMPI_LAYOUT in lease.h.
+func Layout() []uintptr {
+	var r Record
+	var c channel
+	var p peer
+	return []uintptr{
+		unsafe.Offsetof(r.Spin), unsafe.Offsetof(r.Credit), unsafe.Offsetof(r.missed),
+		unsafe.Offsetof(r.channels), unsafe.Sizeof(c), unsafe.Offsetof(c.context),
+		unsafe.Offsetof(r.peers), unsafe.Sizeof(p), unsafe.Offsetof(p.stamp), unsafe.Offsetof(p.local),
+		unsafe.Offsetof(r.routes), unsafe.Offsetof(r.sizes), unsafe.Sizeof(r),
+	}
+}

@@ -1,0 +1,94 @@
+package lease
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func lender(t *testing.T) *Lease {
+	t.Helper()
+	l, err := New()
+	if err != nil {
+		t.Skip(err)
+	}
+	return l
+}
+
+// What C does while it has the lease and what Go does after a recall never meet.
+func TestRecallWaitsForWhoIsInside(t *testing.T) {
+	l := lender(t)
+	r := l.Record()
+	var inside, ops atomic.Int32
+	var ends sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		ends.Add(1)
+		go func() { // as begin and leave of short.c
+			defer ends.Done()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if r.wanted.Load() != 0 || !r.word.CompareAndSwap(lent, busy) {
+					runtime.Gosched()
+					continue
+				}
+				if inside.Add(1) != 1 {
+					t.Error("two are inside")
+				}
+				ops.Add(1)
+				inside.Add(-1)
+				r.word.Store(lent)
+			}
+		}()
+	}
+	for n := 0; n < 2000 || ops.Load() < 1000; n++ {
+		l.Recall()
+		if inside.Add(1) != 1 {
+			t.Error("one is inside after Recall")
+		}
+		inside.Add(-1)
+		l.Begin()
+		l.Lend()
+		runtime.Gosched()
+	}
+	close(stop)
+	ends.Wait()
+}
+
+func TestOnlyWhatCarriesTheStampIsLent(t *testing.T) {
+	l := lender(t)
+	r := l.Record()
+	if !l.Channel(3, 99, 2) || l.Channel(3, 99, 2) {
+		t.Error("Channel reports the wrong one as fresh")
+	}
+	l.Route(3, 1, 7)
+	l.Begin()
+	l.LendChannel(3)
+	if r.channels[3].stamp != r.stamp || r.routes[3][1] != 8 {
+		t.Errorf("channel %+v, route %d: want stamp %d, route 8", r.channels[3], r.routes[3][1], r.stamp)
+	}
+	l.Begin()
+	if r.channels[3].stamp == r.stamp {
+		t.Error("a channel is lent in the next lease, too")
+	}
+	if !l.Channel(3, 100, 2) || r.routes[3][1] != 0 {
+		t.Errorf("the route of another communicator is %d: want none", r.routes[3][1])
+	}
+}
+
+func TestALeaseExpires(t *testing.T) {
+	l := lender(t)
+	l.Begin()
+	if l.Begin() {
+		t.Error("expired at once")
+	}
+	l.Record().left = 0 // as C leaves it
+	if !l.Begin() || l.Begin() {
+		t.Error("a lease of which nothing is left has not expired once")
+	}
+}

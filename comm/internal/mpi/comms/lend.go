@@ -1,0 +1,67 @@
+package comms
+
+import (
+	"unsafe"
+
+	"gompi/comm/internal/door"
+	"gompi/comm/internal/lease"
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/datatype"
+	"gompi/comm/internal/mpi/table"
+)
+
+// lent is what lets the face send and receive short messages itself; nil if it may not.
+var lent *lease.Lease
+
+// Attach lets the face send and receive short messages itself, after Join. It returns what the face
+// needs for that, nil if it cannot. mix leaves some of them to Go, for tests.
+func Attach(mix bool) unsafe.Pointer {
+	l, err := lease.New()
+	if err != nil {
+		return nil // all works without
+	}
+	for t := range datatype.All() {
+		if at, ok := t.Contiguous(2); ok && at == 0 {
+			l.Size(t.Basic().ID, t.Size())
+		}
+	}
+	World.Door().Attach(l, mix)
+	lent = l
+	return unsafe.Pointer(l.Record())
+}
+
+// LeaseLayout is how the face must find what is lent.
+func LeaseLayout() []uintptr { return door.Layout() }
+
+// Lend is called at the end of each call of the face. It lends what the face has lacked.
+func Lend() {
+	if lent == nil {
+		return
+	}
+	h, rank, ok := lent.Missed()
+	if !ok {
+		return
+	}
+	if c := Registry.Find(abi.Handle(h)); c != nil && c.Inter == nil && c.P2P != nil {
+		c.Door().Lend(slotOf(c), rank)
+	}
+}
+
+// slotOf returns what the face calls c.
+func slotOf(c *Comm) int {
+	if c == World {
+		return 0
+	}
+	return int(c.Handle) - table.FirstHandle + 1
+}
+
+// unlend is called before c's handle becomes that of another communicator, perhaps while messages of
+// c's are still under way.
+func unlend(c *Comm) {
+	if lent != nil && c.Inter == nil {
+		c.Door().Unlend(slotOf(c))
+	}
+}
+
+// Wake wakes a rank of this host to which the face has sent something.
+func Wake(local int) { World.Door().Wake(local) }

@@ -1,0 +1,98 @@
+/* What Go lends to C for short messages: package lease of comm/internal has the rules. The offsets of
+ * all that is used here are compared with Go's when it is attached. */
+#ifndef GOMPI_LEASE_H
+#define GOMPI_LEASE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GOMPI_SLOTS = 256, GOMPI_LOCALS = 1024, GOMPI_SIZES = 1024 };
+enum { GOMPI_NONE, GOMPI_LENT, GOMPI_BUSY };
+
+/* The ends of rings, as package shm of transport has them. */
+struct gompi_control {
+	uint64_t head, helped, rest[6];
+	uint32_t hungry, rest2;
+};
+
+struct gompi_ring {
+	struct gompi_control *control;
+	uint8_t *mem;
+	int64_t length, capacity; /* of mem */
+	uint64_t lap, base;
+};
+
+struct gompi_writer {
+	struct gompi_ring ring;
+	uint64_t tail, seen, read;
+	bool turns;
+	uint64_t since, clean;
+	bool bulk;
+	int64_t most;
+	uint64_t full;
+};
+
+struct gompi_reader {
+	struct gompi_ring ring;
+	uint64_t pos, returned;
+	uint64_t *here;
+};
+
+struct gompi_credit {
+	int64_t out, owed;
+};
+
+struct gompi_carried {
+	uint64_t messages, bytes;
+};
+
+struct gompi_peer {
+	struct gompi_writer *w;
+	struct gompi_reader *r;
+	bool *behind;
+	uint32_t *parked;
+	struct gompi_credit *credit;
+	struct gompi_carried *carried;
+	uint32_t stamp, used;
+	int32_t local, rest;
+};
+
+struct gompi_channel {
+	uint32_t stamp;
+	int32_t size;
+	uint32_t used, rest;
+	uint64_t context;
+};
+
+struct gompi_lease {
+	uint32_t word, wanted, stamp, left;
+	uint32_t spin, most;
+	int64_t credit;
+	uint32_t type, mix;
+	uint32_t missed;
+	int32_t missed_comm, missed_rank;
+	uint32_t vain; /* looks since the last success: C's */
+	uint8_t rest[72];
+	struct gompi_channel channels[GOMPI_SLOTS];
+	struct gompi_peer peers[GOMPI_LOCALS];
+	uint16_t routes[GOMPI_SLOTS][GOMPI_LOCALS];
+	uint8_t sizes[GOMPI_SIZES]; /* of datatypes that are one run of bytes, by id; 0 of others */
+};
+
+enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 1 << 10, GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
+
+/* gompi_layout is what Go compares: LentLayout of package shm, then that of package lease. */
+#define GOMPI_LAYOUT { \
+	offsetof(struct gompi_writer, ring.mem), offsetof(struct gompi_writer, ring.lap), offsetof(struct gompi_writer, ring.base), \
+	offsetof(struct gompi_writer, tail), offsetof(struct gompi_writer, seen), offsetof(struct gompi_writer, read), \
+	offsetof(struct gompi_writer, turns), offsetof(struct gompi_writer, since), offsetof(struct gompi_writer, clean), \
+	offsetof(struct gompi_writer, bulk), offsetof(struct gompi_writer, most), offsetof(struct gompi_writer, full), \
+	offsetof(struct gompi_reader, pos), offsetof(struct gompi_reader, returned), offsetof(struct gompi_reader, here), \
+	offsetof(struct gompi_control, hungry), \
+	GOMPI_SHORT_LAP, GOMPI_SMALL_RECORD, GOMPI_SMALL_BODY, GOMPI_AHEAD, GOMPI_FETCHED, \
+	offsetof(struct gompi_lease, spin), offsetof(struct gompi_lease, credit), offsetof(struct gompi_lease, missed), \
+	offsetof(struct gompi_lease, channels), sizeof(struct gompi_channel), offsetof(struct gompi_channel, context), \
+	offsetof(struct gompi_lease, peers), sizeof(struct gompi_peer), offsetof(struct gompi_peer, stamp), \
+	offsetof(struct gompi_peer, local), offsetof(struct gompi_lease, routes), offsetof(struct gompi_lease, sizes), sizeof(struct gompi_lease) }
+
+#endif

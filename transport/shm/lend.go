@@ -1,0 +1,65 @@
+package shm
+
+import (
+	"unsafe"
+
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// This file lends the ends of rings to C, which writes and reads short frames as SendNow and RecvNow
+// do (comm/libmpi/face/short.c: what changes there changes here). C uses a ring's position integers in
+// place. It never grows a ring, never announces this rank to a peer, and begins no record that it
+// cannot finish. In Go and in C alike a record's word is stored behind the record, and whether the
+// reader sleeps is looked up behind that.
+
+var _ transport.Lender = (*Transport)(nil)
+
+// lentBytes is the longest payload that others write.
+const lentBytes = 8 << 10
+
+// Ends implements transport.Lender.
+func (t *Transport) Ends(rank world.Rank) (transport.Ends, bool) {
+	p := t.talker(rank)
+	if p == nil || p.w.mem == nil {
+		return transport.Ends{}, false
+	}
+	return transport.Ends{
+		Local: int(p.local), Writer: unsafe.Pointer(&p.w), Reader: unsafe.Pointer(&p.r),
+		Behind: unsafe.Pointer(&p.behind), Parked: unsafe.Pointer(&t.lines[p.local].parked),
+	}, true
+}
+
+// MayLend implements transport.Lender.
+func (t *Transport) MayLend(rank world.Rank) bool {
+	p := t.talker(rank)
+	return p != nil && !p.lost && p.out.Empty() && p.in.Left() == 0
+}
+
+// Lend implements transport.Lender. Those that a peer wakes are asleep: this rank is not.
+func (t *Transport) Lend() (most int) {
+	if t.closing || t.closed || t.moving > 0 {
+		return 0
+	}
+	if t.disarm() {
+		t.idle = -1 // the next Poll looks at all peers
+	}
+	return min(lentBytes, t.shape.Reach.From-1)
+}
+
+// WakeLocal implements transport.Lender.
+func (t *Transport) WakeLocal(local int) { t.Wake(world.LocalRank(local)) }
+
+// LentLayout returns the offsets and sizes of what C uses, in the order of gompi_layout in short.c.
+func LentLayout() []uintptr {
+	var w writer
+	var r reader
+	return []uintptr{
+		unsafe.Offsetof(w.mem), unsafe.Offsetof(w.lap), unsafe.Offsetof(w.base),
+		unsafe.Offsetof(w.tail), unsafe.Offsetof(w.seen), unsafe.Offsetof(w.read), unsafe.Offsetof(w.turns),
+		unsafe.Offsetof(w.since), unsafe.Offsetof(w.clean), unsafe.Offsetof(w.bulk), unsafe.Offsetof(w.most),
+		unsafe.Offsetof(w.full),
+		unsafe.Offsetof(r.pos), unsafe.Offsetof(r.returned), unsafe.Offsetof(r.here),
+		unsafe.Offsetof(w.control.hungry), shortLap, smallRecord, smallBody, ahead, mostFetched,
+	}
+}
