@@ -51,6 +51,35 @@ func TestBad(t *testing.T) { if os.Getenv("LATER") != "" { t.Error("no good") } 
 		`== tests that were skipped, 2\nsome TestParts/one: some_test.go:5: needs two\nsome TestSkipped: some_test.go:4: needs "root"\n1 passed, 1 failed, 0 skipped\n$`)
 }
 
+// What is begun ahead of its step runs beside those before, and counts as the step that awaits it.
+func TestAStepMayBeginAheadOfOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds gotestsum")
+	}
+	steps, err := filepath.Abs("../../.ci/steps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	meet := filepath.Join(t.TempDir(), "meet")
+	if out, err := exec.Command("mkfifo", meet).CombinedOutput(); err != nil {
+		t.Fatalf("mkfifo: %v: %s", err, out)
+	}
+	const script = `set -uo pipefail; meet=$1; shift; . "$0"
+late() { echo late; read -r line <"$meet"; leaveOut "$line"; }
+early() { echo early >"$meet"; echo met; }
+bad() { return 3; }
+ahead "b late" late; step "a early" early; step "b late" awaited
+ahead "c bad" bad; step "c bad" awaited
+ahead "d unwanted" late; step "d unwanted" awaited
+passes`
+	out, err := exec.Command("bash", "-c", script, steps, meet, "a ", "b ", "c ").CombinedOutput()
+	if err == nil {
+		t.Error("it has passed, although a step failed")
+	}
+	wants(t, string(out), `(?s)^== a early\nmet\n-- a early: ok.*== b late\nlate\nleft out: early\n-- b late: left out\n`+
+		`== c bad\n-- c bad: FAILED.*b late: early\n1 passed, 1 failed, 1 skipped\n$`)
+}
+
 // A step that a compiler is missing for is counted apart, and named with its reason.
 func TestAStepThatIsLeftOutIsNotCountedAsPassed(t *testing.T) {
 	if testing.Short() {
