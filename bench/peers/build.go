@@ -93,7 +93,7 @@ func (b *Bench) build(ctx context.Context, l library, compiler, program string, 
 		return binary, nil
 	}
 	binary := filepath.Join(b.dir, key)
-	args := slices.Concat([]string{compiler, "-O2", "-o", binary}, l.flags, []string{filepath.Join(b.dir, program)})
+	args := slices.Concat([]string{compiler, "-O2", "-o", binary}, l.flags, []string{filepath.Join(b.dir, program), "-lm"})
 	for _, flag := range l.link {
 		args = append(args, strings.Replace(flag, "SRC", b.dir, 1))
 	}

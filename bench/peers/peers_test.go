@@ -235,6 +235,32 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 	}
 }
 
+// TestTheSolverSolves runs cg.c, which checks what its neighbours sent and the solution.
+func TestTheSolverSolves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles and starts programs of MPI")
+	}
+	for _, name := range []string{"openmpi-debian", "mpich-debian"} {
+		b := &Bench{}
+		if err := b.Open(); err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		here, absent := b.Enter(t.Context(), []string{name}, Program{C: "cg.c", Args: []string{"4", "1"}})
+		if len(here) != 1 {
+			if strings.Contains(absent[0], "does not compile") {
+				t.Error(absent)
+			}
+			t.Log(absent)
+			continue
+		}
+		out, err := here[0].Start(2).Run(t.Context(), 2*time.Minute)
+		if err != nil || !strings.Contains(string(out.Stdout), "solved, residual ") || !strings.Contains(string(out.Stdout), "\nseconds=") {
+			t.Errorf("%s: %q, %v", name, out.Stdout, err)
+		}
+	}
+}
+
 // gompirun builds the launcher.
 func gompirun(t *testing.T) string {
 	t.Helper()

@@ -8,6 +8,7 @@
  * neighbours. Each of the SOLUTIONS takes 50 iterations. It prints the seconds of all of them. */
 #include <math.h>
 #include <mpi.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
