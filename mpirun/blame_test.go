@@ -54,6 +54,7 @@ var transports = [...]string{"GOMPI_TRANSPORT=", "GOMPI_TRANSPORT=tcp"}
 // The ranks that fail because another has are never said to be the reason,
 // although they may end before it.
 func TestTheFirstToFailIsBlamed(t *testing.T) {
+	t.Parallel()
 	for i := range 4 * rounds() {
 		cmd := exec.Command("gompirun", "-np", "4", "loop")
 		cmd.Env = append(os.Environ(), transports[i%2])
@@ -80,6 +81,7 @@ func TestTheFirstToFailIsBlamed(t *testing.T) {
 }
 
 func TestAnExitAmidACollectiveIsBlamed(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"quit", "close"} {
 		t.Run(how, func(t *testing.T) {
 			for i := range 4 * rounds() {

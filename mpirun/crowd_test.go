@@ -15,6 +15,7 @@ func TestAProgramOf64Ranks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a program")
 	}
+	t.Parallel()
 	ring := filepath.Join(t.TempDir(), "ring")
 	if out, err := exec.Command("go", "build", "-o", ring, "gompi/examples/ring").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

@@ -163,6 +163,7 @@ func TestAGompiTopoThatFails(t *testing.T) {
 
 // Whoever waits for a driver that does not answer is not kept.
 func TestAHangingGompiTopoCanBeInterrupted(t *testing.T) {
+	t.Parallel()
 	dir := topoScript(t, "echo $$ >"+"$0.pid.new && mv $0.pid.new $0.pid\nexec sleep 1000\n")
 	cmd := exec.Command("gompirun", "-np", "1", "-gpus-per-rank", "1", "true")
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))

@@ -107,6 +107,7 @@ func awaitGone(t *testing.T, how string, pids []int) {
 }
 
 func TestWhateverDiesNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		strike func(l *launched)
@@ -203,6 +204,7 @@ func TestASecondInterruptKillsAtOnce(t *testing.T) {
 
 // After an interrupt ranks get INT, later TERM, and are killed at last.
 func TestAnInterruptBecomesTermAndThenKill(t *testing.T) {
+	t.Parallel()
 	k := startTalk(t, "-q", "-kill-delay", "2", "-np", "1", "sh", "-c",
 		`trap "echo got int" INT; trap "echo got term" TERM; echo ready; while :; do sleep 0.01; done`)
 	k.expect("ready")

@@ -140,6 +140,7 @@ func TestAReaderMayTakeItsTime(t *testing.T) {
 
 // What a rank has left running, and what then ends by itself, is not said to be left behind.
 func TestWhatEndsByItselfIsNotLeftBehind(t *testing.T) {
+	t.Parallel()
 	for range 30 {
 		out, err := exec.Command("gompirun", "-np", "1", "sh", "-c", "cat </dev/null & exit 0").CombinedOutput()
 		if err != nil || len(out) > 0 {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestSignalsReachTheRanksOfAllHosts(t *testing.T) {
+	t.Parallel()
 	bed := testbed.New(t, 2)
 	k := startTalk(t, "-rsh", bed.RSH(), "-H", "host1,host2", "sh", "-c",
 		`for s in USR1 USR2 WINCH; do trap "echo $s $RANK" $s; done; trap "echo saved $RANK; exit 0" TERM; echo ready $$; while :; do sleep 0.02; done`)

@@ -401,6 +401,7 @@ func TestDroppedConnectionsAreTriedAgain(t *testing.T) {
 // A rank that floods the output, which is not read, stops only itself:
 // not the ranks of other hosts, and not what ends the job.
 func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
+	t.Parallel()
 	b := testbed.New(t, 2)
 	done := filepath.Join(t.TempDir(), "done")
 	if err := syscall.Mkfifo(done, 0o600); err != nil {
@@ -448,6 +449,7 @@ func TestManyHostsStart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred agents on one machine: not in short runs")
 	}
+	t.Parallel()
 	there := filepath.Join(t.TempDir(), "there")
 	writeProgram(t, there, "#!/bin/sh\nfor command; do :; done\nexec sh -c \"$command\"\n")
 	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", there, "-H", "node[1-100].invalid", "rank", "meet", "goodbye"))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,14 +25,23 @@ func torchScript(t *testing.T) (script, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := findTorch()
+	if dir == "" {
+		t.Skip("no python3 with torch: apt-get install python3-torch")
+	}
+	return script, dir + ":" + os.Getenv("PATH")
+}
+
+// findTorch returns the folder of a python3 that has torch, or "".
+var findTorch = sync.OnceValue(func() string {
+	const has = `import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)`
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/bin") {
-		if exec.Command(filepath.Join(dir, "python3"), "-c", "import torch").Run() == nil {
-			return script, dir + ":" + os.Getenv("PATH")
+		if exec.Command(filepath.Join(dir, "python3"), "-c", has).Run() == nil {
+			return dir
 		}
 	}
-	t.Skip("no python3 with torch: apt-get install python3-torch")
-	return "", ""
-}
+	return ""
+})
 
 // trained runs a command and checks that four ranks agree on what they learnt.
 func trained(t *testing.T, cmd *exec.Cmd) {
@@ -83,6 +93,7 @@ func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
 // TestWhatTorchRecordsIsReported has a function of a script fail that torch's @record decorates.
 func TestWhatTorchRecordsIsReported(t *testing.T) {
 	_, path := torchScript(t)
+	t.Parallel() // it waits for torch
 	script := filepath.Join(t.TempDir(), "fails.py")
 	const text = `import os, sys
 from torch.distributed.elastic.multiprocessing.errors import record
