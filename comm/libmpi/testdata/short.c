@@ -154,6 +154,27 @@ static void window(MPI_Comm comm, int me, int from, int to, int step)
 	}
 }
 
+/* mixed sends on two communicators in turn, with two tags. The receiver takes them in another order, so
+ * that the next frame is not the one that it wants, and an older message with the same tag is kept. */
+static void mixed(MPI_Comm a, MPI_Comm b, int me, int from, int to, int step)
+{
+	enum { N = 8, BYTES = 24 };
+	/* Even ones are on a, odd ones on b. Those of a tag on one of them are in order. */
+	static const int orders[2][N] = {{1, 2, 6, 0, 5, 4, 3, 7}, {2, 1, 6, 0, 5, 4, 3, 7}};
+	const int *order = orders[roll(2)];
+	unsigned char m[BYTES];
+	MPI_Status s;
+	for (int i = 0; i < N && me == from; i++) {
+		fill(m, BYTES, step + i);
+		MPI_Send(m, BYTES, MPI_BYTE, to, i == 2 || i == 6 || i == 5, i % 2 ? b : a);
+	}
+	for (int i = 0; i < N && me == to; i++) {
+		int k = order[i], tag = k == 2 || k == 6 || k == 5;
+		MPI_Recv(m, BYTES, MPI_BYTE, from, tag, k % 2 ? b : a, &s);
+		check(m, BYTES, step + k, step);
+	}
+}
+
 /* withdrawn starts a receive of which nothing comes. */
 static void withdrawn(MPI_Comm comm, int me, int step)
 {
@@ -188,6 +209,9 @@ static void steps(MPI_Comm comm, uint32_t seed, int n)
 			MPI_Comm_dup(comm, &other);
 		} else if (what == 2) {
 			withdrawn(comm, me, step); /* not on one that the other may have freed: it is told so */
+		} else if (what < 6 && other != comm) {
+			for (int k = 0; k < 8; k++)
+				mixed(comm, other, me, from, to, step), mixed(other, comm, me, to, from, step);
 		} else if (what < 10) {
 			window(on, me, from, to, step);
 		} else {
