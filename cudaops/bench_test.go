@@ -3,6 +3,7 @@ package cudaops_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"gompi/cudaops"
@@ -51,27 +52,29 @@ var benchBytes = []int{4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20}
 // between it and host memory that is pinned or not.
 func BenchmarkCopy(b *testing.B) {
 	d := benchDevice(b)
-	for _, n := range []int{64 << 20, 1 << 30} { // what collectives are measured with beside benchBytes
-		x, y := benchAlloc(b, d, mem.U8, n), benchAlloc(b, d, mem.U8, n)
-		b.Run(fmt.Sprintf("device/%d", n), func(b *testing.B) { timed(b, n, func() error { return d.Copy(x, y) }) })
-	}
-	for _, n := range benchBytes {
-		x, y := benchAlloc(b, d, mem.U8, n), benchAlloc(b, d, mem.U8, n)
-		pinned, err := d.AllocHost(mem.U8, n)
+	device := func(b *testing.B, n int) mem.Buffer { return benchAlloc(b, d, mem.U8, n) }
+	pinned := func(b *testing.B, n int) mem.Buffer {
+		v, err := d.AllocHost(mem.U8, n)
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer d.FreeHost(pinned)
-		pageable := mem.Bytes(make([]byte, n))
-		for _, c := range []struct {
-			name     string
-			dst, src mem.Buffer
-		}{
-			{"device", x, y}, {"to-device-pinned", x, pinned}, {"from-device-pinned", pinned, x},
-			{"to-device-pageable", x, pageable}, {"from-device-pageable", pageable, x},
-		} {
+		b.Cleanup(func() { d.FreeHost(v) })
+		return v
+	}
+	pageable := func(_ *testing.B, n int) mem.Buffer { return mem.Bytes(make([]byte, n)) }
+	for _, c := range []struct {
+		name     string
+		dst, src func(*testing.B, int) mem.Buffer
+		also     []int // what collectives are measured with beside benchBytes
+	}{
+		{"device", device, device, []int{64 << 20, 1 << 30}},
+		{"to-device-pinned", device, pinned, nil}, {"from-device-pinned", pinned, device, nil},
+		{"to-device-pageable", device, pageable, nil}, {"from-device-pageable", pageable, device, nil},
+	} {
+		for _, n := range slices.Concat(benchBytes, c.also) {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
-				timed(b, n, func() error { return d.Copy(c.dst, c.src) })
+				dst, src := c.dst(b, n), c.src(b, n)
+				timed(b, n, func() error { return d.Copy(dst, src) })
 			})
 		}
 	}

@@ -85,26 +85,27 @@ func NeedFake(t testing.TB) {
 // some seconds when sources or compiler options are new, else it is found in the
 // user's cache. The file is a fake cuBLAS, too.
 func Build(kernels ...string) (string, error) {
-	headers := filepath.Join(here(), "..")
-	sources := []string{filepath.Join(here(), "testdata", "fakecuda.cc")}
+	sources := []string{filepath.Join("testdata", "fakecuda.cc")}
 	for _, file := range kernels {
 		file, err := filepath.Abs(file)
 		if err != nil {
 			return "", err
 		}
+		if file, err = filepath.Rel(here(), file); err != nil {
+			return "", err
+		}
 		sources = append(sources, file)
 	}
 	args := []string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default", "-Wno-unknown-pragmas",
-		"-I", headers, "-shared", "-pthread"}
-	return compile("libfakecuda", "g++", args, sources, filepath.Join(headers, "kernel.h"))
+		"-I", "..", "-shared", "-pthread"}
+	return compile("libfakecuda", "g++", args, sources, filepath.Join("..", "kernel.h"))
 }
 
 // BuildNCCL returns the path of the fake NCCL, for processes whose driver is the fake.
 func BuildNCCL() (string, error) {
 	args := []string{"-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread"}
-	folder := filepath.Join(here(), "testdata")
-	sources := []string{filepath.Join(folder, "fakenccl.c"), filepath.Join(folder, "fakenccl_hub.c")}
-	return compile("libfakenccl", "gcc", args, sources, filepath.Join(folder, "fakenccl.h"))
+	file := func(name string) string { return filepath.Join("testdata", name) }
+	return compile("libfakenccl", "gcc", args, []string{file("fakenccl.c"), file("fakenccl_hub.c")}, file("fakenccl.h"))
 }
 
 // here is this package's folder, found from where tests run: their program may not know where its
@@ -118,7 +119,8 @@ func here() string {
 	}
 }
 
-// compile makes a library of sources, which include the headers, or finds it made.
+// compile makes a library of sources, which include the headers, or finds it made. Files are named
+// from this package's folder: then what one checkout has made serves others.
 func compile(name, compiler string, args, sources []string, headers ...string) (string, error) {
 	args = append(append(args, sources...), "-ldl")
 	cache, err := os.UserCacheDir()
@@ -143,7 +145,9 @@ func compile(name, compiler string, args, sources []string, headers ...string) (
 	}
 	defer os.Remove(draft.Name())
 	draft.Close()
-	if out, err := exec.Command(path, append(args, "-o", draft.Name())...).CombinedOutput(); err != nil {
+	cc := exec.Command(path, append(args, "-o", draft.Name())...)
+	cc.Dir = here()
+	if out, err := cc.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %v\n%s", compiler, err, out)
 	}
 	return library, os.Rename(draft.Name(), library) // packages are tested at the same time
@@ -178,7 +182,7 @@ func hash(args []string, files ...string) string {
 	h := sha256.New()
 	fmt.Fprintln(h, args)
 	for _, f := range files {
-		b, _ := os.ReadFile(f) // the compiler tells what is wrong with it
+		b, _ := os.ReadFile(filepath.Join(here(), f)) // the compiler tells what is wrong with it
 		h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
