@@ -204,6 +204,7 @@ var functions = [...]function{
 	{"MPI_Comm_split", callCommSplit, 0},
 	{"MPI_Comm_split_type", callCommSplitType, 0},
 	{"MPI_Comm_free", callCommFree, -1},
+	{"MPI_Comm_get_parent", callCommGetParent, -1},
 	{"MPI_Comm_disconnect", callCommDisconnect, -1},
 	{"MPI_Comm_group", callCommGroup, 0},
 	{"MPI_Comm_test_inter", callCommTestInter, 0},
@@ -1424,6 +1425,12 @@ func callCommFree(a *Args) error {
 	comm := a.handle(0)
 	err := comms.CommFree(&comm)
 	a.setHandle(0, comm)
+	return err
+}
+
+func callCommGetParent(a *Args) error {
+	newcomm, err := comms.CommGetParent()
+	a.setComm(0, newcomm)
 	return err
 }
 

@@ -135,22 +135,16 @@ void gompi_fill_face(struct gompi_face *face)
 		return MPI_SUCCESS; \
 	} \
 	int OMPI_C_MPI_##kind##NULL_DELETE_FN(type h, int k, void *value, void *extra) \
-	{ \
-		(void)h, (void)k, (void)value, (void)extra; \
-		return MPI_SUCCESS; \
-	}
+	{ return (void)h, (void)k, (void)value, (void)extra, MPI_SUCCESS; }
 COPIES(, MPI_Comm)
 COPIES(COMM_, MPI_Comm)
 COPIES(TYPE_, MPI_Datatype)
 COPIES(WIN_, MPI_Win)
 #else
-#define COPIES(name, type) \
-	int name(type h, int k, void *extra, void *in, void *out, int *flag) \
-	{ \
-		(void)h, (void)k, (void)extra; \
-		*(void **)out = in; \
-		*flag = 1; \
-		return MPI_SUCCESS; \
-	}
-COPIES(MPIR_Dup_fn, MPI_Comm)
+int MPIR_Dup_fn(MPI_Comm c, int k, void *extra, void *in, void *out, int *flag)
+{
+	(void)c, (void)k, (void)extra;
+	*(void **)out = in;
+	return *flag = 1, MPI_SUCCESS;
+}
 #endif

@@ -17,11 +17,13 @@ static const struct pair codes[] = {
 	{41, MPI_ERR_NO_SPACE}, {42, MPI_ERR_NO_SUCH_FILE}, {43, MPI_ERR_PORT}, {44, MPI_ERR_QUOTA}, {45, MPI_ERR_READ_ONLY},
 	{46, MPI_ERR_RMA_ATTACH}, {47, MPI_ERR_RMA_CONFLICT}, {48, MPI_ERR_RMA_RANGE}, {49, MPI_ERR_RMA_SHARED},
 	{50, MPI_ERR_RMA_SYNC}, {51, MPI_ERR_RMA_FLAVOR}, {52, MPI_ERR_SERVICE},
-#ifdef MPI_ERR_SESSION
-	{53, MPI_ERR_SESSION},
-#endif
 	{54, MPI_ERR_SIZE}, {55, MPI_ERR_SPAWN}, {56, MPI_ERR_UNSUPPORTED_DATAREP}, {57, MPI_ERR_UNSUPPORTED_OPERATION},
 	{58, MPI_ERR_WIN},
+#ifdef OPEN_MPI /* the numbers of Open MPI 5 */
+	{53, 78}, {59, 74}, {60, 79}, {62, 75}, {63, 76}, {64, 77},
+#else /* of MPICH 5 */
+	{53, 75}, {59, 76}, {60, 77}, {61, 80}, {62, 101}, {63, 102}, {64, 103},
+#endif
 };
 
 /* The rest: constants.go. */

@@ -17,6 +17,10 @@ static struct gompi_object *predefined[KINDS][GOMPI_FIRST_HANDLE]; /* by id */
 static struct gompi_object *numbered[KINDS][GOMPI_FIRST_HANDLE];   /* by Fortran's number */
 static char *chunks[KINDS][CHUNKS];                                 /* of others, by id; never freed */
 static struct gompi_object done;
+#ifndef MPI_ERRORS_ABORT /* which programs that were built with Open MPI 5 have */
+struct { _Alignas(16) char room[1024]; } ompi_mpi_errors_abort;
+#define MPI_ERRORS_ABORT (&ompi_mpi_errors_abort)
+#endif
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void fill(struct gompi_object *o, int kind, int id, int number)
@@ -46,6 +50,7 @@ void gompi_set_up_handles(void)
 	for (const struct gompi_predefined *p = gompi_predefined; p->kind; p++)
 		predefine(p->kind, p->id, p->number, p->handle);
 	predefine(KIND_request, GOMPI_REQUEST_DONE_ID, -1, &done);
+	predefine(KIND_errhandler, GOMPI_ERRORS_ABORT_ID, -1, (void *)MPI_ERRORS_ABORT);
 }
 
 int gompi_id(int kind, gompi_handle h)

@@ -239,23 +239,29 @@ func CommSplit(c *Comm, color, key int) (*Comm, error) {
 
 // CommSplitType knows the ranks that share memory: those of a host.
 func CommSplitType(c *Comm, how, key int, info *infos.Info) (*Comm, error) {
-	if err := CheckIntra(c); err != nil {
+	if err := Check(c); err != nil {
 		return nil, err
 	}
 	switch how {
 	case abi.Undefined, abi.SplitUnguided, abi.SplitGuided:
-		return c.adopt(c.P2P.Split(Forever, comm.Undefined, key))
+		return CommSplit(c, abi.Undefined, key)
 	case abi.SplitShared:
-		hosts := map[string]int{}
-		for r := range c.P2P.Size() {
-			if _, ok := hosts[c.P2P.Host(r)]; !ok {
-				hosts[c.P2P.Host(r)] = r
-			}
-		}
-		return c.adopt(c.P2P.Split(Forever, hosts[c.P2P.Host(c.P2P.Rank())], key))
+		return CommSplit(c, c.firstOfHost(), key)
 	}
 	return nil, errs.New(errs.Arg, "the split type is not MPI_COMM_TYPE_SHARED or MPI_UNDEFINED")
 }
+
+// firstOfHost returns the first rank of P2P that is on this rank's host.
+func (c *Comm) firstOfHost() int {
+	first := 0
+	for c.P2P.Host(first) != c.P2P.Host(c.P2P.Rank()) {
+		first++
+	}
+	return first
+}
+
+// CommGetParent returns nil: no program was started by MPI_Comm_spawn.
+func CommGetParent() (*Comm, error) { return nil, nil }
 
 func CommCreate(c *Comm, g *Group) (*Comm, error) {
 	if err := Check(c); err != nil {

@@ -35,7 +35,7 @@ func GrequestComplete(r *Request) error {
 	r.user.mu.Unlock()
 	comms.World.Door().Complete(r.Op, nil)
 	if freed {
-		r.user.release()
+		_ = r.user.release()
 		r.release()
 	}
 	return nil
@@ -54,10 +54,12 @@ func (g *generalized) query(st *abi.Status) error {
 	return classError(abi.C.Query(g.queryFn, g.extra, st), "the request's function for its status has failed")
 }
 
-func (g *generalized) release() {
-	if g.freeFn != 0 {
-		_ = abi.C.Release(g.freeFn, g.extra)
+// release tells the program that its request is gone. MPI_Wait and the like return the error.
+func (g *generalized) release() error {
+	if g.freeFn == 0 {
+		return nil
 	}
+	return classError(abi.C.Release(g.freeFn, g.extra), "the request's function to free it has failed")
 }
 
 func (g *generalized) cancel(over bool) error {
@@ -74,7 +76,7 @@ func (g *generalized) free(r *Request) {
 	over := g.over
 	g.mu.Unlock()
 	if over {
-		g.release()
+		_ = g.release()
 		r.release()
 	}
 }

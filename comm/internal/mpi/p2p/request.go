@@ -145,7 +145,9 @@ func (r *Request) report(st *abi.Status) error {
 	err := r.err
 	st.Set(r.st)
 	if r.user != nil {
-		r.user.release()
+		if e := r.user.release(); e != nil {
+			err = e
+		}
 	}
 	if r.again != nil {
 		r.active, r.over, r.err, r.Others = false, false, nil, nil
@@ -247,6 +249,9 @@ func RequestFree(h *abi.Handle) error {
 
 // Cancel withdraws a receive that has not matched. A send is never withdrawn.
 func Cancel(h *abi.Handle) error {
+	if *h == table.RequestNull {
+		return errs.New(errs.Request, "the request is MPI_REQUEST_NULL")
+	}
 	r, err := active(h)
 	switch {
 	case r == nil:
