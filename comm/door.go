@@ -17,7 +17,8 @@ type inside Comm
 var _ door.Comm[Request] = (*inside)(nil)
 
 func init() {
-	door.Install(func(c any) any { return (*inside)(c.(*Comm)) }, shm.LentLayout)
+	door.Install(func(c any) any { return (*inside)(c.(*Comm)) }, shm.LentLayout,
+		func(ctx context.Context) (any, error) { return Config{mpi: true}.Init(ctx) })
 }
 
 // Do implements door.Comm.

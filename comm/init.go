@@ -63,6 +63,7 @@ type Config struct {
 	KeepScheduling bool
 
 	silent bool // no log was asked for
+	mpi    bool // the program calls the functions of MPI
 }
 
 // Init joins the job that this process belongs to and returns its world: the communicator of all
@@ -112,6 +113,9 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	}
 	info := f.Boot.Info()
 	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger, detach: newDetacher(f.Boot)}
+	if cfg.mpi {
+		p.rec.CallsMPI()
+	}
 	e := message.New(message.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
 		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info), Collectives: round.New,

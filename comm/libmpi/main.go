@@ -68,7 +68,7 @@ func gompi_mpi_init() C.int32_t {
 }
 
 //export gompi_mpi_finalize
-func gompi_mpi_finalize() C.int32_t { return C.int32_t(mpi.End()) }
+func gompi_mpi_finalize() C.int32_t { return C.int32_t(mpi.Finalize()) }
 
 //export gompi_mpi_call
 func gompi_mpi_call(function C.int32_t, arguments *C.gompi_word) C.int32_t {

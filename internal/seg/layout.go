@@ -113,14 +113,20 @@ type line struct {
 	state atomic.Uint32
 	pid   atomic.Int32
 	rank  world.Rank
-	late  atomic.Uint32 // 1: a process came in its place when the agent's had ended
-	left  atomic.Int64  // when the rank began to leave, as Now; 0 if it has not
+	marks atomic.Uint32
+	left  atomic.Int64 // when the rank began to leave, as Now; 0 if it has not
 	// Call site of the call that was last found to wait for long.
 	// sited is odd while it is written.
 	sited atomic.Uint64
 	call  atomic.Uint64 // its ticket
 	site  [siteWords]atomic.Uint64
 }
+
+// The marks of a rank.
+const (
+	cameLate = 1 << iota // a process came in its place when the agent's had ended
+	callsMPI             // its calls are those of an MPI program
+)
 
 // siteWords is how many words of text a call site has: what a line has left.
 const siteWords = (lineSize - 40) / 8

@@ -72,9 +72,16 @@ func (r *Recorder) Join() bool {
 func (r *Recorder) Late() bool {
 	late := State(r.line.state.Load()) == Ended && r.line.pid.Load() == 0
 	if late {
-		r.line.late.Store(1)
+		r.line.marks.Or(cameLate)
 	}
 	return late
+}
+
+// CallsMPI notes that the program calls the functions of MPI: it is to be reported in their names.
+func (r *Recorder) CallsMPI() {
+	if r != nil {
+		r.line.marks.Or(callsMPI)
+	}
 }
 
 // Leaving notes that the rank begins to leave: if its process fails after all,

@@ -181,6 +181,9 @@ func TestRankJoinsOnceAndLeaves(t *testing.T) {
 	if other.Join() {
 		t.Error("joined twice")
 	}
+	if r.CallsMPI(); !s.CallsMPI(1) || s.CallsMPI(0) || s.CameLate(1) {
+		t.Errorf("MPI programs: rank 0 %v, 1 %v, late %v; want rank 1, which is not late", s.CallsMPI(0), s.CallsMPI(1), s.CameLate(1))
+	}
 	r.Leave()
 	if s.State(1) != Closed || s.State(0) != Starting {
 		t.Errorf("states %v, %v; want starting, closed", s.State(0), s.State(1))

@@ -139,7 +139,14 @@ func (s *Segment) SetEnded(local world.LocalRank) { s.lines[local].state.Store(u
 
 // CameLate reports whether a local rank's program began when the process that the agent had started
 // in its place was over.
-func (s *Segment) CameLate(local world.LocalRank) bool { return s.lines[local].late.Load() != 0 }
+func (s *Segment) CameLate(local world.LocalRank) bool {
+	return s.lines[local].marks.Load()&cameLate != 0
+}
+
+// CallsMPI reports whether a local rank is of an MPI program.
+func (s *Segment) CallsMPI(local world.LocalRank) bool {
+	return s.lines[local].marks.Load()&callsMPI != 0
+}
 
 // PID returns the process that a local rank joined from, 0 before it joined. It
 // differs from the process that the agent started when that one is a wrapper.

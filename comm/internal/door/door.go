@@ -53,5 +53,14 @@ func Layout() []uintptr { return append(layout(), lease.Layout()...) }
 
 var layout func() []uintptr
 
-// Install is called by package comm, once. o returns the Comm of a *comm.Comm, l the layout of rings.
-func Install(o func(c any) any, l func() []uintptr) { open, layout = o, l }
+// InitMPI is comm.Init for an MPI program: the launcher reports its calls by the names of MPI's
+// functions. It returns the *comm.Comm.
+func InitMPI(ctx context.Context) (any, error) { return initMPI(ctx) }
+
+var initMPI func(ctx context.Context) (any, error)
+
+// Install is called by package comm, once. o returns the Comm of a *comm.Comm, l the layout of
+// rings, i is InitMPI.
+func Install(o func(c any) any, l func() []uintptr, i func(ctx context.Context) (any, error)) {
+	open, layout, initMPI = o, l, i
+}

@@ -95,9 +95,9 @@ func FreeMem(at abi.Addr) error {
 func GetAddress(at abi.Addr) (int, error) { return int(at), nil }
 func Address(at abi.Addr) (int, error)    { return int(at), nil }
 
-// End leaves the job (MPI_Finalize), when all ranks have called it. It returns the class of the
+// Finalize leaves the job (MPI_Finalize), when all ranks have called it. It returns the class of the
 // error.
-func End() abi.Class {
+func Finalize() abi.Class {
 	if err := comms.Leave(); err != nil {
 		return comms.World.Raise("MPI_Finalize", err)
 	}

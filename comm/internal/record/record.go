@@ -77,12 +77,16 @@ func (w *Wait) Ended() {
 }
 
 // CallSite returns the innermost place on this goroutine's stack that is not in
-// this library, as "train/main.go:55"; "" if there is none.
+// this library, as "train/main.go:55", or the function of MPI by which the program has called;
+// "" if there is none.
 func CallSite() string {
 	var pcs [48]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
+		if name, ok := ofMPI(f.Function); ok {
+			return name
+		}
 		if f.File != "" && !isLibrary(f.Function) && !isForC(f) {
 			return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(f.File)), path.Base(f.File), f.Line)
 		}
@@ -90,6 +94,27 @@ func CallSite() string {
 			return ""
 		}
 	}
+}
+
+// ofMPI returns the function of MPI that a function of package mpi is called for:
+// MPI_Type_create_hvector for callTypeCreateHvector.
+func ofMPI(function string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(function, "gompi/comm/internal/mpi.")
+	if called, is := strings.CutPrefix(name, "call"); is {
+		name = called
+	} else if name != "Init" && name != "Finalize" {
+		return "", false
+	}
+	b := []byte("MPI")
+	for _, c := range []byte(name) {
+		if 'A' <= c && c <= 'Z' {
+			if b = append(b, '_'); len(b) > len("MPI_") {
+				c += 'a' - 'A'
+			}
+		}
+		b = append(b, c)
+	}
+	return string(b), ok
 }
 
 // isForC reports whether f is of what stands between C and this library: behind it is a program

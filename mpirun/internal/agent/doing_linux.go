@@ -35,23 +35,28 @@ func (a *agent) doing() *ctl.Doing {
 		if joined := a.segment.PID(p.local()); joined != 0 {
 			d.PID = joined // p.pid is a wrapper, or the same
 		}
+		mpi := a.segment.CallsMPI(p.local())
 		switch state := a.segment.State(p.local()); {
 		case p.pmi.State() != pmi.Silent:
 			d.Text = p.pmi.Doing()
 		case state == seg.Starting:
 			d.Text = "has not called Init"
+		case state != seg.Joined && mpi:
+			d.Text = "has called MPI_Finalize"
 		case state != seg.Joined:
 			d.Text = "has closed its communicators"
 		case !a.gathered && p.hasCard:
 			d.Text, d.Since = "waits in Init for all others", time.Duration(max(1, now-p.cardAt))
+			if mpi {
+				d.Text = "waits in MPI_Init for all others"
+			}
 		default:
 			calls := a.segment.Calls(p.local())
 			for i := range calls { // a root is less than np, and replacements begin there
 				calls[i].Peer = int(a.originals.named(world.Rank(calls[i].Peer)))
 			}
-			if at := stall.Describe(&d, calls, now); at != 0 {
-				d.Site = a.segment.Site(p.local(), at)
-			}
+			site := func(number uint64) string { return a.segment.Site(p.local(), number) }
+			stall.Describe(&d, calls, site, mpi, now)
 		}
 		m.Ranks = append(m.Ranks, d)
 	}

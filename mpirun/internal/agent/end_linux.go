@@ -90,9 +90,10 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	m := &ctl.Exited{
 		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10, Tail: p.output.Tail(),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed, Unaware: p.unaware || !a.aware,
+		MPI: a.segment.CallsMPI(p.local()),
 	}
 	if s := p.pmi.State(); s != pmi.Silent {
-		m.PMI, m.Joined, m.Closed = true, true, s == pmi.Finalized
+		m.PMI, m.MPI, m.Joined, m.Closed = true, true, true, s == pmi.Finalized
 	}
 	if ws.Signaled() {
 		m.Signal, m.Core = int(ws.Signal()), ws.CoreDump()

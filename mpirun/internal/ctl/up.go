@@ -188,6 +188,7 @@ type Exited struct {
 	Joined bool  // it called Init
 	Closed bool  // it closed its communicators
 	PMI    bool  // it is another MPI library's rank: it called MPI_Init, or MPI_Finalize
+	MPI    bool  // its program calls the functions of MPI, of whichever library
 	Core   bool  // it left a core dump
 	// NoMemory reports that meanwhile the kernel killed for want of memory.
 	NoMemory bool
@@ -206,7 +207,7 @@ func (m *Exited) fields(c *wire.Codec) {
 	wire.Int(c, &m.Code, 0, 255)
 	wire.Int(c, &m.Signal, 0, 255)
 	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
-	c.Bools(&m.Joined, &m.Closed, &m.Core, &m.PMI, &m.NoMemory, &m.Unaware)
+	c.Bools(&m.Joined, &m.Closed, &m.Core, &m.PMI, &m.MPI, &m.NoMemory, &m.Unaware)
 	wire.Int(c, &m.RSS, 0, math.MaxInt64)
 	c.Bytes(&m.Tail, MaxText)
 	c.Prose(&m.Recorded, MaxText)

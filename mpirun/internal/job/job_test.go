@@ -67,7 +67,7 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 		{"with a record", ctl.Exited{Code: 1, Recorded: "ValueError: x"}, 1, []string{"gompirun: rank 1 on b exited with status 1 (pid 101): ValueError: x"}},
 		{"by a signal", ctl.Exited{Signal: 11, Core: true}, 139, []string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV), core dumped (pid 101)"}},
 		{"without a goodbye", ctl.Exited{Joined: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without closing its communicators (pid 101)"}},
-		{"as another MPI's", ctl.Exited{Joined: true, PMI: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}},
+		{"as another MPI's", ctl.Exited{Joined: true, MPI: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeAgent, rank int) {

@@ -178,7 +178,7 @@ func howEnded(m *ctl.Exited) string {
 			s += ", probably by the kernel for want of memory"
 		}
 		return s
-	case m.Code == 0 && m.Joined && !m.Closed && m.PMI:
+	case m.Code == 0 && m.Joined && !m.Closed && m.MPI:
 		return "ended with status 0 without calling MPI_Finalize"
 	case m.Code == 0 && m.Joined && !m.Closed:
 		return "ended with status 0 without closing its communicators"

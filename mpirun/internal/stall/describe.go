@@ -9,18 +9,22 @@ import (
 )
 
 // Describe sets what a rank that has joined is doing, from its flight recorder: the newest
-// unfinished call, or else the last one. It returns the number of the call whose call site is to be
-// shown, 0 if there is none.
-func Describe(d *ctl.RankDoing, calls []seg.Recording, now int64) uint64 {
+// unfinished call, or else the last one. site returns where in the program a call with a number is,
+// "" if that is not known. mpi states that the program calls the functions of MPI.
+func Describe(d *ctl.RankDoing, calls []seg.Recording, site func(number uint64) string, mpi bool, now int64) {
 	d.Marks = marks(calls)
 	c, at := seg.Running(calls)
 	switch {
+	case len(calls) == 0 && mpi:
+		d.Text = "has called nothing but MPI_Init"
 	case len(calls) == 0:
 		d.Text = "has called nothing but Init"
 	case c == nil:
-		d.Text = "is in no call, the last was " + calls[len(calls)-1].Text()
+		text, _ := describe(&calls[len(calls)-1], "", mpi)
+		d.Text = "is in no call, the last was " + text
 	default:
-		d.Text = "is in " + c.Text()
+		d.Text, d.Site = describe(c, site(at), mpi)
+		d.Text = "is in " + d.Text
 		if c.Start != 0 {
 			d.Since = time.Duration(max(1, now-c.Start))
 		}
@@ -28,7 +32,14 @@ func Describe(d *ctl.RankDoing, calls []seg.Recording, now int64) uint64 {
 			d.In = ctl.Mark{Comm: c.Comm, Seq: c.Seq}
 		}
 	}
-	return at
+}
+
+// describe returns a call, and where it is.
+func describe(c *seg.Recording, site string, mpi bool) (text, at string) {
+	if mpi {
+		return c.MPI(site)
+	}
+	return c.Text(), site
 }
 
 // marks returns the last collective on each communicator in the rank's recorded calls.

@@ -27,8 +27,32 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 			ctl.RankDoing{Text: "is in barrier() number 2", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Comm: 7, Seq: 4}, {Seq: 2}}}, 4},
 	} {
 		var got ctl.RankDoing
-		if at := Describe(&got, tt.calls, 100); at != tt.at || !reflect.DeepEqual(got, tt.want) {
+		var at uint64
+		site := func(number uint64) string { at = number; return "" }
+		Describe(&got, tt.calls, site, false, 100)
+		if at != tt.at || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v at %d, want %+v at %d", tt.name, got, at, tt.want, tt.at)
+		}
+	}
+}
+
+func TestCallsOfMPIProgramsAreMPIs(t *testing.T) {
+	done := seg.Recording{Number: 1, Call: seg.Call{Kind: seg.Barrier, Seq: 1, Peer: -1}, Done: true}
+	recv := seg.Recording{Number: 2, Call: seg.Call{Kind: seg.Recv, Seq: 7, Peer: 3}}
+	for _, tt := range []struct {
+		calls    []seg.Recording
+		site     string
+		text, at string
+	}{
+		{nil, "", "has called nothing but MPI_Init", ""},
+		{[]seg.Recording{done}, "", "is in no call, the last was MPI_Barrier() number 1 on MPI_COMM_WORLD", ""},
+		{[]seg.Recording{done, recv}, "MPI_Recv", "is in MPI_Recv(from rank 3, tag 7) on MPI_COMM_WORLD", ""},
+		{[]seg.Recording{done, recv}, "MPI_Wait", "is in MPI_Irecv(from rank 3, tag 7) on MPI_COMM_WORLD", "MPI_Wait"},
+	} {
+		var got ctl.RankDoing
+		Describe(&got, tt.calls, func(uint64) string { return tt.site }, true, 100)
+		if got.Text != tt.text || got.Site != tt.at {
+			t.Errorf("%q at %q, want %q at %q", got.Text, got.Site, tt.text, tt.at)
 		}
 	}
 }

@@ -7,12 +7,40 @@
 #include <string.h>
 #include <unistd.h>
 
+// hang has each of four ranks wait for another thing that never happens.
+static void hang(int rank)
+{
+	int in, out = rank;
+	double one = 1, most;
+	MPI_Comm other;
+	MPI_Request request;
+	MPI_Status status;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &other);
+	switch (rank) {
+	case 0:
+		MPI_Iallreduce(&one, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, &request);
+		MPI_Waitall(1, &request, &status);
+		break;
+	case 1:
+		MPI_Recv(&in, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, &status);
+		break;
+	case 2:
+		MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, &status);
+		break;
+	case 3:
+		MPI_Sendrecv(&out, 1, MPI_INT, 2, 7, &in, 1, MPI_INT, 2, 7, other, &status);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 	int who = argc > 2 ? atoi(argv[2]) : -1;
 	const char *own = getenv("PMI_RANK");
-	int rank, size, sum;
+	int rank, size, sum, pair[2] = {0};
+	double one = 1, total;
 
 	if (!strcmp(what, "absent") && own && atoi(own) == who)
 		return 0;
@@ -30,8 +58,20 @@ int main(int argc, char **argv)
 		_exit(0);
 	if (rank == who && !strcmp(what, "kill"))
 		kill(getpid(), SIGKILL);
-	if (rank == who && !strcmp(what, "hang"))
-		MPI_Recv(&sum, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (!strcmp(what, "hang"))
+		hang(rank);
+	if (!strcmp(what, "mismatch"))
+		MPI_Allreduce(&one, &total, 1, rank == who ? MPI_INT : MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	if (rank == who && !strcmp(what, "differ"))
+		MPI_Bcast(&sum, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	if (rank == who && !strcmp(what, "truncate"))
+		MPI_Send(pair, 2, MPI_INT, 0, 4, MPI_COMM_WORLD);
+	if (rank == 0 && !strcmp(what, "truncate"))
+		MPI_Recv(pair, 1, MPI_INT, who, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (rank == who && !strcmp(what, "finalize")) {
+		MPI_Finalize();
+		return 0;
+	}
 	if (!strcmp(what, "library")) {
 		char version[MPI_MAX_LIBRARY_VERSION_STRING];
 		int length;

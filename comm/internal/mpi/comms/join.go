@@ -5,16 +5,20 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/door"
 	"gompi/comm/internal/mpi/attrs"
+	"gompi/comm/internal/mpi/errs"
 	"gompi/comm/internal/mpi/table"
 )
 
 // Join joins the job, and makes the communicators that are there from the beginning.
 func Join() error {
-	c, err := comm.Init(Forever)
+	joined, err := door.InitMPI(Forever)
 	if err != nil {
 		return err
 	}
+	c := joined.(*comm.Comm)
 	World.P2P = c
 	c.SetName("MPI_COMM_WORLD")
 	me, err := c.Group().Incl(c.Rank())
@@ -34,7 +38,9 @@ func Leave() error {
 	if err := self.DeleteAttributes(attrs.KindComm, self.Handle); err != nil {
 		return err
 	}
-	if err := World.P2P.Barrier(Forever); err != nil {
+	o := new(call.Call).Barrier()
+	o.Fingerprint.Digest = errs.OfFinalize
+	if err := World.Door().Do(Forever, o); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(Forever, leaveTime)

@@ -18,7 +18,7 @@ func TestMismatchesAreInTheTermsOfMPI(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	bytes := new(call.Call).Bcast(0, comm.Of(make([]byte, 9)))
-	if got, want := callName(&bytes.Fingerprint), "MPI_Bcast(9 bytes, root 0)"; got != want {
+	if got, want := calledAs(&bytes.Fingerprint), "MPI_Bcast(9 bytes, root 0)"; got != want {
 		t.Errorf("%s: want %s", got, want)
 	}
 }
