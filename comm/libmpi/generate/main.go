@@ -6,8 +6,8 @@
 //	generate c -header mpi.h,... -library libmpi.so DIR  a face in C: functions.c and symbols.c
 //	generate docs -header mpi.h,... FILE               docs/mpi-functions.md
 //
-// A face has the prototypes of an installed header, and exports every name of the installed library:
-// what gompi does not implement is named when it is called.
+// A face has the prototypes of an installed header, and exports every name of the installed library
+// and of Open MPI 5: what gompi does not implement is named when it is called.
 package main
 
 import (
@@ -81,7 +81,7 @@ func generateFace(args []string) error {
 		return err
 	}
 	writePredefined(&functions, numbers)
-	writeSymbols(&rest, symbols, table.Functions(), wide)
+	writeSymbols(&rest, withNewer(symbols), table.Functions(), wide)
 	if err := os.WriteFile(filepath.Join(dir, "functions.c"), functions.Bytes(), 0o644); err != nil {
 		return err
 	}

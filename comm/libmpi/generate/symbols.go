@@ -43,6 +43,27 @@ func readSymbols(file string) ([]symbol, error) {
 	return slices.Compact(out), nil
 }
 
+// newer are functions that Open MPI 5.0.11 exports and gompi does not implement. The installed
+// library may be older.
+var newer = strings.Fields(`Group_from_session_pset Parrived Pready Pready_list Pready_range
+	Precv_init Psend_init Session_c2f Session_call_errhandler Session_create_errhandler Session_f2c
+	Session_finalize Session_get_errhandler Session_get_info Session_get_nth_pset
+	Session_get_num_psets Session_get_pset_info Session_init Session_set_errhandler Session_set_info
+	Status_c2f08 Status_f082c Status_f082f Status_f2f08`)
+
+// withNewer adds the names of newer to symbols.
+func withNewer(symbols []symbol) []symbol {
+	for _, prefix := range []string{"MPI_", "PMPI_"} {
+		for _, name := range newer {
+			has := func(s symbol) bool { return s.name == prefix+name }
+			if !slices.ContainsFunc(symbols, has) {
+				symbols = append(symbols, symbol{name: prefix + name})
+			}
+		}
+	}
+	return symbols
+}
+
 // writeSymbols writes definitions for what functions.c has not. They are weak: what is written by
 // hand takes their place. The file includes no header, since that declares them otherwise.
 func writeSymbols(w io.Writer, symbols []symbol, functions []table.Function, wide []string) {
