@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gompi/internal/boot/pmi"
 	"gompi/internal/seg"
 	"gompi/internal/world"
@@ -111,14 +113,28 @@ func (a *agent) nonGompiRanks(m *ctl.Doing) (found []nonGompiRank) {
 	return found
 }
 
+// nonGompiWorker returns the process that does the work of a rank. It reports false if that uses
+// gompi, as far as is known.
+func nonGompiWorker(process int) (pid int, ok bool) {
+	for range 10 {
+		if pid = proc.Worker(process); !proc.UsesGompi(pid) {
+			return pid, true
+		}
+		if unix.Kill(pid, 0) == nil { // else a shell's child has ended meanwhile
+			break
+		}
+	}
+	return pid, false
+}
+
 // lookInto adds what the kernel and py-spy report about ranks. They are not interrupted. The
 // kernel may wait for the memory of a process, and py-spy takes a second.
 func lookInto(ranks []nonGompiRank) {
 	var spies sync.WaitGroup
 	left := mostLookedInto
 	for _, d := range ranks {
-		pid := proc.Worker(d.process)
-		if proc.UsesGompi(pid) {
+		pid, ok := nonGompiWorker(d.process)
+		if !ok {
 			continue
 		}
 		if d.Text = "is no gompi program: " + proc.Doing(pid); d.Kept != proc.Starves {
