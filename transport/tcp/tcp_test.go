@@ -186,7 +186,9 @@ func TestEventsOfOthersAreHandedOn(t *testing.T) {
 	if _, err := w.WriteString("x"); err != nil {
 		t.Fatal(err)
 	}
-	ranks[0].Poll(-1)
+	for i := 0; i < listenEvery && len(keys) == 0; i++ {
+		ranks[0].Poll(-1)
+	}
 	if len(keys) != 1 || keys[0] != 42 {
 		t.Errorf("foreign events %v, want one of key 42", keys)
 	}

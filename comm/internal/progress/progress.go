@@ -20,7 +20,7 @@
 // threads of the same scheduling group: where each session is a group of its own (autogroups, the
 // default of most distributions) a thread that yields forever keeps those of another session from
 // running for seconds, ranks of the same job among them. For the same reason a goroutine that
-// tests in a loop, instead of waiting, sleeps now and then: see Tested.
+// tests in a loop, instead of waiting, sleeps now and then where processors are shared: see Tested.
 //
 // A goroutine that begins to wait takes the drive from a parked driver, since polling costs a
 // fraction of a wake-up. The parked goroutine stays asleep. When the new driver returns, it can

@@ -63,10 +63,11 @@ func TestADriveIsHandedToAThreadThatSleeps(t *testing.T) {
 	})
 }
 
-// A program that tests in a loop polls, then yields, and then sleeps in each test, unless one finds
-// something, or it does something else between them.
+// A program that tests in a loop where processors are shared polls, then yields, and then sleeps in
+// each test, unless one finds something, or it does something else between them. With a processor of
+// its own it never sleeps.
 func TestTestsInVainSleep(t *testing.T) {
-	const spin, yields, free = 10, 5, 64
+	const yields, free = 5, 64
 	test := func(r *rank, found int) bool {
 		before := r.threads.sleeps.Load()
 		r.Lock()
@@ -74,22 +75,28 @@ func TestTestsInVainSleep(t *testing.T) {
 		r.Unlock()
 		return r.threads.sleeps.Load() > before
 	}
-	rank := func() *rank {
+	rank := func(spin int) *rank {
 		r := newThreadRank(spin, yields)
 		close(r.threads.over)
 		return r
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := rank()
+		r := rank(0)
 		for i := range 2 * free {
-			if slept := test(r, 0); slept != (i >= free+spin+yields) {
+			if slept := test(r, 0); slept != (i >= free+yields) {
 				t.Fatalf("test %d in vain: slept %v", i, slept)
 			}
 		}
 		if test(r, 1) || test(r, 0) {
 			t.Error("it slept although a test had found something")
 		}
-		r = rank()
+		r = rank(10)
+		for range 10 * free {
+			if test(r, 0) {
+				t.Fatal("it slept although it has a processor")
+			}
+		}
+		r = rank(0)
 		for range 10 * free {
 			if time.Sleep(50 * time.Microsecond); test(r, 0) {
 				t.Fatal("it slept although the program did something else")
