@@ -47,6 +47,11 @@ func (c *inside) Promise() Request {
 // Complete implements door.Comm.
 func (c *inside) Complete(r Request, err error) { c.e.Complete(r.h, message.Status{}, err) }
 
+// AwaitAll implements door.Comm.
+func (c *inside) AwaitAll(ctx context.Context, rs []Request) error {
+	return c.e.AwaitAll(ctx, len(rs), helped(ctx, rs))
+}
+
 // Attach implements door.Comm.
 func (c *inside) Attach(l *lease.Lease, mix bool) { c.e.Attach(l, mem.U8, mix) }
 

@@ -156,7 +156,7 @@ func (r Request) fault(err error) error { return r.c.fault(r.kind.String(), int(
 
 // WaitAll waits for all requests, which belong to one process, and returns the first error, in
 // their order. If ctx ends first it returns the cause of that, and the requests continue. For their
-// Statuses call Wait of each in turn, which takes no longer.
+// Statuses call Wait of each instead.
 func WaitAll(ctx context.Context, rs ...Request) error {
 	for len(rs) > 0 && rs[0].h == (message.Handle{}) {
 		rs = rs[1:] // a window of short messages is mostly this
@@ -164,11 +164,8 @@ func WaitAll(ctx context.Context, rs ...Request) error {
 	if len(rs) == 0 {
 		return nil
 	}
-	for _, r := range rs {
-		r.help(ctx)
-	}
 	c := rs[0].c
-	failed, err := c.e.WaitAll(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
+	failed, err := c.e.WaitAll(ctx, len(rs), helped(ctx, rs))
 	switch {
 	case err == nil:
 		return nil
@@ -176,6 +173,14 @@ func WaitAll(ctx context.Context, rs ...Request) error {
 		return c.fault("waitall", -1, err)
 	}
 	return rs[failed].fault(err)
+}
+
+// helped runs collectives among rs, and returns where the Handles are.
+func helped(ctx context.Context, rs []Request) func(i int) message.Handle {
+	for _, r := range rs {
+		r.help(ctx)
+	}
+	return func(i int) message.Handle { return rs[i].h }
 }
 
 // WaitAny waits until one of rs is complete and returns its index and outcome. rs has at least one

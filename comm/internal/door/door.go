@@ -27,6 +27,9 @@ type Comm[Request any] interface {
 	Promise() Request
 	// Complete ends a Promise of this communicator's.
 	Complete(r Request, err error)
+	// AwaitAll waits until all of rs are complete. Wait then returns their outcomes. It fails only if
+	// ctx ends first.
+	AwaitAll(ctx context.Context, rs []Request) error
 	// Attach lets C use l for messages of bytes. mix has it leave some of them to Go.
 	Attach(l *lease.Lease, mix bool)
 	// Lend lends the communicator, which C calls slot, for messages with rank.

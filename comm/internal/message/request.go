@@ -234,23 +234,13 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 	return err
 }
 
-// WaitAll waits until all n Handles are done. It is one wait, so the drive changes
-// hands once however many they are. It returns the error of the first that failed,
+// WaitAll waits until all n Handles are done. It returns the error of the first that failed,
 // and which it is; -1 if ctx has ended before. at is called with the lock held.
 func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (failed int, err error) {
 	e.progress.Lock()
 	defer e.exitPolling()
-	begun := 0 // those before are done
-	for begun < n {
-		if r := at(begun).live(); r != nil && !e.spin(ctx, r) {
-			break
-		}
-		begun++
-	}
-	if begun < n {
-		if err := e.awaitAll(ctx, begun, n, at); err != nil {
-			return -1, err
-		}
+	if err := e.awaitAll(ctx, n, at); err != nil {
+		return -1, err
 	}
 	for i := range n {
 		if _, e := e.take(at(i)); e != nil && err == nil {
@@ -260,8 +250,27 @@ func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (fai
 	return failed, err
 }
 
-// awaitAll waits until the Handles from at(first) on are done.
-func (e *Engine) awaitAll(ctx context.Context, first, n int, at func(i int) Handle) error {
+// AwaitAll waits until all n Handles are done, and leaves their outcomes to Wait. It fails only if
+// ctx ends first.
+func (e *Engine) AwaitAll(ctx context.Context, n int, at func(i int) Handle) error {
+	e.progress.Lock()
+	defer e.exitPolling()
+	return e.awaitAll(ctx, n, at)
+}
+
+// awaitAll waits for n Handles. It is one wait, so the drive changes hands once however many they
+// are.
+func (e *Engine) awaitAll(ctx context.Context, n int, at func(i int) Handle) error {
+	for i := range n {
+		if r := at(i).live(); r != nil && !e.spin(ctx, r) {
+			return e.awaitFrom(ctx, i, n, at)
+		}
+	}
+	return nil
+}
+
+// awaitFrom waits until the Handles from at(first) on are done.
+func (e *Engine) awaitFrom(ctx context.Context, first, n int, at func(i int) Handle) error {
 	w := e.newWaiter()
 	defer e.freeWaiter(w)
 	for i := first; i < n; i++ {

@@ -44,9 +44,13 @@ func Waitall(n int, hs []abi.Handle, sts []abi.Status) error {
 	return reportAll(hs, sts)
 }
 
-// reportAll waits for each request and reports its outcome. (comm.WaitAll would take their
-// statuses.)
+// reportAll waits for all requests and reports their outcomes. One wait for all is shorter than one
+// after the other, between which the drive is handed to a goroutine in the background.
 func reportAll(hs []abi.Handle, sts []abi.Status) (first error) {
+	var few [64]comm.Request
+	if rs, err := pending(few[:0], hs); err == nil {
+		_ = comms.World.Door().AwaitAll(comms.Forever, rs) // which never ends
+	}
 	for i := range hs {
 		var st *abi.Status
 		if sts != nil {
