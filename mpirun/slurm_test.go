@@ -207,9 +207,10 @@ func bytesPassThroughSrun(t *testing.T, bed *testbed.Slurm) {
 		data[i] = byte(i ^ i>>8 ^ i>>16)
 	}
 	cmd := bed.Command("salloc", "-Q", "-N1", "gompirun", "cat")
-	cmd.Stdin = bytes.NewReader(data)
+	var errs strings.Builder
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(data), &errs
 	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, data) {
-		t.Errorf("%v: %d bytes of %d, or others", err, len(out), len(data))
+		t.Errorf("%v: %d bytes of %d, or others\n%s", err, len(out), len(data), &errs)
 	}
 	// A question and its answer, without the end of a line.
 	cmd = bed.Command("salloc", "-Q", "-N1", "gompirun", "sh", "-c", "printf name?; read name; printf \"hello, $name\"")
