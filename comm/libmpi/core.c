@@ -8,6 +8,8 @@ void gompi_mpi_core(struct gompi_mpi_core *core)
 		.use = (void (*)(const struct gompi_face *))gompi_mpi_use,
 		.init = gompi_mpi_init,
 		.finalize = gompi_mpi_finalize,
+		.running = gompi_mpi_running,
+		.exit = gompi_mpi_exit,
 		.call = gompi_mpi_call,
 		.length = gompi_mpi_length,
 		.null = (int32_t (*)(int32_t, int32_t, const char *))gompi_mpi_null,

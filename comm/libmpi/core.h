@@ -1,5 +1,5 @@
 /* What a face, libmpi.so, and the core, libgompi-mpi.so, know of each other. The core is in Go and
- * opened by MPI_Init. Numbers that cross are the core's: those of the binary interface of MPI 5.0,
+ * opened by MPI_Init or MPI_Session_init. Numbers that cross are the core's: those of the binary interface of MPI 5.0,
  * and for handles small integers. A face converts them to and from its own. */
 #ifndef GOMPI_MPI_CORE_H
 #define GOMPI_MPI_CORE_H
@@ -49,6 +49,7 @@ enum gompi_kind {
 	KIND_errhandler,
 	KIND_info,
 	KIND_message,
+	KIND_session,
 	KINDS,
 	KIND_keyval = KINDS /* has no handle */
 };
@@ -70,7 +71,7 @@ struct gompi_face {
 	int32_t (*copy_attr)(gompi_word fn, int32_t kind, int32_t id, int32_t keyval, gompi_word extra, gompi_word value,
 	                     gompi_word *copy, int32_t *flag);
 	int32_t (*delete_attr)(gompi_word fn, int32_t kind, int32_t id, int32_t keyval, gompi_word value, gompi_word extra);
-	void (*call_errhandler)(gompi_word fn, int32_t errhandler, int32_t comm, int32_t code);
+	void (*call_errhandler)(gompi_word fn, int32_t errhandler, int32_t kind, int32_t object, int32_t code);
 	int32_t (*query)(gompi_word fn, gompi_word extra, struct gompi_status *status);
 	int32_t (*release)(gompi_word fn, gompi_word extra);
 	int32_t (*cancel)(gompi_word fn, gompi_word extra, int32_t complete);
@@ -81,10 +82,12 @@ struct gompi_mpi_core {
 	void (*use)(const struct gompi_face *face); /* first */
 	int32_t (*init)(void);
 	int32_t (*finalize)(void);
+	int32_t (*running)(void); /* whether MPI or a session has begun and not ended */
+	void (*exit)(void);       /* at the end of the process */
 	int32_t (*call)(int32_t function, gompi_word *arguments);
 	int32_t (*length)(int32_t what, int32_t comm);
 	int32_t (*unsupported)(const char *name);
-	int32_t (*null)(int32_t function, int32_t comm, const char *name); /* the argument is NULL */
+	int32_t (*null)(int32_t function, int32_t object, const char *name); /* the argument is NULL */
 	/* The functions of an object get a language, LANGUAGE(fn): they are given back to the face with it. */
 	void (*set_language)(int32_t kind, int32_t object, int32_t language);
 	/* Attributes as Fortran sets and gets them. */

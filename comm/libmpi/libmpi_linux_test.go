@@ -72,6 +72,29 @@ func TestProgramsInC(t *testing.T) {
 	}
 }
 
+// A program may open sessions and not call MPI_Init, or both, in any order. It leaves the job when all
+// is over, at its end if it has not called MPI_Init.
+func TestSessions(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for _, face := range []string{"openmpi", "mpich"} {
+		program := compiled(t, "mpicc."+face, "sessions.c")
+		t.Run(face, func(t *testing.T) { runRanks(t, 3, program, "sessions.c") })
+		t.Run(face+"/init", func(t *testing.T) { runRanks(t, 3, program, "sessions.c", "init") })
+		for how, want := range map[string]string{
+			"world": "MPI_Barrier on MPI_COMM_WORLD: MPI_ERR_COMM: the communicator is not valid",
+			"open":  "ended with status 0 without calling MPI_Finalize",
+		} {
+			t.Run(face+"/"+how, func(t *testing.T) {
+				if out, err := run(t, 3, program, how); err == nil || !strings.Contains(out, want) {
+					t.Errorf("%v\n%s\nwant %q", err, out, want)
+				}
+			})
+		}
+	}
+}
+
 // compiled builds a program of testdata.
 func compiled(t *testing.T, wrapper, source string) string {
 	t.Helper()
@@ -119,15 +142,23 @@ func runProgram(t *testing.T, program, source string) {
 
 func runRanks(t *testing.T, ranks int, program, source string, args ...string) {
 	t.Helper()
+	out, err := run(t, ranks, program, args...)
+	want := strings.TrimSuffix(source, filepath.Ext(source)) + ": no errors\n"
+	if err != nil || !strings.Contains(out, want) {
+		t.Errorf("%s: %v\n%s\nwant %q", source, err, out, want)
+	}
+}
+
+// run runs a program on gompi's library, and returns what it and gompirun print.
+func run(t *testing.T, ranks int, program string, args ...string) (string, error) {
+	t.Helper()
 	gompirun, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, gompirun, append([]string{"-mpi-lib", "gompi", "-np", fmt.Sprint(ranks), "-oversubscribe", program}, args...)...).CombinedOutput()
-	want := strings.TrimSuffix(source, filepath.Ext(source)) + ": no errors\n"
-	if err != nil || !strings.Contains(string(out), want) {
-		t.Errorf("%s: %v\n%s\nwant %q", source, err, out, want)
-	}
+	command := append([]string{"-mpi-lib", "gompi", "-np", fmt.Sprint(ranks), "-oversubscribe", program}, args...)
+	out, err := exec.CommandContext(ctx, gompirun, command...).CombinedOutput()
+	return string(out), err
 }

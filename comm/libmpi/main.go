@@ -1,7 +1,7 @@
 //go:build linux && cgo
 
 // Command libmpi is libgompi-mpi.so: package mpi behind the functions of C that core.h describes. The
-// faces, libmpi.so.40 and libmpi.so.12, open it in MPI_Init, so that a process has Go from then on.
+// faces, libmpi.so.40 and libmpi.so.12, open it in MPI_Init or MPI_Session_init, so that a process has Go from then on.
 package main
 
 // #include <stdio.h>
@@ -23,9 +23,10 @@ package main
 // {
 // 	return f->delete_attr(fn, kind, id, keyval, value, extra);
 // }
-// static void call_errhandler(const struct gompi_face *f, gompi_word fn, int32_t errhandler, int32_t comm, int32_t code)
+// static void call_errhandler(const struct gompi_face *f, gompi_word fn, int32_t errhandler, int32_t kind, int32_t object,
+//                             int32_t code)
 // {
-// 	f->call_errhandler(fn, errhandler, comm, code);
+// 	f->call_errhandler(fn, errhandler, kind, object, code);
 // }
 // static int32_t query(const struct gompi_face *f, gompi_word fn, gompi_word extra, struct gompi_status *status)
 // {
@@ -56,11 +57,7 @@ func gompi_mpi_use(f *C.struct_gompi_face) { mpi.Use(faceOf(f)) }
 
 //export gompi_mpi_init
 func gompi_mpi_init() C.int32_t {
-	err := checkAlone()
-	if err == nil {
-		err = mpi.Init()
-	}
-	if err != nil {
+	if err := mpi.Init(); err != nil {
 		fmt.Fprintln(os.Stderr, "gompi: MPI_Init:", err)
 		return 1
 	}
@@ -69,6 +66,12 @@ func gompi_mpi_init() C.int32_t {
 
 //export gompi_mpi_finalize
 func gompi_mpi_finalize() C.int32_t { return C.int32_t(mpi.Finalize()) }
+
+//export gompi_mpi_running
+func gompi_mpi_running() C.int32_t { return intOf(mpi.Running()) }
+
+//export gompi_mpi_exit
+func gompi_mpi_exit() { mpi.Exit() }
 
 //export gompi_mpi_call
 func gompi_mpi_call(function C.int32_t, arguments *C.gompi_word) C.int32_t {
@@ -83,8 +86,8 @@ func gompi_mpi_length(what, comm C.int32_t) C.int32_t {
 }
 
 //export gompi_mpi_null
-func gompi_mpi_null(function, comm C.int32_t, name *C.char) C.int32_t {
-	return C.int32_t(mpi.Null(int(function), abi.Handle(comm), C.GoString(name)))
+func gompi_mpi_null(function, object C.int32_t, name *C.char) C.int32_t {
+	return C.int32_t(mpi.Null(int(function), abi.Handle(object), C.GoString(name)))
 }
 
 //export gompi_mpi_unsupported
@@ -133,8 +136,8 @@ func faceOf(f *C.struct_gompi_face) abi.Face {
 		DeleteAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, value, extra abi.Addr) abi.Class {
 			return abi.Class(C.delete_attr(f, word(fn), C.int32_t(kind), C.int32_t(object), C.int32_t(keyval), word(value), word(extra)))
 		},
-		CallErrhandler: func(fn abi.Addr, h, comm abi.Handle, class abi.Class) {
-			C.call_errhandler(f, word(fn), C.int32_t(h), C.int32_t(comm), C.int32_t(class))
+		CallErrhandler: func(fn abi.Addr, h abi.Handle, kind int, object abi.Handle, class abi.Class) {
+			C.call_errhandler(f, word(fn), C.int32_t(h), C.int32_t(kind), C.int32_t(object), C.int32_t(class))
 		},
 		Query: func(fn, extra abi.Addr, s *abi.Status) abi.Class {
 			st := C.struct_gompi_status{source: C.int32_t(s.Source), tag: C.int32_t(s.Tag), bytes: C.int64_t(s.Bytes)}
@@ -144,20 +147,24 @@ func faceOf(f *C.struct_gompi_face) abi.Face {
 		},
 		Release: func(fn, extra abi.Addr) abi.Class { return abi.Class(C.release(f, word(fn), word(extra))) },
 		Cancel: func(fn, extra abi.Addr, complete bool) abi.Class {
-			c := C.int32_t(0)
-			if complete {
-				c = 1
-			}
-			return abi.Class(C.cancel(f, word(fn), word(extra), c))
+			return abi.Class(C.cancel(f, word(fn), word(extra), intOf(complete)))
 		},
 		Alloc: func(n int) abi.Addr { return abi.Addr(uintptr(C.malloc(C.size_t(n)))) },
 		Free:  func(a abi.Addr) { C.free(pointer(a)) },
 		Combine: func(op, datatype abi.Handle, in, inout abi.Addr, n int) bool {
 			return C.gompi_combine(C.int32_t(op), C.int32_t(datatype), pointer(in), pointer(inout), C.int32_t(n)) != 0
 		},
+		Alone: checkAlone,
 		Flush: func() { C.fflush(nil) },
 		Exit:  func(status int) { C._exit(C.int(status)) },
 	}
+}
+
+func intOf(b bool) C.int32_t {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func pointer(a abi.Addr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }

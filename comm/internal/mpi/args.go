@@ -57,6 +57,7 @@ func (a *Args) op(i int) *ops.Op                  { return ops.Registry.Find(abi
 func (a *Args) group(i int) *comms.Group          { return comms.Groups.Find(abi.Handle(a[i])) }
 func (a *Args) request(i int) *p2p.Request        { return p2p.Requests.Find(abi.Handle(a[i])) }
 func (a *Args) errhandler(i int) *errs.Errhandler { return errs.Handlers.Find(abi.Handle(a[i])) }
+func (a *Args) session(i int) *comms.Session      { return comms.Sessions.Find(abi.Handle(a[i])) }
 func (a *Args) info(i int) *infos.Info            { return infos.Registry.Find(abi.Handle(a[i])) }
 
 func (a *Args) setComm(i int, x *comms.Comm) {
@@ -110,6 +111,13 @@ func (a *Args) setErrhandler(i int, x *errs.Errhandler) {
 
 func (a *Args) setInfo(i int, x *infos.Info) {
 	a[i] = int64(infos.Registry.Null)
+	if x != nil {
+		a[i] = int64(x.Handle)
+	}
+}
+
+func (a *Args) setSession(i int, x *comms.Session) {
+	a[i] = int64(comms.Sessions.Null)
 	if x != nil {
 		a[i] = int64(x.Handle)
 	}

@@ -10,8 +10,20 @@ import (
 type function struct {
 	name string
 	call func(*Args) error
-	comm int // the argument whose error handler is called, -1 for that of MPI_COMM_WORLD
+	by   kind // of the argument whose error handler is called
+	at   int  // which argument that is
 }
+
+// A kind is one of the objects whose error handlers are called.
+type kind int
+
+const (
+	byWorld   kind = iota // MPI_COMM_WORLD, for functions without such an argument
+	byComm                // a communicator
+	bySession             // a session
+	byGroup               // a group: the session that it was made from
+	byHandler             // a session that is to have the error handler
+)
 
 // Call calls the function with a number, and returns the class of its error, 0 if it succeeds.
 func Call(number int, a *Args) abi.Class {
@@ -20,14 +32,28 @@ func Call(number int, a *Args) abi.Class {
 	if err == nil {
 		return 0
 	}
-	c := comms.World
-	if f.comm >= 0 {
-		c = a.comm(f.comm)
-	}
-	return c.Raise(f.name, err)
+	return f.raise(a, err)
 }
 
-// Null is the error of a function that is to store a result where a pointer leads nowhere.
-func Null(number int, c abi.Handle, argument string) abi.Class {
-	return comms.Registry.Find(c).Raise(functions[number].name, errs.New(errs.Arg, "%s is NULL", argument))
+// raise calls the error handler for err, and returns its class.
+func (f *function) raise(a *Args, err error) abi.Class {
+	switch f.by {
+	case byComm:
+		return a.comm(f.at).Raise(f.name, err)
+	case bySession:
+		return a.session(f.at).Raise(f.name, err)
+	case byGroup:
+		return a.group(f.at).Raise(f.name, err)
+	case byHandler:
+		return comms.RaiseBy(a.errhandler(f.at), f.name, err)
+	}
+	return comms.World.Raise(f.name, err)
+}
+
+// Null is the error of a function that is to store a result where a pointer leads nowhere. h is the
+// object whose error handler is called.
+func Null(number int, h abi.Handle, argument string) abi.Class {
+	f, a := &functions[number], new(Args)
+	a.setHandle(f.at, h)
+	return f.raise(a, errs.New(errs.Arg, "%s is NULL", argument))
 }

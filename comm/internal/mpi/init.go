@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"gompi/comm/internal/mpi/abi"
-	"gompi/comm/internal/mpi/attrs"
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/errs"
 	"gompi/comm/internal/mpi/infos"
@@ -14,15 +13,25 @@ import (
 // Use is called before anything else. The functions that MPI allows at any time work from then on.
 func Use(f abi.Face) { abi.C = f }
 
-// Init joins the job (MPI_Init).
+// Init is MPI_Init.
 func Init() error {
-	if err := comms.Join(); err != nil {
+	if err := job.enter(); err != nil {
 		return err
 	}
-	c := comms.World.P2P
-	attrs.SetEnvironment(c.Rank(), c.Size())
-	infos.SetEnvironment(append(startInfo(), "maxprocs", fmt.Sprint(c.Size()), "host", c.Host(c.Rank()))...)
+	comms.Begin()
 	return nil
+}
+
+// Finalize is MPI_Finalize. It returns the class of the error.
+func Finalize() abi.Class {
+	err := comms.End()
+	if err == nil {
+		err = job.end(true)
+	}
+	if err != nil {
+		return comms.World.Raise("MPI_Finalize", err)
+	}
+	return 0
 }
 
 // InfoCreateEnv says what is known before Init.
@@ -94,12 +103,3 @@ func FreeMem(at abi.Addr) error {
 
 func GetAddress(at abi.Addr) (int, error) { return int(at), nil }
 func Address(at abi.Addr) (int, error)    { return int(at), nil }
-
-// Finalize leaves the job (MPI_Finalize), when all ranks have called it. It returns the class of the
-// error.
-func Finalize() abi.Class {
-	if err := comms.Leave(); err != nil {
-		return comms.World.Raise("MPI_Finalize", err)
-	}
-	return 0
-}

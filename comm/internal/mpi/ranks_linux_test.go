@@ -87,13 +87,16 @@ func testFace() abi.Face {
 		DeleteAttr: func(fn abi.Addr, kind int, object abi.Handle, keyval int, value, extra abi.Addr) abi.Class {
 			return deletesOfTests[fn](object, keyval, value, extra)
 		},
-		CallErrhandler: func(fn abi.Addr, h, comm abi.Handle, class abi.Class) { handlersOfTests[fn](comm, class) },
+		CallErrhandler: func(fn abi.Addr, h abi.Handle, kind int, object abi.Handle, class abi.Class) {
+			handlersOfTests[fn](object, class)
+		},
 		Alloc: func(n int) abi.Addr {
 			memory = append(memory, make([]byte, n))
 			return addr(memory[len(memory)-1])
 		},
 		Free:    func(abi.Addr) {},
 		Combine: func(op, datatype abi.Handle, in, inout abi.Addr, n int) bool { return false },
+		Alone:   func() error { return nil },
 		Flush:   func() {},
 		Exit:    os.Exit,
 	}

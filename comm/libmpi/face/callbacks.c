@@ -35,21 +35,21 @@ static int32_t delete_attr(gompi_word fn, int32_t kind, int32_t id, int32_t keyv
 
 __thread struct gompi_error gompi_error;
 
-static void call_errhandler(gompi_word fn, int32_t errhandler, int32_t comm, int32_t code)
+static void call_errhandler(gompi_word fn, int32_t errhandler, int32_t kind, int32_t object, int32_t code)
 {
-	gompi_error = (struct gompi_error){fn, errhandler, comm, code};
+	gompi_error = (struct gompi_error){fn, errhandler, kind, object, code};
 }
 
 void gompi_call_errhandler(void)
 {
 	struct gompi_error e = gompi_error;
 	gompi_error.fn = 0;
-	MPI_Comm comm = TO_comm(e.comm);
+	gompi_handle object = gompi_handle_of(e.kind, e.object);
 	int error = gompi_constant_out(ENUM_code, e.code);
 	if (LANGUAGE(e.fn))
-		gompi_foreign_errhandler(e.fn, e.errhandler, &comm, &error);
+		gompi_foreign_errhandler(e.fn, e.errhandler, &object, &error);
 	else
-		((MPI_Comm_errhandler_function *)e.fn)(&comm, &error);
+		((void (*)(gompi_handle *, int *, ...))e.fn)(&object, &error);
 }
 
 /* Functions of generalized requests in Fortran are all alike. */

@@ -10,14 +10,16 @@
 #include <unistd.h>
 
 struct gompi_mpi_core gompi_core;
-static enum { FRESH, RUNNING, OVER } state;
+static enum { FRESH, RUNNING, OVER } state; /* of MPI_Init and MPI_Finalize */
+static int running; /* between these two, and while a session is open */
+static int ran;     /* it was once */
 static pthread_t first_thread;
 
 /* out_of_turn ends the process: there is no communicator yet, or none any more, whose error handler
  * could be called. */
-static void out_of_turn(const char *name)
+static void out_of_turn(const char *name, const char *when)
 {
-	fprintf(stderr, "gompi: %s was called %s\n", name, state == FRESH ? "before MPI_Init" : "after MPI_Finalize");
+	fprintf(stderr, "gompi: %s was called %s\n", name, when);
 	fflush(NULL);
 	_exit(1);
 }
@@ -51,35 +53,63 @@ static void start_once(void)
 	gompi_core.use(&face);
 }
 
-static void start(void)
+/* gompi_start opens the core, and makes handles known. */
+void gompi_start(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, start_once);
 }
 
+/* leave_at_end leaves the job if all is well: a program that fails has its status reported. */
+static void leave_at_end(int status, void *unused)
+{
+	(void)unused;
+	if (status == 0)
+		gompi_core.exit();
+}
+
+/* gompi_turn is called when MPI or a session has begun or ended. */
+void gompi_turn(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct gompi_lease *lease;
+	pthread_mutex_lock(&lock);
+	running = gompi_core.running();
+	if (running && !ran) {
+		ran = 1;
+		lease = gompi_core.lease();
+		gompi_set_up_languages();
+		on_exit(leave_at_end, NULL);
+	}
+	gompi_lease = running ? lease : NULL;
+	pthread_mutex_unlock(&lock);
+}
+
 int gompi_call(int function, gompi_word *arguments)
 {
-	if (__builtin_expect(state != RUNNING, 0))
-		out_of_turn("a function of MPI");
+	if (__builtin_expect(!running, 0))
+		out_of_turn("a function of MPI",
+		            state == OVER ? "after MPI_Finalize" : ran ? "when no session was open" : "before MPI_Init");
 	gompi_short_abandon();
 	return gompi_ended(gompi_core.call(function, arguments));
 }
 
 int gompi_call_any_time(int function, gompi_word *arguments)
 {
-	start();
+	if (running)
+		return gompi_call(function, arguments);
 	return gompi_ended(gompi_core.call(function, arguments));
 }
 
-int gompi_null(int function, gompi_word comm, const char *name)
+int gompi_null(int function, gompi_word object, const char *name)
 {
-	start();
-	return gompi_ended(gompi_core.null(function, (int32_t)comm, name));
+	gompi_start();
+	return gompi_ended(gompi_core.null(function, (int32_t)object, name));
 }
 
 int gompi_missing(const char *name)
 {
-	if (state == RUNNING)
+	if (running)
 		return gompi_ended(gompi_core.unsupported(name));
 	fprintf(stderr, "gompi: %s is not implemented by gompi\n", name);
 	fflush(NULL);
@@ -97,7 +127,7 @@ void gompi_clear_stack(void)
 
 int gompi_length(int what, MPI_Comm comm)
 {
-	return state == RUNNING ? gompi_core.length(what, (int)IN_comm(comm)) : 0;
+	return running ? gompi_core.length(what, (int)IN_comm(comm)) : 0;
 }
 
 void *gompi_array(void *few, int room, size_t size, int n)
@@ -115,14 +145,15 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	(void)argc, (void)argv, (void)required;
 	if (state != FRESH)
-		out_of_turn("MPI_Init");
-	start();
+		out_of_turn("MPI_Init", "a second time");
+	gompi_start();
 	first_thread = pthread_self();
 	if (gompi_core.init())
 		_exit(1); /* the core has said why */
 	state = RUNNING;
-	gompi_lease = gompi_core.lease();
-	gompi_set_up_languages();
+	gompi_turn();
+	gompi_made_comm(MPI_COMM_WORLD);
+	gompi_made_comm(MPI_COMM_SELF);
 	*provided = MPI_THREAD_MULTIPLE;
 	return MPI_SUCCESS;
 }
@@ -138,10 +169,11 @@ GOMPI_ALIAS(Finalize)
 int PMPI_Finalize(void)
 {
 	if (state != RUNNING)
-		out_of_turn("MPI_Finalize");
+		out_of_turn("MPI_Finalize", state == FRESH ? "before MPI_Init" : "a second time");
 	gompi_lease = NULL;
 	int error = gompi_core.finalize();
 	state = OVER;
+	gompi_turn();
 	return gompi_ended(error);
 }
 

@@ -25,6 +25,16 @@ struct gompi_predefined {
 };
 extern const struct gompi_predefined gompi_predefined[];
 
+#ifndef MPI_SESSION_NULL /* the header is older than MPI 4 */
+typedef gompi_handle MPI_Session;
+#ifdef OPEN_MPI
+extern char ompi_mpi_instance_null[512];
+#define MPI_SESSION_NULL ((MPI_Session)ompi_mpi_instance_null)
+#else
+#define MPI_SESSION_NULL ((MPI_Session)0x38000000)
+#endif
+#endif
+
 void gompi_set_up_handles(void);
 int gompi_id(int kind, gompi_handle h);         /* GOMPI_BAD if it is not valid */
 gompi_handle gompi_handle_of(int kind, int id); /* id is valid */
@@ -40,6 +50,7 @@ HANDLE(request, MPI_Request)
 HANDLE(errhandler, MPI_Errhandler)
 HANDLE(info, MPI_Info)
 HANDLE(message, MPI_Message)
+HANDLE(session, MPI_Session)
 
 #define OUT_comm(p, w) (*(p) = TO_comm(w), gompi_made_comm(*(p)), gompi_clear_stack())
 #define OUT_datatype(p, w) (*(p) = TO_datatype(w))
@@ -49,6 +60,7 @@ HANDLE(message, MPI_Message)
 #define OUT_errhandler(p, w) (*(p) = TO_errhandler(w))
 #define OUT_info(p, w) (*(p) = TO_info(w))
 #define OUT_message(p, w) (*(p) = TO_message(w))
+#define OUT_session(p, w) (*(p) = TO_session(w), gompi_turn()) /* it has begun or ended */
 
 /* ---- Numbers ---- */
 
@@ -133,12 +145,14 @@ void *gompi_array(void *few, int room, size_t size, int n); /* few, or memory if
 
 /* ---- Calls: face.c ---- */
 
-extern struct gompi_mpi_core gompi_core; /* functions are there from MPI_Init on */
+extern struct gompi_mpi_core gompi_core; /* functions are there from MPI_Init or MPI_Session_init on */
 int gompi_call(int function, gompi_word *arguments);
+void gompi_start(void);
 int gompi_call_any_time(int function, gompi_word *arguments); /* before MPI_Init and after MPI_Finalize, too */
+void gompi_turn(void);
 int gompi_length(int what, MPI_Comm comm);
 void gompi_clear_stack(void);
-int gompi_null(int function, gompi_word comm, const char *name); /* the argument that stores is NULL */
+int gompi_null(int function, gompi_word object, const char *name); /* the argument that stores is NULL */
 int gompi_missing(const char *name);
 void gompi_fill_face(struct gompi_face *face); /* callbacks.c */
 
@@ -146,7 +160,7 @@ void gompi_fill_face(struct gompi_face *face); /* callbacks.c */
  * jump, and Go's stack must not be left so. */
 extern __thread struct gompi_error {
 	gompi_word fn;
-	int errhandler, comm, code;
+	int errhandler, kind, object, code;
 } gompi_error __attribute__((tls_model("initial-exec")));
 void gompi_call_errhandler(void);
 static inline int gompi_ended(int error)
@@ -169,7 +183,7 @@ void gompi_made_op(MPI_Op op);
 int gompi_foreign_op(gompi_word fn, int op, void *in, void *inout, int *n, MPI_Datatype *type); /* 0: it is C */
 int gompi_foreign_copy(gompi_word fn, int handle, int keyval, gompi_word extra, gompi_word value, gompi_word *copy, int *flag);
 int gompi_foreign_delete(gompi_word fn, int handle, int keyval, gompi_word value, gompi_word extra);
-void gompi_foreign_errhandler(gompi_word fn, int errhandler, MPI_Comm *comm, int *error);
+void gompi_foreign_errhandler(gompi_word fn, int errhandler, gompi_handle *object, int *error);
 int gompi_number(int kind, int id); /* what Fortran calls the handle */
 
 #define GOMPI_STRING(x) #x

@@ -7,6 +7,7 @@
 static const uint32_t kind_bits[KINDS] = {
 	[KIND_comm] = 0x84000000, [KIND_group] = 0x88000000, [KIND_datatype] = 0x8c000000, [KIND_errhandler] = 0x94000000,
 	[KIND_op] = 0x98000000, [KIND_info] = 0x9c000000, [KIND_request] = 0xac000000, [KIND_message] = 0xac000000,
+	[KIND_session] = 0xb8000000,
 };
 enum { ID_BITS = 26 };
 
@@ -54,4 +55,26 @@ gompi_handle gompi_handle_of(int kind, int id)
 		return 0;
 	return (gompi_handle)(id < GOMPI_FIRST_HANDLE ? predefined[kind][id] : kind_bits[kind] | (uint32_t)id);
 }
+
+/* Fortran's numbers, and those of MPI 5, are the handles. Headers have macros of some names, hence the
+ * parentheses. */
+#define NUMBERS(name, type) \
+	GOMPI_ALIAS(name##_c2f) \
+	GOMPI_ALIAS(name##_f2c) \
+	GOMPI_ALIAS(name##_toint) \
+	GOMPI_ALIAS(name##_fromint) \
+	MPI_Fint (PMPI_##name##_c2f)(type h) { return h; } \
+	type (PMPI_##name##_f2c)(MPI_Fint number) { return number; } \
+	int PMPI_##name##_toint(type h) { return h; } \
+	type PMPI_##name##_fromint(int number) { return number; }
+NUMBERS(Comm, MPI_Comm)
+NUMBERS(Type, MPI_Datatype)
+NUMBERS(Op, MPI_Op)
+NUMBERS(Group, MPI_Group)
+NUMBERS(Request, MPI_Request)
+NUMBERS(Errhandler, MPI_Errhandler)
+NUMBERS(Info, MPI_Info)
+NUMBERS(Message, MPI_Message)
+NUMBERS(Session, MPI_Session)
+NUMBERS(Win, MPI_Win)
 #endif

@@ -9,6 +9,7 @@ enum { MAGIC = 0x676f4d00, CHUNK = 256, CHUNKS = 1 << 15 };
 static const size_t sizes[KINDS] = {
 	[KIND_comm] = sizeof(struct gompi_object), [KIND_datatype] = 216, [KIND_op] = 128, [KIND_group] = 128,
 	[KIND_request] = 200, [KIND_errhandler] = 128, [KIND_info] = 128, [KIND_message] = 128,
+	[KIND_session] = 128,
 };
 _Static_assert(offsetof(struct gompi_object, type_attributes) + 8 <= 216, "an object has less room than is used");
 _Static_assert(offsetof(struct gompi_object, functions_in_c) < 200, "an object has less room than is used");
@@ -20,6 +21,9 @@ static struct gompi_object done;
 #ifndef MPI_ERRORS_ABORT /* which programs that were built with Open MPI 5 have */
 struct { _Alignas(16) char room[1024]; } ompi_mpi_errors_abort;
 #define MPI_ERRORS_ABORT (&ompi_mpi_errors_abort)
+#endif
+#if MPI_VERSION < 4
+_Alignas(16) char ompi_mpi_instance_null[512];
 #endif
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -108,19 +112,21 @@ static MPI_Fint number_of(const void *h)
 	return !o ? -1 : o == &done ? GOMPI_REQUEST_DONE_ID : o->number;
 }
 
+/* MPI 5 calls them by names of its own, too. */
 #define FORTRAN(name, type, kind) \
 	GOMPI_ALIAS(name##_c2f) \
 	GOMPI_ALIAS(name##_f2c) \
+	GOMPI_ALIAS(name##_toint) \
+	GOMPI_ALIAS(name##_fromint) \
+	int PMPI_##name##_toint(type h) { return number_of(h); } \
+	type PMPI_##name##_fromint(int number) { return (type)of_number(kind, number); } \
 	MPI_Fint PMPI_##name##_c2f(type h) { return number_of(h); } \
-	type PMPI_##name##_f2c(MPI_Fint number) \
-	{ \
-		void *h = of_number(kind, number); \
-		return (type)h; \
-	}
+	type PMPI_##name##_f2c(MPI_Fint number) { return (type)of_number(kind, number); }
 FORTRAN(Comm, MPI_Comm, KIND_comm)
 FORTRAN(Type, MPI_Datatype, KIND_datatype)
 FORTRAN(Op, MPI_Op, KIND_op)
 FORTRAN(Group, MPI_Group, KIND_group)
+FORTRAN(Session, MPI_Session, KIND_session)
 FORTRAN(Message, MPI_Message, KIND_message)
 FORTRAN(Errhandler, MPI_Errhandler, KIND_errhandler)
 FORTRAN(Info, MPI_Info, KIND_info)

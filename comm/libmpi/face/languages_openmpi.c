@@ -35,8 +35,6 @@ void gompi_made_comm(MPI_Comm comm)
 
 void gompi_set_up_languages(void)
 {
-	gompi_made_comm(MPI_COMM_WORLD);
-	gompi_made_comm(MPI_COMM_SELF);
 	MPI_Errhandler h;
 	if (PMPI_Comm_create_errhandler(throw_exception, &h) == MPI_SUCCESS)
 		memcpy(&ompi_mpi_errors_throw_exceptions, h, offsetof(struct gompi_object, rest));
@@ -82,12 +80,12 @@ void *ompi_errhandler_create(int kind, MPI_Comm_errhandler_function *fn, int lan
 	return h;
 }
 
-void gompi_foreign_errhandler(gompi_word fn, int errhandler, MPI_Comm *comm, int *error)
+void gompi_foreign_errhandler(gompi_word fn, int errhandler, gompi_handle *object, int *error)
 {
 	struct gompi_object *h = gompi_handle_of(KIND_errhandler, errhandler);
-	MPI_Fint number = PMPI_Comm_c2f(*comm);
+	MPI_Fint number = PMPI_Comm_c2f(*object);
 	if (h->language == CXX_HANDLER)
-		((cxx_dispatch *)h->dispatch)(comm, error, "", (void *)FUNCTION(fn));
+		((cxx_dispatch *)h->dispatch)((MPI_Comm *)object, error, "", (void *)FUNCTION(fn));
 	else
 		((void (*)(MPI_Fint *, MPI_Fint *))FUNCTION(fn))(&number, error);
 }

@@ -88,9 +88,14 @@ func prototypeOf(f *table.Function) prototype {
 
 func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 	var before, words, after strings.Builder
+	call := "gompi_call"
+	if anyTime.MatchString(f.Name) {
+		call = "gompi_call_any_time"
+		before.WriteString("\tgompi_start();\n")
+	}
 	for i, a := range f.Args {
 		if a.Out && a.Kind != "status" && a.Length == "" {
-			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n", p.params[i].name, number, commWord(f, p), p.params[i].name)
+			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n", p.params[i].name, number, raiserWord(f, p), p.params[i].name)
 		}
 	}
 	for i, a := range f.Args {
@@ -110,10 +115,6 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 	}
 	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n", f.Name, f.Name, p.result, f.Name, list)
 	fmt.Fprintf(w, "#ifdef SHORT_%s\n\tif (SHORT_%s(%s))\n\t\treturn MPI_SUCCESS;\n#endif\n%s", f.Name, f.Name, strings.Join(names, ", "), &before)
-	call := "gompi_call"
-	if anyTime.MatchString(f.Name) {
-		call = "gompi_call_any_time"
-	}
 	if after.Len() == 0 {
 		fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\treturn %s(%d, a);\n}\n", &words, call, number)
 		return
@@ -122,7 +123,7 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 }
 
 // anyTime are functions that may be called before MPI_Init and after MPI_Finalize (MPI 4.0, section 11.4.1).
-var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_)`)
+var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_|Session_|Errhandler_free$)`)
 
 // nullOf are what functions that fail store, as both MPIs do.
 var nullOf = map[string]string{"comm": "MPI_COMM_NULL", "datatype": "MPI_DATATYPE_NULL"}
@@ -176,10 +177,10 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 	}
 }
 
-// commWord returns the C expression for the communicator whose error handler f calls.
-func commWord(f *table.Function, p prototype) string {
-	if i := commOf(f); i >= 0 && !f.Args[i].Out {
-		return "IN_comm(" + p.params[i].name + ")"
+// raiserWord returns the C expression for the object whose error handler f calls.
+func raiserWord(f *table.Function, p prototype) string {
+	if _, i := raiserOf(f); i >= 0 && !f.Args[i].Out {
+		return "IN_" + f.Args[i].Kind + "(" + p.params[i].name + ")"
 	}
 	return "GOMPI_BAD"
 }

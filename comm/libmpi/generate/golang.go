@@ -40,11 +40,12 @@ var goKinds = map[string]struct{ get, set string }{
 	"message":    {"message", "setMessage"},
 	"errhandler": {"errhandler", "setErrhandler"},
 	"info":       {"info", "setInfo"},
+	"session":    {"session", "setSession"},
 }
 
 func isHandle(kind string) bool {
 	switch kind {
-	case "comm", "datatype", "op", "group", "request", "message", "errhandler", "info":
+	case "comm", "datatype", "op", "group", "request", "message", "errhandler", "info", "session":
 		return true
 	}
 	return false
@@ -63,7 +64,8 @@ func writeGo(w io.Writer, all []table.Function, at map[string]string) {
 	fmt.Fprint(w, "// functions are those of MPI, by number.\nvar functions = [...]function{\n")
 	for _, f := range all {
 		if !f.Face {
-			fmt.Fprintf(w, "\t{%q, call%s, %d},\n", "MPI_"+f.Name, f.GoName(), commOf(&f))
+			by, at := raiserOf(&f)
+			fmt.Fprintf(w, "\t{%q, call%s, by%s, %d},\n", "MPI_"+f.Name, f.GoName(), by, max(at, 0))
 		}
 	}
 	fmt.Fprint(w, "}\n")
@@ -74,16 +76,34 @@ func writeGo(w io.Writer, all []table.Function, at map[string]string) {
 	}
 }
 
-// commOf returns which argument is the communicator that has the error handler, -1 if there is
-// none.
-func commOf(f *table.Function) int {
-	for i, a := range f.Args {
-		if a.Kind == "comm" && a.In && !a.Out {
-			return i
-		}
+// raiserOf returns whose error handler is called, by its name in package mpi, and which argument that
+// is, -1 if it is none.
+func raiserOf(f *table.Function) (by string, at int) {
+	if i := first(f, "comm"); i >= 0 {
+		return "Comm", i
 	}
-	return -1
+	if i := first(f, "session"); i >= 0 {
+		return "Session", i
+	}
+	h := first(f, "errhandler")
+	if i := first(f, "group"); i >= 0 && h >= 0 {
+		return "Group", i
+	}
+	if h >= 0 && f.Name == "Session_init" {
+		return "Handler", h
+	}
+	return "World", -1
 }
+
+// first returns the first argument of a kind that the caller gives, -1 if there is none.
+func first(f *table.Function, kind string) int {
+	return slices.IndexFunc(f.Args, func(a table.Arg) bool {
+		return a.Kind == kind && a.In && (!a.Out || kind == "session")
+	})
+}
+
+// commOf returns which argument is the communicator, -1 if there is none.
+func commOf(f *table.Function) int { return first(f, "comm") }
 
 func writeGoFunction(w io.Writer, f *table.Function, at map[string]string) {
 	if f.Form != table.NotCollective {

@@ -45,10 +45,7 @@ func readSymbols(file string) ([]symbol, error) {
 
 // newer are functions that Open MPI 5.0.11 exports and gompi does not implement. The installed
 // library may be older.
-var newer = strings.Fields(`Group_from_session_pset Parrived Pready Pready_list Pready_range
-	Precv_init Psend_init Session_c2f Session_call_errhandler Session_create_errhandler Session_f2c
-	Session_finalize Session_get_errhandler Session_get_info Session_get_nth_pset
-	Session_get_num_psets Session_get_pset_info Session_init Session_set_errhandler Session_set_info
+var newer = strings.Fields(`Parrived Pready Pready_list Pready_range Precv_init Psend_init
 	Status_c2f08 Status_f082c Status_f082f Status_f2f08`)
 
 // withNewer adds the names of newer to symbols.

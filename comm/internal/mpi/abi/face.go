@@ -16,8 +16,8 @@ type Face struct {
 	// communicator, 2 for a datatype.
 	CopyAttr   func(fn Addr, kind int, object Handle, keyval int, extra, value Addr) (copied Addr, flag bool, class Class)
 	DeleteAttr func(fn Addr, kind int, object Handle, keyval int, value, extra Addr) Class
-	// CallErrhandler calls an error handler of the program.
-	CallErrhandler func(fn Addr, h, comm Handle, class Class)
+	// CallErrhandler calls an error handler of the program, for an object of a kind.
+	CallErrhandler func(fn Addr, h Handle, kind int, object Handle, class Class)
 	// Query, Release and Cancel call the functions of a generalized request.
 	Query   func(fn, extra Addr, s *Status) Class
 	Release func(fn, extra Addr) Class
@@ -30,7 +30,8 @@ type Face struct {
 	// double in it. It reports whether there is such an operator.
 	Combine func(op Handle, datatype Handle, in, inout Addr, n int) bool
 
-	Flush func() // C's streams
+	Alone func() error // an error if the process has another MPI library, too
+	Flush func()       // C's streams
 	Exit  func(status int)
 }
 

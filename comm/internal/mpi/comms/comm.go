@@ -314,7 +314,7 @@ func CommGroup(c *Comm) (*Group, error) {
 	if err := Check(c); err != nil {
 		return nil, err
 	}
-	return newGroup(c.group()), nil
+	return newGroup(c.group(), nil), nil
 }
 
 func CommTestInter(c *Comm) (bool, error) {
@@ -335,7 +335,7 @@ func CommRemoteGroup(c *Comm) (*Group, error) {
 	if err := checkInter(c); err != nil {
 		return nil, err
 	}
-	return newGroup(c.Inter.Remote), nil
+	return newGroup(c.Inter.Remote, nil), nil
 }
 
 func CommSetName(c *Comm, name abi.Text) error {

@@ -12,8 +12,8 @@ func CommSetErrhandler(c *Comm, h *errs.Errhandler) error {
 	if err := Check(c); err != nil {
 		return err
 	}
-	if h == nil {
-		return errs.New(errs.Arg, "the error handler is not valid")
+	if err := h.Check(errs.KindComm); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,13 +35,11 @@ func CommCallErrhandler(c *Comm, code int) error {
 	if err := Check(c); err != nil {
 		return err
 	}
-	switch h := c.errhandler(); {
-	case h.Call(c.Handle, abi.Class(code)):
-	case !h.Returns():
-		c.die("MPI_Comm_call_errhandler", abi.Class(code), errs.New(abi.Class(code), "called by the program"))
-	}
+	callHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), "MPI_Comm_call_errhandler", calledByProgram(code))
 	return nil
 }
+
+func calledByProgram(code int) error { return errs.New(abi.Class(code), "called by the program") }
 
 // The names of MPI 1.
 
@@ -53,19 +51,23 @@ func (c *Comm) Raise(name string, err error) abi.Class {
 	if c == nil {
 		c = World
 	}
-	class := errs.ClassOf(err)
 	errs.Note(name, err)
-	switch h := c.errhandler(); {
-	case h.Call(c.Handle, class):
+	callHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), name, err)
+	return errs.ClassOf(err)
+}
+
+// callHandler does what h says of an error of an object, which is called on in messages.
+func callHandler(h *errs.Errhandler, kind int, object abi.Handle, on, name string, err error) {
+	class := errs.ClassOf(err)
+	switch {
+	case h.Call(kind, object, class):
 	case !h.Returns():
-		c.die(name, class, err)
+		die(fmt.Sprintf("%s on %s: %s: %v", name, on, errs.ClassName(class), errs.Explain(err)), class)
 	}
-	return class
 }
 
 // die ends the job, as MPI_ERRORS_ARE_FATAL says.
-func (c *Comm) die(name string, class abi.Class, err error) {
-	text := fmt.Sprintf("%s on %s: %s: %v", name, c.Name(), errs.ClassName(class), errs.Explain(err))
+func die(text string, class abi.Class) {
 	fmt.Fprintln(os.Stderr, "gompi:", text)
 	abi.C.Flush()
 	if World.P2P != nil {

@@ -23,10 +23,7 @@ func checkFromGroup(g *Group, h *errs.Errhandler) error {
 	if err := checkGroups(g); err != nil {
 		return err
 	}
-	if h == nil {
-		return errs.New(errs.Arg, "the error handler is not valid")
-	}
-	return nil
+	return h.Check(errs.KindComm)
 }
 
 func CommCreateFromGroup(g *Group, text abi.Text, info *infos.Info, h *errs.Errhandler) (*Comm, error) {

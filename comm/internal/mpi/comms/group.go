@@ -16,16 +16,18 @@ func init() { Groups.Set(emptyGroup.Handle, emptyGroup) }
 // A Group is a group with a handle.
 type Group struct {
 	comm.Group
-	Handle abi.Handle
+	Handle  abi.Handle
+	session *Session // that it was made from, nil if there is none
 }
 
 var emptyGroup = &Group{Handle: table.GroupEmpty}
 
-func newGroup(g comm.Group) *Group {
+// newGroup gives g a handle. s is the session that it was made from, or nil.
+func newGroup(g comm.Group, s *Session) *Group {
 	if g.Size() == 0 {
 		return emptyGroup
 	}
-	n := &Group{Group: g}
+	n := &Group{Group: g, session: s}
 	n.Handle = Groups.Add(n)
 	return n
 }
@@ -104,7 +106,7 @@ func combined(g, h *Group, f func(g, h comm.Group) comm.Group) (*Group, error) {
 	if err := checkGroups(g, h); err != nil {
 		return nil, err
 	}
-	return newGroup(f(g.Group, h.Group)), nil
+	return newGroup(f(g.Group, h.Group), g.session), nil
 }
 
 func GroupUnion(g, h *Group) (*Group, error)        { return combined(g, h, comm.Group.Union) }
@@ -146,7 +148,7 @@ func (g *Group) choose(n int, ranks []int, f func(comm.Group, ...int) (comm.Grou
 	if err != nil {
 		return nil, &errs.Error{Class: errs.Rank, Cause: err}
 	}
-	return newGroup(h), nil
+	return newGroup(h, g.session), nil
 }
 
 // expand returns the ranks of n triplets (first, last, stride).

@@ -12,7 +12,7 @@ import (
 	"gompi/comm/internal/mpi/table"
 )
 
-// Join joins the job, and makes the communicators that are there from the beginning.
+// Join joins the job, and makes the communicators of MPI_Init.
 func Join() error {
 	joined, err := door.InitMPI(Forever)
 	if err != nil {
@@ -25,9 +25,24 @@ func Join() error {
 	if err == nil {
 		self.P2P, err = c.CreateGroup(Forever, me, 0)
 	}
+	return err
+}
+
+// Begin makes MPI_COMM_WORLD and MPI_COMM_SELF valid, from MPI_Init on.
+func Begin() {
 	Registry.Set(table.CommWorld, World)
 	Registry.Set(table.CommSelf, self)
-	return err
+}
+
+// End makes them invalid again, in MPI_Finalize.
+func End() error {
+	if err := self.DeleteAttributes(attrs.KindComm, self.Handle); err != nil {
+		return err
+	}
+	unlend(World)
+	Registry.Remove(table.CommWorld)
+	Registry.Remove(table.CommSelf)
+	return nil
 }
 
 // leaveTime is how long leave waits for what is under way when all ranks have called it.
@@ -35,9 +50,6 @@ const leaveTime = 10 * time.Second
 
 // Leave leaves the job when all ranks have called it.
 func Leave() error {
-	if err := self.DeleteAttributes(attrs.KindComm, self.Handle); err != nil {
-		return err
-	}
 	o := new(call.Call).Barrier()
 	o.Fingerprint.Digest = errs.OfFinalize
 	if err := World.Door().Do(Forever, o); err != nil {

@@ -25,7 +25,7 @@ const (
 	Dims        abi.Class = 12
 	Arg         abi.Class = 13
 	Truncate    abi.Class = 15
-	errOther    abi.Class = 16
+	Other       abi.Class = 16
 	InStatus    abi.Class = 19
 	InfoKey     abi.Class = 31
 	InfoNoKey   abi.Class = 32
@@ -33,6 +33,7 @@ const (
 	Info        abi.Class = 34
 	Keyval      abi.Class = 36
 	NoMem       abi.Class = 39
+	Session     abi.Class = 53
 	Unsupported abi.Class = 57
 
 	firstCode abi.Class = 0x4000 // of classes and codes that programs add
@@ -79,7 +80,7 @@ func ClassOf(err error) abi.Class {
 	case errors.Is(err, comm.ErrArgument):
 		return Arg
 	}
-	return errOther
+	return Other
 }
 
 // A noted error is the last one that had a class, for MPI_Error_string.

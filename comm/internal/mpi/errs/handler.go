@@ -9,11 +9,29 @@ import (
 
 var Handlers = abi.NewRegistry[Errhandler](table.ErrhandlerNull).LateReuse()
 
-// An Errhandler is what is done about errors of a communicator.
+// An Errhandler is what is done about errors of a communicator or a session.
 type Errhandler struct {
 	Handle abi.Handle
+	kind   int          // of the objects that it is for: KindComm or KindSession
 	fn     abi.Addr     // of the program, 0 for the predefined ones
 	held   atomic.Int32 // how often the program has the handle
+}
+
+// The kinds of objects that have error handlers, as a Face has them.
+const (
+	KindComm    = 1
+	KindSession = 9
+)
+
+// Check returns an error if h is not valid, or not for objects of a kind.
+func (h *Errhandler) Check(kind int) error {
+	switch {
+	case h == nil:
+		return New(Arg, "the error handler is not valid")
+	case h.fn != 0 && h.kind != kind:
+		return New(Arg, "the error handler is for objects of another kind")
+	}
+	return nil
 }
 
 // Returns reports whether nothing is done but that the function returns the error.
@@ -36,20 +54,26 @@ func predefined(h abi.Handle) *Errhandler {
 	return e
 }
 
-// Call calls the program's function for an object, and reports whether there is one.
-func (h *Errhandler) Call(object abi.Handle, c abi.Class) bool {
+// Call calls the program's function for an object of a kind, and reports whether there is one.
+func (h *Errhandler) Call(kind int, object abi.Handle, c abi.Class) bool {
 	if h.fn == 0 {
 		return false
 	}
-	abi.C.CallErrhandler(h.fn, h.Handle, object, c)
+	abi.C.CallErrhandler(h.fn, h.Handle, kind, object, c)
 	return true
 }
 
-func CommCreateErrhandler(fn abi.Addr) (*Errhandler, error) {
-	h := &Errhandler{fn: fn}
+func CommCreateErrhandler(fn abi.Addr) (*Errhandler, error) { return newHandler(fn, KindComm), nil }
+
+func SessionCreateErrhandler(fn abi.Addr) (*Errhandler, error) {
+	return newHandler(fn, KindSession), nil
+}
+
+func newHandler(fn abi.Addr, kind int) *Errhandler {
+	h := &Errhandler{fn: fn, kind: kind}
 	h.held.Store(1)
 	h.Handle = Handlers.Add(h)
-	return h, nil
+	return h
 }
 
 // SetLanguage says which language the function is in, other than C.
@@ -62,7 +86,7 @@ func (h *Errhandler) Hold() {
 	}
 }
 
-// ErrhandlerFree takes the handle back: communicators keep what they have.
+// ErrhandlerFree takes the handle back: objects keep what they have.
 func ErrhandlerFree(h *abi.Handle) error {
 	e := Handlers.Find(*h)
 	if e == nil {
