@@ -212,6 +212,7 @@ func bytesPassThroughSrun(t *testing.T, bed *testbed.Slurm) {
 	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, data) {
 		t.Errorf("%v: %d bytes of %d, or others\n%s", err, len(out), len(data), &errs)
 	}
+	everythingPasses(t, bed)
 	// A question and its answer, without the end of a line.
 	cmd = bed.Command("salloc", "-Q", "-N1", "gompirun", "sh", "-c", "printf name?; read name; printf \"hello, $name\"")
 	in, _ := cmd.StdinPipe()
@@ -224,6 +225,21 @@ func bytesPassThroughSrun(t *testing.T, bed *testbed.Slurm) {
 	rest, _ := io.ReadAll(out)
 	if err := cmd.Wait(); err != nil || string(rest) != "hello, world" {
 		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+// everythingPasses runs jobs that write as much at once as may be on its way, and end: while srun
+// still reads, the launcher sends credit to what has ended.
+func everythingPasses(t *testing.T, bed *testbed.Slurm) {
+	t.Helper()
+	const size, times = 320 << 10, 3
+	cmd := bed.Command("salloc", "-Q", "-N1", "sh", "-ec",
+		fmt.Sprintf(`for i in $(seq %d); do gompirun sh -c 'yes | head -c %d'; done`, times, size))
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	want := bytes.Repeat([]byte("y\n"), times*size/2)
+	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, want) {
+		t.Errorf("%v: %d bytes of %d, or others\n%s", err, len(out), len(want), &errs)
 	}
 }
 

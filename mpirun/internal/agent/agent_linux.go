@@ -138,7 +138,7 @@ func (a *agent) serve() error {
 	a.sendHello()
 	for {
 		a.flush()
-		if a.end.over || a.end.drained && len(a.reports) == 0 {
+		if a.end.over || a.done() && !a.launch.Srun {
 			return nil // without waiting for the launcher's answer: that would cost a round trip
 		}
 		events, err := a.loop.Wait(a.pollTimeout())
@@ -349,9 +349,19 @@ func (a *agent) noteAbsent(rank world.Rank) {
 	a.pmi.Absent(int(rank))
 }
 
-// launcherLost begins the end that comes when the launcher is gone.
+// done reports whether everything is done here and the launcher has been sent all of it. Behind
+// srun the agent must not end yet: Slurm's daemon would close its socket to srun, and what the
+// launcher still sends, such as credit, would have the kernel reset that connection, with all that
+// srun has not read of it. So the launcher closes the channel when it has received everything.
+func (a *agent) done() bool { return a.end.drained && len(a.reports) == 0 }
+
+// launcherLost begins the end that comes when the launcher is gone, or has closed the channel.
 func (a *agent) launcherLost() {
 	a.orphaned = true
 	a.loop.Forget(a.in)
+	if a.done() {
+		a.end.over = true
+		return
+	}
 	a.killAll()
 }

@@ -84,6 +84,23 @@ func groupOfTheDead(t *testing.T) (error, time.Duration) {
 	return <-left, took
 }
 
+// Behind srun an agent that has sent everything ends when its channel is closed, and lets what its
+// ranks may leave running live on. One that has not sent everything kills it.
+func TestAnAgentEndsWithItsChannel(t *testing.T) {
+	for _, unsent := range []int{0, 1} {
+		l := newLooped(t)
+		l.launch.Srun, l.launch.KeepChildren = true, true
+		l.end.drained, l.reports = true, make([]byte, unsent)
+		if l.done() != (unsent == 0) {
+			t.Errorf("%d bytes to send: done is %v", unsent, l.done())
+		}
+		l.launcherLost()
+		if kills := !l.end.killing.IsZero(); kills != (unsent > 0) || l.end.over == kills {
+			t.Errorf("%d bytes to send: it kills is %v, it is over %v", unsent, kills, l.end.over)
+		}
+	}
+}
+
 // A rank that leaves because another has ended failed later, however long the agent takes over it.
 func TestARankThatLeavesBecauseAnotherEndedFailedLater(t *testing.T) {
 	s, err := seg.New([]world.Rank{0, 1})

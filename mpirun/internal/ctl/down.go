@@ -33,6 +33,7 @@ type Launch struct {
 	Recover   bool     // the job continues when a rank dies
 	Spares    int      // places on each node for ranks that replace others
 	Merge     bool     // stderr of the ranks goes into the pipe of their stdout
+	Srun      bool     // the agent is behind srun
 	Virtual   bool     // LOCAL_RANK is 0 on all ranks
 	Cores     int      // of this host, to be shared by its ranks
 	MPILib    string   // the user's choice, as cmdline.MPILib
@@ -99,7 +100,7 @@ func (m *Launch) fields(c *wire.Codec) {
 	wire.Int(c, &m.Stdin, StdinAll, wire.MaxRanks)
 	wire.Int(c, &m.StallWarning, 0, math.MaxInt64)
 	wire.Int(c, &m.Heartbeat, 0, math.MaxInt64)
-	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren, &m.Virtual)
+	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren, &m.Virtual, &m.Srun)
 	c.Rank(&m.Spares)
 	wire.Int(c, &m.Cores, 0, maxCPU)
 	c.String(&m.MPILib, MaxText)

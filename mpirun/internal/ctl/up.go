@@ -269,7 +269,8 @@ func (m *Stalled) fields(c *wire.Codec) {
 }
 
 // Drained is an agent's last message: all its ranks have ended, all their
-// output has been sent, and nothing they started is left.
+// output has been sent, and nothing they started is left. With Launch.Srun it waits after that
+// until the channel is closed.
 type Drained struct {
 	Killed int // processes that ranks had left behind
 }

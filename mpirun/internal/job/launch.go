@@ -52,7 +52,7 @@ func (j *Job) launch() {
 	j.reportReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
 	for node, h := range nodes {
 		m := common
-		m.Remote, m.Inherit = !h.started.Here, j.inherits(h)
+		m.Remote, m.Inherit, m.Srun = !h.started.Here, j.inherits(h), h.started.Srun
 		if n := j.Nodes[h.name]; n != nil { // it runs what was asked for there, with the environment there
 			m.Remote, m.Env, m.Programs = false, j.environment(n.Environ), []ctl.Program{n.Program}
 		}

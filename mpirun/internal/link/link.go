@@ -32,6 +32,7 @@ type Agent struct {
 type Started struct {
 	Via   string   // how it is reached, as remote.Process has it
 	Here  bool     // it is a process of this machine
+	Srun  bool     // srun has started it
 	PID   int      // of the process on this machine, 0 if there is none
 	Login []string // the command that logs in to its host, as remote.Process has it
 }
@@ -72,18 +73,23 @@ func (a *Agent) serve(ctx context.Context, starter remote.Starter, h hostfile.Ho
 	a.mu.Lock()
 	a.process = process
 	a.mu.Unlock()
-	events <- Event{Host: number, Started: &Started{Via: process.Via, Here: process.Here(), PID: process.PID(), Login: process.Login}}
+	started := &Started{Via: process.Via, Here: process.Here(), Srun: process.Via == remote.ViaSrun, PID: process.PID(), Login: process.Login}
+	events <- Event{Host: number, Started: started}
 	r := ctl.NewReader(receiver{process.Out, &a.received})
 	nudge := func() {}
-	if process.Via == remote.ViaSrun {
+	if started.Srun {
 		nudge = a.nudge
 	}
 	r.Waiting = nudge
 	for {
 		m, err := r.Next()
 		switch m.(type) {
-		case *ctl.Started, *ctl.Pong: // which get no answer, and more follows
+		case *ctl.Started, *ctl.Pong, *ctl.Exited: // which get no answer, and more follows
 			nudge()
+		case *ctl.Drained:
+			if started.Srun {
+				a.Close() // what it waits for
+			}
 		}
 		select {
 		case events <- Event{Host: number, Message: m, Err: err}:

@@ -2,6 +2,7 @@ package link
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,7 +18,8 @@ import (
 type fakeAgent struct {
 	orders  *io.PipeReader
 	reports *io.PipeWriter
-	refused error // why it is not started
+	refused error  // why it is not started
+	via     string // how it is reached, "" for a connection
 	killed  chan struct{}
 }
 
@@ -29,7 +31,9 @@ func (a *fakeAgent) Start(context.Context, hostfile.Host) (*remote.Process, erro
 	r, in := io.Pipe()
 	out, w := io.Pipe()
 	a.orders, a.reports = r, w
-	return remote.Connected(in, out, a), nil
+	p := remote.Connected(in, out, a)
+	p.Via = cmp.Or(a.via, p.Via)
+	return p, nil
 }
 
 // Kill implements remote.Conn.
@@ -86,6 +90,35 @@ func TestALinkReportsItsAgentFromStartToEnd(t *testing.T) {
 	a.reports.Close()
 	if e := next(t, events); e.Err != io.EOF || l.Wait() != "is gone" {
 		t.Errorf("%+v, want the end", e)
+	}
+}
+
+// An agent behind srun waits for the end of its channel once it has sent its last message. Others
+// end by themselves, and theirs stays open until the job closes it.
+func TestTheLastMessageClosesTheChannelThroughSrun(t *testing.T) {
+	for _, via := range []string{remote.ViaSrun, "ssh"} {
+		a := &fakeAgent{via: via, killed: make(chan struct{})}
+		events, done := make(chan Event), make(chan struct{})
+		l := Start(context.Background(), a, hostfile.Host{Name: "a"}, 0, events, done)
+		if e := next(t, events); e.Started == nil || e.Started.Srun != (via == remote.ViaSrun) {
+			t.Errorf("%s: %+v", via, e)
+		}
+		go a.reports.Write(ctl.Append([]byte(ctl.Magic), &ctl.Drained{}))
+		if _, ok := next(t, events).Message.(*ctl.Drained); !ok {
+			t.Errorf("%s: no last message", via)
+		}
+		want := ctl.Append(nil, &ctl.Credit{Bytes: 1})
+		l.Send(&ctl.Credit{Bytes: 1})
+		if via == remote.ViaSrun {
+			want = nil
+		} else {
+			go func() { l.Flush(time.Hour); l.Close() }()
+		}
+		if got, err := io.ReadAll(a.orders); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %x, %v; want %x and the end of orders", via, got, err, want)
+		}
+		close(done)
+		a.reports.Close()
 	}
 }
 
