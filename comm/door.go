@@ -58,6 +58,9 @@ func (c *inside) Attach(l *lease.Lease, mix bool) { c.e.Attach(l, mem.U8, mix) }
 // Lend implements door.Comm.
 func (c *inside) Lend(slot, rank int) { c.ch.Lend(slot, rank) }
 
+// TakeOver implements door.Comm.
+func (c *inside) TakeOver(f func(lease.Receive)) { c.e.TakeOver(f) }
+
 // Unlend implements door.Comm.
 func (c *inside) Unlend(slot int) { c.ch.Unlend(slot) }
 

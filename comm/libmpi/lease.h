@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GOMPI_SLOTS = 256, GOMPI_LOCALS = 1024, GOMPI_SIZES = 1024 };
+enum { GOMPI_SLOTS = 256, GOMPI_LOCALS = 1024, GOMPI_SIZES = 1024, GOMPI_HELD = 256 };
 enum { GOMPI_NONE, GOMPI_LENT, GOMPI_BUSY };
 
 /* The ends of rings, as package shm of transport has them. */
@@ -60,9 +60,21 @@ struct gompi_peer {
 struct gompi_channel {
 	uint32_t stamp;
 	int32_t size;
-	uint32_t used, rest;
+	uint32_t used;
+	uint32_t whole; /* all other members are peers that are lent, too */
 	uint64_t context;
 };
+
+/* A receive that C holds: posted, and Go does not know of it. */
+struct gompi_held {
+	uint32_t state;
+	int32_t slot;
+	int32_t source, tag; /* what is wanted, then what has come */
+	int64_t bytes;       /* of the buffer, then of the message */
+	void *buf;
+	uint32_t next, prev; /* of those posted, in order: 1 more than the place, 0 at the ends */
+};
+enum { GOMPI_FREE, GOMPI_POSTED, GOMPI_ARRIVED, GOMPI_TAKEN };
 
 struct gompi_lease {
 	uint32_t word, wanted, stamp, left;
@@ -71,12 +83,16 @@ struct gompi_lease {
 	uint32_t type, mix;
 	uint32_t missed;
 	int32_t missed_comm, missed_rank;
-	uint32_t vain; /* looks since the last success: C's */
-	uint8_t rest[72];
+	uint32_t vain;             /* looks since the last success: C's */
+	uint32_t holds;            /* receives that are posted or have arrived: Go takes them over when it is entered */
+	uint32_t first, last;      /* of those posted, as next */
+	uint32_t place;            /* where a free one is looked for */
+	uint8_t rest[56];
 	struct gompi_channel channels[GOMPI_SLOTS];
 	struct gompi_peer peers[GOMPI_LOCALS];
 	uint16_t routes[GOMPI_SLOTS][GOMPI_LOCALS];
 	uint8_t sizes[GOMPI_SIZES]; /* of datatypes that are one run of bytes, by id; 0 of others */
+	struct gompi_held held[GOMPI_HELD];
 };
 
 enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 1 << 10, GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
@@ -93,6 +109,8 @@ enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 
 	offsetof(struct gompi_lease, spin), offsetof(struct gompi_lease, credit), offsetof(struct gompi_lease, missed), \
 	offsetof(struct gompi_lease, channels), sizeof(struct gompi_channel), offsetof(struct gompi_channel, context), \
 	offsetof(struct gompi_lease, peers), sizeof(struct gompi_peer), offsetof(struct gompi_peer, stamp), \
-	offsetof(struct gompi_peer, local), offsetof(struct gompi_lease, routes), offsetof(struct gompi_lease, sizes), sizeof(struct gompi_lease) }
+	offsetof(struct gompi_peer, local), offsetof(struct gompi_lease, routes), offsetof(struct gompi_lease, sizes), \
+	offsetof(struct gompi_lease, holds), offsetof(struct gompi_lease, held), sizeof(struct gompi_held), \
+	offsetof(struct gompi_held, bytes), offsetof(struct gompi_held, next), sizeof(struct gompi_lease) }
 
 #endif

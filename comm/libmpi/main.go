@@ -48,6 +48,7 @@ import (
 	"gompi/comm/internal/mpi"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/p2p"
 )
 
 func main() {}
@@ -75,6 +76,7 @@ func gompi_mpi_exit() { mpi.Exit() }
 
 //export gompi_mpi_call
 func gompi_mpi_call(function C.int32_t, arguments *C.gompi_word) C.int32_t {
+	p2p.TakeOver()
 	class := mpi.Call(int(function), (*mpi.Args)(unsafe.Pointer(arguments)))
 	comms.Lend()
 	return C.int32_t(class)

@@ -32,8 +32,12 @@ type Comm[Request any] interface {
 	AwaitAll(ctx context.Context, rs []Request) error
 	// Attach lets C use l for messages of bytes. mix has it leave some of them to Go.
 	Attach(l *lease.Lease, mix bool)
-	// Lend lends the communicator, which C calls slot, for messages with rank.
+	// Lend lends the communicator, which C calls slot, for messages with rank, or all if that is
+	// AnySource.
 	Lend(slot, rank int)
+	// TakeOver calls f for the receives that C holds, in order, to post them. Nothing is lent until
+	// the lease Holds none.
+	TakeOver(f func(lease.Receive))
 	// Unlend ends that: slot is that of another communicator from now on.
 	Unlend(slot int)
 	// Wake wakes a local rank that C has sent something to.

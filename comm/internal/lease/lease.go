@@ -4,7 +4,12 @@
 // So while nothing is under way that only Go can serve, Go lends C what a short message needs: the
 // cursors of the shared-memory rings to some peers, the credit there, and the numbers of some
 // communicators. C finishes an operation whole or does not begin it, and calls Go instead. It makes
-// no error, never sleeps and keeps nothing.
+// no error and never sleeps.
+//
+// C posts receives, too, and matches what comes with them as Go does: a message goes to the first posted
+// that wants it. Go does not know of these, so that whoever enters it first has Go take them over, in
+// their order, before anything else is posted (TakeOver). While Go has receives posted on a communicator
+// or keeps messages of it, it is not lent: there is one queue of each, Go's or C's.
 //
 // # Who owns the state
 //
@@ -42,6 +47,7 @@ const (
 	Channels = 256
 	Peers    = 1024
 	Sizes    = 1024
+	Held     = 256 // receives that C holds
 )
 
 // The words.
@@ -69,13 +75,18 @@ type Record struct {
 
 	missed     atomic.Uint32 // C has entered Go for want of a lease
 	missedComm int32         // the communicator's number
-	missedRank int32         // and the peer's in it
-	_          [76]byte      // of which C has four
+	missedRank int32         // and the peer's in it, negative if it is any
+	_          uint32        // C's
+	holds      atomic.Uint32 // receives that C holds
+	first      uint32        // of those posted, as next
+	last       uint32        // and the last
+	_          [60]byte      // of which C has four
 
 	channels [Channels]channel
 	peers    [Peers]peer
 	routes   [Channels][Peers]uint16 // by rank: 1 more than the local rank, 0 if it is not known
 	sizes    [Sizes]uint8            // of elements that are one run of bytes, 0 of others
+	held     [Held]held
 }
 
 // A channel is a communicator.
@@ -83,9 +94,27 @@ type channel struct {
 	stamp   uint32
 	size    int32
 	used    uint32
-	_       uint32
+	whole   uint32 // all other members are peers that are lent, too
 	context uint64
 }
+
+// A held is a receive that C holds: posted, and Go does not know of it.
+type held struct {
+	state       atomic.Uint32
+	slot        int32
+	source, tag int32 // what is wanted, then what has come
+	bytes       int64 // of the buffer, then of the message
+	buf         uintptr
+	next, prev  uint32 // of those posted, in order: 1 more than the place, 0 at the ends
+}
+
+// The states of a held.
+const (
+	free = iota
+	posted
+	arrived
+	taken // Go's
+)
 
 // A peer is another rank of this host.
 type peer struct {
@@ -190,9 +219,63 @@ func (l *Lease) Peer(local int, e Ends) {
 	p.Ends, p.local = e, int32(local)
 }
 
-// LendChannel and LendPeer make something part of the lease.
-func (l *Lease) LendChannel(slot int) { l.rec.channels[slot].stamp = l.rec.stamp }
-func (l *Lease) LendPeer(local int)   { l.rec.peers[local].stamp = l.rec.stamp }
+// LendPeer makes a peer part of the lease.
+func (l *Lease) LendPeer(local int) { l.rec.peers[local].stamp = l.rec.stamp }
+
+// LendChannel makes a communicator part of the lease, when the peers are. self is the rank in it.
+func (l *Lease) LendChannel(slot, self int) {
+	c := &l.rec.channels[slot]
+	c.stamp, c.whole = l.rec.stamp, 1
+	for member, at := range l.rec.routes[slot][:c.size] {
+		if member != self && (at == 0 || l.rec.peers[at-1].stamp != l.rec.stamp) {
+			c.whole = 0
+		}
+	}
+}
+
+// A Receive is one that C has held. Before its message has Arrived, Source, Tag and Bytes are what is
+// wanted, then what has come.
+type Receive struct {
+	Place       int
+	Slot        int
+	Source, Tag int
+	Bytes       int
+	Buf         uintptr
+	Arrived     bool
+}
+
+// Holds reports whether C holds receives. It takes no lock.
+func (l *Lease) Holds() bool { return l.rec.holds.Load() != 0 }
+
+// TakeOver calls f for the receives that C holds: those posted in order, then those whose message has
+// arrived. They are Go's then, until Free, and Holds reports true until all are. The lease is recalled
+// and is not lent meanwhile.
+func (l *Lease) TakeOver(f func(Receive)) {
+	r := l.rec
+	take := func(i int) {
+		h := &r.held[i]
+		arrived := h.state.Swap(taken) == arrived
+		f(Receive{
+			Place: i, Slot: int(h.slot), Source: int(h.source), Tag: int(h.tag),
+			Bytes: int(h.bytes), Buf: h.buf, Arrived: arrived,
+		})
+	}
+	for at, n := r.first, 0; at != 0 && n < Held; n++ {
+		i := int(at - 1)
+		at = r.held[i].next
+		take(i)
+	}
+	for i := range r.held {
+		if r.held[i].state.Load() == arrived {
+			take(i)
+		}
+	}
+	r.first, r.last = 0, 0
+	r.holds.Store(0)
+}
+
+// Free gives a place back to C.
+func (l *Lease) Free(place int) { l.rec.held[place].state.Store(free) }
 
 // ChannelUsed and PeerUsed report whether C has used it since the last call.
 func (l *Lease) ChannelUsed(slot int) bool { return took(&l.rec.channels[slot].used) }
@@ -209,10 +292,13 @@ func Layout() []uintptr {
 	var r Record
 	var c channel
 	var p peer
+	var h held
 	return []uintptr{
 		unsafe.Offsetof(r.Spin), unsafe.Offsetof(r.Credit), unsafe.Offsetof(r.missed),
 		unsafe.Offsetof(r.channels), unsafe.Sizeof(c), unsafe.Offsetof(c.context),
 		unsafe.Offsetof(r.peers), unsafe.Sizeof(p), unsafe.Offsetof(p.stamp), unsafe.Offsetof(p.local),
-		unsafe.Offsetof(r.routes), unsafe.Offsetof(r.sizes), unsafe.Sizeof(r),
+		unsafe.Offsetof(r.routes), unsafe.Offsetof(r.sizes),
+		unsafe.Offsetof(r.holds), unsafe.Offsetof(r.held), unsafe.Sizeof(h),
+		unsafe.Offsetof(h.bytes), unsafe.Offsetof(h.next), unsafe.Sizeof(r),
 	}
 }

@@ -68,7 +68,7 @@ func TestOnlyWhatCarriesTheStampIsLent(t *testing.T) {
 	}
 	l.Route(3, 1, 7)
 	l.Begin()
-	l.LendChannel(3)
+	l.LendChannel(3, 0)
 	if r.channels[3].stamp != r.stamp || r.routes[3][1] != 8 {
 		t.Errorf("channel %+v, route %d: want stamp %d, route 8", r.channels[3], r.routes[3][1], r.stamp)
 	}

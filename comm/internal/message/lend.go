@@ -38,6 +38,9 @@ type lentPeer struct {
 // mostIdle is how many leases in which C has not used it something stays lent.
 const mostIdle = 64
 
+// mostAsked is how many members a communicator has at most in which C asks all for messages.
+const mostAsked = 32
+
 // longSpin is how often C looks for a message while a driver would poll once.
 const longSpin = 8
 
@@ -48,7 +51,7 @@ func (e *Engine) Attach(l *lease.Lease, kind mem.Type, mix bool) {
 	defer e.progress.Unlock()
 	e.lending.Lease = l
 	r := l.Record()
-	r.Credit, r.Type = int64(e.credit), uint32(kind)
+	r.Credit, r.Type, r.Most = int64(e.credit), uint32(kind), uint32(e.cfg.Eager)
 	if mix {
 		r.Mix = 1
 	}
@@ -58,11 +61,12 @@ func (e *Engine) Attach(l *lease.Lease, kind mem.Type, mix bool) {
 // Wake wakes a local rank to which C has sent something. It takes no lock.
 func (e *Engine) Wake(local int) { e.lending.lender.WakeLocal(local) }
 
-// Lend lends ch, which C calls slot, for messages with a member, and what C has used lately.
+// Lend lends ch, which C calls slot, for messages with a member, all if that is Any, and what C has
+// used lately.
 func (ch *Channel) Lend(slot, member int) {
 	e := ch.e
 	l := &e.lending
-	if l.Lease == nil || slot >= lease.Channels || ch.Size() > lease.Peers || member < 0 || member >= ch.Size() || member == ch.Rank() {
+	if l.Lease == nil || slot >= lease.Channels || ch.Size() > lease.Peers || member >= ch.Size() || member == ch.Rank() {
 		return
 	}
 	e.progress.Lock()
@@ -74,7 +78,17 @@ func (ch *Channel) Lend(slot, member int) {
 	if !e.progress.Rest() || e.peers.Pending() || e.Live.Pending() || e.Live.Asking() {
 		return
 	}
-	l.include(ch, slot, member)
+	if l.Holds() {
+		return
+	}
+	if member >= 0 {
+		l.include(ch, slot, member)
+	}
+	for m := 0; member < 0 && ch.Size() <= mostAsked && m < ch.Size(); m++ {
+		if m != ch.Rank() {
+			l.include(ch, slot, m)
+		}
+	}
 	if l.lender == nil {
 		return
 	}
@@ -83,6 +97,14 @@ func (ch *Channel) Lend(slot, member int) {
 		r.Most, r.Spin = uint32(min(most, e.cfg.Eager)), uint32(longSpin*e.progress.Spin())
 		l.Lend()
 	}
+}
+
+// TakeOver calls f for the receives that C holds, in order, with the lease recalled. What f posts comes
+// before anything else is posted.
+func (e *Engine) TakeOver(f func(lease.Receive)) {
+	e.progress.Lock() // which recalls what is lent
+	e.progress.Unlock()
+	e.lending.TakeOver(f)
 }
 
 // Unlend ends the use of slot for ch.
@@ -127,6 +149,15 @@ func (l *lending) add(p *peers.Peer) bool {
 
 // prepare marks what may be lent now, and reports whether that is anything.
 func (l *lending) prepare() bool {
+	for i := range l.peers {
+		x := &l.peers[i]
+		if x.idle++; l.PeerUsed(x.local) {
+			x.idle = 0
+		}
+		if x.idle <= mostIdle && l.lender.MayLend(x.rank) {
+			l.LendPeer(x.local)
+		}
+	}
 	n := 0
 	l.channels = slices.DeleteFunc(l.channels, func(x lentChannel) bool { return x.ch.closed || x.idle > mostIdle })
 	for i := range l.channels {
@@ -135,17 +166,8 @@ func (l *lending) prepare() bool {
 			x.idle = 0
 		}
 		if x.ch.Whole() && x.ch.q.Empty() && len(x.ch.probes) == 0 {
-			l.LendChannel(x.slot)
+			l.LendChannel(x.slot, x.ch.Rank())
 			n++
-		}
-	}
-	for i := range l.peers {
-		x := &l.peers[i]
-		if x.idle++; l.PeerUsed(x.local) {
-			x.idle = 0
-		}
-		if x.idle <= mostIdle && l.lender.MayLend(x.rank) {
-			l.LendPeer(x.local)
 		}
 	}
 	return n > 0

@@ -36,12 +36,14 @@ void gompi_set_up_handles(void)
 		predefined[p->kind][p->id] = h;
 	}
 	predefined[KIND_request][GOMPI_REQUEST_DONE_ID] = kind_bits[KIND_request] | GOMPI_REQUEST_DONE_ID;
+	for (int id = GOMPI_FIRST_HELD; id < GOMPI_FIRST_HANDLE; id++)
+		predefined[KIND_request][id] = kind_bits[KIND_request] | (uint32_t)id;
 }
 
 int gompi_id(int kind, gompi_handle handle)
 {
 	uint32_t h = (uint32_t)handle, bits = kind_bits[kind], id = h & ((1u << ID_BITS) - 1);
-	if (h == (bits | id) && (id >= GOMPI_FIRST_HANDLE || (kind == KIND_request && id == GOMPI_REQUEST_DONE_ID)))
+	if (h == (bits | id) && (id >= GOMPI_FIRST_HANDLE || (kind == KIND_request && (id == GOMPI_REQUEST_DONE_ID || id >= GOMPI_FIRST_HELD))))
 		return (int)id;
 	for (unsigned at = place_of(h); places[kind][at].id; at = (at + 1) % PLACES)
 		if (places[kind][at].handle == h)

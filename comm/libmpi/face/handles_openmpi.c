@@ -17,7 +17,7 @@ _Static_assert(offsetof(struct gompi_object, functions_in_c) < 200, "an object h
 static struct gompi_object *predefined[KINDS][GOMPI_FIRST_HANDLE]; /* by id */
 static struct gompi_object *numbered[KINDS][GOMPI_FIRST_HANDLE];   /* by Fortran's number */
 static char *chunks[KINDS][CHUNKS];                                 /* of others, by id; never freed */
-static struct gompi_object done;
+static struct gompi_object done, held[GOMPI_HELD];
 #ifndef MPI_ERRORS_ABORT /* which programs that were built with Open MPI 5 have */
 struct { _Alignas(16) char room[1024]; } ompi_mpi_errors_abort;
 #define MPI_ERRORS_ABORT (&ompi_mpi_errors_abort)
@@ -54,6 +54,8 @@ void gompi_set_up_handles(void)
 	for (const struct gompi_predefined *p = gompi_predefined; p->kind; p++)
 		predefine(p->kind, p->id, p->number, p->handle);
 	predefine(KIND_request, GOMPI_REQUEST_DONE_ID, -1, &done);
+	for (int i = 0; i < GOMPI_HELD; i++)
+		predefine(KIND_request, GOMPI_FIRST_HELD + i, GOMPI_FIRST_HELD + i, &held[i]);
 	predefine(KIND_errhandler, GOMPI_ERRORS_ABORT_ID, -1, (void *)MPI_ERRORS_ABORT);
 }
 

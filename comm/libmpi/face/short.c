@@ -33,14 +33,9 @@ static inline uint64_t upper(uint64_t a, uint64_t b) { return a > b ? a : b; }
 struct operation {
 	struct gompi_lease *l;
 	struct gompi_channel *c;
-	struct gompi_peer *p;
+	struct gompi_peer *p; /* NULL: any */
+	int wakes;            /* a local rank that may sleep, -1 if none */
 };
-
-static void leave(struct operation *o)
-{
-	inside = false;
-	__atomic_store_n(&o->l->word, GOMPI_LENT, __ATOMIC_RELEASE);
-}
 
 /* tossed reports whether an operation is left to Go, by a coin: for tests. */
 static bool tossed(const struct gompi_lease *l)
@@ -52,45 +47,80 @@ static bool tossed(const struct gompi_lease *l)
 	return x >> 31;
 }
 
+/* take_lease reports whether C has the lease now. */
+static inline bool take_lease(struct operation *o)
+{
+	uint32_t was = GOMPI_LENT;
+	o->wakes = -1;
+	inside = !__atomic_load_n(&o->l->wanted, __ATOMIC_RELAXED) && !tossed(o->l) &&
+	         __atomic_compare_exchange_n(&o->l->word, &was, GOMPI_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return inside;
+}
+
+static inline void leave(struct operation *o)
+{
+	inside = false;
+	__atomic_store_n(&o->l->word, GOMPI_LENT, __ATOMIC_RELEASE);
+	if (o->wakes >= 0)
+		gompi_core.wake(o->wakes);
+}
+
 static inline int slot_of(gompi_word comm)
 {
 	return comm == GOMPI_WORLD_ID ? 0 : (int)comm - GOMPI_FIRST_HANDLE + 1;
 }
 
-/* miss has Go lend what an operation needs when it has made it. */
-static bool miss(struct gompi_lease *l, gompi_word comm, int rank)
+/* miss has Go lend what an operation needs when it has made it: what the last one needed that has said
+ * so, if comm is GOMPI_BAD. */
+static bool miss(struct gompi_lease *l, gompi_word comm, gompi_word rank)
 {
-	l->missed_comm = (int32_t)comm;
-	l->missed_rank = rank;
+	if (comm != GOMPI_BAD) {
+		l->missed_comm = (int32_t)comm;
+		l->missed_rank = (int32_t)rank;
+	}
 	__atomic_store_n(&l->missed, 1, __ATOMIC_RELEASE);
 	return false;
 }
 
-/* begin takes the lease for an operation with a rank of a communicator. If it reports false, Go does
- * the operation. */
-static inline bool begin(struct operation *o, gompi_word comm, int rank)
+/* peer_of returns a member of a communicator, NULL if it is not lent. */
+static inline struct gompi_peer *peer_of(struct gompi_lease *l, int slot, int member)
+{
+	int local = l->routes[slot][member] - 1;
+	return local >= 0 && l->peers[local].stamp == l->stamp ? &l->peers[local] : NULL;
+}
+
+/* use says what is used, and reports whether it is lent. */
+static inline bool use(struct operation *o, int slot, gompi_word rank)
 {
 	struct gompi_lease *l = o->l;
-	int slot = slot_of(comm);
-	if (slot < 0 || slot >= GOMPI_SLOTS || rank < 0)
+	o->c = &l->channels[slot];
+	if (o->c->stamp != l->stamp || rank >= o->c->size || !l->left)
 		return false;
-	uint32_t was = GOMPI_LENT;
-	if (!__atomic_load_n(&l->wanted, __ATOMIC_RELAXED) && !tossed(l) &&
-	    __atomic_compare_exchange_n(&l->word, &was, GOMPI_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-		inside = true;
-		o->c = &l->channels[slot];
-		if (o->c->stamp == l->stamp && rank < o->c->size && l->left > 0) {
-			int local = l->routes[slot][rank] - 1;
-			o->p = &l->peers[local < 0 ? 0 : local];
-			if (local >= 0 && o->p->stamp == l->stamp) {
-				o->c->used = o->p->used = 1;
-				l->left--;
-				return true;
-			}
+	o->p = rank >= 0 ? peer_of(l, slot, (int)rank) : NULL;
+	if (o->p)
+		o->p->used = 1;
+	for (int i = 0; rank < 0 && o->c->whole && i < o->c->size; i++)
+		if (l->routes[slot][i])
+			l->peers[l->routes[slot][i] - 1].used = 1;
+	o->c->used = 1;
+	return o->p || (rank < 0 && o->c->whole);
+}
+
+/* begin takes the lease for an operation with a rank of a communicator, or GOMPI_ANY_SOURCE. If it
+ * reports false, Go does the operation. */
+static inline bool begin(struct operation *o, gompi_word comm, gompi_word rank)
+{
+	int slot = slot_of(comm);
+	if (slot < 0 || slot >= GOMPI_SLOTS || rank < GOMPI_ANY_SOURCE)
+		return false;
+	if (take_lease(o)) {
+		if (use(o, slot, rank)) {
+			o->l->left--;
+			return true;
 		}
 		leave(o);
 	}
-	return miss(l, comm, rank);
+	return miss(o->l, comm, rank);
 }
 
 /* gompi_short_abandon is called before Go is entered: a handler of a signal, such as one that reports
@@ -193,22 +223,24 @@ static inline enum look look_at(const struct gompi_reader *r, struct record *f)
 	return f->h->length == f->length && f->h->magic == MAGIC && f->h->version == VERSION && f->h->kind == EAGER ? FRAME : OTHER;
 }
 
-/* give_up gives the place of a record back. It reports whether its writer may wait for that. */
-static bool give_up(struct gompi_peer *p, const struct record *f)
+/* give_up gives the place of a record back. */
+static void give_up(struct operation *o, struct gompi_peer *p, const struct record *f)
 {
 	struct gompi_reader *r = p->r;
 	struct gompi_writer *w = p->w;
-	bool waits = false;
 	r->pos = f->after;
 	r->here = word(&r->ring, r->pos);
 	if (r->pos - r->returned >= r->ring.lap / 4) {
 		r->returned = r->pos;
 		__atomic_store_n(&r->ring.control->head, r->pos, __ATOMIC_SEQ_CST);
-		waits = __atomic_load_n(&r->ring.control->hungry, __ATOMIC_SEQ_CST) != 0;
+		if (__atomic_load_n(&r->ring.control->hungry, __ATOMIC_SEQ_CST)) {
+			if (o->wakes >= 0 && o->wakes != p->local)
+				gompi_core.wake(o->wakes);
+			o->wakes = p->local;
+		}
 	}
 	w->seen = upper(w->seen, w->tail - (((w->tail << TO_READ) - f->read) >> TO_READ));
 	w->read = r->pos;
-	return waits;
 }
 
 static void fetch(const struct gompi_reader *r, const struct record *f)
@@ -237,17 +269,17 @@ static inline int64_t bytes_of(const void *buf, int64_t count, MPI_Datatype type
 int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	struct operation o = {.l = gompi_lease};
-	if (!o.l)
+	if (!o.l || dest < 0)
 		return 0;
 	int64_t n = bytes_of(buf, count, type);
-	if (n < 0 || tag < 0 || !begin(&o, IN_comm(comm), dest))
+	if (n < 0 || n > o.l->most || tag < 0 || !begin(&o, IN_comm(comm), dest))
 		return 0;
 	struct gompi_writer *w = o.p->w;
 	struct header h = {
 		.magic = MAGIC, .version = VERSION, .kind = EAGER, .flags = (uint8_t)o.l->type,
 		.tag = tag, .comm = o.c->context, .length = (uint64_t)n,
 	};
-	if (n > o.l->most || o.p->credit->out + cost(n) > o.l->credit || !w->tail || !write_frame(w, &h, buf)) {
+	if (o.p->credit->out + cost(n) > o.l->credit || !w->tail || !write_frame(w, &h, buf)) {
 		leave(&o);
 		return miss(o.l, IN_comm(comm), dest);
 	}
@@ -255,32 +287,148 @@ int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, in
 	o.p->carried->messages++;
 	o.p->carried->bytes += (uint64_t)n;
 	o.l->vain = 0;
-	bool asleep = __atomic_load_n(o.p->parked, __ATOMIC_SEQ_CST);
-	int local = o.p->local;
+	if (__atomic_load_n(o.p->parked, __ATOMIC_SEQ_CST))
+		o.wakes = o.p->local;
 	leave(&o);
-	if (asleep)
-		gompi_core.wake(local);
 	return 1;
 }
 
-/* take takes a frame that is a message. It reports false if it has done nothing. */
-static bool take(struct operation *o, const struct record *f, int tag, void *buf, int64_t room, struct gompi_status *st, bool *waits)
+/* ---- Receives ---- */
+
+/* hold posts a receive, NULL if there is no place. */
+static struct gompi_held *hold(struct operation *o, int source, int tag, void *buf, int64_t bytes)
 {
-	struct gompi_credit *credit = o->p->credit;
-	const struct header *h = f->h;
-	if (h->flags != o->l->type || h->comm != o->c->context || (h->tag != tag && tag != GOMPI_ANY_TAG) ||
-	    (int64_t)f->length > room || credit->owed + cost(f->length) >= o->l->credit / 4)
+	struct gompi_lease *l = o->l;
+	struct gompi_held *x = &l->held[l->place++ % GOMPI_HELD];
+	if (__atomic_load_n(&x->state, __ATOMIC_ACQUIRE) != GOMPI_FREE)
+		return NULL;
+	*x = (struct gompi_held){
+		.state = GOMPI_POSTED, .slot = (int32_t)(o->c - l->channels), .source = source, .tag = tag,
+		.bytes = bytes, .buf = buf, .prev = l->last,
+	};
+	uint32_t here = (uint32_t)(x - l->held) + 1;
+	*(l->last ? &l->held[l->last - 1].next : &l->first) = here;
+	l->last = here;
+	l->holds++;
+	return x;
+}
+
+/* unpost takes a receive from those posted. */
+static void unpost(struct gompi_lease *l, struct gompi_held *x)
+{
+	*(x->prev ? &l->held[x->prev - 1].next : &l->first) = x->next;
+	*(x->next ? &l->held[x->next - 1].prev : &l->last) = x->prev;
+}
+
+static void drop(struct gompi_lease *l, struct gompi_held *x)
+{
+	l->holds--;
+	x->state = GOMPI_FREE;
+}
+
+/* match returns the first receive posted for a message, NULL if there is none. */
+static struct gompi_held *match(struct gompi_lease *l, const struct gompi_peer *p, const struct header *h)
+{
+	for (uint32_t i = l->first; i; i = l->held[i - 1].next) {
+		struct gompi_held *x = &l->held[i - 1];
+		if (l->channels[x->slot].context == h->comm && (x->tag == h->tag || x->tag == GOMPI_ANY_TAG) &&
+		    (x->source == GOMPI_ANY_SOURCE || l->routes[x->slot][x->source] == p->local + 1))
+			return x;
+	}
+	return NULL;
+}
+
+static int member_of(const struct gompi_lease *l, int slot, const struct gompi_peer *p)
+{
+	int i = 0;
+	while (l->routes[slot][i] != p->local + 1)
+		i++;
+	return i;
+}
+
+/* receive receives a frame that x matches. It reports false if it has done nothing. */
+static bool receive(struct operation *o, struct gompi_peer *p, const struct record *f, struct gompi_held *x)
+{
+	struct gompi_lease *l = o->l;
+	if (f->h->flags != l->type || (int64_t)f->length > x->bytes || p->credit->owed + cost(f->length) >= l->credit / 4)
 		return false;
-	st->tag = h->tag;
-	st->bytes = (int64_t)f->length;
-	if (*o->p->behind)
-		fetch(o->p->r, f);
-	memcpy(buf, f->body, f->length);
-	credit->owed += cost(f->length);
-	*o->p->behind = true;
-	o->l->vain = 0;
-	*waits = give_up(o->p, f);
+	unpost(l, x);
+	if (x->source == GOMPI_ANY_SOURCE)
+		x->source = member_of(l, x->slot, p);
+	x->tag = f->h->tag;
+	x->bytes = (int64_t)f->length;
+	x->state = GOMPI_ARRIVED;
+	if (*p->behind)
+		fetch(p->r, f);
+	memcpy(x->buf, f->body, f->length);
+	p->credit->owed += cost(f->length);
+	*p->behind = true;
+	l->vain = 0;
+	give_up(o, p, f);
 	return true;
+}
+
+/* advance receives what has come from a peer, until x has arrived. FRAME is one for which no receive is
+ * posted, f, or that x has arrived. */
+static inline enum look advance(struct operation *o, struct gompi_peer *p, const struct gompi_held *x, struct record *f)
+{
+	if (!p->r->ring.mem)
+		return OTHER;
+	for (;;) {
+		enum look seen = look_at(p->r, f);
+		if (seen != FRAME) {
+			*p->behind = *p->behind && seen;
+			return seen;
+		}
+		struct gompi_held *to = match(o->l, p, f->h);
+		if (!to)
+			return x ? OTHER : FRAME;
+		if (!receive(o, p, f, to))
+			return OTHER;
+		if (to == x)
+			return FRAME;
+	}
+}
+
+/* seek looks once for the message of x. FRAME: it has arrived. OTHER: Go is to look. */
+static inline enum look seek(struct operation *o, struct gompi_held *x)
+{
+	struct gompi_lease *l = o->l;
+	struct record f;
+	if (x->state != GOMPI_POSTED)
+		return x->state == GOMPI_ARRIVED ? FRAME : OTHER;
+	if (x->source != GOMPI_ANY_SOURCE)
+		return advance(o, &l->peers[l->routes[x->slot][x->source] - 1], x, &f);
+	enum look seen = NOTHING;
+	for (int i = 0; seen == NOTHING && i < l->channels[x->slot].size; i++)
+		if (l->routes[x->slot][i])
+			seen = advance(o, &l->peers[l->routes[x->slot][i] - 1], x, &f);
+	return seen;
+}
+
+/* await looks until the message of x has arrived, and reports whether it has. */
+static inline bool await(struct operation *o, struct gompi_held *x, uint32_t *looks)
+{
+	enum look seen;
+	while ((seen = seek(o, x)) == NOTHING && *looks > 0 && !__atomic_load_n(&o->l->wanted, __ATOMIC_RELAXED))
+		--*looks;
+	return seen == FRAME;
+}
+
+static const struct gompi_status of_nothing = {.source = GOMPI_ANY_SOURCE, .tag = GOMPI_ANY_TAG, .error = -1};
+
+static inline void set_status(MPI_Status *status, const struct gompi_status *st)
+{
+	if (status != MPI_STATUS_IGNORE && status != MPI_STATUSES_IGNORE)
+		gompi_status_out(status, st);
+}
+
+/* collect ends a receive that has arrived. */
+static inline void collect(struct gompi_lease *l, struct gompi_held *x, MPI_Status *status)
+{
+	struct gompi_status st = {.source = x->source, .tag = x->tag, .error = -1, .bytes = x->bytes};
+	drop(l, x);
+	set_status(status, &st);
 }
 
 int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
@@ -289,28 +437,36 @@ int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int ta
 	if (!o.l)
 		return 0;
 	int64_t n = bytes_of(buf, count, type);
-	int t = (int)IN_tag(tag);
-	if (n < 0 || t == GOMPI_BAD || !begin(&o, IN_comm(comm), source))
+	gompi_word t = IN_tag(tag), from = IN_rank(source);
+	if (n < 0 || n > o.l->most || t == GOMPI_BAD || !begin(&o, IN_comm(comm), from))
 		return 0;
-	struct gompi_status st = {.source = source, .error = -1};
-	struct record f;
-	bool waits = false, taken = false;
-	if (o.p->r->ring.mem) {
-		uint32_t looks = o.l->spin;
-		enum look seen;
-		while ((seen = look_at(o.p->r, &f)) == NOTHING && looks-- > 0 && !__atomic_load_n(&o.l->wanted, __ATOMIC_RELAXED))
-			*o.p->behind = false;
-		taken = seen == FRAME && take(&o, &f, t, buf, n, &st, &waits);
+	uint32_t looks = o.l->spin;
+	struct gompi_held *x = hold(&o, (int)from, (int)t, buf, n);
+	bool arrived = x && await(&o, x, &looks);
+	if (arrived) {
+		collect(o.l, x, status);
+	} else if (x) {
+		unpost(o.l, x);
+		drop(o.l, x);
 	}
-	int local = o.p->local;
 	leave(&o);
-	if (!taken)
-		return miss(o.l, IN_comm(comm), source);
-	if (waits)
-		gompi_core.wake(local);
-	if (status != MPI_STATUS_IGNORE)
-		gompi_status_out(status, &st);
-	return 1;
+	return arrived || miss(o.l, IN_comm(comm), from);
+}
+
+int gompi_short_irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	struct operation o = {.l = gompi_lease};
+	if (!o.l || !request)
+		return 0;
+	int64_t n = bytes_of(buf, count, type);
+	gompi_word t = IN_tag(tag), from = IN_rank(source);
+	if (n < 0 || t == GOMPI_BAD || n > o.l->most || !begin(&o, IN_comm(comm), from))
+		return 0;
+	struct gompi_held *x = hold(&o, (int)from, (int)t, buf, n);
+	if (x)
+		*request = TO_request(GOMPI_FIRST_HELD + (x - o.l->held));
+	leave(&o);
+	return x || miss(o.l, IN_comm(comm), from);
 }
 
 /* enough reports that a look in vain is to be Go's: it makes progress with all else, and sleeps if the
@@ -323,12 +479,19 @@ static bool enough(struct gompi_lease *l)
 int gompi_short_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
 	struct operation o = {.l = gompi_lease};
-	int t = (int)IN_tag(tag);
-	if (!o.l || !flag || t == GOMPI_BAD || !begin(&o, IN_comm(comm), source))
+	gompi_word t = IN_tag(tag), from = IN_rank(source);
+	if (!o.l || !flag || t == GOMPI_BAD || !begin(&o, IN_comm(comm), from))
 		return 0;
 	struct gompi_status st = {.source = source, .error = -1};
 	struct record f;
-	enum look seen = o.p->r->ring.mem ? look_at(o.p->r, &f) : OTHER;
+	enum look seen = o.p ? advance(&o, o.p, NULL, &f) : NOTHING;
+	int slot = (int)(o.c - o.l->channels);
+	for (int i = 0; !o.p && seen == NOTHING && i < o.c->size; i++) {
+		if (!o.l->routes[slot][i])
+			continue;
+		seen = advance(&o, &o.l->peers[o.l->routes[slot][i] - 1], NULL, &f);
+		st.source = i;
+	}
 	if (seen == FRAME && f.h->flags == o.l->type && f.h->comm == o.c->context && (f.h->tag == t || t == GOMPI_ANY_TAG)) {
 		st.tag = f.h->tag;
 		st.bytes = (int64_t)f.length;
@@ -338,8 +501,125 @@ int gompi_short_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status
 	}
 	leave(&o);
 	if (seen == OTHER)
-		return miss(o.l, IN_comm(comm), source);
-	if ((*flag = seen == FRAME) && status != MPI_STATUS_IGNORE)
-		gompi_status_out(status, &st);
+		return miss(o.l, IN_comm(comm), from);
+	if ((*flag = seen == FRAME))
+		set_status(status, &st);
 	return 1;
+}
+
+/* ---- Completion ---- */
+
+/* kind_of says what is known of a request without the lease: *x is the receive if it is HELD. */
+enum kind { GONE, OVER, HELD, GOS };
+static inline enum kind kind_of(struct gompi_lease *l, MPI_Request r, struct gompi_held **x)
+{
+	gompi_word id = IN_request(r);
+	*x = NULL;
+	if (id >= GOMPI_FIRST_HELD && id < GOMPI_FIRST_HELD + GOMPI_HELD) {
+		*x = &l->held[id - GOMPI_FIRST_HELD];
+		return HELD;
+	}
+	return id == GOMPI_REQUEST_NULL_ID ? GONE : id == GOMPI_REQUEST_DONE_ID ? OVER : GOS;
+}
+
+/* known reports whether no request is Go's. */
+static bool known(struct gompi_lease *l, int n, const MPI_Request *rs)
+{
+	struct gompi_held *x;
+	for (int i = 0; i < n; i++)
+		if (kind_of(l, rs[i], &x) == GOS)
+			return false;
+	return true;
+}
+
+/* finish completes a request that is over. */
+static inline void finish(struct gompi_lease *l, MPI_Request *r, MPI_Status *status)
+{
+	struct gompi_held *x;
+	if (kind_of(l, *r, &x) == HELD)
+		collect(l, x, status);
+	else
+		set_status(status, &of_nothing);
+	*r = MPI_REQUEST_NULL;
+}
+
+/* seek_all looks for the messages of requests from *at on, which moves behind those that are over. */
+static enum look seek_all(struct operation *o, int n, const MPI_Request *rs, int *at)
+{
+	for (; *at < n; ++*at) {
+		struct gompi_held *x;
+		enum look seen = kind_of(o->l, rs[*at], &x) == HELD ? seek(o, x) : FRAME;
+		if (seen != FRAME)
+			return seen;
+	}
+	return FRAME;
+}
+
+/* seek_any sets *at to a request that is over, n if all are null. */
+static enum look seek_any(struct operation *o, int n, const MPI_Request *rs, int *at)
+{
+	bool active = false;
+	for (*at = 0; *at < n; ++*at) {
+		struct gompi_held *x;
+		enum kind kind = kind_of(o->l, rs[*at], &x);
+		enum look seen = kind == HELD ? seek(o, x) : kind == OVER ? FRAME : NOTHING;
+		if (seen != NOTHING)
+			return seen;
+		active = active || kind != GONE;
+	}
+	return active ? NOTHING : FRAME;
+}
+
+/* complete is what all do that wait for or test requests: for one of them if index is not NULL, else for
+ * all. It tests if flag is not NULL. */
+static int complete(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *status)
+{
+	struct operation o = {.l = gompi_lease};
+	if (!o.l || n < 0 || (n && !rs) || !known(o.l, n, rs) || !take_lease(&o))
+		return o.l && miss(o.l, GOMPI_BAD, 0);
+	uint32_t looks = flag ? 0 : o.l->spin;
+	int at = 0;
+	enum look seen;
+	while ((seen = index ? seek_any(&o, n, rs, &at) : seek_all(&o, n, rs, &at)) == NOTHING && looks-- > 0)
+		if (__atomic_load_n(&o.l->wanted, __ATOMIC_RELAXED))
+			break;
+	if (seen == FRAME) {
+		for (int i = index ? at : 0; i < (index ? at + (at < n) : n); i++)
+			finish(o.l, &rs[i], index || status == MPI_STATUSES_IGNORE ? status : &status[i]);
+	} else if (!flag || seen == OTHER || enough(o.l)) {
+		leave(&o);
+		return miss(o.l, GOMPI_BAD, 0);
+	}
+	leave(&o);
+	if (flag)
+		*flag = seen == FRAME;
+	if (index)
+		*index = seen == FRAME && at < n ? at : MPI_UNDEFINED;
+	if (index && seen == FRAME && at == n)
+		set_status(status, &of_nothing);
+	return 1;
+}
+
+int gompi_short_wait(MPI_Request *request, MPI_Status *status) { return request && complete(1, request, &(int){0}, NULL, status); }
+
+int gompi_short_test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	return request && flag && complete(1, request, &(int){0}, flag, status);
+}
+
+int gompi_short_waitall(int n, MPI_Request *rs, MPI_Status *statuses) { return complete(n, rs, NULL, NULL, statuses); }
+
+int gompi_short_testall(int n, MPI_Request *rs, int *flag, MPI_Status *statuses)
+{
+	return flag && complete(n, rs, NULL, flag, statuses);
+}
+
+int gompi_short_waitany(int n, MPI_Request *rs, int *index, MPI_Status *status)
+{
+	return index && complete(n, rs, index, NULL, status);
+}
+
+int gompi_short_testany(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *status)
+{
+	return index && flag && complete(n, rs, index, flag, status);
 }

@@ -175,6 +175,100 @@ static void mixed(MPI_Comm a, MPI_Comm b, int me, int from, int to, int step)
 	}
 }
 
+/* complete completes requests in one of several ways. */
+static void complete(int n, MPI_Request *q, MPI_Status *s, int step)
+{
+	int done = 0, index, how = (int)roll(5), left = n;
+	MPI_Status st;
+	switch (how) {
+	case 0: MPI_Waitall(n, q, s); return;
+	case 1:
+		while (!done)
+			MPI_Testall(n, q, &done, s);
+		return;
+	case 2:
+		for (int i = 0; i < n; i++)
+			for (done = 0; !done;)
+				MPI_Test(q + i, &done, s + i);
+		return;
+	}
+	while (left > 0) {
+		if (how == 3)
+			MPI_Waitany(n, q, &index, &st), done = 1;
+		else
+			MPI_Testany(n, q, &index, &done, &st);
+		if (done)
+			s[index] = st, left--;
+	}
+	MPI_Testany(n, q, &index, &done, &st);
+	if (!done || index != MPI_UNDEFINED)
+		fail("a request is active that is over", step);
+}
+
+/* ring has each rank exchange with both neighbours, by requests that are posted before something else
+ * goes on. */
+static void ring(MPI_Comm comm, int me, int all, int step)
+{
+	static __thread unsigned char in[2][10000], out[2][10000];
+	MPI_Request q[4];
+	MPI_Status s[4];
+	int n = (int)roll(roll(2) ? 9000 : 100), next = (me + 1) % all, last = (me + all - 1) % all, sum, among = (int)roll(4);
+	fill(out[0], n, step + me), fill(out[1], n, step + me + 1000);
+	if (among == 2) {
+		MPI_Sendrecv(out[0], n, MPI_BYTE, next, 11, in[0], 10000, MPI_BYTE, last, roll(2) ? 11 : MPI_ANY_TAG, comm, s);
+		check_status(s, last, 11, n, step);
+		check(in[0], n, step + last, step);
+		return;
+	}
+	MPI_Irecv(in[0], 10000, MPI_BYTE, last, 11, comm, q);
+	MPI_Irecv(in[1], 10000, MPI_BYTE, next, 12, comm, q + 1);
+	if (among == 0) {
+		MPI_Allreduce(&step, &sum, 1, MPI_INT, MPI_SUM, comm);
+		if (sum != step * all)
+			fail("a sum is wrong among messages", step);
+	} else if (among == 1) {
+		message(comm, me, 0, 1, step);
+		message(comm, me, 1, 0, step);
+	}
+	MPI_Isend(out[0], n, MPI_BYTE, next, 11, comm, q + 2);
+	MPI_Isend(out[1], n, MPI_BYTE, last, 12, comm, q + 3);
+	complete(4, q, s, step);
+	check_status(s, last, 11, n, step);
+	check_status(s + 1, next, 12, n, step);
+	check(in[0], n, step + last, step);
+	check(in[1], n, step + next + 1000, step);
+}
+
+/* crowd has all send to one rank, which takes what comes. The messages of each are in order. */
+static void crowd(MPI_Comm comm, int me, int all, int to, int step)
+{
+	enum { EACH = 20, BYTES = 40 };
+	unsigned char b[WINDOW][BYTES];
+	int came[64] = {0}, left = EACH * (all - 1), any = (int)roll(2);
+	MPI_Request q[WINDOW];
+	MPI_Status s;
+	for (int i = 0; i < EACH && me != to; i++) {
+		fill(b[0], BYTES, step + i * all + me);
+		MPI_Send(b[0], BYTES, MPI_BYTE, to, 20 + i % 3, comm);
+	}
+	int posted = me == to ? (left < WINDOW ? left : WINDOW) : 0, first = 0;
+	for (int i = 0; i < posted; i++)
+		MPI_Irecv(b[i], BYTES, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, q + i);
+	for (int to_post = left - posted; left > 0 && me == to; left--, first = (first + 1) % posted) {
+		int done = 0; /* in the order of the receives: it is that in which they match */
+		while (any && !done)
+			MPI_Test(q + first, &done, &s);
+		if (!any)
+			MPI_Wait(q + first, &s);
+		int k = came[s.MPI_SOURCE]++;
+		check_status(&s, s.MPI_SOURCE, 20 + k % 3, BYTES, step);
+		check(b[first], BYTES, step + k * all + s.MPI_SOURCE, step);
+		if (to_post-- > 0)
+			MPI_Irecv(b[first], BYTES, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, q + first);
+	}
+	MPI_Barrier(comm); /* what follows is not for these receives */
+}
+
 /* withdrawn starts a receive of which nothing comes. */
 static void withdrawn(MPI_Comm comm, int me, int step)
 {
@@ -197,7 +291,7 @@ static void steps(MPI_Comm comm, uint32_t seed, int n)
 	MPI_Comm_size(comm, &all);
 	state = seed;
 	for (int step = 0; step < n; step++) {
-		int from = (int)roll((uint32_t)all), to = (from + 1 + (int)roll((uint32_t)all - 1)) % all, what = (int)roll(40);
+		int from = (int)roll((uint32_t)all), to = (from + 1 + (int)roll((uint32_t)all - 1)) % all, what = (int)roll(50);
 		MPI_Comm on = roll(3) ? comm : other;
 		if (what == 0) {
 			MPI_Allreduce(&step, &sum, 1, MPI_INT, MPI_SUM, comm);
@@ -214,6 +308,11 @@ static void steps(MPI_Comm comm, uint32_t seed, int n)
 				mixed(comm, other, me, from, to, step), mixed(other, comm, me, to, from, step);
 		} else if (what < 10) {
 			window(on, me, from, to, step);
+		} else if (what < 15) {
+			for (int k = (int)roll(20); k >= 0; k--)
+				ring(on, me, all, step);
+		} else if (what < 18) {
+			crowd(on, me, all, from, step);
 		} else {
 			for (int k = (int)roll(20); k >= 0; k--) {
 				message(on, me, from, to, step);

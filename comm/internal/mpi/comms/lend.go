@@ -47,12 +47,31 @@ func Lend() {
 	}
 }
 
+// Holds reports whether the face holds receives.
+func Holds() bool { return lent != nil && lent.Holds() }
+
+// TakeOver calls f for each receive that the face holds, with its communicator, in order.
+func TakeOver(f func(lease.Receive, *Comm)) {
+	World.Door().TakeOver(func(r lease.Receive) { f(r, at(r.Slot)) })
+}
+
+// FreeHeld gives the place of a receive that the face has held back to it.
+func FreeHeld(place int) { lent.Free(place) }
+
 // slotOf returns what the face calls c.
 func slotOf(c *Comm) int {
 	if c == World {
 		return 0
 	}
 	return int(c.Handle) - table.FirstHandle + 1
+}
+
+// at returns the communicator that the face calls slot.
+func at(slot int) *Comm {
+	if slot == 0 {
+		return World
+	}
+	return Registry.Find(abi.Handle(slot - 1 + table.FirstHandle))
 }
 
 // unlend is called before c's handle becomes that of another communicator, perhaps while messages of

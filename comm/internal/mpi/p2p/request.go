@@ -53,6 +53,9 @@ func (r *Request) release() {
 	if r.Handle != 0 && r != RequestDone {
 		Requests.Remove(r.Handle)
 	}
+	if h := r.Handle; h >= table.FirstHeld && h < table.FirstHandle {
+		comms.FreeHeld(int(h - table.FirstHeld))
+	}
 	for _, c := range r.Own {
 		comms.CloseWhenIdle(c)
 	}

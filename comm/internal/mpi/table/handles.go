@@ -31,6 +31,7 @@ const (
 	MessageNoProc    = 0x129
 	RequestNull      = 0x180
 	RequestDone      = 0x181 // gompi's: of an operation that was over when it began
+	FirstHeld        = 0x800 // gompi's: of receives that the face holds, up to FirstHandle
 	DatatypeNull     = 0x200
 	OpNull           = 0x20
 	opSum, opMin     = 0x21, 0x22
