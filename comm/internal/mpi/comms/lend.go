@@ -50,8 +50,11 @@ func Lend() {
 // Holds reports whether the face holds receives.
 func Holds() bool { return lent != nil && lent.Holds() }
 
+// A Held is a receive that the face holds.
+type Held = lease.Receive
+
 // TakeOver calls f for each receive that the face holds, with its communicator, in order.
-func TakeOver(f func(lease.Receive, *Comm)) {
+func TakeOver(f func(Held, *Comm)) {
 	World.Door().TakeOver(func(r lease.Receive) { f(r, at(r.Slot)) })
 }
 

@@ -3,7 +3,6 @@ package p2p
 import (
 	"sync"
 
-	"gompi/comm/internal/lease"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/dtypes"
@@ -27,7 +26,7 @@ func TakeOver() {
 	}
 }
 
-func takeOver(h lease.Receive, c *comms.Comm) {
+func takeOver(h comms.Held, c *comms.Comm) {
 	r := requestPool.Get().(*Request)
 	r.c, r.active, r.Handle = c, true, abi.Handle(table.FirstHeld+h.Place)
 	if h.Arrived {
