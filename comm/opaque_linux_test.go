@@ -83,7 +83,8 @@ func opaqueVector(first, last, from, n, size int) []byte {
 	return v
 }
 
-// After so many elements and bytes all begin anew: opaqueByte by its overflow, combineOpaque by thirds.
+// After so many elements and bytes all begin anew: opaqueByte by its overflow, combineOpaque by
+// thirds.
 const opaqueRows, opaquePeriod = 256, 3 * 256
 
 var (

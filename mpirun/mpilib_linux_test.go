@@ -34,7 +34,8 @@ var buildMPI = sync.OnceValues(func() (gompirun string, err error) {
 	return gompirun, nil
 })
 
-// withMPI returns a gompirun that has gompi's MPI libraries, and a program by each of the compilers.
+// withMPI returns a gompirun that has gompi's MPI libraries, and a program by each of the
+// compilers.
 func withMPI(t *testing.T, compilers ...string) (gompirun string, progs []string) {
 	t.Helper()
 	if testing.Short() {
@@ -69,8 +70,8 @@ func withRPATH(t *testing.T, compiler string) string {
 	return prog
 }
 
-// areRanks fails the test unless a job has ended well, whose n ranks each have written that they are
-// one of n and run on a library.
+// areRanks fails the test unless a job has ended well, whose n ranks each have written that they
+// are one of n and run on a library.
 func areRanks(t *testing.T, what string, n int, library string, status int, out, errs string) {
 	t.Helper()
 	for r := range n {
@@ -90,7 +91,8 @@ const (
 	asMPICH   = "gompi 0.0.0, commit test, as MPICH"
 )
 
-// Programs of Open MPI run on gompi, those of MPICH on their own library, and both as -mpi-lib says.
+// Programs of Open MPI run on gompi, those of MPICH on their own library, and both as -mpi-lib
+// says.
 func TestMPIProgramsRunOnTheLibraryThatIsChosen(t *testing.T) {
 	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
 	openMPI, mpich := progs[0], progs[1]
@@ -226,8 +228,8 @@ func TestMPIProgramsRunOnGompiAcrossHosts(t *testing.T) {
 	}
 }
 
-// Hosts that share no folder with the launcher are sent the MPI libraries for programs that are known
-// to want them, once; else a program that wants them is refused by the host's name.
+// Hosts that share no folder with the launcher are sent the MPI libraries for programs that are
+// known to want them, once; else a program that wants them is refused by the host's name.
 func TestHostsAreSentMPILibraries(t *testing.T) {
 	built, progs := withMPI(t, "mpicc.openmpi")
 	private, cache := t.TempDir(), t.TempDir()

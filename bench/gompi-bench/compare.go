@@ -206,7 +206,8 @@ func ratios(c result.Cell, ours string, others ...string) []string {
 	return []string{result.Ratio(c.Ratio(ours, result.ByMedian, others...)), result.Ratio(c.Ratio(ours, result.ByB2B, others...))}
 }
 
-// libraryTable compares gompi's MPI libraries with gompi as a Go program has it, and with the peers.
+// libraryTable compares gompi's MPI libraries with gompi as a Go program has it, and with the
+// peers.
 func libraryTable(cells []result.Cell, ours, others []string) result.Table {
 	lines := [][]string{{"op", "np", "size", "state"}}
 	for _, name := range ours[1:] {

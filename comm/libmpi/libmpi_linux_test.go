@@ -40,8 +40,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return gompirun, nil
 })
 
-// Programs that are built with each of Debian's MPI libraries run on gompi's: those in Fortran and C++
-// through Debian's own libraries for these languages. They check themselves.
+// Programs that are built with each of Debian's MPI libraries run on gompi's: those in Fortran and
+// C++ through Debian's own libraries for these languages. They check themselves.
 func TestProgramsInOtherLanguages(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
@@ -72,8 +72,8 @@ func TestProgramsInC(t *testing.T) {
 	}
 }
 
-// A program may open sessions and not call MPI_Init, or both, in any order. It leaves the job when all
-// is over, at its end if it has not called MPI_Init.
+// A program may open sessions and not call MPI_Init, or both, in any order. It leaves the job when
+// all is over, at its end if it has not called MPI_Init.
 func TestSessions(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")

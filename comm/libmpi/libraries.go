@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// checkAlone returns an error if this process has an MPI library besides the one by which it has come
-// here: some calls would go to the one and some to the other, with handles and constants of the other.
+// checkAlone returns an error if this process has an MPI library besides the one by which it has
+// come here: some calls would go to the one and some to the other, with handles and constants of
+// the other.
 func checkAlone() error {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -24,8 +25,8 @@ func checkAlone() error {
 	return nil
 }
 
-// mpiLibraries returns a file of each MPI library in maps. One that has several names has them in one
-// folder.
+// mpiLibraries returns a file of each MPI library in maps. One that has several names has them in
+// one folder.
 func mpiLibraries(maps []byte) (libs []string) {
 	for line := range bytes.Lines(maps) {
 		at := bytes.IndexByte(line, '/')

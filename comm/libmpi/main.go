@@ -1,7 +1,8 @@
 //go:build linux && cgo
 
-// Command libmpi is libgompi-mpi.so: package mpi behind the functions of C that core.h describes. The
-// faces, libmpi.so.40 and libmpi.so.12, open it in MPI_Init or MPI_Session_init, so that a process has Go from then on.
+// Command libmpi is libgompi-mpi.so: package mpi behind the functions of C that core.h describes.
+// The faces, libmpi.so.40 and libmpi.so.12, open it in MPI_Init or MPI_Session_init, so that a
+// process has Go from then on.
 package main
 
 // #include <stdio.h>
@@ -116,8 +117,8 @@ func gompi_mpi_integer(kind, object, keyval C.int32_t, value *C.gompi_word, flag
 	return C.int32_t(class)
 }
 
-// faceOf returns f for package mpi. What crosses to C and is stored there lies in C's memory, since Go
-// moves its stacks.
+// faceOf returns f for package mpi. What crosses to C and is stored there lies in C's memory, since
+// Go moves its stacks.
 func faceOf(f *C.struct_gompi_face) abi.Face {
 	word := func(a abi.Addr) C.gompi_word { return C.gompi_word(a) }
 	return abi.Face{

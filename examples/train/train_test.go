@@ -20,8 +20,8 @@ import (
 	"gompi/examples/train/internal/bytelm"
 )
 
-// shortText is a folder of few files. To judge a network by what is held out of more text would take
-// longer than to train it.
+// shortText is a folder of few files. To judge a network by what is held out of more text would
+// take longer than to train it.
 const shortText = "internal/bytelm"
 
 // small is a configuration that trains in a moment.

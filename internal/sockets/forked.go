@@ -8,10 +8,10 @@ import (
 )
 
 // This file notes which sockets are gompi's, for children that a C program makes by fork(). Such a
-// child has a copy of every descriptor, and close-on-exec does not help until it calls exec. While it
-// lives, the peers of a rank that died would wait for the end of connections that the child holds
-// open. So the C library closes them in the child. A Go program makes no such children, and nothing
-// is noted.
+// child has a copy of every descriptor, and close-on-exec does not help until it calls exec. While
+// it lives, the peers of a rank that died would wait for the end of connections that the child
+// holds open. So the C library closes them in the child. A Go program makes no such children, and
+// nothing is noted.
 
 // inodes are those of the sockets, by descriptor, 0 where there is none. They are C's memory, nil
 // in a Go program.

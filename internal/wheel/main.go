@@ -1,5 +1,6 @@
 // Command wheel packs what make has built into a wheel, which pip installs: gompirun and its
-// helpers, libgompi, the libraries that MPI programs run on, and gompi_torch with its C++ sources. It runs at the top of the repository.
+// helpers, libgompi, the libraries that MPI programs run on, and gompi_torch with its C++ sources.
+// It runs at the top of the repository.
 //
 //	wheel BIN LICENCES DIST
 //

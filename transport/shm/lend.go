@@ -7,11 +7,11 @@ import (
 	"gompi/transport"
 )
 
-// This file lends the ends of rings to C, which writes and reads short frames as SendNow and RecvNow
-// do (comm/libmpi/face/short.c: what changes there changes here). C uses a ring's position integers in
-// place. It never grows a ring, never announces this rank to a peer, and begins no record that it
-// cannot finish. In Go and in C alike a record's word is stored behind the record, and whether the
-// reader sleeps is looked up behind that.
+// This file lends the ends of rings to C, which writes and reads short frames as SendNow and
+// RecvNow do (comm/libmpi/face/short.c: what changes there changes here). C uses a ring's position
+// integers in place. It never grows a ring, never announces this rank to a peer, and begins no
+// record that it cannot finish. In Go and in C alike a record's word is stored behind the record,
+// and whether the reader sleeps is looked up behind that.
 
 var _ transport.Lender = (*Transport)(nil)
 

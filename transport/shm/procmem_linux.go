@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowReading lets the descendants of this process's parent read its memory, where only ancestors may:
-// the ranks of a host have one parent, their agent, unless a script stands in between. It is
+// allowReading lets the descendants of this process's parent read its memory, where only ancestors
+// may: the ranks of a host have one parent, their agent, unless a script stands in between. It is
 // undone by nothing but the end of the process.
 func allowReading() {
 	const prSetPtracer = 0x59616d61
@@ -18,9 +18,9 @@ func allowReading() {
 	}
 }
 
-// readMemory fills dst with memory of a process, from an address on. It blocks while the kernel copies,
-// which may wait for pages of either. errGone and errUnmapped say what is not there; any other
-// error is the kernel's refusal. It allocates nothing.
+// readMemory fills dst with memory of a process, from an address on. It blocks while the kernel
+// copies, which may wait for pages of either. errGone and errUnmapped say what is not there; any
+// other error is the kernel's refusal. It allocates nothing.
 func readMemory(pid int, dst []byte, from uintptr) error {
 	return transfer(unix.SYS_PROCESS_VM_READV, "process_vm_readv", pid, dst, from)
 }

@@ -12,9 +12,9 @@ import (
 // poll set, which costs about as much as reading that peer's socket.
 const lookEvery = 8
 
-// listenEvery is how many Polls are made for each look at the poll set while there is no connection,
-// as in a job on one host: a look is a system call (HPCC's RandomAccess, 2 ranks that test for messages
-// of any: 2.3 million updates a second with a look each time, 5 with this).
+// listenEvery is how many Polls are made for each look at the poll set while there is no
+// connection, as in a job on one host: a look is a system call (HPCC's RandomAccess, 2 ranks that
+// test for messages of any: 2.3 million updates a second with a look each time, 5 with this).
 const listenEvery = 32
 
 // healthTime is how often hosts that have not acknowledged our data are checked.

@@ -79,7 +79,8 @@ func (c Chart) SVG() (template.HTML, error) {
 	return template.HTML(text), nil             // all text in it was escaped as it was drawn
 }
 
-// pointSpan returns the least and the most of the values above zero, which a logarithmic axis can show.
+// pointSpan returns the least and the most of the values above zero, which a logarithmic axis can
+// show.
 func pointSpan(points []Point, of func(Point) float64) (lo, hi float64) {
 	lo = math.Inf(1)
 	for _, p := range points {

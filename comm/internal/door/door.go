@@ -22,13 +22,13 @@ type Comm[Request any] interface {
 	// StartDup starts a Dup. When the Request is complete, with err or nil, the caller calls finish
 	// once: it returns the *comm.Comm, and waits for nothing.
 	StartDup() (r Request, finish func(err error) (any, error))
-	// Promise returns a Request that Complete ends, once: of what the caller does itself, perhaps in
-	// several steps. Waits for it are like those for messages.
+	// Promise returns a Request that Complete ends, once: of what the caller does itself, perhaps
+	// in several steps. Waits for it are like those for messages.
 	Promise() Request
 	// Complete ends a Promise of this communicator's.
 	Complete(r Request, err error)
-	// AwaitAll waits until all of rs are complete. Wait then returns their outcomes. It fails only if
-	// ctx ends first.
+	// AwaitAll waits until all of rs are complete. Wait then returns their outcomes. It fails only
+	// if ctx ends first.
 	AwaitAll(ctx context.Context, rs []Request) error
 	// Attach lets C use l for messages of bytes. mix has it leave some of them to Go.
 	Attach(l *lease.Lease, mix bool)

@@ -24,8 +24,8 @@ type sizeClass struct {
 // leastStaged is log2 of the smallest size, which all short messages use.
 const leastStaged = 16
 
-// A Stage is host memory in the place of a mem.Buffer: Load copies the buffer into it before a message
-// is sent, Store copies it back after one was received.
+// A Stage is host memory in the place of a mem.Buffer: Load copies the buffer into it before a
+// message is sent, Store copies it back after one was received.
 type Stage struct {
 	Of, Host mem.Buffer
 	lent     mem.Buffer // empty if Host is Of

@@ -6,15 +6,15 @@
 // communicators. C finishes an operation whole or does not begin it, and calls Go instead. It makes
 // no error and never sleeps.
 //
-// C posts receives, too, and matches what comes with them as Go does: a message goes to the first posted
-// that wants it. Go does not know of these, so that whoever enters it first has Go take them over, in
-// their order, before anything else is posted (TakeOver). While Go has receives posted on a communicator
-// or keeps messages of it, it is not lent: there is one queue of each, Go's or C's.
+// C posts receives, too, and matches what comes with them as Go does: a message goes to the first
+// posted that wants it. Go does not know of these, so that whoever enters it first has Go take them
+// over, in their order, before anything else is posted (TakeOver). While Go has receives posted on
+// a communicator or keeps messages of it, it is not lent: there is one queue of each, Go's or C's.
 //
 // # Who owns the state
 //
-// All of it is guarded by the lock of the rank's progress engine. Whoever takes that lock recalls the
-// lease first. The word of the Record says who has it:
+// All of it is guarded by the lock of the rank's progress engine. Whoever takes that lock recalls
+// the lease first. The word of the Record says who has it:
 //
 //	none  Go
 //	lent  C may take it: compare-and-swap to busy
@@ -26,13 +26,13 @@
 // inside C has run.
 //
 // C takes the lease with an acquiring and gives it back with a releasing operation, and so does Go:
-// what one has stored the other sees. The rest of the order is that of package shm: a record's word is
-// stored behind the record, and then the writer looks whether the reader sleeps, both sequentially
-// consistent.
+// what one has stored the other sees. The rest of the order is that of package shm: a record's word
+// is stored behind the record, and then the writer looks whether the reader sleeps, both
+// sequentially consistent.
 //
 // The cursors lie where Go has them, in integers that C reads and stores through pinned pointers:
-// nothing is copied, and a recall costs one compare-and-swap. The Record lies in memory that a forked
-// child finds zeroed: its word is none, so that a child never writes to its parent's rings.
+// nothing is copied, and a recall costs one compare-and-swap. The Record lies in memory that a
+// forked child finds zeroed: its word is none, so that a child never writes to its parent's rings.
 package lease
 
 import (
@@ -57,7 +57,8 @@ const (
 	busy
 )
 
-// operations is how many operations C makes before it enters Go, which looks what else there is to do.
+// operations is how many operations C makes before it enters Go, which looks what else there is to
+// do.
 const operations = 4096
 
 // A Record is what Go and C share: struct gompi_lease in lease.h.
@@ -233,8 +234,8 @@ func (l *Lease) LendChannel(slot, self int) {
 	}
 }
 
-// A Receive is one that C has held. Before its message has Arrived, Source, Tag and Bytes are what is
-// wanted, then what has come.
+// A Receive is one that C has held. Before its message has Arrived, Source, Tag and Bytes are what
+// is wanted, then what has come.
 type Receive struct {
 	Place       int
 	Slot        int
@@ -247,9 +248,9 @@ type Receive struct {
 // Holds reports whether C holds receives. It takes no lock.
 func (l *Lease) Holds() bool { return l.rec.holds.Load() != 0 }
 
-// TakeOver calls f for the receives that C holds: those posted in order, then those whose message has
-// arrived. They are Go's then, until Free, and Holds reports true until all are. The lease is recalled
-// and is not lent meanwhile.
+// TakeOver calls f for the receives that C holds: those posted in order, then those whose message
+// has arrived. They are Go's then, until Free, and Holds reports true until all are. The lease is
+// recalled and is not lent meanwhile.
 func (l *Lease) TakeOver(f func(Receive)) {
 	r := l.rec
 	take := func(i int) {

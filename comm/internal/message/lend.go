@@ -11,8 +11,8 @@ import (
 )
 
 // This file decides what C may do without Go (package lease). All that is lent holds nothing that a
-// short message could have to wait for or to be matched with: no receive is posted and no message is
-// kept on a communicator that is lent, and a peer's rings are in the midst of no frame.
+// short message could have to wait for or to be matched with: no receive is posted and no message
+// is kept on a communicator that is lent, and a peer's rings are in the midst of no frame.
 
 // lending is what of an Engine is lent again and again.
 type lending struct {
@@ -99,8 +99,8 @@ func (ch *Channel) Lend(slot, member int) {
 	}
 }
 
-// TakeOver calls f for the receives that C holds, in order, with the lease recalled. What f posts comes
-// before anything else is posted.
+// TakeOver calls f for the receives that C holds, in order, with the lease recalled. What f posts
+// comes before anything else is posted.
 func (e *Engine) TakeOver(f func(lease.Receive)) {
 	e.progress.Lock() // which recalls what is lent
 	e.progress.Unlock()

@@ -31,8 +31,8 @@ func (r *rings) Ends(peer world.Rank) (transport.Ends, bool) {
 	return transport.Ends{Local: int(peer), Writer: at(0), Reader: at(1), Behind: at(2), Parked: at(3)}, true
 }
 
-// lent reports what C sees: whether it may use the communicator that it calls slot, and whether it may
-// ask all members for messages.
+// lent reports what C sees: whether it may use the communicator that it calls slot, and whether it
+// may ask all members for messages.
 func lent(l *lease.Lease, slot int) (some, whole bool) {
 	all := lease.Layout() // channels at 3, their size at 4
 	word := func(at uintptr) uint32 { return *(*uint32)(unsafe.Add(unsafe.Pointer(l.Record()), at)) }
@@ -41,8 +41,8 @@ func lent(l *lease.Lease, slot int) (some, whole bool) {
 	return some, some && word(channel+12) == 1
 }
 
-// What a short message could have to wait for or to be matched with keeps its communicator from being
-// lent, and nothing under way lets C have anything.
+// What a short message could have to wait for or to be matched with keeps its communicator from
+// being lent, and nothing under way lets C have anything.
 func TestWhatMayBeLent(t *testing.T) {
 	u8 := uint8(mem.U8)
 	for _, tt := range []struct {

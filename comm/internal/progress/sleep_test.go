@@ -64,8 +64,8 @@ func TestADriveIsHandedToAThreadThatSleeps(t *testing.T) {
 }
 
 // A program that tests in a loop where processors are shared polls, then yields, and then sleeps in
-// each test, unless one finds something, or it does something else between them. With a processor of
-// its own it never sleeps.
+// each test, unless one finds something, or it does something else between them. With a processor
+// of its own it never sleeps.
 func TestTestsInVainSleep(t *testing.T) {
 	const yields, free = 5, 64
 	test := func(r *rank, found int) bool {

@@ -17,8 +17,8 @@ const (
 	// testSleep is how long one test sleeps at most, which a program notices that also waits for
 	// something else.
 	testSleep = 50 * time.Microsecond
-	// testsPerYield is how many tests in vain of a rank with a processor come to one that lets other
-	// goroutines run: that takes some microseconds if C has called.
+	// testsPerYield is how many tests in vain of a rank with a processor come to one that lets
+	// other goroutines run: that takes some microseconds if C has called.
 	testsPerYield = 4096
 )
 
@@ -29,12 +29,12 @@ type tests struct {
 }
 
 // Tested is called at the end of a test, such as MPI_Test or MPI_Iprobe, that has polled, with what
-// Poll returned. While drivers spin, it lets other goroutines run now and then: a program that tests
-// may do a little work between, and has a processor of its own for it (HPCC's RandomAccess, 2 ranks:
-// 0.8 million updates a second when tests slept, 2.3 since). Where processors are shared, after many
-// tests in a row in vain it yields each time, and then sleeps, until there is something to poll, for
-// testSleep at most: yields alone would keep other sessions from the processor (see the package
-// comment).
+// Poll returned. While drivers spin, it lets other goroutines run now and then: a program that
+// tests may do a little work between, and has a processor of its own for it (HPCC's RandomAccess, 2
+// ranks: 0.8 million updates a second when tests slept, 2.3 since). Where processors are shared,
+// after many tests in a row in vain it yields each time, and then sleeps, until there is something
+// to poll, for testSleep at most: yields alone would keep other sessions from the processor (see
+// the package comment).
 func (p *Engine) Tested(found int) {
 	t := &p.tests
 	if found > 0 {

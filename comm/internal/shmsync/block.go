@@ -16,7 +16,8 @@
 //	offset   size       content of a block
 //	0        8          waitingFor: 1 + the member whose flag the owner sleeps for, or 0
 //	128      8          consumed: the last step of which the owner needs nothing more
-//	256      8          resultReady: the last step of which the owner has reduced its share, or made its chunk
+//	256      8          resultReady: the last step of which the owner has reduced its share or
+//	                    made its chunk
 //	384      8          uses: a counter of takes and returns of the block
 //	512      8          barrierFlag: the last step that member 0 has seen all members fill
 //	640      8          writesTo: 1 + the member to whose own memory the owner writes, or 0

@@ -12,8 +12,8 @@ import (
 )
 
 // writeFunctions writes the C functions of a face. Each converts its arguments by the macros of
-// face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. wide are
-// the forms for large counts that it has written, too.
+// face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. wide
+// are the forms for large counts that it has written, too.
 func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype) (wide []string, err error) {
 	fmt.Fprint(w, "#include \"short.h\"\n")
 	number := -1
@@ -122,7 +122,8 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 	fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\tint error = %s(%d, a);\n%s\treturn error;\n}\n", &words, call, number, &after)
 }
 
-// anyTime are functions that may be called before MPI_Init and after MPI_Finalize (MPI 4.0, section 11.4.1).
+// anyTime are functions that may be called before MPI_Init and after MPI_Finalize (MPI 4.0, section
+// 11.4.1).
 var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_|Session_|Errhandler_free$)`)
 
 // nullOf are what functions that fail store, as both MPIs do.

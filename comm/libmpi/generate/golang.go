@@ -76,8 +76,8 @@ func writeGo(w io.Writer, all []table.Function, at map[string]string) {
 	}
 }
 
-// raiserOf returns whose error handler is called, by its name in package mpi, and which argument that
-// is, -1 if it is none.
+// raiserOf returns whose error handler is called, by its name in package mpi, and which argument
+// that is, -1 if it is none.
 func raiserOf(f *table.Function) (by string, at int) {
 	if i := first(f, "comm"); i >= 0 {
 		return "Comm", i

@@ -1,10 +1,12 @@
 // Command generate writes what stands between MPI programs and package mpi, from the table of
 // functions.
 //
-//	generate go FILE                                   Go functions that decode arguments, and call those
-//	                                                   of the packages in FILE's folder
-//	generate c -header mpi.h,... -library libmpi.so DIR  a face in C: functions.c and symbols.c
-//	generate docs -header mpi.h,... FILE               docs/mpi-functions.md
+//	generate go FILE
+//	    Go functions that decode arguments, and call those of the packages in FILE's folder
+//	generate c -header mpi.h,... -library libmpi.so DIR
+//	    a face in C: functions.c and symbols.c
+//	generate docs -header mpi.h,... FILE
+//	    docs/mpi-functions.md
 //
 // A face has the prototypes of an installed header, and exports every name of the installed library
 // and of Open MPI 5: what gompi does not implement is named when it is called.

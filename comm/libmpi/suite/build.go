@@ -38,20 +38,21 @@ const configuration = `#define HAVE_STRING_H 1
 #define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX
 `
 
-// flags for all programs. Neighbor collectives are tested only on MPICH, unless they are told to. Open
-// MPI's header declares what MPI 3 removed if it is asked to: the library has it.
+// flags for all programs. Neighbor collectives are tested only on MPICH, unless they are told to.
+// Open MPI's header declares what MPI 3 removed if it is asked to: the library has it.
 var flags = []string{
 	"-O0", "-w", "-DTEST_NEIGHB_COLL=1", "-DOMPI_OMIT_MPI1_COMPAT_DECLS=0", "-DOMPI_REMOVED_USE_STATIC_ASSERT=0",
 }
 
-// moreFlags are those for one MPI. Open MPI's header lacks the combiners and markers that MPI 3 removed.
+// moreFlags are those for one MPI. Open MPI's header lacks the combiners and markers that MPI 3
+// removed.
 var moreFlags = map[string][]string{
 	"mpich":   {"-DHAVE_MPI2_COMBINERS=1", "-DHAVE_MPI_INTEGER16=1"},
 	"openmpi": {"-DHAVE_MPI_INTEGER16=1", "-DMPI_INTEGER16=MPI_DATATYPE_NULL"},
 }
 
-// helpers are the sources, below the suite's folder, that programs are linked with: those with threads
-// not with the first, others not with the second.
+// helpers are the sources, below the suite's folder, that programs are linked with: those with
+// threads not with the first, others not with the second.
 var helpers = []string{
 	"util/mtest_single.c", "util/mtest_thread.c", "util/mtest.c", "util/mtest_common.c", "util/dtypes.c",
 	"dtpools/src/dtpools.c", "dtpools/src/dtpools_attr.c", "dtpools/src/dtpools_custom.c", "dtpools/src/dtpools_desc.c",

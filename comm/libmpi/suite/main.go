@@ -1,12 +1,12 @@
 // Command suite builds and runs MPICH's own tests (test/mpi of its source) with gompi's faces, and
-// compares which lines of their lists pass with a list of ours. Nothing of MPICH is in this repository:
-// .ci/mpi-suite fetches it.
+// compares which lines of their lists pass with a list of ours. Nothing of MPICH is in this
+// repository: .ci/mpi-suite fetches it.
 //
 //	suite -source test/mpi -work DIR -known mpich-lines.txt -gompirun bin/gompirun
 //
-// A line passes as MPICH's runtests has it: the program prints "No Errors" and nothing else, and ends
-// with 0; or, where the line says so, it ends with another status. Programs that are newer than their
-// sources are not built again.
+// A line passes as MPICH's runtests has it: the program prints "No Errors" and nothing else, and
+// ends with 0; or, where the line says so, it ends with another status. Programs that are newer
+// than their sources are not built again.
 package main
 
 import (

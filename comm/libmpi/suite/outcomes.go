@@ -93,8 +93,8 @@ func (k knownLines) why(r run) string {
 
 func (k knownLines) failedOnce(r run) bool { return k["once "+r.name()] != "" }
 
-// crossSection returns every nth of the runs that are to pass in little memory, and all of lines that
-// have failed once.
+// crossSection returns every nth of the runs that are to pass in little memory, and all of lines
+// that have failed once.
 func crossSection(all []run, n int, known knownLines) (some []run) {
 	i := 0
 	for _, r := range all {

@@ -16,8 +16,8 @@ type Callbacks interface {
 	Abort(c *Client, code int, reason string) // c wants the job to end
 }
 
-// A Server answers the requests of the ranks of one host, which meet over it. What is put can be got after the next barrier.
-// One goroutine uses it. The zero Server has no clients.
+// A Server answers the requests of the ranks of one host, which meet over it. What is put can be
+// got after the next barrier. One goroutine uses it. The zero Server has no clients.
 type Server struct {
 	Callbacks Callbacks
 	JobID     string

@@ -9,11 +9,11 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// Open MPI's own library is not seen beforehand where a script starts a program that finds it first, or
-// Python loads it, and nothing shows beforehand that a wrapper drops gompirun's variables. Then each rank is a job of one, does
-// all the work, and ends well. While such a process runs, it shows. So the ranks that have not
-// joined are looked at, often at first: from the beginning of MPI_Init to its end, a program takes
-// longer than aloneLook.
+// Open MPI's own library is not seen beforehand where a script starts a program that finds it
+// first, or Python loads it, and nothing shows beforehand that a wrapper drops gompirun's
+// variables. Then each rank is a job of one, does all the work, and ends well. While such a process
+// runs, it shows. So the ranks that have not joined are looked at, often at first: from the
+// beginning of MPI_Init to its end, a program takes longer than aloneLook.
 const (
 	aloneLook = 50 * time.Millisecond
 	lookPart  = 5  // looks become rarer: from one to the next passes this part of the time until it

@@ -14,9 +14,9 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A Check is this host's part in gompirun doctor: it finds out what there is on the host, and whether
-// other hosts can be reached as ranks would reach them: with addresses in the same order, on ports of
-// the same range.
+// A Check is this host's part in gompirun doctor: it finds out what there is on the host, and
+// whether other hosts can be reached as ranks would reach them: with addresses in the same order,
+// on ports of the same range.
 type Check struct {
 	secret   [32]byte
 	listener net.Listener

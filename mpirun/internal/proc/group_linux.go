@@ -12,9 +12,9 @@ import (
 	"gompi/internal/cgroup"
 )
 
-// A Group is the control group (v2) of the ranks of one agent: the kernel kills all that are in it at
-// once, those too that start others faster than they can be found. It is nil where there are no such
-// groups, or none may be made: then processes are found one by one.
+// A Group is the control group (v2) of the ranks of one agent: the kernel kills all that are in it
+// at once, those too that start others faster than they can be found. It is nil where there are no
+// such groups, or none may be made: then processes are found one by one.
 type Group struct {
 	dir string
 	fd  int

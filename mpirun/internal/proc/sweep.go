@@ -1,6 +1,7 @@
 // Package proc is about processes of this host that are not this one.
 //
-//	tree, run    the processes below this one, also when a parent in between is gone: found, signalled
+//	tree, run    the processes below this one, found and signalled also when a parent in between
+//	             is gone
 //	group        a control group around the ranks, whose processes the kernel kills at once
 //	guard, sweep what ends them when a launcher or an agent is gone. Launcher and agent watch each
 //	             other, and the one that survives kills what the other has started; on hosts

@@ -71,8 +71,8 @@ func (in *intake) Find(l *ctl.Launch, dir string) {
 	}
 }
 
-// FindMPI adds gompi's MPI libraries, which this host lacks, to what is to be here: in the cache, in
-// a folder of their own.
+// FindMPI adds gompi's MPI libraries, which this host lacks, to what is to be here: in the cache,
+// in a folder of their own.
 func (in *intake) FindMPI(l *ctl.Launch) {
 	if !l.Remote {
 		return

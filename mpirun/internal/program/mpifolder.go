@@ -12,8 +12,8 @@ const (
 	mpiCore    = "libgompi-mpi.so" // a folder above them
 )
 
-// Gompi's own MPI libraries, as make libmpi builds them (comm/libmpi): folders of this host in which
-// they have the names by which programs of Open MPI and of MPICH ask for theirs.
+// Gompi's own MPI libraries, as make libmpi builds them (comm/libmpi): folders of this host in
+// which they have the names by which programs of Open MPI and of MPICH ask for theirs.
 type mpiFolders struct{ openMPI, mpich string }
 
 // MPIFolder returns the folder of this host that has gompi's MPI libraries in openmpi and mpich, ""

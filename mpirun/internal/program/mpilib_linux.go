@@ -13,8 +13,8 @@ import (
 )
 
 // chooseMPI has p run on gompi's MPI library or on its own, by what its file says and by the user's
-// choice. dir is where gompi's are. It returns an error if its ranks, of which there are size, could
-// not meet. What a script or a library starts is found by LD_LIBRARY_PATH.
+// choice. dir is where gompi's are. It returns an error if its ranks, of which there are size,
+// could not meet. What a script or a library starts is found by LD_LIBRARY_PATH.
 func (p *Program) chooseMPI(choice cmdline.MPILib, dir string, size int) error {
 	wants := p.mpiWanted()
 	have := findMPI(dir)
@@ -44,9 +44,9 @@ func (p *Program) chooseMPI(choice cmdline.MPILib, dir string, size int) error {
 	return nil
 }
 
-// checkRanksMeet returns an error if a program asks for Open MPI's library, over which size processes
-// do not meet: each would do all the work, as rank 0 of 1. What a script or a library starts it cannot
-// see.
+// checkRanksMeet returns an error if a program asks for Open MPI's library, over which size
+// processes do not meet: each would do all the work, as rank 0 of 1. What a script or a library
+// starts it cannot see.
 func (w *mpiWanted) checkRanksMeet(p *Program, have mpiFolders, size int) error {
 	if size < 2 || !w.openMPI || w.held && !w.linked {
 		return nil

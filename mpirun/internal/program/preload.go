@@ -32,8 +32,8 @@ type Offer struct {
 	sent     []*os.File // programs, nil for those that are not sent, then files, then libraries
 }
 
-// OpenOffer opens the programs and files that are to be sent, and gompi's MPI libraries, which are in
-// the folder mpi, unless that is "". It finds out what they are, which takes long where they are
+// OpenOffer opens the programs and files that are to be sent, and gompi's MPI libraries, which are
+// in the folder mpi, unless that is "". It finds out what they are, which takes long where they are
 // large. It returns an Offer, to be closed, with any error.
 func OpenOffer(what cmdline.Preload, mpi string, programs []cmdline.Program) (*Offer, error) {
 	o := &Offer{programs: make([]ctl.Program, len(programs)), sent: make([]*os.File, len(programs))}

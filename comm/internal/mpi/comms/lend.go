@@ -77,8 +77,8 @@ func at(slot int) *Comm {
 	return Registry.Find(abi.Handle(slot - 1 + table.FirstHandle))
 }
 
-// unlend is called before c's handle becomes that of another communicator, perhaps while messages of
-// c's are still under way.
+// unlend is called before c's handle becomes that of another communicator, perhaps while messages
+// of c's are still under way.
 func unlend(c *Comm) {
 	if lent != nil && c.Inter == nil {
 		c.Door().Unlend(slotOf(c))
