@@ -64,7 +64,7 @@ func TestProgramsInC(t *testing.T) {
 		t.Skip("CGO_ENABLED=0")
 	}
 	for _, face := range []string{"openmpi", "mpich"} {
-		for _, source := range []string{"signals.c", "edges.c"} {
+		for _, source := range []string{"signals.c", "edges.c", "newer.c"} {
 			t.Run(face+"/"+source, func(t *testing.T) {
 				runProgram(t, compiled(t, "mpicc."+face, source), source)
 			})

@@ -14,6 +14,8 @@ import (
 
 // functions are those of MPI, by number.
 var functions = [...]function{
+	{"MPI_Abi_get_info", callAbiGetInfo, byWorld, 0},
+	{"MPI_Get_hw_resource_info", callGetHwResourceInfo, byWorld, 0},
 	{"MPI_Abort", callAbort, byComm, 0},
 	{"MPI_Get_processor_name", callGetProcessorName, byWorld, 0},
 	{"MPI_Alloc_mem", callAllocMem, byWorld, 0},
@@ -47,6 +49,8 @@ var functions = [...]function{
 	{"MPI_Imrecv", callImrecv, byWorld, 0},
 	{"MPI_Buffer_attach", callBufferAttach, byWorld, 0},
 	{"MPI_Buffer_detach", callBufferDetach, byWorld, 0},
+	{"MPI_Buffer_flush", callBufferFlush, byWorld, 0},
+	{"MPI_Buffer_iflush", callBufferIflush, byWorld, 0},
 	{"MPI_Wait", callWait, byWorld, 0},
 	{"MPI_Test", callTest, byWorld, 0},
 	{"MPI_Waitall", callWaitall, byWorld, 0},
@@ -57,6 +61,9 @@ var functions = [...]function{
 	{"MPI_Testsome", callTestsome, byWorld, 0},
 	{"MPI_Request_free", callRequestFree, byWorld, 0},
 	{"MPI_Request_get_status", callRequestGetStatus, byWorld, 0},
+	{"MPI_Request_get_status_all", callRequestGetStatusAll, byWorld, 0},
+	{"MPI_Request_get_status_any", callRequestGetStatusAny, byWorld, 0},
+	{"MPI_Request_get_status_some", callRequestGetStatusSome, byWorld, 0},
 	{"MPI_Cancel", callCancel, byWorld, 0},
 	{"MPI_Start", callStart, byWorld, 0},
 	{"MPI_Startall", callStartall, byWorld, 0},
@@ -158,6 +165,7 @@ var functions = [...]function{
 	{"MPI_Type_create_f90_real", callTypeCreateF90Real, byWorld, 0},
 	{"MPI_Type_create_f90_complex", callTypeCreateF90Complex, byWorld, 0},
 	{"MPI_Type_match_size", callTypeMatchSize, byWorld, 0},
+	{"MPI_Type_get_value_index", callTypeGetValueIndex, byWorld, 0},
 	{"MPI_Type_commit", callTypeCommit, byWorld, 0},
 	{"MPI_Type_free", callTypeFree, byWorld, 0},
 	{"MPI_Type_size", callTypeSize, byWorld, 0},
@@ -277,6 +285,9 @@ var functions = [...]function{
 	{"MPI_Add_error_class", callAddErrorClass, byWorld, 0},
 	{"MPI_Add_error_code", callAddErrorCode, byWorld, 0},
 	{"MPI_Add_error_string", callAddErrorString, byWorld, 0},
+	{"MPI_Remove_error_class", callRemoveErrorClass, byWorld, 0},
+	{"MPI_Remove_error_code", callRemoveErrorCode, byWorld, 0},
+	{"MPI_Remove_error_string", callRemoveErrorString, byWorld, 0},
 	{"MPI_Info_create", callInfoCreate, byWorld, 0},
 	{"MPI_Info_create_env", callInfoCreateEnv, byWorld, 0},
 	{"MPI_Info_dup", callInfoDup, byWorld, 0},
@@ -288,6 +299,18 @@ var functions = [...]function{
 	{"MPI_Info_get_valuelen", callInfoGetValuelen, byWorld, 0},
 	{"MPI_Info_get_nkeys", callInfoGetNkeys, byWorld, 0},
 	{"MPI_Info_get_nthkey", callInfoGetNthkey, byWorld, 0},
+}
+
+func callAbiGetInfo(a *Args) error {
+	info, err := AbiGetInfo()
+	a.setInfo(0, info)
+	return err
+}
+
+func callGetHwResourceInfo(a *Args) error {
+	info, err := GetHwResourceInfo()
+	a.setInfo(0, info)
+	return err
 }
 
 func callAbort(a *Args) error {
@@ -471,6 +494,16 @@ func callBufferDetach(a *Args) error {
 	return err
 }
 
+func callBufferFlush(a *Args) error {
+	return p2p.BufferFlush()
+}
+
+func callBufferIflush(a *Args) error {
+	request, err := p2p.BufferIflush()
+	a.setRequest(0, request)
+	return err
+}
+
 func callWait(a *Args) error {
 	request := a.handle(0)
 	err := p2p.Wait(&request, a.status(1))
@@ -531,6 +564,25 @@ func callRequestFree(a *Args) error {
 func callRequestGetStatus(a *Args) error {
 	flag, err := p2p.RequestGetStatus(a.request(0), a.status(2))
 	a.setFlag(1, flag)
+	return err
+}
+
+func callRequestGetStatusAll(a *Args) error {
+	flag, err := p2p.RequestGetStatusAll(a.int(0), a.handles(1, a.int(0)), a.statuses(3, a.int(0)))
+	a.setFlag(2, flag)
+	return err
+}
+
+func callRequestGetStatusAny(a *Args) error {
+	index, flag, err := p2p.RequestGetStatusAny(a.int(0), a.handles(1, a.int(0)), a.status(4))
+	a.setInt(2, index)
+	a.setFlag(3, flag)
+	return err
+}
+
+func callRequestGetStatusSome(a *Args) error {
+	outcount, err := p2p.RequestGetStatusSome(a.int(0), a.handles(1, a.int(0)), a.array(3), a.statuses(4, a.int(0)))
+	a.setInt(2, outcount)
 	return err
 }
 
@@ -1149,6 +1201,12 @@ func callTypeCreateF90Complex(a *Args) error {
 
 func callTypeMatchSize(a *Args) error {
 	newtype, err := dtypes.TypeMatchSize(a.int(0), a.int(1))
+	a.setDatatype(2, newtype)
+	return err
+}
+
+func callTypeGetValueIndex(a *Args) error {
+	newtype, err := dtypes.TypeGetValueIndex(a.datatype(0), a.datatype(1))
 	a.setDatatype(2, newtype)
 	return err
 }
@@ -1848,6 +1906,18 @@ func callAddErrorCode(a *Args) error {
 
 func callAddErrorString(a *Args) error {
 	return errs.AddErrorString(a.int(0), a.text(1))
+}
+
+func callRemoveErrorClass(a *Args) error {
+	return errs.RemoveErrorClass(a.int(0))
+}
+
+func callRemoveErrorCode(a *Args) error {
+	return errs.RemoveErrorCode(a.int(0))
+}
+
+func callRemoveErrorString(a *Args) error {
+	return errs.RemoveErrorString(a.int(0))
 }
 
 func callInfoCreate(a *Args) error {

@@ -85,6 +85,14 @@ func GetProcessorName(name abi.Text) (int, error) {
 	return name.Set(comms.World.P2P.Host(comms.World.P2P.Rank()), abi.C.MaxProcessorName), nil
 }
 
+// AbiGetInfo says how wide integers are (MPI 5.0, section 20.3.1).
+func AbiGetInfo() (*infos.Info, error) {
+	return infos.New("mpi_aint_size", "8", "mpi_count_size", "8", "mpi_offset_size", "8"), nil
+}
+
+// GetHwResourceInfo knows of no parts of a host that ranks are bound to.
+func GetHwResourceInfo() (*infos.Info, error) { return infos.New(), nil }
+
 func AllocMem(n int, info *infos.Info) (abi.Addr, error) {
 	if n < 0 {
 		return 0, errs.New(errs.Arg, "the size is %d: want 0 or more", n)

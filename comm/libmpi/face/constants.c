@@ -126,6 +126,16 @@ void gompi_status_out(MPI_Status *p, const struct gompi_status *s)
 	CANCELLED_OUT(p, s->cancelled);
 }
 
+/* MPI 4.1's access to the fields that programs know. */
+#define FIELD(name, field) \
+	GOMPI_ALIAS(Status_get_##name) \
+	GOMPI_ALIAS(Status_set_##name) \
+	int PMPI_Status_get_##name(const MPI_Status *s, int *x) { return *x = s->field, MPI_SUCCESS; } \
+	int PMPI_Status_set_##name(MPI_Status *s, int x) { return s->field = x, MPI_SUCCESS; }
+FIELD(source, MPI_SOURCE)
+FIELD(tag, MPI_TAG)
+FIELD(error, MPI_ERROR)
+
 /* A Fortran status is an array with the fields of C's. */
 GOMPI_ALIAS(Status_c2f)
 int PMPI_Status_c2f(const MPI_Status *c, MPI_Fint *f)

@@ -191,12 +191,26 @@ int PMPI_Get_version(int *version, int *subversion)
 	return MPI_SUCCESS;
 }
 
+/* This is not the binary interface of MPI 5. */
+GOMPI_ALIAS(Abi_get_version)
+int PMPI_Abi_get_version(int *major, int *minor) { return *major = *minor = -1, MPI_SUCCESS; }
+
 GOMPI_ALIAS(Get_library_version)
 int PMPI_Get_library_version(char *version, int *length)
 {
 	*length = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "gompi %s, as %s", GOMPI_VERSION, GOMPI_FACE);
 	return MPI_SUCCESS;
 }
+
+/* What both MPIs are asked about buffers in memory of devices, also before MPI_Init: there are none. */
+#define NO_DEVICES(name, params) \
+	_Pragma(GOMPI_STRING(weak MPIX_##name = PMPIX_##name)) \
+	int PMPIX_##name params
+NO_DEVICES(Query_cuda_support, (void)) { return 0; }
+NO_DEVICES(Query_rocm_support, (void)) { return 0; }
+NO_DEVICES(Query_hip_support, (void)) { return 0; }
+NO_DEVICES(Query_ze_support, (void)) { return 0; }
+NO_DEVICES(GPU_query_support, (int kind, int *answer)) { return (void)kind, *answer = 0, MPI_SUCCESS; }
 
 GOMPI_ALIAS(Wtime)
 double PMPI_Wtime(void)

@@ -39,9 +39,16 @@ func writeDocs(w io.Writer, all []table.Function, protos map[string]prototype) {
 			missing = append(missing, strings.TrimPrefix(name, "MPI_"))
 		}
 	}
+	for _, s := range newer() {
+		if name, ok := strings.CutPrefix(s.name, "MPI_"); ok && s.size == 0 && !strings.HasSuffix(name, "_c") {
+			missing = append(missing, name)
+		}
+	}
 	slices.Sort(missing)
-	fmt.Fprintf(w, "\n## Not implemented\n\nWhat the headers of Open MPI 4.1 and MPICH 4.0 declare besides. A program that calls one ends with its\n"+
-		"name and \"not implemented by gompi\", or gets `MPI_ERR_UNSUPPORTED_OPERATION` if its error handler\nreturns.\n\n%s\n", wrapped(missing))
+	missing = slices.Compact(missing)
+	fmt.Fprintf(w, "\n## Not implemented\n\nWhat the headers of Open MPI 4.1 and MPICH 4.0, and version 5 of both, declare besides. A program that\n"+
+		"calls one ends with its name and \"not implemented by gompi\", or gets `MPI_ERR_UNSUPPORTED_OPERATION` if\n"+
+		"its error handler returns.\n\n%s\n", wrapped(missing))
 }
 
 // wrapped returns names in lines of at most 100 columns.

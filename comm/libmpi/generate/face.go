@@ -12,9 +12,9 @@ import (
 )
 
 // writeFunctions writes the C functions of a face. Each converts its arguments by the macros of
-// face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. wide
-// are the forms for large counts that it has written, too.
-func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype) (wide []string, err error) {
+// face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. more
+// are the names of forms for large counts, and other names of functions, that it has written, too.
+func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype) (more []string, err error) {
 	fmt.Fprint(w, "#include \"short.h\"\n")
 	number := -1
 	for _, f := range all {
@@ -33,11 +33,23 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 		if c, ok := protos["MPI_"+f.Name+"_c"]; ok {
 			if large, ok := largeForm(f, p, c); ok {
 				writeFunction(w, &large, c, number)
-				wide = append(wide, large.Name)
+				more = append(more, "MPI_"+large.Name)
 			}
 		}
+		if other := otherNames[f.Name]; other != "" && !slices.Contains(more, other) {
+			fmt.Fprintf(w, "#pragma weak %s = PMPI_%s\n#pragma weak P%s = PMPI_%s\n", other, f.Name, other, f.Name)
+			more = append(more, other)
+		}
 	}
-	return wide, nil
+	return more, nil
+}
+
+// otherNames are names that a function has in one MPI alone, or in a newer one.
+var otherNames = map[string]string{
+	"Remove_error_class":    "MPIX_Delete_error_class",
+	"Remove_error_code":     "MPIX_Delete_error_code",
+	"Remove_error_string":   "MPIX_Delete_error_string",
+	"Status_set_elements_x": "MPI_Status_set_elements_c",
 }
 
 // largeForm returns the form of f for large counts, whose prototype is c, if its integers are wider
@@ -124,7 +136,7 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 
 // anyTime are functions that may be called before MPI_Init and after MPI_Finalize (MPI 4.0, section
 // 11.4.1).
-var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_|Session_|Errhandler_free$)`)
+var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_|Remove_error_|Session_|Errhandler_free$|Abi_)`)
 
 // nullOf are what functions that fail store, as both MPIs do.
 var nullOf = map[string]string{"comm": "MPI_COMM_NULL", "datatype": "MPI_DATATYPE_NULL"}

@@ -9,7 +9,7 @@
 //	    docs/mpi-functions.md
 //
 // A face has the prototypes of an installed header, and exports every name of the installed library
-// and of Open MPI 5: what gompi does not implement is named when it is called.
+// and of newer ones: what gompi does not implement is named when it is called.
 package main
 
 import (
@@ -78,12 +78,12 @@ func generateFace(args []string) error {
 		return err
 	}
 	var functions, rest bytes.Buffer
-	wide, err := writeFunctions(&functions, table.Functions(), protos)
+	more, err := writeFunctions(&functions, table.Functions(), protos)
 	if err != nil {
 		return err
 	}
 	writePredefined(&functions, numbers)
-	writeSymbols(&rest, withNewer(symbols), table.Functions(), wide)
+	writeSymbols(&rest, withNewer(symbols), table.Functions(), more)
 	if err := os.WriteFile(filepath.Join(dir, "functions.c"), functions.Bytes(), 0o644); err != nil {
 		return err
 	}

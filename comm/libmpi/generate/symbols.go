@@ -2,9 +2,11 @@ package main
 
 import (
 	"debug/elf"
+	_ "embed"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gompi/comm/internal/mpi/table"
@@ -43,19 +45,35 @@ func readSymbols(file string) ([]symbol, error) {
 	return slices.Compact(out), nil
 }
 
-// newer are functions that Open MPI 5.0.11 exports and gompi does not implement. The installed
-// library may be older.
-var newer = strings.Fields(`Parrived Pready Pready_list Pready_range Precv_init Psend_init
-	Status_c2f08 Status_f082c Status_f082f Status_f2f08`)
+// newerText has names that newer libraries export than the installed ones.
+//
+//go:embed newer.txt
+var newerText string
 
-// withNewer adds the names of newer to symbols.
-func withNewer(symbols []symbol) []symbol {
-	for _, prefix := range []string{"MPI_", "PMPI_"} {
-		for _, name := range newer {
-			has := func(s symbol) bool { return s.name == prefix+name }
-			if !slices.ContainsFunc(symbols, has) {
-				symbols = append(symbols, symbol{name: prefix + name})
+// newer are the symbols of these names.
+func newer() (all []symbol) {
+	for line := range strings.Lines(newerText) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || fields[0] == "#":
+		case len(fields) == 2: // an object
+			size, _ := strconv.ParseUint(fields[1], 10, 64)
+			all = append(all, symbol{fields[0], size})
+		default:
+			all = append(all, symbol{fields[0], 0})
+			if !strings.HasPrefix(line, "MPIR_") { // an internal one
+				all = append(all, symbol{"P" + fields[0], 0})
 			}
+		}
+	}
+	return all
+}
+
+// withNewer adds the newer symbols that are not among symbols.
+func withNewer(symbols []symbol) []symbol {
+	for _, n := range newer() {
+		if !slices.ContainsFunc(symbols, func(s symbol) bool { return s.name == n.name }) {
+			symbols = append(symbols, n)
 		}
 	}
 	return symbols
@@ -63,13 +81,13 @@ func withNewer(symbols []symbol) []symbol {
 
 // writeSymbols writes definitions for what functions.c has not. They are weak: what is written by
 // hand takes their place. The file includes no header, since that declares them otherwise.
-func writeSymbols(w io.Writer, symbols []symbol, functions []table.Function, wide []string) {
+func writeSymbols(w io.Writer, symbols []symbol, functions []table.Function, more []string) {
 	have := map[string]bool{}
 	for _, f := range functions {
 		have["MPI_"+f.Name], have["PMPI_"+f.Name] = true, true
 	}
-	for _, name := range wide {
-		have["MPI_"+name], have["PMPI_"+name] = true, true
+	for _, name := range more {
+		have[name], have["P"+name] = true, true
 	}
 	fmt.Fprint(w, "int gompi_missing(const char *name);\n")
 	for _, s := range symbols {

@@ -2,6 +2,7 @@ package errs
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"gompi/comm/internal/mpi/abi"
@@ -10,21 +11,45 @@ import (
 // codes are the classes and codes that programs have added. Each has the next number.
 var codes addedCodes
 
+const removed abi.Class = -1
+
 type addedCodes struct {
 	mu      sync.Mutex
-	classes []abi.Class // of each
+	classes []abi.Class // of each, removed if there is none any more
 	texts   map[abi.Class]string
 }
 
 func (a *addedCodes) add(class func(code abi.Class) abi.Class) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	code := firstCode + abi.Class(len(a.classes))
-	a.classes = append(a.classes, class(code))
+	i := slices.Index(a.classes, removed)
+	if i < 0 {
+		i = len(a.classes)
+		a.classes = append(a.classes, removed)
+	}
+	code := firstCode + abi.Class(i)
+	a.classes[i] = class(code)
 	return int(code)
 }
 
-// Added returns how many there are.
+// remove makes the number of a class or of a code free for another.
+func (a *addedCodes) remove(code abi.Class, isClass bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := int(code - firstCode)
+	if i < 0 || i >= len(a.classes) || a.classes[i] == removed || (a.classes[i] == code) != isClass {
+		return New(Arg, "it is not one that was added")
+	}
+	a.classes[i] = removed
+	if isClass && slices.Contains(a.classes, code) {
+		a.classes[i] = code
+		return New(Arg, "the error class has codes")
+	}
+	delete(a.texts, code)
+	return nil
+}
+
+// Added returns how many numbers they have at most.
 func Added() int {
 	codes.mu.Lock()
 	defer codes.mu.Unlock()
@@ -35,7 +60,7 @@ func Added() int {
 func (a *addedCodes) classOf(code abi.Class) (abi.Class, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if i := int(code - firstCode); i >= 0 && i < len(a.classes) {
+	if i := int(code - firstCode); i >= 0 && i < len(a.classes) && a.classes[i] != removed {
 		return a.classes[i], true
 	}
 	return code, classNames[code] != ""
@@ -52,9 +77,29 @@ func AddErrorCode(class int) (int, error) {
 	return codes.add(func(abi.Class) abi.Class { return abi.Class(class) }), nil
 }
 
-func AddErrorString(code int, text abi.Text) error {
+func RemoveErrorClass(class int) error { return codes.remove(abi.Class(class), true) }
+func RemoveErrorCode(code int) error   { return codes.remove(abi.Class(code), false) }
+
+func RemoveErrorString(code int) error {
+	if err := checkAdded(code); err != nil {
+		return err
+	}
+	codes.mu.Lock()
+	defer codes.mu.Unlock()
+	delete(codes.texts, abi.Class(code))
+	return nil
+}
+
+func checkAdded(code int) error {
 	if _, ok := codes.classOf(abi.Class(code)); !ok || abi.Class(code) < firstCode {
 		return New(Arg, "the error code is not one that was added")
+	}
+	return nil
+}
+
+func AddErrorString(code int, text abi.Text) error {
+	if err := checkAdded(code); err != nil {
+		return err
 	}
 	codes.mu.Lock()
 	defer codes.mu.Unlock()

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"slices"
 	"sync"
 
 	"gompi/comm"
@@ -57,6 +58,37 @@ func BufferDetach() (abi.Addr, int, error) {
 	at, size := attached.at, attached.size
 	attached.at, attached.size, attached.used, attached.sends = 0, 0, 0, nil
 	return at, size, first
+}
+
+// underWay returns the sends that may still be under way. To wait for one that is over is no error.
+func (b *attachedBuffer) underWay() []bufferedSend {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reclaim()
+	return slices.Clone(b.sends)
+}
+
+// BufferFlush waits until all messages in the buffer are sent.
+func BufferFlush() (first error) {
+	for _, s := range attached.underWay() {
+		if _, err := s.op.Wait(comms.Forever); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func BufferIflush() (*Request, error) {
+	sends := attached.underWay()
+	if len(sends) == 0 {
+		return RequestDone, nil
+	}
+	r := NewRequest(comms.World)
+	r.Op = sends[0].op
+	for _, s := range sends[1:] {
+		r.Others = append(r.Others, s.op)
+	}
+	return r, nil
 }
 
 // send copies m, and starts to send it. What it returns is for a persistent request: it is over.

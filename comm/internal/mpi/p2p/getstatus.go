@@ -1,0 +1,100 @@
+package p2p
+
+import (
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/table"
+)
+
+// An outcome is what is known of a request that stays as it is.
+type outcome struct {
+	active, over bool // one that is null or inactive is over
+	st           abi.Status
+}
+
+func outcomeOf(h abi.Handle) (outcome, error) {
+	if h == table.RequestDone {
+		return outcome{active: true, over: true, st: abi.OfNothing}, nil
+	}
+	r, err := active(&h)
+	switch {
+	case r == nil:
+		return outcome{over: true, st: abi.OfNothing}, err
+	case r.test():
+		return outcome{active: true, over: true, st: r.st}, nil
+	}
+	return outcome{active: true}, nil
+}
+
+// outcomesOf asks all requests, so that all of them move on.
+func outcomesOf(n int, hs []abi.Handle) (all []outcome, someActive bool, err error) {
+	if err := checkRequests(n); err != nil {
+		return nil, false, err
+	}
+	for _, h := range hs {
+		o, err := outcomeOf(h)
+		if err != nil {
+			return nil, false, err
+		}
+		all, someActive = append(all, o), someActive || o.active
+	}
+	return all, someActive, nil
+}
+
+// RequestGetStatusAll stores statuses when all are over.
+func RequestGetStatusAll(n int, hs []abi.Handle, sts []abi.Status) (bool, error) {
+	all, _, err := outcomesOf(n, hs)
+	if err != nil {
+		return false, err
+	}
+	for _, o := range all {
+		if !o.over {
+			return false, nil
+		}
+	}
+	for i := range sts {
+		sts[i].Set(all[i].st)
+	}
+	return true, nil
+}
+
+// RequestGetStatusAny returns the first that is over.
+func RequestGetStatusAny(n int, hs []abi.Handle, st *abi.Status) (index int, flag bool, err error) {
+	all, someActive, err := outcomesOf(n, hs)
+	if err != nil {
+		return abi.Undefined, false, err
+	}
+	for i, o := range all {
+		if o.active && o.over {
+			st.Set(o.st)
+			return i, true, nil
+		}
+	}
+	if !someActive {
+		st.Set(abi.OfNothing)
+	}
+	return abi.Undefined, !someActive, nil
+}
+
+// RequestGetStatusSome returns how many are over, and stores which: indices has room for n.
+func RequestGetStatusSome(n int, hs []abi.Handle, indices abi.Array, sts []abi.Status) (int, error) {
+	if n > 0 && indices == 0 {
+		return 0, errs.New(errs.Arg, "the indices are NULL")
+	}
+	all, someActive, err := outcomesOf(n, hs)
+	if err != nil || !someActive {
+		return abi.Undefined, err
+	}
+	done := 0
+	for i, o := range all {
+		if !o.active || !o.over {
+			continue
+		}
+		indices.Ints(n)[done] = int32(i)
+		if sts != nil {
+			sts[done].Set(o.st)
+		}
+		done++
+	}
+	return done, nil
+}
