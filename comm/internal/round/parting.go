@@ -15,9 +15,9 @@ import (
 // a digest of the calls before, to the member 2^k ahead. It sends the k-th when it has received
 // those of the members up to 2^(k-1) behind and agrees with them. A rank that has received all
 // goodbyes meant for it knows that all members agree, because no rank passes on calls with which it
-// does not agree. It waits for a late member until the context ends, and not for a member that has
-// left: a member that leaves in good order has sent its goodbyes. Goodbyes that arrive early are
-// kept.
+// does not agree, and none that has not received a goodbye sends further ones. It waits for a late
+// member until the context ends, and not for a member that has left: a member that leaves in good
+// order has sent its goodbyes. Goodbyes that arrive early are kept, and compared in any case.
 //
 // Where all collectives go through shared memory, it compares the calls that are there.
 
@@ -59,20 +59,33 @@ func (rd *Round) Part(ctx context.Context) error {
 	if rd.seq == 0 || last.NeedsAll() {
 		return rd.ch.Broken()
 	}
+	agree := true
 	for k, d := 0, 1; d < rd.ch.Size() && rd.ch.Broken() == nil; k, d = k+1, 2*d {
-		from, g := rd.goodbyeSource(k), &rd.parting.received[k]
-		rd.bid(k, (rd.ch.Rank()+d)%rd.ch.Size())
-		rd.awaitMember(&g.arrived, 1, from)
-		if g.arrived.Load() == 1 && g.seq == rd.seq && !rd.agreed(rd.queue(from), g.digest) {
-			var never atomic.Uint64
-			rd.awaitMember(&never, 1, from)
-			rd.differBefore(from)
+		if agree {
+			rd.bid(k, (rd.ch.Rank()+d)%rd.ch.Size())
 		}
+		agree = rd.agrees(k) && agree
 	}
 	if rd.ch.Breaking() {
 		rd.ch.AwaitReason()
 	}
 	return rd.ch.Broken()
+}
+
+// agrees waits for the k-th goodbye to this member, and reports whether it has come and agrees.
+func (rd *Round) agrees(k int) bool {
+	from, g := rd.goodbyeSource(k), &rd.parting.received[k]
+	rd.awaitMember(&g.arrived, 1, from)
+	switch {
+	case g.arrived.Load() == 0 || g.seq != rd.seq:
+		return false
+	case rd.agreed(rd.queue(from), g.digest):
+		return true
+	}
+	var never atomic.Uint64
+	rd.awaitMember(&never, 1, from)
+	rd.differBefore(from)
+	return false
 }
 
 // PartWaits reports whether Part may wait for other members. No collective runs.

@@ -343,6 +343,33 @@ func TestGoodbyesAreCompared(t *testing.T) {
 	}
 }
 
+// A rank that does not know that the members behind it agree sends no further goodbyes: who receives
+// all would take it that all agree.
+func TestGoodbyesAreNotSentOnWithoutThoseBefore(t *testing.T) {
+	for name, seq := range map[string]uint64{"it is late": 0, "it has not made the last call": 1} {
+		m := newMember(t)
+		m.rounds(2)
+		m.wire.taken()
+		for k, from := range []world.Rank{2, 1} {
+			h := frame(transport.Call, 2, bcast)
+			if h.Flags, h.Tag = uint8(aGoodbye|k<<goodbyeShift), m.digested(); from == 2 {
+				h.Seq = seq
+			}
+			if h.Seq > 0 {
+				m.arrives(from, h, nil)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := m.Part(ctx); err != nil {
+			t.Errorf("%s: Part returns %v", name, err)
+		}
+		if got, want := m.wire.taken(), fmt.Sprintf("call 2 to 1 flags %d", aGoodbye); got != want {
+			t.Errorf("%s: sent %q, want %q", name, got, want)
+		}
+	}
+}
+
 // Goodbyes of a member from which none is due in that step count for nothing.
 func TestGoodbyesOfOthersAreIgnored(t *testing.T) {
 	for k, from := range map[int]world.Rank{0: 1, 1: 2, 2: 1, 31: 2} {
