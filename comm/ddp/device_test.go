@@ -43,6 +43,19 @@ func onDevice(d *memtest.Device, rank int, lengths ...int) ([]*Tensor, error) {
 	return ts, nil
 }
 
+// ddpOn returns a DDP over testParams in a device's memory, with its stream and parameters.
+func ddpOn(
+	ctx context.Context, t *testing.T, c *comm.Comm, device *memtest.Device, opts Options, lengths ...int,
+) (*DDP, *memtest.Stream, []*Tensor, error) {
+	q := newStream(t, device)
+	params, err := onDevice(device, c.Rank(), lengths...)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, err := NewOn(ctx, c, q, params, opts)
+	return d, q, params, err
+}
+
 func numbers(b comm.Buffer) ([]float32, error) {
 	host := make([]float32, b.Len())
 	return host, b.Space().Copy(comm.Of(host), b)
@@ -84,12 +97,7 @@ func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 		for _, size := range []int{1, 2, 4} {
 			device := memtest.NewDevice("device")
 			commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
-				q := newStream(t, device)
-				params, err := onDevice(device, c.Rank(), lengths...)
-				if err != nil {
-					return err
-				}
-				d, err := NewOn(ctx, c, q, params, opts)
+				d, q, params, err := ddpOn(ctx, t, c, device, opts, lengths...)
 				if err != nil {
 					return err
 				}
@@ -132,12 +140,7 @@ func stepOn(ctx context.Context, q *memtest.Stream, d *DDP, params []*Tensor, c 
 func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		q := newStream(t, device)
-		params, err := onDevice(device, c.Rank(), 4, 4, 4)
-		if err != nil {
-			return err
-		}
-		d, err := NewOn(ctx, c, q, params, Options{FirstBucketBytes: 4, BucketBytes: 4})
+		d, q, params, err := ddpOn(ctx, t, c, device, Options{FirstBucketBytes: 4, BucketBytes: 4}, 4, 4, 4)
 		if err != nil {
 			return err
 		}
@@ -302,12 +305,7 @@ func TestEndedContextEndsAveragesOfDevices(t *testing.T) {
 	device := memtest.NewDevice("device")
 	over := make(chan struct{})
 	commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
-		q := newStream(t, device)
-		params, err := onDevice(device, c.Rank(), 4)
-		if err != nil {
-			return err
-		}
-		d, err := NewOn(ctx, c, q, params, Options{})
+		d, _, _, err := ddpOn(ctx, t, c, device, Options{}, 4)
 		if err != nil {
 			return err
 		}
@@ -329,12 +327,7 @@ func TestEndedContextEndsAveragesOfDevices(t *testing.T) {
 func TestParametersOnDevicesAreThoseOfRankZero(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
-		q := newStream(t, device)
-		params, err := onDevice(device, c.Rank(), 5, 0, 100)
-		if err != nil {
-			return err
-		}
-		d, err := NewOn(ctx, c, q, params, Options{FirstBucketBytes: 4, BucketBytes: 40})
+		d, q, params, err := ddpOn(ctx, t, c, device, Options{FirstBucketBytes: 4, BucketBytes: 40}, 5, 0, 100)
 		if err != nil {
 			return err
 		}

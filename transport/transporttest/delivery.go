@@ -172,6 +172,11 @@ func manyBothWays(t *testing.T, n *net) {
 	for i := range sizes {
 		sizes[i] = i * 7 % 3001
 	}
+	bothWays(t, n, sizes)
+}
+
+// bothWays has two ranks send each other messages of these sizes at the same time.
+func bothWays(t *testing.T, n *net, sizes []int) {
 	all(t, n.ranks, func(r *rank) error {
 		for i, size := range sizes {
 			r.post(1-r.id, i, size)
@@ -206,22 +211,6 @@ func allPairs(t *testing.T, n *net) {
 			}
 		}
 		return r.flushed()
-	})
-}
-
-func simultaneous(t *testing.T, n *net) {
-	sizes := []int{5, 100000, 0}
-	all(t, n.ranks, func(r *rank) error {
-		for i, size := range sizes {
-			r.post(1-r.id, i, size)
-		}
-		if err := r.until("all messages", func() bool { return len(r.got) == len(sizes) }); err != nil {
-			return err
-		}
-		if err := r.flushed(); err != nil {
-			return err
-		}
-		return r.check(1-r.id, sizes)
 	})
 }
 

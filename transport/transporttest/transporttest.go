@@ -79,7 +79,7 @@ func Run(t *testing.T, open Open) {
 	}
 	t.Run("SimultaneousFirstContact", func(t *testing.T) {
 		for range 30 {
-			simultaneous(t, newNet(t, open, 2))
+			bothWays(t, newNet(t, open, 2), []int{5, 100000, 0})
 		}
 	})
 }

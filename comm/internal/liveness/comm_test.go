@@ -13,30 +13,19 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
+	"gompi/transport/transporttest"
 )
 
 // frames is a transport that records the frames it is given.
-type frames struct{ log []string }
+type frames struct {
+	transporttest.Stub
+	transporttest.Log
+}
 
 func (w *frames) Send(to world.Rank, h *transport.Header, _ mem.Buffer, _ uint64) bool {
-	w.log = append(w.log, fmt.Sprintf("%v to %d", h.Kind, to))
+	w.Note("%v to %d", h.Kind, to)
 	return true
 }
-
-// taken returns what was recorded since the last call.
-func (w *frames) taken() string {
-	s := strings.Join(w.log, "; ")
-	w.log = nil
-	return s
-}
-
-func (w *frames) Forget(world.Rank, uint64) {}
-func (w *frames) Name() string              { return "frames" }
-func (w *frames) Reaches(world.Rank) bool   { return true }
-func (w *frames) Carries(mem.Space) bool    { return true }
-func (w *frames) Poll(world.Rank) int       { return 0 }
-func (w *frames) Arm() bool                 { return true }
-func (w *frames) Close(bool) bool           { return true }
 
 // operations wait for some members, and record what they are notified of.
 type operations struct {
@@ -113,11 +102,12 @@ func TestAWaitAsksItsMembers(t *testing.T) {
 		}
 		o.named, o.any = test.named, test.any
 		k.Stalled()
-		if got := w.taken(); got != test.want {
+		if got := w.Taken(); got != test.want {
 			t.Errorf("%s: sends %q, want %q", name, got, test.want)
 		}
-		if k.Stalled(); len(w.log) > 0 {
-			t.Errorf("%s: asks once more: %q", name, w.taken())
+		k.Stalled()
+		if got := w.Taken(); got != "" {
+			t.Errorf("%s: asks once more: %q", name, got)
 		}
 	}
 }
@@ -137,7 +127,7 @@ func TestFramesAreAnsweredAfterTheEnd(t *testing.T) {
 				answer = ""
 			}
 			k.AnswerEnd(k.cfg.Peers.Peer(1), &transport.Header{Kind: kind, Comm: id})
-			if got := w.taken(); got != answer {
+			if got := w.Taken(); got != answer {
 				t.Errorf("%v for communicator %d: answered by %q, want %q", kind, id, got, answer)
 			}
 		}
@@ -153,11 +143,11 @@ func TestACommunicatorBreaksOnce(t *testing.T) {
 		k.cfg.Peers.Peer(rank) // they have met
 	}
 	c.BreakUp(Reason{Rank: 2, Cause: "first"})
-	if got := w.taken(); !strings.Contains(got, "revoke to 1; revoke to 2; revoke to 3") {
+	if got := w.Taken(); !strings.Contains(got, "revoke to 1; revoke to 2; revoke to 3") {
 		t.Errorf("sends %q, want a revocation to each", got)
 	}
 	c.BreakUp(Reason{Rank: 3, Cause: "second"})
-	if got := w.taken(); got != "" || !slices.Equal(o.log, []string{"fail"}) {
+	if got := w.Taken(); got != "" || !slices.Equal(o.log, []string{"fail"}) {
 		t.Errorf("the second time: sends %q, operations %q", got, o.log)
 	}
 	if err := c.Err(); !errors.Is(err, ErrRevoked) || !strings.Contains(err.Error(), "rank 2 (host host) first") {

@@ -15,10 +15,12 @@ import (
 	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
+	"gompi/transport/transporttest"
 )
 
 // A script is a transport whose peer sends what a test says, whatever it is.
 type script struct {
+	transporttest.Stub
 	sink transport.Sink
 
 	mu     sync.Mutex
@@ -39,14 +41,6 @@ func (s *script) take() []transport.Header {
 	s.frames = nil
 	return frames
 }
-
-func (s *script) Name() string                                                { return "script" }
-func (s *script) Reaches(world.Rank) bool                                     { return true }
-func (s *script) Carries(mem.Space) bool                                      { return true }
-func (s *script) Forget(world.Rank, uint64)                                   {}
-func (s *script) Arm() bool                                                   { return true }
-func (s *script) Close(bool) bool                                             { return true }
-func (s *script) Send(world.Rank, *transport.Header, mem.Buffer, uint64) bool { return true }
 
 // Poll delivers all frames from rank 1, with zeroes for payload.
 func (s *script) Poll(world.Rank) int {

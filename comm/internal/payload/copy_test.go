@@ -79,7 +79,7 @@ func TestAReceiverAsksForWhatItHasMemoryFor(t *testing.T) {
 	onDevice(t, chunks*StagingChunk, func(k *bench, l *lender, d *memtest.Device) {
 		want := func(name, frames string) {
 			t.Helper()
-			if got := k.wire.taken(); got != frames {
+			if got := k.wire.Taken(); got != frames {
 				t.Errorf("%s: asks by %q, want %q", name, got, frames)
 			}
 		}
@@ -120,11 +120,11 @@ func TestASenderSendsTheChunksItIsAskedFor(t *testing.T) {
 		data := fmt.Sprint("data 9 bytes ", StagingChunk)
 		k.Stage = Announced
 		k.do(func() { cleared(1, 0, "").do(k) })
-		if got := k.wire.taken(); got != data || k.Stage != Announced {
+		if got := k.wire.Taken(); got != data || k.Stage != Announced {
 			t.Errorf("asked for one: sends %q in stage %s", got, stageNames[k.Stage])
 		}
 		k.do(func() { cleared(0, 0, "").do(k) })
-		if got := k.wire.taken(); got != data+"; "+data || k.Stage != Leaving {
+		if got := k.wire.Taken(); got != data+"; "+data || k.Stage != Leaving {
 			t.Errorf("asked for all: sends %q in stage %s", got, stageNames[k.Stage])
 		}
 		k.ends(t, copyEnd{})
@@ -136,7 +136,7 @@ func TestCopiesEnd(t *testing.T) {
 	onDevice(t, 20*StagingChunk, func(k *bench, _ *lender, _ *memtest.Device) {
 		k.Stage, k.wire.holds = Announced, true
 		k.do(func() { cleared(0, 0, "").do(k) })
-		if n := strings.Count(k.wire.taken(), "data"); n != copyDepth {
+		if n := strings.Count(k.wire.Taken(), "data"); n != copyDepth {
 			t.Errorf("the transport holds %d chunks, want %d", n, copyDepth)
 		}
 		k.do(func() {
@@ -145,7 +145,7 @@ func TestCopiesEnd(t *testing.T) {
 			}
 		})
 		k.ends(t, copyEnd{})
-		if got := k.wire.taken(); got != "forget 5" {
+		if got := k.wire.Taken(); got != "forget 5" {
 			t.Errorf("stopped: %q, want that the transport forgets it", got)
 		}
 		if !k.End(errLost) || k.Stage != Complete {
@@ -164,7 +164,7 @@ func TestCopiesEnd(t *testing.T) {
 		l.err = errLost
 		k.do(func() { k.Fetch(other, 0) })
 		k.ends(t, copyEnd{errLost, true}) // the sender waits to be asked
-		if got := k.wire.taken(); got != "forget 5" {
+		if got := k.wire.Taken(); got != "forget 5" {
 			t.Errorf("failed: %q, want that the transport forgets it", got)
 		}
 	})

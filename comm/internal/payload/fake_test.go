@@ -2,13 +2,13 @@ package payload
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 
 	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
+	"gompi/transport/transporttest"
 )
 
 // Tokens of the two ends of a message: that of the Move under test, and the peer's.
@@ -19,17 +19,9 @@ const (
 
 // wire is a transport that records what it is asked to do.
 type wire struct {
-	log   []string
+	transporttest.Stub
+	transporttest.Log
 	holds bool // buffers of sends, until Sent
-}
-
-func (w *wire) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
-
-// taken returns what was recorded since the last call.
-func (w *wire) taken() string {
-	s := strings.Join(w.log, "; ")
-	w.log = nil
-	return s
 }
 
 func (w *wire) Send(_ world.Rank, h *transport.Header, b mem.Buffer, _ uint64) bool {
@@ -42,17 +34,11 @@ func (w *wire) Send(_ world.Rank, h *transport.Header, b mem.Buffer, _ uint64) b
 			s += fmt.Sprintf(" %s %d", f.name, f.n)
 		}
 	}
-	w.note("%s", s)
+	w.Note("%s", s)
 	return !w.holds || b.Size() == 0
 }
 
-func (w *wire) Forget(_ world.Rank, token uint64) { w.note("forget %d", token) }
-func (w *wire) Name() string                      { return "wire" }
-func (w *wire) Reaches(world.Rank) bool           { return true }
-func (w *wire) Carries(mem.Space) bool            { return true }
-func (w *wire) Poll(world.Rank) int               { return 0 }
-func (w *wire) Arm() bool                         { return true }
-func (w *wire) Close(bool) bool                   { return true }
+func (w *wire) Forget(_ world.Rank, token uint64) { w.Note("forget %d", token) }
 
 // reaching is a wire that reaches the memory of peers, too.
 type reaching struct {
@@ -65,12 +51,12 @@ type reaching struct {
 func (r *reaching) Place(world.Rank, mem.Buffer) uint64  { return r.place }
 func (r *reaching) Source(world.Rank, mem.Buffer) uint64 { return r.source }
 func (r *reaching) Maps(uint64) bool                     { return r.maps }
-func (r *reaching) Recall()                              { r.note("recall") }
+func (r *reaching) Recall()                              { r.Note("recall") }
 func (r *reaching) Put(_ world.Rank, place uint64, b mem.Buffer, token uint64) {
-	r.note("put %d bytes at %d, token %d", b.Size(), place, token)
+	r.Note("put %d bytes at %d, token %d", b.Size(), place, token)
 }
 func (r *reaching) Get(_ world.Rank, place uint64, b mem.Buffer, token uint64) {
-	r.note("get %d bytes from %d, token %d", b.Size(), place, token)
+	r.Note("get %d bytes from %d, token %d", b.Size(), place, token)
 }
 
 // lock is a Locker without anything to do after it.

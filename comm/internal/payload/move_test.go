@@ -117,7 +117,7 @@ func TestAMoveGoesThroughItsStages(t *testing.T) {
 		k.begin(k.Peer, test.stage, make([]byte, test.buf), test.size)
 		for _, s := range test.steps {
 			got := s.do(k)
-			if got = fmt.Sprintf("%s %s: %s", got, stageNames[k.Stage], k.wire.taken()); got != s.want {
+			if got = fmt.Sprintf("%s %s: %s", got, stageNames[k.Stage], k.wire.Taken()); got != s.want {
 				t.Errorf("%s, %s: %s\nwant %s", test.name, s.event, got, s.want)
 			}
 		}
@@ -146,7 +146,7 @@ func TestAMoveIsGivenUp(t *testing.T) {
 						want += "; flush 1"
 					}
 					name := fmt.Sprintf("%s, exposed %v, lost %v, ended %v", stageNames[stage], exposed, lost, ended)
-					if got := k.wire.taken(); got != want {
+					if got := k.wire.Taken(); got != want {
 						t.Errorf("%s: %q, want %q", name, got, want)
 					}
 					if got := k.v.MayBeWritten(k.Buf); got != writes {

@@ -16,10 +16,14 @@ import (
 	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
+	"gompi/transport/transporttest"
 )
 
 // wire is a transport that records the frames it is given.
-type wire struct{ log []string }
+type wire struct {
+	transporttest.Stub
+	transporttest.Log
+}
 
 func (w *wire) Send(to world.Rank, h *transport.Header, b mem.Buffer, _ uint64) bool {
 	s := fmt.Sprintf("%v %d to %d", h.Kind, h.Seq, to)
@@ -29,24 +33,9 @@ func (w *wire) Send(to world.Rank, h *transport.Header, b mem.Buffer, _ uint64) 
 	if h.Kind == transport.Call && h.Tag != 0 && h.Flags&aGoodbye == 0 {
 		s += fmt.Sprintf(" waits to send %d", h.Tag)
 	}
-	w.log = append(w.log, s)
+	w.Note("%s", s)
 	return true
 }
-
-// taken returns what was recorded since the last call.
-func (w *wire) taken() string {
-	s := strings.Join(w.log, "; ")
-	w.log = nil
-	return s
-}
-
-func (w *wire) Forget(world.Rank, uint64) {}
-func (w *wire) Name() string              { return "wire" }
-func (w *wire) Reaches(world.Rank) bool   { return true }
-func (w *wire) Carries(mem.Space) bool    { return true }
-func (w *wire) Poll(world.Rank) int       { return 0 }
-func (w *wire) Arm() bool                 { return true }
-func (w *wire) Close(bool) bool           { return true }
 
 // member is rank 0 of three, whose peers are the test.
 type member struct {
@@ -119,7 +108,7 @@ func (m *member) broken(name, text string) {
 
 func (m *member) sent(name, want string) {
 	m.Helper()
-	if got := m.wire.taken(); got != want {
+	if got := m.wire.Taken(); got != want {
 		m.Errorf("%s: sent %q, want %q", name, got, want)
 	}
 }
@@ -244,10 +233,9 @@ func TestShortMessagesTakeCredit(t *testing.T) {
 	for range fit + 2 {
 		m.Isend(1, b)
 	}
-	if n := len(m.wire.log); n != fit {
+	if n := strings.Count(m.wire.Taken(), "coll"); n != fit {
 		t.Errorf("%d messages have left, want %d", n, fit)
 	}
-	m.wire.taken()
 	m.arrives(1, transport.Header{Kind: transport.Credit, B: uint64(peers.Cost(b.Size()))}, nil)
 	m.sent("credit for one", "coll 1 to 1")
 }
@@ -332,12 +320,12 @@ func TestGoodbyesAreCompared(t *testing.T) {
 		if cancel(); test.digest == 0 { // only a member whose calls differ is waited for here
 			ctx = t.Context()
 		}
-		m.wire.taken()
+		m.wire.Taken()
 		err := m.Part(ctx)
 		if m.broken(name, test.want); (err == nil) != (test.want == "") {
 			t.Errorf("%s: Part returns %v", name, err)
 		}
-		if got := m.wire.taken(); test.want == "" && got != test.sent {
+		if got := m.wire.Taken(); test.want == "" && got != test.sent {
 			t.Errorf("%s: sent %q, want %q", name, got, test.sent)
 		}
 	}
@@ -349,7 +337,7 @@ func TestGoodbyesAreNotSentOnWithoutThoseBefore(t *testing.T) {
 	for name, seq := range map[string]uint64{"it is late": 0, "it has not made the last call": 1} {
 		m := newMember(t)
 		m.rounds(2)
-		m.wire.taken()
+		m.wire.Taken()
 		for k, from := range []world.Rank{2, 1} {
 			h := frame(transport.Call, 2, bcast)
 			if h.Flags, h.Tag = uint8(aGoodbye|k<<goodbyeShift), m.digested(); from == 2 {
@@ -364,7 +352,7 @@ func TestGoodbyesAreNotSentOnWithoutThoseBefore(t *testing.T) {
 		if err := m.Part(ctx); err != nil {
 			t.Errorf("%s: Part returns %v", name, err)
 		}
-		if got, want := m.wire.taken(), fmt.Sprintf("call 2 to 1 flags %d", aGoodbye); got != want {
+		if got, want := m.wire.Taken(), fmt.Sprintf("call 2 to 1 flags %d", aGoodbye); got != want {
 			t.Errorf("%s: sent %q, want %q", name, got, want)
 		}
 	}
