@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +163,16 @@ func agreesWithTheHost(ctx context.Context, c *comm.Comm, d *cudaops.Device, op 
 
 // quietly is for tests of what is logged elsewhere.
 var quietly = comm.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+
+// allFailed fails the test unless every rank has failed by the device failure that fail asked for.
+func allFailed(t *testing.T, fail string, errs []error) {
+	t.Helper()
+	for r, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_LAUNCH_FAILED (719)") {
+			t.Errorf("%s: rank %d: %v", fail, r, err)
+		}
+	}
+}
 
 // leakyDevices returns the devices for a test in which ranks end without having waited
 // for each other: what others may still see is not freed then.

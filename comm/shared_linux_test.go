@@ -289,7 +289,7 @@ func dying(t *testing.T, victim int, q question) rankFunc {
 func TestCloseMissesARankThatHasFoundAMismatch(t *testing.T) {
 	boots, s := withMemory(t, 4)
 	defer s.Close()
-	boots[3] = &slowBoot{Boot: boots[3]}
+	boots[3] = boot.Late(boots[3], 50*time.Millisecond)
 	scattered, closed := make(chan struct{}), make(chan struct{})
 	tl := tally{hook: func(rank int, h *transport.Header) {
 		if rank == 3 && h.Kind == transport.Revoke {
@@ -324,26 +324,4 @@ func TestCloseMissesARankThatHasFoundAMismatch(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// slowBoot is a Boot whose news come 50 ms late.
-type slowBoot struct {
-	boot.Boot
-	since atomic.Int64 // when there first was some, of time.Now
-}
-
-func (b *slowBoot) Pending() bool {
-	if !b.Boot.Pending() {
-		return false
-	}
-	now := time.Now().UnixNano()
-	b.since.CompareAndSwap(0, now)
-	return now-b.since.Load() >= int64(50*time.Millisecond)
-}
-
-func (b *slowBoot) Events() []boot.Event {
-	if !b.Pending() {
-		return nil
-	}
-	return b.Boot.Events()
 }

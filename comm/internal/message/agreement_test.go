@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,7 +79,7 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, text string)
 	slow := func(cfg *message.Config) {
 		boots[cfg.Rank] = cfg.Boot
 		if cfg.Rank == 1 {
-			cfg.Boot = &slowBoot{Boot: cfg.Boot}
+			cfg.Boot = boot.Late(cfg.Boot, 50*time.Millisecond)
 		}
 	}
 	runConfig(t, 2, slow, func(ctx context.Context, e *message.Engine, ch *message.Channel) error {
@@ -114,26 +113,4 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, text string)
 		}
 		return nil
 	})
-}
-
-// slowBoot is a Boot whose news come 50 ms late.
-type slowBoot struct {
-	boot.Boot
-	since atomic.Int64 // when there first was some, of time.Now
-}
-
-func (b *slowBoot) Pending() bool {
-	if !b.Boot.Pending() {
-		return false
-	}
-	now := time.Now().UnixNano()
-	b.since.CompareAndSwap(0, now)
-	return now-b.since.Load() >= int64(50*time.Millisecond)
-}
-
-func (b *slowBoot) Events() []boot.Event {
-	if !b.Pending() {
-		return nil
-	}
-	return b.Boot.Events()
 }
