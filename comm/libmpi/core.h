@@ -66,6 +66,7 @@ enum { GOMPI_PEERS, GOMPI_INDEGREE, GOMPI_OUTDEGREE };
 struct gompi_face {
 	int32_t proc_null, undefined;
 	int32_t bsend_overhead, last_code;
+	gompi_word buffer_automatic;
 	int32_t max_object_name, max_error_string, max_processor_name, max_info_key, max_info_val;
 	int32_t distribute_block, distribute_cyclic, distribute_none, distribute_default;
 	void (*call_op)(gompi_word fn, gompi_word in, gompi_word inout, int32_t n, int32_t op, int32_t datatype);

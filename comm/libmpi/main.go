@@ -122,7 +122,7 @@ func gompi_mpi_integer(kind, object, keyval C.int32_t, value *C.gompi_word, flag
 func faceOf(f *C.struct_gompi_face) abi.Face {
 	word := func(a abi.Addr) C.gompi_word { return C.gompi_word(a) }
 	return abi.Face{
-		ProcNull: int(f.proc_null), Undefined: int(f.undefined), BsendOverhead: int(f.bsend_overhead), LastCode: int(f.last_code),
+		ProcNull: int(f.proc_null), Undefined: int(f.undefined), BsendOverhead: int(f.bsend_overhead), BufferAutomatic: abi.Addr(f.buffer_automatic), LastCode: int(f.last_code),
 		MaxObjectName: int(f.max_object_name), MaxErrorString: int(f.max_error_string),
 		MaxProcessorName: int(f.max_processor_name), MaxInfoKey: int(f.max_info_key), MaxInfoValue: int(f.max_info_val),
 		DistributeBlock: int(f.distribute_block), DistributeCyclic: int(f.distribute_cyclic),

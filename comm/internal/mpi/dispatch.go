@@ -15,6 +15,8 @@ import (
 // functions are those of MPI, by number.
 var functions = [...]function{
 	{"MPI_Abi_get_info", callAbiGetInfo, byWorld, 0},
+	{"MPI_Abi_get_fortran_info", callAbiGetFortranInfo, byWorld, 0},
+	{"MPI_Abi_get_fortran_booleans", callAbiGetFortranBooleans, byWorld, 0},
 	{"MPI_Get_hw_resource_info", callGetHwResourceInfo, byWorld, 0},
 	{"MPI_Abort", callAbort, byComm, 0},
 	{"MPI_Get_processor_name", callGetProcessorName, byWorld, 0},
@@ -51,6 +53,14 @@ var functions = [...]function{
 	{"MPI_Buffer_detach", callBufferDetach, byWorld, 0},
 	{"MPI_Buffer_flush", callBufferFlush, byWorld, 0},
 	{"MPI_Buffer_iflush", callBufferIflush, byWorld, 0},
+	{"MPI_Comm_attach_buffer", callCommAttachBuffer, byComm, 0},
+	{"MPI_Comm_detach_buffer", callCommDetachBuffer, byComm, 0},
+	{"MPI_Comm_flush_buffer", callCommFlushBuffer, byComm, 0},
+	{"MPI_Comm_iflush_buffer", callCommIflushBuffer, byComm, 0},
+	{"MPI_Session_attach_buffer", callSessionAttachBuffer, bySession, 0},
+	{"MPI_Session_detach_buffer", callSessionDetachBuffer, bySession, 0},
+	{"MPI_Session_flush_buffer", callSessionFlushBuffer, bySession, 0},
+	{"MPI_Session_iflush_buffer", callSessionIflushBuffer, bySession, 0},
 	{"MPI_Wait", callWait, byWorld, 0},
 	{"MPI_Test", callTest, byWorld, 0},
 	{"MPI_Waitall", callWaitall, byWorld, 0},
@@ -307,6 +317,18 @@ func callAbiGetInfo(a *Args) error {
 	return err
 }
 
+func callAbiGetFortranInfo(a *Args) error {
+	info, err := AbiGetFortranInfo()
+	a.setInfo(0, info)
+	return err
+}
+
+func callAbiGetFortranBooleans(a *Args) error {
+	flag, err := AbiGetFortranBooleans(a.int(0), a.address(1), a.address(2))
+	a.setFlag(3, flag)
+	return err
+}
+
 func callGetHwResourceInfo(a *Args) error {
 	info, err := GetHwResourceInfo()
 	a.setInfo(0, info)
@@ -501,6 +523,48 @@ func callBufferFlush(a *Args) error {
 func callBufferIflush(a *Args) error {
 	request, err := p2p.BufferIflush()
 	a.setRequest(0, request)
+	return err
+}
+
+func callCommAttachBuffer(a *Args) error {
+	return p2p.CommAttachBuffer(a.comm(0), a.address(1), a.int(2))
+}
+
+func callCommDetachBuffer(a *Args) error {
+	memory, size, err := p2p.CommDetachBuffer(a.comm(0))
+	a.setAddress(1, memory)
+	a.setInt(2, size)
+	return err
+}
+
+func callCommFlushBuffer(a *Args) error {
+	return p2p.CommFlushBuffer(a.comm(0))
+}
+
+func callCommIflushBuffer(a *Args) error {
+	request, err := p2p.CommIflushBuffer(a.comm(0))
+	a.setRequest(1, request)
+	return err
+}
+
+func callSessionAttachBuffer(a *Args) error {
+	return p2p.SessionAttachBuffer(a.session(0), a.address(1), a.int(2))
+}
+
+func callSessionDetachBuffer(a *Args) error {
+	memory, size, err := p2p.SessionDetachBuffer(a.session(0))
+	a.setAddress(1, memory)
+	a.setInt(2, size)
+	return err
+}
+
+func callSessionFlushBuffer(a *Args) error {
+	return p2p.SessionFlushBuffer(a.session(0))
+}
+
+func callSessionIflushBuffer(a *Args) error {
+	request, err := p2p.SessionIflushBuffer(a.session(0))
+	a.setRequest(1, request)
 	return err
 }
 

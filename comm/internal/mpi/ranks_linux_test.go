@@ -75,7 +75,7 @@ var memory [][]byte
 // testFace is a Face in Go. Functions of the program are those of callbacks, by number.
 func testFace() abi.Face {
 	return abi.Face{
-		ProcNull: abi.ProcNull, Undefined: abi.Undefined, BsendOverhead: 16, MaxObjectName: 64, MaxErrorString: 256,
+		ProcNull: abi.ProcNull, Undefined: abi.Undefined, BsendOverhead: 16, BufferAutomatic: 2, MaxObjectName: 64, MaxErrorString: 256,
 		MaxProcessorName: 64, MaxInfoKey: 32, MaxInfoValue: 256,
 		DistributeBlock: 1, DistributeCyclic: 2, DistributeNone: 3, DefaultArgument: -1,
 		CallOp: func(fn, in, inout abi.Addr, n int, op, datatype abi.Handle) {

@@ -97,6 +97,7 @@ void gompi_fill_face(struct gompi_face *face)
 		.proc_null = MPI_PROC_NULL,
 		.undefined = MPI_UNDEFINED,
 		.bsend_overhead = MPI_BSEND_OVERHEAD,
+		.buffer_automatic = (gompi_word)MPI_BUFFER_AUTOMATIC,
 		.last_code = MPI_ERR_LASTCODE,
 		.max_object_name = MPI_MAX_OBJECT_NAME,
 		.max_error_string = MPI_MAX_ERROR_STRING,

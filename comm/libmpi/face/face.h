@@ -25,6 +25,14 @@ struct gompi_predefined {
 };
 extern const struct gompi_predefined gompi_predefined[];
 
+#ifndef MPI_BUFFER_AUTOMATIC /* before MPI 4.1: MPICH 5's, and that of MPI 5 */
+#ifdef OPEN_MPI
+#define MPI_BUFFER_AUTOMATIC ((void *)2)
+#else
+#define MPI_BUFFER_AUTOMATIC ((void *)-2)
+#endif
+#endif
+
 #ifndef MPI_SESSION_NULL /* the header is older than MPI 4 */
 typedef gompi_handle MPI_Session;
 #ifdef OPEN_MPI

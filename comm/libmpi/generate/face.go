@@ -30,13 +30,17 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 			return nil, fmt.Errorf("MPI_%s has %d parameters: want %d", f.Name, len(p.params), len(f.Args))
 		}
 		writeFunction(w, &f, p, number)
-		if c, ok := protos["MPI_"+f.Name+"_c"]; ok {
+		c, ok := protos["MPI_"+f.Name+"_c"]
+		if !ok && newerLarge.MatchString(f.Name) {
+			c, ok = widened(p), true
+		}
+		if ok {
 			if large, ok := largeForm(f, p, c); ok {
 				writeFunction(w, &large, c, number)
 				more = append(more, "MPI_"+large.Name)
 			}
 		}
-		if other := otherNames[f.Name]; other != "" && !slices.Contains(more, other) {
+		if other := otherNames[f.Name]; other != "" {
 			fmt.Fprintf(w, "#pragma weak %s = PMPI_%s\n#pragma weak P%s = PMPI_%s\n", other, f.Name, other, f.Name)
 			more = append(more, other)
 		}
@@ -46,10 +50,23 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 
 // otherNames are names that a function has in one MPI alone, or in a newer one.
 var otherNames = map[string]string{
-	"Remove_error_class":    "MPIX_Delete_error_class",
-	"Remove_error_code":     "MPIX_Delete_error_code",
-	"Remove_error_string":   "MPIX_Delete_error_string",
-	"Status_set_elements_x": "MPI_Status_set_elements_c",
+	"Remove_error_class":  "MPIX_Delete_error_class",
+	"Remove_error_code":   "MPIX_Delete_error_code",
+	"Remove_error_string": "MPIX_Delete_error_string",
+}
+
+// newerLarge are functions whose forms for large counts are newer than many headers.
+var newerLarge = regexp.MustCompile(`^((Comm|Session)_(attach|detach)_buffer|Status_set_elements)$`)
+
+// widened returns the prototype of a form for large counts.
+func widened(p prototype) prototype {
+	p.params = slices.Clone(p.params)
+	for i := range p.params {
+		if typ := &p.params[i].typ; *typ == "int" || *typ == "int *" {
+			*typ = "MPI_Count" + (*typ)[len("int"):]
+		}
+	}
+	return p
 }
 
 // largeForm returns the form of f for large counts, whose prototype is c, if its integers are wider

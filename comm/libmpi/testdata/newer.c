@@ -33,9 +33,9 @@ static void requests(void)
 {
 	int a = 0, b = 0, flag, index, n, indices[3], source, tag;
 	MPI_Request r[3] = {MPI_REQUEST_NULL};
-	MPI_Status st[3];
+	MPI_Status st[3] = {{.MPI_ERROR = MPI_ERR_OTHER}};
 	OK(CALL(Request_get_status_any, 1, r, &index, &flag, st));
-	CHECK(flag && index == MPI_UNDEFINED);
+	CHECK(flag && index == MPI_UNDEFINED && st->MPI_ERROR == MPI_SUCCESS);
 	OK(CALL(Request_get_status_some, 1, r, &n, indices, st));
 	CHECK(n == MPI_UNDEFINED);
 	OK(CALL(Request_get_status_all, 1, r, &flag, st));
@@ -99,6 +99,45 @@ static void buffered(void)
 	CHECK(n == BYTES + MPI_BSEND_OVERHEAD);
 }
 
+/* own attaches a buffer to a communicator, beside that of the process, and one that grows. */
+static void own(void)
+{
+	char all[100 + MPI_BSEND_OVERHEAD], small[4 + MPI_BSEND_OVERHEAD], got[100];
+	void *at;
+	int n;
+	MPI_Count large;
+	MPI_Comm c;
+	MPI_Request r;
+#ifdef OPEN_MPI
+	void *automatic = (void *)2;
+#else
+	void *automatic = (void *)-2;
+#endif
+	MPI_Comm_dup(MPI_COMM_SELF, &c);
+	MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+	MPI_Buffer_attach(all, sizeof all);
+	OK(CALL(Comm_attach_buffer, c, small, (int)sizeof small));
+	CHECK(class_of(MPI_Bsend(all, 100, MPI_CHAR, 0, 0, c)) == MPI_ERR_BUFFER); /* it is too small */
+	OK(MPI_Bsend("abc", 4, MPI_CHAR, 0, 0, c));
+	OK(MPI_Recv(got, 4, MPI_CHAR, 0, 0, c, MPI_STATUS_IGNORE));
+	CHECK(!strcmp(got, "abc"));
+	OK(CALL(Comm_flush_buffer, c));
+	OK(CALL(Comm_iflush_buffer, c, &r));
+	OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+	OK(CALL(Comm_detach_buffer_c, c, &at, &large));
+	CHECK(at == small && large == sizeof small);
+	CHECK(class_of(CALL(Comm_detach_buffer, c, &at, &n)) == MPI_ERR_BUFFER);
+	OK(MPI_Bsend(all, 100, MPI_CHAR, 0, 0, c)); /* by that of the process */
+	OK(MPI_Recv(got, 100, MPI_CHAR, 0, 0, c, MPI_STATUS_IGNORE));
+	OK(MPI_Buffer_detach(&at, &n));
+	OK(CALL(Comm_attach_buffer_c, c, automatic, (MPI_Count)0));
+	OK(MPI_Bsend(all, 100, MPI_CHAR, 0, 0, c));
+	OK(MPI_Recv(got, 100, MPI_CHAR, 0, 0, c, MPI_STATUS_IGNORE));
+	OK(CALL(Comm_detach_buffer, c, &at, &n));
+	CHECK(at == automatic);
+	MPI_Comm_free(&c);
+}
+
 static void codes(void)
 {
 	int class, other, code, length;
@@ -109,6 +148,7 @@ static void codes(void)
 	CHECK(class_of(CALL(Remove_error_class, class)) == MPI_ERR_ARG); /* it has a code */
 	CHECK(class_of(CALL(Remove_error_code, class)) == MPI_ERR_ARG);  /* it is a class */
 	CHECK(class_of(CALL(Remove_error_code, MPI_ERR_TAG)) == MPI_ERR_ARG);
+	CHECK(class_of(CALL(Remove_error_code, code)) == MPI_ERR_ARG); /* it has a text */
 	OK(CALL(Remove_error_string, code));
 	OK(MPI_Error_string(code, text, &length));
 	CHECK(length == 0);
@@ -156,6 +196,10 @@ static void numbers(void)
 	MPI_Comm_free(&c);
 	OK(CALL(Abi_get_version, &major, &minor));
 	CHECK(major == -1 && minor == -1);
+	OK(CALL(Abi_get_fortran_info, &info));
+	CHECK(info == MPI_INFO_NULL);
+	OK(CALL(Abi_get_fortran_booleans, 4, &major, &minor, &flag));
+	CHECK(!flag);
 	OK(CALL(Get_hw_resource_info, &info));
 	OK(MPI_Info_get_nkeys(info, &flag));
 	CHECK(flag == 0);
@@ -173,10 +217,11 @@ int main(int argc, char **argv)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	requests();
 	buffered();
+	own();
 	codes();
 	numbers();
 	CHECK(class_of(look("MPIX_Stream_create")(MPI_INFO_NULL, NULL)) == MPI_ERR_UNSUPPORTED_OPERATION);
-	CHECK(dlsym(RTLD_DEFAULT, "MPIR_fortran_true") && look("PMPI_Comm_attach_buffer"));
+	CHECK(dlsym(RTLD_DEFAULT, "MPIR_fortran_true") && look("PMPIX_Comm_get_failed"));
 	CHECK(look("MPIX_Query_cuda_support")() == 0 && look("MPIX_Query_rocm_support")() == 0);
 	OK(look("MPIX_GPU_query_support")(0, &rank));
 	CHECK(rank == 0);

@@ -131,6 +131,34 @@ static void errors(MPI_Session s)
 	OK(set_errhandler(s, MPI_ERRORS_RETURN));
 }
 
+/* buffers: a communicator without a buffer of its own takes that of its session. */
+static void buffers(MPI_Session s)
+{
+	int (*attach)(MPI_Session, void *, int), (*detach)(MPI_Session, void *, int *), (*flush)(MPI_Session);
+	char buffer[4 + MPI_BSEND_OVERHEAD], got[4];
+	void *at;
+	int n;
+	MPI_Group g;
+	MPI_Comm c, d;
+	LOOK_UP(attach, "MPI_Session_attach_buffer");
+	LOOK_UP(detach, "MPI_Session_detach_buffer");
+	LOOK_UP(flush, "MPI_Session_flush_buffer");
+	OK(from_pset(s, "mpi://SELF", &g));
+	OK(create_from_group(g, "buffers", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c));
+	OK(MPI_Group_free(&g));
+	OK(MPI_Comm_dup(c, &d));
+	CHECK(MPI_Bsend("abc", 4, MPI_CHAR, 0, 0, d) != MPI_SUCCESS);
+	OK(attach(s, buffer, sizeof buffer));
+	OK(MPI_Bsend("abc", 4, MPI_CHAR, 0, 0, d));
+	OK(MPI_Recv(got, 4, MPI_CHAR, 0, 0, d, MPI_STATUS_IGNORE));
+	CHECK(!strcmp(got, "abc"));
+	OK(flush(s));
+	OK(detach(s, &at, &n));
+	CHECK(at == buffer && n == sizeof buffer);
+	OK(MPI_Comm_free(&d));
+	OK(MPI_Comm_free(&c));
+}
+
 /* with_init: MPI_Init and MPI_Finalize between sessions. The job is left with the last session. */
 static void with_init(MPI_Session *one)
 {
@@ -168,6 +196,7 @@ int main(int argc, char **argv)
 	OK(MPI_Info_free(&info));
 	psets(one);
 	errors(one);
+	buffers(one);
 	CHECK(f2c(c2f(one)) == one && f2c(c2f(none)) == none);
 
 	CHECK(sum(one, "mpi://WORLD", "a", &size) == 3 && size == 3);

@@ -5,6 +5,7 @@ package abi
 type Face struct {
 	ProcNull, Undefined                                                int // in arrays, which are not converted
 	BsendOverhead                                                      int
+	BufferAutomatic                                                    Addr
 	LastCode                                                           int // MPI_ERR_LASTCODE: added codes come behind it
 	MaxObjectName, MaxErrorString, MaxProcessorName, MaxInfoKey        int // with the zero at the end
 	MaxInfoValue                                                       int

@@ -28,7 +28,9 @@ type Comm struct {
 	shift  int        // the number in P2P of the first rank of the remote group
 	Inter  *Inter     // nil within one group
 
-	making atomic.Bool // by MPI_Comm_idup
+	session *Session    // that it was made from, nil if there is none
+	making  atomic.Bool // by MPI_Comm_idup
+	buffer  Buffer
 
 	attrs.Attributes
 
@@ -144,7 +146,7 @@ func (c *Comm) adopt(d *comm.Comm, err error) (*Comm, error) {
 	if err != nil || d == nil {
 		return nil, err
 	}
-	n := &Comm{P2P: d, handler: c.errhandler()}
+	n := &Comm{P2P: d, handler: c.errhandler(), session: c.session}
 	n.Handle = Registry.Add(n)
 	return n, nil
 }

@@ -16,7 +16,7 @@ type Dups struct {
 // StartDup starts to duplicate c. The communicator gets its handle at once, and its parts when they
 // are made.
 func (c *Comm) StartDup() (*Comm, *Dups, error) {
-	n := &Comm{handler: c.errhandler(), shift: c.shift, Topology: c.Topology, P2P: c.P2P}
+	n := &Comm{handler: c.errhandler(), shift: c.shift, Topology: c.Topology, P2P: c.P2P, session: c.session}
 	n.making.Store(true) // until then its parts are c's
 	n.Handle = Registry.Add(n)
 	if err := c.CopyAttributes(attrs.KindComm, c.Handle, &n.Attributes); err != nil {

@@ -31,7 +31,7 @@ func CommCreateFromGroup(g *Group, text abi.Text, info *infos.Info, h *errs.Errh
 		return nil, err
 	}
 	c, _, err := fromGroup(g, text)
-	return (&Comm{handler: h}).adopt(c, err)
+	return (&Comm{handler: h, session: g.session}).adopt(c, err)
 }
 
 // IntercommCreateFromGroups is told the remote group on the leader alone.
@@ -57,5 +57,5 @@ func IntercommCreateFromGroups(local *Group, leader int, remote *Group, remoteLe
 	if others.Size() == 0 {
 		return nil, errs.New(errs.Group, "the remote group is empty")
 	}
-	return (&Comm{handler: h}).join(c, others, tag)
+	return (&Comm{handler: h, session: local.session}).join(c, others, tag)
 }

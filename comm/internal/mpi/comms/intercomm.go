@@ -174,7 +174,7 @@ func (x *Inter) other(word int64) (int64, error) {
 }
 
 func (x *Inter) dup(c *Comm) (*Comm, error) {
-	n := &Comm{handler: c.errhandler(), shift: c.shift, Inter: &Inter{Remote: x.Remote}}
+	n := &Comm{handler: c.errhandler(), shift: c.shift, session: c.session, Inter: &Inter{Remote: x.Remote}}
 	var made interComms
 	if err := x.Do(func() error { return x.copyTo(&made) }); err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type Session struct {
 
 	mu      sync.Mutex // guards handler
 	handler *errs.Errhandler
+	buffer  Buffer
 }
 
 // NewSession is called when the job is joined.

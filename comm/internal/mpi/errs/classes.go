@@ -40,12 +40,15 @@ func (a *addedCodes) remove(code abi.Class, isClass bool) error {
 	if i < 0 || i >= len(a.classes) || a.classes[i] == removed || (a.classes[i] == code) != isClass {
 		return New(Arg, "it is not one that was added")
 	}
+	if _, ok := a.texts[code]; ok {
+		return New(Arg, "it has a text")
+	}
+	kept := a.classes[i]
 	a.classes[i] = removed
 	if isClass && slices.Contains(a.classes, code) {
-		a.classes[i] = code
+		a.classes[i] = kept
 		return New(Arg, "the error class has codes")
 	}
-	delete(a.texts, code)
 	return nil
 }
 

@@ -12,6 +12,14 @@ type outcome struct {
 	st           abi.Status
 }
 
+// store stores o's status, with MPI_SUCCESS, which the empty status has. st is nil if it is to be
+// ignored.
+func (o *outcome) store(st *abi.Status) {
+	if st != nil {
+		*st = o.st
+	}
+}
+
 func outcomeOf(h abi.Handle) (outcome, error) {
 	if h == table.RequestDone {
 		return outcome{active: true, over: true, st: abi.OfNothing}, nil
@@ -53,7 +61,7 @@ func RequestGetStatusAll(n int, hs []abi.Handle, sts []abi.Status) (bool, error)
 		}
 	}
 	for i := range sts {
-		sts[i].Set(all[i].st)
+		all[i].store(&sts[i])
 	}
 	return true, nil
 }
@@ -66,12 +74,12 @@ func RequestGetStatusAny(n int, hs []abi.Handle, st *abi.Status) (index int, fla
 	}
 	for i, o := range all {
 		if o.active && o.over {
-			st.Set(o.st)
+			o.store(st)
 			return i, true, nil
 		}
 	}
 	if !someActive {
-		st.Set(abi.OfNothing)
+		(&outcome{st: abi.OfNothing}).store(st)
 	}
 	return abi.Undefined, !someActive, nil
 }
@@ -92,7 +100,7 @@ func RequestGetStatusSome(n int, hs []abi.Handle, indices abi.Array, sts []abi.S
 		}
 		indices.Ints(n)[done] = int32(i)
 		if sts != nil {
-			sts[done].Set(o.st)
+			o.store(&sts[done])
 		}
 		done++
 	}

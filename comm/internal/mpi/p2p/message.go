@@ -63,7 +63,7 @@ func (m *message) send(how mode) error {
 		return err
 	}
 	if how == buffered {
-		_, err := attached.send(m)
+		_, err := m.buffered()
 		return err
 	}
 	to, b := m.c.RankOf(m.peer), m.t.Outgoing(m.buf, m.n)

@@ -35,7 +35,7 @@ func (m *message) launch(how mode) (comm.Request, error) {
 	case synchronous:
 		return m.c.P2P.Issend(to, m.tag, m.t.Outgoing(m.buf, m.n)), nil
 	case buffered:
-		return attached.send(m)
+		return m.buffered()
 	}
 	return m.c.P2P.Isend(to, m.tag, m.t.Outgoing(m.buf, m.n)), nil
 }
