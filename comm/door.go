@@ -61,6 +61,11 @@ func (c *inside) Lend(slot, rank int) { c.ch.Lend(slot, rank) }
 // TakeOver implements door.Comm.
 func (c *inside) TakeOver(f func(lease.Receive)) { c.e.TakeOver(f) }
 
+// Withdraw implements door.Comm.
+func (c *inside) Withdraw(rs []Request) bool {
+	return c.e.Withdraw(len(rs), func(i int) message.Handle { return rs[i].h })
+}
+
 // Unlend implements door.Comm.
 func (c *inside) Unlend(slot int) { c.ch.Unlend(slot) }
 

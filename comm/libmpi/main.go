@@ -48,7 +48,6 @@ import (
 
 	"gompi/comm/internal/mpi"
 	"gompi/comm/internal/mpi/abi"
-	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/p2p"
 )
 
@@ -77,9 +76,9 @@ func gompi_mpi_exit() { mpi.Exit() }
 
 //export gompi_mpi_call
 func gompi_mpi_call(function C.int32_t, arguments *C.gompi_word) C.int32_t {
-	p2p.TakeOver()
+	p2p.Enter()
 	class := mpi.Call(int(function), (*mpi.Args)(unsafe.Pointer(arguments)))
-	comms.Lend()
+	p2p.Leave()
 	return C.int32_t(class)
 }
 

@@ -138,6 +138,7 @@ type Ends struct {
 // A Lease lends what is in a Record.
 type Lease struct {
 	rec    *Record
+	place  int // where Take looks
 	pinner runtime.Pinner
 }
 
@@ -167,15 +168,17 @@ func (l *Lease) Recall() {
 	r.wanted.Store(0)
 }
 
-// Missed returns the communicator and rank of an operation for which C has entered Go since it had
-// no lease, once.
-func (l *Lease) Missed() (comm, rank int, ok bool) {
-	if r := l.rec; r.missed.Load() != 0 {
-		r.missed.Store(0)
-		return int(r.missedComm), int(r.missedRank), true
+// Missed reports, once, that C has entered Go since it had no lease: for an operation with a rank of a
+// communicator or, when it tests, for that of the last one.
+func (l *Lease) Missed() (comm, rank int, tests, ok bool) {
+	r := l.rec
+	if r.missed.Load() == 0 { // which is mostly so, and costs no more than a load
+		return 0, 0, false, false
 	}
-	return 0, 0, false
+	return int(r.missedComm), int(r.missedRank), r.missed.Swap(0) == missedTest, true
 }
+
+const missedTest = 2
 
 // Begin begins to prepare a lease. It reports whether the last one has ended because C had made all
 // operations that it may.
@@ -277,6 +280,41 @@ func (l *Lease) TakeOver(f func(Receive)) {
 
 // Free gives a place back to C.
 func (l *Lease) Free(place int) { l.rec.held[place].state.Store(free) }
+
+// Take finds a place for a receive that Go posts, so that C can have it later.
+func (l *Lease) Take(r Receive) (place int, ok bool) {
+	for range 8 {
+		l.place = (l.place + Held - 1) % Held // C goes the other way
+		if h := &l.rec.held[l.place]; h.state.CompareAndSwap(free, taken) {
+			h.slot, h.source, h.tag, h.bytes, h.buf = int32(r.Slot), int32(r.Source), int32(r.Tag), int64(r.Bytes), r.Buf
+			return l.place, true
+		}
+	}
+	return 0, false
+}
+
+// Claim makes Holds report true before Hold, and Revoke false if there is nothing to Hold after all.
+func (l *Lease) Claim()  { l.rec.holds.Store(1) }
+func (l *Lease) Revoke() { l.rec.holds.Store(0) }
+
+// Hold gives receives of Go to C, of which it holds none, in the order in which they were posted. C
+// has no lease meanwhile.
+func (l *Lease) Hold(places []int) {
+	r, last := l.rec, uint32(0)
+	for _, i := range places {
+		h, here := &r.held[i], uint32(i+1)
+		h.prev, h.next = last, 0
+		if last == 0 {
+			r.first = here
+		} else {
+			r.held[last-1].next = here
+		}
+		last = here
+		h.state.Store(posted)
+	}
+	r.last = last
+	r.holds.Store(uint32(len(places)))
+}
 
 // ChannelUsed and PeerUsed report whether C has used it since the last call.
 func (l *Lease) ChannelUsed(slot int) bool { return took(&l.rec.channels[slot].used) }

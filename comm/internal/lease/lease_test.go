@@ -92,3 +92,44 @@ func TestALeaseExpires(t *testing.T) {
 		t.Error("a lease of which nothing is left has not expired once")
 	}
 }
+
+// Receives pass to C and back in their order, and their places are free when they are over.
+func TestReceivesPassInOrder(t *testing.T) {
+	l := lender(t)
+	var places []int
+	for i := range 5 {
+		p, ok := l.Take(Receive{Slot: 2, Source: i, Tag: 10 + i, Bytes: 8 * i, Buf: uintptr(i)})
+		if !ok {
+			t.Fatalf("no place for receive %d", i)
+		}
+		places = append(places, p)
+	}
+	places[1], places[3] = places[3], places[1]
+	if l.Hold(places); !l.Holds() {
+		t.Error("C holds nothing")
+	}
+	l.rec.held[places[2]].state.Store(arrived) // as C leaves it: not posted any more
+	l.rec.held[places[1]].next, l.rec.held[places[3]].prev = uint32(places[3]+1), uint32(places[1]+1)
+	var got []Receive
+	l.TakeOver(func(r Receive) { got = append(got, r) })
+	want := []int{0, 3, 1, 4, 2} // what has arrived last
+	for i, r := range got {
+		if w := want[i]; r.Source != w || r.Tag != 10+w || r.Bytes != 8*w || r.Buf != uintptr(w) || r.Slot != 2 || r.Arrived != (w == 2) {
+			t.Errorf("receive %d that was taken over is %+v: want that from %d", i, r, w)
+		}
+	}
+	if len(got) != len(want) || l.Holds() {
+		t.Errorf("%d were taken over, and C holds some: %v; want 5, false", len(got), l.Holds())
+	}
+	for _, p := range places {
+		l.Free(p)
+	}
+	for i := range Held {
+		if _, ok := l.Take(Receive{}); !ok {
+			t.Fatalf("place %d of %d is not free", i, Held)
+		}
+	}
+	if _, ok := l.Take(Receive{}); ok {
+		t.Error("a receive has a place where all are taken")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gompi/comm/internal/lease"
+	"gompi/comm/internal/payload"
 	"gompi/comm/internal/peers"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -18,6 +19,7 @@ import (
 type lending struct {
 	*lease.Lease                  // nil without C
 	lender       transport.Lender // that has the rings
+	takenOver    bool             // receives of C's become Go's: nothing is lent
 	channels     []lentChannel
 	peers        []lentPeer
 }
@@ -75,10 +77,7 @@ func (ch *Channel) Lend(slot, member int) {
 		e.Poll(world.None) // C has only looked at what it wanted
 		e.progress.PassDrive()
 	}
-	if !e.progress.Rest() || e.peers.Pending() || e.Live.Pending() || e.Live.Asking() {
-		return
-	}
-	if l.Holds() {
+	if l.takenOver || !e.progress.Rest() || e.peers.Pending() || e.Live.Pending() || e.Live.Asking() {
 		return
 	}
 	if member >= 0 {
@@ -102,9 +101,37 @@ func (ch *Channel) Lend(slot, member int) {
 // TakeOver calls f for the receives that C holds, in order, with the lease recalled. What f posts
 // comes before anything else is posted.
 func (e *Engine) TakeOver(f func(lease.Receive)) {
-	e.progress.Lock() // which recalls what is lent
-	e.progress.Unlock()
+	e.setTakenOver(true)
 	e.lending.TakeOver(f)
+	e.setTakenOver(false)
+}
+
+func (e *Engine) setTakenOver(on bool) {
+	e.progress.Lock() // which recalls what is lent
+	defer e.progress.Unlock()
+	e.lending.takenOver = on
+}
+
+// Withdraw takes back n receives that are posted, whose Handles name nothing then, and reports whether it
+// has: only if nothing else is under way.
+func (e *Engine) Withdraw(n int, at func(i int) Handle) bool {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	if !e.progress.OnlyDeferred(n) {
+		return false
+	}
+	for i := range n {
+		if r := at(i).live(); r == nil || r.Stage != payload.Posted || r.Token != 0 || len(r.waiters) > 0 {
+			return false
+		}
+	}
+	for i := range n {
+		r := at(i).live()
+		r.ch.q.Cancel(&r.node)
+		e.over(r)
+		e.freeRequest(r)
+	}
+	return true
 }
 
 // Unlend ends the use of slot for ch.

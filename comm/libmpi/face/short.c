@@ -21,7 +21,7 @@ struct header {
 _Static_assert(sizeof(struct header) == HEADER, "a header has another size");
 /* Of looks in vain without a success between, every GOMPI_VAIN is Go's, and all behind the first
  * GOMPI_LONG_VAIN, some milliseconds. */
-enum { GOMPI_VAIN = 1024, GOMPI_LONG_VAIN = 1 << 18 };
+enum { GOMPI_VAIN = 4096, GOMPI_LONG_VAIN = 1 << 18 };
 enum { MAGIC = 0x6d, VERSION = 8, EAGER = 1 };
 
 static inline uint64_t lower(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -70,15 +70,20 @@ static inline int slot_of(gompi_word comm)
 	return comm == GOMPI_WORLD_ID ? 0 : (int)comm - GOMPI_FIRST_HANDLE + 1;
 }
 
-/* miss has Go lend what an operation needs when it has made it: what the last one needed that has said
- * so, if comm is GOMPI_BAD. */
+/* miss has Go lend what an operation needs when it has made it. */
 static bool miss(struct gompi_lease *l, gompi_word comm, gompi_word rank)
 {
-	if (comm != GOMPI_BAD) {
-		l->missed_comm = (int32_t)comm;
-		l->missed_rank = (int32_t)rank;
-	}
+	l->missed_comm = (int32_t)comm;
+	l->missed_rank = (int32_t)rank;
 	__atomic_store_n(&l->missed, 1, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* miss_again has it lend what the last operation needed that has said so. When C tests, Go gives its
+ * receives back, too. */
+static bool miss_again(struct gompi_lease *l, bool tests)
+{
+	__atomic_store_n(&l->missed, tests ? 2 : 1, __ATOMIC_RELEASE);
 	return false;
 }
 
@@ -300,12 +305,16 @@ static struct gompi_held *hold(struct operation *o, int source, int tag, void *b
 {
 	struct gompi_lease *l = o->l;
 	struct gompi_held *x = &l->held[l->place++ % GOMPI_HELD];
-	if (__atomic_load_n(&x->state, __ATOMIC_ACQUIRE) != GOMPI_FREE)
+	uint32_t was = GOMPI_FREE;
+	if (!__atomic_compare_exchange_n(&x->state, &was, GOMPI_POSTED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return NULL;
-	*x = (struct gompi_held){
-		.state = GOMPI_POSTED, .slot = (int32_t)(o->c - l->channels), .source = source, .tag = tag,
-		.bytes = bytes, .buf = buf, .prev = l->last,
-	};
+	x->slot = (int32_t)(o->c - l->channels);
+	x->source = source;
+	x->tag = tag;
+	x->bytes = bytes;
+	x->buf = buf;
+	x->prev = l->last;
+	x->next = 0;
 	uint32_t here = (uint32_t)(x - l->held) + 1;
 	*(l->last ? &l->held[l->last - 1].next : &l->first) = here;
 	l->last = here;
@@ -397,10 +406,15 @@ static inline enum look seek(struct operation *o, struct gompi_held *x)
 	struct record f;
 	if (x->state != GOMPI_POSTED)
 		return x->state == GOMPI_ARRIVED ? FRAME : OTHER;
-	if (x->source != GOMPI_ANY_SOURCE)
-		return advance(o, &l->peers[l->routes[x->slot][x->source] - 1], x, &f);
+	struct gompi_channel *c = &l->channels[x->slot];
+	if (x->source != GOMPI_ANY_SOURCE) {
+		struct gompi_peer *p = peer_of(l, x->slot, x->source);
+		return p ? advance(o, p, x, &f) : OTHER;
+	}
+	if (c->stamp != l->stamp || !c->whole)
+		return OTHER;
 	enum look seen = NOTHING;
-	for (int i = 0; seen == NOTHING && i < l->channels[x->slot].size; i++)
+	for (int i = 0; seen == NOTHING && i < c->size; i++)
 		if (l->routes[x->slot][i])
 			seen = advance(o, &l->peers[l->routes[x->slot][i] - 1], x, &f);
 	return seen;
@@ -576,7 +590,7 @@ static int complete(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *s
 {
 	struct operation o = {.l = gompi_lease};
 	if (!o.l || n < 0 || (n && !rs) || !known(o.l, n, rs) || !take_lease(&o))
-		return o.l && miss(o.l, GOMPI_BAD, 0);
+		return o.l && miss_again(o.l, flag);
 	uint32_t looks = flag ? 0 : o.l->spin;
 	int at = 0;
 	enum look seen;
@@ -588,7 +602,7 @@ static int complete(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *s
 			finish(o.l, &rs[i], index || status == MPI_STATUSES_IGNORE ? status : &status[i]);
 	} else if (!flag || seen == OTHER || enough(o.l)) {
 		leave(&o);
-		return miss(o.l, GOMPI_BAD, 0);
+		return miss_again(o.l, flag);
 	}
 	leave(&o);
 	if (flag)

@@ -3,6 +3,7 @@ package comms
 import (
 	"unsafe"
 
+	"gompi/comm"
 	"gompi/comm/internal/door"
 	"gompi/comm/internal/lease"
 	"gompi/comm/internal/mpi/abi"
@@ -33,19 +34,26 @@ func Attach(mix bool) unsafe.Pointer {
 // LeaseLayout is how the face must find what is lent.
 func LeaseLayout() []uintptr { return door.Layout() }
 
-// Lend is called at the end of each call of the face. It lends what the face has lacked.
-func Lend() {
-	if lent == nil {
-		return
-	}
-	h, rank, ok := lent.Missed()
+// Lends reports whether the face sends and receives short messages itself.
+func Lends() bool { return lent != nil }
+
+// Lend is called at the end of each call of the face. It lends what the face has lacked. When that has
+// tested requests, giveBack is called first.
+func Lend(giveBack func()) {
+	h, rank, tests, ok := lent.Missed()
 	if !ok {
 		return
 	}
+	if tests {
+		giveBack()
+	}
 	if c := Registry.Find(abi.Handle(h)); c != nil && c.Inter == nil && c.P2P != nil {
-		c.Door().Lend(slotOf(c), rank)
+		LendFor(c, rank)
 	}
 }
+
+// LendFor lends what messages with a rank of c need, all if that is AnySource.
+func LendFor(c *Comm, rank int) { c.Door().Lend(slotOf(c), rank) }
 
 // Holds reports whether the face holds receives.
 func Holds() bool { return lent != nil && lent.Holds() }
@@ -53,10 +61,41 @@ func Holds() bool { return lent != nil && lent.Holds() }
 // A Held is a receive that the face holds.
 type Held = lease.Receive
 
+// MostHeld is how many it can hold.
+const MostHeld = lease.Held
+
 // TakeOver calls f for each receive that the face holds, with its communicator, in order.
 func TakeOver(f func(Held, *Comm)) {
 	World.Door().TakeOver(func(r lease.Receive) { f(r, at(r.Slot)) })
 }
+
+// Claim has whoever calls from now on wait for what the face is to hold, as if it held something.
+// Revoke ends that.
+func Claim()  { lent.Claim() }
+func Revoke() { lent.Revoke() }
+
+// GiveBack gives receives that are posted to the face, in order, and reports whether it has: only if
+// nothing else is under way. It has been Claimed.
+func GiveBack(rs []comm.Request, places []int) bool {
+	if !World.Door().Withdraw(rs) {
+		return false
+	}
+	lent.Hold(places)
+	return true
+}
+
+// PlaceFor finds a place among the face's receives for one that is posted here: a short one, so that
+// the face can have it later.
+func PlaceFor(c *Comm, source, tag int, buf abi.Addr, bytes int) (place int, ok bool) {
+	slot := slotOf(c)
+	if c.Inter != nil || slot >= lease.Channels || bytes > mostHeld {
+		return 0, false
+	}
+	return lent.Take(Held{Slot: slot, Source: source, Tag: tag, Bytes: bytes, Buf: uintptr(buf)})
+}
+
+// mostHeld is how long the buffer of a receive is at most that the face gets.
+const mostHeld = 8 << 10
 
 // FreeHeld gives the place of a receive that the face has held back to it.
 func FreeHeld(place int) { lent.Free(place) }

@@ -1,26 +1,39 @@
 package p2p
 
 import (
+	"cmp"
+	"slices"
 	"sync"
+	"sync/atomic"
 
+	"gompi/comm"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/dtypes"
 	"gompi/comm/internal/mpi/table"
 )
 
-// takingOver is held while receives of the face become requests, so that no other thread posts a
-// receive between.
-var takingOver sync.Mutex
+// This file passes receives to and from the face, which posts short ones itself while it can (package
+// lease of comm/internal). Their handles are FirstHeld and more, whoever has them.
 
-// TakeOver makes requests of the receives that the face holds, at the beginning of each call. Their
-// handles stay.
-func TakeOver() {
+// calls is how many calls of the face are under way.
+var calls atomic.Int32
+
+// passing is held while receives pass from or to the face, so that no other thread posts one between.
+var passing sync.Mutex
+
+// Enter is called at the beginning of each call of the face. What that holds becomes requests, in their
+// order.
+func Enter() {
+	if !comms.Lends() {
+		return
+	}
+	calls.Add(1)
 	if !comms.Holds() {
 		return
 	}
-	takingOver.Lock()
-	defer takingOver.Unlock()
+	passing.Lock()
+	defer passing.Unlock()
 	if comms.Holds() {
 		comms.TakeOver(takeOver)
 	}
@@ -28,12 +41,72 @@ func TakeOver() {
 
 func takeOver(h comms.Held, c *comms.Comm) {
 	r := requestPool.Get().(*Request)
-	r.c, r.active, r.Handle = c, true, abi.Handle(table.FirstHeld+h.Place)
+	r.c, r.active = c, true
 	if h.Arrived {
 		r.Finish(abi.Status{Source: int32(h.Source), Tag: int32(h.Tag), Bytes: int64(h.Bytes)})
 	} else {
-		r.isRecv, r.into = true, dtypes.Landing{Buffer: abi.Addr(h.Buf).Buffer(h.Bytes)}
-		r.Op = c.P2P.Irecv(c.SourceOf(h.Source), tagOf(h.Tag), r.into.Buffer)
+		r.post(dtypes.Landing{Buffer: abi.Addr(h.Buf).Buffer(h.Bytes)}, h.Source, h.Tag)
 	}
+	r.stay(h.Place, h.Source)
+}
+
+// stay gives r, a receive from source, a handle of the face's.
+func (r *Request) stay(place, source int) {
+	r.source = source
+	r.Handle = abi.Handle(table.FirstHeld + place)
+	r.order = orders.Add(1)
 	Requests.Set(r.Handle, r)
+}
+
+// orders is the order of the last receive with such a handle.
+var orders atomic.Uint64
+
+// Leave is called at the end of each call of the face.
+func Leave() {
+	if comms.Lends() {
+		comms.Lend(giveBack)
+		calls.Add(-1)
+	}
+}
+
+// giveBack gives the receives that are posted to the face if they are all that is under way. A program
+// that always has some posted and tests them would enter Go for each test.
+func giveBack() {
+	passing.Lock()
+	defer passing.Unlock()
+	if comms.Holds() {
+		return
+	}
+	comms.Claim()                           // first: a call that begins sees it and waits for passing,
+	if calls.Load() != 1 || !passPosted() { // or is seen here
+		comms.Revoke()
+	}
+}
+
+func passPosted() bool {
+	var all []*Request
+	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+comms.MostHeld; h++ {
+		if r := Requests.Find(h); r != nil && r.active && !r.over && !r.Op.Done() {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Request) int { return cmp.Compare(a.order, b.order) })
+	ops, places := make([]comm.Request, len(all)), make([]int, len(all))
+	for i, r := range all {
+		ops[i], places[i] = r.Op, int(r.Handle-table.FirstHeld)
+	}
+	if len(all) == 0 || !comms.GiveBack(ops, places) {
+		return false
+	}
+	for i, r := range all {
+		if i == 0 || r.c != all[i-1].c || r.source != all[i-1].source {
+			comms.LendFor(r.c, r.source)
+		}
+		Requests.Remove(r.Handle)
+	}
+	for _, r := range all {
+		*r = Request{}
+		requestPool.Put(r)
+	}
+	return true
 }

@@ -25,6 +25,8 @@ type Request struct {
 	into   dtypes.Landing         // where a message that is not contiguous is unpacked to
 	isRecv bool                   // its status says what has come
 	again  func(r *Request) error // starts it, if it is persistent
+	order  uint64                 // in which it was posted, of a receive that the face can have,
+	source int                    // and whom it is from
 	active bool                   // started, and its outcome was not reported
 	over   bool                   // st and err are its outcome
 	user   *generalized           // of MPI_Grequest_start

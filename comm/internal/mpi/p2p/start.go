@@ -64,9 +64,22 @@ func Irecv(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Co
 	if err := m.checkReceive(); err != nil {
 		return nil, err
 	}
-	r := NewRequest(c)
+	r := m.newReceive()
 	m.receiveInto(r)
 	return r, nil
+}
+
+// newReceive returns the request of a receive, which the face can have if it is short.
+func (m *message) newReceive() *Request {
+	if at, ok := m.t.Contiguous(m.n); ok && m.peer != abi.ProcNull && comms.Lends() {
+		if place, ok := comms.PlaceFor(m.c, m.peer, m.tag, m.buf.Plus(at), m.n*m.t.Size()); ok {
+			r := requestPool.Get().(*Request)
+			r.c, r.active = m.c, true
+			r.stay(place, m.peer)
+			return r
+		}
+	}
+	return NewRequest(m.c)
 }
 
 // receiveInto starts a receive for r.
@@ -75,8 +88,13 @@ func (m *message) receiveInto(r *Request) {
 		r.Finish(abi.OfProcNull)
 		return
 	}
-	r.isRecv, r.into = true, m.t.Incoming(m.buf, m.n)
-	r.Op = m.c.P2P.Irecv(m.c.SourceOf(m.peer), tagOf(m.tag), r.into.Buffer)
+	r.post(m.t.Incoming(m.buf, m.n), m.peer, m.tag)
+}
+
+// post starts a receive.
+func (r *Request) post(into dtypes.Landing, source, tag int) {
+	r.isRecv, r.into = true, into
+	r.Op = r.c.P2P.Irecv(r.c.SourceOf(source), tagOf(tag), into.Buffer)
 }
 
 func Imrecv(buf abi.Addr, n int, t *dtypes.Datatype, h *abi.Handle) (*Request, error) {
