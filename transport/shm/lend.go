@@ -8,7 +8,7 @@ import (
 )
 
 // This file lends the ends of rings to C, which writes and reads short frames as SendNow and
-// RecvNow do (comm/libmpi/face/short.c: what changes there changes here). C uses a ring's position
+// RecvNow do (comm/libmpi/face/rings.h: what changes there changes here). C uses a ring's position
 // integers in place. It never grows a ring, never announces this rank to a peer, and begins no
 // record that it cannot finish. In Go and in C alike a record's word is stored behind the record,
 // and whether the reader sleeps is looked up behind that.
@@ -50,7 +50,7 @@ func (t *Transport) Lend() (most int) {
 // WakeLocal implements transport.Lender.
 func (t *Transport) WakeLocal(local int) { t.Wake(world.LocalRank(local)) }
 
-// LentLayout returns the offsets and sizes of what C uses, in the order of gompi_layout in short.c.
+// LentLayout returns the offsets and sizes of what C uses, in the order of gompi_layout in lease.h.
 func LentLayout() []uintptr {
 	var w writer
 	var r reader
