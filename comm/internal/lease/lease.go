@@ -138,7 +138,8 @@ type Ends struct {
 // A Lease lends what is in a Record.
 type Lease struct {
 	rec    *Record
-	place  int // where Take looks
+	place  int         // where Take looks
+	lapsed atomic.Bool // the last lease was taken back, and C had used it
 	pinner runtime.Pinner
 }
 
@@ -152,7 +153,11 @@ const looks, yields = 100, 100
 // Recall takes the lease back. The caller has the lock.
 func (l *Lease) Recall() {
 	r := l.rec
-	if r.word.Load() == none || r.word.CompareAndSwap(lent, none) {
+	if r.word.Load() == none {
+		return
+	}
+	defer func() { l.lapsed.Store(r.left < operations) }()
+	if r.word.CompareAndSwap(lent, none) {
 		return
 	}
 	r.wanted.Store(1)
@@ -168,13 +173,16 @@ func (l *Lease) Recall() {
 	r.wanted.Store(0)
 }
 
-// Missed reports, once, that C has entered Go since it had no lease: for an operation with a rank of a
-// communicator or, when it tests, for that of the last one.
+// Missed reports, once, that C has no lease and needs one, for an operation with a rank of a
+// communicator: it has entered Go for that or, when it tests, for that of the last one; or Go has taken
+// a lease back that C has used, as each collective does, and C is to find another when it needs it: to
+// enter Go takes long after the program has computed.
 func (l *Lease) Missed() (comm, rank int, tests, ok bool) {
 	r := l.rec
-	if r.missed.Load() == 0 { // which is mostly so, and costs no more than a load
+	if r.missed.Load() == 0 && !l.lapsed.Load() { // which is mostly so, and costs no more than two loads
 		return 0, 0, false, false
 	}
+	l.lapsed.Store(false)
 	return int(r.missedComm), int(r.missedRank), r.missed.Swap(0) == missedTest, true
 }
 

@@ -133,3 +133,26 @@ func TestReceivesPassInOrder(t *testing.T) {
 		t.Error("a receive has a place where all are taken")
 	}
 }
+
+// What C has used is lent again when Go has taken it back; what it has not is lent when C misses it.
+func TestWhatWasUsedIsLentAgain(t *testing.T) {
+	l := lender(t)
+	for _, used := range []bool{true, false} {
+		l.Begin()
+		l.Lend()
+		if used {
+			l.Record().left-- // as C leaves it
+		}
+		l.Recall()
+		if _, _, _, again := l.Missed(); again != used {
+			t.Errorf("behind a lease that was used (%v) another is wanted: %v", used, again)
+		}
+		if _, _, _, again := l.Missed(); again {
+			t.Error("another lease is wanted twice")
+		}
+	}
+	l.Record().missed.Store(missedTest)
+	if _, _, tests, ok := l.Missed(); !ok || !tests {
+		t.Error("that C has tested without a lease is not reported")
+	}
+}
