@@ -11,7 +11,7 @@
 //	errs                    errors, classes and codes, error handlers
 //	infos, attrs            info objects; attributes
 //	dtypes, ops             datatypes with handles; operators
-//	comms                   groups, communicators, intercommunicators, topologies
+//	comms                   groups, communicators, intercommunicators, topologies, sessions, buffers
 //	p2p                     messages, requests
 //	collective              collectives in three forms
 //
