@@ -33,6 +33,10 @@ extern const struct gompi_predefined gompi_predefined[];
 #endif
 #endif
 
+#if defined OPEN_MPI && !defined MPIX_C_FLOAT16 /* which Open MPI 5 exports, and no header declares */
+extern char ompi_mpi_short_float[512];
+#define MPIX_C_FLOAT16 ((MPI_Datatype)ompi_mpi_short_float)
+#endif
 #ifndef MPI_SESSION_NULL /* the header is older than MPI 4 */
 typedef gompi_handle MPI_Session;
 #ifdef OPEN_MPI

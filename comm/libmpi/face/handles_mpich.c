@@ -79,4 +79,14 @@ NUMBERS(Info, MPI_Info)
 NUMBERS(Message, MPI_Message)
 NUMBERS(Session, MPI_Session)
 NUMBERS(Win, MPI_Win)
+
+/* A file is a pointer, and the null one, 0, the only one that there is. */
+GOMPI_ALIAS(File_c2f)
+GOMPI_ALIAS(File_f2c)
+GOMPI_ALIAS(File_toint)
+GOMPI_ALIAS(File_fromint)
+MPI_Fint PMPI_File_c2f(MPI_File h) { return h == MPI_FILE_NULL ? 0 : -1; }
+MPI_File PMPI_File_f2c(MPI_Fint number) { (void)number; return MPI_FILE_NULL; }
+int PMPI_File_toint(MPI_File h) { return PMPI_File_c2f(h); }
+MPI_File PMPI_File_fromint(int number) { return PMPI_File_f2c(number); }
 #endif

@@ -22,6 +22,7 @@ static struct gompi_object done, held[GOMPI_HELD];
 struct { _Alignas(16) char room[1024]; } ompi_mpi_errors_abort;
 #define MPI_ERRORS_ABORT (&ompi_mpi_errors_abort)
 #endif
+_Alignas(16) char ompi_mpi_short_float[512];
 #if MPI_VERSION < 4
 _Alignas(16) char ompi_mpi_instance_null[512];
 #endif
@@ -132,6 +133,18 @@ FORTRAN(Session, MPI_Session, KIND_session)
 FORTRAN(Message, MPI_Message, KIND_message)
 FORTRAN(Errhandler, MPI_Errhandler, KIND_errhandler)
 FORTRAN(Info, MPI_Info, KIND_info)
+
+#define NULL_ALONE(name, type, null) /* there are no others */ \
+	GOMPI_ALIAS(name##_c2f) \
+	GOMPI_ALIAS(name##_f2c) \
+	GOMPI_ALIAS(name##_toint) \
+	GOMPI_ALIAS(name##_fromint) \
+	int PMPI_##name##_toint(type h) { return h == null ? 0 : -1; } \
+	type PMPI_##name##_fromint(int number) { return number == 0 ? null : NULL; } \
+	MPI_Fint PMPI_##name##_c2f(type h) { return h == null ? 0 : -1; } \
+	type PMPI_##name##_f2c(MPI_Fint number) { return number == 0 ? null : NULL; }
+NULL_ALONE(Win, MPI_Win, MPI_WIN_NULL)
+NULL_ALONE(File, MPI_File, MPI_FILE_NULL)
 
 /* mpi_grequest_start_ says in the request that its functions are Fortran's, and asks for its number. */
 #define number_of(h) (gompi_note_language((struct gompi_object *)(h)), number_of(h))

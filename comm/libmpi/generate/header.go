@@ -69,7 +69,8 @@ func parsePrototype(result, params string) (prototype, error) {
 
 // readFortranNumbers returns the numbers of Fortran's handles, by name.
 func readFortranNumbers(file string) (map[string]int, error) {
-	all := map[string]int{"MPI_SESSION_NULL": 0} // as Open MPI 5 has it: older ones have none
+	// What older headers of Open MPI lack, as version 5 has it.
+	all := map[string]int{"MPI_SESSION_NULL": 0, "MPIX_C_FLOAT16": 74}
 	if file == "" {
 		return all, nil
 	}

@@ -103,6 +103,23 @@ static void large(int rank, int size)
 static void large(int rank, int size) { (void)rank, (void)size; } /* its header has none */
 #endif
 
+/* halves adds numbers of 16 bits, which programs of Open MPI 5 find by the name of their object. */
+static void halves(int size)
+{
+	static const unsigned short number[] = {0, 0x3c00, 0x4000, 0x4200, 0x4400};
+#ifdef MPIX_C_FLOAT16
+	MPI_Datatype half = MPIX_C_FLOAT16;
+#else
+	MPI_Datatype half = (MPI_Datatype)dlsym(RTLD_DEFAULT, "ompi_mpi_short_float");
+	CHECK(MPI_Type_c2f(half) == 74 && MPI_Type_f2c(74) == half);
+#endif
+	unsigned short sum = 0;
+	int bytes;
+	CHECK(MPI_Type_size(half, &bytes) == MPI_SUCCESS && bytes == 2);
+	MPI_Allreduce(&number[1], &sum, 1, half, MPI_SUM, MPI_COMM_WORLD);
+	CHECK(size <= 4 && sum == number[size]);
+}
+
 int main(int argc, char **argv)
 {
 	int rank, size;
@@ -116,6 +133,7 @@ int main(int argc, char **argv)
 	split(rank, size);
 	errors();
 	large(rank, size);
+	halves(size);
 	if (rank == 0)
 		printf("edges: no errors\n");
 	MPI_Finalize();

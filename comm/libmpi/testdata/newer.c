@@ -190,6 +190,10 @@ static void numbers(void)
 	ROUND(Op, MPI_Op, MPI_MAX);
 	ROUND(Errhandler, MPI_Errhandler, MPI_ERRORS_RETURN);
 	ROUND(Message, MPI_Message, MPI_MESSAGE_NULL);
+	ROUND(Win, MPI_Win, MPI_WIN_NULL);
+	ROUND(File, MPI_File, MPI_FILE_NULL);
+	CHECK(MPI_Win_f2c(MPI_Win_c2f(MPI_WIN_NULL)) == MPI_WIN_NULL);
+	CHECK(MPI_File_f2c(MPI_File_c2f(MPI_FILE_NULL)) == MPI_FILE_NULL && MPI_File_c2f(MPI_FILE_NULL) == 0);
 	MPI_Request_free(&r);
 	MPI_Info_free(&info);
 	MPI_Group_free(&g);
