@@ -238,10 +238,11 @@ func writePredefined(w io.Writer, fortran map[string]int) {
 		}
 		fmt.Fprintf(w, "#ifdef %s\n\t{KIND_%s, %d, %d, (gompi_handle)%s},\n#endif\n", name, kind, id, number, name)
 	}
+	// First, since it has the handle of those datatypes that a header's MPI lacks, and keeps it.
+	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)
 	for t := range datatype.All() {
 		row("datatype", t.Basic().Name, t.Basic().ID)
 	}
-	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)
 	for _, h := range table.Handles() {
 		row(h.Kind, h.Name, h.ID)
 	}

@@ -103,6 +103,15 @@ static void large(int rank, int size)
 static void large(int rank, int size) { (void)rank, (void)size; } /* its header has none */
 #endif
 
+/* none: the null datatype is an error, although MPICH has it for datatypes that it lacks. */
+static void none(void)
+{
+	MPI_Datatype t = MPI_DATATYPE_NULL, copy;
+	CHECK(class_of(MPI_Type_dup(t, &copy)) == MPI_ERR_TYPE);
+	CHECK(class_of(MPI_Type_commit(&t)) == MPI_ERR_TYPE);
+	CHECK(class_of(MPI_Send(NULL, 0, t, MPI_PROC_NULL, 0, MPI_COMM_WORLD)) == MPI_ERR_TYPE);
+}
+
 /* halves adds numbers of 16 bits, which programs of Open MPI 5 find by the name of their object. */
 static void halves(int size)
 {
@@ -133,6 +142,7 @@ int main(int argc, char **argv)
 	split(rank, size);
 	errors();
 	large(rank, size);
+	none();
 	halves(size);
 	if (rank == 0)
 		printf("edges: no errors\n");
