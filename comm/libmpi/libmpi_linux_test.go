@@ -132,6 +132,24 @@ func TestShortMessagesWithoutEnteringGo(t *testing.T) {
 	}
 }
 
+// A handler may call MPI in a thread whose short receive its signal has interrupted.
+func TestASignalInterruptsAShortReceive(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	program := compiled(t, "mpicc.openmpi", "interrupted.c")
+	gompirun, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, gompirun, "-np", "2", "-oversubscribe", program)
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 7 {
+		t.Errorf("the job ended with %v, want status 7:\n%s", cmd.ProcessState, out)
+	}
+}
+
 // seed is another one each day.
 var seed = time.Now().Unix() / 86400 % 10000
 

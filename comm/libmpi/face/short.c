@@ -36,9 +36,11 @@ static inline bool take_lease(struct operation *o)
 {
 	uint32_t was = GOMPI_LENT;
 	o->wakes = -1;
-	inside = !__atomic_load_n(&o->l->wanted, __ATOMIC_RELAXED) && !tossed(o->l) &&
-	         __atomic_compare_exchange_n(&o->l->word, &was, GOMPI_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-	return inside;
+	if (__atomic_load_n(&o->l->wanted, __ATOMIC_RELAXED) || tossed(o->l) ||
+	    !__atomic_compare_exchange_n(&o->l->word, &was, GOMPI_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false; /* inside stays: a signal's handler may have interrupted an operation */
+	inside = true;
+	return true;
 }
 
 static inline void leave(struct operation *o)

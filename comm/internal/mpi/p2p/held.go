@@ -25,9 +25,6 @@ var passing sync.Mutex
 // Enter is called at the beginning of each call of the face. What that holds becomes requests, in their
 // order.
 func Enter() {
-	if !comms.Lends() {
-		return
-	}
 	calls.Add(1)
 	if !comms.Holds() {
 		return
@@ -65,8 +62,8 @@ var orders atomic.Uint64
 func Leave() {
 	if comms.Lends() {
 		comms.Lend(giveBack)
-		calls.Add(-1)
 	}
+	calls.Add(-1)
 }
 
 // giveBack gives the receives that are posted to the face if they are all that is under way. A program
@@ -86,7 +83,7 @@ func giveBack() {
 func passPosted() bool {
 	var all []*Request
 	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+comms.MostHeld; h++ {
-		if r := Requests.Find(h); r != nil && r.active && !r.over && !r.Op.Done() {
+		if r := Requests.Find(h); r != nil && r.active && !r.over && r.order > 0 && !r.Op.Done() {
 			all = append(all, r)
 		}
 	}

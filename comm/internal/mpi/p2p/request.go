@@ -240,6 +240,7 @@ func RequestFree(h *abi.Handle) error {
 	case r.user != nil && !r.over:
 		r.user.free(r)
 	case r.active && (r.isRecv || r.Then != nil):
+		r.order = 0 // the face cannot have it any more
 		go func() { // what arrives may have to be unpacked
 			r.await()
 			r.again = nil
