@@ -49,7 +49,8 @@ func (c *inside) Complete(r Request, err error) { c.e.Complete(r.h, message.Stat
 
 // AwaitAll implements door.Comm.
 func (c *inside) AwaitAll(ctx context.Context, rs []Request) error {
-	return c.e.AwaitAll(ctx, len(rs), helped(ctx, rs))
+	helpAll(ctx, rs)
+	return c.e.AwaitAll(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
 }
 
 // Attach implements door.Comm.

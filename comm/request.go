@@ -164,8 +164,9 @@ func WaitAll(ctx context.Context, rs ...Request) error {
 	if len(rs) == 0 {
 		return nil
 	}
+	helpAll(ctx, rs)
 	c := rs[0].c
-	failed, err := c.e.WaitAll(ctx, len(rs), helped(ctx, rs))
+	failed, err := c.e.WaitAll(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
 	switch {
 	case err == nil:
 		return nil
@@ -175,12 +176,11 @@ func WaitAll(ctx context.Context, rs ...Request) error {
 	return rs[failed].fault(err)
 }
 
-// helped runs collectives among rs, and returns where the Handles are.
-func helped(ctx context.Context, rs []Request) func(i int) message.Handle {
+// helpAll runs collectives among rs that have not begun.
+func helpAll(ctx context.Context, rs []Request) {
 	for _, r := range rs {
 		r.help(ctx)
 	}
-	return func(i int) message.Handle { return rs[i].h }
 }
 
 // WaitAny waits until one of rs is complete and returns its index and outcome. rs has at least one

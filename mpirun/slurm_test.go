@@ -50,6 +50,20 @@ func TestInSlurm(t *testing.T) {
 // line in alphabetical order, its stderr and its exit status.
 func inSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []string, stderr string, status int) {
 	t.Helper()
+	for range 3 {
+		if lines, stderr, status = onceInSlurm(t, bed, args...); !strings.Contains(stderr, lostAllocation) {
+			break
+		}
+	}
+	return lines, stderr, status
+}
+
+// lostAllocation is what salloc says when it has waited for nodes, on which an earlier job still ended,
+// and has lost the answer that it has them. Nothing has begun then.
+const lostAllocation = "salloc: error: Job submit/allocate failed: No error"
+
+func onceInSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []string, stderr string, status int) {
+	t.Helper()
 	cmd := bed.Command(args[0], args[1:]...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
