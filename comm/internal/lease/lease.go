@@ -147,8 +147,9 @@ type Lease struct {
 func (l *Lease) Record() *Record { return l.rec }
 
 // looks is how often Recall looks for the lease between two yields, and yields how many of these it
-// makes before it sleeps: the thread inside C may have lost its processor.
-const looks, yields = 100, 100
+// makes before it sleeps. The thread inside C has mostly lost this very processor to this one, which
+// then has to give it back: to have other goroutines run instead took a millisecond.
+const looks, yields = 100, 20
 
 // Recall takes the lease back. The caller has the lock.
 func (l *Lease) Recall() {
@@ -165,7 +166,7 @@ func (l *Lease) Recall() {
 		switch {
 		case i%looks != 0:
 		case i < looks*yields:
-			runtime.Gosched()
+			yieldProcessor()
 		default:
 			time.Sleep(50 * time.Microsecond)
 		}

@@ -19,3 +19,6 @@ func New() (*Lease, error) {
 	}
 	return &Lease{rec: (*Record)(unsafe.Pointer(&mem[0]))}, nil
 }
+
+// yieldProcessor lets other threads have this one's processor.
+func yieldProcessor() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -293,13 +293,13 @@ static inline enum look seek(struct operation *o, struct gompi_held *x)
 	return seen;
 }
 
-/* await looks until the message of x has arrived, and reports whether it has. */
-static inline bool await(struct operation *o, struct gompi_held *x, uint32_t *looks)
+/* await is seek until the message of x has arrived, for as many looks in vain. */
+static inline enum look await(struct operation *o, struct gompi_held *x, uint32_t *looks)
 {
 	enum look seen;
 	while ((seen = seek(o, x)) == NOTHING && *looks > 0 && !__atomic_load_n(&o->l->wanted, __ATOMIC_RELAXED))
 		--*looks;
-	return seen == FRAME;
+	return seen;
 }
 
 static const struct gompi_status of_nothing = {.source = GOMPI_ANY_SOURCE, .tag = GOMPI_ANY_TAG, .error = -1};
@@ -329,7 +329,7 @@ int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int ta
 		return 0;
 	uint32_t looks = o.l->spin;
 	struct gompi_held *x = hold(&o, (int)from, (int)t, buf, n);
-	bool arrived = x && await(&o, x, &looks);
+	bool arrived = x && await(&o, x, &looks) == FRAME;
 	if (arrived) {
 		collect(o.l, x, status);
 	} else if (x) {
@@ -431,11 +431,11 @@ static inline void finish(struct gompi_lease *l, MPI_Request *r, MPI_Status *sta
 }
 
 /* seek_all looks for the messages of requests from *at on, which moves behind those that are over. */
-static enum look seek_all(struct operation *o, int n, const MPI_Request *rs, int *at)
+static enum look seek_all(struct operation *o, int n, const MPI_Request *rs, int *at, uint32_t *looks)
 {
 	for (; *at < n; ++*at) {
 		struct gompi_held *x;
-		enum look seen = kind_of(o->l, rs[*at], &x) == HELD ? seek(o, x) : FRAME;
+		enum look seen = kind_of(o->l, rs[*at], &x) == HELD ? await(o, x, looks) : FRAME;
 		if (seen != FRAME)
 			return seen;
 	}
@@ -467,9 +467,9 @@ static int complete(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *s
 	uint32_t looks = flag ? 0 : o.l->spin;
 	int at = 0;
 	enum look seen;
-	while ((seen = index ? seek_any(&o, n, rs, &at) : seek_all(&o, n, rs, &at)) == NOTHING && looks-- > 0)
-		if (__atomic_load_n(&o.l->wanted, __ATOMIC_RELAXED))
-			break;
+	while ((seen = index ? seek_any(&o, n, rs, &at) : seek_all(&o, n, rs, &at, &looks)) == NOTHING && looks > 0 &&
+	       !__atomic_load_n(&o.l->wanted, __ATOMIC_RELAXED))
+		looks--;
 	if (seen == FRAME) {
 		for (int i = index ? at : 0; i < (index ? at + (at < n) : n); i++)
 			finish(o.l, &rs[i], index || status == MPI_STATUSES_IGNORE ? status : &status[i]);
@@ -487,11 +487,11 @@ static int complete(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *s
 	return 1;
 }
 
-int gompi_short_wait(MPI_Request *request, MPI_Status *status) { return request && complete(1, request, &(int){0}, NULL, status); }
+int gompi_short_wait(MPI_Request *request, MPI_Status *status) { return request && complete(1, request, NULL, NULL, status); }
 
 int gompi_short_test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-	return request && flag && complete(1, request, &(int){0}, flag, status);
+	return request && flag && complete(1, request, NULL, flag, status);
 }
 
 int gompi_short_waitall(int n, MPI_Request *rs, MPI_Status *statuses) { return complete(n, rs, NULL, NULL, statuses); }
