@@ -38,8 +38,8 @@ type Comm[Request any] interface {
 	// TakeOver calls f for the receives that C holds, in order, to post them. Nothing is lent until
 	// the lease Holds none.
 	TakeOver(f func(lease.Receive))
-	// Withdraw takes back receives that are posted and have no message, all or none, and reports whether
-	// it has: only if nothing else is under way. Then rs name nothing.
+	// Withdraw takes back receives that are posted and have no message, all or none, and reports
+	// whether it has: only if nothing else is under way. Then rs name nothing.
 	Withdraw(rs []Request) bool
 	// Unlend ends that: slot is that of another communicator from now on.
 	Unlend(slot int)

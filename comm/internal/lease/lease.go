@@ -147,8 +147,8 @@ type Lease struct {
 func (l *Lease) Record() *Record { return l.rec }
 
 // looks is how often Recall looks for the lease between two yields, and yields how many of these it
-// makes before it sleeps. The thread inside C has mostly lost this very processor to this one, which
-// then has to give it back: to have other goroutines run instead took a millisecond.
+// makes before it sleeps. The thread inside C has mostly lost this very processor to this one,
+// which then has to give it back: to have other goroutines run instead took a millisecond.
 const looks, yields = 100, 20
 
 // Recall takes the lease back. The caller has the lock.
@@ -175,9 +175,9 @@ func (l *Lease) Recall() {
 }
 
 // Missed reports, once, that C has no lease and needs one, for an operation with a rank of a
-// communicator: it has entered Go for that or, when it tests, for that of the last one; or Go has taken
-// a lease back that C has used, as each collective does, and C is to find another when it needs it: to
-// enter Go takes long after the program has computed.
+// communicator: it has entered Go for that or, when it tests, for that of the last one; or Go has
+// taken a lease back that C has used, as each collective does, and C is to find another when it
+// needs it: to enter Go takes long after the program has computed.
 func (l *Lease) Missed() (comm, rank int, tests, ok bool) {
 	r := l.rec
 	if r.missed.Load() == 0 && !l.lapsed.Load() { // which is mostly so, and costs no more than two loads
@@ -302,7 +302,8 @@ func (l *Lease) Take(r Receive) (place int, ok bool) {
 	return 0, false
 }
 
-// Claim makes Holds report true before Hold, and Revoke false if there is nothing to Hold after all.
+// Claim makes Holds report true before Hold, and Revoke false if there is nothing to Hold after
+// all.
 func (l *Lease) Claim()  { l.rec.holds.Store(1) }
 func (l *Lease) Revoke() { l.rec.holds.Store(0) }
 

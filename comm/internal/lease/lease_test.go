@@ -134,7 +134,8 @@ func TestReceivesPassInOrder(t *testing.T) {
 	}
 }
 
-// What C has used is lent again when Go has taken it back; what it has not is lent when C misses it.
+// What C has used is lent again when Go has taken it back; what it has not is lent when C misses
+// it.
 func TestWhatWasUsedIsLentAgain(t *testing.T) {
 	l := lender(t)
 	for _, used := range []bool{true, false} {

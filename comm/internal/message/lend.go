@@ -112,8 +112,8 @@ func (e *Engine) setTakenOver(on bool) {
 	e.lending.takenOver = on
 }
 
-// Withdraw takes back n receives that are posted, whose Handles name nothing then, and reports whether it
-// has: only if nothing else is under way.
+// Withdraw takes back n receives that are posted, whose Handles name nothing then, and reports
+// whether it has: only if nothing else is under way.
 func (e *Engine) Withdraw(n int, at func(i int) Handle) bool {
 	e.progress.Lock()
 	defer e.progress.Unlock()

@@ -41,7 +41,8 @@ func (c *Comm) OwnBuffer() (*Buffer, error) {
 	return &c.buffer, nil
 }
 
-// OwnBuffer returns the buffer of the communicators that were made from s and have none of their own.
+// OwnBuffer returns the buffer of the communicators that were made from s and have none of their
+// own.
 func (s *Session) OwnBuffer() (*Buffer, error) {
 	if err := checkSession(s); err != nil {
 		return nil, err

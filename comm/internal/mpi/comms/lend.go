@@ -37,8 +37,8 @@ func LeaseLayout() []uintptr { return door.Layout() }
 // Lends reports whether the face sends and receives short messages itself.
 func Lends() bool { return lent != nil }
 
-// Lend is called at the end of each call of the face. It lends what the face has lacked. When that has
-// tested requests, giveBack is called first.
+// Lend is called at the end of each call of the face. It lends what the face has lacked. When that
+// has tested requests, giveBack is called first.
 func Lend(giveBack func()) {
 	h, rank, tests, ok := lent.Missed()
 	if !ok {
@@ -74,8 +74,8 @@ func TakeOver(f func(Held, *Comm)) {
 func Claim()  { lent.Claim() }
 func Revoke() { lent.Revoke() }
 
-// GiveBack gives receives that are posted to the face, in order, and reports whether it has: only if
-// nothing else is under way. It has been Claimed.
+// GiveBack gives receives that are posted to the face, in order, and reports whether it has: only
+// if nothing else is under way. It has been Claimed.
 func GiveBack(rs []comm.Request, places []int) bool {
 	if !World.Door().Withdraw(rs) {
 		return false
@@ -84,8 +84,8 @@ func GiveBack(rs []comm.Request, places []int) bool {
 	return true
 }
 
-// PlaceFor finds a place among the face's receives for one that is posted here: a short one, so that
-// the face can have it later.
+// PlaceFor finds a place among the face's receives for one that is posted here: a short one, so
+// that the face can have it later.
 func PlaceFor(c *Comm, source, tag int, buf abi.Addr, bytes int) (place int, ok bool) {
 	slot := slotOf(c)
 	if c.Inter != nil || slot >= lease.Channels || bytes > mostHeld {

@@ -6,7 +6,8 @@ import (
 	"gompi/comm/internal/mpi/comms"
 )
 
-// buffered copies m, and starts to send it. What it returns is for a persistent request: it is over.
+// buffered copies m, and starts to send it. What it returns is for a persistent request: it is
+// over.
 func (m *message) buffered() (comm.Request, error) {
 	return comm.Request{}, m.c.BufferForSends().Send(m.n*m.t.Size(), func() comm.Request {
 		return m.c.P2P.Isend(m.c.RankOf(m.peer), m.tag, comm.Of(m.t.Packed(m.buf, m.n)))

@@ -13,17 +13,18 @@ import (
 	"gompi/comm/internal/mpi/table"
 )
 
-// This file passes receives to and from the face, which posts short ones itself while it can (package
-// lease of comm/internal). Their handles are FirstHeld and more, whoever has them.
+// This file passes receives to and from the face, which posts short ones itself while it can
+// (package lease of comm/internal). Their handles are FirstHeld and more, whoever has them.
 
 // calls is how many calls of the face are under way.
 var calls atomic.Int32
 
-// passing is held while receives pass from or to the face, so that no other thread posts one between.
+// passing is held while receives pass from or to the face, so that no other thread posts one
+// between.
 var passing sync.Mutex
 
-// Enter is called at the beginning of each call of the face. What that holds becomes requests, in their
-// order.
+// Enter is called at the beginning of each call of the face. What that holds becomes requests, in
+// their order.
 func Enter() {
 	calls.Add(1)
 	if !comms.Holds() {
@@ -66,8 +67,8 @@ func Leave() {
 	calls.Add(-1)
 }
 
-// giveBack gives the receives that are posted to the face if they are all that is under way. A program
-// that always has some posted and tests them would enter Go for each test.
+// giveBack gives the receives that are posted to the face if they are all that is under way. A
+// program that always has some posted and tests them would enter Go for each test.
 func giveBack() {
 	passing.Lock()
 	defer passing.Unlock()
