@@ -18,8 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A wait that comes so soon after the call finds little done by a thread that is woken. Functional
-// collectives are in Python for as long as a third of it.
+// A wait that comes so soon after the last call, or after the wait before it, finds little done by a
+// thread that is woken. Functional collectives are in Python for as long as a third of it.
 constexpr auto soon = std::chrono::microseconds(200);
 // The delays of threads that run what is queued. A timer that is due earlier than late costs ten times as
 // much to set: it is the processor's next event then.
@@ -80,12 +80,16 @@ void Queue::push(const c10::intrusive_ptr<Collective>& c) {
 	std::lock_guard<std::mutex> lock(mutex);
 	if (closed)
 		fail("a collective of a group that was destroyed");
-	bool waited = std::exchange(waits, false);
-	if (!waited)
-		c->called = Clock::now();
+	c->promised = std::exchange(waits, false);
+	if (!c->promised) {
+		auto now = Clock::now();
+		if (!queue.empty() && now - left >= soon)
+			waitedAtOnce = false;
+		left = now;
+	}
 	queue.push_back(c);
 	longs += !c->isShort;
-	if (!waited || queue.size() > 1)
+	if (!c->promised || queue.size() > 1)
 		leave();
 }
 
@@ -107,8 +111,8 @@ bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
 	auto begin = Clock::now(), deadline = begin + (forever ? century : std::min(timeout, century));
 	Interruptible scope;
 	Lock lock(mutex);
-	if (c.isShort && c.called != Clock::time_point())
-		waitedAtOnce = begin - c.called < soon;
+	if (c.isShort && !c.promised)
+		waitedAtOnce = begin - left < soon;
 	if (!forever)
 		hurry();
 	try {
@@ -128,6 +132,7 @@ bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
 		leave();
 		throw;
 	}
+	left = Clock::now();
 	leave();
 	return c.over.load();
 }

@@ -52,7 +52,7 @@ private:
 
 	const uint64_t key = Hooks::newKey();
 	const bool isShort; // it takes no longer than to wake a thread
-	std::chrono::steady_clock::time_point called; // unless its caller waits for it
+	bool promised = false; // its caller waits for it
 	std::shared_ptr<Queue> queue;
 	std::vector<at::Tensor> outputs;
 	std::function<int()> run;
@@ -109,7 +109,8 @@ private:
 	std::deque<c10::intrusive_ptr<Collective>> queue;
 	bool running = false; // a collective runs now
 	bool closed = false;
-	bool waitedAtOnce = true; // the last short one that its caller did not promise to wait for
+	bool waitedAtOnce = true; // the last short ones that their callers did not promise to wait for
+	std::chrono::steady_clock::time_point left; // when a caller last left push, without that promise, or wait
 	std::chrono::nanoseconds coming = nobody; // when the alarm was set for the first of the queue, with this delay
 	int longs = 0;   // of the queue that are not short
 	int idle = 0;    // threads that wait for the alarm
