@@ -145,6 +145,11 @@ func TestTorchRanksMaySendFirst(t *testing.T) {
 	tell(t, 2, "has all messages", output, status)
 }
 
+func TestTorchsStoreEndsWithItsGroup(t *testing.T) {
+	output, status := torchBed(t).script(t, 1, nil, "files.py", t.TempDir())
+	tell(t, 1, "has dropped the stores", output, status)
+}
+
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
 	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py", "vain.py", "waits.py", "loaders.py", "interrupt.py"} {

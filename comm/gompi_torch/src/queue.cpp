@@ -49,13 +49,14 @@ bool Collective::wait(std::chrono::milliseconds timeout) {
 		fail(c10d::opTypeToString(opType_), " is not over after ", timeout.count(), " ms");
 	if (!error)
 		return true;
-	if (code != GOMPI_ERR_MISMATCH || !explainMismatch)
+	auto store = code == GOMPI_ERR_MISMATCH && explainMismatch ? queue->storeOfGroup() : nullptr;
+	if (!store)
 		std::rethrow_exception(error);
 	toldOfMismatch = true;
 	try {
 		std::rethrow_exception(error);
 	} catch (std::exception& e) {
-		throw std::runtime_error(e.what() + explainMismatch(queue->store, queue->rank, queue->size));
+		throw std::runtime_error(e.what() + explainMismatch(store, queue->rank, queue->size));
 	}
 }
 
@@ -102,6 +103,13 @@ void Queue::close() {
 	waiting++;
 	end.wait(lock, [this] { return queue.empty() && !running; });
 	waiting--;
+	auto gone = std::move(store); // a thread that serves ends later, perhaps with the process, in the midst of a write of torch's FileStore
+	lock.unlock();
+}
+
+StorePtr Queue::storeOfGroup() {
+	Lock lock(mutex);
+	return store;
 }
 
 bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {

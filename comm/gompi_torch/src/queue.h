@@ -74,13 +74,13 @@ private:
 class Queue : public std::enable_shared_from_this<Queue> {
 public:
 	Queue(StorePtr store, int rank, int size, std::shared_ptr<Hooks> hooks)
-		: store(std::move(store)), rank(rank), size(size), hooks(std::move(hooks)) {}
+		: rank(rank), size(size), hooks(std::move(hooks)), store(std::move(store)) {}
 
 	void push(const c10::intrusive_ptr<Collective>& c);
 	// Says that this thread waits for the next collective that it calls, or no more that it does: no
 	// other thread is woken for it. That would cost 20 to 50 us where ranks are bound to a processor.
 	static void waitsForNext(bool does);
-	// Blocks until all are over that were called before. None is called after it.
+	// Blocks until all are over that were called before, and drops the store. None is called after it.
 	void close();
 	// The code of the first collective that failed and broke the group, GOMPI_OK if none has.
 	int error() const { return failure.load(); }
@@ -98,7 +98,8 @@ private:
 	void findRunner(std::chrono::nanoseconds delay);
 	void serve();
 
-	const StorePtr store;
+	StorePtr storeOfGroup();
+
 	const int rank, size;
 	const std::shared_ptr<Hooks> hooks;
 	std::atomic<int> failure{GOMPI_OK};
@@ -106,6 +107,7 @@ private:
 	static constexpr std::chrono::nanoseconds nobody = std::chrono::nanoseconds::max();
 
 	std::mutex mutex;
+	StorePtr store; // nullptr once closed
 	std::deque<c10::intrusive_ptr<Collective>> queue;
 	bool running = false; // a collective runs now
 	bool closed = false;
