@@ -73,6 +73,14 @@ func (c *inside) Unlend(slot int) { c.ch.Unlend(slot) }
 // Wake implements door.Comm.
 func (c *inside) Wake(local int) { c.e.Wake(local) }
 
+// AgreeOn implements door.Comm.
+func (c *inside) AgreeOn(ctx context.Context, mine []byte) ([][]byte, int, error) {
+	return (*Comm)(c).agreeOn(ctx, mine)
+}
+
+// Dead implements door.Comm.
+func (c *inside) Dead() []int { return c.ch.Dead() }
+
 // CloseWhenIdle implements door.Comm.
 func (c *inside) CloseWhenIdle() <-chan error { return (*Comm)(c).closeWhenIdle() }
 

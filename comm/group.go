@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/world"
@@ -186,12 +187,12 @@ func (p *process) offer() member {
 // withdraw is for a rank that has sent others an offer, and fails because of err: they may have the
 // communicator, or get it yet. They are notified that this rank has not.
 func (c *Comm) withdraw(kind string, m member, err error) {
-	because, cause := c.ch.World(c.Rank()), fmt.Sprintf("gave up in %s: %v", kind, err)
+	v := liveness.Reason{Rank: c.ch.World(c.Rank()), Cause: fmt.Sprintf("gave up in %s: %v", kind, err)}
 	var revoked *RevokedError
 	if errors.As(err, &revoked) && revoked.Rank >= 0 {
-		because, cause = c.ch.World(revoked.Rank), revoked.Cause
+		v = liveness.Reason{Rank: c.ch.World(revoked.Rank), Cause: revoked.Cause, Died: revoked.Died}
 	}
-	c.e.Live.Withdraw(uint32(m.counter), because, cause)
+	c.e.Live.Withdraw(uint32(m.counter), v)
 	c.withhold(shmsync.Token(m.block))
 }
 

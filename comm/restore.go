@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gompi/comm/internal/card"
+	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/path"
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
@@ -64,7 +65,7 @@ func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (
 		ranks, members, err = living(wire.Ranks(in.Members), o)
 	}
 	if err != nil {
-		p.e.Live.Withdraw(uint32(mine.counter), p.boot.Info().Rank, "failed to take a place in restore: "+err.Error())
+		p.e.Live.Withdraw(uint32(mine.counter), liveness.Reason{Rank: p.boot.Info().Rank, Cause: "failed to take a place in restore: " + err.Error()})
 		return nil, errors.Join(err, p.leave(canceled()))
 	}
 	late := p.admit(o)

@@ -21,7 +21,8 @@ import (
 // If ctx ends before, this rank is expected in the new communicator all the same, and breaks it.
 // Later calls of Shrink, Restore and Agree on c then fail at once on this rank, which must end, so
 // that the others continue without it.
-// The ranks must be started by gompirun -recover, or be goroutines of one process. Members call
+// The ranks must be started by gompirun, or be goroutines of one process. A death ends the job unless
+// gompirun has -recover. Members call
 // Shrink and Agree of one c in the same order, one at a time; else all get ErrMismatch.
 //
 // c stays as it is; its memory is free again when it is closed. Shrink sends the launcher one
@@ -63,27 +64,45 @@ func (c *Comm) renew(ctx context.Context, kind wire.VoteKind) (*Comm, error) {
 // of the others, and an ErrRevoked that names one of the dead, the same on all. It works on a
 // broken c, and breaks nothing. What else holds for Shrink holds for Agree.
 func (c *Comm) Agree(ctx context.Context, flags uint64) (uint64, error) {
-	flags, err := c.agree(ctx, flags)
-	return flags, c.fault("agree", -1, err)
+	o, err := c.agree(ctx, &wire.Vote{Kind: wire.Agree, Flags: flags})
+	if err != nil {
+		return 0, c.fault("agree", -1, err)
+	}
+	if len(o.Dead) > 0 {
+		r := slices.Index(c.Group().ranks, o.Dead[0])
+		err = &RevokedError{Rank: r, Host: c.Host(r), Cause: "has died", Died: true}
+	}
+	return o.Flags, c.fault("agree", -1, err)
 }
 
-func (c *Comm) agree(ctx context.Context, flags uint64) (uint64, error) {
+func (c *Comm) agree(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	if c.shut.Load() {
-		return 0, ErrClosed
+		return nil, ErrClosed
 	}
-	o, err := c.vote(ctx, &wire.Vote{Kind: wire.Agree, Flags: flags})
+	o, err := c.vote(ctx, v)
 	switch {
 	case err != nil:
-		return 0, err
+		return nil, err
 	case o.Differ != "":
-		return 0, fmt.Errorf("%w: %s", ErrMismatch, o.Differ)
+		return nil, fmt.Errorf("%w: %s", ErrMismatch, o.Differ)
 	case o.Failed != "":
-		return 0, errors.New(o.Failed)
-	case len(o.Dead) > 0:
-		r := slices.Index(c.Group().ranks, o.Dead[0])
-		return o.Flags, &RevokedError{Rank: r, Host: c.Host(r), Cause: "has died"}
+		return nil, errors.New(o.Failed)
 	}
-	return o.Flags, nil
+	return o, nil
+}
+
+// agreeOn is Agree of bytes: it returns what each member that lives has given, by rank, nil for the
+// others, and how many have died, the same on all.
+func (c *Comm) agreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int, err error) {
+	o, err := c.agree(ctx, &wire.Vote{Kind: wire.Agree, Part: mine})
+	if err != nil {
+		return nil, 0, c.fault("agree", -1, err)
+	}
+	all = make([][]byte, c.Size())
+	for _, v := range o.Living {
+		all[c.ch.Member(v.Rank)] = v.Part
+	}
+	return all, len(o.Dead), nil
 }
 
 // errGaveUp: the others have gone on to a communicator that this rank has not got.
@@ -92,6 +111,9 @@ var errGaveUp = errors.New("this rank gave up in the Shrink or Restore before, a
 func (c *Comm) vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	if c.gaveUp.Load() {
 		return nil, errGaveUp
+	}
+	if c.Size() == 1 {
+		return &wire.Outcome{Flags: v.Flags, Living: []wire.Voter{{Rank: c.Group().ranks[0], Part: v.Part}}}, nil
 	}
 	v.Comm, v.Seq, v.Members = c.ch.ID, c.votes.Add(1), wire.Spans(c.Group().ranks)
 	return c.e.Live.Vote(ctx, v)

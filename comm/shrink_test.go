@@ -237,6 +237,13 @@ func TestAgreeIsTheSameOnAllThatLive(t *testing.T) {
 		if want := ^uint64(0b10111); flags != want {
 			return fmt.Errorf("without rank %d: %b, want %b", victim, flags, want)
 		}
+		var revoked *comm.RevokedError
+		if barrier := comm.Barrier(ctx, c); !errors.As(barrier, &revoked) || !revoked.Died {
+			return fmt.Errorf("the barrier fails with %w: want that rank %d has died", barrier, victim)
+		}
+		if revoked = nil; !errors.As(err, &revoked) || !revoked.Died {
+			return fmt.Errorf("%w: want that rank %d has died", err, victim)
+		}
 		return wrongCause(err, victim, "died")
 	})
 	for r, err := range errs {

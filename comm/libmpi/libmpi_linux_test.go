@@ -72,6 +72,19 @@ func TestProgramsInC(t *testing.T) {
 	}
 }
 
+// A communicator can be revoked, shrunk and agreed on, and under gompirun -recover ranks that live go
+// on without those that were killed.
+func TestFailuresInC(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for _, face := range []string{"openmpi", "mpich"} {
+		program := compiled(t, "mpicc."+face, "failures.c")
+		t.Run(face, func(t *testing.T) { runRanks(t, 4, program, "failures.c") })
+		t.Run(face+"/kill", func(t *testing.T) { runRanks(t, 4, "-recover", "failures.c", program, "kill") })
+	}
+}
+
 // A program may open sessions and not call MPI_Init, or both, in any order. It leaves the job when
 // all is over, at its end if it has not called MPI_Init.
 func TestSessions(t *testing.T) {

@@ -236,7 +236,7 @@ func (l *agentConn) Detached(rank world.Rank) error { return l.send(&wire.Detach
 
 func (l *agentConn) Vote(v *wire.Vote) error {
 	switch {
-	case !l.info.Recover:
+	case !l.info.Recover && v.Kind == wire.Restore:
 		return errNoVoting
 	case len(v.Members) > maxSpans:
 		return fmt.Errorf("an agreement of ranks in %d rows: want %d at most", len(v.Members), maxSpans)

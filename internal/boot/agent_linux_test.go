@@ -246,14 +246,13 @@ func TestLargeCardsPassThroughASmallSocket(t *testing.T) {
 	}
 }
 
-func TestRanksAgreeIfTheJobContinuesWithoutTheDead(t *testing.T) {
+func TestRanksAgreeThroughTheAgent(t *testing.T) {
 	a := newFakeAgent(t)
 	vote := &wire.Vote{Comm: 5, Seq: 1, Kind: wire.Agree, Flags: 6, Members: []wire.Span{{First: 0, Count: 3}}, Part: []byte("part")}
 	l := a.joined()
-	if err := l.Vote(vote); !errors.Is(err, errNoVoting) {
-		t.Errorf("without -recover: %v, want %v", err, errNoVoting)
+	if err := l.Vote(&wire.Vote{Kind: wire.Restore}); !errors.Is(err, errNoVoting) {
+		t.Errorf("a Restore without -recover: %v, want %v", err, errNoVoting)
 	}
-	l.info.Recover = true
 	if err := l.Vote(vote); err != nil {
 		t.Fatal(err)
 	}

@@ -175,5 +175,5 @@ func (e *Event) asError(in *Info) error {
 
 var (
 	errGone     = errors.New("the launcher is gone")
-	errNoVoting = errors.New("this job ends when a rank dies: want gompirun -recover")
+	errNoVoting = errors.New("this job ends when a rank dies: want gompirun, with -recover")
 )

@@ -45,6 +45,11 @@ type Comm[Request any] interface {
 	Unlend(slot int)
 	// Wake wakes a local rank that C has sent something to.
 	Wake(local int)
+	// AgreeOn is Agree of bytes: it returns what each member that lives has given, by rank, nil for
+	// the others, and how many have died, the same on all.
+	AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int, err error)
+	// Dead returns the members that are known to have died, in an order that is the same on all.
+	Dead() []int
 	// CloseWhenIdle closes the communicator as Close does, but waits for no rank: what was started
 	// on it goes on, and it is closed when all of that is complete. The caller starts nothing on it
 	// any more. closed delivers the error of Close, once. The job is left with the last

@@ -197,14 +197,32 @@ func (c *Comm) revokeError(v Reason) error {
 	host := c.ranks.cfg.Host(v.Rank)
 	r := c.Member(v.Rank)
 	if r < 0 { // it broke the communicator of which this one was made
-		return &RevokedError{Rank: r, Host: host, Cause: fmt.Sprintf("world rank %d (host %s) %s", v.Rank, host, v.Cause)}
+		return &RevokedError{Rank: r, Host: host, Died: v.Died,
+			Cause: fmt.Sprintf("world rank %d (host %s) %s", v.Rank, host, v.Cause)}
 	}
-	return &RevokedError{Rank: r, Host: host, Cause: v.Cause}
+	return &RevokedError{Rank: r, Host: host, Cause: v.Cause, Died: v.Died}
 }
 
 // Whole reports whether c works and no member is known to have left or to be lost.
 func (c *Comm) Whole() bool {
 	return c.err == nil && !c.breaking && len(c.leavers.left) == 0 && c.ranks.lost == 0
+}
+
+// Dead returns the members that the launcher has reported dead, in the order of its reports, which is
+// the same on all ranks. It takes the lock.
+func (c *Comm) Dead() (members []int) {
+	k := c.ranks
+	k.cfg.Progress.Lock()
+	defer k.cfg.Progress.Exit()
+	if k.Pending() {
+		k.HandleEvents()
+	}
+	for _, w := range k.dead {
+		if r := c.Member(w); r >= 0 && r < c.size {
+			members = append(members, r)
+		}
+	}
+	return members
 }
 
 // Usable returns why a member cannot be used on c, nil if it can.
@@ -242,7 +260,7 @@ func (c *Comm) dismiss(p *peers.Peer, known bool) {
 		c.depart(p)
 		return
 	}
-	v := Reason{Rank: p.Rank, Cause: "is lost: " + p.Lost.Error()}
+	v := Reason{Rank: p.Rank, Cause: "is lost: " + p.Lost.Error(), Died: true}
 	if known {
 		c.failBecause(v)
 	} else {

@@ -30,11 +30,11 @@ func (k *Ranks) Counter() uint32 {
 }
 
 // Withdraw notifies all ranks that this one is not in the communicator for which it has sent
-// counter: it breaks there because of a rank, this one or another, and a cause. It takes the lock.
-func (k *Ranks) Withdraw(counter uint32, because world.Rank, cause string) {
+// counter: it breaks there because of v, which names this rank or another. It takes the lock.
+func (k *Ranks) Withdraw(counter uint32, v Reason) {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Exit()
-	id, text := NextID(k.cfg.Rank, counter), Reason{Rank: because, Cause: cause}.Encode()
+	id, text := NextID(k.cfg.Rank, counter), v.Encode()
 	k.report(id, text)
 	k.sendReason(id, text, func(world.Rank) bool { return true })
 }

@@ -57,6 +57,7 @@ type Ranks struct {
 	next      uint32               // counter of the next context id made here
 	fates     map[world.Rank]*fate // of those that are lost or have ended
 	lost      int
+	dead      []world.Rank // as the launcher has reported them
 	questions []question
 	ends      bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
 	why       string // it ends, as the launcher reports
@@ -258,6 +259,7 @@ func (k *Ranks) HandleEvents() int {
 	for _, ev := range events {
 		switch ev.Kind {
 		case boot.Died:
+			k.dead = append(k.dead, ev.Rank)
 			k.cfg.Peers.Peer(ev.Rank).Ended(transport.ErrCut)
 			k.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
 			if k.cfg.Died != nil {

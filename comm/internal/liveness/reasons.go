@@ -60,11 +60,12 @@ func (e *MismatchError) Error() string {
 func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
 
 // A RevokedError states why a communicator is broken. Rank is the rank, in the communicator, that
-// died or gave up, -1 if none can be named.
+// died or gave up, -1 if none can be named. Died reports that it died, or was cut off.
 type RevokedError struct {
 	Rank  int
 	Host  string
 	Cause string
+	Died  bool
 }
 
 func (e *RevokedError) Error() string {
@@ -83,10 +84,18 @@ type Reason struct {
 	Rank     world.Rank // that broke it
 	Mismatch *MismatchError
 	Cause    string
+	Died     bool // Rank is lost
 }
 
 // MaxReason bounds an encoded Reason.
 const MaxReason = 4096
+
+// What kind of Reason an encoded one is, behind its rank.
+const (
+	ofCause = iota
+	ofMismatch
+	ofDeath
+)
 
 // mismatchSize is the bytes of an encoded mismatch.
 const mismatchSize = 8 + 1 + 8 + 4 + 4 + 6*8 + 2
@@ -97,9 +106,13 @@ func (v Reason) Encode() []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(v.Rank))
 	m := v.Mismatch
 	if m == nil {
-		return append(append(b, 0), v.Cause[:min(len(v.Cause), MaxReason-len(b)-1)]...)
+		kind := byte(ofCause)
+		if v.Died {
+			kind = ofDeath
+		}
+		return append(append(b, kind), v.Cause[:min(len(v.Cause), MaxReason-len(b)-1)]...)
 	}
-	b = append(b, 1)
+	b = append(b, ofMismatch)
 	b = binary.LittleEndian.AppendUint64(b, m.Seq)
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.Rank))
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.Peer))
@@ -124,8 +137,8 @@ func DecodeReason(b []byte) (Reason, error) {
 	}
 	v := Reason{Rank: world.Rank(rank)}
 	kind, b := b[8], b[9:]
-	if kind == 0 {
-		v.Cause = string(b)
+	if kind != ofMismatch {
+		v.Cause, v.Died = string(b), kind == ofDeath
 		return v, nil
 	}
 	if len(b) != mismatchSize-9 {

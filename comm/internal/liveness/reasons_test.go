@@ -11,6 +11,7 @@ import (
 
 var someReasons = []Reason{
 	{Rank: 3, Cause: "is lost: connection cut"},
+	{Rank: 4, Cause: "is lost: killed", Died: true},
 	{Rank: 0, Cause: ""},
 	{Rank: 1 << 30, Mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
 		Call:     call.Fingerprint{Kind: call.Reduce, Type: mem.F32, Op: mem.Sum, Root: 7, Count: 1 << 40},

@@ -175,7 +175,7 @@ func TestAReasonOutsideTheChannelIsPassedOn(t *testing.T) {
 				return err
 			}
 		case 2:
-			e.Live.Withdraw(counters[1], 0, "was eaten")
+			e.Live.Withdraw(counters[1], liveness.Reason{Cause: "was eaten"})
 		case 3:
 			made := e.OpenNew(members, counters)
 			defer made.Close()

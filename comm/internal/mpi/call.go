@@ -1,6 +1,8 @@
 package mpi
 
 import (
+	"errors"
+
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/errs"
@@ -46,6 +48,10 @@ func (f *function) raise(a *Args, err error) abi.Class {
 		return a.group(f.at).Raise(f.name, err)
 	case byHandler:
 		return comms.RaiseBy(a.errhandler(f.at), f.name, err)
+	}
+	var on *comms.OnComm // of a request
+	if errors.As(err, &on) {
+		return on.Comm.Raise(f.name, err)
 	}
 	return comms.World.Raise(f.name, err)
 }

@@ -235,6 +235,16 @@ var functions = [...]function{
 	{"MPI_Comm_get_name", callCommGetName, byComm, 0},
 	{"MPI_Comm_set_info", callCommSetInfo, byComm, 0},
 	{"MPI_Comm_get_info", callCommGetInfo, byComm, 0},
+	{"MPI_Comm_revoke", callCommRevoke, byComm, 0},
+	{"MPI_Comm_is_revoked", callCommIsRevoked, byComm, 0},
+	{"MPI_Comm_shrink", callCommShrink, byComm, 0},
+	{"MPI_Comm_ishrink", callCommIshrink, byComm, 0},
+	{"MPI_Comm_agree", callCommAgree, byComm, 0},
+	{"MPI_Comm_iagree", callCommIagree, byComm, 0},
+	{"MPI_Comm_get_failed", callCommGetFailed, byComm, 0},
+	{"MPI_Comm_ack_failed", callCommAckFailed, byComm, 0},
+	{"MPI_Comm_failure_ack", callCommFailureAck, byComm, 0},
+	{"MPI_Comm_failure_get_acked", callCommFailureGetAcked, byComm, 0},
 	{"MPI_Comm_create_keyval", callCommCreateKeyval, byWorld, 0},
 	{"MPI_Comm_free_keyval", callCommFreeKeyval, byWorld, 0},
 	{"MPI_Comm_set_attr", callCommSetAttr, byComm, 0},
@@ -1634,6 +1644,64 @@ func callCommSetInfo(a *Args) error {
 func callCommGetInfo(a *Args) error {
 	info, err := comms.CommGetInfo(a.comm(0))
 	a.setInfo(1, info)
+	return err
+}
+
+func callCommRevoke(a *Args) error {
+	return comms.CommRevoke(a.comm(0))
+}
+
+func callCommIsRevoked(a *Args) error {
+	flag, err := comms.CommIsRevoked(a.comm(0))
+	a.setFlag(1, flag)
+	return err
+}
+
+func callCommShrink(a *Args) error {
+	newcomm, err := comms.CommShrink(a.comm(0))
+	a.setComm(1, newcomm)
+	return err
+}
+
+func callCommIshrink(a *Args) error {
+	newcomm, request, err := collective.CommIshrink(a.comm(0))
+	a.setComm(1, newcomm)
+	a.setRequest(2, request)
+	return err
+}
+
+func callCommAgree(a *Args) error {
+	flag := a.int(1)
+	err := comms.CommAgree(a.comm(0), &flag)
+	a.setInt(1, flag)
+	return err
+}
+
+func callCommIagree(a *Args) error {
+	request, err := collective.CommIagree(a.comm(0), a.array(1))
+	a.setRequest(2, request)
+	return err
+}
+
+func callCommGetFailed(a *Args) error {
+	group, err := comms.CommGetFailed(a.comm(0))
+	a.setGroup(1, group)
+	return err
+}
+
+func callCommAckFailed(a *Args) error {
+	count, err := comms.CommAckFailed(a.comm(0), a.int(1))
+	a.setInt(2, count)
+	return err
+}
+
+func callCommFailureAck(a *Args) error {
+	return comms.CommFailureAck(a.comm(0))
+}
+
+func callCommFailureGetAcked(a *Args) error {
+	group, err := comms.CommFailureGetAcked(a.comm(0))
+	a.setGroup(1, group)
 	return err
 }
 

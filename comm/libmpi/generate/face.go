@@ -40,7 +40,7 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 				more = append(more, "MPI_"+large.Name)
 			}
 		}
-		if other := otherNames[f.Name]; other != "" {
+		if other := otherName(&f); other != "" {
 			fmt.Fprintf(w, "#pragma weak %s = PMPI_%s\n#pragma weak P%s = PMPI_%s\n", other, f.Name, other, f.Name)
 			more = append(more, other)
 		}
@@ -53,6 +53,14 @@ var otherNames = map[string]string{
 	"Remove_error_class":  "MPIX_Delete_error_class",
 	"Remove_error_code":   "MPIX_Delete_error_code",
 	"Remove_error_string": "MPIX_Delete_error_string",
+}
+
+// otherName returns the other name of a function, "" if it has none.
+func otherName(f *table.Function) string {
+	if strings.HasPrefix(f.Chapter, "Fault tolerance") { // not of the standard yet
+		return "MPIX_" + f.Name
+	}
+	return otherNames[f.Name]
 }
 
 // newerLarge are functions whose forms for large counts are newer than many headers.
@@ -191,7 +199,10 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 		fmt.Fprintf(after, "\tIDS_FREE(ids%d);\n", i)
 	case a.In && a.Out:
 		fmt.Fprintf(words, "IN_%s(*%s), ", a.Kind, x)
-		fmt.Fprintf(after, "\tif (a[%d] != GOMPI_BAD) OUT_%s(%s, a[%d]);\n", i, a.Kind, x, i)
+		if isHandle(a.Kind) {
+			fmt.Fprintf(after, "\tif (a[%d] != GOMPI_BAD) ", i)
+		}
+		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind, x, i)
 	case a.Out:
 		fmt.Fprint(words, "0, ")
 		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind == "status" }) { // an error may be of one of several requests

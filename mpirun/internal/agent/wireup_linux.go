@@ -186,9 +186,6 @@ func (a *agent) rankMessage(p *process, m wire.Message) error {
 	case *wire.Detached:
 		a.detached(p, m.Rank)
 	case *wire.Vote:
-		if !a.launch.Recover {
-			return fmt.Errorf("%w: a vote in a job without -recover", wire.ErrFrame)
-		}
 		a.report(&ctl.Vote{Rank: p.Rank.Rank, Vote: *m})
 	case *wire.Abort:
 		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: seg.Unix(seg.Now()), Reason: m.Reason})

@@ -132,6 +132,7 @@ func (p *Plan) Persist(err error) (*p2p.Request, error) {
 	}
 	r := p2p.NewRequest(p.c)
 	r.Own = own
+	p.c.KeepPrivate(own)
 	r.Persist(func(r *p2p.Request) error {
 		if p.linear != nil {
 			return r.Become(p.linear)

@@ -31,11 +31,15 @@ type Comm struct {
 	session *Session    // that it was made from, nil if there is none
 	making  atomic.Bool // by MPI_Comm_idup
 	buffer  Buffer
+	votes   queue // of MPI_Comm_shrink and MPI_Comm_agree
 
 	attrs.Attributes
 
 	mu       sync.Mutex // guards the following
 	name     string
+	private  []*comm.Comm // of persistent collectives, which go with it when it is revoked
+	revoked  bool         // by this rank
+	acked    int          // how many of its dead are acknowledged
 	handler  *errs.Errhandler
 	Topology topology
 }
@@ -116,7 +120,10 @@ func (c *Comm) CheckSource(source, tag int) error {
 	if tag != abi.AnyTag && (tag < 0 || tag > abi.TagUB) {
 		return errs.New(errs.Tag, "the tag is not from 0 to %d, and not MPI_ANY_TAG", abi.TagUB)
 	}
-	if source != abi.AnySource && source != abi.ProcNull && (source < 0 || source >= c.Peers()) {
+	if source == abi.ProcNull {
+		return c.Revoked()
+	}
+	if source != abi.AnySource && (source < 0 || source >= c.Peers()) {
 		return errs.New(errs.Rank, "rank %d is not from 0 to %d, and not MPI_ANY_SOURCE", source, c.Peers()-1)
 	}
 	return nil

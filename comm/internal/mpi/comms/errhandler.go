@@ -56,6 +56,23 @@ func (c *Comm) Raise(name string, err error) abi.Class {
 	return errs.ClassOf(err)
 }
 
+// An OnComm is the error of an operation on a communicator, whose error handler is
+// called whatever the function that completes the operation.
+type OnComm struct {
+	Comm *Comm
+	error
+}
+
+func (e *OnComm) Unwrap() error { return e.error }
+
+// Failed returns err, if there is one, as that of an operation on c.
+func (c *Comm) Failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OnComm{c, err}
+}
+
 // callHandler does what h says of an error of an object, which is called on in messages.
 func callHandler(h *errs.Errhandler, kind int, object abi.Handle, on, name string, err error) {
 	class := errs.ClassOf(err)

@@ -2,7 +2,6 @@ package comms
 
 import (
 	"slices"
-	"sync"
 
 	"gompi/comm"
 	"gompi/comm/internal/mpi/errs"
@@ -15,9 +14,7 @@ type Inter struct {
 	Both   *comm.Comm // of both groups, for collectives
 	Remote comm.Group
 
-	mu      sync.Mutex
-	queue   []func() // collectives that were started, in order
-	running bool
+	queue queue // of collectives
 }
 
 func checkInter(c *Comm) error {

@@ -48,17 +48,31 @@ func End() error {
 // leaveTime is how long leave waits for what is under way when all ranks have called it.
 const leaveTime = 10 * time.Second
 
-// Leave leaves the job when all ranks have called it.
+// Leave leaves the job when all ranks that live have called it.
 func Leave() error {
 	o := new(call.Call).Barrier()
 	o.Fingerprint.Digest = errs.OfFinalize
 	if err := World.Door().Do(Forever, o); err != nil {
-		return err
+		if !ofBroken(err) {
+			return err
+		}
+		if _, _, e := World.Door().AgreeOn(Forever, nil); e != nil { // the job ends
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(Forever, leaveTime)
 	defer cancel()
 	Registry.Each(func(c *Comm) { c.closeNow(ctx) })
 	closing.wait(ctx)
 	_ = self.P2P.Close(ctx)
-	return World.P2P.Close(ctx)
+	if err := World.P2P.Close(ctx); !ofBroken(err) {
+		return err
+	}
+	return nil
+}
+
+// ofBroken reports whether err is of a communicator that has lost a member or was revoked.
+func ofBroken(err error) bool {
+	class := errs.ClassOf(err)
+	return class == errs.ProcFailed || class == errs.Revoked
 }

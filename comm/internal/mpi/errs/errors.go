@@ -35,6 +35,8 @@ const (
 	NoMem       abi.Class = 39
 	Session     abi.Class = 53
 	Unsupported abi.Class = 57
+	ProcFailed  abi.Class = 62
+	Revoked     abi.Class = 64
 
 	firstCode abi.Class = 0x4000 // of classes and codes that programs add
 )
@@ -64,6 +66,7 @@ func New(c abi.Class, format string, args ...any) error {
 func ClassOf(err error) abi.Class {
 	var e *Error
 	var d *datatype.Error
+	var r *comm.RevokedError
 	switch {
 	case err == nil:
 		return 0
@@ -71,6 +74,10 @@ func ClassOf(err error) abi.Class {
 		return e.Class
 	case errors.As(err, &d):
 		return abi.Class(d.Class)
+	case errors.As(err, &r) && r.Died:
+		return ProcFailed
+	case r != nil && r.Rank >= 0: // else the job ends
+		return Revoked
 	case errors.Is(err, comm.ErrTruncated):
 		return Truncate
 	case errors.Is(err, comm.ErrMemory):

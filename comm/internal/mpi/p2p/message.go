@@ -59,8 +59,11 @@ func (m *message) checkData() error {
 
 // send sends m, and returns when its buffer may be used again.
 func (m *message) send(how mode) error {
-	if err := m.check(); err != nil || m.peer == abi.ProcNull {
+	if err := m.check(); err != nil {
 		return err
+	}
+	if m.peer == abi.ProcNull {
+		return m.c.Revoked()
 	}
 	if how == buffered {
 		_, err := m.buffered()

@@ -58,6 +58,9 @@ func (r *Request) release() {
 	if h := r.Handle; h >= table.FirstHeld && h < table.FirstHandle {
 		comms.FreeHeld(int(h - table.FirstHeld))
 	}
+	if len(r.Own) > 0 {
+		r.c.DropPrivate(r.Own)
+	}
 	for _, c := range r.Own {
 		comms.CloseWhenIdle(c)
 	}
@@ -147,7 +150,7 @@ func (r *Request) Wait(st *abi.Status) error {
 // report stores the outcome of a request that is over, and releases it, or makes it inactive if it
 // is persistent.
 func (r *Request) report(st *abi.Status) error {
-	err := r.err
+	err := r.c.Failed(r.err)
 	st.Set(r.st)
 	if r.user != nil {
 		if e := r.user.release(); e != nil {

@@ -13,7 +13,7 @@ func (m *message) isend(how mode) (*Request, error) {
 		return nil, err
 	}
 	if m.peer == abi.ProcNull {
-		return RequestDone, nil
+		return RequestDone, m.c.Revoked()
 	}
 	op, err := m.launch(how)
 	if err != nil {
