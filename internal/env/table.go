@@ -91,6 +91,7 @@ const (
 	FrameMAC      = "GOMPI_FRAME_MAC"
 	Hostfile      = "GOMPI_HOSTFILE"
 	MPILib        = "GOMPI_MPI_LIB"
+	TimeLimit     = "MPIEXEC_TIMEOUT"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 	LibCUDA       = "GOMPI_LIBCUDA"
 	LibCUBLAS     = "GOMPI_LIBCUBLAS"
@@ -210,6 +211,7 @@ func settings() []Var {
 		{FrameMAC, "0", byTCP, "`1`, on all ranks: each frame between hosts has a MAC, and addresses may be translated on the way; see docs/security.md", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
 		{MPILib, "", byLauncher, "the library on which MPI programs run, `gompi` or `own`, as `-mpi-lib`: docs/mpi.md", false},
+		{TimeLimit, "", byLauncher, "seconds after which the job is ended, as `-timeout`, for command lines that have none; other launchers heed it, too", false},
 		{CUDA, "", byComm, "`nccl`: collectives of long vectors that all ranks have on GPUs, each on its own, are done by NCCL, where it is found; rank 0's counts", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},

@@ -52,6 +52,25 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+func TestTheTimeLimitMayBeInTheEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		value, line string
+		want        time.Duration
+	}{
+		{"60", "prog", time.Minute}, {"90s", "prog", 90 * time.Second}, {"-1", "prog", 0}, {"", "prog", 0},
+		{"60", "-timeout 9 prog", 9 * time.Second}, {"60", "-timeout 0 prog", 0}, {"no time", "-timeout 9 prog", 9 * time.Second},
+	} {
+		spec, _, err := parse(test.line, only("MPIEXEC_TIMEOUT", test.value))
+		if err != nil || spec.Timeout != test.want {
+			t.Errorf("MPIEXEC_TIMEOUT=%s gompirun %s: %v, %v; want %v", test.value, test.line, spec, err, test.want)
+		}
+	}
+	_, _, err := parse("prog", only("MPIEXEC_TIMEOUT", "soon"))
+	if want := `MPIEXEC_TIMEOUT "soon": want seconds, or a duration such as 90s, 2m or 1h30m`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestEveryFlagHasItsOtherNames(t *testing.T) {
 	for _, line := range []string{"-np 3 p", "-n 3 p", "-n3 p", "--np=3 p", "-c 3 p"} {
 		if spec, _, err := parse(line, testGetenv); err != nil || spec.Programs[0].NP != 3 {

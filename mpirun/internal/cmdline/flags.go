@@ -89,6 +89,11 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 				return err
 			}
 		}
+		if !set.Changed("timeout") {
+			if err := p.timeLimit(); err != nil {
+				return err
+			}
+		}
 		var err error
 		if s.Stdin, err = parseStdin(stdin); err != nil {
 			return err
@@ -137,6 +142,18 @@ func parseStdin(s string) (Stdin, error) {
 }
 
 // mpiLib returns the library that a flag chooses, or else a variable.
+// timeLimit takes the time limit from the environment, where mpiexec takes it. -1 is none.
+func (p *parser) timeLimit() error {
+	value, _ := p.getenv(env.TimeLimit)
+	if value == "" || value == "-1" {
+		return nil
+	}
+	if err := (*cli.Duration)(&p.spec.Timeout).Set(value); err != nil {
+		return fmt.Errorf("%s %q: %w", env.TimeLimit, value, err)
+	}
+	return nil
+}
+
 func (p *parser) mpiLib(flag string) (MPILib, error) {
 	name, value := "-mpi-lib", flag
 	if flag == "" {
