@@ -122,6 +122,9 @@ func (c *Comm) Close(ctx context.Context) error {
 	}
 	c.maker.close(ctx, c)
 	alone := c.ops.begin() // until the Channel is closed: nothing begins in between
+	if alone {
+		c.round.Recall()
+	}
 	broken := c.part(ctx, alone)
 	c.ch.Close()
 	if alone {

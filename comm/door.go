@@ -2,12 +2,16 @@ package comm
 
 import (
 	"context"
+	"slices"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/door"
 	"gompi/comm/internal/lease"
 	"gompi/comm/internal/message"
+	"gompi/comm/internal/shmsync"
 	"gompi/internal/mem"
+	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/transport/shm"
 )
 
@@ -17,8 +21,19 @@ type inside Comm
 var _ door.Comm[Request] = (*inside)(nil)
 
 func init() {
-	door.Install(func(c any) any { return (*inside)(c.(*Comm)) }, shm.LentLayout,
+	layout := func() []uintptr {
+		return slices.Concat(shm.LentLayout(), shmsync.Layout(), seg.RecordLayout(), lentNumbers)
+	}
+	door.Install(func(c any) any { return (*inside)(c.(*Comm)) }, layout,
 		func(ctx context.Context) (any, error) { return Config{mpi: true}.Init(ctx) })
+}
+
+// lentNumbers are those of kinds, types and operators that C knows, in the order of GOMPI_LAYOUT in
+// lease.h.
+var lentNumbers = []uintptr{
+	uintptr(call.Barrier), uintptr(call.Bcast), uintptr(call.Reduce), uintptr(call.Allreduce),
+	uintptr(mem.I32), uintptr(mem.I64), uintptr(mem.U8), uintptr(mem.F32), uintptr(mem.F64),
+	uintptr(mem.Sum), uintptr(mem.Prod), uintptr(mem.Min), uintptr(mem.Max),
 }
 
 // Do implements door.Comm.
@@ -54,7 +69,13 @@ func (c *inside) AwaitAll(ctx context.Context, rs []Request) error {
 }
 
 // Attach implements door.Comm.
-func (c *inside) Attach(l *lease.Lease, mix bool) { c.e.Attach(l, mem.U8, mix) }
+func (c *inside) Attach(l *lease.Lease, mix bool) bool {
+	if c.memory == nil {
+		return false
+	}
+	c.e.Attach(l, mem.U8, mix)
+	return true
+}
 
 // Lend implements door.Comm.
 func (c *inside) Lend(slot, rank int) { c.ch.Lend(slot, rank) }
@@ -68,10 +89,35 @@ func (c *inside) Withdraw(rs []Request) bool {
 }
 
 // Unlend implements door.Comm.
-func (c *inside) Unlend(slot int) { c.ch.Unlend(slot) }
+func (c *inside) Unlend(slot int) {
+	c.ch.Unlend(slot)
+	c.round.Unlend()
+}
+
+// LendTeam implements door.Comm.
+func (c *inside) LendTeam(l *lease.Lease, slot int) {
+	if d := (*Comm)(c); d.exec.Shared != nil && d.round.MayLend(l) {
+		d.ops.whenIdle(func() { d.round.Lend(l, slot, d.allLocals, d.mostLent()) })
+	}
+}
+
+// allLocals returns the local ranks of all members, which are on this host.
+func (c *Comm) allLocals() []world.LocalRank { return c.locals(c.hosts()[0]) }
+
+// mostLent returns which collectives C may do.
+func (c *Comm) mostLent() (most lease.Most) {
+	kinds := [...]call.Kind{lease.Barrier: call.Barrier, lease.Bcast: call.Bcast, lease.Reduce: call.Reduce, lease.Allreduce: call.Allreduce}
+	for i, k := range kinds {
+		most[i] = shmsync.InHead
+		if !c.exec.Paths.InOneStep(k, shmsync.InHead) || i >= lease.Reduce && c.exec.Paths.KeepsOrder(mem.Sum) {
+			most[i] = -1
+		}
+	}
+	return most
+}
 
 // Wake implements door.Comm.
-func (c *inside) Wake(local int) { c.e.Wake(local) }
+func (c *inside) Wake(local int) { c.memory.shm.Wake(world.LocalRank(local)) }
 
 // AgreeOn implements door.Comm.
 func (c *inside) AgreeOn(ctx context.Context, mine []byte) ([][]byte, int, error) {

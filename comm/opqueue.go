@@ -99,6 +99,15 @@ func (q *opQueue) whenOver(f func()) {
 	q.unlockSlow()
 }
 
+// whenIdle calls f if no collective runs or waits. None begins meanwhile.
+func (q *opQueue) whenIdle(f func()) {
+	q.lockSlow()
+	if !q.blocking && !q.running {
+		f()
+	}
+	q.unlockSlow()
+}
+
 // run runs o for a blocking call, after those queued before. Where nothing else runs, begin is
 // faster.
 func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
@@ -111,6 +120,7 @@ func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 		return ErrConcurrent
 	}
 	q.blocking = true
+	c.round.Recall()
 	var begins message.Handle
 	if q.running {
 		begins = q.push(c, o, true)
@@ -142,6 +152,7 @@ func (q *opQueue) wait(ctx context.Context, c *Comm, begins message.Handle, o *c
 func (q *opQueue) enqueue(c *Comm, o *call.Call) message.Handle {
 	q.lockSlow()
 	defer q.mu.Unlock()
+	c.round.Recall()
 	h := q.push(c, o, false)
 	if !q.running {
 		q.next(c)

@@ -16,6 +16,7 @@ func (c *Comm) do(ctx context.Context, o *call.Call) (err error) {
 		err = badArgument("%v", err)
 	} else if c.ops.begin() {
 		defer c.ops.endOf(c, o) // also if a function panics
+		c.round.Recall()
 		err = c.perform(ctx, o, progress.IsInBackground(ctx))
 	} else {
 		err = c.ops.run(ctx, c, o)

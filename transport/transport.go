@@ -197,8 +197,6 @@ type Lender interface {
 	// Lend prepares for others to use the rings. It returns how long their messages may be, 0 if
 	// they may not use them now.
 	Lend() (most int)
-	// WakeLocal wakes a peer by its number. It may be called from any goroutine.
-	WakeLocal(local int)
 }
 
 // A Direct Transport can write to some memory of its peers, past their frames.

@@ -76,6 +76,50 @@ struct gompi_held {
 };
 enum { GOMPI_FREE, GOMPI_POSTED, GOMPI_ARRIVED, GOMPI_TAKEN };
 
+/* What short collectives of a communicator need. */
+enum { GOMPI_COLLECTIVES = 4 }; /* by kind, from GOMPI_KIND_BARRIER on */
+enum { GOMPI_MEMBERS = 32, GOMPI_OPERATORS = 64 };
+
+struct gompi_team {
+	uint32_t word, broken;
+	int32_t me, size;
+	uint32_t looks, rest;
+	int32_t most[GOMPI_COLLECTIVES]; /* bytes; negative: none in C */
+	uint64_t step, free, acked, to_ack, digest, seq, call[2];
+	uint64_t before; /* the digest before the last call */
+	uint64_t comm;
+	struct gompi_record *recorder;
+	uint64_t *next;
+	struct gompi_block *blocks[GOMPI_MEMBERS];
+	int32_t locals[GOMPI_MEMBERS];
+};
+
+/* A member's memory, as package shmsync has it. */
+enum { GOMPI_DEPTH = 64, GOMPI_SOON = 16, GOMPI_IN_HEAD = 96 };
+
+struct gompi_head {
+	uint64_t step, digest, call[2];
+	uint8_t payload[GOMPI_IN_HEAD];
+};
+
+struct gompi_block {
+	uint64_t waiting_for, rest[15];
+	uint64_t consumed, rest2[95];
+	struct gompi_head heads[GOMPI_DEPTH];
+};
+
+/* Kinds of calls, types and operators, as calls are compared. */
+enum { GOMPI_KIND_BARRIER = 1, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE };
+enum { GOMPI_INT32 = 3, GOMPI_INT64, GOMPI_BYTES, GOMPI_FLOAT = 11, GOMPI_DOUBLE };
+enum { GOMPI_SUM = 1, GOMPI_PROD, GOMPI_MIN, GOMPI_MAX };
+
+/* A call in the flight recorder, as package seg has it. */
+enum { GOMPI_RECORDED = 64, GOMPI_RECORD_BUSY = 1, GOMPI_RECORD_DONE = 3 };
+
+struct gompi_record {
+	uint64_t stamp, comm, what, count, bytes, start, seq, rest;
+};
+
 struct gompi_lease {
 	uint32_t word, wanted, stamp, left;
 	uint32_t spin, most;
@@ -87,17 +131,23 @@ struct gompi_lease {
 	uint32_t holds;            /* receives that are posted or have arrived: Go takes them over when it is entered */
 	uint32_t first, last;      /* of those posted, as next */
 	uint32_t place;            /* where a free one is looked for */
-	uint8_t rest[56];
+	uint32_t missed_team;      /* 1 more than a slot */
+	uint8_t rest[52];
 	struct gompi_channel channels[GOMPI_SLOTS];
 	struct gompi_peer peers[GOMPI_LOCALS];
 	uint16_t routes[GOMPI_SLOTS][GOMPI_LOCALS];
 	uint8_t sizes[GOMPI_SIZES]; /* of datatypes that are one run of bytes, by id; 0 of others */
 	struct gompi_held held[GOMPI_HELD];
+
+	uint8_t elements[GOMPI_SIZES]; /* of datatypes: mem.Type */
+	uint8_t operators[GOMPI_OPERATORS]; /* mem.Op */
+	struct gompi_team teams[GOMPI_SLOTS];
 };
 
 enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 1 << 10, GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
 
-/* gompi_layout is what Go compares: LentLayout of package shm, then that of package lease. */
+/* gompi_layout is what Go compares: LentLayout of package shm, Layout of shmsync, RecordLayout of seg,
+ * then that of package lease. */
 #define GOMPI_LAYOUT { \
 	offsetof(struct gompi_writer, ring.mem), offsetof(struct gompi_writer, ring.lap), offsetof(struct gompi_writer, ring.base), \
 	offsetof(struct gompi_writer, tail), offsetof(struct gompi_writer, seen), offsetof(struct gompi_writer, read), \
@@ -106,11 +156,22 @@ enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 
 	offsetof(struct gompi_reader, pos), offsetof(struct gompi_reader, returned), offsetof(struct gompi_reader, here), \
 	offsetof(struct gompi_control, hungry), \
 	GOMPI_SHORT_LAP, GOMPI_SMALL_RECORD, GOMPI_SMALL_BODY, GOMPI_AHEAD, GOMPI_FETCHED, \
+	offsetof(struct gompi_block, consumed), offsetof(struct gompi_block, heads), \
+	sizeof(struct gompi_head), offsetof(struct gompi_head, digest), offsetof(struct gompi_head, call), \
+	offsetof(struct gompi_head, payload), GOMPI_IN_HEAD, GOMPI_DEPTH, GOMPI_SOON, \
+	sizeof(struct gompi_record), offsetof(struct gompi_record, what), offsetof(struct gompi_record, seq), \
+	GOMPI_RECORDED, GOMPI_RECORD_BUSY, GOMPI_RECORD_DONE, \
+	GOMPI_KIND_BARRIER, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE, \
+	GOMPI_INT32, GOMPI_INT64, GOMPI_BYTES, GOMPI_FLOAT, GOMPI_DOUBLE, GOMPI_SUM, GOMPI_PROD, GOMPI_MIN, GOMPI_MAX, \
 	offsetof(struct gompi_lease, spin), offsetof(struct gompi_lease, credit), offsetof(struct gompi_lease, missed), \
 	offsetof(struct gompi_lease, channels), sizeof(struct gompi_channel), offsetof(struct gompi_channel, context), \
 	offsetof(struct gompi_lease, peers), sizeof(struct gompi_peer), offsetof(struct gompi_peer, stamp), \
 	offsetof(struct gompi_peer, local), offsetof(struct gompi_lease, routes), offsetof(struct gompi_lease, sizes), \
 	offsetof(struct gompi_lease, holds), offsetof(struct gompi_lease, held), sizeof(struct gompi_held), \
-	offsetof(struct gompi_held, bytes), offsetof(struct gompi_held, next), sizeof(struct gompi_lease) }
+	offsetof(struct gompi_held, bytes), offsetof(struct gompi_held, next), sizeof(struct gompi_lease), \
+	offsetof(struct gompi_lease, missed_team), offsetof(struct gompi_lease, elements), offsetof(struct gompi_lease, operators), \
+	offsetof(struct gompi_lease, teams), sizeof(struct gompi_team), offsetof(struct gompi_team, most), \
+	offsetof(struct gompi_team, step), offsetof(struct gompi_team, seq), offsetof(struct gompi_team, call[1]), \
+	offsetof(struct gompi_team, next), offsetof(struct gompi_team, blocks), offsetof(struct gompi_team, locals) }
 
 #endif

@@ -118,7 +118,7 @@ func compiled(t *testing.T, wrapper, source string) string {
 		}
 	}
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(source, filepath.Ext(source)))
-	args := []string{"-w", "-o", out, "testdata/" + source}
+	args := []string{"-w", "-o", out, "testdata/" + source, "-lm"}
 	if language == "gfortran" {
 		args = append(args, "-fallow-argument-mismatch", "-J", filepath.Dir(out)) // mpif.h has no prototypes; modules go beside the program
 	}
@@ -129,17 +129,24 @@ func compiled(t *testing.T, wrapper, source string) string {
 }
 
 // Short messages go by C, by Go, or by both in turn, and arrive whole and in order whichever it is.
-func TestShortMessagesWithoutEnteringGo(t *testing.T) {
+func TestShortMessagesWithoutEnteringGo(t *testing.T) { testShort(t, "short.c", 60, 40) }
+
+// Short collectives are done by C, by Go, or by both in turn, beside each other.
+func TestShortCollectivesWithoutEnteringGo(t *testing.T) { testShort(t, "collectives.c", 1500, 1000) }
+
+// testShort runs a program whose arguments are a seed and how many steps it makes: so many for two
+// ranks and for three.
+func testShort(t *testing.T, source string, ofTwo, ofThree int) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
 	}
 	for _, face := range []string{"openmpi", "mpich"} {
-		program := compiled(t, "mpicc."+face, "short.c")
+		program := compiled(t, "mpicc."+face, source)
 		for _, how := range []string{"off", "on", "mix"} {
 			t.Run(face+"/"+how, func(t *testing.T) {
 				t.Setenv("GOMPI_SHORT", how)
-				runRanks(t, 2, program, "short.c", fmt.Sprint(seed), "60")
-				runRanks(t, 3, program, "short.c", fmt.Sprint(seed), "40")
+				runRanks(t, 2, program, source, fmt.Sprint(seed), fmt.Sprint(ofTwo))
+				runRanks(t, 3, program, source, fmt.Sprint(seed), fmt.Sprint(ofThree))
 			})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"sync/atomic"
+	"unsafe"
 
 	"gompi/internal/mem"
 )
@@ -148,6 +149,20 @@ func (r *Recorder) begin(comm, what, count, bytes, start, seq uint64) Ticket {
 	store(&rec.seq, seq)
 	store(&rec.stamp, t<<2|running)
 	return Ticket(t)
+}
+
+// Lend returns where C finds the records, and the ticket to try first.
+func (r *Recorder) Lend() (ring, next unsafe.Pointer) {
+	if r == nil {
+		return nil, nil
+	}
+	return unsafe.Pointer(r.ring), unsafe.Pointer(&r.next)
+}
+
+// RecordLayout returns what C has to know of a record, in the order of GOMPI_LAYOUT in lease.h.
+func RecordLayout() []uintptr {
+	var r record
+	return []uintptr{unsafe.Sizeof(r), unsafe.Offsetof(r.what), unsafe.Offsetof(r.seq), Recorded, busy, done}
 }
 
 // what packs what fits into one word.

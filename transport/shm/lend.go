@@ -47,9 +47,6 @@ func (t *Transport) Lend() (most int) {
 	return min(lentBytes, t.shape.Reach.From-1)
 }
 
-// WakeLocal implements transport.Lender.
-func (t *Transport) WakeLocal(local int) { t.Wake(world.LocalRank(local)) }
-
 // LentLayout returns the offsets and sizes of what C uses, in the order of gompi_layout in lease.h.
 func LentLayout() []uintptr {
 	var w writer

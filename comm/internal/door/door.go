@@ -30,11 +30,15 @@ type Comm[Request any] interface {
 	// AwaitAll waits until all of rs are complete. Wait then returns their outcomes. It fails only
 	// if ctx ends first.
 	AwaitAll(ctx context.Context, rs []Request) error
-	// Attach lets C use l for messages of bytes. mix has it leave some of them to Go.
-	Attach(l *lease.Lease, mix bool)
+	// Attach lets C use l for messages of bytes and collectives, and reports whether it can: ranks
+	// of this host share memory. mix has it leave some of them to Go.
+	Attach(l *lease.Lease, mix bool) bool
 	// Lend lends the communicator, which C calls slot, for messages with rank, or all if that is
 	// AnySource.
 	Lend(slot, rank int)
+	// LendTeam lends the communicator, which C calls slot, for short collectives, if C can do them
+	// and none is under way.
+	LendTeam(l *lease.Lease, slot int)
 	// TakeOver calls f for the receives that C holds, in order, to post them. Nothing is lent until
 	// the lease Holds none.
 	TakeOver(f func(lease.Receive))
@@ -62,8 +66,8 @@ func Of[Request any](c any) Comm[Request] { return open(c).(Comm[Request]) }
 
 var open func(c any) any
 
-// Layout returns the offsets of what C uses of a Lease: those of package shm, then those of package
-// lease.
+// Layout returns the offsets and numbers of what C uses of a Lease, in the order of GOMPI_LAYOUT in
+// lease.h: at the end those of package lease.
 func Layout() []uintptr { return append(layout(), lease.Layout()...) }
 
 var layout func() []uintptr

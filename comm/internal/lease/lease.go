@@ -1,4 +1,5 @@
-// Package lease is what lets C send and receive short messages without entering Go.
+// Package lease is what lets C send and receive short messages, and do short collectives (team.go),
+// without entering Go.
 //
 // An MPI call that enters Go costs 50 ns, and 1 to 37 us when the program has computed for a while.
 // So while nothing is under way that only Go can serve, Go lends C what a short message needs: the
@@ -81,13 +82,19 @@ type Record struct {
 	holds      atomic.Uint32 // receives that C holds
 	first      uint32        // of those posted, as next
 	last       uint32        // and the last
-	_          [60]byte      // of which C has four
+	_          [4]byte       // C's
+	missedTeam atomic.Uint32 // 1 more than the number of a communicator whose Team C has missed
+	_          [52]byte
 
 	channels [Channels]channel
 	peers    [Peers]peer
 	routes   [Channels][Peers]uint16 // by rank: 1 more than the local rank, 0 if it is not known
 	sizes    [Sizes]uint8            // of elements that are one run of bytes, 0 of others
 	held     [Held]held
+
+	elements  [Sizes]uint8     // of datatypes: a mem.Type
+	operators [Operators]uint8 // a mem.Op
+	teams     [Channels]Team
 }
 
 // A channel is a communicator.
@@ -342,6 +349,7 @@ func Layout() []uintptr {
 	var c channel
 	var p peer
 	var h held
+	var t Team
 	return []uintptr{
 		unsafe.Offsetof(r.Spin), unsafe.Offsetof(r.Credit), unsafe.Offsetof(r.missed),
 		unsafe.Offsetof(r.channels), unsafe.Sizeof(c), unsafe.Offsetof(c.context),
@@ -349,5 +357,9 @@ func Layout() []uintptr {
 		unsafe.Offsetof(r.routes), unsafe.Offsetof(r.sizes),
 		unsafe.Offsetof(r.holds), unsafe.Offsetof(r.held), unsafe.Sizeof(h),
 		unsafe.Offsetof(h.bytes), unsafe.Offsetof(h.next), unsafe.Sizeof(r),
+		unsafe.Offsetof(r.missedTeam), unsafe.Offsetof(r.elements), unsafe.Offsetof(r.operators),
+		unsafe.Offsetof(r.teams), unsafe.Sizeof(t), unsafe.Offsetof(t.most), unsafe.Offsetof(t.Step),
+		unsafe.Offsetof(t.Seq), unsafe.Offsetof(t.B), unsafe.Offsetof(t.next), unsafe.Offsetof(t.blocks),
+		unsafe.Offsetof(t.locals),
 	}
 }

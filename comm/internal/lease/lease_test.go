@@ -5,6 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
+
+	"gompi/internal/world"
 )
 
 func lender(t *testing.T) *Lease {
@@ -155,5 +158,36 @@ func TestWhatWasUsedIsLentAgain(t *testing.T) {
 	l.Record().missed.Store(missedTest)
 	if _, _, tests, ok := l.Missed(); !ok || !tests {
 		t.Error("that C has tested without a lease is not reported")
+	}
+}
+
+// A Team comes back as C leaves it. What C has used is to be lent again, what it has not is not.
+func TestATeamComesBackAsCLeavesIt(t *testing.T) {
+	l := lender(t)
+	team := l.Team(3, &Loan{Me: 1, Blocks: make([]unsafe.Pointer, 2), Locals: make([]world.LocalRank, 2), Next: unsafe.Pointer(new(uint64))})
+	if _, ok := team.TakeBack(); ok {
+		t.Error("a Team comes back that was not lent")
+	}
+	for _, used := range []uint64{0, 5} {
+		before := Cursors{Step: 70, Free: 6, Seq: 70, Digest: 9}
+		team.Lend(before, Most{})
+		want := before
+		want.Step += used
+		team.word.Store(busy) // as C does
+		go func() {
+			team.Step = want.Step
+			team.word.Store(lent)
+		}()
+		if c, ok := team.TakeBack(); !ok || c != want {
+			t.Errorf("%+v, %v comes back, want %+v", c, ok, want)
+		}
+		if slot, ok := l.MissedTeam(); ok != (used > 0) || ok && slot != 3 {
+			t.Errorf("after %d steps in C it is to be lent again: %v, as %d", used, ok, slot)
+		}
+	}
+	team.Lend(Cursors{}, Most{})
+	team.word.Store(none) // as a handler does that has interrupted C for good
+	if _, ok := team.TakeBack(); ok {
+		t.Error("a Team comes back twice")
 	}
 }

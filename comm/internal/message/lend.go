@@ -60,9 +60,6 @@ func (e *Engine) Attach(l *lease.Lease, kind mem.Type, mix bool) {
 	e.progress.SetLease(l)
 }
 
-// Wake wakes a local rank to which C has sent something. It takes no lock.
-func (e *Engine) Wake(local int) { e.lending.lender.WakeLocal(local) }
-
 // Lend lends ch, which C calls slot, for messages with a member, all if that is Any, and what C has
 // used lately.
 func (ch *Channel) Lend(slot, member int) {

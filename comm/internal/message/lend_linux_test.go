@@ -23,7 +23,6 @@ func (r *rings) SendNow(world.Rank, *transport.Header, mem.Buffer) bool { return
 func (r *rings) RecvNow(world.Rank, *transport.Header, mem.Buffer) bool { return false }
 func (r *rings) MayLend(world.Rank) bool                                { return !r.midway }
 func (r *rings) Lend() int                                              { return 1 << 10 }
-func (r *rings) WakeLocal(int)                                          {}
 
 func (r *rings) Ends(peer world.Rank) (transport.Ends, bool) {
 	at := func(i int) unsafe.Pointer { return unsafe.Pointer(&r.ends[i]) }

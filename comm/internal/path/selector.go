@@ -80,6 +80,22 @@ func (s *Selector) For(o *call.Call) *Path {
 	return c.path
 }
 
+// InOneStep reports whether all calls of a collective, by a built-in operator, that have up to so
+// many bytes take one step through shared memory.
+func (s *Selector) InOneStep(k call.Kind, bytes int) bool {
+	allocated := min(s.allocated, 1)
+	at := &s.rows[allocated][builtIn][k]
+	if *at == nil {
+		*at = s.make(k, builtIn, allocated == 1)
+	}
+	for _, c := range *at {
+		if c.from <= bytes && (c.nccl != nil || c.path.Via != Shm || c.path.Algorithm != OneStep) {
+			return false
+		}
+	}
+	return true
+}
+
 // bytes returns the bytes of all ranks' blocks of a call, or of the vector where there are none.
 func (s *Selector) bytes(o *call.Call) int {
 	factor := s.factor[o.Kind]

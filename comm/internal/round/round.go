@@ -23,9 +23,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
+	"gompi/comm/internal/lease"
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/message"
 	"gompi/comm/internal/peers"
@@ -51,8 +53,9 @@ type Round struct {
 	quiet   bool
 	running bool // not kept where byFlags is true
 	err     error
-	ticket  seg.Ticket                     // in the flight recorder
-	past    [pastCalls]shmsync.EncodedCall // by seq
+	ticket  seg.Ticket                      // in the flight recorder
+	past    [pastCalls]shmsync.EncodedCall  // by seq
+	loan    atomic.Pointer[lease.TeamLease] // to C; nil before the first
 
 	messages
 	flag    flagWait
@@ -203,6 +206,9 @@ func (rd *Round) Missing(p *peers.Peer, err error) {
 func (rd *Round) Fail(err error) {
 	if !rd.byFlags {
 		rd.failMessages(err)
+	}
+	if t := rd.loan.Load(); t != nil {
+		t.Break()
 	}
 	if rd.flag.waits {
 		rd.progress.MakeReady(&rd.flag.wait.Waiter)

@@ -184,3 +184,15 @@ func (f *flags) empty() {
 	f.shut.Store(0)
 	clear(f.heads[:])
 }
+
+// Layout returns what C has to know of a block to make steps, in the order of GOMPI_LAYOUT in
+// lease.h.
+func Layout() []uintptr {
+	var f flags
+	var h Head
+	return []uintptr{
+		unsafe.Offsetof(f.consumed), unsafe.Offsetof(f.heads),
+		unsafe.Sizeof(h), unsafe.Offsetof(h.callDigest), unsafe.Offsetof(h.call),
+		unsafe.Offsetof(h.payload), InHead, depth, soon,
+	}
+}

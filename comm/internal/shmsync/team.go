@@ -266,3 +266,30 @@ func (t *Team) ResultReady(s uint64) {
 		t.store(ready, s)
 	}
 }
+
+// Cursors are what a collective of one step changes in a Team.
+type Cursors struct{ Step, Free, Acked, ToAck uint64 }
+
+// Cursors returns them, between two collectives.
+func (t *Team) Cursors() Cursors { return Cursors{t.step, t.free, t.acked, t.toAck} }
+
+// Advance sets them to what another, C, has made of them: it has done some collectives, each of one
+// step whose payload is in the heads. call is the last of them.
+func (t *Team) Advance(to Cursors, call *EncodedCall, digest uint64) {
+	if to.Step != t.step {
+		t.first, t.call, t.digest = to.Step, call, digest
+	}
+	t.step, t.free, t.acked, t.toAck = to.Step, to.Free, to.Acked, to.ToAck
+}
+
+// Gated reports whether members wait for the barrier flag.
+func (t *Team) Gated() bool { return t.gated }
+
+// Blocks returns where the members' blocks lie.
+func (t *Team) Blocks() []unsafe.Pointer {
+	blocks := make([]unsafe.Pointer, len(t.parts))
+	for i, p := range t.parts {
+		blocks[i] = unsafe.Pointer(p.flags)
+	}
+	return blocks
+}

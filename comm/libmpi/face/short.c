@@ -6,6 +6,7 @@
 
 struct gompi_lease *gompi_lease;
 static __thread bool inside __attribute__((tls_model("initial-exec")));
+__thread struct gompi_team *gompi_inside_team __attribute__((tls_model("initial-exec")));
 
 /* Of looks in vain without a success between, every GOMPI_VAIN is Go's, and all behind the first
  * GOMPI_LONG_VAIN, some milliseconds. */
@@ -21,22 +22,12 @@ struct operation {
 	int wakes;            /* a local rank that may sleep, -1 if none */
 };
 
-/* tossed reports whether an operation is left to Go, by a coin: for tests. */
-static bool tossed(const struct gompi_lease *l)
-{
-	static __thread uint32_t x;
-	if (!l->mix)
-		return false;
-	x = (x ? x : (uint32_t)(uintptr_t)&x) * 1664525 + 1013904223;
-	return x >> 31;
-}
-
 /* take_lease reports whether C has the lease now. */
 static inline bool take_lease(struct operation *o)
 {
 	uint32_t was = GOMPI_LENT;
 	o->wakes = -1;
-	if (__atomic_load_n(&o->l->wanted, __ATOMIC_RELAXED) || tossed(o->l) ||
+	if (__atomic_load_n(&o->l->wanted, __ATOMIC_RELAXED) || gompi_tossed(o->l) ||
 	    !__atomic_compare_exchange_n(&o->l->word, &was, GOMPI_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false; /* inside stays: a signal's handler may have interrupted an operation */
 	inside = true;
@@ -49,11 +40,6 @@ static inline void leave(struct operation *o)
 	__atomic_store_n(&o->l->word, GOMPI_LENT, __ATOMIC_RELEASE);
 	if (o->wakes >= 0)
 		gompi_core.wake(o->wakes);
-}
-
-static inline int slot_of(gompi_word comm)
-{
-	return comm == GOMPI_WORLD_ID ? 0 : (int)comm - GOMPI_FIRST_HANDLE + 1;
 }
 
 /* miss has Go lend what an operation needs when it has made it. */
@@ -101,7 +87,7 @@ static inline bool use(struct operation *o, int slot, gompi_word rank)
  * reports false, Go does the operation. */
 static inline bool begin(struct operation *o, gompi_word comm, gompi_word rank)
 {
-	int slot = slot_of(comm);
+	int slot = gompi_slot_of(comm);
 	if (slot < 0 || slot >= GOMPI_SLOTS || rank < GOMPI_ANY_SOURCE)
 		return false;
 	if (take_lease(o)) {
@@ -122,6 +108,10 @@ void gompi_short_abandon(void)
 		inside = false;
 		__atomic_store_n(&gompi_lease->word, GOMPI_NONE, __ATOMIC_RELEASE);
 	}
+	if (gompi_inside_team) {
+		__atomic_store_n(&gompi_inside_team->word, GOMPI_NONE, __ATOMIC_RELEASE);
+		gompi_inside_team = NULL;
+	}
 }
 
 /* ---- Messages ---- */
@@ -132,20 +122,12 @@ static int64_t cost(uint64_t n)
 	return !n ? 256 : 256 + (1LL << (64 - __builtin_clzll((n < 64 ? 64 : n) - 1)));
 }
 
-/* bytes_of returns how long count elements are, -1 if they are not one run of bytes, or not valid. */
-static inline int64_t bytes_of(const void *buf, int64_t count, MPI_Datatype type)
-{
-	gompi_word id = IN_datatype(type);
-	uint32_t size = id >= 0 && id < GOMPI_SIZES ? gompi_lease->sizes[id] : 0;
-	return !size || count < 0 || (!buf && count) ? -1 : count * size;
-}
-
 int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	struct operation o = {.l = gompi_lease};
 	if (!o.l || dest < 0)
 		return 0;
-	int64_t n = bytes_of(buf, count, type);
+	int64_t n = gompi_bytes_of(buf, count, type);
 	if (n < 0 || n > o.l->most || tag < 0 || !begin(&o, IN_comm(comm), dest))
 		return 0;
 	struct gompi_writer *w = o.p->w;
@@ -323,7 +305,7 @@ int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int ta
 	struct operation o = {.l = gompi_lease};
 	if (!o.l)
 		return 0;
-	int64_t n = bytes_of(buf, count, type);
+	int64_t n = gompi_bytes_of(buf, count, type);
 	gompi_word t = IN_tag(tag), from = IN_rank(source);
 	if (n < 0 || n > o.l->most || t == GOMPI_BAD || !begin(&o, IN_comm(comm), from))
 		return 0;
@@ -345,7 +327,7 @@ int gompi_short_irecv(void *buf, int count, MPI_Datatype type, int source, int t
 	struct operation o = {.l = gompi_lease};
 	if (!o.l || !request)
 		return 0;
-	int64_t n = bytes_of(buf, count, type);
+	int64_t n = gompi_bytes_of(buf, count, type);
 	gompi_word t = IN_tag(tag), from = IN_rank(source);
 	if (n < 0 || t == GOMPI_BAD || n > o.l->most || !begin(&o, IN_comm(comm), from))
 		return 0;

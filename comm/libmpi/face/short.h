@@ -2,10 +2,49 @@
  * is one. It reports whether it has done all. */
 #ifndef GOMPI_FACE_SHORT_H
 #define GOMPI_FACE_SHORT_H
+#include <stdbool.h>
 #include "face.h"
 
 extern struct gompi_lease *gompi_lease; /* NULL without one */
 void gompi_short_abandon(void);
+
+/* gompi_tossed reports whether an operation is left to Go, by a coin: for tests. */
+static inline bool gompi_tossed(const struct gompi_lease *l)
+{
+	static __thread uint32_t x;
+	if (!l->mix)
+		return false;
+	x = (x ? x : (uint32_t)(uintptr_t)&x) * 1664525 + 1013904223;
+	return x >> 31;
+}
+
+static inline int gompi_slot_of(gompi_word comm)
+{
+	return comm == GOMPI_WORLD_ID ? 0 : (int)comm - GOMPI_FIRST_HANDLE + 1;
+}
+
+/* gompi_bytes_of returns how long count elements are, -1 if they are not one run of bytes, or not valid.
+ * There is a lease. */
+static inline int64_t gompi_bytes_of(const void *buf, int64_t count, MPI_Datatype type)
+{
+	gompi_word id = IN_datatype(type);
+	uint32_t size = id >= 0 && id < GOMPI_SIZES ? gompi_lease->sizes[id] : 0;
+	return !size || count < 0 || (!buf && count) ? -1 : count * size;
+}
+
+/* The communicator in whose collective this thread is inside. */
+extern __thread struct gompi_team *gompi_inside_team __attribute__((tls_model("initial-exec")));
+
+static inline void gompi_leave_team(struct gompi_team *t)
+{
+	gompi_inside_team = NULL;
+	__atomic_store_n(&t->word, GOMPI_LENT, __ATOMIC_RELEASE);
+}
+
+int gompi_short_barrier(MPI_Comm comm);
+int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm);
+int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
+int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
 int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
 
@@ -18,6 +57,10 @@ int gompi_short_testall(int n, MPI_Request *rs, int *flag, MPI_Status *statuses)
 int gompi_short_waitany(int n, MPI_Request *rs, int *index, MPI_Status *status);
 int gompi_short_testany(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *status);
 
+#define SHORT_Barrier gompi_short_barrier
+#define SHORT_Bcast gompi_short_bcast
+#define SHORT_Reduce gompi_short_reduce
+#define SHORT_Allreduce gompi_short_allreduce
 #define SHORT_Iprobe gompi_short_iprobe
 #define SHORT_Irecv gompi_short_irecv
 #define SHORT_Wait gompi_short_wait

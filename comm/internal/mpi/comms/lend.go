@@ -8,6 +8,7 @@ import (
 	"gompi/comm/internal/lease"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/datatype"
+	"gompi/comm/internal/mpi/ops"
 	"gompi/comm/internal/mpi/table"
 )
 
@@ -26,7 +27,10 @@ func Attach(mix bool) unsafe.Pointer {
 			l.Size(t.Basic().ID, t.Size())
 		}
 	}
-	World.Door().Attach(l, mix)
+	ops.Arithmetic(l.Operator, l.Element)
+	if !World.Door().Attach(l, mix) {
+		return nil
+	}
 	lent = l
 	return unsafe.Pointer(l.Record())
 }
@@ -40,6 +44,11 @@ func Lends() bool { return lent != nil }
 // Lend is called at the end of each call of the face. It lends what the face has lacked. When that
 // has tested requests, giveBack is called first.
 func Lend(giveBack func()) {
+	if slot, ok := lent.MissedTeam(); ok {
+		if c := at(slot); lends(c) {
+			c.Door().LendTeam(lent, slot)
+		}
+	}
 	h, rank, tests, ok := lent.Missed()
 	if !ok {
 		return
@@ -47,10 +56,13 @@ func Lend(giveBack func()) {
 	if tests {
 		giveBack()
 	}
-	if c := Registry.Find(abi.Handle(h)); c != nil && c.Inter == nil && c.P2P != nil {
+	if c := Registry.Find(abi.Handle(h)); lends(c) {
 		LendFor(c, rank)
 	}
 }
+
+// lends reports whether c is a communicator that can be lent.
+func lends(c *Comm) bool { return c != nil && c.Inter == nil && c.P2P != nil }
 
 // LendFor lends what messages with a rank of c need, all if that is AnySource.
 func LendFor(c *Comm, rank int) { c.Door().Lend(slotOf(c), rank) }

@@ -40,6 +40,23 @@ func init() {
 	}
 }
 
+// Arithmetic calls operator for MPI_SUM, MPI_PROD, MPI_MIN and MPI_MAX, and element for each
+// predefined type that all of them combine, with the numbers of their handles.
+func Arithmetic(operator func(number int, op mem.Op), element func(number int, t mem.Type)) {
+	all := []*Op{}
+	for _, h := range table.Handles() {
+		if o := Registry.Find(abi.Handle(h.ID)); h.Kind == "op" && o != nil && o.kind >= mem.Sum && o.kind <= mem.Max {
+			operator(h.ID, o.kind)
+			all = append(all, o)
+		}
+	}
+	for t := range datatype.All() {
+		if b := t.Basic(); b != nil && !slices.ContainsFunc(all, func(o *Op) bool { return !o.defined(b) }) {
+			element(b.ID, b.Mem)
+		}
+	}
+}
+
 func OpCreate(fn abi.Addr, commute bool) (*Op, error) {
 	o := &Op{fn: fn, commute: commute}
 	o.Handle = Registry.Add(o)

@@ -1,0 +1,145 @@
+package lease
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"gompi/internal/mem"
+	"gompi/internal/world"
+)
+
+// A Team is what C needs for short collectives of a communicator all of whose ranks share memory:
+// struct gompi_team in lease.h. It has a word of its own, as collectives take no lock.
+//
+// C does a collective as package shmcoll does those of one step. If that has to wait for another
+// rank for long, or finds another call there, C sets its cursors back, and Go does the collective
+// from its beginning: it stores the same once more where others may have read it already.
+type Team struct {
+	word   atomic.Uint32
+	broken atomic.Uint32 // the communicator is
+
+	me, size int32
+	looks    uint32 // at another rank's flag, at most
+	_        uint32
+	most     Most
+
+	Cursors
+	before   uint64 // the digest before the last call
+	comm     uint64
+	recorder unsafe.Pointer // flight recorder: its ring
+	next     unsafe.Pointer // and its next ticket
+
+	blocks [Members]unsafe.Pointer // of memory, by member
+	locals [Members]world.LocalRank
+}
+
+// Members is how many ranks a communicator has at most whose collectives C does.
+const Members = 32
+
+// The collectives that C does.
+const (
+	Barrier = iota
+	Bcast
+	Reduce
+	Allreduce
+	Collectives
+)
+
+// Cursors are what a collective changes: see shmsync.Team and round.Round.
+type Cursors struct {
+	Step, Free, Acked, ToAck uint64
+	Digest, Seq              uint64
+	A, B                     uint64 // the last call
+}
+
+// Most is up to how many bytes of a rank's data C does collectives; negative: none.
+type Most [Collectives]int32
+
+// A Loan is what stays as long as the communicator.
+type Loan struct {
+	Me       int
+	Looks    int // at another rank's flag, before C calls Go
+	Comm     uint64
+	Recorder unsafe.Pointer // of as many records as C knows of
+	Next     unsafe.Pointer
+	Blocks   []unsafe.Pointer
+	Locals   []world.LocalRank
+}
+
+// A TeamLease is a Team that is lent, or was.
+type TeamLease struct {
+	*Team
+	lease *Lease
+	slot  int
+	step  uint64 // when it was lent
+}
+
+// Team prepares to lend C what it needs of the communicator that it calls slot.
+func (l *Lease) Team(slot int, n *Loan) *TeamLease {
+	t := &l.rec.teams[slot]
+	t.broken.Store(0)
+	t.me, t.size, t.looks, t.comm = int32(n.Me), int32(len(n.Blocks)), uint32(n.Looks), n.Comm
+	t.recorder, t.next = n.Recorder, n.Next
+	l.pinner.Pin(n.Next)
+	copy(t.blocks[:], n.Blocks)
+	copy(t.locals[:], n.Locals)
+	return &TeamLease{Team: t, lease: l, slot: slot}
+}
+
+// Lend lends it, or lends it again.
+func (t *TeamLease) Lend(c Cursors, most Most) {
+	t.Cursors, t.most, t.step = c, most, c.Step
+	t.word.Store(lent)
+}
+
+// Slot returns what C calls the communicator.
+func (t *TeamLease) Slot() int { return t.slot }
+
+// TakeBack returns what is lent, with ok, once a thread inside C has made its collective. If C has
+// used it MissedTeam reports it, for Go to lend it again.
+func (t *TeamLease) TakeBack() (c Cursors, ok bool) {
+	if t.word.Load() == none {
+		return Cursors{}, false
+	}
+	for i := 1; !t.word.CompareAndSwap(lent, none); i++ {
+		switch {
+		case t.word.Load() == none: // a signal's handler has interrupted the thread inside C for good
+			return t.Cursors, true
+		case i%looks != 0:
+		case i < looks*yields:
+			yieldProcessor()
+		default:
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
+	if t.Step != t.step {
+		t.lease.rec.missedTeam.Store(uint32(t.slot) + 1)
+	}
+	return t.Cursors, true
+}
+
+// Break has C leave all collectives to Go, as the communicator is broken.
+func (t *TeamLease) Break() { t.broken.Store(1) }
+
+// MissedTeam returns the number of a communicator, once, whose Team C has missed.
+func (l *Lease) MissedTeam() (slot int, ok bool) {
+	m := &l.rec.missedTeam
+	if m.Load() == 0 {
+		return 0, false
+	}
+	return int(m.Swap(0)) - 1, true
+}
+
+// Element says what the elements of a datatype are to reductions.
+func (l *Lease) Element(datatype int, t mem.Type) {
+	if datatype < Sizes {
+		l.rec.elements[datatype] = uint8(t)
+	}
+}
+
+// Operator says what an operator is.
+func (l *Lease) Operator(operator int, op mem.Op) { l.rec.operators[operator] = uint8(op) }
+
+// Operators bounds the numbers of operators that C knows.
+const Operators = 64

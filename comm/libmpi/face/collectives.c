@@ -1,0 +1,311 @@
+/* Short collectives without entering Go, while Go lends what they need: see struct gompi_team in ../lease.h.
+ * They do what shmcoll/short.go does, in the same memory. One that cannot be finished at once is undone, and
+ * Go does it from its beginning. */
+#include <math.h>
+#include <string.h>
+#include "short.h"
+
+/* The head of a step, which all members fill: package shmsync. */
+static inline struct gompi_head *head_of(const struct gompi_team *t, int member, uint64_t step)
+{
+	return &t->blocks[member]->heads[step % GOMPI_DEPTH];
+}
+
+/* take has C do a collective of so many bytes, NULL if Go does it. */
+static struct gompi_team *take(gompi_word comm, int kind, int64_t bytes)
+{
+	struct gompi_lease *l = gompi_lease;
+	int slot = gompi_slot_of(comm);
+	if (!l || slot < 0 || slot >= GOMPI_SLOTS || bytes < 0)
+		return NULL;
+	struct gompi_team *t = &l->teams[slot];
+	uint32_t was = GOMPI_LENT;
+	if (gompi_tossed(l) || !__atomic_compare_exchange_n(&t->word, &was, GOMPI_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		if (was == GOMPI_NONE)
+			__atomic_store_n(&l->missed_team, slot + 1, __ATOMIC_RELEASE);
+		return NULL;
+	}
+	gompi_inside_team = t;
+	if (bytes <= t->most[kind - GOMPI_KIND_BARRIER] && !__atomic_load_n(&t->broken, __ATOMIC_RELAXED))
+		return t;
+	gompi_leave_team(t);
+	return NULL;
+}
+
+/* raise_flag stores a flag, and wakes the members that sleep for it. */
+static inline void raise_flag(const struct gompi_team *t, uint64_t *flag, uint64_t value)
+{
+	__atomic_store_n(flag, value, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < t->size; i++)
+		if (__atomic_load_n(&t->blocks[i]->waiting_for, __ATOMIC_SEQ_CST) == (uint64_t)t->me + 1)
+			gompi_core.wake(t->locals[i]);
+}
+
+/* may_fill reports whether no member reads any more what the head of a step has held. */
+static bool may_fill(struct gompi_team *t, uint64_t step)
+{
+	uint64_t after = step - (step < GOMPI_DEPTH ? step : GOMPI_DEPTH), free = step;
+	if (after <= t->free)
+		return true;
+	for (int i = 0; i < t->size; i++) {
+		uint64_t consumed = i == t->me ? step : __atomic_load_n(&t->blocks[i]->consumed, __ATOMIC_ACQUIRE);
+		if (consumed < after)
+			return false;
+		free = consumed < free ? consumed : free;
+	}
+	t->free = free;
+	return true;
+}
+
+/* record writes a call to the flight recorder, as one that is over: one that is undone Go records again. */
+static void record(const struct gompi_team *t, int64_t bytes)
+{
+	if (!t->recorder)
+		return;
+	uint64_t ticket = __atomic_load_n(t->next, __ATOMIC_RELAXED);
+	struct gompi_record *r = &t->recorder[ticket % GOMPI_RECORDED];
+	uint64_t old = __atomic_load_n(&r->stamp, __ATOMIC_RELAXED);
+	if (old >> 2 >= ticket || (old & 3) == GOMPI_RECORD_BUSY ||
+	    !__atomic_compare_exchange_n(&r->stamp, &old, ticket << 2 | GOMPI_RECORD_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return; /* another thread records a call */
+	__atomic_store_n(t->next, ticket + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->comm, t->comm, __ATOMIC_RELEASE); /* each behind the stamp: the reader is another process */
+	__atomic_store_n(&r->what, t->call[0], __ATOMIC_RELEASE);
+	__atomic_store_n(&r->count, t->call[1], __ATOMIC_RELEASE);
+	__atomic_store_n(&r->bytes, (uint64_t)bytes, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->start, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->seq, t->seq, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->stamp, ticket << 2 | GOMPI_RECORD_DONE, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t digest_of(uint64_t before, const uint64_t call[2])
+{
+	const uint64_t odd = 0x9e3779b97f4a7c15;
+	return ((before ^ call[0]) * odd ^ call[1]) * odd;
+}
+
+/* publish begins the only step of a collective, in which this member gives the others some bytes. If it
+ * reports false it has done nothing. */
+static bool publish(struct gompi_team *t, uint64_t what, uint64_t count, int64_t bytes, const void *data, size_t n)
+{
+	uint64_t s = t->step + 1;
+	if (!may_fill(t, s))
+		return false;
+	struct gompi_head *h = head_of(t, t->me, s);
+	t->step = s;
+	t->seq++;
+	t->call[0] = what;
+	t->call[1] = count;
+	t->before = t->digest;
+	t->digest = digest_of(t->before, t->call);
+	h->digest = t->digest;
+	h->call[0] = what;
+	h->call[1] = count;
+	if (n)
+		memcpy(h->payload, data, n);
+	raise_flag(t, &h->step, s);
+	__builtin_prefetch(head_of(t, t->me, s + 1), 1);
+	record(t, bytes);
+	return true;
+}
+
+/* come waits until a member has made the call of this step. It reports false if that takes long, or if it is
+ * another call. */
+static bool come(const struct gompi_team *t, int member, uint32_t *looks)
+{
+	const struct gompi_head *h = head_of(t, member, t->step);
+	uint64_t step;
+	while ((step = __atomic_load_n(&h->step, __ATOMIC_ACQUIRE)) < t->step)
+		if (!*looks || !--*looks || __atomic_load_n(&t->broken, __ATOMIC_RELAXED))
+			return false;
+	return step == t->step && h->digest == t->digest;
+}
+
+static bool all_come(const struct gompi_team *t)
+{
+	uint32_t looks = t->looks;
+	for (int i = 0; i < t->size; i++)
+		if (i != t->me && !come(t, i, &looks))
+			return false;
+	return true;
+}
+
+/* end ends a collective, which is undone if it is not over. */
+static int end(struct gompi_team *t, bool over)
+{
+	if (!over) {
+		t->step--;
+		t->seq--;
+		t->digest = t->before;
+	}
+	gompi_leave_team(t);
+	return over;
+}
+
+/* consumed says that this member needs nothing more of its last step, to which all may not have come. */
+static void consumed(struct gompi_team *t)
+{
+	t->to_ack = t->step;
+	if (t->step - t->acked < GOMPI_SOON)
+		return;
+	t->acked = t->step;
+	raise_flag(t, &t->blocks[t->me]->consumed, t->step);
+}
+
+int gompi_short_barrier(MPI_Comm comm)
+{
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_BARRIER, 0);
+	if (!t)
+		return 0;
+	if (!publish(t, GOMPI_KIND_BARRIER, 0, 0, NULL, 0)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	bool over = all_come(t);
+	if (over)
+		t->free = t->step - 1;
+	return end(t, over);
+}
+
+int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	int64_t n = gompi_lease ? gompi_bytes_of(buf, count, type) : -1;
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_BCAST, n);
+	if (!t)
+		return 0;
+	bool mine = root == t->me;
+	if (root < 0 || root >= t->size ||
+	    !publish(t, GOMPI_KIND_BCAST | GOMPI_BYTES << 8 | (uint64_t)root << 32, (uint64_t)n, n, buf, mine ? (size_t)n : 0)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	uint32_t looks = t->looks;
+	bool over = mine || come(t, root, &looks);
+	if (over) {
+		if (!mine && n)
+			memcpy(buf, head_of(t, root, t->step)->payload, (size_t)n);
+		consumed(t);
+	}
+	return end(t, over);
+}
+
+/* ---- Reductions ---- */
+
+/* As the kernels in Go do: the least and the largest of floats are not a number if one is, and -0 is less
+ * than 0. */
+#define LESS(x, y) ((x) < (y) ? (x) : (y))
+#define MORE(x, y) ((x) > (y) ? (x) : (y))
+#define FLOAT_LESS(x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) == (y) ? (signbit(x) ? (x) : (y)) : LESS(x, y))
+#define FLOAT_MORE(x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) == (y) ? (signbit(x) ? (y) : (x)) : MORE(x, y))
+#define EACH(T, expression) \
+	for (int64_t i = 0; i < n; i++) { \
+		T x = ((const T *)a)[i], y = ((const T *)b)[i]; \
+		((T *)a)[i] = (T)(expression); \
+	} \
+	return
+#define COMBINE(name, T, U, less, more) \
+	static void combine_##name(int op, void *a, const void *b, int64_t n) \
+	{ \
+		switch (op) { \
+		case GOMPI_SUM: EACH(T, (U)x + (U)y); \
+		case GOMPI_PROD: EACH(T, (U)x * (U)y); \
+		case GOMPI_MIN: EACH(T, less(x, y)); \
+		case GOMPI_MAX: EACH(T, more(x, y)); \
+		} \
+	}
+COMBINE(int32, int32_t, uint32_t, LESS, MORE)
+COMBINE(int64, int64_t, uint64_t, LESS, MORE)
+COMBINE(float, float, float, FLOAT_LESS, FLOAT_MORE)
+COMBINE(double, double, double, FLOAT_LESS, FLOAT_MORE)
+
+/* combine stores a op b in a. */
+static void combine(int type, int op, void *a, const void *b, int64_t n)
+{
+	switch (type) {
+	case GOMPI_INT32: combine_int32(op, a, b, n); return;
+	case GOMPI_INT64: combine_int64(op, a, b, n); return;
+	case GOMPI_FLOAT: combine_float(op, a, b, n); return;
+	case GOMPI_DOUBLE: combine_double(op, a, b, n); return;
+	}
+}
+
+/* A reduction is what C knows of one. */
+struct reduction {
+	int type, op;
+	int64_t bytes; /* negative if C does not combine such operands */
+	const void *operand;
+};
+
+static struct reduction reduction_of(const void *sendbuf, const void *recvbuf, int count, MPI_Datatype type, MPI_Op op)
+{
+	gompi_word id = IN_datatype(type), operator = IN_op(op);
+	const void *operand = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
+	struct reduction r = {.operand = operand, .bytes = gompi_bytes_of(operand, count, type)};
+	if (r.bytes < 0 || operator < 0 || operator >= GOMPI_OPERATORS)
+		return (struct reduction){.bytes = -1};
+	r.type = gompi_lease->elements[id];
+	r.op = gompi_lease->operators[operator];
+	bool known = r.type == GOMPI_INT32 || r.type == GOMPI_INT64 || r.type == GOMPI_FLOAT || r.type == GOMPI_DOUBLE;
+	if (!known || !r.op)
+		r.bytes = -1;
+	return r;
+}
+
+static inline uint64_t what_of(int kind, const struct reduction *r)
+{
+	return (uint64_t)kind | (uint64_t)r->type << 8 | (uint64_t)r->op << 16;
+}
+
+/* reduce stores the combination of what all members give, in their order. All have come. */
+static void reduce(const struct gompi_team *t, const struct reduction *r, void *result, int64_t count)
+{
+	uint8_t sum[GOMPI_IN_HEAD];
+	memcpy(sum, head_of(t, 0, t->step)->payload, (size_t)r->bytes);
+	for (int i = 1; i < t->size; i++)
+		combine(r->type, r->op, sum, head_of(t, i, t->step)->payload, count);
+	memcpy(result, sum, (size_t)r->bytes);
+}
+
+int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct reduction r = {.bytes = -1};
+	if (gompi_lease && sendbuf != recvbuf && (recvbuf || !count))
+		r = reduction_of(sendbuf, recvbuf, count, type, op);
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_ALLREDUCE, r.bytes);
+	if (!t)
+		return 0;
+	if (!publish(t, what_of(GOMPI_KIND_ALLREDUCE, &r), (uint64_t)count, r.bytes, r.operand, (size_t)r.bytes)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	bool over = all_come(t);
+	if (over) {
+		reduce(t, &r, recvbuf, count);
+		t->free = t->step - 1;
+	}
+	return end(t, over);
+}
+
+int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+	struct reduction r = {.bytes = -1};
+	/* recvbuf means nothing elsewhere than at the root, which alone may reduce in place. */
+	if (gompi_lease && sendbuf != MPI_IN_PLACE)
+		r = reduction_of(sendbuf, NULL, count, type, op);
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_REDUCE, r.bytes);
+	if (!t)
+		return 0;
+	bool mine = root == t->me;
+	if (root < 0 || root >= t->size || (mine && (sendbuf == recvbuf || (count && !recvbuf))) ||
+	    !publish(t, what_of(GOMPI_KIND_REDUCE, &r) | (uint64_t)root << 32, (uint64_t)count, r.bytes, sendbuf, (size_t)r.bytes)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	bool over = !mine || all_come(t);
+	if (over) {
+		if (mine)
+			reduce(t, &r, recvbuf, count);
+		consumed(t);
+	}
+	return end(t, over);
+}
