@@ -25,7 +25,7 @@ func init() {
 		return slices.Concat(shm.LentLayout(), shmsync.Layout(), seg.RecordLayout(), lentNumbers)
 	}
 	door.Install(func(c any) any { return (*inside)(c.(*Comm)) }, layout,
-		func(ctx context.Context) (any, error) { return Config{mpi: true}.Init(ctx) })
+		func(ctx context.Context, names door.Names) (any, error) { return Config{names: names}.Init(ctx) })
 }
 
 // lentNumbers are those of kinds, types and operators that C knows, in the order of GOMPI_LAYOUT in
@@ -123,6 +123,9 @@ func (c *inside) Wake(local int) { c.memory.shm.Wake(world.LocalRank(local)) }
 func (c *inside) AgreeOn(ctx context.Context, mine []byte) ([][]byte, int, error) {
 	return (*Comm)(c).agreeOn(ctx, mine)
 }
+
+// ID implements door.Comm.
+func (c *inside) ID() uint64 { return c.ch.ID }
 
 // Dead implements door.Comm.
 func (c *inside) Dead() []int { return c.ch.Dead() }

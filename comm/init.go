@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/card"
+	"gompi/comm/internal/door"
 	"gompi/comm/internal/exec"
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/logging"
@@ -62,8 +63,8 @@ type Config struct {
 	// as they are. Default: GOMPI_KEEP_SCHEDULING.
 	KeepScheduling bool
 
-	silent bool // no log was asked for
-	mpi    bool // the program calls the functions of MPI
+	silent bool       // no log was asked for
+	names  door.Names // of an MPI program, nil if it is none
 }
 
 // Init joins the job that this process belongs to and returns its world: the communicator of all
@@ -113,8 +114,11 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	}
 	info := f.Boot.Info()
 	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger, detach: newDetacher(f.Boot)}
-	if cfg.mpi {
-		p.rec.CallsMPI()
+	if cfg.names != nil {
+		p.rec.CallsMPI(func(comm uint64) seg.CommName {
+			name, isPersistent := cfg.names(comm)
+			return seg.CommName{Text: name, Persistent: isPersistent}
+		})
 	}
 	e := message.New(message.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"gompi/internal/mem"
@@ -116,21 +117,32 @@ func (r Recording) Text() string {
 // Site returns where in its program a local rank stands that waits in the call
 // with the given number; "" if that is not known.
 func (s *Segment) Site(local world.LocalRank, number uint64) string {
-	l := &s.lines[local]
+	return s.lines[local].site.read(number)
+}
+
+// Name returns the communicator of the call in which a local rank of an MPI program was last found to
+// wait for long, if comm is its id.
+func (s *Segment) Name(local world.LocalRank, comm uint64) CommName {
+	name, isPersistent := strings.CutPrefix(s.lines[local].name.read(comm), persistentMark)
+	return CommName{name, isPersistent}
+}
+
+// read returns the text of what has a number, "" if n is of something else.
+func (n *note) read(number uint64) string {
 	for range tries {
-		before := l.sited.Load()
+		before := n.written.Load()
 		if before%2 == 1 {
 			continue
 		}
-		call := l.call.Load()
-		var text [siteWords * 8]byte
-		for i := range l.site {
-			binary.NativeEndian.PutUint64(text[i*8:], l.site[i].Load())
+		of := n.of.Load()
+		var text [noteWords * 8]byte
+		for i := range n.text {
+			binary.NativeEndian.PutUint64(text[i*8:], n.text[i].Load())
 		}
-		if l.sited.Load() != before {
+		if n.written.Load() != before {
 			continue
 		}
-		if call != number {
+		if of != number {
 			return ""
 		}
 		return string(bytes.TrimRight(text[:], "\x00"))

@@ -75,14 +75,14 @@ import (
 
 const (
 	magic        = 0x67_65_73_69_70_6d_6f_67 // "gompiseg"
-	version      = 2
+	version      = 3
 	headerSize   = 4096
 	recorderSize = 4096
 
 	// MaxRanks bounds the ranks of one host.
 	MaxRanks = 1 << 16
 
-	lineSize   = 128
+	lineSize   = 256
 	recordSize = 64
 	// Recorded is the number of calls that a flight recorder remembers.
 	Recorded = recorderSize / recordSize
@@ -115,21 +115,26 @@ type line struct {
 	rank  world.Rank
 	marks atomic.Uint32
 	left  atomic.Int64 // when the rank began to leave, as Now; 0 if it has not
-	// Call site of the call that was last found to wait for long.
-	// sited is odd while it is written.
-	sited atomic.Uint64
-	call  atomic.Uint64 // its ticket
-	site  [siteWords]atomic.Uint64
+	site  note         // of the call that was last found to wait for long, by its ticket
+	name  note         // of the communicator of that, by its id
+	_     [8]byte
 }
+
+// A note is a text of something with a number.
+type note struct {
+	written atomic.Uint64 // odd while it is written
+	of      atomic.Uint64
+	text    [noteWords]atomic.Uint64
+}
+
+// noteWords is how many words of text a note has: two fill a line.
+const noteWords = 12
 
 // The marks of a rank.
 const (
 	cameLate = 1 << iota // a process came in its place when the agent's had ended
 	callsMPI             // its calls are those of an MPI program
 )
-
-// siteWords is how many words of text a call site has: what a line has left.
-const siteWords = (lineSize - 40) / 8
 
 // A record is one call in a flight recorder; recorder.go says how it is written.
 type record struct {

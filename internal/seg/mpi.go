@@ -8,12 +8,15 @@ import (
 )
 
 // MPI describes the call of an MPI program as its user would, and returns where in the program it
-// is. function is the function of MPI that the rank waits in, "" if that is not known.
-func (r Recording) MPI(function string) (text, site string) {
+// is. function is the function of MPI that the rank waits in, "" if that is not known, and on the
+// communicator.
+func (r Recording) MPI(function string, on CommName) (text, site string) {
 	c, name := r.Call, mpiNames[r.Kind]
 	switch {
 	case strings.HasPrefix(function, "MPI_Wait") && name != "":
-		name, site = nonblocking(r.Kind), function
+		if name, site = nonblocking(r.Kind), function; on.Persistent {
+			name = mpiNames[r.Kind] + "_init"
+		}
 	case r.Kind.Collective() && function != name:
 		site = function
 	case function != "":
@@ -30,6 +33,8 @@ func (r Recording) MPI(function string) (text, site string) {
 	case !r.Kind.Collective() && !r.Kind.message():
 	case r.Comm == 0:
 		text += " on MPI_COMM_WORLD"
+	case on.Text != "":
+		text += " on " + on.Text
 	default:
 		text += " on another communicator"
 	}
@@ -110,8 +115,7 @@ var mpiNames = func() (names [numKinds]string) {
 	return names
 }()
 
-// nonblocking returns the name of the call that starts what a call of kind k does. A persistent one
-// has the same kind.
+// nonblocking returns the name of the call that starts what a call of kind k does.
 func nonblocking(k Kind) string {
 	switch {
 	case k == Dup:

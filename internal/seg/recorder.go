@@ -50,7 +50,22 @@ type Recorder struct {
 	line *line
 	ring *[Recorded]record
 	next uint64 // the ticket to try first: no newer than the next
+
+	names CommNames // nil if the program does not call MPI
 }
+
+// A CommName is how an MPI program calls a communicator, "" if that is not known. One that a
+// persistent collective has for itself has the name of that on which the program has made it.
+type CommName struct {
+	Text       string
+	Persistent bool
+}
+
+// CommNames returns the name of the communicator with an id. It must not wait for a lock of comm's.
+type CommNames func(comm uint64) CommName
+
+// persistentMark begins the text of such a one.
+const persistentMark = "\x01"
 
 // A Ticket names a call in the recorder, 0 none.
 type Ticket uint64
@@ -79,9 +94,10 @@ func (r *Recorder) Late() bool {
 }
 
 // CallsMPI notes that the program calls the functions of MPI: it is to be reported in their names.
-func (r *Recorder) CallsMPI() {
+func (r *Recorder) CallsMPI(names CommNames) {
 	if r != nil {
 		r.line.marks.Or(callsMPI)
+		r.names = names
 	}
 }
 
@@ -209,14 +225,31 @@ func (r *Recorder) SetSite(t Ticket, site string) {
 	if r == nil || t == 0 {
 		return
 	}
-	var text [siteWords * 8]byte
-	copy(text[:], site[max(0, len(site)-len(text)):])
-	r.line.sited.Add(1)
-	r.line.call.Store(uint64(t))
-	for i := range r.line.site {
-		r.line.site[i].Store(binary.NativeEndian.Uint64(text[i*8:]))
+	r.line.site.set(uint64(t), site[max(0, len(site)-noteWords*8):])
+}
+
+// SetName notes the name of a communicator in which a call of an MPI program waits, as SetSite does.
+func (r *Recorder) SetName(comm uint64) {
+	if r == nil || r.names == nil || comm == 0 {
+		return
 	}
-	r.line.sited.Add(1)
+	name := r.names(comm)
+	if name.Persistent {
+		name.Text = persistentMark + name.Text
+	}
+	r.line.name.set(comm, name.Text)
+}
+
+// set stores as much of the text as there is room for.
+func (n *note) set(of uint64, s string) {
+	var text [noteWords * 8]byte
+	copy(text[:], s)
+	n.written.Add(1)
+	n.of.Store(of)
+	for i := range n.text {
+		n.text[i].Store(binary.NativeEndian.Uint64(text[i*8:]))
+	}
+	n.written.Add(1)
 }
 
 // EndCall records that the call is over, if it is still in the recorder.

@@ -181,7 +181,7 @@ func TestRankJoinsOnceAndLeaves(t *testing.T) {
 	if other.Join() {
 		t.Error("joined twice")
 	}
-	if r.CallsMPI(); !s.CallsMPI(1) || s.CallsMPI(0) || s.CameLate(1) {
+	if r.CallsMPI(nil); !s.CallsMPI(1) || s.CallsMPI(0) || s.CameLate(1) {
 		t.Errorf("MPI programs: rank 0 %v, 1 %v, late %v; want rank 1, which is not late", s.CallsMPI(0), s.CallsMPI(1), s.CameLate(1))
 	}
 	r.Leave()
@@ -236,11 +236,33 @@ func TestTheSiteIsThatOfOneCall(t *testing.T) {
 	if site := reader.Site(1, uint64(a)); site != "" {
 		t.Errorf("site %q of a call that another took the place of", site)
 	}
-	if site := reader.Site(1, uint64(b)); !strings.HasSuffix(site, "long/main.go:7") || len(site) != siteWords*8 {
+	if site := reader.Site(1, uint64(b)); !strings.HasSuffix(site, "long/main.go:7") || len(site) != noteWords*8 {
 		t.Errorf("site %q: want the end of a long one", site)
 	}
 	if s := reader.Calls(1)[1].String(); s != "recv(2 uint8, rank 3, tag 9)" {
 		t.Errorf("call reads %q", s)
+	}
+}
+
+func TestTheNameIsThatOfOneCommunicator(t *testing.T) {
+	s := newSegment(t, 0, 1)
+	r, reader := s.Rank(1), remap(t, s)
+	if r.SetName(7); reader.Name(1, 7) != (CommName{}) {
+		t.Errorf("%+v of a program that does not call MPI", reader.Name(1, 7))
+	}
+	ocean, air := CommName{"ocean", false}, CommName{strings.Repeat("air", 100), true}
+	r.CallsMPI(func(comm uint64) CommName {
+		if comm == 7 {
+			return ocean
+		}
+		return air
+	})
+	if r.SetName(7); reader.Name(1, 7) != ocean || reader.Name(1, 8) != (CommName{}) || reader.Name(0, 7) != (CommName{}) {
+		t.Errorf("7: %+v, 8: %+v, of another rank: %+v; want %+v for the first", reader.Name(1, 7), reader.Name(1, 8), reader.Name(0, 7), ocean)
+	}
+	air.Text = air.Text[:noteWords*8-len(persistentMark)]
+	if r.SetName(8); reader.Name(1, 8) != air || reader.Name(1, 7) != (CommName{}) {
+		t.Errorf("8: %+v, 7: %+v; want the beginning of a long one, %+v, for the first", reader.Name(1, 8), reader.Name(1, 7), air)
 	}
 }
 

@@ -52,6 +52,8 @@ type Comm[Request any] interface {
 	// AgreeOn is Agree of bytes: it returns what each member that lives has given, by rank, nil for
 	// the others, and how many have died, the same on all.
 	AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int, err error)
+	// ID returns the number of the communicator that Init's names is asked for.
+	ID() uint64
 	// Dead returns the members that are known to have died, in an order that is the same on all.
 	Dead() []int
 	// CloseWhenIdle closes the communicator as Close does, but waits for no rank: what was started
@@ -72,14 +74,20 @@ func Layout() []uintptr { return append(layout(), lease.Layout()...) }
 
 var layout func() []uintptr
 
-// InitMPI is comm.Init for an MPI program: the launcher reports its calls by the names of MPI's
-// functions. It returns the *comm.Comm.
-func InitMPI(ctx context.Context) (any, error) { return initMPI(ctx) }
+// Names returns the name of the communicator with an ID, "" if it knows none, and whether that is one
+// of a persistent collective's own. It must not wait for a lock of comm's.
+type Names func(id uint64) (name string, persistent bool)
 
-var initMPI func(ctx context.Context) (any, error)
+// InitMPI is comm.Init for an MPI program: the launcher reports its calls by the names of MPI's
+// functions, and of communicators by names. It returns the *comm.Comm.
+func InitMPI(ctx context.Context, names Names) (any, error) {
+	return initMPI(ctx, names)
+}
+
+var initMPI func(ctx context.Context, names Names) (any, error)
 
 // Install is called by package comm, once. o returns the Comm of a *comm.Comm, l the layout of
 // rings, i is InitMPI.
-func Install(o func(c any) any, l func() []uintptr, i func(ctx context.Context) (any, error)) {
+func Install(o func(c any) any, l func() []uintptr, i func(ctx context.Context, names Names) (any, error)) {
 	open, layout, initMPI = o, l, i
 }

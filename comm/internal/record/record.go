@@ -16,7 +16,7 @@ import (
 // A Call is what a goroutine waits in.
 type Call interface {
 	// Describe returns what is to be recorded of the call or, if it is a collective, which has a
-	// record, the ticket of that.
+	// record, the ticket of that, and c has the communicator alone.
 	Describe() (c seg.Call, ticket seg.Ticket, collective bool)
 	// Stalled is called when the wait has lasted for long.
 	Stalled()
@@ -56,6 +56,7 @@ func (w *Wait) Stalled() {
 func (w *Wait) record() {
 	since := seg.Now() - int64(progress.StallAfter)
 	c, ticket, collective := w.call.Describe()
+	w.flight.SetName(c.Comm)
 	if collective {
 		w.flight.Stamp(ticket, since)
 		if !w.Background {

@@ -183,7 +183,7 @@ func (rd *Round) Describe() (seg.Call, seg.Ticket, bool) {
 	if rd.parting.closes {
 		return seg.Call{Kind: seg.Wait, Peer: -1}, 0, false
 	}
-	return seg.Call{}, rd.ticket, true
+	return seg.Call{Comm: rd.ch.ID}, rd.ticket, true
 }
 
 var _ record.Call = (*Round)(nil)

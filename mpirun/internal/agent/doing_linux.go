@@ -58,7 +58,11 @@ func (a *agent) doing() *ctl.Doing {
 				calls[i].Peer = int(a.originals.named(world.Rank(calls[i].Peer)))
 			}
 			site := func(number uint64) string { return a.segment.Site(p.local(), number) }
-			stall.Describe(&d, calls, site, mpi, now)
+			var names seg.CommNames
+			if mpi {
+				names = func(comm uint64) seg.CommName { return a.segment.Name(p.local(), comm) }
+			}
+			stall.Describe(&d, calls, site, names, now)
 		}
 		m.Ranks = append(m.Ranks, d)
 	}

@@ -10,12 +10,13 @@ import (
 
 // Describe sets what a rank that has joined is doing, from its flight recorder: the newest
 // unfinished call, or else the last one. site returns where in the program a call with a number is,
-// "" if that is not known. mpi states that the program calls the functions of MPI.
-func Describe(d *ctl.RankDoing, calls []seg.Recording, site func(number uint64) string, mpi bool, now int64) {
+// "" if that is not known. mpi, if not nil, states that the program calls the functions of MPI, and
+// returns the name of a communicator.
+func Describe(d *ctl.RankDoing, calls []seg.Recording, site func(number uint64) string, mpi seg.CommNames, now int64) {
 	d.Marks = marks(calls)
 	c, at := seg.Running(calls)
 	switch {
-	case len(calls) == 0 && mpi:
+	case len(calls) == 0 && mpi != nil:
 		d.Text = "has called nothing but MPI_Init"
 	case len(calls) == 0:
 		d.Text = "has called nothing but Init"
@@ -35,9 +36,9 @@ func Describe(d *ctl.RankDoing, calls []seg.Recording, site func(number uint64) 
 }
 
 // describe returns a call, and where it is.
-func describe(c *seg.Recording, site string, mpi bool) (text, at string) {
-	if mpi {
-		return c.MPI(site)
+func describe(c *seg.Recording, site string, mpi seg.CommNames) (text, at string) {
+	if mpi != nil {
+		return c.MPI(site, mpi(c.Comm))
 	}
 	return c.Text(), site
 }

@@ -29,7 +29,7 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 		var got ctl.RankDoing
 		var at uint64
 		site := func(number uint64) string { at = number; return "" }
-		Describe(&got, tt.calls, site, false, 100)
+		Describe(&got, tt.calls, site, nil, 100)
 		if at != tt.at || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v at %d, want %+v at %d", tt.name, got, at, tt.want, tt.at)
 		}
@@ -38,6 +38,13 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 
 func TestCallsOfMPIProgramsAreMPIs(t *testing.T) {
 	done := seg.Recording{Number: 1, Call: seg.Call{Kind: seg.Barrier, Seq: 1, Peer: -1}, Done: true}
+	other := seg.Recording{Number: 2, Call: seg.Call{Kind: seg.Barrier, Seq: 4, Peer: -1, Comm: 7}}
+	ocean := func(comm uint64) (name seg.CommName) {
+		if comm == 7 {
+			name.Text = "ocean"
+		}
+		return name
+	}
 	recv := seg.Recording{Number: 2, Call: seg.Call{Kind: seg.Recv, Seq: 7, Peer: 3}}
 	for _, tt := range []struct {
 		calls    []seg.Recording
@@ -47,10 +54,11 @@ func TestCallsOfMPIProgramsAreMPIs(t *testing.T) {
 		{nil, "", "has called nothing but MPI_Init", ""},
 		{[]seg.Recording{done}, "", "is in no call, the last was MPI_Barrier() number 1 on MPI_COMM_WORLD", ""},
 		{[]seg.Recording{done, recv}, "MPI_Recv", "is in MPI_Recv(from rank 3, tag 7) on MPI_COMM_WORLD", ""},
+		{[]seg.Recording{done, other}, "MPI_Barrier", "is in MPI_Barrier() number 4 on ocean", ""},
 		{[]seg.Recording{done, recv}, "MPI_Wait", "is in MPI_Irecv(from rank 3, tag 7) on MPI_COMM_WORLD", "MPI_Wait"},
 	} {
 		var got ctl.RankDoing
-		Describe(&got, tt.calls, func(uint64) string { return tt.site }, true, 100)
+		Describe(&got, tt.calls, func(uint64) string { return tt.site }, ocean, 100)
 		if got.Text != tt.text || got.Site != tt.at {
 			t.Errorf("%q at %q, want %q at %q", got.Text, got.Site, tt.text, tt.at)
 		}

@@ -1,5 +1,7 @@
 // A program of another MPI library. Its arguments say what goes wrong, and on
 // which rank.
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,16 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
-// hang has each of four ranks wait for another thing that never happens.
+// hang has each of six ranks wait for another thing that never happens.
 static void hang(int rank)
 {
 	int in, out = rank;
 	double one = 1, most;
-	MPI_Comm other;
-	MPI_Request request;
+	MPI_Comm other, ocean;
+	MPI_Request request, persistent;
 	MPI_Status status;
+	int (*allreduce_init)(); // which Open MPI 4's header lacks
 
+	*(void **)&allreduce_init = dlsym(RTLD_DEFAULT, "MPI_Allreduce_init");
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
+	MPI_Comm_dup(MPI_COMM_WORLD, &ocean);
+	MPI_Comm_set_name(ocean, "ocean");
+	allreduce_init(&one, &most, 1, MPI_DOUBLE, MPI_MAX, ocean, MPI_INFO_NULL, &persistent);
 	switch (rank) {
 	case 0:
 		MPI_Iallreduce(&one, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, &request);
@@ -31,6 +38,13 @@ static void hang(int rank)
 		break;
 	case 3:
 		MPI_Sendrecv(&out, 1, MPI_INT, 2, 7, &in, 1, MPI_INT, 2, 7, other, &status);
+		break;
+	case 4:
+		MPI_Start(&persistent);
+		MPI_Wait(&persistent, &status);
+		break;
+	case 5:
+		MPI_Barrier(ocean);
 	}
 }
 

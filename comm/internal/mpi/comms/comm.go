@@ -78,19 +78,6 @@ func (c *Comm) group() comm.Group {
 	return c.P2P.Group()
 }
 
-// Name returns the name for messages.
-func (c *Comm) Name() string {
-	if c == nil {
-		return "a communicator that is not valid"
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.name == "" && c.P2P != nil {
-		return c.P2P.Name()
-	}
-	return c.name
-}
-
 func (c *Comm) errhandler() *errs.Errhandler {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -345,25 +332,6 @@ func CommRemoteGroup(c *Comm) (*Group, error) {
 		return nil, err
 	}
 	return newGroup(c.Inter.Remote, nil), nil
-}
-
-func CommSetName(c *Comm, name abi.Text) error {
-	if err := Check(c); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.name = name.String()
-	return nil
-}
-
-func CommGetName(c *Comm, name abi.Text) (int, error) {
-	if err := Check(c); err != nil {
-		return 0, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return name.Set(c.name, abi.C.MaxObjectName), nil
 }
 
 func CommSetInfo(c *Comm, info *infos.Info) error { return Check(c) }

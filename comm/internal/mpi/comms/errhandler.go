@@ -51,7 +51,7 @@ func (c *Comm) Raise(name string, err error) abi.Class {
 	if c == nil {
 		c = World
 	}
-	errs.Note(name, err)
+	errs.Note(name, c.Name(), err)
 	callHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), name, err)
 	return errs.ClassOf(err)
 }

@@ -45,9 +45,10 @@ func CommIsRevoked(c *Comm) (bool, error) {
 	if err := Check(c); err != nil {
 		return false, err
 	}
+	known := c.Revoked() != nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.revoked || c.Revoked() != nil, nil
+	return c.revoked || known, nil
 }
 
 // Revoked returns the error of calls that involve no other rank: none, unless c was revoked.

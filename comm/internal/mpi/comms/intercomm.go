@@ -128,9 +128,10 @@ func (c *Comm) join(local *comm.Comm, remote comm.Group, tag int) (*Comm, error)
 	if err != nil {
 		return nil, err
 	}
-	n, err := c.adopt(p2p, nil)
-	n.shift, n.Inter = shift, &Inter{Local: local, Both: both, Remote: remote}
-	return n, err
+	n := &Comm{P2P: p2p, handler: c.errhandler(), session: c.session, shift: shift,
+		Inter: &Inter{Local: local, Both: both, Remote: remote}}
+	n.Handle = Registry.Add(n)
+	return n, nil
 }
 
 // IntercommMerge numbers the group that gives false for high first, or, if both give the same, the

@@ -14,7 +14,7 @@ import (
 
 // Join joins the job, and makes the communicators of MPI_Init.
 func Join() error {
-	joined, err := door.InitMPI(Forever)
+	joined, err := door.InitMPI(Forever, nameOf)
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func (s *Session) Raise(name string, err error) abi.Class {
 	if s == nil {
 		return World.Raise(name, err)
 	}
-	errs.Note(name, err)
+	errs.Note(name, "a session", err)
 	s.callHandler(name, err)
 	return errs.ClassOf(err)
 }

@@ -98,13 +98,13 @@ type notedErrors struct {
 
 var lastError notedErrors
 
-// Note notes the error of a function.
-func Note(name string, err error) {
+// Note notes the error of a function on an object.
+func Note(name, on string, err error) {
 	n := &lastError
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.text == nil {
 		n.text = map[abi.Class]string{}
 	}
-	n.text[ClassOf(err)] = name + ": " + Explain(err)
+	n.text[ClassOf(err)] = name + " on " + on + ": " + Explain(err)
 }

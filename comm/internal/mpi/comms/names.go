@@ -1,0 +1,67 @@
+package comms
+
+import (
+	"fmt"
+	"slices"
+
+	"gompi/comm"
+	"gompi/comm/internal/door"
+	"gompi/comm/internal/mpi/abi"
+)
+
+// Name returns the name for messages.
+func (c *Comm) Name() string {
+	if c == nil {
+		return "a communicator that is not valid"
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.name == "" && c.P2P != nil {
+		return c.P2P.Name()
+	}
+	return c.name
+}
+
+// nameOf returns the name of a communicator of comm's in which a rank waits for long: how many ranks
+// it has tells those apart that the program has not named. Whoever holds c.mu waits for nothing.
+func nameOf(id uint64) (name string, persistent bool) {
+	is := func(d *comm.Comm) bool { return door.Of[comm.Request](d).ID() == id }
+	find := func(c *Comm) {
+		if name != "" || c.P2P == nil {
+			return
+		}
+		c.mu.Lock()
+		persistent = slices.ContainsFunc(c.private, is)
+		named := c.name != ""
+		c.mu.Unlock()
+		if !persistent && !slices.ContainsFunc(c.parts(), is) {
+			return
+		}
+		if name = c.Name(); !named {
+			name += fmt.Sprintf(" (%d ranks)", c.P2P.Size())
+		}
+	}
+	find(World)
+	find(self)
+	Registry.Each(find)
+	return name, persistent
+}
+
+func CommSetName(c *Comm, name abi.Text) error {
+	if err := Check(c); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.name = name.String()
+	return nil
+}
+
+func CommGetName(c *Comm, name abi.Text) (int, error) {
+	if err := Check(c); err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return name.Set(c.name, abi.C.MaxObjectName), nil
+}
