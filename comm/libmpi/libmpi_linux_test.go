@@ -80,8 +80,13 @@ func TestFailuresInC(t *testing.T) {
 	}
 	for _, face := range []string{"openmpi", "mpich"} {
 		program := compiled(t, "mpicc."+face, "failures.c")
-		t.Run(face, func(t *testing.T) { runRanks(t, 4, program, "failures.c") })
-		t.Run(face+"/kill", func(t *testing.T) { runRanks(t, 4, "-recover", "failures.c", program, "kill") })
+		for _, transport := range []string{"", "tcp"} {
+			t.Run(face+"/"+transport, func(t *testing.T) {
+				t.Setenv("GOMPI_TRANSPORT", transport)
+				runRanks(t, 4, program, "failures.c")
+				runRanks(t, 4, "-recover", "failures.c", program, "kill")
+			})
+		}
 	}
 }
 

@@ -192,7 +192,7 @@ static void is_rank(MPI_Group g, MPI_Comm comm, int want)
 	CHECK(r == want);
 }
 
-/* kill ends the rank with a number in comm while the others wait for it, and returns a communicator of
+/* kill_one ends the rank with a number in comm while the others wait for it, and returns a communicator of
  * these. */
 static MPI_Comm kill_one(MPI_Comm comm, int victim)
 {
@@ -206,8 +206,12 @@ static MPI_Comm kill_one(MPI_Comm comm, int victim)
 	OK(MPI_Irecv(&x, 1, MPI_INT, victim, 1, comm, &r));
 	for (int i = 0; i < 100; i++) /* so that they are done in C */
 		OK(MPI_Barrier(comm));
-	if (me == victim)
+	if (me == victim) {
+		for (int i = 1; i < n; i++) /* they are past the barriers */
+			OK(MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 2, comm, MPI_STATUS_IGNORE));
 		raise(SIGKILL);
+	}
+	OK(MPI_Send(&me, 1, MPI_INT, victim, 2, comm));
 	CHECK(class_of(MPI_Barrier(comm)) == MPIX_ERR_PROC_FAILED);
 	CHECK(class_of(MPI_Wait(&r, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED);
 	OK(CALL(is_revoked, comm, &flag));
