@@ -42,8 +42,9 @@ type Config struct {
 	// Default: GOMPI_DETERMINISTIC.
 	Deterministic bool
 	// EagerLimit is the largest message, in bytes, that Send sends before its
-	// receive is posted. Default: GOMPI_EAGER, or 64 KiB. Negative: every message with
-	// elements waits for its receive.
+	// receive is posted. Default: GOMPI_EAGER, or 64 KiB, and less inside a host whose
+	// processors copy faster from where the message lies (shm.read in docs/tuning.md: from
+	// 32 KiB on). Negative: every message with elements waits for its receive.
 	EagerLimit int
 	// Tuning overrides the choice of collective algorithms; rank 0's counts. Calls
 	// that one of its rules fits go by messages then, within a host too; all others
@@ -63,8 +64,9 @@ type Config struct {
 	// as they are. Default: GOMPI_KEEP_SCHEDULING.
 	KeepScheduling bool
 
-	silent bool       // no log was asked for
-	names  door.Names // of an MPI program, nil if it is none
+	silent      bool       // no log was asked for
+	readsSooner bool       // EagerLimit was not set
+	names       door.Names // of an MPI program, nil if it is none
 }
 
 // Init joins the job that this process belongs to and returns its world: the communicator of all
@@ -122,7 +124,7 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	}
 	e := message.New(message.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
-		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info), Collectives: round.New,
+		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), ReadsSooner: cfg.readsSooner, Log: cfg.Logger, Left: leftOf(info), Collectives: round.New,
 		Died: p.detach.died(), Lender: &p.staging, Unexpected: sync.OnceValue(func() int { return unexpected(info) }),
 	})
 	p.e = e
@@ -335,6 +337,7 @@ func (cfg *Config) resolve() error {
 		cfg.Logger, cfg.silent = l, spec == ""
 	}
 	if cfg.EagerLimit == 0 {
+		cfg.readsSooner = !env.IsSet(env.Eager)
 		n, err := env.Bytes(env.Eager)
 		if err != nil {
 			return err

@@ -173,9 +173,10 @@ type InlineSender interface {
 	SendNow(peer world.Rank, h *Header, b mem.Buffer) bool
 	// RecvNow takes the next frame from peer if it has arrived as a whole, fits into b,
 	// and has want's Kind, Flags, Comm and Tag; a negative Tag is any. Then it sets want
-	// to the frame's header, stores the payload in b and reports true. Else it does
-	// nothing. It costs a load from memory.
-	RecvNow(peer world.Rank, want *Header, b mem.Buffer) bool
+	// to the frame's header, stores the payload in b and reports that it has. Else it does
+	// nothing, and reports whether another frame is there, so that to look again is in vain.
+	// It costs a load from memory.
+	RecvNow(peer world.Rank, want *Header, b mem.Buffer) (got, other bool)
 }
 
 // Ends are the integers of a Transport that say how far its rings to and from a peer are read and

@@ -20,6 +20,9 @@ func String(name string) string {
 	return defaultOf(name)
 }
 
+// IsSet reports whether the environment has the variable, and it is not empty.
+func IsSet(name string) bool { return os.Getenv(name) != "" }
+
 // Int returns the variable as a whole number. Unset without a default is 0.
 func Int(name string) (int, error) {
 	s := String(name)

@@ -92,24 +92,24 @@ func (t *Transport) disarm() bool {
 }
 
 // RecvNow implements transport.InlineSender.
-func (t *Transport) RecvNow(rank world.Rank, want *transport.Header, b mem.Buffer) bool {
+func (t *Transport) RecvNow(rank world.Rank, want *transport.Header, b mem.Buffer) (got, other bool) {
 	p := t.talker(rank)
 	if p == nil || !p.reads || p.lost || t.closing || t.armed || p.in.Left() > 0 {
-		return false
+		return false, false
 	}
 	kind, content := p.next()
 	if kind != first {
-		return false
+		return false, kind > 0
 	}
 	h := &t.head
 	if h.Decode(content) != nil || h.Kind != want.Kind || h.Flags != want.Flags || h.Comm != want.Comm ||
 		h.Tag != want.Tag && want.Tag >= 0 || int(h.Len) != len(content)-transport.HeaderSize || int(h.Len) > b.Size() {
-		return false
+		return false, true
 	}
 	*want = *h
 	copy(b.HostSlice(), content[transport.HeaderSize:])
 	t.done(p)
-	return true
+	return true, false
 }
 
 // next returns the next record.

@@ -193,7 +193,11 @@ func (r *rank) sendNow(peer world.Rank, h transport.Header, payload []byte) bool
 // there, and if r's transport can.
 func (r *rank) recvNow(peer world.Rank, tag int) {
 	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, 600)
-	if p, ok := r.Transport.(transport.InlineSender); ok && p.RecvNow(peer, &h, mem.Bytes(payload)) {
+	p, ok := r.Transport.(transport.InlineSender)
+	if !ok {
+		return
+	}
+	if got, _ := p.RecvNow(peer, &h, mem.Bytes(payload)); got {
 		r.complete(&arrival{message: message{peer: peer, h: h, payload: payload[:h.Len]}})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"gompi/comm/internal/liveness"
 	"gompi/comm/internal/message"
@@ -313,6 +314,7 @@ func TestCopiesOfDevicesOverlapTheirMessage(t *testing.T) {
 			b, gate := in.with(make([]byte, size)), make(chan struct{})
 			goOn <- gate
 			h := ch.Irecv(0, 0, b)
+			time.Sleep(2 * time.Millisecond) // for a receive without a message nothing polls at once
 			synctest.Wait()
 			if _, loaded := out.copies(); loaded != tt.loaded {
 				return fmt.Errorf("%s: %d chunks were loaded, want %d", tt.name, loaded, tt.loaded)

@@ -16,7 +16,7 @@
 // returns credit as receives take them, or as they come, if it has memory for more (unexpected.go).
 //
 // A message goes by rendezvous if it is longer than the eager limit, synchronous, in device memory,
-// or if credit has run out. The sender sends a request to send (RTS) with the envelope only. When a
+// if credit has run out, or if the receiver reads it sooner where it lies (isRead). The sender sends a request to send (RTS) with the envelope only. When a
 // receive has matched it, the receiver answers that the payload may come (CTS), and the sender
 // sends the payload. Where one side can read or write the other's buffer, it copies the payload
 // itself. Payloads in device memory are copied through pinned host memory, in a pipeline (package
@@ -68,9 +68,11 @@ type Config struct {
 	Host   func(rank world.Rank) string // name of a rank's host, for errors
 	Boot   boot.Boot
 	Parker transport.Parker
-	Yield  func()                     // gives the processor to other goroutines and processes
-	Eager  int                        // largest eager point-to-point payload in bytes
-	Left   func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
+	Yield  func() // gives the processor to other goroutines and processes
+	Eager  int    // largest eager point-to-point payload in bytes
+	// ReadsSooner has messages up to Eager not sent eagerly to peers that read them sooner.
+	ReadsSooner bool
+	Left        func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
 	// Unexpected returns how much memory unexpected messages may take in all, besides what peers
 	// send for which they have credit; nil for as much as those of each peer may.
 	Unexpected func() int

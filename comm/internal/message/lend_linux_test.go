@@ -19,10 +19,10 @@ type rings struct {
 	midway bool // in a frame
 }
 
-func (r *rings) SendNow(world.Rank, *transport.Header, mem.Buffer) bool { return false }
-func (r *rings) RecvNow(world.Rank, *transport.Header, mem.Buffer) bool { return false }
-func (r *rings) MayLend(world.Rank) bool                                { return !r.midway }
-func (r *rings) Lend() int                                              { return 1 << 10 }
+func (r *rings) SendNow(world.Rank, *transport.Header, mem.Buffer) bool         { return false }
+func (r *rings) RecvNow(world.Rank, *transport.Header, mem.Buffer) (bool, bool) { return false, false }
+func (r *rings) MayLend(world.Rank) bool                                        { return !r.midway }
+func (r *rings) Lend() int                                                      { return 1 << 10 }
 
 func (r *rings) Ends(peer world.Rank) (transport.Ends, bool) {
 	at := func(i int) unsafe.Pointer { return unsafe.Pointer(&r.ends[i]) }

@@ -44,7 +44,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	}
 	e, size := ch.e, b.Size()
 	p := e.peers.Peer(ch.World(dst))
-	if p.Lost != nil || ch.Left(dst) || !ch.eager(p, size) {
+	if p.Lost != nil || ch.Left(dst) || !ch.eager(p, b) {
 		return false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
@@ -55,9 +55,18 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	return true
 }
 
-// eager reports whether a message to p may be sent eagerly: it is short, and there is credit.
-func (ch *Channel) eager(p *peers.Peer, size int) bool {
-	return size <= ch.e.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.e.credit)
+// eager reports whether a message to p may be sent eagerly: it is short, there is credit, and p does
+// not read it sooner.
+func (ch *Channel) eager(p *peers.Peer, b mem.Buffer) bool {
+	size := b.Size()
+	return size <= ch.e.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.e.credit) && !ch.e.isRead(p, b)
+}
+
+// isRead reports whether p copies a message of eager size from where it lies, which takes half as
+// long as a frame does where processors are good at that (compare-mpi on an Intel Xeon, near, 64
+// KiB: latency 8.6 us in a frame, 5.7 read, irecv 8.7 and 5.7, bw 8.3 and 5.9).
+func (e *Engine) isRead(p *peers.Peer, b mem.Buffer) bool {
+	return b.Size() >= e.Mover.From && e.cfg.ReadsSooner && p.Getter != nil && e.Mover.Source(p.Getter, p.Rank, b) != 0
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx
@@ -88,7 +97,7 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 const briefly = 200
 
 // recvNow receives an eager message if it is the next frame from src. It looks for it up to
-// looks times, at least once, and reports whether it has received it. It is the fast path,
+// looks times, at least once, while there is no frame, and reports whether it has received it. It is the fast path,
 // which neither queues nor polls: it needs that no earlier receive wants the message, and that
 // no other goroutine drives.
 func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
@@ -101,8 +110,12 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 		return nothing, false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	for !p.RecvNow(&e.h, b) {
-		if looks--; looks <= 0 || e.progress.Wanted() {
+	for {
+		got, other := p.RecvNow(&e.h, b)
+		if got {
+			break
+		}
+		if looks--; looks <= 0 || other || e.progress.Wanted() {
 			return nothing, false
 		}
 	}
@@ -258,9 +271,9 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		return
 	}
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	if sync || !b.IsHost() || !ch.eager(p, r.Size) {
+	if sync || !b.IsHost() || !ch.eager(p, b) {
 		r.Stage = payload.Announced
-		if r.starved = !sync && b.IsHost() && r.Size <= e.cfg.Eager; r.starved {
+		if r.starved = !sync && b.IsHost() && r.Size <= e.cfg.Eager && !e.isRead(p, b); r.starved {
 			e.h.Flags |= transport.Short
 		}
 		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.Size), e.stamp(r), r.Source()

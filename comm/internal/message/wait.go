@@ -184,12 +184,12 @@ func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, recheck func() bool,
 func (e *Engine) Spins() bool { return e.progress.Spins() }
 
 // outstanding counts r as under way, so that a goroutine drives for it until it is done. Receives
-// of eager size are deferred: their messages are sent before the receiver asks.
+// that have no message yet are deferred.
 func (e *Engine) outstanding(r *Request) {
 	switch {
 	case r.Stage == payload.Complete:
 		return
-	case r.Stage == payload.Posted && r.Buf.Size() <= e.cfg.Eager:
+	case r.Stage == payload.Posted:
 		r.class = progress.Deferred
 	default:
 		r.class = progress.Pending

@@ -68,7 +68,7 @@ func (p *Peer) SendNow(h *transport.Header, b mem.Buffer) bool {
 }
 
 // RecvNow is that of transport.InlineSender. p is Inline.
-func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) bool {
+func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) (got, other bool) {
 	return p.inline.RecvNow(p.Rank, want, b)
 }
 

@@ -19,12 +19,12 @@ type operations struct {
 	inGrace           bool        // graceTimer runs
 }
 
-// grace is how long deferred operations do without a driver. Deferred operations are receives of
-// eager size: their messages are sent before the receiver asks, and a program that posts such
-// receives mostly waits for them soon. To park the background for them and to wake it costs more
-// than the messages do (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the
-// background parks at once). The price: a synchronous send to such a receive waits for up to grace
-// if its receiver computes.
+// grace is how long deferred operations do without a driver. Deferred operations are receives that
+// have no message yet: a program that posts them mostly waits for them soon. To park the background
+// for them and to wake it costs more than the messages do (window of 64 times 8 bytes inside a
+// host: 0.11 us a message, 0.27 where the background parks at once; Irecv, Send and Wait of 1 MiB
+// on an Intel Xeon: 50 us, and 94). The price: a send that is not eager waits for up to grace if
+// its receiver computes.
 //
 // So do goroutines that wait, if all have slept for as long, when another has driven and goes: it
 // mostly comes again soon, and each message for it would wake the one that is parked (allreduce of
