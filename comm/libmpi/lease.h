@@ -83,10 +83,10 @@ enum { GOMPI_MEMBERS = 32, GOMPI_OPERATORS = 64 };
 struct gompi_team {
 	uint32_t word, broken;
 	int32_t me, size;
-	uint32_t looks, rest;
+	uint32_t looks, left;
 	int32_t most[GOMPI_COLLECTIVES]; /* bytes; negative: none in C */
 	uint64_t step, free, acked, to_ack, digest, seq, call[2];
-	uint64_t before; /* the digest before the last call */
+	uint64_t before[3]; /* the last call: the digest and the call before it */
 	uint64_t comm;
 	struct gompi_record *recorder;
 	uint64_t *next;

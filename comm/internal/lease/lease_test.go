@@ -187,7 +187,14 @@ func TestATeamComesBackAsCLeavesIt(t *testing.T) {
 	}
 	team.Lend(Cursors{}, Most{})
 	team.word.Store(none) // as a handler does that has interrupted C for good
+	if _, ok := team.TakeBack(); !ok {
+		t.Error("a Team does not come back behind such a handler")
+	}
 	if _, ok := team.TakeBack(); ok {
 		t.Error("a Team comes back twice")
+	}
+	team.Lend(Cursors{Step: 1}, Most{})
+	if team.Lend(Cursors{Step: 2}, Most{}); team.Step != 1 {
+		t.Error("a Team is lent twice")
 	}
 }

@@ -21,11 +21,11 @@ type Team struct {
 
 	me, size int32
 	looks    uint32 // at another rank's flag, at most
-	_        uint32
+	left     uint32 // collectives until C has to enter Go
 	most     Most
 
 	Cursors
-	before   uint64 // the digest before the last call
+	before   [3]uint64 // C's
 	comm     uint64
 	recorder unsafe.Pointer // flight recorder: its ring
 	next     unsafe.Pointer // and its next ticket
@@ -73,6 +73,7 @@ type TeamLease struct {
 	lease *Lease
 	slot  int
 	step  uint64 // when it was lent
+	out   bool   // it is
 }
 
 // Team prepares to lend C what it needs of the communicator that it calls slot.
@@ -87,9 +88,12 @@ func (l *Lease) Team(slot int, n *Loan) *TeamLease {
 	return &TeamLease{Team: t, lease: l, slot: slot}
 }
 
-// Lend lends it, or lends it again.
+// Lend lends it, or lends it again, unless it is lent.
 func (t *TeamLease) Lend(c Cursors, most Most) {
-	t.Cursors, t.most, t.step = c, most, c.Step
+	if t.out {
+		return
+	}
+	t.Cursors, t.most, t.left, t.step, t.out = c, most, operations, c.Step, true
 	t.word.Store(lent)
 }
 
@@ -99,9 +103,10 @@ func (t *TeamLease) Slot() int { return t.slot }
 // TakeBack returns what is lent, with ok, once a thread inside C has made its collective. If C has
 // used it MissedTeam reports it, for Go to lend it again.
 func (t *TeamLease) TakeBack() (c Cursors, ok bool) {
-	if t.word.Load() == none {
+	if !t.out {
 		return Cursors{}, false
 	}
+	t.out = false
 	for i := 1; !t.word.CompareAndSwap(lent, none); i++ {
 		switch {
 		case t.word.Load() == none: // a signal's handler has interrupted the thread inside C for good
@@ -122,13 +127,13 @@ func (t *TeamLease) TakeBack() (c Cursors, ok bool) {
 // Break has C leave all collectives to Go, as the communicator is broken.
 func (t *TeamLease) Break() { t.broken.Store(1) }
 
+// MissesTeam reports whether MissedTeam has something to return.
+func (l *Lease) MissesTeam() bool { return l.rec.missedTeam.Load() != 0 }
+
 // MissedTeam returns the number of a communicator, once, whose Team C has missed.
 func (l *Lease) MissedTeam() (slot int, ok bool) {
-	m := &l.rec.missedTeam
-	if m.Load() == 0 {
-		return 0, false
-	}
-	return int(m.Swap(0)) - 1, true
+	slot = int(l.rec.missedTeam.Swap(0)) - 1
+	return slot, slot >= 0
 }
 
 // Element says what the elements of a datatype are to reductions.

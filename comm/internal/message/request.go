@@ -97,7 +97,7 @@ type Request struct {
 
 	held       bool // there is a Handle
 	sync       bool
-	starved    bool // a send that is announced for want of credit alone
+	starved    bool // a send of eager size that is announced
 	collective bool // of the Channel's Collectives
 	class      progress.Class
 

@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -117,7 +118,32 @@ func (r ring) anyAndSome() error {
 	if err := errors.Join(do("Waitany", 4, hs, &index, &st), wants("index of none", &index, abi.Undefined)); err != nil {
 		return err
 	}
-	return r.some(in, out, hs)
+	return errors.Join(r.some(in, out, hs), r.anyOften())
+}
+
+// anyOften waits for one of two messages, which comes at any moment: while the requests are tested,
+// too, one after the other, before the wait.
+func (r ring) anyOften() error {
+	in, out, hs := make([]int32, 2), []int32{1}, make([]abi.Handle, 2)
+	for k := range 3000 {
+		for i := range hs {
+			if err := do("Irecv", addr(in[i:]), 1, intHandle, r.left, 40+i, world0, &hs[i]); err != nil {
+				return err
+			}
+		}
+		for i := range hs { // the other message is sent when this one has come
+			index := 0
+			for range (k + r.me*31) % 64 {
+				runtime.Gosched()
+			}
+			err := errors.Join(do("Send", addr(out), 1, intHandle, r.right, 40+i, world0),
+				do("Waitany", 2, hs, &index, nil), wants("index", &index, i), do("Barrier", world0))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (r ring) some(in, out []int32, hs []abi.Handle) error {

@@ -81,7 +81,7 @@ func (d *Direct) Use(t transport.Transport) {
 // Source returns the place from which a peer may read b, ordinary memory, if that can be the
 // fastest way for as many bytes; else 0.
 func (d *Direct) Source(to transport.Getter, peer world.Rank, b mem.Buffer) uint64 {
-	if !b.IsHost() || !d.has(b.Size()) && b.Size() < d.TriesFrom {
+	if !b.IsHost() || !d.Has(b.Size()) && b.Size() < d.TriesFrom {
 		return 0
 	}
 	return to.Source(peer, b.Raw())
@@ -123,7 +123,8 @@ func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 // place, the sender copies to it and sends Done. That takes one copy, and no more frames than Data
 // does. Data frames serve buffers that neither side reaches, and messages longer than the
 // receiver's buffer. A message that is short enough to be eager is sent eagerly from such memory
-// too: its sender need not wait for the receive, and programs count on that.
+// too, unless the receiver reads it sooner: its sender need not wait for the receive, and programs
+// count on that.
 //
 // A side that gives up a message whose place it has sent recalls all its places. A rank that copies
 // from or to one of them then learns that the copy is void. If its own message was given up, an

@@ -33,13 +33,14 @@ const (
 // bytes and more if trials find that faster.
 type Lengths struct{ From, Below, TriesFrom int }
 
-func (l *Lengths) has(n int) bool { return n >= l.From && n < l.Below }
+// Has reports whether messages of n bytes are read at first.
+func (l *Lengths) Has(n int) bool { return n >= l.From && n < l.Below }
 
 // Choose begins a message of size bytes. It reports whether the receiver is to copy it. End follows
 // with the Choice.
 func (w *Ways) Choose(l *Lengths, size int) (fetch bool, c Choice) {
 	t := &w.trials[bits.Len(uint(size))]
-	t.Begin(l.has(size), size)
+	t.Begin(l.Has(size), size)
 	first := w.open == 0
 	w.open++
 	if size < l.TriesFrom || !first {

@@ -26,8 +26,12 @@ static struct gompi_team *take(gompi_word comm, int kind, int64_t bytes)
 		return NULL;
 	}
 	gompi_inside_team = t;
-	if (bytes <= t->most[kind - GOMPI_KIND_BARRIER] && !__atomic_load_n(&t->broken, __ATOMIC_RELAXED))
+	/* Receives that C holds become Go's in a collective, so that their messages come meanwhile. */
+	if (bytes <= t->most[kind - GOMPI_KIND_BARRIER] && !__atomic_load_n(&t->broken, __ATOMIC_RELAXED) &&
+	    !__atomic_load_n(&l->holds, __ATOMIC_RELAXED) && t->left) {
+		t->left--;
 		return t;
+	}
 	gompi_leave_team(t);
 	return NULL;
 }
@@ -66,8 +70,10 @@ static void record(const struct gompi_team *t, int64_t bytes)
 	struct gompi_record *r = &t->recorder[ticket % GOMPI_RECORDED];
 	uint64_t old = __atomic_load_n(&r->stamp, __ATOMIC_RELAXED);
 	if (old >> 2 >= ticket || (old & 3) == GOMPI_RECORD_BUSY ||
-	    !__atomic_compare_exchange_n(&r->stamp, &old, ticket << 2 | GOMPI_RECORD_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(&r->stamp, &old, ticket << 2 | GOMPI_RECORD_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		__atomic_store_n(t->next, (old >> 2) + 1, __ATOMIC_RELAXED);
 		return; /* another thread records a call */
+	}
 	__atomic_store_n(t->next, ticket + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->comm, t->comm, __ATOMIC_RELEASE); /* each behind the stamp: the reader is another process */
 	__atomic_store_n(&r->what, t->call[0], __ATOMIC_RELEASE);
@@ -94,10 +100,11 @@ static bool publish(struct gompi_team *t, uint64_t what, uint64_t count, int64_t
 	struct gompi_head *h = head_of(t, t->me, s);
 	t->step = s;
 	t->seq++;
+	t->before[0] = t->digest;
+	memcpy(&t->before[1], t->call, sizeof t->call);
 	t->call[0] = what;
 	t->call[1] = count;
-	t->before = t->digest;
-	t->digest = digest_of(t->before, t->call);
+	t->digest = digest_of(t->digest, t->call);
 	h->digest = t->digest;
 	h->call[0] = what;
 	h->call[1] = count;
@@ -130,13 +137,18 @@ static bool all_come(const struct gompi_team *t)
 	return true;
 }
 
-/* end ends a collective, which is undone if it is not over. */
+/* end ends a collective, which is undone if it is not over: Go does it, and lends again. If the communicator
+ * is broken Go does not begin it: then a member that comes late must not find it begun. */
 static int end(struct gompi_team *t, bool over)
 {
 	if (!over) {
+		if (__atomic_load_n(&t->broken, __ATOMIC_RELAXED))
+			__atomic_store_n(&head_of(t, t->me, t->step)->step, 0, __ATOMIC_SEQ_CST);
 		t->step--;
 		t->seq--;
-		t->digest = t->before;
+		t->digest = t->before[0];
+		memcpy(t->call, &t->before[1], sizeof t->call);
+		__atomic_store_n(&gompi_lease->missed_team, (uint32_t)(t - gompi_lease->teams) + 1, __ATOMIC_RELEASE);
 	}
 	gompi_leave_team(t);
 	return over;
@@ -259,7 +271,7 @@ static inline uint64_t what_of(int kind, const struct reduction *r)
 /* reduce stores the combination of what all members give, in their order. All have come. */
 static void reduce(const struct gompi_team *t, const struct reduction *r, void *result, int64_t count)
 {
-	uint8_t sum[GOMPI_IN_HEAD];
+	_Alignas(16) uint8_t sum[GOMPI_IN_HEAD];
 	memcpy(sum, head_of(t, 0, t->step)->payload, (size_t)r->bytes);
 	for (int i = 1; i < t->size; i++)
 		combine(r->type, r->op, sum, head_of(t, i, t->step)->payload, count);

@@ -296,8 +296,10 @@ func CommFree(h *abi.Handle) error {
 	if err := c.DeleteAttributes(attrs.KindComm, c.Handle); err != nil {
 		return err
 	}
+	freeing.Lock()
 	unlend(c)
 	Registry.Remove(*h)
+	freeing.Unlock()
 	*h = Registry.Null
 	c.close()
 	return nil

@@ -39,6 +39,8 @@ func End() error {
 	if err := self.DeleteAttributes(attrs.KindComm, self.Handle); err != nil {
 		return err
 	}
+	freeing.Lock()
+	defer freeing.Unlock()
 	unlend(World)
 	Registry.Remove(table.CommWorld)
 	Registry.Remove(table.CommSelf)

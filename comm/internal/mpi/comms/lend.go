@@ -1,6 +1,7 @@
 package comms
 
 import (
+	"sync"
 	"unsafe"
 
 	"gompi/comm"
@@ -44,11 +45,7 @@ func Lends() bool { return lent != nil }
 // Lend is called at the end of each call of the face. It lends what the face has lacked. When that
 // has tested requests, giveBack is called first.
 func Lend(giveBack func()) {
-	if slot, ok := lent.MissedTeam(); ok {
-		if c := at(slot); lends(c) {
-			c.Door().LendTeam(lent, slot)
-		}
-	}
+	lendTeam()
 	h, rank, tests, ok := lent.Missed()
 	if !ok {
 		return
@@ -58,6 +55,22 @@ func Lend(giveBack func()) {
 	}
 	if c := Registry.Find(abi.Handle(h)); lends(c) {
 		LendFor(c, rank)
+	}
+}
+
+// freeing is held while a communicator's Team is lent, or it is freed.
+var freeing sync.Mutex
+
+func lendTeam() {
+	if !lent.MissesTeam() {
+		return
+	}
+	freeing.Lock()
+	defer freeing.Unlock()
+	if slot, ok := lent.MissedTeam(); ok {
+		if c := at(slot); lends(c) {
+			c.Door().LendTeam(lent, slot)
+		}
 	}
 }
 

@@ -144,23 +144,44 @@ func Waitany(n int, hs []abi.Handle, st *abi.Status) (int, error) {
 }
 
 // awaitOne waits until something has changed for one of the requests, of which at least one is
-// active.
+// active. It returns at once if one is over, as it may be since that was tested.
 func awaitOne(hs []abi.Handle) error {
 	var few [64]comm.Request
-	rs, err := pending(few[:0], hs)
-	if err != nil {
-		return err
-	}
-	live := rs[:0]
-	for _, r := range rs {
-		if !r.Done() {
-			live = append(live, r)
+	live := few[:0]
+	for i := range hs {
+		if hs[i] == table.RequestNull || hs[i] == table.RequestDone {
+			continue
+		}
+		r, err := active(&hs[i])
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		before := len(live)
+		if live = r.appendLive(live); len(live) == before {
+			return nil
 		}
 	}
-	if len(live) > 0 {
-		_, err = comm.WaitSome(comms.Forever, live...)
-	}
+	_, err := comm.WaitSome(comms.Forever, live...)
 	return err
+}
+
+// appendLive appends the operations to ops that r waits for and that are not done.
+func (r *Request) appendLive(ops []comm.Request) []comm.Request {
+	if r.over {
+		return ops
+	}
+	for _, o := range r.Others {
+		if !o.Done() {
+			ops = append(ops, o)
+		}
+	}
+	if !r.Op.Done() {
+		ops = append(ops, r.Op)
+	}
+	return ops
 }
 
 // Testsome returns how many are over, and stores which: indices has room for n.
