@@ -44,7 +44,8 @@ type Config struct {
 	// EagerLimit is the largest message, in bytes, that Send sends before its
 	// receive is posted. Default: GOMPI_EAGER, or 64 KiB, and less inside a host whose
 	// processors copy faster from where the message lies (shm.read in docs/tuning.md: from
-	// 32 KiB on): such a message waits until its receiver makes a call. Negative: every message with elements waits for its receive.
+	// 32 KiB on): such a message waits until its receiver makes a call. Negative: every
+	// message with elements waits for its receive.
 	EagerLimit int
 	// Tuning overrides the choice of collective algorithms; rank 0's counts. Calls
 	// that one of its rules fits go by messages then, within a host too; all others

@@ -15,12 +15,12 @@
 // keep: a sender has at most 4 MiB of eager messages at one peer, less in a large job, and the peer
 // returns credit as receives take them, or as they come, if it has memory for more (unexpected.go).
 //
-// A message goes by rendezvous if it is longer than the eager limit, synchronous, in device memory,
-// if credit has run out, or if the receiver reads it sooner where it lies (isRead). The sender sends a request to send (RTS) with the envelope only. When a
-// receive has matched it, the receiver answers that the payload may come (CTS), and the sender
-// sends the payload. Where one side can read or write the other's buffer, it copies the payload
-// itself. Payloads in device memory are copied through pinned host memory, in a pipeline (package
-// payload).
+// A message goes by rendezvous if it is longer than the eager limit, synchronous, in device
+// memory, if credit has run out, or if the receiver reads it sooner where it lies (isRead). The
+// sender sends a request to send (RTS) with the envelope only. When a receive has matched it,
+// the receiver answers that the payload may come (CTS), and the sender sends the payload. Where
+// one side can read or write the other's buffer, it copies the payload itself. Payloads in
+// device memory are copied through pinned host memory, in a pipeline (package payload).
 //
 // # Progress and failure
 //

@@ -98,9 +98,9 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 const briefly = 200
 
 // recvNow receives an eager message if it is the next frame from src. It looks for it up to
-// looks times, at least once, while there is no frame, and reports whether it has received it. It is the fast path,
-// which neither queues nor polls: it needs that no earlier receive wants the message, and that
-// no other goroutine drives.
+// looks times, at least once, while there is no frame, and reports whether it has received it.
+// It is the fast path, which neither queues nor polls: it needs that no earlier receive wants
+// the message, and that no other goroutine drives.
 func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
 	e := ch.e
 	if src < 0 || ch.Broken() != nil || e.progress.Driven() || !b.IsHost() || !ch.q.Idle(src) {
