@@ -222,6 +222,10 @@ type siege struct {
 	flags             []string // of gompirun
 }
 
+// abortOfUCX is what UCX before 1.14 may say when it aborts a rank that answers one that has died
+// (docs/recovery.md). The others must go on without both.
+const abortOfUCX = "Assertion `(req->send.wireup.type == UCP_WIREUP_MSG_EP_REMOVED)"
+
 // play kills ranks of the siege at random, and checks what the others say at the end.
 func (s siege) play(t *testing.T, rng *rand.Rand) {
 	t.Helper()
@@ -265,7 +269,7 @@ func (s siege) play(t *testing.T, rng *rand.Rand) {
 	if s.restore {
 		least = s.np
 	}
-	if err != nil || hit != s.deaths || ends != least {
+	if err != nil || hit < s.deaths || hit > s.deaths+strings.Count(output.String(), abortOfUCX) || ends != least {
 		t.Errorf("%+v: %v killed, %d died; %d ranks came to the end, want %d; gompirun: %v\n%s", s, victims, hit, ends, least, err, output.String())
 	}
 }
