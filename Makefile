@@ -42,7 +42,7 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 
 # gompi for C, in a folder.
 makelib = mkdir -p $(1) && \
-	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC)' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
+	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/monitor/monitor.h' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
 	  -ldflags '$(LDFLAGS) "-extldflags=$(OLDLIBS)"' -o $(1)/libgompi-core.so ./comm/libgompi && \
 	rm -f $(1)/libgompi-core.h && \
 	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \

@@ -352,6 +352,14 @@ func TestTheLibraryStaysWhenItIsClosed(t *testing.T) {
 	}
 }
 
+func TestTheMonitorSleepsLonger(t *testing.T) {
+	k := start(t)
+	core := filepath.Join(k.lib, "libgompi-core.so")
+	if out, status := printed(command(t, k.program(t, "testdata/monitor.c"), core, "gompi_core_version")); status != 0 {
+		t.Error(out)
+	}
+}
+
 // another builds a library in Go that has nothing to do with gompi.
 func another(t *testing.T) string {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/env"
+	_ "gompi/internal/monitor"
 )
 
 // A communicator is what C has a number for.

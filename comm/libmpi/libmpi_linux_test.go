@@ -113,6 +113,18 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+func TestTheMonitorSleepsLonger(t *testing.T) {
+	program := compiled(t, "mpicc.openmpi", "../../libgompi/testdata/monitor.c")
+	gompirun, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := filepath.Join(filepath.Dir(gompirun), "lib/libgompi-mpi.so")
+	if out, err := exec.Command(program, core, "gompi_mpi_running").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // compiled builds a program of testdata.
 func compiled(t *testing.T, wrapper, source string) string {
 	t.Helper()
@@ -122,7 +134,7 @@ func compiled(t *testing.T, wrapper, source string) string {
 			t.Skipf("needs %s", tool)
 		}
 	}
-	out := filepath.Join(t.TempDir(), strings.TrimSuffix(source, filepath.Ext(source)))
+	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), filepath.Ext(source)))
 	args := []string{"-w", "-o", out, "testdata/" + source, "-lm"}
 	if language == "gfortran" {
 		args = append(args, "-fallow-argument-mismatch", "-J", filepath.Dir(out)) // mpif.h has no prototypes; modules go beside the program

@@ -49,6 +49,7 @@ import (
 	"gompi/comm/internal/mpi"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/p2p"
+	_ "gompi/internal/monitor"
 )
 
 func main() {}

@@ -37,6 +37,7 @@ var rules = []rule{
 	{"internal/seal", nil},
 	{"internal/stress", nil},
 	{"internal/ci", nil},
+	{"internal/monitor", nil}, // of libraries for C alone
 	{"internal/wheel", []string{"internal/version"}},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},
@@ -82,7 +83,8 @@ var rules = []rule{
 	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp/compress", []string{"comm", "internal/mem"}},
 	{"comm/ddp", []string{"comm", "internal/atomicfile"}},
-	{"comm/libgompi", []string{"comm", "internal/mem", "internal/boot", "internal/env", "internal/sockets"}},
+	{"comm/libgompi", []string{"comm", "internal/mem", "internal/boot", "internal/env", "internal/sockets", "internal/monitor"}},
+	{"comm/libmpi", []string{"comm/internal", "internal/mem", "internal/env", "internal/monitor"}},
 	{"comm", []string{"comm/internal", "transport", "internal/version", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
 	{"cudaops/topo", nil},
@@ -143,7 +145,7 @@ func TestImportsRunOneWay(t *testing.T) {
 // Only what calls the CUDA driver, NVML or UCX, or what C calls, is made with a C compiler, and has
 // a form that is made without.
 func TestCoreNeedsNoC(t *testing.T) {
-	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/comm/libmpi", "gompi/cudaops/topo/gompi-topo"}
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/comm/libmpi", "gompi/internal/monitor", "gompi/cudaops/topo/gompi-topo"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
 		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {
 			t.Errorf("%s imports C", p.ImportPath)
