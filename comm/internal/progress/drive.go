@@ -206,7 +206,7 @@ func (p *Engine) PassDrive() {
 	}
 	next := p.successor()
 	if next != nil && next.waitsLong() && !p.busy() {
-		p.startGrace()
+		p.startGrace(grace)
 		return
 	}
 	p.hand(next)
@@ -243,7 +243,7 @@ func (p *Engine) successor() *Waiter {
 	switch {
 	case !p.busy():
 		if long == nil && p.deferred > 0 {
-			p.startGrace()
+			p.startGrace(grace << p.graceInVain)
 		}
 		return long
 	case p.background == nil:

@@ -246,6 +246,44 @@ func TestOperationsAreDrivenForInTheBackground(t *testing.T) {
 	})
 }
 
+// Receives that end within their grace make it longer for those that come after; one that does not
+// makes it short again.
+func TestTheGraceGrowsWhereItEndsInVain(t *testing.T) {
+	const grace = time.Millisecond
+	bubble(t, (1+2+4+8+16+16+32+1)*grace, func(t *testing.T) {
+		r := newRank(false)
+		defer r.close(t)
+		end := func(w *word) {
+			r.Lock()
+			defer r.Exit()
+			w.stored.Store(true)
+			r.Poll(0)
+		}
+		for _, d := range []time.Duration{1, 2, 4, 8, 16, 16} {
+			first := r.operate(progress.Deferred)
+			time.Sleep(d * grace / 2)
+			end(first)
+			second := r.operate(progress.Deferred)
+			time.Sleep(d * grace / 2)
+			synctest.Wait()
+			if get(r, r.Driven) {
+				t.Errorf("driven after half of a grace of %v", d*grace)
+			}
+			end(second)
+		}
+		for _, d := range []time.Duration{2 * 16, 1} { // the first begins where the timer runs already
+			w := r.operate(progress.Deferred)
+			time.Sleep(d * grace)
+			synctest.Wait()
+			if !get(r, r.Driven) {
+				t.Errorf("not driven after %v", d*grace)
+			}
+			r.store(w)
+			synctest.Wait()
+		}
+	})
+}
+
 // One that has slept for long is not given the drive at once by one that goes, and mostly comes
 // again; one that has just gone to sleep is.
 func TestASleeperIsGivenTheDriveAfterAWhile(t *testing.T) {
