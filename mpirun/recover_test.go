@@ -222,8 +222,8 @@ type siege struct {
 	flags             []string // of gompirun
 }
 
-// abortOfUCX is what UCX before 1.14 may say when it aborts a rank that answers one that has died
-// (docs/recovery.md). The others must go on without both.
+// abortOfUCX is what UCX 1.13 may say when it aborts a rank that answers one that has died
+// (docs/recovery.md; UCX 1.14 has that assertion no more). The others must go on without both.
 const abortOfUCX = "Assertion `(req->send.wireup.type == UCP_WIREUP_MSG_EP_REMOVED)"
 
 // play kills ranks of the siege at random, and checks what the others say at the end.

@@ -3,13 +3,13 @@
 // Package monitor has Go's monitor thread (runtime.sysmon) sleep longer in the libraries that
 // programs in C load. They import it for that alone, and are compiled with monitor.h.
 //
-// The monitor sleeps for 20 us, and after 50 times in which it had nothing to do twice as long each
-// time, up to 10 ms. It begins anew with 20 us once it has taken a P (what a thread needs to run Go)
-// from a thread that is in C, and when that thread calls again. A program that computes between its
-// calls meets both with nearly each call: for some ms the monitor then takes a processor of the
-// machine 10,000 times a second and more, for 10 us each time in a virtual machine. The runtime has
-// no setting for that. But the timer slack of a thread, which it inherits from the one that creates
-// it, lets Linux have its sleeps last longer: here 5 ms.
+// The monitor sleeps for 20 us, and after 50 times in which it had nothing to do twice as long
+// each time, up to 10 ms. It begins anew with 20 us once it has taken a P (what a thread needs to
+// run Go) from a thread that is in C, and when that thread calls again. A program that computes
+// between its calls meets both with nearly each call: for some ms the monitor then takes a
+// processor of the machine 10,000 times a second and more, for 10 us each time in a virtual
+// machine. The runtime has no setting for that. But the timer slack of a thread, which it inherits
+// from the one that creates it, lets Linux have its sleeps last longer: here 5 ms.
 //
 // np=2 on an Intel Xeon: an MPI_Allgather of 8 B each 360 us takes 50 to 70 us without, 4 with;
 // LAMMPS's peptide 2.1 s, 1.9 since (Open MPI 4.1 1.87), an FFT of HPCC 2.7 Gflop/s, 4 to 6.9.

@@ -95,7 +95,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 			p.woken = false
 			p.unlockWhile(runtime.Gosched)
 		case idle <= spin:
-			if p.Wanted() || lends(idle) {
+			if p.Wanted() || letsOthersRun(idle) {
 				p.unlockWhile(runtime.Gosched)
 			}
 		case idle <= spin+yields:
@@ -119,11 +119,11 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	}
 }
 
-// lends reports whether a driver that has polled idle times in vain lets other goroutines run: after
-// 256 times, 512, 1024 and so on. It takes a driver that C has called some 20 us, and wakes threads
-// that may be in the way of the very rank it waits for (LAMMPS's peptide, np=2: 20,000 changes of
-// threads in 2.03 s where each 64th time lent, 7,500 in 1.89 since).
-func lends(idle int) bool { return idle >= 256 && idle&(idle-1) == 0 }
+// letsOthersRun reports whether a driver that has polled idle times in vain lets other goroutines
+// run: after 256 times, 512, 1024 and so on. It takes a driver that C has called some 20 us, and
+// wakes threads that may be in the way of the very rank it waits for (LAMMPS's peptide, np=2: 20,000
+// changes of threads in 2.03 s after each 64 times, 7,500 in 1.89 s now).
+func letsOthersRun(idle int) bool { return idle >= 256 && idle&(idle-1) == 0 }
 
 // spinBudget returns how often w's goroutine polls in a row, and then with yields, before it parks.
 // In the background it does not spin, unless one in the foreground waits, and not for long yet: it
