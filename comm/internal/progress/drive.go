@@ -121,8 +121,8 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 
 // letsOthersRun reports whether a driver that has polled idle times in vain lets other goroutines
 // run: after 256 times, 512, 1024 and so on. It takes a driver that C has called some 20 us, and
-// wakes threads that may be in the way of the very rank it waits for (LAMMPS's peptide, np=2: 20,000
-// changes of threads in 2.03 s after each 64 times, 7,500 in 1.89 s now).
+// wakes threads that may be in the way of the very rank it waits for (LAMMPS's peptide, np=2:
+// 20,000 changes of threads in 2.03 s after each 64 times, 7,500 in 1.89 s now).
 func letsOthersRun(idle int) bool { return idle >= 256 && idle&(idle-1) == 0 }
 
 // spinBudget returns how often w's goroutine polls in a row, and then with yields, before it parks.
