@@ -49,7 +49,9 @@ bool Collective::wait(std::chrono::milliseconds timeout) {
 		fail(c10d::opTypeToString(opType_), " is not over after ", timeout.count(), " ms");
 	if (!error)
 		return true;
-	auto store = code == GOMPI_ERR_MISMATCH && explainMismatch ? queue->storeOfGroup() : nullptr;
+	StorePtr store;
+	if (code == GOMPI_ERR_MISMATCH && explainMismatch)
+		store = queue->storeOfGroup();
 	if (!store)
 		std::rethrow_exception(error);
 	toldOfMismatch = true;
