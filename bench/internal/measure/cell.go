@@ -31,6 +31,9 @@ type cell struct {
 	send, recv mem.Buffer
 	window     int
 	requests   []comm.Request
+
+	steps int     // of computing, of halo
+	work  float64 // what they compute, so that they are not left out
 }
 
 // Messages of a window, and the bytes that bound it.

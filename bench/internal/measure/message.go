@@ -25,6 +25,7 @@ func messageOperations() []operation {
 		{name: "iprobe_recv", ranks: 2, blocks: bothWays, run: runIprobeRecv, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
 		{name: "gap1ms", ranks: 2, blocks: oneWay, before: computeFor(time.Millisecond), run: runOneWay, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
 		{name: "gap10ms", ranks: 2, blocks: oneWay, before: computeFor(10 * time.Millisecond), run: runOneWay, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
+		{name: "halo", ranks: 2, blocks: bothWays, begin: calibrate, run: runHalo, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
 		{name: "bw", ranks: 2, blocks: oneWay, run: runBandwidth, parts: fromPeer, timed: firstOnly, window: true, volume: times(1), bus: times(1)},
 	}
 }
@@ -159,6 +160,46 @@ func computeFor(d time.Duration) func() {
 		for begun := time.Now(); time.Since(begun) < d; {
 		}
 	}
+}
+
+// runHalo computes for about haloComputes, then exchanges a block: what a call costs a program that
+// does not only call.
+func runHalo(k *cell) error {
+	peer := k.peer()
+	if peer < 0 {
+		return nil
+	}
+	k.work = compute(k.work, k.steps)
+	r := k.c.Irecv(peer, dataTag, k.recv)
+	if err := k.c.Send(k.ctx, peer, dataTag, k.send); err != nil {
+		return err
+	}
+	_, err := r.Wait(k.ctx)
+	return err
+}
+
+// haloComputes is how long a step of halo computes.
+const haloComputes = 50 * time.Microsecond
+
+// calibrate finds how many steps of compute take haloComputes where nothing interrupts them.
+func calibrate(k *cell) error {
+	const some = 10_000
+	fastest := time.Hour
+	for range 20 {
+		start := time.Now()
+		k.work = compute(k.work, some)
+		fastest = min(fastest, time.Since(start))
+	}
+	k.steps = int(some * haloComputes / max(fastest, 1))
+	return nil
+}
+
+// compute does some arithmetic, each step of which needs the one before.
+func compute(x float64, steps int) float64 {
+	for range steps {
+		x = x*0.9999999 + 1e-7
+	}
+	return x
 }
 
 // runBandwidth is a window of messages one way, and an empty one back.
