@@ -184,12 +184,12 @@ func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, recheck func() bool,
 func (e *Engine) Spins() bool { return e.progress.Spins() }
 
 // outstanding counts r as under way, so that a goroutine drives for it until it is done. Receives
-// that have no message yet are deferred.
+// that have no message yet are deferred, and so are sends that have no receive.
 func (e *Engine) outstanding(r *Request) {
 	switch {
 	case r.Stage == payload.Complete:
 		return
-	case r.Stage == payload.Posted:
+	case r.Stage == payload.Posted || r.Stage == payload.Announced:
 		r.class = progress.Deferred
 	default:
 		r.class = progress.Pending

@@ -100,32 +100,67 @@ func Recv(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Com
 	if err := m.checkReceive(); err != nil {
 		return err
 	}
-	if source == abi.ProcNull {
+	return m.receive(st)
+}
+
+// receive receives m, whose arguments are right.
+func (m *message) receive(st *abi.Status) error {
+	if m.peer == abi.ProcNull {
 		st.Set(abi.OfProcNull)
 		return nil
 	}
-	b := t.Incoming(buf, n)
-	got, err := c.P2P.Recv(comms.Forever, c.SourceOf(source), tagOf(tag), b.Buffer)
-	b.Arrived(got.Bytes)
-	st.Set(c.StatusOf(got))
+	into := m.t.Incoming(m.buf, m.n)
+	got, err := m.c.P2P.Recv(comms.Forever, m.c.SourceOf(m.peer), tagOf(m.tag), into.Buffer)
+	m.received(got, into, st)
 	return err
+}
+
+func (m *message) received(got comm.Status, into dtypes.Landing, st *abi.Status) {
+	into.Arrived(got.Bytes)
+	st.Set(m.c.StatusOf(got))
 }
 
 func Sendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, sendtag int,
 	recvbuf abi.Addr, recvcount int, recvtype *dtypes.Datatype, source, recvtag int, c *comms.Comm, st *abi.Status) error {
-	r, err := startSendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, c)
-	if err != nil {
+	out := message{sendbuf, sendcount, sendtype, dest, sendtag, c}
+	in := message{recvbuf, recvcount, recvtype, source, recvtag, c}
+	if err := in.checkExchange(&out); err != nil {
 		return err
 	}
-	return r.Wait(st)
+	return in.sendrecv(sendtype.Outgoing(sendbuf, sendcount), &out, st)
 }
 
 func SendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm, st *abi.Status) error {
-	r, err := startReplace(buf, n, t, dest, sendtag, source, recvtag, c)
-	if err != nil {
+	out := message{buf, n, t, dest, sendtag, c}
+	in := message{buf, n, t, source, recvtag, c}
+	if err := in.checkExchange(&out); err != nil {
 		return err
 	}
-	return r.Wait(st)
+	return in.sendrecv(comm.Of(t.Packed(buf, n)), &out, st)
+}
+
+// checkExchange returns what is wrong with the arguments of a call that sends out and receives m.
+func (m *message) checkExchange(out *message) error {
+	if err := out.check(); err != nil {
+		return err
+	}
+	return m.checkReceive()
+}
+
+// sendrecv sends b as the message out, and receives m at the same time.
+func (m *message) sendrecv(b comm.Buffer, out *message, st *abi.Status) error {
+	if out.peer == abi.ProcNull {
+		return m.receive(st)
+	}
+	c, to := m.c, m.c.RankOf(out.peer)
+	if m.peer == abi.ProcNull {
+		st.Set(abi.OfProcNull)
+		return c.P2P.Send(comms.Forever, to, out.tag, b)
+	}
+	into := m.t.Incoming(m.buf, m.n)
+	got, err := c.P2P.Sendrecv(comms.Forever, to, out.tag, b, c.SourceOf(m.peer), tagOf(m.tag), into.Buffer)
+	m.received(got, into, st)
+	return err
 }
 
 func Probe(source, tag int, c *comms.Comm, st *abi.Status) error {

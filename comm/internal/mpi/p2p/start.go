@@ -110,54 +110,39 @@ func Imrecv(buf abi.Addr, n int, t *dtypes.Datatype, h *abi.Handle) (*Request, e
 
 func Isendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, sendtag int,
 	recvbuf abi.Addr, recvcount int, recvtype *dtypes.Datatype, source, recvtag int, c *comms.Comm) (*Request, error) {
-	return startSendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, c)
+	out := message{sendbuf, sendcount, sendtype, dest, sendtag, c}
+	in := message{recvbuf, recvcount, recvtype, source, recvtag, c}
+	if err := in.checkExchange(&out); err != nil {
+		return nil, err
+	}
+	return in.exchange(sendtype.Outgoing(sendbuf, sendcount), &out), nil
 }
 
 func IsendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm) (*Request, error) {
-	return startReplace(buf, n, t, dest, sendtag, source, recvtag, c)
-}
-
-func startSendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, sendtag int,
-	recvbuf abi.Addr, recvcount int, recvtype *dtypes.Datatype, source, recvtag int, c *comms.Comm) (*Request, error) {
-	out := message{sendbuf, sendcount, sendtype, dest, sendtag, c}
-	in := message{recvbuf, recvcount, recvtype, source, recvtag, c}
-	if err := out.check(); err != nil {
-		return nil, err
-	}
-	if err := in.checkReceive(); err != nil {
-		return nil, err
-	}
-	return in.exchange(func() comm.Request {
-		return c.P2P.Isend(c.RankOf(dest), sendtag, sendtype.Outgoing(sendbuf, sendcount))
-	}, dest), nil
-}
-
-func startReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm) (*Request, error) {
 	out := message{buf, n, t, dest, sendtag, c}
 	in := message{buf, n, t, source, recvtag, c}
-	if err := out.check(); err != nil {
+	if err := in.checkExchange(&out); err != nil {
 		return nil, err
 	}
-	if err := in.checkReceive(); err != nil {
-		return nil, err
-	}
-	return in.exchange(func() comm.Request { return c.P2P.Isend(c.RankOf(dest), sendtag, comm.Of(t.Packed(buf, n))) }, dest), nil
+	return in.exchange(comm.Of(t.Packed(buf, n)), &out), nil
 }
 
-// exchange starts to receive m and to send to dest.
-func (m *message) exchange(send func() comm.Request, dest int) *Request {
+// exchange starts to receive m, and to send b as the message out.
+func (m *message) exchange(b comm.Buffer, out *message) *Request {
 	r := NewRequest(m.c)
-	if dest != abi.ProcNull {
-		r.Others = append(r.Others, send()) // first: it may copy what the receive overwrites
+	m.receiveInto(r) // first, so that its message is expected
+	if out.peer == abi.ProcNull {
+		return r
 	}
-	m.receiveInto(r)
-	if r.over && len(r.Others) > 0 { // there is nothing to receive: the send is all
-		r.over = false
-		r.Op, r.Others = r.Others[0], nil
-		r.Then = func(err error) error {
-			r.st = abi.OfProcNull
-			return err
-		}
+	op := m.c.P2P.Isend(m.c.RankOf(out.peer), out.tag, b)
+	if !r.over {
+		r.Others = append(r.Others, op)
+		return r
+	}
+	r.Op, r.over = op, false // there is nothing to receive: the send is all
+	r.Then = func(err error) error {
+		r.st = abi.OfProcNull
+		return err
 	}
 	return r
 }
