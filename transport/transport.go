@@ -225,8 +225,9 @@ type Getter interface {
 	// copies it at once. A Source may take longer than frames.
 	Maps(place uint64) bool
 	// Get copies dst.Size() bytes from a place that the peer has sent to dst, as Put does. It may
-	// end with ErrRecalled although the place holds: then the peer's memory cannot be read.
-	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64)
+	// end with ErrRecalled although the place holds: then the peer's memory cannot be read. helped
+	// lets it ask the peer to copy a part.
+	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64, helped bool)
 }
 
 // A Registrar is a Direct Transport that must know the memory that has places.

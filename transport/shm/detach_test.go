@@ -63,7 +63,7 @@ func TestRingsOfTheDeadAreFreedAndForgotten(t *testing.T) {
 		t.Errorf("%v is freed, want %v; lost: %v, want rank 1 and not 3", freed, want, sink.losses)
 	}
 	delete(sink.losses, 1)
-	ranks[0].Get(1, 1, mem.Bytes(make([]byte, 100)), 1)
+	ranks[0].Get(1, 1, mem.Bytes(make([]byte, 100)), 1, true)
 	ranks[0].Send(1, &transport.Header{Kind: transport.Credit}, mem.Buffer{}, 0)
 	for range 10 {
 		ranks[0].Poll(1)

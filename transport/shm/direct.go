@@ -164,9 +164,9 @@ func (t *Transport) at(local world.LocalRank, place uint64, n int) []byte {
 }
 
 // Get implements transport.Direct.
-func (t *Transport) Get(rank world.Rank, place uint64, dst mem.Buffer, token uint64) {
+func (t *Transport) Get(rank world.Rank, place uint64, dst mem.Buffer, token uint64, helped bool) {
 	p := t.peer(t.local(rank))
-	x := move{dst: dst.HostSlice(), place: place, token: token, ask: dst.Size() >= helpFrom}
+	x := move{dst: dst.HostSlice(), place: place, token: token, ask: helped && dst.Size() >= helpFrom}
 	if place&isSource != 0 {
 		x.source = addressOf(place)
 	} else {

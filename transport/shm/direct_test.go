@@ -88,7 +88,7 @@ func copyTogether(t *testing.T, seed uint64) (helped int) {
 	i := 0
 	for o := range offers {
 		dst := heaps[0][rng.IntN(100):][:o.n]
-		ranks[0].Get(1, o.place, mem.Bytes(dst), 1)
+		ranks[0].Get(1, o.place, mem.Bytes(dst), 1, true)
 		for sinks[0].all == i {
 			stress.Pause(rng)
 			ranks[0].Poll(1)
@@ -122,7 +122,7 @@ func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Reaches(1)
-	a.Get(1, 1, mem.Bytes(heaps[0]), 1)
+	a.Get(1, 1, mem.Bytes(heaps[0]), 1, true)
 	p := a.peers[1]
 	a.invite(p, &p.moves.Items()[0])
 	p.w.claims.Add(1 << takenBits) // it takes a chunk

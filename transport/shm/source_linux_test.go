@@ -46,7 +46,7 @@ func readers(t *testing.T, pids ...int) (ranks [2]*Transport, sink *ends) {
 // get has rank 0 get from a place, and reports whether it got all.
 func get(ranks [2]*Transport, sink *ends, place uint64, dst []byte) bool {
 	all, well := sink.all, sink.well
-	for ranks[0].Get(1, place, mem.Bytes(dst), 1); sink.all == all; {
+	for ranks[0].Get(1, place, mem.Bytes(dst), 1, true); sink.all == all; {
 		ranks[0].Poll(1)
 	}
 	return sink.well > well
@@ -85,7 +85,7 @@ func TestOrdinaryMemoryIsReadInVain(t *testing.T) {
 	}
 	for polls := range 4 {
 		all, well := sink.all, sink.well
-		ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1)
+		ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1, true)
 		for range polls {
 			ranks[0].Poll(1)
 		}
@@ -132,7 +132,7 @@ func TestAnotherProcessIsNotRead(t *testing.T) {
 // turns.
 func getTogether(t *testing.T, ranks [2]*Transport, sink *ends, place uint64, dst []byte) bool {
 	all, well := sink.all, sink.well
-	for ranks[0].Get(1, place, mem.Bytes(dst), 1); sink.all == all; {
+	for ranks[0].Get(1, place, mem.Bytes(dst), 1, true); sink.all == all; {
 		ranks[0].begun(t, 1)
 		ranks[1].begun(t, 1)
 	}
@@ -181,7 +181,7 @@ func TestHelpEndsWithTheCopy(t *testing.T) {
 	for _, giveUp := range []func(){ranks[1].Recall, func() { ranks[0].Forget(1, 1) }} {
 		for polls := range 4 {
 			clear(dst)
-			ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1)
+			ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1, true)
 			ranks[0].begun(t, polls)
 			ranks[1].begun(t, polls)
 			giveUp()
@@ -224,7 +224,7 @@ func (t *Transport) begun(tb testing.TB, polls int) {
 func TestHelpThatFails(t *testing.T) {
 	ranks, sink, src, dst := together(t)
 	all, well := sink.all, sink.well
-	ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1)
+	ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1, true)
 	ranks[0].begun(t, 1)
 	ranks[1].findWriters()
 	ranks[1].receive(ranks[1].peers[0], records)

@@ -46,7 +46,7 @@ func (r *rank) copied(token uint64) error {
 // get begins a Get from rank 1, and put a Put to it.
 func (r *rank) get(place uint64, dst []byte, token uint64) {
 	r.due[token] = true
-	r.Transport.(transport.Getter).Get(1-r.id, place, mem.Bytes(dst), token)
+	r.Transport.(transport.Getter).Get(1-r.id, place, mem.Bytes(dst), token, true)
 }
 
 func (r *rank) put(place uint64, src []byte, token uint64) {

@@ -59,8 +59,10 @@ func (x *reach) Place(world.Rank, mem.Buffer) uint64 {
 func (x *reach) Maps(place uint64) bool               { return place != somewhere+1 }
 func (x *reach) Source(world.Rank, mem.Buffer) uint64 { return somewhere + 1 }
 
-func (x *reach) Recall()                                            {}
-func (x *reach) Get(_ world.Rank, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
+func (x *reach) Recall() {}
+func (x *reach) Get(_ world.Rank, _ uint64, _ mem.Buffer, t uint64, _ bool) {
+	x.copies = append(x.copies, t)
+}
 func (x *reach) Put(_ world.Rank, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
 
 // progress has the engine do all that there is to do.

@@ -125,28 +125,22 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 	return st, true
 }
 
-// Sendrecv sends out and receives in at the same time, as Send and Recv do. If ctx has ended before,
-// it does neither.
+// Sendrecv sends out and receives in at the same time, as Send and Recv do.
 func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer) (Status, error) {
 	e := ch.e
-	if ctx.Err() != nil {
-		return nothing, context.Cause(ctx)
-	}
 	e.progress.Lock()
 	defer e.exitPolling()
 	if ch.sendNow(dst, sendTag, out) {
 		return ch.recv(ctx, src, recvTag, in)
 	}
-	r, s := e.newRequest(), e.newRequest()
-	defer e.freeRequest(r)
+	s := e.newRequest()
 	defer e.freeRequest(s)
-	ch.expect(r, src, recvTag, in) // first: a message that is expected is not fetched to be kept
 	ch.start(s, dst, sendTag, out, false)
-	err := ch.waitBlocking(ctx, r)
+	st, err := ch.recv(ctx, src, recvTag, in)
 	if sent := ch.waitBlocking(ctx, s); err == nil {
 		err = sent
 	}
-	return r.status, err
+	return st, err
 }
 
 // Isend starts a send; the Handle is done when b may be reused.

@@ -151,6 +151,10 @@ func (m *Move) Source() (place uint64) {
 		place = m.mover.Source(p.Getter, p.Rank, m.Buf)
 		m.exposed = place != 0
 	}
+	if m.exposed {
+		m.offered = true
+		p.Offered++
+	}
 	return place
 }
 

@@ -55,7 +55,7 @@ func (r *reaching) Recall()                              { r.Note("recall") }
 func (r *reaching) Put(_ world.Rank, place uint64, b mem.Buffer, token uint64) {
 	r.Note("put %d bytes at %d, token %d", b.Size(), place, token)
 }
-func (r *reaching) Get(_ world.Rank, place uint64, b mem.Buffer, token uint64) {
+func (r *reaching) Get(_ world.Rank, place uint64, b mem.Buffer, token uint64, helped bool) {
 	r.Note("get %d bytes from %d, token %d", b.Size(), place, token)
 }
 

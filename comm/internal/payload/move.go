@@ -27,6 +27,7 @@ const (
 type Move struct {
 	Stage   Stage
 	exposed bool        // the other side may know where Buf lies
+	offered bool        // it may Get the message
 	choice  Choice      // of a receive
 	Token   uint64      // by which frames and transports name this end; 0 if none does
 	Peer    *peers.Peer // the other side, nil before there is one, and if that is this rank
@@ -74,6 +75,10 @@ func (m *Move) Begin(s Stage, b mem.Buffer) {
 func (m *Move) End(err error) bool {
 	if m.copy != nil || m.choice != NoChoice {
 		return m.end(err)
+	}
+	if m.offered {
+		m.offered = false
+		m.Peer.Offered--
 	}
 	m.Stage = Complete
 	return true

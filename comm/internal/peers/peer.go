@@ -18,6 +18,7 @@ type Peer struct {
 	Getter     transport.Getter
 	Credit     Credit     // for eager point-to-point messages
 	Unexpected Unexpected // those of the two that are kept without a receive
+	Offered    int        // messages to p that it may Get
 
 	tr      transport.Transport    // nil if none reaches it
 	inline  transport.InlineSender // tr, if it is one
@@ -88,10 +89,11 @@ func (p *Peer) Put(place uint64, b mem.Buffer, token uint64) {
 	p.Direct.Put(p.Rank, place, b, token)
 }
 
-// Get copies from a place that p has sent to b. p is a Getter.
+// Get copies from a place that p has sent to b. p is a Getter. It helps, unless it has a message of
+// its own to Get (1 MB both ways, np=2 on an Intel Xeon: 98 us, 115 with help; 2.5 MB 230 and 290).
 func (p *Peer) Get(place uint64, b mem.Buffer, token uint64) {
 	p.carried.add(b.Size())
-	p.Getter.Get(p.Rank, place, b, token)
+	p.Getter.Get(p.Rank, place, b, token, p.Offered == 0)
 }
 
 // Poll polls p alone. p is Connected.
