@@ -57,6 +57,9 @@ func (r *reaching) Put(_ world.Rank, place uint64, b mem.Buffer, token uint64) {
 }
 func (r *reaching) Get(_ world.Rank, place uint64, b mem.Buffer, token uint64, helped bool) {
 	r.Note("get %d bytes from %d, token %d", b.Size(), place, token)
+	if !helped {
+		r.Note("alone")
+	}
 }
 
 // lock is a Locker without anything to do after it.

@@ -3,6 +3,7 @@ package payload
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"gompi/internal/mem"
@@ -235,6 +236,30 @@ func TestAReceiveReduces(t *testing.T) {
 				t.Fatalf("frames %v: element %d is %d, want %d", frames, i, got, want)
 			}
 		}
+	}
+}
+
+// A peer that has a message of this rank's to copy is not asked to help.
+func TestABusyPeerIsNotAskedToHelp(t *testing.T) {
+	k := newBench(true, reaching{place: 7, maps: true})
+	receive := func() string {
+		k.begin(k.Peer, Posted, make([]byte, 10), 10)
+		k.Fetch(other, 8)
+		k.Sent(nil)
+		return k.wire.Taken()
+	}
+	helped := receive()
+	var send Move
+	send.Init(&k.v, k)
+	send.Begin(Announced, mem.Bytes(make([]byte, 10)))
+	send.Peer = k.Peer
+	if place := send.Source(); place != 7 {
+		t.Fatalf("the message is offered at place %d, want 7", place)
+	}
+	alone := receive()
+	send.End(nil)
+	if again := receive(); strings.Contains(helped, "alone") || !strings.Contains(alone, "alone") || again != helped {
+		t.Errorf("before, while and after a message is offered: %s; %s; %s", helped, alone, again)
 	}
 }
 
