@@ -20,6 +20,7 @@ func messageOperations() []operation {
 	return []operation{
 		{name: "latency", ranks: 2, blocks: bothWays, run: runLatency, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
 		{name: "irecv", ranks: 2, blocks: bothWays, run: runIrecv, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
+		{name: "sendrecv", ranks: 2, blocks: bothWays, run: runSendrecv, parts: fromPeer, volume: times(1), bus: times(1)},
 		{name: "iprobe", ranks: 2, noData: true, blocks: each(0, 0), run: runIprobe, timed: firstOnly, volume: times(0), bus: times(0)},
 		{name: "iprobe_found", ranks: 2, noData: true, blocks: each(0, 0), begin: sendToProbe, run: runIprobeFound, end: recvProbed, timed: firstOnly, volume: times(0), bus: times(0)},
 		{name: "iprobe_recv", ranks: 2, blocks: bothWays, run: runIprobeRecv, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
@@ -72,6 +73,16 @@ func runIrecv(k *cell) error {
 		_, err := k.c.Irecv(peer, dataTag, k.recv).Wait(k.ctx)
 		return err
 	})
+}
+
+// runSendrecv is a message each way, at the same time.
+func runSendrecv(k *cell) error {
+	peer := k.peer()
+	if peer < 0 {
+		return nil
+	}
+	_, err := k.c.Sendrecv(k.ctx, peer, dataTag, k.send, peer, dataTag, k.recv)
+	return err
 }
 
 func (k *cell) roundTrip(recv func(peer int) error) error {

@@ -174,6 +174,12 @@ static void run_bw(struct cell *k) {
 	MPI_Send(NULL, 0, MPI_BYTE, peer, ACK_TAG, MPI_COMM_WORLD);
 }
 
+static void run_sendrecv(struct cell *k) {
+	int peer = peer_of();
+	if (peer >= 0)
+		MPI_Sendrecv(k->send, k->n, type, peer, DATA_TAG, k->recv, k->n, type, peer, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 /* ---- halo ---- */
 
 #define HALO_COMPUTES 50e3 /* nanoseconds */
@@ -353,6 +359,7 @@ static double twice_others(void) { return 2 * others(); }
 static const struct op ops[] = {
 	{"latency", 2, 0, 0, first_two, run_latency, from_peer, first, 0, 2, once, once, 0},
 	{"irecv", 2, 0, 0, first_two, run_irecv, from_peer, first, 0, 2, once, once, 0},
+	{"sendrecv", 2, 0, 0, first_two, run_sendrecv, from_peer, everybody, 0, 1, once, once, 0},
 	{"iprobe", 2, 1, 0, none, run_iprobe, NULL, first, 0, 1, zero, zero, 0},
 	{"iprobe_found", 2, 1, 0, none, run_iprobe_found, NULL, first, 0, 1, zero, zero, 0, send_to_probe, recv_probed},
 	{"iprobe_recv", 2, 0, 0, first_two, run_iprobe_recv, from_peer, first, 0, 2, once, once, 0},
