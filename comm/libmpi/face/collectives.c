@@ -16,7 +16,7 @@ static struct gompi_team *take(gompi_word comm, int kind, int64_t bytes)
 {
 	struct gompi_lease *l = gompi_lease;
 	int slot = gompi_slot_of(comm);
-	if (!l || slot < 0 || slot >= GOMPI_SLOTS || bytes < 0)
+	if (!l || slot < 0 || slot >= GOMPI_SLOTS || bytes < 0 || bytes > GOMPI_IN_HEAD)
 		return NULL;
 	struct gompi_team *t = &l->teams[slot];
 	uint32_t was = GOMPI_LENT;
