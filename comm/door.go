@@ -108,8 +108,8 @@ func (c *Comm) allLocals() []world.LocalRank { return c.locals(c.hosts()[0]) }
 func (c *Comm) mostLent() (most lease.Most) {
 	kinds := [...]call.Kind{lease.Barrier: call.Barrier, lease.Bcast: call.Bcast, lease.Reduce: call.Reduce, lease.Allreduce: call.Allreduce}
 	for i, k := range kinds {
-		most[i] = shmsync.InHead
-		if !c.exec.Paths.InOneStep(k, shmsync.InHead) || i >= lease.Reduce && c.exec.Paths.KeepsOrder(mem.Sum) {
+		most[i] = int32(c.exec.Paths.InOneStep(k, lease.MostBytes))
+		if i >= lease.Reduce && c.exec.Paths.KeepsOrder(mem.Sum) {
 			most[i] = -1
 		}
 	}

@@ -76,6 +76,17 @@ struct gompi_held {
 };
 enum { GOMPI_FREE, GOMPI_POSTED, GOMPI_ARRIVED, GOMPI_TAKEN };
 
+/* A ring of package shmsync. */
+enum { GOMPI_BLOCK_LINE = 128, GOMPI_SMALL_MOST = 1 << 10, GOMPI_DEPTH = 64 };
+struct gompi_bounce {
+	int64_t at;
+	uint64_t size, next;
+	struct {
+		uint64_t step, start;
+	} held[GOMPI_DEPTH];
+	uint64_t n, out, gone;
+};
+
 /* What short collectives of a communicator need. */
 enum { GOMPI_COLLECTIVES = 4 }; /* by kind, from GOMPI_KIND_BARRIER on */
 enum { GOMPI_MEMBERS = 32, GOMPI_OPERATORS = 64 };
@@ -92,10 +103,17 @@ struct gompi_team {
 	uint64_t *next;
 	struct gompi_block *blocks[GOMPI_MEMBERS];
 	int32_t locals[GOMPI_MEMBERS];
+	struct gompi_bounce *rings[2]; /* of the small bounce buffer and the next */
+	/* The last step: the place of its payload in a block, 0 if it is in the head, and the ring, with what was
+	 * there before. */
+	uint64_t place;
+	struct gompi_bounce *ring;
+	uint64_t next_before, n_before;
 };
+enum { GOMPI_MOST_BYTES = 4 << 10 };
 
 /* A member's memory, as package shmsync has it. */
-enum { GOMPI_DEPTH = 64, GOMPI_SOON = 16, GOMPI_IN_HEAD = 96 };
+enum { GOMPI_SOON = 16, GOMPI_IN_HEAD = 96 };
 
 struct gompi_head {
 	uint64_t step, digest, call[2];
@@ -158,7 +176,9 @@ enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 
 	GOMPI_SHORT_LAP, GOMPI_SMALL_RECORD, GOMPI_SMALL_BODY, GOMPI_AHEAD, GOMPI_FETCHED, \
 	offsetof(struct gompi_block, consumed), offsetof(struct gompi_block, heads), \
 	sizeof(struct gompi_head), offsetof(struct gompi_head, digest), offsetof(struct gompi_head, call), \
-	offsetof(struct gompi_head, payload), GOMPI_IN_HEAD, GOMPI_DEPTH, GOMPI_SOON, \
+	offsetof(struct gompi_head, payload), GOMPI_IN_HEAD, GOMPI_DEPTH, GOMPI_SOON, GOMPI_BLOCK_LINE, GOMPI_SMALL_MOST, \
+	sizeof(struct gompi_bounce), offsetof(struct gompi_bounce, next), offsetof(struct gompi_bounce, held), \
+	offsetof(struct gompi_bounce, n), offsetof(struct gompi_bounce, gone), \
 	sizeof(struct gompi_record), offsetof(struct gompi_record, what), offsetof(struct gompi_record, seq), \
 	GOMPI_RECORDED, GOMPI_RECORD_BUSY, GOMPI_RECORD_DONE, \
 	GOMPI_KIND_BARRIER, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE, \
@@ -172,6 +192,7 @@ enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 
 	offsetof(struct gompi_lease, missed_team), offsetof(struct gompi_lease, elements), offsetof(struct gompi_lease, operators), \
 	offsetof(struct gompi_lease, teams), sizeof(struct gompi_team), offsetof(struct gompi_team, most), \
 	offsetof(struct gompi_team, step), offsetof(struct gompi_team, seq), offsetof(struct gompi_team, call[1]), \
-	offsetof(struct gompi_team, next), offsetof(struct gompi_team, blocks), offsetof(struct gompi_team, locals) }
+	offsetof(struct gompi_team, next), offsetof(struct gompi_team, blocks), offsetof(struct gompi_team, locals), \
+	offsetof(struct gompi_team, rings), GOMPI_MOST_BYTES }
 
 #endif

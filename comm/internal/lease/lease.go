@@ -360,6 +360,6 @@ func Layout() []uintptr {
 		unsafe.Offsetof(r.missedTeam), unsafe.Offsetof(r.elements), unsafe.Offsetof(r.operators),
 		unsafe.Offsetof(r.teams), unsafe.Sizeof(t), unsafe.Offsetof(t.most), unsafe.Offsetof(t.Step),
 		unsafe.Offsetof(t.Seq), unsafe.Offsetof(t.B), unsafe.Offsetof(t.next), unsafe.Offsetof(t.blocks),
-		unsafe.Offsetof(t.locals),
+		unsafe.Offsetof(t.locals), unsafe.Offsetof(t.rings), MostBytes,
 	}
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -32,6 +33,8 @@ type Team struct {
 
 	blocks [Members]unsafe.Pointer // of memory, by member
 	locals [Members]world.LocalRank
+	rings  [2]unsafe.Pointer // of the small bounce buffer and the next
+	_      [4]uint64         // C's
 }
 
 // Members is how many ranks a communicator has at most whose collectives C does.
@@ -53,6 +56,9 @@ type Cursors struct {
 	A, B                     uint64 // the last call
 }
 
+// MostBytes is how many bytes of a rank's data C does collectives of at most.
+const MostBytes = 4 << 10
+
 // Most is up to how many bytes of a rank's data C does collectives; negative: none.
 type Most [Collectives]int32
 
@@ -65,6 +71,7 @@ type Loan struct {
 	Next     unsafe.Pointer
 	Blocks   []unsafe.Pointer
 	Locals   []world.LocalRank
+	Rings    [2]unsafe.Pointer // of the small bounce buffer and the next
 }
 
 // A TeamLease is a Team that is lent, or was.
@@ -74,6 +81,7 @@ type TeamLease struct {
 	slot  int
 	step  uint64 // when it was lent
 	out   bool   // it is
+	rings runtime.Pinner
 }
 
 // Team prepares to lend C what it needs of the communicator that it calls slot.
@@ -85,8 +93,16 @@ func (l *Lease) Team(slot int, n *Loan) *TeamLease {
 	l.pinner.Pin(n.Next)
 	copy(t.blocks[:], n.Blocks)
 	copy(t.locals[:], n.Locals)
-	return &TeamLease{Team: t, lease: l, slot: slot}
+	x := &TeamLease{Team: t, lease: l, slot: slot}
+	for i, ring := range n.Rings {
+		x.rings.Pin(ring)
+		t.rings[i] = ring
+	}
+	return x
 }
+
+// End ends it for good: it is not lent.
+func (t *TeamLease) End() { t.rings.Unpin() }
 
 // Lend lends it, or lends it again, unless it is lent.
 func (t *TeamLease) Lend(c Cursors, most Most) {

@@ -80,20 +80,20 @@ func (s *Selector) For(o *call.Call) *Path {
 	return c.path
 }
 
-// InOneStep reports whether all calls of a collective, by a built-in operator, that have up to so
-// many bytes take one step through shared memory.
-func (s *Selector) InOneStep(k call.Kind, bytes int) bool {
+// InOneStep returns up to how many bytes, most at most, all calls of a collective by a built-in
+// operator take one step through shared memory; -1 if none does.
+func (s *Selector) InOneStep(k call.Kind, most int) int {
 	allocated := min(s.allocated, 1)
 	at := &s.rows[allocated][builtIn][k]
 	if *at == nil {
 		*at = s.make(k, builtIn, allocated == 1)
 	}
 	for _, c := range *at {
-		if c.from <= bytes && (c.nccl != nil || c.path.Via != Shm || c.path.Algorithm != OneStep) {
-			return false
+		if c.nccl != nil || c.path.Via != Shm || c.path.Algorithm != OneStep || c.path.Ask != Nothing {
+			return min(most, c.from-1)
 		}
 	}
-	return true
+	return most
 }
 
 // bytes returns the bytes of all ranks' blocks of a call, or of the vector where there are none.

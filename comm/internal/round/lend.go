@@ -26,7 +26,7 @@ func (rd *Round) Lend(l *lease.Lease, slot int, locals func() []world.LocalRank,
 		ring, next := rd.ch.Flight().Lend()
 		t = l.Team(slot, &lease.Loan{
 			Me: rd.ch.Rank(), Looks: mostLooks, Comm: rd.ch.ID, Recorder: ring, Next: next,
-			Blocks: rd.team.Blocks(), Locals: locals(),
+			Blocks: rd.team.Blocks(), Locals: locals(), Rings: rd.team.Rings(),
 		})
 		rd.loan.Store(t)
 	}
@@ -59,5 +59,7 @@ func (rd *Round) recallLoan() {
 // Unlend ends the use of the slot: it is to be another communicator's.
 func (rd *Round) Unlend() {
 	rd.Recall()
-	rd.loan.Store(nil)
+	if t := rd.loan.Swap(nil); t != nil {
+		t.End()
+	}
 }

@@ -190,9 +190,11 @@ func (f *flags) empty() {
 func Layout() []uintptr {
 	var f flags
 	var h Head
+	var g ring
 	return []uintptr{
 		unsafe.Offsetof(f.consumed), unsafe.Offsetof(f.heads),
 		unsafe.Sizeof(h), unsafe.Offsetof(h.callDigest), unsafe.Offsetof(h.call),
-		unsafe.Offsetof(h.payload), InHead, depth, soon,
+		unsafe.Offsetof(h.payload), InHead, depth, soon, lineSize, smallMost,
+		unsafe.Sizeof(g), unsafe.Offsetof(g.next), unsafe.Offsetof(g.held), unsafe.Offsetof(g.n), unsafe.Offsetof(g.gone),
 	}
 }

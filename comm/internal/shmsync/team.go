@@ -274,7 +274,7 @@ type Cursors struct{ Step, Free, Acked, ToAck uint64 }
 func (t *Team) Cursors() Cursors { return Cursors{t.step, t.free, t.acked, t.toAck} }
 
 // Advance sets them to what another, C, has made of them: it has done some collectives, each of one
-// step whose payload is in the heads. call is the last of them.
+// step. call is the last of them.
 func (t *Team) Advance(to Cursors, call *EncodedCall, digest uint64) {
 	if to.Step != t.step {
 		t.first, t.call, t.digest = to.Step, call, digest
@@ -284,6 +284,12 @@ func (t *Team) Advance(to Cursors, call *EncodedCall, digest uint64) {
 
 // Gated reports whether members wait for the barrier flag.
 func (t *Team) Gated() bool { return t.gated }
+
+// Rings returns where the rings are of the small bounce buffer and of that of the second level,
+// which C lays steps in, too.
+func (t *Team) Rings() [2]unsafe.Pointer {
+	return [2]unsafe.Pointer{unsafe.Pointer(&t.small), unsafe.Pointer(&t.l2)}
+}
 
 // Blocks returns where the members' blocks lie.
 func (t *Team) Blocks() []unsafe.Pointer {

@@ -16,7 +16,7 @@ static struct gompi_team *take(gompi_word comm, int kind, int64_t bytes)
 {
 	struct gompi_lease *l = gompi_lease;
 	int slot = gompi_slot_of(comm);
-	if (!l || slot < 0 || slot >= GOMPI_SLOTS || bytes < 0 || bytes > GOMPI_IN_HEAD)
+	if (!l || slot < 0 || slot >= GOMPI_SLOTS || bytes < 0 || bytes > GOMPI_MOST_BYTES)
 		return NULL;
 	struct gompi_team *t = &l->teams[slot];
 	uint32_t was = GOMPI_LENT;
@@ -45,17 +45,58 @@ static inline void raise_flag(const struct gompi_team *t, uint64_t *flag, uint64
 			gompi_core.wake(t->locals[i]);
 }
 
-/* may_fill reports whether no member reads any more what the head of a step has held. */
-static bool may_fill(struct gompi_team *t, uint64_t step)
+/* lay finds the place of the payload of a step, of so many bytes, as Lay of package shmsync does. It returns
+ * the step that all must have read before it is filled. */
+static uint64_t lay(struct gompi_team *t, uint64_t step, uint64_t bytes)
 {
-	uint64_t after = step - (step < GOMPI_DEPTH ? step : GOMPI_DEPTH), free = step;
+	uint64_t after = step - lower(step, GOMPI_DEPTH), length = (bytes + GOMPI_BLOCK_LINE - 1) & ~(uint64_t)(GOMPI_BLOCK_LINE - 1);
+	t->place = 0;
+	if (bytes <= GOMPI_IN_HEAD)
+		return after;
+	struct gompi_bounce *g = t->ring = t->rings[bytes > GOMPI_SMALL_MOST];
+	t->next_before = g->next;
+	t->n_before = g->n;
+	if (g->size - g->next % g->size < length)
+		g->next += g->size - g->next % g->size;
+	t->place = (uint64_t)g->at + g->next % g->size;
+	g->held[g->n % GOMPI_DEPTH].step = step;
+	g->held[g->n % GOMPI_DEPTH].start = g->next;
+	g->n++;
+	g->next += length;
+	while (g->out < g->n - 1 && (g->held[g->out % GOMPI_DEPTH].start + g->size < g->next || g->out + GOMPI_DEPTH <= g->n))
+		g->gone = g->held[g->out++ % GOMPI_DEPTH].step;
+	return upper(after, g->gone);
+}
+
+/* lift undoes lay. What is gone stays so: the same is laid again. */
+static void lift(struct gompi_team *t)
+{
+	if (t->place) {
+		t->ring->next = t->next_before;
+		t->ring->n = t->n_before;
+	}
+}
+
+/* payload returns what a member gives in the last step. */
+static inline uint8_t *payload(const struct gompi_team *t, int member)
+{
+	return t->place ? (uint8_t *)t->blocks[member] + t->place : head_of(t, member, t->step)->payload;
+}
+
+/* may_fill waits until no member reads any more what a step held. It reports false if that takes long. */
+static bool may_fill(struct gompi_team *t, uint64_t step, uint64_t after)
+{
+	uint64_t free = step, consumed;
+	uint32_t looks = t->looks;
 	if (after <= t->free)
 		return true;
 	for (int i = 0; i < t->size; i++) {
-		uint64_t consumed = i == t->me ? step : __atomic_load_n(&t->blocks[i]->consumed, __ATOMIC_ACQUIRE);
-		if (consumed < after)
-			return false;
-		free = consumed < free ? consumed : free;
+		if (i == t->me)
+			continue;
+		while ((consumed = __atomic_load_n(&t->blocks[i]->consumed, __ATOMIC_ACQUIRE)) < after)
+			if (!looks || !--looks || __atomic_load_n(&t->broken, __ATOMIC_RELAXED))
+				return false;
+		free = lower(free, consumed);
 	}
 	t->free = free;
 	return true;
@@ -95,8 +136,10 @@ static inline uint64_t digest_of(uint64_t before, const uint64_t call[2])
 static bool publish(struct gompi_team *t, uint64_t what, uint64_t count, int64_t bytes, const void *data, size_t n)
 {
 	uint64_t s = t->step + 1;
-	if (!may_fill(t, s))
+	if (!may_fill(t, s, lay(t, s, (uint64_t)bytes))) {
+		lift(t);
 		return false;
+	}
 	struct gompi_head *h = head_of(t, t->me, s);
 	t->step = s;
 	t->seq++;
@@ -109,7 +152,7 @@ static bool publish(struct gompi_team *t, uint64_t what, uint64_t count, int64_t
 	h->call[0] = what;
 	h->call[1] = count;
 	if (n)
-		memcpy(h->payload, data, n);
+		memcpy(payload(t, t->me), data, n);
 	raise_flag(t, &h->step, s);
 	__builtin_prefetch(head_of(t, t->me, s + 1), 1);
 	record(t, bytes);
@@ -144,6 +187,7 @@ static int end(struct gompi_team *t, bool over)
 	if (!over) {
 		if (__atomic_load_n(&t->broken, __ATOMIC_RELAXED))
 			__atomic_store_n(&head_of(t, t->me, t->step)->step, 0, __ATOMIC_SEQ_CST);
+		lift(t);
 		t->step--;
 		t->seq--;
 		t->digest = t->before[0];
@@ -158,7 +202,7 @@ static int end(struct gompi_team *t, bool over)
 static void consumed(struct gompi_team *t)
 {
 	t->to_ack = t->step;
-	if (t->step - t->acked < GOMPI_SOON)
+	if (!t->place && t->step - t->acked < GOMPI_SOON)
 		return;
 	t->acked = t->step;
 	raise_flag(t, &t->blocks[t->me]->consumed, t->step);
@@ -195,7 +239,7 @@ int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Com
 	bool over = mine || come(t, root, &looks);
 	if (over) {
 		if (!mine && n)
-			memcpy(buf, head_of(t, root, t->step)->payload, (size_t)n);
+			memcpy(buf, payload(t, root), (size_t)n);
 		consumed(t);
 	}
 	return end(t, over);
@@ -211,12 +255,12 @@ int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Com
 #define FLOAT_MORE(x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) == (y) ? (signbit(x) ? (y) : (x)) : MORE(x, y))
 #define EACH(T, expression) \
 	for (int64_t i = 0; i < n; i++) { \
-		T x = ((const T *)a)[i], y = ((const T *)b)[i]; \
+		T x = ((T *)a)[i], y = ((const T *)b)[i]; \
 		((T *)a)[i] = (T)(expression); \
 	} \
 	return
 #define COMBINE(name, T, U, less, more) \
-	static void combine_##name(int op, void *a, const void *b, int64_t n) \
+	static void combine_##name(int op, void *restrict a, const void *restrict b, int64_t n) \
 	{ \
 		switch (op) { \
 		case GOMPI_SUM: EACH(T, (U)x + (U)y); \
@@ -271,11 +315,9 @@ static inline uint64_t what_of(int kind, const struct reduction *r)
 /* reduce stores the combination of what all members give, in their order. All have come. */
 static void reduce(const struct gompi_team *t, const struct reduction *r, void *result, int64_t count)
 {
-	_Alignas(16) uint8_t sum[GOMPI_IN_HEAD];
-	memcpy(sum, head_of(t, 0, t->step)->payload, (size_t)r->bytes);
+	memcpy(result, payload(t, 0), (size_t)r->bytes); /* the operand is among what members give, and may be overwritten */
 	for (int i = 1; i < t->size; i++)
-		combine(r->type, r->op, sum, head_of(t, i, t->step)->payload, count);
-	memcpy(result, sum, (size_t)r->bytes);
+		combine(r->type, r->op, result, payload(t, i), count);
 }
 
 int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)

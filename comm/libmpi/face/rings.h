@@ -2,7 +2,7 @@
  * them. */
 #ifndef GOMPI_FACE_RINGS_H
 #define GOMPI_FACE_RINGS_H
-#include "../lease.h"
+#include "short.h"
 #include <string.h>
 
 enum { LINE = 64, WORD = 8, HEADER = 48, HEAD = WORD + HEADER };
@@ -18,9 +18,6 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == HEADER, "a header has another size");
 enum { MAGIC = 0x6d, VERSION = 8, EAGER = 1 };
-
-static inline uint64_t lower(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t upper(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static inline uint64_t at(const struct gompi_ring *r, uint64_t pos) { return (pos - r->base) & (r->lap - 1); }
 static inline uint64_t end(const struct gompi_ring *r, uint64_t pos) { return pos + ((r->base - pos) & (r->lap - 1)); }

@@ -2,7 +2,6 @@
  * finished whole, or nothing has changed and Go does it. What follows does what sendNow, recvNow and the
  * queue of receives of package message do. */
 #include "rings.h"
-#include "short.h"
 
 struct gompi_lease *gompi_lease;
 static __thread bool inside __attribute__((tls_model("initial-exec")));

@@ -18,6 +18,9 @@ static inline bool gompi_tossed(const struct gompi_lease *l)
 	return x >> 31;
 }
 
+static inline uint64_t lower(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t upper(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 static inline int gompi_slot_of(gompi_word comm)
 {
 	return comm == GOMPI_WORLD_ID ? 0 : (int)comm - GOMPI_FIRST_HANDLE + 1;

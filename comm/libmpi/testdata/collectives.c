@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 40, COMMS = 3 };
+enum { MOST = 2000, COMMS = 3 };
 
 static int rank, size;
 static uint32_t state, own;
@@ -21,6 +21,14 @@ static uint32_t next(uint32_t *s, uint32_t n)
 }
 
 static uint32_t roll(uint32_t n) { return next(&state, n); }
+
+/* length is below one of several limits of ways, each as often. */
+static int length(uint32_t most)
+{
+	static const uint32_t below[] = {3, 20, 40, 150, 700, 2000};
+	uint32_t n = roll(below[roll(6)]);
+	return (int)(n < most ? n : most);
+}
 
 static void fail(const char *what, int step)
 {
@@ -54,7 +62,7 @@ static const int in_place = 1, to_root = 2;
 	static void name(MPI_Comm comm, int members, int me, int step, int how) \
 	{ \
 		MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX}; \
-		int n = (int)roll(MOST), op = (int)roll(4), root = (int)roll((uint32_t)members); \
+		int n = length(MOST), op = (int)roll(4), root = (int)roll((uint32_t)members); \
 		T mine[MOST + 1], got[MOST + 1], want; \
 		for (int i = 0; i <= n; i++) { \
 			mine[i] = (T)element(me, i, step); \
@@ -94,8 +102,8 @@ REDUCTION(doubles, double, MPI_DOUBLE, real, SAME_REAL, REAL)
 
 static void bcast(MPI_Comm comm, int members, int me, int step)
 {
-	int n = (int)roll(130), root = (int)roll((uint32_t)members);
-	char b[131];
+	int n = length(MOST) * (int)(1 + roll(5)), root = (int)roll((uint32_t)members);
+	char b[5 * MOST + 1];
 	for (int i = 0; i <= n; i++)
 		b[i] = (char)(me == root ? value(root, i, step) : 1);
 	MPI_Bcast(b, n, MPI_CHAR, root, comm);
