@@ -246,6 +246,30 @@ func TestResolveFollowsTheAnswers(t *testing.T) {
 	}
 }
 
+// C does what takes one step, and no more.
+func TestWhatTakesOneStep(t *testing.T) {
+	for _, test := range []struct {
+		name, tuned string
+		Topology
+		kind  call.Kind
+		wants int
+	}{
+		{"bcast", "", Topology{Ranks: 2, Shared: true}, call.Bcast, 6000},
+		{"bcast in smaller chunks", "shm.chunk=2k", Topology{Ranks: 2, Shared: true}, call.Bcast, 2048},
+		{"allreduce", "", Topology{Ranks: 2, Shared: true}, call.Allreduce, 4096},
+		{"a tuned one", "allreduce:100-:circulant", Topology{Ranks: 2, Shared: true}, call.Allreduce, 99},
+		{"between hosts", "", Topology{Ranks: 2}, call.Bcast, -1},
+	} {
+		var r Rules
+		if err := r.Tune(test.tuned); err != nil {
+			t.Fatal(err)
+		}
+		if got := New(test.Topology, &r).InOneStep(test.kind, 6000); got != test.wants {
+			t.Errorf("%s: up to %d bytes, want %d", test.name, got, test.wants)
+		}
+	}
+}
+
 func TestForTakesNoMemory(t *testing.T) {
 	s := New(Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, new(Rules))
 	o := sample(call.Allreduce, 2, 2, mem.Sum)
