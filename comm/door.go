@@ -83,6 +83,12 @@ func (c *inside) Lend(slot, rank int) { c.ch.Lend(slot, rank) }
 // TakeOver implements door.Comm.
 func (c *inside) TakeOver(f func(lease.Receive)) { c.e.TakeOver(f) }
 
+// Claim implements door.Comm.
+func (c *inside) Claim() bool { return c.e.Claim() }
+
+// EndClaim implements door.Comm.
+func (c *inside) EndClaim(holds bool) { c.e.EndClaim(holds) }
+
 // Withdraw implements door.Comm.
 func (c *inside) Withdraw(rs []Request) bool {
 	return c.e.Withdraw(len(rs), func(i int) message.Handle { return rs[i].h })

@@ -42,6 +42,11 @@ type Comm[Request any] interface {
 	// TakeOver calls f for the receives that C holds, in order, to post them. Nothing is lent until
 	// the lease Holds none.
 	TakeOver(f func(lease.Receive))
+	// Claim takes back what is lent and has the lease Hold something, for whoever calls from now on
+	// to wait. It reports false, and does nothing, if C holds receives. Nothing is lent until
+	// EndClaim, which is told whether C holds receives now.
+	Claim() bool
+	EndClaim(holds bool)
 	// Withdraw takes back receives that are posted and have no message, all or none, and reports
 	// whether it has: only if nothing else is under way. Then rs name nothing.
 	Withdraw(rs []Request) bool

@@ -19,7 +19,7 @@ import (
 type lending struct {
 	*lease.Lease                  // nil without C
 	lender       transport.Lender // that has the rings
-	takenOver    bool             // receives of C's become Go's: nothing is lent
+	takenOver    bool             // receives pass from C to Go or back: nothing is lent
 	channels     []lentChannel
 	peers        []lentPeer
 }
@@ -107,6 +107,29 @@ func (e *Engine) setTakenOver(on bool) {
 	e.progress.Lock() // which recalls what is lent
 	defer e.progress.Unlock()
 	e.lending.takenOver = on
+}
+
+// Claim prepares to give C receives, and reports false if it holds some. C has no lease from here to
+// EndClaim: a receive that it posted meanwhile would be lost with the claim.
+func (e *Engine) Claim() bool {
+	e.progress.Lock() // which recalls what is lent
+	defer e.progress.Unlock()
+	if e.lending.Holds() {
+		return false
+	}
+	e.lending.takenOver = true
+	e.lending.Claim()
+	return true
+}
+
+// EndClaim ends it. holds states that C has got receives.
+func (e *Engine) EndClaim(holds bool) {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	e.lending.takenOver = false
+	if !holds {
+		e.lending.Revoke()
+	}
 }
 
 // Withdraw takes back n receives that are posted, whose Handles name nothing then, and reports

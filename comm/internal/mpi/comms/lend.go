@@ -94,10 +94,10 @@ func TakeOver(f func(Held, *Comm)) {
 	World.Door().TakeOver(func(r lease.Receive) { f(r, at(r.Slot)) })
 }
 
-// Claim has whoever calls from now on wait for what the face is to hold, as if it held something.
-// Revoke ends that.
-func Claim()  { lent.Claim() }
-func Revoke() { lent.Revoke() }
+// Claim has whoever calls from now on wait for what the face is to hold, as if it held something. It
+// reports false if that holds receives. EndClaim ends it, and is told whether it holds some now.
+func Claim() bool         { return World.Door().Claim() }
+func EndClaim(holds bool) { World.Door().EndClaim(holds) }
 
 // GiveBack gives receives that are posted to the face, in order, and reports whether it has: only
 // if nothing else is under way. It has been Claimed.

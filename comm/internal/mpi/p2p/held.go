@@ -72,16 +72,27 @@ func Leave() {
 func giveBack() {
 	passing.Lock()
 	defer passing.Unlock()
-	if comms.Holds() {
+	if comms.Holds() || !comms.Claim() { // a call that begins from here on sees it and waits for passing,
 		return
 	}
-	comms.Claim()                           // first: a call that begins sees it and waits for passing,
-	if calls.Load() != 1 || !passPosted() { // or is seen here
-		comms.Revoke()
+	var passed []*Request
+	if calls.Load() == 1 { // or is seen here
+		passed = passPosted()
+	}
+	comms.EndClaim(len(passed) > 0)
+	for i, r := range passed {
+		if i == 0 || r.c != passed[i-1].c || r.source != passed[i-1].source {
+			comms.LendFor(r.c, r.source)
+		}
+	}
+	for _, r := range passed {
+		*r = Request{}
+		requestPool.Put(r)
 	}
 }
 
-func passPosted() bool {
+// passPosted returns what it has passed.
+func passPosted() []*Request {
 	var all []*Request
 	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+comms.MostHeld; h++ {
 		if r := Requests.Find(h); r != nil && r.active && !r.over && r.order > 0 && !r.Op.Done() {
@@ -94,17 +105,10 @@ func passPosted() bool {
 		ops[i], places[i] = r.Op, int(r.Handle-table.FirstHeld)
 	}
 	if len(all) == 0 || !comms.GiveBack(ops, places) {
-		return false
-	}
-	for i, r := range all {
-		if i == 0 || r.c != all[i-1].c || r.source != all[i-1].source {
-			comms.LendFor(r.c, r.source)
-		}
-		Requests.Remove(r.Handle)
+		return nil
 	}
 	for _, r := range all {
-		*r = Request{}
-		requestPool.Put(r)
+		Requests.Remove(r.Handle)
 	}
-	return true
+	return all
 }
