@@ -255,12 +255,12 @@ int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Com
 #define FLOAT_MORE(x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) == (y) ? (signbit(x) ? (y) : (x)) : MORE(x, y))
 #define EACH(T, expression) \
 	for (int64_t i = 0; i < n; i++) { \
-		T x = ((T *)a)[i], y = ((const T *)b)[i]; \
-		((T *)a)[i] = (T)(expression); \
+		T x = ((const T *)a)[i], y = ((const T *)b)[i]; \
+		((T *)to)[i] = (T)(expression); \
 	} \
 	return
 #define COMBINE(name, T, U, less, more) \
-	static void combine_##name(int op, void *restrict a, const void *restrict b, int64_t n) \
+	WIDEST static void combine_##name(int op, void *to, const void *a, const void *b, int64_t n) \
 	{ \
 		switch (op) { \
 		case GOMPI_SUM: EACH(T, (U)x + (U)y); \
@@ -269,19 +269,24 @@ int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Com
 		case GOMPI_MAX: EACH(T, more(x, y)); \
 		} \
 	}
+#ifdef __x86_64__
+#define WIDEST __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDEST
+#endif
 COMBINE(int32, int32_t, uint32_t, LESS, MORE)
 COMBINE(int64, int64_t, uint64_t, LESS, MORE)
 COMBINE(float, float, float, FLOAT_LESS, FLOAT_MORE)
 COMBINE(double, double, double, FLOAT_LESS, FLOAT_MORE)
 
-/* combine stores a op b in a. */
-static void combine(int type, int op, void *a, const void *b, int64_t n)
+/* combine stores a op b, of n elements each. */
+static void combine(int type, int op, void *to, const void *a, const void *b, int64_t n)
 {
 	switch (type) {
-	case GOMPI_INT32: combine_int32(op, a, b, n); return;
-	case GOMPI_INT64: combine_int64(op, a, b, n); return;
-	case GOMPI_FLOAT: combine_float(op, a, b, n); return;
-	case GOMPI_DOUBLE: combine_double(op, a, b, n); return;
+	case GOMPI_INT32: combine_int32(op, to, a, b, n); return;
+	case GOMPI_INT64: combine_int64(op, to, a, b, n); return;
+	case GOMPI_FLOAT: combine_float(op, to, a, b, n); return;
+	case GOMPI_DOUBLE: combine_double(op, to, a, b, n); return;
 	}
 }
 
@@ -315,9 +320,11 @@ static inline uint64_t what_of(int kind, const struct reduction *r)
 /* reduce stores the combination of what all members give, in their order. All have come. */
 static void reduce(const struct gompi_team *t, const struct reduction *r, void *result, int64_t count)
 {
-	memcpy(result, payload(t, 0), (size_t)r->bytes); /* the operand is among what members give, and may be overwritten */
-	for (int i = 1; i < t->size; i++)
-		combine(r->type, r->op, result, payload(t, i), count);
+	const void *sum = payload(t, 0);
+	for (int i = 1; i < t->size; i++, sum = result)
+		combine(r->type, r->op, result, sum, payload(t, i), count);
+	if (t->size == 1)
+		memcpy(result, sum, (size_t)r->bytes);
 }
 
 int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
