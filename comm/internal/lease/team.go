@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -79,9 +78,9 @@ type TeamLease struct {
 	*Team
 	lease *Lease
 	slot  int
-	step  uint64 // when it was lent
-	out   bool   // it is
-	rings runtime.Pinner
+	step  uint64            // when it was lent
+	out   bool              // it is
+	rings [2]unsafe.Pointer // for the garbage collector, which sees no memory of C's, and moves nothing
 }
 
 // Team prepares to lend C what it needs of the communicator that it calls slot.
@@ -93,16 +92,9 @@ func (l *Lease) Team(slot int, n *Loan) *TeamLease {
 	l.pinner.Pin(n.Next)
 	copy(t.blocks[:], n.Blocks)
 	copy(t.locals[:], n.Locals)
-	x := &TeamLease{Team: t, lease: l, slot: slot}
-	for i, ring := range n.Rings {
-		x.rings.Pin(ring)
-		t.rings[i] = ring
-	}
-	return x
+	t.rings = n.Rings
+	return &TeamLease{Team: t, lease: l, slot: slot, rings: n.Rings}
 }
-
-// End ends it for good: it is not lent.
-func (t *TeamLease) End() { t.rings.Unpin() }
 
 // Lend lends it, or lends it again, unless it is lent.
 func (t *TeamLease) Lend(c Cursors, most Most) {

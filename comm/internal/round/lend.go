@@ -59,7 +59,5 @@ func (rd *Round) recallLoan() {
 // Unlend ends the use of the slot: it is to be another communicator's.
 func (rd *Round) Unlend() {
 	rd.Recall()
-	if t := rd.loan.Swap(nil); t != nil {
-		t.End()
-	}
+	rd.loan.Store(nil)
 }
