@@ -486,8 +486,12 @@ func copyProgram(t *testing.T, name, to string) {
 	writeProgram(t, to, string(data))
 }
 
+// writeProgram writes a program while no other test starts a process: that would have the open file
+// until it executes, and so the program could not be executed (ETXTBSY).
 func writeProgram(t *testing.T, path, text string) {
 	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
