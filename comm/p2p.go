@@ -58,8 +58,8 @@ func Sendrecv[T, U Scalar](ctx context.Context, c *Comm, to, sendTag int, send [
 }
 
 // Isend starts a Send; data must not change before the Request is done. While no goroutine of this
-// rank waits for anything, a message above the eager limit may lie for a millisecond after a receive
-// has asked for it; for up to 16 where waits have followed at once before.
+// rank waits for anything, a message above the eager limit may lie for a millisecond after a
+// receive has asked for it; for up to 16 where waits have followed at once before.
 func Isend[T Scalar](c *Comm, to, tag int, data []T) Request { return c.Isend(to, tag, Of(data)) }
 
 // Issend starts an Ssend.

@@ -109,8 +109,8 @@ func (e *Engine) setTakenOver(on bool) {
 	e.lending.takenOver = on
 }
 
-// Claim prepares to give C receives, and reports false if it holds some. C has no lease from here to
-// EndClaim: a receive that it posted meanwhile would be lost with the claim.
+// Claim prepares to give C receives, and reports false if it holds some. C has no lease from here
+// to EndClaim: a receive that it posted meanwhile would be lost with the claim.
 func (e *Engine) Claim() bool {
 	e.progress.Lock() // which recalls what is lent
 	defer e.progress.Unlock()

@@ -89,7 +89,7 @@ func (s *Selector) InOneStep(k call.Kind, most int) int {
 		*at = s.make(k, builtIn, allocated == 1)
 	}
 	for _, c := range *at {
-		if c.nccl != nil || c.path.Via != Shm || c.path.Algorithm != OneStep || c.path.Ask != Nothing {
+		if c.nccl != nil || c.path.Via != Shm || c.path.Algorithm != OneStep {
 			return min(most, c.from-1)
 		}
 	}

@@ -34,9 +34,9 @@ type operations struct {
 // 8 bytes over TCP by two ranks, of which one has a goroutine that waits for a message: 28 us, else
 // 8). The price: their waits last twice as long at most.
 //
-// Where deferred operations end sooner, each time, their grace doubles, up to 16 ms: a timer costs a
-// thread that computes in C some 40 us, of each ms (Irecv, Send and Wait of 32 KiB each 36 us, np=2
-// on an Intel Xeon: 15 us more than computing alone, 7 since; Open MPI 4.1 4.5).
+// Where deferred operations end sooner, each time, their grace doubles, up to 16 ms: a timer costs
+// a thread that computes in C some 40 us, of each ms (Irecv, Send and Wait of 32 KiB each 36 us,
+// np=2 on an Intel Xeon: 15 us more than computing alone, 7 since; Open MPI 4.1 4.5).
 const grace = time.Millisecond
 
 // mostInVain is how often the grace of operations doubles.

@@ -94,8 +94,8 @@ func TakeOver(f func(Held, *Comm)) {
 	World.Door().TakeOver(func(r lease.Receive) { f(r, at(r.Slot)) })
 }
 
-// Claim has whoever calls from now on wait for what the face is to hold, as if it held something. It
-// reports false if that holds receives. EndClaim ends it, and is told whether it holds some now.
+// Claim has whoever calls from now on wait for what the face is to hold, as if it held something.
+// It reports false if that holds receives. EndClaim ends it, and is told whether it holds some now.
 func Claim() bool         { return World.Door().Claim() }
 func EndClaim(holds bool) { World.Door().EndClaim(holds) }
 
