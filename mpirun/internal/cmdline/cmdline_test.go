@@ -221,7 +221,7 @@ func TestPlacementFlagsAndTheirHabits(t *testing.T) {
 	for line, want := range map[string]string{
 		"-rank-by board p": `-rank-by "board": want slot, node or fill`,
 		"-cpu-list x p":    `-cpu-list "x": want numbers of CPUs, as in 0-3,8`,
-		"-map-by rack p":   `-map-by "rack": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`,
+		"-map-by rack p":   `-map-by "rack": want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like`,
 	} {
 		if _, _, err := parse(line, testGetenv); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", line, err, want)

@@ -14,8 +14,9 @@ Run program as the ranks of one job on one host or many:
   -H LIST               hosts on the command line: node01:4,node02:4
   -N N                  at most N ranks on each host
   -map-by HOW           slot (fill a host, then the next), node (one on each in
-                        turn), core, hwthread, numa, package or ppr:N:node
-  -bind-to WHAT         core, hwthread, numa, package, gpu or none
+                        turn), core, hwthread, l3cache, numa, package or
+                        ppr:N:node
+  -bind-to WHAT         core, hwthread, l3cache, numa, package, gpu or none
   -gpus-per-rank N      give each rank N GPUs of its host
   -x NAME[=value]       set a variable for the ranks
   -wdir DIR             working directory of the ranks
@@ -63,17 +64,19 @@ ranks and hosts
   -rankfile F               where each rank runs: "rank 0=node01 slot=0-3", or
                             slot=1:0-3 for cores of package 1
   -map-by HOW               slot (default: fill a host, then the next), node (one on
-                            each host in turn), core, hwthread, numa or package (fill
-                            a host, its ranks dealt out over those), ppr:N:node, ppr:N:numa
-                            or ppr:N:package; after it :PE=N for N cores a rank
+                            each host in turn), core, hwthread, l3cache, numa or package
+                            (fill a host, its ranks dealt out over those), ppr:N:node,
+                            ppr:N:l3cache, ppr:N:numa or ppr:N:package; after it :PE=N
+                            for N cores a rank
   -rank-by HOW              number the ranks of a program by slot (those of a host in
                             a row), node (one of each host in turn) or fill (in a
-                            row those of each numa domain or package of -map-by, too)
+                            row those of each l3cache, numa or package of -map-by, too)
   -oversubscribe            allow more ranks than slots without a word (default: with a
                             line that says so); with =false, or as -nooversubscribe: refuse
-  -bind-to WHAT             hwthread, core, numa, package, gpu or none (default: each
-                            rank has its share of the cores, if there is a core for
-                            each, else none); gpu: its share of those near its GPU
+  -bind-to WHAT             hwthread, core, l3cache, numa, package, gpu or none
+                            (default: each rank has its share of the cores, if there
+                            is a core for each, else none); gpu: its share of those
+                            near its GPU
   -gpus-per-rank N          give each rank N GPUs of its host, and CUDA_VISIBLE_DEVICES
                             for them; neighbours share if N is 1 and GPUs are few
                             (default: each sees all)

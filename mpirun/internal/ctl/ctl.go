@@ -17,7 +17,7 @@ import (
 )
 
 // Magic opens an agent's output. Its number is raised whenever a message changes.
-const Magic = "\x00gompi agent 8\n"
+const Magic = "\x00gompi agent 9\n"
 
 // Version is gompirun's own. Launcher and agents of one job have the same.
 const Version = version.Number

@@ -18,7 +18,7 @@ import (
 // examples holds at least one message of every kind.
 func examples() []Message {
 	return []Message{
-		&Hello{Version: "1", Host: "h", Machine: "m", Network: "m n", Port: 65535, Address: "10.0.0.1", Launcher: "fd00::1", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16")}, Cores: [][]int{{0, 8}, {1}}, Numa: [][]int{{0, 1, 8}}, Packages: [][]int{{0}, {1, 8}}, Quota: 3},
+		&Hello{Version: "1", Host: "h", Machine: "m", Network: "m n", Port: 65535, Address: "10.0.0.1", Launcher: "fd00::1", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16")}, Cores: [][]int{{0, 8}, {1}}, Numa: [][]int{{0, 1, 8}}, L3: [][]int{{0, 1}, {8}}, Packages: [][]int{{0}, {1, 8}}, Quota: 3},
 		&Hello{},
 		&Started{PIDs: []int{1, 1 << 22}, CPUs: [][]int{{0}, nil}},
 		&Failed{Rank: 3, Code: 127, Text: "not found"},

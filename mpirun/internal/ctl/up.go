@@ -18,6 +18,7 @@ type Hello struct {
 	Cores   [][]int // hardware threads of each core that may be used
 	Numa    [][]int // hardware threads of each memory domain
 
+	L3       [][]int // hardware threads of each level 3 cache
 	Packages [][]int // hardware threads of each processor package
 	Quota    int     // processors' worth of time that all ranks get, rounded up; 0: no limit
 
@@ -38,6 +39,7 @@ func (m *Hello) fields(c *wire.Codec) {
 	wire.Int(c, &m.Port, 0, math.MaxUint16)
 	sets(c, &m.Cores)
 	sets(c, &m.Numa)
+	sets(c, &m.L3)
 	sets(c, &m.Packages)
 	wire.Int(c, &m.Quota, 0, maxCPU)
 	c.String(&m.Address, MaxText)

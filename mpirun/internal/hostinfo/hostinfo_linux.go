@@ -5,6 +5,7 @@ package hostinfo
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func Host() *ctl.Hello {
 		h.Addresses, _ = route.Local(admitted) // without any the host has its name
 	}
 	h.Cores = cores(CPUs(0))
-	h.Numa, h.Packages = domains(), packages(CPUs(0))
+	h.Numa, h.L3, h.Packages = domains(), grouped(CPUs(0), l3), grouped(CPUs(0), pkg)
 	h.Quota = cgroup.WholeCPUs("/")
 	return h
 }
@@ -70,7 +71,7 @@ func cores(cpus []int) [][]int {
 			continue
 		}
 		core := []int{c}
-		if list, err := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", c)); err == nil {
+		if list, err := os.ReadFile(fmt.Sprintf(sysCPU+"topology/thread_siblings_list", c)); err == nil {
 			siblings := parseCPUs(list)
 			core = slices.DeleteFunc(slices.Clone(cpus), func(o int) bool { return o != c && !slices.Contains(siblings, o) })
 		}
@@ -101,19 +102,40 @@ func domains() [][]int {
 	return found
 }
 
-// packages groups CPUs by the processor package that they are in.
-func packages(cpus []int) [][]int {
+// sysCPU has a folder for each CPU.
+const sysCPU = "/sys/devices/system/cpu/cpu%d/"
+
+// pkg returns the processor package that a CPU is in, "" if not known.
+func pkg(cpu int) string {
+	id, _ := os.ReadFile(fmt.Sprintf(sysCPU+"topology/physical_package_id", cpu))
+	return string(id)
+}
+
+// l3 returns the CPUs that share a CPU's level 3 cache, "" if not known.
+func l3(cpu int) string {
+	levels, _ := filepath.Glob(fmt.Sprintf(sysCPU+"cache/index*/level", cpu))
+	for _, file := range levels {
+		if level, _ := os.ReadFile(file); strings.TrimSpace(string(level)) == "3" {
+			list, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "shared_cpu_list"))
+			return string(list)
+		}
+	}
+	return ""
+}
+
+// grouped groups CPUs by the part of the host that they are in; nil if that of one is not known.
+func grouped(cpus []int, part func(cpu int) string) [][]int {
 	at := map[string]int{}
 	var found [][]int
 	for _, c := range cpus {
-		id, err := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/physical_package_id", c))
-		if err != nil {
+		id := part(c)
+		if id == "" {
 			return nil
 		}
-		i, ok := at[string(id)]
+		i, ok := at[id]
 		if !ok {
 			i = len(found)
-			at[string(id)], found = i, append(found, nil)
+			at[id], found = i, append(found, nil)
 		}
 		found[i] = append(found[i], c)
 	}

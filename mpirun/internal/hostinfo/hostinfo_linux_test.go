@@ -16,6 +16,11 @@ func TestHostDescribesThisOne(t *testing.T) {
 	if want := CPUs(0); !reflect.DeepEqual(cpus, want) || len(cpus) == 0 {
 		t.Errorf("cores %v, want each of %v once", f.Cores, want)
 	}
+	for what, parts := range map[string][][]int{"L3": f.L3, "Packages": f.Packages} {
+		if all := slices.Sorted(slices.Values(slices.Concat(parts...))); parts != nil && !slices.Equal(all, cpus) {
+			t.Errorf("%s %v, want each of %v once", what, parts, cpus)
+		}
+	}
 	if f.Host == "" || f.Machine == "" {
 		t.Errorf("host %q, machine %q", f.Host, f.Machine)
 	}

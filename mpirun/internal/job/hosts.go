@@ -30,7 +30,7 @@ func planHosts(hosts []hostfile.Host, found []*host) []plan.Host {
 		}
 		out[i] = plan.Host{
 			Name: h.Name, Via: found[i].reached(), Slots: h.Slots, MaxSlots: h.MaxSlots,
-			Cores: cores, Numa: hello.Numa, Packages: hello.Packages, Quota: share(hello.Quota, n),
+			Cores: cores, Numa: hello.Numa, L3: hello.L3, Packages: hello.Packages, Quota: share(hello.Quota, n),
 		}
 	}
 	return out

@@ -89,6 +89,20 @@ func groupInRow(i, n, groups int) int {
 	return more + (i-more*(each+1))/each
 }
 
+// wide reports whether ranks are bound to a part of a host that others may be bound to as well.
+func (b BindTo) wide() bool { return b == BindL3 || b == BindNuma || b == BindPackage }
+
+// parts returns the hardware threads of each part of h that a wide binding is about.
+func (b BindTo) parts(h *Host) [][]int {
+	switch b {
+	case BindL3:
+		return h.L3
+	case BindNuma:
+		return h.Numa
+	}
+	return h.Packages
+}
+
 // pick returns the cores of rank j of the n that share a group of a host.
 func (p *Policy) pick(h *Host, group []core, how BindTo, j, n int) []core {
 	c := len(group)
@@ -96,10 +110,8 @@ func (p *Policy) pick(h *Host, group []core, how BindTo, j, n int) []core {
 	// share of rank j+1.
 	from, to := j*c/n, (j+1)*c/n
 	switch {
-	case how == BindNuma:
-		return sameDomain(group, group[from], h.Numa)
-	case how == BindPackage:
-		return sameDomain(group, group[from], h.Packages)
+	case how.wide():
+		return sameDomain(group, group[from], how.parts(h))
 	case p.PE > 0:
 		return run(group, j*p.PE, p.PE)
 	case how == BindCore, how == BindHWThread:
@@ -120,11 +132,13 @@ func run(group []core, i, n int) []core {
 	return out
 }
 
-// domains returns the hardware threads of each NUMA node or package over which order deals ranks,
-// if they may use any of it. With fewer than two it returns one nil part: the host.
+// domains returns the hardware threads of each cache, NUMA node or package over which order deals
+// ranks, if they may use any of it. With fewer than two it returns one nil part: the host.
 func domains(h *Host, order Order) [][]int {
 	var parts [][]int
 	switch order {
+	case ByL3:
+		parts = h.L3
 	case ByNuma:
 		parts = h.Numa
 	case ByPackage:
@@ -212,7 +226,7 @@ func (p *Policy) mapText() string {
 // doubled names the hosts where ranks share a core although each was to have its own.
 func (p *Plan) doubled() string {
 	how, each := p.Policy.binding(), max(1, p.Policy.PE)
-	if how == BindNone || how == BindAuto && p.Policy.PE == 0 || how == BindNuma || how == BindPackage || how == BindGPU {
+	if how == BindNone || how == BindAuto && p.Policy.PE == 0 || how.wide() || how == BindGPU {
 		return ""
 	}
 	what := "core"

@@ -11,18 +11,19 @@ import (
 // An Order is the order in which ranks take slots.
 type Order uint8
 
-// The orders. All but ByNode fill a host before they take the next one; ByNuma and
-// ByPackage deal its ranks out over parts of it.
+// The orders. All but ByNode fill a host before they take the next one; ByL3, ByNuma
+// and ByPackage deal its ranks out over parts of it.
 const (
 	BySlot Order = iota
 	ByNode       // deal ranks out over the hosts one by one
 	ByCore       // a core for each rank
+	ByL3
 	ByNuma
 	ByPackage
 	ByHWThread // a hardware thread for each rank
 )
 
-var orderNames = []string{"slot", "node", "core", "numa", "package", "hwthread"}
+var orderNames = []string{"slot", "node", "core", "l3cache", "numa", "package", "hwthread"}
 
 // String returns the order as -map-by spells it.
 func (o Order) String() string { return orderNames[o] }
@@ -36,9 +37,9 @@ func parseOrder(word string) (Order, bool) {
 	return Order(max(i, 0)), i >= 0
 }
 
-const wantMapBy = "want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package"
+const wantMapBy = "want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like"
 
-// SetMapBy applies the value of -map-by: an order, or ppr:N:node, ppr:N:numa or ppr:N:package;
+// SetMapBy applies the value of -map-by: an order, or ppr:N:node, l3cache, numa or package;
 // after it, or alone, mpirun's :PE=N, :OVERSUBSCRIBE and :NOOVERSUBSCRIBE. Capitals do not matter.
 // An N that contradicts p.PerNode is an error, so set the value of -N first. p is unchanged after
 // an error.
@@ -71,13 +72,13 @@ func (p *Policy) setOrder(fields []string) ([]string, error) {
 	case fields[0] == "ppr" && len(fields) > 2:
 		return fields[3:], p.setPPR(fields[1], fields[2])
 	}
-	return nil, errors.New(noCaches(fields[0]) + ": " + wantMapBy)
+	return nil, errors.New(smallCache(fields[0]) + ": " + wantMapBy)
 }
 
-// noCaches returns why a cache is not taken as a part of a host.
-func noCaches(word string) string {
+// smallCache returns why a cache is not taken as a part of a host.
+func smallCache(word string) string {
 	if strings.HasSuffix(word, "cache") {
-		return ": gompirun does not know which processors share a cache"
+		return ": of caches gompirun knows l3cache alone"
 	}
 	return ""
 }
@@ -86,7 +87,7 @@ func noCaches(word string) string {
 func (p *Policy) setPPR(number, what string) error {
 	order, ok := parseOrder(what)
 	if !ok || order == BySlot || order == ByCore || order == ByHWThread {
-		return errors.New(noCaches(what) + ": " + wantMapBy)
+		return errors.New(smallCache(what) + ": " + wantMapBy)
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > MaxRanks {

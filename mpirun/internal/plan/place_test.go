@@ -64,6 +64,8 @@ func twoByFour() Host {
 
 func TestPlacementWithinAHost(t *testing.T) {
 	threaded := Host{Name: "smt", Cores: [][]int{{0, 2}, {1, 3}}}
+	caches := twoByFour()
+	caches.L3 = [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}
 	uneven := Host{Name: "uneven", Cores: cores(8), Numa: [][]int{{0, 1}, {2, 3, 4, 5, 6, 7}}}
 	part := Host{Name: "part", Cores: cores(8)[2:5], Numa: [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}}
 	tests := []struct {
@@ -86,6 +88,12 @@ func TestPlacementWithinAHost(t *testing.T) {
 		{"map=numa bind=numa", twoByFour(), 3, []string{"0-3", "4-7", "0-3"}, 0},
 		{"map=numa", uneven, 8, []string{"0-1", "2", "0-1", "3-4", "0-1", "5", "0-1", "6-7"}, 0},
 		{"map=numa", part, 2, []string{"2-3", "4"}, 0},
+		{"map=l3cache", caches, 4, []string{"0-1", "2-3", "4-5", "6-7"}, 0},
+		{"map=l3cache rank=fill", caches, 8, []string{"0", "1", "2", "3", "4", "5", "6", "7"}, 0},
+		{"map=numa bind=l3cache", caches, 3, []string{"0-1", "4-5", "2-3"}, 0},
+		{"map=core bind=l3cache", caches, 4, []string{"0-1", "2-3", "4-5", "6-7"}, 0},
+		{"map=ppr:1:l3cache", caches, 0, []string{"0-1", "2-3", "4-5", "6-7"}, 0},
+		{"map=l3cache", Host{Cores: cores(2)}, 2, []string{"0", "1"}, 0}, // caches are not known
 		{"map=socket bind=socket", twoByFour(), 2, []string{"0-3", "4-7"}, 0},
 		{"map=package", Host{Cores: cores(2)}, 2, []string{"0", "1"}, 0}, // packages are not known
 		{"map=ppr:2:numa", twoByFour(), 0, []string{"0-1", "2-3", "4-5", "6-7"}, 0},
@@ -234,7 +242,7 @@ func FuzzMap(f *testing.F) {
 				host.Cores = append(host.Cores, core)
 				host.Numa[i%parts] = append(host.Numa[i%parts], core...)
 			}
-			host.Packages = host.Numa
+			host.Packages, host.L3 = host.Numa, host.Numa
 			for i := range h * bound(quota, 3) {
 				host.GPUs = append(host.GPUs, GPU{Label: strconv.Itoa(i), CPUs: host.Numa[i%parts]})
 			}
@@ -256,7 +264,7 @@ func checkBindings(t *testing.T, p *Plan) {
 	for node, h := range p.Hosts {
 		allowed, taken := allThreads(h.Cores), map[int]bool{}
 		n := len(p.Local[node])
-		disjoint := p.Policy.BindTo == BindAuto && p.Policy.Order != ByNuma && p.Policy.Order != ByPackage && p.Policy.PE*n <= len(p.Policy.units(&h)) &&
+		disjoint := p.Policy.BindTo == BindAuto && p.Policy.Order != ByL3 && p.Policy.Order != ByNuma && p.Policy.Order != ByPackage && p.Policy.PE*n <= len(p.Policy.units(&h)) &&
 			n <= len(p.Policy.units(&h))
 		for _, rank := range p.Local[node] {
 			cpus := p.Ranks[rank].CPUs

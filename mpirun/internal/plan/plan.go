@@ -31,10 +31,11 @@ type Host struct {
 	// is bound there.
 	Cores [][]int
 
-	// Numa and Packages hold the hardware threads of each memory domain and of
-	// each processor package, whether ranks may use them or not. Empty means
-	// one.
+	// Numa, L3 and Packages hold the hardware threads of each memory domain, each
+	// level 3 cache and each processor package, whether ranks may use them or not.
+	// Empty means one.
 	Numa     [][]int
+	L3       [][]int
 	Packages [][]int
 
 	// Quota is how many processors' worth of time ranks get together, rounded

@@ -16,21 +16,22 @@ const (
 	BindNone                   // nothing
 	BindHWThread               // one hardware thread each
 	BindCore                   // one core each
+	BindL3                     // the cores of one level 3 cache
 	BindNuma                   // the cores of one memory domain
 	BindPackage                // the cores of one package
 	BindGPU                    // a share of the cores near its GPU
 )
 
-var bindNames = []string{"auto", "none", "hwthread", "core", "numa", "package", "gpu"}
+var bindNames = []string{"auto", "none", "hwthread", "core", "l3cache", "numa", "package", "gpu"}
 
 // String returns the binding as -bind-to spells it.
 func (b BindTo) String() string { return bindNames[b] }
 
-// ParseBindTo reads the value of -bind-to: none, hwthread, core, numa, package
+// ParseBindTo reads the value of -bind-to: none, hwthread, core, l3cache, numa, package
 // (or socket), gpu, or auto, in any capitals. mpirun's modifiers overload-allowed and if-supported
 // change nothing: binding is always that lenient here.
 func ParseBindTo(s string) (BindTo, error) {
-	const want = "want none, hwthread, core, numa, package or gpu"
+	const want = "want none, hwthread, core, l3cache, numa, package or gpu"
 	words := strings.Split(strings.ToLower(s), ":")
 	word := words[0]
 	for _, m := range words[1:] {
@@ -44,7 +45,7 @@ func ParseBindTo(s string) (BindTo, error) {
 	if i := slices.Index(bindNames, word); i >= 0 {
 		return BindTo(i), nil
 	}
-	return 0, fmt.Errorf("-bind-to %q%s: %s", s, noCaches(word), want)
+	return 0, fmt.Errorf("-bind-to %q%s: %s", s, smallCache(word), want)
 }
 
 // MaxCPU is the highest number of a CPU that lists may have.

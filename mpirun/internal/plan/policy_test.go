@@ -19,6 +19,8 @@ func TestSetMapBy(t *testing.T) {
 		{":nooversubscribe", Policy{Order: ByNode}, Policy{Order: ByNode, NoOversubscribe: true}},
 		{"core", Policy{}, Policy{Order: ByCore}},
 		{"NUMA", Policy{}, Policy{Order: ByNuma}},
+		{"l3cache", Policy{}, Policy{Order: ByL3}},
+		{"ppr:2:L3CACHE", Policy{}, Policy{Order: ByL3, PerDomain: 2}},
 		{"socket:PE=2", Policy{}, Policy{Order: ByPackage, PE: 2}},
 		{":pe=4:oversubscribe", Policy{Order: ByNode, NoOversubscribe: true}, Policy{Order: ByNode, PE: 4, Oversubscribe: true}},
 		{"ppr:2:numa", Policy{}, Policy{Order: ByNuma, PerDomain: 2}},
@@ -35,10 +37,11 @@ func TestSetMapBy(t *testing.T) {
 
 func TestSetMapByErrorsQuoteTheValueAndChangeNothing(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"", `-map-by "": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
-		{"board", `-map-by "board": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
-		{"ppr:2", `-map-by "ppr:2": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
-		{"ppr:2:core", `-map-by "ppr:2:core": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
+		{"", `-map-by "": want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like`},
+		{"board", `-map-by "board": want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like`},
+		{"l1cache", `-map-by "l1cache": of caches gompirun knows l3cache alone: want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like`},
+		{"ppr:2", `-map-by "ppr:2": want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like`},
+		{"ppr:2:core", `-map-by "ppr:2:core": want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like`},
 		{"ppr:0:node", `-map-by "ppr:0:node": "0" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:x:node", `-map-by "ppr:x:node": "x" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:2:node", `-map-by "ppr:2:node" and -N 3: want one of them, or the same number in both`},
@@ -64,7 +67,7 @@ func TestParseBindTo(t *testing.T) {
 		in   string
 		want BindTo
 	}{
-		{"auto", BindAuto}, {"none", BindNone}, {"core", BindCore}, {"numa", BindNuma},
+		{"auto", BindAuto}, {"none", BindNone}, {"core", BindCore}, {"numa", BindNuma}, {"L3cache", BindL3},
 		{"hwthread", BindHWThread}, {"socket", BindPackage}, {"gpu", BindGPU}, {"package", BindPackage}, {"CORE", BindCore}, {"core:overload-allowed", BindCore}, {"numa:IF-SUPPORTED", BindNuma},
 	}
 	for _, tt := range tests {
@@ -76,9 +79,10 @@ func TestParseBindTo(t *testing.T) {
 
 func TestParseBindToErrorsQuoteTheValue(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"", `-bind-to "": want none, hwthread, core, numa, package or gpu`},
-		{"board", `-bind-to "board": want none, hwthread, core, numa, package or gpu`},
-		{"core:2", `-bind-to "core:2": "2": want none, hwthread, core, numa, package or gpu alone`},
+		{"", `-bind-to "": want none, hwthread, core, l3cache, numa, package or gpu`},
+		{"board", `-bind-to "board": want none, hwthread, core, l3cache, numa, package or gpu`},
+		{"l2cache", `-bind-to "l2cache": of caches gompirun knows l3cache alone: want none, hwthread, core, l3cache, numa, package or gpu`},
+		{"core:2", `-bind-to "core:2": "2": want none, hwthread, core, l3cache, numa, package or gpu alone`},
 	}
 	for _, tt := range tests {
 		if got, err := ParseBindTo(tt.in); err == nil || err.Error() != tt.want {
