@@ -32,6 +32,7 @@ func init() {
 // lease.h.
 var lentNumbers = []uintptr{
 	uintptr(call.Barrier), uintptr(call.Bcast), uintptr(call.Reduce), uintptr(call.Allreduce),
+	uintptr(call.Allgather), uintptr(call.Gather), uintptr(call.Scatter), uintptr(call.Alltoall), uintptr(len(lease.Most{})),
 	uintptr(mem.I32), uintptr(mem.I64), uintptr(mem.U8), uintptr(mem.F32), uintptr(mem.F64),
 	uintptr(mem.Sum), uintptr(mem.Prod), uintptr(mem.Min), uintptr(mem.Max),
 }
@@ -112,11 +113,15 @@ func (c *Comm) allLocals() []world.LocalRank { return c.locals(c.hosts()[0]) }
 
 // mostLent returns which collectives C may do.
 func (c *Comm) mostLent() (most lease.Most) {
-	kinds := [...]call.Kind{lease.Barrier: call.Barrier, lease.Bcast: call.Bcast, lease.Reduce: call.Reduce, lease.Allreduce: call.Allreduce}
-	for i, k := range kinds {
-		most[i] = int32(c.exec.Paths.InOneStep(k, lease.MostBytes))
-		if i >= lease.Reduce && c.exec.Paths.KeepsOrder(mem.Sum) {
-			most[i] = -1
+	for k := range most {
+		most[k] = -1
+	}
+	for _, k := range []call.Kind{call.Barrier, call.Bcast, call.Allgather, call.Gather, call.Scatter, call.Alltoall} {
+		most[k] = int32(c.exec.Paths.InOneStep(k, lease.MostBytes))
+	}
+	for _, k := range []call.Kind{call.Reduce, call.Allreduce} {
+		if !c.exec.Paths.KeepsOrder(mem.Sum) {
+			most[k] = int32(c.exec.Paths.InOneStep(k, lease.MostBytes))
 		}
 	}
 	return most

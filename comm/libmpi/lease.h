@@ -87,15 +87,18 @@ struct gompi_bounce {
 	uint64_t n, out, gone;
 };
 
+/* Kinds of calls, as these are compared. From GOMPI_KIND_ALLGATHER on each rank has a block. */
+enum { GOMPI_KIND_BARRIER = 1, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE };
+enum { GOMPI_KIND_ALLGATHER = 7, GOMPI_KIND_GATHER = 9, GOMPI_KIND_SCATTER = 11, GOMPI_KIND_ALLTOALL = 13, GOMPI_KINDS };
+
 /* What short collectives of a communicator need. */
-enum { GOMPI_COLLECTIVES = 4 }; /* by kind, from GOMPI_KIND_BARRIER on */
 enum { GOMPI_MEMBERS = 32, GOMPI_OPERATORS = 64 };
 
 struct gompi_team {
 	uint32_t word, broken;
 	int32_t me, size;
 	uint32_t looks, left;
-	int32_t most[GOMPI_COLLECTIVES]; /* bytes; negative: none in C */
+	int32_t most[GOMPI_KINDS]; /* bytes of all members' blocks, or of the vector; negative: none in C */
 	uint64_t step, free, acked, to_ack, digest, seq, call[2];
 	uint64_t before[3]; /* the last call: the digest and the call before it */
 	uint64_t comm;
@@ -126,8 +129,7 @@ struct gompi_block {
 	struct gompi_head heads[GOMPI_DEPTH];
 };
 
-/* Kinds of calls, types and operators, as calls are compared. */
-enum { GOMPI_KIND_BARRIER = 1, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE };
+/* Types and operators, as calls are compared. */
 enum { GOMPI_INT32 = 3, GOMPI_INT64, GOMPI_BYTES, GOMPI_FLOAT = 11, GOMPI_DOUBLE };
 enum { GOMPI_SUM = 1, GOMPI_PROD, GOMPI_MIN, GOMPI_MAX };
 
@@ -182,6 +184,7 @@ enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 
 	sizeof(struct gompi_record), offsetof(struct gompi_record, what), offsetof(struct gompi_record, seq), \
 	GOMPI_RECORDED, GOMPI_RECORD_BUSY, GOMPI_RECORD_DONE, \
 	GOMPI_KIND_BARRIER, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE, \
+	GOMPI_KIND_ALLGATHER, GOMPI_KIND_GATHER, GOMPI_KIND_SCATTER, GOMPI_KIND_ALLTOALL, GOMPI_KINDS, \
 	GOMPI_INT32, GOMPI_INT64, GOMPI_BYTES, GOMPI_FLOAT, GOMPI_DOUBLE, GOMPI_SUM, GOMPI_PROD, GOMPI_MIN, GOMPI_MAX, \
 	offsetof(struct gompi_lease, spin), offsetof(struct gompi_lease, credit), offsetof(struct gompi_lease, missed), \
 	offsetof(struct gompi_lease, channels), sizeof(struct gompi_channel), offsetof(struct gompi_channel, context), \

@@ -39,15 +39,6 @@ type Team struct {
 // Members is how many ranks a communicator has at most whose collectives C does.
 const Members = 32
 
-// The collectives that C does.
-const (
-	Barrier = iota
-	Bcast
-	Reduce
-	Allreduce
-	Collectives
-)
-
 // Cursors are what a collective changes: see shmsync.Team and round.Round.
 type Cursors struct {
 	Step, Free, Acked, ToAck uint64
@@ -55,11 +46,14 @@ type Cursors struct {
 	A, B                     uint64 // the last call
 }
 
-// MostBytes is how many bytes of a rank's data C does collectives of at most.
+// MostBytes is how many bytes C does collectives of at most: of all ranks' blocks, or of the vector.
 const MostBytes = 4 << 10
 
-// Most is up to how many bytes of a rank's data C does collectives; negative: none.
-type Most [Collectives]int32
+// Most is up to how many bytes C does collectives, by kind; negative: none.
+type Most [kinds]int32
+
+// kinds bounds the kinds of calls that C knows.
+const kinds = 14
 
 // A Loan is what stays as long as the communicator.
 type Loan struct {

@@ -11,7 +11,7 @@ static inline struct gompi_head *head_of(const struct gompi_team *t, int member,
 	return &t->blocks[member]->heads[step % GOMPI_DEPTH];
 }
 
-/* take has C do a collective of so many bytes, NULL if Go does it. */
+/* take has C do a collective of so many bytes, of each block if ranks have blocks; NULL if Go does it. */
 static struct gompi_team *take(gompi_word comm, int kind, int64_t bytes)
 {
 	struct gompi_lease *l = gompi_lease;
@@ -27,7 +27,7 @@ static struct gompi_team *take(gompi_word comm, int kind, int64_t bytes)
 	}
 	gompi_inside_team = t;
 	/* Receives that C holds become Go's in a collective, so that their messages come meanwhile. */
-	if (bytes <= t->most[kind - GOMPI_KIND_BARRIER] && !__atomic_load_n(&t->broken, __ATOMIC_RELAXED) &&
+	if (bytes * (kind >= GOMPI_KIND_ALLGATHER ? t->size : 1) <= t->most[kind] && !__atomic_load_n(&t->broken, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&l->holds, __ATOMIC_RELAXED) && t->left) {
 		t->left--;
 		return t;
@@ -131,12 +131,20 @@ static inline uint64_t digest_of(uint64_t before, const uint64_t call[2])
 	return ((before ^ call[0]) * odd ^ call[1]) * odd;
 }
 
-/* publish begins the only step of a collective, in which this member gives the others some bytes. If it
- * reports false it has done nothing. */
-static bool publish(struct gompi_team *t, uint64_t what, uint64_t count, int64_t bytes, const void *data, size_t n)
+/* A call is how a member begins a collective. */
+struct call {
+	uint64_t what, count; /* as calls are compared */
+	int64_t room;         /* bytes of a member's payload: the same on all */
+	int64_t bytes;        /* of the longer one of this member's buffers */
+	const void *data;     /* what it gives the others */
+	int64_t given;        /* bytes of it */
+};
+
+/* publish begins the only step of a collective. If it reports false it has done nothing. */
+static bool publish(struct gompi_team *t, const struct call *c)
 {
 	uint64_t s = t->step + 1;
-	if (!may_fill(t, s, lay(t, s, (uint64_t)bytes))) {
+	if (!may_fill(t, s, lay(t, s, (uint64_t)c->room))) {
 		lift(t);
 		return false;
 	}
@@ -145,17 +153,17 @@ static bool publish(struct gompi_team *t, uint64_t what, uint64_t count, int64_t
 	t->seq++;
 	t->before[0] = t->digest;
 	memcpy(&t->before[1], t->call, sizeof t->call);
-	t->call[0] = what;
-	t->call[1] = count;
+	t->call[0] = c->what;
+	t->call[1] = c->count;
 	t->digest = digest_of(t->digest, t->call);
 	h->digest = t->digest;
-	h->call[0] = what;
-	h->call[1] = count;
-	if (n)
-		memcpy(payload(t, t->me), data, n);
+	h->call[0] = c->what;
+	h->call[1] = c->count;
+	if (c->given)
+		memcpy(payload(t, t->me), c->data, (size_t)c->given);
 	raise_flag(t, &h->step, s);
 	__builtin_prefetch(head_of(t, t->me, s + 1), 1);
-	record(t, bytes);
+	record(t, c->bytes);
 	return true;
 }
 
@@ -213,7 +221,7 @@ int gompi_short_barrier(MPI_Comm comm)
 	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_BARRIER, 0);
 	if (!t)
 		return 0;
-	if (!publish(t, GOMPI_KIND_BARRIER, 0, 0, NULL, 0)) {
+	if (!publish(t, &(struct call){.what = GOMPI_KIND_BARRIER})) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -223,6 +231,10 @@ int gompi_short_barrier(MPI_Comm comm)
 	return end(t, over);
 }
 
+/* ---- Data that moves, counted in bytes ---- */
+
+static inline uint64_t moving(int kind, int root) { return (uint64_t)kind | GOMPI_BYTES << 8 | (uint64_t)root << 32; }
+
 int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	int64_t n = gompi_lease ? gompi_bytes_of(buf, count, type) : -1;
@@ -230,8 +242,8 @@ int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Com
 	if (!t)
 		return 0;
 	bool mine = root == t->me;
-	if (root < 0 || root >= t->size ||
-	    !publish(t, GOMPI_KIND_BCAST | GOMPI_BYTES << 8 | (uint64_t)root << 32, (uint64_t)n, n, buf, mine ? (size_t)n : 0)) {
+	struct call c = {moving(GOMPI_KIND_BCAST, root), (uint64_t)n, n, n, buf, mine ? n : 0};
+	if (root < 0 || root >= t->size || !publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -240,6 +252,123 @@ int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Com
 	if (over) {
 		if (!mine && n)
 			memcpy(buf, payload(t, root), (size_t)n);
+		consumed(t);
+	}
+	return end(t, over);
+}
+
+/* run_of returns the bytes of a buffer, -1 if C does not move it. */
+static inline int64_t run_of(const void *buf, int count, MPI_Datatype type)
+{
+	return gompi_lease && buf != MPI_IN_PLACE ? gompi_bytes_of(buf, count, type) : -1;
+}
+
+/* block_of returns the bytes of a block that is sent and received; -1 if the two are not equally long. */
+static int64_t block_of(const void *send, int sends, MPI_Datatype sendtype, const void *recv, int receives, MPI_Datatype recvtype)
+{
+	int64_t n = run_of(recv, receives, recvtype);
+	return run_of(send, sends, sendtype) == n ? n : -1;
+}
+
+/* apart reports whether two buffers do not overlap: what else is legal Go knows. */
+static inline bool apart(const void *a, int64_t n, const void *b, int64_t m)
+{
+	return (uintptr_t)a + (uint64_t)n <= (uintptr_t)b || (uintptr_t)b + (uint64_t)m <= (uintptr_t)a;
+}
+
+/* collect copies to block i of to what member i gives this one, from byte off of its payload on. What this
+ * member gives itself is own. */
+static void collect(const struct gompi_team *t, uint8_t *to, int64_t n, int64_t off, const void *own)
+{
+	for (int i = 0; n && i < t->size; i++)
+		memcpy(to + i * n, i == t->me ? own : payload(t, i) + off, (size_t)n);
+}
+
+int gompi_short_allgather(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
+			  MPI_Comm comm)
+{
+	int64_t n = block_of(sendbuf, sends, sendtype, recvbuf, receives, recvtype);
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_ALLGATHER, n);
+	if (!t)
+		return 0;
+	struct call c = {moving(GOMPI_KIND_ALLGATHER, 0), (uint64_t)n, n, n * t->size, sendbuf, n};
+	if (!apart(sendbuf, n, recvbuf, n * t->size) || !publish(t, &c)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	bool over = all_come(t);
+	if (over) {
+		collect(t, recvbuf, n, 0, sendbuf);
+		t->free = t->step - 1;
+	}
+	return end(t, over);
+}
+
+int gompi_short_alltoall(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
+			 MPI_Comm comm)
+{
+	int64_t n = block_of(sendbuf, sends, sendtype, recvbuf, receives, recvtype);
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_ALLTOALL, n);
+	if (!t)
+		return 0;
+	int64_t all = n * t->size, mine = n * t->me;
+	struct call c = {moving(GOMPI_KIND_ALLTOALL, 0), (uint64_t)all, all, all, sendbuf, all};
+	if (!apart(sendbuf, all, recvbuf, all) || !publish(t, &c)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	bool over = all_come(t);
+	if (over) {
+		collect(t, recvbuf, n, mine, (const uint8_t *)sendbuf + mine);
+		t->free = t->step - 1;
+	}
+	return end(t, over);
+}
+
+int gompi_short_gather(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
+		       int root, MPI_Comm comm)
+{
+	int64_t n = run_of(sendbuf, sends, sendtype);
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_GATHER, n);
+	if (!t)
+		return 0;
+	bool mine = root == t->me; /* recvbuf and its elements mean nothing elsewhere */
+	int64_t all = mine ? n * t->size : 0;
+	struct call c = {moving(GOMPI_KIND_GATHER, root), (uint64_t)n, n, mine ? all : n, sendbuf, mine ? 0 : n};
+	if (root < 0 || root >= t->size || (mine && (run_of(recvbuf, receives, recvtype) != n || !apart(sendbuf, n, recvbuf, all))) ||
+	    !publish(t, &c)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	bool over = !mine || all_come(t);
+	if (over) {
+		if (mine)
+			collect(t, recvbuf, n, 0, sendbuf);
+		consumed(t);
+	}
+	return end(t, over);
+}
+
+int gompi_short_scatter(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
+			int root, MPI_Comm comm)
+{
+	int64_t n = run_of(recvbuf, receives, recvtype);
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_SCATTER, n);
+	if (!t)
+		return 0;
+	bool mine = root == t->me; /* sendbuf and its elements mean nothing elsewhere */
+	int64_t all = n * t->size, own = n * t->me;
+	struct call c = {moving(GOMPI_KIND_SCATTER, root), (uint64_t)n, all, mine ? all : n, sendbuf, mine ? all : 0};
+	if (root < 0 || root >= t->size || (mine && (run_of(sendbuf, sends, sendtype) != n || !apart(sendbuf, all, recvbuf, n))) ||
+	    !publish(t, &c)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	uint32_t looks = t->looks;
+	bool over = mine || come(t, root, &looks);
+	if (over) {
+		if (n)
+			memcpy(recvbuf, (mine ? (const uint8_t *)sendbuf : payload(t, root)) + own, (size_t)n);
 		consumed(t);
 	}
 	return end(t, over);
@@ -312,9 +441,9 @@ static struct reduction reduction_of(const void *sendbuf, const void *recvbuf, i
 	return r;
 }
 
-static inline uint64_t what_of(int kind, const struct reduction *r)
+static inline uint64_t what_of(int kind, const struct reduction *r, int root)
 {
-	return (uint64_t)kind | (uint64_t)r->type << 8 | (uint64_t)r->op << 16;
+	return (uint64_t)kind | (uint64_t)r->type << 8 | (uint64_t)r->op << 16 | (uint64_t)root << 32;
 }
 
 /* reduce stores the combination of what all members give, in their order. All have come. */
@@ -335,7 +464,8 @@ int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_ALLREDUCE, r.bytes);
 	if (!t)
 		return 0;
-	if (!publish(t, what_of(GOMPI_KIND_ALLREDUCE, &r), (uint64_t)count, r.bytes, r.operand, (size_t)r.bytes)) {
+	struct call c = {what_of(GOMPI_KIND_ALLREDUCE, &r, 0), (uint64_t)count, r.bytes, r.bytes, r.operand, r.bytes};
+	if (!publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -357,8 +487,8 @@ int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 	if (!t)
 		return 0;
 	bool mine = root == t->me;
-	if (root < 0 || root >= t->size || (mine && (sendbuf == recvbuf || (count && !recvbuf))) ||
-	    !publish(t, what_of(GOMPI_KIND_REDUCE, &r) | (uint64_t)root << 32, (uint64_t)count, r.bytes, sendbuf, (size_t)r.bytes)) {
+	struct call c = {what_of(GOMPI_KIND_REDUCE, &r, root), (uint64_t)count, r.bytes, r.bytes, sendbuf, r.bytes};
+	if (root < 0 || root >= t->size || (mine && (sendbuf == recvbuf || (count && !recvbuf))) || !publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}

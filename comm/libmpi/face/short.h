@@ -48,6 +48,14 @@ int gompi_short_barrier(MPI_Comm comm);
 int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm);
 int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
 int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int gompi_short_allgather(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
+			  MPI_Comm comm);
+int gompi_short_alltoall(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
+			 MPI_Comm comm);
+int gompi_short_gather(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
+		       int root, MPI_Comm comm);
+int gompi_short_scatter(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
+			int root, MPI_Comm comm);
 int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
 int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
 
@@ -64,6 +72,10 @@ int gompi_short_testany(int n, MPI_Request *rs, int *index, int *flag, MPI_Statu
 #define SHORT_Bcast gompi_short_bcast
 #define SHORT_Reduce gompi_short_reduce
 #define SHORT_Allreduce gompi_short_allreduce
+#define SHORT_Allgather gompi_short_allgather
+#define SHORT_Alltoall gompi_short_alltoall
+#define SHORT_Gather gompi_short_gather
+#define SHORT_Scatter gompi_short_scatter
 #define SHORT_Iprobe gompi_short_iprobe
 #define SHORT_Irecv gompi_short_irecv
 #define SHORT_Wait gompi_short_wait

@@ -3,6 +3,7 @@
  * many steps there are. */
 #include <math.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,13 +144,41 @@ static void nonblocking(MPI_Comm comm, int members, int me, int step)
 		fail("a sum is wrong", step);
 }
 
-static void allgather(MPI_Comm comm, int members, int me, int step)
+/* blocks does one of the collectives in which each rank has a block, now and then in place. Element i of what
+ * rank from has for rank to is value(from * 7 + to, i, step): where it is for all, to is 0. */
+static void blocks(MPI_Comm comm, int members, int me, int step, int in_place)
 {
-	int mine = me * 3 + step, all[64];
-	MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, comm);
-	for (int r = 0; r < members; r++)
-		if (all[r] != r * 3 + step)
-			fail("an element of allgather is wrong", step);
+	enum { ALLGATHER, ALLTOALL, GATHER, SCATTER };
+	int what = (int)roll(4), root = (int)roll((uint32_t)members), n = length(MOST / members);
+	bool splits = what == ALLTOALL || what == SCATTER, gathers = what != SCATTER;
+	int16_t send[MOST + 1], recv[MOST + 1];
+	for (int i = 0; i < n * members; i++) {
+		send[i] = (int16_t)value(me * 7 + (splits ? i / n : 0), splits ? i % n : i, step);
+		recv[i] = what == ALLTOALL ? send[i] : i / n == me ? (int16_t)value(me * 7, i % n, step) : 99;
+	}
+	recv[gathers ? n * members : n] = 77;
+	void *from = in_place && (what != GATHER || me == root) ? MPI_IN_PLACE : send;
+	if (what == ALLGATHER)
+		MPI_Allgather(from, n, MPI_INT16_T, recv, 2 * n, MPI_BYTE, comm);
+	else if (what == ALLTOALL)
+		MPI_Alltoall(from, n, MPI_INT16_T, recv, n, MPI_INT16_T, comm);
+	else if (what == GATHER)
+		MPI_Gather(from, n, MPI_INT16_T, me == root ? recv : NULL, n, MPI_INT16_T, root, comm);
+	else if (in_place && me == root)
+		MPI_Scatter(send, n, MPI_INT16_T, MPI_IN_PLACE, n, MPI_INT16_T, root, comm);
+	else
+		MPI_Scatter(me == root ? send : NULL, n, MPI_INT16_T, recv, n, MPI_INT16_T, root, comm);
+	if (me != root && what == GATHER)
+		return;
+	if (in_place && what == SCATTER && me == root)
+		return;
+	for (int i = 0; i < (gathers ? n * members : n); i++) {
+		int r = gathers ? i / n : root, to = splits ? me : 0;
+		if (recv[i] != (int16_t)value(r * 7 + to, gathers ? i % n : i, step))
+			fail("an element of a block is wrong", step);
+	}
+	if (recv[gathers ? n * members : n] != 77)
+		fail("a collective with blocks wrote too much", step);
 }
 
 static void make(MPI_Comm *comm, int which)
@@ -183,7 +212,7 @@ static void step_of(MPI_Comm *comms, int step)
 	MPI_Comm_rank(comm, &me);
 	if (next(&own, 40) == 0) /* the others wait for long, or sleep */
 		usleep(next(&own, 4) ? next(&own, 200) : 4000);
-	switch (roll(13)) {
+	switch (roll(15)) {
 	case 0: barrier(comm, members, me, step); break;
 	case 1: ints(comm, members, me, step, how); break;
 	case 2: longs(comm, members, me, step, how); break;
@@ -191,9 +220,9 @@ static void step_of(MPI_Comm *comms, int step)
 	case 4: doubles(comm, members, me, step, how); break;
 	case 5: shorts(comm, members, me, step, how); break;
 	case 6: nonblocking(comm, members, me, step); break;
-	case 7: allgather(comm, members, me, step); break;
+	case 7: case 9: blocks(comm, members, me, step, how == 0); break;
 	case 8: ahead(comm, members, me, step); break;
-	case 9:
+	case 10:
 		if (which > 0 && roll(5) == 0) { /* another one in its place */
 			MPI_Comm_free(&comms[which]);
 			make(&comms[which], which);
@@ -206,6 +235,8 @@ static void step_of(MPI_Comm *comms, int step)
 				MPI_Barrier(comm);
 			else if (how == 1)
 				doubles(comm, members, me, step, 0);
+			else if (how == 2)
+				blocks(comm, members, me, step, 0);
 			else
 				bcast(comm, members, me, step);
 		}
