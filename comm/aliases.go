@@ -84,6 +84,13 @@ const (
 	AnyTag    = message.Any
 )
 
+// ProcNull is a rank that is no process: what a rank at the edge of a grid has for a neighbor
+// (MPI_PROC_NULL, MPI-4.1 section 3.10). A message to or from it is complete at once and has no
+// effect, on a broken Comm, too. A receive leaves its buffer alone; its Status has Source ProcNull,
+// Tag AnyTag and no bytes. Probes find such a message. A Sendrecv of which one end is ProcNull is
+// the other half alone. It is no rank of a collective.
+const ProcNull = -2
+
 // TypeOf returns the Type of T.
 func TypeOf[T Scalar]() Type { return mem.TypeOf[T]() }
 

@@ -53,6 +53,10 @@ var steady = []struct {
 		_, _, err := comm.WaitAny(ctx, r, s)
 		return errors.Join(err, comm.WaitAll(ctx, r, s))
 	}},
+	{"messages with ProcNull", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		r, s := comm.Irecv(c, comm.ProcNull, 0, y), comm.Isend(c, comm.ProcNull, 0, x)
+		return errors.Join(comm.WaitAll(ctx, r, s), second(comm.Sendrecv(ctx, c, comm.ProcNull, 0, x, comm.ProcNull, 0, y)))
+	}},
 	{"Iallreduce", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
 		return second(c.Iallreduce(comm.Of(x), comm.Of(y), comm.Sum).Wait(ctx))
 	}},

@@ -146,7 +146,7 @@ func TestWrongRanksAndTagsOfMessages(t *testing.T) {
 		{"send to any", func(ctx ctxt, c cm) error { return comm.Send(ctx, c, comm.AnySource, 0, x) }},
 		{"send tag", func(ctx ctxt, c cm) error { return comm.Send(ctx, c, 0, -1, x) }},
 		{"send large tag", func(ctx ctxt, c cm) error { return comm.Send(ctx, c, 0, 1<<31, x) }},
-		{"ssend to", func(ctx ctxt, c cm) error { return comm.Ssend(ctx, c, -2, 0, x) }},
+		{"ssend to", func(ctx ctxt, c cm) error { return comm.Ssend(ctx, c, -3, 0, x) }},
 		{"recv from", func(ctx ctxt, c cm) error { return second(comm.Recv(ctx, c, 3, 0, x)) }},
 		{"recv tag", func(ctx ctxt, c cm) error { return second(comm.Recv(ctx, c, 0, -2, x)) }},
 		{"sendrecv to", func(ctx ctxt, c cm) error { return second(comm.Sendrecv(ctx, c, 5, 0, x, 0, 0, x)) }},

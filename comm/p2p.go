@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"errors"
 
 	"gompi/comm/internal/message"
 )
@@ -21,8 +22,15 @@ func (s Status) Count() int {
 	return s.Bytes / s.Type.Size()
 }
 
-// empty is the Status of a null request.
-var empty = Status{Source: AnySource, Tag: AnyTag}
+// empty is the Status of a null request, fromProcNull that of a receive from ProcNull.
+var (
+	empty        = Status{Source: AnySource, Tag: AnyTag}
+	fromProcNull = Status{Source: ProcNull, Tag: AnyTag}
+)
+
+// errProcNull is the outcome of a check of arguments that are right and name ProcNull. So ProcNull is
+// looked for only where a rank is refused, and costs other messages nothing.
+var errProcNull = errors.New("no process")
 
 func statusOf(s message.Status) Status {
 	return Status{Source: s.Source, Tag: s.Tag, Bytes: s.Bytes, Type: s.Type}
@@ -82,7 +90,7 @@ func (c *Comm) Ssend(ctx context.Context, to, tag int, b Buffer) error {
 
 func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync bool) error {
 	if err := c.checkSend(to, tag); err != nil {
-		return c.fault(op, -1, err)
+		return c.notSent(op, err)
 	}
 	if staged(b) {
 		return c.fault(op, to, c.sendStaged(ctx, to, tag, b, sync))
@@ -96,7 +104,7 @@ func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync 
 // Recv is the function Recv for a Buffer.
 func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error) {
 	if err := c.checkRecv(from, tag); err != nil {
-		return Status{}, c.fault("recv", -1, err)
+		return c.notReceived("recv", err)
 	}
 	if staged(b) {
 		st, err := c.recvStaged(b, func(b Buffer) (message.Status, error) { return c.ch.Recv(ctx, from, tag, b) })
@@ -111,12 +119,9 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 
 // Sendrecv is the function Sendrecv for Buffers.
 func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (Status, error) {
-	err := c.checkSend(to, sendTag)
-	if err == nil {
-		err = c.checkRecv(from, recvTag)
-	}
-	if err != nil {
-		return Status{}, c.fault("sendrecv", -1, err)
+	out, in := c.checkSend(to, sendTag), c.checkRecv(from, recvTag)
+	if out != nil || in != nil {
+		return c.half(ctx, out, to, sendTag, send, in, from, recvTag, recv)
 	}
 	if staged(send) || staged(recv) {
 		st, err := c.sendrecvStaged(ctx, to, sendTag, send, from, recvTag, recv)
@@ -129,6 +134,20 @@ func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from,
 	return statusOf(st), nil
 }
 
+// half is the half of a Sendrecv that is left when the other is with ProcNull. out and in are the
+// outcomes of the checks.
+func (c *Comm) half(ctx context.Context, out error, to, sendTag int, send Buffer, in error, from, recvTag int, recv Buffer) (Status, error) {
+	switch {
+	case out != nil && out != errProcNull:
+		return Status{}, c.fault("sendrecv", -1, out)
+	case in == nil:
+		return c.Recv(ctx, from, recvTag, recv)
+	case in == errProcNull && out == nil:
+		return fromProcNull, c.Send(ctx, to, sendTag, send)
+	}
+	return c.notReceived("sendrecv", in)
+}
+
 // Probe waits for a message from rank from, or AnySource, with tag, or AnyTag,
 // and describes it without receiving it.
 func (c *Comm) Probe(ctx context.Context, from, tag int) (Status, error) {
@@ -139,7 +158,7 @@ func (c *Comm) Probe(ctx context.Context, from, tag int) (Status, error) {
 // Iprobe is Probe without waiting: ok reports whether there is such a message.
 func (c *Comm) Iprobe(from, tag int) (st Status, ok bool, err error) {
 	m, st, err := c.probe(context.Background(), "iprobe", from, tag, false, false)
-	return st, m.Found(), err
+	return st, found(m, st), err
 }
 
 // A Message is one that Mprobe took: no other receive can get it.
@@ -162,50 +181,74 @@ func (c *Comm) Mprobe(ctx context.Context, from, tag int) (*Message, error) {
 // Improbe is Mprobe without waiting: it returns nil if there is no such message.
 func (c *Comm) Improbe(from, tag int) (*Message, error) {
 	m, st, err := c.probe(context.Background(), "improbe", from, tag, false, true)
-	if !m.Found() {
+	if !found(m, st) {
 		return nil, err
 	}
 	return &Message{c, m, st}, nil
 }
 
-// Recv receives the message into b, once.
+// Recv receives the message into b, once; that of ProcNull any number of times.
 func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
+	if m.Source == ProcNull {
+		return fromProcNull, nil
+	}
 	st, err := m.c.recvStaged(b, func(b Buffer) (message.Status, error) { return m.m.Claim(ctx, b) })
 	return statusOf(st), m.c.fault("mrecv", m.Source, err)
 }
 
 func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take bool) (message.Probed, Status, error) {
 	if err := c.checkRecv(from, tag); err != nil {
-		return message.Probed{}, Status{}, c.fault(op, -1, err)
+		st, err := c.notReceived(op, err)
+		return message.Probed{}, st, err
 	}
 	m, st, err := c.ch.Probe(ctx, from, tag, wait, take)
 	return m, statusOf(st), c.fault(op, from, err)
 }
 
+// found reports whether a probe has found a message, which it always does of ProcNull.
+func found(m message.Probed, st Status) bool { return m.Found() || st.Source == ProcNull }
+
+// notSent returns the outcome of a send that a check has refused, notReceived that of a receive.
+func (c *Comm) notSent(op string, err error) error {
+	if err == errProcNull {
+		return nil
+	}
+	return c.fault(op, -1, err)
+}
+
+func (c *Comm) notReceived(op string, err error) (Status, error) {
+	if err == errProcNull {
+		return fromProcNull, nil
+	}
+	return Status{}, c.fault(op, -1, err)
+}
+
 func (c *Comm) checkSend(to, tag int) error {
-	if err := c.checkRank("to", to); err != nil {
-		return err
+	if to < 0 || to >= c.Size() {
+		return c.noRank("to", to, tag)
 	}
 	return checkTag(tag)
 }
 
 func (c *Comm) checkRecv(from, tag int) error {
-	if from != AnySource {
-		if err := c.checkRank("from", from); err != nil {
-			return err
-		}
-	}
 	if tag == AnyTag {
 		tag = 0
+	}
+	if (from < 0 || from >= c.Size()) && from != AnySource {
+		return c.noRank("from", from, tag)
 	}
 	return checkTag(tag)
 }
 
-func (c *Comm) checkRank(what string, r int) error {
-	if r < 0 || r >= c.Size() {
-		return badArgument("%s rank %d: want 0 to %d", what, r, c.Size()-1)
+// noRank says what is wrong with the arguments of a message with r, which is no rank.
+func (c *Comm) noRank(what string, r, tag int) error {
+	if r != ProcNull {
+		return badArgument("%s rank %d: want 0 to %d, or ProcNull", what, r, c.Size()-1)
 	}
-	return nil
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	return errProcNull
 }
 
 func checkTag(tag int) error {

@@ -62,7 +62,7 @@ func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	r := Request{c: c, kind: k, peer: int32(peer)}
 	switch err := c.checkMessage(k, peer, tag); {
 	case err != nil:
-		r.peer, r.h = -1, c.failed(err)
+		r.peer, r.h = -1, c.notStarted(k, err)
 	case staged(b):
 		r.h = c.startStaged(k, peer, tag, b)
 	default:
@@ -76,6 +76,17 @@ func (c *Comm) checkMessage(k requestKind, peer, tag int) error {
 		return c.checkRecv(peer, tag)
 	}
 	return c.checkSend(peer, tag)
+}
+
+// notStarted returns the handle of a message that a check has refused.
+func (c *Comm) notStarted(k requestKind, err error) message.Handle {
+	switch {
+	case err != errProcNull:
+		return c.failed(err)
+	case k == recvRequest:
+		return c.over(message.Status{Source: ProcNull, Tag: AnyTag}, nil)
+	}
+	return message.Handle{}
 }
 
 // launch starts a message that is not staged.
@@ -98,9 +109,12 @@ func (c *Comm) collective(o *call.Call) Request {
 }
 
 // failed returns the handle of an operation that could not be started.
-func (c *Comm) failed(err error) message.Handle {
+func (c *Comm) failed(err error) message.Handle { return c.over(message.Status{}, err) }
+
+// over returns the handle of an operation with an outcome.
+func (c *Comm) over(st message.Status, err error) message.Handle {
 	h := c.e.Expect(message.Handle{})
-	c.e.Complete(h, message.Status{}, err)
+	c.e.Complete(h, st, err)
 	return h
 }
 

@@ -111,6 +111,7 @@ typedef int64_t gompi_request;
 
 #define GOMPI_ANY_SOURCE (-1)
 #define GOMPI_ANY_TAG (-1)
+#define GOMPI_PROC_NULL (-2) /* no rank: a message with it is complete at once, and of no elements */
 #define GOMPI_UNDEFINED (-1) /* a color of gompi_split: in no new communicator */
 
 /* What a message was. Wherever a function fills one in, NULL may be given instead. */

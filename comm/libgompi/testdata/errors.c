@@ -44,7 +44,7 @@ static void arguments(void) {
 	FAILS(gompi_send(w, x, 1, 20, 0, 0), GOMPI_ERR_ARGUMENT, "type is 20");
 	FAILS(gompi_send(w, NULL, 3, GOMPI_INT8, 0, 0), GOMPI_ERR_ARGUMENT, "buf is NULL: want 3 elements of int8");
 	FAILS(gompi_send(w, x, SIZE_MAX, GOMPI_INT64, 0, 0), GOMPI_ERR_ARGUMENT, "18446744073709551615 elements");
-	FAILS(gompi_recv(w, x, 1, GOMPI_INT64, -2, 0, NULL), GOMPI_ERR_ARGUMENT, "from rank -2");
+	FAILS(gompi_recv(w, x, 1, GOMPI_INT64, -3, 0, NULL), GOMPI_ERR_ARGUMENT, "from rank -3");
 	FAILS(gompi_irecv(w, x, 1, GOMPI_INT64, size, 0, &r), GOMPI_ERR_ARGUMENT, "from rank");
 	CHECK(r == GOMPI_REQUEST_NULL, "the request is %ld", (long)r);
 	FAILS(gompi_isend(w, x, 1, GOMPI_INT64, size, 0, &r), GOMPI_ERR_ARGUMENT, "to rank");

@@ -29,6 +29,10 @@ static void ring(gompi_comm c) {
 	CHECK(in[0] == from && in[2] == from + 2 && in[3] == 0, "received %d, %d, %d", in[0], in[2], in[3]);
 	OK(gompi_wait(&r, NULL));
 	CHECK(r == GOMPI_REQUEST_NULL, "the request is %ld after wait", (long)r);
+	in[0] = -7;
+	OK(gompi_send(c, out, 3, GOMPI_INT32, GOMPI_PROC_NULL, 7));
+	OK(gompi_recv(c, in, 5, GOMPI_INT32, GOMPI_PROC_NULL, 7, &st));
+	CHECK(in[0] == -7 && st.source == GOMPI_PROC_NULL && st.tag == GOMPI_ANY_TAG && st.count == 0, "of no rank: %d, source %d", in[0], st.source);
 }
 
 /* Blocking sends of long messages, which wait for their receives. */
