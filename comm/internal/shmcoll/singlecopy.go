@@ -145,8 +145,10 @@ func (c *Collectives) pull(t *call.Transfer) error {
 // the short vectors of all.
 func (c *Collectives) copyRooted(root, n int, long, short side) error {
 	nonTemporal := c.paths.NonTemporalInPlace(2 * n) // a member has as many bytes on average, all blocks included
+	own := c.places[root]
+	inPlace := own[short] == own[long]+symheap.Place(root*n)
 	for j := range c.Size() {
-		lo, hi := shareOf(c.Me(), root, j, c.Size(), n)
+		lo, hi := shareOf(c.Me(), root, j, c.Size(), n, inPlace)
 		if lo == hi {
 			continue
 		}
@@ -161,11 +163,14 @@ func (c *Collectives) copyRooted(root, n int, long, short side) error {
 	return nil
 }
 
-// shareOf returns which part of the n bytes between the root and member j member me copies. Both
-// copy a part, such that all members copy equally much: the root, which is an end of every block,
-// copies one of as many parts as there are members.
-func shareOf(me, root, j, members, n int) (lo, hi int) {
-	cut := (n - n/members) / mem.CacheLine * mem.CacheLine
+// shareOf returns which part of the n bytes between the root and member j member me copies, such
+// that all members copy equally much: each its own block, or where the root's is in place each but
+// one of as many parts of it as there are members, and the root that part of all.
+func shareOf(me, root, j, members, n int, inPlace bool) (lo, hi int) {
+	cut := n
+	if inPlace {
+		cut = (n - n/members) / mem.CacheLine * mem.CacheLine
+	}
 	switch {
 	case me == root && j == root:
 		return 0, n

@@ -232,10 +232,12 @@ func TestOnlyCommsWithAllocationsAskWhereVectorsAre(t *testing.T) {
 func TestBothEndsOfABlockShareIt(t *testing.T) {
 	for _, p := range []int{2, 3, 7, 64} {
 		for _, n := range []int{0, 1, 63, 64, 1000, 4096, 100_003} {
-			a, b := shareOf(0, p-1, 0, p, n)
-			c, d := shareOf(p-1, p-1, 0, p, n)
-			if a != 0 || b != c || d != n {
-				t.Errorf("block of %d bytes, %d members: %d to %d and %d to %d", n, p, a, b, c, d)
+			for _, inPlace := range []bool{false, true} {
+				a, b := shareOf(0, p-1, 0, p, n, inPlace)
+				c, d := shareOf(p-1, p-1, 0, p, n, inPlace)
+				if a != 0 || b != c || d != n {
+					t.Errorf("block of %d bytes, %d members, in place %v: %d to %d and %d to %d", n, p, inPlace, a, b, c, d)
+				}
 			}
 		}
 	}
