@@ -28,8 +28,8 @@ var (
 	fromProcNull = Status{Source: ProcNull, Tag: AnyTag}
 )
 
-// errProcNull is the outcome of a check of arguments that are right and name ProcNull. So ProcNull is
-// looked for only where a rank is refused, and costs other messages nothing.
+// errProcNull is the outcome of a check of arguments that are right and name ProcNull. So ProcNull
+// is looked for only where a rank is refused, and costs other messages nothing.
 var errProcNull = errors.New("no process")
 
 func statusOf(s message.Status) Status {

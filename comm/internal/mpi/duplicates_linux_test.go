@@ -25,7 +25,53 @@ func allDuplicates() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(idupDoesNotWait(world0), idupAmongCollectives(world0), idupAmongCollectives(s.c), persistentOrders(), persistentOrdersAcross(s), do("Comm_free", &s.c))
+	return errors.Join(idupDoesNotWait(world0), idupAmongCollectives(world0), idupAmongCollectives(s.c), persistentOrders(), persistentOrdersAcross(s), do("Comm_free", &s.c), topologiesAreCopied())
+}
+
+// topologiesAreCopied duplicates a ring of all ranks, as a grid and as a graph, and frees it: the
+// duplicate has the neighbors, and so has a part of it.
+func topologiesAreCopied() error {
+	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
+	before, behind := (me+size-1)%size, (me+1)%size
+	index, edges := make([]int, size), []int(nil)
+	for r := range size {
+		index[r] = 2 * (r + 1)
+		edges = append(edges, (r+size-1)%size, (r+1)%size)
+	}
+	both := array(before, behind)
+	return errors.Join(
+		copied("a grid", func(c *abi.Handle) error { return do("Cart_create", world0, 1, array(size), array(1), 0, c) }),
+		copied("a graph", func(c *abi.Handle) error {
+			return do("Graph_create", world0, size, array(index...), array(edges...), 0, c)
+		}),
+		copied("a distributed graph", func(c *abi.Handle) error {
+			return do("Dist_graph_create_adjacent", world0, 2, both, abi.Unweighted, 2, both, abi.Unweighted, nil, 0, c)
+		}),
+		copied("a row of a grid", func(c *abi.Handle) error {
+			var plane, dup abi.Handle
+			return errors.Join(do("Cart_create", world0, 2, array(1, size), array(0, 1), 0, &plane), do("Comm_dup", plane, &dup), do("Comm_free", &plane),
+				do("Cart_sub", dup, array(0, 1), c), do("Comm_free", &dup))
+		}))
+}
+
+// copied checks a duplicate of a duplicate of the ring that create makes.
+func copied(what string, create func(c *abi.Handle) error) error {
+	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
+	var c, dup, idup, r abi.Handle
+	var st abi.Status
+	err := errors.Join(create(&c), do("Comm_dup", c, &dup), do("Comm_idup", dup, &idup, &r), do("Wait", &r, &st), do("Comm_free", &c), do("Comm_free", &dup),
+		hearsFrom(idup, (me+size-1)%size, (me+1)%size), do("Comm_free", &idup))
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// hearsFrom checks that two ranks are this one's neighbors in c.
+func hearsFrom(c abi.Handle, before, behind int) error {
+	me, got := []int32{int32(comms.World.P2P.Rank())}, make([]int32, 2)
+	return errors.Join(do("Neighbor_allgather", addr(me), 1, intHandle, addr(got), 1, intHandle, c),
+		wants("the neighbor before", &got[0], int32(before)), wants("the neighbor behind", &got[1], int32(behind)))
 }
 
 // idupDoesNotWait has rank 0 send what the others receive before they duplicate, too.

@@ -65,11 +65,11 @@ func Length(what int, h abi.Handle) int {
 	case what == 0:
 		return c.Peers()
 	}
-	in, out := c.Neighbors()
+	in, out := c.Degrees()
 	if what == 1 {
-		return len(in)
+		return in
 	}
-	return len(out)
+	return out
 }
 
 func Abort(c *comms.Comm, code int) error {

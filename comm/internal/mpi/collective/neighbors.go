@@ -16,36 +16,26 @@ type neighborhood struct {
 	recv func(i int) comm.Buffer
 }
 
-// messages has p send and receive a message for each neighbor. In a grid a message's tag is the
-// place where its receiver has the sender: two neighbors in one dimension may be one rank.
+// messages has p send and receive a message for each neighbor.
 func (h neighborhood) messages(c *comms.Comm) error {
-	in, out := c.Neighbors()
-	send, recv := make([]comm.Buffer, len(out)), make([]comm.Buffer, len(in))
-	for i := range out {
+	in, out := c.Degrees()
+	send, recv := make([]comm.Buffer, out), make([]comm.Buffer, in)
+	for i := range send {
 		send[i] = h.send(i)
 	}
-	for i := range in {
+	for i := range recv {
 		recv[i] = h.recv(i)
 	}
-	h.p.linear = func() (*p2p.Request, error) {
+	h.p.linear = func() (_ *p2p.Request, err error) {
 		h.p.begin()
-		r := p2p.NewRequest(c)
-		m := c.Topology.Messages
+		on := *c.Topology.Neighborhood
 		if h.p.own != nil {
-			m = h.p.own
+			on.Messages = h.p.own
 		}
-		for i, from := range in {
-			if from != abi.ProcNull {
-				r.Others = append(r.Others, m.Irecv(from, c.Topology.Place(i), recv[i]))
-			}
-		}
-		for i, to := range out {
-			if to != abi.ProcNull {
-				r.Others = append(r.Others, m.Isend(to, c.Topology.Place(i^1), send[i]))
-			}
-		}
+		r := p2p.NewRequest(c)
 		r.Then = h.p.finish
-		return r, nil
+		r.Others, err = on.IneighborAlltoallw(send, recv)
+		return r, err
 	}
 	return nil
 }
@@ -82,8 +72,8 @@ func (p *Plan) NeighborAllgatherv(sendbuf abi.Addr, sendcount int, sendtype *dty
 	if err := p.checkBoth(c, sendcount, sendtype, 0, recvtype); err != nil {
 		return err
 	}
-	in, _ := c.Neighbors()
-	l := layoutOf(recvbuf, counts, displs, recvtype, len(in))
+	in, _ := c.Degrees()
+	l := layoutOf(recvbuf, counts, displs, recvtype, in)
 	if err := l.check(); err != nil {
 		return err
 	}
@@ -101,8 +91,8 @@ func (p *Plan) NeighborAlltoallv(sendbuf abi.Addr, sendcounts, sdispls abi.Array
 	if err := p.checkBoth(c, 0, sendtype, 0, recvtype); err != nil {
 		return err
 	}
-	in, out := c.Neighbors()
-	from, to := layoutOf(sendbuf, sendcounts, sdispls, sendtype, len(out)), layoutOf(recvbuf, recvcounts, rdispls, recvtype, len(in))
+	in, out := c.Degrees()
+	from, to := layoutOf(sendbuf, sendcounts, sdispls, sendtype, out), layoutOf(recvbuf, recvcounts, rdispls, recvtype, in)
 	if err := from.check(); err != nil {
 		return err
 	}
@@ -127,8 +117,8 @@ func (p *Plan) NeighborAlltoallw(sendbuf abi.Addr, sendcounts, sdispls abi.Array
 			return use(buf.Plus(displs.Addresses(i + 1)[i]), n, t)
 		}
 	}
-	in, out := c.Neighbors()
-	err := neighborhood{p, each(sendbuf, sendcounts.List(len(out)), sdispls, sendtypes, p.out), each(recvbuf, recvcounts.List(len(in)), rdispls, recvtypes, p.in)}.messages(c)
+	in, out := c.Degrees()
+	err := neighborhood{p, each(sendbuf, sendcounts.List(out), sdispls, sendtypes, p.out), each(recvbuf, recvcounts.List(in), rdispls, recvtypes, p.in)}.messages(c)
 	if wrongType != nil {
 		return wrongType
 	}

@@ -27,7 +27,10 @@ func (c *Comm) parts() []*comm.Comm {
 	if c.making.Load() {
 		return nil
 	}
-	parts := []*comm.Comm{c.P2P, c.Topology.Messages}
+	parts := []*comm.Comm{c.P2P}
+	if c.Topology.Kind != 0 {
+		parts = append(parts, c.Topology.Messages)
+	}
 	if c.Inter != nil {
 		parts = append(parts, c.Inter.Both, c.Inter.Local)
 	}

@@ -41,7 +41,7 @@ type Comm struct {
 	revoked  bool         // by this rank
 	acked    int          // how many of its dead are acknowledged
 	handler  *errs.Errhandler
-	Topology topology
+	Topology Topology
 }
 
 var (
@@ -199,9 +199,11 @@ func CommDupWithInfo(c *Comm, info *infos.Info) (*Comm, error) {
 		return nil, err
 	}
 	if c.Topology.Kind != 0 {
-		if d, err = d.with(c.Topology, nil); err != nil {
+		messages, err := d.P2P.Dup(Forever)
+		if err != nil {
 			return nil, err
 		}
+		d.Topology = c.Topology.over(d.P2P, messages)
 	}
 	if err := c.CopyAttributes(attrs.KindComm, c.Handle, &d.Attributes); err != nil {
 		_ = CommFree(&d.Handle)

@@ -16,7 +16,7 @@ type Dups struct {
 // StartDup starts to duplicate c. The communicator gets its handle at once, and its parts when they
 // are made.
 func (c *Comm) StartDup() (*Comm, *Dups, error) {
-	n := &Comm{handler: c.errhandler(), shift: c.shift, Topology: c.Topology, P2P: c.P2P, session: c.session}
+	n := &Comm{handler: c.errhandler(), shift: c.shift, P2P: c.P2P, session: c.session}
 	n.making.Store(true) // until then its parts are c's
 	n.Handle = Registry.Add(n)
 	if err := c.CopyAttributes(attrs.KindComm, c.Handle, &n.Attributes); err != nil {
@@ -30,7 +30,8 @@ func (c *Comm) StartDup() (*Comm, *Dups, error) {
 		return n, d, nil
 	}
 	d.start(c.P2P, &n.P2P)
-	if n.Topology.Kind != 0 {
+	if c.Topology.Kind != 0 {
+		n.Topology = c.Topology.over(c.P2P, c.Topology.Messages)
 		d.start(c.P2P, &n.Topology.Messages)
 	}
 	return n, d, nil
@@ -67,6 +68,9 @@ func (d *Dups) Finished(err error) error {
 		if e := finish(err); err == nil {
 			err = e
 		}
+	}
+	if d.of.Topology.Kind != 0 {
+		d.of.Topology.Comm = d.of.P2P
 	}
 	d.of.making.Store(err != nil)
 	return err

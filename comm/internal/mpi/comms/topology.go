@@ -7,31 +7,39 @@ import (
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/errs"
 	"gompi/comm/internal/mpi/infos"
+	"gompi/comm/topology"
 )
 
-// A topology says which ranks of a communicator are neighbors. The zero topology is none.
-type topology struct {
-	Kind int
-	cart *cart
-	// Of a graph: of all ranks, as MPI_Graph_create gets them.
-	index, edges []int
-	// Of a distributed graph: of this rank.
-	sources, destinations             []int
-	sourceWeights, destinationWeights []int // nil if it has none
+// A Topology says which ranks of a communicator are neighbors. The zero Topology is none.
+type Topology struct {
+	Kind                   int
+	*topology.Neighborhood                // of this rank
+	cart                   *topology.Cart // of a grid
 
-	Messages *comm.Comm // of neighbor collectives
+	index, edges                      []int // of a graph: of all ranks, as MPI_Graph_create gets them
+	sourceWeights, destinationWeights []int // of a distributed graph, nil if it has none
 }
 
-// with gives c, which may be nil, a topology.
-func (c *Comm) with(t topology, err error) (*Comm, error) {
-	if err != nil || c == nil {
-		return c, err
-	}
-	if t.Messages, err = c.P2P.Dup(Forever); err != nil {
+// with returns a communicator over t's.
+func (c *Comm) with(t Topology, err error) (*Comm, error) {
+	if err != nil {
 		return nil, err
 	}
-	c.Topology = t
-	return c, nil
+	d, err := c.adopt(t.Comm, nil)
+	d.Topology = t
+	return d, err
+}
+
+// over returns t over other communicators.
+func (t Topology) over(c, messages *comm.Comm) Topology {
+	n := *t.Neighborhood
+	n.Comm, n.Messages = c, messages
+	t.Neighborhood = &n
+	if t.cart != nil {
+		g := *t.cart
+		g.Neighborhood, t.cart = &n, &g
+	}
+	return t
 }
 
 func checkTopology(c *Comm, kind int) error {
@@ -44,31 +52,12 @@ func checkTopology(c *Comm, kind int) error {
 	return nil
 }
 
-// Neighbors returns the ranks that this rank receives from and sends to, in order, MPI_PROC_NULL
-// where a grid ends.
-func (c *Comm) Neighbors() (in, out []int) {
-	switch t := &c.Topology; t.Kind {
-	case abi.CartTopology:
-		for dim := range t.cart.dims {
-			for _, by := range []int{-1, 1} {
-				in = append(in, t.cart.shifted(c.rank(), dim, by))
-			}
-		}
-		return in, in
-	case abi.GraphTopology:
-		in = t.of(c.rank())
-		return in, in
-	default:
-		return t.sources, t.destinations
+// Degrees returns how many ranks this one receives from and sends to.
+func (c *Comm) Degrees() (in, out int) {
+	if c.Topology.Kind == 0 {
+		return 0, 0
 	}
-}
-
-// Place returns the tag of a message for place i.
-func (t *topology) Place(i int) int {
-	if t.Kind == abi.CartTopology {
-		return i
-	}
-	return 0
+	return len(c.Topology.Sources()), len(c.Topology.Destinations())
 }
 
 func TopoTest(c *Comm) (int, error) {
@@ -84,7 +73,7 @@ func TopoTest(c *Comm) (int, error) {
 // ---- Graphs ----
 
 // of returns the neighbors of a rank in a graph.
-func (t *topology) of(rank int) []int {
+func (t *Topology) of(rank int) []int {
 	first := 0
 	if rank > 0 {
 		first = t.index[rank-1]
@@ -99,7 +88,7 @@ func GraphCreate(c *Comm, nnodes int, index, edges abi.Array, reorder bool) (*Co
 	if nnodes < 0 || nnodes > c.P2P.Size() {
 		return nil, errs.New(errs.Arg, "nnodes is %d: want 0 to %d", nnodes, c.P2P.Size())
 	}
-	t := topology{Kind: abi.GraphTopology, index: index.List(nnodes)}
+	t := Topology{Kind: abi.GraphTopology, index: index.List(nnodes)}
 	if nnodes > 0 {
 		t.edges = edges.List(t.index[nnodes-1])
 	}
@@ -111,17 +100,18 @@ func GraphCreate(c *Comm, nnodes int, index, edges abi.Array, reorder bool) (*Co
 			return nil, errs.New(errs.Arg, "edge to %d is not from 0 to %d", e, nnodes-1)
 		}
 	}
-	return c.firstOf(nnodes, t)
-}
-
-// firstOf makes a communicator of the first n ranks, with a topology.
-func (c *Comm) firstOf(n int, t topology) (*Comm, error) {
 	color := 0
-	if c.P2P.Rank() >= n {
+	if c.P2P.Rank() >= nnodes {
 		color = comm.Undefined
 	}
-	d, err := c.adopt(c.P2P.Split(Forever, color, c.P2P.Rank()))
-	return d.with(t, err)
+	members, err := c.P2P.Split(Forever, color, c.P2P.Rank())
+	if err != nil || members == nil {
+		return nil, err
+	}
+	defer CloseWhenIdle(members)
+	all := t.of(members.Rank())
+	t.Neighborhood, err = topology.NewGraph(Forever, members, all, all)
+	return c.with(t, err)
 }
 
 func GraphdimsGet(c *Comm) (nnodes, nedges int, err error) {
@@ -197,15 +187,16 @@ func DistGraphCreateAdjacent(c *Comm, indegree int, sources, sourceWeights abi.A
 	if indegree < 0 || outdegree < 0 {
 		return nil, errs.New(errs.Arg, "the degrees are %d and %d: want 0 or more", indegree, outdegree)
 	}
-	t := topology{
-		Kind: abi.DistGraphTopology, sources: sources.List(indegree), destinations: destinations.List(outdegree),
-		sourceWeights: weightsOf(sourceWeights, indegree), destinationWeights: weightsOf(destinationWeights, outdegree),
-	}
-	if err := c.checkRanks(append(slices.Clone(t.sources), t.destinations...)); err != nil {
+	return c.distGraph(sources.List(indegree), destinations.List(outdegree),
+		weightsOf(sourceWeights, indegree), weightsOf(destinationWeights, outdegree))
+}
+
+func (c *Comm) distGraph(from, to, fromWeights, toWeights []int) (*Comm, error) {
+	if err := c.checkRanks(slices.Concat(from, to)); err != nil {
 		return nil, err
 	}
-	d, err := c.adopt(c.P2P.Dup(Forever))
-	return d.with(t, err)
+	n, err := topology.NewGraph(Forever, c.P2P, from, to)
+	return c.with(Topology{Kind: abi.DistGraphTopology, Neighborhood: n, sourceWeights: fromWeights, destinationWeights: toWeights}, err)
 }
 
 func (c *Comm) checkRanks(ranks []int) error {
@@ -233,27 +224,26 @@ func DistGraphCreate(c *Comm, n int, sources, degrees, destinations, weights abi
 	if err != nil {
 		return nil, err
 	}
-	t := topology{Kind: abi.DistGraphTopology}
+	var from, to, fromWeights, toWeights []int
 	if anyWeighted {
-		t.sourceWeights, t.destinationWeights = []int{}, []int{}
+		fromWeights, toWeights = []int{}, []int{}
 	}
 	for ; len(all) > 0; all = all[edgeWords:] {
 		source, destination, weight := int(all[0]), int(all[1]), int(all[2])
 		if destination == c.P2P.Rank() {
-			t.sources = append(t.sources, source)
+			from = append(from, source)
 			if anyWeighted {
-				t.sourceWeights = append(t.sourceWeights, weight)
+				fromWeights = append(fromWeights, weight)
 			}
 		}
 		if source == c.P2P.Rank() {
-			t.destinations = append(t.destinations, destination)
+			to = append(to, destination)
 			if anyWeighted {
-				t.destinationWeights = append(t.destinationWeights, weight)
+				toWeights = append(toWeights, weight)
 			}
 		}
 	}
-	d, err := c.adopt(c.P2P.Dup(Forever))
-	return d.with(t, err)
+	return c.distGraph(from, to, fromWeights, toWeights)
 }
 
 // edgesOf returns the edges that this rank gives.
@@ -307,7 +297,8 @@ func DistGraphNeighborsCount(c *Comm) (indegree, outdegree int, weighted bool, e
 		return 0, 0, false, err
 	}
 	t := &c.Topology
-	return len(t.sources), len(t.destinations), t.sourceWeights != nil || t.destinationWeights != nil, nil
+	indegree, outdegree = c.Degrees()
+	return indegree, outdegree, t.sourceWeights != nil || t.destinationWeights != nil, nil
 }
 
 func DistGraphNeighbors(c *Comm, maxIn int, sources, sourceWeights abi.Array, maxOut int, destinations, destinationWeights abi.Array) error {
@@ -315,8 +306,8 @@ func DistGraphNeighbors(c *Comm, maxIn int, sources, sourceWeights abi.Array, ma
 		return err
 	}
 	t := &c.Topology
-	sources.Store(maxIn, t.sources)
-	destinations.Store(maxOut, t.destinations)
+	sources.Store(maxIn, t.Sources())
+	destinations.Store(maxOut, t.Destinations())
 	if sourceWeights != abi.Unweighted && sourceWeights != abi.WeightsEmpty {
 		sourceWeights.Store(maxIn, t.sourceWeights)
 	}

@@ -1,0 +1,166 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gompi/comm"
+)
+
+// NeighborAllgather sends send to every destination; block i of recv, which is as long, gets what
+// comes from source i (MPI_Neighbor_allgather). That of a source ProcNull is left alone, here and
+// in the other neighbor collectives.
+//
+// A neighbor collective waits for the neighbors alone. If ctx ends before they have come, n's
+// Messages break on all ranks, as the Comm of a collective does. A call allocates lists as long as
+// there are neighbors.
+func (n *Neighborhood) NeighborAllgather(ctx context.Context, send, recv comm.Buffer) error {
+	const op = "neighborallgather"
+	if want := send.Len() * len(n.sources); len(n.destinations) > 0 && recv.Len() != want {
+		return wrong(n.Comm, op, "recv has %d elements: want %d (sources x send)", recv.Len(), want)
+	}
+	into, err := n.even(op, "recv", recv, len(n.sources))
+	if err != nil {
+		return err
+	}
+	return n.exchange(ctx, op, n.toAll(send), into)
+}
+
+// NeighborAllgatherv is NeighborAllgather with blocks of counts[i] elements at displs[i] of recv
+// (MPI_Neighbor_allgatherv). nil displs mean one after the other. counts[i] is the length of source
+// i's send; of a shorter one only the beginning of the block changes.
+func (n *Neighborhood) NeighborAllgatherv(ctx context.Context, send, recv comm.Buffer, counts, displs []int) error {
+	const op = "neighborallgatherv"
+	into, err := n.blocks(op, "recv", recv, counts, displs, len(n.sources))
+	if err != nil {
+		return err
+	}
+	return n.exchange(ctx, op, n.toAll(send), into)
+}
+
+// NeighborAlltoall sends block i of send to destination i; block i of recv gets what comes from
+// source i (MPI_Neighbor_alltoall). The blocks of each are equally long.
+func (n *Neighborhood) NeighborAlltoall(ctx context.Context, send, recv comm.Buffer) error {
+	const op = "neighboralltoall"
+	from, err := n.even(op, "send", send, len(n.destinations))
+	if err != nil {
+		return err
+	}
+	into, err := n.even(op, "recv", recv, len(n.sources))
+	if err != nil {
+		return err
+	}
+	return n.exchange(ctx, op, from, into)
+}
+
+// NeighborAlltoallv is NeighborAlltoall with blocks of any length: sendCounts[i] elements at
+// sendDispls[i] of send go to destination i, and counts[i] elements from source i go to displs[i]
+// of recv (MPI_Neighbor_alltoallv). nil displacements mean one after the other.
+func (n *Neighborhood) NeighborAlltoallv(ctx context.Context, send comm.Buffer, sendCounts, sendDispls []int, recv comm.Buffer, counts, displs []int) error {
+	const op = "neighboralltoallv"
+	from, err := n.blocks(op, "send", send, sendCounts, sendDispls, len(n.destinations))
+	if err != nil {
+		return err
+	}
+	into, err := n.blocks(op, "recv", recv, counts, displs, len(n.sources))
+	if err != nil {
+		return err
+	}
+	return n.exchange(ctx, op, from, into)
+}
+
+// NeighborAlltoallw is NeighborAlltoall with a Buffer for each neighbor, of any type and length:
+// send[i] goes to destination i, and recv[i] gets what comes from source i, as many elements of the
+// same type (MPI_Neighbor_alltoallw).
+func (n *Neighborhood) NeighborAlltoallw(ctx context.Context, send, recv []comm.Buffer) error {
+	return n.exchange(ctx, "neighboralltoallw", send, recv)
+}
+
+// IneighborAlltoallw starts a NeighborAlltoallw (MPI_Ineighbor_alltoallw). It is over when all
+// Requests are complete: comm.WaitAll waits for them. Those of the receives come first, in the
+// order of sources, then those of the sends.
+func (n *Neighborhood) IneighborAlltoallw(send, recv []comm.Buffer) ([]comm.Request, error) {
+	return n.start("ineighboralltoallw", send, recv)
+}
+
+// start starts a message for each neighbor. In a grid the tag of a message is the place where its
+// receiver has the sender: two places in one dimension may have the same rank, and that may be this
+// one.
+func (n *Neighborhood) start(op string, send, recv []comm.Buffer) ([]comm.Request, error) {
+	if len(send) != len(n.destinations) || len(recv) != len(n.sources) {
+		return nil, wrong(n.Comm, op, "%d buffers in send and %d in recv: want %d and %d, as many as destinations and sources",
+			len(send), len(recv), len(n.destinations), len(n.sources))
+	}
+	rs := make([]comm.Request, 0, len(send)+len(recv))
+	for i, from := range n.sources {
+		rs = append(rs, n.Messages.Irecv(from, n.tag(i), recv[i]))
+	}
+	for i, to := range n.destinations {
+		rs = append(rs, n.Messages.Isend(to, n.tag(i^1), send[i]))
+	}
+	return rs, nil
+}
+
+// tag returns the tag of messages for place i of the receiver. In a grid place i^1 is the other one
+// in its dimension.
+func (n *Neighborhood) tag(i int) int {
+	if n.isGrid {
+		return i
+	}
+	return 0
+}
+
+// exchange is a neighbor collective.
+func (n *Neighborhood) exchange(ctx context.Context, op string, send, recv []comm.Buffer) error {
+	rs, err := n.start(op, send, recv)
+	if err != nil {
+		return err
+	}
+	if err := comm.WaitAll(ctx, rs...); err != nil {
+		n.giveUp(rs, err)
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return nil
+}
+
+// giveUp ends what is still under way: the buffers are the caller's again.
+func (n *Neighborhood) giveUp(rs []comm.Request, cause error) {
+	if slices.ContainsFunc(rs, func(r comm.Request) bool { return !r.Done() }) {
+		n.Messages.Revoke(fmt.Sprintf("gave up on a neighbor collective: %v", cause))
+		_ = comm.WaitAll(context.Background(), rs...) // their error is the cause
+	}
+}
+
+// toAll returns send for every destination.
+func (n *Neighborhood) toAll(send comm.Buffer) []comm.Buffer {
+	return slices.Repeat([]comm.Buffer{send}, len(n.destinations))
+}
+
+// even returns k blocks of b that are equally long.
+func (n *Neighborhood) even(op, what string, b comm.Buffer, k int) ([]comm.Buffer, error) {
+	if k > 0 && b.Len()%k != 0 {
+		return nil, wrong(n.Comm, op, "%s has %d elements: want a multiple of %d, a block for each neighbor", what, b.Len(), k)
+	}
+	return n.blocks(op, what, b, slices.Repeat([]int{b.Len() / max(k, 1)}, k), nil, k)
+}
+
+// blocks returns k blocks of b: counts[i] elements at displs[i], which means nothing if counts[i]
+// is 0.
+func (n *Neighborhood) blocks(op, what string, b comm.Buffer, counts, displs []int, k int) ([]comm.Buffer, error) {
+	if len(counts) != k || displs != nil && len(displs) != k {
+		return nil, wrong(n.Comm, op, "%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts), len(displs), what, k)
+	}
+	all, at := make([]comm.Buffer, k), 0
+	for i, c := range counts {
+		if displs != nil && c != 0 {
+			at = displs[i]
+		}
+		if c < 0 || at < 0 || at > b.Len() || c > b.Len()-at {
+			return nil, wrong(n.Comm, op, "block %d of %s has %d elements from %d on: want it inside the %d there are", i, what, c, at, b.Len())
+		}
+		all[i] = b.Slice(at, at+c)
+		at += c
+	}
+	return all, nil
+}
