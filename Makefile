@@ -2,7 +2,7 @@
 
 GO      ?= go
 BIN     := bin
-PROGS   := ./mpirun/gompirun ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring
+PROGS   := ./mpirun/gompirun ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring ./examples/heat
 BENCH   := ./gompi-bench # of the module in bench
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
 NUMBER  := $(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go)
@@ -109,8 +109,8 @@ fuzz: ## every fuzz target for 30 seconds
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 10x $$p || exit 1; done; done
 
-examples: build ## run the examples hello, pi and ring on 1 to 4 ranks
-	@for n in 1 2 3 4; do for e in hello pi ring; do \
+examples: build ## run the examples hello, pi, ring and heat on 1 to 4 ranks
+	@for n in 1 2 3 4; do for e in hello pi ring heat; do \
 	  echo "== $$e, $$n ranks"; $(BIN)/gompirun -np $$n $(BIN)/$$e || exit 1; done; done
 
 bench: build ## measure this library alone: latency, bandwidth, allreduce

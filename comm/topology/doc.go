@@ -10,7 +10,7 @@
 //	err = grid.NeighborAlltoallw(ctx, edges, halos) // a Buffer for each neighbor
 //
 // A rank at the edge of a grid has comm.ProcNull for a neighbor. Messages with it are complete at
-// once, so the edge needs no case of its own.
+// once, so the edge needs no case of its own. examples/heat is a program with a halo exchange.
 //
 // Ranks keep the order that they have in the communicator. gompirun -map-by says which of them
 // share a host.
