@@ -74,9 +74,9 @@ ranks and hosts
   -oversubscribe            allow more ranks than slots without a word (default: with a
                             line that says so); with =false, or as -nooversubscribe: refuse
   -bind-to WHAT             hwthread, core, l3cache, numa, package, gpu or none
-                            (default: each rank has its share of the cores, if there
-                            is a core for each, else none); gpu: its share of those
-                            near its GPU
+                            (default: each rank has its share of the cores, or, if
+                            they are some times as many as cores, one in turn; else
+                            none); gpu: its share of those near its GPU
   -gpus-per-rank N          give each rank N GPUs of its host, and CUDA_VISIBLE_DEVICES
                             for them; neighbours share if N is 1 and GPUs are few
                             (default: each sees all)

@@ -31,6 +31,7 @@ func TestBinding(t *testing.T) {
 		{"shares use every core", Host{Cores: cores(5)}, 3, BindAuto, []string{"0", "1-2", "3-4"}, 0},
 		{"a core each", Host{Cores: cores(3)}, 3, BindAuto, []string{"0", "1", "2"}, 0},
 		{"more ranks than cores are not bound", Host{Cores: cores(2), Slots: 3}, 3, BindAuto, []string{"", "", ""}, 0},
+		{"twice as many ranks as cores have one in turn", Host{Cores: cores(2), Slots: 4}, 4, BindAuto, []string{"0", "1", "0", "1"}, 0},
 		{"unknown cores are not bound", Host{Slots: 2}, 2, BindAuto, []string{"", ""}, 0},
 		{"none binds nothing", Host{Cores: cores(4)}, 2, BindNone, []string{"", ""}, 0},
 		{"allowed cores need not begin at 0", Host{Cores: [][]int{{7}, {3}, {5}, {9}}}, 2, BindAuto, []string{"3,5", "7,9"}, 0},
