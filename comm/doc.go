@@ -7,7 +7,8 @@
 // connects a rank to the others and returns the communicator of all ranks, a *Comm. A message goes
 // from one rank of a communicator to another and has a tag, by which Recv chooses it. A collective
 // is a call that all ranks of a communicator make. Split and Dup make further communicators, each
-// with messages of its own. Close ends a communicator.
+// with messages of its own; package topology makes grids and graphs of ranks. Close ends a
+// communicator.
 //
 //	func main() {
 //		ctx := context.Background()

@@ -70,6 +70,13 @@ func (n *Neighborhood) Sources() []int { return slices.Clone(n.sources) }
 // as Sources.
 func (n *Neighborhood) Destinations() []int { return slices.Clone(n.destinations) }
 
+// Revoke breaks n on all ranks, as that of a Comm does: those that wait in a neighbor collective get
+// ErrRevoked, too.
+func (n *Neighborhood) Revoke(reason string) {
+	n.Comm.Revoke(reason)
+	n.Messages.Revoke(reason)
+}
+
 // Close closes n: its Comm, and the one that its neighbor collectives travel in.
 func (n *Neighborhood) Close(ctx context.Context) error {
 	return errors.Join(n.Messages.Close(ctx), n.Comm.Close(ctx))

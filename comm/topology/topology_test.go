@@ -385,6 +385,25 @@ func TestTheEndOfTheContextEndsANeighborCollective(t *testing.T) {
 	})
 }
 
+// Rank 0 does not come, and says so.
+func TestRevokeEndsNeighborCollectives(t *testing.T) {
+	ranks(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		g, err := topology.NewCart(ctx, c, []int{3}, []bool{true})
+		if err != nil {
+			return err
+		}
+		if err := c.Barrier(ctx); err != nil { // all have made the grid
+			return err
+		}
+		if c.Rank() == 0 {
+			g.Revoke("there is nothing to do")
+		} else if err := g.NeighborAllgather(ctx, comm.Of([]int{1}), comm.Of(make([]int, 2))); !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "there is nothing to do") {
+			return fmt.Errorf("got %v, want ErrRevoked, and why", err)
+		}
+		return g.Close(ctx)
+	})
+}
+
 func TestWrongArgumentsSayWhatIsWanted(t *testing.T) {
 	ranks(t, 6, func(ctx context.Context, c *comm.Comm) error {
 		g, err := topology.NewCart(ctx, c, []int{2, 3}, []bool{true, false})
