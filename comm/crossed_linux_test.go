@@ -19,7 +19,7 @@ import (
 // Collectives of ordinary memory that ranks reach through the kernel.
 
 const (
-	alwaysCrossed = "shm.read=1;shm.trial=never"
+	alwaysCrossed = "shm.read=1;shm.read.shared=1;shm.trial=never"
 	neverCrossed  = "shm.trial=never"
 	oftenTried    = "shm.trial=1"
 )

@@ -136,15 +136,11 @@ func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.thresho
 // All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
-// sharedReadFrom is from how many bytes of one rank on collectives in which each byte is for one rank
-// begin with the kernel's copies where ranks share processors, if they do elsewhere. Others do not
-// there: what several ranks read is in the caches when it was stored once, and the barrier at the end
-// costs each rank a change of process (two processors of an Intel Xeon, by the kernel and through
-// shared memory; np=4: bcast of 64 KiB 21 and 12 us, allreduce 40 and 23, allgather of 1 MiB 920 and
-// 660; np=8: allreduce of 256 KiB 410 and 210, allgather of 1 MiB 4.9 and 2.3 ms. But np=4, gather of
-// 32 KiB 16 and 13 us, of 128 KiB 28 and 39, scatter of 1 MiB 260 and 510, alltoall of 256 KiB 229
-// and 275).
-const sharedReadFrom = 128 << 10
+// kernelBelow is below which length of one rank collectives begin with the kernel's copies: longer ones
+// leave the caches, around which only stores through shared memory go (np=2 near on an Intel Xeon, by
+// the kernel and through shared memory, ms: 16 MiB of bcast .87 and 1.30, scatter 1.7 and 2.3, alltoall
+// 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and 12).
+const kernelBelow = 48 << 20
 
 // kernel returns what collectives of so much Payload do where the kernel can copy from rank to
 // rank.
@@ -152,11 +148,12 @@ func (s *Selector) kernel(k call.Kind, bytes int) KernelCopy {
 	from, below := s.rules.Reads()
 	switch {
 	case !s.rules.Oversubscribed:
-	case k == call.Gather, k == call.Scatter, k == call.Alltoall:
-		from = max(from, sharedReadFrom)
+	case k == call.Gather, k == call.Scatter, k == call.Alltoall, s.rules.set[shmReadSharedFrom].set:
+		from = max(from, s.rules.threshold(shmReadSharedFrom))
 	default:
 		from = below
 	}
+	below = min(below, kernelBelow)
 	return KernelCopy{First: bytes >= from && bytes < below, Tries: bytes >= s.rules.TriesFrom()}
 }
 
@@ -231,6 +228,7 @@ func (s *Selector) edges(k call.Kind) []int {
 	}
 	add(2 * int64(s.rules.threshold(stagedChunk)))
 	add(int64(s.allreduceMost()))
+	add(kernelBelow)
 	if s.Hier && s.rules.Hosts > 2 {
 		at = append(at, s.chainFrom())
 	}
