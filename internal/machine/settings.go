@@ -21,6 +21,7 @@ const (
 	RingBytes                  // and how much of it is in use
 	NonTemporal                // from how many bytes on a copy to a rank far away is non-temporal
 	String                     // and from how many on a copy, near or far, is by the string instruction
+	Around                     // from how many bytes of all ranks on collectives store around the caches
 
 	numSettings
 )
@@ -40,6 +41,7 @@ var known = [numSettings]struct {
 	RingBytes:   {"shm.ring.bytes", 64 << 10, 2 << 20},
 	NonTemporal: {"shm.ring.nontemporal", 4 << 10, Never},
 	String:      {"shm.ring.string", 256, Never},
+	Around:      {"shm.nontemporal", 1, Never},
 }
 
 // Settings are the bytes of each Setting, 0 if it is not made.
