@@ -75,7 +75,7 @@ func TestAProfileIsKept(t *testing.T) {
 	if err != nil || built.File != "" {
 		t.Fatalf("%+v, %v: want a built-in profile", built, err)
 	}
-	want := Settings{ReadFrom: 16 << 10, ReadBelow: 1 << 20, RingChunk: 8 << 10, RingBytes: 128 << 10, NonTemporal: Never, String: Never}
+	want := Settings{ReadFrom: 16 << 10, ReadBelow: 1 << 20, RingChunk: 8 << 10, RingBytes: 128 << 10, NonTemporal: Never, String: Never, Around: 3 << 20}
 	file, err := Keep(want, "what was\nmeasured=1\n")
 	if err != nil {
 		t.Fatal(err)
