@@ -165,10 +165,10 @@ compare-ucx: ## measure gompi over UCX beside a C program that makes the same ca
 # which MPICH, whose ranks never yield, runs into the limits. Half an hour on two processors.
 TESTBED := $(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -private "$$HOME"
 ONHOSTS := -hostfile $$HOSTFILE -rsh "$$RSH"
-COMPAREHOSTS := $(CURDIR)/$(BIN)/gompi-bench compare $(ONHOSTS) -peers openmpi-debian,mpich-debian -csv $(CURDIR)/$(BIN)/compare-hosts
+COMPAREHOSTS := $(CURDIR)/$(BIN)/gompi-bench compare $(ONHOSTS) -venvs $(CURDIR)/bin/peers -peers openmpi,openmpi-debian,mpich -csv $(CURDIR)/$(BIN)/compare-hosts
 RATE   ?= 1gbit
 ROUNDS ?= 3
-compare-hosts: build ## measure gompi beside Debian's Open MPI and MPICH between hosts made of network namespaces, each with a real sshd, whose links carry RATE (default 1gbit; needs root)
+compare-hosts: build ## measure gompi beside Open MPI and MPICH between hosts made of network namespaces, each with a real sshd, whose links carry RATE (default 1gbit; needs root)
 	$(TESTBED) -hosts 2 -rate $(RATE) -command \
 	  '$(COMPAREHOSTS)-2.csv -np 2 -rounds $(ROUNDS) -sizes 8,64K,1M,8M bcast reduce allreduce allgather reduce_scatter'
 	$(TESTBED) -hosts 4 -rate $(RATE) -command \
