@@ -9,7 +9,8 @@ import (
 type (
 	// A Buffer is a run of elements of one Type, in the memory of the host or of a device. It is
 	// a small value; to copy it copies no element. Of makes one from a slice, Slice a slice from
-	// one, and package cudaops makes those of GPU memory.
+	// one, Lay one of elements of a slice that do not lie in one run, and package cudaops makes
+	// those of GPU memory.
 	//
 	//	Len() int               number of elements
 	//	Size() int              number of bytes
@@ -17,7 +18,7 @@ type (
 	//	Slice(i, j int) Buffer  elements i to j-1, in the same memory
 	//	Raw() Buffer            the same memory as uint8
 	//	As(like Buffer) Buffer  the same memory as elements of like's Type
-	//	IsHost() bool           whether the processor can load and store it
+	//	IsHost() bool           whether it is one run of host memory
 	//	Space() Space           the memory that it is in
 	//	Addr() uintptr          where it begins there
 	//	HostSlice() []byte      the bytes of host memory

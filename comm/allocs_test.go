@@ -286,6 +286,39 @@ func steadyNets(t *testing.T) map[string]func(fn rankFunc) []error {
 	}
 }
 
+func TestShortMessagesOfLayoutsAllocateNothing(t *testing.T) {
+	for name, on := range steadyNets(t) {
+		for _, n := range []int{2, 1000, 16 << 10} {
+			var got float64
+			err := errors.Join(on(func(ctx context.Context, c *comm.Comm) error {
+				column := must(comm.Vector(n, 1, 3))
+				x, y := lay(make([]float32, 3*n), column), lay(make([]float32, 3*n), column)
+				peer := 1 - c.Rank()
+				a, err := perStep(ctx, c, func() error {
+					r, s := c.Irecv(peer, 0, y), c.Isend(peer, 0, x)
+					if err := errors.Join(second(r.Wait(ctx)), second(s.Wait(ctx))); err != nil {
+						return err
+					}
+					if c.Rank() == 0 {
+						return errors.Join(c.Send(ctx, 1, 0, x), second(c.Recv(ctx, 1, 0, y)))
+					}
+					return errors.Join(second(c.Recv(ctx, 0, 0, y)), c.Send(ctx, 0, 0, x))
+				})
+				if c.Rank() == 0 {
+					got = a
+				}
+				return err
+			})...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got > tolerated {
+				t.Errorf("%s, %d elements: %.2f allocations per step, want none", name, n, got)
+			}
+		}
+	}
+}
+
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for name, on := range steadyNets(t) {
 		for _, s := range steady {

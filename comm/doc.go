@@ -25,7 +25,7 @@
 //		}
 //	}
 //
-// Functions take slices. Methods of the same names take Buffers (see Of), and have nonblocking
+// Functions take slices. Methods of the same names take Buffers (see Of and Lay), and have nonblocking
 // (Iallreduce) and persistent (AllreduceInit) forms. Counts are ints, of elements, 64 bits long.
 // Ranks of one host exchange data through shared memory, others over RDMA or TCP; a program sees no
 // difference.
@@ -43,6 +43,15 @@
 // an error, nothing touches its buffers any more. There are two exceptions: memory from Alloc, and
 // a copy by a device (see Errors). Arguments that mean nothing on a rank are ignored and may be
 // nil.
+//
+// Elements that do not lie in one run, such as a column of a matrix, are a Buffer, too: Lay makes it
+// of a slice and a Layout, and no program has to pack them.
+//
+//	column, err := comm.Vector(rows, 1, cols) // one element of each row
+//	...
+//	right, err := comm.Lay(matrix[cols-1:], column)
+//	...
+//	err = c.Send(ctx, to, tag, right)
 //
 // Memory from Alloc makes collectives and long messages faster: the ranks of one host read and
 // write it in place, and RDMA needs no copy. After an error, a peer may still write to it until

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/message"
 )
 
@@ -103,7 +104,7 @@ func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync 
 
 // Recv is the function Recv for a Buffer.
 func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error) {
-	if err := c.checkRecv(from, tag); err != nil {
+	if err := c.checkInto(from, tag, b); err != nil {
 		return c.notReceived("recv", err)
 	}
 	if staged(b) {
@@ -119,7 +120,7 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 
 // Sendrecv is the function Sendrecv for Buffers.
 func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (Status, error) {
-	out, in := c.checkSend(to, sendTag), c.checkRecv(from, recvTag)
+	out, in := c.checkSend(to, sendTag), c.checkInto(from, recvTag, recv)
 	if out != nil || in != nil {
 		return c.half(ctx, out, to, sendTag, send, in, from, recvTag, recv)
 	}
@@ -192,6 +193,9 @@ func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
 	if m.Source == ProcNull {
 		return fromProcNull, nil
 	}
+	if err := checkStorable(b); err != nil {
+		return Status{}, m.c.fault("mrecv", m.Source, err)
+	}
 	st, err := m.c.recvStaged(b, func(b Buffer) (message.Status, error) { return m.m.Claim(ctx, b) })
 	return statusOf(st), m.c.fault("mrecv", m.Source, err)
 }
@@ -238,6 +242,21 @@ func (c *Comm) checkRecv(from, tag int) error {
 		return c.noRank("from", from, tag)
 	}
 	return checkTag(tag)
+}
+
+// checkInto is checkRecv of a receive into b.
+func (c *Comm) checkInto(from, tag int, b Buffer) error {
+	if err := c.checkRecv(from, tag); err != nil {
+		return err
+	}
+	return checkStorable(b)
+}
+
+func checkStorable(b Buffer) error {
+	if b.IsReadOnly() {
+		return badArgument("buffer %s", call.ReadOnly)
+	}
+	return nil
 }
 
 // noRank says what is wrong with the arguments of a message with r, which is no rank.

@@ -60,7 +60,7 @@ func (c *Comm) Irecv(from, tag int, b Buffer) Request { return c.message(recvReq
 // message starts a message. An error is kept for Wait.
 func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	r := Request{c: c, kind: k, peer: int32(peer)}
-	switch err := c.checkMessage(k, peer, tag); {
+	switch err := c.checkMessage(k, peer, tag, b); {
 	case err != nil:
 		r.peer, r.h = -1, c.notStarted(k, err)
 	case staged(b):
@@ -71,9 +71,9 @@ func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	return r
 }
 
-func (c *Comm) checkMessage(k requestKind, peer, tag int) error {
+func (c *Comm) checkMessage(k requestKind, peer, tag int, b Buffer) error {
 	if k == recvRequest {
-		return c.checkRecv(peer, tag)
+		return c.checkInto(peer, tag, b)
 	}
 	return c.checkSend(peer, tag)
 }

@@ -12,7 +12,7 @@ import (
 // one longer than StagingChunk through chunks of pinned memory, which staging lends it.
 
 // staged reports whether a message in b is staged here.
-func staged(b Buffer) bool { return !b.IsHost() && b.Size() <= payload.StagingChunk }
+func staged(b Buffer) bool { return b.OnDevice() && b.Size() <= payload.StagingChunk }
 
 func (c *Comm) sendStaged(ctx context.Context, to, tag int, b Buffer, sync bool) error {
 	s, err := c.staging.Load(b)

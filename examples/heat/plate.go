@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"gompi/comm"
@@ -15,9 +16,6 @@ type block struct {
 	top, left  int // where the first point is in the plate
 	rows, cols int
 	u, next    []float64 // temperatures, row after row: those of now, and room for those after the step
-
-	// The outermost columns, which do not lie in one piece, and those of the frame: left and right.
-	edges, halos [2][]float64
 }
 
 // blockOf returns the block of the rank at a place of a grid of ranks.
@@ -34,10 +32,6 @@ func newBlock(top, left, rows, cols int, f *flags) *block {
 		}
 	}
 	b.next = append(b.next, b.u...) // the edges of the plate stay as they are
-	for side, c := range []int{0, cols + 1} {
-		b.edges[side], b.halos[side] = make([]float64, rows), make([]float64, rows)
-		b.copyColumn(b.halos[side], c)
-	}
 	return b
 }
 
@@ -65,8 +59,6 @@ func (b *block) step(ctx context.Context, grid *topology.Cart) error {
 	if err := comm.WaitAll(ctx, halo...); err != nil {
 		return err
 	}
-	b.setColumn(b.halos[0], 0)
-	b.setColumn(b.halos[1], b.cols+1)
 	b.relax(1, 2, 1, b.cols+1) // the outermost rows and columns; of a narrow block some twice
 	b.relax(b.rows, b.rows+1, 1, b.cols+1)
 	b.relax(2, b.rows, 1, 2)
@@ -79,27 +71,28 @@ func (b *block) step(ctx context.Context, grid *topology.Cart) error {
 // receive theirs. Beyond the edge of the plate there is comm.ProcNull, from which nothing comes:
 // what was in the frame stays.
 func (b *block) exchange(grid *topology.Cart) ([]comm.Request, error) {
-	b.copyColumn(b.edges[0], 1)
-	b.copyColumn(b.edges[1], b.cols)
+	left, e1 := b.column(1)
+	right, e2 := b.column(b.cols)
+	beforeLeft, e3 := b.column(0)
+	afterRight, e4 := b.column(b.cols + 1)
+	if err := errors.Join(e1, e2, e3, e4); err != nil {
+		return nil, err
+	}
 	return grid.IneighborAlltoallw(
-		[]comm.Buffer{comm.Of(b.row(1)), comm.Of(b.row(b.rows)), comm.Of(b.edges[0]), comm.Of(b.edges[1])},
-		[]comm.Buffer{comm.Of(b.row(0)), comm.Of(b.row(b.rows + 1)), comm.Of(b.halos[0]), comm.Of(b.halos[1])})
+		[]comm.Buffer{comm.Of(b.row(1)), comm.Of(b.row(b.rows)), left, right},
+		[]comm.Buffer{comm.Of(b.row(0)), comm.Of(b.row(b.rows + 1)), beforeLeft, afterRight})
 }
 
 // row returns row r without the frame's columns.
 func (b *block) row(r int) []float64 { return b.u[r*(b.cols+2)+1:][:b.cols] }
 
-// copyColumn copies column c, without the frame's rows, setColumn stores it.
-func (b *block) copyColumn(to []float64, c int) {
-	for i := range to {
-		to[i] = b.u[(i+1)*(b.cols+2)+c]
+// column returns column c without the frame's rows: one point of each row.
+func (b *block) column(c int) (comm.Buffer, error) {
+	points, err := comm.Vector(b.rows, 1, b.cols+2)
+	if err != nil {
+		return comm.Buffer{}, err
 	}
-}
-
-func (b *block) setColumn(from []float64, c int) {
-	for i, x := range from {
-		b.u[(i+1)*(b.cols+2)+c] = x
-	}
+	return comm.Lay(b.u[b.cols+2+c:], points)
 }
 
 // spread is how much of the difference to its neighbors a point takes on in a step. Above 1/4

@@ -49,7 +49,8 @@ var rules = []rule{
 	{"comm/internal/call", []string{"internal/mem", "internal/seg"}},       // of seg the kinds
 	{"comm/internal/path", []string{"comm/internal/call", "internal/mem"}}, // pure: who chooses does nothing else
 	{"comm/internal/card", []string{"comm/internal/path", "internal/boot", "internal/world", "internal/cgroup"}},
-	{"comm/internal/mpi/datatype", []string{"internal/mem"}}, // not what a message is
+	{"comm/internal/layout", []string{"internal/mem"}},
+	{"comm/internal/mpi/datatype", []string{"comm/internal/layout", "internal/mem"}}, // not what a message is
 	{"comm/internal/mpi/table", nil},
 	{"comm/internal/mpi/abi", []string{"comm/.", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}}, // not what is done with it
 	{"comm/internal/mpi/errs", []string{"comm/.", "comm/internal/call", "internal/mem", "internal/seg", "comm/internal/mpi/abi", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}},

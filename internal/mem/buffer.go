@@ -25,6 +25,8 @@ type kind struct {
 	size  int   // of an element
 	space Space // nil: host
 	raw   *kind // bytes in the same Space
+
+	scattered, readOnly bool // of the Space
 }
 
 var hostKinds = func() (kinds [numTypes]kind) {
@@ -69,9 +71,13 @@ func HostLike(like Buffer, n int, b []byte) Buffer {
 // Device returns a Buffer of n elements of type t at addr in space s, which is
 // not Host.
 func Device(s Space, addr uintptr, t Type, n int) Buffer {
-	raw := &kind{typ: U8, size: 1, space: s}
-	raw.raw = raw
-	return Buffer{kind: &kind{typ: t, size: t.Size(), space: s, raw: raw}, addr: addr, n: n}
+	kinds := &[2]kind{{typ: t, size: t.Size(), space: s}, {typ: U8, size: 1, space: s}}
+	x, scattered := s.(Scattered)
+	for i := range kinds {
+		k := &kinds[i]
+		k.raw, k.scattered, k.readOnly = &kinds[1], scattered, scattered && x.ReadOnly()
+	}
+	return Buffer{kind: &kinds[0], addr: addr, n: n}
 }
 
 // Slice returns b's memory as a []T; b must be host memory of T's Type.

@@ -71,8 +71,10 @@ func Copy(dst, src Buffer) error {
 		return fmt.Errorf("copy of %d bytes to a buffer of %d bytes", src.Size(), dst.Size())
 	case dst.IsHost():
 		return src.kind.space.Copy(dst, src)
-	case src.IsHost() || src.kind.space == dst.kind.space:
+	case src.IsHost() || src.kind.space == dst.kind.space || dst.kind.scattered:
 		return dst.kind.space.Copy(dst, src)
+	case src.kind.scattered:
+		return src.kind.space.Copy(dst, src)
 	}
 	return fmt.Errorf("copy from %s to %s: want host memory on one side", src.Space().Name(), dst.Space().Name())
 }

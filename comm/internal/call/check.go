@@ -18,6 +18,9 @@ func (c *Call) Check(rank, ranks int) error {
 	if t.reduces && !c.Op.defined(c.Type) {
 		return c.Op.refusal(c.Type)
 	}
+	if c.Recv.IsReadOnly() && t.recv.on(root).Changes() {
+		return fmt.Errorf("recv %s", ReadOnly)
+	}
 	if c.Type == mem.Opaque {
 		if c.Size = uint32(c.ElemSize()); !t.reduces {
 			return fmt.Errorf("elements of %d bytes that have no type: want uint8 where no function combines them", c.Size)
@@ -46,6 +49,9 @@ func (c *Call) Check(rank, ranks int) error {
 	return nil
 }
 
+// ReadOnly says what is wrong with a buffer that is to be received into.
+const ReadOnly = "has a layout that names elements twice: want one that names each once"
+
 // checkEach checks the buffers of an alltoallw. What a rank sends itself it receives as such. In
 // place, what goes to a rank and what comes from it share one buffer.
 func (c *Call) checkEach(rank, ranks int) error {
@@ -54,6 +60,9 @@ func (c *Call) checkEach(rank, ranks int) error {
 		return fmt.Errorf("%d buffers to send and %d to receive: want %d", len(send), len(recv), ranks)
 	}
 	for i := range ranks {
+		if recv[i].IsReadOnly() {
+			return fmt.Errorf("recv[%d] %s", i, ReadOnly)
+		}
 		if mem.Overlap(send[i], recv[i]) && !mem.Same(send[i], recv[i]) {
 			return fmt.Errorf("send[%d] and recv[%d] overlap: want the same slice, or one apart from the other", i, i)
 		}

@@ -23,10 +23,11 @@ import (
 const pipeDepth = 8
 
 // perMessage reports whether a rank that sends from and receives to stages no buffers: each of its
-// messages is then copied from and to the device by itself. Short ones are staged: one copy of all
+// messages is then copied from and to the device by itself. Scattered memory is staged: in place,
+// nothing would keep what is received from where something is yet to be sent. Short ones are staged: one copy of all
 // blocks costs less than one of each.
 func (x *Exec) perMessage(o *call.Call, from, to mem.Buffer) bool {
-	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from)
+	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from) && !from.IsScattered() && !to.IsScattered()
 }
 
 // inPart runs a part of a collective, and then takes back the scratch that it took, for the next.
@@ -94,7 +95,7 @@ func partOf(counts []int, i, each int) (parts []int) {
 
 // placeOf returns the device that a buffer of o is in the memory of, mem.Host if there is none.
 func placeOf(o *call.Call) mem.Space {
-	if o.Send.IsHost() {
+	if !o.Send.OnDevice() {
 		return o.Recv.Space()
 	}
 	return o.Send.Space()

@@ -67,7 +67,11 @@ func (p *Pool) Return(s mem.Space, lent mem.Buffer) {
 	p.free[class] = append(p.free[class], lent)
 }
 
+// classOf returns the class of memory for s: it is the device's own if that has to pin it.
 func classOf(s mem.Space, bytes int) sizeClass {
+	if _, pins := s.(mem.Pinner); !pins {
+		s = mem.Host
+	}
 	return sizeClass{s, max(leastStaged, bits.Len(uint(max(bytes, 1)-1)))}
 }
 

@@ -37,7 +37,7 @@ func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (w path.Where, err er
 	if p.Ask == path.OwnDevices {
 		mine[forNCCL], _ = x.NCCL.place(o)
 	}
-	if from, to := o.Operands(x.Rank); !from.IsHost() || !to.IsHost() {
+	if from, to := o.Operands(x.Rank); from.OnDevice() || to.OnDevice() {
 		mine[onDevice] = 1
 	}
 	if err := x.runOnHost(new(call.Call).Allgather(mem.Of(mine), mem.Of(x.placement))); err != nil {

@@ -272,6 +272,9 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		return
 	}
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
+	if !sync && b.IsScattered() && r.Size <= e.cfg.Eager {
+		b = r.Pack()
+	}
 	if sync || !b.IsHost() || !ch.eager(p, b) {
 		r.Stage = payload.Announced
 		if r.starved = !sync && b.IsHost() && r.Size <= e.cfg.Eager; r.starved {
@@ -298,7 +301,7 @@ func (ch *Channel) startLocal(r *Request) {
 	}
 	m := e.newMessage()
 	m.Src, m.Tag, m.Type, m.Size, m.ready = ch.Rank(), r.tag, r.Buf.Type(), r.Size, true
-	if r.sync || r.Size > e.cfg.Eager || !r.Buf.IsHost() {
+	if r.sync || r.Size > e.cfg.Eager || r.Buf.OnDevice() {
 		r.Stage = payload.Announced
 		m.Kind, m.local, m.Offer = transport.RTS, true, e.stamp(r)
 		ch.arrived(m)

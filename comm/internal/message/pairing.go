@@ -100,7 +100,7 @@ func (ch *Channel) pair(r *Request, m *Kept) {
 // finishLocal gives r the message of s, a send of this rank to itself.
 func (e *Engine) finishLocal(r, s *Request) {
 	n := min(s.Size, r.Buf.Size())
-	if !r.Buf.IsHost() || !s.Buf.IsHost() {
+	if r.Buf.OnDevice() || s.Buf.OnDevice() {
 		e.Mover.Between(&r.Move, &s.Move, n)
 		return
 	}

@@ -2,17 +2,12 @@ package payload
 
 import "gompi/internal/mem"
 
-// reduceChunk is how many bytes of a message are received before they are reduced: few enough to be
-// reduced from the second-level cache.
-const reduceChunk = 128 << 10
-
 // A Combine is what a receive needs that an operator reduces: dst = own op in, or in op own if Left
 // is true. A function of the user's does not.
 type Combine struct {
-	Own   mem.Buffer
-	Op    mem.Op // which messages carry
-	Left  bool
-	chunk []byte
+	Own  mem.Buffer
+	Op   mem.Op // which messages carry
+	Left bool
 }
 
 // Combine makes m, a receive, combine the payload with other operands.

@@ -53,7 +53,7 @@ type Copy struct {
 
 // ToDevice reports whether some of n bytes of a message go to memory that the processor does not
 // reach.
-func (m *Move) ToDevice(n int) bool { return !m.Buf.IsHost() && n > 0 && m.Buf.Size() > 0 }
+func (m *Move) ToDevice(n int) bool { return m.Buf.OnDevice() && n > 0 && m.Buf.Size() > 0 }
 
 // load begins to copy the payload from the device.
 func (m *Move) load() {

@@ -34,10 +34,11 @@ type Move struct {
 	Buf     mem.Buffer  // what to send, or where to receive
 	Size    int         // bytes of the message
 	marks
-	combine *Combine // of a receive that reduces
-	copy    *Copy    // of a device's memory, while its goroutine runs
-	before  *Move    // the send whose place in a device's memory a receive takes
-	after   *Move    // the inverse
+	combine *Combine  // of a receive that reduces
+	chunks  [2][]byte // of scattered memory, packed, or what a receive is to reduce or unpack
+	copy    *Copy     // of a device's memory, while its goroutine runs
+	before  *Move     // the send whose place in a device's memory a receive takes
+	after   *Move     // the inverse
 	mover   *Mover
 	owner   Owner
 }
@@ -76,6 +77,9 @@ func (m *Move) End(err error) bool {
 	if m.copy != nil || m.choice != NoChoice {
 		return m.end(err)
 	}
+	if m.chunks[0] != nil {
+		m.endChunks(err)
+	}
 	if m.offered {
 		m.offered = false
 		m.Peer.Offered--
@@ -91,6 +95,7 @@ func (m *Move) end(err error) bool {
 		return false
 	}
 	m.mover.End(m.Peer.Rank, m.choice, m.Size, err)
+	m.endChunks(err)
 	m.Stage, m.choice = Complete, NoChoice
 	return true
 }
@@ -144,8 +149,10 @@ func (m *Move) Cleared(h *transport.Header) (done bool) {
 	switch {
 	case m.copy != nil:
 		m.copy.Asked(m.asked)
-	case !m.Buf.IsHost():
+	case m.Buf.OnDevice():
 		m.load()
+	case m.Buf.IsScattered():
+		return m.supplyPacked()
 	case m.place != 0 && m.Peer.Direct != nil && m.got == 0 && m.asked == m.Size:
 		// A place counts only for a whole message of which nothing was sent: so the next Sent is of
 		// this copy, whatever the peer sends.
@@ -182,7 +189,9 @@ func (m *Move) Sent(err error) (done bool, lost error) {
 	case err != nil:
 		return false, err
 	}
-	m.released()
+	if m.released(); m.got < m.asked && m.Buf.IsScattered() {
+		return m.supplyPacked(), nil
+	}
 	return m.left(), nil
 }
 
@@ -257,8 +266,8 @@ func (m *Move) Arrives(n int) (window mem.Buffer, done bool) {
 	if m.copy != nil {
 		return m.copy.Arrives(n), false
 	}
-	if m.combine != nil && n > 0 {
-		m.combine.chunk = m.mover.Scratch.Get(min(n, reduceChunk))
+	if n > 0 && (m.combine != nil || m.Buf.IsScattered()) {
+		m.chunks[0] = m.mover.Scratch.Get(min(n, arriveChunk))
 	}
 	window = m.window()
 	return window, window.Len() == 0
@@ -267,23 +276,19 @@ func (m *Move) Arrives(n int) (window mem.Buffer, done bool) {
 // Filled notes that the window has been filled, and returns the next, unless the message is done,
 // as far as it fits.
 func (m *Move) Filled() (window mem.Buffer, done bool, err error) {
-	switch c := m.combine; {
-	case m.copy != nil:
+	if m.copy != nil {
 		return m.copy.Filled(), false, nil
-	case c == nil:
-		m.got = min(m.until, m.Buf.Size())
-		done = m.got == min(m.Size, m.Buf.Size())
-	default:
-		n := min(len(c.chunk), m.until-m.got)
-		err = c.reduce(m.Buf, m.got, mem.Bytes(c.chunk[:n]))
-		m.got += n
-		if done = m.got == m.Size || err != nil; done {
-			m.mover.Scratch.Put(c.chunk)
-			c.chunk = nil
-		}
 	}
-	if done {
+	window = m.window()
+	if m.chunks[0] != nil {
+		err = m.put(m.got, window)
+	}
+	m.got += window.Size()
+	if done = m.got == min(m.Size, m.Buf.Size()) || err != nil; done {
 		return mem.Buffer{}, true, err
+	}
+	if m.got == m.until { // of a message in several frames
+		m.endChunks(nil)
 	}
 	return m.window(), false, nil
 }
@@ -291,19 +296,21 @@ func (m *Move) Filled() (window mem.Buffer, done bool, err error) {
 // window returns where the next bytes of the message go, and moves no mark: an empty one means that
 // the rest does not fit.
 func (m *Move) window() mem.Buffer {
-	if c := m.combine; c != nil {
-		return mem.Bytes(c.chunk[:min(len(c.chunk), m.until-m.got)])
+	end := min(m.until, m.Buf.Size())
+	if c := m.chunks[0]; c != nil {
+		return mem.Bytes(c[:min(len(c), end-m.got)])
 	}
-	return m.Buf.Raw().Slice(m.got, min(m.until, m.Buf.Size()))
+	return m.Buf.Raw().Slice(m.got, end)
 }
 
 // Store stores a whole payload, of a message that does not go ToDevice.
 func (m *Move) Store(data []byte) error {
-	if m.combine != nil {
-		return m.combine.reduce(m.Buf, 0, mem.Bytes(data))
-	}
-	if m.Buf.IsHost() { // else nothing is to be stored
+	if m.combine == nil && m.Buf.IsHost() {
 		copy(m.Buf.HostSlice(), data)
+		return nil
 	}
-	return nil
+	if m.combine == nil {
+		data = data[:min(len(data), m.Buf.Size())]
+	}
+	return m.put(0, mem.Bytes(data))
 }

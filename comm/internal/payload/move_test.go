@@ -208,8 +208,8 @@ func TestAMoveHangsWhosePeerIsASuspect(t *testing.T) {
 
 // A receive that reduces has dst = own op in, whatever the frames, and in op own if Left is true.
 func TestAReceiveReduces(t *testing.T) {
-	const n = 2*reduceChunk/8 + 3
-	for _, frames := range [][]int{{n * 8}, {8, reduceChunk, n*8 - reduceChunk - 8}} {
+	const n = 2*arriveChunk/8 + 3
+	for _, frames := range [][]int{{n * 8}, {8, arriveChunk, n*8 - arriveChunk - 8}} {
 		k := plain()
 		dst, opnd := make([]byte, n*8), make([]byte, n*8)
 		k.begin(k.Peer, Posted, dst, n*8)

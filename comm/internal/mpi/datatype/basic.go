@@ -44,6 +44,9 @@ type Basic struct {
 	extended bool // x87's 80 bits in 16 bytes
 }
 
+// Width implements layout.Element.
+func (b *Basic) Width() int { return b.Size }
+
 // The named types by number, and the number of each name. There are more names than types.
 var (
 	named = map[int]*Type{}

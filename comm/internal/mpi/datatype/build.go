@@ -1,6 +1,10 @@
 package datatype
 
-import "iter"
+import (
+	"iter"
+
+	"gompi/comm/internal/layout"
+)
 
 // A block is count groups of length elements of a type, stride bytes apart, from disp on.
 type block struct {
@@ -49,7 +53,7 @@ func build(blocks iter.Seq[block]) (*Type, error) {
 		upper.meet(-(b.disp + b.t.Ub() + max(0, far) + max(0, wide)), b.t.ubMark, b.t.size > 0)
 	}
 	t.bound(lower, upper)
-	t.whole = []loop{compile(blocks, func(t *Type) loop { return *t.layout() })}
+	t.whole = []layout.Layout{compile(blocks, func(t *Type) layout.Layout { return *t.layout() })}
 	if t.size > 0 && t.uniform == nil {
 		mixed := compile(blocks, (*Type).byElements)
 		t.mixed = &mixed
@@ -75,19 +79,18 @@ func (t *Type) count(b *block) {
 }
 
 // compile makes the layout of some blocks of the layouts of their types.
-func compile(blocks iter.Seq[block], of func(*Type) loop) loop {
-	var whole builder
+func compile(blocks iter.Seq[block], of func(*Type) layout.Layout) layout.Layout {
+	var whole layout.Builder
 	for b := range blocks {
 		if b.empty() {
 			continue
 		}
 		l := of(b.t)
-		l = l.times(b.length, b.t.extent)
-		l = l.times(b.count, b.stride)
-		l.off += b.disp
-		whole.add(l)
+		l = l.Times(b.length, b.t.extent)
+		l = l.Times(b.count, b.stride)
+		whole.Add(l.At(b.disp))
 	}
-	return whole.loop()
+	return whole.Layout()
 }
 
 // A bound is the lower bound of a type, or its upper bound times -1, as MPI defines them: the least

@@ -296,14 +296,8 @@ func TestRegularTypesAreSmall(t *testing.T) {
 		{"regular indices of vectors", must(IndexedBlock(1, index, must(Vector(2, 1, 2, integer)))), 2},
 		{"struct of the same", must(Struct(one2(1), []int{0, 8}, []*Type{integer, integer})), 1},
 	} {
-		l, deep := c.of.layout(), 1
-		for ; l.parts != nil; l = &l.parts[0] {
-			if deep++; len(l.parts) > 1 {
-				t.Errorf("%s: %d parts, want a loop", c.what, len(l.parts))
-			}
-		}
-		if deep != c.deep || l.spans != nil {
-			t.Errorf("%s: %d loops and %d spans, want %d and none", c.what, deep, len(l.spans), c.deep)
+		if loops, listed := c.of.layout().Complexity(); loops != c.deep || listed != 0 {
+			t.Errorf("%s: %d loops and %d parts that are listed, want %d and none", c.what, loops, listed, c.deep)
 		}
 	}
 	whole := must(Vector(1<<30, 2, 2, must(Struct(one2(1), []int{0, 4}, []*Type{integer, integer}))))

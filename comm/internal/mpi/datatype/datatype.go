@@ -8,7 +8,7 @@
 // MPI_BOTTOM, with displacements that are addresses.
 package datatype
 
-import "unsafe"
+import "gompi/comm/internal/layout"
 
 // Constants with the values of the standard ABI.
 const (
@@ -60,9 +60,9 @@ type Type struct {
 	extent    int
 	lbMark    bool // the bound was set, not computed
 	ubMark    bool
-	uniform   *Basic // if all elements are of this type
-	mixed     *loop  // the layout by elements, if they are not
-	whole     []loop // the layout by bytes, one loop
+	uniform   *Basic          // if all elements are of this type
+	mixed     *layout.Layout  // the layout by elements, if they are not
+	whole     []layout.Layout // the layout by bytes, one
 	signature signature
 
 	combiner    Combiner
@@ -74,34 +74,35 @@ type Type struct {
 func leaf(b *Basic) *Type {
 	return &Type{
 		size: b.Size, external: b.External, elements: 1, align: b.Align, extent: b.Size, uniform: b,
-		whole: []loop{{count: 1, each: b.Size}}, signature: b.signature(), combiner: NamedType,
+		whole: []layout.Layout{layout.Run(b.Size)}, signature: b.signature(), combiner: NamedType,
 	}
 }
 
 // layout returns the layout by bytes.
-func (t *Type) layout() *loop {
+func (t *Type) layout() *layout.Layout {
 	if t.whole == nil {
-		return &loop{}
+		return &layout.Layout{}
 	}
 	return &t.whole[0]
 }
 
 // byElements returns the layout by elements.
-func (t *Type) byElements() loop {
-	if t.mixed != nil {
+func (t *Type) byElements() layout.Layout {
+	switch {
+	case t.mixed != nil:
 		return *t.mixed
+	case t.uniform == nil:
+		return *t.layout()
 	}
-	l := *t.layout()
-	l.elem = t.uniform
-	return l
+	return t.layout().Of(t.uniform)
 }
 
-// many returns the layout of n elements.
-func (t *Type) many(n int) loop {
+// Layout returns the layout of n elements.
+func (t *Type) Layout(n int) layout.Layout {
 	if t.size == 0 {
-		return loop{}
+		return layout.Layout{}
 	}
-	return around(t.whole, n, t.extent)
+	return layout.Around(t.whole, n, t.extent)
 }
 
 // Basic returns what a predefined type is, nil for others. Types of MPI_Type_create_f90_real and
@@ -125,7 +126,7 @@ func (t *Type) Extent() int { return t.extent }
 
 // TrueExtent returns the displacement of the first byte of data, and the extent of all data.
 func (t *Type) TrueExtent() (lb, extent int) {
-	lo, hi := t.layout().bounds()
+	lo, hi := t.layout().Bounds()
 	return lo, hi - lo
 }
 
@@ -169,7 +170,7 @@ func (t *Type) Elements(bytes int) int {
 		return Undefined
 	}
 	l := t.byElements()
-	n, rest := l.elements(bytes % t.size)
+	n, rest := l.Elements(bytes % t.size)
 	if rest > 0 {
 		return Undefined
 	}
@@ -183,14 +184,14 @@ func (t *Type) Bytes(elements int) int {
 		return 0
 	}
 	l := t.byElements()
-	return elements/t.elements*t.size + l.bytes(elements%t.elements)
+	return elements/t.elements*t.size + l.Bytes(elements%t.elements)
 }
 
 // Contiguous reports whether n elements are one run of bytes, and where it begins: such data need
 // not be packed.
 func (t *Type) Contiguous(n int) (offset int, ok bool) {
-	l := t.many(n)
-	return l.off, l.isRun() || l.size() == 0
+	l := t.Layout(n)
+	return l.Contiguous()
 }
 
 // Pack copies n elements at base into dst, and returns how many bytes they are: less than n
@@ -199,8 +200,8 @@ func (t *Type) Pack(dst []byte, base uintptr, n int) int { return t.PackAt(dst, 
 
 // PackAt copies what comes behind the first skip bytes of n packed elements.
 func (t *Type) PackAt(dst []byte, base uintptr, n, skip int) int {
-	c := cursor{buf: dst, skip: skip}
-	return c.run(t.many(n), base)
+	l := t.Layout(n)
+	return l.Pack(dst, base, skip)
 }
 
 // Unpack copies packed bytes to n elements at base, and returns how many it has used: less than
@@ -209,12 +210,6 @@ func (t *Type) Unpack(base uintptr, n int, src []byte) int { return t.UnpackAt(b
 
 // UnpackAt takes src for what comes behind the first skip bytes of n packed elements.
 func (t *Type) UnpackAt(base uintptr, n int, src []byte, skip int) int {
-	c := cursor{buf: src, skip: skip, unpack: true}
-	return c.run(t.many(n), base)
+	l := t.Layout(n)
+	return l.Unpack(base, src, skip)
 }
-
-// bytesAt returns the memory at an address.
-func bytesAt(at uintptr, n int) []byte { return unsafe.Slice((*byte)(pointer(at)), n) }
-
-// pointer converts an address of C's.
-func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

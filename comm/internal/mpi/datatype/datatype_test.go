@@ -186,7 +186,7 @@ func TestRandomTypesAreAsTheirTypeMaps(t *testing.T) {
 	for range rounds {
 		of := randomType(t, r)
 		kinds[of.combiner]++
-		if len(of.layout().parts) > 0 {
+		if loops, _ := of.layout().Complexity(); loops > 1 {
 			nested++
 		}
 		if of.mixed != nil {

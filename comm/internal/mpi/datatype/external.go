@@ -3,6 +3,8 @@ package datatype
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"gompi/comm/internal/layout"
 )
 
 // ExternalSize returns how many bytes n elements are in external32.
@@ -25,45 +27,15 @@ func (t *Type) external32(buf []byte, base uintptr, n int, convert func(b *Basic
 		return 0, wrong(ErrTruncate, "%d elements have %d bytes in external32, and the buffer %d: want as many", n, need, len(buf))
 	}
 	l := t.byElements()
-	l = l.times(n, t.extent)
-	c := converter{buf, convert}
-	c.walk(&l, base, nil)
-	return need, nil
-}
-
-// A converter converts element by element.
-type converter struct {
-	buf     []byte // the rest of it
-	convert func(b *Basic, external, memory []byte)
-}
-
-func (c *converter) walk(l *loop, base uintptr, elem *Basic) {
-	if l.elem != nil {
-		elem = l.elem
-	}
-	base += uintptr(l.off)
-	for range l.count {
-		switch {
-		case l.parts != nil:
-			for i := range l.parts {
-				c.walk(&l.parts[i], base, elem)
-			}
-		case l.spans != nil:
-			for _, s := range l.spans {
-				c.run(base+uintptr(s.off), s.n, elem)
-			}
-		default:
-			c.run(base, l.each, elem)
+	l = l.Times(n, t.extent)
+	l.Runs(func(off, bytes int, e layout.Element) {
+		b := e.(*Basic)
+		for memory := layout.BytesAt(base+uintptr(off), bytes); len(memory) > 0; memory = memory[b.Size:] {
+			convert(b, buf[:b.External], memory[:b.Size])
+			buf = buf[b.External:]
 		}
-		base += uintptr(l.stride)
-	}
-}
-
-func (c *converter) run(at uintptr, bytes int, elem *Basic) {
-	for memory := bytesAt(at, bytes); len(memory) > 0; memory = memory[elem.Size:] {
-		c.convert(elem, c.buf[:elem.External], memory[:elem.Size])
-		c.buf = c.buf[elem.External:]
-	}
+	})
+	return need, nil
 }
 
 // A number has 128 bits.

@@ -1,4 +1,4 @@
-package datatype
+package layout
 
 import (
 	"sort"
@@ -12,17 +12,31 @@ type cursor struct {
 	unpack bool
 }
 
-func (c *cursor) run(l loop, base uintptr) int {
-	if c.skip >= l.size() {
+// Pack copies what comes behind the first skip packed bytes of l, whose place is base, to dst. It
+// returns how many bytes that are: as many as dst has, or all there are.
+func (l *Layout) Pack(dst []byte, base uintptr, skip int) int {
+	c := cursor{buf: dst, skip: skip}
+	return c.run(l, base)
+}
+
+// Unpack takes src for what comes behind the first skip packed bytes of l. It returns how many
+// bytes it has used.
+func (l *Layout) Unpack(base uintptr, src []byte, skip int) int {
+	c := cursor{buf: src, skip: skip, unpack: true}
+	return c.run(l, base)
+}
+
+func (c *cursor) run(l *Layout, base uintptr) int {
+	if c.skip >= l.Size() {
 		return 0
 	}
 	all := len(c.buf)
-	c.walk(&l, base)
+	c.walk(l, base)
 	return all - len(c.buf)
 }
 
 // walk copies what l has behind skip, which is less than all.
-func (c *cursor) walk(l *loop, base uintptr) {
+func (c *cursor) walk(l *Layout, base uintptr) {
 	turn := 0
 	if c.skip > 0 {
 		turn, c.skip = c.skip/l.each, c.skip%l.each
@@ -42,7 +56,7 @@ func (c *cursor) walk(l *loop, base uintptr) {
 	}
 }
 
-func (c *cursor) parts(parts []loop, base uintptr) {
+func (c *cursor) parts(parts []Layout, base uintptr) {
 	if c.skip > 0 {
 		k := sort.Search(len(parts), func(i int) bool { return parts[i].at > c.skip }) - 1
 		c.skip -= parts[k].at
@@ -121,7 +135,7 @@ func moveSpan(buf []byte, at uintptr, n int, unpack bool) {
 // copy copies a run of bytes, or as much as there is room for.
 func (c *cursor) copy(at uintptr, n int) {
 	n = min(n, len(c.buf))
-	if memory := bytesAt(at, n); c.unpack {
+	if memory := BytesAt(at, n); c.unpack {
 		copy(memory, c.buf)
 	} else {
 		copy(c.buf, memory)
@@ -131,7 +145,7 @@ func (c *cursor) copy(at uintptr, n int) {
 
 func moveRuns(buf []byte, at uintptr, n, stride, bytes int, unpack bool) {
 	for range n {
-		if memory := bytesAt(at, bytes); unpack {
+		if memory := BytesAt(at, bytes); unpack {
 			copy(memory, buf)
 		} else {
 			copy(buf, memory)
@@ -155,3 +169,9 @@ func moveWords[W [4]byte | [8]byte | [16]byte](buf []byte, at uintptr, n, stride
 		at += uintptr(stride)
 	}
 }
+
+// BytesAt returns the n bytes of memory at an address.
+func BytesAt(at uintptr, n int) []byte { return unsafe.Slice((*byte)(pointer(at)), n) }
+
+// pointer converts an address that may be C's.
+func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

@@ -1,0 +1,71 @@
+package payload
+
+import "gompi/internal/mem"
+
+// What a processor does to a payload on its way: it packs and unpacks scattered memory, and reduces.
+// Other than a device's (copy.go) its work is done at once, by the goroutine that polls, in chunks
+// that stay in the second-level cache.
+
+const (
+	// packChunk is how many bytes are packed and sent at a time, two of them under way.
+	packChunk = 64 << 10
+	// arriveChunk is how many bytes are received before they are unpacked or reduced.
+	arriveChunk = 128 << 10
+)
+
+// Pack packs all of a short message in scattered memory, and returns what is sent in its place.
+func (m *Move) Pack() mem.Buffer {
+	m.chunks[0] = m.mover.Scratch.Get(m.Size)
+	packed := mem.HostLike(m.Buf, m.Buf.Len(), m.chunks[0])
+	if err := mem.Copy(packed, m.Buf); err != nil {
+		panic(err) // of lengths that differ, which do not
+	}
+	m.Buf = packed
+	return packed
+}
+
+// supplyPacked is supply of scattered memory: it sends as many chunks as there is room for. It is
+// called again when the transport releases one. If the transport has copied a chunk behind one that
+// it holds, the next would take that one's place.
+func (m *Move) supplyPacked() (done bool) {
+	for held, copied := m.due, false; m.got < m.asked && m.due < len(m.chunks) && !(copied && held > 0); {
+		held = m.due
+		copied = m.give(m.pack())
+	}
+	return m.left()
+}
+
+// pack returns the next chunk.
+func (m *Move) pack() mem.Buffer {
+	chunk := &m.chunks[m.got/packChunk%len(m.chunks)]
+	if *chunk == nil {
+		*chunk = m.mover.Scratch.Get(min(packChunk, m.Size))
+	}
+	n := min(packChunk, m.asked-m.got)
+	packed := mem.Bytes((*chunk)[:n])
+	if err := mem.Copy(packed, m.Buf.Raw().Slice(m.got, m.got+n)); err != nil {
+		panic(err) // of lengths that differ, which do not
+	}
+	if m.got += n; m.got == m.Size {
+		m.Stage = Leaving
+	}
+	return packed
+}
+
+// put unpacks or reduces what has arrived of the payload from off on.
+func (m *Move) put(off int, in mem.Buffer) error {
+	if m.combine != nil {
+		return m.combine.reduce(m.Buf, off, in)
+	}
+	return mem.Copy(m.Buf.Raw().Slice(off, off+in.Size()), in)
+}
+
+// endChunks gives the chunks back, unless a transport may still know them.
+func (m *Move) endChunks(err error) {
+	for i, c := range m.chunks {
+		if c != nil && err == nil {
+			m.mover.Scratch.Put(c)
+		}
+		m.chunks[i] = nil
+	}
+}
