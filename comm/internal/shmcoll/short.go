@@ -53,7 +53,7 @@ func (c *Collectives) publish(s uint64, n int, b []byte) error {
 		return err
 	}
 	h := c.Signed(s)
-	copy(c.Payload(c.Me(), s, 0, len(b)), b)
+	copy(c.Room(s, len(b)), b)
 	c.Publish(h, s)
 	return nil
 }

@@ -104,7 +104,7 @@ func (c *Collectives) pack(t *transfer, s uint64, lo int) {
 	me := c.Me()
 	if !t.Splits {
 		b := t.OutBytes(me, lo, t.chunk)
-		to := c.Payload(me, s, 0, len(b))
+		to := c.Room(s, len(b))
 		if t.forks {
 			c.fork(t, t.InBytes(me, lo, t.chunk), to, b)
 		} else {
@@ -113,10 +113,11 @@ func (c *Collectives) pack(t *transfer, s uint64, lo int) {
 		return
 	}
 	each := t.bytes(lo)
+	room := c.Room(s, each*c.Size())
 	for j := range c.Size() {
 		if j != me || t.Staged {
 			b := t.OutBytes(j, lo, t.chunk)
-			c.reach.Copy(c.Payload(me, s, j*each, len(b)), b)
+			c.reach.Copy(room[j*each:][:len(b)], b)
 		}
 	}
 }
