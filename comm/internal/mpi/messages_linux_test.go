@@ -40,7 +40,7 @@ func ringOf() ring {
 
 func allMessages() error {
 	r := ringOf()
-	for i, f := range []func() error{r.modes, r.persistent, r.anyAndSome, r.probes, r.buffered, r.replace, r.truncated} {
+	for i, f := range []func() error{r.modes, r.persistent, r.anyAndSome, r.probes, r.buffered, r.replace, r.truncated, r.strided} {
 		if err := do("Barrier", world0); err != nil {
 			return err
 		}
@@ -225,6 +225,41 @@ func (r ring) replace() error {
 		wants("message", &b[0], int32(r.left)), wants("what is between", &b[1], gap), wants("bytes", &st.Bytes, 8),
 		do("Sendrecv_replace", addr(b), 1, t, abi.ProcNull, 60, abi.ProcNull, 60, world0, &st), wants("source", &st.Source, abi.ProcNull),
 		do("Type_free", &t))
+}
+
+// strided sends every second integer, and receives into every third: short, long, and in part.
+func (r ring) strided() error {
+	for i, n := range []int{10, 1000, 300_000} {
+		out, in, wide := make([]int32, 2*n), make([]int32, 3*n), make([]int32, 3*n)
+		for k := range n {
+			out[2*k] = int32(1000*r.me + k)
+		}
+		var second, third, h abi.Handle
+		var st abi.Status
+		err := errors.Join(
+			do("Type_vector", n, 1, 2, intHandle, &second), do("Type_commit", &second),
+			do("Type_vector", n, 1, 3, intHandle, &third), do("Type_commit", &third),
+			do("Sendrecv", addr(out), 1, second, r.right, 80+i, addr(in), 1, third, r.left, 80+i, world0, &st), wants("bytes", &st.Bytes, int64(4*n)),
+			do("Isend", addr(out), 1, second, r.right, 90+i, world0, &h), do("Type_free", &second),
+			do("Recv", addr(wide), 1, third, r.left, 90+i, world0, &st), do("Wait", &h, nil))
+		for k := range 3 * n {
+			want := int32(0)
+			if k%3 == 0 {
+				want = int32(1000*r.left + k/3)
+			}
+			if in[k] != want || wide[k] != want {
+				return errors.Join(err, fmt.Errorf("integer %d of %d is %d and %d, want %d", k, 3*n, in[k], wide[k], want))
+			}
+		}
+		part := make([]int32, 3*n)
+		err = errors.Join(err, do("Isend", addr(out), n/2, intHandle, r.right, 100+i, world0, &h),
+			do("Recv", addr(part), 1, third, r.left, 100+i, world0, &st), wants("bytes", &st.Bytes, int64(n/2*4)), do("Wait", &h, nil),
+			wants("the first", &part[0], int32(1000*r.left)), wants("what has not come", &part[3*(n/2)], 0), do("Type_free", &third))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r ring) truncated() error {

@@ -2,13 +2,16 @@ package dtypes
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"gompi/comm"
+	"gompi/comm/internal/layout"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/attrs"
 	"gompi/comm/internal/mpi/datatype"
 	"gompi/comm/internal/mpi/errs"
 	"gompi/comm/internal/mpi/table"
+	"gompi/internal/mem"
 )
 
 var Registry = abi.NewRegistry[Datatype](table.DatatypeNull)
@@ -26,6 +29,7 @@ type Datatype struct {
 	Handle    abi.Handle
 	name      string
 	committed bool
+	last      atomic.Pointer[laid]
 	mu        sync.Mutex // guards name
 	attrs.Attributes
 }
@@ -55,18 +59,25 @@ func (t *Datatype) Span(n int) (from, bytes int) {
 	return lb + min(last, 0), extent + max(last, -last)
 }
 
-// A Landing is where a message goes: its buffer, or memory from which it is unpacked.
-type Landing struct {
-	comm.Buffer
-	Staged // its t is nil if nothing is to be unpacked
-}
-
-// Outgoing returns n elements as bytes: where they lie if they are one run, else a packed copy.
-func (t *Datatype) Outgoing(buf abi.Addr, n int) comm.Buffer {
+// Buffer returns n elements as bytes that messages take: where they lie. It is kept for the next call
+// with the same arguments, which programs make most.
+func (t *Datatype) Buffer(buf abi.Addr, n int) comm.Buffer {
 	if b, ok := t.Dense(buf, n); ok {
 		return b
 	}
-	return comm.Of(t.Packed(buf, n))
+	if l := t.last.Load(); l != nil && l.buf == buf && l.n == n {
+		return l.Buffer
+	}
+	l := &laid{layout.Lay(uintptr(buf), nil, t.Layout(n), mem.U8, n*t.Size(), false), buf, n}
+	t.last.Store(l)
+	return l.Buffer
+}
+
+// A laid is n elements at buf that are not one run.
+type laid struct {
+	comm.Buffer
+	buf abi.Addr
+	n   int
 }
 
 // Dense returns n elements where they lie, if they are one run of bytes.
@@ -83,22 +94,6 @@ func (t *Datatype) Packed(buf abi.Addr, n int) []byte {
 	b := make([]byte, n*t.Size())
 	t.Pack(b, uintptr(buf), n)
 	return b
-}
-
-// Incoming returns where n elements go. The caller calls Arrived when they have come.
-func (t *Datatype) Incoming(buf abi.Addr, n int) Landing {
-	if b, ok := t.Dense(buf, n); ok {
-		return Landing{Buffer: b}
-	}
-	room := make([]byte, n*t.Size())
-	return Landing{comm.Of(room), t.Stage(buf, n, room)}
-}
-
-// Arrived unpacks as many bytes as have come.
-func (l *Landing) Arrived(bytes int) {
-	if l.t != nil {
-		l.t.Unpack(uintptr(l.buf), l.n, l.room[:min(bytes, len(l.room))])
-	}
 }
 
 // Check returns what is wrong with a count and a datatype.

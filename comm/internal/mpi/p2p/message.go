@@ -69,7 +69,7 @@ func (m *message) send(how mode) error {
 		_, err := m.buffered()
 		return err
 	}
-	to, b := m.c.RankOf(m.peer), m.t.Outgoing(m.buf, m.n)
+	to, b := m.c.RankOf(m.peer), m.t.Buffer(m.buf, m.n)
 	if how == synchronous {
 		return m.c.P2P.Ssend(comms.Forever, to, m.tag, b)
 	}
@@ -109,15 +109,9 @@ func (m *message) receive(st *abi.Status) error {
 		st.Set(abi.OfProcNull)
 		return nil
 	}
-	into := m.t.Incoming(m.buf, m.n)
-	got, err := m.c.P2P.Recv(comms.Forever, m.c.SourceOf(m.peer), tagOf(m.tag), into.Buffer)
-	m.received(got, into, st)
-	return err
-}
-
-func (m *message) received(got comm.Status, into dtypes.Landing, st *abi.Status) {
-	into.Arrived(got.Bytes)
+	got, err := m.c.P2P.Recv(comms.Forever, m.c.SourceOf(m.peer), tagOf(m.tag), m.t.Buffer(m.buf, m.n))
 	st.Set(m.c.StatusOf(got))
+	return err
 }
 
 func Sendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, sendtag int,
@@ -127,7 +121,7 @@ func Sendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest, 
 	if err := in.checkExchange(&out); err != nil {
 		return err
 	}
-	return in.sendrecv(sendtype.Outgoing(sendbuf, sendcount), &out, st)
+	return in.sendrecv(sendtype.Buffer(sendbuf, sendcount), &out, st)
 }
 
 func SendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm, st *abi.Status) error {
@@ -157,9 +151,8 @@ func (m *message) sendrecv(b comm.Buffer, out *message, st *abi.Status) error {
 		st.Set(abi.OfProcNull)
 		return c.P2P.Send(comms.Forever, to, out.tag, b)
 	}
-	into := m.t.Incoming(m.buf, m.n)
-	got, err := c.P2P.Sendrecv(comms.Forever, to, out.tag, b, c.SourceOf(m.peer), tagOf(m.tag), into.Buffer)
-	m.received(got, into, st)
+	got, err := c.P2P.Sendrecv(comms.Forever, to, out.tag, b, c.SourceOf(m.peer), tagOf(m.tag), m.t.Buffer(m.buf, m.n))
+	st.Set(c.StatusOf(got))
 	return err
 }
 
@@ -271,9 +264,7 @@ func (m *Message) receive(buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Statu
 		st.Set(abi.OfProcNull)
 		return nil
 	}
-	b := t.Incoming(buf, n)
-	got, err := m.m.Recv(comms.Forever, b.Buffer)
-	b.Arrived(got.Bytes)
+	got, err := m.m.Recv(comms.Forever, t.Buffer(buf, n))
 	st.Set(m.c.StatusOf(got))
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"gompi/comm"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
-	"gompi/comm/internal/mpi/dtypes"
 	"gompi/comm/internal/mpi/errs"
 	"gompi/comm/internal/mpi/table"
 )
@@ -22,7 +21,6 @@ type Request struct {
 	Own    []*comm.Comm          // of a persistent collective: closed with it
 
 	c      *comms.Comm
-	into   dtypes.Landing         // where a message that is not contiguous is unpacked to
 	isRecv bool                   // its status says what has come
 	again  func(r *Request) error // starts it, if it is persistent
 	order  uint64                 // in which it was posted, of a receive that the face can have,
@@ -102,7 +100,6 @@ func (r *Request) complete(got comm.Status, err error) {
 	}
 	r.over, r.err, r.st = true, err, abi.OfNothing
 	if r.isRecv {
-		r.into.Arrived(got.Bytes)
 		r.st = r.c.StatusOf(got)
 	}
 	if r.Then != nil {

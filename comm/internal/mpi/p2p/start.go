@@ -33,11 +33,11 @@ func (m *message) launch(how mode) (comm.Request, error) {
 	to := m.c.RankOf(m.peer)
 	switch how {
 	case synchronous:
-		return m.c.P2P.Issend(to, m.tag, m.t.Outgoing(m.buf, m.n)), nil
+		return m.c.P2P.Issend(to, m.tag, m.t.Buffer(m.buf, m.n)), nil
 	case buffered:
 		return m.buffered()
 	}
-	return m.c.P2P.Isend(to, m.tag, m.t.Outgoing(m.buf, m.n)), nil
+	return m.c.P2P.Isend(to, m.tag, m.t.Buffer(m.buf, m.n)), nil
 }
 
 func Isend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
@@ -88,13 +88,13 @@ func (m *message) receiveInto(r *Request) {
 		r.Finish(abi.OfProcNull)
 		return
 	}
-	r.post(m.t.Incoming(m.buf, m.n), m.peer, m.tag)
+	r.post(m.t.Buffer(m.buf, m.n), m.peer, m.tag)
 }
 
 // post starts a receive.
-func (r *Request) post(into dtypes.Landing, source, tag int) {
-	r.isRecv, r.into = true, into
-	r.Op = r.c.P2P.Irecv(r.c.SourceOf(source), tagOf(tag), into.Buffer)
+func (r *Request) post(into comm.Buffer, source, tag int) {
+	r.isRecv = true
+	r.Op = r.c.P2P.Irecv(r.c.SourceOf(source), tagOf(tag), into)
 }
 
 func Imrecv(buf abi.Addr, n int, t *dtypes.Datatype, h *abi.Handle) (*Request, error) {
@@ -115,7 +115,7 @@ func Isendrecv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, dest,
 	if err := in.checkExchange(&out); err != nil {
 		return nil, err
 	}
-	return in.exchange(sendtype.Outgoing(sendbuf, sendcount), &out), nil
+	return in.exchange(sendtype.Buffer(sendbuf, sendcount), &out), nil
 }
 
 func IsendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, source, recvtag int, c *comms.Comm) (*Request, error) {
