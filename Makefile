@@ -145,7 +145,7 @@ compare-tcp: build ## measure gompi beside Open MPI, MPICH and Intel MPI over TC
 MPIPEERS := gompi-openmpi,gompi-mpich,openmpi,openmpi-debian,mpich,mpich-debian,impi
 .PHONY: compare-mpi compare-programs
 compare-mpi: build libmpi ## measure what calls through gompi's MPI libraries cost, beside gompi in Go and beside Open MPI, MPICH and Intel MPI (ROUNDS=n)
-	$(COMPARE) -np 2 -peers $(MPIPEERS) -rounds $(ROUNDS) -sizes 8,1K,64K,1M,4M -budget 10ms -csv $(BIN)/compare-mpi.csv latency irecv sendrecv halo bw bcast allreduce alltoall
+	$(COMPARE) -np 2 -peers $(MPIPEERS) -rounds $(ROUNDS) -sizes 8,1K,64K,1M,4M -budget 10ms -csv $(BIN)/compare-mpi.csv latency irecv vector sendrecv halo bw bcast allreduce alltoall
 	$(COMPARE) -np 2 -peers $(MPIPEERS) -rounds $(ROUNDS) -sizes 8 -budget 10ms -csv $(BIN)/compare-mpi-short.csv iprobe iprobe_found iprobe_recv barrier
 	$(COMPARE) -np 2 -peers $(MPIPEERS) -rounds $(ROUNDS) -sizes 8 -budget 300ms -csv $(BIN)/compare-mpi-gap.csv gap1ms gap10ms
 

@@ -56,7 +56,9 @@ func (k *cell) allocate(n int) (err error) {
 	k.requests = make([]comm.Request, mostWindow)
 	send, recv := k.vectors(k.rank)
 	take := func(n int) (mem.Buffer, error) { return k.memory().Alloc(k.inputs.t, n) }
-	if k.alloc { // all ranks take the same
+	if k.op.strided {
+		take = func(n int) (mem.Buffer, error) { return strided(k.inputs.t, n) }
+	} else if k.alloc { // all ranks take the same
 		for rank := range k.np {
 			s, r := k.vectors(rank)
 			send, recv = max(send, s), max(recv, r)
@@ -68,6 +70,30 @@ func (k *cell) allocate(n int) (err error) {
 	}
 	k.recvAll, err = take(recv * n)
 	return err
+}
+
+// strided returns n elements of which every 8 bytes are followed by 8 others. They are in ordinary
+// memory, and numbers of the size of t.
+func strided(t mem.Type, n int) (mem.Buffer, error) {
+	block := max(8/t.Size(), 1)
+	l, err := comm.Vector((n+block-1)/block, block, 2*block)
+	if err != nil {
+		return mem.Buffer{}, err
+	}
+	var b mem.Buffer
+	switch t.Size() {
+	case 1:
+		b, err = comm.Lay(make([]uint8, l.Extent()), l)
+	case 2:
+		b, err = comm.Lay(make([]uint16, l.Extent()), l)
+	case 4:
+		b, err = comm.Lay(make([]uint32, l.Extent()), l)
+	case 8:
+		b, err = comm.Lay(make([]uint64, l.Extent()), l)
+	default:
+		return b, fmt.Errorf("vector of %v: want elements of 8 bytes at most", t)
+	}
+	return b.Slice(0, min(n, b.Len())), err
 }
 
 // vectors returns of how many blocks a rank's vectors are. In place there is one: the
@@ -85,7 +111,7 @@ func (k *cell) free() error {
 	if k.op.model != nil {
 		return k.training.d.Close(k.ctx)
 	}
-	if k.alloc {
+	if k.alloc && !k.op.strided {
 		return errors.Join(k.c.Free(k.ctx, k.sendAll), k.c.Free(k.ctx, k.recvAll))
 	}
 	k.memory().Free(k.sendAll)

@@ -20,6 +20,7 @@ func messageOperations() []operation {
 	return []operation{
 		{name: "latency", ranks: 2, blocks: bothWays, run: runLatency, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
 		{name: "irecv", ranks: 2, blocks: bothWays, run: runIrecv, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
+		{name: "vector", ranks: 2, strided: true, blocks: bothWays, run: runLatency, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
 		{name: "sendrecv", ranks: 2, blocks: bothWays, run: runSendrecv, parts: fromPeer, volume: times(1), bus: times(1)},
 		{name: "iprobe", ranks: 2, noData: true, blocks: each(0, 0), run: runIprobe, timed: firstOnly, volume: times(0), bus: times(0)},
 		{name: "iprobe_found", ranks: 2, noData: true, blocks: each(0, 0), begin: sendToProbe, run: runIprobeFound, end: recvProbed, timed: firstOnly, volume: times(0), bus: times(0)},

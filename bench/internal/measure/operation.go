@@ -14,6 +14,7 @@ type operation struct {
 	noData  bool // has no size
 	reduces bool
 	inPlace bool // has an in-place form
+	strided bool // its memory has gaps: see strided
 
 	blocks func(rank, np int) (send, recv int)
 	begin  func(k *cell) error // before all calls of a cell; nil: nothing

@@ -174,6 +174,50 @@ static void run_bw(struct cell *k) {
 	MPI_Send(NULL, 0, MPI_BYTE, peer, ACK_TAG, MPI_COMM_WORLD);
 }
 
+/* ---- vector ---- */
+
+/* Every 8 bytes of the memory are followed by 8 others. A cell makes its type and its memory at its
+ * first call, which is not timed. */
+static MPI_Datatype spread_type = MPI_DATATYPE_NULL;
+static char *spread_send, *spread_recv;
+static long spread_bytes = -1;
+
+static void spread(char *to, const char *from, long bytes) {
+	for (long at = 0; at < bytes; at += 8)
+		memcpy(to + 2 * at, from + at, bytes - at < 8 ? bytes - at : 8);
+}
+
+static void set_spread(const struct cell *k) {
+	if (k->bytes == spread_bytes)
+		return;
+	if (k->bytes > 8 && k->bytes % 8)
+		fail("vector: want sizes that are multiples of 8 bytes, with", type_name);
+	if (spread_type != MPI_DATATYPE_NULL)
+		MPI_Type_free(&spread_type);
+	free(spread_send), free(spread_recv);
+	int block = (k->bytes < 8 && k->bytes > 0 ? k->bytes : 8) / type_size;
+	MPI_Type_vector(k->n / block, block, 16 / type_size, type, &spread_type);
+	MPI_Type_commit(&spread_type);
+	spread_send = calloc(2 * k->bytes + 1, 1), spread_recv = calloc(2 * k->bytes + 1, 1);
+	if (!spread_send || !spread_recv)
+		fail("no memory for", "the vectors");
+	spread(spread_send, k->send, k->bytes);
+	spread_bytes = k->bytes;
+}
+
+static void run_vector(struct cell *k) {
+	if (rank > 1)
+		return;
+	set_spread(k);
+	if (rank == 0) {
+		MPI_Send(spread_send, 1, spread_type, 1, DATA_TAG, MPI_COMM_WORLD);
+		MPI_Recv(spread_recv, 1, spread_type, 1, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else {
+		MPI_Recv(spread_recv, 1, spread_type, 0, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(spread_send, 1, spread_type, 0, DATA_TAG, MPI_COMM_WORLD);
+	}
+}
+
 static void run_sendrecv(struct cell *k) {
 	int peer = peer_of();
 	if (peer >= 0)
@@ -317,6 +361,15 @@ static int from_peer(struct cell *k) {
 	k->op->blocks(&send, &recv);
 	return recv == 0 || holds(k->recv, k->bytes, pattern(peer_of()), 0);
 }
+/* What has been received is brought together, and its place emptied for the next call. */
+static int spread_from_peer(struct cell *k) {
+	for (long at = 0; at < k->bytes && rank < 2; at += 8) {
+		long n = k->bytes - at < 8 ? k->bytes - at : 8;
+		memcpy(k->recv + at, spread_recv + 2 * at, n);
+		memset(spread_recv + 2 * at, 0xa5, n);
+	}
+	return from_peer(k);
+}
 static int from_root(struct cell *k) { return rank == 0 || holds(k->recv, k->bytes, pattern(0), 0); }
 static int reduced(struct cell *k) { return holds_reduced(k, np, 0); }
 static int reduced_at_root(struct cell *k) { return rank != 0 || holds_reduced(k, np, 0); }
@@ -359,6 +412,7 @@ static double twice_others(void) { return 2 * others(); }
 static const struct op ops[] = {
 	{"latency", 2, 0, 0, first_two, run_latency, from_peer, first, 0, 2, once, once, 0},
 	{"irecv", 2, 0, 0, first_two, run_irecv, from_peer, first, 0, 2, once, once, 0},
+	{"vector", 2, 0, 0, first_two, run_vector, spread_from_peer, first, 0, 2, once, once, 0},
 	{"sendrecv", 2, 0, 0, first_two, run_sendrecv, from_peer, everybody, 0, 1, once, once, 0},
 	{"iprobe", 2, 1, 0, none, run_iprobe, NULL, first, 0, 1, zero, zero, 0},
 	{"iprobe_found", 2, 1, 0, none, run_iprobe_found, NULL, first, 0, 1, zero, zero, 0, send_to_probe, recv_probed},
