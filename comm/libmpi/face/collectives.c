@@ -39,14 +39,11 @@ static inline void copy(void *to, const void *from, int64_t n)
 		memcpy(to, from, (size_t)n);
 }
 
-/* fill is copy for lines that others have read: it begins to fetch them for writing all at once, as Room of
- * package shmsync does. */
+/* fill is copy for lines that others have read, as Room of package shmsync does it. */
 static inline void fill(uint8_t *to, const void *from, int64_t n)
 {
-#ifdef __x86_64__
-	for (int64_t i = 0; i < n && n > GOMPI_IN_HEAD; i += 64) /* lines */
-		__asm__ volatile("prefetchw %0" : : "m"(to[i])); /* __builtin_prefetch would share them */
-#endif
+	if (n > GOMPI_IN_HEAD)
+		gompi_own(to, (uint64_t)n);
 	copy(to, from, n);
 }
 

@@ -60,6 +60,8 @@ static bool write_frame(struct gompi_writer *w, const struct header *h, const vo
 		return false;
 	w->bulk = w->bulk || n > GOMPI_SMALL_BODY;
 	uint64_t *here = word(r, w->tail);
+	if (n > 2 * LINE)
+		gompi_own((uint8_t *)here + LINE, HEAD + n - LINE); /* the other rank looks at the first line */
 	memcpy((uint8_t *)here + WORD, h, HEADER);
 	memcpy((uint8_t *)here + HEAD, body, n);
 	if (kind & TURNED)

@@ -35,6 +35,17 @@ static inline int64_t gompi_bytes_of(const void *buf, int64_t count, MPI_Datatyp
 	return !size || count < 0 || (!buf && count) ? -1 : count * size;
 }
 
+/* gompi_own begins to fetch n bytes' lines, which others have read, for writing, all at once: stores fetch fewer
+ * at a time (np=2 near on an Intel Xeon: messages of 256 B .41 us and .37, of 1 KiB .53 and .47, both ways .76
+ * and .61). */
+static inline void gompi_own(const void *p, uint64_t n)
+{
+#ifdef __x86_64__
+	for (uint64_t i = 0; i < n; i += 64)
+		__asm__ volatile("prefetchw %0" : : "m"(((const char *)p)[i])); /* __builtin_prefetch would share them */
+#endif
+}
+
 /* The communicator in whose collective this thread is inside. */
 extern __thread struct gompi_team *gompi_inside_team __attribute__((tls_model("initial-exec")));
 
