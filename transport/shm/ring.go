@@ -208,6 +208,9 @@ func (w *writer) room() int {
 	return min(n, int(w.lap)-w.at(w.tail), w.most)
 }
 
+// owned is up to which length a record's lines are fetched for writing before they are written.
+const owned = 8 << 10
+
 // begin writes the first record of a frame with as much of body as it takes, and
 // reports how much that is, and whether there was room for the record at all.
 func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
@@ -218,6 +221,11 @@ func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 	w.bulk = w.bulk || len(body) > smallBody
 	n := min(len(body), room-frameHead)
 	at := w.at(w.tail)
+	if n > 2*lineSize && n <= owned {
+		// All at once: stores fetch fewer lines at a time (np=2 near on an Intel Xeon, messages of 256 B
+		// .41 and .37 us, of 1 KiB .54 and .49). Not the first line, at which the reader looks.
+		mem.PrefetchToWrite(unsafe.Pointer(&w.mem[at+lineSize]), frameHead+n-lineSize)
+	}
 	h.Encode(w.mem[at+wordSize:])
 	w.reader.Copy(w.mem[at+frameHead:], body[:n])
 	w.publish(first, transport.HeaderSize+n)

@@ -3,6 +3,8 @@ package shmsync
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"gompi/internal/mem"
 )
 
 // A Port connects a Team with the rest of its rank.
@@ -199,7 +201,7 @@ func (t *Team) awaitReaders(s uint64) error {
 func (t *Team) Room(s uint64, n int) []byte {
 	b := t.Payload(t.me, s, 0, n)
 	if n > InHead && n <= fetched {
-		prefetchToWrite(unsafe.Pointer(unsafe.SliceData(b)), n)
+		mem.PrefetchToWrite(unsafe.Pointer(unsafe.SliceData(b)), n)
 	}
 	return b
 }
@@ -239,7 +241,7 @@ func (t *Team) store(word *atomic.Uint64, v uint64) {
 // nothing (1 KiB: bcast 204 without and 243 with).
 func (t *Team) Publish(h *Head, s uint64) {
 	t.store(&h.step, s)
-	prefetchToWrite(unsafe.Pointer(t.head(t.me, s+1)), lineSize)
+	mem.PrefetchToWrite(unsafe.Pointer(t.head(t.me, s+1)), lineSize)
 	t.notifyBegun()
 }
 

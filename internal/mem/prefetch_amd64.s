@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// func prefetchToWrite(at unsafe.Pointer, n int)
-TEXT ·prefetchToWrite(SB), NOSPLIT, $0-16
+// func PrefetchToWrite(at unsafe.Pointer, n int)
+TEXT ·PrefetchToWrite(SB), NOSPLIT, $0-16
 	MOVQ at+0(FP), AX
 	MOVQ n+8(FP), CX
 

@@ -1,9 +1,0 @@
-package shmsync
-
-import "unsafe"
-
-// prefetchToWrite begins to fetch the cache lines of the n bytes at at, one at least, for writing.
-// It does not wait.
-//
-//go:noescape
-func prefetchToWrite(at unsafe.Pointer, n int)

@@ -1,0 +1,8 @@
+//go:build !amd64
+
+package mem
+
+import "unsafe"
+
+// PrefetchToWrite does nothing: it is only a hint.
+func PrefetchToWrite(at unsafe.Pointer, n int) {}
