@@ -135,7 +135,8 @@ func anyOverlap(lengths, starts []int) bool {
 //
 // A Buffer can be used for any number of calls; Lay allocates, so make it once. Messages up to the
 // eager limit are packed into memory that the library keeps and unpacked from where they arrive;
-// longer ones pass in chunks of 64 KiB, packed while others are under way. A collective takes
+// longer ones pass in chunks, of 12 KiB in shared memory and 64 KiB over networks, packed while
+// others are under way. A collective takes
 // memory as long as the Buffer while it runs, since it is packed whole; the library keeps that until
 // the last Comm is closed. The elements that s has between are never touched. Buffers of one slice
 // may be sent and received at once if they have no element in common: the call cannot notice if

@@ -110,8 +110,9 @@ type Engine struct {
 	waiters  []*waiter  // free
 	lending  lending    // to C
 	h        transport.Header
-	looks    int // calls of Progress
-	pause    int // receives that are not to look for their messages
+	room     [roomBytes]byte // for short messages of scattered memory, packed
+	looks    int             // calls of Progress
+	pause    int             // receives that are not to look for their messages
 }
 
 // New returns an Engine without transports; Use adds them.

@@ -67,7 +67,11 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 // Take implements transport.EagerSink: an eager message goes straight into a receive
 // that waits for it.
 func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
-	if h.Kind != transport.Eager {
+	switch h.Kind {
+	case transport.Eager:
+	case transport.Data:
+		return e.takeData(e.peers.Peer(from), h, data)
+	default:
 		return false
 	}
 	ch := e.channel(h.Comm)
@@ -92,6 +96,18 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
 		return true
 	}
 	e.finish(r, r.Store(data))
+	return true
+}
+
+// takeData takes a Data frame that is unpacked.
+func (e *Engine) takeData(p *peers.Peer, h *transport.Header, data []byte) bool {
+	r, _ := e.slots.get(h.A)
+	if r == nil || r.Peer != p || !r.Buf.IsScattered() || !r.Expects(h.Len) {
+		return false
+	}
+	if done, err := r.Take(data); done {
+		e.finish(r, err)
+	}
 	return true
 }
 

@@ -7,10 +7,12 @@ import "gompi/internal/mem"
 // that stay in the second-level cache.
 
 const (
-	// packChunk is how many bytes are packed and sent at a time, two of them under way.
-	packChunk = 64 << 10
-	// arriveChunk is how many bytes are received before they are unpacked or reduced.
-	arriveChunk = 128 << 10
+	// packChunk is how many bytes are packed and sent at a time, two of them under way. In shared
+	// memory they are fewer: a frame that is one record is unpacked from the ring.
+	packChunk, packChunkInline = 64 << 10, 12 << 10
+	// arriveChunk is how many bytes are received before they are reduced, unpackChunk before they are
+	// unpacked.
+	arriveChunk, unpackChunk = 128 << 10, 16 << 10
 )
 
 // Pack packs all of a short message in scattered memory, and returns what is sent in its place.
@@ -37,11 +39,16 @@ func (m *Move) supplyPacked() (done bool) {
 
 // pack returns the next chunk.
 func (m *Move) pack() mem.Buffer {
-	chunk := &m.chunks[m.got/packChunk%len(m.chunks)]
+	most := packChunk
+	if m.Peer.Inline() {
+		most = packChunkInline
+	}
+	chunk := &m.chunks[m.turn]
+	m.turn = 1 - m.turn
 	if *chunk == nil {
 		*chunk = m.mover.Scratch.Get(min(packChunk, m.Size))
 	}
-	n := min(packChunk, m.asked-m.got)
+	n := min(most, m.asked-m.got)
 	packed := mem.Bytes((*chunk)[:n])
 	if err := mem.Copy(packed, m.Buf.Raw().Slice(m.got, m.got+n)); err != nil {
 		panic(err) // of lengths that differ, which do not
@@ -50,6 +57,14 @@ func (m *Move) pack() mem.Buffer {
 		m.Stage = Leaving
 	}
 	return packed
+}
+
+// Take is Arrives and Filled of a frame that is there as a whole, and unpacked.
+func (m *Move) Take(data []byte) (done bool, err error) {
+	data = data[:min(len(data), m.Buf.Size()-m.got)]
+	err = m.put(m.got, mem.Bytes(data))
+	m.got += len(data)
+	return m.got == min(m.Size, m.Buf.Size()) || err != nil, err
 }
 
 // put unpacks or reduces what has arrived of the payload from off on.

@@ -51,6 +51,7 @@ type marks struct {
 	got   int    // bytes of it stored so far, or given to the transport
 	until int    // got at the end of the frame that arrives
 	due   int    // frames of it that the transport holds
+	turn  int    // which of the chunks is packed next
 }
 
 // An Owner is the operation that a Move is a part of. It is called with the lock held.
@@ -266,8 +267,12 @@ func (m *Move) Arrives(n int) (window mem.Buffer, done bool) {
 	if m.copy != nil {
 		return m.copy.Arrives(n), false
 	}
-	if n > 0 && (m.combine != nil || m.Buf.IsScattered()) {
+	switch {
+	case n == 0:
+	case m.combine != nil:
 		m.chunks[0] = m.mover.Scratch.Get(min(n, arriveChunk))
+	case m.Buf.IsScattered():
+		m.chunks[0] = m.mover.Scratch.Get(min(n, unpackChunk))
 	}
 	window = m.window()
 	return window, window.Len() == 0
