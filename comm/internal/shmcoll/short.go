@@ -8,9 +8,9 @@ import (
 )
 
 // What programs call most with a few bytes is done in one step and without a Transfer: an
-// allreduce, a barrier, and where its payload fits into a head what has a root, or is a scan (np=2
-// near, 8 B, back to back, in ns with a Transfer and without: bcast 104 and 87, reduce 158 and 106,
-// gather 124 and 94, scatter 109 and 86, scan 154 and 105).
+// allreduce, a barrier, what has a root, and a scan (np=2 near, in ns with a Transfer and without; 8 B,
+// back to back: bcast 104 and 87, reduce 158 and 106, gather 124 and 94, scatter 109 and 86, scan 154
+// and 105; 1 KiB: bcast 680 and 635, reduce 710 and 610, gather 685 and 625, scan 735 and 670).
 
 // short does o if it is one of them, and reports whether it is.
 func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
@@ -20,16 +20,14 @@ func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	if o.Kind == call.Allreduce {
 		return true, c.allreduceShort(o)
 	}
-	size := int(o.Count) * o.ElemSize()
 	switch {
 	case o.Kind.As() == call.Barrier: // Free has a Count
 		return true, c.Barrier()
-	case size > shmsync.InHead:
 	case o.Kind == call.Bcast:
 		return true, c.bcastShort(o)
 	case o.Kind == call.Gather:
 		return true, c.gatherShort(o)
-	case o.Kind == call.Scatter && size*c.Size() <= shmsync.InHead:
+	case o.Kind == call.Scatter:
 		return true, c.scatterShort(o)
 	case o.Kind == call.Reduce && c.Me() == o.Root:
 		return true, c.reduceShort(o, c.Size())
@@ -58,6 +56,16 @@ func (c *Collectives) publish(s uint64, n int, b []byte) error {
 	return nil
 }
 
+// consumed says that this member needs no payload of step s any more, of n bytes each: at once, if
+// others wait for its place.
+func (c *Collectives) consumed(s uint64, n int) {
+	if n <= shmsync.InHead {
+		c.ConsumedSoon(s)
+	} else {
+		c.Consumed(s)
+	}
+}
+
 // readPayload copies to b what another member gives in step s, from byte off on.
 func (c *Collectives) readPayload(j int, s uint64, off int, b []byte) error {
 	err := c.AwaitCall(j, s)
@@ -78,7 +86,7 @@ func (c *Collectives) bcastShort(o *call.Call) error {
 	} else if err := c.readPayload(o.Root, s, 0, b); err != nil {
 		return err
 	}
-	c.ConsumedSoon(s)
+	c.consumed(s, len(b))
 	return nil
 }
 
@@ -96,7 +104,7 @@ func (c *Collectives) scatterShort(o *call.Call) error {
 	} else if err := c.readPayload(o.Root, s, own, b); err != nil {
 		return err
 	}
-	c.ConsumedSoon(s)
+	c.consumed(s, n)
 	return nil
 }
 
@@ -116,7 +124,7 @@ func (c *Collectives) gatherShort(o *call.Call) error {
 			}
 		}
 	}
-	c.ConsumedSoon(s)
+	c.consumed(s, len(b))
 	return nil
 }
 
@@ -132,7 +140,7 @@ func (c *Collectives) reduceShort(o *call.Call, upTo int) error {
 			return err
 		}
 	}
-	c.ConsumedSoon(s)
+	c.consumed(s, o.Send.Size())
 	return nil
 }
 
