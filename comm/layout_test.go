@@ -443,3 +443,45 @@ func TestMatricesOfAHost(t *testing.T) {
 		}
 	}
 }
+
+// A communicator that breaks while messages of layouts are under way: their memory is left alone
+// when the calls have returned, and others go on.
+func TestLayoutsOfBrokenCommunicators(t *testing.T) {
+	const n = 100_000
+	for name, on := range nets(t) {
+		err := errors.Join(on(2, func(ctx context.Context, c *comm.Comm) error {
+			r := rand.New(rand.NewPCG(uint64(c.Rank()), 7))
+			for range 3 {
+				d, err := c.Dup(ctx)
+				if err != nil {
+					return err
+				}
+				send, _ := laid(t, r, n)
+				recv, check := laid(t, r, n)
+				in, out := d.Irecv(1-c.Rank(), 0, recv), d.Isend(1-c.Rank(), 0, send)
+				if c.Rank() == 1 {
+					d.Revoke("test")
+				}
+				for _, err := range []error{second(in.Wait(ctx)), second(out.Wait(ctx))} {
+					if err != nil && !errors.Is(err, comm.ErrRevoked) {
+						return err
+					}
+				}
+				marks := make([]float32, n)
+				for i := range marks {
+					marks[i] = -1
+				}
+				got := make([]float32, n)
+				if err := errors.Join(mem.Copy(recv, comm.Of(marks)), shiftLaid(ctx, t, c, r, n, 0), mem.Copy(comm.Of(got), recv), equal("left alone", got, marks)); err != nil {
+					return err
+				}
+				check()
+				d.Close(ctx) // fails, as it is broken
+			}
+			return nil
+		})...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
