@@ -67,7 +67,7 @@ func TestADriveIsHandedToAThreadThatSleeps(t *testing.T) {
 // each test, unless one finds something, or it does something else between them. With a processor
 // of its own it never sleeps.
 func TestTestsInVainSleep(t *testing.T) {
-	const yields, free = 5, 64
+	const yields, awake = 5, 4096
 	test := func(r *rank, found int) bool {
 		before := r.threads.sleeps.Load()
 		r.Lock()
@@ -82,8 +82,8 @@ func TestTestsInVainSleep(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r := rank(0)
-		for i := range 2 * free {
-			if slept := test(r, 0); slept != (i >= free+yields) {
+		for i := range awake + 10 {
+			if slept := test(r, 0); slept != (i >= awake) {
 				t.Fatalf("test %d in vain: slept %v", i, slept)
 			}
 		}
@@ -91,13 +91,13 @@ func TestTestsInVainSleep(t *testing.T) {
 			t.Error("it slept although a test had found something")
 		}
 		r = rank(10)
-		for range 10 * free {
+		for range 2 * awake {
 			if test(r, 0) {
 				t.Fatal("it slept although it has a processor")
 			}
 		}
 		r = rank(0)
-		for range 10 * free {
+		for range 2 * awake {
 			if time.Sleep(50 * time.Microsecond); test(r, 0) {
 				t.Fatal("it slept although the program did something else")
 			}
@@ -114,7 +114,7 @@ func TestATestPassesAWakeUpOn(t *testing.T) {
 			defer r.Exit()
 			r.Tested(0)
 		}
-		for range 64 {
+		for range 4096 {
 			test()
 		}
 		go test()
