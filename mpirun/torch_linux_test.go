@@ -84,6 +84,13 @@ func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer time.AfterFunc(2*time.Minute, func() { second.Process.Kill() }).Stop()
+	t.Cleanup(func() {
+		second.Process.Kill()
+		second.Wait()
+		if t.Failed() {
+			t.Logf("the second node: %s", output.String())
+		}
+	})
 	trained(t, one(1, "0"))
 	if err := second.Wait(); err != nil {
 		t.Errorf("the second node: %v\n%s", err, output.String())
