@@ -25,10 +25,10 @@
 //		}
 //	}
 //
-// Functions take slices. Methods of the same names take Buffers (see Of and Lay), and have nonblocking
-// (Iallreduce) and persistent (AllreduceInit) forms. Counts are ints, of elements, 64 bits long.
-// Ranks of one host exchange data through shared memory, others over RDMA or TCP; a program sees no
-// difference.
+// Functions take slices. Methods of the same names take Buffers (see Of and Lay), and have
+// nonblocking (Iallreduce) and persistent (AllreduceInit) forms. Counts are ints, of elements, 64
+// bits long. Ranks of one host exchange data through shared memory, others over RDMA or TCP; a
+// program sees no difference.
 //
 // # Order
 //
@@ -44,8 +44,8 @@
 // a copy by a device (see Errors). Arguments that mean nothing on a rank are ignored and may be
 // nil.
 //
-// Elements that do not lie in one run, such as a column of a matrix, are a Buffer, too: Lay makes it
-// of a slice and a Layout, and no program has to pack them.
+// Elements that do not lie in one run, such as a column of a matrix, are a Buffer, too: Lay makes
+// it of a slice and a Layout, and no program has to pack them.
 //
 //	column, err := comm.Vector(rows, 1, cols) // one element of each row
 //	...

@@ -9,11 +9,12 @@ import (
 )
 
 // A Layout is which elements of a slice a message or a collective takes, and in which order: those
-// of a column or of a block of a matrix, say. Lay makes a Buffer of it, so that what does not lie in
-// one run is sent and received without being packed by the program (MPI-4.1 chapter 5). Places and
-// lengths are in elements, from the beginning of the slice.
+// of a column or of a block of a matrix, say. Lay makes a Buffer of it, so that what does not lie
+// in one run is sent and received without being packed by the program (MPI-4.1 chapter 5). Places
+// and lengths are in elements, from the beginning of the slice.
 //
-// A Layout is a value that does not change, for slices of any type. The zero Layout has no elements.
+// A Layout is a value that does not change, for slices of any type. The zero Layout has no
+// elements.
 type Layout struct {
 	in       layout.Layout // of elements of one byte
 	overlaps bool          // an element is named more than once
@@ -87,8 +88,8 @@ func Subarray(sizes, subsizes, starts []int) (Layout, error) {
 }
 
 // Indexed returns blocks of lengths[i] elements that begin at starts[i], one after the other
-// (MPI_Type_indexed). They may be in any order, and overlap. It takes 24 bytes of memory for a block
-// if neither lengths nor distances are all the same, and Lay as much again.
+// (MPI_Type_indexed). They may be in any order, and overlap. It takes 24 bytes of memory for a
+// block if neither lengths nor distances are all the same, and Lay as much again.
 func Indexed(lengths, starts []int) (Layout, error) {
 	if len(lengths) != len(starts) {
 		return Layout{}, badArgument("indexed: %d lengths and %d starts: want as many", len(lengths), len(starts))
@@ -136,11 +137,10 @@ func anyOverlap(lengths, starts []int) bool {
 // A Buffer can be used for any number of calls; Lay allocates, so make it once. Messages up to the
 // eager limit are packed into memory that the library keeps and unpacked from where they arrive;
 // longer ones pass in chunks, of 12 KiB in shared memory and 64 KiB over networks, packed while
-// others are under way. A collective takes
-// memory as long as the Buffer while it runs, since it is packed whole; the library keeps that until
-// the last Comm is closed. The elements that s has between are never touched. Buffers of one slice
-// may be sent and received at once if they have no element in common: the call cannot notice if
-// they have.
+// others are under way. A collective takes memory as long as the Buffer while it runs, since it is
+// packed whole; the library keeps that until the last Comm is closed. The elements that s has
+// between are never touched. Buffers of one slice may be sent and received at once if they have no
+// element in common: the call cannot notice if they have.
 func Lay[T Scalar](s []T, l Layout) (Buffer, error) {
 	if l.Extent() > len(s) {
 		return Buffer{}, badArgument("layout that ends at element %d of a slice of %d: want it inside", l.Extent(), len(s))

@@ -70,8 +70,8 @@ func (n *Neighborhood) Sources() []int { return slices.Clone(n.sources) }
 // as Sources.
 func (n *Neighborhood) Destinations() []int { return slices.Clone(n.destinations) }
 
-// Revoke breaks n on all ranks, as that of a Comm does: those that wait in a neighbor collective get
-// ErrRevoked, too.
+// Revoke breaks n on all ranks, as that of a Comm does: those that wait in a neighbor collective
+// get ErrRevoked, too.
 func (n *Neighborhood) Revoke(reason string) {
 	n.Comm.Revoke(reason)
 	n.Messages.Revoke(reason)

@@ -24,8 +24,8 @@ const pipeDepth = 8
 
 // perMessage reports whether a rank that sends from and receives to stages no buffers: each of its
 // messages is then copied from and to the device by itself. Scattered memory is staged: in place,
-// nothing would keep what is received from where something is yet to be sent. Short ones are staged: one copy of all
-// blocks costs less than one of each.
+// nothing would keep what is received from where something is yet to be sent. Short ones are
+// staged: one copy of all blocks costs less than one of each.
 func (x *Exec) perMessage(o *call.Call, from, to mem.Buffer) bool {
 	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from) && !from.IsScattered() && !to.IsScattered()
 }

@@ -11,7 +11,8 @@ import "slices"
 
 // A Layout is some loops in each other: count turns, stride bytes apart, each of which is a run of
 // bytes, or spans, or other Layouts. Regular ones are small so, whatever their counts. Runs merge
-// where they touch. In a Layout by elements, elem says what the bytes are. The zero Layout is empty.
+// where they touch. In a Layout by elements, elem says what the bytes are. The zero Layout is
+// empty.
 type Layout struct {
 	off    int // of the first turn, from the place of the loop
 	at     int // where the loop begins in the packed bytes of a turn of the loop around it

@@ -9,7 +9,8 @@ import (
 )
 
 // Memory is host memory that a Layout describes. It is a mem.Space, the address in which is the
-// number of packed bytes before: so all that can be done with a device's memory can be done with it.
+// number of packed bytes before: so all that can be done with a device's memory can be done with
+// it.
 type Memory struct {
 	Layout
 	base     uintptr

@@ -46,7 +46,8 @@ type Cursors struct {
 	A, B                     uint64 // the last call
 }
 
-// MostBytes is how many bytes C does collectives of at most: of all ranks' blocks, or of the vector.
+// MostBytes is how many bytes C does collectives of at most: of all ranks' blocks, or of the
+// vector.
 const MostBytes = 4 << 10
 
 // Most is up to how many bytes C does collectives, by kind; negative: none.

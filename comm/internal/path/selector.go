@@ -136,10 +136,10 @@ func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.thresho
 // All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
-// kernelBelow is below which length of one rank collectives begin with the kernel's copies: longer ones
-// leave the caches, around which only stores through shared memory go (np=2 near on an Intel Xeon, by
-// the kernel and through shared memory, ms: 16 MiB of bcast .87 and 1.30, scatter 1.7 and 2.3, alltoall
-// 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and 12).
+// kernelBelow is below which length of one rank collectives begin with the kernel's copies: longer
+// ones leave the caches, around which only stores through shared memory go (np=2 near on an Intel
+// Xeon, by the kernel and through shared memory, ms: 16 MiB of bcast .87 and 1.30, scatter 1.7 and
+// 2.3, alltoall 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and 12).
 const kernelBelow = 48 << 20
 
 // kernel returns what collectives of so much Payload do where the kernel can copy from rank to

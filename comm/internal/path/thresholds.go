@@ -73,13 +73,14 @@ var thresholds = [numThresholds]struct {
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
 
-	// Where ranks share processors collectives in which each byte is for one rank begin so from this
-	// many bytes of one rank on; others only if a user has set it: what several ranks read is in the
-	// caches when it was stored once, and the barrier at the end costs each rank a change of process
-	// (two processors of an Intel Xeon, by the kernel and through shared memory; np=4: bcast of 64 KiB
-	// 21 and 12 us, allreduce 40 and 23, allgather of 1 MiB 920 and 660; np=8: allreduce of 256 KiB 410
-	// and 210, allgather of 1 MiB 4.9 and 2.3 ms. But np=4, gather of 32 KiB 16 and 13 us, of 128 KiB
-	// 28 and 39, scatter of 1 MiB 260 and 510, alltoall of 256 KiB 229 and 275).
+	// Where ranks share processors collectives in which each byte is for one rank begin so from
+	// this many bytes of one rank on; others only if a user has set it: what several ranks read is
+	// in the caches when it was stored once, and the barrier at the end costs each rank a change of
+	// process (two processors of an Intel Xeon, by the kernel and through shared memory; np=4:
+	// bcast of 64 KiB 21 and 12 us, allreduce 40 and 23, allgather of 1 MiB 920 and 660; np=8:
+	// allreduce of 256 KiB 410 and 210, allgather of 1 MiB 4.9 and 2.3 ms. But np=4, gather of 32
+	// KiB 16 and 13 us, of 128 KiB 28 and 39, scatter of 1 MiB 260 and 510, alltoall of 256 KiB 229
+	// and 275).
 	shmReadSharedFrom: {"shm.read.shared", 128 << 10, 1, most},
 
 	// Collectives time now and then whether the kernel copies faster from this many bytes of one

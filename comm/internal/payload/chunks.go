@@ -2,16 +2,16 @@ package payload
 
 import "gompi/internal/mem"
 
-// What a processor does to a payload on its way: it packs and unpacks scattered memory, and reduces.
-// Other than a device's (copy.go) its work is done at once, by the goroutine that polls, in chunks
-// that stay in the second-level cache.
+// What a processor does to a payload on its way: it packs and unpacks scattered memory, and
+// reduces. Other than a device's (copy.go) its work is done at once, by the goroutine that polls,
+// in chunks that stay in the second-level cache.
 
 const (
 	// packChunk is how many bytes are packed and sent at a time, two of them under way. In shared
 	// memory they are fewer: a frame that is one record is unpacked from the ring.
 	packChunk, packChunkInline = 64 << 10, 12 << 10
-	// arriveChunk is how many bytes are received before they are reduced, unpackChunk before they are
-	// unpacked.
+	// arriveChunk is how many bytes are received before they are reduced, unpackChunk before they
+	// are unpacked.
 	arriveChunk, unpackChunk = 128 << 10, 16 << 10
 )
 

@@ -14,10 +14,10 @@ const (
 	// testsIn is how long testsPerClock tests take at most if the program does nothing else between
 	// them. If they take longer, it computes, or others have had the processor.
 	testsIn = testsPerClock * 20 * time.Microsecond
-	// testsAwake is how many tests in vain where processors are shared yield before one sleeps: some
-	// milliseconds of them, for which other sessions may have to wait. Sleeps that end when a message
-	// comes are too long for a program that also waits for its sends (HPCC's RandomAccess, 4 ranks on
-	// 2 processors: 0.08 million updates a second with 128, 0.5 with this).
+	// testsAwake is how many tests in vain where processors are shared yield before one sleeps:
+	// some milliseconds of them, for which other sessions may have to wait. Sleeps that end when a
+	// message comes are too long for a program that also waits for its sends (HPCC's RandomAccess,
+	// 4 ranks on 2 processors: 0.08 million updates a second with 128, 0.5 with this).
 	testsAwake = 4096
 	// testSleep is how long one test sleeps at most, which a program notices that also waits for
 	// something else.

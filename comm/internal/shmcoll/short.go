@@ -8,9 +8,10 @@ import (
 )
 
 // What programs call most with a few bytes is done in one step and without a Transfer: an
-// allreduce, a barrier, what has a root, and a scan (np=2 near, in ns with a Transfer and without; 8 B,
-// back to back: bcast 104 and 87, reduce 158 and 106, gather 124 and 94, scatter 109 and 86, scan 154
-// and 105; 1 KiB: bcast 680 and 635, reduce 710 and 610, gather 685 and 625, scan 735 and 670).
+// allreduce, a barrier, what has a root, and a scan (np=2 near, in ns with a Transfer and without;
+// 8 B, back to back: bcast 104 and 87, reduce 158 and 106, gather 124 and 94, scatter 109 and 86,
+// scan 154 and 105; 1 KiB: bcast 680 and 635, reduce 710 and 610, gather 685 and 625, scan 735 and
+// 670).
 
 // short does o if it is one of them, and reports whether it is.
 func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {

@@ -194,10 +194,10 @@ func (t *Team) awaitReaders(s uint64) error {
 	return nil
 }
 
-// Room returns this member's payload of step s, n bytes to be filled. It begins to fetch the lines of
-// one that fits into few for writing, all at once: stores fetch fewer at a time (np=2 near on an Intel
-// Xeon, without and with: allreduce of 256 B .60 and .44 us, of 1 KiB .73 and .65, of 2 KiB .93 and
-// .85; bcast of 2 KiB back to back .49 and .36).
+// Room returns this member's payload of step s, n bytes to be filled. It begins to fetch the lines
+// of one that fits into few for writing, all at once: stores fetch fewer at a time (np=2 near on an
+// Intel Xeon, without and with: allreduce of 256 B .60 and .44 us, of 1 KiB .73 and .65, of 2 KiB
+// .93 and .85; bcast of 2 KiB back to back .49 and .36).
 func (t *Team) Room(s uint64, n int) []byte {
 	b := t.Payload(t.me, s, 0, n)
 	if n > InHead && n <= fetched {

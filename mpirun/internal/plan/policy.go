@@ -12,7 +12,7 @@ type BindTo uint8
 
 // The bindings.
 const (
-	BindAuto     BindTo = iota // disjoint shares of the cores if there is one for each rank; else crowded
+	BindAuto     BindTo = iota // disjoint shares of the cores if there is one for each rank; else oversubscribed
 	BindNone                   // nothing
 	BindHWThread               // one hardware thread each
 	BindCore                   // one core each

@@ -59,8 +59,8 @@ func (t *Datatype) Span(n int) (from, bytes int) {
 	return lb + min(last, 0), extent + max(last, -last)
 }
 
-// Buffer returns n elements as bytes that messages take: where they lie. It is kept for the next call
-// with the same arguments, which programs make most.
+// Buffer returns n elements as bytes that messages take: where they lie. It is kept for the next
+// call with the same arguments, which programs make most.
 func (t *Datatype) Buffer(buf abi.Addr, n int) comm.Buffer {
 	if b, ok := t.Dense(buf, n); ok {
 		return b
