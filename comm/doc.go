@@ -8,7 +8,7 @@
 // from one rank of a communicator to another and has a tag, by which Recv chooses it. A collective
 // is a call that all ranks of a communicator make. Split and Dup make further communicators, each
 // with messages of its own; package topology makes grids and graphs of ranks. Close ends a
-// communicator.
+// communicator. Package window has memory that others access without the owner's doing.
 //
 //	func main() {
 //		ctx := context.Background()

@@ -3,12 +3,15 @@ package comm
 import (
 	"context"
 	"slices"
+	"unsafe"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/door"
+	"gompi/comm/internal/layout"
 	"gompi/comm/internal/lease"
 	"gompi/comm/internal/message"
 	"gompi/comm/internal/shmsync"
+	"gompi/comm/internal/symheap"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/internal/world"
@@ -134,6 +137,57 @@ func (c *inside) Wake(local int) { c.memory.shm.Wake(world.LocalRank(local)) }
 func (c *inside) AgreeOn(ctx context.Context, mine []byte) ([][]byte, int, error) {
 	return (*Comm)(c).agreeOn(ctx, mine)
 }
+
+// Signal implements door.Comm.
+func (c *inside) Signal(r Request, ch chan<- struct{}) { c.e.Signal(r.h, ch) }
+
+// Progress implements door.Comm.
+func (c *inside) Progress() { c.e.Advance() }
+
+// Shares implements door.Comm.
+func (c *inside) Shares(rank int) bool {
+	if c.memory == nil {
+		return false
+	}
+	_, ok := c.memory.local[c.ch.World(rank)]
+	return ok
+}
+
+// Locate implements door.Comm.
+func (c *inside) Locate(at uintptr, n int) uint64 {
+	if c.memory == nil {
+		return 0
+	}
+	return uint64(symheap.Locate(c.memory.heapOf(c.memory.info.LocalRank), layout.BytesAt(at, n)))
+}
+
+// Mapped implements door.Comm.
+func (c *inside) Mapped(rank int, place uint64) unsafe.Pointer {
+	heap := c.memory.heapOf(c.memory.local[c.ch.World(rank)])
+	return unsafe.Pointer(&symheap.Place(place).At(heap, 0, 1)[0])
+}
+
+// Expose implements door.Comm.
+func (c *inside) Expose() {
+	if c.memory != nil {
+		c.memory.shm.CrossMemory().Expose()
+	}
+}
+
+// Kernel implements door.Comm.
+func (c *inside) Kernel(rank int) door.Kernel {
+	m := crossMemory{c.memory.shm.CrossMemory(), (*Comm)(c).locals([]int{rank})}
+	if !m.Reaches(0) {
+		return nil
+	}
+	return kernel{m}
+}
+
+// A kernel is the cross memory of one rank.
+type kernel struct{ crossMemory }
+
+func (k kernel) Read(dst []byte, from uintptr) error { return k.crossMemory.Read(0, dst, from) }
+func (k kernel) Write(src []byte, to uintptr) error  { return k.crossMemory.Write(0, src, to) }
 
 // ID implements door.Comm.
 func (c *inside) ID() uint64 { return c.ch.ID }

@@ -28,6 +28,12 @@ type hostMemory struct {
 	late  allocations // to be freed, but a peer may still write there
 }
 
+// heapOf returns the heap of a rank of this host.
+func (m *hostMemory) heapOf(local world.LocalRank) []byte {
+	_, heap := symheap.Divide(m.info.Segment.Arena(local))
+	return heap
+}
+
 // sweep frees memory of this rank to which peers have stopped writing.
 func (m *hostMemory) sweep(e *message.Engine) {
 	m.pool.Sweep()

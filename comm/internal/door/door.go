@@ -7,6 +7,7 @@ package door
 
 import (
 	"context"
+	"unsafe"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/lease"
@@ -57,6 +58,21 @@ type Comm[Request any] interface {
 	// AgreeOn is Agree of bytes: it returns what each member that lives has given, by rank, nil for
 	// the others, and how many have died, the same on all.
 	AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int, err error)
+	// Signal sends to ch, which has room for one, when the operation r is complete, once. Nobody need
+	// wait for r. It does so at once if r is complete.
+	Signal(r Request, ch chan<- struct{})
+	// Progress polls once, as Request.Test does: for loops that wait for a word in memory.
+	Progress()
+	// Shares reports whether this rank and another share memory.
+	Shares(rank int) bool
+	// Locate returns where n bytes of this rank's lie, for ranks that share memory with it, 0 if
+	// they are not in such memory. Mapped returns where this rank has what another one has located.
+	Locate(at uintptr, n int) uint64
+	Mapped(rank int, place uint64) unsafe.Pointer
+	// Expose lets the ranks of this host reach memory of this process through the kernel; they call
+	// Kernel later, which returns nil if it cannot be.
+	Expose()
+	Kernel(rank int) Kernel
 	// ID returns the number of the communicator that Init's names is asked for.
 	ID() uint64
 	// Dead returns the members that are known to have died, in an order that is the same on all.
@@ -66,6 +82,12 @@ type Comm[Request any] interface {
 	// any more. closed delivers the error of Close, once. The job is left with the last
 	// communicator that is closed: to leave it, wait for closed of all others, then Close that.
 	CloseWhenIdle() (closed <-chan error)
+}
+
+// A Kernel copies from and to private memory of another process.
+type Kernel interface {
+	Read(dst []byte, from uintptr) error
+	Write(src []byte, to uintptr) error
 }
 
 // Of returns the door to c, a *comm.Comm. It allocates nothing.

@@ -108,8 +108,9 @@ type Request struct {
 	err    error
 
 	waiters []*waiter
-	via     Handle // what Cancel withdraws in its place
-	keeps   *Kept  // of a receive that fetches a message to be kept
+	signal  chan<- struct{} // of Signal, nil without
+	via     Handle          // what Cancel withdraws in its place
+	keeps   *Kept           // of a receive that fetches a message to be kept
 }
 
 // finish completes r.
@@ -138,6 +139,10 @@ func (e *Engine) finish(r *Request, err error) {
 		}
 	}
 	r.waiters = r.waiters[:0]
+	if r.signal != nil {
+		e.progress.Send(r.signal)
+		r.signal = nil
+	}
 	if r.collective {
 		r.ch.collectives.Over(r.err)
 	}
@@ -377,6 +382,25 @@ func (e *Engine) test(hint world.Rank) {
 	if e.looks++; e.looks%looksPerCheck == 0 {
 		e.Stalled()
 	}
+}
+
+// Signal sends to ch, which has room for one, when h is done: for a goroutine that waits for nothing
+// else, and whose wait is no call of the program's.
+func (e *Engine) Signal(h Handle, ch chan<- struct{}) {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	if r := h.live(); r != nil && r.Stage != payload.Complete {
+		r.signal = ch
+		return
+	}
+	e.progress.Send(ch)
+}
+
+// Advance polls once, for a loop that waits for something else than a message.
+func (e *Engine) Advance() {
+	e.progress.Lock()
+	defer e.exitPolling()
+	e.test(world.None)
 }
 
 // Yield gives the processor to other goroutines, and to their threads, for Test of what they do.

@@ -69,6 +69,15 @@ func (p *Engine) MakeReady(w *Waiter) {
 	}
 }
 
+// Send sends to ch, which has room for one, to a goroutine that has no Waiter.
+func (p *Engine) Send(ch chan<- struct{}) {
+	p.woken = true
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
 // wake wakes w's goroutine without making it ready.
 func (p *Engine) wake(w *Waiter) {
 	if w.inKernel {
@@ -76,9 +85,5 @@ func (p *Engine) wake(w *Waiter) {
 		p.sleeper.Interrupt() // the kernel wakes its thread, or another's: see passOn
 		return
 	}
-	p.woken = true
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	p.Send(w.wake)
 }

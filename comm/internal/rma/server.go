@@ -1,0 +1,236 @@
+package rma
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gompi/comm"
+	"gompi/internal/mem"
+)
+
+// A server does what other ranks ask of this one's part, on a goroutine of its own: whoever polls
+// delivers a request to it, and need not know of windows. Between requests it waits for nothing
+// that the launcher would take for a stuck rank.
+type server struct {
+	w      *Window
+	room   []byte
+	signal chan struct{} // next is complete
+	over   chan struct{} // the goroutine has ended
+
+	mu     sync.Mutex // guards next, which stop cancels, and ending
+	next   comm.Request
+	ending bool
+
+	// Of the lock of this rank's part, where ranks do not share memory.
+	holders int
+	writer  bool
+	queue   []lockRequest
+}
+
+type lockRequest struct {
+	rank int
+	how  hold
+}
+
+// serve starts the server.
+func (w *Window) serve() {
+	s := &server{w: w, room: make([]byte, mostRequest), signal: make(chan struct{}, 1), over: make(chan struct{})}
+	w.server = s
+	go s.run()
+}
+
+// expect posts the receive of the next request, unless the window ends, and returns it.
+func (s *server) expect() (comm.Request, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending {
+		return comm.Request{}, false
+	}
+	s.next = s.w.Comm.Irecv(comm.AnySource, tagRequest, mem.Bytes(s.room))
+	s.w.door.Signal(s.next, s.signal)
+	return s.next, true
+}
+
+func (s *server) run() {
+	defer close(s.over)
+	for {
+		next, ok := s.expect()
+		if !ok {
+			return
+		}
+		<-s.signal
+		st, err := next.Wait(context.Background())
+		if err != nil {
+			return // the window is freed, or broken: then all that wait for it learn of that
+		}
+		var r request
+		if !r.parse(s.room[:st.Bytes]) {
+			err = fmt.Errorf("sent %d bytes that are no request", st.Bytes)
+		} else {
+			err = s.handle(st.Source, &r)
+		}
+		if err != nil {
+			s.w.Comm.Revoke(fmt.Sprintf("cannot do what rank %d wants of its window: %v", st.Source, err))
+			return
+		}
+	}
+}
+
+// stop ends the server of a window that nobody uses any more.
+func (w *Window) stop() {
+	if w.server == nil {
+		return
+	}
+	s := w.server
+	s.mu.Lock()
+	s.ending = true
+	s.next.Cancel() // does nothing to one that is complete, and to none
+	s.mu.Unlock()
+	<-s.over
+}
+
+func (s *server) handle(from int, r *request) error {
+	switch r.head[headRequest] {
+	case reqFlush:
+		s.answer(from, mem.Buffer{})
+		return nil
+	case reqLock:
+		s.queue = append(s.queue, lockRequest{from, hold(r.head[headAt])})
+		s.grant()
+		return nil
+	case reqUnlock:
+		s.holders--
+		s.writer = false
+		s.grant()
+		return nil
+	}
+	t := Target{s.w.me, int(r.head[headAt]), r.layout()}
+	if err := s.check(&t, r); err != nil {
+		return err
+	}
+	here := s.w.parts[s.w.me].buffer(&t)
+	switch r.head[headRequest] {
+	case reqPut:
+		return s.payload(from, r, here)
+	case reqGet:
+		s.answer(from, here)
+		return nil
+	case reqAccumulate:
+		return s.combine(from, r, &t)
+	case reqSwap:
+		return s.swap(from, r, &t)
+	}
+	return fmt.Errorf("request %d: there is none", r.head[headRequest])
+}
+
+// check returns what is wrong with a target of this rank's.
+func (s *server) check(t *Target, r *request) error {
+	if n := t.Layout.Size(); n != int(r.head[headBytes]) || n == 0 {
+		return fmt.Errorf("%d bytes for a target of %d", r.head[headBytes], n)
+	}
+	if s.w.cfg.Kind != Dynamic {
+		return s.w.check(t, t.Layout.Size())
+	}
+	lo, hi := t.Layout.Bounds()
+	from, to := uintptr(t.At+lo), uintptr(t.At+hi)
+	s.w.attachment.Lock()
+	defer s.w.attachment.Unlock()
+	if !slices.ContainsFunc(s.w.regions, func(g region) bool { return g.base <= from && to <= g.base+uintptr(g.size) }) {
+		return fmt.Errorf("memory at %#x that is not attached", from)
+	}
+	return nil
+}
+
+// payload stores a request's payload.
+func (s *server) payload(from int, r *request, b mem.Buffer) error {
+	if r.head[headPayload] == behind {
+		_, err := s.w.Comm.Recv(context.Background(), from, tagPayload, b)
+		return err
+	}
+	if len(r.data) != b.Size() {
+		return fmt.Errorf("%d bytes: want %d", len(r.data), b.Size())
+	}
+	return mem.Copy(b, mem.Bytes(r.data))
+}
+
+// answer sends b, which nothing changes before the rank has it: what may is a conflict of the
+// program's.
+func (s *server) answer(to int, b mem.Buffer) { s.w.Comm.Isend(to, tagAnswer, b) }
+
+func (s *server) combine(from int, r *request, t *Target) error {
+	n, how := t.Layout.Size(), r.how()
+	if how.Size <= 0 || n%how.Size != 0 || !how.Defined() || how.Type == mem.NoType && s.w.cfg.Custom == nil {
+		return fmt.Errorf("operator %v for %d bytes of %v", how.Op, n, how.Type)
+	}
+	var in, out []byte
+	if how.Op != Fetch {
+		in = make([]byte, n)
+		if err := s.payload(from, r, mem.Bytes(in)); err != nil {
+			return err
+		}
+	}
+	if r.head[headAnswer] != 0 {
+		out = make([]byte, n)
+	}
+	p := &s.w.parts[s.w.me]
+	if err := s.w.combine(p.ctl, p.here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
+		return err
+	}
+	if out != nil {
+		s.answer(from, mem.Bytes(out))
+	}
+	return nil
+}
+
+func (s *server) swap(from int, r *request, t *Target) error {
+	n, how := t.Layout.Size(), r.how()
+	if _, ok := t.Layout.Contiguous(); !ok || how.Size != n || len(r.data) != 2*n {
+		return fmt.Errorf("compare and swap of %d bytes with %d", n, len(r.data))
+	}
+	p, out := &s.w.parts[s.w.me], make([]byte, n)
+	if err := s.w.compareAndSwap(p.ctl, p.here+uintptr(t.At), r.data[:n], r.data[n:], out, how); err != nil {
+		return err
+	}
+	s.answer(from, mem.Bytes(out))
+	return nil
+}
+
+// grant gives the lock to those whose turn it is, in the order in which they have asked.
+func (s *server) grant() {
+	for len(s.queue) > 0 && !s.writer {
+		first := s.queue[0]
+		if first.how == exclusive && s.holders > 0 {
+			return
+		}
+		s.queue = s.queue[1:]
+		s.holders++
+		s.writer = first.how == exclusive
+		s.w.Comm.Isend(first.rank, tagGrant, mem.Buffer{})
+	}
+}
+
+// askForLock waits until the server of a rank gives its lock.
+func (w *Window) askForLock(ctx context.Context, rank int, how hold) error {
+	granted := w.Comm.Irecv(rank, tagGrant, mem.Buffer{})
+	if err := w.sendLock(reqLock, rank, how); err != nil {
+		return err
+	}
+	_, err := granted.Wait(ctx)
+	if err != nil && ctx.Err() != nil && w.Comm.Err() == nil {
+		w.Comm.Revoke(fmt.Sprintf("gave up to wait for the lock of rank %d: %v", rank, context.Cause(ctx)))
+	}
+	return err
+}
+
+func (w *Window) giveLockBack(rank int, how hold) error { return w.sendLock(reqUnlock, rank, how) }
+
+func (w *Window) sendLock(what uint64, rank int, how hold) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := request{}
+	r.head[headRequest], r.head[headAt] = what, uint64(how)
+	w.room = r.append(w.room[:0])
+	return w.Comm.Send(context.Background(), rank, tagRequest, mem.Bytes(w.room))
+}

@@ -1,0 +1,205 @@
+package rma
+
+import (
+	"context"
+	"sync/atomic"
+
+	"gompi/comm"
+	"gompi/internal/mem"
+)
+
+// barrier orders the loads and stores of this goroutine before it and behind it, those of memory
+// that is shared with other processes included. It is a store and a load that are sequentially
+// consistent, as all atomic ones of Go are: on amd64 the store is an exchange, which drains the
+// stores before it; on arm64 earlier accesses come before the store, which is a release, the load
+// comes behind it, since both are of that kind, and later accesses behind the load, an acquire.
+func barrier() {
+	var word atomic.Uint32
+	word.Store(1)
+	word.Load()
+}
+
+// Flush waits until all that this rank has put to the part of a rank, got from it and accumulated
+// there is done at both (MPI_Win_flush).
+func (w *Window) Flush(ctx context.Context, rank int) error {
+	if uint(rank) < uint(len(w.parts)) && w.parts[rank].direct {
+		barrier()
+		return w.fault("window flush", rank, w.Comm.Err())
+	}
+	if err := w.checkRank(rank); err != nil {
+		return w.fault("window flush", rank, err)
+	}
+	return w.fault("window flush", rank, w.flush(ctx, rank))
+}
+
+// FlushAll is Flush of all parts.
+func (w *Window) FlushAll(ctx context.Context) error {
+	for rank := range w.parts {
+		if err := w.flush(ctx, rank); err != nil {
+			return w.fault("window flushall", rank, err)
+		}
+	}
+	return w.fault("window flushall", -1, w.Comm.Err())
+}
+
+// FlushLocal waits until the buffers of such operations may be used again (MPI_Win_flush_local).
+func (w *Window) FlushLocal(ctx context.Context, rank int) error {
+	if err := w.checkRank(rank); err != nil {
+		return w.fault("window flushlocal", rank, err)
+	}
+	return w.fault("window flushlocal", rank, w.flushLocal(ctx, rank))
+}
+
+// FlushLocalAll is FlushLocal of all parts.
+func (w *Window) FlushLocalAll(ctx context.Context) error {
+	for rank := range w.parts {
+		if err := w.flushLocal(ctx, rank); err != nil {
+			return w.fault("window flushlocalall", rank, err)
+		}
+	}
+	return nil
+}
+
+// Sync has what others have put seen by this rank's loads, and what it has stored by others' gets
+// (MPI_Win_sync).
+func (w *Window) Sync() { barrier() }
+
+func (w *Window) flush(ctx context.Context, rank int) error {
+	barrier()
+	if w.parts[rank].direct {
+		return nil
+	}
+	w.mu.Lock()
+	if p := &w.pending[rank]; p.sent {
+		r := request{}
+		r.head[headRequest] = reqFlush
+		if err := w.send(rank, &r, mem.Buffer{}, mem.Buffer{}, nil); err != nil {
+			w.mu.Unlock()
+			return err
+		}
+		p.sent = false
+	}
+	w.mu.Unlock()
+	return w.flushLocal(ctx, rank)
+}
+
+func (w *Window) flushLocal(ctx context.Context, rank int) error {
+	w.mu.Lock()
+	all := w.pending[rank].requests
+	w.pending[rank].requests = nil
+	w.mu.Unlock()
+	if len(all) == 0 {
+		return nil
+	}
+	err := comm.WaitAll(ctx, all...)
+	if err != nil && ctx.Err() != nil {
+		w.mu.Lock()
+		w.pending[rank].requests = append(all, w.pending[rank].requests...)
+		w.mu.Unlock()
+	}
+	return err
+}
+
+// Fence ends what all ranks have begun, and begins anew (MPI_Win_fence). It is collective.
+func (w *Window) Fence(ctx context.Context) error {
+	for rank := range w.parts {
+		if err := w.flush(ctx, rank); err != nil {
+			return w.fault("window fence", rank, err)
+		}
+	}
+	return w.fault("window fence", -1, w.Comm.Barrier(ctx))
+}
+
+// Post lets ranks access this one's part, which each of them has to Start (MPI_Win_post). It waits
+// for nothing. unannounced states that they know (MPI_MODE_NOCHECK).
+func (w *Window) Post(ranks []int, unannounced bool) error {
+	if len(w.posts) > 0 || w.dones != nil {
+		return w.fault("window post", -1, wrong("this rank has posted already"))
+	}
+	if err := w.checkRanks(ranks); err != nil {
+		return w.fault("window post", -1, err)
+	}
+	barrier()
+	w.posts = append(w.posts[:0], ranks...)
+	w.dones = make([]comm.Request, 0, len(ranks))
+	for _, r := range ranks {
+		w.dones = append(w.dones, w.Comm.Irecv(r, tagComplete, mem.Buffer{}))
+	}
+	for _, r := range ranks {
+		if unannounced {
+			break
+		}
+		w.Comm.Isend(r, tagPost, mem.Buffer{})
+	}
+	return w.fault("window post", -1, w.Comm.Err())
+}
+
+// Start waits until some ranks have posted, and begins to access their parts (MPI_Win_start).
+func (w *Window) Start(ctx context.Context, ranks []int, unannounced bool) error {
+	if w.starts != nil {
+		return w.fault("window start", -1, wrong("this rank has started already"))
+	}
+	if err := w.checkRanks(ranks); err != nil {
+		return w.fault("window start", -1, err)
+	}
+	for _, r := range ranks {
+		if unannounced {
+			break
+		}
+		if _, err := w.Comm.Recv(ctx, r, tagPost, mem.Buffer{}); err != nil {
+			return w.fault("window start", r, err)
+		}
+	}
+	w.starts = append(make([]int, 0, len(ranks)), ranks...)
+	return w.fault("window start", -1, w.Comm.Err())
+}
+
+func (w *Window) checkRanks(ranks []int) error {
+	for _, r := range ranks {
+		if err := w.checkRank(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Complete ends what Start has begun (MPI_Win_complete).
+func (w *Window) Complete(ctx context.Context) error {
+	if w.starts == nil {
+		return w.fault("window complete", -1, wrong("this rank has not started"))
+	}
+	for _, r := range w.starts {
+		if err := w.flush(ctx, r); err != nil {
+			return w.fault("window complete", r, err)
+		}
+		w.Comm.Isend(r, tagComplete, mem.Buffer{})
+	}
+	w.starts = nil
+	return w.fault("window complete", -1, w.Comm.Err())
+}
+
+// Wait waits until all ranks that this one has posted to have called Complete (MPI_Win_wait).
+func (w *Window) Wait(ctx context.Context) error {
+	if w.dones == nil {
+		return w.fault("window wait", -1, wrong("this rank has not posted"))
+	}
+	if err := comm.WaitAll(ctx, w.dones...); err != nil {
+		return w.fault("window wait", -1, err)
+	}
+	w.dones, w.posts = nil, w.posts[:0]
+	barrier()
+	return nil
+}
+
+// Test reports whether Wait would wait for nothing; if so it has done what Wait does (MPI_Win_test).
+func (w *Window) Test(ctx context.Context) (bool, error) {
+	if w.dones == nil {
+		return false, w.fault("window test", -1, wrong("this rank has not posted"))
+	}
+	for _, r := range w.dones {
+		if _, over, err := r.Test(); !over || err != nil {
+			return false, w.fault("window test", -1, err)
+		}
+	}
+	return true, w.Wait(ctx)
+}

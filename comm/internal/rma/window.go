@@ -1,0 +1,358 @@
+package rma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"unsafe"
+
+	"gompi/comm"
+	"gompi/comm/internal/door"
+	"gompi/comm/internal/layout"
+	"gompi/internal/mem"
+)
+
+// A Kind is whose memory a window is.
+type Kind int
+
+const (
+	Created   Kind = iota // the caller's
+	Allocated             // each rank's own, allocated with the window
+	Shared                // the same, on one host, one part behind the other
+	Dynamic               // what is attached later
+)
+
+// Config is what one rank gives to make a window. Only Kind is the same on all ranks.
+type Config struct {
+	Kind Kind
+	// Base is where the memory of a Created window begins; Keep keeps it alive if it is Go's.
+	Base uintptr
+	Keep any
+	Size int // bytes of this rank's part
+	Unit int // what offsets of other ranks count here, in bytes
+	// Apart has the parts of a Shared window begin on pages of their own.
+	Apart bool
+	// Custom returns what combines packed elements that no mem.Type describes.
+	Custom func(code uint64) func(acc, in []byte)
+}
+
+// A Window is memory of each rank of a communicator that the others reach. Its methods may be
+// called from several goroutines, but for those that synchronize: one at a time.
+type Window struct {
+	Comm *comm.Comm // the window's own
+
+	cfg   Config
+	door  door.Comm[comm.Request]
+	me    int
+	parts []part
+	own   []comm.Buffer // from AllocLocal
+	total int           // bytes that it has allocated for all parts, of a Shared window
+	local bool          // all ranks share memory, so locks are words in it
+
+	held   []hold // by rank, what this one has locked
+	posts  []int  // ranks that this one has posted to
+	starts []int  // ranks that this one has started to access
+	dones  []comm.Request
+
+	mu      sync.Mutex // guards pending and room, and the order of messages
+	pending []pending  // by rank
+	room    []byte
+
+	server     *server    // nil if no rank needs one here
+	attachment sync.Mutex // guards regions
+	regions    []region   // of a dynamic window
+}
+
+// A part is the memory of one rank.
+type part struct {
+	size, unit int
+	base       uintptr // where the rank has it
+	direct     bool
+	here       uintptr // where this rank has it, if it is direct
+	kernel     door.Kernel
+	ctl        *control // nil unless it is direct
+	same       bool     // the rank is on this host
+}
+
+// A pending is what is under way to a rank, or may be.
+type pending struct {
+	requests []comm.Request
+	sent     bool // something that a Flush has to wait for
+}
+
+// A region is memory that was attached.
+type region struct {
+	base uintptr
+	size int
+	keep any
+}
+
+// everywhere is the size of a part of a dynamic window, whose offsets are addresses.
+const everywhere = math.MaxInt
+
+// controlBytes are those of a part's control words: a page, as the heap gives memory.
+const controlBytes = 4096
+
+// New makes a window of c's ranks. It is collective, and takes c, which is the window's from then
+// on, also if it fails.
+func New(ctx context.Context, c *comm.Comm, cfg Config) (*Window, error) {
+	w := &Window{
+		Comm: c, cfg: cfg, door: door.Of[comm.Request](c), me: c.Rank(), parts: make([]part, c.Size()),
+		held: make([]hold, c.Size()), pending: make([]pending, c.Size()), room: make([]byte, mostRequest),
+	}
+	cards, err := w.meet(ctx)
+	if err == nil {
+		err = w.arrange(cards)
+	}
+	if err != nil {
+		w.release()
+		c.Close(ctx)
+		return nil, err
+	}
+	return w, nil
+}
+
+// What a rank tells the others of its part: words of a card.
+const (
+	cardFailed = iota
+	cardBase
+	cardSize
+	cardUnit
+	cardControl // place of the control words
+	cardPlace   // and of the memory
+	cardWords
+)
+
+// meet allocates this rank's memory, and returns what all ranks tell of theirs.
+func (w *Window) meet(ctx context.Context) ([]uint64, error) {
+	n := len(w.parts)
+	sizes, err := w.sizes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	failed := w.allocate(sizes)
+	w.door.Expose()
+	p := &w.parts[w.me]
+	mine := make([]uint64, cardWords)
+	if failed != nil {
+		mine[cardFailed] = 1
+	} else {
+		mine[cardBase], mine[cardSize], mine[cardUnit] = uint64(p.base), uint64(p.size), uint64(p.unit)
+		mine[cardControl] = w.door.Locate(uintptr(unsafe.Pointer(p.ctl)), controlBytes)
+		if n := max(p.size, w.total); n > 0 && p.base != 0 {
+			mine[cardPlace] = w.door.Locate(p.base, n)
+		}
+	}
+	all := make([]uint64, n*cardWords)
+	if err := comm.Allgather(ctx, w.Comm, mine, all); err != nil {
+		return nil, err
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	for r := range n {
+		if all[r*cardWords+cardFailed] != 0 {
+			return nil, fmt.Errorf("%w: rank %d has not got its part of the window", comm.ErrMemory, r)
+		}
+	}
+	return all, nil
+}
+
+// sizes returns those of all parts, if the window needs them, and the size of this one's else.
+func (w *Window) sizes(ctx context.Context) ([]int, error) {
+	all := make([]int, len(w.parts))
+	all[w.me] = w.cfg.Size
+	if w.cfg.Kind != Shared {
+		return all, nil
+	}
+	return all, comm.Allgather(ctx, w.Comm, []int{w.cfg.Size}, all)
+}
+
+// allocate takes memory for this rank's part and its control words. In a Shared window whose parts
+// are not apart, rank 0 takes that of all.
+func (w *Window) allocate(sizes []int) error {
+	p := &w.parts[w.me]
+	p.base, p.size, p.unit = w.cfg.Base, w.cfg.Size, w.cfg.Unit
+	more := 0
+	switch {
+	case w.cfg.Kind == Allocated || w.cfg.Kind == Shared && w.cfg.Apart:
+		more = w.cfg.Size
+	case w.cfg.Kind == Shared && w.me == 0:
+		for _, n := range sizes {
+			w.total += n
+		}
+		more = w.total
+	case w.cfg.Kind == Dynamic:
+		p.base, p.size = 0, everywhere
+	}
+	words, err := w.take(controlBytes)
+	if err != nil {
+		return err
+	}
+	p.ctl = (*control)(words)
+	if more > 0 {
+		at, err := w.take(more)
+		if err != nil {
+			return err
+		}
+		p.base = uintptr(at)
+	}
+	return nil
+}
+
+// take allocates n bytes that the ranks of this host see, if they share memory.
+func (w *Window) take(n int) (unsafe.Pointer, error) {
+	b, err := w.Comm.AllocLocal(mem.U8, n)
+	if err != nil {
+		return nil, err
+	}
+	w.own = append(w.own, b)
+	return unsafe.Pointer(unsafe.SliceData(b.HostSlice())), nil
+}
+
+// arrange finds out how each part is reached.
+func (w *Window) arrange(cards []uint64) error {
+	w.local = true
+	for r := range w.parts {
+		card, p := cards[r*cardWords:][:cardWords], &w.parts[r]
+		p.same = r == w.me || w.door.Shares(r)
+		if !p.same || card[cardControl] == 0 && len(w.parts) > 1 {
+			w.local = false
+		}
+	}
+	before := 0
+	for r := range w.parts {
+		card, p := cards[r*cardWords:][:cardWords], &w.parts[r]
+		if r == w.me {
+			p.direct, p.here = true, p.base
+		} else {
+			p.base, p.size, p.unit = uintptr(card[cardBase]), int(card[cardSize]), int(card[cardUnit])
+			if p.same && card[cardControl] != 0 {
+				w.join(r, p, card)
+			}
+		}
+		if w.cfg.Kind == Shared && !w.cfg.Apart {
+			if !w.local {
+				return fmt.Errorf("%w: a shared window of ranks that share no memory", comm.ErrArgument)
+			}
+			p.direct, p.here = true, w.parts[0].here+uintptr(before)
+			before += p.size
+		}
+	}
+	if w.cfg.Kind == Shared && !w.local {
+		return fmt.Errorf("%w: a shared window of ranks that share no memory", comm.ErrArgument)
+	}
+	if w.needsServer(cards) {
+		w.serve()
+	}
+	return nil
+}
+
+// join finds the memory of a rank of this host.
+func (w *Window) join(r int, p *part, card []uint64) {
+	p.ctl = (*control)(w.door.Mapped(r, card[cardControl]))
+	switch {
+	case card[cardPlace] != 0:
+		p.direct, p.here = true, uintptr(w.door.Mapped(r, card[cardPlace]))
+	case p.size == 0:
+		p.direct = true
+	default:
+		p.kernel = w.door.Kernel(r)
+	}
+}
+
+// needsServer reports whether other ranks reach this one's memory or locks by messages.
+func (w *Window) needsServer(cards []uint64) bool {
+	mine := cards[w.me*cardWords:][:cardWords]
+	private := w.cfg.Kind == Dynamic || mine[cardPlace] == 0 && w.parts[w.me].size > 0 && w.cfg.Kind != Shared
+	return !w.local || len(w.parts) > 1 && private
+}
+
+// Size returns the bytes of a rank's part, and Unit what offsets count there. In a dynamic window
+// the size means nothing.
+func (w *Window) Size(rank int) int { return w.parts[rank].size }
+
+// Unit is described at Size.
+func (w *Window) Unit(rank int) int { return w.parts[rank].unit }
+
+// Memory returns a rank's part, if this rank reaches it directly.
+func (w *Window) Memory(rank int) (base uintptr, size int, ok bool) {
+	p := &w.parts[rank]
+	return p.here, p.size, p.direct && w.cfg.Kind != Dynamic
+}
+
+// Kind returns how w was made.
+func (w *Window) Kind() Kind { return w.cfg.Kind }
+
+// Attach makes memory a part of a dynamic window, in which its offset is its address.
+func (w *Window) Attach(base uintptr, size int, keep any) error {
+	w.attachment.Lock()
+	defer w.attachment.Unlock()
+	for _, g := range w.regions {
+		if size > 0 && base < g.base+uintptr(g.size) && g.base < base+uintptr(size) {
+			return fmt.Errorf("%w: the memory is attached already, or some of it", comm.ErrArgument)
+		}
+	}
+	w.regions = append(w.regions, region{base, size, keep})
+	return nil
+}
+
+// Detach undoes Attach.
+func (w *Window) Detach(base uintptr) error {
+	w.attachment.Lock()
+	defer w.attachment.Unlock()
+	for i, g := range w.regions {
+		if g.base == base {
+			w.regions = append(w.regions[:i:i], w.regions[i+1:]...)
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: no memory that begins there is attached", comm.ErrArgument)
+}
+
+// Free ends the window: it waits for all that is under way, on all ranks. It is collective. The
+// memory of an Allocated or Shared one must not be touched any more.
+func (w *Window) Free(ctx context.Context) error {
+	err := w.Fence(ctx)
+	w.stop()
+	if err == nil {
+		w.release()
+	} // else peers may still be in it: it goes with the last communicator
+	if closed := w.Comm.Close(ctx); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (w *Window) release() {
+	for _, b := range w.own {
+		_ = w.Comm.FreeLocal(b) // it is AllocLocal's
+	}
+	w.own = nil
+}
+
+// fault wraps err with where it happened.
+func (w *Window) fault(op string, peer int, err error) error {
+	if err == nil {
+		return nil
+	}
+	var of *comm.Error // an operation that w has made of this one
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	e := &comm.Error{Op: op, Comm: w.Comm.Name(), Rank: w.me, Peer: -1, Err: err}
+	var revoked *comm.RevokedError // which names the rank that matters
+	if peer >= 0 && peer < len(w.parts) && !errors.As(err, &revoked) {
+		e.Peer, e.Host = peer, w.Comm.Host(peer)
+	}
+	return e
+}
+
+func wrong(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", comm.ErrArgument, fmt.Sprintf(format, args...))
+}
+
+// bytesAt returns memory of this process.
+func bytesAt(at uintptr, n int) []byte { return layout.BytesAt(at, n) }

@@ -1,0 +1,283 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+	"gompi/comm/window"
+)
+
+// Windows over all ways in which ranks reach each other. Package window has an example.
+
+// A setting is where four ranks run.
+type setting struct {
+	name   string
+	shared bool // they share memory
+	run    func(t testing.TB, fn rankFunc) []error
+}
+
+var settings = []setting{
+	{"goroutines", false, func(t testing.TB, fn rankFunc) []error {
+		return commtest.Ranks(t.Context(), 4, comm.Config{}, fn)
+	}},
+	{"memory", true, func(t testing.TB, fn rankFunc) []error { return overMemory(t, 4, fn) }},
+	{"tcp", false, func(t testing.TB, fn rankFunc) []error { return overTCP(t, 4, fn) }},
+	{"hosts", false, func(t testing.TB, fn rankFunc) []error { return overHosts(t, []int32{0, 1, 0, 1}, comm.Config{}, fn) }},
+}
+
+// onSettings runs fn on all of them.
+func onSettings(t *testing.T, fn rankFunc) {
+	t.Helper()
+	for _, f := range settings {
+		t.Run(f.name, func(t *testing.T) {
+			if err := errors.Join(f.run(t, fn)...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A windowMaker makes a window of elements int64 of each rank, and returns this rank's, and what place 0
+// of a rank is.
+type windowMaker func(ctx context.Context, c *comm.Comm, n int) (w *window.Window, mine []int64, zero []int, err error)
+
+var windowMakers = map[string]windowMaker{
+	"created": func(ctx context.Context, c *comm.Comm, n int) (*window.Window, []int64, []int, error) {
+		mine := make([]int64, n)
+		w, err := window.Create(ctx, c, mine)
+		return w, mine, make([]int, c.Size()), err
+	},
+	"allocated": func(ctx context.Context, c *comm.Comm, n int) (*window.Window, []int64, []int, error) {
+		w, mine, err := window.Allocate[int64](ctx, c, n)
+		return w, mine, make([]int, c.Size()), err
+	},
+	"shared": func(ctx context.Context, c *comm.Comm, n int) (*window.Window, []int64, []int, error) {
+		w, mine, err := window.AllocateShared[int64](ctx, c, n)
+		return w, mine, make([]int, c.Size()), err
+	},
+	"dynamic": func(ctx context.Context, c *comm.Comm, n int) (*window.Window, []int64, []int, error) {
+		w, err := window.CreateDynamic(ctx, c)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		mine, all := make([]int64, n), make([]int, c.Size())
+		at, err := w.Attach(comm.Of(mine))
+		return w, mine, all, errors.Join(err, comm.Allgather(ctx, c, []int{at}, all))
+	},
+}
+
+// elementBytes is what one element counts in a window's places.
+func elementBytes(kind string) int {
+	if kind == "dynamic" {
+		return 8
+	}
+	return 1
+}
+
+// Every rank knows what all ranks do, and so what is in all parts.
+func TestWindowsAgreeWithTheModel(t *testing.T) {
+	steps := 40
+	if testing.Short() {
+		steps = 12
+	}
+	for kind, make := range windowMakers {
+		for _, f := range settings {
+			if kind == "shared" && !f.shared {
+				continue
+			}
+			t.Run(kind+"/"+f.name, func(t *testing.T) {
+				for _, n := range []int{40, 4000} {
+					fn := func(ctx context.Context, c *comm.Comm) error {
+						w, mine, zero, err := make(ctx, c, n)
+						if err != nil {
+							return err
+						}
+						m := newModel(c, w, mine, zero, elementBytes(kind))
+						return errors.Join(m.perform(ctx, steps), w.Free(ctx))
+					}
+					if err := errors.Join(f.run(t, fn)...); err != nil {
+						t.Fatalf("%d elements: %v", n, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A model is what should be in the parts of a window.
+type model struct {
+	c     *comm.Comm
+	w     *window.Window
+	mine  []int64
+	zero  []int
+	unit  int
+	parts [][]int64
+	rng   *rand.Rand // the same on all ranks
+}
+
+func newModel(c *comm.Comm, w *window.Window, mine []int64, zero []int, unit int) *model {
+	m := &model{c: c, w: w, mine: mine, zero: zero, unit: unit, rng: rand.New(rand.NewPCG(7, uint64(len(mine))))}
+	for range c.Size() {
+		m.parts = append(m.parts, make([]int64, len(mine)))
+	}
+	return m
+}
+
+func (m *model) at(rank, i int) int { return m.zero[rank] + i*m.unit }
+
+// perform performs steps, in each of which no two operations conflict, and compares.
+func (m *model) perform(ctx context.Context, steps int) error {
+	for s := range steps {
+		sync, step := m.rng.IntN(4), []func(rank int) error{m.puts, m.accumulates, m.fetches, m.gets}[m.rng.IntN(4)]
+		if err := m.within(ctx, sync, step); err != nil {
+			return fmt.Errorf("step %d, synchronized the way %d: %w", s, sync, err)
+		}
+		if err := m.compare(ctx); err != nil {
+			return fmt.Errorf("after step %d, synchronized the way %d: %w", s, sync, err)
+		}
+	}
+	return nil
+}
+
+// within calls step for all ranks, between calls that synchronize.
+func (m *model) within(ctx context.Context, how int, step func(rank int) error) error {
+	all := func() (err error) {
+		for r := range m.c.Size() {
+			err = errors.Join(err, step(r))
+		}
+		return err
+	}
+	ranks := make([]int, m.c.Size())
+	for r := range ranks {
+		ranks[r] = r
+	}
+	switch how {
+	case 0:
+		return errors.Join(m.w.Fence(ctx), all(), m.w.Fence(ctx))
+	case 1:
+		return errors.Join(m.w.Post(ranks...), m.w.Start(ctx, ranks...), all(), m.w.Complete(ctx), m.w.Wait(ctx))
+	case 2:
+		return errors.Join(m.w.LockAll(ctx), all(), m.w.FlushAll(ctx), m.w.UnlockAll(ctx), m.c.Barrier(ctx))
+	}
+	for r := range ranks {
+		lock := m.w.Lock
+		if r%2 == 0 {
+			lock = m.w.RLock
+		}
+		if err := lock(ctx, r); err != nil {
+			return err
+		}
+	}
+	return errors.Join(all(), m.w.UnlockAll(ctx), m.c.Barrier(ctx))
+}
+
+// compare compares this rank's part with the model, when nobody changes it.
+func (m *model) compare(ctx context.Context) error {
+	err := equal("the part", m.mine, m.parts[m.c.Rank()])
+	return errors.Join(err, m.c.Barrier(ctx))
+}
+
+// block returns some elements, of the block that rank has of a part.
+func (m *model) block(rank int) (lo, hi int) {
+	n := len(m.mine) / m.c.Size()
+	lo = rank*n + m.rng.IntN(n)
+	return lo, lo + 1 + m.rng.IntN(rank*n+n-lo)
+}
+
+func (m *model) values(n int) []int64 {
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = m.rng.Int64N(1000)
+	}
+	return all
+}
+
+// puts has each rank put to its block of each part.
+func (m *model) puts(rank int) (err error) {
+	for to := range m.c.Size() {
+		lo, hi := m.block(rank)
+		x := m.values(hi - lo)
+		copy(m.parts[to][lo:hi], x)
+		if rank == m.c.Rank() {
+			if rank%2 == 0 {
+				err = errors.Join(err, m.w.Put(to, m.at(to, lo), comm.Of(x)))
+			} else {
+				err = errors.Join(err, m.w.Accumulate(to, m.at(to, lo), comm.Of(x), window.Replace))
+			}
+		}
+	}
+	return err
+}
+
+// accumulates has each rank add to any elements of each part.
+func (m *model) accumulates(rank int) (err error) {
+	for to := range m.c.Size() {
+		lo, hi := m.block(m.rng.IntN(m.c.Size()))
+		x := m.values(hi - lo)
+		for i, v := range x {
+			m.parts[to][lo+i] += v
+		}
+		if rank == m.c.Rank() {
+			err = errors.Join(err, m.w.Accumulate(to, m.at(to, lo), comm.Of(x), comm.Sum))
+		}
+	}
+	return err
+}
+
+// fetches has each rank get and change its block of each part, twice in a row.
+func (m *model) fetches(rank int) (err error) {
+	ops := []comm.Op{comm.Sum, comm.Max, comm.Min, comm.BXor, window.Replace, window.NoOp}
+	for to := range m.c.Size() {
+		lo, hi := m.block(rank)
+		var got, want [2][]int64
+		for k := range got {
+			op, x := ops[m.rng.IntN(len(ops))], m.values(hi-lo)
+			want[k] = slices.Clone(m.parts[to][lo:hi])
+			for i, v := range x {
+				m.parts[to][lo+i] = combined(op, m.parts[to][lo+i], v)
+			}
+			got[k] = make([]int64, hi-lo)
+			if rank == m.c.Rank() {
+				err = errors.Join(err, m.w.GetAccumulate(to, m.at(to, lo), comm.Of(x), comm.Of(got[k]), op))
+			}
+		}
+		if rank == m.c.Rank() {
+			err = errors.Join(err, m.w.Flush(context.Background(), to), equal("what was fetched", slices.Concat(got[0], got[1]), slices.Concat(want[0], want[1])))
+		}
+	}
+	return err
+}
+
+func combined(op comm.Op, a, b int64) int64 {
+	switch op {
+	case comm.Sum:
+		return a + b
+	case comm.Max:
+		return max(a, b)
+	case comm.Min:
+		return min(a, b)
+	case comm.BXor:
+		return a ^ b
+	case window.Replace:
+		return b
+	}
+	return a
+}
+
+// gets has each rank get any elements of each part.
+func (m *model) gets(rank int) (err error) {
+	for from := range m.c.Size() {
+		lo, hi := m.block(m.rng.IntN(m.c.Size()))
+		if got := make([]int64, hi-lo); rank == m.c.Rank() {
+			err = errors.Join(err, m.w.Get(from, m.at(from, lo), comm.Of(got)), m.w.Flush(context.Background(), from),
+				equal("what was got", got, m.parts[from][lo:hi]))
+		}
+	}
+	return err
+}
