@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -93,12 +94,15 @@ func check(l Layout, m model, from, n int) error {
 			}
 		}
 	}
+	from, n = min(from, len(m)), min(n, len(m)-min(from, len(m)))
+	if err := checkPart(l, m[from:][:n], from); err != nil {
+		return err
+	}
 	memory := arena[:]
 	for i := range memory {
 		memory[i] = byte(i*7 + i>>8)
 	}
 	base := uintptr(unsafe.Pointer(&memory[0]))
-	from, n = min(from, len(m)), min(n, len(m)-min(from, len(m)))
 	var want []byte
 	for _, at := range m[from:][:n] {
 		want = append(want, memory[at])
@@ -118,14 +122,61 @@ func check(l Layout, m model, from, n int) error {
 	return nil
 }
 
+// checkOrder compares what is said of the order of the runs with the runs.
+func checkOrder(l Layout) error {
+	last, end := -1<<62, -1<<62
+	ascending, disjoint := true, true
+	l.Part(0, l.Size(), func(off, n int) bool {
+		ascending, disjoint = ascending && off >= last, disjoint && off >= end
+		last, end = off, off+n
+		return true
+	})
+	disjoint = disjoint && ascending
+	if a, d := l.Order(); a != ascending || d != disjoint {
+		return fmt.Errorf("the runs ascend: %v, are disjoint: %v; want %v and %v", a, d, ascending, disjoint)
+	}
+	return nil
+}
+
+// checkPart compares the runs of a part with what the model has there, and that they end when told to.
+func checkPart(l Layout, want model, from int) error {
+	var got model
+	calls := 0
+	all := l.Part(from, len(want), func(off, n int) bool {
+		calls++
+		for i := range n {
+			got = append(got, off+i)
+		}
+		return true
+	})
+	if !all || !slices.Equal(got, want) {
+		return fmt.Errorf("the runs from byte %d on are %v (%v), want %v", from, got, all, want)
+	}
+	if last := calls; calls > 0 {
+		calls = 0
+		if l.Part(from, len(want), func(int, int) bool { calls++; return calls < last }) || calls != last {
+			return fmt.Errorf("%d calls after the last of %d returned false", calls, last)
+		}
+	}
+	return nil
+}
+
 func TestLayoutsAgreeWithTheirBytes(t *testing.T) {
 	const rounds = 5000
-	deep, listed := 0, 0
+	deep, listed, ordered, overlapping := 0, 0, 0, 0
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		l, m := some(r.IntN, 1+r.IntN(3))
 		if err := check(l, m, r.IntN(len(m)+1), r.IntN(len(m)+1)); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if err := checkOrder(l); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if ascending, disjoint := l.Order(); ascending && !disjoint {
+			overlapping++
+		} else if ascending {
+			ordered++
 		}
 		loops, lists := l.Complexity()
 		if loops > 1 {
@@ -146,6 +197,9 @@ func TestLayoutsAgreeWithTheirBytes(t *testing.T) {
 	}
 	if deep < rounds/20 || listed < rounds/20 {
 		t.Errorf("of %d layouts %d have loops in loops and %d lists: want more", rounds, deep, listed)
+	}
+	if ordered < rounds/20 || overlapping < rounds/100 {
+		t.Errorf("of %d layouts %d are in order and %d overlap so: want more", rounds, ordered, overlapping)
 	}
 }
 
