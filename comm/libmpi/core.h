@@ -51,6 +51,7 @@ enum gompi_kind {
 	KIND_info,
 	KIND_message,
 	KIND_session,
+	KIND_file = 11,
 	KINDS,
 	KIND_keyval = KINDS /* has no handle */
 };

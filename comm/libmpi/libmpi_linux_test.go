@@ -113,6 +113,25 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// Files are written and read by one rank to four.
+func TestFilesInC(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for _, face := range []string{"openmpi", "mpich"} {
+		program := compiled(t, "mpicc."+face, "files.c")
+		for ranks := 1; ranks <= 4; ranks++ {
+			t.Run(fmt.Sprintf("%s/%d", face, ranks), func(t *testing.T) {
+				dir := t.TempDir()
+				runRanks(t, ranks, program, "files.c", dir)
+				if left, err := os.ReadDir(dir); err != nil || len(left) > 1 { // one that was not closed
+					t.Errorf("%v, and files are left behind: %v", err, left)
+				}
+			})
+		}
+	}
+}
+
 func TestTheMonitorSleepsLonger(t *testing.T) {
 	program := compiled(t, "mpicc.openmpi", "../../libgompi/testdata/monitor.c")
 	gompirun, err := build()

@@ -62,6 +62,7 @@ var rules = []rule{
 	{"comm/internal/mpi/p2p", []string{"comm/.", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/dtypes", "comm/internal/mpi/comms", "comm/internal/mpi/table"}},
 	{"comm/internal/mpi/collective", []string{"comm/.", "comm/internal/door", "comm/internal/call", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/dtypes", "comm/internal/mpi/ops", "comm/internal/mpi/comms", "comm/internal/mpi/p2p"}},
 	{"comm/internal/mpi/windows", []string{"comm/.", "comm/internal/rma", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/attrs", "comm/internal/mpi/datatype", "comm/internal/mpi/dtypes", "comm/internal/mpi/ops", "comm/internal/mpi/comms", "comm/internal/mpi/p2p", "comm/internal/mpi/table"}},
+	{"comm/internal/mpi/files", []string{"comm/.", "comm/internal/layout", "comm/internal/mpi/abi", "comm/internal/mpi/datatype", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/dtypes", "comm/internal/mpi/comms", "comm/internal/mpi/p2p", "comm/internal/mpi/table"}},
 	{"comm/internal/mpi", nil}, // not comm: what is over it are the packages below
 	{"comm/internal/trial", nil},
 	{"comm/internal/logging", nil},

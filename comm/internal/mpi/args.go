@@ -7,6 +7,7 @@ import (
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/dtypes"
 	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/files"
 	"gompi/comm/internal/mpi/infos"
 	"gompi/comm/internal/mpi/ops"
 	"gompi/comm/internal/mpi/p2p"
@@ -59,6 +60,7 @@ func (a *Args) request(i int) *p2p.Request        { return p2p.Requests.Find(abi
 func (a *Args) errhandler(i int) *errs.Errhandler { return errs.Handlers.Find(abi.Handle(a[i])) }
 func (a *Args) session(i int) *comms.Session      { return comms.Sessions.Find(abi.Handle(a[i])) }
 func (a *Args) info(i int) *infos.Info            { return infos.Registry.Find(abi.Handle(a[i])) }
+func (a *Args) file(i int) *files.File            { return files.Registry.Find(abi.Handle(a[i])) }
 
 func (a *Args) setComm(i int, x *comms.Comm) {
 	a[i] = int64(comms.Registry.Null)
@@ -118,6 +120,13 @@ func (a *Args) setInfo(i int, x *infos.Info) {
 
 func (a *Args) setSession(i int, x *comms.Session) {
 	a[i] = int64(comms.Sessions.Null)
+	if x != nil {
+		a[i] = int64(x.Handle)
+	}
+}
+
+func (a *Args) setFile(i int, x *files.File) {
+	a[i] = int64(files.Registry.Null)
 	if x != nil {
 		a[i] = int64(x.Handle)
 	}

@@ -6,6 +6,7 @@ import (
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/files"
 )
 
 // A function is one of MPI.
@@ -25,6 +26,8 @@ const (
 	bySession             // a session
 	byGroup               // a group: the session that it was made from
 	byHandler             // a session that is to have the error handler
+	byFile                // a file
+	byNoFile              // MPI_FILE_NULL, for functions without a file
 )
 
 // Call calls the function with a number, and returns the class of its error, 0 if it succeeds.
@@ -39,6 +42,10 @@ func Call(number int, a *Args) abi.Class {
 
 // raise calls the error handler for err, and returns its class.
 func (f *function) raise(a *Args, err error) abi.Class {
+	var on *comms.On // of an object that the arguments do not have, as that of a request
+	if errors.As(err, &on) {
+		return on.By.Raise(f.name, err)
+	}
 	switch f.by {
 	case byComm:
 		return a.comm(f.at).Raise(f.name, err)
@@ -46,12 +53,12 @@ func (f *function) raise(a *Args, err error) abi.Class {
 		return a.session(f.at).Raise(f.name, err)
 	case byGroup:
 		return a.group(f.at).Raise(f.name, err)
+	case byFile:
+		return a.file(f.at).Raise(f.name, err)
+	case byNoFile:
+		return files.Null.Raise(f.name, err)
 	case byHandler:
 		return comms.RaiseBy(a.errhandler(f.at), f.name, err)
-	}
-	var on *comms.OnComm // of a request
-	if errors.As(err, &on) {
-		return on.Comm.Raise(f.name, err)
 	}
 	return comms.World.Raise(f.name, err)
 }

@@ -7,6 +7,7 @@ import (
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/dtypes"
 	"gompi/comm/internal/mpi/errs"
+	"gompi/comm/internal/mpi/files"
 	"gompi/comm/internal/mpi/infos"
 	"gompi/comm/internal/mpi/ops"
 	"gompi/comm/internal/mpi/p2p"
@@ -292,6 +293,66 @@ var functions = [...]function{
 	{"MPI_Session_get_errhandler", callSessionGetErrhandler, bySession, 0},
 	{"MPI_Session_call_errhandler", callSessionCallErrhandler, bySession, 0},
 	{"MPI_Group_from_session_pset", callGroupFromSessionPset, bySession, 0},
+	{"MPI_File_open", callFileOpen, byNoFile, 0},
+	{"MPI_File_close", callFileClose, byFile, 0},
+	{"MPI_File_delete", callFileDelete, byNoFile, 0},
+	{"MPI_File_set_size", callFileSetSize, byFile, 0},
+	{"MPI_File_preallocate", callFilePreallocate, byFile, 0},
+	{"MPI_File_get_size", callFileGetSize, byFile, 0},
+	{"MPI_File_get_group", callFileGetGroup, byFile, 0},
+	{"MPI_File_get_amode", callFileGetAmode, byFile, 0},
+	{"MPI_File_set_info", callFileSetInfo, byFile, 0},
+	{"MPI_File_get_info", callFileGetInfo, byFile, 0},
+	{"MPI_File_set_view", callFileSetView, byFile, 0},
+	{"MPI_File_get_view", callFileGetView, byFile, 0},
+	{"MPI_File_get_type_extent", callFileGetTypeExtent, byFile, 0},
+	{"MPI_File_set_atomicity", callFileSetAtomicity, byFile, 0},
+	{"MPI_File_get_atomicity", callFileGetAtomicity, byFile, 0},
+	{"MPI_File_sync", callFileSync, byFile, 0},
+	{"MPI_File_seek", callFileSeek, byFile, 0},
+	{"MPI_File_get_position", callFileGetPosition, byFile, 0},
+	{"MPI_File_get_byte_offset", callFileGetByteOffset, byFile, 0},
+	{"MPI_File_seek_shared", callFileSeekShared, byFile, 0},
+	{"MPI_File_get_position_shared", callFileGetPositionShared, byFile, 0},
+	{"MPI_File_read_at", callFileReadAt, byFile, 0},
+	{"MPI_File_read_at_all", callFileReadAtAll, byFile, 0},
+	{"MPI_File_read", callFileRead, byFile, 0},
+	{"MPI_File_read_all", callFileReadAll, byFile, 0},
+	{"MPI_File_read_shared", callFileReadShared, byFile, 0},
+	{"MPI_File_read_ordered", callFileReadOrdered, byFile, 0},
+	{"MPI_File_iread_at", callFileIreadAt, byFile, 0},
+	{"MPI_File_iread_at_all", callFileIreadAtAll, byFile, 0},
+	{"MPI_File_iread", callFileIread, byFile, 0},
+	{"MPI_File_iread_all", callFileIreadAll, byFile, 0},
+	{"MPI_File_iread_shared", callFileIreadShared, byFile, 0},
+	{"MPI_File_read_at_all_begin", callFileReadAtAllBegin, byFile, 0},
+	{"MPI_File_read_at_all_end", callFileReadAtAllEnd, byFile, 0},
+	{"MPI_File_read_all_begin", callFileReadAllBegin, byFile, 0},
+	{"MPI_File_read_all_end", callFileReadAllEnd, byFile, 0},
+	{"MPI_File_read_ordered_begin", callFileReadOrderedBegin, byFile, 0},
+	{"MPI_File_read_ordered_end", callFileReadOrderedEnd, byFile, 0},
+	{"MPI_File_write_at", callFileWriteAt, byFile, 0},
+	{"MPI_File_write_at_all", callFileWriteAtAll, byFile, 0},
+	{"MPI_File_write", callFileWrite, byFile, 0},
+	{"MPI_File_write_all", callFileWriteAll, byFile, 0},
+	{"MPI_File_write_shared", callFileWriteShared, byFile, 0},
+	{"MPI_File_write_ordered", callFileWriteOrdered, byFile, 0},
+	{"MPI_File_iwrite_at", callFileIwriteAt, byFile, 0},
+	{"MPI_File_iwrite_at_all", callFileIwriteAtAll, byFile, 0},
+	{"MPI_File_iwrite", callFileIwrite, byFile, 0},
+	{"MPI_File_iwrite_all", callFileIwriteAll, byFile, 0},
+	{"MPI_File_iwrite_shared", callFileIwriteShared, byFile, 0},
+	{"MPI_File_write_at_all_begin", callFileWriteAtAllBegin, byFile, 0},
+	{"MPI_File_write_at_all_end", callFileWriteAtAllEnd, byFile, 0},
+	{"MPI_File_write_all_begin", callFileWriteAllBegin, byFile, 0},
+	{"MPI_File_write_all_end", callFileWriteAllEnd, byFile, 0},
+	{"MPI_File_write_ordered_begin", callFileWriteOrderedBegin, byFile, 0},
+	{"MPI_File_write_ordered_end", callFileWriteOrderedEnd, byFile, 0},
+	{"MPI_File_create_errhandler", callFileCreateErrhandler, byNoFile, 0},
+	{"MPI_File_set_errhandler", callFileSetErrhandler, byFile, 0},
+	{"MPI_File_get_errhandler", callFileGetErrhandler, byFile, 0},
+	{"MPI_File_call_errhandler", callFileCallErrhandler, byFile, 0},
+	{"MPI_Register_datarep", callRegisterDatarep, byNoFile, 0},
 	{"MPI_Comm_create_errhandler", callCommCreateErrhandler, byWorld, 0},
 	{"MPI_Comm_set_errhandler", callCommSetErrhandler, byComm, 0},
 	{"MPI_Comm_get_errhandler", callCommGetErrhandler, byComm, 0},
@@ -1967,6 +2028,297 @@ func callGroupFromSessionPset(a *Args) error {
 	newgroup, err := comms.GroupFromSessionPset(a.session(0), a.text(1))
 	a.setGroup(2, newgroup)
 	return err
+}
+
+func callFileOpen(a *Args) error {
+	file, err := files.FileOpen(a.comm(0), a.text(1), a.int(2), a.info(3))
+	a.setFile(4, file)
+	return err
+}
+
+func callFileClose(a *Args) error {
+	file := a.handle(0)
+	err := files.FileClose(&file)
+	a.setHandle(0, file)
+	return err
+}
+
+func callFileDelete(a *Args) error {
+	return files.FileDelete(a.text(0), a.info(1))
+}
+
+func callFileSetSize(a *Args) error {
+	return files.FileSetSize(a.file(0), a.int(1))
+}
+
+func callFilePreallocate(a *Args) error {
+	return files.FilePreallocate(a.file(0), a.int(1))
+}
+
+func callFileGetSize(a *Args) error {
+	bytes, err := files.FileGetSize(a.file(0))
+	a.setInt(1, bytes)
+	return err
+}
+
+func callFileGetGroup(a *Args) error {
+	group, err := files.FileGetGroup(a.file(0))
+	a.setGroup(1, group)
+	return err
+}
+
+func callFileGetAmode(a *Args) error {
+	amode, err := files.FileGetAmode(a.file(0))
+	a.setInt(1, amode)
+	return err
+}
+
+func callFileSetInfo(a *Args) error {
+	return files.FileSetInfo(a.file(0), a.info(1))
+}
+
+func callFileGetInfo(a *Args) error {
+	info, err := files.FileGetInfo(a.file(0))
+	a.setInfo(1, info)
+	return err
+}
+
+func callFileSetView(a *Args) error {
+	return files.FileSetView(a.file(0), a.int(1), a.datatype(2), a.datatype(3), a.text(4), a.info(5))
+}
+
+func callFileGetView(a *Args) error {
+	dispBytes, datatype, oldtype, err := files.FileGetView(a.file(0), a.text(4))
+	a.setInt(1, dispBytes)
+	a.setDatatype(2, datatype)
+	a.setDatatype(3, oldtype)
+	return err
+}
+
+func callFileGetTypeExtent(a *Args) error {
+	extent, err := files.FileGetTypeExtent(a.file(0), a.datatype(1))
+	a.setInt(2, extent)
+	return err
+}
+
+func callFileSetAtomicity(a *Args) error {
+	return files.FileSetAtomicity(a.file(0), a.flag(1))
+}
+
+func callFileGetAtomicity(a *Args) error {
+	flag, err := files.FileGetAtomicity(a.file(0))
+	a.setFlag(1, flag)
+	return err
+}
+
+func callFileSync(a *Args) error {
+	return files.FileSync(a.file(0))
+}
+
+func callFileSeek(a *Args) error {
+	return files.FileSeek(a.file(0), a.int(1), a.int(2))
+}
+
+func callFileGetPosition(a *Args) error {
+	offset, err := files.FileGetPosition(a.file(0))
+	a.setInt(1, offset)
+	return err
+}
+
+func callFileGetByteOffset(a *Args) error {
+	dispBytes, err := files.FileGetByteOffset(a.file(0), a.int(1))
+	a.setInt(2, dispBytes)
+	return err
+}
+
+func callFileSeekShared(a *Args) error {
+	return files.FileSeekShared(a.file(0), a.int(1), a.int(2))
+}
+
+func callFileGetPositionShared(a *Args) error {
+	offset, err := files.FileGetPositionShared(a.file(0))
+	a.setInt(1, offset)
+	return err
+}
+
+func callFileReadAt(a *Args) error {
+	return files.FileReadAt(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4), a.status(5))
+}
+
+func callFileReadAtAll(a *Args) error {
+	return files.FileReadAtAll(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4), a.status(5))
+}
+
+func callFileRead(a *Args) error {
+	return files.FileRead(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+}
+
+func callFileReadAll(a *Args) error {
+	return files.FileReadAll(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+}
+
+func callFileReadShared(a *Args) error {
+	return files.FileReadShared(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+}
+
+func callFileReadOrdered(a *Args) error {
+	return files.FileReadOrdered(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+}
+
+func callFileIreadAt(a *Args) error {
+	request, err := files.FileIreadAt(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	a.setRequest(5, request)
+	return err
+}
+
+func callFileIreadAtAll(a *Args) error {
+	request, err := files.FileIreadAtAll(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	a.setRequest(5, request)
+	return err
+}
+
+func callFileIread(a *Args) error {
+	request, err := files.FileIread(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	a.setRequest(4, request)
+	return err
+}
+
+func callFileIreadAll(a *Args) error {
+	request, err := files.FileIreadAll(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	a.setRequest(4, request)
+	return err
+}
+
+func callFileIreadShared(a *Args) error {
+	request, err := files.FileIreadShared(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	a.setRequest(4, request)
+	return err
+}
+
+func callFileReadAtAllBegin(a *Args) error {
+	return files.FileReadAtAllBegin(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+}
+
+func callFileReadAtAllEnd(a *Args) error {
+	return files.FileReadAtAllEnd(a.file(0), a.address(1), a.status(2))
+}
+
+func callFileReadAllBegin(a *Args) error {
+	return files.FileReadAllBegin(a.file(0), a.address(1), a.int(2), a.datatype(3))
+}
+
+func callFileReadAllEnd(a *Args) error {
+	return files.FileReadAllEnd(a.file(0), a.address(1), a.status(2))
+}
+
+func callFileReadOrderedBegin(a *Args) error {
+	return files.FileReadOrderedBegin(a.file(0), a.address(1), a.int(2), a.datatype(3))
+}
+
+func callFileReadOrderedEnd(a *Args) error {
+	return files.FileReadOrderedEnd(a.file(0), a.address(1), a.status(2))
+}
+
+func callFileWriteAt(a *Args) error {
+	return files.FileWriteAt(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4), a.status(5))
+}
+
+func callFileWriteAtAll(a *Args) error {
+	return files.FileWriteAtAll(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4), a.status(5))
+}
+
+func callFileWrite(a *Args) error {
+	return files.FileWrite(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+}
+
+func callFileWriteAll(a *Args) error {
+	return files.FileWriteAll(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+}
+
+func callFileWriteShared(a *Args) error {
+	return files.FileWriteShared(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+}
+
+func callFileWriteOrdered(a *Args) error {
+	return files.FileWriteOrdered(a.file(0), a.address(1), a.int(2), a.datatype(3), a.status(4))
+}
+
+func callFileIwriteAt(a *Args) error {
+	request, err := files.FileIwriteAt(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	a.setRequest(5, request)
+	return err
+}
+
+func callFileIwriteAtAll(a *Args) error {
+	request, err := files.FileIwriteAtAll(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+	a.setRequest(5, request)
+	return err
+}
+
+func callFileIwrite(a *Args) error {
+	request, err := files.FileIwrite(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	a.setRequest(4, request)
+	return err
+}
+
+func callFileIwriteAll(a *Args) error {
+	request, err := files.FileIwriteAll(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	a.setRequest(4, request)
+	return err
+}
+
+func callFileIwriteShared(a *Args) error {
+	request, err := files.FileIwriteShared(a.file(0), a.address(1), a.int(2), a.datatype(3))
+	a.setRequest(4, request)
+	return err
+}
+
+func callFileWriteAtAllBegin(a *Args) error {
+	return files.FileWriteAtAllBegin(a.file(0), a.int(1), a.address(2), a.int(3), a.datatype(4))
+}
+
+func callFileWriteAtAllEnd(a *Args) error {
+	return files.FileWriteAtAllEnd(a.file(0), a.address(1), a.status(2))
+}
+
+func callFileWriteAllBegin(a *Args) error {
+	return files.FileWriteAllBegin(a.file(0), a.address(1), a.int(2), a.datatype(3))
+}
+
+func callFileWriteAllEnd(a *Args) error {
+	return files.FileWriteAllEnd(a.file(0), a.address(1), a.status(2))
+}
+
+func callFileWriteOrderedBegin(a *Args) error {
+	return files.FileWriteOrderedBegin(a.file(0), a.address(1), a.int(2), a.datatype(3))
+}
+
+func callFileWriteOrderedEnd(a *Args) error {
+	return files.FileWriteOrderedEnd(a.file(0), a.address(1), a.status(2))
+}
+
+func callFileCreateErrhandler(a *Args) error {
+	errhandler, err := errs.FileCreateErrhandler(a.address(0))
+	a.setErrhandler(1, errhandler)
+	return err
+}
+
+func callFileSetErrhandler(a *Args) error {
+	return files.FileSetErrhandler(a.file(0), a.errhandler(1))
+}
+
+func callFileGetErrhandler(a *Args) error {
+	errhandler, err := files.FileGetErrhandler(a.file(0))
+	a.setErrhandler(1, errhandler)
+	return err
+}
+
+func callFileCallErrhandler(a *Args) error {
+	return files.FileCallErrhandler(a.file(0), a.int(1))
+}
+
+func callRegisterDatarep(a *Args) error {
+	return files.RegisterDatarep(a.text(0), a.address(1), a.address(2), a.address(3), a.address(4))
 }
 
 func callCommCreateErrhandler(a *Args) error {

@@ -14,6 +14,7 @@
 //	comms                   groups, communicators, intercommunicators, topologies, sessions, buffers
 //	p2p                     messages, requests
 //	collective              collectives in three forms
+//	files                   files
 //
 // Numbers are those of the binary interface of MPI 5.0 where it has them; a face (comm/libmpi)
 // converts them to and from those of its mpi.h. Element types end here: a message is bytes to comm,

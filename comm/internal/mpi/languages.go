@@ -17,7 +17,7 @@ const (
 	kindOp         = 3
 	kindRequest    = 5
 	kindErrhandler = 6
-	kindKeyval     = 10
+	kindKeyval     = 12
 )
 
 // SetLanguage says which language the functions of an object are in. A keyval's get and return

@@ -44,12 +44,12 @@ void gompi_call_errhandler(void)
 {
 	struct gompi_error e = gompi_error;
 	gompi_error.fn = 0;
-	gompi_handle object = gompi_handle_of(e.kind, e.object);
+	intptr_t object = (intptr_t)gompi_handle_of(e.kind, e.object); /* as wide as any handle */
 	int error = gompi_constant_out(ENUM_code, e.code);
 	if (LANGUAGE(e.fn))
-		gompi_foreign_errhandler(e.fn, e.errhandler, &object, &error);
+		gompi_foreign_errhandler(e.fn, e.errhandler, e.kind, &object, &error);
 	else
-		((void (*)(gompi_handle *, int *, ...))e.fn)(&object, &error);
+		((void (*)(void *, int *, ...))e.fn)(&object, &error);
 }
 
 /* Functions of generalized requests in Fortran are all alike. */

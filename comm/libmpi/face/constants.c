@@ -54,6 +54,11 @@ static const struct pair splittypes[] = {
 static const struct pair topologies[] = {
 	{GOMPI_UNDEFINED, MPI_UNDEFINED}, {GOMPI_CART, MPI_CART}, {GOMPI_GRAPH, MPI_GRAPH}, {GOMPI_DIST_GRAPH, MPI_DIST_GRAPH},
 };
+static const struct pair whences[] = {{401, MPI_SEEK_SET}, {402, MPI_SEEK_CUR}, {403, MPI_SEEK_END}};
+static const struct pair amodes[] = { /* bits */
+	{1, MPI_MODE_APPEND}, {2, MPI_MODE_CREATE}, {4, MPI_MODE_DELETE_ON_CLOSE}, {8, MPI_MODE_EXCL}, {16, MPI_MODE_RDONLY},
+	{32, MPI_MODE_RDWR}, {64, MPI_MODE_SEQUENTIAL}, {128, MPI_MODE_UNIQUE_OPEN}, {256, MPI_MODE_WRONLY},
+};
 
 #define LIST(list) {list, sizeof list / sizeof *list}
 static const struct {
@@ -62,7 +67,7 @@ static const struct {
 } enumerations[ENUMS] = {
 	[ENUM_code] = LIST(codes), [ENUM_keyval] = LIST(keyvals), [ENUM_combiner] = LIST(combiners),
 	[ENUM_order] = LIST(orders), [ENUM_typeclass] = LIST(typeclasses), [ENUM_splittype] = LIST(splittypes),
-	[ENUM_topology] = LIST(topologies),
+	[ENUM_topology] = LIST(topologies), [ENUM_whence] = LIST(whences),
 };
 
 /* Numbers in no list are the program's: codes are shifted behind those of mpi.h, others cross as
@@ -85,6 +90,24 @@ int gompi_constant_out(int enumeration, gompi_word x)
 	if (enumeration == ENUM_code)
 		return x >= GOMPI_FIRST_CODE ? (int)(x - GOMPI_FIRST_CODE + MPI_ERR_LASTCODE + 1) : MPI_ERR_OTHER;
 	return (int)x;
+}
+
+int gompi_amode_in(int mode)
+{
+	int core = 0;
+	for (size_t i = 0; i < sizeof amodes / sizeof *amodes; i++)
+		if (mode & amodes[i].face)
+			core |= amodes[i].core, mode &= ~amodes[i].face;
+	return mode ? GOMPI_BAD : core;
+}
+
+int gompi_amode_out(gompi_word mode)
+{
+	int face = 0;
+	for (size_t i = 0; i < sizeof amodes / sizeof *amodes; i++)
+		if (mode & amodes[i].core)
+			face |= amodes[i].face;
+	return face;
 }
 
 /* ---- Statuses: bytes and the mark of a cancelled one are in fields of each face's own ---- */

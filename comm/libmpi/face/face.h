@@ -52,8 +52,8 @@ int gompi_id(int kind, gompi_handle h);         /* GOMPI_BAD if it is not valid 
 gompi_handle gompi_handle_of(int kind, int id); /* id is valid */
 
 #define HANDLE(kind, type) \
-	static inline gompi_word IN_##kind(type h) { return gompi_id(KIND_##kind, (gompi_handle)h); } \
-	static inline type TO_##kind(gompi_word id) { return (type)gompi_handle_of(KIND_##kind, (int)id); }
+	static inline gompi_word IN_##kind(type h) { return gompi_id(KIND_##kind, (gompi_handle)(intptr_t)h); } \
+	static inline type TO_##kind(gompi_word id) { return (type)(intptr_t)gompi_handle_of(KIND_##kind, (int)id); }
 HANDLE(comm, MPI_Comm)
 HANDLE(datatype, MPI_Datatype)
 HANDLE(op, MPI_Op)
@@ -63,6 +63,7 @@ HANDLE(errhandler, MPI_Errhandler)
 HANDLE(info, MPI_Info)
 HANDLE(message, MPI_Message)
 HANDLE(session, MPI_Session)
+HANDLE(file, MPI_File)
 
 #define OUT_comm(p, w) (*(p) = TO_comm(w), gompi_made_comm(*(p)), gompi_clear_stack())
 #define OUT_datatype(p, w) (*(p) = TO_datatype(w))
@@ -72,6 +73,7 @@ HANDLE(session, MPI_Session)
 #define OUT_errhandler(p, w) (*(p) = TO_errhandler(w))
 #define OUT_info(p, w) (*(p) = TO_info(w))
 #define OUT_message(p, w) (*(p) = TO_message(w))
+#define OUT_file(p, w) (*(p) = TO_file(w))
 #define OUT_session(p, w) (*(p) = TO_session(w), gompi_turn()) /* it has begun or ended */
 
 /* ---- Numbers ---- */
@@ -115,7 +117,7 @@ static inline int gompi_tag_out(gompi_word t) { return t == GOMPI_ANY_TAG ? MPI_
 /* Enumerations: constants.c. */
 int gompi_constant_in(int enumeration, int x);
 int gompi_constant_out(int enumeration, gompi_word x);
-enum { ENUM_code, ENUM_keyval, ENUM_combiner, ENUM_order, ENUM_typeclass, ENUM_splittype, ENUM_topology, ENUMS };
+enum { ENUM_code, ENUM_keyval, ENUM_combiner, ENUM_order, ENUM_typeclass, ENUM_splittype, ENUM_topology, ENUM_whence, ENUMS };
 #define IN_code(x) gompi_constant_in(ENUM_code, x)
 #define OUT_code(p, w) (*(p) = gompi_constant_out(ENUM_code, w))
 #define IN_keyval(x) gompi_constant_in(ENUM_keyval, x)
@@ -125,6 +127,13 @@ enum { ENUM_code, ENUM_keyval, ENUM_combiner, ENUM_order, ENUM_typeclass, ENUM_s
 #define IN_typeclass(x) gompi_constant_in(ENUM_typeclass, x)
 #define IN_splittype(x) gompi_constant_in(ENUM_splittype, x)
 #define OUT_topology(p, w) (*(p) = gompi_constant_out(ENUM_topology, w))
+
+int gompi_amode_in(int mode);
+int gompi_amode_out(gompi_word mode);
+#define IN_amode(x) gompi_amode_in(x)
+#define OUT_amode(p, w) (*(p) = gompi_amode_out(w))
+#define IN_whence(x) gompi_constant_in(ENUM_whence, x)
+#define IN_disp(x) ((x) == MPI_DISPLACEMENT_CURRENT ? -1 : (x) == -1 ? -2 : (x))
 
 /* ---- Statuses ---- */
 
@@ -195,7 +204,7 @@ void gompi_made_op(MPI_Op op);
 int gompi_foreign_op(gompi_word fn, int op, void *in, void *inout, int *n, MPI_Datatype *type); /* 0: it is C */
 int gompi_foreign_copy(gompi_word fn, int handle, int keyval, gompi_word extra, gompi_word value, gompi_word *copy, int *flag);
 int gompi_foreign_delete(gompi_word fn, int handle, int keyval, gompi_word value, gompi_word extra);
-void gompi_foreign_errhandler(gompi_word fn, int errhandler, gompi_handle *object, int *error);
+void gompi_foreign_errhandler(gompi_word fn, int errhandler, int kind, void *object, int *error); /* of a handle */
 int gompi_number(int kind, int id); /* what Fortran calls the handle */
 
 #define GOMPI_STRING(x) #x

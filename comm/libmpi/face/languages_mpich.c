@@ -49,10 +49,11 @@ void MPII_Errhandler_set_cxx(MPI_Errhandler h, cxx_errhandler *call)
 	gompi_core.set_language(KIND_errhandler, (int)IN_errhandler(h), FOREIGN);
 }
 
-void gompi_foreign_errhandler(gompi_word fn, int errhandler, gompi_handle *object, int *error)
+/* C++ knows communicators as 0 and files as 1. */
+void gompi_foreign_errhandler(gompi_word fn, int errhandler, int kind, void *object, int *error)
 {
 	(void)errhandler;
-	call_cxx_errhandler(0, object, error, (void *)FUNCTION(fn));
+	call_cxx_errhandler(kind == KIND_file, object, error, (void *)FUNCTION(fn));
 }
 
 void MPII_Grequest_set_lang_f77(MPI_Request request)

@@ -5,6 +5,7 @@
 
 enum { FORTRAN_OP = 2, CXX_OP = 4 };                        /* flags of an operator */
 enum { CXX_HANDLER = 1, FORTRAN_HANDLER = 2 };              /* languages of an error handler */
+enum { FILE_HANDLER = 3 };                                  /* kinds of an error handler */
 enum { FORTRAN_INTEGERS = 1, FORTRAN = 2, HANDLER = 3 };    /* LANGUAGE(fn) */
 enum { INTERCOMM = 1, CARTCOMM = 0x100, GRAPHCOMM = 0x200 }; /* flags of a communicator */
 
@@ -68,11 +69,11 @@ int gompi_foreign_op(gompi_word fn, int op, void *in, void *inout, int *n, MPI_D
 
 typedef void cxx_dispatch(MPI_Comm *, int *error, const char *text, void *fn);
 
-void *ompi_errhandler_create(int kind, MPI_Comm_errhandler_function *fn, int language)
+void *ompi_errhandler_create(int kind, void *fn, int language)
 {
 	MPI_Errhandler h;
-	(void)kind;
-	if (PMPI_Comm_create_errhandler(fn, &h) != MPI_SUCCESS)
+	int error = kind == FILE_HANDLER ? PMPI_File_create_errhandler(fn, &h) : PMPI_Comm_create_errhandler(fn, &h);
+	if (error)
 		return MPI_ERRHANDLER_NULL;
 	((struct gompi_object *)h)->language = language;
 	if (language)
@@ -80,10 +81,11 @@ void *ompi_errhandler_create(int kind, MPI_Comm_errhandler_function *fn, int lan
 	return h;
 }
 
-void gompi_foreign_errhandler(gompi_word fn, int errhandler, gompi_handle *object, int *error)
+void gompi_foreign_errhandler(gompi_word fn, int errhandler, int kind, void *object, int *error)
 {
 	struct gompi_object *h = gompi_handle_of(KIND_errhandler, errhandler);
-	MPI_Fint number = PMPI_Comm_c2f(*object);
+	MPI_Fint number = (*(struct gompi_object **)object)->number;
+	(void)kind;
 	if (h->language == CXX_HANDLER)
 		((cxx_dispatch *)h->dispatch)((MPI_Comm *)object, error, "", (void *)FUNCTION(fn));
 	else

@@ -108,6 +108,8 @@ func prototypeOf(f *table.Function) prototype {
 			typ = "MPI_Status"
 		case a.Kind == "aint":
 			typ = "MPI_Aint"
+		case a.Kind == "disp":
+			typ = "MPI_Offset"
 		case a.Kind == "text":
 			typ = "char *"
 		case isHandle(a.Kind):
@@ -247,7 +249,7 @@ func writePredefined(w io.Writer, fortran map[string]int) {
 		if !ok {
 			number = -1
 		}
-		fmt.Fprintf(w, "#ifdef %s\n\t{KIND_%s, %d, %d, (gompi_handle)%s},\n#endif\n", name, kind, id, number, name)
+		fmt.Fprintf(w, "#ifdef %s\n\t{KIND_%s, %d, %d, (gompi_handle)(intptr_t)%s},\n#endif\n", name, kind, id, number, name)
 	}
 	// First, since it has the handle of those datatypes that a header's MPI lacks, and keeps it.
 	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)

@@ -41,11 +41,15 @@ var goKinds = map[string]struct{ get, set string }{
 	"errhandler": {"errhandler", "setErrhandler"},
 	"info":       {"info", "setInfo"},
 	"session":    {"session", "setSession"},
+	"file":       {"file", "setFile"},
+	"amode":      {"int", "setInt"},
+	"whence":     {"int", "setInt"},
+	"disp":       {"int", "setInt"},
 }
 
 func isHandle(kind string) bool {
 	switch kind {
-	case "comm", "datatype", "op", "group", "request", "message", "errhandler", "info", "session":
+	case "comm", "datatype", "op", "group", "request", "message", "errhandler", "info", "session", "file":
 		return true
 	}
 	return false
@@ -79,6 +83,12 @@ func writeGo(w io.Writer, all []table.Function, at map[string]string) {
 // raiserOf returns whose error handler is called, by its name in package mpi, and which argument
 // that is, -1 if it is none.
 func raiserOf(f *table.Function) (by string, at int) {
+	if i := first(f, "file"); i >= 0 {
+		return "File", i
+	}
+	if f.Chapter == "Files" {
+		return "NoFile", -1
+	}
 	if i := first(f, "comm"); i >= 0 {
 		return "Comm", i
 	}
@@ -98,7 +108,7 @@ func raiserOf(f *table.Function) (by string, at int) {
 // first returns the first argument of a kind that the caller gives, -1 if there is none.
 func first(f *table.Function, kind string) int {
 	return slices.IndexFunc(f.Args, func(a table.Arg) bool {
-		return a.Kind == kind && a.In && (!a.Out || kind == "session")
+		return a.Kind == kind && a.In && (!a.Out || kind == "session" || kind == "file")
 	})
 }
 

@@ -23,7 +23,8 @@ var (
 	fortranText   = regexp.MustCompile(`parameter \((\w+)=(-?\d+)\)`)
 )
 
-// readPrototypes returns the functions that headers declare, by name.
+// readPrototypes returns the functions that headers declare, by name: as the first does that has one,
+// since MPICH's mpio.h has some of others that are wrong.
 func readPrototypes(files []string) (map[string]prototype, error) {
 	all := map[string]prototype{}
 	for _, file := range files {
@@ -32,7 +33,7 @@ func readPrototypes(files []string) (map[string]prototype, error) {
 			return nil, err
 		}
 		for _, m := range prototypeText.FindAllStringSubmatch(string(text), -1) {
-			if strings.HasPrefix(m[1], "typedef") {
+			if _, ok := all[m[2]]; ok || strings.HasPrefix(m[1], "typedef") {
 				continue
 			}
 			p, err := parsePrototype(m[1], m[3])
@@ -69,8 +70,8 @@ func parsePrototype(result, params string) (prototype, error) {
 
 // readFortranNumbers returns the numbers of Fortran's handles, by name.
 func readFortranNumbers(file string) (map[string]int, error) {
-	// What older headers of Open MPI lack, as version 5 has it.
-	all := map[string]int{"MPI_SESSION_NULL": 0, "MPIX_C_FLOAT16": 74}
+	// What older headers of Open MPI lack, as version 5 has it, and what is in another one.
+	all := map[string]int{"MPI_FILE_NULL": 0, "MPI_SESSION_NULL": 0, "MPIX_C_FLOAT16": 74}
 	if file == "" {
 		return all, nil
 	}

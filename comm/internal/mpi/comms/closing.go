@@ -37,6 +37,13 @@ func (c *Comm) parts() []*comm.Comm {
 	return slices.DeleteFunc(parts, func(d *comm.Comm) bool { return d == nil })
 }
 
+// owned are communicators that no communicator with a handle has: those of files.
+var owned sync.Map // of *comm.Comm
+
+// Own has d closed at the end, and named in reports by its own name, until Disown.
+func Own(d *comm.Comm)    { owned.Store(d, nil) }
+func Disown(d *comm.Comm) { owned.Delete(d) }
+
 // closing are the communicators that were freed and may have messages under way.
 var closing freed
 

@@ -35,11 +35,11 @@ func CommCallErrhandler(c *Comm, code int) error {
 	if err := Check(c); err != nil {
 		return err
 	}
-	callHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), "MPI_Comm_call_errhandler", calledByProgram(code))
+	CallHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), "MPI_Comm_call_errhandler", CalledByProgram(code))
 	return nil
 }
 
-func calledByProgram(code int) error { return errs.New(abi.Class(code), "called by the program") }
+func CalledByProgram(code int) error { return errs.New(abi.Class(code), "called by the program") }
 
 // The names of MPI 1.
 
@@ -52,29 +52,34 @@ func (c *Comm) Raise(name string, err error) abi.Class {
 		c = World
 	}
 	errs.Note(name, c.Name(), err)
-	callHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), name, err)
+	CallHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), name, err)
 	return errs.ClassOf(err)
 }
 
-// An OnComm is the error of an operation on a communicator, whose error handler is
-// called whatever the function that completes the operation.
-type OnComm struct {
-	Comm *Comm
+// A Raiser is an object that has an error handler.
+type Raiser interface {
+	Raise(name string, err error) abi.Class
+}
+
+// An On is the error of an operation on an object, whose error handler is called whatever the
+// function that completes the operation.
+type On struct {
+	By Raiser
 	error
 }
 
-func (e *OnComm) Unwrap() error { return e.error }
+func (e *On) Unwrap() error { return e.error }
 
-// Failed returns err, if there is one, as that of an operation on c.
-func (c *Comm) Failed(err error) error {
+// Failed returns err, if there is one, as that of an operation on an object.
+func Failed(on Raiser, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &OnComm{c, err}
+	return &On{on, err}
 }
 
-// callHandler does what h says of an error of an object, which is called on in messages.
-func callHandler(h *errs.Errhandler, kind int, object abi.Handle, on, name string, err error) {
+// CallHandler does what h says of an error of an object, which is called on in messages.
+func CallHandler(h *errs.Errhandler, kind int, object abi.Handle, on, name string, err error) {
 	class := errs.ClassOf(err)
 	switch {
 	case h.Call(kind, object, class):

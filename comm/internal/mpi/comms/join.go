@@ -65,6 +65,10 @@ func Leave() error {
 	ctx, cancel := context.WithTimeout(Forever, leaveTime)
 	defer cancel()
 	Registry.Each(func(c *Comm) { c.closeNow(ctx) })
+	owned.Range(func(d, _ any) bool {
+		_ = d.(*comm.Comm).Close(ctx)
+		return true
+	})
 	closing.wait(ctx)
 	_ = self.P2P.Close(ctx)
 	if err := World.P2P.Close(ctx); !ofBroken(err) {

@@ -44,6 +44,12 @@ func nameOf(id uint64) (name string, persistent bool) {
 	find(World)
 	find(self)
 	Registry.Each(find)
+	owned.Range(func(d, _ any) bool {
+		if c := d.(*comm.Comm); is(c) {
+			name, persistent = c.Name(), false
+		}
+		return name == ""
+	})
 	return name, persistent
 }
 

@@ -159,12 +159,12 @@ func SessionCallErrhandler(s *Session, code int) error {
 	if err := checkSession(s); err != nil {
 		return err
 	}
-	s.callHandler("MPI_Session_call_errhandler", calledByProgram(code))
+	s.callHandler("MPI_Session_call_errhandler", CalledByProgram(code))
 	return nil
 }
 
 func (s *Session) callHandler(name string, err error) {
-	callHandler(s.errhandler(), errs.KindSession, s.Handle, "a session", name, err)
+	CallHandler(s.errhandler(), errs.KindSession, s.Handle, "a session", name, err)
 }
 
 // Raise calls the error handler of s, or of MPI_COMM_WORLD if s is nil, and returns the class.

@@ -73,7 +73,7 @@ func TypeGetContents(t *Datatype, maxIntegers, maxAddresses, maxTypes int, integ
 	contents(c, integers.Ints(len(c.Ints)))
 	copy(addresses.Addresses(len(c.Addrs)), c.Addrs)
 	for i, of := range c.Types {
-		d, err := handleOf(of)
+		d, err := HandleOf(of)
 		if err != nil {
 			return err
 		}
@@ -82,8 +82,8 @@ func TypeGetContents(t *Datatype, maxIntegers, maxAddresses, maxTypes int, integ
 	return nil
 }
 
-// handleOf returns a handle of a type, a new one unless it is predefined.
-func handleOf(t *datatype.Type) (*Datatype, error) {
+// HandleOf returns a handle of a type, a new one unless it is predefined.
+func HandleOf(t *datatype.Type) (*Datatype, error) {
 	if t.Basic() != nil {
 		return predefinedOf(t, nil)
 	}

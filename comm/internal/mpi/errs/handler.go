@@ -9,10 +9,10 @@ import (
 
 var Handlers = abi.NewRegistry[Errhandler](table.ErrhandlerNull).LateReuse()
 
-// An Errhandler is what is done about errors of a communicator or a session.
+// An Errhandler is what is done about errors of a communicator, a session or a file.
 type Errhandler struct {
 	Handle abi.Handle
-	kind   int          // of the objects that it is for: KindComm or KindSession
+	kind   int          // of the objects that it is for: KindComm and so on
 	fn     abi.Addr     // of the program, 0 for the predefined ones
 	held   atomic.Int32 // how often the program has the handle
 }
@@ -21,6 +21,7 @@ type Errhandler struct {
 const (
 	KindComm    = 1
 	KindSession = 9
+	KindFile    = 11
 )
 
 // Check returns an error if h is not valid, or not for objects of a kind.
@@ -39,12 +40,14 @@ func (h *Errhandler) Returns() bool {
 	return h.Handle == table.ErrorsReturn || h.Handle == table.ErrorsThrow
 }
 
-// ErrorsAreFatal is what communicators have from the beginning.
-var ErrorsAreFatal = predefined(table.ErrorsAreFatal)
+// ErrorsAreFatal is what communicators have from the beginning, ErrorsReturn what files do.
+var (
+	ErrorsAreFatal = predefined(table.ErrorsAreFatal)
+	ErrorsReturn   = predefined(table.ErrorsReturn)
+)
 
 func init() {
 	predefined(table.ErrorsAbort)
-	predefined(table.ErrorsReturn)
 	predefined(table.ErrorsThrow)
 }
 
@@ -68,6 +71,8 @@ func CommCreateErrhandler(fn abi.Addr) (*Errhandler, error) { return newHandler(
 func SessionCreateErrhandler(fn abi.Addr) (*Errhandler, error) {
 	return newHandler(fn, KindSession), nil
 }
+
+func FileCreateErrhandler(fn abi.Addr) (*Errhandler, error) { return newHandler(fn, KindFile), nil }
 
 func newHandler(fn abi.Addr, kind int) *Errhandler {
 	h := &Errhandler{fn: fn, kind: kind}

@@ -47,6 +47,16 @@ func (i *Info) find(key string) int {
 	return slices.IndexFunc(i.pairs, func(p infoPair) bool { return p.key == key })
 }
 
+// Pairs returns all keys, each with its value behind it.
+func (i *Info) Pairs() (all []string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, p := range i.pairs {
+		all = append(all, p.key, p.value)
+	}
+	return all
+}
+
 func checkInfo(i *Info) error {
 	if i == nil {
 		return errs.New(errs.Info, "the info is not valid")

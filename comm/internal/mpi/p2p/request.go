@@ -21,6 +21,7 @@ type Request struct {
 	Own    []*comm.Comm          // of a persistent collective: closed with it
 
 	c      *comms.Comm
+	by     comms.Raiser           // whose error handler is called: c's, if it is nil
 	isRecv bool                   // its status says what has come
 	again  func(r *Request) error // starts it, if it is persistent
 	order  uint64                 // in which it was posted, of a receive that the face can have,
@@ -46,6 +47,20 @@ func NewRequest(c *comms.Comm) *Request {
 	r.c, r.active = c, true
 	r.Handle = Requests.Add(r)
 	return r
+}
+
+// Of says of a new request which object it is of, if that is no communicator.
+func (r *Request) Of(by comms.Raiser) *Request {
+	r.by = by
+	return r
+}
+
+// failed returns r's error.
+func (r *Request) failed() error {
+	if r.by != nil {
+		return comms.Failed(r.by, r.err)
+	}
+	return comms.Failed(r.c, r.err)
 }
 
 // release takes the handle back.
@@ -147,7 +162,7 @@ func (r *Request) Wait(st *abi.Status) error {
 // report stores the outcome of a request that is over, and releases it, or makes it inactive if it
 // is persistent.
 func (r *Request) report(st *abi.Status) error {
-	err := r.c.Failed(r.err)
+	err := r.failed()
 	st.Set(r.st)
 	if r.user != nil {
 		if e := r.user.release(); e != nil {

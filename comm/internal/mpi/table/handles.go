@@ -26,6 +26,7 @@ const (
 	ErrorsAbort      = 0x142
 	ErrorsReturn     = 0x143
 	ErrorsThrow      = 0x144 // returns: MPICH's C++ bindings throw exceptions
+	FileNull         = 0x118
 	SessionNull      = 0x120
 	MessageNull      = 0x128
 	MessageNoProc    = 0x129
@@ -50,7 +51,7 @@ func Handles() []Handle {
 	return []Handle{
 		{"comm", "MPI_COMM_NULL", CommNull}, {"comm", "MPI_COMM_WORLD", CommWorld}, {"comm", "MPI_COMM_SELF", CommSelf},
 		{"group", "MPI_GROUP_NULL", GroupNull}, {"group", "MPI_GROUP_EMPTY", GroupEmpty},
-		{"session", "MPI_SESSION_NULL", SessionNull},
+		{"session", "MPI_SESSION_NULL", SessionNull}, {"file", "MPI_FILE_NULL", FileNull},
 		{"info", "MPI_INFO_NULL", InfoNull}, {"info", "MPI_INFO_ENV", InfoEnv},
 		{"errhandler", "MPI_ERRHANDLER_NULL", ErrhandlerNull}, {"errhandler", "MPI_ERRORS_ARE_FATAL", ErrorsAreFatal},
 		{"errhandler", "MPI_ERRORS_ABORT", ErrorsAbort}, {"errhandler", "MPI_ERRORS_RETURN", ErrorsReturn},
