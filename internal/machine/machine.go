@@ -41,7 +41,8 @@ type Profile struct {
 // 7.6). In collectives lines that are only stored cost what they push out of the second-level cache
 // (np=2, plain and non-temporal stores, us: memory from Alloc, allreduce of 1 MiB 46 and 47, of 2
 // MiB 150 and 107, allgather of 512 KiB 37 and 37, of 1 MiB 122 and 101, of 4 MiB 594 and 513;
-// other memory, of 1 MiB 168 and 141). Copies alone were timed through rings of several shapes,
+// other memory, of 1 MiB 168 and 141), and there are more such caches where there are more ranks
+// (np=16, allgather of 16 KiB 54 and 74). Copies alone were timed through rings of several shapes,
 // with 128 to 512 KiB in flight, in chunks of 16 to 64 KiB, being best: 64 KiB in 8 chunks of 16
 // KiB 5.5 us, in 2 of 4 KiB 14.6; non-temporal stores lost in every shape (64 KiB 7.5 us, 1 MiB
 // 112). Messages of 64 KiB take 8.6 us through the ring, and 4.3 where the receiver reads them.
@@ -60,7 +61,8 @@ var builtIn = []struct {
 	settings         Settings
 }{
 	{"GenuineIntel", []int{6}, []int{143, 207}, Settings{
-		ReadFrom: 32 << 10, ReadBelow: Never, RingChunk: 16 << 10, RingBytes: 256 << 10, NonTemporal: Never, Around: 2 << 20,
+		ReadFrom: 32 << 10, ReadBelow: Never, RingChunk: 16 << 10, RingBytes: 256 << 10, NonTemporal: Never,
+		Around: 2 << 20, AroundOwn: 1 << 20,
 	}},
 	{"AuthenticAMD", []int{25}, nil, Settings{
 		ReadFrom: Never, RingChunk: 32 << 10, RingBytes: 2 << 20, NonTemporal: 8 << 10,

@@ -12,7 +12,7 @@ func TestKnownProcessorsHaveProfiles(t *testing.T) {
 		id   id
 		want string
 	}{
-		{id{"GenuineIntel", 6, 143, 2048, true}, "shm.read=32k;shm.read.below=never;shm.ring.chunk=16k;shm.ring.bytes=256k;shm.ring.nontemporal=never;shm.nontemporal=2m"},
+		{id{"GenuineIntel", 6, 143, 2048, true}, "shm.read=32k;shm.read.below=never;shm.ring.chunk=16k;shm.ring.bytes=256k;shm.ring.nontemporal=never;shm.nontemporal=2m;shm.nontemporal.rank=1m"},
 		{id{"GenuineIntel", 6, 85, 1024, false}, ""}, // not measured
 		{id{"AuthenticAMD", 26, 2, 1024, true}, "shm.read=never;shm.ring.chunk=32k;shm.ring.bytes=2m;shm.ring.nontemporal=never;shm.ring.string=2k"},
 		{id{"AuthenticAMD", 25, 17, 1024, true}, "shm.read=never;shm.ring.chunk=32k;shm.ring.bytes=2m;shm.ring.nontemporal=8k"},
@@ -75,7 +75,7 @@ func TestAProfileIsKept(t *testing.T) {
 	if err != nil || built.File != "" {
 		t.Fatalf("%+v, %v: want a built-in profile", built, err)
 	}
-	want := Settings{ReadFrom: 16 << 10, ReadBelow: 1 << 20, RingChunk: 8 << 10, RingBytes: 128 << 10, NonTemporal: Never, String: Never, Around: 3 << 20}
+	want := Settings{ReadFrom: 16 << 10, ReadBelow: 1 << 20, RingChunk: 8 << 10, RingBytes: 128 << 10, NonTemporal: Never, String: Never, Around: 3 << 20, AroundOwn: 1 << 20}
 	file, err := Keep(want, "what was\nmeasured=1\n")
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ const (
 	NonTemporal                // from how many bytes on a copy to a rank far away is non-temporal
 	String                     // and from how many on a copy, near or far, is by the string instruction
 	Around                     // from how many bytes of all ranks on collectives store around the caches
+	AroundOwn                  // and from how many of one rank, on average
 
 	numSettings
 )
@@ -42,6 +43,7 @@ var known = [numSettings]struct {
 	NonTemporal: {"shm.ring.nontemporal", 4 << 10, Never},
 	String:      {"shm.ring.string", 256, Never},
 	Around:      {"shm.nontemporal", 1, Never},
+	AroundOwn:   {"shm.nontemporal.rank", 1, Never},
 }
 
 // Settings are the bytes of each Setting, 0 if it is not made.

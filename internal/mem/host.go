@@ -82,7 +82,11 @@ func reduceFrom(op Op, dst Buffer, srcs []Buffer, from int) {
 	case t == F16 || t == BF16:
 		foldHalf(op, dst, srcs, from)
 	default:
-		fold(kernels[op.Base()][t], dst, srcs, from)
+		if k := few[op.Base()][t]; k != nil && (dst.n-from)*dst.kind.size < vectorUnit {
+			k(dst.host, srcs, from, dst.n)
+		} else {
+			fold(kernels[op.Base()][t], dst, srcs, from)
+		}
 		if op == Avg {
 			divide(t, unsafe.Add(dst.host, from*dst.kind.size), dst.n-from, len(srcs))
 		}

@@ -130,7 +130,12 @@ func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || 
 
 // NonTemporal reports whether ranks store received data with non-temporal stores, if the buffers of
 // all ranks together have this many bytes. The choice of one rank does not affect others.
-func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.threshold(shmNonTemporalFrom) }
+func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.nonTemporalFrom() }
+
+// nonTemporalFrom returns from how many bytes of all ranks' buffers on stores are non-temporal.
+func (s *Selector) nonTemporalFrom() int {
+	return max(s.rules.threshold(shmNonTemporalFrom), s.Ranks*s.rules.threshold(shmNonTemporalOwn))
+}
 
 // Payload returns how many bytes of a call one rank stores for others, or receives if that is less.
 // All ranks get the same.
@@ -146,15 +151,47 @@ const kernelBelow = 48 << 20
 // rank.
 func (s *Selector) kernel(k call.Kind, bytes int) KernelCopy {
 	from, below := s.rules.Reads()
-	switch {
-	case !s.rules.Oversubscribed:
-	case k == call.Gather, k == call.Scatter, k == call.Alltoall, s.rules.set[shmReadSharedFrom].set:
-		from = max(from, s.rules.threshold(shmReadSharedFrom))
-	default:
-		from = below
+	if s.rules.Oversubscribed {
+		from = s.kernelOversubscribed(k, from)
+	} else {
+		from = s.kernelOfMany(k, from)
 	}
-	below = min(below, kernelBelow)
-	return KernelCopy{First: bytes >= from && bytes < below, Tries: bytes >= s.rules.TriesFrom()}
+	return KernelCopy{First: bytes >= from && bytes < min(below, kernelBelow), Tries: bytes >= s.rules.TriesFrom()}
+}
+
+// kernelOversubscribed returns from which length on collectives begin with the kernel's copies where
+// ranks share processors, if else they do from from on.
+func (s *Selector) kernelOversubscribed(k call.Kind, from int) int {
+	switch {
+	case k == call.Gather, k == call.Scatter, k == call.Alltoall, s.rules.set[shmReadSharedFrom].set:
+		return max(from, s.rules.threshold(shmReadSharedFrom))
+	}
+	return most
+}
+
+// kernelOfMany is the same where more than two ranks have a processor each.
+func (s *Selector) kernelOfMany(k call.Kind, from int) int {
+	many := max(from, s.rules.threshold(shmReadManyFrom))
+	switch {
+	case s.Ranks <= 2:
+		return from
+	case s.rules.set[shmReadManyFrom].set:
+		return many
+	}
+	switch k {
+	case call.Allreduce, call.ReduceScatter, call.ReduceScatterBlock:
+		return most
+	case call.Bcast, call.Reduce:
+		if s.Ranks > 8 {
+			return most
+		}
+		return many
+	case call.Allgather, call.Allgatherv:
+		if s.Ranks >= 8 {
+			return most
+		}
+	}
+	return from
 }
 
 // Reach returns how a rank copies what others of its host read.
@@ -163,7 +200,7 @@ func (s *Selector) Reach() mem.Distance { return s.rules.Reach() }
 // NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of this many
 // bytes for each rank on average.
 func (s *Selector) NonTemporalInPlace(bytes int) bool {
-	return bytes*s.Ranks > 2*s.rules.threshold(shmNonTemporalFrom)
+	return bytes*s.Ranks > 2*s.nonTemporalFrom()
 }
 
 // PerMessage reports whether blocks of this many bytes, whose lengths one rank alone knows, are

@@ -27,6 +27,8 @@ var topologies = []struct {
 	{name: "2 ranks, 1 host, deterministic", Topology: Topology{Ranks: 2, Shared: true}, allocated: 1, Rules: Rules{Deterministic: true}},
 	{name: "4 ranks, 1 host, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Shared: true}, allocated: 1, Rules: Rules{Oversubscribed: true}},
 	{name: "4 ranks, 1 host, oversubscribed, where the kernel copies", Topology: Topology{Ranks: 4, Shared: true}, Rules: Rules{Oversubscribed: true}, tuned: "shm.read=32k"},
+	{name: "4 ranks, 1 host, where the kernel copies", Topology: Topology{Ranks: 4, Shared: true}, tuned: "shm.read=32k"},
+	{name: "16 ranks, 1 host, where the kernel copies", Topology: Topology{Ranks: 16, Shared: true}, tuned: "shm.read=32k"},
 	{name: "4 ranks, 1 host, tuned", Topology: Topology{Ranks: 4, Shared: true}, tuned: "allreduce:16k-64k:circulant;barrier:dissemination;shm.large=16k"},
 	{name: "4 ranks, 1 host, devices", Topology: Topology{Ranks: 4, Shared: true, Devices: true}},
 	{name: "4 ranks, 1 host, devices, NCCL", Topology: Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true}},

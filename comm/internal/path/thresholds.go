@@ -12,9 +12,11 @@ const (
 	shmLargeFrom
 	shmSingleCopyFrom
 	shmNonTemporalFrom
+	shmNonTemporalOwn
 	shmReadFrom
 	shmReadBelow
 	shmReadSharedFrom
+	shmReadManyFrom
 	shmTrialFrom
 	shmRingChunk
 	shmRingBytes
@@ -66,6 +68,10 @@ var thresholds = [numThresholds]struct {
 	// 3.3 and 2.5 ms).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
+	// And from this many bytes of one rank's buffers on, on average: where each processor has a
+	// large cache of its own, all of them hold more. See package machine.
+	shmNonTemporalOwn: {"shm.nontemporal.rank", 0, 0, most},
+
 	// Messages between ordinary memory, from the first length on and below the second, are at first
 	// read by their receiver where they lie (process_vm_readv), and collectives begin with vectors
 	// that members reach in this way. The default is never, unless the processor is known to copy
@@ -82,6 +88,18 @@ var thresholds = [numThresholds]struct {
 	// KiB 16 and 13 us, of 128 KiB 28 and 39, scatter of 1 MiB 260 and 510, alltoall of 256 KiB 229
 	// and 275).
 	shmReadSharedFrom: {"shm.read.shared", 128 << 10, 1, most},
+
+	// Where more than two ranks have a processor each, what several ranks read they read faster where
+	// it was stored once, until it leaves the caches; what is for one rank is copied once. So bcast
+	// and reduce of at most 8 ranks begin with the kernel from this many bytes of one rank on, of
+	// more never; so do allreduce and reduce-scatter, and allgather of 8 and more. If a user has set
+	// it, all collectives do from there on (16 processors of an Intel Xeon, through shared memory and
+	// by the kernel, us, 4, 8 and 16 ranks. 64 KiB: bcast 12 and 13, 16 and 24, 17 and 54; alltoall
+	// 47 and 21, 135 and 95, 380 and 257. 256 KiB: allreduce 53 and 60, 70 and 103, 101 and 164;
+	// allgather 164 and 103, 350 and 363, 954 and 970; reduce-scatter 130 and 135, 325 and 413, 1117
+	// and 1089; gather 106 and 65, 237 and 158, 560 and 227. 4 MiB: bcast 543 and 392, 678 and 595,
+	// 715 and 788; allreduce 880 and 796, 1213 and 1119, 1708 and 2170).
+	shmReadManyFrom: {"shm.read.many", 2 << 20, 1, most},
 
 	// Collectives time now and then whether the kernel copies faster from this many bytes of one
 	// rank on (np=2 far: allgather of 64 KiB 15.9 us, by the kernel 8.8; of 4 MiB 739 and 407).
@@ -170,6 +188,12 @@ const (
 	// another loads (np=2 near, 4 MiB in chunks of 32 and 256 KiB: bcast in 145 and 125 us,
 	// alltoall in 1060 and 720, allreduce in 450 and 350).
 	largeParts = 8
+
+	// manyParts is the same for more than two ranks, each of which reads as much less of a chunk (64
+	// KiB in 8 and 4 chunks, 4 and 8 ranks on 16 processors of an Intel Xeon, us: allreduce 22 and
+	// 17, 50 and 25; allgather 36 and 29, 82 and 58; reduce-scatter 30 and 28, 85 and 70; alltoall 47
+	// and 36, 117 and 108).
+	manyParts = 4
 )
 
 // LargeBuffer returns the bytes of the large buffer of each rank, of this many on a host: twice

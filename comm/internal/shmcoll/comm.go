@@ -5,7 +5,7 @@
 //	questions.go    what the members ask each other before they follow a Path
 //	short.go        what programs call most with a few bytes
 //	transfer.go     blocks that go from rank to rank: all other collectives but the following
-//	allreduce.go    a long allreduce
+//	reduce.go       a long allreduce or reduce
 //	elements.go     functions over elements that are longer than a bounce buffer
 //	singlecopy.go   vectors that ranks read and write where they lie
 //	reach.go        how they reach them: in the symmetric heap, or through the kernel
@@ -97,7 +97,7 @@ func (c *Collectives) execute(p *path.Path, o *call.Call, r *run) error {
 	case path.SingleCopy:
 		return c.singleCopy(o, &r.t)
 	case path.Rsag:
-		return c.allreduceLong(p.Chunk, o, r.compared)
+		return c.reduceLong(p.Chunk, o, r.compared)
 	case path.ByElement:
 		return c.byElement(o)
 	}

@@ -51,9 +51,18 @@ func (c *Collectives) combineTo(t *call.Transfer, dst mem.Buffer, nonTemporal bo
 	return c.combine(t.Op, dst, t.Lo, t.Hi, t.Scans)
 }
 
-// combineShare combines the srcs of a long allreduce into this member's recv, and into held, where
-// the others read it.
-func (c *Collectives) combineShare(l *shared, dst, held mem.Buffer) error {
+// combineShare combines the srcs of a long reduction, shares from element lo on, into this member's
+// recv, if it has one, and into held, where the others read it.
+func (c *Collectives) combineShare(l *shared, lo int, held mem.Buffer) error {
+	var dst mem.Buffer
+	switch {
+	case l.receives:
+		dst = l.recv.Slice(lo, lo+held.Len())
+	case l.staged: // held has this member's operand, which is not combined first
+		dst = mem.HostLike(held, held.Len(), c.scratch(c.Me()))
+	default:
+		return c.combine(l.op, held, 0, c.Size(), false)
+	}
 	if l.nonTemporal && !c.keepsOrder(l.op) && !c.reach.Far() {
 		return mem.ReduceNonTemporal(l.op.Kind, append(c.dsts[:0], dst), held, c.srcs...)
 	}

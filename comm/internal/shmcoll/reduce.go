@@ -7,31 +7,33 @@ import (
 	"gompi/internal/mem"
 )
 
-// A shared vector is a long allreduce: a reduce-scatter, then an allgather. In each step the
-// members do a chunk of the vector in three stages:
+// A shared vector is a long allreduce: a reduce-scatter, then an allgather; or a long reduce, which
+// ends with a gather. In each step the members do a chunk of the vector in three stages:
 //
 //	fill    a member stores the shares of the chunk that the others combine
 //	reduce  it combines its own share with what the others have stored of it, and stores the
 //	        result for them
-//	gather  it reads the results of the others
+//	gather  it reads the results of the others, in a reduce if it is the root
 //
 // The next steps are filled before the first is reduced, so that no member waits for another that
 // is in the same stage.
 type shared struct {
-	send, recv  mem.Buffer
+	send, recv  mem.Buffer // recv is empty on a member that gets no result
 	op          call.Op
 	first       uint64 // step
 	chunk       int    // elements in a step
+	receives    bool   // this member gets the result
 	staged      bool   // this member's operand, too, is read from where it has stored it
 	compared    bool   // as a transfer's
 	large       bool   // as a transfer's
 	nonTemporal bool   // not in place, where what is stored has just been read: 64 MiB 10.4 ms, non-temporal 10.9
 }
 
-func (c *Collectives) allreduceLong(p path.Chunk, o *call.Call, compared bool) error {
+func (c *Collectives) reduceLong(p path.Chunk, o *call.Call, compared bool) error {
 	send, recv := o.Send, o.Recv
 	n, size := send.Size(), send.ElemSize()
 	l := &shared{send: send, recv: recv, op: o.Op, compared: compared, large: p.Large, chunk: max(p.Of(n)/size, 1)}
+	l.receives = o.Kind == call.Allreduce || o.Root == c.Me()
 	l.staged = c.keepsOrder(l.op)
 	l.nonTemporal = c.paths.NonTemporal(c.Size()*2*n) && !mem.Same(send, recv)
 	steps := (send.Len() + l.chunk - 1) / l.chunk
@@ -100,20 +102,20 @@ func (c *Collectives) fillShares(l *shared, i int) error {
 func (c *Collectives) reduceShare(l *shared, i int) error {
 	s, me := l.first+uint64(i), c.Me()
 	base, lo, hi := l.bounds(i, me, c.Size())
-	dst := l.recv.Slice(lo, hi)
+	like := l.send.Slice(lo, hi)
 	for j := range c.Size() {
 		if j != me {
 			if err := c.AwaitStep(j, s); err != nil {
 				return err
 			}
 		} else if !l.staged {
-			c.srcs[j] = l.send.Slice(lo, hi)
+			c.srcs[j] = like
 			continue
 		}
-		c.srcs[j] = mem.HostLike(dst, dst.Len(), c.held(l, j, s, base, lo, hi))
+		c.srcs[j] = mem.HostLike(like, hi-lo, c.held(l, j, s, base, lo, hi))
 	}
-	held := mem.HostLike(dst, dst.Len(), c.held(l, me, s, base, lo, hi))
-	if err := c.combineShare(l, dst, held); err != nil {
+	held := mem.HostLike(like, hi-lo, c.held(l, me, s, base, lo, hi))
+	if err := c.combineShare(l, lo, held); err != nil {
 		return err
 	}
 	c.ResultReady(s)
@@ -122,7 +124,7 @@ func (c *Collectives) reduceShare(l *shared, i int) error {
 
 func (c *Collectives) gatherShares(l *shared, i int) error {
 	s := l.first + uint64(i)
-	for d := 1; d < c.Size(); d++ {
+	for d := 1; d < c.Size() && l.receives; d++ {
 		j := (c.Me() + d) % c.Size()
 		if err := c.AwaitResult(j, s); err != nil {
 			return err
