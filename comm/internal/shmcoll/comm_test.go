@@ -82,18 +82,22 @@ func (r *Collectives) do(o *call.Call) error { return r.Run(r.paths.For(o), o) }
 
 // Whatever thresholds a user sets, collectives of any lengths end, and give what they should.
 func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
-	for _, tuning := range []string{
-		"shm.chunk=2k;shm.large=1024g",
-		"shm.chunk=16k;shm.large=1024g",
-		"shm.chunk=2k;shm.large=0;shm.singlecopy=1",
-		"shm.read=1;shm.trial=never;shm.large=0;shm.singlecopy=1",
-		"shm.trial=1",
+	for _, test := range []struct {
+		tuning  string
+		ordered bool
+	}{
+		{"shm.chunk=2k;shm.large=1024g", false},
+		{"shm.chunk=16k;shm.large=1024g", false},
+		{"shm.chunk=2k;shm.large=0;shm.singlecopy=1", false},
+		{"shm.chunk=2k;shm.large=0", true},
+		{"shm.read=1;shm.read.many=1;shm.trial=never;shm.large=0;shm.singlecopy=1", false},
+		{"shm.trial=1", false},
 	} {
-		for _, p := range []int{2, 3, 5} {
+		for _, p := range []int{2, 3, 4, 5} {
 			members, h := comms(t, p, func(int) {})
 			for _, r := range members {
-				rules := &path.Rules{Oversubscribed: p%2 == 1}
-				if err := rules.Tune(tuning); err != nil {
+				rules := &path.Rules{Oversubscribed: p%2 == 1, Deterministic: test.ordered}
+				if err := rules.Tune(test.tuning); err != nil {
 					t.Fatal(err)
 				}
 				r.paths = path.New(r.paths.Topology, rules)
@@ -111,7 +115,7 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 				return nil
 			})
 			if err != nil {
-				t.Errorf("%s, %d ranks: %v", tuning, p, err)
+				t.Errorf("%+v, %d ranks: %v", test, p, err)
 			}
 		}
 	}
