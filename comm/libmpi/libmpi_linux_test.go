@@ -123,7 +123,7 @@ func TestFilesInC(t *testing.T) {
 		for ranks := 1; ranks <= 4; ranks++ {
 			t.Run(fmt.Sprintf("%s/%d", face, ranks), func(t *testing.T) {
 				dir := t.TempDir()
-				runRanks(t, ranks, program, "files.c", dir)
+				runRanks(t, ranks, program, "files.c", filepath.Join(dir, "data"))
 				if left, err := os.ReadDir(dir); err != nil || len(left) > 1 { // one that was not closed
 					t.Errorf("%v, and files are left behind: %v", err, left)
 				}

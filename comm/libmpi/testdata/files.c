@@ -1,4 +1,4 @@
-/* Files, in a folder that all ranks share: files FOLDER. */
+/* Files: files FILE. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define FAILS(call, error) CHECK(class_of(call) == (error))
 
 static int rank, size;
-static char name[4096];
+static char *name; /* of a file that all ranks reach */
 static const int READ_WRITE = MPI_MODE_CREATE | MPI_MODE_RDWR;
 
 static int class_of(int code)
@@ -497,7 +497,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	snprintf(name, sizeof name, "%s/data", argv[1]);
+	name = argv[1];
 	modes();
 	sizes();
 	views();

@@ -1,5 +1,8 @@
 """Debian's mpi4py: objects, arrays, user operators, attributes, error handlers."""
 from array import array
+from os import rmdir
+from os.path import join
+from tempfile import mkdtemp
 from mpi4py import MPI
 
 world = MPI.COMM_WORLD
@@ -63,6 +66,33 @@ columns = array("i", range(6)) if rank == 0 else array("i", [-1] * 6)
 world.Bcast([columns, 1, vector])
 check(rank == 0 or list(columns) == [0, -1, 2, -1, 4, -1], "vector")
 vector.Free()
+
+folder = world.bcast(mkdtemp() if rank == 0 else None)
+file = MPI.File.Open(world, join(folder, "data"), MPI.MODE_CREATE | MPI.MODE_RDWR | MPI.MODE_DELETE_ON_CLOSE)
+turns = MPI.INT.Create_resized(0, 4 * size).Commit()
+file.Set_view(4 * rank, MPI.INT, turns)
+file.Write_all(array("i", range(rank, 5 * size, size)))
+file.Sync()
+world.Barrier()
+file.Set_view(0, MPI.INT)
+numbers = array("i", [0] * (5 * size))
+file.Read_at_all(0, numbers, status)
+check(list(numbers) == list(range(5 * size)) and status.Get_count(MPI.INT) == 5 * size, "what is in a file")
+file.Seek_shared(0)
+file.Write_ordered(array("i", [rank] * 2))
+world.Barrier()
+file.Iread_at(0, numbers).Wait(status)
+check(list(numbers)[:2 * size] == [r for r in range(size) for _ in range(2)], "what ranks have written in order")
+file.Close()
+turns.Free()
+try:
+    MPI.File.Open(world, join(folder, "missing"))
+    check(False, "no exception")
+except MPI.Exception as e:
+    check(e.Get_error_class() == MPI.ERR_NO_SUCH_FILE, "class of the exception of a file")
+world.Barrier()
+if rank == 0:
+    rmdir(folder)
 world.Barrier()
 if rank == 0:
     print("mpi4py: no errors", flush=True)
