@@ -35,6 +35,7 @@ func init() {
 // lease.h.
 var lentNumbers = []uintptr{
 	uintptr(call.Barrier), uintptr(call.Bcast), uintptr(call.Reduce), uintptr(call.Allreduce),
+	uintptr(call.ReduceScatterBlock),
 	uintptr(call.Allgather), uintptr(call.Gather), uintptr(call.Scatter), uintptr(call.Alltoall), uintptr(len(lease.Most{})),
 	uintptr(mem.I32), uintptr(mem.I64), uintptr(mem.U8), uintptr(mem.F32), uintptr(mem.F64),
 	uintptr(mem.Sum), uintptr(mem.Prod), uintptr(mem.Min), uintptr(mem.Max),
@@ -122,7 +123,7 @@ func (c *Comm) mostLent() (most lease.Most) {
 	for _, k := range []call.Kind{call.Barrier, call.Bcast, call.Allgather, call.Gather, call.Scatter, call.Alltoall} {
 		most[k] = int32(c.exec.Paths.InOneStep(k, lease.MostBytes))
 	}
-	for _, k := range []call.Kind{call.Reduce, call.Allreduce} {
+	for _, k := range []call.Kind{call.Reduce, call.Allreduce, call.ReduceScatterBlock} {
 		if !c.exec.Paths.KeepsOrder(mem.Sum) {
 			most[k] = int32(c.exec.Paths.InOneStep(k, lease.MostBytes))
 		}

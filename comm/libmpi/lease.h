@@ -87,8 +87,9 @@ struct gompi_bounce {
 	uint64_t n, out, gone;
 };
 
-/* Kinds of calls, as these are compared. From GOMPI_KIND_ALLGATHER on each rank has a block. */
-enum { GOMPI_KIND_BARRIER = 1, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE };
+/* Kinds of calls, as these are compared. From GOMPI_KIND_REDUCE_SCATTER_BLOCK on each rank has a
+ * block. */
+enum { GOMPI_KIND_BARRIER = 1, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE, GOMPI_KIND_REDUCE_SCATTER_BLOCK = 6 };
 enum { GOMPI_KIND_ALLGATHER = 7, GOMPI_KIND_GATHER = 9, GOMPI_KIND_SCATTER = 11, GOMPI_KIND_ALLTOALL = 13, GOMPI_KINDS };
 
 /* What short collectives of a communicator need. */
@@ -183,7 +184,7 @@ enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 
 	offsetof(struct gompi_bounce, n), offsetof(struct gompi_bounce, gone), \
 	sizeof(struct gompi_record), offsetof(struct gompi_record, what), offsetof(struct gompi_record, seq), \
 	GOMPI_RECORDED, GOMPI_RECORD_BUSY, GOMPI_RECORD_DONE, \
-	GOMPI_KIND_BARRIER, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE, \
+	GOMPI_KIND_BARRIER, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE, GOMPI_KIND_REDUCE_SCATTER_BLOCK, \
 	GOMPI_KIND_ALLGATHER, GOMPI_KIND_GATHER, GOMPI_KIND_SCATTER, GOMPI_KIND_ALLTOALL, GOMPI_KINDS, \
 	GOMPI_INT32, GOMPI_INT64, GOMPI_BYTES, GOMPI_FLOAT, GOMPI_DOUBLE, GOMPI_SUM, GOMPI_PROD, GOMPI_MIN, GOMPI_MAX, \
 	offsetof(struct gompi_lease, spin), offsetof(struct gompi_lease, credit), offsetof(struct gompi_lease, missed), \

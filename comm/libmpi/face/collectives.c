@@ -69,7 +69,7 @@ static struct gompi_team *take(gompi_word comm, int kind, int64_t bytes)
 	}
 	gompi_inside_team = t;
 	/* Receives that C holds become Go's in a collective, so that their messages come meanwhile. */
-	if (bytes * (kind >= GOMPI_KIND_ALLGATHER ? t->size : 1) <= t->most[kind] && !__atomic_load_n(&t->broken, __ATOMIC_RELAXED) &&
+	if (bytes * (kind >= GOMPI_KIND_REDUCE_SCATTER_BLOCK ? t->size : 1) <= t->most[kind] && !__atomic_load_n(&t->broken, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&l->holds, __ATOMIC_RELAXED) && t->left) {
 		t->left--;
 		return t;
@@ -481,12 +481,13 @@ static inline uint64_t what_of(int kind, const struct reduction *r, int root)
 	return (uint64_t)kind | (uint64_t)r->type << 8 | (uint64_t)r->op << 16 | (uint64_t)root << 32;
 }
 
-/* reduce stores the combination of what all members give, in their order. All have come. */
-static void reduce(const struct gompi_team *t, const struct reduction *r, void *result, int64_t count)
+/* reduce stores the combination of what all members give from byte off of their payload on, in their order.
+ * All have come. */
+static void reduce(const struct gompi_team *t, const struct reduction *r, void *result, int64_t count, int64_t off)
 {
-	const void *sum = payload(t, 0);
+	const void *sum = payload(t, 0) + off;
 	for (int i = 1; i < t->size; i++, sum = result)
-		combine(r->type, r->op, result, sum, payload(t, i), count);
+		combine(r->type, r->op, result, sum, payload(t, i) + off, count);
 	if (t->size == 1)
 		memcpy(result, sum, (size_t)r->bytes);
 }
@@ -506,7 +507,7 @@ int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 	}
 	bool over = all_come(t);
 	if (over) {
-		reduce(t, &r, recvbuf, count);
+		reduce(t, &r, recvbuf, count, 0);
 		t->free = t->step - 1;
 	}
 	return end(t, over);
@@ -530,8 +531,30 @@ int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 	bool over = !mine || all_come(t);
 	if (over) {
 		if (mine)
-			reduce(t, &r, recvbuf, count);
+			reduce(t, &r, recvbuf, count, 0);
 		consumed(t);
+	}
+	return end(t, over);
+}
+
+int gompi_short_reduce_scatter_block(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct reduction r = {.bytes = -1};
+	if (gompi_lease && sendbuf != MPI_IN_PLACE && (recvbuf || !count))
+		r = reduction_of(sendbuf, NULL, count, type, op);
+	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_REDUCE_SCATTER_BLOCK, r.bytes);
+	if (!t)
+		return 0;
+	int64_t all = r.bytes * t->size;
+	struct call c = {what_of(GOMPI_KIND_REDUCE_SCATTER_BLOCK, &r, 0), (uint64_t)count, all, all, sendbuf, all};
+	if (!apart(sendbuf, all, recvbuf, r.bytes) || !publish(t, &c)) {
+		gompi_leave_team(t);
+		return 0;
+	}
+	bool over = all_come(t);
+	if (over) {
+		reduce(t, &r, recvbuf, count, r.bytes * t->me);
+		t->free = t->step - 1;
 	}
 	return end(t, over);
 }

@@ -59,6 +59,7 @@ int gompi_short_barrier(MPI_Comm comm);
 int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm);
 int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
 int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int gompi_short_reduce_scatter_block(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
 int gompi_short_allgather(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
 			  MPI_Comm comm);
 int gompi_short_alltoall(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
@@ -83,6 +84,7 @@ int gompi_short_testany(int n, MPI_Request *rs, int *index, int *flag, MPI_Statu
 #define SHORT_Bcast gompi_short_bcast
 #define SHORT_Reduce gompi_short_reduce
 #define SHORT_Allreduce gompi_short_allreduce
+#define SHORT_Reduce_scatter_block gompi_short_reduce_scatter_block
 #define SHORT_Allgather gompi_short_allgather
 #define SHORT_Alltoall gompi_short_alltoall
 #define SHORT_Gather gompi_short_gather

@@ -57,34 +57,37 @@ static double combined(double a, double b, int op)
 	return op == 2 ? fmin(a, b) : fmax(a, b);
 }
 
-static const int in_place = 1, to_root = 2;
+static const int in_place = 1, to_root = 2, in_blocks = 4;
 
 #define REDUCTION(name, T, TYPE, element, EQUAL, COMBINED) \
 	static void name(MPI_Comm comm, int members, int me, int step, int how) \
 	{ \
 		MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX}; \
-		int n = length(MOST), op = (int)roll(4), root = (int)roll((uint32_t)members); \
+		int n = length(how & in_blocks ? MOST / (uint32_t)members : MOST), op = (int)roll(4), root = (int)roll((uint32_t)members); \
+		int all = how & in_blocks ? n * members : n, first = how & in_blocks ? n * me : 0, end = how & in_place ? all : n; \
 		T mine[MOST + 1], got[MOST + 1], want; \
-		for (int i = 0; i <= n; i++) { \
+		for (int i = 0; i <= all; i++) { \
 			mine[i] = (T)element(me, i, step); \
 			got[i] = how & in_place ? mine[i] : (T)99; \
 		} \
-		got[n] = (T)77; \
+		got[end] = (T)77; \
 		const void *send = how & in_place ? MPI_IN_PLACE : mine; \
-		if (how & to_root) \
+		if (how & in_blocks) \
+			MPI_Reduce_scatter_block(send, got, n, TYPE, ops[op], comm); \
+		else if (how & to_root) \
 			MPI_Reduce(me == root ? send : mine, me == root ? got : NULL, n, TYPE, ops[op], root, comm); \
 		else \
 			MPI_Allreduce(send, got, n, TYPE, ops[op], comm); \
 		for (int i = 0; i < n && (!(how & to_root) || me == root); i++) { \
-			want = (T)element(0, i, step); \
+			want = (T)element(0, first + i, step); \
 			for (int r = 1; r < members; r++) { \
-				T y = (T)element(r, i, step); \
+				T y = (T)element(r, first + i, step); \
 				want = COMBINED(want, y, op); \
 			} \
 			if (!EQUAL(want, got[i])) \
 				fail("a result of " #name " is wrong", step); \
 		} \
-		if (got[n] != (T)77) \
+		if (got[end] != (T)77) \
 			fail(#name " wrote too much", step); \
 	}
 
@@ -206,7 +209,7 @@ static void ahead(MPI_Comm comm, int members, int me, int step)
 
 static void step_of(MPI_Comm *comms, int step)
 {
-	int which = (int)roll(COMMS), members, me, how = (int)roll(4);
+	int which = (int)roll(COMMS), members, me, how = (int)roll(6);
 	MPI_Comm comm = comms[which];
 	MPI_Comm_size(comm, &members);
 	MPI_Comm_rank(comm, &me);
@@ -234,7 +237,7 @@ static void step_of(MPI_Comm *comms, int step)
 			if (how == 0)
 				MPI_Barrier(comm);
 			else if (how == 1)
-				doubles(comm, members, me, step, 0);
+				doubles(comm, members, me, step, roll(2) ? 0 : in_blocks);
 			else if (how == 2)
 				blocks(comm, members, me, step, 0);
 			else
