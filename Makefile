@@ -55,10 +55,10 @@ libgompi: ## bin/lib: gompi for C, libgompi.so with its other half and gompi.h (
 	$(call makelib,$(LIB))
 
 # MPI's libraries, in a folder.
-makempi = GO='$(GO)' comm/libmpi/build $(1) '$(NUMBER), commit $(VERSION)'
+makempi = GO='$(GO)' comm/libmpi/build $(1) '$(NUMBER), commit $(VERSION)' && install -m 755 comm/libmpi/gompicc $(1)/..
 
 .PHONY: libmpi
-libmpi: ## bin/lib: the libraries that MPI programs run on, for each of Open MPI and MPICH whose mpi.h is installed (needs a C compiler; docs/mpi.md)
+libmpi: ## bin/lib: the libraries that MPI programs run on, of MPI 5's own interface with bin/gompicc, and of each of Open MPI and MPICH whose mpi.h is installed (needs a C compiler; docs/mpi.md)
 	$(call makempi,$(LIB))
 
 # QUICK is for CI: of MPICH's lines every third, and all that have failed once; of the programs short ones.
@@ -273,8 +273,11 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	@if [ -e $(LIB)/libgompi.so ]; then install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include && \
 	  install -m 755 $(LIB)/libgompi.so $(LIB)/libgompi-core.so $(DESTDIR)$(PREFIX)/lib && \
 	  install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include; fi
-	@cd $(LIB) 2>/dev/null || exit 0; for f in libgompi-mpi.so openmpi/* mpich/*; do \
+	@cd $(LIB) 2>/dev/null || exit 0; for f in libgompi-mpi.so openmpi/* mpich/* abi/*.so.1; do \
 	  [ ! -e $$f ] || install -D -m 755 $$f $(abspath $(DESTDIR)$(PREFIX))/lib/gompi/$$f || exit 1; done
+	@if [ -e $(LIB)/abi/include/mpi.h ]; then to=$(DESTDIR)$(PREFIX)/lib && \
+	  install -D -m 644 $(LIB)/abi/include/mpi.h $$to/gompi/abi/include/mpi.h && ln -sf libmpi_abi.so.1 $$to/gompi/abi/libmpi_abi.so && \
+	  install -d $$to/pkgconfig && sed '1d; s/@VERSION@/$(NUMBER)/' comm/libmpi/gompi-mpi.pc >$$to/pkgconfig/gompi-mpi.pc; fi
 	@cp -r *.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
 	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi

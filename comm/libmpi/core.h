@@ -1,4 +1,4 @@
-/* What a face, libmpi.so, and the core, libgompi-mpi.so, know of each other. The core is in Go and
+/* What a face, libmpi.so or libmpi_abi.so, and the core, libgompi-mpi.so, know of each other. The core is in Go and
  * opened by MPI_Init or MPI_Session_init. Numbers that cross are the core's: those of the binary interface of MPI 5.0,
  * and for handles small integers. A face converts them to and from its own. */
 #ifndef GOMPI_MPI_CORE_H
@@ -38,6 +38,10 @@ enum {
 	GOMPI_CART = 211,   /* topologies */
 	GOMPI_GRAPH = 212,
 	GOMPI_DIST_GRAPH = 213,
+	GOMPI_IDENT = 201,  /* and the other comparisons behind it */
+	GOMPI_PROC_FAILED = 16001, /* error classes that MPI 5.0 has not */
+	GOMPI_PROC_FAILED_PENDING,
+	GOMPI_REVOKED,
 	GOMPI_FIRST_CODE = 0x4000, /* of error codes and classes that programs add */
 };
 

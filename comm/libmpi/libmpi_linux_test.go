@@ -40,6 +40,10 @@ var build = sync.OnceValues(func() (string, error) {
 	return gompirun, nil
 })
 
+// faces are what programs in C are built for, by mpicc.NAME, and for the standard's own interface, abi, by
+// our gompicc, which is always there.
+var faces = []string{"openmpi", "mpich", "abi"}
+
 // Programs that are built with each of Debian's MPI libraries run on gompi's: those in Fortran and
 // C++ through Debian's own libraries for these languages. They check themselves.
 func TestProgramsInOtherLanguages(t *testing.T) {
@@ -63,7 +67,7 @@ func TestProgramsInC(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
 	}
-	for _, face := range []string{"openmpi", "mpich"} {
+	for _, face := range faces {
 		for _, source := range []string{"signals.c", "edges.c", "newer.c"} {
 			t.Run(face+"/"+source, func(t *testing.T) {
 				runProgram(t, compiled(t, "mpicc."+face, source), source)
@@ -78,7 +82,7 @@ func TestFailuresInC(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
 	}
-	for _, face := range []string{"openmpi", "mpich"} {
+	for _, face := range faces {
 		program := compiled(t, "mpicc."+face, "failures.c")
 		for _, transport := range []string{"", "tcp"} {
 			t.Run(face+"/"+transport, func(t *testing.T) {
@@ -96,7 +100,7 @@ func TestSessions(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
 	}
-	for _, face := range []string{"openmpi", "mpich"} {
+	for _, face := range faces {
 		program := compiled(t, "mpicc."+face, "sessions.c")
 		t.Run(face, func(t *testing.T) { runRanks(t, 3, program, "sessions.c") })
 		t.Run(face+"/init", func(t *testing.T) { runRanks(t, 3, program, "sessions.c", "init") })
@@ -118,7 +122,7 @@ func TestFilesInC(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
 	}
-	for _, face := range []string{"openmpi", "mpich"} {
+	for _, face := range faces {
 		program := compiled(t, "mpicc."+face, "files.c")
 		for ranks := 1; ranks <= 4; ranks++ {
 			t.Run(fmt.Sprintf("%s/%d", face, ranks), func(t *testing.T) {
@@ -147,7 +151,14 @@ func TestTheMonitorSleepsLonger(t *testing.T) {
 // compiled builds a program of testdata.
 func compiled(t *testing.T, wrapper, source string) string {
 	t.Helper()
-	language := map[string]string{"mpicc": "gcc", "mpifort": "gfortran", "mpicxx": "g++"}[wrapper[:strings.Index(wrapper, ".")]]
+	if wrapper == "mpicc.abi" {
+		gompirun, err := build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrapper = filepath.Join(filepath.Dir(gompirun), "gompicc")
+	}
+	language := map[string]string{"mpicc": "gcc", "gompicc": "cc", "mpifort": "gfortran", "mpicxx": "g++"}[strings.TrimSuffix(filepath.Base(wrapper), filepath.Ext(wrapper))]
 	for _, tool := range []string{wrapper, language, "make"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("needs %s", tool)
@@ -176,7 +187,7 @@ func testShort(t *testing.T, source string, ofTwo, ofThree int) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
 	}
-	for _, face := range []string{"openmpi", "mpich"} {
+	for _, face := range faces {
 		program := compiled(t, "mpicc."+face, source)
 		for _, how := range []string{"off", "on", "mix"} {
 			t.Run(face+"/"+how, func(t *testing.T) {

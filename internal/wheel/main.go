@@ -33,7 +33,8 @@ Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
 gompirun starts programs on many hosts, as mpirun and torchrun do. libgompi and its header are in
-gompi_torch/lib. MPI programs run on libraries in lib/gompi. gompi_torch is a backend of torch.distributed, for any PyTorch that is installed:
+gompi_torch/lib. MPI programs run on libraries in lib/gompi,
+and gompicc compiles them. gompi_torch is a backend of torch.distributed, for any PyTorch that is installed:
 what of it is in C++ is compiled when it is first used. python -m gompi_torch says what there is.
 `
 
@@ -62,14 +63,14 @@ func main() {
 // pack makes the wheel and returns its path.
 func pack(bin, licences, dist string) (string, error) {
 	w := wheel{}
-	for _, name := range []string{"gompirun", "gompi-bench", "gompi-topo"} {
+	for _, name := range []string{"gompirun", "gompi-bench", "gompi-topo", "gompicc"} {
 		w.add(scripts+name, filepath.Join(bin, name))
 	}
 	for _, name := range []string{"libgompi.so", "libgompi-core.so", "gompi.h"} {
 		w.add("gompi_torch/lib/"+name, filepath.Join(bin, "lib", name))
 	}
 	w.add(mpi+"/libgompi-mpi.so", filepath.Join(bin, "lib/libgompi-mpi.so"))
-	for _, face := range []string{"/openmpi/", "/mpich/"} {
+	for _, face := range []string{"/abi/", "/openmpi/", "/mpich/"} {
 		if folder := filepath.Join(bin, "lib", face); isDir(folder) { // its mpi.h was installed
 			w.addAll(mpi+face, folder)
 		}
@@ -99,7 +100,8 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// addAll adds the files of a folder of the machine, by names that begin with prefix.
+// addAll adds the files of a folder of the machine, by names that begin with prefix. Links, which wheels
+// do not have, are left out.
 func (w *wheel) addAll(prefix, folder string) {
 	err := filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -108,7 +110,7 @@ func (w *wheel) addAll(prefix, folder string) {
 		if d.IsDir() && d.Name() == "__pycache__" {
 			return fs.SkipDir
 		}
-		if d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+		if d.IsDir() || d.Type()&fs.ModeSymlink != 0 || strings.HasPrefix(d.Name(), ".") {
 			return nil
 		}
 		rel, err := filepath.Rel(folder, file)

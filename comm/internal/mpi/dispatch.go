@@ -17,7 +17,9 @@ import (
 var functions = [...]function{
 	{"MPI_Abi_get_info", callAbiGetInfo, byWorld, 0},
 	{"MPI_Abi_get_fortran_info", callAbiGetFortranInfo, byWorld, 0},
+	{"MPI_Abi_set_fortran_info", callAbiSetFortranInfo, byWorld, 0},
 	{"MPI_Abi_get_fortran_booleans", callAbiGetFortranBooleans, byWorld, 0},
+	{"MPI_Abi_set_fortran_booleans", callAbiSetFortranBooleans, byWorld, 0},
 	{"MPI_Get_hw_resource_info", callGetHwResourceInfo, byWorld, 0},
 	{"MPI_Abort", callAbort, byComm, 0},
 	{"MPI_Get_processor_name", callGetProcessorName, byWorld, 0},
@@ -394,10 +396,18 @@ func callAbiGetFortranInfo(a *Args) error {
 	return err
 }
 
+func callAbiSetFortranInfo(a *Args) error {
+	return AbiSetFortranInfo(a.info(0))
+}
+
 func callAbiGetFortranBooleans(a *Args) error {
 	flag, err := AbiGetFortranBooleans(a.int(0), a.address(1), a.address(2))
 	a.setFlag(3, flag)
 	return err
+}
+
+func callAbiSetFortranBooleans(a *Args) error {
+	return AbiSetFortranBooleans(a.int(0), a.address(1), a.address(2))
 }
 
 func callGetHwResourceInfo(a *Args) error {

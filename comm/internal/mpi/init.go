@@ -85,15 +85,10 @@ func GetProcessorName(name abi.Text) (int, error) {
 	return name.Set(comms.World.P2P.Host(comms.World.P2P.Rank()), abi.C.MaxProcessorName), nil
 }
 
-// AbiGetInfo says how wide integers are (MPI 5.0, section 20.3.1).
+// AbiGetInfo says how wide integers are (MPI 5.0).
 func AbiGetInfo() (*infos.Info, error) {
 	return infos.New("mpi_aint_size", "8", "mpi_count_size", "8", "mpi_offset_size", "8"), nil
 }
-
-// AbiGetFortranInfo and AbiGetFortranBooleans say that nothing is known of Fortran, since nothing was
-// set: these are not for programs of MPI 5's binary interface.
-func AbiGetFortranInfo() (*infos.Info, error)                                { return nil, nil }
-func AbiGetFortranBooleans(size int, isTrue, isFalse abi.Addr) (bool, error) { return false, nil }
 
 // GetHwResourceInfo knows of no parts of a host that ranks are bound to.
 func GetHwResourceInfo() (*infos.Info, error) { return infos.New(), nil }

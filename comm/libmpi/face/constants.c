@@ -2,6 +2,7 @@
 #include "face.h"
 #include <string.h>
 
+#ifndef GOMPI_STANDARD
 struct pair { int core, face; };
 
 /* Error classes: package errs has the numbers. */
@@ -16,13 +17,12 @@ static const struct pair codes[] = {
 	{36, MPI_ERR_KEYVAL}, {37, MPI_ERR_LOCKTYPE}, {38, MPI_ERR_NAME}, {39, MPI_ERR_NO_MEM}, {40, MPI_ERR_NOT_SAME},
 	{41, MPI_ERR_NO_SPACE}, {42, MPI_ERR_NO_SUCH_FILE}, {43, MPI_ERR_PORT}, {44, MPI_ERR_QUOTA}, {45, MPI_ERR_READ_ONLY},
 	{46, MPI_ERR_RMA_ATTACH}, {47, MPI_ERR_RMA_CONFLICT}, {48, MPI_ERR_RMA_RANGE}, {49, MPI_ERR_RMA_SHARED},
-	{50, MPI_ERR_RMA_SYNC}, {51, MPI_ERR_RMA_FLAVOR}, {52, MPI_ERR_SERVICE},
-	{54, MPI_ERR_SIZE}, {55, MPI_ERR_SPAWN}, {56, MPI_ERR_UNSUPPORTED_DATAREP}, {57, MPI_ERR_UNSUPPORTED_OPERATION},
-	{58, MPI_ERR_WIN},
+	{50, MPI_ERR_RMA_SYNC}, {51, MPI_ERR_SERVICE}, {52, MPI_ERR_SIZE}, {53, MPI_ERR_SPAWN},
+	{54, MPI_ERR_UNSUPPORTED_DATAREP}, {55, MPI_ERR_UNSUPPORTED_OPERATION}, {56, MPI_ERR_WIN}, {57, MPI_ERR_RMA_FLAVOR},
 #ifdef OPEN_MPI /* the numbers of Open MPI 5 */
-	{53, 78}, {59, 74}, {60, 79}, {62, 75}, {63, 76}, {64, 77},
+	{58, 74}, {59, 79}, {60, 78}, {GOMPI_PROC_FAILED, 75}, {GOMPI_PROC_FAILED_PENDING, 76}, {GOMPI_REVOKED, 77},
 #else /* of MPICH 5 */
-	{53, 75}, {59, 76}, {60, 77}, {61, 80}, {62, 101}, {63, 102}, {64, 103},
+	{58, 76}, {59, 77}, {60, 75}, {61, 80}, {62, 81}, {GOMPI_PROC_FAILED, 101}, {GOMPI_PROC_FAILED_PENDING, 102}, {GOMPI_REVOKED, 103},
 #endif
 };
 
@@ -54,7 +54,7 @@ static const struct pair splittypes[] = {
 static const struct pair topologies[] = {
 	{GOMPI_UNDEFINED, MPI_UNDEFINED}, {GOMPI_CART, MPI_CART}, {GOMPI_GRAPH, MPI_GRAPH}, {GOMPI_DIST_GRAPH, MPI_DIST_GRAPH},
 };
-static const struct pair whences[] = {{401, MPI_SEEK_SET}, {402, MPI_SEEK_CUR}, {403, MPI_SEEK_END}};
+static const struct pair whences[] = {{401, MPI_SEEK_CUR}, {402, MPI_SEEK_END}, {403, MPI_SEEK_SET}};
 static const struct pair amodes[] = { /* bits */
 	{1, MPI_MODE_APPEND}, {2, MPI_MODE_CREATE}, {4, MPI_MODE_DELETE_ON_CLOSE}, {8, MPI_MODE_EXCL}, {16, MPI_MODE_RDONLY},
 	{32, MPI_MODE_RDWR}, {64, MPI_MODE_SEQUENTIAL}, {128, MPI_MODE_UNIQUE_OPEN}, {256, MPI_MODE_WRONLY},
@@ -109,10 +109,22 @@ int gompi_amode_out(gompi_word mode)
 			face |= amodes[i].face;
 	return face;
 }
+#endif
 
 /* ---- Statuses: bytes and the mark of a cancelled one are in fields of each face's own ---- */
 
-#ifdef OPEN_MPI
+#if defined GOMPI_STANDARD
+static int64_t bytes_in(const MPI_Status *p)
+{
+	int64_t n;
+	memcpy(&n, p->MPI_internal, sizeof n);
+	return n;
+}
+#define BYTES_IN(p) bytes_in(p)
+#define BYTES_OUT(p, n) memcpy((p)->MPI_internal, &(int64_t){n}, sizeof(int64_t))
+#define CANCELLED_IN(p) ((p)->MPI_internal[2])
+#define CANCELLED_OUT(p, c) ((p)->MPI_internal[2] = (c))
+#elif defined OPEN_MPI
 #define BYTES_IN(p) ((int64_t)(p)->_ucount)
 #define BYTES_OUT(p, n) ((p)->_ucount = (size_t)(n))
 #define CANCELLED_IN(p) ((p)->_cancelled)
@@ -159,6 +171,7 @@ FIELD(source, MPI_SOURCE)
 FIELD(tag, MPI_TAG)
 FIELD(error, MPI_ERROR)
 
+#ifndef GOMPI_STANDARD
 /* A Fortran status is an array with the fields of C's. */
 GOMPI_ALIAS(Status_c2f)
 int PMPI_Status_c2f(const MPI_Status *c, MPI_Fint *f)
@@ -173,3 +186,4 @@ int PMPI_Status_f2c(const MPI_Fint *f, MPI_Status *c)
 	memcpy(c, f, sizeof *c);
 	return MPI_SUCCESS;
 }
+#endif

@@ -191,9 +191,15 @@ int PMPI_Get_version(int *version, int *subversion)
 	return MPI_SUCCESS;
 }
 
-/* This is not the binary interface of MPI 5. */
 GOMPI_ALIAS(Abi_get_version)
-int PMPI_Abi_get_version(int *major, int *minor) { return *major = *minor = -1, MPI_SUCCESS; }
+int PMPI_Abi_get_version(int *major, int *minor)
+{
+#ifdef GOMPI_STANDARD
+	return *major = MPI_ABI_VERSION, *minor = MPI_ABI_SUBVERSION, MPI_SUCCESS;
+#else
+	return *major = *minor = -1, MPI_SUCCESS;
+#endif
+}
 
 GOMPI_ALIAS(Get_library_version)
 int PMPI_Get_library_version(char *version, int *length)

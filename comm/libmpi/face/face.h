@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include "../core.h"
 
-/* ---- Handles: handles_openmpi.c, handles_mpich.c ---- */
+/* ---- Handles: handles_openmpi.c, handles_mpich.c, standard.c ---- */
 
-#ifdef OPEN_MPI
+#if defined OPEN_MPI || defined GOMPI_STANDARD
 typedef void *gompi_handle;
 #else
 typedef int gompi_handle;
@@ -39,6 +39,7 @@ extern char ompi_mpi_short_float[512];
 #endif
 #ifndef MPI_SESSION_NULL /* the header is older than MPI 4 */
 typedef gompi_handle MPI_Session;
+typedef void MPI_Session_errhandler_function(MPI_Session *, int *, ...);
 #ifdef OPEN_MPI
 extern char ompi_mpi_instance_null[512];
 #define MPI_SESSION_NULL ((MPI_Session)ompi_mpi_instance_null)
@@ -48,8 +49,12 @@ extern char ompi_mpi_instance_null[512];
 #endif
 
 void gompi_set_up_handles(void);
+#ifdef GOMPI_STANDARD
+#include "standard.h"
+#else
 int gompi_id(int kind, gompi_handle h);         /* GOMPI_BAD if it is not valid */
 gompi_handle gompi_handle_of(int kind, int id); /* id is valid */
+#endif
 
 #define HANDLE(kind, type) \
 	static inline gompi_word IN_##kind(type h) { return gompi_id(KIND_##kind, (gompi_handle)(intptr_t)h); } \
@@ -84,11 +89,13 @@ HANDLE(file, MPI_File)
 #define OUT_aint(p, w) (*(p) = (w))
 #define IN_flag(x) (x)
 #define OUT_flag(p, w) (*(p) = (w))
-#define OUT_comparison(p, w) (*(p) = (w)) /* all count from MPI_IDENT, 0 */
+#define OUT_comparison(p, w) (*(p) = (int)(w) - GOMPI_IDENT + MPI_IDENT)
 
 #define IN_address(x) ((gompi_word)(x))
 #define OUT_address(p, w) (*(void **)(p) = (void *)(w))
+#ifndef IN_function
 #define IN_function(x) ((gompi_word)(x))
+#endif
 #define IN_array(x) ((gompi_word)(x))
 #define IN_wide(x) ((x) ? (gompi_word)(x) | (gompi_word)1 << GOMPI_WIDE_BIT : 0)
 #define IN_text(x) ((gompi_word)(x))
@@ -115,8 +122,13 @@ static inline int gompi_tag_out(gompi_word t) { return t == GOMPI_ANY_TAG ? MPI_
 #define OUT_rank(p, w) (*(p) = gompi_rank_out(w))
 
 /* Enumerations: constants.c. */
+#ifdef GOMPI_STANDARD /* whose numbers are the core's */
+#define gompi_constant_in(enumeration, x) (x)
+#define gompi_constant_out(enumeration, x) ((int)(x))
+#else
 int gompi_constant_in(int enumeration, int x);
 int gompi_constant_out(int enumeration, gompi_word x);
+#endif
 enum { ENUM_code, ENUM_keyval, ENUM_combiner, ENUM_order, ENUM_typeclass, ENUM_splittype, ENUM_topology, ENUM_whence, ENUMS };
 #define IN_code(x) gompi_constant_in(ENUM_code, x)
 #define OUT_code(p, w) (*(p) = gompi_constant_out(ENUM_code, w))
@@ -128,8 +140,13 @@ enum { ENUM_code, ENUM_keyval, ENUM_combiner, ENUM_order, ENUM_typeclass, ENUM_s
 #define IN_splittype(x) gompi_constant_in(ENUM_splittype, x)
 #define OUT_topology(p, w) (*(p) = gompi_constant_out(ENUM_topology, w))
 
+#ifdef GOMPI_STANDARD
+#define gompi_amode_in(mode) (mode)
+#define gompi_amode_out(mode) ((int)(mode))
+#else
 int gompi_amode_in(int mode);
 int gompi_amode_out(gompi_word mode);
+#endif
 #define IN_amode(x) gompi_amode_in(x)
 #define OUT_amode(p, w) (*(p) = gompi_amode_out(w))
 #define IN_whence(x) gompi_constant_in(ENUM_whence, x)
@@ -191,7 +208,9 @@ static inline int gompi_ended(int error)
 	return error ? gompi_constant_out(ENUM_code, error) : MPI_SUCCESS;
 }
 
-/* ---- Functions in Fortran and C++: languages_openmpi.c, languages_mpich.c ---- */
+/* ---- Functions in Fortran and C++: languages_openmpi.c, languages_mpich.c; and for large counts ---- */
+
+enum { GOMPI_LARGE = 2 }; /* LANGUAGE(fn) of an operator of MPI_Op_create_c: large.c */
 
 void gompi_set_up_languages(void); /* when the core is there */
 #ifdef OPEN_MPI
@@ -201,6 +220,7 @@ void gompi_made_op(MPI_Op op);
 #define gompi_made_comm(comm) ((void)0)
 #define gompi_made_op(op) ((void)0)
 #endif
+void gompi_large_op(gompi_word fn, void *in, void *inout, MPI_Count n, MPI_Datatype *type);
 int gompi_foreign_op(gompi_word fn, int op, void *in, void *inout, int *n, MPI_Datatype *type); /* 0: it is C */
 int gompi_foreign_copy(gompi_word fn, int handle, int keyval, gompi_word extra, gompi_word value, gompi_word *copy, int *flag);
 int gompi_foreign_delete(gompi_word fn, int handle, int keyval, gompi_word value, gompi_word extra);

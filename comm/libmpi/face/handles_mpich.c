@@ -1,7 +1,7 @@
 /* MPICH's handles: integers. Those that programs make carry their kind in the upper bits, and the
  * core's number below. */
 #include "face.h"
-#ifndef OPEN_MPI
+#if !defined OPEN_MPI && !defined GOMPI_STANDARD
 
 /* The kinds of MPICH, and the bits of a handle. */
 static const uint32_t kind_bits[KINDS] = {

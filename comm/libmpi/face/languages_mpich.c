@@ -1,6 +1,6 @@
 /* What MPICH's libraries for Fortran and C++ want of libmpi. */
 #include "face.h"
-#ifndef OPEN_MPI
+#if !defined OPEN_MPI && !defined GOMPI_STANDARD
 
 typedef int copy_proxy(void *fn, int handle, int keyval, void *extra, int type, void *value, void **copy, int *flag);
 typedef int delete_proxy(void *fn, int handle, int keyval, int type, void *value, void *extra);
@@ -8,7 +8,7 @@ typedef void cxx_op(void *in, void *inout, int n, MPI_Datatype type, void *fn);
 typedef void cxx_errhandler(int kind, int *handle, int *error, void *fn);
 
 /* LANGUAGE(fn): of operators, error handlers and requests one; of keyvals the place of its proxies. */
-enum { FOREIGN = 1, LARGE = 2, PROXIES = 16 };
+enum { FOREIGN = 1, PROXIES = 16 };
 static struct {
 	copy_proxy *copy;
 	delete_proxy *del;
@@ -35,9 +35,8 @@ void MPII_Op_set_cxx(MPI_Op op, cxx_op *call)
 int gompi_foreign_op(gompi_word fn, int op, void *in, void *inout, int *n, MPI_Datatype *type)
 {
 	(void)op;
-	MPI_Count count = *n;
-	if (LANGUAGE(fn) == LARGE)
-		((MPI_User_function_c *)FUNCTION(fn))(in, inout, &count, type);
+	if (LANGUAGE(fn) == GOMPI_LARGE)
+		gompi_large_op(fn, in, inout, *n, type);
 	else if (LANGUAGE(fn))
 		call_cxx_op(in, inout, *n, *type, (void *)FUNCTION(fn));
 	return LANGUAGE(fn);
@@ -106,33 +105,4 @@ static int get(int kind, int id, int keyval, gompi_word *value, int *flag)
 	}
 ATTRIBUTES(Comm, MPI_Comm, comm)
 ATTRIBUTES(Type, MPI_Datatype, datatype)
-
-/* Forms for large counts that are not generated. */
-int PMPI_Op_create(MPI_User_function *, int, MPI_Op *), PMPI_Type_get_envelope(MPI_Datatype, int *, int *, int *, int *),
-	PMPI_Type_get_contents(MPI_Datatype, int, int, int, int *, MPI_Aint *, MPI_Datatype *);
-GOMPI_ALIAS(Op_create_c)
-int PMPI_Op_create_c(MPI_User_function_c *fn, int commute, MPI_Op *op)
-{
-	int error = PMPI_Op_create((MPI_User_function *)fn, commute, op);
-	if (!error)
-		gompi_core.set_language(KIND_op, (int)IN_op(*op), LARGE);
-	return error;
-}
-
-/* All datatypes have their counts among the integers. */
-GOMPI_ALIAS(Type_get_envelope_c)
-int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count *ni, MPI_Count *na, MPI_Count *nc, MPI_Count *nt, int *combiner)
-{
-	int i = 0, a = 0, t = 0, error = PMPI_Type_get_envelope(type, &i, &a, &t, combiner);
-	*ni = i, *na = a, *nc = 0, *nt = t;
-	return error;
-}
-
-GOMPI_ALIAS(Type_get_contents_c)
-int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count ni, MPI_Count na, MPI_Count nc, MPI_Count nt, int integers[],
-                             MPI_Aint addresses[], MPI_Count counts[], MPI_Datatype types[])
-{
-	(void)nc, (void)counts;
-	return PMPI_Type_get_contents(type, (int)ni, (int)na, (int)nt, integers, addresses, types);
-}
 #endif

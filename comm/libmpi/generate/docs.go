@@ -15,14 +15,14 @@ func writeDocs(w io.Writer, all []table.Function, protos map[string]prototype) {
 		"<!-- Written by `go run ./comm/libmpi/generate docs`: change functions.txt, not this page. -->\n\n"+
 		"Programs call them as [MPI programs on gompi](mpi.md) says. A collective stands for its three forms:\n"+
 		"`Bcast`, `Ibcast` and `Bcast_init`. Every function has its `PMPI_` name, too.\n"+
-		"MPICH's library also has the forms for large counts, whose names end in `_c`, of those that differ in\n"+
-		"the width of integers alone.\n")
+		"MPICH's library and that of MPI 5.0's own interface also have the forms for large counts, which end\n"+
+		"in `_c`.\n")
 	have := map[string]bool{}
 	chapters := map[string][]string{}
 	var order []string
 	for _, f := range all {
 		have["MPI_"+f.Name] = true
-		if f.Form == table.Nonblocking || f.Form == table.Persistent {
+		if !listed(&f) {
 			continue
 		}
 		if chapters[f.Chapter] == nil {
@@ -39,6 +39,9 @@ func writeDocs(w io.Writer, all []table.Function, protos map[string]prototype) {
 			missing = append(missing, strings.TrimPrefix(name, "MPI_"))
 		}
 	}
+	for _, f := range table.Missing() {
+		missing = append(missing, f.Name)
+	}
 	for _, s := range newer() {
 		if name, ok := strings.CutPrefix(s.name, "MPI_"); ok && s.size == 0 && !strings.HasSuffix(name, "_c") {
 			missing = append(missing, name)
@@ -49,6 +52,11 @@ func writeDocs(w io.Writer, all []table.Function, protos map[string]prototype) {
 	fmt.Fprintf(w, "\n## Not implemented\n\nWhat the headers of Open MPI 4.1 and MPICH 4.0, and version 5 of both, declare besides. A program that\n"+
 		"calls one ends with its name and \"not implemented by gompi\", or gets `MPI_ERR_UNSUPPORTED_OPERATION` if\n"+
 		"its error handler returns.\n\n%s\n", wrapped(missing))
+}
+
+// listed reports whether the page names f itself, not a function of which f is a form.
+func listed(f *table.Function) bool {
+	return f.Form != table.Nonblocking && f.Form != table.Persistent && !strings.HasSuffix(f.Name, "_c")
 }
 
 // wrapped returns names in lines of at most 100 columns.

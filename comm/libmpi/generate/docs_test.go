@@ -16,7 +16,7 @@ func TestThePageHasTheFunctionsOfTheTable(t *testing.T) {
 	}
 	have, missing, _ := strings.Cut(string(text), "## Not implemented")
 	for _, f := range table.Functions() {
-		if f.Form == table.Nonblocking || f.Form == table.Persistent {
+		if !listed(&f) {
 			continue
 		}
 		name := "`" + f.Name + "`"

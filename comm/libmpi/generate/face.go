@@ -14,7 +14,8 @@ import (
 // writeFunctions writes the C functions of a face. Each converts its arguments by the macros of
 // face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. more
 // are the names of forms for large counts, and other names of functions, that it has written, too.
-func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype) (more []string, err error) {
+// Functions that MPI 5.0 has not are left out of the standard face, unless they have a name of MPIX_.
+func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype, standard bool) (more []string, err error) {
 	fmt.Fprint(w, "#include \"short.h\"\n")
 	number := -1
 	for _, f := range all {
@@ -22,17 +23,20 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 			continue
 		}
 		number++
+		if standard && f.Beside && otherName(&f) == "" {
+			continue
+		}
 		p, ok := protos["MPI_"+f.Name]
 		if !ok { // the header is older than the function
-			p = prototypeOf(&f)
+			p = f.Prototype(false)
 		}
-		if len(p.params) != len(f.Args) {
-			return nil, fmt.Errorf("MPI_%s has %d parameters: want %d", f.Name, len(p.params), len(f.Args))
+		if len(p.Params) != len(f.Args) {
+			return nil, fmt.Errorf("MPI_%s has %d parameters: want %d", f.Name, len(p.Params), len(f.Args))
 		}
 		writeFunction(w, &f, p, number)
 		c, ok := protos["MPI_"+f.Name+"_c"]
 		if !ok && newerLarge.MatchString(f.Name) {
-			c, ok = widened(p), true
+			c, ok = f.Prototype(true), true
 		}
 		if ok {
 			if large, ok := largeForm(f, p, c); ok {
@@ -66,63 +70,25 @@ func otherName(f *table.Function) string {
 // newerLarge are functions whose forms for large counts are newer than many headers.
 var newerLarge = regexp.MustCompile(`^((Comm|Session)_(attach|detach)_buffer|Status_set_elements)$`)
 
-// widened returns the prototype of a form for large counts.
-func widened(p prototype) prototype {
-	p.params = slices.Clone(p.params)
-	for i := range p.params {
-		if typ := &p.params[i].typ; *typ == "int" || *typ == "int *" {
-			*typ = "MPI_Count" + (*typ)[len("int"):]
-		}
-	}
-	return p
-}
-
 // largeForm returns the form of f for large counts, whose prototype is c, if its integers are wider
 // than those of f, of prototype p, and all else is the same: they all cross as words.
 func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
-	if len(c.params) != len(p.params) {
+	if len(c.Params) != len(p.Params) {
 		return f, false
 	}
 	f.Name += "_c"
 	f.Args = slices.Clone(f.Args)
 	wider := strings.NewReplacer("MPI_Count", "int", "MPI_Aint", "int")
-	for i, x := range c.params {
-		a, was := &f.Args[i], p.params[i]
-		if wider.Replace(x.typ) != wider.Replace(was.typ) || x.array != was.array || a.Kind == "function" && x != was {
+	for i, x := range c.Params {
+		a, was := &f.Args[i], p.Params[i]
+		if wider.Replace(x.Type) != wider.Replace(was.Type) || x.Array != was.Array || a.Kind == "function" && x != was {
 			return f, false
 		}
-		if a.Kind == "array" && x.typ != was.typ && !strings.Contains(was.typ, "MPI_Aint") {
+		if goKinds[a.Kind].get == "array" && x.Type != was.Type && !strings.Contains(was.Type, "MPI_Aint") {
 			a.Kind = "wide"
 		}
 	}
 	return f, true
-}
-
-// prototypeOf returns the prototype that a function's line in the table implies, but for const.
-func prototypeOf(f *table.Function) prototype {
-	p := prototype{result: "int"}
-	for _, a := range f.Args {
-		typ := "int"
-		switch {
-		case a.Kind == "status":
-			typ = "MPI_Status"
-		case a.Kind == "aint":
-			typ = "MPI_Aint"
-		case a.Kind == "disp":
-			typ = "MPI_Offset"
-		case a.Kind == "text":
-			typ = "char *"
-		case isHandle(a.Kind):
-			typ = "MPI_" + strings.ToUpper(a.Kind[:1]) + a.Kind[1:]
-		case goKinds[a.Kind].get == "address" || goKinds[a.Kind].get == "array":
-			typ = "void *"
-		}
-		if a.Kind == "status" || a.Length != "" || a.Out && typ != "void *" {
-			typ += " *"
-		}
-		p.params = append(p.params, param{typ: typ, name: a.Name})
-	}
-	return p
 }
 
 func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
@@ -134,25 +100,25 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 	}
 	for i, a := range f.Args {
 		if a.Out && a.Kind != "status" && a.Length == "" {
-			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n", p.params[i].name, number, raiserWord(f, p), p.params[i].name)
+			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n", p.Params[i].Name, number, raiserWord(f, p), p.Params[i].Name)
 		}
 	}
 	for i, a := range f.Args {
 		convert(&before, &words, &after, f, p, a, i)
 	}
 	var params []string
-	for _, x := range p.params {
-		params = append(params, strings.TrimSpace(x.typ+" "+x.name+x.array))
+	for _, x := range p.Params {
+		params = append(params, x.String())
 	}
 	list := strings.Join(params, ", ")
 	var names []string
-	for _, x := range p.params {
-		names = append(names, x.name)
+	for _, x := range p.Params {
+		names = append(names, x.Name)
 	}
 	if list == "" {
 		list = "void"
 	}
-	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n", f.Name, f.Name, p.result, f.Name, list)
+	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n", f.Name, f.Name, p.Result, f.Name, list)
 	fmt.Fprintf(w, "#ifdef SHORT_%s\n\tif (SHORT_%s(%s))\n\t\treturn MPI_SUCCESS;\n#endif\n%s", f.Name, f.Name, strings.Join(names, ", "), &before)
 	if after.Len() == 0 {
 		fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\treturn %s(%d, a);\n}\n", &words, call, number)
@@ -170,7 +136,7 @@ var nullOf = map[string]string{"comm": "MPI_COMM_NULL", "datatype": "MPI_DATATYP
 
 // convert writes how argument i is converted before and after the call.
 func convert(before, words, after *strings.Builder, f *table.Function, p prototype, a table.Arg, i int) {
-	x := p.params[i].name
+	x := p.Params[i].Name
 	switch {
 	case a.Kind == "status" && a.Length != "":
 		n := length(f, p, a)
@@ -191,7 +157,7 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 		n := length(f, p, a)
 		get := "GOMPI_BAD"
 		if a.In {
-			get = fmt.Sprintf("IN_%s(%s[i])", a.Kind, x)
+			get = fmt.Sprintf("IN_%s(%s[i])", macroOf(a.Kind), x)
 		}
 		fmt.Fprintf(before, "\tIDS(ids%d, %s, %s);\n", i, n, get)
 		fmt.Fprintf(words, "(gompi_word)ids%d, ", i)
@@ -200,30 +166,30 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 		}
 		fmt.Fprintf(after, "\tIDS_FREE(ids%d);\n", i)
 	case a.In && a.Out:
-		fmt.Fprintf(words, "IN_%s(*%s), ", a.Kind, x)
-		if isHandle(a.Kind) {
+		fmt.Fprintf(words, "IN_%s(*%s), ", macroOf(a.Kind), x)
+		if table.IsHandle(a.Kind) {
 			fmt.Fprintf(after, "\tif (a[%d] != GOMPI_BAD) ", i)
 		}
-		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind, x, i)
+		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
 	case a.Out:
 		fmt.Fprint(words, "0, ")
 		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind == "status" }) { // an error may be of one of several requests
-			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind, x, i)
+			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
 			break
 		}
-		fmt.Fprintf(after, "\tif (!error) OUT_%s(%s, a[%d]);\n", a.Kind, x, i)
+		fmt.Fprintf(after, "\tif (!error) OUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
 		if null := nullOf[a.Kind]; null != "" {
 			fmt.Fprintf(after, "\telse *(%s) = %s;\n", x, null)
 		}
 	default:
-		fmt.Fprintf(words, "IN_%s(%s), ", a.Kind, x)
+		fmt.Fprintf(words, "IN_%s(%s), ", macroOf(a.Kind), x)
 	}
 }
 
 // raiserWord returns the C expression for the object whose error handler f calls.
 func raiserWord(f *table.Function, p prototype) string {
 	if _, i := raiserOf(f); i >= 0 && !f.Args[i].Out {
-		return "IN_" + f.Args[i].Kind + "(" + p.params[i].name + ")"
+		return "IN_" + f.Args[i].Kind + "(" + p.Params[i].Name + ")"
 	}
 	return "GOMPI_BAD"
 }
@@ -231,7 +197,7 @@ func raiserWord(f *table.Function, p prototype) string {
 // length returns the C expression for how long an array is.
 func length(f *table.Function, p prototype, a table.Arg) string {
 	if i := lengthOf(f, a); i >= 0 {
-		return p.params[i].name
+		return p.Params[i].Name
 	}
 	n := fmt.Sprintf("gompi_length(GOMPI_%s, comm)", strings.ToUpper(a.Length))
 	if a.Name == "sendtypes" { // which are not looked at in place

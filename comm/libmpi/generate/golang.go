@@ -13,13 +13,25 @@ import (
 // goKinds says how Go takes an argument of a kind, and how it stores one.
 var goKinds = map[string]struct{ get, set string }{
 	"buffer":     {"address", ""},
+	"place":      {"address", ""},
 	"address":    {"address", "setAddress"},
 	"function":   {"address", ""},
 	"array":      {"array", ""},
+	"counts":     {"array", ""},
+	"displs":     {"array", ""},
+	"extents":    {"array", ""},
+	"addresses":  {"array", ""},
+	"ranges":     {"array", ""},
+	"texts":      {"array", ""},
 	"weights":    {"array", ""},
 	"text":       {"text", ""},
 	"int":        {"int", "setInt"},
+	"count":      {"int", "setInt"},
+	"unit":       {"int", "setInt"},
+	"big":        {"int", "setInt"},
 	"aint":       {"int", "setInt"},
+	"offset":     {"int", "setInt"},
+	"extent":     {"int", "setInt"},
 	"rank":       {"int", "setInt"},
 	"root":       {"int", "setInt"},
 	"tag":        {"int", "setInt"},
@@ -47,12 +59,20 @@ var goKinds = map[string]struct{ get, set string }{
 	"disp":       {"int", "setInt"},
 }
 
-func isHandle(kind string) bool {
+// macroOf returns the kind whose macros of face.h convert an argument of a kind: kinds that differ in
+// their C types alone have the same.
+func macroOf(kind string) string {
 	switch kind {
-	case "comm", "datatype", "op", "group", "request", "message", "errhandler", "info", "session", "file":
-		return true
+	case "count", "unit":
+		return "int"
+	case "extent", "big", "offset":
+		return "aint"
+	case "counts", "displs", "extents", "addresses", "ranges", "texts":
+		return "array"
+	case "place":
+		return "address"
 	}
-	return false
+	return kind
 }
 
 // writeGo writes the functions that decode arguments, and the table of them. at says which packages
@@ -133,7 +153,7 @@ func writeGoFunction(w io.Writer, f *table.Function, at map[string]string) {
 			params = append(params, fmt.Sprintf("a.handles(%d, a.int(%d))", i, lengthOf(f, a)))
 		case a.Length != "":
 			params = append(params, fmt.Sprintf("a.array(%d)", i))
-		case a.In && a.Out && isHandle(a.Kind):
+		case a.In && a.Out && table.IsHandle(a.Kind):
 			fmt.Fprintf(&before, "\t%s := a.handle(%d)\n", local, i)
 			params = append(params, "&"+local)
 			fmt.Fprintf(&after, "\ta.setHandle(%d, %s)\n", i, local)

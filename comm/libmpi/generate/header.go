@@ -6,16 +6,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"gompi/comm/internal/mpi/table"
 )
 
 // A prototype is how a header declares a function.
-type prototype struct {
-	result string
-	params []param
-}
-
-// A param is a parameter: "const int", "ranks", "[]".
-type param struct{ typ, name, array string }
+type (
+	prototype = table.Prototype
+	param     = table.Param
+)
 
 var (
 	prototypeText = regexp.MustCompile(`(?m)^(?:OMPI_DECLSPEC\s+)?(\w[\w ]*?[ *]+)(MPI_\w+)\s*\(([^;{}()]*?)\)[^;{}]*;`)
@@ -50,7 +49,7 @@ func readPrototypes(files []string) (map[string]prototype, error) {
 }
 
 func parsePrototype(result, params string) (prototype, error) {
-	p := prototype{result: strings.TrimSpace(result)}
+	p := prototype{Result: strings.TrimSpace(result)}
 	if params = strings.Join(strings.Fields(params), " "); params == "" || params == "void" {
 		return p, nil
 	}
@@ -63,7 +62,7 @@ func parsePrototype(result, params string) (prototype, error) {
 				return p, fmt.Errorf("parameter %q: want a type and a name", s)
 			}
 		}
-		p.params = append(p.params, param{strings.TrimSpace(m[1]), m[2], m[3]})
+		p.Params = append(p.Params, param{Type: strings.TrimSpace(m[1]), Name: m[2], Array: m[3]})
 	}
 	return p, nil
 }

@@ -5,6 +5,8 @@
 //	    Go functions that decode arguments, and call those of the packages in FILE's folder
 //	generate c -header mpi.h,... -library libmpi.so DIR
 //	    a face in C: functions.c and symbols.c
+//	generate standard DIR
+//	    the standard face in C, alike, and its mpi.h
 //	generate docs -header mpi.h,... FILE
 //	    docs/mpi-functions.md
 //
@@ -19,6 +21,7 @@ import (
 	"go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gompi/comm/internal/mpi/table"
@@ -50,10 +53,12 @@ func run(args []string) error {
 		return os.WriteFile(args[1], code, 0o644)
 	case "c":
 		return generateFace(args[1:])
+	case "standard":
+		return generateStandard(args[1])
 	case "docs":
 		return generateDocs(args[1:])
 	}
-	return fmt.Errorf("%q: want go, c or docs", args[0])
+	return fmt.Errorf("%q: want go, c, standard or docs", args[0])
 }
 
 func generateFace(args []string) error {
@@ -77,17 +82,43 @@ func generateFace(args []string) error {
 	if err != nil {
 		return err
 	}
-	var functions, rest bytes.Buffer
-	more, err := writeFunctions(&functions, table.Functions(), protos)
+	return writeFace(dir, table.Functions(), protos, withNewer(symbols), numbers, false)
+}
+
+// writeFace writes the files of a face into dir.
+func writeFace(dir string, functions []table.Function, protos map[string]prototype, symbols []symbol, numbers map[string]int, standard bool) error {
+	var text, rest bytes.Buffer
+	more, err := writeFunctions(&text, functions, protos, standard)
 	if err != nil {
 		return err
 	}
-	writePredefined(&functions, numbers)
-	writeSymbols(&rest, withNewer(symbols), table.Functions(), more)
-	if err := os.WriteFile(filepath.Join(dir, "functions.c"), functions.Bytes(), 0o644); err != nil {
+	writePredefined(&text, numbers)
+	writeSymbols(&rest, symbols, functions, more)
+	if err := os.WriteFile(filepath.Join(dir, "functions.c"), text.Bytes(), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "symbols.c"), rest.Bytes(), 0o644)
+}
+
+// generateStandard writes the mpi.h of MPI 5.0's binary interface, and the face that has what it
+// declares.
+func generateStandard(dir string) error {
+	var b bytes.Buffer
+	writeHeader(&b)
+	header := filepath.Join(dir, "mpi.h")
+	if err := os.WriteFile(header, b.Bytes(), 0o644); err != nil {
+		return err
+	}
+	protos, err := readPrototypes([]string{header})
+	if err != nil {
+		return err
+	}
+	var symbols []symbol
+	for name := range protos {
+		symbols = append(symbols, symbol{name, 0}, symbol{"P" + name, 0})
+	}
+	slices.SortFunc(symbols, func(a, b symbol) int { return strings.Compare(a.name, b.name) })
+	return writeFace(dir, table.Functions(), protos, symbols, nil, true)
 }
 
 func generateDocs(args []string) error {

@@ -49,6 +49,7 @@ var flags = []string{
 var moreFlags = map[string][]string{
 	"mpich":   {"-DHAVE_MPI2_COMBINERS=1", "-DHAVE_MPI_INTEGER16=1"},
 	"openmpi": {"-DHAVE_MPI_INTEGER16=1", "-DMPI_INTEGER16=MPI_DATATYPE_NULL"},
+	"abi":     {"-DHAVE_MPI_INTEGER16=1"},
 }
 
 // helpers are the sources, below the suite's folder, that programs are linked with: those with
@@ -153,11 +154,19 @@ func (s *suite) cc(face, target string, files []string, more ...string) error {
 		"-I" + filepath.Join(s.work, "include"), "-I" + filepath.Join(s.work, "include", "dtpools"),
 		"-I" + filepath.Join(s.source, "include"), "-I" + filepath.Join(s.source, "dtpools/include"), "-o", target,
 	}, files, more)
-	out, err := exec.Command("mpicc."+face, args...).CombinedOutput()
+	out, err := exec.Command(s.compiler(face), args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s", firstError(string(out), err))
 	}
 	return nil
+}
+
+// compiler returns that of a face: for the standard's own interface gompicc, which is beside gompirun.
+func (s *suite) compiler(face string) string {
+	if face == "abi" {
+		return filepath.Join(filepath.Dir(s.gompirun), "gompicc")
+	}
+	return "mpicc." + face
 }
 
 // firstError returns the compiler's first complaint.

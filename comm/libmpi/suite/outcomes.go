@@ -46,7 +46,7 @@ func summarize(w io.Writer, ran []run, all map[string]outcome, dirs []string) {
 		}
 	}
 	fmt.Fprintf(w, "%-8s %-9s %6s %6s %6s %6s %9s %8s\n", "face", "dir", "lines", "built", passed, failed, timedOut, leftOut)
-	for _, face := range []string{"openmpi", "mpich"} {
+	for _, face := range []string{"openmpi", "mpich", "abi"} {
 		for _, dir := range append(slices.Clone(dirs), "all") {
 			n := func(v verdict) int { return count[face+dir+string(v)] }
 			if lines := count[face+dir]; lines > 0 {
@@ -80,12 +80,12 @@ func compare(ran []run, all map[string]outcome, known knownLines) error {
 	return nil
 }
 
-// knownLines are why lines do not pass, by face (or "both") and line, and by "once" how some have
+// knownLines are why lines do not pass, by face (or "all") and line, and by "once" how some have
 // failed that pass now.
 type knownLines map[string]string
 
 func (k knownLines) why(r run) string {
-	if why := k["both "+r.name()]; why != "" {
+	if why := k["all "+r.name()]; why != "" {
 		return why
 	}
 	return k[r.face+" "+r.name()]
@@ -134,8 +134,8 @@ func parseKnown(text string) (knownLines, error) {
 		}
 		key, why, ok := strings.Cut(l, ": ")
 		face, _, _ := strings.Cut(key, " ")
-		if !ok || why == "" || !slices.Contains([]string{"both", "openmpi", "mpich", "once"}, face) {
-			return nil, fmt.Errorf("line %d is %q: want FACE DIRECTORY/LINE: why, with FACE openmpi, mpich, both or once", i+1, l)
+		if !ok || why == "" || !slices.Contains([]string{"all", "openmpi", "mpich", "abi", "once"}, face) {
+			return nil, fmt.Errorf("line %d is %q: want FACE DIRECTORY/LINE: why, with FACE openmpi, mpich, abi, all or once", i+1, l)
 		}
 		known[key] = why
 	}

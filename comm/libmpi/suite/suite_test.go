@@ -52,7 +52,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestKnownLines(t *testing.T) {
-	known, err := parseKnown("# all\n\nboth attr/a 1: needs windows\nmpich coll/b 2 arg=x: y: z\n")
+	known, err := parseKnown("# all\n\nall attr/a 1: needs windows\nmpich coll/b 2 arg=x: y: z\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestKnownLines(t *testing.T) {
 			t.Errorf("why %s %s: got %q, want %q", c.face, c.line, got, c.want)
 		}
 	}
-	for _, bad := range []string{"attr/a 1: why", "both attr/a 1", "both attr/a 1: "} {
+	for _, bad := range []string{"attr/a 1: why", "all attr/a 1", "all attr/a 1: "} {
 		if _, err := parseKnown(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
@@ -73,7 +73,7 @@ func TestKnownLines(t *testing.T) {
 }
 
 func TestCrossSection(t *testing.T) {
-	known, err := parseKnown("both a/3: why\nmpich a/4: why\nonce a/6: it hung\n")
+	known, err := parseKnown("all a/3: why\nmpich a/4: why\nonce a/6: it hung\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ static void own(void)
 	MPI_Count large;
 	MPI_Comm c;
 	MPI_Request r;
-#ifdef OPEN_MPI
+#if defined OPEN_MPI || defined MPI_ABI_VERSION
 	void *automatic = (void *)2;
 #else
 	void *automatic = (void *)-2;
@@ -174,7 +174,7 @@ static void numbers(void)
 	MPI_Info info;
 	MPI_Request r;
 	int major = 0, minor = 0, flag;
-	char value[8];
+	char value[8], text[MPI_MAX_ERROR_STRING];
 	MPI_Datatype pair;
 	MPI_Comm_dup(MPI_COMM_SELF, &c);
 	MPI_Comm_group(c, &g);
@@ -192,17 +192,36 @@ static void numbers(void)
 	ROUND(Message, MPI_Message, MPI_MESSAGE_NULL);
 	ROUND(Win, MPI_Win, MPI_WIN_NULL);
 	ROUND(File, MPI_File, MPI_FILE_NULL);
+#ifndef MPI_ABI_VERSION
 	CHECK(MPI_Win_f2c(MPI_Win_c2f(MPI_WIN_NULL)) == MPI_WIN_NULL);
 	CHECK(MPI_File_f2c(MPI_File_c2f(MPI_FILE_NULL)) == MPI_FILE_NULL && MPI_File_c2f(MPI_FILE_NULL) == 0);
+#endif
 	MPI_Request_free(&r);
 	MPI_Info_free(&info);
 	MPI_Group_free(&g);
 	MPI_Comm_free(&c);
 	OK(CALL(Abi_get_version, &major, &minor));
+#ifdef MPI_ABI_VERSION
+	CHECK(major == MPI_ABI_VERSION && minor == MPI_ABI_SUBVERSION);
+#else
 	CHECK(major == -1 && minor == -1);
+#endif
 	OK(CALL(Abi_get_fortran_info, &info));
-	CHECK(info == MPI_INFO_NULL);
+	OK(MPI_Info_get(info, "mpi_integer_size", sizeof value - 1, value, &flag));
+	CHECK(flag && atoi(value) == 4);
+	OK(MPI_Info_get(info, "mpi_real16_supported", sizeof value - 1, value, &flag));
+	CHECK(flag && !strcmp(value, "true"));
+	int failed = CALL(Abi_set_fortran_info, info), length;
+	OK(MPI_Error_string(failed, text, &length));
+#ifdef OPEN_MPI
+	CHECK(class_of(failed) == MPI_ERR_OTHER); /* its version 5 has no class for it */
+#else
+	CHECK(!strncmp(text, "MPI_ERR_ABI: ", 13));
+#endif
+	MPI_Info_free(&info);
 	OK(CALL(Abi_get_fortran_booleans, 4, &major, &minor, &flag));
+	CHECK(flag && major == 1 && minor == 0);
+	OK(CALL(Abi_get_fortran_booleans, 3, &major, &minor, &flag));
 	CHECK(!flag);
 	OK(CALL(Get_hw_resource_info, &info));
 	OK(MPI_Info_get_nkeys(info, &flag));
@@ -214,9 +233,32 @@ static void numbers(void)
 	CHECK(pair == MPI_DATATYPE_NULL);
 }
 
+/* tools asks for variables, of which there are none: also before MPI_Init and after MPI_Finalize. */
+static void tools(void)
+{
+	int n = -1, provided = -1;
+	MPI_T_pvar_session session;
+	MPI_T_cvar_handle handle;
+	CHECK(MPI_T_cvar_get_num(&n) == MPI_T_ERR_NOT_INITIALIZED);
+	OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+	OK(MPI_T_cvar_get_num(&n));
+	CHECK(n == 0 && provided == MPI_THREAD_MULTIPLE);
+	OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+	OK(MPI_T_finalize());
+	CHECK(MPI_T_cvar_handle_alloc(0, NULL, &handle, &n) == MPI_T_ERR_INVALID_INDEX);
+	CHECK(MPI_T_category_get_index("a", &n) == MPI_T_ERR_INVALID_NAME);
+	OK(MPI_T_pvar_session_create(&session));
+	OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+	OK(MPI_T_pvar_session_free(&session));
+	CHECK(session == MPI_T_PVAR_SESSION_NULL && MPI_T_pvar_session_free(&session) == MPI_T_ERR_INVALID_SESSION);
+	OK(MPI_T_finalize());
+	CHECK(MPI_T_finalize() == MPI_T_ERR_NOT_INITIALIZED);
+}
+
 int main(int argc, char **argv)
 {
 	int rank = 1;
+	tools();
 	MPI_Init(&argc, &argv);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	requests();
@@ -224,8 +266,12 @@ int main(int argc, char **argv)
 	own();
 	codes();
 	numbers();
+	CHECK(class_of(CALL(Comm_spawn, "a", NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, NULL, NULL)) == MPI_ERR_UNSUPPORTED_OPERATION);
+	CHECK(look("PMPIX_Comm_get_failed"));
+#ifndef MPI_ABI_VERSION
 	CHECK(class_of(look("MPIX_Stream_create")(MPI_INFO_NULL, NULL)) == MPI_ERR_UNSUPPORTED_OPERATION);
-	CHECK(dlsym(RTLD_DEFAULT, "MPIR_fortran_true") && look("PMPIX_Comm_get_failed"));
+	CHECK(dlsym(RTLD_DEFAULT, "MPIR_fortran_true"));
+#endif
 	CHECK(look("MPIX_Query_cuda_support")() == 0 && look("MPIX_Query_rocm_support")() == 0);
 	OK(look("MPIX_GPU_query_support")(0, &rank));
 	CHECK(rank == 0);
@@ -233,5 +279,6 @@ int main(int argc, char **argv)
 	if (rank == 0)
 		printf("newer: no errors\n");
 	MPI_Finalize();
+	tools();
 	return 0;
 }

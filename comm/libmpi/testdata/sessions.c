@@ -11,6 +11,14 @@ typedef void MPI_Session_errhandler_function(MPI_Session *, int *, ...);
 #define MPI_SESSION_NULL ((MPI_Session)dlsym(RTLD_DEFAULT, "ompi_mpi_instance_null"))
 enum { MPI_ERR_SESSION = 78 };
 #endif
+#ifdef MPI_ABI_VERSION /* it has no Fortran */
+typedef int MPI_Fint;
+#define C2F "MPI_Session_toint"
+#define F2C "MPI_Session_fromint"
+#else
+#define C2F "MPI_Session_c2f"
+#define F2C "MPI_Session_f2c"
+#endif
 
 /* They are looked up, since the library that the program is linked with need not have them. */
 static int (*init)(MPI_Info, MPI_Errhandler, MPI_Session *);
@@ -41,8 +49,8 @@ static void look_up(void)
 	LOOK_UP(set_errhandler, "MPI_Session_set_errhandler");
 	LOOK_UP(get_errhandler, "MPI_Session_get_errhandler");
 	LOOK_UP(call_errhandler, "MPI_Session_call_errhandler");
-	LOOK_UP(c2f, "MPI_Session_c2f");
-	LOOK_UP(f2c, "MPI_Session_f2c");
+	LOOK_UP(c2f, C2F);
+	LOOK_UP(f2c, F2C);
 	LOOK_UP(from_pset, "MPI_Group_from_session_pset");
 	LOOK_UP(create_from_group, "MPI_Comm_create_from_group");
 }

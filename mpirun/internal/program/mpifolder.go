@@ -3,20 +3,23 @@ package program
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 const (
 	openMPILib = "libmpi.so.40"
 	mpichLib   = "libmpi.so.12"
+	abiLib     = "libmpi_abi.so.1"
 	mpiCore    = "libgompi-mpi.so" // a folder above them
 )
 
 // Gompi's own MPI libraries, as make libmpi builds them (comm/libmpi): folders of this host in
-// which they have the names by which programs of Open MPI and of MPICH ask for theirs.
-type mpiFolders struct{ openMPI, mpich string }
+// which they have the names by which programs of Open MPI and of MPICH ask for theirs, and those of
+// the standard's own interface for any.
+type mpiFolders struct{ openMPI, mpich, abi string }
 
-// MPIFolder returns the folder of this host that has gompi's MPI libraries in openmpi and mpich, ""
+// MPIFolder returns the folder of this host that has gompi's MPI libraries in openmpi, mpich and abi, ""
 // if there is none: of those beside this program, where make builds them and where they are
 // installed, and of others.
 func MPIFolder(others ...string) string {
@@ -33,7 +36,7 @@ func MPIFolder(others ...string) string {
 	return ""
 }
 
-// MPINames returns whose programs run on the MPI libraries of a folder: "Open MPI, MPICH".
+// MPINames returns whose programs run on the MPI libraries of a folder: "Open MPI, MPICH, MPI 5".
 func MPINames(dir string) string {
 	var names []string
 	found := findMPI(dir)
@@ -42,6 +45,9 @@ func MPINames(dir string) string {
 	}
 	if found.mpich != "" {
 		names = append(names, "MPICH")
+	}
+	if found.abi != "" {
+		names = append(names, "MPI 5")
 	}
 	return strings.Join(names, ", ")
 }
@@ -53,7 +59,20 @@ func findMPI(dir string) (found mpiFolders) {
 	if sub := filepath.Join(dir, "mpich"); isFile(filepath.Join(sub, mpichLib)) {
 		found.mpich = sub
 	}
+	if sub := filepath.Join(dir, "abi"); isFile(filepath.Join(sub, abiLib)) {
+		found.abi = sub
+	}
 	return found
+}
+
+// librariesIn returns gompi's MPI libraries that match a pattern, but for links to others, by which
+// compilers find them.
+func librariesIn(pattern string) []string {
+	libs, _ := filepath.Glob(pattern)
+	return slices.DeleteFunc(libs, func(lib string) bool {
+		st, err := os.Lstat(lib)
+		return err != nil || !st.Mode().IsRegular()
+	})
 }
 
 // isFile reports whether name is a regular file. Others cannot be run, and to open one may block.

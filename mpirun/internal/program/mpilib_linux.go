@@ -19,19 +19,21 @@ func (p *Program) chooseMPI(choice cmdline.MPILib, dir string, size int) error {
 	wants := p.mpiWanted()
 	have := findMPI(dir)
 	if choice == cmdline.MPIGompi && have == (mpiFolders{}) {
-		return fmt.Errorf("-mpi-lib gompi: gompi's MPI library is not beside this gompirun: build it, with make libmpi, where libopenmpi-dev or libmpich-dev is installed")
+		return fmt.Errorf("-mpi-lib gompi: gompi's MPI library is not beside this gompirun: build it, with make libmpi")
 	}
-	if choice == cmdline.MPIOwn || choice != cmdline.MPIGompi && wants.mpich || wants.openMPI && (!wants.served || have.openMPI == "") {
+	if choice == cmdline.MPIOwn || choice != cmdline.MPIGompi && wants.mpich || wants.abi && have.abi == "" ||
+		wants.openMPI && (!wants.served || have.openMPI == "") {
 		return wants.checkRanksMeet(p, have, size)
 	}
-	var folders []string
+	if choice != cmdline.MPIGompi {
+		have.mpich = "" // programs of MPICH have their own
+	}
+	folders := []string{have.openMPI, have.mpich, have.abi}
 	switch {
-	case choice != cmdline.MPIGompi:
-		folders = []string{have.openMPI} // programs of MPICH have their own
 	case wants.mpich:
-		folders = []string{have.mpich, have.openMPI}
-	default:
-		folders = []string{have.openMPI, have.mpich}
+		folders = []string{have.mpich, have.openMPI, have.abi}
+	case wants.abi:
+		folders = []string{have.abi, have.openMPI, have.mpich}
 	}
 	folders = slices.DeleteFunc(folders, func(dir string) bool { return dir == "" })
 	if len(folders) == 0 {
@@ -73,7 +75,7 @@ func (p *Program) prepend(name string, folders ...string) {
 // preload has the libraries of a folder loaded before what p asks for, by all the names that they
 // have, but after what the user preloads: tools that count MPI's calls stand before MPI.
 func (p *Program) preload(folder string) {
-	libs, _ := filepath.Glob(filepath.Join(folder, "libmpi*.so*"))
+	libs := librariesIn(filepath.Join(folder, "libmpi*.so*"))
 	slices.SortStableFunc(libs, func(a, b string) int { return cmp.Compare(isMPI(b), isMPI(a)) })
 	if given, _ := launchenv.Value(p.Env, "LD_PRELOAD"); given != "" {
 		libs = append([]string{given}, libs...)
@@ -83,7 +85,7 @@ func (p *Program) preload(folder string) {
 
 // isMPI returns 1 for the library itself, 0 for those that are other names for it.
 func isMPI(lib string) int {
-	if base := filepath.Base(lib); base == openMPILib || base == mpichLib {
+	if base := filepath.Base(lib); base == openMPILib || base == mpichLib || base == abiLib {
 		return 1
 	}
 	return 0
@@ -91,11 +93,11 @@ func isMPI(lib string) int {
 
 // An mpiWanted is the MPI library that a program asks for, as far as its file says.
 type mpiWanted struct {
-	openMPI, mpich bool
-	lib            string // by which that is known
-	served         bool   // gompi's has that name
-	linked         bool   // the file itself asks
-	held           bool   // it is found before LD_LIBRARY_PATH counts
+	openMPI, mpich, abi bool
+	lib                 string // by which that is known
+	served              bool   // gompi's has that name
+	linked              bool   // the file itself asks
+	held                bool   // it is found before LD_LIBRARY_PATH counts
 }
 
 // mpiWanted reads the head of p's file, or of the interpreter that runs it. Where it is linked with
@@ -119,7 +121,7 @@ func (p *Program) mpiWanted() (wants mpiWanted) {
 		first = append(first, filepath.Join(conda, "lib"))
 	}
 	for _, dir := range first {
-		for _, lib := range []string{openMPILib, mpichLib} {
+		for _, lib := range []string{openMPILib, mpichLib, abiLib} {
 			if !isFile(filepath.Join(dir, lib)) {
 				continue
 			}
@@ -134,13 +136,13 @@ func (p *Program) mpiWanted() (wants mpiWanted) {
 
 // note notes that a program asks for a library. Of several the first of MPI counts.
 func (w *mpiWanted) note(lib string) {
-	openMPI, mpich := IsOpenMPI(lib), IsMPICH(lib)
-	if w.lib != "" || !openMPI && !mpich {
+	openMPI, mpich, abi := IsOpenMPI(lib), IsMPICH(lib), IsABI(lib)
+	if w.lib != "" || !openMPI && !mpich && !abi {
 		return
 	}
 	name, version := nameAndVersion(lib)
-	w.lib, w.openMPI, w.mpich = lib, openMPI, mpich
-	w.served = mpich || version == openMPIVersion && name != "liboshmem"
+	w.lib, w.openMPI, w.mpich, w.abi = lib, openMPI, mpich, abi
+	w.served = mpich || abi || version == openMPIVersion && name != "liboshmem"
 }
 
 // searchedFirst returns the folders in which a program and its libraries are searched before those

@@ -39,13 +39,17 @@ func TestTheMPILibraryIsChosenByTheProgramsFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	own := map[string]string{}
-	for _, name := range []string{"libmpi.so.40", "libmpi.so.12", "libmpi.so.20", "liboshmem.so.40"} {
+	for _, name := range []string{"libmpi.so.40", "libmpi.so.12", "libmpi_abi.so.1", "libmpi.so.20", "liboshmem.so.40"} {
 		own[name] = library(t, dir, "own-"+name+"/"+name)
 	}
-	for _, name := range []string{"openmpi/libmpi.so.40", "openmpi/libmpi.so", "mpich/libmpi.so.12", "mpich/libmpich.so.12"} {
+	for _, name := range []string{"openmpi/libmpi.so.40", "openmpi/libmpi.so", "mpich/libmpi.so.12", "mpich/libmpich.so.12", "abi/libmpi_abi.so.1"} {
 		library(t, dir, "gompi/"+name)
 	}
-	openMPI, mpich := dir+"/gompi/openmpi", dir+"/gompi/mpich"
+	openMPI, mpich, abi := dir+"/gompi/openmpi", dir+"/gompi/mpich", dir+"/gompi/abi"
+	if err := os.Symlink("libmpi_abi.so.1", abi+"/libmpi_abi.so"); err != nil {
+		t.Fatal(err)
+	}
+	usual, all := openMPI+":"+abi, openMPI+":"+mpich+":"+abi
 	rpath := func(name string) string { return "-Wl,--disable-new-dtags,-rpath," + filepath.Dir(own[name]) }
 	link(t, dir, "conda/bin/python", "-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib")
 	library(t, dir, "conda/lib/libmpi.so.40")
@@ -70,28 +74,32 @@ func TestTheMPILibraryIsChosenByTheProgramsFile(t *testing.T) {
 		preload  string
 		refusing string
 	}{
-		{"Open MPI", openMPIProgram, "", "", openMPI, "", ""},
-		{"the user's folders", openMPIProgram, "", "LD_LIBRARY_PATH=/user:/more", openMPI + ":/user:/more", "", ""},
-		{"Open MPI on gompi", openMPIProgram, gompi, "", openMPI + ":" + mpich, "", ""},
+		{"Open MPI", openMPIProgram, "", "", usual, "", ""},
+		{"the user's folders", openMPIProgram, "", "LD_LIBRARY_PATH=/user:/more", usual + ":/user:/more", "", ""},
+		{"Open MPI on gompi", openMPIProgram, gompi, "", all, "", ""},
 		{"Open MPI on its own", openMPIProgram, its, "", "", "", "want no -mpi-lib own, or"},
-		{"Open MPI, RUNPATH", link(t, dir, "runpath", own["libmpi.so.40"], "-Wl,--enable-new-dtags,-rpath,"+filepath.Dir(own["libmpi.so.40"])), "", "", openMPI, "", ""},
-		{"Open MPI, RPATH", link(t, dir, "rpath", own["libmpi.so.40"], rpath("libmpi.so.40")), "", "", openMPI, both, ""},
-		{"a tool is preloaded", filepath.Join(dir, "rpath"), "", "LD_PRELOAD=/tool.so", openMPI, "/tool.so:" + both, ""},
+		{"Open MPI, RUNPATH", link(t, dir, "runpath", own["libmpi.so.40"], "-Wl,--enable-new-dtags,-rpath,"+filepath.Dir(own["libmpi.so.40"])), "", "", usual, "", ""},
+		{"Open MPI, RPATH", link(t, dir, "rpath", own["libmpi.so.40"], rpath("libmpi.so.40")), "", "", usual, both, ""},
+		{"a tool is preloaded", filepath.Join(dir, "rpath"), "", "LD_PRELOAD=/tool.so", usual, "/tool.so:" + both, ""},
 		{"Open MPI 2", link(t, dir, "old", own["libmpi.so.20"]), "", "", "", "", "want a program of Open MPI 3 to 5 (libmpi.so.40), or"},
 		{"OpenSHMEM", link(t, dir, "shmem", own["liboshmem.so.40"], own["libmpi.so.40"]), "", "", "", "", "is linked with Open MPI (liboshmem.so.40)"},
 		{"MPICH", mpichProgram, "", "LD_LIBRARY_PATH=/user", "/user", "", ""},
-		{"MPICH on gompi", mpichProgram, gompi, "", mpich + ":" + openMPI, "", ""},
-		{"MPICH on gompi, RPATH", link(t, dir, "mpich-rpath", own["libmpi.so.12"], rpath("libmpi.so.12")), gompi, "", mpich + ":" + openMPI, bothMPICH, ""},
+		{"MPICH on gompi", mpichProgram, gompi, "", mpich + ":" + usual, "", ""},
+		{"MPICH on gompi, RPATH", link(t, dir, "mpich-rpath", own["libmpi.so.12"], rpath("libmpi.so.12")), gompi, "", mpich + ":" + usual, bothMPICH, ""},
 		{"MPICH on its own", mpichProgram, its, "", "", "", ""},
-		{"another program", link(t, dir, "other"), "", "", openMPI, "", ""},
-		{"another on gompi", filepath.Join(dir, "other"), gompi, "", openMPI + ":" + mpich, "", ""},
+		{"another program", link(t, dir, "other"), "", "", usual, "", ""},
+		{"another on gompi", filepath.Join(dir, "other"), gompi, "", all, "", ""},
 		{"another on its own", filepath.Join(dir, "other"), its, "", "", "", ""},
-		{"Python of conda", dir + "/conda/bin/python", "", "", openMPI, both, ""},
-		{"its script", script("path", "#!"+dir+"/conda/bin/python -u"), "", "", openMPI, both, ""},
-		{"its script, by env", script("env", "#!/usr/bin/env python"), "", "PATH=" + dir + "/conda/bin", openMPI, both, ""},
+		{"Python of conda", dir + "/conda/bin/python", "", "", usual, both, ""},
+		{"its script", script("path", "#!"+dir+"/conda/bin/python -u"), "", "", usual, both, ""},
+		{"its script, by env", script("env", "#!/usr/bin/env python"), "", "PATH=" + dir + "/conda/bin", usual, both, ""},
 		{"its script, on its own", filepath.Join(dir, "env"), its, "PATH=" + dir + "/conda/bin", "", "", ""},
-		{"a shell script in conda", script("shell", "#!/bin/sh"), "", "CONDA_PREFIX=" + dir + "/conda", openMPI, both, ""},
-		{"a program beside conda", filepath.Join(dir, "other"), "", "CONDA_PREFIX=" + dir + "/conda", openMPI, "", ""},
+		{"a shell script in conda", script("shell", "#!/bin/sh"), "", "CONDA_PREFIX=" + dir + "/conda", usual, both, ""},
+		{"a program beside conda", filepath.Join(dir, "other"), "", "CONDA_PREFIX=" + dir + "/conda", usual, "", ""},
+		{"MPI 5", link(t, dir, "abi", own["libmpi_abi.so.1"]), "", "", abi + ":" + openMPI, "", ""},
+		{"MPI 5 on gompi", filepath.Join(dir, "abi"), gompi, "", abi + ":" + openMPI + ":" + mpich, "", ""},
+		{"MPI 5 on its own", filepath.Join(dir, "abi"), its, "", "", "", ""},
+		{"MPI 5, RPATH", link(t, dir, "abi-rpath", own["libmpi_abi.so.1"], rpath("libmpi_abi.so.1")), "", "", abi + ":" + openMPI, abi + "/libmpi_abi.so.1", ""},
 	} {
 		p := &Program{Path: tt.path, Argv: []string{"prog"}}
 		if tt.vars != "" {

@@ -76,8 +76,7 @@ func (o *Offer) addMPI(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	faces, _ := filepath.Glob(filepath.Join(dir, "*", "libmpi*.so*"))
-	for _, lib := range append([]string{filepath.Join(dir, mpiCore)}, faces...) {
+	for _, lib := range append([]string{filepath.Join(dir, mpiCore)}, librariesIn(filepath.Join(dir, "*", "libmpi*.so*"))...) {
 		f, sum, size, err := openSummed(lib)
 		if err != nil {
 			return err
@@ -90,12 +89,12 @@ func (o *Offer) addMPI(dir string) error {
 }
 
 // AskForMPI reports whether programs are known to run on gompi's MPI library: all by the user's
-// choice, or one because it is linked with Open MPI.
+// choice, or one because it is linked with Open MPI or with the standard's own interface.
 func AskForMPI(choice cmdline.MPILib, programs []cmdline.Program) bool {
-	return choice == cmdline.MPIGompi || choice == "" && slices.ContainsFunc(programs, linkedWithOpenMPI)
+	return choice == cmdline.MPIGompi || choice == "" && slices.ContainsFunc(programs, runsOnGompi)
 }
 
-func linkedWithOpenMPI(p cmdline.Program) bool {
+func runsOnGompi(p cmdline.Program) bool {
 	path, err := lookPath(p)
 	if err != nil || !isFile(path) {
 		return false
@@ -106,7 +105,7 @@ func linkedWithOpenMPI(p cmdline.Program) bool {
 	}
 	defer f.Close()
 	libs, _ := f.ImportedLibraries()
-	return slices.ContainsFunc(libs, IsOpenMPI)
+	return slices.ContainsFunc(libs, func(lib string) bool { return IsOpenMPI(lib) || IsABI(lib) })
 }
 
 func (o *Offer) addFile(name string) error {

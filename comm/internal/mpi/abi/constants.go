@@ -23,10 +23,10 @@ const (
 	GraphTopology     = 212
 	DistGraphTopology = 213
 
-	Identical = 0 // of comparisons
-	Congruent = 1
-	Similar   = 2
-	Unequal   = 3
+	Identical = 201 // of comparisons
+	Congruent = 202
+	Similar   = 203
+	Unequal   = 204
 )
 
 // TagUB is MPI_TAG_UB: the highest tag.

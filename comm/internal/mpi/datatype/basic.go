@@ -62,6 +62,17 @@ func ByID(id int) *Type { return named[id] }
 // All returns the predefined types, in no order.
 func All() iter.Seq[*Type] { return maps.Values(named) }
 
+// Names returns the names of the predefined types, of which some have two.
+func Names() iter.Seq2[string, *Type] {
+	return func(yield func(string, *Type) bool) {
+		for name, id := range ids {
+			if !yield(name, named[id]) {
+				return
+			}
+		}
+	}
+}
+
 // basics has the types that are one number, sized for 64-bit Linux. The size of external32
 // is the size unless stated.
 var basics = []Basic{

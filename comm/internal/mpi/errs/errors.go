@@ -8,6 +8,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/datatype"
+	"gompi/comm/internal/mpi/table"
 )
 
 const (
@@ -45,11 +46,14 @@ const (
 	NoSuchFile  abi.Class = 42
 	Quota       abi.Class = 44
 	ReadOnly    abi.Class = 45
-	Session     abi.Class = 53
-	Datarep     abi.Class = 56
-	Unsupported abi.Class = 57
-	ProcFailed  abi.Class = 62
-	Revoked     abi.Class = 64
+	Datarep     abi.Class = 54
+	Unsupported abi.Class = 55
+	Session     abi.Class = 60
+	ABI         abi.Class = 62
+
+	ProcFailed        abi.Class = table.ErrProcFailed
+	procFailedPending abi.Class = table.ErrProcFailedPending
+	Revoked           abi.Class = table.ErrRevoked
 
 	firstCode abi.Class = 0x4000 // of classes and codes that programs add
 )

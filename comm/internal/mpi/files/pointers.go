@@ -108,9 +108,9 @@ func lock(fd int, how int16, off, n int) error {
 // ---- MPI's functions ----
 
 const (
-	seekSet     = 401
-	seekCurrent = 402
-	seekEnd     = 403
+	seekCurrent = 401
+	seekEnd     = 402
+	seekSet     = 403
 )
 
 // seek returns the position that is offset etypes behind where whence says. at is the pointer.

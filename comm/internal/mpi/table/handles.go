@@ -1,7 +1,7 @@
 package table
 
 // A Handle is a predefined handle that is no datatype. Its number is that of the standard's binary
-// interface (MPI 5.0, section 20.3); handles that programs make have numbers from
+// interface (MPI 5.0); handles that programs make have numbers from
 // FirstHandle on.
 type Handle struct {
 	Kind string

@@ -1,15 +1,21 @@
-// Package table holds the functions of MPI that gompi implements, with their arguments. The C and
-// Go code between programs and package mpi is generated from it.
+// Package table holds the functions of MPI with their arguments, those that gompi implements and those
+// that it lacks, and the handles and numbers of MPI 5.0's binary interface. The C and Go code between
+// programs and package mpi, and an mpi.h, are generated from it.
 package table
 
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed functions.txt
 var text string
+
+//go:embed missing.txt
+var missingText string
 
 // A Function is a function of MPI.
 type Function struct {
@@ -19,6 +25,8 @@ type Function struct {
 	Face    bool // it is in C alone
 	Form    Form
 	Base    string // of a collective: the name of its blocking form
+	Result  string // its kind, "" for the usual int
+	Beside  bool   // MPI 5.0 has it not
 }
 
 // A Form is one of the three that a collective has.
@@ -37,30 +45,40 @@ type Arg struct {
 	Kind   string
 	In     bool   // the caller gives it
 	Out    bool   // the function stores it
+	Stores bool   // it is an address where the function stores
 	Length string // of an array of handles or statuses
 }
 
 // Functions returns all functions, in the order of the table.
-func Functions() []Function {
-	all, err := parse(text)
-	if err != nil {
-		panic(err) // a test finds it
-	}
-	return all
-}
+func Functions() []Function { return parsed().functions }
 
-func parse(text string) ([]Function, error) {
-	p := parser{kinds: map[string]string{}}
+// Missing returns the functions of MPI 5.0 that gompi lacks.
+func Missing() []Function { return parsed().missing }
+
+var parsed = sync.OnceValue(func() (t struct{ functions, missing []Function }) {
+	p := parser{kinds: map[string]Arg{}}
+	p.parse("functions.txt", text)
+	t.functions, p.all = p.all, nil
+	p.parse("missing.txt", missingText)
+	t.missing = slices.DeleteFunc(p.all, func(f Function) bool {
+		return slices.ContainsFunc(t.functions, func(g Function) bool { return g.Name == f.Name })
+	})
+	return t
+})
+
+// parse adds the functions of a text.
+func (p *parser) parse(name, text string) {
+	p.beside = map[string]bool{}
 	for i, line := range strings.Split(text, "\n") {
 		if err := p.line(line); err != nil {
-			return nil, fmt.Errorf("functions.txt:%d: %w", i+1, err)
+			panic(fmt.Errorf("%s:%d: %w", name, i+1, err)) // a test finds it
 		}
 	}
-	return p.all, nil
 }
 
 type parser struct {
-	kinds   map[string]string // by an argument's name
+	kinds   map[string]Arg // by an argument's name: what it is if nothing else is said
+	beside  map[string]bool
 	chapter string
 	all     []Function
 }
@@ -76,10 +94,16 @@ func (p *parser) line(line string) error {
 	case "#":
 	case "kind":
 		for _, name := range rest[1:] {
-			p.kinds[name] = rest[0]
+			p.kinds[strings.TrimPrefix(name, "*")] = Arg{Kind: rest[0], Stores: name[0] == '*'}
+		}
+	case "beside":
+		for _, name := range rest {
+			p.beside[name] = true
 		}
 	case "face":
-		p.all = append(p.all, Function{Name: rest[0], Chapter: p.chapter, Face: true})
+		err := p.function(rest[0], rest[1:])
+		p.all[len(p.all)-1].Face = true
+		return err
 	case "coll":
 		return p.collective(rest[0], rest[1:])
 	default:
@@ -110,8 +134,12 @@ func (p *parser) collective(name string, args []string) error {
 }
 
 func (p *parser) function(name string, args []string) error {
-	f := Function{Name: name, Chapter: p.chapter}
+	f := Function{Name: name, Chapter: p.chapter, Beside: p.beside[name] || strings.HasPrefix(p.chapter, "Fault tolerance")}
 	for _, s := range args {
+		if result, ok := strings.CutPrefix(s, "="); ok {
+			f.Result = result
+			continue
+		}
 		a, err := p.arg(s)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -123,12 +151,13 @@ func (p *parser) function(name string, args []string) error {
 }
 
 func (p *parser) arg(s string) (Arg, error) {
-	a := Arg{In: s[0] != '>', Out: s[0] == '>' || s[0] == '&'}
-	s, length, _ := strings.Cut(strings.TrimLeft(s, ">&"), "[")
+	a := Arg{In: s[0] != '>', Out: s[0] == '>' || s[0] == '&', Stores: s[0] == '*'}
+	s, length, _ := strings.Cut(strings.TrimLeft(s, ">&*"), "[")
 	a.Length = strings.TrimSuffix(length, "]")
 	a.Name, a.Kind, _ = strings.Cut(s, ":")
 	if a.Kind == "" {
-		a.Kind = p.kinds[a.Name]
+		usual := p.kinds[a.Name]
+		a.Kind, a.Stores = usual.Kind, a.Stores || usual.Stores
 	}
 	if a.Kind == "" {
 		return a, fmt.Errorf("argument %q has no kind", a.Name)
