@@ -203,7 +203,7 @@ static bool publish(struct gompi_team *t, const struct call *c)
 	h->call[1] = c->count;
 	fill(payload(t, t->me), c->data, c->given);
 	raise_flag(t, &h->step, s);
-	__builtin_prefetch(head_of(t, t->me, s + 1), 1);
+	gompi_own(head_of(t, t->me, s + 1), sizeof *h); /* both lines: bcast of 64 B .45 us with one, .32 */
 	record(t, c->bytes);
 	return true;
 }
