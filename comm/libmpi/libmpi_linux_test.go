@@ -56,7 +56,8 @@ func TestProgramsInOtherLanguages(t *testing.T) {
 			{"bindings.cc", "mpicxx."}, {"throws.cc", "mpicxx."},
 		} {
 			t.Run(face+"/"+p.source, func(t *testing.T) {
-				runProgram(t, compiled(t, p.wrapper+face, p.source), p.source)
+				program := compiled(t, p.wrapper+face, p.source)
+				runRanks(t, 3, program, p.source, filepath.Join(t.TempDir(), "data"))
 			})
 		}
 	}

@@ -30,6 +30,12 @@ static void handler(MPI::Comm &comm, int *code, ...)
 		handled++;
 }
 
+static void fileHandler(MPI::File &, int *code, ...)
+{
+	if (MPI::Get_error_class(*code) == MPI::ERR_ARG)
+		handled++;
+}
+
 static int copy(const MPI::Comm &, int, void *extra, void *in, void *out, bool &flag)
 {
 	*static_cast<void **>(out) = static_cast<char *>(in) + reinterpret_cast<long>(extra);
@@ -115,6 +121,27 @@ static void errors()
 	h.Free();
 }
 
+static void files(const char *name)
+{
+	MPI::Status st;
+	int n = rank;
+	MPI::File f = MPI::File::Open(MPI::COMM_WORLD, name, MPI::MODE_CREATE | MPI::MODE_RDWR | MPI::MODE_DELETE_ON_CLOSE, MPI::INFO_NULL);
+	f.Set_view(0, MPI::INT, MPI::INT, "native", MPI::INFO_NULL);
+	f.Write_at_all(rank, &n, 1, MPI::INT);
+	f.Sync();
+	MPI::COMM_WORLD.Barrier();
+	f.Iread_at((rank + 1) % size, &n, 1, MPI::INT).Wait(st);
+	check(n == (rank + 1) % size && st.Get_count(MPI::INT) == 1, "what is in the file");
+	check(f.Get_size() == MPI::Offset(size * sizeof n), "size of the file");
+	MPI::Errhandler h = MPI::File::Create_errhandler(fileHandler);
+	f.Set_errhandler(h);
+	handled = 0;
+	f.Seek(-1, MPI_SEEK_SET);
+	check(handled >= 1, "error handler of the file"); // MPICH calls it twice
+	h.Free();
+	f.Close();
+}
+
 int main(int argc, char **argv)
 {
 	MPI::Init(argc, argv);
@@ -123,6 +150,7 @@ int main(int argc, char **argv)
 	messages();
 	objects();
 	errors();
+	files(argv[1]);
 	MPI::COMM_WORLD.Barrier();
 	MPI::Finalize();
 	if (rank == 0)

@@ -2,7 +2,7 @@
 module counts
   use mpi_f08
   implicit none
-  integer :: handled = 0
+  integer :: handled = 0, of_file = 0
   integer(kind=MPI_ADDRESS_KIND) :: deleted = 0
 contains
   subroutine check(ok, what)
@@ -17,6 +17,12 @@ contains
     integer :: code, class
     call MPI_Error_class(code, class)
     if (comm == MPI_COMM_WORLD .and. class == MPI_ERR_TAG) handled = handled + 1
+  end subroutine
+  subroutine file_handler(f, code)
+    type(MPI_File) :: f
+    integer :: code, class
+    call MPI_Error_class(code, class)
+    if (f /= MPI_FILE_NULL .and. class == MPI_ERR_ARG) of_file = of_file + 1
   end subroutine
   subroutine copy(h, key, extra, in, out, flag, ierr)
     type(MPI_Comm) :: h
@@ -59,6 +65,9 @@ program main
   type(MPI_Request) :: requests(2)
   type(MPI_Errhandler) :: errhandler
   type(MPI_Op) :: op
+  type(MPI_File) :: file
+  integer(kind=MPI_OFFSET_KIND) :: place
+  character(1000) :: name
   type(MPI_Datatype) :: type
   ! MPI_BOTTOM stands for these: the compiler must not keep them in registers.
   double precision, volatile :: x
@@ -137,6 +146,28 @@ program main
   call MPI_Comm_split(MPI_COMM_WORLD, rank / 2, 0, comm)
   call MPI_Comm_rank(comm, i)
   call check(i == mod(rank, 2), 'split')
+
+  call get_command_argument(1, name)
+  call MPI_File_open(MPI_COMM_WORLD, trim(name), MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, &
+    MPI_INFO_NULL, file)
+  call MPI_File_set_view(file, 8_MPI_OFFSET_KIND, MPI_INTEGER, MPI_INTEGER, 'external32', MPI_INFO_NULL)
+  n = rank
+  call MPI_File_write_ordered(file, n, 1, MPI_INTEGER, status)
+  call MPI_File_sync(file)
+  call MPI_Barrier(MPI_COMM_WORLD)
+  place = right
+  call MPI_File_read_at_all(file, place, n, 1, MPI_INTEGER, status)
+  call MPI_Get_count(status, MPI_INTEGER, i)
+  call check(n == right .and. i == 1, 'what is in the file')
+  call MPI_File_get_size(file, place)
+  call check(place == 8 + 4 * size, 'size of the file')
+  call MPI_File_create_errhandler(file_handler, errhandler)
+  call MPI_File_set_errhandler(file, errhandler)
+  call MPI_File_seek(file, -5_MPI_OFFSET_KIND, MPI_SEEK_SET, ierr)
+  call check(ierr /= MPI_SUCCESS .and. of_file == 1, 'error handler of the file')
+  call MPI_Errhandler_free(errhandler)
+  call MPI_File_close(file)
+  call check(file == MPI_FILE_NULL, 'close')
 
   call MPI_Finalize()
   if (rank == 0) print '(A)', 'f08: no errors'

@@ -3,7 +3,7 @@
 module counts
   use mpi
   implicit none
-  integer :: handled = 0, queried = 0, freed = 0
+  integer :: handled = 0, of_file = 0, queried = 0, freed = 0
   integer(kind=MPI_ADDRESS_KIND) :: deleted = 0
 contains
   subroutine check(ok, what)
@@ -18,6 +18,11 @@ contains
     integer :: comm, code, class, ierr
     call MPI_Error_class(code, class, ierr)
     if (comm == MPI_COMM_WORLD .and. class == MPI_ERR_RANK) handled = handled + 1
+  end subroutine
+  subroutine file_handler(f, code)
+    integer :: f, code, class, ierr
+    call MPI_Error_class(code, class, ierr)
+    if (class == MPI_ERR_ARG) of_file = f
   end subroutine
   subroutine copy(h, key, extra, in, out, flag, ierr)
     integer :: h, key, ierr
@@ -71,6 +76,9 @@ program main
   logical :: flag, periods(1)
   character(len=MPI_MAX_OBJECT_NAME) :: name
   character(len=30) :: text
+  integer :: file, i
+  integer(kind=MPI_OFFSET_KIND) :: place
+  character(len=1000) :: path
 
   call MPI_Init_thread(MPI_THREAD_MULTIPLE, n, ierr)
   call check(n >= MPI_THREAD_SINGLE, 'thread level')
@@ -185,6 +193,34 @@ program main
   call MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, type, ierr)
   call MPI_Type_size(type, n, ierr)
   call check(n == 8, 'match_size')
+
+  ! Each rank's number in a file.
+  call get_command_argument(1, path)
+  call MPI_File_open(MPI_COMM_WORLD, trim(path), MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, &
+    MPI_INFO_NULL, file, ierr)
+  place = 4
+  call MPI_File_set_view(file, place, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL, ierr)
+  place = rank
+  call MPI_File_write_at_all(file, place, rank, 1, MPI_INTEGER, status, ierr)
+  call MPI_File_sync(file, ierr)
+  call MPI_Barrier(MPI_COMM_WORLD, ierr)
+  place = mod(rank + 1, size)
+  call MPI_File_iread_at(file, place, n, 1, MPI_INTEGER, request, ierr)
+  call MPI_Wait(request, status, ierr)
+  call check(ierr == MPI_SUCCESS .and. n == mod(rank + 1, size), 'what is in the file')
+  call MPI_File_get_view(file, place, type, n, text, ierr)
+  call check(place == 4 .and. type == MPI_INTEGER .and. n == MPI_INTEGER .and. text == 'native', 'get_view')
+  call MPI_File_create_errhandler(file_handler, errhandler, ierr)
+  call MPI_File_set_errhandler(file, errhandler, ierr)
+  place = -1
+  call MPI_File_read_at(file, place, n, 1, MPI_INTEGER, status, ierr)
+  call check(ierr /= MPI_SUCCESS .and. of_file == file, 'error handler of the file')
+  call MPI_Errhandler_free(errhandler, ierr)
+  call MPI_File_close(file, ierr)
+  call check(file == MPI_FILE_NULL, 'close')
+  call MPI_File_open(MPI_COMM_WORLD, trim(path), MPI_MODE_RDONLY, MPI_INFO_NULL, file, ierr)
+  call MPI_Error_class(ierr, n, i)
+  call check(n == MPI_ERR_NO_SUCH_FILE, 'a file that is not there')
 
   call MPI_Comm_free(comm, ierr)
   call MPI_Finalize(ierr)
