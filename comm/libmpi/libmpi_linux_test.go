@@ -89,7 +89,7 @@ func TestFailuresInC(t *testing.T) {
 			t.Run(face+"/"+transport, func(t *testing.T) {
 				t.Setenv("GOMPI_TRANSPORT", transport)
 				runRanks(t, 4, program, "failures.c")
-				runRanks(t, 4, "-recover", "failures.c", program, "kill")
+				runRanks(t, 4, "-recover", "failures.c", program, "kill", filepath.Join(t.TempDir(), "data"))
 			})
 		}
 	}

@@ -18,6 +18,14 @@ int PMPI_Op_create_c(MPI_User_function_c *fn, int commute, MPI_Op *op)
 	return error;
 }
 
+GOMPI_ALIAS(Register_datarep_c)
+int PMPI_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *reads,
+                            MPI_Datarep_conversion_function_c *writes, MPI_Datarep_extent_function *extent, void *extra)
+{
+	(void)reads, (void)writes; /* which no data representation has */
+	return PMPI_Register_datarep(datarep, NULL, NULL, extent, extra);
+}
+
 /* All datatypes have their counts among the integers. */
 GOMPI_ALIAS(Type_get_envelope_c)
 int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count *ni, MPI_Count *na, MPI_Count *nc, MPI_Count *nt, int *combiner)

@@ -1,4 +1,4 @@
-/* Fault tolerance: without an argument nobody dies; with "kill" one rank does, and later one more. The
+/* Fault tolerance: without an argument nobody dies; with "kill FILE" one rank does, and later one more. The
  * installed headers of Open MPI lack the functions: they are looked up. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -192,6 +192,22 @@ static void is_rank(MPI_Group g, MPI_Comm comm, int want)
 	CHECK(r == want);
 }
 
+static const char *file; /* that ranks can write */
+
+/* lost: what needs all ranks of a file fails when one has died, and the rest goes on. */
+static void lost(MPI_File f, int x)
+{
+	int y = -1;
+	MPI_Status st;
+	CHECK(class_of(MPI_File_write_ordered(f, &x, 1, MPI_INT, &st)) == MPIX_ERR_PROC_FAILED);
+	CHECK(class_of(MPI_File_set_size(f, 100)) == MPIX_ERR_PROC_FAILED);
+	OK(MPI_File_write_at(f, x * sizeof x, &x, 1, MPI_INT, &st));
+	OK(MPI_File_read_at(f, x * sizeof x, &y, 1, MPI_INT, &st));
+	CHECK(x == y);
+	OK(MPI_File_write_shared(f, &x, 1, MPI_INT, &st)); /* the lock of who has died is gone */
+	CHECK(class_of(MPI_File_close(&f)) == MPIX_ERR_PROC_FAILED && f == MPI_FILE_NULL);
+}
+
 /* kill_one ends the rank with a number in comm while the others wait for it, and returns a communicator of
  * these. */
 static MPI_Comm kill_one(MPI_Comm comm, int victim)
@@ -199,10 +215,12 @@ static MPI_Comm kill_one(MPI_Comm comm, int victim)
 	MPI_Comm s;
 	MPI_Group g;
 	MPI_Request r;
+	MPI_File f;
 	int me, n, x, flag, error, left;
 	MPI_Comm_rank(comm, &me);
 	MPI_Comm_size(comm, &n);
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	OK(MPI_File_open(comm, file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &f));
 	OK(MPI_Irecv(&x, 1, MPI_INT, victim, 1, comm, &r));
 	for (int i = 0; i < 100; i++) /* so that they are done in C */
 		OK(MPI_Barrier(comm));
@@ -214,6 +232,7 @@ static MPI_Comm kill_one(MPI_Comm comm, int victim)
 	OK(MPI_Send(&me, 1, MPI_INT, victim, 2, comm));
 	CHECK(class_of(MPI_Barrier(comm)) == MPIX_ERR_PROC_FAILED);
 	CHECK(class_of(MPI_Wait(&r, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED);
+	lost(f, me);
 	OK(CALL(is_revoked, comm, &flag));
 	CHECK(!flag);
 	OK(CALL(get_failed, comm, &g));
@@ -254,6 +273,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (argc > 1) {
+		file = argv[2];
 		MPI_Comm c = kill_one(MPI_COMM_WORLD, 1);
 		c = kill_one(c, 0);
 		MPI_Comm_rank(c, &rank);
