@@ -36,16 +36,18 @@ type Profile struct {
 //
 // Intel Xeon, Sapphire and Emerald Rapids (two virtual processors, 2 MiB of second-level cache for
 // each core): from process to process the kernel copies 64 KiB in 3.1 us and 1 MiB in 51; a ring of
-// the best shape takes 5.5 and 75, and ours took 7.0 and 90. With both ends copying, longer
-// messages are read faster, too (the ring and the kernel, ms: 8 MiB .79 and .46, 64 MiB 9.0 and
-// 7.6). In collectives lines that are only stored cost what they push out of the second-level cache
-// (np=2, plain and non-temporal stores, us: memory from Alloc, allreduce of 1 MiB 46 and 47, of 2
-// MiB 150 and 107, allgather of 512 KiB 37 and 37, of 1 MiB 122 and 101, of 4 MiB 594 and 513;
-// other memory, of 1 MiB 168 and 141), and there are more such caches where there are more ranks
-// (np=16, allgather of 16 KiB 54 and 74). Copies alone were timed through rings of several shapes,
-// with 128 to 512 KiB in flight, in chunks of 16 to 64 KiB, being best: 64 KiB in 8 chunks of 16
-// KiB 5.5 us, in 2 of 4 KiB 14.6; non-temporal stores lost in every shape (64 KiB 7.5 us, 1 MiB
-// 112). Messages of 64 KiB take 8.6 us through the ring, and 4.3 where the receiver reads them.
+// the best shape takes 5.5 and 75, and ours took 7.0 and 90. 16 KiB take 3.8 us through the ring
+// and 2.3 so, back and forth at once 4.1 and 2.4, in an allreduce 4.8 and 3.2, a bcast 3.2 and 1.6;
+// one after another 1.3 and 1.7, and 12 KiB .9 and 1.5. With both ends copying, longer messages are
+// read faster, too (the ring and the kernel, ms: 8 MiB .79 and .46, 64 MiB 9.0 and 7.6). In
+// collectives lines that are only stored cost what they push out of the second-level cache (np=2,
+// plain and non-temporal stores, us: memory from Alloc, allreduce of 1 MiB 46 and 47, of 2 MiB 150
+// and 107, allgather of 512 KiB 37 and 37, of 1 MiB 122 and 101, of 4 MiB 594 and 513; other
+// memory, of 1 MiB 168 and 141), and there are more such caches where there are more ranks (np=16,
+// allgather of 16 KiB 54 and 74). Copies alone were timed through rings of several shapes, with 128
+// to 512 KiB in flight, in chunks of 16 to 64 KiB, being best: 64 KiB in 8 chunks of 16 KiB 5.5 us,
+// in 2 of 4 KiB 14.6; non-temporal stores lost in every shape (64 KiB 7.5 us, 1 MiB 112). Messages
+// of 64 KiB take 8.6 us through the ring, and 4.3 where the receiver reads them.
 //
 // AMD EPYC (two virtual processors): messages that are read take 2 to 4 times as long as through
 // the ring (128 KiB 15 and 7 us, 1 MiB 102 and 32). The ring is best larger than the second-level
@@ -61,7 +63,7 @@ var builtIn = []struct {
 	settings         Settings
 }{
 	{"GenuineIntel", []int{6}, []int{143, 207}, Settings{
-		ReadFrom: 32 << 10, ReadBelow: Never, RingChunk: 16 << 10, RingBytes: 256 << 10, NonTemporal: Never,
+		ReadFrom: 16 << 10, ReadBelow: Never, RingChunk: 16 << 10, RingBytes: 256 << 10, NonTemporal: Never,
 		Around: 2 << 20, AroundOwn: 1 << 20,
 	}},
 	{"AuthenticAMD", []int{25}, nil, Settings{

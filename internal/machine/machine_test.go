@@ -12,7 +12,7 @@ func TestKnownProcessorsHaveProfiles(t *testing.T) {
 		id   id
 		want string
 	}{
-		{id{"GenuineIntel", 6, 143, 2048, true}, "shm.read=32k;shm.read.below=never;shm.ring.chunk=16k;shm.ring.bytes=256k;shm.ring.nontemporal=never;shm.nontemporal=2m;shm.nontemporal.rank=1m"},
+		{id{"GenuineIntel", 6, 143, 2048, true}, "shm.read=16k;shm.read.below=never;shm.ring.chunk=16k;shm.ring.bytes=256k;shm.ring.nontemporal=never;shm.nontemporal=2m;shm.nontemporal.rank=1m"},
 		{id{"GenuineIntel", 6, 85, 1024, false}, ""}, // not measured
 		{id{"AuthenticAMD", 26, 2, 1024, true}, "shm.read=never;shm.ring.chunk=32k;shm.ring.bytes=2m;shm.ring.nontemporal=never;shm.ring.string=2k"},
 		{id{"AuthenticAMD", 25, 17, 1024, true}, "shm.read=never;shm.ring.chunk=32k;shm.ring.bytes=2m;shm.ring.nontemporal=8k"},
