@@ -66,11 +66,11 @@ libmpi: ## bin/lib: the libraries that MPI programs run on, of MPI 5's own inter
 mpi: build libmpi ## MPICH's own tests (out of Debian's source) and Debian's MPI programs, as far as they are installed, on gompi's MPI libraries (GOMPI_TRANSPORT=tcp: over TCP; HOSTS=2: on two hosts; QUICK=1: a cross-section of all three)
 ifdef QUICK
 	./.ci/mpi-suite -every 3 || [ $$? = 77 ]
-	./.ci/mpi netpipe hpcc mumps mpi4py lammps-melt lammps-crack \
+	./.ci/mpi netpipe hpcc mumps mpi4py lammps-melt lammps-crack lammps-dumps files hdf5 pnetcdf \
 	  scalapack-openmpi-xsllt scalapack-openmpi-xssyevr scalapack-openmpi-xCbtest scalapack-openmpi-zpb3tst \
 	  scalapack-mpich-xdlu scalapack-mpich-xdsyevr scalapack-mpich-xFbtest scalapack-mpich-cpb2tst
 	GOMPI_TRANSPORT=tcp ./.ci/mpi netpipe hpcc
-	HOSTS=2 ./.ci/mpi netpipe hpcc mpi4py scalapack-openmpi-xdlu || [ $$? = 77 ]
+	HOSTS=2 ./.ci/mpi netpipe hpcc mpi4py files scalapack-openmpi-xdlu || [ $$? = 77 ]
 else
 	./.ci/mpi-suite
 	./.ci/mpi
