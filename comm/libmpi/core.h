@@ -38,6 +38,8 @@ enum {
 	GOMPI_CART = 211,   /* topologies */
 	GOMPI_GRAPH = 212,
 	GOMPI_DIST_GRAPH = 213,
+	GOMPI_LOCK_EXCLUSIVE = 301,
+	GOMPI_LOCK_SHARED = 302,
 	GOMPI_IDENT = 201,  /* and the other comparisons behind it */
 	GOMPI_PROC_FAILED = 16001, /* error classes that MPI 5.0 has not */
 	GOMPI_PROC_FAILED_PENDING,
@@ -55,7 +57,8 @@ enum gompi_kind {
 	KIND_info,
 	KIND_message,
 	KIND_session,
-	KIND_file = 11,
+	KIND_win,
+	KIND_file,
 	KINDS,
 	KIND_keyval = KINDS /* has no handle */
 };
@@ -73,6 +76,7 @@ struct gompi_face {
 	int32_t bsend_overhead, last_code;
 	gompi_word buffer_automatic;
 	int32_t max_object_name, max_error_string, max_processor_name, max_info_key, max_info_val;
+	int32_t win_unified, win_flavor_create; /* other flavors are behind that */
 	int32_t distribute_block, distribute_cyclic, distribute_none, distribute_default;
 	void (*call_op)(gompi_word fn, gompi_word in, gompi_word inout, int32_t n, int32_t op, int32_t datatype);
 	int32_t (*copy_attr)(gompi_word fn, int32_t kind, int32_t id, int32_t keyval, gompi_word extra, gompi_word value,

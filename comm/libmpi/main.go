@@ -125,7 +125,7 @@ func faceOf(f *C.struct_gompi_face) abi.Face {
 		ProcNull: int(f.proc_null), Undefined: int(f.undefined), BsendOverhead: int(f.bsend_overhead), BufferAutomatic: abi.Addr(f.buffer_automatic), LastCode: int(f.last_code),
 		MaxObjectName: int(f.max_object_name), MaxErrorString: int(f.max_error_string),
 		MaxProcessorName: int(f.max_processor_name), MaxInfoKey: int(f.max_info_key), MaxInfoValue: int(f.max_info_val),
-		DistributeBlock: int(f.distribute_block), DistributeCyclic: int(f.distribute_cyclic),
+		Unified: int(f.win_unified), FlavorCreate: int(f.win_flavor_create), DistributeBlock: int(f.distribute_block), DistributeCyclic: int(f.distribute_cyclic),
 		DistributeNone: int(f.distribute_none), DefaultArgument: int(f.distribute_default),
 		CallOp: func(fn, in, inout abi.Addr, n int, op, datatype abi.Handle) {
 			C.call_op(f, word(fn), word(in), word(inout), C.int32_t(n), C.int32_t(op), C.int32_t(datatype))

@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
+	"gompi/comm/window"
 	"gompi/internal/mem"
 )
 
@@ -31,6 +32,10 @@ type cell struct {
 	send, recv mem.Buffer
 	window     int
 	requests   []comm.Request
+
+	win      *window.Window // of one-sided operations
+	part     []byte         // this rank's, of it
+	one, old mem.Buffer     // operand and result of fetch_and_op
 
 	steps int     // of computing, of halo
 	work  float64 // what they compute, so that they are not left out

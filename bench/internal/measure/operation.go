@@ -36,7 +36,7 @@ type operation struct {
 // operations is the table of all benchmarks. The root of those that have one is
 // rank 0. bus is nccl-tests' factor (its PERFORMANCE.md).
 func operations() []operation {
-	return append(messageOperations(), []operation{
+	return slices.Concat(messageOperations(), oneSidedOperations(), []operation{
 		{name: "barrier", noData: true, blocks: each(0, 0), run: runBarrier, volume: times(0), bus: times(0)},
 		{name: "bcast", blocks: atRoot(1, 0, 0, 1), run: runBcast, parts: fromRoot, volume: times(1), bus: times(1)},
 		{name: "reduce", reduces: true, inPlace: true, blocks: atRoot(1, 1, 1, 0), run: runReduce, parts: reducedAtRoot, volume: times(1), bus: times(1)},
@@ -48,7 +48,7 @@ func operations() []operation {
 		{name: "gather", inPlace: true, blocks: gatheringAtRoot, run: runGather, parts: gathered, volume: perRank, bus: others},
 		{name: "scatter", inPlace: true, blocks: scatteringAtRoot, run: runScatter, parts: scattered, volume: perRank, bus: others},
 		{name: "scan", reduces: true, inPlace: true, blocks: each(1, 1), run: runScan, parts: reducedUpTo, volume: times(1), bus: times(1)},
-	}...)
+	})
 }
 
 // Names returns the names of the operations of any message-passing library.

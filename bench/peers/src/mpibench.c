@@ -74,7 +74,7 @@ static i64 back_to_back(struct cell *k, int calls) {
 
 static void measure(struct cell *k, i64 *times, i64 *slowest, int check) {
 	if (k->op->begin)
-		k->op->begin();
+		k->op->begin(k);
 	if (check) {
 		k->op->run(k);
 		int wrong = k->op->right && !k->op->right(k);
@@ -86,7 +86,7 @@ static void measure(struct cell *k, i64 *times, i64 *slowest, int check) {
 	int done = sample(k, k->bytes, times);
 	i64 b2b = back_to_back(k, done);
 	if (k->op->end)
-		k->op->end();
+		k->op->end(k);
 	MPI_Reduce(times, slowest, done, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
 	if (rank != 0)
 		return;

@@ -30,7 +30,7 @@ struct op {
 	int windowed, trips;
 	double (*volume)(void), (*bus)(void);
 	double before; /* nanoseconds of computing before each call; such calls do not go back to back */
-	void (*begin)(void), (*end)(void); /* before and after all calls of a cell */
+	void (*begin)(struct cell *), (*end)(struct cell *); /* before and after all calls of a cell */
 };
 
 static int rank, np;
@@ -239,7 +239,8 @@ static void compute(int steps) {
 }
 
 /* calibrate finds how many steps take HALO_COMPUTES where nothing interrupts them. */
-static void calibrate(void) {
+static void calibrate(struct cell *k) {
+	(void)k;
 	enum { SOME = 10000 };
 	double fastest = 1e9;
 	for (int i = 0; i < 20; i++) {
@@ -288,14 +289,16 @@ static void run_iprobe(struct cell *k) { (void)k, probe(0); }
 static void run_iprobe_found(struct cell *k) { (void)k, probe(1); }
 
 /* send_to_probe has an empty message arrive at rank 0, which recv_probed takes. */
-static void send_to_probe(void) {
+static void send_to_probe(struct cell *k) {
+	(void)k;
 	if (rank == 0)
 		MPI_Probe(1, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	else if (rank == 1)
 		MPI_Send(NULL, 0, MPI_BYTE, 0, DATA_TAG, MPI_COMM_WORLD);
 }
 
-static void recv_probed(void) {
+static void recv_probed(struct cell *k) {
+	(void)k;
 	if (rank == 0)
 		MPI_Recv(NULL, 0, MPI_BYTE, 1, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
@@ -319,6 +322,58 @@ static void run_one_way(struct cell *k) {
 		MPI_Send(k->send, k->n, type, 1, DATA_TAG, MPI_COMM_WORLD);
 	else if (rank == 1)
 		MPI_Recv(k->recv, k->n, type, 0, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* ---- windows: rank 0 accesses memory of rank 1, which all have locked, and flushes ---- */
+
+static MPI_Win win;
+static char *part; /* this rank's memory */
+
+static void open_window(struct cell *k) {
+	long room = k->bytes > 8 ? k->bytes : 8;
+
+	MPI_Win_allocate(room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win);
+	memset(part, 0xa5, room);
+	if (rank == 1 && k->op->blocks != NULL) {
+		int send, recv;
+		k->op->blocks(&send, &recv);
+		if (send)
+			memcpy(part, k->send, k->bytes);
+	}
+	MPI_Win_lock_all(0, win);
+	MPI_Win_sync(win);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void close_window(struct cell *k) {
+	(void)k;
+	MPI_Win_unlock_all(win);
+	MPI_Win_free(&win);
+}
+
+static void run_put(struct cell *k) {
+	if (rank != 0)
+		return;
+	MPI_Put(k->send, k->n, type, 1, 0, k->n, type, win);
+	MPI_Win_flush(1, win);
+}
+
+static void run_get(struct cell *k) {
+	if (rank != 0)
+		return;
+	MPI_Get(k->recv, k->n, type, 1, 0, k->n, type, win);
+	MPI_Win_flush(1, win);
+}
+
+static void run_fetch_and_op(struct cell *k) {
+	static const i64 one = 1;
+	static i64 old;
+
+	(void)k;
+	if (rank != 0)
+		return;
+	MPI_Fetch_and_op(&one, &old, MPI_INT64_T, 1, 0, MPI_SUM, win);
+	MPI_Win_flush(1, win);
 }
 
 /* ---- collectives ---- */
@@ -361,6 +416,11 @@ static int from_peer(struct cell *k) {
 	k->op->blocks(&send, &recv);
 	return recv == 0 || holds(k->recv, k->bytes, pattern(peer_of()), 0);
 }
+static int from_window(struct cell *k) {
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_sync(win);
+	return rank != 1 || holds(part, k->bytes, pattern(0), 0);
+}
 /* What has been received is brought together, and its place emptied for the next call. */
 static int spread_from_peer(struct cell *k) {
 	for (long at = 0; at < k->bytes && rank < 2; at += 8) {
@@ -392,6 +452,7 @@ static void none(int *s, int *r) { *s = *r = 0; }
 static void one_one(int *s, int *r) { *s = *r = 1; }
 static void first_two(int *s, int *r) { *s = *r = rank < 2; }
 static void first_to_second(int *s, int *r) { *s = rank == 0, *r = rank == 1; }
+static void second_to_first(int *s, int *r) { *s = rank == 1, *r = rank == 0; }
 static void root_to_all(int *s, int *r) { *s = rank == 0, *r = rank != 0; }
 static void all_to_root(int *s, int *r) { *s = 1, *r = rank == 0; }
 static void gathering(int *s, int *r) { *s = 1, *r = np; }
@@ -421,6 +482,9 @@ static const struct op ops[] = {
 	{"gap10ms", 2, 0, 0, first_to_second, run_one_way, from_peer, first, 0, 1, once, once, 1e7},
 	{"halo", 2, 0, 0, first_two, run_halo, from_peer, first, 0, 1, once, once, 0, calibrate},
 	{"bw", 2, 0, 0, first_to_second, run_bw, from_peer, first, 1, 1, once, once, 0},
+	{"put", 2, 0, 0, first_to_second, run_put, from_window, first, 0, 1, once, once, 0, open_window, close_window},
+	{"get", 2, 0, 0, second_to_first, run_get, from_peer, first, 0, 1, once, once, 0, open_window, close_window},
+	{"fetch_and_op", 2, 1, 0, none, run_fetch_and_op, NULL, first, 0, 1, zero, zero, 0, open_window, close_window},
 	{"barrier", 1, 1, 0, none, run_barrier, NULL, everybody, 0, 1, zero, zero, 0},
 	{"bcast", 1, 0, 0, root_to_all, run_bcast, from_root, everybody, 0, 1, once, once, 0},
 	{"reduce", 1, 0, 1, all_to_root, run_reduce, reduced_at_root, everybody, 0, 1, once, once, 0},

@@ -11,6 +11,7 @@ import (
 	"gompi/comm/internal/mpi/infos"
 	"gompi/comm/internal/mpi/ops"
 	"gompi/comm/internal/mpi/p2p"
+	"gompi/comm/internal/mpi/windows"
 )
 
 // Args are the arguments of one call, as the face stores them: numbers, addresses and the numbers
@@ -60,6 +61,7 @@ func (a *Args) request(i int) *p2p.Request        { return p2p.Requests.Find(abi
 func (a *Args) errhandler(i int) *errs.Errhandler { return errs.Handlers.Find(abi.Handle(a[i])) }
 func (a *Args) session(i int) *comms.Session      { return comms.Sessions.Find(abi.Handle(a[i])) }
 func (a *Args) info(i int) *infos.Info            { return infos.Registry.Find(abi.Handle(a[i])) }
+func (a *Args) win(i int) *windows.Win            { return windows.Registry.Find(abi.Handle(a[i])) }
 func (a *Args) file(i int) *files.File            { return files.Registry.Find(abi.Handle(a[i])) }
 
 func (a *Args) setComm(i int, x *comms.Comm) {
@@ -113,6 +115,13 @@ func (a *Args) setErrhandler(i int, x *errs.Errhandler) {
 
 func (a *Args) setInfo(i int, x *infos.Info) {
 	a[i] = int64(infos.Registry.Null)
+	if x != nil {
+		a[i] = int64(x.Handle)
+	}
+}
+
+func (a *Args) setWin(i int, x *windows.Win) {
+	a[i] = int64(windows.Registry.Null)
 	if x != nil {
 		a[i] = int64(x.Handle)
 	}

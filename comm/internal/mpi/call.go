@@ -26,6 +26,7 @@ const (
 	bySession             // a session
 	byGroup               // a group: the session that it was made from
 	byHandler             // a session that is to have the error handler
+	byWin                 // a window
 	byFile                // a file
 	byNoFile              // MPI_FILE_NULL, for functions without a file
 )
@@ -53,6 +54,8 @@ func (f *function) raise(a *Args, err error) abi.Class {
 		return a.session(f.at).Raise(f.name, err)
 	case byGroup:
 		return a.group(f.at).Raise(f.name, err)
+	case byWin:
+		return a.win(f.at).Raise(f.name, err)
 	case byFile:
 		return a.file(f.at).Raise(f.name, err)
 	case byNoFile:

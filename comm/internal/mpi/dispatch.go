@@ -11,6 +11,7 @@ import (
 	"gompi/comm/internal/mpi/infos"
 	"gompi/comm/internal/mpi/ops"
 	"gompi/comm/internal/mpi/p2p"
+	"gompi/comm/internal/mpi/windows"
 )
 
 // functions are those of MPI, by number.
@@ -295,6 +296,53 @@ var functions = [...]function{
 	{"MPI_Session_get_errhandler", callSessionGetErrhandler, bySession, 0},
 	{"MPI_Session_call_errhandler", callSessionCallErrhandler, bySession, 0},
 	{"MPI_Group_from_session_pset", callGroupFromSessionPset, bySession, 0},
+	{"MPI_Win_create", callWinCreate, byComm, 4},
+	{"MPI_Win_allocate", callWinAllocate, byComm, 3},
+	{"MPI_Win_allocate_shared", callWinAllocateShared, byComm, 3},
+	{"MPI_Win_shared_query", callWinSharedQuery, byWin, 0},
+	{"MPI_Win_create_dynamic", callWinCreateDynamic, byComm, 1},
+	{"MPI_Win_attach", callWinAttach, byWin, 0},
+	{"MPI_Win_detach", callWinDetach, byWin, 0},
+	{"MPI_Win_free", callWinFree, byWin, 0},
+	{"MPI_Win_get_group", callWinGetGroup, byWin, 0},
+	{"MPI_Win_set_info", callWinSetInfo, byWin, 0},
+	{"MPI_Win_get_info", callWinGetInfo, byWin, 0},
+	{"MPI_Win_set_name", callWinSetName, byWin, 0},
+	{"MPI_Win_get_name", callWinGetName, byWin, 0},
+	{"MPI_Win_create_keyval", callWinCreateKeyval, byWorld, 0},
+	{"MPI_Win_free_keyval", callWinFreeKeyval, byWorld, 0},
+	{"MPI_Win_set_attr", callWinSetAttr, byWin, 0},
+	{"MPI_Win_get_attr", callWinGetAttr, byWin, 0},
+	{"MPI_Win_delete_attr", callWinDeleteAttr, byWin, 0},
+	{"MPI_Win_create_errhandler", callWinCreateErrhandler, byWorld, 0},
+	{"MPI_Win_set_errhandler", callWinSetErrhandler, byWin, 0},
+	{"MPI_Win_get_errhandler", callWinGetErrhandler, byWin, 0},
+	{"MPI_Win_call_errhandler", callWinCallErrhandler, byWin, 0},
+	{"MPI_Put", callPut, byWin, 7},
+	{"MPI_Get", callGet, byWin, 7},
+	{"MPI_Accumulate", callAccumulate, byWin, 8},
+	{"MPI_Get_accumulate", callGetAccumulate, byWin, 11},
+	{"MPI_Fetch_and_op", callFetchAndOp, byWin, 6},
+	{"MPI_Compare_and_swap", callCompareAndSwap, byWin, 6},
+	{"MPI_Rput", callRput, byWin, 7},
+	{"MPI_Rget", callRget, byWin, 7},
+	{"MPI_Raccumulate", callRaccumulate, byWin, 8},
+	{"MPI_Rget_accumulate", callRgetAccumulate, byWin, 11},
+	{"MPI_Win_fence", callWinFence, byWin, 1},
+	{"MPI_Win_start", callWinStart, byWin, 2},
+	{"MPI_Win_complete", callWinComplete, byWin, 0},
+	{"MPI_Win_post", callWinPost, byWin, 2},
+	{"MPI_Win_wait", callWinWait, byWin, 0},
+	{"MPI_Win_test", callWinTest, byWin, 0},
+	{"MPI_Win_lock", callWinLock, byWin, 3},
+	{"MPI_Win_unlock", callWinUnlock, byWin, 1},
+	{"MPI_Win_lock_all", callWinLockAll, byWin, 1},
+	{"MPI_Win_unlock_all", callWinUnlockAll, byWin, 0},
+	{"MPI_Win_flush", callWinFlush, byWin, 1},
+	{"MPI_Win_flush_all", callWinFlushAll, byWin, 0},
+	{"MPI_Win_flush_local", callWinFlushLocal, byWin, 1},
+	{"MPI_Win_flush_local_all", callWinFlushLocalAll, byWin, 0},
+	{"MPI_Win_sync", callWinSync, byWin, 0},
 	{"MPI_File_open", callFileOpen, byNoFile, 0},
 	{"MPI_File_close", callFileClose, byFile, 0},
 	{"MPI_File_delete", callFileDelete, byNoFile, 0},
@@ -2038,6 +2086,239 @@ func callGroupFromSessionPset(a *Args) error {
 	newgroup, err := comms.GroupFromSessionPset(a.session(0), a.text(1))
 	a.setGroup(2, newgroup)
 	return err
+}
+
+func callWinCreate(a *Args) error {
+	win, err := windows.WinCreate(a.address(0), a.int(1), a.int(2), a.info(3), a.comm(4))
+	a.setWin(5, win)
+	return err
+}
+
+func callWinAllocate(a *Args) error {
+	baseptr, win, err := windows.WinAllocate(a.int(0), a.int(1), a.info(2), a.comm(3))
+	a.setAddress(4, baseptr)
+	a.setWin(5, win)
+	return err
+}
+
+func callWinAllocateShared(a *Args) error {
+	baseptr, win, err := windows.WinAllocateShared(a.int(0), a.int(1), a.info(2), a.comm(3))
+	a.setAddress(4, baseptr)
+	a.setWin(5, win)
+	return err
+}
+
+func callWinSharedQuery(a *Args) error {
+	size, dispUnit, baseptr, err := windows.WinSharedQuery(a.win(0), a.int(1))
+	a.setInt(2, size)
+	a.setInt(3, dispUnit)
+	a.setAddress(4, baseptr)
+	return err
+}
+
+func callWinCreateDynamic(a *Args) error {
+	win, err := windows.WinCreateDynamic(a.info(0), a.comm(1))
+	a.setWin(2, win)
+	return err
+}
+
+func callWinAttach(a *Args) error {
+	return windows.WinAttach(a.win(0), a.address(1), a.int(2))
+}
+
+func callWinDetach(a *Args) error {
+	return windows.WinDetach(a.win(0), a.address(1))
+}
+
+func callWinFree(a *Args) error {
+	win := a.handle(0)
+	err := windows.WinFree(&win)
+	a.setHandle(0, win)
+	return err
+}
+
+func callWinGetGroup(a *Args) error {
+	group, err := windows.WinGetGroup(a.win(0))
+	a.setGroup(1, group)
+	return err
+}
+
+func callWinSetInfo(a *Args) error {
+	return windows.WinSetInfo(a.win(0), a.info(1))
+}
+
+func callWinGetInfo(a *Args) error {
+	info, err := windows.WinGetInfo(a.win(0))
+	a.setInfo(1, info)
+	return err
+}
+
+func callWinSetName(a *Args) error {
+	return windows.WinSetName(a.win(0), a.text(1))
+}
+
+func callWinGetName(a *Args) error {
+	resultlen, err := windows.WinGetName(a.win(0), a.text(1))
+	a.setInt(2, resultlen)
+	return err
+}
+
+func callWinCreateKeyval(a *Args) error {
+	keyval, err := windows.WinCreateKeyval(a.address(0), a.address(1), a.address(3))
+	a.setInt(2, keyval)
+	return err
+}
+
+func callWinFreeKeyval(a *Args) error {
+	keyval := a.int(0)
+	err := windows.WinFreeKeyval(&keyval)
+	a.setInt(0, keyval)
+	return err
+}
+
+func callWinSetAttr(a *Args) error {
+	return windows.WinSetAttr(a.win(0), a.int(1), a.address(2))
+}
+
+func callWinGetAttr(a *Args) error {
+	attributeVal, flag, err := windows.WinGetAttr(a.win(0), a.int(1))
+	a.setAddress(2, attributeVal)
+	a.setFlag(3, flag)
+	return err
+}
+
+func callWinDeleteAttr(a *Args) error {
+	return windows.WinDeleteAttr(a.win(0), a.int(1))
+}
+
+func callWinCreateErrhandler(a *Args) error {
+	errhandler, err := errs.WinCreateErrhandler(a.address(0))
+	a.setErrhandler(1, errhandler)
+	return err
+}
+
+func callWinSetErrhandler(a *Args) error {
+	return windows.WinSetErrhandler(a.win(0), a.errhandler(1))
+}
+
+func callWinGetErrhandler(a *Args) error {
+	errhandler, err := windows.WinGetErrhandler(a.win(0))
+	a.setErrhandler(1, errhandler)
+	return err
+}
+
+func callWinCallErrhandler(a *Args) error {
+	return windows.WinCallErrhandler(a.win(0), a.int(1))
+}
+
+func callPut(a *Args) error {
+	return windows.Put(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.datatype(6), a.win(7))
+}
+
+func callGet(a *Args) error {
+	return windows.Get(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.datatype(6), a.win(7))
+}
+
+func callAccumulate(a *Args) error {
+	return windows.Accumulate(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.datatype(6), a.op(7), a.win(8))
+}
+
+func callGetAccumulate(a *Args) error {
+	return windows.GetAccumulate(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.int(7), a.int(8), a.datatype(9), a.op(10), a.win(11))
+}
+
+func callFetchAndOp(a *Args) error {
+	return windows.FetchAndOp(a.address(0), a.address(1), a.datatype(2), a.int(3), a.int(4), a.op(5), a.win(6))
+}
+
+func callCompareAndSwap(a *Args) error {
+	return windows.CompareAndSwap(a.address(0), a.address(1), a.address(2), a.datatype(3), a.int(4), a.int(5), a.win(6))
+}
+
+func callRput(a *Args) error {
+	request, err := windows.Rput(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.datatype(6), a.win(7))
+	a.setRequest(8, request)
+	return err
+}
+
+func callRget(a *Args) error {
+	request, err := windows.Rget(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.datatype(6), a.win(7))
+	a.setRequest(8, request)
+	return err
+}
+
+func callRaccumulate(a *Args) error {
+	request, err := windows.Raccumulate(a.address(0), a.int(1), a.datatype(2), a.int(3), a.int(4), a.int(5), a.datatype(6), a.op(7), a.win(8))
+	a.setRequest(9, request)
+	return err
+}
+
+func callRgetAccumulate(a *Args) error {
+	request, err := windows.RgetAccumulate(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.int(7), a.int(8), a.datatype(9), a.op(10), a.win(11))
+	a.setRequest(12, request)
+	return err
+}
+
+func callWinFence(a *Args) error {
+	return windows.WinFence(a.int(0), a.win(1))
+}
+
+func callWinStart(a *Args) error {
+	return windows.WinStart(a.group(0), a.int(1), a.win(2))
+}
+
+func callWinComplete(a *Args) error {
+	return windows.WinComplete(a.win(0))
+}
+
+func callWinPost(a *Args) error {
+	return windows.WinPost(a.group(0), a.int(1), a.win(2))
+}
+
+func callWinWait(a *Args) error {
+	return windows.WinWait(a.win(0))
+}
+
+func callWinTest(a *Args) error {
+	flag, err := windows.WinTest(a.win(0))
+	a.setFlag(1, flag)
+	return err
+}
+
+func callWinLock(a *Args) error {
+	return windows.WinLock(a.int(0), a.int(1), a.int(2), a.win(3))
+}
+
+func callWinUnlock(a *Args) error {
+	return windows.WinUnlock(a.int(0), a.win(1))
+}
+
+func callWinLockAll(a *Args) error {
+	return windows.WinLockAll(a.int(0), a.win(1))
+}
+
+func callWinUnlockAll(a *Args) error {
+	return windows.WinUnlockAll(a.win(0))
+}
+
+func callWinFlush(a *Args) error {
+	return windows.WinFlush(a.int(0), a.win(1))
+}
+
+func callWinFlushAll(a *Args) error {
+	return windows.WinFlushAll(a.win(0))
+}
+
+func callWinFlushLocal(a *Args) error {
+	return windows.WinFlushLocal(a.int(0), a.win(1))
+}
+
+func callWinFlushLocalAll(a *Args) error {
+	return windows.WinFlushLocalAll(a.win(0))
+}
+
+func callWinSync(a *Args) error {
+	return windows.WinSync(a.win(0))
 }
 
 func callFileOpen(a *Args) error {

@@ -32,26 +32,27 @@ func (h How) Defined() bool {
 	return h.Op == Replace || h.Op == Fetch || h.Type == mem.NoType || h.Op.Defined(h.Type) && h.Op != mem.Avg
 }
 
-// byWord reports whether elements at an address, n bytes in a row, are combined by atomic
-// instructions. It has to be the same for all accumulates of a type to an element.
-func (h How) byWord(at uintptr, n int) bool {
-	return h.Type != mem.NoType && (h.Size == 4 || h.Size == 8) && at%uintptr(h.Size) == 0 && n%h.Size == 0
+// byWord reports whether elements of p at an address, n bytes in a row, are combined by atomic
+// instructions. It has to be the same for all accumulates of a type to an element. Memory that no
+// other rank maps has all its accumulates from one process: many elements take less with the lock.
+func (h How) byWord(p *part, at uintptr, n int) bool {
+	return p.shared && h.Type != mem.NoType && (h.Size == 4 || h.Size == 8) && at%uintptr(h.Size) == 0 && n%h.Size == 0
 }
 
-// combine combines what l describes at an address of this process with the packed bytes in, nil for
-// Fetch. It stores what was there into out, unless that is nil. ctl is of the part.
-func (w *Window) combine(ctl *control, at uintptr, l *layout.Layout, in, out []byte, how How) (err error) {
+// combine combines what l describes at an address of this process, in p, with the packed bytes in,
+// nil for Fetch. It stores what was there into out, unless that is nil.
+func (w *Window) combine(p *part, at uintptr, l *layout.Layout, in, out []byte, how How) (err error) {
 	size := l.Size()
 	if off, ok := l.Contiguous(); ok {
-		return w.combineRun(ctl, at+uintptr(off), size, in, out, how)
+		return w.combineRun(p, at+uintptr(off), size, in, out, how)
 	}
-	if how.Type == mem.NoType || how.Size != 4 && how.Size != 8 {
-		return w.holding(ctl, func() { w.combineLocked(at, l, in, out, how) })
+	if !p.shared || how.Type == mem.NoType || how.Size != 4 && how.Size != 8 {
+		return w.holding(p.ctl, func() { w.combineLocked(at, l, in, out, how) })
 	}
 	pos := 0
 	l.Runs(func(off, n int, _ layout.Element) {
 		if err == nil {
-			err = w.combineRun(ctl, at+uintptr(off), n, section(in, pos, n), section(out, pos, n), how)
+			err = w.combineRun(p, at+uintptr(off), n, section(in, pos, n), section(out, pos, n), how)
 		}
 		pos += n
 	})
@@ -67,12 +68,12 @@ func section(b []byte, at, n int) []byte {
 }
 
 // combineRun is combine for n bytes in a row.
-func (w *Window) combineRun(ctl *control, at uintptr, n int, in, out []byte, how How) error {
+func (w *Window) combineRun(p *part, at uintptr, n int, in, out []byte, how How) error {
 	switch {
 	case n == 0:
-	case !how.byWord(at, n):
+	case !how.byWord(p, at, n):
 		run := layout.Run(n)
-		return w.holding(ctl, func() { w.combineLocked(at, &run, in, out, how) })
+		return w.holding(p.ctl, func() { w.combineLocked(at, &run, in, out, how) })
 	case how.Size == 8:
 		combineWords64(at, n, in, out, how)
 	default:
@@ -84,6 +85,12 @@ func (w *Window) combineRun(ctl *control, at uintptr, n int, in, out []byte, how
 // combineLocked combines packed copies, with the part's lock held.
 func (w *Window) combineLocked(at uintptr, l *layout.Layout, in, out []byte, how How) {
 	n := l.Size()
+	if off, ok := l.Contiguous(); ok && how.inPlace(at+uintptr(off), in) {
+		here := bytesAt(at+uintptr(off), n)
+		copy(out, here)
+		w.reduce(here, in, how)
+		return
+	}
 	old := out
 	if old == nil {
 		old = make([]byte, n)
@@ -100,7 +107,13 @@ func (w *Window) combineLocked(at uintptr, l *layout.Layout, in, out []byte, how
 	}
 }
 
-// reduce stores acc op in into acc. Both are at the beginning of memory that was allocated.
+// inPlace reports whether the operands may be where they are: kernels want them to be aligned.
+func (h How) inPlace(at uintptr, in []byte) bool {
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(in)))
+	return h.Type != mem.NoType && h.Op != Fetch && h.Op != Replace && (at|from)%16 == 0
+}
+
+// reduce stores acc op in into acc. Both are aligned for any type.
 func (w *Window) reduce(acc, in []byte, how How) {
 	if how.Type == mem.NoType {
 		w.cfg.Custom(how.Code)(acc, in)
@@ -246,10 +259,10 @@ func (r *reducer) swap32(p *uint32, x uint32, how How) (old uint32) {
 
 // compareAndSwap stores x at an address if what is there is the same bytes as want, and returns
 // what was there in out. how has the type.
-func (w *Window) compareAndSwap(ctl *control, at uintptr, x, want, out []byte, how How) error {
+func (w *Window) compareAndSwap(p *part, at uintptr, x, want, out []byte, how How) error {
 	switch {
-	case !how.byWord(at, how.Size):
-		return w.holding(ctl, func() {
+	case !how.byWord(p, at, how.Size):
+		return w.holding(p.ctl, func() {
 			here := bytesAt(at, how.Size)
 			copy(out, here)
 			if string(out) == string(want) {

@@ -2,7 +2,6 @@ package rma
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 	"unsafe"
 
 	"gompi/comm"
@@ -51,7 +50,7 @@ type Keep func(comm.Request)
 // often put.
 func (w *Window) PutRun(rank, at int, b mem.Buffer) error {
 	if w.reaches(rank, at, b) {
-		w.store(w.parts[rank].here+uintptr(at), b.HostSlice())
+		store(w.parts[rank].here+uintptr(at), b.HostSlice())
 		return nil
 	}
 	return w.Put(Run(rank, at, b.Size()), b, nil)
@@ -60,7 +59,7 @@ func (w *Window) PutRun(rank, at int, b mem.Buffer) error {
 // GetRun is the inverse of PutRun.
 func (w *Window) GetRun(rank, at int, b mem.Buffer) error {
 	if w.reaches(rank, at, b) {
-		w.load(b.HostSlice(), w.parts[rank].here+uintptr(at))
+		load(b.HostSlice(), w.parts[rank].here+uintptr(at))
 		return nil
 	}
 	return w.Get(Run(rank, at, b.Size()), b, nil)
@@ -75,20 +74,22 @@ func (w *Window) reaches(rank, at int, b mem.Buffer) bool {
 	return p.direct && b.IsHost() && at >= 0 && b.Size() <= p.size-at && b.Size() > 0
 }
 
-// store stores src in memory of a window. A word is stored at once.
-func (w *Window) store(at uintptr, src []byte) {
+// store stores src in memory of a window. A word is stored at once, and with no more order than any
+// other store: that is what a Flush is for.
+func store(at uintptr, src []byte) {
 	dst := bytesAt(at, len(src))
-	if len(src) == 8 && at%8 == 0 {
-		atomic.StoreUint64((*uint64)(unsafe.Pointer(&dst[0])), binary.NativeEndian.Uint64(src))
+	if len(src) == 8 {
+		*(*[8]byte)(dst) = [8]byte(src)
 		return
 	}
 	copy(dst, src)
 }
 
-func (w *Window) load(dst []byte, at uintptr) {
+// load is the inverse of store.
+func load(dst []byte, at uintptr) {
 	src := bytesAt(at, len(dst))
-	if len(dst) == 8 && at%8 == 0 {
-		binary.NativeEndian.PutUint64(dst, atomic.LoadUint64((*uint64)(unsafe.Pointer(&src[0]))))
+	if len(dst) == 8 {
+		*(*[8]byte)(dst) = [8]byte(src)
 		return
 	}
 	copy(dst, src)
@@ -212,7 +213,7 @@ func (w *Window) accumulate(t Target, b, result mem.Buffer, how How, keep Keep) 
 	default:
 		out = make([]byte, bytes)
 	}
-	if err := w.combine(p.ctl, p.here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
+	if err := w.combine(p, p.here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
 		return err
 	}
 	if out != nil && !result.IsHost() {
@@ -225,7 +226,7 @@ func (w *Window) accumulate(t Target, b, result mem.Buffer, how How, keep Keep) 
 func (w *Window) FetchAndOp(rank, at int, b, result mem.Buffer, how How) error {
 	if w.reaches(rank, at, result) && how.Size == 8 && result.Size() == 8 && how.Type != mem.NoType && b.IsHost() {
 		p := w.parts[rank].here + uintptr(at)
-		if p%8 == 0 {
+		if w.parts[rank].shared && p%8 == 0 {
 			var x uint64
 			if b.Size() == 8 {
 				x = binary.NativeEndian.Uint64(b.HostSlice())
@@ -251,7 +252,7 @@ func (w *Window) CompareAndSwap(rank, at int, b, want, result mem.Buffer, how Ho
 		return w.fault("compareandswap", rank, wrong("%d, %d and %d bytes: want one element of %v", len(x), len(old), len(out), how.Type))
 	}
 	if p := &w.parts[rank]; p.direct {
-		return w.fault("compareandswap", rank, w.compareAndSwap(p.ctl, p.here+uintptr(at), x, old, out, how))
+		return w.fault("compareandswap", rank, w.compareAndSwap(p, p.here+uintptr(at), x, old, out, how))
 	}
 	both := append(append(make([]byte, 0, 2*how.Size), x...), old...)
 	return w.fault("compareandswap", rank, w.sendSwap(&t, both, result, how))

@@ -137,8 +137,12 @@ func (s *server) check(t *Target, r *request) error {
 	from, to := uintptr(t.At+lo), uintptr(t.At+hi)
 	s.w.attachment.Lock()
 	defer s.w.attachment.Unlock()
-	if !slices.ContainsFunc(s.w.regions, func(g region) bool { return g.base <= from && to <= g.base+uintptr(g.size) }) {
-		return fmt.Errorf("memory at %#x that is not attached", from)
+	for from < to { // regions may touch
+		i := slices.IndexFunc(s.w.regions, func(g region) bool { return g.base <= from && from < g.base+uintptr(g.size) })
+		if i < 0 {
+			return fmt.Errorf("memory at %#x that is not attached", from)
+		}
+		from = s.w.regions[i].base + uintptr(s.w.regions[i].size)
 	}
 	return nil
 }
@@ -175,7 +179,7 @@ func (s *server) combine(from int, r *request, t *Target) error {
 		out = make([]byte, n)
 	}
 	p := &s.w.parts[s.w.me]
-	if err := s.w.combine(p.ctl, p.here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
+	if err := s.w.combine(p, p.here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
 		return err
 	}
 	if out != nil {
@@ -190,7 +194,7 @@ func (s *server) swap(from int, r *request, t *Target) error {
 		return fmt.Errorf("compare and swap of %d bytes with %d", n, len(r.data))
 	}
 	p, out := &s.w.parts[s.w.me], make([]byte, n)
-	if err := s.w.compareAndSwap(p.ctl, p.here+uintptr(t.At), r.data[:n], r.data[n:], out, how); err != nil {
+	if err := s.w.compareAndSwap(p, p.here+uintptr(t.At), r.data[:n], r.data[n:], out, how); err != nil {
 		return err
 	}
 	s.answer(from, mem.Bytes(out))

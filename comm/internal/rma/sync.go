@@ -24,7 +24,10 @@ func barrier() {
 func (w *Window) Flush(ctx context.Context, rank int) error {
 	if uint(rank) < uint(len(w.parts)) && w.parts[rank].direct {
 		barrier()
-		return w.fault("window flush", rank, w.Comm.Err())
+		if err := w.Comm.Err(); err != nil {
+			return w.fault("window flush", rank, err)
+		}
+		return nil
 	}
 	if err := w.checkRank(rank); err != nil {
 		return w.fault("window flush", rank, err)

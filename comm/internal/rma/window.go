@@ -70,6 +70,7 @@ type part struct {
 	size, unit int
 	base       uintptr // where the rank has it
 	direct     bool
+	shared     bool    // other ranks reach it directly, too
 	here       uintptr // where this rank has it, if it is direct
 	kernel     door.Kernel
 	ctl        *control // nil unless it is direct
@@ -233,6 +234,7 @@ func (w *Window) arrange(cards []uint64) error {
 				w.join(r, p, card)
 			}
 		}
+		p.shared = w.cfg.Kind == Shared || card[cardPlace] != 0
 		if w.cfg.Kind == Shared && !w.cfg.Apart {
 			if !w.local {
 				return fmt.Errorf("%w: a shared window of ranks that share no memory", comm.ErrArgument)

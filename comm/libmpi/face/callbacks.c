@@ -16,6 +16,8 @@ static int32_t copy_attr(gompi_word fn, int32_t kind, int32_t id, int32_t keyval
 		error = gompi_foreign_copy(fn, gompi_number(kind, id), keyval, extra, value, copy, flag);
 	else if (kind == KIND_comm)
 		error = ((MPI_Comm_copy_attr_function *)fn)(TO_comm(id), keyval, (void *)extra, (void *)value, copy, flag);
+	else if (kind == KIND_win)
+		error = ((MPI_Win_copy_attr_function *)fn)(TO_win(id), keyval, (void *)extra, (void *)value, copy, flag);
 	else
 		error = ((MPI_Type_copy_attr_function *)fn)(TO_datatype(id), keyval, (void *)extra, (void *)value, copy, flag);
 	return gompi_constant_in(ENUM_code, error);
@@ -28,6 +30,8 @@ static int32_t delete_attr(gompi_word fn, int32_t kind, int32_t id, int32_t keyv
 		error = gompi_foreign_delete(fn, gompi_number(kind, id), keyval, value, extra);
 	else if (kind == KIND_comm)
 		error = ((MPI_Comm_delete_attr_function *)fn)(TO_comm(id), keyval, (void *)value, (void *)extra);
+	else if (kind == KIND_win)
+		error = ((MPI_Win_delete_attr_function *)fn)(TO_win(id), keyval, (void *)value, (void *)extra);
 	else
 		error = ((MPI_Type_delete_attr_function *)fn)(TO_datatype(id), keyval, (void *)value, (void *)extra);
 	return gompi_constant_in(ENUM_code, error);
@@ -104,6 +108,8 @@ void gompi_fill_face(struct gompi_face *face)
 		.max_processor_name = MPI_MAX_PROCESSOR_NAME,
 		.max_info_key = MPI_MAX_INFO_KEY,
 		.max_info_val = MPI_MAX_INFO_VAL,
+		.win_unified = MPI_WIN_UNIFIED,
+		.win_flavor_create = MPI_WIN_FLAVOR_CREATE,
 		.distribute_block = MPI_DISTRIBUTE_BLOCK,
 		.distribute_cyclic = MPI_DISTRIBUTE_CYCLIC,
 		.distribute_none = MPI_DISTRIBUTE_NONE,

@@ -29,7 +29,8 @@ static const struct pair codes[] = {
 /* The rest: constants.go. */
 static const struct pair keyvals[] = {
 	{0, MPI_KEYVAL_INVALID}, {501, MPI_TAG_UB}, {502, MPI_IO}, {503, MPI_HOST}, {504, MPI_WTIME_IS_GLOBAL},
-	{505, MPI_APPNUM}, {506, MPI_LASTUSEDCODE}, {507, MPI_UNIVERSE_SIZE},
+	{505, MPI_APPNUM}, {506, MPI_LASTUSEDCODE}, {507, MPI_UNIVERSE_SIZE}, {601, MPI_WIN_BASE}, {602, MPI_WIN_DISP_UNIT},
+	{603, MPI_WIN_SIZE}, {604, MPI_WIN_CREATE_FLAVOR}, {605, MPI_WIN_MODEL},
 };
 static const struct pair combiners[] = {
 	{101, MPI_COMBINER_NAMED}, {102, MPI_COMBINER_DUP}, {103, MPI_COMBINER_CONTIGUOUS}, {104, MPI_COMBINER_VECTOR},
@@ -60,6 +61,8 @@ static const struct pair amodes[] = { /* bits */
 	{32, MPI_MODE_RDWR}, {64, MPI_MODE_SEQUENTIAL}, {128, MPI_MODE_UNIQUE_OPEN}, {256, MPI_MODE_WRONLY},
 };
 
+static const struct pair locktypes[] = {{GOMPI_LOCK_EXCLUSIVE, MPI_LOCK_EXCLUSIVE}, {GOMPI_LOCK_SHARED, MPI_LOCK_SHARED}};
+
 #define LIST(list) {list, sizeof list / sizeof *list}
 static const struct {
 	const struct pair *list;
@@ -68,6 +71,7 @@ static const struct {
 	[ENUM_code] = LIST(codes), [ENUM_keyval] = LIST(keyvals), [ENUM_combiner] = LIST(combiners),
 	[ENUM_order] = LIST(orders), [ENUM_typeclass] = LIST(typeclasses), [ENUM_splittype] = LIST(splittypes),
 	[ENUM_topology] = LIST(topologies), [ENUM_whence] = LIST(whences),
+	[ENUM_locktype] = LIST(locktypes),
 };
 
 /* Numbers in no list are the program's: codes are shifted behind those of mpi.h, others cross as

@@ -69,6 +69,7 @@ HANDLE(info, MPI_Info)
 HANDLE(message, MPI_Message)
 HANDLE(session, MPI_Session)
 HANDLE(file, MPI_File)
+HANDLE(win, MPI_Win)
 
 #define OUT_comm(p, w) (*(p) = TO_comm(w), gompi_made_comm(*(p)), gompi_clear_stack())
 #define OUT_datatype(p, w) (*(p) = TO_datatype(w))
@@ -78,6 +79,7 @@ HANDLE(file, MPI_File)
 #define OUT_errhandler(p, w) (*(p) = TO_errhandler(w))
 #define OUT_info(p, w) (*(p) = TO_info(w))
 #define OUT_message(p, w) (*(p) = TO_message(w))
+#define OUT_win(p, w) (*(p) = TO_win(w))
 #define OUT_file(p, w) (*(p) = TO_file(w))
 #define OUT_session(p, w) (*(p) = TO_session(w), gompi_turn()) /* it has begun or ended */
 
@@ -129,7 +131,7 @@ static inline int gompi_tag_out(gompi_word t) { return t == GOMPI_ANY_TAG ? MPI_
 int gompi_constant_in(int enumeration, int x);
 int gompi_constant_out(int enumeration, gompi_word x);
 #endif
-enum { ENUM_code, ENUM_keyval, ENUM_combiner, ENUM_order, ENUM_typeclass, ENUM_splittype, ENUM_topology, ENUM_whence, ENUMS };
+enum { ENUM_code, ENUM_keyval, ENUM_combiner, ENUM_order, ENUM_typeclass, ENUM_splittype, ENUM_topology, ENUM_whence, ENUM_locktype, ENUMS };
 #define IN_code(x) gompi_constant_in(ENUM_code, x)
 #define OUT_code(p, w) (*(p) = gompi_constant_out(ENUM_code, w))
 #define IN_keyval(x) gompi_constant_in(ENUM_keyval, x)
@@ -149,8 +151,14 @@ int gompi_amode_out(gompi_word mode);
 #endif
 #define IN_amode(x) gompi_amode_in(x)
 #define OUT_amode(p, w) (*(p) = gompi_amode_out(w))
+#define IN_locktype(x) gompi_constant_in(ENUM_locktype, x)
 #define IN_whence(x) gompi_constant_in(ENUM_whence, x)
 #define IN_disp(x) ((x) == MPI_DISPLACEMENT_CURRENT ? -1 : (x) == -1 ? -2 : (x))
+
+/* Assertions: the core has a bit for each, in this order. */
+#define IN_assertion(x) \
+	(((x) & MPI_MODE_NOCHECK ? 1 : 0) | ((x) & MPI_MODE_NOSTORE ? 2 : 0) | ((x) & MPI_MODE_NOPUT ? 4 : 0) | \
+	 ((x) & MPI_MODE_NOPRECEDE ? 8 : 0) | ((x) & MPI_MODE_NOSUCCEED ? 16 : 0))
 
 /* ---- Statuses ---- */
 

@@ -7,7 +7,7 @@
 static const uint32_t kind_bits[KINDS] = {
 	[KIND_comm] = 0x84000000, [KIND_group] = 0x88000000, [KIND_datatype] = 0x8c000000, [KIND_errhandler] = 0x94000000,
 	[KIND_op] = 0x98000000, [KIND_info] = 0x9c000000, [KIND_request] = 0xac000000, [KIND_message] = 0xac000000,
-	[KIND_session] = 0xb8000000, [KIND_file] = 0x44000000, /* a file is a pointer: these bits are in no sign */
+	[KIND_win] = 0xa0000000, [KIND_session] = 0xb8000000, [KIND_file] = 0x44000000, /* a file is a pointer: these bits are in no sign */
 };
 enum { ID_BITS = 26 };
 

@@ -9,7 +9,7 @@ enum { MAGIC = 0x676f4d00, CHUNK = 256, CHUNKS = 1 << 15 };
 static const size_t sizes[KINDS] = {
 	[KIND_comm] = sizeof(struct gompi_object), [KIND_datatype] = 216, [KIND_op] = 128, [KIND_group] = 128,
 	[KIND_request] = 200, [KIND_errhandler] = 128, [KIND_info] = 128, [KIND_message] = 128,
-	[KIND_session] = 128, [KIND_file] = 128,
+	[KIND_session] = 128, [KIND_file] = 128, [KIND_win] = 256,
 };
 _Static_assert(offsetof(struct gompi_object, type_attributes) + 8 <= 216, "an object has less room than is used");
 _Static_assert(offsetof(struct gompi_object, functions_in_c) < 200, "an object has less room than is used");
@@ -134,17 +134,7 @@ FORTRAN(Message, MPI_Message, KIND_message)
 FORTRAN(Errhandler, MPI_Errhandler, KIND_errhandler)
 FORTRAN(Info, MPI_Info, KIND_info)
 FORTRAN(File, MPI_File, KIND_file)
-
-#define NULL_ALONE(name, type, null) /* there are no others */ \
-	GOMPI_ALIAS(name##_c2f) \
-	GOMPI_ALIAS(name##_f2c) \
-	GOMPI_ALIAS(name##_toint) \
-	GOMPI_ALIAS(name##_fromint) \
-	int PMPI_##name##_toint(type h) { return h == null ? 0 : -1; } \
-	type PMPI_##name##_fromint(int number) { return number == 0 ? null : NULL; } \
-	MPI_Fint PMPI_##name##_c2f(type h) { return h == null ? 0 : -1; } \
-	type PMPI_##name##_f2c(MPI_Fint number) { return number == 0 ? null : NULL; }
-NULL_ALONE(Win, MPI_Win, MPI_WIN_NULL)
+FORTRAN(Win, MPI_Win, KIND_win)
 
 /* mpi_grequest_start_ says in the request that its functions are Fortran's, and asks for its number. */
 #define number_of(h) (gompi_note_language((struct gompi_object *)(h)), number_of(h))

@@ -125,7 +125,7 @@ int ompi_errhandler_invoke(void *handler, void *object, int kind, int error, con
 		void *x = (void *)(gompi_word)extra; \
 		int error = kind == KIND_comm ? PMPI_Comm_create_keyval(copy, del, keyval, x) : \
 			    kind == KIND_datatype ? PMPI_Type_create_keyval(copy, del, keyval, x) : \
-						    gompi_missing("MPI_Win_create_keyval"); \
+						    PMPI_Win_create_keyval(copy, del, keyval, x); \
 		if (!error && language) \
 			gompi_core.set_language(KIND_keyval, *keyval, language); \
 		return error; \

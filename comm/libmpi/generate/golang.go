@@ -53,6 +53,9 @@ var goKinds = map[string]struct{ get, set string }{
 	"errhandler": {"errhandler", "setErrhandler"},
 	"info":       {"info", "setInfo"},
 	"session":    {"session", "setSession"},
+	"win":        {"win", "setWin"},
+	"locktype":   {"int", "setInt"},
+	"assertion":  {"int", "setInt"},
 	"file":       {"file", "setFile"},
 	"amode":      {"int", "setInt"},
 	"whence":     {"int", "setInt"},
@@ -115,6 +118,9 @@ func raiserOf(f *table.Function) (by string, at int) {
 	if i := first(f, "session"); i >= 0 {
 		return "Session", i
 	}
+	if i := first(f, "win"); i >= 0 {
+		return "Win", i
+	}
 	h := first(f, "errhandler")
 	if i := first(f, "group"); i >= 0 && h >= 0 {
 		return "Group", i
@@ -128,7 +134,7 @@ func raiserOf(f *table.Function) (by string, at int) {
 // first returns the first argument of a kind that the caller gives, -1 if there is none.
 func first(f *table.Function, kind string) int {
 	return slices.IndexFunc(f.Args, func(a table.Arg) bool {
-		return a.Kind == kind && a.In && (!a.Out || kind == "session" || kind == "file")
+		return a.Kind == kind && a.In && (!a.Out || kind == "session" || kind == "file" || kind == "win")
 	})
 }
 

@@ -134,9 +134,6 @@ type handle struct {
 // kinds are those of handles, in the order of their numbers.
 var kinds = []string{"op", "comm", "group", "win", "file", "session", "message", "info", "errhandler", "request", "datatype"}
 
-// otherNulls are the numbers of null handles of kinds that gompi has no objects of.
-var otherNulls = map[string]int{"win": 0x110}
-
 // handlesOf returns the predefined handles of a kind by their numbers. What MPI 5.0 has not has a
 // number that its code of ten bits does not reach, or another's name.
 func handlesOf(kind string) (all []handle) {
@@ -153,9 +150,6 @@ func handlesOf(kind string) (all []handle) {
 				all = append(all, handle{typ, name, id})
 			}
 		}
-	}
-	if id, ok := otherNulls[kind]; ok && len(all) == 0 {
-		all = append(all, handle{typ, strings.ToUpper(typ) + "_NULL", id})
 	}
 	slices.SortFunc(all, func(a, b handle) int { return cmp.Or(a.id-b.id, strings.Compare(a.name, b.name)) })
 	return all

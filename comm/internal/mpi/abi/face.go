@@ -9,12 +9,13 @@ type Face struct {
 	LastCode                                                           int // MPI_ERR_LASTCODE: added codes come behind it
 	MaxObjectName, MaxErrorString, MaxProcessorName, MaxInfoKey        int // with the zero at the end
 	MaxInfoValue                                                       int
+	Unified, FlavorCreate                                              int // MPI_WIN_UNIFIED, MPI_WIN_FLAVOR_CREATE: others are behind it
 	DistributeBlock, DistributeCyclic, DistributeNone, DefaultArgument int
 
 	// CallOp calls a program's operator: inout = in op inout, for n elements.
 	CallOp func(fn, in, inout Addr, n int, op, datatype Handle)
-	// CopyAttr and DeleteAttr call a keyval's functions, and return a class. kind is 1 for a
-	// communicator, 2 for a datatype.
+	// CopyAttr and DeleteAttr call a keyval's functions, and return a class. kind is that of
+	// the object, as package attrs has it.
 	CopyAttr   func(fn Addr, kind int, object Handle, keyval int, extra, value Addr) (copied Addr, flag bool, class Class)
 	DeleteAttr func(fn Addr, kind int, object Handle, keyval int, value, extra Addr) Class
 	// CallErrhandler calls an error handler of the program, for an object of a kind.

@@ -12,6 +12,7 @@ import (
 const (
 	KindComm     = 1
 	KindDatatype = 2
+	KindWin      = 10
 )
 
 // Attributes are those of one object, in the order in which they were set.

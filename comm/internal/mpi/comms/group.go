@@ -32,6 +32,9 @@ func newGroup(g comm.Group, s *Session) *Group {
 	return n
 }
 
+// NewGroup gives g a handle.
+func NewGroup(g comm.Group) *Group { return newGroup(g, nil) }
+
 func checkGroups(all ...*Group) error {
 	if slices.Contains(all, nil) {
 		return errs.New(errs.Group, "the group is not valid")

@@ -9,7 +9,7 @@ import (
 
 var Handlers = abi.NewRegistry[Errhandler](table.ErrhandlerNull).LateReuse()
 
-// An Errhandler is what is done about errors of a communicator, a session or a file.
+// An Errhandler is what is done about errors of a communicator, a session, a file or a window.
 type Errhandler struct {
 	Handle abi.Handle
 	kind   int          // of the objects that it is for: KindComm and so on
@@ -21,6 +21,7 @@ type Errhandler struct {
 const (
 	KindComm    = 1
 	KindSession = 9
+	KindWin     = 10
 	KindFile    = 11
 )
 
@@ -73,6 +74,7 @@ func SessionCreateErrhandler(fn abi.Addr) (*Errhandler, error) {
 }
 
 func FileCreateErrhandler(fn abi.Addr) (*Errhandler, error) { return newHandler(fn, KindFile), nil }
+func WinCreateErrhandler(fn abi.Addr) (*Errhandler, error)  { return newHandler(fn, KindWin), nil }
 
 func newHandler(fn abi.Addr, kind int) *Errhandler {
 	h := &Errhandler{fn: fn, kind: kind}

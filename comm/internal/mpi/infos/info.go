@@ -57,6 +57,20 @@ func (i *Info) Pairs() (all []string) {
 	return all
 }
 
+// Value returns the value of a key, and whether there is one. i may be nil.
+func (i *Info) Value(key string) (string, bool) {
+	if i == nil {
+		return "", false
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	at := i.find(key)
+	if at < 0 {
+		return "", false
+	}
+	return i.pairs[at].value, true
+}
+
 func checkInfo(i *Info) error {
 	if i == nil {
 		return errs.New(errs.Info, "the info is not valid")

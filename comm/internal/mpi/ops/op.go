@@ -73,6 +73,12 @@ func OpFree(h *abi.Handle) error {
 	return nil
 }
 
+// IsPredefined reports whether o is one of MPI's own.
+func (o *Op) IsPredefined() bool { return o.fn == 0 }
+
+// Kind returns comm's operator for a predefined one, NoOp if there is none.
+func (o *Op) Kind() mem.Op { return o.kind }
+
 // SetLanguage says which language the function is in, other than C.
 func (o *Op) SetLanguage(language int) { o.fn = o.fn.In(language) }
 
@@ -187,6 +193,24 @@ func (o *Op) combinePacked(t *dtypes.Datatype, acc, in comm.Buffer) {
 	t.Unpack(right, n, in.HostSlice())
 	abi.C.CallOp(o.fn, abi.Addr(left), abi.Addr(right), n, o.Handle, t.Handle)
 	t.Pack(acc.HostSlice(), right, n)
+}
+
+// CombinePacked stores acc op in into acc, packed elements of t. o is predefined.
+func (o *Op) CombinePacked(t *dtypes.Datatype, acc, in []byte) {
+	n := len(acc) / t.Size()
+	if n == 0 {
+		return
+	}
+	from, bytes := t.Span(n)
+	room := copies.Get().(*[]byte)
+	defer copies.Put(room)
+	*room = slices.Grow((*room)[:0], 2*(bytes+alignment))
+	left := arrayIn(uintptr(unsafe.Pointer(unsafe.SliceData(*room))), from)
+	right := arrayIn(left+uintptr(from+bytes), from)
+	t.Unpack(left, n, in)
+	t.Unpack(right, n, acc)
+	o.apply(t, abi.Addr(left), abi.Addr(right), n)
+	t.Pack(acc, right, n)
 }
 
 // alignment is that of an array that a program allocates.

@@ -1,0 +1,118 @@
+package windows
+
+import (
+	"gompi/comm/internal/mpi/abi"
+	"gompi/comm/internal/mpi/attrs"
+	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/errs"
+)
+
+func WinCreateKeyval(copyFn, deleteFn, extra abi.Addr) (int, error) {
+	return attrs.NewKeyval(attrs.KindWin, copyFn, deleteFn, extra)
+}
+
+func WinFreeKeyval(number *int) error { return attrs.FreeKeyval(attrs.KindWin, number) }
+
+func WinSetAttr(w *Win, number int, value abi.Addr) error {
+	if err := Check(w); err != nil {
+		return err
+	}
+	return w.Put(attrs.KindWin, w.Handle, number, value, false)
+}
+
+// The predefined attributes.
+const (
+	winBase = 601 + iota
+	winUnit
+	winSize
+	winFlavor
+	winModel
+)
+
+// keepValues stores what predefined attributes point to.
+func (w *Win) keepValues() {
+	w.values = abi.C.Alloc(24)
+	me := w.w.Comm.Rank()
+	size := w.w.Size(me)
+	if w.flavor == flavorDynamic {
+		size = 0
+	}
+	*(*int64)(w.values.Pointer()) = int64(size)
+	for i, x := range []int{w.w.Unit(me), abi.C.FlavorCreate + w.flavor, abi.C.Unified} {
+		*(*int32)(w.values.Plus(8 + 4*i).Pointer()) = int32(x)
+	}
+}
+
+func WinGetAttr(w *Win, number int) (abi.Addr, bool, error) {
+	if err := Check(w); err != nil {
+		return 0, false, err
+	}
+	switch number {
+	case winBase:
+		return w.base, true, nil
+	case winSize:
+		return w.values, true, nil
+	case winUnit:
+		return w.values.Plus(8), true, nil
+	case winFlavor:
+		return w.values.Plus(12), true, nil
+	case winModel:
+		return w.values.Plus(16), true, nil
+	}
+	return w.Get(attrs.KindWin, number)
+}
+
+func WinDeleteAttr(w *Win, number int) error {
+	if err := Check(w); err != nil {
+		return err
+	}
+	return w.Remove(attrs.KindWin, w.Handle, number)
+}
+
+func WinSetErrhandler(w *Win, h *errs.Errhandler) error {
+	if err := Check(w); err != nil {
+		return err
+	}
+	if err := h.Check(errs.KindWin); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handler = h
+	return nil
+}
+
+func (w *Win) errhandler() *errs.Errhandler {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.handler
+}
+
+// WinGetErrhandler gives the program the handle once more, as CommGetErrhandler does.
+func WinGetErrhandler(w *Win) (*errs.Errhandler, error) {
+	if err := Check(w); err != nil {
+		return nil, err
+	}
+	h := w.errhandler()
+	h.Hold()
+	return h, nil
+}
+
+func WinCallErrhandler(w *Win, code int) error {
+	if err := Check(w); err != nil {
+		return err
+	}
+	comms.CallHandler(w.errhandler(), errs.KindWin, w.Handle, "a window", "MPI_Win_call_errhandler", comms.CalledByProgram(code))
+	return nil
+}
+
+// Raise calls the error handler of w, or of MPI_COMM_WORLD if w is nil, and returns the class.
+func (w *Win) Raise(name string, err error) abi.Class {
+	if w == nil {
+		return comms.World.Raise(name, err)
+	}
+	on := "a window of " + w.of.Name()
+	errs.Note(name, on, err)
+	comms.CallHandler(w.errhandler(), errs.KindWin, w.Handle, on, name, err)
+	return errs.ClassOf(err)
+}
