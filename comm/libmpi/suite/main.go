@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// directories are those of the suite that need no windows, processes or Fortran.
-const directories = "attr,coll,comm,datatype,errhan,group,info,init,io,pt2pt,topo"
+// directories are those of the suite that need no processes or Fortran.
+const directories = "attr,coll,comm,datatype,errhan,errors/rma,group,info,init,io,pt2pt,rma,threads/rma,topo"
 
 // A suite is what the flags say.
 type suite struct {
