@@ -165,7 +165,8 @@ struct gompi_lease {
 	struct gompi_team teams[GOMPI_SLOTS];
 };
 
-enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 1 << 10, GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
+enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 2112, GOMPI_STREAM_LAP = 256 << 10, GOMPI_SMALL_BODY = 1 << 10 };
+enum { GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
 
 /* gompi_layout is what Go compares: LentLayout of package shm, Layout of shmsync, RecordLayout of seg,
  * then that of package lease. */
@@ -176,7 +177,7 @@ enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 1088, GOMPI_SMALL_BODY = 
 	offsetof(struct gompi_writer, bulk), offsetof(struct gompi_writer, most), offsetof(struct gompi_writer, full), \
 	offsetof(struct gompi_reader, pos), offsetof(struct gompi_reader, returned), offsetof(struct gompi_reader, here), \
 	offsetof(struct gompi_control, hungry), \
-	GOMPI_SHORT_LAP, GOMPI_SMALL_RECORD, GOMPI_SMALL_BODY, GOMPI_AHEAD, GOMPI_FETCHED, \
+	GOMPI_SHORT_LAP, GOMPI_SMALL_RECORD, GOMPI_STREAM_LAP, GOMPI_SMALL_BODY, GOMPI_AHEAD, GOMPI_FETCHED, \
 	offsetof(struct gompi_block, consumed), offsetof(struct gompi_block, heads), \
 	sizeof(struct gompi_head), offsetof(struct gompi_head, digest), offsetof(struct gompi_head, call), \
 	offsetof(struct gompi_head, payload), GOMPI_IN_HEAD, GOMPI_DEPTH, GOMPI_SOON, GOMPI_BLOCK_LINE, GOMPI_SMALL_MOST, \

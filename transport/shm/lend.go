@@ -57,6 +57,6 @@ func LentLayout() []uintptr {
 		unsafe.Offsetof(w.since), unsafe.Offsetof(w.clean), unsafe.Offsetof(w.bulk), unsafe.Offsetof(w.most),
 		unsafe.Offsetof(w.full),
 		unsafe.Offsetof(r.pos), unsafe.Offsetof(r.returned), unsafe.Offsetof(r.here),
-		unsafe.Offsetof(w.control.hungry), shortLap, smallRecord, smallBody, ahead, mostFetched,
+		unsafe.Offsetof(w.control.hungry), shortLap, smallRecord, streamLap, smallBody, ahead, mostFetched,
 	}
 }

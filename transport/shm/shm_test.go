@@ -339,31 +339,77 @@ func streams(t *testing.T, n int, shape Shape, seed uint64) {
 	}
 }
 
-// Messages that are answered go around a short lap; others find the whole ring free.
+// Messages that are answered go around a short lap, once the ring has grown for the longer ones;
+// others find the whole ring free.
 func TestSmallMessagesThatAreAnsweredStayInAShortLap(t *testing.T) {
-	a, b, _ := pair(t, nil)
-	send := func(from, to *Transport) *peer {
-		if !from.Send(to.Ranks[to.Local], &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, smallBody)), 0) {
-			t.Fatal("a small message waits for room")
+	for _, body := range []int{smallBody, smallRecord - frameHead} {
+		a, b, _ := pair(t, nil)
+		send := func(from, to *Transport) int {
+			if !from.Send(to.Ranks[to.Local], &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, body)), 0) {
+				t.Fatal("a small message waits for room")
+			}
+			to.Poll(-1)
+			w := &from.peers[to.Local].w
+			return w.at(w.tail)
 		}
-		to.Poll(-1)
-		return from.peers[to.Local]
+		for range 10 {
+			send(a, b)
+			send(b, a)
+		}
+		most := 0
+		for range 100 {
+			most = max(most, send(a, b))
+			send(b, a)
+		}
+		if want := shortLap + 2*length(transport.HeaderSize+body); most > want {
+			t.Errorf("answered messages of %d bytes reach byte %d of the ring, want %d at most", body, most, want)
+		}
+		for range 3 * largestRing / body {
+			most = max(most, send(a, b))
+		}
+		if want := firstLap - 4<<10; most < want {
+			t.Errorf("messages of %d bytes that are not answered reach byte %d of the ring, want %d at least", body, most, want)
+		}
 	}
-	most := 0
-	for range 100 {
-		p := send(a, b)
-		most = max(most, p.w.at(p.w.tail))
-		send(b, a)
-	}
-	if want := shortLap + 2*length(transport.HeaderSize+smallBody); most > want {
-		t.Errorf("answered messages reach byte %d of the ring, want %d at most", most, want)
-	}
-	for range 3 * firstLap / smallBody {
-		p := send(a, b)
-		most = max(most, p.w.at(p.w.tail))
-	}
-	if want := firstLap - 4<<10; most < want {
-		t.Errorf("messages that are not answered reach byte %d of the ring, want %d at least", most, want)
+}
+
+// Where many short messages are under way the ring grows for them, unless it would leave the caches.
+func TestARingGrowsForManyShortMessages(t *testing.T) {
+	for _, full := range []int{streamLap, 2 * streamLap} {
+		a, b, _ := pair(t, nil)
+		if !a.Reaches(3) {
+			t.Fatal("has no ring to its peer")
+		}
+		w := &a.peers[b.Local].w
+		w.setShape(Shape{Chunk: 16 << 10, Bytes: full})
+		for range 200 {
+			for range 8 { // before any is read
+				if !a.Send(3, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 512)), 0) {
+					t.Fatal("a short message waits for room")
+				}
+			}
+			for b.Poll(-1) > 0 {
+			}
+		}
+		if w.lap != firstLap {
+			t.Errorf("a ring of %d bytes has grown to %d though little was under way", full, w.lap)
+		}
+		for range 10 {
+			for range firstLap * 3 / 4 / 600 {
+				if !a.Send(3, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 512)), 0) {
+					t.Fatal("a short message waits for room")
+				}
+			}
+			for b.Poll(-1) > 0 {
+			}
+		}
+		want := uint64(firstLap)
+		if full == streamLap {
+			want = streamLap
+		}
+		if w.lap != want {
+			t.Errorf("a ring of %d bytes goes round in %d, want %d", full, w.lap, want)
+		}
 	}
 }
 

@@ -56,9 +56,10 @@ static bool write_frame(struct gompi_writer *w, const struct header *h, const vo
 		next = end(r, next);
 		kind |= TURNED;
 	}
-	if ((w->bulk || n > GOMPI_SMALL_BODY) && r->lap < w->full && at(r, next) == 0)
+	bool streams = w->full <= GOMPI_STREAM_LAP && w->tail - w->seen > r->lap / 2, bulk = w->bulk || n > GOMPI_SMALL_BODY || streams;
+	if (bulk && r->lap < w->full && at(r, next) == 0)
 		return false;
-	w->bulk = w->bulk || n > GOMPI_SMALL_BODY;
+	w->bulk = bulk;
 	uint64_t *here = word(r, w->tail);
 	if (n > 2 * LINE)
 		gompi_own((uint8_t *)here + LINE, HEAD + n - LINE); /* the other rank looks at the first line */
