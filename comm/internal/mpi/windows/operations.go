@@ -61,8 +61,27 @@ func (w *Win) access(p place, origins ...data) (t rma.Target, nothing bool, err 
 	return t, p.n*p.t.Size() == 0, nil
 }
 
+// inOneRun returns where elements in one run go or come from, as most do, if nothing is wrong with
+// the arguments. Such an operation allocates nothing.
+func (w *Win) inOneRun(d data, p place) (at int, b comm.Buffer, ok bool) {
+	if w == nil || p.rank < 0 || p.rank >= len(w.locked) || dtypes.Check(d.n, d.t) != nil || dtypes.Check(p.n, p.t) != nil || w.mayAccess(p.rank) != nil {
+		return 0, b, false
+	}
+	off, ok := p.t.Contiguous(p.n)
+	if !ok {
+		return 0, b, false
+	}
+	b, ok = d.t.Dense(d.buf, d.n)
+	at = p.at*w.w.Unit(p.rank) + off
+	return at, b, ok && b.Size() == p.n*p.t.Size() && b.Size() > 0 && at >= 0 && b.Size() <= w.w.Size(p.rank)-at
+}
+
 func Put(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, w *Win) error {
-	return w.put(data{buf, n, t}, place{rank, at, count, u}, nil)
+	from, to := data{buf, n, t}, place{rank, at, count, u}
+	if at, b, ok := w.inOneRun(from, to); ok {
+		return w.w.PutRun(rank, at, b)
+	}
+	return w.put(from, to, nil)
 }
 
 func (w *Win) put(from data, to place, keep rma.Keep) error {
@@ -74,7 +93,11 @@ func (w *Win) put(from data, to place, keep rma.Keep) error {
 }
 
 func Get(buf abi.Addr, n int, t *dtypes.Datatype, rank, at, count int, u *dtypes.Datatype, w *Win) error {
-	return w.get(data{buf, n, t}, place{rank, at, count, u}, nil)
+	into, from := data{buf, n, t}, place{rank, at, count, u}
+	if at, b, ok := w.inOneRun(into, from); ok {
+		return w.w.GetRun(rank, at, b)
+	}
+	return w.get(into, from, nil)
 }
 
 func (w *Win) get(into data, from place, keep rma.Keep) error {
@@ -125,7 +148,13 @@ func (w *Win) getAccumulate(from, into data, to place, o *ops.Op, keep rma.Keep)
 }
 
 func FetchAndOp(buf, result abi.Addr, t *dtypes.Datatype, rank, at int, o *ops.Op, w *Win) error {
-	return w.getAccumulate(data{buf, 1, t}, data{result, 1, t}, place{rank, at, 1, t}, o, nil)
+	into, from := data{result, 1, t}, place{rank, at, 1, t}
+	if at, b, ok := w.inOneRun(into, from); ok && t.Basic() != nil && buf != 0 {
+		if how, err := howOf(o, t); err == nil && how.Size == b.Size() {
+			return w.w.FetchAndOp(rank, at, buf.Buffer(how.Size), b, how)
+		}
+	}
+	return w.getAccumulate(data{buf, 1, t}, into, from, o, nil)
 }
 
 func CompareAndSwap(buf, compare, result abi.Addr, t *dtypes.Datatype, rank, at int, w *Win) error {
