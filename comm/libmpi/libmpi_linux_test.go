@@ -77,6 +77,22 @@ func TestProgramsInC(t *testing.T) {
 	}
 }
 
+// Windows through shared memory, and served.
+func TestWindowsInC(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for _, face := range faces {
+		program := compiled(t, "mpicc."+face, "windows.c")
+		for _, transport := range []string{"", "tcp"} {
+			t.Run(face+"/"+transport, func(t *testing.T) {
+				t.Setenv("GOMPI_TRANSPORT", transport)
+				runProgram(t, program, "windows.c")
+			})
+		}
+	}
+}
+
 // A communicator can be revoked, shrunk and agreed on, and under gompirun -recover ranks that live go
 // on without those that were killed.
 func TestFailuresInC(t *testing.T) {

@@ -1,0 +1,99 @@
+/* Windows: attributes, epochs, operations of elements with gaps and without, errors. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(x) do { if (!(x)) { fprintf(stderr, "windows.c, line %d: %s\n", __LINE__, #x); MPI_Abort(MPI_COMM_WORLD, 1); } } while (0)
+#define OK(x) CHECK((x) == MPI_SUCCESS)
+
+static int rank, size;
+
+static int class_of(int code)
+{
+	int class;
+	OK(MPI_Error_class(code, &class));
+	return class;
+}
+
+static void attributes(MPI_Win win, void *base, MPI_Aint bytes, int unit, int flavor)
+{
+	void *at;
+	int *number, flag;
+	MPI_Aint *n;
+	OK(MPI_Win_get_attr(win, MPI_WIN_BASE, &at, &flag));
+	CHECK(flag && at == base);
+	OK(MPI_Win_get_attr(win, MPI_WIN_SIZE, &n, &flag));
+	CHECK(flag && *n == bytes);
+	OK(MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, &number, &flag));
+	CHECK(flag && *number == unit);
+	OK(MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &number, &flag));
+	CHECK(flag && *number == flavor);
+	OK(MPI_Win_get_attr(win, MPI_WIN_MODEL, &number, &flag));
+	CHECK(flag && *number == MPI_WIN_UNIFIED);
+}
+
+/* operations has all ranks count at rank 0, and put every other number to the next one. */
+static void operations(MPI_Win win, long *memory)
+{
+	long one = 1, old = -1, got = -1, numbers[6];
+	int next = (rank + 1) % size, before = (rank + size - 1) % size;
+	MPI_Datatype gaps;
+	OK(MPI_Type_vector(3, 1, 2, MPI_LONG, &gaps));
+	OK(MPI_Type_commit(&gaps));
+	for (int i = 0; i < 8; i++)
+		memory[i] = 0;
+	for (int i = 0; i < 6; i++)
+		numbers[i] = 10 * rank + i;
+	OK(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+	for (int i = 0; i < 50; i++)
+		OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, 0, 0, MPI_SUM, win));
+	OK(MPI_Put(numbers, 1, gaps, next, 1, 1, gaps, win));
+	OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+	CHECK(rank || memory[0] == 50 * size);
+	for (int i = 0; i < 5; i++)
+		CHECK(memory[1 + i] == (i % 2 ? 0 : 10 * before + i));
+
+	OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, win));
+	OK(MPI_Accumulate(numbers, 1, MPI_LONG, next, 6, 1, MPI_LONG, MPI_REPLACE, win));
+	OK(MPI_Compare_and_swap(&one, numbers, &old, MPI_LONG, next, 6, win));
+	OK(MPI_Get(&got, 1, MPI_LONG, next, 6, 1, MPI_LONG, win));
+	OK(MPI_Win_flush(next, win));
+	CHECK(old == numbers[0]);
+	OK(MPI_Get(&got, 1, MPI_LONG, next, 6, 1, MPI_LONG, win));
+	OK(MPI_Win_unlock(next, win));
+	CHECK(got == one);
+	MPI_Type_free(&gaps);
+}
+
+int main(int argc, char **argv)
+{
+	long own[8], *base, old;
+	MPI_Win win;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+
+	OK(MPI_Win_create(own, sizeof own, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+	attributes(win, own, sizeof own, sizeof(long), MPI_WIN_FLAVOR_CREATE);
+	operations(win, own);
+	OK(MPI_Win_free(&win));
+	CHECK(win == MPI_WIN_NULL);
+
+	OK(MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+	attributes(win, base, 64, sizeof(long), MPI_WIN_FLAVOR_ALLOCATE);
+	operations(win, base);
+
+	OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+	CHECK(class_of(MPI_Get(&old, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win)) == MPI_ERR_RMA_SYNC);
+	CHECK(class_of(MPI_Win_lock(-7, 0, 0, win)) == MPI_ERR_LOCKTYPE);
+	OK(MPI_Win_lock_all(0, win));
+	CHECK(class_of(MPI_Get(&old, 1, MPI_LONG, 0, 8, 1, MPI_LONG, win)) == MPI_ERR_RMA_RANGE);
+	CHECK(class_of(MPI_Get(&old, 1, MPI_LONG, size, 0, 1, MPI_LONG, win)) == MPI_ERR_RANK);
+	OK(MPI_Get(&old, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win));
+	OK(MPI_Win_unlock_all(win));
+	OK(MPI_Win_free(&win));
+	if (rank == 0)
+		printf("windows: no errors\n");
+	MPI_Finalize();
+	return 0;
+}
