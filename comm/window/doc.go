@@ -24,8 +24,8 @@
 // A rank accesses the memory of another between two Fences, between Start and Complete, or between
 // Lock and Unlock: Go's loads and stores of its own memory are accesses like others. Two ranks that
 // access one element at the same time, of which one puts or stores, get what they deserve, unless
-// both accumulate: accumulates are atomic for each element, and in the order in which one rank makes
-// them. GetAccumulate with NoOp is an atomic load, and with Replace an atomic exchange.
+// both accumulate: accumulates are atomic for each element, and in the order in which one rank
+// makes them. GetAccumulate with NoOp is an atomic load, and with Replace an atomic exchange.
 //
 // # How it is done
 //

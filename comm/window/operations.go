@@ -46,8 +46,8 @@ func (w *Window) Accumulate(to, at int, b comm.Buffer, op comm.Op) error {
 	return w.accumulate("accumulate", to, at, b, comm.Buffer{}, op, nil)
 }
 
-// GetAccumulate is Accumulate, and stores in result what was there before (MPI_Get_accumulate). With
-// NoOp, b is ignored.
+// GetAccumulate is Accumulate, and stores in result what was there before (MPI_Get_accumulate).
+// With NoOp, b is ignored.
 func (w *Window) GetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) error {
 	return w.accumulate("getaccumulate", to, at, b, result, op, nil)
 }

@@ -19,8 +19,8 @@ const (
 )
 
 // A Window is memory of each rank of a communicator (MPI_Win). Methods that begin operations may be
-// called from several goroutines, those that synchronize from one at a time. Places in the memory of
-// a rank are numbers of elements; in a dynamic window they are addresses, which Attach returns.
+// called from several goroutines, those that synchronize from one at a time. Places in the memory
+// of a rank are numbers of elements; in a dynamic window they are addresses, which Attach returns.
 type Window struct {
 	w    *rma.Window
 	typ  comm.Type // of the elements; of a dynamic window none

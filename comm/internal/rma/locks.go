@@ -24,7 +24,8 @@ type control struct {
 }
 
 // holding calls f with the lock of a part's elements held. It fails if the window breaks while it
-// waits: a rank may have died with the lock. It is held for as long as the elements of one call take.
+// waits: a rank may have died with the lock. It is held for as long as the elements of one call
+// take.
 func (w *Window) holding(c *control, f func()) error {
 	for i := 1; !c.element.CompareAndSwap(0, uint32(w.me)+1); i++ {
 		if i%spins != 0 {
@@ -88,8 +89,8 @@ func (w *Window) RLock(ctx context.Context, rank int) error {
 	return w.fault("window rlock", rank, w.lock(ctx, rank, shared))
 }
 
-// LockUnchecked begins to access a part like RLock where the caller knows that no other rank holds a
-// lock that conflicts (MPI_MODE_NOCHECK). It waits for nothing.
+// LockUnchecked begins to access a part like RLock where the caller knows that no other rank holds
+// a lock that conflicts (MPI_MODE_NOCHECK). It waits for nothing.
 func (w *Window) LockUnchecked(rank int) error {
 	if err := w.checkRank(rank); err != nil {
 		return w.fault("window lock", rank, err)

@@ -181,7 +181,8 @@ func (w *Window) Accumulate(t Target, b mem.Buffer, how How, keep Keep) error {
 	return w.fault("accumulate", t.Rank, w.accumulate(t, b, mem.Buffer{}, how, keep))
 }
 
-// GetAccumulate stores what is at t into result, and combines b with it, nothing if how.Op is Fetch.
+// GetAccumulate stores what is at t into result, and combines b with it: nothing if how.Op is
+// Fetch.
 func (w *Window) GetAccumulate(t Target, b, result mem.Buffer, how How, keep Keep) error {
 	return w.fault("getaccumulate", t.Rank, w.accumulate(t, b, result, how, keep))
 }

@@ -194,7 +194,8 @@ func (w *Window) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Test reports whether Wait would wait for nothing; if so it has done what Wait does (MPI_Win_test).
+// Test reports whether Wait would wait for nothing; if so it has done what Wait does
+// (MPI_Win_test).
 func (w *Window) Test(ctx context.Context) (bool, error) {
 	if w.dones == nil {
 		return false, w.fault("window test", -1, wrong("this rank has not posted"))
