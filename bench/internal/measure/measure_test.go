@@ -45,8 +45,8 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 				sizes := []int{0, 8, 4 * (period + 1)}
 				o := Options{Ops: Names(), Sizes: sizes, Type: mem.F32, Redop: mem.Sum, InPlace: inPlace, Alloc: alloc}
 				rows := run(t, np, o)
-				if want := (len(Names())-3)*len(sizes) + 3; len(rows) != want {
-					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier and of Iprobe alone", len(rows), want)
+				if want := (len(Names())-4)*len(sizes) + 4; len(rows) != want {
+					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier, Iprobe and fetch_and_op", len(rows), want)
 				}
 				for _, r := range rows {
 					if r.NP != np || r.Iters < leastIters || r.Median <= 0 || r.Min > r.Median || r.Median > r.P99 || (r.B2B > 0) == strings.HasPrefix(r.Op, "gap") {
@@ -62,7 +62,7 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 func TestVectorsInDeviceMemory(t *testing.T) {
 	gpu := memtest.NewDevice("gpu")
 	o := Options{Ops: Names(), Sizes: []int{8, 4 * (period + 1)}, Type: mem.F32, Redop: mem.Sum, InPlace: true, Check: true, Space: gpu}
-	if rows := run(t, 3, o); len(rows) != 2*(len(Names())-3)+3 {
+	if rows := run(t, 3, o); len(rows) != 2*(len(Names())-4)+4 {
 		t.Errorf("%d rows", len(rows))
 	}
 	if n := gpu.InUse(); n != 0 {

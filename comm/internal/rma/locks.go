@@ -3,7 +3,6 @@ package rma
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 )
 
@@ -25,8 +24,13 @@ type control struct {
 
 // holding calls f with the lock of a part's elements held. It fails if the window breaks while it
 // waits: a rank may have died with the lock. It is held for as long as the elements of one call
-// take.
+// take. Goroutines of this rank exclude each other by a mutex first, which costs less than to spin, and
+// which the race detector sees where the words lie in shared memory.
 func (w *Window) holding(c *control, f func()) error {
+	if c == w.parts[w.me].ctl {
+		w.mine.Lock()
+		defer w.mine.Unlock()
+	}
 	for i := 1; !c.element.CompareAndSwap(0, uint32(w.me)+1); i++ {
 		if i%spins != 0 {
 			continue
@@ -34,7 +38,6 @@ func (w *Window) holding(c *control, f func()) error {
 		if err := w.Comm.Err(); err != nil {
 			return err
 		}
-		runtime.Gosched() // to a goroutine of this process that holds it
 		w.door.Progress()
 	}
 	f()

@@ -60,6 +60,7 @@ type Window struct {
 	pending []pending  // by rank
 	room    []byte
 
+	mine       sync.Mutex // held with the lock of this rank's elements
 	server     *server    // nil if no rank needs one here
 	attachment sync.Mutex // guards regions
 	regions    []region   // of a dynamic window

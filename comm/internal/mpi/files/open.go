@@ -142,7 +142,7 @@ func FilePreallocate(f *File, size int) error {
 		if size == 0 {
 			return nil
 		}
-		err := againOnly(func() error { return unix.Fallocate(f.fd, 0, 0, int64(size)) })
+		err := againOnly(func() error { return allocate(f.fd, int64(size)) })
 		if err == unix.EOPNOTSUPP {
 			now, e := f.size()
 			if e != nil || now >= size {

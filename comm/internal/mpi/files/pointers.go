@@ -102,7 +102,7 @@ func (s *sharedPointer) remove(name string) error {
 // descriptor's: a process has several.
 func lock(fd int, how int16, off, n int) error {
 	l := unix.Flock_t{Type: how, Whence: unix.SEEK_SET, Start: int64(off), Len: int64(n)}
-	return againOnly(func() error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLKW, &l) })
+	return againOnly(func() error { return unix.FcntlFlock(uintptr(fd), setLock, &l) })
 }
 
 // ---- MPI's functions ----
