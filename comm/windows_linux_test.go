@@ -53,8 +53,8 @@ func onSettings(t *testing.T, fn rankFunc) {
 	}
 }
 
-// A windowMaker makes a window of elements int64 of each rank, and returns this rank's, and what place 0
-// of a rank is.
+// A windowMaker makes a window of elements int64 of each rank, and returns this rank's, and what
+// place 0 of a rank is.
 type windowMaker func(ctx context.Context, c *comm.Comm, n int) (w *window.Window, mine []int64, zero []int, err error)
 
 var windowMakers = map[string]windowMaker{

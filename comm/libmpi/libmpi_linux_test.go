@@ -40,8 +40,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return gompirun, nil
 })
 
-// faces are what programs in C are built for, by mpicc.NAME, and for the standard's own interface, abi, by
-// our gompicc, which is always there.
+// faces are what programs in C are built for, by mpicc.NAME, and for the standard's own interface,
+// abi, by our gompicc, which is always there.
 var faces = []string{"openmpi", "mpich", "abi"}
 
 // Programs that are built with each of Debian's MPI libraries run on gompi's: those in Fortran and
@@ -93,8 +93,8 @@ func TestWindowsInC(t *testing.T) {
 	}
 }
 
-// A communicator can be revoked, shrunk and agreed on, and under gompirun -recover ranks that live go
-// on without those that were killed.
+// A communicator can be revoked, shrunk and agreed on, and under gompirun -recover ranks that live
+// go on without those that were killed.
 func TestFailuresInC(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")

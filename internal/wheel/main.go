@@ -100,8 +100,8 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// addAll adds the files of a folder of the machine, by names that begin with prefix. Links, which wheels
-// do not have, are left out.
+// addAll adds the files of a folder of the machine, by names that begin with prefix. Links, which
+// wheels do not have, are left out.
 func (w *wheel) addAll(prefix, folder string) {
 	err := filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {

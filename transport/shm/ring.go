@@ -161,14 +161,14 @@ const (
 // one: as much can be written before the reader has read that.
 const shortLap = 2 << 10
 
-// smallRecord is the longest record that counts as small (np=2 near on an Intel Xeon, where those of
-// 1 KiB did and where those of 2 KiB do: 1.5 KiB .85 us and .63, 2 KiB .94 and .80).
+// smallRecord is the longest record that counts as small (np=2 near on an Intel Xeon, where those
+// of 1 KiB did and where those of 2 KiB do: 1.5 KiB .85 us and .63, 2 KiB .94 and .80).
 const smallRecord = (frameHead + 2<<10 + lineSize - 1) &^ (lineSize - 1)
 
 // streamLap is up to which length a lap grows for short messages, if half of it was written before
-// it was read: in a longer one the writer looks less often how far the reader is (64 messages of 512
-// B one after another, np=2 near on an Intel Xeon: .29 us each in 64 KiB, .15 in 256). A lap that
-// leaves the caches has not been tried for them.
+// it was read: in a longer one the writer looks less often how far the reader is (64 messages of
+// 512 B one after another, np=2 near on an Intel Xeon: .29 us each in 64 KiB, .15 in 256). A lap
+// that leaves the caches has not been tried for them.
 const streamLap = 256 << 10
 
 // mostFetched bounds how much of a record is fetched before it is looked at.

@@ -373,7 +373,8 @@ func TestSmallMessagesThatAreAnsweredStayInAShortLap(t *testing.T) {
 	}
 }
 
-// Where many short messages are under way the ring grows for them, unless it would leave the caches.
+// Where many short messages are under way the ring grows for them, unless it would leave the
+// caches.
 func TestARingGrowsForManyShortMessages(t *testing.T) {
 	for _, full := range []int{streamLap, 2 * streamLap} {
 		a, b, _ := pair(t, nil)

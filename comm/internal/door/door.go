@@ -58,8 +58,8 @@ type Comm[Request any] interface {
 	// AgreeOn is Agree of bytes: it returns what each member that lives has given, by rank, nil for
 	// the others, and how many have died, the same on all.
 	AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int, err error)
-	// Signal sends to ch, which has room for one, when the operation r is complete, once. Nobody need
-	// wait for r. It does so at once if r is complete.
+	// Signal sends to ch, which has room for one, when the operation r is complete, once. Nobody
+	// need wait for r. It does so at once if r is complete.
 	Signal(r Request, ch chan<- struct{})
 	// Progress polls once, as Request.Test does: for loops that wait for a word in memory.
 	Progress()
@@ -101,8 +101,8 @@ func Layout() []uintptr { return append(layout(), lease.Layout()...) }
 
 var layout func() []uintptr
 
-// Names returns the name of the communicator with an ID, "" if it knows none, and whether that is one
-// of a persistent collective's own. It must not wait for a lock of comm's.
+// Names returns the name of the communicator with an ID, "" if it knows none, and whether that is
+// one of a persistent collective's own. It must not wait for a lock of comm's.
 type Names func(id uint64) (name string, persistent bool)
 
 // InitMPI is comm.Init for an MPI program: the launcher reports its calls by the names of MPI's

@@ -138,7 +138,8 @@ func checkOrder(l Layout) error {
 	return nil
 }
 
-// checkPart compares the runs of a part with what the model has there, and that they end when told to.
+// checkPart compares the runs of a part with what the model has there, and that they end when told
+// to.
 func checkPart(l Layout, want model, from int) error {
 	var got model
 	calls := 0

@@ -8,9 +8,9 @@ type walker struct {
 	do      func(off, n int) bool
 }
 
-// Part calls do for the runs of n packed bytes of l behind the first skip, in their order: where each
-// begins, and its bytes. It ends where l does, or when do returns false, and reports whether do has
-// returned true each time. Runs that touch are not merged across loops.
+// Part calls do for the runs of n packed bytes of l behind the first skip, in their order: where
+// each begins, and its bytes. It ends where l does, or when do returns false, and reports whether
+// do has returned true each time. Runs that touch are not merged across loops.
 func (l *Layout) Part(skip, n int, do func(off, n int) bool) bool {
 	w := walker{skip, min(n, l.Size()-skip), do}
 	return w.n <= 0 || w.walk(l, 0)

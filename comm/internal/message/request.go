@@ -384,8 +384,8 @@ func (e *Engine) test(hint world.Rank) {
 	}
 }
 
-// Signal sends to ch, which has room for one, when h is done: for a goroutine that waits for nothing
-// else, and whose wait is no call of the program's.
+// Signal sends to ch, which has room for one, when h is done: for a goroutine that waits for
+// nothing else, and whose wait is no call of the program's.
 func (e *Engine) Signal(h Handle, ch chan<- struct{}) {
 	e.progress.Lock()
 	defer e.progress.Unlock()

@@ -137,11 +137,11 @@ func (s *Selector) copied(k call.Kind, bytes int) *Path {
 	return p
 }
 
-// sharesReduce reports whether all ranks combine shares of a reduce, instead of the root alone: where
-// several have a processor each (8 ranks on 16 processors of an Intel Xeon, a reduce by the root
-// alone, and an allreduce, which does more than one in shares, us: 64 KiB 33 and 25, 256 KiB 144 and
-// 70, 1 MiB 530 and 272; but 4 ranks on two processors, by the root alone and in shares: 64 KiB 17
-// and 20, 1 MiB 260 and 283).
+// sharesReduce reports whether all ranks combine shares of a reduce, instead of the root alone:
+// where several have a processor each (8 ranks on 16 processors of an Intel Xeon, a reduce by the
+// root alone, and an allreduce, which does more than one in shares, us: 64 KiB 33 and 25, 256 KiB
+// 144 and 70, 1 MiB 530 and 272; but 4 ranks on two processors, by the root alone and in shares: 64
+// KiB 17 and 20, 1 MiB 260 and 283).
 func (s *Selector) sharesReduce(bytes int) bool {
 	return s.Ranks >= 4 && !s.rules.Oversubscribed && bytes >= s.rules.threshold(shmLargeFrom)
 }

@@ -159,8 +159,8 @@ func (s *Selector) kernel(k call.Kind, bytes int) KernelCopy {
 	return KernelCopy{First: bytes >= from && bytes < min(below, kernelBelow), Tries: bytes >= s.rules.TriesFrom()}
 }
 
-// kernelOversubscribed returns from which length on collectives begin with the kernel's copies where
-// ranks share processors, if else they do from from on.
+// kernelOversubscribed returns from which length on collectives begin with the kernel's copies
+// where ranks share processors, if else they do from from on.
 func (s *Selector) kernelOversubscribed(k call.Kind, from int) int {
 	switch {
 	case k == call.Gather, k == call.Scatter, k == call.Alltoall, s.rules.set[shmReadSharedFrom].set:

@@ -89,16 +89,16 @@ var thresholds = [numThresholds]struct {
 	// and 275).
 	shmReadSharedFrom: {"shm.read.shared", 128 << 10, 1, most},
 
-	// Where more than two ranks have a processor each, what several ranks read they read faster where
-	// it was stored once, until it leaves the caches; what is for one rank is copied once. So bcast
-	// and reduce of at most 8 ranks begin with the kernel from this many bytes of one rank on, of
-	// more never; so do allreduce and reduce-scatter, and allgather of 8 and more. If a user has set
-	// it, all collectives do from there on (16 processors of an Intel Xeon, through shared memory and
-	// by the kernel, us, 4, 8 and 16 ranks. 64 KiB: bcast 12 and 13, 16 and 24, 17 and 54; alltoall
-	// 47 and 21, 135 and 95, 380 and 257. 256 KiB: allreduce 53 and 60, 70 and 103, 101 and 164;
-	// allgather 164 and 103, 350 and 363, 954 and 970; reduce-scatter 130 and 135, 325 and 413, 1117
-	// and 1089; gather 106 and 65, 237 and 158, 560 and 227. 4 MiB: bcast 543 and 392, 678 and 595,
-	// 715 and 788; allreduce 880 and 796, 1213 and 1119, 1708 and 2170).
+	// Where more than two ranks have a processor each, what several ranks read they read faster
+	// where it was stored once, until it leaves the caches; what is for one rank is copied once. So
+	// bcast and reduce of at most 8 ranks begin with the kernel from this many bytes of one rank
+	// on, of more never; so do allreduce and reduce-scatter, and allgather of 8 and more. If a user
+	// has set it, all collectives do from there on (16 processors of an Intel Xeon, through shared
+	// memory and by the kernel, us, 4, 8 and 16 ranks. 64 KiB: bcast 12 and 13, 16 and 24, 17 and
+	// 54; alltoall 47 and 21, 135 and 95, 380 and 257. 256 KiB: allreduce 53 and 60, 70 and 103,
+	// 101 and 164; allgather 164 and 103, 350 and 363, 954 and 970; reduce-scatter 130 and 135, 325
+	// and 413, 1117 and 1089; gather 106 and 65, 237 and 158, 560 and 227. 4 MiB: bcast 543 and
+	// 392, 678 and 595, 715 and 788; allreduce 880 and 796, 1213 and 1119, 1708 and 2170).
 	shmReadManyFrom: {"shm.read.many", 2 << 20, 1, most},
 
 	// Collectives time now and then whether the kernel copies faster from this many bytes of one
@@ -189,10 +189,10 @@ const (
 	// alltoall in 1060 and 720, allreduce in 450 and 350).
 	largeParts = 8
 
-	// manyParts is the same for more than two ranks, each of which reads as much less of a chunk (64
-	// KiB in 8 and 4 chunks, 4 and 8 ranks on 16 processors of an Intel Xeon, us: allreduce 22 and
-	// 17, 50 and 25; allgather 36 and 29, 82 and 58; reduce-scatter 30 and 28, 85 and 70; alltoall 47
-	// and 36, 117 and 108).
+	// manyParts is the same for more than two ranks, each of which reads as much less of a chunk
+	// (64 KiB in 8 and 4 chunks, 4 and 8 ranks on 16 processors of an Intel Xeon, us: allreduce 22
+	// and 17, 50 and 25; allgather 36 and 29, 82 and 58; reduce-scatter 30 and 28, 85 and 70;
+	// alltoall 47 and 36, 117 and 108).
 	manyParts = 4
 )
 

@@ -19,11 +19,11 @@
 // # Accumulates
 //
 // They are atomic for each element. In memory that is shared, elements of 4 and 8 bytes at a
-// multiple of their length are combined by a compare-and-swap, or an instruction that does it at once; all
-// others with the lock of the part held, which is in shared memory, too. Which of the two it is
-// depends on the part, the type and the place alone, and the goroutine that serves does what direct
-// ranks do: so all accumulates of one type to one element exclude each other, however each gets
-// there.
+// multiple of their length are combined by a compare-and-swap, or an instruction that does it at
+// once; all others with the lock of the part held, which is in shared memory, too. Which of the two
+// it is depends on the part, the type and the place alone, and the goroutine that serves does what
+// direct ranks do: so all accumulates of one type to one element exclude each other, however each
+// gets there.
 //
 // # Order in memory
 //

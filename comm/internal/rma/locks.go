@@ -24,8 +24,8 @@ type control struct {
 
 // holding calls f with the lock of a part's elements held. It fails if the window breaks while it
 // waits: a rank may have died with the lock. It is held for as long as the elements of one call
-// take. Goroutines of this rank exclude each other by a mutex first, which costs less than to spin, and
-// which the race detector sees where the words lie in shared memory.
+// take. Goroutines of this rank exclude each other by a mutex first, which costs less than to spin,
+// and which the race detector sees where the words lie in shared memory.
 func (w *Window) holding(c *control, f func()) error {
 	if c == w.parts[w.me].ctl {
 		w.mine.Lock()

@@ -11,7 +11,7 @@ import (
 
 // What a rank asks another for, in messages of the window's communicator. A request is a head, the
 // runs of the target, and the payload if that is short; a longer payload is a message of its own
-// behind it, straight into its place. Answers come in the order of the requests, so one tag does
+// behind it, into its place. Answers come in the order of the requests, so one tag does
 // for all: to receive an answer is posted before the request leaves, with the lock held.
 
 // Tags.

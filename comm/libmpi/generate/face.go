@@ -14,7 +14,8 @@ import (
 // writeFunctions writes the C functions of a face. Each converts its arguments by the macros of
 // face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. more
 // are the names of forms for large counts, and other names of functions, that it has written, too.
-// Functions that MPI 5.0 has not are left out of the standard face, unless they have a name of MPIX_.
+// Functions that MPI 5.0 has not are left out of the standard face, unless they have a name of
+// MPIX_.
 func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype, standard bool) (more []string, err error) {
 	fmt.Fprint(w, "#include \"short.h\"\n")
 	number := -1

@@ -62,8 +62,8 @@ var goKinds = map[string]struct{ get, set string }{
 	"disp":       {"int", "setInt"},
 }
 
-// macroOf returns the kind whose macros of face.h convert an argument of a kind: kinds that differ in
-// their C types alone have the same.
+// macroOf returns the kind whose macros of face.h convert an argument of a kind: kinds that differ
+// in their C types alone have the same.
 func macroOf(kind string) string {
 	switch kind {
 	case "count", "unit":

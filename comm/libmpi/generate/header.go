@@ -22,8 +22,8 @@ var (
 	fortranText   = regexp.MustCompile(`parameter \((\w+)=(-?\d+)\)`)
 )
 
-// readPrototypes returns the functions that headers declare, by name: as the first does that has one,
-// since MPICH's mpio.h has some of others that are wrong.
+// readPrototypes returns the functions that headers declare, by name: as the first does that has
+// one, since MPICH's mpio.h has some of others that are wrong.
 func readPrototypes(files []string) (map[string]prototype, error) {
 	all := map[string]prototype{}
 	for _, file := range files {

@@ -11,8 +11,8 @@ import (
 	"gompi/comm/internal/mpi/table"
 )
 
-// preamble is what mpi.h begins with: the types of MPI 5.0's binary interface. Handles are pointers to
-// nothing, and predefined ones small numbers.
+// preamble is what mpi.h begins with: the types of MPI 5.0's binary interface. Handles are pointers
+// to nothing, and predefined ones small numbers.
 const preamble = `/* MPI 5.0, by its own binary interface: a program that was compiled with this file runs on every
  * libmpi_abi.so.1, gompi's or another. Written by gompi's comm/libmpi/generate from its tables. */
 #ifndef GOMPI_STANDARD_MPI_H

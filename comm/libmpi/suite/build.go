@@ -169,7 +169,8 @@ func (s *suite) cc(face, target string, files []string, more ...string) error {
 	return nil
 }
 
-// compiler returns that of a face: for the standard's own interface gompicc, which is beside gompirun.
+// compiler returns that of a face: for the standard's own interface gompicc, which is beside
+// gompirun.
 func (s *suite) compiler(face string) string {
 	if face == "abi" {
 		return filepath.Join(filepath.Dir(s.gompirun), "gompicc")

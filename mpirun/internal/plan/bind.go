@@ -50,9 +50,9 @@ func (p *Policy) binding() BindTo {
 	return p.BindTo
 }
 
-// oversubscribed returns what n ranks are bound to that are more than a host's units. If each unit gets as
-// many they have one in turn: the scheduler moves ranks that wait for each other (four on two
-// processors of an Intel Xeon: latency of 8 B 2.4 us, 1.5 bound, barrier 3.4 to 5.2 and 3.3, an
+// oversubscribed returns what n ranks are bound to that are more than a host's units. If each unit
+// gets as many they have one in turn: the scheduler moves ranks that wait for each other (four on
+// two processors of an Intel Xeon: latency of 8 B 2.4 us, 1.5 bound, barrier 3.4 to 5.2 and 3.3, an
 // example of LAMMPS 2.0 s and 1.8, another beside a busy process 4.5 and 2.4). Else the last would
 // have a unit for themselves that others could use.
 func (p *Policy) oversubscribed(n, units int) BindTo {

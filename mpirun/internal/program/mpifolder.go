@@ -19,8 +19,8 @@ const (
 // the standard's own interface for any.
 type mpiFolders struct{ openMPI, mpich, abi string }
 
-// MPIFolder returns the folder of this host that has gompi's MPI libraries in openmpi, mpich and abi, ""
-// if there is none: of those beside this program, where make builds them and where they are
+// MPIFolder returns the folder of this host that has gompi's MPI libraries in openmpi, mpich and
+// abi, "" if there is none: of those beside this program, where make builds them and where they are
 // installed, and of others.
 func MPIFolder(others ...string) string {
 	own, err := os.Executable()

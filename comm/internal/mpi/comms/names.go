@@ -22,8 +22,9 @@ func (c *Comm) Name() string {
 	return c.name
 }
 
-// nameOf returns the name of a communicator of comm's in which a rank waits for long: how many ranks
-// it has tells those apart that the program has not named. Whoever holds c.mu waits for nothing.
+// nameOf returns the name of a communicator of comm's in which a rank waits for long: how many
+// ranks it has tells those apart that the program has not named. Whoever holds c.mu waits for
+// nothing.
 func nameOf(id uint64) (name string, persistent bool) {
 	is := func(d *comm.Comm) bool { return door.Of[comm.Request](d).ID() == id }
 	find := func(c *Comm) {

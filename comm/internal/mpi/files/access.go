@@ -42,8 +42,8 @@ var (
 
 func at(offset int) place { return place{explicit, offset} }
 
-// prepare returns an access to where p says. Positions move on by what is asked for, whatever comes.
-// In order, it is collective.
+// prepare returns an access to where p says. Positions move on by what is asked for, whatever
+// comes. In order, it is collective.
 func (f *File) prepare(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatype) (*access, error) {
 	if err := check(f); err != nil {
 		return nil, err

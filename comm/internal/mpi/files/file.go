@@ -162,9 +162,9 @@ func FileGetInfo(f *File) (*infos.Info, error) {
 // A team is the ranks that have opened a file.
 type team struct{ c *comm.Comm }
 
-// agree is called by all ranks, each with its error, nil if it has none, and what has to be the same
-// on all. It returns an error on all if one has one, or if something differs: a rank's own error, or
-// the class of that of the first that has one.
+// agree is called by all ranks, each with its error, nil if it has none, and what has to be the
+// same on all. It returns an error on all if one has one, or if something differs: a rank's own
+// error, or the class of that of the first that has one.
 func (t team) agree(err error, same ...int) error {
 	_, err = t.gather(err, same, nil)
 	return err

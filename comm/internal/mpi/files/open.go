@@ -135,8 +135,8 @@ func FileSetSize(f *File, size int) error {
 	})
 }
 
-// FilePreallocate makes the file at least so long. Where the file system cannot keep room for it, it
-// does not.
+// FilePreallocate makes the file at least so long. Where the file system cannot keep room for it,
+// it does not.
 func FilePreallocate(f *File, size int) error {
 	return f.resize(size, func() error {
 		if size == 0 {

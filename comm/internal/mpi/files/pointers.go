@@ -12,8 +12,8 @@ import (
 )
 
 // A sharedPointer is the shared file pointer: a position in the view, which all ranks have to have
-// alike. It is 8 bytes in a file of its own, beside the file, made by whoever uses it first, so that
-// all hosts reach it that reach the file. A rank that dies loses its lock on it.
+// alike. It is 8 bytes in a file of its own, beside the file, made by whoever uses it first, so
+// that all hosts reach it that reach the file. A rank that dies loses its lock on it.
 type sharedPointer struct {
 	number uint64 // names its file
 	start  int    // what it is while nobody has used it
@@ -98,8 +98,8 @@ func (s *sharedPointer) remove(name string) error {
 	return nil
 }
 
-// lock locks n bytes of a file, all behind off if n is 0, and waits for who has them. The lock is the
-// descriptor's: a process has several.
+// lock locks n bytes of a file, all behind off if n is 0, and waits for who has them. The lock is
+// the descriptor's: a process has several.
 func lock(fd int, how int16, off, n int) error {
 	l := unix.Flock_t{Type: how, Whence: unix.SEEK_SET, Start: int64(off), Len: int64(n)}
 	return againOnly(func() error { return unix.FcntlFlock(uintptr(fd), setLock, &l) })

@@ -11,8 +11,8 @@ import (
 	"gompi/comm/internal/mpi/infos"
 )
 
-// A view says which bytes of a file are its data, in which order: those of filetypes, one behind the
-// other from disp on. Positions in a view are counted in bytes of data. A view does not change.
+// A view says which bytes of a file are its data, in which order: those of filetypes, one behind
+// the other from disp on. Positions in a view are counted in bytes of data. A view does not change.
 type view struct {
 	disp            int
 	etype, filetype *datatype.Type

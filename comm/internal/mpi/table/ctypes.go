@@ -19,8 +19,8 @@ func (p Param) String() string {
 	return p.Type + " " + p.Name + p.Array
 }
 
-// A ctype is the type of a kind, and that in a form for large counts if it is another one. Arrays and
-// addresses are const unless the function stores there.
+// A ctype is the type of a kind, and that in a form for large counts if it is another one. Arrays
+// and addresses are const unless the function stores there.
 type ctype struct{ narrow, large, array string }
 
 var ctypes = map[string]ctype{
@@ -53,8 +53,8 @@ var ctypes = map[string]ctype{
 	"...":       {narrow: "..."},
 }
 
-// functionTypes are those of the program's functions, by the argument's name; * is for the object that
-// the function of MPI has in its name.
+// functionTypes are those of the program's functions, by the argument's name; * is for the object
+// that the function of MPI has in its name.
 var functionTypes = map[string]string{
 	"copy_fn": "*_copy_attr_function", "delete_fn": "*_delete_attr_function", "handler_fn": "*_errhandler_function",
 	"user_fn": "User_function", "query_fn": "Grequest_query_function", "free_fn": "Grequest_free_function",

@@ -1,6 +1,6 @@
-// Package table holds the functions of MPI with their arguments, those that gompi implements and those
-// that it lacks, and the handles and numbers of MPI 5.0's binary interface. The C and Go code between
-// programs and package mpi, and an mpi.h, are generated from it.
+// Package table holds the functions of MPI with their arguments, those that gompi implements and
+// those that it lacks, and the handles and numbers of MPI 5.0's binary interface. The C and Go code
+// between programs and package mpi, and an mpi.h, are generated from it.
 package table
 
 import (
