@@ -57,8 +57,12 @@ func (j *Job) startBeats() (stop func()) {
 // may not have been read.
 func (j *Job) beat() {
 	now := time.Now()
-	late := now.Sub(j.heart.last) >= 2*j.heart.every
+	gap := now.Sub(j.heart.last)
+	late := gap >= 2*j.heart.every
 	j.heart.last = now
+	if gap >= j.spec.Heartbeat && j.end.cause == nil { // agents may give it up
+		j.notef("gompirun itself did not run for %v: it was stopped, or got no processor", gap.Round(time.Millisecond))
+	}
 	j.heart.ticker.Reset(j.heart.every)
 	for _, h := range j.hosts {
 		if h.drained {

@@ -73,6 +73,13 @@ func TestABeatThatComesLateCountsForNothing(t *testing.T) {
 		if j.beat(); h.pulse.missed != 1 {
 			t.Errorf("a beat in time: silent for %d, want 1", h.pulse.missed)
 		}
+		time.Sleep(3 * time.Second)
+		j.beat()
+		j.flush()
+		want := "gompirun: gompirun itself did not run for 3s: it was stopped, or got no processor\n"
+		if got, err := os.ReadFile(k.output); err != nil || string(got) != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
 	})
 }
 

@@ -33,6 +33,7 @@ func (j *Job) signalled(s os.Signal) {
 			h.agent.Flush(100 * time.Millisecond)
 		}
 		j.system.Stop()
+		j.heart.last = time.Now() // the user knows
 	default:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 	}
