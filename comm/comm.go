@@ -15,6 +15,7 @@ import (
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
+	"gompi/internal/stats"
 	"gompi/internal/world"
 )
 
@@ -48,6 +49,7 @@ type process struct {
 	e       *message.Engine
 	boot    boot.Boot
 	rec     *seg.Recorder // nil without a host segment
+	stats   *stats.Rank   // nil without -stats and -trace
 	memory  *hostMemory   // nil without one that all may map
 	log     *slog.Logger
 	open    atomic.Int32 // communicators not closed

@@ -111,7 +111,7 @@ func (cfg Config) joinFabric(ctx context.Context, f connection) (*Comm, error) {
 	return c, nil
 }
 
-func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
+func (cfg Config) join(ctx context.Context, f connection) (c *Comm, err error) {
 	if err := cfg.resolve(); err != nil {
 		return nil, err
 	}
@@ -122,6 +122,9 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 			name, isPersistent := cfg.names(comm)
 			return seg.CommName{Text: name, Persistent: isPersistent}
 		})
+	}
+	if p.stats, err = p.counts(info, cfg.names != nil); err != nil {
+		return nil, err
 	}
 	e := message.New(message.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
@@ -139,6 +142,7 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 		e.Use(t)
 	}
 	p.leave = func(ctx context.Context) error {
+		p.stats.Left()
 		err := f.leave(ctx, e)
 		p.logCarried(info.Rank)
 		return err
@@ -158,10 +162,11 @@ func (cfg Config) join(ctx context.Context, f connection) (*Comm, error) {
 	}
 	p.withDevices, p.wantsNCCL = all.devices, all.nccl
 	p.admits = f.admit
+	p.stats.Begun()
 	if info.Invite != nil {
 		return p.replace(ctx, info.Invite, all)
 	}
-	c := p.newComm(firstName, e.Open(liveness.NextID(0, 0), worldMembers(info)), all.rules)
+	c = p.newComm(firstName, e.Open(liveness.NextID(0, 0), worldMembers(info)), all.rules)
 	c.setUp(all.block, all.blocks)
 	if r := c.withoutDevices(); p.wantsNCCL && r >= 0 {
 		c.warn(exec.WithoutNCCL, fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))

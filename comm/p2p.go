@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/message"
+	"gompi/internal/stats"
 )
 
 // A Status describes a received message.
@@ -93,6 +94,10 @@ func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync 
 	if err := c.checkSend(to, tag); err != nil {
 		return c.notSent(op, err)
 	}
+	if c.stats != nil {
+		span := c.countSend(to, tag, b, sync)
+		defer span.End()
+	}
 	if staged(b) {
 		return c.fault(op, to, c.sendStaged(ctx, to, tag, b, sync))
 	}
@@ -107,6 +112,17 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 	if err := c.checkInto(from, tag, b); err != nil {
 		return c.notReceived("recv", err)
 	}
+	if c.stats == nil {
+		return c.recv(ctx, from, tag, b)
+	}
+	span := c.stats.Begin(stats.Recv, 0)
+	st, err := c.recv(ctx, from, tag, b)
+	c.countReceived(&span, st, err)
+	return st, err
+}
+
+// recv is Recv with arguments that were checked.
+func (c *Comm) recv(ctx context.Context, from, tag int, b Buffer) (Status, error) {
 	if staged(b) {
 		st, err := c.recvStaged(b, func(b Buffer) (message.Status, error) { return c.ch.Recv(ctx, from, tag, b) })
 		return statusOf(st), c.fault("recv", from, err)
@@ -124,6 +140,18 @@ func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from,
 	if out != nil || in != nil {
 		return c.half(ctx, out, to, sendTag, send, in, from, recvTag, recv)
 	}
+	if c.stats == nil {
+		return c.sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
+	}
+	span := c.countMessage(stats.Sendrecv, to, sendTag, send.Size()) // what it sends is the message of a trace
+	st, err := c.sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
+	c.stats.Received(&span, st.Bytes)
+	span.End()
+	return st, err
+}
+
+// sendrecv is Sendrecv with arguments that were checked.
+func (c *Comm) sendrecv(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (Status, error) {
 	if staged(send) || staged(recv) {
 		st, err := c.sendrecvStaged(ctx, to, sendTag, send, from, recvTag, recv)
 		return statusOf(st), c.fault("sendrecv", from, err)
@@ -196,6 +224,17 @@ func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
 	if err := checkStorable(b); err != nil {
 		return Status{}, m.c.fault("mrecv", m.Source, err)
 	}
+	if m.c.stats == nil {
+		return m.claim(ctx, b)
+	}
+	span := m.c.stats.Begin(stats.Mrecv, 0)
+	st, err := m.claim(ctx, b)
+	m.c.countReceived(&span, st, err)
+	return st, err
+}
+
+// claim is Recv with arguments that were checked.
+func (m *Message) claim(ctx context.Context, b Buffer) (Status, error) {
 	st, err := m.c.recvStaged(b, func(b Buffer) (message.Status, error) { return m.m.Claim(ctx, b) })
 	return statusOf(st), m.c.fault("mrecv", m.Source, err)
 }
@@ -204,6 +243,10 @@ func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take b
 	if err := c.checkRecv(from, tag); err != nil {
 		st, err := c.notReceived(op, err)
 		return message.Probed{}, st, err
+	}
+	if c.stats != nil {
+		span := c.stats.Begin(probeOp(wait, take), 0)
+		defer span.End()
 	}
 	m, st, err := c.ch.Probe(ctx, from, tag, wait, take)
 	return m, statusOf(st), c.fault(op, from, err)

@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/progress"
+	"gompi/internal/stats"
 )
 
 // do runs o for a blocking call. From here to the first store into shared memory, a short
@@ -12,14 +13,22 @@ import (
 // sent; perform begins a round, which numbers the call; Exec.Do follows the Path that Selector.For
 // finds; Shared.Run leads to the function of shmcoll for it, allreduceShort.
 func (c *Comm) do(ctx context.Context, o *call.Call) (err error) {
+	var span stats.Span
 	if err = o.Check(c.Rank(), c.Size()); err != nil {
-		err = badArgument("%v", err)
-	} else if c.ops.begin() {
+		return c.fault(o.Kind.String(), -1, badArgument("%v", err))
+	}
+	if c.stats != nil {
+		span = c.stats.Begin(stats.Op(o.Kind), o.Bytes())
+	}
+	if c.ops.begin() {
 		defer c.ops.endOf(c, o) // also if a function panics
 		c.round.Recall()
 		err = c.perform(ctx, o, progress.IsInBackground(ctx))
 	} else {
 		err = c.ops.run(ctx, c, o)
+	}
+	if span.On() {
+		span.End()
 	}
 	return c.fault(o.Kind.String(), -1, err)
 }

@@ -17,6 +17,7 @@
 //	header.end       AreaSize(ranks)  the area, in whole pages, in which the ranks talk to each
 //	                                  other: transport/shm says what is where
 //	behind it        256 GiB          the arenas, one per local rank
+//	at the end       header.extra     what the agent has added by Extend, nothing in most jobs
 //
 // Local ranks are numbered from 0 in the order of their ranks in the job.
 //
@@ -97,12 +98,12 @@ type header struct {
 	magic   uint64
 	version uint32
 	ranks   uint32
-	size    uint64 // of the file
-	lines   uint64 // offset of the state lines
-	calls   uint64 // offset of the flight recorders
-	end     uint64 // offset of what is not laid out yet
-	job     uint64 // ranks in the job, 0 where no agent has made the segment
-	_       [8]byte
+	size    uint64        // of the file
+	lines   uint64        // offset of the state lines
+	calls   uint64        // offset of the flight recorders
+	end     uint64        // offset of what is not laid out yet
+	job     uint64        // ranks in the job, 0 where no agent has made the segment
+	extra   uint64        // bytes at the end of the file
 	epoch   atomic.Uint64 // alone in its cache line: all ranks spin on it
 	_       [headerSize - 72]byte
 }

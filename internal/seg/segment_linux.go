@@ -18,8 +18,9 @@ func Attach(fd int) (*Segment, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, fmt.Errorf("host segment: descriptor %d: %w", fd, err)
 	}
-	end, size := int(readHeader(fd).end), int(st.Size-arenaSpace)
-	if int(st.Size) == end {
+	h := readHeader(fd)
+	end, size := int(h.end), int(st.Size-int64(h.extra)-arenaSpace)
+	if int(st.Size)-int(h.extra) == end {
 		size = end
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || end < headerSize || size < end || st.Size > 1<<46 {
@@ -36,6 +37,39 @@ func Attach(fd int) (*Segment, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Extend adds n bytes of zeros, which exist, to the end of a fresh segment, and returns them. The
+// agent calls it, before it starts the ranks.
+func (s *Segment) Extend(n int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(s.fd, &st); err != nil {
+		return nil, fmt.Errorf("host segment: %w", err)
+	}
+	defer raiseFileSize()()
+	n = wholePages(n)
+	if err := unix.Fallocate(s.fd, 0, st.Size, int64(n)); err != nil {
+		return nil, fmt.Errorf("host segment: %s more: %w", Amount(int64(n)), fileSizeError(err))
+	}
+	s.head.extra = uint64(n)
+	return s.Extension()
+}
+
+// Extension returns what the agent has added by Extend, nil if nothing. It stays mapped.
+func (s *Segment) Extension() ([]byte, error) {
+	n := int(s.head.extra)
+	if n == 0 {
+		return nil, nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(s.fd, &st); err != nil {
+		return nil, fmt.Errorf("host segment: %w", err)
+	}
+	mem, err := unix.Mmap(s.fd, st.Size-int64(n), n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("host segment: map %s at its end: %w", Amount(int64(n)), err)
+	}
+	return mem, nil
 }
 
 // JobSize returns the number of ranks of the job whose agent has made the segment that path, one of

@@ -14,6 +14,9 @@ func New([]world.Rank) (*Segment, error) { return nil, errors.ErrUnsupported }
 // Attach fails: hosts other than Linux have no segment.
 func Attach(int) (*Segment, error) { return nil, errors.ErrUnsupported }
 
+// Extension returns nothing.
+func (s *Segment) Extension() ([]byte, error) { return nil, nil }
+
 // Claim fails.
 func (s *Segment) Claim(off, n int) error { return errors.ErrUnsupported }
 

@@ -128,7 +128,7 @@ func isForC(f runtime.Frame) bool {
 // isLibrary reports whether a function is of the runtime or this library, whose tests are
 // programs.
 func isLibrary(function string) bool {
-	for _, prefix := range []string{"runtime.", "gompi/comm.", "gompi/comm/"} {
+	for _, prefix := range []string{"runtime.", "gompi/comm.", "gompi/comm/", "gompi/internal/"} {
 		if strings.HasPrefix(function, prefix) {
 			return !strings.Contains(function, "_test.")
 		}

@@ -15,6 +15,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/cgroup"
 	"gompi/internal/seg"
+	"gompi/internal/stats"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/capture"
 	"gompi/mpirun/internal/ctl"
@@ -45,6 +46,7 @@ type agent struct {
 	gloo     []string        // a variable for gloo, if it needs one
 	held     int             // the socket that holds MASTER_PORT
 	segment  *seg.Segment
+	stats    *stats.Memory // nil if the ranks do not count, or when it has been reported
 	bells    []int
 	address  string               // of the same
 	listenFD int                  // of the socket for ranks whose descriptors a wrapper has closed

@@ -69,7 +69,7 @@ func (a *agent) reap(p *process) {
 // exited reports a rank's end, after all that it sent and wrote before.
 func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	now := seg.Now()
-	p.ended = true
+	p.ended, p.endedAt = true, now
 	if p.pidfd >= 0 {
 		unix.Close(p.pidfd)
 	}
@@ -347,6 +347,7 @@ func (a *agent) finish(now time.Time) {
 		return // output waits for credit
 	}
 	a.output.Close()
+	a.reportStats()
 	a.report(&ctl.Drained{Killed: a.end.left})
 	a.end.drained = true
 }

@@ -26,6 +26,8 @@ type process struct {
 	pidfd int // -1 where the kernel has none
 	ended bool
 
+	endedAt int64 // as seg.Now
+
 	unaware bool // it ended before this host learned of a failure
 	alone   bool // it is a job of one
 	late    bool // a program came in its place when it had ended

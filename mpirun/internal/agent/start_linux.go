@@ -127,6 +127,9 @@ func (a *agent) makeShared() error {
 		return err
 	}
 	a.segment.SetJobSize(a.launch.Size)
+	if err := a.makeStats(); err != nil {
+		return err
+	}
 	if err := a.segment.Without(); err != nil && len(ranks) > 1 {
 		a.note("no shared memory: ranks of this host use TCP: %v", err)
 	}

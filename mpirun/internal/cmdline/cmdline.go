@@ -42,6 +42,7 @@ type Spec struct {
 	Preload    Preload
 	Output     Output
 	Report     Report
+	Stats      Stats
 	Stall      Stall
 	Restart    Restart
 	Recover    bool // a rank that dies does not end the job
@@ -145,6 +146,16 @@ type Report struct {
 	PID         string // where the process id goes: a file, "-" or "+"; "" for nowhere
 	Bindings    bool
 }
+
+// Stats is what is written of the calls of all ranks when the job is over.
+type Stats struct {
+	Table bool   // what they took, by place
+	File  string // where that goes; "" for stderr
+	Trace string // the file for the calls themselves; "" for none
+}
+
+// On reports whether ranks have to count their calls.
+func (s *Stats) On() bool { return s.Table || s.Trace != "" }
 
 // Stall is what is reported of ranks that wait for long.
 type Stall struct {

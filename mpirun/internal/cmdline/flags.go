@@ -72,6 +72,7 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	s.networkFlags(set)
 	set.StringVar(&mpiLib, "mpi-lib", "", "")
 	s.Report.flags(set)
+	s.Stats.flags(set)
 	set.BoolVarP(&s.Quiet, "quiet", "q", false, "")
 	set.BoolVarP(&s.Verbose, "verbose", "v", false, "")
 	set.BoolVar(&s.Version, "version", false, "")
@@ -184,6 +185,27 @@ func (r *Report) flags(set *cli.Set) {
 	set.BoolVar(&r.DoNotLaunch, "do-not-launch", false, "")
 	set.StringVar(&r.PID, "report-pid", "", "")
 	set.BoolVar(&r.Bindings, "report-bindings", false, "")
+}
+
+func (s *Stats) flags(set *cli.Set) {
+	set.Var((*statsFlag)(s), "stats", "")
+	set.Lookup("stats").NoOptDefVal = "-"
+}
+
+// A statsFlag is the value of -stats: a file, or "-" for stderr.
+type statsFlag Stats
+
+func (f *statsFlag) String() string { return f.File }
+func (f *statsFlag) Type() string   { return "file" }
+func (f *statsFlag) Set(value string) error {
+	switch value {
+	case "":
+		return errors.New("want -stats, or the name of a file after =")
+	case "-":
+		value = ""
+	}
+	f.Table, f.File = true, value
+	return nil
 }
 
 func (o *Output) flags(set *cli.Set) {

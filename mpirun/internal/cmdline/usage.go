@@ -178,6 +178,9 @@ what happens
                             for T (default 30, 0: never); QUIT asks for the same
   -get-stack-traces         print stacks, too: with -stall-warning those of the ranks that
                             others wait for, at the time limit those of all
+  -stats[=F]                at the end, print what the calls of all ranks took, by place in
+                            the program, and which rank was late; or write it to F, as
+                            F.json, F.html or else text (docs/observe.md)
   -display-map              print which rank runs where
   -do-not-launch            find out which rank would run where, and start none
   -report-pid F             write gompirun's process id to F, or - (stdout), + (stderr)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/stats"
 	"gompi/internal/world"
 )
 
@@ -34,6 +35,10 @@ func examples() []Message {
 		&LateCard{Rank: 9, Data: []byte("card")},
 		&Brief{Rank: 9, Data: [][]byte{{1}, {}}, Dead: []Died{{Rank: 1, Text: "was killed"}}},
 		&NoMore{},
+		&Figures{Copies: 12e9, Figures: stats.Figures{Rank: 1, Begun: 5, Left: 9, Uncounted: 1, Dropped: 2,
+			Sites: []stats.Site{{Op: "send", Place: "a/b.go:1", Calls: 3, Bytes: 24, Timed: 2, Time: 900, Fastest: 200, Slowest: 400}},
+			Peers: []stats.Peer{{Rank: 0, Messages: 3, Bytes: 24}}}},
+		&Events{Rank: 1, Events: []stats.Event{{Begin: 5, Duration: 3, Site: 0, Peer: -1, Tag: 7, Bytes: 8}}},
 		&Abort{Rank: 1, Code: -7, Time: 1 << 60, Reason: "r"},
 		&Alone{Rank: 2, PID: 78, Why: "uses Open MPI", Sure: true},
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail"), Recorded: "ValueError: x"},

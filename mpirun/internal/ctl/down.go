@@ -35,6 +35,8 @@ type Launch struct {
 	Merge     bool     // stderr of the ranks goes into the pipe of their stdout
 	Srun      bool     // the agent is behind srun
 	Virtual   bool     // LOCAL_RANK is 0 on all ranks
+	Stats     bool     // ranks count their calls
+	Trace     bool     // and keep the latest
 	Cores     int      // of this host, to be shared by its ranks
 	MPILib    string   // the user's choice, as cmdline.MPILib
 	MPIFolder string   // where the launcher's host has gompi's MPI libraries, which this one may have there too
@@ -100,7 +102,7 @@ func (m *Launch) fields(c *wire.Codec) {
 	wire.Int(c, &m.Stdin, StdinAll, wire.MaxRanks)
 	wire.Int(c, &m.StallWarning, 0, math.MaxInt64)
 	wire.Int(c, &m.Heartbeat, 0, math.MaxInt64)
-	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren, &m.Virtual, &m.Srun)
+	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren, &m.Virtual, &m.Srun, &m.Stats, &m.Trace)
 	c.Rank(&m.Spares)
 	wire.Int(c, &m.Cores, 0, maxCPU)
 	c.String(&m.MPILib, MaxText)

@@ -127,6 +127,8 @@ type Job struct {
 	end       shutdown
 	later     laterFailures
 	attempt   attempt
+
+	statistics statistics
 }
 
 // New names a job that spec describes, of no hosts yet.
@@ -181,6 +183,9 @@ func (j *Job) run() int {
 	}
 	if err == nil {
 		err = j.prepareOutput()
+	}
+	if err == nil && !j.spec.Report.DoNotLaunch {
+		err = j.openStats()
 	}
 	if err != nil {
 		return j.failToStart(err)
@@ -326,6 +331,10 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Doing:
 		j.answerQuestions(h, m)
 		j.watch.Answered(h, m)
+	case *ctl.Figures:
+		j.gotFigures(h, m)
+	case *ctl.Events:
+		j.gotEvents(h, m)
 	case *ctl.Pong:
 		h.ponged(m, j.clock())
 	case *ctl.Stacks:

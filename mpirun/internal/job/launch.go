@@ -41,6 +41,7 @@ func (j *Job) launch() {
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.system.Dir,
 		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
 		Stdin: wireStdin(j.spec.Stdin), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Recover: j.spec.Recover, Spares: j.spec.Spares,
+		Stats: j.spec.Stats.On(), Trace: j.spec.Stats.Trace != "",
 		KeepChildren: j.spec.KeepChildren, Virtual: j.spec.VirtualLocalRank, MPILib: string(j.spec.MPILib), MPIFolder: j.system.MPIFolder, Env: j.environment(j.system.Environ),
 	}
 	for _, p := range j.spec.Programs {
@@ -68,6 +69,9 @@ func (j *Job) launch() {
 		h.Send(&m)
 	}
 	j.nodes = len(nodes)
+	if j.statistics.Collector != nil {
+		j.statistics.Run()
+	}
 }
 
 // WireProgram encodes a part of the command line for agents.

@@ -57,7 +57,7 @@ func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next.attempt.first, next.attempt.restarts = j.attempt.first, j.attempt.restarts
 	next.attempt.name, next.attempt.reportedReplaced = j.attempt.name, j.attempt.reportedReplaced
 	next.Source, next.Hosts, next.Programs, next.Nodes = j.Source, hosts, programs, j.Nodes
-	next.stdin = j.stdin
+	next.stdin, next.statistics = j.stdin, j.statistics
 	j.attempt.next = next
 }
 

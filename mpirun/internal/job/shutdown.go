@@ -230,6 +230,9 @@ func (j *Job) lost(h *host, err error) {
 // lose ends the job because a host is lost, as text states, and kills what it had on this machine.
 func (j *Job) lose(h *host, text string) {
 	j.gone(h)
+	if j.statistics.Collector != nil && len(h.ranks) > 0 {
+		j.statistics.Lost(h.name)
+	}
 	j.attempt.missing = append(j.attempt.missing, h.index)
 	j.end.agentLost = true
 	j.sweep()
@@ -315,9 +318,12 @@ func (j *Job) conclude() int {
 	if j.end.cause != nil {
 		j.secondChance()
 		status = j.end.cause.status
-		j.report()
-		j.flush()
 	}
+	j.writeStats()
+	if j.end.cause != nil {
+		j.report()
+	}
+	j.flush()
 	j.release()
 	j.out.Close()
 	return status

@@ -1,0 +1,177 @@
+// Package stats is what the ranks of a host count of their own calls, with gompirun -stats and
+// -trace. Ranks write it to memory that they share with their agent, which reads it when they have
+// ended, however they did: what a rank has counted outlives it.
+//
+// # Layout
+//
+// The memory is the extension of the host's segment (package seg), in the byte order of the host:
+//
+//	header      4096 bytes: how many ranks, peers and events there are
+//	area        one per local rank, in whole pages:
+//	  counters  128 bytes
+//	  sites     Sites x 192 bytes, found by their keys: a table with linear probing
+//	  peers     peers x 16 bytes: messages and bytes sent, by rank in the job
+//	  events    events x 48 bytes: a ring of the latest calls, with -trace alone
+//
+// C writes the same memory: comm/libmpi/stats.h.
+//
+// # Sites
+//
+// A site is a function and the place in the program that calls it. In Go its key is a hash of the
+// innermost return addresses, in C one of the return address and the function. The rank names a
+// site when it first meets it, so that those of ranks that are killed have names, too.
+//
+// # Times
+//
+// To read the clock twice takes 50 ns, and a short call 200. So of a site whose calls take less
+// than Short on average, only one call in Sampled is timed, once there were some, and stands for as many.
+// Calls and bytes are counted each.
+package stats
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	magic = 0x73_74_61_74_73_67_6d_31
+
+	// Sites bounds the sites of a rank. Calls from other places are counted by function.
+	Sites = 512
+	// mostPeers bounds the ranks to which messages are counted one by one.
+	mostPeers = 4096
+	// Events is how many calls of each rank a trace keeps, the latest.
+	Events = 32 << 10
+
+	headerSize = 4096
+	pageSize   = 64 << 10 // the largest of any kernel
+)
+
+type header struct {
+	magic                uint64
+	ranks, peers, events uint64
+	_                    [headerSize - 32]byte
+}
+
+// counters are those of a rank that belong to no site.
+type counters struct {
+	begun, left   atomic.Int64  // on the clock of seg.Now, 0 before
+	uncounted     atomic.Uint64 // calls of sites for which there was no room
+	moved         atomic.Uint64 // bytes: C counts a call by how much this has grown
+	peer, tag     atomic.Int64  // of the last message, for C
+	next          atomic.Uint64 // events written
+	peers, events uint64
+	_             [7]uint64
+}
+
+// A site is one place that calls one function.
+type site struct {
+	key              atomic.Uint64 // 0: free
+	calls, bytes     atomic.Uint64
+	timed            atomic.Uint64 // calls
+	time             atomic.Int64  // of all calls, as estimated from those timed
+	fastest, slowest atomic.Int64  // of those timed; fastest is one more, and 0 before the first
+	short            atomic.Uint64 // 1 if its calls are short, so that not all are timed
+	_                [8]byte
+	named            atomic.Uint64 // 1 when the texts are there
+	op               [32]byte
+	place            [80]byte
+}
+
+type peer struct{ messages, bytes atomic.Uint64 }
+
+// An event is one call. stamp, one more than its number, is written last.
+type event struct {
+	stamp           atomic.Uint64
+	begin, duration int64
+	site            int32
+	peer, tag       int32
+	_               int32
+	bytes           uint64
+}
+
+// The layout is the sizes of these types.
+var (
+	_ [headerSize]byte = [unsafe.Sizeof(header{})]byte{}
+	_ [128]byte        = [unsafe.Sizeof(counters{})]byte{}
+	_ [192]byte        = [unsafe.Sizeof(site{})]byte{}
+	_ [48]byte         = [unsafe.Sizeof(event{})]byte{}
+)
+
+// A Memory is that of a host.
+type Memory struct {
+	mem  []byte
+	head *header
+}
+
+// Size returns how many bytes there are for the ranks of a host in a job with so many places for
+// ranks.
+func Size(ranks, places int, trace bool) int {
+	h := shape(ranks, places, trace)
+	return headerSize + ranks*h.stride()
+}
+
+func shape(ranks, places int, trace bool) header {
+	h := header{magic: magic, ranks: uint64(ranks), peers: uint64(min(places, mostPeers))}
+	if trace {
+		h.events = Events
+	}
+	return h
+}
+
+func (h *header) stride() int {
+	n := 128 + Sites*192 + int(h.peers)*16 + int(h.events)*48
+	return (n + pageSize - 1) &^ (pageSize - 1)
+}
+
+// Format lays out zeroed memory of Size bytes.
+func Format(mem []byte, ranks, places int, trace bool) *Memory {
+	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
+	*h = shape(ranks, places, trace)
+	m := &Memory{mem, h}
+	for i := range ranks {
+		c := m.area(i).counters
+		c.peers, c.events = h.peers, h.events
+	}
+	return m
+}
+
+// Of returns the Memory that Format has laid out.
+func Of(mem []byte) (*Memory, error) {
+	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
+	if len(mem) < headerSize || h.magic != magic || len(mem) < headerSize+int(h.ranks)*h.stride() {
+		return nil, fmt.Errorf("%d bytes are no memory for statistics of this version", len(mem))
+	}
+	return &Memory{mem, h}, nil
+}
+
+// An area is the memory of one rank.
+type area struct {
+	*counters
+	sites  *[Sites]site
+	peers  []peer
+	events []event
+}
+
+func (m *Memory) area(local int) area {
+	at := unsafe.Pointer(&m.mem[headerSize+local*m.head.stride()])
+	a := area{counters: (*counters)(at), sites: (*[Sites]site)(unsafe.Add(at, 128))}
+	at = unsafe.Add(at, 128+Sites*192)
+	a.peers = unsafe.Slice((*peer)(at), m.head.peers)
+	a.events = unsafe.Slice((*event)(unsafe.Add(at, m.head.peers*16)), m.head.events)
+	return a
+}
+
+// Layout returns what C has to know, in the order of GOMPI_STATS_LAYOUT in stats.h.
+func Layout() []uintptr {
+	var c counters
+	var s site
+	var e event
+	return []uintptr{
+		unsafe.Offsetof(c.uncounted), unsafe.Offsetof(c.moved), unsafe.Offsetof(c.peer), unsafe.Offsetof(c.next),
+		unsafe.Offsetof(c.events), unsafe.Sizeof(c), unsafe.Sizeof(s), unsafe.Offsetof(s.timed), unsafe.Offsetof(s.short),
+		unsafe.Offsetof(s.named), unsafe.Offsetof(s.op), unsafe.Offsetof(s.place), unsafe.Sizeof(e), unsafe.Offsetof(e.site),
+		unsafe.Offsetof(e.bytes), Sites, spare, probes, Short, Sampled, warmUp,
+	}
+}

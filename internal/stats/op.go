@@ -1,0 +1,53 @@
+package stats
+
+import (
+	"unsafe"
+
+	"gompi/internal/seg"
+)
+
+// An Op is what is called: a seg.Kind, one with Nonblocking, or one of those below.
+type Op uint8
+
+// Nonblocking is added to the kind of a collective that is started.
+const Nonblocking Op = 64
+
+// What is called besides collectives.
+const (
+	Send Op = 128 + iota
+	Ssend
+	Recv
+	Sendrecv
+	Probe
+	Iprobe
+	Mprobe
+	Improbe
+	Mrecv
+	Isend
+	Issend
+	Irecv
+	Wait
+	Test
+	WaitAll
+	WaitAny
+	WaitSome
+)
+
+var opNames = [...]string{
+	"send", "ssend", "recv", "sendrecv", "probe", "iprobe", "mprobe", "improbe", "mrecv", "isend", "issend", "irecv",
+	"wait", "test", "waitall", "waitany", "waitsome",
+}
+
+func (o Op) String() string {
+	switch {
+	case o >= Send:
+		return opNames[o-Send]
+	case o >= Nonblocking:
+		return "i" + seg.Kind(o-Nonblocking).String()
+	}
+	return seg.Kind(o).String()
+}
+
+func (a *area) indexOf(s *site) int32 {
+	return int32((uintptr(unsafe.Pointer(s)) - uintptr(unsafe.Pointer(a.sites))) / unsafe.Sizeof(*s))
+}

@@ -1,0 +1,205 @@
+package stats
+
+import (
+	"sync/atomic"
+
+	"gompi/internal/seg"
+)
+
+// Which calls are timed: all of a site up to warmUp, and those of sites whose calls take Short or
+// longer on average, in nanoseconds. Of the others it is one in Sampled.
+const (
+	Short   = 2000
+	Sampled = 1 << sampledBits
+	warmUp  = 256
+
+	sampledBits = 4
+)
+
+// isSampled reports whether the n-th call of a site is one of those. They come at distances that
+// change, so that nothing that a program does in every 16th call is missed, or all that is seen.
+func isSampled(n uint64) bool { return n*odd>>(64-sampledBits) == 0 }
+
+const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
+
+// A Rank counts the calls of one rank. A nil *Rank is one without -stats. Methods may be called from
+// any goroutine, do not block, and allocate nothing but when they meet a site for the first time.
+type Rank struct {
+	area
+	place func() string
+	mpi   bool // C counts the calls: here only bytes and messages are
+}
+
+// Rank returns a local rank's own view. place returns where in the program the calling goroutine
+// is, "" if that is not known. mpi says that the rank's program is one of MPI.
+func (m *Memory) Rank(local int, place func() string, mpi bool) *Rank {
+	return &Rank{area: m.area(local), place: place, mpi: mpi}
+}
+
+// Counters returns where the rank's area begins, for C.
+func (r *Rank) Counters() *counters { return r.counters }
+
+// Begun notes that the rank has joined its job.
+func (r *Rank) Begun() {
+	if r != nil {
+		r.begun.CompareAndSwap(0, seg.Now())
+	}
+}
+
+// Left notes that the rank leaves its job.
+func (r *Rank) Left() {
+	if r != nil {
+		r.left.Store(seg.Now())
+	}
+}
+
+// A Span is a call that is counted. The zero Span is one that is not.
+type Span struct {
+	r      *Rank
+	site   *site
+	begin  int64 // 0 if it is not timed
+	bytes  int
+	stands int64 // for so many calls
+	peer   int32 // in the job, -1 for none
+	tag    int32
+}
+
+// Begin counts a call of so many bytes. Its caller is a function of comm that programs call, or one
+// that such a function calls.
+//
+//go:noinline
+func (r *Rank) Begin(op Op, bytes int) Span {
+	if r.mpi {
+		if bytes > 0 {
+			r.moved.Add(uint64(bytes))
+		}
+		return Span{}
+	}
+	s := r.find(callers(uint64(op)), op)
+	if s == nil {
+		r.uncounted.Add(1)
+		return Span{}
+	}
+	n := s.calls.Add(1)
+	if bytes > 0 {
+		s.bytes.Add(uint64(bytes))
+	}
+	stands := int64(1)
+	if s.short.Load() != 0 {
+		if !isSampled(n) {
+			return Span{site: s}
+		}
+		stands = Sampled
+	}
+	return Span{r, s, seg.Now(), bytes, stands, -1, -1}
+}
+
+// find returns the site with a key. Where there is no room for another it is one for all calls of op
+// from other places, nil if there is no room for that, too.
+func (r *Rank) find(key uint64, op Op) *site {
+	for i := range uint64(probes) {
+		if s := r.at(key, (key>>40+i)%(Sites-spare), op); s != nil {
+			return s
+		}
+	}
+	key = uint64(op)<<1 | 1
+	for i := range uint64(probes) {
+		if s := r.at(key, Sites-spare+(key>>1+i)%spare, op); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// probes bounds where a site is looked for, and spare are those for calls from other places.
+const probes, spare = 16, 64
+
+// at returns the site at a place of the table, if that has a key or can have it.
+func (r *Rank) at(key, i uint64, op Op) *site {
+	s := &r.sites[i]
+	old := s.key.Load()
+	if old == key {
+		return s
+	}
+	if old == 0 && s.key.CompareAndSwap(0, key) {
+		r.name(s, op, i < Sites-spare)
+		return s
+	}
+	if s.key.Load() == key { // another goroutine's, just now
+		return s
+	}
+	return nil
+}
+
+func (r *Rank) name(s *site, op Op, known bool) {
+	copy(s.op[:], op.String())
+	text := "elsewhere"
+	if known {
+		text = r.place()
+	}
+	copy(s.place[:], text[max(0, len(text)-len(s.place)):])
+	s.named.Store(1)
+}
+
+// On reports whether the call is timed.
+func (sp *Span) On() bool { return sp.begin != 0 }
+
+// Message notes with which rank of the job, and which tag, a message is exchanged.
+func (sp *Span) Message(peer, tag int) { sp.peer, sp.tag = int32(peer), int32(tag) }
+
+// Received adds the bytes of a message that has come, of a call that began without.
+func (r *Rank) Received(sp *Span, bytes int) {
+	switch {
+	case bytes <= 0:
+	case r.mpi:
+		r.moved.Add(uint64(bytes))
+	case sp.site != nil:
+		sp.site.bytes.Add(uint64(bytes))
+		sp.bytes += bytes
+	}
+}
+
+// Sent counts a message to a rank of the job.
+func (r *Rank) Sent(to, tag, bytes int) {
+	if r.mpi {
+		r.peer.Store(int64(to))
+		r.tag.Store(int64(tag))
+	}
+	if to < len(r.peers) {
+		r.peers[to].messages.Add(1)
+		r.peers[to].bytes.Add(uint64(bytes))
+	}
+}
+
+// End ends the call.
+func (sp *Span) End() {
+	s := sp.site
+	if sp.begin == 0 {
+		return
+	}
+	took := seg.Now() - sp.begin
+	s.timed.Add(1)
+	total := s.time.Add(took * sp.stands)
+	if least := s.fastest.Load(); least == 0 || took < least-1 {
+		s.fastest.Store(took + 1)
+	}
+	if took > s.slowest.Load() {
+		s.slowest.Store(took)
+	}
+	if len(sp.r.events) > 0 {
+		sp.r.write(sp, took)
+	} else if calls := int64(s.calls.Load()); calls > warmUp && (total < calls*Short) != (s.short.Load() != 0) {
+		s.short.Store(1 - s.short.Load())
+	}
+}
+
+// write writes the call to the ring.
+func (r *Rank) write(sp *Span, took int64) {
+	n := r.next.Add(1) - 1
+	e := &r.events[n%uint64(len(r.events))]
+	e.stamp.Store(0)
+	e.begin, e.duration = sp.begin, took
+	e.site, e.peer, e.tag = r.indexOf(sp.site), sp.peer, sp.tag
+	atomic.StoreUint64(&e.bytes, uint64(sp.bytes))
+	e.stamp.Store(n + 1)
+}

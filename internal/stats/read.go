@@ -1,0 +1,116 @@
+package stats
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// Figures are what one rank has counted.
+type Figures struct {
+	Rank      int
+	Begun     int64 // when it joined its job, on the clock of seg.Now; 0: it did not
+	Left      int64 // when it left it; 0: it did not
+	Uncounted uint64
+	Sites     []Site
+	Peers     []Peer
+	Dropped   uint64 // calls that the trace has not kept
+}
+
+// A Site is one place that calls one function.
+type Site struct {
+	Op, Place    string
+	Calls, Bytes uint64
+	Timed        uint64 // calls
+	Time         int64  // of all calls, in nanoseconds
+	Fastest      int64  // of those timed
+	Slowest      int64
+}
+
+// A Peer is what was sent to a rank.
+type Peer struct {
+	Rank            int
+	Messages, Bytes uint64
+}
+
+// An Event is one call of a trace.
+type Event struct {
+	Begin, Duration int64
+	Site            int // in Figures.Sites
+	Peer, Tag       int // -1 for none
+	Bytes           uint64
+}
+
+// Read returns the figures of a local rank, and its trace. The rank may still run; then the figures
+// are those of some moment now, and events that it is writing are left out.
+func (m *Memory) Read(local int) (Figures, []Event) {
+	a := m.area(local)
+	f := Figures{Begun: a.begun.Load(), Left: a.left.Load(), Uncounted: a.uncounted.Load()}
+	at := f.readSites(&a)
+	for i := range a.peers {
+		if n := a.peers[i].messages.Load(); n > 0 {
+			f.Peers = append(f.Peers, Peer{i, n, a.peers[i].bytes.Load()})
+		}
+	}
+	return f, f.readEvents(&a, at)
+}
+
+// readSites reads the sites. Those of one name are one: they have been called from several places
+// that call one function of the program. It returns where each place of the table is among them.
+func (f *Figures) readSites(a *area) (at [Sites]int) {
+	byName := map[[2]string]int{}
+	for i := range a.sites {
+		s := &a.sites[i]
+		at[i] = -1
+		if s.key.Load() == 0 || s.calls.Load() == 0 {
+			continue
+		}
+		name := [2]string{"?", ""}
+		if s.named.Load() != 0 {
+			name = [2]string{text(s.op[:]), text(s.place[:])}
+		}
+		k, ok := byName[name]
+		if !ok {
+			k = len(f.Sites)
+			byName[name] = k
+			f.Sites = append(f.Sites, Site{Op: name[0], Place: name[1]})
+		}
+		f.Sites[k].Add(Site{
+			Calls: s.calls.Load(), Bytes: s.bytes.Load(), Timed: s.timed.Load(),
+			Time: s.time.Load(), Fastest: max(0, s.fastest.Load()-1), Slowest: s.slowest.Load(),
+		})
+		at[i] = k
+	}
+	return at
+}
+
+// Add adds what another rank or place has counted at s.
+func (s *Site) Add(t Site) {
+	if t.Timed > 0 && (s.Timed == 0 || t.Fastest < s.Fastest) {
+		s.Fastest = t.Fastest
+	}
+	s.Slowest = max(s.Slowest, t.Slowest)
+	s.Calls, s.Bytes, s.Timed, s.Time = s.Calls+t.Calls, s.Bytes+t.Bytes, s.Timed+t.Timed, s.Time+t.Time
+}
+
+func text(b []byte) string { return string(bytes.TrimRight(b, "\x00")) }
+
+func (f *Figures) readEvents(a *area, at [Sites]int) (events []Event) {
+	if len(a.events) == 0 {
+		return nil
+	}
+	for i := range a.events {
+		e := &a.events[i]
+		stamp := e.stamp.Load()
+		if stamp == 0 || e.site < 0 || e.site >= Sites || at[e.site] < 0 {
+			continue
+		}
+		read := Event{e.begin, e.duration, at[e.site], int(e.peer), int(e.tag), e.bytes}
+		if e.stamp.Load() == stamp {
+			events = append(events, read)
+		}
+	}
+	slices.SortFunc(events, func(x, y Event) int { return cmp.Compare(x.Begin, y.Begin) })
+	f.Dropped = a.next.Load() - uint64(len(events))
+	return events
+}

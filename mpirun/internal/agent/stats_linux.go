@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"gompi/internal/seg"
+	"gompi/internal/stats"
+	"gompi/mpirun/internal/ctl"
+)
+
+// makeStats makes the memory in which the ranks count their calls, if they are to.
+func (a *agent) makeStats() error {
+	if !a.launch.Stats {
+		return nil
+	}
+	places := a.launch.Size + a.launch.Spares*max(1, len(a.launch.Hosts))
+	mem, err := a.segment.Extend(stats.Size(a.places(), places, a.launch.Trace))
+	if err != nil {
+		return fmt.Errorf("-stats: %w", err)
+	}
+	a.stats = stats.Format(mem, a.places(), places, a.launch.Trace)
+	return nil
+}
+
+// reportStats reports what the ranks have counted, also those that were killed. It is called when
+// all have ended.
+func (a *agent) reportStats() {
+	if a.stats == nil {
+		return
+	}
+	copies := copyRate()
+	for _, p := range a.ranks {
+		f, events := a.stats.Read(p.index)
+		if f.Begun == 0 {
+			continue // it has not joined the job
+		}
+		if f.Left == 0 {
+			f.Left = p.endedAt
+		}
+		f.Rank, f.Begun, f.Left = p.Rank.Rank, seg.Unix(f.Begun), seg.Unix(f.Left)
+		a.report(&ctl.Figures{Figures: f, Copies: copies})
+		for len(events) > 0 {
+			n := min(len(events), ctl.MaxEvents)
+			for i := range events[:n] {
+				events[i].Begin = seg.Unix(events[i].Begin)
+			}
+			a.report(&ctl.Events{Rank: p.Rank.Rank, Events: events[:n]})
+			events = events[n:]
+		}
+	}
+	a.stats = nil
+}
+
+// copyRate returns how many bytes one processor copies in a second, from memory to memory. It takes
+// 20 ms.
+func copyRate() int64 {
+	const n = 32 << 20 // more than caches hold
+	from, to := make([]byte, n), make([]byte, n)
+	best := time.Duration(1<<63 - 1)
+	for i := range 3 {
+		begin := time.Now()
+		copy(to, from)
+		if took := time.Since(begin); i > 0 { // the first makes the pages
+			best = min(best, max(took, 1))
+		}
+	}
+	return int64(float64(n) / best.Seconds())
+}

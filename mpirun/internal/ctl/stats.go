@@ -1,0 +1,60 @@
+package ctl
+
+import (
+	"math"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/stats"
+)
+
+// Figures are what a rank has counted of its calls, when its host has nothing left to do. Times are
+// of the host's clock, in nanoseconds since 1970.
+type Figures struct {
+	stats.Figures
+	Copies int64 // bytes that one processor of the host copies in a second
+}
+
+func (m *Figures) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	for _, t := range []*int64{&m.Begun, &m.Left, &m.Copies} {
+		wire.Int(c, t, math.MinInt64, math.MaxInt64)
+	}
+	wire.Uint(c, &m.Uncounted, math.MaxUint64)
+	wire.Uint(c, &m.Dropped, math.MaxUint64)
+	wire.List(c, &m.Sites, stats.Sites, func(s *stats.Site) {
+		c.String(&s.Op, MaxText)
+		c.String(&s.Place, MaxText)
+		for _, n := range []*uint64{&s.Calls, &s.Bytes, &s.Timed} {
+			wire.Uint(c, n, math.MaxUint64)
+		}
+		for _, t := range []*int64{&s.Time, &s.Fastest, &s.Slowest} {
+			wire.Int(c, t, math.MinInt64, math.MaxInt64)
+		}
+	})
+	wire.List(c, &m.Peers, wire.MaxRanks, func(p *stats.Peer) {
+		c.Rank(&p.Rank)
+		wire.Uint(c, &p.Messages, math.MaxUint64)
+		wire.Uint(c, &p.Bytes, math.MaxUint64)
+	})
+}
+
+// MaxEvents bounds those of one message.
+const MaxEvents = 4096
+
+// Events are some of the calls of a rank whose Figures came before.
+type Events struct {
+	Rank   int
+	Events []stats.Event
+}
+
+func (m *Events) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.List(c, &m.Events, MaxEvents, func(e *stats.Event) {
+		wire.Int(c, &e.Begin, math.MinInt64, math.MaxInt64)
+		wire.Int(c, &e.Duration, math.MinInt64, math.MaxInt64)
+		wire.Int(c, &e.Site, 0, stats.Sites)
+		wire.Int(c, &e.Peer, -1, wire.MaxRanks)
+		wire.Int(c, &e.Tag, math.MinInt32, math.MaxInt32)
+		wire.Uint(c, &e.Bytes, math.MaxUint64)
+	})
+}

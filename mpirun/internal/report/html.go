@@ -1,0 +1,62 @@
+package report
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"sync"
+)
+
+//go:embed page.html
+var pageText string
+
+// page is made when it is wanted: gompirun seldom writes one.
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"duration": duration, "percent": percent, "dash": dash,
+		"amount": func(n uint64) string { return amount(float64(n)) },
+		"rate":   func(l Site) string { return l.rate() },
+		"late":   func(l Site) string { return l.late() },
+		"per":    func(x, of float64) float64 { return 100 * x / max(of, 1e-9) },
+		"copies": func(rate float64) string { return amount(rate) + "/s" },
+	}).Parse(pageText))
+})
+
+// mostMatrix is up to how many ranks the page has a matrix of messages.
+const mostMatrix = 64
+
+// HTML writes the summary as one page that needs nothing else.
+func (s *Summary) HTML(w io.Writer) error {
+	return page().Execute(w, struct {
+		*Summary
+		Matrix [][]cell
+		Top    []Pair
+	}{s, s.matrix(), s.Pairs[:min(len(s.Pairs), 20)]})
+}
+
+// A cell is what one rank has sent to another, and how dark it is drawn, 0 to 1.
+type cell struct {
+	Pair
+	Shade float64
+}
+
+// matrix returns the messages from each rank to each, nil if there are none, or too many ranks.
+func (s *Summary) matrix() [][]cell {
+	if len(s.Pairs) == 0 || s.Ranks > mostMatrix {
+		return nil
+	}
+	rows := make([][]cell, s.Ranks)
+	for from := range rows {
+		rows[from] = make([]cell, s.Ranks)
+		for to := range rows[from] {
+			rows[from][to].From, rows[from][to].To = from, to
+		}
+	}
+	most := float64(max(1, s.Pairs[0].Bytes))
+	for _, p := range s.Pairs {
+		if p.From < s.Ranks && p.To < s.Ranks {
+			rows[p.From][p.To] = cell{p, 0.1 + 0.9*float64(p.Bytes)/most}
+		}
+	}
+	return rows
+}

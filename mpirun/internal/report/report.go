@@ -1,0 +1,99 @@
+// Package report makes of what the ranks of a job have counted (package stats) what gompirun -stats
+// and -trace write: a table, JSON, a page of HTML, and a trace. It knows nothing of agents; figures
+// of several runs of one job, and of a rank and those that replaced it, are added up.
+package report
+
+import (
+	"slices"
+
+	"gompi/internal/stats"
+)
+
+// A Collector takes the figures of a job's ranks. One goroutine at a time uses it.
+type Collector struct {
+	Program string
+	NP      int
+	runs    int
+	hosts   []string         // in the order in which they reported
+	copies  map[string]int64 // bytes that one processor copies in a second, by host
+	ranks   map[int]*rank
+	lost    []string // hosts from which no figures came
+}
+
+// A rank is what is known of one.
+type rank struct {
+	host    string
+	elapsed int64 // in its job, nanoseconds
+	left    bool  // it closed its communicators, the last time
+	sites   map[name]stats.Site
+	peers   map[int]stats.Peer
+	dropped uint64
+	missed  uint64 // calls of no site
+	traces  []trace
+}
+
+// A name is what a site is called.
+type name struct{ op, place string }
+
+// A trace is the calls of one process.
+type trace struct {
+	sites  []name
+	events []stats.Event // their times are of the launcher's clock
+}
+
+// New returns a Collector of nothing.
+func New(program string, np int) *Collector {
+	return &Collector{Program: program, NP: np, copies: map[string]int64{}, ranks: map[int]*rank{}}
+}
+
+// Run notes that the job was started, again if it was before.
+func (c *Collector) Run() { c.runs++ }
+
+// Lost notes a host whose figures will not come.
+func (c *Collector) Lost(host string) {
+	if !slices.Contains(c.lost, host) {
+		c.lost = append(c.lost, host)
+	}
+}
+
+// Add adds the figures of a process on a host that was a rank: of a replacement, that in whose place
+// it was. The ranks in f.Peers are such, too. copies are the bytes that one processor there copies
+// in a second.
+func (c *Collector) Add(host string, f *stats.Figures, copies int64) {
+	r := c.ranks[f.Rank]
+	if r == nil {
+		r = &rank{sites: map[name]stats.Site{}, peers: map[int]stats.Peer{}}
+		c.ranks[f.Rank] = r
+	}
+	if !slices.Contains(c.hosts, host) {
+		c.hosts = append(c.hosts, host)
+	}
+	c.copies[host] = copies
+	r.host = host
+	r.elapsed += max(0, f.Left-f.Begun)
+	r.missed += f.Uncounted
+	r.dropped += f.Dropped
+	t := trace{}
+	for _, s := range f.Sites {
+		n := name{s.Op, s.Place}
+		t.sites = append(t.sites, n)
+		sum := r.sites[n]
+		sum.Op, sum.Place = s.Op, s.Place
+		sum.Add(s)
+		r.sites[n] = sum
+	}
+	for _, p := range f.Peers {
+		sum := r.peers[p.Rank]
+		r.peers[p.Rank] = stats.Peer{Rank: p.Rank, Messages: sum.Messages + p.Messages, Bytes: sum.Bytes + p.Bytes}
+	}
+	r.traces = append(r.traces, t)
+}
+
+// AddEvents adds calls of the process that Add was last called for. Their times are of the
+// launcher's clock.
+func (c *Collector) AddEvents(rank int, events []stats.Event) {
+	if r := c.ranks[rank]; r != nil {
+		t := &r.traces[len(r.traces)-1]
+		t.events = append(t.events, events...)
+	}
+}

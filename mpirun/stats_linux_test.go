@@ -1,0 +1,154 @@
+package mpirun
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/mpirun/internal/report"
+	"gompi/mpirun/internal/testbed"
+)
+
+// counted returns a program whose calls are known.
+func counted(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "counted")
+	if out, err := exec.Command("go", "build", "-o", program, "./testdata/counted").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// summary runs a job with -stats, which is to end with a status, and returns what it writes.
+func summary(t *testing.T, want int, args ...string) *report.Summary {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "stats.json")
+	status, out, errs := runJob(t, append([]string{"-stats=" + file}, args...)...)
+	if status != want {
+		t.Fatalf("gompirun %v: status %d, want %d:\n%s%s", args, status, want, out, errs)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &report.Summary{}
+	if err := json.Unmarshal(data, s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// sites returns the sites as "call calls bytes", all of which are to be in a file of the program.
+func sites(t *testing.T, s *report.Summary, file string) (lines []string) {
+	t.Helper()
+	for _, l := range s.Sites {
+		if !strings.HasPrefix(l.Place, file) {
+			t.Errorf("%s is called at %q: want %s", l.Op, l.Place, file)
+		}
+		lines = append(lines, fmt.Sprintf("%s %d %d", l.Op, l.Calls, l.Bytes))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestCallsAreCountedExactly(t *testing.T) {
+	program := counted(t)
+	want := []string{
+		"allgather 28 896", "allreduce 4000 32000", "allreduce 40 320",
+		"barrier 4 0", "iallreduce 12 96", "isend 20 16000",
+		"recv 20 16000", "sendrecv 4 800000", "wait 12 0", "waitall 20 0",
+	}
+	for how, flags := range map[string][]string{
+		"shm": {"-np", "4"}, "tcp": {"-np", "4", "-x", "GOMPI_TRANSPORT=tcp"}, "threads": {"-np", "4", "-x", "GOMAXPROCS=4"},
+	} {
+		t.Run(how, func(t *testing.T) {
+			s := summary(t, 0, append(flags, program, "calls")...)
+			if got := sites(t, s, "counted/main.go:"); !slices.Equal(got, want) {
+				t.Errorf("sites:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			if len(s.Pairs) != 4 {
+				t.Fatalf("%d pairs: want those of a ring", len(s.Pairs))
+			}
+			for _, p := range s.Pairs {
+				if p.To != (p.From+1)%4 || p.Messages != 6 || p.Bytes != 5*800+100_000 {
+					t.Errorf("pair %+v: want 6 messages to the next rank, of 104000 bytes", p)
+				}
+			}
+			for _, r := range s.PerRank {
+				if r.Calls != 1040 || r.Elapsed <= 0 || r.InCalls > r.Elapsed {
+					t.Errorf("rank %+v: want 1040 calls, and no longer in calls than in the job", r)
+				}
+			}
+		})
+	}
+}
+
+// Each rank in turn is slowed by a fifth, and two at once.
+func TestTheSlowRankIsNamed(t *testing.T) {
+	program := counted(t)
+	for _, how := range [][]string{nil, {"-x", "GOMPI_TRANSPORT=tcp"}} {
+		for _, slow := range [][]int{{0}, {1}, {2}, {3}, {1, 3}, nil} {
+			args := append(slices.Clone(how), "-np", "4", program, "work")
+			for _, r := range slow {
+				args = append(args, fmt.Sprint(r))
+			}
+			s := summary(t, 0, args...)
+			if !slices.Equal(s.Late, slow) {
+				t.Errorf("%v: late %v: %s", args, s.Late, s.Verdict)
+			}
+			if l := s.Sites[0]; l.Op != "allreduce" || len(slow) == 1 && l.Latest != slow[0] {
+				t.Errorf("%v: %+v: want allreduce, and the rank that came last", args, l)
+			}
+		}
+	}
+}
+
+// What a rank counted before it was killed is kept, and added to what it counts when it is started
+// again.
+func TestCountsOutliveARank(t *testing.T) {
+	program := counted(t)
+	s := summary(t, 137, "-np", "2", program, "die", "100")
+	if got := sites(t, s, "counted/main.go:"); len(got) != 2 || got[1] != "barrier 200 0" {
+		t.Errorf("killed: %v, want 200 barriers, and one of which rank 0 had no end", got)
+	}
+	if len(s.PerRank) != 2 || s.PerRank[1].Calls != 100 {
+		t.Errorf("killed: %+v: want 100 calls of rank 1", s.PerRank)
+	}
+	s = summary(t, 0, "-np", "2", "-max-restarts", "1", program, "die", "100")
+	if got := sites(t, s, "counted/main.go:"); s.Runs != 2 || len(got) != 2 || got[1] != "barrier 400 0" {
+		t.Errorf("restarted: %d runs, %v, want 400 barriers", s.Runs, got)
+	}
+}
+
+func TestCountsComeFromAllHosts(t *testing.T) {
+	b := testbed.New(t, 2)
+	program := counted(t)
+	s := summary(t, 0, "-rsh", b.RSH(), "-H", "host1:2,host2:2", program, "calls")
+	if !slices.Contains(sites(t, s, "counted/main.go:"), "allreduce 4000 32000") || len(s.Hosts) != 2 || len(s.PerRank) != 4 {
+		t.Errorf("%v of %v, want those of four ranks on two hosts", sites(t, s, "counted/main.go:"), s.Hosts)
+	}
+}
+
+func TestStatsAreWrittenAsTheFileIsNamed(t *testing.T) {
+	program, dir := counted(t), t.TempDir()
+	status, _, errs := runJob(t, "-np", "2", "-stats", program, "calls")
+	if status != 0 || !strings.Contains(errs, "2 ranks on 1 hosts") || !strings.Contains(errs, "allreduce") {
+		t.Errorf("status %d:\n%s\nwant a table on stderr", status, errs)
+	}
+	page := filepath.Join(dir, "page.html")
+	status, _, errs = runJob(t, "-np", "2", "-stats="+page, program, "calls")
+	data, _ := os.ReadFile(page)
+	if status != 0 || !strings.Contains(string(data), "counted/main.go:45") || !strings.Contains(string(data), "</html>") || errs != "" {
+		t.Errorf("status %d, %v:\n%s\nwant a page with the calls", status, errs, data)
+	}
+	missing := filepath.Join(dir, "no", "such")
+	status, out, errs := runJob(t, "-np", "2", "-stats="+missing, program, "calls")
+	if status != 125 || out != "" || !strings.Contains(errs, missing) {
+		t.Errorf("status %d, %v: want 125 for a file that cannot be, before a rank starts", status, errs)
+	}
+}
