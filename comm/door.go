@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"gompi/comm/internal/call"
@@ -37,7 +38,7 @@ var lentNumbers = []uintptr{
 	uintptr(call.Barrier), uintptr(call.Bcast), uintptr(call.Reduce), uintptr(call.Allreduce),
 	uintptr(call.ReduceScatterBlock),
 	uintptr(call.Allgather), uintptr(call.Gather), uintptr(call.Scatter), uintptr(call.Alltoall), uintptr(len(lease.Most{})),
-	uintptr(mem.I32), uintptr(mem.I64), uintptr(mem.U8), uintptr(mem.F32), uintptr(mem.F64),
+	uintptr(mem.I32), uintptr(mem.I64), uintptr(mem.U8), uintptr(mem.U32), uintptr(mem.U64), uintptr(mem.F32), uintptr(mem.F64),
 	uintptr(mem.Sum), uintptr(mem.Prod), uintptr(mem.Min), uintptr(mem.Max),
 }
 
@@ -141,6 +142,9 @@ func (c *inside) AgreeOn(ctx context.Context, mine []byte) ([][]byte, int, error
 
 // Signal implements door.Comm.
 func (c *inside) Signal(r Request, ch chan<- struct{}) { c.e.Signal(r.h, ch) }
+
+// Broken implements door.Comm.
+func (c *inside) Broken() *atomic.Bool { return c.ch.BrokenWord() }
 
 // Progress implements door.Comm.
 func (c *inside) Progress() { c.e.Advance() }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GOMPI_SLOTS = 256, GOMPI_LOCALS = 1024, GOMPI_SIZES = 1024, GOMPI_HELD = 256 };
+enum { GOMPI_SLOTS = 256, GOMPI_LOCALS = 1024, GOMPI_SIZES = 1024, GOMPI_HELD = 256, GOMPI_WINDOWS = 256 };
 enum { GOMPI_NONE, GOMPI_LENT, GOMPI_BUSY };
 
 /* The ends of rings, as package shm of transport has them. */
@@ -131,7 +131,7 @@ struct gompi_block {
 };
 
 /* Types and operators, as calls are compared. */
-enum { GOMPI_INT32 = 3, GOMPI_INT64, GOMPI_BYTES, GOMPI_FLOAT = 11, GOMPI_DOUBLE };
+enum { GOMPI_INT32 = 3, GOMPI_INT64, GOMPI_BYTES, GOMPI_UINT32 = 7, GOMPI_UINT64, GOMPI_FLOAT = 11, GOMPI_DOUBLE };
 enum { GOMPI_SUM = 1, GOMPI_PROD, GOMPI_MIN, GOMPI_MAX };
 
 /* A call in the flight recorder, as package seg has it. */
@@ -139,6 +139,30 @@ enum { GOMPI_RECORDED = 64, GOMPI_RECORD_BUSY = 1, GOMPI_RECORD_DONE = 3 };
 
 struct gompi_record {
 	uint64_t stamp, comm, what, count, bytes, start, seq, rest;
+};
+
+/* A window, as Window of package lease. Bytes are bools, but held. */
+enum { GOMPI_UNLOCKED, GOMPI_FOR_READING, GOMPI_FOR_WRITING };
+
+struct gompi_window_control {
+	uint32_t element, rest[15];
+	uint32_t tickets, rest2[15];
+	uint32_t begun, ended;
+};
+
+struct gompi_part {
+	uint8_t *here;
+	int64_t size, unit;
+	struct gompi_window_control *control;
+	uint8_t direct, shared, held, locked, started;
+};
+
+struct gompi_window {
+	uint32_t *broken;
+	struct gompi_part *parts;
+	int32_t ranks;
+	uint32_t left;
+	uint8_t all_direct, local, fenced, all, started;
 };
 
 struct gompi_lease {
@@ -163,6 +187,7 @@ struct gompi_lease {
 	uint8_t elements[GOMPI_SIZES]; /* of datatypes: mem.Type */
 	uint8_t operators[GOMPI_OPERATORS]; /* mem.Op */
 	struct gompi_team teams[GOMPI_SLOTS];
+	struct gompi_window *windows[GOMPI_WINDOWS];
 };
 
 enum { GOMPI_SHORT_LAP = 2 << 10, GOMPI_SMALL_RECORD = 2112, GOMPI_STREAM_LAP = 256 << 10, GOMPI_SMALL_BODY = 1 << 10 };
@@ -187,7 +212,7 @@ enum { GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
 	GOMPI_RECORDED, GOMPI_RECORD_BUSY, GOMPI_RECORD_DONE, \
 	GOMPI_KIND_BARRIER, GOMPI_KIND_BCAST, GOMPI_KIND_REDUCE, GOMPI_KIND_ALLREDUCE, GOMPI_KIND_REDUCE_SCATTER_BLOCK, \
 	GOMPI_KIND_ALLGATHER, GOMPI_KIND_GATHER, GOMPI_KIND_SCATTER, GOMPI_KIND_ALLTOALL, GOMPI_KINDS, \
-	GOMPI_INT32, GOMPI_INT64, GOMPI_BYTES, GOMPI_FLOAT, GOMPI_DOUBLE, GOMPI_SUM, GOMPI_PROD, GOMPI_MIN, GOMPI_MAX, \
+	GOMPI_INT32, GOMPI_INT64, GOMPI_BYTES, GOMPI_UINT32, GOMPI_UINT64, GOMPI_FLOAT, GOMPI_DOUBLE, GOMPI_SUM, GOMPI_PROD, GOMPI_MIN, GOMPI_MAX, \
 	offsetof(struct gompi_lease, spin), offsetof(struct gompi_lease, credit), offsetof(struct gompi_lease, missed), \
 	offsetof(struct gompi_lease, channels), sizeof(struct gompi_channel), offsetof(struct gompi_channel, context), \
 	offsetof(struct gompi_lease, peers), sizeof(struct gompi_peer), offsetof(struct gompi_peer, stamp), \
@@ -198,6 +223,13 @@ enum { GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
 	offsetof(struct gompi_lease, teams), sizeof(struct gompi_team), offsetof(struct gompi_team, most), \
 	offsetof(struct gompi_team, step), offsetof(struct gompi_team, seq), offsetof(struct gompi_team, call[1]), \
 	offsetof(struct gompi_team, next), offsetof(struct gompi_team, blocks), offsetof(struct gompi_team, locals), \
-	offsetof(struct gompi_team, rings), GOMPI_MOST_BYTES }
+	offsetof(struct gompi_team, rings), GOMPI_MOST_BYTES, \
+	offsetof(struct gompi_lease, windows), offsetof(struct gompi_window, ranks), offsetof(struct gompi_window, left), \
+	offsetof(struct gompi_window, all_direct), offsetof(struct gompi_window, local), offsetof(struct gompi_window, fenced), \
+	offsetof(struct gompi_window, all), offsetof(struct gompi_window, started), sizeof(struct gompi_part), offsetof(struct gompi_part, unit), \
+	offsetof(struct gompi_part, control), offsetof(struct gompi_part, direct), offsetof(struct gompi_part, shared), \
+	offsetof(struct gompi_part, held), offsetof(struct gompi_part, locked), offsetof(struct gompi_part, started), \
+	offsetof(struct gompi_window_control, tickets), offsetof(struct gompi_window_control, begun), \
+	offsetof(struct gompi_window_control, ended), GOMPI_FOR_READING, GOMPI_FOR_WRITING }
 
 #endif

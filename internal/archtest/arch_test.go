@@ -62,7 +62,7 @@ var rules = []rule{
 	{"comm/internal/mpi/comms", []string{"comm/.", "comm/internal/door", "comm/internal/lease", "comm/internal/call", "comm/internal/mpi/abi", "comm/internal/mpi/datatype", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/attrs", "comm/internal/mpi/ops", "comm/internal/mpi/table", "comm/topology"}}, // not what is sent
 	{"comm/internal/mpi/p2p", []string{"comm/.", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/dtypes", "comm/internal/mpi/comms", "comm/internal/mpi/table"}},
 	{"comm/internal/mpi/collective", []string{"comm/.", "comm/internal/door", "comm/internal/call", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/dtypes", "comm/internal/mpi/ops", "comm/internal/mpi/comms", "comm/internal/mpi/p2p"}},
-	{"comm/internal/mpi/windows", []string{"comm/.", "comm/internal/rma", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/attrs", "comm/internal/mpi/datatype", "comm/internal/mpi/dtypes", "comm/internal/mpi/ops", "comm/internal/mpi/comms", "comm/internal/mpi/p2p", "comm/internal/mpi/table"}},
+	{"comm/internal/mpi/windows", []string{"comm/.", "comm/internal/rma", "comm/internal/lease", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/attrs", "comm/internal/mpi/datatype", "comm/internal/mpi/dtypes", "comm/internal/mpi/ops", "comm/internal/mpi/comms", "comm/internal/mpi/p2p", "comm/internal/mpi/table"}},
 	{"comm/internal/mpi/files", []string{"comm/.", "comm/internal/layout", "comm/internal/mpi/abi", "comm/internal/mpi/datatype", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/dtypes", "comm/internal/mpi/comms", "comm/internal/mpi/p2p", "comm/internal/mpi/table"}},
 	{"comm/internal/mpi", nil}, // not comm: what is over it are the packages below
 	{"comm/internal/trial", nil},
@@ -83,7 +83,7 @@ var rules = []rule{
 	{"comm/internal/door", []string{"comm/internal/call", "comm/internal/lease"}}, // not comm, whose doors it has
 	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/round", "internal/mem"}},
 	{"comm/topology", []string{"comm/."}}, // the public API alone
-	{"comm/internal/rma", []string{"comm/.", "comm/internal/door", "comm/internal/layout", "internal/mem"}},
+	{"comm/internal/rma", []string{"comm/.", "comm/internal/door", "comm/internal/lease", "comm/internal/layout", "internal/mem"}},
 	{"comm/window", []string{"comm/.", "comm/internal/rma", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},

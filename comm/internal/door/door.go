@@ -7,6 +7,7 @@ package door
 
 import (
 	"context"
+	"sync/atomic"
 	"unsafe"
 
 	"gompi/comm/internal/call"
@@ -61,6 +62,8 @@ type Comm[Request any] interface {
 	// Signal sends to ch, which has room for one, when the operation r is complete, once. Nobody
 	// need wait for r. It does so at once if r is complete.
 	Signal(r Request, ch chan<- struct{})
+	// Broken returns a word that is true when the communicator is broken or closed.
+	Broken() *atomic.Bool
 	// Progress polls once, as Request.Test does: for loops that wait for a word in memory.
 	Progress()
 	// Shares reports whether this rank and another share memory.

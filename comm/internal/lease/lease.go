@@ -1,5 +1,5 @@
-// Package lease is what lets C send and receive short messages, and do short collectives (team.go),
-// without entering Go.
+// Package lease is what lets C send and receive short messages, do short collectives (team.go), and
+// access windows (window.go), without entering Go.
 //
 // An MPI call that enters Go costs 50 ns, and 1 to 37 us when the program has computed for a while.
 // So while nothing is under way that only Go can serve, Go lends C what a short message needs: the
@@ -95,6 +95,7 @@ type Record struct {
 	elements  [Sizes]uint8     // of datatypes: a mem.Type
 	operators [Operators]uint8 // a mem.Op
 	teams     [Channels]Team
+	windows   [Windows]atomic.Uintptr // each a *Window
 }
 
 // A channel is a communicator.
@@ -344,7 +345,9 @@ func took(used *uint32) bool {
 }
 
 // Layout returns the offsets and sizes of a Record, in the order of GOMPI_LAYOUT in lease.h.
-func Layout() []uintptr {
+func Layout() []uintptr { return append(recordLayout(), windowLayout()...) }
+
+func recordLayout() []uintptr {
 	var r Record
 	var c channel
 	var p peer

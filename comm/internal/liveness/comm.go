@@ -113,6 +113,9 @@ func (c *Comm) why() error {
 // IsBroken reports whether Err is not nil. It takes no lock.
 func (c *Comm) IsBroken() bool { return c.broken.Load() }
 
+// BrokenWord returns what IsBroken loads.
+func (c *Comm) BrokenWord() *atomic.Bool { return &c.broken }
+
 // Broken is Err with the lock held.
 func (c *Comm) Broken() error { return c.err }
 

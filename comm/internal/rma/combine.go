@@ -36,7 +36,7 @@ func (h How) Defined() bool {
 // instructions. It has to be the same for all accumulates of a type to an element. Memory that no
 // other rank maps has all its accumulates from one process: many elements take less with the lock.
 func (h How) byWord(p *part, at uintptr, n int) bool {
-	return p.shared && h.Type != mem.NoType && (h.Size == 4 || h.Size == 8) && at%uintptr(h.Size) == 0 && n%h.Size == 0
+	return p.Shared && h.Type != mem.NoType && (h.Size == 4 || h.Size == 8) && at%uintptr(h.Size) == 0 && n%h.Size == 0
 }
 
 // combine combines what l describes at an address of this process, in p, with the packed bytes in,
@@ -46,8 +46,8 @@ func (w *Window) combine(p *part, at uintptr, l *layout.Layout, in, out []byte, 
 	if off, ok := l.Contiguous(); ok {
 		return w.combineRun(p, at+uintptr(off), size, in, out, how)
 	}
-	if !p.shared || how.Type == mem.NoType || how.Size != 4 && how.Size != 8 {
-		return w.holding(p.ctl, func() { w.combineLocked(at, l, in, out, how) })
+	if !p.Shared || how.Type == mem.NoType || how.Size != 4 && how.Size != 8 {
+		return w.holding(p.Control, func() { w.combineLocked(at, l, in, out, how) })
 	}
 	pos := 0
 	l.Runs(func(off, n int, _ layout.Element) {
@@ -73,7 +73,7 @@ func (w *Window) combineRun(p *part, at uintptr, n int, in, out []byte, how How)
 	case n == 0:
 	case !how.byWord(p, at, n):
 		run := layout.Run(n)
-		return w.holding(p.ctl, func() { w.combineLocked(at, &run, in, out, how) })
+		return w.holding(p.Control, func() { w.combineLocked(at, &run, in, out, how) })
 	case how.Size == 8:
 		combineWords64(at, n, in, out, how)
 	default:
@@ -262,7 +262,7 @@ func (r *reducer) swap32(p *uint32, x uint32, how How) (old uint32) {
 func (w *Window) compareAndSwap(p *part, at uintptr, x, want, out []byte, how How) error {
 	switch {
 	case !how.byWord(p, at, how.Size):
-		return w.holding(p.ctl, func() {
+		return w.holding(p.Control, func() {
 			here := bytesAt(at, how.Size)
 			copy(out, here)
 			if string(out) == string(want) {

@@ -28,7 +28,7 @@ func (w *Window) check(t *Target, bytes int) error {
 		return wrong("%d bytes, and %d at the target: want as many", bytes, n)
 	}
 	lo, hi := t.Layout.Bounds()
-	if size := w.parts[t.Rank].size; bytes > 0 && (t.At+lo < 0 || hi > size-t.At) {
+	if size := w.parts[t.Rank].Size; bytes > 0 && (t.At+lo < 0 || hi > size-t.At) {
 		return wrong("bytes %d to %d of the part of rank %d: want them inside its %d", t.At+lo, t.At+hi, t.Rank, size)
 	}
 	return nil
@@ -36,7 +36,7 @@ func (w *Window) check(t *Target, bytes int) error {
 
 // here returns memory that this rank reaches directly.
 func (p *part) buffer(t *Target) mem.Buffer {
-	at := p.here + uintptr(t.At)
+	at := p.Here + uintptr(t.At)
 	if off, ok := t.Layout.Contiguous(); ok {
 		return mem.Bytes(bytesAt(at+uintptr(off), t.Layout.Size()))
 	}
@@ -50,7 +50,7 @@ type Keep func(comm.Request)
 // often put.
 func (w *Window) PutRun(rank, at int, b mem.Buffer) error {
 	if w.reaches(rank, at, b) {
-		store(w.parts[rank].here+uintptr(at), b.HostSlice())
+		store(w.parts[rank].Here+uintptr(at), b.HostSlice())
 		return nil
 	}
 	return w.Put(Run(rank, at, b.Size()), b, nil)
@@ -59,7 +59,7 @@ func (w *Window) PutRun(rank, at int, b mem.Buffer) error {
 // GetRun is the inverse of PutRun.
 func (w *Window) GetRun(rank, at int, b mem.Buffer) error {
 	if w.reaches(rank, at, b) {
-		load(b.HostSlice(), w.parts[rank].here+uintptr(at))
+		load(b.HostSlice(), w.parts[rank].Here+uintptr(at))
 		return nil
 	}
 	return w.Get(Run(rank, at, b.Size()), b, nil)
@@ -71,7 +71,7 @@ func (w *Window) reaches(rank, at int, b mem.Buffer) bool {
 		return false
 	}
 	p := &w.parts[rank]
-	return p.direct && b.IsHost() && at >= 0 && b.Size() <= p.size-at && b.Size() > 0
+	return p.Direct && b.IsHost() && at >= 0 && b.Size() <= p.Size-at && b.Size() > 0
 }
 
 // store stores src in memory of a window. A word is stored at once, and with no more order than any
@@ -106,7 +106,7 @@ func (w *Window) put(t Target, b mem.Buffer, keep Keep) error {
 		return err
 	}
 	switch p := &w.parts[t.Rank]; {
-	case p.direct:
+	case p.Direct:
 		return mem.Copy(p.buffer(&t), b.Raw())
 	case p.kernel != nil:
 		packed, err := packed(b)
@@ -128,7 +128,7 @@ func (w *Window) get(t Target, b mem.Buffer, keep Keep) error {
 		return err
 	}
 	switch p := &w.parts[t.Rank]; {
-	case p.direct:
+	case p.Direct:
 		return mem.Copy(b.Raw(), p.buffer(&t))
 	case p.kernel != nil:
 		into := b.Raw()
@@ -199,7 +199,7 @@ func (w *Window) accumulate(t Target, b, result mem.Buffer, how How, keep Keep) 
 		b = mem.Buffer{}
 	}
 	p := &w.parts[t.Rank]
-	if !p.direct {
+	if !p.Direct {
 		return w.sendPieces(reqAccumulate, &t, b, result, how, keep)
 	}
 	in, err := packed(b)
@@ -214,7 +214,7 @@ func (w *Window) accumulate(t Target, b, result mem.Buffer, how How, keep Keep) 
 	default:
 		out = make([]byte, bytes)
 	}
-	if err := w.combine(p, p.here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
+	if err := w.combine(p, p.Here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
 		return err
 	}
 	if out != nil && !result.IsHost() {
@@ -226,8 +226,8 @@ func (w *Window) accumulate(t Target, b, result mem.Buffer, how How, keep Keep) 
 // FetchAndOp is GetAccumulate of one element, in host memory.
 func (w *Window) FetchAndOp(rank, at int, b, result mem.Buffer, how How) error {
 	if w.reaches(rank, at, result) && how.Size == 8 && result.Size() == 8 && how.Type != mem.NoType && b.IsHost() {
-		p := w.parts[rank].here + uintptr(at)
-		if w.parts[rank].shared && p%8 == 0 {
+		p := w.parts[rank].Here + uintptr(at)
+		if w.parts[rank].Shared && p%8 == 0 {
 			var x uint64
 			if b.Size() == 8 {
 				x = binary.NativeEndian.Uint64(b.HostSlice())
@@ -252,8 +252,8 @@ func (w *Window) CompareAndSwap(rank, at int, b, want, result mem.Buffer, how Ho
 	if len(x) != how.Size || len(old) != how.Size || len(out) != how.Size {
 		return w.fault("compareandswap", rank, wrong("%d, %d and %d bytes: want one element of %v", len(x), len(old), len(out), how.Type))
 	}
-	if p := &w.parts[rank]; p.direct {
-		return w.fault("compareandswap", rank, w.compareAndSwap(p, p.here+uintptr(at), x, old, out, how))
+	if p := &w.parts[rank]; p.Direct {
+		return w.fault("compareandswap", rank, w.compareAndSwap(p, p.Here+uintptr(at), x, old, out, how))
 	}
 	both := append(append(make([]byte, 0, 2*how.Size), x...), old...)
 	return w.fault("compareandswap", rank, w.sendSwap(&t, both, result, how))

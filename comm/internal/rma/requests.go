@@ -188,9 +188,7 @@ func (w *Window) send(rank int, r *request, b, result mem.Buffer, keep Keep) err
 	if r.head[headPayload] == behind {
 		p.keep(w.Comm.Isend(rank, tagPayload, b), keep)
 	}
-	if r.head[headRequest] != reqGet && r.head[headRequest] != reqFlush {
-		p.sent = true
-	}
+	p.sent = r.head[headAnswer] == 0 // requests are done in order: an answer says that all before it are
 	return nil
 }
 

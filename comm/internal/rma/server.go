@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gompi/comm"
+	"gompi/comm/internal/lease"
 	"gompi/internal/mem"
 )
 
@@ -31,7 +32,7 @@ type server struct {
 
 type lockRequest struct {
 	rank int
-	how  hold
+	how  lease.Hold
 }
 
 // serve starts the server.
@@ -97,7 +98,7 @@ func (s *server) handle(from int, r *request) error {
 		s.answer(from, mem.Buffer{})
 		return nil
 	case reqLock:
-		s.queue = append(s.queue, lockRequest{from, hold(r.head[headAt])})
+		s.queue = append(s.queue, lockRequest{from, lease.Hold(r.head[headAt])})
 		s.grant()
 		return nil
 	case reqUnlock:
@@ -179,7 +180,7 @@ func (s *server) combine(from int, r *request, t *Target) error {
 		out = make([]byte, n)
 	}
 	p := &s.w.parts[s.w.me]
-	if err := s.w.combine(p, p.here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
+	if err := s.w.combine(p, p.Here+uintptr(t.At), &t.Layout, in, out, how); err != nil {
 		return err
 	}
 	if out != nil {
@@ -194,7 +195,7 @@ func (s *server) swap(from int, r *request, t *Target) error {
 		return fmt.Errorf("compare and swap of %d bytes with %d", n, len(r.data))
 	}
 	p, out := &s.w.parts[s.w.me], make([]byte, n)
-	if err := s.w.compareAndSwap(p, p.here+uintptr(t.At), r.data[:n], r.data[n:], out, how); err != nil {
+	if err := s.w.compareAndSwap(p, p.Here+uintptr(t.At), r.data[:n], r.data[n:], out, how); err != nil {
 		return err
 	}
 	s.answer(from, mem.Bytes(out))
@@ -205,18 +206,18 @@ func (s *server) swap(from int, r *request, t *Target) error {
 func (s *server) grant() {
 	for len(s.queue) > 0 && !s.writer {
 		first := s.queue[0]
-		if first.how == exclusive && s.holders > 0 {
+		if first.how == lease.ForWriting && s.holders > 0 {
 			return
 		}
 		s.queue = s.queue[1:]
 		s.holders++
-		s.writer = first.how == exclusive
+		s.writer = first.how == lease.ForWriting
 		s.w.Comm.Isend(first.rank, tagGrant, mem.Buffer{})
 	}
 }
 
 // askForLock waits until the server of a rank gives its lock.
-func (w *Window) askForLock(ctx context.Context, rank int, how hold) error {
+func (w *Window) askForLock(ctx context.Context, rank int, how lease.Hold) error {
 	granted := w.Comm.Irecv(rank, tagGrant, mem.Buffer{})
 	if err := w.sendLock(reqLock, rank, how); err != nil {
 		return err
@@ -228,9 +229,11 @@ func (w *Window) askForLock(ctx context.Context, rank int, how hold) error {
 	return err
 }
 
-func (w *Window) giveLockBack(rank int, how hold) error { return w.sendLock(reqUnlock, rank, how) }
+func (w *Window) giveLockBack(rank int, how lease.Hold) error {
+	return w.sendLock(reqUnlock, rank, how)
+}
 
-func (w *Window) sendLock(what uint64, rank int, how hold) error {
+func (w *Window) sendLock(what uint64, rank int, how lease.Hold) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := request{}

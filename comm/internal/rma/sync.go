@@ -22,8 +22,9 @@ func barrier() {
 // Flush waits until all that this rank has put to the part of a rank, got from it and accumulated
 // there is done at both (MPI_Win_flush).
 func (w *Window) Flush(ctx context.Context, rank int) error {
-	if uint(rank) < uint(len(w.parts)) && w.parts[rank].direct {
+	if uint(rank) < uint(len(w.parts)) && w.parts[rank].Direct {
 		barrier()
+		w.poll()
 		if err := w.Comm.Err(); err != nil {
 			return w.fault("window flush", rank, err)
 		}
@@ -37,6 +38,7 @@ func (w *Window) Flush(ctx context.Context, rank int) error {
 
 // FlushAll is Flush of all parts.
 func (w *Window) FlushAll(ctx context.Context) error {
+	w.poll()
 	for rank := range w.parts {
 		if err := w.flush(ctx, rank); err != nil {
 			return w.fault("window flushall", rank, err)
@@ -67,20 +69,27 @@ func (w *Window) FlushLocalAll(ctx context.Context) error {
 // (MPI_Win_sync).
 func (w *Window) Sync() { barrier() }
 
+// poll makes progress now and then, in calls that wait for nothing: a program may make no others
+// until another rank does something.
+func (w *Window) poll() {
+	if w.shared.Polls() {
+		w.door.Progress()
+	}
+}
+
 func (w *Window) flush(ctx context.Context, rank int) error {
 	barrier()
-	if w.parts[rank].direct {
+	if w.parts[rank].Direct {
 		return nil
 	}
 	w.mu.Lock()
-	if p := &w.pending[rank]; p.sent {
+	if w.pending[rank].sent {
 		r := request{}
 		r.head[headRequest] = reqFlush
 		if err := w.send(rank, &r, mem.Buffer{}, mem.Buffer{}, nil); err != nil {
 			w.mu.Unlock()
 			return err
 		}
-		p.sent = false
 	}
 	w.mu.Unlock()
 	return w.flushLocal(ctx, rank)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"gompi/comm"
 	"gompi/comm/internal/door"
 	"gompi/comm/internal/layout"
+	"gompi/comm/internal/lease"
 	"gompi/internal/mem"
 )
 
@@ -43,17 +45,16 @@ type Config struct {
 type Window struct {
 	Comm *comm.Comm // the window's own
 
-	cfg   Config
-	door  door.Comm[comm.Request]
-	me    int
-	parts []part
-	own   []comm.Buffer // from AllocLocal
-	total int           // bytes that it has allocated for all parts, of a Shared window
-	local bool          // all ranks share memory, so locks are words in it
+	cfg    Config
+	door   door.Comm[comm.Request]
+	me     int
+	parts  []part
+	shared *lease.Window // parts, for C
+	own    []comm.Buffer // from AllocLocal
+	total  int           // bytes that it has allocated for all parts, of a Shared window
 
-	held   []hold // by rank, what this one has locked
-	posts  []int  // ranks that this one has posted to
-	starts []int  // ranks that this one has started to access
+	posts  []int // ranks that this one has posted to
+	starts []int // ranks that this one has started to access
 	dones  []comm.Request
 
 	mu      sync.Mutex // guards pending and room, and the order of messages
@@ -68,20 +69,16 @@ type Window struct {
 
 // A part is the memory of one rank.
 type part struct {
-	size, unit int
-	base       uintptr // where the rank has it
-	direct     bool
-	shared     bool    // other ranks reach it directly, too
-	here       uintptr // where this rank has it, if it is direct
-	kernel     door.Kernel
-	ctl        *control // nil unless it is direct
-	same       bool     // the rank is on this host
+	*lease.Part
+	base   uintptr // where the rank has it
+	kernel door.Kernel
+	same   bool // the rank is on this host
 }
 
 // A pending is what is under way to a rank, or may be.
 type pending struct {
 	requests []comm.Request
-	sent     bool // something that a Flush has to wait for
+	sent     bool // something that no answer will come for, which a Flush has to wait for
 }
 
 // A region is memory that was attached.
@@ -102,8 +99,13 @@ const controlBytes = 4096
 func New(ctx context.Context, c *comm.Comm, cfg Config) (*Window, error) {
 	w := &Window{
 		Comm: c, cfg: cfg, door: door.Of[comm.Request](c), me: c.Rank(), parts: make([]part, c.Size()),
-		held: make([]hold, c.Size()), pending: make([]pending, c.Size()), room: make([]byte, mostRequest),
+		pending: make([]pending, c.Size()), room: make([]byte, mostRequest),
 	}
+	parts := make([]lease.Part, c.Size())
+	for r := range parts {
+		w.parts[r].Part = &parts[r]
+	}
+	w.shared = lease.NewWindow(parts, w.door.Broken())
 	cards, err := w.meet(ctx)
 	if err == nil {
 		err = w.arrange(cards)
@@ -141,9 +143,9 @@ func (w *Window) meet(ctx context.Context) ([]uint64, error) {
 	if failed != nil {
 		mine[cardFailed] = 1
 	} else {
-		mine[cardBase], mine[cardSize], mine[cardUnit] = uint64(p.base), uint64(p.size), uint64(p.unit)
-		mine[cardControl] = w.door.Locate(uintptr(unsafe.Pointer(p.ctl)), controlBytes)
-		if n := max(p.size, w.total); n > 0 && p.base != 0 {
+		mine[cardBase], mine[cardSize], mine[cardUnit] = uint64(p.base), uint64(p.Size), uint64(p.Unit)
+		mine[cardControl] = w.door.Locate(uintptr(unsafe.Pointer(p.Control)), controlBytes)
+		if n := max(p.Size, w.total); n > 0 && p.base != 0 {
 			mine[cardPlace] = w.door.Locate(p.base, n)
 		}
 	}
@@ -176,7 +178,7 @@ func (w *Window) sizes(ctx context.Context) ([]int, error) {
 // are not apart, rank 0 takes that of all.
 func (w *Window) allocate(sizes []int) error {
 	p := &w.parts[w.me]
-	p.base, p.size, p.unit = w.cfg.Base, w.cfg.Size, w.cfg.Unit
+	p.base, p.Size, p.Unit = w.cfg.Base, w.cfg.Size, w.cfg.Unit
 	more := 0
 	switch {
 	case w.cfg.Kind == Allocated || w.cfg.Kind == Shared && w.cfg.Apart:
@@ -187,13 +189,13 @@ func (w *Window) allocate(sizes []int) error {
 		}
 		more = w.total
 	case w.cfg.Kind == Dynamic:
-		p.base, p.size = 0, everywhere
+		p.base, p.Size = 0, everywhere
 	}
 	words, err := w.take(controlBytes)
 	if err != nil {
 		return err
 	}
-	p.ctl = (*control)(words)
+	p.Control = (*lease.Control)(words)
 	if more > 0 {
 		at, err := w.take(more)
 		if err != nil {
@@ -216,37 +218,38 @@ func (w *Window) take(n int) (unsafe.Pointer, error) {
 
 // arrange finds out how each part is reached.
 func (w *Window) arrange(cards []uint64) error {
-	w.local = true
+	w.shared.Local = true
 	for r := range w.parts {
 		card, p := cards[r*cardWords:][:cardWords], &w.parts[r]
 		p.same = r == w.me || w.door.Shares(r)
 		if !p.same || card[cardControl] == 0 && len(w.parts) > 1 {
-			w.local = false
+			w.shared.Local = false
 		}
 	}
 	before := 0
 	for r := range w.parts {
 		card, p := cards[r*cardWords:][:cardWords], &w.parts[r]
 		if r == w.me {
-			p.direct, p.here = true, p.base
+			p.Direct, p.Here = true, p.base
 		} else {
-			p.base, p.size, p.unit = uintptr(card[cardBase]), int(card[cardSize]), int(card[cardUnit])
+			p.base, p.Size, p.Unit = uintptr(card[cardBase]), int(card[cardSize]), int(card[cardUnit])
 			if p.same && card[cardControl] != 0 {
 				w.join(r, p, card)
 			}
 		}
-		p.shared = w.cfg.Kind == Shared || card[cardPlace] != 0
+		p.Shared = w.cfg.Kind == Shared || card[cardPlace] != 0
 		if w.cfg.Kind == Shared && !w.cfg.Apart {
-			if !w.local {
+			if !w.shared.Local {
 				return fmt.Errorf("%w: a shared window of ranks that share no memory", comm.ErrArgument)
 			}
-			p.direct, p.here = true, w.parts[0].here+uintptr(before)
-			before += p.size
+			p.Direct, p.Here = true, w.parts[0].Here+uintptr(before)
+			before += p.Size
 		}
 	}
-	if w.cfg.Kind == Shared && !w.local {
+	if w.cfg.Kind == Shared && !w.shared.Local {
 		return fmt.Errorf("%w: a shared window of ranks that share no memory", comm.ErrArgument)
 	}
+	w.shared.AllDirect = !slices.ContainsFunc(w.parts, func(p part) bool { return !p.Direct })
 	if w.needsServer(cards) {
 		w.serve()
 	}
@@ -255,12 +258,12 @@ func (w *Window) arrange(cards []uint64) error {
 
 // join finds the memory of a rank of this host.
 func (w *Window) join(r int, p *part, card []uint64) {
-	p.ctl = (*control)(w.door.Mapped(r, card[cardControl]))
+	p.Control = (*lease.Control)(w.door.Mapped(r, card[cardControl]))
 	switch {
 	case card[cardPlace] != 0:
-		p.direct, p.here = true, uintptr(w.door.Mapped(r, card[cardPlace]))
-	case p.size == 0:
-		p.direct = true
+		p.Direct, p.Here = true, uintptr(w.door.Mapped(r, card[cardPlace]))
+	case p.Size == 0:
+		p.Direct = true
 	default:
 		p.kernel = w.door.Kernel(r)
 	}
@@ -269,22 +272,25 @@ func (w *Window) join(r int, p *part, card []uint64) {
 // needsServer reports whether other ranks reach this one's memory or locks by messages.
 func (w *Window) needsServer(cards []uint64) bool {
 	mine := cards[w.me*cardWords:][:cardWords]
-	private := w.cfg.Kind == Dynamic || mine[cardPlace] == 0 && w.parts[w.me].size > 0 && w.cfg.Kind != Shared
-	return !w.local || len(w.parts) > 1 && private
+	private := w.cfg.Kind == Dynamic || mine[cardPlace] == 0 && w.parts[w.me].Size > 0 && w.cfg.Kind != Shared
+	return !w.shared.Local || len(w.parts) > 1 && private
 }
 
 // Size returns the bytes of a rank's part, and Unit what offsets count there. In a dynamic window
 // the size means nothing.
-func (w *Window) Size(rank int) int { return w.parts[rank].size }
+func (w *Window) Size(rank int) int { return w.parts[rank].Size }
 
 // Unit is described at Size.
-func (w *Window) Unit(rank int) int { return w.parts[rank].unit }
+func (w *Window) Unit(rank int) int { return w.parts[rank].Unit }
 
 // Memory returns a rank's part, if this rank reaches it directly.
 func (w *Window) Memory(rank int) (base uintptr, size int, ok bool) {
 	p := &w.parts[rank]
-	return p.here, p.size, p.direct && w.cfg.Kind != Dynamic
+	return p.Here, p.Size, p.Direct && w.cfg.Kind != Dynamic
 }
+
+// ForC returns what C needs to access w.
+func (w *Window) ForC() *lease.Window { return w.shared }
 
 // Kind returns how w was made.
 func (w *Window) Kind() Kind { return w.cfg.Kind }

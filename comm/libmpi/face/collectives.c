@@ -443,8 +443,8 @@ COMBINE(int64, int64_t, uint64_t, LESS, MORE)
 COMBINE(float, float, float, FLOAT_LESS, FLOAT_MORE)
 COMBINE(double, double, double, FLOAT_LESS, FLOAT_MORE)
 
-/* combine stores a op b, of n elements each. */
-static void combine(int type, int op, void *to, const void *a, const void *b, int64_t n)
+/* gompi_combine_here stores a op b, of n elements each. */
+void gompi_combine_here(int type, int op, void *to, const void *a, const void *b, int64_t n)
 {
 	switch (type) {
 	case GOMPI_INT32: combine_int32(op, to, a, b, n); return;
@@ -487,7 +487,7 @@ static void reduce(const struct gompi_team *t, const struct reduction *r, void *
 {
 	const void *sum = payload(t, 0) + off;
 	for (int i = 1; i < t->size; i++, sum = result)
-		combine(r->type, r->op, result, sum, payload(t, i) + off, count);
+		gompi_combine_here(r->type, r->op, result, sum, payload(t, i) + off, count);
 	if (t->size == 1)
 		memcpy(result, sum, (size_t)r->bytes);
 }

@@ -80,6 +80,44 @@ int gompi_short_testall(int n, MPI_Request *rs, int *flag, MPI_Status *statuses)
 int gompi_short_waitany(int n, MPI_Request *rs, int *index, MPI_Status *status);
 int gompi_short_testany(int n, MPI_Request *rs, int *index, int *flag, MPI_Status *status);
 
+void gompi_combine_here(int type, int op, void *to, const void *a, const void *b, int64_t n);
+int gompi_short_put(const void *buf, int count, MPI_Datatype type, int rank, MPI_Aint offset, int there, MPI_Datatype typethere, MPI_Win win);
+int gompi_short_get(void *buf, int count, MPI_Datatype type, int rank, MPI_Aint offset, int there, MPI_Datatype typethere, MPI_Win win);
+int gompi_short_accumulate(const void *buf, int count, MPI_Datatype type, int rank, MPI_Aint offset, int there, MPI_Datatype typethere,
+			   MPI_Op op, MPI_Win win);
+int gompi_short_get_accumulate(const void *buf, int count, MPI_Datatype type, void *result, int results, MPI_Datatype resulttype, int rank,
+			       MPI_Aint offset, int there, MPI_Datatype typethere, MPI_Op op, MPI_Win win);
+int gompi_short_fetch_and_op(const void *buf, void *result, MPI_Datatype type, int rank, MPI_Aint offset, MPI_Op op, MPI_Win win);
+int gompi_short_compare_and_swap(const void *buf, const void *compare, void *result, MPI_Datatype type, int rank, MPI_Aint offset, MPI_Win win);
+int gompi_short_win_flush(int rank, MPI_Win win);
+int gompi_short_win_flush_all(MPI_Win win);
+int gompi_short_win_sync(MPI_Win win);
+int gompi_short_win_lock(int type, int rank, int assertion, MPI_Win win);
+int gompi_short_win_unlock(int rank, MPI_Win win);
+int gompi_short_win_lock_all(int assertion, MPI_Win win);
+int gompi_short_win_unlock_all(MPI_Win win);
+
+#define SHORT_Put gompi_short_put
+#define SHORT_Get gompi_short_get
+#define SHORT_Accumulate gompi_short_accumulate
+#define SHORT_Get_accumulate gompi_short_get_accumulate
+#define SHORT_Fetch_and_op gompi_short_fetch_and_op
+#define SHORT_Compare_and_swap gompi_short_compare_and_swap
+#define SHORT_Win_flush gompi_short_win_flush
+#define SHORT_Win_flush_local gompi_short_win_flush
+#define SHORT_Win_flush_all gompi_short_win_flush_all
+#define SHORT_Win_flush_local_all gompi_short_win_flush_all
+#define SHORT_Win_sync gompi_short_win_sync
+#define SHORT_Win_lock gompi_short_win_lock
+#define SHORT_Win_unlock gompi_short_win_unlock
+#define SHORT_Win_lock_all gompi_short_win_lock_all
+#define SHORT_Win_unlock_all gompi_short_win_unlock_all
+/* These are over at once where there is no target but memory. */
+#define SHORT_Rput(buf, n, type, rank, offset, m, typethere, win, request) \
+	((request) && gompi_short_put(buf, n, type, rank, offset, m, typethere, win) && (*(request) = TO_request(GOMPI_REQUEST_DONE_ID), 1))
+#define SHORT_Rget(buf, n, type, rank, offset, m, typethere, win, request) \
+	((request) && gompi_short_get(buf, n, type, rank, offset, m, typethere, win) && (*(request) = TO_request(GOMPI_REQUEST_DONE_ID), 1))
+
 #define SHORT_Barrier gompi_short_barrier
 #define SHORT_Bcast gompi_short_bcast
 #define SHORT_Reduce gompi_short_reduce

@@ -149,5 +149,19 @@ func unlend(c *Comm) {
 	}
 }
 
+// LendWindow has the face access the window with a handle itself, until UnlendWindow.
+func LendWindow(h abi.Handle, w *lease.Window) {
+	if lent != nil {
+		lent.Window(int(h)-table.FirstHandle, w)
+	}
+}
+
+// UnlendWindow is called before the handle becomes that of another window.
+func UnlendWindow(h abi.Handle, w *lease.Window) {
+	if lent != nil {
+		lent.FreeWindow(int(h)-table.FirstHandle, w)
+	}
+}
+
 // Wake wakes a rank of this host to which the face has sent something.
 func Wake(local int) { World.Door().Wake(local) }

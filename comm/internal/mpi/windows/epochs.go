@@ -3,21 +3,27 @@ package windows
 import (
 	"slices"
 
+	"gompi/comm/internal/lease"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/errs"
 )
 
-// epochs are what a rank may access now, and until when (MPI-4.1 section 12.5).
+// epochs are what a rank may access now, and until when (MPI-4.1 section 12.5). A fence may have
+// begun one that it need not end.
 type epochs struct {
-	fenced  bool   // a fence has begun one that it need not end
-	locked  []bool // by rank
-	all     bool   // by MPI_Win_lock_all
-	started []bool // by rank, nil between MPI_Win_complete and MPI_Win_start
-	posted  bool
+	*lease.Window              // Fenced and All
+	parts         []lease.Part // Locked and Started
+	started       bool         // MPI_Win_start was called
+	posted        bool
 }
 
-func epochsOf(ranks int) epochs { return epochs{locked: make([]bool, ranks)} }
+func epochsOf(w *lease.Window) epochs { return epochs{Window: w, parts: w.Parts()} }
+
+// anyLocked reports whether one rank is, but by MPI_Win_lock_all.
+func (e *epochs) anyLocked() bool {
+	return slices.ContainsFunc(e.parts, func(p lease.Part) bool { return p.Locked })
+}
 
 // Assertions, with numbers of their own.
 const (
@@ -33,11 +39,11 @@ func outOfTurn(format string, args ...any) error { return errs.New(errs.RMASync,
 // checkIdle returns an error within an epoch that a call has to end.
 func (w *Win) checkIdle() error {
 	switch {
-	case w.started != nil:
+	case w.Started:
 		return outOfTurn("MPI_Win_complete was not called")
 	case w.posted:
 		return outOfTurn("MPI_Win_wait was not called")
-	case w.all || slices.Contains(w.locked, true):
+	case w.All || w.anyLocked():
 		return outOfTurn("a rank is locked")
 	}
 	return nil
@@ -45,15 +51,15 @@ func (w *Win) checkIdle() error {
 
 // mayAccess returns an error if a rank may not be accessed now.
 func (w *Win) mayAccess(rank int) error {
-	if w.fenced || w.all || w.locked[rank] || w.started != nil && w.started[rank] {
+	if p := &w.parts[rank]; w.Fenced || w.All || p.Locked || p.Started {
 		return nil
 	}
 	return outOfTurn("rank %d is accessed between no calls that synchronize", rank)
 }
 
 func (w *Win) checkRank(rank int) error {
-	if rank < 0 || rank >= len(w.locked) {
-		return errs.New(errs.Rank, "rank %d is not from 0 to %d", rank, len(w.locked)-1)
+	if rank < 0 || rank >= len(w.parts) {
+		return errs.New(errs.Rank, "rank %d is not from 0 to %d", rank, len(w.parts)-1)
 	}
 	return nil
 }
@@ -65,7 +71,7 @@ func WinFence(assertion int, w *Win) error {
 	if err := w.checkIdle(); err != nil {
 		return err
 	}
-	w.fenced = assertion&noSucceed == 0
+	w.Fenced = assertion&noSucceed == 0
 	return w.w.Fence(comms.Forever)
 }
 
@@ -85,7 +91,7 @@ func WinStart(g *comms.Group, assertion int, w *Win) error {
 	if err := Check(w); err != nil {
 		return err
 	}
-	if w.started != nil || w.all || slices.Contains(w.locked, true) {
+	if w.Started || w.All || w.anyLocked() {
 		return outOfTurn("an epoch of access was not ended")
 	}
 	ranks, err := w.ranksOf(g)
@@ -95,9 +101,9 @@ func WinStart(g *comms.Group, assertion int, w *Win) error {
 	if err := w.w.Start(comms.Forever, ranks, assertion&noCheck != 0); err != nil {
 		return err
 	}
-	w.fenced, w.started = false, make([]bool, len(w.locked))
+	w.Fenced, w.Started = false, true
 	for _, r := range ranks {
-		w.started[r] = true
+		w.parts[r].Started = true
 	}
 	return nil
 }
@@ -106,10 +112,13 @@ func WinComplete(w *Win) error {
 	if err := Check(w); err != nil {
 		return err
 	}
-	if w.started == nil {
+	if !w.Started {
 		return outOfTurn("MPI_Win_start was not called")
 	}
-	w.started = nil
+	w.Started = false
+	for r := range w.parts {
+		w.parts[r].Started = false
+	}
 	return w.w.Complete(comms.Forever)
 }
 
@@ -124,7 +133,7 @@ func WinPost(g *comms.Group, assertion int, w *Win) error {
 	if err != nil {
 		return err
 	}
-	w.fenced, w.posted = false, true
+	w.Fenced, w.posted = false, true
 	return w.w.Post(ranks, assertion&noCheck != 0)
 }
 
@@ -170,16 +179,16 @@ func WinLock(how, rank, assertion int, w *Win) error {
 		return errs.New(errs.LockType, "the type of the lock is not MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED")
 	case rank == abi.ProcNull:
 		return nil
-	case w.started != nil || w.all:
+	case w.Started || w.All:
 		return outOfTurn("an epoch of access was not ended")
 	}
 	if err := w.checkRank(rank); err != nil {
 		return err
 	}
-	if w.locked[rank] {
+	if w.parts[rank].Locked {
 		return outOfTurn("rank %d is locked already", rank)
 	}
-	w.fenced = false
+	w.Fenced = false
 	var err error
 	switch {
 	case assertion&noCheck != 0:
@@ -189,7 +198,7 @@ func WinLock(how, rank, assertion int, w *Win) error {
 	default:
 		err = w.w.RLock(comms.Forever, rank)
 	}
-	w.locked[rank] = err == nil
+	w.parts[rank].Locked = err == nil
 	return err
 }
 
@@ -203,10 +212,10 @@ func WinUnlock(rank int, w *Win) error {
 	if err := w.checkRank(rank); err != nil {
 		return err
 	}
-	if !w.locked[rank] {
+	if !w.parts[rank].Locked {
 		return outOfTurn("rank %d is not locked", rank)
 	}
-	w.locked[rank] = false
+	w.parts[rank].Locked = false
 	return w.w.Unlock(comms.Forever, rank)
 }
 
@@ -214,22 +223,22 @@ func WinLockAll(assertion int, w *Win) error {
 	if err := Check(w); err != nil {
 		return err
 	}
-	if w.started != nil || w.all || slices.Contains(w.locked, true) {
+	if w.Started || w.All || w.anyLocked() {
 		return outOfTurn("an epoch of access was not ended")
 	}
-	w.fenced = false
+	w.Fenced = false
 	if assertion&noCheck == 0 {
 		if err := w.w.LockAll(comms.Forever); err != nil {
 			return err
 		}
 	} else {
-		for rank := range w.locked {
+		for rank := range w.parts {
 			if err := w.w.LockUnchecked(rank); err != nil {
 				return err
 			}
 		}
 	}
-	w.all = true
+	w.All = true
 	return nil
 }
 
@@ -237,10 +246,10 @@ func WinUnlockAll(w *Win) error {
 	if err := Check(w); err != nil {
 		return err
 	}
-	if !w.all {
+	if !w.All {
 		return outOfTurn("MPI_Win_lock_all was not called")
 	}
-	w.all = false
+	w.All = false
 	return w.w.UnlockAll(comms.Forever)
 }
 
@@ -252,7 +261,7 @@ func (w *Win) checkLocked(rank int) error {
 	if err := w.checkRank(rank); err != nil {
 		return err
 	}
-	if !w.all && !w.locked[rank] {
+	if !w.All && !w.parts[rank].Locked {
 		return outOfTurn("rank %d is not locked", rank)
 	}
 	return nil
@@ -262,7 +271,7 @@ func (w *Win) checkAnyLocked() error {
 	if err := Check(w); err != nil {
 		return err
 	}
-	if !w.all && !slices.Contains(w.locked, true) {
+	if !w.All && !w.anyLocked() {
 		return outOfTurn("no rank is locked")
 	}
 	return nil

@@ -64,7 +64,7 @@ func (w *Win) access(p place, origins ...data) (t rma.Target, nothing bool, err 
 // inOneRun returns where elements in one run go or come from, as most do, if nothing is wrong with
 // the arguments. Such an operation allocates nothing.
 func (w *Win) inOneRun(d data, p place) (at int, b comm.Buffer, ok bool) {
-	if w == nil || p.rank < 0 || p.rank >= len(w.locked) || dtypes.Check(d.n, d.t) != nil || dtypes.Check(p.n, p.t) != nil || w.mayAccess(p.rank) != nil {
+	if w == nil || p.rank < 0 || p.rank >= len(w.parts) || dtypes.Check(d.n, d.t) != nil || dtypes.Check(p.n, p.t) != nil || w.mayAccess(p.rank) != nil {
 		return 0, b, false
 	}
 	off, ok := p.t.Contiguous(p.n)

@@ -77,13 +77,14 @@ func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (
 	case err != nil:
 		return nil, err
 	}
-	w := &Win{w: r, of: c, flavor: flavor, handler: errs.ErrorsAreFatal, epochs: epochsOf(own.Size())}
+	w := &Win{w: r, of: c, flavor: flavor, handler: errs.ErrorsAreFatal, epochs: epochsOf(r.ForC())}
 	if base, _, ok := r.Memory(own.Rank()); ok {
 		w.base = abi.Addr(base)
 	}
 	w.keepValues()
 	w.setHints(info)
 	w.Handle = Registry.Add(w)
+	comms.LendWindow(w.Handle, w.Window)
 	return w, nil
 }
 
@@ -184,6 +185,7 @@ func WinFree(h *abi.Handle) error {
 	if err := w.DeleteAttributes(attrs.KindWin, w.Handle); err != nil {
 		return err
 	}
+	comms.UnlendWindow(*h, w.Window)
 	err := w.w.Free(comms.Forever)
 	Registry.Remove(*h)
 	*h = Registry.Null
