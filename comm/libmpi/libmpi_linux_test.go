@@ -10,9 +10,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gompi/internal/stress"
 )
 
-// testLimit bounds every program that is tested: one that hangs has failed.
+// testLimit bounds every program that is tested: one that hangs has failed. Stress tests may take
+// longer by what they are asked for.
 const testLimit = time.Minute
 
 var scratch string // for all tests
@@ -92,6 +95,32 @@ func TestWindowsInC(t *testing.T) {
 		}
 	}
 }
+
+// What ranks see of each other's operations on windows, done by C, by Go, and by both, through memory
+// and served.
+func TestStressWindowsInC(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for i, face := range faces {
+		program := compiled(t, "mpicc."+face, "litmus.c")
+		for _, short := range []string{"on", "mix", "off"} {
+			t.Run(face+"/"+short, func(t *testing.T) {
+				t.Setenv("GOMPI_SHORT", short)
+				runRanks(t, 3, program, "litmus.c", seconds(stress.Until(t)), "shared")
+			})
+		}
+		if i == 0 {
+			t.Run("tcp", func(t *testing.T) {
+				t.Setenv("GOMPI_TRANSPORT", "tcp")
+				runRanks(t, 3, program, "litmus.c", seconds(stress.Until(t)))
+			})
+		}
+	}
+}
+
+// seconds returns how long it is until then.
+func seconds(then time.Time) string { return fmt.Sprint(time.Until(then).Seconds()) }
 
 // A communicator can be revoked, shrunk and agreed on, and under gompirun -recover ranks that live
 // go on without those that were killed.
@@ -258,7 +287,7 @@ func run(t *testing.T, ranks int, program string, args ...string) (string, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	ctx, cancel := context.WithDeadline(t.Context(), stress.Until(t).Add(testLimit))
 	defer cancel()
 	command := append([]string{"-mpi-lib", "gompi", "-np", fmt.Sprint(ranks), "-oversubscribe", program}, args...)
 	out, err := exec.CommandContext(ctx, gompirun, command...).CombinedOutput()

@@ -200,7 +200,7 @@ func settings() []Var {
 		{Transport, "", byComm, "`tcp`: use only this transport between ranks; `ucx`: RDMA between hosts, and say so if a rank lacks it: docs/rdma.md", false},
 		{Tune, "", byComm, "algorithms over messages for some collectives, such as `allreduce:16k-:circulant`, and thresholds, such as `shm.ring.chunk=16k`; what no rule fits goes as it does without: docs/tuning.md", false},
 		{Profile, "", byComm, "a file that says what rank 0's processors are good at, instead of the one that gompi-bench profile keeps, or `none`: docs/tuning.md", false},
-		{Short, "on", byComm, "short messages and collectives of MPI programs on gompi's MPI libraries, within a host, without entering Go: off, on, or mix, which leaves some to Go, for tests", false},
+		{Short, "on", byComm, "short messages and collectives, and windows, of MPI programs on gompi's MPI libraries, within a host, without entering Go: off, on, or mix, which leaves some to Go, for tests", false},
 		{Eager, "64K", byComm, "largest message, in bytes, that is sent before its receive is posted; not set, less within a host whose processors copy faster from where it lies (tuning.md)", false},
 		{Deterministic, "0", byComm, "`1`: results that do not depend on algorithm, transport or message size", false},
 		{KeepScheduling, "0", byComm, "`1`: Init leaves GOMAXPROCS and the time slices of this process's threads as they are", false},

@@ -198,3 +198,53 @@ func TestATeamComesBackAsCLeavesIt(t *testing.T) {
 		t.Error("a Team is lent twice")
 	}
 }
+
+// C finds a window by its slot until that is free, and Go polls once in so many calls.
+func TestCFindsAWindowUntilItIsFreed(t *testing.T) {
+	l := lender(t)
+	var broken atomic.Bool
+	parts := make([]Part, 3)
+	w := NewWindow(parts, &broken)
+	l.Window(7, w)
+	if got := l.rec.windows[7].Load(); got != uintptr(unsafe.Pointer(w)) {
+		t.Errorf("slot 7 is %#x, want %p", got, w)
+	}
+	if w.Parts()[2].Size = 5; parts[2].Size != 5 {
+		t.Error("the parts are copies")
+	}
+	l.FreeWindow(7, w)
+	if l.rec.windows[7].Load() != 0 {
+		t.Error("slot 7 stands for a window that was freed")
+	}
+	polls := 0
+	for range 2 * (polled + 1) {
+		if w.Polls() {
+			polls++
+		}
+	}
+	if polls != 2 {
+		t.Errorf("%d of %d calls poll, want 2", polls, 2*(polled+1))
+	}
+}
+
+// Writers are alone, readers are not, and each begins in its turn.
+func TestTheLockOfAPartServesInOrder(t *testing.T) {
+	var c Control
+	first, second, third := c.Arrive(), c.Arrive(), c.Arrive() // read, read, write
+	c.Begin(ForReading)
+	if !c.MayBegin(second, ForReading) || c.MayBegin(third, ForWriting) {
+		t.Errorf("behind a reader a reader may begin: %v, a writer: %v", c.MayBegin(second, ForReading), c.MayBegin(third, ForWriting))
+	}
+	c.Begin(ForReading)
+	late := c.Arrive()
+	c.End(ForReading)
+	if c.MayBegin(third, ForWriting) || c.MayBegin(late, ForReading) {
+		t.Error("a writer begins beside a reader, or a reader before a writer that came first")
+	}
+	if c.End(ForReading); !c.MayBegin(third, ForWriting) || c.MayBegin(late, ForReading) {
+		t.Error("the writer's turn has not come, or a reader's has, too")
+	}
+	if c.End(ForWriting); !c.MayBegin(late, ForReading) || first != 0 {
+		t.Error("the turn of a reader behind a writer has not come")
+	}
+}
