@@ -91,6 +91,7 @@ func TestWindowsInC(t *testing.T) {
 			t.Run(face+"/"+transport, func(t *testing.T) {
 				t.Setenv("GOMPI_TRANSPORT", transport)
 				runProgram(t, program, "windows.c")
+				runRanks(t, 3, "-recover", "windows.c", program, "kill")
 			})
 		}
 	}

@@ -1,5 +1,8 @@
 /* Windows: attributes, epochs, operations of elements with gaps and without, errors. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -65,6 +68,35 @@ static void operations(MPI_Win win, long *memory)
 	MPI_Type_free(&gaps);
 }
 
+/* kill_one ends the last rank, which holds the lock of rank 0: others that poll a window learn of it, and so does
+ * who waits for the lock. */
+static void kill_one(MPI_Win win)
+{
+	long one = 1, old;
+	int code = MPI_SUCCESS;
+	OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+	if (rank == size - 1)
+		OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+	OK(MPI_Barrier(MPI_COMM_WORLD));
+	if (rank == size - 1)
+		raise(SIGKILL);
+	if (rank == 0)
+		OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
+	while (rank == 0 && code == MPI_SUCCESS) {
+		code = MPI_Fetch_and_op(&one, &old, MPI_LONG, 1, 0, MPI_SUM, win);
+		if (code == MPI_SUCCESS)
+			code = MPI_Win_flush(1, win);
+	}
+	if (rank == 1)
+		code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+	CHECK(code != MPI_SUCCESS);
+	CHECK(rank == 0 || MPI_Win_free(&win) != MPI_SUCCESS);
+	int (*shrink)(MPI_Comm, MPI_Comm *); /* which old headers lack */
+	*(void **)&shrink = dlsym(RTLD_DEFAULT, "MPIX_Comm_shrink");
+	MPI_Comm left;
+	OK(shrink(MPI_COMM_WORLD, &left));
+}
+
 int main(int argc, char **argv)
 {
 	long own[8], *base, old;
@@ -82,6 +114,12 @@ int main(int argc, char **argv)
 	OK(MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
 	attributes(win, base, 64, sizeof(long), MPI_WIN_FLAVOR_ALLOCATE);
 	operations(win, base);
+	if (argc > 1) {
+		kill_one(win);
+		if (rank == 0)
+			printf("windows: no errors\n");
+		return MPI_Finalize();
+	}
 
 	OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
 	CHECK(class_of(MPI_Get(&old, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win)) == MPI_ERR_RMA_SYNC);
@@ -92,6 +130,7 @@ int main(int argc, char **argv)
 	OK(MPI_Get(&old, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win));
 	OK(MPI_Win_unlock_all(win));
 	OK(MPI_Win_free(&win));
+	OK(MPI_Win_create(own, sizeof own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win)); /* and not freed */
 	if (rank == 0)
 		printf("windows: no errors\n");
 	MPI_Finalize();

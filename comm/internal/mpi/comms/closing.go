@@ -37,7 +37,7 @@ func (c *Comm) parts() []*comm.Comm {
 	return slices.DeleteFunc(parts, func(d *comm.Comm) bool { return d == nil })
 }
 
-// owned are communicators that no communicator with a handle has: those of files.
+// owned are communicators that no communicator with a handle has: those of files and windows.
 var owned sync.Map // of *comm.Comm
 
 // Own has d closed at the end, and named in reports by its own name, until Disown.

@@ -84,6 +84,7 @@ func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (
 	w.keepValues()
 	w.setHints(info)
 	w.Handle = Registry.Add(w)
+	comms.Own(own)
 	comms.LendWindow(w.Handle, w.Window)
 	return w, nil
 }
@@ -186,11 +187,12 @@ func WinFree(h *abi.Handle) error {
 		return err
 	}
 	comms.UnlendWindow(*h, w.Window)
+	comms.Disown(w.w.Comm)
 	err := w.w.Free(comms.Forever)
 	Registry.Remove(*h)
 	*h = Registry.Null
 	abi.C.Free(w.values)
-	return err
+	return comms.Failed(w, err)
 }
 
 func WinGetGroup(w *Win) (*comms.Group, error) {
