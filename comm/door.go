@@ -132,6 +132,14 @@ func (c *Comm) mostLent() (most lease.Most) {
 	return most
 }
 
+// Stats implements door.Comm.
+func (c *inside) Stats() (counters, worlds unsafe.Pointer) {
+	if c.stats == nil {
+		return nil, nil
+	}
+	return c.stats.ForC()
+}
+
 // Wake implements door.Comm.
 func (c *inside) Wake(local int) { c.memory.shm.Wake(world.LocalRank(local)) }
 

@@ -19,5 +19,6 @@ void gompi_mpi_core(struct gompi_mpi_core *core)
 		.integer = gompi_mpi_integer,
 		.lease = (struct gompi_lease *(*)(void))gompi_mpi_lease,
 		.wake = gompi_mpi_wake,
+		.stats = gompi_mpi_stats,
 	};
 }

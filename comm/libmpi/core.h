@@ -5,6 +5,7 @@
 #define GOMPI_MPI_CORE_H
 #include <stdint.h>
 #include "lease.h"
+#include "stats.h"
 
 typedef int64_t gompi_word;
 
@@ -108,6 +109,7 @@ struct gompi_mpi_core {
 	int32_t (*integer)(int32_t kind, int32_t object, int32_t keyval, gompi_word *value, int32_t *flag);
 	struct gompi_lease *(*lease)(void); /* after init; NULL if there is none */
 	void (*wake)(int32_t local);        /* of a peer that sleeps */
+	void (*stats)(struct gompi_stats *s); /* after init: where calls are counted */
 };
 
 /* What libgompi-mpi.so exports. */

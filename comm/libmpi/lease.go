@@ -8,6 +8,11 @@ package main
 // 	static const size_t all[] = GOMPI_LAYOUT;
 // 	return i < sizeof all / sizeof *all ? all[i] : 0;
 // }
+// static size_t stats_layout(size_t i)
+// {
+// 	static const size_t all[] = GOMPI_STATS_LAYOUT;
+// 	return i < sizeof all / sizeof *all ? all[i] : 0;
+// }
 import "C"
 
 import (
@@ -18,6 +23,7 @@ import (
 
 	"gompi/comm/internal/mpi/comms"
 	"gompi/internal/env"
+	"gompi/internal/stats"
 )
 
 // cLayout is the layout of the lease in C, as far as that has one.
@@ -47,3 +53,20 @@ func gompi_mpi_lease() unsafe.Pointer {
 
 //export gompi_mpi_wake
 func gompi_mpi_wake(local C.int32_t) { comms.Wake(int(local)) }
+
+// cStatsLayout is the layout of package stats in C.
+func cStatsLayout() (all []uintptr) {
+	for i := C.size_t(0); C.stats_layout(i) > 0; i++ {
+		all = append(all, uintptr(C.stats_layout(i)))
+	}
+	return all
+}
+
+//export gompi_mpi_stats
+func gompi_mpi_stats(s *C.struct_gompi_stats) {
+	if !slices.Equal(cStatsLayout(), stats.Layout()) {
+		return // as with the lease
+	}
+	counters, worlds := comms.Stats()
+	s.counters, s.worlds = (*C.struct_gompi_counters)(counters), (*C.int32_t)(worlds)
+}

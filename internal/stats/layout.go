@@ -7,6 +7,7 @@
 // The memory is the extension of the host's segment (package seg), in the byte order of the host:
 //
 //	header      4096 bytes: how many ranks, peers and events there are
+//	worlds      4 bytes for each local rank: its rank in the job
 //	area        one per local rank, in whole pages:
 //	  counters  128 bytes
 //	  sites     Sites x 192 bytes, found by their keys: a table with linear probing
@@ -62,7 +63,9 @@ type counters struct {
 	peer, tag     atomic.Int64  // of the last message, for C
 	next          atomic.Uint64 // events written
 	peers, events uint64
-	_             [7]uint64
+	seed          uint64 // of which calls are timed: others on each rank
+	clock         int64  // what it takes to read the clock, in nanoseconds
+	_             [5]uint64
 }
 
 // A site is one place that calls one function.
@@ -109,8 +112,11 @@ type Memory struct {
 // ranks.
 func Size(ranks, places int, trace bool) int {
 	h := shape(ranks, places, trace)
-	return headerSize + ranks*h.stride()
+	return h.areas() + ranks*h.stride()
 }
+
+// areas returns where the first area begins.
+func (h *header) areas() int { return wholePages(headerSize + int(h.ranks)*4) }
 
 func shape(ranks, places int, trace bool) header {
 	h := header{magic: magic, ranks: uint64(ranks), peers: uint64(min(places, mostPeers))}
@@ -122,15 +128,18 @@ func shape(ranks, places int, trace bool) header {
 
 func (h *header) stride() int {
 	n := 128 + Sites*192 + int(h.peers)*16 + int(h.events)*48
-	return (n + pageSize - 1) &^ (pageSize - 1)
+	return wholePages(n)
 }
 
-// Format lays out zeroed memory of Size bytes.
-func Format(mem []byte, ranks, places int, trace bool) *Memory {
+func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }
+
+// Format lays out zeroed memory of Size bytes, for local ranks with these ranks in the job.
+func Format(mem []byte, ranks []int, places int, trace bool) *Memory {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
-	*h = shape(ranks, places, trace)
+	*h = shape(len(ranks), places, trace)
 	m := &Memory{mem, h}
-	for i := range ranks {
+	for i, rank := range ranks {
+		m.worlds()[i] = int32(rank)
 		c := m.area(i).counters
 		c.peers, c.events = h.peers, h.events
 	}
@@ -140,10 +149,14 @@ func Format(mem []byte, ranks, places int, trace bool) *Memory {
 // Of returns the Memory that Format has laid out.
 func Of(mem []byte) (*Memory, error) {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
-	if len(mem) < headerSize || h.magic != magic || len(mem) < headerSize+int(h.ranks)*h.stride() {
+	if len(mem) < headerSize || h.magic != magic || len(mem) < h.areas()+int(h.ranks)*h.stride() {
 		return nil, fmt.Errorf("%d bytes are no memory for statistics of this version", len(mem))
 	}
 	return &Memory{mem, h}, nil
+}
+
+func (m *Memory) worlds() []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(&m.mem[headerSize])), m.head.ranks)
 }
 
 // An area is the memory of one rank.
@@ -155,7 +168,7 @@ type area struct {
 }
 
 func (m *Memory) area(local int) area {
-	at := unsafe.Pointer(&m.mem[headerSize+local*m.head.stride()])
+	at := unsafe.Pointer(&m.mem[m.head.areas()+local*m.head.stride()])
 	a := area{counters: (*counters)(at), sites: (*[Sites]site)(unsafe.Add(at, 128))}
 	at = unsafe.Add(at, 128+Sites*192)
 	a.peers = unsafe.Slice((*peer)(at), m.head.peers)
@@ -170,7 +183,7 @@ func Layout() []uintptr {
 	var e event
 	return []uintptr{
 		unsafe.Offsetof(c.uncounted), unsafe.Offsetof(c.moved), unsafe.Offsetof(c.peer), unsafe.Offsetof(c.next),
-		unsafe.Offsetof(c.events), unsafe.Sizeof(c), unsafe.Sizeof(s), unsafe.Offsetof(s.timed), unsafe.Offsetof(s.short),
+		unsafe.Offsetof(c.events), unsafe.Offsetof(c.seed), unsafe.Sizeof(c), unsafe.Sizeof(s), unsafe.Offsetof(s.timed), unsafe.Offsetof(s.short),
 		unsafe.Offsetof(s.named), unsafe.Offsetof(s.op), unsafe.Offsetof(s.place), unsafe.Sizeof(e), unsafe.Offsetof(e.site),
 		unsafe.Offsetof(e.bytes), Sites, spare, probes, Short, Sampled, warmUp,
 	}

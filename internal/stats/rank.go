@@ -2,6 +2,7 @@ package stats
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"gompi/internal/seg"
 )
@@ -17,7 +18,8 @@ const (
 )
 
 // isSampled reports whether the n-th call of a site is one of those. They come at distances that
-// change, so that nothing that a program does in every 16th call is missed, or all that is seen.
+// change, so that nothing that a program does in every 16th call is missed, or all that is seen. n is
+// another on each rank: if all read the clock in one collective, each would wait for the others to.
 func isSampled(n uint64) bool { return n*odd>>(64-sampledBits) == 0 }
 
 const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
@@ -26,18 +28,33 @@ const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 // any goroutine, do not block, and allocate nothing but when they meet a site for the first time.
 type Rank struct {
 	area
-	place func() string
-	mpi   bool // C counts the calls: here only bytes and messages are
+	place  func() string
+	worlds []int32 // of the host's ranks
+	mpi    bool    // C counts the calls: here only bytes and messages are
 }
 
 // Rank returns a local rank's own view. place returns where in the program the calling goroutine
 // is, "" if that is not known. mpi says that the rank's program is one of MPI.
 func (m *Memory) Rank(local int, place func() string, mpi bool) *Rank {
-	return &Rank{area: m.area(local), place: place, mpi: mpi}
+	a := m.area(local)
+	a.seed, a.clock = uint64(local)*odd, clockCost()
+	return &Rank{area: a, place: place, worlds: m.worlds(), mpi: mpi}
 }
 
-// Counters returns where the rank's area begins, for C.
-func (r *Rank) Counters() *counters { return r.counters }
+// clockCost returns what it takes to read the clock.
+func clockCost() int64 {
+	best := int64(1 << 62)
+	for range 20 {
+		begin := seg.Now()
+		best = min(best, seg.Now()-begin)
+	}
+	return best
+}
+
+// ForC returns where the rank's area begins, and the ranks in the job by local rank, as int32.
+func (r *Rank) ForC() (counters, worlds unsafe.Pointer) {
+	return unsafe.Pointer(r.counters), unsafe.Pointer(unsafe.SliceData(r.worlds))
+}
 
 // Begun notes that the rank has joined its job.
 func (r *Rank) Begun() {
@@ -86,7 +103,7 @@ func (r *Rank) Begin(op Op, bytes int) Span {
 	}
 	stands := int64(1)
 	if s.short.Load() != 0 {
-		if !isSampled(n) {
+		if !isSampled(n + r.seed) {
 			return Span{site: s}
 		}
 		stands = Sampled
@@ -177,7 +194,7 @@ func (sp *Span) End() {
 	if sp.begin == 0 {
 		return
 	}
-	took := seg.Now() - sp.begin
+	took := max(0, seg.Now()-sp.begin-sp.r.clock)
 	s.timed.Add(1)
 	total := s.time.Add(took * sp.stands)
 	if least := s.fastest.Load(); least == 0 || took < least-1 {

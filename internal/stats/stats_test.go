@@ -10,7 +10,7 @@ import (
 func memory(ranks int, trace bool) *Memory {
 	n := Size(1, ranks, trace)
 	words := make([]uint64, (n+7)/8)
-	return Format(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n), 1, ranks, trace)
+	return Format(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n), []int{0}, ranks, trace)
 }
 
 // call stands for a function of comm, between the program and Begin.

@@ -229,11 +229,13 @@ static bool all_come(const struct gompi_team *t)
 	return true;
 }
 
-/* end ends a collective, which is undone if it is not over: Go does it, and lends again. If the communicator
+/* end ends a collective of so many bytes, which is undone if it is not over: Go does it, and lends again. If the communicator
  * is broken Go does not begin it: then a member that comes late must not find it begun. */
-static int end(struct gompi_team *t, bool over)
+static int end(struct gompi_team *t, bool over, int64_t bytes)
 {
-	if (!over) {
+	if (over) {
+		gompi_count_moved((uint64_t)bytes);
+	} else {
 		if (__atomic_load_n(&t->broken, __ATOMIC_RELAXED))
 			__atomic_store_n(&head_of(t, t->me, t->step)->step, 0, __ATOMIC_SEQ_CST);
 		lift(t);
@@ -262,14 +264,15 @@ int gompi_short_barrier(MPI_Comm comm)
 	struct gompi_team *t = take(IN_comm(comm), GOMPI_KIND_BARRIER, 0);
 	if (!t)
 		return 0;
-	if (!publish(t, &(struct call){.what = GOMPI_KIND_BARRIER})) {
+	struct call c = {.what = GOMPI_KIND_BARRIER};
+	if (!publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
 	bool over = all_come(t);
 	if (over)
 		t->free = t->step - 1;
-	return end(t, over);
+	return end(t, over, c.bytes);
 }
 
 /* ---- Data that moves, counted in bytes ---- */
@@ -295,7 +298,7 @@ int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Com
 			copy(buf, payload(t, root), n);
 		consumed(t);
 	}
-	return end(t, over);
+	return end(t, over, c.bytes);
 }
 
 /* run_of returns the bytes of a buffer, -1 if C does not move it. */
@@ -342,7 +345,7 @@ int gompi_short_allgather(const void *sendbuf, int sends, MPI_Datatype sendtype,
 		collect(t, recvbuf, n, 0, sendbuf);
 		t->free = t->step - 1;
 	}
-	return end(t, over);
+	return end(t, over, c.bytes);
 }
 
 int gompi_short_alltoall(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
@@ -363,7 +366,7 @@ int gompi_short_alltoall(const void *sendbuf, int sends, MPI_Datatype sendtype, 
 		collect(t, recvbuf, n, mine, (const uint8_t *)sendbuf + mine);
 		t->free = t->step - 1;
 	}
-	return end(t, over);
+	return end(t, over, c.bytes);
 }
 
 int gompi_short_gather(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
@@ -387,7 +390,7 @@ int gompi_short_gather(const void *sendbuf, int sends, MPI_Datatype sendtype, vo
 			collect(t, recvbuf, n, 0, sendbuf);
 		consumed(t);
 	}
-	return end(t, over);
+	return end(t, over, c.bytes);
 }
 
 int gompi_short_scatter(const void *sendbuf, int sends, MPI_Datatype sendtype, void *recvbuf, int receives, MPI_Datatype recvtype,
@@ -411,7 +414,7 @@ int gompi_short_scatter(const void *sendbuf, int sends, MPI_Datatype sendtype, v
 		copy(recvbuf, (mine ? (const uint8_t *)sendbuf : payload(t, root)) + own, n);
 		consumed(t);
 	}
-	return end(t, over);
+	return end(t, over, c.bytes);
 }
 
 /* ---- Reductions ---- */
@@ -510,7 +513,7 @@ int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 		reduce(t, &r, recvbuf, count, 0);
 		t->free = t->step - 1;
 	}
-	return end(t, over);
+	return end(t, over, c.bytes);
 }
 
 int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
@@ -534,7 +537,7 @@ int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 			reduce(t, &r, recvbuf, count, 0);
 		consumed(t);
 	}
-	return end(t, over);
+	return end(t, over, c.bytes);
 }
 
 int gompi_short_reduce_scatter_block(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
@@ -556,5 +559,5 @@ int gompi_short_reduce_scatter_block(const void *sendbuf, void *recvbuf, int cou
 		reduce(t, &r, recvbuf, count, r.bytes * t->me);
 		t->free = t->step - 1;
 	}
-	return end(t, over);
+	return end(t, over, c.bytes);
 }

@@ -142,6 +142,8 @@ int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, in
 	o.p->carried->messages++;
 	o.p->carried->bytes += (uint64_t)n;
 	o.l->vain = 0;
+	if (__builtin_expect(gompi_stats.counters != NULL, 0))
+		gompi_count_sent(o.p->local, tag, (uint64_t)n);
 	if (__atomic_load_n(o.p->parked, __ATOMIC_SEQ_CST))
 		o.wakes = o.p->local;
 	leave(&o);
@@ -312,6 +314,7 @@ int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int ta
 	struct gompi_held *x = hold(&o, (int)from, (int)t, buf, n);
 	bool arrived = x && await(&o, x, &looks) == FRAME;
 	if (arrived) {
+		gompi_count_moved((uint64_t)x->bytes);
 		collect(o.l, x, status);
 	} else if (x) {
 		unpost(o.l, x);

@@ -4,6 +4,7 @@
 #define GOMPI_FACE_SHORT_H
 #include <stdbool.h>
 #include "face.h"
+#include "counted.h"
 
 extern struct gompi_lease *gompi_lease; /* NULL without one */
 void gompi_short_abandon(void);

@@ -120,13 +120,34 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 		list = "void"
 	}
 	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n", f.Name, f.Name, p.Result, f.Name, list)
-	fmt.Fprintf(w, "#ifdef SHORT_%s\n\tif (SHORT_%s(%s))\n\t\treturn MPI_SUCCESS;\n#endif\n%s", f.Name, f.Name, strings.Join(names, ", "), &before)
+	fmt.Fprintf(w, "%s#ifdef SHORT_%s\n\tif (SHORT_%s(%s))\n\t\treturn MPI_SUCCESS;\n#endif\n%s", counted(f), f.Name, f.Name, strings.Join(names, ", "), &before)
 	if after.Len() == 0 {
 		fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\treturn %s(%d, a);\n}\n", &words, call, number)
 		return
 	}
 	fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\tint error = %s(%d, a);\n%s\treturn error;\n}\n", &words, call, number, &after)
 }
+
+// counted returns what a function begins with that -stats counts: one that communicates, or waits.
+func counted(f *table.Function) string {
+	switch f.Chapter {
+	case "Point-to-point", "Collectives", "Windows", "Files":
+	default:
+		if !communicates.MatchString(f.Name) {
+			return ""
+		}
+	}
+	if local.MatchString(f.Name) {
+		return ""
+	}
+	return fmt.Sprintf("\tCOUNTED(\"MPI_%s\");\n", f.Name)
+}
+
+// communicates are functions of other chapters that do, and local those of their own that do not.
+var (
+	communicates = regexp.MustCompile(`^(Wait|Test(all|any|some)?(_c)?$|Start|Comm_(i?dup|split|create|free|disconnect|i?agree|i?shrink)|Intercomm_|(Cart|Graph|Dist_graph)_(create|sub))`)
+	local        = regexp.MustCompile(`_(get|set)_(attr|name|errhandler|info|group|keyval|amode|atomicity|byte_offset|position|view|size|type_extent)|_keyval|_errhandler|_[cf]2[cf]|_init(_c)?$`)
+)
 
 // anyTime are functions that may be called before MPI_Init and after MPI_Finalize (MPI 4.0, section
 // 11.4.1).

@@ -127,7 +127,7 @@ func (a *agent) makeShared() error {
 		return err
 	}
 	a.segment.SetJobSize(a.launch.Size)
-	if err := a.makeStats(); err != nil {
+	if err := a.makeStats(ranks); err != nil {
 		return err
 	}
 	if err := a.segment.Without(); err != nil && len(ranks) > 1 {

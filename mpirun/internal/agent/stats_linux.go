@@ -1,16 +1,23 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"gompi/internal/seg"
 	"gompi/internal/stats"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/program"
+	"gompi/mpirun/internal/symbols"
 )
 
 // makeStats makes the memory in which the ranks count their calls, if they are to.
-func (a *agent) makeStats() error {
+func (a *agent) makeStats(ranks []world.Rank) error {
 	if !a.launch.Stats {
 		return nil
 	}
@@ -19,7 +26,11 @@ func (a *agent) makeStats() error {
 	if err != nil {
 		return fmt.Errorf("-stats: %w", err)
 	}
-	a.stats = stats.Format(mem, a.places(), places, a.launch.Trace)
+	numbers := make([]int, len(ranks))
+	for i, r := range ranks {
+		numbers[i] = int(r)
+	}
+	a.stats = stats.Format(mem, numbers, places, a.launch.Trace)
 	return nil
 }
 
@@ -30,6 +41,7 @@ func (a *agent) reportStats() {
 		return
 	}
 	copies := copyRate()
+	named := map[int]func(string) string{}
 	for _, p := range a.ranks {
 		f, events := a.stats.Read(p.index)
 		if f.Begun == 0 {
@@ -39,6 +51,12 @@ func (a *agent) reportStats() {
 			f.Left = p.endedAt
 		}
 		f.Rank, f.Begun, f.Left = p.Rank.Rank, seg.Unix(f.Begun), seg.Unix(f.Left)
+		if named[p.Program] == nil {
+			named[p.Program] = placesOf(a.preparation.Programs[p.Program])
+		}
+		for i := range f.Sites {
+			f.Sites[i].Place = named[p.Program](f.Sites[i].Place)
+		}
 		a.report(&ctl.Figures{Figures: f, Copies: copies})
 		for len(events) > 0 {
 			n := min(len(events), ctl.MaxEvents)
@@ -50,6 +68,24 @@ func (a *agent) reportStats() {
 		}
 	}
 	a.stats = nil
+}
+
+// placesOf returns a function that makes the lines of a program in C of the places that ranks know:
+// "lmp+0x1234". Other places, and those that are in no file, stay as they are.
+func placesOf(prog *program.Program) func(place string) string {
+	file, err := symbols.Open(prog.Path)
+	known := map[string]string{}
+	return func(place string) string {
+		offset, ours := strings.CutPrefix(place, filepath.Base(prog.Path)+"+0x")
+		at, notHex := strconv.ParseUint(offset, 16, 64)
+		if err != nil || !ours || notHex != nil {
+			return place
+		}
+		if _, ok := known[place]; !ok {
+			known[place] = cmp.Or(file.Place(at), place)
+		}
+		return known[place]
+	}
 }
 
 // copyRate returns how many bytes one processor copies in a second, from memory to memory. It takes

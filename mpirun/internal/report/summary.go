@@ -86,7 +86,7 @@ func (c *Collector) perRank() (ranks []Rank) {
 			line.Calls += s.Calls
 			line.InCalls += seconds(s.Time)
 		}
-		line.Outside = max(0, line.Elapsed-line.InCalls)
+		line.Outside = max(0, line.Elapsed-line.InCalls) // several goroutines may be in calls at once
 		if line.Elapsed > 0 {
 			line.Share = 100 * line.InCalls / line.Elapsed
 		}

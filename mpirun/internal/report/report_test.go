@@ -1,0 +1,90 @@
+package report
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/internal/stats"
+)
+
+const ms = 1_000_000
+
+// job collects ranks that have been in one collective for so long each, of a second.
+func job(inCalls ...int64) *Collector {
+	c := New("./prog", len(inCalls))
+	c.Run()
+	for i, t := range inCalls {
+		c.Add("here", &stats.Figures{
+			Rank: i, Begun: 5, Left: 5 + 1000*ms,
+			Sites: []stats.Site{{Op: "MPI_Allreduce", Place: "a.c:1", Calls: 10, Bytes: 80, Timed: 10, Time: t, Fastest: 1000, Slowest: t / 5}},
+			Peers: []stats.Peer{{Rank: (i + 1) % len(inCalls), Messages: 2, Bytes: 16}},
+		}, 1e9)
+	}
+	return c
+}
+
+func TestWhoIsLate(t *testing.T) {
+	for _, tt := range []struct {
+		inCalls []int64
+		late    []int
+		says    string
+	}{
+		{[]int64{300 * ms, 290 * ms, 310 * ms, 320 * ms}, nil, "balanced"},
+		{[]int64{300 * ms, 290 * ms, 100 * ms, 320 * ms}, []int{2}, "rank 2 was late: in calls for 100 ms, the others for 303 ms"},
+		{[]int64{90 * ms, 290 * ms, 100 * ms, 320 * ms}, []int{0, 2}, "ranks 0, 2 were late"},
+		{[]int64{90 * ms, 100 * ms, 100 * ms, 320 * ms}, nil, "most ranks have waited little"},
+		{[]int64{200 * ms, 10 * ms}, []int{1}, "rank 1 was late"},
+		{[]int64{200 * ms}, nil, "no other rank"},
+	} {
+		s := job(tt.inCalls...).Summary()
+		if !slices.Equal(s.Late, tt.late) || !strings.Contains(s.Verdict, tt.says) {
+			t.Errorf("%v: %v, %q; want %v, %q", tt.inCalls, s.Late, s.Verdict, tt.late, tt.says)
+		}
+	}
+}
+
+func TestSitesOfAllRanksAreAddedUp(t *testing.T) {
+	c := job(300*ms, 100*ms)
+	c.Run()
+	c.Add("there", &stats.Figures{Rank: 1, Begun: 0, Left: 500 * ms,
+		Sites: []stats.Site{{Op: "MPI_Recv", Place: "a.c:2", Calls: 4, Timed: 4, Time: 40 * ms, Fastest: 2 * ms, Slowest: 20 * ms}}}, 2e9)
+	c.Lost("elsewhere")
+	s := c.Summary()
+	reduce, recv := s.Sites[0], s.Sites[1]
+	if reduce.Calls != 20 || reduce.Bytes != 160 || reduce.Min != 0.1 || reduce.Max != 0.3 || reduce.Mean != 0.2 || reduce.Latest != 1 {
+		t.Errorf("%+v", reduce)
+	}
+	if int(reduce.Wait) != 50 || int(reduce.Imbalance+0.5) != 50 || reduce.Bandwidth != 400 {
+		t.Errorf("%+v: want half of it waiting, and 50 %% above the mean", reduce)
+	}
+	if recv.Ranks != 1 || recv.Latest != -1 || int(recv.Wait+0.5) != 80 {
+		t.Errorf("%+v: want 80 %% beyond the fastest call", recv)
+	}
+	if s.PerRank[1].Elapsed != 1.5 || s.PerRank[1].Calls != 14 || s.Runs != 2 || s.Copies != 1e9 || !slices.Equal(s.Missing, []string{"elsewhere"}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestEachFormHasTheFigures(t *testing.T) {
+	s := job(300*ms, 100*ms).Summary()
+	for file, wants := range map[string][]string{
+		"":       {"2 ranks on 1 hosts, 1 s", "rank 1 was late", "MPI_Allreduce  a.c:1", "20     160 B", "rank 1  400 B/s", "0     1   2         16 B"},
+		"x.html": {"<td class=\"l place\">a.c:1</td>", "tr class=\"late\"", "1 to 0: 2 messages, 16 B", "</html>"},
+		"x.json": {`"Late": [`, `"Wait": 50`},
+	} {
+		var b strings.Builder
+		if err := s.Write(&b, file); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%q is not in\n%s", want, b.String())
+			}
+		}
+		if strings.HasSuffix(file, ".json") && !json.Valid([]byte(b.String())) {
+			t.Errorf("no JSON:\n%s", b.String())
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package mpirun
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/mpirun/internal/report"
+)
+
+// Calls of MPI are counted whether C or Go does them, and the slow rank is named.
+func TestCallsOfMPIAreCountedExactly(t *testing.T) {
+	gompirun, _ := withMPI(t)
+	dir := t.TempDir()
+	file, prog := filepath.Join(dir, "stats.json"), filepath.Join(dir, "counted")
+	compile := exec.Command("gcc", "-g", "-o", prog, "-I", filepath.Join(filepath.Dir(gompirun), "lib/abi/include"),
+		"testdata/mpi/counted.c", filepath.Join(filepath.Dir(gompirun), "lib/abi/libmpi_abi.so.1"))
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	summary := func(args ...string) *report.Summary {
+		status, out, errs := runCommand(t, gompirun, append([]string{"-q", "-np", "4", "-stats=" + file}, args...)...)
+		data, err := os.ReadFile(file)
+		s := &report.Summary{}
+		if err == nil {
+			err = json.Unmarshal(data, s)
+		}
+		if status != 0 || err != nil {
+			t.Fatalf("%v: status %d, %v\n%s%s", args, status, err, out, errs)
+		}
+		return s
+	}
+	want := []string{
+		"MPI_Allgather 28 896", "MPI_Allreduce 40 320", "MPI_Allreduce 4000 32000", "MPI_Barrier 4 0", "MPI_Isend 2000 1600000",
+		"MPI_Recv 2000 1600000", "MPI_Sendrecv 4 800000", "MPI_Wait 2000 0",
+	}
+	for _, how := range []string{"GOMPI_SHORT=on", "GOMPI_SHORT=mix", "GOMPI_SHORT=off", "GOMPI_TRANSPORT=tcp"} {
+		s := summary("-x", how, prog, "calls")
+		if got := sites(t, s, "mpi/counted.c:"); !slices.Equal(got, want) {
+			t.Errorf("%s: sites:\n%s\nwant\n%s", how, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		for _, p := range s.Pairs {
+			if p.To != (p.From+1)%4 || p.Messages != 501 || p.Bytes != 500*800+100_000 {
+				t.Errorf("%s: pair %+v: want 501 messages to the next rank, of 500000 bytes", how, p)
+			}
+		}
+		for slow := range 4 {
+			s := summary("-x", how, prog, "work", fmt.Sprint(slow))
+			if !slices.Equal(s.Late, []int{slow}) {
+				t.Errorf("%s: late %v, want %d: %s", how, s.Late, slow, s.Verdict)
+			}
+		}
+	}
+}
