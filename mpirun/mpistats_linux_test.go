@@ -49,6 +49,9 @@ func TestCallsOfMPIAreCountedExactly(t *testing.T) {
 				t.Errorf("%s: pair %+v: want 501 messages to the next rank, of 500000 bytes", how, p)
 			}
 		}
+		if strings.HasPrefix(how, "GOMPI_SHORT=") && how != "GOMPI_SHORT=on" {
+			continue
+		}
 		for slow := range 4 {
 			s := summary("-x", how, prog, "work", fmt.Sprint(slow))
 			if !slices.Equal(s.Late, []int{slow}) {
