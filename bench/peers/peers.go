@@ -212,7 +212,7 @@ var libraries = []library{
 		launchers: []string{"VENV/impi/bin/mpirun"}, compilers: []string{"VENV/impi/bin/mpigxx"},
 		place: placeIntel, env: envIntel,
 		only: "mpibench.c", flags: []string{"-DONECCL", "-x", "c"}, link: []string{"-x", "c++", "SRC/oneccl.cpp", "-x", "none", "-lccl"},
-		lacks: []string{"latency", "irecv", "vector", "sendrecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms", "gap10ms", "halo", "bw", "put", "get", "fetch_and_op", "iallreduce", "gather", "scatter", "scan"},
+		lacks: []string{"latency", "irecv", "vector", "sendrecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms", "gap10ms", "halo", "bw", "put", "get", "store", "fetch_and_op", "iallreduce", "gather", "scatter", "scan"},
 	},
 	{
 		name: "srun", needs: "a Slurm that runs, and apt-get install libmpich-dev",

@@ -75,7 +75,7 @@ func (b *Bench) enterTorch(ctx context.Context, name string, p Program) (e runne
 		flags = append(flags, "-x", "GLOO_SOCKET_IFNAME="+b.Hosts.Iface)
 	}
 	e = b.Gompi(flags, slices.Concat([]string{python, filepath.Join(b.dir, p.Python)}, args, p.Args)...)
-	e.Version, e.Lacks = "of PyTorch "+version, []string{"irecv", "vector", "sendrecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms", "gap10ms", "halo", "put", "get", "fetch_and_op", "reduce_scatter", "scan"}
+	e.Version, e.Lacks = "of PyTorch "+version, []string{"irecv", "vector", "sendrecv", "iprobe", "iprobe_found", "iprobe_recv", "gap1ms", "gap10ms", "halo", "put", "get", "store", "fetch_and_op", "reduce_scatter", "scan"}
 	return e, nil
 }
 

@@ -35,6 +35,7 @@ type cell struct {
 
 	win      *window.Window // of one-sided operations
 	part     []byte         // this rank's, of it
+	theirs   []byte         // rank 1's, if memory is shared
 	one, old mem.Buffer     // operand and result of fetch_and_op
 
 	steps int     // of computing, of halo

@@ -14,6 +14,7 @@ func oneSidedOperations() []operation {
 	return []operation{
 		{name: "put", ranks: 2, blocks: oneWay, begin: openWindow, run: runPut, end: closeWindow, parts: fromWindow, timed: firstOnly, volume: times(1), bus: times(1)},
 		{name: "get", ranks: 2, blocks: otherWay, begin: openWindow, run: runGet, end: closeWindow, parts: fromPeer, timed: firstOnly, volume: times(1), bus: times(1)},
+		{name: "store", ranks: 2, blocks: oneWay, begin: openSharedWindow, run: runStore, end: closeWindow, parts: fromWindow, timed: firstOnly, volume: times(1), bus: times(1)},
 		{name: "fetch_and_op", ranks: 2, noData: true, blocks: each(0, 0), begin: openCounter, run: runFetchAndOp, end: closeWindow, timed: firstOnly, volume: times(0), bus: times(0)},
 	}
 }
@@ -24,12 +25,33 @@ func otherWay(rank, np int) (send, recv int) {
 	return send, recv
 }
 
+// room is that of a part, for a block.
+func (k *cell) room() int { return max(k.n*k.inputs.t.Size(), 8) }
+
 // openWindow makes a window that has room for a block on each rank.
 func openWindow(k *cell) (err error) {
-	bytes := max(k.n*k.inputs.t.Size(), 8)
-	if k.win, k.part, err = window.Allocate[byte](k.ctx, k.c, bytes); err != nil {
+	if k.win, k.part, err = window.Allocate[byte](k.ctx, k.c, k.room()); err != nil {
 		return err
 	}
+	return beginEpoch(k)
+}
+
+// openSharedWindow is openWindow for one whose memory all ranks load and store, if they share any.
+func openSharedWindow(k *cell) (err error) {
+	k.win, k.part, err = window.AllocateShared[byte](k.ctx, k.c, k.room())
+	if errors.Is(err, comm.ErrArgument) {
+		return openWindow(k)
+	}
+	if err != nil {
+		return err
+	}
+	if k.theirs, err = window.Part[byte](k.win, 1); err != nil {
+		return err
+	}
+	return beginEpoch(k)
+}
+
+func beginEpoch(k *cell) error {
 	fill(k.part, unset)
 	if k.rank == 1 && k.send.Len() > 0 {
 		if err := mem.Copy(mem.Bytes(k.part[:k.send.Size()]), k.send.Raw()); err != nil {
@@ -68,6 +90,18 @@ func runGet(k *cell) error {
 		return err
 	}
 	return k.win.Flush(k.ctx, 1)
+}
+
+// runStore is what a put cannot be faster than: the program's own copy.
+func runStore(k *cell) error {
+	switch {
+	case k.theirs == nil:
+		return runPut(k)
+	case k.rank == 0:
+		copy(k.theirs, k.send.Raw().HostSlice())
+		k.win.Sync()
+	}
+	return nil
 }
 
 func runFetchAndOp(k *cell) error {
