@@ -112,6 +112,7 @@ func (w *Window) lock(ctx context.Context, rank int, how lease.Hold) error {
 }
 
 func (w *Window) unlock(ctx context.Context, rank int) error {
+	w.poll()
 	if err := w.checkRank(rank); err != nil {
 		return err
 	}

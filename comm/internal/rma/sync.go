@@ -49,6 +49,7 @@ func (w *Window) FlushAll(ctx context.Context) error {
 
 // FlushLocal waits until the buffers of such operations may be used again (MPI_Win_flush_local).
 func (w *Window) FlushLocal(ctx context.Context, rank int) error {
+	w.poll()
 	if err := w.checkRank(rank); err != nil {
 		return w.fault("window flushlocal", rank, err)
 	}
@@ -57,6 +58,7 @@ func (w *Window) FlushLocal(ctx context.Context, rank int) error {
 
 // FlushLocalAll is FlushLocal of all parts.
 func (w *Window) FlushLocalAll(ctx context.Context) error {
+	w.poll()
 	for rank := range w.parts {
 		if err := w.flushLocal(ctx, rank); err != nil {
 			return w.fault("window flushlocalall", rank, err)
@@ -67,10 +69,13 @@ func (w *Window) FlushLocalAll(ctx context.Context) error {
 
 // Sync has what others have put seen by this rank's loads, and what it has stored by others' gets
 // (MPI_Win_sync).
-func (w *Window) Sync() { barrier() }
+func (w *Window) Sync() {
+	barrier()
+	w.poll()
+}
 
 // poll makes progress now and then, in calls that wait for nothing: a program may make no others
-// until another rank does something.
+// until another rank does something. All that C does itself so often have it.
 func (w *Window) poll() {
 	if w.shared.Polls() {
 		w.door.Progress()
