@@ -40,8 +40,8 @@ func (c *Comm) countSend(to, tag int, b Buffer, sync bool) stats.Span {
 func (c *Comm) countMessage(op stats.Op, to, tag, bytes int) stats.Span {
 	peer := int(c.ch.World(to))
 	span := c.stats.Begin(op, bytes)
-	c.stats.Sent(peer, tag, bytes)
-	span.Message(peer, tag)
+	c.stats.Sent(peer, bytes)
+	c.stats.Message(&span, peer, tag)
 	return span
 }
 
@@ -55,7 +55,7 @@ func (c *Comm) countStart(k requestKind, peer, tag int, b Buffer) stats.Span {
 	}
 	span := c.stats.Begin(stats.Irecv, 0)
 	if peer >= 0 {
-		span.Message(int(c.ch.World(peer)), tag)
+		c.stats.Message(&span, int(c.ch.World(peer)), tag)
 	}
 	return span
 }
@@ -63,7 +63,7 @@ func (c *Comm) countStart(k requestKind, peer, tag int, b Buffer) stats.Span {
 // countReceived ends the count of a receive.
 func (c *Comm) countReceived(span *stats.Span, st Status, err error) {
 	if err == nil {
-		span.Message(int(c.ch.World(st.Source)), st.Tag)
+		c.stats.Message(span, int(c.ch.World(st.Source)), st.Tag)
 		c.stats.Received(span, st.Bytes)
 	}
 	span.End()

@@ -152,3 +152,75 @@ func TestStatsAreWrittenAsTheFileIsNamed(t *testing.T) {
 		t.Errorf("status %d, %v: want 125 for a file that cannot be, before a rank starts", status, errs)
 	}
 }
+
+// A traceEvent is one of a file of -trace.
+type traceEvent struct {
+	Name  string
+	Phase string `json:"ph"`
+	PID   int
+	ID    int
+	Begin float64 `json:"ts"`
+	Dur   float64
+	Args  map[string]any
+}
+
+// trace runs a job with -trace, which is to end with a status, and returns what it writes.
+func trace(t *testing.T, want int, args ...string) []traceEvent {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trace.json")
+	status, out, errs := runJob(t, append([]string{"-trace", file}, args...)...)
+	if status != want || strings.Contains(errs, "wait  late") {
+		t.Fatalf("gompirun %v: status %d, want %d, and no table:\n%s%s", args, status, want, out, errs)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ TraceEvents []traceEvent }
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatalf("%v in\n%s", err, data)
+	}
+	return all.TraceEvents
+}
+
+// All ranks' calls are on one clock: a message begins before it has arrived, also on another host.
+func TestATraceHasAllCallsOnOneClock(t *testing.T) {
+	program := counted(t)
+	b := testbed.New(t, 2)
+	for how, flags := range map[string][]string{"one host": {"-np", "4"}, "two hosts": {"-rsh", b.RSH(), "-H", "host1:2,host2:2"}} {
+		calls, arrows := map[int]int{}, map[int][]traceEvent{}
+		for _, e := range trace(t, 0, append(flags, program, "calls")...) {
+			switch e.Phase {
+			case "X":
+				calls[e.PID]++
+			case "s", "f":
+				arrows[e.ID] = append(arrows[e.ID], e)
+			}
+		}
+		for r := range 4 {
+			if calls[r] != 1040 {
+				t.Errorf("%s: %d calls of rank %d, want 1040", how, calls[r], r)
+			}
+		}
+		if len(arrows) != 4*5 {
+			t.Errorf("%s: %d messages, want the 5 of each rank that a Recv gets", how, len(arrows))
+		}
+		for _, a := range arrows {
+			if len(a) != 2 || a[0].Phase != "s" || a[1].PID != (a[0].PID+1)%4 || a[0].Begin > a[1].Begin {
+				t.Errorf("%s: message %+v, want one to the next rank", how, a)
+			}
+		}
+	}
+}
+
+func TestATraceOutlivesARank(t *testing.T) {
+	calls := 0
+	for _, e := range trace(t, 137, "-np", "2", counted(t), "die", "100") {
+		if e.Phase == "X" && e.PID == 1 && e.Name == "barrier" {
+			calls++
+		}
+	}
+	if calls != 100 {
+		t.Errorf("%d calls of the rank that was killed, want 100", calls)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/comm/ddp/internal/trace"
+	"gompi/internal/timeline"
 )
 
 // traceSteps is how many steps a tracer keeps, the last ones.
@@ -141,7 +142,7 @@ func (d *DDP) WriteTrace(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("ddp: WriteTrace: %w", err)
 	}
 	return OnRankZero(ctx, d.c, func() error {
-		if err := trace.Write(w, lists); err != nil {
+		if err := timeline.Write(w, lists...); err != nil {
 			return fmt.Errorf("ddp: WriteTrace: %w", err)
 		}
 		return nil

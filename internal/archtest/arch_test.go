@@ -41,6 +41,7 @@ var rules = []rule{
 	{"internal/wheel", []string{"internal/version"}},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},
+	{"internal/timeline", nil},
 	{"internal/stats", []string{"internal/seg"}},
 	{"internal/boot", []string{"internal/env", "internal/world", "internal/seg", "internal/sockets", "internal/seal", "internal/route"}},
 	{"transport", []string{"internal/sockets", "internal/rdma", "internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
@@ -89,7 +90,7 @@ var rules = []rule{
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp/compress", []string{"comm", "internal/mem"}},
-	{"comm/ddp", []string{"comm", "internal/atomicfile"}},
+	{"comm/ddp", []string{"comm", "internal/atomicfile", "internal/timeline"}},
 	{"comm/libgompi", []string{"comm", "internal/mem", "internal/boot", "internal/env", "internal/sockets", "internal/monitor"}},
 	{"comm/libmpi", []string{"comm/internal", "internal/mem", "internal/env", "internal/monitor", "internal/stats"}},
 	{"comm", []string{"comm/internal", "transport", "internal/version", "internal/stats", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},
@@ -107,7 +108,7 @@ var rules = []rule{
 	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/attach", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/world", "internal/env", "internal/route", "cudaops/topo"}},
-	{"mpirun/internal/report", []string{"internal/stats", "internal/seg"}}, // not how figures came
+	{"mpirun/internal/report", []string{"internal/stats", "internal/seg", "internal/timeline"}}, // not how figures came
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/ctl", "hostfile"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
 	{"mpirun/internal/attach", []string{"internal/sockets", "mpirun/internal/remote"}},

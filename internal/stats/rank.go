@@ -161,8 +161,13 @@ func (r *Rank) name(s *site, op Op, known bool) {
 // On reports whether the call is timed.
 func (sp *Span) On() bool { return sp.begin != 0 }
 
-// Message notes with which rank of the job, and which tag, a message is exchanged.
-func (sp *Span) Message(peer, tag int) { sp.peer, sp.tag = int32(peer), int32(tag) }
+// Message notes with which rank of the job, and which tag, a call exchanges a message.
+func (r *Rank) Message(sp *Span, peer, tag int) {
+	if sp.peer, sp.tag = int32(peer), int32(tag); r.mpi {
+		r.peer.Store(int64(peer))
+		r.tag.Store(int64(tag))
+	}
+}
 
 // Received adds the bytes of a message that has come, of a call that began without.
 func (r *Rank) Received(sp *Span, bytes int) {
@@ -177,11 +182,7 @@ func (r *Rank) Received(sp *Span, bytes int) {
 }
 
 // Sent counts a message to a rank of the job.
-func (r *Rank) Sent(to, tag, bytes int) {
-	if r.mpi {
-		r.peer.Store(int64(to))
-		r.tag.Store(int64(tag))
-	}
+func (r *Rank) Sent(to, bytes int) {
 	if to < len(r.peers) {
 		r.peers[to].messages.Add(1)
 		r.peers[to].bytes.Add(uint64(bytes))

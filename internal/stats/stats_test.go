@@ -108,7 +108,7 @@ func TestGoroutinesCountTogether(t *testing.T) {
 		all.Go(func() {
 			for range 1000 {
 				call(r, Isend, 10)
-				r.Sent(2, 0, 10)
+				r.Sent(2, 10)
 			}
 		})
 	}

@@ -72,6 +72,8 @@ void gompi_span_begin(struct gompi_span *span, const char *name, const void *cal
 		return;
 	}
 	uint64_t n = __atomic_add_fetch(&s->calls, 1, __ATOMIC_RELAXED);
+	if (c->events)
+		__atomic_store_n(&c->peer, -1, __ATOMIC_RELAXED);
 	span->site = s;
 	span->moved = __atomic_load_n(&c->moved, __ATOMIC_RELAXED);
 	span->stands = 1;
@@ -93,8 +95,8 @@ static void write_event(const struct gompi_span *span, int64_t took, uint64_t by
 	e->begin = span->begin;
 	e->duration = took;
 	e->site = (int32_t)(span->site - sites());
-	e->peer = bytes ? (int32_t)c->peer : -1;
-	e->tag = bytes ? (int32_t)c->tag : -1;
+	e->peer = (int32_t)c->peer;
+	e->tag = (int32_t)c->tag;
 	e->bytes = bytes;
 	__atomic_store_n(&e->stamp, n + 1, __ATOMIC_SEQ_CST);
 }
@@ -125,16 +127,24 @@ void gompi_span_end(struct gompi_span *span)
 		__atomic_store_n(&s->is_short, total < (int64_t)calls * GOMPI_SHORT_CALL, __ATOMIC_RELAXED);
 }
 
-/* gompi_count_sent counts a message to a local rank. */
-void gompi_count_sent(int local, int tag, uint64_t bytes)
+static uint64_t note(int local, int tag, uint64_t bytes)
 {
 	struct gompi_counters *c = gompi_stats.counters;
-	uint64_t to = (uint64_t)gompi_stats.worlds[local];
-	__atomic_store_n(&c->peer, to, __ATOMIC_RELAXED);
+	int64_t world = gompi_stats.worlds[local];
+	__atomic_store_n(&c->peer, world, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->tag, tag, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&c->moved, bytes, __ATOMIC_RELAXED);
-	if (to < c->peers) {
+	return (uint64_t)world;
+}
+
+/* gompi_count_sent counts a message to a local rank, gompi_count_received one that has come. */
+void gompi_count_sent(int local, int tag, uint64_t bytes)
+{
+	uint64_t to = note(local, tag, bytes);
+	if (to < gompi_stats.counters->peers) {
 		__atomic_fetch_add(&sent()[to].messages, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&sent()[to].bytes, bytes, __ATOMIC_RELAXED);
 	}
 }
+
+void gompi_count_received(int local, int tag, uint64_t bytes) { note(local, tag, bytes); }

@@ -18,6 +18,7 @@ struct gompi_span {
 HIDDEN void gompi_span_begin(struct gompi_span *s, const char *name, const void *caller);
 HIDDEN void gompi_span_end(struct gompi_span *s);
 HIDDEN void gompi_count_sent(int local, int tag, uint64_t bytes);
+HIDDEN void gompi_count_received(int local, int tag, uint64_t bytes);
 
 static inline void gompi_span_leave(struct gompi_span *s)
 {

@@ -314,7 +314,8 @@ int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int ta
 	struct gompi_held *x = hold(&o, (int)from, (int)t, buf, n);
 	bool arrived = x && await(&o, x, &looks) == FRAME;
 	if (arrived) {
-		gompi_count_moved((uint64_t)x->bytes);
+		if (__builtin_expect(gompi_stats.counters != NULL, 0))
+			gompi_count_received(o.l->routes[x->slot][x->source] - 1, x->tag, (uint64_t)x->bytes);
 		collect(o.l, x, status);
 	} else if (x) {
 		unpost(o.l, x);

@@ -190,6 +190,7 @@ func (r *Report) flags(set *cli.Set) {
 func (s *Stats) flags(set *cli.Set) {
 	set.Var((*statsFlag)(s), "stats", "")
 	set.Lookup("stats").NoOptDefVal = "-"
+	set.StringVar(&s.Trace, "trace", "", "")
 }
 
 // A statsFlag is the value of -stats: a file, or "-" for stderr.

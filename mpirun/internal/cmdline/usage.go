@@ -181,6 +181,7 @@ what happens
   -stats[=F]                at the end, print what the calls of all ranks took, by place in
                             the program, and which rank was late; or write it to F, as
                             F.json, F.html or else text (docs/observe.md)
+  -trace F                  write the latest calls of all ranks to F, for ui.perfetto.dev
   -display-map              print which rank runs where
   -do-not-launch            find out which rank would run where, and start none
   -report-pid F             write gompirun's process id to F, or - (stdout), + (stderr)
