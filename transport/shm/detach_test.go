@@ -13,7 +13,7 @@ import (
 func TestRingsOfTheDeadAreFreedAndForgotten(t *testing.T) {
 	memory, heaps := area(4), [4][]byte{}
 	for i := range heaps {
-		heaps[i] = make([]byte, chunk)
+		heaps[i] = make([]byte, leastChunk)
 	}
 	states := [4]State{}
 	type ring struct{ to, from int }

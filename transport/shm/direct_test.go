@@ -40,7 +40,7 @@ func TestCopiesThatTwoMakeSurviveAnyTiming(t *testing.T) {
 
 // copyTogether returns how many chunks were copied by the one that was asked to help.
 func copyTogether(t *testing.T, seed uint64) (helped int) {
-	const most, copies = 12 * chunk, 30
+	const most, copies = 12 * leastChunk, 30
 	heaps := [2][]byte{make([]byte, most+100), make([]byte, most+100)}
 	area := area(2)
 	var ranks [2]*Transport
@@ -112,7 +112,7 @@ func copyTogether(t *testing.T, seed uint64) (helped int) {
 
 // What a rank that dies has told to help with is not waited for.
 func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
-	heaps := [2][]byte{make([]byte, 4*chunk), make([]byte, 4*chunk)}
+	heaps := [2][]byte{make([]byte, 4*leastChunk), make([]byte, 4*leastChunk)}
 	state, area := Alive, area(2)
 	var sink ends
 	sink.losses = losses{}

@@ -3,6 +3,7 @@ package shm
 import (
 	"bytes"
 	"os"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -144,7 +145,7 @@ func together(t *testing.T) (ranks [2]*Transport, sink *ends, src, dst []byte) {
 	t.Helper()
 	ranks, sink = readers(t, os.Getpid(), os.Getpid())
 	ranks[1].Reaches(0)
-	src, dst = bytes.Repeat([]byte{7}, 9*chunk), make([]byte, 9*chunk)
+	src, dst = bytes.Repeat([]byte{7}, 9*leastChunk), make([]byte, 9*leastChunk)
 	if !getTogether(t, ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) {
 		t.Fatal("memory was not read")
 	}
@@ -154,11 +155,11 @@ func together(t *testing.T) (ranks [2]*Transport, sink *ends, src, dst []byte) {
 func TestBothCopyOrdinaryMemory(t *testing.T) {
 	ranks, sink := readers(t, os.Getpid(), os.Getpid())
 	ranks[1].Reaches(0)
-	src, dst := make([]byte, 9*chunk), make([]byte, 9*chunk)
+	src, dst := make([]byte, 9*leastChunk), make([]byte, 9*leastChunk)
 	for j := range src {
 		src[j] = byte(1 + j + j>>8)
 	}
-	for i, n := range []int{helpFrom, helpFrom + 1, 9*chunk - 1, 9 * chunk} {
+	for i, n := range []int{helpFrom, helpFrom + 1, 9*leastChunk - 1, 9 * leastChunk} {
 		clear(dst)
 		place := ranks[1].Source(0, mem.Bytes(src[:n]))
 		if !getTogether(t, ranks, sink, place, dst[:n]) {
@@ -167,8 +168,8 @@ func TestBothCopyOrdinaryMemory(t *testing.T) {
 		if !bytes.Equal(src[:n], dst[:n]) {
 			t.Errorf("%d bytes: wrong", n)
 		}
-		p := ranks[0].peers[1]
-		if number, helped := p.w.helped.Load()>>takenBits, p.w.helped.Load()&takenMask; number != uint64(i+1) || helped < uint64(n/chunk/2-1) || helped == couldNot {
+		p, x := ranks[0].peers[1], move{dst: dst[:n], shared: sharing{claims: new(atomic.Uint64)}}
+		if number, helped := p.w.helped.Load()>>takenBits, p.w.helped.Load()&takenMask; number != uint64(i+1) || helped < uint64(n/x.chunk()/2-1) || helped == couldNot {
 			t.Errorf("%d bytes: the peer copied %d chunks of copy %d, want half of them, of copy %d", n, helped, number, i+1)
 		}
 	}
