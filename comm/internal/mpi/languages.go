@@ -8,6 +8,7 @@ import (
 	"gompi/comm/internal/mpi/errs"
 	"gompi/comm/internal/mpi/ops"
 	"gompi/comm/internal/mpi/p2p"
+	"gompi/comm/internal/mpi/windows"
 )
 
 // Languages other than C: a face says which one an object's functions are in, and sets and gets
@@ -43,53 +44,71 @@ func SetLanguage(kind int, object abi.Handle, language int) {
 
 // SetInteger sets an attribute as Fortran does.
 func SetInteger(kind int, object abi.Handle, number int, value int64) abi.Class {
-	c, a, err := attributesOf(kind, object)
+	h, err := holderOf(kind, object)
 	if err == nil {
-		err = a.Put(kind, object, number, abi.Addr(value), true)
+		err = h.attributes.Put(kind, object, number, abi.Addr(value), true)
 	}
-	return raised(c, "MPI_Comm_set_attr", "MPI_Type_set_attr", kind, err)
+	return h.raised("MPI_"+h.name+"_set_attr", err)
 }
 
 // Integer returns an attribute as Fortran gets it, and whether there is one.
 func Integer(kind int, object abi.Handle, number int) (int64, bool, abi.Class) {
-	c, a, err := attributesOf(kind, object)
-	if at, ok := attrs.OfEnvironment(number); ok && c != nil && kind == attrs.KindComm {
+	h, err := holderOf(kind, object)
+	if at, ok := attrs.OfEnvironment(number); ok && err == nil && kind == attrs.KindComm {
 		if at == 0 {
 			return 0, false, 0
 		}
 		return int64(*(*int32)(at.Pointer())), true, 0
 	}
-	var x abi.Addr
+	var x int64
 	found := false
 	if err == nil {
-		x, found, err = a.GetInteger(kind, number)
+		x, found, err = h.integer(number)
 	}
-	return int64(x), found, raised(c, "MPI_Comm_get_attr", "MPI_Type_get_attr", kind, err)
+	return x, found, h.raised("MPI_"+h.name+"_get_attr", err)
 }
 
-// attributesOf returns the attributes of a communicator, which is also returned, or a datatype.
-func attributesOf(kind int, object abi.Handle) (*comms.Comm, *attrs.Attributes, error) {
-	if kind == attrs.KindComm {
+// A holder is an object that has attributes.
+type holder struct {
+	name       string // of its kind, in the functions' names
+	attributes *attrs.Attributes
+	integer    func(number int) (int64, bool, error)
+	raise      func(name string, err error) abi.Class
+}
+
+func holderOf(kind int, object abi.Handle) (h holder, err error) {
+	switch kind {
+	case attrs.KindComm:
 		c := comms.Registry.Find(object)
-		if err := comms.Check(c); err != nil {
-			return nil, nil, err
+		h = holder{name: "Comm", raise: c.Raise}
+		if err = comms.Check(c); err == nil {
+			h.attributes = &c.Attributes
 		}
-		return c, &c.Attributes, nil
+	case attrs.KindWin:
+		w := windows.Registry.Find(object)
+		h = holder{name: "Win", raise: w.Raise, integer: w.Integer}
+		if err = windows.Check(w); err == nil {
+			h.attributes = &w.Attributes
+		}
+		return h, err
+	default:
+		t := dtypes.Registry.Find(object)
+		h = holder{name: "Type", raise: comms.World.Raise}
+		if err = dtypes.CheckType(t); err == nil {
+			h.attributes = &t.Attributes
+		}
 	}
-	t := dtypes.Registry.Find(object)
-	if err := dtypes.CheckType(t); err != nil {
-		return nil, nil, err
+	h.integer = func(number int) (int64, bool, error) {
+		x, found, err := h.attributes.GetInteger(kind, number)
+		return int64(x), found, err
 	}
-	return nil, &t.Attributes, nil
+	return h, err
 }
 
-// raised returns the class of err, and calls the error handler if there is one.
-func raised(c *comms.Comm, ofComm, ofType string, kind int, err error) abi.Class {
-	switch {
-	case err == nil:
+// raised returns the class of err, for which it calls the error handler.
+func (h holder) raised(name string, err error) abi.Class {
+	if err == nil {
 		return 0
-	case kind == attrs.KindComm:
-		return c.Raise(ofComm, err)
 	}
-	return c.Raise(ofType, err)
+	return h.raise(name, err)
 }

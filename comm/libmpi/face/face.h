@@ -37,6 +37,11 @@ extern const struct gompi_predefined gompi_predefined[];
 extern char ompi_mpi_short_float[512];
 #define MPIX_C_FLOAT16 ((MPI_Datatype)ompi_mpi_short_float)
 #endif
+#if defined OPEN_MPI && !defined MPI_LB /* which Fortran has, and the library */
+extern char ompi_mpi_lb[512], ompi_mpi_ub[512];
+#define MPI_LB ((MPI_Datatype)ompi_mpi_lb)
+#define MPI_UB ((MPI_Datatype)ompi_mpi_ub)
+#endif
 #ifndef MPI_SESSION_NULL /* the header is older than MPI 4 */
 typedef gompi_handle MPI_Session;
 typedef void MPI_Session_errhandler_function(MPI_Session *, int *, ...);

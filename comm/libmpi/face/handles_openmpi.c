@@ -37,6 +37,8 @@ static void fill(struct gompi_object *o, int kind, int id, int number)
 		o->comm_attributes = o->groups[0] = o->groups[1] = o;
 	if (kind == KIND_datatype)
 		o->type_attributes = o;
+	if (kind == KIND_win)
+		o->win_attributes = o;
 	if (kind == KIND_request)
 		o->functions_in_c = 1;
 }

@@ -16,13 +16,18 @@ static struct {
 static cxx_op *call_cxx_op;
 static cxx_errhandler *call_cxx_errhandler;
 
-int MPIR_C_MPI_UNWEIGHTED, MPIR_C_MPI_WEIGHTS_EMPTY;
-int *const MPI_UNWEIGHTED = &MPIR_C_MPI_UNWEIGHTED, *const MPI_WEIGHTS_EMPTY = &MPIR_C_MPI_WEIGHTS_EMPTY;
+static int unweighted, weights_empty;
+int *const MPI_UNWEIGHTED = &unweighted, *const MPI_WEIGHTS_EMPTY = &weights_empty;
+int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY; /* mpi_f08's, which may be those of its library */
 extern MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
 MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
 MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 
-void gompi_set_up_languages(void) {}
+void gompi_set_up_languages(void)
+{
+	MPIR_C_MPI_UNWEIGHTED = MPI_UNWEIGHTED;
+	MPIR_C_MPI_WEIGHTS_EMPTY = MPI_WEIGHTS_EMPTY;
+}
 int gompi_number(int kind, int id) { return gompi_handle_of(kind, id); }
 
 void MPII_Op_set_cxx(MPI_Op op, cxx_op *call)
@@ -84,7 +89,8 @@ int gompi_foreign_delete(gompi_word fn, int h, int keyval, gompi_word value, gom
 static int get(int kind, int id, int keyval, gompi_word *value, int *flag)
 {
 	gompi_word x = 0;
-	int in_c = (keyval & ~0xff) == (MPI_TAG_UB & ~0xff) ? keyval - 1 : keyval; /* of the environment */
+	int base = keyval & ~0xff; /* those that are predefined are C's and one */
+	int in_c = base == (MPI_TAG_UB & ~0xff) || base == (MPI_WIN_BASE & ~0xff) ? keyval - 1 : keyval;
 	int error = gompi_ended(gompi_core.integer(kind, id, IN_keyval(in_c), &x, flag));
 	if (!error && *flag)
 		*value = x;
@@ -105,4 +111,5 @@ static int get(int kind, int id, int keyval, gompi_word *value, int *flag)
 	}
 ATTRIBUTES(Comm, MPI_Comm, comm)
 ATTRIBUTES(Type, MPI_Datatype, datatype)
+ATTRIBUTES(Win, MPI_Win, win)
 #endif

@@ -5,7 +5,8 @@
 
 enum { FORTRAN_OP = 2, CXX_OP = 4 };                        /* flags of an operator */
 enum { CXX_HANDLER = 1, FORTRAN_HANDLER = 2 };              /* languages of an error handler */
-enum { FILE_HANDLER = 3 };                                  /* kinds of an error handler */
+enum { WIN_HANDLER = 2, FILE_HANDLER = 3 };                 /* kinds of an error handler */
+enum { WIN_ATTRIBUTE = 3 };                                 /* kinds of an attribute; others are KIND_... */
 enum { FORTRAN_INTEGERS = 1, FORTRAN = 2, HANDLER = 3 };    /* LANGUAGE(fn) */
 enum { INTERCOMM = 1, CARTCOMM = 0x100, GRAPHCOMM = 0x200 }; /* flags of a communicator */
 
@@ -72,7 +73,9 @@ typedef void cxx_dispatch(MPI_Comm *, int *error, const char *text, void *fn);
 void *ompi_errhandler_create(int kind, void *fn, int language)
 {
 	MPI_Errhandler h;
-	int error = kind == FILE_HANDLER ? PMPI_File_create_errhandler(fn, &h) : PMPI_Comm_create_errhandler(fn, &h);
+	int error = kind == FILE_HANDLER ? PMPI_File_create_errhandler(fn, &h) :
+		    kind == WIN_HANDLER  ? PMPI_Win_create_errhandler(fn, &h) :
+					   PMPI_Comm_create_errhandler(fn, &h);
 	if (error)
 		return MPI_ERRHANDLER_NULL;
 	((struct gompi_object *)h)->language = language;
@@ -166,12 +169,13 @@ int ompi_attr_create_keyval_aint(int kind, void *copy, void *del, int *keyval, M
 /* These get a pointer out of the object, which is the object. */
 static int get(struct gompi_object *o, int keyval, gompi_word *value, int *flag)
 {
-	int id = gompi_id(KIND_comm, o), type = gompi_id(KIND_datatype, o);
-	int kind = type != GOMPI_BAD ? KIND_datatype : KIND_comm;
-	return gompi_ended(gompi_core.integer(kind, kind == KIND_comm ? id : type, IN_keyval(keyval), value, flag));
+	int kind = gompi_id(KIND_datatype, o) != GOMPI_BAD ? KIND_datatype : gompi_id(KIND_win, o) != GOMPI_BAD ? KIND_win : KIND_comm;
+	return gompi_ended(gompi_core.integer(kind, gompi_id(kind, o), IN_keyval(keyval), value, flag));
 }
 static int set(int kind, void *object, int keyval, gompi_word value)
 {
+	if (kind == WIN_ATTRIBUTE)
+		kind = KIND_win;
 	return gompi_ended(gompi_core.set_integer(kind, gompi_id(kind, object), keyval, value));
 }
 

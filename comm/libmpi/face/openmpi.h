@@ -26,7 +26,8 @@ struct gompi_object {
 	void *type_attributes; /* what ompi_attr_get_* are given: here, the object itself */
 	char rest6[0xe8 - 0xd8];
 	uint32_t flags; /* of a communicator: its C++ class */
-	char rest7[0xf8 - 0xec];
+	char rest7[0xf0 - 0xec];
+	void *win_attributes;
 	void *groups[2]; /* the local and the remote one: here, the object itself */
 	char rest8[0x110 - 0x108];
 	void *comm_attributes;
@@ -40,6 +41,7 @@ _Static_assert(offsetof(struct gompi_object, dispatch) == 0x78, "");
 _Static_assert(offsetof(struct gompi_object, functions_in_c) == 0xc0, "");
 _Static_assert(offsetof(struct gompi_object, type_attributes) == 0xd0, "");
 _Static_assert(offsetof(struct gompi_object, flags) == 0xe8, "");
+_Static_assert(offsetof(struct gompi_object, win_attributes) == 0xf0, "");
 _Static_assert(offsetof(struct gompi_object, groups) == 0xf8, "");
 _Static_assert(offsetof(struct gompi_object, comm_attributes) == 0x110, "");
 

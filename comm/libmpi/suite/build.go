@@ -36,6 +36,7 @@ const configuration = `#define HAVE_STRING_H 1
 #define HAVE_MPI_WIN_CREATE 1
 #define HAVE_MPI_TYPE_CREATE_STRUCT 1
 #define HAVE_FORTRAN_BINDING 1
+#define F77_NAME_LOWER_USCORE 1
 #define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX
 `
 
@@ -95,6 +96,11 @@ func (s *suite) build(runs []run) map[string]string {
 	for _, r := range programs {
 		all = append(all, r)
 	}
+	if slices.ContainsFunc(all, func(r run) bool { return language(r.dir) != "" }) {
+		if err := s.prepareFortran(); err != nil {
+			fmt.Println(err) // the programs that need it say which file they lack
+		}
+	}
 	inParallel(s.jobs, all, func(r run) {
 		if err := s.compile(r, lists[r.dir], objects[r.face]); err != nil {
 			mu.Lock()
@@ -131,15 +137,20 @@ func (s *suite) compileHelpers(face string) (objects []string, err error) {
 func (s *suite) compile(r run, m makefile, objects []string) error {
 	sources, ok := m.sources[r.program]
 	if !ok {
-		sources = []string{r.program + ".c"}
+		sources = []string{r.program + extension(r.dir)}
 	}
 	files := make([]string, len(sources))
+	inC := true
 	for i, f := range sources {
-		files[i] = filepath.Join(s.source, r.dir, f)
+		files[i] = s.find(r.dir, f)
+		inC = inC && strings.HasSuffix(f, ".c")
 	}
 	binary := filepath.Join(s.work, r.binary())
 	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
 		return err
+	}
+	if !inC {
+		return s.compileFortran(r, binary, files)
 	}
 	if strings.HasPrefix(r.dir, "threads") {
 		objects = objects[1:]
@@ -178,10 +189,10 @@ func (s *suite) compiler(face string) string {
 	return "mpicc." + face
 }
 
-// firstError returns the compiler's first complaint.
+// firstError returns the compiler's first complaint: gcc's after error:, gfortran's after Error:.
 func firstError(out string, err error) string {
 	for _, l := range strings.Split(out, "\n") {
-		if _, what, ok := strings.Cut(l, "error: "); ok {
+		if _, what, ok := strings.Cut(l, "rror: "); ok {
 			return what
 		}
 		if _, what, ok := strings.Cut(l, "undefined reference to "); ok {
@@ -214,7 +225,9 @@ func writeIfOther(file, text string) error {
 // A makefile is what automake's says about programs that are not made of one file of their name.
 type makefile struct{ sources, defines map[string][]string }
 
-var makeRule = regexp.MustCompile(`(?m)^(\w+?)_(SOURCES|CPPFLAGS)\s*=(.*)$`)
+var makeRule = regexp.MustCompile(`(?m)^(?:nodist_)?(\w+?)_(SOURCES|CPPFLAGS)\s*=(.*)$`)
+
+var sourceFile = regexp.MustCompile(`\.(c|f|f90)$`)
 
 func readMakefile(file string) makefile {
 	m := makefile{map[string][]string{}, map[string][]string{}}
@@ -222,7 +235,7 @@ func readMakefile(file string) makefile {
 	for _, f := range makeRule.FindAllStringSubmatch(string(text), -1) {
 		for _, word := range strings.Fields(f[3]) {
 			switch {
-			case f[2] == "SOURCES" && strings.HasSuffix(word, ".c"):
+			case f[2] == "SOURCES" && sourceFile.MatchString(word):
 				m.sources[f[1]] = append(m.sources[f[1]], word)
 			case f[2] == "CPPFLAGS" && strings.HasPrefix(word, "-D"):
 				m.defines[f[1]] = append(m.defines[f[1]], word)

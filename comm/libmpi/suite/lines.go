@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -24,6 +25,10 @@ type line struct {
 // mark is before lines that MPICH's configure may leave out.
 var mark = regexp.MustCompile(`^@\w+@`)
 
+// words are marks that configure makes lines of.
+var words = strings.NewReplacer("@iodir@", "io", "@rmadir@", "rma", "@ALLOCMEMF@", "allocmemf 1", "@ALLOCMEMFC@", "allocmemf90 1")
+
+// readLines returns the lines of the lists of directories, and of those that lists name in turn.
 func (s *suite) readLines(dirs []string) (all []line, err error) {
 	for _, dir := range dirs {
 		file := filepath.Join(s.source, dir, "testlist.in")
@@ -35,9 +40,17 @@ func (s *suite) readLines(dirs []string) (all []line, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range strings.Split(string(text), "\n") {
+		for _, t := range strings.Split(words.Replace(string(text)), "\n") {
 			t = strings.TrimSpace(mark.ReplaceAllString(strings.TrimSpace(t), ""))
 			if t == "" || t[0] == '#' {
+				continue
+			}
+			if below := path.Join(dir, t); s.isFolder(below) {
+				lines, err := s.readLines([]string{below})
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, lines...)
 				continue
 			}
 			l, err := parseLine(dir, t)
@@ -48,6 +61,11 @@ func (s *suite) readLines(dirs []string) (all []line, err error) {
 		}
 	}
 	return all, nil
+}
+
+func (s *suite) isFolder(dir string) bool {
+	st, err := os.Stat(filepath.Join(s.source, dir))
+	return err == nil && st.IsDir()
 }
 
 func parseLine(dir, text string) (l line, err error) {

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// directories are those of the suite that need no processes or Fortran.
-const directories = "attr,coll,comm,datatype,errhan,errors/rma,group,info,init,io,pt2pt,rma,threads/rma,topo"
+// directories are those of the suite that need no processes to be started.
+const directories = "attr,coll,comm,datatype,errhan,errors/rma,group,info,init,io,pt2pt,rma,threads/rma,topo,f77,f90,f08"
 
 // A suite is what the flags say.
 type suite struct {
@@ -78,7 +78,7 @@ func (s *suite) run(dirs []string) error {
 	if err := writeOutcomes(s.table(), past); err != nil {
 		return err
 	}
-	summarize(os.Stdout, todo, past, dirs)
+	summarize(os.Stdout, todo, past)
 	return compare(todo, past, known)
 }
 
@@ -89,6 +89,9 @@ func (s *suite) choose(lines []line, past map[string]outcome, known knownLines) 
 			r := run{face: face, line: l}
 			if r.limit == 0 && known.why(r) != "" {
 				r.limit = limitOfKnown
+			}
+			if language(l.dir) != "" && !hasFortran(face) {
+				continue
 			}
 			if s.only.MatchString(r.key()) && !(s.again && past[r.key()].verdict == passed) {
 				todo = append(todo, r)

@@ -73,7 +73,7 @@ func TestKnownLines(t *testing.T) {
 }
 
 func TestCrossSection(t *testing.T) {
-	known, err := parseKnown("all a/3: why\nmpich a/4: why\nonce a/6: it hung\n")
+	known, err := parseKnown("all a/3: why\nmpich a/4: why\nonce a/6: it hung\nchance f90/a/0: a race\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +86,24 @@ func TestCrossSection(t *testing.T) {
 			}
 			all = append(all, run{face, l})
 		}
+		for _, text := range strings.Fields("0 1 2 3") {
+			all = append(all, run{face, line{dir: "f90/a", text: text}})
+		}
 	}
 	var got []string
 	for _, r := range crossSection(all, 3, known) {
 		got = append(got, r.key())
 	}
-	if want := strings.Fields("openmpi/a/0 openmpi/a/5 openmpi/a/6 openmpi/a/8 mpich/a/5 mpich/a/6 mpich/a/8"); !slices.Equal(got, want) {
+	if want := strings.Fields("openmpi/a/0 openmpi/a/5 openmpi/a/6 openmpi/a/8 openmpi/f90/a/1 mpich/a/5 mpich/a/6 mpich/a/8"); !slices.Equal(got, want) {
 		t.Errorf("every third line: got %q, want %q", got, want)
+	}
+}
+
+// f90/io has no template of its own: it is made of that for Fortran 77.
+func TestTemplatesInFreeForm(t *testing.T) {
+	got := freeForm("C\nC comment\n      program main\n      implicit none\n      include 'mpif.h'\n      include 'iooffset.h'\n      <fheader/>\n<TESTDEFN filename=\"iwriteatf.f\">\n      Call x\n")
+	want := "!\n! comment\n      program main\n\n      use mpi\n      integer (kind=MPI_OFFSET_KIND) offset\n      <f90header/>\n<TESTDEFN filename=\"iwriteatf90.f90\">\n      Call x\n"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

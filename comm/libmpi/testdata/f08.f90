@@ -2,7 +2,7 @@
 module counts
   use mpi_f08
   implicit none
-  integer :: handled = 0, of_file = 0
+  integer :: handled = 0, of_file = 0, of_win = 0
   integer(kind=MPI_ADDRESS_KIND) :: deleted = 0
 contains
   subroutine check(ok, what)
@@ -23,6 +23,12 @@ contains
     integer :: code, class
     call MPI_Error_class(code, class)
     if (f /= MPI_FILE_NULL .and. class == MPI_ERR_ARG) of_file = of_file + 1
+  end subroutine
+  subroutine win_handler(w, code)
+    type(MPI_Win) :: w
+    integer :: code, class
+    call MPI_Error_class(code, class)
+    if (w /= MPI_WIN_NULL .and. class == MPI_ERR_RMA_SYNC) of_win = of_win + 1
   end subroutine
   subroutine copy(h, key, extra, in, out, flag, ierr)
     type(MPI_Comm) :: h
@@ -66,6 +72,8 @@ program main
   type(MPI_Errhandler) :: errhandler
   type(MPI_Op) :: op
   type(MPI_File) :: file
+  type(MPI_Win) :: win
+  integer, asynchronous :: cells(3), put
   integer(kind=MPI_OFFSET_KIND) :: place
   character(1000) :: name
   type(MPI_Datatype) :: type
@@ -168,6 +176,28 @@ program main
   call MPI_Errhandler_free(errhandler)
   call MPI_File_close(file)
   call check(file == MPI_FILE_NULL, 'close')
+
+  call MPI_Win_create(cells, 12_wide, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win)
+  call MPI_Win_get_attr(win, MPI_WIN_SIZE, value, flag)
+  call check(flag .and. value == 12, 'size of the window')
+  call MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, value, flag)
+  call check(flag .and. value == 4, 'unit of the window')
+  call MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, key, 0_wide)
+  call MPI_Win_set_attr(win, key, -3_wide)
+  call MPI_Win_get_attr(win, key, value, flag)
+  call check(flag .and. value == -3, 'attribute of the window')
+  call MPI_Win_create_errhandler(win_handler, errhandler)
+  call MPI_Win_set_errhandler(win, errhandler)
+  call MPI_Put(n, 1, MPI_INTEGER, right, 1_wide, 1, MPI_INTEGER, win, ierr)
+  call check(ierr /= MPI_SUCCESS .and. of_win == 1, 'error handler of the window')
+  call MPI_Errhandler_free(errhandler)
+  call MPI_Win_fence(0, win)
+  put = 10 * rank
+  call MPI_Put(put, 1, MPI_INTEGER, right, 2_wide, 1, MPI_INTEGER, win)
+  call MPI_Win_fence(0, win)
+  call check(cells(3) == 10 * left, 'put')
+  call MPI_Win_free(win)
+  call MPI_Win_free_keyval(key)
 
   call MPI_Finalize()
   if (rank == 0) print '(A)', 'f08: no errors'

@@ -43,6 +43,23 @@ func (w *Win) keepValues() {
 	}
 }
 
+// Integer returns an attribute as Fortran gets it: what C's points to, but for the memory's address.
+func (w *Win) Integer(number int) (int64, bool, error) {
+	at, found, err := WinGetAttr(w, number)
+	switch {
+	case err != nil || !found:
+		return 0, false, err
+	case number == winSize:
+		return *(*int64)(at.Pointer()), true, nil
+	case number > winBase && number <= winModel:
+		return int64(*(*int32)(at.Pointer())), true, nil
+	case number == winBase:
+		return int64(at), true, nil
+	}
+	x, found, err := w.GetInteger(attrs.KindWin, number)
+	return int64(x), found, err
+}
+
 func WinGetAttr(w *Win, number int) (abi.Addr, bool, error) {
 	if err := Check(w); err != nil {
 		return 0, false, err
