@@ -294,8 +294,8 @@ func (cfg Config) exchangeCards(ctx context.Context, f connection, p *process) (
 			return m, err
 		}
 	}
-	notOversubscribed := all.Loads(info)[info.Node] <= 1
-	p.e.SetSpinPolicy(f.spin, yields, notOversubscribed, all.Monitor(info, mine), loadEvery)
+	load := all.Loads(info)[info.Node]
+	p.e.SetSpinPolicy(f.spin, yieldsOf(load), load <= 1, all.Monitor(info, mine), loadEvery)
 	for _, c := range all {
 		m.blocks = append(m.blocks, shmsync.Token(c.Block))
 	}

@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 		"survive":  surviveMain,
 		"hoard":    hoardMain,
 		"parting":  partingMain,
+		"scale":    scaleMain,
 	})
 }
 

@@ -17,6 +17,7 @@ func Allreduce(p Peers, alg path.Algorithm, send, recv mem.Buffer, op call.Op) e
 
 var allreduces = [path.NumAlgorithms]func(p Peers, send, recv mem.Buffer, op call.Op) error{
 	path.RecursiveDoubling: allreduceDoubling,
+	path.Binomial:          allreduceTree,
 	path.Direct:            allreduceDirect,
 	path.Halving:           allreduceHalving,
 	path.Circulant:         allreduceCirculant,
@@ -62,6 +63,22 @@ func exchange(p Peers, d, lo int, dst, own mem.Buffer, op call.Op) {
 	for j := i; j < theirs; j += mine {
 		p.Isend(lo+j, own)
 	}
+}
+
+// allreduceTree combines up the binomial tree of rank 0, and sends the result down it: p-1 messages
+// of n bytes each way in all, so that most ranks wait once, and at most 2 ceil(log2 p) rounds.
+// Fastest allreduce in simulation: crowded, 512 ranks, 8 bytes.
+func allreduceTree(p Peers, send, recv mem.Buffer, op call.Op) error {
+	const root = 0
+	if err := reduceTree(p, root, send, recv, op); err != nil {
+		return err
+	}
+	if p.Rank() == root {
+		if err := op.Finish(recv, p.Size()); err != nil {
+			return err
+		}
+	}
+	return bcastTree(p, root, recv)
 }
 
 // allreduceDirect sends every vector to every rank and combines all there, in

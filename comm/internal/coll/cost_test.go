@@ -34,6 +34,7 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 			q := depth(l.ranks)
 			return cost{q, q * l.ranks, 0}
 		},
+		path.Binomial: func(l load) cost { return upAndDown(l.ranks, 0) },
 	},
 	call.Bcast: {
 		path.Binomial: func(l load) cost {
@@ -68,6 +69,7 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 			m := doublingMessages(l.ranks)
 			return cost{depth(l.ranks), m, int64(m) * l.bytes()}
 		},
+		path.Binomial: func(l load) cost { return upAndDown(l.ranks, l.bytes()) },
 		path.Direct: func(l load) cost {
 			m := l.ranks * (l.ranks - 1)
 			return cost{1, m, int64(m) * l.bytes()}
@@ -145,6 +147,13 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
 		},
 	},
+}
+
+// upAndDown is the cost of messages of n bytes up the binomial tree of rank 0, and down again.
+func upAndDown(ranks int, n int64) cost {
+	h, m := (tree{ranks, 0}).height(), ranks-1
+	c := cost{h, m, int64(m) * n}
+	return c.plus(c)
 }
 
 // circulantCost is the cost of one pass over blocks of the given total. In the

@@ -15,6 +15,7 @@ type machine struct {
 	perByte  float64 // of the wire, one way, between hosts
 	reduce   float64 // of the processor, per byte
 	perHost  int     // ranks of a host, 0: all
+	cpus     int     // processors of a host, 0: as many as ranks
 	sync     bool    // a step that sends ends no earlier than the messages arrive
 }
 
@@ -96,7 +97,11 @@ func (w *world) time() float64 {
 			cpu += r.cpu
 			out += r.outside
 		}
-		end = max(end, cpu/float64(len(host)), out)
+		cpus := len(host)
+		if w.cpus > 0 {
+			cpus = min(cpus, w.cpus)
+		}
+		end = max(end, cpu/float64(cpus), out)
 	}
 	return end
 }
@@ -144,7 +149,7 @@ func (r *rank) perform(alg path.Algorithm, k call.Kind, l load, op call.Op) erro
 	n := l.elems * l.size
 	switch k {
 	case call.Barrier:
-		return Barrier(r)
+		return Barrier(r, alg)
 	case call.Bcast:
 		return Bcast(r, alg, l.root, buf(n))
 	case call.Reduce:

@@ -23,7 +23,7 @@ func TestSmallCallsTakeNoMemory(t *testing.T) {
 	buf, all := alloc(mem.F32, 2), alloc(mem.F32, 12)
 	for _, p := range []Peers{&idle{1, 2}, &idle{2, 6}} {
 		calls := map[string]func() error{
-			"barrier":       func() error { return Barrier(p) },
+			"barrier":       func() error { return Barrier(p, path.Dissemination) },
 			"bcast":         func() error { return Bcast(p, path.Binomial, 0, buf) },
 			"reduce":        func() error { return Reduce(p, path.Binomial, 0, buf, buf, call.Op{Kind: mem.Sum}) },
 			"allreduce":     func() error { return Allreduce(p, path.RecursiveDoubling, buf, buf, call.Op{Kind: mem.Sum}) },

@@ -89,7 +89,7 @@ func TestBarrierHoldsEveryoneUntilAllHaveCome(t *testing.T) {
 		}
 		for i := range 5 {
 			come.Add(1)
-			if err := Barrier(tr); err != nil {
+			if err := Barrier(tr, path.Dissemination); err != nil {
 				return err
 			}
 			if got, want := come.Load(), int64(o.ranks*(i+1)); got < want {

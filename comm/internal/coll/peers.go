@@ -58,7 +58,7 @@ func Run(p Peers, alg path.Algorithm, o *call.Call) error {
 	root := o.Root
 	switch o.Kind.As() {
 	case call.Barrier:
-		return Barrier(p)
+		return Barrier(p, alg)
 	case call.Bcast:
 		return Bcast(p, alg, root, o.Recv)
 	case call.Reduce:

@@ -22,11 +22,12 @@ type collective struct {
 // simulated machines of coll/sim_test.go, hosts with one rank each ("network") and with eight
 // ("cluster"), on which a test keeps every choice within a third of the best. Each comment names a
 // cell of them: the microseconds of the rule's algorithm, and of what would be taken without the
-// rule.
+// rule. Where ranks share processors ("crowded") the fewest messages are best: each wakes a rank.
 type rule struct {
 	from, to int64 // bytes, as gompi-bench has them; to is exclusive, 0 for no limit
 	ranks    int   // at least
 	spread   bool  // only if there are several hosts, and more ranks than hosts
+	crowded  bool  // only if several ranks have to share a processor
 	alg      Algorithm
 }
 
@@ -35,8 +36,14 @@ type rule struct {
 // taken where no rule fits.
 var catalogue = [...]collective{
 	{
-		kind:    call.Barrier,
-		methods: []Method{{Algorithm: Dissemination, Doc: "every rank signals those 1, 2, 4... ahead: fewest rounds"}},
+		kind: call.Barrier,
+		methods: []Method{
+			{Algorithm: Dissemination, Doc: "every rank signals those 1, 2, 4... ahead: fewest rounds"},
+			{Algorithm: Binomial, Doc: "up and down a binomial tree: fewest messages"},
+		},
+		rules: []rule{
+			{crowded: true, ranks: 64, alg: Binomial}, // measured, 256 ranks on two processors: 11 ms, 31
+		},
 	},
 	{
 		kind: call.Bcast,
@@ -68,6 +75,7 @@ var catalogue = [...]collective{
 		kind: call.Allreduce,
 		methods: []Method{
 			{Algorithm: RecursiveDoubling, Doc: "recursive doubling: fewest rounds", Ordered: true},
+			{Algorithm: Binomial, Doc: "up and down a binomial tree: fewest messages", Ordered: true},
 			{Algorithm: Direct, Doc: "every rank sends to all and combines all: one step", Ordered: true},
 			{Algorithm: Halving, Doc: "reduce-scatter by halving, allgather by doubling: fewest bytes", Ordered: true},
 			{Algorithm: Circulant, Doc: "reduce-scatter and allgather by the circulant pattern: fewest bytes for any number of ranks"},
@@ -79,6 +87,8 @@ var catalogue = [...]collective{
 			{ranks: 3, from: 64 << 10, alg: Halving},    // network, 8 ranks, 64 KiB: 146 us, 183
 			{ranks: 16, from: 32 << 10, alg: Halving},   // network, 33 ranks, 32 KiB: 192 us, 356
 			{ranks: 3, from: 256 << 10, alg: Circulant}, // network, 7 ranks, 1 MiB: 766 us, 1047
+			// measured over TCP, 8 and 16 ranks on two processors, 8 B: 61 us, 187; 199, 299
+			{crowded: true, ranks: 3, to: 32 << 10, alg: Binomial},
 		},
 	},
 	{

@@ -83,7 +83,7 @@ func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
 	tests := []struct{ in, quoted, wanted string }{
 		{"allreduce", `"allreduce"`, "collective:rule"},
 		{"alreduce:circulant", `"alreduce"`, "barrier, bcast, reduce, allreduce"},
-		{"allreduce:0-16k:rdouble,16k-:cirulant", `"cirulant"`, "rdouble, direct, halving, circulant"},
+		{"allreduce:0-16k:rdouble,16k-:cirulant", `"cirulant"`, "rdouble, binomial, direct, halving, circulant"},
 		{"allreduce:", `""`, "rdouble"},
 		{"barrier:ring", `"ring"`, "dissemination"},
 		{"allreduce:16q-:circulant", `"16q"`, "512 or 16k"},

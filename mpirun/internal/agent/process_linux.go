@@ -130,7 +130,7 @@ func (a *agent) makeEnds(p *process, e *ends) error {
 	return err
 }
 
-// spawn starts p's process, bound to its CPUs.
+// spawn starts p's process, bound to its CPUs, with the timer slack of this host's ranks.
 func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	e, err := a.connect(p)
 	if err != nil {
@@ -149,6 +149,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	if a.group != nil {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, a.group.FD()
 	}
+	defer a.slacken()()
 	pid, err := syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	if err != nil && a.group != nil {
 		attr.Sys.UseCgroupFD = false // perhaps the cgroup is why: the error does not show it

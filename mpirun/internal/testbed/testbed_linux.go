@@ -91,7 +91,7 @@ func Make(t testing.TB, c Config) *Bed {
 		t.Skipf("hosts need the right to make a network: ip netns add: %v: %s", err, out)
 	}
 	// With an address of its own: else it takes that of a port, and forgets its neighbours.
-	b.link("add", bridge, "up", "address", "02:00:00:00:01:00", "type", "bridge")
+	b.link("add", bridge, "up", "address", hardwareHere, "type", "bridge")
 	b.ip("-n", b.space, "addr", "add", b.Here()+"/24", "dev", bridge)
 	b.link("set", "lo", "up")
 	b.makeKeys(c.Hosts)
@@ -103,6 +103,7 @@ func Make(t testing.TB, c Config) *Bed {
 		b.configure(i+1, c)
 		b.serve(i + 1)
 	}
+	b.acquaint(c.Hosts)
 	for i := range c.Hosts {
 		b.awaitServer(i + 1)
 	}
@@ -286,7 +287,7 @@ func (b *Bed) connect(i int) {
 	h := &host{space: fmt.Sprintf("gompi-%s.%d", b.name, i), port: fmt.Sprintf("port%d", i)}
 	b.ip("netns", "add", h.space)
 	b.hosts = append(b.hosts, h)
-	mac := fmt.Sprintf("02:00:00:00:00:%02x", i)
+	mac := hardware(i)
 	b.link("add", h.port, "master", bridge, "up", "type", "veth", "peer", "name", "eth0", "address", mac, "netns", h.space)
 	// A host that is silent is one that does not answer, not one that is not there.
 	b.ip("-n", b.space, "neigh", "add", b.Addr(i), "lladdr", mac, "dev", bridge)

@@ -1,0 +1,148 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/comm"
+	"gompi/internal/stress"
+	"gompi/mpirun/internal/testbed"
+)
+
+// scaleMain is a rank that makes barriers and allreduces, and prints how many TCP connections and
+// how many descriptors its process has then.
+func scaleMain() {
+	if err := scale(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func scale(ctx context.Context) error {
+	c, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	if err := comm.Barrier(ctx, c); err != nil {
+		return err
+	}
+	for _, n := range []int{1, 8 << 10} { // by other algorithms
+		v := make([]float64, n)
+		if err := comm.Allreduce(ctx, c, v, v, comm.Sum); err != nil {
+			return err
+		}
+	}
+	connections, files, err := openHere()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("has %d %d\n", connections, files)
+	if err := comm.Barrier(ctx, c); err != nil {
+		return err
+	}
+	return c.Close(ctx)
+}
+
+// openHere counts this process's established TCP connections, and its descriptors.
+func openHere() (connections, files int, err error) {
+	names, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		return 0, 0, err
+	}
+	var sockets []string
+	for _, name := range names {
+		if link, err := os.Readlink(name); err == nil && strings.HasPrefix(link, "socket:[") {
+			sockets = append(sockets, strings.Trim(link, "socket:[]"))
+		}
+	}
+	for _, name := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		table, _ := os.ReadFile(name) // a host may have no IPv6
+		for line := range strings.Lines(string(table)) {
+			const state, established, inode = 3, "01", 9
+			if f := strings.Fields(line); len(f) > inode && f[state] == established && slices.Contains(sockets, f[inode]) {
+				connections++
+			}
+		}
+	}
+	return connections, len(names), nil
+}
+
+// A job of barriers and allreduces over TCP opens O(log p) connections for each rank, and besides
+// them only the doorbells of the host's ranks: docs/scale.md.
+func TestARankOpensFewConnections(t *testing.T) {
+	for _, p := range []int{8, 16, 64} {
+		if p > 16 && testing.Short() {
+			continue
+		}
+		cmd := exec.Command("gompirun", "-q", "-np", strconv.Itoa(p), "-x", "GOMPI_TRANSPORT=tcp", "scale")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("np=%d: %v: %s", p, err, out)
+		}
+		ranks, log := 0, bits.Len(uint(p-1))
+		for line := range strings.Lines(string(out)) {
+			var connections, files int
+			if _, err := fmt.Sscanf(line, "has %d %d", &connections, &files); err != nil {
+				t.Fatalf("np=%d prints %q", p, line)
+			}
+			ranks++
+			const others = 24 // standard streams, segment, sockets of agent and listener, poll sets
+			if connections < 1 || connections > 2*log || files > p+connections+others {
+				t.Errorf("np=%d: a rank has %d connections and %d descriptors, want 1 to %d and at most %d", p, connections, files, 2*log, p+connections+others)
+			}
+		}
+		if ranks != p {
+			t.Errorf("%d of %d ranks report", ranks, p)
+		}
+	}
+}
+
+// Where very many ranks share a processor the kernel may let their threads sleep longer, which keeps
+// the monitor threads of Go programs from taking it.
+func TestRanksThatShareAProcessorHaveTimerSlack(t *testing.T) {
+	if _, err := exec.LookPath("taskset"); err != nil {
+		t.Skip("needs taskset, of util-linux")
+	}
+	own, err := os.ReadFile("/proc/self/timerslack_ns")
+	if err != nil {
+		t.Skip("needs a kernel that reports timer slack")
+	}
+	_, cpus := allowedHere(t)
+	for p, want := range map[int]string{8: string(own), 9: "5000000\n"} {
+		out, err := exec.Command("taskset", "-c", strconv.Itoa(cpus[0]), "gompirun", "-q", "-oversubscribe", "-np", strconv.Itoa(p),
+			"cat", "/proc/self/timerslack_ns").CombinedOutput()
+		if err != nil || string(out) != strings.Repeat(want, p) {
+			t.Errorf("np=%d on one processor: %v: timer slack %q, want %q for each", p, err, out, want)
+		}
+	}
+}
+
+// Real hosts, as many as a star of agents serves: each with its sshd, in a network namespace.
+func TestStressManyHosts(t *testing.T) {
+	hosts, perHost := 4, 2
+	if stress.Asked() {
+		hosts, perHost = 128, 8
+	}
+	b := testbed.New(t, hosts)
+	var names []string
+	for i := range hosts {
+		names = append(names, b.Addr(i+1))
+	}
+	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", b.RSH(), "-H", strings.Join(names, ","),
+		"-map-by", fmt.Sprintf("ppr:%d:node", perHost), "scale"))
+	if status != 0 || strings.Count(out, "has ") != hosts*perHost {
+		t.Errorf("status %d, %d ranks of %d report\n%s", status, strings.Count(out, "has "), hosts*perHost, strings.Join(output, "\n"))
+	}
+	b.AwaitEmpty(time.Minute)
+}
