@@ -149,7 +149,7 @@ func (c *inside) AgreeOn(ctx context.Context, mine []byte) ([][]byte, int, error
 }
 
 // Signal implements door.Comm.
-func (c *inside) Signal(r Request, ch chan<- struct{}) { c.e.Signal(r.h, ch) }
+func (c *inside) Signal(r Request, ch chan<- struct{}, soon bool) { c.e.Signal(r.h, ch, soon) }
 
 // Broken implements door.Comm.
 func (c *inside) Broken() *atomic.Bool { return c.ch.BrokenWord() }

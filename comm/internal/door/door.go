@@ -63,8 +63,9 @@ type Comm[Request any] interface {
 	// the others, and how many have died, the same on all.
 	AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int, err error)
 	// Signal sends to ch, which has room for one, when the operation r is complete, once. Nobody
-	// need wait for r. It does so at once if r is complete.
-	Signal(r Request, ch chan<- struct{})
+	// need wait for r. It does so at once if r is complete. If that will be soon, somebody polls
+	// meanwhile.
+	Signal(r Request, ch chan<- struct{}, soon bool)
 	// Broken returns a word that is true when the communicator is broken or closed.
 	Broken() *atomic.Bool
 	// Progress polls once, as Request.Test does: for loops that wait for a word in memory.

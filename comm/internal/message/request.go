@@ -385,15 +385,21 @@ func (e *Engine) test(hint world.Rank) {
 }
 
 // Signal sends to ch, which has room for one, when h is done: for a goroutine that waits for
-// nothing else, and whose wait is no call of the program's.
-func (e *Engine) Signal(h Handle, ch chan<- struct{}) {
+// nothing else, and whose wait is no call of the program's. If it comes soon somebody polls for it,
+// whatever h is.
+func (e *Engine) Signal(h Handle, ch chan<- struct{}, soon bool) {
 	e.progress.Lock()
-	defer e.progress.Unlock()
-	if r := h.live(); r != nil && r.Stage != payload.Complete {
-		r.signal = ch
+	defer e.progress.Exit()
+	r := h.live()
+	if r == nil || r.Stage == payload.Complete {
+		e.progress.Send(ch)
 		return
 	}
-	e.progress.Send(ch)
+	if r.signal = ch; soon && r.class == progress.Deferred {
+		e.over(r)
+		r.class = progress.Pending
+		e.progress.Begin(r.class)
+	}
 }
 
 // Advance polls once, for a loop that waits for something else than a message.

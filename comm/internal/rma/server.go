@@ -17,6 +17,7 @@ import (
 type server struct {
 	w      *Window
 	room   []byte
+	in     []byte        // of accumulates, kept: the kernel zeroes new memory
 	signal chan struct{} // next is complete
 	over   chan struct{} // the goroutine has ended
 
@@ -50,7 +51,7 @@ func (s *server) expect() (comm.Request, bool) {
 		return comm.Request{}, false
 	}
 	s.next = s.w.Comm.Irecv(comm.AnySource, tagRequest, mem.Bytes(s.room))
-	s.w.door.Signal(s.next, s.signal)
+	s.w.door.Signal(s.next, s.signal, false)
 	return s.next, true
 }
 
@@ -148,10 +149,15 @@ func (s *server) check(t *Target, r *request) error {
 	return nil
 }
 
-// payload stores a request's payload.
+// payload stores a request's payload. A wait for one that is a message of its own leaves it to others
+// to poll: whoever has waited for long when this goroutine has polled, and goes, begins again a
+// millisecond later.
 func (s *server) payload(from int, r *request, b mem.Buffer) error {
 	if r.head[headPayload] == behind {
-		_, err := s.w.Comm.Recv(context.Background(), from, tagPayload, b)
+		come := s.w.Comm.Irecv(from, tagPayload, b)
+		s.w.door.Signal(come, s.signal, true)
+		<-s.signal
+		_, err := come.Wait(context.Background())
 		return err
 	}
 	if len(r.data) != b.Size() {
@@ -171,7 +177,7 @@ func (s *server) combine(from int, r *request, t *Target) error {
 	}
 	var in, out []byte
 	if how.Op != Fetch {
-		in = make([]byte, n)
+		in = s.operands(n)
 		if err := s.payload(from, r, mem.Bytes(in)); err != nil {
 			return err
 		}
@@ -187,6 +193,20 @@ func (s *server) combine(from int, r *request, t *Target) error {
 		s.answer(from, mem.Bytes(out))
 	}
 	return nil
+}
+
+// mostKept is how many bytes of operands the server keeps room for.
+const mostKept = 4 << 20
+
+// operands returns room for n bytes, until the next call.
+func (s *server) operands(n int) []byte {
+	if n > mostKept {
+		return make([]byte, n)
+	}
+	if n > len(s.in) {
+		s.in = make([]byte, min(mostKept, 2*n))
+	}
+	return s.in[:n]
 }
 
 func (s *server) swap(from int, r *request, t *Target) error {
