@@ -30,8 +30,13 @@ static void name_site(struct gompi_site *s, const char *name, const void *caller
 	if (!caller) {
 		strcpy(s->place, "elsewhere");
 	} else if (dladdr(caller, &at) && at.dli_fname) {
-		const char *file = strrchr(at.dli_fname, '/');
-		snprintf(s->place, sizeof s->place, "%s+0x%lx", file ? file + 1 : at.dli_fname, (unsigned long)((const char *)caller - (const char *)at.dli_fbase));
+		const char *file = strrchr(at.dli_fname, '/'), *of = file ? file + 1 : at.dli_fname;
+		const void *from = at.dli_fbase;
+		if (at.dli_sname && strstr(of, ".so")) { /* of the program itself the agent knows more */
+			of = at.dli_sname;
+			from = at.dli_saddr;
+		}
+		snprintf(s->place, sizeof s->place, "%s+0x%lx", of, (unsigned long)((const char *)caller - (const char *)from));
 	}
 	__atomic_store_n(&s->named, 1, __ATOMIC_RELEASE);
 }

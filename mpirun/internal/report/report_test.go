@@ -45,6 +45,15 @@ func TestWhoIsLate(t *testing.T) {
 	}
 }
 
+// A thread that waits for what it is asked does not make its rank one that waits.
+func TestWhoServesDoesNotWait(t *testing.T) {
+	c := job(100*ms, 300*ms)
+	c.Add("here", &stats.Figures{Rank: 0, Sites: []stats.Site{{Op: "probe", Calls: 3, Timed: 3, Time: 1000 * ms, Slowest: 900 * ms}}}, 1e9)
+	if s := c.Summary(); !slices.Equal(s.Late, []int{0}) {
+		t.Errorf("%s: want rank 0, which was in collectives for the least time", s.Verdict)
+	}
+}
+
 func TestSitesOfAllRanksAreAddedUp(t *testing.T) {
 	c := job(300*ms, 100*ms)
 	c.Run()

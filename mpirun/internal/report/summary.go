@@ -84,7 +84,9 @@ func (c *Collector) perRank() (ranks []Rank) {
 		line := Rank{Rank: i, Host: r.host, Elapsed: seconds(r.elapsed), Uncounted: r.missed}
 		for _, s := range r.sites {
 			line.Calls += s.Calls
-			line.InCalls += seconds(s.Time)
+			if !serves(&s) {
+				line.InCalls += seconds(s.Time)
+			}
 		}
 		line.Outside = max(0, line.Elapsed-line.InCalls) // several goroutines may be in calls at once
 		if line.Elapsed > 0 {
@@ -94,6 +96,10 @@ func (c *Collector) perRank() (ranks []Rank) {
 	}
 	return ranks
 }
+
+// serves reports whether a site is where a thread waits that serves others, not the program: torch's
+// store on rank 0, and others over gompi for C, wait so for what they are asked.
+func serves(s *stats.Site) bool { return s.Place == "" && s.Op == stats.Probe.String() }
 
 // A difference between the times of ranks is one if it is larger than a part of the time of the job,
 // and than some seconds: what else runs on the hosts, and the start of processes, makes as much.
