@@ -61,23 +61,27 @@ func (c *Comm) Irecv(from, tag int, b Buffer) Request { return c.message(recvReq
 // message starts a message. An error is kept for Wait.
 func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	r := Request{c: c, kind: k, peer: int32(peer)}
-	err := c.checkMessage(k, peer, tag, b)
-	var span stats.Span
-	if c.stats != nil && err == nil {
-		span = c.countStart(k, peer, tag, b)
-	}
-	switch {
+	switch err := c.checkMessage(k, peer, tag, b); {
 	case err != nil:
 		r.peer, r.h = -1, c.notStarted(k, err)
+	case c.stats != nil:
+		r.h = c.launchCounted(k, peer, tag, b)
 	case staged(b):
 		r.h = c.startStaged(k, peer, tag, b)
 	default:
 		r.h = c.launch(k, peer, tag, b)
 	}
-	if span.On() {
-		span.End()
-	}
 	return r
+}
+
+// launchCounted starts a message and counts it.
+func (c *Comm) launchCounted(k requestKind, peer, tag int, b Buffer) message.Handle {
+	span := c.countStart(k, peer, tag, b)
+	defer span.End()
+	if staged(b) {
+		return c.startStaged(k, peer, tag, b)
+	}
+	return c.launch(k, peer, tag, b)
 }
 
 func (c *Comm) checkMessage(k requestKind, peer, tag int, b Buffer) error {
@@ -204,6 +208,10 @@ func WaitAll(ctx context.Context, rs ...Request) error {
 		span := c.stats.Begin(stats.WaitAll, 0)
 		defer span.End()
 	}
+	return waitAll(ctx, rs)
+}
+
+func waitAll(ctx context.Context, rs []Request) error {
 	for len(rs) > 0 && rs[0].h == (message.Handle{}) {
 		rs = rs[1:] // a window of short messages is mostly this
 	}
@@ -267,9 +275,9 @@ func WaitSome(ctx context.Context, rs ...Request) ([]int, error) {
 
 // caller returns the communicator of one of rs, nil if all are null.
 func caller(rs []Request) *Comm {
-	for _, r := range rs {
-		if r.c != nil {
-			return r.c
+	for i := range rs {
+		if rs[i].c != nil {
+			return rs[i].c
 		}
 	}
 	return nil
