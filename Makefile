@@ -29,7 +29,10 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '$(LDFLAGS) "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launch launch-hosts ptx gpu dist install clean
+# Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share.
+manual = $(GO) run ./mpirun/internal/manual $(1)
+
+.PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launch launch-hosts ptx gpu dist install uninstall clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +41,7 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	@mkdir -p $(BIN)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(PROGS)
 	cd bench && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ $(BENCH)
+	@$(call manual,$(BIN)/share)
 	@$(call topo,$(BIN))
 
 # gompi for C, in a folder.
@@ -258,6 +262,7 @@ dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, l
 	  d=$(DIST)/gompi-$(VERSION)-linux-$$arch; rm -rf $$d && mkdir -p $$d/bin && \
 	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
 	  (out=$$(realpath $$d)/bin/ && cd bench && GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out $(BENCH)) && \
+	  $(call manual,$$d/bin/share) && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makelib,$$d/bin/lib) && $(call makempi,$$d/bin/lib); }; } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \
@@ -266,13 +271,16 @@ dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, l
 
 # Without Go, too: a tarball of make dist has its programs built.
 DOC = $(DESTDIR)$(PREFIX)/share/doc/gompi
-install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), libgompi and MPI's libraries if they were made, the docs and the examples' source
+TO  = $(DESTDIR)$(PREFIX)
+install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), libgompi and MPI's libraries if they were made, manual pages, completion for bash, zsh and fish, the docs and the examples' source
 	@[ -x $(BIN)/gompirun ] || $(MAKE) build
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
 	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin
 	@if [ -e $(LIB)/libgompi.so ]; then install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include && \
 	  install -m 755 $(LIB)/libgompi.so $(LIB)/libgompi-core.so $(DESTDIR)$(PREFIX)/lib && \
-	  install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include; fi
+	  install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include && \
+	  install -d $(TO)/lib/pkgconfig && sed '1d; s/@VERSION@/$(NUMBER)/' comm/libgompi/gompi.pc >$(TO)/lib/pkgconfig/gompi.pc; fi
+	@if [ -d $(BIN)/share ]; then cp -r $(BIN)/share $(TO); fi
 	@cd $(LIB) 2>/dev/null || exit 0; for f in libgompi-mpi.so openmpi/* mpich/* abi/*.so.1; do \
 	  [ ! -e $$f ] || install -D -m 755 $$f $(abspath $(DESTDIR)$(PREFIX))/lib/gompi/$$f || exit 1; done
 	@if [ -e $(LIB)/abi/include/mpi.h ]; then to=$(DESTDIR)$(PREFIX)/lib && \
@@ -282,6 +290,11 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'
+
+uninstall: ## remove from PREFIX what make install puts there
+	@cd $(BIN) && for f in gompi* $$(find share -type f 2>/dev/null); do case $$f in share/*) ;; *) f=bin/$$f ;; esac; rm -f $(abspath $(TO))/$$f; done
+	@rm -f $(TO)/lib/libgompi.so $(TO)/lib/libgompi-core.so $(TO)/include/gompi.h $(TO)/lib/pkgconfig/gompi.pc $(TO)/lib/pkgconfig/gompi-mpi.pc
+	@rm -rf $(TO)/lib/gompi $(DOC)
 
 clean: ## remove bin and dist
 	rm -rf $(BIN) $(DIST)

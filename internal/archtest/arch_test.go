@@ -102,6 +102,7 @@ var rules = []rule{
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli", "internal/textfile"}},
 	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
 	{"mpirun/internal/cmdline", []string{"internal/textfile", "internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
+	{"mpirun/internal/manual", []string{"internal/version", "mpirun/internal/cmdline"}},
 	{"mpirun/internal/pattern", nil},
 	// The job reaches agents, this process and the user through what it is given: it knows
 	// of link the events.

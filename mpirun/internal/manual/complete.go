@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// values are what flags whose usage does not list it may be set to.
+var values = map[string]string{
+	"map-by":  "slot node core hwthread l3cache numa package ppr:",
+	"rank-by": "slot node fill",
+	"bind-to": "hwthread core l3cache numa package gpu none",
+}
+
+// kind is what the value of a flag is: words to choose from, a "file", a "command", or "" for
+// anything else.
+func (f *flag) kind() (words, kind string) {
+	for _, name := range f.names {
+		if v := values[name]; v != "" {
+			return v, ""
+		}
+	}
+	switch f.value {
+	case "F", "DIR", "DIRS":
+		return "", "file"
+	case "CMD":
+		return "", "command"
+	}
+	var choices []string
+	for _, w := range strings.Split(f.value, "|") {
+		if strings.Contains(f.value, "|") && w == strings.ToLower(w) {
+			choices = append(choices, w)
+		}
+	}
+	return strings.Join(choices, " "), ""
+}
+
+// dashed returns the names of flags as they are typed.
+func dashed(flags []flag) string {
+	var all []string
+	for _, f := range flags {
+		for _, name := range f.names {
+			all = append(all, "-"+name)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// bash completes flags, their values where they are known, then a program, and files after it. A
+// flag may have two dashes.
+func bash(run, doctor, attach *usage) string {
+	var takes, cases strings.Builder
+	for _, f := range run.flags() {
+		if f.value == "" {
+			continue
+		}
+		pattern := strings.ReplaceAll(dashed([]flag{f}), " ", "|")
+		if takes.Len() > 0 {
+			takes.WriteString("|")
+		}
+		takes.WriteString(pattern)
+		switch words, kind := f.kind(); {
+		case words != "":
+			fmt.Fprintf(&cases, "\t%s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", pattern, words)
+		case kind == "file":
+			fmt.Fprintf(&cases, "\t%s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", pattern)
+		case kind == "command":
+			fmt.Fprintf(&cases, "\t%s) COMPREPLY=($(compgen -c -- \"$cur\")); return ;;\n", pattern)
+		default:
+			fmt.Fprintf(&cases, "\t%s) return ;;\n", pattern)
+		}
+	}
+	return strings.NewReplacer("@TAKES@", takes.String(), "@CASES@", cases.String(), "@FLAGS@", dashed(run.flags()),
+		"@DOCTOR@", dashed(doctor.flags()), "@ATTACH@", dashed(attach.flags())).Replace(bashScript)
+}
+
+const bashScript = `# bash completion for gompirun: written by make install
+_gompirun() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} flags='@FLAGS@' program='' i
+	COMPREPLY=()
+	case ${COMP_WORDS[1]} in
+	doctor) flags='@DOCTOR@' ;;
+	attach) flags='@ATTACH@' ;;
+	esac
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		[[ -z $program || ${COMP_WORDS[i]} == : ]] || continue
+		case ${COMP_WORDS[i]/#--/-} in
+		:) program='' ;;
+		@TAKES@) ((i++)) ;;
+		-*) ;;
+		doctor | attach) ((i == 1)) || program=${COMP_WORDS[i]} ;;
+		*) program=${COMP_WORDS[i]} ;;
+		esac
+	done
+	if [[ -n $program ]]; then
+		COMPREPLY=($(compgen -f -- "$cur"))
+		return
+	fi
+	case ${prev/#--/-} in
+@CASES@	esac
+	case $cur in
+	--*) COMPREPLY=($(compgen -W "${flags//-/--}" -- "$cur")) ;;
+	-*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
+	*)
+		COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))
+		((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W 'doctor attach' -- "$cur"))
+		;;
+	esac
+}
+complete -o filenames -F _gompirun gompirun
+`
+
+// zsh completes flags with what they do, and else programs and files.
+func zsh(run *usage) string {
+	var b strings.Builder
+	b.WriteString("#compdef gompirun\n# written by make install\nlocal -a flags=(\n")
+	for _, f := range run.flags() {
+		for _, name := range f.names {
+			fmt.Fprintf(&b, "\t'-%s:%s'\n", name, quoted(f.text))
+		}
+	}
+	b.WriteString(")\nif [[ $words[CURRENT] == -* ]]; then\n\t_describe -o flag flags\nelse\n\t_alternative 'commands:program:_command_names -e' 'files:file:_files'\nfi\n")
+	return b.String()
+}
+
+// fish completes flags with what they do and the values that are known.
+func fish(run *usage) string {
+	var b strings.Builder
+	b.WriteString("# fish completion for gompirun: written by make install\n")
+	for _, f := range run.flags() {
+		words, kind := f.kind()
+		value := ""
+		switch {
+		case words != "":
+			value = fmt.Sprintf(" -x -a '%s'", words)
+		case kind == "file":
+			value = " -r -F"
+		case kind == "command":
+			value = " -x -a '(__fish_complete_command)'"
+		case f.value != "":
+			value = " -x"
+		}
+		for _, name := range f.names {
+			fmt.Fprintf(&b, "complete -c gompirun -o %s%s -d '%s'\n", name, value, quoted(f.text))
+		}
+	}
+	return b.String()
+}
+
+// quoted returns text for single quotes of a shell, cut short.
+func quoted(text string) string {
+	text, _, _ = strings.Cut(text, " (")
+	return strings.NewReplacer("'", "", ":", " ").Replace(text)
+}

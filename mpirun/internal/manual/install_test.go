@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// make install puts files where man, shells and pkg-config look, and make uninstall leaves nothing.
+func TestMakeInstallsAndUninstalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("collects licences, for seconds")
+	}
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("needs make")
+	}
+	bin, to := t.TempDir(), t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(bin, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("gompirun", "#!/bin/sh\necho gompirun of a test\n")
+	for _, name := range []string{"libgompi.so", "libgompi-core.so", "gompi.h"} {
+		write("lib/"+name, "")
+	}
+	for name, text := range files() {
+		write("share/"+name, text)
+	}
+	run := func(target string) {
+		t.Helper()
+		cmd := exec.Command("make", "-s", target, "BIN="+bin, "DESTDIR="+to, "PREFIX=/opt")
+		cmd.Dir = "../../.."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("make %s: %v: %s", target, err, out)
+		}
+	}
+	run("install")
+	found := installed(t, to)
+	for _, want := range []string{"bin/gompirun", "lib/libgompi.so", "include/gompi.h", "lib/pkgconfig/gompi.pc",
+		"share/man/man1/gompirun.1", "share/bash-completion/completions/gompirun", "share/zsh/site-functions/_gompirun",
+		"share/fish/vendor_completions.d/gompirun.fish", "share/doc/gompi/README.md"} {
+		if !slices.Contains(found, "opt/"+want) {
+			t.Errorf("make install leaves out %s", want)
+		}
+	}
+	if _, err := exec.LookPath("pkg-config"); err == nil {
+		cmd := exec.Command("pkg-config", "--cflags", "--libs", "gompi")
+		cmd.Env = append(os.Environ(), "PKG_CONFIG_PATH="+filepath.Join(to, "opt/lib/pkgconfig"))
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "-lgompi") || !strings.Contains(string(out), "include") {
+			t.Errorf("pkg-config: %v: %s", err, out)
+		}
+	}
+	if run("uninstall"); len(installed(t, to)) > 0 {
+		t.Errorf("make uninstall leaves %q", installed(t, to))
+	}
+}
+
+// installed returns the files below a folder.
+func installed(t *testing.T, folder string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			path, err = filepath.Rel(folder, path)
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// page returns u as a manual page: what it is about has a name and one line.
+func (u *usage) page(name, what, of string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), of, roff(name), what)
+	verbatim(&b, "SYNOPSIS", u.synopsis)
+	b.WriteString(".SH DESCRIPTION\n")
+	for _, p := range u.intro {
+		fmt.Fprintf(&b, ".PP\n%s\n", roff(p))
+	}
+	for _, s := range u.sections {
+		title := s.title
+		if title == "" {
+			title = "options"
+		}
+		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(title)))
+		for _, f := range s.flags {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.head), roff(f.text))
+		}
+		if len(s.notes) > 0 {
+			fmt.Fprintf(&b, ".PP\n%s\n", roff(strings.Join(s.notes, " ")))
+		}
+	}
+	if u.status != "" {
+		fmt.Fprintf(&b, ".SH EXIT STATUS\n%s\n", roff(u.status))
+	}
+	if len(u.examples) > 0 {
+		verbatim(&b, "EXAMPLES", u.examples)
+	}
+	return b.String()
+}
+
+func verbatim(b *strings.Builder, title string, lines []string) {
+	fmt.Fprintf(b, ".SH %s\n.nf\n", title)
+	for _, line := range lines {
+		fmt.Fprintln(b, roff(line))
+	}
+	b.WriteString(".fi\n")
+}
+
+var escapes = strings.NewReplacer(`\`, `\e`, `-`, `\-`)
+
+// roff returns text that roff takes as it is.
+func roff(text string) string {
+	if text = escapes.Replace(text); strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+		return `\&` + text
+	}
+	return text
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/mpirun/internal/cmdline"
+)
+
+func TestEveryFlagIsInEveryFile(t *testing.T) {
+	flags := parse(cmdline.UsageAll).flags()
+	if len(flags) < 60 {
+		t.Fatalf("%d flags are found, want all", len(flags))
+	}
+	all := files()
+	for name, form := range map[string]string{
+		"man/man1/gompirun.1": `\-`, "bash-completion/completions/gompirun": "-",
+		"zsh/site-functions/_gompirun": "'-", "fish/vendor_completions.d/gompirun.fish": "-o ",
+	} {
+		for _, f := range flags {
+			for _, flag := range f.names {
+				if strings.HasPrefix(name, "man") {
+					flag = strings.ReplaceAll(flag, "-", `\-`)
+				}
+				if !strings.Contains(all[name], form+flag) {
+					t.Errorf("%s has no -%s", name, flag)
+				}
+			}
+		}
+	}
+}
+
+// What is completed is what gompirun takes.
+func TestValuesAreThoseOfTheCommandLine(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	for flag, words := range values {
+		for _, word := range strings.Fields(words) {
+			if word == "ppr:" {
+				word += "1:node"
+			}
+			if _, err := cmdline.Parse([]string{"-" + flag, word, "p"}, none, func(string) {}); err != nil {
+				t.Errorf("-%s %s: %v", flag, word, err)
+			}
+		}
+	}
+}
+
+func TestBashCompletes(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("needs bash")
+	}
+	dir := t.TempDir()
+	script := filepath.Join(dir, "gompirun")
+	for path, text := range map[string]string{script: files()["bash-completion/completions/gompirun"], filepath.Join(dir, "hosts"): ""} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		line []string // the last word is being typed
+		want string   // all, or with "..." at the end some of them
+	}{
+		{[]string{"-hostf"}, "-hostfile"},
+		{[]string{"--hostf"}, "--hostfile"},
+		{[]string{"-np", "4", "-map-by", "n"}, "node numa"},
+		{[]string{"-np", "4", "--map-by", "n"}, "node numa"},
+		{[]string{"-stdin", ""}, "all none"},
+		{[]string{"-hostfile", "ho"}, "hosts"},
+		{[]string{"-np", ""}, ""},
+		{[]string{"doc"}, "doctor ..."},
+		{[]string{"doctor", "-por"}, "-port-range"},
+		{[]string{"attach", "-"}, "-job -debugger"},
+		{[]string{"-np", "2", "./a", "-hostf"}, ""},
+		{[]string{"-np", "2", "./a", "ho"}, "hosts"},
+		{[]string{"-np", "2", "./a", "b", ":", "-wdi"}, "-wdir"},
+	} {
+		cmd := exec.Command("bash", "-c", `source "$0"; COMP_WORDS=(gompirun "$@"); COMP_CWORD=$#; _gompirun; echo "${COMPREPLY[*]}"`)
+		cmd.Args = append(append(cmd.Args, script), tt.line...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		got := strings.TrimSpace(string(out))
+		if want, some := strings.CutSuffix(tt.want, " ..."); err != nil || got != tt.want && !(some && slices.Contains(strings.Fields(got), want)) {
+			t.Errorf("%q: %v: %q, want %q", tt.line, err, got, tt.want)
+		}
+	}
+}
+
+func TestOtherShellsTakeTheirFiles(t *testing.T) {
+	for shell, name := range map[string]string{"zsh": "zsh/site-functions/_gompirun", "fish": "fish/vendor_completions.d/gompirun.fish"} {
+		t.Run(shell, func(t *testing.T) {
+			if _, err := exec.LookPath(shell); err != nil {
+				t.Skipf("needs %s", shell)
+			}
+			cmd := exec.Command(shell, "-n", "/dev/stdin")
+			cmd.Stdin = strings.NewReader(files()[name])
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s -n: %v: %s", shell, err, out)
+			}
+		})
+	}
+}
+
+func TestManualPagesAreWithoutWarnings(t *testing.T) {
+	if _, err := exec.LookPath("groff"); err != nil {
+		t.Skip("needs groff")
+	}
+	for name, text := range files() {
+		if !strings.HasPrefix(name, "man/") {
+			continue
+		}
+		cmd := exec.Command("groff", "-man", "-Tutf8", "-ww", "-P-cbou") // no overstriking
+		cmd.Stdin = strings.NewReader(text)
+		var warnings strings.Builder
+		cmd.Stderr = &warnings
+		out, err := cmd.Output()
+		if err != nil || warnings.Len() > 0 || !strings.Contains(string(out), "SYNOPSIS") || !strings.Contains(string(out), "DESCRIPTION") {
+			t.Errorf("%s: %v: %s", name, err, &warnings)
+		}
+	}
+}
