@@ -102,12 +102,13 @@ const spread = 0.2
 // relax computes the next temperatures of the rows from top to before end, and of their columns
 // from left to before right.
 func (b *block) relax(top, end, left, right int) {
-	width := b.cols + 2
-	for r := top; r < end; r++ {
-		above, here, below := b.u[(r-1)*width:][:width], b.u[r*width:][:width], b.u[(r+1)*width:][:width]
-		next := b.next[r*width:][:width]
-		for c := left; c < right; c++ {
-			next[c] = here[c] + spread*(above[c]+below[c]+here[c-1]+here[c+1]-4*here[c])
+	width, n := b.cols+2, max(right-left, 0)
+	for at := top*width + left; at < end*width; at += width {
+		// All as long as next, so that the compiler leaves out the checks of indices.
+		next, here := b.next[at:][:n], b.u[at:][:n]
+		above, below, before, after := b.u[at-width:][:n], b.u[at+width:][:n], b.u[at-1:][:n], b.u[at+1:][:n]
+		for c := range next {
+			next[c] = here[c] + spread*(above[c]+below[c]+before[c]+after[c]-4*here[c])
 		}
 	}
 }
