@@ -183,7 +183,8 @@ func trace(t *testing.T, want int, args ...string) []traceEvent {
 	return all.TraceEvents
 }
 
-// All ranks' calls are on one clock: a message begins before it has arrived, also on another host.
+// All ranks' calls are on one clock: a message begins before it has arrived, also on another host. It
+// has no arrow if the clocks of hosts are not known well enough to say so.
 func TestATraceHasAllCallsOnOneClock(t *testing.T) {
 	program := counted(t)
 	b := testbed.New(t, 2)
@@ -202,13 +203,17 @@ func TestATraceHasAllCallsOnOneClock(t *testing.T) {
 				t.Errorf("%s: %d calls of rank %d, want 1040", how, calls[r], r)
 			}
 		}
-		if len(arrows) != 4*5 {
-			t.Errorf("%s: %d messages, want the 5 of each rank that a Recv gets", how, len(arrows))
-		}
+		within := 0 // a host, if there are two
 		for _, a := range arrows {
+			if a[0].PID%2 == 0 {
+				within++
+			}
 			if len(a) != 2 || a[0].Phase != "s" || a[1].PID != (a[0].PID+1)%4 || a[0].Begin > a[1].Begin {
 				t.Errorf("%s: message %+v, want one to the next rank", how, a)
 			}
+		}
+		if within != 2*5 || len(arrows) > 4*5 || how == "one host" && len(arrows) < 4*5 {
+			t.Errorf("%s: %d messages, %d of them by ranks 0 and 2; want the 5 of each rank that a Recv gets", how, len(arrows), within)
 		}
 	}
 }

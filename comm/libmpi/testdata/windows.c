@@ -78,10 +78,13 @@ static void kill_one(MPI_Win win)
 	if (rank == size - 1)
 		OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
 	OK(MPI_Barrier(MPI_COMM_WORLD));
-	if (rank == size - 1)
-		raise(SIGKILL);
 	if (rank == 0)
 		OK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win));
+	for (int from = 0; rank == size - 1 && from < rank; from++) /* which are out of the barrier then */
+		OK(MPI_Recv(NULL, 0, MPI_CHAR, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+	if (rank == size - 1)
+		raise(SIGKILL);
+	OK(MPI_Send(NULL, 0, MPI_CHAR, size - 1, 0, MPI_COMM_WORLD));
 	while (rank == 0 && code == MPI_SUCCESS) {
 		code = MPI_Fetch_and_op(&one, &old, MPI_LONG, 1, 0, MPI_SUM, win);
 		if (code == MPI_SUCCESS)
