@@ -50,8 +50,8 @@ const (
 	// On a processor that very many ranks share a yield lasts until the others have had their turn,
 	// and hardly ever does what comes meanwhile end the wait: with fewYields of them 256 ranks on
 	// two processors do a barrier in 11 ms, with 64 in 31. Where 32 share one it is the other way
-	// round, as each wake-up costs more (64 ranks, an allreduce of 64 KiB: 1.9 ms with 8 and with 64
-	// yields, 3.2 with 1).
+	// round, as each wake-up costs more (64 ranks, an allreduce of 64 KiB: 1.9 ms with 8 and with
+	// 64 yields, 3.2 with 1).
 	fewYields, fewYieldsFrom = 4, 64
 )
 

@@ -8,8 +8,8 @@ import (
 	"gompi/internal/stats"
 )
 
-// What a rank counts of its calls, for gompirun -stats and -trace: package stats has the rest. Where
-// it counts nothing, process.stats is nil, and each call looks at that once.
+// What a rank counts of its calls, for gompirun -stats and -trace: package stats has the rest.
+// Where it counts nothing, process.stats is nil, and each call looks at that once.
 
 // counts returns where this rank counts its calls, nil if it is not to.
 func (p *process) counts(info *boot.Info, mpi bool) (*stats.Rank, error) {

@@ -108,8 +108,8 @@ func TestARankOpensFewConnections(t *testing.T) {
 	}
 }
 
-// Where very many ranks share a processor the kernel may let their threads sleep longer, which keeps
-// the monitor threads of Go programs from taking it.
+// Where very many ranks share a processor the kernel may let their threads sleep longer, which
+// keeps the monitor threads of Go programs from taking it.
 func TestRanksThatShareAProcessorHaveTimerSlack(t *testing.T) {
 	if _, err := exec.LookPath("taskset"); err != nil {
 		t.Skip("needs taskset, of util-linux")

@@ -183,8 +183,8 @@ func trace(t *testing.T, want int, args ...string) []traceEvent {
 	return all.TraceEvents
 }
 
-// All ranks' calls are on one clock: a message begins before it has arrived, also on another host. It
-// has no arrow if the clocks of hosts are not known well enough to say so.
+// All ranks' calls are on one clock: a message begins before it has arrived, also on another host.
+// It has no arrow if the clocks of hosts are not known well enough to say so.
 func TestATraceHasAllCallsOnOneClock(t *testing.T) {
 	program := counted(t)
 	b := testbed.New(t, 2)

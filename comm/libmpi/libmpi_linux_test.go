@@ -97,8 +97,8 @@ func TestWindowsInC(t *testing.T) {
 	}
 }
 
-// What ranks see of each other's operations on windows, done by C, by Go, and by both, through memory
-// and served.
+// What ranks see of each other's operations on windows, done by C, by Go, and by both, through
+// memory and served.
 func TestStressWindowsInC(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")

@@ -25,8 +25,8 @@
 // # Times
 //
 // To read the clock twice takes 50 ns, and a short call 200. So of a site whose calls take less
-// than Short on average, only one call in Sampled is timed, once there were some, and stands for as many.
-// Calls and bytes are counted each.
+// than Short on average, only one call in Sampled is timed, once there were some, and stands for as
+// many. Calls and bytes are counted each.
 package stats
 
 import (

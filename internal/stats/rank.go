@@ -18,14 +18,16 @@ const (
 )
 
 // isSampled reports whether the n-th call of a site is one of those. They come at distances that
-// change, so that nothing that a program does in every 16th call is missed, or all that is seen. n is
-// another on each rank: if all read the clock in one collective, each would wait for the others to.
+// change, so that nothing that a program does in every 16th call is missed, or all that is seen. n
+// is another on each rank: if all read the clock in one collective, each would wait for the others
+// to.
 func isSampled(n uint64) bool { return n*odd>>(64-sampledBits) == 0 }
 
 const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 
-// A Rank counts the calls of one rank. A nil *Rank is one without -stats. Methods may be called from
-// any goroutine, do not block, and allocate nothing but when they meet a site for the first time.
+// A Rank counts the calls of one rank. A nil *Rank is one without -stats. Methods may be called
+// from any goroutine, do not block, and allocate nothing but when they meet a site for the first
+// time.
 type Rank struct {
 	area
 	place  func() string
@@ -111,8 +113,8 @@ func (r *Rank) Begin(op Op, bytes int) Span {
 	return Span{r, s, seg.Now(), bytes, stands, -1, -1}
 }
 
-// find returns the site with a key. Where there is no room for another it is one for all calls of op
-// from other places, nil if there is no room for that, too.
+// find returns the site with a key. Where there is no room for another it is one for all calls of
+// op from other places, nil if there is no room for that, too.
 func (r *Rank) find(key uint64, op Op) *site {
 	for i := range uint64(probes) {
 		if s := r.at(key, (key>>40+i)%(Sites-spare), op); s != nil {

@@ -67,7 +67,7 @@ func exchange(p Peers, d, lo int, dst, own mem.Buffer, op call.Op) {
 
 // allreduceTree combines up the binomial tree of rank 0, and sends the result down it: p-1 messages
 // of n bytes each way in all, so that most ranks wait once, and at most 2 ceil(log2 p) rounds.
-// Fastest allreduce in simulation: crowded, 512 ranks, 8 bytes.
+// Fastest allreduce in simulation: oversubscribed, 512 ranks, 8 bytes.
 func allreduceTree(p Peers, send, recv mem.Buffer, op call.Op) error {
 	const root = 0
 	if err := reduceTree(p, root, send, recv, op); err != nil {

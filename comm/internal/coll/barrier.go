@@ -37,7 +37,7 @@ func barrierDissemination(p Peers) error {
 
 // barrierTree signals up the binomial tree of rank 0, once all below have, and down again: p-1
 // messages each way in all, so that most ranks wait once, and at most 2 ceil(log2 p) rounds.
-// Fastest barrier in simulation: crowded, 512 ranks, 0 bytes.
+// Fastest barrier in simulation: oversubscribed, 512 ranks, 0 bytes.
 func barrierTree(p Peers) error {
 	r, t := p.Rank(), tree{p.Size(), 0}
 	for k := range t.top(r) {

@@ -28,8 +28,8 @@ var machines = []simulated{
 		[]int{16, 64, 24, 128, 40}},
 }
 
-// A crowded host has few processors for many ranks. With each message one of them wakes.
-var crowded = simulated{"crowded", machine{latency: 1 * us, overhead: 8 * us, copying: 0.1 * ns, reduce: 0.03 * ns, cpus: 2}, []int{64, 100, 512}}
+// An oversubscribed host has few processors for many ranks. With each message one of them wakes.
+var oversubscribed = simulated{"oversubscribed", machine{latency: 1 * us, overhead: 8 * us, copying: 0.1 * ns, reduce: 0.03 * ns, cpus: 2}, []int{64, 100, 512}}
 
 // simulate returns the microseconds that a call takes.
 func simulate(t *testing.T, m machine, alg path.Algorithm, k call.Kind, l load) float64 {
@@ -90,7 +90,7 @@ var wins = []struct {
 	bytes   int
 }{
 	{call.Barrier, path.Dissemination, "network", 8, 0},
-	{call.Barrier, path.Binomial, "crowded", 512, 0},
+	{call.Barrier, path.Binomial, "oversubscribed", 512, 0},
 	{call.Bcast, path.Binomial, "network", 7, 8},
 	{call.Bcast, path.ScatterAllgather, "network", 64, 1 << 20},
 	{call.Bcast, path.Chain, "network", 7, 64 << 20},
@@ -98,7 +98,7 @@ var wins = []struct {
 	{call.Reduce, path.Halving, "cluster", 64, 1 << 20},
 	{call.Reduce, path.Chain, "network", 7, 64 << 20},
 	{call.Allreduce, path.RecursiveDoubling, "network", 64, 8},
-	{call.Allreduce, path.Binomial, "crowded", 512, 8},
+	{call.Allreduce, path.Binomial, "oversubscribed", 512, 8},
 	{call.Allreduce, path.Direct, "network", 5, 8},
 	{call.Allreduce, path.Halving, "cluster", 64, 1 << 20},
 	{call.Allreduce, path.Circulant, "network", 7, 1 << 20},
@@ -123,7 +123,7 @@ func TestEveryAlgorithmIsTheFastestSomewhere(t *testing.T) {
 		alg path.Algorithm
 	}
 	won := map[win]bool{}
-	all := append(slices.Clone(machines), crowded)
+	all := append(slices.Clone(machines), oversubscribed)
 	for _, w := range wins {
 		i := slices.IndexFunc(all, func(m simulated) bool { return m.name == w.machine })
 		if got := fastest(t, all[i], w.k, w.ranks, w.bytes); got != w.alg {
@@ -176,12 +176,12 @@ func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
 
 func TestRulesChooseFewMessagesWhereProcessorsAreShared(t *testing.T) {
 	r := &path.Rules{Oversubscribed: true, Hosts: 1}
-	for _, p := range crowded.ranks {
+	for _, p := range oversubscribed.ranks {
 		if p > 100 && testing.Short() {
 			continue
 		}
 		for _, k := range []call.Kind{call.Barrier, call.Bcast, call.Reduce, call.Allreduce} {
-			judge(t, r, crowded.machine, k, load{ranks: p, elems: 8, size: 1}, 20_000)
+			judge(t, r, oversubscribed.machine, k, load{ranks: p, elems: 8, size: 1}, 20_000)
 		}
 	}
 }

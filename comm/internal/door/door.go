@@ -54,8 +54,8 @@ type Comm[Request any] interface {
 	Withdraw(rs []Request) bool
 	// Unlend ends that: slot is that of another communicator from now on.
 	Unlend(slot int)
-	// Stats returns where C counts its calls, with gompirun -stats: a counters of package stats, and
-	// the ranks in the job by local rank, as int32; nil if it is to count none.
+	// Stats returns where C counts its calls, with gompirun -stats: a counters of package stats,
+	// and the ranks in the job by local rank, as int32; nil if it is to count none.
 	Stats() (counters, worlds unsafe.Pointer)
 	// Wake wakes a local rank that C has sent something to.
 	Wake(local int)

@@ -60,8 +60,8 @@ func NewWindow(parts []Part, broken *atomic.Bool) *Window {
 // Parts returns the parts, by rank.
 func (w *Window) Parts() []Part { return unsafe.Slice(w.parts, w.ranks) }
 
-// Polls reports, every so often, that a call that synchronizes has to poll: a program may do nothing
-// else until another rank does something.
+// Polls reports, every so often, that a call that synchronizes has to poll: a program may do
+// nothing else until another rank does something.
 func (w *Window) Polls() bool {
 	if w.Left > 0 {
 		w.Left--

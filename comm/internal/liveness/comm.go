@@ -211,8 +211,8 @@ func (c *Comm) Whole() bool {
 	return c.err == nil && !c.breaking && len(c.leavers.left) == 0 && c.ranks.lost == 0
 }
 
-// Dead returns the members that the launcher has reported dead, in the order of its reports, which is
-// the same on all ranks. It takes the lock.
+// Dead returns the members that the launcher has reported dead, in the order of its reports, which
+// is the same on all ranks. It takes the lock.
 func (c *Comm) Dead() (members []int) {
 	k := c.ranks
 	k.cfg.Progress.Lock()

@@ -22,13 +22,14 @@ type collective struct {
 // simulated machines of coll/sim_test.go, hosts with one rank each ("network") and with eight
 // ("cluster"), on which a test keeps every choice within a third of the best. Each comment names a
 // cell of them: the microseconds of the rule's algorithm, and of what would be taken without the
-// rule. Where ranks share processors ("crowded") the fewest messages are best: each wakes a rank.
+// rule. Where ranks share processors ("oversubscribed") the fewest messages are best: each wakes a
+// rank.
 type rule struct {
-	from, to int64 // bytes, as gompi-bench has them; to is exclusive, 0 for no limit
-	ranks    int   // at least
-	spread   bool  // only if there are several hosts, and more ranks than hosts
-	crowded  bool  // only if several ranks have to share a processor
-	alg      Algorithm
+	from, to       int64 // bytes, as gompi-bench has them; to is exclusive, 0 for no limit
+	ranks          int   // at least
+	spread         bool  // only if there are several hosts, and more ranks than hosts
+	oversubscribed bool  // only if several ranks have to share a processor
+	alg            Algorithm
 }
 
 // catalogue lists all algorithms over messages and the rules that choose among them. The last
@@ -42,7 +43,7 @@ var catalogue = [...]collective{
 			{Algorithm: Binomial, Doc: "up and down a binomial tree: fewest messages"},
 		},
 		rules: []rule{
-			{crowded: true, ranks: 64, alg: Binomial}, // measured, 256 ranks on two processors: 11 ms, 31
+			{oversubscribed: true, ranks: 64, alg: Binomial}, // measured, 256 ranks on two processors: 11 ms, 31
 		},
 	},
 	{
@@ -88,7 +89,7 @@ var catalogue = [...]collective{
 			{ranks: 16, from: 32 << 10, alg: Halving},   // network, 33 ranks, 32 KiB: 192 us, 356
 			{ranks: 3, from: 256 << 10, alg: Circulant}, // network, 7 ranks, 1 MiB: 766 us, 1047
 			// measured over TCP, 8 and 16 ranks on two processors, 8 B: 61 us, 187; 199, 299
-			{crowded: true, ranks: 3, to: 32 << 10, alg: Binomial},
+			{oversubscribed: true, ranks: 3, to: 32 << 10, alg: Binomial},
 		},
 	},
 	{

@@ -127,9 +127,9 @@ func (r *Rules) find(rules []rule, position, ranks int, bytes int64, ordered boo
 
 func (x *rule) fits(r *Rules, ranks int, bytes int64) bool {
 	spread := r.Hosts > 1 && ranks > r.Hosts
-	crowded := r.Oversubscribed && ranks > r.Hosts
+	oversubscribed := r.Oversubscribed && ranks > r.Hosts
 	return bytes >= x.from && (x.to == 0 || bytes < x.to) && ranks >= x.ranks && (spread || !x.spread) &&
-		(crowded || !x.crowded)
+		(oversubscribed || !x.oversubscribed)
 }
 
 // Flags of encoded Rules.

@@ -50,12 +50,12 @@ var thresholds = [numThresholds]struct {
 	// whether NCCL may do what it can.
 	shmLargeFrom: {"shm.large", 32 << 10, 0, most},
 
-	// Ranks ask whether vectors are from Alloc from this many bytes on (np=2 near, Intel Xeon 6/207:
-	// bcast of 2 KiB 0.62 us instead of 0.84, of 1 KiB 0.62 and 0.63, but back to back, where the
-	// root need not wait, 0.60 and 0.37; allgather of 1 KiB 0.65 and 0.52). Where ranks share a
-	// processor the barrier at the end costs a change of process more: from where the large buffer
-	// serves (np=4 on two processors: scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB 16
-	// instead of 60).
+	// Ranks ask whether vectors are from Alloc from this many bytes on (np=2 near, Intel Xeon
+	// 6/207: bcast of 2 KiB 0.62 us instead of 0.84, of 1 KiB 0.62 and 0.63, but back to back,
+	// where the root need not wait, 0.60 and 0.37; allgather of 1 KiB 0.65 and 0.52). Where ranks
+	// share a processor the barrier at the end costs a change of process more: from where the large
+	// buffer serves (np=4 on two processors: scatter of 16 KiB 20 us instead of 13, allreduce of 64
+	// KiB 16 instead of 60).
 	shmSingleCopyFrom: {"shm.singlecopy", 2 << 10, 1, most},
 
 	// What ranks receive from each other is stored with non-temporal stores from this many bytes of

@@ -149,9 +149,9 @@ func (s *server) check(t *Target, r *request) error {
 	return nil
 }
 
-// payload stores a request's payload. A wait for one that is a message of its own leaves it to others
-// to poll: whoever has waited for long when this goroutine has polled, and goes, begins again a
-// millisecond later.
+// payload stores a request's payload. A wait for one that is a message of its own leaves it to
+// others to poll: whoever has waited for long when this goroutine has polled, and goes, begins
+// again a millisecond later.
 func (s *server) payload(from int, r *request, b mem.Buffer) error {
 	if r.head[headPayload] == behind {
 		come := s.w.Comm.Irecv(from, tagPayload, b)

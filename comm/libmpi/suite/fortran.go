@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// fortranFlags are those of mpifort.mpich for a gfortran of today, which takes no calls of one routine
-// with different types without them, and what allocmemf needs. Modules of other MPIs stay apart.
+// fortranFlags are those of mpifort.mpich for a gfortran of today, which takes no calls of one
+// routine with different types without them, and what allocmemf needs. Modules of other MPIs stay
+// apart.
 var fortranFlags = []string{"-O0", "-w", "-fallow-argument-mismatch", "-fallow-invalid-boz", "-fcray-pointer"}
 
 // language returns which Fortran a directory is for, f77, f90 or f08, or "".
@@ -23,7 +24,8 @@ func language(dir string) string {
 	return ""
 }
 
-// hasFortran reports whether there is a compiler wrapper for Fortran: none for MPI 5's own interface.
+// hasFortran reports whether there is a compiler wrapper for Fortran: none for MPI 5's own
+// interface.
 func hasFortran(face string) bool {
 	_, err := exec.LookPath("mpifort." + face)
 	return err == nil
@@ -124,7 +126,8 @@ func (s *suite) merge(dir string) error {
 	return nil
 }
 
-// freeForm turns a template for Fortran 77 into one for Fortran 90, as f90/io/Makefile.am does by sed.
+// freeForm turns a template for Fortran 77 into one for Fortran 90, as f90/io/Makefile.am does by
+// sed.
 func freeForm(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {

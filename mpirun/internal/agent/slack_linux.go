@@ -15,8 +15,8 @@ const crowd = 8
 // barrier, allreduce and end: 1.6 s, and 1.2 with slack). Package monitor has more of this thread.
 const timerSlack = 5 * time.Millisecond
 
-// crowded reports whether the ranks of this host are very many for its processors.
-func (a *agent) crowded() bool {
+// oversubscribed reports whether the ranks of this host are very many for its processors.
+func (a *agent) oversubscribed() bool {
 	cpus := a.affinity.Count()
 	if q := a.hello.Quota; q > 0 {
 		cpus = min(cpus, q)
@@ -27,7 +27,7 @@ func (a *agent) crowded() bool {
 // slacken gives this thread the timer slack of ranks, which the next process inherits. The function
 // that it returns takes that back.
 func (a *agent) slacken() (undo func()) {
-	if !a.crowded() {
+	if !a.oversubscribed() {
 		return func() {}
 	}
 	set := func(ns uintptr) { unix.Prctl(unix.PR_SET_TIMERSLACK, ns, 0, 0, 0) }

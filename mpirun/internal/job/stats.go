@@ -18,8 +18,8 @@ type statistics struct {
 	trace             *os.File // nil for none
 }
 
-// openStats opens the files that are to be written, before the job is started: a name that cannot be
-// one is better known then.
+// openStats opens the files that are to be written, before the job is started: a name that cannot
+// be one is better known then.
 func (j *Job) openStats() (err error) {
 	want := &j.spec.Stats
 	if !want.On() || j.statistics.Collector != nil {

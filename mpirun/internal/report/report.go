@@ -56,9 +56,9 @@ func (c *Collector) Lost(host string) {
 	}
 }
 
-// Add adds the figures of a process on a host that was a rank: of a replacement, that in whose place
-// it was. The ranks in f.Peers are such, too. copies are the bytes that one processor there copies
-// in a second.
+// Add adds the figures of a process on a host that was a rank: of a replacement, that in whose
+// place it was. The ranks in f.Peers are such, too. copies are the bytes that one processor there
+// copies in a second.
 func (c *Collector) Add(host string, f *stats.Figures, copies int64) {
 	r := c.ranks[f.Rank]
 	if r == nil {

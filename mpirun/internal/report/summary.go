@@ -97,12 +97,13 @@ func (c *Collector) perRank() (ranks []Rank) {
 	return ranks
 }
 
-// serves reports whether a site is where a thread waits that serves others, not the program: torch's
-// store on rank 0, and others over gompi for C, wait so for what they are asked.
+// serves reports whether a site is where a thread waits that serves others, not the program:
+// torch's store on rank 0, and others over gompi for C, wait so for what they are asked.
 func serves(s *stats.Site) bool { return s.Place == "" && s.Op == stats.Probe.String() }
 
-// A difference between the times of ranks is one if it is larger than a part of the time of the job,
-// and than some seconds: what else runs on the hosts, and the start of processes, makes as much.
+// A difference between the times of ranks is one if it is larger than a part of the time of the
+// job, and than some seconds: what else runs on the hosts, and the start of processes, makes as
+// much.
 func differ(least, most, elapsed float64) bool { return most-least > max(0.05*elapsed, 0.02) }
 
 // late returns the ranks that the others have waited for. A rank that computes for longer comes

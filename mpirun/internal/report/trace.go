@@ -14,7 +14,8 @@ import (
 	"gompi/internal/timeline"
 )
 
-// WriteTrace writes the calls of all ranks, for viewers. Times are from the first call that is kept.
+// WriteTrace writes the calls of all ranks, for viewers. Times are from the first call that is
+// kept.
 func (c *Collector) WriteTrace(w io.Writer) error {
 	t := tracer{file: timeline.NewFile(w), first: math.MaxInt64, streams: map[stream]*messages{}}
 	for _, r := range c.ranks {
@@ -59,8 +60,8 @@ type message struct {
 
 func (t *tracer) since(at int64) time.Duration { return time.Duration(at - t.first) }
 
-// rank writes the calls of a rank. Of calls that overlap, since several goroutines made them, each is
-// in the first row that is free.
+// rank writes the calls of a rank. Of calls that overlap, since several goroutines made them, each
+// is in the first row that is free.
 func (t *tracer) rank(i int, r *rank) error {
 	var l timeline.List
 	title := fmt.Sprintf("rank %d on %s", i, r.host)

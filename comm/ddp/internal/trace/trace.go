@@ -32,8 +32,8 @@ type Span struct {
 	Begin, End time.Duration
 }
 
-// Gather returns, on rank 0, the events of each rank, for timeline.Write: of these steps, in their order, and of spans
-// after them. It is collective. Ranks' clocks are compared by messages.
+// Gather returns, on rank 0, the events of each rank, for timeline.Write: of these steps, in their
+// order, and of spans after them. It is collective. Ranks' clocks are compared by messages.
 func Gather(ctx context.Context, c *comm.Comm, clock func() time.Duration, steps []Step, after []Span) ([][]byte, error) {
 	shift, err := clockShift(ctx, c, clock)
 	if err != nil {

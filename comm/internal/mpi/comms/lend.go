@@ -36,8 +36,8 @@ func Attach(mix bool) unsafe.Pointer {
 	return unsafe.Pointer(l.Record())
 }
 
-// Stats returns where the face counts its calls, and where the ranks in the job of this host's ranks
-// are, nil if it is to count none.
+// Stats returns where the face counts its calls, and where the ranks in the job of this host's
+// ranks are, nil if it is to count none.
 func Stats() (counters, worlds unsafe.Pointer) { return World.Door().Stats() }
 
 // LeaseLayout is how the face must find what is lent.

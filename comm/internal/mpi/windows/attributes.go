@@ -43,7 +43,8 @@ func (w *Win) keepValues() {
 	}
 }
 
-// Integer returns an attribute as Fortran gets it: what C's points to, but for the memory's address.
+// Integer returns an attribute as Fortran gets it: what C's points to, but for the memory's
+// address.
 func (w *Win) Integer(number int) (int64, bool, error) {
 	at, found, err := WinGetAttr(w, number)
 	switch {
