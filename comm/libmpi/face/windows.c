@@ -130,8 +130,9 @@ static inline struct accumulation accumulation_of(MPI_Datatype type, MPI_Op op)
 ACCUMULATE(32)
 ACCUMULATE(64)
 
-/* accumulate combines n bytes at a target. Neither of in and out need be given, nor aligned. */
-static int accumulate(struct target t, const void *in, void *out, int64_t n, struct accumulation a)
+/* accumulate combines n bytes at a target. Neither of in and out need be given, nor aligned. Inline, so that
+ * one word is combined without a loop. */
+static inline __attribute__((always_inline)) int accumulate(struct target t, const void *in, void *out, int64_t n, struct accumulation a)
 {
 	if (!t.at || !t.shared || (uintptr_t)t.at % (unsigned)a.word)
 		return 0;
