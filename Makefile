@@ -29,8 +29,8 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '$(LDFLAGS) "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-# Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share.
-manual = $(GO) run ./mpirun/internal/manual $(1)
+# Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share, by a gompi-bench.
+manual = $(GO) run ./mpirun/internal/manual $(1) $(2)
 
 .PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launch launch-hosts ptx gpu dist install uninstall clean
 
@@ -41,7 +41,7 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	@mkdir -p $(BIN)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(PROGS)
 	cd bench && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ $(BENCH)
-	@$(call manual,$(BIN)/share)
+	@$(call manual,$(BIN)/share,$(BIN)/gompi-bench)
 	@$(call topo,$(BIN))
 
 # gompi for C, in a folder.
@@ -257,12 +257,12 @@ ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=fo
 # The whole source is in them, as README and docs link to it, with the licences of all
 # that is linked into the programs.
 FILES = git ls-files 2>/dev/null || find . -type f ! -path './$(BIN)/*' ! -path './$(DIST)/*'
-dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, libgompi and MPI's libraries, which are not static, in that of this machine)
+dist: build ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, libgompi and MPI's libraries, which are not static, in that of this machine)
 	@for arch in $(ARCHS); do \
 	  d=$(DIST)/gompi-$(VERSION)-linux-$$arch; rm -rf $$d && mkdir -p $$d/bin && \
 	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
 	  (out=$$(realpath $$d)/bin/ && cd bench && GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out $(BENCH)) && \
-	  $(call manual,$$d/bin/share) && \
+	  $(call manual,$$d/bin/share,$(BIN)/gompi-bench) && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makelib,$$d/bin/lib) && $(call makempi,$$d/bin/lib); }; } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \

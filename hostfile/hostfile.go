@@ -20,8 +20,8 @@
 // Blanks may surround "=", keys may use "-" for "_", and a byte order mark or
 // the line ends of another system do no harm. "^host" leaves a host out.
 //
-// Nothing here resolves a name, and no name that it returns begins with "-",
-// so that one may be handed to ssh as an argument.
+// Names are not resolved, and none may begin with "-", so that each may be
+// handed to ssh as an argument.
 package hostfile
 
 import (

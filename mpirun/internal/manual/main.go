@@ -1,12 +1,14 @@
-// Command manual writes gompirun's manual pages, and what shells complete its command line by, out
-// of the texts that gompirun -h prints:
+// Command manual writes manual pages, and what shells complete gompirun's command line by, out of
+// the texts that gompirun -h and gompi-bench -h print and of what package hostfile says of itself:
 //
-//	manual FOLDER
+//	manual FOLDER GOMPI-BENCH
 //
-// make install puts them where man, bash, zsh and fish look.
+// GOMPI-BENCH is the program, which it runs. make install puts them where man, bash, zsh and fish
+// look.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,27 +18,42 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: manual FOLDER")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: manual FOLDER GOMPI-BENCH")
 		os.Exit(2)
 	}
-	for name, text := range files() {
-		path := filepath.Join(os.Args[1], name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if err == nil {
-			err = os.WriteFile(path, []byte(text), 0o644)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "manual:", err)
-			os.Exit(1)
-		}
+	if err := write(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "manual:", err)
+		os.Exit(1)
 	}
 }
 
-// files returns what is written, by its path below PREFIX/share.
+func write(folder, bench string) error {
+	all := files()
+	var err1, err2 error
+	all["man/man1/gompi-bench.1"], err1 = benchPage(bench, edition)
+	all["man/man5/gompi-hostfile.5"], err2 = hostfilePage(edition)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	for name, text := range all {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const edition = "gompi " + version.Number
+
+// files returns what is written out of gompirun's own texts, by its path below PREFIX/share.
 func files() map[string]string {
 	run, doctor, attach := parse(cmdline.UsageAll), parse(cmdline.DoctorUsage), parse(cmdline.AttachUsage)
-	page := func(u *usage, name, what string) string { return u.page(name, what, "gompi "+version.Number) }
+	page := func(u *usage, name, what string) string { return u.page(name, what, edition) }
 	return map[string]string{
 		"man/man1/gompirun.1":                     page(run, "gompirun", "run a program as the ranks of one job"),
 		"man/man1/gompirun-doctor.1":              page(doctor, "gompirun-doctor", "examine hosts and what is between them"),

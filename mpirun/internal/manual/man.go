@@ -8,7 +8,7 @@ import (
 // page returns u as a manual page: what it is about has a name and one line.
 func (u *usage) page(name, what, of string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), of, roff(name), what)
+	b.WriteString(head(name, 1, what, of))
 	verbatim(&b, "SYNOPSIS", u.synopsis)
 	b.WriteString(".SH DESCRIPTION\n")
 	for _, p := range u.intro {
@@ -20,6 +20,9 @@ func (u *usage) page(name, what, of string) string {
 			title = "options"
 		}
 		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(title)))
+		for _, p := range s.intro {
+			fmt.Fprintf(&b, ".PP\n%s\n", roff(p))
+		}
 		for _, f := range s.flags {
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.head), roff(f.text))
 		}
@@ -36,6 +39,11 @@ func (u *usage) page(name, what, of string) string {
 	return b.String()
 }
 
+// head is how the page of a name in a section of the manual begins.
+func head(name string, section int, what, of string) string {
+	return fmt.Sprintf(".TH %s %d \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), section, of, roff(name), what)
+}
+
 func verbatim(b *strings.Builder, title string, lines []string) {
 	fmt.Fprintf(b, ".SH %s\n.nf\n", title)
 	for _, line := range lines {
@@ -44,7 +52,8 @@ func verbatim(b *strings.Builder, title string, lines []string) {
 	b.WriteString(".fi\n")
 }
 
-var escapes = strings.NewReplacer(`\`, `\e`, `-`, `\-`)
+// A long list may be broken behind its commas.
+var escapes = strings.NewReplacer(`\`, `\e`, `-`, `\-`, `, `, `, `, `,`, `,\:`)
 
 // roff returns text that roff takes as it is.
 func roff(text string) string {

@@ -108,7 +108,9 @@ func TestManualPagesAreWithoutWarnings(t *testing.T) {
 	if _, err := exec.LookPath("groff"); err != nil {
 		t.Skip("needs groff")
 	}
-	for name, text := range files() {
+	all := files()
+	all["man/man1/gompi-bench.1"], all["man/man5/gompi-hostfile.5"] = pages(t)
+	for name, text := range all {
 		if !strings.HasPrefix(name, "man/") {
 			continue
 		}
@@ -119,6 +121,49 @@ func TestManualPagesAreWithoutWarnings(t *testing.T) {
 		out, err := cmd.Output()
 		if err != nil || warnings.Len() > 0 || !strings.Contains(string(out), "SYNOPSIS") || !strings.Contains(string(out), "DESCRIPTION") {
 			t.Errorf("%s: %v: %s", name, err, &warnings)
+		}
+	}
+}
+
+// pages returns the page of a gompi-bench with two commands, and that of hostfiles.
+func pages(t *testing.T) (bench, hostfile string) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "gompi-bench")
+	err := os.WriteFile(program, []byte(`#!/bin/sh
+case $1 in
+-h) printf 'usage: gompi-bench COMMAND\n\n  run      time operations\n  profile  measure processors\n' ;;
+run) printf 'usage: gompi-bench run [flags] OP...\n\nTimes operations.\nOP is one.\n\n      --sizes sizes   sizes to measure,\n                      as 8,1K (default 8,16)\n      --check         check all\n' ;;
+profile) printf 'usage: gompi-bench profile\n\nMeasures.\n' ;;
+esac
+`), 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bench, err = benchPage(program, edition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostfile, err = hostfilePage(edition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bench, hostfile
+}
+
+func TestPagesOfGompiBenchAndHostfiles(t *testing.T) {
+	bench, hostfile := pages(t)
+	for _, want := range []string{
+		"gompi\\-bench run [flags] OP...\ngompi\\-bench profile\n",
+		".SH RUN\n.PP\nTimes operations. OP is one.\n.TP\n.B \\-\\-sizes sizes\nsizes to measure, as 8,\\:1K (default 8,\\:16)\n.TP\n.B \\-\\-check\ncheck all\n",
+		".SH PROFILE\n.PP\nMeasures.\n",
+	} {
+		if !strings.Contains(bench, want) {
+			t.Errorf("%q is not in\n%s", want, bench)
+		}
+	}
+	for _, want := range []string{"gompirun reads lists of hosts", "\nitem    = [ \"^\" ] [ user \"@\" ] host", "max_slots=8"} {
+		if !strings.Contains(hostfile, want) {
+			t.Errorf("%q is not in\n%s", want, hostfile)
 		}
 	}
 }

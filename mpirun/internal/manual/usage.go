@@ -14,10 +14,11 @@ type usage struct {
 	examples []string
 }
 
-// A section is flags with a title, which is "" if there is one section only. notes are its
-// paragraphs between flags.
+// A section is flags with a title, which is "" if there is one section only. intro are paragraphs
+// above the flags, notes those between them.
 type section struct {
 	title string
+	intro []string
 	flags []flag
 	notes []string
 }
@@ -31,7 +32,7 @@ type flag struct {
 }
 
 var (
-	entry = regexp.MustCompile(`^  (-[a-zA-Z].*?)(?:  +(.*))?$`)
+	entry = regexp.MustCompile(`^ +(--?[a-zA-Z].*?)(?:  +(.*))?$`)
 	// Of a head: a name, and the value after it. [=F] is of a flag that may stand alone.
 	named = regexp.MustCompile(`-([a-zA-Z][-a-zA-Z]*)(?: ([^-, ][^, ]*))?`)
 )
@@ -50,9 +51,9 @@ func parse(text string) *usage {
 			for _, line := range lines[1:] {
 				u.examples = append(u.examples, strings.TrimSpace(line))
 			}
-		case strings.HasPrefix(lines[0], "  -"):
+		case entry.MatchString(lines[0]):
 			u.sections = append(u.sections, parseSection("", lines))
-		case len(lines) > 1 && strings.HasPrefix(lines[1], "  -"):
+		case len(lines) > 1 && entry.MatchString(lines[1]):
 			u.sections = append(u.sections, parseSection(lines[0], lines[1:]))
 		default:
 			text := strings.Join(lines, " ")
@@ -70,7 +71,10 @@ func parseSection(title string, lines []string) section {
 	s := section{title: title}
 	for _, line := range lines {
 		const continued = "        "
-		m := entry.FindStringSubmatch(line)
+		var m []string
+		if !strings.HasPrefix(line, continued) {
+			m = entry.FindStringSubmatch(line)
+		}
 		switch {
 		case m != nil:
 			s.flags = append(s.flags, newFlag(m[1], m[2]))

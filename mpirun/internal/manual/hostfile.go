@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"go/build"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+)
+
+// hostfilePage returns the page of the form that hostfiles have, out of what package hostfile says
+// of itself.
+func hostfilePage(of string) (string, error) {
+	pkg, err := build.Import("gompi/hostfile", ".", build.FindOnly)
+	if err != nil {
+		return "", err
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, "hostfile.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(head("gompi-hostfile", 5, "lists of hosts for gompirun", of))
+	verbatim(&b, "SYNOPSIS", []string{"gompirun -hostfile FILE ..."})
+	b.WriteString(".SH DESCRIPTION\n")
+	text := strings.Replace(file.Doc.Text(), "Package hostfile reads", "gompirun reads", 1)
+	var p comment.Parser
+	doc := p.Parse(text)
+	for _, block := range doc.Content {
+		switch block := block.(type) {
+		case *comment.Paragraph:
+			fmt.Fprintf(&b, ".PP\n%s\n", roff(plain(block.Text)))
+		case *comment.Code:
+			b.WriteString(".PP\n.RS\n.nf\n")
+			for line := range strings.Lines(block.Text) {
+				b.WriteString(roff(line))
+			}
+			b.WriteString(".fi\n.RE\n")
+		default:
+			return "", fmt.Errorf("package hostfile: its text has a %T: want paragraphs and what is indented", block)
+		}
+	}
+	verbatim(&b, "EXAMPLES", []string{"node1 slots=4", "node2 slots=4 max_slots=8", "rack[1-4]n[01-16]:8", "user@node3:2 port=2222", "^node4"})
+	return b.String(), nil
+}
+
+// plain returns text without what links and emphasis add.
+func plain(text []comment.Text) string {
+	var b strings.Builder
+	for _, t := range text {
+		switch t := t.(type) {
+		case comment.Plain:
+			b.WriteString(string(t))
+		case comment.Italic:
+			b.WriteString(string(t))
+		case *comment.Link:
+			b.WriteString(plain(t.Text))
+		case *comment.DocLink:
+			b.WriteString(plain(t.Text))
+		}
+	}
+	return b.String()
+}
