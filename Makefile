@@ -269,6 +269,10 @@ dist: build ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-t
 	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./comm/libmpi && \
 	  tar -C $(DIST) -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
 
+.PHONY: deb
+deb: build ## a Debian package in dist/ of what make install installs (needs dpkg-deb; make libgompi libmpi before it, and their libraries are in it)
+	@.ci/deb $(BIN) $(DIST) $(NUMBER) $(VERSION)
+
 # Without Go, too: a tarball of make dist has its programs built.
 DOC = $(DESTDIR)$(PREFIX)/share/doc/gompi
 TO  = $(DESTDIR)$(PREFIX)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// make install puts files where man, shells and pkg-config look, and make uninstall leaves nothing.
+// make install puts files where man, shells and pkg-config look, a Debian package has them, and make
+// uninstall leaves nothing.
 func TestMakeInstallsAndUninstalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("collects licences, for seconds")
@@ -59,8 +60,40 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 			t.Errorf("pkg-config: %v: %s", err, out)
 		}
 	}
+	if _, err := exec.LookPath("dpkg-deb"); err == nil {
+		debian(t, bin)
+	}
 	if run("uninstall"); len(installed(t, to)) > 0 {
 		t.Errorf("make uninstall leaves %q", installed(t, to))
+	}
+}
+
+// debian makes a package of what is in bin, and looks what it has.
+func debian(t *testing.T, bin string) {
+	t.Helper()
+	command := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = "../../.."
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %q: %v: %s", name, args, err, out)
+		}
+		return string(out)
+	}
+	dist := t.TempDir()
+	command(".ci/deb", bin, dist, "1.2.3", "abc-dirty")
+	arch := strings.TrimSpace(command("dpkg", "--print-architecture"))
+	file := filepath.Join(dist, "gompi_1.2.3+gitabc.dirty-1_"+arch+".deb")
+	if got := command("dpkg-deb", "-f", file, "Package", "Version", "Depends"); got != "Package: gompi\nVersion: 1.2.3+gitabc.dirty-1\nDepends: libc6 (>= 2.17)\n" {
+		t.Errorf("the package says of itself:\n%s", got)
+	}
+	found := command("dpkg-deb", "-c", file)
+	for _, want := range []string{"bin/gompirun", "lib/libgompi.so", "include/gompi.h", "share/man/man1/gompirun.1.gz",
+		"share/doc/gompi/copyright", "share/doc/gompi/changelog.gz", "share/doc/gompi/README.md"} {
+		if !strings.Contains(found, " ./usr/"+want+"\n") {
+			t.Errorf("the package has no %s", want)
+		}
 	}
 }
 
