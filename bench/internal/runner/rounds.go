@@ -73,7 +73,8 @@ type Contest struct {
 }
 
 // Begin begins a contest. progress gets a line for each cell and for each failure; samples go to
-// the file named csv, unless it is "".
+// the file named csv, unless it is "". Run adds how many operations are done, and how long the others
+// may take.
 func (c *Contest) Begin(progress io.Writer, csv string) (err error) {
 	c.progress, c.began, c.load = progress, time.Now(), Load()
 	if csv == "" {
@@ -98,16 +99,24 @@ func (c *Contest) End() error {
 // changes about the machine in the meantime meets all of them. args are flags that all programs
 // get. A run that fails is a miss, whose rows so far count. An error means that ctx has ended.
 func (c *Contest) Run(ctx context.Context, entrants []Entrant, ops []string, args ...string) error {
+	began, done, all := time.Now(), 0, c.Rounds*len(c.NPs)*len(ops)
 	for round := 1; round <= c.Rounds; round++ {
 		for _, np := range c.NPs {
 			for _, op := range ops {
 				if err := c.compete(ctx, round, np, op, entrants, args); err != nil {
 					return err
 				}
+				done++
+				fmt.Fprintf(c.progress, "%d of %d done, %v left\n", done, all, left(time.Since(began), done, all))
 			}
 		}
 	}
 	return nil
+}
+
+// left returns how much longer all parts take if each takes as long as those that are done.
+func left(took time.Duration, done, all int) time.Duration {
+	return (took / time.Duration(done) * time.Duration(all-done)).Round(time.Second)
 }
 
 // compete runs one operation of all entrants.

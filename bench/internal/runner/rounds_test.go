@@ -140,3 +140,12 @@ func TestLinesAreReportedAsTheyCome(t *testing.T) {
 		t.Errorf("lines %q of %q, %v", got, out.Stdout, err)
 	}
 }
+
+func TestTimeLeft(t *testing.T) {
+	if got := left(10*time.Second, 4, 10); got != 15*time.Second {
+		t.Errorf("10 s for 4 of 10 leave %v, want 15 s", got)
+	}
+	if got := left(7*time.Second, 10, 10); got != 0 {
+		t.Errorf("all done leaves %v", got)
+	}
+}
