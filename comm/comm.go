@@ -49,7 +49,7 @@ type process struct {
 	e       *message.Engine
 	boot    boot.Boot
 	rec     *seg.Recorder // nil without a host segment
-	stats   *stats.Rank   // nil without -stats and -trace
+	stats   *stats.Rank   // nil without -stats and -trace, but in programs of MPI
 	memory  *hostMemory   // nil without one that all may map
 	log     *slog.Logger
 	open    atomic.Int32 // communicators not closed

@@ -133,11 +133,14 @@ func (c *Comm) mostLent() (most lease.Most) {
 }
 
 // Stats implements door.Comm.
-func (c *inside) Stats() (counters, worlds unsafe.Pointer) {
+func (c *inside) Stats(tool bool) (counters, worlds unsafe.Pointer, on bool, err error) {
 	if c.stats == nil {
-		return nil, nil
+		return nil, nil, false, nil
 	}
-	return c.stats.ForC()
+	if err = c.stats.Turn(tool); err == nil {
+		counters, worlds = c.stats.ForC()
+	}
+	return counters, worlds, c.stats.On(), err
 }
 
 // Wake implements door.Comm.

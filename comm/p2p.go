@@ -94,7 +94,7 @@ func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync 
 	if err := c.checkSend(to, tag); err != nil {
 		return c.notSent(op, err)
 	}
-	if c.stats != nil {
+	if c.stats.On() {
 		span := c.countSend(to, tag, b, sync)
 		defer span.End()
 	}
@@ -112,7 +112,7 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 	if err := c.checkInto(from, tag, b); err != nil {
 		return c.notReceived("recv", err)
 	}
-	if c.stats == nil {
+	if !c.stats.On() {
 		return c.recv(ctx, from, tag, b)
 	}
 	span := c.stats.Begin(stats.Recv, 0)
@@ -140,7 +140,7 @@ func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from,
 	if out != nil || in != nil {
 		return c.half(ctx, out, to, sendTag, send, in, from, recvTag, recv)
 	}
-	if c.stats == nil {
+	if !c.stats.On() {
 		return c.sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
 	}
 	span := c.countMessage(stats.Sendrecv, to, sendTag, send.Size()) // what it sends is the message of a trace
@@ -224,7 +224,7 @@ func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
 	if err := checkStorable(b); err != nil {
 		return Status{}, m.c.fault("mrecv", m.Source, err)
 	}
-	if m.c.stats == nil {
+	if !m.c.stats.On() {
 		return m.claim(ctx, b)
 	}
 	span := m.c.stats.Begin(stats.Mrecv, 0)
@@ -244,7 +244,7 @@ func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take b
 		st, err := c.notReceived(op, err)
 		return message.Probed{}, st, err
 	}
-	if c.stats != nil {
+	if c.stats.On() {
 		span := c.stats.Begin(probeOp(wait, take), 0)
 		defer span.End()
 	}

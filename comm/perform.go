@@ -17,7 +17,7 @@ func (c *Comm) do(ctx context.Context, o *call.Call) (err error) {
 	if err = o.Check(c.Rank(), c.Size()); err != nil {
 		return c.fault(o.Kind.String(), -1, badArgument("%v", err))
 	}
-	if c.stats != nil {
+	if c.stats.On() {
 		span = c.stats.Begin(stats.Op(o.Kind), o.Bytes())
 	}
 	if c.ops.begin() {

@@ -64,7 +64,7 @@ func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	switch err := c.checkMessage(k, peer, tag, b); {
 	case err != nil:
 		r.peer, r.h = -1, c.notStarted(k, err)
-	case c.stats != nil:
+	case c.stats.On():
 		r.h = c.launchCounted(k, peer, tag, b)
 	case staged(b):
 		r.h = c.startStaged(k, peer, tag, b)
@@ -118,7 +118,7 @@ func (c *Comm) collective(o *call.Call) Request {
 		return r
 	}
 	var span stats.Span
-	if c.stats != nil {
+	if c.stats.On() {
 		span = c.stats.Begin(stats.Nonblocking+stats.Op(o.Kind), o.Bytes())
 	}
 	r.h = c.ops.enqueue(c, o)
@@ -149,7 +149,7 @@ func (r Request) Done() bool { return r.h.Done() }
 // a ctx that cannot end, one that has not begun runs on the caller's: where ranks have a processor
 // each that saves 50 us and more.
 func (r Request) Wait(ctx context.Context) (Status, error) {
-	if r.c != nil && r.c.stats != nil {
+	if r.c != nil && r.c.stats.On() {
 		span := r.c.stats.Begin(stats.Wait, 0)
 		defer span.End()
 	}
@@ -178,7 +178,7 @@ func (r Request) help(ctx context.Context) {
 // Test makes some progress and reports whether the operation is complete; if
 // so, its outcome is that of Wait.
 func (r Request) Test() (st Status, done bool, err error) {
-	if r.c != nil && r.c.stats != nil {
+	if r.c != nil && r.c.stats.On() {
 		span := r.c.stats.Begin(stats.Test, 0)
 		defer span.End()
 	}
@@ -204,7 +204,7 @@ func (r Request) fault(err error) error { return r.c.fault(r.kind.String(), int(
 // their order. If ctx ends first it returns the cause of that, and the requests continue. For their
 // Statuses call Wait of each instead.
 func WaitAll(ctx context.Context, rs ...Request) error {
-	if c := caller(rs); c != nil && c.stats != nil {
+	if c := caller(rs); c != nil && c.stats.On() {
 		span := c.stats.Begin(stats.WaitAll, 0)
 		defer span.End()
 	}
@@ -241,7 +241,7 @@ func helpAll(ctx context.Context, rs []Request) {
 // request, all of one process. Unlike MPI_Waitany it does not skip requests already reported:
 // remove them from rs.
 func WaitAny(ctx context.Context, rs ...Request) (int, Status, error) {
-	if c := caller(rs); c != nil && c.stats != nil {
+	if c := caller(rs); c != nil && c.stats.On() {
 		span := c.stats.Begin(stats.WaitAny, 0)
 		defer span.End()
 	}
@@ -256,7 +256,7 @@ func WaitAny(ctx context.Context, rs ...Request) (int, Status, error) {
 // WaitSome waits until at least one of the requests is complete, and returns the indices of all
 // that are. Wait then returns their outcomes. It fails only if ctx ends first.
 func WaitSome(ctx context.Context, rs ...Request) ([]int, error) {
-	if c := caller(rs); c != nil && c.stats != nil {
+	if c := caller(rs); c != nil && c.stats.On() {
 		span := c.stats.Begin(stats.WaitSome, 0)
 		defer span.End()
 	}

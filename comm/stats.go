@@ -3,28 +3,55 @@ package comm
 import (
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"gompi/comm/internal/record"
 	"gompi/internal/boot"
 	"gompi/internal/stats"
+	"gompi/internal/world"
 )
 
-// What a rank counts of its calls, for gompirun -stats and -trace: package stats has the rest.
-// Where it counts nothing, process.stats is nil, and each call looks at that once.
+// What a rank counts of its calls, for gompirun -stats and -trace and the tools of MPI: package
+// stats has the rest. Each call looks once at whether process.stats is on.
 
-// counts returns where this rank counts its calls, nil if it is not to.
+// counts returns where this rank counts its calls, nil if it is never to.
 func (p *process) counts(info *boot.Info, mpi bool) (*stats.Rank, error) {
-	if info.Segment == nil {
-		return nil, nil
+	var mem []byte
+	if info.Segment != nil {
+		var err error
+		if mem, err = info.Segment.Extension(); err != nil {
+			return nil, err
+		}
 	}
-	mem, err := info.Segment.Extension()
-	if mem == nil || err != nil {
-		return nil, err
+	switch {
+	case mem == nil && mpi:
+		return stats.Later(int(info.LocalRank), func() (*stats.Memory, error) { return ownCounts(info) }), nil
+	case mem == nil:
+		return nil, nil
 	}
 	m, err := stats.Of(mem)
 	if err != nil {
 		return nil, fmt.Errorf("statistics: %w", err)
 	}
 	return m.Rank(int(info.LocalRank), record.CallSite, mpi), nil
+}
+
+// ownCounts returns memory of this process, for good, in which it counts without -stats. It is not
+// Go's, since C has its address.
+func ownCounts(info *boot.Info) (*stats.Memory, error) {
+	ranks := make([]int, info.LocalRank+1) // those of the host, where C sends to them
+	if s := info.Segment; s != nil {
+		ranks = make([]int, s.Ranks())
+		for i := range ranks {
+			ranks[i] = int(s.WorldRank(world.LocalRank(i)))
+		}
+	}
+	size := stats.Size(len(ranks), info.Places(), false)
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, fmt.Errorf("memory of %d bytes to count calls: %w", size, err)
+	}
+	return stats.Format(mem, ranks, info.Places(), false), nil
 }
 
 // countSend counts a blocking send, which begins.

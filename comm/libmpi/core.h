@@ -109,7 +109,8 @@ struct gompi_mpi_core {
 	int32_t (*integer)(int32_t kind, int32_t object, int32_t keyval, gompi_word *value, int32_t *flag);
 	struct gompi_lease *(*lease)(void); /* after init; NULL if there is none */
 	void (*wake)(int32_t local);        /* of a peer that sleeps */
-	void (*stats)(struct gompi_stats *s); /* after init: where calls are counted */
+	/* After init: whether calls are counted from now on, and where. They are for a tool, and with -stats. */
+	int32_t (*stats)(int32_t tool, struct gompi_stats *s);
 };
 
 /* What libgompi-mpi.so exports. */

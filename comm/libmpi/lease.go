@@ -63,10 +63,15 @@ func cStatsLayout() (all []uintptr) {
 }
 
 //export gompi_mpi_stats
-func gompi_mpi_stats(s *C.struct_gompi_stats) {
+func gompi_mpi_stats(tool C.int32_t, s *C.struct_gompi_stats) C.int32_t {
 	if !slices.Equal(cStatsLayout(), stats.Layout()) {
-		return // as with the lease
+		return 0 // as with the lease
 	}
-	counters, worlds := comms.Stats()
+	counters, worlds, on, err := comms.Stats(tool != 0)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gompi:", err)
+		return 0
+	}
 	s.counters, s.worlds = (*C.struct_gompi_counters)(counters), (*C.int32_t)(worlds)
+	return intOf(on)
 }

@@ -80,6 +80,23 @@ func TestProgramsInC(t *testing.T) {
 	}
 }
 
+// The variables of the tools' interface count calls exactly, whoever does them, with -stats and
+// without.
+func TestToolsSeeWhatCallsCount(t *testing.T) {
+	if os.Getenv("CGO_ENABLED") == "0" {
+		t.Skip("CGO_ENABLED=0")
+	}
+	for _, face := range faces {
+		program := compiled(t, "mpicc."+face, "pvars.c")
+		for _, how := range []string{"GOMPI_SHORT=on", "GOMPI_SHORT=off", "GOMPI_TRANSPORT=tcp"} {
+			t.Run(face+"/"+how, func(t *testing.T) { runRanks(t, 2, "-x", "pvars.c", how, program) })
+		}
+		t.Run(face+"/stats", func(t *testing.T) {
+			runRanks(t, 3, "-stats="+filepath.Join(t.TempDir(), "stats.json"), "pvars.c", program, "counted")
+		})
+	}
+}
+
 // Windows through shared memory, and served.
 func TestWindowsInC(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {

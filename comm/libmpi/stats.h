@@ -38,7 +38,7 @@ struct gompi_event {
 
 /* What a rank gets: its area, which begins with the counters, and the ranks in the job by local rank. */
 struct gompi_stats {
-	struct gompi_counters *counters; /* NULL without -stats */
+	struct gompi_counters *counters; /* NULL if nothing was counted yet */
 	const int32_t *worlds;
 };
 

@@ -25,7 +25,7 @@ func isSampled(n uint64) bool { return n*odd>>(64-sampledBits) == 0 }
 
 const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 
-// A Rank counts the calls of one rank. A nil *Rank is one without -stats. Methods may be called
+// A Rank counts the calls of one rank, while it is on. A nil *Rank is never. Methods may be called
 // from any goroutine, do not block, and allocate nothing but when they meet a site for the first
 // time.
 type Rank struct {
@@ -33,14 +33,50 @@ type Rank struct {
 	place  func() string
 	worlds []int32 // of the host's ranks
 	mpi    bool    // C counts the calls: here only bytes and messages are
+	on     atomic.Bool
+	open   func() (*Memory, error) // of one that a tool turns on, else nil
+	local  int
 }
 
 // Rank returns a local rank's own view. place returns where in the program the calling goroutine
 // is, "" if that is not known. mpi says that the rank's program is one of MPI.
 func (m *Memory) Rank(local int, place func() string, mpi bool) *Rank {
-	a := m.area(local)
-	a.seed, a.clock = uint64(local)*odd, clockCost()
-	return &Rank{area: a, place: place, worlds: m.worlds(), mpi: mpi}
+	r := &Rank{place: place, mpi: mpi, local: local}
+	r.use(m)
+	r.on.Store(true)
+	return r
+}
+
+// Later returns the view of a local rank of a program of MPI without -stats, which counts while a
+// tool in its process has it do so, in memory that open returns then.
+func Later(local int, open func() (*Memory, error)) *Rank {
+	return &Rank{mpi: true, local: local, open: open}
+}
+
+func (r *Rank) use(m *Memory) {
+	r.area, r.worlds = m.area(r.local), m.worlds()
+	r.seed, r.clock = uint64(r.local)*odd, clockCost()
+}
+
+// On reports whether calls are counted.
+func (r *Rank) On() bool { return r != nil && r.on.Load() }
+
+// Turn turns one that Later has returned on or off; others stay on. What was counted stays. It is
+// called by one goroutine at a time, and may be while others make calls: those under way are counted
+// in part.
+func (r *Rank) Turn(on bool) error {
+	switch {
+	case r.open == nil:
+		return nil
+	case on && r.counters == nil:
+		m, err := r.open()
+		if err != nil {
+			return err
+		}
+		r.use(m) // before on is true, without which nobody looks at it
+	}
+	r.on.Store(on)
+	return nil
 }
 
 // clockCost returns what it takes to read the clock.
@@ -53,21 +89,22 @@ func clockCost() int64 {
 	return best
 }
 
-// ForC returns where the rank's area begins, and the ranks in the job by local rank, as int32.
+// ForC returns where the rank's area begins, nil if there is none yet, and the ranks in the job by
+// local rank, as int32.
 func (r *Rank) ForC() (counters, worlds unsafe.Pointer) {
 	return unsafe.Pointer(r.counters), unsafe.Pointer(unsafe.SliceData(r.worlds))
 }
 
 // Begun notes that the rank has joined its job.
 func (r *Rank) Begun() {
-	if r != nil {
+	if r.On() {
 		r.begun.CompareAndSwap(0, seg.Now())
 	}
 }
 
 // Left notes that the rank leaves its job.
 func (r *Rank) Left() {
-	if r != nil {
+	if r.On() {
 		r.left.Store(seg.Now())
 	}
 }

@@ -54,9 +54,10 @@ type Comm[Request any] interface {
 	Withdraw(rs []Request) bool
 	// Unlend ends that: slot is that of another communicator from now on.
 	Unlend(slot int)
-	// Stats returns where C counts its calls, with gompirun -stats: a counters of package stats,
-	// and the ranks in the job by local rank, as int32; nil if it is to count none.
-	Stats() (counters, worlds unsafe.Pointer)
+	// Stats turns the counting of calls on or off for a tool; with gompirun -stats it is on. It returns
+	// where C counts them, a counters of package stats, nil if nothing was counted yet, the ranks in
+	// the job by local rank, as int32, and whether C is to count.
+	Stats(tool bool) (counters, worlds unsafe.Pointer, on bool, err error)
 	// Wake wakes a local rank that C has sent something to.
 	Wake(local int)
 	// AgreeOn is Agree of bytes: it returns what each member that lives has given, by rank, nil for

@@ -1,12 +1,18 @@
 /* What package stats does in Go, for calls of MPI: rank.go has the same functions. */
 #define _GNU_SOURCE
+#include "face.h"
 #include "counted.h"
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 struct gompi_stats gompi_stats;
+bool gompi_counting;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool joined; /* the job: Go can be asked */
+static int tools;   /* variables that they have started */
 
 static const uint64_t odd = 0x9e3779b97f4a7c15;
 
@@ -153,3 +159,55 @@ void gompi_count_sent(int local, int tag, uint64_t bytes)
 }
 
 void gompi_count_received(int local, int tag, uint64_t bytes) { note(local, tag, bytes); }
+
+/* ---- Tools ---- */
+
+/* turn turns counting on if somebody wants it. gompi_stats is there before, and stays. */
+static void turn(void)
+{
+	struct gompi_stats s = {0};
+	if (!joined)
+		return;
+	bool on = gompi_core.stats(tools > 0, &s);
+	if (on && !gompi_stats.counters)
+		gompi_stats = s;
+	__atomic_store_n(&gompi_counting, on, __ATOMIC_RELEASE);
+}
+
+/* gompi_count_from_now is called when the job was joined. */
+void gompi_count_from_now(void)
+{
+	pthread_mutex_lock(&lock);
+	joined = true;
+	turn();
+	pthread_mutex_unlock(&lock);
+}
+
+/* gompi_count_for is called when a tool has started more variables, or fewer. */
+void gompi_count_for(int more)
+{
+	pthread_mutex_lock(&lock);
+	tools += more;
+	if (tools == 0 || tools == more)
+		turn();
+	pthread_mutex_unlock(&lock);
+}
+
+struct gompi_totals gompi_count_totals(void)
+{
+	pthread_mutex_lock(&lock);
+	struct gompi_counters *c = gompi_stats.counters;
+	pthread_mutex_unlock(&lock);
+	struct gompi_totals t = {0};
+	if (!c)
+		return t;
+	t.calls = __atomic_load_n(&c->uncounted, __ATOMIC_RELAXED);
+	t.bytes = __atomic_load_n(&c->moved, __ATOMIC_RELAXED);
+	for (int i = 0; i < GOMPI_SITES; i++) {
+		t.calls += __atomic_load_n(&sites()[i].calls, __ATOMIC_RELAXED);
+		t.time += (uint64_t)__atomic_load_n(&sites()[i].time, __ATOMIC_RELAXED);
+	}
+	for (uint64_t i = 0; i < c->peers; i++)
+		t.sent += __atomic_load_n(&sent()[i].bytes, __ATOMIC_RELAXED);
+	return t;
+}

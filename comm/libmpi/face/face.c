@@ -78,7 +78,7 @@ void gompi_turn(void)
 	if (running && !ran) {
 		ran = 1;
 		lease = gompi_core.lease();
-		gompi_core.stats(&gompi_stats);
+		gompi_count_from_now();
 		gompi_set_up_languages();
 		on_exit(leave_at_end, NULL);
 	}

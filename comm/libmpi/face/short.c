@@ -142,7 +142,7 @@ int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, in
 	o.p->carried->messages++;
 	o.p->carried->bytes += (uint64_t)n;
 	o.l->vain = 0;
-	if (__builtin_expect(gompi_stats.counters != NULL, 0))
+	if (gompi_counts())
 		gompi_count_sent(o.p->local, tag, (uint64_t)n);
 	if (__atomic_load_n(o.p->parked, __ATOMIC_SEQ_CST))
 		o.wakes = o.p->local;
@@ -314,7 +314,7 @@ int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int ta
 	struct gompi_held *x = hold(&o, (int)from, (int)t, buf, n);
 	bool arrived = x && await(&o, x, &looks) == FRAME;
 	if (arrived) {
-		if (__builtin_expect(gompi_stats.counters != NULL, 0))
+		if (gompi_counts())
 			gompi_count_received(o.l->routes[x->slot][x->source] - 1, x->tag, (uint64_t)x->bytes);
 		collect(o.l, x, status);
 	} else if (x) {

@@ -36,9 +36,12 @@ func Attach(mix bool) unsafe.Pointer {
 	return unsafe.Pointer(l.Record())
 }
 
-// Stats returns where the face counts its calls, and where the ranks in the job of this host's
-// ranks are, nil if it is to count none.
-func Stats() (counters, worlds unsafe.Pointer) { return World.Door().Stats() }
+// Stats turns the counting of calls on or off for a tool in this process; with -stats it is on. It
+// returns where the face counts its calls, and where the ranks in the job of this host's ranks are,
+// and whether it is to.
+func Stats(tool bool) (counters, worlds unsafe.Pointer, on bool, err error) {
+	return World.Door().Stats(tool)
+}
 
 // LeaseLayout is how the face must find what is lent.
 func LeaseLayout() []uintptr { return door.Layout() }
