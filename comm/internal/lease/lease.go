@@ -146,8 +146,8 @@ type Ends struct {
 // A Lease lends what is in a Record.
 type Lease struct {
 	rec    *Record
-	place  int         // where Take looks
-	lapsed atomic.Bool // the last lease was taken back, and C had used it
+	place  atomic.Uint32 // where Take looks
+	lapsed atomic.Bool   // the last lease was taken back, and C had used it
 	pinner runtime.Pinner
 }
 
@@ -298,13 +298,14 @@ func (l *Lease) TakeOver(f func(Receive)) {
 // Free gives a place back to C.
 func (l *Lease) Free(place int) { l.rec.held[place].state.Store(free) }
 
-// Take finds a place for a receive that Go posts, so that C can have it later.
+// Take finds a place for a receive that Go posts, so that C can have it later. Any thread may call
+// it.
 func (l *Lease) Take(r Receive) (place int, ok bool) {
 	for range 8 {
-		l.place = (l.place + Held - 1) % Held // C goes the other way
-		if h := &l.rec.held[l.place]; h.state.CompareAndSwap(free, taken) {
+		i := l.place.Add(^uint32(0)) % Held // C goes the other way
+		if h := &l.rec.held[i]; h.state.CompareAndSwap(free, taken) {
 			h.slot, h.source, h.tag, h.bytes, h.buf = int32(r.Slot), int32(r.Source), int32(r.Tag), int64(r.Bytes), r.Buf
-			return l.place, true
+			return int(i), true
 		}
 	}
 	return 0, false

@@ -248,3 +248,31 @@ func TestTheLockOfAPartServesInOrder(t *testing.T) {
 		t.Error("the turn of a reader behind a writer has not come")
 	}
 }
+
+// No two receives that threads post at a time have one place.
+func TestPlacesAreTakenOnce(t *testing.T) {
+	l := lender(t)
+	for round := range 200 {
+		var taken [Held]atomic.Int32
+		var ends sync.WaitGroup
+		for range 4 {
+			ends.Add(1)
+			go func() {
+				defer ends.Done()
+				for range Held / 8 {
+					if i, ok := l.Take(Receive{}); ok {
+						taken[i].Add(1)
+					}
+				}
+			}()
+		}
+		ends.Wait()
+		for i := range taken {
+			if n := taken[i].Load(); n > 1 {
+				t.Fatalf("round %d: place %d is of %d receives", round, i, n)
+			} else if n == 1 {
+				l.Free(i)
+			}
+		}
+	}
+}

@@ -52,7 +52,7 @@ func (r *Request) stay(place, source int) {
 	r.source = source
 	r.Handle = abi.Handle(table.FirstHeld + place)
 	r.order = orders.Add(1)
-	Requests.Set(r.Handle, r)
+	Requests.Restore(r.Handle, r) // not Set: another thread may add one, and grow the registry
 }
 
 // orders is the order of the last receive with such a handle.
