@@ -25,10 +25,11 @@ type inside Comm
 var _ door.Comm[Request] = (*inside)(nil)
 
 func init() {
-	layout := func() []uintptr {
+	lent := func() []uintptr {
 		return slices.Concat(shm.LentLayout(), shmsync.Layout(), seg.RecordLayout(), lentNumbers)
 	}
-	door.Install(func(c any) any { return (*inside)(c.(*Comm)) }, layout,
+	door.Install(func(c any) any { return (*inside)(c.(*Comm)) }, lent,
+		func(l any) (layout.Layout, bool) { return l.(Layout).in, l.(Layout).overlaps },
 		func(ctx context.Context, names door.Names) (any, error) { return Config{names: names}.Init(ctx) })
 }
 

@@ -10,8 +10,9 @@ import (
 
 // A Layout is which elements of a slice a message or a collective takes, and in which order: those
 // of a column or of a block of a matrix, say. Lay makes a Buffer of it, so that what does not lie
-// in one run is sent and received without being packed by the program (MPI-4.1 chapter 5). Places
-// and lengths are in elements, from the beginning of the slice.
+// in one run is sent and received without being packed by the program (MPI-4.1 chapter 5). Package
+// window has views of other ranks' memory by Layouts. Places and lengths are in elements, from the
+// beginning of the slice.
 //
 // A Layout is a value that does not change, for slices of any type. The zero Layout has no
 // elements.

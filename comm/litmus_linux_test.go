@@ -260,7 +260,16 @@ func TestWindowRequestsAndLayouts(t *testing.T) {
 			return err
 		}
 		err = errors.Join(w.LockAll(ctx), start(w.Rput(next, 10, every)), w.Flush(ctx, next), start(w.Raccumulate(next, 10, every, comm.Sum)),
-			start(w.RgetAccumulate(next, 10, every, comm.Of(old), comm.Sum)), start(w.Rget(next, 10, comm.Of(got))), w.UnlockAll(ctx), c.Barrier(ctx))
+			start(w.RgetAccumulate(next, 10, every, comm.Of(old), comm.Sum)))
+		if err != nil {
+			return err
+		}
+		for i := range old { // the request is complete
+			if x := int64(2 * i); old[i] != 2*x {
+				return fmt.Errorf("element %d: %d before, want %d", i, old[i], 2*x)
+			}
+		}
+		err = errors.Join(start(w.Rget(next, 10, comm.Of(got))), w.UnlockAll(ctx), c.Barrier(ctx))
 		if err != nil {
 			return err
 		}
@@ -270,6 +279,95 @@ func TestWindowRequestsAndLayouts(t *testing.T) {
 			}
 		}
 		return w.Free(ctx)
+	})
+}
+
+// A request of more pieces than a message has room for is complete when all are.
+func TestRequestsOfViewsAreOfAllTheirElements(t *testing.T) {
+	onSettings(t, func(ctx context.Context, c *comm.Comm) error {
+		const rows = 300
+		w, mine, err := window.Allocate[int64](ctx, c, 2*rows)
+		if err != nil {
+			return err
+		}
+		column, err := window.Lay[int64](w, must(comm.Vector(rows, 1, 2)))
+		if err != nil {
+			return err
+		}
+		next, x, got, old := (c.Rank()+1)%c.Size(), make([]int64, rows), make([]int64, rows), make([]int64, rows)
+		for i := range x {
+			x[i] = int64(i) + 1
+		}
+		wait := func(r comm.Request, err error) error { return errors.Join(err, second(r.Wait(ctx))) }
+		if err := errors.Join(w.LockAll(ctx), wait(column.Rput(next, 1, comm.Of(x))), wait(column.Rget(next, 1, comm.Of(got)))); err != nil {
+			return err
+		}
+		if err := equal("what was got", got, x); err != nil {
+			return err
+		}
+		err = errors.Join(wait(column.Raccumulate(next, 1, comm.Of(x), comm.Sum)), wait(column.RgetAccumulate(next, 1, comm.Of(x), comm.Of(old), comm.Sum)))
+		if err != nil {
+			return err
+		}
+		for i := range old {
+			if want := 2 * x[i]; old[i] != want {
+				return fmt.Errorf("element %d: %d before, want %d", i, old[i], want)
+			}
+		}
+		if err := errors.Join(w.UnlockAll(ctx), c.Barrier(ctx)); err != nil {
+			return err
+		}
+		for i, v := range mine {
+			if want := int64(i%2) * 3 * int64(i/2+1); v != want {
+				return fmt.Errorf("element %d of the part is %d, want %d", i, v, want)
+			}
+		}
+		return w.Free(ctx)
+	})
+}
+
+func TestViewsRefuseWhatTheirLayoutsDoNotName(t *testing.T) {
+	onSettings(t, func(ctx context.Context, c *comm.Comm) error {
+		w, mine, err := window.Allocate[int64](ctx, c, 6)
+		if err != nil {
+			return err
+		}
+		view := func(l comm.Layout, err error) *window.View {
+			v, failed := window.Lay[int64](w, l)
+			if err := errors.Join(err, failed); err != nil {
+				panic(err)
+			}
+			return v
+		}
+		column, again, two := view(comm.Vector(3, 1, 2)), view(comm.Vector(2, 1, 0)), make([]int64, 2)
+		three := comm.Of(make([]int64, 3))
+		for _, refused := range []struct {
+			err  error
+			want string
+		}{
+			{column.Put(1, 2, three), "bytes 16 to 56 of the part of rank 1: want them inside its 48"},
+			{column.Get(1, 2, three), "bytes 16 to 56 of the part of rank 1"},
+			{column.Accumulate(1, 2, three, comm.Sum), "bytes 16 to 56 of the part of rank 1"},
+			{column.GetAccumulate(1, 2, three, three, comm.Sum), "bytes 16 to 56 of the part of rank 1"},
+			{column.Put(1, -1, three), "place -1: want 0 to"},
+			{w.Put(1, 1<<61, three), "place 2305843009213693952: want 0 to"},
+			{column.Put(4, 0, three), "rank 4: want 0 to 3"},
+			{column.Put(1, 0, comm.Of(two)), "2 elements for a layout of 3: want as many"},
+			{column.GetAccumulate(1, 0, three, comm.Of(two), comm.Sum), "a result of 16 bytes: want 24"},
+			{column.Put(1, 0, comm.Of([]float64{1, 2, 3})), "elements of float64 in a window of int64"},
+			{again.Put(1, 0, comm.Of(two)), "put: bad argument: a layout that names an element twice"},
+			{again.Accumulate(1, 0, comm.Of(two), comm.Sum), "a layout that names an element twice"},
+			{second(again.Rput(1, 0, comm.Of(two))), "rput: bad argument: a layout that names"},
+			{second(window.Lay[float64](w, comm.Layout{})), "a layout of elements of float64 in a window of int64"},
+		} {
+			if !errors.Is(refused.err, comm.ErrArgument) || !strings.Contains(refused.err.Error(), refused.want) {
+				return fmt.Errorf("%v, want %q", refused.err, refused.want)
+			}
+		}
+		next, got := (c.Rank()+1)%c.Size(), []int64{0, 0}
+		err = errors.Join(column.Put(comm.ProcNull, 9, three), w.Fence(ctx), column.Put(next, 1, comm.Of([]int64{7, 8, 9})), w.Fence(ctx),
+			again.Get(next, 3, comm.Of(got)), w.Fence(ctx), equal("what was got twice", got, []int64{8, 8}))
+		return errors.Join(err, equal("the part", mine, []int64{0, 7, 0, 8, 0, 9}), w.Free(ctx))
 	})
 }
 
@@ -371,10 +469,15 @@ func TestWindowsInMemoryAllocateNothing(t *testing.T) {
 		if err := w.LockAll(ctx); err != nil {
 			return err
 		}
-		x, long := comm.Of(make([]int64, 1)), comm.Of(make([]int64, 1000))
+		x, long, half := comm.Of(make([]int64, 1)), comm.Of(make([]int64, 1000)), comm.Of(make([]int64, 500))
+		column, err := window.Lay[int64](w, must(comm.Vector(500, 1, 2)))
+		if err != nil {
+			return err
+		}
 		n := testing.AllocsPerRun(100, func() {
 			err = errors.Join(w.Put(1, 7, x), w.Get(1, 7, x), w.FetchAndOp(1, 7, x, x, comm.Sum), w.Accumulate(1, 0, long, comm.Max),
-				w.Put(1, 0, long), w.Get(1, 0, long), w.Flush(ctx, 1))
+				w.Put(1, 0, long), w.Get(1, 0, long), column.Put(1, 1, half), column.Get(1, 0, half), column.Accumulate(1, 0, half, comm.Sum),
+				w.Flush(ctx, 1))
 		})
 		if c.Rank() == 0 && n > 0 { // the other rank's are counted, too, while it does the same
 			err = fmt.Errorf("%v allocations a turn", n)

@@ -11,6 +11,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/comm/window"
+	"gompi/internal/mem"
 )
 
 // Windows over all ways in which ranks reach each other. Package window has an example.
@@ -201,6 +202,52 @@ func (m *model) block(rank int) (lo, hi int) {
 	return lo, lo + 1 + m.rng.IntN(rank*n+n-lo)
 }
 
+// An access is what begins operations: a window, or a View of one.
+type access interface {
+	Put(to, at int, b comm.Buffer) error
+	Get(from, at int, b comm.Buffer) error
+	Accumulate(to, at int, b comm.Buffer, op comm.Op) error
+	GetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) error
+}
+
+// some returns some elements of the block that rank has of a part, in one run or as a Layout names
+// them, and what accesses them from the element at lo on.
+func (m *model) some(rank int) (a access, lo int, elements []int) {
+	lo, hi := m.block(rank)
+	elements = make([]int, hi-lo)
+	for i := range elements {
+		elements[i] = lo + i
+	}
+	if m.rng.IntN(2) == 0 {
+		return m.w, lo, elements
+	}
+	l := must(comm.Contiguous(1))
+	for n := hi - lo; n > 1; n /= 2 {
+		if l = layoutOf(m.rng, n); l.Extent() <= hi-lo {
+			break
+		}
+		l = must(comm.Contiguous(1))
+	}
+	view, err := window.Lay[int64](m.w, l)
+	if err != nil {
+		panic(err)
+	}
+	named := make([]int, l.Len())
+	if err := mem.Copy(comm.Of(named), lay(elements, l)); err != nil {
+		panic(err)
+	}
+	return view, lo, named
+}
+
+// of returns the elements of a part that have some numbers.
+func of(part []int64, elements []int) []int64 {
+	all := make([]int64, len(elements))
+	for i, at := range elements {
+		all[i] = part[at]
+	}
+	return all
+}
+
 func (m *model) values(n int) []int64 {
 	all := make([]int64, n)
 	for i := range all {
@@ -212,14 +259,16 @@ func (m *model) values(n int) []int64 {
 // puts has each rank put to its block of each part.
 func (m *model) puts(rank int) (err error) {
 	for to := range m.c.Size() {
-		lo, hi := m.block(rank)
-		x := m.values(hi - lo)
-		copy(m.parts[to][lo:hi], x)
+		a, lo, elements := m.some(rank)
+		x := m.values(len(elements))
+		for i, at := range elements {
+			m.parts[to][at] = x[i]
+		}
 		if rank == m.c.Rank() {
 			if rank%2 == 0 {
-				err = errors.Join(err, m.w.Put(to, m.at(to, lo), comm.Of(x)))
+				err = errors.Join(err, a.Put(to, m.at(to, lo), comm.Of(x)))
 			} else {
-				err = errors.Join(err, m.w.Accumulate(to, m.at(to, lo), comm.Of(x), window.Replace))
+				err = errors.Join(err, a.Accumulate(to, m.at(to, lo), comm.Of(x), window.Replace))
 			}
 		}
 	}
@@ -229,13 +278,13 @@ func (m *model) puts(rank int) (err error) {
 // accumulates has each rank add to any elements of each part.
 func (m *model) accumulates(rank int) (err error) {
 	for to := range m.c.Size() {
-		lo, hi := m.block(m.rng.IntN(m.c.Size()))
-		x := m.values(hi - lo)
-		for i, v := range x {
-			m.parts[to][lo+i] += v
+		a, lo, elements := m.some(m.rng.IntN(m.c.Size()))
+		x := m.values(len(elements))
+		for i, at := range elements {
+			m.parts[to][at] += x[i]
 		}
 		if rank == m.c.Rank() {
-			err = errors.Join(err, m.w.Accumulate(to, m.at(to, lo), comm.Of(x), comm.Sum))
+			err = errors.Join(err, a.Accumulate(to, m.at(to, lo), comm.Of(x), comm.Sum))
 		}
 	}
 	return err
@@ -245,17 +294,17 @@ func (m *model) accumulates(rank int) (err error) {
 func (m *model) fetches(rank int) (err error) {
 	ops := []comm.Op{comm.Sum, comm.Max, comm.Min, comm.BXor, window.Replace, window.NoOp}
 	for to := range m.c.Size() {
-		lo, hi := m.block(rank)
+		a, lo, elements := m.some(rank)
 		var got, want [2][]int64
 		for k := range got {
-			op, x := ops[m.rng.IntN(len(ops))], m.values(hi-lo)
-			want[k] = slices.Clone(m.parts[to][lo:hi])
-			for i, v := range x {
-				m.parts[to][lo+i] = combined(op, m.parts[to][lo+i], v)
+			op, x := ops[m.rng.IntN(len(ops))], m.values(len(elements))
+			want[k] = of(m.parts[to], elements)
+			for i, at := range elements {
+				m.parts[to][at] = combined(op, m.parts[to][at], x[i])
 			}
-			got[k] = make([]int64, hi-lo)
+			got[k] = make([]int64, len(elements))
 			if rank == m.c.Rank() {
-				err = errors.Join(err, m.w.GetAccumulate(to, m.at(to, lo), comm.Of(x), comm.Of(got[k]), op))
+				err = errors.Join(err, a.GetAccumulate(to, m.at(to, lo), comm.Of(x), comm.Of(got[k]), op))
 			}
 		}
 		if rank == m.c.Rank() {
@@ -284,10 +333,10 @@ func combined(op comm.Op, a, b int64) int64 {
 // gets has each rank get any elements of each part.
 func (m *model) gets(rank int) (err error) {
 	for from := range m.c.Size() {
-		lo, hi := m.block(m.rng.IntN(m.c.Size()))
-		if got := make([]int64, hi-lo); rank == m.c.Rank() {
-			err = errors.Join(err, m.w.Get(from, m.at(from, lo), comm.Of(got)), m.w.Flush(context.Background(), from),
-				equal("what was got", got, m.parts[from][lo:hi]))
+		a, lo, elements := m.some(m.rng.IntN(m.c.Size()))
+		if got := make([]int64, len(elements)); rank == m.c.Rank() {
+			err = errors.Join(err, a.Get(from, m.at(from, lo), comm.Of(got)), m.w.Flush(context.Background(), from),
+				equal("what was got", got, of(m.parts[from], elements)))
 		}
 	}
 	return err

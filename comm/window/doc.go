@@ -10,6 +10,12 @@
 //	err = w.Flush(ctx, 0)                                                 // now it is in old
 //	err = w.UnlockAll(ctx)
 //
+// # Which elements
+//
+// An operation goes to elements in one run at the target. To others it goes through a View, which
+// Lay makes of a window and a comm.Layout: columns and blocks of a matrix, say. At the origin
+// comm.Lay makes such a Buffer; only the number of elements is the same on both sides.
+//
 // # When an operation is done
 //
 // Put, Get and the accumulates begin an operation, and may return before it is done. Until then

@@ -8,10 +8,13 @@ import (
 	"gompi/internal/mem"
 )
 
-// check returns what is wrong with a buffer.
-func (w *Window) check(op string, b comm.Buffer) error {
-	if w.typ != mem.NoType && b.Type() != w.typ {
+// check returns what is wrong with a place and a buffer.
+func (w *Window) check(op string, at int, b comm.Buffer) error {
+	switch {
+	case w.typ != mem.NoType && b.Type() != w.typ:
 		return fmt.Errorf("%s: %w: elements of %v in a window of %v", op, comm.ErrArgument, b.Type(), w.typ)
+	case uint(at) > w.most:
+		return fmt.Errorf("%s: %w: place %d: want 0 to %d", op, comm.ErrArgument, at, w.most)
 	}
 	return nil
 }
@@ -23,7 +26,7 @@ func (w *Window) Put(to, at int, b comm.Buffer) error {
 	if to == comm.ProcNull {
 		return nil
 	}
-	if err := w.check("put", b); err != nil {
+	if err := w.check("put", at, b); err != nil {
 		return err
 	}
 	return w.w.PutRun(to, at*w.size, b)
@@ -34,7 +37,7 @@ func (w *Window) Get(from, at int, b comm.Buffer) error {
 	if from == comm.ProcNull {
 		return nil
 	}
-	if err := w.check("get", b); err != nil {
+	if err := w.check("get", at, b); err != nil {
 		return err
 	}
 	return w.w.GetRun(from, at*w.size, b)
@@ -43,34 +46,13 @@ func (w *Window) Get(from, at int, b comm.Buffer) error {
 // Accumulate combines b with the elements of rank to, from element at on, by an operator of comm
 // that is defined for them, but Avg, or Replace (MPI_Accumulate).
 func (w *Window) Accumulate(to, at int, b comm.Buffer, op comm.Op) error {
-	return w.accumulate("accumulate", to, at, b, comm.Buffer{}, op, nil)
+	return w.plain.Accumulate(to, at, b, op)
 }
 
 // GetAccumulate is Accumulate, and stores in result what was there before (MPI_Get_accumulate).
 // With NoOp, b is ignored.
 func (w *Window) GetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) error {
-	return w.accumulate("getaccumulate", to, at, b, result, op, nil)
-}
-
-func (w *Window) accumulate(name string, to, at int, b, result comm.Buffer, op comm.Op, keep rma.Keep) error {
-	if to == comm.ProcNull {
-		return nil
-	}
-	like := b
-	if op == NoOp {
-		like = result
-	}
-	if err := w.check(name, like); err != nil {
-		return err
-	}
-	t := rma.Run(to, at*w.size, like.Size())
-	if name == "getaccumulate" {
-		if result.Size() != like.Size() {
-			return fmt.Errorf("%s: %w: a result of %d bytes: want %d", name, comm.ErrArgument, result.Size(), like.Size())
-		}
-		return w.w.GetAccumulate(t, b, result, rma.Of(op, like.Type()), keep)
-	}
-	return w.w.Accumulate(t, b, rma.Of(op, like.Type()), keep)
+	return w.plain.GetAccumulate(to, at, b, result, op)
 }
 
 // FetchAndOp is GetAccumulate of one element, which is faster (MPI_Fetch_and_op). Both buffers are
@@ -79,7 +61,7 @@ func (w *Window) FetchAndOp(to, at int, b, result comm.Buffer, op comm.Op) error
 	if to == comm.ProcNull {
 		return nil
 	}
-	if err := w.check("fetchandop", result); err != nil {
+	if err := w.check("fetchandop", at, result); err != nil {
 		return err
 	}
 	if result.Len() != 1 || op != NoOp && (b.Len() != 1 || b.Type() != result.Type()) {
@@ -96,7 +78,7 @@ func (w *Window) CompareAndSwap(to, at int, b, want, result comm.Buffer) error {
 		return nil
 	}
 	for _, x := range []comm.Buffer{b, want, result} {
-		if err := w.check("compareandswap", x); err != nil {
+		if err := w.check("compareandswap", at, x); err != nil {
 			return err
 		}
 		if x.Len() != 1 || x.Type() != b.Type() || !x.IsHost() {
@@ -106,38 +88,24 @@ func (w *Window) CompareAndSwap(to, at int, b, want, result comm.Buffer) error {
 	return w.w.CompareAndSwap(to, at*w.size, b, want, result, rma.Of(Replace, b.Type()))
 }
 
-// requested starts an operation whose outcome a Request has.
-func requested(start func(keep rma.Keep) error) (r comm.Request, err error) {
-	err = start(func(started comm.Request) { r = started })
-	return r, err
-}
-
 // Rput is Put with a Request, which is complete when b may be used again (MPI_Rput). At the target
 // the elements are there after a Flush.
 func (w *Window) Rput(to, at int, b comm.Buffer) (comm.Request, error) {
-	if err := w.check("rput", b); err != nil || to == comm.ProcNull {
-		return comm.Request{}, err
-	}
-	return requested(func(keep rma.Keep) error { return w.w.Put(rma.Run(to, at*w.size, b.Size()), b, keep) })
+	return w.plain.Rput(to, at, b)
 }
 
 // Rget is Get with a Request, which is complete when b has the elements (MPI_Rget).
 func (w *Window) Rget(from, at int, b comm.Buffer) (comm.Request, error) {
-	if err := w.check("rget", b); err != nil || from == comm.ProcNull {
-		return comm.Request{}, err
-	}
-	return requested(func(keep rma.Keep) error { return w.w.Get(rma.Run(from, at*w.size, b.Size()), b, keep) })
+	return w.plain.Rget(from, at, b)
 }
 
 // Raccumulate is Accumulate with a Request, as that of Rput (MPI_Raccumulate).
 func (w *Window) Raccumulate(to, at int, b comm.Buffer, op comm.Op) (comm.Request, error) {
-	return requested(func(keep rma.Keep) error {
-		return w.accumulate("accumulate", to, at, b, comm.Buffer{}, op, keep)
-	})
+	return w.plain.Raccumulate(to, at, b, op)
 }
 
 // RgetAccumulate is GetAccumulate with a Request, which is complete when result has the elements
 // (MPI_Rget_accumulate).
 func (w *Window) RgetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) (comm.Request, error) {
-	return requested(func(keep rma.Keep) error { return w.accumulate("getaccumulate", to, at, b, result, op, keep) })
+	return w.plain.RgetAccumulate(to, at, b, result, op)
 }

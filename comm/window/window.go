@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"gompi/comm"
@@ -22,9 +23,11 @@ const (
 // called from several goroutines, those that synchronize from one at a time. Places in the memory
 // of a rank are numbers of elements; in a dynamic window they are addresses, which Attach returns.
 type Window struct {
-	w    *rma.Window
-	typ  comm.Type // of the elements; of a dynamic window none
-	size int       // of an element; 1 in a dynamic window
+	w     *rma.Window
+	typ   comm.Type // of the elements; of a dynamic window none
+	size  int       // of an element; 1 in a dynamic window
+	most  uint      // of places, so that none is more than the largest int in bytes
+	plain View      // what is in one run
 }
 
 // Create makes a window of memory that each rank has, as many elements as it likes
@@ -96,11 +99,13 @@ func create(ctx context.Context, c *comm.Comm, t comm.Type, cfg rma.Config) (*Wi
 	}
 	own.SetName(c.Name() + "/window")
 	cfg.Unit = max(t.Size(), 1)
-	w, err := rma.New(ctx, own, cfg)
+	made, err := rma.New(ctx, own, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("window: %w", err)
 	}
-	return &Window{w, t, cfg.Unit}, nil
+	w := &Window{w: made, typ: t, size: cfg.Unit, most: math.MaxInt / uint(cfg.Unit)}
+	w.plain.w = w
+	return w, nil
 }
 
 // Attach makes b, host memory, accessible in a dynamic window, and returns its address, which

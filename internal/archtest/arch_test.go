@@ -81,11 +81,11 @@ var rules = []rule{
 	{"comm/internal/shmsync/shmsynctest", []string{"comm/internal/shmsync", "internal/stress", "internal/world"}},
 	{"comm/internal/shmsync", []string{"internal/world", "internal/mem"}}, // not even what a collective is: it knows steps
 	{"comm/internal/shmcoll", []string{"comm/internal/trial", "comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmsync", "comm/internal/symheap", "internal/mem"}},
-	{"comm/internal/door", []string{"comm/internal/call", "comm/internal/lease"}}, // not comm, whose doors it has
+	{"comm/internal/door", []string{"comm/internal/call", "comm/internal/layout", "comm/internal/lease"}}, // not comm, whose doors it has
 	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/round", "internal/mem"}},
 	{"comm/topology", []string{"comm/."}}, // the public API alone
 	{"comm/internal/rma", []string{"comm/.", "comm/internal/door", "comm/internal/lease", "comm/internal/layout", "internal/mem"}},
-	{"comm/window", []string{"comm/.", "comm/internal/rma", "internal/mem"}},
+	{"comm/window", []string{"comm/.", "comm/internal/door", "comm/internal/layout", "comm/internal/rma", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp/sampler", nil}, // computes alone

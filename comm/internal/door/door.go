@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/layout"
 	"gompi/comm/internal/lease"
 )
 
@@ -105,9 +106,9 @@ var open func(c any) any
 
 // Layout returns the offsets and numbers of what C uses of a Lease, in the order of GOMPI_LAYOUT in
 // lease.h: at the end those of package lease.
-func Layout() []uintptr { return append(layout(), lease.Layout()...) }
+func Layout() []uintptr { return append(lent(), lease.Layout()...) }
 
-var layout func() []uintptr
+var lent func() []uintptr
 
 // Names returns the name of the communicator with an ID, "" if it knows none, and whether that is
 // one of a persistent collective's own. It must not wait for a lock of comm's.
@@ -121,8 +122,13 @@ func InitMPI(ctx context.Context, names Names) (any, error) {
 
 var initMPI func(ctx context.Context, names Names) (any, error)
 
+// Runs returns what a comm.Layout names, in elements of one byte, and whether it names one twice.
+func Runs(l any) (runs layout.Layout, overlap bool) { return runsOf(l) }
+
+var runsOf func(l any) (runs layout.Layout, overlap bool)
+
 // Install is called by package comm, once. o returns the Comm of a *comm.Comm, l the layout of
-// rings, i is InitMPI.
-func Install(o func(c any) any, l func() []uintptr, i func(ctx context.Context, names Names) (any, error)) {
-	open, layout, initMPI = o, l, i
+// rings, r is Runs, i is InitMPI.
+func Install(o func(c any) any, l func() []uintptr, r func(l any) (layout.Layout, bool), i func(ctx context.Context, names Names) (any, error)) {
+	open, lent, runsOf, initMPI = o, l, r, i
 }

@@ -106,6 +106,9 @@ func (w *Window) put(t Target, b mem.Buffer, keep Keep) error {
 		return err
 	}
 	switch p := &w.parts[t.Rank]; {
+	case p.Direct && b.IsHost():
+		t.Layout.Unpack(p.Here+uintptr(t.At), b.Raw().HostSlice(), 0)
+		return nil
 	case p.Direct:
 		return mem.Copy(p.buffer(&t), b.Raw())
 	case p.kernel != nil:
@@ -128,6 +131,9 @@ func (w *Window) get(t Target, b mem.Buffer, keep Keep) error {
 		return err
 	}
 	switch p := &w.parts[t.Rank]; {
+	case p.Direct && b.IsHost():
+		t.Layout.Pack(b.Raw().HostSlice(), p.Here+uintptr(t.At), 0)
+		return nil
 	case p.Direct:
 		return mem.Copy(b.Raw(), p.buffer(&t))
 	case p.kernel != nil:

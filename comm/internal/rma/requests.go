@@ -192,6 +192,22 @@ func (w *Window) send(rank int, r *request, b, result mem.Buffer, keep Keep) err
 	return nil
 }
 
+// Requested starts an operation, and returns what is complete when all is that start has kept.
+func (w *Window) Requested(start func(keep Keep) error) (comm.Request, error) {
+	var all []comm.Request
+	if err := start(func(r comm.Request) { all = append(all, r) }); err != nil || len(all) == 0 {
+		return comm.Request{}, err
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	whole := w.door.Promise()
+	go func() { // until all are complete, which a broken window's are, too
+		w.door.Complete(whole, comm.WaitAll(context.Background(), all...))
+	}()
+	return whole, nil
+}
+
 // keep keeps a request for a flush, and tells the caller of it.
 func (p *pending) keep(r comm.Request, keep Keep) {
 	if keep != nil {
