@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 		"hoard":    hoardMain,
 		"parting":  partingMain,
 		"scale":    scaleMain,
+		"slowed":   slowedMain,
 	})
 }
 
