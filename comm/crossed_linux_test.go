@@ -25,7 +25,7 @@ const (
 )
 
 // crossed runs fn on ranks of one host that may reach each other's memory.
-func crossed(t *testing.T, n int, tuning string, fn rankFunc) error {
+func crossed(t testing.TB, n int, tuning string, fn rankFunc) error {
 	t.Helper()
 	boots, s := withMemory(t, n)
 	defer s.Close()

@@ -203,8 +203,8 @@ func (c *inside) Kernel(rank int) door.Kernel {
 // A kernel is the cross memory of one rank.
 type kernel struct{ crossMemory }
 
-func (k kernel) Read(dst []byte, from uintptr) error { return k.crossMemory.Read(0, dst, from) }
-func (k kernel) Write(src []byte, to uintptr) error  { return k.crossMemory.Write(0, src, to) }
+func (k kernel) Read(dst []byte, from []door.Span) error { return k.ReadSpans(k.locals[0], dst, from) }
+func (k kernel) Write(src []byte, to []door.Span) error  { return k.WriteSpans(k.locals[0], src, to) }
 
 // ID implements door.Comm.
 func (c *inside) ID() uint64 { return c.ch.ID }

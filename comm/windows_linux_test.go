@@ -32,6 +32,9 @@ var settings = []setting{
 	{"hosts", false, func(t testing.TB, fn rankFunc) []error { return overHosts(t, []int32{0, 1, 0, 1}, comm.Config{}, fn) }},
 }
 
+// byKernel is memory where ranks reach what is private to others through the kernel.
+var byKernel = setting{"kernel", true, func(t testing.TB, fn rankFunc) []error { return []error{crossed(t, 4, "", fn)} }}
+
 // watched skips a test under the race detector if it would see races that are none: not what ranks
 // tell each other through shared memory or sockets, and so not that one has ended what another then
 // does to memory of Go's.
@@ -98,12 +101,15 @@ func TestWindowsAgreeWithTheModel(t *testing.T) {
 		steps = 12
 	}
 	for kind, make := range windowMakers {
-		for _, f := range settings {
-			if kind == "shared" && !f.shared {
+		for _, f := range append(slices.Clone(settings), byKernel) {
+			if kind == "shared" && !f.shared || f.name == byKernel.name && kind != "created" {
 				continue
 			}
 			t.Run(kind+"/"+f.name, func(t *testing.T) {
 				f.watched(t, kind)
+				if f.name == byKernel.name {
+					needCrossing(t)
+				}
 				for _, n := range []int{40, 4000} {
 					fn := func(ctx context.Context, c *comm.Comm) error {
 						w, mine, zero, err := make(ctx, c, n)

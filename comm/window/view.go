@@ -34,7 +34,7 @@ type View struct {
 // the target. What l names twice can only be got.
 //
 // Memory that this rank shares is accessed in place. What the kernel copies takes a system call
-// for each run, what is served a message for 128 of them.
+// for 128 runs, what is served a message for as many.
 func Lay[T comm.Scalar](w *Window, l comm.Layout) (*View, error) {
 	t := mem.TypeOf[T]()
 	if w.typ != mem.NoType && w.typ != t {

@@ -108,6 +108,17 @@ func (m *CrossMemory) Write(peer world.LocalRank, src []byte, to uintptr) error 
 	return gone(writeMemory(m.pid(peer), src, to))
 }
 
+// ReadSpans is Read from some spans, one behind the other, which are as long as dst. It changes
+// from. It takes a system call for 1024 of them.
+func (m *CrossMemory) ReadSpans(peer world.LocalRank, dst []byte, from []Span) error {
+	return gone(readSpans(m.pid(peer), dst, from))
+}
+
+// WriteSpans is the reverse of ReadSpans.
+func (m *CrossMemory) WriteSpans(peer world.LocalRank, src []byte, to []Span) error {
+	return gone(writeSpans(m.pid(peer), src, to))
+}
+
 func gone(err error) error {
 	if errors.Is(err, errGone) {
 		return transport.ErrGone

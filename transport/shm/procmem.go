@@ -16,3 +16,9 @@ var (
 	// errUnmapped: the process, or this one, does not map all of the memory.
 	errUnmapped = errors.New("no such memory")
 )
+
+// A Span is some bytes of another process.
+type Span = struct {
+	At  uintptr
+	Len int
+}

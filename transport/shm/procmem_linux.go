@@ -22,20 +22,36 @@ func allowReading() {
 // copies, which may wait for pages of either. errGone and errUnmapped say what is not there; any
 // other error is the kernel's refusal. It allocates nothing.
 func readMemory(pid int, dst []byte, from uintptr) error {
+	return readSpans(pid, dst, []Span{{from, len(dst)}})
+}
+
+// writeMemory is the reverse of readMemory: it stores src to memory of a process.
+func writeMemory(pid int, src []byte, to uintptr) error {
+	return writeSpans(pid, src, []Span{{to, len(src)}})
+}
+
+// readSpans is readMemory from some spans, one behind the other, which are as long as dst. It
+// changes from.
+func readSpans(pid int, dst []byte, from []Span) error {
 	return transfer(unix.SYS_PROCESS_VM_READV, "process_vm_readv", pid, dst, from)
 }
 
-// writeMemory is the reverse of Read: it stores src to memory of a process.
-func writeMemory(pid int, src []byte, to uintptr) error {
+// writeSpans is the reverse of readSpans.
+func writeSpans(pid int, src []byte, to []Span) error {
 	return transfer(unix.SYS_PROCESS_VM_WRITEV, "process_vm_writev", pid, src, to)
 }
 
-func transfer(call uintptr, name string, pid int, mine []byte, theirs uintptr) error {
+// mostSpans is how many the kernel takes at a time (IOV_MAX).
+const mostSpans = 1024
+
+// transfer makes as few calls as the kernel lets it. A Span is an iovec.
+func transfer(call uintptr, name string, pid int, mine []byte, theirs []Span) error {
 	for len(mine) > 0 {
 		local := unix.Iovec{Base: unsafe.SliceData(mine)}
 		local.SetLen(len(mine))
-		remote := unix.RemoteIovec{Base: theirs, Len: len(mine)}
-		n, _, errno := unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+		some := theirs[:min(len(theirs), mostSpans)]
+		n, _, errno := unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1,
+			uintptr(unsafe.Pointer(unsafe.SliceData(some))), uintptr(len(some)), 0)
 		switch {
 		case errno == unix.EINTR:
 			continue
@@ -46,7 +62,18 @@ func transfer(call uintptr, name string, pid int, mine []byte, theirs uintptr) e
 		case errno != 0:
 			return fmt.Errorf("%s: %w", name, errno)
 		}
-		mine, theirs = mine[n:], theirs+n // the rest begins where nothing is mapped, or is too long for one call
+		mine, theirs = mine[n:], behind(theirs, int(n)) // the rest begins where nothing is mapped, or is too long for one call
 	}
 	return nil
+}
+
+// behind returns what is left of spans behind n bytes. It changes them.
+func behind(spans []Span, n int) []Span {
+	for len(spans) > 0 && n >= spans[0].Len {
+		n, spans = n-spans[0].Len, spans[1:]
+	}
+	if n > 0 {
+		spans[0].At, spans[0].Len = spans[0].At+uintptr(n), spans[0].Len-n
+	}
+	return spans
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -86,5 +87,55 @@ func TestMemoryThatEndsIsNotThere(t *testing.T) {
 	}
 	if err := readMemory(1<<22+1, make([]byte, 8), at); !errors.Is(err, errGone) {
 		t.Errorf("of no process: %v, want %v", err, errGone)
+	}
+}
+
+func TestSpansAreReadAndWrittenInTheirOrder(t *testing.T) {
+	theirs, mine := make([]byte, 5000), make([]byte, 0, 5000)
+	for i := range theirs {
+		theirs[i] = byte(i % 251)
+	}
+	base := uintptr(unsafe.Pointer(&theirs[0]))
+	var spans []Span
+	for at := len(theirs); at >= 4; at -= 4 { // more than the kernel takes at a time, backwards
+		spans, mine = append(spans, Span{base + uintptr(at-4), 3}), append(mine, theirs[at-4:at-1]...)
+	}
+	got := make([]byte, len(mine))
+	if err := readSpans(os.Getpid(), got, slices.Clone(spans)); err != nil {
+		t.Skipf("left out: %v", err)
+	}
+	if !bytes.Equal(got, mine) {
+		t.Errorf("%d spans are %v..., want %v...", len(spans), got[:12], mine[:12])
+	}
+	before := slices.Clone(theirs)
+	for i := range mine {
+		mine[i]++
+	}
+	for i, pos := len(theirs)-4, 0; i >= 0; i, pos = i-4, pos+3 {
+		copy(before[i:], mine[pos:pos+3])
+	}
+	if err := writeSpans(os.Getpid(), mine, slices.Clone(spans)); err != nil || !bytes.Equal(theirs, before) {
+		t.Errorf("%v, and what was written is not what was there but for the spans", err)
+	}
+	if err := readSpans(os.Getpid(), got[:16], []Span{{base, 8}, {8, 8}}); !errors.Is(err, errUnmapped) {
+		t.Errorf("behind what is there: %v, want %v", err, errUnmapped)
+	}
+}
+
+// What the kernel copied in part goes on within a span.
+func TestTheRestOfSpansBeginsBehindWhatIsDone(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		want []Span
+	}{
+		{0, []Span{{100, 4}, {200, 6}}},
+		{3, []Span{{103, 1}, {200, 6}}},
+		{4, []Span{{200, 6}}},
+		{9, []Span{{205, 1}}},
+		{10, nil},
+	} {
+		if got := behind([]Span{{100, 4}, {200, 6}}, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("behind %d bytes: %v, want %v", c.n, got, c.want)
+		}
 	}
 }

@@ -93,10 +93,17 @@ type Comm[Request any] interface {
 	CloseWhenIdle() (closed <-chan error)
 }
 
-// A Kernel copies from and to private memory of another process.
+// A Kernel copies from and to private memory of another process: spans one behind the other, which
+// are as long as the slice. It changes them.
 type Kernel interface {
-	Read(dst []byte, from uintptr) error
-	Write(src []byte, to uintptr) error
+	Read(dst []byte, from []Span) error
+	Write(src []byte, to []Span) error
+}
+
+// A Span is some bytes of another process.
+type Span = struct {
+	At  uintptr
+	Len int
 }
 
 // Of returns the door to c, a *comm.Comm. It allocates nothing.

@@ -2,9 +2,11 @@ package rma
 
 import (
 	"encoding/binary"
+	"sync"
 	"unsafe"
 
 	"gompi/comm"
+	"gompi/comm/internal/door"
 	"gompi/comm/internal/layout"
 	"gompi/internal/mem"
 )
@@ -116,7 +118,7 @@ func (w *Window) put(t Target, b mem.Buffer, keep Keep) error {
 		if err != nil {
 			return err
 		}
-		return w.byKernel(p, &t, func(at uintptr, pos, n int) error { return p.kernel.Write(packed[pos:pos+n], at) })
+		return w.byKernel(p, &t, packed, p.kernel.Write)
 	}
 	return w.sendPieces(reqPut, &t, b, mem.Buffer{}, How{}, keep)
 }
@@ -142,7 +144,7 @@ func (w *Window) get(t Target, b mem.Buffer, keep Keep) error {
 			into = mem.Bytes(make([]byte, b.Size()))
 		}
 		room := into.HostSlice()
-		if err := w.byKernel(p, &t, func(at uintptr, pos, n int) error { return p.kernel.Read(room[pos:pos+n], at) }); err != nil {
+		if err := w.byKernel(p, &t, room, p.kernel.Read); err != nil {
 			return err
 		}
 		if !b.IsHost() {
@@ -153,15 +155,30 @@ func (w *Window) get(t Target, b mem.Buffer, keep Keep) error {
 	return w.sendPieces(reqGet, &t, mem.Buffer{}, b, How{}, keep)
 }
 
-// byKernel calls do for each run of t.
-func (w *Window) byKernel(p *part, t *Target, do func(at uintptr, pos, n int) error) (err error) {
-	pos := 0
-	t.Layout.Runs(func(off, n int, _ layout.Element) {
-		if err == nil {
-			err = do(p.base+uintptr(t.At+off), pos, n)
+// mostSpans is how many runs of a target the kernel is asked for at a time (AMD EPYC, a column of
+// 4,000 words: 1.46 ms with 32, 1.31 with 128, 1.29 with 512, and 6.9 with 1).
+const mostSpans = 128
+
+var spanRooms = sync.Pool{New: func() any { return new([mostSpans]door.Span) }}
+
+// byKernel copies between packed bytes and the runs of t.
+func (w *Window) byKernel(p *part, t *Target, packed []byte, do func(packed []byte, spans []door.Span) error) (err error) {
+	room := spanRooms.Get().(*[mostSpans]door.Span)
+	defer spanRooms.Put(room)
+	spans, bytes := room[:0], 0 // in spans
+	flush := func() {
+		if err == nil && bytes > 0 {
+			err = do(packed[:bytes], spans)
 		}
-		pos += n
+		packed, spans, bytes = packed[bytes:], spans[:0], 0
+	}
+	t.Layout.Runs(func(off, n int, _ layout.Element) {
+		if len(spans) == mostSpans {
+			flush()
+		}
+		spans, bytes = append(spans, door.Span{At: p.base + uintptr(t.At+off), Len: n}), bytes+n
 	})
+	flush()
 	if err != nil {
 		if why := w.Comm.Err(); why != nil {
 			return why
