@@ -5,13 +5,27 @@ import "sort"
 // A walker finds the runs of a part of a Layout's packed bytes.
 type walker struct {
 	skip, n int // packed bytes before the part, and in it: what is left of both
-	do      func(off, n int) bool
+	do      func(off, n, count, stride int) bool
 }
 
 // Part calls do for the runs of n packed bytes of l behind the first skip, in their order: where
 // each begins, and its bytes. It ends where l does, or when do returns false, and reports whether
 // do has returned true each time. Runs that touch are not merged across loops.
 func (l *Layout) Part(skip, n int, do func(off, n int) bool) bool {
+	return l.Loops(skip, n, func(off, n, count, stride int) bool {
+		for ; count > 0; count-- {
+			if !do(off, n) {
+				return false
+			}
+			off += stride
+		}
+		return true
+	})
+}
+
+// Loops is Part for loops of count runs of n bytes, stride bytes apart: those of a regular Layout
+// are few.
+func (l *Layout) Loops(skip, n int, do func(off, n, count, stride int) bool) bool {
 	w := walker{skip, min(n, l.Size()-skip), do}
 	return w.n <= 0 || w.walk(l, 0)
 }
@@ -21,17 +35,11 @@ func (w *walker) walk(l *Layout, off int) bool {
 	turn := w.skip / l.each
 	w.skip %= l.each
 	off += l.off + turn*l.stride
+	if l.parts == nil && l.spans == nil {
+		return w.loop(off, l.each, l.count-turn, l.stride)
+	}
 	for ; turn < l.count && w.n > 0; turn++ {
-		more := true
-		switch {
-		case l.parts != nil:
-			more = w.parts(l.parts, off)
-		case l.spans != nil:
-			more = w.spans(l.spans, off)
-		default:
-			more = w.run(off, l.each)
-		}
-		if !more {
+		if l.parts != nil && !w.parts(l.parts, off) || l.spans != nil && !w.spans(l.spans, off) {
 			return false
 		}
 		off += l.stride
@@ -61,8 +69,26 @@ func (w *walker) spans(spans []span, off int) bool {
 	return true
 }
 
+// loop is count runs of n bytes, of which the first and the last may be cut.
+func (w *walker) loop(off, n, count, stride int) bool {
+	if w.skip > 0 {
+		if !w.run(off, n) {
+			return false
+		}
+		off, count = off+stride, count-1
+	}
+	if whole := min(count, w.n/n); whole > 0 {
+		w.n -= whole * n
+		if !w.do(off, n, whole, stride) {
+			return false
+		}
+		off, count = off+whole*stride, count-whole
+	}
+	return count == 0 || w.n == 0 || w.run(off, n)
+}
+
 func (w *walker) run(off, n int) bool {
 	off, n = off+w.skip, min(n-w.skip, w.n)
 	w.skip, w.n = 0, w.n-n
-	return w.do(off, n)
+	return w.do(off, n, 1, 0)
 }

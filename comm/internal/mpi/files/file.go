@@ -24,13 +24,15 @@ type File struct {
 	shared sharedPointer
 	locks  sync.Mutex // held by an atomic access: locks are the descriptor's, not a thread's
 
-	mu      sync.Mutex // guards the following
-	view    *view
-	at      int // the individual pointer: bytes of data in the view
-	atomic  bool
-	split   *pending // the split collective under way
-	info    []string // keys, each with its value behind it
-	handler *errs.Errhandler
+	mu     sync.Mutex // guards the following
+	view   *view
+	at     int // the individual pointer: bytes of data in the view
+	atomic bool
+	// Some rank's view has short runs: collective accesses may be exchanges.
+	scattered bool
+	split     *pending // the split collective under way
+	info      []string // keys, each with its value behind it
+	handler   *errs.Errhandler
 }
 
 // Null is MPI_FILE_NULL, which has the error handler of functions without a file, and of files that
@@ -170,7 +172,7 @@ func (t team) agree(err error, same ...int) error {
 	return err
 }
 
-// gather is agree that also returns a number that each rank gives.
+// gather is agree that also returns the numbers that each rank gives, by rank.
 func (t team) gather(err error, same []int, mine []int64) (numbers []int64, _ error) {
 	record := []int64{int64(errs.ClassOf(err))}
 	for _, x := range same {

@@ -6,14 +6,15 @@ import (
 	"gompi/comm/internal/mpi/p2p"
 )
 
-// The functions that move data. Collective ones that are not in order ask nothing of other ranks.
+// The functions that move data. Collective ones that are not in order ask nothing of other
+// ranks, but those that block while some view has short runs.
 
 func FileReadAt(f *File, offset int, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
 	return f.block(reads, at(offset), buf, n, t, st)
 }
 
 func FileReadAtAll(f *File, offset int, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
-	return f.block(reads, at(offset), buf, n, t, st)
+	return f.blockAll(reads, at(offset), buf, n, t, st)
 }
 
 func FileRead(f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
@@ -21,7 +22,7 @@ func FileRead(f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) 
 }
 
 func FileReadAll(f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
-	return f.block(reads, atPointer, buf, n, t, st)
+	return f.blockAll(reads, atPointer, buf, n, t, st)
 }
 
 func FileReadShared(f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
@@ -81,7 +82,7 @@ func FileWriteAt(f *File, offset int, buf abi.Addr, n int, t *dtypes.Datatype, s
 }
 
 func FileWriteAtAll(f *File, offset int, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
-	return f.block(writes, at(offset), buf, n, t, st)
+	return f.blockAll(writes, at(offset), buf, n, t, st)
 }
 
 func FileWrite(f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
@@ -89,7 +90,7 @@ func FileWrite(f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status)
 }
 
 func FileWriteAll(f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
-	return f.block(writes, atPointer, buf, n, t, st)
+	return f.blockAll(writes, atPointer, buf, n, t, st)
 }
 
 func FileWriteShared(f *File, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {

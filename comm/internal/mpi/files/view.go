@@ -20,7 +20,11 @@ type view struct {
 	unit            int             // bytes of an etype in the file
 	tile            []layout.Layout // of a filetype in the file, one
 	extent          int             // how far apart filetypes are there
+	run             int             // bytes of a run, on average; noRun if an exchange cannot have it
 }
+
+// noRun is more than any run that is short: the data is one run, or is not in the order of the file.
+const noRun = 1 << 62
 
 // A representation is how data is in a file.
 type representation int
@@ -61,7 +65,46 @@ func newView(disp int, etype, filetype *datatype.Type, rep representation) (*vie
 	case size%v.unit != 0:
 		return nil, errs.New(errs.Arg, "the filetype has %d bytes: want a multiple of the etype's %d", size, v.unit)
 	}
+	v.run = v.averageRun()
 	return v, nil
+}
+
+func (v *view) averageRun() int {
+	l := &v.tile[0]
+	lo, hi := l.Bounds()
+	ascending, disjoint := l.Order()
+	if _, one := l.Contiguous(); v.rep == external32 || !ascending || !disjoint || hi-lo > v.extent || one && l.Size() == v.extent {
+		return noRun
+	}
+	runs := 0
+	l.Loops(0, l.Size(), func(_, _, count, _ int) bool {
+		runs += count
+		return true
+	})
+	return max(1, l.Size()/max(1, runs))
+}
+
+// trains calls do for n bytes of data from position at on.
+func (v *view) trains(at, n int, do func(train)) {
+	if n <= 0 {
+		return
+	}
+	var t train
+	l := layout.Around(v.tile, (at+n-1)/v.size()+1, v.extent)
+	l.Loops(at, n, func(off, n, count, stride int) bool {
+		off += v.disp
+		if count == 1 && n == t.n && (t.count == 1 || off == t.off+t.count*t.stride) {
+			t.stride = (off - t.off) / t.count
+			t.count++
+			return true
+		}
+		if t.count > 0 {
+			do(t)
+		}
+		t = train{off, n, count, stride}
+		return true
+	})
+	do(t)
 }
 
 // size returns the bytes of data in a tile.
@@ -142,13 +185,17 @@ func FileSetView(f *File, disp int, etype, filetype *dtypes.Datatype, datarep ab
 	if err == nil {
 		same = []int{int(v.rep), v.unit, min(disp, 0)}
 	}
-	users, err := f.team.gather(err, same, []int64{f.shared.used()})
+	mine := []int64{f.shared.used(), 0}
+	if err == nil && v.run <= shortRun {
+		mine[1] = 1
+	}
+	all, err := f.team.gather(err, same, mine)
 	if err != nil {
 		return err
 	}
-	used := false
-	for _, u := range users {
-		used = used || u != 0
+	used, scattered := false, false
+	for i := 0; i < len(all); i += 2 {
+		used, scattered = used || all[i] != 0, scattered || all[i+1] != 0
 	}
 	f.mu.Lock()
 	old := f.view
@@ -166,7 +213,7 @@ func FileSetView(f *File, disp int, etype, filetype *dtypes.Datatype, datarep ab
 	f.hint(info)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.view, f.at = v, 0
+	f.view, f.at, f.scattered = v, 0, scattered
 	return nil
 }
 
