@@ -79,25 +79,30 @@ func (n *Neighborhood) NeighborAlltoallw(ctx context.Context, send, recv []comm.
 
 // IneighborAlltoallw starts a NeighborAlltoallw (MPI_Ineighbor_alltoallw). It is over when all
 // Requests are complete: comm.WaitAll waits for them. Those of the receives come first, in the
-// order of sources, then those of the sends.
+// order of sources, then those of the sends. Those of ProcNull are null.
 func (n *Neighborhood) IneighborAlltoallw(send, recv []comm.Buffer) ([]comm.Request, error) {
 	return n.start("ineighboralltoallw", send, recv)
 }
 
-// start starts a message for each neighbor. In a grid the tag of a message is the place where its
-// receiver has the sender: two places in one dimension may have the same rank, and that may be this
-// one.
+// start starts a message for each neighbor, none for ProcNull. In a grid the tag of a message is
+// the place where its receiver has the sender: two places in one dimension may have the same rank,
+// and that may be this one. Sends come first: what a neighbor waits for is on its way, and a
+// receive often finds its message there and need not be posted.
 func (n *Neighborhood) start(op string, send, recv []comm.Buffer) ([]comm.Request, error) {
 	if len(send) != len(n.destinations) || len(recv) != len(n.sources) {
 		return nil, wrong(n.Comm, op, "%d buffers in send and %d in recv: want %d and %d, as many as destinations and sources",
 			len(send), len(recv), len(n.destinations), len(n.sources))
 	}
-	rs := make([]comm.Request, 0, len(send)+len(recv))
-	for i, from := range n.sources {
-		rs = append(rs, n.Messages.Irecv(from, n.tag(i), recv[i]))
-	}
+	rs := make([]comm.Request, len(recv)+len(send))
 	for i, to := range n.destinations {
-		rs = append(rs, n.Messages.Isend(to, n.tag(i^1), send[i]))
+		if to != comm.ProcNull {
+			rs[len(recv)+i] = n.Messages.Isend(to, n.tag(i^1), send[i])
+		}
+	}
+	for i, from := range n.sources {
+		if from != comm.ProcNull {
+			rs[i] = n.Messages.Irecv(from, n.tag(i), recv[i])
+		}
 	}
 	return rs, nil
 }

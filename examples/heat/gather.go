@@ -17,7 +17,10 @@ import (
 func gather(ctx context.Context, grid *topology.Cart, b *block, f *flags) ([]float64, error) {
 	blocks, counts := make([]*block, grid.Size()), make([]int, grid.Size())
 	for r := range blocks {
-		blocks[r] = blockOf(grid.Coords(r), grid.Dims(), f)
+		var err error
+		if blocks[r], err = blockOf(grid.Coords(r), grid.Dims(), f); err != nil {
+			return nil, err
+		}
 		counts[r] = blocks[r].rows * blocks[r].cols
 	}
 	all := make([]float64, f.rows*f.cols)
@@ -47,7 +50,7 @@ func alone(f *flags) []float64 {
 	b := newBlock(0, 0, f.rows, f.cols, f)
 	for range f.steps {
 		b.relax(1, b.rows+1, 1, b.cols+1)
-		b.u, b.next = b.next, b.u
+		b.swap()
 	}
 	return b.points()
 }

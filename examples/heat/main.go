@@ -71,7 +71,10 @@ func heat(ctx context.Context, c *comm.Comm, f *flags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := blockOf(grid.Coords(grid.Rank()), grid.Dims(), f)
+	b, err := blockOf(grid.Coords(grid.Rank()), grid.Dims(), f)
+	if err != nil {
+		return err
+	}
 	begin := time.Now()
 	for range f.steps {
 		if err := b.step(ctx, grid); err != nil {

@@ -16,12 +16,40 @@ type block struct {
 	top, left  int // where the first point is in the plate
 	rows, cols int
 	u, next    []float64 // temperatures, row after row: those of now, and room for those after the step
+
+	halo, nextHalo halo // of u and next
 }
 
+// A halo is what a block exchanges of its temperatures with the blocks above, below, left and
+// right: it sends its outermost points and receives theirs into its frame.
+type halo struct{ out, in []comm.Buffer }
+
 // blockOf returns the block of the rank at a place of a grid of ranks.
-func blockOf(at, dims []int, f *flags) *block {
+func blockOf(at, dims []int, f *flags) (*block, error) {
 	top, left := f.rows*at[0]/dims[0], f.cols*at[1]/dims[1]
-	return newBlock(top, left, f.rows*(at[0]+1)/dims[0]-top, f.cols*(at[1]+1)/dims[1]-left, f)
+	b := newBlock(top, left, f.rows*(at[0]+1)/dims[0]-top, f.cols*(at[1]+1)/dims[1]-left, f)
+	var e1, e2 error
+	b.halo, e1 = b.haloOf(b.u)
+	b.nextHalo, e2 = b.haloOf(b.next)
+	return b, errors.Join(e1, e2)
+}
+
+// haloOf returns the halo of u, for any number of steps.
+func (b *block) haloOf(u []float64) (h halo, err error) {
+	width := b.cols + 2
+	points, err := comm.Vector(b.rows, 1, width)
+	if err != nil {
+		return h, err
+	}
+	row := func(r int) comm.Buffer { return comm.Of(u[r*width+1:][:b.cols]) }
+	column := func(c int) comm.Buffer { // without the frame's rows: one point of each of the others
+		laid, e := comm.Lay(u[width+c:], points)
+		err = errors.Join(err, e)
+		return laid
+	}
+	h.out = []comm.Buffer{row(1), row(b.rows), column(1), column(b.cols)}
+	h.in = []comm.Buffer{row(0), row(b.rows + 1), column(0), column(b.cols + 1)}
+	return h, err
 }
 
 func newBlock(top, left, rows, cols int, f *flags) *block {
@@ -49,51 +77,33 @@ func atFirst(row, col int, f *flags) float64 {
 }
 
 // step computes the next temperatures. The points inside need no halo: they are computed while that
-// is under way.
+// is under way. Beyond the edge of the plate there is comm.ProcNull, from which nothing comes: what
+// was in the frame stays.
 func (b *block) step(ctx context.Context, grid *topology.Cart) error {
-	halo, err := b.exchange(grid)
+	exchange, err := grid.IneighborAlltoallw(b.halo.out, b.halo.in)
 	if err != nil {
 		return err
 	}
 	b.relax(2, b.rows, 2, b.cols)
-	if err := comm.WaitAll(ctx, halo...); err != nil {
+	if err := comm.WaitAll(ctx, exchange...); err != nil {
 		return err
 	}
 	b.relax(1, 2, 1, b.cols+1) // the outermost rows and columns; of a narrow block some twice
 	b.relax(b.rows, b.rows+1, 1, b.cols+1)
 	b.relax(2, b.rows, 1, 2)
 	b.relax(2, b.rows, b.cols, b.cols+1)
-	b.u, b.next = b.next, b.u
+	b.swap()
 	return nil
 }
 
-// exchange starts to send the outermost points to the blocks above, below, left and right, and to
-// receive theirs. Beyond the edge of the plate there is comm.ProcNull, from which nothing comes:
-// what was in the frame stays.
-func (b *block) exchange(grid *topology.Cart) ([]comm.Request, error) {
-	left, e1 := b.column(1)
-	right, e2 := b.column(b.cols)
-	beforeLeft, e3 := b.column(0)
-	afterRight, e4 := b.column(b.cols + 1)
-	if err := errors.Join(e1, e2, e3, e4); err != nil {
-		return nil, err
-	}
-	return grid.IneighborAlltoallw(
-		[]comm.Buffer{comm.Of(b.row(1)), comm.Of(b.row(b.rows)), left, right},
-		[]comm.Buffer{comm.Of(b.row(0)), comm.Of(b.row(b.rows + 1)), beforeLeft, afterRight})
+// swap makes the next temperatures those of now.
+func (b *block) swap() {
+	b.u, b.next = b.next, b.u
+	b.halo, b.nextHalo = b.nextHalo, b.halo
 }
 
 // row returns row r without the frame's columns.
 func (b *block) row(r int) []float64 { return b.u[r*(b.cols+2)+1:][:b.cols] }
-
-// column returns column c without the frame's rows: one point of each row.
-func (b *block) column(c int) (comm.Buffer, error) {
-	points, err := comm.Vector(b.rows, 1, b.cols+2)
-	if err != nil {
-		return comm.Buffer{}, err
-	}
-	return comm.Lay(b.u[b.cols+2+c:], points)
-}
 
 // spread is how much of the difference to its neighbors a point takes on in a step. Above 1/4
 // errors would grow.
