@@ -182,6 +182,7 @@ struct gompi_lease {
 	struct gompi_peer peers[GOMPI_LOCALS];
 	uint16_t routes[GOMPI_SLOTS][GOMPI_LOCALS];
 	uint8_t sizes[GOMPI_SIZES]; /* of datatypes that are one run of bytes, by id; 0 of others */
+	uint32_t derived[GOMPI_SIZES]; /* the same of the program's, by handle */
 	struct gompi_held held[GOMPI_HELD];
 
 	uint8_t elements[GOMPI_SIZES]; /* of datatypes: mem.Type */
@@ -217,7 +218,7 @@ enum { GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
 	offsetof(struct gompi_lease, channels), sizeof(struct gompi_channel), offsetof(struct gompi_channel, context), \
 	offsetof(struct gompi_lease, peers), sizeof(struct gompi_peer), offsetof(struct gompi_peer, stamp), \
 	offsetof(struct gompi_peer, local), offsetof(struct gompi_lease, routes), offsetof(struct gompi_lease, sizes), \
-	offsetof(struct gompi_lease, holds), offsetof(struct gompi_lease, held), sizeof(struct gompi_held), \
+	offsetof(struct gompi_lease, derived), 	offsetof(struct gompi_lease, holds), offsetof(struct gompi_lease, held), sizeof(struct gompi_held), \
 	offsetof(struct gompi_held, bytes), offsetof(struct gompi_held, next), sizeof(struct gompi_lease), \
 	offsetof(struct gompi_lease, missed_team), offsetof(struct gompi_lease, elements), offsetof(struct gompi_lease, operators), \
 	offsetof(struct gompi_lease, teams), sizeof(struct gompi_team), offsetof(struct gompi_team, most), \

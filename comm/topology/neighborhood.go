@@ -70,6 +70,10 @@ func (n *Neighborhood) Sources() []int { return slices.Clone(n.sources) }
 // as Sources.
 func (n *Neighborhood) Destinations() []int { return slices.Clone(n.destinations) }
 
+// Degrees returns how many sources and destinations there are, those that are comm.ProcNull
+// included.
+func (n *Neighborhood) Degrees() (in, out int) { return len(n.sources), len(n.destinations) }
+
 // Revoke breaks n on all ranks, as that of a Comm does: those that wait in a neighbor collective
 // get ErrRevoked, too.
 func (n *Neighborhood) Revoke(reason string) {

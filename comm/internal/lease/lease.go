@@ -37,6 +37,7 @@
 package lease
 
 import (
+	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -90,6 +91,7 @@ type Record struct {
 	peers    [Peers]peer
 	routes   [Channels][Peers]uint16 // by rank: 1 more than the local rank, 0 if it is not known
 	sizes    [Sizes]uint8            // of elements that are one run of bytes, 0 of others
+	derived  [Sizes]uint32           // the same of the program's, by handle
 	held     [Held]held
 
 	elements  [Sizes]uint8     // of datatypes: a mem.Type
@@ -228,6 +230,14 @@ func (l *Lease) Size(datatype, size int) {
 	}
 }
 
+// Derived sets the size of the program's datatype of a number, 0 if it is not one run of bytes, or
+// is no more.
+func (l *Lease) Derived(datatype, size int) {
+	if datatype < Sizes && size <= math.MaxInt32 {
+		l.rec.derived[datatype] = uint32(size)
+	}
+}
+
 // Route notes the local rank of a member.
 func (l *Lease) Route(slot, member, local int) { l.rec.routes[slot][member] = uint16(local + 1) }
 
@@ -358,7 +368,7 @@ func recordLayout() []uintptr {
 		unsafe.Offsetof(r.Spin), unsafe.Offsetof(r.Credit), unsafe.Offsetof(r.missed),
 		unsafe.Offsetof(r.channels), unsafe.Sizeof(c), unsafe.Offsetof(c.context),
 		unsafe.Offsetof(r.peers), unsafe.Sizeof(p), unsafe.Offsetof(p.stamp), unsafe.Offsetof(p.local),
-		unsafe.Offsetof(r.routes), unsafe.Offsetof(r.sizes),
+		unsafe.Offsetof(r.routes), unsafe.Offsetof(r.sizes), unsafe.Offsetof(r.derived),
 		unsafe.Offsetof(r.holds), unsafe.Offsetof(r.held), unsafe.Sizeof(h),
 		unsafe.Offsetof(h.bytes), unsafe.Offsetof(h.next), unsafe.Sizeof(r),
 		unsafe.Offsetof(r.missedTeam), unsafe.Offsetof(r.elements), unsafe.Offsetof(r.operators),

@@ -469,7 +469,7 @@ static struct reduction reduction_of(const void *sendbuf, const void *recvbuf, i
 	gompi_word id = IN_datatype(type), operator = IN_op(op);
 	const void *operand = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
 	struct reduction r = {.operand = operand, .bytes = gompi_bytes_of(operand, count, type)};
-	if (r.bytes < 0 || operator < 0 || operator >= GOMPI_OPERATORS)
+	if (r.bytes < 0 || id >= GOMPI_SIZES || operator < 0 || operator >= GOMPI_OPERATORS)
 		return (struct reduction){.bytes = -1};
 	r.type = gompi_lease->elements[id];
 	r.op = gompi_lease->operators[operator];

@@ -31,9 +31,13 @@ static inline int gompi_slot_of(gompi_word comm)
  * There is a lease. */
 static inline int64_t gompi_bytes_of(const void *buf, int64_t count, MPI_Datatype type)
 {
-	gompi_word id = IN_datatype(type);
-	uint32_t size = id >= 0 && id < GOMPI_SIZES ? gompi_lease->sizes[id] : 0;
-	return !size || count < 0 || (!buf && count) ? -1 : count * size;
+	gompi_word id = IN_datatype(type), derived = id - GOMPI_FIRST_HANDLE;
+	uint32_t size = 0;
+	if (id >= 0 && id < GOMPI_SIZES)
+		size = gompi_lease->sizes[id];
+	else if (derived >= 0 && derived < GOMPI_SIZES)
+		size = gompi_lease->derived[derived];
+	return !size || count < 0 || (!buf && count) ? -1 : count * (int64_t)size;
 }
 
 /* gompi_own begins to fetch n bytes' lines, which others have read, for writing, all at once: stores fetch fewer

@@ -52,42 +52,56 @@ static int length(void)
 	return (int)roll((uint32_t)most[roll(7)] + 1);
 }
 
-/* message sends one message from one rank to another, in one of several ways. */
+/* message sends one message from one rank to another, in one of several ways. Its elements are bytes, or
+ * of a datatype of the program's that is freed while receives are under way, and whose handle the next has. */
 static void message(MPI_Comm comm, int me, int from, int to, int step)
 {
 	static __thread unsigned char b[MOST];
-	int n = length(), how = (int)roll(4), get = (int)roll(6), tag = (int)roll(3), flag = 0;
+	int each = roll(4) ? 1 : 2 + (int)roll(2), n = length() / each, how = (int)roll(4), get = (int)roll(6), tag = (int)roll(3), flag = 0;
+	int most = MOST / each, bytes = n * each;
+	MPI_Datatype type = MPI_BYTE;
 	MPI_Request q;
 	MPI_Status s;
+	if (each > 1)
+		MPI_Type_contiguous(each, MPI_BYTE, &type), MPI_Type_commit(&type);
 	if (me == from) {
-		fill(b, n, step);
+		fill(b, bytes, step);
 		switch (how) {
-		case 0: MPI_Ssend(b, n, MPI_BYTE, to, tag, comm); break;
-		case 1: MPI_Isend(b, n, MPI_BYTE, to, tag, comm, &q), MPI_Wait(&q, MPI_STATUS_IGNORE); break;
-		default: MPI_Send(b, n, MPI_BYTE, to, tag, comm);
+		case 0: MPI_Ssend(b, n, type, to, tag, comm); break;
+		case 1: MPI_Isend(b, n, type, to, tag, comm, &q), MPI_Wait(&q, MPI_STATUS_IGNORE); break;
+		default: MPI_Send(b, n, type, to, tag, comm);
 		}
 	}
+	if (me != to && each > 1)
+		MPI_Type_free(&type);
 	if (me != to)
 		return;
 	switch (get) {
-	case 0: MPI_Recv(b, MOST, MPI_BYTE, size == 2 ? MPI_ANY_SOURCE : from, tag, comm, &s); break;
-	case 1: MPI_Probe(from, MPI_ANY_TAG, comm, &s), MPI_Recv(b, n, MPI_BYTE, from, s.MPI_TAG, comm, &s); break;
+	case 0: MPI_Recv(b, most, type, size == 2 ? MPI_ANY_SOURCE : from, tag, comm, &s); break;
+	case 1: MPI_Probe(from, MPI_ANY_TAG, comm, &s), MPI_Recv(b, n, type, from, s.MPI_TAG, comm, &s); break;
 	case 2:
 		while (!flag)
 			MPI_Iprobe(from, tag, comm, &flag, &s);
-		check_status(&s, from, tag, n, step);
-		MPI_Recv(b, n, MPI_BYTE, from, tag, comm, &s);
+		check_status(&s, from, tag, bytes, step);
+		MPI_Recv(b, n, type, from, tag, comm, &s);
 		break;
-	case 3: MPI_Irecv(b, MOST, MPI_BYTE, from, tag, comm, &q), MPI_Wait(&q, &s); break;
+	case 3:
+		MPI_Irecv(b, most, type, from, tag, comm, &q);
+		if (each > 1)
+			MPI_Type_free(&type);
+		MPI_Wait(&q, &s);
+		break;
 	case 4:
-		MPI_Irecv(b, n, MPI_BYTE, from, tag, comm, &q);
+		MPI_Irecv(b, n, type, from, tag, comm, &q);
 		while (!flag)
 			MPI_Test(&q, &flag, &s);
 		break;
-	default: MPI_Recv(b, n, MPI_BYTE, from, tag, comm, &s);
+	default: MPI_Recv(b, n, type, from, tag, comm, &s);
 	}
-	check_status(&s, from, tag, n, step);
-	check(b, n, step, step);
+	if (each > 1 && type != MPI_DATATYPE_NULL)
+		MPI_Type_free(&type);
+	check_status(&s, from, tag, bytes, step);
+	check(b, bytes, step, step);
 }
 
 /* window sends several messages with few tags, and receives them in another order than they are sent,

@@ -9,7 +9,8 @@ import (
 	"gompi/comm/internal/mpi/p2p"
 )
 
-// A neighborhood is what goes to and comes from neighbors, each with a number in out and in.
+// A neighborhood is what goes to and comes from neighbors, each with a number in out and in. It is
+// sent from and received into where it lies, as by messages between two ranks.
 type neighborhood struct {
 	p    *Plan
 	send func(i int) comm.Buffer
@@ -18,27 +19,32 @@ type neighborhood struct {
 
 // messages has p send and receive a message for each neighbor.
 func (h neighborhood) messages(c *comms.Comm) error {
-	in, out := c.Degrees()
-	send, recv := make([]comm.Buffer, out), make([]comm.Buffer, in)
-	for i := range send {
-		send[i] = h.send(i)
-	}
-	for i := range recv {
-		recv[i] = h.recv(i)
-	}
+	send, recv := buffers(c.Topology.Destinations(), h.send), buffers(c.Topology.Sources(), h.recv)
 	h.p.linear = func() (_ *p2p.Request, err error) {
-		h.p.begin()
 		on := *c.Topology.Neighborhood
 		if h.p.own != nil {
 			on.Messages = h.p.own
 		}
 		r := p2p.NewRequest(c)
-		r.Then = h.p.finish
 		r.Others, err = on.IneighborAlltoallw(send, recv)
 		return r, err
 	}
 	return nil
 }
+
+// buffers returns that of each neighbor, an empty one of ProcNull.
+func buffers(neighbors []int, of func(i int) comm.Buffer) []comm.Buffer {
+	all := make([]comm.Buffer, len(neighbors))
+	for i, rank := range neighbors {
+		if rank != comm.ProcNull {
+			all[i] = of(i)
+		}
+	}
+	return all
+}
+
+// bufferOf returns n elements as messages take them.
+func bufferOf(buf abi.Addr, n int, t *dtypes.Datatype) comm.Buffer { return t.Buffer(buf, n) }
 
 func (p *Plan) checkNeighbors(c *comms.Comm) error {
 	if err := comms.CheckIntra(c); err != nil {
@@ -65,7 +71,7 @@ func (p *Plan) NeighborAllgather(sendbuf abi.Addr, sendcount int, sendtype *dtyp
 	if err := p.checkBoth(c, sendcount, sendtype, recvcount, recvtype); err != nil {
 		return err
 	}
-	return neighborhood{p, all(p.out(sendbuf, sendcount, sendtype)), p.blocks(recvbuf, recvcount, recvtype, p.in)}.messages(c)
+	return neighborhood{p, all(bufferOf(sendbuf, sendcount, sendtype)), p.blocks(recvbuf, recvcount, recvtype, bufferOf)}.messages(c)
 }
 
 func (p *Plan) NeighborAllgatherv(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, recvbuf abi.Addr, counts, displs abi.Array, recvtype *dtypes.Datatype, c *comms.Comm) error {
@@ -77,14 +83,14 @@ func (p *Plan) NeighborAllgatherv(sendbuf abi.Addr, sendcount int, sendtype *dty
 	if err := l.check(); err != nil {
 		return err
 	}
-	return neighborhood{p, all(p.out(sendbuf, sendcount, sendtype)), l.blocks(p.in)}.messages(c)
+	return neighborhood{p, all(bufferOf(sendbuf, sendcount, sendtype)), l.blocks(bufferOf)}.messages(c)
 }
 
 func (p *Plan) NeighborAlltoall(sendbuf abi.Addr, sendcount int, sendtype *dtypes.Datatype, recvbuf abi.Addr, recvcount int, recvtype *dtypes.Datatype, c *comms.Comm) error {
 	if err := p.checkBoth(c, sendcount, sendtype, recvcount, recvtype); err != nil {
 		return err
 	}
-	return neighborhood{p, p.blocks(sendbuf, sendcount, sendtype, p.out), p.blocks(recvbuf, recvcount, recvtype, p.in)}.messages(c)
+	return neighborhood{p, p.blocks(sendbuf, sendcount, sendtype, bufferOf), p.blocks(recvbuf, recvcount, recvtype, bufferOf)}.messages(c)
 }
 
 func (p *Plan) NeighborAlltoallv(sendbuf abi.Addr, sendcounts, sdispls abi.Array, sendtype *dtypes.Datatype, recvbuf abi.Addr, recvcounts, rdispls abi.Array, recvtype *dtypes.Datatype, c *comms.Comm) error {
@@ -99,28 +105,33 @@ func (p *Plan) NeighborAlltoallv(sendbuf abi.Addr, sendcounts, sdispls abi.Array
 	if err := to.check(); err != nil {
 		return err
 	}
-	return neighborhood{p, from.blocks(p.out), to.blocks(p.in)}.messages(c)
+	return neighborhood{p, from.blocks(bufferOf), to.blocks(bufferOf)}.messages(c)
 }
 
 func (p *Plan) NeighborAlltoallw(sendbuf abi.Addr, sendcounts, sdispls abi.Array, sendtypes []abi.Handle, recvbuf abi.Addr, recvcounts, rdispls abi.Array, recvtypes []abi.Handle, c *comms.Comm) error {
 	if err := p.checkNeighbors(c); err != nil {
 		return err
 	}
-	var wrongType error
-	each := func(buf abi.Addr, counts []int, displs abi.Array, types []abi.Handle, use func(abi.Addr, int, *dtypes.Datatype) comm.Buffer) func(int) comm.Buffer {
-		return func(i int) comm.Buffer {
-			t, n := dtypes.Registry.Find(types[i]), counts[i]
-			if err := dtypes.Check(n, t); err != nil {
-				wrongType = err
-				return comm.Of([]byte(nil))
-			}
-			return use(buf.Plus(displs.Addresses(i + 1)[i]), n, t)
+	in, out := c.Degrees()
+	from, err := eachOf(sendbuf, sendcounts.List(out), sdispls, sendtypes)
+	if err != nil {
+		return err
+	}
+	to, err := eachOf(recvbuf, recvcounts.List(in), rdispls, recvtypes)
+	if err != nil {
+		return err
+	}
+	return neighborhood{p, from, to}.messages(c)
+}
+
+// eachOf returns counts[i] elements of types[i], displs[i] bytes behind buf.
+func eachOf(buf abi.Addr, counts []int, displs abi.Array, types []abi.Handle) (func(int) comm.Buffer, error) {
+	for i, n := range counts {
+		if err := dtypes.Check(n, dtypes.Registry.Find(types[i])); err != nil {
+			return nil, err
 		}
 	}
-	in, out := c.Degrees()
-	err := neighborhood{p, each(sendbuf, sendcounts.List(out), sdispls, sendtypes, p.out), each(recvbuf, recvcounts.List(in), rdispls, recvtypes, p.in)}.messages(c)
-	if wrongType != nil {
-		return wrongType
-	}
-	return err
+	return func(i int) comm.Buffer {
+		return dtypes.Registry.Find(types[i]).Buffer(buf.Plus(displs.Addresses(i + 1)[i]), counts[i])
+	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"gompi/comm/internal/lease"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/datatype"
+	"gompi/comm/internal/mpi/dtypes"
 	"gompi/comm/internal/mpi/ops"
 	"gompi/comm/internal/mpi/table"
 )
@@ -32,6 +33,7 @@ func Attach(mix bool) unsafe.Pointer {
 	if !World.Door().Attach(l, mix) {
 		return nil
 	}
+	dtypes.Lend(func(h abi.Handle, size int) { l.Derived(int(h)-table.FirstHandle, size) })
 	lent = l
 	return unsafe.Pointer(l.Record())
 }

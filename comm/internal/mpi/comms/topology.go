@@ -57,7 +57,7 @@ func (c *Comm) Degrees() (in, out int) {
 	if c.Topology.Kind == 0 {
 		return 0, 0
 	}
-	return len(c.Topology.Sources()), len(c.Topology.Destinations())
+	return c.Topology.Neighborhood.Degrees()
 }
 
 func TopoTest(c *Comm) (int, error) {

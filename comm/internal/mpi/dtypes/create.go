@@ -205,10 +205,12 @@ func TypeDup(old *Datatype) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.committed = old.committed
 	if err := old.CopyAttributes(attrs.KindDatatype, old.Handle, &d.Attributes); err != nil {
 		Registry.Remove(d.Handle)
 		return nil, err
+	}
+	if old.committed {
+		d.commit()
 	}
 	return d, nil
 }
@@ -252,8 +254,23 @@ func TypeCommit(h *abi.Handle) error {
 	if err := CheckType(t); err != nil {
 		return err
 	}
-	t.committed = true
+	t.commit()
 	return nil
+}
+
+// lend tells the face what it may move of a datatype's elements itself.
+var lend = func(h abi.Handle, size int) {}
+
+// Lend has tell called with each datatype of the program whose elements are one run of bytes, none
+// of them between two, when it is committed, and with 0 before it is freed. It is called before
+// there are any.
+func Lend(tell func(h abi.Handle, size int)) { lend = tell }
+
+func (t *Datatype) commit() {
+	t.committed = true
+	if at, ok := t.Contiguous(2); ok && at == 0 && t.Basic() == nil {
+		lend(t.Handle, t.Size())
+	}
 }
 
 // TypeFree takes the handle back. Messages under way, and types made of it, keep what they need.
@@ -268,6 +285,7 @@ func TypeFree(h *abi.Handle) error {
 	if err := t.DeleteAttributes(attrs.KindDatatype, t.Handle); err != nil {
 		return err
 	}
+	lend(*h, 0)
 	Registry.Remove(*h)
 	*h = Registry.Null
 	return nil

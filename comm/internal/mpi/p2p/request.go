@@ -105,6 +105,9 @@ func (r *Request) Finish(st abi.Status) { r.over, r.st = true, st }
 
 // complete stores the outcome of Op.
 func (r *Request) complete(got comm.Status, err error) {
+	if len(r.Others) > 1 { // one wait for all is shorter
+		_ = comms.World.Door().AwaitAll(comms.Forever, r.Others) // which never ends
+	}
 	for _, o := range r.Others {
 		if _, e := o.Wait(comms.Forever); err == nil {
 			err = e
