@@ -30,11 +30,12 @@ type Plan struct {
 	combined []byte // of an intercommunicator's reduction
 }
 
-// plans are those of blocking collectives: they keep their lists.
+// plans are those of blocking collectives, and of started ones that are messages: they keep their
+// lists.
 var plans = sync.Pool{New: func() any { return new(Plan) }}
 
 // NewPlan returns the plan of a collective that is started.
-func NewPlan(c *comms.Comm) *Plan { return &Plan{c: c} }
+func NewPlan(c *comms.Comm) *Plan { return PlanOf(c) }
 
 // PlanOf returns the plan of a blocking collective, which Block takes back.
 func PlanOf(c *comms.Comm) *Plan {
@@ -84,6 +85,7 @@ func (p *Plan) Start(err error) (*p2p.Request, error) {
 	case err != nil:
 		return nil, err
 	case p.linear != nil:
+		defer p.done() // what has begun needs it no more
 		return p.linear()
 	}
 	r := p2p.NewRequest(p.c)
