@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/boot"
+	"gompi/internal/stress"
 	"gompi/transport"
 )
 
@@ -35,6 +36,9 @@ func TestSharedMemoryAgreesWithTheReference(t *testing.T) {
 		most = 5
 	}
 	for p := 1; p <= most; p++ {
+		if p > 9 && p < 16 && !stress.Asked() { // beside powers of two there are 3, 5, 9 and 17
+			continue
+		}
 		t.Run(fmt.Sprint(p), func(t *testing.T) {
 			all := func(ctx context.Context, c *comm.Comm) error {
 				for _, kind := range everyKind {

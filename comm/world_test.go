@@ -7,11 +7,15 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/internal/stress"
 )
 
 func TestThousandsOfGoroutineRanks(t *testing.T) {
-	n := 4096
-	if testing.Short() {
+	n := 2048
+	switch {
+	case stress.Asked():
+		n = 4096
+	case testing.Short():
 		n = 512
 	}
 	start := time.Now()

@@ -12,13 +12,18 @@ import (
 	"testing"
 
 	"gompi/internal/env"
+	"gompi/internal/version"
 	"gompi/mpirun/internal/testbed"
 )
 
 var mpiScratch string // the folder of buildMPI, removed when all tests are over
 
-// buildMPI builds a gompirun with gompi's MPI libraries beside it, and returns its path.
+// buildMPI builds a gompirun with gompi's MPI libraries beside it, and returns its path; where
+// MPI_BUILT in the environment names a folder, they are there, as .ci/test has made them once for all.
 var buildMPI = sync.OnceValues(func() (gompirun string, err error) {
+	if dir := os.Getenv("MPI_BUILT"); dir != "" {
+		return filepath.Join(dir, "gompirun"), nil
+	}
 	if mpiScratch, err = os.MkdirTemp("", "mpi"); err != nil {
 		return "", err
 	}
@@ -26,7 +31,7 @@ var buildMPI = sync.OnceValues(func() (gompirun string, err error) {
 	if out, err := exec.Command("go", "build", "-o", gompirun, "./gompirun").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./gompirun: %w\n%s", err, out)
 	}
-	build := exec.Command("comm/libmpi/build", filepath.Join(mpiScratch, "lib"), "0.0.0, commit test")
+	build := exec.Command("comm/libmpi/build", filepath.Join(mpiScratch, "lib"), mpiVersion)
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%v: %w\n%s", build, err, out)
@@ -87,8 +92,9 @@ func areRanks(t *testing.T, what string, n int, library string, status int, out,
 }
 
 const (
-	asOpenMPI = "gompi 0.0.0, commit test, as Open MPI"
-	asMPICH   = "gompi 0.0.0, commit test, as MPICH"
+	mpiVersion = version.Number + ", commit v-test"
+	asOpenMPI  = "gompi " + mpiVersion + ", as Open MPI"
+	asMPICH    = "gompi " + mpiVersion + ", as MPICH"
 )
 
 // Programs of Open MPI run on gompi, those of MPICH on their own library, and both as -mpi-lib
@@ -140,7 +146,7 @@ func TestTwoMPILibrariesInAProcessAreRefused(t *testing.T) {
 	}
 	other := regexp.MustCompile(`/\S*/libmpich\.so\S*`).FindString(string(libs))
 	status, out, errs := runCommand(t, gompirun, "-q", "-oversubscribe", "-np", "2",
-		"env", "LD_PRELOAD="+filepath.Join(mpiScratch, "lib/openmpi/libmpi.so.40")+":"+other, progs[0])
+		"env", "LD_PRELOAD="+filepath.Join(filepath.Dir(gompirun), "lib/openmpi/libmpi.so.40")+":"+other, progs[0])
 	if status != 1 || !strings.Contains(errs, "gompi: MPI_Init: this process has two MPI libraries, /") {
 		t.Errorf("status %d, %q, %q; want 1, and that there are two libraries", status, out, errs)
 	}

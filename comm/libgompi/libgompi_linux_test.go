@@ -373,7 +373,7 @@ func another(t *testing.T) string {
 		}
 	}
 	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", "libanother.so") // takes its time beside ranks
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=-mod=mod")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=-mod=mod -trimpath")
 	if out, status := printed(cmd); status != 0 {
 		t.Fatal(out)
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/internal/stress"
 	"gompi/internal/version"
 )
 
@@ -31,10 +32,9 @@ func TestTheWheelIsWhole(t *testing.T) {
 	if err := exec.Command("python3", "-c", "import venv, pip").Run(); err != nil {
 		t.Skip("python3 has no venv or pip")
 	}
-	if testing.Short() {
-		t.Skip("it links libgompi anew")
+	if !stress.Asked() {
+		t.Skip("it builds all libraries anew: make nightly")
 	}
-	t.Parallel() // it waits for the compiler
 	bin, dist := t.TempDir(), t.TempDir()
 	run(t, "make", "-C", "../..", "wheel", "BIN="+bin, "DIST="+dist, "PROGS=./mpirun/gompirun")
 	wheels, _ := filepath.Glob(filepath.Join(dist, "*"))
