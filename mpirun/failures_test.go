@@ -186,7 +186,7 @@ var silentProcesses = []disaster{
 		s.cmd.Process.Signal(syscall.SIGSTOP)
 		s.awaitNone()
 		s.cmd.Process.Signal(syscall.SIGCONT)
-	}, status: 125, first: `^gompirun: (gompirun itself did not run for 1\d|the agent on host[12] is lost: ssh exited with status 125: gompirun: agent: nothing heard from gompirun for 9s, )`},
+	}, status: 125, first: `^gompirun: (gompirun itself did not run for (9\.|[1-9]\d)|the agent on host[12] is lost: ssh exited with status 125: gompirun: agent: nothing heard from gompirun for 9s, )`},
 	{name: "an agent is stopped", run: sh(idle), strike: kill(syscall.SIGSTOP, agentProcess), status: 125,
 		first: `^gompirun: (host2: nothing heard for|the agent on host2 )`},
 	{name: "an agent and its ranks are stopped", run: sh(idle), strike: kill(syscall.SIGSTOP, agentProcess, "sleep 1000"), status: 125,

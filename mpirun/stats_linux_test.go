@@ -98,6 +98,9 @@ func TestTheSlowRankIsNamed(t *testing.T) {
 				args = append(args, fmt.Sprint(r))
 			}
 			s := summary(t, 0, args...)
+			for try := 0; try < 3 && !slices.Equal(s.Late, slow); try++ { // busy processors make others late, too
+				s = summary(t, 0, args...)
+			}
 			if !slices.Equal(s.Late, slow) {
 				t.Errorf("%v: late %v: %s", args, s.Late, s.Verdict)
 			}

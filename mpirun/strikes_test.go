@@ -157,7 +157,7 @@ func TestStressStrikesAtRandom(t *testing.T) {
 		drawRaid(uint64(*strikeSeed)).play(t, new(agentsSeen))
 		return
 	}
-	first, end := uint64(0), time.Now().Add(25*time.Second)
+	first, end := uint64(0), time.Now().Add(8*time.Second)
 	if testing.Short() {
 		end = time.Now().Add(3 * time.Second)
 	}

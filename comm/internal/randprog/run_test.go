@@ -78,7 +78,7 @@ func TestStressRandomPrograms(t *testing.T) {
 		}
 		return
 	}
-	first, end := uint64(0), time.Now().Add(10*time.Second)
+	first, end := uint64(0), time.Now().Add(5*time.Second)
 	if testing.Short() {
 		end = time.Now().Add(3 * time.Second)
 	}
