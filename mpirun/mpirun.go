@@ -6,7 +6,8 @@
 //  1. internal/cmdline reads the command line. internal/allocation finds the hosts that it names or
 //     that a batch system has granted.
 //  2. internal/plan decides which rank runs where. internal/job, one goroutine, decides everything
-//     else. internal/remote starts the agents; internal/link delivers their messages to the job.
+//     else. internal/remote starts the agents, and internal/tree those of many hosts from some of
+//     them; internal/link delivers their messages to the job.
 //  3. internal/agent runs the ranks of one host. internal/ctl encodes the messages between it and
 //     the launcher.
 //  4. internal/output prints what ranks write.
@@ -27,6 +28,7 @@ import (
 	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/tree"
 )
 
 // Exit statuses of gompirun's own.
@@ -53,6 +55,8 @@ func Main(args []string) int {
 			return proc.Guard(remote.GuardedFlag)
 		case remote.GuardedFlag:
 			return agent.Run(0, 1, proc.WatchdogFD, -1)
+		case remote.RelayFlag:
+			return tree.Relay(os.Stdin, os.Stdout)
 		case remote.LocalFlag:
 			return agent.Run(0, 1, -1, remote.InputFD)
 		}
@@ -122,7 +126,7 @@ func launchJob(spec *cmdline.Spec) int {
 		return status
 	}
 	j.Source, j.Hosts, j.Programs = source.From, hosts, programs
-	status, _ := runToTheEnd(j, w, start)
+	status, _ := runToTheEnd(j, w, start, spec.Reach.Fanout)
 	return status
 }
 

@@ -186,7 +186,7 @@ func (m *joinedNodes) launch(spec cmdline.Spec, place string) int {
 	}
 	p := spec.Programs[0]
 	j.Programs = []plan.Program{{Name: p.Name(), NP: p.NP}}
-	status, last := runToTheEnd(j, w, m)
+	status, last := runToTheEnd(j, w, m, 0)
 	for _, n := range m.nodes {
 		n.Finish(rendezvous.End{Status: status, Text: last})
 	}

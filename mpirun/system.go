@@ -8,6 +8,7 @@ import (
 
 	"gompi/hostfile"
 	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/proc"
@@ -39,9 +40,10 @@ func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job
 	}
 }
 
-// runToTheEnd runs j, whose System is w. It returns the exit status, and why the job ended in the
-// words printed last.
-func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter) (int, string) {
+// runToTheEnd runs j, whose System is w, on hosts that starter starts agents on, and of which up to
+// fanout are started from one, if that is not 0. It returns the exit status, and why the job ended
+// in the words printed last.
+func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) (int, string) {
 	// If an agent is killed, this process adopts what its ranks have started.
 	if err := proc.Adopt(); err != nil {
 		return j.Fail(err)
@@ -53,8 +55,19 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter) (int, string
 			proc.RemoveGroupOf(pid)
 		}
 	}
-	w.Connect = func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) job.Agent {
-		return link.Start(ctx, starter, h, number, events, done)
+	w.Connect = func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event, done <-chan struct{}) ([]job.Agent, func([]int, ctl.Message)) {
+		all := link.StartAll(ctx, starter, fanout, hosts, events, done)
+		agents := make([]job.Agent, len(all))
+		for n, a := range all {
+			agents[n] = a
+		}
+		return agents, func(to []int, m ctl.Message) {
+			var some []*link.Agent
+			for _, n := range to {
+				some = append(some, all[n])
+			}
+			link.Broadcast(some, m)
+		}
 	}
 	return j.Run()
 }

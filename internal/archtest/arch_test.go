@@ -110,7 +110,8 @@ var rules = []rule{
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/world", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/seg", "internal/timeline"}}, // not how figures came
-	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/ctl", "hostfile"}},
+	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/tree", "mpirun/internal/ctl", "hostfile"}},
+	{"mpirun/internal/tree", []string{"mpirun/internal/remote", "internal/boot/wire", "hostfile"}}, // not what it passes on
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
 	{"mpirun/internal/attach", []string{"internal/sockets", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},

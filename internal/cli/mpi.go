@@ -110,6 +110,7 @@ func hydraHabits() []Habit {
 	return []Habit{
 		{Names: []string{"launcher", "bootstrap", "rmk"}, Args: 1, Why: reach},
 		{Names: []string{"launcher-exec", "bootstrap-exec"}, Args: 1, To: renamed("-rsh")},
+		{Names: []string{"branch-count"}, Args: 1, To: renamed("-fanout")},
 		{Names: []string{"enable-x", "disable-x"}, Why: "ssh's own configuration says whether X is forwarded"},
 		{Names: []string{"topolib", "demux", "nameserver", "localhost", "usize"}, Args: 1, Why: "gompirun needs no such thing"},
 		{Names: []string{"pmi-port", "profile"}, Why: "gompirun needs no such thing"},

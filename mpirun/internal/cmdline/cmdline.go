@@ -107,7 +107,11 @@ type Reach struct {
 	RSH          string        // the command that logs in; "" if not given
 	LaunchAgent  string        // the command that runs an agent there; "" for ours
 	StartTimeout time.Duration // 0 if not given
+	Fanout       int           // hosts that are started from one at most; 0 for all from this
 }
+
+// fanout is how many hosts gompirun starts itself, where the user states nothing.
+const fanout = 64
 
 // startTimeout holds where the user sets none.
 const startTimeout = 30 * time.Second

@@ -67,6 +67,8 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	s.Heartbeat = 5 * time.Second
 	set.Var((*cli.Duration)(&s.Heartbeat), "heartbeat", "")
 	s.Reach.flags(set)
+	s.Reach.Fanout = fanout
+	set.Var(cli.Number(&s.Reach.Fanout, 0, math.MaxInt32, "a whole number, 0 or more", "N"), "fanout", "")
 	set.BoolVar(&s.Preload.Binary, "preload-binary", false, "")
 	set.StringVar(&s.Preload.Files, "preload-files", "", "")
 	s.networkFlags(set)

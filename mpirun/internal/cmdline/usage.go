@@ -130,6 +130,8 @@ other hosts
   -rsh CMD                  what logs in to them (default: ssh), as "ssh -p 2222 -i key"
   -launch-agent CMD         what runs a gompirun there (default: this one, found at the
                             same path, or sent)
+  -fanout N                 from how many hosts on some start others, so that gompirun need
+                            not log in to all (default 64; 0: it does)
   -preload-binary           send programs to hosts that do not have them
   -preload-files LIST       put copies of these files, a,b, into the ranks' working
                             directory on other hosts

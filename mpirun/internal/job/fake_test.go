@@ -149,21 +149,27 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ct
 	spec.Stdin.Rank = -1
 	world := &System{
 		Stdout: f, Stderr: f,
-		Connect: func(_ context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Agent {
-			if number == 0 {
-				k.links = append(k.links, nil)
+		Connect: func(_ context.Context, hosts []hostfile.Host, events chan<- link.Event, done <-chan struct{}) ([]Agent, func([]int, ctl.Message)) {
+			run := len(k.links)
+			k.links = append(k.links, nil)
+			var agents []Agent
+			for number, h := range hosts {
+				l := &fakeAgent{number: number, name: h.Name, run: run, script: k.script, agent: k.agent, wake: make(chan struct{}, 1)}
+				l.emit = func(e link.Event) {
+					select {
+					case events <- e:
+					case <-done:
+					}
+				}
+				k.links[run] = append(k.links[run], l)
+				agents = append(agents, l)
+				go l.serve() // until it is closed
 			}
-			run := len(k.links) - 1
-			l := &fakeAgent{number: number, name: h.Name, run: run, script: k.script, agent: k.agent, wake: make(chan struct{}, 1)}
-			l.emit = func(e link.Event) {
-				select {
-				case events <- e:
-				case <-done:
+			return agents, func(to []int, m ctl.Message) {
+				for _, n := range to {
+					agents[n].Send(m)
 				}
 			}
-			k.links[run] = append(k.links[run], l)
-			go l.serve() // until it is closed
-			return l
 		},
 		Signals:   func() (<-chan os.Signal, func()) { return k.signals, func() {} },
 		Questions: func(string) (<-chan attach.Question, func()) { return k.asks, func() {} },
@@ -171,6 +177,11 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ct
 		Process:   func(int) Process { return k },
 	}
 	k.job = New(spec, world)
+	k.job.send = func(to []int, m ctl.Message) { // of hosts that a test sets itself
+		for _, n := range to {
+			k.job.hosts[n].Send(m)
+		}
+	}
 	for _, p := range spec.Programs {
 		k.job.Programs = append(k.job.Programs, plan.Program{Name: p.Name(), NP: p.NP})
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"gompi/mpirun/internal/ctl"
@@ -75,14 +76,14 @@ func (j *Job) beat() {
 			h.pulse.missed++
 			j.silent(h)
 		}
-		h.ping(j.clock())
 	}
+	j.sendTo(&ctl.Ping{Sent: j.clock()}, func(h *host) bool { return !h.drained })
 }
 
 // received notes that an agent has sent something, and reports it if its silence was reported.
 func (j *Job) received(h *host) {
 	p := &h.pulse
-	if p.missed >= beatsPerPeriod && j.end.cause == nil {
+	if p.reportAt > beatsPerPeriod && p.missed >= beatsPerPeriod && j.end.cause == nil {
 		j.notef("%s: heard again after %v", h.name, j.heart.times(p.missed))
 	}
 	p.missed, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
@@ -97,10 +98,25 @@ func (j *Job) silent(h *host) {
 		j.giveUp(h, fmt.Sprintf("nothing heard for %v", j.heart.times(p.missed)))
 		return
 	}
-	if p.missed >= max(p.reportAt, beatsPerPeriod) && j.end.cause == nil {
+	if p.missed >= max(p.reportAt, beatsPerPeriod) && j.end.cause == nil && !j.silentRelay(h) {
 		p.reportAt = 2 * p.missed
 		j.reportSilence(h, limit)
 	}
+}
+
+// silentRelay reports whether nothing is heard of a host either through which h is reached: then
+// that is what is reported.
+func (j *Job) silentRelay(h *host) bool {
+	return slices.ContainsFunc(h.started.Relays, func(n int) bool {
+		return h.behind(n) && !j.hosts[n].drained && j.hosts[n].pulse.missed >= beatsPerPeriod
+	})
+}
+
+// allSilent reports whether nothing is heard of any host that is reached through h.
+func (j *Job) allSilent(h *host) bool {
+	return !slices.ContainsFunc(j.hosts, func(o *host) bool {
+		return o.behind(h.index) && !o.drained && o.pulse.missed < beatsPerPeriod
+	})
 }
 
 // look looks at the process that stands for an agent on this machine.
@@ -170,7 +186,8 @@ func (j *Job) giveUp(h *host, why string) {
 		reason = fmt.Sprintf("the agent%s does not answer", h.started.Process())
 	}
 	h.agent.Kill()
-	j.lose(h, fmt.Sprintf("%s: %s: %s; %s lost with it", h.name, why, reason, ranksText(h.ranks)))
+	l := j.lossOf(h, j.allSilent(h))
+	j.lose(l, fmt.Sprintf("%s: %s: %s; %s lost with it%s", h.name, why, reason, ranksText(l.ranks()), l.through()))
 }
 
 // clock returns nanoseconds since 1970 by a clock that is not set while the job runs. Those of

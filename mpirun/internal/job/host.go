@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +50,29 @@ var network = sync.OnceValue(route.Network)
 // sharesLoopback reports whether the agent has the launcher's loopback interface. That the launcher
 // was seen to come from one proves nothing: it may have come through a tunnel.
 func (h *host) sharesLoopback() bool { return h.started.Here || h.hello.Network == network() }
+
+// relay returns the host from which the agent was started, by number; -1 for the launcher's.
+func (h *host) relay() int {
+	for i := len(h.started.Relays) - 1; i >= 0; i-- {
+		if n := h.started.Relays[i]; n != h.index {
+			return n
+		}
+	}
+	return -1
+}
+
+// behind reports whether the agent is reached through another host, by number.
+func (h *host) behind(relay int) bool {
+	return h.index != relay && h.started != nil && slices.Contains(h.started.Relays, relay)
+}
+
+// via returns how the agent on h was started: "ssh", or "ssh from node3".
+func (j *Job) via(h *host) string {
+	if n := h.relay(); n >= 0 {
+		return h.started.Via + " from " + j.hosts[n].name
+	}
+	return h.started.Via
+}
 
 // reached returns, for the user, how the agent is reached.
 func (h *host) reached() string {
@@ -117,6 +142,19 @@ func (j *Job) endedLate(e link.Event) {
 	case e.Err != nil:
 		from.ended(e.Err)
 	}
+}
+
+// someNames names hosts, and counts those beyond the first few.
+func someNames(hosts []*host) string {
+	const most = 8
+	var names []string
+	for _, h := range hosts {
+		names = append(names, h.name)
+	}
+	if extra := len(names) - most; extra > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", extra))
+	}
+	return strings.Join(names, ", ")
 }
 
 // ranksText names a host's ranks.

@@ -105,7 +105,7 @@ func masterAddr(nodes []*host, first int) string {
 	}
 	var others []netip.Prefix
 	for _, other := range nodes {
-		if h.sharesLoopback() && !other.sharesLoopback() && isForOthers(other.hello.Launcher) {
+		if h.sharesLoopback() && !other.sharesLoopback() && other.relay() < 0 && isForOthers(other.hello.Launcher) {
 			return other.hello.Launcher
 		}
 		if other != h {

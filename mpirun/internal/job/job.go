@@ -42,9 +42,9 @@ type System struct {
 	Dir            string // the working directory, by the name that other hosts may have too
 	MPIFolder      string // of gompi's MPI libraries here, "" if they were not built
 
-	// Connect starts the agent of a host, within ctx, in the background. Its events go to
-	// events until done is closed.
-	Connect func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Agent
+	// Connect starts the agents of hosts, within ctx, in the background. Their events go to events
+	// until done is closed. send sends a message to some of them, by the numbers of their hosts.
+	Connect func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event, done <-chan struct{}) (agents []Agent, send func(hosts []int, m ctl.Message))
 	// Signals begins to catch signals. release ends that.
 	Signals func() (signals <-chan os.Signal, release func())
 	// Stop stops this process, and returns when it is continued.
@@ -103,6 +103,7 @@ type Job struct {
 	begun   time.Time
 	plan    *plan.Plan
 	hosts   []*host
+	send    func(hosts []int, m ctl.Message)
 	nodes   int // hosts that have ranks
 	events  chan link.Event
 	done    chan struct{} // closed when events are not taken any more
@@ -409,8 +410,19 @@ func (j *Job) revoke(m *ctl.Revoke) {
 
 // broadcast sends m to every agent that has ranks.
 func (j *Job) broadcast(m ctl.Message) {
-	for _, h := range j.surveyed() {
-		h.Send(m)
+	j.sendTo(m, func(h *host) bool { return len(h.ranks) > 0 && !h.drained })
+}
+
+// sendTo sends m to the agents of some hosts, in one go.
+func (j *Job) sendTo(m ctl.Message, to func(*host) bool) {
+	var hosts []int
+	for n, h := range j.hosts {
+		if to(h) {
+			hosts = append(hosts, n)
+		}
+	}
+	if len(hosts) > 0 {
+		j.send(hosts, m)
 	}
 }
 

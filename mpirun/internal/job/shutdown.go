@@ -2,7 +2,9 @@ package job
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/link"
 )
 
 // Exit statuses of gompirun's own.
@@ -224,19 +227,65 @@ func (j *Job) lost(h *host, err error) {
 	if h.drained {
 		return
 	}
-	j.lose(h, fmt.Sprintf("the agent on %s %s, and %s with it", h.name, how, ranksText(h.ranks)))
+	if cut := (*link.Lost)(nil); errors.As(err, &cut) {
+		relay := j.hosts[cut.Relay]
+		l := j.lossOf(relay, true)
+		j.lose(l, fmt.Sprintf("%s %s, and %s with it%s", relay.name, cut.How, ranksText(l.ranks()), l.through()))
+		return
+	}
+	j.lose(j.lossOf(h, false), fmt.Sprintf("the agent on %s %s, and %s with it", h.name, how, ranksText(h.ranks)))
 }
 
-// lose ends the job because a host is lost, as text states, and kills what it had on this machine.
-func (j *Job) lose(h *host, text string) {
-	j.gone(h)
-	if j.statistics.Collector != nil && len(h.ranks) > 0 {
-		j.statistics.Lost(h.name)
+// A loss is that of a host, and of those that were reached through it.
+type loss struct {
+	host *host
+	with []*host
+}
+
+// lossOf returns the loss of h, with all that are reached through it or alone.
+func (j *Job) lossOf(h *host, withAll bool) *loss {
+	l := &loss{host: h}
+	for _, o := range j.hosts {
+		if withAll && o.behind(h.index) && !o.drained {
+			l.with = append(l.with, o)
+		}
 	}
-	j.attempt.missing = append(j.attempt.missing, h.index)
+	return l
+}
+
+// ranks returns the ranks that are lost.
+func (l *loss) ranks() (ranks []int) {
+	for _, h := range append(l.with, l.host) {
+		if !h.drained {
+			ranks = append(ranks, h.ranks...)
+		}
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// through explains why more than one host is lost.
+func (l *loss) through() string {
+	if len(l.with) == 0 {
+		return ""
+	}
+	return ": through it were reached " + someNames(l.with)
+}
+
+// lose ends the job because of a loss, as text states, and kills what the hosts had on this
+// machine. If the job is started again, only the first host is missing: the others, whose agents
+// end as it does, may be reached otherwise.
+func (j *Job) lose(l *loss, text string) {
+	c := &cause{status: StatusFailed, text: text, host: l.host, asked: j.leaving.unanswered(l.ranks())}
+	for _, h := range append(l.with, l.host) {
+		j.gone(h)
+		if j.statistics.Collector != nil && len(h.ranks) > 0 {
+			j.statistics.Lost(h.name)
+		}
+	}
+	j.attempt.missing = append(j.attempt.missing, l.host.index)
 	j.end.agentLost = true
 	j.sweep()
-	c := &cause{status: StatusFailed, text: text, host: h, asked: j.leaving.unanswered(h.ranks)}
 	j.later.agents = append(j.later.agents, c)
 	j.endFor(c)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"gompi/mpirun/internal/ctl"
@@ -39,8 +38,10 @@ func (j *Job) startAgents() error {
 	defer b.late.Stop()
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no agent after %v (-start-timeout)", limit))
 	defer cancel()
+	agents, send := j.system.Connect(limited, j.Hosts, j.events, j.done)
+	j.send = send
 	for i, h := range j.Hosts {
-		j.hosts = append(j.hosts, &host{index: i, name: h.Name, agent: j.system.Connect(limited, h, i, j.events, j.done)})
+		j.hosts = append(j.hosts, &host{index: i, name: h.Name, agent: agents[i]})
 	}
 	progress := time.NewTicker(progressTime)
 	defer progress.Stop()
@@ -77,7 +78,7 @@ func (b *beginning) handle(e link.Event) {
 		b.fail(h, errors.New("the agent "+h.ended(e.Err)))
 	case e.Started != nil:
 		h.started = e.Started
-		b.job.verbosef("agent on %s: %s%s, after %v", h.name, h.started.Via, h.started.Process(), time.Since(b.began).Round(time.Millisecond))
+		b.job.verbosef("agent on %s: %s%s, after %v", h.name, b.job.via(h), h.started.Process(), time.Since(b.began).Round(time.Millisecond))
 	default:
 		b.message(h, e.Message)
 	}
@@ -162,17 +163,13 @@ func (b *beginning) giveUp() {
 
 // missing names the hosts whose facts are missing.
 func (b *beginning) missing() string {
-	const most = 8
-	var names []string
+	var hosts []*host
 	for _, h := range b.job.hosts {
 		if b.awaits(h) {
-			names = append(names, h.name)
+			hosts = append(hosts, h)
 		}
 	}
-	if extra := len(names) - most; extra > 0 {
-		names = append(names[:most], fmt.Sprintf("%d more", extra))
-	}
-	return strings.Join(names, ", ")
+	return someNames(hosts)
 }
 
 // failures returns why hosts cannot be used, a line for each.

@@ -12,6 +12,7 @@ import (
 	"gompi/hostfile"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/tree"
 )
 
 // An Agent is the agent of one host, seen from the launcher. One goroutine starts it and reads its
@@ -22,11 +23,15 @@ type Agent struct {
 
 	mu      sync.Mutex
 	process *remote.Process // nil until it runs
-	queue   []byte
-	writing bool
-	sent    bool       // something has been sent
-	idle    *sync.Cond // signalled when nothing is queued or being written
+	out     *remote.Outbox  // to it
+	sent    bool            // something has been sent
+	host    int             // its number among all
+	tree    *tree.Tree      // that it is reached through; out is nil then
 }
+
+// Lost is why the channel of an agent has ended that was reached through another host: that is
+// lost.
+type Lost = tree.Lost
 
 // Started is what is known of an agent that has been started.
 type Started struct {
@@ -35,6 +40,9 @@ type Started struct {
 	Srun  bool     // srun has started it
 	PID   int      // of the process on this machine, 0 if there is none
 	Login []string // the command that logs in to its host, as remote.Process has it
+	// Relays are the hosts through which it is reached, by number, from the launcher on; on the
+	// last, which may be its own, it was started.
+	Relays []int
 }
 
 // Process names the process on this machine for the user: " (process 7)", or "" if there is none.
@@ -54,12 +62,22 @@ type Event struct {
 	Err     error // how the channel ended; the last event
 }
 
+// StartAll starts the agents of hosts, within ctx, those of more than fanout hosts in a tree of that
+// fan-out at most, if starter allows that and it is not 0. Events are as those of Start.
+func StartAll(ctx context.Context, starter remote.Starter, fanout int, hosts []hostfile.Host, events chan<- Event, done <-chan struct{}) []*Agent {
+	t := tree.New(starter, hosts, fanout)
+	agents := make([]*Agent, len(hosts))
+	for n, h := range hosts {
+		agents[n] = Start(ctx, t.At(n), h, n, events, done)
+	}
+	return agents
+}
+
 // Start starts the agent of a host, within ctx, and sends its events to events, its end
 // last. Close done when events is not read any more, after the agent has ended. Start does not
 // block.
 func Start(ctx context.Context, starter remote.Starter, h hostfile.Host, number int, events chan<- Event, done <-chan struct{}) *Agent {
-	a := &Agent{}
-	a.idle = sync.NewCond(&a.mu)
+	a := &Agent{host: number}
 	go a.serve(ctx, starter, h, number, events, done) // until the agent is gone or done is closed
 	return a
 }
@@ -71,10 +89,15 @@ func (a *Agent) serve(ctx context.Context, starter remote.Starter, h hostfile.Ho
 		return
 	}
 	a.mu.Lock()
-	a.process = process
+	if a.process, a.tree = process, tree.Of(process); a.tree == nil {
+		a.out = remote.NewOutbox(process)
+	}
 	a.mu.Unlock()
-	started := &Started{Via: process.Via, Here: process.Here(), Srun: process.Via == remote.ViaSrun, PID: process.PID(), Login: process.Login}
+	started := &Started{Via: process.Via, Here: process.Here(), Srun: process.Via == remote.ViaSrun, PID: process.PID(), Login: process.Login, Relays: process.Relays}
 	events <- Event{Host: number, Started: started}
+	if process.Note != "" {
+		events <- Event{Host: number, Message: &ctl.Note{Text: process.Note}}
+	}
 	r := ctl.NewReader(receiver{process.Out, &a.received})
 	nudge := func() {}
 	if started.Srun {
@@ -119,13 +142,23 @@ func (a *Agent) Received() bool { return a.received.Swap(false) }
 
 // Send queues m for the agent. It does not block. What cannot be delivered is
 // dropped: the reader notices that the agent is gone.
-func (a *Agent) Send(m ctl.Message) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.queue, a.sent = ctl.Append(a.queue, m), true
-	if !a.writing {
-		a.writing = true
-		go a.write()
+func (a *Agent) Send(m ctl.Message) { Broadcast([]*Agent{a}, m) }
+
+// Broadcast is Send to some agents. To those that are reached through one host m goes there once.
+func Broadcast(agents []*Agent, m ctl.Message) {
+	frame, behind := ctl.Append(nil, m), map[*tree.Tree][]int{}
+	for _, a := range agents {
+		a.mu.Lock()
+		a.sent = true
+		a.mu.Unlock()
+		if a.tree == nil {
+			a.out.Post(frame)
+		} else {
+			behind[a.tree] = append(behind[a.tree], a.host)
+		}
+	}
+	for t, hosts := range behind {
+		t.Send(hosts, frame)
 	}
 }
 
@@ -140,35 +173,16 @@ func (a *Agent) nudge() {
 	}
 }
 
-// write writes until nothing is queued.
-func (a *Agent) write() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for len(a.queue) > 0 {
-		queue := a.queue
-		a.queue = nil
-		a.mu.Unlock()
-		a.process.In.Write(queue) // an error means that the agent is gone, which read reports
-		a.mu.Lock()
-	}
-	a.writing = false
-	a.idle.Broadcast()
-}
-
 // Flush waits until everything has been written, at most for limit.
 func (a *Agent) Flush(limit time.Duration) {
-	expired := false
-	timer := time.AfterFunc(limit, func() {
-		a.mu.Lock()
-		expired = true
-		a.idle.Broadcast()
-		a.mu.Unlock()
-	})
-	defer timer.Stop()
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	for a.writing && !expired {
-		a.idle.Wait()
+	out, t := a.out, a.tree
+	a.mu.Unlock()
+	switch {
+	case t != nil:
+		t.Flush(a.host, limit)
+	case out != nil:
+		out.Flush(limit)
 	}
 }
 

@@ -49,7 +49,7 @@ const (
 // IsOther reports whether the command line args asks for an agent of another build than this one,
 // and if so writes that to out.
 func IsOther(args []string, out io.Writer) bool {
-	if len(args) < 2 || args[0] != AgentFlag || args[1] == build() {
+	if len(args) < 2 || args[0] != AgentFlag && args[0] != RelayFlag || args[1] == build() {
 		return false
 	}
 	fmt.Fprintf(out, "%s%s\n", lineOther, ctl.Version)
@@ -63,13 +63,14 @@ type self struct {
 	machine string // that it runs on
 	build   string
 	size    int64
+	role    string // the flag by which it becomes what it is to be there
 }
 
 // executable is this program, even if its file has been replaced.
 const executable = "/proc/self/exe"
 
 func newSelf() (self, error) {
-	s := self{build: build()}
+	s := self{build: build(), role: AgentFlag}
 	var err error
 	if s.path, err = calledPath(); err != nil {
 		return s, err
@@ -145,14 +146,14 @@ func contents() string {
 // that is "" the bootstrap script. With send the script skips the gompirun at our path.
 func (s self) command(own string, send bool) string {
 	if own != "" {
-		return own + " " + AgentFlag
+		return own + " " + s.role
 	}
 	path := s.path
 	if send {
 		path = ""
 	}
 	words := []string{"exec sh -c", cli.Quote(bootstrap), "gompirun"}
-	for _, w := range []string{path, s.build, s.machine, s.name, fmt.Sprint(s.size)} {
+	for _, w := range []string{path, s.build, s.machine, s.name, fmt.Sprint(s.size), s.role} {
 		words = append(words, cli.Quote(w))
 	}
 	return strings.Join(words, " ")

@@ -1,16 +1,16 @@
 # Turns a login into an agent. It becomes the gompirun at the path where ours is, else the one that
 # an earlier job has left in the user's cache, else one that it asks for and reads from standard
 # input. Its arguments are the path (empty to skip that), the build that is wanted, the kind of
-# machine that it runs on, the name to give it, and its size. It says how it goes in lines that
-# begin as ctl.Magic does.
+# machine that it runs on, the name to give it, its size, and the flag that makes it an agent. It
+# says how it goes in lines that begin as ctl.Magic does.
 #
 # Login shells of all kinds read it as one word in single quotes, without these comments and with
 # spaces for the ends of lines: csh takes no newline there, it and bash no exclamation mark, fish
 # no backslash before a backslash.
 m=$(uname -m);
 [ "$m" = "$3" ] || { printf "\000gompi machine %s\n" "$m"; exit 0; };
-[ -f "$1" ] && [ -x "$1" ] && exec "$1" --agent "$2";
-build=$2; name=$4; size=$5; mask=$(umask);
+[ -f "$1" ] && [ -x "$1" ] && exec "$1" "$6" "$2";
+build=$2; name=$4; size=$5; role=$6; mask=$(umask);
 umask 077;
 set -f;
 exec 3>&1;
@@ -39,7 +39,7 @@ fill() {
 
 for own in "${XDG_CACHE_HOME:-$HOME/.cache}" "${TMPDIR:-/tmp}"; do
 	own=$own/gompi-$(id -u); to=$own/$build/$name;
-	said=$(place 2>&1) && { umask "$mask"; exec 3>&-; exec "$to" --agent "$build"; };
+	said=$(place 2>&1) && { umask "$mask"; exec 3>&-; exec "$to" "$role" "$build"; };
 	set -- $said;
 	all="$all; $own: $*";
 done;

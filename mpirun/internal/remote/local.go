@@ -39,6 +39,17 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Process, error) {
 	return agent, nil
 }
 
+// Guarded starts an agent with a watchdog on this machine: beside a relay, which is no launcher.
+func Guarded() (*Process, error) {
+	cmd := exec.Command(executable, AgentFlag)
+	cmd.Args[0] = os.Args[0]
+	agent, err := start(cmd, viaLocal)
+	if err != nil {
+		return nil, fmt.Errorf("start the agent: %w", limits.Explain(err))
+	}
+	return agent, nil
+}
+
 // LocalOrRemote starts agents on this machine with Local, and those on other hosts with Remote. A
 // host with a port or a user of its own is another one, whatever its name: a container, perhaps.
 type LocalOrRemote struct {
@@ -52,11 +63,24 @@ type LocalOrRemote struct {
 
 // Start implements Starter.
 func (n LocalOrRemote) Start(ctx context.Context, h hostfile.Host) (*Process, error) {
-	if h.Port == 0 && h.User == "" && (h.Name == n.Own || IsLocal(h.Name)) {
+	if n.isLocal(h) {
 		return n.Local.Start(ctx, h)
 	}
 	return n.Remote.Start(ctx, h)
 }
+
+func (n LocalOrRemote) isLocal(h hostfile.Host) bool {
+	return h.Port == 0 && h.User == "" && (h.Name == n.Own || IsLocal(h.Name))
+}
+
+// SSH returns what reaches other hosts, if that is such.
+func (n LocalOrRemote) SSH() (*SSH, bool) {
+	ssh, ok := n.Remote.(*SSH)
+	return ssh, ok
+}
+
+// MeansTheSame reports whether h is another host, and its name may mean that on others, too.
+func (n LocalOrRemote) MeansTheSame(h hostfile.Host) bool { return !n.isLocal(h) && !IsLocal(h.Name) }
 
 // ByHand returns the shell's command by which a user may try what starts an agent on a host other
 // than this one.

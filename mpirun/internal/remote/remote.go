@@ -19,6 +19,7 @@ import (
 // The first arguments that make gompirun an agent.
 const (
 	AgentFlag   = "--agent"         // on another host, with a watchdog
+	RelayFlag   = "--relay"         // one that reaches others from there, too: package tree
 	GuardedFlag = "--guarded-agent" // what the watchdog runs
 	LocalFlag   = "--local-agent"   // on the launcher's host, which watches it
 )
@@ -38,6 +39,10 @@ type Process struct {
 	// Login is the command that logs in to its host, the host's name last; nil
 	// for this machine, and where no login is needed.
 	Login []string
+	// Relays are the hosts through which it is reached, by number, from this one on.
+	Relays  []int
+	Through *Process // what leads to the first of them; nil without any
+	Note    string   // what the user should know of its start
 
 	conn   Conn // instead of cmd, for an agent that no process here stands for
 	cmd    *exec.Cmd
@@ -75,7 +80,10 @@ func Connected(in io.WriteCloser, out io.ReadCloser, conn Conn) *Process {
 
 // PID returns the process on this machine, 0 if there is none.
 func (p *Process) PID() int {
-	if p.conn != nil {
+	switch {
+	case p.Through != nil:
+		return p.Through.PID()
+	case p.conn != nil:
 		return 0
 	}
 	return p.cmd.Process.Pid
@@ -102,7 +110,10 @@ func (p *Process) Close() {
 
 // Continue continues the process, if it is stopped.
 func (p *Process) Continue() {
-	if p.conn == nil {
+	switch {
+	case p.Through != nil:
+		p.Through.Continue()
+	case p.conn == nil:
 		p.signal(p.PID(), syscall.SIGCONT)
 	}
 }

@@ -86,6 +86,36 @@ func (s *SSH) Start(ctx context.Context, h hostfile.Host) (*Process, error) {
 	}
 }
 
+// Relay starts a relay on h, as Start starts an agent.
+func (s *SSH) Relay(ctx context.Context, h hostfile.Host) (*Process, error) {
+	relay := *s
+	relay.self.role = RelayFlag
+	return relay.Start(ctx, h)
+}
+
+// Ways is how a relay starts agents as s does.
+type Ways struct {
+	Command []string // NewSSH's
+	Agent   string
+	Retry   bool
+	Path    string // where gompirun is on hosts that have it
+}
+
+// Ways returns how relays start agents as s does.
+func (s *SSH) Ways() Ways { return Ways{s.command, s.agent, s.retryUnreachable, s.self.path} }
+
+// SSH returns an SSH that starts agents from this host.
+func (w *Ways) SSH() (*SSH, error) {
+	s, err := NewSSH(w.Command, w.Agent, w.Retry)
+	if err == nil {
+		s.self.path, s.self.name = w.Path, filepath.Base(w.Path)
+	}
+	return s, err
+}
+
+// Login returns the command that logs in to h from this machine.
+func (s *SSH) Login(h hostfile.Host) []string { return login(s.command, h) }
+
 // A refusal is the error of a login command that exited before ctx ended.
 type refusal struct {
 	text   string

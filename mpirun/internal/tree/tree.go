@@ -1,0 +1,294 @@
+// Package tree reaches many hosts through some of them. Up to a number of hosts the launcher starts
+// each host's agent itself: a star. Of more it starts relays on some, which start the agents of
+// their own hosts and of others, or further relays there, and pass on what is between the launcher
+// and these agents. So the launcher has few processes that log in, and what it sends to all hosts
+// leaves it once for each relay of its own.
+//
+//	launcher    Tree, lanes          one remote.Process for each agent, whoever starts it
+//	              hub                what leads to the hosts, by relays or without
+//	relay         hub                the same, between an input and an output
+//	              agent, ssh ...
+//
+// A relay is a process of its own beside the agent of its host. It knows nothing of a job: it does
+// not even look into what it passes on. Who is alive is between the launcher and the agents, from
+// end to end: the launcher pings agents, through relays, and they answer. When a relay ends, the
+// channels to all below it do, and they end as agents do whose launcher is gone.
+//
+// What a relay queues of orders is bounded by what the launcher sends before it is asked for more.
+// Of reports it queues nothing: where the launcher does not read, it does not either.
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/mpirun/internal/remote"
+)
+
+// killTime is how long a relay may take to kill an agent, before what leads to the relay is killed.
+const killTime = time.Second
+
+// A Lost is the error of reading from an agent that is cut off, since a relay is lost.
+type Lost struct {
+	Relay int    // the host that it is on
+	How   string // it has ended, in words
+}
+
+func (l *Lost) Error() string { return fmt.Sprintf("a host through which it is reached %s", l.How) }
+
+// Unwrap implements errors' interface: the channel has ended.
+func (l *Lost) Unwrap() error { return io.EOF }
+
+// A Tree starts the agents of some hosts, each once.
+type Tree struct {
+	hosts  []hostfile.Host
+	from   []int // by host: from where it is started
+	starts []int // by host: how many others it starts
+	direct remote.Starter
+	ssh    *remote.SSH
+	hub    *hub
+	lanes  []*lane // of hosts that are reached by relays, or are such; nil for others
+	once   sync.Once
+}
+
+// New returns what starts the agents of hosts: by starter, and where that logs in by ssh to more
+// than fanout hosts, and fanout is not 0, through relays on some of them.
+func New(starter remote.Starter, hosts []hostfile.Host, fanout int) *Tree {
+	t := &Tree{hosts: hosts, direct: starter, starts: make([]int, len(hosts)), lanes: make([]*lane, len(hosts))}
+	other := func(hostfile.Host) bool { return false }
+	if s, ok := starter.(remote.LocalOrRemote); ok {
+		if t.ssh, ok = s.SSH(); ok {
+			other = s.MeansTheSame
+		}
+	}
+	t.from = shape(hosts, fanout, other)
+	for _, f := range t.from {
+		if f != launcher {
+			t.starts[f]++
+		}
+	}
+	t.hub = newHub(launcher, t.ssh, t.deliver)
+	for n := range hosts {
+		if t.from[n] != launcher || t.starts[n] > 0 {
+			t.lanes[n] = newLane(t, n)
+		}
+	}
+	return t
+}
+
+// At returns what starts the agent of host n.
+func (t *Tree) At(n int) remote.Starter { return place{t, n} }
+
+type place struct {
+	*Tree
+	n int
+}
+
+// errNoRelay is why a host is not started from another.
+var errNoRelay = errors.New("there is no relay on the host from which it is to be started")
+
+// Start implements remote.Starter. A host that cannot be reached from another is logged in to from
+// this machine.
+func (p place) Start(ctx context.Context, h hostfile.Host) (*remote.Process, error) {
+	l := p.lanes[p.n]
+	if l == nil {
+		return p.direct.Start(ctx, h)
+	}
+	err := l.start(ctx)
+	if err == nil {
+		return l.process(), nil
+	}
+	if p.from[p.n] == launcher || ctx.Err() != nil {
+		return nil, err
+	}
+	process, failed := p.direct.Start(ctx, h)
+	if failed != nil {
+		return nil, failed
+	}
+	if errors.Is(err, errNoRelay) {
+		return process, nil // why is another host's note
+	}
+	p.once.Do(func() {
+		process.Note = fmt.Sprintf("it is logged in to from here, as others may be, since that did not work from %s: %v (-fanout 0: from here at once)",
+			p.hosts[p.from[p.n]].Name, err)
+	})
+	return process, nil
+}
+
+// Of returns the tree through which an agent is reached, nil for none.
+func Of(p *remote.Process) *Tree {
+	if l, ok := p.In.(*lane); ok {
+		return l.tree
+	}
+	return nil
+}
+
+// Send sends orders to agents that are reached through t, as writing to their In does. It does not
+// block.
+func (t *Tree) Send(hosts []int, data []byte) { t.hub.follow(&orders{hosts, data}) }
+
+// Flush waits until all orders to a host have left this machine, at most for limit.
+func (t *Tree) Flush(host int, limit time.Duration) { t.hub.flush(host, limit) }
+
+// deliver is the hub's.
+func (t *Tree) deliver(m message) {
+	switch m := m.(type) {
+	case *started:
+		if l := t.lane(m.host); l != nil {
+			l.isUp(t.hub.leader(m.host))
+		}
+	case *report:
+		if l := t.lane(m.host); l != nil {
+			l.out.Write(m.data) // fails only when nobody reads any more
+		}
+	case *ended:
+		if l := t.lane(m.host); l != nil {
+			l.end(m)
+		}
+	}
+}
+
+// lane returns the lane of a host that a relay has named, nil if there is none.
+func (t *Tree) lane(host int) *lane {
+	if host < 0 || host >= len(t.lanes) {
+		return nil
+	}
+	return t.lanes[host]
+}
+
+// A lane is how the launcher reaches an agent in the tree.
+type lane struct {
+	tree *Tree
+	host int
+	in   *io.PipeReader // what the agent reports
+	out  *io.PipeWriter
+
+	mu    sync.Mutex
+	up    chan struct{} // closed when the agent runs, or could not be started
+	over  chan struct{} // closed when it has ended
+	how   string        // in words
+	ended bool
+
+	through *remote.Process // what leads to it from this machine; nil before it runs
+}
+
+func newLane(t *Tree, host int) *lane {
+	l := &lane{tree: t, host: host, up: make(chan struct{}), over: make(chan struct{})}
+	l.in, l.out = io.Pipe()
+	return l
+}
+
+// start starts the agent, within ctx.
+func (l *lane) start(ctx context.Context) error {
+	t, m := l.tree, start{host: l.host, from: l.tree.from[l.host], at: l.tree.hosts[l.host], relay: l.tree.starts[l.host] > 0}
+	if m.from != launcher && !t.lanes[m.from].isRelay(ctx) {
+		l.end(&ended{host: l.host, how: errNoRelay.Error()}) // others wait for it to be one
+		return errNoRelay
+	}
+	m.limit = time.Hour
+	if end, ok := ctx.Deadline(); ok {
+		m.limit = max(time.Until(end), 0)
+	}
+	t.hub.follow(&m)
+	select {
+	case <-l.up:
+	case <-ctx.Done():
+		l.Kill()
+		select {
+		case <-l.up:
+		case <-time.After(killTime):
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.through != nil && !l.ended:
+		return nil
+	case l.ended:
+		return errors.New(l.how)
+	}
+	return context.Cause(ctx)
+}
+
+// isRelay reports whether hosts may be started from l's, once that is known or ctx ends.
+func (l *lane) isRelay(ctx context.Context) bool {
+	select {
+	case <-l.up:
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.through != nil && !l.ended
+}
+
+// process returns the agent, which runs.
+func (l *lane) process() *remote.Process {
+	t := l.tree
+	p := remote.Connected(l, l.in, l)
+	p.Through, p.Via, p.Login = l.through, l.through.Via, t.ssh.Login(t.hosts[l.host])
+	at := l.host
+	if t.starts[at] == 0 {
+		at = t.from[at]
+	}
+	for ; at != launcher; at = t.from[at] {
+		p.Relays = append([]int{at}, p.Relays...)
+	}
+	return p
+}
+
+// Write implements io.Writer.
+func (l *lane) Write(b []byte) (int, error) {
+	l.tree.Send([]int{l.host}, b)
+	return len(b), nil
+}
+
+// Close implements io.Closer.
+func (l *lane) Close() error {
+	l.tree.hub.follow(&hangUp{l.host})
+	return nil
+}
+
+// Kill implements remote.Conn.
+func (l *lane) Kill() {
+	l.tree.hub.follow(&kill{l.host})
+	time.AfterFunc(killTime, func() { l.tree.hub.cut(l.host) }) // does nothing once it has ended
+}
+
+// Wait implements remote.Conn.
+func (l *lane) Wait() string {
+	<-l.over
+	return l.how
+}
+
+// isUp notes that the agent runs, to which through leads.
+func (l *lane) isUp(through *remote.Process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.through == nil && !l.ended && through != nil {
+		l.through = through
+		close(l.up)
+	}
+}
+
+// end notes that it has ended, or could not be started.
+func (l *lane) end(m *ended) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	if l.how, l.ended = m.how, true; l.through == nil {
+		close(l.up)
+	}
+	var err error = io.EOF
+	if m.lost {
+		err = &Lost{m.with, m.how}
+	}
+	l.out.CloseWithError(err)
+	close(l.over)
+}
