@@ -34,7 +34,7 @@ func tryAll(t *testing.T, k call.Kind, body func(tr trial, m path.Method, o *ora
 					if !rendezvous && p > 8 {
 						continue // sends that don't wait forgive more
 					}
-					w := newWorld(p, machine{}, rendezvous)
+					w := newWorld(p, rendezvous)
 					w.run(t, func(r *rank) error {
 						err := body(trial{r, m.Algorithm}, m, o)
 						if err != nil {

@@ -218,10 +218,11 @@ func reduceScatterCubesCost(l load) cost {
 
 // costOf measures a call of k by an algorithm.
 func costOf(t *testing.T, alg path.Algorithm, k call.Kind, l load) cost {
-	w := newWorld(l.ranks, steps, false)
+	w := newWorld(l.ranks, false)
 	w.run(t, func(r *rank) error { return r.perform(alg, k, l, call.Op{Kind: mem.Sum}) })
-	c := cost{rounds: int(w.time())}
+	var c cost
 	for _, r := range w.ranks {
+		c.rounds = max(c.rounds, r.step)
 		c.messages += r.messages
 		c.bytes += r.bytes
 	}

@@ -205,7 +205,7 @@ func gaps(counts []int) (displs []int, n int) {
 
 func TestVectorGatherAndScatterOfUnevenBlocks(t *testing.T) {
 	for p := 1; p <= 17; p++ {
-		newWorld(p, machine{}, true).run(t, func(r *rank) error {
+		newWorld(p, true).run(t, func(r *rank) error {
 			for root := range p {
 				for _, total := range []int{0, p, 100} {
 					if err := gatherScatterV(r, p, root, unevenCounts(total, p)); err != nil {
@@ -329,7 +329,7 @@ func TestAlltoallvOfUnevenBlocks(t *testing.T) {
 	length := func(from, to int) int { return (from*3 + to*5) % 4 }
 	symmetric := func(a, b int) int { return (a*b + a + b) % 4 } // in place both ways are equal
 	for p := 1; p <= 17; p++ {
-		newWorld(p, machine{}, true).run(t, func(r *rank) error {
+		newWorld(p, true).run(t, func(r *rank) error {
 			for _, of := range []func(from, to int) int{length, symmetric} {
 				var out, in []mem.Buffer
 				var sc, rc []int
@@ -364,7 +364,7 @@ func TestChainsOfManyShortChunks(t *testing.T) {
 	s := exactSums[0]
 	for _, p := range []int{2, 3, 5, 8} {
 		o := newOracle(p)
-		newWorld(p, machine{}, true).run(t, func(r *rank) error {
+		newWorld(p, true).run(t, func(r *rank) error {
 			tr := trial{rank: r}
 			for _, n := range []int{0, 1, 6, 7, 8, 50} {
 				a := o.ask(s, n)

@@ -13,7 +13,7 @@ import (
 // Some ranks, in an order of their own, do what as many ranks alone would do.
 func TestASubsetIsACommunicatorOfItsOwn(t *testing.T) {
 	members := []int{5, 0, 6, 2}
-	newWorld(7, machine{}, true).run(t, func(r *rank) error {
+	newWorld(7, true).run(t, func(r *rank) error {
 		me := slices.Index(members, r.me)
 		if me < 0 {
 			return nil

@@ -47,8 +47,8 @@ func TestExchangesOfDevicesOverlap(t *testing.T) {
 		{64 << 20, 1, 1},
 	} {
 		const p = 20
-		newWorld(p, machine{}, false).run(t, func(r *rank) error {
-			for i, s := range []mem.Space{&phantom{r: r}, &pinning{phantom{r: r}}} {
+		newWorld(p, false).run(t, func(r *rank) error {
+			for i, s := range []mem.Space{&phantom{}, &pinning{}} {
 				c, want := &tally{Peers: r}, [2]int{tt.host, tt.device}[i]
 				send, _ := s.Alloc(mem.U8, p*tt.bytes)
 				recv, _ := s.Alloc(mem.U8, p*tt.bytes)

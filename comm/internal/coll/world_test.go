@@ -1,7 +1,6 @@
 package coll
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,12 +11,11 @@ import (
 	"gompi/internal/mem"
 )
 
-// A world is ranks as goroutines, with a Peers each that keeps virtual time: a
-// clock per rank, moved by what the machine says messages cost. Messages of a
-// pair are matched in order, so that times depend on the algorithm alone and
-// not on how goroutines are scheduled.
+// A world is ranks as goroutines, with a Peers each that counts steps: a message arrives a step
+// after it was sent, and a Wait ends no earlier than its messages arrive. Messages of a
+// pair are matched in order, so that counts depend on the algorithm alone and
+// not on how goroutines are scheduled. Package sim tells what they cost.
 type world struct {
-	machine
 	ranks []*rank
 	// rendezvous makes a send wait for its receive, and lets the receiver read
 	// the sender's buffer.
@@ -41,20 +39,15 @@ type rank struct {
 
 // A bill is what a rank has used up.
 type bill struct {
-	clock    float64 // when it is where it is, in seconds
-	cpu      float64 // seconds of its processor
+	step     int // how far it is
 	messages int
 	bytes    int64
-	outside  float64 // seconds of the wire to other hosts
-	outFree  float64
-	inFree   float64
 }
 
 type parcel struct {
 	to     int
 	b      mem.Buffer
-	arrive float64 // when its last byte is there
-	wire   float64 // seconds per byte on its way
+	arrive int // the step
 	from   *rank
 	taken  bool // under from.mu
 }
@@ -67,8 +60,8 @@ type receive struct {
 	p        *parcel
 }
 
-func newWorld(size int, m machine, rendezvous bool) *world {
-	w := &world{machine: m, rendezvous: rendezvous}
+func newWorld(size int, rendezvous bool) *world {
+	w := &world{rendezvous: rendezvous}
 	for i := range size {
 		r := &rank{w: w, me: i, inbox: map[int][]*parcel{}}
 		r.news.L = &r.mu
@@ -112,7 +105,7 @@ func (r *rank) Isend(to int, b mem.Buffer) {
 		r.err = fmt.Errorf("message to oneself")
 		return
 	}
-	p := &parcel{to: to, b: b, from: r, arrive: r.send(to, b.Size()), wire: r.w.wire(r.me, to)}
+	p := &parcel{to: to, b: b, from: r, arrive: r.send(b.Size())}
 	if !r.w.rendezvous && b.IsHost() {
 		p.b = clone(b)
 	}
@@ -177,9 +170,8 @@ func (r *rank) Wait() error {
 	for i := range r.receives {
 		r.receives[i].p = r.next(r.receives[i].from)
 	}
-	slices.SortStableFunc(r.receives, func(a, b receive) int { return cmp.Compare(a.p.arrive, b.p.arrive) })
 	for _, c := range r.receives {
-		r.received(c.p, c.own.Len() > 0)
+		r.step = max(r.step, c.p.arrive)
 		if err := c.deliver(); err != nil && r.err == nil {
 			r.err = fmt.Errorf("message from %d: %w", c.from, err)
 		}
@@ -188,7 +180,9 @@ func (r *rank) Wait() error {
 		c.p.from.mu.Unlock()
 		c.p.from.news.Signal()
 	}
-	r.sent()
+	for _, p := range r.sends {
+		r.step = max(r.step, p.arrive)
+	}
 	if r.w.rendezvous {
 		r.mu.Lock()
 		for _, p := range r.sends {

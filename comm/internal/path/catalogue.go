@@ -19,7 +19,7 @@ type collective struct {
 }
 
 // A rule specifies which algorithm to take for which calls. The built-in rules come from the
-// simulated machines of coll/sim_test.go, hosts with one rank each ("network") and with eight
+// simulated machines of comm/sim, hosts with one rank each ("network") and with eight
 // ("cluster"), on which a test keeps every choice within a third of the best. Each comment names a
 // cell of them: the microseconds of the rule's algorithm, and of what would be taken without the
 // rule. Where ranks share processors ("oversubscribed") the fewest messages are best: each wakes a
@@ -54,8 +54,12 @@ var catalogue = [...]collective{
 			{Algorithm: Chain, Doc: "chunk by chunk along a chain: every rank sends the vector once"},
 		},
 		rules: []rule{
-			{ranks: 3, from: 128 << 10, alg: ScatterAllgather}, // network, 64 ranks, 1 MiB: 954 us, 2188
-			{ranks: 3, from: 16 << 20, alg: Chain},             // network, 7 ranks, 64 MiB: 23447 us, 36960
+			{ranks: 3, from: 128 << 10, alg: ScatterAllgather},   // network, 16 ranks, 256 KiB: 364 us, 452
+			{ranks: 3, from: 1 << 20, alg: Chain},                // network, 4 ranks, 1 MiB: 562 us, 774
+			{ranks: 24, from: 128 << 10, alg: ScatterAllgather},  // network, 64 ranks, 1 MiB: 1224 us, 2487
+			{ranks: 24, from: 4 << 20, alg: Chain},               // network, 33 ranks, 4 MiB: 3231 us, 4492
+			{ranks: 100, from: 128 << 10, alg: ScatterAllgather}, // network, 1000 ranks, 16 MiB: 15.9 ms, 36.8
+			{ranks: 100, from: 64 << 20, alg: Chain},             // network, 256 ranks, 64 MiB: 40.8 ms, 61.0
 		},
 	},
 	{
@@ -66,10 +70,11 @@ var catalogue = [...]collective{
 			{Algorithm: Chain, Doc: "chunk by chunk along a chain: every rank sends the vector once"},
 		},
 		rules: []rule{
-			{ranks: 3, from: 64 << 10, alg: Halving},  // network, 8 ranks, 1 MiB: 774 us, 1106
-			{ranks: 3, from: 2 << 20, alg: Chain},     // network, 7 ranks, 4 MiB: 1990 us, 3144
-			{ranks: 24, from: 64 << 10, alg: Halving}, // network, 64 ranks, 4 MiB: 3000 us, 4541
-			{ranks: 24, from: 16 << 20, alg: Chain},   // network, 64 ranks, 64 MiB: 29908 us, 42651
+			{ranks: 3, from: 64 << 10, alg: Halving},   // network, 8 ranks, 1 MiB: 774 us, 1106
+			{ranks: 3, from: 2 << 20, alg: Chain},      // network, 7 ranks, 4 MiB: 1990 us, 3144
+			{ranks: 24, from: 64 << 10, alg: Halving},  // network, 64 ranks, 4 MiB: 3000 us, 4541
+			{ranks: 24, from: 16 << 20, alg: Chain},    // network, 64 ranks, 64 MiB: 29908 us, 42651
+			{ranks: 100, from: 64 << 10, alg: Halving}, // network, 1000 ranks, 16 MiB: 12.2 ms, 38.5
 		},
 	},
 	{

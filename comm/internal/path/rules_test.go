@@ -29,7 +29,7 @@ func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 		{call.Barrier, 2, 0, false, 0, Dissemination},
 		{call.Bcast, 4, 1 << 20, false, 2, Chain},
 		{call.Bcast, 2, 1 << 20, false, 2, Binomial},
-		{call.Bcast, 4, 1 << 20, false, 4, ScatterAllgather},
+		{call.Bcast, 4, 1<<20 - 1, false, 4, ScatterAllgather},
 	}
 	for _, tt := range tests {
 		table.Hosts = tt.hosts

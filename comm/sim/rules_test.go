@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
+)
+
+func named(t *testing.T, name string) *Machine {
+	t.Helper()
+	m, err := Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &m
+}
+
+// seconds returns what a call takes.
+func seconds(t *testing.T, m *Machine, c Call) float64 {
+	t.Helper()
+	res, err := m.Time(c)
+	if err != nil {
+		t.Fatalf("%+v on %s: %v", c, m.Name, err)
+	}
+	return res.Time
+}
+
+// judge compares what the rules choose with all algorithms, but for those in which each rank sends
+// to all others where that are many. With -v it prints their times, so that rules can be made from
+// them. It leaves out what goes hierarchically.
+func judge(t *testing.T, m *Machine, k call.Kind, c Call) {
+	t.Helper()
+	const bound = 1.35
+	c.Op = k.TunedAs().String()
+	if m.perHost() > 1 && m.Processors == 0 {
+		o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Count: int64(c.Bytes)}}
+		if k == call.Alltoall {
+			o.Count *= int64(c.Ranks)
+		}
+		top := path.Topology{Ranks: c.Ranks, Hier: true, Packed: true}
+		if path.New(top, &path.Rules{Hosts: c.Ranks / m.perHost()}).For(o).Via == path.Hier {
+			return
+		}
+	}
+	chosen := m.pick(k, c)
+	times, best, choice := "", math.Inf(1), 0.0
+	var fastest path.Algorithm
+	for _, a := range path.Methods(k) {
+		if a.Algorithm == path.Direct && c.Ranks > 130 && chosen != path.Direct {
+			continue
+		}
+		c.Algorithm = a.Algorithm.String()
+		x := seconds(t, m, c) / us
+		times += fmt.Sprintf(" %v %.1f", a.Algorithm, x)
+		if x < best {
+			fastest, best = a.Algorithm, x
+		}
+		if a.Algorithm == chosen {
+			choice = x
+		}
+	}
+	cell := fmt.Sprintf("%v, %d ranks, %d bytes", k, c.Ranks, c.Bytes)
+	if choice > bound*best {
+		t.Errorf("%s: the rules choose %v (%.1f us), %v takes %.1f us", cell, chosen, choice, fastest, best)
+	}
+	if testing.Verbose() {
+		t.Logf("%s: %v of%s", cell, chosen, times)
+	}
+}
+
+// Where each algorithm is the fastest, as its comment in package coll says.
+var wins = []struct {
+	k       call.Kind
+	alg     path.Algorithm
+	machine string
+	ranks   int
+	bytes   int
+}{
+	{call.Barrier, path.Dissemination, "network", 8, 0},
+	{call.Barrier, path.Binomial, "oversubscribed", 512, 0},
+	{call.Bcast, path.Binomial, "network", 7, 8},
+	{call.Bcast, path.ScatterAllgather, "network", 64, 1 << 20},
+	{call.Bcast, path.Chain, "network", 7, 64 << 20},
+	{call.Reduce, path.Binomial, "network", 7, 8},
+	{call.Reduce, path.Halving, "cluster", 64, 1 << 20},
+	{call.Reduce, path.Chain, "network", 7, 64 << 20},
+	{call.Allreduce, path.RecursiveDoubling, "network", 64, 8},
+	{call.Allreduce, path.Binomial, "oversubscribed", 512, 8},
+	{call.Allreduce, path.Direct, "network", 5, 8},
+	{call.Allreduce, path.Halving, "cluster", 64, 1 << 20},
+	{call.Allreduce, path.Circulant, "network", 7, 1 << 20},
+	{call.ReduceScatterBlock, path.Cubes, "cluster", 64, 4 << 10},
+	{call.ReduceScatterBlock, path.Circulant, "network", 7, 16 << 10},
+	{call.Allgather, path.Circulant, "network", 33, 4 << 10},
+	{call.Allgather, path.Direct, "network", 5, 4 << 10},
+	{call.Allgather, path.Ring, "cluster", 64, 256 << 10},
+	{call.Gather, path.Binomial, "cluster", 64, 8},
+	{call.Gather, path.Linear, "cluster", 16, 16 << 10},
+	{call.Scatter, path.Binomial, "cluster", 64, 8},
+	{call.Scatter, path.Linear, "network", 8, 4 << 10},
+	{call.Alltoall, path.Pairwise, "network", 64, 1 << 20},
+	{call.Alltoall, path.Bruck, "cluster", 64, 8},
+	{call.Scan, path.RecursiveDoubling, "network", 64, 8},
+	{call.Scan, path.Chain, "cluster", 24, 4 << 20},
+}
+
+func TestEveryAlgorithmIsTheFastestSomewhere(t *testing.T) {
+	type win struct {
+		k   call.Kind
+		alg path.Algorithm
+	}
+	won := map[win]bool{}
+	for _, w := range wins {
+		m := named(t, w.machine)
+		if got := fastest(t, m, w.k, w.ranks, w.bytes); got != w.alg.String() {
+			t.Errorf("%v on %s, %d ranks, %d bytes: %v is the fastest, want %v", w.k, w.machine, w.ranks, w.bytes, got, w.alg)
+		}
+		won[win{w.k, w.alg}] = true
+	}
+	for _, k := range kinds {
+		for _, m := range path.Methods(k) {
+			if !won[win{k, m.Algorithm}] {
+				t.Errorf("%v: nothing says where %v is good", k, m.Algorithm)
+			}
+		}
+	}
+}
+
+// fastest returns the algorithm that takes the least time.
+func fastest(t *testing.T, m *Machine, k call.Kind, ranks, bytes int) string {
+	op := k.TunedAs().String()
+	names, err := Algorithms(op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) float64 {
+		return seconds(t, m, Call{Op: op, Algorithm: name, Ranks: ranks, Bytes: bytes})
+	}
+	return slices.MinFunc(names, func(a, b string) int {
+		if at(a) < at(b) {
+			return -1
+		}
+		return 1
+	})
+}
+
+func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
+	sizes := []int{8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20}
+	for name, ranks := range map[string][]int{
+		"network": {2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 33, 64},
+		"cluster": {16, 64, 24, 128, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := named(t, name)
+			for i, p := range ranks {
+				if i%2 == 1 && !testing.Verbose() || p > 8 && testing.Short() {
+					continue // all of them with -v
+				}
+				for _, k := range kinds {
+					for _, n := range sizes {
+						if k == call.Barrier && n != sizes[0] {
+							continue
+						}
+						judge(t, m, k, Call{Ranks: p, Bytes: n})
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestRulesChooseFewMessagesWhereProcessorsAreShared(t *testing.T) {
+	m := named(t, "oversubscribed")
+	for _, p := range []int{64, 100, 512} {
+		if p > 100 && testing.Short() {
+			continue
+		}
+		for _, k := range []call.Kind{call.Barrier, call.Bcast, call.Reduce, call.Allreduce} {
+			judge(t, m, k, Call{Ranks: p, Bytes: 8})
+		}
+	}
+}
+
+func TestRulesChooseNearlyTheBestForAThousandRanks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for _, name := range []string{"network", "cluster"} {
+		t.Run(name, func(t *testing.T) {
+			m := named(t, name)
+			for _, k := range []call.Kind{call.Barrier, call.Bcast, call.Reduce, call.Allreduce, call.Gather} {
+				for _, n := range []int{8, 64 << 10} {
+					judge(t, m, k, Call{Ranks: 1000, Bytes: n})
+				}
+			}
+			judge(t, m, call.Bcast, Call{Ranks: 256, Bytes: 16 << 20})
+			judge(t, m, call.Reduce, Call{Ranks: 256, Bytes: 16 << 20})
+		})
+	}
+}
