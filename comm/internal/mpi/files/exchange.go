@@ -18,7 +18,7 @@ import (
 // and the ranks whose it is in messages. All else each rank moves itself, in its own calls of the
 // system. Which way it is all ranks decide alike, from what they exchange.
 
-// What is measured (AMD EPYC, family 25, model 17, two virtual processors, np=2 and 4, a file in
+// What is measured (AMD EPYC, family 25, model 17, two virtual processors, np=2, a file in
 // the page cache) decides these; docs/mpi.md has the cells.
 const (
 	shortRun        = 4 << 10 // bytes: with longer runs each rank is as fast alone
