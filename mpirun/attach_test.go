@@ -3,6 +3,7 @@
 package mpirun
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/control"
 )
 
 func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
@@ -59,38 +60,23 @@ func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
 		t.Errorf("status %d, %q; want that there is no rank 7", status, out)
 	}
 	out, err := exec.Command("gompirun", "attach", "-job", "nosuch", "0").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `-job "nosuch": no gompirun of yours runs that`) {
+	if err == nil || !strings.Contains(string(out), `"nosuch": no gompirun of yours runs that`) {
 		t.Errorf("%v, %q; want that there is no such job", err, out)
 	}
 	k.cmd.Process.Signal(syscall.SIGTERM)
 	k.ends(143) // being asked changes nothing
 }
 
-// jobOf returns the id of the job that a process runs: the name of its abstract socket.
+// jobOf returns the id of the job that a process runs.
 func jobOf(t *testing.T, pid int) string {
 	t.Helper()
-	mine := map[string]bool{}
-	fds, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
-	for _, fd := range fds {
-		to, _ := os.Readlink(fd)
-		mine[strings.TrimSuffix(strings.TrimPrefix(to, "socket:["), "]")] = true
-	}
-	table, err := os.ReadFile("/proc/net/unix")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for line := range strings.Lines(string(table)) {
-		if f := strings.Fields(line); len(f) == 8 && mine[f[6]] {
-			if id, ok := strings.CutPrefix(f[7], attach.SocketPrefix()); ok {
-				names = append(names, id)
-			}
+	for _, j := range control.List(control.Own) {
+		if j.PID == pid {
+			return j.ID
 		}
 	}
-	if len(names) != 1 {
-		t.Fatalf("gompirun listens on %q, want one name", names)
-	}
-	return names[0]
+	t.Fatalf("process %d runs no job", pid)
+	return ""
 }
 
 func TestAttachNamesTheJobsThatRun(t *testing.T) {
@@ -98,7 +84,7 @@ func TestAttachNamesTheJobsThatRun(t *testing.T) {
 	for _, np := range []string{"1", "2"} {
 		k := startTalk(t, "-np", np, "sh", "-c", "echo ready; sleep 100"+np)
 		k.expect("ready")
-		want = append(want, `"`+jobOf(t, k.cmd.Process.Pid)+`": -np `+np+` "sh -c echo ready; sleep 100`+np+`", for `)
+		want = append(want, fmt.Sprintf(`: process %d, -np %s "sh -c echo ready; sleep 100%s", for `, k.cmd.Process.Pid, np, np))
 	}
 	out, err := exec.Command("gompirun", "attach", "0").CombinedOutput()
 	for _, want := range want {

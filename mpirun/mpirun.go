@@ -67,6 +67,12 @@ func Main(args []string) int {
 			return runDoctor(args[1:], os.Stdout, os.Stderr)
 		case "attach":
 			return runAttach(args[1:], os.Stdout, os.Stderr)
+		case "ps":
+			return runPs(args[1:], os.Stdout, os.Stderr)
+		case "top":
+			return runTop(args[1:], os.Stdout, os.Stderr)
+		case "kill":
+			return runKill(args[1:], os.Stdout, os.Stderr)
 		}
 	}
 	if isCommand(args) {

@@ -4,6 +4,7 @@ package mpirun
 
 import (
 	"fmt"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -46,15 +47,22 @@ func TestSignalsReachTheRanksOfAllHosts(t *testing.T) {
 	k.ends(143)
 }
 
-// A debugger goes where the rank is.
+// A debugger goes where the rank is, and what ranks are in is told of all hosts.
 func TestAttachLogsInToTheHostOfTheRank(t *testing.T) {
 	bed := testbed.New(t, 2)
 	k := startTalk(t, "-rsh", bed.RSH(), "-H", "host1,host2", "sh", "-c", "echo ready; sleep 1000")
 	k.expect("ready")
 	k.expect("ready")
+	pid := strconv.Itoa(k.cmd.Process.Pid)
+	p := startTalk(t, "ps", pid)
+	p.expect(" 2      host1,host2  running  sh -c echo ready; sleep 1000")
+	p.expect(`    host1, host2: rank 0-1 is no gompi program: "sleep 1000"`)
+	top := startTalk(t, "top", "-interval", "0.05", pid)
+	top.expect("1     host2")
 	job := jobOf(t, k.cmd.Process.Pid)
 	a := startTalk(t, "attach", "-job", job, "1", "-debugger", "hostname; echo")
 	a.expect("gompirun: rank 1 is process ")
 	a.expect("host2")
-	k.cmd.Process.Signal(syscall.SIGTERM)
+	startTalk(t, "kill", pid).expect("has ended with status 143")
+	k.ends(143)
 }

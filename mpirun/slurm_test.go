@@ -36,6 +36,7 @@ func TestInSlurm(t *testing.T) {
 	t.Run("inner", func(t *testing.T) { launchInRanks(t, bed) })
 	t.Run("master", func(t *testing.T) { meetWithoutNames(t, bed) })
 	t.Run("stray", func(t *testing.T) { severalTasks(t, bed) })
+	t.Run("jobs", func(t *testing.T) { listedInSlurm(t, bed) })
 	t.Run("data", func(t *testing.T) { bytesPassThroughSrun(t, bed) })
 	if testing.Short() {
 		return
@@ -94,6 +95,20 @@ func inSalloc(t *testing.T, bed *testbed.Slurm) {
 	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "-n3", "-c2", "gompirun", "rank", "meet", "goodbye")
 	if len(lines) != 3 || !strings.HasPrefix(lines[2], "rank 2 of 3, local 0 of 1, node 1 of 2 on n2") || status != 0 {
 		t.Errorf("%q, status %d\n%s", lines, status, stderr)
+	}
+}
+
+// A job is listed and ended where it was started.
+func listedInSlurm(t *testing.T, bed *testbed.Slurm) {
+	const script = `gompirun -q sleep 1000 2>/dev/null & job=$!
+until gompirun ps $job 2>/dev/null | grep -q sleeping; do sleep 0.05; done
+gompirun ps $job | sed -n '2s/.* \(2 *n1,n2 .*\)/\1/p'
+gompirun kill $job | cut -d' ' -f2-
+wait $job; echo $?`
+	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=1", "sh", "-c", script)
+	want := []string{"143", "2      n1,n2  running  sleep 1000", "has ended with status 143"}
+	if !slices.Equal(lines, want) || status != 0 {
+		t.Errorf("%q, status %d, want %q\n%s", lines, status, want, stderr)
 	}
 }
 

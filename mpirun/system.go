@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gompi/hostfile"
-	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/link"
@@ -33,10 +33,6 @@ func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job
 			resume()
 		},
 		Process: func(pid int) job.Process { return proc.NewWatch(pid) },
-		Questions: func(job string) (<-chan attach.Question, func()) {
-			s := attach.Serve(job)
-			return s.Questions, s.Close
-		},
 	}
 }
 
@@ -69,7 +65,14 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) 
 			link.Broadcast(some, m)
 		}
 	}
-	return j.Run()
+	socket, err := control.Serve(j.ID())
+	if err != nil {
+		j.Explain("gompirun ps and attach will not find this job: %v", err)
+	}
+	w.Questions = socket.Questions()
+	status, lastWords := j.Run()
+	socket.End(control.End{Status: status, LastWords: lastWords})
+	return status, lastWords
 }
 
 // workingDir returns the working directory by the name that the user has for it ($PWD): other hosts

@@ -107,14 +107,16 @@ var rules = []rule{
 	{"mpirun/internal/pattern", nil},
 	// The job reaches agents, this process and the user through what it is given: it knows
 	// of link the events.
-	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/attach", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
+	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/control", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/world", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/seg", "internal/timeline"}}, // not how figures came
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/tree", "mpirun/internal/ctl", "hostfile"}},
 	{"mpirun/internal/tree", []string{"mpirun/internal/remote", "internal/boot/wire", "hostfile"}}, // not what it passes on
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
-	{"mpirun/internal/attach", []string{"internal/sockets", "mpirun/internal/remote"}},
+	{"mpirun/internal/control", []string{"internal/sockets"}}, // not whose questions it brings
+	{"mpirun/internal/listing", []string{"mpirun/internal/control", "mpirun/internal/report"}},
+	{"mpirun/internal/attach", []string{"mpirun/internal/control", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/limits", []string{"internal/cgroup"}},

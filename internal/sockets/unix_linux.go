@@ -86,6 +86,25 @@ func rights(oob []byte) ([]int, error) {
 	return fds, nil
 }
 
+// Peer returns the user and the process at the other end of a connection: of a listener, the one
+// that has begun to listen.
+func Peer(conn *net.UnixConn) (user, pid int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, 0, err
+	}
+	var cred *unix.Ucred
+	if e := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); e != nil {
+		return 0, 0, e
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return int(cred.Uid), int(cred.Pid), nil
+}
+
 // SameUserConn is SameUser for a connection.
 func SameUserConn(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()

@@ -9,3 +9,6 @@ import (
 
 // SameUserConn refuses all: ranks run on Linux only.
 func SameUserConn(*net.UnixConn) error { return errors.ErrUnsupported }
+
+// Peer knows nobody.
+func Peer(*net.UnixConn) (user, pid int, err error) { return 0, 0, errors.ErrUnsupported }

@@ -55,6 +55,17 @@ func (m *Memory) Read(local int) (Figures, []Event) {
 	return f, f.readEvents(&a, at)
 }
 
+// Totals returns what a local rank, which may still run, has counted at all sites together.
+func (m *Memory) Totals(local int) (t Site) {
+	a := m.area(local)
+	for i := range a.sites {
+		s := &a.sites[i]
+		t.Add(Site{Calls: s.calls.Load(), Bytes: s.bytes.Load(), Time: s.time.Load()})
+	}
+	t.Calls += a.uncounted.Load()
+	return t
+}
+
 // readSites reads the sites. Those of one name are one: they have been called from several places
 // that call one function of the program. It returns where each place of the table is among them.
 func (f *Figures) readSites(a *area) (at [Sites]int) {

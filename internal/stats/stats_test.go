@@ -52,6 +52,9 @@ func TestSitesAreToldApart(t *testing.T) {
 	if got[3*warmUp] != 1 || got[5] != 2 {
 		t.Errorf("%+v", f.Sites)
 	}
+	if all := m.Totals(0); all.Calls != 3*warmUp+10 || all.Bytes != 8*all.Calls || all.Time <= 0 {
+		t.Errorf("%+v: want what all sites have", all)
+	}
 }
 
 func TestNoCallIsLostWhereSitesRunOut(t *testing.T) {

@@ -327,6 +327,9 @@ func (a *agent) answer(m *ctl.Ask) {
 		return
 	}
 	now := a.doing()
+	if m.Counts {
+		a.count(now)
+	}
 	others := a.nonGompiRanks(now)
 	if len(others) == 0 {
 		a.report(now)
@@ -334,7 +337,7 @@ func (a *agent) answer(m *ctl.Ask) {
 	}
 	a.looks++
 	a.loop.Aside(func() func() {
-		lookInto(others)
+		lookInto(others, !m.Counts)
 		return func() {
 			a.looks--
 			a.report(now)

@@ -96,6 +96,24 @@ func (a *agent) look(now time.Time) {
 	}
 }
 
+// count adds what the ranks of m have used and counted.
+func (a *agent) count(m *ctl.Doing) {
+	for i := range m.Ranks {
+		d := &m.Ranks[i]
+		p := a.ranks[a.local[d.Rank]]
+		c := &d.Counts
+		c.CPU, c.RSS = proc.Used(d.PID)
+		if calls := a.segment.Calls(p.local()); len(calls) > 0 {
+			c.Recorded = calls[len(calls)-1].Number
+		}
+		if a.stats != nil {
+			t := a.stats.Totals(p.index)
+			c.Stats, c.Calls, c.Bytes, c.InCalls = true, t.Calls, t.Bytes, max(0, time.Duration(t.Time)+d.Since)
+		}
+	}
+	m.Counts = true
+}
+
 // mostLookedInto is how many ranks of a host are reported in detail.
 const mostLookedInto = 8
 
@@ -131,9 +149,9 @@ func nonGompiWorker(process int) (pid int, ok bool) {
 	return pid, false
 }
 
-// lookInto adds what the kernel and py-spy report about ranks. They are not interrupted. The
-// kernel may wait for the memory of a process, and py-spy takes a second.
-func lookInto(ranks []nonGompiRank) {
+// lookInto adds what the kernel and, with details, py-spy report about ranks. They are not
+// interrupted. The kernel may wait for the memory of a process, and py-spy takes a second.
+func lookInto(ranks []nonGompiRank, details bool) {
 	var spies sync.WaitGroup
 	left := mostLookedInto
 	for _, d := range ranks {
@@ -144,7 +162,7 @@ func lookInto(ranks []nonGompiRank) {
 		if d.Text = "is no gompi program: " + proc.Doing(pid); d.Kept != proc.Starves {
 			d.Kept = "" // as Doing has reported
 		}
-		if left--; left < 0 {
+		if left--; left < 0 || !details {
 			continue
 		}
 		d.Details = proc.Times(pid)

@@ -34,7 +34,8 @@ Run program as the ranks of one job on one host or many:
 
   gompirun -h all       all flags, and the exit statuses
   gompirun doctor       examine hosts and the network between them
-  gompirun attach RANK  run a debugger on a rank of a job that runs
+  gompirun ps, top, kill JOB, attach RANK
+                        list jobs, show what ranks do, end a job, debug a rank
 
 Other flags of mpirun, mpiexec, srun and torchrun are translated, ignored with
 a line that says so, or refused with what to type instead (docs/options.md).
@@ -43,11 +44,15 @@ a line that says so, or refused with what to type instead (docs/options.md).
 // UsageAll is what -h all prints. A test compares its flags with those declared.
 const UsageAll = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
        gompirun doctor [-hostfile F] [-H LIST]
+       gompirun ps [-json | -prometheus] [JOB]
+       gompirun top [-once] [-interval T] [JOB]
+       gompirun kill [-signal NAME] JOB
        gompirun attach [-job ID] [-debugger CMD] RANK
 
 Run program as the ranks of one job. Flags take one dash or two. "doctor" examines
-the hosts instead, and what is between them. "attach" runs a debugger, dlv or gdb, on
-a rank of a job that runs.
+the hosts instead, and what is between them. Of jobs that run, "ps" lists yours, "top"
+shows what their ranks do, "kill" ends one, and "attach" runs a debugger, dlv or gdb,
+on a rank. -h behind these words says more.
 
 ranks and hosts
   -np N, -n N               start N ranks (default: one for each slot)

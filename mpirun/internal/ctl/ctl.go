@@ -17,7 +17,7 @@ import (
 )
 
 // Magic opens an agent's output. Its number, in one digit, is raised whenever a message changes.
-const Magic = "\x00gompi agent A\n"
+const Magic = "\x00gompi agent B\n"
 
 // Version is gompirun's own. Launcher and agents of one job have the same.
 const Version = version.Number

@@ -143,9 +143,15 @@ func (m *Signal) fields(c *wire.Codec) { wire.Int(c, &m.Number, 1, 64) }
 
 // Ask asks what the ranks are in; the answer is Doing. If it names ranks, it asks
 // for their stacks, and Stacks are the answers.
-type Ask struct{ Stacks []int }
+type Ask struct {
+	Stacks []int
+	Counts bool // what they have used and counted, too, and no Details, which take long
+}
 
-func (m *Ask) fields(c *wire.Codec) { ints(c, &m.Stacks, wire.MaxRanks) }
+func (m *Ask) fields(c *wire.Codec) {
+	ints(c, &m.Stacks, wire.MaxRanks)
+	c.Bools(&m.Counts)
+}
 
 // Gathered holds the cards of all ranks of the job, by rank.
 type Gathered struct{ Data [][]byte }

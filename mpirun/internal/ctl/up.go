@@ -216,7 +216,10 @@ func (m *Exited) fields(c *wire.Codec) {
 }
 
 // Doing answers Ask: what the ranks of a host that have not ended are in.
-type Doing struct{ Ranks []RankDoing }
+type Doing struct {
+	Ranks  []RankDoing
+	Counts bool // as it was asked for
+}
 
 // RankDoing is what one rank is in.
 type RankDoing struct {
@@ -231,6 +234,28 @@ type RankDoing struct {
 	Kept string // what keeps its process from running, "" if nothing does
 
 	Details string // lines on a program that does not use gompi, "" if there are none
+	Counts  Counts // zero if they were not asked for
+}
+
+// Counts are what a rank has used and counted since it began.
+type Counts struct {
+	Recorded uint64        // calls in its flight recorder: collectives, and messages that waited long
+	CPU      time.Duration // of its process
+	RSS      int64         // resident bytes of its process
+
+	Stats        bool   // it counts its calls (gompirun -stats), and the rest is there
+	Calls, Bytes uint64 // as package stats counts them
+	InCalls      time.Duration
+}
+
+func (m *Counts) fields(c *wire.Codec) {
+	for _, n := range []*uint64{&m.Recorded, &m.Calls, &m.Bytes} {
+		wire.Uint(c, n, math.MaxUint64)
+	}
+	wire.Int(c, &m.CPU, 0, math.MaxInt64)
+	wire.Int(c, &m.RSS, 0, math.MaxInt64)
+	wire.Int(c, &m.InCalls, 0, math.MaxInt64)
+	c.Bools(&m.Stats)
 }
 
 // A Mark is a collective: the communicator's id, and its number on that, from 1.
@@ -255,7 +280,9 @@ func (m *Doing) fields(c *wire.Codec) {
 		r.In.fields(c)
 		wire.List(c, &r.Marks, maxList, func(m *Mark) { m.fields(c) })
 		c.Prose(&r.Details, MaxText)
+		r.Counts.fields(c)
 	})
+	c.Bools(&m.Counts)
 }
 
 // Stalled reports that a rank of the host has been in one call for longer than Launch.StallWarning,

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"gompi/hostfile"
-	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/plan"
@@ -125,7 +125,7 @@ type testJob struct {
 	*testing.T
 	job     *Job
 	signals chan os.Signal
-	asks    chan attach.Question
+	asks    chan control.Question
 	links   [][]*fakeAgent // by run and host
 	script  func(l *fakeAgent, m ctl.Message)
 	agent   link.Started // each
@@ -137,7 +137,7 @@ type testJob struct {
 // newTestJob returns a job that spec describes, of a rank on each of two hosts unless it
 // says otherwise. Agents do what script says.
 func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ctl.Message)) *testJob {
-	k := &testJob{T: t, script: script, agent: link.Started{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan attach.Question), output: filepath.Join(t.TempDir(), "output")}
+	k := &testJob{T: t, script: script, agent: link.Started{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan control.Question), output: filepath.Join(t.TempDir(), "output")}
 	f, err := os.Create(k.output)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ct
 			}
 		},
 		Signals:   func() (<-chan os.Signal, func()) { return k.signals, func() {} },
-		Questions: func(string) (<-chan attach.Question, func()) { return k.asks, func() {} },
+		Questions: k.asks,
 		Sweep:     func([]int, []int) { k.swept++ },
 		Process:   func(int) Process { return k },
 	}

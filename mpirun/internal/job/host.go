@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gompi/internal/route"
-	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
 )
@@ -28,7 +28,7 @@ type host struct {
 	failed  error     // why the host cannot be used
 
 	pulse  pulse
-	asking []attach.Question // questions of users about its ranks
+	asking []control.WhereIs // questions of users about its ranks
 
 	ranks   []int // it runs
 	drained bool  // it has nothing left to do
@@ -122,6 +122,8 @@ func (j *Job) await(limit time.Duration, of func(*host) bool) bool {
 				j.endedLate(e)
 			case s := <-j.signals:
 				j.signalled(s)
+			case q := <-j.system.Questions:
+				j.askedFor(q)
 			case <-late.C:
 				return false
 			}

@@ -24,8 +24,8 @@ import (
 
 	"gompi/hostfile"
 	"gompi/internal/boot"
-	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/output"
@@ -54,9 +54,8 @@ type System struct {
 	// Inherited reports that agents on this machine have inherited standard input, and may pass it
 	// on.
 	Inherited bool
-	// Questions begins to answer gompirun attach and others that ask about the job. stop ends
-	// that.
-	Questions func(job string) (questions <-chan attach.Question, stop func())
+	// Questions are those of gompirun ps and others that ask about the job; nil for none.
+	Questions <-chan control.Question
 	// Sweep kills the agents in lost and the processes that they have left on this machine. It does
 	// not kill those in living, nor what is below them.
 	Sweep func(living, lost []int)
@@ -105,6 +104,7 @@ type Job struct {
 	hosts   []*host
 	send    func(hosts []int, m ctl.Message)
 	nodes   int // hosts that have ranks
+	upHosts int // those whose ranks run
 	events  chan link.Event
 	done    chan struct{} // closed when events are not taken any more
 	out     *output.Writer
@@ -130,6 +130,7 @@ type Job struct {
 	attempt   attempt
 
 	statistics statistics
+	questions  questions
 }
 
 // New names a job that spec describes, of no hosts yet.
@@ -147,8 +148,14 @@ func New(spec *cmdline.Spec, system *System) *Job {
 	return j
 }
 
+// ID returns the name of the job.
+func (j *Job) ID() string { return j.id }
+
 // Note prints a line for the user, except with -q.
 func (j *Job) Note(line string) { j.notef("%s", line) }
+
+// Explain prints a line for the user who wants to know what is done (-v).
+func (j *Job) Explain(format string, args ...any) { j.verbosef(format, args...) }
 
 // Run runs the job, and starts it again as -max-restarts allows. It blocks until all agents are
 // gone. It returns the exit status, and why the job ended in the words printed last.
@@ -247,8 +254,8 @@ func (j *Job) leaveAtThat() int {
 // serve handles events until every agent has done all it had to do.
 func (j *Job) serve() {
 	defer j.startBeats()()
-	questions, stop := j.system.Questions(j.id)
-	defer stop()
+	j.questions.served = true
+	defer j.leaveQuestions()
 	for !j.allDrained() {
 		select {
 		case e := <-j.events:
@@ -257,8 +264,10 @@ func (j *Job) serve() {
 			j.signalled(s)
 		case data := <-j.input.chunks():
 			j.input.pass(data)
-		case q := <-questions:
+		case q := <-j.system.Questions:
 			j.askedFor(q)
+		case <-j.questions.round.Late:
+			j.describe()
 		case <-j.watch.Late:
 			j.watch.Conclude()
 		case <-j.watch.Repeat:
@@ -330,8 +339,12 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Fence:
 		j.fence(m)
 	case *ctl.Doing:
-		j.answerQuestions(h, m)
-		j.watch.Answered(h, m)
+		if m.Counts {
+			j.answerQuestions(h, m)
+			j.counted(h, m)
+		} else {
+			j.watch.Answered(h, m)
+		}
 	case *ctl.Figures:
 		j.gotFigures(h, m)
 	case *ctl.Events:
@@ -357,11 +370,15 @@ func (j *Job) handle(e link.Event) {
 func (j *Job) gone(h *host) {
 	h.drained = true
 	j.watch.Gone(h)
+	if j.questions.round.Gone(h) {
+		j.describe()
+	}
 	j.input.gone(h)
 }
 
 // started notes that the ranks of a host run.
 func (j *Job) started(h *host, m *ctl.Started) {
+	j.upHosts++
 	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), h.name, time.Since(j.begun).Round(time.Millisecond))
 	for i, cpus := range m.CPUs {
 		if i < len(h.ranks) {
@@ -498,6 +515,8 @@ func during[T any](j *Job, doing string, work func() (T, error)) (T, error) {
 			j.handle(e)
 		case s := <-j.signals:
 			j.signalled(s)
+		case q := <-j.system.Questions:
+			j.askedFor(q)
 		case <-j.timer:
 			j.timeUp(" while " + doing)
 		}

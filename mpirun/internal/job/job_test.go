@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"gompi/hostfile"
-	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 )
@@ -450,41 +449,6 @@ func TestInputContinuesWhenAHostsRanksHaveEnded(t *testing.T) {
 		k.job.spec.Stdin = cmdline.Stdin{All: true}
 		k.job.system.Stdin = func() <-chan []byte { return chunks }
 		k.wants(0)
-	})
-}
-
-func TestQuestionsAreAnsweredByTheAgent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var k *testJob
-		var answers []attach.Whereabouts
-		script := obedient(func(l *fakeAgent, rank int) {
-			if rank != 0 {
-				return
-			}
-			go func() {
-				for _, rank := range []int{1, 5, attach.AboutJob} {
-					q, answer := attach.Ask(rank)
-					k.asks <- q
-					answers = append(answers, <-answer)
-				}
-				k.signals <- syscall.SIGTERM
-			}()
-		})
-		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
-			if _, ok := m.(*ctl.Ask); ok {
-				l.send(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), PID: 77}}})
-			}
-			script(l, m)
-		})
-		k.wants(143, "gompirun: ended by signal 15 (terminated)")
-		want := []attach.Whereabouts{
-			{Host: "b", PID: 77, Err: "rank 1 is process 77 on b, where gompirun did not log in: run the debugger there"},
-			{Err: "rank 5 does not run: the job has 2 ranks"},
-			{About: `-np 2 "prog", for 0s`},
-		}
-		if !reflect.DeepEqual(answers, want) {
-			t.Errorf("%+v, want %+v", answers, want)
-		}
 	})
 }
 

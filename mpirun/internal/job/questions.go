@@ -2,47 +2,150 @@ package job
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
-	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/stall"
 )
 
-// about describes the job, for a user who has to choose among several.
-func (j *Job) about() string {
-	var programs []string
-	for _, p := range j.spec.Programs {
-		programs = append(programs, fmt.Sprintf("%.80q", strings.Join(p.Argv, " ")))
-	}
-	return fmt.Sprintf("-np %d %s, for %v", len(j.plan.Ranks), strings.Join(programs, " : "), time.Since(j.begun).Round(time.Second))
+// questions are those of users that wait for the answers of agents.
+type questions struct {
+	served  bool               // agents answer now
+	round   stall.Round        // asks all what their ranks are in
+	waiting []control.Describe // for its end
 }
 
-// askedFor forwards a question to the agent of the rank's host, which knows the rank's process.
-func (j *Job) askedFor(q attach.Question) {
-	if q.Rank == attach.AboutJob {
-		q.Answer(attach.Whereabouts{About: j.about()})
-		return
+// askedFor answers a question, or forwards it to agents.
+func (j *Job) askedFor(q control.Question) {
+	switch q := q.(type) {
+	case control.Describe:
+		j.questions.waiting = append(j.questions.waiting, q)
+		if j.questions.round.UnderWay() {
+			return
+		}
+		var agents []stall.Agent
+		if j.questions.served {
+			agents = j.surveyed()
+		}
+		if j.questions.round.Ask(agents, &ctl.Ask{Counts: true}) {
+			j.describe()
+		}
+	case control.WhereIs:
+		j.find(q)
+	case control.Signal:
+		j.ordered(q)
+	}
+}
+
+// leaveQuestions notes that agents answer no more, and answers what has been asked.
+func (j *Job) leaveQuestions() {
+	j.questions.served = false
+	if j.questions.round.UnderWay() {
+		j.describe()
 	}
 	for _, h := range j.hosts {
+		j.answerQuestions(h, &ctl.Doing{})
+	}
+}
+
+// state returns what the job is doing.
+func (j *Job) state() control.State {
+	switch {
+	case j.end.cause != nil:
+		return control.Ending
+	case j.nodes == 0 || j.upHosts < j.nodes:
+		return control.Starting
+	case j.allDrained():
+		return control.Ending
+	case j.watch.Waiting():
+		return control.Stalled
+	}
+	return control.Running
+}
+
+// describe tells those who have asked about the job what is known, which ends the round.
+func (j *Job) describe() {
+	d := control.Job{
+		ID: j.id, PID: os.Getpid(), Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
+		Restarts: j.attempt.restarts, State: j.state(), Counts: j.spec.Stats.On(), Programs: []string{}, Hosts: []string{}, Lines: []string{},
+	}
+	for _, p := range j.spec.Programs {
+		d.Programs = append(d.Programs, strings.Join(p.Argv, " "))
+	}
+	if j.end.cause != nil {
+		d.Why, _, _ = strings.Cut(j.end.cause.text, "\n")
+	}
+	if j.plan != nil {
+		d.Size = len(j.plan.Ranks)
+	}
+	for _, h := range j.hosts {
+		if len(h.ranks) > 0 {
+			d.Hosts = append(d.Hosts, h.name)
+		}
+	}
+	r := &j.questions.round
+	d.Lines = append(d.Lines, j.watch.Lines(r)...)
+	r.Each(func(h stall.Agent, m *ctl.Doing) {
+		for i := range m.Ranks {
+			rank := j.rank(h.Name(), &m.Ranks[i])
+			d.Ranks, d.Since = append(d.Ranks, rank), max(d.Since, rank.Since)
+		}
+	})
+	waiting := j.questions.waiting
+	j.questions = questions{served: j.questions.served}
+	for _, q := range waiting {
+		q.Answer(d)
+	}
+}
+
+// rank describes a rank of a host.
+func (j *Job) rank(host string, m *ctl.RankDoing) control.Rank {
+	r := control.Rank{
+		Rank: j.recover.original(m.Rank), Host: host, PID: m.PID, Doing: m.Text, Site: m.Site, Since: m.Since.Seconds(), Kept: m.Kept,
+		CPU: m.Counts.CPU.Seconds(), Resident: m.Counts.RSS, Recorded: m.Counts.Recorded,
+	}
+	if c := &m.Counts; c.Stats {
+		r.Counts = &control.Counts{Calls: c.Calls, Bytes: c.Bytes, InCalls: c.InCalls.Seconds()}
+	}
+	return r
+}
+
+// counted takes an answer of an agent that was asked for counts.
+func (j *Job) counted(h *host, m *ctl.Doing) {
+	if j.questions.round.Answered(h, m) {
+		j.describe()
+	}
+}
+
+// find forwards a question to the agent of the rank's host, which knows the rank's process.
+func (j *Job) find(q control.WhereIs) {
+	for _, h := range j.hosts {
 		for _, r := range h.ranks {
-			if r == j.recover.original(q.Rank) && !h.drained {
+			if r == j.recover.original(q.Rank) && !h.drained && j.questions.served {
 				h.asking = append(h.asking, q)
-				h.Send(&ctl.Ask{})
+				h.Send(&ctl.Ask{Counts: true})
 				return
 			}
 		}
 	}
-	q.Answer(attach.Whereabouts{Err: fmt.Sprintf("rank %d does not run: the job has %d ranks", q.Rank, len(j.plan.Ranks))})
+	text := "no rank runs yet"
+	if j.nodes > 0 {
+		text = fmt.Sprintf("rank %d does not run: the job has %d ranks", q.Rank, len(j.plan.Ranks))
+	}
+	q.Answer(control.Whereabouts{Err: text})
 }
 
 // answerQuestions answers the questions about ranks of h.
 func (j *Job) answerQuestions(h *host, m *ctl.Doing) {
 	for _, q := range h.asking {
-		w := attach.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.name)}
+		w := control.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.name)}
 		for _, r := range m.Ranks {
 			if r.Rank == j.recover.current(q.Rank) {
-				w = attach.Whereabouts{Host: h.name, PID: r.PID, Login: h.started.Login}
+				w = control.Whereabouts{Host: h.name, PID: r.PID, Login: h.started.Login}
 				if !h.here() && w.Login == nil {
 					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.Rank, r.PID, h.name)
 				}
@@ -51,4 +154,23 @@ func (j *Job) answerQuestions(h *host, m *ctl.Doing) {
 		q.Answer(w)
 	}
 	h.asking = nil
+}
+
+// ordered does what a signal does.
+func (j *Job) ordered(q control.Signal) {
+	if q.Signal == syscall.SIGKILL { // as two TERM: the first asks the ranks to end, the second kills them
+		if j.end.interrupts == 0 {
+			j.signalled(syscall.SIGTERM)
+		}
+		j.signalled(syscall.SIGTERM)
+	} else {
+		j.signalled(q.Signal)
+	}
+	o := control.Order{}
+	switch q.Signal {
+	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGKILL:
+		limit := j.end.grace + agentEndTime + agentEndTime + killTime + deadlineReaderTime
+		o = control.Order{Ends: true, Limit: limit.Seconds()}
+	}
+	q.Answer(o)
 }

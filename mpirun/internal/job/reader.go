@@ -31,6 +31,8 @@ func (j *Job) flush() {
 			return
 		case s := <-j.signals:
 			j.signalled(s)
+		case q := <-j.system.Questions:
+			j.askedFor(q)
 		case <-j.timer:
 			j.timeUp("")
 		case <-j.end.looks:

@@ -51,6 +51,8 @@ func (j *Job) startAgents() error {
 			b.handle(e)
 		case s := <-j.signals:
 			j.signalled(s)
+		case q := <-j.system.Questions:
+			j.askedFor(q)
 		case <-b.late.C:
 			b.giveUp()
 		case <-progress.C:

@@ -48,8 +48,13 @@ func dashed(flags []flag) string {
 
 // bash completes flags, their values where they are known, then a program, and files after it. A
 // flag may have two dashes.
-func bash(run, doctor, attach *usage) string {
-	var takes, cases strings.Builder
+func bash(run *usage, commands []word) string {
+	var takes, cases, words strings.Builder
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.name)
+		fmt.Fprintf(&words, "\t%s) flags='%s' ;;\n", c.name, dashed(c.usage.flags()))
+	}
 	for _, f := range run.flags() {
 		if f.value == "" {
 			continue
@@ -71,7 +76,7 @@ func bash(run, doctor, attach *usage) string {
 		}
 	}
 	return strings.NewReplacer("@TAKES@", takes.String(), "@CASES@", cases.String(), "@FLAGS@", dashed(run.flags()),
-		"@DOCTOR@", dashed(doctor.flags()), "@ATTACH@", dashed(attach.flags())).Replace(bashScript)
+		"@WORDS@", words.String(), "@COMMANDS@", strings.Join(names, " "), "@PATTERN@", strings.Join(names, " | ")).Replace(bashScript)
 }
 
 const bashScript = `# bash completion for gompirun: written by make install
@@ -79,16 +84,14 @@ _gompirun() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} flags='@FLAGS@' program='' i
 	COMPREPLY=()
 	case ${COMP_WORDS[1]} in
-	doctor) flags='@DOCTOR@' ;;
-	attach) flags='@ATTACH@' ;;
-	esac
+@WORDS@	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ -z $program || ${COMP_WORDS[i]} == : ]] || continue
 		case ${COMP_WORDS[i]/#--/-} in
 		:) program='' ;;
 		@TAKES@) ((i++)) ;;
 		-*) ;;
-		doctor | attach) ((i == 1)) || program=${COMP_WORDS[i]} ;;
+		@PATTERN@) ((i == 1)) || program=${COMP_WORDS[i]} ;;
 		*) program=${COMP_WORDS[i]} ;;
 		esac
 	done
@@ -103,7 +106,7 @@ _gompirun() {
 	-*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
 	*)
 		COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))
-		((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W 'doctor attach' -- "$cur"))
+		((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W '@COMMANDS@' -- "$cur"))
 		;;
 	esac
 }
@@ -124,9 +127,12 @@ func zsh(run *usage) string {
 }
 
 // fish completes flags with what they do and the values that are known.
-func fish(run *usage) string {
+func fish(run *usage, commands []word) string {
 	var b strings.Builder
 	b.WriteString("# fish completion for gompirun: written by make install\n")
+	for _, c := range commands {
+		fmt.Fprintf(&b, "complete -c gompirun -n __fish_use_subcommand -a %s -d '%s'\n", c.name, quoted(c.what))
+	}
 	for _, f := range run.flags() {
 		words, kind := f.kind()
 		value := ""

@@ -52,14 +52,30 @@ const edition = "gompi " + version.Number
 
 // files returns what is written out of gompirun's own texts, by its path below PREFIX/share.
 func files() map[string]string {
-	run, doctor, attach := parse(cmdline.UsageAll), parse(cmdline.DoctorUsage), parse(cmdline.AttachUsage)
+	run := parse(cmdline.UsageAll)
 	page := func(u *usage, name, what string) string { return u.page(name, what, edition) }
-	return map[string]string{
+	all := map[string]string{
 		"man/man1/gompirun.1":                     page(run, "gompirun", "run a program as the ranks of one job"),
-		"man/man1/gompirun-doctor.1":              page(doctor, "gompirun-doctor", "examine hosts and what is between them"),
-		"man/man1/gompirun-attach.1":              page(attach, "gompirun-attach", "run a debugger on a rank of a job"),
-		"bash-completion/completions/gompirun":    bash(run, doctor, attach),
+		"bash-completion/completions/gompirun":    bash(run, commands),
 		"zsh/site-functions/_gompirun":            zsh(run),
-		"fish/vendor_completions.d/gompirun.fish": fish(run),
+		"fish/vendor_completions.d/gompirun.fish": fish(run, commands),
 	}
+	for _, c := range commands {
+		all["man/man1/gompirun-"+c.name+".1"] = page(c.usage, "gompirun-"+c.name, c.what)
+	}
+	return all
+}
+
+// A word is one that stands in place of flags.
+type word struct {
+	name, what string
+	usage      *usage
+}
+
+var commands = []word{
+	{"doctor", "examine hosts and what is between them", parse(cmdline.DoctorUsage)},
+	{"attach", "run a debugger on a rank of a job", parse(cmdline.AttachUsage)},
+	{"ps", "list the jobs that run", parse(cmdline.PsUsage)},
+	{"top", "show what ranks do, again and again", parse(cmdline.TopUsage)},
+	{"kill", "end a job", parse(cmdline.KillUsage)},
 }

@@ -74,6 +74,8 @@ func TestBashCompletes(t *testing.T) {
 		{[]string{"doc"}, "doctor ..."},
 		{[]string{"doctor", "-por"}, "-port-range"},
 		{[]string{"attach", "-"}, "-job -debugger"},
+		{[]string{"kill", "-"}, "-signal"},
+		{[]string{"to"}, "top ..."},
 		{[]string{"-np", "2", "./a", "-hostf"}, ""},
 		{[]string{"-np", "2", "./a", "ho"}, "hosts"},
 		{[]string{"-np", "2", "./a", "b", ":", "-wdi"}, "-wdir"},

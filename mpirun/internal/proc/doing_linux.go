@@ -76,6 +76,19 @@ func Doing(pid int) string {
 	return fmt.Sprintf("%.200q is %s", commandLine(dir), threadState(dir))
 }
 
+// Used returns the processor time that a process has used, and the bytes of its memory that are
+// resident; zeros if it is gone.
+func Used(pid int) (cpu time.Duration, resident int64) {
+	f := statOf(dirOf(pid))
+	if len(f) <= rss {
+		return 0, 0
+	}
+	user, _ := strconv.ParseInt(f[utime], 10, 64)
+	system, _ := strconv.ParseInt(f[stime], 10, 64)
+	pages, _ := strconv.ParseInt(f[rss], 10, 64)
+	return time.Duration(user+system) * ClockTick, max(0, pages) * int64(os.Getpagesize())
+}
+
 func commandLine(dir string) string {
 	line, _ := os.ReadFile(dir + "cmdline")
 	return string(bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))

@@ -103,6 +103,7 @@ const (
 	utime      = 14 - 3
 	stime      = 15 - 3
 	begun      = 22 - 3
+	rss        = 24 - 3
 	statFields = begun + 1
 )
 

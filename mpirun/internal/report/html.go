@@ -14,11 +14,11 @@ var pageText string
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		"duration": duration, "percent": percent, "dash": dash,
-		"amount": func(n uint64) string { return amount(float64(n)) },
+		"amount": func(n uint64) string { return Amount(float64(n)) },
 		"rate":   func(l Site) string { return l.rate() },
 		"late":   func(l Site) string { return l.late() },
 		"per":    func(x, of float64) float64 { return 100 * x / max(of, 1e-9) },
-		"copies": func(rate float64) string { return amount(rate) + "/s" },
+		"copies": func(rate float64) string { return Amount(rate) + "/s" },
 	}).Parse(pageText))
 })
 

@@ -38,12 +38,12 @@ func (s *Summary) textSites(b *strings.Builder) {
 		if i == mostSites {
 			break
 		}
-		t.row(l.Op, dash(l.Place), fmt.Sprint(l.Calls), amount(float64(l.Bytes)), duration(l.Mean), duration(l.Min), duration(l.Max),
+		t.row(l.Op, dash(l.Place), fmt.Sprint(l.Calls), Amount(float64(l.Bytes)), duration(l.Mean), duration(l.Min), duration(l.Max),
 			percent(l.Wait), l.late(), l.rate())
 	}
 	t.end(len(s.Sites)-mostSites, "sites")
 	if s.Copies > 0 {
-		fmt.Fprintf(b, "(one processor here copies %s/s)\n", amount(s.Copies))
+		fmt.Fprintf(b, "(one processor here copies %s/s)\n", Amount(s.Copies))
 	}
 }
 
@@ -58,7 +58,7 @@ func (l *Site) rate() string {
 	if l.Bytes == 0 {
 		return "-"
 	}
-	return amount(l.Bandwidth) + "/s"
+	return Amount(l.Bandwidth) + "/s"
 }
 
 func (s *Summary) textRanks(b *strings.Builder) {
@@ -81,7 +81,7 @@ func (s *Summary) textPairs(b *strings.Builder) {
 		if i == mostPairs {
 			break
 		}
-		t.row(fmt.Sprint(p.From), fmt.Sprint(p.To), fmt.Sprint(p.Messages), amount(float64(p.Bytes)))
+		t.row(fmt.Sprint(p.From), fmt.Sprint(p.To), fmt.Sprint(p.Messages), Amount(float64(p.Bytes)))
 	}
 	t.end(len(s.Pairs)-mostPairs, "pairs")
 }
@@ -127,8 +127,8 @@ func duration(s float64) string {
 	return digits(s*1e6) + " us"
 }
 
-// amount writes bytes with three digits.
-func amount(n float64) string {
+// Amount writes bytes with three digits.
+func Amount(n float64) string {
 	unit := 0
 	for n >= 1000 && unit < 5 {
 		n, unit = n/1000, unit+1

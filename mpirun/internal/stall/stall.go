@@ -4,16 +4,12 @@
 package stall
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"gompi/mpirun/internal/ctl"
 )
-
-// SurveyTime is how long agents may take to answer.
-const SurveyTime = 2 * time.Second
 
 // mostStacks is how many ranks are asked for their stacks, or reported in detail, at once.
 const mostStacks = 8
@@ -39,7 +35,7 @@ type Watch struct {
 	// in whose place it is. nil if each is known by its own.
 	Named func(rank int) int
 
-	Late   <-chan time.Time // when agents have taken too long to answer
+	Round                   // the survey that is under way, if one is
 	Repeat <-chan time.Time // when to report ranks that still wait
 	RunOn  <-chan time.Time // when a rank has ended for long, and others may run on
 
@@ -48,65 +44,59 @@ type Watch struct {
 	waiting map[Agent]bool // hosts with ranks that wait
 	longest time.Duration
 	pause   time.Duration // until the next report, if they still wait
-
-	asked   []Agent // nil when no survey is under way
-	open    map[Agent]bool
-	answers map[Agent]*ctl.Doing
 }
 
 // Survey asks all agents what their ranks are in, unless that is being done already. Their answers
 // are reported together.
 func (w *Watch) Survey() {
-	if w.answers != nil {
-		return
+	if !w.UnderWay() && w.Ask(w.Agents(), &ctl.Ask{}) {
+		w.Conclude()
 	}
-	w.asked, w.open, w.answers = w.Agents(), map[Agent]bool{}, map[Agent]*ctl.Doing{}
-	w.Late = time.After(SurveyTime)
-	for _, h := range w.asked {
-		h.Send(&ctl.Ask{})
-		w.open[h] = true
-	}
-	w.concludeIfDone()
 }
 
 // Answered notes what the ranks of h are in.
 func (w *Watch) Answered(h Agent, m *ctl.Doing) {
-	if w.answers != nil {
-		w.answers[h] = m
-		w.Gone(h)
+	if w.Round.Answered(h, m) {
+		w.Conclude()
 	}
 }
 
 // Gone notes that h will not answer.
 func (w *Watch) Gone(h Agent) {
-	delete(w.open, h)
-	w.concludeIfDone()
-}
-
-func (w *Watch) concludeIfDone() {
-	if len(w.open) == 0 {
+	if w.Round.Gone(h) {
 		w.Conclude()
 	}
 }
 
 // Conclude ends a survey, if one is under way: it reports what has arrived.
 func (w *Watch) Conclude() {
-	if w.answers == nil {
+	if !w.UnderWay() {
 		return
 	}
-	lines, missing := w.summary()
+	lines, missing := w.summary(&w.Round, 0)
 	for _, line := range lines {
 		w.Log("%s", line)
 	}
 	w.logDetails()
 	w.askStacks(missing)
-	for _, h := range w.asked {
-		if w.open[h] {
-			w.Log("%s: %s", h.Name(), cmp.Or(h.Kept(), "the agent does not answer"))
-		}
+	for _, line := range w.silent() {
+		w.Log("%s", line)
 	}
-	w.answers, w.asked, w.open, w.Late = nil, nil, nil, nil
+	w.Round = Round{}
 }
+
+// notYet is how long a collective may lack ranks until Lines has it: in a job that makes progress
+// each lacks some at any moment.
+const notYet = time.Second
+
+// Lines describes what the ranks that a round has asked are in, as a report does.
+func (w *Watch) Lines(r *Round) []string {
+	lines, _ := w.summary(r, notYet)
+	return append(lines, r.silent()...)
+}
+
+// Waiting reports whether ranks wait for longer than Warning.
+func (w *Watch) Waiting() bool { return len(w.waiting) > 0 }
 
 // Ended notes that a rank has ended well. If others still run when ranks would have waited for
 // long, RunOn fires, once, and the user wants to know what they do.
@@ -177,15 +167,12 @@ func indented(text string) string {
 // logDetails reports more of programs that do not use gompi, but not of too many.
 func (w *Watch) logDetails() {
 	left := mostStacks
-	for _, h := range w.asked {
-		if w.answers[h] == nil {
-			continue
-		}
-		for _, r := range w.answers[h].Ranks {
+	w.Each(func(h Agent, m *ctl.Doing) {
+		for _, r := range m.Ranks {
 			if first, rest, _ := strings.Cut(r.Details, "\n"); first != "" && left > 0 {
 				left--
 				w.Log("%s: rank %d: %s%s", h.Name(), w.named(r.Rank), first, indented(rest))
 			}
 		}
-	}
+	})
 }

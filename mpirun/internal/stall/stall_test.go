@@ -209,11 +209,12 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
 		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
 	}
-	w := Watch{asked: []Agent{a, b}, answers: map[Agent]*ctl.Doing{
+	var w Watch
+	r := &Round{asked: []Agent{a, b}, answers: map[Agent]*ctl.Doing{
 		a: {Ranks: []ctl.RankDoing{in(0, 0, 5), in(1, 0, 5), out(2, ctl.Mark{Comm: 0, Seq: 5})}},
 		b: {Ranks: []ctl.RankDoing{in(3, 0, 4), out(4), in(5, 1<<32, 7), out(6, ctl.Mark{Comm: 1 << 32, Seq: 6})}},
 	}}
-	got, missing := w.summary()
+	got, missing := w.summary(r, 0)
 	want := []string{
 		"barrier() number 4: arrived: rank 3; missing: rank 4-6",
 		"barrier() number 5: arrived: rank 0-1; missing: rank 3-6",
@@ -228,6 +229,13 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	}
 	if want := []int{3, 4, 5, 6}; !reflect.DeepEqual(missing, want) {
 		t.Errorf("missing ranks %v, want %v", missing, want)
+	}
+	if lines := w.Lines(r); !reflect.DeepEqual(lines, got) {
+		t.Errorf("Lines are %q, want the same", lines)
+	}
+	r.answers = map[Agent]*ctl.Doing{a: {Ranks: []ctl.RankDoing{{Rank: 0, Text: "is in x", In: ctl.Mark{Seq: 1}}, out(1)}}}
+	if lines := w.Lines(r); len(lines) != 2 { // no rank has been in it for long
+		t.Errorf("Lines are %q, want none of what a collective lacks", lines)
 	}
 }
 

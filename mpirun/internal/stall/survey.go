@@ -21,17 +21,15 @@ type doing struct {
 }
 
 // summary returns a line for each collective that lacks ranks, then a line for each group of ranks
-// that are in the same call. missing are the ranks that a collective lacks, or else those that are
+// that are in the same call, as the agents of round have answered. Collectives lack ranks that a
+// rank has been in for so long. missing are the ranks that a collective lacks, or else those that are
 // in no call, as agents know them.
-func (w *Watch) summary() (lines []string, missing []int) {
+func (w *Watch) summary(round *Round, least time.Duration) (lines []string, missing []int) {
 	var all []ctl.RankDoing
 	var groups []*doing
 	index := map[string]*doing{}
-	for _, h := range w.asked {
-		if w.answers[h] == nil {
-			continue
-		}
-		for _, r := range w.answers[h].Ranks {
+	round.Each(func(h Agent, m *ctl.Doing) {
+		for _, r := range m.Ranks {
 			all = append(all, r)
 			text := r.Text
 			if r.Site != "" {
@@ -47,8 +45,8 @@ func (w *Watch) summary() (lines []string, missing []int) {
 				g.hosts = append(g.hosts, h.Name())
 			}
 		}
-	}
-	lines, missing = w.gaps(all)
+	})
+	lines, missing = w.gaps(all, least)
 	if len(w.ended) > 0 && len(all) > 0 {
 		slices.Sort(w.ended)
 		lines = append(lines, fmt.Sprintf("rank %s has ended, and others run on", plan.Ranges(w.ended)))
@@ -74,13 +72,13 @@ func (w *Watch) summary() (lines []string, missing []int) {
 	return lines, missing
 }
 
-// gaps lists, for each collective that ranks are in, which have arrived and which have not. The
+// gaps lists, for each collective that a rank has been in for so long, which have arrived and which have not. The
 // members of a communicator other than the world are known only from their recent collectives.
-func (w *Watch) gaps(all []ctl.RankDoing) (lines []string, anywhere []int) {
+func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, anywhere []int) {
 	var in []ctl.Mark
 	texts := map[ctl.Mark]string{}
 	for _, r := range all {
-		if r.In.Seq > 0 && texts[r.In] == "" {
+		if r.In.Seq > 0 && r.Since >= least && texts[r.In] == "" {
 			in, texts[r.In] = append(in, r.In), strings.TrimPrefix(r.Text, "is in ")
 		}
 	}

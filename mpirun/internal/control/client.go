@@ -1,0 +1,255 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"gompi/internal/sockets"
+)
+
+// Whose are the users whose jobs are listed.
+type Whose int
+
+// Of EachUser root alone gets an answer; for others it is the same as Own.
+const (
+	Own Whose = iota
+	EachUser
+)
+
+// List returns the jobs on this machine, the oldest first. It takes answerTime if one does not
+// answer. Sockets of gompiruns that are gone are removed.
+func List(whose Whose) []Job { return list(usersFolders(whose), answerTime) }
+
+// list returns the jobs in folders of users. Each may take as long as limit.
+func list(folders map[string]int, limit time.Duration) []Job {
+	var (
+		mu   sync.Mutex
+		jobs []Job
+		all  sync.WaitGroup
+	)
+	for folder, user := range folders {
+		names, _ := os.ReadDir(folder)
+		for _, name := range names {
+			id, ok := strings.CutSuffix(name.Name(), ending)
+			if !ok {
+				continue
+			}
+			all.Go(func() {
+				if j, ok := describe(filepath.Join(folder, name.Name()), id, user, limit); ok {
+					mu.Lock()
+					defer mu.Unlock()
+					jobs = append(jobs, j)
+				}
+			})
+		}
+	}
+	all.Wait()
+	slices.SortFunc(jobs, func(a, b Job) int { return strings.Compare(a.ID, b.ID) })
+	return jobs
+}
+
+// usersFolders returns the folders in which there may be jobs, with their users.
+func usersFolders(whose Whose) map[string]int {
+	users := []int{os.Geteuid()}
+	if whose == EachUser && users[0] == 0 {
+		names, _ := filepath.Glob("/tmp/gompi-*")
+		for _, name := range names {
+			if user, err := strconv.Atoi(strings.TrimPrefix(name, "/tmp/gompi-")); err == nil {
+				users = append(users, user)
+			}
+		}
+	}
+	found := map[string]int{}
+	for _, user := range users {
+		for _, folder := range folders(user) {
+			if check(folder, user) == nil {
+				found[folder] = user
+			}
+		}
+	}
+	return found
+}
+
+// describe asks about the job of a socket of a user's. It reports false if there is none.
+func describe(path, id string, user int, limit time.Duration) (Job, bool) {
+	j := Job{ID: id, State: Silent, User: user, Socket: path}
+	conn, pid, err := dial(path, user)
+	if err != nil {
+		removeStale(path, err)
+		return j, false
+	}
+	body, err := exchange(conn, "GET", "/job", limit)
+	if err == nil {
+		err = json.Unmarshal(body, &j)
+	}
+	j.PID, j.User, j.Socket = pid, user, path
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		j.Err = fmt.Sprintf("it does not answer for %v", limit)
+	case err != nil:
+		return j, false // it ends just now
+	}
+	return j, true
+}
+
+// listenTime is how long after it has made its socket a gompirun listens on it, whatever else runs.
+const listenTime = 10 * time.Second
+
+// removeStale removes a socket whose gompirun is gone.
+func removeStale(path string, err error) {
+	info, e := os.Lstat(path)
+	if errors.Is(err, syscall.ECONNREFUSED) && e == nil && time.Since(info.ModTime()) > listenTime {
+		os.Remove(path)
+	}
+}
+
+// dial connects to the socket of a user's job. It returns the process that listens.
+func dial(path string, user int) (*net.UnixConn, int, error) {
+	c, err := net.DialTimeout("unix", path, answerTime)
+	if err != nil {
+		return nil, 0, err
+	}
+	conn := c.(*net.UnixConn)
+	owner, pid, err := sockets.Peer(conn)
+	if err == nil && owner != user && owner != 0 {
+		err = fmt.Errorf("%s belongs to user %d, want %d", path, owner, user)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, 0, err
+	}
+	return conn, pid, nil
+}
+
+// exchange sends a request and returns the body of the answer, which may take as long as limit, or
+// for ever if that is 0.
+func exchange(conn net.Conn, method, target string, limit time.Duration) ([]byte, error) {
+	defer conn.Close()
+	if limit > 0 {
+		conn.SetDeadline(time.Now().Add(limit))
+	}
+	if err := writeRequest(conn, method, target); err != nil {
+		return nil, err
+	}
+	return readResponse(conn)
+}
+
+// get asks a job, whose answer is in JSON.
+func get[T any](j *Job, method, target string) (v T, err error) {
+	conn, _, err := dial(j.Socket, j.User)
+	if err != nil {
+		return v, err
+	}
+	body, err := exchange(conn, method, target, answerTime)
+	if err == nil {
+		err = json.Unmarshal(body, &v)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("gompirun, process %d, does not answer for %v", j.PID, answerTime)
+	}
+	return v, err
+}
+
+// Find asks where a rank of the job is.
+func (j *Job) Find(rank int) (Whereabouts, error) {
+	w, err := get[Whereabouts](j, "GET", "/rank/"+strconv.Itoa(rank))
+	if err == nil && w.Err != "" {
+		err = errors.New(w.Err)
+	}
+	return w, err
+}
+
+// Signal does to the job what the signal with a name, one of Signals, does to its gompirun. If that
+// ends the job, it waits for that, and returns how; else ended is false.
+func (j *Job) Signal(name string) (e End, ended bool, err error) {
+	conn, _, err := dial(j.Socket, j.User)
+	if err != nil {
+		return e, false, err
+	}
+	type result struct {
+		body []byte
+		err  error
+	}
+	over := make(chan result, 1)
+	go func() { // until the job has ended, or this function returns
+		body, err := exchange(conn, "GET", "/end", 0)
+		over <- result{body, err}
+	}()
+	defer conn.Close()
+	order, err := get[Order](j, "POST", "/signal/"+name)
+	if err == nil && order.Err != "" {
+		err = errors.New(order.Err)
+	}
+	if err != nil || !order.Ends {
+		return e, false, err
+	}
+	limit := time.Duration(order.Limit * float64(time.Second))
+	select {
+	case r := <-over:
+		if r.err == nil {
+			r.err = json.Unmarshal(r.body, &e)
+		}
+		if r.err != nil {
+			return e, false, fmt.Errorf("gompirun is gone without a word: %w", r.err)
+		}
+		return e, true, nil
+	case <-time.After(limit):
+		return e, false, fmt.Errorf("the job has not ended after %v", limit.Round(time.Second))
+	}
+}
+
+// Choose returns the job that is meant: by its id, by a beginning or an end of that which no other
+// has, or by the process of its gompirun; the only one if wanted is "".
+func Choose(jobs []Job, wanted string) (*Job, error) {
+	var found []int
+	for i, j := range jobs {
+		if j.ID == wanted || strconv.Itoa(j.PID) == wanted {
+			return &jobs[i], nil
+		}
+		if strings.HasPrefix(j.ID, wanted) || strings.HasSuffix(j.ID, wanted) {
+			found = append(found, i)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return &jobs[found[0]], nil
+	case len(jobs) == 0:
+		return nil, errors.New("no gompirun of yours runs on this machine: type it where the job was started")
+	case len(found) == 0:
+		return nil, fmt.Errorf("%q: no gompirun of yours runs that on this machine; there are%s", wanted, Listed(jobs))
+	case wanted == "":
+		return nil, fmt.Errorf("%d jobs of yours run here: want one of%s", len(jobs), Listed(jobs))
+	}
+	return nil, fmt.Errorf("%q fits %d jobs: want one of%s", wanted, len(found), Listed(jobs))
+}
+
+// Short returns enough of a job's id for people: its end, since ids begin with the time.
+func (j *Job) Short() string { return j.ID[max(0, len(j.ID)-8):] }
+
+// Program returns the command lines.
+func (j *Job) Program() string { return strings.Join(j.Programs, " : ") }
+
+// Listed names jobs, each on a line that begins with a newline.
+func Listed(jobs []Job) string {
+	var b strings.Builder
+	for i := range jobs {
+		j := &jobs[i]
+		fmt.Fprintf(&b, "\n  %s: process %d, -np %d %.80q, for %v", j.Short(), j.PID, j.Size, j.Program(), Seconds(j.Age))
+	}
+	return b.String()
+}
+
+// Seconds returns a time as people read it.
+func Seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}

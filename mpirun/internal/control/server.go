@@ -1,0 +1,206 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gompi/internal/sockets"
+)
+
+// askers is how many may be asking at once.
+const askers = 64
+
+// A Server brings the questions of other processes to a job. A nil *Server has none.
+type Server struct {
+	questions chan Question
+	socket    net.Listener
+	path      string
+	end       End
+	ended     chan struct{} // closed when end is known
+
+	mu      sync.Mutex
+	over    bool           // nobody more may wait for the end
+	waiting sync.WaitGroup // those who do
+}
+
+// Serve lets other processes ask about the job with an id, until End. The job runs without, if there
+// is an error.
+func Serve(id string) (*Server, error) {
+	var errs []error
+	for _, folder := range folders(os.Geteuid()) {
+		err := os.Mkdir(folder, 0o700)
+		if err == nil || errors.Is(err, os.ErrExist) {
+			err = check(folder, os.Geteuid())
+		}
+		path := filepath.Join(folder, id+ending)
+		var l *net.UnixListener
+		if err == nil {
+			l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		}
+		if err == nil {
+			return serve(l, path), nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+func serve(l net.Listener, path string) *Server {
+	s := &Server{questions: make(chan Question), socket: l, path: path, ended: make(chan struct{})}
+	a := sockets.Acceptor{MaxPending: askers, Timeout: answerTime, Authenticate: s.authenticate}
+	go a.Serve(l) // until l is closed
+	return s
+}
+
+// Questions returns the questions, of which each is to be answered.
+func (s *Server) Questions() <-chan Question {
+	if s == nil {
+		return nil
+	}
+	return s.questions
+}
+
+// End tells those who wait for it how the job ended, and ends the service. Other questions get no
+// answer any more.
+func (s *Server) End(e End) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.end = e
+	close(s.ended)
+	s.socket.Close() // and removes it
+	told := make(chan struct{})
+	go func() { // until they have read it, or the process ends
+		s.waiting.Wait()
+		close(told)
+	}()
+	select {
+	case <-told:
+	case <-time.After(time.Second):
+	}
+}
+
+// authenticate reads the request of a process of this user's, or root's.
+func (s *Server) authenticate(conn net.Conn) func() {
+	caller, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil
+	}
+	if user, _, err := sockets.Peer(caller); err != nil || user != os.Geteuid() && user != 0 {
+		return nil
+	}
+	method, target, err := readRequest(conn)
+	if err != nil {
+		return nil
+	}
+	done := func() {}
+	if target == "/end" {
+		done = s.wait()
+	}
+	return func() {
+		defer conn.Close()
+		a := s.answer(method, target)
+		conn.SetDeadline(time.Now().Add(answerTime))
+		writeResponse(conn, a)
+		done()
+	}
+}
+
+// wait has End wait until done is called.
+func (s *Server) wait() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return func() {}
+	}
+	s.waiting.Add(1)
+	return s.waiting.Done
+}
+
+// A response is the answer to a request.
+type response struct {
+	status string
+	kind   string
+	body   []byte
+}
+
+const usage = "want GET /job, /rank/N, /metrics or /end, or POST /signal/TERM\n"
+
+// answer has the job answer a request.
+func (s *Server) answer(method, target string) response {
+	rank, ofRank := strings.CutPrefix(target, "/rank/")
+	name, isSignal := strings.CutPrefix(target, "/signal/")
+	switch {
+	case method == "GET" && target == "/job":
+		return ask(s, func(r Reply[Job]) Question { return Describe{r} }, s.described)
+	case method == "GET" && target == "/metrics":
+		return ask(s, func(r Reply[Job]) Question { return Describe{r} }, func(j Job) response {
+			return response{"200 OK", "text/plain; version=0.0.4; charset=utf-8", Metrics([]Job{j})}
+		})
+	case method == "GET" && target == "/end":
+		<-s.ended
+		return inJSON(s.end)
+	case method == "GET" && ofRank:
+		n, err := strconv.Atoi(rank)
+		if err != nil || n < 0 {
+			return response{"404 Not Found", "text/plain", fmt.Appendf(nil, "%q: want a rank\n", rank)}
+		}
+		return ask(s, func(r Reply[Whereabouts]) Question { return WhereIs{n, r} }, inJSON)
+	case method == "POST" && isSignal:
+		sig, ok := Signals[name]
+		if !ok {
+			return response{"404 Not Found", "text/plain", fmt.Appendf(nil, "%q: want %s\n", name, SignalNames)}
+		}
+		return ask(s, func(r Reply[Order]) Question { return Signal{sig, r} }, inJSON)
+	}
+	return response{"404 Not Found", "text/plain", []byte(usage)}
+}
+
+// SignalNames are the names of Signals, for people.
+const SignalNames = "TERM, INT, HUP or KILL, which end the job, or QUIT, USR1, USR2, ALRM or WINCH"
+
+func (s *Server) described(j Job) response {
+	j.Socket = s.path
+	return inJSON(j)
+}
+
+// ask asks the job, and returns its answer in form.
+func ask[T any](s *Server, question func(Reply[T]) Question, form func(T) response) response {
+	reply, late := NewReply[T](), time.After(answerTime)
+	select {
+	case s.questions <- question(reply):
+	case <-s.ended:
+		return response{"410 Gone", "text/plain", []byte("the job has ended\n")}
+	case <-late:
+		return busy
+	}
+	select {
+	case v := <-reply.Answered():
+		return form(v)
+	case <-s.ended:
+		return response{"410 Gone", "text/plain", []byte("the job has ended\n")}
+	case <-late:
+		return busy
+	}
+}
+
+var busy = response{"503 Service Unavailable", "text/plain", []byte("the job does not answer\n")}
+
+func inJSON[T any](v T) response {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return response{"500 Internal Server Error", "text/plain", []byte(err.Error())}
+	}
+	return response{"200 OK", "application/json", append(body, '\n')}
+}

@@ -1,0 +1,216 @@
+// Package listing is what gompirun ps and top print of jobs: pure text. What jobs say of themselves
+// is printed without control characters, since root sees the jobs of others.
+package listing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/report"
+)
+
+// Bounds of what is printed of one job.
+const (
+	mostLines   = 8
+	mostHosts   = 4
+	mostProgram = 80
+)
+
+// Jobs lists jobs, each with what its ranks are in. With users it says whose they are.
+func Jobs(jobs []control.Job, users bool) string {
+	heads := []string{"JOB", "PROCESS", "AGE", "RANKS", "HOSTS", "STATE", "PROGRAM"}
+	if users {
+		heads = slices.Insert(heads, 2, "USER")
+	}
+	lines := [][]string{heads}
+	for i := range jobs {
+		j := &jobs[i]
+		cells := []string{j.Short(), fmt.Sprint(j.PID), age(j.Age), fmt.Sprint(j.Size), hosts(j.Hosts), state(j), shorten(j.Program(), mostProgram)}
+		if users {
+			cells = slices.Insert(cells, 2, fmt.Sprint(j.User))
+		}
+		lines = append(lines, cells)
+	}
+	rows := columns(lines)
+	var b strings.Builder
+	b.WriteString(rows[0])
+	for i := range jobs {
+		b.WriteString(rows[i+1])
+		for k, line := range jobs[i].Lines {
+			if k == mostLines && len(jobs[i].Lines) > mostLines+1 {
+				fmt.Fprintf(&b, "    and %d more\n", len(jobs[i].Lines)-mostLines)
+				break
+			}
+			fmt.Fprintf(&b, "    %s\n", plain(line))
+		}
+	}
+	return b.String()
+}
+
+// state returns what a job is doing, and since when or why.
+func state(j *control.Job) string {
+	text := string(j.State)
+	switch {
+	case j.Err != "":
+		text += ": " + j.Err
+	case j.Why != "":
+		text += ": " + j.Why
+	case j.State == control.Stalled:
+		text += " for " + age(j.Since)
+	}
+	if j.Restarts > 0 {
+		text += fmt.Sprintf(", restart %d", j.Restarts)
+	}
+	return shorten(text, mostProgram)
+}
+
+func hosts(names []string) string {
+	switch {
+	case len(names) == 0:
+		return "-"
+	case len(names) > mostHosts:
+		return fmt.Sprintf("%d hosts", len(names))
+	}
+	return plain(strings.Join(names, ","))
+}
+
+// Top shows the ranks of a job, and what they have done since a look before.
+func Top(j, before *control.Job) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  process %d  %s  %d ranks on %s  %s  %s\n", j.Short(), j.PID, age(j.Age), j.Size, hosts(j.Hosts), state(j), shorten(j.Program(), mostProgram))
+	if len(j.Ranks) == 0 {
+		return b.String()
+	}
+	heads := []string{"RANK", "HOST", "PROCESS", "CPU", "MEMORY", "CALLS/S"}
+	if j.Counts {
+		heads = append(heads, "BYTES/S", "IN CALLS")
+	}
+	lines := [][]string{append(heads, "FOR", "DOING")}
+	ranks := slices.SortedFunc(slices.Values(j.Ranks), func(a, b control.Rank) int { return cmp.Compare(a.Rank, b.Rank) })
+	for i := range ranks {
+		lines = append(lines, row(j, before, &ranks[i]))
+	}
+	for _, line := range columns(lines) {
+		b.WriteString(line)
+	}
+	if !j.Counts {
+		b.WriteString("(calls are collectives; gompirun -stats counts all calls, their bytes and the time in them)\n")
+	}
+	return b.String()
+}
+
+// row shows a rank.
+func row(j, before *control.Job, r *control.Rank) []string {
+	old, elapsed := previous(j, before, r)
+	rate := func(now, then float64) float64 { return max(0, now-then) / elapsed }
+	cells := []string{fmt.Sprint(r.Rank), plain(r.Host), fmt.Sprint(r.PID), "-", report.Amount(float64(r.Resident)), "-"}
+	calls, counted := []string{"-", "-"}, r.Counts != nil && old != nil && old.Counts != nil
+	if old != nil {
+		cells[3] = percent(rate(r.CPU, old.CPU))
+		cells[5] = number(rate(float64(r.Recorded), float64(old.Recorded)))
+	}
+	if counted {
+		cells[5] = number(rate(float64(r.Calls), float64(old.Calls)))
+		calls = []string{report.Amount(rate(float64(r.Bytes), float64(old.Bytes))), percent(min(1, rate(r.InCalls, old.InCalls)))}
+	}
+	if j.Counts {
+		cells = append(cells, calls...)
+	}
+	since := "-"
+	if r.Since > 0 {
+		since = age(r.Since)
+	}
+	doing := strings.TrimPrefix(r.Doing, "is in ")
+	if r.Site != "" {
+		doing += " at " + r.Site
+	}
+	if r.Kept != "" {
+		doing += "; it " + r.Kept
+	}
+	return append(cells, since, plain(doing))
+}
+
+// previous returns the rank's process at the look before, nil if there was none, and the seconds
+// since.
+func previous(j, before *control.Job, r *control.Rank) (*control.Rank, float64) {
+	if before == nil || before.ID != j.ID || j.Age <= before.Age {
+		return nil, 1
+	}
+	for i := range before.Ranks {
+		if o := &before.Ranks[i]; o.Rank == r.Rank && o.PID == r.PID {
+			return o, j.Age - before.Age
+		}
+	}
+	return nil, 1
+}
+
+// age returns seconds for people.
+func age(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
+
+// number returns a count by the second.
+func number(x float64) string {
+	if x > 0 && x < 10 {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// plain returns text without control characters, nor any tabs, which are between cells.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// shorten returns plain text of at most so many runes.
+func shorten(text string, most int) string {
+	if r := []rune(plain(text)); len(r) > most {
+		return string(r[:most-3]) + "..."
+	}
+	return plain(text)
+}
+
+// columns returns lines of cells as columns, each with its newline.
+func columns(lines [][]string) []string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, cells := range lines {
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	w.Flush()
+	return slices.Collect(strings.Lines(b.String()))
+}
+
+// Screen returns a text as a terminal of so many lines and columns takes it from its upper left
+// corner on: what is over is cut off, and what stood there is erased.
+func Screen(text string, height, width int) string {
+	var b strings.Builder
+	b.WriteString("\x1b[H")
+	n := 0
+	for line := range strings.Lines(text) {
+		if n++; n == height {
+			break
+		}
+		r := []rune(strings.TrimRight(line, "\n"))
+		b.WriteString(string(r[:min(len(r), width)]) + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	return b.String()
+}

@@ -1,0 +1,64 @@
+package listing
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gompi/mpirun/internal/control"
+)
+
+func TestJobs(t *testing.T) {
+	jobs := []control.Job{
+		{ID: "0197a3c2-0000-7000-8000-000011112222", PID: 12, Age: 123.4, Size: 4, Hosts: []string{"a", "b"}, State: control.Running,
+			Programs: []string{"./a x", "./b"}, Lines: []string{"a: rank 0 is in no call"}},
+		{ID: "x", PID: 3456, Age: 1.26, State: control.Stalled, Since: 61, Restarts: 2, Hosts: []string{"a", "b", "c", "d", "e"},
+			Programs: []string{"\x1b[31mevil\n"}, User: 7},
+	}
+	for range mostLines + 5 {
+		jobs[1].Lines = append(jobs[1].Lines, "l\t")
+	}
+	want := `JOB       PROCESS  AGE   RANKS  HOSTS    STATE                        PROGRAM
+11112222  12       2m3s  4      a,b      running                      ./a x : ./b
+    a: rank 0 is in no call
+x         3456     1.3s  0      5 hosts  stalled for 1m1s, restart 2  ?[31mevil?
+` + strings.Repeat("    l?\n", mostLines) + "    and 5 more\n"
+	if got := Jobs(jobs, false); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := Jobs(jobs, true); !strings.Contains(got, "USER") || !strings.Contains(got, "  7 ") {
+		t.Errorf("%s\nwant users", got)
+	}
+}
+
+func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
+	before := control.Job{ID: "x", Age: 10, Ranks: []control.Rank{{Rank: 0, PID: 5, CPU: 1, Recorded: 10}, {Rank: 1, PID: 6}}}
+	j := control.Job{ID: "x", Age: 12, Size: 3, State: control.Running, Ranks: []control.Rank{
+		{Rank: 1, PID: 7, Doing: "has not called Init"}, // a new process
+		{Rank: 0, PID: 5, CPU: 2.5, Recorded: 15, Resident: 2e6, Host: "h", Doing: "is in barrier()", Site: "a/b.go:3", Since: 3, Kept: "is stopped"},
+	}}
+	lines := strings.Split(Top(&j, &before), "\n")
+	if len(lines) != 6 || strings.Join(strings.Fields(lines[2]), " ") != "0 h 5 75 % 2 MB 2.5 3s barrier() at a/b.go:3; it is stopped" {
+		t.Errorf("%q", lines)
+	}
+	if want := "1 7 - 0 B - - has not called Init"; strings.Join(strings.Fields(lines[3]), " ") != want {
+		t.Errorf("%q, want %q of a rank that is new", lines[3], want)
+	}
+	j.Counts = true
+	before.Ranks[0].Counts = &control.Counts{Calls: 100, Bytes: 1000, InCalls: 1}
+	j.Ranks[1].Counts = &control.Counts{Calls: 400, Bytes: 5000, InCalls: 1.5}
+	line := strings.Split(Top(&j, &before), "\n")[2]
+	if want := "0 h 5 75 % 2 MB 150 2 kB 25 % 3s barrier()"; !strings.HasPrefix(strings.Join(strings.Fields(line), " "), want) {
+		t.Errorf("%q, want %q with -stats", line, want)
+	}
+	if strings.Contains(Top(&j, nil), "%") {
+		t.Error("rates are made of one look")
+	}
+}
+
+func TestScreenHoldsWhatThereIsRoomFor(t *testing.T) {
+	want := fmt.Sprint("\x1b[H", "abc\x1b[K\n", "d\x1b[K\n", "\x1b[J")
+	if got := Screen("abcdef\nd\ne\n", 3, 3); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,171 @@
+package mpirun
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/listing"
+)
+
+// runPs runs gompirun ps with the arguments after that word.
+func runPs(args []string, stdout, stderr io.Writer) int {
+	spec, err := cmdline.ParsePs(args)
+	if answered(err, cmdline.PsUsage, stdout) {
+		return 0
+	}
+	var jobs []control.Job
+	if err == nil {
+		jobs, err = jobsOf(spec.Job)
+	}
+	if err == nil {
+		err = printJobs(stdout, jobs, spec.Form)
+	}
+	return finished("ps", err, stderr)
+}
+
+// finished prints an error of a command, if there is one, and returns the exit status.
+func finished(command string, err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "gompirun %s: %v\n", command, err)
+	return statusFailed
+}
+
+// jobsOf returns the job that is wanted, all if that is "".
+func jobsOf(wanted string) ([]control.Job, error) {
+	jobs := control.List(control.EachUser)
+	if wanted == "" {
+		return jobs, nil
+	}
+	j, err := control.Choose(jobs, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return []control.Job{*j}, nil
+}
+
+func printJobs(w io.Writer, jobs []control.Job, form cmdline.JobsForm) error {
+	var text []byte
+	var err error
+	switch form {
+	case cmdline.JobsJSON:
+		if jobs == nil {
+			jobs = []control.Job{}
+		}
+		text, err = json.MarshalIndent(jobs, "", "  ")
+		text = append(text, '\n')
+	case cmdline.JobsPrometheus:
+		text = control.Metrics(jobs)
+	default:
+		text = []byte(listing.Jobs(jobs, slices.ContainsFunc(jobs, func(j control.Job) bool { return j.User != os.Geteuid() })))
+	}
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
+}
+
+// runTop runs gompirun top with the arguments after that word.
+func runTop(args []string, stdout *os.File, stderr io.Writer) int {
+	spec, err := cmdline.ParseTop(args)
+	if answered(err, cmdline.TopUsage, stdout) {
+		return 0
+	}
+	if err == nil {
+		err = showJobs(spec, stdout)
+	}
+	return finished("top", err, stderr)
+}
+
+// showJobs looks at the jobs again and again. What they do by the second takes two looks.
+func showJobs(spec *cmdline.Top, stdout *os.File) error {
+	_, _, terminal := screenSize(stdout)
+	before, err := jobsOf(spec.Job)
+	if err != nil {
+		return err
+	}
+	if len(before) == 0 {
+		return errors.New("no gompirun of yours runs on this machine: type it where the job was started")
+	}
+	if spec.Job != "" {
+		spec.Job = before[0].Socket // another job's id may fit what was typed, when this one has ended
+	}
+	if terminal && !spec.Once {
+		stdout.WriteString("\x1b[H\x1b[2J")
+	}
+	for {
+		time.Sleep(spec.Interval)
+		jobs := control.List(control.EachUser)
+		text := ""
+		for i := range jobs {
+			if spec.Job == "" || jobs[i].Socket == spec.Job {
+				text += listing.Top(&jobs[i], sameJob(before, &jobs[i])) + "\n"
+			}
+		}
+		height, width, _ := screenSize(stdout)
+		switch {
+		case text == "":
+			_, err := fmt.Fprintln(stdout, "no job runs any more")
+			return err
+		case spec.Once || !terminal:
+			_, err := stdout.WriteString(text)
+			return err
+		}
+		if _, err := stdout.WriteString(listing.Screen(text, height, width)); err != nil {
+			return err
+		}
+		before = jobs
+	}
+}
+
+// sameJob returns the job that j is, nil if it is not among jobs.
+func sameJob(jobs []control.Job, j *control.Job) *control.Job {
+	for i := range jobs {
+		if jobs[i].Socket == j.Socket {
+			return &jobs[i]
+		}
+	}
+	return nil
+}
+
+// runKill runs gompirun kill with the arguments after that word.
+func runKill(args []string, stdout, stderr io.Writer) int {
+	spec, err := cmdline.ParseKill(args)
+	if answered(err, cmdline.KillUsage, stdout) {
+		return 0
+	}
+	if err == nil {
+		err = killJob(spec, stdout)
+	}
+	return finished("kill", err, stderr)
+}
+
+func killJob(spec *cmdline.Kill, stdout io.Writer) error {
+	if control.Signals[spec.Signal] == 0 {
+		return fmt.Errorf("-signal %q: want %s", spec.Signal, control.SignalNames)
+	}
+	jobs := control.List(control.EachUser)
+	if spec.Job == "" && len(jobs) > 0 {
+		return fmt.Errorf("want a job:%s", control.Listed(jobs))
+	}
+	j, err := control.Choose(jobs, spec.Job)
+	if err != nil {
+		return err
+	}
+	end, ended, err := j.Signal(spec.Signal)
+	if err != nil {
+		return fmt.Errorf("%s: %w", j.Short(), err)
+	}
+	if ended {
+		_, err = fmt.Fprintf(stdout, "%s has ended with status %d\n", j.Short(), end.Status)
+	}
+	return err
+}
