@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"go/build"
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -13,11 +13,12 @@ import (
 // hostfilePage returns the page of the form that hostfiles have, out of what package hostfile says
 // of itself.
 func hostfilePage(of string) (string, error) {
-	pkg, err := build.Import("gompi/hostfile", ".", build.FindOnly)
+	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "gompi/hostfile").Output()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("go list gompi/hostfile: %w", err)
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, "hostfile.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
+	path := filepath.Join(strings.TrimSpace(string(dir)), "hostfile.go")
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.PackageClauseOnly)
 	if err != nil {
 		return "", err
 	}
