@@ -1,9 +1,11 @@
 package control
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -131,13 +133,10 @@ func dial(path string, user int) (*net.UnixConn, int, error) {
 	return conn, pid, nil
 }
 
-// exchange sends a request and returns the body of the answer, which may take as long as limit, or
-// for ever if that is 0.
+// exchange sends a request and returns the body of the answer, within limit.
 func exchange(conn net.Conn, method, target string, limit time.Duration) ([]byte, error) {
 	defer conn.Close()
-	if limit > 0 {
-		conn.SetDeadline(time.Now().Add(limit))
-	}
+	conn.SetDeadline(time.Now().Add(limit))
 	if err := writeRequest(conn, method, target); err != nil {
 		return nil, err
 	}
@@ -154,10 +153,15 @@ func get[T any](j *Job, method, target string) (v T, err error) {
 	if err == nil {
 		err = json.Unmarshal(body, &v)
 	}
+	return v, j.late(err)
+}
+
+// late returns err, or for one of a deadline who does not answer.
+func (j *Job) late(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("gompirun, process %d, does not answer for %v", j.PID, answerTime)
+		return fmt.Errorf("gompirun, process %d, does not answer for %v", j.PID, answerTime)
 	}
-	return v, err
+	return err
 }
 
 // Find asks where a rank of the job is.
@@ -167,6 +171,18 @@ func (j *Job) Find(rank int) (Whereabouts, error) {
 		err = errors.New(w.Err)
 	}
 	return w, err
+}
+
+// awaitEnd asks how the job ends, and returns what the answer will be read from when that was noted.
+func awaitEnd(conn net.Conn) (io.Reader, error) {
+	conn.SetDeadline(time.Now().Add(answerTime))
+	defer conn.SetDeadline(time.Time{})
+	if err := writeRequest(conn, "GET", "/end"); err != nil {
+		return nil, err
+	}
+	answer := bufio.NewReader(conn)
+	_, err := readHead(answer, func(string) {})
+	return answer, err
 }
 
 // Signal does to the job what the signal with a name, one of Signals, does to its gompirun. If that
@@ -180,12 +196,16 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 		body []byte
 		err  error
 	}
+	defer conn.Close()
+	answer, err := awaitEnd(conn) // before it ends for this
+	if err != nil {
+		return e, false, j.late(err)
+	}
 	over := make(chan result, 1)
 	go func() { // until the job has ended, or this function returns
-		body, err := exchange(conn, "GET", "/end", 0)
+		body, err := readResponse(answer)
 		over <- result{body, err}
 	}()
-	defer conn.Close()
 	order, err := get[Order](j, "POST", "/signal/"+name)
 	if err == nil && order.Err != "" {
 		err = errors.New(order.Err)

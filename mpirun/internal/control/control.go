@@ -16,7 +16,7 @@
 //	GET  /job          the job, as a Job in JSON
 //	GET  /rank/N       where a rank is, as a Whereabouts in JSON
 //	GET  /metrics      the job in Prometheus' text format, version 0.0.4
-//	GET  /end          how the job ended, as an End in JSON, when it has
+//	GET  /end          how the job ended, as an End in JSON, when it has; first 100 Continue
 //	POST /signal/TERM  does what this signal to gompirun does; the answer is an Order in JSON
 //
 // The few lines of HTTP are here: package net/http would add a sixth to what gompirun sends to hosts

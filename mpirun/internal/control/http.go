@@ -14,6 +14,9 @@ const (
 	mostResponse = 64 << 20 // some hundred thousand ranks
 )
 
+// interim is sent when a request for the end of the job was noted: its answer will not be missed.
+const interim = "HTTP/1.1 100 Continue\r\n\r\n"
+
 // readRequest reads the head of a request, and returns its method and target.
 func readRequest(r io.Reader) (method, target string, err error) {
 	head := bufio.NewReader(io.LimitReader(r, mostRequest))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -107,6 +108,7 @@ func (s *Server) authenticate(conn net.Conn) func() {
 	done := func() {}
 	if target == "/end" {
 		done = s.wait()
+		io.WriteString(conn, interim) // who fails to read it gets no end either
 	}
 	return func() {
 		defer conn.Close()

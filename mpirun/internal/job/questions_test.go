@@ -77,11 +77,13 @@ func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 		var k *testJob
 		var early, ending control.Job
 		var order control.Order
+		asked := make(chan struct{}) // closed when all has been
 		script := obedient(func(l *fakeAgent, rank int) {
 			if rank != 0 {
 				return
 			}
 			go func() {
+				defer close(asked)
 				j := k.describe()
 				want := []string{"a, b: rank 0-1 is in barrier() number 2 for 2s"}
 				if j.State != control.Running || j.Size != 2 || len(j.Hosts) != 2 || len(j.Ranks) != 2 || j.Ranks[1].PID != 77 || !reflect.DeepEqual(j.Lines, want) || j.Since != 2 {
@@ -91,10 +93,8 @@ func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 				ending = k.describe()
 			}()
 		})
-		asked := false
 		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
-			if m == nil && !asked { // no agent has said hello
-				asked = true
+			if m == nil && l.name == "a" { // it has not said hello
 				early = k.describe()
 			}
 			if _, ok := m.(*ctl.Terminate); ok {
@@ -104,6 +104,7 @@ func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 			script(l, m)
 		})
 		k.wants(130, "gompirun: interrupted: ending the job; once more kills it", "gompirun: interrupted")
+		<-asked
 		if early.State != control.Starting || early.Size != 0 || len(early.Programs) != 1 || early.Programs[0] != "prog" {
 			t.Errorf("before it runs: %+v", early)
 		}
