@@ -146,8 +146,8 @@ func disagreeInMemory(t *testing.T, wanted func(even, odd try, n int) bool, run 
 }
 
 // thinly says that one pair in so many is tried: all of them go by messages, in
-// TestEveryPairOfDifferentCollectivesIsAMismatchOnAllRanks, and everywhere in make nightly. It is no
-// divisor of the numbers of ranks, so that each is the odd one.
+// TestEveryPairOfDifferentCollectivesIsAMismatchOnAllRanks, and everywhere in make nightly. It is
+// no divisor of the numbers of ranks, so that each is the odd one.
 func thinly() int {
 	if testing.Short() {
 		return 5

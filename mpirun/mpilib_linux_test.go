@@ -19,7 +19,8 @@ import (
 var mpiScratch string // the folder of buildMPI, removed when all tests are over
 
 // buildMPI builds a gompirun with gompi's MPI libraries beside it, and returns its path; where
-// MPI_BUILT in the environment names a folder, they are there, as .ci/test has made them once for all.
+// MPI_BUILT in the environment names a folder, they are there, as .ci/test has made them once for
+// all.
 var buildMPI = sync.OnceValues(func() (gompirun string, err error) {
 	if dir := os.Getenv("MPI_BUILT"); dir != "" {
 		return filepath.Join(dir, "gompirun"), nil

@@ -17,8 +17,8 @@ import (
 	"gompi/mpirun/internal/report"
 )
 
-// slowedMain runs a program: slowed RANK PROGRAM ARGUMENT... That rank gets a process beside it that
-// stops it for a sixth of the time: it works 20 % longer.
+// slowedMain runs a program: slowed RANK PROGRAM ARGUMENT... That rank gets a process beside it
+// that stops it for a sixth of the time: it works 20 % longer.
 func slowedMain() {
 	if len(os.Args) == 2 {
 		pid, err := strconv.Atoi(os.Args[1])
@@ -80,8 +80,8 @@ func TestStressTheSlowRankOfPrograms(t *testing.T) {
 	}
 }
 
-// slowed runs a program on two ranks, of which one is slowed, until it was named in three runs of at
-// most five: what else the machine does slows a rank, too.
+// slowed runs a program on two ranks, of which one is slowed, until it was named in three runs of
+// at most five: what else the machine does slows a rank, too.
 func slowed(t *testing.T, gompirun string, program, flags []string, slow int) {
 	file := filepath.Join(t.TempDir(), "stats.json")
 	args := append([]string{"-np", "2", "-stats=" + file}, flags...)

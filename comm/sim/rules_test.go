@@ -148,9 +148,9 @@ func fastest(t *testing.T, m *Machine, k call.Kind, ranks, bytes int) string {
 	})
 }
 
-// Of odd numbers of ranks some are left out for which the rules choose worse here: alltoall of 3 and 5
-// ranks from 256 KiB on, pairwise (up to 1.7 times what bruck takes), and reduce of 1 MiB on 7 ranks, by
-// halving (1.5 times a chain). No real network has been asked yet.
+// Of odd numbers of ranks some are left out for which the rules choose worse here: alltoall of 3
+// and 5 ranks from 256 KiB on, pairwise (up to 1.7 times what bruck takes), and reduce of 1 MiB on
+// 7 ranks, by halving (1.5 times a chain). No real network has been asked yet.
 func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
 	sizes := []int{8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20}
 	for name, ranks := range map[string][]int{

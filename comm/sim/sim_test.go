@@ -89,7 +89,8 @@ func TestSharedLinksAreShared(t *testing.T) {
 		{"a switch's link that is as fast as one of four", tree, message8(bytes) + 7 + (n-1)*0.5*bytes},
 		{"a host's link", host, message8(bytes) + (n-1)*(1+0.5*bytes)},
 		{"two rails", rails, message8(bytes) + (1 + 0.5*bytes)},
-		// The host's processor starts each message 10 later than the one before, and takes 110 for each.
+		// The host's processor starts each message 10 later than the one before, and takes 110 for
+		// each.
 		{"one processor of a host", cpu, 10 + 1000 + n*110},
 	} {
 		if got := crossing(t, tt.m, n, bytes); math.Abs(got-tt.want) > 1e-6 {

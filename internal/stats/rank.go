@@ -62,8 +62,8 @@ func (r *Rank) use(m *Memory) {
 func (r *Rank) On() bool { return r != nil && r.on.Load() }
 
 // Turn turns one that Later has returned on or off; others stay on. What was counted stays. It is
-// called by one goroutine at a time, and may be while others make calls: those under way are counted
-// in part.
+// called by one goroutine at a time, and may be while others make calls: those under way are
+// counted in part.
 func (r *Rank) Turn(on bool) error {
 	switch {
 	case r.open == nil:

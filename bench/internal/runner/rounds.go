@@ -73,8 +73,8 @@ type Contest struct {
 }
 
 // Begin begins a contest. progress gets a line for each cell and for each failure; samples go to
-// the file named csv, unless it is "". Run adds how many operations are done, and how long the others
-// may take.
+// the file named csv, unless it is "". Run adds how many operations are done, and how long the
+// others may take.
 func (c *Contest) Begin(progress io.Writer, csv string) (err error) {
 	c.progress, c.began, c.load = progress, time.Now(), Load()
 	if csv == "" {

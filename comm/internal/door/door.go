@@ -55,9 +55,9 @@ type Comm[Request any] interface {
 	Withdraw(rs []Request) bool
 	// Unlend ends that: slot is that of another communicator from now on.
 	Unlend(slot int)
-	// Stats turns the counting of calls on or off for a tool; with gompirun -stats it is on. It returns
-	// where C counts them, a counters of package stats, nil if nothing was counted yet, the ranks in
-	// the job by local rank, as int32, and whether C is to count.
+	// Stats turns the counting of calls on or off for a tool; with gompirun -stats it is on. It
+	// returns where C counts them, a counters of package stats, nil if nothing was counted yet, the
+	// ranks in the job by local rank, as int32, and whether C is to count.
 	Stats(tool bool) (counters, worlds unsafe.Pointer, on bool, err error)
 	// Wake wakes a local rank that C has sent something to.
 	Wake(local int)

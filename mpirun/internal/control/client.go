@@ -173,7 +173,8 @@ func (j *Job) Find(rank int) (Whereabouts, error) {
 	return w, err
 }
 
-// awaitEnd asks how the job ends, and returns what the answer will be read from when that was noted.
+// awaitEnd asks how the job ends, and returns what the answer will be read from when that was
+// noted.
 func awaitEnd(conn net.Conn) (io.Reader, error) {
 	conn.SetDeadline(time.Now().Add(answerTime))
 	defer conn.SetDeadline(time.Time{})

@@ -4,10 +4,10 @@
 // # The socket
 //
 // It is FOLDER/ID.sock, where ID is the job's id and FOLDER is /tmp/gompi-UID, which only its user
-// may enter. If there is no such folder and none can be made, as another user has taken the name, it
-// is gompi in XDG_RUNTIME_DIR. That comes second because a system may remove it when its user logs
-// out, and jobs run on. Only processes of the same user, and root, get an answer. What a gompirun
-// that was killed has left there refuses connections; who lists the jobs removes it.
+// may enter. If there is no such folder and none can be made, as another user has taken the name,
+// it is gompi in XDG_RUNTIME_DIR. That comes second because a system may remove it when its user
+// logs out, and jobs run on. Only processes of the same user, and root, get an answer. What a
+// gompirun that was killed has left there refuses connections; who lists the jobs removes it.
 //
 // # The protocol
 //
@@ -19,8 +19,8 @@
 //	GET  /end          how the job ended, as an End in JSON, when it has; first 100 Continue
 //	POST /signal/TERM  does what this signal to gompirun does; the answer is an Order in JSON
 //
-// The few lines of HTTP are here: package net/http would add a sixth to what gompirun sends to hosts
-// that have none.
+// The few lines of HTTP are here: package net/http would add a sixth to what gompirun sends to
+// hosts that have none.
 package control
 
 import (

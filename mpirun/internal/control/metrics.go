@@ -51,8 +51,8 @@ func counted(value func(*Counts) float64) func(*Rank) (float64, bool) {
 	}
 }
 
-// Metrics returns jobs in Prometheus' text format, version 0.0.4. Metrics of which there is none are
-// left out.
+// Metrics returns jobs in Prometheus' text format, version 0.0.4. Metrics of which there is none
+// are left out.
 func Metrics(jobs []Job) []byte {
 	var b bytes.Buffer
 	for _, m := range metrics {

@@ -32,8 +32,8 @@ type Server struct {
 	waiting sync.WaitGroup // those who do
 }
 
-// Serve lets other processes ask about the job with an id, until End. The job runs without, if there
-// is an error.
+// Serve lets other processes ask about the job with an id, until End. The job runs without, if
+// there is an error.
 func Serve(id string) (*Server, error) {
 	var errs []error
 	for _, folder := range folders(os.Geteuid()) {

@@ -62,8 +62,8 @@ type Event struct {
 	Err     error // how the channel ended; the last event
 }
 
-// StartAll starts the agents of hosts, within ctx, those of more than fanout hosts in a tree of that
-// fan-out at most, if starter allows that and it is not 0. Events are as those of Start.
+// StartAll starts the agents of hosts, within ctx, those of more than fanout hosts in a tree of
+// that fan-out at most, if starter allows that and it is not 0. Events are as those of Start.
 func StartAll(ctx context.Context, starter remote.Starter, fanout int, hosts []hostfile.Host, events chan<- Event, done <-chan struct{}) []*Agent {
 	t := tree.New(starter, hosts, fanout)
 	agents := make([]*Agent, len(hosts))

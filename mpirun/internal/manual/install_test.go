@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// make install puts files where man, shells and pkg-config look, a Debian package has them, and make
-// uninstall leaves nothing.
+// make install puts files where man, shells and pkg-config look, a Debian package has them, and
+// make uninstall leaves nothing.
 func TestMakeInstallsAndUninstalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("collects licences, for seconds")

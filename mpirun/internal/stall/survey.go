@@ -22,8 +22,8 @@ type doing struct {
 
 // summary returns a line for each collective that lacks ranks, then a line for each group of ranks
 // that are in the same call, as the agents of round have answered. Collectives lack ranks that a
-// rank has been in for so long. missing are the ranks that a collective lacks, or else those that are
-// in no call, as agents know them.
+// rank has been in for so long. missing are the ranks that a collective lacks, or else those that
+// are in no call, as agents know them.
 func (w *Watch) summary(round *Round, least time.Duration) (lines []string, missing []int) {
 	var all []ctl.RankDoing
 	var groups []*doing
@@ -72,8 +72,9 @@ func (w *Watch) summary(round *Round, least time.Duration) (lines []string, miss
 	return lines, missing
 }
 
-// gaps lists, for each collective that a rank has been in for so long, which have arrived and which have not. The
-// members of a communicator other than the world are known only from their recent collectives.
+// gaps lists, for each collective that a rank has been in for so long, which have arrived and which
+// have not. The members of a communicator other than the world are known only from their recent
+// collectives.
 func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, anywhere []int) {
 	var in []ctl.Mark
 	texts := map[ctl.Mark]string{}

@@ -217,8 +217,8 @@ func (x *exchange) move() (moved int, err error) {
 }
 
 // request sends the aggregators what this rank has for them in a round, or wants: trains, and the
-// data if it is written. next is where the data for each begins, which moves on. What has come is in
-// r.in.
+// data if it is written. next is where the data for each begins, which moves on. What has come is
+// in r.in.
 func (x *exchange) request(r *rooms, round int, next []int) error {
 	size := x.f.team.c.Size()
 	clear(r.outs)

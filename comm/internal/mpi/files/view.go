@@ -23,7 +23,8 @@ type view struct {
 	run             int             // bytes of a run, on average; noRun if an exchange cannot have it
 }
 
-// noRun is more than any run that is short: the data is one run, or is not in the order of the file.
+// noRun is more than any run that is short: the data is one run, or is not in the order of the
+// file.
 const noRun = 1 << 62
 
 // A representation is how data is in a file.
