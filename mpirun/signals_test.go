@@ -48,17 +48,19 @@ func startTalk(t *testing.T, args ...string) *talk {
 func (k *talk) expect(want string) string {
 	k.t.Helper()
 	deadline := time.After(soon)
+	var others []string
 	for {
 		select {
 		case line, ok := <-k.lines:
 			if !ok {
-				k.t.Fatalf("the output ended before %q", want)
+				k.t.Fatalf("the output ended before %q: %q", want, others)
 			}
 			if strings.Contains(line, want) {
 				return line
 			}
+			others = append(others, line)
 		case <-deadline:
-			k.t.Fatalf("no line with %q", want)
+			k.t.Fatalf("no line with %q: %q", want, others)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +96,9 @@ func TestSpansAreReadAndWrittenInTheirOrder(t *testing.T) {
 	for i := range theirs {
 		theirs[i] = byte(i % 251)
 	}
+	var here runtime.Pinner // their addresses are numbers here: on a stack that grows they would change
+	here.Pin(&theirs[0])
+	defer here.Unpin()
 	base := uintptr(unsafe.Pointer(&theirs[0]))
 	var spans []Span
 	for at := len(theirs); at >= 4; at -= 4 { // more than the kernel takes at a time, backwards

@@ -89,23 +89,27 @@ func (j *Job) received(h *host) {
 	p.missed, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
 }
 
-// silent notifies the user of an agent from which nothing is received, or gives it up.
+// silent notifies the user of an agent from which nothing is received, or gives it up. While
+// nothing is heard of a host either through which it is reached, that one is who is reported and
+// given up: what came last of the two came in one beat or the next.
 func (j *Job) silent(h *host) {
 	p := &h.pulse
 	j.look(h)
+	if j.end.cause == nil && j.silentRelay(h) {
+		return
+	}
 	limit, most := j.silenceLimit(h)
 	if limit && p.missed >= most {
 		j.giveUp(h, fmt.Sprintf("nothing heard for %v", j.heart.times(p.missed)))
 		return
 	}
-	if p.missed >= max(p.reportAt, beatsPerPeriod) && j.end.cause == nil && !j.silentRelay(h) {
+	if p.missed >= max(p.reportAt, beatsPerPeriod) && j.end.cause == nil {
 		p.reportAt = 2 * p.missed
 		j.reportSilence(h, limit)
 	}
 }
 
-// silentRelay reports whether nothing is heard of a host either through which h is reached: then
-// that is what is reported.
+// silentRelay reports whether nothing is heard of a host either through which h is reached.
 func (j *Job) silentRelay(h *host) bool {
 	return slices.ContainsFunc(h.started.Relays, func(n int) bool {
 		return h.behind(n) && !j.hosts[n].drained && j.hosts[n].pulse.missed >= beatsPerPeriod

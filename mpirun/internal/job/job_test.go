@@ -218,6 +218,22 @@ func TestASilentAgentIsGivenUp(t *testing.T) {
 	})
 }
 
+// Of two silent hosts of which one is reached through the other, that one is given up, although of
+// the one behind it less was heard at last.
+func TestASilentRelayIsGivenUpBeforeWhoIsBehindIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeAgent, rank int) {
+			if l.silent = true; rank == 0 {
+				time.AfterFunc(700*time.Millisecond, func() { l.update(func() { l.pinged = true }) })
+			}
+		}))
+		k.agent.Relays = []int{0}
+		k.wants(StatusFailed, "gompirun: b: nothing heard for 1s; after 3s the job ends", "gompirun: a: nothing heard for 1s; after 3s the job ends",
+			"gompirun: a: nothing heard for 2s; after 3s the job ends",
+			"gompirun: a: nothing heard for 3s: the host or the agent on it is frozen, or the network is cut; 2 ranks from 0 to 1 lost with it: through it were reached b")
+	})
+}
+
 func TestAFailedJobIsStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{Max: 2}}, obedient(func(l *fakeAgent, rank int) {
