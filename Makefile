@@ -102,8 +102,8 @@ check: ## for daily work, a minute at most: format, vet, build, the fast tests
 	$(GO) test $(FAST) $$($(GO) list ./... | grep -v '^gompi/mpirun$$') && cd bench && $(GO) test $(FAST) ./...
 	$(GO) test $(FAST) -run '^TestScripts$$' ./mpirun
 
-race: ## the short tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short ./... && cd bench && CGO_ENABLED=1 $(GO) test -race -short ./...
+race: ## the tests of what has goroutines under the race detector (needs a C compiler)
+	./.ci/race
 
 regress: ## compare the Go benchmarks of this tree with those of the commit BASE (default HEAD~1)
 	GO='$(GO)' bench/regress $(BASE) $(REGRESS)
