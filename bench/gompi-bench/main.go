@@ -6,6 +6,7 @@
 //	gompi-bench launch -np 1,4,16
 //	gompi-bench ddp -np 2 resnet50
 //	gompi-bench programs -np 2,4 lammps-melt hpcc
+//	gompi-bench sim -np 64,1024 -machine cluster,rate=100gbit allreduce
 //	gompi-bench profile
 //
 // internal/measure says how it times.
@@ -35,6 +36,7 @@ func commands() []command {
 		{"launch", "measure starting and ending jobs beside other launchers", launchMain},
 		{"ddp", "measure data-parallel training beside PyTorch and MPI libraries", ddpMain},
 		{"programs", "measure MPI programs on gompi's MPI libraries beside others", programsMain},
+		{"sim", "simulate collectives on networks, and of as many ranks, as one does not have", simMain},
 		{"profile", "measure what this machine's processors are good at, and keep it for its jobs", profileMain},
 	}
 }
@@ -67,7 +69,7 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 	}
 	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == name })
 	if i < 0 {
-		fmt.Fprintf(stderr, "gompi-bench: command %q: want one of run, compare, launch, ddp, programs, profile; gompi-bench -h says what they do\n", name)
+		fmt.Fprintf(stderr, "gompi-bench: command %q: want one of run, compare, launch, ddp, programs, sim, profile; gompi-bench -h says what they do\n", name)
 		return 2
 	}
 	return commands()[i].main(args, stdout, stderr)

@@ -14,7 +14,7 @@ import (
 var (
 	command = flag.String("command", "", "shell command that TestRunCommand runs, with $HOSTFILE and $RSH, and TestRunInSlurm, where srun finds the nodes")
 	number  = flag.Int("hosts", 4, "hosts of TestRunCommand")
-	rate    = flag.String("rate", "", "what each link of TestRunCommand carries each way, as tc writes it: 1gbit (default no limit)")
+	rate    = flag.String("rate", "", "what each link of TestRunCommand carries each way, such as 1gbit (default no limit)")
 	private = flag.String("private", "", "folders, with commas between, that are empty on every host of TestRunCommand, and its own")
 )
 

@@ -37,8 +37,8 @@ type Config struct {
 	// any login: what it mounts is the host's own. It may be nil.
 	Setup func(host int) string
 
-	// Rate is what every host's link carries each way, as tc writes it: 1gbit. Empty: as much as
-	// the processors move.
+	// Rate is what every host's link carries each way: 100mbit, 1gbit. Empty: as much as the
+	// processors move.
 	Rate string
 }
 
@@ -296,13 +296,17 @@ func (b *Bed) connect(i int) {
 	b.ip("-n", h.space, "link", "set", "lo", "up")
 }
 
-// A link that is limited has a queue as a port of a switch has one: what would wait for longer than
-// queueDelay is dropped. Burst is what passes at once after a pause. Where hosts share processors
-// the queue's timer is late, and with less the link has gaps (eight ranks on two processors,
-// allreduce of 64 MiB at 1 Gbit/s: with 64, 128, 256 and 512 KiB in 2.93, 1.07, 0.90 and 0.90 s).
+// A link that is limited lets pass at once, after a pause, what it carries in burstTime. Where hosts
+// share processors the queue's timer is late, and with less the link has gaps (eight ranks on two
+// processors, allreduce of 64 MiB at 1 Gbit/s: with 0.5, 1, 2 and 4 ms in 2.93, 1.07, 0.90 and 0.90
+// s). It queues as a port of a switch does: what would wait for longer than queueTime is dropped,
+// but at least queueBytes are kept, or slow links would drop what many hosts send to one, and TCP
+// would wait for 200 ms.
 const (
-	queueDelay = "20ms"
-	Burst      = 256 << 10
+	burstTime  = 2e-3 // seconds
+	queueTime  = 20e-3
+	queueBytes = 512 << 10
+	leastBurst = 2 * 1514 // frames
 )
 
 // limit holds a host's link to a rate in each direction, if there is one. Connections then use
@@ -312,14 +316,32 @@ func (b *Bed) limit(i int, rate string) {
 	if rate == "" {
 		return
 	}
+	perSecond, err := parseRate(rate)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	burst := int(max(burstTime*perSecond, leastBurst))
+	queue := burst + int(max(queueTime*perSecond, queueBytes))
 	h := b.hosts[i-1]
 	for _, end := range [][]string{{h.space, "eth0"}, {b.space, h.port}} {
-		args := []string{"-n", end[0], "qdisc", "add", "dev", end[1], "root", "tbf", "rate", rate, "burst", strconv.Itoa(Burst), "latency", queueDelay}
+		args := []string{"-n", end[0], "qdisc", "add", "dev", end[1], "root", "tbf", "rate", rate, "burst", strconv.Itoa(burst), "limit", strconv.Itoa(queue)}
 		if out, err := exec.Command("tc", args...).CombinedOutput(); err != nil {
 			b.t.Skipf("a link of %s needs the kernel's tbf: tc %s: %v: %s", rate, strings.Join(args, " "), err, out)
 		}
 	}
 	b.ip("-n", h.space, "route", "change", subnet+"0/24", "dev", "eth0", "src", b.Addr(i), "congctl", "cubic")
+}
+
+// parseRate returns the bytes per second of a rate such as 1gbit.
+func parseRate(rate string) (float64, error) {
+	for unit, bytes := range map[string]float64{"kbit": 1e3 / 8, "mbit": 1e6 / 8, "gbit": 1e9 / 8} {
+		if digits, ok := strings.CutSuffix(rate, unit); ok {
+			if n, err := strconv.ParseFloat(digits, 64); err == nil && n > 0 {
+				return n * bytes, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("rate %q: want a number with kbit, mbit or gbit, such as 100mbit", rate)
 }
 
 // names returns the folder of files that take the place of those in /etc on a host.

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gompi/bench/internal/result"
+	"gompi/comm/sim"
+)
+
+// This file holds simulated times against measured ones.
+
+// readRows reads a file of rows, in which the output of several runs may stand, one after another.
+func readRows(name string) (rows []result.Row, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	head, rest, _ := strings.Cut(string(text), result.Header+"\n")
+	return result.ReadCSV([]byte(head + result.Header + "\n" + strings.ReplaceAll(rest, result.Header+"\n", "")))
+}
+
+// compare simulates what has been measured and writes both times. An implementation other than
+// gompi is the name of an algorithm, which GOMPI_TUNE demanded.
+func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
+	t := result.Table{Left: 1, Lines: [][]string{{"op", "ranks", "size", "algorithm", "measured us", "simulated us", "ratio"}}}
+	var ratios []float64
+	for _, r := range rows {
+		if !slices.Contains(sim.Ops(), simulated(r.Op)) || r.Median <= 0 {
+			continue
+		}
+		x := sim.Call{Op: simulated(r.Op), Ranks: r.NP, Bytes: r.Bytes, Algorithm: r.Impl}
+		if r.Impl == "gompi" {
+			x.Algorithm = ""
+		}
+		res, err := c.machine.Time(x)
+		if err != nil {
+			return err
+		}
+		if x.Algorithm == "" {
+			x.Algorithm, _ = c.machine.Choice(x) // Time has asked, too
+			x.Algorithm += " *"
+		}
+		ratio := res.Time * 1e6 / r.Median
+		ratios = append(ratios, math.Abs(math.Log(ratio)))
+		t.Lines = append(t.Lines, []string{r.Op, strconv.Itoa(r.NP), result.Bytes(r.Bytes), x.Algorithm,
+			result.Time(r.Median), result.Time(res.Time * 1e6), fmt.Sprintf("%.2f", ratio)})
+	}
+	if len(ratios) == 0 {
+		return fmt.Errorf("%s has none of %s", c.measured, strings.Join(sim.Ops(), ", "))
+	}
+	t.Title = fmt.Sprintf("%d times; * is what gompi chooses. In the median the two differ by %.0f %%.",
+		len(ratios), 100*(math.Exp(result.Median(ratios))-1))
+	report := result.Report{Title: "Measured and simulated", Conditions: []string{c.machine.String()}, Tables: []result.Table{t}}
+	return report.Write(out, "")
+}
+
+// fitLinks sets the links of m by rows of latency and bw between two ranks on two hosts. The rate is
+// that of the largest messages of bw, and the gap what those of the size before take besides. The
+// overhead is what the shortest ones take. The latency is that of the shortest message, without the
+// overhead of either end. What a message of latency takes less than by rate and gap is the burst,
+// since the link pauses while the answer is on its way.
+func fitLinks(m *sim.Machine, rows []result.Row) error {
+	bw, latency := byBytes(rows, "bw"), byBytes(rows, "latency")
+	if len(bw) < 3 || len(latency) == 0 || bw[0].Bytes > 64 || latency[0].Bytes > 64 {
+		return errors.New("want rows of latency and bw of 2 ranks: of 8 bytes, and bw of two larger sizes besides")
+	}
+	long, short := bw[len(bw)-1], bw[len(bw)-2]
+	if long.Median <= short.Median {
+		return fmt.Errorf("bw of %s takes no longer than of %s: want what is measured on a quiet machine", result.Bytes(long.Bytes), result.Bytes(short.Bytes))
+	}
+	m.Wire = (long.Median - short.Median) * 1e-6 / float64(long.Bytes-short.Bytes)
+	m.Gap = max(short.Median*1e-6-float64(short.Bytes)*m.Wire, 0)
+	m.Between.Overhead = min(bw[0].Median, latency[0].Median/2) * 1e-6
+	m.Between.Latency = max(latency[0].Median*1e-6-2*m.Between.Overhead, 0)
+	m.Burst = 0
+	for _, r := range latency {
+		ahead := float64(r.Bytes) + (m.Gap+m.Between.Latency-r.Median*1e-6)/m.Wire
+		m.Burst = max(m.Burst, int(ahead))
+	}
+	return nil
+}
+
+// byBytes returns the rows of an operation of two ranks by size.
+func byBytes(rows []result.Row, op string) (of []result.Row) {
+	for _, r := range rows {
+		if r.Op == op && r.NP == 2 && r.Median > 0 {
+			of = append(of, r)
+		}
+	}
+	slices.SortFunc(of, func(a, b result.Row) int { return a.Bytes - b.Bytes })
+	return of
+}
