@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,7 +120,7 @@ func TestRanksThatShareAProcessorHaveTimerSlack(t *testing.T) {
 		t.Skip("needs a kernel that reports timer slack")
 	}
 	_, cpus := allowedHere(t)
-	for p, want := range map[int]string{8: string(own), 9: "5000000\n"} {
+	for p, want := range map[int]string{8: string(own), 9: "5000000\n", 60: "6000000\n"} {
 		out, err := exec.Command("taskset", "-c", strconv.Itoa(cpus[0]), "gompirun", "-q", "-oversubscribe", "-np", strconv.Itoa(p),
 			"cat", "/proc/self/timerslack_ns").CombinedOutput()
 		if err != nil || string(out) != strings.Repeat(want, p) {
@@ -128,21 +129,31 @@ func TestRanksThatShareAProcessorHaveTimerSlack(t *testing.T) {
 	}
 }
 
-// Real hosts, as many as a star of agents serves: each with its sshd, in a network namespace.
+// Real hosts, each with its sshd, in a network namespace: a tree of agents, and where there are many
+// a star, too, whose cost at the launcher is told.
 func TestStressManyHosts(t *testing.T) {
-	hosts, perHost := 4, 2
+	hosts, perHost, logins := 4, 2, map[int]int{2: 2}
 	if stress.Asked() {
-		hosts, perHost = 128, 8
+		hosts, perHost, logins = 128, 8, map[int]int{64: 11, 0: 128}
 	}
 	b := testbed.New(t, hosts)
 	var names []string
 	for i := range hosts {
 		names = append(names, b.Addr(i+1))
 	}
-	status, out, output := finish(t, exec.Command("gompirun", "-q", "-rsh", b.RSH(), "-H", strings.Join(names, ","),
-		"-map-by", fmt.Sprintf("ppr:%d:node", perHost), "scale"))
-	if status != 0 || strings.Count(out, "has ") != hosts*perHost {
-		t.Errorf("status %d, %d ranks of %d report\n%s", status, strings.Count(out, "has "), hosts*perHost, strings.Join(output, "\n"))
+	for fanout, want := range logins {
+		sent, begun := b.Sent(), time.Now()
+		cmd := exec.Command("gompirun", "-v", "-rsh", b.RSH(), "-H", strings.Join(names, ","), "-fanout", strconv.Itoa(fanout),
+			"-map-by", fmt.Sprintf("ppr:%d:node", perHost), "scale")
+		status, out, output := finish(t, cmd)
+		took, text := time.Since(begun), strings.Join(output, "\n")
+		cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() // with what it has waited for
+		direct := len(regexp.MustCompile(`(?m)^gompirun: agent on \S+: \S+ \(`).FindAllString(text, -1))
+		if ranks := strings.Count(out, "has "); status != 0 || ranks != hosts*perHost || direct != want {
+			t.Errorf("status %d, %d ranks of %d report, %d logins from here, want %d\n%s", status, ranks, hosts*perHost, direct, want, text)
+		}
+		b.AwaitEmpty(time.Minute)
+		t.Logf("-fanout %d: %d ranks in %.1f s; here %d logins, with gompirun %.2f s of a processor, %.2f MB sent",
+			fanout, hosts*perHost, took.Seconds(), direct, cpu.Seconds(), float64(b.Sent()-sent)/1e6)
 	}
-	b.AwaitEmpty(time.Minute)
 }

@@ -95,7 +95,8 @@ func Make(t testing.TB, c Config) *Bed {
 	b.ip("-n", b.space, "addr", "add", b.Here()+"/24", "dev", bridge)
 	b.link("set", "lo", "up")
 	b.makeKeys(c.Hosts)
-	b.write("ssh", fmt.Sprintf("#!/bin/sh\nexec ip netns exec %s ssh \"$@\"\n", b.space), 0o700)
+	b.write("ssh", fmt.Sprintf("#!/bin/sh\ncase \"$SSH_CONNECTION\" in *' %s'*) exec ssh \"$@\" ;; esac\nexec ip netns exec %s ssh \"$@\"\n",
+		subnet, b.space), 0o700)
 	for i := range c.Hosts {
 		b.connect(i + 1)
 		b.limit(i+1, c.Rate)
@@ -145,10 +146,22 @@ func (b *Bed) Addr(i int) string { return fmt.Sprintf("%s%d", subnet, i) }
 func (b *Bed) Here() string { return subnet + "254" }
 
 // RSH returns the command that logs in to the hosts: ssh with its configuration, on
-// their network.
+// their network; on a host, from that.
 func (b *Bed) RSH() string { return b.ssh() + " -F " + b.SSHConfig }
 
 func (b *Bed) ssh() string { return filepath.Join(b.dir, "ssh") }
+
+// Sent returns how many bytes this machine has sent to the hosts, by ssh from here too. What hosts
+// send each other is not among them.
+func (b *Bed) Sent() int {
+	b.t.Helper()
+	out, err := b.Command(0, "cat", "/sys/class/net/"+bridge+"/statistics/tx_bytes").Output()
+	n, bad := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err = errors.Join(err, bad); err != nil {
+		b.t.Fatal(err)
+	}
+	return n
+}
 
 // Command returns a command that runs on a host, started there without ssh. Host 0 is
 // this machine with no other network than that of the hosts.
