@@ -230,6 +230,34 @@ type Getter interface {
 	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64, helped bool)
 }
 
+// A OneSided Transport reads and writes registered memory of peers whether or not these poll: their
+// devices do it.
+type OneSided interface {
+	Registrar
+	// Key returns what a peer needs to access b, which must be registered; nil if no peer can.
+	Key(b mem.Buffer) []byte
+	// Remote returns the memory of a peer that has a key which it has sent. It returns nil if
+	// nothing connects the two yet, or no device. It costs a few loads then.
+	Remote(peer world.Rank, key []byte) Remote
+}
+
+// A Remote is memory of a peer. Places in it are the peer's addresses: they are not checked. Writes
+// and reads are in no order.
+type Remote interface {
+	// Write begins to store src, which may be changed at once. It returns how many of its bytes it
+	// has taken, 0 if too much is under way or the peer is lost.
+	Write(at uintptr, src []byte) (n int)
+	// Read begins to store in dst what is there, as Write does. If n is not 0 Sink.Sent(token, err)
+	// follows from a later Poll or Close, unless Forget is before.
+	Read(at uintptr, dst []byte, token uint64) (n int)
+	// Flush has Sink.Sent(token, err) called, as Read does, when all that this rank has written to
+	// the peer is stored there, so that whoever learns of it loads it. It reports false, and does
+	// nothing, if the peer is lost.
+	Flush(token uint64) bool
+	// Close frees what the Remote holds here. Nothing may be under way.
+	Close()
+}
+
 // A Registrar is a Direct Transport that must know the memory that has places.
 type Registrar interface {
 	// Register makes b, which must not lie in Go's heap, known until Deregister. It fails if

@@ -80,6 +80,8 @@ func (t *Transport) deliver(m *ucp.Message) {
 		t.onPut(p, m)
 	case m.Kind == ucp.Stored:
 		t.onStored(p, m)
+	case m.Kind == ucp.Done:
+		t.onDone(p, m)
 	case m.Kind == ucp.First && p.in.Left() == 0 && len(m.Head) >= transport.HeaderSize:
 		t.begin(p, m)
 	case m.Kind == ucp.More && p.in.Left() > 0:

@@ -118,6 +118,7 @@ func (t *Transport) Forget(rank world.Rank, token uint64) {
 	}
 	p.in.Forget(token)
 	t.forgetPut(p, token)
+	p.forgetAccess(token)
 	frames := p.out.Items()
 	for i := range frames {
 		if f := &frames[i]; f.lent && f.token == token {
@@ -149,9 +150,10 @@ func (t *Transport) flush() int {
 	return n
 }
 
-// discard ends p's queued frames and puts with an error.
+// discard ends p's queued frames, puts and accesses with an error.
 func (t *Transport) discard(p *peer, err error) {
 	t.endPuts(p, err)
+	t.endAccesses(p, err)
 	for !p.out.Empty() {
 		if f := t.next(p); f.lent {
 			t.sink.Sent(f.token, err)

@@ -4,7 +4,7 @@
 // a message, a larger payload chunk by chunk into registered memory, both of package ucp. So a
 // caller may take a buffer back at any time, although UCX cannot cancel a transfer that it has
 // begun. Only memory that was registered for it, from comm.Alloc, is read and written in place
-// (put.go).
+// (put.go), and accessed by peers with a key (onesided.go).
 //
 // An active message does not name its sender. Two ranks prove to each other that they know the
 // job's secret before either accepts frames of the other, and frames carry a token that only these
@@ -78,6 +78,7 @@ type Transport struct {
 	head       transport.Header
 	regions    []region        // by their ids
 	unsent     int             // puts of which parts are to be sent
+	accessed   uint64          // the number of the latest access
 	lanes      map[string]bool // used by connections that have ended, if they are logged
 
 	closing    bool
@@ -98,6 +99,8 @@ type peer struct {
 	out       outbox
 	in        arrival.Frame
 	puts      puts
+	accesses  accesses
+	served    bool // there is no Remote
 }
 
 var (
@@ -105,7 +108,7 @@ var (
 	_ transport.Progresser    = (*Transport)(nil)
 	_ transport.Direct        = (*Transport)(nil)
 	_ transport.DeathObserver = (*Transport)(nil)
-	_ transport.Registrar     = (*Transport)(nil)
+	_ transport.OneSided      = (*Transport)(nil)
 )
 
 // New opens UCX for a rank. The Transport delivers to sink, and set watches its descriptor; both

@@ -39,7 +39,7 @@ typedef struct {
 	int shared;
 	size_t endpoints;
 } abi_params;
-enum { ABI_PARAMS_FEATURES = 1, ABI_PARAMS_ENDPOINTS = 64, ABI_FEATURE_WAKEUP = 16, ABI_FEATURE_AM = 64 };
+enum { ABI_PARAMS_FEATURES = 1, ABI_PARAMS_ENDPOINTS = 64, ABI_FEATURE_RMA = 2, ABI_FEATURE_WAKEUP = 16, ABI_FEATURE_AM = 64 };
 
 typedef struct {
 	uint64_t mask;
@@ -132,6 +132,12 @@ static inline abi_status abi_outcome(abi_request r) { return abi_pending(r) ? AB
 	X(void, ucp_request_free, (void *request)) \
 	X(abi_status, ucp_mem_map, (void *context, const abi_memory *, void **memory)) \
 	X(abi_status, ucp_mem_unmap, (void *context, void *memory)) \
+	X(abi_status, ucp_rkey_pack, (void *context, void *memory, void **key, size_t *)) \
+	X(void, ucp_rkey_buffer_release, (void *key)) \
+	X(abi_status, ucp_ep_rkey_unpack, (void *endpoint, const void *key, void **rkey)) \
+	X(void, ucp_rkey_destroy, (void *rkey)) \
+	X(abi_request, ucp_put_nbx, (void *endpoint, const void *data, size_t, uint64_t at, void *rkey, const abi_operation *)) \
+	X(abi_request, ucp_get_nbx, (void *endpoint, void *data, size_t, uint64_t at, void *rkey, const abi_operation *)) \
 	X(const char *, ucs_status_string, (abi_status))
 
 #define ABI_DECLARE(result, name, args) extern result(*p_##name) args;

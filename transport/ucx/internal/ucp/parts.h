@@ -57,6 +57,13 @@ typedef struct part {
 	} head;
 } part;
 
+// A remote is memory of a peer, with UCX's key to it.
+struct gompi_remote {
+	gompi_remote *next;
+	gompi_peer *peer;
+	void *key;
+};
+
 typedef struct worker worker;
 
 struct gompi_peer {
@@ -69,6 +76,7 @@ struct gompi_peer {
 	uint64_t in, out;        // tokens; in is 0 until its frames are accepted
 	uint32_t sent, received; // numbers of the next messages
 	uint32_t smalls, chunks, parts; // on their way
+	uint32_t accesses;              // under way
 	gompi_message *early;    // in order: those before them, or their data, are missing
 };
 
@@ -86,6 +94,7 @@ struct worker {
 	part *parts; // not in use
 	uint32_t starved; // messages of which the payload waits for a chunk
 	region regions[GOMPI_REGIONS];
+	gompi_remote *remotes;
 };
 
 // In receive.c: what UCX calls when a message has come, and what fetches the payloads that wait for
@@ -93,6 +102,9 @@ struct worker {
 abi_status gompi_ucp_on_message(void *worker, const void *head, size_t head_size, void *data, size_t size, const abi_arrival *);
 abi_status gompi_ucp_on_hello(void *worker, const void *head, size_t head_size, void *data, size_t size, const abi_arrival *);
 int gompi_ucp_feed(worker *);
+
+// In send.c: a chunk to send from, NULL if there is none now.
+gompi_chunk *gompi_ucp_spare(gompi_peer *);
 
 // In worker.c: grow registers more chunks. It returns UCX's status.
 int gompi_ucp_grow(worker *);
@@ -153,4 +165,13 @@ static inline void fail(gompi_peer *p, int status) {
 	m->prefix.kind = GOMPI_KIND_FAILED;
 	m->status = status;
 	publish(p->w, m);
+}
+
+// completed notes the end of a request to a peer.
+static inline void completed(gompi_peer *p) {
+	p->met = 1;
+	p->w->pub.outstanding--;
+	if (p->stuck == 0) return;
+	p->stuck--;
+	p->w->pub.stuck--;
 }

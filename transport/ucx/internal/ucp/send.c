@@ -28,15 +28,6 @@ void gompi_ucp_admit(gompi_worker *pub, uint32_t rank, uint64_t in, uint64_t out
 	p->out = out;
 }
 
-// completed notes the end of a request to a peer.
-static void completed(gompi_peer *p) {
-	p->met = 1;
-	p->w->pub.outstanding--;
-	if (p->stuck == 0) return;
-	p->stuck--;
-	p->w->pub.stuck--;
-}
-
 static void small_sent(void *request, abi_status status, void *arg) {
 	gompi_message *m = arg;
 	gompi_peer *p = m->peer;
@@ -79,16 +70,22 @@ static gompi_prefix prefix(gompi_peer *p, int kind) {
 	return (gompi_prefix){.token = p->out, .from = p->w->rank, .seq = p->sent++, .kind = kind};
 }
 
-static int send_chunk(gompi_peer *p, int kind, const char *data, size_t size) {
+gompi_chunk *gompi_ucp_spare(gompi_peer *p) {
 	worker *w = p->w;
-	if (p->chunks == CHUNKS_PER_PEER) return 0;
 	int status = ABI_OK;
 	if (w->idle <= KEPT_TO_RECEIVE && (status = gompi_ucp_grow(w)) < 0) { // else two that send to each other would wait for each other
 		if (w->usable <= KEPT_TO_RECEIVE) fail(p, status); // there will be none
 		w->refused = 1;
-		return 0;
+		return NULL;
 	}
-	gompi_chunk *c = take_chunk(w, &status);
+	return take_chunk(w, &status);
+}
+
+static int send_chunk(gompi_peer *p, int kind, const char *data, size_t size) {
+	worker *w = p->w;
+	if (p->chunks == CHUNKS_PER_PEER) return 0;
+	gompi_chunk *c = gompi_ucp_spare(p);
+	if (!c) return 0;
 	c->peer = p;
 	c->head.prefix = prefix(p, kind);
 	memcpy(c->head.header, w->pub.header, GOMPI_HEADER);

@@ -24,6 +24,7 @@ enum gompi_kind {
 	GOMPI_KIND_ACK,    // the answer to a goodbye
 	GOMPI_KIND_PUT,    // part of a put: gompi_put, and payload for the place that it names
 	GOMPI_KIND_STORED, // the answer to the last part of a put
+	GOMPI_KIND_DONE,   // of ours: the get or flush with this number is over; the payload is a get's
 	GOMPI_KIND_HELLO,  // of an unproven sender; from is 0
 	GOMPI_KIND_FAILED, // of ours: no more comes from this peer; status says why
 };
@@ -31,10 +32,11 @@ enum gompi_kind {
 typedef struct gompi_chunk gompi_chunk;
 typedef struct gompi_peer gompi_peer;
 typedef struct gompi_region gompi_region;
+typedef struct gompi_remote gompi_remote;
 
 // What begins every active message but a hello.
 typedef struct {
-	uint64_t token; // proves the sender: both sides computed it from the job's secret
+	uint64_t token; // proves the sender: both sides computed it from the job's secret; or a number
 	uint32_t from;
 	uint32_t seq; // the number of the message from that rank
 	uint32_t kind;
@@ -109,6 +111,19 @@ int gompi_ucp_deregister(gompi_worker *, uint32_t id);
 // put sends part of a put from a region, without a copy: UCX may read it until the peer has stored
 // it. It returns 0 if too much is on its way to that rank.
 int gompi_ucp_put(gompi_worker *, uint32_t rank, uint32_t id, const char *data, size_t);
+
+// key stores what makes region id accessible to peers, and returns its length, 0 if it has none.
+size_t gompi_ucp_key(gompi_worker *, uint32_t id, char *key, size_t room);
+// remote is memory of a rank that has sent a key, NULL if UCX cannot access it. forget ends that,
+// when nothing is under way.
+gompi_remote *gompi_ucp_remote(gompi_worker *, uint32_t rank, const char *key);
+void gompi_ucp_forget(gompi_worker *, gompi_remote *);
+// write stores a copy of at most GOMPI_CHUNK bytes there, read copies from there: both return 0 if
+// too much is under way. A message with the number tells when a read is over, and after settle when
+// all writes to a rank before it are done there. An access that fails is the end of the rank.
+int gompi_ucp_write(gompi_remote *, uint64_t at, const char *data, size_t);
+int gompi_ucp_read(gompi_remote *, uint64_t at, size_t, uint64_t number);
+void gompi_ucp_settle(gompi_worker *, uint32_t rank, uint64_t number);
 
 int gompi_ucp_poll(gompi_worker *);
 int gompi_ucp_arm(gompi_worker *); // 1: armed, 0: there is progress to make

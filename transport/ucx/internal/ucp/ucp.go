@@ -1,6 +1,6 @@
 // Package ucp calls libucp, UCX's library of protocols, which it opens at run time: a machine
 // without it runs everything else. It sends and receives messages of bounded size, in the
-// order sent. Of ranks it knows only the numbers.
+// order sent, and accesses memory of other ranks. Of ranks it knows only the numbers.
 //
 // No address of Go's memory is given to UCX: a call copies its arguments into C's memory before it
 // returns. UCX caches registrations by address, and Go's runtime returns pages to the kernel in a
@@ -27,6 +27,7 @@ const (
 	Ack                // the answer to a goodbye
 	Put                // part of a put: in Head what PutHead has made; the payload is in its place
 	Stored             // the answer to the last part of a put
+	Done               // the read or flush with this Number is over; Data is what was read
 	Hello              // of an unproven sender: From means nothing
 	Failed             // nothing goes to or comes from From any more; Err says why
 )
@@ -40,6 +41,7 @@ type Message struct {
 	Data []byte // a large payload
 	// Dropped means that the place of a Put had been recalled, or that there is none.
 	Dropped bool
+	Number  uint64 // of Done
 	ref     ref
 }
 
@@ -61,6 +63,7 @@ const (
 	PutSize    = 24        // of what a Put begins with
 	PartSize   = 4 << 20   // the most that one Put takes
 	Regions    = 1024      // the most there may be at a time
+	MostKey    = 1024      // the most bytes of a key; 64 devices have shorter ones
 )
 
 var errBuild = errors.New("this program was built without UCX: want linux and CGO_ENABLED=1")

@@ -120,6 +120,7 @@ static int64_t now_ms(void) {
 }
 
 static void destroy(worker *w) {
+	while (w->remotes) gompi_ucp_forget(&w->pub, w->remotes);
 	if (w->pub.address) p_ucp_worker_release_address(w->ucp, w->pub.address);
 	if (w->ucp) p_ucp_worker_destroy(w->ucp);
 	for (slab *s; (s = w->slabs);) {
@@ -179,7 +180,7 @@ static int init(worker *w, const char *tls, const char *devices, int memory, int
 	if (s >= 0 && memory) s = p_ucp_config_modify(config, "MM_ERROR_HANDLING", "y"); // else it is not used
 	if (s >= 0 && verbs) s = be_patient(config);
 	abi_params p = {
-		.mask = ABI_PARAMS_FEATURES | ABI_PARAMS_ENDPOINTS, .features = ABI_FEATURE_AM | ABI_FEATURE_WAKEUP, .endpoints = w->size,
+		.mask = ABI_PARAMS_FEATURES | ABI_PARAMS_ENDPOINTS, .features = ABI_FEATURE_AM | ABI_FEATURE_RMA | ABI_FEATURE_WAKEUP, .endpoints = w->size,
 	};
 	if (s >= 0) s = p_ucp_init_version(ABI_MAJOR, ABI_MINOR, &p, config, &w->context);
 	p_ucp_config_release(config);

@@ -9,6 +9,10 @@ package ucp
 // #cgo nocallback gompi_ucp_send
 // #cgo noescape gompi_ucp_put
 // #cgo nocallback gompi_ucp_put
+// #cgo noescape gompi_ucp_write
+// #cgo nocallback gompi_ucp_write
+// #cgo noescape gompi_ucp_read
+// #cgo nocallback gompi_ucp_read
 // #cgo noescape gompi_ucp_arm
 // #cgo nocallback gompi_ucp_arm
 // #include <stdlib.h>
@@ -19,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -27,6 +32,9 @@ import (
 type Worker struct{ c *C.gompi_worker }
 
 type ref = *C.gompi_message
+
+// A Remote is memory of another rank.
+type Remote = *C.gompi_remote
 
 // The sizes are those of shim.h, or this does not compile.
 var _ = [1]struct{}{}[HeaderSize-C.GOMPI_HEADER|ChunkSize-C.GOMPI_CHUNK|HelloSize-C.GOMPI_HELLO|int(Failed)-C.GOMPI_KIND_FAILED|Regions-C.GOMPI_REGIONS|PartSize-C.GOMPI_PART|PutSize-C.sizeof_gompi_put]
@@ -150,6 +158,39 @@ func (w *Worker) Put(rank, id int, data []byte) bool {
 	return C.gompi_ucp_put(w.c, C.uint32_t(rank), C.uint32_t(id), chars(data), C.size_t(len(data))) != 0
 }
 
+// Key returns what another rank needs for a Remote of region id, nil if there is no such.
+func (w *Worker) Key(id int) []byte {
+	var key [MostKey]byte
+	n := C.gompi_ucp_key(w.c, C.uint32_t(id), chars(key[:]), MostKey)
+	return slices.Clone(key[:n])
+}
+
+// Remote returns a region of a rank, which has sent its key, nil if UCX cannot access it.
+func (w *Worker) Remote(rank int, key []byte) Remote {
+	return C.gompi_ucp_remote(w.c, C.uint32_t(rank), chars(key))
+}
+
+// Forget frees m. No access to it may be under way.
+func (w *Worker) Forget(m Remote) { C.gompi_ucp_forget(w.c, m) }
+
+// Write begins to store a copy of src, at most ChunkSize, at an address of m. It reports false, and
+// has done nothing, if too much is under way.
+func (w *Worker) Write(m Remote, at uintptr, src []byte) bool {
+	return C.gompi_ucp_write(m, C.uint64_t(at), chars(src), C.size_t(len(src))) != 0
+}
+
+// Read begins to copy n bytes, at most ChunkSize, from an address of m: a message Done has them,
+// and the number, which is not 0. It reports false as Write does.
+func (w *Worker) Read(m Remote, at uintptr, n int, number uint64) bool {
+	return C.gompi_ucp_read(m, C.uint64_t(at), C.size_t(n), C.uint64_t(number)) != 0
+}
+
+// Settle begins to wait until what was written to a rank is stored there: then a message Done has
+// the number, which is not 0.
+func (w *Worker) Settle(rank int, number uint64) {
+	C.gompi_ucp_settle(w.c, C.uint32_t(rank), C.uint64_t(number))
+}
+
 // Poll makes progress and returns how much UCX says it was.
 func (w *Worker) Poll() int { return int(C.gompi_ucp_poll(w.c)) }
 
@@ -160,7 +201,7 @@ func (w *Worker) Next() (m Message, ok bool) {
 		return m, false
 	}
 	w.c.ready = c.next
-	m = Message{Kind: Kind(c.prefix.kind), From: int(c.prefix.from), Err: status(c.status), Dropped: c.dropped != 0, ref: c}
+	m = Message{Kind: Kind(c.prefix.kind), From: int(c.prefix.from), Err: status(c.status), Dropped: c.dropped != 0, Number: uint64(c.prefix.token), ref: c}
 	m.Head = unsafe.Slice((*byte)(unsafe.Pointer(&c.head)), int(c.head_size))
 	if m.Kind == Hello {
 		w.c.hellos--

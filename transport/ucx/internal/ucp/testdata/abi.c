@@ -36,6 +36,7 @@ SAME(ABI_PARAMS_FEATURES, UCP_PARAM_FIELD_FEATURES);
 SAME(ABI_PARAMS_ENDPOINTS, UCP_PARAM_FIELD_ESTIMATED_NUM_EPS);
 SAME(ABI_FEATURE_WAKEUP, UCP_FEATURE_WAKEUP);
 SAME(ABI_FEATURE_AM, UCP_FEATURE_AM);
+SAME(ABI_FEATURE_RMA, UCP_FEATURE_RMA);
 
 FIELD(abi_worker_params, mask, ucp_worker_params_t, field_mask);
 FIELD(abi_worker_params, thread_mode, ucp_worker_params_t, thread_mode);
