@@ -206,6 +206,36 @@ type kernel struct{ crossMemory }
 func (k kernel) Read(dst []byte, from []door.Span) error { return k.ReadSpans(k.locals[0], dst, from) }
 func (k kernel) Write(src []byte, to []door.Span) error  { return k.WriteSpans(k.locals[0], src, to) }
 
+// Key implements door.Comm.
+func (c *inside) Key(at uintptr, n int) []byte {
+	return c.e.Mover.Key(mem.Bytes(layout.BytesAt(at, n)))
+}
+
+// Remote implements door.Comm.
+func (c *inside) Remote(rank int, key []byte) door.Remote[Request] {
+	return remote{c.ch.Remote(rank, key), (*Comm)(c)}
+}
+
+// A remote has the requests of a message.Remote be this communicator's.
+type remote struct {
+	*message.Remote
+	c *Comm
+}
+
+func (r remote) Read(at uintptr, dst []byte) (int, Request, error) {
+	n, h, err := r.Remote.Read(at, dst)
+	return n, r.request(h), err
+}
+
+func (r remote) Flush() (Request, bool, error) {
+	h, begun, err := r.Remote.Flush()
+	return r.request(h), begun, err
+}
+
+func (r remote) request(h message.Handle) Request {
+	return Request{c: r.c, h: h, kind: promisedRequest, peer: -1}
+}
+
 // ID implements door.Comm.
 func (c *inside) ID() uint64 { return c.ch.ID }
 

@@ -13,8 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"gompi/comm"
+	"gompi/comm/internal/door"
 	"gompi/internal/boot"
 	"gompi/internal/poll"
 	"gompi/transport/ucx"
@@ -153,6 +155,61 @@ func meetOver(t *testing.T, transports ...string) *lines {
 		t.Fatal(err)
 	}
 	return log
+}
+
+// Memory of another rank is accessed by UCX once messages have connected the two.
+func TestMemoryOfARankOverUCXIsReached(t *testing.T) {
+	const n = 300_000
+	errs := overUCX(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		mine, err := c.AllocLocal(comm.TypeOf[byte](), n)
+		if err != nil {
+			return err
+		}
+		base, d := uintptr(unsafe.Pointer(unsafe.SliceData(mine.HostSlice()))), door.Of[comm.Request](c)
+		key := d.Key(base, n)
+		bases, lengths := make([]uint64, 2), make([]int64, 2)
+		if err := errors.Join(comm.Allgather(ctx, c, []uint64{uint64(base)}, bases), comm.Allgather(ctx, c, []int64{int64(len(key))}, lengths)); err != nil {
+			return err
+		}
+		keys := make([]byte, 2*len(key))
+		if len(key) == 0 || lengths[0] != lengths[1] {
+			return fmt.Errorf("keys of %v bytes: want some, and as many on both", lengths)
+		}
+		if err := comm.Allgather(ctx, c, key, keys); err != nil || c.Rank() == 1 {
+			return errors.Join(err, c.Barrier(ctx))
+		}
+		m := d.Remote(1, keys[len(key):])
+		if !m.Reached() {
+			return errors.New("the memory of a rank that has sent messages is not reached")
+		}
+		want, got := bytes.Repeat([]byte("gompi"), n/5), make([]byte, n)
+		for at := 0; at < n; {
+			k, err := m.Write(uintptr(bases[1])+uintptr(at), want[at:])
+			if err != nil {
+				return err
+			}
+			at += k
+			d.Progress()
+		}
+		flush, _, err := m.Flush()
+		if err := errors.Join(err, comm.WaitAll(ctx, flush)); err != nil {
+			return err
+		}
+		for at := 0; at < n; {
+			k, read, err := m.Read(uintptr(bases[1])+uintptr(at), got[at:])
+			if err := errors.Join(err, comm.WaitAll(ctx, read)); err != nil {
+				return err
+			}
+			at += k
+		}
+		if m.Close(); !bytes.Equal(got, want) {
+			return errors.New("what was written is not what is read")
+		}
+		return c.Barrier(ctx)
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
 }
 
 // Ranks use UCX if all have it; if one has not, none does, and one line says which and why.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,11 @@ func repeatedly(make windowMaker, l litmus) rankFunc {
 // litmusTest runs l on all settings and kinds of memory.
 func litmusTest(t *testing.T, l litmus) {
 	for _, kind := range []string{"allocated", "created"} {
-		for _, f := range settings {
+		all := settings
+		if kind == "allocated" {
+			all = append(slices.Clone(settings), byDevice)
+		}
+		for _, f := range all {
 			t.Run(kind+"/"+f.name, func(t *testing.T) {
 				f.watched(t, kind)
 				if err := errors.Join(f.run(t, repeatedly(windowMakers[kind], l))...); err != nil {

@@ -80,6 +80,9 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 	if d.kind == messages {
 		return circulate(ctx, c, d.way, d.n, turned)
 	}
+	if d.kind == puts {
+		return putAround(ctx, c, d.n, turned)
+	}
 	if maker := makers[d.kind]; maker != nil {
 		return makeAgain(ctx, c, maker, d.n, turned)
 	}

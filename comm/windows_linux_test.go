@@ -35,6 +35,9 @@ var settings = []setting{
 // byKernel is memory where ranks reach what is private to others through the kernel.
 var byKernel = setting{"kernel", true, func(t testing.TB, fn rankFunc) []error { return []error{crossed(t, 4, "", fn)} }}
 
+// byDevice is where the memory of allocated windows is accessed by UCX.
+var byDevice = setting{"ucx", false, func(t testing.TB, fn rankFunc) []error { return overUCX(t, 4, fn) }}
+
 // watched skips a test under the race detector if it would see races that are none: not what ranks
 // tell each other through shared memory or sockets, and so not that one has ended what another then
 // does to memory of Go's.
@@ -101,8 +104,8 @@ func TestWindowsAgreeWithTheModel(t *testing.T) {
 		steps = 12
 	}
 	for kind, make := range windowMakers {
-		for _, f := range append(slices.Clone(settings), byKernel) {
-			if kind == "shared" && !f.shared || f.name == byKernel.name && kind != "created" {
+		for _, f := range append(slices.Clone(settings), byKernel, byDevice) {
+			if kind == "shared" && !f.shared || f.name == byKernel.name && kind != "created" || f.name == byDevice.name && kind != "allocated" {
 				continue
 			}
 			t.Run(kind+"/"+f.name, func(t *testing.T) {
@@ -346,4 +349,38 @@ func (m *model) gets(rank int) (err error) {
 		}
 	}
 	return err
+}
+
+// puts is what ranks of a disaster do that put to the memory of all.
+const puts = "puts"
+
+// putAround puts n elements to each rank, and compares what the others have put here.
+func putAround(ctx context.Context, c *comm.Comm, n int, turned func(i int)) error {
+	w, mine, err := window.Allocate[int64](ctx, c, n*c.Size())
+	if err != nil {
+		return err
+	}
+	src := make([]int64, n)
+	for i := 0; ; i++ {
+		for k := range src {
+			src[k] = int64(i + k)
+		}
+		for to := range c.Size() {
+			if err := errors.Join(w.Put(to, n*c.Rank(), comm.Of(src)), w.Flush(ctx, to)); err != nil {
+				return err
+			}
+		}
+		if err := w.Fence(ctx); err != nil {
+			return err
+		}
+		for from := range c.Size() {
+			if got := mine[n*from:][:n]; !slices.Equal(got, src) {
+				return fmt.Errorf("round %d: rank %d has put %v ... %v, want %v ... %v", i, from, got[0], got[n-1], src[0], src[n-1])
+			}
+		}
+		if err := w.Fence(ctx); err != nil {
+			return err
+		}
+		turned(i)
+	}
 }

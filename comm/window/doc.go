@@ -38,7 +38,8 @@
 // On one host the memory of Allocate and AllocateShared is shared: an operation is a load, a store
 // or an atomic instruction, and done when the call returns. What Create gets is private to its
 // process: the kernel copies what is put and got, and the owner does the accumulates. Between hosts
-// the owner does all. It need not call anything: the requests are served on a goroutine of its own
+// with RDMA their devices put to and get from the memory of Allocate, whatever the owner does. All
+// else the owner does. It need not call anything: the requests are served on a goroutine of its own
 // while some other polls. If the program computes and no goroutine of it waits for messages, that
 // begins up to a millisecond after its last call of comm, and each request then takes some tens of
 // microseconds. A window that serves takes from an MPI program's messages the way without Go.

@@ -82,6 +82,10 @@ type Comm[Request any] interface {
 	// Kernel later, which returns nil if it cannot be.
 	Expose()
 	Kernel(rank int) Kernel
+	// Key returns what ranks that do not share memory with this one need to access n bytes of it by
+	// their network devices, past this rank; nil if they cannot. Remote is for that of another.
+	Key(at uintptr, n int) []byte
+	Remote(rank int, key []byte) Remote[Request]
 	// ID returns the number of the communicator that Init's names is asked for.
 	ID() uint64
 	// Dead returns the members that are known to have died, in an order that is the same on all.
@@ -98,6 +102,22 @@ type Comm[Request any] interface {
 type Kernel interface {
 	Read(dst []byte, from []Span) error
 	Write(src []byte, to []Span) error
+}
+
+// A Remote is memory of another rank that a network device accesses. Places are that rank's
+// addresses. Where too much is under way a method returns 0 or false and has done nothing: it is to
+// be called again after Progress.
+type Remote[Request any] interface {
+	// Reached reports whether that works, which it does once messages have connected the two.
+	Reached() bool
+	// Write stores n bytes of src, which may be changed at once.
+	Write(at uintptr, src []byte) (n int, err error)
+	// Read stores n bytes in dst when r is complete.
+	Read(at uintptr, dst []byte) (n int, r Request, err error)
+	// Flush returns what is complete when all that was written before is stored there.
+	Flush() (r Request, begun bool, err error)
+	// Close frees what this rank holds, when all that it has begun is complete.
+	Close()
 }
 
 // A Span is some bytes of another process.

@@ -63,6 +63,19 @@ func (d *Direct) Deregister(b mem.Buffer) bool {
 	return done
 }
 
+// Key returns what ranks of other hosts need to access b, which is registered, past its owner; nil
+// if they cannot.
+func (d *Direct) Key(b mem.Buffer) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.registrars {
+		if o, ok := r.(transport.OneSided); ok {
+			return o.Key(b)
+		}
+	}
+	return nil
+}
+
 // MayBeWritten reports whether a peer may still be writing to b, the buffer of a receive that was
 // given up. It may until it has answered a Flush, or left.
 func (d *Direct) MayBeWritten(b mem.Buffer) bool {

@@ -123,6 +123,9 @@ func (m *Move) HalfWay() bool {
 	return m.Peer != nil && (m.Stage == Announced || m.Stage == Filling || m.Stage == Fetching)
 }
 
+// Await has m end with the next Sent for its token.
+func (m *Move) Await(p *peers.Peer) { m.Stage, m.Peer, m.due = Leaving, p, 1 }
+
 // Give sends b, of m's payload, in a frame with h. It reports whether b may be reused; if not, the
 // transport's Sent follows.
 func (m *Move) Give(h *transport.Header, b mem.Buffer) bool {

@@ -96,6 +96,31 @@ func (p *Peer) Get(place uint64, b mem.Buffer, token uint64) {
 	p.Getter.Get(p.Rank, place, b, token, p.Offered == 0)
 }
 
+// Remote returns memory of p that has a key, nil if p's transport does not access it, or not yet.
+func (p *Peer) Remote(key []byte) transport.Remote {
+	if o, ok := p.tr.(transport.OneSided); ok {
+		return o.Remote(p.Rank, key)
+	}
+	return nil
+}
+
+// Write begins to write to memory of p, and Read to read there.
+func (p *Peer) Write(to transport.Remote, at uintptr, src []byte) int {
+	return p.count(to.Write(at, src))
+}
+
+// Read is described at Write.
+func (p *Peer) Read(from transport.Remote, at uintptr, dst []byte, token uint64) int {
+	return p.count(from.Read(at, dst, token))
+}
+
+func (p *Peer) count(n int) int {
+	if n > 0 {
+		p.carried.add(n)
+	}
+	return n
+}
+
 // Poll polls p alone. p is Connected.
 func (p *Peer) Poll() int { return p.tr.Poll(p.Rank) }
 

@@ -4,13 +4,17 @@
 //
 // # How memory is reached
 //
-// A rank reaches the part of another in one of three ways, which the two find when the window is
+// A rank reaches the part of another in one of four ways, which the two find when the window is
 // made:
 //
 //   - Direct: the memory is in the segment that the ranks of a host share, or is its own. Put and
 //     Get are loads and stores, accumulates are atomic instructions.
 //   - By the kernel: the memory is private to a process of this host. Put and Get are one copy by
 //     the kernel (process_vm_writev). Accumulates are served.
+//   - By a device: the rank is on another host, UCX connects the two over reliable connections of
+//     InfiniBand or RoCE, and the memory is registered, as what a window allocates is. Put and Get
+//     are done by the devices, and the owner's processors take no part. Until a first message has
+//     connected the two, Put and Get are served. Accumulates are always served.
 //   - Served: all else is a message to the owner, where a goroutine does what it asks for. The
 //     owner need not call anything: whoever drives the transports there receives the request. While
 //     no goroutine of the owner waits for anything, that is the background, which begins a
@@ -35,9 +39,20 @@
 // rank that learns of it loads the word that says so atomically, and what it loads later comes
 // later. Fence, Post and Complete are messages, which are published by such stores, too.
 //
+// Devices: a Flush is UCX's, which is over when all that was put is done at the owner as well. Over
+// reliable connections that is when the owner's device has acknowledged it. All that tells of it
+// (the messages of Fence and Complete, a lock that is given back, an accumulate) is sent later, and
+// the owner finds it by an entry of a completion queue, which the device stores behind what it has
+// stored before. So Fence, Complete and Unlock flush first. A Put and an accumulate go beside
+// each other, in no order, as MPI has it: a Flush between them waits for both.
+//
 // # Failure
 //
 // A window has a communicator of its own. What breaks that ends all waits, with its reason. A wait
 // for a lock that is given up, since its context ends, breaks it: the rank's turn would come, and
 // nobody would take it.
+//
+// Free waits for the flushes of all ranks before it gives the memory back. A window that is broken
+// keeps its memory, since devices may still store there, until the last communicator is closed:
+// then it is deregistered, which devices notice, before it is freed.
 package rma

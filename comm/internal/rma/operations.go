@@ -119,6 +119,12 @@ func (w *Window) put(t Target, b mem.Buffer, keep Keep) error {
 			return err
 		}
 		return w.byKernel(p, &t, packed, p.kernel.Write)
+	case p.remote != nil && p.remote.Reached():
+		packed, err := packed(b)
+		if err != nil {
+			return err
+		}
+		return w.writeRemote(p, &t, packed)
 	}
 	return w.sendPieces(reqPut, &t, b, mem.Buffer{}, How{}, keep)
 }
@@ -151,6 +157,8 @@ func (w *Window) get(t Target, b mem.Buffer, keep Keep) error {
 			return mem.Copy(b.Raw(), into)
 		}
 		return nil
+	case p.remote != nil && b.IsHost() && p.remote.Reached():
+		return w.readRemote(p, &t, b.Raw().HostSlice(), keep)
 	}
 	return w.sendPieces(reqGet, &t, mem.Buffer{}, b, How{}, keep)
 }

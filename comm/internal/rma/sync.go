@@ -88,6 +88,10 @@ func (w *Window) flush(ctx context.Context, rank int) error {
 		return nil
 	}
 	w.mu.Lock()
+	if err := w.flushRemote(rank); err != nil {
+		w.mu.Unlock()
+		return err
+	}
 	if w.pending[rank].sent {
 		r := request{}
 		r.head[headRequest] = reqFlush

@@ -51,6 +51,7 @@ type Window struct {
 	parts  []part
 	shared *lease.Window // parts, for C
 	own    []comm.Buffer // from AllocLocal
+	key    []byte        // with which devices of other hosts access this part; nil if they cannot
 	total  int           // bytes that it has allocated for all parts, of a Shared window
 
 	posts  []int // ranks that this one has posted to
@@ -72,6 +73,7 @@ type part struct {
 	*lease.Part
 	base   uintptr // where the rank has it
 	kernel door.Kernel
+	remote door.Remote[comm.Request]
 	same   bool // the rank is on this host
 }
 
@@ -79,6 +81,7 @@ type part struct {
 type pending struct {
 	requests []comm.Request
 	sent     bool // something that no answer will come for, which a Flush has to wait for
+	written  bool // the same, by a device
 }
 
 // A region is memory that was attached.
@@ -110,6 +113,9 @@ func New(ctx context.Context, c *comm.Comm, cfg Config) (*Window, error) {
 	if err == nil {
 		err = w.arrange(cards)
 	}
+	if err == nil {
+		err = w.exchangeKeys(ctx, cards)
+	}
 	if err != nil {
 		w.release()
 		c.Close(ctx)
@@ -126,6 +132,7 @@ const (
 	cardUnit
 	cardControl // place of the control words
 	cardPlace   // and of the memory
+	cardKey     // bytes of its key, which follows in other words
 	cardWords
 )
 
@@ -147,6 +154,10 @@ func (w *Window) meet(ctx context.Context) ([]uint64, error) {
 		mine[cardControl] = w.door.Locate(uintptr(unsafe.Pointer(p.Control)), controlBytes)
 		if n := max(p.Size, w.total); n > 0 && p.base != 0 {
 			mine[cardPlace] = w.door.Locate(p.base, n)
+		}
+		if p.Size > 0 && p.base != 0 {
+			w.key = w.door.Key(p.base, p.Size)
+			mine[cardKey] = uint64(len(w.key))
 		}
 	}
 	all := make([]uint64, n*cardWords)
@@ -256,6 +267,28 @@ func (w *Window) arrange(cards []uint64) error {
 	return nil
 }
 
+// exchangeKeys has the ranks of other hosts access the parts that have keys by their devices.
+func (w *Window) exchangeKeys(ctx context.Context, cards []uint64) error {
+	most := 0
+	for r := range w.parts {
+		most = max(most, int(cards[r*cardWords+cardKey]))
+	}
+	if most == 0 {
+		return nil
+	}
+	keys, mine := make([]byte, most*len(w.parts)), make([]byte, most)
+	copy(mine, w.key)
+	if err := comm.Allgather(ctx, w.Comm, mine, keys); err != nil {
+		return err
+	}
+	for r := range w.parts {
+		if n := int(cards[r*cardWords+cardKey]); n > 0 && !w.parts[r].same {
+			w.parts[r].remote = w.door.Remote(r, keys[r*most:][:n])
+		}
+	}
+	return nil
+}
+
 // join finds the memory of a rank of this host.
 func (w *Window) join(r int, p *part, card []uint64) {
 	p.Control = (*lease.Control)(w.door.Mapped(r, card[cardControl]))
@@ -336,6 +369,11 @@ func (w *Window) Free(ctx context.Context) error {
 }
 
 func (w *Window) release() {
+	for r := range w.parts {
+		if m := w.parts[r].remote; m != nil {
+			m.Close()
+		}
+	}
 	for _, b := range w.own {
 		_ = w.Comm.FreeLocal(b) // it is AllocLocal's
 	}
