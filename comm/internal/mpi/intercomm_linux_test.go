@@ -6,12 +6,16 @@ import (
 	"slices"
 	"testing"
 
+	"gompi/comm"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
 	"gompi/comm/internal/mpi/table"
 )
 
-func init() { jobs["intercommunicators"] = allIntercommunicators }
+func init() {
+	jobs["intercommunicators"] = allIntercommunicators
+	jobs["intercommunicators at once"] = intercommunicatorsAtOnce
+}
 
 func TestIntercommunicators(t *testing.T) {
 	for _, n := range []int{2, 3, 5} {
@@ -20,6 +24,38 @@ func TestIntercommunicators(t *testing.T) {
 			ranks(t, n, "intercommunicators")
 		})
 	}
+}
+
+// TestIntercommunicatorsAtOnce: threads that make intercommunicators of the same groups at the same
+// time, over communicators of their own, may give the same tag.
+func TestIntercommunicatorsAtOnce(t *testing.T) { ranks(t, 4, "intercommunicators at once") }
+
+func intercommunicatorsAtOnce() error {
+	const threads = 8
+	me := comms.World.P2P.Rank()
+	var peers, halves [threads]*comms.Comm
+	for i := range threads {
+		var peer, half abi.Handle
+		if err := errors.Join(do("Comm_dup", world0, &peer), do("Comm_split", peer, me%2, me, &half)); err != nil {
+			return err
+		}
+		peers[i], halves[i] = comms.Registry.Find(peer), comms.Registry.Find(half)
+	}
+	ended := make(chan error, threads)
+	for i := range threads {
+		go func() {
+			c, err := comms.IntercommCreate(halves[i], 0, peers[i], 1-me%2, 5)
+			if err == nil {
+				err = c.Inter.Both.Bcast(comms.Forever, 0, comm.Of([]int64{0, int64(i)}[:1+i%2]))
+			}
+			ended <- err
+		}()
+	}
+	var errs []error
+	for range threads {
+		errs = append(errs, <-ended)
+	}
+	return errors.Join(errs...)
 }
 
 // A side is one group of an intercommunicator of the odd and the even ranks of the world.

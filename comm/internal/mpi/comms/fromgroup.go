@@ -46,11 +46,11 @@ func IntercommCreateFromGroups(local *Group, leader int, remote *Group, remoteLe
 	if err != nil {
 		return nil, err
 	}
-	theirs := []int64{0} // how many, and their ranks in the world
+	theirs := groupWords{0, 0}
 	if c.Rank() == leader && remote != nil {
-		theirs = append([]int64{int64(remote.Size())}, ranksOf(remote.Group)...)
+		theirs = wordsOf(remote.Group, int64(tag))
 	}
-	others, err := share(c, leader, theirs)
+	others, _, err := theirs.share(c, leader)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,10 @@ package comms
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"gompi/comm"
+	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/errs"
 )
 
@@ -35,14 +37,14 @@ func IntercommCreate(local *Comm, leader int, peer *Comm, remoteLeader, tag int)
 	if leader < 0 || leader >= local.P2P.Size() {
 		return nil, errs.New(errs.Rank, "the local leader %d is not from 0 to %d", leader, local.P2P.Size()-1)
 	}
-	theirs := []int64{0} // how many, and their ranks in the world
+	theirs := groupWords{0, 0}
 	if local.P2P.Rank() == leader {
 		var err error
 		if theirs, err = exchangeGroups(local, peer, remoteLeader, tag); err != nil {
-			theirs = []int64{0}
+			theirs = groupWords{0, 0}
 		}
 	}
-	remote, err := share(local.P2P, leader, theirs)
+	remote, agreed, err := theirs.share(local.P2P, leader)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +55,26 @@ func IntercommCreate(local *Comm, leader int, peer *Comm, remoteLeader, tag int)
 	if err != nil {
 		return nil, err
 	}
-	return local.join(d, remote, tag)
+	return local.join(d, remote, agreed)
+}
+
+// proposed counts the tags that this rank has proposed.
+var proposed atomic.Int64
+
+// proposeTag returns a tag for a group of ranks of the world that no rank has proposed lately.
+// Groups that are made at the same time, by several threads of a rank, differ in their tags. Those
+// that programs give to MPI_Comm_create_group are mostly low.
+func proposeTag() int64 {
+	n := proposed.Add(1)*int64(World.P2P.Size()) + int64(World.P2P.Rank())
+	return abi.TagUB - n%(1<<30)
+}
+
+// groupWords are how many ranks a group has, the tag by which the intercommunicator with it is
+// made, and the group's ranks in the world.
+type groupWords []int64
+
+func wordsOf(g comm.Group, tag int64) groupWords {
+	return append(groupWords{int64(g.Size()), tag}, ranksOf(g)...)
 }
 
 // ranksOf returns the numbers in the world of a group's ranks.
@@ -73,44 +94,47 @@ func groupOf(ranks []int64) (comm.Group, error) {
 	return World.P2P.Group().Incl(all...)
 }
 
-// exchangeGroups is called by leaders. It returns how many ranks the other group has, and which.
-func exchangeGroups(local, peer *Comm, remoteLeader, tag int) ([]int64, error) {
+// exchangeGroups is called by leaders. It returns the other group, and the lower of the tags that
+// the two leaders propose.
+func exchangeGroups(local, peer *Comm, remoteLeader, tag int) (groupWords, error) {
 	if err := Check(peer); err != nil {
 		return nil, err
 	}
 	if remoteLeader < 0 || remoteLeader >= peer.Peers() {
 		return nil, errs.New(errs.Rank, "the remote leader %d is not from 0 to %d", remoteLeader, peer.Peers()-1)
 	}
-	to, mine := peer.RankOf(remoteLeader), ranksOf(local.group())
+	to, mine := peer.RankOf(remoteLeader), wordsOf(local.group(), proposeTag())
 	r := peer.P2P.Isend(to, tag, comm.Of(mine))
 	st, err := peer.P2P.Probe(Forever, to, tag)
 	if err != nil {
 		return nil, err
 	}
-	theirs := make([]int64, 1+st.Count())
-	theirs[0] = int64(st.Count())
-	if _, err := peer.P2P.Recv(Forever, to, tag, comm.Of(theirs[1:])); err != nil {
+	theirs := make(groupWords, st.Count())
+	if _, err := peer.P2P.Recv(Forever, to, tag, comm.Of(theirs)); err != nil {
 		return nil, err
 	}
+	theirs[1] = min(mine[1], theirs[1])
 	_, err = r.Wait(Forever)
 	return theirs, err
 }
 
-// share gives all ranks of c the group that the leader has.
-func share(c *comm.Comm, leader int, theirs []int64) (comm.Group, error) {
-	n := theirs[:1]
-	if err := c.Bcast(Forever, leader, comm.Of(n)); err != nil {
-		return comm.Group{}, err
+// share gives all ranks of c the group and the tag that the leader has.
+func (w groupWords) share(c *comm.Comm, leader int) (g comm.Group, tag int, err error) {
+	head := w[:2]
+	if err := c.Bcast(Forever, leader, comm.Of(head)); err != nil {
+		return g, 0, err
 	}
-	ranks := make([]int64, n[0])
-	copy(ranks, theirs[1:])
+	ranks := make([]int64, head[0])
+	copy(ranks, w[2:])
 	if err := c.Bcast(Forever, leader, comm.Of(ranks)); err != nil {
-		return comm.Group{}, err
+		return g, 0, err
 	}
-	return groupOf(ranks)
+	g, err = groupOf(ranks)
+	return g, int(head[1]), err
 }
 
-// join makes the intercommunicator of local, which is c's or a copy of it, and remote.
+// join makes the intercommunicator of local, which is c's or a copy of it, and remote, by a tag that
+// all ranks of both agree on.
 func (c *Comm) join(local *comm.Comm, remote comm.Group, tag int) (*Comm, error) {
 	mine := local.Group()
 	if mine.Intersection(remote).Size() > 0 {
@@ -219,28 +243,36 @@ func (x *Inter) split(c *Comm, color, key int) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]int64, 2*x.Both.Size())
-	if err := x.Both.Allgather(Forever, comm.Of([]int64{int64(color), int64(key)}), comm.Of(all)); err != nil {
+	const words = 3 // color, key, and the tag that the rank proposes
+	all := make([]int64, words*x.Both.Size())
+	mine := []int64{int64(color), int64(key), proposeTag()}
+	if err := x.Both.Allgather(Forever, comm.Of(mine), comm.Of(all)); err != nil {
 		return nil, err
 	}
 	if local == nil {
 		return nil, nil
 	}
+	tag := int64(abi.TagUB) // the lowest of those with the color
+	for r := range x.Both.Size() {
+		if all[words*r] == int64(color) {
+			tag = min(tag, all[words*r+2])
+		}
+	}
 	var members []int
 	for _, r := range x.Remote.Translate(x.Both.Group()) {
-		if all[2*r] == int64(color) {
+		if all[words*r] == int64(color) {
 			members = append(members, r)
 		}
 	}
 	if len(members) == 0 {
 		return nil, local.Close(Forever)
 	}
-	slices.SortStableFunc(members, func(a, b int) int { return int(all[2*a+1] - all[2*b+1]) })
+	slices.SortStableFunc(members, func(a, b int) int { return int(all[words*a+1] - all[words*b+1]) })
 	remote, err := x.Both.Group().Incl(members...)
 	if err != nil {
 		return nil, err
 	}
-	return c.join(local, remote, 0)
+	return c.join(local, remote, int(tag))
 }
 
 // create makes an intercommunicator of a part of each group.
