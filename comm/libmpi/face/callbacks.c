@@ -44,7 +44,7 @@ static void call_errhandler(gompi_word fn, int32_t errhandler, int32_t kind, int
 	gompi_error = (struct gompi_error){fn, errhandler, kind, object, code};
 }
 
-void gompi_call_errhandler(void)
+int gompi_call_errhandler(void)
 {
 	struct gompi_error e = gompi_error;
 	gompi_error.fn = 0;
@@ -54,6 +54,7 @@ void gompi_call_errhandler(void)
 		gompi_foreign_errhandler(e.fn, e.errhandler, e.kind, &object, &error);
 	else
 		((void (*)(void *, int *, ...))e.fn)(&object, &error);
+	return error;
 }
 
 /* Functions of generalized requests in Fortran are all alike. */

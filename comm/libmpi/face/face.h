@@ -213,12 +213,14 @@ extern __thread struct gompi_error {
 	gompi_word fn;
 	int errhandler, kind, object, code;
 } gompi_error __attribute__((tls_model("initial-exec")));
-void gompi_call_errhandler(void);
+int gompi_call_errhandler(void); /* the code that the handler leaves, which the function returns */
 static inline int gompi_ended(int error)
 {
-	if (__builtin_expect(gompi_error.fn != 0, 0))
-		gompi_call_errhandler();
-	return error ? gompi_constant_out(ENUM_code, error) : MPI_SUCCESS;
+	int code = error ? gompi_constant_out(ENUM_code, error) : MPI_SUCCESS;
+	if (__builtin_expect(gompi_error.fn == 0, 1))
+		return code;
+	int left = gompi_call_errhandler();
+	return error ? left : code; /* MPI_Comm_call_errhandler and the like have none */
 }
 
 /* ---- Functions in Fortran and C++: languages_openmpi.c, languages_mpich.c; and for large counts ---- */
