@@ -20,8 +20,9 @@ import (
 	"time"
 )
 
-// directories are those of the suite that need no processes to be started.
-const directories = "attr,coll,comm,datatype,errhan,errors/rma,group,info,init,io,pt2pt,rma,threads/rma,topo,f77,f90,f08"
+// directories are all of the suite in C and Fortran, but for part and those that start processes.
+const directories = "attr,ckpoint,coll,comm,datatype,errhan,errors,errors/faults,group,impls/mpich,impls/mpich/threads," +
+	"info,init,io,mpi_t,pt2pt,rma,threads,topo,f77,f90,f08"
 
 // A suite is what the flags say.
 type suite struct {
