@@ -2,6 +2,9 @@
 // algorithms of gompi themselves, whose messages take virtual time. Ranks are coroutines, vectors
 // have a length and no content, and what links, switches and processors take is a model (Machine).
 //
-// What the model leaves out: messages that share a link follow one another, where TCP gives each
-// flow a part of it; no packet is lost; shared memory inside a host is messages that cost little.
+// Messages to several hosts leave by parts in turn, as TCP's flows share a link: what a rank sends
+// behind a long message delays it.
+//
+// What the model leaves out: no packet is lost; shared memory inside a host is messages that cost
+// little.
 package sim

@@ -37,8 +37,22 @@ type Result struct {
 	Bytes    int64
 }
 
-// A nic is a host's end of a link: out of the host, and in.
-type nic struct{ out, in link }
+// A nic is a host's end of a link: out of the host, and in. Messages to different hosts share the
+// way out as TCP's connections do, a part of each after the other.
+type nic struct {
+	out, in link
+	flows   []flow // that have something to send, the next one first
+}
+
+// A flow is the messages to one host that have not left, in their order.
+type flow struct {
+	host     int
+	messages []*message
+}
+
+// part is how many bytes of a message leave before the next flow has its turn: at least so many,
+// and so many that no message takes more than a few events.
+func part(size int) int { return max(16<<10, (size+15)/16) }
 
 // A link carries one message after the other.
 type link struct{ free float64 }
@@ -71,7 +85,8 @@ func (p pool) book(at float64) (cpu int, from float64) {
 // What an event does to its message, or to its rank.
 const (
 	resume  = iota // lets the rank go on
-	move           // the message's first byte comes to the next link
+	move           // a part of a message comes to the next link: with its first byte
+	leave          // the next part of what a nic has to send leaves
 	deliver        // its last byte is there
 	fail           // ranks learn that a link is cut
 )
@@ -82,6 +97,11 @@ type event struct {
 	kind uint8
 	rank int32
 	m    *message
+
+	// Of a part of a message that moves: links passed, bytes, when the last byte comes.
+	hop  int8
+	size int
+	tail float64
 }
 
 // A message is on its way, or waits for its receive.
@@ -90,7 +110,9 @@ type message struct {
 	size     int
 	word     bool    // that the receiver of a long message has a buffer
 	read     bool    // before there was a receive
-	hop      int8    // links passed
+	sent     int     // bytes that have left the host
+	came     int     // bytes that have come to the other
+	gone     bool    // the sender is done with it
 	head     float64 // when the first byte came to the last link, and the last byte passed it
 	tail     float64
 	next     *message // of spare ones
@@ -186,7 +208,9 @@ func (e *engine) step(x event) {
 	case resume:
 		e.ranks[x.rank].run()
 	case move:
-		e.move(x.m)
+		e.move(x)
+	case leave:
+		e.leave(int(x.rank))
 	case deliver:
 		e.ranks[x.m.to].delivered(x.m)
 	case fail:
@@ -194,48 +218,125 @@ func (e *engine) step(x event) {
 	}
 }
 
-// move lets the message that has come to its next link pass it. Links pass a message's first bytes
-// on while the last are still to come.
-func (e *engine) move(m *message) {
+// enter gives a message to its host's nic.
+func (e *engine) enter(m *message) {
+	i, dst := e.rail(m.from), e.host(m.to)
+	n := &e.nics[i]
+	idle := len(n.flows) == 0
+	f := slices.IndexFunc(n.flows, func(f flow) bool { return f.host == dst })
+	if f < 0 {
+		f, n.flows = len(n.flows), append(n.flows, flow{host: dst})
+	}
+	n.flows[f].messages = append(n.flows[f].messages, m)
+	e.buffer(&n.flows[f], e.now)
+	if idle {
+		e.leave(i)
+	}
+}
+
+// buffer tells the senders whose messages are in a flow's socket now, at a time. A word has none.
+func (e *engine) buffer(f *flow, at float64) {
+	room := e.Buffer
+	for _, m := range f.messages {
+		if room -= m.size - m.sent; room < 0 {
+			return
+		}
+		e.gone(m, at)
+	}
+}
+
+// gone tells a message's sender, once, that it is done with it.
+func (e *engine) gone(m *message, at float64) {
+	if !m.gone && !m.word {
+		e.ranks[m.from].left(max(at, m.tail-float64(e.Buffer)*e.Wire))
+	}
+	m.gone = true
+}
+
+// leave lets a part of the first flow's message leave, and the next flow be the first.
+func (e *engine) leave(i int) {
+	n := &e.nics[i]
+	f := n.flows[0]
+	m := f.messages[0]
+	size := min(part(m.size), m.size-m.sent)
+	seconds := float64(size) * e.Wire
+	if m.sent == 0 {
+		seconds += e.Gap
+	}
+	first, passed := n.out.take(e.now, seconds, float64(e.Burst)*e.Wire)
+	x := event{at: first + e.Between.Latency, kind: move, m: m, hop: 1, size: size, tail: passed + e.Between.Latency}
+	m.sent += size
+	n.flows = append(n.flows[:0], n.flows[1:]...)
+	e.buffer(&f, passed)
+	if m.sent == m.size {
+		f.messages = f.messages[1:]
+		e.gone(m, passed)
+		x.tail = max(x.tail, m.tail+e.Between.Latency)
+	}
+	if len(f.messages) > 0 {
+		n.flows = append(n.flows, f)
+	}
+	if len(n.flows) > 0 {
+		e.push(event{at: passed, kind: leave, rank: int32(i)})
+	}
+	if src := e.host(m.from); e.cut != nil && e.now >= e.cut[src] {
+		e.lose(src)
+		return
+	}
+	e.push(x)
+}
+
+// move lets a part of a message, which has come to its next link, pass it. Links pass the first
+// bytes on while the last are still to come.
+func (e *engine) move(x event) {
+	m := x.m
+	if x.hop == 0 {
+		e.enter(m)
+		return
+	}
 	src, dst := e.host(m.from), e.host(m.to)
+	if e.cut != nil && e.now >= e.cut[dst] {
+		e.lose(dst)
+		return
+	}
 	last := len(e.Tree)
 	for last > 0 && src/e.Tree[last-1].Hosts == dst/e.Tree[last-1].Hosts {
 		last-- // switches that both are below need not be left
 	}
-	hop, latency := int(m.hop), 0.0
-	n := float64(m.size)
-	var l *link
-	var seconds, slack float64
+	hop, n, latency := int(x.hop), float64(x.size), 0.0
+	var first, passed float64
 	switch {
-	case hop == 0 || hop == 1+2*last:
-		seconds, slack = e.Gap+n*e.Wire, float64(e.Burst)*e.Wire
-		if hop == 0 {
-			l, latency = &e.nics[e.rail(m.from)].out, e.Between.Latency
-		} else {
-			l = &e.nics[dst*max(e.Rails, 1)+int(m.from)%e.perHost()%max(e.Rails, 1)].in
-		}
 	case hop <= last:
 		up := e.Tree[hop-1]
-		l, seconds, latency = &e.ups[hop-1][src/up.Hosts], n*up.Up, up.Latency
-	default:
+		first, passed = e.ups[hop-1][src/up.Hosts].take(e.now, n*up.Up, 0)
+		latency = up.Latency
+	case hop <= 2*last:
 		down := e.Tree[2*last-hop]
-		l, seconds, latency = &e.downs[2*last-hop][dst/down.Hosts], n*down.Up, 0
-	}
-	if e.cut != nil && (hop == 0 && e.now >= e.cut[src] || hop > 0 && e.now >= e.cut[dst]) {
-		e.lose(m, src, dst)
+		first, passed = e.downs[2*last-hop][dst/down.Hosts].take(e.now, n*down.Up, 0)
+	default:
+		e.arrive(x)
 		return
 	}
-	first, passed := l.take(e.now, seconds, slack)
-	m.head, m.tail = first, max(m.tail, passed)
-	if hop == 0 && !m.word {
-		e.ranks[m.from].left(m.tail - float64(e.Buffer)*e.Wire)
+	x.at, x.tail, x.hop = first+latency, max(x.tail, passed)+latency, x.hop+1
+	e.push(x)
+}
+
+// arrive lets a part pass the link of the host that it is for.
+func (e *engine) arrive(x event) {
+	m, rails := x.m, max(e.Rails, 1)
+	seconds := float64(x.size) * e.Wire
+	if m.came == 0 {
+		seconds += e.Gap
 	}
-	m.tail += latency
-	if m.hop++; int(m.hop) <= 1+2*last {
-		e.push(event{at: first + latency, kind: move, m: m})
-		return
+	in := &e.nics[e.host(m.to)*rails+int(m.from)%e.perHost()%rails].in
+	first, passed := in.take(e.now, seconds, float64(e.Burst)*e.Wire)
+	if m.came == 0 {
+		m.head = first
 	}
-	e.push(event{at: m.tail, kind: deliver, m: m})
+	if m.came += x.size; m.came == m.size {
+		m.tail = max(x.tail, passed)
+		e.push(event{at: m.tail, kind: deliver, m: m})
+	}
 }
 
 // rail returns the number of the link that a rank sends by.
@@ -244,16 +345,8 @@ func (e *engine) rail(rank int32) int {
 	return e.host(rank)*rails + int(rank)%e.perHost()%rails
 }
 
-// lose drops a message.
-func (e *engine) lose(m *message, src, dst int) {
-	host := src
-	if e.now < e.cut[src] {
-		host = dst
-	}
-	if m.hop == 0 && !m.word {
-		e.ranks[m.from].left(m.tail) // it is in the socket
-	}
-	e.free(m)
+// lose takes note that something was lost at a host whose link is cut.
+func (e *engine) lose(host int) {
 	e.push(event{at: e.now + e.detect, kind: fail, rank: int32(host)})
 }
 

@@ -204,3 +204,29 @@ func BenchmarkBarrier64k(b *testing.B) {
 		}
 	}
 }
+
+// What a rank sends to one host delays what it has still to send to another, as they share its link.
+func TestMessagesToSeveralHostsLeaveInTurn(t *testing.T) {
+	m := &Machine{Wire: 1, Buffer: 1 << 30}
+	const long, short = 160 << 10, 40 << 10
+	var came [3]float64
+	_, err := Run(m, 3, func(r *Rank) error {
+		switch r.Rank() {
+		case 0:
+			r.SendBytes(1, long)
+			r.SendBytes(2, short)
+		case 1:
+			r.RecvBytes(0, long)
+		case 2:
+			r.RecvBytes(0, short)
+		}
+		err := r.Wait()
+		came[r.Rank()] = r.Now()
+		return err
+	})
+	// The first 16 KiB of the long one have left. Then the short one leaves in three parts, each
+	// behind one of the long one.
+	if want := [3]float64{0, long + short, 4*16<<10 + short}; err != nil || came != want {
+		t.Errorf("%v, %v: want %v", came, err, want)
+	}
+}

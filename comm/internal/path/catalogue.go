@@ -54,12 +54,15 @@ var catalogue = [...]collective{
 			{Algorithm: Chain, Doc: "chunk by chunk along a chain: every rank sends the vector once"},
 		},
 		rules: []rule{
-			{ranks: 3, from: 128 << 10, alg: ScatterAllgather},   // network, 16 ranks, 256 KiB: 364 us, 452
-			{ranks: 3, from: 1 << 20, alg: Chain},                // network, 4 ranks, 1 MiB: 562 us, 774
-			{ranks: 24, from: 128 << 10, alg: ScatterAllgather},  // network, 64 ranks, 1 MiB: 1224 us, 2487
-			{ranks: 24, from: 4 << 20, alg: Chain},               // network, 33 ranks, 4 MiB: 3231 us, 4492
-			{ranks: 100, from: 128 << 10, alg: ScatterAllgather}, // network, 1000 ranks, 16 MiB: 15.9 ms, 36.8
-			{ranks: 100, from: 64 << 20, alg: Chain},             // network, 256 ranks, 64 MiB: 40.8 ms, 61.0
+			{ranks: 3, from: 128 << 10, alg: ScatterAllgather}, // network, 8 ranks, 128 KiB: 198 us, 266
+			// network, 4 ranks, 512 KiB: 344 us, 520; measured, 8 hosts of 100 Mbit/s, 256 KiB: 49 ms, 79
+			{ranks: 3, from: 256 << 10, alg: Chain},
+			{ranks: 12, from: 128 << 10, alg: ScatterAllgather},  // network, 16 ranks, 256 KiB: 416 us, 555
+			{ranks: 12, from: 1 << 20, alg: Chain},               // network, 16 ranks, 4 MiB: 2479 us, 3712
+			{ranks: 24, from: 128 << 10, alg: ScatterAllgather},  // network, 64 ranks, 1 MiB: 1430 us, 2487
+			{ranks: 24, from: 4 << 20, alg: Chain},               // network, 33 ranks, 4 MiB: 3231 us, 4185
+			{ranks: 100, from: 128 << 10, alg: ScatterAllgather}, // network, 1000 ranks, 16 MiB: 15.3 ms, 36.8
+			{ranks: 100, from: 64 << 20, alg: Chain},             // network, 256 ranks, 64 MiB: 40.8 ms, 59.6
 		},
 	},
 	{
@@ -70,10 +73,12 @@ var catalogue = [...]collective{
 			{Algorithm: Chain, Doc: "chunk by chunk along a chain: every rank sends the vector once"},
 		},
 		rules: []rule{
-			{ranks: 3, from: 64 << 10, alg: Halving},   // network, 8 ranks, 1 MiB: 774 us, 1106
-			{ranks: 3, from: 2 << 20, alg: Chain},      // network, 7 ranks, 4 MiB: 1990 us, 3144
-			{ranks: 24, from: 64 << 10, alg: Halving},  // network, 64 ranks, 4 MiB: 3000 us, 4541
-			{ranks: 24, from: 16 << 20, alg: Chain},    // network, 64 ranks, 64 MiB: 29908 us, 42651
+			{ranks: 3, from: 64 << 10, alg: Halving},   // network, 8 ranks, 512 KiB: 465 us, 650
+			{ranks: 3, from: 1 << 20, alg: Chain},      // network, 7 ranks, 4 MiB: 1973 us, 3880
+			{ranks: 12, from: 64 << 10, alg: Halving},  // network, 16 ranks, 1 MiB: 895 us, 1148
+			{ranks: 12, from: 2 << 20, alg: Chain},     // network, 16 ranks, 4 MiB: 2538 us, 2861
+			{ranks: 24, from: 64 << 10, alg: Halving},  // network, 64 ranks, 4 MiB: 3096 us, 4742
+			{ranks: 24, from: 16 << 20, alg: Chain},    // network, 64 ranks, 64 MiB: 40.7 ms, 42.8
 			{ranks: 100, from: 64 << 10, alg: Halving}, // network, 1000 ranks, 16 MiB: 12.2 ms, 38.5
 		},
 	},
@@ -90,9 +95,9 @@ var catalogue = [...]collective{
 			{from: 2 << 20, alg: Halving},               // measured, two ranks over TCP, 4 MiB: 1.2 ms, 1.5
 			{ranks: 3, alg: Direct},                     // network, 5 ranks, 8 B: 22.0 us, 48.0
 			{ranks: 16, alg: RecursiveDoubling},         // network, 64 ranks, 8 B: 96.0 us, 252
-			{ranks: 3, from: 64 << 10, alg: Halving},    // network, 8 ranks, 64 KiB: 146 us, 183
-			{ranks: 16, from: 32 << 10, alg: Halving},   // network, 33 ranks, 32 KiB: 192 us, 356
-			{ranks: 3, from: 256 << 10, alg: Circulant}, // network, 7 ranks, 1 MiB: 766 us, 1047
+			{ranks: 3, from: 64 << 10, alg: Halving},    // network, 8 ranks, 64 KiB: 146 us, 178
+			{ranks: 16, from: 32 << 10, alg: Halving},   // network, 33 ranks, 32 KiB: 194 us, 356
+			{ranks: 3, from: 256 << 10, alg: Circulant}, // network, 7 ranks, 1 MiB: 834 us, 1334
 			// measured over TCP, 8 and 16 ranks on two processors, 8 B: 61 us, 187; 199, 299
 			{oversubscribed: true, ranks: 3, to: 32 << 10, alg: Binomial},
 		},
@@ -104,8 +109,8 @@ var catalogue = [...]collective{
 			{Algorithm: Circulant, Doc: "by the circulant pattern: fewest rounds and bytes for any number of ranks"},
 		},
 		rules: []rule{
-			{alg: Circulant}, // network, 7 ranks, 16 KiB: 92.7 us, 125
-			{spread: true, from: 1 << 10, alg: Cubes}, // cluster, 64 ranks, 4 KiB: 130 us, 615
+			{alg: Circulant}, // network, 7 ranks, 16 KiB: 92.7 us, 127
+			{spread: true, from: 1 << 10, alg: Cubes}, // cluster, 64 ranks, 4 KiB: 182 us, 774
 		},
 	},
 	{
@@ -118,7 +123,7 @@ var catalogue = [...]collective{
 		rules: []rule{
 			{ranks: 3, to: 256 << 10, alg: Direct},   // network, 5 ranks, 4 KiB: 25.1 us, 55.7
 			{ranks: 24, alg: Circulant},              // network, 64 ranks, 8 B: 106 us, 252
-			{spread: true, from: 8 << 10, alg: Ring}, // cluster, 64 ranks, 256 KiB: 5408 us, 39343
+			{spread: true, from: 8 << 10, alg: Ring}, // cluster, 64 ranks, 256 KiB: 5315 us, 40764
 		},
 	},
 	{
@@ -148,8 +153,8 @@ var catalogue = [...]collective{
 			{Algorithm: Bruck, Doc: "blocks travel together through other ranks: fewest rounds"},
 		},
 		rules: []rule{
-			{ranks: 24, to: 2 << 10, alg: Bruck},         // cluster, 64 ranks, 8 B: 54.7 us, 189
-			{spread: true, from: 1 << 10, alg: Pairwise}, // cluster, 64 ranks, 1 KiB: 202 us, 325
+			{ranks: 24, to: 2 << 10, alg: Bruck},         // cluster, 64 ranks, 8 B: 55.2 us, 189
+			{spread: true, from: 1 << 10, alg: Pairwise}, // cluster, 64 ranks, 1 KiB: 205 us, 354
 		},
 	},
 	{
@@ -159,8 +164,8 @@ var catalogue = [...]collective{
 			{Algorithm: Chain, Doc: "chunk by chunk along a chain: fewest messages, every rank sends the vector once"},
 		},
 		rules: []rule{
-			{ranks: 3, from: 1 << 20, alg: Chain},       // network, 7 ranks, 4 MiB: 2116 us, 4220
-			{spread: true, from: 128 << 10, alg: Chain}, // cluster, 24 ranks, 256 KiB: 477 us, 1929
+			{ranks: 3, from: 1 << 20, alg: Chain},       // network, 7 ranks, 4 MiB: 2099 us, 4220
+			{spread: true, from: 128 << 10, alg: Chain}, // cluster, 24 ranks, 256 KiB: 554 us, 1955
 		},
 	},
 }

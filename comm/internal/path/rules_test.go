@@ -27,9 +27,9 @@ func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 		{call.Allreduce, 2, 1 << 30, false, 2, Circulant},
 		{call.Allreduce, 8, 1 << 30, true, 0, Halving}, // circulant cannot do it: the built-in rules do
 		{call.Barrier, 2, 0, false, 0, Dissemination},
-		{call.Bcast, 4, 1 << 20, false, 2, Chain},
+		{call.Bcast, 24, 1 << 20, false, 2, Chain},
 		{call.Bcast, 2, 1 << 20, false, 2, Binomial},
-		{call.Bcast, 4, 1<<20 - 1, false, 4, ScatterAllgather},
+		{call.Bcast, 24, 1 << 20, false, 24, ScatterAllgather},
 	}
 	for _, tt := range tests {
 		table.Hosts = tt.hosts
