@@ -4,6 +4,7 @@ package mpirun
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -171,6 +172,57 @@ func TestHostsThatOthersCannotReach(t *testing.T) {
 	if want := []string{"gompirun: h1: ssh: connect to host h1 port 22: No route to host"}; status != statusFailed || !slices.Equal(output, want) {
 		t.Errorf("status %d, %q; want %q", status, output, want)
 	}
+}
+
+// What else a job is asked for works in a tree, too.
+func TestFlagsInATree(t *testing.T) {
+	dir := t.TempDir()
+	copyProgram(t, "rank", filepath.Join(dir, "rank"))
+	cmd := exec.Command("gompirun", append(treeHosts(t, ""), "-q", "-preload-binary", "./rank", "meet", "goodbye")...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
+	if status, out, output := finish(t, cmd); status != 0 || strings.Count(out, "cards [0 1 4 9 16 25 36]") != 7 {
+		t.Errorf("-preload-binary: status %d, %s\n%s", status, out, strings.Join(output, "\n"))
+	}
+
+	const fails = `[ $RANK != 2 ] || [ -e failed ] || { touch failed; exit 9; }; exec rank meet goodbye`
+	cmd = exec.Command("gompirun", append(treeHosts(t, ""), "-wdir", dir, "-max-restarts", "1", "sh", "-c", fails)...)
+	if status, out, output := finish(t, cmd); status != 0 || strings.Count(out, "rank 2 of 7") != 1 {
+		t.Errorf("-max-restarts: status %d, %s\n%s", status, out, strings.Join(output, "\n"))
+	}
+
+	siege{np: 7, deaths: 1, steps: 50, restore: true, flags: treeHosts(t, "")}.play(t, rand.New(rand.NewPCG(7, 0)))
+}
+
+// A job in a tree is seen, debugged and ended from where its gompirun runs.
+func TestJobsInATreeAreSeen(t *testing.T) {
+	k, ranks := startTree(t)
+	job := jobOf(t, k.cmd.Process.Pid)
+	ask := func(want string, args ...string) {
+		t.Helper()
+		out, err := exec.Command("gompirun", args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v, want %q in\n%s", args, err, want, out)
+		}
+	}
+	ask(" 7 hosts ", "ps", job)
+	ask(fmt.Sprint(ranks[2].pid), "top", "-once", job)
+	ask(fmt.Sprintf("on h3 debug %d", ranks[2].pid), "attach", "-job", job, "2", "-debugger", "echo on $FAKEHOST debug")
+	ask("has ended with status 143", "kill", job)
+	k.ends(143)
+	allGone(t, "kill", ranks)
+}
+
+// With -min-np the host of a relay that is lost is left out, and those behind it are not.
+func TestAJobGoesOnWithoutARelay(t *testing.T) {
+	k, ranks := startTree(t, "-min-np", "3")
+	syscall.Kill(ranks[1].relay, syscall.SIGKILL)
+	k.expect("gompirun: continuing without h2: ")
+	for range 6 {
+		k.expect("ready")
+	}
+	k.cmd.Process.Signal(syscall.SIGTERM)
+	k.ends(143)
+	allGone(t, "TERM", ranks)
 }
 
 // A relay that hears nothing any more, and whose agents have ended for that, ends: the connection
