@@ -105,20 +105,18 @@ func (b *block) swap() {
 // row returns row r without the frame's columns.
 func (b *block) row(r int) []float64 { return b.u[r*(b.cols+2)+1:][:b.cols] }
 
-// spread is how much of the difference to its neighbors a point takes on in a step. Above 1/4
-// errors would grow.
-const spread = 0.2
-
 // relax computes the next temperatures of the rows from top to before end, and of their columns
-// from left to before right.
+// from left to before right: a point becomes the mean of itself and the four beside it.
 func (b *block) relax(top, end, left, right int) {
 	width, n := b.cols+2, max(right-left, 0)
 	for at := top*width + left; at < end*width; at += width {
-		// All as long as next, so that the compiler leaves out the checks of indices.
-		next, here := b.next[at:][:n], b.u[at:][:n]
-		above, below, before, after := b.u[at-width:][:n], b.u[at+width:][:n], b.u[at-1:][:n], b.u[at+1:][:n]
-		for c := range next {
-			next[c] = here[c] + spread*(above[c]+below[c]+before[c]+after[c]-4*here[c])
+		// All as long as next, so that the compiler leaves out the checks of indices. A row's points
+		// are loaded once: each is before the next, and behind the last.
+		next, above, below, row := b.next[at:][:n], b.u[at-width:][:n], b.u[at+width:][:n], b.u[at+1:][:n]
+		before, here := b.u[at-1], b.u[at]
+		for c, after := range row {
+			next[c] = (above[c] + below[c] + before + here + after) * (1. / 5)
+			before, here = here, after
 		}
 	}
 }

@@ -26,7 +26,7 @@ static void relax(int first, int end, int from, int to)
 		const double *above = u + (r - 1) * w, *here = u + r * w, *below = u + (r + 1) * w;
 		double *out = next + r * w;
 		for (int c = from; c < to; c++)
-			out[c] = here[c] + 0.2 * (above[c] + below[c] + here[c - 1] + here[c + 1] - 4 * here[c]);
+			out[c] = (above[c] + below[c] + here[c - 1] + here[c] + here[c + 1]) * (1. / 5);
 	}
 }
 
