@@ -71,10 +71,18 @@ struct gompi_held {
 	int32_t slot;
 	int32_t source, tag; /* what is wanted, then what has come */
 	int64_t bytes;       /* of the buffer, then of the message */
+	int64_t run, stride; /* the buffer is runs of as many bytes, stride apart */
 	void *buf;
 	uint32_t next, prev; /* of those posted, in order: 1 more than the place, 0 at the ends */
 };
 enum { GOMPI_FREE, GOMPI_POSTED, GOMPI_ARRIVED, GOMPI_TAKEN };
+
+/* An element of a datatype: runs of as many bytes, stride apart, the first at off. If run and stride are
+ * size, elements follow each other without a gap. */
+struct gompi_shape {
+	uint32_t size, run; /* size 0: none of these */
+	int32_t stride, off;
+};
 
 /* A ring of package shmsync. */
 enum { GOMPI_BLOCK_LINE = 128, GOMPI_SMALL_MOST = 1 << 10, GOMPI_DEPTH = 64 };
@@ -182,7 +190,7 @@ struct gompi_lease {
 	struct gompi_peer peers[GOMPI_LOCALS];
 	uint16_t routes[GOMPI_SLOTS][GOMPI_LOCALS];
 	uint8_t sizes[GOMPI_SIZES]; /* of datatypes that are one run of bytes, by id; 0 of others */
-	uint32_t derived[GOMPI_SIZES]; /* the same of the program's, by handle */
+	struct gompi_shape derived[GOMPI_SIZES]; /* of the program's, by handle */
 	struct gompi_held held[GOMPI_HELD];
 
 	uint8_t elements[GOMPI_SIZES]; /* of datatypes: mem.Type */
@@ -218,8 +226,10 @@ enum { GOMPI_AHEAD = 17, GOMPI_FETCHED = 4 << 10 };
 	offsetof(struct gompi_lease, channels), sizeof(struct gompi_channel), offsetof(struct gompi_channel, context), \
 	offsetof(struct gompi_lease, peers), sizeof(struct gompi_peer), offsetof(struct gompi_peer, stamp), \
 	offsetof(struct gompi_peer, local), offsetof(struct gompi_lease, routes), offsetof(struct gompi_lease, sizes), \
-	offsetof(struct gompi_lease, derived), 	offsetof(struct gompi_lease, holds), offsetof(struct gompi_lease, held), sizeof(struct gompi_held), \
-	offsetof(struct gompi_held, bytes), offsetof(struct gompi_held, next), sizeof(struct gompi_lease), \
+	offsetof(struct gompi_lease, derived), sizeof(struct gompi_shape), offsetof(struct gompi_shape, run), \
+	offsetof(struct gompi_shape, stride), offsetof(struct gompi_shape, off), offsetof(struct gompi_lease, holds), offsetof(struct gompi_lease, held), sizeof(struct gompi_held), \
+	offsetof(struct gompi_held, bytes), offsetof(struct gompi_held, run), offsetof(struct gompi_held, stride), \
+	offsetof(struct gompi_held, buf), offsetof(struct gompi_held, next), sizeof(struct gompi_lease), \
 	offsetof(struct gompi_lease, missed_team), offsetof(struct gompi_lease, elements), offsetof(struct gompi_lease, operators), \
 	offsetof(struct gompi_lease, teams), sizeof(struct gompi_team), offsetof(struct gompi_team, most), \
 	offsetof(struct gompi_team, step), offsetof(struct gompi_team, seq), offsetof(struct gompi_team, call[1]), \

@@ -57,8 +57,8 @@ var rules = []rule{
 	{"comm/internal/mpi/abi", []string{"comm/.", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}}, // not what is done with it
 	{"comm/internal/mpi/errs", []string{"comm/.", "comm/internal/call", "internal/mem", "internal/seg", "comm/internal/mpi/abi", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}},
 	{"comm/internal/mpi/infos", []string{"comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/table"}},
-	{"comm/internal/mpi/attrs", []string{"comm/internal/mpi/abi", "comm/internal/mpi/errs"}}, // not what carries them
-	{"comm/internal/mpi/dtypes", []string{"comm/.", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/attrs", "comm/internal/mpi/table", "comm/internal/mpi/datatype", "comm/internal/layout", "internal/mem"}},
+	{"comm/internal/mpi/attrs", []string{"comm/internal/mpi/abi", "comm/internal/mpi/errs"}},                                                                                                                                                               // not what carries them
+	{"comm/internal/mpi/dtypes", []string{"comm/.", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/attrs", "comm/internal/mpi/table", "comm/internal/mpi/datatype", "comm/internal/layout", "comm/internal/lease", "internal/mem"}}, // what C may know of a datatype
 	{"comm/internal/mpi/ops", []string{"comm/.", "comm/internal/call", "internal/mem", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/dtypes", "comm/internal/mpi/table", "comm/internal/mpi/datatype"}},
 	{"comm/internal/mpi/comms", []string{"comm/.", "comm/internal/door", "comm/internal/lease", "comm/internal/call", "comm/internal/mpi/abi", "comm/internal/mpi/datatype", "comm/internal/mpi/dtypes", "comm/internal/mpi/errs", "comm/internal/mpi/infos", "comm/internal/mpi/attrs", "comm/internal/mpi/ops", "comm/internal/mpi/table", "comm/topology"}}, // of what is sent, what C may know
 	{"comm/internal/mpi/p2p", []string{"comm/.", "comm/internal/mpi/abi", "comm/internal/mpi/errs", "comm/internal/mpi/dtypes", "comm/internal/mpi/comms", "comm/internal/mpi/table"}},

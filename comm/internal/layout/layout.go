@@ -56,6 +56,19 @@ func (l *Layout) Contiguous() (off int, ok bool) { return l.off, l.isRun() || l.
 
 func (l *Layout) isRun() bool { return l.count == 1 && l.spans == nil && l.parts == nil }
 
+// A Loop is Count runs of Each bytes, Stride bytes apart, the first at Off.
+type Loop struct{ Off, Count, Each, Stride int }
+
+// Loop returns l as one loop of runs, if it is that.
+func (l *Layout) Loop() (o Loop, ok bool) {
+	return Loop{l.off, l.count, l.each, l.stride}, l.spans == nil && l.parts == nil
+}
+
+// Layout returns the Layout of o.
+func (o Loop) Layout() Layout {
+	return Layout{off: o.Off, count: o.Count, each: o.Each, stride: o.Stride}
+}
+
 // fuse returns n turns of l, stride bytes apart, if that needs no loop around l.
 func (l *Layout) fuse(n, stride int) (fused Layout, ok bool) {
 	if n == 0 || l.Size() == 0 {

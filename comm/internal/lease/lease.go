@@ -37,7 +37,6 @@
 package lease
 
 import (
-	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -91,7 +90,7 @@ type Record struct {
 	peers    [Peers]peer
 	routes   [Channels][Peers]uint16 // by rank: 1 more than the local rank, 0 if it is not known
 	sizes    [Sizes]uint8            // of elements that are one run of bytes, 0 of others
-	derived  [Sizes]uint32           // the same of the program's, by handle
+	derived  [Sizes]Shape            // of the program's, by handle
 	held     [Held]held
 
 	elements  [Sizes]uint8     // of datatypes: a mem.Type
@@ -115,6 +114,7 @@ type held struct {
 	slot        int32
 	source, tag int32 // what is wanted, then what has come
 	bytes       int64 // of the buffer, then of the message
+	run, stride int64 // the buffer is runs of as many bytes, stride apart
 	buf         uintptr
 	next, prev  uint32 // of those posted, in order: 1 more than the place, 0 at the ends
 }
@@ -230,11 +230,18 @@ func (l *Lease) Size(datatype, size int) {
 	}
 }
 
-// Derived sets the size of the program's datatype of a number, 0 if it is not one run of bytes, or
-// is no more.
-func (l *Lease) Derived(datatype, size int) {
-	if datatype < Sizes && size <= math.MaxInt32 {
-		l.rec.derived[datatype] = uint32(size)
+// A Shape is an element of a datatype: runs of Run bytes, Stride bytes apart, the first at Off, Size
+// bytes in all. If Run and Stride are Size, elements follow each other without a gap.
+type Shape struct {
+	Size, Run   uint32
+	Stride, Off int32
+}
+
+// Derived says what an element of the program's datatype of a number is, the zero Shape if that is
+// none, or the datatype is no more.
+func (l *Lease) Derived(datatype int, s Shape) {
+	if datatype < Sizes {
+		l.rec.derived[datatype] = s
 	}
 }
 
@@ -265,12 +272,13 @@ func (l *Lease) LendChannel(slot, self int) {
 }
 
 // A Receive is one that C has held. Before its message has Arrived, Source, Tag and Bytes are what
-// is wanted, then what has come.
+// is wanted, then what has come. At Buf there are runs of Run bytes, Stride bytes apart.
 type Receive struct {
 	Place       int
 	Slot        int
 	Source, Tag int
 	Bytes       int
+	Run, Stride int
 	Buf         uintptr
 	Arrived     bool
 }
@@ -288,7 +296,7 @@ func (l *Lease) TakeOver(f func(Receive)) {
 		arrived := h.state.Swap(taken) == arrived
 		f(Receive{
 			Place: i, Slot: int(h.slot), Source: int(h.source), Tag: int(h.tag),
-			Bytes: int(h.bytes), Buf: h.buf, Arrived: arrived,
+			Bytes: int(h.bytes), Run: int(h.run), Stride: int(h.stride), Buf: h.buf, Arrived: arrived,
 		})
 	}
 	for at, n := r.first, 0; at != 0 && n < Held; n++ {
@@ -314,7 +322,8 @@ func (l *Lease) Take(r Receive) (place int, ok bool) {
 	for range 8 {
 		i := l.place.Add(^uint32(0)) % Held // C goes the other way
 		if h := &l.rec.held[i]; h.state.CompareAndSwap(free, taken) {
-			h.slot, h.source, h.tag, h.bytes, h.buf = int32(r.Slot), int32(r.Source), int32(r.Tag), int64(r.Bytes), r.Buf
+			h.slot, h.source, h.tag = int32(r.Slot), int32(r.Source), int32(r.Tag)
+			h.bytes, h.run, h.stride, h.buf = int64(r.Bytes), int64(r.Run), int64(r.Stride), r.Buf
 			return int(i), true
 		}
 	}
@@ -363,14 +372,16 @@ func recordLayout() []uintptr {
 	var c channel
 	var p peer
 	var h held
+	var s Shape
 	var t Team
 	return []uintptr{
 		unsafe.Offsetof(r.Spin), unsafe.Offsetof(r.Credit), unsafe.Offsetof(r.missed),
 		unsafe.Offsetof(r.channels), unsafe.Sizeof(c), unsafe.Offsetof(c.context),
 		unsafe.Offsetof(r.peers), unsafe.Sizeof(p), unsafe.Offsetof(p.stamp), unsafe.Offsetof(p.local),
 		unsafe.Offsetof(r.routes), unsafe.Offsetof(r.sizes), unsafe.Offsetof(r.derived),
-		unsafe.Offsetof(r.holds), unsafe.Offsetof(r.held), unsafe.Sizeof(h),
-		unsafe.Offsetof(h.bytes), unsafe.Offsetof(h.next), unsafe.Sizeof(r),
+		unsafe.Sizeof(s), unsafe.Offsetof(s.Run), unsafe.Offsetof(s.Stride), unsafe.Offsetof(s.Off),
+		unsafe.Offsetof(r.holds), unsafe.Offsetof(r.held), unsafe.Sizeof(h), unsafe.Offsetof(h.bytes),
+		unsafe.Offsetof(h.run), unsafe.Offsetof(h.stride), unsafe.Offsetof(h.buf), unsafe.Offsetof(h.next), unsafe.Sizeof(r),
 		unsafe.Offsetof(r.missedTeam), unsafe.Offsetof(r.elements), unsafe.Offsetof(r.operators),
 		unsafe.Offsetof(r.teams), unsafe.Sizeof(t), unsafe.Offsetof(t.most), unsafe.Offsetof(t.Step),
 		unsafe.Offsetof(t.Seq), unsafe.Offsetof(t.B), unsafe.Offsetof(t.next), unsafe.Offsetof(t.blocks),

@@ -2,8 +2,8 @@
  * them. */
 #ifndef GOMPI_FACE_RINGS_H
 #define GOMPI_FACE_RINGS_H
+#include "runs.h"
 #include "short.h"
-#include <string.h>
 
 enum { LINE = 64, WORD = 8, HEADER = 48, HEAD = WORD + HEADER };
 enum { FIRST = 1, INVITE = 3, GROWN = 0x80, TURNED = 0x40 };
@@ -45,7 +45,7 @@ static inline uint64_t room(struct gompi_writer *w)
 
 /* write_frame writes a frame of one record. It reports false if it has done nothing: there is no room,
  * or the ring grows. */
-static bool write_frame(struct gompi_writer *w, const struct header *h, const void *body)
+static bool write_frame(struct gompi_writer *w, const struct header *h, const struct runs *body)
 {
 	const struct gompi_ring *r = &w->ring;
 	uint64_t n = h->length, size = size_of(HEADER + n), next = w->tail + size, kind = FIRST;
@@ -64,7 +64,7 @@ static bool write_frame(struct gompi_writer *w, const struct header *h, const vo
 	if (n > 2 * LINE)
 		gompi_own((uint8_t *)here + LINE, HEAD + n - LINE); /* the other rank looks at the first line */
 	memcpy((uint8_t *)here + WORD, h, HEADER);
-	memcpy((uint8_t *)here + HEAD, body, n);
+	pack((uint8_t *)here + HEAD, body);
 	if (kind & TURNED)
 		w->clean = next + LINE;
 	if (w->clean <= next)

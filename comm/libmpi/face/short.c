@@ -115,6 +115,17 @@ void gompi_short_abandon(void)
 
 /* ---- Messages ---- */
 
+/* runs_of returns what count elements are, of -1 bytes if C does not know or they are not valid: those
+ * without a gap, or one that is runs. */
+static inline struct runs runs_of(const void *buf, int64_t count, MPI_Datatype type)
+{
+	struct gompi_shape s = gompi_shape_of(type);
+	if (!s.size || count < 0 || (!buf && count) || (count != 1 && !gompi_dense(s)))
+		return (struct runs){.bytes = -1};
+	int64_t bytes = count * (int64_t)s.size;
+	return (struct runs){(uint8_t *)buf + s.off, bytes, s.run == s.size ? bytes : s.run, s.stride};
+}
+
 /* cost is Cost of package peers. */
 static int64_t cost(uint64_t n)
 {
@@ -126,7 +137,8 @@ int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, in
 	struct operation o = {.l = gompi_lease};
 	if (!o.l || dest < 0)
 		return 0;
-	int64_t n = gompi_bytes_of(buf, count, type);
+	struct runs m = runs_of(buf, count, type);
+	int64_t n = m.bytes;
 	if (n < 0 || n > o.l->most || tag < 0 || !begin(&o, IN_comm(comm), dest))
 		return 0;
 	struct gompi_writer *w = o.p->w;
@@ -134,7 +146,7 @@ int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, in
 		.magic = MAGIC, .version = VERSION, .kind = EAGER, .flags = (uint8_t)o.l->type,
 		.tag = tag, .comm = o.c->context, .length = (uint64_t)n,
 	};
-	if (o.p->credit->out + cost(n) > o.l->credit || !w->tail || !write_frame(w, &h, buf)) {
+	if (o.p->credit->out + cost(n) > o.l->credit || !w->tail || !write_frame(w, &h, &m)) {
 		leave(&o);
 		return miss(o.l, IN_comm(comm), dest);
 	}
@@ -153,7 +165,7 @@ int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, in
 /* ---- Receives ---- */
 
 /* hold posts a receive, NULL if there is no place. */
-static struct gompi_held *hold(struct operation *o, int source, int tag, void *buf, int64_t bytes)
+static struct gompi_held *hold(struct operation *o, int source, int tag, const struct runs *m)
 {
 	struct gompi_lease *l = o->l;
 	struct gompi_held *x = &l->held[l->place++ % GOMPI_HELD];
@@ -163,8 +175,10 @@ static struct gompi_held *hold(struct operation *o, int source, int tag, void *b
 	x->slot = (int32_t)(o->c - l->channels);
 	x->source = source;
 	x->tag = tag;
-	x->bytes = bytes;
-	x->buf = buf;
+	x->bytes = m->bytes;
+	x->run = m->run;
+	x->stride = m->stride;
+	x->buf = m->at;
 	x->prev = l->last;
 	x->next = 0;
 	uint32_t here = (uint32_t)(x - l->held) + 1;
@@ -213,6 +227,7 @@ static bool receive(struct operation *o, struct gompi_peer *p, const struct reco
 	struct gompi_lease *l = o->l;
 	if (f->h->flags != l->type || (int64_t)f->length > x->bytes || p->credit->owed + cost(f->length) >= l->credit / 4)
 		return false;
+	struct runs into = {x->buf, x->bytes, x->run, x->stride};
 	unpost(l, x);
 	if (x->source == GOMPI_ANY_SOURCE)
 		x->source = member_of(l, x->slot, p);
@@ -221,7 +236,7 @@ static bool receive(struct operation *o, struct gompi_peer *p, const struct reco
 	x->state = GOMPI_ARRIVED;
 	if (*p->behind)
 		fetch(p->r, f);
-	memcpy(x->buf, f->body, f->length);
+	unpack(&into, f->body, (int64_t)f->length);
 	p->credit->owed += cost(f->length);
 	*p->behind = true;
 	l->vain = 0;
@@ -306,12 +321,12 @@ int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int ta
 	struct operation o = {.l = gompi_lease};
 	if (!o.l)
 		return 0;
-	int64_t n = gompi_bytes_of(buf, count, type);
+	struct runs m = runs_of(buf, count, type);
 	gompi_word t = IN_tag(tag), from = IN_rank(source);
-	if (n < 0 || n > o.l->most || t == GOMPI_BAD || !begin(&o, IN_comm(comm), from))
+	if (m.bytes < 0 || m.bytes > o.l->most || t == GOMPI_BAD || !begin(&o, IN_comm(comm), from))
 		return 0;
 	uint32_t looks = o.l->spin;
-	struct gompi_held *x = hold(&o, (int)from, (int)t, buf, n);
+	struct gompi_held *x = hold(&o, (int)from, (int)t, &m);
 	bool arrived = x && await(&o, x, &looks) == FRAME;
 	if (arrived) {
 		if (gompi_counts())
@@ -330,11 +345,11 @@ int gompi_short_irecv(void *buf, int count, MPI_Datatype type, int source, int t
 	struct operation o = {.l = gompi_lease};
 	if (!o.l || !request)
 		return 0;
-	int64_t n = gompi_bytes_of(buf, count, type);
+	struct runs m = runs_of(buf, count, type);
 	gompi_word t = IN_tag(tag), from = IN_rank(source);
-	if (n < 0 || t == GOMPI_BAD || n > o.l->most || !begin(&o, IN_comm(comm), from))
+	if (m.bytes < 0 || t == GOMPI_BAD || m.bytes > o.l->most || !begin(&o, IN_comm(comm), from))
 		return 0;
-	struct gompi_held *x = hold(&o, (int)from, (int)t, buf, n);
+	struct gompi_held *x = hold(&o, (int)from, (int)t, &m);
 	if (x)
 		*request = TO_request(GOMPI_FIRST_HELD + (x - o.l->held));
 	leave(&o);

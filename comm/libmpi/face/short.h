@@ -27,17 +27,25 @@ static inline int gompi_slot_of(gompi_word comm)
 	return comm == GOMPI_WORLD_ID ? 0 : (int)comm - GOMPI_FIRST_HANDLE + 1;
 }
 
+/* gompi_shape_of returns what an element is, of size 0 if C does not know. There is a lease. */
+static inline struct gompi_shape gompi_shape_of(MPI_Datatype type)
+{
+	gompi_word id = IN_datatype(type), derived = id - GOMPI_FIRST_HANDLE;
+	if (id >= 0 && id < GOMPI_SIZES) {
+		uint32_t size = gompi_lease->sizes[id];
+		return (struct gompi_shape){.size = size, .run = size, .stride = (int32_t)size};
+	}
+	return derived >= 0 && derived < GOMPI_SIZES ? gompi_lease->derived[derived] : (struct gompi_shape){0};
+}
+
+static inline bool gompi_dense(struct gompi_shape s) { return s.run == s.size && (uint32_t)s.stride == s.size; }
+
 /* gompi_bytes_of returns how long count elements are, -1 if they are not one run of bytes, or not valid.
  * There is a lease. */
 static inline int64_t gompi_bytes_of(const void *buf, int64_t count, MPI_Datatype type)
 {
-	gompi_word id = IN_datatype(type), derived = id - GOMPI_FIRST_HANDLE;
-	uint32_t size = 0;
-	if (id >= 0 && id < GOMPI_SIZES)
-		size = gompi_lease->sizes[id];
-	else if (derived >= 0 && derived < GOMPI_SIZES)
-		size = gompi_lease->derived[derived];
-	return !size || count < 0 || (!buf && count) ? -1 : count * (int64_t)size;
+	struct gompi_shape s = gompi_shape_of(type);
+	return !s.size || !gompi_dense(s) || count < 0 || (!buf && count) ? -1 : count * (int64_t)s.size;
 }
 
 /* gompi_own begins to fetch n bytes' lines, which others have read, for writing, all at once: stores fetch fewer

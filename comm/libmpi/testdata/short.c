@@ -53,23 +53,35 @@ static int length(void)
 }
 
 /* message sends one message from one rank to another, in one of several ways. Its elements are bytes, or
- * of a datatype of the program's that is freed while receives are under way, and whose handle the next has. */
+ * of a datatype of the program's that is freed while receives are under way, and whose handle the next has.
+ * That is a run of bytes, or the whole message is a vector of such runs, of which the receiver has more. */
 static void message(MPI_Comm comm, int me, int from, int to, int step)
 {
-	static __thread unsigned char b[MOST];
-	int each = roll(4) ? 1 : 2 + (int)roll(2), n = length() / each, how = (int)roll(4), get = (int)roll(6), tag = (int)roll(3), flag = 0;
+	static __thread unsigned char b[MOST], apart[3 * MOST];
+	int each = roll(4) ? 1 : 2 + (int)roll(8), n = length() / each, how = (int)roll(4), get = (int)roll(6), tag = (int)roll(3), flag = 0;
+	int vector = each > 1 && roll(2), stride = each + 1 + (int)roll(4), more = (int)roll(20);
 	int most = MOST / each, bytes = n * each;
+	void *data = b;
 	MPI_Datatype type = MPI_BYTE;
 	MPI_Request q;
 	MPI_Status s;
-	if (each > 1)
-		MPI_Type_contiguous(each, MPI_BYTE, &type), MPI_Type_commit(&type);
-	if (me == from) {
+	if (me == from)
 		fill(b, bytes, step);
+	if (vector) {
+		memset(apart, 0xee, (size_t)n * stride);
+		for (int i = 0; me == from && i < bytes; i++)
+			apart[i / each * stride + i % each] = b[i];
+		MPI_Type_vector(me == to ? n + more : n, each, stride, MPI_BYTE, &type);
+		MPI_Type_commit(&type);
+		data = apart, n = most = 1;
+	} else if (each > 1) {
+		MPI_Type_contiguous(each, MPI_BYTE, &type), MPI_Type_commit(&type);
+	}
+	if (me == from) {
 		switch (how) {
-		case 0: MPI_Ssend(b, n, type, to, tag, comm); break;
-		case 1: MPI_Isend(b, n, type, to, tag, comm, &q), MPI_Wait(&q, MPI_STATUS_IGNORE); break;
-		default: MPI_Send(b, n, type, to, tag, comm);
+		case 0: MPI_Ssend(data, n, type, to, tag, comm); break;
+		case 1: MPI_Isend(data, n, type, to, tag, comm, &q), MPI_Wait(&q, MPI_STATUS_IGNORE); break;
+		default: MPI_Send(data, n, type, to, tag, comm);
 		}
 	}
 	if (me != to && each > 1)
@@ -77,30 +89,35 @@ static void message(MPI_Comm comm, int me, int from, int to, int step)
 	if (me != to)
 		return;
 	switch (get) {
-	case 0: MPI_Recv(b, most, type, size == 2 ? MPI_ANY_SOURCE : from, tag, comm, &s); break;
-	case 1: MPI_Probe(from, MPI_ANY_TAG, comm, &s), MPI_Recv(b, n, type, from, s.MPI_TAG, comm, &s); break;
+	case 0: MPI_Recv(data, most, type, size == 2 ? MPI_ANY_SOURCE : from, tag, comm, &s); break;
+	case 1: MPI_Probe(from, MPI_ANY_TAG, comm, &s), MPI_Recv(data, n, type, from, s.MPI_TAG, comm, &s); break;
 	case 2:
 		while (!flag)
 			MPI_Iprobe(from, tag, comm, &flag, &s);
 		check_status(&s, from, tag, bytes, step);
-		MPI_Recv(b, n, type, from, tag, comm, &s);
+		MPI_Recv(data, n, type, from, tag, comm, &s);
 		break;
 	case 3:
-		MPI_Irecv(b, most, type, from, tag, comm, &q);
+		MPI_Irecv(data, most, type, from, tag, comm, &q);
 		if (each > 1)
 			MPI_Type_free(&type);
 		MPI_Wait(&q, &s);
 		break;
 	case 4:
-		MPI_Irecv(b, n, type, from, tag, comm, &q);
+		MPI_Irecv(data, n, type, from, tag, comm, &q);
 		while (!flag)
 			MPI_Test(&q, &flag, &s);
 		break;
-	default: MPI_Recv(b, n, type, from, tag, comm, &s);
+	default: MPI_Recv(data, n, type, from, tag, comm, &s);
 	}
 	if (each > 1 && type != MPI_DATATYPE_NULL)
 		MPI_Type_free(&type);
 	check_status(&s, from, tag, bytes, step);
+	for (int i = 0; vector && i < bytes; i++) {
+		b[i] = apart[i / each * stride + i % each];
+		if (apart[i / each * stride + each] != 0xee)
+			fail("a byte between runs has changed", step);
+	}
 	check(b, bytes, step, step);
 }
 

@@ -33,7 +33,7 @@ func Attach(mix bool) unsafe.Pointer {
 	if !World.Door().Attach(l, mix) {
 		return nil
 	}
-	dtypes.Lend(func(h abi.Handle, size int) { l.Derived(int(h)-table.FirstHandle, size) })
+	dtypes.Lend(func(h abi.Handle, s lease.Shape) { l.Derived(int(h)-table.FirstHandle, s) })
 	lent = l
 	return unsafe.Pointer(l.Record())
 }
@@ -118,14 +118,14 @@ func GiveBack(rs []comm.Request, places []int) bool {
 	return true
 }
 
-// PlaceFor finds a place among the face's receives for one that is posted here: a short one, so
-// that the face can have it later.
-func PlaceFor(c *Comm, source, tag int, buf abi.Addr, bytes int) (place int, ok bool) {
-	slot := slotOf(c)
-	if c.Inter != nil || slot >= lease.Channels || bytes > mostHeld {
+// PlaceFor finds a place among the face's receives for one of c that is posted here: a short one,
+// so that the face can have it later.
+func PlaceFor(c *Comm, r Held) (place int, ok bool) {
+	r.Slot = slotOf(c)
+	if c.Inter != nil || r.Slot >= lease.Channels || r.Bytes > mostHeld {
 		return 0, false
 	}
-	return lent.Take(Held{Slot: slot, Source: source, Tag: tag, Bytes: bytes, Buf: uintptr(buf)})
+	return lent.Take(r)
 }
 
 // mostHeld is how long the buffer of a receive is at most that the face gets.

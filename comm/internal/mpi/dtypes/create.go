@@ -3,6 +3,7 @@ package dtypes
 import (
 	"sync"
 
+	"gompi/comm/internal/lease"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/attrs"
 	"gompi/comm/internal/mpi/datatype"
@@ -259,18 +260,30 @@ func TypeCommit(h *abi.Handle) error {
 }
 
 // lend tells the face what it may move of a datatype's elements itself.
-var lend = func(h abi.Handle, size int) {}
+var lend = func(abi.Handle, lease.Shape) {}
 
-// Lend has tell called with each datatype of the program whose elements are one run of bytes, none
-// of them between two, when it is committed, and with 0 before it is freed. It is called before
+// Lend has tell called with each datatype of the program whose elements are one loop of runs, as
+// vectors are, when it is committed, and with the zero Shape before it is freed. It is called before
 // there are any.
-func Lend(tell func(h abi.Handle, size int)) { lend = tell }
+func Lend(tell func(abi.Handle, lease.Shape)) { lend = tell }
 
 func (t *Datatype) commit() {
 	t.committed = true
-	if at, ok := t.Contiguous(2); ok && at == 0 && t.Basic() == nil {
-		lend(t.Handle, t.Size())
+	if s, ok := t.shape(); ok && t.Basic() == nil {
+		lend(t.Handle, s)
 	}
+}
+
+// shape returns what an element is to the face, if it is one loop of runs.
+func (t *Datatype) shape() (s lease.Shape, ok bool) {
+	l := t.Layout(1)
+	o, ok := l.Loop()
+	if at, dense := t.Contiguous(2); dense && at == 0 {
+		o.Stride = o.Each
+	}
+	fits := func(n int) bool { return n == int(int32(n)) }
+	return lease.Shape{Size: uint32(t.Size()), Run: uint32(o.Each), Stride: int32(o.Stride), Off: int32(o.Off)},
+		ok && fits(t.Size()) && fits(o.Stride) && fits(o.Off)
 }
 
 // TypeFree takes the handle back. Messages under way, and types made of it, keep what they need.
@@ -285,7 +298,7 @@ func TypeFree(h *abi.Handle) error {
 	if err := t.DeleteAttributes(attrs.KindDatatype, t.Handle); err != nil {
 		return err
 	}
-	lend(*h, 0)
+	lend(*h, lease.Shape{})
 	Registry.Remove(*h)
 	*h = Registry.Null
 	return nil

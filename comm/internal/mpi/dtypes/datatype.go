@@ -73,6 +73,16 @@ func (t *Datatype) Buffer(buf abi.Addr, n int) comm.Buffer {
 	return l.Buffer
 }
 
+// LoopBuffer returns bytes in runs of run bytes, stride bytes apart, the first at buf, as messages
+// take them.
+func LoopBuffer(buf abi.Addr, bytes, run, stride int) comm.Buffer {
+	if run == bytes {
+		return buf.Buffer(bytes)
+	}
+	l := layout.Loop{Count: bytes / run, Each: run, Stride: stride}
+	return layout.Lay(uintptr(buf), nil, l.Layout(), mem.U8, bytes, false)
+}
+
 // A laid is n elements at buf that are not one run.
 type laid struct {
 	comm.Buffer

@@ -9,6 +9,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/internal/mpi/abi"
 	"gompi/comm/internal/mpi/comms"
+	"gompi/comm/internal/mpi/dtypes"
 	"gompi/comm/internal/mpi/table"
 )
 
@@ -42,7 +43,7 @@ func takeOver(h comms.Held, c *comms.Comm) {
 	if h.Arrived {
 		r.Finish(abi.Status{Source: int32(h.Source), Tag: int32(h.Tag), Bytes: int64(h.Bytes)})
 	} else {
-		r.post(abi.Addr(h.Buf).Buffer(h.Bytes), h.Source, h.Tag)
+		r.post(dtypes.LoopBuffer(abi.Addr(h.Buf), h.Bytes, h.Run, h.Stride), h.Source, h.Tag)
 	}
 	r.stay(h.Place, h.Source)
 }

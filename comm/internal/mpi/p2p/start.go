@@ -71,8 +71,12 @@ func Irecv(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Co
 
 // newReceive returns the request of a receive, which the face can have if it is short.
 func (m *message) newReceive() *Request {
-	if at, ok := m.t.Contiguous(m.n); ok && m.peer != abi.ProcNull && comms.Lends() {
-		if place, ok := comms.PlaceFor(m.c, m.peer, m.tag, m.buf.Plus(at), m.n*m.t.Size()); ok {
+	l := m.t.Layout(m.n)
+	if o, ok := l.Loop(); ok && m.peer != abi.ProcNull && comms.Lends() {
+		if place, ok := comms.PlaceFor(m.c, comms.Held{
+			Source: m.peer, Tag: m.tag,
+			Bytes: m.n * m.t.Size(), Run: o.Each, Stride: o.Stride, Buf: uintptr(m.buf.Plus(o.Off)),
+		}); ok {
 			r := requestPool.Get().(*Request)
 			r.c, r.active = m.c, true
 			r.stay(place, m.peer)
