@@ -89,9 +89,8 @@ func (n *Neighborhood) IneighborAlltoallw(send, recv []comm.Buffer) ([]comm.Requ
 // and that may be this one. Sends come first: what a neighbor waits for is on its way, and a
 // receive often finds its message there and need not be posted.
 func (n *Neighborhood) start(op string, send, recv []comm.Buffer) ([]comm.Request, error) {
-	if len(send) != len(n.destinations) || len(recv) != len(n.sources) {
-		return nil, wrong(n.Comm, op, "%d buffers in send and %d in recv: want %d and %d, as many as destinations and sources",
-			len(send), len(recv), len(n.destinations), len(n.sources))
+	if err := n.fit(op, send, recv); err != nil {
+		return nil, err
 	}
 	rs := make([]comm.Request, len(recv)+len(send))
 	for i, to := range n.destinations {
@@ -105,6 +104,15 @@ func (n *Neighborhood) start(op string, send, recv []comm.Buffer) ([]comm.Reques
 		}
 	}
 	return rs, nil
+}
+
+// fit reports whether there is a buffer for each neighbor.
+func (n *Neighborhood) fit(op string, send, recv []comm.Buffer) error {
+	if len(send) == len(n.destinations) && len(recv) == len(n.sources) {
+		return nil
+	}
+	return wrong(n.Comm, op, "%d buffers in send and %d in recv: want %d and %d, as many as destinations and sources",
+		len(send), len(recv), len(n.destinations), len(n.sources))
 }
 
 // tag returns the tag of messages for place i of the receiver. In a grid place i^1 is the other one

@@ -165,7 +165,7 @@ func TestNeighborAlltoallsOfGrids(t *testing.T) {
 			if err := errors.Join(err, comm.WaitAll(ctx, rs...), check(g, "ialltoallw", recv)); err != nil {
 				return err
 			}
-			if err := alltoallv(ctx, g, lengths); err != nil {
+			if err := errors.Join(persistent(ctx, g, lengths), alltoallv(ctx, g, lengths)); err != nil {
 				return err
 			}
 			send, recv = blocksOf(g, slices.Repeat([]int{2}, len(lengths)))
@@ -180,6 +180,29 @@ func TestNeighborAlltoallsOfGrids(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// persistent starts an exchange thrice, of what is in its buffers then.
+func persistent(ctx context.Context, g *topology.Cart, lengths []int) error {
+	out, in := blocksOf(g, lengths)
+	p, err := g.NeighborAlltoallwInit(buffers(out), buffers(in))
+	if err != nil {
+		return err
+	}
+	for range 3 {
+		send, recv := blocksOf(g, lengths)
+		for i := range send {
+			copy(out[i], send[i])
+			copy(in[i], recv[i])
+		}
+		if err := errors.Join(comm.WaitAll(ctx, p.Start()...), check(g, "alltoallwinit", in)); err != nil {
+			return err
+		}
+		for _, b := range out {
+			clear(b) // sent again it would be found
+		}
+	}
+	return nil
 }
 
 // alltoallv sends blocks that follow each other, and receives them in backward order, with a gap
@@ -336,6 +359,36 @@ func sameElsewhere(ctx context.Context, g, s *topology.Cart, keep []bool) error 
 	return nil
 }
 
+// A persistent exchange is not started while it is under way.
+func TestAnExchangeUnderWayIsNotStarted(t *testing.T) {
+	ranks(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		g, err := topology.NewCart(ctx, c, []int{2}, []bool{false})
+		if err != nil {
+			return err
+		}
+		out, in := []int{c.Rank()}, []int{untouched}
+		x, y := comm.Of(out), comm.Of(in)
+		p, err := g.NeighborAlltoallwInit([]comm.Buffer{x, x}, []comm.Buffer{y, y})
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			first := slices.Clone(p.Start())
+			if err := comm.WaitAll(ctx, p.Start()...); !errors.Is(err, comm.ErrActive) {
+				return fmt.Errorf("started twice: %v, want %v", err, comm.ErrActive)
+			}
+			err = errors.Join(comm.Send(ctx, c, 1, 0, out), comm.WaitAll(ctx, first...))
+		} else { // begins when rank 0 has started twice
+			_, err = comm.Recv(ctx, c, 0, 0, []int{0})
+			err = errors.Join(err, comm.WaitAll(ctx, p.Start()...))
+		}
+		if in[0] != 1-c.Rank() {
+			err = errors.Join(err, fmt.Errorf("got %d", in[0]))
+		}
+		return errors.Join(err, g.Close(ctx))
+	})
+}
+
 func TestReceivesOfTheProgramDoNotSeeNeighborCollectives(t *testing.T) {
 	ranks(t, 3, func(ctx context.Context, c *comm.Comm) error {
 		g, err := topology.NewCart(ctx, c, []int{3}, []bool{true})
@@ -447,6 +500,7 @@ func wrongCalls(ctx context.Context, c *comm.Comm, g *topology.Cart, n *topology
 		"block 0 of recv has 3 elements from -1 on: want it inside the 3 there are":          n.NeighborAlltoallv(ctx, x(3), []int{3}, nil, x(3), []int{3}, []int{-1}),
 		"neighboralltoallw: rank":                                                            n.NeighborAlltoallw(ctx, nil, nil),
 		"2 buffers in send and 1 in recv: want 1 and 1, as many as destinations and sources": second(n.IneighborAlltoallw([]comm.Buffer{x(1), x(1)}, []comm.Buffer{x(1)})),
+		"neighboralltoallwinit: rank":                                                        second(n.NeighborAlltoallwInit(nil, nil)),
 		"ineighboralltoallw: rank":                                                           second(n.IneighborAlltoallw([]comm.Buffer{x(1)}, nil)),
 	}
 }

@@ -17,10 +17,7 @@ import (
 func gather(ctx context.Context, grid *topology.Cart, b *block, f *flags) ([]float64, error) {
 	blocks, counts := make([]*block, grid.Size()), make([]int, grid.Size())
 	for r := range blocks {
-		var err error
-		if blocks[r], err = blockOf(grid.Coords(r), grid.Dims(), f); err != nil {
-			return nil, err
-		}
+		blocks[r] = blockOf(grid.Coords(r), grid.Dims(), f)
 		counts[r] = blocks[r].rows * blocks[r].cols
 	}
 	all := make([]float64, f.rows*f.cols)

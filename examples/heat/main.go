@@ -71,13 +71,13 @@ func heat(ctx context.Context, c *comm.Comm, f *flags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b, err := blockOf(grid.Coords(grid.Rank()), grid.Dims(), f)
-	if err != nil {
+	b := blockOf(grid.Coords(grid.Rank()), grid.Dims(), f)
+	if err := b.connect(grid); err != nil {
 		return err
 	}
 	begin := time.Now()
 	for range f.steps {
-		if err := b.step(ctx, grid); err != nil {
+		if err := b.step(ctx); err != nil {
 			return err
 		}
 	}

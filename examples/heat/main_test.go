@@ -113,12 +113,12 @@ func single(ctx context.Context, g *topology.Cart, periodic bool) (*topology.Car
 
 // stepped computes the plate on g with halos of another grid.
 func stepped(ctx context.Context, g, halos *topology.Cart) ([]float64, error) {
-	b, err := blockOf(g.Coords(g.Rank()), g.Dims(), &small)
-	if err != nil {
+	b := blockOf(g.Coords(g.Rank()), g.Dims(), &small)
+	if err := b.connect(halos); err != nil {
 		return nil, err
 	}
 	for range small.steps {
-		if err := b.step(ctx, halos); err != nil {
+		if err := b.step(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -17,29 +17,30 @@ type block struct {
 	rows, cols int
 	u, next    []float64 // temperatures, row after row: those of now, and room for those after the step
 
-	halo, nextHalo halo // of u and next
+	halo, nextHalo *topology.Persistent // of u and next
 }
-
-// A halo is what a block exchanges of its temperatures with the blocks above, below, left and
-// right: it sends its outermost points and receives theirs into its frame.
-type halo struct{ out, in []comm.Buffer }
 
 // blockOf returns the block of the rank at a place of a grid of ranks.
-func blockOf(at, dims []int, f *flags) (*block, error) {
+func blockOf(at, dims []int, f *flags) *block {
 	top, left := f.rows*at[0]/dims[0], f.cols*at[1]/dims[1]
-	b := newBlock(top, left, f.rows*(at[0]+1)/dims[0]-top, f.cols*(at[1]+1)/dims[1]-left, f)
-	var e1, e2 error
-	b.halo, e1 = b.haloOf(b.u)
-	b.nextHalo, e2 = b.haloOf(b.next)
-	return b, errors.Join(e1, e2)
+	return newBlock(top, left, f.rows*(at[0]+1)/dims[0]-top, f.cols*(at[1]+1)/dims[1]-left, f)
 }
 
-// haloOf returns the halo of u, for any number of steps.
-func (b *block) haloOf(u []float64) (h halo, err error) {
+// connect makes the exchanges with the blocks around b, of the ranks beside this one in grid.
+func (b *block) connect(grid *topology.Cart) error {
+	var e1, e2 error
+	b.halo, e1 = b.haloOf(grid, b.u)
+	b.nextHalo, e2 = b.haloOf(grid, b.next)
+	return errors.Join(e1, e2)
+}
+
+// haloOf returns the exchange of u's halo with the blocks above, below, left and right, for any
+// number of steps: it sends the outermost points of the block and receives theirs into the frame.
+func (b *block) haloOf(grid *topology.Cart, u []float64) (*topology.Persistent, error) {
 	width := b.cols + 2
 	points, err := comm.Vector(b.rows, 1, width)
 	if err != nil {
-		return h, err
+		return nil, err
 	}
 	row := func(r int) comm.Buffer { return comm.Of(u[r*width+1:][:b.cols]) }
 	column := func(c int) comm.Buffer { // without the frame's rows: one point of each of the others
@@ -47,9 +48,12 @@ func (b *block) haloOf(u []float64) (h halo, err error) {
 		err = errors.Join(err, e)
 		return laid
 	}
-	h.out = []comm.Buffer{row(1), row(b.rows), column(1), column(b.cols)}
-	h.in = []comm.Buffer{row(0), row(b.rows + 1), column(0), column(b.cols + 1)}
-	return h, err
+	out := []comm.Buffer{row(1), row(b.rows), column(1), column(b.cols)}
+	in := []comm.Buffer{row(0), row(b.rows + 1), column(0), column(b.cols + 1)}
+	if err != nil {
+		return nil, err
+	}
+	return grid.NeighborAlltoallwInit(out, in)
 }
 
 func newBlock(top, left, rows, cols int, f *flags) *block {
@@ -79,11 +83,8 @@ func atFirst(row, col int, f *flags) float64 {
 // step computes the next temperatures. The points inside need no halo: they are computed while that
 // is under way. Beyond the edge of the plate there is comm.ProcNull, from which nothing comes: what
 // was in the frame stays.
-func (b *block) step(ctx context.Context, grid *topology.Cart) error {
-	exchange, err := grid.IneighborAlltoallw(b.halo.out, b.halo.in)
-	if err != nil {
-		return err
-	}
+func (b *block) step(ctx context.Context) error {
+	exchange := b.halo.Start()
 	b.relax(2, b.rows, 2, b.cols)
 	if err := comm.WaitAll(ctx, exchange...); err != nil {
 		return err

@@ -1,0 +1,48 @@
+package topology
+
+import "gompi/comm"
+
+// A Persistent is a neighbor collective with its buffers. Start starts it, again and again: each
+// time when it is complete. One goroutine at a time uses it.
+type Persistent struct {
+	sends, recvs []*comm.Persistent // nil for ProcNull
+	requests     []comm.Request
+}
+
+// NeighborAlltoallwInit returns a persistent NeighborAlltoallw (MPI_Neighbor_alltoallw_init; the
+// program exchanges the same buffers in each step). It starts nothing, and waits for nobody.
+func (n *Neighborhood) NeighborAlltoallwInit(send, recv []comm.Buffer) (*Persistent, error) {
+	if err := n.fit("neighboralltoallwinit", send, recv); err != nil {
+		return nil, err
+	}
+	p := &Persistent{sends: make([]*comm.Persistent, len(send)), recvs: make([]*comm.Persistent, len(recv))}
+	for i, to := range n.destinations {
+		if to != comm.ProcNull {
+			p.sends[i] = n.Messages.SendInit(to, n.tag(i^1), send[i])
+		}
+	}
+	for i, from := range n.sources {
+		if from != comm.ProcNull {
+			p.recvs[i] = n.Messages.RecvInit(from, n.tag(i), recv[i])
+		}
+	}
+	p.requests = make([]comm.Request, len(recv)+len(send))
+	return p, nil
+}
+
+// Start starts the collective, sends first, and returns its Requests in the order of those of
+// IneighborAlltoallw, in a slice that the next Start changes. It allocates nothing. If the one
+// before is not complete, the wait for them returns comm.ErrActive.
+func (p *Persistent) Start() []comm.Request {
+	for i, s := range p.sends {
+		if s != nil {
+			p.requests[len(p.recvs)+i] = s.Start()
+		}
+	}
+	for i, r := range p.recvs {
+		if r != nil {
+			p.requests[i] = r.Start()
+		}
+	}
+	return p.requests
+}
