@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gompi/hostfile"
+	"gompi/internal/env"
 	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/job"
@@ -19,8 +20,10 @@ import (
 // newSystem returns the job.System of this process. It calls notify with the channel of signals,
 // pause before the process is stopped, and the function that pause returns when it is continued.
 func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job.System {
+	_, _, terminal := screenSize(os.Stderr)
 	return &job.System{
-		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: workingDir(), MPIFolder: program.MPIFolder(),
+		Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal, Colour: terminal && showsColours(),
+		Environ: os.Environ(), Dir: workingDir(), MPIFolder: program.MPIFolder(),
 		Stdin: func() <-chan []byte { return readInput(os.Stdin) }, Inherited: heritage() != nil,
 		Signals: func() (<-chan os.Signal, func()) {
 			signals := catch()
@@ -34,6 +37,12 @@ func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job
 		},
 		Process: func(pid int) job.Process { return proc.NewWatch(pid) },
 	}
+}
+
+// showsColours reports whether the terminal has colours and the user wants them (no-color.org).
+func showsColours() bool {
+	kind := os.Getenv("TERM")
+	return os.Getenv(env.NoColour) == "" && kind != "" && kind != "dumb"
 }
 
 // runToTheEnd runs j, whose System is w, on hosts that starter starts agents on, and of which up to

@@ -138,3 +138,23 @@ func TestAJobContinuesInTheBackground(t *testing.T) {
 		k.expect("\r\nstatus 130")
 	}
 }
+
+// On a terminal a line says that all is well, and what gompirun itself says stands out.
+func TestWhatGompirunSaysOnATerminal(t *testing.T) {
+	k := newTerminal(t)
+	k.command("gompirun -np 2 true")
+	k.expect("\r\ngompirun: all ranks (2) have ended well after ")
+	k.command("gompirun -np 2 -q true; echo quiet")
+	k.expect("\r\nquiet")
+	k.command("TERM=xterm gompirun -np 2 true")
+	k.expect("\r\n\x1b[1mgompirun:\x1b[0m all ranks (2) have ended well after ")
+	k.command("TERM=xterm gompirun -np 1 sh -c 'exit 3'")
+	k.expect("\r\n\x1b[1;31mgompirun:\x1b[0m rank 0 on localhost exited with status 3")
+	k.command("TERM=xterm NO_COLOR=1 gompirun -np 1 sh -c 'exit 3'")
+	k.expect("\r\ngompirun: rank 0 on localhost exited with status 3")
+	k.command("TERM=xterm gompirun -np 1 true 2>&1 | cat; echo over")
+	k.expect("\r\nover")
+	if said := k.text.String()[:k.read]; strings.Count(said, "ended well") != 2 {
+		t.Errorf("want two lines of jobs that ended well, without -q and on terminals, in\n%s", said)
+	}
+}

@@ -92,6 +92,7 @@ const (
 	Hostfile      = "GOMPI_HOSTFILE"
 	MPILib        = "GOMPI_MPI_LIB"
 	TimeLimit     = "MPIEXEC_TIMEOUT"
+	NoColour      = "NO_COLOR"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 	LibCUDA       = "GOMPI_LIBCUDA"
 	LibCUBLAS     = "GOMPI_LIBCUBLAS"
@@ -212,6 +213,7 @@ func settings() []Var {
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
 		{MPILib, "", byLauncher, "the library on which MPI programs run, `gompi` or `own`, as `-mpi-lib`: docs/mpi.md", false},
 		{TimeLimit, "", byLauncher, "seconds after which the job is ended, as `-timeout`, for command lines that have none; other launchers heed it, too", false},
+		{NoColour, "", byLauncher, "not empty: what gompirun itself says on a terminal is without colours; as it is where TERM is unset or `dumb`", false},
 		{CUDA, "", byComm, "`nccl`: collectives of long vectors that all ranks have on GPUs, each on its own, are done by NCCL, where it is found; rank 0's counts", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},

@@ -38,6 +38,8 @@ import (
 // functions. They return soon, except where their comments state otherwise.
 type System struct {
 	Stdout, Stderr *os.File
+	Terminal       bool // Stderr is one: somebody looks
+	Colour         bool // which shows colours, and they are wanted
 	Environ        []string
 	Dir            string // the working directory, by the name that other hosts may have too
 	MPIFolder      string // of gompi's MPI libraries here, "" if they were not built
@@ -143,6 +145,7 @@ func New(spec *cmdline.Spec, system *System) *Job {
 		j.attempt.name = j.id
 	}
 	j.out = output.New(system.Stdout, system.Stderr)
+	j.out.Colour = system.Colour
 	j.out.Tag, j.out.Stamp, j.out.Prefix, j.out.Shown = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix, spec.Output.LocalRanks
 	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }
 	return j

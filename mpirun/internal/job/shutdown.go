@@ -369,8 +369,11 @@ func (j *Job) conclude() int {
 		status = j.end.cause.status
 	}
 	j.writeStats()
-	if j.end.cause != nil {
+	switch {
+	case j.end.cause != nil:
 		j.report()
+	case j.system.Terminal:
+		j.notef("all ranks (%d) have ended well after %v", len(j.plan.Ranks), time.Since(j.attempt.first).Round(10*time.Millisecond))
 	}
 	j.flush()
 	j.release()
@@ -406,5 +409,5 @@ func (j *Job) report() {
 		b.WriteByte('\n')
 	}
 	j.end.lastWords = b.String()
-	j.out.Log(j.end.lastWords)
+	j.out.LogFailure(j.end.lastWords)
 }

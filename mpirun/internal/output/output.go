@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 // of ranks are never mixed. Its fields are for before the first Write. One goroutine
 // calls its methods; any may call Say and Print.
 type Writer struct {
+	Colour bool           // mark gompirun's own lines
 	Tag    bool           // begin each line with its rank and stream
 	Stamp  bool           // begin each line with the time
 	Prefix string         // begin each line with this pattern
@@ -101,9 +103,23 @@ func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
 	}
 }
 
+// Terminals' codes (ECMA-48).
+const bold, red, plain = "\x1b[1m", "\x1b[1;31m", "\x1b[0m"
+
 // Log queues lines of gompirun's own, which go to stderr and begin on a line of
 // their own.
-func (o *Writer) Log(lines string) {
+func (o *Writer) Log(lines string) { o.log(lines, bold) }
+
+// LogFailure is Log of why the job failed.
+func (o *Writer) LogFailure(lines string) { o.log(lines, red) }
+
+// own is what begins gompirun's own lines; what follows is of others, or a table.
+var own = regexp.MustCompile(`(?m)^gompirun( -stats)?:`)
+
+func (o *Writer) log(lines, how string) {
+	if o.Colour {
+		lines = own.ReplaceAllString(lines, how+"$0"+plain)
+	}
 	o.screens[ctl.Stderr].enqueue(piece{own: strings.TrimSuffix(lines, "\n") + "\n"})
 }
 
