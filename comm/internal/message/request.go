@@ -131,11 +131,11 @@ func (e *Engine) finish(r *Request, err error) {
 	}
 	e.over(r)
 	for _, w := range r.waiters {
-		if w.request == r {
-			w.request = nil
-		}
 		if w.left--; w.left <= 0 {
 			e.rouse(w)
+		}
+		if w.request == r {
+			w.lookOn()
 		}
 	}
 	r.waiters = r.waiters[:0]
@@ -322,7 +322,23 @@ func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int
 // watch adds w to the waiters of r.
 func (w *waiter) watch(r *Request) {
 	r.waiters = append(r.waiters, w)
+	w.watched = append(w.watched, r)
 	w.Hint, w.request = r.peer, r
+}
+
+// lookOn has w look, of the Requests that it waits for, at one that is not over. Else it would poll
+// for a peer that it has heard from, and for the others at times only: a step of examples/heat on
+// four ranks of two processors took 115 us, and takes 54 now.
+func (w *waiter) lookOn() {
+	for n := len(w.watched) - 1; n >= 0; n-- {
+		r := w.watched[n] // which may be another's by now
+		if r.Stage != payload.Complete && slices.Contains(r.waiters, w) {
+			w.Hint, w.request = r.peer, r
+			return
+		}
+		w.watched = w.watched[:n]
+	}
+	w.Hint, w.request = world.None, nil
 }
 
 // unwatch removes w from the waiters for r, if it is among them.

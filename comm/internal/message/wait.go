@@ -18,9 +18,10 @@ import (
 type waiter struct {
 	record.Wait
 	e       *Engine
-	left    int      // requests that have to end before it is ready
-	request *Request // one of those waited for, for the flight recorder; nil when it is done
-	probed  *Channel // where a message is probed for
+	left    int        // requests that have to end before it is ready
+	request *Request   // one of those waited for, for the flight recorder; nil when it is done
+	watched []*Request // all that were waited for, until one is looked at that is behind them
+	probed  *Channel   // where a message is probed for
 }
 
 func (e *Engine) newWaiter() *waiter {
@@ -36,7 +37,7 @@ func (e *Engine) newWaiter() *waiter {
 
 func (e *Engine) freeWaiter(w *waiter) {
 	w.Reset()
-	w.left, w.request, w.probed = 0, nil, nil
+	w.left, w.request, w.watched, w.probed = 0, nil, w.watched[:0], nil
 	e.waiters = append(e.waiters, w)
 }
 
