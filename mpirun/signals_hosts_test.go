@@ -5,6 +5,7 @@ package mpirun
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -54,9 +55,12 @@ func TestAttachLogsInToTheHostOfTheRank(t *testing.T) {
 	k.expect("ready")
 	k.expect("ready")
 	pid := strconv.Itoa(k.cmd.Process.Pid)
-	p := startTalk(t, "ps", pid)
-	p.expect(" 2      host1,host2  running  sh -c echo ready; sleep 1000")
-	p.expect(`    host1, host2: rank 0-1 is no gompi program: "sleep 1000"`)
+	const asleep = `    host1, host2: rank 0-1 is no gompi program: "sleep 1000"`
+	eventually(t, "both ranks are in the same", func() bool {
+		p := startTalk(t, "ps", pid)
+		p.expect(" 2      host1,host2  running  sh -c echo ready; sleep 1000")
+		return strings.HasPrefix(p.expect(": rank 0"), asleep)
+	})
 	top := startTalk(t, "top", "-interval", "0.05", pid)
 	top.expect("1     host2")
 	job := jobOf(t, k.cmd.Process.Pid)
