@@ -129,8 +129,8 @@ func TestRanksThatShareAProcessorHaveTimerSlack(t *testing.T) {
 	}
 }
 
-// Real hosts, each with its sshd, in a network namespace: a tree of agents, and where there are many
-// a star, too, whose cost at the launcher is told.
+// Real hosts, each with its sshd, in a network namespace: a tree of agents, and where there are
+// many a star, too, whose cost at the launcher is told.
 func TestStressManyHosts(t *testing.T) {
 	hosts, perHost, logins := 4, 2, map[int]int{2: 2}
 	if stress.Asked() {

@@ -61,11 +61,11 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 	return report.Write(out, "")
 }
 
-// fitLinks sets the links of m by rows of latency and bw between two ranks on two hosts. The rate is
-// that of the largest messages of bw, and the gap what those of the size before take besides. The
-// overhead is what the shortest ones take. The latency is that of the shortest message, without the
-// overhead of either end. What a message of latency takes less than by rate and gap is the burst,
-// since the link pauses while the answer is on its way.
+// fitLinks sets the links of m by rows of latency and bw between two ranks on two hosts. The rate
+// is that of the largest messages of bw, and the gap what those of the size before take besides.
+// The overhead is what the shortest ones take. The latency is that of the shortest message, without
+// the overhead of either end. What a message of latency takes less than by rate and gap is the
+// burst, since the link pauses while the answer is on its way.
 func fitLinks(m *sim.Machine, rows []result.Row) error {
 	bw, latency := byBytes(rows, "bw"), byBytes(rows, "latency")
 	if len(bw) < 3 || len(latency) == 0 || bw[0].Bytes > 64 || latency[0].Bytes > 64 {

@@ -148,9 +148,9 @@ func fastest(t *testing.T, m *Machine, k call.Kind, ranks, bytes int) string {
 	})
 }
 
-// Left out are 3 and 5 ranks, of which alltoall by pairs takes up to 1.7 times what bruck takes from
-// 256 KiB on, as one is idle in each round: bruck needs memory for another two vectors, so there is
-// no rule.
+// Left out are 3 and 5 ranks, of which alltoall by pairs takes up to 1.7 times what bruck takes
+// from 256 KiB on, as one is idle in each round: bruck needs memory for another two vectors, so
+// there is no rule.
 func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
 	sizes := []int{8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20}
 	for name, ranks := range map[string][]int{

@@ -205,7 +205,8 @@ func BenchmarkBarrier64k(b *testing.B) {
 	}
 }
 
-// What a rank sends to one host delays what it has still to send to another, as they share its link.
+// What a rank sends to one host delays what it has still to send to another, as they share its
+// link.
 func TestMessagesToSeveralHostsLeaveInTurn(t *testing.T) {
 	m := &Machine{Wire: 1, Buffer: 1 << 30}
 	const long, short = 160 << 10, 40 << 10

@@ -111,8 +111,8 @@ func (b *block) row(r int) []float64 { return b.u[r*(b.cols+2)+1:][:b.cols] }
 func (b *block) relax(top, end, left, right int) {
 	width, n := b.cols+2, max(right-left, 0)
 	for at := top*width + left; at < end*width; at += width {
-		// All as long as next, so that the compiler leaves out the checks of indices. A row's points
-		// are loaded once: each is before the next, and behind the last.
+		// All as long as next, so that the compiler leaves out the checks of indices. A row's
+		// points are loaded once: each is before the next, and behind the last.
 		next, above, below, row := b.next[at:][:n], b.u[at-width:][:n], b.u[at+width:][:n], b.u[at+1:][:n]
 		before, here := b.u[at-1], b.u[at]
 		for c, after := range row {

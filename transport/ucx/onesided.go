@@ -11,9 +11,9 @@ import (
 	"gompi/transport/ucx/internal/ucp"
 )
 
-// This file implements transport.OneSided, by UCX's puts and gets. Where a connection is no device's
-// that does them, UCX has the peer's worker do them in its progress, which is no better than
-// messages: then there is no Remote.
+// This file implements transport.OneSided, by UCX's puts and gets. Where a connection is no
+// device's that does them, UCX has the peer's worker do them in its progress, which is no better
+// than messages: then there is no Remote.
 //
 // What is written leaves from memory of package ucp, and what is read arrives there, so that no
 // buffer is lent: after Forget, or when the peer is lost, a late answer goes nowhere. UCX's flush
@@ -64,8 +64,8 @@ func (t *Transport) Remote(rank world.Rank, key []byte) transport.Remote {
 	return &remote{t, p, m}
 }
 
-// offloads reports whether a device does puts and gets to p: of UCX's transports over InfiniBand and
-// RoCE those with reliable connections. Tests have others do it, too.
+// offloads reports whether a device does puts and gets to p: of UCX's transports over InfiniBand
+// and RoCE those with reliable connections. Tests have others do it, too.
 func (t *Transport) offloads(p *peer) bool {
 	return t.cfg.Transports != "" || slices.ContainsFunc(t.ucp.Lanes(int(p.rank)), func(name string) bool {
 		return strings.HasPrefix(name, "rc_") || strings.HasPrefix(name, "dc_")

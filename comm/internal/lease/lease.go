@@ -230,8 +230,8 @@ func (l *Lease) Size(datatype, size int) {
 	}
 }
 
-// A Shape is an element of a datatype: runs of Run bytes, Stride bytes apart, the first at Off, Size
-// bytes in all. If Run and Stride are Size, elements follow each other without a gap.
+// A Shape is an element of a datatype: runs of Run bytes, Stride bytes apart, the first at Off,
+// Size bytes in all. If Run and Stride are Size, elements follow each other without a gap.
 type Shape struct {
 	Size, Run   uint32
 	Stride, Off int32

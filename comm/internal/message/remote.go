@@ -35,8 +35,8 @@ func (r *Remote) Reached() bool {
 	return r.m != nil
 }
 
-// Write stores bytes of src at an address. It returns how many it has taken, which may be changed at
-// once. r is Reached, here and below.
+// Write stores bytes of src at an address. It returns how many it has taken, which may be changed
+// at once. r is Reached, here and below.
 func (r *Remote) Write(at uintptr, src []byte) (n int, err error) {
 	e := r.ch.e
 	e.progress.Lock()

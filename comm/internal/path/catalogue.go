@@ -55,7 +55,8 @@ var catalogue = [...]collective{
 		},
 		rules: []rule{
 			{ranks: 3, from: 128 << 10, alg: ScatterAllgather}, // network, 8 ranks, 128 KiB: 198 us, 266
-			// network, 4 ranks, 512 KiB: 344 us, 520; measured, 8 hosts of 100 Mbit/s, 256 KiB: 49 ms, 79
+			// network, 4 ranks, 512 KiB: 344 us, 520; measured, 8 hosts of 100 Mbit/s, 256 KiB: 49
+			// ms, 79
 			{ranks: 3, from: 256 << 10, alg: Chain},
 			{ranks: 12, from: 128 << 10, alg: ScatterAllgather},  // network, 16 ranks, 256 KiB: 416 us, 555
 			{ranks: 12, from: 1 << 20, alg: Chain},               // network, 16 ranks, 4 MiB: 2479 us, 3712

@@ -11,9 +11,9 @@ const crowd = 8
 
 // timerSlack is by how much the sleeps of a rank may last longer where many share a processor, and
 // slackOfRank what it is at least for each of these. The monitor thread of a rank in Go sleeps for
-// 20 us while the rank does anything, and while it waits for a processor: each sleep costs about 5 us
-// of one. So with a slack of 5 ms 1,000 ranks take all of two processors for that, and none of them
-// gets on (1,024 ranks on two processors, start, barrier, allreduce and end: 10 to 58 s of a
+// 20 us while the rank does anything, and while it waits for a processor: each sleep costs about 5
+// us of one. So with a slack of 5 ms 1,000 ranks take all of two processors for that, and none of
+// them gets on (1,024 ranks on two processors, start, barrier, allreduce and end: 10 to 58 s of a
 // processor, and 6 to 9 with slackOfRank). Package monitor has more of this thread.
 const (
 	timerSlack  = 5 * time.Millisecond

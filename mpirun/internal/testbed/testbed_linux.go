@@ -309,12 +309,12 @@ func (b *Bed) connect(i int) {
 	b.ip("-n", h.space, "link", "set", "lo", "up")
 }
 
-// A link that is limited lets pass at once, after a pause, what it carries in burstTime. Where hosts
-// share processors the queue's timer is late, and with less the link has gaps (eight ranks on two
-// processors, allreduce of 64 MiB at 1 Gbit/s: with 0.5, 1, 2 and 4 ms in 2.93, 1.07, 0.90 and 0.90
-// s). It queues as a port of a switch does: what would wait for longer than queueTime is dropped,
-// but at least queueBytes are kept, or slow links would drop what many hosts send to one, and TCP
-// would wait for 200 ms.
+// A link that is limited lets pass at once, after a pause, what it carries in burstTime. Where
+// hosts share processors the queue's timer is late, and with less the link has gaps (eight ranks on
+// two processors, allreduce of 64 MiB at 1 Gbit/s: with 0.5, 1, 2 and 4 ms in 2.93, 1.07, 0.90 and
+// 0.90 s). It queues as a port of a switch does: what would wait for longer than queueTime is
+// dropped, but at least queueBytes are kept, or slow links would drop what many hosts send to one,
+// and TCP would wait for 200 ms.
 const (
 	burstTime  = 2e-3 // seconds
 	queueTime  = 20e-3

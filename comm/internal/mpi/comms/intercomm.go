@@ -133,8 +133,8 @@ func (w groupWords) share(c *comm.Comm, leader int) (g comm.Group, tag int, err 
 	return g, int(head[1]), err
 }
 
-// join makes the intercommunicator of local, which is c's or a copy of it, and remote, by a tag that
-// all ranks of both agree on.
+// join makes the intercommunicator of local, which is c's or a copy of it, and remote, by a tag
+// that all ranks of both agree on.
 func (c *Comm) join(local *comm.Comm, remote comm.Group, tag int) (*Comm, error) {
 	mine := local.Group()
 	if mine.Intersection(remote).Size() > 0 {

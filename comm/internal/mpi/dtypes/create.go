@@ -263,8 +263,8 @@ func TypeCommit(h *abi.Handle) error {
 var lend = func(abi.Handle, lease.Shape) {}
 
 // Lend has tell called with each datatype of the program whose elements are one loop of runs, as
-// vectors are, when it is committed, and with the zero Shape before it is freed. It is called before
-// there are any.
+// vectors are, when it is committed, and with the zero Shape before it is freed. It is called
+// before there are any.
 func Lend(tell func(abi.Handle, lease.Shape)) { lend = tell }
 
 func (t *Datatype) commit() {
