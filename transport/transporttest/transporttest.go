@@ -78,7 +78,11 @@ func Run(t *testing.T, open Open) {
 		})
 	}
 	t.Run("SimultaneousFirstContact", func(t *testing.T) {
-		for range 30 {
+		rounds := 30
+		if testing.Short() {
+			rounds = 10
+		}
+		for range rounds {
 			bothWays(t, newNet(t, open, 2), []int{5, 100000, 0})
 		}
 	})
