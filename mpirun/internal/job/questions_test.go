@@ -98,7 +98,7 @@ func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 				early = k.describe()
 			}
 			if _, ok := m.(*ctl.Terminate); ok {
-				time.Sleep(time.Second) // until it has been asked
+				time.Sleep(time.Second) // of the bubble's clock: until it has been asked
 			}
 			answering(l, m)
 			script(l, m)
