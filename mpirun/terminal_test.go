@@ -74,6 +74,13 @@ func newTerminal(t *testing.T) *terminal {
 	return k
 }
 
+// shown is all that was, so far.
+func (k *terminal) shown() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.text.String()
+}
+
 func (k *terminal) press(keys string) {
 	if _, err := k.keys.WriteString(keys); err != nil {
 		k.t.Fatal(err)
@@ -92,9 +99,7 @@ func (k *terminal) command(line string) {
 func (k *terminal) expect(want string) {
 	k.t.Helper()
 	for deadline := time.Now().Add(soon); ; time.Sleep(time.Millisecond) {
-		k.mu.Lock()
-		text := k.text.String()
-		k.mu.Unlock()
+		text := k.shown()
 		if at := strings.Index(text[k.read:], want); at >= 0 {
 			k.read += at + len(want)
 			return
@@ -154,7 +159,7 @@ func TestWhatGompirunSaysOnATerminal(t *testing.T) {
 	k.expect("\r\ngompirun: rank 0 on localhost exited with status 3")
 	k.command("TERM=xterm gompirun -np 1 true 2>&1 | cat; echo over")
 	k.expect("\r\nover")
-	if said := k.text.String()[:k.read]; strings.Count(said, "ended well") != 2 {
+	if said := k.shown()[:k.read]; strings.Count(said, "ended well") != 2 {
 		t.Errorf("want two lines of jobs that ended well, without -q and on terminals, in\n%s", said)
 	}
 }

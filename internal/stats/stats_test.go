@@ -3,6 +3,7 @@ package stats
 import (
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -24,13 +25,29 @@ func call(r *Rank, op Op, bytes int) {
 //go:noinline
 func program(r *Rank, op Op) { call(r, op, 8) }
 
+const hour = int64(time.Hour)
+
+// lend adds to the time of the sites in use: with an hour less their calls are short, whatever
+// holds a test up.
+func lend(r *Rank, time int64) {
+	for i := range r.sites {
+		if s := &r.sites[i]; s.key.Load() != 0 {
+			s.time.Add(time)
+		}
+	}
+}
+
 func TestSitesAreToldApart(t *testing.T) {
 	m := memory(1, false)
 	places := 0
 	r := m.Rank(0, func() string { places++; return string(rune('a' + places - 1)) }, false)
-	for range 3 * warmUp {
+	for i := range 3 * warmUp {
 		program(r, Send)
+		if i == 0 {
+			lend(r, -hour)
+		}
 	}
+	lend(r, hour)
 	for range 5 {
 		program(r, Send)
 		program(r, Recv)
