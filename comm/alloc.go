@@ -199,7 +199,7 @@ func (c *Comm) allocate(ctx context.Context, t Type, n int) (allocation, error) 
 			return allocation{}, err
 		}
 		return c.ordinary(t, n)
-	case c.exec.Hier != nil && c.exec.Hier.Shared() == nil:
+	case c.exec.Hier != nil && c.exec.Hier.Alone():
 		return c.allocateAlone(ctx, f, n*t.Size())
 	}
 	return c.allocateShared(ctx, f, n*t.Size())

@@ -130,7 +130,7 @@ func (c *Comm) setUpShared(ranks []int, blocks []shmsync.Token) {
 func (c *Comm) setUpHier(hosts [][]int, blocks []shmsync.Token) {
 	mine := hosts[slices.IndexFunc(hosts, func(ranks []int) bool { return slices.Contains(ranks, c.Rank()) })]
 	t := path.Topology{Ranks: len(mine)}
-	var shared *shmcoll.Collectives
+	var shared hier.Shared
 	if t.Shared = len(mine) > 1; t.Shared {
 		t.LargeBuffer = path.LargeBuffer(c.memory.info.Segment.Ranks())
 	}
@@ -138,7 +138,8 @@ func (c *Comm) setUpHier(hosts [][]int, blocks []shmsync.Token) {
 	if t.Shared {
 		shared = c.newShared(mine, blocks, inside, false)
 	}
-	c.exec.Hier = hier.New(hosts, c.round, shared, inside, c.rules)
+	over := path.New(path.Topology{Ranks: len(hosts)}, c.rules)
+	c.exec.Hier = hier.New(hier.NewHosts(hosts, c.Size()), c.round, shared, inside, over)
 }
 
 // hosts returns c's ranks by host, in order. The hosts are in the order of their

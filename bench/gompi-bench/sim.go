@@ -27,8 +27,9 @@ type simConfig struct {
 func simUsage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: gompi-bench sim [flags] OP...\n\n"+
-		"Simulates collectives of as many ranks as one likes: gompi's algorithms over messages, in\n"+
-		"microseconds, with * at the one that gompi chooses among them. OP is one of\n%s.\n"+
+		"Simulates collectives of as many ranks as one likes: gompi's algorithms over messages, and\n"+
+		"hierarchical ones where several ranks share a host (ppn), in microseconds, with * at the one\n"+
+		"that gompi chooses. OP is one of\n%s.\n"+
 		"A size is the bytes of one rank's vector, or of the block of allgather, alltoall,\n"+
 		"reduce_scatter, gather and scatter.\n\n", strings.Join(sim.Ops(), ", "))
 	fmt.Fprintf(&b, "A machine is a name (%s), or parameters, or both, with commas\nbetween, as cluster,rate=100gbit,ppn=4:\n\n", names(sim.Machines))
@@ -94,12 +95,14 @@ func (c *simConfig) check() error {
 	found := map[string]bool{}
 	for i, op := range c.ops {
 		c.ops[i] = simulated(op)
-		algs, err := sim.Algorithms(c.ops[i])
-		if err != nil {
-			return err
-		}
-		for _, a := range algs {
-			found[a] = true
+		for _, np := range c.nps {
+			algs, err := c.machine.Algorithms(sim.Call{Op: c.ops[i], Ranks: np})
+			if err != nil {
+				return err
+			}
+			for _, a := range algs {
+				found[a] = true
+			}
 		}
 	}
 	for _, a := range c.algs {
@@ -165,7 +168,7 @@ func (c *simConfig) run(out io.Writer) error {
 // simulate writes the times of a collective of so many ranks: as a table, each when it is known, or
 // as rows of which gompi's own are those of what it chooses.
 func (c *simConfig) simulate(out io.Writer, w *result.Writer, op string, np int) error {
-	algs, err := sim.Algorithms(op)
+	algs, err := c.machine.Algorithms(sim.Call{Op: op, Ranks: np})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
+	"gompi/comm/internal/hier"
 	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
@@ -13,7 +14,7 @@ import (
 // A Call is one collective that all ranks call.
 type Call struct {
 	Op        string // allreduce, bcast, ...: see Ops
-	Algorithm string // as GOMPI_TUNE names it; "" is what gompi chooses among those over messages
+	Algorithm string // one of Algorithms; "" is what gompi chooses
 	Ranks     int
 	Bytes     int // of the vector, or of one rank's block, as gompi-bench has them
 	Root      int
@@ -31,13 +32,35 @@ func Ops() (names []string) {
 	return names
 }
 
-// Algorithms returns the names of those that a collective has, the default first.
+// Algorithms returns the names of those over messages that a collective has, the default first.
 func Algorithms(op string) (names []string, err error) {
 	k, err := kindOf(op)
 	for _, m := range path.Methods(k) {
 		names = append(names, m.Algorithm.String())
 	}
 	return names, err
+}
+
+// Algorithms returns the names of all that a call may take: those over messages, and where several
+// ranks share a host and there are several hosts, hierarchical ones.
+func (m *Machine) Algorithms(c Call) ([]string, error) {
+	names, err := Algorithms(c.Op)
+	if err != nil {
+		return nil, err
+	}
+	k, _ := kindOf(c.Op)
+	for _, p := range m.hierarchical(k, c) {
+		names = append(names, nameOf(p))
+	}
+	return names, nil
+}
+
+// nameOf returns the name of a way.
+func nameOf(p *path.Path) string {
+	if p.Hosts != path.None {
+		return p.Algorithm.String() + "-" + p.Hosts.String()
+	}
+	return p.Algorithm.String()
 }
 
 func kindOf(op string) (call.Kind, error) {
@@ -49,20 +72,62 @@ func kindOf(op string) (call.Kind, error) {
 	return 0, fmt.Errorf("collective %q: want one of %s", op, strings.Join(Ops(), ", "))
 }
 
-// Choice returns the algorithm that gompi chooses for a call among those over messages, on hosts
-// like m's.
+// Choice returns the algorithm that gompi chooses for a call, on hosts like m's: hierarchical ones
+// where there are such, else over messages.
 func (m *Machine) Choice(c Call) (string, error) {
 	k, err := kindOf(c.Op)
 	if err != nil {
 		return "", err
 	}
-	return m.pick(k, c).String(), nil
+	return nameOf(m.choose(k, c)), nil
 }
 
+// rules returns the conditions of a call.
+func (m *Machine) rules(c Call) *path.Rules {
+	return &path.Rules{Hosts: m.hosts(c.Ranks), Oversubscribed: m.Processors > 0 && m.Processors < m.perHost()}
+}
+
+func (m *Machine) hosts(ranks int) int { return (ranks + m.perHost() - 1) / m.perHost() }
+
+// pick returns the algorithm over messages that gompi would choose.
 func (m *Machine) pick(k call.Kind, c Call) path.Algorithm {
-	hosts := (c.Ranks + m.perHost() - 1) / m.perHost()
-	r := path.Rules{Hosts: hosts, Oversubscribed: m.Processors > 0 && m.Processors < m.perHost()}
-	return r.Pick(k, c.Ranks, int64(c.Bytes), false)
+	return m.rules(c).Pick(k, c.Ranks, int64(c.Bytes), false)
+}
+
+// choose returns the way that gompi takes.
+func (m *Machine) choose(k call.Kind, c Call) *path.Path {
+	if m.isHierarchical(c) {
+		return m.selector(c).For(c.fingerprint(k))
+	}
+	return &path.Path{Algorithm: m.pick(k, c)}
+}
+
+// isHierarchical reports whether several ranks share the memory of a host, and there are several
+// hosts.
+func (m *Machine) isHierarchical(c Call) bool {
+	return m.perHost() > 1 && m.perHost() <= path.MaxShared && m.hosts(c.Ranks) > 1
+}
+
+func (m *Machine) selector(c Call) *path.Selector {
+	top := path.Topology{Ranks: c.Ranks, Hier: true, Even: c.Ranks%m.perHost() == 0, Packed: true}
+	return path.New(top, m.rules(c))
+}
+
+// fingerprint returns what a Selector sees of a call.
+func (c Call) fingerprint(k call.Kind) *call.Call {
+	o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Type: mem.U8, Count: int64(c.Bytes)}}
+	if k == call.Alltoall {
+		o.Count *= int64(c.Ranks)
+	}
+	return o
+}
+
+// hierarchical returns the hierarchical ways of a call.
+func (m *Machine) hierarchical(k call.Kind, c Call) []*path.Path {
+	if !m.isHierarchical(c) {
+		return nil
+	}
+	return m.selector(c).Hierarchical(c.fingerprint(k))
 }
 
 // Time returns the seconds that a call takes from when its ranks meet until the last is done, with
@@ -72,32 +137,73 @@ func (m *Machine) Time(c Call, faults ...Fault) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	alg, err := m.algorithm(k, c)
+	way, err := m.way(k, c)
 	if err != nil {
 		return Result{}, err
 	}
-	if m.Burst > 0 {
-		return m.afterMany(alg, k, c, faults)
+	do := func(r *Rank) error { return coll.Run(r, way.Algorithm, r.call(k, c)) }
+	if way.Via == path.Hier {
+		join := m.hierarchy(c)
+		do = func(r *Rank) error { return join(r).Run(way, r.call(k, c)) }
 	}
-	return Run(m, c.Ranks, func(r *Rank) error { return r.perform(alg, k, c) }, faults...)
+	if m.Burst > 0 {
+		return m.afterMany(do, c, faults)
+	}
+	return Run(m, c.Ranks, do, faults...)
 }
 
-func (m *Machine) algorithm(k call.Kind, c Call) (path.Algorithm, error) {
+// way returns the one that a call names, or what gompi chooses.
+func (m *Machine) way(k call.Kind, c Call) (*path.Path, error) {
 	if c.Algorithm == "" {
-		return m.pick(k, c), nil
+		return m.choose(k, c), nil
 	}
 	var names []string
 	for _, x := range path.Methods(k) {
 		if x.Algorithm.String() == c.Algorithm {
-			return x.Algorithm, nil
+			return &path.Path{Algorithm: x.Algorithm}, nil
 		}
 		names = append(names, x.Algorithm.String())
 	}
-	return 0, fmt.Errorf("%s by %q: want one of %s", c.Op, c.Algorithm, strings.Join(names, ", "))
+	for _, p := range m.hierarchical(k, c) {
+		if nameOf(p) == c.Algorithm {
+			return p, nil
+		}
+		names = append(names, nameOf(p))
+	}
+	return nil, fmt.Errorf("%s by %q: want one of %s", c.Op, c.Algorithm, strings.Join(names, ", "))
+}
+
+// hierarchy returns a function that returns the hierarchical collectives of a rank.
+func (m *Machine) hierarchy(c Call) func(r *Rank) *hier.Collectives {
+	ranks, n := make([][]int, m.hosts(c.Ranks)), m.perHost()
+	for r := range c.Ranks {
+		ranks[r/n] = append(ranks[r/n], r)
+	}
+	rules := m.rules(c)
+	hosts, over := hier.NewHosts(ranks, c.Ranks), path.New(path.Topology{Ranks: len(ranks)}, rules)
+	selector := func(members int) *path.Selector {
+		return path.New(path.Topology{Ranks: members, Shared: members > 1, LargeBuffer: path.LargeBuffer(n)}, rules)
+	}
+	full, last := selector(n), selector(len(ranks[len(ranks)-1]))
+	return func(r *Rank) *hier.Collectives {
+		host, members, inside := r.e.host(r.me), len(ranks[r.e.host(r.me)]), full
+		switch {
+		case r.hier != nil:
+			return r.hier
+		case members < n:
+			inside = last
+		}
+		var memory hier.Shared
+		if members > 1 {
+			memory = &shared{r: r, host: &r.e.hosts[host], me: int(r.me) % n, all: members}
+		}
+		r.hier = hier.New(hosts, r, memory, inside, over)
+		return r.hier
+	}
 }
 
 // afterMany times the last of several calls with a barrier before each, as gompi-bench does.
-func (m *Machine) afterMany(alg path.Algorithm, k call.Kind, c Call, faults []Fault) (Result, error) {
+func (m *Machine) afterMany(do func(r *Rank) error, c Call, faults []Fault) (Result, error) {
 	calls := 3 + min(20, 2*m.Burst/max(c.Bytes, 1))
 	longest := 0.0
 	res, err := Run(m, c.Ranks, func(r *Rank) error {
@@ -106,7 +212,7 @@ func (m *Machine) afterMany(alg path.Algorithm, k call.Kind, c Call, faults []Fa
 				return err
 			}
 			start := r.Now()
-			if err := r.perform(alg, k, c); err != nil {
+			if err := do(r); err != nil {
 				return err
 			}
 			if i == calls-1 {
@@ -119,8 +225,8 @@ func (m *Machine) afterMany(alg path.Algorithm, k call.Kind, c Call, faults []Fa
 	return res, err
 }
 
-// perform makes one call in memory without content.
-func (r *Rank) perform(alg path.Algorithm, k call.Kind, c Call) error {
+// call returns a call in memory without content.
+func (r *Rank) call(k call.Kind, c Call) *call.Call {
 	buf := func(n int) mem.Buffer {
 		b, _ := r.space().Alloc(mem.U8, n)
 		return b
@@ -150,5 +256,5 @@ func (r *Rank) perform(alg path.Algorithm, k call.Kind, c Call) error {
 	case call.Scan:
 		o.Scan(buf(n), buf(n), op)
 	}
-	return coll.Run(r, alg, &o)
+	return &o
 }

@@ -5,6 +5,9 @@
 // Messages to several hosts leave by parts in turn, as TCP's flows share a link: what a rank sends
 // behind a long message delays it.
 //
-// What the model leaves out: no packet is lost; shared memory inside a host is messages that cost
-// little.
+// Where several ranks share a host the hierarchical collectives of package hier run, too. What they
+// do in the host's memory is a model of its own (Memory).
+//
+// What the model leaves out: no packet is lost; a message inside a host is one between hosts that
+// costs less.
 package sim

@@ -16,11 +16,12 @@ type engine struct {
 	ranks  []Rank
 	queue  events
 	now    float64
-	nics   []nic     // by host and rail
-	ups    [][]link  // by level and switch, upward
-	downs  [][]link  // and back
-	pools  []pool    // of processors, empty where each rank has one
-	cut    []float64 // by host, from when on its link is cut; nil if none is
+	nics   []nic      // by host and rail
+	ups    [][]link   // by level and switch, upward
+	downs  [][]link   // and back
+	hosts  []meetings // by host
+	pools  []pool     // of processors, empty where each rank has one
+	cut    []float64  // by host, from when on its link is cut; nil if none is
 	detect float64
 	spare  *message // free ones
 	pushed uint64   // events ever, which those of one time go by
@@ -157,7 +158,7 @@ func Run(m *Machine, ranks int, body func(r *Rank) error, faults ...Fault) (Resu
 // build makes the hosts and the network.
 func (e *engine) build() {
 	hosts := (len(e.ranks) + e.perHost() - 1) / e.perHost()
-	e.nics = make([]nic, hosts*max(e.Rails, 1))
+	e.nics, e.hosts = make([]nic, hosts*max(e.Rails, 1)), make([]meetings, hosts)
 	for _, l := range e.Tree {
 		n := (hosts + l.Hosts - 1) / l.Hosts
 		e.ups, e.downs = append(e.ups, make([]link, n)), append(e.downs, make([]link, n))
@@ -359,7 +360,7 @@ func (e *engine) fail(err error) {
 	for i := range e.ranks {
 		if r := &e.ranks[i]; r.waiting {
 			r.clock = max(r.clock, e.now)
-			r.resume()
+			r.resume(r.clock)
 		}
 	}
 }
@@ -376,7 +377,9 @@ func (e *engine) stuck() error {
 			who = append(who, fmt.Sprintf("rank %d waits for rank %d", r.me, c.from))
 			break
 		}
-		if len(r.posted.waiting()) == 0 {
+		if r.meets {
+			who = append(who, fmt.Sprintf("rank %d waits for ranks of its host", r.me))
+		} else if len(r.posted.waiting()) == 0 {
 			who = append(who, fmt.Sprintf("rank %d waits until its messages have left", r.me))
 		}
 	}

@@ -9,6 +9,9 @@ type Machine struct {
 	// Between hosts, and inside each.
 	Between, Inside Link
 
+	// Shared is what collectives through the memory of a host cost.
+	Shared Memory
+
 	// Wire is G, what a byte takes on a host's link, each way, and Gap is g, what a message takes
 	// there besides, whatever its length. Burst bytes pass at once after a pause of the link.
 	Wire, Gap float64

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/hier"
 	"gompi/internal/mem"
 )
 
@@ -22,7 +23,8 @@ type Rank struct {
 	next    func() (struct{}, bool)
 	stop    func()
 	yield   func(struct{}) bool
-	waiting bool // in Wait
+	waiting bool // in Wait, or for a rank of its host
+	meets   bool // the latter
 	resumed bool // an event lets it go on
 
 	posted  queue[receive]  // whose messages have not come
@@ -34,6 +36,7 @@ type Rank struct {
 	leftAt  float64         // when the last of the others had
 
 	memory memory
+	hier   *hier.Collectives // nil before the first
 }
 
 // A receive is one that has been started.
@@ -263,16 +266,17 @@ func (r *Rank) compute(at, seconds float64) {
 
 // check lets the rank go on if all that it waits for is done.
 func (r *Rank) check() {
-	if r.waiting && len(r.posted.waiting()) == 0 && r.leaving == 0 {
+	if r.waiting && !r.meets && len(r.posted.waiting()) == 0 && r.leaving == 0 {
 		r.clock = max(r.clock, r.leftAt)
-		r.resume()
+		r.resume(r.clock)
 	}
 }
 
-func (r *Rank) resume() {
+// resume lets the rank go on at a time, or when its processor has done what it does.
+func (r *Rank) resume(at float64) {
 	if !r.resumed {
 		r.resumed = true
-		r.e.push(event{at: max(r.clock, r.e.now), kind: resume, rank: r.me})
+		r.e.push(event{at: max(r.clock, at, r.e.now), kind: resume, rank: r.me})
 	}
 }
 
@@ -295,7 +299,7 @@ func (r *Rank) Wait() error {
 	}
 	r.waiting = true
 	if r.e.failed != nil {
-		r.resume()
+		r.resume(r.clock)
 	}
 	if !r.yield(struct{}{}) {
 		r.err = errors.New("waits for a message that nobody sends")

@@ -87,7 +87,7 @@ var rules = []rule{
 	{"comm/internal/rma", []string{"comm/.", "comm/internal/door", "comm/internal/lease", "comm/internal/layout", "internal/mem"}},
 	{"comm/window", []string{"comm/.", "comm/internal/door", "comm/internal/layout", "comm/internal/rma", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
-	{"comm/sim", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "internal/mem", "internal/stress"}}, // no transport: its time is virtual
+	{"comm/sim", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "internal/mem", "internal/stress"}}, // no transport: its time is virtual
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp/compress", []string{"comm", "internal/mem"}},

@@ -50,7 +50,7 @@ func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 // 2x2: by messages 73 us, so 12.
 func (c *Collectives) barrier() error {
 	leader := c.setLeaders(0)
-	if err := c.inside(new(call.Call).Barrier()); err != nil {
+	if err := c.inside(c.fresh().Barrier()); err != nil {
 		return err
 	}
 	if c.me.member == leader {
@@ -58,7 +58,7 @@ func (c *Collectives) barrier() error {
 			return err
 		}
 	}
-	return c.inside(new(call.Call).Bcast(leader, mem.Buffer{}))
+	return c.inside(c.fresh().Bcast(leader, mem.Buffer{}))
 }
 
 // reduce combines each host's operands, then the hosts' at the root.
@@ -80,7 +80,7 @@ func (c *Collectives) reduceScatterBlock(send, recv mem.Buffer, op call.Op) erro
 	n := recv.Len()
 	leader := c.setLeaders(0)
 	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, len(c.members())*n)
-	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
+	if err := c.inside(c.fresh().Reduce(leader, send, all, op.Base())); err != nil {
 		return err
 	}
 	if c.me.member == leader {
@@ -91,7 +91,7 @@ func (c *Collectives) reduceScatterBlock(send, recv mem.Buffer, op call.Op) erro
 			return err
 		}
 	}
-	return c.inside(new(call.Call).Scatter(leader, mine, recv))
+	return c.inside(c.fresh().Scatter(leader, mine, recv))
 }
 
 // reduceScatterShares has each member combine, in its host, the blocks of those with
@@ -100,7 +100,7 @@ func (c *Collectives) reduceScatterShares(send, recv mem.Buffer, op call.Op) err
 	n := recv.Len()
 	parts := c.all.Scratch(send, len(c.hosts)*n)
 	for h := range c.hosts {
-		if err := c.inside(new(call.Call).ReduceScatterBlock(c.block(send, h, n), parts.Slice(h*n, (h+1)*n), op.Base())); err != nil {
+		if err := c.inside(c.fresh().ReduceScatterBlock(c.block(send, h, n), parts.Slice(h*n, (h+1)*n), op.Base())); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (c *Collectives) allgather(p *path.Path, send, recv mem.Buffer) (err error)
 
 func (c *Collectives) allgatherLed(send, all mem.Buffer) error {
 	leader, mine := c.setLeaders(0), c.block(all, c.me.host, send.Len())
-	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil {
+	if err := c.inside(c.fresh().Gather(leader, send, mine)); err != nil {
 		return err
 	}
 	if c.me.member == leader {
@@ -136,7 +136,7 @@ func (c *Collectives) allgatherLed(send, all mem.Buffer) error {
 			return err
 		}
 	}
-	return c.inside(new(call.Call).Bcast(leader, all))
+	return c.inside(c.fresh().Bcast(leader, all))
 }
 
 // allgatherShares has each member fetch the blocks of those with its number, for all
@@ -148,7 +148,7 @@ func (c *Collectives) allgatherShares(send, all mem.Buffer) error {
 		return err
 	}
 	for h := range c.hosts {
-		if err := c.inside(new(call.Call).Allgather(fetched.Slice(h*n, (h+1)*n), c.block(all, h, n))); err != nil {
+		if err := c.inside(c.fresh().Allgather(fetched.Slice(h*n, (h+1)*n), c.block(all, h, n))); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (c *Collectives) alltoall(send, recv mem.Buffer) error {
 		return err
 	}
 	for h := range c.hosts {
-		if err := c.inside(new(call.Call).Alltoall(c.block(parts, h, n), c.block(all, h, n))); err != nil {
+		if err := c.inside(c.fresh().Alltoall(c.block(parts, h, n), c.block(all, h, n))); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (c *Collectives) gather(root int, send, recv mem.Buffer) error {
 	} else {
 		mine = c.scratch(leader, send, len(c.members())*n)
 	}
-	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil || c.me.member != leader {
+	if err := c.inside(c.fresh().Gather(leader, send, mine)); err != nil || c.me.member != leader {
 		return err
 	}
 	err := c.between(c.leaders, new(call.Call).Gather(c.positions[root].host, mine, all))
@@ -207,5 +207,5 @@ func (c *Collectives) scatter(root int, send, recv mem.Buffer) error {
 			return err
 		}
 	}
-	return c.inside(new(call.Call).Scatter(leader, mine, recv))
+	return c.inside(c.fresh().Scatter(leader, mine, recv))
 }

@@ -25,6 +25,9 @@ func newDivision(ranks, members, hosts int) division {
 // divide gives each rank as many elements as counts says.
 func (c *Collectives) divide(counts []int) *division {
 	d := &c.parted
+	if d.ranks == nil {
+		*d = newDivision(len(c.positions), len(c.members()), len(c.hosts))
+	}
 	copy(d.ranks, counts)
 	for r, n := range counts[:len(counts)-1] {
 		d.starts[r+1] = d.starts[r] + n
@@ -75,7 +78,7 @@ func (c *Collectives) allgatherv(send, recv mem.Buffer, counts, displs []int) er
 		all = c.all.Scratch(send, d.n)
 	}
 	mine := c.here(d, all)
-	if err := c.inside(new(call.Call).Gatherv(leader, send, mine, d.members, nil)); err != nil {
+	if err := c.inside(c.fresh().Gatherv(leader, send, mine, d.members, nil)); err != nil {
 		return err
 	}
 	if c.me.member == leader {
@@ -83,7 +86,7 @@ func (c *Collectives) allgatherv(send, recv mem.Buffer, counts, displs []int) er
 			return err
 		}
 	}
-	if err := c.inside(new(call.Call).Bcast(leader, all)); err != nil || inPlace {
+	if err := c.inside(c.fresh().Bcast(leader, all)); err != nil || inPlace {
 		return err
 	}
 	if displs == nil {
@@ -97,7 +100,7 @@ func (c *Collectives) allgatherv(send, recv mem.Buffer, counts, displs []int) er
 func (c *Collectives) reduceScatter(send, recv mem.Buffer, counts []int, op call.Op) error {
 	d, leader := c.divide(counts), c.setLeaders(0)
 	all, mine := c.scratch(leader, send, d.n), c.scratch(leader, send, d.hosts[c.me.host])
-	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
+	if err := c.inside(c.fresh().Reduce(leader, send, all, op.Base())); err != nil {
 		return err
 	}
 	if c.me.member == leader {
@@ -113,5 +116,5 @@ func (c *Collectives) reduceScatter(send, recv mem.Buffer, counts []int, op call
 			return err
 		}
 	}
-	return c.inside(new(call.Call).Scatterv(leader, mine, recv, d.members, nil))
+	return c.inside(c.fresh().Scatterv(leader, mine, recv, d.members, nil))
 }

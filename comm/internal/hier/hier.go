@@ -25,30 +25,38 @@ import (
 
 // Collectives does the hierarchical ones of one rank of a communicator.
 type Collectives struct {
-	all       coll.Peers
-	hosts     [][]int    // the ranks of each
-	positions []position // by rank
-	me        position
-	rails     int  // the ranks of the host that has fewest
-	packed    bool // the ranks of each host are consecutive
+	*Hosts
+	all coll.Peers
+	me  position
 
-	shared  *shmcoll.Collectives // nil if this one is alone on its host
-	alone   *coll.Subset         // this rank
-	inner   *path.Selector       // of the members of this host
-	over    *path.Selector       // of messages between hosts
-	leaders *coll.Subset         // one of each host
-	rail    *coll.Subset         // the ranks of this one's number on all hosts, nil if a host has none
+	shared  Shared         // nil if this one is alone on its host
+	alone   *coll.Subset   // this rank
+	inner   *path.Selector // of the members of this host
+	over    *path.Selector // of messages between hosts
+	leaders *coll.Subset   // one of each host
+	rail    *coll.Subset   // the ranks of this one's number on all hosts, nil if a host has none
 
 	// Memory that calls work on, reused by the next.
+	call     call.Call // inside
 	parted   division
 	counts   []int // of Share
 	pipeline pipeline
 }
 
-// A position is the number of a rank's host, and the rank's among the members there.
-type position struct{ host, member int }
+// Shared does collectives among the ranks of one host, all of which make the same calls: package
+// shmcoll does, and comm/sim simulates it. What it is called with is valid until it returns.
+type Shared interface {
+	// Run does o, along p.
+	Run(p *path.Path, o *call.Call) error
+	// OpenWindow lets the ranks see each other's vectors, if they can.
+	OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window, open bool, err error)
+}
 
-// inside does a collective of the members of this host, through shared memory.
+// A Window is what Shared opens.
+type Window = shmcoll.Window
+
+// inside does a collective of the members of this host, through shared memory. o is c.fresh(),
+// filled in: one of the caller's own would be moved to the heap.
 func (c *Collectives) inside(o *call.Call) error {
 	p := c.inner.For(o)
 	if c.shared != nil {
@@ -57,9 +65,39 @@ func (c *Collectives) inside(o *call.Call) error {
 	return coll.Run(c.alone, p.Algorithm, o)
 }
 
+// fresh returns a zero Call for inside.
+func (c *Collectives) fresh() *call.Call {
+	c.call = call.Call{}
+	return &c.call
+}
+
 // between does a collective of one rank of each host, by messages.
 func (c *Collectives) between(peers coll.Peers, o *call.Call) error {
 	return coll.Run(peers, c.over.For(o).Algorithm, o)
+}
+
+// Hosts are the ranks of a communicator by host. They are immutable.
+type Hosts struct {
+	hosts     [][]int    // the ranks of each
+	positions []position // by rank
+	rails     int        // the ranks of the host that has fewest
+	packed    bool       // the ranks of each host are consecutive
+}
+
+// A position is the number of a rank's host, and the rank's among the members there.
+type position struct{ host, member int }
+
+// NewHosts returns ranks by host: hosts[i][j] is the j-th on host i, of ranks in all.
+func NewHosts(hosts [][]int, ranks int) *Hosts {
+	h := &Hosts{hosts: hosts, positions: make([]position, ranks), rails: ranks}
+	_, h.packed = Shape(hosts)
+	for i, members := range hosts {
+		h.rails = min(h.rails, len(members))
+		for j, r := range members {
+			h.positions[r] = position{i, j}
+		}
+	}
+	return h
 }
 
 // Shape returns what a Selector has to know of ranks by host: whether all hosts have the same
@@ -77,43 +115,25 @@ func Shape(hosts [][]int) (even, packed bool) {
 	return even, packed
 }
 
-// New returns the Collectives of this rank of all. hosts[i][j] is the j-th rank on host i. shared
-// does the collectives inside this rank's host, by the Selector inside; it is nil if the rank is
-// alone there. rules choose the algorithms between hosts.
-func New(hosts [][]int, all coll.Peers, shared *shmcoll.Collectives, inside *path.Selector, rules *path.Rules) *Collectives {
-	c := &Collectives{all: all, hosts: hosts, shared: shared, inner: inside}
-	_, c.packed = Shape(hosts)
-	c.setPositions(all.Rank())
+// New returns the Collectives of this rank of all. shared does the collectives inside this rank's
+// host, by the Selector inside; it is nil if the rank is alone there. The Selector over chooses the
+// algorithms between hosts.
+func New(hosts *Hosts, all coll.Peers, shared Shared, inside, over *path.Selector) *Collectives {
+	c := &Collectives{Hosts: hosts, all: all, me: hosts.positions[all.Rank()], shared: shared, inner: inside, over: over}
 	c.counts = make([]int, len(c.members()))
-	c.parted = newDivision(len(c.positions), len(c.members()), len(hosts))
-	c.over = path.New(path.Topology{Ranks: len(hosts)}, rules)
-	c.alone = &coll.Subset{Peers: all, Ranks: hosts[c.me.host]}
-	c.leaders = &coll.Subset{Peers: all, Ranks: make([]int, len(hosts)), Me: c.me.host}
+	c.alone = &coll.Subset{Peers: all, Ranks: c.members()}
+	c.leaders = &coll.Subset{Peers: all, Ranks: make([]int, len(c.hosts)), Me: c.me.host}
 	if c.onRail() {
 		c.rail = &coll.Subset{Peers: all, Me: c.me.host}
-		for _, ranks := range hosts {
+		for _, ranks := range c.hosts {
 			c.rail.Ranks = append(c.rail.Ranks, ranks[c.me.member])
 		}
 	}
 	return c
 }
 
-// Shared returns the shared-memory collectives of this host's ranks, nil if the rank is alone
-// there.
-func (c *Collectives) Shared() *shmcoll.Collectives { return c.shared }
-
-// setPositions finds the positions of all ranks. me is this rank.
-func (c *Collectives) setPositions(me int) {
-	c.positions = make([]position, c.all.Size())
-	c.rails = len(c.positions)
-	for h, ranks := range c.hosts {
-		c.rails = min(c.rails, len(ranks))
-		for i, r := range ranks {
-			c.positions[r] = position{h, i}
-		}
-	}
-	c.me = c.positions[me]
-}
+// Alone reports whether no other rank is on this one's host.
+func (c *Collectives) Alone() bool { return c.shared == nil }
 
 // setLeaders makes root the leader of its host, and member 0 that of the other hosts. It returns
 // the leader of this host, as a member.

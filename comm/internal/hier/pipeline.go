@@ -4,7 +4,6 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/path"
-	"gompi/comm/internal/shmcoll"
 	"gompi/internal/mem"
 )
 
@@ -28,7 +27,7 @@ type pipeline struct {
 	leader       int  // member of this host
 	exchanges    bool // this rank exchanges messages with other hosts
 	open         bool // the members of this host see each other's vectors, through window
-	window       shmcoll.Window
+	window       Window
 	chunk        int // elements of one
 	chunks       int
 	late         int  // steps after its first in which a chunk is still between hosts
@@ -209,7 +208,7 @@ func (v *pipeline) result(number int) mem.Buffer { return v.part(number).recv }
 // The stages.
 
 func (v *pipeline) combine(p part) error {
-	return v.c.inside(new(call.Call).Reduce(v.leader, p.send, p.recv, v.op.Base()))
+	return v.c.inside(v.c.fresh().Reduce(v.leader, p.send, p.recv, v.op.Base()))
 }
 
 func (v *pipeline) leadersBcast(p part) error {
@@ -223,12 +222,12 @@ func (v *pipeline) leadersReduce(p part) error {
 func (v *pipeline) leadersAllreduce(p part) error { return v.allreduce(p.recv) }
 
 func (v *pipeline) handOut(p part) error {
-	return v.c.inside(new(call.Call).Bcast(v.leader, p.recv))
+	return v.c.inside(v.c.fresh().Bcast(v.leader, p.recv))
 }
 
 func (v *pipeline) combineShares(p part) error {
 	mine, counts := v.c.share(p.recv)
-	return v.c.inside(new(call.Call).ReduceScatter(p.send, mine, counts, v.op.Base()))
+	return v.c.inside(v.c.fresh().ReduceScatter(p.send, mine, counts, v.op.Base()))
 }
 
 func (v *pipeline) railAllreduce(p part) error {
@@ -238,7 +237,7 @@ func (v *pipeline) railAllreduce(p part) error {
 
 func (v *pipeline) gatherShares(p part) error {
 	mine, counts := v.c.share(p.recv)
-	return v.c.inside(new(call.Call).Allgatherv(mine, p.recv, counts, nil))
+	return v.c.inside(v.c.fresh().Allgatherv(mine, p.recv, counts, nil))
 }
 
 // release lets the members of the root's host read a chunk when it goes to the other hosts, not

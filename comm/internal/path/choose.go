@@ -198,6 +198,31 @@ func (s *Selector) hier(k call.Kind, custom, allocated bool, n int) *Path {
 	return nil
 }
 
+// Hierarchical returns all hierarchical Paths that a call could take: For returns one of them, or
+// one by messages.
+func (s *Selector) Hierarchical(o *call.Call) (all []*Path) {
+	vector := Chunk{Most: s.rules.threshold(hierChunk)}
+	switch o.Kind {
+	case call.Bcast, call.Reduce:
+		all = append(all, &Path{Via: Hier, Algorithm: Leader, Chunk: vector})
+		if s.rules.Hosts > 2 {
+			all = append(all, alongHosts(*all[0]))
+		}
+	case call.Allreduce:
+		all = append(all, &Path{Via: Hier, Algorithm: Leader, Chunk: vector}, &Path{Via: Hier, Algorithm: MultiLeader, Chunk: vector})
+	case call.Barrier, call.Gather, call.Scatter:
+		all = append(all, &Path{Via: Hier, Algorithm: Leader})
+	case call.ReduceScatterBlock, call.Allgather:
+		all = append(all, &Path{Via: Hier, Algorithm: Leader}, &Path{Via: Hier, Algorithm: MultiLeader})
+	case call.Alltoall:
+		all = append(all, &Path{Via: Hier, Algorithm: MultiLeader})
+	}
+	if !s.Even && o.Kind.PerRank() {
+		return nil
+	}
+	return all
+}
+
 // hierAllreduce chooses for an allreduce. Its operands keep an order only where a host's ranks are
 // neighbours, and not the one of deterministic mode.
 func (s *Selector) hierAllreduce(custom, allocated bool, n int) *Path {
@@ -228,8 +253,7 @@ func within(fits bool, a Algorithm) *Path {
 func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, allocated bool, n int) *Path {
 	p := &Path{Via: Hier, Algorithm: a, Chunk: Chunk{Most: s.rules.threshold(hierChunk)}}
 	if (k == call.Bcast || k == call.Reduce) && s.rules.Hosts > 2 && n >= s.chainFrom() {
-		p.Hosts = Chain
-		p.Chunk.Parts, p.Chunk.Least = chainParts, p.Chunk.Most/chainLeast
+		p = alongHosts(*p)
 	}
 	if allocated && !custom && n >= s.rules.threshold(hierVectorFrom) {
 		asked := *p
@@ -237,6 +261,12 @@ func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, allocated bool, 
 		return &asked
 	}
 	return p
+}
+
+// alongHosts returns a Path of leaders whose chunks go along a chain of hosts.
+func alongHosts(p Path) *Path {
+	p.Hosts, p.Chunk.Parts, p.Chunk.Least = Chain, chainParts, p.Chunk.Most/chainLeast
+	return &p
 }
 
 // chainFrom returns from how many bytes on chunks go along a chain of hosts: where there are as

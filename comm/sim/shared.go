@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/hier"
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
+
+// This file simulates collectives through the memory of a host, by a model of package shmcoll: what
+// ranks store there and read, and for whom they wait. It implements hier.Shared.
+
+// A Memory is what the memory of a host costs its ranks.
+type Memory struct {
+	Latency float64 // from when a rank has stored until another sees it
+	Peer    float64 // of a processor, to look whether another rank has
+	Copy    float64 // of a processor, to store a byte, or to read it and combine it
+	Total   float64 // the same where ranks do so at once, for each of them
+}
+
+// A meeting is one collective of a host.
+type meeting struct {
+	stores  []stored // by member
+	came    int
+	left    int
+	waiting []waiter
+}
+
+// stored says when a member had stored what others read: the first part of it, and all.
+type stored struct {
+	is          bool
+	first, last float64
+}
+
+// A waiter waits until a member has stored, or everybody.
+type waiter struct {
+	s  *shared
+	on int
+}
+
+// Whom a member waits for, if not another one.
+const (
+	everybody = -1
+	nobody    = -2
+)
+
+// meetings are those of a host that not all of its ranks have left, in order.
+type meetings struct {
+	open []*meeting
+	done int // those before
+}
+
+// shared is a member's part of the collectives of its host.
+type shared struct {
+	r       *Rank
+	host    *meetings
+	me, all int // members
+	next    int // meeting
+}
+
+// work is what one member does in a collective.
+type work struct {
+	stores, reads int  // bytes
+	on            int  // member that it waits for, everybody or nobody
+	rooted        bool // one rank stores or reads all bytes, so few ranks do at once
+}
+
+// OpenWindow implements hier.Shared: vectors are not from Alloc.
+func (s *shared) OpenWindow(_, _ mem.Buffer, _, _ int) (w hier.Window, open bool, err error) {
+	return w, false, nil
+}
+
+// Run implements hier.Shared.
+func (s *shared) Run(p *path.Path, o *call.Call) error {
+	for p.Ask == path.CrossMemory || p.Ask == path.SharedHeap {
+		p = p.Otherwise
+	}
+	r, c, w := s.r, &s.r.e.Shared, s.workOf(p, o)
+	perByte := max(c.Copy, c.Total*float64(s.all))
+	if w.rooted {
+		perByte = max(c.Copy, c.Total*2)
+	}
+	// The first part is what others may read while the rest is stored.
+	part := math.Inf(1)
+	if p.Chunk.Most > 0 {
+		part = float64(p.Chunk.Of(max(w.stores, w.reads))) * perByte
+	}
+	x := s.host.at(s.next)
+	s.next++
+	begin, stores, reads := r.clock, float64(w.stores)*perByte, float64(w.reads)*perByte
+	r.Work(stores)
+	x.store(s, begin+min(stores, part)*r.speed)
+	if w.on != nobody {
+		first, last, err := s.await(x, w.on)
+		if err != nil {
+			return err
+		}
+		r.clock = max(r.clock, first+c.Latency)
+		peers := 1
+		if w.on == everybody {
+			peers = s.all - 1
+		}
+		r.Work(float64(peers)*c.Peer + reads)
+		r.clock = max(r.clock, last+c.Latency+min(reads, part)*r.speed)
+		if p.Algorithm == path.Rsag { // who has read a share stores the result
+			r.Work(c.Latency + float64(peers)*c.Peer)
+		}
+	}
+	x.left++
+	s.host.forget()
+	return nil
+}
+
+// workOf returns what the member does in o along p.
+func (s *shared) workOf(p *path.Path, o *call.Call) work {
+	h, root := s.all, o.Root == s.me
+	send, recv := o.Send.Size(), o.Recv.Size()
+	others := func(n int) int { return n - n/h }
+	switch k := o.Kind.As(); {
+	case k == call.Bcast && root:
+		return work{stores: recv, on: nobody}
+	case k == call.Bcast:
+		return work{reads: recv, on: o.Root}
+	case k == call.Allreduce && p.Algorithm == path.Rsag:
+		return work{stores: others(send), reads: 2 * others(send), on: everybody}
+	case k == call.Allreduce:
+		return work{stores: send, reads: (h - 1) * send, on: everybody}
+	case k == call.Reduce && p.Algorithm == path.Rsag:
+		return work{stores: others(send), reads: others(send), on: everybody}
+	case k == call.Reduce && root:
+		return work{reads: (h - 1) * send, on: everybody, rooted: true}
+	case k == call.Reduce:
+		return work{stores: send, on: nobody, rooted: true}
+	case k == call.ReduceScatter, k == call.ReduceScatterBlock, k == call.Alltoall:
+		return work{stores: others(send), reads: others(send), on: everybody}
+	case k == call.Allgather, k == call.Allgatherv:
+		return work{stores: send, reads: recv - send, on: everybody}
+	case k == call.Gather && root:
+		return work{reads: recv - send, on: everybody, rooted: true}
+	case k == call.Gather:
+		return work{stores: send, on: nobody, rooted: true}
+	case k == call.Scatter && root:
+		return work{stores: others(send), on: nobody, rooted: true}
+	case k == call.Scatter:
+		return work{reads: recv, on: o.Root, rooted: true}
+	}
+	return work{on: everybody} // barrier
+}
+
+// store takes note that a member stores, the first part until a time and the last until now, and
+// wakes who waits for it.
+func (x *meeting) store(s *shared, first float64) {
+	if x.stores == nil {
+		x.stores = make([]stored, s.all)
+	}
+	x.stores[s.me] = stored{true, first, s.r.clock}
+	x.came++
+	x.waiting = slices.DeleteFunc(x.waiting, func(w waiter) bool {
+		if !x.has(w.on) {
+			return false
+		}
+		first, _ := x.times(w.s.me, w.on)
+		w.s.r.resume(first + s.r.e.Shared.Latency)
+		return true
+	})
+}
+
+// has reports whether a member has stored, or everybody.
+func (x *meeting) has(member int) bool {
+	if member == everybody {
+		return x.came == len(x.stores)
+	}
+	return x.stores[member].is
+}
+
+// times returns when a member had stored, or everybody but me.
+func (x *meeting) times(me, member int) (first, last float64) {
+	for i, t := range x.stores {
+		if i != me && (member == everybody || i == member) {
+			first, last = max(first, t.first), max(last, t.last)
+		}
+	}
+	return first, last
+}
+
+// await waits for a member, or everybody, and returns when it had stored.
+func (s *shared) await(x *meeting, member int) (first, last float64, err error) {
+	if !x.has(member) {
+		x.waiting = append(x.waiting, waiter{s, member})
+		if err := s.r.sleep(); err != nil {
+			return 0, 0, err
+		}
+	}
+	first, last = x.times(s.me, member)
+	return first, last, nil
+}
+
+// sleep lets other ranks go on until one of the host wakes this one. Meanwhile its messages come.
+func (r *Rank) sleep() error {
+	if r.err == nil && r.e.failed == nil {
+		r.waiting, r.meets = true, true
+		if !r.yield(struct{}{}) {
+			r.err = errors.New("waits for ranks of its host that do not come")
+		}
+		r.meets = false
+		if r.e.pool(r.me) != nil {
+			r.Work(r.e.Switch)
+		}
+	}
+	if r.err == nil {
+		r.err = r.e.failed
+	}
+	return r.err
+}
+
+// at returns the meeting of a number.
+func (h *meetings) at(i int) *meeting {
+	for len(h.open) <= i-h.done {
+		h.open = append(h.open, new(meeting))
+	}
+	return h.open[i-h.done]
+}
+
+// forget drops the meetings that all have left.
+func (h *meetings) forget() {
+	for len(h.open) > 0 && h.open[0].left == len(h.open[0].stores) && h.open[0].left > 0 {
+		h.open = h.open[1:]
+		h.done++
+	}
+}
