@@ -32,7 +32,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 # Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share, by a gompi-bench.
 manual = $(GO) run ./mpirun/internal/manual $(1) $(2)
 
-.PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launch launch-hosts ptx gpu dist install uninstall clean
+.PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts plots launch launch-hosts ptx gpu dist install uninstall clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -179,6 +179,14 @@ compare-hosts: build ## measure gompi beside Open MPI and MPICH between hosts ma
 	  '$(COMPAREHOSTS)-4.csv -np 8 -rounds $(ROUNDS) -limit 75s -sizes 8,64K,1M,8M,64M allreduce'
 	$(TESTBED) -hosts 4 -rate $(RATE) -command \
 	  '$(COMPAREHOSTS)-4-others.csv -np 8 -rounds $(ROUNDS) -limit 45s -sizes 64K,1M,8M bcast reduce allgather reduce_scatter'
+
+# What the simulator says, as docs/scale.md shows it.
+SIM := $(BIN)/gompi-bench sim -machine cluster -sizes 8,64,1K,4K,16K,64K,256K,1M,4M,16M -svg docs/plots
+plots: build ## draw the charts of docs/plots again
+	for np in 16 256 4096; do \
+	  $(SIM)/bcast-$$np.svg -np $$np bcast && \
+	  $(SIM)/allreduce-$$np.svg -np $$np -algorithms rdouble,halving,circulant,leader,multi-leader allreduce || exit; \
+	done
 
 LAUNCH := $(CURDIR)/$(BIN)/gompi-bench launch
 launch: build ## measure start to finish beside Open MPI, MPICH, Intel MPI, srun and torchrun

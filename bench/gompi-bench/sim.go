@@ -21,6 +21,7 @@ type simConfig struct {
 	form     string
 	measured string // file
 	fit      string // file
+	svg      string // file
 	set      *cli.Set
 }
 
@@ -59,6 +60,7 @@ func parseSim(args []string) (simConfig, error) {
 	s.StringVar(&c.measured, "measured", "", "file of rows of gompi-bench run -format csv: simulate those, and print both times")
 	s.StringVar(&c.fit, "fit", "", "file of rows of gompi-bench run -format csv latency bw of two hosts: take the machine's latency, overhead, gap, rate and burst from them")
 	s.StringVar(&c.form, "format", "table", "table or csv")
+	s.StringVar(&c.svg, "svg", "", "file for a chart of the times, of one operation and number of ranks; with -measured of both times")
 	var err error
 	if c.ops, err = s.ParseAll(args); err != nil {
 		return c, err
@@ -84,6 +86,8 @@ func (c *simConfig) check() error {
 		return fmt.Errorf("-format %q: want %s", c.form, strings.Join(result.Forms, " or "))
 	case c.measured != "" && len(c.ops) > 0:
 		return fmt.Errorf("%s with -measured: want no operation, the file has them", strings.Join(c.ops, " "))
+	case c.svg != "" && c.measured == "" && (len(c.ops) != 1 || len(c.nps) != 1):
+		return fmt.Errorf("-svg %s: want one operation and one number of ranks", c.svg)
 	case c.measured == "" && c.fit == "" && len(c.ops) == 0:
 		return fmt.Errorf("no operation: want some of %s", strings.Join(sim.Ops(), ", "))
 	}
@@ -152,11 +156,17 @@ func (c *simConfig) run(out io.Writer) error {
 		fmt.Fprintf(out, "# machine %s\n", &c.machine)
 	}
 	w := result.NewWriter(out, c.form)
+	var chart result.Chart
 	for _, np := range c.nps {
 		for _, op := range c.ops {
-			if err := c.simulate(out, w, op, np); err != nil {
+			if err := c.simulate(out, w, &chart, op, np); err != nil {
 				return err
 			}
+		}
+	}
+	if c.svg != "" {
+		if err := chart.File(c.svg); err != nil {
+			return err
 		}
 	}
 	if c.form == "csv" {
@@ -167,7 +177,8 @@ func (c *simConfig) run(out io.Writer) error {
 
 // simulate writes the times of a collective of so many ranks: as a table, each when it is known, or
 // as rows of which gompi's own are those of what it chooses.
-func (c *simConfig) simulate(out io.Writer, w *result.Writer, op string, np int) error {
+func (c *simConfig) simulate(out io.Writer, w *result.Writer, chart *result.Chart, op string, np int) error {
+	*chart = result.Chart{Title: fmt.Sprintf("%s, %d ranks, simulated", op, np), X: "bytes", Y: "us"}
 	algs, err := c.machine.Algorithms(sim.Call{Op: op, Ranks: np})
 	if err != nil {
 		return err
@@ -205,6 +216,7 @@ func (c *simConfig) simulate(out io.Writer, w *result.Writer, op string, np int)
 			if x.Algorithm == chosen {
 				mark = "*"
 			}
+			chart.Points = append(chart.Points, result.Point{Series: x.Algorithm, At: float64(n), Y: us, Chosen: mark == "*"})
 			if table {
 				fmt.Fprintf(out, " %12.2f%s", us, mark)
 				continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/xml"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,21 @@ func TestSimMarksWhatGompiChooses(t *testing.T) {
 	}
 }
 
+// A chart is well-formed, and has a line for each algorithm and a ring around what is chosen.
+func TestSimDrawsAChart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bcast.svg")
+	out, status := simOutput(t, "-np", "16", "-sizes", "8,1K,1M", "-machine", "cluster", "-svg", file, "bcast")
+	text, err := os.ReadFile(file)
+	if status != 0 || err != nil || xml.Unmarshal(text, new(struct{})) != nil {
+		t.Fatalf("status %d, %v, %s:\n%s", status, err, out, text)
+	}
+	for _, want := range []string{">bcast, 16 ranks, simulated<", ">binomial<", ">leader<", ">chosen<", ">64 KiB<"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestSimRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                       "no operation: want some of barrier, bcast",
@@ -44,6 +60,7 @@ func TestSimRefuses(t *testing.T) {
 		"-format xml bcast":      "want table or csv",
 		"-algorithms ring bcast": `-algorithms "ring": bcast has none`,
 		"-measured x bcast":      "want no operation",
+		"-svg x bcast reduce":    "want one operation and one number of ranks",
 	} {
 		if out, status := simOutput(t, strings.Fields(args)...); status != 2 || !strings.Contains(out, want) {
 			t.Errorf("%q: status %d, %s; want %s", args, status, out, want)
@@ -63,7 +80,11 @@ func TestMeasuredTimesStandBesideSimulatedOnes(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, status := simOutput(t, "-measured", file, "-machine", "latency=1ms,overhead=0.1ms,rate=8mbit")
+	chart := file + ".svg"
+	out, status := simOutput(t, "-measured", file, "-svg", chart, "-machine", "latency=1ms,overhead=0.1ms,rate=8mbit")
+	if text, err := os.ReadFile(chart); err != nil || !strings.Contains(string(text), ">equal<") {
+		t.Errorf("%v: want a chart with a line where both are equal:\n%s", err, text)
+	}
 	for _, want := range []string{"| bcast | ", "| binomial * |", "|         2200 |    1.00 |", "|    scatter |", "2 times; * is what gompi chooses"} {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("status %d:\n%s\nwant %s", status, out, want)

@@ -30,6 +30,7 @@ func readRows(name string) (rows []result.Row, err error) {
 // gompi is the name of an algorithm, which GOMPI_TUNE demanded.
 func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 	t := result.Table{Left: 1, Lines: [][]string{{"op", "ranks", "size", "algorithm", "measured us", "simulated us", "ratio"}}}
+	chart := result.Chart{Title: "measured and simulated", X: "measured us", Y: "simulated us", Equals: true}
 	var ratios []float64
 	for _, r := range rows {
 		if !slices.Contains(sim.Ops(), simulated(r.Op)) || r.Median <= 0 {
@@ -47,6 +48,7 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 			x.Algorithm, _ = c.machine.Choice(x) // Time has asked, too
 			x.Algorithm += " *"
 		}
+		chart.Points = append(chart.Points, result.Point{Series: r.Op, At: r.Median, Y: res.Time * 1e6})
 		ratio := res.Time * 1e6 / r.Median
 		ratios = append(ratios, math.Abs(math.Log(ratio)))
 		t.Lines = append(t.Lines, []string{r.Op, strconv.Itoa(r.NP), result.Bytes(r.Bytes), x.Algorithm,
@@ -57,6 +59,11 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 	}
 	t.Title = fmt.Sprintf("%d times; * is what gompi chooses. In the median the two differ by %.0f %%.",
 		len(ratios), 100*(math.Exp(result.Median(ratios))-1))
+	if c.svg != "" {
+		if err := chart.File(c.svg); err != nil {
+			return err
+		}
+	}
 	report := result.Report{Title: "Measured and simulated", Conditions: []string{c.machine.String()}, Tables: []result.Table{t}}
 	return report.Write(out, "")
 }

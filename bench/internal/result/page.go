@@ -15,6 +15,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"gompi/internal/atomicfile"
 )
 
 //go:embed page.html
@@ -38,6 +40,7 @@ func (r *Report) page(w io.Writer) error { return pageTemplate.Execute(w, r) }
 type Chart struct {
 	Title, X, Y string // X is the label of the axis of numbers
 	Points      []Point
+	Equals      bool // X and Y should be equal: points without lines, and a line where they are
 }
 
 // A Point is a value of an implementation.
@@ -46,10 +49,29 @@ type Point struct {
 	Word   string  // where it stands, if the chart has words
 	At     float64 // else, above 0
 	Y      float64
+	Chosen bool // a ring is drawn around it
 }
 
-// SVG draws the chart.
+// File draws the chart into a file.
+func (c Chart) File(name string) error {
+	svg, err := c.draw()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Replace(name, func(w io.Writer) error {
+		_, err := io.WriteString(w, svg)
+		return err
+	})
+}
+
+// SVG draws the chart as part of a page.
 func (c Chart) SVG() (template.HTML, error) {
+	svg, err := c.draw()
+	_, text, _ := strings.Cut(svg, "?>")
+	return template.HTML(text), err // all text in it was escaped as it was drawn
+}
+
+func (c Chart) draw() (string, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
 	p.Legend.Top, p.Legend.Left = true, true
@@ -68,15 +90,74 @@ func (c Chart) SVG() (template.HTML, error) {
 		p.X.Min, p.X.Max = lo/1.1, hi*1.1
 		lo, hi = pointSpan(c.Points, func(p Point) float64 { return p.Y })
 		p.Y.Min, p.Y.Max = lo/1.3, hi*1.3
+		if err := c.marks(p); err != nil {
+			return "", err
+		}
 	}
 	svg := vgsvg.New(15*vg.Centimeter, 10*vg.Centimeter)
-	p.Draw(draw.New(svg))
+	all := draw.New(svg)
+	all.SetColor(p.BackgroundColor) // in a dark page, too
+	all.Fill(all.Rectangle.Path())
+	p.BackgroundColor = nil
+	p.Draw(draw.Crop(all, 0, -vg.Centimeter/2, 0, 0)) // beside it is room for half the last label
 	var b strings.Builder
 	if _, err := svg.WriteTo(&b); err != nil {
 		return "", err
 	}
-	_, text, _ := strings.Cut(b.String(), "?>") // within a page
-	return template.HTML(text), nil             // all text in it was escaped as it was drawn
+	return fonts.Replace(b.String()), nil
+}
+
+// fonts makes the style of a text shorter, and names fonts that are everywhere.
+var fonts = strings.NewReplacer("font-family:Liberation Serif;font-variant:normal;font-weight:normal;font-style:normal",
+	"font-family:Liberation Serif,Times,serif")
+
+// marks adds rings around what is chosen, and the line where X and Y are equal.
+func (c Chart) marks(p *plot.Plot) error {
+	var chosen plotter.XYs
+	for _, pt := range c.Points {
+		if pt.Chosen {
+			chosen = append(chosen, plotter.XY{X: pt.At, Y: pt.Y})
+		}
+	}
+	if len(chosen) > 0 {
+		rings, err := plotter.NewScatter(chosen)
+		if err != nil {
+			return err
+		}
+		rings.GlyphStyle = draw.GlyphStyle{Color: color.Black, Radius: vg.Points(6), Shape: draw.RingGlyph{}}
+		p.Add(rings)
+		p.Legend.Add("chosen", rings)
+	}
+	if c.Equals {
+		line, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: p.X.Min}, {X: p.X.Max, Y: p.X.Max}})
+		if err != nil {
+			return err
+		}
+		p.Add(line)
+		p.Legend.Add("equal", line)
+	}
+	return nil
+}
+
+// decades are ticks at powers of ten.
+type decades struct{ plot.LogTicks }
+
+// Ticks implements plot.Ticker.
+func (d decades) Ticks(lo, hi float64) []plot.Tick {
+	return slices.DeleteFunc(d.LogTicks.Ticks(lo, hi), func(t plot.Tick) bool { return t.Label == "" })
+}
+
+// byteTicks are ticks at powers of 16 bytes.
+type byteTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (byteTicks) Ticks(lo, hi float64) (all []plot.Tick) {
+	for n := 1; float64(n) <= hi; n *= 16 {
+		if float64(n) >= lo {
+			all = append(all, plot.Tick{Value: float64(n), Label: Bytes(n)})
+		}
+	}
+	return all
 }
 
 // pointSpan returns the least and the most of the values above zero, which a logarithmic axis can
@@ -118,7 +199,10 @@ func (c Chart) words() []string {
 // lines adds a line with marks.
 func (c Chart) lines(p *plot.Plot, i int, name string) error {
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	p.X.Tick.Marker, p.Y.Tick.Marker = decades{plot.LogTicks{Prec: -1}}, decades{plot.LogTicks{Prec: -1}}
+	if c.X == "bytes" {
+		p.X.Tick.Marker = byteTicks{}
+	}
 	var at plotter.XYs
 	for _, pt := range c.Points {
 		if pt.Series == name && pt.At > 0 && pt.Y > 0 {
@@ -133,6 +217,11 @@ func (c Chart) lines(p *plot.Plot, i int, name string) error {
 		return err
 	}
 	line.Color, marks.Color, marks.Shape = colour(i), colour(i), plotutil.Shape(i)
+	if c.Equals {
+		p.Add(marks)
+		p.Legend.Add(name, marks)
+		return nil
+	}
 	p.Add(line, marks)
 	p.Legend.Add(name, line, marks)
 	return nil
