@@ -133,23 +133,31 @@ func (m *Machine) hierarchical(k call.Kind, c Call) []*path.Path {
 // Time returns the seconds that a call takes from when its ranks meet until the last is done, with
 // what Run says. Where links have a Burst it is that of a call after many.
 func (m *Machine) Time(c Call, faults ...Fault) (Result, error) {
-	k, err := kindOf(c.Op)
+	do, err := m.Do(c)
 	if err != nil {
 		return Result{}, err
-	}
-	way, err := m.way(k, c)
-	if err != nil {
-		return Result{}, err
-	}
-	do := func(r *Rank) error { return coll.Run(r, way.Algorithm, r.call(k, c)) }
-	if way.Via == path.Hier {
-		join := m.hierarchy(c)
-		do = func(r *Rank) error { return join(r).Run(way, r.call(k, c)) }
 	}
 	if m.Burst > 0 {
 		return m.afterMany(do, c, faults)
 	}
 	return Run(m, c.Ranks, do, faults...)
+}
+
+// Do returns what each rank of a Run on m calls to make a call.
+func (m *Machine) Do(c Call) (func(r *Rank) error, error) {
+	k, err := kindOf(c.Op)
+	if err != nil {
+		return nil, err
+	}
+	way, err := m.way(k, c)
+	if err != nil {
+		return nil, err
+	}
+	if way.Via == path.Hier {
+		join := m.hierarchy(c)
+		return func(r *Rank) error { return join(r).Run(way, r.call(k, c)) }, nil
+	}
+	return func(r *Rank) error { return coll.Run(r, way.Algorithm, r.call(k, c)) }, nil
 }
 
 // way returns the one that a call names, or what gompi chooses.

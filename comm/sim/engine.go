@@ -42,7 +42,7 @@ type Result struct {
 // way out as TCP's connections do, a part of each after the other.
 type nic struct {
 	out, in link
-	flows   []flow // that have something to send, the next one first
+	flows   queue[flow] // that have something to send, the next one first
 }
 
 // A flow is the messages to one host that have not left, in their order.
@@ -157,14 +157,17 @@ func Run(m *Machine, ranks int, body func(r *Rank) error, faults ...Fault) (Resu
 
 // build makes the hosts and the network.
 func (e *engine) build() {
-	hosts := (len(e.ranks) + e.perHost() - 1) / e.perHost()
+	hosts := e.Machine.hosts(e.members())
+	for _, h := range e.Beside {
+		hosts = max(hosts, h+1)
+	}
 	e.nics, e.hosts = make([]nic, hosts*max(e.Rails, 1)), make([]meetings, hosts)
 	for _, l := range e.Tree {
 		n := (hosts + l.Hosts - 1) / l.Hosts
 		e.ups, e.downs = append(e.ups, make([]link, n)), append(e.downs, make([]link, n))
 	}
 	together := max(e.Hosts, 1)
-	if e.Processors > 0 && e.Processors < e.perHost()*min(together, hosts) {
+	if e.Processors > 0 && (e.Beside != nil || e.Processors < e.perHost()*min(together, hosts)) {
 		for range (hosts + together - 1) / together {
 			e.pools = append(e.pools, make(pool, e.Processors))
 		}
@@ -187,7 +190,15 @@ func (e *engine) add(f Fault) {
 
 const never = 1e300
 
-func (e *engine) host(rank int32) int { return int(rank) / e.perHost() }
+// members returns how many ranks there are without what runs beside them.
+func (e *engine) members() int { return len(e.ranks) - len(e.Beside) }
+
+func (e *engine) host(rank int32) int {
+	if n := int(rank) - e.members(); n >= 0 {
+		return e.Beside[n]
+	}
+	return int(rank) / e.perHost()
+}
 
 // pool returns the processors that a rank shares, nil if it has its own.
 func (e *engine) pool(rank int32) pool {
@@ -223,13 +234,14 @@ func (e *engine) step(x event) {
 func (e *engine) enter(m *message) {
 	i, dst := e.rail(m.from), e.host(m.to)
 	n := &e.nics[i]
-	idle := len(n.flows) == 0
-	f := slices.IndexFunc(n.flows, func(f flow) bool { return f.host == dst })
+	f, idle := slices.IndexFunc(n.flows.waiting(), func(f flow) bool { return f.host == dst }), n.flows.empty()
 	if f < 0 {
-		f, n.flows = len(n.flows), append(n.flows, flow{host: dst})
+		f = len(n.flows.waiting())
+		n.flows.push(flow{host: dst})
 	}
-	n.flows[f].messages = append(n.flows[f].messages, m)
-	e.buffer(&n.flows[f], e.now)
+	to := &n.flows.waiting()[f]
+	to.messages = append(to.messages, m)
+	e.buffer(to, e.now)
 	if idle {
 		e.leave(i)
 	}
@@ -257,7 +269,7 @@ func (e *engine) gone(m *message, at float64) {
 // leave lets a part of the first flow's message leave, and the next flow be the first.
 func (e *engine) leave(i int) {
 	n := &e.nics[i]
-	f := n.flows[0]
+	f := n.flows.take(0)
 	m := f.messages[0]
 	size := min(part(m.size), m.size-m.sent)
 	seconds := float64(size) * e.Wire
@@ -267,7 +279,6 @@ func (e *engine) leave(i int) {
 	first, passed := n.out.take(e.now, seconds, float64(e.Burst)*e.Wire)
 	x := event{at: first + e.Between.Latency, kind: move, m: m, hop: 1, size: size, tail: passed + e.Between.Latency}
 	m.sent += size
-	n.flows = append(n.flows[:0], n.flows[1:]...)
 	e.buffer(&f, passed)
 	if m.sent == m.size {
 		f.messages = f.messages[1:]
@@ -275,9 +286,9 @@ func (e *engine) leave(i int) {
 		x.tail = max(x.tail, m.tail+e.Between.Latency)
 	}
 	if len(f.messages) > 0 {
-		n.flows = append(n.flows, f)
+		n.flows.push(f)
 	}
-	if len(n.flows) > 0 {
+	if !n.flows.empty() {
 		e.push(event{at: passed, kind: leave, rank: int32(i)})
 	}
 	if src := e.host(m.from); e.cut != nil && e.now >= e.cut[src] {

@@ -34,6 +34,10 @@ type Machine struct {
 	Processors, Hosts int
 	Switch            float64
 
+	// Beside has the hosts of processes that run beside the ranks, as a launcher does: the last of a
+	// Run. They have no part in collectives, and Rails is 1 with them.
+	Beside []int
+
 	// Tree is the network of switches above hosts, from the lowest level up: none for one switch
 	// that is as fast as all links.
 	Tree []Level

@@ -6,8 +6,15 @@ type queue[T any] struct {
 	head int // those before have been taken
 }
 
-func (q *queue[T]) push(x T)     { q.all = append(q.all, x) }
 func (q *queue[T]) waiting() []T { return q.all[q.head:] }
+func (q *queue[T]) empty() bool  { return q.head == len(q.all) }
+
+func (q *queue[T]) push(x T) {
+	if len(q.all) == cap(q.all) && q.head > len(q.all)/2 { // one that is never empty
+		q.all, q.head = q.all[:copy(q.all, q.waiting())], 0
+	}
+	q.all = append(q.all, x)
+}
 
 // take removes the i-th of those that wait.
 func (q *queue[T]) take(i int) (x T) {

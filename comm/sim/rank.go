@@ -18,6 +18,7 @@ type Rank struct {
 	me    int32
 	clock float64 // how far its processor has come, in seconds
 	speed float64 // factor on the time of its processor
+	busy  float64 // what its processor has worked
 	err   error
 
 	next    func() (struct{}, bool)
@@ -84,14 +85,30 @@ func (r *Rank) run() {
 // Rank implements coll.Peers.
 func (r *Rank) Rank() int { return int(r.me) }
 
-// Size implements coll.Peers.
-func (r *Rank) Size() int { return len(r.e.ranks) }
+// Size implements coll.Peers: it does not count what runs beside the ranks.
+func (r *Rank) Size() int { return r.e.members() }
 
 // Now returns the rank's time, in seconds.
 func (r *Rank) Now() float64 { return r.clock }
 
 // Work lets the rank's processor work for some seconds.
-func (r *Rank) Work(seconds float64) { r.clock += seconds * r.speed }
+func (r *Rank) Work(seconds float64) { r.spend(seconds * r.speed) }
+
+func (r *Rank) spend(seconds float64) {
+	r.clock += seconds
+	r.busy += seconds
+}
+
+// Busy returns for how many seconds its processor has worked, also on messages.
+func (r *Rank) Busy() float64 { return r.busy }
+
+// Yield lets others have the processor, where they share it, before the rank goes on.
+func (r *Rank) Yield() {
+	r.e.push(event{at: r.clock, kind: resume, rank: r.me})
+	if !r.yield(struct{}{}) && r.err == nil {
+		r.err = errors.New("waits for a processor that nobody gives back")
+	}
+}
 
 // link returns what messages between the rank and another cost.
 func (r *Rank) link(peer int32) *Link {
@@ -256,11 +273,12 @@ func (r *Rank) compute(at, seconds float64) {
 	r.clock = max(r.clock, at)
 	pool := r.e.pool(r.me)
 	if pool == nil || !r.waiting {
-		r.clock += seconds
+		r.spend(seconds)
 		return
 	}
 	cpu, from := pool.book(r.clock)
-	r.clock = from + seconds + r.e.Switch
+	r.clock = from
+	r.spend(seconds + r.e.Switch)
 	pool[cpu] = r.clock
 }
 
