@@ -126,10 +126,11 @@ var rules = []rule{
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/symbols", nil},
 	{"mpirun/internal/ctl", []string{"internal/stats", "internal/version", "internal/boot/wire", "internal/boot/pmi"}},
+	{"mpirun/startsim", []string{"mpirun/internal/tree", "mpirun/internal/ctl", "internal/boot/wire", "comm/sim"}}, // no process: its time is virtual
 	{"mpirun", []string{"mpirun/internal", "internal/stats", "hostfile", "internal/cli", "internal/version", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/sockets", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops", "internal/env"}},
 	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile", "internal/version"}},
-	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine", "internal/version", "internal/atomicfile"}},
+	{"bench/gompi-bench", []string{"bench", "comm", "mpirun/startsim", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine", "internal/version", "internal/atomicfile"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "internal/machine", "internal/atomicfile", "hostfile"}},
 }
 

@@ -1,6 +1,11 @@
 package tree
 
-import "gompi/hostfile"
+import (
+	"fmt"
+	"time"
+
+	"gompi/hostfile"
+)
 
 // shape returns from where each host is started: from another, by number, or from the launcher's.
 // Of the hosts for which other is true, up to fanout are started by the launcher; more are a tree
@@ -20,6 +25,26 @@ func shape(hosts []hostfile.Host, fanout int, other func(hostfile.Host) bool) (f
 		grow(from, launcher, others, narrowest(len(others), fanout))
 	}
 	return from
+}
+
+// Shape returns from where each of so many other hosts is started: another, by number, or -1 for
+// the launcher's.
+func Shape(hosts, fanout int) (from []int) {
+	return shape(make([]hostfile.Host, hosts), fanout, func(hostfile.Host) bool { return true })
+}
+
+// Sizes are what a host's number and its login take in the messages to relays.
+type Sizes struct{ Start, Orders, Report int }
+
+// SizesOf returns, in bytes, an order to start the agent of the last of so many hosts, what an order
+// to that takes besides what it passes on, and a report of it besides.
+func SizesOf(hosts int) Sizes {
+	n, at := hosts-1, hostfile.Host{Name: fmt.Sprintf("node%05d", hosts)}
+	return Sizes{
+		Start:  len(protocol.Append(nil, &start{host: n, from: n, relay: true, at: at, limit: time.Minute})),
+		Orders: len(protocol.Append(nil, &orders{hosts: []int{n}})),
+		Report: len(protocol.Append(nil, &report{host: n})),
+	}
 }
 
 // narrowest returns the smallest fan-out with which a tree of n hosts is no deeper than with most.

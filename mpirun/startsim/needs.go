@@ -1,0 +1,124 @@
+package startsim
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/tree"
+)
+
+// sizes are the bytes of messages of gompirun and agents, about one host.
+type sizes struct {
+	start    int // an order to start an agent, to a relay
+	hello    int // what an agent has found
+	launch   int // its part of the launch: all hosts stand in it
+	welcome  int // what each rank gets of that
+	card     int // of a rank
+	cards    int // those of a host
+	gathered int // those of all
+	orders   int // besides what they hold, for each host that they are for
+	drained  int
+}
+
+const (
+	cardBytes        = 90      // what Init makes of a rank of some addresses and processors
+	environmentBytes = 2 << 10 // variables of the user's that go to all hosts
+	coresOfHost      = 16      // which a hello lists, each with two threads
+)
+
+// sizesOf encodes messages as they are of such a job.
+func sizesOf(ranks, perHost, hosts int) sizes {
+	names, runs := make([]string, hosts), make([]wire.Run, hosts)
+	for i := range hosts {
+		names[i], runs[i] = fmt.Sprintf("node%05d", i), wire.Run{Node: i, Count: perHost}
+	}
+	last := hosts - 1
+	launch := &ctl.Launch{
+		JobID: "0193ffff-ffff-7fff-bfff-ffffffffffff", Size: ranks, Node: last, Placement: runs, Hosts: names,
+		MasterAddr: "10.100.100.100", MasterPort: 40000, Remote: true, Dir: "/home/user/job", Window: 1 << 20,
+		Heartbeat: 10 * time.Second, Cores: coresOfHost, Env: []string{string(make([]byte, environmentBytes))},
+		Programs: []ctl.Program{{Argv: []string{"/home/user/job/program", "-of", "some", "arguments"}}},
+	}
+	hello := &ctl.Hello{
+		Version: ctl.Version, Host: names[last], Machine: launch.JobID, Network: launch.JobID, Port: 40000,
+		Address: launch.MasterAddr, Launcher: launch.MasterAddr,
+		Addresses: []netip.Prefix{netip.MustParsePrefix("10.100.100.100/16"), netip.MustParsePrefix("fe80::1234:5678:9abc:def0/64")},
+	}
+	for i := range coresOfHost {
+		hello.Cores = append(hello.Cores, []int{i, i + coresOfHost})
+	}
+	hello.Numa, hello.L3, hello.Packages = [][]int{all(2 * coresOfHost)}, [][]int{all(2 * coresOfHost)}, [][]int{all(2 * coresOfHost)}
+	for r := max(0, ranks-perHost); r < ranks; r++ {
+		launch.Ranks = append(launch.Ranks, ctl.Rank{Rank: r, CPUs: []int{r % coresOfHost}})
+	}
+	card := make([]byte, cardBytes)
+	cards := func(n int) (list [][]byte) {
+		for range n {
+			list = append(list, card)
+		}
+		return list
+	}
+	t, length := tree.SizesOf(hosts), func(m ctl.Message) int { return len(ctl.Append(nil, m)) }
+	return sizes{
+		start: t.Start, orders: t.Orders, hello: length(hello) + t.Report, launch: length(launch) + t.Orders,
+		welcome: len(wire.Append(nil, &wire.Welcome{Size: ranks, JobID: launch.JobID, Placement: runs, Hosts: names})),
+		card:    len(wire.Append(nil, &wire.Card{Data: card})), cards: length(&ctl.Cards{Data: cards(min(perHost, ranks))}) + t.Report,
+		gathered: length(&ctl.Gathered{Data: cards(ranks)}), drained: length(&ctl.Drained{}) + t.Report,
+	}
+}
+
+func all(n int) (list []int) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
+
+// gatheredSize returns what goes to a host of the cards of all, with whom that is for.
+func (b *build) gatheredSize(h *host) int {
+	if len(h.below) == 0 {
+		return b.sizes.gathered
+	}
+	return b.sizes.gathered + b.sizes.orders + numberBytes*(h.all()-1)
+}
+
+const numberBytes = 3 // of a host, in a list of hosts
+
+// Needs are what a job takes besides time, at most: bytes of memory and open files.
+type Needs struct {
+	Rank, Host, Launcher int64 // memory of a rank, of a host's ranks and agent, of gompirun's host
+	Launch, Cards        int   // bytes of a host's part of the launch, and of the cards of all ranks
+	RankFiles            int   // descriptors
+	AgentFiles           int
+	LauncherFiles        int
+}
+
+// Memory in bytes, measured: docs/scale.md.
+const (
+	rankMemory    = 1200 << 10 // private, of a rank alone
+	perCardMemory = 1400       // and for each rank of the job
+	agentMemory   = 12 << 20
+	loginMemory   = 3 << 20 // private, of a process of ssh
+)
+
+func (b *build) needs(perHost, hosts int) Needs {
+	z := &b.sizes
+	n := Needs{Rank: rankMemory + perCardMemory*int64(b.job.Ranks), Launch: z.launch, Cards: z.gathered}
+	n.Host = int64(perHost)*(n.Rank+int64(z.gathered)) + agentMemory
+	n.RankFiles, n.AgentFiles = perHost+17, max(64+perHost, 7*perHost)+32
+	return n
+}
+
+// ofLauncher are gompirun's own: all parts of the launch wait for their channels at once, and then
+// the cards of all wait in each.
+func (b *build) ofLauncher() {
+	channels, n := len(b.root.below), &b.found.Needs
+	n.Launcher = agentMemory + max(int64(len(b.hosts))*int64(b.sizes.launch), int64(channels)*int64(b.sizes.gathered)) +
+		int64(b.found.Logins)*loginMemory
+	n.LauncherFiles = channels*filesOfLogin + 15
+}
+
+const filesOfLogin = 4 // three pipes, and a handle on the process

@@ -1,0 +1,261 @@
+// Package startsim simulates the start of jobs of as many hosts and ranks as one does not have:
+// gompirun, what logs in, relays, agents and ranks are processes of package sim, in virtual time.
+// The shape of the tree of agents is that of package tree, messages are as long as package ctl
+// encodes them, and the first barrier and allreduce are by the algorithms of comm. What processes
+// cost a processor is measured (Costs).
+//
+// What the model leaves out: hosts come up level by level of the tree, not each when it can; what
+// is passed on is passed on whole; nothing fails, and no login is refused.
+package startsim
+
+import (
+	"fmt"
+
+	"gompi/comm/sim"
+	"gompi/mpirun/internal/tree"
+)
+
+// A Job is what is started.
+type Job struct {
+	Ranks   int
+	PerHost int // ranks of each host; 0: all are on gompirun's, of one agent
+	Fanout  int // as gompirun's -fanout: of more hosts a tree is made; 0: a star
+}
+
+// A Site is where: links and processors of hosts, and what processes cost there. gompirun has a
+// host of its own, as the others are, if the job's PerHost is not 0.
+type Site struct {
+	Machine sim.Machine
+	Costs   Costs
+}
+
+// Costs are seconds of a processor.
+type Costs struct {
+	Launcher float64 // gompirun, until it starts agents
+	Greet    float64 // for each agent: to read of it, and to make its part of the launch
+	Fork     float64 // what starts a login: the start of a process
+	Client   float64 // the end of a login that asks
+	Server   float64 // and the other
+	Crypt    float64 // a byte through a login's channel, at either end
+	Agent    float64 // an agent, until it says hello
+	Spawn    float64 // for each rank
+	Process  float64 // a rank until it sends its card: a Go process starts, and Init begins
+	Bell     float64 // and for each rank of its host, whose doorbell it has
+	Card     float64 // a rank for the card of each rank of the job
+	Touch    float64 // a rank for each rank whose shared memory it touches, where that is used
+	Connect  float64 // a connection of a rank, at either end
+	Close    float64 // a rank to end
+	Look     float64 // an agent for each process of its machine
+}
+
+// A Result is what the simulation of a start found. Times are seconds since gompirun was called.
+type Result struct {
+	Agents   float64 // when it had heard of all agents
+	Met      float64 // when it had the cards of all ranks
+	Ready    float64 // when all ranks had read them
+	Used     float64 // when all had made a barrier and an allreduce of 8 B
+	Ended    float64 // when all had ended, and it knew
+	Launcher float64 // processor time of gompirun and of what logs in from its host
+	Sent     int64   // bytes that gompirun has sent
+	Logins   int     // from its host
+	Depth    int     // of the tree, 1 of a star
+	Needs    Needs
+}
+
+// Run simulates the start of a job.
+func (s *Site) Run(j Job) (Result, error) {
+	b, err := s.build(j)
+	if err != nil {
+		return Result{}, err
+	}
+	run, err := sim.Run(&b.machine, j.Ranks+len(b.machine.Beside), b.process)
+	if err != nil {
+		return Result{}, fmt.Errorf("start of %d ranks: %w", j.Ranks, err)
+	}
+	b.found.Ended = run.Time
+	return b.found, nil
+}
+
+// A build is a simulation that is being made. Hosts have the numbers of package tree; its ranks
+// are those of the job, then come the processes of the hosts, at last gompirun.
+type build struct {
+	*Site
+	job     Job
+	machine sim.Machine
+	sizes   sizes
+	hosts   []host
+	root    host // gompirun's
+	found   Result
+	barrier func(*sim.Rank) error
+	reduce  func(*sim.Rank) error
+	bodies  []func(p *process) // of processes beside the ranks
+}
+
+// A host has an agent, and a relay if others are started from it.
+type host struct {
+	number int
+	below  []*host
+	level  int
+	size   []int // hosts below and this one, by level
+	up     int   // the process that its agent or relay is reached by
+	entry  int   // that process of the host
+	agent  int
+	ranks  int
+}
+
+func (h *host) all() (n int) {
+	for _, k := range h.size {
+		n += k
+	}
+	return n
+}
+
+// reachedBy returns the process by which one on p's host reaches h.
+func (h *host) reachedBy(p *host) int {
+	if h.up == p.entry { // without a login
+		return h.entry
+	}
+	return h.up
+}
+
+// at returns how many hosts of a level are started through this one.
+func (h *host) at(level int) int {
+	if level < len(h.size) {
+		return h.size[level]
+	}
+	return 0
+}
+
+func (s *Site) build(j Job) (*build, error) {
+	if j.Ranks < 1 || j.PerHost < 0 || j.Fanout < 0 {
+		return nil, fmt.Errorf("start of %d ranks, %d to a host, -fanout %d: want at least one rank, and no negative number", j.Ranks, j.PerHost, j.Fanout)
+	}
+	b := &build{Site: s, job: j, machine: s.Machine}
+	perHost := j.PerHost
+	if perHost == 0 {
+		perHost = j.Ranks
+	}
+	b.machine.RanksPerHost = perHost
+	n := (j.Ranks + perHost - 1) / perHost
+	b.hosts = make([]host, n)
+	b.sizes = sizesOf(j.Ranks, perHost, n)
+	b.found.Needs = b.needs(perHost, n)
+	b.grow(tree.Shape(n, j.Fanout), perHost)
+	b.start()
+	b.ofLauncher()
+	for op, do := range map[string]*func(*sim.Rank) error{"barrier": &b.barrier, "allreduce": &b.reduce} {
+		c := sim.Call{Op: op, Ranks: j.Ranks, Bytes: 8}
+		if j.Ranks > mostHierarchical {
+			names, err := sim.Algorithms(op)
+			if err != nil {
+				return nil, err
+			}
+			c.Algorithm = names[0]
+		}
+		var err error
+		if *do, err = b.machine.Do(c); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// mostHierarchical is up to how many ranks the first calls may be hierarchical: for those each rank
+// has a list of all hosts. More make them by messages alone, which takes little longer.
+const mostHierarchical = 1 << 14
+
+// grow makes the tree of the hosts. Those below a host follow it.
+func (b *build) grow(from []int, perHost int) {
+	parent := func(n int) *host {
+		if from[n] < 0 {
+			return &b.root
+		}
+		return &b.hosts[from[n]]
+	}
+	for n := range b.hosts {
+		h, p := &b.hosts[n], parent(n)
+		h.number, h.level, h.ranks = n, p.level+1, min(perHost, b.job.Ranks-n*perHost)
+		p.below = append(p.below, h)
+		b.found.Depth = max(b.found.Depth, h.level)
+	}
+	b.root.size = make([]int, b.found.Depth+1)
+	for n := len(b.hosts) - 1; n >= 0; n-- {
+		h := &b.hosts[n]
+		if h.size == nil {
+			h.size = make([]int, b.found.Depth+1)
+		}
+		h.size[h.level]++
+		p := parent(n)
+		if p.size == nil {
+			p.size = make([]int, b.found.Depth+1)
+		}
+		for l, k := range h.size {
+			p.size[l] += k
+		}
+	}
+}
+
+// start makes the processes.
+func (b *build) start() {
+	here, local := len(b.hosts), b.job.PerHost == 0
+	if local {
+		here = 0
+	}
+	on := func(h *host) int {
+		if h == &b.root {
+			return here
+		}
+		return h.number
+	}
+	var begin func(h *host)
+	begin = func(h *host) {
+		if h != &b.root {
+			h.agent = b.add(h.number, func(p *process) { p.agent(h) })
+			if h.entry = h.agent; len(h.below) > 0 {
+				h.entry = b.add(h.number, func(p *process) { p.relay(h) })
+			}
+		}
+		for _, c := range h.below {
+			if !local {
+				c.up = b.add(on(h), nil) // what logs in; its body knows the ends below
+			}
+			begin(c)
+		}
+	}
+	begin(&b.root)
+	b.root.entry = b.add(here, func(p *process) { p.launcher() })
+	b.connect(&b.root, local)
+	b.found.Logins = len(b.root.below)
+	if local {
+		b.found.Logins = 0
+	}
+}
+
+// connect tells the processes of hosts below h by whom they are reached.
+func (b *build) connect(h *host, local bool) {
+	for _, c := range h.below {
+		if local {
+			c.up = h.entry
+		} else {
+			b.bodies[c.up-b.job.Ranks] = func(p *process) { p.login(h.entry, c) }
+		}
+		b.connect(c, local)
+	}
+}
+
+// add adds a process of a host, and returns its number.
+func (b *build) add(host int, body func(p *process)) int {
+	b.machine.Beside = append(b.machine.Beside, host)
+	b.bodies = append(b.bodies, body)
+	return b.job.Ranks + len(b.bodies) - 1
+}
+
+func (b *build) process(r *sim.Rank) error {
+	p := &process{r, b, nil}
+	if n := r.Rank() - b.job.Ranks; n >= 0 {
+		b.bodies[n](p)
+	} else {
+		p.rank(&b.hosts[r.Rank()/b.machine.RanksPerHost])
+	}
+	return p.err
+}
