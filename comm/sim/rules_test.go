@@ -176,6 +176,32 @@ func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
 	}
 }
 
+// Left out is what goes to one rank, or from it: a long reduce by leaders takes up to 1.5 times what
+// halving of all ranks takes on 16 hosts and more (docs/scale.md).
+func TestRulesChooseNearlyTheBestHierarchy(t *testing.T) {
+	const bound = 1.35
+	for _, rate := range []string{"25gbit", "100gbit", "400gbit"} {
+		for _, shape := range [][2]int{{2, 4}, {2, 8}, {4, 8}, {16, 4}, {16, 8}} {
+			m, err := Parse(fmt.Sprintf("cluster,rate=%s,ppn=%d", rate, shape[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range []call.Kind{call.Bcast, call.Allreduce, call.ReduceScatterBlock, call.Allgather} {
+				for _, n := range []int{8, 1 << 10, 16 << 10, 64 << 10, 1 << 20} {
+					c := Call{Op: k.TunedAs().String(), Ranks: shape[0] * shape[1], Bytes: n}
+					chosen := seconds(t, &m, c)
+					for _, p := range m.hierarchical(k, c) {
+						c.Algorithm = nameOf(p)
+						if other := seconds(t, &m, c); chosen > bound*other {
+							t.Errorf("%v, %v hosts with %v ranks, %s, %d bytes: %.1f us, %s takes %.1f", k, shape[0], shape[1], rate, n, chosen/us, c.Algorithm, other/us)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestRulesChooseFewMessagesWhereProcessorsAreShared(t *testing.T) {
 	m := named(t, "oversubscribed")
 	for _, p := range []int{64, 100, 512} {

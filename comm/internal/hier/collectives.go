@@ -104,7 +104,7 @@ func (c *Collectives) reduceScatterShares(send, recv mem.Buffer, op call.Op) err
 			return err
 		}
 	}
-	if err := c.between(c.rail, new(call.Call).ReduceScatterBlock(parts, recv, op.Base())); err != nil {
+	if err := c.railed(c.rail, new(call.Call).ReduceScatterBlock(parts, recv, op.Base())); err != nil {
 		return err
 	}
 	return op.Finish(recv, c.all.Size())
@@ -144,7 +144,7 @@ func (c *Collectives) allgatherLed(send, all mem.Buffer) error {
 func (c *Collectives) allgatherShares(send, all mem.Buffer) error {
 	n := send.Len()
 	fetched := c.all.Scratch(send, len(c.hosts)*n)
-	if err := c.between(c.rail, new(call.Call).Allgather(send, fetched)); err != nil {
+	if err := c.railed(c.rail, new(call.Call).Allgather(send, fetched)); err != nil {
 		return err
 	}
 	for h := range c.hosts {
@@ -161,7 +161,7 @@ func (c *Collectives) allgatherShares(send, all mem.Buffer) error {
 func (c *Collectives) alltoall(send, recv mem.Buffer) error {
 	n := send.Len() / c.all.Size()
 	parts, all := c.all.Scratch(send, send.Len()), c.placeByHost(recv)
-	if err := c.between(c.rail, new(call.Call).Alltoall(c.byHost(send, n), parts)); err != nil {
+	if err := c.railed(c.rail, new(call.Call).Alltoall(c.byHost(send, n), parts)); err != nil {
 		return err
 	}
 	for h := range c.hosts {

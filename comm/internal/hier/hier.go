@@ -76,6 +76,20 @@ func (c *Collectives) between(peers coll.Peers, o *call.Call) error {
 	return coll.Run(peers, c.over.For(o).Algorithm, o)
 }
 
+// railed does a collective of the ranks of this one's rail, by messages. All rails share the links of
+// their hosts, so what they carry together decides where each host would send to all others
+// (cluster of comm/sim, allreduce of 4 hosts with 8 ranks each: 64 KiB by halving 74 us, direct 97;
+// 256 KiB 228 and 356).
+func (c *Collectives) railed(peers coll.Peers, o *call.Call) error {
+	p := c.over.For(o)
+	if p.Algorithm == path.Direct {
+		all := *o
+		all.Count *= int64(c.rails)
+		p = c.over.For(&all)
+	}
+	return coll.Run(peers, p.Algorithm, o)
+}
+
 // Hosts are the ranks of a communicator by host. They are immutable.
 type Hosts struct {
 	hosts     [][]int    // the ranks of each

@@ -219,7 +219,12 @@ func (v *pipeline) leadersReduce(p part) error {
 	return v.c.between(v, new(call.Call).Reduce(v.home, p.recv, p.recv, v.op.Base()))
 }
 
-func (v *pipeline) leadersAllreduce(p part) error { return v.allreduce(p.recv) }
+func (v *pipeline) leadersAllreduce(p part) error {
+	if err := v.c.between(v, new(call.Call).Allreduce(p.recv, p.recv, v.op.Base())); err != nil {
+		return err
+	}
+	return v.op.Finish(p.recv, v.c.all.Size())
+}
 
 func (v *pipeline) handOut(p part) error {
 	return v.c.inside(v.c.fresh().Bcast(v.leader, p.recv))
@@ -232,7 +237,10 @@ func (v *pipeline) combineShares(p part) error {
 
 func (v *pipeline) railAllreduce(p part) error {
 	mine, _ := v.c.share(p.recv)
-	return v.allreduce(mine)
+	if err := v.c.railed(v, new(call.Call).Allreduce(mine, mine, v.op.Base())); err != nil {
+		return err
+	}
+	return v.op.Finish(mine, v.c.all.Size())
 }
 
 func (v *pipeline) gatherShares(p part) error {
@@ -286,11 +294,4 @@ func (v *pipeline) fetchShares(p part) error {
 		at += n
 	}
 	return nil
-}
-
-func (v *pipeline) allreduce(b mem.Buffer) error {
-	if err := v.c.between(v, new(call.Call).Allreduce(b, b, v.op.Base())); err != nil {
-		return err
-	}
-	return v.op.Finish(b, v.c.all.Size())
 }

@@ -36,6 +36,7 @@ var topologies = []struct {
 	{name: "4 ranks, 2 hosts, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, allocated: 1, Rules: Rules{Hosts: 2, Oversubscribed: true}},
 	{name: "5 ranks, 2 hosts, not even, not neighbours", Topology: Topology{Ranks: 5, Hier: true}, Rules: Rules{Hosts: 2}},
 	{name: "4 ranks, 2 hosts, devices", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true, Devices: true}, Rules: Rules{Hosts: 2}},
+	{name: "32 ranks, 4 hosts", Topology: Topology{Ranks: 32, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 4}},
 	{name: "8 ranks, 4 hosts", Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 4}},
 	{name: "8 ranks, 4 hosts, memory from Alloc, deterministic", Topology: Topology{Ranks: 8, Hier: true, Even: true, Packed: true}, allocated: 1, Rules: Rules{Hosts: 4, Deterministic: true}},
 	{name: "4 ranks, 4 hosts", Topology: Topology{Ranks: 4}, Rules: Rules{Hosts: 4}},

@@ -24,6 +24,7 @@ const (
 	shmRingStringFrom
 
 	hierChunk
+	hierSharesFrom
 	hierVectorFrom
 	hierBlocksFrom
 
@@ -130,16 +131,23 @@ var thresholds = [numThresholds]struct {
 	// KiB and 1 MiB 8.4, 6.2 and 5.4).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
-	// From this many bytes of a vector on, all ranks carry shares of an allreduce, if each
-	// has a processor: one leader would do the work between hosts alone (2x2, where each rank was
-	// granted three tenths of a processor, leader and shares: 256 KiB 537 and 389 us, 1 MiB 3.3 and
-	// 1.6 ms, 16 MiB 43 and 34). Where processors are oversubscribed none is idle (1 MiB: 371 and
-	// 523 us). Nor do bcast and reduce gain (1 MiB of bcast 503 and 681 us, of reduce 490 and 916).
-	// An allreduce with a function goes by messages: longer ones have not been measured (2x2, by
-	// messages and by leaders: 8 bytes 44 and 19 us, 16 KiB 45 and 29, 256 KiB 315 and 190). And
-	// vectors from Alloc are read in place inside hosts (2x2, copied and in place: allreduce of 64
-	// KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB 606 and 414; bcast of 64 KiB 27 and 33, of
-	// 1 MiB 237 and 206; reduce of 1 MiB 317 and 258).
+	// From this many bytes on all ranks carry shares of an allreduce, and of a reduce-scatter and an
+	// allgather with equal blocks, where hosts have at least four ranks with a processor each: else
+	// one leader does the work between hosts alone (cluster of comm/sim, 16 hosts with 8 ranks
+	// each, by leaders and in shares: allreduce of 16 KiB 84.8 and 50.9 us, of 64 KiB 151 and 117;
+	// allgather of 1 KiB blocks 92.0 and 74.4; at 100 Gbit/s reduce-scatter of 4 KiB blocks 265 and
+	// 201).
+	hierSharesFrom: {"hier.shares", 16 << 10, 0, most},
+
+	// From this many bytes of a vector on they do so of an allreduce of two or three ranks to a
+	// host, too (2x2, where each rank was granted three tenths of a processor, leader and shares:
+	// 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms, 16 MiB 43 and 34). Where processors are
+	// oversubscribed none is idle (1 MiB: 371 and 523 us). Nor do bcast and reduce gain (1 MiB of
+	// bcast 503 and 681 us, of reduce 490 and 916). An allreduce with a function goes by messages:
+	// longer ones have not been measured (2x2, by messages and by leaders: 8 bytes 44 and 19 us, 16
+	// KiB 45 and 29, 256 KiB 315 and 190). And vectors from Alloc are read in place inside hosts
+	// (2x2, copied and in place: allreduce of 64 KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB
+	// 606 and 414; bcast of 64 KiB 27 and 33, of 1 MiB 237 and 206; reduce of 1 MiB 317 and 258).
 	hierVectorFrom: {"hier.vector", 256 << 10, 0, most},
 
 	// From this many bytes of all blocks on, all ranks carry shares of a reduce-scatter and an
