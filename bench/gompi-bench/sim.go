@@ -32,7 +32,7 @@ func simUsage() string {
 		"hierarchical ones where several ranks share a host (ppn), in microseconds, with * at the one\n"+
 		"that gompi chooses. OP is one of\n%s.\n"+
 		"A size is the bytes of one rank's vector, or of the block of allgather, alltoall,\n"+
-		"reduce_scatter, gather and scatter.\n\n", strings.Join(sim.Ops(), ", "))
+		"reduce_scatter, gather and scatter. gompi-bench sim start simulates the start of jobs.\n\n", strings.Join(sim.Ops(), ", "))
 	fmt.Fprintf(&b, "A machine is a name (%s), or parameters, or both, with commas\nbetween, as cluster,rate=100gbit,ppn=4:\n\n", names(sim.Machines))
 	for _, p := range sim.Parameters() {
 		fmt.Fprintf(&b, "  %-16s %s (%s)\n", p.Name, p.Does, p.Want)
@@ -122,6 +122,9 @@ func simulated(op string) string { return strings.ReplaceAll(op, "_", "") }
 
 // simMain returns the exit status: 0, 1 after an error, 2 if the arguments make no sense.
 func simMain(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "start" {
+		return startMain(args[1:], stdout, stderr)
+	}
 	c, wrong := parseSim(args)
 	if c.set.Answer(wrong, simUsage()+c.set.FlagUsages(), stdout) {
 		return 0

@@ -24,7 +24,8 @@ type sizes struct {
 }
 
 const (
-	cardBytes        = 90      // what Init makes of a rank of some addresses and processors
+	cardBytes        = 150     // what Init makes of a rank of two addresses
+	cardBytesOfOne   = 87      // where all ranks are on one host
 	environmentBytes = 2 << 10 // variables of the user's that go to all hosts
 	coresOfHost      = 16      // which a hello lists, each with two threads
 )
@@ -55,6 +56,9 @@ func sizesOf(ranks, perHost, hosts int) sizes {
 		launch.Ranks = append(launch.Ranks, ctl.Rank{Rank: r, CPUs: []int{r % coresOfHost}})
 	}
 	card := make([]byte, cardBytes)
+	if hosts == 1 {
+		card = card[:cardBytesOfOne]
+	}
 	cards := func(n int) (list [][]byte) {
 		for range n {
 			list = append(list, card)
@@ -98,27 +102,30 @@ type Needs struct {
 
 // Memory in bytes, measured: docs/scale.md.
 const (
-	rankMemory    = 1200 << 10 // private, of a rank alone
-	perCardMemory = 1400       // and for each rank of the job
-	agentMemory   = 12 << 20
-	loginMemory   = 3 << 20 // private, of a process of ssh
+	rankMemory       = 1200 << 10 // private, of a rank alone
+	ofEachRank       = 1800       // and for each of the job
+	ofEachRankOfOne  = 1400       // where all are on one host
+	agentMemory      = 12 << 20   // gompirun's own, too
+	loginMemory      = 2 << 20    // private, of a process of ssh
+	memoryOfAChannel = 76 << 10   // of gompirun, for each agent
 )
 
-func (b *build) needs(perHost, hosts int) Needs {
-	z := &b.sizes
-	n := Needs{Rank: rankMemory + perCardMemory*int64(b.job.Ranks), Launch: z.launch, Cards: z.gathered}
-	n.Host = int64(perHost)*(n.Rank+int64(z.gathered)) + agentMemory
-	n.RankFiles, n.AgentFiles = perHost+17, max(64+perHost, 7*perHost)+32
+// needs returns what gompirun's host needs, too: all parts of the launch wait for their channels at
+// once, and then the cards of all wait in each.
+func (b *build) needs() Needs {
+	z, channels := &b.sizes, len(b.root.below)
+	waiting := max(len(b.hosts)*z.launch, channels*z.gathered)
+	n := Needs{
+		Rank:     rankMemory + ofEachRank*int64(b.ranks),
+		Launcher: agentMemory + int64(waiting) + int64(len(b.hosts))*memoryOfAChannel + int64(b.found.Logins)*loginMemory,
+		Launch:   z.launch, Cards: z.gathered,
+		RankFiles: b.perHost + 17, AgentFiles: max(64+b.perHost, 7*b.perHost) + 32, LauncherFiles: 10 + channels*filesOfLogin,
+	}
+	if b.local {
+		n.Rank = rankMemory + ofEachRankOfOne*int64(b.ranks)
+	}
+	n.Host = int64(b.perHost)*(n.Rank+int64(z.gathered)) + agentMemory
 	return n
-}
-
-// ofLauncher are gompirun's own: all parts of the launch wait for their channels at once, and then
-// the cards of all wait in each.
-func (b *build) ofLauncher() {
-	channels, n := len(b.root.below), &b.found.Needs
-	n.Launcher = agentMemory + max(int64(len(b.hosts))*int64(b.sizes.launch), int64(channels)*int64(b.sizes.gathered)) +
-		int64(b.found.Logins)*loginMemory
-	n.LauncherFiles = channels*filesOfLogin + 15
 }
 
 const filesOfLogin = 4 // three pipes, and a handle on the process

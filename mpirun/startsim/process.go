@@ -207,7 +207,7 @@ func (p *process) agent(h *host) {
 	p.Work(b.Costs.Agent)
 	p.send(up, b.sizes.hello)
 	p.recv(b.sizes.launch, up)
-	first := h.number * b.machine.RanksPerHost
+	first := h.number * b.perHost
 	for r := range h.ranks {
 		p.Work(b.Costs.Spawn)
 		p.send(first+r, b.sizes.welcome)
@@ -228,14 +228,14 @@ func (p *process) agent(h *host) {
 // ranks waits for something of each rank of a host.
 func (p *process) ranks(h *host, size int) {
 	for r := range h.ranks {
-		p.RecvBytes(h.number*p.b.machine.RanksPerHost+r, size)
+		p.RecvBytes(h.number*p.b.perHost+r, size)
 	}
 	p.wait()
 }
 
 // neighbors returns how many agents and ranks are on an agent's machine.
 func (b *build) neighbors() int {
-	return min(max(b.machine.Hosts, 1), len(b.hosts)) * (1 + b.machine.RanksPerHost)
+	return min(max(b.machine.Hosts, 1), len(b.hosts)) * (1 + b.perHost)
 }
 
 // rank is a rank whose program makes a barrier and an allreduce.
@@ -245,7 +245,7 @@ func (p *process) rank(h *host) {
 	p.Work(b.Costs.Process + b.Costs.Bell*float64(h.ranks))
 	p.send(h.agent, b.sizes.card)
 	p.recv(b.sizes.gathered, h.agent)
-	p.Work(b.Costs.Card * float64(b.job.Ranks))
+	p.Work(b.Costs.Card * float64(b.ranks))
 	b.found.Ready = max(b.found.Ready, p.Now())
 	p.Work(b.Costs.Connect * float64(b.connections(p.Rank())))
 	if h.ranks <= sharedRanks {
@@ -268,7 +268,7 @@ const sharedRanks = 128
 // connections returns how many a rank makes to other hosts: where ranks share memory the first of
 // each host does.
 func (b *build) connections(rank int) int {
-	if perHost := b.machine.RanksPerHost; perHost <= sharedRanks && rank%perHost > 0 {
+	if perHost := b.perHost; perHost <= sharedRanks && rank%perHost > 0 {
 		return 0
 	}
 	return 2 * bits.Len(uint(len(b.hosts)-1))

@@ -15,15 +15,9 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// A Job is what is started.
-type Job struct {
-	Ranks   int
-	PerHost int // ranks of each host; 0: all are on gompirun's, of one agent
-	Fanout  int // as gompirun's -fanout: of more hosts a tree is made; 0: a star
-}
-
-// A Site is where: links and processors of hosts, and what processes cost there. gompirun has a
-// host of its own, as the others are, if the job's PerHost is not 0.
+// A Site is where jobs start: links and processors of hosts, and what processes cost there. If its
+// Machine has room for all ranks on one host, they start on gompirun's own, by one agent. Else
+// gompirun has a host of its own, as the others are.
 type Site struct {
 	Machine sim.Machine
 	Costs   Costs
@@ -62,15 +56,17 @@ type Result struct {
 	Needs    Needs
 }
 
-// Run simulates the start of a job.
-func (s *Site) Run(j Job) (Result, error) {
-	b, err := s.build(j)
+// Run simulates the start of a job of so many ranks. A fan-out is as gompirun's -fanout: of more
+// hosts there is a tree of agents, and with 0 a star of any size. A job of 100,000 ranks takes half
+// a minute of a processor and some GB.
+func (s *Site) Run(ranks, fanout int) (Result, error) {
+	b, err := s.build(ranks, fanout)
 	if err != nil {
 		return Result{}, err
 	}
-	run, err := sim.Run(&b.machine, j.Ranks+len(b.machine.Beside), b.process)
+	run, err := sim.Run(&b.machine, ranks+len(b.machine.Beside), b.process)
 	if err != nil {
-		return Result{}, fmt.Errorf("start of %d ranks: %w", j.Ranks, err)
+		return Result{}, fmt.Errorf("start of %d ranks: %w", ranks, err)
 	}
 	b.found.Ended = run.Time
 	return b.found, nil
@@ -80,7 +76,9 @@ func (s *Site) Run(j Job) (Result, error) {
 // are those of the job, then come the processes of the hosts, at last gompirun.
 type build struct {
 	*Site
-	job     Job
+	ranks   int
+	perHost int
+	local   bool // no login is needed
 	machine sim.Machine
 	sizes   sizes
 	hosts   []host
@@ -126,26 +124,22 @@ func (h *host) at(level int) int {
 	return 0
 }
 
-func (s *Site) build(j Job) (*build, error) {
-	if j.Ranks < 1 || j.PerHost < 0 || j.Fanout < 0 {
-		return nil, fmt.Errorf("start of %d ranks, %d to a host, -fanout %d: want at least one rank, and no negative number", j.Ranks, j.PerHost, j.Fanout)
+func (s *Site) build(ranks, fanout int) (*build, error) {
+	if ranks < 1 || fanout < 0 {
+		return nil, fmt.Errorf("start of %d ranks, -fanout %d: want at least one rank, and no negative fan-out", ranks, fanout)
 	}
-	b := &build{Site: s, job: j, machine: s.Machine}
-	perHost := j.PerHost
-	if perHost == 0 {
-		perHost = j.Ranks
-	}
-	b.machine.RanksPerHost = perHost
-	n := (j.Ranks + perHost - 1) / perHost
-	b.hosts = make([]host, n)
-	b.sizes = sizesOf(j.Ranks, perHost, n)
-	b.found.Needs = b.needs(perHost, n)
-	b.grow(tree.Shape(n, j.Fanout), perHost)
+	b := &build{Site: s, ranks: ranks, machine: s.Machine, perHost: max(s.Machine.RanksPerHost, 1)}
+	b.local = b.perHost >= ranks
+	b.perHost = min(b.perHost, ranks)
+	b.machine.RanksPerHost, b.machine.Eager = b.perHost, 0 // pipes and connections take what is long, too
+	b.hosts = make([]host, (ranks+b.perHost-1)/b.perHost)
+	b.sizes = sizesOf(ranks, b.perHost, len(b.hosts))
+	b.grow(tree.Shape(len(b.hosts), fanout))
 	b.start()
-	b.ofLauncher()
+	b.found.Needs = b.needs()
 	for op, do := range map[string]*func(*sim.Rank) error{"barrier": &b.barrier, "allreduce": &b.reduce} {
-		c := sim.Call{Op: op, Ranks: j.Ranks, Bytes: 8}
-		if j.Ranks > mostHierarchical {
+		c := sim.Call{Op: op, Ranks: ranks, Bytes: 8}
+		if ranks > mostHierarchical {
 			names, err := sim.Algorithms(op)
 			if err != nil {
 				return nil, err
@@ -165,7 +159,7 @@ func (s *Site) build(j Job) (*build, error) {
 const mostHierarchical = 1 << 14
 
 // grow makes the tree of the hosts. Those below a host follow it.
-func (b *build) grow(from []int, perHost int) {
+func (b *build) grow(from []int) {
 	parent := func(n int) *host {
 		if from[n] < 0 {
 			return &b.root
@@ -174,7 +168,7 @@ func (b *build) grow(from []int, perHost int) {
 	}
 	for n := range b.hosts {
 		h, p := &b.hosts[n], parent(n)
-		h.number, h.level, h.ranks = n, p.level+1, min(perHost, b.job.Ranks-n*perHost)
+		h.number, h.level, h.ranks = n, p.level+1, min(b.perHost, b.ranks-n*b.perHost)
 		p.below = append(p.below, h)
 		b.found.Depth = max(b.found.Depth, h.level)
 	}
@@ -197,8 +191,8 @@ func (b *build) grow(from []int, perHost int) {
 
 // start makes the processes.
 func (b *build) start() {
-	here, local := len(b.hosts), b.job.PerHost == 0
-	if local {
+	here := len(b.hosts)
+	if b.local {
 		here = 0
 	}
 	on := func(h *host) int {
@@ -216,7 +210,7 @@ func (b *build) start() {
 			}
 		}
 		for _, c := range h.below {
-			if !local {
+			if !b.local {
 				c.up = b.add(on(h), nil) // what logs in; its body knows the ends below
 			}
 			begin(c)
@@ -224,22 +218,21 @@ func (b *build) start() {
 	}
 	begin(&b.root)
 	b.root.entry = b.add(here, func(p *process) { p.launcher() })
-	b.connect(&b.root, local)
-	b.found.Logins = len(b.root.below)
-	if local {
-		b.found.Logins = 0
+	b.connect(&b.root)
+	if !b.local {
+		b.found.Logins = len(b.root.below)
 	}
 }
 
 // connect tells the processes of hosts below h by whom they are reached.
-func (b *build) connect(h *host, local bool) {
+func (b *build) connect(h *host) {
 	for _, c := range h.below {
-		if local {
+		if b.local {
 			c.up = h.entry
 		} else {
-			b.bodies[c.up-b.job.Ranks] = func(p *process) { p.login(h.entry, c) }
+			b.bodies[c.up-b.ranks] = func(p *process) { p.login(h.entry, c) }
 		}
-		b.connect(c, local)
+		b.connect(c)
 	}
 }
 
@@ -247,15 +240,15 @@ func (b *build) connect(h *host, local bool) {
 func (b *build) add(host int, body func(p *process)) int {
 	b.machine.Beside = append(b.machine.Beside, host)
 	b.bodies = append(b.bodies, body)
-	return b.job.Ranks + len(b.bodies) - 1
+	return b.ranks + len(b.bodies) - 1
 }
 
 func (b *build) process(r *sim.Rank) error {
 	p := &process{r, b, nil}
-	if n := r.Rank() - b.job.Ranks; n >= 0 {
+	if n := r.Rank() - b.ranks; n >= 0 {
 		b.bodies[n](p)
 	} else {
-		p.rank(&b.hosts[r.Rank()/b.machine.RanksPerHost])
+		p.rank(&b.hosts[r.Rank()/b.perHost])
 	}
 	return p.err
 }

@@ -1,46 +1,62 @@
 package startsim
 
 import (
+	"fmt"
 	"math"
 	"testing"
+
+	"gompi/comm/sim"
 )
 
-func run(t *testing.T, s *Site, j Job) Result {
+// site returns a machine with measured costs.
+func site(t *testing.T, machine string) *Site {
 	t.Helper()
-	r, err := s.Run(j)
+	m, err := sim.Parse(machine)
 	if err != nil {
-		t.Fatalf("%+v: %v", j, err)
+		t.Fatal(err)
+	}
+	return &Site{m, Measured}
+}
+
+func run(t *testing.T, s *Site, ranks, fanout int) Result {
+	t.Helper()
+	r, err := s.Run(ranks, fanout)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if !(0 < r.Agents && r.Agents < r.Met && r.Met < r.Ready && r.Ready <= r.Used && r.Used < r.Ended) {
-		t.Errorf("%+v: times are not in order: %+v", j, r)
+		t.Errorf("%d ranks: times are not in order: %+v", ranks, r)
 	}
 	return r
 }
 
 // Where only processors cost something, a start takes what its longest chain of processes does.
 func TestAStartTakesWhatItsProcessesTake(t *testing.T) {
-	free := Site{Costs: Costs{Launcher: 1, Fork: 2, Client: 8, Server: 16, Agent: 100, Spawn: 1000, Process: 1e4, Card: 1e5, Close: 1e6}}
+	costs := Costs{Launcher: 1, Fork: 2, Client: 8, Server: 16, Agent: 100, Spawn: 1000, Process: 1e4, Card: 1e5, Close: 1e6}
 	for _, tt := range []struct {
-		job                        Job
-		agents, met, ready, logins float64
+		ranks, perHost, fanout int
+		agents, met            float64
+		logins                 int
 	}{
 		// gompirun forks twice, one after the other; of the second host it hears last.
-		{Job{Ranks: 4, PerHost: 2}, 1 + 2*2 + 8 + 16 + 100, 2*1000 + 1e4, 4e5, 2},
-		// The third host is started from the second: two logins in a row, a relay and an agent.
-		{Job{Ranks: 3, PerHost: 1, Fanout: 1}, 1 + 3*(2+8+16+100) + 2*(2+100), 1000 + 1e4, 3e5, 1},
-		{Job{Ranks: 3}, 1 + 2 + 100, 3*1000 + 1e4, 3e5, 0},
+		{4, 2, 0, 1 + 2*2 + 8 + 16 + 100, 2*1000 + 1e4, 2},
+		// Each host is started from the one before: three logins in a row, two relays.
+		{3, 1, 1, 1 + 3*(2+8+16+100) + 2*(2+100), 1000 + 1e4, 1},
+		{3, 3, 0, 1 + 2 + 100, 3*1000 + 1e4, 0},
 	} {
-		r := run(t, &free, tt.job)
-		near := func(what string, got, want float64) {
-			if math.Abs(got-want) > 1e-6*want {
-				t.Errorf("%+v: %s %v, want %v", tt.job, what, got, want)
+		free := Site{sim.Machine{RanksPerHost: tt.perHost}, costs}
+		r, ready := run(t, &free, tt.ranks, tt.fanout), tt.agents+tt.met+1e5*float64(tt.ranks)
+		for _, x := range []struct {
+			what      string
+			got, want float64
+		}{{"agents", r.Agents, tt.agents}, {"met", r.Met, tt.agents + tt.met}, {"ready", r.Ready, ready}, {"ended", r.Ended, ready + 1e6}} {
+			if math.Abs(x.got-x.want) > 1e-6*x.want {
+				t.Errorf("%+v: %s after %v, want %v", tt, x.what, x.got, x.want)
 			}
 		}
-		near("agents run after", r.Agents, tt.agents)
-		near("ranks have met after", r.Met, tt.agents+tt.met)
-		near("they are ready after", r.Ready, tt.agents+tt.met+tt.ready)
-		near("all has ended after", r.Ended, tt.agents+tt.met+tt.ready+1e6)
-		near("logins", float64(r.Logins), tt.logins)
+		if r.Logins != tt.logins {
+			t.Errorf("%+v: %d logins", tt, r.Logins)
+		}
 	}
 }
 
@@ -48,16 +64,39 @@ func TestAStartTakesWhatItsProcessesTake(t *testing.T) {
 // EPYC (family 25, model 17), two virtual processors: docs/scale.md.
 func TestStartsOnOneMachineTakeWhatIsMeasured(t *testing.T) {
 	for ranks, measured := range map[int]float64{16: 0.050, 64: 0.137, 128: 0.315, 256: 0.458, 512: 1.02, 1024: 3.14, 2048: 11.2} {
-		if r := run(t, &One, Job{Ranks: ranks}); math.Abs(r.Ended/measured-1) > 0.15 {
+		if r := run(t, site(t, "oversubscribed"), ranks, 0); math.Abs(r.Ended/measured-1) > 0.15 {
 			t.Errorf("%d ranks: %.3f s, measured %.3f", ranks, r.Ended, measured)
 		}
+	}
+}
+
+// So do those of hosts that are one machine's: by a script that logs in to none, of costs found with
+// up to 128 hosts, and by ssh.
+func TestManyAgentsOnOneMachineTakeWhatIsMeasured(t *testing.T) {
+	s := site(t, "network,processors=2,together=100000,switch=12us")
+	near := func(what string, got, measured float64) {
+		if math.Abs(got/measured-1) > 0.15 {
+			t.Errorf("%s: %.3f s, measured %.3f", what, got, measured)
+		}
+	}
+	for _, fanout := range []int{0, 64} {
+		r := run(t, s, 128, fanout)
+		near("last of 128 agents by ssh", r.Agents, 8.2)
+		if want := map[int]float64{0: 11.2, 64: 1.25}[fanout]; math.Abs(r.Launcher/want-1) > 0.2 {
+			t.Errorf("-fanout %d: %.2f s of a processor where gompirun runs, measured %.2f", fanout, r.Launcher, want)
+		}
+	}
+	s.Costs.Client, s.Costs.Server = 5.3*ms, 0
+	for hosts, measured := range map[int]float64{2: 0.037, 16: 0.182, 64: 1.0, 128: 2.55, 256: 6.95, 512: 23.8} {
+		near(fmt.Sprintf("%d hosts by a script", hosts), run(t, s, hosts, 0).Ended, measured)
 	}
 }
 
 // A tree takes less of gompirun's host than a star, and of many hosts less time.
 func TestATreeCostsLessThanAStar(t *testing.T) {
 	for _, ranks := range []int{1000, 4000} {
-		star, tree := run(t, &Cluster, Job{Ranks: ranks, PerHost: 8}), run(t, &Cluster, Job{Ranks: ranks, PerHost: 8, Fanout: 64})
+		cluster := site(t, "cluster,processors=16")
+		star, tree := run(t, cluster, ranks, 0), run(t, cluster, ranks, 64)
 		if star.Depth != 1 || tree.Depth != 2 || star.Logins != ranks/8 || tree.Logins >= 64 {
 			t.Errorf("%d ranks: a star of depth %d with %d logins, a tree of %d with %d", ranks, star.Depth, star.Logins, tree.Depth, tree.Logins)
 		}
@@ -67,11 +106,11 @@ func TestATreeCostsLessThanAStar(t *testing.T) {
 	}
 }
 
-// What does not fit is refused.
+// What is no job is refused.
 func TestAJobThatIsNoneIsRefused(t *testing.T) {
-	for _, j := range []Job{{}, {Ranks: -1}, {Ranks: 2, PerHost: -1}, {Ranks: 2, PerHost: 1, Fanout: -1}} {
-		if r, err := One.Run(j); err == nil {
-			t.Errorf("%+v: %+v, want an error", j, r)
+	for _, j := range [][2]int{{0, 0}, {-1, 0}, {2, -1}} {
+		if r, err := new(Site).Run(j[0], j[1]); err == nil {
+			t.Errorf("%v: %+v, want an error", j, r)
 		}
 	}
 }
