@@ -111,13 +111,16 @@ const (
 )
 
 // needs returns what gompirun's host needs, too: all parts of the launch wait for their channels at
-// once, and then the cards of all wait in each.
+// once. Then the cards of all do, once for a star, and for each relay with whom they are for.
 func (b *build) needs() Needs {
 	z, channels := &b.sizes, len(b.root.below)
-	waiting := max(len(b.hosts)*z.launch, channels*z.gathered)
+	waiting := len(b.hosts) * z.launch
+	if b.found.Depth > 1 {
+		waiting = max(waiting, channels*z.gathered)
+	}
 	n := Needs{
 		Rank:     rankMemory + ofEachRank*int64(b.ranks),
-		Launcher: agentMemory + int64(waiting) + int64(len(b.hosts))*memoryOfAChannel + int64(b.found.Logins)*loginMemory,
+		Launcher: agentMemory + int64(waiting+z.gathered) + int64(len(b.hosts))*memoryOfAChannel + int64(b.found.Logins)*loginMemory,
 		Launch:   z.launch, Cards: z.gathered,
 		RankFiles: b.perHost + 17, AgentFiles: max(64+b.perHost, 7*b.perHost) + 32, LauncherFiles: 10 + channels*filesOfLogin,
 	}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"sync"
 	"time"
 )
@@ -11,7 +12,9 @@ type Outbox struct {
 	to *Process
 
 	mu      sync.Mutex
-	queue   []byte
+	queue   [][]byte
+	queued  int  // bytes in it
+	short   bool // the last of queue is of short ones, to which others may be appended
 	writing bool
 	closing bool       // the process is to be closed when all is written
 	idle    *sync.Cond // signalled when nothing is queued or being written
@@ -24,14 +27,26 @@ func NewOutbox(to *Process) *Outbox {
 	return o
 }
 
-// Post queues b, and returns how many bytes are queued. It does not block. What cannot be written
-// is dropped: whoever reads from the process notices that it is gone.
+// long is from how many bytes on what is posted is not copied: the cards of all ranks go to many
+// hosts at once.
+const long = 16 << 10
+
+// Post queues b, which must not change any more, and returns how many bytes are queued. It does not
+// block. What cannot be written is dropped: whoever reads from the process notices that it is gone.
 func (o *Outbox) Post(b []byte) (queued int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.queue = append(o.queue, b...)
+	switch last := len(o.queue) - 1; {
+	case len(b) >= long:
+		o.queue, o.short = append(o.queue, b), false
+	case o.short:
+		o.queue[last] = append(o.queue[last], b...)
+	default:
+		o.queue, o.short = append(o.queue, bytes.Clone(b)), true
+	}
+	o.queued += len(b)
 	o.run()
-	return len(o.queue)
+	return o.queued
 }
 
 // Close closes the process, as its Close does, once all that is queued is written.
@@ -56,9 +71,11 @@ func (o *Outbox) write() {
 	defer o.mu.Unlock()
 	for len(o.queue) > 0 {
 		queue := o.queue
-		o.queue = nil
+		o.queue, o.queued, o.short = nil, 0, false
 		o.mu.Unlock()
-		o.to.In.Write(queue) // an error means that the process is gone
+		for _, b := range queue {
+			o.to.In.Write(b) // an error means that the process is gone
+		}
 		o.mu.Lock()
 	}
 	if o.closing {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -117,9 +118,13 @@ func (h *hub) send(m *orders) {
 			behind[c] = append(behind[c], n)
 		}
 	}
+	var data []byte // what is read next may take m's place
 	for c, hosts := range behind {
 		if !c.pass(&orders{hosts, m.data}) && c.out != nil {
-			c.post(m.data)
+			if data == nil {
+				data = bytes.Clone(m.data)
+			}
+			c.post(data)
 		}
 	}
 }
