@@ -58,10 +58,11 @@ func TestAnAgentThatReadsForLongAnswers(t *testing.T) {
 	late := time.AfterFunc(soon, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	launch := &ctl.Launch{
-		Size: 1, Hosts: []string{"host1"}, Remote: true, Dir: dir, Window: 1 << 20, Stdin: ctl.StdinNone, Files: []ctl.File{large},
-		Programs: []ctl.Program{{Argv: []string{"true"}}}, Ranks: []ctl.Rank{{}}, Placement: []wire.Run{{Count: 1}},
+		Size: 1, Nodes: 1, Remote: true, Dir: dir, Window: 1 << 20, Stdin: ctl.StdinNone, Files: []ctl.File{large},
+		Programs: []ctl.Program{{Argv: []string{"true"}}}, Ranks: []ctl.Rank{{}},
 	}
-	in.Write(ctl.Append(ctl.Append(nil, launch), &ctl.Ping{Sent: 7}))
+	layout := &ctl.Layout{Hosts: []string{"host1"}, Placement: []wire.Run{{Count: 1}}}
+	in.Write(ctl.Append(ctl.Append(ctl.Append(nil, layout), launch), &ctl.Ping{Sent: 7}))
 	for r := ctl.NewReader(out); ; {
 		m, err := r.Next()
 		if err != nil {

@@ -81,8 +81,9 @@ func startGuarded(t *testing.T, beat time.Duration) (l *launched, in io.WriteClo
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	in.Write(ctl.Append(nil, &ctl.Launch{
-		JobID: "job", Size: 1, Placement: []wire.Run{{Count: 1}}, Hosts: []string{"here"}, Window: 1 << 20,
+	layout := ctl.Append(nil, &ctl.Layout{Placement: []wire.Run{{Count: 1}}, Hosts: []string{"here"}})
+	in.Write(ctl.Append(layout, &ctl.Launch{
+		JobID: "job", Size: 1, Nodes: 1, Window: 1 << 20,
 		Stdin: ctl.StdinNone, Cores: 1, Heartbeat: beat, Env: []string{"PATH=/usr/bin:/bin"},
 		Programs: []ctl.Program{{Argv: []string{"sh", "-c", victims}}}, Ranks: []ctl.Rank{{}},
 	}))

@@ -14,8 +14,9 @@ import (
 type sizes struct {
 	start    int // an order to start an agent, to a relay
 	hello    int // what an agent has found
-	launch   int // its part of the launch: all hosts stand in it
-	welcome  int // what each rank gets of that
+	layout   int // where all ranks are
+	launch   int // its part of the launch
+	welcome  int // what each rank gets of both
 	card     int // of a rank
 	cards    int // those of a host
 	gathered int // those of all
@@ -38,7 +39,7 @@ func sizesOf(ranks, perHost, hosts int) sizes {
 	}
 	last := hosts - 1
 	launch := &ctl.Launch{
-		JobID: "0193ffff-ffff-7fff-bfff-ffffffffffff", Size: ranks, Node: last, Placement: runs, Hosts: names,
+		JobID: "0193ffff-ffff-7fff-bfff-ffffffffffff", Size: ranks, Node: last,
 		MasterAddr: "10.100.100.100", MasterPort: 40000, Remote: true, Dir: "/home/user/job", Window: 1 << 20,
 		Heartbeat: 10 * time.Second, Cores: coresOfHost, Env: []string{string(make([]byte, environmentBytes))},
 		Programs: []ctl.Program{{Argv: []string{"/home/user/job/program", "-of", "some", "arguments"}}},
@@ -68,6 +69,7 @@ func sizesOf(ranks, perHost, hosts int) sizes {
 	t, length := tree.SizesOf(hosts), func(m ctl.Message) int { return len(ctl.Append(nil, m)) }
 	return sizes{
 		start: t.Start, orders: t.Orders, hello: length(hello) + t.Report, launch: length(launch) + t.Orders,
+		layout:  length(&ctl.Layout{Placement: runs, Hosts: names}),
 		welcome: len(wire.Append(nil, &wire.Welcome{Size: ranks, JobID: launch.JobID, Placement: runs, Hosts: names})),
 		card:    len(wire.Append(nil, &wire.Card{Data: card})), cards: length(&ctl.Cards{Data: cards(min(perHost, ranks))}) + t.Report,
 		gathered: length(&ctl.Gathered{Data: cards(ranks)}), drained: length(&ctl.Drained{}) + t.Report,
@@ -81,12 +83,13 @@ func all(n int) (list []int) {
 	return list
 }
 
-// gatheredSize returns what goes to a host of the cards of all, with whom that is for.
-func (b *build) gatheredSize(h *host) int {
+// forAll returns what goes to a host of something of a size that is for all: where others are
+// started from it, with whom it is for.
+func (b *build) forAll(h *host, size int) int {
 	if len(h.below) == 0 {
-		return b.sizes.gathered
+		return size
 	}
-	return b.sizes.gathered + b.sizes.orders + numberBytes*(h.all()-1)
+	return size + b.sizes.orders + numberBytes*(h.all()-1)
 }
 
 const numberBytes = 3 // of a host, in a list of hosts

@@ -58,10 +58,11 @@ func (p *process) launcher() {
 	}
 	p.Work(b.Costs.Greet * float64(len(b.hosts)))
 	b.found.Agents = p.Now()
+	p.broadcast(h, b.sizes.layout)
 	p.orders(h, b.sizes.launch)
 	p.gather(h, func(c *host) int { return b.sizes.cards * c.all() })
 	b.found.Met = p.Now()
-	p.gathered(h)
+	p.broadcast(h, b.sizes.gathered)
 	p.gather(h, func(c *host) int { return b.sizes.drained * c.all() })
 	b.found.Launcher += p.Busy()
 }
@@ -78,14 +79,13 @@ func (p *process) relay(h *host) {
 		p.level(h, level)
 		p.send(h.up, p.b.sizes.hello*h.at(level))
 	}
+	p.share(h, p.b.sizes.layout)
 	p.pass(h.up, h.agent, p.b.sizes.launch)
 	p.orders(h, p.b.sizes.launch)
 	p.recv(p.b.sizes.cards, h.agent)
 	p.gather(h, func(c *host) int { return p.b.sizes.cards * c.all() })
 	p.send(h.up, p.b.sizes.cards*h.all())
-	p.recv(p.b.gatheredSize(h), h.up)
-	p.send(h.agent, p.b.sizes.gathered)
-	p.gathered(h)
+	p.share(h, p.b.sizes.gathered)
 	p.recv(p.b.sizes.drained, h.agent)
 	p.gather(h, func(c *host) int { return p.b.sizes.drained * c.all() })
 	p.send(h.up, p.b.sizes.drained*h.all())
@@ -122,12 +122,19 @@ func (p *process) orders(h *host, size int) {
 	p.wait()
 }
 
-// gathered sends what is for all hosts, once to each relay.
-func (p *process) gathered(h *host) {
+// broadcast sends the hosts below h what is for all, once to each relay.
+func (p *process) broadcast(h *host, size int) {
 	for _, c := range h.below {
-		p.sendDown(h, c, p.b.gatheredSize(c))
+		p.sendDown(h, c, p.b.forAll(c, size))
 	}
 	p.wait()
+}
+
+// share passes on what is for all.
+func (p *process) share(h *host, size int) {
+	p.recv(p.b.forAll(h, size), h.up)
+	p.send(h.agent, size)
+	p.broadcast(h, size)
 }
 
 // gather waits for what comes of each host below h, of those of which something does.
@@ -163,12 +170,13 @@ func (p *process) login(from int, h *host) {
 		down(b.sizes.start * h.at(level))
 		up(b.sizes.hello * h.at(level))
 	}
+	down(b.forAll(h, b.sizes.layout))
 	down(b.sizes.launch)
 	for _, c := range h.below {
 		down(b.sizes.launch * c.all())
 	}
 	up(b.sizes.cards * h.all())
-	down(b.gatheredSize(h))
+	down(b.forAll(h, b.sizes.gathered))
 	up(b.sizes.drained * h.all())
 	p.wait()
 	if from == b.root.entry {
@@ -206,6 +214,7 @@ func (p *process) agent(h *host) {
 	}
 	p.Work(b.Costs.Agent)
 	p.send(up, b.sizes.hello)
+	p.recv(b.sizes.layout, up)
 	p.recv(b.sizes.launch, up)
 	first := h.number * b.perHost
 	for r := range h.ranks {

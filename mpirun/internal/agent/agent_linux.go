@@ -39,6 +39,7 @@ type agent struct {
 	orphaned bool   // the launcher is gone
 	aware    bool   // the launcher has reported a failure, or the job's end
 
+	layout   ctl.Layout
 	launch   *ctl.Launch
 	hello    *ctl.Hello
 	nodeEnv  *launchenv.Node // what the ranks' variables state of this host
@@ -269,6 +270,8 @@ func (a *agent) follow(m ctl.Message) {
 	switch m := m.(type) {
 	case *ctl.Ping:
 		a.pong(m)
+	case *ctl.Layout:
+		a.layout = *m
 	case *ctl.Launch:
 		a.startPulse(m.Heartbeat)
 		a.start(m)

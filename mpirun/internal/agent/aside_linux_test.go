@@ -147,8 +147,9 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 		unix.Close(l.listenFD)
 	}()
 	program := newHungFile(l)
+	l.layout = ctl.Layout{Placement: wire.Runs([]int{0}), Hosts: []string{"a"}}
 	order := &ctl.Launch{
-		JobID: "job", Size: 1, Placement: wire.Runs([]int{0}), Hosts: []string{"a"}, Stdin: ctl.StdinNone, Recover: true, Spares: 1,
+		JobID: "job", Size: 1, Nodes: 1, Stdin: ctl.StdinNone, Recover: true, Spares: 1,
 		Programs: []ctl.Program{{Argv: []string{program.path, "1000"}}}, Ranks: []ctl.Rank{{Rank: 0}},
 	}
 	l.start(order)

@@ -170,7 +170,7 @@ func (a *agent) welcome(p *process) *wire.Welcome {
 	w := &wire.Welcome{
 		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: a.places(),
 		Node: a.launch.Node, JobID: a.launch.JobID, Secret: a.launch.Secret,
-		Placement: a.launch.Placement, Hosts: a.launch.Hosts, Watch: a.launch.Stacks, Recover: a.launch.Recover, Spares: a.launch.Spares,
+		Placement: a.layout.Placement, Hosts: a.layout.Hosts, Watch: a.launch.Stacks, Recover: a.launch.Recover, Spares: a.launch.Spares,
 	}
 	if p.invite != nil {
 		w.Invited, w.Invite = true, *p.invite
@@ -183,9 +183,9 @@ func (a *agent) places() int { return len(a.launch.Ranks) + a.launch.Spares }
 
 // node returns what the ranks of this host get to know of it.
 func (a *agent) node() *launchenv.Node {
-	l := a.launch
-	n := &launchenv.Node{JobID: l.JobID, Hosts: l.Hosts, Counts: make([]int, len(l.Hosts)), Index: l.Node, MasterAddr: l.MasterAddr, MasterPort: l.MasterPort}
-	for _, run := range l.Placement {
+	l, hosts := a.launch, a.layout.Hosts
+	n := &launchenv.Node{JobID: l.JobID, Hosts: hosts, Counts: make([]int, len(hosts)), Index: l.Node, MasterAddr: l.MasterAddr, MasterPort: l.MasterPort}
+	for _, run := range a.layout.Placement {
 		if run.Node < len(n.Counts) {
 			n.Counts[run.Node] += run.Count
 		}

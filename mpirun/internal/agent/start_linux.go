@@ -24,7 +24,7 @@ import (
 // start starts all ranks, or none: it reports to the launcher which could not be started, and ends
 // those that were.
 func (a *agent) start(l *ctl.Launch) {
-	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 {
+	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 || l.Node >= l.Nodes || len(a.layout.Hosts) != l.Nodes {
 		a.note("ignored an order to start %d ranks", len(l.Ranks))
 		return
 	}
@@ -34,7 +34,7 @@ func (a *agent) start(l *ctl.Launch) {
 		proc.SetName(boot.AgentOfOne)
 	}
 	a.nodeEnv, a.gloo = a.node(), a.glooInterface()
-	a.pmi.Callbacks, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
+	a.pmi.Callbacks, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, a.layout.Placement
 	for i, r := range l.Ranks {
 		a.add(r)
 		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
@@ -144,7 +144,7 @@ func (a *agent) makeShared() error {
 // to MASTER_ADDR, or nothing if there is one host only. Left alone, gloo takes the
 // address of the host's own name, which on many hosts is one of loopback.
 func (a *agent) glooInterface() []string {
-	if len(a.launch.Hosts) < 2 {
+	if a.launch.Nodes < 2 {
 		return nil
 	}
 	if name := hostinfo.InterfaceTo(a.launch.MasterAddr); name != "" {

@@ -21,7 +21,7 @@ func (a *agent) makeStats(ranks []world.Rank) error {
 	if !a.launch.Stats {
 		return nil
 	}
-	places := a.launch.Size + a.launch.Spares*max(1, len(a.launch.Hosts))
+	places := a.launch.Size + a.launch.Spares*max(1, a.launch.Nodes)
 	mem, err := a.segment.Extend(stats.Size(a.places(), places, a.launch.Trace))
 	if err != nil {
 		return fmt.Errorf("-stats: %w", err)

@@ -17,7 +17,7 @@ import (
 )
 
 // Magic opens an agent's output. Its number, in one digit, is raised whenever a message changes.
-const Magic = "\x00gompi agent B\n"
+const Magic = "\x00gompi agent C\n"
 
 // Version is gompirun's own. Launcher and agents of one job have the same.
 const Version = version.Number
@@ -45,7 +45,7 @@ var protocol = wire.NewProtocol[Message](Message.fields,
 	&Gathered{}, &Died{}, &Absent{}, &Revoked{}, &Terminate{}, &Stalled{}, &Ping{}, &Pong{},
 	&Stacks{}, &Fence{}, &Fenced{}, &Examine{}, &Findings{}, &Reach{}, &Reached{}, &Want{},
 	&Piece{}, &FindGPUs{}, &GPUs{}, &Nudge{}, &Inquire{}, &Left{}, &Vote{}, &Outcome{},
-	&Replace{}, &LateCard{}, &Brief{}, &NoMore{}, &Figures{}, &Events{},
+	&Replace{}, &LateCard{}, &Brief{}, &NoMore{}, &Figures{}, &Events{}, &Layout{},
 )
 
 // Append appends m's frame.

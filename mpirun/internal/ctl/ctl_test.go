@@ -56,9 +56,9 @@ func examples() []Message {
 		&Want{Item: 1, Offset: 1 << 33},
 		&Piece{Data: []byte("\x7fELF")},
 		&Nudge{},
+		&Layout{Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}}, Hosts: []string{"a", "b"}},
 		&Launch{
-			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}},
-			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stacks: true, Stdin: StdinAll, Bindings: true, Merge: true, Recover: true, KeepChildren: true, Srun: true, Spares: 3, Cores: 2, MPILib: "own", MPIFolder: "/opt/gompi/lib",
+			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Nodes: 2, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stacks: true, Stdin: StdinAll, Bindings: true, Merge: true, Recover: true, KeepChildren: true, Srun: true, Spares: 3, Cores: 2, MPILib: "own", MPIFolder: "/opt/gompi/lib",
 			Env:      []string{"A=b", "EMPTY="},
 			Files:    []File{{Name: "data", Sum: "ff", Size: 9, Mode: 0o640}},
 			MPI:      []File{{Name: "openmpi/libmpi.so.40", Sum: "fe", Size: 8, Mode: 0o700}},

@@ -7,14 +7,25 @@ import (
 	"gompi/internal/boot/wire"
 )
 
+// Layout is where the ranks of the job are. It comes before Launch, and is the same for all agents:
+// it goes to many at once.
+type Layout struct {
+	Placement []wire.Run // of all ranks, in rank order
+	Hosts     []string   // names of the nodes
+}
+
+func (m *Layout) fields(c *wire.Codec) {
+	c.Placement(&m.Placement)
+	c.Strings(&m.Hosts, maxList, MaxText)
+}
+
 // Launch orders an agent to start its ranks.
 type Launch struct {
 	JobID      string
 	Secret     [32]byte
 	Size       int
 	Node       int
-	Placement  []wire.Run // of all ranks, in rank order
-	Hosts      []string   // names of the nodes
+	Nodes      int // of the job
 	MasterAddr string
 	MasterPort int
 	Remote     bool   // the host is not the launcher's: Env is added to its own
@@ -92,8 +103,7 @@ func (m *Launch) fields(c *wire.Codec) {
 	c.Fixed(m.Secret[:])
 	wire.Int(c, &m.Size, 1, wire.MaxRanks)
 	c.Rank(&m.Node)
-	c.Placement(&m.Placement)
-	c.Strings(&m.Hosts, maxList, MaxText)
+	c.Rank(&m.Nodes)
 	c.String(&m.MasterAddr, MaxText)
 	wire.Int(c, &m.MasterPort, 0, math.MaxUint16)
 	c.Bools(&m.Remote)

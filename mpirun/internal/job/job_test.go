@@ -29,7 +29,7 @@ func TestRanksStartMeetAndEnd(t *testing.T) {
 		for i, l := range k.links[0] {
 			launch := got[*ctl.Launch](l)[0]
 			if launch.Size != 2 || launch.Node != i || launch.Ranks[0].Rank != i || !launch.Remote || launch.MasterPort != 7 ||
-				!reflect.DeepEqual(launch.Hosts, []string{"a", "b"}) || !reflect.DeepEqual(launch.Programs, []ctl.Program{{Argv: []string{"prog", "x"}, Env: []string{"A=1"}}}) {
+				!reflect.DeepEqual(got[*ctl.Layout](l)[0].Hosts, []string{"a", "b"}) || !reflect.DeepEqual(launch.Programs, []ctl.Program{{Argv: []string{"prog", "x"}, Env: []string{"A=1"}}}) {
 				t.Errorf("host %d is told %+v", i, launch)
 			}
 			cards := got[*ctl.Gathered](l)[0].Data
@@ -276,7 +276,7 @@ func TestAJobContinuesWithoutTheHostThatIsLost(t *testing.T) {
 				return
 			}
 			k.wants(0, "gompirun: continuing without a: "+lost)
-			if launch := got[*ctl.Launch](k.links[1][0])[0]; launch.Size != 1 || launch.Hosts[0] != "b" {
+			if launch := got[*ctl.Launch](k.links[1][0])[0]; launch.Size != 1 || got[*ctl.Layout](k.links[1][0])[0].Hosts[0] != "b" {
 				t.Errorf("the second run is %+v, want one rank on b", launch)
 			}
 		}))

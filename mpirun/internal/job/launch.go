@@ -37,7 +37,7 @@ func (j *Job) launch() {
 	}
 	j.input.ch = j.stdin
 	common := ctl.Launch{
-		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
+		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Nodes: len(nodes),
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.system.Dir,
 		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
 		Stdin: wireStdin(j.spec.Stdin), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Recover: j.spec.Recover, Spares: j.spec.Spares,
@@ -51,6 +51,7 @@ func (j *Job) launch() {
 	common.MasterAddr = cmp.Or(j.spec.Master.Addr, common.MasterAddr)
 	common.MasterPort = cmp.Or(j.spec.Master.Port, common.MasterPort)
 	j.reportReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
+	j.broadcast(&ctl.Layout{Placement: wire.Runs(nodeOf), Hosts: names})
 	for node, h := range nodes {
 		m := common
 		m.Remote, m.Inherit, m.Srun = !h.started.Here, j.inherits(h), h.started.Srun

@@ -124,7 +124,7 @@ func (p *Preparation) lookUp(what *ctl.Program, path string) (*Program, error) {
 // setEnvironment sets the environment and working directory of the ranks: those of the launcher, on
 // another host as far as they make sense there.
 func (p *Preparation) setEnvironment() {
-	if len(p.launch.Hosts) > 1 {
+	if p.launch.Nodes > 1 {
 		if err := reachable(p.launch.MasterAddr); err != nil {
 			p.warn("programs that meet at MASTER_ADDR=%s, as those of torch do, do not find it from here: %v: want an address by which this host reaches that of rank 0 in -master-addr", p.launch.MasterAddr, err)
 		}
