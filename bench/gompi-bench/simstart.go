@@ -14,9 +14,9 @@ const startUsage = `usage: gompi-bench sim start [flags]
 Simulates the start of jobs of as many ranks and hosts as one likes, with a star of agents and with
 a tree: when gompirun has heard of all agents, has all ranks' cards (met), when all ranks have made
 a barrier and an allreduce of 8 bytes (used), and when all has ended; what of a processor gompirun's
-host takes, what it sends, and what memory and open files are needed. A machine is as of gompi-bench
-sim; if one host of it has room for all ranks (oversubscribed), they start there, by no login.
-What processes cost is as measured on one AMD EPYC, with OpenSSH.
+host takes, what it sends, and what is needed: memory, and open files of gompirun, an agent and a
+rank. A machine is as of gompi-bench sim; if one host of it has room for all ranks (oversubscribed),
+they start there, by no login. What processes cost is as measured on one AMD EPYC, with OpenSSH.
 
 `
 
@@ -72,7 +72,7 @@ func startMain(args []string, stdout, stderr io.Writer) int {
 
 func (c *startConfig) run(out io.Writer) error {
 	fmt.Fprintf(out, "# machine %s\n\n# start of jobs, simulated: seconds; of gompirun's host, of one rank, of a host with its ranks\n"+
-		"%8s %-5s %6s %8s %8s %8s %8s %9s %9s %9s %7s %8s %8s\n", &c.site.Machine, "ranks", "by", "logins", "agents", "met", "used", "ended",
+		"%8s %-5s %6s %8s %8s %8s %8s %9s %9s %9s %15s %8s %8s\n", &c.site.Machine, "ranks", "by", "logins", "agents", "met", "used", "ended",
 		"cpu (s)", "sent (MB)", "mem. (MB)", "files", "a rank", "a host")
 	for _, np := range c.nps {
 		for _, fanout := range []int{0, c.fanout} {
@@ -87,9 +87,10 @@ func (c *startConfig) run(out io.Writer) error {
 			case r.Depth == 1:
 				by = "star"
 			}
-			fmt.Fprintf(out, "%8d %-5s %6d %8.3f %8.3f %8.3f %8.3f %9.2f %9.2f %9.0f %7d %8.1f %8.0f\n", np, by, r.Logins,
-				r.Agents, r.Met, r.Used, r.Ended, r.Launcher, mb(r.Sent), mb(n.Launcher), n.LauncherFiles, mb(n.Rank), mb(n.Host))
-			if r.Depth == 1 && by != "star" || fanout == 0 && r.Logins <= c.fanout {
+			files := fmt.Sprintf("%d/%d/%d", n.LauncherFiles, n.AgentFiles, n.RankFiles)
+			fmt.Fprintf(out, "%8d %-5s %6d %8.3f %8.3f %8.3f %8.3f %9.2f %9.2f %9.0f %15s %8.1f %8.0f\n",
+				np, by, r.Logins, r.Agents, r.Met, r.Used, r.Ended, r.Launcher, mb(r.Sent), mb(n.Launcher), files, mb(n.Rank), mb(n.Host))
+			if fanout == 0 && r.Logins <= c.fanout {
 				break // there is no tree
 			}
 		}

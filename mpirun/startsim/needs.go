@@ -97,7 +97,6 @@ const numberBytes = 3 // of a host, in a list of hosts
 // Needs are what a job takes besides time, at most: bytes of memory and open files.
 type Needs struct {
 	Rank, Host, Launcher int64 // memory of a rank, of a host's ranks and agent, of gompirun's host
-	Launch, Cards        int   // bytes of a host's part of the launch, and of the cards of all ranks
 	RankFiles            int   // descriptors
 	AgentFiles           int
 	LauncherFiles        int
@@ -122,9 +121,8 @@ func (b *build) needs() Needs {
 		waiting = max(waiting, channels*z.gathered)
 	}
 	n := Needs{
-		Rank:     rankMemory + ofEachRank*int64(b.ranks),
-		Launcher: agentMemory + int64(waiting+z.gathered) + int64(len(b.hosts))*memoryOfAChannel + int64(b.found.Logins)*loginMemory,
-		Launch:   z.launch, Cards: z.gathered,
+		Rank:      rankMemory + ofEachRank*int64(b.ranks),
+		Launcher:  agentMemory + int64(waiting+z.gathered) + int64(len(b.hosts))*memoryOfAChannel + int64(b.found.Logins)*loginMemory,
 		RankFiles: b.perHost + 17, AgentFiles: max(64+b.perHost, 7*b.perHost) + 32, LauncherFiles: 10 + channels*filesOfLogin,
 	}
 	if b.local {
