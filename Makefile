@@ -181,11 +181,16 @@ compare-hosts: build ## measure gompi beside Open MPI and MPICH between hosts ma
 	  '$(COMPAREHOSTS)-4-others.csv -np 8 -rounds $(ROUNDS) -limit 45s -sizes 64K,1M,8M bcast reduce allgather reduce_scatter'
 
 # What the simulator says, as docs/scale.md shows it.
-SIM := $(BIN)/gompi-bench sim -machine cluster -sizes 8,64,1K,4K,16K,64K,256K,1M,4M,16M -svg docs/plots
+SIM := $(BIN)/gompi-bench sim
+CURVES := -machine cluster -sizes 8,64,1K,4K,16K,64K,256K,1M,4M,16M -svg docs/plots
 plots: build ## draw the charts of docs/plots again
 	for np in 16 256 4096; do \
-	  $(SIM)/bcast-$$np.svg -np $$np bcast && \
-	  $(SIM)/allreduce-$$np.svg -np $$np -algorithms rdouble,halving,circulant,leader,multi-leader allreduce || exit; \
+	  $(SIM) $(CURVES)/bcast-$$np.svg -np $$np bcast && \
+	  $(SIM) $(CURVES)/allreduce-$$np.svg -np $$np -algorithms rdouble,halving,circulant,leader,multi-leader allreduce || exit; \
+	done
+	for rate in 10mbit 100mbit; do \
+	  $(SIM) -machine network,processors=2,together=64,switch=12us -fit docs/plots/two-$$rate.csv \
+	    -measured docs/plots/four-$$rate.csv -svg docs/plots/hosts-$$rate.svg || exit; \
 	done
 
 LAUNCH := $(CURDIR)/$(BIN)/gompi-bench launch
