@@ -7,86 +7,166 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gompi/internal/stress"
 	"gompi/mpirun/internal/report"
 )
 
-// slowedMain runs a program: slowed RANK PROGRAM ARGUMENT... That rank gets a process beside it
-// that stops it for a sixth of the time: it works 20 % longer.
+// slowedMain runs a program: slowed RANKS TAKES PROGRAM ARGUMENT... What takes a processor a second
+// takes each rank so many, and these ranks, such as 1,3, a fifth longer.
 func slowedMain() {
-	if len(os.Args) == 2 {
-		pid, err := strconv.Atoi(os.Args[1])
-		for ; err == nil; time.Sleep(50 * time.Millisecond) {
-			if err = syscall.Kill(pid, syscall.SIGSTOP); err == nil {
-				time.Sleep(10 * time.Millisecond)
-				err = syscall.Kill(pid, syscall.SIGCONT)
-			}
-		}
-		return
+	takes, err := strconv.ParseFloat(os.Args[2], 64)
+	if err != nil {
+		panic(err)
 	}
-	program := os.Args[2:]
-	if os.Getenv("GOMPI_RANK") == os.Args[1] {
-		self, err := os.Executable()
-		if err == nil {
-			beside := exec.Command(self, strconv.Itoa(os.Getpid()))
-			beside.Args[0] = "slowed"
-			err = beside.Start()
-		}
+	if len(os.Args) == 3 { // beside the process of a rank
+		pid, err := strconv.Atoi(os.Args[1])
 		if err != nil {
 			panic(err)
 		}
+		slow(pid, takes-1)
+		return
 	}
+	if slices.Contains(strings.Split(os.Args[1], ","), os.Getenv("GOMPI_RANK")) {
+		takes *= 1.2
+	}
+	if takes > 1 {
+		self, err := os.Executable()
+		if err != nil {
+			panic(err)
+		}
+		beside := exec.Command(self, strconv.Itoa(os.Getpid()), fmt.Sprint(takes))
+		beside.Args[0] = "slowed"
+		if err := beside.Start(); err != nil {
+			panic(err)
+		}
+	}
+	program := os.Args[3:]
 	panic(syscall.Exec(program[0], program, os.Environ()))
 }
 
-// Programs as they are: LAMMPS of Debian on gompi's MPI library, and examples/train in Go, of which
-// each rank in turn is slowed. (make nightly)
+// slow has a process rest for that many seconds after each second of a processor, until it ends.
+func slow(pid int, rests float64) {
+	clock := int32(^pid<<3 | 2) // as clock_getcpuclockid has it
+	for done, last := 5*time.Millisecond, time.Duration(0); ; time.Sleep(time.Millisecond) {
+		now, err := computed(clock)
+		if err != nil {
+			return
+		}
+		if now-last < done {
+			continue
+		}
+		if syscall.Kill(pid, syscall.SIGSTOP) != nil {
+			return
+		}
+		time.Sleep(time.Duration(rests * float64(now-last)))
+		if syscall.Kill(pid, syscall.SIGCONT) != nil {
+			return
+		}
+		last = now
+	}
+}
+
+// computed returns the time of a clock of processor time.
+func computed(clock int32) (time.Duration, error) {
+	var t unix.Timespec
+	err := unix.ClockGettime(clock, &t)
+	return time.Duration(t.Nano()), err
+}
+
+// Programs as they are: LAMMPS of Debian on gompi's MPI library, examples/train in Go, and
+// examples/pytorch/cnn.py over gompi, of which each rank in turn is slowed, and two of four. (make
+// nightly)
 func TestStressTheSlowRankOfPrograms(t *testing.T) {
 	if !stress.Asked() {
 		t.Skip("takes minutes: make nightly")
 	}
 	gompirun, _ := withMPI(t)
-	dir := t.TempDir()
-	train := filepath.Join(dir, "train")
-	if out, err := exec.Command("go", "build", "-o", train, "../examples/train").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	programs := map[string][]string{"train": {train, "-steps", "60"}}
-	if lmp, err := exec.LookPath("lmp"); err == nil {
-		input := filepath.Join(dir, "in.melt")
-		text, err := os.ReadFile("/usr/share/lammps/examples/melt/in.melt")
-		if err == nil { // ten times as long
-			err = os.WriteFile(input, regexp.MustCompile(`(?m)^run.*`).ReplaceAll(text, []byte("run 2500")), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs["lammps"] = []string{lmp, "-in", input, "-log", filepath.Join(dir, "log")}
-	} else {
-		t.Log("without LAMMPS: apt-get install lammps lammps-examples")
-	}
-	for name, program := range programs {
-		for how, flags := range map[string][]string{"memory": nil, "tcp": {"-x", "GOMPI_TRANSPORT=tcp"}} {
-			for _, slow := range []int{0, 1} {
-				t.Run(fmt.Sprint(name, "/", how, "/", slow), func(t *testing.T) { slowed(t, gompirun, program, flags, slow) })
+	for name, program := range map[string]func(t *testing.T) []string{"train": trainProgram, "lammps": lammpsProgram, "torch": torchProgram} {
+		t.Run(name, func(t *testing.T) {
+			argv := program(t)
+			for ranks, cases := range map[int][][]int{2: {{0}, {1}}, 4: {{0}, {1}, {2}, {3}, {1, 3}}} {
+				for _, slow := range cases {
+					for how, flags := range map[string][]string{"shm": nil, "tcp": {"-x", "GOMPI_TRANSPORT=tcp"}} {
+						t.Run(fmt.Sprintf("%s/%d/%s", how, ranks, list(slow)), func(t *testing.T) {
+							namesSlow(t, gompirun, ranks, slow, flags, argv)
+						})
+					}
+				}
 			}
-		}
+		})
 	}
 }
 
-// slowed runs a program on two ranks, of which one is slowed, until it was named in three runs of
-// at most five: what else the machine does slows a rank, too.
-func slowed(t *testing.T, gompirun string, program, flags []string, slow int) {
+func list(ranks []int) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(ranks), "[]"), " ", ",")
+}
+
+func trainProgram(t *testing.T) []string { return []string{example(t, "train"), "-steps", "20"} }
+
+// example builds one.
+func example(t *testing.T, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("go", "build", "-o", program, "../examples/"+name).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+func lammpsProgram(t *testing.T) []string {
+	lmp, err := exec.LookPath("lmp")
+	if err != nil {
+		t.Skip("no LAMMPS: apt-get install lammps lammps-examples")
+	}
+	input := filepath.Join(t.TempDir(), "in.melt")
+	text, err := os.ReadFile("/usr/share/lammps/examples/melt/in.melt")
+	if err == nil { // 27 times as many atoms, a sixth of the steps
+		text = regexp.MustCompile(`(?m)^region.*`).ReplaceAll(text, []byte("region box block 0 30 0 30 0 30"))
+		text = regexp.MustCompile(`(?m)^run.*`).ReplaceAll(text, []byte("run 40"))
+		err = os.WriteFile(input, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{lmp, "-in", input, "-log", "none"}
+}
+
+func torchProgram(t *testing.T) []string {
+	python := os.Getenv("GOMPI_TORCH_PYTHON")
+	if python == "" {
+		t.Skip("no PyTorch: make torch ONLY=build, GOMPI_TORCH_PYTHON=$PWD/bin/torch/bin/python")
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	if out, err := exec.Command(example(t, "cnn"), "-data", data, "-gen", "-samples", "2500").CombinedOutput(); err != nil {
+		t.Fatalf("cnn: %v\n%s", err, out)
+	}
+	return []string{python, "-m", "gompi_torch", "../examples/pytorch/cnn.py", "--data", data, "--batch", "64", "1"}
+}
+
+// namesSlow runs a job until the ranks that are slowed in it were named in two runs of at most four:
+// what else the machine does slows a rank, too. Where ranks are more than processors, each gets four
+// fifths of its part of these, and any of them: else a rank would be as slow as one that it shares a
+// processor with, and for the others both are.
+func namesSlow(t *testing.T, gompirun string, ranks int, slow []int, flags, program []string) {
+	takes := 1.0
+	if p := runtime.NumCPU(); ranks > p {
+		takes = float64(ranks) / (0.8 * float64(p))
+		flags = append(slices.Clone(flags), "-bind-to", "none")
+	}
 	file := filepath.Join(t.TempDir(), "stats.json")
-	args := append([]string{"-np", "2", "-stats=" + file}, flags...)
-	args = append(append(args, "slowed", strconv.Itoa(slow)), program...)
-	for right, wrong := 0, 0; right < 3; {
+	args := slices.Concat([]string{"-np", strconv.Itoa(ranks), "-stats=" + file, "-torch-backend", "gompi", "-x", "OMP_NUM_THREADS=1"},
+		flags, []string{"slowed", list(slow), fmt.Sprint(takes)}, program)
+	for right, wrong := 0, 0; right < 2; {
 		status, out, errs := runCommand(t, gompirun, args...)
 		var s report.Summary
 		data, err := os.ReadFile(file)
@@ -96,11 +176,15 @@ func slowed(t *testing.T, gompirun string, program, flags []string, slow int) {
 		if status != 0 || err != nil {
 			t.Fatalf("status %d, %v\n%s%s", status, err, out, errs)
 		}
-		t.Log(s.Verdict)
-		if slices.Equal(s.Late, []int{slow}) {
+		if slices.Equal(s.Late, slow) {
+			t.Log(s.Verdict)
 			right++
-		} else if wrong++; wrong == 3 {
-			t.Fatalf("rank %d was slowed, and not named in %d of %d runs", slow, wrong, right+wrong)
+			continue
+		}
+		wrong++
+		t.Logf("%s: %+v", s.Verdict, s.PerRank)
+		if wrong == 3 {
+			t.Fatalf("ranks %v were slowed, and not named in %d of %d runs", slow, wrong, right+wrong)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func TestCountsComeFromAllHosts(t *testing.T) {
 func TestStatsAreWrittenAsTheFileIsNamed(t *testing.T) {
 	program, dir := counted(t), t.TempDir()
 	status, _, errs := runJob(t, "-np", "2", "-stats", program, "calls")
-	if status != 0 || !strings.Contains(errs, "2 ranks on 1 hosts") || !strings.Contains(errs, "allreduce") {
+	if status != 0 || !strings.Contains(errs, "2 ranks on 1 host,") || !strings.Contains(errs, "allreduce") {
 		t.Errorf("status %d:\n%s\nwant a table on stderr", status, errs)
 	}
 	page := filepath.Join(dir, "page.html")

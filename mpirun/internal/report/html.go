@@ -13,7 +13,7 @@ var pageText string
 // page is made when it is wanted: gompirun seldom writes one.
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"duration": duration, "percent": percent, "dash": dash,
+		"duration": duration, "percent": percent, "dash": dash, "count": count,
 		"amount": func(n uint64) string { return Amount(float64(n)) },
 		"rate":   func(l Site) string { return l.rate() },
 		"late":   func(l Site) string { return l.late() },

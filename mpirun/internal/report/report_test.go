@@ -32,15 +32,41 @@ func TestWhoIsLate(t *testing.T) {
 		says    string
 	}{
 		{[]int64{300 * ms, 290 * ms, 310 * ms, 320 * ms}, nil, "balanced"},
-		{[]int64{300 * ms, 290 * ms, 100 * ms, 320 * ms}, []int{2}, "rank 2 was late: in calls for 100 ms, the others for 303 ms"},
+		{[]int64{300 * ms, 290 * ms, 100 * ms, 320 * ms}, []int{2}, "rank 2 was late: in calls for 80 ms, the others for 243 ms on average, of 1 s"},
 		{[]int64{90 * ms, 290 * ms, 100 * ms, 320 * ms}, []int{0, 2}, "ranks 0, 2 were late"},
 		{[]int64{90 * ms, 100 * ms, 100 * ms, 320 * ms}, nil, "most ranks have waited little"},
 		{[]int64{200 * ms, 10 * ms}, []int{1}, "rank 1 was late"},
 		{[]int64{200 * ms}, nil, "no other rank"},
+		{nil, nil, "no rank has used gompi"},
 	} {
 		s := job(tt.inCalls...).Summary()
 		if !slices.Equal(s.Late, tt.late) || !strings.Contains(s.Verdict, tt.says) {
 			t.Errorf("%v: %v, %q; want %v, %q", tt.inCalls, s.Late, s.Verdict, tt.late, tt.says)
+		}
+	}
+}
+
+// In these runs of examples/train on four ranks, of 5.4 s, all have waited half a second for what
+// rank 0 reads at the start, and at the end for the last.
+func TestWhatIsWaitedForOnceDoesNotHideWhoIsSlow(t *testing.T) {
+	for _, tt := range []struct {
+		bcast, wait [4]int64 // of which the one is one call, and of the other the longest took 20 ms
+		late        []int
+		says        string
+	}{
+		{[4]int64{9 * ms, 440 * ms, 450 * ms, 450 * ms}, [4]int64{390 * ms, 380 * ms, 70 * ms, 370 * ms}, []int{2}, "most of it in wait at train/trainer.go:183; the longest"},
+		{[4]int64{9 * ms, 440 * ms, 450 * ms, 450 * ms}, [4]int64{390 * ms, 90 * ms, 440 * ms, 80 * ms}, []int{1, 3}, "most of it in wait at train/trainer.go:183; the longest"},
+		{[4]int64{9 * ms, 440 * ms, 450 * ms, 450 * ms}, [4]int64{180 * ms, 210 * ms, 190 * ms, 200 * ms}, []int{0}, "most of it in bcast at train/setup.go:128, in single calls"},
+	} {
+		c := New("train", 4)
+		for i := range 4 {
+			c.Add("here", &stats.Figures{Rank: i, Left: 5400 * ms, Sites: []stats.Site{
+				{Op: "bcast", Place: "train/setup.go:128", Calls: 1, Timed: 1, Time: tt.bcast[i], Slowest: tt.bcast[i]},
+				{Op: "wait", Place: "train/trainer.go:183", Calls: 120, Timed: 120, Time: tt.wait[i], Slowest: 20 * ms},
+			}}, 1e9)
+		}
+		if s := c.Summary(); !slices.Equal(s.Late, tt.late) || !strings.HasPrefix(s.Where, tt.says) {
+			t.Errorf("bcast %v, wait %v: %v, %q; want %v, %q", tt.bcast, tt.wait, s.Late, s.Where, tt.late, tt.says)
 		}
 	}
 }
@@ -79,7 +105,7 @@ func TestSitesOfAllRanksAreAddedUp(t *testing.T) {
 func TestEachFormHasTheFigures(t *testing.T) {
 	s := job(300*ms, 100*ms).Summary()
 	for file, wants := range map[string][]string{
-		"":       {"2 ranks on 1 hosts, 1 s", "rank 1 was late", "MPI_Allreduce  a.c:1", "20     160 B", "rank 1  400 B/s", "0     1   2         16 B"},
+		"":       {"2 ranks on 1 host, 1 s", "rank 1 was late", "(most of it in MPI_Allreduce at a.c:1; the longest", "MPI_Allreduce  a.c:1", "20     160 B", "rank 1  400 B/s", "0     1   2         16 B"},
 		"x.html": {"<td class=\"l place\">a.c:1</td>", "tr class=\"late\"", "1 to 0: 2 messages, 16 B", "</html>"},
 		"x.json": {`"Late": [`, `"Wait": 50`},
 	} {

@@ -19,6 +19,7 @@ type Summary struct {
 	Runs    int      // of the program, with -max-restarts
 	Elapsed float64  // of the rank that was longest in the job
 	Verdict string   // who was late, in a sentence
+	Where   string   `json:",omitempty"` // the others have waited longest for these
 	Late    []int    // ranks that the others have waited for, none if the job is balanced
 	Missing []string `json:",omitempty"` // hosts without figures
 	Copies  float64  // bytes that one processor copies in a second, on the slowest host
@@ -72,7 +73,7 @@ func (c *Collector) Summary() *Summary {
 		s.Elapsed = max(s.Elapsed, r.Elapsed)
 	}
 	s.Sites, s.Pairs = c.sites(s.Elapsed), c.pairs()
-	s.Late, s.Verdict = late(s.PerRank, s.Elapsed)
+	s.Late, s.Verdict, s.Where = c.late(s.Elapsed)
 	return s
 }
 
@@ -81,11 +82,10 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 func (c *Collector) perRank() (ranks []Rank) {
 	for _, i := range slices.Sorted(maps.Keys(c.ranks)) {
 		r := c.ranks[i]
-		line := Rank{Rank: i, Host: r.host, Elapsed: seconds(r.elapsed), Uncounted: r.missed}
+		line := Rank{Rank: i, Host: r.host, Elapsed: seconds(r.elapsed), InCalls: r.inCalls(total), Uncounted: r.missed}
 		for _, s := range r.sites {
-			line.Calls += s.Calls
 			if !serves(&s) {
-				line.InCalls += seconds(s.Time)
+				line.Calls += s.Calls
 			}
 		}
 		line.Outside = max(0, line.Elapsed-line.InCalls) // several goroutines may be in calls at once
@@ -106,41 +106,95 @@ func serves(s *stats.Site) bool { return s.Place == "" && s.Op == stats.Probe.St
 // much.
 func differ(least, most, elapsed float64) bool { return most-least > max(0.05*elapsed, 0.02) }
 
-// late returns the ranks that the others have waited for. A rank that computes for longer comes
-// late to what all do together, and waits least there: so it is one that was in calls for the least
-// time. With it are counted late all that are nearer to it than to the one that waited most.
-func late(ranks []Rank, elapsed float64) (who []int, verdict string) {
-	if len(ranks) < 2 {
-		return nil, "there is no other rank to wait for"
-	}
-	least, most := ranks[0], ranks[0]
-	for _, r := range ranks {
-		if r.InCalls < least.InCalls {
-			least = r
+// A measure is how much of the time at a place is compared between ranks, in nanoseconds.
+type measure func(*stats.Site) int64
+
+func total(s *stats.Site) int64 { return s.Time }
+
+// steady leaves out the longest call at each place: for that may be the wait for what one rank does
+// once, such as to read a file, or what held a host up.
+func steady(s *stats.Site) int64 { return s.Time - s.Slowest }
+
+// inCalls returns for how long the rank was in calls, in seconds.
+func (r *rank) inCalls(of measure) (sum float64) {
+	for _, s := range r.sites {
+		if !serves(&s) {
+			sum += seconds(of(&s))
 		}
-		if r.InCalls > most.InCalls {
-			most = r
-		}
 	}
-	gap := most.InCalls - least.InCalls
-	if !differ(least.InCalls, most.InCalls, elapsed) {
-		return nil, fmt.Sprintf("the ranks are balanced: they were in calls for %s to %s", duration(least.InCalls), duration(most.InCalls))
+	return sum
+}
+
+// late returns the ranks that the others have waited for, again and again: or, if there are none,
+// those that they have waited for in few calls. And it says so, and where they have.
+func (c *Collector) late(elapsed float64) (who []int, verdict, where string) {
+	switch len(c.ranks) {
+	case 0:
+		return nil, "no rank has used gompi: there is nothing to count", ""
+	case 1:
+		return nil, "there is no other rank to wait for", ""
+	}
+	if who, verdict = c.lateBy(steady, elapsed); who != nil {
+		return who, verdict, "most of it " + c.where(who, steady) + "; the longest call at each place is left out"
+	}
+	if once, of := c.lateBy(total, elapsed); once != nil {
+		return once, of, "most of it " + c.where(once, total) + ", in single calls"
+	}
+	return nil, verdict, ""
+}
+
+// lateBy returns the ranks that are late by a measure. A rank that computes for longer comes late to
+// what all do together, and waits least there: so it is one that was in calls for the least time.
+// With it are counted late all that are nearer to it than to the one that waited most.
+func (c *Collector) lateBy(of measure, elapsed float64) (who []int, verdict string) {
+	in := map[int]float64{}
+	for i, r := range c.ranks {
+		in[i] = r.inCalls(of)
+	}
+	by := slices.SortedFunc(maps.Keys(in), func(a, b int) int { return cmp.Or(cmp.Compare(in[a], in[b]), cmp.Compare(a, b)) })
+	first, last := by[0], by[len(by)-1]
+	least, most := in[first], in[last]
+	if !differ(least, most, elapsed) {
+		return nil, fmt.Sprintf("the ranks are balanced: they were in calls for %s to %s", duration(least), duration(most))
 	}
 	var others float64
-	for _, r := range ranks {
-		if r.InCalls-least.InCalls < gap/3 {
-			who = append(who, r.Rank)
+	for _, i := range by {
+		if in[i]-least < (most-least)/3 {
+			who = append(who, i)
 		} else {
-			others += r.InCalls
+			others += in[i]
 		}
 	}
-	if 2*len(who) > len(ranks) {
+	if 2*len(who) > len(by) {
 		return nil, fmt.Sprintf("most ranks have waited little: rank %d was in calls for %s, and rank %d for %s, longest",
-			least.Rank, duration(least.InCalls), most.Rank, duration(most.InCalls))
+			first, duration(least), last, duration(most))
 	}
-	others /= float64(len(ranks) - len(who))
+	slices.Sort(who)
 	return who, fmt.Sprintf("%s late: in calls for %s, the others for %s on average, of %s",
-		rankNames(who), duration(least.InCalls), duration(others), duration(elapsed))
+		rankNames(who), duration(least), duration(others/float64(len(by)-len(who))), duration(elapsed))
+}
+
+// where returns at which place the others have waited longest for some ranks.
+func (c *Collector) where(who []int, of measure) string {
+	excess := map[name]float64{}
+	for i, r := range c.ranks {
+		part := 1 / float64(len(c.ranks)-len(who))
+		if slices.Contains(who, i) {
+			part = -1 / float64(len(who))
+		}
+		for n, s := range r.sites {
+			if !serves(&s) {
+				excess[n] += part * float64(of(&s))
+			}
+		}
+	}
+	n := slices.MaxFunc(slices.Collect(maps.Keys(excess)), func(a, b name) int {
+		return cmp.Or(cmp.Compare(excess[a], excess[b]), cmp.Compare(a.op, b.op), cmp.Compare(a.place, b.place))
+	})
+	if n.place == "" {
+		return "in " + n.op
+	}
+	return "in " + n.op + " at " + n.place
 }
 
 // rankNames names some ranks as the subject of a sentence: "rank 3 was".
@@ -171,6 +225,9 @@ func (c *Collector) sites(elapsed float64) (lines []Site) {
 	all := map[name]map[int]stats.Site{}
 	for i, r := range c.ranks {
 		for n, s := range r.sites {
+			if serves(&s) {
+				continue
+			}
 			if all[n] == nil {
 				all[n] = map[int]stats.Site{}
 			}

@@ -17,17 +17,22 @@ const (
 // Text writes the summary as tables.
 func (s *Summary) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "gompirun -stats: %s: %d ranks on %d hosts, %s", s.Program, s.Ranks, len(s.Hosts), duration(s.Elapsed))
+	fmt.Fprintf(&b, "gompirun -stats: %s: %s on %s, %s", s.Program, count(s.Ranks, "rank"), count(len(s.Hosts), "host"), duration(s.Elapsed))
 	if s.Runs > 1 {
 		fmt.Fprintf(&b, ", %d runs", s.Runs)
 	}
 	fmt.Fprintf(&b, "\n%s\n", s.Verdict)
+	if s.Where != "" {
+		fmt.Fprintf(&b, "(%s)\n", s.Where)
+	}
 	if len(s.Missing) > 0 {
 		fmt.Fprintf(&b, "no figures came from %s\n", strings.Join(s.Missing, ", "))
 	}
-	s.textSites(&b)
-	s.textRanks(&b)
-	s.textPairs(&b)
+	if len(s.PerRank) > 0 {
+		s.textSites(&b)
+		s.textRanks(&b)
+		s.textPairs(&b)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -105,6 +110,14 @@ func (g grid) end(more int, of string) {
 	if more > 0 {
 		fmt.Fprintf(g.b, "(%d more %s: -stats=FILE.json has all)\n", more, of)
 	}
+}
+
+// count writes so many of what: "1 host", "2 hosts".
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
 }
 
 func dash(s string) string {
