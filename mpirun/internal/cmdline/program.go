@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"gompi/internal/cli"
@@ -74,8 +76,28 @@ func (f *programFlags) underPython(argv []string) ([]string, error) {
 		return append(append(python, "-m"), argv...), nil
 	case isScript:
 		return append(python, argv...), nil
+	case f.torchBackend != "" && pythonName.MatchString(filepath.Base(argv[0])):
+		return throughTorch(argv), nil
 	}
 	return argv, nil
+}
+
+var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+
+// throughTorch has a Python that was named run its script or module by gompi_torch, which torch
+// before 2.5 needs. What it is told by other flags than those of one letter stays as it is.
+func throughTorch(argv []string) []string {
+	for i, a := range argv[1:] {
+		switch {
+		case slices.Equal(argv[i+1:min(i+3, len(argv))], []string{"-m", "gompi_torch"}):
+			return argv
+		case a == "-m" || strings.HasSuffix(a, ".py"):
+			return slices.Insert(slices.Clone(argv), i+1, "-m", "gompi_torch")
+		case len(a) != 2 || a[0] != '-' || strings.Contains("cWX", a[1:]):
+			return argv
+		}
+	}
+	return argv
 }
 
 // find looks for the program in the folders of path, as Open MPI's mpirun does
