@@ -95,7 +95,8 @@ func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync 
 		return c.notSent(op, err)
 	}
 	if c.stats.On() {
-		span := c.countSend(to, tag, b, sync)
+		var span stats.Span
+		c.countSend(&span, to, tag, b, sync)
 		defer span.End()
 	}
 	if staged(b) {
@@ -115,7 +116,8 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 	if !c.stats.On() {
 		return c.recv(ctx, from, tag, b)
 	}
-	span := c.stats.Begin(stats.Recv, 0)
+	var span stats.Span
+	c.stats.Begin(&span, stats.Recv, 0)
 	st, err := c.recv(ctx, from, tag, b)
 	c.countReceived(&span, st, err)
 	return st, err
@@ -143,7 +145,8 @@ func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from,
 	if !c.stats.On() {
 		return c.sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
 	}
-	span := c.countMessage(stats.Sendrecv, to, sendTag, send.Size()) // what it sends is the message of a trace
+	var span stats.Span
+	c.countMessage(&span, stats.Sendrecv, to, sendTag, send.Size()) // what it sends is the message of a trace
 	st, err := c.sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
 	c.stats.Received(&span, st.Bytes)
 	span.End()
@@ -227,7 +230,8 @@ func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
 	if !m.c.stats.On() {
 		return m.claim(ctx, b)
 	}
-	span := m.c.stats.Begin(stats.Mrecv, 0)
+	var span stats.Span
+	m.c.stats.Begin(&span, stats.Mrecv, 0)
 	st, err := m.claim(ctx, b)
 	m.c.countReceived(&span, st, err)
 	return st, err
@@ -245,7 +249,8 @@ func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take b
 		return message.Probed{}, st, err
 	}
 	if c.stats.On() {
-		span := c.stats.Begin(probeOp(wait, take), 0)
+		var span stats.Span
+		c.stats.Begin(&span, probeOp(wait, take), 0)
 		defer span.End()
 	}
 	m, st, err := c.ch.Probe(ctx, from, tag, wait, take)

@@ -18,7 +18,7 @@ func (c *Comm) do(ctx context.Context, o *call.Call) (err error) {
 		return c.fault(o.Kind.String(), -1, badArgument("%v", err))
 	}
 	if c.stats.On() {
-		span = c.stats.Begin(stats.Op(o.Kind), o.Bytes())
+		c.stats.Begin(&span, stats.Op(o.Kind), o.Bytes())
 	}
 	if c.ops.begin() {
 		defer c.ops.endOf(c, o) // also if a function panics

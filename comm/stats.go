@@ -55,36 +55,35 @@ func ownCounts(info *boot.Info) (*stats.Memory, error) {
 }
 
 // countSend counts a blocking send, which begins.
-func (c *Comm) countSend(to, tag int, b Buffer, sync bool) stats.Span {
+func (c *Comm) countSend(span *stats.Span, to, tag int, b Buffer, sync bool) {
 	op := stats.Send
 	if sync {
 		op = stats.Ssend
 	}
-	return c.countMessage(op, to, tag, b.Size())
+	c.countMessage(span, op, to, tag, b.Size())
 }
 
 // countMessage counts a message that is sent, and the call.
-func (c *Comm) countMessage(op stats.Op, to, tag, bytes int) stats.Span {
+func (c *Comm) countMessage(span *stats.Span, op stats.Op, to, tag, bytes int) {
 	peer := int(c.ch.World(to))
-	span := c.stats.Begin(op, bytes)
+	c.stats.Begin(span, op, bytes)
 	c.stats.Sent(peer, bytes)
-	c.stats.Message(&span, peer, tag)
-	return span
+	c.stats.Message(span, peer, tag)
 }
 
 // countStart counts the start of a message.
-func (c *Comm) countStart(k requestKind, peer, tag int, b Buffer) stats.Span {
+func (c *Comm) countStart(span *stats.Span, k requestKind, peer, tag int, b Buffer) {
 	switch k {
 	case sendRequest:
-		return c.countMessage(stats.Isend, peer, tag, b.Size())
+		c.countMessage(span, stats.Isend, peer, tag, b.Size())
 	case ssendRequest:
-		return c.countMessage(stats.Issend, peer, tag, b.Size())
+		c.countMessage(span, stats.Issend, peer, tag, b.Size())
+	default:
+		c.stats.Begin(span, stats.Irecv, 0)
+		if peer >= 0 {
+			c.stats.Message(span, int(c.ch.World(peer)), tag)
+		}
 	}
-	span := c.stats.Begin(stats.Irecv, 0)
-	if peer >= 0 {
-		c.stats.Message(&span, int(c.ch.World(peer)), tag)
-	}
-	return span
 }
 
 // countReceived ends the count of a receive.

@@ -120,34 +120,35 @@ type Span struct {
 	tag    int32
 }
 
-// Begin counts a call of so many bytes. Its caller is a function of comm that programs call, or one
-// that such a function calls.
+// Begin counts a call of so many bytes, and makes the zero Span sp that of it. Its caller is a
+// function of comm that programs call, or one that such a function calls. (A Span that it returned
+// would be copied, which waits for what has just been stored: 8 ns.)
 //
 //go:noinline
-func (r *Rank) Begin(op Op, bytes int) Span {
+func (r *Rank) Begin(sp *Span, op Op, bytes int) {
 	if r.mpi {
 		if bytes > 0 {
 			r.moved.Add(uint64(bytes))
 		}
-		return Span{}
+		return
 	}
 	s := r.find(callers(uint64(op)), op)
 	if s == nil {
 		r.uncounted.Add(1)
-		return Span{}
+		return
 	}
 	n := s.calls.Add(1)
 	if bytes > 0 {
 		s.bytes.Add(uint64(bytes))
 	}
-	stands := int64(1)
+	sp.site, sp.stands = s, 1
 	if s.short.Load() != 0 {
 		if !isSampled(n + r.seed) {
-			return Span{site: s}
+			return
 		}
-		stands = Sampled
+		sp.stands = Sampled
 	}
-	return Span{r, s, seg.Now(), bytes, stands, -1, -1}
+	sp.r, sp.bytes, sp.peer, sp.tag, sp.begin = r, bytes, -1, -1, seg.Now()
 }
 
 // find returns the site with a key. Where there is no room for another it is one for all calls of

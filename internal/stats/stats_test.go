@@ -18,7 +18,8 @@ func memory(ranks int, trace bool) *Memory {
 //
 //go:noinline
 func call(r *Rank, op Op, bytes int) {
-	s := r.Begin(op, bytes)
+	var s Span
+	r.Begin(&s, op, bytes)
 	s.End()
 }
 
