@@ -132,10 +132,13 @@ func (r *Rank) Begin(sp *Span, op Op, bytes int) {
 		}
 		return
 	}
-	s := r.find(callers(uint64(op)), op)
-	if s == nil {
-		r.uncounted.Add(1)
-		return
+	key := callers(uint64(op))
+	s := &r.sites[home(key)]
+	if s.key.Load() != key {
+		if s = r.find(key, op); s == nil {
+			r.uncounted.Add(1)
+			return
+		}
 	}
 	n := s.calls.Add(1)
 	if bytes > 0 {
@@ -151,11 +154,14 @@ func (r *Rank) Begin(sp *Span, op Op, bytes int) {
 	sp.r, sp.bytes, sp.peer, sp.tag, sp.begin = r, bytes, -1, -1, seg.Now()
 }
 
+// home returns where the site with a key is, if nothing else is there.
+func home(key uint64) uint64 { return key >> 40 * (Sites - spare) >> 24 }
+
 // find returns the site with a key. Where there is no room for another it is one for all calls of
 // op from other places, nil if there is no room for that, too.
 func (r *Rank) find(key uint64, op Op) *site {
 	for i := range uint64(probes) {
-		if s := r.at(key, (key>>40+i)%(Sites-spare), op); s != nil {
+		if s := r.at(key, (home(key)+i)%(Sites-spare), op); s != nil {
 			return s
 		}
 	}
