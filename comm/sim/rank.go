@@ -332,6 +332,10 @@ func (r *Rank) Scratch(like mem.Buffer, n int) mem.Buffer {
 	if n == 0 {
 		return like.Slice(0, 0)
 	}
-	b, _ := r.space().Alloc(like.Type(), n)
+	space := like.Space()
+	if !like.IsHost() {
+		space = r.space()
+	}
+	b, _ := space.Alloc(like.Type(), n)
 	return b
 }

@@ -58,3 +58,19 @@ func TestARankThatDoesNotComeToItsHostIsNamed(t *testing.T) {
 		t.Errorf("%v: want rank 2 waits for ranks of its host", err)
 	}
 }
+
+func TestARankMayBeAloneOnTheLastHost(t *testing.T) {
+	m := named(t, "cluster")
+	for _, op := range Ops() {
+		c := Call{Op: op, Ranks: 9, Bytes: 32 << 10}
+		ways, err := m.Algorithms(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c.Algorithm = range ways {
+			if x := seconds(t, m, c); x <= 0 {
+				t.Errorf("%+v: %v seconds", c, x)
+			}
+		}
+	}
+}

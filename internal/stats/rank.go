@@ -120,9 +120,9 @@ type Span struct {
 	tag    int32
 }
 
-// Begin counts a call of so many bytes, and makes the zero Span sp that of it. Its caller is a
-// function of comm that programs call, or one that such a function calls. (A Span that it returned
-// would be copied, which waits for what has just been stored: 8 ns.)
+// Begin counts a call of so many bytes, and fills its Span, which is zero. Its caller is a function
+// of comm that programs call, or one that such a function calls. (A Span that it returned would be
+// copied, which waits for what has just been stored: 8 ns.)
 //
 //go:noinline
 func (r *Rank) Begin(sp *Span, op Op, bytes int) {
@@ -242,6 +242,9 @@ func (sp *Span) End() {
 		return
 	}
 	took := max(0, seg.Now()-sp.begin-sp.r.clock)
+	if took > warmUp*Short { // something held this one up, not those that it stands for
+		sp.stands = 1
+	}
 	s.timed.Add(1)
 	total := s.time.Add(took * sp.stands)
 	if least := s.fastest.Load(); least == 0 || took < least-1 {

@@ -65,7 +65,7 @@ func (c *Collectives) inside(o *call.Call) error {
 	return coll.Run(c.alone, p.Algorithm, o)
 }
 
-// fresh returns a zero Call for inside.
+// fresh returns a zero Call for inside, valid until the next fresh.
 func (c *Collectives) fresh() *call.Call {
 	c.call = call.Call{}
 	return &c.call

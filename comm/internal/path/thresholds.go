@@ -131,12 +131,12 @@ var thresholds = [numThresholds]struct {
 	// KiB and 1 MiB 8.4, 6.2 and 5.4).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
-	// From this many bytes on all ranks carry shares of an allreduce, and of a reduce-scatter and an
-	// allgather with equal blocks, where hosts have at least four ranks with a processor each: else
-	// one leader does the work between hosts alone (cluster of comm/sim, 16 hosts with 8 ranks
-	// each, by leaders and in shares: allreduce of 16 KiB 84.8 and 50.9 us, of 64 KiB 151 and 117;
-	// allgather of 1 KiB blocks 92.0 and 74.4; at 100 Gbit/s reduce-scatter of 4 KiB blocks 265 and
-	// 201).
+	// Where hosts have at least four ranks each, as many as the others and with a processor each, all
+	// ranks carry shares of an allreduce from this many bytes on, and of a reduce-scatter and an
+	// allgather with equal blocks from a quarter of it for each host: else one leader does the work
+	// between hosts alone (cluster of comm/sim, 16 hosts with 8 ranks each, by leaders and in
+	// shares: allreduce of 16 KiB 84.8 and 50.9 us, of 64 KiB 151 and 117; allgather of 1 KiB blocks
+	// 92.0 and 74.4; at 100 Gbit/s reduce-scatter of 4 KiB blocks 265 and 201).
 	hierSharesFrom: {"hier.shares", 16 << 10, 0, most},
 
 	// From this many bytes of a vector on they do so of an allreduce of two or three ranks to a
@@ -150,13 +150,13 @@ var thresholds = [numThresholds]struct {
 	// 606 and 414; bcast of 64 KiB 27 and 33, of 1 MiB 237 and 206; reduce of 1 MiB 317 and 258).
 	hierVectorFrom: {"hier.vector", 256 << 10, 0, most},
 
-	// From this many bytes of all blocks on, all ranks carry shares of a reduce-scatter and an
-	// allgather with equal blocks (2x2, by leaders and in shares, reduce-scatter of 256 KiB blocks
-	// 573 and 320 us; 2x4, allgather of 64 KiB blocks 137 and 265 us, of 1 MiB blocks 9.7 and 7.1
-	// ms). Other collectives of blocks go by messages, for no byte is saved between hosts, and each
-	// is moved once more inside (by messages and hierarchical: alltoall, 2x2 of 128 KiB blocks 298
-	// and 161 us, of 256 KiB 444 and 860; gather and scatter, 2x2 of 256 KiB blocks 213 and 145,
-	// 157 and 153 us, scatter of 2x4 324 and 436).
+	// From this many bytes of all blocks on they do so of a reduce-scatter and an allgather, too
+	// (2x2, by leaders and in shares, reduce-scatter of 256 KiB blocks 573 and 320 us; 2x4 on two
+	// processors, allgather of 64 KiB blocks 137 and 265 us, of 1 MiB blocks 9.7 and 7.1 ms). Other
+	// collectives of blocks go by messages, for no byte is saved between hosts, and each is moved
+	// once more inside (by messages and hierarchical: alltoall, 2x2 of 128 KiB blocks 298 and 161
+	// us, of 256 KiB 444 and 860; gather and scatter, 2x2 of 256 KiB blocks 213 and 145, 157 and
+	// 153 us, scatter of 2x4 324 and 436).
 	hierBlocksFrom: {"hier.blocks", 1 << 20, 0, most},
 
 	// How many bytes at a time go through pinned host memory, and are copied while others are under

@@ -93,7 +93,7 @@ func throughTorch(argv []string) []string {
 			return argv
 		case a == "-m" || strings.HasSuffix(a, ".py"):
 			return slices.Insert(slices.Clone(argv), i+1, "-m", "gompi_torch")
-		case len(a) != 2 || a[0] != '-' || strings.Contains("cWX", a[1:]):
+		case len(a) != 2 || a[0] != '-' || strings.Contains("cWX-", a[1:]):
 			return argv
 		}
 	}

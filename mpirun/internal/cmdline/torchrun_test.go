@@ -24,6 +24,7 @@ func TestScriptsAndModulesRunUnderPython(t *testing.T) {
 		{"-torch-backend gompi python train.py 1", "python -m gompi_torch train.py 1"},
 		{"-torch-backend gompi /venv/bin/python3.11 -u -O -m pkg.train x.py", "/venv/bin/python3.11 -u -O -m gompi_torch -m pkg.train x.py"},
 		{"-torch-backend gompi python -m gompi_torch train.py", "python -m gompi_torch train.py"},
+		{"-torch-backend gompi python -- train.py", "python -- train.py"},
 		{"-torch-backend gompi python -c code.py", "python -c code.py"},
 		{"-torch-backend gompi accelerate-script 1", "accelerate-script 1"},
 		{"--no_python=false train.py", "python3 -u train.py"},

@@ -27,8 +27,7 @@ func NewOutbox(to *Process) *Outbox {
 	return o
 }
 
-// long is from how many bytes on what is posted is not copied: the cards of all ranks go to many
-// hosts at once.
+// Post does not copy what has at least long bytes: the cards of all ranks go to many hosts at once.
 const long = 16 << 10
 
 // Post queues b, which must not change any more, and returns how many bytes are queued. It does not

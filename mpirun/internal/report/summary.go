@@ -137,8 +137,8 @@ func (c *Collector) late(elapsed float64) (who []int, verdict, where string) {
 	if who, verdict = c.lateBy(steady, elapsed); who != nil {
 		return who, verdict, "most of it " + c.where(who, steady) + "; the longest call at each place is left out"
 	}
-	if once, of := c.lateBy(total, elapsed); once != nil {
-		return once, of, "most of it " + c.where(once, total) + ", in single calls"
+	if who, verdict = c.lateBy(total, elapsed); who != nil {
+		return who, verdict, "most of it " + c.where(who, total) + ", in few calls"
 	}
 	return nil, verdict, ""
 }
