@@ -304,11 +304,11 @@ func (d disaster) start(t *testing.T, job []*exec.Cmd) (out *os.File, output str
 	return out, stderr.Name()
 }
 
-// setTimerSlack sets by how many nanoseconds sleeps of this thread, and of processes that it starts,
-// may last longer, and returns what that was. Linux 6.18, where it groups processes by session,
-// gives drilling ranks that share processors all of those for seconds, and what runs beside them
-// none: their threads wake and sleep many times within microseconds. With 5 ms for each sleep it
-// does not (others waited for 2 to 8 s, .1 s with it).
+// setTimerSlack sets by how many nanoseconds sleeps of this thread, and of processes that it
+// starts, may last longer, and returns what that was. Linux 6.18, where it groups processes by
+// session, gives drilling ranks that share processors all of those for seconds, and what runs
+// beside them none: their threads wake and sleep many times within microseconds. With 5 ms for each
+// sleep it does not (others waited for 2 to 8 s, .1 s with it).
 func setTimerSlack(t *testing.T, ns int) (before int) {
 	t.Helper()
 	before, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)

@@ -153,10 +153,10 @@ func torchProgram(t *testing.T) []string {
 	return []string{python, "-m", "gompi_torch", "../examples/pytorch/cnn.py", "--data", data, "--batch", "64", "1"}
 }
 
-// namesSlow runs a job until the ranks that are slowed in it were named in two runs of at most four:
-// what else the machine does slows a rank, too. Where ranks are more than processors, each gets four
-// fifths of its part of these, and any of them: else a rank would be as slow as one that it shares a
-// processor with, and for the others both are.
+// namesSlow runs a job until the ranks that are slowed in it were named in two runs of at most
+// four: what else the machine does slows a rank, too. Where ranks are more than processors, each
+// gets four fifths of its part of these, and any of them: else a rank would be as slow as one that
+// it shares a processor with, and for the others both are.
 func namesSlow(t *testing.T, gompirun string, ranks int, slow []int, flags, program []string) {
 	takes := 1.0
 	if p := runtime.NumCPU(); ranks > p {

@@ -34,8 +34,8 @@ type Machine struct {
 	Processors, Hosts int
 	Switch            float64
 
-	// Beside has the hosts of processes that run beside the ranks, as a launcher does: the last of a
-	// Run. They have no part in collectives, and Rails is 1 with them.
+	// Beside has the hosts of processes that run beside the ranks, as a launcher does: the last of
+	// a Run. They have no part in collectives, and Rails is 1 with them.
 	Beside []int
 
 	// Tree is the network of switches above hosts, from the lowest level up: none for one switch

@@ -24,9 +24,9 @@ var Machines = []Machine{
 		RanksPerHost: 1 << 20, Processors: 2, Switch: 12 * us, Eager: eager, Buffer: buffer},
 }
 
-// hostMemory is that of 16 processors of an Intel Xeon. Of eight of its ranks a barrier takes .57 us
-// (in this model .60), allreduce of 8 bytes 1.03 (.60) and of 1 MiB 271 (345), allgather of 64 KiB
-// 58 (66); of 16 allgather of 256 KiB 954 (840).
+// hostMemory is that of 16 processors of an Intel Xeon. Of eight of its ranks a barrier takes .57
+// us (in this model .60), allreduce of 8 bytes 1.03 (.60) and of 1 MiB 271 (345), allgather of 64
+// KiB 58 (66); of 16 allgather of 256 KiB 954 (840).
 var hostMemory = Memory{Latency: 0.25 * us, Peer: 0.05 * us, Copy: 0.125 * ns, Total: 0.0125 * ns}
 
 // What comm does with each message of a collective: see message.CollectiveEager. Linux gives a

@@ -176,8 +176,8 @@ func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
 	}
 }
 
-// Left out is what goes to one rank, or from it: a long reduce by leaders takes up to 1.5 times what
-// halving of all ranks takes on 16 hosts and more (docs/scale.md).
+// Left out is what goes to one rank, or from it: a long reduce by leaders takes up to 1.5 times
+// what halving of all ranks takes on 16 hosts and more (docs/scale.md).
 func TestRulesChooseNearlyTheBestHierarchy(t *testing.T) {
 	const bound = 1.35
 	for _, rate := range []string{"25gbit", "100gbit", "400gbit"} {

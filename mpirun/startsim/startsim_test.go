@@ -70,8 +70,8 @@ func TestStartsOnOneMachineTakeWhatIsMeasured(t *testing.T) {
 	}
 }
 
-// So do those of hosts that are one machine's: by a script that logs in to none, of costs found with
-// up to 128 hosts, and by ssh.
+// So do those of hosts that are one machine's: by a script that logs in to none, of costs found
+// with up to 128 hosts, and by ssh.
 func TestManyAgentsOnOneMachineTakeWhatIsMeasured(t *testing.T) {
 	s := site(t, "network,processors=2,together=100000,switch=12us")
 	near := func(what string, got, measured float64) {

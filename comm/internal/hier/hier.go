@@ -76,8 +76,8 @@ func (c *Collectives) between(peers coll.Peers, o *call.Call) error {
 	return coll.Run(peers, c.over.For(o).Algorithm, o)
 }
 
-// railed does a collective of the ranks of this one's rail, by messages. All rails share the links of
-// their hosts, so what they carry together decides where each host would send to all others
+// railed does a collective of the ranks of this one's rail, by messages. All rails share the links
+// of their hosts, so what they carry together decides where each host would send to all others
 // (cluster of comm/sim, allreduce of 4 hosts with 8 ranks each: 64 KiB by halving 74 us, direct 97;
 // 256 KiB 228 and 356).
 func (c *Collectives) railed(peers coll.Peers, o *call.Call) error {

@@ -234,18 +234,18 @@ func (s *Selector) hierAllreduce(custom, allocated bool, n int) *Path {
 	return s.hierVector(call.Allreduce, leaders(one), custom, allocated, n)
 }
 
-// sharesVector reports whether all ranks carry shares of an allreduce of n bytes: earlier where each
-// of at least four ranks to a host has a processor. Two to a host gain little (2x2 at 1 Gbit/s,
-// allreduce of 32 KiB by the leader and in shares: 219 and 258 us; cluster of comm/sim, 2x2: 35.6
-// and 30.4).
+// sharesVector reports whether all ranks carry shares of an allreduce of n bytes: earlier where
+// each of at least four ranks to a host has a processor. Two to a host gain little (2x2 at 1
+// Gbit/s, allreduce of 32 KiB by the leader and in shares: 219 and 258 us; cluster of comm/sim,
+// 2x2: 35.6 and 30.4).
 func (s *Selector) sharesVector(n int) bool {
 	return n >= s.rules.threshold(hierVectorFrom) || s.manyToHosts() && n >= s.rules.threshold(hierSharesFrom)
 }
 
-// sharesBlocks reports the same of blocks of n bytes in all. Inside hosts there is one step for each
-// host's blocks, so a quarter of that many bytes have to be of each host (cluster of comm/sim, eight
-// ranks to a host, allgather in shares beside leaders: 16 hosts with 1, 4 and 8 KiB of each 1.09,
-// .93 and .81; 64 hosts 1.26, 1.12 and .87).
+// sharesBlocks reports the same of blocks of n bytes in all. Inside hosts there is one step for
+// each host's blocks, so a quarter of that many bytes have to be of each host (cluster of comm/sim,
+// eight ranks to a host, allgather in shares beside leaders: 16 hosts with 1, 4 and 8 KiB of each
+// 1.09, .93 and .81; 64 hosts 1.26, 1.12 and .87).
 func (s *Selector) sharesBlocks(n int) bool {
 	return n >= s.rules.threshold(hierBlocksFrom) || s.manyToHosts() && n/s.rules.Hosts >= s.rules.threshold(hierSharesFrom)/4
 }

@@ -131,12 +131,12 @@ var thresholds = [numThresholds]struct {
 	// KiB and 1 MiB 8.4, 6.2 and 5.4).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
-	// Where hosts have at least four ranks each, as many as the others and with a processor each, all
-	// ranks carry shares of an allreduce from this many bytes on, and of a reduce-scatter and an
-	// allgather with equal blocks from a quarter of it for each host: else one leader does the work
-	// between hosts alone (cluster of comm/sim, 16 hosts with 8 ranks each, by leaders and in
-	// shares: allreduce of 16 KiB 84.8 and 50.9 us, of 64 KiB 151 and 117; allgather of 1 KiB blocks
-	// 92.0 and 74.4; at 100 Gbit/s reduce-scatter of 4 KiB blocks 265 and 201).
+	// Where hosts have at least four ranks each, as many as the others and with a processor each,
+	// all ranks carry shares of an allreduce from this many bytes on, and of a reduce-scatter and
+	// an allgather with equal blocks from a quarter of it for each host: else one leader does the
+	// work between hosts alone (cluster of comm/sim, 16 hosts with 8 ranks each, by leaders and in
+	// shares: allreduce of 16 KiB 84.8 and 50.9 us, of 64 KiB 151 and 117; allgather of 1 KiB
+	// blocks 92.0 and 74.4; at 100 Gbit/s reduce-scatter of 4 KiB blocks 265 and 201).
 	hierSharesFrom: {"hier.shares", 16 << 10, 0, most},
 
 	// From this many bytes of a vector on they do so of an allreduce of two or three ranks to a

@@ -143,9 +143,9 @@ func (c *Collector) late(elapsed float64) (who []int, verdict, where string) {
 	return nil, verdict, ""
 }
 
-// lateBy returns the ranks that are late by a measure. A rank that computes for longer comes late to
-// what all do together, and waits least there: so it is one that was in calls for the least time.
-// With it are counted late all that are nearer to it than to the one that waited most.
+// lateBy returns the ranks that are late by a measure. A rank that computes for longer comes late
+// to what all do together, and waits least there: so it is one that was in calls for the least
+// time. With it are counted late all that are nearer to it than to the one that waited most.
 func (c *Collector) lateBy(of measure, elapsed float64) (who []int, verdict string) {
 	in := map[int]float64{}
 	for i, r := range c.ranks {

@@ -36,8 +36,8 @@ func Shape(hosts, fanout int) (from []int) {
 // Sizes are what a host's number and its login take in the messages to relays.
 type Sizes struct{ Start, Orders, Report int }
 
-// SizesOf returns, in bytes, an order to start the agent of the last of so many hosts, what an order
-// to that takes besides what it passes on, and a report of it besides.
+// SizesOf returns, in bytes, an order to start the agent of the last of so many hosts, what an
+// order to that takes besides what it passes on, and a report of it besides.
 func SizesOf(hosts int) Sizes {
 	n, at := hosts-1, hostfile.Host{Name: fmt.Sprintf("node%05d", hosts)}
 	return Sizes{
