@@ -166,7 +166,7 @@ func (c *inside) Shares(rank int) bool {
 	if c.memory == nil {
 		return false
 	}
-	_, ok := c.memory.local[c.ch.World(rank)]
+	_, ok := c.memory.info.Segment.LocalRank(c.ch.World(rank))
 	return ok
 }
 
@@ -180,7 +180,8 @@ func (c *inside) Locate(at uintptr, n int) uint64 {
 
 // Mapped implements door.Comm.
 func (c *inside) Mapped(rank int, place uint64) unsafe.Pointer {
-	heap := c.memory.heapOf(c.memory.local[c.ch.World(rank)])
+	local, _ := c.memory.info.Segment.LocalRank(c.ch.World(rank))
+	heap := c.memory.heapOf(local)
 	return unsafe.Pointer(&symheap.Place(place).At(heap, 0, 1)[0])
 }
 

@@ -18,7 +18,7 @@ import (
 type connection struct {
 	fabric.Fabric
 	// card returns what the other ranks need in order to reach this one; setCards takes the cards
-	// of all. Both may be nil.
+	// of all, and owns the slice. Both may be nil.
 	card     func() []byte
 	setCards func(cards [][]byte) error
 	// spin is how often to poll before the first yield, if ranks do not outnumber processors.

@@ -64,23 +64,19 @@ func (r *rdmaTransport) open(cfg Config, info *boot.Info, macs bool, sink transp
 type rdmaCard struct {
 	address []byte
 	fabrics []string
-	err     error
+	why     []byte
 }
 
 func (r *rdmaTransport) card() rdmaCard {
 	if r.err != nil {
-		return rdmaCard{err: r.err}
+		return rdmaCard{why: []byte(r.err.Error())}
 	}
 	return rdmaCard{address: r.Card(), fabrics: r.Fabrics()}
 }
 
-// append encodes c: the address, the fabrics and the error, each with its length.
+// append encodes c: each field with its length.
 func (c *rdmaCard) append(b []byte) []byte {
-	why := ""
-	if c.err != nil {
-		why = c.err.Error()
-	}
-	for _, field := range []string{string(c.address), strings.Join(c.fabrics, ","), why} {
+	for _, field := range [][]byte{c.address, []byte(strings.Join(c.fabrics, ",")), c.why} {
 		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(field))), field...)
 	}
 	return b
@@ -96,20 +92,17 @@ func (c *rdmaCard) cut(b []byte) (rest []byte, err error) {
 		n := 2 + int(binary.LittleEndian.Uint16(b))
 		fields[i], b = b[2:n], b[n:]
 	}
-	c.address = fields[0]
+	c.address, c.why = fields[0], fields[2]
 	if len(fields[1]) > 0 {
 		c.fabrics = strings.Split(string(fields[1]), ",")
-	}
-	if len(fields[2]) > 0 {
-		c.err = errors.New(string(fields[2]))
 	}
 	return b, nil
 }
 
 // lacking returns the first rank because of which none can use RDMA, and why; -1 if all can.
 func lacking(cards []rdmaCard) (rank int, err error) {
-	if rank = slices.IndexFunc(cards, func(c rdmaCard) bool { return c.err != nil }); rank >= 0 {
-		return rank, cards[rank].err
+	if rank = slices.IndexFunc(cards, func(c rdmaCard) bool { return len(c.why) > 0 }); rank >= 0 {
+		return rank, errors.New(string(cards[rank].why))
 	}
 	var common []string // of the ranks so far that know theirs
 	for rank, c := range cards {
@@ -133,7 +126,7 @@ func (r *rdmaTransport) setCards(cfg Config, info *boot.Info, cards []rdmaCard) 
 	addresses, some := make([][]byte, len(cards)), false
 	for rank, c := range cards {
 		addresses[rank] = c.address
-		some = some || c.err == nil
+		some = some || len(c.why) == 0
 	}
 	without, err := lacking(cards)
 	if without < 0 {

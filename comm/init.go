@@ -212,9 +212,8 @@ func leftOf(info *boot.Info) func(world.Rank) bool {
 	if s == nil {
 		return nil
 	}
-	local := localRanks(s)
 	return func(rank world.Rank) bool {
-		i, ok := local[rank]
+		i, ok := s.LocalRank(rank)
 		return ok && (s.State(i) == seg.Closed || s.State(i) == seg.Ended && s.LeftAt(i) != 0)
 	}
 }
@@ -222,20 +221,11 @@ func leftOf(info *boot.Info) func(world.Rank) bool {
 // endedOf returns a function that reports whether a rank of this host has stopped touching shared
 // memory.
 func endedOf(info *boot.Info) func(world.Rank) bool {
-	local := localRanks(info.Segment)
+	s := info.Segment
 	return func(rank world.Rank) bool {
-		i, ok := local[rank]
-		return ok && info.Segment.State(i) >= seg.Closed
+		i, ok := s.LocalRank(rank)
+		return ok && s.State(i) >= seg.Closed
 	}
-}
-
-// localRanks returns the local ranks of a host's ranks.
-func localRanks(s *seg.Segment) map[world.Rank]world.LocalRank {
-	local := make(map[world.Rank]world.LocalRank, s.Ranks())
-	for i := range world.LocalRank(s.Ranks()) {
-		local[s.WorldRank(i)] = i
-	}
-	return local
 }
 
 // An agreement is what a rank knows when all have exchanged cards.

@@ -94,22 +94,22 @@ func (n *network) card() []byte {
 	return append(own.append([]byte{sharing(n.shared)}), n.tcp.Card()...)
 }
 
-// setCards is the setCards of a connection.
+// setCards is the setCards of a connection. Of cards it leaves what is TCP's.
 func (n *network) setCards(cards [][]byte) error {
-	rest, rdmaCards := make([][]byte, len(cards)), make([]rdmaCard, len(cards))
+	rdmaCards := make([]rdmaCard, len(cards))
 	for r, c := range cards {
 		if r >= n.info.Size && len(c) == 0 {
 			continue // no rank has this place yet
 		}
 		var err error
-		if rest[r], err = cutCard(world.Rank(r), c, n.shared, &rdmaCards[r]); err != nil {
+		if cards[r], err = cutCard(world.Rank(r), c, n.shared, &rdmaCards[r]); err != nil {
 			return err
 		}
 	}
 	if err := n.rdma.setCards(n.cfg, n.info, rdmaCards[:n.info.Size]); err != nil {
 		return err
 	}
-	return n.tcp.SetCards(rest)
+	return n.tcp.SetCards(cards)
 }
 
 // admit takes the card of a rank that comes later, which UCX does not reach.

@@ -20,7 +20,6 @@ import (
 // where it shares nothing.
 type hostMemory struct {
 	info  *boot.Info
-	local map[world.Rank]world.LocalRank
 	pool  *shmsync.Pool
 	heap  *symheap.Heap
 	limit func() seg.Limit
@@ -48,7 +47,7 @@ func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 	if s.Ranks() > path.MaxShared || s.Arena(info.LocalRank) == nil {
 		return nil
 	}
-	m := &hostMemory{info: info, local: localRanks(s), limit: seg.MemoryLimit, shm: t}
+	m := &hostMemory{info: info, limit: seg.MemoryLimit, shm: t}
 	blocks, heap := symheap.Divide(s.Arena(info.LocalRank))
 	m.pool = shmsync.NewPool(blocks, path.LargeBuffer(s.Ranks()),
 		func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }, endedOf(info))
@@ -201,7 +200,7 @@ func (m crossMemory) Write(member int, src []byte, to uintptr) error {
 func (c *Comm) locals(ranks []int) []world.LocalRank {
 	locals := make([]world.LocalRank, len(ranks))
 	for i, r := range ranks {
-		locals[i] = c.memory.local[c.ch.World(r)]
+		locals[i], _ = c.memory.info.Segment.LocalRank(c.ch.World(r))
 	}
 	return locals
 }

@@ -200,10 +200,8 @@ func (l *agentConn) lose(how string) {
 func (l *agentConn) handle(m wire.Message) error {
 	switch m := m.(type) {
 	case *wire.Cards:
-		l.cards = make([][]byte, len(m.Data))
-		for i, c := range m.Data {
-			l.cards[i] = append([]byte(nil), c...)
-		}
+		l.cards = m.Data
+		l.in.Keep()
 	case *wire.Died:
 		l.events = append(l.events, Event{Kind: Died, Rank: m.Rank, Text: []byte(m.Text)})
 	case *wire.Left:

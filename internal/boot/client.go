@@ -178,8 +178,8 @@ func (s *client) end(err error) {
 // holds mu.
 func (s *client) died(rank world.Rank, how string) {
 	s.events = append(s.events, Event{Kind: Died, Rank: rank, Text: []byte(how)})
-	for i := range world.LocalRank(s.info.LocalSize) {
-		if g := s.info.Segment; g != nil && g.WorldRank(i) == rank {
+	if g := s.info.Segment; g != nil {
+		if i, ok := g.LocalRank(rank); ok {
 			g.SetEnded(i)
 		}
 	}

@@ -1,8 +1,10 @@
 package seg
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"sort"
 	"sync"
 	"unsafe"
 
@@ -117,6 +119,13 @@ func (s *Segment) Ranks() int { return len(s.lines) }
 
 // WorldRank returns the rank in the job of a local rank.
 func (s *Segment) WorldRank(local world.LocalRank) world.Rank { return s.lines[local].rank }
+
+// LocalRank returns the local rank of a rank in the job, if it is of this host. Ranks of a host
+// ascend.
+func (s *Segment) LocalRank(rank world.Rank) (world.LocalRank, bool) {
+	i, ok := sort.Find(len(s.lines), func(i int) int { return cmp.Compare(rank, s.lines[i].rank) })
+	return world.LocalRank(i), ok
+}
 
 // Epoch returns the word that grows whenever the agent has news for the ranks
 // of this host. It is one atomic load, fit for a spin loop.

@@ -26,6 +26,7 @@ package shm
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -94,7 +95,7 @@ func (s Shape) rounded() Shape {
 // Config names the ranks of the host and the memory they share.
 type Config struct {
 	Local world.LocalRank // this rank's position in Ranks
-	Ranks []world.Rank    // the ranks of this host; the Transport owns the slice
+	Ranks []world.Rank    // the ranks of this host, ascending; the Transport owns the slice
 	// Area is the shared memory, Size(len(Ranks)) bytes, zero when the job starts.
 	Area []byte
 	// Heap returns the memory of a local rank that all others can read and write as
@@ -155,13 +156,13 @@ type Transport struct {
 	sink      transport.Sink
 	eagerSink transport.EagerSink // sink, if it is one
 	lines     []line
-	locals    map[world.Rank]world.LocalRank // by rank
-	peers     []*peer                        // by local rank, nil before first use
-	used      []*peer                        // those that are not nil
-	readers   []*peer                        // those that have written to us
-	known     []uint64                       // the bits of writers that have been seen
-	waiting   int                            // queued frames for which no Sent is due
-	moving    int                            // copies from and to heaps that are under way
+	excluded  []bool   // by local rank, nil if all are reached
+	peers     []*peer  // by local rank, nil before first use
+	used      []*peer  // those that are not nil
+	readers   []*peer  // those that have written to us
+	known     []uint64 // the bits of writers that have been seen
+	waiting   int      // queued frames for which no Sent is due
+	moving    int      // copies from and to heaps that are under way
 	cross     *CrossMemory
 	armed     bool // since the last Poll
 	idle      int  // Polls that found nothing
@@ -190,19 +191,21 @@ type peer struct {
 // New returns the transport of a rank.
 func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	n := len(cfg.Ranks)
+	if !slices.IsSorted(cfg.Ranks) {
+		return nil, fmt.Errorf("shared memory of ranks %v: want them ascending", cfg.Ranks)
+	}
 	if n > MaxRanks || len(cfg.Area) < Size(n) {
 		return nil, fmt.Errorf("shared memory of %d bytes for %d ranks: want %d bytes and at most %d ranks", len(cfg.Area), n, Size(n), MaxRanks)
 	}
-	if err := cfg.Claim(0, ringsAt(n)); err != nil {
+	// Its own line: no peer touches it before they have heard that this rank has a Transport.
+	own := int(unsafe.Sizeof(line{}))
+	if err := cfg.Claim(int(cfg.Local)*own, own); err != nil {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
-	t := &Transport{Config: cfg, shape: defaultShape, sink: sink, locals: make(map[world.Rank]world.LocalRank, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
+	t := &Transport{Config: cfg, shape: defaultShape, sink: sink, peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
 	t.eagerSink, _ = sink.(transport.EagerSink)
 	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
 	t.cross = &CrossMemory{local: cfg.Local, lines: t.lines, pid: cfg.PID, peers: make([]atomic.Uint32, n)}
-	for i, r := range cfg.Ranks {
-		t.locals[r] = world.LocalRank(i)
-	}
 	return t, nil
 }
 
@@ -245,20 +248,23 @@ func (t *Transport) SetShape(s Shape) { t.shape = s.rounded() }
 // called before the first frame.
 func (t *Transport) Exclude(rank world.Rank) {
 	if local := t.local(rank); local >= 0 {
-		t.Ranks[local] = world.None
-		delete(t.locals, rank)
+		if t.excluded == nil {
+			t.excluded = make([]bool, len(t.Ranks))
+		}
+		t.excluded[local] = true
 	}
 }
 
 // local returns the local rank of a rank, -1 if it is on another host.
 func (t *Transport) local(rank world.Rank) world.LocalRank {
-	if i := rank - t.Ranks[0]; 0 <= i && int(i) < len(t.Ranks) && t.Ranks[i] == rank {
-		return world.LocalRank(i) // ranks of one host are consecutive
+	i, ok := int(rank-t.Ranks[0]), true
+	if i < 0 || i >= len(t.Ranks) || t.Ranks[i] != rank { // mostly ranks of one host are consecutive
+		i, ok = slices.BinarySearch(t.Ranks, rank)
 	}
-	if i, ok := t.locals[rank]; ok {
-		return i
+	if !ok || t.excluded != nil && t.excluded[i] {
+		return -1
 	}
-	return -1
+	return world.LocalRank(i)
 }
 
 // talker returns the peer of a rank, nil if no frame was exchanged with it so far.

@@ -160,7 +160,7 @@ func pair(t *testing.T, claim func(off, n int) error) (a, b *Transport, lost los
 	mem, lost := area(2), losses{}
 	heaps := make([]byte, 200)
 	heap := func(local world.LocalRank) []byte { return heaps[100*local:][:100:100] }
-	cfg := Config{Ranks: []world.Rank{7, 3}, Area: mem, Heap: heap, Claim: claimed, Ring: func(world.LocalRank) {}, State: func(world.LocalRank) State { return Alive }}
+	cfg := Config{Ranks: []world.Rank{7, 9}, Area: mem, Heap: heap, Claim: claimed, Ring: func(world.LocalRank) {}, State: func(world.LocalRank) State { return Alive }}
 	b, err := New(Config{
 		Local: 1, Ranks: cfg.Ranks, Area: mem, Heap: heap, Claim: claimed, Ring: cfg.Ring, State: cfg.State,
 	}, lost)
@@ -183,11 +183,11 @@ func TestWithoutMemoryForARingAPeerIsNotReached(t *testing.T) {
 		}
 		return nil
 	})
-	if a.Reaches(3) {
+	if a.Reaches(9) {
 		t.Error("reaches a peer without memory for the ring")
 	}
-	if !b.Reaches(7) || b.Reaches(3) || b.Reaches(0) {
-		t.Errorf("reaches 7, 3 and 0: %v, %v, %v; want only 7, the other rank", b.Reaches(7), b.Reaches(3), b.Reaches(0))
+	if !b.Reaches(7) || b.Reaches(9) || b.Reaches(0) {
+		t.Errorf("reaches 7, 9 and 0: %v, %v, %v; want only 7, the other rank", b.Reaches(7), b.Reaches(9), b.Reaches(0))
 	}
 }
 
@@ -216,7 +216,7 @@ func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 		"not the end":     func(w *writer) { w.word(uint64(whole)).Store(8<<8 | more) },
 	} {
 		a, b, lost := pair(t, nil)
-		a.Send(3, &transport.Header{Kind: transport.Credit}, mem.Buffer{}, 0)
+		a.Send(9, &transport.Header{Kind: transport.Credit}, mem.Buffer{}, 0)
 		spoil(&a.peers[1].w)
 		b.Poll(-1)
 		if err := lost[7]; !errors.Is(err, transport.ErrProtocol) {
@@ -378,14 +378,14 @@ func TestSmallMessagesThatAreAnsweredStayInAShortLap(t *testing.T) {
 func TestARingGrowsForManyShortMessages(t *testing.T) {
 	for _, full := range []int{streamLap, 2 * streamLap} {
 		a, b, _ := pair(t, nil)
-		if !a.Reaches(3) {
+		if !a.Reaches(9) {
 			t.Fatal("has no ring to its peer")
 		}
 		w := &a.peers[b.Local].w
 		w.setShape(Shape{Chunk: 16 << 10, Bytes: full})
 		for range 200 {
 			for range 8 { // before any is read
-				if !a.Send(3, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 512)), 0) {
+				if !a.Send(9, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 512)), 0) {
 					t.Fatal("a short message waits for room")
 				}
 			}
@@ -397,7 +397,7 @@ func TestARingGrowsForManyShortMessages(t *testing.T) {
 		}
 		for range 10 {
 			for range firstLap * 3 / 4 / 600 {
-				if !a.Send(3, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 512)), 0) {
+				if !a.Send(9, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 512)), 0) {
 					t.Fatal("a short message waits for room")
 				}
 			}
@@ -450,7 +450,7 @@ func TestARingThatCannotGrowStaysInUse(t *testing.T) {
 	})
 	for _, size := range []int{smallBody, 16 << 10} {
 		for range 3 * firstLap / size {
-			if !a.Send(3, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, size)), 0) {
+			if !a.Send(9, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, size)), 0) {
 				t.Fatalf("a message of %d bytes waits for room", size)
 			}
 			for b.Poll(7) > 0 {

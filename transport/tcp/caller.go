@@ -68,13 +68,13 @@ func (t *Transport) startCalls() int {
 func (t *Transport) startCall(p *peer) {
 	p.call = new(call)
 	if raw := t.cards[p.rank]; raw != nil {
-		c, err := decodeCard(raw)
-		if err != nil {
+		var c card
+		if err := c.decode(raw); err != nil {
 			t.lose(p, unreachable(err.Error()))
 			return
 		}
 		p.call.listenerNonce = c.nonce
-		p.call.addrs = c.candidates(t.own, t.loopbackTo(p, c))
+		p.call.addrs = c.candidates(t.own, t.loopbackTo(p, &c))
 		p.call.errs = make([]error, len(p.call.addrs))
 	}
 	t.tryNext(p)

@@ -48,37 +48,38 @@ func (c *card) encode() []byte {
 	return b
 }
 
-// decodeCard reads what encode has written, and nothing else.
-func decodeCard(b []byte) (*card, error) {
+// decode sets c to what encode has written, and nothing else. It uses the memory of c's subnets
+// again.
+func (c *card) decode(b []byte) error {
 	if len(b) < cardFixed {
-		return nil, fmt.Errorf("card of %d bytes, want at least %d", len(b), cardFixed)
+		return fmt.Errorf("card of %d bytes, want at least %d", len(b), cardFixed)
 	}
 	if b[0] != cardVersion {
-		return nil, fmt.Errorf("card of version %d, want %d", b[0], cardVersion)
+		return fmt.Errorf("card of version %d, want %d", b[0], cardVersion)
 	}
-	c := &card{port: binary.BigEndian.Uint16(b[33:]), local: b[35] == 1}
+	*c = card{port: binary.BigEndian.Uint16(b[33:]), local: b[35] == 1, subnet: c.subnet[:0]}
 	copy(c.nonce[:], b[1:])
 	copy(c.network[:], b[17:])
 	if c.port == 0 || b[35] > 1 {
-		return nil, fmt.Errorf("card with port %d and flags %#x", c.port, b[35])
+		return fmt.Errorf("card with port %d and flags %#x", c.port, b[35])
 	}
 	n := int(b[36])
 	if n > route.MaxAddresses {
-		return nil, fmt.Errorf("card with %d addresses, at most %d are allowed", n, route.MaxAddresses)
+		return fmt.Errorf("card with %d addresses, at most %d are allowed", n, route.MaxAddresses)
 	}
 	b = b[cardFixed:]
 	for range n {
 		var err error
 		var s netip.Prefix
 		if s, b, err = decodeSubnet(b); err != nil {
-			return nil, err
+			return err
 		}
 		c.subnet = append(c.subnet, s)
 	}
 	if len(b) != 0 {
-		return nil, fmt.Errorf("card with %d bytes too many", len(b))
+		return fmt.Errorf("card with %d bytes too many", len(b))
 	}
-	return c, nil
+	return nil
 }
 
 func decodeSubnet(b []byte) (netip.Prefix, []byte, error) {

@@ -22,7 +22,8 @@ func TestCardRoundTrip(t *testing.T) {
 		{port: 1, local: true},
 		{port: 65535, nonce: [nonceSize]byte{1, 2}, subnet: prefixes("10.1.2.3/24", "fd00::5/64", "192.168.1.1/32")},
 	} {
-		got, err := decodeCard(c.encode())
+		got := &card{}
+		err := got.decode(c.encode())
 		if err != nil || !reflect.DeepEqual(got, c) {
 			t.Errorf("%+v reads as %+v, %v", c, got, err)
 		}
@@ -50,7 +51,8 @@ func TestDecodeCardRefuses(t *testing.T) {
 		"port 0":             (&card{}).encode(),
 		"IPv4 in IPv6":       (&card{port: 1, subnet: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr("::ffff:1.2.3.4"), 96)}}).encode(),
 	} {
-		if c, err := decodeCard(b); err == nil {
+		c := &card{}
+		if err := c.decode(b); err == nil {
 			t.Errorf("%s: decoded as %+v", name, c)
 		}
 	}
@@ -60,8 +62,8 @@ func FuzzCard(f *testing.F) {
 	f.Add((&card{port: 80, subnet: prefixes("10.1.2.3/24", "fd00::5/64")}).encode())
 	f.Add((&card{port: 80, local: true}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := decodeCard(b)
-		if err != nil {
+		c := &card{}
+		if c.decode(b) != nil {
 			return
 		}
 		if again := c.encode(); !bytes.Equal(again, b) {

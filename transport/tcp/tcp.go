@@ -186,12 +186,13 @@ func (t *Transport) SetCards(cards [][]byte) error {
 	if len(cards) != t.cfg.Size {
 		return fmt.Errorf("%d cards for %d ranks", len(cards), t.cfg.Size)
 	}
+	var c card
 	for r, b := range cards {
 		if b == nil {
 			continue
 		}
-		c, err := decodeCard(b)
-		if err == nil && len(t.own) == 0 && !t.sharesLoopback(world.Rank(r), c) {
+		err := c.decode(b)
+		if err == nil && len(t.own) == 0 && !t.sharesLoopback(world.Rank(r), &c) {
 			err = t.noAddress()
 		}
 		if err != nil {
@@ -218,7 +219,7 @@ func (t *Transport) noAddress() error {
 
 // SetCard sets the card of one rank that had none, after SetCards.
 func (t *Transport) SetCard(rank world.Rank, b []byte) error {
-	if _, err := decodeCard(b); err != nil {
+	if err := new(card).decode(b); err != nil {
 		return fmt.Errorf("rank %d: %w", rank, err)
 	}
 	t.cards[rank] = b

@@ -10,6 +10,7 @@ import (
 	"encoding"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -158,6 +159,7 @@ func List[T any](c *Codec, v *[]T, limit int, element func(*T)) {
 		}
 		return
 	}
+	*v = slices.Grow(*v, min(n, len(c.b))) // each element takes a byte at least
 	for ; n > 0 && c.err == nil; n-- {
 		*v = append(*v, *new(T))
 		element(&(*v)[len(*v)-1])
