@@ -17,6 +17,7 @@ type simConfig struct {
 	nps      []int
 	sizes    cli.Sizes
 	algs     []string // empty: all
+	tuning   string
 	ops      []string
 	form     string
 	measured string // file
@@ -57,6 +58,7 @@ func parseSim(args []string) (simConfig, error) {
 	s.StringVar(&np, "np", "16", "numbers of ranks")
 	s.Var(&c.sizes, "sizes", "sizes to simulate, as 8,1K,1M")
 	s.StringVar(&algs, "algorithms", "", "those to simulate, as GOMPI_TUNE names them, with commas between (default all)")
+	s.StringVar(&c.tuning, "tune", "", "rules and thresholds by which gompi chooses, as GOMPI_TUNE has them")
 	s.StringVar(&c.measured, "measured", "", "file of rows of gompi-bench run -format csv: simulate those, and print both times")
 	s.StringVar(&c.fit, "fit", "", "file of rows of gompi-bench run -format csv latency bw of two hosts: take the machine's latency, overhead, gap, rate and burst from them")
 	s.StringVar(&c.form, "format", "table", "table or csv")
@@ -100,7 +102,7 @@ func (c *simConfig) check() error {
 	for i, op := range c.ops {
 		c.ops[i] = simulated(op)
 		for _, np := range c.nps {
-			algs, err := c.machine.Algorithms(sim.Call{Op: c.ops[i], Ranks: np})
+			algs, err := c.machine.Algorithms(sim.Call{Op: c.ops[i], Ranks: np, Tuning: c.tuning})
 			if err != nil {
 				return err
 			}
@@ -182,7 +184,7 @@ func (c *simConfig) run(out io.Writer) error {
 // as rows of which gompi's own are those of what it chooses.
 func (c *simConfig) simulate(out io.Writer, w *result.Writer, chart *result.Chart, op string, np int) error {
 	*chart = result.Chart{Title: fmt.Sprintf("%s, %d ranks, simulated", op, np), X: "bytes", Y: "us"}
-	algs, err := c.machine.Algorithms(sim.Call{Op: op, Ranks: np})
+	algs, err := c.machine.Algorithms(sim.Call{Op: op, Ranks: np, Tuning: c.tuning})
 	if err != nil {
 		return err
 	}
@@ -202,7 +204,7 @@ func (c *simConfig) simulate(out io.Writer, w *result.Writer, chart *result.Char
 		sizes = cli.Sizes{0}
 	}
 	for _, n := range sizes {
-		x := sim.Call{Op: op, Ranks: np, Bytes: n}
+		x := sim.Call{Op: op, Ranks: np, Bytes: n, Tuning: c.tuning}
 		chosen, err := c.machine.Choice(x)
 		if err != nil {
 			return err

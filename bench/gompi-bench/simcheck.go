@@ -36,7 +36,7 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 		if !slices.Contains(sim.Ops(), simulated(r.Op)) || r.Median <= 0 {
 			continue
 		}
-		x := sim.Call{Op: simulated(r.Op), Ranks: r.NP, Bytes: r.Bytes, Algorithm: r.Impl}
+		x := sim.Call{Op: simulated(r.Op), Ranks: r.NP, Bytes: r.Bytes, Algorithm: r.Impl, Tuning: c.tuning}
 		if r.Impl == "gompi" {
 			x.Algorithm = ""
 		}

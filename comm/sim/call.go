@@ -8,6 +8,7 @@ import (
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/hier"
 	"gompi/comm/internal/path"
+	"gompi/internal/env"
 	"gompi/internal/mem"
 )
 
@@ -18,6 +19,7 @@ type Call struct {
 	Ranks     int
 	Bytes     int // of the vector, or of one rank's block, as gompi-bench has them
 	Root      int
+	Tuning    string // rules and thresholds, as GOMPI_TUNE has them, by which gompi chooses
 }
 
 // kinds are the collectives that can be simulated.
@@ -44,11 +46,11 @@ func Algorithms(op string) (names []string, err error) {
 // Algorithms returns the names of all that a call may take: those over messages, and where several
 // ranks share a host and there are several hosts, hierarchical ones.
 func (m *Machine) Algorithms(c Call) ([]string, error) {
-	names, err := Algorithms(c.Op)
+	k, err := c.kind()
 	if err != nil {
 		return nil, err
 	}
-	k, _ := kindOf(c.Op)
+	names, _ := Algorithms(c.Op)
 	for _, p := range m.hierarchical(k, c) {
 		names = append(names, nameOf(p))
 	}
@@ -75,16 +77,26 @@ func kindOf(op string) (call.Kind, error) {
 // Choice returns the algorithm that gompi chooses for a call, on hosts like m's: hierarchical ones
 // where there are such, else over messages.
 func (m *Machine) Choice(c Call) (string, error) {
-	k, err := kindOf(c.Op)
+	k, err := c.kind()
 	if err != nil {
 		return "", err
 	}
 	return nameOf(m.choose(k, c)), nil
 }
 
+// kind returns the collective of c, an error if c is not one to simulate.
+func (c *Call) kind() (call.Kind, error) {
+	if err := new(path.Rules).Tune(c.Tuning); err != nil {
+		return 0, fmt.Errorf("%s: %w", env.Tune, err)
+	}
+	return kindOf(c.Op)
+}
+
 // rules returns the conditions of a call.
 func (m *Machine) rules(c Call) *path.Rules {
-	return &path.Rules{Hosts: m.hosts(c.Ranks), Oversubscribed: m.Processors > 0 && m.Processors < m.perHost()}
+	r := &path.Rules{Hosts: m.hosts(c.Ranks), Oversubscribed: m.Processors > 0 && m.Processors < m.perHost()}
+	_ = r.Tune(c.Tuning) // kind has reported an error
+	return r
 }
 
 func (m *Machine) hosts(ranks int) int { return (ranks + m.perHost() - 1) / m.perHost() }
@@ -145,7 +157,7 @@ func (m *Machine) Time(c Call, faults ...Fault) (Result, error) {
 
 // Do returns what each rank of a Run on m calls to make a call.
 func (m *Machine) Do(c Call) (func(r *Rank) error, error) {
-	k, err := kindOf(c.Op)
+	k, err := c.kind()
 	if err != nil {
 		return nil, err
 	}

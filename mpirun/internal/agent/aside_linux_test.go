@@ -182,6 +182,31 @@ func TestTheLoopDoesNotWaitForAProgramsFile(t *testing.T) {
 	}
 }
 
+// An order that cannot be followed ends the job: nobody would wait for ranks that never start.
+func TestAnOrderThatMakesNoSenseFails(t *testing.T) {
+	for what, order := range map[string]*ctl.Launch{
+		"no ranks":        {Size: 1, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}}},
+		"no programs":     {Size: 4, Nodes: 1, Ranks: []ctl.Rank{{Rank: 3}}},
+		"no such host":    {Size: 4, Node: 1, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}}, Ranks: []ctl.Rank{{Rank: 3}}},
+		"unknown layout":  {Size: 4, Nodes: 2, Programs: []ctl.Program{{Argv: []string{"true"}}}, Ranks: []ctl.Rank{{Rank: 3}}},
+		"a second launch": {Size: 4, Nodes: 1, Programs: []ctl.Program{{Argv: []string{"true"}}}, Ranks: []ctl.Rank{{Rank: 3}}},
+	} {
+		l := newLooped(t)
+		if what != "a second launch" {
+			l.launch = nil
+		}
+		l.layout = ctl.Layout{Placement: wire.Runs([]int{0}), Hosts: []string{"a"}}
+		l.start(order)
+		want := 0
+		if len(order.Ranks) > 0 {
+			want = 3
+		}
+		if f := has[*ctl.Failed](l); f == nil || f.Rank != want || !strings.Contains(f.Text, "an order to start") {
+			t.Errorf("%s: %+v, want that rank %d failed", what, f, want)
+		}
+	}
+}
+
 // An agent continues while py-spy looks at a rank, and the rank lives until it has looked.
 func TestTheLoopDoesNotWaitForPySpy(t *testing.T) {
 	if err := proc.Adopt(); err != nil {

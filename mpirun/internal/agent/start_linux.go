@@ -25,7 +25,7 @@ import (
 // those that were.
 func (a *agent) start(l *ctl.Launch) {
 	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 || l.Node >= l.Nodes || len(a.layout.Hosts) != l.Nodes {
-		a.note("ignored an order to start %d ranks", len(l.Ranks))
+		a.refuse(l)
 		return
 	}
 	a.launch, a.memory = l, cgroup.WatchKills("/")
@@ -40,6 +40,17 @@ func (a *agent) start(l *ctl.Launch) {
 		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
 	}
 	a.prepare(func() (*ctl.Want, int, error) { return a.preparation.Begin(l) })
+}
+
+// refuse ends the job because of an order that no gompirun of this version gives.
+func (a *agent) refuse(l *ctl.Launch) {
+	rank := 0
+	if len(l.Ranks) > 0 {
+		rank = l.Ranks[0].Rank
+	}
+	a.report(&ctl.Failed{Rank: rank, Code: program.CannotStart, Text: fmt.Sprintf(
+		"an order to start %d ranks of %d programs on host %d of %d, where it knows of %d and has %d ranks: want one order, with ranks and programs, after all hosts are known",
+		len(l.Ranks), len(l.Programs), l.Node, l.Nodes, len(a.layout.Hosts), len(a.ranks))})
 }
 
 // add adds a rank that is not started yet.
