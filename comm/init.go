@@ -245,18 +245,9 @@ var loadEvery = 30 * time.Second
 func (cfg Config) exchangeCards(ctx context.Context, f connection, p *process) (m agreement, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
-	mine := card.Mine(info.Nodes)
-	mine.Block, mine.Devices, mine.NCCL = uint64(m.block), mem.MayHaveDevices(), cfg.CUDA != ""
-	if f.card != nil {
-		mine.Transport = f.card()
-	}
-	if info.Rank == 0 {
-		rules := path.Rules{Deterministic: cfg.Deterministic}
-		cfg.suit(&rules)
-		if err := rules.Tune(cfg.Tuning); err != nil {
-			return m, fmt.Errorf("%s: %w", env.Tune, err)
-		}
-		mine.Rules = rules.Encode()
+	mine, err := cfg.card(f, m.block)
+	if err != nil {
+		return m, err
 	}
 	encoded := [][]byte{mine.Encode()}
 	if info.Size > 1 {
@@ -264,23 +255,13 @@ func (cfg Config) exchangeCards(ctx context.Context, f connection, p *process) (
 			return m, err
 		}
 	}
-	all, err := card.Decode(encoded[:info.Size])
+	all, late, err := card.Decode(encoded, info.Size)
 	if err != nil {
 		return m, err
 	}
-	m.devices = all.Devices()
-	transports := all.Transports()
-	for _, b := range encoded[info.Size:] { // of replacements
-		var late card.Card
-		if len(b) > 0 {
-			if late, err = card.DecodeOne(b); err != nil {
-				return m, err
-			}
-		}
-		m.devices, transports = append(m.devices, late.Devices), append(transports, late.Transport)
-	}
+	m.devices = append(all.Devices(), late.Devices()...)
 	if f.setCards != nil {
-		if err := f.setCards(transports); err != nil {
+		if err := f.setCards(append(all.Transports(), late.Transports()...)); err != nil {
 			return m, err
 		}
 	}
@@ -292,6 +273,25 @@ func (cfg Config) exchangeCards(ctx context.Context, f connection, p *process) (
 	m.nccl = all[0].NCCL
 	m.rules, err = all.Agreed(info)
 	return m, err
+}
+
+// card returns what all ranks have to know of this one, which has taken a block of shared memory.
+func (cfg Config) card(f connection, block shmsync.Token) (card.Card, error) {
+	info := f.Boot.Info()
+	c := card.Mine(info.Nodes)
+	c.Block, c.Devices, c.NCCL = uint64(block), mem.MayHaveDevices(), cfg.CUDA != ""
+	if f.card != nil {
+		c.Transport = f.card()
+	}
+	if info.Rank == 0 {
+		rules := path.Rules{Deterministic: cfg.Deterministic}
+		cfg.suit(&rules)
+		if err := rules.Tune(cfg.Tuning); err != nil {
+			return c, fmt.Errorf("%s: %w", env.Tune, err)
+		}
+		c.Rules = rules.Encode()
+	}
+	return c, nil
 }
 
 // suit sets rules as this machine's profile has them.

@@ -74,17 +74,19 @@ func decode(b []byte) (c Card, err error) {
 // Cards are the Cards of all ranks, by rank.
 type Cards []Card
 
-// Decode decodes the Cards of all ranks.
-func Decode(all [][]byte) (Cards, error) {
-	cs := make(Cards, len(all))
-	for r, b := range all {
-		c, err := decode(b)
-		if err != nil {
-			return nil, err
+// Decode decodes the Cards of all ranks of a job of a size, and those of ranks that replace others,
+// which are empty until they come.
+func Decode(encoded [][]byte, size int) (all, late Cards, err error) {
+	cs := make(Cards, len(encoded))
+	for r, b := range encoded {
+		if r >= size && len(b) == 0 {
+			continue
 		}
-		cs[r] = c
+		if cs[r], err = decode(b); err != nil {
+			return nil, nil, err
+		}
 	}
-	return cs, nil
+	return cs[:size:size], cs[size:], nil
 }
 
 // DecodeOne decodes the Card of one rank.

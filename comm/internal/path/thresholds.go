@@ -140,8 +140,9 @@ var thresholds = [numThresholds]struct {
 	hierSharesFrom: {"hier.shares", 16 << 10, 0, most},
 
 	// From this many bytes of a vector on they do so of an allreduce of two or three ranks to a
-	// host, too (2x2, where each rank was granted three tenths of a processor, leader and shares:
-	// 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms, 16 MiB 43 and 34). Where processors are
+	// host, too (cluster of comm/sim, 16 hosts with two ranks, 256 KiB by the leader and in shares:
+	// 360 and 277 us; 2x2, where each rank was granted three tenths of a processor: 256 KiB 537 and
+	// 389 us, 1 MiB 3.3 and 1.6 ms, 16 MiB 43 and 34). Where processors are
 	// oversubscribed none is idle (1 MiB: 371 and 523 us). Nor do bcast and reduce gain (1 MiB of
 	// bcast 503 and 681 us, of reduce 490 and 916). An allreduce with a function goes by messages:
 	// longer ones have not been measured (2x2, by messages and by leaders: 8 bytes 44 and 19 us, 16
@@ -151,12 +152,13 @@ var thresholds = [numThresholds]struct {
 	hierVectorFrom: {"hier.vector", 256 << 10, 0, most},
 
 	// From this many bytes of all blocks on they do so of a reduce-scatter and an allgather, too
-	// (2x2, by leaders and in shares, reduce-scatter of 256 KiB blocks 573 and 320 us; 2x4 on two
-	// processors, allgather of 64 KiB blocks 137 and 265 us, of 1 MiB blocks 9.7 and 7.1 ms). Other
-	// collectives of blocks go by messages, for no byte is saved between hosts, and each is moved
-	// once more inside (by messages and hierarchical: alltoall, 2x2 of 128 KiB blocks 298 and 161
-	// us, of 256 KiB 444 and 860; gather and scatter, 2x2 of 256 KiB blocks 213 and 145, 157 and
-	// 153 us, scatter of 2x4 324 and 436).
+	// (cluster of comm/sim, 2x2, reduce-scatter of 256 KiB blocks by leaders and in shares: 388 and
+	// 325 us; measured: 573 and 320; 2x4 on two processors, allgather of 64 KiB blocks 137 and 265
+	// us, of 1 MiB blocks 9.7 and 7.1 ms). Other collectives of blocks go by messages, for no byte
+	// is saved between hosts, and each is moved once more inside (cluster, by messages and
+	// hierarchical: alltoall, 2x2 of 256 KiB blocks 423 and 514 us; 2x8 of 64 KiB blocks, gather
+	// 183 and 259, scatter 242 and 267; measured: alltoall, 2x2 of 128 KiB blocks 298 and 161, of
+	// 256 KiB 444 and 860; scatter of 2x4 324 and 436).
 	hierBlocksFrom: {"hier.blocks", 1 << 20, 0, most},
 
 	// How many bytes at a time go through pinned host memory, and are copied while others are under
