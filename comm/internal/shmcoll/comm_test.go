@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+	"weak"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/path"
@@ -121,14 +122,15 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 	}
 }
 
-// digests are those of what the members have called.
+// digests are those of what the members have called, by weak pointers: each keeps the memory of a
+// Host.
 var digests sync.Map
 
 func begin(r *Collectives, nth uint64) {
 	c := &shmsync.EncodedCall{A: nth}
-	before, _ := digests.LoadOrStore(r, uint64(1))
+	before, _ := digests.LoadOrStore(weak.Make(r), uint64(1))
 	digest := c.Digest(before.(uint64))
-	digests.Store(r, digest)
+	digests.Store(weak.Make(r), digest)
 	r.Begin(c, digest, false)
 }
 
