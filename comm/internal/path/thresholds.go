@@ -125,10 +125,11 @@ var thresholds = [numThresholds]struct {
 	shmRingStringFrom: {"shm.ring.string", most, 256, most},
 
 	// How much of a vector goes between hosts at a time, of each leader's share or in all:
-	// meanwhile the next chunk is combined inside each host, and the one before handed out (2x2,
-	// allreduce of 8 MiB at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in chunks of
-	// 256 and 512 KiB 70, of 1 MiB 77; without a network: whole 9.0 ms, in chunks of 64 KiB, 256
-	// KiB and 1 MiB 8.4, 6.2 and 5.4).
+	// meanwhile the next chunk is combined inside each host, and the one before handed out (cluster
+	// of comm/sim, 2x2, allreduce of 8 MiB: whole 4.8 ms, in chunks of 256 KiB, 512 KiB and 1 MiB
+	// 3.3, 3.5 and 3.7; 2x2 at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in chunks
+	// of 256 and 512 KiB 70, of 1 MiB 77. At 10 Gbit/s four hosts with two ranks, which share two
+	// processors: bcast of 1 MiB in chunks of 256 and 512 KiB 1.8 and 1.3 ms).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
 	// Where hosts have at least four ranks each, as many as the others and with a processor each,
@@ -175,9 +176,11 @@ const (
 	// A vector that goes along a chain of hosts has chainParts chunks, but of at least one
 	// chainLeast of a hierChunk: the last host waits for the first chunk, so more are better, and
 	// each costs a message. A chain serves where that makes a chunk for each host: a host sends the
-	// vector once, where a tree's root sends it for each subtree (four hosts with two ranks each, 1
-	// Gbit/s, by trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72;
-	// reduce 11.9 and 8.4, 103 and 69).
+	// vector once, where a tree's root sends it for each subtree (cluster of comm/sim, four hosts
+	// with two ranks each, by trees and along the chain: bcast of 8 MiB 3.6 and 3.3 ms, in 16 parts
+	// 4.1, reduce 6.4 and 3.5; bcast of 1 MiB in chunks of at least 256, 128 and 64 KiB 648, 543
+	// and 526 us; at 1 Gbit/s: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72; reduce 11.9 and
+	// 8.4, 103 and 69).
 	chainParts, chainLeast = 32, 4
 
 	// MaxShared is for how many ranks of a host there is shared memory. Each touches lines of
