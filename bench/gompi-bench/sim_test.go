@@ -35,6 +35,30 @@ func TestSimMarksWhatGompiChooses(t *testing.T) {
 	}
 }
 
+// What a user would set in GOMPI_TUNE decides among the algorithms, and how they go in chunks.
+func TestSimIsTuned(t *testing.T) {
+	sizes := []string{"-np", "16", "-sizes", "1M", "-machine", "cluster", "-format", "csv"}
+	times := func(args ...string) map[string]float64 {
+		out, status := simOutput(t, append(args, sizes...)...)
+		rows, err := result.ReadCSV([]byte(out))
+		if status != 0 || err != nil {
+			t.Fatalf("%q: status %d, %v: %s", args, status, err, out)
+		}
+		of := map[string]float64{}
+		for _, r := range rows {
+			of[r.Impl] = r.Median
+		}
+		return of
+	}
+	plain, whole := times("allreduce"), times("-tune", "hier.chunk=never", "allreduce")
+	if whole["leader"] <= plain["leader"] || whole["halving"] != plain["halving"] {
+		t.Errorf("in chunks %v, whole %v: want only hierarchical ones to take longer whole", plain, whole)
+	}
+	if ring := times("-tune", "allreduce:rdouble", "allreduce"); ring["gompi"] != plain["rdouble"] {
+		t.Errorf("by rdouble %v, want what it takes among %v", ring, plain)
+	}
+}
+
 // A chart is well-formed, and has a line for each algorithm and a ring around what is chosen.
 func TestSimDrawsAChart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bcast.svg")
@@ -59,6 +83,7 @@ func TestSimRefuses(t *testing.T) {
 		"-machine fast bcast":    `machine "fast": want one of`,
 		"-format xml bcast":      "want table or csv",
 		"-algorithms ring bcast": `-algorithms "ring": bcast has none`,
+		"-tune shm=1 bcast":      `GOMPI_TUNE: unknown threshold "shm"`,
 		"-measured x bcast":      "want no operation",
 		"-svg x bcast reduce":    "want one operation and one number of ranks",
 	} {
