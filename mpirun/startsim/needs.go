@@ -104,9 +104,8 @@ type Needs struct {
 
 // Memory in bytes, measured: docs/scale.md.
 const (
-	rankMemory       = 1200 << 10 // private, of a rank alone
-	ofEachRank       = 1800       // and for each of the job
-	ofEachRankOfOne  = 1400       // where all are on one host
+	rankMemory       = 1300 << 10 // private, of a rank alone
+	ofEachRank       = 500        // and for each of the job
 	agentMemory      = 12 << 20   // gompirun's own, too
 	loginMemory      = 2 << 20    // private, of a process of ssh
 	memoryOfAChannel = 76 << 10   // of gompirun, for each agent
@@ -124,9 +123,6 @@ func (b *build) needs() Needs {
 		Rank:      rankMemory + ofEachRank*int64(b.ranks),
 		Launcher:  agentMemory + int64(waiting+z.gathered) + int64(len(b.hosts))*memoryOfAChannel + int64(b.found.Logins)*loginMemory,
 		RankFiles: b.perHost + 17, AgentFiles: max(64+b.perHost, 7*b.perHost) + 32, LauncherFiles: 10 + channels*filesOfLogin,
-	}
-	if b.local {
-		n.Rank = rankMemory + ofEachRankOfOne*int64(b.ranks)
 	}
 	n.Host = int64(b.perHost)*(n.Rank+int64(z.gathered)) + agentMemory
 	return n
