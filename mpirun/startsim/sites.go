@@ -6,6 +6,6 @@ const us, ms = 1e-6, 1e-3
 // says how they were found.
 var Measured = Costs{
 	Launcher: 14.7 * ms, Greet: 0.3 * ms, Fork: 0.7 * ms, Client: 87 * ms, Server: 33 * ms, Crypt: 0.001 * us,
-	Agent: 10 * ms, Spawn: 0.6 * ms, Process: 1.33 * ms, Bell: 0.3 * us, Card: 3.5 * us, Touch: 12.4 * us,
+	Agent: 10 * ms, Spawn: 0.6 * ms, Process: 2.1 * ms, Bell: 0.3 * us, Card: 2.3 * us, Touch: 8 * us,
 	Connect: 100 * us, Close: 0.2 * ms, Look: 71 * us,
 }

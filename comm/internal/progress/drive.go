@@ -113,8 +113,9 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 			}
 		case p.arm():
 			w.parked = true
-			p.block(ctx, w, s, k)
-			idle, slept = 0, false
+			if p.block(ctx, w, s, k) { // else a timer has ended it, and one poll is enough
+				idle, slept = 0, false
+			}
 		}
 	}
 }
@@ -298,8 +299,8 @@ func (p *Engine) deadlineFirst(w *Waiter) bool {
 
 // block sleeps: as the parked driver if w.parked, else until another driver makes w ready or
 // the drive is passed to it. The background receives from the Parker in both cases, so that it
-// can be made the parked driver while it sleeps.
-func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
+// can be made the parked driver while it sleeps. It reports whether it was woken, and not by a timer.
+func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) (woken bool) {
 	p.goToSleep(w, w.parked || w == p.background)
 	var ring <-chan struct{}
 	if w.parkable {
@@ -310,9 +311,10 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	rang := false
 	select {
 	case <-ring:
-		rang = true
-	case <-due:
+		rang, woken = true, true
 	case <-w.wake:
+		woken = true
+	case <-due:
 	case <-ctx.Done():
 	case <-check:
 		k.due = true
@@ -322,6 +324,7 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	p.Lock()
 	p.wakeUp(w, rang)
 	p.notice(w, s)
+	return woken
 }
 
 // goToSleep makes w one of the sleepers. parkable means that the Parker wakes it.

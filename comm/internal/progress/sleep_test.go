@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"gompi/comm/internal/progress"
 )
 
 func newThreadRank(spin, yields int) *rank {
@@ -34,6 +36,25 @@ func TestADriverBlocksItsThreadFirst(t *testing.T) {
 			want(t, done)
 		})
 	}
+}
+
+// A driver that sleeps and is woken by a timer alone, as each StallAfter, polls once.
+func TestATimerMakesADriverPollOnce(t *testing.T) {
+	const ticks = 5
+	bubble(t, ticks*progress.StallAfter, func(t *testing.T) {
+		r, w := newRank(true), newWord()
+		r.SetSpin(20, 30, true, func() bool { return true }, time.Hour)
+		done := r.start(t.Context(), w)
+		synctest.Wait()
+		before := get(r, func() int { return r.polls })
+		time.Sleep(ticks * progress.StallAfter)
+		synctest.Wait()
+		if polls, stalls := get(r, func() int { return r.polls })-before, get(r, func() int { return r.stalls }); stalls != ticks || polls > ticks {
+			t.Errorf("%d polls for %d stalls: want %d of each at most", polls, stalls, ticks)
+		}
+		r.store(w)
+		want(t, done)
+	})
 }
 
 // A deadline that comes before the thread would be woken goes by the clock.
