@@ -89,7 +89,8 @@ type Source interface {
 	// Deadline returns how soon Poll has to be called at the latest, 0 if time makes no
 	// difference.
 	Deadline() time.Duration
-	// Stalled is called by a goroutine that has waited for StallAfter.
+	// Stalled is called by a goroutine that has waited for StallAfter, and with Config.Watch again
+	// after each further StallAfter.
 	Stalled()
 }
 
@@ -118,8 +119,8 @@ type Config struct {
 	Source Source
 	Parker Parker
 	Yield  func() // gives the processor to whatever else can run
-	// Watch makes every wait, the background's included, call Stalled each StallAfter. Without it
-	// a wait calls Stalled once, and the background never does.
+	// Watch makes every wait, the background's included, call the Source's Stalled each StallAfter.
+	// Without it a wait calls it once, and the background never does.
 	Watch bool
 }
 

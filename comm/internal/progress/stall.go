@@ -13,15 +13,15 @@ type stall struct {
 	since    time.Time // when the driver first looked at the clock, or notice was last called
 }
 
-// notice reports a wait that has lasted for StallAfter to the Owner and the Source. These may post
-// or poll, which is safe: w's goroutine drives or passes the drive next.
+// notice reports a wait that has lasted for StallAfter to the Owner, once, and to the Source. These
+// may post or poll, which is safe: w's goroutine drives or passes the drive next.
 func (p *Engine) notice(w *Waiter, s *stall) {
 	if !s.fired {
 		return
 	}
 	s.fired, s.since = false, time.Now()
 	p.recheckSpin()
-	if !w.ready && w.owner != nil {
+	if !w.ready && w.owner != nil && !s.notified {
 		s.notified = true
 		w.owner.Stalled()
 	}

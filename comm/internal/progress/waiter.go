@@ -31,8 +31,7 @@ type Waiter struct {
 
 // An Owner learns that its Waiter waits for long. The waiting goroutine calls it.
 type Owner interface {
-	// Stalled is called when the wait has lasted for StallAfter; with Config.Watch again after
-	// each further StallAfter.
+	// Stalled is called once, when the wait has lasted for StallAfter.
 	Stalled()
 	// Ended is called at the end of a wait for which Stalled was called.
 	Ended()
