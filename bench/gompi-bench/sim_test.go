@@ -83,7 +83,7 @@ func TestSimRefuses(t *testing.T) {
 		"-machine fast bcast":    `machine "fast": want one of`,
 		"-format xml bcast":      "want table or csv",
 		"-algorithms ring bcast": `-algorithms "ring": bcast has none`,
-		"-tune shm=1 bcast":      `GOMPI_TUNE: unknown threshold "shm"`,
+		"-tune shm=1 bcast":      `tuning: unknown threshold "shm"`,
 		"-measured x bcast":      "want no operation",
 		"-svg x bcast reduce":    "want one operation and one number of ranks",
 	} {

@@ -8,7 +8,6 @@ import (
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/hier"
 	"gompi/comm/internal/path"
-	"gompi/internal/env"
 	"gompi/internal/mem"
 )
 
@@ -87,7 +86,7 @@ func (m *Machine) Choice(c Call) (string, error) {
 // kind returns the collective of c, an error if c is not one to simulate.
 func (c *Call) kind() (call.Kind, error) {
 	if err := new(path.Rules).Tune(c.Tuning); err != nil {
-		return 0, fmt.Errorf("%s: %w", env.Tune, err)
+		return 0, fmt.Errorf("tuning: %w", err)
 	}
 	return kindOf(c.Op)
 }
