@@ -94,15 +94,15 @@ var catalogue = [...]collective{
 			{Algorithm: Circulant, Doc: "reduce-scatter and allgather by the circulant pattern: fewest bytes for any number of ranks"},
 		},
 		rules: []rule{
-			// two processors ("oversubscribed"), 2 ranks, 4 MiB: 968 us, 998; measured over TCP: 1.2 ms, 1.5
+			// oversubscribed, 2 ranks, 4 MiB: 968 us, 998; measured over TCP: 1.2 ms, 1.5
 			{from: 2 << 20, alg: Halving},
 			{ranks: 3, alg: Direct},                     // network, 5 ranks, 8 B: 22.0 us, 48.0
 			{ranks: 16, alg: RecursiveDoubling},         // network, 64 ranks, 8 B: 96.0 us, 252
 			{ranks: 3, from: 64 << 10, alg: Halving},    // network, 8 ranks, 64 KiB: 146 us, 178
 			{ranks: 16, from: 32 << 10, alg: Halving},   // network, 33 ranks, 32 KiB: 194 us, 356
 			{ranks: 3, from: 256 << 10, alg: Circulant}, // network, 7 ranks, 1 MiB: 834 us, 1334
-			// oversubscribed, 16 ranks, 8 B: 260 us, 512; measured over TCP, on two processors, of 8 and
-			// 16 ranks: 61 us, 187; 199, 299
+			// oversubscribed, 16 ranks, 8 B: 260 us, 512; measured over TCP, on two processors,
+			// of 8 and 16 ranks: 61 us, 187; 199, 299
 			{oversubscribed: true, ranks: 3, to: 32 << 10, alg: Binomial},
 		},
 	},

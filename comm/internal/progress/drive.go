@@ -58,9 +58,8 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 // foreground it takes it from no other: it has been woken by the Parker in the driver's place, or
 // by a timer. In the background, where collectives wait as long as a slow link needs, it takes it
 // from one that is parked: w runs already, that would first have to get a processor (gompi-bench
-// ddp
-// -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 % hidden without, 78 with;
-// medians of five and four runs).
+// ddp -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 % hidden without, 78
+// with; medians of five and four runs).
 func (p *Engine) mayTake(w *Waiter) bool {
 	d := p.driver
 	return d == w || d == nil || d.parked && (w.Background || !w.waitsLong()) || d.waitsLong() && !w.waitsLong()
@@ -68,11 +67,15 @@ func (p *Engine) mayTake(w *Waiter) bool {
 
 // drive polls until w is ready, ctx ends, its Check is due, or w has the drive no more.
 func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
-	slept := false
+	slept, timed := false, false
 	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.staysOff(w) && !k.due; polls++ {
 		w.polls++
-		if p.cfg.Source.Poll(p.hint(w)) > 0 {
-			idle = 0
+		hint := p.hint(w)
+		if timed { // the deadline may be that of any
+			hint, timed = world.None, false
+		}
+		if p.cfg.Source.Poll(hint) > 0 {
+			idle, slept = 0, false
 		} else {
 			idle++
 		}
@@ -113,9 +116,13 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 			}
 		case p.arm():
 			w.parked = true
-			if p.block(ctx, w, s, k) { // else a timer has ended it, and one poll is enough
+			if p.block(ctx, w, s, k) {
 				idle, slept = 0, false
+			} else { // time or the context has ended it, and one poll of all is enough
+				timed = true
 			}
+		case p.Wanted(): // there is something to poll for
+			p.unlockWhile(runtime.Gosched)
 		}
 	}
 }
@@ -299,7 +306,8 @@ func (p *Engine) deadlineFirst(w *Waiter) bool {
 
 // block sleeps: as the parked driver if w.parked, else until another driver makes w ready or
 // the drive is passed to it. The background receives from the Parker in both cases, so that it
-// can be made the parked driver while it sleeps. It reports whether it was woken, and not by a timer.
+// can be made the parked driver while it sleeps. It reports whether it was woken, not by time or
+// the context.
 func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) (woken bool) {
 	p.goToSleep(w, w.parked || w == p.background)
 	var ring <-chan struct{}

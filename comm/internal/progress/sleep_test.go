@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/progress"
+	"gompi/internal/world"
 )
 
 func newThreadRank(spin, yields int) *rank {
@@ -38,11 +39,13 @@ func TestADriverBlocksItsThreadFirst(t *testing.T) {
 	}
 }
 
-// A driver that sleeps and is woken by a timer alone, as each StallAfter, polls once.
+// A driver that sleeps and is woken by a timer alone, as each StallAfter, polls once, and everything:
+// the timer may be for what does not reach the rank that it waits for.
 func TestATimerMakesADriverPollOnce(t *testing.T) {
 	const ticks = 5
 	bubble(t, ticks*progress.StallAfter, func(t *testing.T) {
 		r, w := newRank(true), newWord()
+		w.Hint = 3
 		r.SetSpin(20, 30, true, func() bool { return true }, time.Hour)
 		done := r.start(t.Context(), w)
 		synctest.Wait()
@@ -51,6 +54,9 @@ func TestATimerMakesADriverPollOnce(t *testing.T) {
 		synctest.Wait()
 		if polls, stalls := get(r, func() int { return r.polls })-before, get(r, func() int { return r.stalls }); stalls != ticks || polls > ticks {
 			t.Errorf("%d polls for %d stalls: want %d of each at most", polls, stalls, ticks)
+		}
+		if hint := get(r, func() world.Rank { return r.hinted }); hint != world.None {
+			t.Errorf("it polled first for rank %d, want for all", hint)
 		}
 		r.store(w)
 		want(t, done)

@@ -58,7 +58,8 @@ func (f *Frames) missing() int {
 // Filled reports that n bytes have been read into ReadBuffer.
 func (f *Frames) Filled(n int) { f.end += n }
 
-// Keep leaves the bodies that Next has returned to the caller: what comes is read into other memory.
+// Keep leaves the bodies that Next has returned to the caller, for ever: what comes is read into
+// other memory.
 func (f *Frames) Keep() {
 	f.buf = append([]byte(nil), f.buf[f.start:f.end]...)
 	f.start, f.end = 0, len(f.buf)

@@ -159,7 +159,7 @@ func List[T any](c *Codec, v *[]T, limit int, element func(*T)) {
 		}
 		return
 	}
-	*v = slices.Grow(*v, min(n, len(c.b))) // each element takes a byte at least
+	*v = slices.Grow(*v, min(n, len(c.b)))
 	for ; n > 0 && c.err == nil; n-- {
 		*v = append(*v, *new(T))
 		element(&(*v)[len(*v)-1])

@@ -42,14 +42,15 @@ func (a *agent) start(l *ctl.Launch) {
 	a.prepare(func() (*ctl.Want, int, error) { return a.preparation.Begin(l) })
 }
 
-// refuse ends the job because of an order that no gompirun of this version gives.
+// refuse ends the job because of an order that no gompirun of this version gives. If that has no
+// ranks, rank 0 stands for them.
 func (a *agent) refuse(l *ctl.Launch) {
 	rank := 0
 	if len(l.Ranks) > 0 {
 		rank = l.Ranks[0].Rank
 	}
 	a.report(&ctl.Failed{Rank: rank, Code: program.CannotStart, Text: fmt.Sprintf(
-		"an order to start %d ranks of %d programs on host %d of %d, where it knows of %d and has %d ranks: want one order, with ranks and programs, after all hosts are known",
+		"an order to start %d ranks of %d programs on host %d of %d, to an agent that knows %d hosts and has %d ranks: want one order, with ranks and programs, when all hosts are known",
 		len(l.Ranks), len(l.Programs), l.Node, l.Nodes, len(a.layout.Hosts), len(a.ranks))})
 }
 
