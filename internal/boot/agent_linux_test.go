@@ -178,6 +178,9 @@ func TestAllgatherIsOneMessageEachWayAndLeavesNewsInTheSocket(t *testing.T) {
 	if l.Pending() || readable(l.FD()) {
 		t.Errorf("pending %v after Events", l.Pending())
 	}
+	if string(got[0]) != "x" || string(got[1]) != "mine" {
+		t.Errorf("after further news the cards are %q", got)
+	}
 }
 
 func TestAllgatherFails(t *testing.T) {

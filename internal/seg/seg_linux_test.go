@@ -46,6 +46,11 @@ func TestAttachSeesWhatTheAgentMade(t *testing.T) {
 	if o.Ranks() != 3 || o.WorldRank(0) != 3 || o.WorldRank(2) != 1000 {
 		t.Errorf("%d ranks, first %d, last %d; want 3, 3, 1000", o.Ranks(), o.WorldRank(0), o.WorldRank(2))
 	}
+	for rank, want := range map[world.Rank]world.LocalRank{3: 0, 7: 1, 1000: 2, world.None: -1, 0: -1, 8: -1, 1001: -1} {
+		if got, ok := o.LocalRank(rank); ok != (want >= 0) || ok && got != want {
+			t.Errorf("rank %d is local rank %d, %v; want %d", rank, got, ok, want)
+		}
+	}
 	before := o.Epoch()
 	s.Bump()
 	if got := o.Epoch(); got != before+1 {
