@@ -148,7 +148,7 @@ func TestStartUpCanBeEnded(t *testing.T) {
 	matches(t, "-timeout", output, `^gompirun: [01] of 2 agents are up, waiting for (host1, )?host2$`,
 		`^gompirun: time limit of 20s reached while waiting for host2$`)
 	k := startTalk(t, "-rsh", b.RSH(), "-H", "host1,host2", "true")
-	k.expect("waiting for host2")
+	k.expect("agents are up, waiting for host") // host2, and on a busy machine host1 before it
 	k.cmd.Process.Signal(syscall.SIGINT)
 	k.expect("gompirun: interrupted")
 	k.ends(130)
