@@ -4,9 +4,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// ucxAborted is what UCX says when it ends a process of its own accord. Where its tcp stands in for
+// a device it puts in software, and ends one in 300 jobs of which a rank that is put to dies:
+// uct_tcp_ep_handle_put_ack asserts that an acknowledgement is awaited, and ucp_progress_rma_cmpl
+// does not expect that one cannot be sent. Which rank the others then name is chance.
+var ucxAborted = regexp.MustCompile(`tcp_ep\.c:\d+ +Assertion .*PUT_TX_WAITING_ACK|Fatal: unexpected error: Endpoint timeout`)
 
 // Ranks bear it that one of them stands still, and are told which when it is killed.
 func TestRanksOverUCXAreStoppedAndKilled(t *testing.T) {
@@ -31,9 +38,8 @@ func TestRanksOverUCXAreStoppedAndKilled(t *testing.T) {
 			d := disaster{kind, n, 4, "hier", victim % 4}
 			t.Run(d.String(), func(t *testing.T) {
 				lost, output := d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2"))
-				// UCX's own tcp aborts a process that sends to one whose end it has just noticed.
-				if asked == "ucx:tcp" {
-					lost += strings.Count(output, "Fatal: unexpected error: Endpoint timeout")
+				for again := 0; asked == "ucx:tcp" && ucxAborted.MatchString(output) && again < 5; again++ {
+					lost, output = d.strike(t, d.command(gompirun, "-np", "4", "-H", "localhost:2,127.0.0.2:2"))
 				}
 				if lost != d.ranks-1 {
 					t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, output)
