@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,7 +188,8 @@ func awaitEnd(conn net.Conn) (io.Reader, error) {
 }
 
 // Signal does to the job what the signal with a name, one of Signals, does to its gompirun. If that
-// ends the job, it waits for that, and returns how; else ended is false.
+// ends the job, or it ends by itself meanwhile, it waits for that, and returns how; else ended is
+// false.
 func (j *Job) Signal(name string) (e End, ended bool, err error) {
 	conn, _, err := dial(j.Socket, j.User)
 	if err != nil {
@@ -207,25 +209,27 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 		body, err := readResponse(answer)
 		over <- result{body, err}
 	}()
-	order, err := get[Order](j, "POST", "/signal/"+name)
-	if err == nil && order.Err != "" {
-		err = errors.New(order.Err)
-	}
-	if err != nil || !order.Ends {
-		return e, false, err
-	}
+	order, failed := get[Order](j, "POST", "/signal/"+name)
 	limit := time.Duration(order.Limit * float64(time.Second))
+	switch {
+	case failed != nil:
+		limit = time.Second // in which it is known whether the job has ended by itself
+	case order.Err != "":
+		return e, false, errors.New(order.Err)
+	case !order.Ends:
+		return e, false, nil
+	}
 	select {
 	case r := <-over:
 		if r.err == nil {
 			r.err = json.Unmarshal(r.body, &e)
 		}
-		if r.err != nil {
-			return e, false, fmt.Errorf("gompirun is gone without a word: %w", r.err)
+		if r.err == nil {
+			return e, true, nil
 		}
-		return e, true, nil
+		return e, false, cmp.Or(failed, fmt.Errorf("gompirun is gone without a word: %w", r.err))
 	case <-time.After(limit):
-		return e, false, fmt.Errorf("the job has not ended after %v", limit.Round(time.Second))
+		return e, false, cmp.Or(failed, fmt.Errorf("the job has not ended after %v", limit.Round(time.Second)))
 	}
 }
 

@@ -103,6 +103,54 @@ func TestJobsAnswerAndEnd(t *testing.T) {
 	}
 }
 
+// A job that ends before it takes the order has ended all the same.
+func TestAnOrderThatComesTooLate(t *testing.T) {
+	path := filepath.Join(folder(t), "a1"+ending)
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(l, path)
+	go func() {
+		<-s.Questions() // and no answer
+		s.End(End{Status: 7})
+	}()
+	j := Job{Socket: path, User: os.Geteuid()}
+	if e, ended, err := j.Signal("TERM"); !ended || err != nil || e.Status != 7 {
+		t.Errorf("%+v, %v, %v; want that it has ended with status 7", e, ended, err)
+	}
+}
+
+// The process may end once End has returned, and who ordered that gets the answer to the order.
+func TestAnOrderIsAnsweredBeforeTheEnd(t *testing.T) {
+	for range 50 {
+		k := newJob(t, folder(t), "a1", plainly)
+		conn, err := net.Dial("unix", k.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := writeRequest(conn, "POST", "/signal/TERM"); err != nil {
+			t.Fatal(err)
+		}
+		<-k.signals
+		k.End(End{Status: 143})
+		raw, err := conn.(*net.UnixConn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, mostRequest)
+		raw.Read(func(fd uintptr) bool { // what has come by now
+			n, _ := unix.Read(int(fd), answer)
+			answer = answer[:max(n, 0)]
+			return true
+		})
+		conn.Close()
+		if !strings.Contains(string(answer), `"ends":true`) {
+			t.Fatalf("%q: want that the order ends the job", answer)
+		}
+	}
+}
+
 // What anybody can send is answered, or not, and does no harm.
 func TestRequests(t *testing.T) {
 	dir := folder(t)

@@ -27,9 +27,9 @@ type Server struct {
 	end       End
 	ended     chan struct{} // closed when end is known
 
-	mu      sync.Mutex
-	over    bool           // nobody more may wait for the end
-	waiting sync.WaitGroup // those who do
+	mu     sync.Mutex
+	over   bool           // nobody who asks now is waited for
+	askers sync.WaitGroup // those who are
 }
 
 // Serve lets other processes ask about the job with an id, until End. The job runs without, if
@@ -69,8 +69,8 @@ func (s *Server) Questions() <-chan Question {
 	return s.questions
 }
 
-// End tells those who wait for it how the job ended, and ends the service. Other questions get no
-// answer any more.
+// End tells those who wait for it how the job ended, and ends the service. What the job has answered
+// is written first: the process may end then, and who ordered the end is still to hear of that.
 func (s *Server) End(e End) {
 	if s == nil {
 		return
@@ -78,12 +78,12 @@ func (s *Server) End(e End) {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
+	s.socket.Close() // and removes it
 	s.end = e
 	close(s.ended)
-	s.socket.Close() // and removes it
 	told := make(chan struct{})
 	go func() { // until they have read it, or the process ends
-		s.waiting.Wait()
+		s.askers.Wait()
 		close(told)
 	}()
 	select {
@@ -105,29 +105,28 @@ func (s *Server) authenticate(conn net.Conn) func() {
 	if err != nil {
 		return nil
 	}
-	done := func() {}
+	done := s.expect()
 	if target == "/end" {
-		done = s.wait()
 		io.WriteString(conn, interim) // who fails to read it gets no end either
 	}
 	return func() {
 		defer conn.Close()
+		defer done()
 		a := s.answer(method, target)
 		conn.SetDeadline(time.Now().Add(answerTime))
 		writeResponse(conn, a)
-		done()
 	}
 }
 
-// wait has End wait until done is called.
-func (s *Server) wait() (done func()) {
+// expect has End wait until done is called.
+func (s *Server) expect() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return func() {}
 	}
-	s.waiting.Add(1)
-	return s.waiting.Done
+	s.askers.Add(1)
+	return s.askers.Done
 }
 
 // A response is the answer to a request.
@@ -183,21 +182,29 @@ func ask[T any](s *Server, question func(Reply[T]) Question, form func(T) respon
 	select {
 	case s.questions <- question(reply):
 	case <-s.ended:
-		return response{"410 Gone", "text/plain", []byte("the job has ended\n")}
+		return gone
 	case <-late:
 		return busy
 	}
 	select {
 	case v := <-reply.Answered():
 		return form(v)
-	case <-s.ended:
-		return response{"410 Gone", "text/plain", []byte("the job has ended\n")}
+	case <-s.ended: // by this very order, perhaps
+		select {
+		case v := <-reply.Answered():
+			return form(v)
+		default:
+			return gone
+		}
 	case <-late:
 		return busy
 	}
 }
 
-var busy = response{"503 Service Unavailable", "text/plain", []byte("the job does not answer\n")}
+var (
+	busy = response{"503 Service Unavailable", "text/plain", []byte("the job does not answer\n")}
+	gone = response{"410 Gone", "text/plain", []byte("the job has ended\n")}
+)
 
 func inJSON[T any](v T) response {
 	body, err := json.Marshal(v)
