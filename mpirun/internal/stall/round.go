@@ -8,8 +8,8 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// SurveyTime is how long agents may take to answer.
-const SurveyTime = 2 * time.Second
+// SurveyTime is how long agents may take to answer: on a busy machine they wait for a processor.
+const SurveyTime = 4 * time.Second
 
 // A Round asks agents what their ranks are in, and collects the answers. The zero Round is one that
 // is not under way. One goroutine uses it, and ends the round when Late fires.
