@@ -73,6 +73,18 @@ func TestWhatIsWaitedForOnceDoesNotHideWhoIsSlow(t *testing.T) {
 	}
 }
 
+// A rank that has waited long once, for one that was held up, has come last all the same.
+func TestTheLatestIsTheVerdicts(t *testing.T) {
+	c := New("train", 2)
+	for i, took := range []int64{200 * ms, 80 * ms} {
+		c.Add("here", &stats.Figures{Rank: i, Left: 1000 * ms, Sites: []stats.Site{
+			{Op: "allreduce", Place: "a.go:1", Calls: 10, Timed: 10, Time: took, Slowest: []int64{199 * ms, 10 * ms}[i]}}}, 1e9)
+	}
+	if s := c.Summary(); !slices.Equal(s.Late, []int{0}) || s.Sites[0].Latest != 0 {
+		t.Errorf("%s; %d came last: want rank 0", s.Verdict, s.Sites[0].Latest)
+	}
+}
+
 // A thread that waits for what it is asked does not make its rank one that waits.
 func TestWhoServesDoesNotWait(t *testing.T) {
 	c := job(100*ms, 300*ms)

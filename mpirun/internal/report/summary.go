@@ -247,11 +247,12 @@ func (c *Collector) sites(elapsed float64) (lines []Site) {
 //
 // What a call has waited for others is what it took beyond the least that it can: in a collective
 // the mean of the rank that spent least there, which so came last; in all else, such as a receive,
-// the fastest call of any rank.
+// the fastest call of any rank. Who came last most often is said without the longest call, as in the
+// verdict.
 func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 	line := Site{Op: n.op, Place: n.place, Ranks: len(of), Latest: -1}
 	isCollective := collective(n.op)
-	least, fastest := -1.0, -1.0
+	least, fastest, shortest := -1.0, -1.0, -1.0
 	for _, i := range slices.Sorted(maps.Keys(of)) {
 		s := of[i]
 		t := seconds(s.Time)
@@ -262,7 +263,14 @@ func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 		line.Calls, line.Bytes, line.Time = line.Calls+s.Calls, line.Bytes+s.Bytes, line.Time+t
 		line.Slowest = max(line.Slowest, seconds(s.Slowest))
 		if mean := t / float64(s.Calls); least < 0 || mean < least {
-			least, line.Latest = mean, i
+			least = mean
+		}
+		waits := t
+		if s.Calls > 1 {
+			waits = seconds(steady(&s))
+		}
+		if mean := waits / float64(s.Calls); shortest < 0 || mean < shortest {
+			shortest, line.Latest = mean, i
 		}
 		if s.Timed > 0 && (fastest < 0 || seconds(s.Fastest) < fastest) {
 			fastest = seconds(s.Fastest)
