@@ -11,7 +11,7 @@ import (
 )
 
 // stackTime is how long a rank may take to send its goroutines' stacks.
-const stackTime = time.Second
+const stackTime = 2 * time.Second
 
 // askStacks asks ranks for their stacks, which those that have joined answer themselves. Of others,
 // and of those that do not answer in time, the kernel reports what their threads are in. No signal

@@ -15,7 +15,7 @@ const (
 	// reports all failures together. It is longer than ssh tries to connect.
 	FailureTime = 12 * time.Second
 	// progressTime is when the user is first notified of which hosts are missing.
-	progressTime = 2 * time.Second
+	progressTime = 5 * time.Second
 )
 
 // A beginning is the time until all agents have sent the facts of their hosts, or have failed.
@@ -57,7 +57,7 @@ func (j *Job) startAgents() error {
 			b.giveUp()
 		case <-progress.C:
 			j.notef("%d of %d agents are up, waiting for %s", len(j.hosts)-b.waiting, len(j.hosts), b.missing())
-			progress.Reset(5 * progressTime)
+			progress.Reset(2 * progressTime)
 		case <-j.timer:
 			j.timeUp(" while waiting for " + b.missing())
 		case <-j.end.looks:
