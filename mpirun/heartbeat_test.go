@@ -37,7 +37,7 @@ func TestAJobEndsInTimeThoughItsAgentDoesNotRun(t *testing.T) {
 			status int
 			flags  []string
 		}{
-			{"time limit", statusTimeout, []string{"-timeout", "3"}},
+			{"time limit", statusTimeout, []string{"-timeout", "10"}},
 			{"TERM", 143, nil},
 		} {
 			t.Run(tt.name+" heartbeat "+beat, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestAJobEndsInTimeThoughItsAgentDoesNotRun(t *testing.T) {
 				if code := l.cmd.ProcessState.ExitCode(); code != tt.status {
 					t.Errorf("status %d, want %d: %s", code, tt.status, l.output.String())
 				}
-				if took := time.Since(begun); took > 15*time.Second {
+				if took := time.Since(begun); took > 25*time.Second {
 					t.Errorf("ended after %v", took)
 				}
 				l.gone(t, "agent stopped for good")

@@ -201,7 +201,7 @@ func TestMPIProgramsThatHangAreReported(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
 	for _, prog := range progs {
-		status, out, errs := runCommand(t, gompirun, "-oversubscribe", "-mpi-lib", "gompi", "-stall-warning", "0", "-timeout", "4", "-np", "6", prog, "hang")
+		status, out, errs := runCommand(t, gompirun, "-oversubscribe", "-mpi-lib", "gompi", "-stall-warning", "0", "-timeout", "15", "-np", "6", prog, "hang")
 		for _, want := range []string{
 			"MPI_Iallreduce(1 MPI_DOUBLE, MPI_MAX) number 4 on MPI_COMM_WORLD: arrived: rank 0; missing: rank 1-5\n",
 			"rank 0 is in MPI_Iallreduce(1 MPI_DOUBLE, MPI_MAX) number 4 on MPI_COMM_WORLD at MPI_Waitall for ",
@@ -210,7 +210,7 @@ func TestMPIProgramsThatHangAreReported(t *testing.T) {
 			"rank 3 is in MPI_Sendrecv(4 bytes from rank 2 of MPI_COMM_WORLD, tag 7) on MPI_COMM_WORLD/dup (6 ranks) for ",
 			"rank 4 is in MPI_Allreduce_init(1 MPI_DOUBLE, MPI_MAX) number 1 on ocean at MPI_Wait for ",
 			"rank 5 is in MPI_Barrier() number 2 on ocean for ",
-			"time limit of 4s reached",
+			"time limit of 15s reached",
 		} {
 			if !strings.Contains(errs, want) {
 				t.Errorf("%s: %q lacks %q", prog, errs, want)

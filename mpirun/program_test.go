@@ -60,8 +60,7 @@ func TestPythonProgramsAreAskedThroughPySpy(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	k := startTalk(t, "-np", "1", python, "-u", "-c", "import time; print('ready'); time.sleep(1000)")
 	k.expect("ready")
-	k.cmd.Process.Signal(syscall.SIGQUIT)
-	k.expect("localhost: rank 0: process ")
+	k.insist(syscall.SIGQUIT, "localhost: rank 0: process ")
 	if line := k.expect("| py-spy "); !regexp.MustCompile(`py-spy dump --nonblocking --pid \d+$`).MatchString(line) {
 		t.Errorf("%q", line)
 	}

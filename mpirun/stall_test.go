@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,8 +90,7 @@ func TestRanksThatWaitForLongAreReported(t *testing.T) {
 				k.expect(want)
 			}
 			k.expect(tt.want[0]) // and again
-			k.cmd.Process.Signal(syscall.SIGUSR1)
-			k.expect("gompirun: the ranks continue, after having waited for about ")
+			k.insist(syscall.SIGUSR1, "gompirun: the ranks continue, after having waited for about ")
 			k.ends(0)
 		})
 	}
@@ -119,8 +119,7 @@ func TestRanksThatAreStoppedAreReported(t *testing.T) {
 			})
 			syscall.Kill(rank, syscall.SIGSTOP)
 			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) is stopped (kill -CONT lets it continue)", rank))
-			k.cmd.Process.Signal(syscall.SIGQUIT)
-			k.expect("gompirun: localhost: rank 1" + tt.survey)
+			k.insist(syscall.SIGQUIT, "gompirun: localhost: rank 1"+tt.survey)
 			syscall.Kill(rank, syscall.SIGCONT)
 			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) continues", rank))
 			k.cmd.Process.Signal(syscall.SIGTERM)
@@ -130,7 +129,9 @@ func TestRanksThatAreStoppedAreReported(t *testing.T) {
 }
 
 func TestRanksThatRunOnAreReported(t *testing.T) {
-	k := startTalk(t, "-stall-warning", "0.3", "-np", "2", "sh", "-c", `test $RANK = 0 && exit; trap "exit 0" USR1; while :; do sleep 0.02; done`)
+	ready := filepath.Join(t.TempDir(), "ready")
+	k := startTalk(t, "-stall-warning", "0.3", "-np", "2", "sh", "-c",
+		`test $RANK = 0 && { until test -e $0; do sleep 0.02; done; exit; }; trap "exit 0" USR1; >$0; while :; do sleep 0.02; done`, ready)
 	k.expect("gompirun: rank 0 has ended, and others run on")
 	k.expect("gompirun: localhost: rank 1 is no gompi program: ")
 	k.cmd.Process.Signal(syscall.SIGUSR1)
@@ -152,7 +153,7 @@ func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 
 func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
 	t.Parallel() // it waits
-	k := startTalk(t, "-get-stack-traces", "-timeout", "3", "-np", "3", "stall", "allreduce")
+	k := startTalk(t, "-get-stack-traces", "-timeout", "10", "-np", "3", "stall", "allreduce")
 	reported := map[string]bool{}
 	stacks := 0
 	for line := range k.lines {
@@ -172,8 +173,7 @@ func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
 func TestStacksOfOtherProgramsAreTheKernels(t *testing.T) {
 	k := startTalk(t, "-get-stack-traces", "-np", "1", "sh", "-c", "echo ready; while :; do sleep 0.1; done")
 	k.expect("ready")
-	k.cmd.Process.Signal(syscall.SIGQUIT)
-	k.expect("localhost: rank 0 stands in")
+	k.insist(syscall.SIGQUIT, "localhost: rank 0 stands in")
 	k.expect("(sh -c echo ready; while")
 	k.expect("|   threads ")
 	k.cmd.Process.Signal(syscall.SIGTERM)

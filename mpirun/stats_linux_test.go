@@ -124,8 +124,8 @@ func TestTheSlowRankIsNamed(t *testing.T) {
 func TestCountsOutliveARank(t *testing.T) {
 	program := counted(t)
 	s := summary(t, 137, "-np", "2", program, "die", "100")
-	if got := sites(t, s, "counted/main.go:"); len(got) != 2 || got[1] != "barrier 200 0" {
-		t.Errorf("killed: %v, want 200 barriers, and one of which rank 0 had no end", got)
+	if got := sites(t, s, "counted/main.go:"); len(got) == 0 || got[len(got)-1] != "barrier 200 0" { // rank 0 may be in one more
+		t.Errorf("killed: %v, want 200 barriers, and perhaps one of which rank 0 had no end", got)
 	}
 	if len(s.PerRank) != 2 || s.PerRank[1].Calls != 100 {
 		t.Errorf("killed: %+v: want 100 calls of rank 1", s.PerRank)

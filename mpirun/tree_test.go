@@ -22,9 +22,7 @@ func treeHosts(t *testing.T, refuse string) []string {
 	t.Helper()
 	rsh := filepath.Join(t.TempDir(), "rsh")
 	script := "#!/bin/sh\nhost=$1; shift\n" + refuse + "\nFAKEHOST=$host sh -c \"$*\"\n" // not exec: ssh is a process of its own
-	if err := os.WriteFile(rsh, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, rsh, script)
 	return []string{"-rsh", rsh, "-H", "h1,h2,h3,h4,h5,h6,h7", "-fanout", "2"}
 }
 
@@ -136,7 +134,7 @@ func TestWhoIsLostInATree(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			t.Parallel() // some wait for silence
-			k, ranks := startTree(t, "-heartbeat", "1", "-kill-delay", "1")
+			k, ranks := startTree(t, "-heartbeat", beat.String(), "-kill-delay", "1")
 			who := tt.who(ranks)
 			syscall.Kill(who, tt.sig)
 			k.expect(tt.says)
@@ -229,7 +227,7 @@ func TestAJobGoesOnWithoutARelay(t *testing.T) {
 // to its launcher may be cut without its noticing.
 func TestARelayWithoutALauncherEnds(t *testing.T) {
 	t.Parallel() // it waits
-	k, ranks := startTree(t, "-heartbeat", "0.2")
+	k, ranks := startTree(t, "-heartbeat", beat.String())
 	// The launcher and what logs in for it stand still, and nothing is closed.
 	stopped := append([]int{k.cmd.Process.Pid}, childrenOf(k.cmd.Process.Pid)...)
 	for _, pid := range stopped {

@@ -53,7 +53,7 @@ func TestTroubleIsNamed(t *testing.T) {
 	gone.Close()
 	port := func(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 	waits := to(port(silent))
-	waits.Limit, waits.Send = 50*time.Millisecond, 0
+	waits.Limit, waits.Send = time.Second, 0
 	for _, tt := range []struct {
 		name string
 		m    *ctl.Reach
