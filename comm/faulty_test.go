@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/comm/internal/liveness"
 	"gompi/internal/boot"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -113,7 +114,7 @@ func cutAt(t *testing.T, p, n int, w wound) {
 			}
 			return nil
 		})
-		if d := time.Since(start); d > time.Second {
+		if d := time.Since(start); d > liveness.ReasonTimeout+time.Second {
 			t.Errorf("np=%d, %d elements, %v: took %v", p, n, w, d)
 		}
 	})

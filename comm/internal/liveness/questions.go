@@ -11,9 +11,9 @@ import (
 
 const (
 	// ReasonTimeout is how long the loss of a rank waits for the launcher's news of how it ended. A
-	// killed process is reaped within milliseconds of its connections' end; a cut network has no
-	// such news to wait for.
-	ReasonTimeout = 500 * time.Millisecond
+	// killed process is reaped within milliseconds of its connections' end, but the launcher may
+	// wait for a processor. A cut network has no such news to wait for.
+	ReasonTimeout = 2 * time.Second
 	// fateTime is how long a collective waits for the launcher's news if a rank it needs has left,
 	// or if calls differ. The rank's process may have failed, and may have left because of an
 	// error; another rank may know which calls differ.
