@@ -14,6 +14,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/comm/internal/call"
+	"gompi/comm/window"
 )
 
 // doorCalls are of two ranks.
@@ -238,6 +239,43 @@ func TestMprobeAllocatesTheMessageAlone(t *testing.T) {
 	}
 	if got > 1+tolerated {
 		t.Errorf("%.2f allocations per step, want one", got)
+	}
+}
+
+// Operations on memory that is shared allocate nothing.
+func TestWindowsInMemoryAllocateNothing(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("ranks share no memory here")
+	}
+	var got float64
+	err := errors.Join(overMemory(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		w, _, err := window.Allocate[int64](ctx, c, 1000)
+		if err != nil {
+			return err
+		}
+		if err := w.LockAll(ctx); err != nil {
+			return err
+		}
+		x, long, half := comm.Of(make([]int64, 1)), comm.Of(make([]int64, 1000)), comm.Of(make([]int64, 500))
+		column, err := window.Lay[int64](w, must(comm.Vector(500, 1, 2)))
+		if err != nil {
+			return err
+		}
+		a, err := perStep(ctx, c, func() error {
+			return errors.Join(w.Put(1, 7, x), w.Get(1, 7, x), w.FetchAndOp(1, 7, x, x, comm.Sum), w.Accumulate(1, 0, long, comm.Max),
+				w.Put(1, 0, long), w.Get(1, 0, long), column.Put(1, 1, half), column.Get(1, 0, half), column.Accumulate(1, 0, half, comm.Sum),
+				w.Flush(ctx, 1))
+		})
+		if c.Rank() == 0 {
+			got = a
+		}
+		return errors.Join(err, w.UnlockAll(ctx), w.Free(ctx))
+	})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got > tolerated {
+		t.Errorf("%.2f allocations per step, want none", got)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"gompi/comm"
 )
@@ -83,7 +82,7 @@ func TestFunctionsMayUseOtherComms(t *testing.T) {
 			t.Run(fmt.Sprint(way, n), func(t *testing.T) {
 				t.Parallel()
 				err := errors.Join(run(t, 3, func(ctx context.Context, c *comm.Comm) error {
-					ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+					ctx, cancel := context.WithTimeout(ctx, testTimeout)
 					defer cancel()
 					return composeAsking(ctx, c, n)
 				})...)
@@ -139,7 +138,7 @@ func TestFunctionsThatPanicBreakTheirComm(t *testing.T) {
 // endIn has end called in rank 0's function, which combines on every way. If queued, its
 // call waits for its turn behind another.
 func endIn(ctx context.Context, world *comm.Comm, end func(), queued bool) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	c, err := world.Dup(ctx)
 	if err != nil {

@@ -463,33 +463,3 @@ func TestContextThatEndsAWaitForALockBreaksTheWindow(t *testing.T) {
 		return nil
 	})
 }
-
-// Operations on memory that is shared allocate nothing.
-func TestWindowsInMemoryAllocateNothing(t *testing.T) {
-	errs := overMemory(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		w, _, err := window.Allocate[int64](ctx, c, 1000)
-		if err != nil {
-			return err
-		}
-		if err := w.LockAll(ctx); err != nil {
-			return err
-		}
-		x, long, half := comm.Of(make([]int64, 1)), comm.Of(make([]int64, 1000)), comm.Of(make([]int64, 500))
-		column, err := window.Lay[int64](w, must(comm.Vector(500, 1, 2)))
-		if err != nil {
-			return err
-		}
-		n := testing.AllocsPerRun(100, func() {
-			err = errors.Join(w.Put(1, 7, x), w.Get(1, 7, x), w.FetchAndOp(1, 7, x, x, comm.Sum), w.Accumulate(1, 0, long, comm.Max),
-				w.Put(1, 0, long), w.Get(1, 0, long), column.Put(1, 1, half), column.Get(1, 0, half), column.Accumulate(1, 0, half, comm.Sum),
-				w.Flush(ctx, 1))
-		})
-		if c.Rank() == 0 && n > 0 { // the other rank's are counted, too, while it does the same
-			err = fmt.Errorf("%v allocations a turn", n)
-		}
-		return errors.Join(err, w.UnlockAll(ctx), w.Free(ctx))
-	})
-	if err := errors.Join(errs...); err != nil {
-		t.Error(err)
-	}
-}

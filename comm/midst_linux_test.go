@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/comm"
+	"gompi/internal/env"
 	"gompi/internal/stress"
 )
 
@@ -34,24 +35,32 @@ const drillVariable = "COMM_TEST_DRILL"
 const drillRounds = 20
 
 // TestDrill is the program of the ranks: it calls one collective again and again,
-// in all its forms, and checks what it gets. It does not mind TERM, so that it can
-// tell why it ends.
+// in all its forms, and checks what it gets. TERM does not end it before it has told
+// why it ends.
 func TestDrill(t *testing.T) {
 	v := os.Getenv(drillVariable)
 	if v == "" {
 		t.Skip("it is a program of other tests")
 	}
-	signal.Ignore(syscall.SIGTERM)
+	ofGompirun := env.IsSet(env.BootFD) // which is gone after Init
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
 	goOn := make(chan os.Signal, 1)
 	signal.Notify(goOn, syscall.SIGUSR1)
 	var d disaster
 	fmt.Sscan(v, &d.kind, &d.n, &d.way)
 	err := d.drill(context.Background(), goOn)
+	fmt.Fprintln(os.Stderr, err)
 	var revoked *comm.RevokedError
 	if errors.As(err, &revoked) {
 		fmt.Println("lost", revoked.Rank)
+		if ofGompirun { // others, which have not heard yet, would lose this rank if it ended now
+			select {
+			case <-term:
+			case <-time.After(time.Minute):
+			}
+		}
 	}
-	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
 
@@ -175,7 +184,7 @@ func (d disaster) underGompirun(t *testing.T, gompirun string) {
 		hosts = "localhost:2,127.0.0.2:2"
 		home = [2]string{"localhost", "127.0.0.2"}[d.victim/2]
 	}
-	job := d.command(gompirun, "-np", fmt.Sprint(d.ranks), "-H", hosts)
+	job := d.command(gompirun, "-np", fmt.Sprint(d.ranks), "-H", hosts, "-kill-delay", "1m")
 	lost, output := d.strike(t, job)
 	if lost != d.ranks-1 {
 		t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, output)

@@ -118,12 +118,19 @@ func TestCommThatIsLeftOpenIsReported(t *testing.T) {
 type hurried struct {
 	recorder
 	deadline time.Time
+	ctx      context.Context
 }
 
 func (h *hurried) Deadline() (time.Time, bool) { return h.deadline, true }
+func (h *hurried) Context() context.Context    { return h.ctx }
 
 func TestDeadlockSaysWhoWaitsForWhom(t *testing.T) {
-	h := &hurried{recorder{TB: t}, time.Now().Add(time.Second)}
+	t.Parallel() // it waits
+	// The ranks must have waited for a while when they are looked at, which is once. Where they
+	// have not, ctx ends them.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	h := &hurried{recorder{TB: t}, time.Now().Add(10 * time.Second), ctx}
 	commtest.Run(h, 3, func(ctx context.Context, c *comm.Comm) error {
 		x := []int64{1}
 		if c.Rank() == 2 {
@@ -149,7 +156,7 @@ func TestDeadlockSaysWhoWaitsForWhom(t *testing.T) {
 }
 
 func TestSlowRankIsNoDeadlock(t *testing.T) {
-	h := &hurried{recorder{TB: t}, time.Now().Add(time.Second / 2)}
+	h := &hurried{recorder{TB: t}, time.Now().Add(time.Second / 2), t.Context()}
 	commtest.Run(h, 2, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == 0 {
 			<-time.After(time.Until(h.deadline)) // busy until its time is up

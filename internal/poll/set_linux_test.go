@@ -142,9 +142,18 @@ func TestReadyTakesNoInterruptAway(t *testing.T) {
 		}
 		s.EndInterrupt()
 	}
-	s.Ready(make([]Event, 1))
-	if s.Sleep(time.Millisecond) {
-		t.Error("Ready did not silence the doorbell when all had heard it")
+	// A signal ends a Sleep, too, but not ten in a row. One ring ends one Sleep only, so each try
+	// rings anew.
+	for tries := 1; ; tries++ {
+		s.Interrupt()
+		s.EndInterrupt()
+		s.Ready(make([]Event, 1))
+		if !s.Sleep(time.Millisecond) {
+			break
+		}
+		if tries == 10 {
+			t.Fatal("Ready did not silence the doorbell when all had heard it")
+		}
 	}
 }
 
