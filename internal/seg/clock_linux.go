@@ -6,11 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two processes of a host read the same clock if the two readings of a moment are close together,
-// for which the code that reads has to be in the processor's caches. A process that starts on a busy
-// machine may lose its processor between them, and then reads again. A message is received within
-// half a microsecond of when it was sent: traces would have it the other way round if clocks
-// differed by more.
+// Two processes of a host read the same clock if the two readings of a moment are close together.
+// The first are not, as the code that reads is not in the processor's caches yet, nor are those of a
+// process that loses its processor between them. A message comes half a microsecond after it was
+// sent: if clocks differed by more, traces would have it the other way round.
 const (
 	fewestReadings = 3
 	closeReadings  = time.Microsecond

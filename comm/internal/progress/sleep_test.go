@@ -39,8 +39,8 @@ func TestADriverBlocksItsThreadFirst(t *testing.T) {
 	}
 }
 
-// A driver that sleeps and is woken by a timer alone, as each StallAfter, polls everything once: the
-// timer may be for what does not reach the rank that it waits for. (The clock is synctest's.)
+// A driver that sleeps and is woken by a timer alone, as each StallAfter, polls everything once:
+// the timer may be for what does not reach the rank that it waits for. (The clock is synctest's.)
 func TestATimerMakesADriverPollOnce(t *testing.T) {
 	const ticks = 5
 	bubble(t, ticks*progress.StallAfter, func(t *testing.T) {

@@ -27,9 +27,9 @@ type Server struct {
 	end       End
 	ended     chan struct{} // closed when end is known
 
-	mu     sync.Mutex
-	over   bool           // nobody who asks now is waited for
-	askers sync.WaitGroup // those who are
+	mu   sync.Mutex
+	over bool           // nobody who asks now is waited for
+	owed sync.WaitGroup // answers to those who are
 }
 
 // Serve lets other processes ask about the job with an id, until End. The job runs without, if
@@ -69,8 +69,8 @@ func (s *Server) Questions() <-chan Question {
 	return s.questions
 }
 
-// End tells those who wait for it how the job ended, and ends the service. What the job has answered
-// is written first: the process may end then, and who ordered the end is still to hear of that.
+// End tells those who wait for it how the job ended, and ends the service. It returns when all that
+// the job has answered is written, or after a second: then the process may end.
 func (s *Server) End(e End) {
 	if s == nil {
 		return
@@ -83,7 +83,7 @@ func (s *Server) End(e End) {
 	close(s.ended)
 	told := make(chan struct{})
 	go func() { // until they have read it, or the process ends
-		s.askers.Wait()
+		s.owed.Wait()
 		close(told)
 	}()
 	select {
@@ -125,8 +125,8 @@ func (s *Server) expect() (done func()) {
 	if s.over {
 		return func() {}
 	}
-	s.askers.Add(1)
-	return s.askers.Done
+	s.owed.Add(1)
+	return s.owed.Done
 }
 
 // A response is the answer to a request.

@@ -14,6 +14,7 @@ import (
 	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/stall"
 )
 
 // A host is what the job knows of one host and its agent.
@@ -168,4 +169,33 @@ func ranksText(ranks []int) string {
 		return fmt.Sprintf("rank %d", ranks[0])
 	}
 	return fmt.Sprintf("%d ranks from %d to %d", len(ranks), ranks[0], ranks[len(ranks)-1])
+}
+
+// broadcast sends m to every agent that has ranks.
+func (j *Job) broadcast(m ctl.Message) {
+	j.sendTo(m, func(h *host) bool { return len(h.ranks) > 0 && !h.drained })
+}
+
+// sendTo sends m to the agents of some hosts, in one go.
+func (j *Job) sendTo(m ctl.Message, to func(*host) bool) {
+	var hosts []int
+	for n, h := range j.hosts {
+		if to(h) {
+			hosts = append(hosts, n)
+		}
+	}
+	if len(hosts) > 0 {
+		j.send(hosts, m)
+	}
+}
+
+// surveyed returns the hosts with ranks whose agents still answer.
+func (j *Job) surveyed() []stall.Agent {
+	var hosts []stall.Agent
+	for _, h := range j.hosts {
+		if len(h.ranks) > 0 && !h.drained {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
 }

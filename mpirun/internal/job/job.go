@@ -428,35 +428,6 @@ func (j *Job) revoke(m *ctl.Revoke) {
 	}
 }
 
-// broadcast sends m to every agent that has ranks.
-func (j *Job) broadcast(m ctl.Message) {
-	j.sendTo(m, func(h *host) bool { return len(h.ranks) > 0 && !h.drained })
-}
-
-// sendTo sends m to the agents of some hosts, in one go.
-func (j *Job) sendTo(m ctl.Message, to func(*host) bool) {
-	var hosts []int
-	for n, h := range j.hosts {
-		if to(h) {
-			hosts = append(hosts, n)
-		}
-	}
-	if len(hosts) > 0 {
-		j.send(hosts, m)
-	}
-}
-
-// surveyed returns the hosts with ranks whose agents still answer.
-func (j *Job) surveyed() []stall.Agent {
-	var hosts []stall.Agent
-	for _, h := range j.hosts {
-		if len(h.ranks) > 0 && !h.drained {
-			hosts = append(hosts, h)
-		}
-	}
-	return hosts
-}
-
 // note prints what an agent wants the user to know.
 func (j *Job) note(h *host, m ctl.Message) {
 	if n, ok := m.(*ctl.Note); ok {

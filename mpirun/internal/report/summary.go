@@ -247,8 +247,8 @@ func (c *Collector) sites(elapsed float64) (lines []Site) {
 //
 // What a call has waited for others is what it took beyond the least that it can: in a collective
 // the mean of the rank that spent least there, which so came last; in all else, such as a receive,
-// the fastest call of any rank. Who came last most often is said without the longest call, as in the
-// verdict.
+// the fastest call of any rank. Who came last most often is said without the longest call, as in
+// the verdict.
 func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 	line := Site{Op: n.op, Place: n.place, Ranks: len(of), Latest: -1}
 	isCollective := collective(n.op)
