@@ -2,7 +2,8 @@
 
 GO      ?= go
 BIN     := bin
-PROGS   := ./mpirun/gompirun ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring ./examples/heat
+MAIN    := ./mpirun/gompirun ./examples/train # what make run needs
+PROGS   := $(MAIN) ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring ./examples/heat
 BENCH   := ./gompi-bench # of the module in bench
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
 NUMBER  := $(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go)
@@ -14,12 +15,12 @@ NP      ?= 4
 BASE    ?= HEAD~1
 
 # What make regress compares.
-REGRESS ?= ./internal/mem ./comm/internal/match ./transport/inproc ./comm
+REGRESS ?= ./internal/mem ./internal/core/match ./transport/inproc ./internal/core
 
 export CGO_ENABLED = 0
 
 # What has C in it runs where glibc is older than here, from 2.17 on.
-OLDGLIBC := -include $(CURDIR)/comm/libgompi/oldglibc.h
+OLDGLIBC := -include $(CURDIR)/internal/guest/shim/oldglibc.h
 OLDLIBS  := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2
 
 # gompi-topo asks NVIDIA's library, by a binding that needs C, and lazily: where
@@ -32,7 +33,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 # Manual pages, and what shells complete gompirun by, in a folder as PREFIX/share, by a gompi-bench.
 manual = $(GO) run ./mpirun/internal/manual $(1) $(2)
 
-.PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts plots launch launch-hosts ptx gpu dist install uninstall clean
+.PHONY: help build run test test-all nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts plots launch launch-hosts ptx gpu dist install uninstall clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,11 +47,11 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 
 # gompi for C, in a folder.
 makelib = mkdir -p $(1) && \
-	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/monitor/monitor.h' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
+	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC) -include $(CURDIR)/internal/guest/guest.h' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
 	  -ldflags '$(LDFLAGS) "-extldflags=$(OLDLIBS)"' -o $(1)/libgompi-core.so ./comm/libgompi && \
 	rm -f $(1)/libgompi-core.h && \
 	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
-	  -o $(1)/libgompi.so comm/libgompi/shim/*.c $(OLDLIBS) && \
+	  -o $(1)/libgompi.so comm/libgompi/shim/*.c internal/guest/shim/signals.c $(OLDLIBS) && \
 	cp comm/libgompi/gompi.h $(1)
 
 LIB := $(BIN)/lib
@@ -59,7 +60,10 @@ libgompi: ## bin/lib: gompi for C, libgompi.so with its other half and gompi.h (
 	$(call makelib,$(LIB))
 
 # MPI's libraries, in a folder.
-makempi = GO='$(GO)' comm/libmpi/build $(1) '$(NUMBER), commit $(VERSION)' && install -m 755 comm/libmpi/gompicc $(1)/..
+makempi = GO='$(GO)' mpi/libmpi/build $(1) '$(NUMBER), commit $(VERSION)' && \
+	for f in gompicc gompicxx; do rm -f $(1)/../$$f; \
+	  sed 's/@VERSION@/$(NUMBER), commit $(VERSION)/' mpi/libmpi/gompicc >$(1)/../$$f && chmod 755 $(1)/../$$f || exit 1; done && \
+	install -D -m 644 mpi/libmpi/valgrind.supp $(1)/../share/gompi/valgrind.supp && $(call manual,$(1)/../share,mpi/libmpi/gompicc)
 
 .PHONY: libmpi
 libmpi: ## bin/lib: the libraries that MPI programs run on, of MPI 5's own interface with bin/gompicc, and of each of Open MPI and MPICH whose mpi.h is installed (needs a C compiler; docs/mpi.md)
@@ -80,14 +84,20 @@ else
 	./.ci/mpi
 endif
 
-run: build ## train a language model on real text with 4 ranks on this machine (about a minute)
+run: ## build gompirun and train, and train a language model on real text with 4 ranks on this machine (about a minute)
+	@mkdir -p $(BIN)
+	@echo "building bin/gompirun and bin/train; make build has the other programs"
+	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(MAIN)
 	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
 	$(BIN)/gompirun -np $(NP) -hostfile $(BIN)/hosts $(BIN)/train
 
-test: ## run all tests, as CI does
+test: ## tests of every package and part, minutes: those that take long, and most rows of large tables, are left to make test-all
 	./.ci/test
 
-tally: ## make test on fresh clones until it has passed 10 times in a row, and 3 times beside busy processes (QUIET=n, BUSY=n); kept across days
+test-all: ## all tests, as CI does, twice as long and more
+	./.ci/test -all
+
+tally: ## make test-all on fresh clones until it has passed 10 times in a row, and 3 times beside busy processes (QUIET=n, BUSY=n); kept across days
 	./.ci/tally
 
 nightly: ## what CI has no time for: random programs and kills for LONG (20m) each, stress, fuzz, races (some hours)
@@ -235,7 +245,7 @@ rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gc
 
 .PHONY: wheel
 wheel: build libgompi libmpi ## a wheel in dist/ for pip install: gompirun, libgompi, MPI's libraries and gompi_torch, for any Python 3 and torch (needs a C compiler)
-	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./comm/libmpi
+	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./mpi/libmpi
 	@rm -f $(DIST)/gompi-*.whl
 	@CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
 
@@ -251,7 +261,7 @@ gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there 
 	@rm -rf $(BIN)/gpu && mkdir -p $(BIN)/gpu/text
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudaops.test ./cudaops
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudann.test ./$(NETWORK)
-	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/comm.test ./comm
+	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/core.test ./internal/core
 	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun ./examples/train
 	cd bench && CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/gpu/ $(BENCH)
 	@cp bench/peers/src/torchbench.py $(BIN)/gpu/ && cp .ci/gpu $(BIN)/gpu/run
@@ -279,7 +289,7 @@ dist: build ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-t
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makelib,$$d/bin/lib) && $(call makempi,$$d/bin/lib); }; } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \
-	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./comm/libmpi && \
+	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi ./mpi/libmpi && \
 	  tar -C $(DIST) -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
 
 .PHONY: deb
@@ -302,7 +312,7 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	  [ ! -e $$f ] || install -D -m 755 $$f $(abspath $(DESTDIR)$(PREFIX))/lib/gompi/$$f || exit 1; done
 	@if [ -e $(LIB)/abi/include/mpi.h ]; then to=$(DESTDIR)$(PREFIX)/lib && \
 	  install -D -m 644 $(LIB)/abi/include/mpi.h $$to/gompi/abi/include/mpi.h && ln -sf libmpi_abi.so.1 $$to/gompi/abi/libmpi_abi.so && \
-	  install -d $$to/pkgconfig && sed '1d; s/@VERSION@/$(NUMBER)/' comm/libmpi/gompi-mpi.pc >$$to/pkgconfig/gompi-mpi.pc; fi
+	  install -d $$to/pkgconfig && sed '1d; s/@VERSION@/$(NUMBER)/' mpi/libmpi/gompi-mpi.pc >$$to/pkgconfig/gompi-mpi.pc; fi
 	@cp -r *.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
 	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi

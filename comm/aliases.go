@@ -1,7 +1,7 @@
 package comm
 
 import (
-	"gompi/comm/internal/message"
+	"gompi/internal/core"
 	"gompi/internal/mem"
 )
 
@@ -81,8 +81,8 @@ const (
 
 // Wildcards of Recv and Probe.
 const (
-	AnySource = message.Any
-	AnyTag    = message.Any
+	AnySource = core.AnySource
+	AnyTag    = core.AnyTag
 )
 
 // ProcNull is a rank that is no process: what a rank at the edge of a grid has for a neighbor
@@ -90,7 +90,7 @@ const (
 // effect, on a broken Comm, too. A receive leaves its buffer alone; its Status has Source ProcNull,
 // Tag AnyTag and no bytes. Probes find such a message. A Sendrecv of which one end is ProcNull is
 // the other half alone. It is no rank of a collective.
-const ProcNull = -2
+const ProcNull = core.ProcNull
 
 // TypeOf returns the Type of T.
 func TypeOf[T Scalar]() Type { return mem.TypeOf[T]() }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"gompi/comm/internal/progress"
+	"gompi/internal/core"
 )
 
 // WithCheck returns a context whose calls ask check while they wait: on the goroutine of the call,
@@ -18,11 +18,11 @@ import (
 // each from its beginning; what runs on goroutines of the library asks on those. Waits for a
 // device's work do not ask.
 func WithCheck(ctx context.Context, check func(waited time.Duration) (next time.Duration, err error)) context.Context {
-	return progress.WithCheck(ctx, check)
+	return core.WithCheck(ctx, check)
 }
 
 // InBackground returns a context whose collectives do not delay those of other goroutines: they
 // poll only while another has just begun to wait, and else sleep until a message comes. It is for
 // calls on a goroutine beside threads that compute, in languages that have no nonblocking
 // collectives. Only the outermost context counts: derive no other from it.
-func InBackground(ctx context.Context) context.Context { return progress.InBackground(ctx) }
+func InBackground(ctx context.Context) context.Context { return core.InBackground(ctx) }

@@ -3,28 +3,25 @@ package comm
 import (
 	"context"
 
-	"gompi/comm/internal/call"
+	"gompi/internal/core/call"
 	"gompi/internal/mem"
 )
 
-// The collectives over slices. All ranks of the Comm call the same one, with
-// the same root, operator, element type and (but for the v forms) lengths; if
-// they do not, all get ErrMismatch. A slice that has no meaning on a rank (recv
-// of Reduce away from the root) is ignored and may be nil. What the package
-// comment says of buffers holds. If ctx ends during a
-// call, the call returns its cause and the Comm is broken, since the others
-// count on this rank.
+// The collectives over slices: the package comment says when they block, and which arguments are
+// the same on all ranks.
 
 // Barrier returns when all ranks of c have called it (MPI_Barrier).
 func Barrier(ctx context.Context, c *Comm) error { return c.Barrier(ctx) }
 
-// Bcast copies data of rank root to data of all ranks (MPI_Bcast).
+// Bcast copies data of rank root to data of all ranks (MPI_Bcast); data has the same length on all
+// of them. It blocks until data is here or, at the root, until data may be changed, and does not
+// wait until other ranks have it.
 func Bcast[T Scalar](ctx context.Context, c *Comm, root int, data []T) error {
 	return c.Bcast(ctx, root, Of(data))
 }
 
 // Reduce combines the send of all ranks, element by element, into recv of rank
-// root (MPI_Reduce). In place at the root.
+// root, which is as long (MPI_Reduce). In place at the root.
 func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op Op) error {
 	return c.Reduce(ctx, root, Of(send), Of(recv), op)
 }
@@ -36,18 +33,18 @@ func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op
 // compared, so the result of different ones is wrong, without an error. If it panics or calls
 // runtime.Goexit, c is broken on all ranks; a caller that recovers may use other Comms.
 func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
-	return c.do(ctx, new(call.Call).Reduce(root, Of(send), Of(recv), custom(combine)))
+	return c.core().Do(ctx, new(call.Call).Reduce(root, Of(send), Of(recv), custom(combine)))
 }
 
 // Allreduce combines the send of all ranks, element by element, into recv of
-// every rank (MPI_Allreduce). All ranks get the same bits. In place.
+// every rank, which is as long (MPI_Allreduce). All ranks get the same bits. In place.
 func Allreduce[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error {
 	return c.Allreduce(ctx, Of(send), Of(recv), op)
 }
 
 // AllreduceFunc is Allreduce with a function, as ReduceFunc.
 func AllreduceFunc[T Scalar](ctx context.Context, c *Comm, send, recv []T, combine func(acc, in []T)) error {
-	return c.do(ctx, new(call.Call).Allreduce(Of(send), Of(recv), custom(combine)))
+	return c.core().Do(ctx, new(call.Call).Allreduce(Of(send), Of(recv), custom(combine)))
 }
 
 // ReduceScatter combines the send of all ranks and gives each rank a block of
@@ -79,8 +76,8 @@ func Allgatherv[T Scalar](ctx context.Context, c *Comm, send, recv []T, counts, 
 	return c.Allgatherv(ctx, Of(send), Of(recv), counts, displs)
 }
 
-// Gather puts the send of every rank, in rank order, into recv of rank root
-// (MPI_Gather). In place at the root: send is its block of recv.
+// Gather puts the send of every rank, in rank order, into recv of rank root, which is Size() times
+// as long (MPI_Gather). In place at the root: send is its block of recv.
 func Gather[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T) error {
 	return c.Gather(ctx, root, Of(send), Of(recv))
 }
@@ -129,13 +126,13 @@ func Alltoallw(ctx context.Context, c *Comm, send, recv []Buffer) error {
 	return c.Alltoallw(ctx, send, recv)
 }
 
-// Scan combines the send of the ranks 0 to this one into recv (MPI_Scan). In
+// Scan combines the send of the ranks 0 to this one into recv, which is as long (MPI_Scan). In
 // place.
 func Scan[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error {
 	return c.Scan(ctx, Of(send), Of(recv), op)
 }
 
-// Exscan combines the send of the ranks below this one into recv; rank 0's recv
+// Exscan combines the send of the ranks below this one into recv, which is as long; rank 0's recv
 // is left as it is (MPI_Exscan). In place.
 func Exscan[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error {
 	return c.Exscan(ctx, Of(send), Of(recv), op)

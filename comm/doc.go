@@ -30,6 +30,24 @@
 // bits long. Ranks of one host exchange data through shared memory, others over RDMA or TCP; a
 // program sees no difference.
 //
+//   - Messages: [Send], [Ssend], [Recv], [Sendrecv], [Isend], [Issend], [Irecv], [Comm.Probe],
+//     [Comm.Iprobe], [Comm.Mprobe]
+//   - Requests: [Request.Wait], [Request.Test], [WaitAll], [WaitAny]
+//   - Collectives: [Barrier], [Bcast], [Reduce], [Allreduce], [ReduceScatter],
+//     [ReduceScatterBlock], [Gather], [Gatherv], [Scatter], [Scatterv], [Allgather], [Allgatherv],
+//     [Alltoall], [Alltoallv], [Alltoallw], [Scan], [Exscan]
+//   - Communicators: [Init], [Comm.Split], [Comm.Dup], [Comm.Create], [Comm.Close]
+//
+// # Collectives
+//
+// All ranks of a Comm call the same collective, with the same root, operator and element type, and
+// with slices of the same length, but for the blocks of the v and w forms; if they do not, all get
+// ErrMismatch. A collective blocks until this rank's part is done: its results have come, and its
+// send may be changed. Other ranks may still be in the call; Barrier alone waits until all have
+// come to it. A slice that has no meaning on a rank, such as recv of Reduce away from the root, is
+// ignored and may be nil. If ctx ends during a collective, the call returns its cause and the Comm
+// is broken, since the others wait for this rank.
+//
 // # Order
 //
 // Messages from one rank to another with one tag on one Comm are received in the order sent. All
@@ -89,10 +107,11 @@
 //     waits for such a rank breaks the Comm. A receive from AnySource fails when all other ranks
 //     have closed it. (A rank of another host that never exchanged a message with this one is not
 //     noticed.)
-//   - If the context ends before a Recv or Probe has matched, only that call fails. If it ends
-//     after the match, or in a collective, the Comm breaks, since other ranks wait. With a context
-//     that has already ended, a Recv matches nothing. The ctx of Request.Wait bounds that wait
-//     alone.
+//   - If the context ends before a message has matched, only that call fails: a send is withdrawn,
+//     and with a context that has already ended nothing is sent or received. After the match the
+//     call waits for the message, unless that stands still for more than 5 s; then the Comm breaks,
+//     since the other rank counts on this one. So it does at once in a collective. The ctx of
+//     Request.Wait bounds that wait alone.
 //
 // # Processes
 //
@@ -120,3 +139,5 @@
 // under way, or as much as a short buffer is long. The memory is kept until the last Comm is
 // closed.
 package comm
+
+//go:generate go run gompi/comm/internal/forms

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"gompi/comm/internal/layout"
+	"gompi/internal/core"
+	"gompi/internal/core/layout"
 )
 
 // A Layout is which elements of a slice a message or a collective takes, and in which order: those
@@ -16,17 +17,22 @@ import (
 //
 // A Layout is a value that does not change, for slices of any type. The zero Layout has no
 // elements.
-type Layout struct {
-	in       layout.Layout // of elements of one byte
-	overlaps bool          // an element is named more than once
-}
+type Layout layout.Elements
+
+func elements(in layout.Layout, overlaps bool) Layout { return Layout(layout.ElementsIn(in, overlaps)) }
+
+func (l *Layout) runs() (in layout.Layout, overlaps bool) { return (*layout.Elements)(l).Runs() }
 
 // Len returns the number of elements.
-func (l Layout) Len() int { return l.in.Size() }
+func (l Layout) Len() int {
+	in, _ := l.runs()
+	return in.Size()
+}
 
 // Extent returns how many elements a slice needs to have: one more than the last that l names.
 func (l Layout) Extent() int {
-	_, hi := l.in.Bounds()
+	in, _ := l.runs()
+	_, hi := in.Bounds()
 	return hi
 }
 
@@ -36,7 +42,7 @@ const mostElements = 1 << 47
 // fits returns what is wrong with a number that has to be from least to mostElements.
 func fits(what string, n, least int) error {
 	if n < least || n > mostElements {
-		return badArgument("%s %d: want %d to 2^47", what, n, least)
+		return core.BadArgument("%s %d: want %d to 2^47", what, n, least)
 	}
 	return nil
 }
@@ -46,7 +52,7 @@ func Contiguous(n int) (Layout, error) {
 	if err := fits("contiguous layout: length", n, 0); err != nil {
 		return Layout{}, err
 	}
-	return Layout{in: layout.Run(n)}, nil
+	return elements(layout.Run(n), false), nil
 }
 
 // Vector returns count blocks of block elements each, the first elements of which are stride apart:
@@ -59,10 +65,10 @@ func Vector(count, block, stride int) (Layout, error) {
 		}
 	}
 	if float64(count)*float64(max(block, stride)) > mostElements {
-		return Layout{}, badArgument("vector of %d blocks of %d elements, %d apart: want it to end at element 2^47 at most", count, block, stride)
+		return Layout{}, core.BadArgument("vector of %d blocks of %d elements, %d apart: want it to end at element 2^47 at most", count, block, stride)
 	}
 	one := layout.Run(block)
-	return Layout{in: one.Times(count, stride), overlaps: count > 1 && stride < block}, nil
+	return elements(one.Times(count, stride), count > 1 && stride < block), nil
 }
 
 // Subarray returns the block of an array that begins at starts and has subsizes elements in each
@@ -70,22 +76,22 @@ func Vector(count, block, stride int) (Layout, error) {
 // (MPI_Type_create_subarray). The elements come in the order of the array.
 func Subarray(sizes, subsizes, starts []int) (Layout, error) {
 	if len(sizes) == 0 || len(subsizes) != len(sizes) || len(starts) != len(sizes) {
-		return Layout{}, badArgument("subarray: sizes %v, subsizes %v, starts %v: want one number for each dimension", sizes, subsizes, starts)
+		return Layout{}, core.BadArgument("subarray: sizes %v, subsizes %v, starts %v: want one number for each dimension", sizes, subsizes, starts)
 	}
 	in, stride := layout.Run(1), 1
 	for d := len(sizes) - 1; d >= 0; d-- {
 		size, part, start := sizes[d], subsizes[d], starts[d]
 		if size < 0 || part < 0 || start < 0 || part > size || start > size-part {
-			return Layout{}, badArgument("subarray: dimension %d has %d elements from %d on: want them inside its %d", d, part, start, size)
+			return Layout{}, core.BadArgument("subarray: dimension %d has %d elements from %d on: want them inside its %d", d, part, start, size)
 		}
 		if float64(stride)*float64(size) > mostElements {
-			return Layout{}, badArgument("subarray: sizes %v: want at most 2^47 elements", sizes)
+			return Layout{}, core.BadArgument("subarray: sizes %v: want at most 2^47 elements", sizes)
 		}
 		in = in.Times(part, stride)
 		in = in.At(start * stride)
 		stride *= size
 	}
-	return Layout{in: in}, nil
+	return elements(in, false), nil
 }
 
 // Indexed returns blocks of lengths[i] elements that begin at starts[i], one after the other
@@ -93,21 +99,21 @@ func Subarray(sizes, subsizes, starts []int) (Layout, error) {
 // block if neither lengths nor distances are all the same, and Lay as much again.
 func Indexed(lengths, starts []int) (Layout, error) {
 	if len(lengths) != len(starts) {
-		return Layout{}, badArgument("indexed: %d lengths and %d starts: want as many", len(lengths), len(starts))
+		return Layout{}, core.BadArgument("indexed: %d lengths and %d starts: want as many", len(lengths), len(starts))
 	}
 	var b layout.Builder
 	total := 0
 	for i, n := range lengths {
 		if start := starts[i]; n < 0 || start < 0 || n > mostElements-start {
-			return Layout{}, badArgument("indexed: block %d has %d elements from %d on: want them between 0 and 2^47", i, n, start)
+			return Layout{}, core.BadArgument("indexed: block %d has %d elements from %d on: want them between 0 and 2^47", i, n, start)
 		}
 		if total += n; total > mostElements {
-			return Layout{}, badArgument("indexed: more than 2^47 elements up to block %d of %d", i, len(lengths))
+			return Layout{}, core.BadArgument("indexed: more than 2^47 elements up to block %d of %d", i, len(lengths))
 		}
 		one := layout.Run(n)
 		b.Add(one.At(starts[i]))
 	}
-	return Layout{in: b.Layout(), overlaps: anyOverlap(lengths, starts)}, nil
+	return elements(b.Layout(), anyOverlap(lengths, starts)), nil
 }
 
 // anyOverlap reports whether two blocks have an element in common.
@@ -144,11 +150,15 @@ func anyOverlap(lengths, starts []int) bool {
 // element in common: the call cannot notice if they have.
 func Lay[T Scalar](s []T, l Layout) (Buffer, error) {
 	if l.Extent() > len(s) {
-		return Buffer{}, badArgument("layout that ends at element %d of a slice of %d: want it inside", l.Extent(), len(s))
+		return Buffer{}, core.BadArgument("layout that ends at element %d of a slice of %d: want it inside", l.Extent(), len(s))
 	}
-	if at, ok := l.in.Contiguous(); ok {
+	if l.Len() == 0 { // wherever it lies
+		return Of(s[:0]), nil
+	}
+	in, overlaps := l.runs()
+	if at, ok := in.Contiguous(); ok {
 		return Of(s[at : at+l.Len()]), nil
 	}
 	at, size := unsafe.Pointer(unsafe.SliceData(s)), int(unsafe.Sizeof(s[0]))
-	return layout.Lay(uintptr(at), at, l.in.Scaled(size), TypeOf[T](), l.Len(), l.overlaps), nil
+	return layout.Lay(uintptr(at), at, in.Scaled(size), TypeOf[T](), l.Len(), overlaps), nil
 }

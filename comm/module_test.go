@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gompi/internal/stress"
 )
 
 // readmeProgram returns the program that README.md shows.
@@ -33,9 +35,7 @@ func readmeProgram(t *testing.T, root string) string {
 // A program of another module, README's, needs a replace line and nothing else, and runs
 // without a launcher. Nothing is fetched.
 func TestProgramOfAnotherModuleBuildsAndRunsAlone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program")
-	}
+	stress.Long(t, "it builds a program")
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

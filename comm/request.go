@@ -2,11 +2,9 @@ package comm
 
 import (
 	"context"
-	"errors"
+	"unsafe"
 
-	"gompi/comm/internal/call"
-	"gompi/comm/internal/message"
-	"gompi/internal/stats"
+	"gompi/internal/core"
 )
 
 // A Request is a nonblocking operation (MPI_Request). Wait and Test report when it is complete; its
@@ -19,129 +17,17 @@ import (
 //
 // Methods may be called from any goroutine. A Request need not be waited for: the operation
 // continues anyway, and Close does not wait for it.
-type Request struct {
-	c    *Comm
-	h    message.Handle
-	kind requestKind
-	peer int32 // of a message
-}
+type Request core.Request
 
-// A requestKind is one of those below, or one more than them for each collective.
-type requestKind uint8
-
-const (
-	sendRequest requestKind = iota
-	ssendRequest
-	recvRequest
-	promisedRequest // of package door
-	collectiveRequest
-)
-
-var requestNames = [...]string{"isend", "issend", "irecv", "operation"}
-
-func (k requestKind) String() string {
-	if k >= collectiveRequest {
-		return "i" + call.Kind(k-collectiveRequest).String()
-	}
-	return requestNames[k]
-}
-
-// ErrActive: Start of a Persistent that is not complete.
-var ErrActive = errors.New("request is still active")
-
-// Isend is the function Isend for a Buffer.
-func (c *Comm) Isend(to, tag int, b Buffer) Request { return c.message(sendRequest, to, tag, b) }
-
-// Issend is the function Issend for a Buffer.
-func (c *Comm) Issend(to, tag int, b Buffer) Request { return c.message(ssendRequest, to, tag, b) }
-
-// Irecv is the function Irecv for a Buffer.
-func (c *Comm) Irecv(from, tag int, b Buffer) Request { return c.message(recvRequest, from, tag, b) }
-
-// message starts a message. An error is kept for Wait.
-func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
-	r := Request{c: c, kind: k, peer: int32(peer)}
-	switch err := c.checkMessage(k, peer, tag, b); {
-	case err != nil:
-		r.peer, r.h = -1, c.notStarted(k, err)
-	case c.stats.On():
-		r.h = c.launchCounted(k, peer, tag, b)
-	case staged(b):
-		r.h = c.startStaged(k, peer, tag, b)
-	default:
-		r.h = c.launch(k, peer, tag, b)
-	}
-	return r
-}
-
-// launchCounted starts a message and counts it.
-func (c *Comm) launchCounted(k requestKind, peer, tag int, b Buffer) message.Handle {
-	var span stats.Span
-	c.countStart(&span, k, peer, tag, b)
-	defer span.End()
-	if staged(b) {
-		return c.startStaged(k, peer, tag, b)
-	}
-	return c.launch(k, peer, tag, b)
-}
-
-func (c *Comm) checkMessage(k requestKind, peer, tag int, b Buffer) error {
-	if k == recvRequest {
-		return c.checkInto(peer, tag, b)
-	}
-	return c.checkSend(peer, tag)
-}
-
-// notStarted returns the handle of a message that a check has refused.
-func (c *Comm) notStarted(k requestKind, err error) message.Handle {
-	switch {
-	case err != errProcNull:
-		return c.failed(err)
-	case k == recvRequest:
-		return c.over(message.Status{Source: ProcNull, Tag: AnyTag}, nil)
-	}
-	return message.Handle{}
-}
-
-// launch starts a message that is not staged.
-func (c *Comm) launch(k requestKind, peer, tag int, b Buffer) message.Handle {
-	if k == recvRequest {
-		return c.ch.Irecv(peer, tag, b)
-	}
-	return c.ch.Isend(peer, tag, b, k == ssendRequest)
-}
-
-// collective starts o, for a nonblocking call. An error is kept for Wait.
-func (c *Comm) collective(o *call.Call) Request {
-	r := Request{c: c, kind: collectiveRequest + requestKind(o.Kind), peer: -1}
-	if err := o.Check(c.Rank(), c.Size()); err != nil {
-		r.h = c.failed(badArgument("%v", err))
-		return r
-	}
-	var span stats.Span
-	if c.stats.On() {
-		c.stats.Begin(&span, stats.Nonblocking+stats.Op(o.Kind), o.Bytes())
-	}
-	r.h = c.ops.enqueue(c, o)
-	if span.On() {
-		span.End()
-	}
-	return r
-}
-
-// failed returns the handle of an operation that could not be started.
-func (c *Comm) failed(err error) message.Handle { return c.over(message.Status{}, err) }
-
-// over returns the handle of an operation with an outcome.
-func (c *Comm) over(st message.Status, err error) message.Handle {
-	h := c.e.Expect(message.Handle{})
-	c.e.Complete(h, st, err)
-	return h
+// requests returns rs as the engine has them. Both types are one in memory, since each value of one
+// is a value of the other (unsafe.Pointer, rule 1).
+func requests(rs []Request) []core.Request {
+	return unsafe.Slice((*core.Request)(unsafe.SliceData(rs)), len(rs))
 }
 
 // Done reports whether the operation is complete. It makes no progress: use
 // Test in a loop that waits.
-func (r Request) Done() bool { return r.h.Done() }
+func (r Request) Done() bool { return core.Request(r).Done() }
 
 // Wait waits until the operation is complete and returns its outcome. If ctx
 // ends first Wait returns its cause, and the operation continues.
@@ -150,156 +36,36 @@ func (r Request) Done() bool { return r.h.Done() }
 // a ctx that cannot end, one that has not begun runs on the caller's: where ranks have a processor
 // each that saves 50 us and more.
 func (r Request) Wait(ctx context.Context) (Status, error) {
-	if r.c != nil && r.c.stats.On() {
-		var span stats.Span
-		r.c.stats.Begin(&span, stats.Wait, 0)
-		defer span.End()
-	}
-	return r.outcome(ctx)
-}
-
-func (r Request) outcome(ctx context.Context) (Status, error) {
-	if r.h == (message.Handle{}) {
-		return empty, nil
-	}
-	r.help(ctx)
-	st, _, err := r.c.e.Wait(ctx, r.h)
-	if err != nil {
-		return statusOf(st), r.fault(err)
-	}
-	return statusOf(st), nil
-}
-
-// help runs a collective that has not begun, unless ctx may end the wait for it.
-func (r Request) help(ctx context.Context) {
-	if r.kind >= collectiveRequest && ctx.Done() == nil && !r.Done() {
-		r.c.ops.help(r.c, r.h)
-	}
+	st, err := core.Request(r).Wait(ctx)
+	return Status(st), err
 }
 
 // Test makes some progress and reports whether the operation is complete; if
 // so, its outcome is that of Wait.
 func (r Request) Test() (st Status, done bool, err error) {
-	if r.c != nil && r.c.stats.On() {
-		var span stats.Span
-		r.c.stats.Begin(&span, stats.Test, 0)
-		defer span.End()
-	}
-	if !r.Done() && !r.c.e.Test(r.h) {
-		if r.kind >= collectiveRequest {
-			r.c.e.Yield() // its goroutine may need this processor
-		}
-		return Status{}, false, nil
-	}
-	st, err = r.outcome(context.Background())
-	return st, true, err
+	of, done, err := core.Request(r).Test()
+	return Status(of), done, err
 }
 
 // Cancel withdraws a receive that has not matched a message yet (MPI_Cancel).
 // It reports whether it did; the receive then fails with context.Canceled.
-func (r Request) Cancel() bool {
-	return r.kind == recvRequest && r.c != nil && r.c.ch.Cancel(r.h, context.Canceled)
-}
-
-func (r Request) fault(err error) error { return r.c.fault(r.kind.String(), int(r.peer), err) }
+func (r Request) Cancel() bool { return core.Request(r).Cancel() }
 
 // WaitAll waits for all requests, which belong to one process, and returns the first error, in
 // their order. If ctx ends first it returns the cause of that, and the requests continue. For their
 // Statuses call Wait of each instead.
-func WaitAll(ctx context.Context, rs ...Request) error {
-	if c := caller(rs); c != nil && c.stats.On() {
-		var span stats.Span
-		c.stats.Begin(&span, stats.WaitAll, 0)
-		defer span.End()
-	}
-	return waitAll(ctx, rs)
-}
-
-func waitAll(ctx context.Context, rs []Request) error {
-	for len(rs) > 0 && rs[0].h == (message.Handle{}) {
-		rs = rs[1:] // a window of short messages is mostly this
-	}
-	if len(rs) == 0 {
-		return nil
-	}
-	helpAll(ctx, rs)
-	c := rs[0].c
-	failed, err := c.e.WaitAll(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
-	switch {
-	case err == nil:
-		return nil
-	case failed < 0:
-		return c.fault("waitall", -1, err)
-	}
-	return rs[failed].fault(err)
-}
-
-// helpAll runs collectives among rs that have not begun.
-func helpAll(ctx context.Context, rs []Request) {
-	for _, r := range rs {
-		r.help(ctx)
-	}
-}
+func WaitAll(ctx context.Context, rs ...Request) error { return core.WaitAll(ctx, requests(rs)) }
 
 // WaitAny waits until one of rs is complete and returns its index and outcome. rs has at least one
 // request, all of one process. Unlike MPI_Waitany it does not skip requests already reported:
 // remove them from rs.
 func WaitAny(ctx context.Context, rs ...Request) (int, Status, error) {
-	if c := caller(rs); c != nil && c.stats.On() {
-		var span stats.Span
-		c.stats.Begin(&span, stats.WaitAny, 0)
-		defer span.End()
-	}
-	i, err := waitAny(ctx, "waitany", rs)
-	if err != nil {
-		return -1, Status{}, err
-	}
-	st, err := rs[i].outcome(ctx)
-	return i, st, err
+	i, st, err := core.WaitAny(ctx, requests(rs))
+	return i, Status(st), err
 }
 
 // WaitSome waits until at least one of the requests is complete, and returns the indices of all
 // that are. Wait then returns their outcomes. It fails only if ctx ends first.
 func WaitSome(ctx context.Context, rs ...Request) ([]int, error) {
-	if c := caller(rs); c != nil && c.stats.On() {
-		var span stats.Span
-		c.stats.Begin(&span, stats.WaitSome, 0)
-		defer span.End()
-	}
-	first, err := waitAny(ctx, "waitsome", rs)
-	if err != nil {
-		return nil, err
-	}
-	done := []int{first}
-	for i, r := range rs[first+1:] {
-		if r.Done() {
-			done = append(done, first+1+i)
-		}
-	}
-	return done, nil
-}
-
-// caller returns the communicator of one of rs, nil if all are null.
-func caller(rs []Request) *Comm {
-	for i := range rs {
-		if rs[i].c != nil {
-			return rs[i].c
-		}
-	}
-	return nil
-}
-
-// waitAny waits until one of rs is complete, and returns the first that is.
-func waitAny(ctx context.Context, op string, rs []Request) (int, error) {
-	if len(rs) == 0 {
-		return -1, badArgument("no requests to wait for")
-	}
-	for i, r := range rs {
-		if r.Done() {
-			return i, nil
-		}
-	}
-	c := rs[0].c
-	i, err := c.e.WaitAny(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
-	return i, c.fault(op, -1, err)
+	return core.WaitSome(ctx, requests(rs))
 }

@@ -29,8 +29,13 @@ type (
 	Scalar = mem.Scalar
 )
 
-// An Error is what the CUDA driver answered: the function called, the code with
-// its name, and the driver's text. Errors of this package wrap it.
+// An Error is the answer of a function of the CUDA driver, of cuBLAS or of NCCL. Errors of this
+// package wrap it.
+//
+//	Call string  // the function
+//	Code int     // CUresult, cublasStatus_t or ncclResult_t
+//	Name string  // of the code: CUDA_ERROR_OUT_OF_MEMORY
+//	Text string  // the driver's explanation
 type Error = driver.Error
 
 var all = sync.OnceValues(func() ([]*Device, error) {

@@ -8,6 +8,7 @@ import (
 	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
+	"gompi/internal/stress"
 )
 
 func TestMain(m *testing.M) {
@@ -71,9 +72,7 @@ func TestDevicesOfThisMachine(t *testing.T) {
 func TestDeviceIsASpace(t *testing.T) { memtest.Space(t, device(t)) }
 
 func TestOtherDevicesAreSpaces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one device is enough")
-	}
+	stress.Long(t, "one device is enough")
 	memtest.Space(t, second(t))
 }
 

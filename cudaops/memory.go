@@ -33,7 +33,7 @@ func (d *Device) Alloc(t Type, n int) (Buffer, error) {
 func checkSize(t Type, n int) error {
 	const most = 1 << 47 // bytes
 	if !t.Valid() || n < 0 || n > most/t.Size() {
-		return fmt.Errorf("%d elements of %v cannot be allocated", n, t)
+		return fmt.Errorf("%d elements of %v: want a valid type and 0 to 2^47 bytes", n, t)
 	}
 	return nil
 }
@@ -89,8 +89,11 @@ func (d *Device) CopyAll(dsts, srcs []Buffer) error {
 // directly and Streams can use. It is not Go's: FreeHost gives it back.
 func (d *Device) AllocHost(t Type, n int) (Buffer, error) {
 	err := checkSize(t, n)
-	if err != nil || n == 0 {
-		return mem.HostBytes(mem.U8, 0, nil), d.failed("alloc of pinned host memory", err)
+	if err != nil {
+		return Buffer{}, d.failed("alloc of pinned host memory", err)
+	}
+	if n == 0 {
+		return mem.HostBytes(t, 0, nil), nil
 	}
 	ctx, err := d.context()
 	if err != nil {
@@ -132,8 +135,8 @@ func pointer(b Buffer) unsafe.Pointer {
 // all if nothing in this process has opened the driver. The memory has to stay
 // for as long as the Buffer is used.
 func At(p unsafe.Pointer, t Type, n int) (Buffer, error) {
-	if !t.Valid() || n < 0 {
-		return Buffer{}, fmt.Errorf("memory at %p: %d elements of %v: want a valid type and 0 or more", p, n, t)
+	if err := checkSize(t, n); err != nil {
+		return Buffer{}, fmt.Errorf("memory at %p: %w", p, err)
 	}
 	host := func() Buffer { return mem.HostBytes(t, n, unsafe.Slice((*byte)(p), n*t.Size())) }
 	if n == 0 || !driver.Loaded() {

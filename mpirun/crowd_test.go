@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gompi/internal/stress"
 )
 
 // A program of many ranks, whose tokens go through the memory of the host, and which
 // take turns on few processors.
 func TestAProgramOf64Ranks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program")
-	}
+	stress.Long(t, "it builds a program")
 	t.Parallel()
 	ring := filepath.Join(t.TempDir(), "ring")
 	if out, err := exec.Command("go", "build", "-o", ring, "gompi/examples/ring").CombinedOutput(); err != nil {

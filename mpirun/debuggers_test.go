@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -37,9 +38,7 @@ var debuggers = []debugger{
 // TestDebuggersLookIntoRanksAndLetThemGo attaches each debugger, on a terminal,
 // to a rank on this machine and to one on another host. The job must continue.
 func TestDebuggersLookIntoRanksAndLetThemGo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program with its symbols")
-	}
+	stress.Long(t, "it builds a program with its symbols")
 	waiter := filepath.Join(t.TempDir(), "waiter")
 	if out, err := exec.Command("go", "build", "-o", waiter, "./testdata/waiter").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"gompi/internal/stress"
 )
 
 // TestTheTarballIsWhole makes the tarball of this machine, with gompirun alone, looks
@@ -20,9 +22,7 @@ func TestTheTarballIsWhole(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if testing.Short() {
-		t.Skip("it compiles gompirun anew")
-	}
+	stress.Long(t, "it compiles gompirun anew")
 	t.Parallel() // it waits for the compiler
 	dist := t.TempDir()
 	inDir(t, "..", "make", "dist", "DIST="+dist, "ARCHS="+runtime.GOARCH, "PROGS=./mpirun/gompirun", "CC=none")

@@ -8,6 +8,7 @@ import (
 	"gompi/internal/env"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/doctor"
+	"gompi/mpirun/internal/limits"
 )
 
 // runDoctor runs gompirun doctor with the arguments after that word.
@@ -17,6 +18,9 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	var c *doctor.Config
+	if err == nil {
+		err = limits.Check()
+	}
 	if err == nil {
 		c, err = newDoctorConfig(spec, func(line string) { fmt.Fprintf(stderr, "gompirun doctor: %s\n", line) })
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/testbed"
@@ -30,9 +31,7 @@ os.write(1, " ".join(["rank", e["RANK"], "of", e["WORLD_SIZE"], "local", e["LOCA
 // The batch scripts of examples/slurm run as they stand, but for what they ask
 // of a cluster.
 func TestSlurmExamples(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a Slurm")
-	}
+	stress.Long(t, "starts a Slurm")
 	for _, prog := range []string{"bash", "python3"} {
 		if _, err := exec.LookPath(prog); err != nil {
 			t.Skipf("needs %s", prog)
@@ -71,9 +70,7 @@ func TestSlurmExamples(t *testing.T) {
 // The trainings of examples run from their batch scripts, on two nodes with two ranks each, and a
 // script of theirs for PyTorch under srun alone.
 func TestSlurmWorkloads(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a Slurm")
-	}
+	stress.Long(t, "starts a Slurm")
 	t.Parallel() // it waits most of the time
 	bed := testbed.NewSlurm(t, 2)
 	dir := t.TempDir()

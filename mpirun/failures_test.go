@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/testbed"
 )
@@ -144,7 +145,7 @@ var disasters = []disaster{
 
 	// The user.
 	{name: "the user interrupts", run: sh(idle), strike: signalLauncher(syscall.SIGINT), status: 130, first: `^gompirun: interrupted: ending the job; once more kills it$`},
-	{name: "the user interrupts twice", flags: "-kill-delay 1000", run: sh(`trap "" TERM; ` + ready + `while :; do sleep 1; done`), strike: signalLauncher(syscall.SIGINT, syscall.SIGINT),
+	{name: "the user interrupts twice", flags: "-kill-delay 1000", run: sh(`trap "" INT TERM; ` + ready + `while :; do sleep 1; done`), strike: signalLauncher(syscall.SIGINT, syscall.SIGINT),
 		status: 130, first: `interrupted`},
 	{name: "TERM lets ranks save", flags: "-q -kill-delay 100", run: sh(`trap "sleep 0.2; echo saved; exit 0" TERM; sleep 1000 & ` + ready + `wait`), strike: signalLauncher(syscall.SIGTERM),
 		status: 143, first: `^gompirun: ended by signal 15 \(terminated\)$`, output: `(?s)(saved.*){4}`},
@@ -209,18 +210,17 @@ var silentHosts = []disaster{
 		first: `^gompirun: host2: nothing heard for `},
 }
 
-func TestDisasters(t *testing.T) { play(t, disasters) }
+func TestDisasters(t *testing.T) { play(t, stress.Some(t, 5, disasters)) }
 
 func TestDisastersOfSilentProcesses(t *testing.T) {
-	play(t, silentProcesses, "-heartbeat", beat.String())
+	play(t, stress.Some(t, 1, silentProcesses), "-heartbeat", beat.String())
 }
 
-func TestDisastersOfSilentHosts(t *testing.T) { play(t, silentHosts, "-heartbeat", beat.String()) }
+func TestDisastersOfSilentHosts(t *testing.T) {
+	play(t, stress.Some(t, 1, silentHosts), "-heartbeat", beat.String())
+}
 
 func play(t *testing.T, all []disaster, flags ...string) {
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
 	t.Parallel() // it waits most of the time
 	bed := testbed.New(t, 2)
 	for _, d := range all {

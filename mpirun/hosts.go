@@ -13,6 +13,7 @@ import (
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/stdio"
 )
 
 // here is this machine, for package allocation.
@@ -22,7 +23,7 @@ func here() allocation.Surroundings {
 
 func readFile(name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(os.Stdin)
+		return io.ReadAll(stdio.Stdin)
 	}
 	return os.ReadFile(name)
 }

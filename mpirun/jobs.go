@@ -1,7 +1,6 @@
 package mpirun
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/listing"
+	"gompi/mpirun/internal/stdio"
 )
 
 // runPs runs gompirun ps with the arguments after that word.
@@ -57,11 +57,7 @@ func printJobs(w io.Writer, jobs []control.Job, form cmdline.JobsForm) error {
 	var err error
 	switch form {
 	case cmdline.JobsJSON:
-		if jobs == nil {
-			jobs = []control.Job{}
-		}
-		text, err = json.MarshalIndent(jobs, "", "  ")
-		text = append(text, '\n')
+		text, err = listing.JSON(jobs)
 	case cmdline.JobsPrometheus:
 		text = control.Metrics(jobs)
 	default:
@@ -74,7 +70,7 @@ func printJobs(w io.Writer, jobs []control.Job, form cmdline.JobsForm) error {
 }
 
 // runTop runs gompirun top with the arguments after that word.
-func runTop(args []string, stdout *os.File, stderr io.Writer) int {
+func runTop(args []string, stdout stdio.File, stderr io.Writer) int {
 	spec, err := cmdline.ParseTop(args)
 	if answered(err, cmdline.TopUsage, stdout) {
 		return 0
@@ -86,8 +82,8 @@ func runTop(args []string, stdout *os.File, stderr io.Writer) int {
 }
 
 // showJobs looks at the jobs again and again. What they do by the second takes two looks.
-func showJobs(spec *cmdline.Top, stdout *os.File) error {
-	_, _, terminal := screenSize(stdout)
+func showJobs(spec *cmdline.Top, stdout stdio.File) error {
+	_, _, terminal := screenSize(stdout.File)
 	before, err := jobsOf(spec.Job)
 	if err != nil {
 		return err
@@ -110,7 +106,7 @@ func showJobs(spec *cmdline.Top, stdout *os.File) error {
 				text += listing.Top(&jobs[i], sameJob(before, &jobs[i])) + "\n"
 			}
 		}
-		height, width, _ := screenSize(stdout)
+		height, width, _ := screenSize(stdout.File)
 		switch {
 		case text == "":
 			_, err := fmt.Fprintln(stdout, "no job runs any more")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -244,9 +245,7 @@ func TestTorchrunsRanksFormOneWorld(t *testing.T) {
 	if _, err := exec.LookPath("/usr/bin/torchrun"); err != nil {
 		t.Skip("left out: there is no torchrun (package python3-torch)")
 	}
-	if testing.Short() {
-		t.Skip("left out of short tests: torchrun needs seconds to start")
-	}
+	stress.Long(t, "torchrun needs seconds to start")
 	t.Parallel() // it waits most of the time
 	torchrun := func(t *testing.T, variables []string, args ...string) (int, string, string) {
 		t.Helper()
@@ -318,9 +317,7 @@ func TestRanksWithoutAgentsMeetAcrossHosts(t *testing.T) {
 // The ranks of the other hosts get no message that a host is gone: their own
 // connections do, in the end.
 func TestAHostThatIsCutOffEndsTheJobWithoutAgents(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out of short tests: connections take half a minute to give up")
-	}
+	stress.Long(t, "connections take half a minute to give up")
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 3)
 	self, err := exec.LookPath("world")

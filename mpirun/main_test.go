@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gompi/internal/boot"
+	"gompi/internal/calls"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 )
@@ -34,11 +36,14 @@ func TestMain(m *testing.M) {
 		"pmi":      pmiMain,
 		"alone":    aloneMain,
 		"deny":     denyMain,
+		"adopt":    adoptMain,
 		"world":    worldMain,
 		"struck":   struckMain,
 		"survive":  surviveMain,
 		"hoard":    hoardMain,
 		"parting":  partingMain,
+		"marked":   markedMain,
+		"released": releasedMain,
 		"scale":    scaleMain,
 		"slowed":   slowedMain,
 	})
@@ -55,13 +60,23 @@ func (s suite) Run() int {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked { // most of them wait, so that more than there are processors may run at once
+		flag.Set("test.parallel", "8")
+	}
 	defer os.RemoveAll(mpiScratch)
 	return s.M.Run()
 }
 
+// began are the variables that a rank began with.
+var began []string
+
 // rankMain is a program that knows internal/boot and nothing above it. Its
 // arguments are done in turn.
 func rankMain() {
+	began = os.Environ()
 	b, err := boot.Open(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -117,17 +132,19 @@ func act(b boot.Boot, what string) error {
 		}
 		return p.Kill()
 	case "stuck":
-		t := in.Flight().BeginCall(&seg.Call{Kind: seg.Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1024})
+		t := in.Flight().BeginCall(&seg.Call{Kind: calls.Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1024})
 		in.Flight().Stamp(t, seg.Now())
 		time.Sleep(time.Hour) // not select{}: Go would call that a deadlock
 	case "wait":
 		time.Sleep(time.Hour) // not select{}: Go would call that a deadlock
-	case "child": // which must not be taken for this rank
-		out, err := exec.Command("rank", "meet").CombinedOutput()
-		fmt.Printf("%s", out)
-		if err == nil {
-			return errors.New("a child joined")
+	case "child", "early child": // which must not be taken for this rank
+		cmd := exec.Command("rank", "meet", "goodbye")
+		if what == "early child" {
+			cmd.Env = began
 		}
+		out, err := cmd.CombinedOutput()
+		fmt.Printf("%s", out)
+		return err
 	case "environment": // of a child, and its descriptors
 		out, err := exec.Command("sh", "-c", "env; ls -l /proc/self/fd").CombinedOutput()
 		fmt.Printf("%s", out)

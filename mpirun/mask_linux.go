@@ -10,9 +10,14 @@ import (
 // blockSignal blocks sig on this thread, but not in processes that other threads start, until
 // restore is called.
 func blockSignal(sig syscall.Signal) (restore func()) {
-	var set, old unix.Sigset_t
-	n := uint(sig) - 1
-	set.Val[n/bits.UintSize] |= 1 << (n % bits.UintSize)
+	var old unix.Sigset_t
+	set := signalSet(sig)
 	unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old) // fails only for an unknown first argument
 	return func() { unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }
+}
+
+func signalSet(sig syscall.Signal) (set unix.Sigset_t) {
+	n := uint(sig) - 1
+	set.Val[n/bits.UintSize] |= 1 << (n % bits.UintSize)
+	return set
 }

@@ -28,6 +28,7 @@ import (
 	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/stdio"
 	"gompi/mpirun/internal/tree"
 )
 
@@ -38,70 +39,73 @@ const (
 	statusFailed  = job.StatusFailed
 )
 
+// commands are what this program does besides to run jobs, by the first word of its arguments: the
+// processes of jobs, and commands of users.
+var commands = map[string]func(args []string) int{
+	remote.AgentFlag: func([]string) int {
+		if err := limits.CheckAgent(); err != nil {
+			fmt.Fprintf(stdio.Stderr, "gompirun: agent: %v\n", err)
+			return statusFailed
+		}
+		return proc.Guard(remote.GuardedFlag)
+	},
+	remote.GuardedFlag: func([]string) int { return agent.Run(0, 1, proc.WatchdogFD, -1) },
+	remote.RelayFlag:   func([]string) int { return tree.Relay(os.Stdin, os.Stdout) },
+	remote.LocalFlag:   func([]string) int { return agent.Run(0, 1, -1, remote.InputFD) },
+	proc.WalkFlag:      func(args []string) int { return proc.Walk(firstOf(args)) },
+
+	"doctor": func(args []string) int { return runDoctor(args, stdio.Stdout, stdio.Stderr) },
+	"attach": func(args []string) int { return runAttach(args, stdio.Stdout, stdio.Stderr) },
+	"ps":     func(args []string) int { return runPs(args, stdio.Stdout, stdio.Stderr) },
+	"top":    func(args []string) int { return runTop(args, stdio.Stdout, stdio.Stderr) },
+	"kill":   func(args []string) int { return runKill(args, stdio.Stdout, stdio.Stderr) },
+}
+
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
 // Main runs gompirun with the arguments of its command line, without the program's name, and
 // returns its exit status. It takes over the process: its signals, its standard streams, and its
 // child processes.
 func Main(args []string) int {
+	keepDescriptors()
 	if remote.IsOther(args, os.Stdout) {
 		return 0
 	}
-	if len(args) > 0 {
-		switch args[0] {
-		case remote.AgentFlag:
-			if err := limits.CheckAgent(); err != nil {
-				fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
-				return statusFailed
-			}
-			return proc.Guard(remote.GuardedFlag)
-		case remote.GuardedFlag:
-			return agent.Run(0, 1, proc.WatchdogFD, -1)
-		case remote.RelayFlag:
-			return tree.Relay(os.Stdin, os.Stdout)
-		case remote.LocalFlag:
-			return agent.Run(0, 1, -1, remote.InputFD)
-		}
-	}
-	if len(args) > 0 {
-		switch args[0] {
-		case "doctor":
-			return runDoctor(args[1:], os.Stdout, os.Stderr)
-		case "attach":
-			return runAttach(args[1:], os.Stdout, os.Stderr)
-		case "ps":
-			return runPs(args[1:], os.Stdout, os.Stderr)
-		case "top":
-			return runTop(args[1:], os.Stdout, os.Stderr)
-		case "kill":
-			return runKill(args[1:], os.Stdout, os.Stderr)
-		}
+	if run := commands[firstOf(args)]; run != nil {
+		return run(args[1:])
 	}
 	if isCommand(args) {
 		args = append([]string{"-" + args[0]}, args[1:]...)
 	}
-	spec, err := cmdline.Parse(args, os.LookupEnv, func(line string) { fmt.Fprintln(os.Stderr, line) })
+	spec, err := cmdline.Parse(args, os.LookupEnv, func(line string) { fmt.Fprintln(stdio.Stderr, line) })
 	switch {
 	case errors.Is(err, cli.ErrHelpAll):
-		os.Stdout.WriteString(cmdline.UsageAll)
+		stdio.Stdout.WriteString(cmdline.UsageAll)
 		return 0
 	case errors.Is(err, cli.ErrHelp):
-		os.Stdout.WriteString(cmdline.Usage)
+		stdio.Stdout.WriteString(cmdline.Usage)
 		return 0
 	case len(args) == 0:
-		os.Stderr.WriteString(cmdline.Usage)
+		stdio.Stderr.WriteString(cmdline.Usage)
 		return statusNothing
 	case err != nil:
-		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
+		fmt.Fprintf(stdio.Stderr, "gompirun: %v\n", err)
 		return statusFailed
 	case spec.Version:
 		fmt.Println(version.Text("gompirun"))
 		return 0
 	}
 	if err := writePID(spec.Report.PID); err != nil {
-		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
+		fmt.Fprintf(stdio.Stderr, "gompirun: -report-pid: %v\n", err)
 		return statusFailed
 	}
 	if err := limits.Check(); err != nil {
-		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
+		fmt.Fprintf(stdio.Stderr, "gompirun: %v\n", err)
 		return statusFailed
 	}
 	if spec.OneByOne() {
@@ -143,10 +147,10 @@ func writePID(where string) error {
 	case "":
 		return nil
 	case "-":
-		_, err := os.Stdout.WriteString(line)
+		_, err := stdio.Stdout.WriteString(line)
 		return err
 	case "+":
-		_, err := os.Stderr.WriteString(line)
+		_, err := stdio.Stderr.WriteString(line)
 		return err
 	}
 	return os.WriteFile(where, []byte(line), 0o666)

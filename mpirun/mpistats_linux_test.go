@@ -13,17 +13,19 @@ import (
 	"gompi/mpirun/internal/report"
 )
 
-// Calls of MPI are counted whether C or Go does them, and the slow rank is named.
-func TestCallsOfMPIAreCountedExactly(t *testing.T) {
+// countsOfMPI builds a program of MPI whose calls are known, and returns what runs it.
+func countsOfMPI(t *testing.T) (prog string, summary func(args ...string) *report.Summary) {
+	t.Helper()
 	gompirun, _ := withMPI(t)
 	dir := t.TempDir()
 	file, prog := filepath.Join(dir, "stats.json"), filepath.Join(dir, "counted")
-	compile := exec.Command("gcc", "-g", "-o", prog, "-I", filepath.Join(filepath.Dir(gompirun), "lib/abi/include"),
+	compile := exec.Command("gcc", "-g", "-pthread", "-o", prog, "-I", filepath.Join(filepath.Dir(gompirun), "lib/abi/include"),
 		"testdata/mpi/counted.c", filepath.Join(filepath.Dir(gompirun), "lib/abi/libmpi_abi.so.1"))
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
-	summary := func(args ...string) *report.Summary {
+	return prog, func(args ...string) *report.Summary {
+		t.Helper()
 		status, out, errs := runCommand(t, gompirun, append([]string{"-q", "-np", "4", "-stats=" + file}, args...)...)
 		data, err := os.ReadFile(file)
 		s := &report.Summary{}
@@ -35,8 +37,13 @@ func TestCallsOfMPIAreCountedExactly(t *testing.T) {
 		}
 		return s
 	}
+}
+
+// Calls of MPI are counted whether C or Go does them, and the slow rank is named.
+func TestCallsOfMPIAreCountedExactly(t *testing.T) {
+	prog, summary := countsOfMPI(t)
 	want := []string{
-		"MPI_Allgather 28 896", "MPI_Allreduce 40 320", "MPI_Allreduce 4000 32000", "MPI_Barrier 4 0", "MPI_Isend 2000 1600000",
+		"MPI_Allgather 28 896", "MPI_Allreduce 40 320", "MPI_Allreduce 4000 32000", "MPI_Barrier 4 0", "MPI_Finalize 4 0", "MPI_Isend 2000 1600000",
 		"MPI_Recv 2000 1600000", "MPI_Sendrecv 4 800000", "MPI_Wait 2000 0",
 	}
 	for _, how := range []string{"GOMPI_SHORT=on", "GOMPI_SHORT=mix", "GOMPI_SHORT=off", "GOMPI_TRANSPORT=tcp"} {
@@ -57,6 +64,41 @@ func TestCallsOfMPIAreCountedExactly(t *testing.T) {
 			if !slices.Equal(s.Late, []int{slow}) {
 				t.Errorf("%s: late %v, want %d: %s", how, s.Late, slow, s.Verdict)
 			}
+		}
+	}
+}
+
+// A rank of MPI is named that works alone for long once: before MPI_Finalize, and before one of many
+// short calls, of which few are timed.
+func TestTheRankOfMPIThatWorksAloneIsNamed(t *testing.T) {
+	prog, summary := countsOfMPI(t)
+	for _, tt := range []struct {
+		what, rounds string
+		late         int
+		where        string
+	}{{"alone", "10", 0, "in MPI_Finalize at mpi/counted.c:"}, {"once", "2000", 1, "in MPI_Barrier at mpi/counted.c:"}} {
+		for _, how := range []string{"GOMPI_SHORT=on", "GOMPI_SHORT=off", "GOMPI_TRANSPORT=tcp"} {
+			want := []int{tt.late}
+			s := untilLate(want, func() *report.Summary { return summary("-x", how, prog, tt.what, tt.rounds) })
+			if !slices.Equal(s.Late, want) || !strings.Contains(s.Where, tt.where) {
+				t.Errorf("%s, %s: late %v, %s (%s); want %v, %q", tt.what, how, s.Late, s.Verdict, s.Where, want, tt.where)
+			}
+		}
+	}
+}
+
+// While a thread waits for 8 bytes others are sent to, and its rank is in calls no longer than in
+// the job.
+func TestBytesAreThoseOfTheThreadThatMovesThem(t *testing.T) {
+	prog, summary := countsOfMPI(t)
+	s := summary(prog, "threads", "50")
+	want := []string{"MPI_Comm_dup 4 0", "MPI_Finalize 4 0", "MPI_Recv 1 8", "MPI_Recv 50 52428800", "MPI_Send 1 8", "MPI_Send 50 52428800"}
+	if got := sites(t, s, "mpi/counted.c:"); !slices.Equal(got, want) {
+		t.Errorf("sites:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, r := range s.PerRank {
+		if r.Share > 100 {
+			t.Errorf("rank %+v: want at most 100 %% in calls", r)
 		}
 	}
 }

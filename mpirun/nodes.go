@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,6 +22,7 @@ import (
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/rendezvous"
+	"gompi/mpirun/internal/stdio"
 )
 
 // joinTime is how long nodes wait for each other without -start-timeout: they may be started by
@@ -73,7 +73,7 @@ func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 func runRendezvous(spec *cmdline.Spec) int {
 	status, err := tryToMeet(spec)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
+		fmt.Fprintf(stdio.Stderr, "gompirun: %v\n", err)
 	}
 	return status
 }
@@ -94,7 +94,7 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 	defer stop()
 	log := func(line string) {
 		if !spec.Quiet {
-			fmt.Fprintf(os.Stderr, "gompirun: %s\n", line)
+			fmt.Fprintf(stdio.Stderr, "gompirun: %s\n", line)
 		}
 	}
 	own, place := ownOffer(spec), spec.RendezvousEndpoint()
@@ -223,10 +223,11 @@ func (m *joinedNodes) Start(ctx context.Context, h hostfile.Host) (*remote.Proce
 }
 
 // visit joins node 0 and runs its agents here until the job is over.
-func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Client, tooLate int) (int, error) {
+func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Client, tooLate int) (status int, err error) {
 	if err := proc.Adopt(); err != nil {
 		return statusFailed, err
 	}
+	defer proc.Reap()
 	before, place := proc.Children(os.Getpid()), spec.RendezvousEndpoint()
 	var last *remote.Process
 	g.Run = func() (*remote.Process, error) {
@@ -239,18 +240,21 @@ func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Client, tooLat
 	if err := g.Join(ctx, place); err != nil {
 		return cmp.Or(map[bool]int{true: tooLate}[ctx.Err() != nil], statusFailed), err
 	}
-	signals := catch()
-	defer signal.Stop(signals)
+	caught := catch()
+	defer func() { caught.release(status) }()
 	go func() { // until the process ends
 		interrupts := 0
-		for s := range signals {
+		for s := range caught.signals {
 			if s == syscall.SIGINT {
 				interrupts++
 			}
-			if sig, ok := s.(syscall.Signal); ok && sig != syscall.SIGTSTP && interrupts < 3 {
-				g.Signal(sig)
-			} else if interrupts >= 3 {
+			switch sig, ok := s.(syscall.Signal); {
+			case interrupts >= 3:
 				g.Leave()
+			case slices.Contains(endJob[:], s):
+				g.Order(sig)
+			case ok && sig != syscall.SIGTSTP:
+				g.Signal(sig)
 			}
 		}
 	}()
@@ -258,9 +262,12 @@ func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Client, tooLat
 	if err != nil || end.Status != 0 || !spec.KeepChildren {
 		proc.Sweep(func(pid int) bool { return slices.Contains(before, pid) || last != nil && pid == last.PID() })
 	}
+	if u := (*rendezvous.Unanswered)(nil); errors.As(err, &u) {
+		return 128 + int(u.Signal), fmt.Errorf("node 0 at %s does not answer, and the ranks of this node are ended: %w", place, err)
+	}
 	if err != nil {
 		return statusFailed, fmt.Errorf("node 0 at %s is lost, and the ranks of this node with it: %w", place, err)
 	}
-	fmt.Fprint(os.Stderr, end.Text)
+	fmt.Fprint(stdio.Stderr, end.Text)
 	return end.Status, nil
 }

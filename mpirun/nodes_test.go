@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/testbed"
 )
@@ -50,7 +51,7 @@ const testToken = "GOMPI_TOKEN=0123456789abcdef"
 // startNode starts a gompirun with some environment.
 func startNode(t *testing.T, env []string, args ...string) *node {
 	t.Helper()
-	n := &node{cmd: exec.Command("gompirun", args...), status: make(chan int, 1)}
+	n := &node{cmd: inGroup(exec.Command("gompirun", args...)), status: make(chan int, 1)}
 	n.cmd.Env = append(os.Environ(), env...)
 	n.cmd.Stdout, n.cmd.Stderr, n.cmd.WaitDelay = &n.out, &n.err, 5*time.Second
 	if err := n.cmd.Start(); err != nil {
@@ -308,12 +309,30 @@ func TestAPausedNode0IsNotFrozen(t *testing.T) {
 	one.wants(t, 0)
 }
 
+// A signal that ends the job ends the ranks of its node, though node 0 does not read it.
+func TestASignalEndsANodeWhileNode0IsSuspended(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		zero, one := pair(t, "sh", "-c", "echo ready; sleep 1000")
+		zero.awaitOutput(t, "ready", 2)
+		all := slices.Concat(below(zero.cmd.Process.Pid), below(one.cmd.Process.Pid))
+		zero.cmd.Process.Signal(syscall.SIGTSTP)
+		awaitState(t, zero.cmd.Process.Pid, "T")
+		one.cmd.Process.Signal(sig)
+		one.wants(t, 128+int(sig))
+		if !strings.Contains(one.err.String(), "does not answer, and the ranks of this node are ended") {
+			t.Errorf("the node says %q, want why it has ended", one.err.String())
+		}
+		zero.cmd.Process.Signal(syscall.SIGCONT)
+		<-zero.status // of the signal, or of the loss of the node
+		awaitGone(t, sig.String(), all)
+	}
+}
+
 // TestNodesThatComeInTimeJoin has a third node come after there are enough, and a
 // fourth when the job has begun.
 func TestNodesThatComeInTimeJoin(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for nodes that do not come")
-	}
+	stress.Long(t, "it waits for nodes that do not come")
 	t.Parallel() // it waits most of the time
 	at := place(t)
 	start := func(rank string) *node {

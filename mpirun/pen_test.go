@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -30,7 +32,7 @@ func groupOf(t *testing.T, mount string, pid int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`(?m)^0::(/\S*gompi-\d+)$`).FindSubmatch(data)
+	found := regexp.MustCompile(`(?m)^0::(/\S*gompi-\d+-[0-9a-f]+)$`).FindSubmatch(data)
 	if found == nil {
 		t.Fatalf("process %d is in no group of an agent:\n%s", pid, data)
 	}
@@ -117,5 +119,31 @@ func TestTheNextAgentRemovesTheGroupsOfTheKilled(t *testing.T) {
 	}
 	if _, err := os.Stat(inUse); err != nil {
 		t.Errorf("the group of an agent that lives: %v", err)
+	}
+}
+
+// A gompirun that is killed as a rank leaves a group below that of its agent. Both are gone with the
+// job.
+func TestGroupsBelowGroupsAreRemoved(t *testing.T) {
+	mount := mountGroups(t)
+	cmd := exec.Command("gompirun", "-q", "-np", "2", "-kill-delay", "0", "-stdin", "1", "sh", "-c",
+		`[ "$GOMPI_RANK" = 0 ] && exec gompirun -np 1 sh -c 'echo $$; exec sleep 1000'; read go; exit 3`)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := started(t, cmd)
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	inner := groupOf(t, mount, pid)
+	outer := filepath.Dir(inner)
+	in.Close()
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("the job ends with %v, want status 3", err)
+	}
+	if _, err := os.Stat(outer); !os.IsNotExist(err) || !strings.Contains(filepath.Base(outer), "gompi-") {
+		t.Errorf("the group %s, with %s below it: %v", outer, inner, err)
 	}
 }

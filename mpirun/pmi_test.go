@@ -76,6 +76,12 @@ func runCommand(t *testing.T, name string, args ...string) (status int, stdout, 
 	var out, errs bytes.Buffer
 	cmd := exec.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	// Standard input stays open: MPICH's mpiexec tells its proxies of the end, and dies of SIGPIPE,
+	// status -1, if one has ended (Hydra 4.0.2: 62 of 1,850 jobs of "true" on a busy machine; 0 of
+	// 1,280 with this).
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

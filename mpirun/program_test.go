@@ -37,7 +37,7 @@ func TestProgramsThatDoNotUseGompiAreReported(t *testing.T) {
 	k := startTalk(t, "-np", "2", "sh", "-c", `echo hello $RANK >&2; sleep 1000; true`)
 	k.expect("hello")
 	k.expect("hello")
-	printed := k.askUntil(`gompirun: localhost: rank 0-1 is no gompi program: "sleep 1000" is sleeping`, "| hello 1")
+	printed := k.askUntil(`gompirun: localhost: rank 0-1 is outside gompi: "sleep 1000" is sleeping`, "| hello 1")
 	for _, want := range []string{`localhost: rank 0: process \d+ began [0-9.]+m?s ago and has computed for [0-9.]+m?s\n  \| its last output:\n  \| hello 0\n`, `localhost: rank 1: process \d+ began`} {
 		if !regexp.MustCompile(want).MatchString(printed) {
 			t.Errorf("no match for %q in\n%s", want, printed)

@@ -97,7 +97,7 @@ func TestAJobEndsWhateverReadsItsOutput(t *testing.T) {
 		{"INT", send(syscall.SIGINT), []string{"-np", "1", "yes"}, 130, "interrupted"},
 		{"INT after the ranks' end", sendAfterEnd(syscall.SIGINT), []string{"-np", "1", "seq", "100000"}, 130, "interrupted"},
 		{"a FIFO for stdout", nil, []string{"-timeout", "5", "-np", "1", "-outfile-pattern", fifo(t, "F"), "echo", "hi"}, 124, "time limit of 5s reached"},
-		{"a FIFO in the folder of output", nil, []string{"-timeout", "5", "-np", "2", "-output-filename", filepath.Dir(fifo(t, "rank-0.stdout")) + ":nojobid", "echo", "hi"}, 124, "time limit of 5s reached"},
+		{"a FIFO in the folder of output", nil, []string{"-timeout", "5", "-np", "2", "-output-filename", filepath.Join(fifo(t, "rank.0/stdout"), "../..") + ":nojobid", "echo", "hi"}, 124, "time limit of 5s reached"},
 		{"a FIFO and TERM", send(syscall.SIGTERM), []string{"-np", "1", "-errfile-pattern", fifo(t, "F"), "sh", "-c", "yes >&2 & yes"}, 143, "ended by signal 15"},
 		{"a file that is a pipe", nil, []string{"-timeout", "5", "-np", "1", "-outfile-pattern", "/dev/stdout", "yes"}, 124, "time limit of 5s reached"},
 		{"failure", nil, []string{"-np", "2", "sh", "-c", `test $RANK = 1 && { yes & sleep 0.1; echo no disk >&2; exit 3; }; yes`}, 3, "rank 1 on localhost exited with status 3"},
@@ -119,6 +119,9 @@ func TestAJobEndsWhateverReadsItsOutput(t *testing.T) {
 // fifo makes a FIFO.
 func fifo(t *testing.T, name string) string {
 	path := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -336,12 +336,13 @@ func TestTheInputOfAReplacementEnds(t *testing.T) {
 
 // Between two hosts that are one machine, over UCX's own tcp.
 func TestSurvivorsOverUCXGoOn(t *testing.T) {
+	stress.Long(t, "it wants UCX, and tests that are built with cgo")
 	t.Parallel() // it sleeps before each blow
 	flags := []string{"-H", "localhost:2,127.0.0.2:2", "-x", "GOMPI_TRANSPORT=ucx:tcp"}
 	args := append(slices.Clone(flags), "-x", "GOMPI_LOG=info", "-recover", "-timeout", "100", "-np", "4", "survive", "50", "strike", "1")
 	out, err := exec.Command("gompirun", args...).CombinedOutput()
 	if strings.Contains(string(out), "no RDMA: all ranks use TCP") {
-		t.Skip("left out: no UCX here")
+		t.Skip("no UCX (package libucx0): CGO_ENABLED=1 go test ./mpirun")
 	}
 	if output := string(out); err != nil || strings.Count(output, "3 ranks end with state") != 3 || strings.Count(output, "msg=used part=ucx") != 3 {
 		t.Errorf("%v, want 3 ranks that have used UCX, and end:\n%s", err, out)

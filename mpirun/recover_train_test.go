@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/internal/stress"
 )
 
 // TestTrainingContinuesWithReplacementsOfKilledRanks kills ranks of a training at random. It ends
@@ -43,9 +45,7 @@ type training struct {
 
 func newTraining(t *testing.T, flags ...string) *training {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it trains three times")
-	}
+	stress.Long(t, "it trains three times")
 	t.Parallel() // others wait meanwhile
 	g := &training{dir: t.TempDir(), np: 4, steps: 100, flags: flags}
 	if out, err := exec.Command("go", "build", "-o", g.dir, "gompi/examples/train").CombinedOutput(); err != nil {

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/testbed"
 )
 
 // TestAJobContinuesWithoutAHostThatIsCutOff cuts the cable of one of three hosts.
 func TestAJobContinuesWithoutAHostThatIsCutOff(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes its time to be sure that a host is lost")
-	}
+	stress.Long(t, "it takes its time to be sure that a host is lost")
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 3)
 	const program = `rank meet goodbye; test $WORLD_SIZE = 2 || sleep 1000`

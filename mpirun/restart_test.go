@@ -10,14 +10,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gompi/internal/stress"
 )
 
 // TestTrainingThatLosesARankEndsAsIfItHadNot kills a rank once there is a
 // snapshot. Started again, the training ends with the same bits.
 func TestTrainingThatLosesARankEndsAsIfItHadNot(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains twice")
-	}
+	stress.Long(t, "it trains twice")
 	t.Parallel() // others wait meanwhile
 	dir := t.TempDir()
 	train := filepath.Join(dir, "train")

@@ -1,6 +1,7 @@
 package mpirun
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,20 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// denyMain runs a program whose system calls of some numbers fail:
+// denyMain runs a program whose system calls of some numbers fail, or of those the ones with some
+// first argument:
 //
-//	deny ERRNO CALL[,CALL...] PROGRAM...
+//	deny ERRNO CALL[:ARGUMENT][,CALL...] PROGRAM...
 func denyMain() {
 	runtime.LockOSThread()
 	errno, err := strconv.Atoi(os.Args[1])
 	const number, ret, allow, deny = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_RET | unix.BPF_K, 0x7fff0000, 0x50000
 	filter := []unix.SockFilter{{Code: number, K: 0}}
 	for call := range strings.SplitSeq(os.Args[2], ",") {
+		call, arg, some := strings.Cut(call, ":")
 		n, failed := strconv.Atoi(call)
-		if failed != nil {
-			err = failed
+		value, failed2 := strconv.Atoi("0" + arg)
+		err = errors.Join(err, failed, failed2)
+		const equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		fails := unix.SockFilter{Code: ret, K: deny | uint32(errno)}
+		if some {
+			filter = append(filter, unix.SockFilter{Code: equal, Jf: 3, K: uint32(n)}, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: firstArgument},
+				unix.SockFilter{Code: equal, Jf: 1, K: uint32(value)}, fails, unix.SockFilter{Code: number, K: 0})
+		} else {
+			filter = append(filter, unix.SockFilter{Code: equal, Jf: 1, K: uint32(n)}, fails)
 		}
-		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(n)}, unix.SockFilter{Code: ret, K: deny | uint32(errno)})
 	}
 	filter = append(filter, unix.SockFilter{Code: ret, K: allow})
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
@@ -46,6 +55,18 @@ func denyMain() {
 	}
 	fmt.Fprintln(os.Stderr, "deny:", err)
 	os.Exit(9)
+}
+
+// firstArgument is where a filter of system calls finds the lower half of it.
+const firstArgument = 16
+
+// without makes a command run without sockets of some families.
+func without(families ...int) []string {
+	var calls []string
+	for _, f := range families {
+		calls = append(calls, fmt.Sprintf("%d:%d", unix.SYS_SOCKET, f))
+	}
+	return []string{"deny", fmt.Sprint(int(unix.EPERM)), strings.Join(calls, ",")}
 }
 
 // inASandbox makes a command run without some system calls.
@@ -73,6 +94,10 @@ func TestJobsRunWithLess(t *testing.T) {
 		{"no fallocate", inASandbox(unix.EOPNOTSUPP, unix.SYS_FALLOCATE), over + "fallocate: operation not supported"},
 		{"no memory at all", inASandbox(unix.EPERM, unix.SYS_MEMFD_CREATE, unix.SYS_FALLOCATE), over + "fallocate: operation not permitted"},
 		{"no sched_getaffinity", inASandbox(unix.EPERM, unix.SYS_SCHED_GETAFFINITY), ""},
+		{"no Unix sockets", without(unix.AF_UNIX), ""},
+		{"no IPv4", without(unix.AF_INET), ""},
+		{"no Internet", without(unix.AF_INET, unix.AF_INET6), ""},
+		{"no sockets", inASandbox(unix.EPERM, unix.SYS_SOCKET), ""},
 		{"a limit of files", limited("-f"), over + "file too large: files of this process may have "},
 		{"a limit that may be raised", limited("-S -f"), ""},
 	} {
@@ -101,11 +126,13 @@ func TestLimitsThatLeaveNothingAreNamed(t *testing.T) {
 }
 
 func TestWithoutProcTheReasonIsReported(t *testing.T) {
-	status, out, errs := runCommand(t, "unshare", "-m", "sh", "-c", "umount -l /proc || exit 77; exec gompirun -np 1 true")
-	switch {
-	case status == 77 || status == 1:
-		t.Skipf("no mount namespace to have here: %s%s", out, errs)
-	case status != 125 || !strings.Contains(errs, "want /proc, by which processes are started and watched"):
-		t.Errorf("status %d, %q; want 125 and that /proc is wanted", status, errs)
+	for _, line := range []string{"gompirun -np 1 true", "gompirun doctor"} {
+		status, out, errs := runCommand(t, "unshare", "-m", "sh", "-c", "umount -l /proc || exit 77; exec "+line)
+		switch {
+		case status == 77 || status == 1:
+			t.Skipf("no mount namespace to have here: %s%s", out, errs)
+		case status != 125 || !strings.Contains(errs, "want /proc, by which processes are started and watched"):
+			t.Errorf("%s: status %d, %q; want 125 and that /proc is wanted", line, status, errs)
+		}
 	}
 }

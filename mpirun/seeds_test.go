@@ -11,12 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/testbed"
 )
 
 // TestSeedsOfSlurmRun runs the batch file of seed 002, and its line with
 // --dist-file, in a real Slurm: nothing but the word srun is another.
 func TestSeedsOfSlurmRun(t *testing.T) {
+	stress.Long(t, "importing torch takes seconds")
 	_, path := torchScript(t)
 	t.Parallel() // it waits most of the time
 	bed := testbed.NewSlurm(t, 4)

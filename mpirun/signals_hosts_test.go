@@ -55,7 +55,7 @@ func TestAttachLogsInToTheHostOfTheRank(t *testing.T) {
 	k.expect("ready")
 	k.expect("ready")
 	pid := strconv.Itoa(k.cmd.Process.Pid)
-	const asleep = `    host1, host2: rank 0-1 is no gompi program: "sleep 1000"`
+	const asleep = `    host1, host2: rank 0-1 is outside gompi: "sleep 1000"`
 	eventually(t, "both ranks are in the same", func() bool {
 		p := startTalk(t, "ps", pid)
 		p.expect(" 2      host1,host2  running  sh -c echo ready; sleep 1000")

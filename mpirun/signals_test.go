@@ -5,6 +5,8 @@ package mpirun
 import (
 	"bufio"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -16,19 +18,37 @@ import (
 type talk struct {
 	t     *testing.T
 	cmd   *exec.Cmd
+	in    io.WriteCloser
 	lines chan string
 }
 
 func startTalk(t *testing.T, args ...string) *talk {
 	t.Helper()
-	k := &talk{t: t, cmd: exec.Command("gompirun", args...), lines: make(chan string, 100)}
+	k := &talk{t: t, cmd: inGroup(exec.Command("gompirun", args...))}
+	k.start()
+	return k
+}
+
+// inGroup gives a command a process group of its own, as a shell does: the kernel does not stop one
+// without a parent in another group of the session.
+func inGroup(cmd *exec.Cmd) *exec.Cmd {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+func (k *talk) start() {
+	k.t.Helper()
+	k.lines = make(chan string, 100)
 	out, err := k.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		k.t.Fatal(err)
 	}
 	k.cmd.Stderr = k.cmd.Stdout
+	if k.in, err = k.cmd.StdinPipe(); err != nil {
+		k.t.Fatal(err)
+	}
 	if err := k.cmd.Start(); err != nil {
-		t.Fatal(err)
+		k.t.Fatal(err)
 	}
 	go func() { // until gompirun has ended
 		defer close(k.lines)
@@ -36,11 +56,10 @@ func startTalk(t *testing.T, args ...string) *talk {
 			k.lines <- s.Text()
 		}
 	}()
-	t.Cleanup(func() {
+	k.t.Cleanup(func() {
 		k.cmd.Process.Kill()
 		k.cmd.Wait()
 	})
-	return k
 }
 
 // expect waits for a line that holds want, and returns it.
@@ -122,6 +141,54 @@ func TestStoppingAndContinuingTheJob(t *testing.T) {
 	awaitState(t, rank, "SR")
 	k.cmd.Process.Signal(syscall.SIGINT)
 	k.ends(130)
+}
+
+// A job that is told to continue right behind the order to stop runs, in whatever order Go's
+// runtime has the two.
+func TestContinuingRightBehindStopping(t *testing.T) {
+	k := startTalk(t, "-np", "1", "sh", "-c", `trap "echo usr1" USR1; echo ready; while :; do sleep 0.02; done`)
+	k.expect("ready")
+	for range 10 {
+		k.cmd.Process.Signal(syscall.SIGTSTP)
+		k.cmd.Process.Signal(syscall.SIGCONT)
+		k.cmd.Process.Signal(syscall.SIGUSR1)
+		k.expect("usr1")
+	}
+	k.cmd.Process.Signal(syscall.SIGINT)
+	k.ends(130)
+}
+
+// A CONT that comes before the process stops itself keeps it from that, and one that comes later
+// continues it.
+func TestAMarkStopsUnlessContinued(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		k := &talk{t: t, cmd: inGroup(exec.Command("marked"))}
+		k.start()
+		k.expect("marked")
+		if before {
+			k.cmd.Process.Signal(syscall.SIGCONT)
+		}
+		k.in.Close()
+		if !before {
+			awaitState(t, k.cmd.Process.Pid, "T")
+			k.cmd.Process.Signal(syscall.SIGCONT)
+		}
+		k.expect("runs")
+		k.ends(0)
+	}
+}
+
+func markedMain() {
+	m := newMark()
+	m.set()
+	fmt.Println("marked")
+	io.Copy(io.Discard, os.Stdin)
+	m.stop(nil)
+	void := make(chan struct{})
+	close(void)
+	m.set()
+	m.stop(void)
+	fmt.Println("runs")
 }
 
 // Ctrl-Z in a container, where gompirun is the first process: it continues, and still hears

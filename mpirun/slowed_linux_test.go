@@ -87,9 +87,7 @@ func computed(clock int32) (time.Duration, error) {
 // examples/pytorch/cnn.py over gompi, of which each rank in turn is slowed, and two of four. (make
 // nightly)
 func TestStressTheSlowRankOfPrograms(t *testing.T) {
-	if !stress.Asked() {
-		t.Skip("takes minutes: make nightly")
-	}
+	stress.Nightly(t, "it takes minutes")
 	gompirun, _ := withMPI(t)
 	for name, program := range map[string]func(t *testing.T) []string{"train": trainProgram, "lammps": lammpsProgram, "torch": torchProgram} {
 		t.Run(name, func(t *testing.T) {

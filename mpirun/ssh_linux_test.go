@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/testbed"
@@ -446,9 +447,7 @@ func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
 
 // More hosts than are logged in to at once.
 func TestManyHostsStart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a hundred agents on one machine: not in short runs")
-	}
+	stress.Long(t, "a hundred agents on one machine: not in short runs")
 	t.Parallel()
 	there := filepath.Join(t.TempDir(), "there")
 	writeProgram(t, there, "#!/bin/sh\nfor command; do :; done\nexec sh -c \"$command\"\n")

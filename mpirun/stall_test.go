@@ -105,7 +105,7 @@ func TestRanksThatAreStoppedAreReported(t *testing.T) {
 		survey  string
 	}{
 		{"gompi", []string{"rank", "meet", "say", "wait"}, " has called nothing but Init; it is stopped"},
-		{"other", []string{"sh", "-c", "echo ready; exec sleep 1000"}, ` is no gompi program: "sleep 1000" is stopped`},
+		{"other", []string{"sh", "-c", "echo ready; exec sleep 1000"}, ` is outside gompi: "sleep 1000" is stopped`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
@@ -133,7 +133,7 @@ func TestRanksThatRunOnAreReported(t *testing.T) {
 	k := startTalk(t, "-stall-warning", "0.3", "-np", "2", "sh", "-c",
 		`test $RANK = 0 && { until test -e $0; do sleep 0.02; done; exit; }; trap "exit 0" USR1; >$0; while :; do sleep 0.02; done`, ready)
 	k.expect("gompirun: rank 0 has ended, and others run on")
-	k.expect("gompirun: localhost: rank 1 is no gompi program: ")
+	k.expect("gompirun: localhost: rank 1 is outside gompi: ")
 	k.cmd.Process.Signal(syscall.SIGUSR1)
 	k.ends(0)
 }

@@ -119,6 +119,34 @@ func TestTheSlowRankIsNamed(t *testing.T) {
 	}
 }
 
+// A rank is named that works alone for long once: at the end, or before one of many short calls, of
+// which few are timed; also when it is for ever, and the job is ended.
+func TestTheRankThatWorksAloneIsNamed(t *testing.T) {
+	program := counted(t)
+	for _, tt := range []struct {
+		what   string
+		rounds string
+		late   int
+		where  string
+		flags  []string
+		status int
+	}{
+		{"alone", "10", 0, "after the others had left the job", nil, 0},
+		{"once", "2000", 1, "in barrier at counted/main.go:", nil, 0},
+		{"once", "2", 1, "in barrier at counted/main.go:", []string{"-x", "GOMPI_TRANSPORT=tcp"}, 0},
+		{"hang", "2000", 1, "in barrier at counted/main.go:", []string{"-timeout", "3"}, 124},
+		{"hang", "2", 1, "in barrier at counted/main.go:", []string{"-timeout", "3"}, 124},
+	} {
+		want := []int{tt.late}
+		s := untilLate(want, func() *report.Summary {
+			return summary(t, tt.status, append(slices.Clone(tt.flags), "-np", "2", program, tt.what, tt.rounds)...)
+		})
+		if !slices.Equal(s.Late, want) || !strings.Contains(s.Where, tt.where) {
+			t.Errorf("%s %s: late %v, %s (%s); want %v, %q", tt.what, tt.rounds, s.Late, s.Verdict, s.Where, want, tt.where)
+		}
+	}
+}
+
 // What a rank counted before it was killed is kept, and added to what it counts when it is started
 // again.
 func TestCountsOutliveARank(t *testing.T) {
@@ -157,10 +185,33 @@ func TestStatsAreWrittenAsTheFileIsNamed(t *testing.T) {
 	if status != 0 || !strings.Contains(string(data), "counted/main.go:") || !strings.Contains(string(data), "</html>") || errs != "" {
 		t.Errorf("status %d, %v:\n%s\nwant a page with the calls", status, errs, data)
 	}
+	rows := filepath.Join(dir, "rows.csv")
+	status, _, errs = runJob(t, "-np", "2", "-stats="+rows, program, "calls")
+	data, _ = os.ReadFile(rows)
+	if status != 0 || !strings.Contains(string(data), "\nallreduce,counted/main.go:") || errs != "" {
+		t.Errorf("status %d, %v:\n%s\nwant a line for each call", status, errs, data)
+	}
 	missing := filepath.Join(dir, "no", "such")
 	status, out, errs := runJob(t, "-np", "2", "-stats="+missing, program, "calls")
-	if status != 125 || out != "" || !strings.Contains(errs, missing) {
+	if status != 125 || out != "" || !strings.HasPrefix(errs, "gompirun: -stats and -trace: open "+missing) {
 		t.Errorf("status %d, %v: want 125 for a file that cannot be, before a rank starts", status, errs)
+	}
+}
+
+// A job in which nobody uses gompi is said to be one, and what to type.
+func TestStatsOfAJobWithoutGompi(t *testing.T) {
+	for program, want := range map[string]string{"hostname": "-mpi-lib gompi", "python3": "-torch-backend gompi"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("no ", program)
+		}
+		status, _, errs := runJob(t, "-np", "2", "-stats", program, "--version")
+		if status != 0 || strings.Contains(errs, "0 hosts") || !strings.Contains(errs, "-stats: "+program+": no rank has used gompi") || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s; want %s", program, status, errs, want)
+		}
+	}
+	status, _, errs := runJob(t, "-np", "2", "-stats", "./no-such-program")
+	if status == 0 || strings.Contains(errs, "-stats") {
+		t.Errorf("status %d, %s; want nothing of -stats where no rank has started", status, errs)
 	}
 }
 

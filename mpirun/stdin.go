@@ -2,6 +2,7 @@ package mpirun
 
 import (
 	"errors"
+	"io"
 	"os"
 	"runtime"
 	"syscall"
@@ -10,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/job"
+	"gompi/mpirun/internal/stdio"
 )
 
 // heritage returns standard input if a rank on this machine may have it itself. Ranks are in other
@@ -22,11 +25,52 @@ func heritage() *os.File {
 	return os.Stdin
 }
 
-// readInput reads f until its end and returns the channel of the data. Its goroutine ends with the
-// process at the latest: a read of a terminal cannot be interrupted.
-func readInput(f *os.File) <-chan []byte {
-	ch := make(chan []byte)
+// An inputSource is standard input, which the runs of a job read one after another.
+type inputSource struct {
+	file  stdio.File
+	start int64         // where it was when gompirun began; -1 if it cannot be sought
+	stop  chan struct{} // closed to end the reading; nil before that has begun
+	ended chan struct{} // closed when it has ended
+}
+
+func newInputSource(f stdio.File) *inputSource {
+	s := &inputSource{file: f, start: -1}
+	if at, err := f.Seek(0, io.SeekCurrent); err == nil {
+		s.start = at
+	}
+	return s
+}
+
+// rewind ends the reading and returns to the start, or reports false if that cannot be.
+func (s *inputSource) rewind() bool {
+	if s.start < 0 {
+		return false
+	}
+	if s.stop != nil { // a read of what can be sought does not block
+		close(s.stop)
+		<-s.ended
+		s.stop = nil
+	}
+	_, err := s.file.Seek(s.start, io.SeekStart)
+	return err == nil
+}
+
+// read reads the source until its end and returns the channel of the data, the last of which may
+// have an error. Its goroutine ends with the process at the latest: a read of a terminal cannot be
+// interrupted.
+func (s *inputSource) read() <-chan job.Input {
+	f, ch, stop, ended := s.file, make(chan job.Input), make(chan struct{}), make(chan struct{})
+	s.stop, s.ended = stop, ended
+	send := func(in job.Input) (sent bool) {
+		select {
+		case ch <- in:
+			return true
+		case <-stop:
+			return false
+		}
+	}
 	go func() {
+		defer close(ended)
 		defer close(ch)
 		// Reading the terminal in the background would stop this process by SIGTTIN. In a thread
 		// that blocks SIGTTIN the read fails with EIO instead. The thread must not end with this
@@ -37,13 +81,17 @@ func readInput(f *os.File) <-chan []byte {
 		for {
 			buf := make([]byte, ctl.MaxChunk/2)
 			n, err := f.Read(buf)
-			if n > 0 {
-				ch <- buf[:n]
+			if n > 0 && !send(job.Input{Data: buf[:n]}) {
+				return
 			}
 			switch {
+			case err == nil:
 			case errors.Is(err, syscall.EIO) && inBackground(f):
 				time.Sleep(foregroundLook)
-			case err != nil:
+			case err == io.EOF, errors.Is(err, syscall.EIO) && isTerminal(f): // it has hung up
+				return
+			default:
+				send(job.Input{Err: err})
 				return
 			}
 		}
@@ -57,7 +105,12 @@ const foregroundLook = 200 * time.Millisecond
 
 // inBackground reports whether f is a terminal that belongs to another job of
 // the shell.
-func inBackground(f *os.File) bool {
+func inBackground(f stdio.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && group != unix.Getpgrp()
+}
+
+func isTerminal(f stdio.File) bool {
+	_, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil || errors.Is(err, syscall.EIO)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gompi/mpirun/internal/stdio"
 )
 
 // The thread that reads the input outlives it: Linux would take its end for that of the agents'
@@ -17,9 +19,9 @@ func TestTheThreadThatReadsTheInputOutlivesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	input := readInput(r)
+	input := newInputSource(stdio.File{File: r}).read()
 	fmt.Fprint(w, "data")
-	if data := <-input; string(data) != "data" {
+	if data := <-input; string(data.Data) != "data" {
 		t.Errorf("read %q", data)
 	}
 	readers := threadsThatBlock(t, syscall.SIGTTIN)

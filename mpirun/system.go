@@ -3,7 +3,6 @@ package mpirun
 import (
 	"context"
 	"os"
-	"os/signal"
 	"slices"
 
 	"gompi/hostfile"
@@ -15,24 +14,27 @@ import (
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/stdio"
 )
 
 // newSystem returns the job.System of this process. It calls notify with the channel of signals,
 // pause before the process is stopped, and the function that pause returns when it is continued.
 func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job.System {
 	_, _, terminal := screenSize(os.Stderr)
+	var caught *catcher
+	input := newInputSource(stdio.Stdin)
 	return &job.System{
 		Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal, Colour: terminal && showsColours(),
 		Environ: os.Environ(), Dir: workingDir(), MPIFolder: program.MPIFolder(),
-		Stdin: func() <-chan []byte { return readInput(os.Stdin) }, Inherited: heritage() != nil,
-		Signals: func() (<-chan os.Signal, func()) {
-			signals := catch()
-			notify(signals)
-			return signals, func() { signal.Stop(signals) }
+		Stdin: input.read, Rewind: input.rewind, Inherited: heritage() != nil,
+		Signals: func() <-chan os.Signal {
+			caught = catch()
+			notify(caught.signals)
+			return caught.signals
 		},
 		Stop: func() {
 			resume := pause()
-			stop()
+			caught.stop()
 			resume()
 		},
 		Process: func(pid int) job.Process { return proc.NewWatch(pid) },
@@ -53,6 +55,7 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) 
 	if err := proc.Adopt(); err != nil {
 		return j.Fail(err)
 	}
+	defer proc.Reap()
 	before := proc.Children(os.Getpid()) // a shell may have started something and then become gompirun
 	w.Sweep = func(living, lost []int) {
 		proc.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(living, pid) })

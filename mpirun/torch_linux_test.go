@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -18,9 +19,6 @@ import (
 // with a python3 that has it.
 func torchScript(t *testing.T) (script, path string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("importing torch takes seconds")
-	}
 	script, err := filepath.Abs("../examples/pytorch/ddp.py")
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +64,9 @@ func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	trained(t, exec.CommandContext(ctx, "gompirun", "-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2", "-x", "PATH="+path, script, "--steps", "20"))
+	if testing.Short() { // once is enough: importing torch takes seconds
+		return
+	}
 
 	gompirun, err := exec.LookPath("gompirun")
 	if err != nil {
@@ -99,6 +100,7 @@ func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
 
 // TestWhatTorchRecordsIsReported has a function of a script fail that torch's @record decorates.
 func TestWhatTorchRecordsIsReported(t *testing.T) {
+	stress.Long(t, "importing torch takes seconds")
 	_, path := torchScript(t)
 	t.Parallel() // it waits for torch
 	script := filepath.Join(t.TempDir(), "fails.py")

@@ -4,14 +4,18 @@ package mpirun
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -69,6 +73,38 @@ func TestAMachineThatStoodStillEndsNothing(t *testing.T) {
 	in.Close()
 	l.cmd.Wait()
 	l.gone(t, "the channel is closed")
+}
+
+// A container's first process may reap no orphans.
+func TestNoZombiesAreLeft(t *testing.T) {
+	for _, tt := range []struct{ name, script, want string }{
+		{"of a killed agent", "sleep 1000 & kill -KILL $PPID; wait", "was killed by signal 9"},
+		{"of what ranks leave behind", "setsid sleep 1000 & setsid sleep 0 & exit 3", "exited with status 3"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := exec.Command("adopt", "gompirun", "-q", "-np", "2", "sh", "-c", tt.script).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), tt.want) {
+				t.Errorf("%v: want %q, and no zombies\n%s", err, tt.want, out)
+			}
+		})
+	}
+}
+
+// adoptMain runs a program, and reports the zombies that it leaves, which become this process's.
+func adoptMain() {
+	err := proc.Adopt()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Run() // fails, as the job does
+	below, err := proc.Below(nil)
+	if err != nil || len(below) > 0 {
+		fmt.Printf("%v: left are %+v\n", err, below)
+		os.Exit(1)
+	}
 }
 
 // startGuarded starts a watchdog, its agent and a rank, which is ready when it returns.

@@ -3,15 +3,21 @@ package transport
 import (
 	"encoding/binary"
 	"fmt"
+	"unsafe"
 )
 
 // HeaderSize is the encoded size of a Header in bytes.
+//
+//c:const GOMPI_FRAME_
 const HeaderSize = 48
 
 // Version is the version of the frame format; ranks of different versions
 // refuse each other.
-const Version = 8
+//
+//c:const GOMPI_FRAME_
+const Version = 9
 
+//c:const GOMPI_FRAME_
 const magic = 0x6d // 'm'
 
 // MaxPayload bounds Header.Len: a larger length on the wire is an error, found
@@ -23,24 +29,28 @@ const MaxPayload = 1 << 48
 type Kind uint8
 
 // The frame kinds. "A" and "B" are the two words of the Header.
+//
+//c:const GOMPI_FRAME_
 const (
-	NoKind  Kind = iota
-	Eager        // point-to-point message with its payload
-	RTS          // request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's token, Seq: place of the payload or 0, Flags: Short too
-	CTS          // clear to send: answer to RTS or Offer; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: chunks to send now, 0 for all
-	Data         // payload that a CTS has asked for, or a part of it; A: receiver's token
-	Done         // the payload has been copied from or to the place that was sent; A: token of the rank that sent it
-	Credit       // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm, Tag: how many messages the sender of the frame holds if it takes no more unexpected ones, else 0
-	Coll         // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far, Flags: type of its elements
-	Ready        // the receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 to get an Offer first
-	Offer        // answer to Ready instead of Coll, as an RTS: the payload waits at the sender; Seq, Tag and Flags as Coll, A: bytes, B: sender's token
-	Call         // the sender waits for the receiver in this collective; Seq, A and B as Coll
-	Revoke       // Comm is broken; the payload says why
-	Await        // the sender waits for the receiver on Comm; Left answers once Comm is closed there
-	Left         // the sender has closed Comm: it neither sends nor receives anything there any more
-	Flush        // asks whether the receiver still writes to places it was given; A: a number
-	Flushed      // answer to Flush: it no longer writes; A: the number
-	Goodbye      // the sender leaves in good order; nothing follows
+	NoKind    Kind = iota
+	Eager          // point-to-point message with its payload
+	RTS            // request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's token, Seq: place of the payload or 0, Flags: Short too
+	CTS            // clear to send: answer to RTS or Offer; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: chunks to send now, 0 for all
+	Data           // payload that a CTS has asked for, or a part of it; A: receiver's token
+	Done           // the payload has been copied from or to the place that was sent; A: token of the rank that sent it
+	Credit         // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm, Tag: how many messages the sender of the frame holds if it takes no more unexpected ones, else 0
+	Coll           // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far, Flags: type of its elements
+	Ready          // the receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 to get an Offer first
+	Offer          // answer to Ready instead of Coll, as an RTS: the payload waits at the sender; Seq, Tag and Flags as Coll, A: bytes, B: sender's token
+	Call           // the sender waits for the receiver in this collective; Seq, A and B as Coll
+	Revoke         // Comm is broken; the payload says why
+	Await          // the sender waits for the receiver on Comm; Left answers once Comm is closed there
+	Left           // the sender has closed Comm: it neither sends nor receives anything there any more
+	Withdraw       // takes an RTS back; A: sender's token
+	Withdrawn      // answer to Withdraw, if no receive has matched the RTS; A: sender's token
+	Flush          // asks whether the receiver still writes to places it was given; A: a number
+	Flushed        // answer to Flush: it no longer writes; A: the number
+	Goodbye        // the sender leaves in good order; nothing follows
 	numKinds
 )
 
@@ -48,7 +58,7 @@ const (
 // credit alone: its receiver may fetch the payload before a receive matches.
 const Short = 1 << 7
 
-var kindNames = [numKinds]string{"none", "eager", "rts", "cts", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "flush", "flushed", "goodbye"}
+var kindNames = [numKinds]string{"none", "eager", "rts", "cts", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "withdraw", "withdrawn", "flush", "flushed", "goodbye"}
 
 func (k Kind) String() string {
 	if k >= numKinds {
@@ -68,32 +78,59 @@ type Header struct {
 	A, B  uint64
 }
 
-// Encode stores h in the first HeaderSize bytes of dst, little-endian.
+// An encoded is where the fields of a Header are when it is encoded. Its integers are little-endian.
+//
+//c:struct gompi_header
+type encoded struct {
+	magic, version, kind, flags uint8
+
+	tag            int32
+	comm, seq, len uint64
+	a, b           uint64
+}
+
+// The places of the fields.
+const (
+	magicAt   = unsafe.Offsetof(encoded{}.magic)
+	versionAt = unsafe.Offsetof(encoded{}.version)
+	kindAt    = unsafe.Offsetof(encoded{}.kind)
+	flagsAt   = unsafe.Offsetof(encoded{}.flags)
+	tagAt     = unsafe.Offsetof(encoded{}.tag)
+	commAt    = unsafe.Offsetof(encoded{}.comm)
+	seqAt     = unsafe.Offsetof(encoded{}.seq)
+	lenAt     = unsafe.Offsetof(encoded{}.len)
+	aAt       = unsafe.Offsetof(encoded{}.a)
+	bAt       = unsafe.Offsetof(encoded{}.b)
+)
+
+var _ [HeaderSize]byte = [unsafe.Sizeof(encoded{})]byte{}
+
+// Encode stores h in the first HeaderSize bytes of dst.
 func (h *Header) Encode(dst []byte) {
 	_ = dst[HeaderSize-1]
-	dst[0], dst[1], dst[2], dst[3] = magic, Version, byte(h.Kind), h.Flags
-	binary.LittleEndian.PutUint32(dst[4:], uint32(h.Tag))
-	binary.LittleEndian.PutUint64(dst[8:], h.Comm)
-	binary.LittleEndian.PutUint64(dst[16:], h.Seq)
-	binary.LittleEndian.PutUint64(dst[24:], uint64(h.Len))
-	binary.LittleEndian.PutUint64(dst[32:], h.A)
-	binary.LittleEndian.PutUint64(dst[40:], h.B)
+	dst[magicAt], dst[versionAt], dst[kindAt], dst[flagsAt] = magic, Version, byte(h.Kind), h.Flags
+	binary.LittleEndian.PutUint32(dst[tagAt:], uint32(h.Tag))
+	binary.LittleEndian.PutUint64(dst[commAt:], h.Comm)
+	binary.LittleEndian.PutUint64(dst[seqAt:], h.Seq)
+	binary.LittleEndian.PutUint64(dst[lenAt:], uint64(h.Len))
+	binary.LittleEndian.PutUint64(dst[aAt:], h.A)
+	binary.LittleEndian.PutUint64(dst[bAt:], h.B)
 }
 
 // Decode sets h from the first HeaderSize bytes of src. It refuses what no
 // rank of this version sends.
 func (h *Header) Decode(src []byte) error {
 	_ = src[HeaderSize-1]
-	if src[0] != magic || src[1] != Version {
-		return fmt.Errorf("%w: frame starts with %#x version %d, want %#x version %d", ErrProtocol, src[0], src[1], magic, Version)
+	if src[magicAt] != magic || src[versionAt] != Version {
+		return fmt.Errorf("%w: frame starts with %#x version %d, want %#x version %d", ErrProtocol, src[magicAt], src[versionAt], magic, Version)
 	}
-	h.Kind, h.Flags = Kind(src[2]), src[3]
-	h.Tag = int32(binary.LittleEndian.Uint32(src[4:]))
-	h.Comm = binary.LittleEndian.Uint64(src[8:])
-	h.Seq = binary.LittleEndian.Uint64(src[16:])
-	n := binary.LittleEndian.Uint64(src[24:])
-	h.A = binary.LittleEndian.Uint64(src[32:])
-	h.B = binary.LittleEndian.Uint64(src[40:])
+	h.Kind, h.Flags = Kind(src[kindAt]), src[flagsAt]
+	h.Tag = int32(binary.LittleEndian.Uint32(src[tagAt:]))
+	h.Comm = binary.LittleEndian.Uint64(src[commAt:])
+	h.Seq = binary.LittleEndian.Uint64(src[seqAt:])
+	n := binary.LittleEndian.Uint64(src[lenAt:])
+	h.A = binary.LittleEndian.Uint64(src[aAt:])
+	h.B = binary.LittleEndian.Uint64(src[bAt:])
 	if h.Kind == NoKind || h.Kind >= numKinds {
 		return fmt.Errorf("%w: frame of unknown %v", ErrProtocol, h.Kind)
 	}

@@ -3,11 +3,11 @@
 //
 // A Transport moves frames, a Header and an optional payload, between the
 // ranks of one world. It knows nothing of communicators, tags, matching or
-// element types. Package peers of comm is its one caller: it serialises all calls, and
+// element types. Package peers of internal/core is its one caller: it serialises all calls, and
 // calls Poll in a loop while it waits, so a Transport needs no goroutine and no
 // lock of its own.
 //
-// It is not a public interface: its types are those of gompi's internal packages, comm makes the
+// It is not a public interface: its types are those of gompi's internal packages, core makes the
 // transports that there are, and ranks of one gompi talk to each other alone.
 package transport
 

@@ -10,6 +10,7 @@ import (
 
 	"gompi/bench/internal/result"
 	"gompi/bench/internal/runner"
+	"gompi/internal/stress"
 )
 
 // script makes a program that is a shell script.
@@ -133,9 +134,7 @@ func TestCommandsRefuse(t *testing.T) {
 
 // TestPeersAreCompared is a real comparison, as small as it can be.
 func TestPeersAreCompared(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds gompi's programs, compiles and starts MPI programs")
-	}
+	stress.Long(t, "builds gompi's programs, compiles and starts MPI programs")
 	html := filepath.Join(t.TempDir(), "all.html")
 	out := called(t, 0, "compare", "-gompirun", filepath.Join(built(t), "gompirun"), "-html", html, "-np", "2", "-rounds", "1", "-budget", "1ms",
 		"-peers", "openmpi,openmpi-debian,mpich-debian", "-sizes", "8,64K", "bcast", "allreduce")
@@ -143,7 +142,7 @@ func TestPeersAreCompared(t *testing.T) {
 		t.Fatal(out)
 	}
 	if !strings.Contains(out, "| openmpi-debian |") && !strings.Contains(out, "| mpich-debian |") {
-		t.Skipf("no peer here:\n%s", out)
+		t.Skip("needs Open MPI or MPICH (packages openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev)")
 	}
 	has(t, out, `\| bcast +\| +2 \| +64 KiB \|`, `\| allreduce +\| +2 \| +8 B \|`, `\| all +\| +2 \| +4 \|`)
 	has(t, read(t, html), "allreduce, 2 ranks")

@@ -9,6 +9,7 @@ import (
 
 	"gompi/bench/internal/measure"
 	"gompi/bench/internal/result"
+	"gompi/internal/stress"
 )
 
 func TestBucketsHoldAllParametersFromTheLastOn(t *testing.T) {
@@ -138,9 +139,7 @@ func TestATrainingSaysWhatIsLostAndRefused(t *testing.T) {
 
 // TestTrainingIsCompared is a real comparison, as small as it can be.
 func TestTrainingIsCompared(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds gompi's programs, compiles and starts MPI programs and PyTorch")
-	}
+	stress.Long(t, "builds gompi's programs, compiles and starts MPI programs and PyTorch")
 	dir := built(t)
 	out := called(t, 0, "ddp", "-gompirun", filepath.Join(dir, "gompirun"), "-steps", filepath.Join(dir, "steps"),
 		"-peers", "gloo,torch-unsent,openmpi-debian", "-np", "2", "-rounds", "1", "-budget", "1ms", "recommender", "cnn")
@@ -148,7 +147,7 @@ func TestTrainingIsCompared(t *testing.T) {
 		t.Fatal(out)
 	}
 	if strings.Contains(out, "Not here") {
-		t.Skipf("peers are missing:\n%s", out)
+		t.Skip("needs PyTorch and Open MPI (make torch ONLY=build, and packages openmpi-bin and libopenmpi-dev)")
 	}
 	has(t, out, `\| recommender \| +2 \| +4 \| 10.8 \| +[0-9.]+ \| +[0-9.]+ \|`, `\| cnn +\| 2 +\| gloo +\| +[0-9.]+ \|`)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gompi/internal/machine"
+	"gompi/internal/stress"
 )
 
 func TestReadingIsChosenWhereItWins(t *testing.T) {
@@ -63,9 +64,7 @@ func TestAShapeIsChosenWhereItWins(t *testing.T) {
 }
 
 func TestProfileIsMeasuredAndKept(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds programs and starts jobs")
-	}
+	stress.Long(t, "it builds programs and starts jobs")
 	dir, cache := built(t), t.TempDir()
 	run := func(name string, args ...string) (string, error) {
 		cmd := exec.Command(filepath.Join(dir, name), args...)

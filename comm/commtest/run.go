@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"gompi/comm"
-	"gompi/comm/internal/fabric"
 	"gompi/internal/boot"
+	"gompi/internal/core"
 	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
@@ -130,7 +130,7 @@ func (m *member) die(why error) {
 
 func (m *member) join(ctx context.Context) (*comm.Comm, error) {
 	parker := inproc.NewParker()
-	c, err := fabric.Join(ctx, m.cfg, fabric.Fabric{
+	c, err := core.Join(ctx, core.Config(m.cfg), core.Fabric{
 		Boot:   m.boots[m.rank],
 		Parker: parker,
 		Connect: func(sink transport.Sink, _ func()) ([]transport.Transport, error) {
@@ -142,10 +142,7 @@ func (m *member) join(ctx context.Context) (*comm.Comm, error) {
 		Yield: runtime.Gosched,
 		Close: func() error { m.left = true; return nil },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return c.(*comm.Comm), nil
+	return (*comm.Comm)(c), err
 }
 
 // ended returns a context that has ended.

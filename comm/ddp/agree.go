@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func OnRankZero(ctx context.Context, c *comm.Comm, fn func() error) error {
 	text := ""
 	if c.Rank() == 0 {
 		if err = fn(); err != nil {
-			text = err.Error()
+			text = cmp.Or(err.Error(), "an error without text")
 		}
 	}
 	text, lost := bcastText(ctx, c, 0, text)

@@ -51,6 +51,9 @@ func TestErrorOfRankZeroIsEveryRanks(t *testing.T) {
 		if c.Rank() != 0 && calls != 0 {
 			return fmt.Errorf("rank %d went on after rank 0 failed", c.Rank())
 		}
+		if err := OnRankZero(ctx, c, func() error { return errors.New("") }); err == nil {
+			return fmt.Errorf("rank %d: an error without text is lost", c.Rank())
+		}
 		return OnRankZero(ctx, c, func() error { return nil })
 	})
 }

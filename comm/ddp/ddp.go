@@ -27,8 +27,9 @@ type DDP struct {
 	runner   *runner       // of hooks, sparse gradients and what devices compute; nil: there are none
 	hookComm *comm.Comm    // of the first two alone, since their calls block beside those of the DDP
 
-	passes   []int       // calls of Ready in this step, for each parameter
-	complete []int       // parameters in the order in which their last pass was done
+	passes   []int // calls of Ready in this step, for each parameter
+	complete []int // parameters in the order in which their last pass was done
+	closed   bool
 	started  int         // buckets whose averages have begun in this step
 	used     *usedParams // nil: without FindUnused
 	joined   *joinCounter
@@ -234,8 +235,12 @@ func (d *DDP) Stats() Stats {
 // Close releases the memory of the gradients; the parameters' Data is the
 // caller's and stays. It is collective, and wants every step finished. After
 // an error the gradients may still be on their way: then their memory, if it is the
-// host's, stays until the other ranks have closed, too.
+// host's, stays until the other ranks have closed, too. A second Close does nothing.
 func (d *DDP) Close(ctx context.Context) error {
+	if d.closed {
+		return nil
+	}
+	d.closed = true
 	for _, p := range d.slices {
 		p.Grad = nil
 	}

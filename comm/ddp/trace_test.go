@@ -57,7 +57,7 @@ func traced(t *testing.T, steps int, opts Options) []traceEvent {
 			if c.Rank() == 0 {
 				w = &file
 			}
-			return errors.Join(d.WriteTrace(ctx, w), d.Close(ctx))
+			return errors.Join(d.WriteTrace(ctx, w), d.Close(ctx), d.Close(ctx)) // the second does nothing
 		})
 	})
 	var trace struct{ TraceEvents []traceEvent }

@@ -3,6 +3,7 @@
 package gompitorch
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gompi/comm/gompi_torch/torchtest"
@@ -152,9 +154,54 @@ func TestTorchsStoreEndsWithItsGroup(t *testing.T) {
 
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
-	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py", "vain.py", "waits.py", "loaders.py", "interrupt.py"} {
+	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py", "vain.py", "waits.py", "loaders.py", "interrupt.py", "handlers.py", "callbacks.py"} {
 		output, status := b.script(t, 3, nil, name)
 		tell(t, 3, "is told", output, status)
+	}
+}
+
+// What a program does at its exit, and has registered before gompi_torch, finds its groups.
+func TestTorchLeavesAfterTheProgramsLastFunctions(t *testing.T) {
+	output, status := torchBed(t).script(t, 3, nil, "cleanup.py")
+	tell(t, 3, "has saved 9", output, status)
+}
+
+// Who waits in init_process_group waits for its timeout at most, and names who does not come to the
+// first.
+func TestTorchNamesTheRankThatDoesNotCome(t *testing.T) {
+	b := torchBed(t)
+	for way, want := range map[string]string{"first": `Timed out waiting.*rank 1\b`, "again": "took longer than the limit, 3s"} {
+		output, status := b.script(t, 3, []string{"-timeout", "45"}, "absent.py", way)
+		told := regexp.MustCompile(`rank [02] is told: gompi: .*`+want).FindAllString(output, -1)
+		if status != 124 || len(told) != 2 {
+			t.Errorf("%s: status %d, want 124 and ranks 0 and 2 to be told %q:\n%s", way, status, want, output)
+		}
+	}
+}
+
+// Who aborts a group has the others told at once, whatever it does next. torch has abort since 2.6.
+func TestTorchRanksHearOfAnAbort(t *testing.T) {
+	b := torchBed(t)
+	if _, status := b.Run(t, b.Python, "-c", "import sys, torch; sys.exit(not hasattr(torch.distributed.ProcessGroup, 'abort'))"); status != 0 {
+		t.Skip("this torch has no ProcessGroup.abort")
+	}
+	fifo := filepath.Join(t.TempDir(), "told")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, status := b.script(t, 3, []string{"-timeout", "60"}, "aborted.py", fifo)
+	tell(t, 3, "is told", output, status)
+}
+
+// torchrun blames the rank that failed, and not one that was told of it, which may come first.
+func TestTorchrunBlamesTheRankThatFailed(t *testing.T) {
+	b := torchBed(t)
+	for _, way := range []string{"raise", "exit", "SIGKILL"} {
+		output, status := b.torchrun(t, 2, "endings.py", way, "1")
+		blamed := regexp.MustCompile(`Root Cause[^\0]*?rank +: (\d)`).FindStringSubmatch(output)
+		if status != 1 || blamed == nil || blamed[1] != "1" {
+			t.Errorf("%s: status %d, %q: want 1, and rank 1 as the cause:\n%s", way, status, blamed, output)
+		}
 	}
 }
 
@@ -289,4 +336,36 @@ func TestTorchRunsUnderTorchrun(t *testing.T) {
 	b := torchBed(t)
 	output, status := b.torchrun(t, 2, "store.py")
 	tell(t, 2, "is told", output, status)
+}
+
+// A job that hangs in a collective is reported as that, with who is missing, whatever threads of
+// gompi_torch wait for.
+func TestTorchHangsNameWhoIsMissing(t *testing.T) {
+	b := torchBed(t)
+	for who := range 2 {
+		output, status := b.script(t, 2, []string{"-timeout", "20"}, "hang.py", strconv.Itoa(who))
+		want := fmt.Sprintf(`allreduce\(4 float32, sum\) number \d+: arrived: rank %d; missing: rank %d\n(?s:.*)rank %d is in allreduce\(4 float32, sum\) number \d+ at tests/hang.py:16 for`, 1-who, who, 1-who)
+		if !regexp.MustCompile(want).MatchString(output) || strings.Contains(output, "probe(") || status != 124 {
+			t.Errorf("rank %d hangs: status %d, want 124 and %q, and no probe:\n%s", who, status, want, output)
+		}
+	}
+}
+
+// -stats counts collectives at the lines of the script that call them.
+func TestTorchCollectivesAreCountedAtTheirLines(t *testing.T) {
+	b := torchBed(t)
+	text, err := os.ReadFile("tests/counted.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, status := b.script(t, 2, []string{"-stats"}, "counted.py")
+	for mark, want := range map[string]struct {
+		call  string
+		times int
+	}{"sync": {"allreduce", 10}, "async": {"allreduce", 6}, "backward": {"allreduce", 2}, "barrier": {"barrier", 2}} {
+		line := 1 + strings.Count(strings.SplitAfter(string(text), "  # "+mark)[0], "\n")
+		if at := fmt.Sprintf(`(?m)^%s +tests/counted\.py:%d +%d `, want.call, line, want.times); status != 0 || !regexp.MustCompile(at).MatchString(output) {
+			t.Errorf("status %d, want 0 and %q:\n%s", status, at, output)
+		}
+	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"gompi/comm"
+	"gompi/internal/core"
 	"gompi/internal/mem"
 )
 
@@ -23,18 +23,18 @@ func elements(typ int) (mem.Type, error) {
 
 // buffer returns the n elements at p, which is C's memory, without copying them. what is the name
 // of p.
-func buffer(what string, p unsafe.Pointer, n uint64, t mem.Type) (comm.Buffer, error) {
+func buffer(what string, p unsafe.Pointer, n uint64, t mem.Type) (mem.Buffer, error) {
 	switch {
 	case n == 0:
 		return mem.HostBytes(t, 0, nil), nil
 	case p == nil:
-		return comm.Buffer{}, wrong("%s is NULL: want %d elements of %v", what, n, t)
+		return mem.Buffer{}, wrong("%s is NULL: want %d elements of %v", what, n, t)
 	case n > maxBytes/uint64(t.Size()):
-		return comm.Buffer{}, wrong("%s has %d elements of %v: there is not as much memory", what, n, t)
+		return mem.Buffer{}, wrong("%s has %d elements of %v: there is not as much memory", what, n, t)
 	}
 	return mem.HostBytes(t, int(n), unsafe.Slice((*byte)(p), int(n)*t.Size())), nil
 }
 
 func wrong(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", comm.ErrArgument, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", core.ErrArgument, fmt.Sprintf(format, args...))
 }

@@ -11,7 +11,7 @@ import (
 	"errors"
 	"time"
 
-	"gompi/comm"
+	"gompi/internal/core"
 )
 
 // errInterrupted is the error of a call that gompi_set_check's function has ended.
@@ -19,10 +19,27 @@ var errInterrupted = errors.New("interrupted")
 
 // checked is the context of calls that block: those that wait for long ask what gompi_set_check has
 // set for their thread. A goroutine that C has called stays on that thread.
-var checked = comm.WithCheck(context.Background(), func(waited time.Duration) (time.Duration, error) {
+var checked = core.WithCheck(context.Background(), func(waited time.Duration) (time.Duration, error) {
 	next := int64(C.gompi_core_ask(C.int64_t(waited.Milliseconds())))
 	if next < 0 {
 		return 0, errInterrupted
 	}
 	return time.Duration(min(next, maxMilliseconds)) * time.Millisecond, nil
 })
+
+// A place of the program, as gompi_place has it: the contexts of calls that are made there.
+type place struct{ checked, background context.Context }
+
+var places table[place]
+
+func newPlace(name string) int64 {
+	return places.add(place{core.AtPlace(checked, name), core.AtPlace(context.Background(), name)})
+}
+
+// bases returns the contexts of calls at the place with a number, 0 for none.
+func bases(number int64) place {
+	if p, ok := places.find(number); ok {
+		return p
+	}
+	return place{checked, context.Background()}
+}

@@ -11,13 +11,14 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/internal/core"
 )
 
 // C's allreduce of 8 bytes allocates nothing in Go.
 func TestACollectiveFromCAllocatesNothing(t *testing.T) {
 	commtest.Run(t, 1, func(_ context.Context, c *comm.Comm) error {
 		x := new([2]int64)
-		o := &_Ctype_struct_gompi_call{comm: _Ctype_gompi_comm(newCommunicator(c)), kind: _Ciconst_GOMPI_ALLREDUCE, _type: 4, op: 1, n: 1}
+		o := &_Ctype_struct_gompi_call{comm: _Ctype_gompi_comm(newCommunicator((*core.Comm)(c))), kind: _Ciconst_GOMPI_ALLREDUCE, _type: 4, op: 1, n: 1}
 		o.send, o.recv = unsafe.Pointer(&x[0]), unsafe.Pointer(&x[1])
 		defer communicators.remove(int64(o.comm))
 		text := new([2048]_Ctype_char)

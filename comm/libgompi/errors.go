@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"gompi/comm"
+	"gompi/internal/core"
 )
 
 // codes are tried from the top.
@@ -20,17 +20,17 @@ var codes = [...]struct {
 	code C.int
 }{
 	{errState, C.GOMPI_ERR_STATE},
-	{comm.ErrArgument, C.GOMPI_ERR_ARGUMENT},
-	{comm.ErrMismatch, C.GOMPI_ERR_MISMATCH},
+	{core.ErrArgument, C.GOMPI_ERR_ARGUMENT},
+	{core.ErrMismatch, C.GOMPI_ERR_MISMATCH},
 	{errTimeout, C.GOMPI_ERR_TIMEOUT},
 	{errInterrupted, C.GOMPI_ERR_INTERRUPTED},
-	{comm.ErrRevoked, C.GOMPI_ERR_REVOKED},
-	{comm.ErrLeft, C.GOMPI_ERR_LEFT},
-	{comm.ErrTruncated, C.GOMPI_ERR_TRUNCATED},
-	{comm.ErrType, C.GOMPI_ERR_TYPE},
-	{comm.ErrClosed, C.GOMPI_ERR_CLOSED},
-	{comm.ErrConcurrent, C.GOMPI_ERR_CONCURRENT},
-	{comm.ErrMemory, C.GOMPI_ERR_MEMORY},
+	{core.ErrRevoked, C.GOMPI_ERR_REVOKED},
+	{core.ErrLeft, C.GOMPI_ERR_LEFT},
+	{core.ErrTruncated, C.GOMPI_ERR_TRUNCATED},
+	{core.ErrType, C.GOMPI_ERR_TYPE},
+	{core.ErrClosed, C.GOMPI_ERR_CLOSED},
+	{core.ErrConcurrent, C.GOMPI_ERR_CONCURRENT},
+	{core.ErrMemory, C.GOMPI_ERR_MEMORY},
 }
 
 // result returns the code of err, whose text it writes to text.

@@ -8,15 +8,16 @@ import "C"
 import (
 	"unsafe"
 
-	"gompi/comm"
+	"gompi/internal/core"
 	"gompi/internal/sockets"
+	"gompi/internal/version"
 )
 
 // The functions of the table that core.c fills in: gompi.h says what they do, and core.h what is
 // different here.
 
 //export gompi_core_version
-func gompi_core_version() *C.char { return C.CString(comm.Version()) }
+func gompi_core_version() *C.char { return C.CString(version.Build()) }
 
 // on calls f with a communicator.
 func on(number C.gompi_comm, text *C.char, f func(*communicator) error) (code C.int) {
@@ -35,10 +36,10 @@ func guarded(text *C.char, f func() error) (code C.int) {
 }
 
 //export gompi_core_init
-func gompi_core_init(table *C.uint64_t, n C.size_t, text *C.char) C.int {
+func gompi_core_init(milliseconds C.int64_t, table *C.uint64_t, n C.size_t, text *C.char) C.int {
 	return guarded(text, func() error {
 		sockets.KeepInodes(unsafe.Slice((*uint64)(unsafe.Pointer(table)), int(n)))
-		return join(environment())
+		return join(environment(), int64(milliseconds))
 	})
 }
 
@@ -74,6 +75,25 @@ func gompi_core_size(number C.gompi_comm, size *C.int, text *C.char) C.int {
 //export gompi_core_set_timeout
 func gompi_core_set_timeout(number C.gompi_comm, milliseconds C.int64_t, text *C.char) C.int {
 	return on(number, text, func(c *communicator) error { return c.setLimit(int64(milliseconds)) })
+}
+
+//export gompi_core_set_site
+func gompi_core_set_site(site, text *C.char) C.int {
+	return on(world, text, func(c *communicator) error {
+		c.SetSite(C.GoString(site))
+		return nil
+	})
+}
+
+//export gompi_core_place
+func gompi_core_place(name *C.char, place *C.int, text *C.char) C.int {
+	return on(world, text, func(c *communicator) error {
+		*place = 0
+		if c.Counts() {
+			*place = C.int(newPlace(C.GoString(name)))
+		}
+		return nil
+	})
 }
 
 //export gompi_core_split
@@ -120,8 +140,8 @@ func gompi_core_dup(number C.gompi_comm, made *C.gompi_comm, text *C.char) C.int
 
 // store returns a function that stores the number of a new communicator, of which there may be
 // none.
-func store(made *C.gompi_comm) func(*comm.Comm, error) error {
-	return func(c *comm.Comm, err error) error {
+func store(made *C.gompi_comm) func(*core.Comm, error) error {
+	return func(c *core.Comm, err error) error {
 		*made = 0
 		if err == nil && c != nil {
 			*made = C.gompi_comm(newCommunicator(c))
@@ -133,6 +153,22 @@ func store(made *C.gompi_comm) func(*comm.Comm, error) error {
 //export gompi_core_free
 func gompi_core_free(number C.gompi_comm, text *C.char) C.int {
 	return guarded(text, func() error { return dissolve(int64(number)) })
+}
+
+//export gompi_core_hide
+func gompi_core_hide(number C.gompi_comm, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error {
+		c.Hide()
+		return nil
+	})
+}
+
+//export gompi_core_revoke
+func gompi_core_revoke(number C.gompi_comm, reason, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error {
+		c.Revoke(C.GoString(reason))
+		return nil
+	})
 }
 
 //export gompi_core_alloc

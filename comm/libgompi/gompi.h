@@ -133,6 +133,13 @@ typedef struct {
 int gompi_init(void);
 
 /*
+ * gompi_init_for is gompi_init for at most that many milliseconds, 1 or more. When they have passed and
+ * some rank has not come it returns GOMPI_ERR_TIMEOUT, with a text that names ranks that it knows have
+ * not: this process joins no job then.
+ */
+int gompi_init_for(int64_t milliseconds);
+
+/*
  * gompi_finalize frees all communicators and leaves the job. It delivers what was sent, so it may
  * block, at most for ten seconds. No other call may be under way. A process that called gompi_init
  * and ends without gompi_finalize has failed, and gompirun ends the job.
@@ -166,9 +173,10 @@ int gompi_size(gompi_comm c, int *size);
 /*
  * gompi_set_timeout limits how long each later call on c that blocks may take, on this rank; 0, as
  * in the beginning, is no limit. A call that takes longer returns GOMPI_ERR_TIMEOUT. A collective
- * that does so breaks c on all ranks, since they count on this one, and so does a send or receive
- * whose message has begun to move; other messages may be tried again. A request continues, and may be
- * waited for again. gompi_free and gompi_finalize have limits of their own.
+ * that does so breaks c on all ranks, since they count on this one. A send or receive whose message
+ * has matched waits for it, and breaks c if it stands still for 5 s more; another message is withdrawn,
+ * and may be tried again. A request continues, and may be waited for again. gompi_free and
+ * gompi_finalize have limits of their own.
  */
 int gompi_set_timeout(gompi_comm c, int64_t milliseconds);
 
@@ -183,6 +191,26 @@ int gompi_set_timeout(gompi_comm c, int64_t milliseconds);
  */
 typedef int64_t (*gompi_check)(void *arg, int64_t milliseconds);
 int gompi_set_check(gompi_check check, void *arg);
+
+/*
+ * gompi_set_site has the launcher's reports name the place where the program waits, such as
+ * "train.py:31", until it is called again; NULL, as in the beginning, is none. It is for a function of
+ * gompi_set_check: what it finds out costs time, which a wait that is long has.
+ */
+int gompi_set_site(const char *site);
+
+/*
+ * gompi_place stores a number for a place of the program, such as "train.py:31", for gompi_set_place. It
+ * is 0 where gompirun counts no calls (-stats, -trace): then no more is asked for. A number is good until
+ * the process ends, and takes memory until then.
+ */
+int gompi_place(const char *name, int *place);
+
+/*
+ * gompi_set_place has the later collectives of this thread counted as calls at a place of gompi_place; 0,
+ * as in the beginning, is none. It is for languages in which a call's return address says nothing.
+ */
+int gompi_set_place(int place);
 
 /*
  * gompi_set_background, with yes not 0, has the later collectives of this thread leave the processors to
@@ -215,6 +243,20 @@ int gompi_dup(gompi_comm c, gompi_comm *result);
  * it at different times; it may wait for the others for up to a second.
  */
 int gompi_free(gompi_comm c);
+
+/*
+ * gompi_hide has the launcher's reports of what ranks are in, and the counts of gompirun -stats, leave
+ * out the calls on c of this rank: it is for those that a library makes on its own behalf. It is called
+ * before all others on c.
+ */
+int gompi_hide(gompi_comm c);
+
+/*
+ * gompi_revoke breaks c on all of its ranks: calls that they are in, and later ones, return
+ * GOMPI_ERR_REVOKED, and their text names this rank and the reason. It does not wait for them. On a
+ * communicator that is broken it does nothing.
+ */
+int gompi_revoke(gompi_comm c, const char *reason);
 
 /* ---- Memory ---- */
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/internal/version"
 )
 
@@ -126,6 +127,12 @@ func TestFunctionsOfTheHeader(t *testing.T) {
 	}
 }
 
+// Handlers run on stacks of their own, however they were set, and on the program's threads.
+func TestHandlersOfTheProgramRunBesideGo(t *testing.T) {
+	k := start(t)
+	allDone(t, 1, k.command(t, 1, k.program(t, "testdata/handlers.c")))
+}
+
 func TestFunctionsOfTheHeaderOverTCP(t *testing.T) {
 	k := start(t)
 	for _, name := range []string{"collectives", "messages"} {
@@ -149,10 +156,12 @@ func TestFunctionsOfTheHeaderOnTwoHosts(t *testing.T) {
 func TestMemoryGoesWithItsCommunicator(t *testing.T) {
 	k := start(t)
 	prog := k.program(t, "testdata/freed.c")
-	for _, np := range []int{1, 2} {
-		allDone(t, np, k.command(t, np, prog))
+	for _, c := range stress.Some(t, 1, []struct {
+		np        int
+		transport string
+	}{{1, ""}, {2, ""}, {2, "tcp"}}) {
+		allDone(t, c.np, k.command(t, c.np, "-x", "GOMPI_TRANSPORT="+c.transport, prog))
 	}
-	allDone(t, 2, k.command(t, 2, "-x", "GOMPI_TRANSPORT=tcp", prog))
 }
 
 func TestProgramsNeedNoLauncher(t *testing.T) {
@@ -198,6 +207,14 @@ func TestARankWhoseVariablesAreGoneGetsAnErrorThatSaysSo(t *testing.T) {
 	}
 	if out, _ := printed(k.command(t, 2, prog, "alone")); strings.Count(out, "rank 0 of 1 done\n") != 2 {
 		t.Errorf("want two jobs of one rank: %s", out)
+	}
+}
+
+func TestARankThatDoesNotComeIsNamed(t *testing.T) {
+	k := start(t)
+	out, status := printed(k.command(t, 3, "-timeout", "5", k.program(t, "testdata/absent.c")))
+	if status != 124 || !strings.Contains(out, "rank 0 names it\n") || !strings.Contains(out, "rank 2 names it\n") {
+		t.Errorf("status %d, want 124 and ranks 0 and 2 to name rank 1: %s", status, out)
 	}
 }
 
@@ -355,7 +372,7 @@ func TestTheLibraryStaysWhenItIsClosed(t *testing.T) {
 func TestTheMonitorSleepsLonger(t *testing.T) {
 	k := start(t)
 	core := filepath.Join(k.lib, "libgompi-core.so")
-	if out, status := printed(command(t, k.program(t, "testdata/monitor.c"), core, "gompi_core_version")); status != 0 {
+	if out, status := printed(command(t, k.program(t, "../../internal/guest/testdata/monitor.c"), core, "gompi_core_version")); status != 0 {
 		t.Error(out)
 	}
 }
@@ -414,7 +431,7 @@ func TestTheOtherHalfMustBeThereAndFit(t *testing.T) {
 	refused(filepath.Join(dir, "libgompi-core.so") + ": cannot open shared object file")
 	copyTo("libgompi.so", "libgompi-core.so")
 	refused("is not of gompi")
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-DGOMPI_VERSION=\"v-other\"", "-o", filepath.Join(dir, "libgompi.so"), "shim/gompi.c", "shim/load.c", "-ldl").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-DGOMPI_VERSION=\"v-other\"", "-o", filepath.Join(dir, "libgompi.so"), "shim/gompi.c", "shim/load.c", "../../internal/guest/shim/signals.c", "-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	os.Remove(filepath.Join(dir, "libgompi-core.so"))

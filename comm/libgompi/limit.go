@@ -16,7 +16,7 @@ var errTimeout = errors.New("took longer than the limit")
 
 const maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
 
-// A limit is the context of a call that may take at most d. Its time begins when comm asks for
+// A limit is the context of a call that may take at most d. Its time begins when core asks for
 // Done, or often for Err. It asks for Done when it sleeps, and for Err repeatedly while it
 // polls, which it may do forever beside the messages of other threads. So a short call starts no
 // timer.
@@ -31,7 +31,7 @@ type limit struct {
 	err   error
 }
 
-// often is how many times Err is asked for before the time begins. Comm polls 64 times in between.
+// often is how many times Err is asked for before the time begins. Core polls 64 times in between.
 const often = 16
 
 // within returns the context, in base, of a call that may take so long.

@@ -3,7 +3,7 @@
 // do.
 //
 // C knows communicators and requests by numbers (table.go). What C hands over becomes mem.Buffers
-// without a copy (buffers.go), for the methods of comm.Comm. No panic leaves Go.
+// without a copy (buffers.go), for the methods of core.Comm. No panic leaves Go.
 package main
 
 func main() {} // never called

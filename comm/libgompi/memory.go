@@ -7,12 +7,12 @@ import (
 	"sync"
 	"unsafe"
 
-	"gompi/comm"
+	"gompi/internal/mem"
 )
 
 // An allocation is memory that C has. It is Go's where a rank shares none.
 type allocation struct {
-	comm.Buffer
+	mem.Buffer
 	pin *runtime.Pinner
 }
 
@@ -23,7 +23,7 @@ type allocations struct {
 }
 
 // add notes that C has b, and returns its address.
-func (l *allocations) add(b comm.Buffer) unsafe.Pointer {
+func (l *allocations) add(b mem.Buffer) unsafe.Pointer {
 	x := allocation{b, new(runtime.Pinner)}
 	p := unsafe.Pointer(unsafe.SliceData(b.HostSlice()))
 	x.pin.Pin(p)
@@ -36,7 +36,7 @@ func (l *allocations) add(b comm.Buffer) unsafe.Pointer {
 	return p
 }
 
-func (l *allocations) find(p unsafe.Pointer) (b comm.Buffer, ok bool) {
+func (l *allocations) find(p unsafe.Pointer) (b mem.Buffer, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x, ok := l.all[uintptr(p)]
@@ -68,7 +68,7 @@ func (c *communicator) alloc(bytes uint64) (unsafe.Pointer, error) {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	b, err := c.Alloc(ctx, comm.TypeOf[byte](), int(bytes))
+	b, err := c.Alloc(ctx, mem.TypeOf[byte](), int(bytes))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (c *communicator) allocLocal(bytes uint64) (unsafe.Pointer, error) {
 	if bytes == 0 || bytes > maxBytes {
 		return nil, wrong("bytes is %d: want 1 to %d", bytes, uint64(maxBytes))
 	}
-	b, err := c.AllocLocal(comm.TypeOf[byte](), int(bytes))
+	b, err := c.AllocLocal(mem.TypeOf[byte](), int(bytes))
 	if err != nil {
 		return nil, err
 	}

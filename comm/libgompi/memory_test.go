@@ -9,17 +9,18 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/internal/core"
 )
 
 // lends has C take memory of a duplicate of c, its world, where ranks share none: it is Go's, and
 // pinned.
 func lends(ctx context.Context, c *comm.Comm) (number int64, err error) {
-	newCommunicator(c)
+	newCommunicator((*core.Comm)(c))
 	d, err := c.Dup(ctx)
 	if err != nil {
 		return 0, err
 	}
-	number = newCommunicator(d)
+	number = newCommunicator((*core.Comm)(d))
 	of, err := find(number)
 	for range 3 {
 		if err == nil {

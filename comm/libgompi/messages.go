@@ -9,25 +9,26 @@ import (
 	"errors"
 	"time"
 
-	"gompi/comm"
+	"gompi/internal/core"
+	"gompi/internal/mem"
 )
 
 // A request is what C has a number for.
 type request struct {
-	comm.Request
+	core.Request
 	on *communicator
 
 	// The outcome of one that was over when it began: a Request returns it once.
 	known  bool
-	status comm.Status
+	status core.Status
 	err    error
 }
 
 // payload returns the elements of a message.
-func payload(m *C.struct_gompi_message) (comm.Buffer, error) {
+func payload(m *C.struct_gompi_message) (mem.Buffer, error) {
 	t, err := elements(int(m._type))
 	if err != nil {
-		return comm.Buffer{}, err
+		return mem.Buffer{}, err
 	}
 	return buffer("buf", m.buf, uint64(m.n), t)
 }
@@ -73,7 +74,7 @@ func (c *communicator) iprobe(m *C.struct_gompi_message, found *C.int, status *C
 }
 
 // start starts a message. An argument that is wrong is an error now: there is no request then.
-func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request, begin func(peer, tag int, b comm.Buffer) comm.Request) error {
+func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request, begin func(peer, tag int, b mem.Buffer) core.Request) error {
 	*number = 0
 	b, err := payload(m)
 	if err != nil {
@@ -81,7 +82,7 @@ func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request,
 	}
 	r := request{Request: begin(int(m.peer), int(m.tag), b), on: c}
 	if r.Done() {
-		if r.status, r.known, r.err = r.Test(); errors.Is(r.err, comm.ErrArgument) {
+		if r.status, r.known, r.err = r.Test(); errors.Is(r.err, core.ErrArgument) {
 			return r.err
 		}
 	}
@@ -91,7 +92,7 @@ func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request,
 
 // wait is gompi_wait, and gompi_wait_for if milliseconds is not 0.
 func wait(number *C.gompi_request, milliseconds int64, status *C.gompi_status) error {
-	return finish(number, status, func(r request) (comm.Status, bool, error) {
+	return finish(number, status, func(r request) (core.Status, bool, error) {
 		ctx, cancel := r.on.context()
 		if milliseconds > 0 {
 			ctx, cancel = within(checked, time.Duration(min(milliseconds, maxMilliseconds))*time.Millisecond)
@@ -104,7 +105,7 @@ func wait(number *C.gompi_request, milliseconds int64, status *C.gompi_status) e
 
 // test is gompi_test.
 func test(number *C.gompi_request, done *C.int, status *C.gompi_status) error {
-	err := finish(number, status, func(r request) (comm.Status, bool, error) { return r.Test() })
+	err := finish(number, status, func(r request) (core.Status, bool, error) { return r.Test() })
 	if *done = 0; *number == 0 {
 		*done = 1
 	}
@@ -112,8 +113,8 @@ func test(number *C.gompi_request, done *C.int, status *C.gompi_status) error {
 }
 
 // finish asks for the outcome of a request, and forgets the request if it is over.
-func finish(number *C.gompi_request, status *C.gompi_status, outcome func(request) (st comm.Status, over bool, err error)) error {
-	describe(status, comm.Status{})
+func finish(number *C.gompi_request, status *C.gompi_status, outcome func(request) (st core.Status, over bool, err error)) error {
+	describe(status, core.Status{})
 	if *number == 0 {
 		return nil
 	}
@@ -137,9 +138,9 @@ func finish(number *C.gompi_request, status *C.gompi_status, outcome func(reques
 }
 
 // describe fills in status.
-func describe(status *C.gompi_status, st comm.Status) {
-	if st == (comm.Status{}) { // there was no message
-		st.Source, st.Tag = comm.AnySource, comm.AnyTag
+func describe(status *C.gompi_status, st core.Status) {
+	if st == (core.Status{}) { // there was no message
+		st.Source, st.Tag = core.AnySource, core.AnyTag
 	}
 	*status = C.gompi_status{
 		source: C.int(st.Source), tag: C.int(st.Tag), _type: C.int(st.Type),

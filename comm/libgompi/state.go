@@ -10,15 +10,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/comm"
 	"gompi/internal/boot"
+	"gompi/internal/core"
 	"gompi/internal/env"
-	_ "gompi/internal/monitor"
+	_ "gompi/internal/guest"
+	"gompi/internal/pystack"
 )
+
+func init() { boot.NotInGo = pystack.Dump }
 
 // A communicator is what C has a number for.
 type communicator struct {
-	*comm.Comm
+	*core.Comm
 	apart       bool         // some rank is on another host
 	limit       atomic.Int64 // of blocking calls, in ns; 0 is none
 	allocations allocations
@@ -65,12 +68,12 @@ func find(number int64) (*communicator, error) {
 	return nil, wrong("there is no communicator %d: want GOMPI_WORLD, or a new one that was not freed", number)
 }
 
-func newCommunicator(c *comm.Comm) int64 {
+func newCommunicator(c *core.Comm) int64 {
 	return communicators.add(&communicator{Comm: c, apart: apart(c)})
 }
 
 // apart reports whether some rank of c is on another host.
-func apart(c *comm.Comm) bool {
+func apart(c *core.Comm) bool {
 	for r := range c.Size() {
 		if c.Host(r) != c.Host(c.Rank()) {
 			return true
@@ -79,12 +82,15 @@ func apart(c *comm.Comm) bool {
 	return false
 }
 
-// join is gompi_init. current are the variables that C has now.
-func join(current []string) error {
+// join is gompi_init, which waits for so many milliseconds at most if there are any. current are
+// the variables that C has now.
+func join(current []string, milliseconds int64) error {
 	if !state.CompareAndSwap(fresh, joining) {
 		return outOfTurn(state.Load())
 	}
-	c, err := initialize(current)
+	ctx, cancel := joinContext(milliseconds)
+	defer cancel()
+	c, err := initialize(ctx, current)
 	if err != nil {
 		state.Store(failed)
 		return err
@@ -94,15 +100,23 @@ func join(current []string) error {
 	return nil
 }
 
+func joinContext(milliseconds int64) (context.Context, context.CancelFunc) {
+	if milliseconds == 0 {
+		return context.WithCancel(context.Background())
+	}
+	limit := time.Duration(min(milliseconds, maxMilliseconds)) * time.Millisecond
+	return context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%w, %v", errTimeout, limit))
+}
+
 // initialize makes what the program has set since it began known to Go, and joins the job.
-func initialize(current []string) (*comm.Comm, error) {
+func initialize(ctx context.Context, current []string) (*core.Comm, error) {
 	before := boot.Announced(os.Getenv)
 	adopt(current)
 	if before != "" && boot.Announced(os.Getenv) == "" && env.String(env.Boot) == "" {
 		return nil, fmt.Errorf("%s was set when this process began, as a rank of a job, and is not any more: "+
 			"it would be rank 0 of 1; leave the variables of the launcher as they are, or set %s=alone", before, env.Boot)
 	}
-	return comm.Init(context.Background())
+	return core.Init(ctx, core.Config{}, nil)
 }
 
 // closeTime is how long gompi_finalize and gompi_free may take.

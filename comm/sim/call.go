@@ -2,12 +2,14 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"gompi/comm/internal/call"
-	"gompi/comm/internal/coll"
-	"gompi/comm/internal/hier"
-	"gompi/comm/internal/path"
+	"gompi/internal/calls"
+	"gompi/internal/core/call"
+	"gompi/internal/core/coll"
+	"gompi/internal/core/hier"
+	"gompi/internal/core/path"
 	"gompi/internal/mem"
 )
 
@@ -21,9 +23,17 @@ type Call struct {
 	Tuning    string // rules and thresholds, as GOMPI_TUNE has them, by which gompi chooses
 }
 
-// kinds are the collectives that can be simulated.
-var kinds = []call.Kind{call.Barrier, call.Bcast, call.Reduce, call.Allreduce, call.ReduceScatterBlock,
-	call.Allgather, call.Gather, call.Scatter, call.Alltoall, call.Scan}
+// kinds are the collectives that can be simulated: those with blocks of one length, but of several
+// that go by the same rules the first alone.
+var kinds = func() (all []calls.Kind) {
+	for _, k := range calls.Exchanges {
+		same := func(other calls.Kind) bool { return other.TunedAs() == k.TunedAs() }
+		if !k.Counted() && !k.LocalCounts() && !slices.ContainsFunc(all, same) {
+			all = append(all, k)
+		}
+	}
+	return all
+}()
 
 // Ops returns the names of the collectives that can be simulated.
 func Ops() (names []string) {
@@ -64,7 +74,7 @@ func nameOf(p *path.Path) string {
 	return p.Algorithm.String()
 }
 
-func kindOf(op string) (call.Kind, error) {
+func kindOf(op string) (calls.Kind, error) {
 	for i, name := range Ops() {
 		if name == op {
 			return kinds[i], nil
@@ -84,7 +94,7 @@ func (m *Machine) Choice(c Call) (string, error) {
 }
 
 // kind returns the collective of c, an error if c is not one to simulate.
-func (c *Call) kind() (call.Kind, error) {
+func (c *Call) kind() (calls.Kind, error) {
 	if err := new(path.Rules).Tune(c.Tuning); err != nil {
 		return 0, fmt.Errorf("tuning: %w", err)
 	}
@@ -101,12 +111,12 @@ func (m *Machine) rules(c Call) *path.Rules {
 func (m *Machine) hosts(ranks int) int { return (ranks + m.perHost() - 1) / m.perHost() }
 
 // pick returns the algorithm over messages that gompi would choose.
-func (m *Machine) pick(k call.Kind, c Call) path.Algorithm {
+func (m *Machine) pick(k calls.Kind, c Call) path.Algorithm {
 	return m.rules(c).Pick(k, c.Ranks, int64(c.Bytes), false)
 }
 
 // choose returns the way that gompi takes.
-func (m *Machine) choose(k call.Kind, c Call) *path.Path {
+func (m *Machine) choose(k calls.Kind, c Call) *path.Path {
 	if m.isHierarchical(c) {
 		return m.selector(c).For(c.fingerprint(k))
 	}
@@ -125,16 +135,16 @@ func (m *Machine) selector(c Call) *path.Selector {
 }
 
 // fingerprint returns what a Selector sees of a call.
-func (c Call) fingerprint(k call.Kind) *call.Call {
+func (c Call) fingerprint(k calls.Kind) *call.Call {
 	o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Type: mem.U8, Count: int64(c.Bytes)}}
-	if k == call.Alltoall {
+	if k == calls.Alltoall {
 		o.Count *= int64(c.Ranks)
 	}
 	return o
 }
 
 // hierarchical returns the hierarchical ways of a call.
-func (m *Machine) hierarchical(k call.Kind, c Call) []*path.Path {
+func (m *Machine) hierarchical(k calls.Kind, c Call) []*path.Path {
 	if !m.isHierarchical(c) {
 		return nil
 	}
@@ -172,7 +182,7 @@ func (m *Machine) Do(c Call) (func(r *Rank) error, error) {
 }
 
 // way returns the one that a call names, or what gompi chooses.
-func (m *Machine) way(k call.Kind, c Call) (*path.Path, error) {
+func (m *Machine) way(k calls.Kind, c Call) (*path.Path, error) {
 	if c.Algorithm == "" {
 		return m.choose(k, c), nil
 	}
@@ -245,35 +255,19 @@ func (m *Machine) afterMany(do func(r *Rank) error, c Call, faults []Fault) (Res
 }
 
 // call returns a call in memory without content.
-func (r *Rank) call(k call.Kind, c Call) *call.Call {
+func (r *Rank) call(k calls.Kind, c Call) *call.Call {
 	buf := func(n int) mem.Buffer {
 		b, _ := r.space().Alloc(mem.U8, n)
 		return b
 	}
-	op := call.Op{Kind: mem.Sum, Func: r.space().reduce}
-	n, all := c.Bytes, c.Bytes*c.Ranks
-	var o call.Call
-	switch k {
-	case call.Barrier:
-		o.Barrier()
-	case call.Bcast:
-		o.Bcast(c.Root, buf(n))
-	case call.Reduce:
-		o.Reduce(c.Root, buf(n), buf(n), op)
-	case call.Allreduce:
-		o.Allreduce(buf(n), buf(n), op)
-	case call.ReduceScatterBlock:
-		o.ReduceScatterBlock(buf(all), buf(n), op)
-	case call.Allgather:
-		o.Allgather(buf(n), buf(all))
-	case call.Gather:
-		o.Gather(c.Root, buf(n), buf(all))
-	case call.Scatter:
-		o.Scatter(c.Root, buf(all), buf(n))
-	case call.Alltoall:
-		o.Alltoall(buf(all), buf(all))
-	case call.Scan:
-		o.Scan(buf(n), buf(n), op)
+	length := func(v calls.Vector) int { // of the vector, or of a block for each rank
+		if v.PerRank() {
+			return c.Bytes * c.Ranks
+		}
+		return c.Bytes
 	}
-	return &o
+	t := &calls.Table[k]
+	return new(call.Call).Fill(k, &call.Arguments{
+		Send: buf(length(t.Send)), Recv: buf(length(t.Recv)), Root: c.Root, Op: call.Op{Kind: mem.Sum, Func: r.space().reduce},
+	})
 }

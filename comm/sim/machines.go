@@ -7,7 +7,7 @@ import (
 
 const ns, us = 1e-9, 1e-6
 
-// Machines are those by which the rules of comm/internal/path are made, and others to ask about.
+// Machines are those by which the rules of internal/core/path are made, and others to ask about.
 // Between hosts processing a message costs what it did over TCP on a small virtual machine: 3.3 us
 // half a round trip, 8 GB/s one way.
 var Machines = []Machine{

@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 
-	"gompi/comm/internal/call"
-	"gompi/comm/internal/hier"
+	"gompi/internal/core/call"
+	"gompi/internal/core/hier"
 	"gompi/internal/mem"
 )
 

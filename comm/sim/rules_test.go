@@ -6,8 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/comm/internal/call"
-	"gompi/comm/internal/path"
+	"gompi/internal/calls"
+	"gompi/internal/core/call"
+	"gompi/internal/core/path"
+	"gompi/internal/stress"
 )
 
 func named(t *testing.T, name string) *Machine {
@@ -32,13 +34,13 @@ func seconds(t *testing.T, m *Machine, c Call) float64 {
 // judge compares what the rules choose with all algorithms, but for those in which each rank sends
 // to all others where that are many. With -v it prints their times, so that rules can be made from
 // them. It leaves out what goes hierarchically.
-func judge(t *testing.T, m *Machine, k call.Kind, c Call) {
+func judge(t *testing.T, m *Machine, k calls.Kind, c Call) {
 	t.Helper()
 	const bound = 1.35
 	c.Op = k.TunedAs().String()
 	if m.perHost() > 1 && m.Processors == 0 {
 		o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Count: int64(c.Bytes)}}
-		if k == call.Alltoall {
+		if k == calls.Alltoall {
 			o.Count *= int64(c.Ranks)
 		}
 		top := path.Topology{Ranks: c.Ranks, Hier: true, Packed: true}
@@ -74,43 +76,43 @@ func judge(t *testing.T, m *Machine, k call.Kind, c Call) {
 
 // Where each algorithm is the fastest, as its comment in package coll says.
 var wins = []struct {
-	k       call.Kind
+	k       calls.Kind
 	alg     path.Algorithm
 	machine string
 	ranks   int
 	bytes   int
 }{
-	{call.Barrier, path.Dissemination, "network", 8, 0},
-	{call.Barrier, path.Binomial, "oversubscribed", 512, 0},
-	{call.Bcast, path.Binomial, "network", 7, 8},
-	{call.Bcast, path.ScatterAllgather, "network", 64, 1 << 20},
-	{call.Bcast, path.Chain, "network", 7, 64 << 20},
-	{call.Reduce, path.Binomial, "network", 7, 8},
-	{call.Reduce, path.Halving, "cluster", 64, 1 << 20},
-	{call.Reduce, path.Chain, "network", 7, 64 << 20},
-	{call.Allreduce, path.RecursiveDoubling, "network", 64, 8},
-	{call.Allreduce, path.Binomial, "oversubscribed", 512, 8},
-	{call.Allreduce, path.Direct, "network", 5, 8},
-	{call.Allreduce, path.Halving, "cluster", 64, 1 << 20},
-	{call.Allreduce, path.Circulant, "network", 7, 1 << 20},
-	{call.ReduceScatterBlock, path.Cubes, "cluster", 64, 4 << 10},
-	{call.ReduceScatterBlock, path.Circulant, "network", 7, 16 << 10},
-	{call.Allgather, path.Circulant, "network", 33, 4 << 10},
-	{call.Allgather, path.Direct, "network", 5, 4 << 10},
-	{call.Allgather, path.Ring, "cluster", 64, 256 << 10},
-	{call.Gather, path.Binomial, "cluster", 64, 8},
-	{call.Gather, path.Linear, "cluster", 16, 16 << 10},
-	{call.Scatter, path.Binomial, "cluster", 64, 8},
-	{call.Scatter, path.Linear, "network", 8, 4 << 10},
-	{call.Alltoall, path.Pairwise, "network", 64, 1 << 20},
-	{call.Alltoall, path.Bruck, "cluster", 64, 8},
-	{call.Scan, path.RecursiveDoubling, "network", 64, 8},
-	{call.Scan, path.Chain, "cluster", 24, 4 << 20},
+	{calls.Barrier, path.Dissemination, "network", 8, 0},
+	{calls.Barrier, path.Binomial, "oversubscribed", 512, 0},
+	{calls.Bcast, path.Binomial, "network", 7, 8},
+	{calls.Bcast, path.ScatterAllgather, "network", 64, 1 << 20},
+	{calls.Bcast, path.Chain, "network", 7, 64 << 20},
+	{calls.Reduce, path.Binomial, "network", 7, 8},
+	{calls.Reduce, path.Halving, "cluster", 64, 1 << 20},
+	{calls.Reduce, path.Chain, "network", 7, 64 << 20},
+	{calls.Allreduce, path.RecursiveDoubling, "network", 64, 8},
+	{calls.Allreduce, path.Binomial, "oversubscribed", 512, 8},
+	{calls.Allreduce, path.Direct, "network", 5, 8},
+	{calls.Allreduce, path.Halving, "cluster", 64, 1 << 20},
+	{calls.Allreduce, path.Circulant, "network", 7, 1 << 20},
+	{calls.ReduceScatterBlock, path.Cubes, "cluster", 64, 4 << 10},
+	{calls.ReduceScatterBlock, path.Circulant, "network", 7, 16 << 10},
+	{calls.Allgather, path.Circulant, "network", 33, 4 << 10},
+	{calls.Allgather, path.Direct, "network", 5, 4 << 10},
+	{calls.Allgather, path.Ring, "cluster", 64, 256 << 10},
+	{calls.Gather, path.Binomial, "cluster", 64, 8},
+	{calls.Gather, path.Linear, "cluster", 16, 16 << 10},
+	{calls.Scatter, path.Binomial, "cluster", 64, 8},
+	{calls.Scatter, path.Linear, "network", 8, 4 << 10},
+	{calls.Alltoall, path.Pairwise, "network", 64, 1 << 20},
+	{calls.Alltoall, path.Bruck, "cluster", 64, 8},
+	{calls.Scan, path.RecursiveDoubling, "network", 64, 8},
+	{calls.Scan, path.Chain, "cluster", 24, 4 << 20},
 }
 
 func TestEveryAlgorithmIsTheFastestSomewhere(t *testing.T) {
 	type win struct {
-		k   call.Kind
+		k   calls.Kind
 		alg path.Algorithm
 	}
 	won := map[win]bool{}
@@ -131,7 +133,7 @@ func TestEveryAlgorithmIsTheFastestSomewhere(t *testing.T) {
 }
 
 // fastest returns the algorithm that takes the least time.
-func fastest(t *testing.T, m *Machine, k call.Kind, ranks, bytes int) string {
+func fastest(t *testing.T, m *Machine, k calls.Kind, ranks, bytes int) string {
 	op := k.TunedAs().String()
 	names, err := Algorithms(op)
 	if err != nil {
@@ -165,7 +167,7 @@ func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
 				}
 				for _, k := range kinds {
 					for _, n := range sizes {
-						if k == call.Barrier && n != sizes[0] {
+						if k == calls.Barrier && n != sizes[0] {
 							continue
 						}
 						judge(t, m, k, Call{Ranks: p, Bytes: n})
@@ -186,7 +188,7 @@ func TestRulesChooseNearlyTheBestHierarchy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, k := range []call.Kind{call.Bcast, call.Allreduce, call.ReduceScatterBlock, call.Allgather} {
+			for _, k := range []calls.Kind{calls.Bcast, calls.Allreduce, calls.ReduceScatterBlock, calls.Allgather} {
 				for _, n := range []int{8, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20} {
 					if shape[0] == 64 && (n > 1<<10 || rate != "25gbit") {
 						continue // it takes seconds
@@ -211,26 +213,24 @@ func TestRulesChooseFewMessagesWhereProcessorsAreShared(t *testing.T) {
 		if p > 100 && testing.Short() {
 			continue
 		}
-		for _, k := range []call.Kind{call.Barrier, call.Bcast, call.Reduce, call.Allreduce} {
+		for _, k := range []calls.Kind{calls.Barrier, calls.Bcast, calls.Reduce, calls.Allreduce} {
 			judge(t, m, k, Call{Ranks: p, Bytes: 8})
 		}
 	}
 }
 
 func TestRulesChooseNearlyTheBestForAThousandRanks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	stress.Long(t, "takes seconds")
 	for _, name := range []string{"network", "cluster"} {
 		t.Run(name, func(t *testing.T) {
 			m := named(t, name)
-			for _, k := range []call.Kind{call.Barrier, call.Bcast, call.Reduce, call.Allreduce, call.Gather} {
+			for _, k := range []calls.Kind{calls.Barrier, calls.Bcast, calls.Reduce, calls.Allreduce, calls.Gather} {
 				for _, n := range []int{8, 64 << 10} {
 					judge(t, m, k, Call{Ranks: 1000, Bytes: n})
 				}
 			}
-			judge(t, m, call.Bcast, Call{Ranks: 256, Bytes: 16 << 20})
-			judge(t, m, call.Reduce, Call{Ranks: 256, Bytes: 16 << 20})
+			judge(t, m, calls.Bcast, Call{Ranks: 256, Bytes: 16 << 20})
+			judge(t, m, calls.Reduce, Call{Ranks: 256, Bytes: 16 << 20})
 		})
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"gompi/comm/internal/call"
-	"gompi/comm/internal/hier"
-	"gompi/comm/internal/path"
+	"gompi/internal/calls"
+	"gompi/internal/core/call"
+	"gompi/internal/core/hier"
+	"gompi/internal/core/path"
 	"gompi/internal/mem"
 )
 
@@ -121,31 +122,31 @@ func (s *shared) workOf(p *path.Path, o *call.Call) work {
 	send, recv := o.Send.Size(), o.Recv.Size()
 	others := func(n int) int { return n - n/h }
 	switch k := o.Kind.As(); {
-	case k == call.Bcast && root:
+	case k == calls.Bcast && root:
 		return work{stores: recv, on: nobody}
-	case k == call.Bcast:
+	case k == calls.Bcast:
 		return work{reads: recv, on: o.Root}
-	case k == call.Allreduce && p.Algorithm == path.Rsag:
+	case k == calls.Allreduce && p.Algorithm == path.Rsag:
 		return work{stores: others(send), reads: 2 * others(send), on: everybody}
-	case k == call.Allreduce:
+	case k == calls.Allreduce:
 		return work{stores: send, reads: (h - 1) * send, on: everybody}
-	case k == call.Reduce && p.Algorithm == path.Rsag:
+	case k == calls.Reduce && p.Algorithm == path.Rsag:
 		return work{stores: others(send), reads: others(send), on: everybody}
-	case k == call.Reduce && root:
+	case k == calls.Reduce && root:
 		return work{reads: (h - 1) * send, on: everybody, rooted: true}
-	case k == call.Reduce:
+	case k == calls.Reduce:
 		return work{stores: send, on: nobody, rooted: true}
-	case k == call.ReduceScatter, k == call.ReduceScatterBlock, k == call.Alltoall:
+	case k == calls.ReduceScatter, k == calls.ReduceScatterBlock, k == calls.Alltoall:
 		return work{stores: others(send), reads: others(send), on: everybody}
-	case k == call.Allgather, k == call.Allgatherv:
+	case k == calls.Allgather, k == calls.Allgatherv:
 		return work{stores: send, reads: recv - send, on: everybody}
-	case k == call.Gather && root:
+	case k == calls.Gather && root:
 		return work{reads: recv - send, on: everybody, rooted: true}
-	case k == call.Gather:
+	case k == calls.Gather:
 		return work{stores: send, on: nobody, rooted: true}
-	case k == call.Scatter && root:
+	case k == calls.Scatter && root:
 		return work{stores: others(send), on: nobody, rooted: true}
-	case k == call.Scatter:
+	case k == calls.Scatter:
 		return work{reads: recv, on: o.Root, rooted: true}
 	}
 	return work{on: everybody} // barrier

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gompi/comm"
+	"gompi/internal/core"
+	"gompi/internal/core/topology"
 )
 
 // NeighborAllgather sends send to every destination; block i of recv, which is as long, gets what
@@ -17,10 +19,10 @@ import (
 // there are neighbors.
 func (n *Neighborhood) NeighborAllgather(ctx context.Context, send, recv comm.Buffer) error {
 	const op = "neighborallgather"
-	if want := send.Len() * len(n.sources); len(n.destinations) > 0 && recv.Len() != want {
-		return wrong(n.Comm, op, "recv has %d elements: want %d (sources x send)", recv.Len(), want)
+	if want := send.Len() * len(n.in.Sources); len(n.in.Destinations) > 0 && recv.Len() != want {
+		return topology.Wrong(n.in.Comm, op, "recv has %d elements: want %d (sources x send)", recv.Len(), want)
 	}
-	into, err := n.even(op, "recv", recv, len(n.sources))
+	into, err := n.even(op, "recv", recv, len(n.in.Sources))
 	if err != nil {
 		return err
 	}
@@ -32,7 +34,7 @@ func (n *Neighborhood) NeighborAllgather(ctx context.Context, send, recv comm.Bu
 // i's send; of a shorter one only the beginning of the block changes.
 func (n *Neighborhood) NeighborAllgatherv(ctx context.Context, send, recv comm.Buffer, counts, displs []int) error {
 	const op = "neighborallgatherv"
-	into, err := n.blocks(op, "recv", recv, counts, displs, len(n.sources))
+	into, err := n.blocks(op, "recv", recv, counts, displs, len(n.in.Sources))
 	if err != nil {
 		return err
 	}
@@ -43,11 +45,11 @@ func (n *Neighborhood) NeighborAllgatherv(ctx context.Context, send, recv comm.B
 // source i (MPI_Neighbor_alltoall). The blocks of each are equally long.
 func (n *Neighborhood) NeighborAlltoall(ctx context.Context, send, recv comm.Buffer) error {
 	const op = "neighboralltoall"
-	from, err := n.even(op, "send", send, len(n.destinations))
+	from, err := n.even(op, "send", send, len(n.in.Destinations))
 	if err != nil {
 		return err
 	}
-	into, err := n.even(op, "recv", recv, len(n.sources))
+	into, err := n.even(op, "recv", recv, len(n.in.Sources))
 	if err != nil {
 		return err
 	}
@@ -59,11 +61,11 @@ func (n *Neighborhood) NeighborAlltoall(ctx context.Context, send, recv comm.Buf
 // of recv (MPI_Neighbor_alltoallv). nil displacements mean one after the other.
 func (n *Neighborhood) NeighborAlltoallv(ctx context.Context, send comm.Buffer, sendCounts, sendDispls []int, recv comm.Buffer, counts, displs []int) error {
 	const op = "neighboralltoallv"
-	from, err := n.blocks(op, "send", send, sendCounts, sendDispls, len(n.destinations))
+	from, err := n.blocks(op, "send", send, sendCounts, sendDispls, len(n.in.Destinations))
 	if err != nil {
 		return err
 	}
-	into, err := n.blocks(op, "recv", recv, counts, displs, len(n.sources))
+	into, err := n.blocks(op, "recv", recv, counts, displs, len(n.in.Sources))
 	if err != nil {
 		return err
 	}
@@ -81,56 +83,27 @@ func (n *Neighborhood) NeighborAlltoallw(ctx context.Context, send, recv []comm.
 // Requests are complete: comm.WaitAll waits for them. Those of the receives come first, in the
 // order of sources, then those of the sends. Those of ProcNull are null.
 func (n *Neighborhood) IneighborAlltoallw(send, recv []comm.Buffer) ([]comm.Request, error) {
-	return n.start("ineighboralltoallw", send, recv)
-}
-
-// start starts a message for each neighbor, none for ProcNull. In a grid the tag of a message is
-// the place where its receiver has the sender: two places in one dimension may have the same rank,
-// and that may be this one. Sends come first: what a neighbor waits for is on its way, and a
-// receive often finds its message there and need not be posted.
-func (n *Neighborhood) start(op string, send, recv []comm.Buffer) ([]comm.Request, error) {
-	if err := n.fit(op, send, recv); err != nil {
+	rs, err := n.in.Start("ineighboralltoallw", send, recv)
+	if err != nil {
 		return nil, err
 	}
-	rs := make([]comm.Request, len(recv)+len(send))
-	for i, to := range n.destinations {
-		if to != comm.ProcNull {
-			rs[len(recv)+i] = n.Messages.Isend(to, n.tag(i^1), send[i])
-		}
+	all := make([]comm.Request, len(rs))
+	for i, r := range rs {
+		all[i] = comm.Request(r)
 	}
-	for i, from := range n.sources {
-		if from != comm.ProcNull {
-			rs[i] = n.Messages.Irecv(from, n.tag(i), recv[i])
-		}
-	}
-	return rs, nil
-}
-
-// fit reports whether there is a buffer for each neighbor.
-func (n *Neighborhood) fit(op string, send, recv []comm.Buffer) error {
-	if len(send) == len(n.destinations) && len(recv) == len(n.sources) {
-		return nil
-	}
-	return wrong(n.Comm, op, "%d buffers in send and %d in recv: want %d and %d, as many as destinations and sources",
-		len(send), len(recv), len(n.destinations), len(n.sources))
-}
-
-// tag returns the tag of messages for place i of the receiver. In a grid place i^1 is the other one
-// in its dimension.
-func (n *Neighborhood) tag(i int) int {
-	if n.isGrid {
-		return i
-	}
-	return 0
+	return all, nil
 }
 
 // exchange is a neighbor collective.
 func (n *Neighborhood) exchange(ctx context.Context, op string, send, recv []comm.Buffer) error {
-	rs, err := n.start(op, send, recv)
+	if ctx.Err() != nil { // before anything is sent
+		return fmt.Errorf("%s: %w", op, context.Cause(ctx))
+	}
+	rs, err := n.in.Start(op, send, recv)
 	if err != nil {
 		return err
 	}
-	if err := comm.WaitAll(ctx, rs...); err != nil {
+	if err := core.WaitAll(ctx, rs); err != nil {
 		n.giveUp(rs, err)
 		return fmt.Errorf("%s: %w", op, err)
 	}
@@ -138,22 +111,22 @@ func (n *Neighborhood) exchange(ctx context.Context, op string, send, recv []com
 }
 
 // giveUp ends what is still under way: the buffers are the caller's again.
-func (n *Neighborhood) giveUp(rs []comm.Request, cause error) {
-	if slices.ContainsFunc(rs, func(r comm.Request) bool { return !r.Done() }) {
+func (n *Neighborhood) giveUp(rs []core.Request, cause error) {
+	if slices.ContainsFunc(rs, func(r core.Request) bool { return !r.Done() }) {
 		n.Messages.Revoke(fmt.Sprintf("gave up on a neighbor collective: %v", cause))
-		_ = comm.WaitAll(context.Background(), rs...) // their error is the cause
+		_ = core.WaitAll(context.Background(), rs) // their error is the cause
 	}
 }
 
 // toAll returns send for every destination.
 func (n *Neighborhood) toAll(send comm.Buffer) []comm.Buffer {
-	return slices.Repeat([]comm.Buffer{send}, len(n.destinations))
+	return slices.Repeat([]comm.Buffer{send}, len(n.in.Destinations))
 }
 
 // even returns k blocks of b that are equally long.
 func (n *Neighborhood) even(op, what string, b comm.Buffer, k int) ([]comm.Buffer, error) {
 	if k > 0 && b.Len()%k != 0 {
-		return nil, wrong(n.Comm, op, "%s has %d elements: want a multiple of %d, a block for each neighbor", what, b.Len(), k)
+		return nil, topology.Wrong(n.in.Comm, op, "%s has %d elements: want a multiple of %d, a block for each neighbor", what, b.Len(), k)
 	}
 	return n.blocks(op, what, b, slices.Repeat([]int{b.Len() / max(k, 1)}, k), nil, k)
 }
@@ -162,7 +135,7 @@ func (n *Neighborhood) even(op, what string, b comm.Buffer, k int) ([]comm.Buffe
 // is 0.
 func (n *Neighborhood) blocks(op, what string, b comm.Buffer, counts, displs []int, k int) ([]comm.Buffer, error) {
 	if len(counts) != k || displs != nil && len(displs) != k {
-		return nil, wrong(n.Comm, op, "%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts), len(displs), what, k)
+		return nil, topology.Wrong(n.in.Comm, op, "%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts), len(displs), what, k)
 	}
 	all, at := make([]comm.Buffer, k), 0
 	for i, c := range counts {
@@ -170,7 +143,7 @@ func (n *Neighborhood) blocks(op, what string, b comm.Buffer, counts, displs []i
 			at = displs[i]
 		}
 		if c < 0 || at < 0 || at > b.Len() || c > b.Len()-at {
-			return nil, wrong(n.Comm, op, "block %d of %s has %d elements from %d on: want it inside the %d there are", i, what, c, at, b.Len())
+			return nil, topology.Wrong(n.in.Comm, op, "block %d of %s has %d elements from %d on: want it inside the %d there are", i, what, c, at, b.Len())
 		}
 		all[i] = b.Slice(at, at+c)
 		at += c

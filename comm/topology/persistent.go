@@ -12,18 +12,18 @@ type Persistent struct {
 // NeighborAlltoallwInit returns a persistent NeighborAlltoallw (MPI_Neighbor_alltoallw_init; the
 // program exchanges the same buffers in each step). It starts nothing, and waits for nobody.
 func (n *Neighborhood) NeighborAlltoallwInit(send, recv []comm.Buffer) (*Persistent, error) {
-	if err := n.fit("neighboralltoallwinit", send, recv); err != nil {
+	if err := n.in.Fit("neighboralltoallwinit", send, recv); err != nil {
 		return nil, err
 	}
 	p := &Persistent{sends: make([]*comm.Persistent, len(send)), recvs: make([]*comm.Persistent, len(recv))}
-	for i, to := range n.destinations {
+	for i, to := range n.in.Destinations {
 		if to != comm.ProcNull {
-			p.sends[i] = n.Messages.SendInit(to, n.tag(i^1), send[i])
+			p.sends[i] = n.Messages.SendInit(to, n.in.TagTo(i), send[i])
 		}
 	}
-	for i, from := range n.sources {
+	for i, from := range n.in.Sources {
 		if from != comm.ProcNull {
-			p.recvs[i] = n.Messages.RecvInit(from, n.tag(i), recv[i])
+			p.recvs[i] = n.Messages.RecvInit(from, n.in.TagFrom(i), recv[i])
 		}
 	}
 	p.requests = make([]comm.Request, len(recv)+len(send))

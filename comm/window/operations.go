@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gompi/comm"
-	"gompi/comm/internal/rma"
+	"gompi/internal/core/rma"
 	"gompi/internal/mem"
 )
 

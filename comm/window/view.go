@@ -4,9 +4,8 @@ import (
 	"fmt"
 
 	"gompi/comm"
-	"gompi/comm/internal/door"
-	"gompi/comm/internal/layout"
-	"gompi/comm/internal/rma"
+	"gompi/internal/core/layout"
+	"gompi/internal/core/rma"
 	"gompi/internal/mem"
 )
 
@@ -40,7 +39,7 @@ func Lay[T comm.Scalar](w *Window, l comm.Layout) (*View, error) {
 	if w.typ != mem.NoType && w.typ != t {
 		return nil, fmt.Errorf("window: %w: a layout of elements of %v in a window of %v", comm.ErrArgument, t, w.typ)
 	}
-	runs, again := door.Runs(l)
+	runs, again := (*layout.Elements)(&l).Runs()
 	return &View{w: w, typ: t, laid: true, at: runs.Scaled(t.Size()), again: again}, nil
 }
 
@@ -133,22 +132,28 @@ func (v *View) getAccumulate(name string, to, at int, b, result comm.Buffer, op 
 
 // Rput is Window.Rput through the Layout.
 func (v *View) Rput(to, at int, b comm.Buffer) (comm.Request, error) {
-	return v.w.w.Requested(func(keep rma.Keep) error { return v.put("rput", to, at, b, keep) })
+	return v.w.requested(func(keep rma.Keep) error { return v.put("rput", to, at, b, keep) })
 }
 
 // Rget is Window.Rget through the Layout.
 func (v *View) Rget(from, at int, b comm.Buffer) (comm.Request, error) {
-	return v.w.w.Requested(func(keep rma.Keep) error { return v.get("rget", from, at, b, keep) })
+	return v.w.requested(func(keep rma.Keep) error { return v.get("rget", from, at, b, keep) })
 }
 
 // Raccumulate is Window.Raccumulate through the Layout.
 func (v *View) Raccumulate(to, at int, b comm.Buffer, op comm.Op) (comm.Request, error) {
-	return v.w.w.Requested(func(keep rma.Keep) error { return v.accumulate("raccumulate", to, at, b, op, keep) })
+	return v.w.requested(func(keep rma.Keep) error { return v.accumulate("raccumulate", to, at, b, op, keep) })
 }
 
 // RgetAccumulate is Window.RgetAccumulate through the Layout.
 func (v *View) RgetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) (comm.Request, error) {
-	return v.w.w.Requested(func(keep rma.Keep) error {
+	return v.w.requested(func(keep rma.Keep) error {
 		return v.getAccumulate("rgetaccumulate", to, at, b, result, op, keep)
 	})
+}
+
+// requested starts an operation, and returns what is complete when all is that start has kept.
+func (w *Window) requested(start func(keep rma.Keep) error) (comm.Request, error) {
+	r, err := w.w.Requested(start)
+	return comm.Request(r), err
 }

@@ -7,7 +7,8 @@ import (
 	"unsafe"
 
 	"gompi/comm"
-	"gompi/comm/internal/rma"
+	"gompi/internal/core"
+	"gompi/internal/core/rma"
 	"gompi/internal/mem"
 )
 
@@ -19,9 +20,10 @@ const (
 	NoOp = rma.Fetch
 )
 
-// A Window is memory of each rank of a communicator (MPI_Win). Methods that begin operations may be
-// called from several goroutines, those that synchronize from one at a time. Places in the memory
-// of a rank are numbers of elements; in a dynamic window they are addresses, which Attach returns.
+// A Window is memory of each rank of a communicator (MPI_Win). Methods that begin operations, and
+// flushes, may be called from several goroutines, other methods that synchronize from one at a
+// time. Places in the memory of a rank are numbers of elements; in a dynamic window they are
+// addresses, which Attach returns.
 type Window struct {
 	w     *rma.Window
 	typ   comm.Type // of the elements; of a dynamic window none
@@ -99,7 +101,7 @@ func create(ctx context.Context, c *comm.Comm, t comm.Type, cfg rma.Config) (*Wi
 	}
 	own.SetName(c.Name() + "/window")
 	cfg.Unit = max(t.Size(), 1)
-	made, err := rma.New(ctx, own, cfg)
+	made, err := rma.New(ctx, (*core.Comm)(own), cfg)
 	if err != nil {
 		return nil, fmt.Errorf("window: %w", err)
 	}
@@ -110,7 +112,8 @@ func create(ctx context.Context, c *comm.Comm, t comm.Type, cfg rma.Config) (*Wi
 
 // Attach makes b, host memory, accessible in a dynamic window, and returns its address, which
 // another rank needs to access it (MPI_Win_attach). Only this rank calls it. No memory is attached
-// twice.
+// twice. An operation on other memory does nothing, and fails with ErrArgument, or if the ranks
+// share no memory the Flush behind it does, or what flushes.
 func (w *Window) Attach(b comm.Buffer) (at int, err error) {
 	if w.w.Kind() != rma.Dynamic || !b.IsHost() {
 		return 0, fmt.Errorf("attach: %w: want host memory, and a dynamic window", comm.ErrArgument)
@@ -130,7 +133,7 @@ func (w *Window) Free(ctx context.Context) error { return w.w.Free(ctx) }
 
 // Comm returns the window's communicator: its ranks are those of the window, and its error is why
 // the window is broken, if it is. It is only to be asked.
-func (w *Window) Comm() *comm.Comm { return w.w.Comm }
+func (w *Window) Comm() *comm.Comm { return (*comm.Comm)(w.w.Comm) }
 
 // Len returns how many elements the part of a rank has.
 func (w *Window) Len(rank int) int { return w.w.Size(rank) / w.size }

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"gompi/internal/env"
+	"gompi/internal/stress"
 )
 
 // Use is for TestMain: it builds the fake driver and makes the environment name it,
@@ -157,9 +158,7 @@ func compile(name, compiler string, args, sources []string, headers ...string) (
 // where a tool for that is not installed.
 func CheckPTX(t *testing.T, file string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("compiles all kernels")
-	}
+	stress.Long(t, "compiles all kernels")
 	for _, tool := range []string{"make", "clang-14"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not installed: PTX of the repository is not compared with its source", tool)

@@ -10,14 +10,13 @@ import (
 
 	"gompi/cudaops/cudatest"
 	"gompi/internal/env"
+	"gompi/internal/stress"
 )
 
 // What `make gpu` builds runs from its folder alone and asks nothing: on the fake
 // driver, of whose times it shows none.
 func TestFolderForGPUsRunsUnattended(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and runs all that `make gpu` carries")
-	}
+	stress.Long(t, "builds and runs all that `make gpu` carries")
 	cudatest.NeedFake(t)
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not installed")

@@ -13,6 +13,7 @@ import (
 	"gompi/comm/commtest"
 	"gompi/examples/internal/job"
 	"gompi/examples/internal/job/jobtest"
+	"gompi/internal/stress"
 )
 
 // on returns a training with made-up digits.
@@ -29,9 +30,7 @@ func small() job.Flags {
 }
 
 func TestDigitsAreLearnt(t *testing.T) {
-	if testing.Short() {
-		t.Skip("computes for seconds")
-	}
+	stress.Long(t, "computes for seconds")
 	f := small()
 	f.Epochs, f.Batch, f.Rate = 1, 32, 0.02
 	res, output := jobtest.Run(t, 2, f, on(2400))

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -38,6 +39,9 @@ func (o *options) check() error {
 		return fmt.Errorf("-ratings %d: want %d to %d", n, least, most)
 	}
 	o.plan = likeMovieLens(o.plan.Ratings)
+	if !(o.decay >= 0) || math.IsInf(o.decay, 1) {
+		return fmt.Errorf("-decay %v: want a finite number, 0 or more", o.decay)
+	}
 	if o.width < 1 {
 		return fmt.Errorf("-width %d: want at least 1", o.width)
 	}

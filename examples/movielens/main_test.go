@@ -14,6 +14,7 @@ import (
 	"gompi/comm/commtest"
 	"gompi/examples/internal/job"
 	"gompi/examples/internal/job/jobtest"
+	"gompi/internal/stress"
 )
 
 func with(o options) jobtest.Train {
@@ -33,9 +34,7 @@ func small() (job.Flags, options) {
 // Made-up ratings have an error that nobody can beat: the model comes near, and is far better than
 // biases. So it is with all of the gradient, which is many times as much.
 func TestKnownErrorIsApproached(t *testing.T) {
-	if testing.Short() {
-		t.Skip("computes for seconds")
-	}
+	stress.Long(t, "computes for seconds")
 	f, o := defaults()
 	f.Epochs, f.Batch, f.BatchPer = 12, 128, "all"
 	o.plan, o.width = plan{Users: 300, Films: 400, Ratings: 40000}, 16

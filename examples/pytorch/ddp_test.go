@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gompi/internal/stress"
 )
 
 // findTorch returns the folder of a python3 that has torch, or "".
@@ -29,9 +31,7 @@ var findTorch = sync.OnceValue(func() string {
 // setUp returns a command that finds gompirun and a Python with PyTorch.
 func setUp(t *testing.T) func(name string, args ...string) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("importing torch takes seconds")
-	}
+	stress.Long(t, "importing torch takes seconds")
 	path := findTorch()
 	if path == "" {
 		t.Skip("no python3 with torch: apt-get install python3-torch")

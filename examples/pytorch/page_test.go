@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gompi/comm/gompi_torch/torchtest"
+	"gompi/internal/stress"
 )
 
 // pageLines returns the lines of docs/seeds.md that run one of the page's programs on this machine,
@@ -93,9 +94,7 @@ func (d desk) types(t *testing.T, line string) {
 
 // The lines of docs/seeds.md run as they stand there.
 func TestLinesOfTheSeedsPageRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts programs")
-	}
+	stress.Long(t, "builds and starts programs")
 	d := newDesk(t, cmp.Or(findTorch(), "/usr/bin"))
 	count := 0
 	for _, line := range pageLines(t) {

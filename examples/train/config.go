@@ -138,11 +138,11 @@ func (cfg *config) check() error {
 			return fmt.Errorf("-%s %d: want at least %d", n.name, n.got, n.want)
 		}
 	}
-	if !(cfg.rate > 0) {
-		return fmt.Errorf("-lr %v: want a positive number", cfg.rate)
+	if !(cfg.rate > 0) || math.IsInf(cfg.rate, 1) {
+		return fmt.Errorf("-lr %v: want a positive, finite number", cfg.rate)
 	}
-	if !(cfg.clipNorm >= 0) {
-		return fmt.Errorf("-clip-norm %v: want a positive number, or 0 for none", cfg.clipNorm)
+	if !(cfg.clipNorm >= 0) || math.IsInf(cfg.clipNorm, 1) {
+		return fmt.Errorf("-clip-norm %v: want a positive, finite number, or 0 for none", cfg.clipNorm)
 	}
 	if _, ok := scales[cfg.scaleRate]; !ok {
 		return fmt.Errorf("-scale-lr %q: want none, linear or sqrt", cfg.scaleRate)

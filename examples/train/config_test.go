@@ -66,6 +66,8 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-steps -5":          "-steps -5",
 		"-lr 0":              "-lr 0",
 		"-lr NaN":            "-lr NaN",
+		"-lr Inf":            "-lr +Inf: want a positive, finite number",
+		"-clip-norm Inf":     "-clip-norm +Inf: want a positive, finite number",
 		"-resume perhaps":    `"perhaps"`,
 		"-epoch-samples -1":  "-epoch-samples -1",
 		"-print-every 0":     "-print-every 0",
@@ -74,7 +76,7 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-save-every -1 -10": "-10",
 		"-eval-every -1":     "-eval-every -1: want at least 0",
 		"-scale-lr cubic":    `-scale-lr "cubic": want none, linear or sqrt`,
-		"-clip-norm -1":      "-clip-norm -1: want a positive number",
+		"-clip-norm -1":      "-clip-norm -1: want a positive, finite number",
 		"-keep-best":         "-keep-best without -eval-every: want both",
 
 		"-trace f -device cuda":        "-trace with -device cuda: want -device host",

@@ -84,8 +84,16 @@ func (t *trainer) stepsPerEpoch() int64 {
 	return min(whole, int64(max(1, t.cfg.epochSamples/t.cfg.batch)))
 }
 
+// stepsOf returns how many steps some epochs make, or the largest number if there is none for that.
+func (t *trainer) stepsOf(epochs int) int64 {
+	if t.epochSteps > 0 && int64(epochs) > math.MaxInt64/t.epochSteps {
+		return math.MaxInt64
+	}
+	return int64(epochs) * t.epochSteps
+}
+
 func (t *trainer) lastStep() int64 {
-	switch all := int64(t.cfg.epochs) * t.epochSteps; {
+	switch all := t.stepsOf(t.cfg.epochs); {
 	case t.cfg.evalOnly:
 		return t.state.Step
 	case t.cfg.epochs == 0:

@@ -461,6 +461,9 @@ func TestAnEpochHasTheSamplesAskedFor(t *testing.T) {
 		if tr.epochSteps != want || tr.lastStep() != 3*want {
 			t.Errorf("-epoch-samples %d: %d steps of %d, want %d", samples, tr.lastStep(), tr.epochSteps, want)
 		}
+		if tr.cfg.epochs = math.MaxInt; tr.lastStep() < math.MaxInt-want {
+			t.Errorf("-epochs %d: %d steps", tr.cfg.epochs, tr.lastStep())
+		}
 	}
 }
 

@@ -239,7 +239,7 @@ func (t *trainer) saveNow() bool {
 func (t *trainer) due(every int) bool {
 	steps := int64(every)
 	if t.cfg.epochs > 0 {
-		steps *= t.epochSteps
+		steps = t.stepsOf(every)
 	}
 	return t.state.Step%steps == 0
 }

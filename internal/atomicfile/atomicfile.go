@@ -33,11 +33,10 @@ func Check(path string) error {
 	if path == "" {
 		return nil
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return &os.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
-	case err == nil && !info.Mode().IsRegular():
+	}
+	if isDevice(path) {
 		return nil
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".check.*")
@@ -54,8 +53,9 @@ func Check(path string) error {
 // Write makes the folder, if it is not there, and writes the files into it: first under other
 // names, which begin with a dot, and when all are whole and on the disk it renames them, in order.
 // A process that is killed between two names leaves new files beside old ones, or beside none.
-// Files of these names are replaced. After an error, those that were not renamed are removed; a
-// kill leaves them.
+// Files of these names are replaced, and keep their permissions; of a symbolic link the file that it
+// leads to. After an error, those that were not renamed are removed; what a kill leaves, the next
+// Write of the name removes.
 func Write(dir string, files ...File) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -64,30 +64,66 @@ func Write(dir string, files ...File) error {
 }
 
 func put(dir string, files []File) (err error) {
-	var staged []string
+	var staged []*os.File
+	var targets []string
 	defer func() {
-		for _, name := range staged {
-			err = errors.Join(err, os.Remove(name))
+		for _, f := range staged {
+			err = errors.Join(err, os.Remove(f.Name()), f.Close())
 		}
 	}()
 	for _, file := range files {
-		f, err := os.CreateTemp(dir, "."+file.Name+".*")
+		path := filepath.Join(dir, file.Name)
+		if isDevice(path) {
+			if err := writeThrough(path, file.Write); err != nil {
+				return err
+			}
+			continue
+		}
+		target, err := resolve(path)
 		if err != nil {
 			return err
 		}
-		staged = append(staged, f.Name())
+		f, err := stage(target)
+		if err != nil {
+			return err
+		}
+		staged, targets = append(staged, f), append(targets, target)
 		w := bufio.NewWriter(f)
-		if err := errors.Join(file.Write(w), w.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		if err := errors.Join(file.Write(w), w.Flush(), f.Sync()); err != nil {
 			return err
 		}
 	}
-	for _, file := range files {
-		if err := os.Rename(staged[0], filepath.Join(dir, file.Name)); err != nil {
+	folders := map[string]bool{}
+	for _, target := range targets {
+		f := staged[0]
+		if err := os.Rename(f.Name(), target); err != nil {
 			return err
 		}
 		staged = staged[1:]
+		if err := f.Close(); err != nil {
+			return err
+		}
+		folders[filepath.Dir(target)] = true
 	}
-	return syncFolder(dir)
+	for folder := range folders {
+		err = errors.Join(err, syncFolder(folder))
+	}
+	return err
+}
+
+// isDevice reports whether path is a device or a FIFO, which is written to and not replaced.
+func isDevice(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
+}
+
+func writeThrough(path string, write func(w io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	return errors.Join(write(w), w.Flush(), f.Close())
 }
 
 // syncFolder flushes the new names to the disk, where the file system can.

@@ -134,3 +134,78 @@ func TestCheckFindsBeforeWorkWhatWouldFailAfterIt(t *testing.T) {
 		t.Errorf("left in the folder: %v, %v", left, err)
 	}
 }
+
+func TestAFileKeepsItsPermissionsAndANewOneHasThoseOfTheUmask(t *testing.T) {
+	old := syscall.Umask(0o027)
+	defer syscall.Umask(old)
+	path := filepath.Join(t.TempDir(), "f")
+	for _, want := range []fs.FileMode{0o640, 0o600} {
+		if err := Replace(path, text("", "1").Write); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("its mode is %v (%v), want %v", info.Mode(), err, want)
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheFileThatALinkLeadsToIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	for link, to := range map[string]string{"link": "second", "second": filepath.Join(dir, "sub", "file"), "loop": "loop"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []string{"new", "newer"} {
+		if err := Replace(filepath.Join(dir, "link"), text("", content).Write); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Lstat(filepath.Join(dir, "sub", "file"))
+		got, _ := os.ReadFile(filepath.Join(dir, "link"))
+		if err != nil || !info.Mode().IsRegular() || string(got) != content {
+			t.Errorf("the file is %v (%v), and the link reads %q: want %q", info, err, got, content)
+		}
+	}
+	if err := Replace(filepath.Join(dir, "loop"), text("", "").Write); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("a link to itself: %v, want ELOOP", err)
+	}
+	if err := Replace("/dev/null", text("", "nothing").Write); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Lstat("/dev/null"); err != nil || info.Mode()&fs.ModeCharDevice == 0 {
+		t.Fatalf("/dev/null is %v (%v)", info, err)
+	}
+}
+
+// The copy of a writer that was killed is removed by the next one. That of one that runs is not,
+// nor is a file whose name is similar.
+func TestWhatAKillLeavesIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".f.0123456789abcdef.partial", ".f.swp", ".g.0123456789abcdef.partial"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "f")
+	err := Replace(path, func(w io.Writer) error {
+		return errors.Join(Replace(path, text("", "inner").Write), text("", "outer").Write(w))
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	var left []string
+	all, _ := os.ReadDir(dir)
+	for _, e := range all {
+		left = append(left, e.Name())
+	}
+	got, _ := os.ReadFile(path)
+	if want := []string{".f.swp", ".g.0123456789abcdef.partial", "f"}; !slices.Equal(left, want) || string(got) != "outer" {
+		t.Errorf("%q are left, want %q; f is %q", left, want, got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -52,6 +53,10 @@ func newAgentConn(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*
 		if flight.Late() {
 			return nil, fmt.Errorf("the process that gompirun started for rank %d has ended already: have what starts this program wait for it (setsid -w; no & behind it)", s.WorldRank(local))
 		}
+		if isAbove(int(s.PID(local))) {
+			tellOfChild(s, local)
+			return nil, errChild
+		}
 		return nil, fmt.Errorf("rank %d of this job has been used by process %d: a rank joins its job once", s.WorldRank(local), s.PID(local))
 	}
 	l := &agentConn{fd: fd, in: wire.Frames{Limit: wire.MaxDown}}
@@ -80,7 +85,7 @@ func (l *agentConn) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error 
 	}
 	l.info = Info{
 		Rank: w.Rank, Size: w.Size, LocalRank: w.LocalRank, LocalSize: w.LocalSize,
-		Node: w.Node, Nodes: len(w.Hosts), JobID: w.JobID, Secret: w.Secret, Hosts: w.Hosts,
+		Node: w.Node, Nodes: len(w.Hosts), Program: w.Program, JobID: w.JobID, Secret: w.Secret, Hosts: w.Hosts,
 		Segment: s, Bells: bells, Recover: w.Recover, Spares: w.Spares,
 	}
 	if w.Invited {
@@ -118,7 +123,7 @@ func (l *agentConn) Allgather(ctx context.Context, mine []byte) ([][]byte, error
 	for l.cards == nil {
 		m, err := l.receive(stop)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, l.notAll(context.Cause(ctx))
 		}
 		if err != nil {
 			return nil, err
@@ -138,6 +143,24 @@ func (l *agentConn) Allgather(ctx context.Context, mine []byte) ([][]byte, error
 		l.watch()
 	}
 	return cards, nil
+}
+
+// notAll returns the error of an Allgather that ended for a cause before all ranks had come, with
+// those of this host that have not.
+func (l *agentConn) notAll(cause error) error {
+	var missing []string
+	for i := range l.info.LocalSize {
+		if local := world.LocalRank(i); l.info.Segment.State(local) == seg.Starting {
+			missing = append(missing, fmt.Sprint(l.info.Segment.WorldRank(local)))
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return fmt.Errorf("%w: rank %s (host %s) has not come", cause, strings.Join(missing, ", "), l.info.Host(l.info.Rank))
+	case l.info.Nodes > 1:
+		return fmt.Errorf("%w: a rank of another host has not come", cause)
+	}
+	return cause
 }
 
 // Events reads whatever has come, without blocking.

@@ -29,6 +29,7 @@ type Info struct {
 	LocalRank   world.LocalRank
 	LocalSize   int
 	Node, Nodes int
+	Program     int      // of those that the job's command line names, from 0
 	JobID       string   // a UUID; it identifies, never authenticates
 	Secret      [32]byte // keys the handshake of every data connection
 	NodeOf      []int32  // node of each rank; nil means all on node 0

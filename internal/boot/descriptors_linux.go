@@ -26,20 +26,10 @@ type inherited struct {
 func openAgent() (Boot, error) {
 	in := inherited{boot: env.FD(env.BootFD), seg: env.FD(env.SegFD), bell: env.FD(env.BellFD)}
 	addr := os.Getenv(env.BootAddr)
-	n, err := count(env.LocalRank, 0)
+	at, err := placeOnHost()
 	if err != nil {
 		return nil, err
 	}
-	ranks, err := count(env.LocalSize, 1)
-	if err != nil {
-		return nil, err
-	}
-	spares, err := env.Int(env.Spares)
-	if err != nil {
-		return nil, err
-	}
-	ranks += spares
-	local := world.LocalRank(n)
 	// Children of this process are not this rank.
 	if fd := env.FD(env.PMIFD); fd >= 0 {
 		unix.CloseOnExec(fd)
@@ -48,16 +38,36 @@ func openAgent() (Boot, error) {
 	for _, name := range []string{env.BootFD, env.BootAddr, env.SegFD, env.BellFD, env.PMIFD} {
 		os.Unsetenv(name)
 	}
-	if !in.usable(ranks) {
-		if in, err = reconnect(addr, local, ranks); err != nil {
+	if !in.usable(at.ranks) {
+		if in, err = reconnect(addr, at.local, at.ranks); err != nil {
 			return nil, fmt.Errorf("the descriptors inherited from gompirun's agent are closed, and so is the other way, its socket %q: %w", addr, err)
 		}
 	}
-	l, err := in.join(local)
+	l, err := in.join(at.local)
 	if err != nil {
 		return nil, err
 	}
+	leaveToChildren(addr)
 	return l, nil
+}
+
+// A hostPlace is what the environment says of a rank's place on its host.
+type hostPlace struct {
+	local world.LocalRank
+	ranks int // of the host, and places for others
+}
+
+func placeOnHost() (hostPlace, error) {
+	local, err := count(env.LocalRank, 0)
+	if err != nil {
+		return hostPlace{}, err
+	}
+	ranks, err := count(env.LocalSize, 1)
+	if err != nil {
+		return hostPlace{}, err
+	}
+	spares, err := env.Int(env.Spares)
+	return hostPlace{world.LocalRank(local), ranks + spares}, err
 }
 
 // count returns a variable that counts ranks of this host.
@@ -107,8 +117,16 @@ func (in *inherited) join(local world.LocalRank) (*agentConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAgentConn(in.boot, local, s, in.bells)
+	l, err := newAgentConn(in.boot, local, s, in.bells)
+	if err != nil {
+		s.Close()
+		in.close()
+	}
+	return l, err
 }
+
+// close closes all but the segment, which has an owner.
+func (in *inherited) close() { sockets.CloseAll(append(in.bells, in.boot)) }
 
 // reconnect gets the descriptors from the agent. The agent accepts any process of its user: such a
 // process could read the job's memory anyway.

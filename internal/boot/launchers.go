@@ -2,6 +2,8 @@ package boot
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,21 +18,23 @@ type launcher struct {
 	local            string   // how many of the processes are on this host
 	job              []string // what, together, only processes of one job share
 	hint             string   // what to type for a start that gompi can join, "" if there is nothing better
+	counts           string   // how many processes each program of its command line has, in the order of their ranks
 }
 
 // launchers are tried from the top. Slurm comes after those that may run inside
 // one of its steps.
 var launchers = [...]launcher{
-	{"gompirun", env.Rank, env.Size, "", nil, ""},
-	{"a PMI launcher (mpiexec, or srun --mpi=pmi2)", pmi.EnvRank, pmi.EnvSize, env.PMILocalSize, []string{"PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"}, ""},
-	{"Open MPI's mpirun", env.OMPIRank, env.OMPISize, env.OMPILocalSize, []string{"PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri"}, "mpirun -x " + env.Rendezvous + "=file:///a/shared/folder ..."},
+	{"gompirun", env.Rank, env.Size, "", nil, "", ""},
+	{"a PMI launcher (mpiexec, or srun --mpi=pmi2)", pmi.EnvRank, pmi.EnvSize, env.PMILocalSize, []string{"PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"}, "", ""},
+	{"Open MPI's mpirun", env.OMPIRank, env.OMPISize, env.OMPILocalSize, []string{"PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri"}, "mpirun -x " + env.Rendezvous + "=file:///a/shared/folder ...", "OMPI_APP_CTX_NUM_PROCS"},
+	{"MVAPICH's mpirun_rsh", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", []string{"MPIRUN_ID"}, "", ""},
 	{"torchrun", env.TorchRank, env.TorchSize, env.TorchLocalSize,
-		[]string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", env.TorchMasterAddr, env.TorchMasterPort}, ""},
-	{"horovodrun", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_SIZE", []string{"HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"}, ""},
-	{"PALS", "PALS_RANKID", "PALS_SIZE", "", []string{"PALS_APID"}, ""},
-	{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", []string{"FLUX_JOB_ID"}, ""},
-	{"JSM", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE", []string{"LSB_JOBID", "JSM_JSRUN_ID"}, ""},
-	{"srun", "SLURM_PROCID", slurmSize, "", []string{"SLURM_JOB_ID", slurmStep}, "srun --mpi=pmi2 ..."},
+		[]string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", env.TorchMasterAddr, env.TorchMasterPort}, "", ""},
+	{"horovodrun", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_SIZE", []string{"HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"}, "", ""},
+	{"PALS", "PALS_RANKID", "PALS_SIZE", "", []string{"PALS_APID"}, "", ""},
+	{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", []string{"FLUX_JOB_ID"}, "", ""},
+	{"JSM", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE", []string{"LSB_JOBID", "JSM_JSRUN_ID"}, "", ""},
+	{"srun", "SLURM_PROCID", slurmSize, "", []string{"SLURM_JOB_ID", slurmStep}, "srun --mpi=pmi2 ...", ""},
 }
 
 const (
@@ -43,6 +47,7 @@ const (
 type place struct {
 	launcher
 	rank, size int
+	program    int    // of those of the launcher's command line
 	local      bool   // all processes of the job are on this host
 	job        string // the values of the launcher's job variables; "" if none is set
 }
@@ -74,7 +79,7 @@ func (l *launcher) place(getenv func(string) string) *place {
 	if err != nil || err2 != nil || rank < 0 || rank >= size || size < 2 {
 		return nil // what starts one process alone, starts no job
 	}
-	p := &place{launcher: *l, rank: rank, size: size}
+	p := &place{launcher: *l, rank: rank, size: size, program: programOf(rank, strings.Fields(getenv(l.counts)))}
 	if l.size == slurmSize {
 		// In a shell inside an allocation SLURM_STEP_ID is a name, not a number.
 		if _, err := strconv.Atoi(getenv(slurmStep)); err != nil {
@@ -94,6 +99,49 @@ func (l *launcher) place(getenv func(string) string) *place {
 	return p
 }
 
+// programOf returns which program a rank runs, where each has so many ranks.
+func programOf(rank int, counts []string) int {
+	for i, c := range counts {
+		n, err := strconv.Atoi(c)
+		if err != nil {
+			break
+		}
+		if rank -= n; rank < 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// Variables of PMIx, which has none for the number of processes.
+const (
+	pmixRank = "PMIX_RANK"
+	pmixJob  = "PMIX_NAMESPACE"
+)
+
+// besidePMIx returns the variables by which launchers of a namespace say how many processes there
+// are. Slurm's may be of a step that another launcher runs in, and others' left over in an image.
+func besidePMIx(namespace string) []string {
+	sizes := []string{env.OMPISize, pmi.EnvSize, "JSM_NAMESPACE_SIZE"}
+	if strings.HasPrefix(namespace, "slurm.") {
+		sizes = append(sizes, slurmSize)
+	}
+	return sizes
+}
+
+// onlyPMIx returns an error if a launcher has started this process that speaks PMIx alone, as
+// prterun does: each process would be rank 0 of 1.
+func onlyPMIx(getenv func(string) string) error {
+	rank, job := getenv(pmixRank), getenv(pmixJob)
+	if rank == "" || job == "" || slices.ContainsFunc(besidePMIx(job), func(size string) bool { return getenv(size) == "1" }) {
+		return nil
+	}
+	return fmt.Errorf("started as rank %s of %s by a launcher that speaks PMIx (%s and %s are set, as by prterun), which gompi does not: "+
+		"each process would be rank 0 of 1; start it by gompirun -np N %s, or by Open MPI's mpirun -x %s=file:///a/shared/folder ..., "+
+		"or set %s=alone to run it as a job of one rank",
+		rank, job, pmixRank, pmixJob, strings.Join(os.Args, " "), env.Rendezvous, env.Boot)
+}
+
 // Announced returns the name of a variable that getenv has because this process is one of several
 // of a job, "" if there is none.
 func Announced(getenv func(string) string) string {
@@ -109,6 +157,9 @@ func Announced(getenv func(string) string) string {
 		if p := launchers[i].place(getenv); p != nil {
 			return p.launcher.size
 		}
+	}
+	if onlyPMIx(getenv) != nil {
+		return pmixRank
 	}
 	return ""
 }

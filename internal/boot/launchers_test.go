@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,7 @@ func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
 		{vars{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "Open MPI", 3, 4, true},
 		{vars{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "Open MPI", 3, 4, false},
 		{vars{"PMI_RANK": "1", "PMI_SIZE": "4"}, "mpiexec", 1, 4, false},
+		{vars{"MV2_COMM_WORLD_RANK": "2", "MV2_COMM_WORLD_SIZE": "4", "MV2_COMM_WORLD_LOCAL_SIZE": "4"}, "mpirun_rsh", 2, 4, true},
 		{vars{"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4"}, "torchrun", 0, 4, true},
 		{vars{"WORLD_SIZE": "4"}, "", 0, 0, false},
 		{vars{"RANK": "4", "WORLD_SIZE": "4"}, "", 0, 0, false},
@@ -70,6 +72,41 @@ func TestRankZeroAloneReportsInFull(t *testing.T) {
 		text := p.refusal().Error()
 		if !strings.Contains(text, want) || strings.Contains(text, "\n") || (rank == 0) != strings.Contains(text, "srun --mpi=pmi2") {
 			t.Errorf("rank %d: %q, want one line with %q, and rank 0's with srun's", rank, text, want)
+		}
+	}
+}
+
+func TestLaunchersSayWhichProgramARankRuns(t *testing.T) {
+	for rank, want := range []string{"0", "0", "2", "2", "2"} { // the second has no ranks
+		env := map[string]string{"OMPI_COMM_WORLD_RANK": fmt.Sprint(rank), "OMPI_COMM_WORLD_SIZE": "5", "OMPI_APP_CTX_NUM_PROCS": "2 0 3"}
+		p, err := find(func(name string) string { return env[name] })
+		if err != nil || fmt.Sprint(p.program) != want {
+			t.Errorf("rank %d: program %d, %v; want %s", rank, p.program, err, want)
+		}
+	}
+}
+
+// What prterun sets: a rank, and no number of ranks.
+func TestALauncherThatSpeaksPMIxAloneIsRefused(t *testing.T) {
+	type vars = map[string]string
+	for _, tt := range []struct {
+		env  vars
+		want string // in the error, "" for none
+	}{
+		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1"}, "rank 0 of prterun-vm-7@1 by a launcher that speaks PMIx (PMIX_RANK and PMIX_NAMESPACE are set"},
+		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "prterun-vm-7@1"}, "start it by gompirun -np N "},
+		{vars{"PMIX_RANK": "1", "PMIX_NAMESPACE": "x"}, "GOMPI_BOOT=alone"},
+		{vars{"PMIX_RANK": "0"}, ""},
+		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "x", "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}, ""},
+		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "slurm.pmix.5.0", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, ""},
+		// prterun in a step of one task, and in an image that has torchrun's variables.
+		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, "PMIX_RANK"},
+		{vars{"PMIX_RANK": "0", "PMIX_NAMESPACE": "prterun-vm-7@1", "RANK": "0", "WORLD_SIZE": "1"}, "PMIX_RANK"},
+		{nil, ""},
+	} {
+		err := onlyPMIx(func(name string) string { return tt.env[name] })
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v, want %q", tt.env, err, tt.want)
 		}
 	}
 }

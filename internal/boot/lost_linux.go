@@ -49,19 +49,28 @@ func jobSegment() string {
 // "" if there is none. They may be another user's, as behind sudo -u.
 func agentAbove(pid int) string {
 	for range 64 { // more than wrappers there are
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || pid <= 1 {
-			break
-		}
-		begin, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
-		switch string(stat[begin+1 : end]) {
+		name, parent := process(pid)
+		switch name {
+		case "":
+			return ""
 		case AgentName:
 			return fmt.Sprintf("process %d is their agent", pid)
 		case AgentOfOne:
 			return ""
 		}
-		fields := bytes.Fields(stat[end+1:])
-		pid, _ = strconv.Atoi(string(fields[1])) // the kernel's
+		pid = parent
 	}
 	return ""
+}
+
+// process returns what the kernel calls a process, and which is its parent; "" if it is not there,
+// or is the first of all.
+func process(pid int) (name string, parent int) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || pid <= 1 {
+		return "", 0
+	}
+	begin, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	parent, _ = strconv.Atoi(string(bytes.Fields(stat[end+1:])[1])) // the kernel's
+	return string(stat[begin+1 : end]), parent
 }

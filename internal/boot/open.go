@@ -14,8 +14,8 @@ import (
 // Open finds out how this process was started and joins its job: through the
 // agent of gompirun; over PMI-1 or a shared folder, if another launcher started
 // it as one of several; or as a job of its own, if no launcher's environment is
-// visible. A process joins once. Without an agent, Open waits until all ranks
-// have come.
+// visible, or if it is the child of a rank that has joined. A process joins
+// once. Without an agent, Open waits until all ranks have come.
 //
 // If the ranks cannot meet, Open fails: otherwise each of them would be rank 0 of 1, and the job
 // would silently compute something else.
@@ -28,23 +28,38 @@ func Open(ctx context.Context) (Boot, error) {
 		return nil, fmt.Errorf("%s=%q: want alone, or unset", env.Boot, how)
 	}
 	if os.Getenv(env.BootFD) != "" || os.Getenv(env.BootAddr) != "" {
-		return openAgent()
+		b, err := openAgent()
+		if errors.Is(err, errChild) {
+			return Alone(), nil
+		}
+		return b, err
 	}
 	p, err := find(os.Getenv)
 	switch {
 	case err != nil:
 		return nil, err
 	case p != nil && p.launcher.size == env.Size:
-		return nil, errChild
+		if addr := parentsAgent(); addr != "" {
+			return child(addr), nil
+		}
+		return nil, errNoRank
 	case pmiVisible() && os.Getenv(pmi.EnvSize) != "1":
 		return openPMI(ctx)
 	case p == nil:
-		if err := lostVariables(); err != nil {
+		err := lostVariables()
+		if err == nil {
+			err = onlyPMIx(os.Getenv)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return Alone(), nil
 	}
-	return p.open(ctx)
+	b, err := p.open(ctx)
+	if err == nil {
+		b.Info().Program = p.program
+	}
+	return b, err
 }
 
 // Alone returns a job of one rank.
@@ -92,8 +107,7 @@ func (p *place) refusal() error {
 		p.name, p.size, p.size, env.Rendezvous, own)
 }
 
-// errChild is for children of ranks, and for ranks whose wrapper removed
-// variables.
-var errChild = errors.New("started by gompirun (" + env.Size + " is set) but not as a rank: " +
-	env.BootFD + " and " + env.BootAddr + " are missing, as in children of a rank that has called Init; " +
-	"set " + env.Boot + "=alone to run it as a job of one rank")
+// errNoRank is for ranks whose wrapper removed variables.
+var errNoRank = errors.New("started by gompirun (" + env.Size + " is set) but not as a rank: " +
+	env.BootFD + " and " + env.BootAddr + " are missing, which a wrapper must have removed; " +
+	"have all variables that begin with GOMPI_ passed on, or set " + env.Boot + "=alone to run it as a job of one rank")

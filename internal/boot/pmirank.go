@@ -23,6 +23,7 @@ type pmiRank struct {
 	conn       net.Conn
 	in         *bufio.Reader
 	rank, size int
+	program    int    // of those of the launcher's command line
 	name       string // of the job's keys
 }
 
@@ -174,10 +175,14 @@ func (p *pmiRank) open(ctx context.Context) (Boot, error) {
 		return nil, err
 	}
 	p.name = m.Get("kvsname")
+	if m, err := p.ask("appnum", "get_appnum"); err == nil { // what has one program may not have the request
+		p.program, _ = strconv.Atoi(m.Get("appnum"))
+	}
 	s, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s.info.Program = p.program
 	leave := s.leave
 	s.leave = func() error { leave(); return p.finalize() }
 	s.abort = p.abort

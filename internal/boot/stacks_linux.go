@@ -52,34 +52,89 @@ func (l *agentConn) look() bool {
 	return more
 }
 
+// NotInGo, if it is set, returns where the threads of a program are that is not in Go, nil if only a
+// debugger finds out. It may block. Libraries for C set it before Init.
+var NotInGo func() []byte
+
 // sendStacks answers the agent. Stopping all goroutines for it takes some ten
 // microseconds each.
 func (l *agentConn) sendStacks() {
+	if NotInGo != nil {
+		l.admitDebugger()
+		go func() { // ends when NotInGo has returned, at the latest with the process
+			text := NotInGo()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.answerStacks(text)
+		}()
+		return
+	}
 	text := make([]byte, 16*maxStacks)
-	text = sortStacks(text[:runtime.Stack(text, true)])
-	l.out = wire.Append(l.out, &wire.Stacks{Text: text[:min(len(text), maxStacks)]})
-	l.flush()
+	l.answerStacks(sortStacks(text[:runtime.Stack(text, true)]))
+}
+
+func (l *agentConn) answerStacks(text []byte) {
+	if !l.gone {
+		l.out = wire.Append(l.out, &wire.Stacks{Text: text[:min(len(text), maxStacks)]})
+		l.flush()
+	}
+}
+
+// admitDebugger lets the agent, and what it starts, look at this process, where the kernel allows
+// that to ancestors alone (Yama).
+func (l *agentConn) admitDebugger() {
+	if agent, err := unix.GetsockoptUcred(l.fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && agent.Pid > 0 {
+		_ = unix.Prctl(unix.PR_SET_PTRACER, uintptr(agent.Pid), 0, 0, 0) // EINVAL without Yama
+	}
 }
 
 // sortStacks returns the stacks of all goroutines, as runtime.Stack prints them, in the order in
 // which a reader wants them: first those that have called package comm, then main, then others of
-// the program, and last those that the runtime and this library started.
+// the program. Those that the runtime and this library started, the one that asks among them, are
+// left out, and of the others what package comm does for its caller.
 func sortStacks(text []byte) []byte {
 	stacks := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n\n"))
+	stacks = slices.DeleteFunc(stacks, func(s []byte) bool { return stackOrder(s) == ofLibrary })
 	slices.SortStableFunc(stacks, func(a, b []byte) int { return cmp.Compare(stackOrder(a), stackOrder(b)) })
+	for i, s := range stacks {
+		stacks[i] = fromProgram(s)
+	}
 	return append(bytes.Join(stacks, []byte("\n\n")), '\n')
 }
+
+// fromProgram returns a stack from the function of package comm on that the program has called. A
+// frame is two lines, of which the first is the function.
+func fromProgram(stack []byte) []byte {
+	lines := bytes.SplitAfter(stack, []byte("\n"))
+	called := 0
+	for i := 1; i+1 < len(lines); i += 2 {
+		if !slices.ContainsFunc(ownPackages, func(own string) bool { return bytes.HasPrefix(lines[i], []byte(own)) }) {
+			break
+		}
+		if bytes.HasPrefix(lines[i], []byte("gompi/comm")) {
+			called = i
+		}
+	}
+	if called == 0 {
+		return stack
+	}
+	return bytes.Join(append(lines[:1:1], lines[called:]...), nil)
+}
+
+// ownPackages are those of the runtime and of this library, as functions' names begin.
+var ownPackages = []string{"runtime.", "os/signal.", "os.", "sync.", "time.", "context.", "internal/", "gompi/comm.", "gompi/comm/", "gompi/internal/", "gompi/mpi/", "gompi/transport/"}
+
+// ofLibrary is the order of a stack that is not the program's.
+const ofLibrary = 3
 
 // stackOrder returns where a goroutine's stack comes among others.
 func stackOrder(stack []byte) int {
 	calls, creator, _ := strings.Cut(string(stack), "\ncreated by ")
-	for _, own := range []string{"runtime.", "os/signal.", "internal/", "gompi/comm.", "gompi/comm/", "gompi/internal/", "gompi/transport/"} {
-		if strings.HasPrefix(creator, own) {
-			return 3
-		}
+	if slices.ContainsFunc(ownPackages, func(own string) bool { return strings.HasPrefix(creator, own) }) {
+		return ofLibrary
 	}
 	switch {
-	case strings.Contains(calls, "\ngompi/comm."):
+	case strings.Contains(calls, "\ngompi/comm.") || strings.Contains(calls, "\ngompi/comm/"):
 		return 0
 	case strings.HasPrefix(calls, "goroutine 1 "):
 		return 1

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gompi/internal/stress"
 )
 
 func wants(t *testing.T, got, pattern string) {
@@ -18,17 +20,19 @@ func wants(t *testing.T, got, pattern string) {
 	}
 }
 
-// What a step skips is listed in the end with its reason, unless another step ran it, and the
-// output of what failed is there.
+// What a step skips is listed in the end by its reason, unless another step ran it, and counted where
+// another target of make runs it; the output of what failed is there.
 func TestStepsListSkipsAndFailures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds gotestsum")
-	}
+	stress.Long(t, "it builds gotestsum")
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module some\n", "some_test.go": `package some
 import ("os"; "testing")
 func TestRuns(t *testing.T) { t.Log("nobody wants to know") }
 func TestSkipped(t *testing.T) { t.Skip("needs \"root\"") }
+func TestSkippedToo(t *testing.T) {
+	t.Skip("needs \"root\"")
+}
+func TestLong(t *testing.T) { t.Skip("make test-all: it takes hours") }
 func TestParts(t *testing.T) { t.Run("one", func(t *testing.T) { t.Skip("needs", "two") }) }
 func TestLater(t *testing.T) { if os.Getenv("LATER") == "" { t.Skip("later") } }
 func TestBad(t *testing.T) { if os.Getenv("LATER") != "" { t.Error("no good") } }
@@ -47,15 +51,13 @@ func TestBad(t *testing.T) { if os.Getenv("LATER") != "" { t.Error("no good") } 
 	if err == nil {
 		t.Error("it has passed, although a test failed")
 	}
-	wants(t, string(out), `(?s)-- one: ok.*-- two: FAILED.*== what failed\n-- two\n.*TestBad.*some_test.go:7: no good.*`+
-		`== tests that were skipped, 2\nsome TestParts/one: some_test.go:5: needs two\nsome TestSkipped: some_test.go:4: needs "root"\n1 passed, 1 failed, 0 skipped\n$`)
+	wants(t, string(out), `(?s)-- one: ok.*-- two: FAILED.*== what failed\n-- two\n.*TestBad.*some_test.go:11: no good.*`+
+		`== tests that were skipped\n1 are left to make test-all\nsome TestParts/one: needs two\nsome TestSkipped: needs "root" \(and 1 more\)\n1 passed, 1 failed, 0 skipped\n$`)
 }
 
 // What is begun ahead of its step runs beside those before, and counts as the step that awaits it.
 func TestAStepMayBeginAheadOfOthers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds gotestsum")
-	}
+	stress.Long(t, "it builds gotestsum")
 	steps, err := filepath.Abs("../../.ci/steps")
 	if err != nil {
 		t.Fatal(err)
@@ -82,9 +84,7 @@ passes`
 
 // A step that a compiler is missing for is counted apart, and named with its reason.
 func TestAStepThatIsLeftOutIsNotCountedAsPassed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds this program")
-	}
+	stress.Long(t, "it builds this program")
 	bin := t.TempDir() // all that the script needs but for C compilers
 	for _, name := range []string{"bash", "git", "go", "gofmt", "grep", "mktemp", "dirname", "tee", "tail", "sed", "rm", "awk", "sort", "cat", "wc"} {
 		path, err := exec.LookPath(name)
@@ -99,7 +99,7 @@ func TestAStepThatIsLeftOutIsNotCountedAsPassed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("bash", "../../.ci/test", "format", "without CUDA", "needs C")
+	cmd := exec.Command("bash", "../../.ci/test", "-all", "format", "without CUDA", "needs C")
 	cmd.Env = append(os.Environ(), "PATH="+bin, "GOROOT="+strings.TrimSpace(string(root)))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -139,7 +139,7 @@ func TestTheTallyBeginsAnewWhenCodeChanges(t *testing.T) {
 		return string(out)
 	}
 	put(".ci/tally", string(script))
-	put("Makefile", "test:\n\t@echo 3 passed, 0 failed, 1 skipped; exit `cat status`\n")
+	put("Makefile", "test-all:\n\t@echo 3 passed, 0 failed, 1 skipped; exit `cat status`\n")
 	put("status", "0\n")
 	wants(t, tally(), `(?s)(quiet passed .*){2}busy passed .* s: 3 passed, 0 failed, 1 skipped\n== .*: 2 of 2 in a row, and 1 of 1 beside`)
 	put("README.md", "prose\n")
@@ -148,4 +148,20 @@ func TestTheTallyBeginsAnewWhenCodeChanges(t *testing.T) {
 	wants(t, tally(), `(?s)the tally begins anew\n.*quiet failed .*: 0 of 2 in a row, and 0 of 1 beside.*log of a failure: `)
 	put("status", "0\n")
 	wants(t, tally(), `(?s)begins anew\n.*: 2 of 2 in a row, and 1 of 1 beside`)
+}
+
+// The first command of the README builds the programs of its main job alone, as a newcomer waits
+// for it.
+func TestRunBuildsTheMainJobAlone(t *testing.T) {
+	cmd := exec.Command("make", "-n", "-B", "run", "GO=go")
+	cmd.Dir = "../.."
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	built := regexp.MustCompile(`(?m)^go build .* -o \S+ (.*?)(?: #.*)?$`).FindAllStringSubmatch(string(out), -1)
+	if len(built) != 1 || strings.TrimSpace(built[0][1]) != "./mpirun/gompirun ./examples/train" {
+		t.Errorf("make run builds %q in\n%s", built, out)
+	}
+	wants(t, string(out), `bin/gompirun -np \d+ -hostfile bin/hosts bin/train`)
 }

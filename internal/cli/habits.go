@@ -27,6 +27,9 @@ type Habit struct {
 	// Pair means that its two arguments may be one: NAME=VALUE.
 	Pair bool
 
+	// Parameter marks the flag that sets an MCA parameter, a name and a value.
+	Parameter bool
+
 	// Grant marks a flag that requests hosts or their resources from a scheduler. It belongs to the
 	// command that submits the job. To is its translation inside a job, if any.
 	Grant bool
@@ -57,6 +60,7 @@ type usedHabits struct {
 	grant  []string   // what asks a scheduler for something, as it was typed
 	inJob  []string   // what that is inside a job
 	kept   []keptFlag // the other flags
+	params []typedParameter
 }
 
 type keptFlag struct {
@@ -97,6 +101,10 @@ func (u *usedHabits) take(h Habit, name, arg, value string, inArg bool, args []s
 	}
 	if h.May != nil && !inArg && len(args) > 0 && h.May(args[0]) {
 		own, words, args = append(own, args[0]), append(words, args[0]), args[1:]
+	}
+	if h.Parameter {
+		u.params = append(u.params, typedParameter{name, own[0], own[1]})
+		return args, nil
 	}
 	if h.Grant {
 		u.asks = u.asks || srunLetters[name] == ""

@@ -50,7 +50,7 @@ func isRanks(word string) bool {
 // openMPIHabits returns what is Open MPI's.
 func openMPIHabits() []Habit {
 	return []Habit{
-		{Names: []string{"mca", "gmca", "omca", "gomca", "prtemca", "pmixmca", "gpmixmca"}, Args: 2, Why: mca},
+		{Names: []string{"mca", "gmca", "omca", "gomca", "prtemca", "pmixmca", "gpmixmca"}, Args: 2, Parameter: true},
 		{Names: []string{"tune", "am", "amca"}, Args: 1, Why: "gompi reads no files of parameters"},
 		{Names: []string{"allow-run-as-root"}, Why: "any user may run gompirun"},
 		{Names: []string{"prefix"}, Args: 1, Why: prefix},

@@ -14,10 +14,16 @@ import (
 // "p". On a command line with a flag that only srun has, letters have srun's meaning; the error
 // names what to type instead.
 func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
-	used := usedHabits{set: s}
+	used, before := usedHabits{set: s}, usedHabits{set: s}
+	defaults, _, err := s.read(s.defaults, &before)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.defaults = nil // for what is read later, as a file of programs, they are set
 	if flags, rest, err = s.read(args, &used); err == nil && !used.asks {
+		before.report()
 		used.report()
-		return flags, rest, nil
+		return append(defaults, flags...), rest, nil
 	}
 	srun := usedHabits{set: s, asSrun: true}
 	_, rest, errSrun := s.read(args, &srun)
@@ -48,7 +54,8 @@ func (s *Set) read(args []string, used *usedHabits) (flags, rest []string, err e
 			flags = append(flags, flag)
 		}
 	}
-	return flags, args, nil
+	more, err := s.mcaFlags(used)
+	return append(more, flags...), args, err
 }
 
 // one rewrites arg, a flag, and returns the arguments after it and its value.
@@ -146,31 +153,40 @@ func (s *Set) unknown(arg, name string, all bool) error {
 		return ErrVersion
 	}
 	hint := "-h lists the flags"
-	if near := s.nearest(name); near != "" {
+	arg, _, _ = strings.Cut(arg, "=")
+	first, rest, several := strings.Cut(arg, " ")
+	if near := s.nearest(name); several && s.isFlag(first) {
+		return fmt.Errorf("unknown flag %q: type %s %s as words of their own", arg, first, rest)
+	} else if near != "" {
 		hint = "did you mean -" + near + "?"
 	}
-	arg, _, _ = strings.Cut(arg, "=")
 	return fmt.Errorf("unknown flag %s: %s", arg, hint)
 }
 
-// nearest returns the known name that is closest to an unknown one, if it is
-// close enough to be meant: a third of the letters may differ.
+// nearest returns the known name that is closest to an unknown one.
 func (s *Set) nearest(name string) string {
-	best, least := "", max(1, len(name)/3)+1
-	consider := func(known string) {
-		if d := distance(normal(name), known); d < least {
-			best, least = known, d
-		}
-	}
+	var known []string
 	s.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			consider(f.Name)
+			known = append(known, f.Name)
 		}
 	})
 	habits := s.habits()
 	for _, name := range slices.Sorted(maps.Keys(habits)) {
 		if habits[name].To != nil && len(name) > 2 {
-			consider(name)
+			known = append(known, name)
+		}
+	}
+	return Nearest(normal(name), known)
+}
+
+// Nearest returns which of some words is closest to one that is none of them, "" if none is close
+// enough to be meant: a third of the letters may differ.
+func Nearest(word string, known []string) string {
+	best, least := "", max(1, len(word)/3)+1
+	for _, k := range known {
+		if d := distance(word, k); d < least {
+			best, least = k, d
 		}
 	}
 	return best

@@ -50,6 +50,9 @@ type Set struct {
 	habits  func() map[string]Habit
 	spelled map[string]int
 	note    func(line string)
+
+	defaults []string                         // flags that what is typed comes after
+	getenv   func(name string) (string, bool) // for parameters that are in part on the line; nil: none
 }
 
 // New returns an empty Set of the command called name.
@@ -65,6 +68,12 @@ func New(name string) *Set {
 }
 
 func normal(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
+// Environment declares what the environment says besides the line: flags that hold where the line
+// has no others, and how to look up a variable.
+func (s *Set) Environment(flags []string, getenv func(name string) (string, bool)) {
+	s.defaults, s.getenv = flags, getenv
+}
 
 // Spelled returns how often Parse has met a flag under this name, which may be a letter or a
 // habit's: one that launchers understand differently. A habit that is translated counts for both.

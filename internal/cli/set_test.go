@@ -252,7 +252,7 @@ func TestEveryHabitHasOneAnswer(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, h := range LauncherHabits() {
 		answers := 0
-		for _, given := range []bool{h.Why != "", h.Instead != "", h.Grant} {
+		for _, given := range []bool{h.Why != "", h.Instead != "", h.Grant, h.Parameter} {
 			if given {
 				answers++
 			}

@@ -20,7 +20,10 @@ type Count int
 // Set implements pflag.Value.
 func (c *Count) Set(s string) error {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > math.MaxInt32 {
+	if err := TooLarge(s, math.MaxInt32); err != nil {
+		return err
+	}
+	if err != nil || n < 1 {
 		return errors.New("want a whole number, 1 or more")
 	}
 	*c = Count(n)
@@ -32,6 +35,16 @@ func (c *Count) String() string { return strconv.Itoa(int(*c)) }
 
 // Type names the value in usage texts.
 func (c *Count) Type() string { return "N" }
+
+// TooLarge returns why a number in digits cannot be that large, nil if it is at most most, or no
+// such number.
+func TooLarge(s string, most int) error {
+	n, err := strconv.Atoi(s)
+	if errors.Is(err, strconv.ErrRange) && s[0] != '-' || err == nil && n > most {
+		return fmt.Errorf("the number is too large: want at most %d", most)
+	}
+	return nil
+}
 
 // Number returns the value of a flag that sets v to a whole number from lo to hi. want describes
 // that range in errors. kind names the value in usage texts.
@@ -47,6 +60,9 @@ type number struct {
 
 func (n *number) Set(s string) error {
 	v, err := strconv.Atoi(s)
+	if large := TooLarge(s, n.hi); large != nil && n.hi >= math.MaxInt32 { // which want does not name
+		return large
+	}
 	if err != nil || v < n.lo || v > n.hi {
 		return errors.New("want " + n.want)
 	}
@@ -72,6 +88,9 @@ func (d *Duration) Set(s string) error {
 		} else {
 			v = time.Duration(seconds * 1e9)
 		}
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("the time is too long: want at most %d seconds", math.MaxInt64/int64(time.Second))
 	}
 	if err != nil || v < 0 {
 		return errors.New("want seconds, or a duration such as 90s, 2m or 1h30m")

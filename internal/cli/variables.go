@@ -28,8 +28,8 @@ var torchOthers = map[string]string{
 	"shutdown-timeout": "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "log-line-prefix-template": "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE",
 }
 
-// A TorchVariable stands for a flag of torchrun's.
-type TorchVariable struct {
+// A Variable stands for a flag that its launcher's users would type.
+type Variable struct {
 	Name, Value string
 	Flag        string // as it would be typed
 	Wrong       error  // what is wrong with the value of a flag that has none
@@ -37,7 +37,7 @@ type TorchVariable struct {
 
 // TorchVariables returns what torchrun's users have set in the environment instead of typing it.
 // An empty value is none.
-func TorchVariables(lookup func(string) (string, bool)) (set []TorchVariable) {
+func TorchVariables(lookup func(string) (string, bool)) (set []Variable) {
 	first := func(names ...string) (name, value string) {
 		for _, name := range names {
 			if value, _ := lookup(name); value != "" {
@@ -48,7 +48,7 @@ func TorchVariables(lookup func(string) (string, bool)) (set []TorchVariable) {
 	}
 	for _, flag := range slices.Concat(torchValues, torchSwitches) {
 		name, value := first("PET_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), torchOthers[flag])
-		v := TorchVariable{Name: name, Value: value, Flag: "-" + flag + "=" + value}
+		v := Variable{Name: name, Value: value, Flag: "-" + flag + "=" + value}
 		if slices.Contains(torchSwitches, flag) {
 			v.Flag = "-" + flag
 			if n, err := strconv.Atoi(value); err != nil {

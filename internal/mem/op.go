@@ -7,6 +7,8 @@ import "fmt"
 type Op uint8
 
 // The operators. Which are defined for which Type says Op.Defined.
+//
+//c:const GOMPI_OP_
 const (
 	NoOp Op = iota
 	Sum

@@ -15,7 +15,12 @@ type Scratch struct {
 const keepScratch = 8 << 20
 
 // SizeClass returns the logarithm of the size of the memory that Get(n) is a part of.
-func SizeClass(n int) int { return bits.Len(uint(max(n, 64) - 1)) }
+func SizeClass(n int) int { return bits.Len(uint(max(n, leastSize) - 1)) }
+
+// leastSize is the size of the smallest memory that Get cuts parts from.
+//
+//c:const GOMPI_SCRATCH_
+const leastSize = 64
 
 // Get returns n bytes aligned for any element type. Their content is arbitrary.
 func (s *Scratch) Get(n int) []byte {

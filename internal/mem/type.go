@@ -2,9 +2,9 @@
 // runs of elements (Buffer) and the kinds of memory they live in (Space), with
 // the host's reduction kernels.
 //
-// It is the one package that every layer of gompi shares: comm turns a slice
-// into a Buffer at its edge, algorithms and transports handle Buffers alone,
-// and a device's memory is used in the same way by implementing Space.
+// It is the one package that every layer of gompi shares: a face turns a slice
+// into a Buffer, algorithms and transports handle Buffers alone, and a device's
+// memory is used in the same way by implementing Space.
 package mem
 
 import (
@@ -19,6 +19,8 @@ type Type uint8
 
 // The element types. Go's int, uint and uintptr map to the fixed type of their
 // size. The Loc types are pairs for MinLoc and MaxLoc; see Loc.
+//
+//c:const GOMPI_TYPE_
 const (
 	NoType Type = iota
 	I8

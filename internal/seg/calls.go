@@ -9,64 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"gompi/internal/calls"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
-
-// A Kind names what a Call does. Collectives travel in frames by these numbers, too.
-type Kind uint8
-
-// The kinds of calls.
-const (
-	NoKind Kind = iota
-	Barrier
-	Bcast
-	Reduce
-	Allreduce
-	ReduceScatter
-	ReduceScatterBlock
-	Allgather
-	Allgatherv
-	Gather
-	Gatherv
-	Scatter
-	Scatterv
-	Alltoall
-	Alltoallv
-	Alltoallw
-	Scan
-	Exscan
-	Dup
-	Split
-	SplitHost
-	Create
-	Alloc
-	Free
-	Init
-	Close
-	Send
-	Recv
-	Probe
-	Wait
-	Shrink
-	Agree
-	Restore
-	numKinds
-)
-
-var kindNames = [numKinds]string{
-	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
-	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
-	"alltoallw",
-	"scan", "exscan", "dup", "split", "split_host", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait", "shrink", "agree", "restore",
-}
-
-func (k Kind) String() string {
-	if k >= numKinds {
-		return fmt.Sprintf("kind(%d)", uint8(k))
-	}
-	return kindNames[k]
-}
 
 // A Recording is a Call as another process reads it.
 type Recording struct {
@@ -93,13 +39,13 @@ func (s *Segment) Calls(local world.LocalRank) []Recording {
 // Running returns the newest of a rank's calls that is not done, nil if there is none, and the
 // number of the call to pass to Site. For a rank in Wait on a nonblocking collective, c is the
 // collective and at is the Wait.
-func Running(calls []Recording) (c *Recording, at uint64) {
-	for i := range slices.Backward(calls) {
-		switch r := &calls[i]; {
+func Running(recorded []Recording) (c *Recording, at uint64) {
+	for i := range slices.Backward(recorded) {
+		switch r := &recorded[i]; {
 		case r.Done:
 		case c == nil:
 			c, at = r, r.Number
-		case c.Kind == Wait && r.Kind.Collective():
+		case c.Kind == calls.Wait && r.Kind.Collective():
 			return r, at
 		}
 	}
@@ -117,7 +63,10 @@ func (r Recording) Text() string {
 // Site returns where in its program a local rank stands that waits in the call
 // with the given number; "" if that is not known.
 func (s *Segment) Site(local world.LocalRank, number uint64) string {
-	return s.lines[local].site.read(number)
+	if site := s.lines[local].site.read(number); site != "" {
+		return site
+	}
+	return s.lines[local].site.read(uint64(AnyCall))
 }
 
 // Name returns the communicator of the call in which a local rank of an MPI program was last found to
@@ -125,6 +74,12 @@ func (s *Segment) Site(local world.LocalRank, number uint64) string {
 func (s *Segment) Name(local world.LocalRank, comm uint64) CommName {
 	name, isPersistent := strings.CutPrefix(s.lines[local].name.read(comm), persistentMark)
 	return CommName{name, isPersistent}
+}
+
+// CannotLeave returns why a local rank has not left the job, "" if it has not said so.
+func (s *Segment) CannotLeave(local world.LocalRank) string {
+	l := &s.lines[local]
+	return l.site.read(ofLeaving) + l.name.read(ofLeaving)
 }
 
 // read returns the text of what has a number, "" if n is of something else.
@@ -165,7 +120,7 @@ func (rec *record) read() (r Recording, ok bool) {
 			Number: before >> 2,
 			Call: Call{
 				Comm:  atomic.LoadUint64(&rec.comm),
-				Kind:  Kind(what),
+				Kind:  calls.Kind(what),
 				Type:  mem.Type(what >> 8),
 				Op:    mem.Op(what >> 16),
 				Peer:  peer(what),
@@ -179,7 +134,7 @@ func (rec *record) read() (r Recording, ok bool) {
 			n, size := mem.UnpackElements(uint64(r.Count))
 			r.Count, r.Size = int64(n), int64(size)
 		}
-		if r.Kind == Send {
+		if r.Kind == calls.Send {
 			r.Seq, r.Held = int64(uint32(r.Seq)), int64(uint64(r.Seq)>>32)
 		}
 		after := atomic.LoadUint64(&rec.stamp)
@@ -194,23 +149,11 @@ func (rec *record) read() (r Recording, ok bool) {
 // peer returns the root or peer in a word of what, -1 where there is none: then other
 // bits may be there.
 func peer(what uint64) int {
-	if k := Kind(what); k.Collective() && !k.Rooted() {
+	if k := calls.Kind(what); k.Collective() && !k.Rooted() {
 		return -1
 	}
 	return int(int32(what >> 32))
 }
-
-// Rooted reports whether one rank of a collective is another than the rest.
-func (k Kind) Rooted() bool {
-	switch k {
-	case Bcast, Reduce, Gather, Gatherv, Scatter, Scatterv:
-		return true
-	}
-	return false
-}
-
-// Collective reports whether k is one: all ranks of the communicator call it.
-func (k Kind) Collective() bool { return k >= Barrier && k <= Free }
 
 // String describes c in one line: "allreduce(1024 float32, sum)".
 func (c Call) String() string {
@@ -232,7 +175,7 @@ func (c Call) String() string {
 	default:
 		s += fmt.Sprintf(", rank %d", c.Peer)
 	}
-	if c.Kind >= Send && c.Kind <= Probe && c.Seq >= 0 {
+	if c.Kind.Message() && c.Seq >= 0 {
 		s += fmt.Sprintf(", tag %d", c.Seq)
 	}
 	if c.Held > 0 {

@@ -40,7 +40,7 @@
 //	offset           size             content
 //	0                A/32             blocks, equally large, one per communicator that
 //	                                  the rank is in: its rank alone writes to them:
-//	                                  comm/internal/shmsync/block.go
+//	                                  internal/core/shmsync/block.go
 //	A/32             A/4 - A/32       large buffers, the i-th of the i-th block:
 //	                                  as blocks
 //	A/4              A - A/4          the rank's part of the symmetric heap, from which
@@ -85,7 +85,10 @@ const (
 
 	lineSize   = 256
 	recordSize = 64
+
 	// Recorded is the number of calls that a flight recorder remembers.
+	//
+	//c:const GOMPI_
 	Recorded = recorderSize / recordSize
 )
 
@@ -133,11 +136,14 @@ const noteWords = 12
 
 // The marks of a rank.
 const (
-	cameLate = 1 << iota // a process came in its place when the agent's had ended
-	callsMPI             // its calls are those of an MPI program
+	cameLate    = 1 << iota // a process came in its place when the agent's had ended
+	callsMPI                // its calls are those of an MPI program
+	toldOfChild             // a child of a rank has told of itself, in the line of local rank 0
 )
 
 // A record is one call in a flight recorder; recorder.go says how it is written.
+//
+//c:struct gompi_record
 type record struct {
 	stamp uint64 // ticket and phase
 	comm  uint64

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gompi/internal/calls"
 	"gompi/internal/mem"
 )
 
@@ -11,11 +12,11 @@ import (
 // is. function is the function of MPI that the rank waits in, "" if that is not known, and on the
 // communicator.
 func (r Recording) MPI(function string, on CommName) (text, site string) {
-	c, name := r.Call, mpiNames[r.Kind]
+	c, name := r.Call, r.Function()
 	switch {
 	case strings.HasPrefix(function, "MPI_Wait") && name != "":
-		if name, site = nonblocking(r.Kind), function; on.Persistent {
-			name = mpiNames[r.Kind] + "_init"
+		if name, site = r.called().MPINonblocking(), function; on.Persistent {
+			name = r.Function() + "_init"
 		}
 	case r.Kind.Collective() && function != name:
 		site = function
@@ -30,7 +31,7 @@ func (r Recording) MPI(function string, on CommName) (text, site string) {
 		text += fmt.Sprintf(" number %d", r.Seq)
 	}
 	switch {
-	case !r.Kind.Collective() && !r.Kind.message():
+	case !r.Kind.Collective() && !r.Kind.Message():
 	case r.Comm == 0:
 		text += " on MPI_COMM_WORLD"
 	case on.Text != "":
@@ -46,7 +47,18 @@ func (r Recording) MPI(function string, on CommName) (text, site string) {
 
 // MPI describes c as a user of MPI would: "MPI_Allreduce(1 MPI_INT, MPI_SUM)". Where no operator
 // combines elements they are bytes.
-func (c Call) MPI() string { return c.mpi(mpiNames[c.Kind]) }
+func (c Call) MPI() string { return c.mpi(c.Function()) }
+
+// Function returns the name that MPI has for c.
+func (c Call) Function() string { return c.called().MPI() }
+
+// called returns the collective that the program has called, also where c is its FirstStep.
+func (c Call) called() calls.Kind {
+	if k := -c.Peer; c.Kind == calls.Reduce && k > int(calls.None) && k < calls.Count {
+		return calls.Kind(k)
+	}
+	return c.Kind
+}
 
 func (c Call) mpi(name string) string {
 	var args []string
@@ -57,12 +69,12 @@ func (c Call) mpi(name string) string {
 		args = append(args, mpiOp(c.Op))
 	}
 	switch {
-	case c.Kind.message():
+	case c.Kind.Message():
 		args = []string{strings.TrimPrefix(strings.Join(args, ", ")+" "+c.mpiPeer(), " ")}
 		if args = append(args, fmt.Sprintf("tag %d", c.Seq)); c.Seq < 0 {
 			args[1] = "any tag"
 		}
-	case c.Kind.Rooted():
+	case c.Kind.Rooted() && c.Peer >= 0:
 		args = append(args, fmt.Sprintf("root %d", c.Peer))
 	}
 	return name + "(" + strings.Join(args, ", ") + ")"
@@ -71,7 +83,7 @@ func (c Call) mpi(name string) string {
 // mpiPeer returns whom a message is from or to. The recorder has ranks of the job.
 func (c Call) mpiPeer() string {
 	peer := "from "
-	if c.Kind == Send {
+	if c.Kind == calls.Send {
 		peer = "to "
 	}
 	if c.Peer < 0 {
@@ -99,32 +111,6 @@ func mpiOp(op mem.Op) string {
 		return "an operator of the program's, or of pairs or long doubles"
 	}
 	return "MPI_" + strings.ToUpper(op.String())
-}
-
-// message reports whether k is a message or a probe for one.
-func (k Kind) message() bool { return k >= Send && k <= Probe }
-
-// mpiNames are the names that MPI has for blocking calls.
-var mpiNames = func() (names [numKinds]string) {
-	for k := Barrier; k <= Exscan; k++ {
-		names[k] = "MPI_" + strings.ToUpper(k.String()[:1]) + k.String()[1:]
-	}
-	names[ReduceScatter], names[ReduceScatterBlock] = "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"
-	names[Dup], names[Split], names[SplitHost], names[Create] = "MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_split_type", "MPI_Comm_create"
-	names[Send], names[Recv], names[Probe], names[Wait] = "MPI_Send", "MPI_Recv", "MPI_Probe", "MPI_Wait"
-	return names
-}()
-
-// nonblocking returns the name of the call that starts what a call of kind k does.
-func nonblocking(k Kind) string {
-	switch {
-	case k == Dup:
-		return "MPI_Comm_idup"
-	case k == Send, k == Recv, k > NoKind && k <= Exscan:
-		name := strings.TrimPrefix(mpiNames[k], "MPI_")
-		return "MPI_I" + strings.ToLower(name[:1]) + name[1:]
-	}
-	return mpiNames[k]
 }
 
 // mpiTypes are the names that C has for the elements of reductions.

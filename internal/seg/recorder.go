@@ -2,10 +2,12 @@ package seg
 
 import (
 	"encoding/binary"
+	"math"
 	"os"
 	"sync/atomic"
 	"unsafe"
 
+	"gompi/internal/calls"
 	"gompi/internal/mem"
 )
 
@@ -37,6 +39,8 @@ import (
 // later calls have gone by and the record is another's: nothing is to be done.
 
 // A phase of a record is the lower two bits of its stamp.
+//
+//c:const GOMPI_RECORD_
 const (
 	busy    = 1
 	running = 2
@@ -61,7 +65,8 @@ type CommName struct {
 	Persistent bool
 }
 
-// CommNames returns the name of the communicator with an id. It must not wait for a lock of comm's.
+// CommNames returns the name of the communicator with an id. It must not wait for a lock of the
+// engine's.
 type CommNames func(comm uint64) CommName
 
 // persistentMark begins the text of such a one.
@@ -69,6 +74,9 @@ const persistentMark = "\x01"
 
 // A Ticket names a call in the recorder, 0 none.
 type Ticket uint64
+
+// AnyCall is a Ticket for SetSite of whatever call the rank waits in, until the next SetSite.
+const AnyCall = ^Ticket(0) - 1 // which no call has, and no other note
 
 // Join marks the rank as joined from this process. It reports false when a
 // process joined in its place before.
@@ -92,6 +100,10 @@ func (r *Recorder) Late() bool {
 	}
 	return late
 }
+
+// TellsOfChild reports whether this process, a child of a rank of the host, is the first that tells
+// of itself. It is called on local rank 0's.
+func (r *Recorder) TellsOfChild() bool { return r.line.marks.Or(toldOfChild)&toldOfChild == 0 }
 
 // CallsMPI notes that the program calls the functions of MPI: it is to be reported in their names.
 func (r *Recorder) CallsMPI(names CommNames) {
@@ -119,7 +131,7 @@ func (r *Recorder) Leave() {
 // A Call is one entry of a flight recorder.
 type Call struct {
 	Comm  uint64
-	Kind  Kind
+	Kind  calls.Kind
 	Type  mem.Type
 	Op    mem.Op
 	Peer  int   // root or peer, -1 for none
@@ -135,7 +147,7 @@ type Call struct {
 // already, or call Stamp when c must wait.
 func (r *Recorder) BeginCall(c *Call) Ticket {
 	seq := uint64(c.Seq)
-	if c.Kind == Send {
+	if c.Kind == calls.Send {
 		seq = uint64(uint32(c.Seq)) | uint64(c.Held)<<32
 	}
 	return r.begin(c.Comm, what(c.Kind, c.Type, c.Op, c.Peer), uint64(c.Count), uint64(c.Bytes), uint64(c.Start), seq)
@@ -175,14 +187,8 @@ func (r *Recorder) Lend() (ring, next unsafe.Pointer) {
 	return unsafe.Pointer(r.ring), unsafe.Pointer(&r.next)
 }
 
-// RecordLayout returns what C has to know of a record, in the order of GOMPI_LAYOUT in lease.h.
-func RecordLayout() []uintptr {
-	var r record
-	return []uintptr{unsafe.Sizeof(r), unsafe.Offsetof(r.what), unsafe.Offsetof(r.seq), Recorded, busy, done}
-}
-
 // what packs what fits into one word.
-func what(k Kind, t mem.Type, op mem.Op, peer int) uint64 {
+func what(k calls.Kind, t mem.Type, op mem.Op, peer int) uint64 {
 	return uint64(k) | uint64(t)<<8 | uint64(op)<<16 | uint64(uint32(peer))<<32
 }
 
@@ -228,7 +234,8 @@ func (r *Recorder) SetSite(t Ticket, site string) {
 	r.line.site.set(uint64(t), site[max(0, len(site)-noteWords*8):])
 }
 
-// SetName notes the name of a communicator in which a call of an MPI program waits, as SetSite does.
+// SetName notes the name of a communicator in which a call of an MPI program waits, as SetSite
+// does.
 func (r *Recorder) SetName(comm uint64) {
 	if r == nil || r.names == nil || comm == 0 {
 		return
@@ -239,6 +246,18 @@ func (r *Recorder) SetName(comm uint64) {
 	}
 	r.line.name.set(comm, name.Text)
 }
+
+// CannotLeave notes why a rank of an MPI program has not left the job, of which the beginning is
+// kept if it is long. It is in the place of the two notes of calls that wait.
+func (r *Recorder) CannotLeave(why string) {
+	if r != nil {
+		r.line.site.set(ofLeaving, why)
+		r.line.name.set(ofLeaving, why[min(len(why), noteWords*8):])
+	}
+}
+
+// ofLeaving is the number of these notes, which no call and no communicator has.
+const ofLeaving = math.MaxUint64
 
 // set stores as much of the text as there is room for.
 func (n *note) set(of uint64, s string) {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/calls"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
@@ -202,13 +203,13 @@ func TestRankJoinsOnceAndLeaves(t *testing.T) {
 func TestRecorderShowsCallsInOrder(t *testing.T) {
 	s := newSegment(t, 0, 1)
 	r, reader := s.Rank(1), remap(t, s)
-	a := r.BeginCall(&Call{Comm: 1 << 60, Kind: Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1 << 40, Bytes: 1 << 42, Seq: 7})
-	b := r.BeginCall(&Call{Comm: 9, Kind: Bcast, Type: mem.U8, Peer: 3, Count: 5, Bytes: 5, Start: 77})
+	a := r.BeginCall(&Call{Comm: 1 << 60, Kind: calls.Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1 << 40, Bytes: 1 << 42, Seq: 7})
+	b := r.BeginCall(&Call{Comm: 9, Kind: calls.Bcast, Type: mem.U8, Peer: 3, Count: 5, Bytes: 5, Start: 77})
 	r.EndCall(b)
 	r.Stamp(a, 12345)
 	want := []Recording{
-		{1, Call{1 << 60, Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7, 0, 0}, false},
-		{2, Call{9, Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77, 0, 0, 0}, true},
+		{1, Call{1 << 60, calls.Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7, 0, 0}, false},
+		{2, Call{9, calls.Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77, 0, 0, 0}, true},
 	}
 	got := reader.Calls(1)
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
@@ -220,7 +221,7 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 	if s := got[1].String(); s != "bcast(5 uint8, root 3)" {
 		t.Errorf("call reads %q", s)
 	}
-	r.BeginCollective(9, what(Reduce, mem.Opaque, mem.Custom, 3), mem.PackElements(7, 24), 168, 2)
+	r.BeginCollective(9, what(calls.Reduce, mem.Opaque, mem.Custom, 3), mem.PackElements(7, 24), 168, 2)
 	if s := reader.Calls(1)[2].String(); s != "reduce(7 elements of 24 bytes, custom, root 3)" {
 		t.Errorf("call reads %q", s)
 	}
@@ -229,7 +230,7 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 func TestTheSiteIsThatOfOneCall(t *testing.T) {
 	s := newSegment(t, 0, 1)
 	r, reader := s.Rank(1), remap(t, s)
-	a, b := r.BeginCall(&Call{Kind: Barrier, Peer: -1}), r.BeginCall(&Call{Kind: Recv, Type: mem.U8, Count: 2, Peer: 3, Seq: 9})
+	a, b := r.BeginCall(&Call{Kind: calls.Barrier, Peer: -1}), r.BeginCall(&Call{Kind: calls.Recv, Type: mem.U8, Count: 2, Peer: 3, Seq: 9})
 	if site := reader.Site(1, uint64(a)); site != "" {
 		t.Errorf("site %q of a call that has none", site)
 	}
@@ -244,8 +245,28 @@ func TestTheSiteIsThatOfOneCall(t *testing.T) {
 	if site := reader.Site(1, uint64(b)); !strings.HasSuffix(site, "long/main.go:7") || len(site) != noteWords*8 {
 		t.Errorf("site %q: want the end of a long one", site)
 	}
+	for _, site := range []string{"train.py:31", ""} { // of whatever call
+		r.SetSite(AnyCall, site)
+		if got := reader.Site(1, uint64(a)); got != site {
+			t.Errorf("site %q, want %q", got, site)
+		}
+	}
 	if s := reader.Calls(1)[1].String(); s != "recv(2 uint8, rank 3, tag 9)" {
 		t.Errorf("call reads %q", s)
+	}
+}
+
+func TestWhyARankCannotLeaveIsNoted(t *testing.T) {
+	s := newSegment(t, 0, 1)
+	r, reader := s.Rank(1), remap(t, s)
+	r.SetSite(r.BeginCall(&Call{Kind: calls.Barrier, Peer: -1}), "main.go:5")
+	if why := reader.CannotLeave(1); why != "" {
+		t.Errorf("%q of a rank that has not said so", why)
+	}
+	for _, why := range []string{"short", strings.Repeat("0123456789", 15)} {
+		if r.CannotLeave(why); reader.CannotLeave(1) != why {
+			t.Errorf("%q: want %q", reader.CannotLeave(1), why)
+		}
 	}
 }
 
@@ -274,9 +295,9 @@ func TestTheNameIsThatOfOneCommunicator(t *testing.T) {
 func TestRecorderKeepsTheLastCalls(t *testing.T) {
 	s := newSegment(t, 0)
 	r := s.Rank(0)
-	first := r.BeginCall(&Call{Kind: Barrier})
+	first := r.BeginCall(&Call{Kind: calls.Barrier})
 	for range Recorded {
-		r.EndCall(r.BeginCall(&Call{Kind: Bcast}))
+		r.EndCall(r.BeginCall(&Call{Kind: calls.Bcast}))
 	}
 	r.EndCall(first)     // its record is another's now
 	r.Stamp(first, 1234) // likewise
@@ -285,7 +306,7 @@ func TestRecorderKeepsTheLastCalls(t *testing.T) {
 		t.Fatalf("%d calls, %d to %d; want the last %d", len(got), got[0].Number, got[len(got)-1].Number, Recorded)
 	}
 	for _, c := range got {
-		if !c.Done || c.Start != 0 || c.Kind != Bcast {
+		if !c.Done || c.Start != 0 || c.Kind != calls.Bcast {
 			t.Errorf("call %+v, want a finished bcast without start", c)
 		}
 	}
@@ -296,7 +317,7 @@ func TestNilRankDoesNothing(t *testing.T) {
 	if !r.Join() {
 		t.Error("nil rank cannot join")
 	}
-	tk := r.BeginCall(&Call{Kind: Barrier})
+	tk := r.BeginCall(&Call{Kind: calls.Barrier})
 	r.Stamp(tk, 1)
 	r.EndCall(tk)
 	r.Leave()
@@ -307,7 +328,7 @@ func TestNilRankDoesNothing(t *testing.T) {
 
 func TestRecordingDoesNotAllocate(t *testing.T) {
 	r := newSegment(t, 0).Rank(0)
-	c := Call{Kind: Allreduce, Type: mem.F32}
+	c := Call{Kind: calls.Allreduce, Type: mem.F32}
 	if n := testing.AllocsPerRun(100, func() { r.EndCall(r.BeginCall(&c)) }); n != 0 {
 		t.Errorf("%v allocations for a call", n)
 	}
@@ -315,7 +336,7 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 
 // numbered returns a call all of whose fields follow from n.
 func numbered(n uint64) Call {
-	c := Call{Comm: n, Kind: Kind(n % 20), Type: mem.Type(n % 7), Op: mem.Op(n % 5), Peer: -1, Count: int64(n * 3), Bytes: int64(n * 5), Start: int64(n * 7)}
+	c := Call{Comm: n, Kind: calls.Kind(n % 20), Type: mem.Type(n % 7), Op: mem.Op(n % 5), Peer: -1, Count: int64(n * 3), Bytes: int64(n * 5), Start: int64(n * 7)}
 	if !c.Kind.Collective() || c.Kind.Rooted() {
 		c.Peer = int(n % 1000)
 	}
@@ -435,7 +456,7 @@ func TestUnixKeepsDistanceAndIsTheTimeOfDay(t *testing.T) {
 
 func BenchmarkCall(b *testing.B) {
 	r := newSegment(b, 0).Rank(0)
-	c := Call{Kind: Allreduce, Type: mem.F32, Count: 1024}
+	c := Call{Kind: calls.Allreduce, Type: mem.F32, Count: 1024}
 	for b.Loop() {
 		r.EndCall(r.BeginCall(&c))
 	}
@@ -446,12 +467,12 @@ func TestACallAfterOneThatIsBeingWrittenIsRecorded(t *testing.T) {
 	r := s.Rank(0)
 	stuck, _ := r.take()
 	for range Recorded - 1 {
-		r.BeginCall(&Call{Kind: Bcast})
+		r.BeginCall(&Call{Kind: calls.Bcast})
 	}
-	if tk := r.BeginCall(&Call{Kind: Bcast}); tk != 0 {
+	if tk := r.BeginCall(&Call{Kind: calls.Bcast}); tk != 0 {
 		t.Errorf("ticket %d, where call %d is being written", tk, stuck)
 	}
-	if tk := r.BeginCall(&Call{Kind: Barrier, Peer: -1}); tk == 0 {
+	if tk := r.BeginCall(&Call{Kind: calls.Barrier, Peer: -1}); tk == 0 {
 		t.Error("the call after it is not recorded")
 	}
 }

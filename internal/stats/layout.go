@@ -14,7 +14,7 @@
 //	  peers     peers x 16 bytes: messages and bytes sent, by rank in the job
 //	  events    events x 48 bytes: a ring of the latest calls, with -trace alone
 //
-// C writes the same memory: comm/libmpi/stats.h.
+// C writes the same memory: mpi/libmpi/face/counted.c.
 //
 // # Sites
 //
@@ -39,6 +39,8 @@ const (
 	magic = 0x73_74_61_74_73_67_6d_31
 
 	// Sites bounds the sites of a rank. Calls from other places are counted by function.
+	//
+	//c:const GOMPI_STATS_
 	Sites = 512
 	// mostPeers bounds the ranks to which messages are counted one by one.
 	mostPeers = 4096
@@ -56,35 +58,48 @@ type header struct {
 }
 
 // counters are those of a rank that belong to no site.
+//
+//c:struct gompi_counters
 type counters struct {
 	begun, left   atomic.Int64  // on the clock of seg.Now, 0 before
 	uncounted     atomic.Uint64 // calls of sites for which there was no room
-	moved         atomic.Uint64 // bytes: C counts a call by how much this has grown
-	peer, tag     atomic.Int64  // of the last message, for C
+	moved         atomic.Uint64 // bytes of a program of MPI
 	next          atomic.Uint64 // events written
 	peers, events uint64
 	seed          uint64 // of which calls are timed: others on each rank
 	clock         int64  // what it takes to read the clock, in nanoseconds
-	_             [5]uint64
+	inside        atomic.Uint64
+	busy          atomic.Int64 // for how long some thread was in a timed call, in nanoseconds
+	latest        atomic.Int64 // the site of the call that was begun last and is timed
+	_             [4]uint64
 }
 
 // A site is one place that calls one function.
+//
+//c:struct gompi_site
 type site struct {
 	key              atomic.Uint64 // 0: free
 	calls, bytes     atomic.Uint64
 	timed            atomic.Uint64 // calls
 	time             atomic.Int64  // of all calls, as estimated from those timed
 	fastest, slowest atomic.Int64  // of those timed; fastest is one more, and 0 before the first
-	short            atomic.Uint64 // 1 if its calls are short, so that not all are timed
+	isShort          atomic.Uint64 // 1 if its calls are short, so that not all are timed
 	_                [8]byte
 	named            atomic.Uint64 // 1 when the texts are there
-	op               [32]byte
-	place            [80]byte
+	//c:type char
+	op [32]byte
+	//c:type char
+	place [80]byte
 }
 
+// A peer is what was sent to one.
+//
+//c:struct gompi_sent
 type peer struct{ messages, bytes atomic.Uint64 }
 
 // An event is one call. stamp, one more than its number, is written last.
+//
+//c:struct gompi_event
 type event struct {
 	stamp           atomic.Uint64
 	begin, duration int64
@@ -174,17 +189,4 @@ func (m *Memory) area(local int) area {
 	a.peers = unsafe.Slice((*peer)(at), m.head.peers)
 	a.events = unsafe.Slice((*event)(unsafe.Add(at, m.head.peers*16)), m.head.events)
 	return a
-}
-
-// Layout returns what C has to know, in the order of GOMPI_STATS_LAYOUT in stats.h.
-func Layout() []uintptr {
-	var c counters
-	var s site
-	var e event
-	return []uintptr{
-		unsafe.Offsetof(c.uncounted), unsafe.Offsetof(c.moved), unsafe.Offsetof(c.peer), unsafe.Offsetof(c.next),
-		unsafe.Offsetof(c.events), unsafe.Offsetof(c.seed), unsafe.Sizeof(c), unsafe.Sizeof(s), unsafe.Offsetof(s.timed), unsafe.Offsetof(s.short),
-		unsafe.Offsetof(s.named), unsafe.Offsetof(s.op), unsafe.Offsetof(s.place), unsafe.Sizeof(e), unsafe.Offsetof(e.site),
-		unsafe.Offsetof(e.bytes), Sites, spare, probes, Short, Sampled, warmUp,
-	}
 }

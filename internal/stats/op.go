@@ -3,10 +3,10 @@ package stats
 import (
 	"unsafe"
 
-	"gompi/internal/seg"
+	"gompi/internal/calls"
 )
 
-// An Op is what is called: a seg.Kind, one with Nonblocking, or one of those below.
+// An Op is what is called: a calls.Kind, one with Nonblocking, or one of those below.
 type Op uint8
 
 // Nonblocking is added to the kind of a collective that is started.
@@ -43,9 +43,9 @@ func (o Op) String() string {
 	case o >= Send:
 		return opNames[o-Send]
 	case o >= Nonblocking:
-		return "i" + seg.Kind(o-Nonblocking).String()
+		return "i" + calls.Kind(o-Nonblocking).String()
 	}
-	return seg.Kind(o).String()
+	return calls.Kind(o).String()
 }
 
 func (a *area) indexOf(s *site) int32 {

@@ -9,10 +9,13 @@ import (
 
 // Which calls are timed: all of a site up to warmUp, and those of sites whose calls take Short or
 // longer on average, in nanoseconds. Of the others it is one in Sampled.
+//
+//c:const GOMPI_STATS_
 const (
 	Short   = 2000
 	Sampled = 1 << sampledBits
 	warmUp  = 256
+	Long    = 256 * Short // a call that takes longer stands for itself alone
 
 	sampledBits = 4
 )
@@ -23,7 +26,10 @@ const (
 // to.
 func isSampled(n uint64) bool { return n*odd>>(64-sampledBits) == 0 }
 
-const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
+// odd is 2^64 divided by the golden ratio.
+//
+//c:const GOMPI_STATS_
+const odd = 0x9e3779b97f4a7c15
 
 // A Rank counts the calls of one rank, while it is on. A nil *Rank is never. Methods may be called
 // from any goroutine, do not block, and allocate nothing but when they meet a site for the first
@@ -31,26 +37,68 @@ const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 type Rank struct {
 	area
 	place  func() string
-	worlds []int32 // of the host's ranks
-	mpi    bool    // C counts the calls: here only bytes and messages are
+	worlds []int32                    // of the host's ranks
+	count  func(bytes, peer, tag int) // nil, or C counts the calls, and is told of bytes and messages
 	on     atomic.Bool
 	open   func() (*Memory, error) // of one that a tool turns on, else nil
 	local  int
+	sleeps *Sleeps
+}
+
+// Sleeps are what a rank knows of the waits in which it has slept, which are those that take long.
+// Its progress engine tells it of them: one wait at a time begins, or ends.
+type Sleeps struct {
+	begun atomic.Uint64 // waits
+	// The wait that ended last: which of those begun it is, and how long it took. number is 0 while
+	// the two are changed, so that no reader takes the time of another wait.
+	number atomic.Uint64
+	took   atomic.Int64
+}
+
+// Begin notes that a wait begins to sleep, and returns its number.
+func (s *Sleeps) Begin() uint64 { return s.begun.Add(1) }
+
+// End notes that the wait with a number has ended.
+func (s *Sleeps) End(number uint64, took int64) {
+	s.number.Store(0)
+	s.took.Store(took)
+	s.number.Store(number)
+}
+
+// since returns how long the wait took that ended last, if it began after so many others, else 0.
+// A call that has that many at its beginning has then lasted at least as long, whichever goroutine
+// has waited. All accesses are sequentially consistent.
+func (s *Sleeps) since(begun uint64) int64 {
+	n := s.number.Load()
+	took := s.took.Load()
+	if n <= begun || s.number.Load() != n {
+		return 0
+	}
+	return took
 }
 
 // Rank returns a local rank's own view. place returns where in the program the calling goroutine
-// is, "" if that is not known. mpi says that the rank's program is one of MPI.
-func (m *Memory) Rank(local int, place func() string, mpi bool) *Rank {
-	r := &Rank{place: place, mpi: mpi, local: local}
+// is, "" if that is not known.
+func (m *Memory) Rank(local int, place func() string) *Rank {
+	r := &Rank{place: place, local: local, sleeps: new(Sleeps)}
 	r.use(m)
 	r.on.Store(true)
 	return r
 }
 
-// Later returns the view of a local rank of a program of MPI without -stats, which counts while a
-// tool in its process has it do so, in memory that open returns then.
-func Later(local int, open func() (*Memory, error)) *Rank {
-	return &Rank{mpi: true, local: local, open: open}
+// RankOfMPI is Rank for a program of MPI, whose calls C counts. count adds bytes to the call that
+// this thread is in, and notes with which rank, -1 for none, and tag it exchanges a message.
+func (m *Memory) RankOfMPI(local int, count func(bytes, peer, tag int)) *Rank {
+	r := &Rank{count: count, local: local}
+	r.use(m)
+	r.on.Store(true)
+	return r
+}
+
+// Later is RankOfMPI without -stats: it counts while a tool in its process has it do so, in memory
+// that open returns then.
+func Later(local int, count func(bytes, peer, tag int), open func() (*Memory, error)) *Rank {
+	return &Rank{count: count, local: local, open: open}
 }
 
 func (r *Rank) use(m *Memory) {
@@ -89,6 +137,14 @@ func clockCost() int64 {
 	return best
 }
 
+// Sleeps is what to tell of waits that sleep, nil if nobody wants to know.
+func (r *Rank) Sleeps() *Sleeps {
+	if r == nil || r.count != nil { // C has the times of its calls
+		return nil
+	}
+	return r.sleeps
+}
+
 // ForC returns where the rank's area begins, nil if there is none yet, and the ranks in the job by
 // local rank, as int32.
 func (r *Rank) ForC() (counters, worlds unsafe.Pointer) {
@@ -109,33 +165,57 @@ func (r *Rank) Left() {
 	}
 }
 
+// A Place is where a program that is not in Go says that it is. The zero Place is none.
+type Place struct {
+	name string
+	hash uint64
+}
+
+// NewPlace returns a place by its name, "train.py:31".
+func NewPlace(name string) *Place {
+	p := &Place{name: name}
+	for _, c := range []byte(name) {
+		p.hash = (p.hash ^ uint64(c)) * odd
+	}
+	return p
+}
+
+// key is never 0, as that of callers.
+func (p *Place) key(op Op) uint64 { return (p.hash^uint64(op))*odd | 1 }
+
 // A Span is a call that is counted. The zero Span is one that is not.
 type Span struct {
 	r      *Rank
 	site   *site
 	begin  int64 // 0 if it is not timed
 	bytes  int
-	stands int64 // for so many calls
-	peer   int32 // in the job, -1 for none
+	op     Op
+	stands int64  // for so many calls
+	slept  uint64 // before it, if it is not timed
+	peer   int32  // in the job, -1 for none
 	tag    int32
 }
 
 // Begin counts a call of so many bytes, and fills its Span, which is zero. Its caller is a function
-// of comm that programs call, or one that such a function calls. (A Span that it returned would be
-// copied, which waits for what has just been stored: 8 ns.)
+// of core that faces call, or one that such a function calls. at is where the program is, if that
+// knows it itself, else nil. (A Span that it returned would be copied, which waits for what has
+// just been stored: 8 ns.)
 //
 //go:noinline
-func (r *Rank) Begin(sp *Span, op Op, bytes int) {
-	if r.mpi {
-		if bytes > 0 {
-			r.moved.Add(uint64(bytes))
-		}
+func (r *Rank) Begin(sp *Span, op Op, bytes int, at *Place) {
+	if r.count != nil {
+		r.move(bytes)
 		return
 	}
-	key := callers(uint64(op))
+	var key uint64
+	if at == nil {
+		key = callers(uint64(op))
+	} else {
+		key = at.key(op)
+	}
 	s := &r.sites[home(key)]
 	if s.key.Load() != key {
-		if s = r.find(key, op); s == nil {
+		if s = r.find(key, op, at); s == nil {
 			r.uncounted.Add(1)
 			return
 		}
@@ -144,30 +224,39 @@ func (r *Rank) Begin(sp *Span, op Op, bytes int) {
 	if bytes > 0 {
 		s.bytes.Add(uint64(bytes))
 	}
-	sp.site, sp.stands = s, 1
-	if s.short.Load() != 0 {
+	sp.site, sp.stands, sp.op = s, 1, op
+	if s.isShort.Load() != 0 {
 		if !isSampled(n + r.seed) {
+			sp.r, sp.slept = r, r.sleeps.begun.Load()
 			return
 		}
 		sp.stands = Sampled
 	}
 	sp.r, sp.bytes, sp.peer, sp.tag, sp.begin = r, bytes, -1, -1, seg.Now()
+	if !s.serves(op) {
+		r.latest.Store(int64(r.indexOf(s)))
+		r.enter(sp.begin)
+	}
 }
+
+// serves reports whether a site is where a thread waits that serves others, not the program:
+// torch's store on rank 0, and others over gompi for C, wait so for what they are asked.
+func (s *site) serves(op Op) bool { return op == Probe && s.place[0] == 0 }
 
 // home returns where the site with a key is, if nothing else is there.
 func home(key uint64) uint64 { return key >> 40 * (Sites - spare) >> 24 }
 
 // find returns the site with a key. Where there is no room for another it is one for all calls of
 // op from other places, nil if there is no room for that, too.
-func (r *Rank) find(key uint64, op Op) *site {
+func (r *Rank) find(key uint64, op Op, at *Place) *site {
 	for i := range uint64(probes) {
-		if s := r.at(key, (home(key)+i)%(Sites-spare), op); s != nil {
+		if s := r.at(key, (home(key)+i)%(Sites-spare), op, at); s != nil {
 			return s
 		}
 	}
 	key = uint64(op)<<1 | 1
 	for i := range uint64(probes) {
-		if s := r.at(key, Sites-spare+(key>>1+i)%spare, op); s != nil {
+		if s := r.at(key, Sites-spare+(key>>1+i)%spare, op, at); s != nil {
 			return s
 		}
 	}
@@ -175,17 +264,19 @@ func (r *Rank) find(key uint64, op Op) *site {
 }
 
 // probes bounds where a site is looked for, and spare are those for calls from other places.
+//
+//c:const GOMPI_STATS_
 const probes, spare = 16, 64
 
 // at returns the site at a place of the table, if that has a key or can have it.
-func (r *Rank) at(key, i uint64, op Op) *site {
+func (r *Rank) at(key, i uint64, op Op, at *Place) *site {
 	s := &r.sites[i]
 	old := s.key.Load()
 	if old == key {
 		return s
 	}
 	if old == 0 && s.key.CompareAndSwap(0, key) {
-		r.name(s, op, i < Sites-spare)
+		r.name(s, op, i < Sites-spare, at)
 		return s
 	}
 	if s.key.Load() == key { // another goroutine's, just now
@@ -194,24 +285,34 @@ func (r *Rank) at(key, i uint64, op Op) *site {
 	return nil
 }
 
-func (r *Rank) name(s *site, op Op, known bool) {
+func (r *Rank) name(s *site, op Op, known bool, at *Place) {
 	copy(s.op[:], op.String())
 	text := "elsewhere"
-	if known {
+	switch {
+	case known && at != nil:
+		text = at.name
+	case known:
 		text = r.place()
 	}
 	copy(s.place[:], text[max(0, len(text)-len(s.place)):])
 	s.named.Store(1)
 }
 
-// On reports whether the call is timed.
-func (sp *Span) On() bool { return sp.begin != 0 }
+// On reports whether the call is counted.
+func (sp *Span) On() bool { return sp.site != nil }
 
 // Message notes with which rank of the job, and which tag, a call exchanges a message.
 func (r *Rank) Message(sp *Span, peer, tag int) {
-	if sp.peer, sp.tag = int32(peer), int32(tag); r.mpi {
-		r.peer.Store(int64(peer))
-		r.tag.Store(int64(tag))
+	if sp.peer, sp.tag = int32(peer), int32(tag); r.count != nil && len(r.events) > 0 {
+		r.count(0, peer, tag)
+	}
+}
+
+// move counts bytes of a program of MPI.
+func (r *Rank) move(bytes int) {
+	if bytes > 0 {
+		r.moved.Add(uint64(bytes))
+		r.count(bytes, -1, 0)
 	}
 }
 
@@ -219,8 +320,8 @@ func (r *Rank) Message(sp *Span, peer, tag int) {
 func (r *Rank) Received(sp *Span, bytes int) {
 	switch {
 	case bytes <= 0:
-	case r.mpi:
-		r.moved.Add(uint64(bytes))
+	case r.count != nil:
+		r.move(bytes)
 	case sp.site != nil:
 		sp.site.bytes.Add(uint64(bytes))
 		sp.bytes += bytes
@@ -238,26 +339,44 @@ func (r *Rank) Sent(to, bytes int) {
 // End ends the call.
 func (sp *Span) End() {
 	s := sp.site
-	if sp.begin == 0 {
+	switch {
+	case s == nil:
+		return
+	case sp.begin == 0:
+		if took := sp.r.sleeps.since(sp.slept); took > Long {
+			if !s.serves(sp.op) {
+				sp.r.busy.Add(took)
+			}
+			s.took(took, 1)
+		}
 		return
 	}
-	took := max(0, seg.Now()-sp.begin-sp.r.clock)
-	if took > warmUp*Short { // something held this one up, not those that it stands for
+	now := seg.Now()
+	took := max(0, now-sp.begin-sp.r.clock)
+	if took > Long { // something held this one up, not those that it stands for
 		sp.stands = 1
 	}
+	if !s.serves(sp.op) {
+		sp.r.exit(sp.begin, now, sp.stands-1)
+	}
+	total := s.took(took, sp.stands)
+	if len(sp.r.events) > 0 {
+		sp.r.write(sp, took)
+	} else if calls := int64(s.calls.Load()); calls > warmUp && (total < calls*Short) != (s.isShort.Load() != 0) {
+		s.isShort.Store(1 - s.isShort.Load())
+	}
+}
+
+// took notes that a call took so long, and stands for so many. It returns the time of all calls.
+func (s *site) took(took, stands int64) (total int64) {
 	s.timed.Add(1)
-	total := s.time.Add(took * sp.stands)
 	if least := s.fastest.Load(); least == 0 || took < least-1 {
 		s.fastest.Store(took + 1)
 	}
 	if took > s.slowest.Load() {
 		s.slowest.Store(took)
 	}
-	if len(sp.r.events) > 0 {
-		sp.r.write(sp, took)
-	} else if calls := int64(s.calls.Load()); calls > warmUp && (total < calls*Short) != (s.short.Load() != 0) {
-		s.short.Store(1 - s.short.Load())
-	}
+	return s.time.Add(took * stands)
 }
 
 // write writes the call to the ring.

@@ -11,6 +11,9 @@ type Figures struct {
 	Rank      int
 	Begun     int64 // when it joined its job, on the clock of seg.Now; 0: it did not
 	Left      int64 // when it left it; 0: it did not
+	Busy      int64 // for how long some thread was in a call, in nanoseconds
+	Open      int64 // of these in a call that its process ended in
+	Ended     bool  // its process ended before it left
 	Uncounted uint64
 	Sites     []Site
 	Peers     []Peer
@@ -41,18 +44,41 @@ type Event struct {
 	Bytes           uint64
 }
 
-// Read returns the figures of a local rank, and its trace. The rank may still run; then the figures
-// are those of some moment now, and events that it is writing are left out.
-func (m *Memory) Read(local int) (Figures, []Event) {
+// Read returns the figures of a local rank, and its trace. ended is when its process has ended: a
+// call that was under way then has lasted until then. The rank may still run; then the figures are
+// those of some moment now, and events that it is writing are left out.
+func (m *Memory) Read(local int, ended int64) (Figures, []Event) {
 	a := m.area(local)
-	f := Figures{Begun: a.begun.Load(), Left: a.left.Load(), Uncounted: a.uncounted.Load()}
+	f := Figures{Begun: a.begun.Load(), Left: a.left.Load(), Busy: a.busy.Load(), Uncounted: a.uncounted.Load()}
 	at := f.readSites(&a)
+	if f.Ended = f.Left == 0; f.Ended {
+		if last := at[a.latest.Load()%Sites]; last >= 0 {
+			f.open(&f.Sites[last], a.openFor(ended))
+		}
+	}
 	for i := range a.peers {
 		if n := a.peers[i].messages.Load(); n > 0 {
 			f.Peers = append(f.Peers, Peer{i, n, a.peers[i].bytes.Load()})
 		}
 	}
 	return f, f.readEvents(&a, at)
+}
+
+func (f *Figures) open(s *Site, took int64) {
+	f.Open, f.Busy = took, f.Busy+took
+	s.Time, s.Slowest = s.Time+took, max(s.Slowest, took)
+}
+
+// EndedIn notes in which call the process has ended, for so long, if the rank's own figures do not
+// have it: it was none of those that are timed.
+func (f *Figures) EndedIn(op, place string, took int64) {
+	if f.Open > 0 {
+		return
+	}
+	i := slices.IndexFunc(f.Sites, func(s Site) bool { return s.Op == op && s.Place == place })
+	if i >= 0 {
+		f.open(&f.Sites[i], took)
+	}
 }
 
 // Totals returns what a local rank, which may still run, has counted at all sites together.

@@ -1,8 +1,11 @@
-// Package stress is what tests of memory ordering share: they stop for a moment at
-// every step, wherever chance has it, and continue for as long as they are asked to.
+// Package stress is what tests share that take long. Short runs (go test -short, make test) leave
+// some of them, and most rows of large tables, to those of make test-all; STRESS (make nightly)
+// asks for more. Tests of memory ordering stop for a moment at every step, wherever chance has it,
+// and continue for as long as they are asked to.
 package stress
 
 import (
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -38,5 +41,35 @@ func Pause(rng *rand.Rand) {
 		}
 	case n == 8:
 		time.Sleep(time.Duration(rng.IntN(50_000)))
+	}
+}
+
+// Long leaves a test to make test-all: short runs, as those of make test are, skip it, and say why.
+func Long(t testing.TB, why string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make test-all: " + why)
+	}
+}
+
+// Some returns all rows of a table, or in short runs n of them, evenly spread: which, the name of
+// the test says, so that tests of one table take different ones.
+func Some[T any](t testing.TB, n int, rows []T) []T {
+	if !testing.Short() || n >= len(rows) {
+		return rows
+	}
+	first := int(crc32.ChecksumIEEE([]byte(t.Name()))) % len(rows)
+	some := make([]T, n)
+	for i := range some {
+		some[i] = rows[(first+i*len(rows)/n)%len(rows)]
+	}
+	return some
+}
+
+// Nightly leaves a test to make nightly, but for a run that STRESS asks for.
+func Nightly(t testing.TB, why string) {
+	t.Helper()
+	if !Asked() {
+		t.Skip("make nightly: " + why)
 	}
 }

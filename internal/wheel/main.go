@@ -63,12 +63,13 @@ func main() {
 // pack makes the wheel and returns its path.
 func pack(bin, licences, dist string) (string, error) {
 	w := wheel{}
-	for _, name := range []string{"gompirun", "gompi-bench", "gompi-topo", "gompicc"} {
+	for _, name := range []string{"gompirun", "gompi-bench", "gompi-topo", "gompicc", "gompicxx"} {
 		w.add(scripts+name, filepath.Join(bin, name))
 	}
 	for _, name := range []string{"libgompi.so", "libgompi-core.so", "gompi.h"} {
 		w.add("gompi_torch/lib/"+name, filepath.Join(bin, "lib", name))
 	}
+	w.add(data+"data/share/gompi/valgrind.supp", filepath.Join(bin, "share/gompi/valgrind.supp"))
 	w.add(mpi+"/libgompi-mpi.so", filepath.Join(bin, "lib/libgompi-mpi.so"))
 	for _, face := range []string{"/abi/", "/openmpi/", "/mpich/"} {
 		if folder := filepath.Join(bin, "lib", face); isDir(folder) { // its mpi.h was installed

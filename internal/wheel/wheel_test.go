@@ -32,9 +32,7 @@ func TestTheWheelIsWhole(t *testing.T) {
 	if err := exec.Command("python3", "-c", "import venv, pip").Run(); err != nil {
 		t.Skip("python3 has no venv or pip")
 	}
-	if !stress.Asked() {
-		t.Skip("it builds all libraries anew: make nightly")
-	}
+	stress.Nightly(t, "it builds all libraries anew")
 	bin, dist := t.TempDir(), t.TempDir()
 	run(t, "make", "-C", "../..", "wheel", "BIN="+bin, "DIST="+dist, "PROGS=./mpirun/gompirun")
 	wheels, _ := filepath.Glob(filepath.Join(dist, "*"))

@@ -1,4 +1,4 @@
-// Package world has the two numbers that a process of a job goes by below package comm. They are
+// Package world has the two numbers that a process of a job goes by below communicators. They are
 // types, so that the compiler keeps them apart from each other and from ranks of communicators,
 // which are plain ints.
 package world

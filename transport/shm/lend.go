@@ -8,7 +8,7 @@ import (
 )
 
 // This file lends the ends of rings to C, which writes and reads short frames as SendNow and
-// RecvNow do (comm/libmpi/face/rings.h: what changes there changes here). C uses a ring's position
+// RecvNow do: mpi/libmpi/face/rings.h has the functions of the same names. C uses a ring's position
 // integers in place. It never grows a ring, never announces this rank to a peer, and begins no
 // record that it cannot finish. In Go and in C alike a record's word is stored behind the record,
 // and whether the reader sleeps is looked up behind that.
@@ -45,18 +45,4 @@ func (t *Transport) Lend() (most int) {
 		t.idle = -1 // the next Poll looks at all peers
 	}
 	return min(lentBytes, t.shape.Reach.From-1)
-}
-
-// LentLayout returns the offsets and sizes of what C uses, in the order of gompi_layout in lease.h.
-func LentLayout() []uintptr {
-	var w writer
-	var r reader
-	return []uintptr{
-		unsafe.Offsetof(w.mem), unsafe.Offsetof(w.lap), unsafe.Offsetof(w.base),
-		unsafe.Offsetof(w.tail), unsafe.Offsetof(w.seen), unsafe.Offsetof(w.read), unsafe.Offsetof(w.turns),
-		unsafe.Offsetof(w.since), unsafe.Offsetof(w.clean), unsafe.Offsetof(w.bulk), unsafe.Offsetof(w.most),
-		unsafe.Offsetof(w.full),
-		unsafe.Offsetof(r.pos), unsafe.Offsetof(r.returned), unsafe.Offsetof(r.here),
-		unsafe.Offsetof(w.control.hungry), shortLap, smallRecord, streamLap, smallBody, ahead, mostFetched,
-	}
 }

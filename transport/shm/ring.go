@@ -75,6 +75,8 @@ import (
 // grows once. What it grows by was never written, and so is zero. No record is longer than
 // what is free before the end of the lap, whatever the Shape, and a Shape's longest record
 // ends at a multiple of 64 bytes: so none reaches the 64 bytes that are counted on besides.
+//
+//c:struct gompi_ring
 type ring struct {
 	*control
 	mem  []byte // all of it, also what is not claimed yet
@@ -83,6 +85,8 @@ type ring struct {
 }
 
 // control is the beginning of a ring.
+//
+//c:struct gompi_control
 type control struct {
 	head    atomic.Uint64
 	helped  atomic.Uint64
@@ -94,6 +98,7 @@ type control struct {
 	_       [lineSize - 24]byte
 }
 
+//c:const GOMPI_RING_
 const (
 	lineSize    = 64
 	controlSize = int(unsafe.Sizeof(control{}))
@@ -132,6 +137,8 @@ func (r *ring) word(pos uint64) *atomic.Uint64 {
 }
 
 // The kinds of records, in the lower byte of the word.
+//
+//c:const GOMPI_RING_
 const (
 	first  = 1 + iota // of a frame
 	more              // of the frame before
@@ -140,6 +147,8 @@ const (
 
 // Marks in the word of a record: behind it the ring has grown; with it the lap ends,
 // wherever it lies.
+//
+//c:const GOMPI_RING_
 const (
 	grown  = 0x80
 	turned = 0x40
@@ -149,6 +158,8 @@ const (
 // The parts of a word: 8 bits of kind and marks, 16 of length, 40 of the position that
 // the writer has read up to, in lines. A word may lie unread while its reader writes on:
 // the position is unambiguous as long as that is less than 64 TiB.
+//
+//c:const GOMPI_RING_
 const (
 	lengthAt   = 8
 	readAt     = 24
@@ -159,29 +170,41 @@ const (
 
 // shortLap is how much of a lap at least lies before the last record but one of a short
 // one: as much can be written before the reader has read that.
+//
+//c:const GOMPI_RING_
 const shortLap = 2 << 10
 
 // smallRecord is the longest record that counts as small (np=2 near on an Intel Xeon, where those
 // of 1 KiB did and where those of 2 KiB do: 1.5 KiB .85 us and .63, 2 KiB .94 and .80).
+//
+//c:const GOMPI_RING_
 const smallRecord = (frameHead + 2<<10 + lineSize - 1) &^ (lineSize - 1)
 
 // streamLap is up to which length a lap grows for short messages, if half of it was written before
 // it was read: in a longer one the writer looks less often how far the reader is (64 messages of
 // 512 B one after another, np=2 near on an Intel Xeon: .29 us each in 64 KiB, .15 in 256). A lap
 // that leaves the caches has not been tried for them.
+//
+//c:const GOMPI_RING_
 const streamLap = 256 << 10
 
 // mostFetched bounds how much of a record is fetched before it is looked at.
+//
+//c:const GOMPI_RING_
 const mostFetched = 4 << 10
 
 // ahead is how many places are wiped at a time: behind a record of 1 KiB those of the next
 // one and of the word behind that.
+//
+//c:const GOMPI_RING_
 const ahead = 17
 
 // length returns how much of the ring a record with n bytes behind its word takes.
 func length(n int) int { return (wordSize + n + lineSize - 1) &^ (lineSize - 1) }
 
 // A writer is the writing end.
+//
+//c:struct gompi_writer
 type writer struct {
 	ring
 	tail  uint64
@@ -309,6 +332,8 @@ func (w *writer) wipe(pos uint64, n int) {
 func (w *writer) blank(pos uint64) { *(*uint64)(unsafe.Pointer(w.word(pos))) = 0 }
 
 // A reader is the reading end.
+//
+//c:struct gompi_reader
 type reader struct {
 	ring
 	pos      uint64

@@ -46,9 +46,12 @@ const (
 	smallestRing = 2 << 10
 	allRings     = 128 << 20
 
-	// firstLap is how much of a ring is claimed at first, and smallBody the
-	// longest payload that does not make it grow.
-	firstLap  = 64 << 10
+	// firstLap is how much of a ring is claimed at first.
+	firstLap = 64 << 10
+
+	// smallBody is the longest payload that does not make a ring grow.
+	//
+	//c:const GOMPI_RING_
 	smallBody = 1 << 10
 )
 

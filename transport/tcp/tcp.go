@@ -56,6 +56,10 @@ type Config struct {
 	// "^docker0" all but that. Empty takes all.
 	Interfaces string
 
+	// Optional means that ranks of this host, if they are all, may do without: no error is that
+	// this one cannot listen, as in a sandbox without sockets of the Internet. See Deaf.
+	Optional bool
+
 	// PortLow and PortHigh bound the port to listen on; 0 lets the system
 	// choose.
 	PortLow, PortHigh int
@@ -83,7 +87,8 @@ type Transport struct {
 	set  *poll.Set
 	log  *slog.Logger
 
-	listener int // -1 when closed
+	listener int   // -1 when closed
+	deaf     error // why there is none
 	card     card
 	filtered bool           // connections to other addresses than card's are refused
 	own      []netip.Prefix // card's, also when all ranks are on this host
@@ -151,10 +156,17 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 		return nil, err
 	}
 	if err := t.listen(); err != nil {
-		return nil, err
+		if !cfg.Optional || !t.card.local {
+			return nil, err
+		}
+		t.deaf = err
 	}
 	return t, nil
 }
+
+// Deaf returns why this rank does not listen, nil if it does. Ranks without another transport
+// cannot reach it.
+func (t *Transport) Deaf() error { return t.deaf }
 
 // findAddresses fills in the card, except for the port.
 func (t *Transport) findAddresses() error {
@@ -177,8 +189,13 @@ func (t *Transport) findAddresses() error {
 	return nil
 }
 
-// Card returns the encoded addresses of this rank, for SetCards of other ranks.
-func (t *Transport) Card() []byte { return t.card.encode() }
+// Card returns the encoded addresses of this rank, for SetCards of other ranks; nil if it is Deaf.
+func (t *Transport) Card() []byte {
+	if t.deaf != nil {
+		return nil
+	}
+	return t.card.encode()
+}
 
 // SetCards sets the cards of all ranks, by rank. Frames that were sent before it wait
 // for it. The card of a rank that cannot be reached is nil.

@@ -80,9 +80,7 @@ func TestConformance(t *testing.T) { transporttest.Run(t, openNet) }
 
 // What holds without MACs on frames holds with them.
 func TestStressConformanceWithMACs(t *testing.T) {
-	if !stress.Asked() {
-		t.Skip("left out but of make nightly: it takes 20 s")
-	}
+	stress.Nightly(t, "it takes 20 s")
 	transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net { return openNetWith(t, sinks, true) })
 }
 

@@ -13,21 +13,15 @@ import (
 
 // Tests of transport.Getter.
 
-// direct returns a rank's power, and the heaps of both ranks; it skips the test if there
-// is none.
-func (n *net) direct(t *testing.T, rank world.Rank) (d transport.Getter, heaps [2][]byte) {
-	t.Helper()
-	d, ok := n.Ends[rank].Transport.(transport.Getter)
-	if !ok {
-		t.Skip("the transport does not read its peers' memory")
-	}
-	return d, [2][]byte{n.Heap(0), n.Heap(1)}
+// direct returns a rank's power, and the heaps of both ranks.
+func (n *net) direct(rank world.Rank) (d transport.Getter, heaps [2][]byte) {
+	return n.Ends[rank].Transport.(transport.Getter), [2][]byte{n.Heap(0), n.Heap(1)}
 }
 
 // place is where rank's peer finds b.
 func (n *net) place(t *testing.T, rank world.Rank, b []byte) uint64 {
 	t.Helper()
-	d, _ := n.direct(t, rank)
+	d, _ := n.direct(rank)
 	place := d.Place(1-rank, mem.Bytes(b))
 	if place == 0 {
 		t.Fatalf("%d bytes of rank %d's heap have no place", len(b), rank)
@@ -61,7 +55,7 @@ var copyLengths = []int{1, 100, 5000, 70_001, 300_000, 1<<20 + 3, 9 << 20}
 // Rank 0 gets from rank 1's heap to memory of its own and to its heap, puts there from
 // both, and all arrives where it should and nowhere else, beside frames.
 func heapsAreReached(t *testing.T, n *net) {
-	_, heaps := n.direct(t, 0)
+	_, heaps := n.direct(0)
 	rounds := 0
 	all(t, n.ranks, func(r *rank) error {
 		if r.id == 1 { // it is there to help
@@ -110,7 +104,7 @@ func (r *rank) exchange(n *net, t *testing.T, round, size int, own, theirs []byt
 
 // A peer that does nothing at all is not waited for.
 func copiesNeedNoPeer(t *testing.T, n *net) {
-	_, heaps := n.direct(t, 0)
+	_, heaps := n.direct(0)
 	for i, size := range copyLengths {
 		if err := n.ranks[0].exchange(n, t, i, size, heaps[0][1:][:size+2], heaps[1][:size+2], true); err != nil {
 			t.Errorf("%d bytes: %v", size, err)
@@ -119,7 +113,7 @@ func copiesNeedNoPeer(t *testing.T, n *net) {
 }
 
 func placesThatMeanNothing(t *testing.T, n *net) {
-	d, heaps := n.direct(t, 1)
+	d, heaps := n.direct(1)
 	for name, b := range map[string][]byte{
 		"of memory of one's own": make([]byte, 8), "of nothing": nil, "of a peer's heap": heaps[0][:8], "across the end": heaps[1][: len(heaps[1])+1 : cap(heaps[1])],
 	} {
@@ -141,7 +135,7 @@ func placesThatMeanNothing(t *testing.T, n *net) {
 // A peer that copies when the memory is recalled is notified, whether before the first
 // byte, in the midst of it, or when all is copied but has not been said to be.
 func recalledMemory(t *testing.T, n *net) {
-	d, heaps := n.direct(t, 1)
+	d, heaps := n.direct(1)
 	r, size := n.ranks[0], 5<<20
 	for polls := range 3 {
 		place := n.place(t, 1, heaps[1][:size])
@@ -163,7 +157,7 @@ func recalledMemory(t *testing.T, n *net) {
 // A copy that is forgotten is not reported, and touches nothing any more; those behind
 // it continue.
 func forgottenCopies(t *testing.T, n *net) {
-	_, heaps := n.direct(t, 0)
+	_, heaps := n.direct(0)
 	r, size := n.ranks[0], 5<<20
 	place, dst := n.place(t, 1, heaps[1][:size]), heaps[0][:size]
 	r.get(place, dst, 1)
@@ -186,7 +180,7 @@ func forgottenCopies(t *testing.T, n *net) {
 }
 
 func copiesEndInClose(t *testing.T, n *net) {
-	_, heaps := n.direct(t, 0)
+	_, heaps := n.direct(0)
 	r := n.ranks[0]
 	place := n.place(t, 1, heaps[1][:5<<20])
 	r.get(place, make([]byte, 5<<20), 1)

@@ -130,7 +130,7 @@ func TestMemoryThatIsUsedAnewArrivesRight(t *testing.T) {
 // then, as it does when it is to disconnect from one.
 func TestAPeerThatNeverAnswersOverRDMAHarmsNothing(t *testing.T) {
 	if !haveDevice() {
-		t.Skipf("left out: %v", errDevice)
+		t.Skipf("make rdma: %v", errDevice)
 	}
 	ranks := pairOver(t, "", 1, 1)
 	meet(t, ranks)

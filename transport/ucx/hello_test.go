@@ -152,7 +152,7 @@ func overAll(t *testing.T, f func(t *testing.T, ranks [2]*rank)) {
 	t.Run("tcp", func(t *testing.T) { f(t, pair(t, 1, 1)) })
 	t.Run("RDMA", func(t *testing.T) {
 		if !haveDevice() {
-			t.Skipf("left out: %v", errDevice)
+			t.Skipf("make rdma: %v", errDevice)
 		}
 		f(t, pairOver(t, "", 1, 1))
 	})

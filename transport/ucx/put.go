@@ -14,7 +14,7 @@ import (
 )
 
 // Messages between memory from comm.Alloc go without a copy: the sender has Put store the payload
-// in the receiver's buffer. Both buffers lie in regions, memory that comm has registered here and
+// in the receiver's buffer. Both buffers lie in regions, memory that core has registered here and
 // keeps until Deregister reports that UCX is done with it. A put is one or more active messages,
 // its parts, which begin with the place. The receiver's side checks the place when a part arrives:
 // after Recall it drops the part. So no peer has a key to our memory, but while UCX transfers a

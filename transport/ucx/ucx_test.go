@@ -78,7 +78,7 @@ func TestFaultyOverPosix(t *testing.T) { transporttest.RunFaulty(t, over("posix,
 // Over the devices of this machine, where it has some: soft RoCE will do.
 func overRDMA(t *testing.T) transporttest.Open {
 	if !haveDevice() {
-		t.Skipf("left out: %v", errDevice)
+		t.Skipf("make rdma: %v", errDevice)
 	}
 	return over("", false)
 }

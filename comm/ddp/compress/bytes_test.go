@@ -10,8 +10,8 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
-	"gompi/comm/internal/fabric"
 	"gompi/internal/boot"
+	"gompi/internal/core"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -42,7 +42,7 @@ func countBytes(t *testing.T, fn func(ctx context.Context, c *comm.Comm) error) 
 	for rank, b := range boot.Group(ranks) {
 		all.Go(func() {
 			parker := inproc.NewParker()
-			joined, err := fabric.Join(t.Context(), comm.Config{}, fabric.Fabric{
+			joined, err := core.Join(t.Context(), core.Config{}, core.Fabric{
 				Boot:   b,
 				Parker: parker,
 				Yield:  runtime.Gosched,
@@ -52,7 +52,7 @@ func countBytes(t *testing.T, fn func(ctx context.Context, c *comm.Comm) error) 
 				},
 			})
 			if err == nil {
-				c := joined.(*comm.Comm)
+				c := (*comm.Comm)(joined)
 				err = errors.Join(fn(t.Context(), c), c.Close(t.Context()))
 			}
 			errs[rank] = err

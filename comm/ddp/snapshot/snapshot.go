@@ -29,7 +29,9 @@ type State struct {
 
 // Save writes s to the file at path. It is collective, between two steps. Rank 0 writes, and all
 // get the same error. Whatever happens, the file is either the old one or the new one in full: it
-// is written under another name, flushed to the disk and renamed.
+// is written under another name, flushed to the disk and renamed. A new file has the permissions
+// that the umask leaves; an old one keeps its own, and stays behind a symbolic link. The next Save
+// removes the copy that a kill in the midst of one has left.
 //
 // It costs a gather to rank 0 of each of Hook.Own, for all of which together the file needs
 // Size()*4 bytes for each number of a rank.

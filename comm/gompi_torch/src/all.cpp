@@ -3,6 +3,7 @@
 #include "group.cpp"
 #include "heap.cpp"
 #include "interrupt.cpp"
+#include "members.cpp"
 #include "messages.cpp"
 #include "module.cpp"
 #include "monitored.cpp"

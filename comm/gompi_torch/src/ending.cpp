@@ -52,14 +52,17 @@ void leaveAtExit() {
 
 void watchEnds() {
 	static std::once_flag once;
-	std::call_once(once, [] { check(gompi_dup(GOMPI_WORLD, &ends)); });
+	std::call_once(once, [] {
+		check(gompi_dup(GOMPI_WORLD, &ends));
+		check(gompi_hide(ends));
+	});
 }
 
-void awaitEnd(std::chrono::milliseconds limit) {
+std::string awaitEnd(std::chrono::milliseconds limit) {
 	if (ends == GOMPI_COMM_NULL)
-		return;
+		return "";
 	gompi_set_timeout(ends, limit.count());
-	gompi_barrier(ends); // it fails when a rank has left or is lost
+	return gompi_barrier(ends) == GOMPI_OK ? "" : gompi_error(); // it fails when a rank has left or is lost
 }
 
 void leaveGroups() {

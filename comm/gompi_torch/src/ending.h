@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 namespace gompi_torch {
 
@@ -11,8 +12,8 @@ void leaveAtExit();
 
 // Has the ranks hear of each other's ends by awaitEnd. All ranks call it.
 void watchEnds();
-// Blocks until a rank has ended, with whatever status, but no longer than the limit.
-void awaitEnd(std::chrono::milliseconds limit);
+// Blocks until a rank has ended, with whatever status, but no longer than the limit. It returns how.
+std::string awaitEnd(std::chrono::milliseconds limit);
 
 // Leaves all groups, so that ranks that wait for this one are told. It returns when the callbacks of all
 // futures have run, as they may be Python's, which ends next.

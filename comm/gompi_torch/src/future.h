@@ -1,10 +1,14 @@
 // The futures of works: each has the work's tensors, in a list.
 #pragma once
 
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue_inl.h>
+
+#include "python.h"
 
 namespace gompi_torch {
 
@@ -20,6 +24,19 @@ inline void settle(c10::ivalue::Future& future, const std::vector<at::Tensor>& o
 		future.setError(error);
 	else
 		future.markCompleted(at::IValue(outputs));
+}
+
+// Completes a future of a work on a thread of its own: its callbacks may want what this thread holds.
+template <typename Work> void settleElsewhere(FuturePtr future, std::vector<at::Tensor> outputs, std::exception_ptr error, c10::intrusive_ptr<Work> work) {
+	auto python = std::make_shared<PythonWork>();
+	std::thread([future, outputs = std::move(outputs), error, work, python]() mutable {
+		settle(*future, outputs, error);
+		future.reset();
+		outputs.clear();
+		error = nullptr;
+		work.reset(); // before the process hears that nothing of Python's is left here
+		python.reset();
+	}).detach();
 }
 
 } // namespace gompi_torch

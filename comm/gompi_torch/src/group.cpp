@@ -7,7 +7,10 @@
 #include <set>
 #include <utility>
 
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
 #include "fail.h"
+#include "members.h"
 
 namespace gompi_torch {
 
@@ -26,9 +29,9 @@ Groups& groups() {
 
 } // namespace
 
-Group::Group(Communicator c, int rank, int size, StorePtr s, std::chrono::milliseconds limit)
-	: GroupBase(rank, size), owned(std::move(c)), comm(owned.get()), store(std::move(s)), timeout(limit),
-	  queue(std::make_shared<Queue>(store, rank, size, hooks)), messages(comm) {
+Group::Group(Communicator c, std::string name, int rank, int size, StorePtr s, std::chrono::milliseconds limit)
+	: GroupBase(rank, size), owned(std::move(c)), comm(owned.get()), store(std::move(s)), timeout(std::make_shared<Limit>(limit)),
+	  me(std::make_shared<Member>(Member{std::move(name), rank, size})), queue(std::make_shared<Queue>(store, me, hooks)), messages(comm) {
 	void* byte; // which goes with the communicator: its ranks then look whether tensors lie in the heap
 	check(gompi_set_timeout(comm, limit.count()));
 	check(gompi_alloc(comm, 1, &byte));
@@ -83,20 +86,10 @@ struct Call {
 	}
 };
 
-} // namespace
-
-WorkPtr Group::submit(c10d::OpType op, const char* title, const Tensors& inputs, Tensors outputs, std::function<int()> run) {
-	if (callLimit != c10d::kUnsetTimeout)
-		run = [this, run = std::move(run), limit = callLimit] { return within(limit, run); };
-	auto c = c10::make_intrusive<Collective>(queue, op, title, inputs, std::move(outputs), std::move(run));
-	called++;
-	queue->push(c);
-	return note(c);
-}
-
-int Group::within(std::chrono::milliseconds limit, const std::function<int()>& run) {
-	check(gompi_set_timeout(comm, limit.count()));
-	auto reset = [this] { check(gompi_set_timeout(comm, timeout.load().count())); };
+// Runs a collective, which may take so long. All others may take as long as the group's do.
+int within(gompi_comm c, const Limit& all, std::chrono::milliseconds limit, const std::function<int()>& run) {
+	check(gompi_set_timeout(c, limit.count()));
+	auto reset = [&] { check(gompi_set_timeout(c, all.load().count())); };
 	int err;
 	try {
 		err = run();
@@ -107,6 +100,17 @@ int Group::within(std::chrono::milliseconds limit, const std::function<int()>& r
 	if (err == GOMPI_OK) // in a group that is broken nothing waits any more
 		reset();
 	return err;
+}
+
+} // namespace
+
+WorkPtr Group::submit(c10d::OpType op, const char* title, const Tensors& inputs, Tensors outputs, std::function<int()> run) {
+	if (callLimit != c10d::kUnsetTimeout)
+		run = [c = comm, all = timeout, limit = callLimit, run = std::move(run)] { return within(c, *all, limit, run); };
+	auto c = c10::make_intrusive<Collective>(queue, op, title, inputs, std::move(outputs), Interruptible::countedHere(std::move(run)));
+	called++;
+	queue->push(c);
+	return note(c);
 }
 
 WorkPtr Group::note(WorkPtr work) {
@@ -422,11 +426,16 @@ WorkPtr Group::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs
 }
 
 void Group::setTimeout(std::chrono::milliseconds limit) {
-	timeout = limit;
+	*timeout = limit;
 	check(gompi_set_timeout(comm, limit.count()));
 }
 
-void Group::abort() { gompi_free(comm); }
+void Group::abort() {
+	Interruptible::Unlocked unlocked; // threads that wait may want it, to end
+	// The others are told at once: what this rank does next may be no call of gompi.
+	gompi_revoke(comm, "by abort()");
+	gompi_free(comm);
+}
 
 #ifdef C10D_BACKEND_HAS_HOOKS
 
@@ -441,14 +450,15 @@ c10d::ErrorType Group::getError() {
 }
 
 c10::intrusive_ptr<c10d::Backend> Group::split(const StorePtr& store, const std::vector<int>& ranks, const c10::intrusive_ptr<Options>& o) {
-	auto me = std::find(ranks.begin(), ranks.end(), rank_);
-	if (me == ranks.end())
+	auto place = std::find(ranks.begin(), ranks.end(), rank_);
+	if (place == ranks.end())
 		return nullptr;
 	// Groups that are made at the same time differ in their tags.
 	int tag = std::hash<std::string>()(o->group_name) & 0x3fffffff;
 	gompi_comm c;
+	awaitMembers(c10::make_intrusive<c10d::PrefixStore>(o->group_name, store), ranks, static_cast<int>(place - ranks.begin()), o->timeout);
 	check(gompi_create_group(comm, ranks.data(), ranks.size(), tag, &c));
-	return c10::make_intrusive<Group>(Communicator(c), static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()), store->clone(), o->timeout);
+	return c10::make_intrusive<Group>(Communicator(c), o->group_name, static_cast<int>(place - ranks.begin()), static_cast<int>(ranks.size()), store->clone(), o->timeout);
 }
 
 #endif
@@ -468,9 +478,10 @@ WorkPtr Group::endCoalescing() {
 #endif
 
 WorkPtr Group::send(Tensors& tensors, int to, int tag) {
+	Messages::wantPeer(to, size_, tag);
 	Transfer m(only(tensors), false);
 	check(gompi_isend(comm, m.numbers->data(), m.numbers->count(), m.numbers->type(), to, tag, &m.request));
-	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, "gompi:send", tensors[0], std::move(m), timeout, hooks));
+	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, "gompi:send", tensors[0], std::move(m), timeout->load(), hooks, me, to, tag));
 }
 
 WorkPtr Group::recv(Tensors& tensors, int from, int tag) { return receive(c10d::OpType::RECV, "gompi:recv", only(tensors), from, tag); }
@@ -480,7 +491,8 @@ WorkPtr Group::recvAnysource(Tensors& tensors, int tag) {
 }
 
 WorkPtr Group::receive(c10d::OpType op, const char* title, const at::Tensor& t, int from, int tag) {
-	return note(c10::make_intrusive<Message>(op, title, t, messages.receive(t, from, tag), timeout, hooks));
+	Messages::wantPeer(op == c10d::OpType::RECV ? from : rank_, size_, tag);
+	return note(c10::make_intrusive<Message>(op, title, t, messages.receive(t, from, tag), timeout->load(), hooks, me, from, tag));
 }
 
 } // namespace gompi_torch

@@ -31,12 +31,15 @@ using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 using Tensors = std::vector<at::Tensor>;
 using TensorLists = std::vector<Tensors>;
 
+// How long each collective of a group may take. One that runs may outlive the Group.
+using Limit = std::atomic<std::chrono::milliseconds>;
+
 // A Group does what torch documents, for tensors in the memory of the processor. A collective of
 // which a rank has not heard when the timeout has passed fails there, and the group is broken.
 class Group : public GroupBase {
 public:
-	// The store is that which torch has for it.
-	Group(Communicator comm, int rank, int size, StorePtr store, std::chrono::milliseconds timeout);
+	// The store is that which torch has for it, as the name is.
+	Group(Communicator comm, std::string name, int rank, int size, StorePtr store, std::chrono::milliseconds timeout);
 	// Blocks until all collectives that were called are over.
 	~Group() override;
 	// Frees the communicators of all groups: collectives under way end, and ranks that wait for this one
@@ -84,7 +87,7 @@ public:
 
 #ifdef C10D_BACKEND_HAS_HOOKS // torch >= 2.15
 	bool supportsSplitting() const override { return true; }
-	c10::intrusive_ptr<Options> getBackendOptions() override { return c10::make_intrusive<Options>("gompi", timeout); }
+	c10::intrusive_ptr<Options> getBackendOptions() override { return c10::make_intrusive<Options>("gompi", timeout->load()); }
 	c10d::ErrorType getError() override;
 
 	// Not abort hooks: that of the flight recorder takes seconds to write its file, before an error is told.
@@ -103,8 +106,6 @@ public:
 
 private:
 	WorkPtr submit(c10d::OpType op, const char* title, const Tensors& inputs, Tensors outputs, std::function<int()> run);
-	// Runs a collective, which may take so long.
-	int within(std::chrono::milliseconds limit, const std::function<int()>& run);
 	WorkPtr note(WorkPtr work);
 	WorkPtr sumSparse(at::Tensor& t, const c10d::ReduceOp& op);
 	WorkPtr gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& outputs, Flat out);
@@ -116,7 +117,8 @@ private:
 	const Communicator owned;
 	const gompi_comm comm; // of owned
 	const StorePtr store;
-	std::atomic<std::chrono::milliseconds> timeout;
+	const std::shared_ptr<Limit> timeout;
+	const MemberPtr me;
 	const std::shared_ptr<Hooks> hooks = std::make_shared<Hooks>();
 	std::shared_ptr<Queue> queue;
 	Messages messages;

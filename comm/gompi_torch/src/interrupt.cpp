@@ -11,6 +11,9 @@
 namespace gompi_torch {
 
 constexpr int64_t Interruptible::period;
+std::function<std::string()> Interruptible::here_in_python;
+std::function<int()> Interruptible::numberOfPlace;
+std::atomic<bool> Interruptible::callsHandlers{false};
 
 namespace {
 
@@ -40,9 +43,38 @@ Interruptible::Interruptible(gompi_check help, void* arg) : help(help), arg(arg)
 }
 
 Interruptible::~Interruptible() {
+	if (placed)
+		gompi_set_site(nullptr);
 	innermost = outer;
 	if (outer || help || here())
 		gompi_set_check(outer ? ask : nullptr, outer);
+}
+
+std::function<int()> Interruptible::countedHere(std::function<int()> run) {
+	if (!numberOfPlace || !Py_IsInitialized())
+		return run;
+	pybind11::gil_scoped_acquire lock;
+	return [place = numberOfPlace(), run = std::move(run)] {
+		gompi_set_place(place);
+		struct Reset {
+			~Reset() { gompi_set_place(0); }
+		} reset;
+		return run();
+	};
+}
+
+bool Interruptible::placeRaises() {
+	if (placed || !here_in_python)
+		return false;
+	placed = true;
+	pybind11::gil_scoped_acquire lock;
+	try {
+		gompi_set_site(here_in_python().c_str());
+		return false;
+	} catch (pybind11::error_already_set&) { // it is in Python, so handlers run there
+		raised = std::current_exception();
+		return true;
+	}
 }
 
 int64_t Interruptible::ask(void* self, int64_t waited) {
@@ -54,7 +86,7 @@ int64_t Interruptible::ask(void* self, int64_t waited) {
 		i.last = 0; // it is another wait of the call
 	if (waited - i.last >= period) {
 		i.last = waited;
-		if (handlersRaise())
+		if (handlersRaise() || i.placeRaises())
 			return -1;
 	}
 	return again > 0 ? std::min(again, period) : period;
@@ -68,7 +100,9 @@ Interruptible::Unlocked::~Unlocked() {
 }
 
 void Interruptible::poll() {
-	if (here() && handlersRaise())
+	if (!here())
+		return;
+	if (handlersRaise() || (innermost && innermost->placeRaises()))
 		rethrow();
 }
 

@@ -1,6 +1,10 @@
 // Signals that come while a thread waits in gompi.
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <string>
+
 #include "gompi.h"
 
 namespace gompi_torch {
@@ -11,6 +15,14 @@ namespace gompi_torch {
 // asks help.
 class Interruptible {
 public:
+	// The line of Python's code that waits on this thread, "" if there is none. Python's lock is held.
+	static std::function<std::string()> here_in_python;
+	// The number, of gompi_place, of the line that calls on this thread; not set where no call is counted.
+	// Python's lock is held.
+	static std::function<int()> numberOfPlace;
+	// run, with its calls counted at that line. It takes Python's lock where calls are counted.
+	static std::function<int()> countedHere(std::function<int()> run);
+
 	// help, if there is one, is asked as gompi_set_check says, but never ends a call.
 	explicit Interruptible(gompi_check help = nullptr, void* arg = nullptr);
 	~Interruptible();
@@ -21,6 +33,8 @@ public:
 
 	// Whether this is the main thread.
 	static bool here();
+	// Whether the program has signal handlers of its own, as Python's side knows. They may call anything.
+	static std::atomic<bool> callsHandlers;
 	// Runs the handlers on the main thread, and throws what one raises.
 	static void poll();
 	// Throws what a handler has raised in a call of this thread, if one has.
@@ -42,7 +56,11 @@ private:
 
 	const gompi_check help;
 	void* const arg;
+	// Has reports name where Python waits, once. It reports whether a handler has raised meanwhile.
+	bool placeRaises();
+
 	Interruptible* const outer;
+	bool placed = false;
 	int64_t last = 0; // when handlers ran, of the milliseconds that a call has waited
 };
 

@@ -110,6 +110,13 @@ Messages::Messages(gompi_comm comm) : comm(comm) {
 	place = all().list.insert(all().list.end(), this);
 }
 
+void Messages::wantPeer(int peer, int ranks, int tag) {
+	if (peer < 0 || peer >= ranks)
+		fail("a message with rank ", peer, ": want one of the group, 0 to ", ranks - 1);
+	if (tag < 0)
+		fail("a message with tag ", tag, ": want 0 or more");
+}
+
 Transfer Messages::receive(const at::Tensor& t, int from, int tag) {
 	Transfer r(t, true);
 	std::lock_guard<std::mutex> lock(mutex);
@@ -191,8 +198,8 @@ bool shows() { return at::hasCallbacks(); }
 } // namespace
 
 Message::Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, milliseconds limit,
-                 std::shared_ptr<Hooks> hooks)
-	: c10d::Work(-1, op, shows() ? title : nullptr, shows() ? std::vector<at::Tensor>{tensor} : std::vector<at::Tensor>()), tensor(tensor), limit(limit), hooks(std::move(hooks)), transfer(std::move(transfer)) {}
+                 std::shared_ptr<Hooks> hooks, MemberPtr me, int peer, int tag)
+	: c10d::Work(-1, op, shows() ? title : nullptr, shows() ? std::vector<at::Tensor>{tensor} : std::vector<at::Tensor>()), tensor(tensor), limit(limit), hooks(std::move(hooks)), me(std::move(me)), peer(peer), tag(tag), transfer(std::move(transfer)) {}
 
 Message::~Message() {
 	if (!over)
@@ -204,7 +211,7 @@ bool Message::isCompleted() {
 	if (!over)
 		helpIfLate();
 	if (ask(milliseconds(0)))
-		announce();
+		announce(false);
 	return over;
 }
 
@@ -229,15 +236,25 @@ bool Message::wait(milliseconds timeout) {
 		while (!over) {
 			auto waited = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
 			if (waited >= whole)
-				fail(c10d::opTypeToString(opType_), " is not over after ", whole.count(), " ms");
+				fail(late(whole));
 			ask(whole - waited);
 			Interruptible::rethrow();
 		}
 	}
-	announce();
+	announce(false);
+	if (future) { // a thread completes it now
+		Interruptible::Unlocked unlocked;
+		future->wait();
+	}
 	if (error)
 		std::rethrow_exception(error);
 	return true;
+}
+
+std::string Message::late(milliseconds waited) const {
+	auto with = peer == GOMPI_ANY_SOURCE ? std::string("any rank") : "rank " + words(peer);
+	return c10d::opTypeToString(opType_) + " of " + words(me) + (opType_ == c10d::OpType::SEND ? " to " : " from ") + with +
+	       " with tag " + words(tag) + " is not over after " + words(waited.count()) + " ms";
 }
 
 void Message::helpIfLate() {
@@ -297,27 +314,32 @@ void Message::end(int code) {
 		hooks->call(key, std::nullopt);
 }
 
-void Message::announce() {
+void Message::announce(bool here) {
 	{
 		Lock lock(mutex);
 		if (!over || !future || announced)
 			return;
 		announced = true;
 	}
-	settle(*future, {tensor}, error);
+	if (here)
+		settle(*future, {tensor}, error);
+	else
+		settleElsewhere(future, {tensor}, error, c10::intrusive_ptr<Message>::unsafe_reclaim_from_nonowning(this));
 }
 
 FuturePtr Message::getFuture() {
 	bool watch;
 	{
 		Lock lock(mutex);
-		watch = !future && !over;
-		if (!future)
-			future = newFuture();
+		if (future)
+			return future;
+		future = newFuture();
+		watch = !over;
 	}
 	if (watch)
 		Watcher::get().add(c10::intrusive_ptr<Message>::unsafe_reclaim_from_nonowning(this));
-	announce();
+	else
+		announce(true); // which has no callbacks yet
 	return future;
 }
 

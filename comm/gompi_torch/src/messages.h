@@ -15,6 +15,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "hooks.h"
+#include "member.h"
 #include "tensors.h"
 
 namespace gompi_torch {
@@ -59,6 +60,8 @@ public:
 
 	explicit Messages(gompi_comm comm);
 
+	// Throws unless there can be a message with this peer, of so many ranks, and tag.
+	static void wantPeer(int peer, int ranks, int tag);
 	// Begins the receive of t.
 	Transfer receive(const at::Tensor& t, int from, int tag);
 	// Receives what has arrived and has no recv, in all groups.
@@ -84,8 +87,9 @@ private:
 class Message : public c10d::Work {
 public:
 	// A wait takes the limit at most, if it is given none of its own. Profilers show the title.
+	// me sends it to the peer, or receives it from there.
 	Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, std::chrono::milliseconds limit,
-	        std::shared_ptr<Hooks> hooks);
+	        std::shared_ptr<Hooks> hooks, MemberPtr me, int peer, int tag);
 	// The message continues, also if no thread waits for it any more.
 	~Message() override;
 
@@ -112,8 +116,10 @@ private:
 	// Waits for as long until the message is over or the thread that asks gompi asks no more.
 	void awaitAsker(Lock& lock, std::chrono::milliseconds time);
 	void end(int code);
-	// Completes the future, if there is one and the message is over.
-	void announce();
+	std::string late(std::chrono::milliseconds waited) const;
+	// Completes the future, if there is one and the message is over: here, or on a thread of its own, since
+	// one that waits or asks may hold a lock that callbacks want.
+	void announce(bool here);
 	std::chrono::milliseconds patience() const;
 	static int64_t help(void* self, int64_t waited);
 	// Helps if it is not over its patience after the first call.
@@ -122,6 +128,8 @@ private:
 	const at::Tensor tensor;
 	const std::chrono::milliseconds limit;
 	const std::shared_ptr<Hooks> hooks;
+	const MemberPtr me;
+	const int peer, tag;
 	const uint64_t key = Hooks::newKey();
 	std::atomic<int> waiting{0};      // threads in wait
 	Transfer transfer;                // of the asker, until the message is over

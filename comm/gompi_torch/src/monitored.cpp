@@ -6,6 +6,7 @@
 
 #include "fail.h"
 #include "group.h"
+#include "keys.h"
 
 namespace gompi_torch {
 
@@ -13,17 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
-
-void set(c10d::Store& store, const std::string& key, const std::string& value) { store.set(key, std::vector<uint8_t>(value.begin(), value.end())); }
-
-bool comes(c10d::Store& store, const std::vector<std::string>& keys, milliseconds time) {
-	try {
-		store.wait(keys, time);
-		return true;
-	} catch (std::exception&) {
-		return false;
-	}
-}
 
 // Waits for all ranks but 0, and adds those that come. It returns what is wrong, in the words of torch's
 // own, "" if all have come.
@@ -49,7 +39,7 @@ std::string awaitAll(c10d::Store& store, int size, milliseconds limit, bool name
 } // namespace
 
 void Group::monitoredBarrier(const c10d::BarrierOptions& o, bool waitAllRanks) {
-	const auto limit = o.timeout == c10d::kUnsetTimeout ? timeout.load() : o.timeout;
+	const auto limit = o.timeout == c10d::kUnsetTimeout ? timeout->load() : o.timeout;
 	auto shared = c10::make_intrusive<c10d::PrefixStore>("monitored_barrier/" + std::to_string(++monitored), store);
 	auto& common = *shared;
 	const auto slack = std::chrono::seconds(10); // for rank 0 to say that the time is over, and the others to hear it
@@ -67,8 +57,7 @@ void Group::monitoredBarrier(const c10d::BarrierOptions& o, bool waitAllRanks) {
 		if (!comes(common, {"end"}, limit + slack)) {
 			why = "nothing came from rank 0";
 		} else {
-			auto said = common.get("end");
-			why.assign(said.begin(), said.end());
+			why = get(common, "end");
 			set(common, std::to_string(rank_) + knows, "");
 		}
 		if (!why.empty())

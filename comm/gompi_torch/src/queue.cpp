@@ -46,7 +46,11 @@ Collective::Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char
 
 bool Collective::wait(std::chrono::milliseconds timeout) {
 	if (!over.load() && !queue->wait(*this, timeout))
-		fail(c10d::opTypeToString(opType_), " is not over after ", timeout.count(), " ms");
+		fail(c10d::opTypeToString(opType_), " of ", queue->me, " is not over after ", timeout.count(), " ms");
+	if (hasFuture.load()) { // another thread completes it now
+		Interruptible::Unlocked unlocked;
+		getFuture()->wait();
+	}
 	if (!error)
 		return true;
 	StorePtr store;
@@ -58,7 +62,7 @@ bool Collective::wait(std::chrono::milliseconds timeout) {
 	try {
 		std::rethrow_exception(error);
 	} catch (std::exception& e) {
-		throw std::runtime_error(e.what() + explainMismatch(store, queue->rank, queue->size));
+		throw std::runtime_error(e.what() + explainMismatch(store, queue->me->rank, queue->me->size));
 	}
 }
 
@@ -68,6 +72,7 @@ FuturePtr Collective::getFuture() {
 		if (future)
 			return future;
 		future = newFuture();
+		hasFuture = true;
 		if (!over.load()) {
 			queue->hurry();
 			return future;
@@ -75,6 +80,30 @@ FuturePtr Collective::getFuture() {
 	}
 	settle(*future, outputs, error);
 	return future;
+}
+
+bool Collective::isCompleted() {
+	queue->askFor(*this);
+	return over.load();
+}
+
+bool Collective::isSuccess() const {
+	queue->askFor(*this);
+	return over.load() && !error;
+}
+
+std::exception_ptr Collective::exception() const {
+	queue->askFor(*this);
+	return over.load() ? error : nullptr;
+}
+
+// Has a collective run that is asked for again, if it does not yet. torch's flight recorder asks for each
+// once.
+void Queue::askFor(const Collective& c) {
+	if (c.over.load() || !c.asked.exchange(true))
+		return;
+	Lock lock(mutex);
+	hurry();
 }
 
 void Queue::waitsForNext(bool does) { waits = does; }
@@ -103,7 +132,7 @@ void Queue::close() {
 		findRunner(now); // to end
 	hurry(); // who was to wait does not
 	waiting++;
-	end.wait(lock, [this] { return queue.empty() && !running; });
+	end.wait(lock, [this] { return runsBelow() || (queue.empty() && !running); });
 	waiting--;
 	auto gone = std::move(store); // a thread that serves ends later, perhaps with the process, in the midst of a write of torch's FileStore
 	lock.unlock();
@@ -117,20 +146,23 @@ StorePtr Queue::storeOfGroup() {
 bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
 	Interruptible::Unlocked unlocked;
 	constexpr std::chrono::milliseconds century = std::chrono::hours(24 * 365 * 100);
-	bool forever = timeout == kNoTimeout;
+	const bool forever = timeout == kNoTimeout, runs = forever && !(Interruptible::here() && Interruptible::callsHandlers);
 	auto begin = Clock::now(), deadline = begin + (forever ? century : std::min(timeout, century));
 	Interruptible scope;
 	Lock lock(mutex);
 	if (c.isShort && !c.promised)
 		waitedAtOnce = begin - left < soon;
-	if (!forever)
-		hurry();
 	try {
 		while (!c.over.load() && Clock::now() < deadline) {
-			if (forever && !running && !queue.empty()) {
-				runNext(lock);
+			if (runsBelow())
+				fail(c10d::opTypeToString(c.opType_), " of ", me, ": a signal handler waits for it on the thread that runs an earlier collective of the group");
+			if (runs && !running && !queue.empty() && !queue.front()->hasFuture) {
+				runNext(lock, false);
 				Interruptible::rethrow();
-			} else if (sleep(lock, deadline)) {
+				continue;
+			}
+			hurry();
+			if (sleep(lock, deadline)) {
 				lock.unlock();
 				Interruptible::poll();
 				lock.lock();
@@ -159,14 +191,19 @@ bool Queue::sleep(Lock& lock, Clock::time_point deadline) {
 	return handles && woken == std::cv_status::timeout;
 }
 
-// Runs the first of the queue. The lock is held before and after.
-void Queue::runNext(Lock& lock) {
+// Whether this thread runs a collective, and is in what that has called.
+bool Queue::runsBelow() const { return running && runner == std::this_thread::get_id(); }
+
+// Runs the first of the queue. The lock is held before and after. serves says that it is for a thread of
+// the queue, which may run callbacks.
+void Queue::runNext(Lock& lock, bool serves) {
 	PythonWork work;
 	auto c = std::move(queue.front());
 	queue.pop_front();
 	longs -= !c->isShort;
 	coming = nobody;
 	running = true;
+	runner = std::this_thread::get_id();
 	lock.unlock();
 	auto begin = Clock::now();
 	run(*c);
@@ -182,8 +219,10 @@ void Queue::runNext(Lock& lock) {
 	lock.unlock();
 	if (!c->error)
 		hooks->call(c->key, took.count());
-	if (settles)
+	if (settles && serves)
 		settle(*c->future, c->outputs, c->error);
+	else if (settles)
+		settleElsewhere(c->future, c->outputs, c->error, c);
 	c.reset(); // its tensors may be Python's, whose lock a thread may hold that waits for this one
 	lock.lock();
 }
@@ -235,7 +274,7 @@ void Queue::serve() {
 	for (;;) {
 		while (!queue.empty() && !running) {
 			waitedAtOnce &= !queue.front()->isShort;
-			runNext(lock);
+			runNext(lock, true);
 		}
 		if (closed && queue.empty())
 			break;

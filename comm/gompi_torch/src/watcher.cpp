@@ -69,7 +69,7 @@ void Watcher::watch(Lock& lock) {
 		findThread();
 	lock.unlock();
 	for (auto& m : over)
-		m->announce();
+		m->announce(true);
 	over.clear(); // which may end what uses gompi
 	done.clear();
 	lock.lock();

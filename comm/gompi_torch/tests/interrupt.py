@@ -1,8 +1,6 @@
 """Rank 1 gets SIGINT while it waits, in several ways: KeyboardInterrupt comes at once. A collective that
 it ran is broken on all ranks, and nothing else is. A handler that raises nothing leaves all as it is."""
 
-import os
-import queue
 import signal
 import threading
 from datetime import timedelta
@@ -11,41 +9,19 @@ import torch
 import torch.distributed as dist
 
 import gompi_torch
+from waiting import signaled
 
 dist.init_process_group("gompi", timeout=timedelta(seconds=60))
 rank, size = dist.get_rank(), dist.get_world_size()
 store = dist.distributed_c10d._get_default_store()
-handled = queue.SimpleQueue()
-signal.signal(signal.SIGUSR1, lambda _, frame: handled.put((id(frame), frame.f_code, frame.f_lasti)))
-
-
-def interrupt():
-    """Sends SIGINT when the main thread waits in a call of torch.distributed.
-
-    Python runs signal handlers between instructions, and gompi where it waits. So the main thread is in
-    a call that waits when handlers have run twice in a row at one instruction.
-    """
-    before = None
-    while True:
-        os.kill(os.getpid(), signal.SIGUSR1)
-        at = handled.get(timeout=60)
-        name, function = at[1].co_filename, at[1].co_name
-        if at == before and ("torch/distributed" in name or function == "waits"):
-            break
-        before = at
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 def interrupted(f):
     """Calls f, which waits, and reports whether KeyboardInterrupt ends it."""
-    sender = threading.Thread(target=interrupt)
-    sender.start()
     try:
-        f()
+        signaled(signal.SIGINT, f)
     except KeyboardInterrupt:
         return True
-    finally:
-        sender.join()
     return False
 
 

@@ -32,14 +32,23 @@ if rank != 1:
     # A wait of one's own ends, and the collective goes on.
     t = torch.ones(3)
     work = dist.all_reduce(t, async_op=True)
-    fails("wait", "is not over after 200 ms", lambda: work.wait(timedelta(milliseconds=200)))
+    fails("wait", f"ALLREDUCE of rank {rank} in group 0 ({size} ranks) is not over after 200 ms", lambda: work.wait(timedelta(milliseconds=200)))
     store.add("have waited", 1)
     work.wait()
+    receive = dist.irecv(t, 1, tag=7)
+    fails("wait", f"RECV of rank {rank} in group 0 ({size} ranks) from rank 1 with tag 7 is not over after 200 ms", lambda: receive.wait(timedelta(milliseconds=200)))
+    store.add("have waited for a message", 1)
+    receive.wait()
 else:
     while store.add("have waited", 0) < size - 1:
         time.sleep(0.01)
     t = torch.ones(3)
     dist.all_reduce(t)
+    while store.add("have waited for a message", 0) < size - 1:
+        time.sleep(0.01)
+    for r in range(size):
+        if r != 1:
+            dist.send(t, r, tag=7)
 assert t[0].item() == size
 
 # The timeout of a group is that of its collectives. It breaks the group, and no other.
@@ -54,9 +63,25 @@ else:
 dist.all_reduce(t)
 assert t[0].item() == size * size, t
 
+# A group that a rank does not come to make is not made, in the time of that group, and harms no other.
+if rank != 1:
+    took = fails("new_group", "Timed out waiting for rank 1 to make a group", lambda: dist.new_group(timeout=timedelta(seconds=2)))
+    assert took < 15, took
+    store.add("have failed to make a group", 1)
+else:
+    while store.add("have failed to make a group", 0) < size - 1:
+        time.sleep(0.01)
+    took = fails("new_group", "Timed out waiting for rank 1", lambda: dist.new_group(timeout=timedelta(seconds=2)))
+    assert took < 2, took
+dist.all_reduce(t, group=dist.new_group())
+assert t[0].item() == size**3, t
+
 fails("a tensor of another length", "want a block for each", lambda: dist.all_gather([torch.zeros(3)] * size, torch.zeros(4)))
 quantized = torch.quantize_per_tensor(torch.zeros(3), 1, 0, torch.quint8)
 fails("a type that is not moved", "uantized", lambda: dist.broadcast(quantized, 0))
+fails("a receive with any tag", "with tag -1", lambda: dist.recv(t, 0, tag=-1))
+fails("a receive from any rank with any tag", "with tag -1", lambda: dist.recv(t, tag=-1))
+fails("a send to no rank", "with rank -2", lambda: dist.group.WORLD.send([t], -2, 0))
 dist.destroy_process_group()
 fails("another rank than the launcher's", "as the launcher says", lambda: dist.init_process_group("gompi", rank=size + 3, world_size=size))
 print(f"rank {rank} is told")

@@ -60,7 +60,7 @@ for again in range(2):
         assert "wait timeout after 50ms, keys: " in str(e) and "winner" in str(e), e
     if hasattr(store, "clone"):  # torch >= 2.8
         # It lives on without the store that it is a clone of, has its keys, and a timeout of its own.
-        store = dist.PrefixStore("clones", gompi_torch._C.store())
+        store = dist.PrefixStore("clones", gompi_torch._C.store(timedelta(minutes=1)))
         clone = store.clone()
         clone.set_timeout(timedelta(milliseconds=50))
         assert store.timeout != clone.timeout, clone.timeout

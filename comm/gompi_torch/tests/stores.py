@@ -63,7 +63,7 @@ def outcome(call):
 
 def torchs(rank):
     """torch's store, of which rank 0 tells the port by ours."""
-    ours = gompi_torch._C.store()
+    ours = gompi_torch._C.store(timedelta(minutes=1))
     if rank == 0:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
@@ -107,7 +107,7 @@ def queues(rank, size, s):
 dist.init_process_group("gompi")
 rank, size = dist.get_rank(), dist.get_world_size()
 store = dist.distributed_c10d._get_default_store()
-ours, other = gompi_torch._C.store(), torchs(rank)
+ours, other = gompi_torch._C.store(timedelta(minutes=1)), torchs(rank)
 compare(rank, ours, other)
 dist.barrier()
 assert is_v1 or ours.num_keys() == other.num_keys(), (ours.num_keys(), other.num_keys())

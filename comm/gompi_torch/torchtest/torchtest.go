@@ -27,7 +27,7 @@ func New(t *testing.T) Bed {
 	t.Helper()
 	python := os.Getenv(Python)
 	if python == "" {
-		t.Skip("gompi_torch is tested by make torch")
+		t.Skip("make torch: it wants a Python that has gompi_torch")
 	}
 	gompirun, err := filepath.Abs("../../bin/gompirun")
 	if err == nil {

@@ -273,7 +273,7 @@ func (g *generator) giveUp() unit {
 	size := len(g.p.members[on])
 	u := &giveUp{header: g.header(on), what: one(g, waysToGiveUp), who: g.IntN(size), n: 1 + g.bytes()}
 	if size == 1 {
-		u.what = one(g, waysToGiveUp[:3]) // what takes no peer
+		u.what = one(g, waysToGiveUp[:4]) // what takes no peer
 	} else {
 		u.peer = (u.who + 1 + g.IntN(size-1)) % size
 	}

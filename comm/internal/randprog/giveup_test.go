@@ -22,13 +22,15 @@ const (
 	recvNothing  = "a receive of nothing"       // fails, and breaks nothing
 	probeNothing = "a probe for nothing"        // likewise
 	cancelled    = "a cancelled receive"        // likewise
+	sendNothing  = "a send to nobody"           // likewise
 	raceCancel   = "a receive cancelled or not" // either gets the message, or leaves it
+	raceSend     = "a send given up or not"     // it is received, or fails
 	waitLess     = "a wait that is given up"    // the receive continues
 	quit         = "a communicator broken"      // all that wait in it get the reason; no other breaks
 	quitMaking   = "a communicator given up"    // all get one that works, or no rank does
 )
 
-var waysToGiveUp = []string{recvNothing, probeNothing, cancelled, raceCancel, waitLess, quit, quitMaking}
+var waysToGiveUp = []string{recvNothing, probeNothing, cancelled, sendNothing, raceCancel, raceSend, waitLess, quit, quitMaking}
 
 func (g *giveUp) String() string {
 	return fmt.Sprintf("%s by rank %d, %d bytes, peer %d", g.what, g.who, g.n, g.peer)
@@ -53,6 +55,20 @@ func (g *giveUp) run(r *runner, c *comm.Comm) error {
 		return g.quit(r, c)
 	case quitMaking:
 		return g.quitMaking(r, c)
+	case sendNothing, raceSend: // apart from receives of any tag
+		d, err := c.Dup(r.ctx)
+		if err != nil {
+			return err
+		}
+		if g.what == raceSend {
+			err = g.raceSend(r, d)
+		} else if d.Rank() == g.who {
+			err = g.begin(r, d)
+		}
+		if err == nil {
+			err = d.Barrier(r.ctx) // else the peer would leave
+		}
+		return errors.Join(err, d.Close(r.ctx))
 	}
 	me := c.Rank()
 	if me == g.who {
@@ -71,6 +87,38 @@ func (g *giveUp) run(r *runner, c *comm.Comm) error {
 		return c.Ssend(r.ctx, g.who, g.tag(), comm.Of(g.content()))
 	}
 	return nil
+}
+
+// raceSend has a rank give up a send, and its peer the receive. Either both go well or none does.
+func (g *giveUp) raceSend(r *runner, c *comm.Comm) error {
+	ctx, cancel := r.short()
+	defer cancel()
+	peer, b := g.peer, make([]byte, g.n)
+	var err error
+	switch c.Rank() {
+	case g.who:
+		err = c.Ssend(ctx, g.peer, g.tag(), comm.Of(g.content()))
+	case g.peer:
+		peer = g.who
+		_, err = c.Recv(ctx, g.who, g.tag(), comm.Of(b))
+	default:
+		return nil
+	}
+	if err != nil && !errors.Is(err, errEnough) {
+		return fmt.Errorf("got %v, want %v", err, errEnough)
+	}
+	mine, theirs := []bool{err == nil}, []bool{false}
+	after := g.tag() + 1 // which the message does not have
+	if _, err := c.Sendrecv(r.ctx, peer, after, comm.Of(mine), peer, after, comm.Of(theirs)); err != nil {
+		return err
+	}
+	if mine[0] != theirs[0] {
+		return fmt.Errorf("it went well: %v; for rank %d: %v", mine[0], peer, theirs[0])
+	}
+	if !mine[0] || c.Rank() == g.who {
+		return nil
+	}
+	return differ("received", comm.Of(b).Type(), b, g.content())
 }
 
 func (g *giveUp) content() []byte {
@@ -96,6 +144,8 @@ func (g *giveUp) begin(r *runner, c *comm.Comm) error {
 	case recvNothing:
 		_, err := c.Recv(ctx, g.peer, g.tag(), comm.Of(b))
 		return gaveUp(err)
+	case sendNothing:
+		return gaveUp(c.Ssend(ctx, g.peer, g.tag(), comm.Of(b)))
 	case probeNothing:
 		if r.rng.IntN(2) == 0 {
 			_, err := c.Mprobe(ctx, g.peer, g.tag())

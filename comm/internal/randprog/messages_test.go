@@ -60,8 +60,6 @@ const (
 	sendModes
 )
 
-func (m sendMode) waits() bool { return m != isend && m != issend }
-
 type recvMode int
 
 const (

@@ -32,6 +32,7 @@ struct gompi_call {
 	gompi_comm comm;
 	int kind, type, op, root;
 	int background; /* as gompi_set_background says */
+	int place; /* as gompi_set_place says */
 	size_t n; /* elements of a block */
 	const void *send;
 	void *recv;
@@ -47,20 +48,26 @@ struct gompi_message {
 
 /*
  * The functions of the core. They return what those of gompi.h do, and write the text of an error to
- * text. Pointers to results are not NULL. init stores the inodes of gompi's sockets, by descriptor
- * from 0 to n-1, in sockets.
+ * text. Pointers to results are not NULL. init waits for the other ranks for that many milliseconds, 0
+ * for as long as it takes, and stores the inodes of gompi's sockets, by descriptor from 0 to n-1, in
+ * sockets.
  */
 struct gompi_core {
-	int (*init)(uint64_t *sockets, size_t n, char *text);
+	void (*prepare_thread)(void); /* before the others, in each thread */
+	int (*init)(int64_t milliseconds, uint64_t *sockets, size_t n, char *text);
 	int (*finalize)(char *text);
 	int (*abort)(int status, char *reason, char *text);
 	int (*rank)(gompi_comm c, int *rank, char *text);
 	int (*size)(gompi_comm c, int *size, char *text);
 	int (*set_timeout)(gompi_comm c, int64_t milliseconds, char *text);
+	int (*set_site)(char *site, char *text);
+	int (*place)(char *name, int *place, char *text);
 	int (*split)(gompi_comm c, int color, int key, gompi_comm *result, char *text);
 	int (*create_group)(gompi_comm c, int *ranks, size_t n, int tag, gompi_comm *result, char *text);
 	int (*dup)(gompi_comm c, gompi_comm *result, char *text);
 	int (*free)(gompi_comm c, char *text);
+	int (*hide)(gompi_comm c, char *text);
+	int (*revoke)(gompi_comm c, char *reason, char *text);
 	int (*alloc)(gompi_comm c, size_t bytes, void **memory, char *text);
 	int (*dealloc)(gompi_comm c, void *memory, char *text);
 	int (*alloc_local)(size_t bytes, void **memory, char *text);

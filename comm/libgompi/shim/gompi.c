@@ -6,6 +6,8 @@
 
 /* What gompi_set_background has set, for each thread. */
 static _Thread_local int background;
+/* What gompi_set_place has. */
+static _Thread_local int place;
 
 int gompi_rank(gompi_comm c, int *rank) {
 	int err = enter();
@@ -27,6 +29,30 @@ int gompi_set_timeout(gompi_comm c, int64_t milliseconds) {
 	int err = enter();
 
 	return err ? err : core.set_timeout(c, milliseconds, text);
+}
+
+int gompi_set_site(const char *site) {
+	int err = enter();
+
+	return err ? err : core.set_site((char *)(site ? site : ""), text);
+}
+
+int gompi_place(const char *name, int *number) {
+	int err = enter();
+
+	if (!err && !name)
+		err = null_argument("name", "where the program is");
+	if (!err && !number)
+		err = null_argument("place", "where to store an int");
+	return err ? err : core.place((char *)name, number, text);
+}
+
+int gompi_set_place(int number) {
+	int err = enter();
+
+	if (!err)
+		place = number;
+	return err;
 }
 
 int gompi_set_background(int yes) {
@@ -67,6 +93,20 @@ int gompi_free(gompi_comm c) {
 	int err = enter();
 
 	return err ? err : core.free(c, text);
+}
+
+int gompi_hide(gompi_comm c) {
+	int err = enter();
+
+	return err ? err : core.hide(c, text);
+}
+
+int gompi_revoke(gompi_comm c, const char *reason) {
+	int err = enter();
+
+	if (!err && !reason)
+		err = null_argument("reason", "a text");
+	return err ? err : core.revoke(c, (char *)reason, text);
 }
 
 int gompi_alloc(gompi_comm c, size_t bytes, void **memory) {
@@ -184,6 +224,7 @@ static int collective(struct gompi_call *call) {
 	int err = enter();
 
 	call->background = background;
+	call->place = place;
 	return err ? err : core.collective(call, text);
 }
 

@@ -20,7 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../../internal/guest/shim/room.h"
 #include "shim.h"
+#include "../../../internal/guest/shim/signals.h"
 
 #ifndef GOMPI_VERSION
 #define GOMPI_VERSION "unknown"
@@ -119,6 +121,8 @@ int enter(void) {
 
 	if (!err && !atomic_load(&opened))
 		return fail(GOMPI_ERR_STATE, "gompi_init has not been called");
+	if (!err)
+		core.prepare_thread();
 	return err;
 }
 
@@ -175,6 +179,7 @@ static int64_t ask(int64_t milliseconds) {
 static int open_core(void) {
 	const char *(*fill)(struct gompi_core *, int64_t (*)(int64_t));
 	const char *version, *other;
+	char room[200];
 	void *library;
 
 	if (atomic_load(&opened))
@@ -183,6 +188,9 @@ static int open_core(void) {
 		return fail(GOMPI_ERR_LIBRARY,
 		            "%s is written in Go, too, and a process can have Go's runtime once: "
 		            "libgompi brings its own", other);
+	if (gompi_no_room(room, sizeof room))
+		return fail(GOMPI_ERR_LIBRARY, "%s", room);
+	gompi_signals();
 	/* Go cannot be unloaded. */
 	library = dlopen(core_path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!library)
@@ -198,7 +206,7 @@ static int open_core(void) {
 	return GOMPI_OK;
 }
 
-int gompi_init(void) {
+static int init_for(int64_t milliseconds) {
 	int err = not_in_a_child();
 
 	if (err)
@@ -206,7 +214,18 @@ int gompi_init(void) {
 	pthread_mutex_lock(&opening);
 	err = open_core();
 	pthread_mutex_unlock(&opening);
-	return err ? err : core.init(sockets, SOCKETS, text);
+	if (err)
+		return err;
+	core.prepare_thread();
+	return core.init(milliseconds, sockets, SOCKETS, text);
+}
+
+int gompi_init(void) { return init_for(0); }
+
+int gompi_init_for(int64_t milliseconds) {
+	if (milliseconds < 1)
+		return fail(GOMPI_ERR_ARGUMENT, "milliseconds is %lld: want 1 or more", (long long)milliseconds);
+	return init_for(milliseconds);
 }
 
 int gompi_finalize(void) {

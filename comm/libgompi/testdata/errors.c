@@ -154,6 +154,22 @@ static void timeouts(void) {
 	gompi_free(c);
 }
 
+/* Rank 0 breaks a communicator, whatever the others are in. */
+static void revoked(void) {
+	gompi_comm c;
+
+	if (size == 1)
+		return;
+	OK(gompi_dup(GOMPI_WORLD, &c));
+	OK(gompi_hide(c));
+	FAILS(gompi_revoke(c, NULL), GOMPI_ERR_ARGUMENT, "reason is NULL");
+	if (me == 0)
+		OK(gompi_revoke(c, "no more of it"));
+	FAILS(gompi_barrier(c), GOMPI_ERR_REVOKED, "no more of it");
+	gompi_free(c);
+	OK(gompi_barrier(GOMPI_WORLD));
+}
+
 /* Ends the call when it is asked for the third time. */
 static int64_t thrice(void *asked, int64_t waited) {
 	int n = ++*(int *)asked;
@@ -228,9 +244,11 @@ int main(void) {
 	messages();
 	mismatch();
 	timeouts();
+	revoked();
 	OK(gompi_set_background(1));
 	mismatch();
 	timeouts();
+	revoked();
 	OK(gompi_set_background(0));
 	checks();
 	if (size > 1)

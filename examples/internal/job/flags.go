@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"gompi/comm"
@@ -119,8 +120,8 @@ func (f *Flags) check() error {
 			return fmt.Errorf("-%s %d: want at least %d", n.name, n.got, n.want)
 		}
 	}
-	if !(f.Rate > 0) {
-		return fmt.Errorf("-lr %v: want a positive number", f.Rate)
+	if !(f.Rate > 0) || math.IsInf(f.Rate, 1) {
+		return fmt.Errorf("-lr %v: want a positive, finite number", f.Rate)
 	}
 	if f.BatchPer != "rank" && f.BatchPer != "node" && f.BatchPer != "all" {
 		return fmt.Errorf("-batch-per %q: want rank, node or all", f.BatchPer)

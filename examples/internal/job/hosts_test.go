@@ -9,13 +9,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gompi/internal/stress"
 )
 
 // The programs as processes, on one host and on two that are this one: all follow one curve.
 func TestProgramsRunOnOneHostAndOnTwo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts programs")
-	}
+	stress.Long(t, "builds and starts programs")
 	bin := t.TempDir()
 	if out, err := exec.Command("go", "build", "-o", bin, "gompi/mpirun/gompirun", "gompi/examples/toy", "gompi/examples/cnn",
 		"gompi/examples/movielens").CombinedOutput(); err != nil {

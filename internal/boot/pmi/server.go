@@ -198,7 +198,7 @@ func (s *Server) Mixed() {
 // do: each waits for all the others.
 func (s *Server) refuseMixture() {
 	if s.waiting > 0 && s.mixed {
-		s.Callbacks.Fail(s.firstWaiting(), "waits in MPI_Init for ranks that are programs of gompi: one job can have but one kind (-mpi-lib gompi runs all on gompi)")
+		s.Callbacks.Fail(s.firstWaiting(), "waits in MPI_Init of its own MPI library, but other ranks of the job run on gompi, which it cannot reach: -mpi-lib gompi has all run on gompi")
 	}
 }
 

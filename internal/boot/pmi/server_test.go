@@ -113,7 +113,7 @@ func TestABarrierInVainEndsTheJob(t *testing.T) {
 	h.Mixed()
 	h.expect()
 	h.send(0, "cmd=barrier_in")
-	h.expect("fail 2: waits in MPI_Init for ranks that are programs of gompi: one job can have but one kind (-mpi-lib gompi runs all on gompi)")
+	h.expect("fail 2: waits in MPI_Init of its own MPI library, but other ranks of the job run on gompi, which it cannot reach: -mpi-lib gompi has all run on gompi")
 	h.send(1, "cmd=abort exitcode=7 message=no")
 	h.expect("abort 3: 7 no")
 }

@@ -80,6 +80,7 @@ type Welcome struct {
 	Size            int
 	LocalRank       world.LocalRank
 	LocalSize, Node int
+	Program         int // of those of the job's command line; ranks without an agent know it themselves
 	JobID           string
 	Secret          [32]byte
 	Placement       []Run // of all ranks, in rank order
@@ -98,6 +99,7 @@ func (m *Welcome) fields(c *Codec) {
 	rank(c, &m.LocalRank)
 	c.Rank(&m.LocalSize)
 	c.Rank(&m.Node)
+	c.Rank(&m.Program)
 	c.String(&m.JobID, maxName)
 	c.Fixed(m.Secret[:])
 	c.Placement(&m.Placement)

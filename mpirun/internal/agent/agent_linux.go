@@ -1,8 +1,8 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"os/signal"
 	"runtime"
 	"sync"
@@ -25,6 +25,7 @@ import (
 	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
+	"gompi/mpirun/internal/stdio"
 )
 
 // An agent serves one host. One goroutine handles all events, in the order in which the kernel
@@ -104,11 +105,11 @@ func Run(in, out, dog, input int) int {
 		for a.launcherLost(); !a.end.over; time.Sleep(proc.KillPeriod) {
 			a.tick(time.Now())
 		}
-		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err) // last: its reader may block it
+		fmt.Fprintf(stdio.Stderr, "gompirun: agent: %v\n", err) // last: its reader may block it
 		return program.CannotStart
 	}
 	if a.launcherTimedOut {
-		fmt.Fprintf(os.Stderr, "gompirun: agent: nothing heard from gompirun for %v\n", ctl.Silence*a.every)
+		fmt.Fprintf(stdio.Stderr, "gompirun: agent: nothing heard from gompirun for %v\n", ctl.Silence*a.every)
 		return program.CannotStart
 	}
 	return 0
@@ -195,10 +196,16 @@ func (a *agent) sendHello() {
 	a.reports = append(a.reports, ctl.Magic...)
 	a.hello = hostinfo.Host()
 	var err error
-	if a.held, a.hello.Port, err = hostinfo.HoldPort(); err != nil {
+	if a.held, a.hello.Port, err = hostinfo.HoldPort(); err != nil && !withoutInternet(err) {
 		a.note("no port for MASTER_PORT: %v", err)
 	}
 	a.report(a.hello)
+}
+
+// withoutInternet reports whether an error means that a sandbox has no sockets of the Internet:
+// ranks have none either, and miss no port.
+func withoutInternet(err error) bool {
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EAFNOSUPPORT)
 }
 
 // report queues m for the launcher.

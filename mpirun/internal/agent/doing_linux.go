@@ -159,7 +159,7 @@ func lookInto(ranks []nonGompiRank, details bool) {
 		if !ok {
 			continue
 		}
-		if d.Text = "is no gompi program: " + proc.Doing(pid); d.Kept != proc.Starves {
+		if d.Text = "is outside gompi: " + proc.Doing(pid); d.Kept != proc.Starves {
 			d.Kept = "" // as Doing has reported
 		}
 		if left--; left < 0 || !details {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,6 +39,7 @@ type shutdown struct {
 	linger   linger
 	killing  time.Time // since when everything is being killed
 	ordered  bool      // the launcher wants an end
+	failed   bool      // a rank has ended so that the launcher is about to order the end
 	givenUp  bool      // there are processes that do not die
 	left     int       // processes that ranks left behind, and were killed
 	drained  bool      // the launcher has been notified
@@ -98,12 +100,17 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	if ws.Signaled() {
 		m.Signal, m.Core = int(ws.Signal()), ws.CoreDump()
 		m.NoMemory = m.Signal == int(unix.SIGKILL) && !a.end.ordered && a.memory.More()
+		if m.Core {
+			prog := a.preparation.Programs[p.Program]
+			m.CoreFile = proc.CoreFile(p.pid, prog.Path, prog.Dir, m.Signal)
+		}
 	} else {
 		m.Code = ws.ExitStatus()
 	}
 	a.addRecord(p, m)
 	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
-	if !a.launch.Recover || !dead {
+	if !a.launch.Recover || !dead || a.end.ordered {
+		a.end.failed = a.end.failed || dead && !a.launch.Recover
 		a.reportEnd(p, m)
 		return
 	}
@@ -117,7 +124,13 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 // long to end after it has failed, and others fail because of it meanwhile.
 func (a *agent) addRecord(p *process, m *ctl.Exited) {
 	r, ok := a.records.Take(p.index)
-	if !ok || m.Code == 0 && m.Signal == 0 {
+	if m.Code == 0 && m.Signal == 0 {
+		if m.Joined && !m.Closed && !m.PMI {
+			m.Recorded = a.segment.CannotLeave(p.local())
+		}
+		return
+	}
+	if !ok {
 		return
 	}
 	m.Recorded, m.Time = r.Message, min(m.Time, r.Before)
@@ -240,7 +253,7 @@ func (a *agent) sendTerm(now time.Time) {
 
 // killAll begins to kill everything below this process; tick continues with it.
 func (a *agent) killAll() {
-	a.end.ordered = true
+	a.end.ordered, a.end.term, a.end.deadline = true, time.Time{}, time.Time{}
 	if a.end.killing.IsZero() {
 		a.end.killing = time.Now()
 	}
@@ -335,6 +348,9 @@ func (a *agent) finish(now time.Time) {
 	a.turnAwayLate()
 	open := a.output.Open() || a.loop.Running() > 0
 	children := a.reapAny() && !a.end.givenUp
+	if children && a.endsByItself(now) {
+		return
+	}
 	if children && !a.end.ordered && (open || !a.launch.KeepChildren) && a.lingers(now, open) {
 		return
 	}
@@ -350,6 +366,28 @@ func (a *agent) finish(now time.Time) {
 	a.reportStats()
 	a.report(&ctl.Drained{Killed: a.end.left})
 	a.end.drained = true
+}
+
+// endsByItself reports whether what the ranks left running, as a shell leaves the program that it
+// has wrapped, still has the time that the order to end gives the ranks: a program may save its
+// state then. What the interrupt cannot have reached gets TERM without the wait for those it did.
+func (a *agent) endsByItself(now time.Time) bool {
+	if a.end.failed && !a.end.ordered && !a.orphaned {
+		return true
+	}
+	if !a.end.term.IsZero() && a.looks == 0 && !a.interrupted() {
+		a.sendTerm(now)
+	}
+	return !a.end.term.IsZero() || !a.end.deadline.IsZero()
+}
+
+// interrupted reports whether a process that the ranks left running has got their INT.
+func (a *agent) interrupted() bool {
+	below, _ := proc.Below(nil)
+	return slices.ContainsFunc(below, func(c proc.Process) bool {
+		ofRank := slices.ContainsFunc(a.ranks, func(p *process) bool { return p.pid == c.Group })
+		return ofRank && !c.Zombie && !proc.Ignores(c.PID, unix.SIGINT)
+	})
 }
 
 // lingers reports whether what the ranks left running, with their output open or not, may still

@@ -61,7 +61,11 @@ func (a *agent) keptFrom(p *process) string {
 	if p.watch == nil || p.watch.PID() != pid {
 		p.watch = proc.NewWatch(pid)
 	}
-	return p.watch.Look()
+	kept := p.watch.Look()
+	if kept == proc.Debugged && p.read {
+		return ""
+	}
+	return kept
 }
 
 // ranksText names ranks, and the process if there is one.

@@ -45,6 +45,7 @@ type process struct {
 	hasCard bool
 	cardAt  int64     // when it came, as seg.Now
 	asked   time.Time // deadline for its stacks; zero if they were not asked for
+	read    bool      // by a debugger of this agent's, which stops it for a moment
 
 	watch    *proc.Watch // nil before it has been looked at
 	reported string      // what keeps it from running, as reported to the user
@@ -169,7 +170,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 func (a *agent) welcome(p *process) *wire.Welcome {
 	w := &wire.Welcome{
 		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: a.places(),
-		Node: a.launch.Node, JobID: a.launch.JobID, Secret: a.launch.Secret,
+		Node: a.launch.Node, Program: p.Rank.Program, JobID: a.launch.JobID, Secret: a.launch.Secret,
 		Placement: a.layout.Placement, Hosts: a.layout.Hosts, Watch: a.launch.Stacks, Recover: a.launch.Recover, Spares: a.launch.Spares,
 	}
 	if p.invite != nil {

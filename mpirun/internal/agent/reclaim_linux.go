@@ -2,17 +2,17 @@ package agent
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"gompi/internal/seg"
 	"gompi/internal/world"
+	"gompi/mpirun/internal/stdio"
 )
 
 // The arena of a rank that died while the job continues is freed when no rank of the host touches
 // it any more. Each reports so, once it has been notified of the death and has closed the
-// communicators that hold the dead rank: comm/detach.go. One that starts later is notified of the
-// death before it joins any communicator, and reports so, too.
+// communicators that hold the dead rank: internal/core/detach.go. One that starts later is notified
+// of the death before it joins any communicator, and reports so, too.
 
 // reclaims are the dead ranks of this host whose arenas are not freed yet, and the ranks that have
 // detached from each, by their index.
@@ -45,7 +45,7 @@ func (a *agent) reclaim() {
 		delete(a.dead, dead)
 		a.releases.Go(func() { // the launcher waits for the agent's heartbeat meanwhile
 			if err := a.segment.FreeArena(dead.local()); err != nil {
-				fmt.Fprintf(os.Stderr, "gompirun: agent: rank %d has died, and its shared memory is not freed: %v\n", dead.Rank.Rank, err)
+				fmt.Fprintf(stdio.Stderr, "gompirun: agent: rank %d has died, and its shared memory is not freed: %v\n", dead.Rank.Rank, err)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ const crowd = 8
 // 20 us while the rank does anything, and while it waits for a processor: each sleep costs about 5
 // us of one. So with a slack of 5 ms 1,000 ranks take all of two processors for that, and none of
 // them gets on (1,024 ranks on two processors, start, barrier, allreduce and end: 10 to 58 s of a
-// processor, and 6 to 9 with slackOfRank). Package monitor has more of this thread.
+// processor, and 6 to 9 with slackOfRank). Package guest has more of this thread.
 const (
 	timerSlack  = 5 * time.Millisecond
 	slackOfRank = 100 * time.Microsecond

@@ -14,8 +14,8 @@ import (
 const stackTime = 2 * time.Second
 
 // askStacks asks ranks for their stacks, which those that have joined answer themselves. Of others,
-// and of those that do not answer in time, the kernel reports what their threads are in. No signal
-// is sent: it might be a program's last.
+// and of those that do not answer in time, the kernel reports what their threads are in, and py-spy
+// where those of Python are. No signal is sent: it might be a program's last.
 func (a *agent) askStacks(ranks []int) {
 	for _, r := range ranks {
 		i, ours := a.local[r]
@@ -32,12 +32,25 @@ func (a *agent) askStacks(ranks []int) {
 	}
 }
 
-// stacked passes on a rank's answer.
+// stacked passes on a rank's answer. A program in C has none: a debugger is asked.
 func (a *agent) stacked(p *process, m *wire.Stacks) {
-	if !p.asked.IsZero() {
-		p.asked = time.Time{}
+	switch {
+	case p.asked.IsZero():
+		return
+	case len(m.Text) > 0:
 		a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: string(m.Text)})
+	default:
+		pid := a.segment.PID(p.local())
+		p.read = true
+		a.loop.Aside(func() func() {
+			text := proc.Frames(pid)
+			return func() {
+				p.read = false
+				a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: text})
+			}
+		})
 	}
+	p.asked = time.Time{}
 }
 
 // lateStacks reports what the kernel knows of ranks that have not answered in time, and sets
@@ -67,7 +80,7 @@ func (a *agent) reportThreads(p *process) {
 	a.loop.Aside(func() func() {
 		var text strings.Builder
 		for _, pid := range pids {
-			text.WriteString(proc.Threads(pid))
+			text.WriteString(proc.Threads(pid) + proc.PythonStack(pid))
 		}
 		return func() { a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: text.String()}) }
 	})

@@ -43,11 +43,12 @@ func (a *agent) reportStats() {
 	copies := copyRate()
 	named := map[int]func(string) string{}
 	for _, p := range a.ranks {
-		f, events := a.stats.Read(p.index)
+		f, events := a.stats.Read(p.index, p.endedAt)
 		if f.Begun == 0 {
 			continue // it has not joined the job
 		}
-		if f.Left == 0 {
+		if f.Ended {
+			a.endedIn(p, &f)
 			f.Left = p.endedAt
 		}
 		f.Rank, f.Begun, f.Left = p.Rank.Rank, seg.Unix(f.Begun), seg.Unix(f.Left)
@@ -68,6 +69,17 @@ func (a *agent) reportStats() {
 		}
 	}
 	a.stats = nil
+}
+
+// endedIn adds the call of a program in Go in which a rank has ended, from the flight recorder.
+func (a *agent) endedIn(p *process, f *stats.Figures) {
+	c, number := seg.Running(a.segment.Calls(p.local()))
+	if c == nil || c.Start == 0 {
+		return
+	}
+	if place := a.segment.Site(p.local(), number); place != "" { // else it is in the background
+		f.EndedIn(c.Kind.String(), place, max(0, p.endedAt-c.Start))
+	}
 }
 
 // placesOf returns a function that makes the lines of a program in C of the places that ranks know:

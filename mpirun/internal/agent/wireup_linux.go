@@ -200,12 +200,13 @@ func absence(rank world.Rank) *wire.Died {
 	return &wire.Died{Rank: rank, Text: "ended with status 0 and never called Init"}
 }
 
-// listen listens for ranks whose inherited descriptors were closed. The socket's name is abstract:
-// nothing is left behind in a file system.
+// listen listens for ranks whose inherited descriptors were closed, where there are sockets for it:
+// others do without. The socket's name is abstract: nothing is left behind in a file system.
 func (a *agent) listen() error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return fmt.Errorf("socket for ranks: %w", err)
+		a.address = "none: " + err.Error()
+		return nil
 	}
 	a.listenFD, a.address = fd, fmt.Sprintf("@gompi-%s-%d-%d", a.launch.JobID, a.launch.Node, os.Getpid())
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: a.address}); err != nil {
@@ -234,8 +235,8 @@ func (a *agent) acceptCallers() {
 	}
 }
 
-// readCaller lets a process in as the rank that it names, unless that rank has joined before. A
-// process that comes too late gets the segment, whose state is Ended, and turnAwayLate.
+// readCaller lets a process in as the rank that it names, unless that rank has joined before. That
+// process, and one that comes too late, get the segment, which shows them why, and no more.
 func (a *agent) readCaller(fd int) {
 	frames := a.callers[fd]
 	if frames == nil {
@@ -260,16 +261,13 @@ func (a *agent) readCaller(fd int) {
 		return
 	}
 	late := a.ranks[at.Local].ended && a.segment.PID(at.Local) == 0
-	if a.segment.State(at.Local) != seg.Starting && !late {
-		a.dismiss(fd)
-		return
-	}
+	taken := a.segment.State(at.Local) != seg.Starting && !late
 	if err := a.passDescriptors(fd); err != nil {
 		a.note("rank %d: pass descriptors: %v", a.ranks[at.Local].Rank.Rank, err)
 		a.dismiss(fd)
 		return
 	}
-	if late {
+	if late || taken {
 		a.dismiss(fd)
 		return
 	}

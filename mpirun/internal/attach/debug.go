@@ -10,6 +10,7 @@ import (
 
 	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/stdio"
 )
 
 // Debug becomes a debugger on a rank, wherever it runs: the command that is given, or, if
@@ -30,7 +31,7 @@ func Debug(rank int, job, debugger string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "gompirun: rank %d is process %d on %s\n", rank, w.PID, w.Host)
+	fmt.Fprintf(stdio.Stderr, "gompirun: rank %d is process %d on %s\n", rank, w.PID, w.Host)
 	return syscall.Exec(path, argv, os.Environ())
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gompi/internal/cli"
@@ -46,7 +47,6 @@ type Spec struct {
 	Stall      Stall
 	Restart    Restart
 	Recover    bool // a rank that dies does not end the job
-	Spares     int  // places on each host for ranks that replace others
 
 	MPILib MPILib // of all programs
 
@@ -63,10 +63,13 @@ type Program struct {
 	Env   []string // NAME=value, of -x-all and then of -x
 }
 
-// Name is the program without its arguments, "" if there is none.
+// Name is the program without its arguments and what runs it, "" if there is none.
 func (p *Program) Name() string {
 	if len(p.Argv) == 0 {
 		return ""
+	}
+	if script, _ := Script(p.Argv); script != "" {
+		return script
 	}
 	return p.Argv[0]
 }
@@ -179,6 +182,7 @@ type parser struct {
 	spec    *Spec
 	appFile string   // to be read yet; "" for none
 	forAll  []string // the values of -x-all in all parts
+	before  []string // the flags for which variables stand
 	getenv  func(string) (string, bool)
 	note    func(line string)
 }
@@ -189,11 +193,10 @@ type parser struct {
 func Parse(args []string, getenv func(string) (string, bool), note func(line string)) (*Spec, error) {
 	spec := &Spec{}
 	p := &parser{spec: spec, getenv: getenv, note: note}
-	flags, err := p.torchVariables()
-	if err != nil {
+	var err error
+	if p.before, err = p.variables(); err != nil {
 		return nil, err
 	}
-	args = append(flags, args...)
 	for i := 0; i == 0 || args != nil; i++ {
 		next, err := p.part(args, i == 0)
 		if err != nil {
@@ -220,6 +223,27 @@ func Parse(args []string, getenv func(string) (string, bool), note func(line str
 	return spec, nil
 }
 
+// variables returns the flags for which variables of torchrun and Open MPI stand, to be read before
+// those that are typed, and reports them to the user in one line.
+func (p *parser) variables() (flags []string, err error) {
+	var names []string
+	for _, v := range append(cli.TorchVariables(p.getenv), cli.MCAVariables(p.getenv)...) {
+		err := v.Wrong
+		if err == nil {
+			err = p.try(v.Flag)
+		}
+		if err != nil {
+			flag, _, _ := strings.Cut(v.Flag, "=")
+			return nil, fmt.Errorf("%s=%q: %s", v.Name, v.Value, strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", flag, v.Value)))
+		}
+		names, flags = append(names, v.Name), append(flags, v.Flag)
+	}
+	if len(names) > 0 {
+		p.note("gompirun: " + strings.Join(slices.Compact(names), ", ") + ": as " + strings.Join(flags, " "))
+	}
+	return flags, nil
+}
+
 // part reads the flags of one program, and for the first those of the job, and the
 // program. It returns what follows behind ":", nil if nothing does.
 func (p *parser) part(args []string, first bool) (next []string, err error) {
@@ -235,8 +259,10 @@ func (p *parser) part(args []string, first bool) (next []string, err error) {
 		return nil, nil
 	}
 	argv, next := cutProgram(rest)
-	if len(argv) == 0 {
-		return nil, errors.New("no program to run")
+	if len(argv) > 0 {
+		if err := slip(argv, first && len(rest) == len(args)); err != nil {
+			return nil, err
+		}
 	}
 	program, err := finish(argv)
 	p.spec.Programs = append(p.spec.Programs, program)

@@ -1,6 +1,8 @@
 package cmdline
 
 import (
+	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -225,6 +227,103 @@ func TestPlacementFlagsAndTheirHabits(t *testing.T) {
 	} {
 		if _, _, err := parse(line, testGetenv); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", line, err, want)
+		}
+	}
+}
+
+// MCA parameters are the flags that gompirun has for them, typed or as variables. What chooses
+// hosts, interfaces or variables, and cannot be translated, is not left aside.
+func TestMCAParameters(t *testing.T) {
+	const port, list = "OMPI_MCA_btl_tcp_port_min_v4", "OMPI_MCA_mca_base_env_list"
+	for _, tt := range []struct {
+		vars map[string]string
+		line string
+		same string // as this line, without variables
+	}{
+		{nil, "--mca plm_rsh_agent /a -np 2 --mca plm_rsh_agent /a p", "-rsh /a -np 2 p"},
+		{map[string]string{"OMPI_MCA_plm_rsh_agent": "/a"}, "p", "p"}, // behind GOMPI_RSH
+		{map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth0"}, "p", "-iface eth0 p"},
+		{map[string]string{"OMPI_MCA_btl_tcp_if_exclude": "lo", "PRTE_MCA_rmaps_default_mapping_policy": "node"}, "p", "-iface ^lo -map-by node p"},
+		{map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth0", "GOMPI_IFACE": "eth1"}, "p", "p"},
+		{map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth0"}, "-iface eth1 p", "-iface eth1 p"},
+		{map[string]string{"OMPI_MCA_btl_tcp_if_include": "eth0"}, "--mca btl_tcp_if_include eth1 p", "-iface eth1 p"},
+		{map[string]string{port: "20000"}, "p", "-port-range 20000-65535 p"},
+		{map[string]string{port: "20000"}, "--mca btl_tcp_port_range_v4 10 p", "-port-range 20000-20009 p"},
+		{map[string]string{list: "A=1;HERE;X*", "HERE": "value"}, "p : q", "-x-all A=1 -x-all HERE=value p : q"},
+		{map[string]string{list: "A=1,B=2", list + "_delimiter": ","}, "p", "-x-all A=1 -x-all B=2 p"},
+		{map[string]string{"OMPI_MCA_rmaps_base_oversubscribe": "0"}, "p", "p"},
+		{nil, "p : --mca mca_base_env_list A=1 q", "p : -x-all A=1 q"},
+	} {
+		getenv := func(name string) (string, bool) { v, ok := tt.vars[name]; return v, ok }
+		got, _, err := parse(tt.line, getenv)
+		want, _, err2 := parse(tt.same, testGetenv)
+		if err != nil || err2 != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v %s: %+v, %v, want as %s: %+v, %v", tt.vars, tt.line, got, err, tt.same, want, err2)
+		}
+	}
+	if _, notes, err := parse("p", only("OMPI_MCA_btl_tcp_if_include", "eth0")); err != nil || notes != "gompirun: OMPI_MCA_btl_tcp_if_include: as -iface=eth0\n" {
+		t.Errorf("of a variable it says %q, %v", notes, err)
+	}
+	for line, want := range map[string]string{
+		"--mca btl_tcp_if_include a -iface b p":                   `-mca btl_tcp_if_include a: want it, or -iface`,
+		"--mca btl_tcp_if_include a --mca btl_tcp_if_include b p": `-mca btl_tcp_if_include a and b: want one of them`,
+		"--mca btl_tcp_port_min_v4 x p":                           `-mca btl_tcp_port_min_v4 x: "x": want a number up to 65535`,
+		"p : --prtemca btl_tcp_if_include a q":                    `program 2, after ":": -prtemca btl_tcp_if_include: it is for the whole job: want it before the first program`,
+		"--mca btl_tcp_if_seq a p":                                `-mca btl_tcp_if_seq a: type -iface LIST for TCP, or -x UCX_NET_DEVICES=LIST for UCX`,
+		"--mca rmaps_base_mapping_policy dist p":                  `-map-by "dist": want slot`,
+	} {
+		if _, _, err := parse(line, testGetenv); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+	for agent, want := range map[string]string{"": "ssh -p 22", "/a:ssh": "/a -p 22"} {
+		spec, err := Parse([]string{"--mca", "plm_rsh_args", "-p 22", "p"}, only("OMPI_MCA_plm_rsh_agent", agent), func(string) {})
+		if err != nil || spec.Reach.RSH != want {
+			t.Errorf("agent %q: logs in by %+v, %v, want %q", agent, spec, err, want)
+		}
+	}
+	want := `OMPI_MCA_btl_tcp_port_min_v4="x": "x": want a number up to 65535`
+	if _, _, err := parse("p", only(port, "x")); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// What is no program is no rank's error: the line says what the user has probably meant.
+func TestSlipsAreAnsweredWithWhatIsMeant(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("A=1", nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"docto":                                `"docto": there is no such program here: did you mean gompirun doctor?`,
+		"kil 5":                                `"kil": there is no such program here: did you mean gompirun kill?`,
+		"OMP_NUM_THREADS=2 ./a":                `"OMP_NUM_THREADS=2" is no program: to set a variable for the ranks type -x OMP_NUM_THREADS=2 in front of it`,
+		"./a : -np 1 B=2 ./a":                  `program 2, after ":": "B=2" is no program: `,
+		"\u2013np 2 ./a":                       `begins with a dash that is no "-" (U+2013), as a PDF or a word processor has it: type -np`,
+		"-np 2 \u2014map-by node a":            `type -map-by`,
+		"-x ./a":                               `no program to run: -x has taken "./a" for the name of a variable`,
+		"-x ./a ./b":                           `-x "./a": want NAME or NAME=value, and then the program`,
+		"-x a.out":                             `no program to run: -x has taken "a.out" for the name of a variable`,
+		"-x HERE":                              `no program to run`,
+		"-np 99999999999999999999 p":           `-np "99999999999999999999": the number is too large: want at most 2147483647`,
+		"-max-restarts 99999999999999999999 p": `the number is too large: want at most 9223372036854775807`,
+		"-np -99999999999999999999 p":          `want a whole number, 1 or more`,
+		"-map-by :PE=99999999999999999999 p":   `PE=99999999999999999999: the number is too large: want at most 1048576`,
+		"-timeout 99999999999999999999 p":      `-timeout "99999999999999999999": the time is too long: want at most 9223372036 seconds`,
+		"-N 99999999999999999999 p":            `the number is too large: want at most `,
+		"-nnodes 99999999999999999999 p":       `the number is too large: want at most `,
+		"-stdin 99999999999999999999 p":        `the number is too large: want at most `,
+	} {
+		if _, _, err := parse(line, testGetenv); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+	if _, err := Parse([]string{"-np 2", "./a"}, testGetenv, func(string) {}); err == nil || err.Error() != `unknown flag "-np 2": type -np 2 as words of their own` {
+		t.Errorf("%v, of two words in one", err)
+	}
+	for _, line := range []string{"sh -c x", "./A=1", "-np 1 docto", "no-such-program"} { // which other hosts may have
+		if _, _, err := parse(line, testGetenv); err != nil {
+			t.Errorf("%s: %v", line, err)
 		}
 	}
 }

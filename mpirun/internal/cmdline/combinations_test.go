@@ -38,7 +38,7 @@ func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
 		"-nnodes 2 -rdzv-endpoint a:b:c p":          `-rdzv-endpoint "a:b:c": want host:port`,
 		"-standalone -nnodes 2 p":                   "-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1",
 		"-standalone -H a p":                        "-standalone is this machine alone: want no -H with it",
-		"-torch-backend gloo train.py":              `-torch-backend "gloo": want gompi`,
+		"-torch-backend gloo train.py":              `-torch-backend "gloo": want gompi, or nothing: without the flag scripts have the backend that they ask for`,
 		"-m -no-python p":                           "-m and -no-python: want one of them",
 		"-np 1 p : -m -no-python q":                 `program 2, after ":": -m and -no-python: want one of them`,
 		"-stdin some p":                             `-stdin "some": want a rank, all or none`,

@@ -11,6 +11,7 @@ import (
 	"gompi/internal/cli"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/pattern"
+	"gompi/mpirun/internal/plan"
 )
 
 // flags declares the flags of one part of the command line: those of the
@@ -23,6 +24,7 @@ func (p *parser) flags(first bool) (*cli.Set, func([]string) (Program, error)) {
 	set.Habits(cli.LauncherHabits, p.note)
 	finishJob := func() error { return nil }
 	if first {
+		set.Environment(p.before, p.getenv)
 		finishJob = p.jobFlags(set)
 	}
 	return set, func(argv []string) (Program, error) {
@@ -82,9 +84,9 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	set.Var(cli.Number(&s.Restart.Max, 0, math.MaxInt, "a whole number, 0 or more", "N"), "max-restarts", "")
 	set.Var((*cli.Count)(&s.Restart.MinNP), "min-np", "")
 	set.BoolVar(&s.Recover, "recover", false, "")
-	set.Var(cli.Number(&s.Spares, 0, maxSpares, "a whole number from 0 to 64", "N"), "spares", "")
+	set.Var(cli.Number(&s.Policy.Spares, 0, maxSpares, "a whole number from 0 to 64", "N"), "spares", "")
 	return func() error {
-		if s.Spares > 0 && !s.Recover {
+		if s.Policy.Spares > 0 && !s.Recover {
 			return errors.New("-spares: want -recover, too: without it a rank that dies ends the job")
 		}
 		for _, finish := range []func() error{s.finishTorch, finishPlacement, s.Output.finish, s.checkPorts} {
@@ -136,6 +138,9 @@ func parseStdin(s string) (Stdin, error) {
 		return Stdin{All: true}, nil
 	case "none":
 		return Stdin{Rank: -1}, nil
+	}
+	if err := cli.TooLarge(s, plan.MaxRanks-1); err != nil {
+		return Stdin{}, fmt.Errorf("-stdin %q: %w", s, err)
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {

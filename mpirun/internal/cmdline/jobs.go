@@ -1,10 +1,16 @@
 package cmdline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gompi/internal/cli"
 )
@@ -33,15 +39,16 @@ collectives alone. If the output is no terminal, it is shown once.
 `
 
 // KillUsage is what gompirun kill -h prints.
-const KillUsage = `usage: gompirun kill [-signal NAME] JOB
+const KillUsage = `usage: gompirun kill [-signal NAME | -NAME | -NUMBER] JOB
 
 Ends a job as the signal to its gompirun would, waits until it has ended, and prints
 how. JOB is the end or the beginning of its id, or the process of its gompirun, as
-"gompirun ps" prints them.
+"gompirun ps" prints them, or GOMPI_JOB_ID of any of its runs.
 
-  -signal NAME              TERM (default), INT or HUP end the job in good order, KILL
+  -signal NAME, -s NAME     TERM (default), INT or HUP end the job in good order, KILL
                             kills its ranks at once; QUIT has it print what its ranks
-                            are in; USR1, USR2, ALRM and WINCH are handed on to them
+                            are in; USR1, USR2, ALRM and WINCH are handed on to them.
+                            NAME may be a number, and -KILL and -9 do as for kill(1)
 
 Exit status: 0 if the job has ended, or has the signal; 125 if not.
 `
@@ -119,13 +126,29 @@ type Kill struct{ Job, Signal string }
 func ParseKill(args []string) (*Kill, error) {
 	set := cli.New("gompirun kill")
 	k := &Kill{}
-	set.StringVar(&k.Signal, "signal", "TERM", "")
+	set.StringVarP(&k.Signal, "signal", "s", "TERM", "")
+	args = slices.Clone(args)
+	for i, arg := range args {
+		name, dashed := strings.CutPrefix(arg, "-")
+		_, err := strconv.ParseUint(name, 10, 0)
+		if dashed && (err == nil || unix.SignalNum("SIG"+signalName(name)) != 0) {
+			args[i] = "-signal=" + name
+		}
+	}
 	var err error
 	if k.Job, err = jobOperand(set, args); err != nil {
 		return nil, err
 	}
-	k.Signal = strings.TrimPrefix(strings.ToUpper(k.Signal), "SIG")
+	k.Signal = signalName(k.Signal)
 	return k, nil
+}
+
+// signalName returns a signal's name in capital letters, without SIG, of its name or number.
+func signalName(text string) string {
+	if n, err := strconv.Atoi(text); err == nil {
+		text = cmp.Or(unix.SignalName(syscall.Signal(n)), text)
+	}
+	return strings.TrimPrefix(strings.ToUpper(text), "SIG")
 }
 
 // jobOperand reads flags and one operand, the job, "" if there is none.

@@ -68,7 +68,7 @@ func (s *Spec) placementFlags(set *cli.Set) func() error {
 
 // cutReport cuts the qualifier by which Open MPI's -bind-to asks for -report-bindings.
 func cutReport(bindTo string) (rest string, reports bool) {
-	words := strings.Split(bindTo, ":")
+	words := strings.Split(strings.ReplaceAll(bindTo, ",", ":"), ":")
 	kept := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.EqualFold(w, "report") })
 	return strings.Join(kept, ":"), len(kept) < len(words)
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
 	"gompi/internal/cli"
@@ -39,6 +37,9 @@ func (f *programFlags) declare(set *cli.Set) {
 // finish applies the flags to what stands on the line as the program.
 func (f *programFlags) finish(argv []string, getenv func(string) (string, bool), note func(string)) (p Program, err error) {
 	p = f.program
+	if len(argv) == 0 {
+		return p, f.noProgram(getenv)
+	}
 	if p.Argv, err = f.underPython(argv); err != nil {
 		return p, err
 	}
@@ -57,6 +58,16 @@ func (f *programFlags) finish(argv []string, getenv func(string) (string, bool),
 	return p, err
 }
 
+// noProgram is the error of a line without a program. A flag may have taken it for its value.
+func (f *programFlags) noProgram(getenv func(string) (string, bool)) error {
+	if n := len(f.exports); n > 0 && !strings.Contains(f.exports[n-1], "=") {
+		if _, set := getenv(f.exports[n-1]); !set {
+			return fmt.Errorf("no program to run: -x has taken %q for the name of a variable", f.exports[n-1])
+		}
+	}
+	return errors.New("no program to run")
+}
+
 // underPython returns the command that runs a program: a script whose name ends
 // in .py, and a module, under the python3 of PATH, as torchrun does. Whether
 // the script could be run by itself makes no difference.
@@ -67,7 +78,7 @@ func (f *programFlags) underPython(argv []string) ([]string, error) {
 	case f.module && f.noPython:
 		return nil, errors.New("-m and -no-python: want one of them")
 	case f.torchBackend != "" && f.torchBackend != "gompi":
-		return nil, fmt.Errorf("-torch-backend %q: want gompi", f.torchBackend)
+		return nil, fmt.Errorf("-torch-backend %q: want gompi, or nothing: without the flag scripts have the backend that they ask for", f.torchBackend)
 	case f.torchBackend != "":
 		python = append(python, "-m", "gompi_torch") // reports so where it is missing
 	}
@@ -80,24 +91,6 @@ func (f *programFlags) underPython(argv []string) ([]string, error) {
 		return throughTorch(argv), nil
 	}
 	return argv, nil
-}
-
-var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
-
-// throughTorch has a Python that was named run its script or module by gompi_torch, which torch
-// before 2.5 needs. What it is told by other flags than those of one letter stays as it is.
-func throughTorch(argv []string) []string {
-	for i, a := range argv[1:] {
-		switch {
-		case slices.Equal(argv[i+1:min(i+3, len(argv))], []string{"-m", "gompi_torch"}):
-			return argv
-		case a == "-m" || strings.HasSuffix(a, ".py"):
-			return slices.Insert(slices.Clone(argv), i+1, "-m", "gompi_torch")
-		case len(a) != 2 || a[0] != '-' || strings.Contains("cWX-", a[1:]):
-			return argv
-		}
-	}
-	return argv
 }
 
 // find looks for the program in the folders of path, as Open MPI's mpirun does
@@ -125,8 +118,8 @@ func exported(flag string, values []string, getenv func(string) (string, bool), 
 	for _, v := range values {
 		name, _, given := strings.Cut(v, "=")
 		switch {
-		case name == "":
-			return nil, fmt.Errorf("%s %q: want NAME or NAME=value", flag, v)
+		case name == "", !given && strings.Contains(name, "/"):
+			return nil, fmt.Errorf("%s %q: want NAME or NAME=value, and then the program", flag, v)
 		case given:
 			vars = append(vars, v)
 		case strings.HasSuffix(name, "*"):

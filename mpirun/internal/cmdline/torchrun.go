@@ -33,27 +33,6 @@ func (s *Spec) torchFlags(set *cli.Set) {
 	set.Var(cli.Number(&s.Master.Port, 1, math.MaxUint16, "a port, 1 to 65535", "port"), "master-port", "")
 }
 
-// torchVariables returns the flags for which torchrun's variables stand, to be read before those
-// that are typed, and reports them to the user in one line.
-func (p *parser) torchVariables() (flags []string, err error) {
-	var names []string
-	for _, v := range cli.TorchVariables(p.getenv) {
-		err := v.Wrong
-		if err == nil {
-			err = p.try(v.Flag)
-		}
-		if err != nil {
-			flag, _, _ := strings.Cut(v.Flag, "=")
-			return nil, fmt.Errorf("%s=%q: %s", v.Name, v.Value, strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", flag, v.Value)))
-		}
-		names, flags = append(names, v.Name), append(flags, v.Flag)
-	}
-	if len(names) > 0 {
-		p.note("gompirun: " + strings.Join(names, ", ") + ": as " + strings.Join(flags, " "))
-	}
-	return flags, nil
-}
-
 // try returns what is wrong with a flag by itself.
 func (p *parser) try(flag string) error {
 	trial := &parser{spec: &Spec{}, getenv: p.getenv, note: func(string) {}}
@@ -169,8 +148,11 @@ func (p *PerHost) Set(s string) error {
 	if s == "xpu" {
 		return errors.New("gompirun counts GPUs of NVIDIA alone: want their number, or cpu")
 	}
+	if err := cli.TooLarge(s, plan.MaxRanks); err != nil {
+		return err
+	}
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > plan.MaxRanks {
+	if err != nil || n < 1 {
 		return errors.New("want a whole number, 1 or more, or gpu, cpu or auto")
 	}
 	*p = PerHost{N: n}
@@ -197,9 +179,12 @@ func (r *NodeRange) Set(s string) error {
 	if !found {
 		last = first
 	}
+	if err := cli.TooLarge(last, plan.MaxRanks); err != nil {
+		return err
+	}
 	least, err1 := strconv.Atoi(first)
 	most, err2 := strconv.Atoi(last)
-	if err1 != nil || err2 != nil || least < 1 || most < least || most > plan.MaxRanks {
+	if err1 != nil || err2 != nil || least < 1 || most < least {
 		return errors.New("want a number of nodes, 1 or more, or MIN:MAX")
 	}
 	*r = NodeRange{least, most}

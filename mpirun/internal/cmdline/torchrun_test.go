@@ -25,6 +25,9 @@ func TestScriptsAndModulesRunUnderPython(t *testing.T) {
 		{"-torch-backend gompi /venv/bin/python3.11 -u -O -m pkg.train x.py", "/venv/bin/python3.11 -u -O -m gompi_torch -m pkg.train x.py"},
 		{"-torch-backend gompi python -m gompi_torch train.py", "python -m gompi_torch train.py"},
 		{"-torch-backend gompi python -- train.py", "python -- train.py"},
+		{"-torch-backend gompi python -uW ignore -Xdev -X tracemalloc=5 train.py", "python -uW ignore -Xdev -X tracemalloc=5 -m gompi_torch train.py"},
+		{"-torch-backend gompi python -um mine", "python -um mine"},
+		{"-torch-backend gompi python train", "python -m gompi_torch train"},
 		{"-torch-backend gompi python -c code.py", "python -c code.py"},
 		{"-torch-backend gompi accelerate-script 1", "accelerate-script 1"},
 		{"--no_python=false train.py", "python3 -u train.py"},
@@ -216,4 +219,30 @@ func FuzzFlagValuesReadBack(f *testing.F) {
 			t.Errorf("-nproc-per-node %q is %+v, and read back %+v", s, p, p2)
 		}
 	})
+}
+
+// Reports call a program as its user does, whatever runs it.
+func TestProgramsHaveTheNamesOfTheirScripts(t *testing.T) {
+	for line, want := range map[string]string{
+		"train.py 1":                               "train.py",
+		"-torch-backend gompi dir/train.py":        "dir/train.py",
+		"-m pkg.train x":                           "pkg.train",
+		"-torch-backend gompi -m pkg.train":        "pkg.train",
+		"/venv/bin/python3.11 -u -W ignore a.py":   "a.py",
+		"python -m gompi_torch a.py b.py":          "a.py",
+		"python -m gompi_torch --build":            "gompi_torch",
+		"python -c pass a.py":                      "python",
+		"python -":                                 "python",
+		"python":                                   "python",
+		"./a.out x.py":                             "./a.out",
+		"python3 -m mpi4py.futures pool.py -n 100": "pool.py",
+	} {
+		spec, _, err := parse("-np 2 "+line, testGetenv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := spec.Programs[0].Name(); name != want {
+			t.Errorf("%s: %q, want %q", line, name, want)
+		}
+	}
 }

@@ -72,7 +72,8 @@ ranks and hosts
                             each host in turn), core, hwthread, l3cache, numa or package
                             (fill a host, its ranks dealt out over those), ppr:N:node,
                             ppr:N:l3cache, ppr:N:numa or ppr:N:package; after it :PE=N
-                            for N cores a rank
+                            for N cores a rank, :SPAN for l3caches, numas or packages
+                            of all hosts that get ranks alike
   -rank-by HOW              number the ranks of a program by slot (those of a host in
                             a row), node (one of each host in turn) or fill (in a
                             row those of each l3cache, numa or package of -map-by, too)
@@ -157,8 +158,10 @@ input and output
                             files get that of all
   -merge-stderr-to-stdout   stderr of a rank goes where its stdout goes
   -output-filename DIR      write each rank's output to a file, too, in
-                            DIR/<job id>/rank-0.stdout and so on; after it :nocopy
-                            (to the file alone) or :nojobid (to DIR itself)
+                            DIR/1/rank.0/stdout and so on, 2 for a second run (-max-
+                            restarts); after it :nocopy (to the file alone) or :nojobid
+                            (DIR/rank.0/stdout). Files that are there are overwritten;
+                            further runs continue those of the first, and of patterns
   -outfile-pattern P, -errfile-pattern P
                             write each rank's stdout or stderr to the file P alone,
                             where %r and so on stand for the same; folders are made
@@ -184,10 +187,11 @@ what happens
   -stall-warning T          say which ranks wait for which when ranks have been in one call
                             for T (default 30, 0: never); QUIT asks for the same
   -get-stack-traces         print stacks, too: with -stall-warning those of the ranks that
-                            others wait for, at the time limit those of all
+                            others wait for, at the time limit those of all: of programs
+                            in Go, Python and C, of which gdb shows more
   -stats[=F]                at the end, print what the calls of all ranks took, by place in
                             the program, and which rank was late; or write it to F, as
-                            F.json, F.html or else text (docs/observe.md)
+                            F.json, .html, .csv or else text (docs/observe.md)
   -trace F                  write the latest calls of all ranks to F, for ui.perfetto.dev
   -display-map              print which rank runs where
   -do-not-launch            find out which rank would run where, and start none

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"gompi/internal/sockets"
 )
@@ -44,7 +45,7 @@ func list(folders map[string]int, limit time.Duration) []Job {
 		names, _ := os.ReadDir(folder)
 		for _, name := range names {
 			id, ok := strings.CutSuffix(name.Name(), ending)
-			if !ok {
+			if !ok || !isID(id) {
 				continue
 			}
 			all.Go(func() {
@@ -83,19 +84,26 @@ func usersFolders(whose Whose) map[string]int {
 	return found
 }
 
-// describe asks about the job of a socket of a user's. It reports false if there is none.
+// isID reports whether text may be a job's id: of another user's it is no more than the name of a
+// file.
+func isID(text string) bool { return text != "" && strings.Trim(text, "0123456789abcdef-") == "" }
+
+// describe asks about the job of a socket of a user's. It reports false if there is none. The id is
+// that of the socket's name, whatever the job says: its gompirun has named it so.
 func describe(path, id string, user int, limit time.Duration) (Job, bool) {
 	j := Job{ID: id, State: Silent, User: user, Socket: path}
 	conn, pid, err := dial(path, user)
 	if err != nil {
-		removeStale(path, err)
+		if user == os.Geteuid() { // not for root, where another user may put a link in the way
+			removeStale(path, err)
+		}
 		return j, false
 	}
 	body, err := exchange(conn, "GET", "/job", limit)
 	if err == nil {
 		err = json.Unmarshal(body, &j)
 	}
-	j.PID, j.User, j.Socket = pid, user, path
+	j.ID, j.PID, j.User, j.Socket = id, pid, user, path
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		j.Err = fmt.Sprintf("it does not answer for %v", limit)
@@ -169,7 +177,7 @@ func (j *Job) late(err error) error {
 func (j *Job) Find(rank int) (Whereabouts, error) {
 	w, err := get[Whereabouts](j, "GET", "/rank/"+strconv.Itoa(rank))
 	if err == nil && w.Err != "" {
-		err = errors.New(w.Err)
+		err = errors.New(Plain(w.Err))
 	}
 	return w, err
 }
@@ -215,7 +223,7 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 	case failed != nil:
 		limit = time.Second // in which it is known whether the job has ended by itself
 	case order.Err != "":
-		return e, false, errors.New(order.Err)
+		return e, false, errors.New(Plain(order.Err))
 	case !order.Ends:
 		return e, false, nil
 	}
@@ -233,17 +241,22 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 	}
 }
 
-// Choose returns the job that is meant: by its id, by a beginning or an end of that which no other
-// has, or by the process of its gompirun; the only one if wanted is "".
+// Choose returns the job that is meant: by the process of its gompirun, by its id or one of its
+// reruns', or by a beginning or an end of these which no other has; the only one if wanted is "".
+// The process comes first, since the kernel says which it is. Of jobs with one id that of this user
+// is meant: another user may have copied it.
 func Choose(jobs []Job, wanted string) (*Job, error) {
 	var found []int
 	for i, j := range jobs {
-		if j.ID == wanted || strconv.Itoa(j.PID) == wanted {
+		if strconv.Itoa(j.PID) == wanted || j.hasID(is(wanted)) && j.User == os.Geteuid() {
 			return &jobs[i], nil
 		}
-		if strings.HasPrefix(j.ID, wanted) || strings.HasSuffix(j.ID, wanted) {
+		if j.hasID(func(id string) bool { return strings.HasPrefix(id, wanted) || strings.HasSuffix(id, wanted) }) {
 			found = append(found, i)
 		}
+	}
+	if same := slices.DeleteFunc(slices.Clone(found), func(i int) bool { return !jobs[i].hasID(is(wanted)) }); len(same) > 0 {
+		found = same
 	}
 	switch {
 	case len(found) == 1:
@@ -258,6 +271,13 @@ func Choose(jobs []Job, wanted string) (*Job, error) {
 	return nil, fmt.Errorf("%q fits %d jobs: want one of%s", wanted, len(found), Listed(jobs))
 }
 
+func is(wanted string) func(id string) bool {
+	return func(id string) bool { return id == wanted }
+}
+
+// hasID reports whether f returns true for the id of one of the job's runs.
+func (j *Job) hasID(f func(id string) bool) bool { return f(j.ID) || slices.ContainsFunc(j.Reruns, f) }
+
 // Short returns enough of a job's id for people: its end, since ids begin with the time.
 func (j *Job) Short() string { return j.ID[max(0, len(j.ID)-8):] }
 
@@ -270,6 +290,9 @@ func Listed(jobs []Job) string {
 	for i := range jobs {
 		j := &jobs[i]
 		fmt.Fprintf(&b, "\n  %s: process %d, -np %d %.80q, for %v", j.Short(), j.PID, j.Size, j.Program(), Seconds(j.Age))
+		if j.User != os.Geteuid() {
+			fmt.Fprintf(&b, ", of user %d", j.User)
+		}
 	}
 	return b.String()
 }
@@ -277,4 +300,15 @@ func Listed(jobs []Job) string {
 // Seconds returns a time as people read it.
 func Seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}
+
+// Plain returns text without control characters, nor any tabs, and what else moves the cursor or
+// turns the direction of writing: jobs of other users are shown on root's terminal.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }

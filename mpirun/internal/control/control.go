@@ -48,9 +48,10 @@ var States = []State{Starting, Running, Stalled, Ending, Silent}
 
 // A Job is what a gompirun says of its job. Times are in seconds.
 type Job struct {
-	ID       string   `json:"id"`
-	PID      int      `json:"pid"`  // of gompirun
-	User     int      `json:"user"` // its number
+	ID       string   `json:"id"`               // GOMPI_JOB_ID of its first run
+	Reruns   []string `json:"reruns,omitempty"` // those of the runs after it, where it was started again
+	PID      int      `json:"pid"`              // of gompirun
+	User     int      `json:"user"`             // its number
 	Socket   string   `json:"socket"`
 	Begun    float64  `json:"begun"` // since 1970
 	Age      float64  `json:"age"`

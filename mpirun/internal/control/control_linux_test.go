@@ -103,6 +103,32 @@ func TestJobsAnswerAndEnd(t *testing.T) {
 	}
 }
 
+// An asker that waits for the job's end and hangs up is forgotten.
+func TestAnAskerThatHangsUpIsForgotten(t *testing.T) {
+	k := newJob(t, folder(t), "a1", plainly)
+	defer k.End(End{})
+	for range 3 {
+		conn, _, err := dial(k.path, os.Geteuid())
+		if err == nil {
+			_, err = awaitEnd(conn)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	forgotten := make(chan struct{})
+	go func() { // until all that wait are answered or forgotten
+		k.owed.Wait()
+		close(forgotten)
+	}()
+	select {
+	case <-forgotten:
+	case <-time.After(limit):
+		t.Error("askers that have hung up are waited for")
+	}
+}
+
 // A job that ends before it takes the order has ended all the same.
 func TestAnOrderThatComesTooLate(t *testing.T) {
 	path := filepath.Join(folder(t), "a1"+ending)
@@ -204,7 +230,7 @@ func TestResponses(t *testing.T) {
 // A gompirun that is gone has left a socket, which is removed, unless it may be about to listen.
 func TestSocketsOfTheGoneAreRemoved(t *testing.T) {
 	dir := folder(t)
-	for _, name := range []string{"old", "new"} {
+	for _, name := range []string{"01d", "1e3"} {
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, name+ending), Net: "unix"})
 		if err != nil {
 			t.Fatal(err)
@@ -213,14 +239,26 @@ func TestSocketsOfTheGoneAreRemoved(t *testing.T) {
 		l.Close()
 	}
 	long := time.Now().Add(-2 * listenTime)
-	if err := os.Chtimes(filepath.Join(dir, "old"+ending), long, long); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, "01d"+ending), long, long); err != nil {
 		t.Fatal(err)
 	}
 	if jobs := list(map[string]int{dir: os.Geteuid()}, limit); len(jobs) > 0 {
 		t.Errorf("%+v, want no job", jobs)
 	}
-	if names, _ := os.ReadDir(dir); len(names) != 1 || names[0].Name() != "new"+ending {
+	if names, _ := os.ReadDir(dir); len(names) != 1 || names[0].Name() != "1e3"+ending {
 		t.Errorf("%v is left, want what may be a gompirun that starts", names)
+	}
+}
+
+// What a job says its id is does not make it another job, nor does the name of a file that is none.
+func TestAJobIsWhatItsSocketIsCalled(t *testing.T) {
+	dir := folder(t)
+	for _, id := range []string{"b2", "\x1b[2J", "a.b"} { // of a job that calls itself a1
+		k := newJob(t, dir, id, plainly)
+		defer k.End(End{})
+	}
+	if jobs := list(map[string]int{dir: os.Geteuid()}, limit); len(jobs) != 1 || jobs[0].ID != "b2" || jobs[0].State != Running {
+		t.Errorf("%+v, want the job b2 alone", jobs)
 	}
 }
 
@@ -360,6 +398,24 @@ func TestAJobIsChosenByItsIdOrItsProcess(t *testing.T) {
 		j, err := Choose(jobs, wanted)
 		if err == nil && j.ID != want || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %+v, %v; want %s", wanted, j, err, want)
+		}
+	}
+	own, other := os.Geteuid(), os.Geteuid()+1
+	jobs = []Job{{ID: "aa-bb", PID: 7, User: other}, {ID: "aa-bb", PID: 5, User: own}, {ID: "5", PID: 8, User: other}, {ID: "cc", PID: 9, User: other}, {ID: "cc", PID: 10, User: other + 1}}
+	for wanted, want := range map[string]int{"aa-bb": 5, "5": 5, "7": 7, "bb": 0, "cc": 0} {
+		j, err := Choose(jobs, wanted)
+		if err == nil && j.PID != want || err != nil && (want != 0 || !strings.Contains(err.Error(), "of user")) {
+			t.Errorf("%q: %+v, %v, want process %d", wanted, j, err, want)
+		}
+	}
+	jobs = []Job{
+		{ID: "aa-1", Reruns: []string{"aa-2", "bb-3"}, PID: 5, User: own}, {ID: "aa-2", PID: 6, User: other},
+		{ID: "dd", Reruns: []string{"cc"}, PID: 7, User: other}, {ID: "ee", Reruns: []string{"cc"}, PID: 8, User: other},
+	}
+	for wanted, want := range map[string]int{"aa-2": 5, "bb": 5, "3": 5, "aa": 0, "cc": 0} {
+		j, err := Choose(jobs, wanted)
+		if err == nil && j.PID != want || err != nil && want != 0 {
+			t.Errorf("%q: %+v, %v, want process %d", wanted, j, err, want)
 		}
 	}
 	if _, err := Choose(nil, ""); err == nil {

@@ -87,7 +87,7 @@ func readResponse(r io.Reader) ([]byte, error) {
 	}
 	words := strings.Fields(first)
 	if len(words) < 2 || words[1] != "200" {
-		return nil, fmt.Errorf("it answers %q", strings.TrimSpace(string(body)))
+		return nil, fmt.Errorf("it answers %.200q", strings.TrimSpace(string(body)))
 	}
 	return body, nil
 }

@@ -79,7 +79,11 @@ func Metrics(jobs []Job) []byte {
 	return b.Bytes()
 }
 
-// label returns text as the value of a label.
+// label returns text as the value of a label, whose lines are kept.
 func label(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(text, "?"))
+	lines := strings.Split(strings.ToValidUTF8(text, "?"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(Plain(line))
+	}
+	return strings.Join(lines, `\n`)
 }

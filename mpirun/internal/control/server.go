@@ -112,9 +112,27 @@ func (s *Server) authenticate(conn net.Conn) func() {
 	return func() {
 		defer conn.Close()
 		defer done()
+		if target == "/end" && !s.awaitEnd(conn) {
+			return
+		}
 		a := s.answer(method, target)
 		conn.SetDeadline(time.Now().Add(answerTime))
 		writeResponse(conn, a)
+	}
+}
+
+// awaitEnd waits for the end of the job, and reports false if the asker hangs up before.
+func (s *Server) awaitEnd(conn net.Conn) bool {
+	hungUp := make(chan struct{})
+	go func() { // until the asker hangs up, or conn is closed
+		io.Copy(io.Discard, conn)
+		close(hungUp)
+	}()
+	select {
+	case <-s.ended:
+		return true
+	case <-hungUp:
+		return false
 	}
 }
 

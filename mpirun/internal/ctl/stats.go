@@ -16,9 +16,10 @@ type Figures struct {
 
 func (m *Figures) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
-	for _, t := range []*int64{&m.Begun, &m.Left, &m.Copies} {
+	for _, t := range []*int64{&m.Begun, &m.Left, &m.Busy, &m.Copies} {
 		wire.Int(c, t, math.MinInt64, math.MaxInt64)
 	}
+	c.Bools(&m.Ended)
 	wire.Uint(c, &m.Uncounted, math.MaxUint64)
 	wire.Uint(c, &m.Dropped, math.MaxUint64)
 	wire.List(c, &m.Sites, stats.Sites, func(s *stats.Site) {

@@ -192,6 +192,8 @@ type Exited struct {
 	PMI    bool  // it is another MPI library's rank: it called MPI_Init, or MPI_Finalize
 	MPI    bool  // its program calls the functions of MPI, of whichever library
 	Core   bool  // it left a core dump
+	// CoreFile is where, or | and the name of the program that got it; "" if that is not known.
+	CoreFile string
 	// NoMemory reports that meanwhile the kernel killed for want of memory.
 	NoMemory bool
 	// Unaware states that the launcher had notified this host of no failure, and of no end of the
@@ -199,7 +201,8 @@ type Exited struct {
 	Unaware bool
 	RSS     int64 // largest resident set, in bytes
 	Tail    []byte
-	// Recorded is what the rank has recorded of its failure, at Time: one line, "" for nothing.
+	// Recorded is what the rank has recorded of its failure, at Time, or, if it ended with status 0,
+	// why it could not leave the job: one line, "" for nothing.
 	Recorded string
 }
 
@@ -213,6 +216,7 @@ func (m *Exited) fields(c *wire.Codec) {
 	wire.Int(c, &m.RSS, 0, math.MaxInt64)
 	c.Bytes(&m.Tail, MaxText)
 	c.Prose(&m.Recorded, MaxText)
+	c.Prose(&m.CoreFile, MaxText)
 }
 
 // Doing answers Ask: what the ranks of a host that have not ended are in.

@@ -171,7 +171,7 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ct
 				}
 			}
 		},
-		Signals:   func() (<-chan os.Signal, func()) { return k.signals, func() {} },
+		Signals:   func() <-chan os.Signal { return k.signals },
 		Questions: k.asks,
 		Sweep:     func([]int, []int) { k.swept++ },
 		Process:   func(int) Process { return k },

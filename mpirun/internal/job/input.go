@@ -10,9 +10,15 @@ import (
 // inputAhead is how much input an agent may hold that its ranks have not read.
 const inputAhead = 128 << 10
 
+// An Input is what a read of standard input has returned: data, an error, or at the end neither.
+type Input struct {
+	Data []byte
+	Err  error
+}
+
 // An input forwards standard input to the ranks that are to have it, no faster than they read it.
 type input struct {
-	ch       <-chan []byte // closed at the end of input
+	ch       <-chan Input // closed at the end of input
 	targets  []*host
 	inFlight map[*host]int // bytes sent and not consumed
 	ended    bool
@@ -22,7 +28,25 @@ type input struct {
 // before the rank reads it: what it does not read is left to others, such as the shell's loop over
 // a list.
 func (j *Job) inherits(h *host) bool {
-	return j.system.Inherited && h.here() && !j.spec.Stdin.All && slices.ContainsFunc(h.ranks, j.spec.Stdin.Takes)
+	return j.system.Inherited && h.here() && !j.attempt.takes.All && slices.ContainsFunc(h.ranks, j.attempt.takes.Takes)
+}
+
+// chooseInput decides which ranks get standard input: those of the user's choice, from its start. In
+// a run after one that may have read some, where it cannot be sought, none does.
+func (j *Job) chooseInput() {
+	a := &j.attempt
+	a.takes = j.spec.Stdin
+	switch {
+	case !a.tookInput:
+	case j.system.Rewind():
+		a.tookInput, j.stdin = false, nil
+	default:
+		a.takes = cmdline.Stdin{Rank: -1}
+		if !a.reportedInput {
+			a.reportedInput = true
+			j.notef("standard input cannot be read from its start again: ranks get none after the first run")
+		}
+	}
 }
 
 // newInput returns the input of the ranks that are to have it, unless they inherit it. Nothing is
@@ -34,7 +58,7 @@ func (j *Job) newInput(hosts []*host) *input {
 			continue
 		}
 		for _, r := range h.ranks {
-			if j.spec.Stdin.Takes(r) {
+			if j.attempt.takes.Takes(r) {
 				in.targets = append(in.targets, h)
 				break
 			}
@@ -56,7 +80,7 @@ func wireStdin(stdin cmdline.Stdin) int {
 }
 
 // chunks returns the channel of input, nil while agents hold enough of it.
-func (in *input) chunks() <-chan []byte {
+func (in *input) chunks() <-chan Input {
 	if in.ended {
 		return nil
 	}
@@ -75,6 +99,19 @@ func (in *input) pass(data []byte) {
 		in.inFlight[h] += len(data)
 		h.Send(&ctl.Input{Data: data})
 	}
+}
+
+// passInput forwards what was read. After an error the ranks find the end of input, and the job
+// does not end well.
+func (j *Job) passInput(in Input) {
+	if in.Err != nil {
+		j.end.unread = in.Err
+		j.notef("standard input ends early: %v", in.Err)
+	}
+	if in.Err != nil || len(in.Data) > 0 {
+		j.attempt.tookInput = true
+	}
+	j.input.pass(in.Data)
 }
 
 // consumed counts that the ranks of h have read n bytes.

@@ -47,12 +47,14 @@ type System struct {
 	// Connect starts the agents of hosts, within ctx, in the background. Their events go to events
 	// until done is closed. send sends a message to some of them, by the numbers of their hosts.
 	Connect func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event, done <-chan struct{}) (agents []Agent, send func(hosts []int, m ctl.Message))
-	// Signals begins to catch signals. release ends that.
-	Signals func() (signals <-chan os.Signal, release func())
+	// Signals begins to catch signals, once for all runs of a job, and until the process ends.
+	Signals func() <-chan os.Signal
 	// Stop stops this process, and returns when it is continued.
 	Stop func()
-	// Stdin begins to read standard input, once for all runs of a job.
-	Stdin func() <-chan []byte
+	// Stdin begins to read standard input. Rewind ends that, and returns to its start for another
+	// run, or reports false where that cannot be.
+	Stdin  func() <-chan Input
+	Rewind func() bool
 	// Inherited reports that agents on this machine have inherited standard input, and may pass it
 	// on.
 	Inherited bool
@@ -111,10 +113,9 @@ type Job struct {
 	done    chan struct{} // closed when events are not taken any more
 	out     *output.Writer
 	input   *input
-	stdin   <-chan []byte  // what has been read of standard input, nil before it is
+	stdin   <-chan Input   // what has been read of standard input, nil before it is
 	offer   *program.Offer // nil before it has been made
 	signals <-chan os.Signal
-	release func()           // of the signals
 	timer   <-chan time.Time // the job's time limit
 	heart   heart
 
@@ -137,10 +138,11 @@ type Job struct {
 
 // New names a job that spec describes, of no hosts yet.
 func New(spec *cmdline.Spec, system *System) *Job {
-	j := &Job{spec: spec, system: system, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), release: func() {}, revoked: map[uint64]bool{}, input: &input{ended: true}}
+	j := &Job{spec: spec, system: system, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), revoked: map[uint64]bool{}, input: &input{ended: true}}
 	j.attempt.first = j.begun
 	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Agents: j.surveyed, Log: j.notef, Named: j.recover.original}
 	j.id, j.secret = boot.NewJob()
+	j.attempt.ids = []string{j.id}
 	if j.attempt.name = spec.RunID; j.attempt.name == "" {
 		j.attempt.name = j.id
 	}
@@ -151,7 +153,7 @@ func New(spec *cmdline.Spec, system *System) *Job {
 	return j
 }
 
-// ID returns the name of the job.
+// ID returns the id of this run, which in the first is the job's.
 func (j *Job) ID() string { return j.id }
 
 // Note prints a line for the user, except with -q.
@@ -163,13 +165,11 @@ func (j *Job) Explain(format string, args ...any) { j.verbosef(format, args...) 
 // Run runs the job, and starts it again as -max-restarts allows. It blocks until all agents are
 // gone. It returns the exit status, and why the job ended in the words printed last.
 func (j *Job) Run() (status int, lastWords string) {
-	for {
-		status := j.run()
-		if j.attempt.next == nil {
-			return status, j.end.lastWords
-		}
+	j.signals = j.system.Signals()
+	for status = j.run(); j.attempt.next != nil; status = j.run() {
 		j = j.attempt.next
 	}
+	return status, j.end.lastWords
 }
 
 // Fail is called instead of Run where there is no job: it prints why, and returns the same as Run.
@@ -180,7 +180,6 @@ func (j *Job) Fail(err error) (status int, lastWords string) {
 // run runs the job once and returns its exit status.
 func (j *Job) run() int {
 	defer close(j.done)
-	j.signals, j.release = j.system.Signals()
 	if j.spec.Timeout > 0 {
 		j.timer = time.After(j.timeLeft())
 	}
@@ -265,8 +264,8 @@ func (j *Job) serve() {
 			j.handle(e)
 		case s := <-j.signals:
 			j.signalled(s)
-		case data := <-j.input.chunks():
-			j.input.pass(data)
+		case in := <-j.input.chunks():
+			j.passInput(in)
 		case q := <-j.system.Questions:
 			j.askedFor(q)
 		case <-j.questions.round.Late:

@@ -1,7 +1,10 @@
 package job
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -14,6 +17,7 @@ import (
 	"gompi/hostfile"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/output"
 )
 
 // inBubble has a part of a test run with a clock of its own, as other tests here do: it
@@ -64,8 +68,14 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 	}{
 		{"with a status", ctl.Exited{Code: 7, Tail: []byte("no disk\n")}, 7, []string{"gompirun: rank 1 on b exited with status 7 (pid 101)", "  | no disk"}},
 		{"with a record", ctl.Exited{Code: 1, Recorded: "ValueError: x"}, 1, []string{"gompirun: rank 1 on b exited with status 1 (pid 101): ValueError: x"}},
-		{"by a signal", ctl.Exited{Signal: 11, Core: true}, 139, []string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV), core dumped (pid 101)"}},
+		{"by a signal", ctl.Exited{Signal: 11}, 139, []string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV) (pid 101)",
+			"gompirun: to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args prog"}},
+		{"with a core", ctl.Exited{Signal: 11, Core: true, CoreFile: "/tmp/core 101"}, 139, []string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV), core dumped (pid 101)",
+			"gompirun: where it was: gdb -batch -ex bt prog '/tmp/core 101'"}},
+		{"with a core that is taken", ctl.Exited{Signal: 6, Core: true, CoreFile: "|systemd-coredump"}, 134, []string{"gompirun: rank 1 on b was killed by signal 6 (SIGABRT), core dumped (pid 101)",
+			"gompirun: where it was: coredumpctl gdb 101"}},
 		{"without a goodbye", ctl.Exited{Joined: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without closing its communicators (pid 101)"}},
+		{"after an error", ctl.Exited{Joined: true, MPI: true, Recorded: "MPI_ERR_OTHER: x"}, 1, []string{"gompirun: rank 1 on b ended with status 0 although MPI_Finalize had failed (pid 101): MPI_ERR_OTHER: x"}},
 		{"as another MPI's", ctl.Exited{Joined: true, MPI: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
@@ -259,6 +269,50 @@ func TestAFailedJobIsStartedAgain(t *testing.T) {
 	})
 }
 
+// An order to end that comes while a failed job would be started again ends it.
+func TestAnOrderComesBeforeARestart(t *testing.T) {
+	fails := func(l *fakeAgent, rank int) {
+		if rank == 0 {
+			l.exits(ctl.Exited{Code: 9, Tail: bytes.Repeat([]byte("x"), 1<<18)})
+		}
+	}
+	once := func(k *testJob, status int) {
+		if got, last := k.job.Run(); got != status || !strings.Contains(last, "interrupted") || len(k.links) != 1 {
+			k.Errorf("status %d, want %d, after %d runs, want 1: %.100q", got, status, len(k.links), last)
+		}
+	}
+	t.Run("while its other ranks end", inBubble(func(t *testing.T) {
+		var k *testJob
+		script := obedient(fails)
+		k = newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{Max: 2}}, func(l *fakeAgent, m ctl.Message) {
+			if _, ok := m.(*ctl.Terminate); ok && !l.ended {
+				k.signals <- syscall.SIGINT
+			}
+			script(l, m)
+		})
+		once(k, 130)
+	}))
+	t.Run("while the restart is reported", func(t *testing.T) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{Max: 2}}, obedient(fails))
+		k.job.system.Stderr, k.signals = w, make(chan os.Signal)
+		k.job.out = output.New(k.job.system.Stdout, w)
+		go func() { // the report is longer than a pipe holds: the signal is taken while it is written
+			line, _ := bufio.NewReader(r).ReadString(':')
+			if line == "gompirun:" {
+				k.signals <- syscall.SIGINT
+			}
+			io.Copy(io.Discard, r)
+		}()
+		once(k, 130)
+	})
+}
+
 func TestAJobContinuesWithoutTheHostThatIsLost(t *testing.T) {
 	for minNP, want := range map[int]int{1: 0, 2: StatusFailed} {
 		t.Run(fmt.Sprint(minNP), inBubble(func(t *testing.T) {
@@ -388,6 +442,8 @@ func TestSignalsEndTheJob(t *testing.T) {
 				if len(got[*ctl.Terminate](l)) == 2 && order.Delay != 0 {
 					t.Errorf("the second order is %+v, want one without delay", order)
 				}
+				k.signals <- syscall.SIGTERM // of timeout, that of its process group
+				time.Sleep(echoTime)         // of the bubble's clock
 				k.signals <- syscall.SIGTERM
 			}
 		})
@@ -399,10 +455,10 @@ func TestSignalsEndTheJob(t *testing.T) {
 // Ranks get no more input than they read.
 func TestInputGoesToTheRankThatReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		chunks := make(chan []byte)
+		chunks := make(chan Input)
 		k := newTestJob(t, &cmdline.Spec{}, nil)
 		k.job.spec.Stdin.Rank = 1
-		k.job.system.Stdin = func() <-chan []byte { return chunks }
+		k.job.system.Stdin = func() <-chan Input { return chunks }
 		held := 0
 		k.script = obedient(func(l *fakeAgent, rank int) {
 			if rank == 0 {
@@ -413,7 +469,7 @@ func TestInputGoesToTheRankThatReads(t *testing.T) {
 				defer close(chunks)
 				for {
 					select {
-					case chunks <- make([]byte, inputAhead/4):
+					case chunks <- Input{Data: make([]byte, inputAhead/4)}:
 						held++
 					case <-time.After(time.Minute):
 						l.send(&ctl.Consumed{Bytes: held * inputAhead / 4})
@@ -443,9 +499,9 @@ func TestInputGoesToTheRankThatReads(t *testing.T) {
 func TestInputContinuesWhenAHostsRanksHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pieces = 12 // each a quarter of what may be ahead
-		chunks := make(chan []byte, pieces)
+		chunks := make(chan Input, pieces)
 		for range pieces {
-			chunks <- make([]byte, inputAhead/4)
+			chunks <- Input{Data: make([]byte, inputAhead/4)}
 		}
 		close(chunks)
 		script := obedient(func(l *fakeAgent, rank int) {
@@ -463,7 +519,7 @@ func TestInputContinuesWhenAHostsRanksHaveEnded(t *testing.T) {
 			script(l, m)
 		})
 		k.job.spec.Stdin = cmdline.Stdin{All: true}
-		k.job.system.Stdin = func() <-chan []byte { return chunks }
+		k.job.system.Stdin = func() <-chan Input { return chunks }
 		k.wants(0)
 	})
 }

@@ -12,9 +12,10 @@ import (
 
 // A failure is that of one rank.
 type failure struct {
-	rank  int
-	how   string // "exited with status 1"
-	cause *cause
+	rank   int
+	how    string // "exited with status 1"
+	exited bool   // by itself, not by a signal
+	cause  *cause
 }
 
 // laterFailures are what failed beside the cause of the job's end.
@@ -29,7 +30,7 @@ func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
 	if j.endedWithJob(m) && m.Recorded == "" {
 		return
 	}
-	j.later.ranks = append(j.later.ranks, failure{j.recover.original(m.Rank), how, c})
+	j.later.ranks = append(j.later.ranks, failure{j.recover.original(m.Rank), how, m.Signal == 0, c})
 }
 
 // endedWithJob reports whether a rank was ended with the job.
@@ -40,12 +41,13 @@ func (j *Job) endedWithJob(m *ctl.Exited) bool {
 	return j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128))
 }
 
-// then prints the later failures, those alike in one line.
+// then prints the later failures, those alike in one line. That a rank exits which has aborted the
+// job is no other failure.
 func (f *laterFailures) then(first *cause) []string {
 	alike := map[string][]int{}
 	var hows []string
 	for _, r := range f.ranks {
-		if r.cause == first {
+		if r.cause == first || first != nil && first.abort && r.exited && r.rank == first.rank {
 			continue
 		}
 		if alike[r.how] == nil {

@@ -51,3 +51,19 @@ func TestAReplacementThatFailedIsReportedByItsRank(t *testing.T) {
 		}
 	}
 }
+
+// A rank that has called Abort exits by that. If a signal ends it instead, that is another failure.
+func TestTheExitOfARankThatHasAbortedIsNotReported(t *testing.T) {
+	j := &Job{}
+	first := &cause{abort: true, rank: 1}
+	for rank, signal := range []int{0, 0, 0, 11} {
+		j.failedToo(&ctl.Exited{Rank: rank, Code: 3, Signal: signal}, "has ended", &cause{})
+	}
+	if got, want := j.later.then(first), []string{"then: rank 0,2-3 has ended"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	first.rank = 3
+	if got, want := j.later.then(first), []string{"then: rank 0-3 has ended"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

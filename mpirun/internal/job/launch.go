@@ -29,8 +29,9 @@ func (j *Job) launch() {
 		}
 		nodes, names, counts = append(nodes, h), append(names, h.name), append(counts, len(h.ranks))
 	}
-	j.cards = make([][]byte, len(j.plan.Ranks)+j.spec.Spares*len(nodes))
-	j.recover.prepare(nodes, nodeOf, j.spec.Spares)
+	j.cards = make([][]byte, len(j.plan.Ranks)+j.spec.Policy.Spares*len(nodes))
+	j.recover.prepare(nodes, nodeOf, j.spec.Policy.Spares)
+	j.chooseInput()
 	j.input = j.newInput(nodes)
 	if j.stdin == nil && !j.input.ended {
 		j.stdin = j.system.Stdin()
@@ -40,7 +41,7 @@ func (j *Job) launch() {
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Nodes: len(nodes),
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.system.Dir,
 		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks,
-		Stdin: wireStdin(j.spec.Stdin), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Recover: j.spec.Recover, Spares: j.spec.Spares,
+		Stdin: wireStdin(j.attempt.takes), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Recover: j.spec.Recover, Spares: j.spec.Policy.Spares,
 		Stats: j.spec.Stats.On(), Trace: j.spec.Stats.Trace != "",
 		KeepChildren: j.spec.KeepChildren, Virtual: j.spec.VirtualLocalRank, MPILib: string(j.spec.MPILib), MPIFolder: j.system.MPIFolder, Env: j.environment(j.system.Environ),
 	}
@@ -58,6 +59,7 @@ func (j *Job) launch() {
 		if n := j.Nodes[h.name]; n != nil { // it runs what was asked for there, with the environment there
 			m.Remote, m.Env, m.Programs = false, j.environment(n.Environ), []ctl.Program{n.Program}
 		}
+		j.attempt.tookInput = j.attempt.tookInput || m.Inherit
 		m.Node, m.Cores = node, len(j.plan.Hosts[h.index].Cores)
 		for _, r := range h.ranks {
 			p := j.plan.Ranks[r]

@@ -2,6 +2,7 @@ package job
 
 import (
 	"path/filepath"
+	"strconv"
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pattern"
@@ -17,12 +18,12 @@ func (j *Job) setFiles() error {
 		return nil
 	}
 	if j.spec.Output.Dir != "" {
-		dir := filepath.Join(j.spec.Output.Dir, j.id)
+		dir := filepath.Join(j.spec.Output.Dir, strconv.Itoa(j.attempt.runs+1)) // as the first job of Open MPI's mpirun
 		if j.spec.Output.NoJobID {
 			dir = j.spec.Output.Dir
 		}
 		j.verbosef("output is in %s", dir)
-		j.out.Files.Dir, j.out.Files.Only = dir, j.spec.Output.NoCopy
+		j.out.Files.Dir, j.out.Files.Only, j.out.Files.Merged = dir, j.spec.Output.NoCopy, j.spec.Output.Merge
 	}
 	_, err := during(j, "making the folders of output", func() (any, error) { return nil, j.out.MakeFolders() })
 	return err

@@ -70,7 +70,7 @@ func (j *Job) state() control.State {
 // describe tells those who have asked about the job what is known, which ends the round.
 func (j *Job) describe() {
 	d := control.Job{
-		ID: j.id, PID: os.Getpid(), Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
+		ID: j.attempt.ids[0], Reruns: j.attempt.ids[1:], PID: os.Getpid(), Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
 		Restarts: j.attempt.restarts, State: j.state(), Counts: j.spec.Stats.On(), Programs: []string{}, Hosts: []string{}, Lines: []string{},
 	}
 	for _, p := range j.spec.Programs {
@@ -158,11 +158,8 @@ func (j *Job) answerQuestions(h *host, m *ctl.Doing) {
 
 // ordered does what a signal does.
 func (j *Job) ordered(q control.Signal) {
-	if q.Signal == syscall.SIGKILL { // as two TERM: the first asks the ranks to end, the second kills them
-		if j.end.interrupts == 0 {
-			j.signalled(syscall.SIGTERM)
-		}
-		j.signalled(syscall.SIGTERM)
+	if q.Signal == syscall.SIGKILL {
+		j.killed()
 	} else {
 		j.signalled(q.Signal)
 	}

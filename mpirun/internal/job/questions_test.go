@@ -145,9 +145,9 @@ func TestADescriptionWaitsForNoAgentForLong(t *testing.T) {
 			}
 			script(l, m)
 		})
-		k.wants(143, "gompirun: ended by signal 15 (terminated)")
-		if orders := got[*ctl.Terminate](k.links[0][0]); len(orders) != 2 || orders[1].Delay != 0 {
-			t.Errorf("KILL orders %+v, want an end and then at once", orders)
+		k.wants(137, "gompirun: killed by the user")
+		if orders := got[*ctl.Terminate](k.links[0][0]); len(orders) != 1 || orders[0].Delay != 0 {
+			t.Errorf("KILL orders %+v, want an end at once", orders)
 		}
 	})
 }

@@ -107,7 +107,7 @@ func (j *Job) endedRank(rank world.Rank, died bool) {
 		return
 	}
 	j.endForDeaths()
-	if j.spec.Spares > 0 || j.spec.KeepChildren {
+	if j.spec.Policy.Spares > 0 || j.spec.KeepChildren {
 		j.broadcast(&ctl.NoMore{})
 	}
 }

@@ -10,32 +10,45 @@ import (
 
 	"gompi/hostfile"
 	"gompi/internal/env"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/plan"
 )
 
 // An attempt is one of the runs of a job that is started again.
 type attempt struct {
-	first            time.Time // when the first of them began: the time limit is for all
-	restarts         int       // since the first
-	name             string    // of all of them, to torch scripts
-	missing          []int     // hosts whose agents were lost in it
-	next             *Job      // what comes after it, if anything does
-	nextReport       string    // what to report about that
-	reportedReplaced bool      // which of the user's variables are replaced
+	first            time.Time     // when the first of them began: the time limit is for all
+	runs             int           // since the first
+	restarts         int           // those of them for which -max-restarts is used up
+	ids              []string      // of them all, the last one's included
+	name             string        // of all of them, to torch scripts
+	missing          []int         // hosts whose agents were lost in it
+	next             *Job          // what comes after it, if anything does
+	nextReport       string        // what to report about that
+	reportedReplaced bool          // which of the user's variables are replaced
+	takes            cmdline.Stdin // which ranks of it get standard input
+	tookInput        bool          // some of standard input may be read
+	reportedInput    bool          // that it cannot be read again
 }
 
 // secondChance decides whether j, which is over, is started again: not if a signal or a time limit
-// has ended it, nor if it could not be started.
+// has ended it, nor if it could not be started. An order that comes while it would be started again
+// is what ends it, and not the failure that went before.
 func (j *Job) secondChance() {
+	j.readSignals()
+	mayContinue := len(j.attempt.missing) > 0 && j.spec.Restart.MinNP > 0
 	mayRestart := j.end.cause != nil && j.end.cause.time != 0 && j.attempt.restarts < j.spec.Restart.Max
 	switch {
-	case j.end.cause == nil || j.end.interrupts > 0:
+	case j.end.cause == nil:
+	case j.end.order != nil:
+		if order := j.end.order; order != j.end.cause && (mayRestart || mayContinue) {
+			j.end.cause.status, j.end.cause.text = order.status, order.text+", when "+j.end.cause.text
+		}
 	case j.timeLeft() < 0:
 		if mayRestart { // the time has run out between two runs
 			j.end.cause.status = StatusTimeout
 			j.end.cause.text = fmt.Sprintf("time limit of %v reached, when %s", j.spec.Timeout, j.end.cause.text)
 		}
-	case len(j.attempt.missing) > 0 && j.spec.Restart.MinNP > 0:
+	case mayContinue:
 		hosts, programs, err := j.survivors()
 		if err != nil {
 			j.end.cause.text += "; " + err.Error()
@@ -54,11 +67,25 @@ func (j *Job) secondChance() {
 // can be taken for one of the new.
 func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next := New(j.spec, j.system)
-	next.attempt.first, next.attempt.restarts = j.attempt.first, j.attempt.restarts
+	next.attempt.first, next.attempt.runs, next.attempt.restarts = j.attempt.first, j.attempt.runs+1, j.attempt.restarts
+	next.attempt.ids = append(slices.Clone(j.attempt.ids), next.id)
 	next.attempt.name, next.attempt.reportedReplaced = j.attempt.name, j.attempt.reportedReplaced
 	next.Source, next.Hosts, next.Programs, next.Nodes = j.Source, hosts, programs, j.Nodes
-	next.stdin, next.statistics = j.stdin, j.statistics
+	next.attempt.tookInput, next.attempt.reportedInput = j.attempt.tookInput, j.attempt.reportedInput
+	next.signals, next.stdin, next.statistics = j.signals, j.stdin, j.statistics
+	next.out.Begun = j.out.Begun
 	j.attempt.next = next
+}
+
+// obeyLate gives the next attempt up if the user has ordered the end since it was decided on.
+func (j *Job) obeyLate() (gaveUp bool) {
+	j.readSignals()
+	if j.attempt.next == nil || j.end.order == nil {
+		return false
+	}
+	j.attempt.next, j.attempt.nextReport, j.later = nil, "", laterFailures{}
+	j.end.cause = &cause{status: j.end.order.status, text: j.end.order.text + ": the job is not started again"}
+	return true
 }
 
 // survivors returns the hosts that are left, and how many ranks each program had there.

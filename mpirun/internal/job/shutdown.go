@@ -35,9 +35,12 @@ const (
 type cause struct {
 	status int
 	text   string // "rank 2 on node7 exited with status 7 (pid 123)"
+	rank   int    // that failed, or has called Abort
 	tail   []byte // the end of the rank's stderr
+	where  string // how to see where in its program it was
 	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
 	host   *host  // that host
+	abort  bool   // it has called Abort
 	asked  int64  // when others asked about this rank, or one of a lost agent, by the launcher's clock; 0: none did, or its host knew of a failure
 }
 
@@ -75,7 +78,10 @@ func (c *cause) missedBefore(d *cause) bool {
 // A shutdown is the state of a job's end.
 type shutdown struct {
 	cause       *cause           // the first, nil while all is well
+	order       *cause           // why, if the user has ordered it, perhaps after the cause
 	interrupts  int              // signals that asked for an end
+	interrupted time.Time        // when the last of them came
+	kills       bool             // the ranks have been ordered killed
 	hasDeadline bool             // the job ends by a signal or the time limit
 	interrupt   time.Duration    // between INT and TERM; 0 if ranks do not get INT
 	grace       time.Duration    // that ranks have before they are killed
@@ -83,6 +89,7 @@ type shutdown struct {
 	agentLost   bool             // look for what it left
 	looks       <-chan time.Time // when to look whether output is taken; nil while the job continues
 	unwritten   error            // why output could not be written, beside the cause
+	unread      error            // why standard input could not be read to its end
 	lastWords   string           // what is printed when all is over
 }
 
@@ -98,8 +105,10 @@ func (j *Job) endFor(c *cause) {
 	j.end.cause = c
 	j.end.looks = time.Tick(readerLook)
 	j.verbosef("ending the job: %s", c.text)
-	j.end.grace = j.end.interrupt + j.spec.KillDelay
-	j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: c.text})
+	if !j.end.kills {
+		j.end.grace = j.end.interrupt + j.spec.KillDelay
+		j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: c.text})
+	}
 	for _, h := range j.hosts {
 		h.pulse.missed, h.pulse.obeys = 0, false
 		h.agent.Continue()
@@ -152,7 +161,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	c := &cause{
 		status: status,
 		text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.name, how, m.PID),
-		tail:   m.Tail, time: m.Time, host: h,
+		rank:   m.Rank, tail: m.Tail, time: m.Time, host: h, where: j.whereCrashed(m),
 	}
 	if m.Recorded != "" {
 		c.text += ": " + m.Recorded
@@ -181,6 +190,8 @@ func howEnded(m *ctl.Exited) string {
 			s += ", probably by the kernel for want of memory"
 		}
 		return s
+	case m.Code == 0 && m.Joined && !m.Closed && m.Recorded != "":
+		return "ended with status 0 although MPI_Finalize had failed"
 	case m.Code == 0 && m.Joined && !m.Closed && m.MPI:
 		return "ended with status 0 without calling MPI_Finalize"
 	case m.Code == 0 && m.Joined && !m.Closed:
@@ -193,8 +204,17 @@ func signalName(n int) string {
 	if name := unix.SignalName(syscall.Signal(n)); name != "" {
 		return name
 	}
+	switch rt := n - firstRealTime; {
+	case rt == 0:
+		return "SIGRTMIN"
+	case rt > 0 && rt < 31:
+		return fmt.Sprintf("SIGRTMIN+%d", rt)
+	}
 	return "unknown"
 }
+
+// firstRealTime is Linux's SIGRTMIN, as programs have it: glibc keeps two for itself.
+const firstRealTime = 34
 
 // aborted ends the job because a rank has called Abort. A status that a shell takes for success
 // becomes 1.
@@ -207,7 +227,7 @@ func (j *Job) aborted(h *host, m *ctl.Abort) {
 	if m.Reason != "" {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}
-	j.endFor(&cause{status: status, text: text, time: m.Time, host: h})
+	j.endFor(&cause{status: status, text: text, time: m.Time, host: h, abort: true, rank: j.recover.original(m.Rank)})
 }
 
 // failed ends the job because a rank could not be started.
@@ -362,13 +382,21 @@ func (j *Job) conclude() int {
 		j.endFor(&cause{status: StatusFailed, text: fmt.Sprintf("all ranks ended well, but output is lost: %v", j.end.unwritten)})
 		j.end.unwritten = nil
 	}
+	if j.end.unread != nil && j.end.cause == nil {
+		j.endFor(&cause{status: StatusFailed, text: fmt.Sprintf("all ranks ended well, but their input was not read to its end: %v", j.end.unread)})
+	}
 	j.endForDeaths()
 	status := 0
 	if j.end.cause != nil {
 		j.secondChance()
 		status = j.end.cause.status
 	}
-	j.writeStats()
+	if err := j.writeStats(); err != nil && j.end.cause == nil {
+		status = StatusFailed
+		j.endFor(&cause{status: status, text: fmt.Sprintf("all ranks ended well, but -stats and -trace: %v", err)})
+	} else if err != nil {
+		j.notef("-stats and -trace: %v", err)
+	}
 	switch {
 	case j.end.cause != nil:
 		j.report()
@@ -376,9 +404,26 @@ func (j *Job) conclude() int {
 		j.notef("all ranks (%d) have ended well after %v", len(j.plan.Ranks), time.Since(j.attempt.first).Round(10*time.Millisecond))
 	}
 	j.flush()
-	j.release()
+	if j.obeyLate() {
+		status = j.end.cause.status
+		j.report()
+		j.flush()
+	}
 	j.out.Close()
 	return status
+}
+
+// mostTwice is how many lines are shown beside the failure, too, that stand just above it.
+const mostTwice = 3
+
+// tail returns what the report shows of the stderr of the rank that failed: nothing if that is long,
+// as a traceback, and is the last on the screen already.
+func (j *Job) tail() []byte {
+	c := j.end.cause
+	if bytes.Count(c.tail, []byte("\n")) > mostTwice && j.out.EndsWith(c.rank, c.tail) {
+		return nil
+	}
+	return c.tail
 }
 
 // report prints why the job ended.
@@ -389,11 +434,13 @@ func (j *Job) report() {
 		fmt.Fprintf(&b, "%s%s\n", lead, strings.TrimRight(line, "\n"))
 		lead = "gompirun: "
 	}
-	for line := range bytes.Lines(bytes.TrimRight(j.end.cause.tail, "\n")) {
+	for line := range bytes.Lines(bytes.TrimRight(j.tail(), "\n")) {
 		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
 	}
-	if helps := remedy(j.end.cause.tail); helps != "" {
-		fmt.Fprintf(&b, "gompirun: %s\n", helps)
+	for _, helps := range []string{remedy(j.end.cause.tail), j.end.cause.where} {
+		if helps != "" {
+			fmt.Fprintf(&b, "gompirun: %s\n", helps)
+		}
 	}
 	for _, line := range j.later.then(j.end.cause) {
 		fmt.Fprintf(&b, "gompirun: %s\n", line)

@@ -13,6 +13,11 @@ import (
 // Python ends by INT as by an exception, and not at all well by TERM.
 const interruptTime = 2 * time.Second
 
+// echoTime is how long after a request for the job's end TERM and HUP are the same request:
+// timeout(1) sends its signal to gompirun and to its process group, systemd sends TERM and HUP, a
+// scheduler TERM to the gompirun of each node.
+const echoTime = 2 * time.Second
+
 // signalled handles a signal. The first Ctrl-C, TERM or HUP ends the job in good order, the second
 // kills its ranks, the third even the agents.
 func (j *Job) signalled(s os.Signal) {
@@ -22,7 +27,11 @@ func (j *Job) signalled(s os.Signal) {
 	}
 	switch sig {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
+		if sig != syscall.SIGINT && j.end.interrupts > 0 && time.Since(j.end.interrupted) < echoTime {
+			return
+		}
 		j.end.interrupts++
+		j.end.interrupted = time.Now()
 		j.interrupted(sig)
 		j.setEndDeadline()
 	case syscall.SIGQUIT:
@@ -47,13 +56,48 @@ func (j *Job) interrupted(sig syscall.Signal) {
 			c.text, j.end.interrupt = "interrupted", interruptTime
 			j.notef("interrupted: ending the job; once more kills it")
 		}
-		j.endFor(c)
+		j.endAsOrdered(c)
 	case 2:
-		j.end.grace = 0
-		j.broadcast(&ctl.Terminate{Text: "killed by the user"})
+		j.killRanks()
 	default:
 		for _, h := range j.hosts {
 			h.agent.Kill()
 		}
 	}
+}
+
+// killed kills the ranks, which get no other signal before.
+func (j *Job) killed() {
+	j.end.interrupts = max(j.end.interrupts, 2) // the next one is the third
+	j.end.interrupted = time.Now()
+	j.killRanks()
+	j.endAsOrdered(&cause{status: 128 + int(syscall.SIGKILL), text: "killed by the user"})
+	j.setEndDeadline()
+}
+
+// endAsOrdered ends the job because the user wants it to end: if it ends already, it is not started
+// again.
+func (j *Job) endAsOrdered(c *cause) {
+	if j.end.order == nil {
+		j.end.order = c
+	}
+	j.endFor(c)
+}
+
+// readSignals handles the signals that have come.
+func (j *Job) readSignals() {
+	for {
+		select {
+		case s := <-j.signals:
+			j.signalled(s)
+		default:
+			return
+		}
+	}
+}
+
+// killRanks has the agents kill the ranks at once.
+func (j *Job) killRanks() {
+	j.end.kills, j.end.grace = true, 0
+	j.broadcast(&ctl.Terminate{Text: "killed by the user"})
 }

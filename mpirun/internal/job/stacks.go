@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/stall"
 )
 
 // lastStacks waits, at the time limit, for the stacks of all ranks.
@@ -12,6 +11,9 @@ type lastStacks struct {
 	wanted map[int]bool // ranks whose stacks have not come
 	late   <-chan time.Time
 }
+
+// stacksTime is how long that waits: debuggers take seconds for programs with many libraries.
+const stacksTime = 12 * time.Second
 
 // outOfTime ends the job at its time limit, after it has printed which calls the ranks are in, with
 // their stacks if the user wants those.
@@ -22,7 +24,7 @@ func (j *Job) outOfTime() {
 		j.endForTime()
 		return
 	}
-	j.stacks = lastStacks{wanted: map[int]bool{}, late: time.After(stall.SurveyTime)}
+	j.stacks = lastStacks{wanted: map[int]bool{}, late: time.After(stacksTime)}
 	var all []int
 	for _, h := range j.hosts {
 		if !h.drained {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/report"
 )
@@ -25,7 +26,6 @@ func (j *Job) openStats() (err error) {
 	if !want.On() || j.statistics.Collector != nil {
 		return nil
 	}
-	j.statistics.Collector = report.New(j.spec.Programs[0].Name(), len(j.plan.Ranks))
 	if want.File != "" {
 		j.statistics.stats, err = os.Create(want.File)
 	}
@@ -35,7 +35,19 @@ func (j *Job) openStats() (err error) {
 	if err != nil {
 		return fmt.Errorf("-stats and -trace: %w", err)
 	}
+	program := &j.spec.Programs[0]
+	j.statistics.Collector = report.New(program.Name(), len(j.plan.Ranks))
+	j.statistics.Hint = uncounted(program.Argv)
 	return nil
+}
+
+// uncounted returns why nothing may be counted of a program.
+func uncounted(argv []string) string {
+	hint := "programs of MPI are counted on gompi's library: -mpi-lib gompi"
+	if cmdline.IsPython(argv) {
+		return "torch's gloo and nccl are not counted: -torch-backend gompi has gompi do what they do; " + hint
+	}
+	return hint
 }
 
 // gotFigures takes what a rank has counted.
@@ -43,6 +55,7 @@ func (j *Job) gotFigures(h *host, m *ctl.Figures) {
 	if j.statistics.Collector == nil {
 		return
 	}
+	m.Begun, m.Left = h.pulse.ours(m.Begun), h.pulse.ours(m.Left)
 	m.Rank = j.recover.original(m.Rank)
 	for i := range m.Peers {
 		m.Peers[i].Rank = j.recover.original(m.Peers[i].Rank)
@@ -66,26 +79,26 @@ func (j *Job) gotEvents(h *host, m *ctl.Events) {
 }
 
 // writeStats writes what was asked for, when no other run follows.
-func (j *Job) writeStats() {
+func (j *Job) writeStats() error {
 	s := &j.statistics
 	if s.Collector == nil || j.attempt.next != nil {
-		return
+		return nil
 	}
 	var err error
 	if j.spec.Stats.Table {
 		sum := s.Summary()
-		if s.stats == nil {
+		switch {
+		case s.stats == nil && len(sum.PerRank) == 0 && j.end.cause != nil: // it failed before a rank could use gompi
+		case s.stats == nil:
 			var b strings.Builder
 			err = sum.Write(&b, "")
 			j.out.Log(strings.TrimRight(b.String(), "\n"))
-		} else {
+		default:
 			err = errors.Join(sum.Write(s.stats, j.spec.Stats.File), s.stats.Close())
 		}
 	}
 	if s.trace != nil {
 		err = errors.Join(err, s.WriteTrace(s.trace), s.trace.Close())
 	}
-	if err != nil {
-		j.notef("-stats and -trace: %v", err)
-	}
+	return err
 }

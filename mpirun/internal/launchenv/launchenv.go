@@ -50,7 +50,7 @@ func nameOf(kv string) string {
 // otherLaunchers are variables, or beginnings of them, by which other launchers mark a process as
 // one of their ranks. A rank of ours is not.
 var otherLaunchers = []string{
-	"PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "HYDRA_", "HYDI_", "MPI_LOCAL",
+	"PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "OMPI_APP_CTX_NUM_PROCS=", "MV2_COMM_WORLD_", "HYDRA_", "HYDI_", "MPI_LOCAL",
 	"TORCHELASTIC_", "HOROVOD_RANK=", "HOROVOD_SIZE=", "HOROVOD_LOCAL_", "PALS_RANKID=", "PALS_LOCAL_RANKID=",
 	"SLURM_TASK_PID=",
 }

@@ -44,8 +44,10 @@ func Check() error {
 
 // Explain adds to an error of a system call which limit is its reason, as far as that is known.
 func Explain(err error) error {
-	var files unix.Rlimit
+	var files, space unix.Rlimit
 	switch {
+	case errors.Is(err, unix.ENOMEM) && unix.Getrlimit(unix.RLIMIT_AS, &space) == nil && space.Cur < unix.RLIM_INFINITY:
+		return fmt.Errorf("%w: the address space of a process may be %d MiB (ulimit -v)", err, space.Cur>>20)
 	case errors.Is(err, unix.EAGAIN):
 		if l := processes("/"); l.name != "" {
 			return fmt.Errorf("%w: %v", err, l)

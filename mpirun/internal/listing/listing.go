@@ -3,13 +3,16 @@
 package listing
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf16"
 
 	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/report"
@@ -47,7 +50,7 @@ func Jobs(jobs []control.Job, users bool) string {
 				fmt.Fprintf(&b, "    and %d more\n", len(jobs[i].Lines)-mostLines)
 				break
 			}
-			fmt.Fprintf(&b, "    %s\n", plain(line))
+			fmt.Fprintf(&b, "    %s\n", control.Plain(line))
 		}
 	}
 	return b.String()
@@ -77,7 +80,7 @@ func hosts(names []string) string {
 	case len(names) > mostHosts:
 		return fmt.Sprintf("%d hosts", len(names))
 	}
-	return plain(strings.Join(names, ","))
+	return control.Plain(strings.Join(names, ","))
 }
 
 // Top shows the ranks of a job, and what they have done since a look before.
@@ -109,7 +112,7 @@ func Top(j, before *control.Job) string {
 func row(j, before *control.Job, r *control.Rank) []string {
 	old, elapsed := previous(j, before, r)
 	rate := func(now, then float64) float64 { return max(0, now-then) / elapsed }
-	cells := []string{fmt.Sprint(r.Rank), plain(r.Host), fmt.Sprint(r.PID), "-", report.Amount(float64(r.Resident)), "-"}
+	cells := []string{fmt.Sprint(r.Rank), control.Plain(r.Host), fmt.Sprint(r.PID), "-", report.Amount(float64(r.Resident)), "-"}
 	calls, counted := []string{"-", "-"}, r.Counts != nil && old != nil && old.Counts != nil
 	if old != nil {
 		cells[3] = percent(rate(r.CPU, old.CPU))
@@ -133,7 +136,7 @@ func row(j, before *control.Job, r *control.Rank) []string {
 	if r.Kept != "" {
 		doing += "; it " + r.Kept
 	}
-	return append(cells, since, plain(doing))
+	return append(cells, since, control.Plain(doing))
 }
 
 // previous returns the rank's process at the look before, nil if there was none, and the seconds
@@ -169,22 +172,32 @@ func number(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// plain returns text without control characters, nor any tabs, which are between cells.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
-}
-
-// shorten returns plain text of at most so many runes.
+// shorten returns text without control characters, of at most so many runes.
 func shorten(text string, most int) string {
-	if r := []rune(plain(text)); len(r) > most {
+	if r := []rune(control.Plain(text)); len(r) > most {
 		return string(r[:most-3]) + "..."
 	}
-	return plain(text)
+	return control.Plain(text)
+}
+
+// JSON returns jobs as an array, in which what a terminal would take for more than text is escaped.
+func JSON(jobs []control.Job) ([]byte, error) {
+	if jobs == nil {
+		jobs = []control.Job{}
+	}
+	text, err := json.MarshalIndent(jobs, "", "  ")
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		default: // of a string: there is no such character besides
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, "\\u%04x", unit)
+			}
+		}
+	}
+	return append(b.Bytes(), '\n'), err
 }
 
 // columns returns lines of cells as columns, each with its newline.

@@ -1,9 +1,12 @@
 package listing
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode"
 
 	"gompi/mpirun/internal/control"
 )
@@ -53,6 +56,50 @@ func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
 	}
 	if strings.Contains(Top(&j, nil), "%") {
 		t.Error("rates are made of one look")
+	}
+}
+
+// Nothing of what a job says of itself reaches a terminal as more than text: it may be another
+// user's.
+func TestTextOfOthersIsPlain(t *testing.T) {
+	const evil = "\x1b[2J\u009b\u202e\U000e0001\t\r\x7f\xff"
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString(evil)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			for i := range v.Len() {
+				fill(v.Index(i))
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				fill(v.Field(i))
+			}
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+	}
+	var j control.Job
+	fill(reflect.ValueOf(&j).Elem())
+	j.ID = "a1" // the name of its socket
+	jobs := []control.Job{j, j}
+	inJSON, err := JSON(jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ambiguous := control.Choose(jobs, "")
+	for what, text := range map[string]string{
+		"ps": Jobs(jobs, true), "top": Top(&j, &j), "ps -json": string(inJSON), "ps -prometheus": string(control.Metrics(jobs)), "kill": ambiguous.Error(),
+	} {
+		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
+			t.Errorf("%s prints %q", what, text[i:min(len(text), i+20)])
+		}
+	}
+	var back []control.Job
+	if err := json.Unmarshal(inJSON, &back); err != nil || len(back) != 2 || back[0].Programs[0] != strings.ToValidUTF8(evil, "\ufffd") {
+		t.Errorf("%v, %+v in JSON, want %q", err, back, evil)
 	}
 }
 

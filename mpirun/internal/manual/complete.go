@@ -47,7 +47,7 @@ func dashed(flags []flag) string {
 }
 
 // bash completes flags, their values where they are known, then a program, and files after it. A
-// flag may have two dashes.
+// flag may have two dashes in front, and _ for - in it, as it may where gompirun reads it.
 func bash(run *usage, commands []word) string {
 	var takes, cases, words strings.Builder
 	var names []string
@@ -81,13 +81,15 @@ func bash(run *usage, commands []word) string {
 
 const bashScript = `# bash completion for gompirun: written by make install
 _gompirun() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} flags='@FLAGS@' program='' i
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} flags='@FLAGS@' program='' i word name names=()
 	COMPREPLY=()
 	case ${COMP_WORDS[1]} in
 @WORDS@	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ -z $program || ${COMP_WORDS[i]} == : ]] || continue
-		case ${COMP_WORDS[i]/#--/-} in
+		word=${COMP_WORDS[i]/#--/-}
+		[[ $word != -* ]] || word=${word//_/-}
+		case $word in
 		:) program='' ;;
 		@TAKES@) ((i++)) ;;
 		-*) ;;
@@ -99,11 +101,19 @@ _gompirun() {
 		COMPREPLY=($(compgen -f -- "$cur"))
 		return
 	fi
-	case ${prev/#--/-} in
+	prev=${prev/#--/-}
+	case ${prev//_/-} in
 @CASES@	esac
 	case $cur in
-	--*) COMPREPLY=($(compgen -W "${flags//-/--}" -- "$cur")) ;;
-	-*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
+	-*)
+		for name in $flags; do
+			name=${name#-}
+			[[ $cur != *_* ]] || name=${name//-/_}
+			[[ $cur == --* ]] && name=--$name || name=-$name
+			names+=("$name")
+		done
+		COMPREPLY=($(compgen -W "${names[*]}" -- "$cur"))
+		;;
 	*)
 		COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))
 		((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W '@COMMANDS@' -- "$cur"))
@@ -122,14 +132,17 @@ func zsh(run *usage) string {
 			fmt.Fprintf(&b, "\t'-%s:%s'\n", name, quoted(f.text))
 		}
 	}
-	b.WriteString(")\nif [[ $words[CURRENT] == -* ]]; then\n\t_describe -o flag flags\nelse\n\t_alternative 'commands:program:_command_names -e' 'files:file:_files'\nfi\n")
+	b.WriteString(")\nif [[ $words[CURRENT] == --* ]]; then flags=(-${^flags}); fi\n" +
+		"if [[ $words[CURRENT] == -* ]]; then\n\t_describe -o flag flags -M 'm:_=-'\nelse\n\t_alternative 'commands:program:_command_names -e' 'files:file:_files'\nfi\n")
 	return b.String()
 }
 
-// fish completes flags with what they do and the values that are known.
+// fish completes flags, with one dash or two, with what they do and the values that are known. Names
+// with _ for - are offered where one has been typed.
 func fish(run *usage, commands []word) string {
 	var b strings.Builder
-	b.WriteString("# fish completion for gompirun: written by make install\n")
+	b.WriteString("# fish completion for gompirun: written by make install\n" +
+		"function __gompirun_underscores\n\tstring match -qr -- ' -[^ ]*_' (commandline -cp)\nend\n")
 	for _, c := range commands {
 		fmt.Fprintf(&b, "complete -c gompirun -n __fish_use_subcommand -a %s -d '%s'\n", c.name, quoted(c.what))
 	}
@@ -147,7 +160,10 @@ func fish(run *usage, commands []word) string {
 			value = " -x"
 		}
 		for _, name := range f.names {
-			fmt.Fprintf(&b, "complete -c gompirun -o %s%s -d '%s'\n", name, value, quoted(f.text))
+			fmt.Fprintf(&b, "complete -c gompirun -o %s -l %[1]s%s -d '%s'\n", name, value, quoted(f.text))
+			if other := strings.ReplaceAll(name, "-", "_"); other != name {
+				fmt.Fprintf(&b, "complete -c gompirun -n __gompirun_underscores -o %s -l %[1]s%s\n", other, value)
+			}
 		}
 	}
 	return b.String()

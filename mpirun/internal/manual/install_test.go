@@ -1,20 +1,21 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"gompi/internal/stress"
 )
 
 // make install puts files where man, shells and pkg-config look, a Debian package has them, and
 // make uninstall leaves nothing.
 func TestMakeInstallsAndUninstalls(t *testing.T) {
-	if testing.Short() {
-		t.Skip("collects licences, for seconds")
-	}
+	stress.Long(t, "collects licences, for seconds")
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("needs make")
 	}
@@ -33,9 +34,16 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	for _, name := range []string{"libgompi.so", "libgompi-core.so", "gompi.h"} {
 		write("lib/"+name, "")
 	}
-	for name, text := range files() {
+	gompicc, err := filesWith("../../../mpi/libmpi/gompicc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := files()
+	maps.Copy(all, gompicc)
+	for name, text := range all {
 		write("share/"+name, text)
 	}
+	write("share/gompi/valgrind.supp", "")
 	run := func(target string) {
 		t.Helper()
 		cmd := exec.Command("make", "-s", target, "BIN="+bin, "DESTDIR="+to, "PREFIX=/opt")
@@ -47,7 +55,7 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	run("install")
 	found := installed(t, to)
 	for _, want := range []string{"bin/gompirun", "lib/libgompi.so", "include/gompi.h", "lib/pkgconfig/gompi.pc",
-		"share/man/man1/gompirun.1", "share/bash-completion/completions/gompirun", "share/zsh/site-functions/_gompirun",
+		"share/man/man1/gompirun.1", "share/man/man1/gompicc.1", "share/man/man1/gompicxx.1", "share/gompi/valgrind.supp", "share/bash-completion/completions/gompirun", "share/zsh/site-functions/_gompirun",
 		"share/fish/vendor_completions.d/gompirun.fish", "share/doc/gompi/README.md"} {
 		if !slices.Contains(found, "opt/"+want) {
 			t.Errorf("make install leaves out %s", want)

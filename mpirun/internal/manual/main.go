@@ -2,9 +2,10 @@
 // the texts that gompirun -h and gompi-bench -h print and of what package hostfile says of itself:
 //
 //	manual FOLDER GOMPI-BENCH
+//	manual FOLDER GOMPICC
 //
-// GOMPI-BENCH is the program, which it runs. make install puts them where man, bash, zsh and fish
-// look.
+// The second is a program, which it runs: of gompicc, which not everybody builds, are only its own
+// pages. make install puts them where man, bash, zsh and fish look.
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: manual FOLDER GOMPI-BENCH")
+		fmt.Fprintln(os.Stderr, "usage: manual FOLDER GOMPI-BENCH, or GOMPICC")
 		os.Exit(2)
 	}
 	if err := write(os.Args[1], os.Args[2]); err != nil {
@@ -28,12 +29,9 @@ func main() {
 	}
 }
 
-func write(folder, bench string) error {
-	all := files()
-	var err1, err2 error
-	all["man/man1/gompi-bench.1"], err1 = benchPage(bench, edition)
-	all["man/man5/gompi-hostfile.5"], err2 = hostfilePage(edition)
-	if err := errors.Join(err1, err2); err != nil {
+func write(folder, program string) error {
+	all, err := filesWith(program)
+	if err != nil {
 		return err
 	}
 	for name, text := range all {
@@ -46,6 +44,19 @@ func write(folder, bench string) error {
 		}
 	}
 	return nil
+}
+
+// filesWith returns what is written out of the texts of a program, and with gompi-bench's out of all
+// others but gompicc's.
+func filesWith(program string) (map[string]string, error) {
+	if filepath.Base(program) == "gompicc" {
+		return gompiccPages(program, edition)
+	}
+	all := files()
+	var err1, err2 error
+	all["man/man1/gompi-bench.1"], err1 = benchPage(program, edition)
+	all["man/man5/gompi-hostfile.5"], err2 = hostfilePage(edition)
+	return all, errors.Join(err1, err2)
 }
 
 const edition = "gompi " + version.Number

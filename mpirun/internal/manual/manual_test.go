@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +67,13 @@ func TestBashCompletes(t *testing.T) {
 	}{
 		{[]string{"-hostf"}, "-hostfile"},
 		{[]string{"--hostf"}, "--hostfile"},
+		{[]string{"--map"}, "--map-by"},
+		{[]string{"--map-"}, "--map-by"},
+		{[]string{"--map_b"}, "--map_by"},
+		{[]string{"-map_"}, "-map_by"},
+		{[]string{"-np", "4", "--map_by", "n"}, "node numa"},
+		{[]string{"--map_by", "node", "./a", "-hostf"}, ""},
+		{[]string{"doctor", "--port"}, "--port-range"},
 		{[]string{"-np", "4", "-map-by", "n"}, "node numa"},
 		{[]string{"-np", "4", "--map-by", "n"}, "node numa"},
 		{[]string{"-stdin", ""}, "all none"},
@@ -74,7 +82,7 @@ func TestBashCompletes(t *testing.T) {
 		{[]string{"doc"}, "doctor ..."},
 		{[]string{"doctor", "-por"}, "-port-range"},
 		{[]string{"attach", "-"}, "-job -debugger"},
-		{[]string{"kill", "-"}, "-signal"},
+		{[]string{"kill", "-"}, "-signal -s"},
 		{[]string{"to"}, "top ..."},
 		{[]string{"-np", "2", "./a", "-hostf"}, ""},
 		{[]string{"-np", "2", "./a", "ho"}, "hosts"},
@@ -87,6 +95,24 @@ func TestBashCompletes(t *testing.T) {
 		got := strings.TrimSpace(string(out))
 		if want, some := strings.CutSuffix(tt.want, " ..."); err != nil || got != tt.want && !(some && slices.Contains(strings.Fields(got), want)) {
 			t.Errorf("%q: %v: %q, want %q", tt.line, err, got, tt.want)
+		}
+	}
+}
+
+func TestFishCompletes(t *testing.T) {
+	if _, err := exec.LookPath("fish"); err != nil {
+		t.Skip("needs fish")
+	}
+	script := filepath.Join(t.TempDir(), "gompirun.fish")
+	if err := os.WriteFile(script, []byte(files()["fish/vendor_completions.d/gompirun.fish"]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"--map": "--map-by", "-map": "-map-by", "--map_b": "--map_by", "-map_b": "-map_by", "--map_by no": "node", "--map-by no": "node",
+	} {
+		out, err := exec.Command("fish", "-N", "-c", "source "+script+"; complete -C'gompirun "+line+"' | cut -f1").Output()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %s", line, got, err, want)
 		}
 	}
 }
@@ -112,8 +138,13 @@ func TestManualPagesAreWithoutWarnings(t *testing.T) {
 	}
 	all := files()
 	all["man/man1/gompi-bench.1"], all["man/man5/gompi-hostfile.5"] = pages(t)
+	gompicc, err := filesWith("../../../mpi/libmpi/gompicc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(all, gompicc)
 	for name, text := range all {
-		if !strings.HasPrefix(name, "man/") {
+		if !strings.HasPrefix(name, "man/") || strings.HasPrefix(text, ".so ") {
 			continue
 		}
 		cmd := exec.Command("groff", "-man", "-Tutf8", "-ww", "-P-cbou") // no overstriking

@@ -14,8 +14,9 @@ import (
 
 // Files names the files that get what ranks write. The zero Files is none.
 type Files struct {
-	Dir      string                // a folder, which is there, of a file for each rank and stream; "" for none
+	Dir      string                // a folder of a folder for each rank, with a file for each stream; "" for none
 	Only     bool                  // what is in Dir is not shown
+	Merged   bool                  // ranks have no stderr but their stdout
 	Patterns map[ctl.Stream]string // of files that get a stream, which is not shown
 }
 
@@ -37,7 +38,7 @@ func (o *Writer) path(from source) string {
 		path = pattern.Expand(p, o.rank(from.rank), o.now())
 	} else if o.Files.Dir != "" {
 		digits := len(strconv.Itoa(max(0, len(o.Ranks)-1)))
-		path = filepath.Join(o.Files.Dir, fmt.Sprintf("rank-%0*d.%v", digits, from.rank, from.stream))
+		path = filepath.Join(o.Files.Dir, fmt.Sprintf("rank.%0*d", digits, from.rank), from.stream.String())
 	}
 	o.paths[from] = path
 	return path
@@ -55,17 +56,25 @@ func (o *Writer) flag(s ctl.Stream) string {
 }
 
 // MakeFolders makes the folders of all files, and returns what would keep these from being written.
+// Files of a rank's own are made, and emptied unless Begun: what is in them is of this job.
 func (o *Writer) MakeFolders() error {
 	checked := map[string]bool{}
 	for rank := range o.Ranks {
 		for _, stream := range []ctl.Stream{ctl.Stdout, ctl.Stderr} {
 			path := o.path(source{rank, stream})
+			own := o.Files.Patterns[stream] == ""
 			dir := filepath.Dir(path)
-			if path == "" || checked[dir] || exists(path) {
+			if path == "" || !own && (checked[dir] || exists(path)) || own && o.Files.Merged && stream == ctl.Stderr {
 				continue
 			}
 			err := os.MkdirAll(dir, 0o777)
-			if err == nil {
+			switch {
+			case err != nil:
+			case own && !o.Begun[path]:
+				o.Begun[path] = true
+				err = empty(path)
+			case own:
+			default:
 				err = atomicfile.Check(path)
 			}
 			if err != nil {
@@ -75,6 +84,18 @@ func (o *Writer) MakeFolders() error {
 		}
 	}
 	return nil
+}
+
+// empty makes an empty file, unless there is something that is no file, as a FIFO.
+func empty(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // exists reports whether there is something to write to: it may be in a folder that takes no files.
@@ -94,8 +115,8 @@ func (o *Writer) rank(rank int) pattern.Rank {
 func (o *Writer) file(path string) *sink {
 	s := o.files[path]
 	if s == nil {
-		s = newFile(o, path)
-		o.files[path] = s
+		s = newFile(o, path, o.Begun[path])
+		o.files[path], o.Begun[path] = s, true
 	}
 	return s
 }

@@ -15,6 +15,7 @@ import (
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pattern"
+	"gompi/mpirun/internal/stdio"
 )
 
 // A Writer writes what ranks wrote, in goroutines of its own, so that a terminal,
@@ -31,14 +32,48 @@ type Writer struct {
 	Files  Files          // for what ranks write
 	Fail   func(error)    // called once for each screen and file that cannot be written
 
+	// Begun are the files, by path, that this Writer and those of earlier runs of the job write: it
+	// adds its own. An earlier run's is continued; others are emptied.
+	Begun map[string]bool
+
 	now func() time.Time
 
 	screens map[ctl.Stream]*sink
 	files   map[string]*sink  // by path
 	paths   map[source]string // of their files
 
-	mu  sync.Mutex
-	err error // the first that Fail was called with
+	mu   sync.Mutex
+	err  error // the first that Fail was called with
+	last end   // of what is shown where gompirun's own lines are
+}
+
+// An end is the last that one rank wrote to a screen, if nothing else came after it.
+type end struct {
+	rank int
+	text []byte
+}
+
+// endSize is as much of it as is kept: more than the report of a failure shows.
+const endSize = 8 << 10
+
+// note notes that a rank's text is shown behind what was. Without text something else is.
+func (o *Writer) note(rank int, text []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last.rank != rank || text == nil {
+		o.last = end{rank: rank}
+	}
+	o.last.text = append(o.last.text, text...)
+	if extra := len(o.last.text) - endSize; extra > 0 {
+		o.last.text = o.last.text[:copy(o.last.text, o.last.text[extra:])]
+	}
+}
+
+// EndsWith reports whether the screen of gompirun's own lines ends with text, which a rank wrote.
+func (o *Writer) EndsWith(rank int, text []byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last.rank == rank && bytes.HasSuffix(bytes.TrimRight(o.last.text, "\n"), bytes.TrimRight(text, "\n"))
 }
 
 // A source is one stream of one rank.
@@ -51,13 +86,13 @@ type source struct {
 // stderr are one screen if they lead to the same file. A Writer that has been given up
 // may still be in a write; what another one writes to the same os.File waits for its end.
 func New(stdout, stderr *os.File) *Writer {
-	o := &Writer{now: time.Now, Fail: func(error) {}, files: map[string]*sink{}, paths: map[source]string{}}
-	out := newScreen(o, stdout)
+	o := &Writer{now: time.Now, Fail: func(error) {}, Begun: map[string]bool{}, files: map[string]*sink{}, paths: map[source]string{}}
+	out := newScreen(o, stdio.File{File: stdout})
 	o.screens = map[ctl.Stream]*sink{ctl.Stdout: out, ctl.Stderr: out}
 	a, err1 := stdout.Stat()
 	b, err2 := stderr.Stat()
 	if err1 != nil || err2 != nil || !os.SameFile(a, b) {
-		o.screens[ctl.Stderr] = newScreen(o, stderr)
+		o.screens[ctl.Stderr] = newScreen(o, stdio.File{File: stderr})
 	}
 	return o
 }
@@ -98,6 +133,9 @@ func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
 			written(ctl.Cost(len(m.Data)))
 		}
 	}
+	if len(m.Data) > 0 && o.shows(from) && screen == o.screens[ctl.Stderr] {
+		o.note(m.Rank, m.Data)
+	}
 	for _, s := range to {
 		s.enqueue(piece{Output: m, done: done})
 	}
@@ -120,6 +158,7 @@ func (o *Writer) log(lines, how string) {
 	if o.Colour {
 		lines = own.ReplaceAllString(lines, how+"$0"+plain)
 	}
+	o.note(-1, nil)
 	o.screens[ctl.Stderr].enqueue(piece{own: strings.TrimSuffix(lines, "\n") + "\n"})
 }
 

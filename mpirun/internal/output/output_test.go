@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -109,11 +110,20 @@ func TestTimestampStandsBeforeTheTag(t *testing.T) {
 	}
 }
 
+// keep has o keep the output of so many ranks in files in dir.
+func keep(t *testing.T, o *Writer, dir string, ranks int) {
+	t.Helper()
+	o.Files.Dir, o.Ranks = dir, make([]pattern.Rank, ranks)
+	if err := o.MakeFolders(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
 	dir := t.TempDir()
-	write(t, false, func(o *Writer) { o.Tag, o.Files.Dir, o.Ranks = true, dir, make([]pattern.Rank, 11) },
+	write(t, false, func(o *Writer) { o.Tag = true; keep(t, o, dir, 11) },
 		[]printed{{7, ctl.Stdout, "a"}, {8, ctl.Stdout, "b\n"}, {7, ctl.Stdout, "c\n"}, {7, ctl.Stderr, "d"}})
-	for name, want := range map[string]string{"rank-07.stdout": "ac\n", "rank-08.stdout": "b\n", "rank-07.stderr": "d"} {
+	for name, want := range map[string]string{"rank.07/stdout": "ac\n", "rank.08/stdout": "b\n", "rank.07/stderr": "d"} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
@@ -147,7 +157,7 @@ func TestOutputWithoutAReaderIsGivenUp(t *testing.T) {
 	}
 	defer errs.Close()
 	o := New(w, errs)
-	o.Files.Dir = dir
+	keep(t, o, dir, 1)
 	line := bytes.Repeat([]byte("x"), 1<<20)
 	credit := make(chan int, 3)
 	for range cap(credit) {
@@ -165,7 +175,7 @@ func TestOutputWithoutAReaderIsGivenUp(t *testing.T) {
 	if got := contents(t, errs); got != "last words\n" {
 		t.Errorf("stderr holds %q", got)
 	}
-	kept, err := os.ReadFile(filepath.Join(dir, "rank-0.stdout"))
+	kept, err := os.ReadFile(filepath.Join(dir, "rank.0/stdout"))
 	lost, _ := o.Lost()
 	if all := int64(len(kept)); err != nil || all != 3<<20 || lost < all-2*pipeSize || lost > all {
 		t.Errorf("%v, %d bytes in the file and %d lost; want 3 MiB, and all but what the pipe holds", err, all, lost)
@@ -236,9 +246,12 @@ func TestFilesWithoutAReaderAreGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	paths := make([]string, 3)
 	for r := range paths {
-		paths[r] = filepath.Join(dir, fmt.Sprintf("rank-%d.stdout", r))
+		paths[r] = filepath.Join(dir, fmt.Sprintf("rank.%d/stdout", r))
 	}
 	for _, path := range paths[:2] {
+		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +267,7 @@ func TestFilesWithoutAReaderAreGivenUp(t *testing.T) {
 	}
 	defer screen.Close()
 	o := New(screen, screen)
-	o.Files.Dir, o.Ranks = dir, make([]pattern.Rank, 3)
+	keep(t, o, dir, 3)
 	line := bytes.Repeat([]byte("x"), 1<<18)
 	credit := 0
 	back := make(chan int, 3)
@@ -374,9 +387,49 @@ func TestOutputOfSomeLocalRanksIsShown(t *testing.T) {
 
 func TestFilesCanBeAllThatIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	out, errs := write(t, false, func(o *Writer) { o.Files = Files{Dir: dir, Only: true} }, []printed{{0, ctl.Stdout, "x\n"}, {0, ctl.Stderr, "y\n"}})
-	got, err := os.ReadFile(filepath.Join(dir, "rank-0.stdout"))
+	out, errs := write(t, false, func(o *Writer) { keep(t, o, dir, 1); o.Files.Only = true }, []printed{{0, ctl.Stdout, "x\n"}, {0, ctl.Stderr, "y\n"}})
+	got, err := os.ReadFile(filepath.Join(dir, "rank.0/stdout"))
 	if out != "" || errs != "" || err != nil || string(got) != "x\n" {
 		t.Errorf("stdout %q, stderr %q, the file %q, %v; want the file alone", out, errs, got, err)
 	}
+}
+
+// The report of a failure leaves out what the screen ends with.
+func TestTheEndOfTheScreenIsKnown(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) *os.File {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	o := New(file("out"), file("err"))
+	defer o.Close()
+	write := func(rank int, stream ctl.Stream, text string) {
+		o.Write(&ctl.Output{Rank: rank, Stream: stream, Data: []byte(text)}, func(int) {})
+	}
+	ends := func(rank int, text string, want bool) {
+		t.Helper()
+		if got := o.EndsWith(rank, []byte(text)); got != want {
+			t.Errorf("ends with %q of rank %d: %v, want %v", text, rank, got, want)
+		}
+	}
+	ends(0, "why\n", false)
+	write(1, ctl.Stderr, "what\nwh")
+	write(1, ctl.Stderr, "y\n")
+	write(0, ctl.Stdout, "elsewhere\n")
+	ends(1, "why\n", true)
+	ends(1, "what\nwhy", true)
+	ends(0, "why\n", false)
+	ends(1, "how\nwhy\n", false)
+	o.Log("gompirun: a line")
+	ends(1, "why\n", false)
+	write(1, ctl.Stderr, "again\n")
+	ends(1, "again\n", true)
+	write(0, ctl.Stderr, "another's\n")
+	ends(1, "again\n", false)
+	write(1, ctl.Stderr, strings.Repeat("x", 2*endSize)+"\nend\n")
+	ends(1, "end\n", true)
 }

@@ -61,13 +61,13 @@ func newScreen(of *Writer, w io.Writer) *sink {
 	return s
 }
 
-// newFile returns a sink that writes to a new file, until close. To open a FIFO blocks
-// until it is read.
-func newFile(of *Writer, path string) *sink {
+// newFile returns a sink that writes to a file, new unless it is to be continued, until close. To
+// open a FIFO blocks until it is read.
+func newFile(of *Writer, path string, continued bool) *sink {
 	s := &sink{of: of, path: path}
 	s.more.L = &s.mu
 	go func() { // until close or giveUp
-		s.openFile()
+		s.openFile(continued)
 		s.serve(false)
 	}()
 	return s
@@ -218,9 +218,13 @@ func (s *sink) write(b []byte) {
 }
 
 // openFile opens the sink's file, before anything is taken from the queue.
-func (s *sink) openFile() {
+func (s *sink) openFile(continued bool) {
 	s.begin(0)
-	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o666)
+	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	if !continued {
+		flags |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(s.path, flags, 0o666)
 	switch {
 	case s.ended(err) && err == nil:
 		s.file, s.w = f, f

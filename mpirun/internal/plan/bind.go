@@ -78,7 +78,7 @@ func (p *Policy) units(h *Host) []core {
 }
 
 // deal returns which of n local ranks go to each group: round-robin; or PerDomain consecutive ranks
-// to each in turn; or, with RankByFill, consecutive ranks in equal blocks.
+// to each in turn; or, with RankByFill or Span, consecutive ranks in equal blocks.
 func (p *Policy) deal(n, groups int) [][]int {
 	members := make([][]int, groups)
 	for i := range n {
@@ -86,7 +86,7 @@ func (p *Policy) deal(n, groups int) [][]int {
 		switch {
 		case p.PerDomain > 0:
 			g = i / p.PerDomain % groups
-		case p.RankBy == RankByFill:
+		case p.inBlocks():
 			g = groupInRow(i, n, groups)
 		}
 		members[g] = append(members[g], i)

@@ -19,6 +19,9 @@ func (p *Plan) Display() string {
 	if n := p.Policy.PE; n > 0 {
 		fmt.Fprintf(&b, ", PE=%d", n)
 	}
+	if p.Policy.spans() {
+		b.WriteString(", span")
+	}
 	if n := p.Policy.GPUs; n > 0 {
 		fmt.Fprintf(&b, ", gpus-per-rank %d", n)
 	}

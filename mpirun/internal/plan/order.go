@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gompi/internal/cli"
 )
 
 // An Order is the order in which ranks take slots.
@@ -40,9 +42,9 @@ func parseOrder(word string) (Order, bool) {
 const wantMapBy = "want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like"
 
 // SetMapBy applies the value of -map-by: an order, or ppr:N:node, l3cache, numa or package;
-// after it, or alone, mpirun's :PE=N, :OVERSUBSCRIBE and :NOOVERSUBSCRIBE. Capitals do not matter.
-// An N that contradicts p.PerNode is an error, so set the value of -N first. p is unchanged after
-// an error.
+// after it, or alone, mpirun's :PE=N, :SPAN, :OVERSUBSCRIBE and :NOOVERSUBSCRIBE. Capitals do not
+// matter. An N that contradicts p.PerNode is an error, so set the value of -N first. p is unchanged
+// after an error.
 func (p *Policy) SetMapBy(s string) error {
 	fields := strings.Split(strings.ToLower(s), ":")
 	next := *p
@@ -125,14 +127,20 @@ func (p *Policy) setPEList(fields []string) ([]string, error) {
 	return rest, nil
 }
 
-// modify applies what follows the order.
+// modify applies what follows the order. Open MPI takes commas between the modifiers, too.
 func (p *Policy) modify(modifiers []string) error {
-	for _, m := range modifiers {
+	if len(modifiers) == 0 {
+		return nil
+	}
+	for m := range strings.SplitSeq(strings.Join(modifiers, ","), ",") {
 		number, isPE := strings.CutPrefix(m, "pe=")
 		switch {
 		case isPE:
 			n, err := strconv.Atoi(number)
-			if err != nil || n < 1 || n > MaxRanks {
+			if err := cli.TooLarge(number, MaxRanks); err != nil {
+				return fmt.Errorf(": PE=%s: %w", number, err)
+			}
+			if err != nil || n < 1 {
 				return fmt.Errorf(": PE=%s: want a number of cores, 1 or more", number)
 			}
 			p.PE = n
@@ -141,16 +149,27 @@ func (p *Policy) modify(modifiers []string) error {
 		case m == "corecpus":
 			p.HWThreads = false
 		case m == "inherit", m == "noinherit": // of ranks that ranks start, which there are not
+		case m == "span":
+			p.Span = true
 		case m == "oversubscribe":
 			p.NoOversubscribe, p.Oversubscribe = false, true
 		case m == "nooversubscribe":
 			p.NoOversubscribe, p.Oversubscribe = true, false
 		default:
-			return fmt.Errorf(": %q: want PE=N, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon", m)
+			return fmt.Errorf(": %q: want PE=N, span, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon", m)
 		}
 	}
 	return nil
 }
+
+// spans reports whether domains of all hosts get ranks alike. Where ranks are dealt over hosts, or
+// their number by domain is given, they do in any case; slots and cores are taken in their order.
+func (p *Policy) spans() bool {
+	return p.Span && p.PerDomain == 0 && (p.Order == ByL3 || p.Order == ByNuma || p.Order == ByPackage)
+}
+
+// inBlocks reports whether ranks of one domain are neighbors.
+func (p *Policy) inBlocks() bool { return p.RankBy == RankByFill || p.RankBy == RankAuto && p.spans() }
 
 // A RankBy is how the ranks of a program are numbered once their places are known.
 type RankBy uint8

@@ -108,6 +108,8 @@ func (m *mapper) program(prog int) error {
 		order = m.deal(cands, np)
 	case m.policy.Wrap && m.policy.PerNode > 0:
 		order = m.rounds(cands, np)
+	case m.policy.spans():
+		order = m.span(cands, np)
 	default:
 		order = m.fill(cands, np)
 	}
@@ -242,6 +244,42 @@ func (m *mapper) fill(cands []candidate, np int) []int {
 	if left > 0 {
 		m.spread(cands, left)
 	}
+	return neighbors(cands, np)
+}
+
+// span gives the domains of all candidates the same number of ranks, the first ones one more. The
+// ranks of a host are neighbours.
+func (m *mapper) span(cands []candidate, np int) []int {
+	all := 0
+	for _, c := range cands {
+		all += len(domains(&m.hosts[c.host], m.policy.Order))
+	}
+	each, more := np/all, np%all
+	left := np
+	for i := range cands {
+		c := &cands[i]
+		own, limit := len(domains(&m.hosts[c.host], m.policy.Order)), c.most
+		if m.policy.NoOversubscribe {
+			limit = c.free
+		}
+		c.count = min(each*own+min(more, own), limit)
+		more -= min(more, own)
+		left -= c.count
+	}
+	for i := range cands { // where some have reached their limit
+		c := &cands[i]
+		n := min(left, max(0, c.room-c.count))
+		c.count += n
+		left -= n
+	}
+	if left > 0 {
+		m.spread(cands, left)
+	}
+	return neighbors(cands, np)
+}
+
+// neighbors returns the hosts of ranks, those of a host in a row.
+func neighbors(cands []candidate, np int) []int {
 	order := make([]int, 0, np)
 	for _, c := range cands {
 		order = append(order, slices.Repeat([]int{c.host}, c.count)...)

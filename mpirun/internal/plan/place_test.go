@@ -218,6 +218,7 @@ func FuzzMap(f *testing.F) {
 	f.Add(4, 0, 8, 1, 2, 3, "map=numa", "auto", "auto", 0, "", false)
 	f.Add(0, 2, 3, 0, 1, 1, "map=ppr:2:numa", "core", "node", 2, "0-5", true)
 	f.Add(5, 0, 8, 1, 2, 3, "map=package", "core", "fill", 0, "", false)
+	f.Add(9, 2, 8, 1, 2, 3, "map=package:span,nooversubscribe", "core", "", 0, "", false)
 	f.Add(9, 0, 4, 2, 4, 0, ":PE=2", "hwthread", "slot", 0, "1", true)
 	f.Fuzz(func(t *testing.T, np, slots, c, perCore, parts, quota int, mapBy, bindTo, rankBy string, perNode int, list string, hwthreads bool) {
 		bound := func(n, limit int) int { return max(0, n) % (limit + 1) }

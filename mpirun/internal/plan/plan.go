@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"gompi/hostfile"
+	"gompi/internal/seg"
 )
 
 // MaxRanks bounds the ranks of one job. It keeps a slip of the keyboard from
@@ -58,6 +59,7 @@ type Policy struct {
 	PerNode         int  // the most ranks of a program on a host; 0: as slots allow
 	Wrap            bool // once every host has PerNode ranks, go round again
 	PerDomain       int  // consecutive ranks for each domain that Order names; 0: round-robin
+	Span            bool // the domains that Order names share the ranks of all hosts alike, whatever the slots
 	NoOversubscribe bool
 	Oversubscribe   bool // the user allows more ranks than processors: no warning
 	RankBy          RankBy
@@ -66,6 +68,7 @@ type Policy struct {
 	HWThreads       bool      // count hardware threads as cores
 	GPUs            int       // for each rank alone, or 1 for a share of one; 0: ranks see all
 	CPUList         string    // what ranks may use of each host, as ParseCPUs reads it; "": all
+	Spares          int       // places on each host for ranks that replace those that died
 	Rankfile        *Rankfile // states where each rank runs, in place of all else; nil: none
 }
 
@@ -117,6 +120,9 @@ func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 		r.LocalRank = len(p.Local[r.Node])
 		p.Local[r.Node] = append(p.Local[r.Node], r.Rank)
 	}
+	if err := p.enoughPlaces(); err != nil {
+		return nil, err
+	}
 	if err := p.enoughGPUs(); err != nil {
 		return nil, err
 	}
@@ -132,6 +138,21 @@ func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// enoughPlaces returns which host has more ranks than its segment has places for, besides those of
+// replacements.
+func (p *Plan) enoughPlaces() error {
+	places, with := seg.MaxRanks-p.Policy.Spares, ""
+	if p.Policy.Spares > 0 {
+		with = fmt.Sprintf(" with -spares %d", p.Policy.Spares)
+	}
+	for node, ranks := range p.Local {
+		if len(ranks) > places {
+			return fmt.Errorf("%d ranks on %s: want %d or less on a host%s", len(ranks), p.Hosts[node].Name, places, with)
+		}
+	}
+	return nil
 }
 
 // check finds what Map cannot work with.

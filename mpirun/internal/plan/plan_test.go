@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -124,6 +125,41 @@ func TestMapPlacesRanks(t *testing.T) {
 	}
 }
 
+// With SPAN the packages of all hosts get ranks alike, and those of one are neighbors.
+func TestMapSpansAllHosts(t *testing.T) {
+	one := Host{Name: "one", Cores: cores(4)}
+	for _, tt := range []struct {
+		flags string
+		np    int
+		want  string // host by host, the first core of each rank
+	}{
+		{"map=socket:SPAN bind=core", 6, "0 1 4 5 | 0 1"},
+		{"map=socket:SPAN bind=core", 7, "0 1 2 4 5 | 0 1"},
+		{"map=socket:SPAN,PE=1", 3, "0 4 | 0"},
+		{"map=socket:PE=1", 6, "0 4 1 5 2 6 |"},
+		{"map=socket:SPAN,nooversubscribe bind=core", 12, "0 1 2 3 4 5 6 7 | 0 1 2 3"},
+		{"map=socket:SPAN bind=core rank=node", 6, "0 4 1 5 | 0 1"},
+	} {
+		p, err := Map([]Host{twoByFour(), one}, []Program{{NP: tt.np}}, policy(t, tt.flags))
+		if err != nil {
+			t.Errorf("%s: %v", tt.flags, err)
+			continue
+		}
+		checkPlan(t, p)
+		var got []string
+		for _, local := range p.Local {
+			var first []string
+			for _, rank := range local {
+				first = append(first, strconv.Itoa(p.Ranks[rank].CPUs[0]))
+			}
+			got = append(got, strings.Join(first, " "))
+		}
+		if text := strings.TrimSpace(strings.Join(got, " | ")); text != tt.want {
+			t.Errorf("%d ranks, %s: %s, want %s", tt.np, tt.flags, text, tt.want)
+		}
+	}
+}
+
 // checkPlan checks what is true of every plan.
 func checkPlan(t *testing.T, p *Plan) {
 	t.Helper()
@@ -183,6 +219,8 @@ func TestMapSaysWhatWouldFit(t *testing.T) {
 		{"too many ranks", "a:1", "1048577", Policy{}, "-np 1048577: want 1 to 1048576"},
 		{"too many ranks together", "a:1", "1048576 1", Policy{}, "program 2 (./q): -np 1: want 1048576 ranks or less in all"},
 		{"too many slots", "a:1048576 b:1", "*", Policy{}, "1048577 slots: want -np, 1048576 or less"},
+		{"too many ranks on a host", "a:1", "1000000", Policy{}, "1000000 ranks on a: want 65536 or less on a host"},
+		{"too many ranks and spares on a host", "b:1 a:65500", "65500@1", Policy{Spares: 37}, "65500 ranks on a: want 65499 or less on a host with -spares 37"},
 		{"negative ranks", "a:1", "-1", Policy{}, "-np -1: want 1 to 1048576"},
 		{"negative per node", "a:1", "1", Policy{PerNode: -1}, "-1 ranks per node: want 1 to 1048576"},
 		{"a host that is not there", "a:1", "1@1", Policy{}, "host 1 of 1"},

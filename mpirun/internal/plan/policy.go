@@ -28,11 +28,11 @@ var bindNames = []string{"auto", "none", "hwthread", "core", "l3cache", "numa", 
 func (b BindTo) String() string { return bindNames[b] }
 
 // ParseBindTo reads the value of -bind-to: none, hwthread, core, l3cache, numa, package
-// (or socket), gpu, or auto, in any capitals. mpirun's modifiers overload-allowed and if-supported
-// change nothing: binding is always that lenient here.
+// (or socket), gpu, or auto, in any capitals. mpirun's modifiers overload-allowed and if-supported,
+// after colons or commas, change nothing: binding is always that lenient here.
 func ParseBindTo(s string) (BindTo, error) {
 	const want = "want none, hwthread, core, l3cache, numa, package or gpu"
-	words := strings.Split(strings.ToLower(s), ":")
+	words := strings.Split(strings.ReplaceAll(strings.ToLower(s), ",", ":"), ":")
 	word := words[0]
 	for _, m := range words[1:] {
 		if m != "overload" && m != "overload-allowed" && m != "if-supported" {

@@ -23,6 +23,8 @@ func TestSetMapBy(t *testing.T) {
 		{"ppr:2:L3CACHE", Policy{}, Policy{Order: ByL3, PerDomain: 2}},
 		{"socket:PE=2", Policy{}, Policy{Order: ByPackage, PE: 2}},
 		{":pe=4:oversubscribe", Policy{Order: ByNode, NoOversubscribe: true}, Policy{Order: ByNode, PE: 4, Oversubscribe: true}},
+		{"node:PE=1,OVERSUBSCRIBE", Policy{}, Policy{Order: ByNode, PE: 1, Oversubscribe: true}},
+		{"socket:SPAN,PE=2:nooversubscribe", Policy{}, Policy{Order: ByPackage, Span: true, PE: 2, NoOversubscribe: true}},
 		{"ppr:2:numa", Policy{}, Policy{Order: ByNuma, PerDomain: 2}},
 		{"ppr:1:socket:pe=8", Policy{PerNode: 3}, Policy{Order: ByPackage, PerDomain: 1, PE: 8, PerNode: 3}},
 		{"ppr:2:node:nooversubscribe", Policy{BindTo: BindCore}, Policy{PerNode: 2, NoOversubscribe: true, BindTo: BindCore}},
@@ -45,10 +47,10 @@ func TestSetMapByErrorsQuoteTheValueAndChangeNothing(t *testing.T) {
 		{"ppr:0:node", `-map-by "ppr:0:node": "0" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:x:node", `-map-by "ppr:x:node": "x" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:2:node", `-map-by "ppr:2:node" and -N 3: want one of them, or the same number in both`},
-		{"slot:span", `-map-by "slot:span": "span": want PE=N, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon`},
+		{"slot:near", `-map-by "slot:near": "near": want PE=N, span, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon`},
 		{"pe-list=0,x", `-map-by "pe-list=0,x": "0,x": want numbers of CPUs, as in 0-3,8`},
 		{"slot:pe=0", `-map-by "slot:pe=0": PE=0: want a number of cores, 1 or more`},
-		{"slot:", `-map-by "slot:": "": want PE=N, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon`},
+		{"slot:", `-map-by "slot:": "": want PE=N, span, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon`},
 	}
 	for _, tt := range tests {
 		before := Policy{PerNode: 3, Order: ByNode}

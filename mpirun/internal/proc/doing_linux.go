@@ -116,14 +116,7 @@ func PythonStack(pid int) string {
 	if !strings.HasPrefix(filepath.Base(exe), "python") {
 		return ""
 	}
-	environ, _ := os.ReadFile(dir + "environ")
-	path := ""
-	for kv := range strings.SplitSeq(string(environ), "\x00") {
-		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = value
-		}
-	}
-	spy, err := program.Find("py-spy", "/", path)
+	spy, err := program.Find("py-spy", "/", pathOf(dir))
 	if err != nil {
 		return "\nwhere in Python: install py-spy to see it"
 	}

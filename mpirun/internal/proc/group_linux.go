@@ -1,9 +1,11 @@
 package proc
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path"
-	"strconv"
+	"regexp"
 	"strings"
 	"time"
 
@@ -20,15 +22,18 @@ type Group struct {
 	fd  int
 }
 
-// prefix begins the names of groups; the process id of their agent follows.
+// The name of a group has the process id of its agent and a random number: agents of several PID
+// namespaces may have one process id, and their groups one parent. An agent holds a lock on the
+// folder of its group as long as it lives, so that other processes can tell whose groups are left.
 const prefix = "gompi-"
 
-// GroupOf returns the cgroup directory for the agent with process ID pid, below the cgroup of this
-// process; "" without cgroup v2.
-func GroupOf(pid int) string {
+var groupName = regexp.MustCompile(`^gompi-\d+-[0-9a-f]{16}$`)
+
+// parent returns the cgroup directory of this process, below which groups are; "" without cgroup v2.
+func parent() string {
 	for own := range cgroup.Groups("/", "cpu") {
 		if own.V2 {
-			return path.Join(own.Dir, prefix+strconv.Itoa(pid))
+			return own.Dir
 		}
 	}
 	return ""
@@ -36,41 +41,74 @@ func GroupOf(pid int) string {
 
 // NewGroup makes the group of this process, an agent, and removes those of agents that are gone.
 func NewGroup() *Group {
-	g := &Group{dir: GroupOf(os.Getpid())}
-	if g.dir == "" {
+	dir := parent()
+	if dir == "" {
 		return nil
 	}
-	sweep(path.Dir(g.dir))
-	if unix.Mkdir(g.dir, 0o755) != nil {
-		return nil
+	sweep(dir)
+	for range 10 {
+		g := &Group{dir: path.Join(dir, fmt.Sprintf("%s%d-%016x", prefix, os.Getpid(), rand.Uint64()))}
+		if unix.Mkdir(g.dir, 0o755) != nil {
+			return nil
+		}
+		var held bool
+		if g.fd, held = lock(g.dir); held {
+			return g
+		}
+		unix.Rmdir(g.dir) // an agent that swept at this instant has it, or has removed it
 	}
-	var err error
-	if g.fd, err = unix.Open(g.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-		unix.Rmdir(g.dir)
-		return nil
-	}
-	return g
+	return nil
 }
 
-// sweep removes the groups below parent whose agents are gone: an agent that is killed together
-// with its launcher or watchdog leaves its group behind. The kernel does not remove a group that
-// has processes. A group without processes is kept if its agent is alive. An agent in another PID
-// namespace looks dead: before its first rank starts it may lose its group, and its ranks are
-// started without one.
-func sweep(parent string) {
-	entries, err := os.ReadDir(parent)
+// lock opens the folder of a group and locks it, and reports whether no other process holds the
+// lock, and the folder is still there.
+func lock(dir string) (fd int, held bool) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return
+		return -1, false
+	}
+	var mine, there unix.Stat_t
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil || unix.Fstat(fd, &mine) != nil || unix.Stat(dir, &there) != nil || mine.Ino != there.Ino {
+		unix.Close(fd)
+		return -1, false
+	}
+	return fd, true
+}
+
+// left returns the groups below a directory whose names begin with start, and whose agents are
+// gone.
+func left(dir, start string) (groups []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
 	}
 	for _, e := range entries {
-		number, ours := strings.CutPrefix(e.Name(), prefix)
-		pid, err := strconv.Atoi(number)
-		if !ours || err != nil {
+		if !groupName.MatchString(e.Name()) || !strings.HasPrefix(e.Name(), start) {
 			continue
 		}
-		if pid == os.Getpid() || !Lives(pid) {
-			unix.Rmdir(path.Join(parent, e.Name()))
+		if fd, held := lock(path.Join(dir, e.Name())); held {
+			unix.Close(fd)
+			groups = append(groups, path.Join(dir, e.Name()))
 		}
+	}
+	return groups
+}
+
+// leftBy returns the groups of an agent of this PID namespace that has ended.
+func leftBy(agent int) []string {
+	dir := parent()
+	if dir == "" {
+		return nil
+	}
+	return left(dir, fmt.Sprintf("%s%d-", prefix, agent))
+}
+
+// sweep removes the groups below a directory whose agents are gone: an agent that is killed together
+// with its launcher or watchdog leaves its group behind. The kernel does not remove a group that
+// has processes.
+func sweep(dir string) {
+	for _, g := range left(dir, prefix) {
+		removeTree(g)
 	}
 }
 
@@ -80,39 +118,55 @@ func (g *Group) FD() int { return g.fd }
 // Kill kills what is in the group, if the kernel can (5.14 on).
 func (g *Group) Kill() {
 	if g != nil {
-		KillGroup(g.dir)
+		kill(g.dir)
 	}
 }
 
-// KillGroup kills what is in the group whose folder is dir; in none if that is "".
-func KillGroup(dir string) {
-	if dir == "" {
-		return
-	}
+func kill(dir string) {
 	if f, err := os.OpenFile(path.Join(dir, "cgroup.kill"), os.O_WRONLY, 0); err == nil {
 		f.WriteString("1")
 		f.Close()
 	}
 }
 
+// KillGroupsOf kills what is in the groups of an agent that has ended.
+func KillGroupsOf(agent int) {
+	for _, g := range leftBy(agent) {
+		kill(g)
+	}
+}
+
 // Remove removes the group of an agent that ends.
 func (g *Group) Remove() {
 	if g != nil {
-		unix.Close(g.fd)
 		removeIn(g.dir)
+		unix.Close(g.fd)
 	}
 }
 
 // RemoveGroupOf removes the group of an agent of this host that was killed.
-func RemoveGroupOf(agent int) { removeIn(GroupOf(agent)) }
+func RemoveGroupOf(agent int) {
+	for _, g := range leftBy(agent) {
+		removeIn(g)
+	}
+}
 
-// removeIn kills what is left in a group and removes it. It waits for those that are
-// dying, a second at most.
+// removeIn kills what is left in a group and removes it. It waits for processes that are dying, a
+// second at most.
 func removeIn(dir string) {
-	if dir == "" {
-		return
+	for deadline := time.Now().Add(time.Second); removeTree(dir) == unix.EBUSY && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		kill(dir)
 	}
-	for deadline := time.Now().Add(time.Second); unix.Rmdir(dir) == unix.EBUSY && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		KillGroup(dir)
+}
+
+// removeTree removes a group and the groups below it, which a gompirun that was killed as a rank
+// has left.
+func removeTree(dir string) error {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			removeTree(path.Join(dir, e.Name()))
+		}
 	}
+	return unix.Rmdir(dir)
 }

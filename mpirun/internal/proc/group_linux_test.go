@@ -1,55 +1,48 @@
 package proc
 
 import (
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// Folders stand for the groups here: of those, too, the kernel removes only what is
-// empty.
+// Folders stand for the groups here: of those, too, the kernel removes only what is empty.
 func TestOnlyGroupsOfTheGoneAreSwept(t *testing.T) {
-	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
-	zombie := exec.Command("true")
-	if err := zombie.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer zombie.Wait()
-	if err := unix.Waitid(unix.P_PID, zombie.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
-		t.Fatal(err)
-	}
-	inUse := exec.Command("true")
-	if err := inUse.Run(); err != nil {
-		t.Fatal(err)
-	}
-	of := func(pid int) string { return prefix + strconv.Itoa(pid) }
-	kept := []string{of(os.Getppid()), of(inUse.Process.Pid), prefix + "test", "slice"}
-	swept := []string{of(gone.Process.Pid), of(zombie.Process.Pid), of(os.Getpid())}
+	of := func(n int) string { return fmt.Sprintf("%s%d-%016x", prefix, os.Getpid(), n) } // whatever the agent's number
+	living, inUse, gone, nested := of(1), of(2), of(3), of(4)
+	kept := []string{living, inUse, prefix + "test", prefix + "17", "slice"}
 	group := t.TempDir()
-	for _, name := range append(kept, append(swept, of(inUse.Process.Pid)+"/member")...) {
+	for _, name := range append(slices.Clone(kept), gone, nested, nested+"/"+gone, nested+"/other/"+gone) {
 		if err := os.MkdirAll(filepath.Join(group, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(group, inUse, "process"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, held := lock(filepath.Join(group, living))
+	if !held {
+		t.Fatal("the folder of a group cannot be locked")
+	}
+	defer unix.Close(fd)
+	if got := left(group, prefix); len(got) != 3 {
+		t.Errorf("the groups %q are left, want three", got)
 	}
 	sweep(group)
 	entries, err := os.ReadDir(group)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var left []string
+	var there []string
 	for _, e := range entries {
-		left = append(left, e.Name())
+		there = append(there, e.Name())
 	}
 	slices.Sort(kept)
-	if !slices.Equal(left, kept) {
-		t.Errorf("left are %v, want %v", left, kept)
+	if !slices.Equal(there, kept) {
+		t.Errorf("there are %q, want %q", there, kept)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/program"
+	"gompi/mpirun/internal/stdio"
 )
 
 // On its own host the launcher kills what a killed agent leaves behind. On other hosts a watchdog
@@ -29,7 +30,7 @@ func Guard(flag string) int {
 	SetName("gompi-watchdog")
 	status, err := guard(flag)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
+		fmt.Fprintf(stdio.Stderr, "gompirun: agent: %v\n", err)
 		return program.CannotStart
 	}
 	return status
@@ -55,7 +56,7 @@ func guard(flag string) (int, error) {
 	silent := awaitSilence(pipe[0], 0, func() bool { return agent.Look() == Starves })
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if silent {
-		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
+		fmt.Fprintln(stdio.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
 	} else {
 		awaitEnd(pid)
 	}
@@ -140,7 +141,7 @@ func awaitEnd(pid int) {
 // endAll kills everything below this process, the agent first, and returns the agent's exit status.
 // An agent that has ended with status 0 has killed what had to be, and what is left may live on.
 func endAll(agent int) int {
-	status, group := program.CannotStart, GroupOf(agent)
+	status := program.CannotStart
 	for deadline := time.Now().Add(Hopeless); time.Now().Before(deadline); time.Sleep(KillPeriod) {
 		for { // reap
 			var ws unix.WaitStatus
@@ -158,11 +159,11 @@ func endAll(agent int) int {
 			case ws.Exited():
 				status = ws.ExitStatus()
 			case ws.Signaled():
-				fmt.Fprintf(os.Stderr, "gompirun: the agent was killed by signal %d (%v)\n", ws.Signal(), ws.Signal())
+				fmt.Fprintf(stdio.Stderr, "gompirun: the agent was killed by signal %d (%v)\n", ws.Signal(), ws.Signal())
 			}
 		}
 		SignalBelow(unix.SIGKILL, nil)
-		KillGroup(group)
+		KillGroupsOf(agent)
 	}
 	return status
 }

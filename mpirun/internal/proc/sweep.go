@@ -8,6 +8,7 @@
 //	             where there is no launcher a watchdog (Guard) watches the agent
 //	doing, ready what a process does that reports nothing itself: what the kernel knows of it, and
 //	             of a Python program py-spy. The process does not notice
+//	frames, walk where a program in C is: by gdb, or by the tables for unwinding
 //	alone        whether it is an MPI program that does not know of the job
 //	watch        whether it is stopped, or gets no processor
 package proc
@@ -18,6 +19,8 @@ import (
 )
 
 const (
+	// WalkFlag has gompirun Walk: see Frames.
+	WalkFlag = "--walk"
 	// WatchdogFD is the agent's end of the pipe to its watchdog.
 	WatchdogFD = 3
 	// KillPeriod is how often a killed process tree is checked.

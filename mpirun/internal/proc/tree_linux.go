@@ -19,6 +19,17 @@ func Adopt() error {
 	return nil
 }
 
+// Reap takes the statuses of the children that have ended, which nothing in this process waits for
+// any more: orphans would stay as zombies where the first process of a container reaps none.
+func Reap() {
+	for {
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		if pid <= 0 && err != unix.EINTR {
+			return
+		}
+	}
+}
+
 // Children returns the children of a process's first thread, if the kernel reports them. Of a
 // process that has just begun, and of orphans that it has adopted, they are all.
 func Children(pid int) []int {
@@ -39,6 +50,7 @@ func Children(pid int) []int {
 type Process struct {
 	PID    int
 	Parent int
+	Group  int  // its process group
 	Zombie bool // it has ended, and its parent has not noticed
 }
 
@@ -86,14 +98,24 @@ func find(pid int) (Process, bool) {
 // hold anything.
 func parseStat(pid int, data []byte) (Process, bool) {
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(fields) < 2 {
+	if len(fields) < 3 {
 		return Process{}, false
 	}
 	parent, err := strconv.Atoi(string(fields[1]))
-	if err != nil {
+	group, err2 := strconv.Atoi(string(fields[2]))
+	if err != nil || err2 != nil {
 		return Process{}, false
 	}
-	return Process{PID: pid, Parent: parent, Zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
+	return Process{PID: pid, Parent: parent, Group: group, Zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
+}
+
+// Ignores reports whether a process ignores a signal.
+func Ignores(pid int, sig syscall.Signal) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, mask, _ := bytes.Cut(status, []byte("\nSigIgn:\t"))
+	mask, _, _ = bytes.Cut(mask, []byte("\n"))
+	ignored, err := strconv.ParseUint(string(mask), 16, 64)
+	return err == nil && ignored&(1<<(sig-1)) != 0
 }
 
 // SignalBelow sends sig to every descendant that still runs and returns how many

@@ -16,11 +16,12 @@ func TestParseStatSurvivesAnyCommandName(t *testing.T) {
 		want Process
 		ok   bool
 	}{
-		{"7 (sh) S 3 7 7 0", Process{7, 3, false}, true},
-		{"7 (a) R 1 (b) Z 3 7", Process{7, 3, true}, true},
-		{"7 (x\ny)) X 12", Process{7, 12, true}, true},
+		{"7 (sh) S 3 7 7 0", Process{7, 3, 7, false}, true},
+		{"7 (a) R 1 (b) Z 3 7", Process{7, 3, 7, true}, true},
+		{"7 (x\ny)) X 12 5", Process{7, 12, 5, true}, true},
+		{"7 (sh) S 3", Process{}, false},
 		{"7 (sh) S", Process{}, false},
-		{"7 (sh) S x", Process{}, false},
+		{"7 (sh) S x 7", Process{}, false},
 		{"", Process{}, false},
 	}
 	for _, tt := range tests {

@@ -25,3 +25,6 @@ func Below(func(pid int) bool) ([]Process, error) { return nil, errors.ErrUnsupp
 
 // SignalBelow fails: only Linux has /proc.
 func SignalBelow(syscall.Signal, func(pid int) bool) (int, error) { return 0, errors.ErrUnsupported }
+
+// Reap does nothing: nothing was adopted.
+func Reap() {}

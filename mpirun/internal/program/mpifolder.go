@@ -14,7 +14,7 @@ const (
 	mpiCore    = "libgompi-mpi.so" // a folder above them
 )
 
-// Gompi's own MPI libraries, as make libmpi builds them (comm/libmpi): folders of this host in
+// Gompi's own MPI libraries, as make libmpi builds them (mpi/libmpi): folders of this host in
 // which they have the names by which programs of Open MPI and of MPICH ask for theirs, and those of
 // the standard's own interface for any.
 type mpiFolders struct{ openMPI, mpich, abi string }

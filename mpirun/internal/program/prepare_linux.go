@@ -117,6 +117,9 @@ func (p *Preparation) lookUp(what *ctl.Program, path string) (*Program, error) {
 			return nil, err
 		}
 		prog.Touch()
+		if err := prog.missingScript(); err != nil {
+			return nil, err
+		}
 	}
 	return prog, prog.chooseMPI(cmdline.MPILib(p.launch.MPILib), p.mpi, p.launch.Size)
 }

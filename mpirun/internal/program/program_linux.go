@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/cmdline"
 )
 
 // Exit statuses that stand for a rank that could not be started, as shells use
@@ -121,7 +123,7 @@ func (p *Program) StartError(err error) error {
 	st, missing := os.Stat(p.file())
 	switch {
 	case errors.Is(err, syscall.ENOENT) && missing == nil:
-		err = fmt.Errorf("it is there, but not the interpreter or loader that it asks for: %w", err)
+		err = fmt.Errorf("it is there, but not %s: %w", p.missingInterpreter(), err)
 	case errors.Is(err, syscall.EACCES) && missing == nil && st.IsDir():
 		err = syscall.EISDIR
 	case errors.Is(err, syscall.ENOEXEC):
@@ -130,6 +132,49 @@ func (p *Program) StartError(err error) error {
 		return fmt.Errorf("cannot start %q: %w", p.Argv[0], err) // the machine's limits, not the program
 	}
 	return cannotRun{fmt.Errorf("cannot run %q: %w", p.Argv[0], err)}
+}
+
+// missingInterpreter returns the interpreter or loader that p's file asks for, and why it may be
+// missing.
+func (p *Program) missingInterpreter() string {
+	line := head(p.file())
+	if words := strings.Fields(strings.TrimPrefix(line, "#!")); strings.HasPrefix(line, "#!") && len(words) > 0 {
+		if strings.HasSuffix(line, "\r") {
+			return fmt.Sprintf(`the interpreter %q of its #! line, which ends in a carriage return, as Windows writes it (sed -i 's/\r$//' %s takes these away)`,
+				words[0]+"\r", p.Argv[0])
+		}
+		return fmt.Sprintf("the interpreter %q of its #! line", words[0])
+	}
+	if f, err := elf.Open(p.file()); err == nil {
+		defer f.Close()
+		for _, part := range f.Progs {
+			name := make([]byte, min(part.Filesz, scriptLine))
+			if n, err := part.ReadAt(name, 0); part.Type == elf.PT_INTERP && err == nil {
+				return fmt.Sprintf("the loader %q that it asks for", strings.TrimRight(string(name[:n]), "\x00"))
+			}
+		}
+	}
+	return "the interpreter or loader that it asks for"
+}
+
+// missingScript returns why a Python program cannot be run whose file is not there, which else each
+// rank would say.
+func (p *Program) missingScript() error {
+	name, module := cmdline.Script(p.Argv)
+	if name == "" || module {
+		return nil
+	}
+	at := name
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(p.Dir, at)
+	}
+	if _, err := os.Stat(at); !errors.Is(err, syscall.ENOENT) {
+		return nil // Python says what else is wrong
+	}
+	if p.Dir != "" && !filepath.IsAbs(name) {
+		return cannotRun{fmt.Errorf("cannot run %q in %s: %w", name, p.Dir, syscall.ENOENT)}
+	}
+	return cannotRun{fmt.Errorf("cannot run %q: %w", name, syscall.ENOENT)}
 }
 
 // format returns what may be wrong with a file that the kernel does not know how to run.

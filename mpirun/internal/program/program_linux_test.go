@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -78,7 +79,8 @@ func TestWhatIsWrongWithAProgramIsReported(t *testing.T) {
 		"script":  {"echo\n", `cannot run "p": exec format error (no #! line? A script begins with one, like #!/bin/sh)`},
 		"empty":   {"", `cannot run "p": exec format error (it is empty)`},
 		"foreign": {"\x7fELF\x02", `cannot run "p": exec format error (it is for another kind of machine)`},
-		"loader":  {"#!/none/sh\n", `cannot run "p": it is there, but not the interpreter or loader that it asks for: no such file or directory`},
+		"loader":  {"#!/none/sh\n", `cannot run "p": it is there, but not the interpreter "/none/sh" of its #! line: no such file or directory`},
+		"windows": {"#!/bin/sh\r\n", `cannot run "p": it is there, but not the interpreter "/bin/sh\r" of its #! line, which ends in a carriage return, as Windows writes it (sed -i 's/\r$//' p takes these away): no such file or directory`},
 		"folder":  {"", `cannot run "p": is a directory`},
 	} {
 		file := filepath.Join(dir, name)
@@ -98,6 +100,26 @@ func TestWhatIsWrongWithAProgramIsReported(t *testing.T) {
 		p := &Program{Path: file, Argv: []string{"p"}}
 		if got := p.StartError(err).Error(); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// A script that Python does not find is one error before the ranks start, and not one of each.
+func TestAMissingScriptIsFoundBeforePythonRuns(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "here.py"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for line, missing := range map[string]string{
+		"python3 -u none.py a": "none.py", "python3.11 /none/x": "/none/x", "/usr/bin/python3 -W error -um gompi_torch none.py": "",
+		"python3 -u -m gompi_torch none.py": "none.py", "python3 -m gompi_torch -m none": "", "python3 -X dev -W ignore none.py": "none.py",
+		"python3 -Xdev none.py": "none.py", "python3 here.py none.py": "", "python3 -c none.py": "", "python3 -m none.py": "", "python3": "",
+		"python3 - none.py": "", "python3 --version none.py": "", "python3 -W": "", "bash none.py": "", "pythonx none.py": "",
+	} {
+		p := &Program{Argv: strings.Fields(line), Dir: dir}
+		err := p.missingScript()
+		if (err != nil) != (missing != "") || err != nil && (!strings.Contains(err.Error(), strconv.Quote(missing)) || Status(err) != notFound) {
+			t.Errorf("%s: %v, want that %q is missing", line, err, missing)
 		}
 	}
 }

@@ -17,12 +17,19 @@ exec 3>&1;
 
 # place puts gompirun where $to says, in the folder $own of this user, if it is not there. What
 # goes wrong is on its standard output. Others may be doing the same in a folder that hosts share.
+# In /tmp it is the folder of the sockets of jobs, too, which stay however old they are.
 place() {
 	mkdir -p "$own/$build" || return;
-	[ -h "$own" ] && { echo "a symbolic link"; return 1; };
-	[ -O "$own" ] || { echo "not owned by user $(id -u)"; return 1; };
+	for dir in "$own" "$own/$build"; do
+		[ -h "$dir" ] && { echo "$dir: a symbolic link"; return 1; };
+		[ -O "$dir" ] || { echo "$dir: not owned by user $(id -u)"; return 1; };
+		case $(ls -ld "$dir") in
+			(d????-??-*) ;;
+			(*) echo "$dir: others can write it, want chmod go-w"; return 1 ;;
+		esac;
+	done;
 	[ -x "$to" ] && { touch -c "$own/$build" 2>/dev/null; return 0; };
-	find "$own" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} + 2>/dev/null;
+	find "$own" -mindepth 1 -maxdepth 1 -type d -mtime +30 -exec rm -rf {} + 2>/dev/null;
 	new=$(mktemp "$own/$build/$(uname -n).XXXXXX") || return;
 	chmod 700 "$new" && fill && mv -f "$new" "$to" && return;
 	rm -f "$new";

@@ -2,6 +2,8 @@ package remote
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -107,6 +109,10 @@ func TestWhatIsUsedIsNotRemoved(t *testing.T) {
 	}
 	run("used")
 	run("unused")
+	socket := filepath.Join(filepath.Dir(folder("used")), "1-a.sock") // of a job that has run for long
+	if err := errors.Join(os.WriteFile(socket, nil, 0o600), os.Chtimes(socket, long, long)); err != nil {
+		t.Fatal(err)
+	}
 	for _, build := range []string{"used", "unused"} {
 		if err := os.Chtimes(folder(build), long, long); err != nil {
 			t.Fatal(err)
@@ -116,5 +122,40 @@ func TestWhatIsUsedIsNotRemoved(t *testing.T) {
 	run("new")
 	if folder("used") == "" || folder("new") == "" || folder("unused") != "" {
 		t.Errorf("used in %q, new in %q, unused in %q; want all but the last", folder("used"), folder("new"), folder("unused"))
+	}
+	if _, err := os.Stat(socket); err != nil {
+		t.Errorf("%v; want that sockets stay", err)
+	}
+}
+
+// A folder that others can write is not used, nor what they may have put there.
+func TestWhatOthersCanWriteIsNotUsed(t *testing.T) {
+	me, err := newSelf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const program = "#!/bin/sh\necho runs\n"
+	me.size = int64(len(program))
+	for _, mode := range []os.FileMode{0o720, 0o702, 0o755} {
+		for _, below := range []string{"", me.build} {
+			cache, tmp := t.TempDir(), t.TempDir()
+			own := filepath.Join(cache, fmt.Sprintf("gompi-%d", os.Getuid()))
+			build := filepath.Join(own, me.build)
+			planted := "#!/bin/sh\necho planted\n"
+			err := errors.Join(os.MkdirAll(build, 0o700), os.WriteFile(filepath.Join(build, me.name), []byte(planted), 0o700), os.Chmod(filepath.Join(own, below), mode))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-c", me.command("", true))
+			cmd.Env, cmd.Stdin = append(os.Environ(), "XDG_CACHE_HOME="+cache, "TMPDIR="+tmp), strings.NewReader(program)
+			out, err := cmd.CombinedOutput()
+			want := "runs\n"
+			if mode == 0o755 {
+				want = "planted\n"
+			}
+			if err != nil || !strings.HasSuffix(string(out), want) {
+				t.Errorf("%q with mode %o: %q, %v; want %q", below, mode, out, err, want)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,7 +22,8 @@ type Client struct {
 
 	conn   *conn
 	beat   time.Duration // period of node 0's heartbeats, 0 for none
-	paused bool          // node 0 has announced that it will send nothing
+	paused atomic.Bool   // node 0 has announced that it will send nothing
+	left   atomic.Int32  // for want of an answer to this signal; 0: it has not
 }
 
 // errRefused is wrapped by the error of a node that node 0 refuses.
@@ -93,6 +95,32 @@ func (g *Client) try(ctx context.Context, address string) error {
 // Signal notifies node 0 of a signal that has come here. It is called from any goroutine.
 func (g *Client) Signal(s syscall.Signal) { g.conn.send(&signalled{int(s)}, time.Second) }
 
+// answerTime is how long node 0, once it is suspended, may leave an order to end the job unread.
+const answerTime = 5 * time.Second
+
+// An Unanswered is the error of Serve when an order to end the job has not been read.
+type Unanswered struct{ Signal syscall.Signal }
+
+func (u *Unanswered) Error() string {
+	return fmt.Sprintf("it has been suspended and did not read signal %d (%v) for %v", u.Signal, u.Signal, answerTime)
+}
+
+// Order notifies node 0 of a signal that has come here and ends the job. If node 0 is suspended, and
+// stays so for answerTime, Serve returns an Unanswered.
+func (g *Client) Order(s syscall.Signal) {
+	g.Signal(s)
+	go func() { // until answerTime is over, or node 0 runs
+		for range answerTime / time.Second { // looks, of which one is too early if this process was stopped
+			time.Sleep(time.Second)
+			if !g.paused.Load() {
+				return
+			}
+		}
+		g.left.CompareAndSwap(0, int32(s))
+		g.Leave()
+	}()
+}
+
 // Leave has Serve return, whatever node 0 wants.
 func (g *Client) Leave() { g.conn.close() }
 
@@ -110,9 +138,9 @@ func (g *Client) Serve() (*End, error) {
 		}
 		switch m := m.(type) {
 		case *pausing:
-			g.paused = true
+			g.paused.Store(true)
 		case *beating:
-			g.paused = false
+			g.paused.Store(false)
 		case *startAgent:
 			run.stop()
 			if run, err = g.start(); err != nil {
@@ -135,11 +163,14 @@ func (g *Client) Serve() (*End, error) {
 func (g *Client) receive() (message, error) {
 	for missing := 1; ; missing++ {
 		var due time.Time
-		if g.beat > 0 && !g.paused {
+		if g.beat > 0 && !g.paused.Load() {
 			due = time.Now().Add(g.beat)
 		}
 		g.conn.tls.SetReadDeadline(due)
 		m, err := g.conn.receive()
+		if s := g.left.Load(); err != nil && s != 0 {
+			return nil, &Unanswered{syscall.Signal(s)}
+		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return m, err
 		}

@@ -110,7 +110,7 @@ func (h *Server) logRejected(from net.Addr, err error) {
 	if n&(n-1) != 0 {
 		return
 	}
-	h.Log(fmt.Sprintf("%v came to the rendezvous and %v; of such connections the next that is told of is number %d", from, err, 2*n))
+	h.Log(fmt.Sprintf("%v came to the rendezvous and %v: it was turned away, %d so far (the next line of this kind comes at %d)", from, err, n, 2*n))
 }
 
 // receive passes on a node that knows the token.

@@ -13,18 +13,22 @@ import (
 type Collector struct {
 	Program string
 	NP      int
+	Hint    string // to whom nothing was counted
 	runs    int
 	hosts   []string         // in the order in which they reported
 	copies  map[string]int64 // bytes that one processor copies in a second, by host
 	ranks   map[int]*rank
-	lost    []string // hosts from which no figures came
+	lost    []string      // hosts from which no figures came
+	ends    map[int]int64 // by run, when the last rank left it
 }
 
 // A rank is what is known of one.
 type rank struct {
 	host    string
-	elapsed int64 // in its job, nanoseconds
-	left    bool  // it closed its communicators, the last time
+	elapsed int64         // in its job, nanoseconds
+	busy    int64         // in calls
+	left    map[int]int64 // by run, when it left it
+	ended   bool          // it did not leave, the last time
 	sites   map[name]stats.Site
 	peers   map[int]stats.Peer
 	dropped uint64
@@ -43,7 +47,7 @@ type trace struct {
 
 // New returns a Collector of nothing.
 func New(program string, np int) *Collector {
-	return &Collector{Program: program, NP: np, copies: map[string]int64{}, ranks: map[int]*rank{}}
+	return &Collector{Program: program, NP: np, copies: map[string]int64{}, ranks: map[int]*rank{}, ends: map[int]int64{}}
 }
 
 // Run notes that the job was started, again if it was before.
@@ -56,13 +60,13 @@ func (c *Collector) Lost(host string) {
 	}
 }
 
-// Add adds the figures of a process on a host that was a rank: of a replacement, that in whose
-// place it was. The ranks in f.Peers are such, too. copies are the bytes that one processor there
-// copies in a second.
+// Add adds the figures of a process on a host that was a rank: of a replacement, the rank whose place
+// it took. The ranks in f.Peers are such, too, and f's times of the launcher's clock. copies are the
+// bytes that one processor there copies in a second.
 func (c *Collector) Add(host string, f *stats.Figures, copies int64) {
 	r := c.ranks[f.Rank]
 	if r == nil {
-		r = &rank{sites: map[name]stats.Site{}, peers: map[int]stats.Peer{}}
+		r = &rank{sites: map[name]stats.Site{}, peers: map[int]stats.Peer{}, left: map[int]int64{}}
 		c.ranks[f.Rank] = r
 	}
 	if !slices.Contains(c.hosts, host) {
@@ -70,7 +74,12 @@ func (c *Collector) Add(host string, f *stats.Figures, copies int64) {
 	}
 	c.copies[host] = copies
 	r.host = host
-	r.elapsed += max(0, f.Left-f.Begun)
+	elapsed := max(0, f.Left-f.Begun)
+	r.elapsed += elapsed
+	r.busy += min(f.Busy, elapsed)
+	r.left[c.runs] = max(r.left[c.runs], f.Left)
+	c.ends[c.runs] = max(c.ends[c.runs], f.Left)
+	r.ended = f.Ended
 	r.missed += f.Uncounted
 	r.dropped += f.Dropped
 	t := trace{}

@@ -17,7 +17,7 @@ func job(inCalls ...int64) *Collector {
 	c.Run()
 	for i, t := range inCalls {
 		c.Add("here", &stats.Figures{
-			Rank: i, Begun: 5, Left: 5 + 1000*ms,
+			Rank: i, Begun: 5, Left: 5 + 1000*ms, Busy: t,
 			Sites: []stats.Site{{Op: "MPI_Allreduce", Place: "a.c:1", Calls: 10, Bytes: 80, Timed: 10, Time: t, Fastest: 1000, Slowest: t / 5}},
 			Peers: []stats.Peer{{Rank: (i + 1) % len(inCalls), Messages: 2, Bytes: 16}},
 		}, 1e9)
@@ -61,7 +61,7 @@ func TestWhatIsWaitedForOnceDoesNotHideWhoIsSlow(t *testing.T) {
 	} {
 		c := New("train", 4)
 		for i := range 4 {
-			c.Add("here", &stats.Figures{Rank: i, Left: 5400 * ms, Sites: []stats.Site{
+			c.Add("here", &stats.Figures{Rank: i, Left: 5400 * ms, Busy: tt.bcast[i] + tt.wait[i], Sites: []stats.Site{
 				{Op: "bcast", Place: "train/setup.go:128", Calls: 1, Timed: 1, Time: tt.bcast[i], Slowest: tt.bcast[i]},
 				{Op: "wait", Place: "train/trainer.go:183", Calls: 120, Timed: 120, Time: tt.wait[i], Slowest: 20 * ms},
 			}}, 1e9)
@@ -77,7 +77,7 @@ func TestWhatIsWaitedForOnceDoesNotHideWhoIsSlow(t *testing.T) {
 func TestTheLatestIsTheVerdicts(t *testing.T) {
 	c := New("train", 2)
 	for i, took := range []int64{200 * ms, 80 * ms} {
-		c.Add("here", &stats.Figures{Rank: i, Left: 1000 * ms, Sites: []stats.Site{
+		c.Add("here", &stats.Figures{Rank: i, Left: 1000 * ms, Busy: took, Sites: []stats.Site{
 			{Op: "allreduce", Place: "a.go:1", Calls: 10, Timed: 10, Time: took, Slowest: []int64{199 * ms, 10 * ms}[i]}}}, 1e9)
 	}
 	if s := c.Summary(); !slices.Equal(s.Late, []int{0}) || s.Sites[0].Latest != 0 {
@@ -97,7 +97,7 @@ func TestWhoServesDoesNotWait(t *testing.T) {
 func TestSitesOfAllRanksAreAddedUp(t *testing.T) {
 	c := job(300*ms, 100*ms)
 	c.Run()
-	c.Add("there", &stats.Figures{Rank: 1, Begun: 0, Left: 500 * ms,
+	c.Add("there", &stats.Figures{Rank: 1, Begun: 0, Left: 500 * ms, Busy: 40 * ms,
 		Sites: []stats.Site{{Op: "MPI_Recv", Place: "a.c:2", Calls: 4, Timed: 4, Time: 40 * ms, Fastest: 2 * ms, Slowest: 20 * ms}}}, 2e9)
 	c.Lost("elsewhere")
 	s := c.Summary()
@@ -122,6 +122,7 @@ func TestEachFormHasTheFigures(t *testing.T) {
 		"":       {"2 ranks on 1 host, 1 s", "rank 1 was late", "(most of it in MPI_Allreduce at a.c:1; the longest", "MPI_Allreduce  a.c:1", "20     160 B", "rank 1  400 B/s", "0     1   2         16 B"},
 		"x.html": {"<td class=\"l place\">a.c:1</td>", "tr class=\"late\"", "1 to 0: 2 messages, 16 B", "</html>"},
 		"x.json": {`"Late": [`, `"Wait": 50`},
+		"x.csv":  {"call,called at,ranks,calls,bytes,", "MPI_Allreduce,a.c:1,2,20,160,0.2,0.1,0.3,0.06,50,50,1,400\n"},
 	} {
 		var b strings.Builder
 		if err := s.Write(&b, file); err != nil {

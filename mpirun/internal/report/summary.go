@@ -2,12 +2,9 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"gompi/internal/seg"
 	"gompi/internal/stats"
 )
 
@@ -19,6 +16,7 @@ type Summary struct {
 	Runs    int      // of the program, with -max-restarts
 	Elapsed float64  // of the rank that was longest in the job
 	Verdict string   // who was late, in a sentence
+	Hint    string   `json:",omitempty"` // where nothing was counted
 	Where   string   `json:",omitempty"` // the others have waited longest for these
 	Late    []int    // ranks that the others have waited for, none if the job is balanced
 	Missing []string `json:",omitempty"` // hosts without figures
@@ -34,7 +32,7 @@ type Rank struct {
 	Host      string
 	Elapsed   float64 // in the job
 	Calls     uint64
-	InCalls   float64 // time in calls
+	InCalls   float64 // for how long it was in calls, one or several at once
 	Outside   float64 // and outside: what the program computes
 	Share     float64 // InCalls of Elapsed, in percent
 	Uncounted uint64  `json:",omitempty"`
@@ -74,6 +72,9 @@ func (c *Collector) Summary() *Summary {
 	}
 	s.Sites, s.Pairs = c.sites(s.Elapsed), c.pairs()
 	s.Late, s.Verdict, s.Where = c.late(s.Elapsed)
+	if len(c.ranks) == 0 {
+		s.Hint = c.Hint
+	}
 	return s
 }
 
@@ -82,142 +83,19 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 func (c *Collector) perRank() (ranks []Rank) {
 	for _, i := range slices.Sorted(maps.Keys(c.ranks)) {
 		r := c.ranks[i]
-		line := Rank{Rank: i, Host: r.host, Elapsed: seconds(r.elapsed), InCalls: r.inCalls(total), Uncounted: r.missed}
+		line := Rank{Rank: i, Host: r.host, Elapsed: seconds(r.elapsed), InCalls: seconds(r.busy), Uncounted: r.missed}
 		for _, s := range r.sites {
 			if !serves(&s) {
 				line.Calls += s.Calls
 			}
 		}
-		line.Outside = max(0, line.Elapsed-line.InCalls) // several goroutines may be in calls at once
+		line.Outside = line.Elapsed - line.InCalls
 		if line.Elapsed > 0 {
-			line.Share = 100 * line.InCalls / line.Elapsed
+			line.Share = line.InCalls / line.Elapsed * 100 // exactly 100 where both are equal
 		}
 		ranks = append(ranks, line)
 	}
 	return ranks
-}
-
-// serves reports whether a site is where a thread waits that serves others, not the program:
-// torch's store on rank 0, and others over gompi for C, wait so for what they are asked.
-func serves(s *stats.Site) bool { return s.Place == "" && s.Op == stats.Probe.String() }
-
-// A difference between the times of ranks is one if it is larger than a part of the time of the
-// job, and than some seconds: what else runs on the hosts, and the start of processes, makes as
-// much.
-func differ(least, most, elapsed float64) bool { return most-least > max(0.05*elapsed, 0.02) }
-
-// A measure is how much of the time at a place is compared between ranks, in nanoseconds.
-type measure func(*stats.Site) int64
-
-func total(s *stats.Site) int64 { return s.Time }
-
-// steady leaves out the longest call at each place: for that may be the wait for what one rank does
-// once, such as to read a file, or what held a host up.
-func steady(s *stats.Site) int64 { return s.Time - s.Slowest }
-
-// inCalls returns for how long the rank was in calls, in seconds.
-func (r *rank) inCalls(of measure) (sum float64) {
-	for _, s := range r.sites {
-		if !serves(&s) {
-			sum += seconds(of(&s))
-		}
-	}
-	return sum
-}
-
-// late returns the ranks that the others have waited for, again and again: or, if there are none,
-// those that they have waited for in few calls. And it says so, and where they have.
-func (c *Collector) late(elapsed float64) (who []int, verdict, where string) {
-	switch len(c.ranks) {
-	case 0:
-		return nil, "no rank has used gompi: there is nothing to count", ""
-	case 1:
-		return nil, "there is no other rank to wait for", ""
-	}
-	if who, verdict = c.lateBy(steady, elapsed); who != nil {
-		return who, verdict, "most of it " + c.where(who, steady) + "; the longest call at each place is left out"
-	}
-	if who, verdict = c.lateBy(total, elapsed); who != nil {
-		return who, verdict, "most of it " + c.where(who, total) + ", in few calls"
-	}
-	return nil, verdict, ""
-}
-
-// lateBy returns the ranks that are late by a measure. A rank that computes for longer comes late
-// to what all do together, and waits least there: so it is one that was in calls for the least
-// time. With it are counted late all that are nearer to it than to the one that waited most.
-func (c *Collector) lateBy(of measure, elapsed float64) (who []int, verdict string) {
-	in := map[int]float64{}
-	for i, r := range c.ranks {
-		in[i] = r.inCalls(of)
-	}
-	by := slices.SortedFunc(maps.Keys(in), func(a, b int) int { return cmp.Or(cmp.Compare(in[a], in[b]), cmp.Compare(a, b)) })
-	first, last := by[0], by[len(by)-1]
-	least, most := in[first], in[last]
-	if !differ(least, most, elapsed) {
-		return nil, fmt.Sprintf("the ranks are balanced: they were in calls for %s to %s", duration(least), duration(most))
-	}
-	var others float64
-	for _, i := range by {
-		if in[i]-least < (most-least)/3 {
-			who = append(who, i)
-		} else {
-			others += in[i]
-		}
-	}
-	if 2*len(who) > len(by) {
-		return nil, fmt.Sprintf("most ranks have waited little: rank %d was in calls for %s, and rank %d for %s, longest",
-			first, duration(least), last, duration(most))
-	}
-	slices.Sort(who)
-	return who, fmt.Sprintf("%s late: in calls for %s, the others for %s on average, of %s",
-		rankNames(who), duration(least), duration(others/float64(len(by)-len(who))), duration(elapsed))
-}
-
-// where returns at which place the others have waited longest for some ranks.
-func (c *Collector) where(who []int, of measure) string {
-	excess := map[name]float64{}
-	for i, r := range c.ranks {
-		part := 1 / float64(len(c.ranks)-len(who))
-		if slices.Contains(who, i) {
-			part = -1 / float64(len(who))
-		}
-		for n, s := range r.sites {
-			if !serves(&s) {
-				excess[n] += part * float64(of(&s))
-			}
-		}
-	}
-	n := slices.MaxFunc(slices.Collect(maps.Keys(excess)), func(a, b name) int {
-		return cmp.Or(cmp.Compare(excess[a], excess[b]), cmp.Compare(a.op, b.op), cmp.Compare(a.place, b.place))
-	})
-	if n.place == "" {
-		return "in " + n.op
-	}
-	return "in " + n.op + " at " + n.place
-}
-
-// rankNames names some ranks as the subject of a sentence: "rank 3 was".
-func rankNames(ranks []int) string {
-	if len(ranks) == 1 {
-		return fmt.Sprintf("rank %d was", ranks[0])
-	}
-	var names []string
-	for _, r := range ranks {
-		names = append(names, fmt.Sprint(r))
-	}
-	return "ranks " + strings.Join(names, ", ") + " were"
-}
-
-// collective reports whether all ranks of a communicator call op together, and wait.
-func collective(op string) bool {
-	op = strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(op), "mpi_"), "_c"), "_", "")
-	for k := seg.Barrier; k.Collective(); k++ {
-		if op == strings.ReplaceAll(k.String(), "_", "") {
-			return true
-		}
-	}
-	return false
 }
 
 // sites adds up the sites of all ranks, those that took longest first.
@@ -247,14 +125,11 @@ func (c *Collector) sites(elapsed float64) (lines []Site) {
 //
 // What a call has waited for others is what it took beyond the least that it can: in a collective
 // the mean of the rank that spent least there, which so came last; in all else, such as a receive,
-// the fastest call of any rank. Who came last most often is said without the longest call, as in
-// the verdict.
+// the fastest call of any rank. Who came last is said as in the verdict.
 func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 	line := Site{Op: n.op, Place: n.place, Ranks: len(of), Latest: -1}
-	isCollective := collective(n.op)
-	least, fastest, shortest := -1.0, -1.0, -1.0
-	for _, i := range slices.Sorted(maps.Keys(of)) {
-		s := of[i]
+	least, fastest := -1.0, -1.0
+	for _, s := range of {
 		t := seconds(s.Time)
 		if line.Calls == 0 || t < line.Min {
 			line.Min = t
@@ -265,13 +140,6 @@ func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 		if mean := t / float64(s.Calls); least < 0 || mean < least {
 			least = mean
 		}
-		waits := t
-		if s.Calls > 1 {
-			waits = seconds(steady(&s))
-		}
-		if mean := waits / float64(s.Calls); shortest < 0 || mean < shortest {
-			shortest, line.Latest = mean, i
-		}
 		if s.Timed > 0 && (fastest < 0 || seconds(s.Fastest) < fastest) {
 			fastest = seconds(s.Fastest)
 		}
@@ -280,17 +148,37 @@ func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 	if line.Mean > 0 {
 		line.Imbalance = 100 * (line.Max/line.Mean - 1)
 	}
-	if !isCollective {
+	if !collective(n.op) {
 		least = max(fastest, 0)
+	} else if line.Latest = latest(of, often, elapsed); line.Latest < 0 {
+		line.Latest = latest(of, once, elapsed)
 	}
 	if line.Time > 0 {
 		line.Wait = 100 * max(0, line.Time-least*float64(line.Calls)) / line.Time
 		line.Bandwidth = float64(line.Bytes) / line.Time
 	}
-	if !isCollective || len(of) < 2 || !differ(line.Min, line.Max, elapsed) {
-		line.Latest = -1
-	}
 	return line
+}
+
+// latest returns the rank that spent least in calls of a collective, -1 if the others spent about as
+// much.
+func latest(of map[int]stats.Site, by measure, elapsed float64) (rank int) {
+	least, low, high := -1.0, -1.0, 0.0
+	for _, i := range slices.Sorted(maps.Keys(of)) {
+		s := of[i]
+		t := seconds(by.of(&s))
+		if low < 0 || t < low {
+			low = t
+		}
+		high = max(high, t)
+		if mean := t / float64(s.Calls); least < 0 || mean < least {
+			least, rank = mean, i
+		}
+	}
+	if !by.differs(low, high, elapsed) {
+		return -1
+	}
+	return rank
 }
 
 // pairs returns who has sent what to whom, the largest first.

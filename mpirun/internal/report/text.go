@@ -17,6 +17,14 @@ const (
 // Text writes the summary as tables.
 func (s *Summary) Text(w io.Writer) error {
 	var b strings.Builder
+	if len(s.PerRank) == 0 {
+		fmt.Fprintf(&b, "gompirun -stats: %s: %s\n", s.Program, s.Verdict)
+		if s.Hint != "" {
+			fmt.Fprintf(&b, "(%s)\n", s.Hint)
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	fmt.Fprintf(&b, "gompirun -stats: %s: %s on %s, %s", s.Program, count(s.Ranks, "rank"), count(len(s.Hosts), "host"), duration(s.Elapsed))
 	if s.Runs > 1 {
 		fmt.Fprintf(&b, ", %d runs", s.Runs)
@@ -28,11 +36,9 @@ func (s *Summary) Text(w io.Writer) error {
 	if len(s.Missing) > 0 {
 		fmt.Fprintf(&b, "no figures came from %s\n", strings.Join(s.Missing, ", "))
 	}
-	if len(s.PerRank) > 0 {
-		s.textSites(&b)
-		s.textRanks(&b)
-		s.textPairs(&b)
-	}
+	s.textSites(&b)
+	s.textRanks(&b)
+	s.textPairs(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -5,15 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/calls"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 )
 
 func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
-	call := func(number uint64, kind seg.Kind, comm uint64, seq, start int64, done bool) seg.Recording {
+	call := func(number uint64, kind calls.Kind, comm uint64, seq, start int64, done bool) seg.Recording {
 		return seg.Recording{Number: number, Call: seg.Call{Kind: kind, Comm: comm, Seq: seq, Start: start, Peer: -1}, Done: done}
 	}
-	done, open := call(1, seg.Barrier, 0, 1, 5, true), call(2, seg.Barrier, 0, 2, 5, false)
+	done, open := call(1, calls.Barrier, 0, 1, 5, true), call(2, calls.Barrier, 0, 2, 5, false)
 	for _, tt := range []struct {
 		name  string
 		calls []seg.Recording
@@ -23,7 +24,7 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 		{"none", nil, ctl.RankDoing{Text: "has called nothing but Init"}, 0},
 		{"done", []seg.Recording{done}, ctl.RankDoing{Text: "is in no call, the last was barrier() number 1", Marks: []ctl.Mark{{Seq: 1}}}, 0},
 		{"collective", []seg.Recording{done, open}, ctl.RankDoing{Text: "is in barrier() number 2", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Seq: 2}}}, 2},
-		{"waited for", []seg.Recording{open, call(3, seg.Barrier, 7, 4, 0, true), call(4, seg.Wait, 0, 0, 50, false)},
+		{"waited for", []seg.Recording{open, call(3, calls.Barrier, 7, 4, 0, true), call(4, calls.Wait, 0, 0, 50, false)},
 			ctl.RankDoing{Text: "is in barrier() number 2", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Comm: 7, Seq: 4}, {Seq: 2}}}, 4},
 	} {
 		var got ctl.RankDoing
@@ -37,15 +38,15 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 }
 
 func TestCallsOfMPIProgramsAreMPIs(t *testing.T) {
-	done := seg.Recording{Number: 1, Call: seg.Call{Kind: seg.Barrier, Seq: 1, Peer: -1}, Done: true}
-	other := seg.Recording{Number: 2, Call: seg.Call{Kind: seg.Barrier, Seq: 4, Peer: -1, Comm: 7}}
+	done := seg.Recording{Number: 1, Call: seg.Call{Kind: calls.Barrier, Seq: 1, Peer: -1}, Done: true}
+	other := seg.Recording{Number: 2, Call: seg.Call{Kind: calls.Barrier, Seq: 4, Peer: -1, Comm: 7}}
 	ocean := func(comm uint64) (name seg.CommName) {
 		if comm == 7 {
 			name.Text = "ocean"
 		}
 		return name
 	}
-	recv := seg.Recording{Number: 2, Call: seg.Call{Kind: seg.Recv, Seq: 7, Peer: 3}}
+	recv := seg.Recording{Number: 2, Call: seg.Call{Kind: calls.Recv, Seq: 7, Peer: 3}}
 	for _, tt := range []struct {
 		calls    []seg.Recording
 		site     string

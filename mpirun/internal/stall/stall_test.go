@@ -189,7 +189,7 @@ func TestDetailsAreReportedOfAFewRanks(t *testing.T) {
 		b := newBench(t)
 		m := &ctl.Doing{}
 		for rank := range mostStacks + 1 {
-			m.Ranks = append(m.Ranks, ctl.RankDoing{Rank: rank, Text: "is no gompi program", Details: "5 s of CPU time\nits last output:\nhello"})
+			m.Ranks = append(m.Ranks, ctl.RankDoing{Rank: rank, Text: "is outside gompi", Details: "5 s of CPU time\nits last output:\nhello"})
 		}
 		b.Survey()
 		b.Gone(b.b)

@@ -1,4 +1,5 @@
-// Package symbols finds the lines of programs in C, C++ and Fortran that addresses are of.
+// Package symbols finds the lines and functions of programs in C, C++ and Fortran that addresses
+// are of, and the callers of functions.
 package symbols
 
 import (
@@ -13,6 +14,8 @@ type Program struct {
 	file    *elf.File
 	lines   *dwarf.Data // nil if it was compiled without -g
 	symbols []elf.Symbol
+	dynamic []elf.Symbol // those that are left of a stripped file
+	entries []entry      // nil before they are read
 }
 
 // Open reads a file, which may have been stripped.
@@ -24,6 +27,7 @@ func Open(name string) (*Program, error) {
 	p := &Program{file: f}
 	p.lines, _ = f.DWARF()
 	p.symbols, _ = f.Symbols()
+	p.dynamic, _ = f.DynamicSymbols()
 	return p, nil
 }
 
@@ -37,12 +41,43 @@ func (p *Program) Place(offset uint64) string {
 	if line := p.line(at); line != "" {
 		return line
 	}
-	for _, s := range p.symbols {
-		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && at >= s.Value && at < s.Value+s.Size {
-			return fmt.Sprintf("%s+0x%x", s.Name, at+1-s.Value)
+	if s := function(p.symbols, at); s != nil {
+		return fmt.Sprintf("%s+0x%x", s.Name, at+1-s.Value)
+	}
+	return ""
+}
+
+// Function returns the function to which a call returns, "" if it is not known.
+func (p *Program) Function(offset uint64) string {
+	for _, all := range [][]elf.Symbol{p.symbols, p.dynamic} {
+		if s := function(all, offset+p.base()-1); s != nil {
+			return s.Name
 		}
 	}
 	return ""
+}
+
+func function(all []elf.Symbol, at uint64) *elf.Symbol {
+	for i := range all {
+		if s := &all[i]; elf.ST_TYPE(s.Info) == elf.STT_FUNC && at >= s.Value && at < s.Value+s.Size {
+			return s
+		}
+	}
+	return nil
+}
+
+// Line returns the line to which a call returns, "" if it was compiled without -g.
+func (p *Program) Line(offset uint64) string { return p.line(offset + p.base() - 1) }
+
+// Variable returns how far behind the beginning of the program in memory a variable is that others
+// may use.
+func (p *Program) Variable(name string) (offset uint64, ok bool) {
+	for _, s := range p.dynamic {
+		if s.Name == name && elf.ST_TYPE(s.Info) == elf.STT_OBJECT && s.Section != elf.SHN_UNDEF {
+			return s.Value - p.base(), true
+		}
+	}
+	return 0, false
 }
 
 // base returns the address that the program was linked to begin at.
@@ -67,9 +102,23 @@ func (p *Program) line(at uint64) string {
 	if lines == nil || err != nil {
 		return ""
 	}
-	var e dwarf.LineEntry
-	if lines.SeekPC(at, &e) != nil || e.File == nil {
+	e := seek(lines, at)
+	if e.File == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(e.File.Name)), path.Base(e.File.Name), e.Line)
+}
+
+// seek returns the entry of an address, with no File if there is none. LineReader's own search ends
+// at the first sequence of lines, of which a unit has one for each section: main has another.
+func seek(lines *dwarf.LineReader, at uint64) dwarf.LineEntry {
+	var before, next dwarf.LineEntry
+	before.EndSequence = true
+	for lines.Next(&next) == nil {
+		if !before.EndSequence && before.Address <= at && at < next.Address {
+			return before
+		}
+		before = next
+	}
+	return dwarf.LineEntry{}
 }

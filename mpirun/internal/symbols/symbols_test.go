@@ -33,6 +33,7 @@ func TestPlacesOfCalls(t *testing.T) {
 	}
 	for _, tt := range []struct{ flags, want string }{
 		{"-g -pie", `^source/prog\.c:12$`}, {"-g -no-pie", `^source/prog\.c:12$`},
+		{"-g -O2", `^source/prog\.c:12$`},
 		{"-pie", `^main\+0x[0-9a-f]+$`}, {"-no-pie", `^main\+0x[0-9a-f]+$`}, {"-s", `^$`},
 	} {
 		dir := filepath.Join(t.TempDir(), "source")

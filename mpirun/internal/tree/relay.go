@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"gompi/mpirun/internal/stdio"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 // returns the exit status of the process, which is the relay's alone.
 func Relay(in io.Reader, out io.Writer) int {
 	if err := relay(in, out); err != nil {
-		fmt.Fprintf(os.Stderr, "gompirun: relay: %v\n", err)
+		fmt.Fprintf(stdio.Stderr, "gompirun: relay: %v\n", err)
 		return 1
 	}
 	return 0

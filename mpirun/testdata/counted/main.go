@@ -3,6 +3,9 @@
 //	counted calls          a few of each kind
 //	counted work SLOW...   rounds of work, in which the ranks SLOW take a fifth longer
 //	counted die N          N rounds, after which rank 1 kills itself in its first run
+//	counted alone N        N rounds, then rank 0 works alone, and all leave
+//	counted once N         N rounds, before the last of which rank 1 works
+//	counted hang N         N rounds, before the last of which rank 1 works for ever
 package main
 
 import (
@@ -21,7 +24,7 @@ func main() {
 	ctx := context.Background()
 	c, err := comm.Init(ctx)
 	if err == nil {
-		err = map[string]func(context.Context, *comm.Comm, []string) error{"calls": calls, "work": work, "die": die}[os.Args[1]](ctx, c, os.Args[2:])
+		err = map[string]func(context.Context, *comm.Comm, []string) error{"calls": calls, "work": work, "die": die, "alone": alone, "once": once, "hang": hang}[os.Args[1]](ctx, c, os.Args[2:])
 	}
 	if err == nil {
 		err = c.Close(ctx)
@@ -98,15 +101,50 @@ func work(ctx context.Context, c *comm.Comm, slow []string) error {
 	return nil
 }
 
-func die(ctx context.Context, c *comm.Comm, args []string) error {
-	n, err := strconv.Atoi(args[0])
+// aloneFor is how long a rank works on its own.
+const aloneFor = 600 * time.Millisecond
+
+func alone(ctx context.Context, c *comm.Comm, args []string) error {
+	err := rounds(ctx, c, args[0], func(int) {})
+	if c.Rank() == 0 {
+		time.Sleep(aloneFor)
+	}
+	return err
+}
+
+func once(ctx context.Context, c *comm.Comm, args []string) error {
+	return rounds(ctx, c, args[0], func(left int) {
+		if c.Rank() == 1 && left == 1 {
+			time.Sleep(aloneFor)
+		}
+	})
+}
+
+func hang(ctx context.Context, c *comm.Comm, args []string) error {
+	return rounds(ctx, c, args[0], func(left int) {
+		if c.Rank() == 1 && left == 1 {
+			select {}
+		}
+	})
+}
+
+func rounds(ctx context.Context, c *comm.Comm, times string, before func(left int)) error {
+	n, err := strconv.Atoi(times)
 	if err != nil {
 		return err
 	}
-	for range n {
+	for ; n > 0; n-- {
+		before(n)
 		if err := comm.Barrier(ctx, c); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func die(ctx context.Context, c *comm.Comm, args []string) error {
+	if err := rounds(ctx, c, args[0], func(int) {}); err != nil {
+		return err
 	}
 	if c.Rank() == 1 && os.Getenv("GOMPI_RESTARTS") == "0" {
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)

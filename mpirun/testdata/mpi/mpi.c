@@ -82,7 +82,9 @@ int main(int argc, char **argv)
 		MPI_Send(pair, 2, MPI_INT, 0, 4, MPI_COMM_WORLD);
 	if (rank == 0 && !strcmp(what, "truncate"))
 		MPI_Recv(pair, 1, MPI_INT, who, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	if (rank == who && !strcmp(what, "finalize")) {
+	if (!strcmp(what, "returned"))
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	if (rank == who && (!strcmp(what, "finalize") || !strcmp(what, "returned"))) {
 		MPI_Finalize();
 		return 0;
 	}

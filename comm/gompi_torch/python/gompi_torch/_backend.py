@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 import sys
+import threading
 import time
 import types
 import zlib
@@ -17,7 +18,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from . import _C, _meet, _versions
+from . import _C, _meet, _signals, _versions
 from ._hooks import add_backend, is_gompi, replace
 
 Function = Callable[..., Any]
@@ -55,15 +56,15 @@ def new_group(options: Any, _: object) -> Any:
         options.store, options.group_rank, options.group_size = next(c10d.rendezvous(url, timeout=options.timeout))
     if options.group_size > 1 and not _meet.is_known():
         _meet.join(options.store, options.group_rank, options.group_size, options.timeout)
+    size = _C.join(options.timeout)[1]
     _first()
     ranks = list(options.global_ranks_in_group)
-    size = _C.join()[1]
     if options.group_size == size and ranks in ([], list(range(size))):
-        group = _C.world_group(options.store, options.timeout)
+        group = _C.world_group(options.group_id, options.store, options.timeout)
     else:
         # Groups that are made at the same time differ in their tags.
         tag = zlib.crc32(options.group_id.encode()) >> 1
-        group = _C.group(ranks, options.group_rank, tag, options.store, options.timeout)
+        group = _C.group(options.group_id, ranks, options.group_rank, tag, options.store, options.timeout)
     return group
 
 
@@ -71,6 +72,10 @@ def new_group(options: Any, _: object) -> Any:
 def _first() -> None:
     """What is done before there is a group."""
     _C.explain_mismatches(_where)
+    _C.find_places(_place)
+    _signals.watch()
+    if _C.place(""):  # gompirun counts calls
+        _C.number_places(_number)
     untested = _versions.too_new(torch.__version__)
     if untested and _C.join()[0] == 0:
         print(f"gompi_torch: {untested}", file=sys.stderr)
@@ -83,8 +88,8 @@ def _is_met() -> bool:
 
 def _rendezvous(url: str, timeout: timedelta = c10d.default_pg_timeout, **_: object) -> Iterator[tuple[dist.Store, int, int]]:
     """What init_method "gompi://" does."""
-    rank, size = _C.join()
-    yield _C.store(), rank, size
+    rank, size = _C.join(timeout)
+    yield _C.store(timeout), rank, size
     raise RuntimeError("gompi: a job has one rendezvous: want to start it anew, as gompirun -max-restarts does")
 
 
@@ -101,12 +106,14 @@ def _with_store(init: Function) -> Function:
         by_torch = store is not None or str(backend).lower() == "mpi" or not (init_method or "env://").startswith("env://")
         if not is_gompi(backend) or by_torch or not is_met:
             return init(backend, init_method, timeout, world_size, rank, store, *args, **kwargs)
-        for said, what, is_so in ((rank, "rank", _C.join()[0]), (world_size, "world_size", _C.join()[1])):
+        limit = timeout or c10d.default_pg_timeout
+        is_rank, is_size = _C.join(limit)
+        for said, what, is_so in ((rank, "rank", is_rank), (world_size, "world_size", is_size)):
             if said not in (-1, is_so):
                 raise ValueError(f"gompi: init_process_group({what}={said}): this is {what} {is_so}, as the launcher says")
-        rank, world_size = _C.join()
-        store = _C.store()
-        store.set_timeout(timeout or c10d.default_pg_timeout)
+        rank, world_size = is_rank, is_size
+        store = _C.store(limit)
+        store.set_timeout(limit)
         return init(backend, None, timeout, world_size, rank, store, *args, **kwargs)
 
     return init_process_group
@@ -168,13 +175,52 @@ def _in_heap(f: Function) -> Function:
 _packages = tuple(os.path.dirname(p) + os.sep for p in (torch.__file__, __file__))
 
 
-def _where(store: dist.Store, rank: int, size: int) -> str:
-    """Where the ranks of a group are that called different collectives, in words."""
-    frame: types.FrameType | None = sys._getframe()
+def _frame(frame: types.FrameType | None = None) -> types.FrameType | None:
+    """The innermost frame that is not torch's or gompi_torch's, of this thread, or from a frame on."""
+    frame = frame or sys._getframe()
     while frame and frame.f_code.co_filename.startswith(_packages):
         frame = frame.f_back
+    return frame
+
+
+def _place() -> str:
+    """Where this thread is, as gompirun names places."""
+    frame = _frame()
+    return _name(frame) if frame else ""
+
+
+def _name(frame: types.FrameType) -> str:
+    folder, name = os.path.split(frame.f_code.co_filename)
+    return f"{os.path.join(os.path.basename(folder), name)}:{frame.f_lineno}"
+
+
+_numbers: dict[object, int] = {}  # of places, by code and instruction; those of one line differ
+
+
+def _number() -> int:
+    """The number of the place that calls a collective. Gradients are reduced on a thread of torch's, where
+    no frame is the program's: then it is where the main thread is, as in backward()."""
+    frame = _frame() or _frame(sys._current_frames().get(threading.main_thread().ident or 0))
+    if not frame:
+        return 0
+    key = frame.f_code, frame.f_lasti
+    if key not in _numbers:
+        _numbers[key] = _C.place(_name(frame))
+    return _numbers[key]
+
+
+def _where(store: dist.Store, rank: int, size: int) -> str:
+    """Where the ranks of a group are that called different collectives, in words."""
+    frame = _frame()
     here = f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}" if frame else "not in Python"
-    store = dist.PrefixStore("where", store)
+    try:
+        return _where_all(dist.PrefixStore("where", store), rank, size, here)
+    except RuntimeError:  # a rank has ended that has the store: the error of the collective is what counts
+        return f"\n    rank {rank}: {here}"
+
+
+def _where_all(store: dist.Store, rank: int, size: int, here: str) -> str:
+    """Where all ranks of a group are, by a store, if this one is here."""
     deadline = time.monotonic() + 2
 
     def have(*keys: str) -> bool:

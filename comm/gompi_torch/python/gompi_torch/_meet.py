@@ -51,7 +51,7 @@ def join(store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
     if here < size:
         said.update({"GOMPI_TOKEN": job["secret"], "MASTER_ADDR": job["address"], "MASTER_PORT": job["port"]})
     with _environment(said):
-        _C.join()
+        _C.join(timeout)
 
 
 def _job(store: dist.Store, size: int, timeout: timedelta) -> dict[str, Any]:

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package card
-
-func affinity() CPUs { return nil }
-
-func machine() []byte { return nil }

@@ -1,3 +1,0 @@
-// Package dtypes gives datatypes handles, names and attributes, and turns elements in C's memory
-// into bytes that comm moves, and back. What a type is, is package datatype's.
-package dtypes

@@ -1,3 +1,0 @@
-// Package errs is how MPI's functions fail: errors with their classes, classes and codes that
-// programs add, error handlers, and what an error of comm says to a user of MPI.
-package errs

@@ -1,6 +1,0 @@
-//go:build !race
-
-package comm_test
-
-// raced: the race detector does not watch.
-const raced = false

@@ -1,0 +1,164 @@
+// Package calls is the table of the calls that a rank makes: for each its number, the names that
+// gompi and MPI have for it, and for a collective all that distinguishes it from another, except
+// its algorithm. The engine, the flight recorder, the launcher's reports, the simulator and the
+// faces for C look it up.
+//
+// To add a collective: a constant with the next free number (never one that another call had:
+// frames carry them) and a row of Table; a method of call.Call and a case of Fill; an algorithm
+// over messages in Run of package coll; a function in comm with its comment, and go generate for
+// its other forms. Shared memory and devices do what the row says.
+package calls
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Kind is the number of a call.
+type Kind uint8
+
+// The calls. Frames carry the numbers of collectives.
+//
+//c:const GOMPI_KIND_
+const (
+	None               Kind = 0
+	Barrier            Kind = 1
+	Bcast              Kind = 2
+	Reduce             Kind = 3
+	Allreduce          Kind = 4
+	ReduceScatter      Kind = 5
+	ReduceScatterBlock Kind = 6
+	Allgather          Kind = 7
+	Allgatherv         Kind = 8
+	Gather             Kind = 9
+	Gatherv            Kind = 10
+	Scatter            Kind = 11
+	Scatterv           Kind = 12
+	Alltoall           Kind = 13
+	Alltoallv          Kind = 14
+	Alltoallw          Kind = 15
+	Scan               Kind = 16
+	Exscan             Kind = 17
+	Dup                Kind = 18
+	Split              Kind = 19
+	SplitHost          Kind = 20
+	Create             Kind = 21
+	Alloc              Kind = 22
+	Free               Kind = 23
+	Init               Kind = 24
+	Close              Kind = 25
+	Send               Kind = 26
+	Recv               Kind = 27
+	Probe              Kind = 28
+	Wait               Kind = 29
+	Shrink             Kind = 30
+	Agree              Kind = 31
+	Restore            Kind = 32
+	Count                   = 33 // of numbers
+)
+
+func (k Kind) String() string {
+	if name := Table[k].Name; name != "" {
+		return name
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// MPI returns the name of MPI's blocking function, "" if MPI has none.
+func (k Kind) MPI() string { return Table[k].MPI }
+
+// MPINonblocking returns the name of MPI's function that starts k, or of the blocking one.
+func (k Kind) MPINonblocking() string {
+	name, ok := strings.CutPrefix(Table[k].MPI, "MPI_")
+	switch {
+	case !ok:
+		return ""
+	case k == Dup:
+		return "MPI_Comm_idup"
+	case k == Send, k == Recv, k.Exchanges():
+		return "MPI_I" + strings.ToLower(name[:1]) + name[1:]
+	}
+	return Table[k].MPI
+}
+
+// Collective reports whether all ranks of a communicator call k.
+func (k Kind) Collective() bool { return Table[k].Needs != Never || Table[k].Recv.Layout != Absent }
+
+// Exchanges reports whether k is a collective over data of the program, which no other collective
+// does for it.
+func (k Kind) Exchanges() bool { return k.Collective() && Table[k].As == None }
+
+// Collectives are all kinds that are Collective, in the order of their numbers.
+var Collectives = kinds(Kind.Collective)
+
+// Exchanges are all kinds that Exchange.
+var Exchanges = kinds(Kind.Exchanges)
+
+func kinds(of func(Kind) bool) (all []Kind) {
+	for k := range Kind(Count) {
+		if of(k) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// As returns the collective that does k: where k makes communicators or memory, one that exchanges
+// words of the engine's own.
+func (k Kind) As() Kind {
+	if as := Table[k].As; as != None {
+		return as
+	}
+	return k
+}
+
+// Message reports whether k is a message or a probe for one.
+func (k Kind) Message() bool { return k == Send || k == Recv || k == Probe }
+
+// Rooted reports whether k is a collective with a root.
+func (k Kind) Rooted() bool { return Table[k].Rooted }
+
+// FirstStep returns the root of a reduction within a group that is the first step of a k between
+// the groups of an intercommunicator. No rank has that number; errors and the flight recorder name
+// k.
+func (k Kind) FirstStep() int { return -int(k) }
+
+// Reduces reports whether the collective has an operator.
+func (k Kind) Reduces() bool { return Table[k].Reduces }
+
+// InC reports whether the libraries for C do short calls of k themselves.
+func (k Kind) InC() bool { return Table[k].InC }
+
+// LocalCounts reports whether only the ranks that exchange a block know its length. Then no rank
+// knows the length of the whole.
+func (k Kind) LocalCounts() bool {
+	t := &Table[k]
+	switch send, recv := t.Send.Layout >= Counted, t.Recv.Layout >= Counted; {
+	case send && recv:
+		return true
+	case send:
+		return t.Send.Elsewhere == Unused
+	case recv:
+		return t.Recv.Elsewhere == Unused
+	}
+	return false
+}
+
+// TunedAs returns the collective whose rules of GOMPI_TUNE hold for k.
+func (k Kind) TunedAs() Kind {
+	if t := Table[k].Tuned; t != None {
+		return t
+	}
+	return k
+}
+
+// PerRank reports whether Send or Recv has a block for each rank.
+func (k Kind) PerRank() bool { return Table[k].Send.PerRank() || Table[k].Recv.PerRank() }
+
+// Splits reports whether a rank sends each rank a block of that rank's own.
+func (k Kind) Splits() bool { return Table[k].Send.PerRank() }
+
+// Counted reports whether blocks have different lengths, that all ranks know.
+func (k Kind) Counted() bool {
+	return (Table[k].Send.Layout >= Counted || Table[k].Recv.Layout >= Counted) && !k.LocalCounts()
+}

@@ -1,0 +1,193 @@
+// Package card holds what each rank sends all others in Init, and what all conclude from it:
+// whether ranks outnumber their processors, whose buffers may be on devices, by which rules Paths
+// are chosen. A Card is one rank's. All ranks exchange them once, through the launcher.
+package card
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"gompi/internal/boot"
+	"gompi/internal/core/path"
+	"gompi/internal/world"
+)
+
+// A Card is what a rank sends.
+type Card struct {
+	CPUs      CPUs   // that it may run on
+	Quota     int    // processors that its control group grants, 0 for no limit
+	Machine   []byte // the same for ranks on one machine, empty if not known
+	Rules     []byte // the rules to choose by, from rank 0
+	Block     uint64 // token of the block for the world
+	Clock     uint64 // the same for ranks whose monotonic clocks are one, 0 if not known
+	Devices   bool   // buffers may be in the memory of devices
+	NCCL      bool   // these should use their own, if it is rank 0 that says so
+	Transport []byte // how to reach it
+}
+
+// The flags of an encoded Card.
+const (
+	hasDevices = 1 << iota
+	wantsLibrary
+)
+
+// ErrCard means that a Card of another rank cannot be decoded.
+var ErrCard = errors.New("another rank's card cannot be read: are all ranks of one gompi version?")
+
+// Encode returns c for Decode on other ranks.
+func (c Card) Encode() []byte {
+	b := binary.LittleEndian.AppendUint16(nil, uint16(c.Quota))
+	b = binary.LittleEndian.AppendUint64(b, c.Block)
+	b = append(b, 0)
+	b = binary.LittleEndian.AppendUint64(b, c.Clock)
+	if c.Devices {
+		b[10] |= hasDevices
+	}
+	if c.NCCL {
+		b[10] |= wantsLibrary
+	}
+	for _, part := range [][]byte{c.CPUs, c.Machine, c.Rules} {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(part)))
+		b = append(b, part...)
+	}
+	return append(b, c.Transport...)
+}
+
+func decode(b []byte) (c Card, err error) {
+	if len(b) < 19 || b[10] > hasDevices|wantsLibrary {
+		return c, ErrCard
+	}
+	c.Quota = int(binary.LittleEndian.Uint16(b))
+	c.Block = binary.LittleEndian.Uint64(b[2:])
+	c.Devices, c.NCCL = b[10]&hasDevices != 0, b[10]&wantsLibrary != 0
+	c.Clock = binary.LittleEndian.Uint64(b[11:])
+	b = b[19:]
+	for _, part := range []*[]byte{(*[]byte)(&c.CPUs), &c.Machine, &c.Rules} {
+		if len(b) < 2 || len(b) < 2+int(binary.LittleEndian.Uint16(b)) {
+			return c, ErrCard
+		}
+		n := 2 + int(binary.LittleEndian.Uint16(b))
+		*part, b = b[2:n], b[n:]
+	}
+	c.Transport = b
+	return c, nil
+}
+
+// Cards are the Cards of all ranks, by rank.
+type Cards []Card
+
+// Decode decodes the Cards of all ranks of a job of a size, and those of ranks that replace others,
+// which are empty until they come.
+func Decode(encoded [][]byte, size int) (all, late Cards, err error) {
+	cs := make(Cards, len(encoded))
+	for r, b := range encoded {
+		if r >= size && len(b) == 0 {
+			continue
+		}
+		if cs[r], err = decode(b); err != nil {
+			return nil, nil, err
+		}
+	}
+	return cs[:size:size], cs[size:], nil
+}
+
+// DecodeOne decodes the Card of one rank.
+func DecodeOne(b []byte) (Card, error) { return decode(b) }
+
+// Transports returns the parts of the transports, by rank.
+func (cs Cards) Transports() [][]byte {
+	parts := make([][]byte, len(cs))
+	for r, c := range cs {
+		parts[r] = c.Transport
+	}
+	return parts
+}
+
+// Devices returns which ranks' buffers may be in the memory of devices.
+func (cs Cards) Devices() []bool {
+	may := make([]bool, len(cs))
+	for r, c := range cs {
+		may[r] = c.Devices
+	}
+	return may
+}
+
+// OneClock reports whether the monotonic clocks of all ranks are one.
+func (cs Cards) OneClock() bool {
+	return len(cs) == 1 || cs[0].Clock != 0 && !slices.ContainsFunc(cs, func(c Card) bool { return c.Clock != cs[0].Clock })
+}
+
+// Agreed returns rank 0's rules, completed by what the cards of all say. It is equal on all ranks.
+func (cs Cards) Agreed(info *boot.Info) (*path.Rules, error) {
+	t, err := path.Decode(cs[0].Rules)
+	if err != nil {
+		return nil, err
+	}
+	t.Hosts = max(info.Nodes, 1)
+	for _, load := range cs.Loads(info) {
+		t.Oversubscribed = t.Oversubscribed || load > 1
+	}
+	return t, nil
+}
+
+// A pool is the processors that some ranks share.
+type pool struct {
+	cpus    CPUs
+	ranks   int
+	unknown int // ranks that do not know their CPUs: they count as having one each
+	quota   int
+}
+
+func (p *pool) add(c *Card) {
+	p.ranks++
+	if len(c.CPUs) == 0 {
+		p.unknown++
+	}
+	if !bytes.Equal(p.cpus, c.CPUs) {
+		p.cpus = p.cpus.or(c.CPUs)
+	}
+	p.quota = max(p.quota, c.Quota)
+}
+
+// load returns how many ranks there are to a processor, rounded up.
+func (p *pool) load() int {
+	cpus := p.cpus.count() + p.unknown
+	if p.quota > 0 {
+		cpus = min(cpus, p.quota)
+	}
+	return (p.ranks + cpus - 1) / max(cpus, 1)
+}
+
+// Loads returns, for each node, the number of ranks for each processor that they may use, rounded
+// up. Nodes may be containers of one machine: their ranks share its processors. A quota is of one
+// node.
+func (cs Cards) Loads(info *boot.Info) []int {
+	nodes := make([]pool, max(info.Nodes, 1))
+	machines := map[string]*pool{}
+	for r := range cs {
+		c := &cs[r]
+		nodes[info.NodeIndex(world.Rank(r))].add(c)
+		if len(c.Machine) == 0 {
+			continue
+		}
+		m := machines[string(c.Machine)]
+		if m == nil {
+			m = &pool{}
+			machines[string(c.Machine)] = m
+		}
+		m.add(&Card{CPUs: c.CPUs})
+	}
+	loads := make([]int, len(nodes))
+	for i := range nodes {
+		loads[i] = nodes[i].load()
+	}
+	for r, c := range cs {
+		if m := machines[string(c.Machine)]; m != nil {
+			i := info.NodeIndex(world.Rank(r))
+			loads[i] = max(loads[i], m.load())
+		}
+	}
+	return loads
+}

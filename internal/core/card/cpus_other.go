@@ -1,0 +1,9 @@
+//go:build !linux
+
+package card
+
+func affinity() CPUs { return nil }
+
+func machine() []byte { return nil }
+
+func clock() uint64 { return 0 }

@@ -1,0 +1,16 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"gompi/internal/core/progress"
+)
+
+// WithCheck returns a context whose calls ask check while they wait: package comm says how.
+func WithCheck(ctx context.Context, check func(waited time.Duration) (next time.Duration, err error)) context.Context {
+	return progress.WithCheck(ctx, check)
+}
+
+// InBackground returns a context whose collectives do not delay those of other goroutines.
+func InBackground(ctx context.Context) context.Context { return progress.InBackground(ctx) }

@@ -1,0 +1,227 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"gompi/internal/boot"
+	"gompi/internal/core/exec"
+	"gompi/internal/core/message"
+	"gompi/internal/core/path"
+	"gompi/internal/core/progress"
+	"gompi/internal/core/round"
+	"gompi/internal/core/shmsync"
+	"gompi/internal/seg"
+	"gompi/internal/stats"
+	"gompi/internal/world"
+)
+
+// A Comm is a communicator: an ordered group of ranks, with messages that no other Comm sees. Faces
+// are over it, and package comm says what its methods promise. They may be called from any
+// goroutine, collectives from one at a time.
+type Comm struct {
+	*process
+	ch          *message.Channel
+	name        string
+	stats       *stats.Rank // process.stats, nil if Hide was called
+	base        string      // name without what Shrink and Restore have added
+	renewals    int         // by Shrink and Restore, in a row
+	rules       *path.Rules
+	exec        exec.Exec // of collectives
+	ops         opQueue
+	round       *round.Round  // the collective in progress
+	performs    bool          // it is in the midst of a collective; owned by the one that runs
+	onHost      bool          // no rank's buffers are on a device
+	block       shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
+	allocations allocations   // of Alloc
+	maker       maker         // of CreateGroup
+	votes       atomic.Uint64 // calls of Shrink and Agree
+	gaveUp      atomic.Bool   // in a Shrink or Restore: this rank votes no more
+	shut        atomic.Bool   // Close was called
+}
+
+// firstName is the name of the first communicator.
+const firstName = "world"
+
+// A process holds what the communicators of one rank share.
+type process struct {
+	e       *message.Engine
+	boot    boot.Boot
+	rec     *seg.Recorder      // nil without a host segment
+	stats   *stats.Rank        // nil without -stats and -trace, but in programs of MPI
+	memory  *hostMemory        // nil without one that all may map
+	aside   func() *hostMemory // the same where no transport uses it; nil if there is none
+	log     *slog.Logger
+	open    atomic.Int32 // communicators not closed
+	leave   func(ctx context.Context) error
+	detach  *detacher   // nil where no agent takes back the memory of ranks that died
+	mapped  allocations // given back, but a peer or a transport may still use them
+	local   allocations // of AllocLocal
+	suspect atomic.Bool // a collective has: peers may still write to vectors that it had in the heap
+
+	admits   func(rank world.Rank, card []byte) error // of transports: a rank that comes later; nil if none can
+	restored bool                                     // this rank replaces one that died
+
+	staging     exec.Pool
+	oneClock    bool   // the monotonic clocks of all ranks are one
+	withDevices []bool // world ranks whose buffers may be in devices' memory
+	wantsNCCL   bool   // of these devices
+}
+
+// Rank returns this process's number in c, 0 to Size()-1.
+func (c *Comm) Rank() int { return c.ch.Rank() }
+
+// Size returns the number of ranks in c.
+func (c *Comm) Size() int { return c.ch.Size() }
+
+// Name returns c's name, for messages.
+func (c *Comm) Name() string { return c.name }
+
+// SetName names c, on this rank only. It must not run beside other methods.
+func (c *Comm) SetName(name string) { c.name, c.base = name, name }
+
+// Host returns the name of the host that a rank of c runs on.
+func (c *Comm) Host(rank int) string {
+	if rank < 0 || rank >= c.Size() {
+		return ""
+	}
+	return c.ch.Host(rank)
+}
+
+// String names c and this rank: "world[3/8]".
+func (c *Comm) String() string { return fmt.Sprintf("%s[%d/%d]", c.name, c.Rank(), c.Size()) }
+
+// Err returns why c is broken or closed, nil while it works.
+func (c *Comm) Err() error { return c.ch.Err() }
+
+// Broken returns a word that is true when the communicator is broken or closed.
+func (c *Comm) Broken() *atomic.Bool { return c.ch.BrokenWord() }
+
+// Dead returns the members that are known to have died, in an order that is the same on all.
+func (c *Comm) Dead() []int { return c.ch.Dead() }
+
+// ID returns the number of the communicator that an MPI's Names are asked for.
+func (c *Comm) ID() uint64 { return c.ch.ID }
+
+// Program returns which of the programs of the job's command line this rank runs, from 0.
+func (c *Comm) Program() int { return c.boot.Info().Program }
+
+// OneClock reports whether the monotonic clocks of all ranks of the job are one.
+func (c *Comm) OneClock() bool { return c.oneClock }
+
+// CannotLeave notes why this rank has not left the job, for the launcher.
+func (c *Comm) CannotLeave(why string) { c.boot.Info().Flight().CannotLeave(why) }
+
+// Abort ends the whole job. It returns when the launcher has been notified.
+func (c *Comm) Abort(code int, reason string) error {
+	if code &= 0xff; code == 0 {
+		code = 1
+	}
+	return c.fault("abort", -1, c.boot.Abort(code, reason))
+}
+
+// Close closes c on this rank. For the last communicator it leaves the job.
+func (c *Comm) Close(ctx context.Context) error {
+	if c.shut.Swap(true) {
+		return nil
+	}
+	c.maker.close(ctx, c)
+	alone := c.ops.begin() // until the Channel is closed: nothing begins in between
+	if alone {
+		c.round.Recall()
+	}
+	broken := c.part(ctx, alone)
+	c.ch.Close()
+	if alone {
+		c.ops.end(c)
+	}
+	safe := broken == nil && alone // no peer writes to memory of c: collectives that queue find it closed
+	c.freeAllocations(safe)
+	c.abandon(ctx, broken)
+	if c.open.Add(-1) > 0 {
+		if errors.Is(broken, ErrMismatch) {
+			return c.fault("close", -1, broken)
+		}
+		return nil
+	}
+	defer c.staging.Release()
+	if err := c.leave(ctx); err != nil {
+		return c.fault("close", -1, err)
+	}
+	return c.fault("close", -1, broken)
+}
+
+// partTime is how long Close waits for other ranks to call what this one has called.
+var partTime = time.Second
+
+// part compares this rank's last collective with those of the others, if no other collective runs
+// alone, and returns why c is broken, nil while it works.
+func (c *Comm) part(ctx context.Context, alone bool) error {
+	if err := c.ch.Err(); err != nil || c.Size() == 1 || !alone {
+		return err
+	}
+	in, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	return c.round.Part(progress.Alike(ctx, in))
+}
+
+// abandon waits, at most until ctx ends, until the collectives that are under way have noticed that
+// c is closed. Then they touch neither their callers' buffers nor c's shared block any more, which
+// is given back.
+func (c *Comm) abandon(ctx context.Context, broken error) {
+	over := make(chan struct{})
+	c.ops.whenOver(func() {
+		c.give(c.block)
+		c.detach.over(c)
+		if c.exec.NCCL != nil {
+			c.exec.NCCL.Close(broken, func() { close(over) })
+		} else {
+			close(over)
+		}
+	})
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+}
+
+// CloseWhenIdle closes c as Close does, but waits for no rank: it is closed when all that was
+// started on it is complete. The caller starts nothing on it any more. closed delivers the error of
+// Close, once. The job is left with the last communicator that is closed: to leave it, wait for
+// closed of all others, then Close that. Where Close may wait, a goroutine of its own does.
+func (c *Comm) CloseWhenIdle() (closed <-chan error) {
+	ended := make(chan error, 1)
+	if c.closesAtOnce() {
+		ended <- c.Close(context.Background())
+		return ended
+	}
+	go func() { // ends as operations do: when their peers have done their part, or when c breaks
+		over := make(chan struct{})
+		c.ops.whenOver(func() { close(over) })
+		<-over
+		c.ch.Drain()
+		ended <- c.Close(progress.InBackground(context.Background()))
+	}()
+	return ended
+}
+
+// closesAtOnce reports whether nothing is under way and Close waits for no rank. Nothing is started
+// any more.
+func (c *Comm) closesAtOnce() bool {
+	return c.ops.state.Load() == idle && !c.ch.Busy() && c.exec.NCCL == nil && !c.round.PartWaits()
+}
+
+// newComm returns the communicator with a Channel of p.
+func (p *process) newComm(name string, ch *message.Channel, rules *path.Rules) *Comm {
+	p.open.Add(1)
+	c := &Comm{process: p, ch: ch, name: name, stats: p.stats, base: name, rules: rules, round: round.Of(ch)}
+	p.detach.opened(c)
+	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: c.round, Staging: &p.staging}
+	c.onHost = !c.mayHaveDevices()
+	c.setUpNCCL()
+	return c
+}

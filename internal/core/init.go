@@ -1,0 +1,375 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gompi/internal/boot"
+	"gompi/internal/core/card"
+	"gompi/internal/core/exec"
+	"gompi/internal/core/liveness"
+	"gompi/internal/core/logging"
+	"gompi/internal/core/message"
+	"gompi/internal/core/path"
+	"gompi/internal/core/payload"
+	"gompi/internal/core/round"
+	"gompi/internal/core/shmsync"
+	"gompi/internal/env"
+	"gompi/internal/machine"
+	"gompi/internal/mem"
+	"gompi/internal/seg"
+	"gompi/internal/world"
+)
+
+// Config specifies how a rank takes part. Package comm says what its fields mean; the zero value of
+// each stands for its environment variable, or else the default.
+type Config struct {
+	Logger         *slog.Logger
+	Deterministic  bool
+	EagerLimit     int
+	Tuning         string
+	CUDA           string
+	Transport      string
+	KeepScheduling bool
+}
+
+// settings are a Config and what is known besides.
+type settings struct {
+	Config
+	silent      bool // no log was asked for
+	readsSooner bool // EagerLimit was not set
+	mpi         *MPI // a program of MPI, nil if it is none
+}
+
+// An MPI is a program of MPI, as the engine sees it: the launcher reports its calls by the names of
+// MPI's functions, and its communicators by their names.
+type MPI struct {
+	// Names returns the name of the communicator with an ID, "" if it knows none, and whether that
+	// is one of a persistent collective's own. It must not wait for a lock of this package's.
+	Names func(id uint64) (name string, persistent bool)
+	// Count counts bytes that a call has moved, at the call of MPI that this thread is in, and, if
+	// peer is not negative, with which rank of the job and which tag it exchanges a message.
+	Count func(bytes, peer, tag int)
+}
+
+// Init joins the job that this process belongs to and returns the communicator of all its ranks. It
+// is collective, and called once per process. program is nil for a program that is none of MPI's.
+func Init(ctx context.Context, c Config, program *MPI) (*Comm, error) {
+	cfg := settings{Config: c, mpi: program}
+	b, err := boot.Open(ctx)
+	if err != nil {
+		return nil, initError(world.None, err)
+	}
+	if err := cfg.resolve(); err != nil {
+		return nil, initError(b.Info().Rank, err)
+	}
+	f, err := cfg.connect(b)
+	if err != nil {
+		return nil, initError(b.Info().Rank, err)
+	}
+	return cfg.joinFabric(ctx, f)
+}
+
+// joinFabric makes this process or goroutine a rank of the job that f connects it to.
+func (cfg settings) joinFabric(ctx context.Context, f connection) (*Comm, error) {
+	c, err := cfg.join(ctx, f)
+	if err != nil {
+		return nil, initError(f.Boot.Info().Rank, err)
+	}
+	return c, nil
+}
+
+func (cfg settings) join(ctx context.Context, f connection) (c *Comm, err error) {
+	if err := cfg.resolve(); err != nil {
+		return nil, err
+	}
+	info := f.Boot.Info()
+	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger, detach: newDetacher(f.Boot)}
+	if cfg.mpi != nil {
+		p.rec.CallsMPI(func(comm uint64) seg.CommName {
+			name, isPersistent := cfg.mpi.Names(comm)
+			return seg.CommName{Text: name, Persistent: isPersistent}
+		})
+	}
+	if p.stats, err = p.counts(info, cfg.mpi); err != nil {
+		return nil, err
+	}
+	e := message.New(message.Config{
+		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
+		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), ReadsSooner: cfg.readsSooner, Log: cfg.Logger, Left: leftOf(info), Collectives: round.New,
+		Sleeps: sleepsOf(p.stats), Died: p.detach.died(), Lender: &p.staging, Unexpected: sync.OnceValue(func() int { return unexpected(info) }),
+	})
+	p.e = e
+	p.detach.of(e)
+	f.Boot.SetWake(f.Parker.Wake)
+	trs, err := f.Connect(e, func() { e.Live.HandleEvents() })
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	for _, t := range trs {
+		e.Use(t)
+	}
+	p.leave = func(ctx context.Context) error {
+		p.stats.Left()
+		err := f.leave(ctx, e)
+		p.logCarried(info.Rank)
+		return err
+	}
+	p.aside = sync.OnceValue(func() *hostMemory { return newMappedMemory(info) })
+	if f.memory != nil {
+		p.memory = f.memory()
+	}
+	all, err := cfg.exchangeCards(ctx, f, p)
+	if err != nil {
+		p.leave(canceled())
+		return nil, err
+	}
+	from, below := all.rules.Reads()
+	e.Mover.SetLengths(payload.Lengths{From: from, Below: below, TriesFrom: all.rules.TriesFrom()})
+	if f.setRules != nil {
+		f.setRules(all.rules)
+	}
+	p.withDevices, p.wantsNCCL, p.oneClock = all.devices, all.nccl, all.oneClock
+	p.admits = f.admit
+	p.stats.Begun()
+	if info.Invite != nil {
+		return p.replace(ctx, info.Invite, all)
+	}
+	c = p.newComm(firstName, e.Open(liveness.NextID(0, 0), worldMembers(info)), all.rules)
+	c.setUp(all.block, all.blocks)
+	if r := c.withoutDevices(); p.wantsNCCL && r >= 0 {
+		c.warn(exec.WithoutNCCL, fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
+	}
+	if info.Rank == 0 {
+		c.logWays(ctx)
+	}
+	return c, nil
+}
+
+// worldMembers returns the ranks of the world, nil for all that there may be.
+func worldMembers(info *boot.Info) []world.Rank {
+	if info.Spares == 0 {
+		return nil
+	}
+	ranks := make([]world.Rank, info.Size)
+	for i := range ranks {
+		ranks[i] = world.Rank(i)
+	}
+	return ranks
+}
+
+// leave ends this rank's part in the job.
+func (f connection) leave(ctx context.Context, e *message.Engine) error {
+	f.Boot.Info().Flight().Leaving(seg.Now())
+	err := e.Shutdown(ctx)
+	err = errors.Join(err, f.Boot.Goodbye(e.MissesEnds()))
+	return errors.Join(err, f.close())
+}
+
+func (f connection) close() error {
+	if f.Close == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+// leftOf returns a function that reports whether a rank of this host has left in good order, nil if
+// there is no segment to read it from. The launcher reports ranks that died, perhaps later than
+// the segment.
+func leftOf(info *boot.Info) func(world.Rank) bool {
+	s := info.Segment
+	if s == nil {
+		return nil
+	}
+	return func(rank world.Rank) bool {
+		i, ok := s.LocalRank(rank)
+		return ok && (s.State(i) == seg.Closed || s.State(i) == seg.Ended && s.LeftAt(i) != 0)
+	}
+}
+
+// endedOf returns a function that reports whether a rank of this host has stopped touching shared
+// memory.
+func endedOf(info *boot.Info) func(world.Rank) bool {
+	s := info.Segment
+	return func(rank world.Rank) bool {
+		i, ok := s.LocalRank(rank)
+		return ok && s.State(i) >= seg.Closed
+	}
+}
+
+// An agreement is what a rank knows when all have exchanged cards.
+type agreement struct {
+	rules   *path.Rules     // of rank 0, by which all ranks choose Paths
+	block   shmsync.Token   // of shared memory that this rank has taken for the world
+	blocks  []shmsync.Token // of all ranks
+	devices []bool          // by rank: it may have some
+	nccl    bool            // rank 0 wants it
+
+	oneClock bool // the ranks' monotonic clocks are one
+}
+
+// loadEvery is how long a reading of the processors' load is used at least. Tests set it.
+var loadEvery = 30 * time.Second
+
+// exchangeCards sends all ranks what they have to know of this one, and returns what follows from
+// the cards of all.
+func (cfg settings) exchangeCards(ctx context.Context, f connection, p *process) (m agreement, err error) {
+	info := f.Boot.Info()
+	m.block = p.take()
+	mine, err := cfg.card(f, m.block)
+	if err != nil {
+		return m, err
+	}
+	encoded := [][]byte{mine.Encode()}
+	if info.Size > 1 {
+		if encoded, err = f.Boot.Allgather(ctx, encoded[0]); err != nil {
+			return m, err
+		}
+	}
+	all, late, err := card.Decode(encoded, info.Size)
+	if err != nil {
+		return m, err
+	}
+	m.devices = append(all.Devices(), late.Devices()...)
+	if f.setCards != nil {
+		if err := f.setCards(append(all.Transports(), late.Transports()...)); err != nil {
+			return m, err
+		}
+	}
+	load := all.Loads(info)[info.Node]
+	p.e.SetSpinPolicy(f.spin, yieldsOf(load), load <= 1, all.Monitor(info, mine), loadEvery)
+	for _, c := range all {
+		m.blocks = append(m.blocks, shmsync.Token(c.Block))
+	}
+	m.nccl, m.oneClock = all[0].NCCL, all.OneClock()
+	m.rules, err = all.Agreed(info)
+	return m, err
+}
+
+// card returns what all ranks have to know of this one, which has taken a block of shared memory.
+func (cfg settings) card(f connection, block shmsync.Token) (card.Card, error) {
+	info := f.Boot.Info()
+	c := card.Mine(info.Nodes)
+	c.Block, c.Devices, c.NCCL = uint64(block), mem.MayHaveDevices(), cfg.CUDA != ""
+	if f.card != nil {
+		c.Transport = f.card()
+	}
+	if info.Rank == 0 {
+		rules := path.Rules{Deterministic: cfg.Deterministic}
+		cfg.suit(&rules)
+		if err := rules.Tune(cfg.Tuning); err != nil {
+			return c, fmt.Errorf("%s: %w", env.Tune, err)
+		}
+		c.Rules = rules.Encode()
+	}
+	return c, nil
+}
+
+// suit sets rules as this machine's profile has them.
+func (cfg settings) suit(rules *path.Rules) {
+	profile, err := machine.Read(env.String(env.Profile))
+	if err = errors.Join(err, rules.Tune(profile.Settings.String())); err != nil {
+		log := cfg.Logger
+		if cfg.silent { // a user who keeps a profile must learn why it is not used
+			log, _ = logging.New("warn", os.Stderr)
+		}
+		log.Warn("a profile of this machine is ignored", "file", profile.File, "err", err)
+	}
+}
+
+// resolve fills the fields that are zero from the environment.
+func (cfg *settings) resolve() error {
+	if cfg.CUDA == "" {
+		cfg.CUDA = env.String(env.CUDA)
+	}
+	if cfg.CUDA != "" && cfg.CUDA != "nccl" {
+		return fmt.Errorf("%s=%q: want nccl", env.CUDA, cfg.CUDA)
+	}
+	if cfg.Transport == "" {
+		cfg.Transport = env.String(env.Transport)
+	}
+	_, rdma := cfg.rdmaAsked()
+	if !rdma && cfg.Transport != "" && cfg.Transport != "tcp" {
+		return fmt.Errorf("%s=%q: want tcp or ucx", env.Transport, cfg.Transport)
+	}
+	if cfg.Logger == nil {
+		spec := env.String(env.Log)
+		if spec == "" && (rdma || cfg.CUDA != "") {
+			spec = "warn" // a user who asks for UCX or NCCL must learn why it is not used
+		}
+		l, err := logging.New(spec, os.Stderr)
+		if err != nil {
+			return err
+		}
+		cfg.Logger, cfg.silent = l, spec == ""
+	}
+	if cfg.EagerLimit == 0 {
+		cfg.readsSooner = !env.IsSet(env.Eager)
+		n, err := env.Bytes(env.Eager)
+		if err != nil {
+			return err
+		}
+		cfg.EagerLimit = int(n)
+	}
+	if cfg.Tuning == "" {
+		cfg.Tuning = env.String(env.Tune)
+	}
+	d, wrong := env.Bool(env.Deterministic)
+	keep, err := env.Bool(env.KeepScheduling)
+	cfg.Deterministic, cfg.KeepScheduling = cfg.Deterministic || d, cfg.KeepScheduling || keep
+	return errors.Join(wrong, err)
+}
+
+func initError(rank world.Rank, err error) error {
+	return &Error{Op: "init", Comm: firstName, Rank: int(rank), Peer: -1, Err: err}
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// logCarried logs what each transport has carried. Shared-memory collectives go through none.
+func (p *process) logCarried(rank world.Rank) {
+	if !p.log.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
+	carried := p.e.Carried()
+	for _, name := range slices.Sorted(maps.Keys(carried)) {
+		c := carried[name]
+		p.log.Info("carried", "rank", rank, "transport", name, "messages", c.Messages, "bytes", c.Bytes)
+	}
+}
+
+// logWays logs what the collectives of c go through, and by which algorithms, a line for
+// each.
+func (c *Comm) logWays(ctx context.Context) {
+	l := c.log.With(logging.Part, logging.Tuning)
+	if !l.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	for line := range strings.Lines(c.ways()) {
+		l.Info(strings.TrimSpace(line))
+	}
+}
+
+// ways returns how the collectives of c are done, in a line for each and the bytes from which on.
+func (c *Comm) ways() string {
+	return fmt.Sprintf("%d ranks of %d hosts: from this many bytes, of the vector or of one rank's block, collectives go through\n%s",
+		c.Size(), len(c.hosts()), c.exec.Paths.Describe())
+}
+
+// unexpected returns how much memory this rank may take for unexpected messages: of its host's, the
+// ranks there take a sixteenth.
+func unexpected(info *boot.Info) int {
+	return int(seg.MemoryLimit().Of / 16 / int64(max(info.LocalSize, 1)))
+}

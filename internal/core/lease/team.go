@@ -1,0 +1,172 @@
+package lease
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"gompi/internal/calls"
+	"gompi/internal/mem"
+	"gompi/internal/world"
+)
+
+// A Team is what C needs for short collectives of a communicator all of whose ranks share memory.
+// It has a word of its own, as collectives take no lock.
+//
+// C does a collective as package shmcoll does those of one step. If that has to wait for another
+// rank for long, or finds another call there, C sets its cursors back, and Go does the collective
+// from its beginning: it stores the same once more where others may have read it already.
+//
+//c:struct gompi_team
+type Team struct {
+	word   atomic.Uint32
+	broken atomic.Uint32 // the communicator is
+
+	me, size int32
+	looks    uint32 // at another rank's flag, at most
+	left     uint32 // collectives until C has to enter Go
+	most     Most
+
+	Cursors
+	before [3]uint64 // C's: the last call's Digest, and the Call before it
+	comm   uint64
+	//c:type struct gompi_record *
+	recorder unsafe.Pointer // flight recorder: its ring
+	//c:type uint64_t *
+	next unsafe.Pointer // and its next ticket
+
+	//c:type struct gompi_block *
+	blocks [Members]unsafe.Pointer // of memory, by member
+	locals [Members]world.LocalRank
+	//c:type struct gompi_bounce *
+	rings [2]unsafe.Pointer // of the small bounce buffer and the next
+
+	// C's: where the payload of the last step lies in a block, 0 if it is in the head, and the
+	// bounce buffer, with its next and n before.
+	place uint64
+	//c:type struct gompi_bounce *
+	ring                unsafe.Pointer
+	nextBefore, nBefore uint64
+}
+
+// Members is how many ranks a communicator has at most whose collectives C does.
+//
+//c:const GOMPI_LEASE_
+const Members = 32
+
+// Cursors are what a collective changes: see shmsync.Team and round.Round.
+type Cursors struct {
+	Step, Free, Acked, ToAck uint64
+	Digest, Seq              uint64
+	Call                     [2]uint64 // the last one, as calls are compared
+}
+
+// MostBytes is how many bytes C does collectives of at most: of all ranks' blocks, or of the
+// vector.
+//
+//c:const GOMPI_LEASE_
+const MostBytes = 4 << 10
+
+// Most is up to how many bytes C does collectives, by kind; negative: none.
+type Most [kinds]int32
+
+// kinds is more than the kind of any call that C does.
+const kinds = calls.Alltoall + 1
+
+// A Loan is what stays as long as the communicator.
+type Loan struct {
+	Me       int
+	Looks    int // at another rank's flag, before C calls Go
+	Comm     uint64
+	Recorder unsafe.Pointer // of as many records as C knows of
+	Next     unsafe.Pointer
+	Blocks   []unsafe.Pointer
+	Locals   []world.LocalRank
+	Rings    [2]unsafe.Pointer // of the small bounce buffer and the next
+}
+
+// A TeamLease is a Team that is lent, or was.
+type TeamLease struct {
+	*Team
+	lease *Lease
+	slot  int
+	step  uint64            // when it was lent
+	out   bool              // it is
+	rings [2]unsafe.Pointer // for the garbage collector, which sees no memory of C's, and moves nothing
+}
+
+// Team prepares to lend C what it needs of the communicator that it calls slot.
+func (l *Lease) Team(slot int, n *Loan) *TeamLease {
+	t := &l.rec.teams[slot]
+	t.broken.Store(0)
+	t.me, t.size, t.looks, t.comm = int32(n.Me), int32(len(n.Blocks)), uint32(n.Looks), n.Comm
+	t.recorder, t.next = n.Recorder, n.Next
+	l.pinner.Pin(n.Next)
+	copy(t.blocks[:], n.Blocks)
+	copy(t.locals[:], n.Locals)
+	t.rings = n.Rings
+	return &TeamLease{Team: t, lease: l, slot: slot, rings: n.Rings}
+}
+
+// Lend lends it, or lends it again, unless it is lent.
+func (t *TeamLease) Lend(c Cursors, most Most) {
+	if t.out {
+		return
+	}
+	t.Cursors, t.most, t.left, t.step, t.out = c, most, operations, c.Step, true
+	t.word.Store(lent)
+}
+
+// Slot returns what C calls the communicator.
+func (t *TeamLease) Slot() int { return t.slot }
+
+// TakeBack returns what is lent, with ok, once a thread inside C has made its collective. If C has
+// used it MissedTeam reports it, for Go to lend it again.
+func (t *TeamLease) TakeBack() (c Cursors, ok bool) {
+	if !t.out {
+		return Cursors{}, false
+	}
+	t.out = false
+	for i := 1; !t.word.CompareAndSwap(lent, none); i++ {
+		switch {
+		case t.word.Load() == none: // a signal's handler has interrupted the thread inside C for good
+			return t.Cursors, true
+		case i%looks != 0:
+		case i < looks*yields:
+			yieldProcessor()
+		default:
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
+	if t.Step != t.step {
+		t.lease.rec.missedTeam.Store(uint32(t.slot) + 1)
+	}
+	return t.Cursors, true
+}
+
+// Break has C leave all collectives to Go, as the communicator is broken.
+func (t *TeamLease) Break() { t.broken.Store(1) }
+
+// MissesTeam reports whether MissedTeam has something to return.
+func (l *Lease) MissesTeam() bool { return l.rec.missedTeam.Load() != 0 }
+
+// MissedTeam returns the number of a communicator, once, whose Team C has missed.
+func (l *Lease) MissedTeam() (slot int, ok bool) {
+	slot = int(l.rec.missedTeam.Swap(0)) - 1
+	return slot, slot >= 0
+}
+
+// Element says what the elements of a datatype are to reductions.
+func (l *Lease) Element(datatype int, t mem.Type) {
+	if datatype < Sizes {
+		l.rec.elements[datatype] = uint8(t)
+	}
+}
+
+// Operator says what an operator is.
+func (l *Lease) Operator(operator int, op mem.Op) { l.rec.operators[operator] = uint8(op) }
+
+// Operators bounds the numbers of operators that C knows.
+//
+//c:const GOMPI_LEASE_
+const Operators = 64

@@ -1,0 +1,147 @@
+package lease
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A Window is what C needs to access the memory of a window that this process has, too. Nothing of
+// it is lent and taken back. What both change, the epochs and who holds which lock, belongs to the
+// one thread that synchronizes; all else stays as it is from when C learns of the window until it is
+// freed.
+//
+//c:struct gompi_window
+type Window struct {
+	//c:type uint32_t *
+	broken unsafe.Pointer // a word, not 0 when the window is broken
+	parts  *Part
+	ranks  int32
+
+	Left      uint32 // calls that synchronize until C enters Go, which polls
+	AllDirect bool   // all parts are
+	Local     bool   // locks are words in memory
+
+	Fenced  bool // MPI's epochs: all parts may be accessed, by a fence
+	All     bool // by MPI_Win_lock_all
+	Started bool // MPI_Win_start was called
+
+	pins runtime.Pinner // Go's
+}
+
+// A Part is the memory of one rank.
+//
+//c:struct gompi_part
+type Part struct {
+	//c:type uint8_t *
+	Here       uintptr // where this process has it, if it is Direct
+	Size, Unit int     // bytes, and how many of them offsets count
+	Control    *Control
+	Direct     bool // accesses are loads and stores
+	Shared     bool // other ranks access it directly, too, so that accumulates are atomic instructions
+	Held       Hold // this rank's lock
+	Locked     bool // MPI's epochs
+	Started    bool
+	_          [3]byte
+}
+
+// A Hold is what this rank has locked of a part.
+type Hold uint8
+
+//c:const GOMPI_HOLD_
+const (
+	Unlocked Hold = iota
+	ForReading
+	ForWriting
+	Unchecked // without a lock, since the caller says that nothing conflicts
+)
+
+// polled is how often C synchronizes before it enters Go.
+const polled = 4096
+
+// NewWindow returns what C needs of a window of parts, and is broken when the word there is not 0.
+func NewWindow(parts []Part, broken *atomic.Bool) *Window {
+	return &Window{broken: unsafe.Pointer(broken), parts: unsafe.SliceData(parts), ranks: int32(len(parts)), Left: polled}
+}
+
+// Parts returns the parts, by rank.
+func (w *Window) Parts() []Part { return unsafe.Slice(w.parts, w.ranks) }
+
+// Polls reports, every so often, that a call that synchronizes has to poll: a program may do
+// nothing else until another rank does something.
+func (w *Window) Polls() bool {
+	if w.Left > 0 {
+		w.Left--
+		return false
+	}
+	w.Left = polled
+	return true
+}
+
+// Window has C access w, which it calls slot. The caller keeps w until FreeWindow.
+func (l *Lease) Window(slot int, w *Window) {
+	if slot >= Windows {
+		return
+	}
+	w.pins.Pin(w)
+	w.pins.Pin(w.parts)
+	w.pins.Pin(w.broken)
+	l.rec.windows[slot].Store(uintptr(unsafe.Pointer(w)))
+}
+
+// FreeWindow has C leave to Go what has to do with slot, which stands for w.
+func (l *Lease) FreeWindow(slot int, w *Window) {
+	if slot < Windows {
+		l.rec.windows[slot].Store(0)
+		w.pins.Unpin()
+	}
+}
+
+// Windows is how many windows C knows.
+//
+//c:const GOMPI_LEASE_
+const Windows = 256
+
+// A Control is the words of a part by which ranks exclude each other, in memory that all of them
+// share. Each group has a cache line of its own.
+//
+//c:struct gompi_window_control
+type Control struct {
+	Element atomic.Uint32 // of accumulates that no instruction does: 1 + the rank that holds it
+	_       [60]byte
+
+	// A lock of readers and writers that serves in the order of arrival. Who arrives takes the next
+	// ticket. A reader begins when all before it have begun, if they read, or ended, if they write:
+	// begun is its ticket. A writer begins when all before it have ended: ended is its ticket.
+	tickets atomic.Uint32
+	_       [60]byte
+	begun   atomic.Uint32
+	ended   atomic.Uint32
+	_       [56]byte
+}
+
+// Arrive takes a ticket.
+func (c *Control) Arrive() uint32 { return c.tickets.Add(1) - 1 }
+
+// MayBegin reports whether it is a ticket's turn.
+func (c *Control) MayBegin(ticket uint32, how Hold) bool {
+	if how == ForWriting {
+		return c.ended.Load() == ticket
+	}
+	return c.begun.Load() == ticket
+}
+
+// Begin begins to hold the lock: the next reader need not wait for a reader.
+func (c *Control) Begin(how Hold) {
+	if how != ForWriting {
+		c.begun.Add(1)
+	}
+}
+
+// End gives the lock back.
+func (c *Control) End(how Hold) {
+	if how == ForWriting {
+		c.begun.Add(1)
+	}
+	c.ended.Add(1)
+}

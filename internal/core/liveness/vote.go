@@ -1,0 +1,85 @@
+package liveness
+
+import (
+	"context"
+	"errors"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/calls"
+	"gompi/internal/core/record"
+	"gompi/internal/seg"
+)
+
+// This file lets the living members of a communicator agree. The launcher decides, since it alone
+// knows which ranks live: a member votes, and receives the outcome when all have voted or ended.
+
+// A ballot is an agreement in which this rank has voted, and for whose outcome it waits.
+type ballot struct {
+	record.Wait
+	vote    *wire.Vote
+	outcome *wire.Outcome
+}
+
+type ballotKey struct{ comm, seq uint64 }
+
+// errNoLauncher: no process can decide.
+var errNoLauncher = errors.New("there is no launcher to decide it")
+
+// Vote votes, and returns what the living members have agreed on. If ctx ends before, this rank has
+// voted all the same: the others may count on it in the communicator that they make, from which it
+// has to withdraw. Vote takes the lock.
+func (k *Ranks) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
+	k.cfg.Progress.Lock()
+	defer k.cfg.Progress.Exit()
+	switch {
+	case k.cfg.Boot == nil:
+		return nil, errNoLauncher
+	case k.ends:
+		return nil, k.whyEnding()
+	}
+	b, key := &ballot{vote: v}, ballotKey{v.Comm, v.Seq}
+	b.Init(k.flight, b)
+	k.ballots[key] = b
+	defer delete(k.ballots, key)
+	if err := k.cfg.Boot.Vote(v); err != nil {
+		return nil, err
+	}
+	err := k.cfg.Progress.Await(ctx, &b.Waiter)
+	switch {
+	case b.outcome != nil:
+		return b.outcome, nil
+	case err == nil: // nothing will come
+		return nil, k.whyEnding()
+	}
+	return nil, err
+}
+
+// agreed takes an outcome.
+func (k *Ranks) agreed(o *wire.Outcome) {
+	if b := k.ballots[ballotKey{o.Comm, o.Seq}]; b != nil && !k.ends {
+		b.outcome = o
+		k.cfg.Progress.MakeReady(&b.Waiter)
+	}
+}
+
+// endBallots ends all waits for outcomes, because none will come.
+func (k *Ranks) endBallots() {
+	for _, b := range k.ballots {
+		k.cfg.Progress.MakeReady(&b.Waiter)
+	}
+}
+
+// Describe implements record.Call.
+func (b *ballot) Describe() (seg.Call, seg.Ticket, bool) {
+	kind := calls.Agree
+	switch b.vote.Kind {
+	case wire.Shrink:
+		kind = calls.Shrink
+	case wire.Restore:
+		kind = calls.Restore
+	}
+	return seg.Call{Comm: b.vote.Comm, Kind: kind, Peer: -1, Seq: int64(b.vote.Seq)}, 0, false
+}
+
+// Stalled implements record.Call.
+func (b *ballot) Stalled() {}

@@ -1,0 +1,269 @@
+package message
+
+import (
+	"context"
+	"sync"
+
+	"gompi/internal/core/liveness"
+	"gompi/internal/core/match"
+	"gompi/internal/core/payload"
+	"gompi/internal/core/peers"
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// A Channel is the traffic of one communicator: its point-to-point queues and its collectives.
+// Ranks are those of the communicator unless stated otherwise.
+type Channel struct {
+	liveness.Comm
+	e           *Engine
+	q           match.Queues[Request, Kept]
+	probes      []*waiter    // of blocking probes
+	sought      map[int]bool // what probes that do not wait have looked for in vain since the last Stalled
+	collectives Collectives
+	copies      sync.WaitGroup // that run
+	closed      bool
+	hidden      bool // Hide was called
+}
+
+// Open makes the Channel with the given context id among the given world ranks,
+// nil for all. It handles the frames that arrived for it before.
+func (e *Engine) Open(id uint64, members []world.Rank) *Channel { return e.openAs(id, members, nil) }
+
+// OpenNew makes the Channel among members that have exchanged the given counters, by rank.
+func (e *Engine) OpenNew(members []world.Rank, counters []uint32) *Channel {
+	return e.openAs(liveness.NextID(members[0], counters[0]), members, counters)
+}
+
+func (e *Engine) openAs(id uint64, members []world.Rank, counters []uint32) *Channel {
+	e.progress.Lock()
+	defer e.progress.Exit()
+	ch := &Channel{e: e}
+	e.Live.Open(&ch.Comm, ch, id, members, counters)
+	ch.collectives = e.cfg.Collectives(ch)
+	e.channels[id] = ch
+	ch.CatchUp()
+	for _, m := range e.early[id] {
+		ch.adopt(m)
+	}
+	delete(e.early, id)
+	ch.DismissLost()
+	return ch
+}
+
+// channel returns the Channel with a context id, nil if there is none.
+func (e *Engine) channel(id uint64) *Channel {
+	if ch := e.latest; ch != nil && ch.ID == id {
+		return ch
+	}
+	ch := e.channels[id]
+	if ch != nil {
+		e.latest = ch
+	}
+	return ch
+}
+
+// adopt handles a frame that came before Open.
+func (ch *Channel) adopt(m *Kept) {
+	src := ch.Member(m.Peer.Rank)
+	if src < 0 || ch.Broken() != nil {
+		ch.e.drop(m)
+		return
+	}
+	m.Src = src
+	switch m.Kind {
+	case transport.Eager, transport.RTS:
+		ch.arrived(m)
+	case transport.Await:
+		ch.Inquire(m.Src)
+		ch.e.freeMessage(m)
+	default:
+		if _, kept := ch.collectives.Frame(m); !kept {
+			ch.e.drop(m)
+		}
+	}
+}
+
+// Close removes the Channel. Operations under way fail with ErrClosed, and nothing touches
+// their memory when it returns. So it waits for copies that devices are making, however long
+// they take: they cannot be withdrawn, and a device that hangs holds up Close.
+func (ch *Channel) Close() {
+	ch.close()
+	ch.copies.Wait()
+}
+
+func (ch *Channel) close() {
+	e := ch.e
+	e.progress.Lock()
+	defer e.progress.Exit()
+	delete(e.channels, ch.ID)
+	e.latest, ch.closed = nil, true
+	ch.Comm.Close()
+}
+
+// Drain waits until none of ch's messages is under way: all are complete, or ch is broken. No
+// goroutine starts one any more.
+func (ch *Channel) Drain() {
+	e := ch.e
+	e.progress.Lock()
+	defer e.progress.Exit()
+	w := &waiter{e: e}
+	w.Init(nil, nil)
+	w.Waiter.Init(nil) // the program waits in none of its calls
+	w.Background = true
+	for r := range ch.underWay {
+		w.left++
+		w.watch(r)
+	}
+	if w.left > 0 {
+		e.progress.Await(context.Background(), &w.Waiter) // never fails: this context never ends
+	}
+}
+
+// Busy reports whether messages of ch are under way.
+func (ch *Channel) Busy() bool {
+	ch.e.progress.Lock()
+	defer ch.e.progress.Unlock()
+	for range ch.underWay {
+		return true
+	}
+	return false
+}
+
+// underWay yields the Requests that Fail would end.
+func (ch *Channel) underWay(yield func(r *Request) bool) {
+	for n := range ch.q.Posted() {
+		if !yield(n.Val) {
+			return
+		}
+	}
+	for _, s := range ch.e.slots.list {
+		r := s.r
+		if s.m != nil {
+			r = s.m.taken
+		}
+		if r != nil && r.ch == ch && r.Stage != payload.Posted && r.Stage != payload.Complete && !yield(r) {
+			return
+		}
+	}
+}
+
+var _ liveness.Operations = (*Channel)(nil)
+
+// Fail implements liveness.Operations.
+func (ch *Channel) Fail(err error) {
+	e := ch.e
+	ch.cancelPosted(err)
+	for n := range ch.q.Arrived() {
+		ch.q.Remove(n)
+		e.drop(n.Val)
+	}
+	for _, w := range ch.probes {
+		e.rouse(w)
+	}
+	ch.probes = nil
+	for i := range e.slots.list {
+		switch s := e.slots.list[i]; {
+		case s.r != nil && s.r.ch == ch:
+			e.abandon(s.r, err)
+		case s.m != nil && s.m.taken != nil && s.m.taken.ch == ch:
+			e.finish(s.m.taken, err)
+			e.drop(s.m)
+		}
+	}
+	ch.collectives.Fail(err)
+}
+
+// cancelPosted ends every receive that has no message yet.
+func (ch *Channel) cancelPosted(err error) {
+	for n := range ch.q.Posted() {
+		ch.q.Cancel(n)
+		ch.e.finish(n.Val, err)
+	}
+}
+
+// Depart implements liveness.Operations. A receive from any member continues as long as there is
+// another member. One from this rank itself always continues: it may still send.
+func (ch *Channel) Depart(p *peers.Peer, all bool) {
+	e := ch.e
+	for n := range ch.q.Arrived() {
+		if m := n.Val; m.Peer == p && m.Kind == transport.RTS { // its payload will not come
+			ch.q.Remove(n)
+			e.drop(m)
+		}
+	}
+	ch.q.DropSource(ch.Member(p.Rank), func(n *match.Recv[Request]) { e.finish(n.Val, liveness.ErrLeft) })
+	for i := range e.slots.list {
+		r := e.slots.list[i].r
+		if r != nil && r.ch == ch && r.Peer == p && !r.collective && (r.HalfWay() || r.Stage == payload.Queued) {
+			e.abandon(r, liveness.ErrLeft)
+		}
+	}
+	for _, w := range ch.probes {
+		e.rouse(w)
+	}
+	ch.collectives.Dismiss(p)
+	for n := range ch.q.Posted() {
+		if all && n.Source == Any {
+			ch.q.Cancel(n)
+			e.finish(n.Val, liveness.ErrLeft)
+		}
+	}
+}
+
+// Awaited implements liveness.Operations: it is for receives, probes, those that a program makes in
+// a loop, messages under way, and collectives.
+func (ch *Channel) Awaited(named []int) (to []int, anyMember bool) {
+	for n := range ch.q.Posted() {
+		if anyMember = anyMember || n.Source == Any; n.Source != Any {
+			named = append(named, n.Source)
+		}
+	}
+	for _, w := range ch.probes {
+		if anyMember = anyMember || w.Hint < 0; w.Hint >= 0 {
+			named = append(named, ch.Member(w.Hint))
+		}
+	}
+	for src := range ch.sought {
+		if anyMember = anyMember || src == Any; src != Any {
+			named = append(named, src)
+		}
+	}
+	for i := range ch.e.slots.list {
+		if r := ch.e.slots.list[i].r; r != nil && r.ch == ch && r.HalfWay() {
+			named = append(named, ch.Member(r.Peer.Rank))
+		}
+	}
+	return ch.collectives.Awaited(named), anyMember
+}
+
+// Unanswered implements liveness.Operations.
+func (ch *Channel) Unanswered(yield func(member int) bool) {
+	for n := range ch.q.Arrived() {
+		if m := n.Val; m.Kind == transport.RTS && !m.local && !yield(m.Src) {
+			return
+		}
+	}
+	ch.collectives.Unanswered(yield)
+}
+
+// abandon ends a request whose buffer a transport may hold.
+func (e *Engine) abandon(r *Request, err error) {
+	r.GiveUp(r.Peer != nil && e.Live.Ended(r.Peer.Rank))
+	e.finish(r, err)
+}
+
+// drop discards a message that no receive will take, and returns its credit.
+func (e *Engine) drop(m *Kept) {
+	if s, _ := e.slots.get(m.Offer); m.local && s != nil {
+		e.abandon(s, s.ch.Broken())
+	}
+	if m.Kind == transport.Eager && m.Peer != nil && !m.paid { // those of a round die with their Channel
+		e.returnCredit(m.Peer, m.Size)
+	}
+	e.dropFetch(m)
+	if m.token != 0 && !m.ready {
+		m.Peer.Forget(m.token)
+	}
+	e.freeMessage(m)
+}

@@ -1,0 +1,150 @@
+package message
+
+import (
+	"gompi/internal/core/payload"
+	"gompi/internal/core/peers"
+	"gompi/internal/core/progress"
+	"gompi/internal/mem"
+	"gompi/internal/seg"
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// This file is what the collectives of a Channel and its messages know of each other: package round
+// gives the messages of collectives their order, numbers and credit; this one moves them.
+
+// Collectives are the collectives of a Channel. All methods are called with the lock held.
+type Collectives interface {
+	// Frame handles a frame that is theirs. r, if not nil, receives its payload; kept states that m
+	// is kept, with its payload.
+	Frame(m *Kept) (r *Request, kept bool)
+	// Over reports that one of their Requests has ended.
+	Over(err error)
+	// Missing reports that a member for which one of their Requests waits cannot be reached.
+	Missing(p *peers.Peer, err error)
+	// Dismiss reports that a member has left.
+	Dismiss(p *peers.Peer)
+	// Fail reports that the Channel is broken: their Requests that have not begun to move end.
+	Fail(err error)
+	// Awaited appends the members for which they wait to to.
+	Awaited(to []int) []int
+	// Unanswered yields the members whose calls have been announced, and which are not made here.
+	Unanswered(yield func(member int) bool)
+}
+
+// CollectiveEager is the largest message of a collective that is sent at once. It is larger than
+// DefaultEager, because their receives are nearly always posted, so that the payload is read into
+// place.
+const CollectiveEager = 256 << 10
+
+// Collectives returns what Config.Collectives has made for the Channel.
+func (ch *Channel) Collectives() Collectives { return ch.collectives }
+
+// Progress returns the rank's progress engine, which has the lock. The methods below are called
+// with the lock held, but for TryProgress.
+func (ch *Channel) Progress() *progress.Engine { return &ch.e.progress }
+
+// ExitPolling is Progress().Exit for blocking calls.
+func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
+
+// Mover returns what moves the rank's payloads.
+func (ch *Channel) Mover() *payload.Mover { return &ch.e.Mover }
+
+// Flight returns the flight recorder that has the Channel's collectives, nil if none has.
+func (ch *Channel) Flight() *seg.Recorder {
+	if ch.hidden {
+		return nil
+	}
+	return ch.e.flight
+}
+
+// Hide leaves the Channel's calls out of the flight recorder. It is called before all of them.
+func (ch *Channel) Hide() { ch.hidden = true }
+
+// Peer returns a member.
+func (ch *Channel) Peer(member int) *peers.Peer { return ch.e.peers.Peer(ch.World(member)) }
+
+// TryProgress polls once for a goroutine that waits for a rank of the job, or for any if that is
+// None, unless another goroutine polls or holds the lock. It returns why the Channel is broken, if
+// it is.
+func (ch *Channel) TryProgress(rank world.Rank) error {
+	e := ch.e
+	if e.progress.TryLock() {
+		e.pollOnce(rank)
+		e.progress.Exit()
+	}
+	return ch.Err()
+}
+
+// ProcessLost polls once and reports whether the process of a member is lost.
+func (ch *Channel) ProcessLost(member int) bool {
+	rank := ch.World(member)
+	ch.e.pollOnce(rank)
+	return ch.e.Live.Lost(rank) != nil
+}
+
+// Request begins a send of b to p, or a receive from it, as one of the Channel's Collectives, which
+// has not begun to move. FreeRequest takes it back when it has ended.
+func (ch *Channel) Request(p *peers.Peer, b mem.Buffer) *Request {
+	r := ch.e.newRequest()
+	r.begin(ch, payload.Queued, b, p.Rank, 0)
+	r.Peer, r.Size, r.collective = p, b.Size(), true
+	return r
+}
+
+// FreeRequest takes back a Request that has ended.
+func (ch *Channel) FreeRequest(r *Request) { ch.e.freeRequest(r) }
+
+// Finish ends r.
+func (ch *Channel) Finish(r *Request, err error) { ch.e.finish(r, err) }
+
+// Expect makes r a receive for a message, which c combines with other operands, if it is not nil.
+func (r *Request) Expect(c *payload.Combine) {
+	r.Stage = payload.Posted
+	r.Combine(c)
+}
+
+// Waits reports whether r needs something of a peer.
+func (r *Request) Waits(p *peers.Peer) bool {
+	return r.Peer == p && (r.Stage == payload.Posted || r.Stage == payload.Queued || r.Stage == payload.Announced || r.Stage == payload.Filling)
+}
+
+// SendFrame sends r's payload with h, the Frame of its peer.
+func (ch *Channel) SendFrame(r *Request, h *transport.Header) {
+	r.Stage = payload.Leaving
+	if ch.e.give(r, h) {
+		ch.e.finish(r, nil)
+	}
+}
+
+// Offer sends h, which offers r's payload. It moves as that of an RTS does.
+func (ch *Channel) Offer(r *Request, h *transport.Header) {
+	r.Stage = payload.Announced
+	h.A, h.B = uint64(r.Size), ch.e.stamp(r)
+	r.Peer.Post(h, mem.Buffer{}, 0)
+}
+
+// AcceptOffer has r receive what m offers.
+func (ch *Channel) AcceptOffer(r *Request, m *Kept) {
+	ch.e.stamp(r)
+	r.Request(m.Offer)
+}
+
+// Keep counts the memory that m takes, which is kept. It reports whether there is memory for more,
+// so that m's credit is to be returned at once.
+func (ch *Channel) Keep(m *Kept) (paid bool) { return ch.e.keepPaid(m) }
+
+// Paid reports whether m's credit was returned.
+func (m *Kept) Paid() bool { return m.paid }
+
+// Take gives r a kept message, of which perhaps not all has arrived.
+func (ch *Channel) Take(r *Request, m *Kept) {
+	if m.ready {
+		ch.consume(r, m)
+		return
+	}
+	r.Stage, m.taken = payload.Filling, r
+}
+
+// Drop discards a kept message.
+func (ch *Channel) Drop(m *Kept) { ch.e.drop(m) }

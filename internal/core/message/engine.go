@@ -1,0 +1,221 @@
+// Package message is the rules of MPI for messages: which receive a message matches, whether it is
+// sent eagerly or by rendezvous, what is kept that no receive has matched yet, probes, and when a
+// Request is complete. Packages above it decide what to send. Package payload moves the bytes,
+// package peers finds the transport, and package liveness knows which ranks still take part.
+//
+// A rank has one Engine. A Channel is the traffic of one communicator: what is known of its members
+// (liveness.Comm), and its queues of posted receives and unexpected messages (package match). A
+// Request is one send or receive. The messages of a Channel's collectives have an order and a
+// credit of their own: see package round.
+//
+// # Point-to-point messages
+//
+// A message up to the eager limit is sent at once, envelope and payload in one frame. If no receive
+// is posted for it, the receiver keeps it as an unexpected message. Credit bounds what it has to
+// keep: a sender has at most 4 MiB of eager messages at one peer, less in a large job, and the peer
+// returns credit as receives take them, or as they come, if it has memory for more (unexpected.go).
+//
+// A message goes by rendezvous if it is longer than the eager limit, synchronous, in device
+// memory, if credit has run out, or if the receiver reads it sooner where it lies (isRead). The
+// sender sends a request to send (RTS) with the envelope only. When a receive has matched it,
+// the receiver answers that the payload may come (CTS), and the sender sends the payload. Where
+// one side can read or write the other's buffer, it copies the payload itself. Payloads in
+// device memory are copied through pinned host memory, in a pipeline (package payload).
+//
+// # Progress and failure
+//
+// There is no engine thread: the goroutine that called Recv polls the sockets itself (see package
+// progress). One lock guards everything. It is held while polling and never while sleeping.
+//
+// A Channel fails as a whole: when a member fails in a call, or gives up a message that others
+// count on, it revokes the Channel, and all operations on it end with the reason, on all members
+// (package liveness).
+package message
+
+import (
+	"context"
+	"log/slog"
+	"math"
+
+	"gompi/internal/boot"
+	"gompi/internal/core/liveness"
+	"gompi/internal/core/payload"
+	"gompi/internal/core/peers"
+	"gompi/internal/core/progress"
+	"gompi/internal/seg"
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// Limits of eager messages. They are the same on all ranks.
+const (
+	// DefaultEager is the largest point-to-point payload that is sent eagerly, as in Open MPI
+	// over TCP.
+	DefaultEager = 64 << 10
+	// leastCredit is that for point-to-point messages in the largest jobs: three of DefaultEager.
+	leastCredit = 256 << 10
+)
+
+// creditAmong returns a rank's credit at one peer for point-to-point messages in a job of that many
+// ranks. All of them together have as much as one may have that is kept, as long as each has
+// leastCredit.
+func creditAmong(ranks int) int { return min(peers.Budget, max(maxKept/ranks, leastCredit)) }
+
+// Config configures an Engine: the rank's identity and how it waits.
+type Config struct {
+	Rank   world.Rank
+	Size   int
+	Host   func(rank world.Rank) string // name of a rank's host, for errors
+	Boot   boot.Boot
+	Parker transport.Parker
+	Yield  func() // gives the processor to other goroutines and processes
+	Eager  int    // largest eager point-to-point payload in bytes
+	// ReadsSooner has messages up to Eager not sent eagerly to peers that read them sooner.
+	ReadsSooner bool
+	Left        func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
+	// Unexpected returns how much memory unexpected messages may take in all, besides what peers
+	// send for which they have credit; nil for as much as those of each peer may.
+	Unexpected func() int
+	Died       func(rank world.Rank) // is called when the launcher reports a death, with the engine's lock held; may be nil
+	Lender     payload.Lender        // for Buffers of devices; nil if there are none
+	// Collectives makes the Collectives of a Channel.
+	Collectives func(ch *Channel) Collectives
+	Sleeps      progress.Sleeps // learns of waits that sleep; may be nil
+	Log         *slog.Logger
+}
+
+// An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
+// those of transport.Sink and progress.Source, which its transports and its progress engine call.
+//
+// Package core calls the methods of Mover and Live that take the lock themselves, as their comments
+// state, where the Engine has nothing to add.
+type Engine struct {
+	Mover payload.Mover  // of the payloads
+	Live  liveness.Ranks // which ranks and communicators there still are
+
+	cfg    Config
+	flight *seg.Recorder // nil without a host segment
+
+	progress progress.Engine // has the lock
+	peers    peers.Table
+	channels map[uint64]*Channel
+	latest   *Channel // the one last looked up, nil if it is closed
+	early    map[uint64][]*Kept
+	slots    slots
+	credit   int        // of each peer for point-to-point messages
+	kept     int        // cost of unexpected messages
+	refused  int        // messages, for want of memory
+	released int        // cost of messages that are kept no more
+	messages []*Kept    // free
+	requests []*Request // free
+	waiters  []*waiter  // free
+	lending  lending    // to C
+	h        transport.Header
+	room     [roomBytes]byte // for short messages of scattered memory, packed
+	looks    int             // calls of Progress
+	pause    int             // receives that are not to look for their messages
+}
+
+// New returns an Engine without transports; Use adds them.
+func New(cfg Config) *Engine {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{
+		cfg:      cfg,
+		credit:   creditAmong(cfg.Size),
+		channels: map[uint64]*Channel{},
+		early:    map[uint64][]*Kept{},
+	}
+	e.peers.Init(cfg.Size)
+	e.Mover.Init(&e.progress, cfg.Lender)
+	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil, Sleeps: cfg.Sleeps})
+	e.Live.Init(liveness.Config{
+		Rank: cfg.Rank, Size: cfg.Size, Host: cfg.Host, Boot: cfg.Boot, Peers: &e.peers, Messages: e, Progress: &e.progress,
+		Left: cfg.Left, Died: cfg.Died, Log: cfg.Log,
+	})
+	if cfg.Boot != nil {
+		e.flight = cfg.Boot.Info().Flight()
+	}
+	return e
+}
+
+// Use adds a transport. Those added before it are preferred.
+func (e *Engine) Use(t transport.Transport) {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	e.peers.Use(t)
+	e.Mover.Use(t)
+}
+
+// Carried returns what each transport has carried that has carried something, by name.
+func (e *Engine) Carried() map[string]peers.Carried {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	return e.peers.Carried()
+}
+
+// Admit calls set, which lets transports reach a rank that they have not reached so far.
+func (e *Engine) Admit(rank world.Rank, set func() error) error {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	if err := set(); err != nil {
+		return err
+	}
+	e.peers.Peer(rank)
+	return nil
+}
+
+// MissesEnds reports whether a transport may not notice that the process of a peer ends.
+func (e *Engine) MissesEnds() bool { return e.peers.MissesEnds() }
+
+// Shutdown closes all transports. It delivers the frames that were sent. If ctx ends first, it
+// drops the rest and returns the cause. No Channel may be used any more.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	e.Live.EndJob()
+	err := e.progress.Close(ctx, func() bool {
+		if e.Live.Pending() {
+			e.Live.HandleEvents() // of a rank for which a transport waits
+		}
+		return e.peers.Close(false)
+	})
+	if err != nil {
+		e.peers.Close(true)
+	}
+	return err
+}
+
+var _ liveness.Messages = (*Engine)(nil)
+
+// Forget implements liveness.Messages.
+func (e *Engine) Forget(comm uint64) {
+	for _, m := range e.early[comm] {
+		e.drop(m)
+	}
+	delete(e.early, comm)
+}
+
+// Ended implements liveness.Messages.
+func (e *Engine) Ended(rank world.Rank) { e.Mover.Flushed(rank, math.MaxUint64) }
+
+// returnCredit counts that an eager message of n bytes from p is no longer held here, and sends the
+// credit when a quarter of the peer's has come together.
+func (e *Engine) returnCredit(p *peers.Peer, n int) {
+	if p.Credit.Owe(peers.Cost(n)) >= e.credit/4 && p.Reachable() {
+		p.SendHeader(transport.Header{Kind: transport.Credit, A: p.Credit.Return()})
+	}
+}
+
+// credited handles a Credit frame.
+func (e *Engine) credited(p *peers.Peer, h *transport.Header) {
+	p.Credit.Regain(h.A)
+	if h.Tag > 0 {
+		p.Unexpected.AtPeer = int(h.Tag)
+	}
+	ch := e.channels[h.Comm]
+	if h.B > 0 && ch != nil && ch.Broken() == nil && ch.Member(p.Rank) >= 0 {
+		e.deliver(ch, p, h)
+	}
+}

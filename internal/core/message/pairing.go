@@ -1,0 +1,145 @@
+package message
+
+import (
+	"fmt"
+
+	"gompi/internal/core/liveness"
+	"gompi/internal/core/payload"
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// This file pairs receives with messages, in either order, and then gets the payload into the
+// receive's buffer.
+
+// expect begins a receive: it matches an unexpected message or posts r.
+func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
+	e := ch.e
+	r.begin(ch, payload.Posted, b, Any, tag)
+	if ch.Broken() != nil {
+		e.finish(r, ch.Broken())
+		return
+	}
+	if src != Any {
+		r.peer = ch.World(src)
+	}
+	r.node.Source, r.node.Tag, r.node.Val = src, tag, r
+	if m := ch.q.Post(&r.node); m != nil {
+		ch.pair(r, m.Val)
+		return
+	}
+	if err := ch.unreachable(src); err != nil {
+		ch.q.Cancel(&r.node)
+		e.finish(r, err)
+	}
+}
+
+// unreachable returns why no message will come from src any more, nil if one may.
+func (ch *Channel) unreachable(src int) error {
+	switch {
+	case src == Any && ch.Alone():
+		return liveness.ErrLeft
+	case src == Any || src == ch.Rank():
+		return nil
+	}
+	return ch.Gone(src)
+}
+
+// arrived gives a message to the receive that it matches, or keeps it as unexpected.
+func (ch *Channel) arrived(m *Kept) {
+	if n := ch.q.Arrive(m.envelope()); n != nil {
+		ch.pair(n.Val, m)
+		return
+	}
+	if m.short {
+		ch.keepOffered(m)
+	}
+	for _, w := range ch.probes {
+		ch.e.rouse(w)
+	}
+}
+
+// matched notes which message r gets, and refuses another element type.
+func (r *Request) matched(src, tag, size int, t mem.Type) {
+	r.status = Status{Source: src, Tag: tag, Bytes: size, Type: t}
+	r.Size = size
+	want := r.Buf.Type()
+	switch {
+	case t != want && t != mem.U8 && want != mem.U8 && size > 0:
+		r.err = fmt.Errorf("%w: %v, want %v", ErrType, t, want)
+		r.Buf = r.Buf.Slice(0, 0) // nothing is stored
+	case size > r.Buf.Size():
+		r.err = fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncated, size, r.Buf.Size())
+	}
+}
+
+// pair gives a kept message to r.
+func (ch *Channel) pair(r *Request, m *Kept) {
+	e := ch.e
+	r.matched(m.Src, m.Tag, m.Size, m.Type)
+	switch {
+	case m.local:
+		s, _ := e.slots.get(m.Offer)
+		if s == nil { // given up, which broke the Channel
+			e.freeMessage(m)
+			e.finish(r, ch.Broken())
+			return
+		}
+		e.freeMessage(m)
+		e.finishLocal(r, s)
+	case m.Kind == transport.RTS:
+		ch.ask(r, m)
+		e.freeMessage(m)
+	case m.ready:
+		ch.consume(r, m)
+	default:
+		r.Stage, m.taken = payload.Filling, r
+	}
+}
+
+// finishLocal gives r the message of s, a send of this rank to itself.
+func (e *Engine) finishLocal(r, s *Request) {
+	n := min(s.Size, r.Buf.Size())
+	if r.Buf.OnDevice() || s.Buf.OnDevice() {
+		e.Mover.Between(&r.Move, &s.Move, n)
+		return
+	}
+	err := mem.Copy(r.Buf.Raw().Slice(0, n), s.Buf.Raw().Slice(0, n))
+	e.finish(s, err)
+	e.finish(r, err)
+}
+
+// consume copies a message that has arrived completely to r.
+func (ch *Channel) consume(r *Request, m *Kept) {
+	e := ch.e
+	data := m.data
+	var err error
+	toDevice := r.ToDevice(m.Size)
+	if toDevice {
+		m.data = nil
+	} else {
+		err = r.Store(data)
+	}
+	if m.Kind == transport.Eager && m.Peer != nil && !m.paid {
+		e.returnCredit(m.Peer, m.Size)
+	}
+	e.freeMessage(m)
+	if toDevice {
+		r.StoreEager(data, len(data))
+		return
+	}
+	e.finish(r, err)
+}
+
+// ask gets the payload of a message by rendezvous: r copies it, or asks the sender for it. A probe
+// may have taken the message before the sender left, which then does not answer any more.
+func (ch *Channel) ask(r *Request, m *Kept) {
+	e, p := ch.e, m.Peer
+	if err := ch.Gone(m.Src); err != nil {
+		e.finish(r, err)
+		return
+	}
+	r.peer, r.Peer = p.Rank, p
+	e.stamp(r)
+	r.Fetch(m.Offer, m.place)
+}

@@ -1,0 +1,121 @@
+package message
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/internal/core/payload"
+	"gompi/internal/mem"
+	"gompi/internal/world"
+)
+
+// Probe looks for a message from src with tag and, if wait is true, waits for
+// one. With take it removes the message, for Claim alone to receive. It returns none,
+// without an error, if there is none.
+func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Probed, Status, error) {
+	e := ch.e
+	if ctx.Err() != nil {
+		return Probed{}, Status{}, context.Cause(ctx)
+	}
+	e.progress.Lock()
+	defer e.exitPolling()
+	for tested := false; ; {
+		if ch.Broken() != nil {
+			return Probed{}, Status{}, ch.Broken()
+		}
+		if m := ch.find(src, tag, take); m != nil {
+			st := Status{Source: m.Src, Tag: m.Tag, Bytes: m.Size, Type: m.Type}
+			return Probed{ch, m}, st, nil
+		}
+		if err := ch.unreachable(src); err != nil {
+			return Probed{}, Status{}, err
+		}
+		switch {
+		case wait:
+			if err := ch.watch(ctx, src); err != nil {
+				return Probed{}, Status{}, err
+			}
+		case tested:
+			if ch.sought == nil {
+				ch.sought = map[int]bool{}
+			}
+			ch.sought[src] = true
+			return Probed{}, Status{}, nil
+		default:
+			e.test(ch.hint(src))
+			tested = true
+		}
+	}
+}
+
+func (ch *Channel) find(src, tag int, take bool) *Kept {
+	look := ch.q.Find
+	if take {
+		look = ch.q.Take
+	}
+	if n := look(src, tag); n != nil {
+		return n.Val
+	}
+	return nil
+}
+
+// watch waits until an unexpected message arrives, or ch breaks.
+func (ch *Channel) watch(ctx context.Context, src int) error {
+	e := ch.e
+	w := e.newWaiter(ctx)
+	w.probed = ch
+	w.Hint = ch.hint(src)
+	ch.probes = append(ch.probes, w)
+	err := e.progress.Await(ctx, &w.Waiter)
+	for i, v := range ch.probes {
+		if v == w {
+			ch.probes = append(ch.probes[:i], ch.probes[i+1:]...)
+			break
+		}
+	}
+	e.freeWaiter(w)
+	return err
+}
+
+// hint returns the rank to poll first for a message from src.
+func (ch *Channel) hint(src int) world.Rank {
+	if src == Any {
+		return world.None
+	}
+	return ch.World(src)
+}
+
+// A Probed is a message that a probe has found; the zero Probed is none.
+type Probed struct {
+	ch *Channel
+	m  *Kept
+}
+
+// Found reports whether there is one.
+func (m Probed) Found() bool { return m.m != nil }
+
+// Claim receives m, which a probe took out of the queue, into b, once. If ctx has ended
+// before, m is still to be claimed.
+func (m *Probed) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
+	e, ch := m.ch.e, m.ch
+	e.progress.Lock()
+	defer e.exitPolling()
+	if m.m == nil {
+		return Status{}, fmt.Errorf("message already received")
+	}
+	if ctx.Err() != nil {
+		return nothing, context.Cause(ctx)
+	}
+	r := e.newRequest()
+	defer e.freeRequest(r)
+	r.begin(ch, payload.Posted, b, Any, m.m.Tag)
+	kept := m.m
+	m.m = nil
+	if ch.Broken() != nil {
+		e.drop(kept)
+		return Status{}, ch.Broken()
+	}
+	ch.pair(r, kept)
+	err := ch.waitBlocking(ctx, r)
+	return r.status, err
+}

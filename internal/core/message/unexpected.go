@@ -1,0 +1,204 @@
+package message
+
+import (
+	"math"
+
+	"gompi/internal/core/match"
+	"gompi/internal/core/payload"
+	"gompi/internal/core/peers"
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// This file keeps messages for which there is no receive yet. Programs count on short ones being
+// sent although no rank receives them yet. As long as there is memory for more, the credit for an
+// eager one is returned when it comes, and one that its sender announces for want of credit is
+// fetched at once. Then the sender waits until its messages are received.
+
+// maxKept is the most memory that the unexpected messages of one peer take here.
+const maxKept = 64 << 20
+
+// A Kept message is one that has arrived, at least in part, without a receive for it.
+type Kept struct {
+	node  match.Message[Kept]
+	Kind  transport.Kind
+	Peer  *peers.Peer // nil: from this rank itself
+	Src   int         // rank in the communicator
+	Tag   int
+	Type  mem.Type
+	comm  uint64
+	Seq   uint64
+	A, B  uint64 // of a collective: its call, as words
+	Size  int
+	data  []byte // eager payload, from the scratch pool
+	ready bool   // all of data is there, or it is at the sender
+	token uint64
+	Offer uint64   // RTS: the sender's token
+	place uint64   // RTS: place of the payload, if it can be read there
+	local bool     // RTS of this rank to itself
+	taken *Request // the receive that took it before it was ready
+
+	short   bool     // RTS: its sender has no credit for it, and may have it fetched
+	kept    bool     // it counts as memory that is taken
+	paid    bool     // its credit was returned, or it took none
+	fetch   *Request // that brings its payload
+	refused bool     // there was no memory for it
+}
+
+// envelope prepares m's node for matching.
+func (m *Kept) envelope() *match.Message[Kept] {
+	m.node.Source, m.node.Tag, m.node.Val = m.Src, m.Tag, m
+	return &m.node
+}
+
+func (e *Engine) newMessage() *Kept {
+	if n := len(e.messages); n > 0 {
+		m := e.messages[n-1]
+		e.messages = e.messages[:n-1]
+		return m
+	}
+	return new(Kept)
+}
+
+func (e *Engine) freeMessage(m *Kept) {
+	if m.data != nil {
+		e.Mover.Scratch.Put(m.data)
+	}
+	if m.token != 0 {
+		e.slots.release(m.token)
+	}
+	e.release(m)
+	*m = Kept{}
+	e.messages = append(e.messages, m)
+}
+
+// hold gives m scratch memory for its payload and returns it as the window.
+func (e *Engine) hold(m *Kept) (mem.Buffer, uint64) {
+	if m.Kind == transport.Eager && e.keepPaid(m) {
+		e.returnCredit(m.Peer, m.Size)
+	}
+	if m.Size == 0 {
+		m.ready = true
+		return mem.Buffer{}, 0
+	}
+	m.data = e.Mover.Scratch.Get(m.Size)
+	m.token = e.slots.take(nil, m)
+	return mem.Bytes(m.data), m.token
+}
+
+// keep counts the memory that an unexpected message takes.
+func (e *Engine) keep(m *Kept) {
+	m.kept = true
+	m.Peer.Unexpected.Messages++
+	m.Peer.Unexpected.Cost += peers.Cost(m.Size)
+	e.kept += peers.Cost(m.Size)
+}
+
+// keepPaid is keep for a message that has taken credit. It reports whether there is memory for
+// more, so that the credit is to be returned at once.
+func (e *Engine) keepPaid(m *Kept) bool {
+	m.paid = e.hasRoom(m)
+	e.keep(m)
+	return m.paid
+}
+
+// release undoes keep, if m is kept.
+func (e *Engine) release(m *Kept) {
+	if m.refused {
+		e.refused--
+	}
+	if m.kept {
+		m.Peer.Unexpected.Messages--
+		m.Peer.Unexpected.Cost -= peers.Cost(m.Size)
+		e.kept -= peers.Cost(m.Size)
+		e.released += peers.Cost(m.Size)
+	}
+}
+
+// hasRoom reports whether there is memory for m, besides that for which its sender has credit.
+func (e *Engine) hasRoom(m *Kept) bool {
+	n, most := peers.Cost(m.Size), e.cfg.Unexpected
+	return m.Peer.Unexpected.Cost+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
+}
+
+// keepOffered fetches a short message that no receive has matched, or notifies its sender that
+// there is no memory for it.
+func (ch *Channel) keepOffered(m *Kept) {
+	e := ch.e
+	if e.hasRoom(m) {
+		ch.fetch(m)
+		return
+	}
+	if !m.refused {
+		m.refused = true
+		e.refused++
+	}
+	if m.Peer.Unexpected.Reported != m.Peer.Unexpected.Messages {
+		m.Peer.Unexpected.Reported = m.Peer.Unexpected.Messages
+		m.Peer.SendHeader(transport.Header{Kind: transport.Credit, Tag: int32(min(m.Peer.Unexpected.Messages, math.MaxInt32))})
+	}
+}
+
+// fetch asks for the payload of a message that is kept.
+func (ch *Channel) fetch(m *Kept) {
+	e := ch.e
+	if m.refused {
+		m.refused = false
+		e.refused--
+	}
+	e.keep(m)
+	m.Kind, m.paid, m.ready, m.data = transport.Eager, true, false, e.Mover.Scratch.Get(m.Size)
+	r := e.newRequest()
+	r.begin(ch, payload.Filling, mem.Bytes(m.data), m.Peer.Rank, m.Tag)
+	r.Peer, r.Size, r.keeps, m.fetch = m.Peer, m.Size, m, r
+	e.stamp(r)
+	r.Request(m.Offer)
+}
+
+// fetched ends a fetch. If its sender has left before, the message is lost.
+func (e *Engine) fetched(r *Request) {
+	m, ch, err := r.keeps, r.ch, r.err
+	r.keeps, m.fetch = nil, nil
+	e.freeRequest(r)
+	to := m.taken
+	switch {
+	case err == nil:
+		if m.ready = true; to != nil {
+			to.ch.consume(to, m)
+		}
+	case to != nil:
+		e.freeMessage(m)
+		e.finish(to, err)
+	case ch.q.Remove(&m.node):
+		e.freeMessage(m)
+	default: // a probe has taken it: a receive of it finds out that the sender has left
+		m.Kind = transport.RTS
+	}
+}
+
+// dropFetch gives up the fetch of a message that is dropped.
+func (e *Engine) dropFetch(m *Kept) {
+	r := m.fetch
+	if r == nil {
+		return
+	}
+	r.keeps, m.fetch = nil, nil
+	e.abandon(r, r.ch.Broken())
+	e.freeRequest(r)
+}
+
+// retryAfter is how much memory has to be released before messages that were refused are looked
+// for, which takes a while if many are kept. A rank that waits for long looks for them anyway.
+const retryAfter = 1 << 20
+
+// fetchRefused fetches messages for which there is memory now.
+func (e *Engine) fetchRefused() {
+	e.released = 0
+	for _, ch := range e.channels {
+		for n := range ch.q.Arrived() {
+			if n.Val.refused {
+				ch.keepOffered(n.Val)
+			}
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package core
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"gompi/internal/core/call"
+	"gompi/internal/core/message"
+	"gompi/internal/core/progress"
+	"gompi/internal/fifo"
+)
+
+// opQueue runs the collectives of one communicator one at a time, in the order in which they were
+// called. A blocking one runs on its caller's goroutine, which can so recover from a panic of an
+// operator of its own. Nonblocking ones queue, and one goroutine runs them: a new one, or, if that
+// has not begun yet, a caller that waits for one of them (to wait for the new one's thread takes 20
+// to 100 us, where the ranks have a processor each). A blocking one behind them queues too, and
+// that goroutine ends when it comes to it.
+//
+// While a collective runs, nothing is locked: it may call functions of the user's and devices,
+// which may block, panic or call gompi.
+type opQueue struct {
+	state atomic.Uint32
+
+	mu       sync.Mutex // guards the fields below, which are valid while state is contended
+	blocking bool       // a goroutine is inside a blocking collective
+	running  bool       // a collective runs now, or a goroutine is about to run one
+	open     bool       // whichever goroutine comes first is to run what is queued
+	queue    fifo.Queue[queuedOp]
+	work     func() // serve, made once
+	last     func() // to be called when nothing is left to do
+}
+
+// A queuedOp is a collective that waits for the ones before it. h is done when it is over, or
+// for a blocking one when it may begin.
+type queuedOp struct {
+	h        message.Handle
+	o        call.Call
+	blocking bool // its caller runs it
+}
+
+// The states of an opQueue. Nearly always one goroutine makes one blocking call after the other:
+// the state then changes between idle and direct, without a lock.
+const (
+	idle      = iota
+	direct    // a blocking collective runs, and nothing is behind it
+	contended // the fields below the lock are valid
+)
+
+// lockSlow takes the lock and makes the fields valid.
+func (q *opQueue) lockSlow() {
+	q.mu.Lock()
+	for q.state.Load() != contended {
+		if q.state.CompareAndSwap(direct, contended) {
+			q.blocking, q.running = true, true
+		}
+		q.state.CompareAndSwap(idle, contended)
+	}
+}
+
+// unlockSlow gives the lock back, and ends the contended state if nothing is left to do.
+func (q *opQueue) unlockSlow() {
+	var last func()
+	if !q.blocking && !q.running {
+		q.state.Store(idle)
+		last, q.last = q.last, nil
+	}
+	q.mu.Unlock()
+	if last != nil {
+		last()
+	}
+}
+
+// begin begins a blocking collective, if none runs or waits. It returns false otherwise.
+func (q *opQueue) begin() bool { return q.state.CompareAndSwap(idle, direct) }
+
+// end ends a blocking collective, and lets the next one begin.
+func (q *opQueue) end(c *Comm) {
+	if q.state.CompareAndSwap(direct, idle) {
+		return
+	}
+	q.mu.Lock()
+	q.blocking = false
+	q.next(c)
+	q.unlockSlow()
+}
+
+// endOf ends a blocking collective, whose perform may have panicked.
+func (q *opQueue) endOf(c *Comm, o *call.Call) {
+	c.unwind(o)
+	q.end(c)
+}
+
+// whenOver calls f as soon as no collective runs or waits. It is called once.
+func (q *opQueue) whenOver(f func()) {
+	q.lockSlow()
+	q.last = f
+	q.unlockSlow()
+}
+
+// whenIdle calls f if no collective runs or waits. None begins meanwhile.
+func (q *opQueue) whenIdle(f func()) {
+	q.lockSlow()
+	if !q.blocking && !q.running {
+		f()
+	}
+	q.unlockSlow()
+}
+
+// run runs o for a blocking call, after those queued before. Where nothing else runs, begin is
+// faster.
+func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
+	q.lockSlow()
+	if q.blocking {
+		q.mu.Unlock()
+		if c.shut.Load() {
+			return ErrClosed // it may be Close that runs
+		}
+		return ErrConcurrent
+	}
+	q.blocking = true
+	c.round.Recall()
+	var begins message.Handle
+	if q.running {
+		begins = q.push(c, o, true)
+	}
+	q.running = true
+	q.mu.Unlock()
+	defer q.endOf(c, o)
+	if err := q.wait(ctx, c, begins, o); err != nil {
+		return err
+	}
+	return c.perform(ctx, o, progress.IsInBackground(ctx))
+}
+
+// wait waits until a blocking call may begin. Other ranks wait for this one, so to give up breaks
+// the communicator.
+func (q *opQueue) wait(ctx context.Context, c *Comm, begins message.Handle, o *call.Call) error {
+	if ctx.Done() == nil && !progress.IsInBackground(ctx) {
+		q.help(c, begins)
+	}
+	_, may, err := c.e.Wait(ctx, begins)
+	if !may {
+		c.ch.Break("gave up in " + o.String() + ": " + err.Error())
+		c.e.Wait(context.Background(), begins) // soon, since those before it have failed
+	}
+	return err
+}
+
+// enqueue queues o for a nonblocking call.
+func (q *opQueue) enqueue(c *Comm, o *call.Call) message.Handle {
+	q.lockSlow()
+	defer q.mu.Unlock()
+	c.round.Recall()
+	h := q.push(c, o, false)
+	if !q.running {
+		q.next(c)
+	}
+	return h
+}
+
+func (q *opQueue) push(c *Comm, o *call.Call, blocking bool) message.Handle {
+	h := c.e.Expect(message.Handle{})
+	q.queue.Push(queuedOp{h, *o, blocking})
+	return h
+}
+
+// next lets the next one run, if there is one.
+func (q *opQueue) next(c *Comm) {
+	if q.running = !q.queue.Empty(); q.running {
+		q.start(c)
+	}
+}
+
+// start starts a goroutine that runs what is queued.
+func (q *opQueue) start(c *Comm) {
+	q.open = true
+	if q.work == nil {
+		q.work = func() { q.serve(c, message.Handle{}, true) }
+	}
+	go q.work() // ends when the queue is empty, when it comes to a blocking one, or if it comes late
+}
+
+// help runs what is queued, up to the collective that h names, unless another goroutine does. Its
+// caller waits for h.
+func (q *opQueue) help(c *Comm, h message.Handle) { q.serve(c, h, false) }
+
+// serve runs what is queued, up to a blocking collective, or to the one that last names.
+func (q *opQueue) serve(c *Comm, last message.Handle, quiet bool) {
+	q.mu.Lock()
+	if !q.open || !quiet && last.Done() {
+		q.mu.Unlock()
+		return
+	}
+	q.open = false
+	defer q.passOn(c) // also if a device panics
+	for over := false; !over && !q.queue.Empty() && !q.blockingNext(); {
+		now := q.queue.Pop()
+		q.runQueued(c, &now, quiet)
+		over = now.h == last
+	}
+}
+
+// runQueued runs a nonblocking collective. The lock is held on entry and on return.
+func (q *opQueue) runQueued(c *Comm, now *queuedOp, quiet bool) {
+	var err error
+	ended := false
+	q.mu.Unlock()
+	defer func() {
+		if q.mu.Lock(); !ended {
+			err = c.ch.Err()
+		}
+		c.e.Complete(now.h, message.Status{}, err)
+	}()
+	defer c.unwind(&now.o)
+	err = c.perform(context.Background(), &now.o, quiet)
+	ended = true
+}
+
+// passOn lets the next one run, if there is one: a blocking one on its caller's goroutine.
+func (q *opQueue) passOn(c *Comm) {
+	if q.blockingNext() {
+		c.e.Complete(q.queue.Pop().h, message.Status{}, nil)
+		q.mu.Unlock()
+		return
+	}
+	q.next(c)
+	q.unlockSlow()
+}
+
+func (q *opQueue) blockingNext() bool { return !q.queue.Empty() && q.queue.Items()[0].blocking }

@@ -1,0 +1,328 @@
+package path
+
+import (
+	"gompi/internal/calls"
+	"gompi/internal/core/call"
+	"gompi/internal/mem"
+)
+
+// operands are what a collective combines.
+type operands uint8
+
+const (
+	builtIn  operands = iota // combined by an operator of mem, or not at all
+	function                 // by a function of the user's
+	wide                     // by a function, and an element does not fit into a bounce buffer
+)
+
+// operandsOf returns what a call combines.
+func (s *Selector) operandsOf(o *call.Call) operands {
+	switch {
+	case o.Op.Kind != mem.Custom:
+		return builtIn
+	case s.isWide(o):
+		return wide
+	}
+	return function
+}
+
+// isWide reports whether a step of one element of each block is too long for a bounce buffer.
+func (s *Selector) isWide(o *call.Call) bool {
+	step := o.ElemSize()
+	if o.Kind.Splits() {
+		step *= s.Ranks
+	}
+	return step > widestStep
+}
+
+// choose returns the Path of a collective of n bytes in all. allocated means that the communicator
+// has memory from Alloc.
+func (s *Selector) choose(k calls.Kind, x operands, allocated bool, n int) *Path {
+	return s.onDevices(k, n, s.onHost(k, x, allocated, n))
+}
+
+// onHost chooses for buffers in host memory. Wide elements go by messages where there are any:
+// between hosts, and where a user has tuned.
+func (s *Selector) onHost(k calls.Kind, x operands, allocated bool, n int) *Path {
+	custom := x != builtIn
+	ordered := s.rules.keepsOrder(k, custom)
+	bytes := int64(n)
+	if k.PerRank() {
+		bytes /= int64(s.Ranks)
+	}
+	tuned, ok := s.rules.Tuned(k, s.Ranks, bytes, ordered)
+	if k = k.As(); ok {
+		return &Path{Via: Messages, Algorithm: tuned}
+	}
+	switch {
+	case x == wide && s.Shared && !s.rules.Tunes():
+		return &Path{Via: Shm, Algorithm: ByElement}
+	case x == wide:
+	case s.Shared:
+		return s.shared(k, ordered, allocated, n)
+	case s.Hier:
+		if p := s.hier(k, custom, allocated, n); p != nil {
+			return p
+		}
+	}
+	return &Path{Via: Messages, Algorithm: s.rules.Pick(k, s.Ranks, bytes, ordered)}
+}
+
+// payload returns how many bytes one rank stores for others, or the length of the longest block.
+func (s *Selector) payload(k calls.Kind, n int) int {
+	if k.PerRank() && !k.Splits() {
+		return n / s.Ranks
+	}
+	return n
+}
+
+// shared chooses through memory that all ranks share.
+func (s *Selector) shared(k calls.Kind, ordered, allocated bool, n int) *Path {
+	if k.LocalCounts() {
+		return &Path{Via: Shm, Ask: BlockLengths}
+	}
+	p := s.copied(k, s.payload(k, n))
+	bytes := s.reached(k, n)
+	if !singleCopies(k, ordered) {
+		return p
+	}
+	if k := s.kernel(k, bytes); k != (KernelCopy{}) {
+		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: CrossMemory, Kernel: k, Otherwise: p}
+	}
+	from := s.rules.threshold(shmSingleCopyFrom)
+	if s.rules.Oversubscribed {
+		from = max(from, s.rules.threshold(shmLargeFrom))
+	}
+	if allocated && bytes >= from {
+		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: SharedHeap, Otherwise: p}
+	}
+	return p
+}
+
+// reached returns how many bytes of a rank's others reach, of a call of n in all.
+func (s *Selector) reached(k calls.Kind, n int) int {
+	if k == calls.Scatter {
+		return n / s.Ranks
+	}
+	return s.payload(k, n)
+}
+
+// singleCopies reports whether a collective has a form in which ranks read each other's vectors.
+func singleCopies(k calls.Kind, ordered bool) bool {
+	switch k {
+	case calls.Bcast, calls.Gather, calls.Scatter, calls.Allgather, calls.Allgatherv, calls.Alltoall:
+		return true
+	case calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock:
+		return !ordered
+	}
+	return false
+}
+
+// copied chooses among ways through bounce buffers, for a rank that stores this many bytes there.
+func (s *Selector) copied(k calls.Kind, bytes int) *Path {
+	t := s.rules.threshold
+	most, long := t(shmChunk), Pipelined
+	switch {
+	case k == calls.Allreduce:
+		most, long = s.allreduceMost(), Rsag
+	case k == calls.Reduce && s.sharesReduce(bytes):
+		long = Rsag
+	}
+	if bytes <= most {
+		return &Path{Via: Shm, Algorithm: OneStep}
+	}
+	p := &Path{Via: Shm, Algorithm: long, Chunk: Chunk{Most: t(shmChunk)}}
+	if bytes >= t(shmLargeFrom) {
+		return &Path{Via: Shm, Algorithm: long, Chunk: s.largeChunk(), Ask: LargeBuffers, Otherwise: p}
+	}
+	return p
+}
+
+// sharesReduce reports whether all ranks combine shares of a reduce, instead of the root alone:
+// where several have a processor each (8 ranks on 16 processors of an Intel Xeon, a reduce by the
+// root alone, and an allreduce, which does more than one in shares, us: 64 KiB 33 and 25, 256 KiB
+// 144 and 70, 1 MiB 530 and 272; but 4 ranks on two processors, by the root alone and in shares: 64
+// KiB 17 and 20, 1 MiB 260 and 283).
+func (s *Selector) sharesReduce(bytes int) bool {
+	return s.Ranks >= 4 && !s.rules.Oversubscribed && bytes >= s.rules.threshold(shmLargeFrom)
+}
+
+// allreduceMost returns up to how many bytes each rank combines all operands of an allreduce
+// itself: one step from one rank to the others, where to share the work takes two.
+func (s *Selector) allreduceMost() int { return s.rules.threshold(shmChunk) / 2 }
+
+// largeChunk is as much of a long vector as the large buffer allows: at the beginning of each copy
+// the processor has not begun to prefetch. Where ranks share a processor, each step costs a context
+// switch, so they take the largest chunk at any length (np=8 on two processors, alltoall of 1 MiB:
+// 8.4 ms in chunks of 32 KiB).
+func (s *Selector) largeChunk() Chunk {
+	most := s.LargeBuffer / largeParts
+	if s.rules.Oversubscribed {
+		return Chunk{Most: most, Large: true}
+	}
+	parts := largeParts
+	if s.Ranks > 2 {
+		parts = manyParts
+	}
+	return Chunk{Parts: parts, Least: s.rules.threshold(shmChunk), Most: most, Large: true}
+}
+
+// hier returns the hierarchical Path, nil if the collective goes by messages. These do: those with
+// LocalCounts; scans (2x2, by messages and hierarchical: scan of 16 KiB 29 and 41 us, exscan of 8
+// bytes 25 and 28); reductions that keep an order, since a host combines its operands in one pass;
+// and, where hosts have different numbers of ranks, those with an equal block for each rank.
+func (s *Selector) hier(k calls.Kind, custom, allocated bool, n int) *Path {
+	ordered := s.rules.keepsOrder(k, custom)
+	short := n < s.rules.threshold(hierBlocksFrom)
+	switch k {
+	case calls.Barrier:
+		return &Path{Via: Hier, Algorithm: Leader}
+	case calls.Bcast:
+		return s.hierVector(k, Leader, custom, allocated, n)
+	case calls.Reduce:
+		if !ordered {
+			return s.hierVector(k, Leader, custom, allocated, n)
+		}
+	case calls.Allreduce:
+		return s.hierAllreduce(custom, allocated, n)
+	case calls.ReduceScatterBlock, calls.Allgather:
+		if s.Even && !ordered {
+			return &Path{Via: Hier, Algorithm: leaders(!s.sharesBlocks(n))}
+		}
+	case calls.Alltoall:
+		return within(s.Even && short, MultiLeader)
+	case calls.Gather, calls.Scatter:
+		return within(s.Even && short, Leader)
+	case calls.Allgatherv, calls.ReduceScatter:
+		return within(!ordered && short, Leader)
+	}
+	return nil
+}
+
+// Hierarchical returns all hierarchical Paths that a call could take: For returns one of them, or
+// one by messages.
+func (s *Selector) Hierarchical(o *call.Call) (all []*Path) {
+	vector := Chunk{Most: s.rules.threshold(hierChunk)}
+	switch o.Kind {
+	case calls.Bcast, calls.Reduce:
+		all = append(all, &Path{Via: Hier, Algorithm: Leader, Chunk: vector})
+		if s.rules.Hosts > 2 {
+			all = append(all, alongHosts(*all[0]))
+		}
+	case calls.Allreduce:
+		all = append(all, &Path{Via: Hier, Algorithm: Leader, Chunk: vector}, &Path{Via: Hier, Algorithm: MultiLeader, Chunk: vector})
+	case calls.Barrier, calls.Gather, calls.Scatter:
+		all = append(all, &Path{Via: Hier, Algorithm: Leader})
+	case calls.ReduceScatterBlock, calls.Allgather:
+		all = append(all, &Path{Via: Hier, Algorithm: Leader}, &Path{Via: Hier, Algorithm: MultiLeader})
+	case calls.Alltoall:
+		all = append(all, &Path{Via: Hier, Algorithm: MultiLeader})
+	}
+	if !s.Even && o.Kind.PerRank() {
+		return nil
+	}
+	return all
+}
+
+// hierAllreduce chooses for an allreduce. Its operands keep an order only where a host's ranks are
+// neighbours, and not the one of deterministic mode.
+func (s *Selector) hierAllreduce(custom, allocated bool, n int) *Path {
+	if s.rules.keepsOrder(calls.Allreduce, custom) &&
+		(s.rules.Deterministic || !s.Packed || n >= s.rules.threshold(hierVectorFrom)) {
+		return nil
+	}
+	one := custom || s.rules.Oversubscribed || !s.sharesVector(n)
+	return s.hierVector(calls.Allreduce, leaders(one), custom, allocated, n)
+}
+
+// sharesVector reports whether all ranks carry shares of an allreduce of n bytes: earlier where
+// each of at least four ranks to a host has a processor. Two to a host gain little (2x2 at 1
+// Gbit/s, allreduce of 32 KiB by the leader and in shares: 219 and 258 us; cluster of comm/sim,
+// 2x2: 35.6 and 30.4).
+func (s *Selector) sharesVector(n int) bool {
+	return n >= s.rules.threshold(hierVectorFrom) || s.manyToHosts() && n >= s.rules.threshold(hierSharesFrom)
+}
+
+// sharesBlocks reports the same of blocks of n bytes in all. Inside hosts there is one step for
+// each host's blocks, so a quarter of that many bytes have to be of each host (cluster of comm/sim,
+// eight ranks to a host, allgather in shares beside leaders: 16 hosts with 1, 4 and 8 KiB of each
+// 1.09, .93 and .81; 64 hosts 1.26, 1.12 and .87).
+func (s *Selector) sharesBlocks(n int) bool {
+	return n >= s.rules.threshold(hierBlocksFrom) || s.manyToHosts() && n/s.rules.Hosts >= s.rules.threshold(hierSharesFrom)/4
+}
+
+// manyToHosts reports whether each host has at least four ranks, with a processor each.
+func (s *Selector) manyToHosts() bool {
+	return s.Even && s.Ranks >= 4*s.rules.Hosts && !s.rules.Oversubscribed
+}
+
+// leaders returns whether one rank of each host exchanges messages or each its share.
+func leaders(one bool) Algorithm {
+	if one {
+		return Leader
+	}
+	return MultiLeader
+}
+
+// within returns a hierarchical Path if a call fits it, else nil.
+func within(fits bool, a Algorithm) *Path {
+	if fits {
+		return &Path{Via: Hier, Algorithm: a}
+	}
+	return nil
+}
+
+// hierVector chooses for a vector that goes between hosts in chunks.
+func (s *Selector) hierVector(k calls.Kind, a Algorithm, custom, allocated bool, n int) *Path {
+	p := &Path{Via: Hier, Algorithm: a, Chunk: Chunk{Most: s.rules.threshold(hierChunk)}}
+	if (k == calls.Bcast || k == calls.Reduce) && s.rules.Hosts > 2 && n >= s.chainFrom() {
+		p = alongHosts(*p)
+	}
+	if allocated && !custom && n >= s.rules.threshold(hierVectorFrom) {
+		asked := *p
+		asked.Ask, asked.Otherwise = SharedHeap, p
+		return &asked
+	}
+	return p
+}
+
+// alongHosts returns a Path of leaders whose chunks go along a chain of hosts.
+func alongHosts(p Path) *Path {
+	p.Hosts, p.Chunk.Parts, p.Chunk.Least = Chain, chainParts, p.Chunk.Most/chainLeast
+	return &p
+}
+
+// chainFrom returns from how many bytes on chunks go along a chain of hosts: where there are as
+// many chunks as hosts. With fewer, other hosts are idle while the first chunk comes to the last.
+func (s *Selector) chainFrom() int { return s.rules.threshold(hierChunk) / chainLeast * s.rules.Hosts }
+
+// onDevices chooses where ranks may have buffers on devices. host is the Path for host memory. A
+// short collective, or one whose length no rank knows, each rank stages whole; an alltoallw, too,
+// which has no one buffer to ask about.
+func (s *Selector) onDevices(k calls.Kind, n int, host *Path) *Path {
+	if !s.Devices || s.Ranks == 1 || k.LocalCounts() || k == calls.Alltoallw || n < 2*s.rules.threshold(stagedChunk) {
+		return host
+	}
+	chunk := Chunk{Most: s.rules.threshold(stagedChunk)}
+	return &Path{Via: Staged, Algorithm: Pipelined, Chunk: chunk, Ask: AnyOnDevice, Otherwise: host}
+}
+
+// asksNCCL reports whether ranks ask each other about devices of their own, for NCCL.
+func (s *Selector) asksNCCL(k calls.Kind, custom bool, n int) bool {
+	switch k {
+	case calls.Bcast, calls.Reduce, calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock,
+		calls.Allgather, calls.Allgatherv, calls.Gather, calls.Gatherv, calls.Scatter, calls.Scatterv,
+		calls.Alltoall, calls.Alltoallv:
+		return s.NCCL && (k.LocalCounts() || n >= s.rules.threshold(shmLargeFrom)) && !s.rules.keepsOrder(k, custom)
+	}
+	return false
+}
+
+// ncclServes reports whether NCCL has the operator of a call for its type, and can do its counts:
+// it reduces and scatters only blocks of one length.
+func (s *Selector) ncclServes(o *call.Call) bool {
+	if !o.Kind.Reduces() {
+		return true
+	}
+	return mem.GroupReduces(o.Op.Kind, o.Type) && (!o.Kind.Counted() || o.Longest(s.Ranks)*s.Ranks == int(o.Count))
+}

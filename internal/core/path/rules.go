@@ -1,0 +1,166 @@
+package path
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"gompi/internal/calls"
+	"gompi/internal/mem"
+)
+
+// Rules are the conditions under which a communicator chooses, and what the user has tuned. All its
+// ranks use equal ones: rank 0 of the world makes them, the others Decode them. Then they are
+// immutable and may be shared. A copy has the conditions of a communicator on fewer hosts. The zero
+// Rules are not tuned.
+type Rules struct {
+	// Deterministic keeps the order of operands, so that results do not depend on the choice.
+	Deterministic bool
+	// Oversubscribed means that ranks outnumber processors on some host.
+	Oversubscribed bool
+	// Hosts is the number of hosts that the ranks run on, 0 for one. Ranks of a host are taken
+	// to be neighbours.
+	Hosts int
+
+	tuned [len(catalogue)][]rule   // go before the built-in ones
+	set   [numThresholds]threshold // by the user
+}
+
+// A threshold is one that a user may have set.
+type threshold struct {
+	bytes int64
+	set   bool
+}
+
+// Tunes reports whether Tune has added rules for messages.
+func (r *Rules) Tunes() bool {
+	return slices.ContainsFunc(r.tuned[:], func(rules []rule) bool { return len(rules) > 0 })
+}
+
+// Untuned returns r without rules for messages.
+func (r *Rules) Untuned() *Rules {
+	built := *r
+	built.tuned = [len(catalogue)][]rule{}
+	return &built
+}
+
+// threshold returns the bytes of t.
+func (r *Rules) threshold(t Threshold) int {
+	if r.set[t].set {
+		return int(r.set[t].bytes)
+	}
+	return int(thresholds[t].bytes)
+}
+
+// Reads returns of how many bytes messages inside a host are read from ordinary memory: from the
+// first number up to, and without, the second.
+func (r *Rules) Reads() (from, below int) { return r.threshold(shmReadFrom), r.threshold(shmReadBelow) }
+
+// TriesFrom returns from how many bytes on messages and collectives try now and then whether the
+// kernel copies them faster. Where ranks share processors a few calls show little of that, so there
+// they try only if the user has set it.
+func (r *Rules) TriesFrom() int {
+	if r.Oversubscribed && !r.set[shmTrialFrom].set {
+		return most
+	}
+	return r.threshold(shmTrialFrom)
+}
+
+// Ring returns how messages go through the rings of a host: the bytes of a chunk and those of the
+// ring.
+func (r *Rules) Ring() (chunk, bytes int) {
+	return r.threshold(shmRingChunk), r.threshold(shmRingBytes)
+}
+
+// Reach returns how a rank copies what others of its host read. The choice of one rank does not
+// affect others.
+func (r *Rules) Reach() mem.Distance {
+	return mem.Distance{From: r.threshold(shmRingNonTemporalFrom), StringFrom: r.threshold(shmRingStringFrom)}
+}
+
+// keepsOrder reports whether operands have to be combined as coll/order.go says, where custom is
+// for a function of the user's.
+func (r *Rules) keepsOrder(k calls.Kind, custom bool) bool {
+	return k.Reduces() && (custom || r.Deterministic)
+}
+
+// Tuned returns the algorithm that a rule of the user's names for a call of a collective. The call
+// then goes by messages, also where another way is faster. bytes are as in rules.
+func (r *Rules) Tuned(k calls.Kind, ranks int, bytes int64, ordered bool) (a Algorithm, ok bool) {
+	if i := position(k); i >= 0 {
+		return r.find(r.tuned[i], i, ranks, bytes, ordered)
+	}
+	return None, false
+}
+
+// Pick returns the algorithm over messages for a call of a collective.
+func (r *Rules) Pick(k calls.Kind, ranks int, bytes int64, ordered bool) Algorithm {
+	i := position(k)
+	if i < 0 {
+		if k == calls.Alltoallv || k == calls.Alltoallw {
+			return Pairwise
+		}
+		return Linear // of gatherv and scatterv
+	}
+	if a, ok := r.find(r.tuned[i], i, ranks, bytes, ordered); ok {
+		return a
+	}
+	if a, ok := r.find(catalogue[i].rules, i, ranks, bytes, ordered); ok {
+		return a
+	}
+	return catalogue[i].methods[0].Algorithm
+}
+
+// find returns the algorithm of the last of some rules that fits a call and can do it.
+func (r *Rules) find(rules []rule, position, ranks int, bytes int64, ordered bool) (Algorithm, bool) {
+	methods := catalogue[position].methods
+	for i := len(rules) - 1; i >= 0; i-- {
+		alg := rules[i].alg
+		if rules[i].fits(r, ranks, bytes) &&
+			slices.ContainsFunc(methods, func(m Method) bool { return m.Algorithm == alg && m.serves(ordered) }) {
+			return alg, true
+		}
+	}
+	return None, false
+}
+
+func (x *rule) fits(r *Rules, ranks int, bytes int64) bool {
+	spread := r.Hosts > 1 && ranks > r.Hosts
+	oversubscribed := r.Oversubscribed && ranks > r.Hosts
+	return bytes >= x.from && (x.to == 0 || bytes < x.to) && ranks >= x.ranks && (spread || !x.spread) &&
+		(oversubscribed || !x.oversubscribed)
+}
+
+// Flags of encoded Rules.
+const (
+	deterministic = 1 << iota
+	oversubscribed
+	allFlags = deterministic | oversubscribed
+)
+
+// Encode returns r for Decode on other ranks: a byte of flags, the number of hosts, and as text
+// what has been tuned.
+func (r *Rules) Encode() []byte {
+	flags := byte(0)
+	if r.Deterministic {
+		flags |= deterministic
+	}
+	if r.Oversubscribed {
+		flags |= oversubscribed
+	}
+	return append(binary.AppendUvarint([]byte{flags}, uint64(r.Hosts)), r.String()...)
+}
+
+// Decode returns the Rules that Encode encoded.
+func Decode(b []byte) (*Rules, error) {
+	if len(b) == 0 || b[0]&^allFlags != 0 {
+		return nil, fmt.Errorf("%q are not encoded rules", b)
+	}
+	hosts, n := binary.Uvarint(b[1:])
+	if n <= 0 || hosts > math.MaxInt32 {
+		return nil, fmt.Errorf("%q are not encoded rules", b)
+	}
+	r := &Rules{Deterministic: b[0]&deterministic != 0, Oversubscribed: b[0]&oversubscribed != 0, Hosts: int(hosts)}
+	return r, r.Tune(string(b[1+n:]))
+}

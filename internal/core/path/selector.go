@@ -1,0 +1,308 @@
+package path
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gompi/internal/calls"
+	"gompi/internal/core/call"
+	"gompi/internal/mem"
+)
+
+// A Topology is what all ranks of a communicator, or of a part of it, know of each other. It is
+// equal on all of them.
+type Topology struct {
+	Ranks  int
+	Shared bool // they are on one host, and share memory there
+	Hier   bool // some share a host and memory there, and there are several hosts
+	Even   bool // hosts have equally many of them
+	Packed bool // those of a host are neighbours
+
+	Devices     bool // some rank may have buffers on devices
+	NCCL        bool // all may, and it is wanted
+	LargeBuffer int  // bytes of a rank's, if Shared
+}
+
+// A Selector chooses the Paths of a communicator, or of a part of it that does collectives of its
+// own. It is used for one call at a time.
+type Selector struct {
+	Topology
+	rules     *Rules
+	allocated int                    // blocks of memory from Alloc
+	factor    [calls.Count]int       // of Fingerprint.Count, for the bytes of the whole
+	rows      [2][3][calls.Count]row // without and with such blocks, by operands
+	sized     [calls.Count]row       // of what asks for BlockLengths
+}
+
+// byLongest is the factor of a collective that counts as if all blocks were as long as the longest:
+// shared memory has that much space for each.
+const byLongest = -1
+
+// A row is the Paths of a collective by the bytes of all ranks' blocks, or of the vector where
+// there are none. They are made for the first call.
+type row []cell
+
+type cell struct {
+	from int // bytes
+	path *Path
+	nccl *Path // where NCCL serves the type and the operator
+}
+
+// New returns the Selector for a topology.
+func New(t Topology, r *Rules) *Selector {
+	s := &Selector{Topology: t, rules: r}
+	for _, k := range calls.Exchanges {
+		s.factor[k] = (&call.Fingerprint{Kind: k, Count: 1}).Elements(t.Ranks)
+		if t.Shared && k.Counted() {
+			s.factor[k] = byLongest
+		}
+	}
+	return s // what makes communicators and memory exchanges a few words
+}
+
+// For returns the Path of a call: it looks up a row. Only the first call of a collective makes the
+// row, and allocates memory.
+func (s *Selector) For(o *call.Call) *Path {
+	allocated, x := 0, s.operandsOf(o)
+	if s.allocated > 0 {
+		allocated = 1
+	}
+	at := &s.rows[allocated][x][o.Kind]
+	if *at == nil {
+		*at = s.make(o.Kind, x, allocated == 1)
+	}
+	c := at.at(s.bytes(o))
+	if c.nccl != nil && s.ncclServes(o) {
+		return c.nccl
+	}
+	return c.path
+}
+
+// InOneStep returns up to how many bytes, most at most, all calls of a collective by a built-in
+// operator take one step through shared memory; -1 if none does.
+func (s *Selector) InOneStep(k calls.Kind, most int) int {
+	allocated := min(s.allocated, 1)
+	at := &s.rows[allocated][builtIn][k]
+	if *at == nil {
+		*at = s.make(k, builtIn, allocated == 1)
+	}
+	for _, c := range *at {
+		if c.nccl != nil || c.path.Via != Shm || c.path.Algorithm != OneStep {
+			return min(most, c.from-1)
+		}
+	}
+	return most
+}
+
+// bytes returns the bytes of all ranks' blocks of a call, or of the vector where there are none.
+func (s *Selector) bytes(o *call.Call) int {
+	factor := s.factor[o.Kind]
+	if factor == byLongest {
+		return s.Ranks * o.Longest(s.Ranks) * o.ElemSize()
+	}
+	return int(o.Count) * factor * o.ElemSize()
+}
+
+// Sized returns the Path through shared memory of a call whose BlockLengths have been asked for:
+// longest is the bytes of the longest block.
+func (s *Selector) Sized(k calls.Kind, longest int) *Path {
+	n, r := longest*s.Ranks, s.sized[k]
+	if r == nil {
+		for _, from := range s.edges(k) {
+			r = r.with(cell{from: from, path: s.copied(k, s.payload(k, from))})
+		}
+		s.sized[k] = r
+	}
+	return r.at(n).path
+}
+
+// AddAllocations adds n to the number of the communicator's vectors from Alloc. All ranks of a host
+// call it between the same collectives. It changes only what they ask each other.
+func (s *Selector) AddAllocations(n int) { s.allocated += n }
+
+// Gated reports whether ranks wait for a barrier flag: one rank waits for all others and sets it.
+func (s *Selector) Gated() bool { return s.rules.Oversubscribed && s.Ranks >= gateFrom }
+
+// KeepsOrder reports whether operands of a reduction by op are combined as coll/order.go says.
+func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || op == mem.Custom }
+
+// NonTemporal reports whether ranks store received data with non-temporal stores, if the buffers of
+// all ranks together have this many bytes. The choice of one rank does not affect others.
+func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.nonTemporalFrom() }
+
+// nonTemporalFrom returns from how many bytes of all ranks' buffers on stores are non-temporal.
+func (s *Selector) nonTemporalFrom() int {
+	return max(s.rules.threshold(shmNonTemporalFrom), s.Ranks*s.rules.threshold(shmNonTemporalOwn))
+}
+
+// Payload returns how many bytes of a call one rank stores for others, or receives if that is less.
+// All ranks get the same.
+func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
+
+// kernelBelow is below which length of one rank collectives begin with the kernel's copies: longer
+// ones leave the caches, around which only stores through shared memory go (np=2 near on an Intel
+// Xeon, by the kernel and through shared memory, ms: 16 MiB of bcast .87 and 1.30, scatter 1.7 and
+// 2.3, alltoall 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and 12).
+const kernelBelow = 48 << 20
+
+// kernel returns what collectives of so much Payload do where the kernel can copy from rank to
+// rank.
+func (s *Selector) kernel(k calls.Kind, bytes int) KernelCopy {
+	from, below := s.rules.Reads()
+	if s.rules.Oversubscribed {
+		from = s.kernelOversubscribed(k, from)
+	} else {
+		from = s.kernelOfMany(k, from)
+	}
+	return KernelCopy{First: bytes >= from && bytes < min(below, kernelBelow), Tries: bytes >= s.rules.TriesFrom()}
+}
+
+// kernelOversubscribed returns from which length on collectives begin with the kernel's copies
+// where ranks share processors, if else they do from from on.
+func (s *Selector) kernelOversubscribed(k calls.Kind, from int) int {
+	switch {
+	case k == calls.Gather, k == calls.Scatter, k == calls.Alltoall, s.rules.set[shmReadSharedFrom].set:
+		return max(from, s.rules.threshold(shmReadSharedFrom))
+	}
+	return most
+}
+
+// kernelOfMany is the same where more than two ranks have a processor each.
+func (s *Selector) kernelOfMany(k calls.Kind, from int) int {
+	many := max(from, s.rules.threshold(shmReadManyFrom))
+	switch {
+	case s.Ranks <= 2:
+		return from
+	case s.rules.set[shmReadManyFrom].set:
+		return many
+	}
+	switch k {
+	case calls.Allreduce, calls.ReduceScatter, calls.ReduceScatterBlock:
+		return most
+	case calls.Bcast, calls.Reduce:
+		if s.Ranks > 8 {
+			return most
+		}
+		return many
+	case calls.Allgather, calls.Allgatherv:
+		if s.Ranks >= 8 {
+			return most
+		}
+	}
+	return from
+}
+
+// Reach returns how a rank copies what others of its host read.
+func (s *Selector) Reach() mem.Distance { return s.rules.Reach() }
+
+// NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of this many
+// bytes for each rank on average.
+func (s *Selector) NonTemporalInPlace(bytes int) bool {
+	return bytes*s.Ranks > 2*s.nonTemporalFrom()
+}
+
+// PerMessage reports whether blocks of this many bytes, whose lengths one rank alone knows, are
+// brought from devices and to them message by message. No other rank sees the difference.
+func (s *Selector) PerMessage(bytes int) bool { return bytes >= 2*s.rules.threshold(stagedChunk) }
+
+// LargestChunk returns the bytes of the largest chunk that goes through shared memory at a time.
+func (s *Selector) LargestChunk() int {
+	return max(s.rules.threshold(shmChunk), s.LargeBuffer/largeParts)
+}
+
+// DropNCCL makes later Paths do without NCCL.
+func (s *Selector) DropNCCL() {
+	s.NCCL = false
+	s.rows = [2][3][calls.Count]row{}
+}
+
+// at returns the cell for n bytes.
+func (r row) at(n int) *cell {
+	c := &r[0]
+	for i := 1; i < len(r) && n >= r[i].from; i++ {
+		c = &r[i]
+	}
+	return c
+}
+
+// with returns r with one cell more, unless the last one says the same.
+func (r row) with(c cell) row {
+	if len(r) > 0 && equal(r[len(r)-1].path, c.path) && (r[len(r)-1].nccl == nil) == (c.nccl == nil) {
+		return r
+	}
+	return append(r, c)
+}
+
+// make makes a row. The choice can change only at a threshold, or at a bound of a rule.
+func (s *Selector) make(k calls.Kind, x operands, allocated bool) (r row) {
+	edges := []int{0}
+	if s.factor[k] != 0 {
+		edges = s.edges(k)
+	}
+	for _, n := range edges {
+		c := cell{from: n, path: s.choose(k, x, allocated, n)}
+		if s.asksNCCL(k, x != builtIn, n) {
+			c.nccl = &Path{Via: NCCL, Ask: OwnDevices, Otherwise: c.path}
+		}
+		r = r.with(c)
+	}
+	return r
+}
+
+// edges returns all bytes from which on another Path may be taken, in order. Thresholds mean the
+// whole, or the block of one rank.
+func (s *Selector) edges(k calls.Kind) []int {
+	at := []int{0}
+	add := func(n int64) {
+		if n < 1<<41 {
+			at = append(at, int(n), int(n)+1, int(n)*s.Ranks, int(n)*s.Ranks+1, (int(n)+1)*s.Ranks)
+		}
+	}
+	for t := range numThresholds {
+		add(int64(s.rules.threshold(t)))
+	}
+	add(2 * int64(s.rules.threshold(stagedChunk)))
+	add(int64(s.allreduceMost()))
+	add(kernelBelow)
+	if s.Hier && s.rules.Hosts > 2 {
+		at = append(at, s.chainFrom())
+	}
+	if i := position(k); i >= 0 {
+		for _, x := range slices.Concat(catalogue[i].rules, s.rules.tuned[i]) {
+			add(x.from)
+			add(x.to)
+		}
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+// Describe says, in a line for each, which Path calls take, from how many bytes on: of the
+// vector, or of one rank's block.
+func (s *Selector) Describe() string {
+	var b strings.Builder
+	allocated := s.allocated > 0
+	for _, k := range calls.Exchanges {
+		rows, functions := s.make(k, builtIn, allocated), s.make(k, function, allocated)
+		s.describe(&b, k, k.String(), rows)
+		if !slices.EqualFunc(rows, functions, func(x, y cell) bool { return x.from == y.from && equal(x.path, y.path) }) {
+			s.describe(&b, k, k.String()+" by a function", functions)
+		}
+	}
+	return b.String()
+}
+
+func (s *Selector) describe(b *strings.Builder, k calls.Kind, name string, r row) {
+	for _, c := range r {
+		from := c.from
+		if k.PerRank() {
+			from = (from + s.Ranks - 1) / s.Ranks
+		}
+		p := c.path
+		if c.nccl != nil {
+			p = c.nccl
+		}
+		fmt.Fprintf(b, "%s %s-: %v\n", name, formatSize(int64(from)), p)
+	}
+}

@@ -1,0 +1,65 @@
+package payload
+
+import (
+	"math/bits"
+	"time"
+
+	"gompi/internal/core/trial"
+)
+
+// Ways are a receiver's trials of long messages from one peer of its host, between ordinary memory,
+// by their length as a power of two. Such a message goes one of two ways: the receiver copies it
+// from where it lies, through the kernel, or asks for it in frames. The sender names the place, and
+// the receiver chooses, as its trials have shown. It times only messages before which no other one
+// waits, from when it asks until it has all.
+type Ways struct {
+	trials [64]trial.Trial
+	open   int // messages under way that have the choice
+	part   trial.Part
+	start  time.Time // of the message that is timed
+}
+
+// A Choice states what a message has to do with trials.
+type Choice uint8
+
+const (
+	NoChoice Choice = iota
+	Untimed         // it had the choice, and does not count
+	Timed
+)
+
+// Lengths define which messages inside a host the receiver may read from the sender's ordinary
+// memory, if they are not eager: those of From to Below-1 bytes at first, and those of TriesFrom
+// bytes and more if trials find that faster.
+type Lengths struct{ From, Below, TriesFrom int }
+
+// Has reports whether messages of n bytes are read at first.
+func (l *Lengths) Has(n int) bool { return n >= l.From && n < l.Below }
+
+// Choose begins a message of size bytes. It reports whether the receiver is to copy it. End follows
+// with the Choice.
+func (w *Ways) Choose(l *Lengths, size int) (fetch bool, c Choice) {
+	t := &w.trials[bits.Len(uint(size))]
+	t.Begin(l.Has(size), size)
+	first := w.open == 0
+	w.open++
+	if size < l.TriesFrom || !first {
+		return t.Cross, Untimed
+	}
+	part := t.Next()
+	c = Untimed
+	switch part {
+	case trial.Report:
+		t.Decide(t.Times(), size)
+	case trial.Present, trial.Other:
+		w.part, w.start, c = part, time.Now(), Timed
+	}
+	return t.Crosses(part), c
+}
+
+// End ends a message of size bytes that has had the choice.
+func (w *Ways) End(c Choice, size int, err error) {
+	if w.open--; c == Timed && err == nil {
+		w.trials[bits.Len(uint(size))].Note(w.part, time.Since(w.start))
+	}
+}

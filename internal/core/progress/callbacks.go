@@ -1,0 +1,54 @@
+package progress
+
+import "slices"
+
+// Functions of a program in C, such as the operators of reductions, run on threads that the program
+// has made, and while these are in calls of gompi's: it may have one thread only, which computes
+// meanwhile, or keep what the functions need per thread. An operation in the background hands such
+// a function over, and waits. A goroutine that a thread of the program has called calls it: in
+// Await, whatever it waits for, or in a test. So a rank that waits in one operation does not have
+// another of its operations wait in vain.
+
+// A callback is a function of the program's that an operation in the background needs called.
+type callback struct {
+	call func()
+	over chan struct{}
+}
+
+// Callback returns when a goroutine that a thread of the program has called has called f. It is for
+// other goroutines, and called without the lock.
+func (p *Engine) Callback(f func()) {
+	c := callback{f, make(chan struct{})}
+	p.Lock()
+	p.callbacks = append(p.callbacks, c)
+	p.offer()
+	p.Unlock()
+	<-c.over
+}
+
+// offer wakes a goroutine for what is handed over. One that does not sleep looks for itself before it
+// does, or goes and offers it again.
+func (p *Engine) offer() {
+	if len(p.callbacks) == 0 {
+		return
+	}
+	i := slices.IndexFunc(p.sleepers, func(w *Waiter) bool { return w.isCalled() && !w.ready })
+	if i >= 0 {
+		p.wake(p.sleepers[i])
+	}
+}
+
+// callsBack reports whether w's goroutine is to call what is handed over.
+func (p *Engine) callsBack(w *Waiter) bool { return len(p.callbacks) > 0 && w.isCalled() }
+
+// CallBack calls the functions that are handed over, on a goroutine that a thread of the program has
+// called. The lock is held on entry and on return, and not meanwhile.
+func (p *Engine) CallBack() {
+	for len(p.callbacks) > 0 {
+		c := p.callbacks[0]
+		p.callbacks = slices.Delete(p.callbacks, 0, 1)
+		p.offer() // the next to another goroutine
+		p.unlockWhile(c.call)
+		close(c.over)
+	}
+}

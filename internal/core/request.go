@@ -1,0 +1,301 @@
+package core
+
+import (
+	"context"
+
+	"gompi/internal/calls"
+	"gompi/internal/core/call"
+	"gompi/internal/core/message"
+	"gompi/internal/core/progress"
+	"gompi/internal/mem"
+	"gompi/internal/stats"
+)
+
+// A Request is a nonblocking operation of a communicator. The zero Request is a null request, as is
+// one whose outcome Wait or Test has returned. Methods may be called from any goroutine.
+type Request struct {
+	c    *Comm
+	h    message.Handle
+	kind requestKind
+	peer int32 // of a message
+}
+
+// A requestKind is one of those below, or one more than them for each collective.
+type requestKind uint8
+
+const (
+	sendRequest requestKind = iota
+	ssendRequest
+	recvRequest
+	promisedRequest // of Promise
+	collectiveRequest
+)
+
+var requestNames = [...]string{"isend", "issend", "irecv", "operation"}
+
+func (k requestKind) String() string {
+	if k >= collectiveRequest {
+		return "i" + calls.Kind(k-collectiveRequest).String()
+	}
+	return requestNames[k]
+}
+
+// Isend starts a Send.
+func (c *Comm) Isend(to, tag int, b mem.Buffer) Request { return c.message(sendRequest, to, tag, b) }
+
+// Issend starts an Ssend.
+func (c *Comm) Issend(to, tag int, b mem.Buffer) Request { return c.message(ssendRequest, to, tag, b) }
+
+// Irecv starts a Recv.
+func (c *Comm) Irecv(from, tag int, b mem.Buffer) Request {
+	return c.message(recvRequest, from, tag, b)
+}
+
+// message starts a message. An error is kept for Wait.
+func (c *Comm) message(k requestKind, peer, tag int, b mem.Buffer) Request {
+	r := Request{c: c, kind: k, peer: int32(peer)}
+	switch err := c.checkMessage(k, peer, tag, b); {
+	case err != nil:
+		r.peer, r.h = -1, c.notStarted(k, err)
+	case c.stats.On():
+		r.h = c.launchCounted(k, peer, tag, b)
+	case staged(b):
+		r.h = c.startStaged(k, peer, tag, b)
+	default:
+		r.h = c.launch(k, peer, tag, b)
+	}
+	return r
+}
+
+// launchCounted starts a message and counts it.
+func (c *Comm) launchCounted(k requestKind, peer, tag int, b mem.Buffer) message.Handle {
+	var span stats.Span
+	c.countStart(&span, k, peer, tag, b)
+	defer span.End()
+	if staged(b) {
+		return c.startStaged(k, peer, tag, b)
+	}
+	return c.launch(k, peer, tag, b)
+}
+
+func (c *Comm) checkMessage(k requestKind, peer, tag int, b mem.Buffer) error {
+	if k == recvRequest {
+		return c.checkInto(peer, tag, b)
+	}
+	return c.checkSend(peer, tag)
+}
+
+// notStarted returns the handle of a message that a check has refused.
+func (c *Comm) notStarted(k requestKind, err error) message.Handle {
+	switch {
+	case err != errProcNull:
+		return c.failed(err)
+	case k == recvRequest:
+		return c.over(message.Status{Source: ProcNull, Tag: message.Any}, nil)
+	}
+	return message.Handle{}
+}
+
+// launch starts a message that is not staged.
+func (c *Comm) launch(k requestKind, peer, tag int, b mem.Buffer) message.Handle {
+	if k == recvRequest {
+		return c.ch.Irecv(peer, tag, b)
+	}
+	return c.ch.Isend(peer, tag, b, k == ssendRequest)
+}
+
+// Start starts o, as nonblocking collectives do. It copies o, but not what its slices hold: o may
+// be changed or started again at once. It allocates nothing. An error is kept for Wait.
+func (c *Comm) Start(o *call.Call) Request {
+	r := Request{c: c, kind: collectiveRequest + requestKind(o.Kind), peer: -1}
+	if err := o.Check(c.Rank(), c.Size()); err != nil {
+		r.h = c.failed(BadArgument("%v", err))
+		return r
+	}
+	var span stats.Span
+	if c.stats.On() {
+		c.stats.Begin(&span, stats.Nonblocking+stats.Op(o.Kind), o.Bytes(), nil)
+	}
+	r.h = c.ops.enqueue(c, o)
+	if span.On() {
+		span.End()
+	}
+	return r
+}
+
+// Failing returns r with an outcome that is an error, of an operation that was not started.
+func (r Request) Failing(err error) Request {
+	r.h = r.c.failed(err)
+	return r
+}
+
+// failed returns the handle of an operation that could not be started.
+func (c *Comm) failed(err error) message.Handle { return c.over(message.Status{}, err) }
+
+// over returns the handle of an operation with an outcome.
+func (c *Comm) over(st message.Status, err error) message.Handle {
+	h := c.e.Expect(message.Handle{})
+	c.e.Complete(h, st, err)
+	return h
+}
+
+// Done reports whether the operation is complete. It makes no progress: use
+// Test in a loop that waits.
+func (r Request) Done() bool { return r.h.Done() }
+
+// Wait waits until the operation is complete and returns its outcome. If ctx
+// ends first Wait returns its cause, and the operation continues.
+//
+// A collective that has not begun runs on the caller's goroutine if ctx cannot end.
+func (r Request) Wait(ctx context.Context) (Status, error) {
+	if r.c != nil && r.c.stats.On() {
+		var span stats.Span
+		r.c.stats.Begin(&span, stats.Wait, 0, nil)
+		defer span.End()
+	}
+	return r.outcome(ctx)
+}
+
+func (r Request) outcome(ctx context.Context) (Status, error) {
+	if r.h == (message.Handle{}) {
+		return empty, nil
+	}
+	r.help(ctx)
+	st, _, err := r.c.e.Wait(ctx, r.h)
+	if err != nil {
+		return st, r.fault(err)
+	}
+	return st, nil
+}
+
+// help runs a collective that has not begun, unless ctx may end the wait for it, or is one of the
+// background.
+func (r Request) help(ctx context.Context) {
+	if r.kind >= collectiveRequest && ctx.Done() == nil && !progress.IsInBackground(ctx) && !r.Done() {
+		r.c.ops.help(r.c, r.h)
+	}
+}
+
+// Test makes some progress and reports whether the operation is complete; if
+// so, its outcome is that of Wait.
+func (r Request) Test() (st Status, done bool, err error) {
+	if r.c != nil && r.c.stats.On() {
+		var span stats.Span
+		r.c.stats.Begin(&span, stats.Test, 0, nil)
+		defer span.End()
+	}
+	if !r.Done() && !r.c.e.Test(r.h) {
+		if r.kind >= collectiveRequest {
+			r.c.e.Yield() // its goroutine may need this processor
+		}
+		return Status{}, false, nil
+	}
+	st, err = r.outcome(context.Background())
+	return st, true, err
+}
+
+// Cancel withdraws a receive that has not matched a message yet (MPI_Cancel).
+// It reports whether it did; the receive then fails with context.Canceled.
+func (r Request) Cancel() bool {
+	return r.kind == recvRequest && r.c != nil && r.c.ch.Cancel(r.h, context.Canceled)
+}
+
+func (r Request) fault(err error) error { return r.c.fault(r.kind.String(), int(r.peer), err) }
+
+// WaitAll waits for all requests, of one process, and returns the first error, in their order, or
+// the cause of ctx's end.
+func WaitAll(ctx context.Context, rs []Request) error {
+	if c := caller(rs); c != nil && c.stats.On() {
+		var span stats.Span
+		c.stats.Begin(&span, stats.WaitAll, 0, nil)
+		defer span.End()
+	}
+	return waitAll(ctx, rs)
+}
+
+func waitAll(ctx context.Context, rs []Request) error {
+	for len(rs) > 0 && rs[0].h == (message.Handle{}) {
+		rs = rs[1:] // a window of short messages is mostly this
+	}
+	if len(rs) == 0 {
+		return nil
+	}
+	helpAll(ctx, rs)
+	c := rs[0].c
+	failed, err := c.e.WaitAll(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
+	switch {
+	case err == nil:
+		return nil
+	case failed < 0:
+		return c.fault("waitall", -1, err)
+	}
+	return rs[failed].fault(err)
+}
+
+// helpAll runs collectives among rs that have not begun.
+func helpAll(ctx context.Context, rs []Request) {
+	for _, r := range rs {
+		r.help(ctx)
+	}
+}
+
+// WaitAny waits until one of rs is complete and returns its index and outcome.
+func WaitAny(ctx context.Context, rs []Request) (int, Status, error) {
+	if c := caller(rs); c != nil && c.stats.On() {
+		var span stats.Span
+		c.stats.Begin(&span, stats.WaitAny, 0, nil)
+		defer span.End()
+	}
+	i, err := waitAny(ctx, "waitany", rs)
+	if err != nil {
+		return -1, Status{}, err
+	}
+	st, err := rs[i].outcome(ctx)
+	return i, st, err
+}
+
+// WaitSome waits until at least one of rs is complete, and returns the indices of all that are. It
+// fails only if ctx ends first.
+func WaitSome(ctx context.Context, rs []Request) ([]int, error) {
+	if c := caller(rs); c != nil && c.stats.On() {
+		var span stats.Span
+		c.stats.Begin(&span, stats.WaitSome, 0, nil)
+		defer span.End()
+	}
+	first, err := waitAny(ctx, "waitsome", rs)
+	if err != nil {
+		return nil, err
+	}
+	done := []int{first}
+	for i, r := range rs[first+1:] {
+		if r.Done() {
+			done = append(done, first+1+i)
+		}
+	}
+	return done, nil
+}
+
+// caller returns the communicator of one of rs, nil if all are null.
+func caller(rs []Request) *Comm {
+	for i := range rs {
+		if rs[i].c != nil {
+			return rs[i].c
+		}
+	}
+	return nil
+}
+
+// waitAny waits until one of rs is complete, and returns the first that is.
+func waitAny(ctx context.Context, op string, rs []Request) (int, error) {
+	if len(rs) == 0 {
+		return -1, BadArgument("no requests to wait for")
+	}
+	for i, r := range rs {
+		if r.Done() {
+			return i, nil
+		}
+	}
+	c := rs[0].c
+	i, err := c.e.WaitAny(ctx, len(rs), func(i int) message.Handle { return rs[i].h })
+	return i, c.fault(op, -1, err)
+}

@@ -1,0 +1,68 @@
+package rma
+
+import (
+	"gompi/internal/core/layout"
+)
+
+// Puts and gets by network devices, in which the target takes no part. What it serves all the same
+// (accumulates, locks, and what came before a message had connected the two ranks) goes beside
+// them, and needs no order with them but that of a flush, which waits for both.
+//
+// Accumulates stay with the target. Devices have atomics of 8 bytes at most, for a few operators on
+// integers; and those are atomic among each other alone, not with the instructions by which the
+// ranks of the target's host accumulate, unless the device says that they are (IBV_ATOMIC_GLOB),
+// which hardly one does. But MPI wants all accumulates of one type to exclude each other, whoever
+// makes them (MPI-5.0, section 12.7).
+
+// writeRemote puts packed bytes into the runs of t.
+func (w *Window) writeRemote(p *part, t *Target, packed []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending[t.Rank].written = true
+	return w.overRemote(t, packed, func(at uintptr, b []byte) (int, error) { return p.remote.Write(p.base+at, b) })
+}
+
+// readRemote is the inverse.
+func (w *Window) readRemote(p *part, t *Target, room []byte, keep Keep) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.overRemote(t, room, func(at uintptr, b []byte) (int, error) {
+		n, r, err := p.remote.Read(p.base+at, b)
+		if n > 0 {
+			w.pending[t.Rank].keep(r, keep)
+		}
+		return n, err
+	})
+}
+
+// overRemote calls do for all bytes of the runs of t, until it has taken them. Devices make room by
+// themselves; of a rank that is lost do tells, once it is known why.
+func (w *Window) overRemote(t *Target, packed []byte, do func(at uintptr, b []byte) (int, error)) (err error) {
+	t.Layout.Runs(func(off, n int, _ layout.Element) {
+		for at := uintptr(t.At + off); n > 0 && err == nil; {
+			var done int
+			if done, err = do(at, packed[:n]); done == 0 && err == nil {
+				w.Comm.Progress(false)
+			}
+			at, packed, n = at+uintptr(done), packed[done:], n-done
+		}
+	})
+	return err
+}
+
+// flushRemote begins to wait until what was written to a part is stored there. The lock is held.
+func (w *Window) flushRemote(rank int) error {
+	for p := &w.pending[rank]; p.written; {
+		r, begun, err := w.parts[rank].remote.Flush()
+		if err != nil {
+			return err
+		}
+		if !begun {
+			w.Comm.Progress(false)
+			continue
+		}
+		p.keep(r, nil)
+		p.written = false
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package rma
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"gompi/internal/core"
+	"gompi/internal/core/call"
+	"gompi/internal/mem"
+)
+
+// barrier orders the loads and stores of this goroutine before it and behind it, those of memory
+// that is shared with other processes included. It is a store and a load that are sequentially
+// consistent, as all atomic ones of Go are: on amd64 the store is an exchange, which drains the
+// stores before it; on arm64 earlier accesses come before the store, which is a release, the load
+// comes behind it, since both are of that kind, and later accesses behind the load, an acquire.
+func barrier() {
+	var word atomic.Uint32
+	word.Store(1)
+	word.Load()
+}
+
+// Flush waits until all that this rank has put to the part of a rank, got from it and accumulated
+// there is done at both (MPI_Win_flush).
+func (w *Window) Flush(ctx context.Context, rank int) error {
+	if uint(rank) < uint(len(w.parts)) && w.parts[rank].Direct {
+		barrier()
+		w.poll()
+		if err := w.Comm.Err(); err != nil {
+			return w.fault("window flush", rank, err)
+		}
+		return nil
+	}
+	if err := w.checkRank(rank); err != nil {
+		return w.fault("window flush", rank, err)
+	}
+	return w.fault("window flush", rank, w.flush(ctx, rank))
+}
+
+// FlushAll is Flush of all parts.
+func (w *Window) FlushAll(ctx context.Context) error {
+	w.poll()
+	var refused error
+	for rank := range w.parts {
+		if err := w.flush(ctx, rank); !goesOn(&refused, err) {
+			return w.fault("window flushall", rank, err)
+		}
+	}
+	return w.fault("window flushall", -1, cmp.Or(refused, w.Comm.Err()))
+}
+
+// FlushLocal waits until the buffers of such operations may be used again (MPI_Win_flush_local).
+func (w *Window) FlushLocal(ctx context.Context, rank int) error {
+	w.poll()
+	if err := w.checkRank(rank); err != nil {
+		return w.fault("window flushlocal", rank, err)
+	}
+	return w.fault("window flushlocal", rank, w.flushLocal(ctx, rank))
+}
+
+// FlushLocalAll is FlushLocal of all parts.
+func (w *Window) FlushLocalAll(ctx context.Context) error {
+	w.poll()
+	var refused error
+	for rank := range w.parts {
+		if err := w.flushLocal(ctx, rank); !goesOn(&refused, err) {
+			return w.fault("window flushlocalall", rank, err)
+		}
+	}
+	return w.fault("window flushlocalall", -1, refused)
+}
+
+// Sync has what others have put seen by this rank's loads, and what it has stored by others' gets
+// (MPI_Win_sync).
+func (w *Window) Sync() {
+	barrier()
+	w.poll()
+}
+
+// poll makes progress now and then, in calls that wait for nothing: a program may make no others
+// until another rank does something. All that C does itself so often have it.
+func (w *Window) poll() {
+	if w.shared.Polls() {
+		w.Comm.Progress(true)
+	}
+}
+
+func (w *Window) flush(ctx context.Context, rank int) error {
+	barrier()
+	if w.parts[rank].Direct {
+		return nil
+	}
+	w.mu.Lock()
+	if err := w.flushRemote(rank); err != nil {
+		w.mu.Unlock()
+		return err
+	}
+	if w.pending[rank].sent {
+		r := request{}
+		r.head[headRequest] = reqFlush
+		if err := w.send(rank, &r, mem.Buffer{}, mem.Buffer{}, nil); err != nil {
+			w.mu.Unlock()
+			return err
+		}
+	}
+	w.mu.Unlock()
+	return w.flushLocal(ctx, rank)
+}
+
+// flushLocal waits for the requests to a rank that are under way. They stay where other goroutines
+// find them until they are over: a flush that finds none says that nothing is under way.
+func (w *Window) flushLocal(ctx context.Context, rank int) error {
+	w.mu.Lock()
+	p := &w.pending[rank]
+	all, callers := p.requests, p.callers
+	if len(all) == 0 && len(callers) == 0 {
+		w.mu.Unlock()
+		return nil
+	}
+	p.flushes++
+	w.mu.Unlock()
+	err := core.WaitAll(ctx, all)
+	if of := core.WaitAll(ctx, callers); err == nil {
+		err = of
+	}
+	err = w.Outcome(err)
+	w.mu.Lock()
+	p.flushes--
+	p.requests.prune(p.flushes)
+	p.callers.prune(p.flushes)
+	w.mu.Unlock()
+	return err
+}
+
+// underWay are requests that may be under way.
+type underWay []core.Request
+
+// prune forgets the requests that are over, up to the first that is not. While a flush waits for
+// them it leaves them where they are, and new requests go behind them.
+func (u *underWay) prune(flushes int) {
+	over := 0
+	for over < len(*u) && (*u)[over].Done() {
+		over++
+	}
+	if over == len(*u) && flushes == 0 {
+		*u = (*u)[:0]
+		return
+	}
+	*u = (*u)[over:]
+}
+
+// forget makes room for another request: it moves those that are not over to new memory, of which
+// they take half at most. So an epoch of many requests takes as much as those that are under way at
+// a time, and a request costs two looks on average. Flushes wait for the old ones meanwhile.
+func (u *underWay) forget() {
+	if len(*u) < cap(*u) {
+		return
+	}
+	left := 0
+	for _, r := range *u {
+		if !r.Done() {
+			left++
+		}
+	}
+	kept := make(underWay, 0, max(16, 2*left))
+	for _, r := range *u {
+		if !r.Done() {
+			kept = append(kept, r)
+		}
+	}
+	*u = kept
+}
+
+// goesOn reports whether a call that synchronizes goes on after a flush with an error. Others wait
+// for it, and a target that is not attached is an error of this rank's alone, kept in refused.
+func goesOn(refused *error, err error) bool {
+	if errors.Is(err, ErrRange) {
+		*refused = cmp.Or(*refused, err)
+		return true
+	}
+	return err == nil
+}
+
+// Fence ends what all ranks have begun, and begins anew (MPI_Win_fence). It is collective.
+func (w *Window) Fence(ctx context.Context) error {
+	var refused error
+	for rank := range w.parts {
+		if err := w.flush(ctx, rank); !goesOn(&refused, err) {
+			return w.fault("window fence", rank, err)
+		}
+	}
+	return w.fault("window fence", -1, cmp.Or(w.Comm.Do(ctx, new(call.Call).Barrier()), refused))
+}
+
+// Post lets ranks access this one's part, which each of them has to Start (MPI_Win_post). It waits
+// for nothing. unannounced states that they know (MPI_MODE_NOCHECK).
+func (w *Window) Post(ranks []int, unannounced bool) error {
+	if len(w.posts) > 0 || w.dones != nil {
+		return w.fault("window post", -1, wrong("this rank has posted already"))
+	}
+	if err := w.checkRanks(ranks); err != nil {
+		return w.fault("window post", -1, err)
+	}
+	barrier()
+	w.posts = append(w.posts[:0], ranks...)
+	w.dones = make([]core.Request, 0, len(ranks))
+	for _, r := range ranks {
+		w.dones = append(w.dones, w.Comm.Irecv(r, tagComplete, mem.Buffer{}))
+	}
+	for _, r := range ranks {
+		if unannounced {
+			break
+		}
+		w.Comm.Isend(r, tagPost, mem.Buffer{})
+	}
+	return w.fault("window post", -1, w.Comm.Err())
+}
+
+// Start waits until some ranks have posted, and begins to access their parts (MPI_Win_start).
+func (w *Window) Start(ctx context.Context, ranks []int, unannounced bool) error {
+	if w.starts != nil {
+		return w.fault("window start", -1, wrong("this rank has started already"))
+	}
+	if err := w.checkRanks(ranks); err != nil {
+		return w.fault("window start", -1, err)
+	}
+	for _, r := range ranks {
+		if unannounced {
+			break
+		}
+		if _, err := w.Comm.Recv(ctx, r, tagPost, mem.Buffer{}); err != nil {
+			return w.fault("window start", r, err)
+		}
+	}
+	w.starts = append(make([]int, 0, len(ranks)), ranks...)
+	return w.fault("window start", -1, w.Comm.Err())
+}
+
+func (w *Window) checkRanks(ranks []int) error {
+	for _, r := range ranks {
+		if err := w.checkRank(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Complete ends what Start has begun (MPI_Win_complete).
+func (w *Window) Complete(ctx context.Context) error {
+	if w.starts == nil {
+		return w.fault("window complete", -1, wrong("this rank has not started"))
+	}
+	var refused error
+	for _, r := range w.starts {
+		if err := w.flush(ctx, r); !goesOn(&refused, err) {
+			return w.fault("window complete", r, err)
+		}
+		w.Comm.Isend(r, tagComplete, mem.Buffer{})
+	}
+	w.starts = nil
+	return w.fault("window complete", -1, cmp.Or(w.Comm.Err(), refused))
+}
+
+// Wait waits until all ranks that this one has posted to have called Complete (MPI_Win_wait).
+func (w *Window) Wait(ctx context.Context) error {
+	if w.dones == nil {
+		return w.fault("window wait", -1, wrong("this rank has not posted"))
+	}
+	if err := core.WaitAll(ctx, w.dones); err != nil {
+		return w.fault("window wait", -1, err)
+	}
+	w.dones, w.posts = nil, w.posts[:0]
+	barrier()
+	return nil
+}
+
+// Test reports whether Wait would wait for nothing; if so it has done what Wait does
+// (MPI_Win_test).
+func (w *Window) Test(ctx context.Context) (bool, error) {
+	if w.dones == nil {
+		return false, w.fault("window test", -1, wrong("this rank has not posted"))
+	}
+	for _, r := range w.dones {
+		if _, over, err := r.Test(); !over || err != nil {
+			return false, w.fault("window test", -1, err)
+		}
+	}
+	return true, w.Wait(ctx)
+}

@@ -1,0 +1,109 @@
+package round
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gompi/internal/core/liveness"
+	"gompi/internal/core/progress"
+	"gompi/internal/core/record"
+	"gompi/internal/seg"
+	"gompi/internal/world"
+)
+
+// How a rank waits in a collective for something outside gompi, such as work of NCCL. That wakes no
+// goroutine and does not fail when a rank dies. So the waiting goroutine alternates between asking
+// and polling, which reports ranks that have died.
+
+const (
+	// spinFirst is how often it asks before it sleeps in between. To ask takes about a microsecond.
+	spinFirst = 200
+	// Then it sleeps, first for restLeast, and longer from time to time.
+	restLeast = 20 * time.Microsecond
+	restMost  = time.Millisecond
+	// leaverGrace is how long it continues when a member has left, which may have done its part. If
+	// it has not, nothing else will show that.
+	leaverGrace = 3 * time.Second
+)
+
+// PollUntil returns when done returns true or an error. Like Wait, it breaks the communicator if
+// the round's context ends.
+func (rd *Round) PollUntil(done func() (bool, error)) error {
+	var left time.Time // when a member was found to have
+	rest, due := restLeast, time.Now().Add(progress.StallAfter)
+	for asked := 1; ; asked++ {
+		if ok, err := done(); err != nil {
+			return rd.reasonOf(err)
+		} else if ok {
+			return nil
+		}
+		if err := rd.ch.TryProgress(world.None); err != nil {
+			return err
+		}
+		if !rd.quiet {
+			rd.progress.Lock()
+			rd.progress.CallBack()
+			rd.progress.Unlock()
+		}
+		if err := context.Cause(rd.ctx); err != nil {
+			return rd.giveUp(err)
+		}
+		if asked < spinFirst {
+			continue
+		}
+		if now := time.Now(); now.After(due) {
+			due = now.Add(progress.StallAfter)
+			if err := rd.waitsLong(now, &left); err != nil {
+				return err
+			}
+		}
+		time.Sleep(rest)
+		rest = min(rest*5/4, restMost)
+	}
+}
+
+// reasonOf returns why done has failed with err: if the cause is a member's death, the launcher
+// reports it soon.
+func (rd *Round) reasonOf(err error) error {
+	for end := time.Now().Add(liveness.ReasonTimeout); time.Now().Before(end); time.Sleep(restMost) {
+		if known := rd.ch.TryProgress(world.None); known != nil {
+			return known
+		}
+	}
+	return err
+}
+
+// giveUp breaks the communicator because the round's context has ended.
+func (rd *Round) giveUp(err error) error {
+	rd.progress.Lock()
+	defer rd.progress.Exit()
+	rd.err = err
+	rd.breakUp(fmt.Sprintf("gave up in %v: %v", rd.fingerprint(), err))
+	return err
+}
+
+// waitsLong acts on a wait that has lasted for progress.StallAfter, or for that long once more. It
+// notifies the next member of what this one waits in: if that has left, one of all finds out.
+func (rd *Round) waitsLong(now time.Time, left *time.Time) error {
+	ch := rd.ch
+	rd.progress.Lock()
+	defer rd.progress.Exit()
+	if !rd.byFlags {
+		rd.sendCall(rd.queue((ch.Rank() + 1) % ch.Size()))
+	}
+	p := ch.AnyLeft()
+	switch {
+	case p != nil && left.IsZero():
+		*left = now
+	case p != nil && now.Sub(*left) > leaverGrace:
+		rd.Missing(p, errLeft)
+	}
+	if flight := ch.Flight(); flight != nil {
+		flight.Stamp(rd.ticket, seg.Now()-int64(progress.StallAfter))
+		if !rd.quiet {
+			flight.SetSite(rd.ticket, record.CallSite())
+		}
+	}
+	return ch.Broken()
+}

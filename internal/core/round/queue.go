@@ -1,0 +1,124 @@
+package round
+
+import (
+	"gompi/internal/core/message"
+	"gompi/internal/core/peers"
+	"gompi/internal/core/shmsync"
+	"gompi/internal/fifo"
+	"gompi/transport"
+)
+
+// A peerQueue holds what rounds send to one member and receive from it.
+type peerQueue struct {
+	rd         *Round
+	src        int // rank in the communicator
+	p          *peers.Peer
+	posted     fifo.Queue[*message.Request] // receives without a message
+	unexpected fifo.Queue[*message.Kept]    // messages without a receive
+	out        fifo.Queue[*message.Request] // sends that may not leave yet
+	grants     fifo.Queue[grant]            // of the peer: long messages that it is ready for
+	early      fifo.Queue[earlyCall]
+	newest     uint64       // number of the last of early, also when it is gone
+	differs    bool         // the peer was notified that its calls have another digest
+	credit     peers.Credit // for short messages
+}
+
+// An earlyCall is another rank's call of a round that has not begun here.
+type earlyCall struct {
+	seq  uint64
+	call shmsync.EncodedCall
+}
+
+// A grant is the content of a Ready frame.
+type grant struct {
+	seq   uint64 // the round
+	offer bool   // the message is to be offered
+}
+
+// wantRTS, in the flags of a Ready frame, asks for an Offer frame before the payload.
+const wantRTS = 1
+
+func (rd *Round) queue(rank int) *peerQueue {
+	l := rd.queues[rank]
+	if l == nil {
+		if rd.queues == nil {
+			rd.queues = map[int]*peerQueue{}
+		}
+		l = &peerQueue{rd: rd, src: rank, p: rd.ch.Peer(rank)}
+		rd.queues[rank] = l
+	}
+	return l
+}
+
+// holds reports whether a message of round seq is kept in l.
+func (l *peerQueue) holds(seq uint64) bool {
+	m := l.unexpected.Front()
+	return m != nil && m.Seq == seq
+}
+
+// pump sends what may leave of l, in order, or offers it.
+func (l *peerQueue) pump() {
+	rd := l.rd
+	for {
+		r := l.out.Front()
+		if r == nil {
+			return
+		}
+		admitted, offered := l.admit(r)
+		if !admitted {
+			return
+		}
+		l.out.Pop()
+		h := l.p.Frame(transport.Header{Kind: transport.Coll, Flags: uint8(r.Buf.Type()), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()})
+		if offered || !r.Buf.IsHost() { // it then goes as a message goes after an RTS
+			h.Kind = transport.Offer
+			rd.ch.Offer(r, h)
+			continue
+		}
+		h.A, h.B = rd.call.A, rd.call.B
+		rd.ch.SendFrame(r, h)
+	}
+}
+
+// admit reports whether r may leave: a short message within the budget, a long
+// one when its receiver is ready, which may want it offered.
+func (l *peerQueue) admit(r *message.Request) (admitted, offered bool) {
+	if r.Size > message.CollectiveEager {
+		if l.grants.Front().seq != l.rd.seq {
+			return false, false
+		}
+		return true, l.grants.Pop().offer
+	}
+	cost := peers.Cost(r.Size)
+	if !l.credit.Covers(cost, peers.Budget) {
+		return false, false
+	}
+	l.credit.Spend(cost)
+	return true, false
+}
+
+// credited notes credit that the peer has returned.
+func (l *peerQueue) credited(n uint64) {
+	l.credit.Regain(n)
+	l.pump()
+}
+
+// returnCredit counts that a message of n bytes is no longer held here, and sends the credit when
+// it has come to a quarter of the budget. Long messages take no credit.
+func (l *peerQueue) returnCredit(n int) {
+	if n > message.CollectiveEager {
+		return
+	}
+	if l.credit.Owe(peers.Cost(n)) >= peers.Budget/4 && l.p.Reachable() {
+		l.p.SendHeader(transport.Header{Kind: transport.Credit, Comm: l.rd.ch.ID, B: l.credit.Return()})
+	}
+}
+
+// waitsToSend returns how many bytes the long message has whose receiver is not ready, 0 if there
+// is none.
+func (l *peerQueue) waitsToSend() int {
+	if r := l.out.Front(); r != nil && r.Size > message.CollectiveEager {
+		return r.Size
+	}
+	return 0
+}

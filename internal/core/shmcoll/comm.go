@@ -1,0 +1,120 @@
+// Package shmcoll does collectives among the ranks of one host through shared memory. A rank stores
+// what the others need in a bounce buffer of its own, and the others read it there. No message is
+// sent. Package shmsync has flags for when data has arrived, and when its space may be reused.
+//
+//	questions.go    what the members ask each other before they follow a Path
+//	short.go        what programs call most with a few bytes
+//	transfer.go     blocks that go from rank to rank: all other collectives but the following
+//	reduce.go       a long allreduce or reduce
+//	elements.go     functions over elements that are longer than a bounce buffer
+//	singlecopy.go   vectors that ranks read and write where they lie
+//	reach.go        how they reach them: in the symmetric heap, or through the kernel
+//	trial.go        whether the kernel is faster, which the ranks try now and then
+//	window.go       the same, chunk by chunk, for the hierarchical collectives of package hier
+//	order.go        the order in which operands are combined
+//	nontemporal.go  which stores are non-temporal
+package shmcoll
+
+import (
+	"gompi/internal/core/call"
+	"gompi/internal/core/path"
+	"gompi/internal/core/shmsync"
+	"gompi/internal/core/symheap"
+	"gompi/internal/mem"
+)
+
+// Collectives does those of one member, a rank of a communicator whose ranks share memory. It
+// does one at a time, and is not for concurrent use.
+type Collectives struct {
+	shmsync.Team
+	paths *path.Selector
+	heaps [][]byte     // by member
+	reach mem.Distance // to the members that read what this one stores
+
+	cross   CrossMemory // nil where no member can reach memory that only another maps
+	asked   bool        // whether all can
+	crosses bool        // they can
+	trials  trials
+	own     [2][]byte // this member's vectors, while others may reach them
+	known   [2]span   // of its vectors of the last such call
+
+	// Scratch, reused to save allocations.
+	fetched [][]byte     // by member, nil before it is used
+	srcs    []mem.Buffer // by member
+	dsts    []mem.Buffer
+	places  []places // by member
+	blocks  call.Scratch
+	spares  [][]byte // by height in the combination tree
+}
+
+// New returns the Collectives of a Team, whose members have the given heaps, if any, and reach
+// other memory by cross, if not nil.
+func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Collectives {
+	n := t.Size()
+	return &Collectives{Team: t, paths: paths, heaps: heaps, reach: paths.Reach(), cross: cross, fetched: make([][]byte, n),
+		srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n), places: make([]places, n)}
+}
+
+// places are where a member's send and recv lie.
+type places [2]symheap.Place
+
+// Run runs o, which all members have called, along p. Begin is called before.
+func (c *Collectives) Run(p *path.Path, o *call.Call) error {
+	is, err := c.short(p, o)
+	if !is {
+		err = c.follow(p, o)
+	}
+	if err != nil {
+		c.Retract()
+	}
+	return err
+}
+
+// A run is what the answers to the questions of a Path leave behind. It has no pointer to the Call:
+// that would move the caller's to the heap.
+type run struct {
+	t        transfer // see transferOf
+	compared bool     // the members' calls have been compared, in a step before
+	timing   timing
+}
+
+// follow runs o along p.
+func (c *Collectives) follow(p *path.Path, o *call.Call) error {
+	var r run
+	p, err := c.resolve(p, o, &r)
+	if err == nil {
+		err = c.execute(p, o, &r)
+	}
+	if err == nil {
+		r.timing.end()
+	}
+	return err
+}
+
+// execute runs o along p, whose question has been answered.
+func (c *Collectives) execute(p *path.Path, o *call.Call, r *run) error {
+	switch p.Algorithm {
+	case path.SingleCopy:
+		return c.singleCopy(o, &r.t)
+	case path.Rsag:
+		return c.reduceLong(p.Chunk, o, r.compared)
+	case path.ByElement:
+		return c.byElement(o)
+	}
+	if is, err := c.short(p, o); is {
+		return err
+	}
+	t := c.transferOf(o, r)
+	if t.compared = r.compared; p.Algorithm == path.OneStep {
+		return c.transferInOneStep(t)
+	}
+	return c.transferInChunks(p.Chunk, t)
+}
+
+// transferOf returns the transfer that o is.
+func (c *Collectives) transferOf(o *call.Call, r *run) *transfer {
+	if r.t.Size == 0 {
+		o.Transfer(&r.t.Transfer, c.Me(), c.Size(), c.keepsOrder(o.Op), &c.blocks)
+	}
+	return &r.t
+}

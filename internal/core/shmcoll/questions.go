@@ -1,0 +1,64 @@
+package shmcoll
+
+import (
+	"gompi/internal/core/call"
+	"gompi/internal/core/path"
+)
+
+// resolve asks the questions of p until the members answer one with yes, and returns the Path that
+// is left to execute.
+func (c *Collectives) resolve(p *path.Path, o *call.Call, r *run) (*path.Path, error) {
+	for p.Ask != path.Nothing {
+		if p.Ask == path.BlockLengths {
+			longest, err := c.agreeLengths(o, r)
+			if err != nil {
+				return nil, err
+			}
+			p = c.paths.Sized(o.Kind, longest)
+			continue
+		}
+		if yes, err := c.ask(p, o, r); yes || err != nil {
+			return p, err
+		}
+		p = p.Otherwise
+	}
+	return p, nil
+}
+
+// ask returns the answer to the question of p, the same on all members.
+func (c *Collectives) ask(p *path.Path, o *call.Call, r *run) (yes bool, err error) {
+	switch p.Ask {
+	case path.SharedHeap:
+		return c.exchangeVectors(o, r, false)
+	case path.CrossMemory:
+		if yes, err = c.reachable(); yes {
+			yes, err = c.faster(p.Kernel, o, &r.timing)
+		}
+		if yes && err == nil {
+			yes, err = c.exchangeVectors(o, r, true)
+		}
+		return yes, err
+	}
+	return c.HasLarge(&r.compared)
+}
+
+// agreeLengths returns the bytes of the longest block of all members.
+func (c *Collectives) agreeLengths(o *call.Call, r *run) (int, error) {
+	t := c.transferOf(o, r)
+	sent, expected, longest := t.Lengths()
+	longest, err := c.AgreeLengths(sent, expected, longest, t.Lo)
+	t.Longest, r.compared = longest, true
+	return longest * t.Size, err
+}
+
+// exchangeVectors reports whether all vectors of o can be reached: those in the heap, and if cross
+// is set, others too. From then on other members may access this one's.
+func (c *Collectives) exchangeVectors(o *call.Call, r *run, cross bool) (all bool, err error) {
+	if all, err = c.exchangePlaces(c.placesOf(o, r, cross)); err != nil {
+		c.Shut()
+	}
+	if !all {
+		c.own = [2][]byte{}
+	}
+	return all, err
+}

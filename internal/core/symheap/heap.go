@@ -1,0 +1,128 @@
+// Package symheap is the symmetric heap behind comm.Alloc: a part of each rank's arena in the
+// host's segment that all ranks of the host read and write in place. A Heap (heap.go) allocates and
+// frees whole pages of its rank's part. A Place (place.go) encodes for other ranks where a buffer
+// lies in it. Nothing here synchronises ranks: collectives and messages do.
+package symheap
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// pageSize is the unit of allocation: each has pages of its own, so that they can be claimed and
+// released.
+var pageSize = os.Getpagesize()
+
+// hugePage is the length from which on an allocation begins at the address of a huge page, so that
+// it can be claimed on huge pages (np=2, without and with them: alltoall of 2 MiB 140 and 111 us,
+// gather of 4 MiB 338 and 226; to take, touch and give back 64 MiB 92 and 9 ms).
+const hugePage = 2 << 20
+
+// Divide divides a rank's arena: the first quarter is for the blocks of package shmsync, the rest
+// is the rank's heap.
+func Divide(arena []byte) (sync, heap []byte) {
+	at := len(arena) / 4 &^ (pageSize - 1)
+	return arena[:at:at], arena[at:]
+}
+
+// A Heap is a rank's own part of the symmetric heap. Only that rank allocates there, so no dead
+// process can hold its lock. Methods may be called from any goroutine.
+type Heap struct {
+	mem     []byte
+	claim   func(off, n int) error // makes memory of a part, zeroed
+	release func(off, n int) error // makes a hole of it
+
+	mu    sync.Mutex
+	taken []extent // by place, none overlaps another
+}
+
+// An extent is a part of a heap: whole pages.
+type extent struct{ off, n int }
+
+func (e extent) end() int { return e.off + e.n }
+
+// NewHeap returns the heap in mem. claim allocates memory for a part of it, and fails if there is
+// none; release frees that memory.
+func NewHeap(mem []byte, claim func(off, n int) error, release func(off, n int) error) *Heap {
+	return &Heap{mem: mem, claim: claim, release: release}
+}
+
+// Reserve takes a place for n > 0 bytes, the first that is large enough, without allocating memory
+// for it. It fails if there is none.
+func (h *Heap) Reserve(n int) (off int, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n > len(h.mem) {
+		return 0, fmt.Errorf("no place for %d bytes in a heap of %d bytes", n, len(h.mem))
+	}
+	n = (n + pageSize - 1) &^ (pageSize - 1)
+	i, off := h.gap(n, hugePage)
+	if n < hugePage || off < 0 {
+		i, off = h.gap(n, uintptr(pageSize))
+	}
+	if n <= 0 || off < 0 {
+		return 0, fmt.Errorf("no place for %d bytes among %d allocations in a heap of %d bytes", n, len(h.taken), len(h.mem))
+	}
+	h.taken = slices.Insert(h.taken, i, extent{off, n})
+	return off, nil
+}
+
+// gap returns the first place for n bytes whose address is a multiple of align, and the number of
+// allocations before it. It returns -1 if there is none.
+func (h *Heap) gap(n int, align uintptr) (before, off int) {
+	fit := func(off int) int {
+		at := uintptr(unsafe.Pointer(unsafe.SliceData(h.mem))) + uintptr(off)
+		return off + int(-at%align)
+	}
+	off = fit(0)
+	for i, e := range h.taken {
+		if e.off-off >= n {
+			return i, off
+		}
+		off = fit(e.end())
+	}
+	if len(h.mem)-off < n {
+		return 0, -1
+	}
+	return len(h.taken), off
+}
+
+// Claim allocates zeroed memory for the reserved place at off, and returns it.
+func (h *Heap) Claim(off int) ([]byte, error) {
+	h.mu.Lock()
+	e := h.taken[h.find(off)]
+	h.mu.Unlock()
+	if err := h.claim(e.off, e.n); err != nil {
+		return nil, err
+	}
+	return h.mem[e.off:e.end():e.end()], nil
+}
+
+// Free gives back what lies at off: its place and its memory.
+func (h *Heap) Free(off int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := h.find(off)
+	_ = h.release(off, h.taken[i].n) // memory that stays is claimed again with the place
+	h.taken = slices.Delete(h.taken, i, i+1)
+}
+
+// find returns the index of the allocation at off.
+func (h *Heap) find(off int) int {
+	i, ok := slices.BinarySearchFunc(h.taken, off, func(e extent, off int) int { return cmp.Compare(e.off, off) })
+	if !ok {
+		panic(fmt.Sprintf("symheap: nothing is allocated at %d", off))
+	}
+	return i
+}
+
+// Len returns how many places are taken.
+func (h *Heap) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.taken)
+}

@@ -1,0 +1,178 @@
+package comms
+
+import (
+	"gompi/internal/core"
+	"gompi/internal/core/topology"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/errs"
+)
+
+// gridOf returns the dimensions of a grid, and which of them are periodic.
+func gridOf(ndims int, dims, periods abi.Array) (lengths []int, periodic []bool, err error) {
+	if ndims < 0 {
+		return nil, nil, errs.New(errs.Dims, "ndims is %d: want 0 or more", ndims)
+	}
+	if ndims > 0 && dims == 0 {
+		return nil, nil, errs.New(errs.Dims, "the dimensions are NULL: want %d", ndims)
+	}
+	lengths, periodic = dims.List(ndims), make([]bool, ndims)
+	for i, x := range periods.Ints(ndims) {
+		periodic[i] = x != 0
+	}
+	for i, d := range lengths {
+		if d < 1 {
+			return nil, nil, errs.New(errs.Dims, "dimension %d is %d: want 1 or more", i, d)
+		}
+	}
+	return lengths, periodic, nil
+}
+
+// placesOf returns how many places a grid has: at most so many.
+func placesOf(dims []int, most int) (int, error) {
+	n := 1
+	for _, d := range dims {
+		if d > most/n {
+			return 0, errs.New(errs.Dims, "the grid %v has more than %d places: want at most one for each rank", dims, most)
+		}
+		n *= d
+	}
+	return n, nil
+}
+
+func CartCreate(c *Comm, ndims int, dims, periods abi.Array, reorder bool) (*Comm, error) {
+	if err := CheckIntra(c); err != nil {
+		return nil, err
+	}
+	lengths, periodic, err := gridOf(ndims, dims, periods)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := placesOf(lengths, c.P2P.Size()); err != nil {
+		return nil, err
+	}
+	return c.withGrid(topology.NewCart(Forever, c.P2P, lengths, periodic))
+}
+
+// withGrid returns a communicator over g, nil where that is nil.
+func (c *Comm) withGrid(g *topology.Neighborhood, err error) (*Comm, error) {
+	if err != nil || g == nil {
+		return nil, err
+	}
+	return c.with(Topology{Kind: abi.CartTopology, Neighborhood: g}, nil)
+}
+
+func CartSub(c *Comm, remain abi.Array) (*Comm, error) {
+	if err := checkTopology(c, abi.CartTopology); err != nil {
+		return nil, err
+	}
+	keep := make([]bool, len(c.Topology.Grid.Dims))
+	for i, x := range remain.Ints(len(keep)) {
+		keep[i] = x != 0
+	}
+	return c.withGrid(c.Topology.Sub(Forever, keep))
+}
+
+func CartdimGet(c *Comm) (int, error) {
+	if err := checkTopology(c, abi.CartTopology); err != nil {
+		return 0, err
+	}
+	return len(c.Topology.Grid.Dims), nil
+}
+
+func CartGet(c *Comm, most int, dims, periods, coords abi.Array) error {
+	if err := checkTopology(c, abi.CartTopology); err != nil {
+		return err
+	}
+	t := c.Topology.Grid
+	if n := len(t.Dims); most < n {
+		return errs.New(errs.Arg, "maxdims is %d: want %d or more", most, n)
+	}
+	dims.Store(most, t.Dims)
+	coords.Store(most, t.Coords(c.rank()))
+	wraps := make([]int, len(t.Periodic))
+	for i, p := range t.Periodic {
+		wraps[i] = int(boolWord(p))
+	}
+	periods.Store(most, wraps)
+	return nil
+}
+
+func CartCoords(c *Comm, rank, most int, coords abi.Array) error {
+	if err := checkTopology(c, abi.CartTopology); err != nil {
+		return err
+	}
+	at := c.Topology.Grid.Coords(rank)
+	switch {
+	case at == nil:
+		return errs.New(errs.Rank, "rank %d is not from 0 to %d", rank, c.P2P.Size()-1)
+	case most < len(at):
+		return errs.New(errs.Arg, "maxdims is %d: want %d or more", most, len(at))
+	}
+	coords.Store(most, at)
+	return nil
+}
+
+func CartRank(c *Comm, coords abi.Array) (int, error) {
+	if err := checkTopology(c, abi.CartTopology); err != nil {
+		return 0, err
+	}
+	t := c.Topology.Grid
+	at := coords.List(len(t.Dims))
+	r := t.RankAt(at)
+	if r == core.ProcNull {
+		return 0, errs.New(errs.Arg, "%v is outside the grid %v", at, t.Dims)
+	}
+	return r, nil
+}
+
+func CartShift(c *Comm, dim, by int) (source, destination int, err error) {
+	if err := checkTopology(c, abi.CartTopology); err != nil {
+		return 0, 0, err
+	}
+	t := c.Topology.Grid
+	if n := len(t.Dims); dim < 0 || dim >= n {
+		return 0, 0, errs.New(errs.Dims, "dimension %d is not from 0 to %d", dim, n-1)
+	}
+	return neighborOf(t.Shifted(c.rank(), dim, -by)), neighborOf(t.Shifted(c.rank(), dim, by)), nil
+}
+
+// neighborOf returns a rank of a grid as MPI has it.
+func neighborOf(rank int) int {
+	if rank == core.ProcNull {
+		return abi.ProcNull
+	}
+	return rank
+}
+
+func CartMap(c *Comm, ndims int, dims, periods abi.Array) (int, error) {
+	if err := Check(c); err != nil {
+		return 0, err
+	}
+	lengths, _, err := gridOf(ndims, dims, periods)
+	if err != nil {
+		return 0, err
+	}
+	n, err := placesOf(lengths, c.Peers())
+	if err != nil {
+		return 0, err
+	}
+	return mapFirst(c, n)
+}
+
+func DimsCreate(nnodes, ndims int, dims abi.Array) error {
+	if nnodes < 1 {
+		return errs.New(errs.Arg, "nnodes is %d: want 1 or more", nnodes)
+	}
+	if ndims > 0 && dims == 0 {
+		return errs.New(errs.Dims, "the dimensions are NULL")
+	}
+	if ndims <= 0 {
+		return nil
+	}
+	all := dims.List(ndims)
+	if err := topology.Dims(nnodes, all); err != nil {
+		return errs.New(errs.Dims, "%v", err)
+	}
+	dims.Store(ndims, all)
+	return nil
+}

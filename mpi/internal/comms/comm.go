@@ -1,0 +1,381 @@
+package comms
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gompi/internal/core"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/attrs"
+	"gompi/mpi/internal/errs"
+	"gompi/mpi/internal/infos"
+	"gompi/mpi/internal/table"
+)
+
+// Forever is the context of blocking calls: MPI's have no deadline. The death of a peer, or its
+// leaving, ends them.
+var Forever = context.Background()
+
+// InBackground is the context of operations on goroutines of gompi's own. Where an operation needs a
+// function of the program, a thread of the program calls it, in one of its calls.
+var InBackground = core.InBackground(Forever)
+
+var Registry = abi.NewRegistry[Comm](table.CommNull)
+
+// A Comm is a communicator with a handle.
+type Comm struct {
+	Handle abi.Handle
+	P2P    *core.Comm // messages and, within one group, collectives
+	shift  int        // the number in P2P of the first rank of the remote group
+	Inter  *Inter     // nil within one group
+
+	session *Session    // that it was made from, nil if there is none
+	making  atomic.Bool // by MPI_Comm_idup
+	freed   atomic.Bool // the program has freed it
+	buffer  Buffer
+	votes   queue // of MPI_Comm_shrink and MPI_Comm_agree
+
+	attrs.Attributes
+
+	mu       sync.Mutex // guards the following
+	name     string
+	private  []*core.Comm     // of persistent collectives, which go with it when it is revoked
+	kept     int              // how many persistent requests and matched messages keep it open
+	revoked  bool             // by this rank
+	acked    int              // how many of its dead are acknowledged
+	handler  *errs.Errhandler // nil if it is that from the beginning
+	Topology Topology
+}
+
+var (
+	World = &Comm{Handle: table.CommWorld, name: "MPI_COMM_WORLD"}
+	self  = &Comm{Handle: table.CommSelf, name: "MPI_COMM_SELF"}
+)
+
+// RankOf returns the number in P2P of a rank that messages go to.
+func (c *Comm) RankOf(rank int) int { return rank + c.shift }
+
+func (c *Comm) SourceOf(rank int) int {
+	if rank == abi.AnySource {
+		return core.AnySource
+	}
+	return c.RankOf(rank)
+}
+
+// Peers returns how many ranks messages go to: those of the remote group, if there is one.
+func (c *Comm) Peers() int {
+	if c.Inter != nil {
+		return c.Inter.Remote.Size()
+	}
+	return c.P2P.Size()
+}
+
+// group returns the local group.
+func (c *Comm) group() core.Group {
+	if c.Inter != nil {
+		return c.Inter.Local.Group()
+	}
+	return c.P2P.Group()
+}
+
+func (c *Comm) errhandler() *errs.Errhandler {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handler == nil {
+		return errs.ErrorsAreFatal
+	}
+	return c.handler
+}
+
+func (c *Comm) hasHandler() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handler != nil
+}
+
+// StatusOf returns st as MPI has it.
+func (c *Comm) StatusOf(st core.Status) abi.Status {
+	s := abi.Status{Source: int32(st.Source), Tag: int32(st.Tag), Bytes: int64(st.Bytes)}
+	switch {
+	case st.Source == core.AnySource:
+		s.Source = abi.AnySource
+	default:
+		s.Source -= int32(c.shift)
+	}
+	if st.Tag == core.AnyTag {
+		s.Tag = abi.AnyTag
+	}
+	return s
+}
+
+// CheckSource returns what is wrong with the source and the tag of a receive.
+func (c *Comm) CheckSource(source, tag int) error {
+	if c == nil {
+		return errs.New(errs.Comm, "the communicator is not valid")
+	}
+	if tag != abi.AnyTag && (tag < 0 || tag > abi.TagUB) {
+		return errs.New(errs.Tag, "the tag is not from 0 to %d, and not MPI_ANY_TAG", abi.TagUB)
+	}
+	if source == abi.ProcNull {
+		return c.Revoked()
+	}
+	if source != abi.AnySource && (source < 0 || source >= c.Peers()) {
+		return errs.New(errs.Rank, "rank %d is not from 0 to %d, and not MPI_ANY_SOURCE", source, c.Peers()-1)
+	}
+	return nil
+}
+
+func Check(c *Comm) error {
+	if c == nil {
+		return errs.New(errs.Comm, "the communicator is not valid")
+	}
+	return nil
+}
+
+// CheckIntra returns an error for an intercommunicator, too.
+func CheckIntra(c *Comm) error {
+	if err := Check(c); err != nil {
+		return err
+	}
+	if c.Inter != nil {
+		return errs.New(errs.Comm, "the communicator is an intercommunicator")
+	}
+	return nil
+}
+
+// adopt gives a communicator of core a handle, with the error handler of the one it was made of. d
+// is nil on a rank that is not in it.
+func (c *Comm) adopt(d *core.Comm, err error) (*Comm, error) {
+	if err != nil || d == nil {
+		return nil, err
+	}
+	n := &Comm{P2P: d, handler: c.errhandler(), session: c.session}
+	n.Handle = Registry.Add(n)
+	return n, nil
+}
+
+func CommSize(c *Comm) (int, error) {
+	if err := Check(c); err != nil {
+		return 0, err
+	}
+	if c.Inter != nil {
+		return c.Inter.Local.Size(), nil
+	}
+	return c.P2P.Size(), nil
+}
+
+func CommRank(c *Comm) (int, error) {
+	if err := Check(c); err != nil {
+		return 0, err
+	}
+	return c.rank(), nil
+}
+
+// rank returns this rank's number in its own group.
+func (c *Comm) rank() int {
+	if c.Inter != nil {
+		return c.Inter.Local.Rank()
+	}
+	return c.P2P.Rank()
+}
+
+func CommCompare(a, b *Comm) (int, error) {
+	switch {
+	case a == nil || b == nil:
+		return 0, errs.New(errs.Comm, "a communicator is not valid")
+	case a == b:
+		return abi.Identical, nil
+	case (a.Inter == nil) != (b.Inter == nil):
+		return abi.Unequal, nil
+	}
+	result := compare(a.group(), b.group())
+	if a.Inter != nil {
+		result = max(result, compare(a.Inter.Remote, b.Inter.Remote))
+	}
+	return max(result, abi.Congruent), nil
+}
+
+func CommDup(c *Comm) (*Comm, error) { return CommDupWithInfo(c, nil) }
+
+// CommDupWithInfo ignores hints, as all functions do. It copies attributes, too, as their functions
+// say.
+func CommDupWithInfo(c *Comm, info *infos.Info) (*Comm, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	d, err := c.dup()
+	if err != nil {
+		return nil, err
+	}
+	if c.Topology.Kind != 0 {
+		messages, err := d.P2P.Dup(Forever)
+		if err != nil {
+			return nil, err
+		}
+		d.Topology = c.Topology.over(d.P2P, messages)
+	}
+	if err := c.CopyAttributes(attrs.KindComm, c.Handle, &d.Attributes); err != nil {
+		_ = CommFree(&d.Handle)
+		return nil, err
+	}
+	return d, nil
+}
+
+func (c *Comm) dup() (*Comm, error) {
+	if c.Inter != nil {
+		return c.Inter.dup(c)
+	}
+	return c.adopt(c.P2P.Dup(Forever))
+}
+
+func CommSplit(c *Comm, color, key int) (*Comm, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	if color < 0 && color != abi.Undefined {
+		return nil, errs.New(errs.Arg, "the color is %d: want 0 or more, or MPI_UNDEFINED", color)
+	}
+	if color == abi.Undefined {
+		color = core.Undefined
+	}
+	if c.Inter != nil {
+		return c.Inter.split(errs.CommSplit, c, color, key)
+	}
+	return c.adopt(c.P2P.Split(Forever, color, key))
+}
+
+// CommSplitType knows the ranks that share memory, as those of a host do.
+func CommSplitType(c *Comm, how, key int, info *infos.Info) (*Comm, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	switch how {
+	case abi.Undefined, abi.SplitUnguided, abi.SplitGuided:
+		return CommSplit(c, abi.Undefined, key)
+	case abi.SplitShared:
+		return CommSplit(c, c.firstToShare(), key)
+	}
+	return nil, errs.New(errs.Arg, "the split type is not MPI_COMM_TYPE_SHARED or MPI_UNDEFINED")
+}
+
+// firstToShare returns the first rank of P2P with which this one can share memory, as for
+// MPI_Win_allocate_shared: itself, if there is none before.
+func (c *Comm) firstToShare() int {
+	first := 0
+	for first != c.P2P.Rank() && !c.P2P.Maps(first) {
+		first++
+	}
+	return first
+}
+
+// CommGetParent returns nil: no program was started by MPI_Comm_spawn.
+func CommGetParent() (*Comm, error) { return nil, nil }
+
+func CommCreate(c *Comm, g *Group) (*Comm, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	if g == nil {
+		return nil, errs.New(errs.Group, "the group is not valid")
+	}
+	if c.Inter != nil {
+		return c.Inter.create(c, g)
+	}
+	return c.adopt(c.P2P.Create(Forever, g.Group))
+}
+
+func CommCreateGroup(c *Comm, g *Group, tag int) (*Comm, error) {
+	if err := CheckIntra(c); err != nil {
+		return nil, err
+	}
+	if g == nil {
+		return nil, errs.New(errs.Group, "the group is not valid")
+	}
+	if !slices.Contains(g.Translate(c.group()), c.rank()) {
+		return nil, nil
+	}
+	return c.adopt(c.P2P.CreateGroup(Forever, g.Group, tag))
+}
+
+func CommFree(h *abi.Handle) error {
+	c := Registry.Find(*h)
+	switch {
+	case c == nil || c.freed.Load():
+		return errs.New(errs.Comm, "the communicator is not valid")
+	case c == World || c == self:
+		return errs.New(errs.Comm, "%s is not freed", c.Name())
+	}
+	if err := c.DeleteAttributes(attrs.KindComm, c.Handle); err != nil {
+		return err
+	}
+	freeing.Lock()
+	unlend(c)
+	unused := c.retire()
+	retired = append(retired, c)
+	retired = slices.DeleteFunc(retired, func(c *Comm) bool {
+		if HasRequests(c) || !c.unused() {
+			return false
+		}
+		Registry.Remove(c.Handle)
+		return true
+	})
+	freeing.Unlock()
+	*h = Registry.Null
+	if unused {
+		c.close()
+	}
+	return nil
+}
+
+// retired are communicators that were freed and keep their handles: the error handlers of requests
+// get these, and the face knows receives by them. freeing guards it.
+var retired []*Comm
+
+// HasRequests reports whether there are requests of c. It is set by package p2p, which has them.
+var HasRequests = func(c *Comm) bool { return false }
+
+// Freed reports whether the program has freed c, which has its handle as long as it has requests.
+func (c *Comm) Freed() bool { return c.freed.Load() }
+
+// CommDisconnect is CommFree: there are no connections to cut.
+func CommDisconnect(h *abi.Handle) error { return CommFree(h) }
+
+func CommGroup(c *Comm) (*Group, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	return newGroup(c.group(), nil), nil
+}
+
+func CommTestInter(c *Comm) (bool, error) {
+	if err := Check(c); err != nil {
+		return false, err
+	}
+	return c.Inter != nil, nil
+}
+
+func CommRemoteSize(c *Comm) (int, error) {
+	if err := checkInter(c); err != nil {
+		return 0, err
+	}
+	return c.Inter.Remote.Size(), nil
+}
+
+func CommRemoteGroup(c *Comm) (*Group, error) {
+	if err := checkInter(c); err != nil {
+		return nil, err
+	}
+	return newGroup(c.Inter.Remote, nil), nil
+}
+
+func CommSetInfo(c *Comm, info *infos.Info) error { return Check(c) }
+
+// CommGetInfo returns no hints, since none that was set is heeded.
+func CommGetInfo(c *Comm) (*infos.Info, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	return infos.New(), nil
+}

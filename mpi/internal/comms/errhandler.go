@@ -1,0 +1,117 @@
+package comms
+
+import (
+	"fmt"
+	"os"
+
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/errs"
+)
+
+func CommSetErrhandler(c *Comm, h *errs.Errhandler) error {
+	if err := Check(c); err != nil {
+		return err
+	}
+	if err := h.Check(errs.KindComm); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handler = h
+	return nil
+}
+
+// CommGetErrhandler gives the program the handle once more: each is freed for itself.
+func CommGetErrhandler(c *Comm) (*errs.Errhandler, error) {
+	if err := Check(c); err != nil {
+		return nil, err
+	}
+	h := c.errhandler()
+	h.Hold()
+	return h, nil
+}
+
+func CommCallErrhandler(c *Comm, code int) error {
+	if err := Check(c); err != nil {
+		return err
+	}
+	CallHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), "MPI_Comm_call_errhandler", CalledByProgram(code))
+	return nil
+}
+
+func CalledByProgram(code int) error { return errs.New(abi.Class(code), "called by the program") }
+
+// The names of MPI 1.
+
+func ErrhandlerSet(c *Comm, h *errs.Errhandler) error { return CommSetErrhandler(c, h) }
+func ErrhandlerGet(c *Comm) (*errs.Errhandler, error) { return CommGetErrhandler(c) }
+
+// Raise calls the error handler of c, if that is not nil, and returns the class.
+func (c *Comm) Raise(name string, err error) abi.Class {
+	if c == nil {
+		return Unattached.Raise(name, err)
+	}
+	errs.Note(name, c.Name(), err)
+	CallHandler(c.errhandler(), errs.KindComm, c.Handle, c.Name(), name, err)
+	return errs.ClassOf(err)
+}
+
+// A Raiser is an object that has an error handler.
+type Raiser interface {
+	Raise(name string, err error) abi.Class
+}
+
+// Unattached is whose error handler is called for errors of no object, or of one that is not valid:
+// MPI_COMM_SELF (MPI 5.0, section 9.3), if the program has given it an error handler, and else
+// MPI_COMM_WORLD, which it was before MPI 4.0.
+var Unattached Raiser = unattached{}
+
+type unattached struct{}
+
+func (unattached) Raise(name string, err error) abi.Class {
+	c := World
+	if self.hasHandler() {
+		c = self
+	}
+	errs.Note(name, "", err)
+	CallHandler(c.errhandler(), errs.KindComm, c.Handle, "", name, err)
+	return errs.ClassOf(err)
+}
+
+// An On is the error of an operation on an object, whose error handler is called whatever the
+// function that completes the operation.
+type On struct {
+	By Raiser
+	error
+}
+
+func (e *On) Unwrap() error { return e.error }
+
+// Failed returns err, if there is one, as that of an operation on an object.
+func Failed(on Raiser, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &On{on, err}
+}
+
+// CallHandler does what h says of an error of an object, which is called on in messages, "" if there
+// is none.
+func CallHandler(h *errs.Errhandler, kind int, object abi.Handle, on, name string, err error) {
+	class := errs.ClassOf(err)
+	switch {
+	case h.Call(kind, object, class):
+	case !h.Returns():
+		die(fmt.Sprintf("%s: %s: %v", errs.Where(name, on), errs.ClassName(class), errs.Explain(err)), class)
+	}
+}
+
+// die ends the job, as MPI_ERRORS_ARE_FATAL says.
+func die(text string, class abi.Class) {
+	fmt.Fprintln(os.Stderr, "gompi:", text)
+	abi.C.Flush()
+	if World.P2P != nil {
+		_ = World.P2P.Abort(int(class), text)
+	}
+	abi.C.Exit(int(class))
+}

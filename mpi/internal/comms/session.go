@@ -1,0 +1,196 @@
+package comms
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"gompi/internal/core"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/errs"
+	"gompi/mpi/internal/infos"
+	"gompi/mpi/internal/table"
+)
+
+var Sessions = abi.NewRegistry[Session](table.SessionNull)
+
+// A Session is a session with a handle. All have the same process sets.
+type Session struct {
+	Handle abi.Handle
+
+	mu      sync.Mutex // guards handler
+	handler *errs.Errhandler
+	buffer  Buffer
+}
+
+// NewSession is called when the job is joined.
+func NewSession(h *errs.Errhandler) *Session {
+	s := &Session{handler: h}
+	s.Handle = Sessions.Add(s)
+	return s
+}
+
+func RemoveSession(h *abi.Handle) error {
+	if err := checkSession(Sessions.Find(*h)); err != nil {
+		return err
+	}
+	Sessions.Remove(*h)
+	*h = Sessions.Null
+	return nil
+}
+
+func checkSession(s *Session) error {
+	if s == nil {
+		return errs.New(errs.Session, "the session is not valid")
+	}
+	return nil
+}
+
+// ---- Process sets ----
+
+// A processSet is ranks with a name. URIs of this scheme are equal if they differ in case alone.
+type processSet struct {
+	name string
+	has  func(c *core.Comm, rank int) bool // whether a rank of the world is in it
+}
+
+// processSets are the two of the standard, and that of Open MPI for the ranks of a host.
+var processSets = []processSet{
+	{"mpi://WORLD", func(*core.Comm, int) bool { return true }},
+	{"mpi://SELF", func(c *core.Comm, rank int) bool { return rank == c.Rank() }},
+	{"mpix://SHARED", func(c *core.Comm, rank int) bool {
+		return rank == c.Rank() || c.Maps(rank)
+	}},
+}
+
+func groupOfSet(s *Session, name abi.Text) (core.Group, error) {
+	if err := checkSession(s); err != nil {
+		return core.Group{}, err
+	}
+	named := func(p processSet) bool { return strings.EqualFold(p.name, name.String()) }
+	i := slices.IndexFunc(processSets, named)
+	if i < 0 {
+		return core.Group{}, errs.New(errs.Arg, "there is no process set %q", name.String())
+	}
+	var ranks []int
+	for r := range World.P2P.Size() {
+		if processSets[i].has(World.P2P, r) {
+			ranks = append(ranks, r)
+		}
+	}
+	return World.P2P.Group().Incl(ranks...)
+}
+
+func SessionGetNumPsets(s *Session, info *infos.Info) (int, error) {
+	return len(processSets), checkSession(s)
+}
+
+// SessionGetNthPset stores at most *room bytes of a name, with a zero at the end, and sets *room to
+// what the whole needs.
+func SessionGetNthPset(s *Session, info *infos.Info, n int, room *int, name abi.Text) error {
+	if err := checkSession(s); err != nil {
+		return err
+	}
+	if n < 0 || n >= len(processSets) {
+		return errs.New(errs.Arg, "process set %d is not from 0 to %d", n, len(processSets)-1)
+	}
+	name.Set(processSets[n].name, *room)
+	*room = len(processSets[n].name) + 1
+	return nil
+}
+
+func SessionGetPsetInfo(s *Session, name abi.Text) (*infos.Info, error) {
+	g, err := groupOfSet(s, name)
+	if err != nil {
+		return nil, err
+	}
+	return infos.New("mpi_size", fmt.Sprint(g.Size())), nil
+}
+
+func GroupFromSessionPset(s *Session, name abi.Text) (*Group, error) {
+	g, err := groupOfSet(s, name)
+	if err != nil {
+		return nil, err
+	}
+	return newGroup(g, s), nil
+}
+
+func SessionGetInfo(s *Session) (*infos.Info, error) {
+	if err := checkSession(s); err != nil {
+		return nil, err
+	}
+	return infos.New("thread_level", "MPI_THREAD_MULTIPLE"), nil
+}
+
+// SessionSetInfo is Open MPI's. Hints are ignored.
+func SessionSetInfo(s *Session, info *infos.Info) error { return checkSession(s) }
+
+// ---- Errors ----
+
+func (s *Session) errhandler() *errs.Errhandler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.handler
+}
+
+func SessionSetErrhandler(s *Session, h *errs.Errhandler) error {
+	if err := checkSession(s); err != nil {
+		return err
+	}
+	if err := h.Check(errs.KindSession); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handler = h
+	return nil
+}
+
+// SessionGetErrhandler gives the program the handle once more, as CommGetErrhandler does.
+func SessionGetErrhandler(s *Session) (*errs.Errhandler, error) {
+	if err := checkSession(s); err != nil {
+		return nil, err
+	}
+	h := s.errhandler()
+	h.Hold()
+	return h, nil
+}
+
+func SessionCallErrhandler(s *Session, code int) error {
+	if err := checkSession(s); err != nil {
+		return err
+	}
+	s.callHandler("MPI_Session_call_errhandler", CalledByProgram(code))
+	return nil
+}
+
+func (s *Session) callHandler(name string, err error) {
+	CallHandler(s.errhandler(), errs.KindSession, s.Handle, "a session", name, err)
+}
+
+// Raise calls the error handler of s, if that is not nil, and returns the class.
+func (s *Session) Raise(name string, err error) abi.Class {
+	if s == nil {
+		return Unattached.Raise(name, err)
+	}
+	errs.Note(name, "a session", err)
+	s.callHandler(name, err)
+	return errs.ClassOf(err)
+}
+
+// Raise calls the error handler of the session that g was made from, as Session.Raise does.
+func (g *Group) Raise(name string, err error) abi.Class {
+	if g == nil {
+		return Unattached.Raise(name, err)
+	}
+	return g.session.Raise(name, err)
+}
+
+// RaiseBy calls h for a session that could not be made.
+func RaiseBy(h *errs.Errhandler, name string, err error) abi.Class {
+	if h == nil || h.Check(errs.KindSession) != nil {
+		return Unattached.Raise(name, err)
+	}
+	return (&Session{Handle: Sessions.Null, handler: h}).Raise(name, err)
+}

@@ -1,0 +1,320 @@
+package dtypes
+
+import (
+	"slices"
+	"sync"
+
+	"gompi/internal/core/lease"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/attrs"
+	"gompi/mpi/internal/datatype"
+	"gompi/mpi/internal/errs"
+)
+
+func CheckType(t *Datatype) error {
+	if t == nil {
+		return errs.New(errs.Type, "the datatype is not valid")
+	}
+	return nil
+}
+
+// derived gives a new type a handle. It is not committed.
+func derived(t *datatype.Type, err error) (*Datatype, error) {
+	if err != nil {
+		return nil, err
+	}
+	d := &Datatype{Type: t}
+	d.Handle = Registry.Add(d)
+	return d, nil
+}
+
+// parameterized are the types of MPI_Type_create_f90_real and the like, which are predefined, too,
+// and have handles when a program has asked for them.
+var parameterized = struct {
+	mu  sync.Mutex
+	all map[*datatype.Type]*Datatype
+}{all: map[*datatype.Type]*Datatype{}}
+
+// predefinedOf returns the handle of a predefined type.
+func predefinedOf(t *datatype.Type, err error) (*Datatype, error) {
+	if err != nil {
+		return nil, err
+	}
+	if b := t.Basic(); datatype.ByID(b.ID) == t {
+		return Registry.Find(abi.Handle(b.ID)), nil
+	}
+	parameterized.mu.Lock()
+	defer parameterized.mu.Unlock()
+	d := parameterized.all[t]
+	if d == nil {
+		d, _ = derived(t, nil)
+		d.committed = true
+		parameterized.all[t] = d
+	}
+	return d, nil
+}
+
+// checkLists checks a count, and the arrays that have as many elements.
+func checkLists(n int, arrays ...abi.Array) error {
+	switch {
+	case n < 0:
+		return errs.New(errs.Count, "the count is %d: want 0 or more", n)
+	case n > 0 && slices.Contains(arrays, 0):
+		return errs.New(errs.Arg, "an array is NULL: want one of %d elements", n)
+	}
+	return nil
+}
+
+// of checks the type that another is made of, a count, and the arrays that have as many elements.
+func of(t *Datatype, n int, arrays ...abi.Array) (*datatype.Type, error) {
+	if err := checkLists(n, arrays...); err != nil {
+		return nil, err
+	}
+	if err := CheckType(t); err != nil {
+		return nil, err
+	}
+	return t.Type, nil
+}
+
+func TypeContiguous(n int, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Contiguous(n, t))
+}
+
+func TypeVector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Vector(n, blocklength, stride, t))
+}
+
+func TypeCreateHvector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Hvector(n, blocklength, stride, t))
+}
+
+func TypeHvector(n, blocklength, stride int, old *Datatype) (*Datatype, error) {
+	return TypeCreateHvector(n, blocklength, stride, old)
+}
+
+func TypeIndexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n, blocklengths, displs)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Indexed(blocklengths.List(n), displs.List(n), t))
+}
+
+func TypeCreateHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n, blocklengths, displs)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Hindexed(blocklengths.List(n), displs.AddressList(n), t))
+}
+
+func TypeHindexed(n int, blocklengths, displs abi.Array, old *Datatype) (*Datatype, error) {
+	return TypeCreateHindexed(n, blocklengths, displs, old)
+}
+
+func TypeCreateIndexedBlock(n, blocklength int, displs abi.Array, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n, displs)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.IndexedBlock(blocklength, displs.List(n), t))
+}
+
+func TypeCreateHindexedBlock(n, blocklength int, displs abi.Array, old *Datatype) (*Datatype, error) {
+	t, err := of(old, n, displs)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.HindexedBlock(blocklength, displs.AddressList(n), t))
+}
+
+func TypeCreateStruct(n int, blocklengths, displs abi.Array, types []abi.Handle) (*Datatype, error) {
+	if err := checkLists(n, blocklengths, displs); err != nil {
+		return nil, err
+	}
+	if len(types) < n {
+		return nil, errs.New(errs.Arg, "the datatypes are NULL: want %d", n)
+	}
+	all := make([]*datatype.Type, n)
+	for i := range all {
+		t := Registry.Find(types[i])
+		if t == nil {
+			return nil, errs.New(errs.Type, "datatype %d of %d is not valid", i, n)
+		}
+		all[i] = t.Type
+	}
+	return derived(datatype.Struct(blocklengths.List(n), displs.AddressList(n), all))
+}
+
+func TypeStruct(n int, blocklengths, displs abi.Array, types []abi.Handle) (*Datatype, error) {
+	return TypeCreateStruct(n, blocklengths, displs, types)
+}
+
+func TypeCreateSubarray(ndims int, sizes, subsizes, starts abi.Array, order int, old *Datatype) (*Datatype, error) {
+	if ndims < 1 {
+		return nil, errs.New(errs.Arg, "ndims is %d: want 1 or more", ndims)
+	}
+	t, err := of(old, ndims, sizes, subsizes, starts)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Subarray(sizes.List(ndims), subsizes.List(ndims), starts.List(ndims), order, t))
+}
+
+func TypeCreateDarray(size, rank, ndims int, gsizes, distribs, dargs, psizes abi.Array, order int, old *Datatype) (*Datatype, error) {
+	if ndims < 1 {
+		return nil, errs.New(errs.Arg, "ndims is %d: want 1 or more", ndims)
+	}
+	t, err := of(old, ndims, gsizes, distribs, dargs, psizes)
+	if err != nil {
+		return nil, err
+	}
+	how := distribs.List(ndims)
+	for i, d := range how {
+		switch d {
+		case abi.C.DistributeBlock:
+			how[i] = datatype.DistributeBlock
+		case abi.C.DistributeCyclic:
+			how[i] = datatype.DistributeCyclic
+		case abi.C.DistributeNone:
+			how[i] = datatype.DistributeNone
+		default:
+			return nil, errs.New(errs.Arg, "distribution %d of dimension %d is none", d, i)
+		}
+	}
+	args := dargs.List(ndims)
+	for i, a := range args {
+		if a == abi.C.DefaultArgument {
+			args[i] = datatype.DistributeDefault
+		}
+	}
+	return derived(datatype.Darray(size, rank, gsizes.List(ndims), how, args, psizes.List(ndims), order, t))
+}
+
+func TypeCreateResized(old *Datatype, lb, extent int) (*Datatype, error) {
+	t, err := of(old, 0)
+	if err != nil {
+		return nil, err
+	}
+	return derived(datatype.Resized(t, lb, extent))
+}
+
+// TypeDup copies attributes, too, as their functions say.
+func TypeDup(old *Datatype) (*Datatype, error) {
+	t, err := of(old, 0)
+	if err != nil {
+		return nil, err
+	}
+	d, err := derived(datatype.Dup(t))
+	if err != nil {
+		return nil, err
+	}
+	if err := old.CopyAttributes(attrs.KindDatatype, old.Handle, &d.Attributes); err != nil {
+		Registry.Remove(d.Handle)
+		return nil, err
+	}
+	if old.committed {
+		d.commit()
+	}
+	return d, nil
+}
+
+func TypeCreateF90Integer(r int) (*Datatype, error) { return predefinedOf(datatype.F90Integer(r)) }
+func TypeCreateF90Real(p, r int) (*Datatype, error) { return predefinedOf(datatype.F90Real(p, r)) }
+
+func TypeCreateF90Complex(p, r int) (*Datatype, error) {
+	return predefinedOf(datatype.F90Complex(p, r))
+}
+
+func TypeMatchSize(class, size int) (*Datatype, error) {
+	return predefinedOf(datatype.MatchSize(class, size))
+}
+
+// pairs are the predefined types of a value and its index.
+var pairs = map[[2]string]string{
+	{"MPI_FLOAT", "MPI_INT"}: "MPI_FLOAT_INT", {"MPI_DOUBLE", "MPI_INT"}: "MPI_DOUBLE_INT",
+	{"MPI_LONG", "MPI_INT"}: "MPI_LONG_INT", {"MPI_SHORT", "MPI_INT"}: "MPI_SHORT_INT",
+	{"MPI_INT", "MPI_INT"}: "MPI_2INT", {"MPI_LONG_DOUBLE", "MPI_INT"}: "MPI_LONG_DOUBLE_INT",
+	{"MPI_REAL", "MPI_REAL"}: "MPI_2REAL", {"MPI_INTEGER", "MPI_INTEGER"}: "MPI_2INTEGER",
+	{"MPI_DOUBLE_PRECISION", "MPI_DOUBLE_PRECISION"}: "MPI_2DOUBLE_PRECISION",
+}
+
+// TypeGetValueIndex returns nil if there is no such pair.
+func TypeGetValueIndex(value, index *Datatype) (*Datatype, error) {
+	for _, t := range []*Datatype{value, index} {
+		if err := CheckType(t); err != nil {
+			return nil, err
+		}
+	}
+	pair, ok := pairs[[2]string{value.name, index.name}]
+	if !ok {
+		return nil, nil
+	}
+	return predefinedOf(datatype.Named(pair), nil)
+}
+
+func TypeCommit(h *abi.Handle) error {
+	t := Registry.Find(*h)
+	if err := CheckType(t); err != nil {
+		return err
+	}
+	t.commit()
+	return nil
+}
+
+// lend tells the face what it may move of a datatype's elements itself.
+var lend = func(abi.Handle, lease.Shape) {}
+
+// Lend has tell called with each datatype of the program whose elements are one loop of runs, as
+// vectors are, when it is committed, and with the zero Shape before it is freed. It is called
+// before there are any.
+func Lend(tell func(abi.Handle, lease.Shape)) { lend = tell }
+
+func (t *Datatype) commit() {
+	t.committed = true
+	if s, ok := t.shape(); ok && t.Basic() == nil {
+		lend(t.Handle, s)
+	}
+}
+
+// shape returns what an element is to the face, if it is one loop of runs.
+func (t *Datatype) shape() (s lease.Shape, ok bool) {
+	l := t.Layout(1)
+	o, ok := l.Loop()
+	if at, dense := t.Contiguous(2); dense && at == 0 {
+		o.Stride = o.Each
+	}
+	fits := func(n int) bool { return n == int(int32(n)) }
+	return lease.Shape{Size: uint32(t.Size()), Run: uint32(o.Each), Stride: int32(o.Stride), Off: int32(o.Off)},
+		ok && fits(t.Size()) && fits(o.Stride) && fits(o.Off)
+}
+
+// TypeFree takes the handle back. Messages under way, and types made of it, keep what they need.
+func TypeFree(h *abi.Handle) error {
+	t := Registry.Find(*h)
+	if err := CheckType(t); err != nil {
+		return err
+	}
+	if t.Basic() != nil {
+		return errs.New(errs.Type, "%s is not freed", t.name)
+	}
+	if err := t.DeleteAttributes(attrs.KindDatatype, t.Handle); err != nil {
+		return err
+	}
+	lend(*h, lease.Shape{})
+	t.release()
+	*h = Registry.Null
+	return nil
+}

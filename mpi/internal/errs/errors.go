@@ -1,0 +1,144 @@
+package errs
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"gompi/internal/core"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/datatype"
+	"gompi/mpi/internal/table"
+)
+
+const (
+	Buffer      abi.Class = 1
+	Count       abi.Class = 2
+	Type        abi.Class = 3
+	Tag         abi.Class = 4
+	Comm        abi.Class = 5
+	Rank        abi.Class = 6
+	Request     abi.Class = 7
+	Root        abi.Class = 8
+	Group       abi.Class = 9
+	Op          abi.Class = 10
+	Topology    abi.Class = 11
+	Dims        abi.Class = 12
+	Arg         abi.Class = 13
+	Truncate    abi.Class = 15
+	Other       abi.Class = 16
+	InStatus    abi.Class = 19
+	Access      abi.Class = 20
+	Amode       abi.Class = 21
+	BadFile     abi.Class = 23
+	FileExists  abi.Class = 28
+	FileInUse   abi.Class = 29
+	File        abi.Class = 30
+	Disp        abi.Class = 26
+	InfoKey     abi.Class = 31
+	InfoNoKey   abi.Class = 32
+	InfoValue   abi.Class = 33
+	Info        abi.Class = 34
+	IO          abi.Class = 35
+	Keyval      abi.Class = 36
+	LockType    abi.Class = 37
+	NoMem       abi.Class = 39
+	NotSame     abi.Class = 40
+	NoSpace     abi.Class = 41
+	NoSuchFile  abi.Class = 42
+	Quota       abi.Class = 44
+	ReadOnly    abi.Class = 45
+	RMAAttach   abi.Class = 46
+	RMARange    abi.Class = 48
+	RMAShared   abi.Class = 49
+	RMASync     abi.Class = 50
+	Size        abi.Class = 52
+	Datarep     abi.Class = 54
+	Unsupported abi.Class = 55
+	Win         abi.Class = 56
+	RMAFlavor   abi.Class = 57
+	Session     abi.Class = 60
+	ABI         abi.Class = 62
+
+	ProcFailed        abi.Class = table.ErrProcFailed
+	procFailedPending abi.Class = table.ErrProcFailedPending
+	Revoked           abi.Class = table.ErrRevoked
+
+	firstCode abi.Class = 0x4000 // of classes and codes that programs add
+)
+
+// An Error is how a call fails: its class, and what is wrong with which argument.
+type Error struct {
+	Class abi.Class
+	Text  string
+	Cause error // in core, nil if the argument was refused here
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Cause.Error()
+	}
+	return e.Text
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// New returns an Error.
+func New(c abi.Class, format string, args ...any) error {
+	return &Error{Class: c, Text: fmt.Sprintf(format, args...)}
+}
+
+// ClassOf returns the class of an error: MPI_SUCCESS, 0, of nil.
+func ClassOf(err error) abi.Class {
+	var e *Error
+	var d *datatype.Error
+	var r *core.RevokedError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.Class
+	case errors.As(err, &d):
+		return abi.Class(d.Class)
+	case errors.As(err, &r) && r.Died:
+		return ProcFailed
+	case r != nil && r.Rank >= 0: // else the job ends
+		return Revoked
+	case errors.Is(err, core.ErrTruncated):
+		return Truncate
+	case errors.Is(err, core.ErrMemory):
+		return NoMem
+	case errors.Is(err, core.ErrClosed):
+		return Comm
+	case errors.Is(err, core.ErrArgument):
+		return Arg
+	}
+	return Other
+}
+
+// A noted error is the last one that had a class, for MPI_Error_string.
+type notedErrors struct {
+	mu   sync.Mutex
+	text map[abi.Class]string
+}
+
+var lastError notedErrors
+
+// Note notes the error of a function on an object.
+func Note(name, on string, err error) {
+	n := &lastError
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.text == nil {
+		n.text = map[abi.Class]string{}
+	}
+	n.text[ClassOf(err)] = Where(name, on) + ": " + Explain(err)
+}
+
+// Where returns a function with its object, "" if it has none.
+func Where(name, on string) string {
+	if on == "" {
+		return name
+	}
+	return name + " on " + on
+}

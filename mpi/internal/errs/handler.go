@@ -1,0 +1,110 @@
+package errs
+
+import (
+	"sync/atomic"
+
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/table"
+)
+
+var Handlers = abi.NewRegistry[Errhandler](table.ErrhandlerNull).LateReuse()
+
+// An Errhandler is what is done about errors of a communicator, a session, a file or a window.
+type Errhandler struct {
+	Handle abi.Handle
+	kind   int          // of the objects that it is for: KindComm and so on
+	fn     abi.Addr     // of the program, 0 for the predefined ones
+	held   atomic.Int32 // how often the program has the handle
+}
+
+// The kinds of objects that have error handlers, as a Face has them.
+const (
+	KindComm    = 1
+	KindSession = 9
+	KindWin     = 10
+	KindFile    = 11
+)
+
+// Check returns an error if h is not valid, or not for objects of a kind.
+func (h *Errhandler) Check(kind int) error {
+	switch {
+	case h == nil:
+		return New(Arg, "the error handler is not valid")
+	case h.fn != 0 && h.kind != kind:
+		return New(Arg, "the error handler is for objects of another kind")
+	}
+	return nil
+}
+
+// Returns reports whether nothing is done but that the function returns the error.
+func (h *Errhandler) Returns() bool {
+	return h.Handle == table.ErrorsReturn || h.Handle == table.ErrorsThrow
+}
+
+// ErrorsAreFatal is what communicators have from the beginning, ErrorsReturn what files do.
+var (
+	ErrorsAreFatal = predefined(table.ErrorsAreFatal)
+	ErrorsReturn   = predefined(table.ErrorsReturn)
+)
+
+func init() {
+	predefined(table.ErrorsAbort)
+	predefined(table.ErrorsThrow)
+}
+
+func predefined(h abi.Handle) *Errhandler {
+	e := &Errhandler{Handle: h}
+	Handlers.Set(h, e)
+	return e
+}
+
+// Call calls the program's function for an object of a kind, and reports whether there is one.
+func (h *Errhandler) Call(kind int, object abi.Handle, c abi.Class) bool {
+	if h.fn == 0 {
+		return false
+	}
+	abi.C.CallErrhandler(h.fn, h.Handle, kind, object, c)
+	return true
+}
+
+func CommCreateErrhandler(fn abi.Addr) (*Errhandler, error) { return newHandler(fn, KindComm), nil }
+
+func SessionCreateErrhandler(fn abi.Addr) (*Errhandler, error) {
+	return newHandler(fn, KindSession), nil
+}
+
+func FileCreateErrhandler(fn abi.Addr) (*Errhandler, error) { return newHandler(fn, KindFile), nil }
+func WinCreateErrhandler(fn abi.Addr) (*Errhandler, error)  { return newHandler(fn, KindWin), nil }
+
+func newHandler(fn abi.Addr, kind int) *Errhandler {
+	h := &Errhandler{fn: fn, kind: kind}
+	h.held.Store(1)
+	h.Handle = Handlers.Add(h)
+	return h
+}
+
+// SetLanguage says which language the function is in, other than C.
+func (h *Errhandler) SetLanguage(language int) { h.fn = h.fn.In(language) }
+
+// Hold gives the program the handle once more.
+func (h *Errhandler) Hold() {
+	if h.fn != 0 && h.held.Add(1) == 1 {
+		Handlers.Restore(h.Handle, h) // it was freed
+	}
+}
+
+// ErrhandlerFree takes the handle back: objects keep what they have.
+func ErrhandlerFree(h *abi.Handle) error {
+	e := Handlers.Find(*h)
+	if e == nil {
+		return New(Arg, "the error handler is not valid")
+	}
+	if e.fn != 0 && e.held.Add(-1) == 0 {
+		Handlers.Remove(*h)
+	}
+	*h = Handlers.Null
+	return nil
+}
+
+// ErrhandlerCreate is the name of MPI 1.
+func ErrhandlerCreate(fn abi.Addr) (*Errhandler, error) { return CommCreateErrhandler(fn) }

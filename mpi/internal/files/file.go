@@ -1,0 +1,227 @@
+package files
+
+import (
+	"sync"
+
+	"gompi/internal/core"
+	"gompi/internal/core/call"
+	"gompi/internal/mem"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/comms"
+	"gompi/mpi/internal/errs"
+	"gompi/mpi/internal/infos"
+	"gompi/mpi/internal/table"
+)
+
+var Registry = abi.NewRegistry[File](table.FileNull)
+
+// A File is an open file with a handle.
+type File struct {
+	Handle abi.Handle
+	team   team
+	name   string
+	mode   mode
+	fd     int
+	under  sync.WaitGroup // operations under way
+	shared sharedPointer
+	locks  sync.Mutex // held by an atomic access: locks are the descriptor's, not a thread's
+
+	mu     sync.Mutex // guards the following
+	view   *view
+	at     int // the individual pointer: bytes of data in the view
+	atomic bool
+	// Some rank's view has short runs: collective accesses may be exchanges.
+	scattered bool
+	split     *pending // the split collective under way
+	info      []string // keys, each with its value behind it
+	handler   *errs.Errhandler
+}
+
+// Null is MPI_FILE_NULL, which has the error handler of functions without a file, and of files that
+// are opened.
+var Null = &File{Handle: table.FileNull, handler: errs.ErrorsReturn}
+
+func init() { Registry.Set(Null.Handle, Null) }
+
+func check(f *File) error {
+	if f == Null {
+		return errs.New(errs.File, "the file is MPI_FILE_NULL")
+	}
+	return checkOrNull(f)
+}
+
+func checkOrNull(f *File) error {
+	if f == nil {
+		return errs.New(errs.File, "the file is not valid")
+	}
+	return nil
+}
+
+// ---- Errors ----
+
+func (f *File) errhandler() *errs.Errhandler {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.handler
+}
+
+// Raise calls the error handler of f, or of MPI_FILE_NULL if f is nil, and returns the class.
+func (f *File) Raise(name string, err error) abi.Class {
+	if f == nil {
+		f = Null
+	}
+	errs.Note(name, f.text(), err)
+	comms.CallHandler(f.errhandler(), errs.KindFile, f.Handle, f.text(), name, err)
+	return errs.ClassOf(err)
+}
+
+// text returns what f is called in messages.
+func (f *File) text() string {
+	if f == Null {
+		return "MPI_FILE_NULL"
+	}
+	return "the file " + f.name
+}
+
+func FileSetErrhandler(f *File, h *errs.Errhandler) error {
+	if err := checkOrNull(f); err != nil {
+		return err
+	}
+	if err := h.Check(errs.KindFile); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.handler = h
+	return nil
+}
+
+// FileGetErrhandler gives the program the handle once more, as CommGetErrhandler does.
+func FileGetErrhandler(f *File) (*errs.Errhandler, error) {
+	if err := checkOrNull(f); err != nil {
+		return nil, err
+	}
+	h := f.errhandler()
+	h.Hold()
+	return h, nil
+}
+
+func FileCallErrhandler(f *File, code int) error {
+	if err := checkOrNull(f); err != nil {
+		return err
+	}
+	comms.CallHandler(f.errhandler(), errs.KindFile, f.Handle, f.text(), "MPI_File_call_errhandler", comms.CalledByProgram(code))
+	return nil
+}
+
+// ---- What is known of a file ----
+
+func FileGetGroup(f *File) (*comms.Group, error) {
+	if err := check(f); err != nil {
+		return nil, err
+	}
+	return comms.CommGroup(&comms.Comm{P2P: f.team.c})
+}
+
+func FileGetAmode(f *File) (int, error) {
+	if err := check(f); err != nil {
+		return 0, err
+	}
+	return int(f.mode), nil
+}
+
+// FileSetInfo keeps hints, so that FileGetInfo returns them. None is heeded.
+func FileSetInfo(f *File, info *infos.Info) error {
+	if err := check(f); err != nil {
+		return err
+	}
+	err := f.team.agree(nil)
+	if err == nil {
+		f.hint(info)
+	}
+	return err
+}
+
+// hint adds hints to those that f has.
+func (f *File) hint(info *infos.Info) {
+	if info == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.info = append(f.info, info.Pairs()...)
+}
+
+func FileGetInfo(f *File) (*infos.Info, error) {
+	if err := check(f); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return infos.New(f.info...), nil
+}
+
+// ---- Agreement ----
+
+// A team is the ranks that have opened a file.
+type team struct{ c *core.Comm }
+
+// agree is called by all ranks, each with its error, nil if it has none, and what has to be the
+// same on all. It returns an error on all if one has one, or if something differs: a rank's own
+// error, or the class of that of the first that has one.
+func (t team) agree(err error, same ...int) error {
+	_, err = t.gather(err, same, nil)
+	return err
+}
+
+// gather is agree that also returns the numbers that each rank gives, by rank.
+func (t team) gather(err error, same []int, mine []int64) (numbers []int64, _ error) {
+	record := []int64{int64(errs.ClassOf(err))}
+	for _, x := range same {
+		record = append(record, int64(x))
+	}
+	record = append(record, mine...)
+	n := len(record)
+	all := make([]int64, n*t.c.Size())
+	if e := t.c.Do(comms.Forever, new(call.Call).Allgather(mem.Of(record), mem.Of(all))); e != nil {
+		return nil, e
+	}
+	if err != nil {
+		return nil, err
+	}
+	for r := range t.c.Size() {
+		theirs := all[r*n:][:n]
+		if theirs[0] != 0 {
+			return nil, errs.New(abi.Class(theirs[0]), "it has failed on rank %d", r)
+		}
+	}
+	for r := range t.c.Size() {
+		for i := range same {
+			if all[r*n+1+i] != all[1+i] {
+				return nil, errs.New(errs.NotSame, "rank %d has given other arguments than rank 0", r)
+			}
+		}
+		numbers = append(numbers, all[r*n+1+len(same):][:len(mine)]...)
+	}
+	return numbers, nil
+}
+
+// first does what one rank does for all, rank 0, and returns its error on all. reply is what do
+// stores for all.
+func (t team) first(reply []int64, do func() error) error {
+	var err error
+	record := make([]int64, 1+len(reply))
+	if t.c.Rank() == 0 {
+		err = do()
+		record[0] = int64(errs.ClassOf(err))
+		copy(record[1:], reply)
+	}
+	if e := t.c.Do(comms.Forever, new(call.Call).Bcast(0, mem.Of(record))); e != nil {
+		return e
+	}
+	copy(reply, record[1:])
+	if err == nil && record[0] != 0 {
+		err = errs.New(abi.Class(record[0]), "it has failed on rank 0")
+	}
+	return err
+}

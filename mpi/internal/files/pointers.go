@@ -1,0 +1,253 @@
+package files
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/mpi/internal/errs"
+)
+
+// A sharedPointer is the shared file pointer: a position in the view, which all ranks have to have
+// alike. It is 8 bytes in a file of its own, beside the file, made by whoever uses it first, so
+// that all hosts reach it that reach the file. A rank that dies loses its lock on it.
+type sharedPointer struct {
+	number uint64 // names its file
+	start  int    // what it is while nobody has used it
+
+	mu     sync.Mutex // guards the following; held by who has the lock, which is the descriptor's
+	opened bool
+	fd     int
+}
+
+func (s *sharedPointer) path(name string) string {
+	dir, base := filepath.Split(name)
+	return filepath.Join(dir, fmt.Sprintf(".%s.shared-pointer-%x", base, s.number))
+}
+
+// used returns 1 if this rank has used the pointer.
+func (s *sharedPointer) used() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opened {
+		return 1
+	}
+	return 0
+}
+
+// update makes the pointer next(old), and returns old.
+func (s *sharedPointer) update(name string, next func(old int) int) (old int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := s.path(name)
+	if !s.opened {
+		s.fd, err = again(func() (int, error) { return unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600) })
+		if err != nil {
+			return 0, failed("open the shared file pointer", path, err)
+		}
+		s.opened = true
+	}
+	if err := lock(s.fd, unix.F_WRLCK, 0, 0); err != nil {
+		return 0, failed("lock the shared file pointer", path, err)
+	}
+	defer func() { _ = lock(s.fd, unix.F_UNLCK, 0, 0) }()
+	return s.change(path, next)
+}
+
+// change is update for who has the lock.
+func (s *sharedPointer) change(path string, next func(old int) int) (old int, err error) {
+	var b [8]byte
+	n, err := again(func() (int, error) { return unix.Pread(s.fd, b[:], 0) })
+	if err != nil {
+		return 0, failed("read the shared file pointer", path, err)
+	}
+	old = s.start
+	if n == len(b) {
+		old = int(binary.LittleEndian.Uint64(b[:]))
+	}
+	now := next(old)
+	if now == old && n == len(b) {
+		return old, nil
+	}
+	binary.LittleEndian.PutUint64(b[:], uint64(now))
+	n, err = again(func() (int, error) { return unix.Pwrite(s.fd, b[:], 0) })
+	if err == nil && n < len(b) {
+		err = unix.ENOSPC
+	}
+	return old, failed("write the shared file pointer", path, err)
+}
+
+// close closes it on this rank, and returns 1 if it was used.
+func (s *sharedPointer) close() int64 {
+	used := s.used()
+	if used != 0 {
+		_ = unix.Close(s.fd)
+	}
+	return used
+}
+
+// remove removes its file.
+func (s *sharedPointer) remove(name string) error {
+	path := s.path(name)
+	if err := unix.Unlink(path); err != nil && err != unix.ENOENT {
+		return failed("remove the shared file pointer", path, err)
+	}
+	return nil
+}
+
+// lock locks n bytes of a file, all behind off if n is 0, and waits for who has them. The lock is
+// the descriptor's: a process has several.
+func lock(fd int, how int16, off, n int) error {
+	l := unix.Flock_t{Type: how, Whence: unix.SEEK_SET, Start: int64(off), Len: int64(n)}
+	return againOnly(func() error { return unix.FcntlFlock(uintptr(fd), setLock, &l) })
+}
+
+// ---- MPI's functions ----
+
+const (
+	seekCurrent = 401
+	seekEnd     = 402
+	seekSet     = 403
+)
+
+// seek returns the position that is offset etypes behind where whence says. at is the pointer.
+func (f *File) seek(v *view, at, offset, whence int) (int, error) {
+	switch whence {
+	case seekSet:
+		at = 0
+	case seekCurrent:
+	case seekEnd:
+		size, err := f.size()
+		if err != nil {
+			return 0, err
+		}
+		at = v.end(size)
+	default:
+		return 0, errs.New(errs.Arg, "whence is not MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END")
+	}
+	to := at/v.unit + offset
+	if to < 0 || to > mostOffset/v.unit {
+		return 0, errs.New(errs.Arg, "offset %d leads to etype %d: want one of the file", offset, to)
+	}
+	return to * v.unit, nil
+}
+
+// mostOffset bounds positions, so that no sum of them overflows.
+const mostOffset = 1 << 61
+
+func FileSeek(f *File, offset, whence int) error {
+	if err := f.checkPositions(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at, err := f.seek(f.view, f.at, offset, whence)
+	if err == nil {
+		f.at = at
+	}
+	return err
+}
+
+// checkPositions returns an error if f is not valid, or only has a shared pointer.
+func (f *File) checkPositions() error {
+	if err := check(f); err != nil {
+		return err
+	}
+	if f.mode.has(sequential) {
+		return errSequential
+	}
+	return nil
+}
+
+func FileGetPosition(f *File) (int, error) {
+	if err := f.checkPositions(); err != nil {
+		return 0, err
+	}
+	v, at := f.now()
+	return at / v.unit, nil
+}
+
+func FileGetByteOffset(f *File, offset int) (int, error) {
+	if err := f.checkPositions(); err != nil {
+		return 0, err
+	}
+	v, _ := f.now()
+	if err := v.checkOffset(offset); err != nil {
+		return 0, err
+	}
+	return v.offset(offset * v.unit), nil
+}
+
+func (v *view) checkOffset(offset int) error {
+	if offset < 0 || offset > mostOffset/v.unit {
+		return errs.New(errs.Arg, "the offset is %d: want 0 or more, within the file", offset)
+	}
+	return nil
+}
+
+// FileSeekShared is collective: the first rank does it.
+func FileSeekShared(f *File, offset, whence int) error {
+	err := f.checkPositions()
+	if f == nil || f == Null {
+		return err
+	}
+	if err = f.team.agree(err, offset, whence); err != nil {
+		return err
+	}
+	return f.team.first(nil, func() error {
+		v, _ := f.now()
+		var wrong error
+		_, err := f.shared.update(f.name, func(old int) int {
+			to, e := f.seek(v, old, offset, whence)
+			if wrong = e; e != nil {
+				return old
+			}
+			return to
+		})
+		if err != nil {
+			return err
+		}
+		return wrong
+	})
+}
+
+func FileGetPositionShared(f *File) (int, error) {
+	if err := f.checkPositions(); err != nil {
+		return 0, err
+	}
+	at, err := f.shared.update(f.name, func(old int) int { return old })
+	v, _ := f.now()
+	return at / v.unit, err
+}
+
+// ---- Atomic mode ----
+
+// FileSetAtomicity is collective.
+func FileSetAtomicity(f *File, atomic bool) error {
+	if err := check(f); err != nil {
+		return err
+	}
+	same := 0
+	if atomic {
+		same = 1
+	}
+	if err := f.team.agree(nil, same); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.atomic = atomic
+	return nil
+}
+
+func FileGetAtomicity(f *File) (bool, error) {
+	if err := check(f); err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.atomic, nil
+}

@@ -1,0 +1,59 @@
+package mpi
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/datatype"
+	"gompi/mpi/internal/errs"
+	"gompi/mpi/internal/infos"
+)
+
+// The properties of Fortran's types are known from the beginning, those of gfortran and of others
+// without options that change them: a program that is to set them (MPI 5.0) is told that they are
+// set.
+
+// optional are the types that a Fortran compiler need not have.
+var optional = regexp.MustCompile(`^MPI_(LOGICAL|INTEGER|REAL|COMPLEX)\d+$|^MPI_DOUBLE_COMPLEX$`)
+
+// AbiGetFortranInfo says how long the usual types are, and which others there are.
+func AbiGetFortranInfo() (*infos.Info, error) {
+	var pairs []string
+	for _, name := range []string{"MPI_LOGICAL", "MPI_INTEGER", "MPI_REAL", "MPI_DOUBLE_PRECISION"} {
+		pairs = append(pairs, strings.ToLower(name)+"_size", fmt.Sprint(datatype.Named(name).Basic().Size))
+	}
+	var names []string
+	for name := range datatype.Names() {
+		if optional.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		pairs = append(pairs, strings.ToLower(name)+"_supported", "true")
+	}
+	return infos.New(pairs...), nil
+}
+
+func AbiSetFortranInfo(*infos.Info) error {
+	return errs.New(errs.ABI, "the sizes of Fortran's types are set")
+}
+
+// AbiGetFortranBooleans stores .TRUE. and .FALSE. of a LOGICAL of a size, and reports whether there
+// is one.
+func AbiGetFortranBooleans(size int, isTrue, isFalse abi.Addr) (bool, error) {
+	if !slices.Contains([]int{1, 2, 4, 8, 16}, size) {
+		return false, nil
+	}
+	clear(isTrue.Bytes(size))
+	clear(isFalse.Bytes(size))
+	isTrue.Bytes(1)[0] = 1 // all processors that gompi knows have the lowest byte first
+	return true, nil
+}
+
+func AbiSetFortranBooleans(size int, isTrue, isFalse abi.Addr) error {
+	return errs.New(errs.ABI, "the values of LOGICAL are set")
+}

@@ -1,0 +1,302 @@
+package ops
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"gompi/internal/core/call"
+	"gompi/internal/mem"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/datatype"
+	"gompi/mpi/internal/dtypes"
+	"gompi/mpi/internal/errs"
+	"gompi/mpi/internal/table"
+)
+
+var Registry = abi.NewRegistry[Op](table.OpNull).LateReuse()
+
+// An Op is an operator with a handle.
+type Op struct {
+	Handle  abi.Handle
+	name    string
+	kind    mem.Op   // of a predefined one
+	fn      abi.Addr // of a program's
+	commute bool
+}
+
+func init() {
+	kinds := map[string]mem.Op{
+		"MPI_SUM": mem.Sum, "MPI_PROD": mem.Prod, "MPI_MIN": mem.Min, "MPI_MAX": mem.Max,
+		"MPI_LAND": mem.LAnd, "MPI_LOR": mem.LOr, "MPI_LXOR": mem.LXor,
+		"MPI_BAND": mem.BAnd, "MPI_BOR": mem.BOr, "MPI_BXOR": mem.BXor,
+		"MPI_MINLOC": mem.MinLoc, "MPI_MAXLOC": mem.MaxLoc, "MPI_REPLACE": mem.NoOp, "MPI_NO_OP": mem.NoOp,
+	}
+	for _, h := range table.Handles() {
+		if kind, ok := kinds[h.Name]; ok {
+			Registry.Set(abi.Handle(h.ID), &Op{abi.Handle(h.ID), h.Name, kind, 0, true})
+		}
+	}
+}
+
+// Arithmetic calls operator for MPI_SUM, MPI_PROD, MPI_MIN and MPI_MAX, and element for each
+// predefined type that all of them combine, with the numbers of their handles.
+func Arithmetic(operator func(number int, op mem.Op), element func(number int, t mem.Type)) {
+	all := []*Op{}
+	for _, h := range table.Handles() {
+		if o := Registry.Find(abi.Handle(h.ID)); h.Kind == "op" && o != nil && o.kind >= mem.Sum && o.kind <= mem.Max {
+			operator(h.ID, o.kind)
+			all = append(all, o)
+		}
+	}
+	for t := range datatype.All() {
+		if b := t.Basic(); b != nil && !slices.ContainsFunc(all, func(o *Op) bool { return !o.defined(b) }) {
+			element(b.ID, b.Mem)
+		}
+	}
+}
+
+func OpCreate(fn abi.Addr, commute bool) (*Op, error) {
+	o := &Op{fn: fn, commute: commute}
+	o.Handle = Registry.Add(o)
+	return o, nil
+}
+
+func OpFree(h *abi.Handle) error {
+	o := Registry.Find(*h)
+	if o == nil || o.fn == 0 {
+		return errs.New(errs.Op, "the operator is not one of the program's")
+	}
+	Registry.Remove(*h)
+	*h = Registry.Null
+	return nil
+}
+
+// IsPredefined reports whether o is one of MPI's own.
+func (o *Op) IsPredefined() bool { return o.fn == 0 }
+
+// Kind returns package mem's operator for a predefined one, NoOp if there is none.
+func (o *Op) Kind() mem.Op { return o.kind }
+
+// SetLanguage says which language the function is in, other than C.
+func (o *Op) SetLanguage(language int) { o.fn = o.fn.In(language) }
+
+func OpCommutative(o *Op) (bool, error) {
+	if o == nil {
+		return false, errs.New(errs.Op, "the operator is not valid")
+	}
+	return o.commute, nil
+}
+
+// defined reports whether o combines elements of a predefined type (MPI 4.0, section 6.9.2). As
+// other implementations do, it takes MPI_CHAR for a number. Integers and complex numbers of Fortran
+// that neither Go nor C has are not combined.
+func (o *Op) defined(b *datatype.Basic) bool {
+	if b.Mem == mem.NoType && !combinesPairs(b.Name) && !combinedInC[b.Name] {
+		return false
+	}
+	switch o.kind {
+	case mem.Sum, mem.Prod:
+		return b.Class == datatype.Complex || b.Class == datatype.Float || isInteger(b)
+	case mem.Min, mem.Max:
+		return b.Class == datatype.Float || isInteger(b)
+	case mem.LAnd, mem.LOr, mem.LXor:
+		return b.Class == datatype.Logical || isInteger(b)
+	case mem.BAnd, mem.BOr, mem.BXor:
+		return b.Class == datatype.Byte || isInteger(b)
+	case mem.MinLoc, mem.MaxLoc:
+		return b.Class == datatype.Pair
+	}
+	return false
+}
+
+// combinedInC are the types that Face.Combine has operators for.
+var combinedInC = map[string]bool{
+	"MPI_LONG_DOUBLE": true, "MPI_LONG_DOUBLE_INT": true, "MPI_C_LONG_DOUBLE_COMPLEX": true, "MPI_CXX_LONG_DOUBLE_COMPLEX": true,
+}
+
+func isInteger(b *datatype.Basic) bool {
+	switch b.Class {
+	case datatype.CInteger, datatype.FortranInteger, datatype.MultiLanguage:
+		return true
+	}
+	return b.Name == "MPI_CHAR"
+}
+
+// CheckOp returns what is wrong with an operator for a type.
+func CheckOp(o *Op, t *dtypes.Datatype) error {
+	switch {
+	case o == nil:
+		return errs.New(errs.Op, "the operator is not valid")
+	case o.fn != 0:
+		return nil
+	case t.Basic() == nil:
+		return errs.New(errs.Op, "%s is not defined for a derived datatype", o.name)
+	case !o.defined(t.Basic()):
+		return errs.New(errs.Op, "%s is not defined for %s", o.name, t.Basic().Name)
+	}
+	return nil
+}
+
+// native returns the type of package mem's kernels that o combines t with, if there is one.
+func (o *Op) native(t *dtypes.Datatype) (mem.Type, bool) {
+	b := t.Basic()
+	if o.fn != 0 || b == nil || !o.kind.Defined(b.Mem) {
+		return mem.NoType, false
+	}
+	return b.Mem, true
+}
+
+// Combination returns o for elements of t as core calls it.
+func (o *Op) Combination(t *dtypes.Datatype) call.Op {
+	if _, ok := o.native(t); ok {
+		return call.Op{Kind: o.kind}
+	}
+	if o.fn != 0 {
+		t.Operand()
+	}
+	if !isSolid(t) {
+		return call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) { o.combinePacked(t, acc, in) }, Program: o.fn != 0}
+	}
+	return call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) { o.combine(t, acc, in) }, Program: o.fn != 0}
+}
+
+// combine stores acc op in into acc. MPI's functions store into their second operand: if o commutes
+// that is acc, else it is a copy of in, which may be a peer's.
+func (o *Op) combine(t *dtypes.Datatype, acc, in mem.Buffer) {
+	n := acc.Len()
+	if n == 0 {
+		return
+	}
+	if o.commute {
+		o.apply(t, addrOf(in), addrOf(acc), n)
+		return
+	}
+	room := copies.Get().(*[]byte)
+	defer copies.Put(room)
+	*room = append((*room)[:0], in.HostSlice()...)
+	o.apply(t, addrOf(acc), abi.Addr(uintptr(unsafe.Pointer(unsafe.SliceData(*room)))), n)
+	copy(acc.HostSlice(), *room)
+}
+
+// combinePacked is combine for packed elements. The program's function gets them as arrays of t.
+func (o *Op) combinePacked(t *dtypes.Datatype, acc, in mem.Buffer) {
+	n := acc.Len()
+	if n == 0 {
+		return
+	}
+	from, bytes := t.Span(n)
+	room := copies.Get().(*[]byte)
+	defer copies.Put(room)
+	*room = slices.Grow((*room)[:0], 2*(bytes+alignment))
+	left := arrayIn(uintptr(unsafe.Pointer(unsafe.SliceData(*room))), from)
+	right := arrayIn(left+uintptr(from+bytes), from)
+	t.Unpack(left, n, acc.HostSlice())
+	t.Unpack(right, n, in.HostSlice())
+	o.call(t, abi.Addr(left), abi.Addr(right), n)
+	t.Pack(acc.HostSlice(), right, n)
+}
+
+// CombinePacked stores acc op in into acc, packed elements of t. o is predefined.
+func (o *Op) CombinePacked(t *dtypes.Datatype, acc, in []byte) {
+	n := len(acc) / t.Size()
+	if n == 0 {
+		return
+	}
+	from, bytes := t.Span(n)
+	room := copies.Get().(*[]byte)
+	defer copies.Put(room)
+	*room = slices.Grow((*room)[:0], 2*(bytes+alignment))
+	left := arrayIn(uintptr(unsafe.Pointer(unsafe.SliceData(*room))), from)
+	right := arrayIn(left+uintptr(from+bytes), from)
+	t.Unpack(left, n, in)
+	t.Unpack(right, n, acc)
+	o.apply(t, abi.Addr(left), abi.Addr(right), n)
+	t.Pack(acc, right, n)
+}
+
+// alignment is that of an array that a program allocates.
+const alignment = 16
+
+// arrayIn returns the address of an array whose data begins at room or a little behind, from bytes
+// from the address.
+func arrayIn(room uintptr, from int) uintptr {
+	return (room - uintptr(from) + alignment - 1) &^ (alignment - 1)
+}
+
+// copies are for operands: memory that does not move, as a stack does, while its address is a
+// number.
+var copies = sync.Pool{New: func() any { return new([]byte) }}
+
+func addrOf(b mem.Buffer) abi.Addr { return abi.Addr(b.Addr()) }
+
+// apply stores in op inout into inout, for n elements that lie as in an array of t.
+func (o *Op) apply(t *dtypes.Datatype, in, inout abi.Addr, n int) {
+	switch lb := t.Lb(); {
+	case o.fn != 0:
+		o.call(t, in.Plus(-lb), inout.Plus(-lb), n)
+	case combinesPairs(t.Basic().Name):
+		pairCombiners[t.Basic().Name](o.kind, in, inout, n)
+	case !abi.C.Combine(o.Handle, t.Handle, in, inout, n):
+		panic(o.name + " is not implemented for " + t.Basic().Name) // TestAllOperatorsOnAllTypes
+	}
+}
+
+// call calls the program's function for arrays of t.
+func (o *Op) call(t *dtypes.Datatype, in, inout abi.Addr, n int) {
+	t.During(func() { abi.C.CallOp(o.fn, in, inout, n, o.Handle, t.Handle) })
+}
+
+func ReduceLocal(in, inout abi.Addr, n int, t *dtypes.Datatype, o *Op) error {
+	if err := dtypes.Check(n, t); err != nil {
+		return err
+	}
+	if err := CheckOp(o, t); err != nil {
+		return err
+	}
+	if n == 0 {
+		return nil
+	}
+	if in == abi.InPlace || inout == abi.InPlace || in == inout {
+		return errs.New(errs.Buffer, "the operands are in place, or one")
+	}
+	if typ, ok := o.native(t); ok {
+		acc := mem.HostBytes(typ, n, inout.Bytes(n*t.Size()))
+		return mem.Reduce(o.kind, acc, mem.HostBytes(typ, n, in.Bytes(n*t.Size())), acc)
+	}
+	lb := t.Lb()
+	o.apply(t, in.Plus(lb), inout.Plus(lb), n)
+	return nil
+}
+
+// isSolid reports whether elements of an array of t may be copied as a whole, with what is between
+// their parts. Others are packed for a reduction.
+func isSolid(t *dtypes.Datatype) bool {
+	if b := t.Basic(); b != nil && b.Class == datatype.Pair {
+		return true
+	}
+	at, ok := t.Contiguous(2)
+	return ok && at == t.Lb() && t.Size() > 0
+}
+
+// Elements returns n elements of t in memory as core combines them, false if they are to be packed.
+func (o *Op) Elements(buf abi.Addr, n int, t *dtypes.Datatype) (mem.Buffer, bool) {
+	if typ, ok := o.native(t); ok {
+		return mem.HostBytes(typ, n, buf.Bytes(n*t.Size())), true
+	}
+	if !isSolid(t) {
+		return mem.Buffer{}, false
+	}
+	return mem.HostElements(t.Extent(), n, buf.Plus(t.Lb()).Bytes(n*t.Extent())), true
+}
+
+// ElementSize returns how many bytes an element is to core.
+func (o *Op) ElementSize(t *dtypes.Datatype) int {
+	switch typ, ok := o.native(t); {
+	case ok:
+		return typ.Size()
+	case isSolid(t):
+		return t.Extent()
+	}
+	return max(t.Size(), 1)
+}

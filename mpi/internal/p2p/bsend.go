@@ -1,0 +1,78 @@
+package p2p
+
+import (
+	"gompi/internal/core"
+	"gompi/internal/mem"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/comms"
+)
+
+// buffered copies m, and starts to send it. What it returns is for a persistent request: it is
+// over.
+func (m *message) buffered() (core.Request, error) {
+	return core.Request{}, m.c.BufferForSends().Send(m.n*m.t.Size(), func() core.Request {
+		return m.c.P2P.Isend(m.c.RankOf(m.peer), m.tag, mem.Of(m.t.Packed(m.buf, m.n)))
+	})
+}
+
+func BufferAttach(at abi.Addr, size int) error  { return comms.ProcessBuffer().Attach(at, size) }
+func BufferDetach() (abi.Addr, int, error)      { return comms.ProcessBuffer().Detach() }
+func BufferFlush() error                        { return flush(comms.ProcessBuffer(), nil) }
+func BufferIflush() (*Request, error)           { return iflush(comms.ProcessBuffer(), nil) }
+func CommFlushBuffer(c *comms.Comm) error       { return flush(c.OwnBuffer()) }
+func SessionFlushBuffer(s *comms.Session) error { return flush(s.OwnBuffer()) }
+
+func CommAttachBuffer(c *comms.Comm, at abi.Addr, size int) error {
+	b, err := c.OwnBuffer()
+	return attach(b, err, at, size)
+}
+
+func CommDetachBuffer(c *comms.Comm) (abi.Addr, int, error)       { return detach(c.OwnBuffer()) }
+func CommIflushBuffer(c *comms.Comm) (*Request, error)            { return iflush(c.OwnBuffer()) }
+func SessionIflushBuffer(s *comms.Session) (*Request, error)      { return iflush(s.OwnBuffer()) }
+func SessionDetachBuffer(s *comms.Session) (abi.Addr, int, error) { return detach(s.OwnBuffer()) }
+
+func SessionAttachBuffer(s *comms.Session, at abi.Addr, size int) error {
+	b, err := s.OwnBuffer()
+	return attach(b, err, at, size)
+}
+
+func attach(b *comms.Buffer, err error, at abi.Addr, size int) error {
+	if err != nil {
+		return err
+	}
+	return b.Attach(at, size)
+}
+
+func detach(b *comms.Buffer, err error) (abi.Addr, int, error) {
+	if err != nil {
+		return 0, 0, err
+	}
+	return b.Detach()
+}
+
+// flush waits until all messages in the buffer are sent.
+func flush(b *comms.Buffer, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, op := range b.UnderWay() {
+		if _, e := op.Wait(comms.Forever); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func iflush(b *comms.Buffer, err error) (*Request, error) {
+	if err != nil {
+		return nil, err
+	}
+	ops := b.UnderWay()
+	if len(ops) == 0 {
+		return RequestDone, nil
+	}
+	r := NewRequest(comms.World).Of(comms.Unattached)
+	r.Op, r.Others = ops[0], ops[1:]
+	return r, nil
+}

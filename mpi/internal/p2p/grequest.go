@@ -1,0 +1,89 @@
+package p2p
+
+import (
+	"sync"
+
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/comms"
+	"gompi/mpi/internal/errs"
+)
+
+// generalized is what a request of MPI_Grequest_start has: functions of the program's.
+type generalized struct {
+	queryFn, freeFn, cancelFn, extra abi.Addr
+
+	mu    sync.Mutex
+	over  bool // MPI_Grequest_complete was called
+	freed bool // MPI_Request_free was, before
+}
+
+func GrequestStart(queryFn, freeFn, cancelFn, extra abi.Addr) (*Request, error) {
+	r := NewRequest(comms.World).Of(comms.Unattached)
+	r.user = &generalized{queryFn: queryFn, freeFn: freeFn, cancelFn: cancelFn, extra: extra}
+	r.Op = comms.World.P2P.Promise()
+	return r, nil
+}
+
+// GrequestComplete ends the operation. Its outcome is asked for when the program waits for it.
+func GrequestComplete(r *Request) error {
+	if r == nil || r.user == nil {
+		return errs.New(errs.Request, "the request is not a generalized one")
+	}
+	r.user.mu.Lock()
+	r.user.over = true
+	freed := r.user.freed
+	r.user.mu.Unlock()
+	comms.World.P2P.Complete(r.Op, nil)
+	if freed {
+		_ = r.user.release()
+		r.release()
+	}
+	return nil
+}
+
+// SetLanguage says which language the functions are in, other than C.
+func (r *Request) SetLanguage(language int) {
+	if g := r.user; g != nil {
+		g.queryFn, g.freeFn, g.cancelFn = g.queryFn.In(language), g.freeFn.In(language), g.cancelFn.In(language)
+	}
+}
+
+// query asks the program for the status.
+func (g *generalized) query(st *abi.Status) error {
+	*st = abi.OfNothing
+	return classError(abi.C.Query(g.queryFn, g.extra, st), "the request's function for its status has failed")
+}
+
+// release tells the program that its request is gone. MPI_Wait and the like return the error.
+func (g *generalized) release() error {
+	if g.freeFn == 0 {
+		return nil
+	}
+	return classError(abi.C.Release(g.freeFn, g.extra), "the request's function to free it has failed")
+}
+
+func (g *generalized) cancel(over bool) error {
+	g.mu.Lock()
+	over = over || g.over
+	g.mu.Unlock()
+	return classError(abi.C.Cancel(g.cancelFn, g.extra, over), "the request's function to cancel has failed")
+}
+
+// free lets r go: at once if it is over, else when it is.
+func (g *generalized) free(r *Request) {
+	g.mu.Lock()
+	g.freed = true
+	over := g.over
+	g.mu.Unlock()
+	if over {
+		_ = g.release()
+		r.release()
+	}
+}
+
+func classError(c abi.Class, text string) error {
+	if c == 0 {
+		return nil
+	}
+	return errs.New(c, "%s", text)
+}

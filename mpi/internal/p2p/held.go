@@ -1,0 +1,114 @@
+package p2p
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gompi/internal/core"
+	"gompi/mpi/internal/abi"
+	"gompi/mpi/internal/comms"
+	"gompi/mpi/internal/dtypes"
+	"gompi/mpi/internal/table"
+)
+
+// This file passes receives to and from the face, which posts short ones itself while it can
+// (package lease of internal/core). Their handles are FirstHeld and more, in C as in Go.
+
+// calls is how many calls of the face are under way.
+var calls atomic.Int32
+
+// passing is held while receives pass from or to the face, so that no other thread posts one
+// between.
+var passing sync.Mutex
+
+// Enter is called at the beginning of each call of the face. What that holds becomes requests, in
+// their order.
+func Enter() {
+	calls.Add(1)
+	if !comms.Holds() {
+		return
+	}
+	passing.Lock()
+	defer passing.Unlock()
+	if comms.Holds() {
+		comms.TakeOver(takeOver)
+	}
+}
+
+func takeOver(h comms.Held, c *comms.Comm) {
+	r := requestPool.Get().(*Request)
+	r.c, r.active = c, true
+	if h.Arrived {
+		r.Finish(abi.Status{Source: int32(h.Source), Tag: int32(h.Tag), Bytes: int64(h.Bytes)})
+	} else {
+		r.post(dtypes.LoopBuffer(abi.Addr(h.Buf), h.Bytes, h.Run, h.Stride), h.Source, h.Tag)
+	}
+	r.stay(h.Place, h.Source)
+}
+
+// stay gives r, a receive from source, a handle of the face's.
+func (r *Request) stay(place, source int) {
+	r.source = source
+	r.Handle = abi.Handle(table.FirstHeld + place)
+	r.order = orders.Add(1)
+	Requests.Restore(r.Handle, r) // not Set: another thread may add one, and grow the registry
+}
+
+// orders is the order of the last receive with such a handle.
+var orders atomic.Uint64
+
+// Leave is called at the end of each call of the face.
+func Leave() {
+	if comms.Lends() {
+		comms.Lend(giveBack)
+	}
+	calls.Add(-1)
+}
+
+// giveBack gives the receives that are posted to the face if they are all that is under way. A
+// program that always has some posted and tests them would enter Go for each test.
+func giveBack() {
+	passing.Lock()
+	defer passing.Unlock()
+	if comms.Holds() || !comms.Claim() { // a call that begins from here on sees it and waits for passing,
+		return
+	}
+	var passed []*Request
+	if calls.Load() == 1 { // or is seen here
+		passed = passPosted()
+	}
+	comms.EndClaim(len(passed) > 0)
+	for i, r := range passed {
+		if i == 0 || r.c != passed[i-1].c || r.source != passed[i-1].source {
+			comms.LendFor(r.c, r.source)
+		}
+	}
+	for _, r := range passed {
+		*r = Request{}
+		requestPool.Put(r)
+	}
+}
+
+// passPosted returns what it has passed.
+func passPosted() []*Request {
+	var all []*Request
+	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+comms.MostHeld; h++ {
+		if r := Requests.Find(h); r != nil && r.active && !r.over && r.order > 0 && !r.Op.Done() && !r.c.Freed() {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Request) int { return cmp.Compare(a.order, b.order) })
+	ops, places := make([]core.Request, len(all)), make([]int, len(all))
+	for i, r := range all {
+		ops[i], places[i] = r.Op, int(r.Handle-table.FirstHeld)
+	}
+	if len(all) == 0 || !comms.GiveBack(ops, places) {
+		return nil
+	}
+	for _, r := range all {
+		Requests.Remove(r.Handle)
+	}
+	return all
+}

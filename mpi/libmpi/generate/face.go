@@ -1,0 +1,278 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gompi/mpi/internal/datatype"
+	"gompi/mpi/internal/table"
+)
+
+// writeFunctions writes the C functions of a face. Each converts its arguments by the macros of
+// face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. more
+// are the names of forms for large counts, and other names of functions, that it has written, too.
+// Functions that MPI 5.0 has not are left out of the standard face, unless they have a name of
+// MPIX_.
+func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype, standard bool) (more []string, err error) {
+	fmt.Fprint(w, "#include \"short.h\"\n")
+	number := -1
+	for _, f := range all {
+		if f.Face {
+			continue
+		}
+		number++
+		if standard && f.Beside && otherName(&f) == "" {
+			continue
+		}
+		p, ok := protos["MPI_"+f.Name]
+		if !ok { // the header is older than the function
+			p = f.Prototype(false)
+		}
+		if len(p.Params) != len(f.Args) {
+			return nil, fmt.Errorf("MPI_%s has %d parameters: want %d", f.Name, len(p.Params), len(f.Args))
+		}
+		writeFunction(w, &f, p, number)
+		c, ok := protos["MPI_"+f.Name+"_c"]
+		if !ok && newerLarge.MatchString(f.Name) {
+			c, ok = f.Prototype(true), true
+		}
+		if ok {
+			if large, ok := largeForm(f, p, c); ok {
+				writeFunction(w, &large, c, number)
+				more = append(more, "MPI_"+large.Name)
+			}
+		}
+		if other := otherName(&f); other != "" {
+			fmt.Fprintf(w, "#pragma weak %s = PMPI_%s\n#pragma weak P%s = PMPI_%s\n", other, f.Name, other, f.Name)
+			more = append(more, other)
+		}
+	}
+	return append(more, writeMissing(w, table.Missing(), protos)...), nil
+}
+
+// writeMissing writes the functions that gompi lacks and that have a communicator, whose error
+// handler is called. It returns their names.
+func writeMissing(w io.Writer, missing []table.Function, protos map[string]prototype) (names []string) {
+	for _, f := range missing {
+		p, ok := protos["MPI_"+f.Name]
+		if by, _ := raiserOf(&f); by != "Comm" || !ok {
+			continue
+		}
+		var params, unused []string
+		for _, x := range p.Params {
+			params, unused = append(params, x.String()), append(unused, "(void)"+x.Name)
+		}
+		fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n\t%s;\n\treturn gompi_missing_on(\"MPI_%s\", %s);\n}\n",
+			f.Name, f.Name, p.Result, f.Name, strings.Join(params, ", "), strings.Join(unused, ", "), f.Name, raiserWord(&f, p))
+		names = append(names, "MPI_"+f.Name)
+	}
+	return names
+}
+
+// otherNames are names that a function has in one MPI alone, or in a newer one.
+var otherNames = map[string]string{
+	"Remove_error_class":  "MPIX_Delete_error_class",
+	"Remove_error_code":   "MPIX_Delete_error_code",
+	"Remove_error_string": "MPIX_Delete_error_string",
+}
+
+// otherName returns the other name of a function, "" if it has none.
+func otherName(f *table.Function) string {
+	if strings.HasPrefix(f.Chapter, "Fault tolerance") { // not of the standard yet
+		return "MPIX_" + f.Name
+	}
+	return otherNames[f.Name]
+}
+
+// newerLarge are functions whose forms for large counts are newer than many headers.
+var newerLarge = regexp.MustCompile(`^((Comm|Session)_(attach|detach)_buffer|Status_set_elements)$`)
+
+// largeForm returns the form of f for large counts, whose prototype is c, if its integers are wider
+// than those of f, of prototype p, and all else is the same: they all cross as words.
+func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
+	if len(c.Params) != len(p.Params) {
+		return f, false
+	}
+	f.Name += "_c"
+	f.Args = slices.Clone(f.Args)
+	wider := strings.NewReplacer("MPI_Count", "int", "MPI_Aint", "int")
+	for i, x := range c.Params {
+		a, was := &f.Args[i], p.Params[i]
+		if wider.Replace(x.Type) != wider.Replace(was.Type) || x.Array != was.Array || a.Kind == "function" && x != was {
+			return f, false
+		}
+		if goKinds[a.Kind].get == "array" && x.Type != was.Type && !strings.Contains(was.Type, "MPI_Aint") {
+			a.Kind = "wide"
+		}
+	}
+	return f, true
+}
+
+func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
+	var before, words, after strings.Builder
+	call := "gompi_call"
+	if anyTime.MatchString(f.Name) {
+		call = "gompi_call_any_time"
+		before.WriteString("\tgompi_start();\n")
+	}
+	for i, a := range f.Args {
+		if a.Out && a.Kind != "status" && a.Length == "" {
+			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n", p.Params[i].Name, number, raiserWord(f, p), p.Params[i].Name)
+		}
+	}
+	for i, a := range f.Args {
+		convert(&before, &words, &after, f, p, a, i)
+	}
+	var params []string
+	for _, x := range p.Params {
+		params = append(params, x.String())
+	}
+	list := strings.Join(params, ", ")
+	var names []string
+	for _, x := range p.Params {
+		names = append(names, x.Name)
+	}
+	if list == "" {
+		list = "void"
+	}
+	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n", f.Name, f.Name, p.Result, f.Name, list)
+	fmt.Fprintf(w, "%s#ifdef SHORT_%s\n\tif (SHORT_%s(%s))\n\t\treturn MPI_SUCCESS;\n#endif\n%s%s", counted(f), f.Name, f.Name, strings.Join(names, ", "), waits(f), &before)
+	if after.Len() == 0 {
+		fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\treturn %s(%d, a);\n}\n", &words, call, number)
+		return
+	}
+	fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\tint error = %s(%d, a);\n%s\treturn error;\n}\n", &words, call, number, &after)
+}
+
+// counted returns what a function begins with that -stats counts: one that communicates, or waits.
+func counted(f *table.Function) string {
+	switch f.Chapter {
+	case "Point-to-point", "Collectives", "Windows", "Files":
+	default:
+		if !communicates.MatchString(f.Name) {
+			return ""
+		}
+	}
+	if local.MatchString(f.Name) {
+		return ""
+	}
+	return fmt.Sprintf("\tCOUNTED(\"MPI_%s\");\n", f.Name)
+}
+
+// waits returns what such a function has before it enters Go.
+func waits(f *table.Function) string {
+	if counted(f) == "" {
+		return ""
+	}
+	return "\tWAITS();\n"
+}
+
+// communicates are functions of other chapters that do, and local those of their own that do not.
+var (
+	communicates = regexp.MustCompile(`^(Wait|Test(all|any|some)?(_c)?$|Start|Comm_(i?dup|split|create|free|disconnect|i?agree|i?shrink)|Intercomm_|(Cart|Graph|Dist_graph)_(create|sub))`)
+	local        = regexp.MustCompile(`_(get|set)_(attr|name|errhandler|info|group|keyval|amode|atomicity|byte_offset|position|view|size|type_extent)|_keyval|_errhandler|_[cf]2[cf]|_init(_c)?$`)
+)
+
+// anyTime are functions that may be called before MPI_Init and after MPI_Finalize (MPI 4.0, section
+// 11.4.1).
+var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_|Remove_error_|Session_|Errhandler_free$|Abi_)`)
+
+// nullOf are what functions that fail store, as both MPIs do.
+var nullOf = map[string]string{"comm": "MPI_COMM_NULL", "datatype": "MPI_DATATYPE_NULL"}
+
+// convert writes how argument i is converted before and after the call.
+func convert(before, words, after *strings.Builder, f *table.Function, p prototype, a table.Arg, i int) {
+	x := p.Params[i].Name
+	switch {
+	case a.Kind == "status" && a.Length != "":
+		n := length(f, p, a)
+		fmt.Fprintf(before, "\tSTATUSES(st%d, %s, %s);\n", i, n, x)
+		fmt.Fprintf(words, "(gompi_word)st%d, ", i)
+		fmt.Fprintf(after, "\tSTATUSES_OUT(st%d, %s, %s);\n", i, n, x)
+	case a.Kind == "status":
+		in := ""
+		if a.In {
+			in = "_IN"
+		}
+		fmt.Fprintf(before, "\tSTATUS%s(st%d, %s);\n", in, i, x)
+		fmt.Fprintf(words, "STATUS_WORD(st%d, %s), ", i, x)
+		if a.Out {
+			fmt.Fprintf(after, "\tSTATUS_OUT(st%d, %s);\n", i, x)
+		}
+	case a.Length != "":
+		n := length(f, p, a)
+		get := "GOMPI_BAD"
+		if a.In {
+			get = fmt.Sprintf("IN_%s(%s[i])", macroOf(a.Kind), x)
+		}
+		fmt.Fprintf(before, "\tIDS(ids%d, %s, %s);\n", i, n, get)
+		fmt.Fprintf(words, "(gompi_word)ids%d, ", i)
+		if a.Out {
+			fmt.Fprintf(after, "\tIDS_OUT(%s, ids%d, %s);\n", a.Kind, i, x)
+		}
+		fmt.Fprintf(after, "\tIDS_FREE(ids%d);\n", i)
+	case a.In && a.Out:
+		fmt.Fprintf(words, "IN_%s(*%s), ", macroOf(a.Kind), x)
+		if table.IsHandle(a.Kind) {
+			fmt.Fprintf(after, "\tif (a[%d] != GOMPI_BAD) ", i)
+		}
+		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
+	case a.Out:
+		fmt.Fprint(words, "0, ")
+		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind == "status" }) { // an error may be of one of several requests
+			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
+			break
+		}
+		fmt.Fprintf(after, "\tif (!error) OUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
+		if null := nullOf[a.Kind]; null != "" {
+			fmt.Fprintf(after, "\telse *(%s) = %s;\n", x, null)
+		}
+	default:
+		fmt.Fprintf(words, "IN_%s(%s), ", macroOf(a.Kind), x)
+	}
+}
+
+// raiserWord returns the C expression for the object whose error handler f calls.
+func raiserWord(f *table.Function, p prototype) string {
+	if _, i := raiserOf(f); i >= 0 && !f.Args[i].Out {
+		return "IN_" + f.Args[i].Kind + "(" + p.Params[i].Name + ")"
+	}
+	return "GOMPI_BAD"
+}
+
+// length returns the C expression for how long an array is.
+func length(f *table.Function, p prototype, a table.Arg) string {
+	if i := lengthOf(f, a); i >= 0 {
+		return p.Params[i].Name
+	}
+	n := fmt.Sprintf("gompi_length(GOMPI_%s, comm)", strings.ToUpper(a.Length))
+	if a.Name == "sendtypes" { // which are not looked at in place
+		n = "sendbuf == MPI_IN_PLACE ? 0 : " + n
+	}
+	return n
+}
+
+// writePredefined writes the predefined handles with their numbers, as far as the header has them.
+// fortran has the numbers of Fortran's, where they are others.
+func writePredefined(w io.Writer, fortran map[string]int) {
+	fmt.Fprint(w, "\nconst struct gompi_predefined gompi_predefined[] = {\n")
+	row := func(kind, name string, id int) {
+		number, ok := fortran[name]
+		if !ok {
+			number = -1
+		}
+		fmt.Fprintf(w, "#ifdef %s\n\t{KIND_%s, %d, %d, (gompi_handle)(intptr_t)%s},\n#endif\n", name, kind, id, number, name)
+	}
+	// First, since it has the handle of those datatypes that a header's MPI lacks, and keeps it.
+	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)
+	for t := range datatype.All() {
+		row("datatype", t.Basic().Name, t.Basic().ID)
+	}
+	for _, h := range table.Handles() {
+		row(h.Kind, h.Name, h.ID)
+	}
+	fmt.Fprint(w, "\t{0},\n};\n")
+}

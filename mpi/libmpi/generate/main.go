@@ -1,0 +1,141 @@
+// Command generate writes what stands between MPI programs and package mpi, from the table of
+// functions.
+//
+//	generate go FILE
+//	    Go functions that decode arguments, and call those of the packages in FILE's folder
+//	generate c -header mpi.h,... -library libmpi.so DIR
+//	    a face in C: functions.c and symbols.c
+//	generate standard DIR
+//	    the standard face in C, alike, and its mpi.h
+//	generate shared FILE
+//	    the header of what C and Go share, from Go's source
+//	generate docs -header mpi.h,... FILE
+//	    docs/mpi-functions.md
+//
+// A face has the prototypes of an installed header, and exports every name of the installed library
+// and of newer ones: what gompi does not implement is named when it is called.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gompi/mpi/internal/table"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) < 2 {
+		return fmt.Errorf("%d arguments: want go FILE, shared FILE, or c -header FILES -library FILE DIR", len(args))
+	}
+	switch args[0] {
+	case "go":
+		var b bytes.Buffer
+		at, err := places(filepath.Dir(args[1]), table.Functions())
+		if err != nil {
+			return err
+		}
+		writeGo(&b, table.Functions(), at)
+		code, err := format.Source(b.Bytes())
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(args[1], code, 0o644)
+	case "c":
+		return generateFace(args[1:])
+	case "standard":
+		return generateStandard(args[1])
+	case "shared":
+		return generateShared(args[1])
+	case "docs":
+		return generateDocs(args[1:])
+	}
+	return fmt.Errorf("%q: want go, c, standard, shared or docs", args[0])
+}
+
+func generateFace(args []string) error {
+	flags := flag.NewFlagSet("generate c", flag.ContinueOnError)
+	header := flags.String("header", "", "mpi.h and what declares its functions, separated by commas")
+	library := flags.String("library", "", "the library whose names are exported")
+	fortran := flags.String("fortran", "", "mpif-handles.h, where Fortran numbers handles of its own")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	dir := flags.Arg(0)
+	protos, err := readPrototypes(strings.Split(*header, ","))
+	if err != nil {
+		return err
+	}
+	symbols, err := readSymbols(*library)
+	if err != nil {
+		return err
+	}
+	numbers, err := readFortranNumbers(*fortran)
+	if err != nil {
+		return err
+	}
+	return writeFace(dir, table.Functions(), protos, withNewer(symbols), numbers, false)
+}
+
+// writeFace writes the files of a face into dir.
+func writeFace(dir string, functions []table.Function, protos map[string]prototype, symbols []symbol, numbers map[string]int, standard bool) error {
+	var text, rest bytes.Buffer
+	more, err := writeFunctions(&text, functions, protos, standard)
+	if err != nil {
+		return err
+	}
+	writePredefined(&text, numbers)
+	writeSymbols(&rest, symbols, functions, more)
+	if err := os.WriteFile(filepath.Join(dir, "functions.c"), text.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "symbols.c"), rest.Bytes(), 0o644)
+}
+
+// generateStandard writes the mpi.h of MPI 5.0's binary interface, and the face that has what it
+// declares.
+func generateStandard(dir string) error {
+	var b bytes.Buffer
+	writeHeader(&b)
+	header := filepath.Join(dir, "mpi.h")
+	if err := os.WriteFile(header, b.Bytes(), 0o644); err != nil {
+		return err
+	}
+	protos, err := readPrototypes([]string{header})
+	if err != nil {
+		return err
+	}
+	var symbols []symbol
+	for name := range protos {
+		symbols = append(symbols, symbol{name, 0}, symbol{"P" + name, 0})
+	}
+	slices.SortFunc(symbols, func(a, b symbol) int { return strings.Compare(a.name, b.name) })
+	return writeFace(dir, table.Functions(), protos, symbols, nil, true)
+}
+
+func generateDocs(args []string) error {
+	flags := flag.NewFlagSet("generate docs", flag.ContinueOnError)
+	header := flags.String("header", "", "headers whose other functions are named, separated by commas")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	protos, err := readPrototypes(strings.Split(*header, ","))
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	writeDocs(&b, table.Functions(), protos)
+	return os.WriteFile(flags.Arg(0), b.Bytes(), 0o644)
+}

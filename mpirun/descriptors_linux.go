@@ -1,0 +1,24 @@
+package mpirun
+
+import (
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// keepDescriptors keeps the descriptors that this process was given beside the standard ones from
+// those that it starts. A shell's lock, the end of a pipe or a listening socket would stay open in
+// ranks and logins after gompirun has ended.
+func keepDescriptors() {
+	const first = 3
+	if unix.CloseRange(first, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	names, _ := os.ReadDir("/proc/self/fd") // a sandbox may not know the call
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
+	}
+}

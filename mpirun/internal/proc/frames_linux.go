@@ -1,0 +1,90 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/mpirun/internal/program"
+)
+
+// framesTime is how long gdb may take: it reads what debugging information all libraries have.
+const framesTime = 8 * time.Second
+
+// debuggers bounds how many programs are looked at at once: each look reads their libraries.
+var debuggers = make(chan struct{}, 4)
+
+//go:embed frames.py
+var framesScript string
+
+// Frames returns where the threads of a program in C, C++ or Fortran are, as gdb finds it, where gdb
+// is in the PATH of that, and else Walk. gdb stops the program for a moment.
+func Frames(pid int) string {
+	debuggers <- struct{}{}
+	defer func() { <-debuggers }()
+	ctx, cancel := context.WithTimeout(context.Background(), framesTime)
+	defer cancel()
+	gdb, err := program.Find("gdb", "/", pathOf(dirOf(pid)))
+	if err == nil {
+		return framesOf(ctx, gdb, pid)
+	}
+	var found bytes.Buffer
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Args = []string{os.Args[0], WalkFlag, strconv.Itoa(pid)}
+	cmd.Stdout = &found
+	if Run(cmd) != nil || found.Len() == 0 {
+		return "where in the program: install gdb to see it\n"
+	}
+	return found.String() + "install gdb to see more\n"
+}
+
+// framesOf has gdb find them.
+func framesOf(ctx context.Context, gdb string, pid int) string {
+	script, err := os.CreateTemp("", "gompi-frames-*.py")
+	if err != nil {
+		return "gdb: " + err.Error() + "\n"
+	}
+	defer os.Remove(script.Name())
+	if _, err = script.WriteString(framesScript); err == nil {
+		err = script.Close()
+	}
+	if err != nil {
+		return "gdb: " + err.Error() + "\n"
+	}
+	cmd := exec.CommandContext(ctx, gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", strconv.Itoa(pid), "-x", script.Name())
+	cmd.WaitDelay = framesTime / 10
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = Run(cmd)
+	var b strings.Builder
+	for line := range strings.Lines(out.String()) { // gdb prints what it loads, too
+		if line, ours := strings.CutPrefix(line, "="); ours {
+			b.WriteString(line)
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString(gdb + " found no frame of the program: ")
+		if err != nil {
+			b.WriteString(err.Error() + ", ")
+		}
+		last := strings.TrimSpace(errs.String())
+		b.WriteString(last[strings.LastIndexByte(last, '\n')+1:] + "\n")
+	}
+	return b.String()
+}
+
+// pathOf returns the PATH of the process in a folder of /proc.
+func pathOf(dir string) (path string) {
+	environ, _ := os.ReadFile(dir + "environ")
+	for kv := range strings.SplitSeq(string(environ), "\x00") {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = value
+		}
+	}
+	return path
+}

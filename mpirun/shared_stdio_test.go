@@ -1,0 +1,100 @@
+package mpirun
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// rawPipe returns a pipe whose ends Go does not make non-blocking.
+func rawPipe(t *testing.T) (r, w *os.File) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	r, w = os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// Another process that has the same standard input may make it non-blocking while gompirun waits.
+func TestInputThatBecomesNonBlockingIsReadToItsEnd(t *testing.T) {
+	r, w := rawPipe(t)
+	cmd := exec.Command("gompirun", "-np", "2", "-stdin", "all", "sh", "-c", `[ "$GOMPI_RANK" = 0 ] || exec cat`)
+	cmd.Stdin = r
+	out := bufio.NewReader(started(t, cmd))
+	for i := range 3 {
+		fmt.Fprintln(w, "line", i)
+		if line, err := out.ReadString('\n'); line != fmt.Sprintln("line", i) || err != nil {
+			t.Fatalf("line %d comes back as %q, %v", i, line, err)
+		}
+		if err := unix.SetNonblock(int(r.Fd()), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOutputThatBecomesNonBlockingIsWrittenWhole(t *testing.T) {
+	r, w := rawPipe(t)
+	const size = 1 << 20 // more than a pipe holds
+	cmd := exec.Command("gompirun", "-np", "1", "sh", "-c", fmt.Sprintf("echo ready; read go; head -c %d /dev/zero; echo end", size))
+	cmd.Stdout = w
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(r)
+	if line, err := out.ReadString('\n'); line != "ready\n" || err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := unix.SetNonblock(int(w.Fd()), true); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	fmt.Fprintln(in)
+	capacity, err := unix.FcntlInt(r.Fd(), unix.F_GETPIPE_SZ, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for full := 0; full < capacity; { // then a write fails, or waits
+		if full, err = unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	data, err := io.ReadAll(out)
+	if len(data) != size+len("end\n") || !strings.HasSuffix(string(data), "end\n") || err != nil {
+		t.Errorf("%d bytes that end with %q, %v; want %d", len(data), data[max(0, len(data)-9):], err, size+len("end\n"))
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInputThatCannotBeReadIsAnError(t *testing.T) {
+	dir, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	cmd := exec.Command("gompirun", "-np", "2", "-stdin", "all", "cat")
+	cmd.Stdin = dir
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 125 || !strings.Contains(string(out), "input was not read to its end: read /dev/stdin: is a directory") {
+		t.Errorf("status %d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+}
