@@ -10,10 +10,10 @@ import (
 	"gompi/internal/mem"
 )
 
-// maxBytes is more than there is memory: all that a processor addresses.
+// maxBytes is more than the memory of any process: the address space of a processor.
 const maxBytes = 1 << 47
 
-// elements returns what n is of a type of C, or why there is no such thing.
+// elements returns the type with C's number typ, or an error if there is none.
 func elements(typ int) (mem.Type, error) {
 	if typ < 1 || typ > int(mem.F64Loc) {
 		return mem.NoType, wrong("type is %d: want one of gompi_type, %d to %d", typ, mem.I8, mem.F64Loc)
@@ -21,8 +21,7 @@ func elements(typ int) (mem.Type, error) {
 	return mem.Type(typ), nil
 }
 
-// buffer returns the n elements at p, which is C's memory, without copying them. what is the name
-// of p.
+// buffer returns the n elements at p, in C's memory, without a copy. what is p's name for errors.
 func buffer(what string, p unsafe.Pointer, n uint64, t mem.Type) (mem.Buffer, error) {
 	switch {
 	case n == 0:

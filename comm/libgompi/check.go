@@ -17,8 +17,8 @@ import (
 // errInterrupted is the error of a call that gompi_set_check's function has ended.
 var errInterrupted = errors.New("interrupted")
 
-// checked is the context of calls that block: those that wait for long ask what gompi_set_check has
-// set for their thread. A goroutine that C has called stays on that thread.
+// checked is the context of blocking calls. A call that waits for long asks the function that
+// gompi_set_check has set for its thread. A goroutine that C has called stays on that thread.
 var checked = core.WithCheck(context.Background(), func(waited time.Duration) (time.Duration, error) {
 	next := int64(C.gompi_core_ask(C.int64_t(waited.Milliseconds())))
 	if next < 0 {
@@ -27,7 +27,7 @@ var checked = core.WithCheck(context.Background(), func(waited time.Duration) (t
 	return time.Duration(min(next, maxMilliseconds)) * time.Millisecond, nil
 })
 
-// A place of the program, as gompi_place has it: the contexts of calls that are made there.
+// A place is a call site that gompi_place has named: the contexts of calls from there.
 type place struct{ checked, background context.Context }
 
 var places table[place]
@@ -36,7 +36,7 @@ func newPlace(name string) int64 {
 	return places.add(place{core.AtPlace(checked, name), core.AtPlace(context.Background(), name)})
 }
 
-// bases returns the contexts of calls at the place with a number, 0 for none.
+// bases returns the contexts of calls at the place with a number; 0 is no place.
 func bases(number int64) place {
 	if p, ok := places.find(number); ok {
 		return p

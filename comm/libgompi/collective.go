@@ -17,8 +17,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// kinds are the collectives, by C's numbers. Package calls knows what a buffer of one holds, on
-// which ranks, and whether it has an operator. The engine checks that the buffers fit each other.
+// kinds are the collectives, by C's numbers. Package calls knows the layout of their buffers on
+// each rank, and which have an operator. The engine checks that the buffers fit each other.
 var kinds = [...]calls.Kind{
 	C.GOMPI_BARRIER: calls.Barrier, C.GOMPI_BCAST: calls.Bcast, C.GOMPI_REDUCE: calls.Reduce, C.GOMPI_ALLREDUCE: calls.Allreduce,
 	C.GOMPI_REDUCE_SCATTER_BLOCK: calls.ReduceScatterBlock, C.GOMPI_REDUCE_SCATTER: calls.ReduceScatter,
@@ -35,14 +35,14 @@ var ops = [...]mem.Op{
 	C.GOMPI_MINLOC: mem.MinLoc, C.GOMPI_MAXLOC: mem.MaxLoc,
 }
 
-// A vector is what C says of a buffer.
+// A vector is C's description of a buffer.
 type vector struct {
 	what           string
 	p              unsafe.Pointer
 	counts, displs []int
 }
 
-// run makes the call o of C on c.
+// run makes C's call o on c.
 func (c *communicator) run(o *C.struct_gompi_call) error {
 	k := kinds[o.kind]
 	x := call.Arguments{Root: int(o.root)}
@@ -60,7 +60,7 @@ func (c *communicator) run(o *C.struct_gompi_call) error {
 	return c.Do(ctx, new(call.Call).Fill(k, &x))
 }
 
-// set fills in x, but for its root, from the arguments of o, a k.
+// set fills in x, except its root, from the arguments of o, a call of kind k.
 func (c *communicator) set(x *call.Arguments, k calls.Kind, o *C.struct_gompi_call) error {
 	t, err := elements(int(o._type))
 	if err != nil {
@@ -84,12 +84,12 @@ func (c *communicator) set(x *call.Arguments, k calls.Kind, o *C.struct_gompi_ca
 	return err
 }
 
-// callInBackground does k on a goroutine of its own, which wakes up sooner: one that C has called
-// is bound to a thread, and waking it takes several switches of threads. On one host it gains
-// nothing: gompi-bench ddp mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and 8.0
-// without.
+// callInBackground makes the call on a goroutine of its own, which wakes up sooner: a goroutine
+// that C has called is bound to a thread, and its wake-up takes several switches of threads. On one
+// host this gains nothing: gompi-bench ddp mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with
+// it, 8.3 and 8.0 without.
 func (c *communicator) callInBackground(base context.Context, k calls.Kind, x call.Arguments) error {
-	ctx, cancel := c.within(base) // nothing is asked on another thread
+	ctx, cancel := c.within(base) // check's function runs on C's thread alone
 	defer cancel()
 	ctx = core.InBackground(ctx)
 	done := make(chan error, 1)
@@ -106,7 +106,7 @@ func (c *communicator) callInBackground(base context.Context, k calls.Kind, x ca
 	return <-done
 }
 
-// list returns the numbers for each rank at p, without copying them: Go's int is C's int64_t.
+// list returns the numbers for each rank at p, without a copy: Go's int is C's int64_t.
 func (c *communicator) list(p *C.int64_t) []int {
 	if p == nil {
 		return nil
@@ -114,14 +114,14 @@ func (c *communicator) list(p *C.int64_t) []int {
 	return unsafe.Slice((*int)(unsafe.Pointer(p)), c.Size())
 }
 
-// buffer returns a buffer of a k, by its layout: n elements, n for each rank, or blocks as long as
-// its counts say. A buffer of this rank's block alone is as long as others say, the counts of the
-// other buffer.
+// buffer returns a buffer of a call, by its layout: n elements, n for each rank, or blocks with
+// counts. If the layout has only this rank's block, its length is this rank's count in the other
+// buffer (others).
 func (c *communicator) buffer(k calls.Kind, in calls.Layout, n uint64, t mem.Type, v vector, others []int) (mem.Buffer, error) {
 	switch {
 	case in == calls.Even:
 		if n > maxBytes/uint64(c.Size()) {
-			n = math.MaxUint64 // an error
+			n = math.MaxUint64 // more than maxBytes: buffer returns the error
 		} else {
 			n *= uint64(c.Size())
 		}
@@ -134,12 +134,12 @@ func (c *communicator) buffer(k calls.Kind, in calls.Layout, n uint64, t mem.Typ
 		if others == nil {
 			return mem.Buffer{}, wrong("the counts are NULL: want %d", c.Size())
 		}
-		n = uint64(max(others[c.Rank()], 0)) // the engine refuses what is less
+		n = uint64(max(others[c.Rank()], 0)) // the engine refuses negative counts
 	}
 	return buffer(v.what, v.p, n, t)
 }
 
-// end returns the element behind the last of all parts. Parts that cannot be do not count: the
+// end returns the index behind the last element of all parts. Invalid parts do not count: the
 // engine refuses them.
 func end(counts, displs []int) (end uint64) {
 	at := 0

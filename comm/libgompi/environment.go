@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// environment returns the variables that C has now. Go has those that the process began with.
+// environment returns C's present variables. Go has the variables with which the process began.
 func environment() (all []string) {
 	for i := C.size_t(0); ; i++ {
 		v := C.gompi_variable(i)
@@ -23,7 +23,7 @@ func environment() (all []string) {
 	}
 }
 
-// adopt makes Go's variables equal to current. It touches those alone that differ: os.Setenv sets
+// adopt makes Go's variables equal to current. It sets only variables that differ: os.Setenv sets
 // C's, too, and another thread may be reading them.
 func adopt(current []string) {
 	set := map[string]bool{}

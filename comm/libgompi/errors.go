@@ -33,7 +33,7 @@ var codes = [...]struct {
 	{core.ErrMemory, C.GOMPI_ERR_MEMORY},
 }
 
-// result returns the code of err, whose text it writes to text.
+// result returns the code of err and writes its message to text.
 func result(err error, text *C.char) C.int {
 	if err == nil {
 		return C.GOMPI_OK
@@ -47,17 +47,17 @@ func result(err error, text *C.char) C.int {
 	return C.GOMPI_ERR_OTHER
 }
 
-// write writes s to text, which has room for GOMPI_TEXT bytes.
+// write writes s to text, a buffer of GOMPI_TEXT bytes.
 func write(s string, text *C.char) {
 	room := unsafe.Slice((*byte)(unsafe.Pointer(text)), C.GOMPI_TEXT)
 	n := copy(room[:len(room)-1], s)
-	for n < len(s) && n > 0 && !utf8.RuneStart(s[n]) { // a character is cut off whole
+	for n < len(s) && n > 0 && !utf8.RuneStart(s[n]) { // do not split a character
 		n--
 	}
 	room[n] = 0
 }
 
-// caught makes an error of a panic: the process is not Go's to end.
+// caught turns a panic into an error: the process is not Go's to end.
 func caught(code *C.int, text *C.char) {
 	if p := recover(); p != nil {
 		*code = result(panicked(p), text)

@@ -13,13 +13,13 @@ import (
 	"gompi/internal/version"
 )
 
-// The functions of the table that core.c fills in: gompi.h says what they do, and core.h what is
-// different here.
+// The functions of the table that core.c fills in. gompi.h documents them; core.h lists the
+// differences.
 
 //export gompi_core_version
 func gompi_core_version() *C.char { return C.CString(version.Build()) }
 
-// on calls f with a communicator.
+// on calls f with the communicator with a number.
 func on(number C.gompi_comm, text *C.char, f func(*communicator) error) (code C.int) {
 	defer caught(&code, text)
 	c, err := find(int64(number))
@@ -29,7 +29,7 @@ func on(number C.gompi_comm, text *C.char, f func(*communicator) error) (code C.
 	return result(err, text)
 }
 
-// guarded calls f.
+// guarded calls f and turns a panic into an error.
 func guarded(text *C.char, f func() error) (code C.int) {
 	defer caught(&code, text)
 	return result(f(), text)
@@ -138,8 +138,7 @@ func gompi_core_dup(number C.gompi_comm, made *C.gompi_comm, text *C.char) C.int
 	})
 }
 
-// store returns a function that stores the number of a new communicator, of which there may be
-// none.
+// store returns a function that stores the number of a new communicator, or 0 if there is none.
 func store(made *C.gompi_comm) func(*core.Comm, error) error {
 	return func(c *core.Comm, err error) error {
 		*made = 0

@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// errTimeout is wrapped by what a limit that has passed returns.
+// errTimeout is wrapped by the error of a limit that has passed.
 var errTimeout = errors.New("took longer than the limit")
 
 const maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
 
 // A limit is the context of a call that may take at most d. Its time begins when core asks for
-// Done, or often for Err. It asks for Done when it sleeps, and for Err repeatedly while it
-// polls, which it may do forever beside the messages of other threads. So a short call starts no
-// timer.
+// Done, or often for Err. Core asks for Done when it sleeps, and for Err repeatedly while it polls,
+// which it may do forever beside the messages of other threads. So a short call starts no timer.
 type limit struct {
 	context.Context
 	d time.Duration
@@ -31,10 +30,10 @@ type limit struct {
 	err   error
 }
 
-// often is how many times Err is asked for before the time begins. Core polls 64 times in between.
+// often is the number of calls of Err that begin the time. Core polls 64 times between two of them.
 const often = 16
 
-// within returns the context, in base, of a call that may take so long.
+// within returns a context in base that ends after d.
 func within(base context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	l := &limit{Context: base, d: d}
 	return l, l.stop
@@ -70,7 +69,7 @@ func (l *limit) Err() error {
 	return l.err
 }
 
-// stop is called when the call is over.
+// stop ends the timer when the call is over.
 func (l *limit) stop() {
 	if l.timer != nil {
 		l.timer.Stop()

@@ -10,19 +10,19 @@ import (
 	"gompi/internal/mem"
 )
 
-// An allocation is memory that C has. It is Go's where a rank shares none.
+// An allocation is memory in C's hands. If a rank shares no memory, it is Go's and pinned.
 type allocation struct {
 	mem.Buffer
 	pin *runtime.Pinner
 }
 
-// allocations are what C has of one kind, by address.
+// allocations are C's allocations of one kind, by address.
 type allocations struct {
 	mu  sync.Mutex
 	all map[uintptr]allocation
 }
 
-// add notes that C has b, and returns its address.
+// add stores b as C's and returns its address.
 func (l *allocations) add(b mem.Buffer) unsafe.Pointer {
 	x := allocation{b, new(runtime.Pinner)}
 	p := unsafe.Pointer(unsafe.SliceData(b.HostSlice()))
@@ -50,8 +50,8 @@ func (l *allocations) remove(p unsafe.Pointer) {
 	delete(l.all, uintptr(p))
 }
 
-// unpinAll forgets what is left when the memory was given back with its communicator. An allocation
-// that is dropped while it is pinned ends the process at the next garbage collection.
+// unpinAll drops the allocations that were freed with their communicator. An allocation that is
+// dropped while pinned ends the process at the next garbage collection.
 func (l *allocations) unpinAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *communicator) dealloc(p unsafe.Pointer) error {
 	return nil
 }
 
-// local is what gompi_alloc_local has stored.
+// local holds the allocations of gompi_alloc_local.
 var local allocations
 
 // allocLocal is gompi_alloc_local.
@@ -111,6 +111,6 @@ func (c *communicator) deallocLocal(p unsafe.Pointer) error {
 	if !ok {
 		return wrong("memory is %p: want what gompi_alloc_local has stored, once", p)
 	}
-	local.remove(p) // its place may be another's as soon as it is free
+	local.remove(p) // FreeLocal lets another allocation have its address
 	return c.FreeLocal(b)
 }

@@ -13,12 +13,12 @@ import (
 	"gompi/internal/mem"
 )
 
-// A request is what C has a number for.
+// A request is a nonblocking operation that C knows by a number.
 type request struct {
 	core.Request
 	on *communicator
 
-	// The outcome of one that was over when it began: a Request returns it once.
+	// The outcome of a request that was complete at once: a core.Request returns its outcome once.
 	known  bool
 	status core.Status
 	err    error
@@ -73,7 +73,7 @@ func (c *communicator) iprobe(m *C.struct_gompi_message, found *C.int, status *C
 	return err
 }
 
-// start starts a message. An argument that is wrong is an error now: there is no request then.
+// start starts a message. A wrong argument is an error at once, without a request.
 func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request, begin func(peer, tag int, b mem.Buffer) core.Request) error {
 	*number = 0
 	b, err := payload(m)
@@ -112,7 +112,7 @@ func test(number *C.gompi_request, done *C.int, status *C.gompi_status) error {
 	return err
 }
 
-// finish asks for the outcome of a request, and forgets the request if it is over.
+// finish gets the outcome of a request, and removes the request if it is complete.
 func finish(number *C.gompi_request, status *C.gompi_status, outcome func(request) (st core.Status, over bool, err error)) error {
 	describe(status, core.Status{})
 	if *number == 0 {

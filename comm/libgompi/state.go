@@ -19,7 +19,7 @@ import (
 
 func init() { boot.NotInGo = pystack.Dump }
 
-// A communicator is what C has a number for.
+// A communicator is one that C knows by a number.
 type communicator struct {
 	*core.Comm
 	apart       bool         // some rank is on another host
@@ -33,7 +33,7 @@ var (
 	state         atomic.Int32
 )
 
-// The number of the world, as gompi.h has it.
+// The number of the world in gompi.h.
 const world = 1
 
 // The states of the library.
@@ -82,8 +82,8 @@ func apart(c *core.Comm) bool {
 	return false
 }
 
-// join is gompi_init, which waits for so many milliseconds at most if there are any. current are
-// the variables that C has now.
+// join is gompi_init. It waits for at most that many milliseconds, or without limit for 0. current
+// are C's present variables.
 func join(current []string, milliseconds int64) error {
 	if !state.CompareAndSwap(fresh, joining) {
 		return outOfTurn(state.Load())
@@ -108,7 +108,8 @@ func joinContext(milliseconds int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("%w, %v", errTimeout, limit))
 }
 
-// initialize makes what the program has set since it began known to Go, and joins the job.
+// initialize passes the variables that the program has set since its start to Go, and joins the
+// job.
 func initialize(ctx context.Context, current []string) (*core.Comm, error) {
 	before := boot.Announced(os.Getenv)
 	adopt(current)
@@ -134,7 +135,7 @@ func leave() (err error) {
 	ctx, cancel := closing()
 	defer cancel()
 	all := communicators.numbers()
-	for i := len(all) - 1; i >= 0; i-- { // the world, which is the first, delivers what was sent
+	for i := len(all) - 1; i >= 0; i-- { // the world, the first, closes last: it delivers pending messages
 		c, _ := communicators.find(all[i])
 		communicators.remove(all[i])
 		err = errors.Join(err, c.end(ctx))
@@ -157,16 +158,16 @@ func dissolve(number int64) error {
 	return c.end(ctx)
 }
 
-// end closes c, whose memory of gompi_alloc goes with it.
+// end closes c and with it c's memory from gompi_alloc.
 func (c *communicator) end(ctx context.Context) error {
 	defer c.allocations.unpinAll()
 	return c.Close(ctx)
 }
 
-// context returns that of a call that blocks.
+// context returns the context of a blocking call.
 func (c *communicator) context() (context.Context, context.CancelFunc) { return c.within(checked) }
 
-// within returns a context in base that holds to the limit of c.
+// within returns a context in base that ends at the limit of c.
 func (c *communicator) within(base context.Context) (context.Context, context.CancelFunc) {
 	if limit := c.limit.Load(); limit > 0 {
 		return within(base, time.Duration(limit))

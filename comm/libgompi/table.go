@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A table gives numbers to values, which are all that C has of them. To look one up takes no lock.
-// A number is not used again: the upper half of it counts the values that its slot has had.
+// A table gives C numbers for Go's values. A look-up takes no lock. A number is not used again: its
+// upper half counts the values that its slot has had.
 type table[T any] struct {
 	slots atomic.Pointer[[]*slot[T]]
 	mu    sync.Mutex // held to add and remove
@@ -22,10 +22,10 @@ type slot[T any] struct {
 	next   int64 // number of the next value
 }
 
-// perUse is what is added to a slot's number for each value.
+// perUse is added to a slot's number for each value.
 const perUse = 1 << 32
 
-// add returns the number of v: 1 is that of the first.
+// add returns the number of v. The first value gets 1.
 func (t *table[T]) add(v T) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +40,7 @@ func (t *table[T]) add(v T) int64 {
 	return s.next
 }
 
-// grow doubles the slots. Those that look one up may have the old list.
+// grow doubles the slots. Concurrent look-ups may still use the old list.
 func (t *table[T]) grow() {
 	var old []*slot[T]
 	if all := t.slots.Load(); all != nil {

@@ -13,18 +13,18 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Call is one collective that all ranks call.
+// A Call is one collective in which all ranks take part.
 type Call struct {
 	Op        string // allreduce, bcast, ...: see Ops
-	Algorithm string // one of Algorithms; "" is what gompi chooses
+	Algorithm string // one of Algorithms; "" for gompi's choice
 	Ranks     int
 	Bytes     int // of the vector, or of one rank's block, as gompi-bench has them
 	Root      int
 	Tuning    string // rules and thresholds, as GOMPI_TUNE has them, by which gompi chooses
 }
 
-// kinds are the collectives that can be simulated: those with blocks of one length, but of several
-// that go by the same rules the first alone.
+// kinds are the collectives that can be simulated: each has blocks of one length. Of several kinds
+// with the same rules only the first is here.
 var kinds = func() (all []calls.Kind) {
 	for _, k := range calls.Exchanges {
 		same := func(other calls.Kind) bool { return other.TunedAs() == k.TunedAs() }
@@ -43,7 +43,7 @@ func Ops() (names []string) {
 	return names
 }
 
-// Algorithms returns the names of those over messages that a collective has, the default first.
+// Algorithms returns the names of a collective's algorithms over messages, the default first.
 func Algorithms(op string) (names []string, err error) {
 	k, err := kindOf(op)
 	for _, m := range path.Methods(k) {
@@ -52,8 +52,8 @@ func Algorithms(op string) (names []string, err error) {
 	return names, err
 }
 
-// Algorithms returns the names of all that a call may take: those over messages, and where several
-// ranks share a host and there are several hosts, hierarchical ones.
+// Algorithms returns the names of all algorithms for a call: over messages and, where several ranks
+// share a host and there are several hosts, the hierarchical ones.
 func (m *Machine) Algorithms(c Call) ([]string, error) {
 	k, err := c.kind()
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *Machine) Algorithms(c Call) ([]string, error) {
 	return names, nil
 }
 
-// nameOf returns the name of a way.
+// nameOf returns the name of a path.
 func nameOf(p *path.Path) string {
 	if p.Hosts != path.None {
 		return p.Algorithm.String() + "-" + p.Hosts.String()
@@ -83,8 +83,8 @@ func kindOf(op string) (calls.Kind, error) {
 	return 0, fmt.Errorf("collective %q: want one of %s", op, strings.Join(Ops(), ", "))
 }
 
-// Choice returns the algorithm that gompi chooses for a call, on hosts like m's: hierarchical ones
-// where there are such, else over messages.
+// Choice returns the algorithm that gompi chooses for a call on hosts like m's: a hierarchical one
+// if m has any, else one over messages.
 func (m *Machine) Choice(c Call) (string, error) {
 	k, err := c.kind()
 	if err != nil {
@@ -93,7 +93,7 @@ func (m *Machine) Choice(c Call) (string, error) {
 	return nameOf(m.choose(k, c)), nil
 }
 
-// kind returns the collective of c, an error if c is not one to simulate.
+// kind returns the collective of c, or an error if c cannot be simulated.
 func (c *Call) kind() (calls.Kind, error) {
 	if err := new(path.Rules).Tune(c.Tuning); err != nil {
 		return 0, fmt.Errorf("tuning: %w", err)
@@ -101,7 +101,7 @@ func (c *Call) kind() (calls.Kind, error) {
 	return kindOf(c.Op)
 }
 
-// rules returns the conditions of a call.
+// rules returns the rules that choose the algorithm of a call.
 func (m *Machine) rules(c Call) *path.Rules {
 	r := &path.Rules{Hosts: m.hosts(c.Ranks), Oversubscribed: m.Processors > 0 && m.Processors < m.perHost()}
 	_ = r.Tune(c.Tuning) // kind has reported an error
@@ -110,12 +110,12 @@ func (m *Machine) rules(c Call) *path.Rules {
 
 func (m *Machine) hosts(ranks int) int { return (ranks + m.perHost() - 1) / m.perHost() }
 
-// pick returns the algorithm over messages that gompi would choose.
+// pick returns gompi's choice among the algorithms over messages.
 func (m *Machine) pick(k calls.Kind, c Call) path.Algorithm {
 	return m.rules(c).Pick(k, c.Ranks, int64(c.Bytes), false)
 }
 
-// choose returns the way that gompi takes.
+// choose returns the path of gompi's choice.
 func (m *Machine) choose(k calls.Kind, c Call) *path.Path {
 	if m.isHierarchical(c) {
 		return m.selector(c).For(c.fingerprint(k))
@@ -134,7 +134,7 @@ func (m *Machine) selector(c Call) *path.Selector {
 	return path.New(top, m.rules(c))
 }
 
-// fingerprint returns what a Selector sees of a call.
+// fingerprint returns the fields of a call by which a Selector chooses.
 func (c Call) fingerprint(k calls.Kind) *call.Call {
 	o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Type: mem.U8, Count: int64(c.Bytes)}}
 	if k == calls.Alltoall {
@@ -143,7 +143,7 @@ func (c Call) fingerprint(k calls.Kind) *call.Call {
 	return o
 }
 
-// hierarchical returns the hierarchical ways of a call.
+// hierarchical returns the hierarchical paths of a call.
 func (m *Machine) hierarchical(k calls.Kind, c Call) []*path.Path {
 	if !m.isHierarchical(c) {
 		return nil
@@ -151,8 +151,8 @@ func (m *Machine) hierarchical(k calls.Kind, c Call) []*path.Path {
 	return m.selector(c).Hierarchical(c.fingerprint(k))
 }
 
-// Time returns the seconds that a call takes from when its ranks meet until the last is done, with
-// what Run says. Where links have a Burst it is that of a call after many.
+// Time returns the seconds from the start of a call on all ranks until the last rank is done, with
+// the other results of Run. Where links have a Burst, the time is of the last of many calls.
 func (m *Machine) Time(c Call, faults ...Fault) (Result, error) {
 	do, err := m.Do(c)
 	if err != nil {
@@ -164,7 +164,7 @@ func (m *Machine) Time(c Call, faults ...Fault) (Result, error) {
 	return Run(m, c.Ranks, do, faults...)
 }
 
-// Do returns what each rank of a Run on m calls to make a call.
+// Do returns the body of a Run on m that makes one call.
 func (m *Machine) Do(c Call) (func(r *Rank) error, error) {
 	k, err := c.kind()
 	if err != nil {
@@ -181,7 +181,7 @@ func (m *Machine) Do(c Call) (func(r *Rank) error, error) {
 	return func(r *Rank) error { return coll.Run(r, way.Algorithm, r.call(k, c)) }, nil
 }
 
-// way returns the one that a call names, or what gompi chooses.
+// way returns the path that a call names or, if the call names none, gompi's choice.
 func (m *Machine) way(k calls.Kind, c Call) (*path.Path, error) {
 	if c.Algorithm == "" {
 		return m.choose(k, c), nil
@@ -202,7 +202,7 @@ func (m *Machine) way(k calls.Kind, c Call) (*path.Path, error) {
 	return nil, fmt.Errorf("%s by %q: want one of %s", c.Op, c.Algorithm, strings.Join(names, ", "))
 }
 
-// hierarchy returns a function that returns the hierarchical collectives of a rank.
+// hierarchy returns a function for the hierarchical collectives of a rank.
 func (m *Machine) hierarchy(c Call) func(r *Rank) *hier.Collectives {
 	ranks, n := make([][]int, m.hosts(c.Ranks)), m.perHost()
 	for r := range c.Ranks {

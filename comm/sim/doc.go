@@ -1,13 +1,13 @@
-// Package sim simulates collectives on networks and of as many ranks as one does not have: the
-// algorithms of gompi themselves, whose messages take virtual time. Ranks are coroutines, vectors
-// have a length and no content, and what links, switches and processors take is a model (Machine).
+// Package sim simulates collectives on networks and rank counts that are not at hand. It runs
+// gompi's own algorithms; their messages take virtual time. Ranks are coroutines, vectors have a
+// length and no content, and the costs of links, switches and processors are a model (Machine).
 //
-// Messages to several hosts leave by parts in turn, as TCP's flows share a link: what a rank sends
-// behind a long message delays it.
+// Messages to several hosts leave in parts that take turns, as TCP's flows share a link: a short
+// message behind a long one to another host is delayed by its parts.
 //
-// Where several ranks share a host the hierarchical collectives of package hier run, too. What they
-// do in the host's memory is a model of its own (Memory).
+// Where several ranks share a host, the hierarchical collectives of package hier run, too. Their
+// work in the host's memory has a model of its own (Memory).
 //
-// What the model leaves out: no packet is lost; a message inside a host is one between hosts that
-// costs less.
+// The model loses no packet. A message inside a host differs from one between hosts only in its
+// cost.
 package sim

@@ -8,58 +8,58 @@ import (
 	"strings"
 )
 
-// An engine is a simulation in progress: events in the order of their times. Ranks are coroutines:
-// one runs, in no time but for what its clock is moved by, from one Wait to the next. So all that
-// happens depends on the times alone, and is the same in each run.
+// An engine is a simulation in progress: events in the order of their times. Ranks are coroutines.
+// A rank runs from one Wait to the next; only moves of its clock take simulated time. So the result
+// depends on the times alone and is the same in each run.
 type engine struct {
 	*Machine
 	ranks  []Rank
 	queue  events
 	now    float64
 	nics   []nic      // by host and rail
-	ups    [][]link   // by level and switch, upward
+	ups    [][]link   // by level and switch, toward hosts
 	downs  [][]link   // and back
 	hosts  []meetings // by host
 	pools  []pool     // of processors, empty where each rank has one
-	cut    []float64  // by host, from when on its link is cut; nil if none is
+	cut    []float64  // by host, when its link is cut; nil if no link is cut
 	detect float64
-	spare  *message // free ones
-	pushed uint64   // events ever, which those of one time go by
+	spare  *message // head of the list of free messages
+	pushed uint64   // events pushed so far: the order of events with the same time
 	failed error
 	live   int // ranks that have not returned
 	res    Result
 }
 
-// A Result is what a simulation found.
+// A Result is the outcome of a simulation.
 type Result struct {
 	Time     float64   // seconds until the last rank was done
-	Done     []float64 // when each rank was
-	Messages int       // sent by all ranks, without words that receivers are ready
+	Done     []float64 // by rank, when the rank was done
+	Messages int       // sent by all ranks, without the words of ready receivers
 	Bytes    int64
 }
 
-// A nic is a host's end of a link: out of the host, and in. Messages to different hosts share the
-// way out as TCP's connections do, a part of each after the other.
+// A nic is a host's link, out and in. Messages to different hosts share the way out as TCP's
+// connections do, one part of each in turn.
 type nic struct {
 	out, in link
-	flows   queue[flow] // that have something to send, the next one first
+	flows   queue[flow] // that have messages to send, the next flow first
 }
 
-// A flow is the messages to one host that have not left, in their order.
+// A flow is the messages to one host that have not left, in order.
 type flow struct {
 	host     int
 	messages []*message
 }
 
-// part is how many bytes of a message leave before the next flow has its turn: at least so many,
-// and so many that no message takes more than a few events.
+// part is how many bytes of a message leave before the next flow has its turn. A message has at
+// most 16 parts, so the number of events is bounded.
 func part(size int) int { return max(16<<10, (size+15)/16) }
 
-// A link carries one message after the other.
+// A link carries one message at a time.
 type link struct{ free float64 }
 
-// take books the link from no earlier than at on. It returns when the first and the last byte have
-// passed. slack is by how much a link that has paused may run ahead of its rate.
+// take books the link for some seconds, not before at, and returns when the first and the last byte
+// have passed. slack is the lead over its rate that a link may have after a pause.
 func (l *link) take(at, seconds, slack float64) (first, last float64) {
 	if slack == 0 {
 		first = max(at, l.free)
@@ -70,10 +70,10 @@ func (l *link) take(at, seconds, slack float64) (first, last float64) {
 	return max(at, l.free-seconds-slack), max(at, l.free-slack)
 }
 
-// A pool is the processors that some ranks share: when each is free.
+// A pool is the processors that some ranks share: for each, when it is free.
 type pool []float64
 
-// book takes the processor that is free first, no earlier than at, and returns which one and when.
+// book takes the processor that is free first, not before at. It returns its number and the time.
 func (p pool) book(at float64) (cpu int, from float64) {
 	for i, free := range p {
 		if free < p[cpu] {
@@ -86,9 +86,9 @@ func (p pool) book(at float64) (cpu int, from float64) {
 // What an event does to its message, or to its rank.
 const (
 	resume  = iota // lets the rank go on
-	move           // a part of a message comes to the next link: with its first byte
-	leave          // the next part of what a nic has to send leaves
-	deliver        // its last byte is there
+	move           // the first byte of a part reaches the next link
+	leave          // the next part of a nic's messages leaves
+	deliver        // the last byte of a message arrives
 	fail           // ranks learn that a link is cut
 )
 
@@ -99,30 +99,30 @@ type event struct {
 	rank int32
 	m    *message
 
-	// Of a part of a message that moves: links passed, bytes, when the last byte comes.
+	// Of a part that moves: links passed, bytes, and when the last byte arrives.
 	hop  int8
 	size int
 	tail float64
 }
 
-// A message is on its way, or waits for its receive.
+// A message is under way, or waits for its receive.
 type message struct {
 	from, to int32
 	size     int
-	word     bool    // that the receiver of a long message has a buffer
-	read     bool    // before there was a receive
+	word     bool    // not data: the receiver of a long message has a buffer
+	read     bool    // the receiver processed it before a receive was posted
 	sent     int     // bytes that have left the host
-	came     int     // bytes that have come to the other
+	came     int     // bytes that have arrived at the receiver's host
 	gone     bool    // the sender is done with it
-	head     float64 // when the first byte came to the last link, and the last byte passed it
+	head     float64 // when the first byte reached the last link; tail is when the last byte passed it
 	tail     float64
-	next     *message // of spare ones
+	next     *message // in the list of free messages
 }
 
-// Run lets body run as each of so many ranks of a machine, and returns what happened. All begin at
-// second 0, but for those with faults. If ranks wait for messages that nobody sends, all of their
-// operations fail, and the error says so. Run takes memory for each rank's stack, some 4 KiB, and
-// no time but the processor's: a microsecond for a message, or less.
+// Run lets body run as each of the ranks of a machine and returns the result. All ranks begin at
+// second 0, except late ones (Fault). If ranks wait for messages that are never sent, all of their
+// operations fail and the error names the ranks. Run takes some 4 KiB of memory for each rank's
+// stack and at most a microsecond of real time for each message.
 func Run(m *Machine, ranks int, body func(r *Rank) error, faults ...Fault) (Result, error) {
 	e := &engine{Machine: m, ranks: make([]Rank, ranks), live: ranks}
 	e.res.Done = make([]float64, ranks)
@@ -147,7 +147,7 @@ func Run(m *Machine, ranks int, body func(r *Rank) error, faults ...Fault) (Resu
 	}
 	for i := range e.ranks {
 		r := &e.ranks[i]
-		r.stop() // ends who still waits
+		r.stop() // ends a rank that still waits
 		if r.err != nil && err == nil {
 			err = fmt.Errorf("rank %d: %w", i, r.err)
 		}
@@ -190,7 +190,7 @@ func (e *engine) add(f Fault) {
 
 const never = 1e300
 
-// members returns how many ranks there are without what runs beside them.
+// members returns the number of ranks, without the processes beside them.
 func (e *engine) members() int { return len(e.ranks) - len(e.Beside) }
 
 func (e *engine) host(rank int32) int {
@@ -230,7 +230,7 @@ func (e *engine) step(x event) {
 	}
 }
 
-// enter gives a message to its host's nic.
+// enter queues a message at its host's nic.
 func (e *engine) enter(m *message) {
 	i, dst := e.rail(m.from), e.host(m.to)
 	n := &e.nics[i]
@@ -247,7 +247,8 @@ func (e *engine) enter(m *message) {
 	}
 }
 
-// buffer tells the senders whose messages are in a flow's socket now, at a time. A word has none.
+// buffer tells the senders whose messages fit a flow's socket at a time. No sender waits for a word
+// to leave.
 func (e *engine) buffer(f *flow, at float64) {
 	room := e.Buffer
 	for _, m := range f.messages {
@@ -258,7 +259,7 @@ func (e *engine) buffer(f *flow, at float64) {
 	}
 }
 
-// gone tells a message's sender, once, that it is done with it.
+// gone tells a message's sender, once, that the message has left its buffer.
 func (e *engine) gone(m *message, at float64) {
 	if !m.gone && !m.word {
 		e.ranks[m.from].left(max(at, m.tail-float64(e.Buffer)*e.Wire))
@@ -266,7 +267,7 @@ func (e *engine) gone(m *message, at float64) {
 	m.gone = true
 }
 
-// leave lets a part of the first flow's message leave, and the next flow be the first.
+// leave sends a part of the first flow's message; the next flow is then the first.
 func (e *engine) leave(i int) {
 	n := &e.nics[i]
 	f := n.flows.take(0)
@@ -298,8 +299,8 @@ func (e *engine) leave(i int) {
 	e.push(x)
 }
 
-// move lets a part of a message, which has come to its next link, pass it. Links pass the first
-// bytes on while the last are still to come.
+// move lets a part of a message pass its next link. A link passes the first bytes on before the
+// last have arrived.
 func (e *engine) move(x event) {
 	m := x.m
 	if x.hop == 0 {
@@ -313,7 +314,7 @@ func (e *engine) move(x event) {
 	}
 	last := len(e.Tree)
 	for last > 0 && src/e.Tree[last-1].Hosts == dst/e.Tree[last-1].Hosts {
-		last-- // switches that both are below need not be left
+		last-- // a message does not climb above the first switch that both hosts share
 	}
 	hop, n, latency := int(x.hop), float64(x.size), 0.0
 	var first, passed float64
@@ -333,7 +334,7 @@ func (e *engine) move(x event) {
 	e.push(x)
 }
 
-// arrive lets a part pass the link of the host that it is for.
+// arrive lets a part pass the link of its destination host.
 func (e *engine) arrive(x event) {
 	m, rails := x.m, max(e.Rails, 1)
 	seconds := float64(x.size) * e.Wire
@@ -351,13 +352,13 @@ func (e *engine) arrive(x event) {
 	}
 }
 
-// rail returns the number of the link that a rank sends by.
+// rail returns the number of the link by which a rank sends.
 func (e *engine) rail(rank int32) int {
 	rails := max(e.Rails, 1)
 	return e.host(rank)*rails + int(rank)%e.perHost()%rails
 }
 
-// lose takes note that something was lost at a host whose link is cut.
+// lose schedules the failure: host's link is cut and a message was lost there.
 func (e *engine) lose(host int) {
 	e.push(event{at: e.now + e.detect, kind: fail, rank: int32(host)})
 }
@@ -376,7 +377,7 @@ func (e *engine) fail(err error) {
 	}
 }
 
-// stuck says which ranks wait for what nobody sends.
+// stuck returns an error that names the waiting ranks and the ranks from which no message comes.
 func (e *engine) stuck() error {
 	var who []string
 	for i := range e.ranks {
@@ -409,7 +410,7 @@ func (e *engine) message() *message {
 
 func (e *engine) free(m *message) { m.next, e.spare = e.spare, m }
 
-// events is a heap, the first event at its root.
+// events is a heap of four children to a node, with the first event at its root.
 type events []event
 
 func (q events) before(i, j int) bool {

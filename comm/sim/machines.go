@@ -7,9 +7,9 @@ import (
 
 const ns, us = 1e-9, 1e-6
 
-// Machines are those by which the rules of internal/core/path are made, and others to ask about.
-// Between hosts processing a message costs what it did over TCP on a small virtual machine: 3.3 us
-// half a round trip, 8 GB/s one way.
+// Machines are the machines from which the rules of internal/core/path are derived, and others for
+// study. The costs of a message between hosts were measured over TCP on a small virtual machine:
+// 3.3 us for half a round trip, 8 GB/s in one direction.
 var Machines = []Machine{
 	// Hosts with a rank and 25 Gbit/s each.
 	{Name: "network", Between: Link{12 * us, 2 * us, 0.1 * ns}, Wire: 0.32 * ns, Reduce: 0.03 * ns,
@@ -19,24 +19,24 @@ var Machines = []Machine{
 	{Name: "cluster", Between: Link{6 * us, 1.5 * us, 0.1 * ns}, Inside: Link{6 * us, 1.5 * us, 0.1 * ns},
 		Shared: hostMemory, Wire: 0.32 * ns, Reduce: 0.03 * ns, RanksPerHost: 8, Eager: eager, Buffer: buffer},
 
-	// A host with few processors for many ranks: with each message one of them wakes.
+	// A host with few processors for many ranks: each message wakes a rank.
 	{Name: "oversubscribed", Inside: Link{1 * us, 2 * us, 0.1 * ns}, Reduce: 0.03 * ns,
 		RanksPerHost: 1 << 20, Processors: 2, Switch: 12 * us, Eager: eager, Buffer: buffer},
 }
 
-// hostMemory is that of 16 processors of an Intel Xeon. Of eight of its ranks a barrier takes .57
-// us (in this model .60), allreduce of 8 bytes 1.03 (.60) and of 1 MiB 271 (345), allgather of 64
-// KiB 58 (66); of 16 allgather of 256 KiB 954 (840).
+// hostMemory is the memory of 16 processors of an Intel Xeon. Measured there (and in this model),
+// for 8 ranks: barrier .57 us (.60), allreduce of 8 bytes 1.03 (.60) and of 1 MiB 271 (345),
+// allgather of 64 KiB 58 (66); for 16 ranks: allgather of 256 KiB 954 (840).
 var hostMemory = Memory{Latency: 0.25 * us, Peer: 0.05 * us, Copy: 0.125 * ns, Total: 0.0125 * ns}
 
-// What comm does with each message of a collective: see message.CollectiveEager. Linux gives a
-// socket some hundred KiB, and more as it needs.
+// The message sizes of comm's collectives: see message.CollectiveEager. Linux gives a socket some
+// hundred KiB, and more on demand.
 const (
 	eager  = 256 << 10
 	buffer = 256 << 10
 )
 
-// Named returns the machine of a name.
+// Named returns the machine with a name.
 func Named(name string) (Machine, error) {
 	var names []string
 	for _, m := range Machines {

@@ -2,8 +2,8 @@ package sim
 
 import "gompi/internal/mem"
 
-// A memory has a length and no content, so that many ranks can call with long vectors. What a rank
-// does with it takes the rank's processor time.
+// A memory's vectors have a length and no content, so that many ranks can call with long vectors.
+// Copies and reductions take the rank's processor time.
 type memory struct {
 	r      *Rank
 	next   uintptr
@@ -20,7 +20,7 @@ func (s *memory) Name() string { return "simulated" }
 
 // Alloc implements mem.Space.
 func (s *memory) Alloc(t mem.Type, n int) (mem.Buffer, error) {
-	s.next += 1 << 44 // longer than any vector: none overlaps another
+	s.next += 1 << 44 // longer than any vector: no two overlap
 	return mem.Device(s, s.next, t, n), nil
 }
 
@@ -34,8 +34,8 @@ func (s *memory) Copy(dst, _ mem.Buffer) error {
 	return nil
 }
 
-// reduce is the function of an operator. To put the result elsewhere, Combine copies an operand
-// first; a kernel does all at once, and the copy has cost what that costs.
+// reduce is the function of an operator. To store the result elsewhere, Combine copies an operand
+// first. A real kernel copies and combines in one pass, so after a Copy the reduction is free.
 func (s *memory) reduce(acc, _ mem.Buffer) {
 	if s.copied != s.r.clock || s.copied == 0 {
 		s.r.Work(float64(acc.Size()) * s.r.e.Reduce)

@@ -11,14 +11,14 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Rank is one rank of a simulation, as its program sees it. It implements the interface that
-// the algorithms of package coll are written over (coll.Peers).
+// A Rank is one rank of a simulation, as its program sees it. It implements coll.Peers, the
+// interface of the algorithms of package coll.
 type Rank struct {
 	e     *engine
 	me    int32
-	clock float64 // how far its processor has come, in seconds
+	clock float64 // time of its processor, in seconds
 	speed float64 // factor on the time of its processor
-	busy  float64 // what its processor has worked
+	busy  float64 // seconds that its processor has worked
 	err   error
 
 	next    func() (struct{}, bool)
@@ -28,19 +28,19 @@ type Rank struct {
 	meets   bool // the latter
 	resumed bool // an event lets it go on
 
-	posted  queue[receive]  // whose messages have not come
-	came    []pair          // those whose messages came before Wait
-	inbox   queue[*message] // came before their receives
-	held    queue[*message] // wait for the word of their receivers, or behind those that do
-	words   queue[int32]    // of receivers that are ready before the message is sent
+	posted  queue[receive]  // whose messages have not arrived
+	came    []pair          // whose messages arrived before Wait
+	inbox   queue[*message] // messages that arrived before their receives
+	held    queue[*message] // messages that wait for the word of their receivers, and messages behind them
+	words   queue[int32]    // receivers whose word came before the message is sent
 	leaving int             // messages that have not left
-	leftAt  float64         // when the last of the others had
+	leftAt  float64         // when the last message had left
 
 	memory memory
 	hier   *hier.Collectives // nil before the first
 }
 
-// A receive is one that has been started.
+// A receive has been posted.
 type receive struct {
 	from   int32
 	reduce bool
@@ -68,7 +68,7 @@ func (r *Rank) coroutine(body func(r *Rank) error) iter.Seq[struct{}] {
 	}
 }
 
-// run lets the rank go on from the time of the present event.
+// run resumes the rank at the time of the present event.
 func (r *Rank) run() {
 	r.clock, r.waiting, r.resumed = max(r.clock, r.e.now), false, false
 	pool := r.e.pool(r.me)
@@ -85,7 +85,7 @@ func (r *Rank) run() {
 // Rank implements coll.Peers.
 func (r *Rank) Rank() int { return int(r.me) }
 
-// Size implements coll.Peers: it does not count what runs beside the ranks.
+// Size implements coll.Peers. It does not count the processes beside the ranks.
 func (r *Rank) Size() int { return r.e.members() }
 
 // Now returns the rank's time, in seconds.
@@ -99,10 +99,10 @@ func (r *Rank) spend(seconds float64) {
 	r.busy += seconds
 }
 
-// Busy returns for how many seconds its processor has worked, also on messages.
+// Busy returns how many seconds its processor has worked, on messages, too.
 func (r *Rank) Busy() float64 { return r.busy }
 
-// Yield lets others have the processor, where they share it, before the rank goes on.
+// Yield lets other ranks have the processor, if it is shared, before the rank goes on.
 func (r *Rank) Yield() {
 	r.e.push(event{at: r.clock, kind: resume, rank: r.me})
 	if !r.yield(struct{}{}) && r.err == nil {
@@ -110,7 +110,7 @@ func (r *Rank) Yield() {
 	}
 }
 
-// link returns what messages between the rank and another cost.
+// link returns the cost of messages between the rank and another.
 func (r *Rank) link(peer int32) *Link {
 	if r.e.host(r.me) == r.e.host(peer) {
 		return &r.e.Inside
@@ -129,7 +129,7 @@ func (r *Rank) IrecvReduce(from int, _, own mem.Buffer, _ call.Op, _ bool) {
 	r.receive(from, own.Size(), true)
 }
 
-// RecvBytes starts to receive a message of so many bytes.
+// RecvBytes posts a receive of so many bytes.
 func (r *Rank) RecvBytes(from, size int) { r.receive(from, size, false) }
 
 // SendBytes starts to send a message of so many bytes.
@@ -150,7 +150,7 @@ func (r *Rank) SendBytes(to, size int) {
 	r.send(m)
 }
 
-// isHeld reports whether a message to a rank is held back: those of a pair arrive in order.
+// isHeld reports whether a message to peer is held back: the messages of a pair arrive in order.
 func (r *Rank) isHeld(peer int32) bool {
 	return slices.ContainsFunc(r.held.waiting(), func(m *message) bool { return m.to == peer })
 }
@@ -158,7 +158,7 @@ func (r *Rank) isHeld(peer int32) bool {
 // isLong reports whether a message leaves only when its receiver has a buffer.
 func (m *Machine) isLong(size int) bool { return m.Eager > 0 && size > m.Eager }
 
-// isReady takes the word of a receiver, if it has come.
+// isReady consumes the word of a receiver, if it has arrived.
 func (r *Rank) isReady(peer int32) bool {
 	for i, p := range r.words.waiting() {
 		if p == peer {
@@ -169,7 +169,7 @@ func (r *Rank) isReady(peer int32) bool {
 	return false
 }
 
-// send gives a message to the link, or to the other rank of the host.
+// send gives a message to the link, or to another rank of the host.
 func (r *Rank) send(m *message) {
 	l := r.link(m.to)
 	begin := r.clock + l.Overhead*r.speed
@@ -186,7 +186,7 @@ func (r *Rank) send(m *message) {
 	r.e.push(event{at: begin, kind: move, m: m})
 }
 
-// left takes note that a message has left, or is in the socket, at a time.
+// left notes that a message has left, or is in the socket, at a time.
 func (r *Rank) left(at float64) {
 	r.leaving--
 	r.leftAt = max(r.leftAt, at)
@@ -209,7 +209,7 @@ func (r *Rank) receive(from, size int, reduce bool) {
 	}
 }
 
-// delivered takes a message that has come.
+// delivered takes an arriving message.
 func (r *Rank) delivered(m *message) {
 	if m.word {
 		r.ready(m)
@@ -230,7 +230,7 @@ func (r *Rank) delivered(m *message) {
 	r.inbox.push(m)
 }
 
-// ready takes the word of a receiver, and sends what waits for it.
+// ready takes the word of a receiver and sends the messages held for it.
 func (r *Rank) ready(m *message) {
 	peer := m.from
 	r.e.free(m)
@@ -251,10 +251,10 @@ func (r *Rank) ready(m *message) {
 	}
 }
 
-// reduceChunk is how many bytes are combined while the next come.
+// reduceChunk is the number of bytes that are combined while the next arrive.
 const reduceChunk = 128 << 10
 
-// read does the processor's work for a message: while its bytes come, and for the last of them
+// read does the processor's work for a message: while its bytes arrive, and for the last of them
 // afterwards.
 func (r *Rank) read(m *message, reduce bool) {
 	l, n := r.link(m.from), float64(m.size)
@@ -267,8 +267,8 @@ func (r *Rank) read(m *message, reduce bool) {
 	r.compute(max(m.head, m.tail+last-work), work)
 }
 
-// compute lets the rank's processor work for some seconds, no earlier than at. Where ranks share
-// processors one that waits has to be woken for it.
+// compute lets the rank's processor work for some seconds, not before at. Where ranks share
+// processors, a waiting rank has to be woken for it.
 func (r *Rank) compute(at, seconds float64) {
 	r.clock = max(r.clock, at)
 	pool := r.e.pool(r.me)
@@ -282,7 +282,7 @@ func (r *Rank) compute(at, seconds float64) {
 	pool[cpu] = r.clock
 }
 
-// check lets the rank go on if all that it waits for is done.
+// check resumes the rank if all messages that it waits for are done.
 func (r *Rank) check() {
 	if r.waiting && !r.meets && len(r.posted.waiting()) == 0 && r.leaving == 0 {
 		r.clock = max(r.clock, r.leftAt)
@@ -290,7 +290,7 @@ func (r *Rank) check() {
 	}
 }
 
-// resume lets the rank go on at a time, or when its processor has done what it does.
+// resume schedules the rank at a time, or when its processor has finished its present work.
 func (r *Rank) resume(at float64) {
 	if !r.resumed {
 		r.resumed = true
@@ -303,8 +303,8 @@ func (r *Rank) Wait() error {
 	if r.err != nil {
 		return r.err
 	}
-	for _, p := range r.came { // in the order in which they came
-		if p.m.read { // it was kept elsewhere
+	for _, p := range r.came { // in the order of arrival
+		if p.m.read { // it was copied to a buffer of its own
 			r.Work(float64(p.m.size) * r.e.Reduce)
 		} else {
 			r.read(p.m, p.reduce)

@@ -12,15 +12,15 @@ import (
 	"gompi/internal/mem"
 )
 
-// This file simulates collectives through the memory of a host, by a model of package shmcoll: what
-// ranks store there and read, and for whom they wait. It implements hier.Shared.
+// This file simulates collectives through the memory of a host, by a model of package shmcoll: the
+// bytes that ranks store and read, and the ranks for which they wait. It implements hier.Shared.
 
-// A Memory is what the memory of a host costs its ranks.
+// A Memory is the cost of a host's memory for its ranks.
 type Memory struct {
-	Latency float64 // from when a rank has stored until another sees it
-	Peer    float64 // of a processor, to look whether another rank has
-	Copy    float64 // of a processor, to store a byte, or to read it and combine it
-	Total   float64 // the same where ranks do so at once, for each of them
+	Latency float64 // from a rank's store until another rank sees it
+	Peer    float64 // of a processor, to poll one other rank
+	Copy    float64 // of a processor, to store a byte, or to read and combine it
+	Total   float64 // the same where ranks do so at once, times the number of ranks
 }
 
 // A meeting is one collective of a host.
@@ -31,28 +31,28 @@ type meeting struct {
 	waiting []waiter
 }
 
-// stored says when a member had stored what others read: the first part of it, and all.
+// stored is when a member had stored the first part of its bytes, and all of them.
 type stored struct {
 	is          bool
 	first, last float64
 }
 
-// A waiter waits until a member has stored, or everybody.
+// A waiter waits until a member, or everybody, has stored.
 type waiter struct {
 	s  *shared
 	on int
 }
 
-// Whom a member waits for, if not another one.
+// Values of waiter.on and work.on besides members.
 const (
 	everybody = -1
 	nobody    = -2
 )
 
-// meetings are those of a host that not all of its ranks have left, in order.
+// meetings are the collectives of a host that some rank has not left, in order.
 type meetings struct {
 	open []*meeting
-	done int // those before
+	done int // number of collectives before open
 }
 
 // shared is a member's part of the collectives of its host.
@@ -63,14 +63,14 @@ type shared struct {
 	next    int // meeting
 }
 
-// work is what one member does in a collective.
+// work is a member's part in a collective.
 type work struct {
 	stores, reads int  // bytes
-	on            int  // member that it waits for, everybody or nobody
+	on            int  // member for which it waits, everybody or nobody
 	rooted        bool // one rank stores or reads all bytes, so few ranks do at once
 }
 
-// OpenWindow implements hier.Shared: vectors are not from Alloc.
+// OpenWindow implements hier.Shared. No vector is from Alloc.
 func (s *shared) OpenWindow(_, _ mem.Buffer, _, _ int) (w hier.Window, open bool, err error) {
 	return w, false, nil
 }
@@ -85,7 +85,7 @@ func (s *shared) Run(p *path.Path, o *call.Call) error {
 	if w.rooted {
 		perByte = max(c.Copy, c.Total*2)
 	}
-	// The first part is what others may read while the rest is stored.
+	// Other ranks may read the first part while the rest is stored.
 	part := math.Inf(1)
 	if p.Chunk.Most > 0 {
 		part = float64(p.Chunk.Of(max(w.stores, w.reads))) * perByte
@@ -107,7 +107,7 @@ func (s *shared) Run(p *path.Path, o *call.Call) error {
 		}
 		r.Work(float64(peers)*c.Peer + reads)
 		r.clock = max(r.clock, last+c.Latency+min(reads, part)*r.speed)
-		if p.Algorithm == path.Rsag { // who has read a share stores the result
+		if p.Algorithm == path.Rsag { // the reader of a share stores the result
 			r.Work(c.Latency + float64(peers)*c.Peer)
 		}
 	}
@@ -116,7 +116,7 @@ func (s *shared) Run(p *path.Path, o *call.Call) error {
 	return nil
 }
 
-// workOf returns what the member does in o along p.
+// workOf returns the member's work in o along p.
 func (s *shared) workOf(p *path.Path, o *call.Call) work {
 	h, root := s.all, o.Root == s.me
 	send, recv := o.Send.Size(), o.Recv.Size()
@@ -152,8 +152,8 @@ func (s *shared) workOf(p *path.Path, o *call.Call) work {
 	return work{on: everybody} // barrier
 }
 
-// store takes note that a member stores, the first part until a time and the last until now, and
-// wakes who waits for it.
+// store notes that a member stores, the first part until first and the last until its clock, and
+// wakes its waiters.
 func (x *meeting) store(s *shared, first float64) {
 	if x.stores == nil {
 		x.stores = make([]stored, s.all)
@@ -170,7 +170,7 @@ func (x *meeting) store(s *shared, first float64) {
 	})
 }
 
-// has reports whether a member has stored, or everybody.
+// has reports whether a member, or everybody, has stored.
 func (x *meeting) has(member int) bool {
 	if member == everybody {
 		return x.came == len(x.stores)
@@ -178,7 +178,7 @@ func (x *meeting) has(member int) bool {
 	return x.stores[member].is
 }
 
-// times returns when a member had stored, or everybody but me.
+// times returns when a member, or everybody but me, had stored.
 func (x *meeting) times(me, member int) (first, last float64) {
 	for i, t := range x.stores {
 		if i != me && (member == everybody || i == member) {
@@ -188,7 +188,7 @@ func (x *meeting) times(me, member int) (first, last float64) {
 	return first, last
 }
 
-// await waits for a member, or everybody, and returns when it had stored.
+// await waits for a member, or everybody, and returns when they had stored.
 func (s *shared) await(x *meeting, member int) (first, last float64, err error) {
 	if !x.has(member) {
 		x.waiting = append(x.waiting, waiter{s, member})
@@ -200,7 +200,7 @@ func (s *shared) await(x *meeting, member int) (first, last float64, err error) 
 	return first, last, nil
 }
 
-// sleep lets other ranks go on until one of the host wakes this one. Meanwhile its messages come.
+// sleep suspends the rank until another rank of the host wakes it. Meanwhile its messages arrive.
 func (r *Rank) sleep() error {
 	if r.err == nil && r.e.failed == nil {
 		r.waiting, r.meets = true, true
@@ -218,7 +218,7 @@ func (r *Rank) sleep() error {
 	return r.err
 }
 
-// at returns the meeting of a number.
+// at returns the meeting with a number.
 func (h *meetings) at(i int) *meeting {
 	for len(h.open) <= i-h.done {
 		h.open = append(h.open, new(meeting))
@@ -226,7 +226,7 @@ func (h *meetings) at(i int) *meeting {
 	return h.open[i-h.done]
 }
 
-// forget drops the meetings that all have left.
+// forget drops the meetings that all ranks have left.
 func (h *meetings) forget() {
 	for len(h.open) > 0 && h.open[0].left == len(h.open[0].stores) && h.open[0].left > 0 {
 		h.open = h.open[1:]

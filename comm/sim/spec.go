@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A parameter is one of a Machine's, as text has it.
+// A parameter is a parameter of a Machine in text.
 type parameter struct {
 	name, want, does string
 	set              func(m *Machine, text string) bool // false if text makes no sense
-	get              func(m *Machine) string            // "" for what it is in the zero Machine
+	get              func(m *Machine) string            // "" for the value in the zero Machine
 }
 
-// parameters are all that Parse knows.
+// parameters are the parameters of Parse.
 var parameters = []parameter{
 	duration("latency", "from a message's last byte's departure to its arrival", func(m *Machine) *float64 { return &m.Between.Latency }),
 	duration("overhead", "of a processor for each message, at either end", func(m *Machine) *float64 { return &m.Between.Overhead }),
@@ -43,7 +43,7 @@ var parameters = []parameter{
 }
 
 // Parse returns the machine that text describes: the name of one of Machines, parameters, or both,
-// with commas between, such as "cluster,rate=100gbit,ppn=4,tree=32:4". What is not named is as in
+// with commas between, such as "cluster,rate=100gbit,ppn=4,tree=32:4". Other parameters are as in
 // the zero Machine.
 func Parse(text string) (Machine, error) {
 	var m Machine
@@ -56,7 +56,7 @@ func Parse(text string) (Machine, error) {
 			m, err = Named(item)
 		case !ok:
 			err = fmt.Errorf("machine parameter %q: want NAME=VALUE", item)
-		case name == "tree": // it is in terms of other parameters
+		case name == "tree": // its value depends on other parameters
 			tree = item
 		default:
 			err = m.setParameter(item)
@@ -87,7 +87,7 @@ func (m *Machine) setParameter(item string) error {
 	return fmt.Errorf("machine parameter %q: want one of %s", name, strings.Join(names, ", "))
 }
 
-// String returns m as Parse reads it, with times to a nanosecond and rates to six digits.
+// String returns m in the syntax of Parse, with times to a nanosecond and rates to six digits.
 func (m *Machine) String() string {
 	var items []string
 	for _, p := range parameters {
@@ -98,10 +98,10 @@ func (m *Machine) String() string {
 	return strings.Join(items, ",")
 }
 
-// A Parameter is what Parse knows by a name.
+// A Parameter describes a name that Parse accepts.
 type Parameter struct{ Name, Does, Want string }
 
-// Parameters returns all that Parse knows.
+// Parameters returns all parameters of Parse.
 func Parameters() (all []Parameter) {
 	for _, p := range parameters {
 		all = append(all, Parameter{p.name, p.does, p.want})
@@ -125,7 +125,7 @@ func duration(name, does string, of func(*Machine) *float64) parameter {
 	}
 }
 
-// perByte is a parameter that is a time per byte, and whose text is a rate.
+// perByte is a parameter whose value is a time per byte and whose text is a rate.
 func perByte(name, does string, of func(*Machine) *float64) parameter {
 	return parameter{name, "a rate such as 25gbit", does,
 		func(m *Machine, text string) bool {

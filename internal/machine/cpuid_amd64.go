@@ -21,7 +21,7 @@ var identity = sync.OnceValue(func() id {
 	return i
 })
 
-// familyAndModel decodes what leaf 1 returns in EAX.
+// familyAndModel decodes EAX of leaf 1.
 func familyAndModel(a uint32) (family, model int) {
 	family, model = int(a>>8&15), int(a>>4&15)
 	if family == 15 {

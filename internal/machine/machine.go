@@ -1,11 +1,11 @@
-// Package machine says what the processors of this machine are good at: its profile. Processors
-// differ in that so much that no one choice is right. On an Intel Xeon the kernel copies from one
-// process to another faster than the two can through memory that they share; on an AMD EPYC it is
-// the other way round.
+// Package machine knows the profile of this machine: the copy methods at which its processors are
+// good. Processors differ so much that no single choice suits all. On an Intel Xeon the kernel
+// copies from one process to another faster than the two processes can through shared memory; on an
+// AMD EPYC shared memory is faster.
 //
-// gompi-bench profile measures a profile and keeps it in a file of the user's cache, named by
-// processor, kernel and whether the machine is virtual: what was measured elsewhere is not taken
-// for this machine's. Without such a file a built-in profile serves.
+// gompi-bench profile measures a profile and stores it in a file of the user's cache. The file's
+// name has the processor, the kernel and whether the machine is virtual, so that a shared home
+// serves different machines. Without such a file a built-in profile serves.
 package machine
 
 import (
@@ -24,39 +24,39 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A Profile is what one kind of processor is good at.
+// A Profile holds the settings for one kind of processor.
 type Profile struct {
 	Processor string // "GenuineIntel 6/143, 2048 KiB of second-level cache, virtual"
-	File      string // that was read, or to be; "" for a built-in profile
+	File      string // that was read, or would be; "" for a built-in profile
 	Settings  Settings
 }
 
-// builtIn are the profiles of processors that were measured, by vendor, families and models; of all
-// models where none is named.
+// builtIn are the profiles of measured processors, by vendor, families and models. Without models,
+// a profile applies to all models of its families.
 //
 // Intel Xeon, Sapphire and Emerald Rapids (two virtual processors, 2 MiB of second-level cache for
-// each core): from process to process the kernel copies 64 KiB in 3.1 us and 1 MiB in 51; a ring of
-// the best shape takes 5.5 and 75, and ours took 7.0 and 90. 16 KiB take 3.8 us through the ring
-// and 2.3 so, back and forth at once 4.1 and 2.4, in an allreduce 4.8 and 3.2, a bcast 3.2 and 1.6;
-// one after another 1.3 and 1.7, and 12 KiB .9 and 1.5. With both ends copying, longer messages are
-// read faster, too (the ring and the kernel, ms: 8 MiB .79 and .46, 64 MiB 9.0 and 7.6). In
-// collectives lines that are only stored cost what they push out of the second-level cache (np=2,
-// plain and non-temporal stores, us: memory from Alloc, allreduce of 1 MiB 46 and 47, of 2 MiB 150
-// and 107, allgather of 512 KiB 37 and 37, of 1 MiB 122 and 101, of 4 MiB 594 and 513; other
-// memory, of 1 MiB 168 and 141), and there are more such caches where there are more ranks (np=16,
-// allgather of 16 KiB 54 and 74). Copies alone were timed through rings of several shapes, with 128
-// to 512 KiB in flight, in chunks of 16 to 64 KiB, being best: 64 KiB in 8 chunks of 16 KiB 5.5 us,
-// in 2 of 4 KiB 14.6; non-temporal stores lost in every shape (64 KiB 7.5 us, 1 MiB 112). Messages
-// of 64 KiB take 8.6 us through the ring, and 4.3 where the receiver reads them.
+// each core): the kernel copies 64 KiB from process to process in 3.1 us and 1 MiB in 51; a ring of
+// the best shape takes 5.5 and 75, gompi's ring 7.0 and 90. 16 KiB take 3.8 us through the ring and
+// 2.3 by a read, in both directions at once 4.1 and 2.4, in an allreduce 4.8 and 3.2, in a bcast
+// 3.2 and 1.6. In one direction 16 KiB take 1.3 and 1.7, and 12 KiB .9 and 1.5. If both ends copy,
+// reads win for longer messages, too (the ring and the kernel, ms: 8 MiB .79 and .46, 64 MiB 9.0
+// and 7.6). In collectives a line that is only stored evicts another from the second-level cache
+// (np=2, plain and non-temporal stores, us: memory from Alloc, allreduce of 1 MiB 46 and 47, of 2
+// MiB 150 and 107, allgather of 512 KiB 37 and 37, of 1 MiB 122 and 101, of 4 MiB 594 and 513;
+// other memory, of 1 MiB 168 and 141). More ranks have more such caches (np=16, allgather of 16 KiB
+// 54 and 74). Rings of several shapes were timed with copies alone, with 128 to 512 KiB in flight.
+// Chunks of 16 to 64 KiB are best: 64 KiB in 8 chunks of 16 KiB 5.5 us, in 2 of 4 KiB 14.6.
+// Non-temporal stores lost in every shape (64 KiB 7.5 us, 1 MiB 112). Messages of 64 KiB take 8.6
+// us through the ring, and 4.3 if the receiver reads them.
 //
-// AMD EPYC (two virtual processors): messages that are read take 2 to 4 times as long as through
-// the ring (128 KiB 15 and 7 us, 1 MiB 102 and 32). The ring is best larger than the second-level
-// cache (4 MiB: 170 us, around 256 KiB 488), and non-temporal stores win while the two share no
-// cache. That is what every processor is taken for of which nothing is known. On family 26, Zen 5,
-// the string instruction takes lines over without fetching them, and so is as fast as plain stores
-// near and as non-temporal ones far (half a round trip through a bare ring with plain, non-temporal
-// and string copies, us: near 16 KiB .47 1.1 .37, 64 KiB 1.6 3.0 1.2, 1 MiB 19.7 41 19.1; far 2 KiB
-// .57 .51 .45, 16 KiB 2.1 1.3 1.2, 64 KiB 4.4 3.1 3.0, 1 MiB 50 31 29).
+// AMD EPYC (two virtual processors): reads take 2 to 4 times as long as the ring (128 KiB 15 and 7
+// us, 1 MiB 102 and 32). The best ring is larger than the second-level cache (4 MiB: 170 us, with
+// 256 KiB in flight 488), and non-temporal stores win if the two processors share no cache. Unknown
+// processors are treated alike. On family 26, Zen 5, the string instruction takes over lines
+// without fetching them. So it is as fast as plain stores near and as non-temporal stores far (half
+// a round trip through a bare ring with plain, non-temporal and string copies, us: near 16 KiB .47
+// 1.1 .37, 64 KiB 1.6 3.0 1.2, 1 MiB 19.7 41 19.1; far 2 KiB .57 .51 .45, 16 KiB 2.1 1.3 1.2, 64
+// KiB 4.4 3.1 3.0, 1 MiB 50 31 29).
 var builtIn = []struct {
 	vendor           string
 	families, models []int
@@ -74,19 +74,19 @@ var builtIn = []struct {
 	}},
 }
 
-// None is the name of a profile that says nothing.
+// None is the name of a profile without settings.
 const None = "none"
 
-// Processor names the processor as a Profile does.
+// Processor names this machine's processor as a Profile does.
 func Processor() string { return identity().String() }
 
-// most bounds what is read of a file: a profile has some dozen lines.
+// most bounds the bytes that are read of a file. A profile has some dozen lines.
 const most = 8 << 10
 
-// Read returns a profile: of the name of a file, or None; or for "" this machine's. It costs a look
-// at one file. What the file does not set is as in the built-in profile. With an error, which says
-// what is wrong with the file, it returns the built-in profile. A file that was not named may be
-// missing, or where this user cannot look.
+// Read returns the profile in a file, the empty profile for None or, for "", this machine's. It
+// opens at most one file. Settings that the file lacks come from the built-in profile. If the file
+// is invalid, Read returns the built-in profile and an error. For "", a missing file, or a folder
+// that this user cannot read, is no error.
 func Read(name string) (Profile, error) {
 	p := profile(identity())
 	if name == None {
@@ -95,7 +95,7 @@ func Read(name string) (Profile, error) {
 	file, err := name, error(nil)
 	if name == "" {
 		if file, err = File(); err != nil {
-			return p, nil // no home: nothing was kept
+			return p, nil // no cache folder, so no file
 		}
 	}
 	data, err := readBounded(file)
@@ -114,8 +114,8 @@ func Read(name string) (Profile, error) {
 	return p, nil
 }
 
-// isAway reports whether an error means that there is no file, or none for this user: HOME may be
-// that of another one, or no folder.
+// isAway reports whether an error means that this user has no file: HOME may be another user's, or
+// no folder.
 func isAway(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -149,7 +149,7 @@ func profile(i id) Profile {
 	return p
 }
 
-// CheckKeep returns what would keep Keep from writing the file.
+// CheckKeep returns the error that would keep Keep from writing the file.
 func CheckKeep() error {
 	file, err := File()
 	if err != nil {
@@ -161,8 +161,8 @@ func CheckKeep() error {
 	return atomicfile.Check(file)
 }
 
-// Keep keeps s as this machine's profile, with what was measured as a comment, and returns the name
-// of the file.
+// Keep writes s as this machine's profile, with the measured times as a comment, and returns the
+// name of the file.
 func Keep(s Settings, measured string) (string, error) {
 	file, err := File()
 	if err != nil {
@@ -181,7 +181,7 @@ func Keep(s Settings, measured string) (string, error) {
 	}})
 }
 
-// File returns where this machine's profile is kept. It fails where a user has no cache folder.
+// File returns the path of this machine's profile. It fails if a user has no cache folder.
 func File() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -195,11 +195,11 @@ func File() (string, error) {
 	return filepath.Join(dir, "gompi", "profile", name), nil
 }
 
-// An id is what a kind of processor is known by.
+// An id identifies a kind of processor.
 type id struct {
-	vendor        string // "" if this is no amd64
+	vendor        string // "" on other architectures than amd64
 	family, model int
-	cache         int // KiB of the second-level cache of the processor that was asked
+	cache         int // KiB of second-level cache of the processor that ran cpuid
 	virtual       bool
 }
 

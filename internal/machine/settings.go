@@ -8,21 +8,21 @@ import (
 	"gompi/internal/env"
 )
 
-// A Setting is one that a profile may make. GOMPI_TUNE knows it by the same name: package path says
-// what it does. It chooses a way or a chunk, and never in which order operands are combined:
-// results are the same under any profile.
+// A Setting is a threshold that a profile may set. GOMPI_TUNE knows it by the same name; package
+// path documents it. A setting chooses a path or a chunk, never the order in which operands are
+// combined: results are the same under any profile.
 type Setting uint8
 
 // The settings.
 const (
-	ReadFrom    Setting = iota // from how many bytes on messages are read where they lie
-	ReadBelow                  // and from which on they are not
-	RingChunk                  // of the ring that messages go through, the longest record
-	RingBytes                  // and how much of it is in use
-	NonTemporal                // from how many bytes on a copy to a rank far away is non-temporal
-	String                     // and from how many on a copy, near or far, is by the string instruction
-	Around                     // from how many bytes of all ranks on collectives store around the caches
-	AroundOwn                  // and from how many of one rank, on average
+	ReadFrom    Setting = iota // least bytes of a message that the receiver reads from the sender's memory
+	ReadBelow                  // and the least that it does not read any more
+	RingChunk                  // longest record of the shared-memory ring
+	RingBytes                  // bytes of the ring that are in use
+	NonTemporal                // least bytes of a copy with non-temporal stores to a rank far away
+	String                     // and of a copy by the string instruction, near or far
+	Around                     // least bytes of all ranks with which collectives use non-temporal stores
+	AroundOwn                  // and the least of one rank, on average
 
 	numSettings
 )
@@ -30,7 +30,7 @@ const (
 // Never is a number of bytes that is never reached.
 const Never = 1 << 40
 
-// known are the names of the settings, and the least and the most bytes they may have: those of
+// known are the names of the settings, and the least and the most bytes they may have, as for
 // package path's thresholds.
 var known = [numSettings]struct {
 	name        string
@@ -46,10 +46,10 @@ var known = [numSettings]struct {
 	AroundOwn:   {"shm.nontemporal.rank", 1, Never},
 }
 
-// Settings are the bytes of each Setting, 0 if it is not made.
+// Settings are the bytes of each Setting, 0 for a setting that is not set.
 type Settings [numSettings]int64
 
-// String returns the settings that are made as a profile's file and GOMPI_TUNE have them.
+// String returns the settings that are set, in the syntax of a profile's file and of GOMPI_TUNE.
 func (s Settings) String() string {
 	var all []string
 	for k, n := range s {
@@ -60,10 +60,10 @@ func (s Settings) String() string {
 	return strings.Join(all, ";")
 }
 
-// Reads reports whether messages of some length are read where they lie.
+// Reads reports whether the receiver reads messages of some length from the sender's memory.
 func (s Settings) Reads() bool { return s[ReadFrom] != 0 && s[ReadFrom] != Never }
 
-// over returns s, with those of base where s makes none. A range of lengths is of one of them.
+// over returns s, completed by base. A range of read lengths comes whole from s or from base.
 func (s Settings) over(base Settings) Settings {
 	if s[ReadFrom] != 0 {
 		base[ReadBelow] = 0
@@ -76,7 +76,7 @@ func (s Settings) over(base Settings) Settings {
 	return s
 }
 
-// parse reads the lines of a file: settings, with ";" or an end of line between them, and comments.
+// parse reads the text of a file: settings, separated by ";" or ends of lines, and comments.
 func parse(text string) (s Settings, err error) {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
@@ -94,7 +94,7 @@ func parse(text string) (s Settings, err error) {
 	return s, nil
 }
 
-// set makes a setting, name=bytes.
+// set sets a setting, name=bytes.
 func (s *Settings) set(item string) error {
 	name, value, _ := strings.Cut(item, "=")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
@@ -117,7 +117,7 @@ func (s *Settings) set(item string) error {
 	return fmt.Errorf("%.40q: want %s", name, strings.Join(names, ", "))
 }
 
-// size writes a number of bytes as set reads it.
+// size formats a number of bytes in the syntax of set.
 func size(n int64) string {
 	if n == Never {
 		return "never"
