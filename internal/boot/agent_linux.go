@@ -17,29 +17,29 @@ import (
 	"gompi/internal/world"
 )
 
-// An agentConn is a rank's end of the socket to its agent. It starts no goroutine and
-// uses no netpoller, unless it is to be watched: the engine polls the descriptor
-// with its others.
+// An agentConn is a rank's end of the socket to its agent. The engine polls the descriptor with its
+// others, so an agentConn starts no goroutine and uses no netpoller, unless the agent asks for a
+// watch.
 type agentConn struct {
 	info Info
 	fd   int
-	seen atomic.Uint64 // the segment's epoch up to which Events has read
+	seen atomic.Uint64 // the segment's epoch at the last Events
 
 	mu     sync.Mutex
 	in     wire.Frames
-	out    []byte // what the socket did not take yet
+	out    []byte // bytes that the socket has not taken
 	events []Event
 	cards  [][]byte
 	gone   bool
 	wake   func()
 
-	watched bool // there is a goroutine that reads the socket, too
+	watched bool // a goroutine reads the socket, too
 }
 
-// maxSpans bounds the members of an agreement, so that a vote is no longer than wire.MaxUp.
+// maxSpans bounds the spans of an agreement's members, so that a vote fits wire.MaxUp.
 const maxSpans = 6000
 
-// maxOut bounds what waits for an agent that does not read.
+// maxOut bounds the bytes queued for an agent that does not read.
 const maxOut = 256 << 10
 
 // newAgentConn takes the rank's place in the segment and reads the agent's welcome.
@@ -47,7 +47,7 @@ func newAgentConn(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*
 	if int(local) >= s.Ranks() {
 		return nil, fmt.Errorf("%s=%d: want less than %d, the ranks of this host's segment", env.LocalRank, local, s.Ranks())
 	}
-	// Before the welcome: a second process in this place would wait for one in vain.
+	// Before the welcome: a second process in this place would wait for a welcome in vain.
 	flight := s.Rank(local)
 	if !flight.Join() {
 		if flight.Late() {
@@ -145,8 +145,8 @@ func (l *agentConn) Allgather(ctx context.Context, mine []byte) ([][]byte, error
 	return cards, nil
 }
 
-// notAll returns the error of an Allgather that ended for a cause before all ranks had come, with
-// those of this host that have not.
+// notAll returns the error of an Allgather that ended for a cause before all ranks had come. It
+// names the missing ranks of this host.
 func (l *agentConn) notAll(cause error) error {
 	var missing []string
 	for i := range l.info.LocalSize {
@@ -163,12 +163,12 @@ func (l *agentConn) notAll(cause error) error {
 	return cause
 }
 
-// Events reads whatever has come, without blocking.
+// Events reads all messages that have arrived, without blocking.
 func (l *agentConn) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The agent writes first and bumps the epoch then: what it announced by the
-	// epoch seen here is in the socket now.
+	// The agent writes to the socket first and bumps the epoch then: the messages of the epoch seen
+	// here are in the socket.
 	epoch := l.info.Segment.Epoch()
 	l.pull()
 	l.seen.Store(epoch)
@@ -177,7 +177,7 @@ func (l *agentConn) Events() []Event {
 	return events
 }
 
-// pull reads whatever has come.
+// pull reads all messages that have arrived.
 func (l *agentConn) pull() {
 	l.flush()
 	for !l.gone {
@@ -197,7 +197,7 @@ func (l *agentConn) pull() {
 	}
 }
 
-// drain takes all whole frames.
+// drain handles all whole frames.
 func (l *agentConn) drain() {
 	for {
 		m, ok, err := wire.Next(&l.in)
@@ -269,8 +269,8 @@ func (l *agentConn) Abort(code int, reason string) error {
 	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason})
 }
 
-// Goodbye sets the rank's state in the segment. It wakes the agent only if it has to: that reads
-// the state when it reaps the process.
+// Goodbye sets the rank's state in the segment. Only aloud does it wake the agent, which otherwise
+// reads the state when it reaps the process.
 func (l *agentConn) Goodbye(aloud bool) error {
 	if aloud {
 		l.send(&wire.Leave{}) // without effect if the agent is gone
@@ -293,8 +293,8 @@ func (l *agentConn) send(m wire.Message) error {
 	return nil
 }
 
-// flush writes what the socket takes; the rest waits for the next call. A
-// broken socket shows when it is read.
+// flush writes as much as the socket takes; the rest waits for the next call. A broken socket shows
+// when it is read.
 func (l *agentConn) flush() {
 	for len(l.out) > 0 {
 		n, err := unix.SendmsgN(l.fd, l.out, nil, nil, unix.MSG_NOSIGNAL)
@@ -309,9 +309,9 @@ func (l *agentConn) flush() {
 	l.out = nil
 }
 
-// receive blocks until the next message is here, and reads nothing beyond it:
-// what follows must keep the descriptor readable. It returns an error when the
-// launcher is gone or stop is readable.
+// receive blocks until the next message has arrived, and reads nothing beyond it: later messages
+// must keep the descriptor readable. It returns an error when the launcher is gone or stop is
+// readable.
 func (l *agentConn) receive(stop *stopper) (wire.Message, error) {
 	for {
 		if m, ok, err := wire.Next(&l.in); ok || err != nil {

@@ -1,15 +1,15 @@
 // Package boot connects a rank with its job before any connection between ranks exists. Later it
-// reports events that no such connection can: that a rank died, that a communicator was revoked,
-// that the job is to end.
+// reports events that no such connection can: the death of a rank, the revocation of a
+// communicator, the end of the job.
 //
-// A Boot is two-way and asynchronous. Upwards go the rank's card (how to reach it), revocations,
+// A Boot is two-way and asynchronous. Upwards go the rank's card (its addresses), revocations,
 // aborts and the goodbye; downwards come all ranks' cards, deaths, revocations and the order to
 // end.
 //
-// There are three: of a rank of gompirun, over a socket to its host's agent
-// (agentConn); of a rank that another launcher started, over a connection to rank 0,
-// whose server does what agents do (client); and of ranks that are goroutines of one
-// process (Member), of which a job of one rank is the smallest.
+// There are three Boots. agentConn, for a rank of gompirun, is a socket to its host's agent.
+// client, for a rank that another launcher started, is a connection to rank 0, whose server
+// replaces the agents. Member is for ranks that are goroutines of one process, and for a job of one
+// rank.
 package boot
 
 import (
@@ -22,30 +22,30 @@ import (
 	"gompi/internal/world"
 )
 
-// Info is what a rank knows from the start.
+// Info is a rank's knowledge of its job from the start.
 type Info struct {
 	Rank        world.Rank
 	Size        int
 	LocalRank   world.LocalRank
 	LocalSize   int
 	Node, Nodes int
-	Program     int      // of those that the job's command line names, from 0
+	Program     int      // index among the programs of the job's command line, from 0
 	JobID       string   // a UUID; it identifies, never authenticates
 	Secret      [32]byte // keys the handshake of every data connection
 	NodeOf      []int32  // node of each rank; nil means all on node 0
 	Hosts       []string // host name of each node
-	Recover     bool     // the job continues when a rank dies, and ranks can agree on the living
+	Recover     bool     // the job continues when a rank dies, and the living can agree
 
-	// Ranks from Size on are those of replacements, Spares on each node. Invite, if not nil, states
-	// that this one is a replacement, and in which agreement it votes first.
+	// Ranks from Size on are replacements, Spares on each node. If Invite is not nil, this rank is
+	// a replacement, and Invite names the agreement in which it votes first.
 	Spares int
 	Invite *wire.Invite
 
-	// What the ranks of this host share, with their agent if there is one; nil if
-	// there is nothing. They stay open as long as the process.
+	// Resources that the ranks of this host share, with their agent if there is one; nil without.
+	// They stay open as long as the process.
 	Segment  *seg.Segment
 	Bells    []int // doorbell descriptors, by local rank
-	Unshared error // why there is no Segment, although this rank is not alone on its host
+	Unshared error // why there is no Segment, although other ranks run on this host
 
 	flight *seg.Recorder
 }
@@ -74,7 +74,7 @@ func (in *Info) NodeIndex(rank world.Rank) int {
 	return int(in.NodeOf[rank])
 }
 
-// Places returns how many ranks there may be, with all replacements.
+// Places returns the largest number of ranks that the job may have, with all replacements.
 func (in *Info) Places() int { return in.Size + in.Spares*max(in.Nodes, 1) }
 
 // A Boot connects a rank with its launcher. Methods may be called from any
@@ -82,60 +82,60 @@ func (in *Info) Places() int { return in.Size + in.Spares*max(in.Nodes, 1) }
 type Boot interface {
 	Info() *Info
 
-	// Allgather sends mine up and returns what every rank sent, by rank, and nothing for places of
-	// replacements that have not come. It is called once, by all ranks. It fails when ctx ends,
-	// when a rank died or ended before it contributed, or when the launcher is gone.
+	// Allgather sends mine up and returns every rank's card, by rank, and nothing for absent
+	// replacements. It is called once, by all ranks. It fails when ctx ends, when a rank died or
+	// ended before it contributed, or when the launcher is gone.
 	Allgather(ctx context.Context, mine []byte) ([][]byte, error)
 
-	// FD returns a descriptor that is readable while Events has something to return, or -1 if there
-	// is none and SetWake notifies of events.
+	// FD returns a descriptor that is readable while Events has something to return, or -1 if
+	// SetWake's function announces events instead.
 	FD() int
 
-	// SetWake registers a function that is called, from any goroutine and
-	// without blocking, when Events may have something new. A Boot with an FD
-	// need not call it.
+	// SetWake registers a function that is called, from any goroutine and without blocking, when
+	// Events may have something new. A Boot with an FD need not call it.
 	SetWake(wake func())
 
-	// Pending reports whether Events may have something. It is cheap enough for a spin loop. It may
-	// report true when there is nothing. With a host segment it reports false for an event at most
-	// until the agent has written one word of shared memory.
+	// Pending reports whether Events may have something. It is cheap enough for a spin loop and may
+	// report true in vain. With a host segment it misses an event only until the agent has written
+	// one word of shared memory.
 	Pending() bool
 
-	// Events returns what came down since the last call, without blocking.
+	// Events returns the events since the last call, without blocking.
 	Events() []Event
 
-	// Revoke notifies all ranks, this one too, that communicator comm is broken, unless they have
+	// Revoke notifies all ranks, this one too, that communicator comm is revoked, unless they have
 	// been notified. cause is opaque here.
 	Revoke(comm uint64, cause []byte) error
 
-	// Inquire asks for a Left event, once the given rank has left. Where rank 0 stands in for a
-	// launcher, no answer comes when it has left itself.
+	// Inquire asks for a Left event when the given rank leaves, or has left. Without an agent, no
+	// answer comes after rank 0 has left.
 	Inquire(rank world.Rank) error
 
-	// Vote takes part in an agreement of the living members of a communicator. The Agreed event
-	// follows when all have voted or ended, behind the Died events of all that it leaves out. It
-	// fails unless the Info has Recover.
+	// Vote takes part in an agreement of the living members of a communicator. When all members
+	// have voted or ended, the Agreed event follows, behind the Died events of all excluded
+	// members. Without Info.Recover, Vote fails.
 	Vote(v *wire.Vote) error
 
 	// Abort asks the launcher to end the whole job with the given status.
 	Abort(code int, reason string) error
 
-	// Goodbye notifies the launcher that this rank has closed its communicators and may end when it
-	// likes. The Boot is not used after it. aloud makes the launcher learn it at once, not at the
-	// end of the process, since others may inquire.
+	// Goodbye notifies the launcher that this rank has closed its communicators and may end at any
+	// time. The Boot is not used after it. aloud notifies the launcher at once, not at the end of
+	// the process, for other ranks' inquiries.
 	Goodbye(aloud bool) error
 }
 
-// A Detacher is a Boot whose launcher takes back the shared memory of ranks that died while the job
+// A Detacher is a Boot whose launcher recovers the shared memory of dead ranks while the job
 // continues.
 type Detacher interface {
 	Boot
-	// Detached reports that this rank will not touch the arena of a rank of its host again, whose
-	// Died event it has had. When all ranks of the host have reported so, the arena is freed.
+	// Detached reports that this rank will not touch the arena of a dead rank of its host again.
+	// Its Died event must have been reported. When all ranks of the host have called Detached, the
+	// arena is freed.
 	Detached(rank world.Rank) error
 }
 
-// An EventKind is what an Event reports.
+// An EventKind is the kind of an Event.
 type EventKind uint8
 
 // The events.
@@ -148,7 +148,7 @@ const (
 	Agreed                         // an agreement is decided: Outcome
 )
 
-// An Event is one piece of news from the launcher.
+// An Event is a report of the launcher.
 type Event struct {
 	Kind EventKind
 	Rank world.Rank
@@ -158,7 +158,7 @@ type Event struct {
 	Outcome *wire.Outcome // shared and read-only
 }
 
-// asError returns why an Allgather cannot succeed after e, to a rank that knows in.
+// asError returns the error of an Allgather that e ends. in is the knowledge of the rank.
 func (e *Event) asError(in *Info) error {
 	switch e.Kind {
 	case Died:

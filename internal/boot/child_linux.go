@@ -11,17 +11,17 @@ import (
 	"gompi/internal/world"
 )
 
-// A child of a rank that has joined its job, such as a worker of Python's multiprocessing, has that
-// rank's environment and is no rank. It is a job of one rank, which is what other libraries make of
-// it. It is known by what its parent has done: the rank leaves the way to the agent to its children
-// in another variable, and the agent shows them the host's segment, which has the rank's process id.
-// Those with the environment that the rank began with come there as if they were the rank.
+// A child of a rank that has joined its job, such as a worker of Python's multiprocessing, inherits
+// the rank's environment but is no rank. Like other libraries, gompi makes it a job of one rank.
+// The rank leaves the agent's address to its children in another variable. There the agent shows
+// them the host's segment, which has the rank's process id. A child with the rank's original
+// environment opens the agent as if it were the rank.
 
-// leaveToChildren has children of this rank, which joins, be known as such.
+// leaveToChildren sets the variable by which children of this rank are known.
 func leaveToChildren(addr string) { os.Setenv(env.Joined, os.Getenv(env.JobID)+" "+addr) }
 
-// parentsAgent returns the socket of the agent whose job has a rank that has left it to this
-// process, its child; "" if there is none. A job that a child begins has a number of its own.
+// parentsAgent returns the agent's socket that a rank of this job left to this process, its child,
+// or "". If the child is in a job of its own, the job's number differs.
 func parentsAgent() string {
 	job, addr, ok := strings.Cut(os.Getenv(env.Joined), " ")
 	if !ok || job != os.Getenv(env.JobID) {
@@ -30,7 +30,7 @@ func parentsAgent() string {
 	return addr
 }
 
-// child returns the job of a child of a rank that has joined by the agent at addr, unless that is
+// child returns the job of a rank's child: of one rank. addr is the agent's socket, and may be
 // gone.
 func child(addr string) Boot {
 	at, err := placeOnHost()
@@ -47,11 +47,11 @@ func child(addr string) Boot {
 	return Alone()
 }
 
-// errChild is the error of a child that has come as if it were the rank.
+// errChild is the error of a child that opens the agent as if it were the rank.
 var errChild = errors.New("a child of a rank that has joined")
 
-// tellOfChild says what this process, a child of a local rank, is, if no child of a rank of this host
-// has yet: a pool of processes may start them without end.
+// tellOfChild prints that this process is a child of a local rank, once for each host: a pool of
+// processes may start children without end.
 func tellOfChild(s *seg.Segment, local world.LocalRank) {
 	if s.Rank(0).TellsOfChild() {
 		fmt.Fprintf(os.Stderr, "gompi: process %d is a child of rank %d of %s, which has joined the job: like later ones it is a job of its own, of one rank (%s=alone: that is meant)\n",
@@ -59,7 +59,7 @@ func tellOfChild(s *seg.Segment, local world.LocalRank) {
 	}
 }
 
-// isAbove reports whether a process is one of those above this one.
+// isAbove reports whether a process is an ancestor of this one.
 func isAbove(pid int) bool {
 	for at, n := os.Getppid(), 0; n < 64; n++ {
 		if at == pid {

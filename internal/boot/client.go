@@ -18,7 +18,7 @@ import (
 	"gompi/internal/world"
 )
 
-// A client is the Boot of a rank that has no agent: its connection to the server of rank 0.
+// A client is the Boot of a rank without an agent: its connection to the server of rank 0.
 type client struct {
 	info    Info
 	conn    net.Conn
@@ -26,17 +26,17 @@ type client struct {
 	wake    atomic.Pointer[func()]
 	pending atomic.Bool
 
-	// leave sends goodbye to the launcher, and abort has it end the job.
+	// leave sends goodbye to the launcher; abort makes the launcher end the job.
 	leave  func() error
 	abort  func(code int, reason string) error
-	report func(wire.Message) error // sends the server what it passes on to the others
+	report func(wire.Message) error // sends the server a message for the other ranks
 
 	mu      sync.Mutex
 	events  []Event
 	cards   [][]byte
 	closing bool          // the server has announced its end
-	ended   bool          // no message comes any more
-	changed chan struct{} // closed, and made anew, when any of these changes
+	ended   bool          // no more messages come
+	changed chan struct{} // closed and replaced whenever one of these fields changes
 
 	w sync.Mutex // held while writing
 }
@@ -44,7 +44,7 @@ type client struct {
 // sendTime bounds a write to a server that does not read.
 const sendTime = 5 * time.Second
 
-// newClient joins the job over conn and waits until all ranks have.
+// newClient joins the job over conn and waits until all ranks have joined.
 func newClient(ctx context.Context, conn net.Conn, secret [32]byte) (*client, error) {
 	s := &client{
 		conn: conn, changed: make(chan struct{}),
@@ -67,8 +67,8 @@ func newClient(ctx context.Context, conn net.Conn, secret [32]byte) (*client, er
 	return s, nil
 }
 
-// join sends the server where this rank is, receives its rank, and gets what the ranks of its host
-// share.
+// join sends the server this rank's host, receives its number, and gets the shared resources of its
+// host.
 func (s *client) join(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -76,7 +76,8 @@ func (s *client) join(ctx context.Context) error {
 	}
 	own := listenSegment()
 	defer own.close()
-	// Two hosts may have one name, and what is one to its kernel may be two to its network.
+	// Two hosts may have the same name, and containers of one kernel may have networks of their
+	// own.
 	if err := s.send(&wire.Join{Host: host, Machine: route.Network(), SegmentSocket: own.name()}); err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (s *client) welcome(w *wire.Welcome) error {
 	return nil
 }
 
-// receive handles what comes from the server, until that is gone.
+// receive handles messages from the server until the connection ends.
 func (s *client) receive() {
 	for {
 		m, err := wire.Receive(s.conn, &s.in)
@@ -160,7 +161,7 @@ func (s *client) handle(m wire.Message) error {
 	return nil
 }
 
-// end notes that the server is gone. That is an event unless it was announced.
+// end notes that the server is gone. That is an event unless the server announced it.
 func (s *client) end(err error) {
 	s.conn.Close()
 	s.mu.Lock()
@@ -174,8 +175,7 @@ func (s *client) end(err error) {
 	s.signal()
 }
 
-// died notes that a rank is dead: in the segment, too, as an agent does. The caller
-// holds mu.
+// died notes that a rank is dead, also in the segment, as an agent does. The caller holds mu.
 func (s *client) died(rank world.Rank, how string) {
 	s.events = append(s.events, Event{Kind: Died, Rank: rank, Text: []byte(how)})
 	if g := s.info.Segment; g != nil {
@@ -185,7 +185,7 @@ func (s *client) died(rank world.Rank, how string) {
 	}
 }
 
-// signal wakes what waits for events. The caller holds mu.
+// signal wakes the waiters for events. The caller holds mu.
 func (s *client) signal() {
 	s.pending.Store(len(s.events) > 0)
 	close(s.changed)
@@ -257,8 +257,7 @@ func (s *client) Inquire(rank world.Rank) error { return s.report(&wire.Inquire{
 // Vote implements Boot: launchers that have no agent end a job when a rank dies.
 func (s *client) Vote(*wire.Vote) error { return errNoVoting }
 
-// Abort implements Boot: it ends all ranks, and through their launcher the job, if that can be
-// reached.
+// Abort implements Boot. It ends all ranks and, if their launcher can be reached, the job.
 func (s *client) Abort(code int, reason string) error {
 	err := s.abort(code, reason) // first: ranks that receive the order exit with statuses of their own
 	return errors.Join(err, s.report(&wire.Abort{Code: int(int32(code)), Reason: reason}))

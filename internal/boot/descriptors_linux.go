@@ -14,15 +14,15 @@ import (
 	"gompi/internal/world"
 )
 
-// inherited are the descriptors through which a rank meets its agent.
+// inherited are the descriptors by which a rank reaches its agent.
 type inherited struct {
 	boot, seg int
 	bell      int   // the first doorbell; the others follow it
 	bells     []int // all of them
 }
 
-// openAgent joins the job over the inherited descriptors, or, if a wrapper
-// closed them, over the agent's socket.
+// openAgent joins the job over the inherited descriptors or, if a wrapper closed them, over the
+// agent's socket.
 func openAgent() (Boot, error) {
 	in := inherited{boot: env.FD(env.BootFD), seg: env.FD(env.SegFD), bell: env.FD(env.BellFD)}
 	addr := os.Getenv(env.BootAddr)
@@ -51,10 +51,10 @@ func openAgent() (Boot, error) {
 	return l, nil
 }
 
-// A hostPlace is what the environment says of a rank's place on its host.
+// A hostPlace is a rank's place on its host, from the environment.
 type hostPlace struct {
 	local world.LocalRank
-	ranks int // of the host, and places for others
+	ranks int // of the host, with the places of replacements
 }
 
 func placeOnHost() (hostPlace, error) {
@@ -70,7 +70,7 @@ func placeOnHost() (hostPlace, error) {
 	return hostPlace{world.LocalRank(local), ranks + spares}, err
 }
 
-// count returns a variable that counts ranks of this host.
+// count returns the value of a variable that counts ranks of this host.
 func count(name string, least int) (int, error) {
 	n, err := env.Int(name)
 	if err == nil && (n < least || n > seg.MaxRanks) {
@@ -79,9 +79,9 @@ func count(name string, least int) (int, error) {
 	return n, err
 }
 
-// usable reports whether the descriptors are what the agent made them, not closed, nor something
-// else that was opened under their numbers. It lists the doorbells; a program that closes
-// descriptors closes the first or the last of them, too.
+// usable reports whether the descriptors are open and the agent's, not files that were opened later
+// under their numbers. It lists the doorbells. It checks only the first and the last: a program
+// that closes descriptors closes one of these, too.
 func (in *inherited) usable(bells int) bool {
 	var st unix.Stat_t
 	if in.boot < 0 || in.seg < 0 || in.bell < 0 {
@@ -103,7 +103,7 @@ func (in *inherited) usable(bells int) bool {
 	return true
 }
 
-// join takes the descriptors over and makes a Boot of them.
+// join takes the descriptors over and returns the Boot.
 func (in *inherited) join(local world.LocalRank) (*agentConn, error) {
 	unix.CloseOnExec(in.boot)
 	sockets.NoteInode(in.boot)
@@ -125,11 +125,11 @@ func (in *inherited) join(local world.LocalRank) (*agentConn, error) {
 	return l, err
 }
 
-// close closes all but the segment, which has an owner.
+// close closes all descriptors but the segment's, which the Segment owns.
 func (in *inherited) close() { sockets.CloseAll(append(in.bells, in.boot)) }
 
-// reconnect gets the descriptors from the agent. The agent accepts any process of its user: such a
-// process could read the job's memory anyway.
+// reconnect gets the descriptors from the agent. The agent accepts any process of its user, which
+// could read the job's memory anyway.
 func reconnect(addr string, local world.LocalRank, bells int) (inherited, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -169,7 +169,7 @@ func attach(fd int, addr string, local world.LocalRank, bells int) (inherited, e
 // A stopper makes a blocking wait end with a context. nil never stops.
 type stopper struct{ fd int }
 
-// stopOn returns the stopper of ctx and what releases it.
+// stopOn returns the stopper of ctx and the function that releases it.
 func stopOn(ctx context.Context) (*stopper, func(), error) {
 	if ctx.Done() == nil {
 		return nil, func() {}, nil
@@ -191,8 +191,8 @@ func stopOn(ctx context.Context) (*stopper, func(), error) {
 	}, nil
 }
 
-// wait blocks until fd is readable, or writable if write is set, or s rings. It
-// is one poll call: a rank has nothing else to do while it meets the others.
+// wait blocks until fd is readable, or writable if write is set, or s rings. A plain poll call will
+// do: a rank has nothing else to do until the ranks have met.
 func (s *stopper) wait(fd int, write bool) error {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	if write {

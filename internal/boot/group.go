@@ -13,10 +13,9 @@ import (
 	"gompi/internal/world"
 )
 
-// A group is a job whose ranks are goroutines of one process. Its news is one
-// log that all members read, so that a member costs the same however many there
-// are. It blocks on channels alone, never on a lock, and so runs inside
-// testing/synctest.
+// A group is a job whose ranks are goroutines of one process. Its events are one log that all
+// members read, so that a member's cost does not grow with the group. It blocks on channels alone,
+// never on a lock, and so runs inside testing/synctest.
 type group struct {
 	members []Member
 	epoch   atomic.Uint64 // length of log
@@ -24,7 +23,7 @@ type group struct {
 	mu       sync.Mutex
 	log      []Event
 	cards    [][]byte
-	missing  int           // cards that have not come
+	missing  int           // number of missing cards
 	complete chan struct{} // closed when cards are complete or failed is set
 	failed   error
 	revoked  map[uint64]bool // communicators
@@ -36,7 +35,7 @@ type group struct {
 type Member struct {
 	group *group
 	info  Info
-	seen  atomic.Uint64 // how much of the log Events has returned
+	seen  atomic.Uint64 // length of the log that Events has returned
 	wake  atomic.Pointer[func()]
 	state memberState // under group.mu
 }
@@ -50,8 +49,8 @@ const (
 	dead
 )
 
-// Group returns the boots of n ranks that live in this process, all on one
-// node. Each is a *Member, so that a test can let it Die.
+// Group returns the boots of n ranks in this process, all on one node. Each is a *Member, so that a
+// test can let it Die.
 func Group(n int) []Boot {
 	g := newGroup(n, "localhost")
 	boots := make([]Boot, n)
@@ -91,10 +90,10 @@ func (g *group) fail(err error) {
 	}
 }
 
-// Info returns what the rank knows. It may be changed before the rank is used.
+// Info returns the rank's Info. It may be changed before the rank is used.
 func (m *Member) Info() *Info { return &m.info }
 
-// Record has the rank write its calls to a flight recorder. It is called before the rank is
+// Record makes the rank record its calls in a flight recorder. It is called before the rank is
 // used.
 func (m *Member) Record(flight *seg.Recorder) { m.info.flight = flight }
 
@@ -191,7 +190,7 @@ func (g *group) reportLeft(rank world.Rank) {
 	}
 }
 
-// Abort implements Boot: every rank is ordered to end.
+// Abort implements Boot. It orders every rank to end.
 func (m *Member) Abort(code int, reason string) error {
 	text := fmt.Sprintf("rank %d aborted the job with status %d: %s", m.info.Rank, code, reason)
 	m.group.announce(Event{Kind: Terminate, Rank: m.info.Rank, Text: []byte(text)}, errors.New(text))
@@ -219,7 +218,7 @@ func (m *Member) Vote(v *wire.Vote) error {
 	g := m.group
 	g.mu.Lock()
 	d, err := g.votes.Vote(m.info.Rank, v)
-	news := err == nil && g.decided(d) // what failed for this one alone is no news for the others
+	news := err == nil && g.decided(d) // an error of this vote alone is no news for the others
 	g.mu.Unlock()
 	if news {
 		g.wakeAll()
@@ -227,8 +226,8 @@ func (m *Member) Vote(v *wire.Vote) error {
 	return err
 }
 
-// decided notifies all of what was agreed on, and that no rank can be replaced, and reports whether
-// there was something to report. g.mu is held.
+// decided logs the decisions, and refuses each wanted replacement, since goroutines cannot be
+// replaced. It reports whether it logged anything. g.mu is held.
 func (g *group) decided(all ...*agree.Decision) (news bool) {
 	for _, wants := range g.votes.Wanted() {
 		w := &wants[0]
@@ -243,7 +242,7 @@ func (g *group) decided(all ...*agree.Decision) (news bool) {
 	return news
 }
 
-// ended notes for agreements that a rank has ended.
+// ended tells the agreements that a rank has ended.
 func (g *group) ended(rank world.Rank, died bool) {
 	g.mu.Lock()
 	news := g.decided(g.votes.Ended(rank, died)...)
@@ -253,7 +252,7 @@ func (g *group) ended(rank world.Rank, died bool) {
 	}
 }
 
-// Die makes all ranks believe that this one ended without goodbye; text describes how. After
+// Die makes all ranks believe that this rank ended without goodbye; text describes how. After
 // Goodbye, or a second time, it does nothing.
 func (m *Member) Die(text string) {
 	g := m.group
@@ -269,7 +268,7 @@ func (m *Member) Die(text string) {
 	}
 }
 
-// announce logs e, fails a pending Allgather if fatal is not nil, and wakes all.
+// announce logs e, fails a pending Allgather if fatal is not nil, and wakes all members.
 func (g *group) announce(e Event, fatal error) {
 	g.mu.Lock()
 	g.record(e)

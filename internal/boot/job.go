@@ -15,7 +15,7 @@ func NewJob() (id string, secret [32]byte) {
 	return uuid.Must(uuid.NewV7()).String(), secret // the system's randomness does not fail
 }
 
-// nodesOf returns the node of each rank that w names, nil if there is but one.
+// nodesOf returns the node of each rank by w, or nil if there is only one node.
 func nodesOf(w *wire.Welcome) ([]int32, error) {
 	if len(w.Hosts) < 2 {
 		return nil, nil

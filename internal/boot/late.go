@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// late is a Boot whose news come late.
+// late is a Boot that delays its events.
 type late struct {
 	Boot
 	by    time.Duration
-	since atomic.Int64 // when there first was some, of time.Now
+	since atomic.Int64 // when the first event was pending, in ns of time.Now
 }
 
-// Late returns a Boot whose first news come that much later than those of b, for tests.
+// Late returns a Boot that delays the first events of b, for tests.
 func Late(b Boot, by time.Duration) Boot { return &late{Boot: b, by: by} }
 
 // Pending implements Boot.

@@ -11,18 +11,18 @@ import (
 	"gompi/internal/env"
 )
 
-// A launcher is another program that starts several processes as one job, and the variables by
-// which each of them knows it.
+// A launcher is another program that starts several processes as one job, with the variables by
+// which each process knows its rank.
 type launcher struct {
 	name, rank, size string
-	local            string   // how many of the processes are on this host
-	job              []string // what, together, only processes of one job share
-	hint             string   // what to type for a start that gompi can join, "" if there is nothing better
-	counts           string   // how many processes each program of its command line has, in the order of their ranks
+	local            string   // number of the processes on this host
+	job              []string // variables whose values, together, only processes of one job share
+	hint             string   // a command line that gompi can join, "" if there is nothing better
+	counts           string   // number of processes of each program of its command line, in rank order
 }
 
-// launchers are tried from the top. Slurm comes after those that may run inside
-// one of its steps.
+// launchers are tried from the top. Slurm comes after the launchers that may run inside one of its
+// steps.
 var launchers = [...]launcher{
 	{"gompirun", env.Rank, env.Size, "", nil, "", ""},
 	{"a PMI launcher (mpiexec, or srun --mpi=pmi2)", pmi.EnvRank, pmi.EnvSize, env.PMILocalSize, []string{"PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"}, "", ""},
@@ -43,17 +43,17 @@ const (
 	slurmNodes = "SLURM_STEP_NUM_NODES"
 )
 
-// A place is what a launcher states of this process.
+// A place is this process's place in the job of a launcher.
 type place struct {
 	launcher
 	rank, size int
-	program    int    // of those of the launcher's command line
+	program    int    // index among the programs of the launcher's command line
 	local      bool   // all processes of the job are on this host
 	job        string // the values of the launcher's job variables; "" if none is set
 }
 
-// find returns the place that getenv shows, nil if this process is on its own. Launchers that
-// contradict each other are an error: which one is to be believed?
+// find returns the place that getenv shows, or nil if this process is on its own. It is an error if
+// two launchers contradict each other, because neither is more credible.
 func find(getenv func(string) string) (*place, error) {
 	var found *place
 	for i := range launchers {
@@ -63,7 +63,7 @@ func find(getenv func(string) string) (*place, error) {
 		case found == nil:
 			found = p
 		case p.launcher.size == slurmSize:
-			// The step that the other launcher runs in has tasks of its own.
+			// The step in which the other launcher runs has tasks of its own.
 		case p.rank != found.rank || p.size != found.size:
 			return nil, fmt.Errorf("two launchers say different things: %s that this is rank %d of %d (%s, %s), %s that it is rank %d of %d (%s, %s); unset the variables of the one that did not start it",
 				found.name, found.rank, found.size, found.launcher.rank, found.launcher.size, p.name, p.rank, p.size, p.launcher.rank, p.launcher.size)
@@ -72,16 +72,16 @@ func find(getenv func(string) string) (*place, error) {
 	return found, nil
 }
 
-// place returns the place that the launcher l names, nil if it did not start this process.
+// place returns this process's place in l's job, or nil if l did not start the process.
 func (l *launcher) place(getenv func(string) string) *place {
 	rank, err := strconv.Atoi(getenv(l.rank))
 	size, err2 := strconv.Atoi(getenv(l.size))
 	if err != nil || err2 != nil || rank < 0 || rank >= size || size < 2 {
-		return nil // what starts one process alone, starts no job
+		return nil // a launcher of one process starts no job
 	}
 	p := &place{launcher: *l, rank: rank, size: size, program: programOf(rank, strings.Fields(getenv(l.counts)))}
 	if l.size == slurmSize {
-		// In a shell inside an allocation SLURM_STEP_ID is a name, not a number.
+		// In a shell inside an allocation, SLURM_STEP_ID is a name, not a number.
 		if _, err := strconv.Atoi(getenv(slurmStep)); err != nil {
 			return nil
 		}
@@ -99,7 +99,7 @@ func (l *launcher) place(getenv func(string) string) *place {
 	return p
 }
 
-// programOf returns which program a rank runs, where each has so many ranks.
+// programOf returns the index of a rank's program. counts has the number of ranks of each program.
 func programOf(rank int, counts []string) int {
 	for i, c := range counts {
 		n, err := strconv.Atoi(c)
@@ -119,8 +119,8 @@ const (
 	pmixJob  = "PMIX_NAMESPACE"
 )
 
-// besidePMIx returns the variables by which launchers of a namespace say how many processes there
-// are. Slurm's may be of a step that another launcher runs in, and others' left over in an image.
+// besidePMIx returns the variables for the number of processes in a PMIx namespace. Slurm's may
+// belong to a step in which another launcher runs, and others may be left over in an image.
 func besidePMIx(namespace string) []string {
 	sizes := []string{env.OMPISize, pmi.EnvSize, "JSM_NAMESPACE_SIZE"}
 	if strings.HasPrefix(namespace, "slurm.") {
@@ -129,8 +129,8 @@ func besidePMIx(namespace string) []string {
 	return sizes
 }
 
-// onlyPMIx returns an error if a launcher has started this process that speaks PMIx alone, as
-// prterun does: each process would be rank 0 of 1.
+// onlyPMIx returns an error if the launcher of this process speaks PMIx alone, as prterun does:
+// each process would be rank 0 of 1.
 func onlyPMIx(getenv func(string) string) error {
 	rank, job := getenv(pmixRank), getenv(pmixJob)
 	if rank == "" || job == "" || slices.ContainsFunc(besidePMIx(job), func(size string) bool { return getenv(size) == "1" }) {
@@ -142,8 +142,8 @@ func onlyPMIx(getenv func(string) string) error {
 		rank, job, pmixRank, pmixJob, strings.Join(os.Args, " "), env.Rendezvous, env.Boot)
 }
 
-// Announced returns the name of a variable that getenv has because this process is one of several
-// of a job, "" if there is none.
+// Announced returns the name of a variable by which getenv shows that this process is one of
+// several of a job, or "".
 func Announced(getenv func(string) string) string {
 	for _, name := range []string{env.BootFD, env.BootAddr} {
 		if getenv(name) != "" {

@@ -12,16 +12,16 @@ import (
 	"gompi/internal/route"
 )
 
-// meetTime is how long the ranks of a job have to find each other, if the context does not end
-// before.
+// meetTime bounds the time in which the ranks of a job find each other. The context may end
+// earlier.
 const meetTime = 2 * time.Minute
 
-// lead is rank 0's part: it starts a server, has publish announce how to reach it, and waits until
-// all have come. met is called then.
+// lead is rank 0's part. It starts a server, announces its address by publish, and waits until all
+// ranks have joined. Then it calls met.
 func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publish func() error, met func()) (*client, error) {
 	limit := meetTime
 	if deadline, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(deadline)*9/10) // so that all get the reason before their own contexts end
+		limit = min(limit, time.Until(deadline)*9/10) // so that all ranks get the reason before their own contexts end
 	}
 	job, _ := NewJob()
 	h, own := rank0.New(size, job, secret, ln, met)
@@ -42,7 +42,7 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 	return s, nil
 }
 
-// follow is every other rank's part: it looks for rank 0 at what lookup returns, until it is there.
+// follow is the part of every other rank: it tries the endpoints of lookup until rank 0 answers.
 // lookup returns groups of endpoints, the best first.
 func follow(ctx context.Context, rank int, lookup func(context.Context) (secret [32]byte, groups [][]string, err error)) (*client, error) {
 	limited, cancel := context.WithTimeout(ctx, meetTime)
@@ -85,7 +85,7 @@ func listen(local bool) (net.Listener, error) {
 	return listenBetween(host, lo, hi)
 }
 
-// listenBetween listens on the first port of a range that is free.
+// listenBetween listens on the first free port of a range.
 func listenBetween(host string, lo, hi int) (net.Listener, error) {
 	for port := lo; ; port++ {
 		ln, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(port)))

@@ -10,15 +10,15 @@ import (
 	"gompi/internal/seg"
 )
 
-// AgentName is what the kernel calls the process of an agent of gompirun, AgentOfOne that of one
-// whose job has one rank. Unlike most of a process, other users see its name.
+// AgentName is the kernel's name for an agent process of gompirun, AgentOfOne for an agent of a job
+// of one rank. Other users see this name, unlike most data of a process.
 const (
 	AgentName  = "gompi-agent"
 	AgentOfOne = AgentName + "-1"
 )
 
 // lostVariables returns an error if gompirun's agent has started this process as one of several
-// ranks, which it shows, but has its variables no more. Else each rank would be rank 0 of 1.
+// ranks, but the process lacks the agent's variables. Else each rank would be rank 0 of 1.
 func lostVariables() error {
 	how := jobSegment()
 	if how == "" {
@@ -32,8 +32,8 @@ func lostVariables() error {
 		how, env.Rank, env.Boot)
 }
 
-// jobSegment returns which descriptor of this process is the segment of a job of several ranks, ""
-// if there is none.
+// jobSegment describes the descriptor of this process that is the segment of a job of several
+// ranks, or returns "".
 func jobSegment() string {
 	const dir = "/proc/self/fd/"
 	fds, _ := os.ReadDir(dir)
@@ -45,10 +45,10 @@ func jobSegment() string {
 	return ""
 }
 
-// agentAbove returns which of a process and those above it is the agent of a job of several ranks,
-// "" if there is none. They may be another user's, as behind sudo -u.
+// agentAbove searches pid and its ancestors for the agent of a job of several ranks, and describes
+// it, or returns "". Ancestors may be another user's, as behind sudo -u.
 func agentAbove(pid int) string {
-	for range 64 { // more than wrappers there are
+	for range 64 { // more than any chain of wrappers
 		name, parent := process(pid)
 		switch name {
 		case "":
@@ -63,8 +63,8 @@ func agentAbove(pid int) string {
 	return ""
 }
 
-// process returns what the kernel calls a process, and which is its parent; "" if it is not there,
-// or is the first of all.
+// process returns the kernel's name of a process and its parent, or "" if the process does not
+// exist or is the init process.
 func process(pid int) (name string, parent int) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil || pid <= 1 {

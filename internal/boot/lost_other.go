@@ -2,5 +2,5 @@
 
 package boot
 
-// lostVariables is for what an agent has started, which there is on Linux alone.
+// lostVariables finds nothing: agents run on Linux only.
 func lostVariables() error { return nil }

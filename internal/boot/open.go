@@ -11,13 +11,12 @@ import (
 	"gompi/internal/env"
 )
 
-// Open finds out how this process was started and joins its job: through the
-// agent of gompirun; over PMI-1 or a shared folder, if another launcher started
-// it as one of several; or as a job of its own, if no launcher's environment is
-// visible, or if it is the child of a rank that has joined. A process joins
-// once. Without an agent, Open waits until all ranks have come.
+// Open finds out how this process was started and joins its job. It joins through the agent of
+// gompirun, or over PMI-1 or a shared folder, if another launcher started several processes.
+// Without a visible launcher, and for the child of a rank that has joined, it opens a job of one
+// rank. A process joins once. Without an agent, Open waits until all ranks have joined.
 //
-// If the ranks cannot meet, Open fails: otherwise each of them would be rank 0 of 1, and the job
+// If the ranks cannot meet, Open fails. Otherwise each of them would be rank 0 of 1, and the job
 // would silently compute something else.
 func Open(ctx context.Context) (Boot, error) {
 	switch how := env.String(env.Boot); how {
@@ -71,7 +70,7 @@ func Alone() Boot {
 	return &newGroup(1, host).members[0]
 }
 
-// open joins the job of a launcher that gives each process its number, and no more.
+// open joins the job of a launcher that gives each process only its number.
 func (p *place) open(ctx context.Context) (Boot, error) {
 	if at := os.Getenv(env.Rendezvous); at != "" {
 		dir, ok := strings.CutPrefix(at, "file://")
@@ -93,7 +92,7 @@ func (p *place) open(ctx context.Context) (Boot, error) {
 	return openFile(ctx, p, dir)
 }
 
-// refusal is the error of ranks that cannot meet. Only rank 0's names the remedy.
+// refusal is the error of ranks that cannot meet. Only rank 0's error names the remedy.
 func (p *place) refusal() error {
 	if p.rank > 0 {
 		return fmt.Errorf("rank %d of %d, started by %s, has no way to the others: rank 0 says what to do (if none was started, and %s is left over: unset it, or set %s=alone)",

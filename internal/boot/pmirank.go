@@ -15,30 +15,29 @@ import (
 	"gompi/internal/sockets"
 )
 
-// A pmiRank is this process as its launcher knows it: hydra's mpiexec, srun
-// --mpi=pmi2, Flux, or any other that serves PMI-1. It is used for as little as
-// can be: rank 0 puts its contact, all meet in one barrier, and the rest goes over
-// rank 0's server.
+// A pmiRank is this process as a PMI-1 launcher knows it: hydra's mpiexec, srun --mpi=pmi2, Flux
+// and others. It uses little of PMI: rank 0 puts its contact, all ranks meet in one barrier, and
+// the rest goes over rank 0's server.
 type pmiRank struct {
 	conn       net.Conn
 	in         *bufio.Reader
 	rank, size int
-	program    int    // of those of the launcher's command line
-	name       string // of the job's keys
+	program    int    // index among the programs of the launcher's command line
+	name       string // of the job's key-value space
 }
 
 const (
 	contactKey = "gompi-rank0"
-	// finalizeTime bounds how long a launcher may take to answer a goodbye.
+	// finalizeTime bounds the launcher's answer to a goodbye.
 	finalizeTime = 5 * time.Second
 )
 
-// pmiVisible reports whether a launcher has left a way to speak PMI-1 with it. A
-// descriptor may be stale: a wrapper has closed it.
+// pmiVisible reports whether a launcher offers PMI-1. The descriptor may be stale, if a wrapper has
+// closed it.
 func pmiVisible() bool { return os.Getenv(pmi.EnvPort) != "" || pmiDescriptor() >= 0 }
 
-// pmiDescriptor returns the inherited socket, -1 if there is none. It makes no file of it: the
-// garbage collector would close that, and by then the number may be that of another file.
+// pmiDescriptor returns the inherited socket, or -1. It does not open an os.File: the garbage
+// collector would close it, and by then the number may be another file's.
 func pmiDescriptor() int {
 	fd := env.FD(pmi.EnvFD)
 	st, err := os.Stat(fmt.Sprintf("/dev/fd/%d", fd))
@@ -66,15 +65,15 @@ func openPMI(ctx context.Context) (Boot, error) {
 	return b, nil
 }
 
-// dialPMI connects to the launcher. Children of this process are not this rank, and get no way to
-// claim that they are.
+// dialPMI connects to the launcher. It removes the variables, since children of this process are
+// not this rank.
 func dialPMI(ctx context.Context) (*pmiRank, error) {
 	p := &pmiRank{rank: -1}
 	if fd := pmiDescriptor(); fd >= 0 {
 		f := os.NewFile(uintptr(fd), "pmi")
 		var err error
 		p.conn, err = net.FileConn(f)
-		f.Close() // FileConn has its own, which children do not inherit
+		f.Close() // FileConn has a duplicate, which children do not inherit
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", pmi.EnvFD, err)
 		}
@@ -130,7 +129,7 @@ func (p *pmiRank) write(m *pmi.Command) error {
 	return nil
 }
 
-// read reads the answer, whose command must be want.
+// read reads an answer. Its command must be want.
 func (p *pmiRank) read(want string) (*pmi.Command, error) {
 	line, err := p.in.ReadSlice('\n')
 	if err != nil {
@@ -175,7 +174,7 @@ func (p *pmiRank) open(ctx context.Context) (Boot, error) {
 		return nil, err
 	}
 	p.name = m.Get("kvsname")
-	if m, err := p.ask("appnum", "get_appnum"); err == nil { // what has one program may not have the request
+	if m, err := p.ask("appnum", "get_appnum"); err == nil { // a launcher of one program may not know the request
 		p.program, _ = strconv.Atoi(m.Get("appnum"))
 	}
 	s, err := p.connect(ctx)
@@ -189,7 +188,7 @@ func (p *pmiRank) open(ctx context.Context) (Boot, error) {
 	return s, nil
 }
 
-// connect connects to the server of rank 0, or starts it.
+// connect connects to the server of rank 0, which rank 0 starts.
 func (p *pmiRank) connect(ctx context.Context) (*client, error) {
 	if p.rank == 0 {
 		local := os.Getenv(env.PMILocalSize) == strconv.Itoa(p.size)
@@ -229,7 +228,7 @@ func (p *pmiRank) barrier() error {
 	return err
 }
 
-// finalize notifies the launcher that the end of this process is no accident.
+// finalize notifies the launcher that this process ends on purpose.
 func (p *pmiRank) finalize() error {
 	defer p.conn.Close()
 	p.conn.SetDeadline(time.Now().Add(finalizeTime))
@@ -237,7 +236,7 @@ func (p *pmiRank) finalize() error {
 	return err
 }
 
-// abort has the launcher end the job. There is no answer.
+// abort asks the launcher to end the job. There is no answer.
 func (p *pmiRank) abort(code int, reason string) error {
 	p.conn.SetWriteDeadline(time.Now().Add(finalizeTime))
 	return p.write(pmi.New("abort", "exitcode", strconv.Itoa(code), "message", reason[:min(len(reason), pmi.MaxValue)]))

@@ -21,12 +21,12 @@ import (
 	"gompi/internal/route"
 )
 
-// errForged is wrapped by the errors of a contact that another process may have made: looking again
+// errForged is wrapped by the errors of a contact that another process may have written. A retry
 // would not help.
 var errForged = errors.New("not to be trusted")
 
-// openFile joins the job by a file in a folder that all ranks see. It holds rank
-// 0's contact, can be read by this user alone, and is gone when all have met.
+// openFile joins the job by a file in a folder that all ranks see. The file holds rank 0's contact.
+// Only this user can read it, and it is removed when all ranks have met.
 func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("%s: no folder %q on this host", env.Rendezvous, dir)
@@ -48,7 +48,7 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 		return nil, err
 	}
 	_, secret := NewJob()
-	remove := func() { os.Remove(path) } // if it is not there any more, the better
+	remove := func() { os.Remove(path) } // an error means that it is gone already
 	s, err := lead(ctx, p.size, secret, ln, func() error { return writeContact(path, rank0.ContactOf(ln, secret, p.local)) }, remove)
 	if err != nil {
 		remove()
@@ -64,7 +64,7 @@ func orError(s *client, err error) (Boot, error) {
 	return s, nil
 }
 
-// writeContact makes the file appear whole, or not at all.
+// writeContact creates the file atomically.
 func writeContact(path string, t *rank0.Contact) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".") // mode 0600
 	if err != nil {
@@ -81,8 +81,7 @@ func writeContact(path string, t *rank0.Contact) error {
 	return err
 }
 
-// readContact reads what rank 0 has left. A file that another user could have
-// written is no contact.
+// readContact reads rank 0's contact. It refuses a file that another user could have written.
 func readContact(path string) (*rank0.Contact, error) {
 	os.ReadDir(filepath.Dir(path)) // makes NFS drop a cached lookup that found no file
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -107,7 +106,7 @@ func readContact(path string) (*rank0.Contact, error) {
 	return rank0.ParseContact(strings.TrimSpace(string(b)))
 }
 
-// kindOf names what is no regular file.
+// kindOf names a file that is not regular.
 func kindOf(m os.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -118,7 +117,7 @@ func kindOf(m os.FileMode) string {
 	return "a device"
 }
 
-// private makes sure that a file or folder is this user's alone.
+// private returns an error unless a file or folder is this user's alone.
 func private(path string, st os.FileInfo) error {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s is of user %d, want %d: %w", path, sys.Uid, os.Geteuid(), errForged)
@@ -129,7 +128,7 @@ func private(path string, st os.FileInfo) error {
 	return nil
 }
 
-// privateDir returns a folder of this host that is this user's alone.
+// privateDir returns a folder of this host that only this user can access.
 func privateDir() (string, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("gompi-%d", os.Geteuid()))
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -146,15 +145,15 @@ func privateDir() (string, error) {
 }
 
 const (
-	// masterPorts is how many ports after MASTER_PORT are tried. MASTER_PORT itself
-	// is another's: torchrun's, or the script's.
+	// masterPorts is the number of ports tried after MASTER_PORT. MASTER_PORT itself is torchrun's,
+	// or the script's.
 	masterPorts = 8
-	// leastToken is the shortest token taken for a secret.
+	// leastToken is the shortest token that is accepted as a secret.
 	leastToken = 16
 )
 
-// openMaster joins the job by MASTER_ADDR and the ports after MASTER_PORT. The
-// token proves the identity of the process that answers there.
+// openMaster joins the job by MASTER_ADDR and the ports after MASTER_PORT. The token proves the
+// identity of the process that answers there.
 func openMaster(ctx context.Context, p *place, token string) (Boot, error) {
 	if len(token) < leastToken {
 		return nil, fmt.Errorf("%s has %d characters, want at least %d: openssl rand -hex 16 makes one", env.Token, len(token), leastToken)
@@ -176,15 +175,15 @@ func openMaster(ctx context.Context, p *place, token string) (Boot, error) {
 	}
 	var endpoints []string
 	return orError(follow(ctx, p.rank, func(ctx context.Context) (_ [32]byte, _ [][]string, err error) {
-		if endpoints == nil { // the name service is spared once it has answered
+		if endpoints == nil { // one answer of the name service is enough
 			endpoints, err = masterEndpoints(ctx, addr, port)
 		}
 		return secret, [][]string{endpoints}, err
 	}))
 }
 
-// masterEndpoints returns where rank 0 may listen. If MASTER_ADDR is this host's that
-// is loopback, which stays when interfaces go.
+// masterEndpoints returns the endpoints at which rank 0 may listen. If MASTER_ADDR is this host's,
+// they are on loopback, which survives the loss of an interface.
 func masterEndpoints(ctx context.Context, addr string, port int) ([]string, error) {
 	own, err := ownAddr(ctx, addr)
 	if err != nil {
@@ -200,7 +199,7 @@ func masterEndpoints(ctx context.Context, addr string, port int) ([]string, erro
 	return endpoints, nil
 }
 
-// ownAddr reports whether this host has the address, or one that goes by the name.
+// ownAddr reports whether a name, or an address, is this host's.
 func ownAddr(ctx context.Context, name string) (bool, error) {
 	limited, cancel := context.WithTimeout(ctx, rank0.ReachTime)
 	defer cancel()

@@ -18,17 +18,17 @@ import (
 )
 
 // A segmentSocket is the Unix socket from which ranks without an agent get the segment and the
-// doorbells of their host. The first rank of the host makes both, as agents do, and passes them on.
-// The kernel chooses the abstract name, so no file is left behind. By the server's rule, a host is
-// one network namespace, and so one namespace of abstract sockets.
+// doorbells of their host. The first rank of the host creates both, as agents do, and passes them
+// on. The kernel chooses the abstract name, so no file is left behind. For rank 0's server, a host
+// is one network namespace, and so one namespace of abstract sockets.
 type segmentSocket struct{ ln net.Listener }
 
-// shareTime bounds how long the ranks of a host, all of which are there, take to
-// pass their segment on.
+// shareTime bounds the time in which the ranks of a host pass their segment on. All of them have
+// joined.
 const shareTime = 10 * time.Second
 
-// listenSegment opens the socket of a rank that may be the first of its host. On failure it is
-// empty.
+// listenSegment opens the socket of a rank that may be the first of its host. On failure the socket
+// is empty.
 func listenSegment() segmentSocket {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"})
 	if err != nil {
@@ -52,13 +52,13 @@ func (d segmentSocket) close() {
 }
 
 // segmentHandshake is the handshake by which two ranks of a host prove that they belong to the job.
-// Any process may connect, so unixsock checks the user before.
+// Any process may connect, so the user is checked first.
 func segmentHandshake(secret *[32]byte) seal.Handshake {
 	return seal.Handshake{Protocol: "gompiseg1", Secret: secret}
 }
 
-// share gets the segment that this rank shares with the others of its host. The
-// socket of the first of them is called name.
+// share gets the segment that the ranks of this host share. name is the socket of the host's first
+// rank.
 func (in *Info) share(ctx context.Context, own segmentSocket, name string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, shareTime)
 	defer cancel()
@@ -79,7 +79,7 @@ func (in *Info) share(ctx context.Context, own segmentSocket, name string) (err 
 	return nil
 }
 
-// provide makes the segment and passes it to the other ranks of this host. A rank that does not
+// provide creates the segment and passes it to the other ranks of this host. A rank that does not
 // connect in time gets none.
 func (in *Info) provide(ctx context.Context, own segmentSocket) (*seg.Segment, []int, error) {
 	if own.ln == nil {
@@ -126,7 +126,7 @@ func (in *Info) provide(ctx context.Context, own segmentSocket) (*seg.Segment, [
 	return s, bells, nil
 }
 
-// newBells makes n doorbells. After an error it keeps none, because connections need the
+// newBells makes n doorbells. After an error it closes all of them, because connections need the
 // descriptors.
 func newBells(n int) (bells []int, err error) {
 	for range n {
@@ -140,7 +140,7 @@ func newBells(n int) (bells []int, err error) {
 	return bells, nil
 }
 
-// admit makes sure that a rank of this host has come.
+// admit returns an error unless the peer is a rank of this host.
 func (in *Info) admit(conn *net.UnixConn) error {
 	if err := sockets.SameUserConn(conn); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (in *Info) admit(conn *net.UnixConn) error {
 	return err
 }
 
-// give gives descriptors to a rank of this host.
+// give sends descriptors to a rank of this host.
 func give(ctx context.Context, conn *net.UnixConn, fds []int) error {
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)

@@ -13,15 +13,15 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// A rank that others wait for is often in no call of gompi, so nothing polls the agent's socket. A
-// separate goroutine therefore reads it, so that the agent can still ask for stacks. It costs
-// nothing while no message arrives, but it wakes for messages that the engine would read anyway. So
-// it runs only if the user asked for stacks.
+// A late rank is often in no call of gompi, so nothing polls the agent's socket. A separate
+// goroutine therefore reads it, so that the agent can still ask for stacks. The goroutine is idle
+// while no message arrives, but it wakes for messages that the engine would read anyway. So it runs
+// only if the user asked for stacks.
 
 // maxStacks bounds the text of all goroutines.
 const maxStacks = wire.MaxCard - 16
 
-// watch starts that goroutine. It ends with the socket.
+// watch starts the reader. It ends with the socket.
 func (l *agentConn) watch() {
 	fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -39,25 +39,24 @@ func (l *agentConn) watch() {
 	}()
 }
 
-// look reads what has come, answers what is for this goroutine, and leaves the
-// rest to Events. It reports whether more may come.
+// look reads the messages that have arrived, answers requests for stacks, and leaves the rest to
+// Events. It reports whether more may come.
 func (l *agentConn) look() bool {
 	l.mu.Lock()
 	l.pull()
 	more, news, wake := !l.gone, len(l.events) > 0, l.wake
 	l.mu.Unlock()
 	if news && wake != nil {
-		wake() // the socket is empty now: it does not wake the driver
+		wake() // the socket is empty, so it does not wake the driver
 	}
 	return more
 }
 
-// NotInGo, if it is set, returns where the threads of a program are that is not in Go, nil if only a
-// debugger finds out. It may block. Libraries for C set it before Init.
+// NotInGo, if set, returns the stacks of the threads of a program that is not in Go, or nil if only
+// a debugger can. It may block. Libraries for C set it before Init.
 var NotInGo func() []byte
 
-// sendStacks answers the agent. Stopping all goroutines for it takes some ten
-// microseconds each.
+// sendStacks answers the agent. It stops each goroutine for some ten microseconds.
 func (l *agentConn) sendStacks() {
 	if NotInGo != nil {
 		l.admitDebugger()
@@ -80,18 +79,17 @@ func (l *agentConn) answerStacks(text []byte) {
 	}
 }
 
-// admitDebugger lets the agent, and what it starts, look at this process, where the kernel allows
-// that to ancestors alone (Yama).
+// admitDebugger lets the agent and its children trace this process where the kernel (Yama) allows
+// only ancestors to.
 func (l *agentConn) admitDebugger() {
 	if agent, err := unix.GetsockoptUcred(l.fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && agent.Pid > 0 {
 		_ = unix.Prctl(unix.PR_SET_PTRACER, uintptr(agent.Pid), 0, 0, 0) // EINVAL without Yama
 	}
 }
 
-// sortStacks returns the stacks of all goroutines, as runtime.Stack prints them, in the order in
-// which a reader wants them: first those that have called package comm, then main, then others of
-// the program. Those that the runtime and this library started, the one that asks among them, are
-// left out, and of the others what package comm does for its caller.
+// sortStacks orders the stacks of all goroutines, as runtime.Stack prints them, for a reader: first
+// callers of package comm, then main, then other goroutines of the program. It drops goroutines of
+// the runtime and of this library, and from the other stacks the frames inside package comm.
 func sortStacks(text []byte) []byte {
 	stacks := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n\n"))
 	stacks = slices.DeleteFunc(stacks, func(s []byte) bool { return stackOrder(s) == ofLibrary })
@@ -102,7 +100,7 @@ func sortStacks(text []byte) []byte {
 	return append(bytes.Join(stacks, []byte("\n\n")), '\n')
 }
 
-// fromProgram returns a stack from the function of package comm on that the program has called. A
+// fromProgram returns a stack from the first function of package comm that the program called. A
 // frame is two lines, of which the first is the function.
 func fromProgram(stack []byte) []byte {
 	lines := bytes.SplitAfter(stack, []byte("\n"))
@@ -121,13 +119,13 @@ func fromProgram(stack []byte) []byte {
 	return bytes.Join(append(lines[:1:1], lines[called:]...), nil)
 }
 
-// ownPackages are those of the runtime and of this library, as functions' names begin.
+// ownPackages are the prefixes of functions' names in the runtime and in this library.
 var ownPackages = []string{"runtime.", "os/signal.", "os.", "sync.", "time.", "context.", "internal/", "gompi/comm.", "gompi/comm/", "gompi/internal/", "gompi/mpi/", "gompi/transport/"}
 
 // ofLibrary is the order of a stack that is not the program's.
 const ofLibrary = 3
 
-// stackOrder returns where a goroutine's stack comes among others.
+// stackOrder returns the place of a goroutine's stack among others.
 func stackOrder(stack []byte) int {
 	calls, creator, _ := strings.Cut(string(stack), "\ncreated by ")
 	if slices.ContainsFunc(ownPackages, func(own string) bool { return strings.HasPrefix(creator, own) }) {

@@ -1,10 +1,10 @@
-// Package agree decides what the living members of a communicator agree on. One Table, at the
-// launcher, gets the votes of all ranks and the report of every end, in one order. So what it
-// decides is what happened: no rank has to guess whether another lives.
+// Package agree decides the agreements of the living members of a communicator. One Table, at the
+// launcher, gets the votes of all ranks and the reports of all ends, in one order. That order is
+// the truth: no rank has to guess whether another lives.
 //
-// An agreement is decided when every member has voted or has ended. A member that voted and then
-// ended counts as ended. In a Restore each member that died needs a replacement that has voted,
-// too: Wanted returns for which ranks one is to be started, and Assign or Refuse answer.
+// An agreement is decided when every member has voted or ended. A member that voted and then ended
+// counts as ended. In a Restore, each dead member also needs a replacement that has voted: Wanted
+// returns the members to be replaced, and Assign or Refuse answers.
 package agree
 
 import (
@@ -15,12 +15,11 @@ import (
 	"gompi/internal/world"
 )
 
-// A Table holds the agreements that are not decided. It is empty at first, and not for concurrent
-// use.
+// A Table holds the undecided agreements. Its zero value is empty. It is not for concurrent use.
 type Table struct {
-	Ranks int // that the job may have, with all replacements; set before the first vote
+	Ranks int // largest number of ranks of the job, with all replacements; set before the first vote
 
-	ended    map[world.Rank]bool // whether it died
+	ended    map[world.Rank]bool // for ended ranks, whether they died
 	open     map[key]*agreement
 	assigned map[world.Rank]key // replacements, until they are members of a communicator
 }
@@ -30,21 +29,22 @@ type key struct{ comm, seq uint64 }
 
 type agreement struct {
 	first   *wire.Vote
-	by      world.Rank // the rank that sent first
+	by      world.Rank // rank of the first vote
 	members []world.Rank
 	votes   map[world.Rank]*wire.Vote
-	newest  map[world.Rank]world.Rank // the newest replacement, by the member that died
+	newest  map[world.Rank]world.Rank // the newest replacement, by dead member
 	differ  string
 	failed  string
 }
 
-// A Decision is an outcome, and the kind of call that it ends. Cards of replacements are missing.
+// A Decision is an outcome and the kind of call that it ends. The cards of replacements are
+// missing.
 type Decision struct {
 	Kind wire.VoteKind
 	*wire.Outcome
 }
 
-// A Want is a member that died and is to be replaced.
+// A Want is a dead member to be replaced.
 type Want struct {
 	Dead   world.Rank
 	Invite wire.Invite
@@ -52,11 +52,11 @@ type Want struct {
 
 func (w *Want) key() key { return key{w.Invite.Comm, w.Invite.Seq} }
 
-// Vote takes the vote of a rank, which the Table keeps. It returns the decision that this makes,
-// nil if there is none yet. A vote that cannot be is an error, and does not count: of a rank that
-// is no member or has voted already, or with members that the job has not. Then the decision is for
-// its sender alone: a failed one, so that it does not wait. It is nil if the sender waits for
-// another, or is no rank of the job.
+// Vote takes the vote of a rank, which the Table keeps, and returns the decision that it completes,
+// or nil. A vote is invalid if its rank is no member or has voted already, or if it names members
+// that the job does not have. An invalid vote returns an error and does not count. A failed
+// decision then goes to its sender alone, so that the sender does not wait. The decision is nil if
+// the sender has another vote pending or is no rank of the job.
 func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 	k := key{v.Comm, v.Seq}
 	a := t.open[k]
@@ -90,7 +90,7 @@ func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 	return t.decide(k), nil
 }
 
-// alien returns the first member that the job has not, if there is one.
+// alien returns the first member that the job does not have, if there is such a member.
 func (t *Table) alien(members []wire.Span) (rank world.Rank, has bool) {
 	for _, s := range members {
 		if end := int(s.First) + s.Count; end > t.Ranks {
@@ -100,7 +100,7 @@ func (t *Table) alien(members []wire.Span) (rank world.Rank, has bool) {
 	return 0, false
 }
 
-// refusal returns the answer to a vote that does not count, and why it does not.
+// refusal returns the decision and the error for an invalid vote.
 func refusal(rank world.Rank, v *wire.Vote, format string, args ...any) (*Decision, error) {
 	why := fmt.Sprintf(format, args...)
 	return failed(rank, v, "its vote does not count: "+why[:min(len(why), 1000)]),
@@ -117,8 +117,8 @@ func (t *Table) has(rank world.Rank) bool {
 	return ended
 }
 
-// Ended notes that a rank has ended, and whether it died. It returns the decisions that this makes,
-// in no particular order.
+// Ended notes that a rank has ended, and whether it died. It returns the decisions that this
+// completes, in no particular order.
 func (t *Table) Ended(rank world.Rank, died bool) []*Decision {
 	if t.ended == nil {
 		t.ended = map[world.Rank]bool{}
@@ -133,8 +133,8 @@ func (t *Table) Ended(rank world.Rank, died bool) []*Decision {
 	return made
 }
 
-// Wanted returns the members of Restores that died and have no living replacement, by Restore.
-// None is wanted while no member that lives has voted: none could send a replacement the state.
+// Wanted returns the dead members of Restores without a living replacement, by Restore. A Restore
+// wants none until a living member has voted: no rank could send a replacement the state.
 func (t *Table) Wanted() (all [][]Want) {
 	for k, a := range t.open {
 		if !a.replaces() || !slices.ContainsFunc(a.members, func(r world.Rank) bool { return !t.has(r) && a.votes[r] != nil }) {
@@ -154,12 +154,13 @@ func (t *Table) Wanted() (all [][]Want) {
 	return all
 }
 
-// replaces reports whether those that died have to be replaced.
+// replaces reports whether dead members have to be replaced.
 func (a *agreement) replaces() bool {
 	return a.first.Kind == wire.Restore && a.differ == "" && a.failed == ""
 }
 
-// Assign notes that a rank is started to replace one. It reports false if no vote waits for it.
+// Assign notes that rank by is started to replace a member. It returns false if no vote waits for
+// it.
 func (t *Table) Assign(w *Want, by world.Rank) bool {
 	a := t.open[w.key()]
 	if a == nil || !a.replaces() {
@@ -173,7 +174,7 @@ func (t *Table) Assign(w *Want, by world.Rank) bool {
 	return true
 }
 
-// Refuse notes that a member cannot be replaced, and why: the Restore fails, when all have voted.
+// Refuse notes that a member cannot be replaced, and why. The Restore fails when all have voted.
 func (t *Table) Refuse(w *Want, why string) *Decision {
 	if a := t.open[w.key()]; a != nil && a.failed == "" {
 		a.failed = why
@@ -182,14 +183,14 @@ func (t *Table) Refuse(w *Want, why string) *Decision {
 	return nil
 }
 
-// Joined reports whether a rank is a member of a communicator, not a replacement yet to be one.
+// Joined reports whether a rank is a full member, not a replacement that is still to join.
 func (t *Table) Joined(rank world.Rank) bool {
 	_, replaces := t.assigned[rank]
 	return !replaces
 }
 
-// decide decides an agreement if every member has voted or ended, and all are replaced that are to
-// be, and forgets it.
+// decide decides an agreement, and removes it, if every member has voted or ended and every
+// required replacement has voted.
 func (t *Table) decide(k key) *Decision {
 	a := t.open[k]
 	o := &wire.Outcome{Comm: k.comm, Seq: k.seq, Flags: ^uint64(0), Differ: a.differ, Failed: a.failed}

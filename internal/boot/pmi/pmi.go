@@ -1,10 +1,10 @@
-// Package pmi is the language in which processes of the MPICH family speak with
-// their launcher, PMI version 1: lines such as
+// Package pmi is PMI version 1, the protocol between processes of the MPICH family and their
+// launcher: lines such as
 //
 //	cmd=put kvsname=kvs_1 key=card value=10.0.0.1:5000
 //
-// gompirun's agents are servers of it, and gompi's ranks are clients under other
-// launchers. It does no input or output.
+// gompirun's agents are servers; gompi's ranks are clients under other launchers. The package does
+// no input or output.
 package pmi
 
 import (
@@ -22,12 +22,12 @@ const (
 	MaxKey   = 64
 	MaxValue = 1024
 
-	// MaxLine bounds a line: a put of the largest name, key and value, with much
-	// to spare for what others add.
+	// MaxLine bounds a line: a put of the longest name, key and value, with much to spare for other
+	// servers' additions.
 	MaxLine = 8 << 10
 )
 
-// Variables by which a launcher announces to a process how to reach it.
+// Variables by which a launcher tells a process how to reach it.
 const (
 	EnvFD   = "PMI_FD"
 	EnvRank = "PMI_RANK"
@@ -39,13 +39,13 @@ const (
 // An Arg is one key and its value.
 type Arg struct{ Key, Value string }
 
-// A Message is one line: a command, and what comes with it in any order.
+// A Command is one line: a command, and its arguments in any order.
 type Command struct {
 	Cmd  string
 	Args []Arg
 }
 
-// New returns a message of a command and of keys and values in turn.
+// New returns a command with keys and values in turn.
 func New(cmd string, args ...string) *Command {
 	m := &Command{Cmd: cmd}
 	for i := 0; i+1 < len(args); i += 2 {
@@ -64,8 +64,8 @@ func (m *Command) Get(key string) string {
 	return ""
 }
 
-// Err returns what the other side reports as wrong, nil if nothing. A line
-// without a result code means success.
+// Err returns the error that the other side reports, or nil. A line without a result code means
+// success.
 func (m *Command) Err() error {
 	rc := m.Get("rc")
 	if rc == "" || rc == "0" {
@@ -77,12 +77,11 @@ func (m *Command) Err() error {
 	return fmt.Errorf("%s: result code %s", m.Cmd, rc)
 }
 
-// unspaced replaces what would end a value or a line.
+// unspaced replaces the characters that would end a value or a line.
 var unspaced = strings.NewReplacer(" ", "_", "\n", "_")
 
-// Append appends the line. A value has no blanks: they become underscores. An
-// empty value is left out with its key, because new MPICH takes one for a broken
-// line.
+// Append appends the line. Blanks in a value become underscores. A key with an empty value is left
+// out, because new MPICH refuses such a line.
 func (m *Command) Append(b []byte) []byte {
 	b = append(append(b, "cmd="...), m.Cmd...)
 	for _, a := range m.Args {
@@ -95,8 +94,8 @@ func (m *Command) Append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// Parse reads a line, with or without its end. A word without "=" belongs to the
-// value before it: some launchers put whole sentences there.
+// Parse reads a line, with or without its end. A word without "=" belongs to the value before it:
+// some launchers put whole sentences there.
 func Parse(line []byte) (*Command, error) {
 	m := &Command{}
 	for _, word := range strings.Fields(string(line)) {
@@ -124,11 +123,11 @@ func Parse(line []byte) (*Command, error) {
 // Lines splits a stream into lines. Its zero value is empty.
 type Lines struct{ buf []byte }
 
-// Add adds what was read.
+// Add adds bytes from the stream.
 func (l *Lines) Add(p []byte) { l.buf = append(l.buf, p...) }
 
-// Next returns the next whole line without its end; ok is false when more must
-// be read first. The line is valid until Add is called.
+// Next returns the next whole line without its end. ok is false if the line is incomplete. The line
+// is valid until Add is called.
 func (l *Lines) Next() (line []byte, ok bool, err error) {
 	line, rest, ok := bytes.Cut(l.buf, []byte{'\n'})
 	if len(line) > MaxLine {
@@ -141,11 +140,11 @@ func (l *Lines) Next() (line []byte, ok bool, err error) {
 	return line, true, nil
 }
 
-// MappingKey is the key under which a client finds which ranks share a node.
+// MappingKey is the key of the placement: which ranks share a node.
 const MappingKey = "PMI_process_mapping"
 
-// Mapping returns the value of MappingKey: "(vector,(0,2,4))" is four ranks on
-// each of two nodes, counted from node 0. It is "" if it would be too long.
+// Mapping returns the value of MappingKey: "(vector,(0,2,4))" is four ranks on each of two nodes,
+// counted from node 0. If the value would be too long, Mapping returns "".
 func Mapping(placement []wire.Run) string {
 	var b strings.Builder
 	b.WriteString("(vector")

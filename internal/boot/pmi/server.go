@@ -8,16 +8,17 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Callbacks are how a Server reaches its clients and the launcher. They do not block.
+// Callbacks connect a Server with its clients and the launcher. They do not block.
 type Callbacks interface {
 	Answer(c *Client, line []byte)
-	Fence(puts []string)                      // all clients are in the barrier, and have put these keys and values
+	Fence(puts []string)                      // all clients are in the barrier and have put these keys and values
 	Fail(c *Client, text string)              // the job must end because of c
 	Abort(c *Client, code int, reason string) // c wants the job to end
 }
 
-// A Server answers the requests of the ranks of one host, which meet over it. What is put can be
-// got after the next barrier. One goroutine uses it. The zero Server has no clients.
+// A Server answers the requests of the ranks of one host, which meet over it. A value can be got
+// after the barrier that follows its put. Only one goroutine uses a Server. The zero Server has no
+// clients.
 type Server struct {
 	Callbacks Callbacks
 	JobID     string
@@ -26,9 +27,9 @@ type Server struct {
 	Clients   []*Client
 
 	all     map[string]string
-	puts    []string // since the last barrier, keys and values in turn
+	puts    []string // since the last barrier: keys and values in turn
 	waiting int      // clients in the barrier
-	mixed   bool     // there are ranks of gompi
+	mixed   bool     // some ranks of this host run on gompi
 	absent  []int    // ranks of the job that ended without joining
 }
 
@@ -39,38 +40,38 @@ type Client struct {
 
 	state   State
 	waiting bool // in the barrier
-	passed  bool // has been through one
+	passed  bool // has left a barrier
 	spawn   spawnRequest
 }
 
-// A State is how far a client has come.
+// A State is a client's progress from init to finalize.
 type State uint8
 
 // The states.
 const (
-	Silent State = iota // it is no client, as far as is known
+	Silent State = iota // has sent no request
 	Initialized
 	Finalized
 )
 
-// State returns how far c has come.
+// State returns c's progress.
 func (c *Client) State() State { return c.state }
 
-// A spawnRequest is how far a request to start more processes has been read: a
-// block of lines for each of several programs.
+// A spawnRequest is the progress in reading a request to start more processes: a block of lines for
+// each of several programs.
 type spawnRequest struct {
 	open       bool
 	block, all string // the number of the block, and of blocks
 }
 
-// maxPuts bounds keys and values together, of one host between two barriers.
+// maxPuts bounds the keys and values of one host between two barriers.
 const maxPuts = 1 << 20
 
 func (s *Server) answer(c *Client, cmd string, args ...string) {
 	s.Callbacks.Answer(c, New(cmd, args...).Append(nil))
 }
 
-// Serve follows one line of c's. An error means that it is no PMI-1.
+// Serve obeys one line of client c. An error means that the line is no PMI-1.
 func (s *Server) Serve(c *Client, line string) error {
 	if c.spawn.open || strings.HasPrefix(line, "mcmd=") {
 		if c.spawn.whole(line) {
@@ -114,7 +115,7 @@ func (s *Server) Serve(c *Client, line string) error {
 	return nil
 }
 
-// whole takes a line, and reports whether the request ends with it.
+// whole takes a line and reports whether the request ends with it.
 func (s *spawnRequest) whole(line string) bool {
 	s.open = line != "endcmd"
 	if block, ok := strings.CutPrefix(line, "spawnssofar="); ok {
@@ -161,8 +162,8 @@ func (s *Server) get(c *Client, m *Command) {
 	s.answer(c, "get_result", "rc", "0", "value", value)
 }
 
-// enterBarrier notes that c is in the barrier; the last client of the host has the launcher
-// notified.
+// enterBarrier notes that c is in the barrier. With the last client of the host, it notifies the
+// launcher.
 func (s *Server) enterBarrier(c *Client) {
 	if c.waiting {
 		return
@@ -177,7 +178,7 @@ func (s *Server) enterBarrier(c *Client) {
 	s.release()
 }
 
-// Fenced lets all clients out of the barrier. all is what has been put on all hosts.
+// Fenced lets all clients out of the barrier. all has the keys and values put on all hosts.
 func (s *Server) Fenced(all []string) {
 	if s.all == nil {
 		s.all = make(map[string]string, len(all)/2)
@@ -188,21 +189,21 @@ func (s *Server) Fenced(all []string) {
 	s.leaveBarrier("0")
 }
 
-// Mixed notes that a rank of this host is one of gompi.
+// Mixed notes that a rank of this host runs on gompi.
 func (s *Server) Mixed() {
 	s.mixed = true
 	s.refuseMixture()
 }
 
-// refuseMixture ends a job of which some ranks meet over PMI-1 and some as gompi's
-// do: each waits for all the others.
+// refuseMixture ends a job in which some ranks meet over PMI-1 and others on gompi: each side would
+// wait for the other.
 func (s *Server) refuseMixture() {
 	if s.waiting > 0 && s.mixed {
 		s.Callbacks.Fail(s.firstWaiting(), "waits in MPI_Init of its own MPI library, but other ranks of the job run on gompi, which it cannot reach: -mpi-lib gompi has all run on gompi")
 	}
 }
 
-// firstWaiting returns a client that is in the barrier, nil if none is.
+// firstWaiting returns the first client in the barrier, or nil.
 func (s *Server) firstWaiting() *Client {
 	for _, c := range s.Clients {
 		if c.waiting {
@@ -228,7 +229,7 @@ func (s *Server) Absent(rank int) {
 	s.release()
 }
 
-// release ends a barrier to which a rank will never come: it has ended. Old clients
+// release ends a barrier that a rank of the job will never enter, because it has ended. Old clients
 // take any answer for success, so the job is ended, too.
 func (s *Server) release() {
 	if len(s.absent) == 0 || s.waiting == 0 {
@@ -242,7 +243,7 @@ func (s *Server) release() {
 	s.leaveBarrier("-1")
 }
 
-// abort ends the job as a client wants it.
+// abort ends the job at a client's request.
 func (s *Server) abort(c *Client, m *Command) {
 	code, err := strconv.Atoi(m.Get("exitcode"))
 	if err != nil {
@@ -251,7 +252,7 @@ func (s *Server) abort(c *Client, m *Command) {
 	s.Callbacks.Abort(c, int(int32(code)), m.Get("message"))
 }
 
-// Doing returns what is known of a client: its calls are another library's.
+// Doing describes a client's state. Its calls are another library's.
 func (c *Client) Doing() string {
 	switch {
 	case c.state == Finalized:

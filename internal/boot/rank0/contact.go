@@ -13,12 +13,11 @@ import (
 	"gompi/internal/route"
 )
 
-// A Contact is what a rank needs to reach rank 0, and to prove that it belongs to
-// its job. It has the characters, and the length, that a PMI server takes as a
-// value.
+// A Contact has the addresses of rank 0, and the secret that proves a rank's membership in the job.
+// Its text has the characters and the length of a PMI value.
 type Contact struct {
 	Secret  [32]byte
-	Network string // in which rank 0 is reached by loopback, and nowhere else
+	Network string // network namespace in which rank 0 is reached by loopback
 	Port    int
 	Addrs   []netip.Addr // MaxAddrs at most
 }
@@ -38,7 +37,7 @@ func (t *Contact) String() string {
 	}, "/")
 }
 
-// ParseContact reads what String wrote.
+// ParseContact parses the text of String.
 func ParseContact(s string) (*Contact, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 5 || parts[0] != contactWord {
@@ -70,10 +69,10 @@ func ParseContact(s string) (*Contact, error) {
 	return t, nil
 }
 
-// Endpoints returns where rank 0 may be reached from this process, in groups, the best first. In
-// rank 0's network namespace the first group is loopback, which stays when interfaces go. Rank 0's
-// addresses follow, because cloned virtual machines may have one network name. In other namespaces
-// loopback is left out, because another process would answer there.
+// Endpoints returns the endpoints of rank 0 for this process, in groups, the best first. In rank
+// 0's network namespace the first group is loopback, which survives the loss of an interface. Rank
+// 0's addresses follow, because cloned virtual machines may have one network name. In other
+// namespaces loopback is left out, because another process would answer there.
 func (t *Contact) Endpoints() ([][]string, error) {
 	var groups [][]string
 	if t.Network == network() {
@@ -92,8 +91,7 @@ func (t *Contact) Endpoints() ([][]string, error) {
 	return groups, nil
 }
 
-// network is the name of the network that this process sees, as short as a contact
-// wants it.
+// network is a short name of this process's network namespace, for a Contact.
 func network() string {
 	sum := sha256.Sum256([]byte(route.Network()))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
@@ -107,7 +105,7 @@ func loopback(port int) string {
 func OwnAddrs() []netip.Addr {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil // of this host alone can it be reached
+		return nil // reachable from this host alone
 	}
 	var list []netip.Addr
 	for _, a := range all {
@@ -122,7 +120,7 @@ func OwnAddrs() []netip.Addr {
 	return list
 }
 
-// ContactOf returns what leads to ln.
+// ContactOf returns the contact of ln.
 func ContactOf(ln net.Listener, secret [32]byte, local bool) *Contact {
 	t := &Contact{Secret: secret, Network: network(), Port: ln.Addr().(*net.TCPAddr).Port}
 	if !local {

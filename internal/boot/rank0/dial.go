@@ -12,7 +12,7 @@ import (
 	"gompi/internal/sockets"
 )
 
-// Dial tries the groups in order, and returns the first connection to rank 0.
+// Dial tries the groups in order and returns the first connection to rank 0.
 func Dial(ctx context.Context, secret *[32]byte, rank int, groups [][]string) (net.Conn, error) {
 	var failed []error
 	for _, endpoints := range groups {
@@ -52,7 +52,7 @@ func reach(ctx context.Context, secret *[32]byte, rank int, endpoints []string) 
 		}
 		rest := len(endpoints) - len(failed) - 1
 		cancel()
-		go func() { // as long as the others take
+		go func() { // until the other attempts end
 			for range rest {
 				if late := <-attempts; late.conn != nil {
 					late.conn.Close()
@@ -64,7 +64,7 @@ func reach(ctx context.Context, secret *[32]byte, rank int, endpoints []string) 
 	return nil, errors.Join(failed...)
 }
 
-// connect connects to one endpoint and makes sure that it is rank 0.
+// connect connects to one endpoint and verifies that it is rank 0.
 func connect(ctx context.Context, secret *[32]byte, rank int, at string) (net.Conn, error) {
 	d := net.Dialer{KeepAliveConfig: keepAlive}
 	conn, err := d.DialContext(ctx, "tcp", at)

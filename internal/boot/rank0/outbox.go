@@ -13,10 +13,10 @@ type outbox struct {
 	mu      sync.Mutex
 	queue   []byte
 	writing bool
-	done    chan struct{} // closed when nothing is queued or being written any more
+	done    chan struct{} // closed when all frames have been written
 }
 
-// maxQueued bounds what waits for a rank that does not read.
+// maxQueued bounds the bytes queued for a rank that does not read.
 const maxQueued = 256 << 20
 
 func (o *outbox) send(frame []byte) {

@@ -1,6 +1,5 @@
-// Package rank0 is where ranks meet that have no agent: at a server in the process of rank 0, which
-// gathers their cards and then passes on news that no connection between two other ranks can
-// report. A Contact leads to it, and Dial connects.
+// Package rank0 lets ranks without an agent meet at a server in the process of rank 0. A Contact
+// has its addresses, and Dial connects.
 package rank0
 
 import (
@@ -20,25 +19,25 @@ import (
 	"gompi/internal/world"
 )
 
-// A Server stands in for the agents where there are none. It runs in the process of rank 0. Every
-// rank has a connection to it, by which it gathers the cards at the start, and later passes on
-// events that no connection between two other ranks can report.
+// A Server, in the process of rank 0, replaces the agents. Every rank has a connection to it. At
+// the start the server gathers their cards. Later it passes on events that no connection between
+// two other ranks can report.
 type Server struct {
 	size      int
 	secret    [32]byte
 	job       string
 	ln        net.Listener
-	allJoined func() // called once, when all ranks have come
+	allJoined func() // called once, when all ranks have joined
 
 	mu        sync.Mutex
-	ranks     []*rankConn // by rank, nil until it has come
+	ranks     []*rankConn // by rank, nil until the rank has joined
 	joined    int
 	cards     [][]byte
 	gathered  int
 	backlog   []byte // messages for ranks that join later
 	revoked   map[uint64]bool
-	inquired  map[world.Rank]bool // ranks whose leaving is to be reported
-	acceptErr error               // why no connection could be accepted once
+	inquired  map[world.Rank]bool // ranks of which a Left is to be reported
+	acceptErr error               // why an accept failed
 }
 
 // A rankConn is the connection of one rank to the server.
@@ -47,11 +46,11 @@ type rankConn struct {
 	conn                         net.Conn
 	host, machine, segmentSocket string
 	hasCard                      bool
-	left                         bool // it has sent goodbye
+	left                         bool // the rank has sent goodbye
 	out                          outbox
 }
 
-// HowLost describes what became of a rank whose connection to the server failed.
+// HowLost describes the end of a rank whose connection to the server failed.
 func HowLost(err error) string {
 	switch {
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
@@ -63,22 +62,21 @@ func HowLost(err error) string {
 }
 
 const (
-	// proofTime bounds how long a connection may take to prove itself.
+	// proofTime bounds the handshake of a connection.
 	proofTime = 10 * time.Second
-	// ownDelay bounds how long a message to rank 0 waits until the others are sent theirs,
-	// closeTime how long rank 0's goodbye does.
+	// ownDelay bounds how long a message to rank 0 waits for the same message to other ranks.
+	// closeTime bounds this wait at rank 0's goodbye.
 	ownDelay  = 200 * time.Millisecond
 	closeTime = 2 * time.Second
-	// MorePending is how many more connections than there are ranks may be proving themselves at
-	// once.
+	// MorePending is how many connections beyond the number of ranks may be in a handshake at once.
 	MorePending = 256
 )
 
-// keepAlive finds out within half a minute that a host is gone.
+// keepAlive detects the loss of a host within half a minute.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
-// Handshake is the handshake of a rank with the server. The rank sends its number. All that
-// follows is sealed.
+// Handshake is the handshake of a rank with the server. The rank sends its number. All later bytes
+// are sealed.
 func Handshake(secret *[32]byte) seal.Handshake {
 	return seal.Handshake{Protocol: "gompihub4", Secret: secret, IDSize: 4}
 }
@@ -92,7 +90,7 @@ func New(size int, job string, secret [32]byte, ln net.Listener, met func()) (*S
 	return s, near
 }
 
-// accept lets the ranks of the job in until all have come, or the server is closed.
+// accept lets the ranks of the job in until all have joined, or the server is closed.
 func (s *Server) accept() {
 	d := sockets.Acceptor{MaxPending: s.size + MorePending, Timeout: proofTime, Authenticate: s.authenticate, OnError: func(err error) {
 		s.mu.Lock()
@@ -102,11 +100,12 @@ func (s *Server) accept() {
 	d.Serve(s.ln)
 }
 
-// authenticate finds out which rank of the job has connected.
+// authenticate returns the function that serves the rank that has connected, or nil if the caller
+// is no rank of the job.
 func (s *Server) authenticate(conn net.Conn) func() {
 	sockets.NoteConn(conn)
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
+		tcp.SetKeepAliveConfig(keepAlive) // else only data connections would notice a lost host
 	}
 	session, err := Handshake(&s.secret).Answer(conn)
 	if err != nil {
@@ -120,7 +119,7 @@ func (s *Server) authenticate(conn net.Conn) func() {
 	return func() { s.serve(&rankConn{rank: rank, conn: sealed}) }
 }
 
-// serve handles the messages of a rank until it is gone.
+// serve handles the messages of a rank until its connection ends.
 func (s *Server) serve(g *rankConn) {
 	frames := wire.Frames{Limit: wire.MaxUp}
 	for {
@@ -178,7 +177,7 @@ func (s *Server) handle(g *rankConn, m wire.Message) error {
 	return nil
 }
 
-// join takes a rank in; when the last has come, all are welcomed.
+// join adds a rank. When the last has joined, all are welcomed.
 func (s *Server) join(g *rankConn, m *wire.Join) error {
 	if s.ranks[g.rank] != nil {
 		return fmt.Errorf("%w: a second rank %d", wire.ErrFrame, g.rank)
@@ -187,7 +186,7 @@ func (s *Server) join(g *rankConn, m *wire.Join) error {
 	s.ranks[g.rank] = g
 	g.out.conn = g.conn
 	if g.rank == 0 {
-		// A message may make rank 0 exit, and the server with it: send the others theirs first.
+		// A message may make rank 0 exit, and the server with it: send it to the others first.
 		g.out.before = func() { s.flush(ownDelay) }
 	}
 	g.out.send(s.backlog)
@@ -199,7 +198,7 @@ func (s *Server) join(g *rankConn, m *wire.Join) error {
 	return nil
 }
 
-// welcome sends every rank its number, and which ranks share its host.
+// welcome sends every rank its number and the placement of all ranks.
 func (s *Server) welcome() {
 	nodes := map[[2]string]int{}
 	nodeOf := make([]int, s.size)
@@ -225,8 +224,8 @@ func (s *Server) welcome() {
 	}
 }
 
-// Pass forwards a message of rank 0. It returns when it has been sent to the others, or after
-// ownDelay: rank 0 may exit next, and the server with it.
+// Pass forwards a message of rank 0. It returns when the others have been sent the message, or
+// after ownDelay: rank 0 may exit next, and the server with it.
 func (s *Server) Pass(m wire.Message) error {
 	s.mu.Lock()
 	own := s.ranks[0]
@@ -244,7 +243,7 @@ func (s *Server) reportLeft(rank world.Rank) {
 	}
 }
 
-// broadcast sends m to all ranks, also to those that connect later.
+// broadcast sends m to all ranks, also to ranks that connect later.
 func (s *Server) broadcast(m wire.Message) {
 	frame := wire.Append(nil, m)
 	if s.joined < s.size {
@@ -268,7 +267,7 @@ func (s *Server) lost(g *rankConn, err error) {
 	}
 }
 
-// GiveUp ends the job of the ranks that have come, because others have not.
+// GiveUp ends the job of the ranks that have joined, because others have not.
 func (s *Server) GiveUp(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,8 +300,7 @@ func (s *Server) Close() {
 	s.flush(closeTime)
 }
 
-// flush waits until all ranks but rank 0 have been sent what there is for them,
-// at most for limit.
+// flush waits until all ranks but rank 0 have been sent their queued messages, at most for limit.
 func (s *Server) flush(limit time.Duration) {
 	s.mu.Lock()
 	conns := slices.Clone(s.ranks[1:])

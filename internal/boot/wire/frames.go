@@ -12,23 +12,22 @@ var ErrFrame = errors.New("control channel: malformed frame")
 const (
 	headSize  = 5
 	firstRoom = 512
-	// pieceRoom bounds the memory taken ahead of a long frame's bytes.
+	// pieceRoom bounds the memory allocated before the bytes of a long frame arrive.
 	pieceRoom = 256 << 10
 )
 
-// Frames splits a stream into frames. Use: read into ReadBuffer, report that with Filled, then take
-// frames with Next until there is none.
+// Frames splits a stream into frames. Read into ReadBuffer, report the bytes to Filled, then call
+// Next until it returns none.
 type Frames struct {
 	// Limit bounds the body of a frame in bytes.
 	Limit int
 
 	buf        []byte
-	start, end int // what is unread
+	start, end int // range of unread bytes
 }
 
-// ReadBuffer returns where to read to. It is never empty. If exact is true it ends
-// with the current frame's header or body, so that what comes after the frame
-// stays in the stream.
+// ReadBuffer returns the buffer for the next read. It is never empty. If exact is true, it ends
+// with the current frame's header or body, so that later frames stay in the stream.
 func (f *Frames) ReadBuffer(exact bool) []byte {
 	want, n := f.missing(), f.end-f.start
 	if f.start > 0 && (n == 0 || len(f.buf)-f.end < min(want, pieceRoom)) {
@@ -45,8 +44,8 @@ func (f *Frames) ReadBuffer(exact bool) []byte {
 	return f.buf[f.end:]
 }
 
-// missing returns how many bytes the current frame lacks; at least 1, because
-// Next has been called until it returned none.
+// missing returns how many bytes the current frame lacks. It is at least 1, because Next has
+// returned none.
 func (f *Frames) missing() int {
 	n := f.end - f.start
 	if n < headSize {
@@ -58,7 +57,7 @@ func (f *Frames) missing() int {
 // Filled reports that n bytes have been read into ReadBuffer.
 func (f *Frames) Filled(n int) { f.end += n }
 
-// Keep leaves the bodies that Next has returned to the caller, for ever: what comes is read into
+// Keep leaves the bodies that Next has returned to the caller, forever: later frames are read into
 // other memory.
 func (f *Frames) Keep() {
 	f.buf = append([]byte(nil), f.buf[f.start:f.end]...)
@@ -68,8 +67,8 @@ func (f *Frames) Keep() {
 // Partial reports whether a frame has begun that Next has not returned.
 func (f *Frames) Partial() bool { return f.end > f.start }
 
-// Next returns the next whole frame; ok is false when more must be read first.
-// body is valid until ReadBuffer is called.
+// Next returns the next whole frame. ok is false if the frame is incomplete. body is valid until
+// ReadBuffer is called.
 func (f *Frames) Next() (kind byte, body []byte, ok bool, err error) {
 	have := f.buf[f.start:f.end]
 	if len(have) < headSize {

@@ -7,7 +7,7 @@ import (
 	"gompi/internal/world"
 )
 
-// Bounds of what a rank and its agent send each other, in bytes or entries.
+// Bounds of the messages between a rank and its agent, in bytes or entries.
 const (
 	MaxCard  = 64 << 10 // a rank's card in the allgather
 	MaxText  = 8 << 10  // a cause or reason
@@ -28,17 +28,17 @@ var protocol = NewProtocol[Message](Message.fields, &Attach{}, &Card{}, &Revoke{
 // Append appends m's frame.
 func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
 
-// Next takes the next message from f; ok is false when more must be read first. Byte slices
-// in it are valid until f.ReadBuffer is called.
+// Next takes the next message from f. ok is false if the message is incomplete. Its byte slices are
+// valid until f.ReadBuffer is called.
 func Next(f *Frames) (m Message, ok bool, err error) { return protocol.Next(f) }
 
-// Receive returns the next message of f, which takes what it lacks from r, blocking until it is
-// there. Byte slices in the message are valid until the next call.
+// Receive returns the next message of f. It reads missing bytes from r and blocks until the message
+// is whole. Its byte slices are valid until the next call.
 func Receive(r io.Reader, f *Frames) (Message, error) { return protocol.Receive(r, f) }
 
-// Attach is how a rank whose descriptors were closed introduces itself on a new
-// connection. The agent answers with one byte per descriptor passed (the
-// segment, then the doorbells) in control messages, and then Welcome.
+// Attach introduces a rank whose descriptors were closed, on a new connection. The agent answers
+// with one byte per descriptor passed (the segment, then the doorbells) in control messages, and
+// then Welcome.
 type Attach struct{ Local world.LocalRank }
 
 func (m *Attach) fields(c *Codec) { rank(c, &m.Local) }
@@ -80,17 +80,17 @@ type Welcome struct {
 	Size            int
 	LocalRank       world.LocalRank
 	LocalSize, Node int
-	Program         int // of those of the job's command line; ranks without an agent know it themselves
+	Program         int // index in the job's command line; ranks without an agent know it themselves
 	JobID           string
 	Secret          [32]byte
 	Placement       []Run // of all ranks, in rank order
 	Hosts           []string
 	Watch           bool // be ready to answer Describe at any time
 	Recover         bool // the job continues when a rank dies
-	Spares          int  // places on each node for ranks that replace others; their ranks follow those of the job, by node
-	Invited         bool // it replaces a rank, as Invite states
+	Spares          int  // places on each node for replacements; their ranks follow the ranks of the job, by node
+	Invited         bool // this rank is a replacement, see Invite
 	Invite          Invite
-	SegmentSocket   string // where ranks without an agent get their host's segment, "" nowhere
+	SegmentSocket   string // address of the host's segmentSocket, for ranks without an agent; "" if there is none
 }
 
 func (m *Welcome) fields(c *Codec) {
@@ -121,7 +121,7 @@ func (c *Codec) Placement(v *[]Run) {
 	})
 }
 
-// Runs returns the runs of a list of nodes by rank.
+// Runs returns the runs of nodeOf, the node of each rank.
 func Runs(nodeOf []int) []Run {
 	var runs []Run
 	for _, n := range nodeOf {
@@ -168,7 +168,7 @@ func (m *Revoked) fields(c *Codec) {
 	c.Bytes(&m.Cause, MaxText)
 }
 
-// Inquire asks for Left, once a rank has left.
+// Inquire asks for Left, when a rank has left.
 type Inquire struct{ Rank world.Rank }
 
 func (m *Inquire) fields(c *Codec) { rank(c, &m.Rank) }
@@ -178,8 +178,7 @@ type Left struct{ Rank world.Rank }
 
 func (m *Left) fields(c *Codec) { rank(c, &m.Rank) }
 
-// Detached reports that a rank touches no more of what a rank of its host that died has shared with
-// it.
+// Detached reports that a rank will not touch the shared memory of a dead rank of its host again.
 type Detached struct{ Rank world.Rank }
 
 func (m *Detached) fields(c *Codec) { rank(c, &m.Rank) }
@@ -189,9 +188,9 @@ type Terminate struct{ Text string }
 
 func (m *Terminate) fields(c *Codec) { c.Prose(&m.Text, MaxText) }
 
-// Join is how a rank that has no agent introduces itself to rank 0, which then is to it what an
-// agent is to others. Machine distinguishes hosts of one name. At SegmentSocket the rank would pass
-// a segment on, if it is the first of its host.
+// Join introduces a rank without an agent to rank 0, whose server replaces the agent. Machine
+// distinguishes hosts of the same name. The first rank of a host passes the segment on at
+// SegmentSocket.
 type Join struct{ Host, Machine, SegmentSocket string }
 
 func (m *Join) fields(c *Codec) {
@@ -200,12 +199,12 @@ func (m *Join) fields(c *Codec) {
 	c.String(&m.SegmentSocket, maxName)
 }
 
-// Leave is the goodbye of such a rank.
+// Leave is the goodbye of a rank without an agent.
 type Leave struct{}
 
 func (*Leave) fields(*Codec) {}
 
-// Closing notifies such ranks that rank 0 leaves: no more news will come.
+// Closing notifies ranks without an agent that rank 0 leaves: no more news will come.
 type Closing struct{}
 
 func (*Closing) fields(*Codec) {}

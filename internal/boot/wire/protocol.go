@@ -7,16 +7,16 @@ import (
 	"reflect"
 )
 
-// A Protocol is the messages of one channel, of which M is the interface; they are pointers to
-// structs. Any number of goroutines may use it at once.
+// A Protocol is the messages of one channel. M is their interface; they are pointers to structs.
+// Any number of goroutines may use a Protocol at once.
 type Protocol[M any] struct {
 	fields func(M, *Codec)
 	types  []reflect.Type // by kind, from 1
 	kinds  map[reflect.Type]byte
 }
 
-// NewProtocol returns the protocol of the types of messages. Their order is part of it: the kind of
-// a frame is the place of its message, from 1. fields codes a message's fields.
+// NewProtocol returns the protocol of the types of messages. Their order matters: the kind of a
+// frame is the position of its message, from 1. fields codes a message's fields.
 func NewProtocol[M any](fields func(M, *Codec), messages ...M) *Protocol[M] {
 	p := &Protocol[M]{fields: fields, types: make([]reflect.Type, 1), kinds: map[reflect.Type]byte{}}
 	for _, m := range messages {
@@ -52,8 +52,8 @@ func (p *Protocol[M]) Parse(kind byte, body []byte) (m M, err error) {
 	return read, nil
 }
 
-// Next takes the next message from f; ok is false when more must be read first. Byte slices
-// in it are valid until f.ReadBuffer is called.
+// Next takes the next message from f. ok is false if the message is incomplete. Its byte slices are
+// valid until f.ReadBuffer is called.
 func (p *Protocol[M]) Next(f *Frames) (m M, ok bool, err error) {
 	kind, body, ok, err := f.Next()
 	if ok {
@@ -62,8 +62,8 @@ func (p *Protocol[M]) Next(f *Frames) (m M, ok bool, err error) {
 	return m, ok, err
 }
 
-// Receive returns the next message of f, which takes what it lacks from r, blocking until it is
-// there. Byte slices in the message are valid until the next call.
+// Receive returns the next message of f. It reads missing bytes from r and blocks until the message
+// is whole. Its byte slices are valid until the next call.
 func (p *Protocol[M]) Receive(r io.Reader, f *Frames) (m M, err error) {
 	for {
 		if m, ok, err := p.Next(f); ok || err != nil {

@@ -10,7 +10,7 @@ import (
 // MaxPart bounds a rank's part of a new communicator, in bytes.
 const MaxPart = 64
 
-// A VoteKind is the call that a rank votes in.
+// A VoteKind is the call for which a rank votes.
 type VoteKind uint8
 
 // The kinds of votes.
@@ -31,8 +31,8 @@ func (k VoteKind) String() string {
 	return "agree"
 }
 
-// Vote is a rank's part in an agreement of the living members of a communicator, and of those that
-// are to replace the dead.
+// Vote is a rank's part in an agreement of the living members of a communicator and of replacements
+// for the dead.
 type Vote struct {
 	Comm    uint64
 	Seq     uint64 // counts the agreements of Comm
@@ -94,25 +94,25 @@ func (m *Vote) Fields(c *Codec) {
 	c.Bytes(&m.Part, MaxPart)
 }
 
-// Outcome is what the living members of a communicator have agreed on.
+// Outcome is the result of an agreement of the living members of a communicator.
 type Outcome struct {
 	Comm     uint64
 	Seq      uint64
-	Flags    uint64        // the bitwise AND of those of the living
+	Flags    uint64        // bitwise AND of the flags of the living
 	Living   []Voter       // members in the order of Comm, then replacements
 	Dead     []world.Rank  // members that ended, but not well, in the order of Comm
-	Replaced []Replacement // of Dead, if all are to be replaced
-	Differ   string        // why the calls of the members are not one agreement, "" if they are
-	Failed   string        // why not all could be replaced that are to be, "" if they are
+	Replaced []Replacement // of Dead, if all were replaced
+	Differ   string        // how the calls of the members differ, "" if they agree
+	Failed   string        // why members could not be replaced, "" without failure
 }
 
-// A Voter is a member that lives, or a replacement.
+// A Voter is a living member or a replacement.
 type Voter struct {
 	Rank world.Rank
 	Part []byte
 }
 
-// A Replacement is a rank in the place of one that died.
+// A Replacement is a rank in the place of a dead rank.
 type Replacement struct {
 	Dead, By world.Rank
 	Card     []byte // of By
@@ -152,11 +152,11 @@ func (m *Outcome) Clone() *Outcome {
 	return &o
 }
 
-// Invite notifies a rank that it replaces one that died, and in which agreement it votes to do so.
+// Invite tells a rank which agreement it votes in first, as a replacement.
 type Invite struct {
 	Comm    uint64
 	Seq     uint64
-	Members []Span // as those of Comm vote
+	Members []Span // of Comm, as in the votes
 }
 
 // Fields codes the fields of m.

@@ -1,9 +1,9 @@
-// Package wire is the binary form of the messages between a rank and its agent,
-// and the codec and frames that other control channels are made of too.
+// Package wire is the binary form of the messages between a rank and its agent, and the codec and
+// frames of other control channels.
 //
-// A frame is the length of the rest (4 bytes, little-endian), a kind (1 byte)
-// and a body. Whole numbers in a body are varints; strings and lists start with
-// their length. Decoding takes memory only for bytes that have arrived.
+// A frame is the length of the rest (4 bytes, little-endian), a kind (1 byte) and a body. Whole
+// numbers in a body are varints; strings and lists start with their length. Decoding takes memory
+// only for bytes that have arrived.
 package wire
 
 import (
@@ -20,11 +20,11 @@ var (
 	errTrailing = errors.New("message continues after its end")
 )
 
-// A Codec codes the fields of a message in their order: it either appends them to a body or sets
-// them from one, which []byte fields alias: a message states once, in one function, what its body
-// holds. When a body is found wrong, its remaining fields stay as they are.
+// A Codec codes the fields of a message in order: it either appends them to a body or sets them
+// from one. So one function states a message's layout for both. Decoded []byte fields alias the
+// body. When a body is invalid, the remaining fields are not set.
 type Codec struct {
-	b       []byte // what has been appended, or what is left to read
+	b       []byte // appended bytes, or the bytes left to read
 	reading bool
 	err     error
 }
@@ -95,8 +95,8 @@ func (c *Codec) String(v *string, limit int) { text(c, v, limit) }
 // cutMark ends a text that was too long.
 const cutMark = " [...]"
 
-// Prose codes a text for people. What is beyond limit bytes is cut when it is appended: no peer
-// could read a message that is too long, and all of it would be lost.
+// Prose codes a text for people. A text longer than limit bytes is cut when appended: no peer could
+// read a message that is too long, and all of the message would be lost.
 func (c *Codec) Prose(v *string, limit int) {
 	if c.reading || len(*v) <= limit {
 		c.String(v, limit)
@@ -149,7 +149,7 @@ func (c *Codec) Fixed(v []byte) {
 	}
 }
 
-// List codes a list of at most limit elements. An empty one is read as nil.
+// List codes a list of at most limit elements. An empty list is read as nil.
 func List[T any](c *Codec, v *[]T, limit int, element func(*T)) {
 	n := len(*v)
 	Int(c, &n, 0, int64(limit))
