@@ -9,19 +9,19 @@ import (
 	"gompi/bench/internal/measure"
 )
 
-// operation is the name of a profile in gompi-bench, and in all rows.
+// operation is the name of a profile's operation, in gompi-bench and in all rows.
 func operation(m measure.Model) string { return "ddp-" + m.Name }
 
-// Limits of comm/ddp's buckets, in numbers of four bytes: of the first, and of the others.
+// Limits of comm/ddp's first bucket and of the others, in numbers of four bytes.
 const (
 	firstBucket = 1 << 20 / 4
 	nextBucket  = 25 << 20 / 4
 )
 
 // buckets returns the lengths of the buckets in which comm/ddp averages the gradients of parameters
-// of these lengths: filled from the last parameter to the first, the first bucket small, so that it
-// can be sent early. A parameter that is larger than a bucket has one of its own. PyTorch's differ
-// a little: it ends a bucket when it is full or more.
+// of these lengths. They are filled from the last parameter to the first. The first bucket is
+// small, so that it can be sent early. A parameter larger than a bucket has one of its own.
+// PyTorch's buckets differ a little: PyTorch ends a bucket when it is full or more.
 func buckets(lengths []int) []int {
 	var all []int
 	room := firstBucket
@@ -39,11 +39,11 @@ func buckets(lengths []int) []int {
 	return all
 }
 
-// profilesIn is the file of profiles that the peers read, in a folder. Its lines are
-// "tensors NAME LENGTH...", with the length of each parameter, and "buckets NAME LENGTH...".
+// profilesIn is the path of the profiles that peers read, in a folder. Its lines are "tensors NAME
+// LENGTH...", with the length of each parameter, and "buckets NAME LENGTH...".
 func profilesIn(dir string) string { return filepath.Join(dir, "profiles") }
 
-// writeProfiles makes the file.
+// writeProfiles writes this file.
 func writeProfiles(dir string, profiles []measure.Model) error {
 	var b strings.Builder
 	for _, m := range profiles {

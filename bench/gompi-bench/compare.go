@@ -33,14 +33,14 @@ a few are measured if none is given.
 
 `
 
-// compareOps are measured if none is named.
+// compareOps are the default operations.
 var compareOps = []string{"latency", "bw", "barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "allgather", "gather", "scatter", "alltoall", "scan"}
 
-// A comparison is what the command line of compare says.
+// A comparison is the command line of compare.
 type comparison struct {
 	*options
 	ops            []string
-	args           []string // of gompi-bench run and of its counterparts
+	args           []string // of gompi-bench run and of the peers' programs
 	inPlace, alloc bool
 	busy           cli.Count // threads that compute beside all entrants
 	peers          []string
@@ -81,7 +81,7 @@ func parseCompare(args []string) (comparison, error) {
 	case err != nil || !slices.Contains(c.peers, peers.UCX):
 	case !slices.Equal(c.NPs, []int{2}):
 		err = errors.New("peer ucx: want -np 2")
-	case !builtWithC(self()): // without, gompi's ranks would use TCP
+	case !builtWithC(self()): // else gompi's ranks would use TCP
 		err = fmt.Errorf("peer ucx: %s was built without C: make compare-ucx builds one that has UCX", self())
 	}
 	return c, err
@@ -92,8 +92,8 @@ func compareMain(args []string, stdout, stderr io.Writer) int {
 	return c.main(err, compareUsage, c.run, stdout, stderr)
 }
 
-// run measures, with a line of progress for each cell, and writes the report of what it has
-// measured, also if it was interrupted.
+// run measures, prints progress for each cell, and writes the report of all measured cells, also
+// after an interrupt.
 func (c comparison) run(ctx context.Context, stdout, _ io.Writer) error {
 	if err := c.On(ctx, c.hostNames, c.rshWords, c.NPs); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c comparison) run(ctx context.Context, stdout, _ io.Writer) error {
 	entrants := append([]runner.Entrant{c.Gompi(nil, ours...)}, here...)
 	c.Absent = absent
 	rest := compute(int(c.busy))
-	if c.Hosts == nil { // how near this machine's processors are matters to no link
+	if c.Hosts == nil { // the distance of this machine's processors does not affect a network
 		c.Probe = func() runner.Probe {
 			rest()
 			defer func() { rest = compute(int(c.busy)) }()
@@ -118,7 +118,7 @@ func (c comparison) run(ctx context.Context, stdout, _ io.Writer) error {
 	return errors.Join(ended, c.report(entrants).Write(stdout, c.html))
 }
 
-// builtWithC reports whether a program of Go says that it was.
+// builtWithC reports whether a Go program was built with cgo.
 func builtWithC(program string) bool {
 	info, err := buildinfo.ReadFile(program)
 	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "1"})
@@ -142,7 +142,7 @@ func compute(n int) (rest func()) {
 	}
 }
 
-// report makes the tables: times and ratios, and means of these.
+// report returns the tables of times and ratios, and of means of ratios.
 func (c comparison) report(entrants []runner.Entrant) *result.Report {
 	when := func(so bool, text string) string {
 		if so {
@@ -167,7 +167,7 @@ func (c comparison) report(entrants []runner.Entrant) *result.Report {
 	return r
 }
 
-// sides returns the names of entrants that run on gompi, and of the others.
+// sides returns the names of the entrants on gompi, and of the others.
 func sides(entrants []runner.Entrant) (ours, others []string) {
 	for _, name := range runner.Names(entrants) {
 		if name == measure.Impl || slices.Contains(peers.OnGompi, name) {
@@ -196,18 +196,17 @@ func ratioTable(cells []result.Cell, names []string, ours string, others []strin
 		" to each other two processors were before and after the operation, and in how many rounds. The ratio is the time of the fastest peer, divided by gompi's."}
 }
 
-// cellColumns say which cell a line of a table is about.
+// cellColumns returns the columns that identify a cell.
 func cellColumns(c result.Cell) []string {
 	return []string{c.Op, strconv.Itoa(c.NP), result.Bytes(c.Bytes), strings.TrimSpace(fmt.Sprintf("%s x%d", c.State, c.Rounds))}
 }
 
-// ratios shows those of both times.
+// ratios returns the ratios of both times.
 func ratios(c result.Cell, ours string, others ...string) []string {
 	return []string{result.Ratio(c.Ratio(ours, result.ByMedian, others...)), result.Ratio(c.Ratio(ours, result.ByB2B, others...))}
 }
 
-// libraryTable compares gompi's MPI libraries with gompi as a Go program has it, and with the
-// peers.
+// libraryTable compares gompi's MPI libraries with gompi in a Go program, and with the peers.
 func libraryTable(cells []result.Cell, ours, others []string) result.Table {
 	lines := [][]string{{"op", "np", "size", "state"}}
 	for _, name := range ours[1:] {
@@ -232,7 +231,7 @@ func meanTable(ours string, means []result.Mean) result.Table {
 	return result.Table{Left: 1, Lines: lines, Title: "Geometric means of the ratios of " + ours + " to the fastest peer:"}
 }
 
-// timeCharts are the medians over sizes, a chart for each operation, number of ranks and state.
+// timeCharts returns charts of medians over sizes, for each operation, number of ranks and state.
 func timeCharts(cells []result.Cell, entrants []runner.Entrant) (charts []result.Chart) {
 	var chart *result.Chart
 	for _, c := range cells {

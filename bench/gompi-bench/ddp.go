@@ -17,14 +17,14 @@ import (
 	"gompi/internal/cli"
 )
 
-// stepModels are the models of examples/steps, and ddpModels those that are measured if none is
-// named: bert-base takes long.
+// stepModels are the models of examples/steps. ddpModels are the default models; bert-base, which
+// takes long, is not among them.
 var (
 	stepModels = []string{"mlp", "cnn", "deep"}
 	ddpModels  = []string{"resnet18-cifar10", "resnet50", "recommender", "mlp", "cnn"}
 )
 
-// defaultBucket is the most bytes of a bucket of gradients, if -bucket does not say another number.
+// defaultBucket is the default of -bucket: the most bytes of a bucket of gradients.
 const defaultBucket = 25 << 20
 
 func profileNames() []string {
@@ -48,17 +48,17 @@ A ratio is the time of a peer, divided by gompi's. Cells that gompi loses are ma
 `
 }
 
-// A training is what the command line of ddp says.
+// A training is the command line of ddp.
 type training struct {
 	*options
-	steps       string          // path of gompi's program that makes whole steps
+	steps       string          // path of gompi's program for whole steps
 	peers       []string        //
-	profiles    []measure.Model // whose communication alone is measured
-	models      []string        // whose whole steps are
+	profiles    []measure.Model // measured for their communication alone
+	models      []string        // measured for whole steps
 	busy        time.Duration
 	bucket      cli.Size
 	budget      cli.Duration
-	comm, whole []runner.Entrant // of each kind of measurement, gompi first
+	comm, whole []runner.Entrant // for each kind of measurement, gompi first
 	conditions  []string         // about the programs
 }
 
@@ -83,7 +83,7 @@ func parseDDP(args []string) (*training, error) {
 	return t, errors.Join(t.read(), t.even(), errPeers, t.sort(what))
 }
 
-// sort tells profiles from models of whole steps.
+// sort separates profiles from models of whole steps.
 func (t *training) sort(what []string) error {
 	if what == nil {
 		what = ddpModels
@@ -107,7 +107,7 @@ func ddpMain(args []string, stdout, stderr io.Writer) int {
 	return t.main(err, ddpUsage(), t.run, stdout, stderr)
 }
 
-// run measures, and writes the report of what it has measured, also if it was interrupted.
+// run measures and writes the report of all measured cells, also after an interrupt.
 func (t *training) run(ctx context.Context, stdout, _ io.Writer) error {
 	if err := t.On(ctx, t.hostNames, t.rshWords, t.NPs); err != nil {
 		return err
@@ -118,7 +118,8 @@ func (t *training) run(ctx context.Context, stdout, _ io.Writer) error {
 	return errors.Join(t.measure(ctx), t.report().Write(stdout, t.html))
 }
 
-// enter finds out who is here, for both kinds of measurement, and makes the files that all read.
+// enter finds the available entrants of both kinds of measurement, and writes the files that all
+// read.
 func (t *training) enter(ctx context.Context) error {
 	t.comm = []runner.Entrant{t.Gompi(nil, self(), "run")}
 	if len(t.profiles) > 0 {
@@ -154,7 +155,7 @@ func (t *training) enter(ctx context.Context) error {
 	return nil
 }
 
-// gonum returns the version of gonum that a program was built with.
+// gonum returns the version of gonum in a program.
 func gonum(program string) string {
 	if info, err := buildinfo.ReadFile(program); err == nil {
 		for _, m := range info.Deps {
@@ -192,7 +193,7 @@ func (t *training) measure(ctx context.Context) error {
 	return nil
 }
 
-// args and stepArgs are the flags that all programs get.
+// args and stepArgs are the flags for all programs.
 func (t *training) args() []string { return []string{"-format", "csv", "-budget", t.budget.String()} }
 
 func (t *training) stepArgs() []string {

@@ -33,7 +33,7 @@ func (t *training) report() *result.Report {
 	return r
 }
 
-// commTable has the times of the communication alone. torch-unsent is no competitor.
+// commTable has the times of the communication alone. torch-unsent has no ratio: it sends nothing.
 func (t *training) commTable(cells []result.Cell) result.Table {
 	names := runner.Names(t.comm)
 	head := []string{"model", "np", "parameters", "MB"}
@@ -87,8 +87,8 @@ func (t *training) commCharts(cells []result.Cell) (charts []result.Chart) {
 	return slices.DeleteFunc(charts, func(c result.Chart) bool { return len(c.Points) == 0 })
 }
 
-// stepParts are the parts of a whole step, as the programs' rows name them behind the model, with
-// their titles.
+// stepParts are the parts of a whole step, with their titles. In a row the part's name follows the
+// model's.
 var stepParts = []struct{ name, title string }{
 	{"step", "step"}, {"forward", "forward"}, {"backward", "backward alone"}, {"exposed", "exposed communication"},
 	{"optimiser", "optimiser"}, {"comm", "communication alone"},
@@ -122,7 +122,7 @@ func (t *training) stepTable(cells []result.Cell) result.Table {
 		" difference in forward and backward.", lossSteps, lossBound)}
 }
 
-// hidden shows the share of communication that backward hides; one rank has none.
+// hidden formats the share of communication that backward hides, "-" for one rank.
 func hidden(cells []result.Cell, model string, np int, who string) string {
 	exposed, ok := result.Find(cells, model+"/exposed", np).Rows[who]
 	comm := result.Find(cells, model+"/comm", np).Rows[who]

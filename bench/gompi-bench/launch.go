@@ -27,7 +27,7 @@ launcher can be faster.
 
 `
 
-// A launch is what the command line of launch says.
+// A launch is the command line of launch.
 type launch struct {
 	*options
 	peers, torchruns []string
@@ -66,10 +66,10 @@ func launchMain(args []string, stdout, stderr io.Writer) int {
 	return l.main(err, launchUsage, l.run, stdout, stderr)
 }
 
-// A figure is what is measured of a job. In rows it stands behind the program's name.
+// A figure is a measured property of a job. In rows, its name follows the program's.
 type figure struct {
 	name, title, unit string
-	scale             float64 // to that unit, from microseconds or kilobytes
+	scale             float64 // from microseconds or kilobytes to the unit
 	of                func(out runner.Outcome) float64
 }
 
@@ -83,12 +83,12 @@ var (
 
 func micros(d time.Duration) float64 { return d.Seconds() * 1e6 }
 
-// printed is what ranks print behind a mark, in another unit.
+// printed returns the largest number that ranks print behind a mark, scaled.
 func printed(mark string, scale float64) func(runner.Outcome) float64 {
 	return func(o runner.Outcome) float64 { return scale * largest(string(o.Stdout), mark) }
 }
 
-// A group is those that run the same program, gompirun first.
+// A group is the entrants that run the same program, gompirun first.
 type group struct {
 	name     string
 	nps      []int
@@ -96,10 +96,10 @@ type group struct {
 	entrants []runner.Entrant
 }
 
-// logins is the name of logging in to all hosts.
+// logins is the name of the entrant that only logs in to all hosts.
 const logins = "logins"
 
-// enter returns the groups.
+// enter returns the groups of available entrants.
 func (l *launch) enter(ctx context.Context) []group {
 	ours := []string{self(), rankCommand}
 	here, absent := l.Enter(ctx, l.peers, peers.Program{C: "mpihello.c"})
@@ -130,7 +130,7 @@ func (l *launch) enter(ctx context.Context) []group {
 	return []group{hello, torch}
 }
 
-// run measures, and writes the report of what it has measured, also if it was interrupted.
+// run measures and writes the report of all measured figures, also after an interrupt.
 func (l launch) run(ctx context.Context, stdout, progress io.Writer) error {
 	if err := l.On(ctx, l.hostNames, l.rshWords, append(slices.Clone(l.NPs), l.torchNP...)); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (l *launch) jobs(ctx context.Context, groups []group, progress io.Writer) e
 	return nil
 }
 
-// take takes a figure, unless it is 0: there is none.
+// take records a figure. A value of 0 means none.
 func (l *launch) take(round int, op, impl string, np int, value float64) error {
 	if value <= 0 {
 		return nil
@@ -175,7 +175,7 @@ func (l *launch) take(round int, op, impl string, np int, value float64) error {
 	return l.Take(result.Sample{Round: round, Row: result.Row{Impl: impl, Op: op, NP: np, Median: value, Min: value, P99: value, Iters: 1}})
 }
 
-// report makes a table and a chart of each figure of each program.
+// report has a table and a chart of each figure of each program.
 func (l *launch) report(groups []group) *result.Report {
 	r := l.Report("Jobs that start, meet and end", l.where()...)
 	cells := result.Cells(l.Samples)
@@ -192,7 +192,8 @@ func (l *launch) report(groups []group) *result.Report {
 	return r
 }
 
-// show makes a line for each number of ranks: the figure of each entrant, and the ratio.
+// show returns a figure's table, a line for each number of ranks with all entrants and the ratio,
+// and its chart.
 func (f figure) show(g group, cells []result.Cell) (result.Table, result.Chart) {
 	names := runner.Names(g.entrants)
 	others := slices.DeleteFunc(slices.Clone(names[1:]), func(name string) bool { return name == logins })
@@ -213,7 +214,7 @@ func (f figure) show(g group, cells []result.Cell) (result.Table, result.Chart) 
 	return result.Table{Title: title + ", " + f.unit + ":", Lines: lines}, chart
 }
 
-// in shows the time of impl in a cell, in another unit than microseconds.
+// in formats the time of impl in a cell, scaled from microseconds.
 func in(c result.Cell, impl string, scale float64) string {
 	r, ok := c.Rows[impl]
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"gompi/bench/internal/runner"
 )
 
-// Losses must agree for this many steps, relative to the larger, before any time is reported.
+// Before any time is reported, losses must agree for this many steps, relative to the larger.
 const (
 	lossSteps = 20
 	lossBound = 1e-4
@@ -39,7 +39,7 @@ func parseLosses(printed string) ([]float64, error) {
 	return losses, nil
 }
 
-// agree returns an error that has both losses of the first step in which they differ.
+// agree returns an error with both losses of the first step in which they differ.
 func agree(mine, theirs []float64) error {
 	for i, a := range mine {
 		if b := theirs[i]; !(math.Abs(a-b) <= lossBound*max(math.Abs(a), math.Abs(b))) {
@@ -49,8 +49,8 @@ func agree(mine, theirs []float64) error {
 	return nil
 }
 
-// agreed returns those that make whole steps, gompi first, whose losses of a model are gompi's.
-// Others are misses. An error means that ctx has ended.
+// agreed returns the entrants whose losses of a model agree with gompi's, gompi first. Others are
+// misses. An error means that ctx has ended.
 func (t *training) agreed(ctx context.Context, np int, model string) ([]runner.Entrant, error) {
 	var all []runner.Entrant
 	var mine []float64
@@ -72,7 +72,7 @@ func (t *training) agreed(ctx context.Context, np int, model string) ([]runner.E
 			t.Miss(fmt.Sprintf("%s, %s, np=%d: %v", e.Name, model, np, err))
 		}
 		if err != nil && i == 0 {
-			return nil, nil // there is nothing to compare with
+			return nil, nil // no losses to compare with
 		}
 		if err == nil {
 			all = append(all, e)

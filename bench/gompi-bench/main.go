@@ -1,5 +1,5 @@
-// Command gompi-bench measures gompi: its operations, by ranks that gompirun starts, and beside
-// other implementations, which it starts itself.
+// Command gompi-bench measures gompi: its operations, by ranks that gompirun starts, and other
+// implementations beside it, which gompi-bench starts itself.
 //
 //	gompirun -np 2 gompi-bench run -sizes 8,64K,4M latency allreduce
 //	gompi-bench compare -np 2 -html compare.html
@@ -9,7 +9,7 @@
 //	gompi-bench sim -np 64,1024 -machine cluster,rate=100gbit allreduce
 //	gompi-bench profile
 //
-// internal/measure says how it times.
+// internal/measure documents the method of timing.
 package main
 
 import (
@@ -22,13 +22,13 @@ import (
 	"gompi/internal/version"
 )
 
-// A command is one of the program's, with its arguments. It returns the exit status.
+// A command is a subcommand. main returns the exit status.
 type command struct {
 	name, does string
 	main       func(args []string, stdout, stderr io.Writer) int
 }
 
-// commands but for "rank", which launch starts as ranks.
+// commands returns all commands but "rank", the program of launch's ranks.
 func commands() []command {
 	return []command{
 		{"run", "time operations between ranks, of which this is one", runMain},
@@ -75,7 +75,7 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 	return commands()[i].main(args, stdout, stderr)
 }
 
-// fail says why the command of the given name ends, and returns status.
+// fail prints why the command of the given name ends, and returns status.
 func fail(stderr io.Writer, name string, status int, why error) int {
 	fmt.Fprintf(stderr, "gompi-bench %s: %v\n", name, why)
 	return status

@@ -19,12 +19,12 @@ import (
 	"gompi/internal/cli"
 )
 
-// Options are the flags that compare, launch and ddp have in common. Declare them, parse the
+// Options are the common flags of compare, launch, ddp and programs. Declare flags, parse the
 // command line, then call read.
 type options struct {
 	peers.Bench
 	runner.Contest
-	hostNames []string // other hosts to run on; none: this machine
+	hostNames []string // of other hosts; empty: this machine
 	rshWords  []string // the command that logs in to them
 	csv, html string   // files
 	set       *cli.Set
@@ -32,8 +32,8 @@ type options struct {
 	peerList, np, hostfile, rsh string
 }
 
-// newOptions declares the flags of a command. peers, np and limit are defaults; each tells what
-// -limit bounds.
+// newOptions declares the flags of a command. peerList, np and limit are defaults; each describes
+// the run that -limit bounds.
 func newOptions(command, peerList, np string, limit time.Duration, each string) *options {
 	o := &options{set: cli.New("gompi-bench " + command)}
 	o.Rounds, o.Limit = 5, limit
@@ -60,7 +60,7 @@ func (o *options) overTransport() {
 	o.set.StringVar(&o.Transport, "transport", "", "what gompi is to use (default its own choice); for tcp peers use TCP, too")
 }
 
-// read reads the values of flags that are lists, and looks whether the files can be written.
+// read parses the flags that are lists, and checks that the output files can be written.
 func (o *options) read() error {
 	var errNP, errHosts, errRSH error
 	o.NPs, errNP = numbers("-np", o.np)
@@ -73,7 +73,7 @@ func (o *options) read() error {
 	return errors.Join(errNP, errHosts, errRSH, atomicfile.Check(o.csv), atomicfile.Check(o.html))
 }
 
-// even returns an error unless every host gets as many ranks.
+// even returns an error unless all hosts get the same number of ranks.
 func (o *options) even() error {
 	for _, np := range o.NPs {
 		if n := len(o.hostNames); n > 0 && np%n != 0 {
@@ -83,7 +83,7 @@ func (o *options) even() error {
 	return nil
 }
 
-// where says on which other hosts is measured and over what, "" if there is nothing to say.
+// where describes the other hosts and the transport, for reports.
 func (o *options) where() (conditions []string) {
 	if len(o.hostNames) > 0 {
 		conditions = append(conditions, fmt.Sprintf("%d other hosts, by %s", len(o.hostNames), o.rsh))
@@ -94,9 +94,9 @@ func (o *options) where() (conditions []string) {
 	return conditions
 }
 
-// main runs a command whose command line has been read until it is done or interrupted, and returns
-// the exit status: 0, 1 after an error, 2 if the arguments make no sense. A peer that is not here
-// or fails is said in the report, and no error. compare writes the report also if ctx has ended.
+// main runs a command until it is done or interrupted, and returns the exit status: 0, 1 after an
+// error, 2 for invalid arguments (wrong). Absent and failing peers are in the report, and are no
+// errors. compare writes the report even if ctx has ended.
 func (o *options) main(wrong error, usage string, compare func(ctx context.Context, stdout, progress io.Writer) error, stdout, stderr io.Writer) int {
 	if o.set.Answer(wrong, usage+o.set.FlagUsages(), stdout) {
 		return 0
@@ -121,7 +121,7 @@ func (o *options) main(wrong error, usage string, compare func(ctx context.Conte
 	return 0
 }
 
-// numbers reads the value of a flag that takes numbers of ranks.
+// numbers parses a flag with numbers of ranks.
 func numbers(flag, list string) ([]int, error) {
 	var ns []int
 	for s := range strings.SplitSeq(list, ",") {
@@ -134,8 +134,8 @@ func numbers(flag, list string) ([]int, error) {
 	return ns, nil
 }
 
-// beside returns the path of the named file in the folder of this program, if it
-// is there, else the name itself, to be looked up in PATH.
+// beside returns the path of the named file in this program's folder if it exists, else the name
+// itself, for a search in PATH.
 func beside(name string) string {
 	path := filepath.Join(filepath.Dir(self()), name)
 	if _, err := os.Stat(path); err != nil {

@@ -16,44 +16,44 @@ import (
 	"gompi/internal/machine"
 )
 
-// This file measures what a machine's profile says: which shape of ring messages are fastest
-// through, whether non-temporal stores ever pay, and how long messages are for which it is faster
-// that the receiver reads them where they lie. Jobs of all ways take turns, since what the machine
-// does besides changes.
+// This file measures a machine's profile: the fastest ring shape, the profit of non-temporal
+// stores, and the message lengths for which the receiver should read the sender's memory. The jobs
+// of all ways take turns, since other load on the machine changes.
 
 const (
 	profileRounds = 3
-	// margin is what a way takes at most, of another's time, to be chosen instead.
+	// margin is the largest share of another way's time with which a way replaces it.
 	margin = 0.95
 )
 
-// Messages longer than what is eager, which may be read, and those that tell shapes apart.
+// profileSizes are lengths beyond the eager limit, where reads are possible. shapeSizes distinguish
+// ring shapes.
 var (
 	profileSizes = []int{128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
 	shapeSizes   = []int{128 << 10, 512 << 10, 4 << 20}
 )
 
-// A way is one that messages may go, by the settings of jobs that go it.
+// A way is a method for messages, by the settings of its jobs.
 type way struct {
 	name     string
 	settings machine.Settings
 	heap     bool // in memory from comm.Alloc
 }
 
-// usual is what stays unless another way wins.
+// usual is the way that stays unless another wins.
 var usual = way{name: "32K in 2M", settings: machine.Settings{
 	machine.ReadFrom: machine.Never, machine.RingChunk: 32 << 10, machine.RingBytes: 2 << 20, machine.NonTemporal: 8 << 10,
 	machine.String: machine.Never,
 }}
 
-// with returns w with a setting made.
+// with returns w with a setting changed.
 func (w way) with(name string, k machine.Setting, n int64) way {
 	w.name, w.settings[k] = name, n
 	return w
 }
 
-// ringShapes are the ways through rings: the usual one first, and last numStores with other stores.
-// Those between have 8 or 16 chunks, or all of the ring, in flight.
+// ringShapes returns the ways through rings. The usual one is first, and the last numStores differ
+// in their stores. The others have 8 or 16 chunks, or the whole ring, in flight.
 func ringShapes() []way {
 	all := []way{usual}
 	for _, chunk := range []int64{16 << 10, 32 << 10, 64 << 10} {
@@ -68,7 +68,7 @@ func ringShapes() []way {
 	return append(all, plain, plain.with("string copies", machine.String, 2<<10))
 }
 
-// numStores is how many of ringShapes differ in their stores alone.
+// numStores is the number of ringShapes with other stores.
 const numStores = 2
 
 const profileUsage = `usage: gompi-bench profile
@@ -96,7 +96,7 @@ func profileMain(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// profile measures, keeps and prints the profile of this machine.
+// profile measures, stores and prints the profile of this machine.
 func profile(stdout io.Writer) error {
 	if env.String(env.BootFD) != "" {
 		return errors.New("it starts jobs itself: want gompi-bench profile, without gompirun")
@@ -117,7 +117,7 @@ func profile(stdout io.Writer) error {
 	return err
 }
 
-// measureProfile measures a profile, and writes tables of what it took.
+// measureProfile measures a profile, and writes tables of the times.
 func measureProfile(w io.Writer) (machine.Settings, error) {
 	fmt.Fprintf(w, "a line from one processor to the other: %v\n", runner.ProbeFlag())
 	ways := ringShapes()
@@ -141,7 +141,7 @@ func measureProfile(w io.Writer) (machine.Settings, error) {
 	return settings, nil
 }
 
-// rounds are the microseconds of messages, by round and size.
+// rounds are times of messages in microseconds, by round and size.
 type rounds [profileRounds][]float64
 
 // timeInTurn times messages of some sizes along each way, in turns.
@@ -181,7 +181,8 @@ func (w way) messages(sizes []int) ([]float64, error) {
 	return times, err
 }
 
-// writeTimes writes the medians, by size and way, and what each way takes of the first one's time.
+// writeTimes writes the medians, by size and way, and each way's mean share of the first one's
+// time.
 func writeTimes(w io.Writer, ways []way, sizes []int, times []rounds) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "us\t")
@@ -199,7 +200,7 @@ func writeTimes(w io.Writer, ways []way, sizes []int, times []rounds) {
 	table.Flush()
 }
 
-// medians returns those of the rounds, by size.
+// medians returns the medians over the rounds, by size.
 func medians(r rounds) []float64 {
 	var all []float64
 	for i := range r[0] {
@@ -212,7 +213,7 @@ func medians(r rounds) []float64 {
 	return all
 }
 
-// share returns what some times are of others, in the geometric mean.
+// share returns the geometric mean of the ratios times/of.
 func share(times, of []float64) float64 {
 	var shares []float64
 	for i := range times {
@@ -221,7 +222,7 @@ func share(times, of []float64) float64 {
 	return result.GeoMean(shares)
 }
 
-// worst returns what some times are of others of the same round, in the worst one.
+// worst returns the largest share of any round.
 func worst(times, of rounds) float64 {
 	most := 0.0
 	for i := range times {
@@ -230,8 +231,8 @@ func worst(times, of rounds) float64 {
 	return most
 }
 
-// chooseShape returns the best way through the ring. Another than the first wins in every round:
-// of this many ways noise makes some win in one. Stores are a question of their own.
+// chooseShape returns the best way through the ring. A winner must win in every round: among so
+// many ways, noise makes some win in one. Stores are chosen separately.
 func chooseShape(ways []way, times []rounds) way {
 	shapes := len(ways) - numStores
 	best, stores := ways[winner(times[:shapes])], ways[0]
@@ -244,7 +245,7 @@ func chooseShape(ways []way, times []rounds) way {
 	return best
 }
 
-// winner returns the index of the least times, 0 unless they win by the margin.
+// winner returns the index of the least times, or 0 if none wins by the margin.
 func winner(times []rounds) int {
 	best, least := 0, margin
 	for k := range times {
@@ -255,8 +256,8 @@ func winner(times []rounds) int {
 	return best
 }
 
-// chooseReads returns the longest range of profileSizes in which reading wins, if there are at
-// least two, which noise does not make: from the first number up to, and without, the second.
+// chooseReads returns the longest range of profileSizes in which reads win: from the first number
+// up to, but without, the second. Fewer than two sizes may be noise and do not count.
 func chooseReads(ring, read []float64) (from, below int64) {
 	best, at := 0, 0
 	for i := range ring {
@@ -272,7 +273,7 @@ func chooseReads(ring, read []float64) (from, below int64) {
 		return machine.Never, 0
 	}
 	if from = int64(profileSizes[at]); at == 0 {
-		from = 1 // all that is not eager
+		from = 1 // all messages beyond the eager limit
 	}
 	if at+best < len(ring) {
 		below = int64(profileSizes[at+best])

@@ -29,38 +29,38 @@ fastest other library, divided by that of gompi's. All are measured if none is n
 
 `
 
-// programs is what the command line of programs says.
+// programs is the command line of programs.
 type programs struct {
 	*options
 	chosen []program
 	peers  []string
 }
 
-// A program is one to measure. It runs in a folder of its own.
+// A program is an MPI program to measure. It runs in a folder of its own.
 type program struct {
 	name, does string
-	binary     string                   // that is installed; "": it is built from c
-	needs      string                   // what installs it
+	binary     string                   // of an installed program; "": built from c
+	needs      string                   // the command that installs it
 	c          string                   // file of package peers
 	args       []string                 // always
-	folder     string                   // whose files are copied to its own; "": none
-	input      func(np int) (in []file) // that it reads from its folder; nil: none
-	output     string                   // file of its folder with what it found; "": standard output
-	right      string                   // what it writes if all went well, an expression
+	folder     string                   // whose files are copied to its own folder; "": none
+	input      func(np int) (in []file) // files that it reads from its folder; nil: none
+	output     string                   // file of results in its folder; "": standard output
+	right      string                   // an expression that the output of a successful run matches
 	figures    []programFigure
 }
 
 type file struct{ name, text string }
 
-// A programFigure is what is read from a program's output: a time in seconds, or a rate.
+// A programFigure is a number in a program's output: a time in seconds, or a rate.
 type programFigure struct {
 	name, unit string
-	mark       *regexp.Regexp // whose group is the number
-	scale      float64        // of a row, which has microseconds or as many as are easily read
+	mark       *regexp.Regexp // its group is the number
+	scale      float64        // to the number in a row: microseconds, or a legible rate
 	rate       bool           // more is better
 }
 
-// whole is the figure that every program has: the time of the command that starts it.
+// whole is the figure of every program: the time of the command that starts it.
 var whole = programFigure{name: "command", unit: "s", scale: 1e6}
 
 // examples is the folder of Debian's inputs for LAMMPS.
@@ -82,12 +82,12 @@ func seconds(name, mark string) programFigure {
 	return programFigure{name, "s", regexp.MustCompile(mark), 1e6, false}
 }
 
-// rate is one of HPCC's, in a thousandth of its unit.
+// rate is a rate of HPCC, in a thousandth of its unit.
 func rate(name, unit, key string) programFigure {
 	return programFigure{name, unit, regexp.MustCompile(`(?m)^` + key + `=([0-9.e+-]+)$`), 1e3, true}
 }
 
-// allPrograms are those that there are.
+// allPrograms returns all known programs.
 func allPrograms() []program {
 	return []program{
 		lammps("melt", "4000 atoms in three dimensions, 250 steps"),
@@ -106,7 +106,7 @@ func allPrograms() []program {
 	}
 }
 
-// hpccInput is a small problem, on a grid of processes as square as can be.
+// hpccInput is a small problem, on a nearly square grid of processes.
 func hpccInput(np int) []file {
 	rows := 1
 	for r := 2; r*r <= np; r++ {
@@ -154,7 +154,7 @@ HPL.out      output file
 	return []file{{"hpccinf.txt", fmt.Sprintf(format, hpccSize, rows, np/rows)}}
 }
 
-// hpccSize is the order of the matrix, by which HPCC chooses its other sizes.
+// hpccSize is the order of the matrix. HPCC derives its other sizes from this order.
 const hpccSize = 1000
 
 func parsePrograms(args []string) (programs, error) {
@@ -191,14 +191,14 @@ func programsMain(args []string, stdout, stderr io.Writer) int {
 	return p.main(err, programsUsage, p.run, stdout, stderr)
 }
 
-// A race is a program and those that run it.
+// A race is a program and the entrants that run it.
 type race struct {
 	program
 	dir      string
 	entrants []runner.Entrant
 }
 
-// run measures, and writes the report of what it has measured, also if it was interrupted.
+// run measures and writes the report of all measured figures, also after an interrupt.
 func (p programs) run(ctx context.Context, stdout, progress io.Writer) error {
 	var races []race
 	for _, one := range p.chosen {
@@ -213,7 +213,7 @@ func (p programs) run(ctx context.Context, stdout, progress io.Writer) error {
 	return errors.Join(ended, p.report(races).Write(stdout, p.html))
 }
 
-// enter makes ready those that can run a program. One thread computes for each rank.
+// enter prepares the entrants that can run a program. One thread computes for each rank.
 func (p *programs) enter(ctx context.Context, one program) (r race, err error) {
 	r = race{program: one, dir: filepath.Join(p.Dir(), one.name)}
 	run := peers.Program{C: one.c, Args: one.args}
@@ -242,7 +242,7 @@ func (p *programs) enter(ctx context.Context, one program) (r race, err error) {
 
 // compete runs the programs, each on all libraries in turn, round after round.
 func (p *programs) compete(ctx context.Context, races []race, progress io.Writer) error {
-	tooSlow := make(map[string]bool) // those that ran into the limit are not tried again
+	tooSlow := make(map[string]bool) // entrants that ran into the limit are not tried again
 	for round := 1; round <= p.Rounds; round++ {
 		for _, r := range races {
 			for _, np := range p.NPs {
@@ -271,10 +271,10 @@ func (p *programs) compete(ctx context.Context, races []race, progress io.Writer
 	return nil
 }
 
-// once runs the program, and returns how long it took and its figures.
+// once runs the program, and returns its time and figures.
 func (r race) once(ctx context.Context, e runner.Entrant, np int, limit time.Duration) (took time.Duration, found []float64, err error) {
 	if r.output != "" {
-		os.Remove(filepath.Join(r.dir, r.output)) // that of the run before
+		os.Remove(filepath.Join(r.dir, r.output)) // left by the previous run
 	}
 	if r.input != nil {
 		for _, f := range r.input(np) {
@@ -316,13 +316,13 @@ func (p program) read(text string) (found []float64, err error) {
 	return found, nil
 }
 
-// all returns the figures, that of the command first.
+// all returns the figures, the command's first.
 func (p program) all() []programFigure { return append([]programFigure{whole}, p.figures...) }
 
 // label is the name of a figure in rows.
 func (p program) label(f programFigure) string { return p.name + "/" + f.name }
 
-// take takes the figures of a run.
+// take records the figures of a run.
 func (p *programs) take(round int, one program, impl string, np int, took time.Duration, found []float64) error {
 	values := append([]float64{took.Seconds()}, found...)
 	for i, f := range one.all() {

@@ -9,7 +9,7 @@ import (
 	"gompi/bench/peers"
 )
 
-// report makes a table of each program, and one of the means.
+// report has a table of each program, and tables of the means.
 func (p programs) report(races []race) *result.Report {
 	r := p.Report("MPI programs on gompi's MPI libraries and on others")
 	cells := result.Cells(p.Samples)
@@ -23,7 +23,7 @@ func (p programs) report(races []race) *result.Report {
 	return r
 }
 
-// cost is a time, or the time that a unit of a rate takes.
+// cost is a time, or the inverse of a rate.
 func (f programFigure) cost(r result.Row) float64 {
 	if f.rate && r.Median > 0 {
 		return 1 / r.Median
@@ -55,7 +55,7 @@ func (r race) table(cells []result.Cell, nps []int) result.Table {
 	return result.Table{Left: 2, Lines: lines, Title: fmt.Sprintf("%s (%s), medians of the rounds. A ratio above 1: gompi's library is faster than the fastest of the others.", r.name, r.does)}
 }
 
-// shown is what a row's figure is multiplied by where it is shown.
+// shown is the factor from a row's number to the table's.
 func (f programFigure) shown() float64 {
 	if f.rate {
 		return 1
@@ -63,8 +63,8 @@ func (f programFigure) shown() float64 {
 	return 1 / f.scale
 }
 
-// means are those of the ratios of a library over programs: of the commands, and of what the
-// programs say of themselves, of which each counts as one.
+// means has the geometric means of a library's ratios over programs: of the commands, and of the
+// figures within programs, where each program counts as one.
 func (p programs) means(cells []result.Cell, races []race, library string) result.Table {
 	lines := [][]string{{"np", "programs", "lost", "command", "within"}}
 	for _, np := range p.NPs {

@@ -12,12 +12,12 @@ import (
 	"gompi/comm"
 )
 
-// rankCommand is the command of the ranks that launch starts: they say so, join, meet, print a line
-// with the time inside Init and their peak memory, and leave, as mpihello and torchhello do for
-// other libraries.
+// rankCommand is the command of launch's ranks. As mpihello and torchhello do for other libraries,
+// a rank prints a line, joins, meets the others, prints the time inside Init and its peak memory,
+// and leaves.
 const rankCommand = "rank"
 
-// What stands before the figures that ranks print.
+// Marks before the figures that ranks print.
 const (
 	initMark   = "init_ms="
 	importMark = "import_ms="
@@ -51,7 +51,7 @@ func meet(ctx context.Context, stdout io.Writer) error {
 	return c.Close(ctx)
 }
 
-// largest returns the largest number that follows mark in a text, 0 if there is none.
+// largest returns the largest number that follows mark in a text, or 0.
 func largest(text, mark string) float64 {
 	most := 0.0
 	for _, part := range strings.Split(text, mark)[1:] {

@@ -18,7 +18,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// A runConfig is what the command line of run says.
+// A runConfig is the command line of run.
 type runConfig struct {
 	measure.Options
 	form   string
@@ -35,7 +35,7 @@ func runUsage() string {
 		"that model, of which the gradients alone are there.\n\n"
 }
 
-// An elements is the flags that say what vectors hold, and how calls combine them.
+// An elements is the flags for the elements of vectors and their reduction.
 type elements struct{ element, operator string }
 
 func (e *elements) declare(s *cli.Set) {
@@ -43,8 +43,8 @@ func (e *elements) declare(s *cli.Set) {
 	s.StringVar(&e.operator, "redop", "sum", "operator of reductions")
 }
 
-// parseRun reads the command line. Operations may stand between the flags. The
-// config has its set also after an error.
+// parseRun parses the command line. Operations may stand between the flags. The config has its set
+// also after an error.
 func parseRun(args []string) (runConfig, error) {
 	cfg := runConfig{Options: measure.Options{Check: true}, set: cli.New("gompi-bench run")}
 	budget := cli.Duration(measure.DefaultBudget)
@@ -84,14 +84,14 @@ func parseRun(args []string) (runConfig, error) {
 	return cfg, nil
 }
 
-// runMain returns the exit status: 0, 1 after an error, 2 if the arguments make no
-// sense. What all ranks would say alike only rank 0 says.
+// runMain returns the exit status: 0, 1 after an error, 2 for invalid arguments. Rank 0 prints the
+// messages that are the same on all ranks.
 func runMain(args []string, stdout, stderr io.Writer) int {
 	cfg, wrong := parseRun(args)
 	if cfg.set.Answer(wrong, runUsage()+cfg.set.FlagUsages(), stdout) {
 		return 0
 	}
-	ctx := context.Background() // gompirun ends the job; comm ends it if a rank dies
+	ctx := context.Background() // gompirun ends the job; so does comm if a rank dies
 	c, err := comm.Init(ctx)
 	if err != nil {
 		return fail(stderr, "run", 1, err)
@@ -99,7 +99,7 @@ func runMain(args []string, stdout, stderr io.Writer) int {
 	if wrong == nil {
 		wrong = cfg.Validate(c.Size())
 	}
-	if wrong != nil { // all leave in good order, and rank 0 says why
+	if wrong != nil { // all ranks close, and rank 0 prints the reason
 		if err := c.Close(ctx); err != nil {
 			wrong = errors.Join(wrong, err)
 		}
@@ -118,7 +118,7 @@ func runMain(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// localDevice returns the GPU of this rank: ranks of a host take them in turn.
+// localDevice returns the GPU of this rank: the ranks of a host take GPUs in turn.
 func localDevice() (*cudaops.Device, error) {
 	devices, err := cudaops.Devices()
 	if err != nil {
@@ -131,7 +131,7 @@ func localDevice() (*cudaops.Device, error) {
 	return devices[local%len(devices)], nil
 }
 
-// measure measures and writes, and leaves the job.
+// measure measures, writes the rows, and leaves the job.
 func (cfg runConfig) measure(ctx context.Context, c *comm.Comm, out io.Writer) error {
 	if cfg.memory == "cuda" {
 		device, err := localDevice()

@@ -11,7 +11,7 @@ import (
 	"gompi/internal/cli"
 )
 
-// A simConfig is what the command line of sim says.
+// A simConfig is the command line of sim.
 type simConfig struct {
 	machine  sim.Machine
 	nps      []int
@@ -49,7 +49,7 @@ func names(machines []sim.Machine) string {
 	return strings.Join(all, ", ")
 }
 
-// parseSim reads the command line. The config has its set also after an error.
+// parseSim parses the command line. The config has its set also after an error.
 func parseSim(args []string) (simConfig, error) {
 	c := simConfig{set: cli.New("gompi-bench sim"), sizes: cli.Sizes{8, 1 << 10, 64 << 10, 1 << 20}}
 	var machine, np, algs string
@@ -79,7 +79,8 @@ func parseSim(args []string) (simConfig, error) {
 	return c, c.check()
 }
 
-// mostSimulated is the most ranks that are simulated: an hour of a processor, and some GB.
+// mostSimulated bounds the simulated ranks: at this number a run takes an hour of a processor, and
+// some GB.
 const mostSimulated = 1 << 20
 
 func (c *simConfig) check() error {
@@ -119,10 +120,10 @@ func (c *simConfig) check() error {
 	return nil
 }
 
-// simulated returns what the simulator calls an operation: reduce_scatter has no _ there.
+// simulated returns the simulator's name of an operation, which has no "_".
 func simulated(op string) string { return strings.ReplaceAll(op, "_", "") }
 
-// simMain returns the exit status: 0, 1 after an error, 2 if the arguments make no sense.
+// simMain returns the exit status: 0, 1 after an error, 2 for invalid arguments.
 func simMain(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "start" {
 		return startMain(args[1:], stdout, stderr)
@@ -180,8 +181,8 @@ func (c *simConfig) run(out io.Writer) error {
 	return nil
 }
 
-// simulate writes the times of a collective of so many ranks: as a table, each when it is known, or
-// as rows of which gompi's own are those of what it chooses.
+// simulate writes the times of a collective of so many ranks: as a table, each time when known, or
+// as rows. The chosen algorithm has a second row, as gompi's.
 func (c *simConfig) simulate(out io.Writer, w *result.Writer, chart *result.Chart, op string, np int) error {
 	*chart = result.Chart{Title: fmt.Sprintf("%s, %d ranks, simulated", op, np), X: "bytes", Y: "us"}
 	algs, err := c.machine.Algorithms(sim.Call{Op: op, Ranks: np, Tuning: c.tuning})

@@ -14,9 +14,9 @@ import (
 	"gompi/comm/sim"
 )
 
-// This file holds simulated times against measured ones.
+// This file compares simulated times with measured ones.
 
-// readRows reads a file of rows, in which the output of several runs may stand, one after another.
+// readRows reads a file of rows, the concatenated output of one or more runs.
 func readRows(name string) (rows []result.Row, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -26,8 +26,8 @@ func readRows(name string) (rows []result.Row, err error) {
 	return result.ReadCSV([]byte(head + result.Header + "\n" + strings.ReplaceAll(rest, result.Header+"\n", "")))
 }
 
-// compare simulates what has been measured and writes both times. An implementation other than
-// gompi is the name of an algorithm, which GOMPI_TUNE demanded.
+// compare simulates the measured calls and writes both times. An implementation other than gompi is
+// the name of an algorithm, which GOMPI_TUNE demanded.
 func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 	t := result.Table{Left: 1, Lines: [][]string{{"op", "ranks", "size", "algorithm", "measured us", "simulated us", "ratio"}}}
 	chart := result.Chart{Title: "measured and simulated", X: "measured us", Y: "simulated us", Equals: true}
@@ -45,7 +45,7 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 			return err
 		}
 		if x.Algorithm == "" {
-			x.Algorithm, _ = c.machine.Choice(x) // Time has asked, too
+			x.Algorithm, _ = c.machine.Choice(x) // an error would have come from Time, too
 			x.Algorithm += " *"
 		}
 		chart.Points = append(chart.Points, result.Point{Series: r.Op, At: r.Median, Y: res.Time * 1e6})
@@ -68,11 +68,11 @@ func (c *simConfig) compare(out io.Writer, rows []result.Row) error {
 	return report.Write(out, "")
 }
 
-// fitLinks sets the links of m by rows of latency and bw between two ranks on two hosts. The rate
-// is that of the largest messages of bw, and the gap what those of the size before take besides.
-// The overhead is what the shortest ones take. The latency is that of the shortest message, without
-// the overhead of either end. What a message of latency takes less than by rate and gap is the
-// burst, since the link pauses while the answer is on its way.
+// fitLinks sets the links of m by rows of latency and bw between two ranks on two hosts. The two
+// largest sizes of bw give the rate, and the second largest gives the gap: its time beyond the
+// rate. The shortest messages of bw give the overhead. The latency is the shortest message's,
+// without the overhead of both ends. If a message of latency is faster than rate and gap allow, the
+// difference is the burst, since the link pauses while the answer is under way.
 func fitLinks(m *sim.Machine, rows []result.Row) error {
 	bw, latency := byBytes(rows, "bw"), byBytes(rows, "latency")
 	if len(bw) < 3 || len(latency) == 0 || bw[0].Bytes > 64 || latency[0].Bytes > 64 {
@@ -94,7 +94,7 @@ func fitLinks(m *sim.Machine, rows []result.Row) error {
 	return nil
 }
 
-// byBytes returns the rows of an operation of two ranks by size.
+// byBytes returns the rows of an operation with two ranks, by size.
 func byBytes(rows []result.Row, op string) (of []result.Row) {
 	for _, r := range rows {
 		if r.Op == op && r.NP == 2 && r.Median > 0 {

@@ -20,7 +20,7 @@ they start there, by no login. What processes cost is as measured on one AMD EPY
 
 `
 
-// A startConfig is what the command line of sim start says.
+// A startConfig is the command line of sim start.
 type startConfig struct {
 	site   startsim.Site
 	nps    []int
@@ -28,7 +28,7 @@ type startConfig struct {
 	set    *cli.Set
 }
 
-// parseStart reads the command line. The config has its set also after an error.
+// parseStart parses the command line. The config has its set also after an error.
 func parseStart(args []string) (startConfig, error) {
 	c := startConfig{set: cli.New("gompi-bench sim start"), site: startsim.Site{Costs: startsim.Measured}}
 	var machine, np string

@@ -13,8 +13,8 @@ import (
 	"gompi/bench/internal/runner"
 )
 
-// enterMPI makes a library ready to run a program, which its compiler builds. The error says what
-// is missing if it is not here.
+// enterMPI prepares a library to run a program, built by its compiler unless installed. The error
+// names the missing part.
 func (b *Bench) enterMPI(ctx context.Context, name string, p Program) (e runner.Entrant, err error) {
 	l := libraries[slices.IndexFunc(libraries, func(l library) bool { return l.name == name })]
 	launcher, compiler, err := b.locate(l)
@@ -47,8 +47,8 @@ func (b *Bench) enterMPI(ctx context.Context, name string, p Program) (e runner.
 	return e, nil
 }
 
-// folderOf has installed programs load a library of the launcher's own installation, unless it is
-// where they look anyway.
+// folderOf makes installed programs load a library of the launcher's own installation, unless it is
+// in the default path.
 func folderOf(library, launcher string) []string {
 	dir := filepath.Join(filepath.Dir(filepath.Dir(launcher)), "lib")
 	if _, err := os.Stat(filepath.Join(dir, library)); err != nil {
@@ -74,8 +74,7 @@ func (b *Bench) locate(l library) (launcher, compiler string, err error) {
 	return "", "", fmt.Errorf("not installed (%s)", l.needs)
 }
 
-// versionOf returns the first word of what a launcher says of itself that looks
-// like a version number.
+// versionOf returns the first word of a launcher's version output that looks like a version number.
 func versionOf(text string) string {
 	for _, word := range strings.Fields(text) {
 		word = strings.TrimSuffix(word, ",")

@@ -14,16 +14,16 @@ import (
 	"gompi/hostfile"
 )
 
-// Hosts are other machines to run on, with the same files as here.
+// Hosts are other machines for ranks, with the same files as here.
 type Hosts struct {
 	Names  []string
-	Addrs  []string // of each, as it sees itself
-	Iface  string   // the interface of the first that has its address
-	Here   string   // address of this machine, as they see it
-	Subnet string   // that has them all: 10.0.0.0/24
+	Addrs  []string // of each, as seen on it
+	Iface  string   // interface of the first host that has its address
+	Here   string   // address of this machine, as seen on the hosts
+	Subnet string   // of all of them: 10.0.0.0/24
 
 	rsh []string // the command that logs in: ssh and its arguments
-	dir string   // for the files that launchers want
+	dir string   // for launchers' files
 }
 
 // The dialects of hostfiles.
@@ -32,8 +32,8 @@ const (
 	withColon = "%s:%d"
 )
 
-// HostNames returns the hosts of the file that is the value of -hostfile. How many ranks each gets
-// is ours to say.
+// HostNames returns the hosts of -hostfile's file. Its slots do not matter: ranks are dealt out
+// evenly.
 func HostNames(file string) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -54,8 +54,8 @@ func HostNames(file string) ([]string, error) {
 	return names, nil
 }
 
-// On logs in to each of other hosts once and writes the files that launchers want for each of nps
-// ranks. From then on peers are entered there. Without names it does nothing.
+// On logs in to each of the other hosts once, and writes launchers' hostfiles for each of nps.
+// Later peers are entered on these hosts. Without names it does nothing.
 func (b *Bench) On(ctx context.Context, names, rsh []string, nps []int) error {
 	if len(names) == 0 {
 		return nil
@@ -105,13 +105,13 @@ func (h *Hosts) File(np int, dialect string) string {
 	return filepath.Join(h.dir, fmt.Sprintf("hosts.%d.%s", np, kind))
 }
 
-// RSH returns the command that logs in, as typed into a shell.
+// RSH returns the login command, quoted for a shell.
 func (h *Hosts) RSH() string { return words(h.rsh) }
 
-// Login returns the path of a program that takes the place of ssh.
+// Login returns the path of a program that replaces ssh.
 func (h *Hosts) Login() string { return filepath.Join(h.dir, "login") }
 
-// On returns how to run a command on host i.
+// On returns the command that runs args on host i.
 func (h *Hosts) On(i int, args ...string) runner.Command {
 	return runner.Command{Args: append(slices.Clone(h.rsh), h.Names[i], words(args))}
 }
@@ -125,7 +125,7 @@ func words(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// quote makes s one word of a shell.
+// quote quotes s as one word of a shell.
 func quote(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./:,@%") == "" {
 		return s
@@ -133,8 +133,8 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Logins returns the job of logging in to all hosts at the same time: no
-// launcher that does so can be faster.
+// Logins returns the job that logs in to all hosts at the same time: a lower bound for launchers
+// that log in.
 func (h *Hosts) Logins() runner.Job {
 	var j runner.Job
 	for i := range h.Names {

@@ -1,5 +1,5 @@
-// Package peers knows the implementations that gompi is measured beside: where they are installed,
-// how they are started, and our programs for them, in C, C++ and Python.
+// Package peers knows the implementations with which gompi is compared: their installation, their
+// start, and programs for them in C, C++ and Python.
 package peers
 
 import (
@@ -20,20 +20,18 @@ import (
 //go:embed src
 var sources embed.FS
 
-// toolLimit bounds how long a compiler, or a launcher that is asked for its
-// version, may take.
+// toolLimit bounds a compiler, or a launcher's answer to --version.
 const toolLimit = time.Minute
 
-// A Bench is where peers are entered for a comparison: on this machine or on hosts, over a
-// transport or another.
+// A Bench is the place of a comparison: this machine or hosts, and the transport.
 type Bench struct {
 	Gompirun  string
 	Venvs     string // the folder of make peers
-	Python    string // with PyTorch; "": one is looked for
-	Transport string // that gompi is to use, "" for its own choice; for tcp peers use TCP, too
+	Python    string // with PyTorch; "": search for one
+	Transport string // for gompi, "" for its own choice; with tcp, peers use TCP, too
 	Hosts     *Hosts // nil: this machine
 
-	dir   string            // of our programs, and of what they read
+	dir   string            // of the peers' programs and their input
 	built map[string]string // path of a program by its name and library
 	torch *torch
 }
@@ -51,23 +49,23 @@ func (b *Bench) Open() error {
 // Close removes all that was built.
 func (b *Bench) Close() error { return os.RemoveAll(filepath.Dir(b.dir)) }
 
-// Dir returns the folder, where others may put files for programs to read.
+// Dir returns the folder. Callers may put input files of programs there.
 func (b *Bench) Dir() string { return b.dir }
 
 // TCP reports whether all are to use TCP.
 func (b *Bench) TCP() bool { return b.Transport == "tcp" }
 
-// A Program is one of ours in the forms that peers run, or one that is installed, each with its
-// arguments; those without the form lack it.
+// A Program is a benchmark in the forms that peers run, or an installed program, with its
+// arguments. Peers without a form lack the program.
 type Program struct {
 	C         string   // name of the file
 	Python    string   // name of the script
-	Installed string   // path of a program that is linked with Debian's Open MPI
-	Args      []string // that all get
+	Installed string   // path of a program linked with Debian's Open MPI
+	Args      []string // for all peers
 }
 
-// Enter makes the peers with the given names ready to run a program: those that are here, and why
-// others are not.
+// Enter prepares the peers with the given names to run a program. It returns the available
+// entrants, and why others are absent.
 func (b *Bench) Enter(ctx context.Context, names []string, p Program) (here []runner.Entrant, absent []string) {
 	for _, name := range names {
 		var e runner.Entrant
@@ -89,7 +87,7 @@ func (b *Bench) Enter(ctx context.Context, names []string, p Program) (here []ru
 	return here, absent
 }
 
-// Names returns those of all peers.
+// Names returns the names of all peers.
 func Names() []string {
 	var names []string
 	for _, l := range libraries {
@@ -98,7 +96,7 @@ func Names() []string {
 	return append(append(names, torchNames...), UCX)
 }
 
-// Parse reads a list of peers, of which there are also others.
+// Parse parses a list of peers. others are further valid names.
 func Parse(list string, others ...string) ([]string, error) {
 	if list == "" {
 		return nil, nil
@@ -116,7 +114,7 @@ func Parse(list string, others ...string) ([]string, error) {
 	return names, nil
 }
 
-// Gompi returns gompi: program is started by gompirun, with flags of gompirun before it.
+// Gompi returns gompi as an entrant: gompirun with flags starts program.
 func (b *Bench) Gompi(flags []string, program ...string) runner.Entrant {
 	return runner.Entrant{Name: "gompi", Start: func(np int, args ...string) runner.Job {
 		return runner.Job{{Args: slices.Concat([]string{b.Gompirun}, placeGompi(b, np, processors), flags, program, args), Env: envGompi(b, "")}}
@@ -128,7 +126,7 @@ func placeGompi(b *Bench, np, _ int) []string {
 	switch {
 	case b.Hosts != nil:
 		return append(place, "-hostfile", b.Hosts.File(np, withSlots), "-rsh", b.Hosts.RSH())
-	case strings.HasPrefix(b.Transport, overUCX): // each rank on a host of its own, or it would use shared memory
+	case strings.HasPrefix(b.Transport, overUCX): // a host for each rank, as ranks of one host use shared memory
 		return append(place, "-H", strings.Join(loopbackHosts(np), ","))
 	}
 	return place
@@ -141,8 +139,8 @@ func envGompi(b *Bench, _ string) []string {
 	return []string{"GOMPI_TRANSPORT=" + b.Transport}
 }
 
-// OnGompi are the peers whose programs are those of an MPI library, and run on gompi's own with its
-// binary interface.
+// OnGompi are the peers whose programs are built for another MPI library, and run on gompi's
+// library with that binary interface.
 var OnGompi = []string{"gompi-openmpi", "gompi-mpich"}
 
 // placeMPI starts programs on gompi's MPI library.
@@ -153,15 +151,15 @@ func placeMPI(b *Bench, np, processors int) []string {
 // A library is an implementation of MPI.
 type library struct {
 	name      string
-	launchers []string                                    // where to look for it, VENV being the folder of make peers and GOMPIRUN gompi's
-	compilers []string                                    // of each launcher
-	needs     string                                      // what installs it
+	launchers []string                                    // candidates; VENV is the folder of make peers
+	compilers []string                                    // for each launcher
+	needs     string                                      // the command that installs it
 	place     func(b *Bench, np, processors int) []string // flags for this many ranks, each bound to a core if there is one for each
-	env       func(b *Bench, venv string) []string        // that it is started and compiled with
-	try       []string                                    // arguments with which the launcher must succeed, if it needs more than to be installed
-	only      string                                      // the only program there is for it, "" for all
+	env       func(b *Bench, venv string) []string        // for launcher and compiler
+	try       []string                                    // arguments of a trial run, if installed does not mean usable
+	only      string                                      // its only program, "" for all
 	flags     []string                                    // of the compiler, before the program
-	link      []string                                    // and after it; SRC is the folder of the programs
+	link      []string                                    // and after the program; SRC is the folder of the programs
 	lacks     []string                                    // operations
 	openMPI   bool                                        // it has the binary interface of Debian's Open MPI
 }
@@ -227,14 +225,14 @@ func placeOpenMPI(b *Bench, np, processors int) []string {
 	switch {
 	case b.Hosts != nil:
 		return append(flags, "--hostfile", b.Hosts.File(np, withSlots), "--bind-to", "none")
-	case np > processors: // it yields by itself then; said, so that reports show it
+	case np > processors: // Open MPI yields by itself then; explicit, so that reports show it
 		return append(flags, "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1")
 	}
 	return append(flags, "--bind-to", "core")
 }
 
-// envOpenMPI has the settings of Open MPI 4 and of Open MPI 5, whose launcher is PRRTE. Between
-// hosts that may be namespaces of one machine ranks yield the processors, which they share.
+// envOpenMPI has the settings of Open MPI 4 and of Open MPI 5, whose launcher is PRRTE. With hosts,
+// which may be namespaces of one machine, ranks yield the processors that they share.
 func envOpenMPI(b *Bench, _ string) []string {
 	env := []string{"PMIX_MCA_psec=native"} // else it waits two seconds for a service that is installed but does not run
 	switch {
@@ -248,7 +246,7 @@ func envOpenMPI(b *Bench, _ string) []string {
 	return env
 }
 
-// envOB1 has another messaging layer than the usual, which takes long to look for networks.
+// envOB1 selects the ob1 messaging layer. The default one searches long for networks.
 func envOB1(b *Bench, venv string) []string { return append(envOpenMPI(b, venv), "OMPI_MCA_pml=ob1") }
 
 func placeHydra(b *Bench, np, processors int) []string {
@@ -262,8 +260,8 @@ func placeHydra(b *Bench, np, processors int) []string {
 	return append(flags, "-bind-to", "core")
 }
 
-// envMPICH4: MPIR_CVAR_NOLOCAL alone would leave UCX's shared memory, which also reaches from one
-// namespace into another.
+// envMPICH4: MPIR_CVAR_NOLOCAL alone would leave UCX's shared memory, which also works between
+// namespaces.
 func envMPICH4(b *Bench, _ string) []string {
 	switch {
 	case b.Hosts != nil:
@@ -284,10 +282,10 @@ func envMPICH5(b *Bench, _ string) []string {
 	return nil
 }
 
-// placeIntel: it binds ranks to cores itself.
+// placeIntel: Intel MPI binds ranks to cores by default.
 func placeIntel(b *Bench, np, _ int) []string { return placeHydra(b, np, 0) }
 
-// envIntel: with I_MPI_COLL_INTRANODE unset its collectives use shared memory whatever the fabric.
+// envIntel: with I_MPI_COLL_INTRANODE unset, collectives use shared memory on any fabric.
 func envIntel(b *Bench, venv string) []string {
 	env := []string{"I_MPI_ROOT=" + venv, "CCL_ROOT=" + venv, "CCL_LOG_LEVEL=error", "PATH=" + filepath.Join(venv, "bin") + ":" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + filepath.Join(venv, "lib")}
 	if b.TCP() || b.Hosts != nil {
@@ -296,7 +294,7 @@ func envIntel(b *Bench, venv string) []string {
 	return env
 }
 
-// placeSlurm starts programs that MPICH's compiler made.
+// placeSlurm starts programs built by MPICH's compiler.
 func placeSlurm(b *Bench, np, _ int) []string {
 	flags := []string{"--mpi=pmi2", "--overcommit", "-n", strconv.Itoa(np)}
 	if b.Hosts != nil {
@@ -307,5 +305,5 @@ func placeSlurm(b *Bench, np, _ int) []string {
 
 func noEnv(*Bench, string) []string { return nil }
 
-// processors are those of this machine.
+// processors is the number of this machine's processors.
 var processors = runtime.NumCPU()

@@ -17,15 +17,15 @@ import (
 const (
 	Gloo        = "gloo"
 	TorchGompi  = "torch-gompi"  // the backend gompi_torch
-	TorchUnsent = "torch-unsent" // nothing is sent: what autograd and DDP's copies cost
+	TorchUnsent = "torch-unsent" // sends nothing: the cost of autograd and of DDP's copies
 )
 
 var torchNames = []string{Gloo, TorchGompi, TorchUnsent}
 
-// torch is a PyTorch that is installed here.
+// torch is an installed PyTorch.
 type torch struct{ python, version string }
 
-// Torch finds a Python that has PyTorch, today's first.
+// Torch finds a Python with PyTorch, the newest first.
 func (b *Bench) Torch(ctx context.Context) (python, version string, err error) {
 	if b.torch != nil {
 		return b.torch.python, b.torch.version, nil
@@ -49,9 +49,8 @@ func (b *Bench) Torch(ctx context.Context) (python, version string, err error) {
 	return "", "", errors.New("no PyTorch here (make torch2 ONLY=build; Debian: apt-get install python3-torch)")
 }
 
-// enterTorch makes a script ready. Its ranks are not bound: the thread that gloo talks with needs a
-// processor beside the one that calls (allreduce of 64 KiB by two ranks bound to cores: 3.7 ms, not
-// bound 0.5 ms).
+// enterTorch prepares a script. Its ranks are not bound: gloo's thread needs a processor beside the
+// calling thread's (allreduce of 64 KiB by two ranks: bound to cores 3.7 ms, not bound 0.5 ms).
 func (b *Bench) enterTorch(ctx context.Context, name string, p Program) (e runner.Entrant, err error) {
 	python, version, err := b.Torch(ctx)
 	if err != nil {
@@ -79,15 +78,15 @@ func (b *Bench) enterTorch(ctx context.Context, name string, p Program) (e runne
 	return e, nil
 }
 
-// Torchruns are the ways in which torchrun starts ranks: both rendezvous backends, each with the
-// default interval at which agents check their ranks and with the shortest that is useful.
+// Torchruns are torchrun's ways to start ranks: both rendezvous backends, each with the default
+// interval at which agents check their ranks and with the shortest useful one.
 var Torchruns = []string{"torchrun-static", "torchrun-static-50ms", "torchrun-c10d", "torchrun-c10d-50ms"}
 
-// lastPort was used for a rendezvous: each job has a port of its own, because those of the one
-// before linger.
+// lastPort is the port of the last rendezvous. Each job has a port of its own, because a job's
+// sockets linger.
 var lastPort = 20000
 
-// Torchrun returns the script torchhello.py started by one of Torchruns.
+// Torchrun returns the entrant that starts torchhello.py by one of Torchruns.
 func (b *Bench) Torchrun(name, python, version string) runner.Entrant {
 	var flags []string
 	if strings.HasSuffix(name, "-50ms") {
@@ -119,8 +118,7 @@ func (b *Bench) Torchrun(name, python, version string) runner.Entrant {
 	return runner.Entrant{Name: name, Version: version, Start: start}
 }
 
-// BLAS names the library that PyTorch's matrix products are computed by, as the process has it in
-// its memory.
+// BLAS names the library of PyTorch's matrix products, as mapped in its process.
 func (b *Bench) BLAS(ctx context.Context) string {
 	const ask = `import re, torch
 torch.ones(64, 64) @ torch.ones(64, 64)

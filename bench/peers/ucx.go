@@ -12,15 +12,14 @@ import (
 	"gompi/bench/internal/runner"
 )
 
-// UCX is the name of our C program over UCX itself, and overUCX what a transport begins with where
-// gompi uses UCX's transports of the names behind it.
+// UCX is the name of the C program over UCX itself. overUCX is the prefix of a transport by which
+// gompi uses the named transports of UCX.
 const (
 	UCX     = "ucx"
 	overUCX = "ucx:"
 )
 
-// enterUCX starts two ranks, which use the transports of UCX that gompi uses, in the way gompi
-// does.
+// enterUCX starts two ranks on gompi's transports of UCX, which they use as gompi does.
 func (b *Bench) enterUCX(ctx context.Context) (e runner.Entrant, err error) {
 	transports, ok := strings.CutPrefix(b.Transport, overUCX)
 	if !ok || b.Hosts != nil {
@@ -38,8 +37,8 @@ func (b *Bench) enterUCX(ctx context.Context) (e runner.Entrant, err error) {
 	if err != nil {
 		return e, fmt.Errorf("ucxbench does not work here: %w", err)
 	}
-	// Shared memory has error mode PEER only if it is told to. Where it is not used UCX would warn
-	// of that, and on standard output.
+	// Shared memory has error mode PEER only on request. Without shared memory UCX would warn of
+	// the unused variable, on standard output.
 	env := []string{"UCX_TLS=" + transports, "UCX_MM_ERROR_HANDLING=y", "UCX_WARN_UNUSED_ENV_VARS=n", "UCX_LOG_FILE=stderr"}
 	if slices.Contains(strings.Split(transports, ","), "tcp") {
 		env = append(env, "UCX_NET_DEVICES=lo")

@@ -9,9 +9,9 @@ import (
 	"gompi/comm"
 )
 
-// Mean returns, on every rank, the mean of a quantity over the samples of all
-// ranks: this rank saw n samples, which add up to sum. Every sample counts the
-// same, however unevenly they are shared out. Without samples it is NaN.
+// Mean returns, on every rank, the mean of a quantity over the samples of all ranks. This rank's n
+// samples add up to sum. Every sample has the same weight, however uneven the ranks' shares are.
+// Without samples the mean is NaN.
 func Mean(ctx context.Context, c *comm.Comm, sum float64, n int) (float64, error) {
 	pair := []float64{sum, float64(n)}
 	if err := comm.Allreduce(ctx, c, pair, pair, comm.Sum); err != nil {
@@ -20,8 +20,8 @@ func Mean(ctx context.Context, c *comm.Comm, sum float64, n int) (float64, error
 	return pair[0] / pair[1], nil
 }
 
-// OnRankZero calls fn on rank 0 alone and returns its error on every rank, so
-// that all continue or none: for reading and writing files.
+// OnRankZero calls fn on rank 0 alone and returns its error on every rank, so that all continue or
+// none: for reading and writing files.
 func OnRankZero(ctx context.Context, c *comm.Comm, fn func() error) error {
 	var err error
 	text := ""
@@ -42,10 +42,9 @@ func OnRankZero(ctx context.Context, c *comm.Comm, fn func() error) error {
 	return nil
 }
 
-// RankZeroFirst calls fn on rank 0 and then, if it succeeded, on the other
-// ranks, all at once: for work whose result the others find on disk, such as a
-// download. If fn fails on rank 0 every rank returns that error; otherwise each
-// returns its own.
+// RankZeroFirst calls fn on rank 0 and then, if it succeeded, on the other ranks, all at once. It
+// is for work whose result is a file, such as a download. If fn fails on rank 0, every rank returns
+// that error; otherwise each returns its own.
 func RankZeroFirst(ctx context.Context, c *comm.Comm, fn func() error) error {
 	if err := OnRankZero(ctx, c, fn); err != nil || c.Rank() == 0 {
 		return err

@@ -9,14 +9,13 @@ import (
 	"gompi/comm"
 )
 
-// A bucket is a run of memory that holds the gradients of some parameters and
-// is averaged over the ranks at once. Sending many small gradients as
-// one message saves their latency; sending the model in several lets the first
-// travel while the others are still computed.
+// A bucket is a run of memory with the gradients of some parameters, which are averaged over the
+// ranks at once. One message for many small gradients saves their latency; several buckets let the
+// first travel while backward computes the others.
 type bucket struct {
-	params  []int         // indexes, in the order in which their gradients lie in grads
+	params  []int         // indexes, in the order of their gradients in grads
 	grads   comm.Buffer   // of a device, or from comm.Alloc: ranks of one host average them in place
-	rows    *rowReducer   // not nil: it is one parameter of rows, which has no grads
+	rows    *rowReducer   // not nil: the bucket is one parameter with rows, without grads
 	exact   *exactReducer // nil: sums are not exact
 	reducer reducer       // of grads or rows
 	names   string        // of the parameters, for messages
@@ -31,7 +30,7 @@ func (b *bucket) bytes() int {
 	return b.grads.Size()
 }
 
-// namesOf returns which parameters these are.
+// namesOf names the parameters of a bucket.
 func (d *DDP) namesOf(members []int) string {
 	first, last := d.params[members[0]].Name, d.params[members[len(members)-1]].Name
 	if len(members) == 1 {
@@ -41,17 +40,17 @@ func (d *DDP) namesOf(members []int) string {
 }
 
 // layout assigns parameters, in the order in which backward reaches them, to buckets, each of one
-// type of numbers. The first bucket of a type holds at most firstBytes, another at most bytes, or
-// one parameter that is larger. One with rows has a bucket of its own. Buckets are in the order in
-// which they are complete.
+// type of numbers. The first bucket of a type holds at most firstBytes. Each other holds at most
+// bytes, or one larger parameter. A parameter with rows has a bucket of its own. Buckets are in the
+// order of their completion.
 func layout(order []int, params []*Tensor, firstBytes, bytes int) [][]int {
 	type group struct {
 		params []int
-		last   int // place in order
+		last   int // position in order
 		room   int
 	}
 	var all []*group
-	open := map[comm.Type]*group{} // the last of each type
+	open := map[comm.Type]*group{} // the last group of each type
 	for at, i := range order {
 		t, size := params[i].Data.Type(), params[i].Data.Size()
 		g := open[t]
@@ -77,7 +76,7 @@ func layout(order []int, params []*Tensor, firstBytes, bytes int) [][]int {
 	return buckets
 }
 
-// makeBuckets makes the buckets that the order of the parameters and the limits ask for.
+// makeBuckets makes the buckets for the present order of the parameters and the limits.
 func (d *DDP) makeBuckets(ctx context.Context) error {
 	d.buckets = nil
 	for _, members := range layout(d.order, d.params, d.opts.FirstBucketBytes, d.opts.BucketBytes) {
@@ -122,7 +121,7 @@ func (d *DDP) setGrad(i int, grad comm.Buffer) {
 	}
 }
 
-// alloc returns memory for the gradients of a bucket, freeBuckets gives it back.
+// alloc allocates the gradients of a bucket; freeBuckets frees them.
 func (d *DDP) alloc(ctx context.Context, t comm.Type, n int) (comm.Buffer, error) {
 	if d.stream != nil {
 		return d.stream.Space().Alloc(t, n)
@@ -130,8 +129,8 @@ func (d *DDP) alloc(ctx context.Context, t comm.Type, n int) (comm.Buffer, error
 	return d.c.Alloc(ctx, t, n)
 }
 
-// freeBuckets ignores errors: they mean that the communicator is broken, and its Close gives the
-// memory back.
+// freeBuckets ignores errors: they mean that the communicator is broken, and its Close frees the
+// memory.
 func (d *DDP) freeBuckets(ctx context.Context, buckets []*bucket) {
 	for _, b := range buckets {
 		switch {
@@ -147,8 +146,8 @@ func (d *DDP) freeBuckets(ctx context.Context, buckets []*bucket) {
 	}
 }
 
-// rebuild makes the buckets anew after a step, for another order of parameters or other limits,
-// unless that gives the same ones. Gradients keep their values.
+// rebuild makes the buckets anew after a step, for another order of parameters or other limits, if
+// that changes them. Gradients keep their values.
 func (d *DDP) rebuild(ctx context.Context) error {
 	want := layout(d.order, d.params, d.opts.FirstBucketBytes, d.opts.BucketBytes)
 	if slices.EqualFunc(want, d.buckets, func(w []int, b *bucket) bool { return sameSet(w, b.params) }) {

@@ -8,8 +8,8 @@ import (
 )
 
 // SyncBuffers copies the Options' Buffers of rank 0 to all ranks, as torch's
-// DistributedDataParallel does before each forward pass. They travel as one broadcast. It is
-// collective. New has done it once.
+// DistributedDataParallel does before each forward pass. They travel as one broadcast. SyncBuffers
+// is collective. New has done so once.
 func (d *DDP) SyncBuffers(ctx context.Context) error {
 	if d.err != nil {
 		return d.err

@@ -11,10 +11,9 @@ import (
 	"gompi/comm"
 )
 
-// sameModel returns an error on all ranks unless all have parameters of the
-// same names and lengths and the same options. Without this check a rank with
-// another model would be found out by a count that differs, somewhere in the
-// first step, or not at all.
+// sameModel returns an error on all ranks unless all have the same options and parameters of the
+// same names and lengths. Without this check another model on one rank would show by a wrong count
+// in the first step, or never.
 func sameModel(ctx context.Context, c *comm.Comm, params []*Tensor, opts Options) error {
 	mine := describe(params, opts)
 	differ, err := differing(ctx, c, digest([]byte(strings.Join(mine, "\n"))))
@@ -66,9 +65,9 @@ func lines(ctx context.Context, c *comm.Comm, root int, list []string) ([]string
 	return strings.Split(text, "\n"), err
 }
 
-// CheckReplicas returns an error on all ranks unless the parameters are equal
-// on all of them, bit for bit. It reads the whole model, which it copies from a
-// device when the stream has done its work, and sends a few bytes.
+// CheckReplicas returns an error on all ranks unless the parameters are equal on all of them, bit
+// for bit. It reads the whole model, copied from a device after the stream's work, and sends a few
+// bytes.
 func (d *DDP) CheckReplicas(ctx context.Context) error {
 	if err := d.syncStream(); err != nil {
 		return err
@@ -101,7 +100,7 @@ func (d *DDP) CheckReplicas(ctx context.Context) error {
 	return fmt.Errorf("ddp: the parameters of %s differ from rank 0's, first %q", ranks(differ), d.params[i].Name)
 }
 
-// bytesOf returns what b holds, in host memory.
+// bytesOf returns the content of b, in host memory.
 func bytesOf(b comm.Buffer) ([]byte, error) {
 	if b.IsHost() {
 		return b.HostSlice(), nil
@@ -110,7 +109,7 @@ func bytesOf(b comm.Buffer) ([]byte, error) {
 	return data, b.Space().Copy(comm.Of(data), b)
 }
 
-// digest identifies data; equal digests of different data are not to be feared.
+// digest identifies data; a collision is too improbable to matter.
 func digest(data []byte) uint64 {
 	sum := sha256.Sum256(data)
 	return binary.LittleEndian.Uint64(sum[:])
@@ -131,7 +130,7 @@ func differing(ctx context.Context, c *comm.Comm, digest uint64) ([]int, error) 
 	return differ, nil
 }
 
-// ranks spells a list of ranks, at most eight of them.
+// ranks formats a list of ranks, at most eight of them.
 func ranks(list []int) string {
 	if len(list) == 1 {
 		return "rank " + strconv.Itoa(list[0])

@@ -10,8 +10,8 @@ import (
 	"gompi/comm"
 )
 
-// A DDP keeps the parameters of one model equal on all ranks by averaging
-// their gradients. Its methods are called from one goroutine at a time.
+// A DDP keeps the parameters of one model equal on all ranks by averaging their gradients. Its
+// methods are called from one goroutine at a time.
 type DDP struct {
 	c        *comm.Comm
 	opts     Options
@@ -19,58 +19,55 @@ type DDP struct {
 	params   []*Tensor // in host memory: the memory of slices
 	slices   []*Param  // nil: New was given Tensors
 	ordered  bool      // the order is known: from Options, or from the first step
-	order    []int     // of the parameters, in which backward reaches them
+	order    []int     // of the parameters, as backward reaches them
 	buckets  []*bucket
 	home     []*bucket     // of each parameter
 	offset   []int         // of each parameter's gradient in its bucket
 	rows     []*rowReducer // of each parameter that has rows, else nil
-	runner   *runner       // of hooks, sparse gradients and what devices compute; nil: there are none
-	hookComm *comm.Comm    // of the first two alone, since their calls block beside those of the DDP
+	runner   *runner       // of hooks, sparse gradients and device buckets; nil without
+	hookComm *comm.Comm    // for hooks and sparse gradients, whose blocking calls run beside the DDP's
 
 	passes   []int // calls of Ready in this step, for each parameter
-	complete []int // parameters in the order in which their last pass was done
+	complete []int // parameters in the order in which their last pass ended
 	closed   bool
 	started  int         // buckets whose averages have begun in this step
-	used     *usedParams // nil: without FindUnused
+	used     *usedParams // nil without FindUnused
 	joined   *joinCounter
-	trace    *tracer // nil: none is wanted
-	tuning   *tuning // nil: over, or none was wanted
-	packed   []byte  // Buffers on their way
+	trace    *tracer // nil without Trace
+	tuning   *tuning // nil: over, or without TuneBuckets
+	packed   []byte  // Buffers for a broadcast
 	err      error   // why this DDP can no longer be used
 	stats    Stats
 }
 
-// Stats say what communication has cost since New.
+// Stats are the costs of communication since New.
 type Stats struct {
 	Steps int
-	// Exposed is the time in Ready and Finish: communication, and waiting for slower ranks, that
-	// did not overlap computation. On a device it is how long Finish waited for averages after the
-	// stream had done its work.
+	// Exposed is the time in Ready and Finish: communication, and waits for slower ranks, that did
+	// not overlap computation. On a device it is the time that Finish waited for averages after the
+	// stream's work.
 	Exposed time.Duration
-	// Bytes is the size of all gradients averaged. Hooks may have sent less. Of sparse gradients it
-	// counts the rows that Rows returns.
+	// Bytes is the size of all averaged gradients. Hooks may have sent less. Of sparse gradients
+	// only the rows that Rows returns count.
 	Bytes int64
-	// Buckets is how many buckets there are, BucketBytes the most bytes that one of them may have.
+	// Buckets is the number of buckets, BucketBytes the largest size of a bucket.
 	Buckets, BucketBytes int
 }
 
-// New prepares the training of a model with these parameters. It compares
-// their names and lengths over all ranks of c, copies rank 0's Data to the
-// others and sets every Grad to zeroed memory of its own. New is collective
-// and keeps a duplicate of c for itself, so that the caller may use c while
-// gradients travel.
+// New prepares the training of a model with these parameters. It compares their names and lengths
+// over all ranks of c, copies rank 0's Data to the others and sets every Grad to zeroed memory. New
+// is collective and keeps a duplicate of c, so that the caller may use c while gradients travel.
 //
-// If the first step shows that backward reaches parameters in another order than from the last to
-// the first, its Finish makes buckets that fit this order, of rank 0. Then it sets every Grad to
-// new memory with the same numbers. TuneBuckets does so, too. So a program reads Grad anew in each
-// step. With Options.BucketOrder of this model, and without TuneBuckets, the first step changes no
-// buckets.
+// If backward does not reach parameters from the last to the first, the Finish of the first step
+// makes new buckets, in the order of rank 0. Then every Grad has new memory with the same numbers.
+// TuneBuckets does so, too. So a program reads Grad anew in each step. With Options.BucketOrder of
+// this model, and without TuneBuckets, the first step changes no buckets.
 func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP, error) {
 	return start(ctx, c, nil, tensors(params), params, opts)
 }
 
-// NewTensors is New for parameters of any types that have averages, in host memory. Those
-// of one type share buckets.
+// NewTensors is New for parameters in host memory of any types that have averages. Parameters of
+// the same type share buckets.
 func NewTensors(ctx context.Context, c *comm.Comm, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if !p.Data.IsHost() {
@@ -82,9 +79,9 @@ func NewTensors(ctx context.Context, c *comm.Comm, params []*Tensor, opts Option
 
 // NewOn is New for a model in device memory whose gradients are computed on q. Ready means that
 // this work is enqueued on q, not that it is done, and returns at once. A bucket is averaged when q
-// has computed its gradients, while q computes those of the next bucket. So all buckets but the
-// last overlap, even if the whole backward pass was enqueued before its first kernel ran. Finish
-// waits for q and for the averages.
+// has computed its gradients, while q computes the next bucket's. So all buckets but the last
+// overlap, even if the whole backward pass was enqueued before its first kernel ran. Finish waits
+// for q and for the averages.
 func NewOn(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {
@@ -105,7 +102,7 @@ func start(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, slices
 	if err := sameModel(ctx, c, params, opts); err != nil {
 		return nil, err
 	}
-	// What is wrong from here on is wrong on all ranks.
+	// Later errors occur on all ranks.
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
@@ -126,7 +123,7 @@ func start(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, slices
 	return d, nil
 }
 
-// prepare makes what the options ask for.
+// prepare creates the parts for the options.
 func (d *DDP) prepare(ctx context.Context) (err error) {
 	if d.opts.Hook != nil || slices.ContainsFunc(d.params, func(p *Tensor) bool { return p.Row > 0 }) {
 		if d.hookComm, err = d.c.Dup(ctx); err != nil {
@@ -157,8 +154,8 @@ func (d *DDP) prepare(ctx context.Context) (err error) {
 	return d.bcastBuffers(ctx)
 }
 
-// bcastParams copies rank 0's parameters to the others. The buckets, not yet in
-// use, carry them, so that a model of many small parameters needs few messages.
+// bcastParams copies rank 0's parameters to the others. The buckets, not yet in use, carry them, so
+// that a model of many small parameters needs few messages.
 func (d *DDP) bcastParams(ctx context.Context) error {
 	for _, b := range d.buckets {
 		if b.rows != nil {
@@ -181,7 +178,7 @@ func (d *DDP) bcastParams(ctx context.Context) error {
 	return d.err
 }
 
-// pack copies the parameters of b to where their gradients are, unpack back.
+// pack copies the parameters of b to their gradients, unpack back.
 func (d *DDP) pack(b *bucket) error {
 	for _, i := range b.params {
 		if err := copyAll(d.params[i].Grad, d.params[i].Data); err != nil {
@@ -200,8 +197,7 @@ func (d *DDP) unpack(b *bucket) error {
 	return nil
 }
 
-// copyAll copies src to dst, of the same size, in or between host memory and that of
-// a device.
+// copyAll copies src to dst, of the same size, within or between host and device memory.
 func copyAll(dst, src comm.Buffer) error {
 	space := dst.Space()
 	if dst.IsHost() {
@@ -217,7 +213,7 @@ func (d *DDP) note(err error) {
 	}
 }
 
-// ofBucket says to which bucket err happened, if it is one.
+// ofBucket adds the bucket's number to err, unless err is nil.
 func ofBucket(i int, err error) error {
 	if err != nil {
 		err = fmt.Errorf("ddp: bucket %d: %w", i, err)
@@ -232,10 +228,9 @@ func (d *DDP) Stats() Stats {
 	return s
 }
 
-// Close releases the memory of the gradients; the parameters' Data is the
-// caller's and stays. It is collective, and wants every step finished. After
-// an error the gradients may still be on their way: then their memory, if it is the
-// host's, stays until the other ranks have closed, too. A second Close does nothing.
+// Close frees the gradients; the parameters' Data stays the caller's. It is collective, and
+// requires that every step is finished. After an error the gradients may still be under way: then
+// host memory stays until the other ranks have closed, too. A second Close does nothing.
 func (d *DDP) Close(ctx context.Context) error {
 	if d.closed {
 		return nil
@@ -262,7 +257,7 @@ func (d *DDP) Close(ctx context.Context) error {
 	return errors.Join(append(failed, d.c.Close(ctx))...)
 }
 
-// mayFree reports whether Close may free the gradients. Host memory is given back by a collective,
-// and after an error another rank may be in another one: then the communicator's Close gives it
-// back. To free device memory waits for the device.
+// mayFree reports whether Close may free the gradients. To free host memory is collective, and
+// after an error another rank may be in another collective: then the communicator's Close frees the
+// memory. To free device memory waits for the device.
 func (d *DDP) mayFree() bool { return d.stream != nil || d.started == 0 && d.err == nil }

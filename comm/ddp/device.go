@@ -7,26 +7,26 @@ import (
 	"gompi/comm"
 )
 
-// A Stream is the work of a device, done in the order given, after the calls that
-// put it there have returned: a *cudaops.Stream is one. Gradients are computed on it.
-// One goroutine at a time uses a Stream.
+// A Stream is the work of a device, such as a *cudaops.Stream. Calls enqueue work and return; the
+// device does the work in order. Gradients are computed on a Stream. One goroutine at a time uses a
+// Stream.
 type Stream interface {
 	comm.Stream
 	// Space is the memory of the device.
 	Space() comm.Space
-	// Clear puts the zeroing of b on the Stream.
+	// Clear enqueues the zeroing of b.
 	Clear(b comm.Buffer) error
 }
 
 // A deviceReducer is the allreduce of a bucket in device memory. A goroutine of the DDP waits until
 // the device has computed the bucket's gradients and then does the allreduce, while the device
-// computes those below. So the device never waits. A stream that stops until the host lets it
-// continue is slower: other calls of the driver then block, and an H200 that two ranks share took 4
-// times as long for a step.
+// computes the gradients below. So the device never waits. A stream that waits for the host is
+// slower: other calls of the driver then block, and a step on an H200 shared by two ranks took 4
+// times as long.
 type deviceReducer struct {
 	*task
-	computed comm.Event // behind the gradients
-	failed   error      // why it was not set
+	computed comm.Event // set behind the gradients
+	failed   error      // why computed was not set
 }
 
 func (d *DDP) newDeviceReducer(b *bucket) (reducer, error) {
@@ -55,7 +55,7 @@ func (w *deviceReducer) start() {
 
 func (w *deviceReducer) free(context.Context) { w.computed.Close() }
 
-// syncStream waits until the device has done all work, if there is one.
+// syncStream waits until the device, if any, has done all work.
 func (d *DDP) syncStream() error {
 	if d.stream == nil {
 		return nil

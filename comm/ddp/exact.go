@@ -8,14 +8,14 @@ import (
 	"gompi/comm"
 )
 
-// An exactReducer sums in fixed point: gradients become whole multiples of a quantum, as int64,
-// whose sum is the same in any order and on any number of ranks.
+// An exactReducer sums in fixed point: gradients become multiples of a quantum, as int64, whose sum
+// is the same in any order and on any number of ranks.
 type exactReducer struct {
 	collective
 	grads   []float32
-	sums    []int64 // of each gradient; the last counts the numbers that did not fit
+	sums    []int64 // of each gradient; the last counts the numbers out of range
 	quantum float64
-	most    float64 // magnitude of an addend, so that no sum overflows
+	most    float64 // largest magnitude of an addend, so that no sum overflows
 	names   string
 	release func(ctx context.Context)
 }
@@ -36,13 +36,13 @@ func newExactReducer(ctx context.Context, d *DDP, b *bucket) (*exactReducer, err
 	return w, nil
 }
 
-// mostOf returns the largest magnitude of this many addends whose sum cannot overflow.
+// mostOf returns the largest magnitude of so many addends whose sum cannot overflow.
 func mostOf(quantum float64, addends int) float64 {
 	return quantum * float64((1<<62)/max(1, addends))
 }
 
-// fixedPoint returns v in multiples of quantum, rounded to the nearest. It is not ok if v is larger
-// than most, or not a number.
+// fixedPoint returns v in multiples of quantum, rounded to the nearest. ok is false if v is larger
+// than most, or NaN.
 func fixedPoint(v float32, quantum, most float64) (x int64, ok bool) {
 	if !(math.Abs(float64(v)) <= most) {
 		return 0, false
@@ -50,13 +50,14 @@ func fixedPoint(v float32, quantum, most float64) (x int64, ok bool) {
 	return int64(math.RoundToEven(float64(v) / quantum)), true
 }
 
-// fixedPointRange is the error for gradients that do not fit.
+// fixedPointRange is the error for gradients out of range.
 func fixedPointRange(names string, quantum, most float64) error {
 	return fmt.Errorf("gradients of %s are not finite, or larger than %.3g: want a Quantum of more than %g, or smaller gradients",
 		names, most, quantum)
 }
 
-// add adds the gradient that a pass has left in grads from place at on, and zeroes it for the next.
+// add adds a pass's gradient to the sums from index at on, and zeroes the gradient for the next
+// pass.
 func (w *exactReducer) add(at int, grad []float32) {
 	sums := w.sums[at:][:len(grad)]
 	for i, g := range grad {

@@ -7,35 +7,35 @@ import (
 	"gompi/comm"
 )
 
-// A Hook averages the gradients of buckets in its own way: with fewer bytes, say. It is called for
-// one bucket at a time, in the same order on all ranks, on a goroutine of its own while backward
-// computes the next. Average leaves in b.Grads what the optimiser is to see, the same bits on all
-// ranks; it may use all of c, which has no other user. If it returns an error, so does Finish.
-// String says what must be equal on all ranks, its settings.
+// A Hook averages the gradients of buckets in its own way, such as with fewer bytes. Average is
+// called for one bucket at a time, in the same order on all ranks, on a goroutine of its own while
+// backward computes the next. It leaves the optimiser's gradients in b.Grads, the same bits on all
+// ranks. It may use all of c, which has no other user. Its error is returned by Finish, too. String
+// returns the settings, which must be equal on all ranks.
 type Hook interface {
 	fmt.Stringer
 	Average(ctx context.Context, c *comm.Comm, b *Bucket) error
 }
 
-// A StatefulHook is a Hook that remembers something of parameters from step to step, for snapshots.
-// Memory returns where: names begin with that of the Hook. It is called before the first step, with
-// all parameters that the Hook averages, and what is then written there counts as remembered.
+// A StatefulHook is a Hook with memory of parameters from step to step, for snapshots. Memory
+// returns that memory; its names begin with the Hook's. It is called before the first step, with
+// all parameters that the Hook averages. Values then stored there replace the Hook's memory.
 type StatefulHook interface {
 	Hook
 	Memory(params []*Param) (Memory, error)
 }
 
-// A Memory is what a Hook remembers, in host memory. It may be read and written between steps.
+// A Memory is a Hook's memory, on the host. It may be read and written between steps.
 type Memory struct {
 	Shared []Slice // the same bits on all ranks
-	// Own is what each rank has for itself, float32, such as what it has not sent. It is added to
-	// its gradients, of which the average counts: so ranks may exchange it, or all take the
+	// Own is each rank's own memory, float32, such as unsent numbers. A rank adds it to its
+	// gradients, of which the average counts: so ranks may exchange theirs, or all take the
 	// average.
 	Own []Slice
 }
 
-// MemoryOf returns what h remembers of these parameters, nothing if h is nil or no StatefulHook. It
-// is called before the first step, before New or after it. Package snapshot saves and loads it.
+// MemoryOf returns the memory of h for these parameters, or nothing if h is nil or no StatefulHook.
+// Call MemoryOf before the first step, before New or after. Package snapshot saves and loads it.
 func MemoryOf(h Hook, params []*Param) (Memory, error) {
 	r, ok := h.(StatefulHook)
 	if !ok {
@@ -50,11 +50,11 @@ func MemoryOf(h Hook, params []*Param) (Memory, error) {
 	return r.Memory(dense)
 }
 
-// A Bucket is what a Hook sees of one. It is the same pointer in every step, until the buckets are
-// made anew: after the first step, or while TuneBuckets tries several sizes. A Hook may use it as a
-// key for what it remembers of a bucket, or the names of the parameters, which stay.
+// A Bucket is a Hook's view of a bucket. It is the same pointer in every step until the buckets are
+// made anew, after the first step or while TuneBuckets tries several sizes. A Hook may use it as a
+// key for its memory, or the names of the parameters, which stay.
 type Bucket struct {
-	Grads  []float32    // of all its parameters, one after the other
+	Grads  []float32    // of all its parameters, in order
 	Params []BucketPart // the parameters
 	Step   int          // steps done since New
 }
@@ -66,7 +66,7 @@ type BucketPart struct {
 	Grad  []float32
 }
 
-// newHookReducer returns the reducer of b that is the Hook.
+// newHookReducer returns the reducer of b that calls the Hook.
 func (d *DDP) newHookReducer(b *bucket) reducer {
 	seen := &Bucket{Grads: comm.Slice[float32](b.grads)}
 	for _, i := range b.params {

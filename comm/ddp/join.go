@@ -9,9 +9,8 @@ import (
 )
 
 // More begins a step of a job whose ranks have unequal numbers of batches, as torch's Join does. It
-// reports whether there is a step to make, which is so while any rank has a batch: a rank that has
-// none makes the step without backward. It calls SkipRest and Finish, and steps its optimiser as
-// the others do, so that all stay equal.
+// returns true while any rank has a batch. A rank without a batch makes the step without backward:
+// it calls SkipRest and Finish, and steps its optimiser as the others do, so that all stay equal.
 //
 //	for {
 //		batch, has := loader.Next()
@@ -31,9 +30,9 @@ import (
 //		optimiser.Step()
 //	}
 //
-// A rank with a batch gets its answer at once. One without waits for the others. All ranks call
-// More in every step, or none. It costs an allreduce of one number, on its way while backward
-// computes. Parameters must be in host memory.
+// A rank with a batch gets its answer at once; a rank without waits for the others. All ranks call
+// More in every step, or none. More costs an allreduce of one number, which overlaps backward.
+// Parameters must be in host memory.
 func (d *DDP) More(ctx context.Context, has bool) (bool, error) {
 	switch {
 	case d.err != nil:
@@ -55,8 +54,8 @@ func (d *DDP) More(ctx context.Context, has bool) (bool, error) {
 }
 
 // Active returns how many ranks had a batch in the last step that began with More, after its
-// Finish. Finish divides by the number of all ranks: multiplied by Size()/Active(), the average
-// becomes that of those that had one. So does the sum that Quantum leaves, divided by Active().
+// Finish. Finish divides by the number of all ranks: multiply by Size()/Active() for the average
+// over the ranks with a batch. Likewise, divide Quantum's sum by Active().
 func (d *DDP) Active() int { return int(d.joined.active[0]) }
 
 // A joinCounter counts the ranks that have a batch.

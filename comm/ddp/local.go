@@ -8,13 +8,13 @@ import (
 	"gompi/comm"
 )
 
-// trainsAlone reports whether this step is one that averages no gradients, with LocalSteps.
+// trainsAlone reports whether this step averages no gradients, with LocalSteps.
 func (d *DDP) trainsAlone() bool {
 	return d.opts.LocalSteps > 0 && d.stats.Steps >= d.opts.LocalAfter
 }
 
-// AverageDue reports, after Finish, whether this is the step after which parameters are to be
-// averaged: each LocalSteps-th after the first LocalAfter. Without LocalSteps none is.
+// AverageDue reports, after Finish, whether parameters are to be averaged after this step: after
+// each LocalSteps-th step that follows the first LocalAfter. Without LocalSteps it returns false.
 //
 //	optimiser.Step()
 //	if d.AverageDue() {
@@ -27,10 +27,10 @@ func (d *DDP) AverageDue() bool {
 	return d.opts.LocalSteps > 0 && alone > 0 && alone%d.opts.LocalSteps == 0
 }
 
-// AverageParams makes the parameters of all ranks their average: an allreduce for each bucket. It
-// is collective and overwrites the gradients. What an optimiser remembers stays each rank's own. A
-// job with LocalSteps calls it when AverageDue says so, and once more before it evaluates, saves or
-// ends, if it does that between two averages.
+// AverageParams sets the parameters of all ranks to their average: an allreduce for each bucket. It
+// is collective and overwrites the gradients. The optimisers' memory stays each rank's own. A job
+// with LocalSteps calls AverageParams when AverageDue returns true, and before it evaluates, saves
+// or ends between two averages.
 func (d *DDP) AverageParams(ctx context.Context) error {
 	if d.stream != nil {
 		return errors.New("ddp: AverageParams: want parameters in host memory")

@@ -10,12 +10,12 @@ import (
 )
 
 // ClipGradNorm scales all gradients, after Finish, so that the norm of all of them together is at
-// most limit, and returns what it was. It is equal on all ranks. Gradients are equal there, too, so
-// nothing is sent, but with Shard: then an allreduce of one number adds up the squares of the
-// shards (two more, where their sum is too large or too small for a float64), and all ranks have to
-// call it. With LocalSteps each rank clips its own. An infinite limit only measures. A norm that is
-// no finite number is an error, and the gradients stay as they are. Gradients are of float32 or
-// float64, in host memory.
+// most limit, and returns the norm before. The norm is equal on all ranks, as the gradients are, so
+// nothing is sent without Shard. With Shard all ranks have to call ClipGradNorm: an allreduce of
+// one number adds up the squares of the shards (two more, if their sum is too large or too small
+// for a float64). With LocalSteps each rank clips its own gradients. An infinite limit only
+// measures. A norm that is not finite is an error, and the gradients stay unchanged. Gradients are
+// of float32 or float64, in host memory.
 func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) {
 	if !(limit > 0) {
 		return 0, fmt.Errorf("ddp: ClipGradNorm(%v): want a positive limit", limit)
@@ -41,7 +41,7 @@ func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) 
 	return norm, nil
 }
 
-// norm returns the root of the sum of squares, shards of all ranks included.
+// norm returns the root of the sum of squares, over shards of all ranks.
 func (d *DDP) norm(ctx context.Context, parts []gradients) (float64, error) {
 	squares, err := d.squares(ctx, parts, 1)
 	if err != nil {
@@ -55,13 +55,13 @@ func (d *DDP) norm(ctx context.Context, parts []gradients) (float64, error) {
 		return largest, err
 	}
 	_, exp := math.Frexp(largest)
-	exp = max(exp, -1000) // 2^1000 makes also the least number's square a normal number
+	exp = max(exp, -1000) // times 2^1000 even the square of the least number is normal
 	squares, err = d.squares(ctx, parts, math.Ldexp(1, -exp))
 	return math.Ldexp(math.Sqrt(squares), exp), err
 }
 
-// leastSquares is a sum of squares to which those that are too small for a float64, or were
-// rounded to few bits, add nothing that counts, however many there are.
+// leastSquares is a sum of squares so large that squares too small for a float64, or rounded to few
+// bits, cannot change it noticeably, however many there are.
 const leastSquares = 1e-280
 
 // squares returns the sum of the squares of all gradients times by.
@@ -89,7 +89,7 @@ func (d *DDP) largest(ctx context.Context, parts []gradients) (float64, error) {
 	return most[0], err
 }
 
-// overShards combines what the ranks have found in their shards.
+// overShards combines the ranks' results for their shards.
 func (d *DDP) overShards(ctx context.Context, x []float64, op comm.Op) error {
 	if !d.opts.Shard {
 		return nil
@@ -101,7 +101,7 @@ func (d *DDP) overShards(ctx context.Context, x []float64, op comm.Op) error {
 	return nil
 }
 
-// averages returns what this rank has of them, for each bucket.
+// averages returns this rank's gradients, for each bucket.
 func (d *DDP) averages() ([]gradients, error) {
 	var all []gradients
 	for _, b := range d.buckets {
@@ -131,8 +131,8 @@ type gradients interface {
 
 type floats[T float32 | float64] []T
 
-// squares returns the sum of the squares of the numbers times by. Four sums at a time do not wait
-// for each other.
+// squares returns the sum of the squares of the numbers times by. Four independent sums avoid waits
+// for each addition.
 func (f floats[T]) squares(by float64) float64 {
 	var s [4]float64
 	for len(f) >= 4 {

@@ -9,57 +9,57 @@ import (
 	"gompi/comm"
 )
 
-// Options are the settings of New. The zero value is right for most jobs. All
-// ranks must pass the same. Those from FindUnused on are for parameters in host memory.
+// Options are the settings of New. The zero value is right for most jobs. All ranks must pass the
+// same. The options from FindUnused on are for parameters in host memory.
 type Options struct {
-	// FirstBucketBytes is the most bytes of the bucket that is sent first;
-	// 0 means 1 MiB. It is small so that communication begins early.
+	// FirstBucketBytes is the largest size of the first bucket; 0 means 1 MiB. It is small so that
+	// communication begins early.
 	FirstBucketBytes int
-	// BucketBytes is the most bytes of each other bucket; 0 means 25 MiB.
+	// BucketBytes is the largest size of each other bucket; 0 means 25 MiB.
 	BucketBytes int
-	// Accumulate is the number of backward passes whose gradients add up
-	// before they are averaged over ranks; 0 means 1.
+	// Accumulate is the number of backward passes whose gradients add up before they are averaged
+	// over ranks; 0 means 1.
 	Accumulate int
-	// BucketOrder, if not nil, is what DDP.BucketOrder returned in the job that this one continues
-	// from. With the same sizes, the first step then has the buckets that the last step of that job
-	// had, and keeps them unless TuneBuckets is set. An order of another number of parameters is of
-	// another model, and is not used.
+	// BucketOrder, if not nil, is the result of DDP.BucketOrder in the job that this one continues.
+	// With the same sizes, the first step then has the buckets of that job's last step, and keeps
+	// them unless TuneBuckets is set. An order of another number of parameters is another model's,
+	// and is not used.
 	BucketOrder []int
 	// NoOverlap makes Finish do all communication, for comparison.
 	NoOverlap bool
 
-	// FindUnused lets backward leave parameters out: Finish calls Skip for those that were not
-	// announced, and Used says which had a gradient on any rank. It costs an allreduce of a byte
-	// for each parameter in each step that averages gradients.
+	// FindUnused lets backward leave parameters out: Finish calls Skip for parameters that were not
+	// announced, and Used reports whether one had a gradient on any rank. FindUnused costs an
+	// allreduce of a byte for each parameter in each step that averages gradients.
 	FindUnused bool
 	// TuneBuckets tries several BucketBytes after the first step, in 5 steps each, and keeps the
-	// one with which steps are fastest; Stats reports which. They take the place of BucketBytes and
+	// size of the fastest steps, which Stats reports. These sizes replace BucketBytes and
 	// FirstBucketBytes.
 	TuneBuckets bool
-	// Hook, if not nil, averages gradients in place of an allreduce. Each rank makes one of its
-	// own. Package compress has some. float32 only.
+	// Hook, if not nil, averages gradients in place of an allreduce. Each rank makes its own.
+	// Package compress has some. float32 only.
 	Hook Hook
 	// Quantum, if not 0, makes sums exact, so that they depend neither on the number of ranks nor
-	// on which rank computes what: the gradient of each backward pass is rounded to a multiple of
+	// on the assignment of samples. The gradient of each backward pass is rounded to a multiple of
 	// Quantum, a power of two, and Finish leaves the sum over all passes and ranks, not the
 	// average. To make the same steps on any number of ranks, bit by bit, a job also needs passes
 	// that compute the same on any rank: of as many samples each, scaled by 1/(samples of the whole
 	// batch). See sampler.Sampler.Micro. 0x1p-44 suits most models. A sum costs twice the bytes of
 	// an average. float32 only.
 	Quantum float64
-	// Shard leaves on each rank the averages of a part of the gradients only, for which alone its
-	// optimiser keeps what it remembers (ZeRO, stage 1): see Shards and GatherParams. The order of
+	// Shard leaves on each rank the averages of a part of the gradients only. The rank's optimiser
+	// keeps memory for this part alone (ZeRO, stage 1): see Shards and GatherParams. The order of
 	// the first step does not change the buckets.
 	Shard bool
-	// LocalSteps, if not 0, averages the parameters after every this many steps, and no gradients
-	// (local SGD): see AverageDue and AverageParams. The first LocalAfter steps since New
-	// average gradients all the same (post-local SGD).
+	// LocalSteps, if not 0, averages the parameters after every so many steps, and no gradients
+	// (local SGD): see AverageDue and AverageParams. The first LocalAfter steps since New average
+	// gradients all the same (post-local SGD).
 	LocalSteps, LocalAfter int
-	// Buffers are what a model has beside parameters, such as the statistics of batch
-	// normalisation, of any types. All ranks get rank 0's from New and from SyncBuffers.
+	// Buffers are a model's state beside parameters, such as the statistics of batch normalisation,
+	// of any types. New and SyncBuffers copy rank 0's to all ranks.
 	Buffers []Slice
 	// Trace keeps the times of the last 1000 steps, for WriteTrace. A goroutine waits for each
-	// bucket to know when it is done, which slows steps down where processors are scarce.
+	// bucket to record its end, which slows steps down if processors are scarce.
 	Trace bool
 }
 
@@ -76,7 +76,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check returns an error unless the options make sense.
+// check returns an error unless the options are valid.
 func (o Options) check() error {
 	for _, n := range []struct {
 		name string
@@ -118,7 +118,7 @@ func (o Options) reducers() []string {
 	return names
 }
 
-// hostOnly names the first option that is set and wants host memory.
+// hostOnly names the first set option that requires host memory.
 func (o Options) hostOnly() string {
 	for _, w := range []struct {
 		name string
@@ -131,7 +131,7 @@ func (o Options) hostOnly() string {
 	return strings.Join(o.reducers(), "")
 }
 
-// fit returns an error unless the options suit the parameters. It is the same on all ranks.
+// fit returns an error unless the options suit the parameters, the same on all ranks.
 func (o Options) fit(params []*Tensor) error {
 	var only string // option that wants float32
 	switch {
@@ -159,7 +159,7 @@ func (o Options) fit(params []*Tensor) error {
 	return nil
 }
 
-// String returns what must be equal on all ranks.
+// String returns the settings that must be equal on all ranks.
 func (o Options) String() string {
 	text := fmt.Sprintf("buckets of %d and %d bytes, %d backward passes", o.FirstBucketBytes, o.BucketBytes, o.Accumulate)
 	for _, w := range []struct {

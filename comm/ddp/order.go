@@ -8,9 +8,9 @@ import (
 	"gompi/comm"
 )
 
-// BucketOrder returns the indexes of the parameters in the order in which their gradients lie in
-// the buckets, for Options.BucketOrder of a job that continues from a snapshot. It is nil until the
-// first step has shown the order, and after Close. It is the same on all ranks.
+// BucketOrder returns the indexes of the parameters in the order of their gradients in the buckets,
+// for Options.BucketOrder of a job that continues from a snapshot. It is nil until the first step
+// has shown the order, and after Close. It is the same on all ranks.
 func (d *DDP) BucketOrder() []int {
 	if !d.ordered || len(d.buckets) == 0 {
 		return nil
@@ -22,8 +22,7 @@ func (d *DDP) BucketOrder() []int {
 	return order
 }
 
-// lastToFirst is the order in which backward reaches n parameters, as long as nothing else is
-// known.
+// lastToFirst is the assumed order in which backward reaches n parameters.
 func lastToFirst(n int) []int {
 	order := make([]int, n)
 	for i := range order {
@@ -32,8 +31,8 @@ func lastToFirst(n int) []int {
 	return order
 }
 
-// checkOrder returns an error unless BucketOrder has each of n parameters once, or is of another
-// model.
+// checkOrder returns an error unless BucketOrder has each of n parameters once, or is another
+// model's.
 func (o Options) checkOrder(n int) error {
 	if !o.knowsOrder(n) {
 		return nil
@@ -48,10 +47,10 @@ func (o Options) checkOrder(n int) error {
 	return nil
 }
 
-// knowsOrder reports whether BucketOrder is one of n parameters.
+// knowsOrder reports whether BucketOrder is an order of n parameters.
 func (o Options) knowsOrder(n int) bool { return o.BucketOrder != nil && len(o.BucketOrder) == n }
 
-// setOrder sets the order for which the first buckets are made.
+// setOrder sets the order for the first buckets.
 func (d *DDP) setOrder() {
 	n := len(d.params)
 	if d.ordered = d.opts.knowsOrder(n); d.ordered {
@@ -61,8 +60,8 @@ func (d *DDP) setOrder() {
 	}
 }
 
-// afterFirst makes buckets after the first step, which reached parameters in this order. That of
-// rank 0 counts, if none was known before.
+// afterFirst makes buckets after the first step, which reached parameters in this order. Rank 0's
+// order counts, unless an order was known before.
 func (d *DDP) afterFirst(ctx context.Context, order []int) error {
 	if !d.ordered {
 		if err := comm.Bcast(ctx, d.c, 0, order); err != nil {

@@ -6,9 +6,8 @@ import (
 	"gompi/comm"
 )
 
-// A Param is one parameter of a model in host memory, as ddp sees it: a name for
-// messages and two slices of one length. New gives Grad its memory; the backward
-// pass adds to it, and the optimiser changes Data.
+// A Param is one parameter of a model in host memory: a name for messages and two slices of the
+// same length. New allocates Grad; the backward pass adds to it, and the optimiser changes Data.
 type Param struct {
 	Name string
 	Data []float32
@@ -16,12 +15,12 @@ type Param struct {
 	// Shape is the sizes of its dimensions, for PowerSGD; nil means one dimension.
 	Shape []int
 	// Row, if not 0, is the length of a row of an embedding's table. Its gradient is sparse: New
-	// leaves Grad nil, and ReadyRows takes the place of Ready.
+	// leaves Grad nil, and ReadyRows replaces Ready.
 	Row int
 }
 
-// A Tensor is what a Param is, with Buffers of one Type and length, in host memory or in
-// that of a device. NewTensors and NewOn give Grad its memory.
+// A Tensor is a Param with Buffers of one Type and length, in host or device memory. NewTensors and
+// NewOn allocate Grad.
 type Tensor struct {
 	Name  string
 	Data  comm.Buffer
@@ -30,8 +29,8 @@ type Tensor struct {
 	Row   int
 }
 
-// A Slice is a named part of a model's or an optimiser's state, as a snapshot keeps it: numbers of
-// any type in host memory or in that of a device.
+// A Slice is a named part of a model's or an optimiser's state in a snapshot: numbers of any type
+// in host or device memory.
 type Slice struct {
 	Name string
 	Data comm.Buffer
@@ -46,8 +45,8 @@ func tensors(params []*Param) []*Tensor {
 	return ts
 }
 
-// check returns an error unless t has numbers that have averages, and as many as its
-// dimensions say.
+// check returns an error unless t's type has averages and its length is the product of its
+// dimensions.
 func (t *Tensor) check() error {
 	typ, n := t.Data.Type(), t.Data.Len()
 	if !comm.Avg.Defined(typ) {

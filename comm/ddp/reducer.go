@@ -6,15 +6,15 @@ import (
 	"gompi/comm"
 )
 
-// A reducer makes the gradients of one bucket what Finish promises. All ranks
-// start the reducers of their buckets in the same order.
+// A reducer averages the gradients of one bucket as Finish promises. All ranks start the reducers
+// of their buckets in the same order.
 type reducer interface {
 	start() // returns at once
 	wait(ctx context.Context) error
 	free(ctx context.Context) // while no operation is under way
 }
 
-// newReducer returns the reducer that the options ask for.
+// newReducer returns the reducer for the options.
 func (d *DDP) newReducer(ctx context.Context, b *bucket) (reducer, error) {
 	switch {
 	case d.stream != nil:

@@ -8,9 +8,8 @@ import (
 	"gompi/comm"
 )
 
-// ReadyRows is Ready for a parameter of rows, an embedding table: this pass has found the gradient
-// values[k*Row:][:Row] of row rows[k]. Those of a row that stands there more than once add up. Both
-// slices are copied.
+// ReadyRows is Ready for a parameter with rows, an embedding table. This pass's gradient of row
+// rows[k] is values[k*Row:][:Row]. Values of a repeated row add up. Both slices are copied.
 func (d *DDP) ReadyRows(i int, rows []int32, values []float32) {
 	if !d.mayBeReady(i) {
 		return
@@ -29,9 +28,9 @@ func (d *DDP) ReadyRows(i int, rows []int32, values []float32) {
 }
 
 // Rows returns the gradient of parameter i, which has rows, after Finish: the average over ranks of
-// the rows that any rank had, in ascending order, each once. All other rows have none. The slices
-// may be changed, and are valid until the first ReadyRows of the next step. A parameter without
-// rows has none.
+// the rows that any rank had, in ascending order, each once. All other rows have no gradient. The
+// slices may be changed, and are valid until the first ReadyRows of the next step. For a parameter
+// without rows, Rows returns nil.
 //
 //	rows, values := d.Rows(i)
 //	for k, r := range rows {
@@ -45,21 +44,21 @@ func (d *DDP) Rows(i int) (rows []int32, values []float32) {
 }
 
 // A rowReducer averages a sparse gradient. A batch reaches some rows of an embedding table. Instead
-// of the whole table, an allgather of their numbers and one of their values travel. With n rows on
-// each of p ranks, (p-1)*n*(4+4*Row) bytes reach each; an allreduce of the table takes about two
-// times its bytes. It keeps its memory from step to step.
+// of the whole table, an allgather of row numbers and one of values are sent. With n rows on each
+// of p ranks, each receives (p-1)*n*(4+4*Row) bytes; an allreduce of the table takes about two
+// times the table's bytes. A rowReducer keeps its memory from step to step.
 //
-// Over a network bytes decide. Inside a host the sorting does: for a table of 9724 rows of 50 and
+// Over a network bytes decide; inside a host the sorting does. For a table of 9724 rows of 50 and
 // two ranks (AMD EPYC), 32 rows take 0.01 ms, 256 take 0.15 and 1024 take 0.39, the whole table
-// 0.1. So a program whose batches reach many rows of a small table leaves Row at 0, which is why
-// there is no switch here: what is faster depends on the network, and the optimiser's loop on the
+// 0.1. So a program whose batches reach many rows of a small table leaves Row at 0. There is no
+// automatic choice, because the faster way depends on the network, and the optimiser's loop on the
 // choice.
 type rowReducer struct {
 	*task
 	name    string
-	row     int     // numbers of a row
+	row     int     // numbers in a row
 	table   int     // rows of the table
-	quantum float64 // of exact sums; 0: averages
+	quantum float64 // for exact sums; 0: averages
 
 	own    rowSet[float32] // of this rank's passes
 	merged rowSet[float32] // the same, each row once
@@ -91,8 +90,8 @@ func (w *rowReducer) check(rows []int32, values []float32) error {
 	return nil
 }
 
-// reduce leaves in result the average over ranks, or the exact sum. Own rows are merged first, so
-// that none travels twice. Rows of equal numbers are added in the order of the ranks.
+// reduce sets result to the average over ranks, or the exact sum. Own rows are merged first, so
+// that none travels twice. Values of the same row are added in the order of the ranks.
 func (w *rowReducer) reduce(ctx context.Context, c *comm.Comm) error {
 	if w.quantum != 0 {
 		return w.reduceExactly(ctx, c)
@@ -109,13 +108,13 @@ func (w *rowReducer) reduce(ctx context.Context, c *comm.Comm) error {
 	return nil
 }
 
-// keepOwn leaves in result the rows of this rank.
+// keepOwn sets result to the rows of this rank.
 func (w *rowReducer) keepOwn() {
 	merge(w, &w.result, &w.own)
 	w.own.resize(0, w.row)
 }
 
-// reduceExactly first learns how many addends there are, which says how large one may be.
+// reduceExactly first gets the total number of addends, which bounds their magnitude.
 func (w *rowReducer) reduceExactly(ctx context.Context, c *comm.Comm) error {
 	total := []int{len(w.own.ids)}
 	if err := comm.Allreduce(ctx, c, total, total, comm.Sum); err != nil {
@@ -174,15 +173,15 @@ type rowSet[T float32 | int64] struct {
 	values []T
 }
 
-// resize gives s room for this many rows, of row numbers each. It keeps nothing.
+// resize makes s so many rows, of row numbers each, with any values.
 func (s *rowSet[T]) resize(rows, row int) {
 	s.ids, s.values = slices.Grow(s.ids[:0], rows)[:rows], slices.Grow(s.values[:0], rows*row)[:rows*row]
 }
 
 func (s *rowSet[T]) bytes() int { return comm.Of(s.ids).Size() + 4*len(s.values) }
 
-// merge makes dst the rows of src in ascending order, each once. Rows of equal numbers are added in
-// the order in which they stand in src.
+// merge sets dst to the rows of src in ascending order, each once. Values of the same row are added
+// in the order of src.
 func merge[T float32 | int64](w *rowReducer, dst, src *rowSet[T]) {
 	w.places = w.places[:0]
 	for k, id := range src.ids {

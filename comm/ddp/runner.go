@@ -7,7 +7,7 @@ import (
 	"gompi/comm"
 )
 
-// A runner runs tasks on a goroutine of its own, one after the other.
+// A runner runs tasks on a goroutine of its own, in order.
 type runner struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -22,7 +22,7 @@ type task struct {
 	done   chan error
 }
 
-// newRunner returns one that queues up to most tasks.
+// newRunner returns a runner with a queue of most tasks.
 func newRunner(most int) *runner {
 	v := &runner{work: make(chan *task, most)}
 	v.ctx, v.cancel = context.WithCancelCause(context.Background())
@@ -30,8 +30,8 @@ func newRunner(most int) *runner {
 	return v
 }
 
-// serve runs tasks until close. After one has failed the communicator may be broken, and ranks
-// may differ in what they have done, so nothing else is begun.
+// serve runs tasks until close. After a failure the communicator may be broken, and ranks may have
+// made different progress, so the remaining tasks fail, too.
 func (v *runner) serve() {
 	var failed error
 	for t := range v.work {
@@ -42,7 +42,7 @@ func (v *runner) serve() {
 	}
 }
 
-// close waits for the task that is under way, whose context ends.
+// close ends the context of the present task and waits for the task.
 func (v *runner) close() {
 	v.cancel(comm.ErrClosed)
 	close(v.work)
@@ -53,9 +53,9 @@ func (v *runner) newTask(run func(ctx context.Context) error) *task {
 	return &task{v, run, make(chan error, 1)}
 }
 
-func (t *task) start() { t.runner.work <- t } // has room
+func (t *task) start() { t.runner.work <- t } // the queue has room
 
-// wait ends the task's context, too, if ctx ends first: the other ranks count on this one.
+// wait also ends the task's context if ctx ends first: the other ranks wait for this one.
 func (t *task) wait(ctx context.Context) error {
 	select {
 	case err := <-t.done:
@@ -63,7 +63,7 @@ func (t *task) wait(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-t.done: // it ended, too, and others may follow
+	case err := <-t.done: // the task ended, too, and others may follow
 		return err
 	default:
 		t.runner.cancel(context.Cause(ctx))

@@ -10,17 +10,17 @@ import (
 	"gompi/comm/ddp/sampler"
 )
 
-// A ShardPart is numbers of one parameter whose average is on this rank, with Options.Shard.
+// A ShardPart is a part of a parameter whose average is on this rank, with Options.Shard.
 type ShardPart struct {
 	Param      int // its index
-	Begin, End int // which of its numbers
+	Begin, End int // range of its numbers
 	Data, Grad comm.Buffer
 }
 
 // Shards returns the parts of the parameters that this rank's optimiser steps: with Options.Shard
-// about 1/Size() of all numbers, no matter where parameters begin; without, all. They are in the
-// order of the parameters, and stay the same until Close. Parameters with rows are not among them:
-// Rows gives every rank all of theirs.
+// about 1/Size() of all numbers, wherever parameters begin; without, all. They are in the order of
+// the parameters, and stay the same until Close. Parameters with rows are not among them: Rows
+// gives every rank all of their rows.
 //
 //	shards := d.Shards() // and the optimiser remembers its momentum for these alone
 //	...
@@ -34,7 +34,7 @@ type ShardPart struct {
 //		return err
 //	}
 //
-// Without Options.Shard the gradients of Shards move when New says that Grad does.
+// Without Options.Shard the gradients of Shards move whenever Grad does, as New documents.
 func (d *DDP) Shards() []ShardPart {
 	var parts []ShardPart
 	for _, b := range d.buckets {
@@ -58,7 +58,7 @@ func (d *DDP) Shards() []ShardPart {
 }
 
 // GatherParams copies each rank's Shards of the parameters to all others: an allgather for each
-// bucket. It belongs after the optimiser's step, is collective, and overwrites the gradients.
+// bucket. Call it after the optimiser's step. It is collective, and overwrites the gradients.
 // Without Options.Shard it does nothing.
 func (d *DDP) GatherParams(ctx context.Context) error {
 	if !d.opts.Shard {
@@ -75,10 +75,10 @@ func (d *DDP) GatherParams(ctx context.Context) error {
 	return d.GatherShards(ctx, own, data)
 }
 
-// GatherShards collects what an optimiser remembers of its Shards, for a snapshot: own[k] belongs
-// to Shards()[k] and is copied to its place in all[i], which is as long as parameter i, on every
-// rank. For a parameter that has rows, all[i] is left alone. It is collective and overwrites the
-// gradients. The way back needs no communication: own[k] is all[s.Param].Slice(s.Begin, s.End).
+// GatherShards collects the optimisers' memory of their Shards, for a snapshot: own[k] belongs to
+// Shards()[k] and is copied to its place in all[i], which is as long as parameter i, on every rank.
+// For a parameter with rows, all[i] stays unchanged. GatherShards is collective and overwrites the
+// gradients. The reverse needs no communication: own[k] is all[s.Param].Slice(s.Begin, s.End).
 func (d *DDP) GatherShards(ctx context.Context, own, all []comm.Buffer) error {
 	if d.err != nil {
 		return d.err
@@ -99,7 +99,7 @@ func (d *DDP) GatherShards(ctx context.Context, own, all []comm.Buffer) error {
 	for k, s := range shards {
 		to := all[s.Param].Slice(s.Begin, s.End)
 		if d.opts.Shard {
-			to = s.Grad // whose memory carries them to the other ranks
+			to = s.Grad // its memory carries the numbers to the other ranks
 		}
 		if err := copyAll(to, own[k]); err != nil {
 			return fmt.Errorf("ddp: %w", err)

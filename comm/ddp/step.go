@@ -9,9 +9,8 @@ import (
 	"gompi/comm"
 )
 
-// ZeroGrad sets all gradients to zero. It belongs between one Finish and the
-// backward pass of the next step. On a device it puts that on the stream, and Finish
-// says if something is wrong.
+// ZeroGrad sets all gradients to zero. It belongs between a Finish and the next backward pass. On a
+// device it enqueues this on the stream, and Finish returns its error.
 func (d *DDP) ZeroGrad() {
 	d.trace.begin()
 	d.clearGrads()
@@ -31,11 +30,10 @@ func (d *DDP) clearGrads() {
 	}
 }
 
-// Ready declares that this backward pass has added to Params[i].Grad all it will.
-// Backward calls it once for every parameter, best from the last to the first.
-// In the last pass of a step the gradient must not be touched from then on
-// until Finish returns: it may be on its way. Ready never waits for another
-// rank; if something is wrong, Finish says so.
+// Ready declares that this backward pass has added all of its part to Params[i].Grad. Backward
+// calls it once for every parameter, best from the last to the first. After the last pass of a step
+// the gradient may be under way: it must not be touched until Finish returns. Ready never waits for
+// another rank; Finish returns its errors.
 func (d *DDP) Ready(i int) {
 	switch {
 	case !d.mayBeReady(i):
@@ -49,7 +47,7 @@ func (d *DDP) Ready(i int) {
 	}
 }
 
-// mayBeReady reports whether a pass for parameter i can be done.
+// mayBeReady reports whether a pass for parameter i may end.
 func (d *DDP) mayBeReady(i int) bool {
 	switch {
 	case d.err != nil:
@@ -70,7 +68,7 @@ func (d *DDP) endPass(i int) {
 	}
 }
 
-// endStep notes that parameter i gets nothing more in this step.
+// endStep notes that parameter i is complete in this step.
 func (d *DDP) endStep(i int) {
 	d.complete = append(d.complete, i)
 	d.home[i].pending--
@@ -79,14 +77,14 @@ func (d *DDP) endStep(i int) {
 	}
 	begin := time.Now()
 	d.startComplete()
-	if d.stream == nil { // a device computes meanwhile
+	if d.stream == nil { // the device computes meanwhile
 		d.stats.Exposed += time.Since(begin)
 	}
 }
 
-// startComplete begins the averages of complete buckets, always in the order
-// of the buckets: a bucket that is complete early waits, since all ranks must
-// start the same operations in the same order.
+// startComplete starts the averages of complete buckets, always in the order of the buckets: a
+// bucket that is complete early waits, since all ranks must start the same operations in the same
+// order.
 func (d *DDP) startComplete() {
 	for d.err == nil && d.started < len(d.buckets) && d.buckets[d.started].pending == 0 {
 		b := d.buckets[d.started]
@@ -100,9 +98,9 @@ func (d *DDP) startComplete() {
 	}
 }
 
-// Finish waits until every gradient is the average over ranks. It returns an error if Ready was
-// called too rarely or too often for a parameter, or if averaging failed. After an error the DDP
-// can only be closed.
+// Finish waits until every gradient is the average over ranks. It fails if Ready was called too
+// rarely or too often for a parameter, or if averaging failed. After an error the DDP can only be
+// closed.
 func (d *DDP) Finish(ctx context.Context) error {
 	d.trace.finish()
 	if err := d.finish(ctx); err != nil {
@@ -170,7 +168,7 @@ func (d *DDP) waitForReducers(ctx context.Context) {
 	}
 }
 
-// improveBuckets makes better buckets: after the first step, which has shown the order in which
+// improveBuckets improves the buckets: after the first step, which has shown the order in which
 // backward reaches parameters, and while TuneBuckets tries sizes.
 func (d *DDP) improveBuckets(ctx context.Context) error {
 	order := d.complete

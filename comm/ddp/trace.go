@@ -12,16 +12,16 @@ import (
 	"gompi/internal/timeline"
 )
 
-// traceSteps is how many steps a tracer keeps, the last ones.
+// traceSteps is the number of steps in a tracer, the last ones.
 const traceSteps = 1000
 
-// A tracer notes when a step's parts begin and end. Methods of a nil one do nothing.
+// A tracer records when a step's parts begin and end. Methods of a nil tracer do nothing.
 type tracer struct {
-	epoch  time.Time    // times are since then
-	waiter *runner      // learns when buckets are done
-	steps  []trace.Step // the last ones,
-	oldest int          // of which this is the first
-	now    trace.Step   // that is under way
+	epoch  time.Time    // origin of all times
+	waiter *runner      // waits for buckets to record their ends
+	steps  []trace.Step // a ring of the last steps
+	oldest int          // index of the first
+	now    trace.Step   // the present step
 	begun  bool
 }
 
@@ -37,7 +37,7 @@ func (t *tracer) close() {
 
 func (t *tracer) since() time.Duration { return time.Since(t.epoch) }
 
-// A followedReducer notes when it is started and when it is done.
+// A followedReducer records its start and its end.
 type followedReducer struct {
 	reducer
 	task  *task // waits
@@ -45,7 +45,7 @@ type followedReducer struct {
 	index int // of the bucket
 }
 
-// follow returns r, or what notes its times, too.
+// follow returns r or, if t is not nil, a reducer that also records r's times.
 func (t *tracer) follow(r reducer, index int) reducer {
 	if t == nil {
 		return r
@@ -68,14 +68,14 @@ func (f *followedReducer) start() {
 
 func (f *followedReducer) wait(ctx context.Context) error { return f.task.wait(ctx) }
 
-// resize is called when the number of buckets has changed to n, between two steps.
+// resize sets the number of buckets, between two steps.
 func (t *tracer) resize(buckets int) {
 	if t != nil {
 		t.now.Buckets = make([]trace.Bucket, buckets)
 	}
 }
 
-// begin notes that a step begins, unless it has.
+// begin records the begin of a step, once.
 func (t *tracer) begin() {
 	if t != nil && !t.begun {
 		t.begun, t.now.Begin = true, t.since()
@@ -89,7 +89,7 @@ func (t *tracer) finish() {
 	}
 }
 
-// end keeps the times of the step, in place of the oldest if there are many.
+// end keeps the times of the step, in place of the oldest step if there are traceSteps.
 func (t *tracer) end(d *DDP) {
 	if t == nil {
 		return
@@ -109,8 +109,8 @@ func (t *tracer) end(d *DDP) {
 	clear(t.now.Buckets)
 }
 
-// Span notes, with Trace, that the program does something of this name, such as reading data, until
-// it calls end. Spans lie inside each other, or apart.
+// Span records, with Trace, an activity of the program with this name, such as reading data, until
+// end is called. Spans are nested or disjoint.
 //
 //	end := d.Span("evaluate")
 //	...
@@ -124,13 +124,12 @@ func (d *DDP) Span(name string) (end func()) {
 	return func() { t.now.Spans = append(t.now.Spans, trace.Span{Name: name, Begin: begin, End: t.since()}) }
 }
 
-// WriteTrace writes what Trace has kept, of all ranks, to rank 0's w, for chrome://tracing or
+// WriteTrace writes Trace's times, of all ranks, to rank 0's w, for chrome://tracing or
 // ui.perfetto.dev. It is collective; the other ranks' w is not used. All ranks get the same error.
 //
 // Each rank is a process of three threads. "steps" shows each step: the computation before Finish,
-// and the exposed communication in it, which is what that did not overlap. "communication" shows
-// each bucket, from when it is its turn until it is averaged. "program" shows the Spans. Ranks'
-// clocks are compared by messages, so that times fit to the half of a round trip.
+// and the exposed communication in Finish. "communication" shows each bucket, from its turn until
+// its average. "program" shows the Spans. Messages align the ranks' clocks to half of a round trip.
 func (d *DDP) WriteTrace(ctx context.Context, w io.Writer) error {
 	t := d.trace
 	if t == nil {

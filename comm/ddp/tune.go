@@ -10,24 +10,25 @@ import (
 	"gompi/comm"
 )
 
-// bucketSizes are what TuneBuckets tries. The time of a step depends little on what is between.
+// bucketSizes are the sizes that TuneBuckets tries. Sizes in between change the time of a step
+// little.
 var bucketSizes = []int{256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 25 << 20, 100 << 20}
 
-// Of each size some steps are not measured, since they touch new memory, and the fastest of the
-// others counts: what else the machine does only adds to a step's time.
+// For each size the first steps, which touch new memory, are not measured. The fastest of the
+// others counts: other load on the machine only adds to a step's time.
 const (
 	tuningWarmUp   = 1
 	tuningMeasured = 4
 )
 
 // A tuning finds the bucket size with which steps are fastest, on the slowest rank. It begins after
-// the step that shows the order of the parameters. Methods of a nil one do nothing.
+// the step that shows the order of the parameters.
 type tuning struct {
-	sizes []int     // that give different buckets
+	sizes []int     // sizes with different buckets
 	best  []float64 // seconds of the fastest step with each, on this rank
-	at    int       // which is tried now
-	steps int       // done with it
-	last  time.Time // end of the step before
+	at    int       // index of the present size
+	steps int       // steps done with the present size
+	last  time.Time // end of the last step
 }
 
 // newTuning returns the tuning for these parameters, nil if all sizes give the same buckets.
@@ -50,10 +51,10 @@ func newTuning(order []int, params []*Tensor) *tuning {
 	return t
 }
 
-// firstBytes is the limit of the first bucket that belongs to that of the others.
+// firstBytes is the limit of the first bucket for the size of the others.
 func firstBytes(size int) int { return min(size, 1<<20) }
 
-// startTuning begins with the least size.
+// startTuning begins with the smallest size.
 func (d *DDP) startTuning(ctx context.Context) error {
 	if d.tuning = newTuning(d.order, d.params); d.tuning == nil {
 		return nil
@@ -61,8 +62,8 @@ func (d *DDP) startTuning(ctx context.Context) error {
 	return d.setBucketBytes(ctx, d.tuning.sizes[0])
 }
 
-// tune notes the time of a step, and continues with the next size, or to the best of all. All ranks
-// do so after the same steps, and choose from the same times: the slowest rank's.
+// tune records the time of a step, and continues with the next size or, after the last, chooses the
+// best. All ranks do so after the same steps, and choose by the same times: the slowest rank's.
 func (d *DDP) tune(ctx context.Context) error {
 	t := d.tuning
 	if t == nil || !t.note(time.Now()) {
@@ -78,7 +79,7 @@ func (d *DDP) tune(ctx context.Context) error {
 	return d.setBucketBytes(ctx, t.sizes[slices.Index(t.best, slices.Min(t.best))])
 }
 
-// note notes that a step ended, and reports whether it was the last with this size.
+// note records the end of a step, and reports whether the step was the last with this size.
 func (t *tuning) note(now time.Time) (over bool) {
 	if t.steps >= tuningWarmUp {
 		t.best[t.at] = min(t.best[t.at], now.Sub(t.last).Seconds())

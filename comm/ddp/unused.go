@@ -8,7 +8,7 @@ import (
 )
 
 // Skip declares that this rank adds nothing more to the gradient of parameter i in this step: no
-// further pass calls Ready for it. What earlier passes of the step have added counts.
+// further pass calls Ready for it. The gradients of earlier passes of the step count.
 func (d *DDP) Skip(i int) {
 	if !d.mayBeReady(i) {
 		return
@@ -28,17 +28,16 @@ func (d *DDP) SkipRest() {
 	}
 }
 
-// Used reports, with FindUnused, whether any rank had a gradient for parameter i in the last step:
-// if none had, an optimiser leaves the parameter as it is, even one that would change it without a
-// gradient. After a step that averages no gradients, with LocalSteps, it says that of this rank
-// alone. It is true without FindUnused, and with a Hook: that may send what it remembers of
-// earlier steps.
+// Used reports, with FindUnused, whether any rank had a gradient for parameter i in the last step.
+// If none had, an optimiser should not change the parameter, not even by momentum. After a local
+// step, with LocalSteps, only this rank's gradient counts. Without FindUnused, Used returns true,
+// and also with a Hook, which may send numbers of earlier steps.
 func (d *DDP) Used(i int) bool { return d.used == nil || d.opts.Hook != nil || d.used.any[i] != 0 }
 
-// A usedParams finds out which parameters had a gradient on any rank. Methods of a nil one do
+// A usedParams finds the parameters with a gradient on any rank. Methods of a nil usedParams do
 // nothing.
 type usedParams struct {
-	own, any []uint8 // 1: had one
+	own, any []uint8 // 1: had a gradient
 	op       *comm.Persistent
 	r        comm.Request
 }

@@ -1,11 +1,12 @@
 package stats
 
-// counters.inside says how many calls that are timed are under way, in its low threadBits, and, if
-// there are any, since when there are, in units of 1<<clockBits ns, in the others. Both are one
-// word, so that the call that ends last reads the beginning that belongs to its count: nothing else
-// is ordered by it, and other threads that begin or end meanwhile repeat their exchange.
+// counters.inside has the number of timed calls under way in its low threadBits. If there are any,
+// the upper bits have the beginning of the period in which there were always some, in units of
+// 1<<clockBits ns. As both are one word, the call that ends last reads the beginning that belongs
+// to its count. No other memory is ordered by this word, and concurrent begins and ends repeat
+// their exchange.
 //
-// The time in calls is the sum of the periods in which there are some. C does the same: counted.c.
+// The time in calls is the sum of these periods. C does the same: counted.c.
 //
 //c:const GOMPI_STATS_
 const (
@@ -30,8 +31,8 @@ func (c *counters) enter(now int64) {
 	}
 }
 
-// exit notes that a call ends that began at begin, stands for so many others of its length, and
-// counts for nothing if those are -1.
+// exit notes the end of a call that began at begin. The call also stands for so many others of its
+// length; with -1 it does not count itself.
 func (c *counters) exit(begin, now, others int64) {
 	was := c.inside.Add(^uint64(0))
 	if was&threads != 0 {
@@ -44,7 +45,7 @@ func (c *counters) exit(begin, now, others int64) {
 	c.busy.Add(period)
 }
 
-// openFor returns for how long calls are under way at a time.
+// openFor returns how long calls have been under way at a time.
 func (c *counters) openFor(now int64) int64 {
 	was := c.inside.Load()
 	if was&threads == 0 {

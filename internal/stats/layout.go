@@ -1,6 +1,6 @@
-// Package stats is what the ranks of a host count of their own calls, with gompirun -stats and
-// -trace. Ranks write it to memory that they share with their agent, which reads it when they have
-// ended, however they did: what a rank has counted outlives it.
+// Package stats is the statistics that the ranks of a host keep of their own calls, for gompirun
+// -stats and -trace. Ranks write them to memory shared with their agent, which reads the memory
+// when the ranks have ended. So the counts of killed ranks survive.
 //
 // # Layout
 //
@@ -20,13 +20,13 @@
 //
 // A site is a function and the place in the program that calls it. In Go its key is a hash of the
 // innermost return addresses, in C one of the return address and the function. The rank names a
-// site when it first meets it, so that those of ranks that are killed have names, too.
+// site at its first call, so that the sites of killed ranks have names, too.
 //
 // # Times
 //
-// To read the clock twice takes 50 ns, and a short call 200. So of a site whose calls take less
-// than Short on average, only one call in Sampled is timed, once there were some, and stands for as
-// many. Calls and bytes are counted each.
+// Two reads of the clock take 50 ns, and a short call takes 200. So a site whose calls take less
+// than Short on average times, after some calls, only one in Sampled, which stands for as many.
+// Every call and its bytes are counted.
 package stats
 
 import (
@@ -42,9 +42,9 @@ const (
 	//
 	//c:const GOMPI_STATS_
 	Sites = 512
-	// mostPeers bounds the ranks to which messages are counted one by one.
+	// mostPeers bounds the ranks to which messages are counted separately.
 	mostPeers = 4096
-	// Events is how many calls of each rank a trace keeps, the latest.
+	// Events is the number of calls that a trace keeps of each rank, the latest.
 	Events = 32 << 10
 
 	headerSize = 4096
@@ -57,20 +57,20 @@ type header struct {
 	_                    [headerSize - 32]byte
 }
 
-// counters are those of a rank that belong to no site.
+// counters are a rank's counters that belong to no site.
 //
 //c:struct gompi_counters
 type counters struct {
 	begun, left   atomic.Int64  // on the clock of seg.Now, 0 before
-	uncounted     atomic.Uint64 // calls of sites for which there was no room
-	moved         atomic.Uint64 // bytes of a program of MPI
+	uncounted     atomic.Uint64 // calls without room for their site
+	moved         atomic.Uint64 // bytes of an MPI program
 	next          atomic.Uint64 // events written
 	peers, events uint64
-	seed          uint64 // of which calls are timed: others on each rank
-	clock         int64  // what it takes to read the clock, in nanoseconds
+	seed          uint64 // selects the timed calls, differently on each rank
+	clock         int64  // cost of reading the clock, in nanoseconds
 	inside        atomic.Uint64
-	busy          atomic.Int64 // for how long some thread was in a timed call, in nanoseconds
-	latest        atomic.Int64 // the site of the call that was begun last and is timed
+	busy          atomic.Int64 // time during which some thread was in a timed call, in nanoseconds
+	latest        atomic.Int64 // site of the timed call that began last
 	_             [4]uint64
 }
 
@@ -81,23 +81,23 @@ type site struct {
 	key              atomic.Uint64 // 0: free
 	calls, bytes     atomic.Uint64
 	timed            atomic.Uint64 // calls
-	time             atomic.Int64  // of all calls, as estimated from those timed
-	fastest, slowest atomic.Int64  // of those timed; fastest is one more, and 0 before the first
-	isShort          atomic.Uint64 // 1 if its calls are short, so that not all are timed
+	time             atomic.Int64  // of all calls, estimated from the timed calls
+	fastest, slowest atomic.Int64  // of the timed calls; fastest is one more, and 0 before the first
+	isShort          atomic.Uint64 // 1 if the average call is short, so that calls are sampled
 	_                [8]byte
-	named            atomic.Uint64 // 1 when the texts are there
+	named            atomic.Uint64 // 1 when the texts are written
 	//c:type char
 	op [32]byte
 	//c:type char
 	place [80]byte
 }
 
-// A peer is what was sent to one.
+// A peer counts the messages to one rank.
 //
 //c:struct gompi_sent
 type peer struct{ messages, bytes atomic.Uint64 }
 
-// An event is one call. stamp, one more than its number, is written last.
+// An event is one call. stamp, the event's number plus one, is written last.
 //
 //c:struct gompi_event
 type event struct {
@@ -109,7 +109,7 @@ type event struct {
 	bytes           uint64
 }
 
-// The layout is the sizes of these types.
+// The layout depends on the sizes of these types.
 var (
 	_ [headerSize]byte = [unsafe.Sizeof(header{})]byte{}
 	_ [128]byte        = [unsafe.Sizeof(counters{})]byte{}
@@ -117,20 +117,19 @@ var (
 	_ [48]byte         = [unsafe.Sizeof(event{})]byte{}
 )
 
-// A Memory is that of a host.
+// A Memory is the statistics of a host.
 type Memory struct {
 	mem  []byte
 	head *header
 }
 
-// Size returns how many bytes there are for the ranks of a host in a job with so many places for
-// ranks.
+// Size returns the bytes for the ranks of a host in a job with so many places for ranks.
 func Size(ranks, places int, trace bool) int {
 	h := shape(ranks, places, trace)
 	return h.areas() + ranks*h.stride()
 }
 
-// areas returns where the first area begins.
+// areas returns the offset of the first area.
 func (h *header) areas() int { return wholePages(headerSize + int(h.ranks)*4) }
 
 func shape(ranks, places int, trace bool) header {
@@ -148,7 +147,7 @@ func (h *header) stride() int {
 
 func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }
 
-// Format lays out zeroed memory of Size bytes, for local ranks with these ranks in the job.
+// Format lays out zeroed memory of Size bytes. ranks has the world ranks of the local ranks.
 func Format(mem []byte, ranks []int, places int, trace bool) *Memory {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
 	*h = shape(len(ranks), places, trace)
@@ -161,7 +160,7 @@ func Format(mem []byte, ranks []int, places int, trace bool) *Memory {
 	return m
 }
 
-// Of returns the Memory that Format has laid out.
+// Of returns the Memory that Format has laid out in mem.
 func Of(mem []byte) (*Memory, error) {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
 	if len(mem) < headerSize || h.magic != magic || len(mem) < h.areas()+int(h.ranks)*h.stride() {

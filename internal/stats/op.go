@@ -6,13 +6,13 @@ import (
 	"gompi/internal/calls"
 )
 
-// An Op is what is called: a calls.Kind, one with Nonblocking, or one of those below.
+// An Op is the function of a call: a calls.Kind, with Nonblocking or not, or a function below.
 type Op uint8
 
-// Nonblocking is added to the kind of a collective that is started.
+// Nonblocking is added to the kind of a nonblocking collective.
 const Nonblocking Op = 64
 
-// What is called besides collectives.
+// The functions besides collectives.
 const (
 	Send Op = 128 + iota
 	Ssend

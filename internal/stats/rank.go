@@ -7,23 +7,23 @@ import (
 	"gompi/internal/seg"
 )
 
-// Which calls are timed: all of a site up to warmUp, and those of sites whose calls take Short or
-// longer on average, in nanoseconds. Of the others it is one in Sampled.
+// Timed are the first warmUp calls of a site, and all calls of sites with an average of at least
+// Short, in nanoseconds. Of other calls one in Sampled is timed.
 //
 //c:const GOMPI_STATS_
 const (
 	Short   = 2000
 	Sampled = 1 << sampledBits
 	warmUp  = 256
-	Long    = 256 * Short // a call that takes longer stands for itself alone
+	Long    = 256 * Short // a longer call stands for itself alone
 
 	sampledBits = 4
 )
 
-// isSampled reports whether the n-th call of a site is one of those. They come at distances that
-// change, so that nothing that a program does in every 16th call is missed, or all that is seen. n
-// is another on each rank: if all read the clock in one collective, each would wait for the others
-// to.
+// isSampled reports whether the n-th call of a site is sampled. The distances between sampled calls
+// vary, so that an action in every 16th call is neither missed nor the only one seen. n differs
+// between ranks: if all ranks read the clock in the same collective, each would wait for the
+// others' reads.
 func isSampled(n uint64) bool { return n*odd>>(64-sampledBits) == 0 }
 
 // odd is 2^64 divided by the golden ratio.
@@ -31,31 +31,30 @@ func isSampled(n uint64) bool { return n*odd>>(64-sampledBits) == 0 }
 //c:const GOMPI_STATS_
 const odd = 0x9e3779b97f4a7c15
 
-// A Rank counts the calls of one rank, while it is on. A nil *Rank is never. Methods may be called
-// from any goroutine, do not block, and allocate nothing but when they meet a site for the first
-// time.
+// A Rank counts the calls of one rank while it is on. A nil *Rank is never on. Methods may be
+// called from any goroutine, do not block, and allocate only at the first call of a site.
 type Rank struct {
 	area
 	place  func() string
 	worlds []int32                    // of the host's ranks
-	count  func(bytes, peer, tag int) // nil, or C counts the calls, and is told of bytes and messages
+	count  func(bytes, peer, tag int) // for MPI programs, whose calls C counts: tells C of bytes and messages
 	on     atomic.Bool
-	open   func() (*Memory, error) // of one that a tool turns on, else nil
+	open   func() (*Memory, error) // for Later: opens the memory; else nil
 	local  int
 	sleeps *Sleeps
 }
 
-// Sleeps are what a rank knows of the waits in which it has slept, which are those that take long.
-// Its progress engine tells it of them: one wait at a time begins, or ends.
+// Sleeps are a rank's waits that have slept, the long ones. The progress engine reports them: only
+// one wait begins or ends at a time.
 type Sleeps struct {
 	begun atomic.Uint64 // waits
-	// The wait that ended last: which of those begun it is, and how long it took. number is 0 while
-	// the two are changed, so that no reader takes the time of another wait.
+	// The wait that ended last: its number, and its duration. number is 0 during a change, so that
+	// no reader takes another wait's duration.
 	number atomic.Uint64
 	took   atomic.Int64
 }
 
-// Begin notes that a wait begins to sleep, and returns its number.
+// Begin notes that a wait begins to sleep, and returns the wait's number.
 func (s *Sleeps) Begin() uint64 { return s.begun.Add(1) }
 
 // End notes that the wait with a number has ended.
@@ -65,9 +64,9 @@ func (s *Sleeps) End(number uint64, took int64) {
 	s.number.Store(number)
 }
 
-// since returns how long the wait took that ended last, if it began after so many others, else 0.
-// A call that has that many at its beginning has then lasted at least as long, whichever goroutine
-// has waited. All accesses are sequentially consistent.
+// since returns the duration of the wait that ended last if its number is above begun, else 0. A
+// call that began at that count has then lasted at least as long, whichever goroutine has waited.
+// All accesses are sequentially consistent.
 func (s *Sleeps) since(begun uint64) int64 {
 	n := s.number.Load()
 	took := s.took.Load()
@@ -77,8 +76,8 @@ func (s *Sleeps) since(begun uint64) int64 {
 	return took
 }
 
-// Rank returns a local rank's own view. place returns where in the program the calling goroutine
-// is, "" if that is not known.
+// Rank returns a local rank's own view. place returns the call site of the calling goroutine in the
+// program, "" if unknown.
 func (m *Memory) Rank(local int, place func() string) *Rank {
 	r := &Rank{place: place, local: local, sleeps: new(Sleeps)}
 	r.use(m)
@@ -86,8 +85,8 @@ func (m *Memory) Rank(local int, place func() string) *Rank {
 	return r
 }
 
-// RankOfMPI is Rank for a program of MPI, whose calls C counts. count adds bytes to the call that
-// this thread is in, and notes with which rank, -1 for none, and tag it exchanges a message.
+// RankOfMPI is Rank for an MPI program, whose calls C counts. count adds bytes to this thread's
+// present call, and notes the world rank (-1 for none) and the tag of its message.
 func (m *Memory) RankOfMPI(local int, count func(bytes, peer, tag int)) *Rank {
 	r := &Rank{count: count, local: local}
 	r.use(m)
@@ -95,8 +94,8 @@ func (m *Memory) RankOfMPI(local int, count func(bytes, peer, tag int)) *Rank {
 	return r
 }
 
-// Later is RankOfMPI without -stats: it counts while a tool in its process has it do so, in memory
-// that open returns then.
+// Later is RankOfMPI without -stats: it counts while a tool in its process turns it on, in the
+// memory that open then returns.
 func Later(local int, count func(bytes, peer, tag int), open func() (*Memory, error)) *Rank {
 	return &Rank{count: count, local: local, open: open}
 }
@@ -109,9 +108,8 @@ func (r *Rank) use(m *Memory) {
 // On reports whether calls are counted.
 func (r *Rank) On() bool { return r != nil && r.on.Load() }
 
-// Turn turns one that Later has returned on or off; others stay on. What was counted stays. It is
-// called by one goroutine at a time, and may be while others make calls: those under way are
-// counted in part.
+// Turn turns a Rank from Later on or off; other ranks stay on. The counts remain. One goroutine at
+// a time may call it, while other goroutines make calls: calls under way are counted in part.
 func (r *Rank) Turn(on bool) error {
 	switch {
 	case r.open == nil:
@@ -121,13 +119,13 @@ func (r *Rank) Turn(on bool) error {
 		if err != nil {
 			return err
 		}
-		r.use(m) // before on is true, without which nobody looks at it
+		r.use(m) // before on is true: only then are the fields read
 	}
 	r.on.Store(on)
 	return nil
 }
 
-// clockCost returns what it takes to read the clock.
+// clockCost returns the cost of reading the clock.
 func clockCost() int64 {
 	best := int64(1 << 62)
 	for range 20 {
@@ -137,16 +135,15 @@ func clockCost() int64 {
 	return best
 }
 
-// Sleeps is what to tell of waits that sleep, nil if nobody wants to know.
+// Sleeps returns the Sleeps to which slept waits are reported, or nil.
 func (r *Rank) Sleeps() *Sleeps {
-	if r == nil || r.count != nil { // C has the times of its calls
+	if r == nil || r.count != nil { // C times its calls itself
 		return nil
 	}
 	return r.sleeps
 }
 
-// ForC returns where the rank's area begins, nil if there is none yet, and the ranks in the job by
-// local rank, as int32.
+// ForC returns the address of the rank's area, or nil, and the world ranks by local rank, as int32.
 func (r *Rank) ForC() (counters, worlds unsafe.Pointer) {
 	return unsafe.Pointer(r.counters), unsafe.Pointer(unsafe.SliceData(r.worlds))
 }
@@ -165,7 +162,7 @@ func (r *Rank) Left() {
 	}
 }
 
-// A Place is where a program that is not in Go says that it is. The zero Place is none.
+// A Place is a call site that a program outside Go names. The zero Place is none.
 type Place struct {
 	name string
 	hash uint64
@@ -180,26 +177,26 @@ func NewPlace(name string) *Place {
 	return p
 }
 
-// key is never 0, as that of callers.
+// key is never 0, like the result of callers.
 func (p *Place) key(op Op) uint64 { return (p.hash^uint64(op))*odd | 1 }
 
-// A Span is a call that is counted. The zero Span is one that is not.
+// A Span is a call under way. The zero Span is not counted.
 type Span struct {
 	r      *Rank
 	site   *site
-	begin  int64 // 0 if it is not timed
+	begin  int64 // 0 if the call is not timed
 	bytes  int
 	op     Op
-	stands int64  // for so many calls
-	slept  uint64 // before it, if it is not timed
-	peer   int32  // in the job, -1 for none
+	stands int64  // number of calls for which it stands
+	slept  uint64 // waits that had begun to sleep before the call, if it is not timed
+	peer   int32  // world rank, -1 for none
 	tag    int32
 }
 
-// Begin counts a call of so many bytes, and fills its Span, which is zero. Its caller is a function
-// of core that faces call, or one that such a function calls. at is where the program is, if that
-// knows it itself, else nil. (A Span that it returned would be copied, which waits for what has
-// just been stored: 8 ns.)
+// Begin counts a call of so many bytes and fills its Span, which is zero. The caller is a function
+// of core that the program calls, or is called by such a function. at is the program's call site if
+// the program names it, else nil. (A returned Span would be copied, and the copy would wait for the
+// stores just made: 8 ns.)
 //
 //go:noinline
 func (r *Rank) Begin(sp *Span, op Op, bytes int, at *Place) {
@@ -239,15 +236,15 @@ func (r *Rank) Begin(sp *Span, op Op, bytes int, at *Place) {
 	}
 }
 
-// serves reports whether a site is where a thread waits that serves others, not the program:
-// torch's store on rank 0, and others over gompi for C, wait so for what they are asked.
+// serves reports whether a site is the wait of a thread that serves other ranks' requests, as
+// torch's store on rank 0 and other C libraries over gompi have. That time is not the program's.
 func (s *site) serves(op Op) bool { return op == Probe && s.place[0] == 0 }
 
-// home returns where the site with a key is, if nothing else is there.
+// home returns the first place in the table for a site with this key.
 func home(key uint64) uint64 { return key >> 40 * (Sites - spare) >> 24 }
 
-// find returns the site with a key. Where there is no room for another it is one for all calls of
-// op from other places, nil if there is no room for that, too.
+// find returns the site with a key. If the table has no room for another site, it returns the site
+// for all other calls of op, or nil if that has no room either.
 func (r *Rank) find(key uint64, op Op, at *Place) *site {
 	for i := range uint64(probes) {
 		if s := r.at(key, (home(key)+i)%(Sites-spare), op, at); s != nil {
@@ -263,12 +260,12 @@ func (r *Rank) find(key uint64, op Op, at *Place) *site {
 	return nil
 }
 
-// probes bounds where a site is looked for, and spare are those for calls from other places.
+// probes bounds the search for a site. spare is the number of sites for calls from other places.
 //
 //c:const GOMPI_STATS_
 const probes, spare = 16, 64
 
-// at returns the site at a place of the table, if that has a key or can have it.
+// at returns the i-th site of the table if it has the key, or is free and takes it.
 func (r *Rank) at(key, i uint64, op Op, at *Place) *site {
 	s := &r.sites[i]
 	old := s.key.Load()
@@ -279,7 +276,7 @@ func (r *Rank) at(key, i uint64, op Op, at *Place) *site {
 		r.name(s, op, i < Sites-spare, at)
 		return s
 	}
-	if s.key.Load() == key { // another goroutine's, just now
+	if s.key.Load() == key { // another goroutine has just taken it
 		return s
 	}
 	return nil
@@ -301,14 +298,14 @@ func (r *Rank) name(s *site, op Op, known bool, at *Place) {
 // On reports whether the call is counted.
 func (sp *Span) On() bool { return sp.site != nil }
 
-// Message notes with which rank of the job, and which tag, a call exchanges a message.
+// Message notes the world rank and the tag of a call's message.
 func (r *Rank) Message(sp *Span, peer, tag int) {
 	if sp.peer, sp.tag = int32(peer), int32(tag); r.count != nil && len(r.events) > 0 {
 		r.count(0, peer, tag)
 	}
 }
 
-// move counts bytes of a program of MPI.
+// move counts bytes of an MPI program.
 func (r *Rank) move(bytes int) {
 	if bytes > 0 {
 		r.moved.Add(uint64(bytes))
@@ -316,7 +313,7 @@ func (r *Rank) move(bytes int) {
 	}
 }
 
-// Received adds the bytes of a message that has come, of a call that began without.
+// Received adds the bytes of a received message to a call that began without them.
 func (r *Rank) Received(sp *Span, bytes int) {
 	switch {
 	case bytes <= 0:
@@ -328,7 +325,7 @@ func (r *Rank) Received(sp *Span, bytes int) {
 	}
 }
 
-// Sent counts a message to a rank of the job.
+// Sent counts a message to a world rank.
 func (r *Rank) Sent(to, bytes int) {
 	if to < len(r.peers) {
 		r.peers[to].messages.Add(1)
@@ -353,7 +350,7 @@ func (sp *Span) End() {
 	}
 	now := seg.Now()
 	took := max(0, now-sp.begin-sp.r.clock)
-	if took > Long { // something held this one up, not those that it stands for
+	if took > Long { // a delay of this call alone
 		sp.stands = 1
 	}
 	if !s.serves(sp.op) {
@@ -367,7 +364,7 @@ func (sp *Span) End() {
 	}
 }
 
-// took notes that a call took so long, and stands for so many. It returns the time of all calls.
+// took adds a call of a duration that stands for so many calls. It returns the time of all calls.
 func (s *site) took(took, stands int64) (total int64) {
 	s.timed.Add(1)
 	if least := s.fastest.Load(); least == 0 || took < least-1 {

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Figures are what one rank has counted.
+// Figures are the statistics of one rank.
 type Figures struct {
 	Rank      int
-	Begun     int64 // when it joined its job, on the clock of seg.Now; 0: it did not
-	Left      int64 // when it left it; 0: it did not
-	Busy      int64 // for how long some thread was in a call, in nanoseconds
-	Open      int64 // of these in a call that its process ended in
-	Ended     bool  // its process ended before it left
+	Begun     int64 // when the rank joined its job, on the clock of seg.Now, or 0
+	Left      int64 // when the rank left its job, or 0
+	Busy      int64 // time in which some thread was in a call, in nanoseconds
+	Open      int64 // the part of Busy in the call in which the process ended
+	Ended     bool  // the process ended before it left the job
 	Uncounted uint64
 	Sites     []Site
 	Peers     []Peer
-	Dropped   uint64 // calls that the trace has not kept
+	Dropped   uint64 // calls that the trace has overwritten
 }
 
 // A Site is one place that calls one function.
@@ -26,11 +26,11 @@ type Site struct {
 	Calls, Bytes uint64
 	Timed        uint64 // calls
 	Time         int64  // of all calls, in nanoseconds
-	Fastest      int64  // of those timed
+	Fastest      int64  // of the timed calls
 	Slowest      int64
 }
 
-// A Peer is what was sent to a rank.
+// A Peer counts the messages to a rank.
 type Peer struct {
 	Rank            int
 	Messages, Bytes uint64
@@ -44,9 +44,9 @@ type Event struct {
 	Bytes           uint64
 }
 
-// Read returns the figures of a local rank, and its trace. ended is when its process has ended: a
-// call that was under way then has lasted until then. The rank may still run; then the figures are
-// those of some moment now, and events that it is writing are left out.
+// Read returns the figures of a local rank, and its trace. ended is when its process ended: a call
+// under way lasted until then. If the rank is still running, the figures are a snapshot, and events
+// that are being written are left out.
 func (m *Memory) Read(local int, ended int64) (Figures, []Event) {
 	a := m.area(local)
 	f := Figures{Begun: a.begun.Load(), Left: a.left.Load(), Busy: a.busy.Load(), Uncounted: a.uncounted.Load()}
@@ -69,8 +69,8 @@ func (f *Figures) open(s *Site, took int64) {
 	s.Time, s.Slowest = s.Time+took, max(s.Slowest, took)
 }
 
-// EndedIn notes in which call the process has ended, for so long, if the rank's own figures do not
-// have it: it was none of those that are timed.
+// EndedIn adds the call in which the process ended, and its duration, if that call was not timed
+// and so is not in the rank's own figures.
 func (f *Figures) EndedIn(op, place string, took int64) {
 	if f.Open > 0 {
 		return
@@ -81,7 +81,7 @@ func (f *Figures) EndedIn(op, place string, took int64) {
 	}
 }
 
-// Totals returns what a local rank, which may still run, has counted at all sites together.
+// Totals returns the sum over all sites of a local rank, which may still be running.
 func (m *Memory) Totals(local int) (t Site) {
 	a := m.area(local)
 	for i := range a.sites {
@@ -92,8 +92,8 @@ func (m *Memory) Totals(local int) (t Site) {
 	return t
 }
 
-// readSites reads the sites. Those of one name are one: they have been called from several places
-// that call one function of the program. It returns where each place of the table is among them.
+// readSites reads the sites. Sites of the same name are merged: a function of the program calls the
+// operation at several places. It returns the index in Figures.Sites of each site of the table.
 func (f *Figures) readSites(a *area) (at [Sites]int) {
 	byName := map[[2]string]int{}
 	for i := range a.sites {
@@ -121,7 +121,7 @@ func (f *Figures) readSites(a *area) (at [Sites]int) {
 	return at
 }
 
-// Add adds what another rank or place has counted at s.
+// Add adds the figures of another rank or place at the same site.
 func (s *Site) Add(t Site) {
 	if t.Timed > 0 && (s.Timed == 0 || t.Fastest < s.Fastest) {
 		s.Fastest = t.Fastest

@@ -9,7 +9,7 @@ import (
 	"gompi/transport"
 )
 
-// Tests of what arrives, and how.
+// Tests of delivery.
 
 func headerArrivesWhole(t *testing.T, n *net) {
 	want := transport.Header{
@@ -31,7 +31,7 @@ func headerArrivesWhole(t *testing.T, n *net) {
 	})
 }
 
-// flushed drives r until nothing it sent waits for Poll any more.
+// flushed drives r until all of its frames have been sent.
 func (r *rank) flushed() error {
 	return r.until("frames to leave", func() bool {
 		c, ok := r.Transport.(transport.Progresser)
@@ -44,7 +44,7 @@ func (r *rank) post(peer world.Rank, number, size int) {
 	r.send(peer, transport.Header{Kind: transport.Eager, Tag: int32(number), A: uint64(size)}, pattern(r.id, number, size), uint64(peer)<<32|uint64(number))
 }
 
-// check compares the messages that came from peer with what post sends.
+// check compares the messages from peer with the messages of post.
 func (r *rank) check(peer world.Rank, sizes []int) error {
 	i := 0
 	for _, m := range r.got {
@@ -100,8 +100,7 @@ func anySize(t *testing.T, n *net) {
 	oneWay(t, n, append(sizes, 8<<20, 0, 8<<20+5))
 }
 
-// Frames that are sent in one step, where that can be, and taken in one step keep
-// their place among the others.
+// Frames sent and taken in one step, where possible, keep their order among the others.
 func takenWhole(t *testing.T, n *net) {
 	sizes := make([]int, 3000)
 	for i := range sizes {
@@ -175,7 +174,7 @@ func manyBothWays(t *testing.T, n *net) {
 	bothWays(t, n, sizes)
 }
 
-// bothWays has two ranks send each other messages of these sizes at the same time.
+// bothWays lets two ranks send each other messages of these sizes at the same time.
 func bothWays(t *testing.T, n *net, sizes []int) {
 	all(t, n.ranks, func(r *rank) error {
 		for i, size := range sizes {

@@ -13,12 +13,12 @@ import (
 
 // Tests of transport.Getter.
 
-// direct returns a rank's power, and the heaps of both ranks.
+// direct returns a rank's Getter and the heaps of both ranks.
 func (n *net) direct(rank world.Rank) (d transport.Getter, heaps [2][]byte) {
 	return n.Ends[rank].Transport.(transport.Getter), [2][]byte{n.Heap(0), n.Heap(1)}
 }
 
-// place is where rank's peer finds b.
+// place returns the place of b for rank's peer.
 func (n *net) place(t *testing.T, rank world.Rank, b []byte) uint64 {
 	t.Helper()
 	d, _ := n.direct(rank)
@@ -29,7 +29,7 @@ func (n *net) place(t *testing.T, rank world.Rank, b []byte) uint64 {
 	return place
 }
 
-// copied drives r until the copy with a token has ended, and returns how.
+// copied drives r until the copy with a token has ended, and returns its error.
 func (r *rank) copied(token uint64) error {
 	if err := r.until("a copy", func() bool { return !r.due[token] }); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (r *rank) copied(token uint64) error {
 	return r.sent[token]
 }
 
-// get begins a Get from rank 1, and put a Put to it.
+// get begins a Get from the peer, and put a Put to the peer.
 func (r *rank) get(place uint64, dst []byte, token uint64) {
 	r.due[token] = true
 	r.Transport.(transport.Getter).Get(1-r.id, place, mem.Bytes(dst), token, true)
@@ -48,17 +48,17 @@ func (r *rank) put(place uint64, src []byte, token uint64) {
 	r.Transport.(transport.Getter).Put(1-r.id, place, mem.Bytes(src), token)
 }
 
-// copyLengths are in bytes: of one piece, of several that the last does not fill, and so
-// many that caches do not hold them.
+// copyLengths are, in bytes: one chunk, several chunks with a partial last one, and more than
+// caches hold.
 var copyLengths = []int{1, 100, 5000, 70_001, 300_000, 1<<20 + 3, 9 << 20}
 
-// Rank 0 gets from rank 1's heap to memory of its own and to its heap, puts there from
-// both, and all arrives where it should and nowhere else, beside frames.
+// Rank 0 gets from rank 1's heap into its own memory and its heap, and puts from both. All bytes
+// arrive at their places and nowhere else, beside frames.
 func heapsAreReached(t *testing.T, n *net) {
 	_, heaps := n.direct(0)
 	rounds := 0
 	all(t, n.ranks, func(r *rank) error {
-		if r.id == 1 { // it is there to help
+		if r.id == 1 { // polls to help
 			return r.until("the last frame", func() bool { return len(r.got) == 4*len(copyLengths) })
 		}
 		for _, size := range copyLengths {
@@ -78,7 +78,7 @@ func heapsAreReached(t *testing.T, n *net) {
 	})
 }
 
-// exchange copies what lies between the ends of theirs to own, or the other way.
+// exchange copies the bytes between the ends of theirs to own, or the other way.
 func (r *rank) exchange(n *net, t *testing.T, round, size int, own, theirs []byte, get bool) error {
 	dst, src := own, theirs
 	if !get {
@@ -102,7 +102,7 @@ func (r *rank) exchange(n *net, t *testing.T, round, size int, own, theirs []byt
 	return nil
 }
 
-// A peer that does nothing at all is not waited for.
+// An idle peer does not delay copies.
 func copiesNeedNoPeer(t *testing.T, n *net) {
 	_, heaps := n.direct(0)
 	for i, size := range copyLengths {
@@ -132,8 +132,8 @@ func placesThatMeanNothing(t *testing.T, n *net) {
 	}
 }
 
-// A peer that copies when the memory is recalled is notified, whether before the first
-// byte, in the midst of it, or when all is copied but has not been said to be.
+// A peer whose copy meets a recall is notified: before the first byte, during the copy, or when all
+// is copied but not yet reported.
 func recalledMemory(t *testing.T, n *net) {
 	d, heaps := n.direct(1)
 	r, size := n.ranks[0], 5<<20
@@ -154,8 +154,7 @@ func recalledMemory(t *testing.T, n *net) {
 	}
 }
 
-// A copy that is forgotten is not reported, and touches nothing any more; those behind
-// it continue.
+// A forgotten copy is not reported and touches no memory; later copies continue.
 func forgottenCopies(t *testing.T, n *net) {
 	_, heaps := n.direct(0)
 	r, size := n.ranks[0], 5<<20
@@ -167,7 +166,7 @@ func forgottenCopies(t *testing.T, n *net) {
 	delete(r.due, 1)
 	clear(dst)
 	copy(heaps[1], pattern(1, 1, size))
-	n.ranks[1].Poll(-1) // it was asked to help
+	n.ranks[1].Poll(-1) // rank 0 asked it to help
 	if err := r.copied(2); err != nil {
 		t.Error(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"gompi/transport"
 )
 
-// RunFaulty tests what the transport that open makes does behind Faulty: what is delayed
-// keeps the contract, and what is cut, truncated or stalled fails there and nowhere else.
+// RunFaulty tests the transport that open makes behind Faulty: delayed frames keep the contract,
+// and cuts, truncations and stalls have their effect and no other.
 func RunFaulty(t *testing.T, open Open) {
 	t.Run("DelayKeepsTheContract", func(t *testing.T) { delayKeepsTheContract(t, open) })
 	t.Run("CutComesBeforeTheFrame", func(t *testing.T) { cutComesBeforeTheFrame(t, open) })
@@ -20,7 +20,7 @@ func RunFaulty(t *testing.T, open Open) {
 	t.Run("StallIsSilent", func(t *testing.T) { stallIsSilent(t, open) })
 }
 
-// faulted opens what open does, each rank with the faults that decide gives it.
+// faulted opens the Net of open, with the faults of decide at each rank.
 func faulted(open Open, decide func(rank world.Rank, ev Event) Fault) Open {
 	return func(t *testing.T, sinks []transport.Sink) *Net {
 		shells, between := make([]*faulty, len(sinks)), make([]transport.Sink, len(sinks))

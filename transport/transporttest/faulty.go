@@ -13,55 +13,50 @@ import (
 type Event struct {
 	Peer   world.Rank
 	Out    bool             // leaving, else arriving
-	N      int              // frames between the two in this direction before it
+	N      int              // frames before it in this direction between the two ranks
 	Header transport.Header // Len is set
 }
 
-// A Fault is what happens to a frame, and to the connection it is on. The zero
-// Fault lets it pass.
+// A Fault is the fate of a frame and of its connection. The zero Fault lets the frame pass.
 type Fault struct {
-	// Delay is for how many Polls a leaving frame, and all behind it, are held
-	// back. Nothing delays an arriving frame.
+	// Delay is the number of Polls for which a leaving frame, and all later ones, are held back. An
+	// arriving frame is never delayed.
 	Delay int
-	// Cut ends the connection before the frame: this end loses the peer with
-	// transport.ErrCut.
+	// Cut ends the connection before the frame: this end loses the peer with transport.ErrCut.
 	Cut bool
-	// Truncate ends it after half the payload, rounded down, of an arriving
-	// frame; a leaving one is cut.
+	// Truncate ends the connection after half the payload, rounded down, of an arriving frame.
+	// Before a leaving frame it is a Cut.
 	Truncate bool
-	// Stall has neither this frame nor any later one, in either direction,
-	// come through, without an error, as if the peer's process had been
-	// stopped.
+	// Stall silently holds this frame and all later ones in both directions, as if the peer's
+	// process had been stopped.
 	Stall bool
 }
 
-// Faulty makes a transport fail as decide says, which is called for every
-// frame. open makes the transport and must have it deliver to the Sink given.
-// Faults show at this end; wrap both ends to have them show at both. It reads no
-// clock.
+// Faulty makes a transport fail as decide says. decide is called for every frame. open creates the
+// transport, which must deliver to the given Sink. Faults show at this end; for both ends, wrap
+// both. Faulty reads no clock.
 //
-// The result is a transport.Transport and a Progresser: other optional powers are
-// hidden.
+// The result is a transport.Transport and a Progresser: other optional interfaces are hidden.
 func Faulty(sink transport.Sink, decide func(Event) Fault, open func(transport.Sink) transport.Transport) transport.Transport {
 	f := newFaulty(sink, decide)
 	f.Transport = open(f)
 	return f
 }
 
-// newFaulty returns what delivers to sink, without its transport.
+// newFaulty returns a faulty that delivers to sink, without its transport.
 func newFaulty(sink transport.Sink, decide func(Event) Fault) *faulty {
 	return &faulty{sink: sink, decide: decide, peers: make(map[world.Rank]*victim), windows: make(map[uint64]*window)}
 }
 
-// faulty stands between a transport and its sink, on both sides.
+// faulty stands between a transport and its sink, in both directions.
 type faulty struct {
 	transport.Transport
 	sink   transport.Sink
 	decide func(Event) Fault
 	peers  map[world.Rank]*victim
 
-	// Windows of arriving frames, by tokens of our own: the sink's say
-	// nothing about the frame.
+	// Windows of arriving frames, by tokens of their own: the sink's tokens do not identify the
+	// frame.
 	windows map[uint64]*window
 	token   uint64
 
@@ -84,14 +79,14 @@ type held struct {
 	token uint64
 	polls int
 
-	forgotten bool // no Sent is due any more
+	forgotten bool // no Sent is due
 }
 
-// A window is where an arriving frame goes.
+// A window is the memory for an arriving frame.
 type window struct {
 	peer  world.Rank
 	token uint64 // the sink's
-	left  int64  // until the frame is truncated; negative: it is not
+	left  int64  // bytes until the frame is truncated; negative: never
 	size  int64  // of the present window
 }
 
@@ -104,8 +99,8 @@ func (f *faulty) peer(i world.Rank) *victim {
 	return v
 }
 
-// Send implements transport.Transport. A frame that is held back counts as
-// lent, whatever its size.
+// Send implements transport.Transport. The buffer of a held frame counts as lent, whatever its
+// size.
 func (f *faulty) Send(peer world.Rank, h *transport.Header, b mem.Buffer, token uint64) bool {
 	v := f.peer(peer)
 	h.Len = int64(b.Size())
@@ -155,7 +150,7 @@ func (f *faulty) callDue() int {
 	return len(due)
 }
 
-// release sends what has been held back long enough.
+// release sends the frames whose delay has passed.
 func (f *faulty) release(peer world.Rank, v *victim) int {
 	n := 0
 	for len(v.queue) > 0 && !v.stalled {
@@ -200,7 +195,7 @@ func (f *faulty) Forget(peer world.Rank, token uint64) {
 	f.Transport.Forget(peer, token)
 }
 
-// Arm implements transport.Transport: frames that are held back count Polls.
+// Arm implements transport.Transport. A held frame needs more Polls, so Arm fails.
 func (f *faulty) Arm() bool {
 	if len(f.due) > 0 {
 		return false
@@ -234,7 +229,7 @@ func (f *faulty) Deadline() int64 {
 	return 0
 }
 
-// Close implements transport.Transport. What stalled is dropped.
+// Close implements transport.Transport. Stalled frames are dropped.
 func (f *faulty) Close(force bool) bool {
 	f.callDue()
 	waits := false
@@ -282,10 +277,10 @@ func (f *faulty) Arrive(peer world.Rank, h *transport.Header) (mem.Buffer, uint6
 	return f.open(w, b)
 }
 
-// open hands a window on, shortened to where the frame is truncated.
+// open passes a window on, shortened to the truncated frame.
 func (f *faulty) open(w *window, b mem.Buffer) (mem.Buffer, uint64) {
 	if b.Size() == 0 {
-		if w.left >= 0 { // dropped anyway
+		if w.left >= 0 { // the frame is dropped anyway
 			f.cut(w.peer)
 		}
 		return b, 0

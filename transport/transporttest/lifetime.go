@@ -12,7 +12,7 @@ import (
 	"gompi/transport"
 )
 
-// Tests of buffers, sleep, and the end.
+// Tests of buffers, sleep, and close.
 
 const large = 4 << 20 // more than any transport copies or a socket takes
 
@@ -45,7 +45,7 @@ func bufferReuse(t *testing.T, n *net) {
 
 func sentOnce(t *testing.T, n *net) {
 	const frames = 20
-	contact(t, n) // what follows finds the way open
+	contact(t, n) // later frames find the connection open
 	all(t, n.ranks, func(r *rank) error {
 		if r.id == 1 {
 			return r.until("all messages", func() bool { return len(r.got) == frames })
@@ -69,7 +69,7 @@ func sentOnce(t *testing.T, n *net) {
 	})
 }
 
-// What Forget was called for is delivered all the same, from a copy.
+// A forgotten frame is delivered all the same, from a copy.
 func forgottenSend(t *testing.T, n *net) {
 	token := uint64(7)
 	r := n.ranks[0]
@@ -91,8 +91,8 @@ func forgottenSend(t *testing.T, n *net) {
 	})
 }
 
-// A payload whose window is forgotten on the way is read to its end, and the
-// window not written to.
+// A payload whose window is forgotten during its arrival is read to its end, and the window is not
+// written to.
 func forgottenWindow(t *testing.T, n *net) {
 	all(t, n.ranks, func(r *rank) error {
 		if r.id == 0 {
@@ -100,7 +100,7 @@ func forgottenWindow(t *testing.T, n *net) {
 			r.post(1, 1, 10)
 			return r.flushed()
 		}
-		// Where a payload is not stored in one Poll, Forget comes half-way.
+		// If a payload takes several Polls, Forget comes half-way.
 		if err := r.until("the first frame", func() bool { return len(r.arriving)+len(r.got) > 0 }); err != nil {
 			return err
 		}
@@ -119,8 +119,7 @@ func forgottenWindow(t *testing.T, n *net) {
 	})
 }
 
-// Two ranks take turns, and sleep whenever it is not theirs: one wake-up that
-// is lost stops both.
+// Two ranks take turns and sleep in between: one lost wake-up stops both.
 func sleepersAreWoken(t *testing.T, n *net) {
 	const rounds = 300
 	all(t, n.ranks, func(r *rank) error {
@@ -131,7 +130,7 @@ func sleepersAreWoken(t *testing.T, n *net) {
 				r.post(1-r.id, i, i%3*40000)
 				continue
 			}
-			late.Reset(timeout) // it is of one wake-up: all together may take longer
+			late.Reset(timeout) // for one wake-up: all together may take longer
 			for want := i/2 + 1; len(r.got) < want; {
 				if r.Poll(-1) == 0 && len(r.got) < want {
 					if err := r.sleep(late.C); err != nil {
@@ -156,7 +155,7 @@ func goodbyeAfterData(t *testing.T, n *net) {
 			close(closing)
 			return r.close()
 		}
-		<-closing // only now begins the other to read
+		<-closing // reads only after the other's Close has begun
 		if err := r.until("the goodbye", func() bool { return r.lost[0] != nil }); err != nil {
 			return err
 		}
@@ -213,8 +212,7 @@ func nothingArrivesInClose(t *testing.T, n *net) {
 	}
 }
 
-// The buffer of a forced Close is given back although no peer reads; newNet
-// checks that.
+// A forced Close gives the buffer back although no peer reads; newNet checks that.
 func forcedClose(t *testing.T, n *net) {
 	contact(t, n)
 	r := n.ranks[0]
@@ -232,7 +230,7 @@ func forcedClose(t *testing.T, n *net) {
 	}
 }
 
-// contact has all ranks exchange a frame with all others.
+// contact lets all ranks exchange a frame with all others.
 func contact(t *testing.T, n *net) {
 	all(t, n.ranks, func(r *rank) error {
 		for peer := range n.size() {
@@ -326,7 +324,7 @@ func noAllocation(t *testing.T, n *net) {
 		t.Skip("allocations mean nothing under the race detector")
 	}
 	contact(t, n)
-	// The ranks' own bookkeeping allocates: keep it out of the way.
+	// The ranks' own bookkeeping allocates: bypass it.
 	var arrived [2]int
 	for _, r := range n.ranks {
 		r.quiet = &still{memory: make([]byte, 1<<20)}

@@ -2,6 +2,6 @@
 
 package transporttest
 
-// raceDetector: sync.Pool drops items at random under it, so that counting
-// allocations means nothing.
+// raceDetector: under it sync.Pool drops items at random, so that counts of allocations mean
+// nothing.
 const raceDetector = true

@@ -15,10 +15,10 @@ import (
 	"gompi/transport"
 )
 
-// timeout is how long a test waits for what must happen.
+// timeout is how long a test waits without progress.
 const timeout = 20 * time.Second
 
-// longest is the same while something happens.
+// longest bounds a wait with progress.
 const longest = 3 * time.Minute
 
 // A message is a frame as it arrived.
@@ -29,8 +29,8 @@ type message struct {
 	dropped bool
 }
 
-// A rank is one end of a Net under test and the Sink of that end: it keeps
-// what arrives and checks the rules that hold always.
+// A rank is one end of a Net under test and the Sink of that end: it keeps arriving frames and
+// checks the rules that hold always.
 type rank struct {
 	id world.Rank
 	End
@@ -38,8 +38,8 @@ type rank struct {
 	window func(h *transport.Header) int  // bytes of each window; nil: the whole payload
 	drops  func(h *transport.Header) int  // windows before the rest is dropped; nil or negative: never
 	hook   func(m *message)               // called for each complete message
-	takes  func(h *transport.Header) bool // which whole frames are taken; nil: none
-	quiet  *still                         // takes over everything, if set
+	takes  func(h *transport.Header) bool // selects whole frames that Take takes; nil: none
+	quiet  *still                         // replaces this Sink, if set
 
 	got       []message
 	arriving  map[uint64]*arrival // by token
@@ -175,7 +175,7 @@ func (r *rank) Lost(peer world.Rank, err error) {
 
 // send sends a payload and keeps account of its token.
 func (r *rank) send(peer world.Rank, h transport.Header, payload []byte, token uint64) bool {
-	r.due[token] = true // Send does not call the Sink, but let that be seen
+	r.due[token] = true // a call of the Sink in Send shows as a violation
 	if !r.Send(peer, &h, mem.Bytes(payload), token) {
 		return false
 	}
@@ -183,14 +183,14 @@ func (r *rank) send(peer world.Rank, h transport.Header, payload []byte, token u
 	return true
 }
 
-// sendNow sends a payload at once, if r's transport can, and reports whether it has.
+// sendNow sends a payload at once, if r's transport can, and reports whether it did.
 func (r *rank) sendNow(peer world.Rank, h transport.Header, payload []byte) bool {
 	p, ok := r.Transport.(transport.InlineSender)
 	return ok && p.SendNow(peer, &h, mem.Bytes(payload))
 }
 
-// recvNow receives the frame with a tag at once if it is the next, a short one, and
-// there, and if r's transport can.
+// recvNow receives the frame with a tag at once, if r's transport can and the frame is short, the
+// next, and has arrived.
 func (r *rank) recvNow(peer world.Rank, tag int) {
 	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, 600)
 	p, ok := r.Transport.(transport.InlineSender)
@@ -202,8 +202,7 @@ func (r *rank) recvNow(peer world.Rank, tag int) {
 	}
 }
 
-// until polls, and sleeps when there is nothing to poll, until done reports
-// true.
+// until polls until done reports true, and sleeps when there is nothing to poll.
 func (r *rank) until(what string, done func() bool) error {
 	return r.drive(what, world.None, done)
 }
@@ -289,8 +288,7 @@ func all(t *testing.T, ranks []*rank, f func(r *rank) error) {
 	}
 }
 
-// pattern fills a payload that encodes its sender, its number and every place in
-// it from others.
+// pattern returns a payload that encodes its sender, its number and each position.
 func pattern(from world.Rank, number, size int) []byte {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], uint64(from))

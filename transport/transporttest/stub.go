@@ -23,7 +23,7 @@ func (Stub) Poll(world.Rank) int                                         { retur
 func (Stub) Arm() bool                                                   { return true }
 func (Stub) Close(bool) bool                                             { return true }
 
-// A Log is what a transport of a test was asked to do.
+// A Log records the requests to a test's transport.
 type Log struct{ lines []string }
 
 // Note records a line.
@@ -31,7 +31,7 @@ func (l *Log) Note(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// Taken returns what was recorded since the last call, with "; " between the lines.
+// Taken returns the lines since the last call, with "; " between them.
 func (l *Log) Taken() string {
 	s := strings.Join(l.lines, "; ")
 	l.lines = nil

@@ -1,6 +1,5 @@
-// Package transporttest is the contract of transport.Transport as tests: one
-// suite that every transport passes, and a wrapper that makes any transport
-// fail at a chosen frame.
+// Package transporttest is the contract of transport.Transport as tests: one suite for every
+// transport, and a wrapper that makes any transport fail at a chosen frame.
 package transporttest
 
 import (
@@ -19,25 +18,24 @@ type End struct {
 	Parker transport.Parker
 }
 
-// A Net is a set of ranks that can reach each other through the transport
-// under test.
+// A Net is a set of ranks that can reach each other through the transport under test.
 type Net struct {
 	Ends []End
-	// Kill ends a rank as the death of its process would. Nothing else is
-	// called for that End at the same time or later.
+	// Kill ends a rank as the death of its process would. No other call to that End is made at the
+	// same time or later.
 	Kill func(rank world.Rank)
-	// Heap returns memory of a rank that its peers can reach, as much for each rank;
-	// nil if Transports are not Direct.
+	// Heap returns memory of a rank that its peers can reach, as much for each rank; nil unless
+	// Transports are Getters.
 	Heap func(rank world.Rank) []byte
-	// Done releases what outlives the transports, which have been closed or
-	// killed by then. It may be nil.
+	// Done releases resources that outlive the transports, which are closed or killed by then. It
+	// may be nil.
 	Done func()
 }
 
 // Open makes a Net of len(sinks) ranks, where rank i delivers to sinks[i].
 type Open func(t *testing.T, sinks []transport.Sink) *Net
 
-// Run tests that the transport which open makes keeps the contract.
+// Run tests that the transport of open keeps the contract.
 func Run(t *testing.T, open Open) {
 	rules := rulesOfAll
 	opened := false
@@ -47,7 +45,7 @@ func Run(t *testing.T, open Open) {
 		}
 		opened = true
 	})
-	if !opened { // it was skipped, or has failed
+	if !opened { // skipped or failed
 		return
 	}
 	for _, c := range rules {
@@ -67,7 +65,7 @@ func Run(t *testing.T, open Open) {
 	})
 }
 
-// A rule is what transports are to do, between so many ranks.
+// A rule is a duty of transports, tested with so many ranks.
 type rule struct {
 	name string
 	size int
@@ -99,7 +97,7 @@ var rulesOfAll = []rule{
 	{"MessagesAllocateNothing", 2, noAllocation},
 }
 
-// rulesOfGetters are for those that read and write their peers' memory.
+// rulesOfGetters are for transports that read and write their peers' memory.
 var rulesOfGetters = []rule{
 	{"HeapsAreReadAndWritten", 2, heapsAreReached},
 	{"CopiesBetweenHeapsNeedNoPeer", 2, copiesNeedNoPeer},
@@ -116,8 +114,7 @@ type net struct {
 	dead  map[world.Rank]bool
 }
 
-// newNet opens a Net and has it closed, and looked after for goroutines left
-// behind, at the end of the test.
+// newNet opens a Net. At the end of the test it closes the Net and checks for remaining goroutines.
 func newNet(t *testing.T, open Open, size int) *net {
 	t.Helper()
 	before := runtime.NumGoroutine()

@@ -24,7 +24,7 @@ type cell struct {
 	inputs   *patterns
 
 	stream   ddp.Stream // of the space's device; nil: the vectors are in host memory
-	training *training  // of an operation that has a model
+	training *training  // of an operation with a model
 
 	sendAll, recvAll mem.Buffer // memory for the largest size
 
@@ -34,15 +34,15 @@ type cell struct {
 	requests   []comm.Request
 
 	win      *window.Window // of one-sided operations
-	part     []byte         // this rank's, of it
-	theirs   []byte         // rank 1's, if memory is shared
+	part     []byte         // this rank's part of the window
+	theirs   []byte         // rank 1's part, if memory is shared
 	one, old mem.Buffer     // operand and result of fetch_and_op
 
-	steps int     // of computing, of halo
-	work  float64 // what they compute, so that they are not left out
+	steps int     // steps of computation in halo
+	work  float64 // result of computing, so that the compiler keeps it
 }
 
-// Messages of a window, and the bytes that bound it.
+// Numbers of messages in a window, and the bytes that bound them.
 const (
 	mostWindow  = 64
 	leastWindow = 2
@@ -53,7 +53,7 @@ func windowOf(bytes int) int {
 	return min(max(windowBytes/max(bytes, 1), leastWindow), mostWindow)
 }
 
-// allocate takes memory for blocks of up to n elements.
+// allocate allocates memory for blocks of up to n elements.
 func (k *cell) allocate(n int) (err error) {
 	if k.op.model != nil {
 		k.training, err = newTraining(k.ctx, k.c, k.op.model, k.inputs.t, k.stream)
@@ -64,7 +64,7 @@ func (k *cell) allocate(n int) (err error) {
 	take := func(n int) (mem.Buffer, error) { return k.memory().Alloc(k.inputs.t, n) }
 	if k.op.strided {
 		take = func(n int) (mem.Buffer, error) { return strided(k.inputs.t, n) }
-	} else if k.alloc { // all ranks take the same
+	} else if k.alloc { // all ranks allocate the same size
 		for rank := range k.np {
 			s, r := k.vectors(rank)
 			send, recv = max(send, s), max(recv, r)
@@ -78,8 +78,8 @@ func (k *cell) allocate(n int) (err error) {
 	return err
 }
 
-// strided returns n elements of which every 8 bytes are followed by 8 others. They are in ordinary
-// memory, and numbers of the size of t.
+// strided returns n elements in which every 8 bytes are followed by a gap of 8 bytes. They are in
+// ordinary memory, and are unsigned numbers of the size of t.
 func strided(t mem.Type, n int) (mem.Buffer, error) {
 	block := max(8/t.Size(), 1)
 	l, err := comm.Vector((n+block-1)/block, block, 2*block)
@@ -102,8 +102,8 @@ func strided(t mem.Type, n int) (mem.Buffer, error) {
 	return b.Slice(0, min(n, b.Len())), err
 }
 
-// vectors returns of how many blocks a rank's vectors are. In place there is one: the
-// longer.
+// vectors returns the numbers of blocks in a rank's vectors. In place there is only the longer
+// vector.
 func (k *cell) vectors(rank int) (send, recv int) {
 	send, recv = k.op.blocks(rank, k.np)
 	if k.inPlace && send > 0 && recv > 0 {
@@ -112,7 +112,7 @@ func (k *cell) vectors(rank int) (send, recv int) {
 	return send, recv
 }
 
-// free gives back what allocate took.
+// free frees the memory of allocate.
 func (k *cell) free() error {
 	if k.op.model != nil {
 		return k.training.d.Close(k.ctx)
@@ -125,7 +125,7 @@ func (k *cell) free() error {
 	return nil
 }
 
-// memory is where the vectors are.
+// memory is the space of the vectors.
 func (k *cell) memory() mem.Space {
 	if k.space == nil {
 		return mem.Host
@@ -152,12 +152,11 @@ func (k *cell) bind(n int) {
 	}
 }
 
-// unset is what memory holds that nothing was received into. No pattern has it.
+// unset fills memory in which nothing was received. No pattern contains this byte.
 const unset = 0xa5
 
-// prepare gives send its input. It also touches all of the memory, so that no
-// page is missing when the clock runs, and so that what other ranks had of it in
-// their caches is stale.
+// prepare sets the input in send. It also touches all of the memory, so that no page fault is
+// timed, and so that copies in other ranks' caches are stale.
 func (k *cell) prepare() error {
 	if err := write(k.recv, func(host mem.Buffer) { fill(host.HostSlice(), unset) }); err != nil {
 		return err
@@ -170,7 +169,7 @@ func (k *cell) prepare() error {
 	return nil
 }
 
-// write has f set b's elements, in host memory.
+// write lets f set b's elements, in host memory.
 func write(b mem.Buffer, f func(host mem.Buffer)) error {
 	if b.IsHost() {
 		f(b)
@@ -195,8 +194,8 @@ func fill(s []byte, x byte) {
 	}
 }
 
-// check runs the operation once and compares what it delivered. All ranks get an
-// error if one of them has received something wrong.
+// check runs the operation once and compares its results. All ranks get an error if any rank's
+// result is wrong.
 func (k *cell) check() error {
 	if k.op.parts == nil {
 		return k.op.run(k)
@@ -226,7 +225,7 @@ func (k *cell) check() error {
 	return err
 }
 
-// fetch brings what was received to host memory.
+// fetch copies the results to host memory.
 func fetch(parts []part) error {
 	for i := range parts {
 		p := &parts[i]
@@ -245,7 +244,7 @@ func fetch(parts []part) error {
 	return nil
 }
 
-// wrongPart returns an error for the first byte that is not what it should be.
+// wrongPart returns an error for the first wrong byte.
 func wrongPart(rank int, parts []part) error {
 	for i, p := range parts {
 		if at := p.verify(); at >= 0 {

@@ -27,7 +27,7 @@ func runGather(k *cell) error        { return k.c.Gather(k.ctx, 0, k.send, k.rec
 func runScatter(k *cell) error       { return k.c.Scatter(k.ctx, 0, k.send, k.recv) }
 func runScan(k *cell) error          { return k.c.Scan(k.ctx, k.send, k.recv, k.redop) }
 
-// What they must have done. Every rank's send begins as the rank's pattern.
+// Their expected results. Every rank's send begins as the rank's pattern.
 
 func fromRoot(k *cell) ([]part, error) {
 	if k.rank == 0 {
@@ -47,14 +47,13 @@ func reducedEverywhere(k *cell) ([]part, error) { return k.reduced(k.np, 0) }
 func reducedUpTo(k *cell) ([]part, error)       { return k.reduced(k.rank+1, 0) }
 func reducedBlock(k *cell) ([]part, error)      { return k.reduced(k.np, k.rank*k.n) }
 
-// reduced is the whole of recv, as the reduction over the first ranks from
-// element phase on.
+// reduced is all of recv: the reduction over the first ranks, from element phase on.
 func (k *cell) reduced(ranks, phase int) ([]part, error) {
 	want, err := k.inputs.reduced(k.redop, ranks)
 	return []part{{k.recv, want, phase}}, err
 }
 
-// gathered is one block from each rank, if this one receives them.
+// gathered is one block from each rank, on ranks that receive them.
 func gathered(k *cell) ([]part, error) { return k.fromEach(0), nil }
 
 // exchanged is this rank's block of each rank's vector.

@@ -1,7 +1,6 @@
-// Package measure times the operations of comm. The rule: a barrier before every
-// timed iteration, and an iteration takes as long as it takes the slowest rank.
-// The time without barriers, back to back, is measured beside it. What a call
-// delivered is checked once for each size, before it is timed.
+// Package measure times the operations of comm. A barrier precedes every timed iteration, and the
+// slowest rank's time counts. The time without barriers, back to back, is measured, too. For each
+// size, the results of a call are checked once before calls are timed.
 package measure
 
 import (
@@ -17,26 +16,25 @@ import (
 	"gompi/internal/mem"
 )
 
-// Options say what to measure. They are equal on all ranks.
+// Options configure a measurement. They are equal on all ranks.
 type Options struct {
 	Ops     []string // see Names
 	Sizes   []int    // bytes of one rank's vector, or of the block
 	Type    mem.Type
 	Redop   mem.Op
-	InPlace bool       // the in-place forms of the operations that have one
-	Check   bool       // check what the calls delivered
-	Space   mem.Space  // where the vectors are; nil: host memory
-	Alloc   bool       // they are host memory from Comm.Alloc
-	Stream  ddp.Stream // of that Space, if it is a device's: gradients are computed on it
+	InPlace bool       // use the in-place forms, of operations that have one
+	Check   bool       // check the results of calls
+	Space   mem.Space  // of the vectors; nil: host memory
+	Alloc   bool       // the vectors are host memory from Comm.Alloc
+	Stream  ddp.Stream // of a device's Space: gradients are computed on it
 	Budget  time.Duration
 }
 
-// DefaultBudget is how long a cell is timed for, and again back to back. It is
-// long enough for a median of small operations and short enough for many sizes.
+// DefaultBudget is the time for a cell, and again for back to back. It is long enough for a median
+// of small operations and short enough for many sizes.
 const DefaultBudget = 60 * time.Millisecond
 
-// Validate reports what is wrong with o for np ranks. It says the same on every
-// rank.
+// Validate returns an error if o is invalid for np ranks, the same on every rank.
 func (o Options) Validate(np int) error {
 	if len(o.Ops) == 0 {
 		return fmt.Errorf("no operation: want some of %v", Names())
@@ -61,10 +59,9 @@ func (o Options) Validate(np int) error {
 	return nil
 }
 
-// Run measures every operation at every size, on all ranks of c together, and
-// calls emit on rank 0 with each cell when it is known. It stops at the first
-// error. Memory for the largest size is held at a time, up to c.Size() times
-// that for each of the two vectors.
+// Run measures every operation at every size, on all ranks of c together. On rank 0 it calls emit
+// with each cell's row, as soon as the row is known. It stops at the first error. Run allocates
+// memory for the largest size: for each of the two vectors, up to c.Size() times that size.
 func Run(ctx context.Context, c *comm.Comm, o Options, emit func(result.Row) error) error {
 	if err := o.Validate(c.Size()); err != nil {
 		return err
@@ -101,7 +98,7 @@ func (m *meter) all(emit func(result.Row) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.free()) }()
-	runtime.GC() // the memory of the operation before must not go while this one is timed
+	runtime.GC() // frees the last operation's memory before this one is timed
 	for _, size := range sizes {
 		m.bind(size / m.o.Type.Size())
 		cell, err := m.measure()

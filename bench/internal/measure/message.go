@@ -13,9 +13,8 @@ const (
 	ackTag  = 2
 )
 
-// messageOperations are the benchmarks of messages between pairs of ranks. All
-// messages of a window share one buffer on each side, as in OSU's benchmarks: it
-// is the transfer that is measured, not the memory.
+// messageOperations are the benchmarks of messages between pairs of ranks. All messages of a window
+// share one buffer on each side, as in OSU's benchmarks: they measure the transfer, not the memory.
 func messageOperations() []operation {
 	return []operation{
 		{name: "latency", ranks: 2, blocks: bothWays, run: runLatency, parts: fromPeer, timed: firstOnly, trips: 2, volume: times(1), bus: times(1)},
@@ -52,7 +51,7 @@ func oneWay(rank, _ int) (send, recv int) {
 
 func firstOnly(rank, _ int) bool { return rank == 0 }
 
-// peer returns the rank that k's rank exchanges messages with, -1 if none.
+// peer returns the peer of k's rank, or -1.
 func (k *cell) peer() int {
 	if k.rank > 1 {
 		return -1
@@ -68,7 +67,7 @@ func runLatency(k *cell) error {
 	})
 }
 
-// runIrecv is one round trip, of which each rank receives by Irecv and Wait.
+// runIrecv is one round trip in which each rank receives by Irecv and Wait.
 func runIrecv(k *cell) error {
 	return k.roundTrip(func(peer int) error {
 		_, err := k.c.Irecv(peer, dataTag, k.recv).Wait(k.ctx)
@@ -102,10 +101,10 @@ func (k *cell) roundTrip(recv func(peer int) error) error {
 	return k.c.Send(k.ctx, peer, dataTag, k.send)
 }
 
-// runIprobe asks for a message that no rank sends.
+// runIprobe probes for a message that no rank sends.
 func runIprobe(k *cell) error { return k.probe(false) }
 
-// runIprobeFound asks for one that has arrived, and stays.
+// runIprobeFound probes for a message that has arrived, and leaves it.
 func runIprobeFound(k *cell) error { return k.probe(true) }
 
 func (k *cell) probe(want bool) error {
@@ -119,7 +118,7 @@ func (k *cell) probe(want bool) error {
 	return err
 }
 
-// sendToProbe has an empty message arrive at rank 0, which recvProbed takes.
+// sendToProbe sends an empty message to rank 0, which recvProbed receives.
 func sendToProbe(k *cell) error {
 	switch k.rank {
 	case 0:
@@ -139,7 +138,7 @@ func recvProbed(k *cell) error {
 	return err
 }
 
-// runIprobeRecv is one round trip, of which each rank asks by Iprobe until the message is there.
+// runIprobeRecv is one round trip in which each rank calls Iprobe until the message arrives.
 func runIprobeRecv(k *cell) error {
 	return k.roundTrip(func(peer int) error {
 		for {
@@ -154,7 +153,7 @@ func runIprobeRecv(k *cell) error {
 	})
 }
 
-// runOneWay is a message one way: what counts is how long the sender's call takes.
+// runOneWay is a message one way. The sender's call is timed.
 func runOneWay(k *cell) error {
 	switch k.rank {
 	case 0:
@@ -166,7 +165,7 @@ func runOneWay(k *cell) error {
 	return nil
 }
 
-// computeFor keeps this rank's processor busy, without a call of comm.
+// computeFor returns a function that keeps this rank's processor busy, without a call of comm.
 func computeFor(d time.Duration) func() {
 	return func() {
 		for begun := time.Now(); time.Since(begun) < d; {
@@ -174,8 +173,8 @@ func computeFor(d time.Duration) func() {
 	}
 }
 
-// runHalo computes for about haloComputes, then exchanges a block: what a call costs a program that
-// does not only call.
+// runHalo computes for about haloComputes, then exchanges a block: the cost of a call for a program
+// that also computes.
 func runHalo(k *cell) error {
 	peer := k.peer()
 	if peer < 0 {
@@ -190,10 +189,10 @@ func runHalo(k *cell) error {
 	return err
 }
 
-// haloComputes is how long a step of halo computes.
+// haloComputes is the duration of halo's computation.
 const haloComputes = 50 * time.Microsecond
 
-// calibrate finds how many steps of compute take haloComputes where nothing interrupts them.
+// calibrate sets the number of steps of compute that take haloComputes without interruption.
 func calibrate(k *cell) error {
 	const some = 10_000
 	fastest := time.Hour
@@ -206,7 +205,7 @@ func calibrate(k *cell) error {
 	return nil
 }
 
-// compute does some arithmetic, each step of which needs the one before.
+// compute does some arithmetic in which each step needs the result of the last.
 func compute(x float64, steps int) float64 {
 	for range steps {
 		x = x*0.9999999 + 1e-7
@@ -214,7 +213,7 @@ func compute(x float64, steps int) float64 {
 	return x
 }
 
-// runBandwidth is a window of messages one way, and an empty one back.
+// runBandwidth is a window of messages one way, and an empty message back.
 func runBandwidth(k *cell) error {
 	peer := k.peer()
 	switch {
@@ -239,7 +238,7 @@ func runBandwidth(k *cell) error {
 	return k.c.Send(k.ctx, peer, ackTag, comm.Of[byte](nil))
 }
 
-// fromPeer is what the partner sent.
+// fromPeer is the peer's data.
 func fromPeer(k *cell) ([]part, error) {
 	if k.recv.Len() == 0 {
 		return nil, nil

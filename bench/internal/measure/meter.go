@@ -12,22 +12,21 @@ const (
 	// Impl names this implementation in rows.
 	Impl = "gompi"
 
-	// warmUps is the number of calls before the first timed one. After it no peer known to us still
+	// warmUps is the number of calls before the first timed one. After so many no known peer still
 	// changes its algorithm. Above bigBytes it is fewWarmUps: calls take long there, and all but
 	// the first take the same time.
 	warmUps    = 8
 	fewWarmUps = 3
 
-	// Iterations of a cell: at least leastIters, or fewLeast above bigBytes,
-	// where each takes long; at most mostIters, which bounds the memory for
-	// their times.
+	// Iterations of a cell: at least leastIters, or fewLeast above bigBytes, where each takes long;
+	// at most mostIters, which bounds the memory for their times.
 	leastIters = 5
 	fewLeast   = 3
 	bigBytes   = 16 << 20
 	mostIters  = 1 << 17
 
-	// growth bounds how much longer a batch of iterations is than all before it,
-	// as their time may say little about the time of the next.
+	// growth bounds the ratio of a batch to all iterations before it, whose time may be no guide to
+	// the next.
 	growth = 8
 )
 
@@ -68,7 +67,7 @@ func (m *meter) hook(f func(k *cell) error) error {
 	return f(&m.cell)
 }
 
-// calls checks a call and times as many as are wanted, with barriers, and then without.
+// calls checks a call, then times calls with barriers, and then without.
 func (m *meter) calls() (b2b float64, err error) {
 	if m.o.Check {
 		if err := m.check(); err != nil {
@@ -107,8 +106,8 @@ func (m *meter) iteration() (int64, error) {
 // counts reports whether this rank's clock counts.
 func (m *meter) counts() bool { return m.op.timed == nil || m.op.timed(m.rank, m.np) }
 
-// sample times iterations until the budget is spent, in batches: after each the
-// ranks agree on how long it took, and so on how many follow.
+// sample times iterations until the budget is spent, in batches: after each batch the ranks agree
+// on its duration, and so on the length of the next.
 func (m *meter) sample() error {
 	if m.times == nil {
 		m.times = make([]int64, 0, mostIters)
@@ -133,7 +132,7 @@ func (m *meter) sample() error {
 	return nil
 }
 
-// atLeast returns how many iterations a cell needs: few if they are of big vectors.
+// atLeast returns the least number of iterations of a cell: few for big vectors.
 func (m *meter) atLeast(few, many int) int {
 	if m.n*m.o.Type.Size() > bigBytes {
 		return few
@@ -141,8 +140,8 @@ func (m *meter) atLeast(few, many int) int {
 	return many
 }
 
-// nextBatch returns how many iterations are to follow done ones, which took
-// spent, so that all take about budget: 0 if that is over.
+// nextBatch returns the length of the next batch, so that all iterations take about budget: 0 if
+// that is spent.
 func nextBatch(done int, spent, budget time.Duration) int {
 	if spent >= budget {
 		return 0
@@ -154,8 +153,8 @@ func nextBatch(done int, spent, budget time.Duration) int {
 	return min(more, mostIters-done)
 }
 
-// backToBack returns the mean nanoseconds of as many calls without barriers, 0 if something has to
-// be done before each.
+// backToBack returns the mean nanoseconds of as many calls without barriers. For operations with a
+// before hook it returns 0.
 func (m *meter) backToBack() (float64, error) {
 	if m.op.before != nil {
 		return 0, nil
@@ -177,7 +176,7 @@ func (m *meter) backToBack() (float64, error) {
 	return float64(took) / float64(len(m.times)), err
 }
 
-// row makes the Row of the slowest rank's times, which it sorts.
+// row returns the Row of the slowest rank's times, which it sorts.
 func (m *meter) row(slowest []int64, b2b float64) result.Row {
 	slices.Sort(slowest)
 	usec := func(ns float64) float64 { return ns / 1e3 / m.messages() }
@@ -195,8 +194,7 @@ func (m *meter) row(slowest []int64, b2b float64) result.Row {
 	return r
 }
 
-// messages returns how many messages, one after the other, a call is: what its
-// time is divided by.
+// messages returns the number of consecutive messages in a call, the divisor of its time.
 func (m *meter) messages() float64 {
 	switch {
 	case m.op.window:

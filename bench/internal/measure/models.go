@@ -3,7 +3,7 @@ package measure
 import "math"
 
 // A Model is a name and the length of each parameter, from the first layer to the last, computed
-// from the model's definition: what data-parallel training of it sends.
+// from the model's definition. Data-parallel training sends gradients of these lengths.
 type Model struct {
 	Name    string
 	Lengths []int
@@ -18,7 +18,7 @@ func (m Model) Size() int {
 	return n
 }
 
-// Models returns the models that there are.
+// Models returns all models.
 func Models() []Model {
 	return []Model{
 		{"resnet18", resnet([]int{2, 2, 2, 2}, basic, 1, 1000)},
@@ -29,10 +29,10 @@ func Models() []Model {
 	}
 }
 
-// resnet is a residual network (He et al. 2015, table 1, for ImageNet's 1000 classes)
-// of four stages of blocks, as torchvision builds it: convolutions without bias, each
-// followed by a normalization with a weight and a bias per channel. The first block of
-// a stage projects its input where the number of channels changes.
+// resnet is a residual network (He et al. 2015, table 1, for ImageNet's 1000 classes) of four
+// stages of blocks, as torchvision builds it: convolutions without bias, each followed by a
+// normalization with a weight and a bias per channel. If the number of channels changes, the first
+// block of a stage projects its input.
 func resnet(blocks []int, block func(in, width int) []int, expansion, classes int) []int {
 	p := conv(3, 64, 7)
 	in := 64
@@ -63,9 +63,9 @@ func conv(in, out, kernel int) []int { return []int{in * out * kernel * kernel, 
 
 func linear(in, out int) []int { return []int{in * out, out} }
 
-// bert is the encoder of Devlin et al. (2018): embeddings of words, positions and two
-// segments; layers of attention and of two products with four times the width between
-// them, each normalized; and a pooler.
+// bert is the encoder of Devlin et al. (2018): embeddings of words, positions and two segments;
+// layers of attention and of two products with four times the width between them, each normalized;
+// and a pooler.
 func bert(layers, width, words, positions int) []int {
 	norm := []int{width, width}
 	p := append([]int{words * width, positions * width, 2 * width}, norm...)
@@ -82,8 +82,8 @@ func bert(layers, width, words, positions int) []int {
 }
 
 // recommender predicts a rating from an embedding of the user and one of the film, by one linear
-// layer: 610 users and 9724 films are those of MovieLens' ml-latest-small. Widths of embeddings
-// follow fastai's rule, 1.6 n^0.56.
+// layer. MovieLens' ml-latest-small has 610 users and 9724 films. Widths of embeddings follow
+// fastai's rule, 1.6 n^0.56.
 func recommender(users, films int) []int {
 	width := func(n int) int { return min(600, int(math.Round(1.6*math.Pow(float64(n), 0.56)))) }
 	u, f := width(users), width(films)

@@ -19,16 +19,16 @@ func oneSidedOperations() []operation {
 	}
 }
 
-// otherWay: rank 1 has what rank 0 gets.
+// otherWay: rank 0 gets rank 1's data.
 func otherWay(rank, np int) (send, recv int) {
 	recv, send = oneWay(rank, np)
 	return send, recv
 }
 
-// room is that of a part, for a block.
+// room is the bytes of a part, for a block.
 func (k *cell) room() int { return max(k.n*k.inputs.t.Size(), 8) }
 
-// openWindow makes a window that has room for a block on each rank.
+// openWindow creates a window with room for a block on each rank.
 func openWindow(k *cell) (err error) {
 	if k.win, k.part, err = window.Allocate[byte](k.ctx, k.c, k.room()); err != nil {
 		return err
@@ -36,7 +36,7 @@ func openWindow(k *cell) (err error) {
 	return beginEpoch(k)
 }
 
-// openSharedWindow is openWindow for one whose memory all ranks load and store, if they share any.
+// openSharedWindow is openWindow with memory that all ranks load and store, if they share any.
 func openSharedWindow(k *cell) (err error) {
 	k.win, k.part, err = window.AllocateShared[byte](k.ctx, k.c, k.room())
 	if errors.Is(err, comm.ErrArgument) {
@@ -92,7 +92,7 @@ func runGet(k *cell) error {
 	return k.win.Flush(k.ctx, 1)
 }
 
-// runStore is what a put cannot be faster than: the program's own copy.
+// runStore is the lower bound of a put: the program's own copy.
 func runStore(k *cell) error {
 	switch {
 	case k.theirs == nil:
@@ -114,7 +114,7 @@ func runFetchAndOp(k *cell) error {
 	return k.win.Flush(k.ctx, 1)
 }
 
-// fromWindow is what rank 0 has put, when it has.
+// fromWindow is the data of rank 0's put, after a barrier.
 func fromWindow(k *cell) ([]part, error) {
 	if err := comm.Barrier(k.ctx, k.c); err != nil || k.rank != 1 {
 		return nil, err

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// An operation is one benchmark: what a rank sends and receives, in blocks of
-// the size that is measured, and the call.
+// An operation is one benchmark: the data that a rank sends and receives, in blocks of the measured
+// size, and the call.
 type operation struct {
 	name    string
-	ranks   int  // the least that it needs
+	ranks   int  // least number of ranks
 	noData  bool // has no size
 	reduces bool
 	inPlace bool // has an in-place form
@@ -18,23 +18,23 @@ type operation struct {
 
 	blocks func(rank, np int) (send, recv int)
 	begin  func(k *cell) error // before all calls of a cell; nil: nothing
-	before func()              // after the barrier, not timed; such calls do not go back to back
+	before func()              // after the barrier, not timed; excludes back to back
 	run    func(k *cell) error
 	end    func(k *cell) error           // after all calls
-	parts  func(k *cell) ([]part, error) // what the call must have done
+	parts  func(k *cell) ([]part, error) // the expected results
 
 	timed  func(rank, np int) bool // whose clock counts; nil: all ranks'
 	window bool                    // a call is a window of messages
 	trips  int                     // a call is that many messages one after the other; 0: one
 
-	model *Model // whose gradients are averaged; it has its own size
+	model *Model // whose gradients are averaged; sets the size
 
-	volume func(np int) float64 // bytes that algbw counts, in sizes
+	volume func(np int) float64 // bytes for algbw, in sizes
 	bus    func(np int) float64 // busbw / algbw
 }
 
-// operations is the table of all benchmarks. The root of those that have one is
-// rank 0. bus is nccl-tests' factor (its PERFORMANCE.md).
+// operations is the table of all benchmarks. The root, if any, is rank 0. bus is nccl-tests' factor
+// (its PERFORMANCE.md).
 func operations() []operation {
 	return slices.Concat(messageOperations(), oneSidedOperations(), []operation{
 		{name: "barrier", noData: true, blocks: each(0, 0), run: runBarrier, volume: times(0), bus: times(0)},
@@ -51,13 +51,13 @@ func operations() []operation {
 	})
 }
 
-// Names returns the names of the operations of any message-passing library.
+// Names returns the names of the operations that every message-passing library has.
 func Names() []string {
 	return namesOf(operations())
 }
 
-// TrainingNames returns the names of the operations that are a step of training a model,
-// which only comm has.
+// TrainingNames returns the names of the operations that are a step of training a model, which only
+// comm has.
 func TrainingNames() []string { return namesOf(trainingOperations()) }
 
 func namesOf(ops []operation) []string {
@@ -78,7 +78,7 @@ func (op operation) label(o Options) string {
 	return op.name
 }
 
-// sizes returns those of o that tell cells of op apart, or its own.
+// sizes returns the sizes of op's cells: from o, or its own.
 func (op operation) sizes(o Options) []int {
 	switch {
 	case op.noData:

@@ -7,12 +7,12 @@ import (
 	"gompi/internal/mem"
 )
 
-// period is how many elements of a rank's input differ before they repeat. It is
-// prime, so that a block that landed in the wrong place does not look right.
+// period is how many elements of a rank's input differ before they repeat. It is prime, so that a
+// misplaced block is detected.
 const period = 1021
 
-// patterns are the inputs of all ranks: for each, the elements that its vector
-// repeats. Values are small and whole, so that no order of adding them rounds.
+// patterns are the elements that each rank's vector repeats. Values are small and whole, so that
+// their sums do not round in any order.
 type patterns struct {
 	t  mem.Type
 	by []mem.Buffer
@@ -96,8 +96,8 @@ func set[T mem.Scalar](b mem.Buffer, at func(i int) T) {
 	}
 }
 
-// reduced returns what op makes of the inputs of ranks 0 to n-1, by the portable
-// route: one call of the kernel, in the order of the ranks.
+// reduced returns the reduction by op of the inputs of ranks 0 to n-1, by one call of the portable
+// kernel, in the order of the ranks.
 func (p *patterns) reduced(op mem.Op, n int) (mem.Buffer, error) {
 	b, err := mem.Host.Alloc(p.t, period)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *patterns) reduced(op mem.Op, n int) (mem.Buffer, error) {
 	return b, err
 }
 
-// tile fills b with the elements of pattern from index 0 on, again and again.
+// tile fills b with repetitions of pattern from index 0 on.
 func tile(b, pattern mem.Buffer) {
 	to, from := b.HostSlice(), pattern.HostSlice()
 	for done := copy(to, from); done < len(to); {
@@ -125,15 +125,15 @@ func tile(b, pattern mem.Buffer) {
 	}
 }
 
-// A part is a stretch of a result, and what it should be: the elements of
-// pattern from index phase on, again and again.
+// A part is a stretch of a result and its expected value: repetitions of pattern from index phase
+// on.
 type part struct {
 	got     mem.Buffer
 	pattern mem.Buffer
 	phase   int
 }
 
-// verify returns the index of the first byte of p that is wrong, or -1.
+// verify returns the index of the first wrong byte of p, or -1.
 func (p part) verify() int {
 	got, want := p.got.HostSlice(), p.pattern.HostSlice()
 	at := p.phase % period * p.got.Type().Size()

@@ -10,15 +10,15 @@ import (
 	"gompi/internal/mem"
 )
 
-// A training is the communication of data-parallel training: a model's gradients,
-// averaged over the ranks by package ddp in its buckets. Nothing is computed.
+// A training is the communication of data-parallel training: a model's gradients, averaged over the
+// ranks by package ddp in its buckets. No gradient is computed.
 type training struct {
 	d     *ddp.DDP
 	grads []mem.Buffer // of each parameter
 }
 
-// trainingOperations are a step of each model: gradients are announced from the last
-// parameter to the first, as a backward pass does, and averaged.
+// trainingOperations are a step of each model: gradients are announced from the last parameter to
+// the first, as in a backward pass, and averaged.
 func trainingOperations() []operation {
 	var ops []operation
 	for _, model := range Models() {
@@ -28,8 +28,8 @@ func trainingOperations() []operation {
 	return ops
 }
 
-// newTraining prepares the training of a model of elements of type t: in the memory
-// that q works on, or, if q is nil, in host memory.
+// newTraining prepares the training of a model with elements of type t, in the memory of q's device
+// or, if q is nil, in host memory.
 func newTraining(ctx context.Context, c *comm.Comm, m *Model, t mem.Type, q ddp.Stream) (*training, error) {
 	if q == nil {
 		return newHostTraining(ctx, c, m, t)
@@ -47,7 +47,7 @@ func newTraining(ctx context.Context, c *comm.Comm, m *Model, t mem.Type, q ddp.
 	if err != nil {
 		return nil, err
 	}
-	if err := q.Sync(); err != nil { // patterns are written past the stream, which zeroes gradients first
+	if err := q.Sync(); err != nil { // gradients are zeroed before prepare bypasses the stream
 		return nil, err
 	}
 	tr := &training{d: d}
@@ -76,7 +76,7 @@ func newHostTraining(ctx context.Context, c *comm.Comm, m *Model, t mem.Type) (*
 	return tr, nil
 }
 
-// gradients returns those of t, none if it is nil.
+// gradients returns the gradients of t, none if t is nil.
 func (t *training) gradients() []mem.Buffer {
 	if t == nil {
 		return nil
@@ -91,7 +91,7 @@ func runStep(k *cell) error {
 	return k.training.d.Finish(k.ctx)
 }
 
-// averaged is each gradient, whose elements begin as the rank's pattern.
+// averaged is each gradient. Its elements begin as the rank's pattern.
 func averaged(k *cell) ([]part, error) {
 	want, err := k.inputs.reduced(mem.Avg, k.np)
 	var parts []part

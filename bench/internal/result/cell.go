@@ -9,7 +9,7 @@ import (
 // A Sample is a Row measured in one of several rounds.
 type Sample struct {
 	Round int
-	State string // of the machine: only like is compared with like; "" where it does not matter
+	State string // of the machine; samples are compared within a state; "" for any
 	Row
 }
 
@@ -19,13 +19,13 @@ const SampleHeader = "round,state," + Header
 // CSV returns s as the columns of SampleHeader.
 func (s Sample) CSV() string { return fmt.Sprintf("%d,%s,%s", s.Round, s.State, s.Row.CSV()) }
 
-// A Cell is one operation at one size in one state of the machine, as every implementation did it.
+// A Cell is one operation at one size in one state of the machine, by every implementation.
 type Cell struct {
 	Op        string
 	NP, Bytes int
 	State     string
 	Rows      map[string]Row // by Impl: the median over the rounds of every figure
-	Rounds    int            // the most that an implementation has in this state
+	Rounds    int            // the largest number of rounds of an implementation in this state
 }
 
 type cellKey struct {
@@ -34,8 +34,8 @@ type cellKey struct {
 	state     string
 }
 
-// Cells groups samples by what they measured, in the order in which their numbers of ranks and
-// operations first appear. Sizes of one operation ascend.
+// Cells groups samples into cells, in the order in which their numbers of ranks and operations
+// first appear. Sizes of one operation ascend.
 func Cells(samples []Sample) []Cell {
 	groups := make(map[cellKey]map[string][]Row)
 	firstSeen := make(map[string]int) // of an operation or a state
@@ -102,8 +102,8 @@ func ByMedian(r Row) float64 { return r.Median }
 // ByB2B is the time without barriers.
 func ByB2B(r Row) float64 { return r.B2B }
 
-// Ratio returns the time of the fastest of the others, divided by that of ours: above 1, ours is
-// faster. ok is false if ours or all others are missing.
+// Ratio returns the time of the fastest of the others, divided by ours: above 1, ours is faster. ok
+// is false if ours or all others are missing.
 func (c Cell) Ratio(ours string, by Figure, others ...string) (ratio float64, ok bool) {
 	best := 0.0
 	for _, impl := range others {
@@ -124,7 +124,7 @@ type Mean struct {
 	NP          int
 	Cells, Lost int // a cell is lost by either time
 	ByMedian    float64
-	ByB2B       float64 // 0: there are none
+	ByB2B       float64 // 0: no cell has both
 }
 
 // Means returns the geometric means of the ratios of cells, for each number of ranks: of each
@@ -140,7 +140,7 @@ func Means(cells []Cell, ours string, others ...string) []Mean {
 	return means
 }
 
-// runs cuts cells wherever their key changes.
+// runs splits cells where their key changes.
 func runs[K comparable](cells []Cell, key func(Cell) K) [][]Cell {
 	var all [][]Cell
 	for i, c := range cells {

@@ -24,7 +24,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"lost": lost}).Parse(pageText))
 
-// lost returns the text of a figure that is marked, and "" for others.
+// lost returns the text of a marked figure, and "" for others.
 func lost(cell string) string {
 	if text, ok := strings.CutPrefix(cell, "**"); ok {
 		return strings.TrimSuffix(text, "**")
@@ -32,21 +32,21 @@ func lost(cell string) string {
 	return ""
 }
 
-// page writes the report as a page of HTML that needs nothing else: no script and no network.
+// page writes the report as a self-contained page of HTML: no script and no network.
 func (r *Report) page(w io.Writer) error { return pageTemplate.Execute(w, r) }
 
-// A Chart shows times of several implementations. Its x are numbers, over a logarithmic axis, or
-// words, over which there are bars.
+// A Chart shows times of several implementations, as points over numbers on a logarithmic axis or
+// as bars over words.
 type Chart struct {
 	Title, X, Y string // X is the label of the axis of numbers
 	Points      []Point
-	Equals      bool // X and Y should be equal: points without lines, and a line where they are
+	Equals      bool // X and Y should be equal: points, and a line of equality
 }
 
 // A Point is a value of an implementation.
 type Point struct {
 	Series string
-	Word   string  // where it stands, if the chart has words
+	Word   string  // its place, if the chart has words
 	At     float64 // else, above 0
 	Y      float64
 	Chosen bool // a ring is drawn around it
@@ -68,7 +68,7 @@ func (c Chart) File(name string) error {
 func (c Chart) SVG() (template.HTML, error) {
 	svg, err := c.draw()
 	_, text, _ := strings.Cut(svg, "?>")
-	return template.HTML(text), err // all text in it was escaped as it was drawn
+	return template.HTML(text), err // drawing has escaped its text
 }
 
 func (c Chart) draw() (string, error) {
@@ -99,7 +99,7 @@ func (c Chart) draw() (string, error) {
 	all.SetColor(p.BackgroundColor) // in a dark page, too
 	all.Fill(all.Rectangle.Path())
 	p.BackgroundColor = nil
-	p.Draw(draw.Crop(all, 0, -vg.Centimeter/2, 0, 0)) // beside it is room for half the last label
+	p.Draw(draw.Crop(all, 0, -vg.Centimeter/2, 0, 0)) // room beside it for half the last label
 	var b strings.Builder
 	if _, err := svg.WriteTo(&b); err != nil {
 		return "", err
@@ -107,11 +107,11 @@ func (c Chart) draw() (string, error) {
 	return fonts.Replace(b.String()), nil
 }
 
-// fonts makes the style of a text shorter, and names fonts that are everywhere.
+// fonts shortens the style of a text, and names common fonts.
 var fonts = strings.NewReplacer("font-family:Liberation Serif;font-variant:normal;font-weight:normal;font-style:normal",
 	"font-family:Liberation Serif,Times,serif")
 
-// marks adds rings around what is chosen, and the line where X and Y are equal.
+// marks adds rings around chosen points, and the line of equality.
 func (c Chart) marks(p *plot.Plot) error {
 	var chosen plotter.XYs
 	for _, pt := range c.Points {
@@ -160,8 +160,7 @@ func (byteTicks) Ticks(lo, hi float64) (all []plot.Tick) {
 	return all
 }
 
-// pointSpan returns the least and the most of the values above zero, which a logarithmic axis can
-// show.
+// pointSpan returns the least and the most of the values above zero, as a logarithmic axis needs.
 func pointSpan(points []Point, of func(Point) float64) (lo, hi float64) {
 	lo = math.Inf(1)
 	for _, p := range points {
@@ -175,7 +174,7 @@ func pointSpan(points []Point, of func(Point) float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// series are the implementations, in the order in which they come.
+// series are the implementations, in order of appearance.
 func (c Chart) series() []string {
 	var names []string
 	for _, p := range c.Points {
@@ -249,7 +248,7 @@ func (c Chart) bars(p *plot.Plot, i int, name string) error {
 	return nil
 }
 
-// colour returns that of a series: most people who see few colours tell them apart.
+// colour returns the color of a series. The colors can be distinguished with most color blindness.
 func colour(i int) color.Color {
 	colours := []color.RGBA{{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
 		{0xb5, 0x89, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x8a, 0x63, 0xd2, 0xff}, {0x7f, 0x7f, 0x7f, 0xff}}

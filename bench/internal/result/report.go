@@ -9,26 +9,26 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A Report is what a comparison found.
+// A Report is the outcome of a comparison.
 type Report struct {
 	Title      string
-	Warning    string   // why the figures are not to be trusted, "" if nothing is known
+	Warning    string   // why the figures may be wrong, "" without a reason
 	Conditions []string // the machine, and how it was measured
 	Commands   []string
 	Tables     []Table
 	Charts     []Chart
-	Absent     []string // who is not here, and why
+	Absent     []string // implementations that are not here, and why
 	Misses     []string // runs that failed, and why
 }
 
 // A Table is lines below a head.
 type Table struct {
-	Title string // says what the figures are
+	Title string // describes the figures
 	Left  int    // how many columns are aligned to the left
 	Lines [][]string
 }
 
-// Write writes the report as Markdown, and as a page into a file, unless that is "".
+// Write writes the report as Markdown to w and, unless page is "", as HTML to the file page.
 func (r *Report) Write(w io.Writer, page string) error {
 	if _, err := io.WriteString(w, r.markdown()); err != nil || page == "" {
 		return err
@@ -66,7 +66,7 @@ func bulletList(b *strings.Builder, title string, lines []string) {
 	}
 }
 
-// markdown writes the table with columns that are aligned in the source, too.
+// markdown writes the table with aligned columns.
 func (t Table) markdown(b *strings.Builder) {
 	widths := make([]int, len(t.Lines[0]))
 	for _, line := range t.Lines {
@@ -103,7 +103,7 @@ func (t Table) markdown(b *strings.Builder) {
 // Missing stands for a figure that was not measured.
 const Missing = "missing"
 
-// Ratio shows a ratio, marked if it is lost, and Missing if not ok.
+// Ratio formats a ratio, marked if below 1, or Missing if not ok.
 func Ratio(ratio float64, ok bool) string {
 	switch {
 	case !ok:
@@ -114,7 +114,7 @@ func Ratio(ratio float64, ok bool) string {
 	return fmt.Sprintf("%.2f", ratio)
 }
 
-// Time writes a time in any unit with about three digits that matter.
+// Time formats a time in any unit with about three significant digits.
 func Time(t float64) string {
 	switch size := math.Abs(t); {
 	case size < 10:

@@ -1,5 +1,5 @@
-// Package result holds what a benchmark measured: rows, as CSV and as text, the cells of a
-// comparison, with their ratios, and the Report of all of it, as Markdown and as a page.
+// Package result holds the results of benchmarks: rows, as CSV and as text, the cells of a
+// comparison, with their ratios, and the Report, as Markdown and as HTML.
 package result
 
 import (
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// A Row is an operation at one size, as one implementation did it. Times are in microseconds, of
-// one operation of all ranks.
+// A Row is an operation at one size, by one implementation. Times are in microseconds, of one
+// operation of all ranks.
 type Row struct {
-	Impl   string  // whose implementation
-	Op     string  // with _ip at its end if it worked in place
+	Impl   string  // name of the implementation
+	Op     string  // with the suffix _ip if in place
 	NP     int     // ranks
 	Bytes  int     // of one rank's vector, or of the block of allgather, alltoall, ...
 	Median float64 // over iterations, each after a barrier
@@ -20,8 +20,8 @@ type Row struct {
 	P99    float64
 	Iters  int     // how many iterations
 	B2B    float64 // mean of iterations without a barrier between them; 0: not measured
-	AlgBW  float64 // 1e9 bytes per second: all that the call is about, divided by Median
-	BusBW  float64 // AlgBW in terms of what each link had to carry, as nccl-tests has it
+	AlgBW  float64 // 1e9 bytes per second: all data of the call, divided by Median
+	BusBW  float64 // AlgBW times the share that each link carries, as in nccl-tests
 }
 
 // Header is the first line of the CSV form.
@@ -32,7 +32,7 @@ func (r Row) CSV() string {
 	return fmt.Sprintf("%s,%s,%d,%d,%.3f,%.3f,%.3f,%d,%.3f,%.4f,%.4f", r.Impl, r.Op, r.NP, r.Bytes, r.Median, r.Min, r.P99, r.Iters, r.B2B, r.AlgBW, r.BusBW)
 }
 
-// parse is the inverse of CSV, but for what rounding took.
+// parse is the inverse of CSV, except for rounding.
 func parse(fields []string) (r Row, err error) {
 	names := strings.Split(Header, ",")
 	if len(fields) != len(names) {
@@ -55,8 +55,8 @@ func parse(fields []string) (r Row, err error) {
 	return r, nil
 }
 
-// ReadCSV reads rows after their Header, before which libraries may have printed something. It
-// returns the rows before an error, too: a run that was cut short has measured something.
+// ReadCSV reads rows after their Header. Other output of libraries may precede it. ReadCSV returns
+// the rows before an error, too: an interrupted run has measured them.
 func ReadCSV(text []byte) (rows []Row, err error) {
 	output, lines, ok := strings.Cut(string(text), Header+"\n")
 	if !ok {

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Quantile returns the smallest element of sorted that at least the share q of
-// the elements, 0 to 1, do not exceed. sorted must be ascending. It is 0 if
-// there are none.
+// Quantile returns the smallest element of sorted that at least the share q of the elements, 0 to
+// 1, do not exceed, or 0 without elements. sorted must be ascending.
 func Quantile[T cmp.Ordered](sorted []T, q float64) T {
 	if len(sorted) == 0 {
 		var none T
@@ -18,8 +17,8 @@ func Quantile[T cmp.Ordered](sorted []T, q float64) T {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// Median returns the middle of xs, or the mean of the two in the middle, and 0
-// if there are none. It leaves xs as it is.
+// Median returns the middle of xs, the mean of the two in the middle, or 0 without elements. It
+// does not change xs.
 func Median(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0
@@ -28,9 +27,8 @@ func Median(xs []float64) float64 {
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// GeoMean returns the geometric mean of xs, which are positive, and 0 if there
-// are none. It is the mean to take of ratios: that of the inverses is its
-// inverse.
+// GeoMean returns the geometric mean of xs, which are positive, or 0 without elements. For ratios
+// this mean is right: the inverses have the inverse mean.
 func GeoMean(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0

@@ -5,22 +5,21 @@ import (
 	"io"
 )
 
-// A Writer writes rows in the form "table" or "csv", each when it is known.
+// A Writer writes rows in the form "table" or "csv", each as soon as it is known.
 type Writer struct {
 	w    io.Writer
 	form string
-	op   string // of the row before
+	op   string // of the last row
 	rows int
 }
 
-// Forms are those of a Writer.
+// Forms are the forms of a Writer.
 var Forms = []string{"table", "csv"}
 
 // NewWriter returns a Writer to w, whose form is one of Forms.
 func NewWriter(w io.Writer, form string) *Writer { return &Writer{w: w, form: form} }
 
-// Write writes r, behind a head where one is due: before the first row, in a table before each
-// operation.
+// Write writes r. A head precedes the first row, and in a table each operation.
 func (w *Writer) Write(r Row) error {
 	first := w.rows == 0
 	w.rows++
@@ -52,7 +51,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// Bytes writes a size with the largest binary unit that divides it: "8 B", "64 KiB".
+// Bytes formats a size with the largest binary unit that divides it: "8 B", "64 KiB".
 func Bytes(n int) string {
 	units := []string{"B", "KiB", "MiB", "GiB"}
 	i := 0

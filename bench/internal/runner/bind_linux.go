@@ -2,8 +2,8 @@ package runner
 
 import "golang.org/x/sys/unix"
 
-// bindThread binds the calling thread to the first or the last processor that
-// it may use. If that fails the threads run where the kernel puts them.
+// bindThread binds the calling thread to the first or the last processor that it may use. On
+// failure the kernel places the thread.
 func bindThread(which int) {
 	var may, one unix.CPUSet
 	if unix.SchedGetaffinity(0, &may) != nil {

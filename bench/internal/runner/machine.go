@@ -34,12 +34,12 @@ func kernel() string {
 // IdleLoad is the Load below which a machine counts as idle.
 const IdleLoad = 0.2
 
-// loadWindow is how long Load looks: 25 ticks of the kernel's count.
+// loadWindow is the period of Load: 25 ticks of the kernel's count.
 const loadWindow = 250 * time.Millisecond
 
-// Load returns how many processors of the machine are in use, other processes' and
-// those taken by the host of a virtual machine included. It takes a quarter of a second,
-// in which the caller uses none, and returns 0 where the kernel does not tell.
+// Load returns how many processors of the machine are in use, by this and other processes and by
+// the host of a virtual machine. It takes a quarter of a second, in which the caller is idle. If
+// the kernel has no counts, Load returns 0.
 func Load() float64 {
 	before, begin := busyTicks(), time.Now()
 	time.Sleep(loadWindow)
@@ -47,7 +47,7 @@ func Load() float64 {
 	return float64(busyTicks()-before) / perSecond / time.Since(begin).Seconds()
 }
 
-// busyTicks returns the time that all processors together have been in use, in ticks.
+// busyTicks returns the busy time of all processors together, in ticks.
 func busyTicks() int64 {
 	text, _ := os.ReadFile("/proc/stat")
 	first, _, _ := strings.Cut(string(text), "\n")
@@ -56,7 +56,7 @@ func busyTicks() int64 {
 
 // parseBusy reads the line "cpu user nice system idle iowait irq softirq steal ...".
 func parseBusy(line string) int64 {
-	const idle, iowait, guest = 4, 5, 9 // guest's time is in user's, too
+	const idle, iowait, guest = 4, 5, 9 // guest time is part of user time
 	var sum int64
 	for i, word := range strings.Fields(line) {
 		n, err := strconv.ParseInt(word, 10, 64)

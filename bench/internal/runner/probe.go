@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// A Probe is how near to each other two processors of this machine are at the
-// moment. Virtual ones are moved, which changes what small messages through
-// shared memory cost by a factor of 3 to 4: only like can be compared with like.
+// A Probe is the present distance between two processors of this machine. Virtual processors move,
+// which changes the cost of small messages through shared memory by a factor of 3 to 4: only times
+// in the same state are comparable.
 type Probe struct {
-	Nanoseconds float64 // for a flag to cross from one to the other
-	Err         error   // why there is none
+	Nanoseconds float64 // for a flag to cross between the two
+	Err         error   // why there is no time
 }
 
-// Where the bounds between the states are: crossings took 31-63 ns within a group
-// of cores and 245 ns between two when this was written. A busy machine, or one
-// processor for both threads, takes far longer.
+// Bounds between the states: crossings took 31-63 ns within a group of cores and 245 ns between
+// two. A busy machine, or one processor for both threads, takes far longer.
 const (
 	farNanoseconds  = 120
 	busyNanoseconds = 1000
@@ -29,7 +28,7 @@ const (
 	Near    = "near"
 	Far     = "far"
 	Busy    = "busy"
-	Moved   = "moved"   // from one state into another
+	Moved   = "moved"   // between states, during an operation
 	Unknown = "unknown" // there are no two processors
 )
 
@@ -54,7 +53,7 @@ func (p Probe) String() string {
 	return fmt.Sprintf("%.0f ns (%s)", p.Nanoseconds, p.State())
 }
 
-// Between returns the state that a machine was in from one Probe to the next.
+// Between returns the state of a machine from one Probe to the next.
 func Between(before, after Probe) string {
 	if before.State() != after.State() {
 		return Moved
@@ -62,8 +61,8 @@ func Between(before, after Probe) string {
 	return before.State()
 }
 
-// crossings of one measurement, about 2 to 10 ms; the best of probes counts,
-// as whatever disturbs one makes it longer.
+// Crossings of one measurement, about 2 to 10 ms. The best of probes counts, as a disturbance makes
+// a measurement longer.
 const (
 	warmUp    = 2_000
 	crossings = 40_000
@@ -71,8 +70,8 @@ const (
 	hopeless  = 10 * time.Second
 )
 
-// ProbeFlag bounces a flag in shared memory between two threads, each bound to a
-// processor of its own where that is possible.
+// ProbeFlag bounces a flag in shared memory between two threads, each bound to a processor of its
+// own where possible.
 func ProbeFlag() Probe {
 	if runtime.NumCPU() < 2 {
 		return Probe{Err: errors.New("only one processor")}
@@ -89,21 +88,20 @@ func ProbeFlag() Probe {
 	return best
 }
 
-// A line is a counter that shares its cache line with nothing.
+// A line is a counter alone in its cache line.
 type line struct {
 	_ [128]byte
 	n atomic.Int64
 	_ [128]byte
 }
 
-// bounce counts a shared number up in turns: one thread makes it odd, the other
-// even.
+// bounce counts a shared number up in turns: one thread makes it odd, the other even.
 func bounce(deadline time.Time) (took time.Duration, ok bool) {
 	var flag line
 	var late atomic.Bool
 	watch := time.AfterFunc(time.Until(deadline), func() { late.Store(true) })
 	defer watch.Stop()
-	var start time.Time // when both threads had run for a while
+	var start time.Time // when both threads are warm
 	turns := func(which int) {
 		// The thread ends with the goroutine, and its binding with it.
 		runtime.LockOSThread()
@@ -122,7 +120,7 @@ func bounce(deadline time.Time) (took time.Duration, ok bool) {
 	}
 	done := make(chan struct{}, 2)
 	for which := range 2 {
-		go func() { // ends after its turns, or when it is late
+		go func() { // ends after its turns, or at the deadline
 			defer func() { done <- struct{}{} }()
 			turns(which)
 		}()

@@ -1,4 +1,4 @@
-// Package runner runs programs beside each other, in turn, and says on what machine.
+// Package runner runs the programs of several implementations in turn, and describes the machine.
 package runner
 
 import (
@@ -15,40 +15,36 @@ import (
 	"time"
 )
 
-// ErrTimeLimit is why a command was ended that ran longer than it may.
+// ErrTimeLimit is the cause if a command was ended because it ran too long.
 var ErrTimeLimit = errors.New("time limit")
 
-// grace is how long a command may take to end after it was asked to. Launchers
-// need it to end their ranks.
+// grace is the time for a command to end after a signal. Launchers need it to end their ranks.
 const grace = 2 * time.Second
 
-// A Command is a program with its arguments, and what is set in its environment
-// in addition to this process's.
+// A Command is a program with its arguments, and settings added to this process's environment.
 type Command struct {
 	Args []string
 	Env  []string
-	Dir  string       // it runs in; "": this process's
-	Line func(string) // if not nil, called with each line of standard output as it comes
+	Dir  string       // working folder; "": this process's
+	Line func(string) // if not nil, called with each line of standard output
 }
 
-// String writes the command as one types it into a shell, with the PATH of an installation left
-// out.
+// String formats the command for a shell, without the PATH of an installation.
 func (c Command) String() string {
 	env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, "PATH=") })
 	return strings.Join(append(env, c.Args...), " ")
 }
 
-// An Outcome is what a command wrote and how long it took.
+// An Outcome is the output of a command, and its times.
 type Outcome struct {
 	Stdout []byte
 	Took   time.Duration // from start to end
-	First  time.Duration // until it wrote something; 0 if it did not
+	First  time.Duration // until its first output; 0 without output
 }
 
-// Run runs the command to its end, in a process group of its own, and at most
-// until limit or the end of ctx: then it ends the group, and all processes that
-// the command has started. The Outcome is valid with an error, too; errors carry
-// the last line that the command wrote to its standard error.
+// Run runs the command to its end, in a process group of its own. At limit, or at the end of ctx,
+// it ends the group and all processes that the command has started. The Outcome is valid with an
+// error, too. Errors carry the last line of standard error.
 func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %v", ErrTimeLimit, limit))
 	defer cancel()
@@ -58,7 +54,7 @@ func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) 
 	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = grace // should another process keep the pipes open after its end
+	cmd.WaitDelay = grace // another process may keep the pipes open after its end
 	if err := cmd.Start(); err != nil {
 		return Outcome{}, err
 	}
@@ -78,13 +74,13 @@ func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) 
 	return out, err
 }
 
-// A listener keeps what is written to it, and tells of lines when they end.
+// A listener keeps its input and calls line for each complete line.
 type listener struct {
 	start   time.Time
 	first   time.Duration
 	line    func(string)
 	all     bytes.Buffer
-	printed int // bytes of all whose lines have been printed
+	printed int // bytes of all in printed lines
 }
 
 func (l *listener) Write(b []byte) (int, error) {
@@ -106,7 +102,7 @@ func (l *listener) Write(b []byte) (int, error) {
 // A Job is commands that run at the same time.
 type Job []Command
 
-// String writes the commands as one types them into a shell.
+// String formats the commands for a shell.
 func (j Job) String() string {
 	var lines []string
 	for _, c := range j {
@@ -115,9 +111,8 @@ func (j Job) String() string {
 	return strings.Join(lines, " & ")
 }
 
-// Run runs all commands of the job to their ends. The Outcome has what all have
-// written, from the start of the job to the end of the last; the error is that
-// of the first that fails.
+// Run runs all commands of the job to their ends. The Outcome has the output of all, from the start
+// of the job to the end of the last. The error is the first command's that fails.
 func (j Job) Run(ctx context.Context, limit time.Duration) (Outcome, error) {
 	type ending struct {
 		Outcome
@@ -143,15 +138,15 @@ func (j Job) Run(ctx context.Context, limit time.Duration) (Outcome, error) {
 		}
 		if first == nil && e.err != nil {
 			first = e.err
-			cancel() // the others would wait for it
+			cancel() // the others may wait for it
 		}
 	}
 	all.Took = time.Since(start)
 	return all, first
 }
 
-// end ends the process group pid and the processes it has started, which may
-// have made groups of their own. It returns when the first process has ended.
+// end ends the process group pid and its descendants, which may have groups of their own. It
+// returns when the first process has ended.
 func end(pid int, ended <-chan error) {
 	started := descendants(pid)
 	syscall.Kill(-pid, syscall.SIGTERM) // it fails if the process is gone
@@ -167,7 +162,7 @@ func end(pid int, ended <-chan error) {
 	syscall.Kill(-pid, syscall.SIGKILL)
 }
 
-// descendants lists the processes below pid, as far as /proc tells.
+// descendants lists the descendants of pid, as far as /proc shows them.
 func descendants(pid int) []int {
 	lists, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -188,7 +183,7 @@ func descendants(pid int) []int {
 	return all
 }
 
-// lastLine returns ": " and the last line of s that says something.
+// lastLine returns ": " and the last line of s with text.
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

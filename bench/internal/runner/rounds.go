@@ -12,21 +12,21 @@ import (
 	"gompi/bench/internal/result"
 )
 
-// An Entrant is an implementation, and how its program is started.
+// An Entrant is an implementation and the start of its program.
 type Entrant struct {
-	Name, Version string   // the version "" if it is not known
+	Name, Version string   // Version is "" if unknown
 	Lacks         []string // operations
 	Start         func(np int, args ...string) Job
 }
 
-// With returns e with arguments that its program always gets before others.
+// With returns e with arguments that precede all others of its program.
 func (e Entrant) With(args ...string) Entrant {
 	start := e.Start
 	e.Start = func(np int, more ...string) Job { return start(np, slices.Concat(args, more)...) }
 	return e
 }
 
-// In returns e with a folder that its program runs in, and settings that it gets.
+// In returns e with a working folder and settings for its program.
 func (e Entrant) In(dir string, env ...string) Entrant {
 	start := e.Start
 	e.Start = func(np int, args ...string) Job {
@@ -45,7 +45,7 @@ func (e Entrant) Called(name string) Entrant {
 	return e
 }
 
-// Names returns those of entrants.
+// Names returns the names of entrants.
 func Names(entrants []Entrant) []string {
 	var names []string
 	for _, e := range entrants {
@@ -54,27 +54,27 @@ func Names(entrants []Entrant) []string {
 	return names
 }
 
-// A Contest measures entrants in turn, and keeps what it found.
+// A Contest measures entrants in turn, and keeps the samples.
 type Contest struct {
 	Rounds int
 	NPs    []int         // numbers of ranks
 	Limit  time.Duration // of one run: one operation of one entrant, all sizes
-	Probe  func() Probe  // the state of the machine, before and after each operation; nil: it does not matter
+	Probe  func() Probe  // of the machine's state, before and after each operation; nil: not probed
 
-	Absent  []string // who is not here, and why
+	Absent  []string // entrants that are not here, and why
 	Samples []result.Sample
 
 	progress io.Writer
-	file     *os.File // takes every sample as it comes; nil: none is wanted
+	file     *os.File // gets every sample at once; nil: none
 	misses   []string // runs that failed, and why
 	probes   []Probe
-	load     float64 // processors that others used before and after the runs, the larger
+	load     float64 // processors that others used before or after the runs, the larger number
 	began    time.Time
 }
 
-// Begin begins a contest. progress gets a line for each cell and for each failure; samples go to
-// the file named csv, unless it is "". Run adds how many operations are done, and how long the
-// others may take.
+// Begin begins a contest. progress gets a line for each cell and for each failure. Samples go to
+// the file named csv, unless csv is "". Run also prints how many operations are done, and the time
+// left.
 func (c *Contest) Begin(progress io.Writer, csv string) (err error) {
 	c.progress, c.began, c.load = progress, time.Now(), Load()
 	if csv == "" {
@@ -86,7 +86,7 @@ func (c *Contest) Begin(progress io.Writer, csv string) (err error) {
 	return err
 }
 
-// End ends the contest, and its file.
+// End ends the contest and closes its file.
 func (c *Contest) End() error {
 	c.load = max(c.load, Load())
 	if c.file == nil {
@@ -95,9 +95,9 @@ func (c *Contest) End() error {
 	return c.file.Close()
 }
 
-// Run measures operations of the entrants in turn, operation by operation, round after round: what
-// changes about the machine in the meantime meets all of them. args are flags that all programs
-// get. A run that fails is a miss, whose rows so far count. An error means that ctx has ended.
+// Run measures operations of the entrants in turn, operation by operation, round after round, so
+// that changes of the machine affect all entrants. args are flags for all programs. A run that
+// fails is a miss, but its rows count. An error means that ctx has ended.
 func (c *Contest) Run(ctx context.Context, entrants []Entrant, ops []string, args ...string) error {
 	began, done, all := time.Now(), 0, c.Rounds*len(c.NPs)*len(ops)
 	for round := 1; round <= c.Rounds; round++ {
@@ -114,7 +114,7 @@ func (c *Contest) Run(ctx context.Context, entrants []Entrant, ops []string, arg
 	return nil
 }
 
-// left returns how much longer all parts take if each takes as long as those that are done.
+// left returns the time left if each remaining part takes as long as the average so far.
 func left(took time.Duration, done, all int) time.Duration {
 	return (took / time.Duration(done) * time.Duration(all-done)).Round(time.Second)
 }
@@ -160,7 +160,7 @@ func (c *Contest) compete(ctx context.Context, round, np int, op string, entrant
 	return nil
 }
 
-// Take takes a sample. It writes it at once, so that a contest that is cut short leaves its rows.
+// Take records a sample, in the file at once, so that an interrupted contest keeps its rows.
 func (c *Contest) Take(s result.Sample) error {
 	c.Samples = append(c.Samples, s)
 	if c.file == nil {
@@ -170,14 +170,14 @@ func (c *Contest) Take(s result.Sample) error {
 	return err
 }
 
-// Miss takes a run that failed, and why.
+// Miss records a run that failed, and why.
 func (c *Contest) Miss(text string) {
 	c.misses = append(c.misses, text)
 	fmt.Fprintln(c.progress, text)
 }
 
-// Report returns what stands around the tables: the machine, how it was measured, and what is
-// missing. Of facts, "" is left out.
+// Report returns a report without tables: the machine, the conditions, and absent and failed runs.
+// Empty conditions are left out.
 func (c *Contest) Report(title string, conditions ...string) *result.Report {
 	r := &result.Report{Title: title, Warning: c.warning(), Absent: c.Absent, Misses: c.misses}
 	conditions = append([]string{Machine()}, conditions...)
@@ -189,7 +189,7 @@ func (c *Contest) Report(title string, conditions ...string) *result.Report {
 	return r
 }
 
-// Commands returns lines that say how the entrants are run, for the largest number of ranks.
+// Commands returns the command lines of the entrants, for the largest number of ranks.
 func (c *Contest) Commands(entrants []Entrant, args ...string) (lines []string) {
 	for _, e := range entrants {
 		lines = append(lines, fmt.Sprintf("%s %s: `%v`", e.Name, e.Version, e.Start(slices.Max(c.NPs), args...)))
@@ -197,7 +197,7 @@ func (c *Contest) Commands(entrants []Entrant, args ...string) (lines []string) 
 	return lines
 }
 
-// warning says why the figures may be worth little, "" if nothing speaks against them.
+// warning returns why the figures may be worth little, "" without a reason.
 func (c *Contest) warning() string {
 	busy := 0
 	for _, p := range c.probes {

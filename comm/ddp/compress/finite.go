@@ -21,13 +21,13 @@ func allFinite(x []float32) bool {
 	return true
 }
 
-// notFinite is the error for the gradient of a parameter that would stay in what is remembered.
+// notFinite is the error for a parameter's gradient that would stay in the Hook's memory forever.
 func notFinite(rank int, name string) error {
 	return fmt.Errorf("rank %d: the gradient of %q is not finite: want finite numbers", rank, name)
 }
 
-// findNotFinite returns the same error on all ranks, which names the least rank whose gradients are
-// not finite. All ranks call it.
+// findNotFinite returns the same error on all ranks. It names the lowest rank with gradients that
+// are not finite. All ranks call it.
 func findNotFinite(ctx context.Context, c *comm.Comm, b *ddp.Bucket) error {
 	const none = math.MaxInt64
 	first := []int64{none} // rank and parameter

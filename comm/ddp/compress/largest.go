@@ -2,17 +2,17 @@ package compress
 
 import "math"
 
-// largest finds the numbers of largest magnitude by radix selection: three passes count how many
-// numbers have which leading bits, 11 and two times 10 of the 31 without the sign, and so narrow
-// down the least magnitude that belongs to them. The bits of magnitudes are in the order of the
-// magnitudes, with infinity and NaN above all. Unlike quickselect it copies no number, and no input
+// largest finds the numbers of largest magnitude by radix selection. Three passes count the numbers
+// by their leading bits, 11 and two times 10 of the 31 without the sign, and so narrow down the
+// least selected magnitude. The bits of magnitudes are in the order of the magnitudes, with
+// infinity and NaN above all. Unlike quickselect, radix selection copies no number, and no input
 // makes it slow.
 type largest struct {
 	counts [1 << 11]int
 }
 
-// find fills places with those of the numbers of largest magnitude, in ascending order. Of
-// equal ones it takes the first. places are at least one and at most as many as x.
+// find fills places with the indexes of the numbers of largest magnitude, in ascending order. Of
+// equal magnitudes it takes the first. len(places) is from 1 to len(x).
 func (l *largest) find(places []uint32, x []float32) {
 	least, ties := l.least(x, len(places))
 	n := 0
@@ -31,8 +31,8 @@ func (l *largest) find(places []uint32, x []float32) {
 	}
 }
 
-// least returns the k-th largest magnitude, and how many numbers of exactly that are among the k
-// largest.
+// least returns the k-th largest magnitude, and how many numbers of exactly this magnitude are
+// among the k largest.
 func (l *largest) least(x []float32, k int) (magn uint32, ties int) {
 	shift := uint32(31)
 	for _, bits := range [...]uint32{11, 10, 10} {

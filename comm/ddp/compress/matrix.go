@@ -6,24 +6,24 @@ import (
 	"math/rand/v2"
 )
 
-// A matrix is a gradient that PowerSGD approximates. grad and errors have rows of cols numbers, one
-// after the other. p and q have rank columns, one after the other.
+// A matrix is a gradient that PowerSGD approximates. grad and errors are in rows of cols numbers. p
+// and q are in rank columns.
 type matrix struct {
 	rows, cols, rank int
 	errors           []float32
-	q                []float32 // of the last step; its columns are of length 1 from project to restore
+	q                []float32 // of the last step; its columns have length 1 from project to restore
 	seed             uint64
-	drawn            [1]uint64  // columns of q that were random: column n follows from seed and n
-	source           *rand.PCG  // that makes the next
+	drawn            [1]uint64  // number of random columns of q so far: column n follows from seed and n
+	source           *rand.PCG  // generator of the next random column
 	random           *rand.Rand // of source
 
-	// In the step that is under way:
+	// In the present step:
 	grad []float32
 	p    []float32
-	next []float32 // what q becomes
+	next []float32 // the next q
 }
 
-// newMatrix returns one that is the same on all ranks.
+// newMatrix returns a matrix with the same seed on all ranks.
 func newMatrix(name string, rows, cols, rank int, errors []float32) *matrix {
 	h := fnv.New64a()
 	fmt.Fprint(h, name, rows, cols)
@@ -33,10 +33,10 @@ func newMatrix(name string, rows, cols, rank int, errors []float32) *matrix {
 	return m
 }
 
-// block is how many rows are read at a time: they stay in the first-level cache for all columns.
+// block is the number of rows read at a time: they stay in the first-level cache for all columns.
 const block = 4
 
-// project adds the errors to grad, and makes p this rank's M*Q.
+// project adds the errors to grad, and sets p to this rank's M*Q.
 func (m *matrix) project() {
 	for k := range m.rank {
 		m.renew(m.column(m.q, k, m.cols))
@@ -52,7 +52,7 @@ func (m *matrix) project() {
 }
 
 // renew scales a column of q to length 1, so that p is neither too large nor too small for float32.
-// It makes one of zeros random.
+// A column of zeros becomes random.
 func (m *matrix) renew(col []float32) {
 	length := norm(col)
 	if length == 0 {
@@ -66,7 +66,7 @@ func (m *matrix) renew(col []float32) {
 	scale(col, 1/length)
 }
 
-// projectBack makes the columns of the average p orthonormal, and next this rank's Mᵀ*P.
+// projectBack makes the columns of the average p orthonormal, and sets next to this rank's Mᵀ*P.
 func (m *matrix) projectBack() {
 	orthonormalize(m.p, m.rows)
 	clear(m.next)
@@ -78,7 +78,7 @@ func (m *matrix) projectBack() {
 	}
 }
 
-// restore makes grad P*Qᵀ with the average q, and remembers what that lacks of M.
+// restore sets grad to P*Qᵀ with the average q, and errors to its difference from M.
 func (m *matrix) restore() {
 	copy(m.q, m.next)
 	for i := range m.rows {

@@ -11,32 +11,32 @@ import (
 
 // PowerSGDOptions are the settings of PowerSGD.
 type PowerSGDOptions struct {
-	// Rank is the rank of the matrices that are sent, at least 1. 1 to 4 are usual.
+	// Rank is the rank of the sent matrices, at least 1. 1 to 4 are usual.
 	Rank int
-	// StartStep is the number of first steps that take plain averages, counted over all jobs that
+	// StartStep is the number of first steps with plain averages, counted over all jobs that
 	// continue from a snapshot with the Hook's memory. While gradients still change much from step
 	// to step, low rank costs accuracy: PyTorch advises to begin after a tenth of training.
 	StartStep int
 }
 
-// A matrix is compressed if it then takes less than a minGain-th of the numbers.
+// A matrix is compressed if that divides its numbers by more than minGain.
 const minGain = 2
 
-// PowerSGD returns a Hook that sends approximations of low rank r of those gradients that are
-// matrices. A parameter whose Shape has at least two dimensions is a matrix of Shape[0] rows, M.
-// All ranks begin with the same random Q of r columns. In each step they average P = M*Q, make the
-// columns of P orthonormal, average Q = Mᵀ*P, and M becomes P*Qᵀ: the part of the average of all M
-// that lies in the column space of P. What it lacks of a rank's own M the rank remembers and adds
-// to its next gradient (error feedback). The next step begins with that Q (warm start). A column of
-// Q that comes to nothing, as all do where a gradient is zero, begins anew with random numbers.
+// PowerSGD returns a Hook that sends approximations of low rank r of gradients that are matrices. A
+// parameter whose Shape has at least two dimensions is a matrix of Shape[0] rows, M. All ranks
+// begin with the same random Q of r columns. In each step they average P = M*Q, make the columns of
+// P orthonormal, average Q = Mᵀ*P, and M becomes P*Qᵀ: the part of the average of all M that lies
+// in the column space of P. Each rank keeps the difference from its own M and adds the difference
+// to its next gradient (error feedback). The next step begins with this Q (warm start). A column of
+// Q that becomes zero, as all do if a gradient is zero, is replaced by random numbers.
 //
 // Parameters of one dimension, and matrices of n*m numbers whose P and Q together have half as many
 // or more, r*(n+m), are averaged as they are, beside all P of the bucket. So a bucket costs two
-// allreduces: one of the numbers of what is not compressed and of r*n for each matrix, and one of
-// r*m for each. Computation takes about 6*r operations for each number. Memory takes four bytes for
-// each number of a compressed matrix, and P and Q.
+// allreduces: one of the uncompressed numbers and of r*n for each matrix, and one of r*m for each.
+// Computation takes about 6*r operations for each number. Memory takes four bytes for each number
+// of a compressed matrix, and P and Q.
 //
-// A number that is not finite is an error on all ranks, since it would be remembered forever.
+// A number that is not finite is an error on all ranks, since its error would be kept forever.
 //
 // Source: Vogels, Karimireddy and Jaggi, "PowerSGD: Practical Low-Rank Gradient Compression for
 // Distributed Optimization" (NeurIPS 2019), algorithms 1 and 2.
@@ -53,14 +53,14 @@ func PowerSGD(opts PowerSGDOptions) (ddp.Hook, error) {
 type powerSGD struct {
 	PowerSGDOptions
 	states states
-	done   [1]uint64 // steps that have begun, those before the snapshot included
-	before uint64    // of these, before the snapshot
+	done   [1]uint64 // steps begun, with the steps before the snapshot
+	before uint64    // steps before the snapshot
 	begun  bool
 
-	// Of the bucket that is averaged, kept for the next:
+	// For the present bucket, kept for the next:
 	whole    [][]float32 // gradients that are not compressed
 	matrices []*matrix
-	first    []float32 // what the first allreduce averages: whole, then each P
+	first    []float32 // operand of the first allreduce: whole, then each P
 	second   []float32 // each Q
 }
 
@@ -69,7 +69,7 @@ func (h *powerSGD) String() string {
 }
 
 // Memory returns the number of steps, Q and the count of its random columns, and, for each rank,
-// what it has not sent.
+// the unsent errors.
 func (h *powerSGD) Memory(params []*ddp.Param) (m ddp.Memory, err error) {
 	var compressed []*ddp.Param
 	for _, p := range params {
@@ -94,7 +94,7 @@ func (h *powerSGD) Memory(params []*ddp.Param) (m ddp.Memory, err error) {
 // compresses reports whether a parameter of these dimensions is sent as P and Q.
 func (h *powerSGD) compresses(rows, cols int) bool { return minGain*h.Rank*(rows+cols) < rows*cols }
 
-// matrixOf returns the matrix of s, which is made if there is none.
+// matrixOf returns the matrix of s, new if there is none.
 func (h *powerSGD) matrixOf(s *state, name string, shape []int) *matrix {
 	if s.matrix == nil {
 		rows, cols := dimensions(shape)
@@ -128,7 +128,7 @@ func (h *powerSGD) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) err
 	return nil
 }
 
-// steps returns how many steps were done before that of b, by this job and those before it.
+// steps returns how many steps preceded b's, in this job and the jobs that it continues.
 func (h *powerSGD) steps(b *ddp.Bucket) int {
 	if !h.begun {
 		h.begun, h.before = true, h.done[0]
@@ -138,7 +138,7 @@ func (h *powerSGD) steps(b *ddp.Bucket) int {
 	return int(n)
 }
 
-// lay finds the matrices of b, and gives what is sent its place.
+// lay finds the matrices of b, and assigns them their parts of first and second.
 func (h *powerSGD) lay(b *ddp.Bucket) error {
 	h.whole, h.matrices = h.whole[:0], h.matrices[:0]
 	whole, left, right := 0, 0, 0
@@ -178,7 +178,7 @@ func (h *powerSGD) pack() {
 	}
 }
 
-// unpack takes the averages of first, and fills second.
+// unpack distributes the averages of first, and fills second.
 func (h *powerSGD) unpack() {
 	from := h.first
 	for _, grad := range h.whole {
@@ -191,7 +191,8 @@ func (h *powerSGD) unpack() {
 
 var errNotFinite = errors.New("averages are not finite")
 
-// average averages x, which is equal on all ranks then: so all find that it is not finite, or none.
+// average averages x. Then x is equal on all ranks, so all of them detect that x is not finite, or
+// none.
 func (h *powerSGD) average(ctx context.Context, c *comm.Comm, x []float32) error {
 	if len(x) == 0 {
 		return nil
@@ -205,7 +206,7 @@ func (h *powerSGD) average(ctx context.Context, c *comm.Comm, x []float32) error
 	return nil
 }
 
-// dimensions returns those of a parameter as a matrix, zeros if it is none.
+// dimensions returns the rows and columns of a parameter as a matrix, zeros if it is none.
 func dimensions(shape []int) (rows, cols int) {
 	if len(shape) < 2 {
 		return 0, 0

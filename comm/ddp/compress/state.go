@@ -7,18 +7,18 @@ import (
 	"gompi/comm/ddp"
 )
 
-// states are what a Hook remembers of parameters, by their names: those stay when the buckets are
-// made anew.
+// states are a Hook's memory of parameters, by names, which stay the same when the buckets are made
+// anew.
 type states map[string]*state
 
-// A state is what a Hook remembers of one parameter.
+// A state is a Hook's memory of one parameter.
 type state struct {
-	errors []float32 // of each number, what has not been sent yet
-	steps  int       // done after the last one that asked for it
-	matrix *matrix   // of PowerSGD
+	errors []float32 // for each number, the unsent part
+	steps  int       // steps done after the last use
+	matrix *matrix   // for PowerSGD
 }
 
-// of returns what is remembered of p, in the step after steps of them, at first only zeros.
+// of returns the state of p for the step after steps others, at first zeros.
 func (s states) of(p ddp.BucketPart, steps int) (*state, error) {
 	x, err := s.get(p.Name, len(p.Grad))
 	if err != nil {
@@ -31,7 +31,7 @@ func (s states) of(p ddp.BucketPart, steps int) (*state, error) {
 	return x, nil
 }
 
-// get returns what is remembered of the parameter of that name, of n numbers.
+// get returns the state of the parameter with a name and n numbers.
 func (s states) get(name string, n int) (*state, error) {
 	x := s[name]
 	if x == nil {
@@ -44,7 +44,7 @@ func (s states) get(name string, n int) (*state, error) {
 	return x, nil
 }
 
-// begin returns what is remembered of these parameters, before the first step: zeros.
+// begin returns the states of these parameters before the first step: zeros.
 func (s states) begin(params []*ddp.Param) ([]*state, error) {
 	var all []*state
 	for _, p := range params {
@@ -64,5 +64,5 @@ func sameName(name string) error {
 	return fmt.Errorf("two parameters are named %q: want names that differ", name)
 }
 
-// resize returns s, or memory with room for more, with n elements of any values.
+// resize returns s, or larger memory, with n elements of any values.
 func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

@@ -9,17 +9,17 @@ import (
 	"gompi/comm/ddp"
 )
 
-// TopK returns a Hook that sends of each bucket the numbers of largest magnitude: ratio of them,
-// above 0 and at most 1, rounded, but at least one. What a rank does not send it remembers and adds
-// to its next gradient (error feedback), so that all of it arrives in time. The ranks' numbers,
-// each divided by the number of ranks, are added up in the order of the ranks, and all others are
-// zero. Of equal magnitudes, the first in the bucket is sent.
+// TopK returns a Hook that sends the numbers of largest magnitude of each bucket: ratio of them,
+// above 0 and at most 1, rounded, but at least one. A rank keeps the unsent numbers and adds them
+// to its next gradient (error feedback), so that all arrive in time. The ranks' numbers, each
+// divided by the number of ranks, are added in the order of the ranks, and all others are zero. Of
+// equal magnitudes, the first in the bucket is sent.
 //
-// A bucket of n numbers costs an allgather of k = ratio*n numbers with their places: 8*k bytes
+// A bucket of n numbers costs an allgather of k = ratio*n numbers with their indexes: 8*k bytes
 // from each of p ranks to each other. That is less than the allreduce of float32 only if ratio is
-// below 1/p, and grows with p where the allreduce does not. It takes seven passes over the bucket,
-// and four bytes of memory for each number of the model. A number
-// that is not finite is an error on all ranks, since it would be remembered forever.
+// below 1/p, and grows with p, unlike the allreduce. TopK takes seven passes over the bucket, and
+// four bytes of memory for each number of the model. A number that is not finite is an error on all
+// ranks, since it would be kept forever.
 //
 // Source: Lin, Han, Mao, Wang and Dally, "Deep Gradient Compression" (ICLR 2018), without its
 // corrections for momentum; Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory" (NeurIPS
@@ -36,13 +36,13 @@ type topK struct {
 	states states
 
 	largest largest
-	own     []uint32 // places in the bucket, in ascending order, then as many numbers' bits
-	all     []uint32 // those of all ranks
+	own     []uint32 // indexes in the bucket, in ascending order, then as many numbers' bits
+	all     []uint32 // the same of all ranks
 }
 
 func (h *topK) String() string { return fmt.Sprintf("topk of %g", h.ratio) }
 
-// Memory returns, for each rank, what it has not sent.
+// Memory returns, for each rank, the unsent errors.
 func (h *topK) Memory(params []*ddp.Param) (m ddp.Memory, err error) {
 	all, err := h.states.begin(params)
 	if err != nil {
@@ -73,7 +73,8 @@ func (h *topK) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) error {
 	return h.add(b, k, c.Size())
 }
 
-// take leaves in own what is sent of the gradients and what is remembered, and remembers the rest.
+// take adds the errors to the gradients, puts the largest numbers into own, and keeps the rest as
+// errors.
 func (h *topK) take(b *ddp.Bucket, k int) error {
 	for _, p := range b.Params {
 		s, err := h.states.of(p, b.Step)
@@ -94,7 +95,7 @@ func (h *topK) take(b *ddp.Bucket, k int) error {
 	return nil
 }
 
-// add makes the gradients the average of what the ranks sent.
+// add sets the gradients to the average of the sent numbers.
 func (h *topK) add(b *ddp.Bucket, k, ranks int) error {
 	clear(b.Grads)
 	for rank := range ranks {
@@ -111,7 +112,7 @@ func (h *topK) add(b *ddp.Bucket, k, ranks int) error {
 	return nil
 }
 
-// nameAt returns the name of the parameter to which number i of b belongs.
+// nameAt returns the name of the parameter with number i of b.
 func nameAt(b *ddp.Bucket, i int) string {
 	for _, p := range b.Params {
 		if i -= len(p.Grad); i < 0 {

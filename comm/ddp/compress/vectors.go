@@ -2,13 +2,13 @@ package compress
 
 import "math"
 
-// negligible is what a column must keep of its length, beside those before it, to count: less
-// is mostly rounding errors of float32.
+// negligible is the least share of its length that an independent column keeps when orthogonalized:
+// a smaller rest is mostly rounding errors of float32.
 const negligible = 1e-5
 
 // orthonormalize makes the columns of p, of n numbers, orthogonal to each other and of length 1,
-// one after the other (modified Gram-Schmidt), each twice, since the first time leaves rounding
-// errors. It makes those zero that depend on columns before them.
+// one after the other (modified Gram-Schmidt), each twice, since the first pass leaves rounding
+// errors. A column that depends on earlier ones becomes zero.
 func orthonormalize(p []float32, n int) {
 	for k := 0; k < len(p); k += n {
 		col := p[k:][:n]
@@ -39,7 +39,7 @@ func dot64(a, b []float32) float64 {
 }
 
 // dots sets dst[i] to the product of row i of rows and x, of its length. Four rows are read side by
-// side, so that no addition waits for the one before it.
+// side, so that consecutive additions are independent.
 func dots(dst, rows, x []float32) {
 	n := len(x)
 	for ; len(dst) >= 4; dst, rows = dst[4:], rows[4*n:] {

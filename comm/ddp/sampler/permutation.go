@@ -2,10 +2,9 @@ package sampler
 
 import "math/bits"
 
-// A permutation maps [0, n) one-to-one onto itself in an order that looks
-// random, without a table: a Feistel network permutes the next larger even
-// power of two, and numbers outside [0, n) are sent through it again until
-// they fall inside (fewer than four times on average).
+// A permutation maps [0, n) one-to-one onto itself in a random-looking order, without a table. A
+// Feistel network permutes the next even power of two. Numbers outside [0, n) pass the network
+// again until they fall inside (fewer than four times on average).
 type permutation struct {
 	n    uint64
 	half uint // bits of each half
@@ -21,7 +20,7 @@ func newPermutation(n, seed, epoch uint64) permutation {
 	return p
 }
 
-// at returns the number at place i < n.
+// at returns the number at index i < n.
 func (p permutation) at(i uint64) uint64 {
 	for {
 		i = p.pass(i)

@@ -1,5 +1,5 @@
 // Package sampler deals the samples of a data set to the ranks of a data-parallel training, batch
-// by batch. It computes and communicates nothing else:
+// by batch. It has no other computation and no communication:
 //
 //	s, err := sampler.New(len(data), batch, seed, sampler.Short)
 //	at := sampler.Position{}
@@ -12,11 +12,10 @@ package sampler
 
 import "fmt"
 
-// A Sampler deals the samples of a data set to the ranks, batch by batch, in
-// an order that is shuffled anew for every epoch. What it deals follows from a
-// Position alone, so a job can continue where another stopped, with any number of
-// ranks: together they draw the same batches. It needs no memory for the
-// shuffled order and may be used by many goroutines.
+// A Sampler deals the samples of a data set to the ranks, batch by batch, shuffled anew for every
+// epoch. The samples depend on a Position alone, so a job can continue where another stopped, with
+// any number of ranks: together they draw the same batches. A Sampler needs no memory for the
+// shuffled order, and many goroutines may use it.
 type Sampler struct {
 	n, batch int64
 	micro    int64 // samples of a micro-batch, which no two ranks share
@@ -24,19 +23,18 @@ type Sampler struct {
 	tail     Tail
 }
 
-// A Tail specifies what becomes of the samples at the end of an epoch that do not
-// fill a batch.
+// A Tail specifies the treatment of the samples at the end of an epoch that do not fill a batch.
 type Tail int
 
 // The tails. With Short and Drop no sample is drawn twice in an epoch.
 const (
 	Short Tail = iota // the last batch is shorter; a rank's share may be empty
-	Drop              // they are left out of this epoch
+	Drop              // the samples are left out of this epoch
 	Pad               // the last batch is filled with the first samples again
 )
 
-// A Position is how far a job has drawn: samples of all ranks together, within
-// an epoch. The zero Position is the start.
+// A Position is a job's progress: samples of all ranks together, within an epoch. The zero Position
+// is the start.
 type Position struct {
 	Epoch  int64
 	Offset int64
@@ -54,10 +52,10 @@ func New(n, batch int, seed uint64, tail Tail) (*Sampler, error) {
 	return &Sampler{n: int64(n), batch: int64(batch), micro: 1, seed: seed, tail: tail}, nil
 }
 
-// Micro returns a Sampler of the same batches that divides each into micro-batches of n samples,
-// of which the last may be shorter, and deals whole ones. So the k-th micro-batch of a batch is the
-// same on any number of ranks, as ddp.Options.Quantum wants it: a rank makes a pass for each n
-// samples of its share.
+// Micro returns a Sampler of the same batches that divides each into micro-batches of n samples
+// (the last may be shorter) and deals whole ones. So the k-th micro-batch of a batch is the same on
+// any number of ranks, as ddp.Options.Quantum needs: a rank makes a pass for each n samples of its
+// share.
 func (s *Sampler) Micro(n int) (*Sampler, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("sampler: micro-batches of %d samples: want at least 1", n)
@@ -67,8 +65,8 @@ func (s *Sampler) Micro(n int) (*Sampler, error) {
 	return &other, nil
 }
 
-// Passes returns the most micro-batches that a rank, of size, gets of a batch: what
-// ddp.Options.Accumulate should be. A rank that gets fewer calls SkipRest after its last.
+// Passes returns the largest number of micro-batches of a batch on a rank, of size: the value for
+// ddp.Options.Accumulate. A rank with fewer calls SkipRest after its last.
 func (s *Sampler) Passes(size int) int {
 	return (s.microBatches(int(s.batch)) + size - 1) / size
 }
@@ -77,9 +75,9 @@ func (s *Sampler) microBatches(samples int) int {
 	return int((int64(samples) + s.micro - 1) / s.micro)
 }
 
-// Next appends to share the samples that rank, of size, takes from the batch
-// at p. It also returns the number of samples in the whole batch and the
-// Position after it, whose Epoch is higher if the batch ended the epoch.
+// Next appends to share the samples of rank, of size, in the batch at p. It also returns the number
+// of samples in the whole batch and the next Position, whose Epoch is higher if the batch ended the
+// epoch.
 func (s *Sampler) Next(share []int, p Position, rank, size int) (mine []int, total int, next Position) {
 	if p.Offset >= s.end() {
 		p = Position{Epoch: p.Epoch + 1}
@@ -116,7 +114,7 @@ func (s *Sampler) Steps() int {
 }
 
 // Shard returns the range [lo, hi) of n samples, or of anything else, that belongs to rank, of
-// size: each to one rank, and as evenly as that allows. It is what an evaluation wants, which must
+// size. Each sample belongs to one rank, as evenly as possible. It suits an evaluation, which must
 // count no sample twice.
 func Shard(n, rank, size int) (lo, hi int) {
 	return n * rank / size, n * (rank + 1) / size

@@ -1,6 +1,6 @@
-// Package snapshot keeps the state of a data-parallel training in one file, from which a job goes
-// on as if it had never stopped, with as many ranks as it then has. Rank 0 alone reads and writes
-// the file, so no other host needs it.
+// Package snapshot keeps the state of a data-parallel training in one file. From it a job continues
+// as if it had never stopped, with any number of ranks. Rank 0 alone reads and writes the file, so
+// no other host needs it.
 //
 //	hook, err := compress.PowerSGD(compress.PowerSGDOptions{Rank: 2})
 //	...
@@ -19,28 +19,26 @@
 //		}
 //	}
 //
-// # What continues in the same way
+// # Equality of the continued job
 //
-// With as many ranks as saved it, and buckets of the same sizes, a job ends with the bits of one
+// With as many ranks as at Save, and buckets of the same sizes, a job ends with the bits of a job
 // that never stopped. The file has the order of the parameters in the buckets, so the first step
 // after Load has the buckets of the last before Save. A file of an earlier version has no order.
-// Then the first step has buckets from the last parameter to the first, as that of a new job: if
-// backward has another order, sums may be rounded, and TopK may choose, in another way. So it is
-// with another size of buckets, and with ddp.Options.TuneBuckets, which begins anew.
+// Then the first step has buckets from the last parameter to the first, like a new job's: if
+// backward has another order, sums may be rounded differently, and TopK may choose other numbers.
+// The same holds with another size of buckets, and with ddp.Options.TuneBuckets, which begins anew.
 //
 // With another number of ranks the batches are the same, since a Position counts samples of all
-// ranks, and so are the buckets. Averages are rounded in another way, but not with
-// ddp.Options.Quantum.
+// ranks, and so are the buckets. Averages are rounded differently, except with ddp.Options.Quantum.
 //
-// # What ranks have for themselves
+// # Each rank's own memory
 //
-// A Hook may remember what it has not sent yet, and each rank has its own. The file has that of all
-// ranks. If their number is another, each gets the average: that is what Hooks add to an average of
-// gradients, so all that was not sent before is sent later. A file without such memory, or with
-// that of another Hook, can be loaded, too: the Hook then begins with zeros. Load says which it
-// was.
+// A Hook may keep unsent numbers, different on each rank. The file has the memory of all ranks. If
+// their number changes, each gets the average. Hooks add that memory to gradients that are then
+// averaged, so all unsent numbers are sent later. A file without such memory, or with another
+// Hook's, can be loaded, too: the Hook then begins with zeros. Load reports the case.
 //
-// With ddp.Options.Shard an optimiser remembers its shards alone: ddp.DDP.GatherShards completes
-// them before Save. With ddp.Options.LocalSteps the optimisers' memory differs from rank to rank:
-// that of rank 0 is saved.
+// With ddp.Options.Shard an optimiser keeps memory of its shards alone: ddp.DDP.GatherShards
+// completes it before Save. With ddp.Options.LocalSteps the optimisers' memory differs from rank to
+// rank: rank 0's is saved.
 package snapshot

@@ -16,20 +16,21 @@ import (
 	"gompi/comm/ddp/sampler"
 )
 
-// A snapshot file is, all numbers little-endian, as they are in the memory of amd64 and arm64:
+// The format of a snapshot file. All numbers are little-endian, as in the memory of amd64 and
+// arm64:
 //
 //	fileHeader, hookHeader, length of BucketOrder (4 bytes), BucketOrder (8 for each)
 //	for each slice, of Slices, then of Hook.Shared, then of Hook.Own: length of its name (2 bytes),
-//	name, length of its type's name (1), that, count of numbers (8)
-//	the numbers of each slice of Slices and of Hook.Shared, as they lie in memory
+//	name, length of its type's name (1), type's name, count of numbers (8)
+//	the numbers of each slice of Slices and of Hook.Shared, as in memory
 //	for each slice of Hook.Own: the numbers of rank 0, of rank 1 and so on
-//	CRC-32C of all before it (4)
+//	CRC-32C of all bytes before (4)
 //
-// Version 3 has nothing of BucketOrder. Version 2 has no hookHeader either, and nothing of a Hook.
+// Version 3 has no BucketOrder. Version 2 has no hookHeader either, and no memory of a Hook.
 const (
 	fileMagic     = "gompi-sn"
 	fileVersion   = 4
-	oldestVersion = 2 // that can be read
+	oldestVersion = 2 // the oldest readable version
 	hookVersion   = 3 // the first with a hookHeader
 	orderVersion  = 4 // the first with BucketOrder
 	trailerSize   = 4
@@ -47,14 +48,14 @@ type fileHeader struct {
 
 type hookHeader struct {
 	Shared, Own uint32 // slices
-	Ranks       uint32 // whose own these are; 0 if there are none, since then any number saves the same
+	Ranks       uint32 // number of ranks in Own; 0 without Own, since then any number saves the same
 }
 
 type orderHeader struct {
 	Params uint32 // in BucketOrder
 }
 
-// A header is all of them.
+// A header is all three.
 type header struct {
 	fileHeader
 	hookHeader
@@ -153,22 +154,22 @@ func appendEntry(buf []byte, slice ddp.Slice) []byte {
 	return order.AppendUint64(buf, uint64(slice.Data.Len()))
 }
 
-// A reader reads a file whose checksum is right.
+// A reader reads a file with a valid checksum.
 type reader struct {
 	file *os.File
 	head header
 	in   io.Reader
-	fits bool // the file's memory of a Hook is that of the State
+	fits bool // the Hook's memory in the file matches the State's
 }
 
 // close may be called on nil.
 func (r *reader) close() {
 	if r != nil {
-		_ = r.file.Close() // it was only read
+		_ = r.file.Close() // errors do not matter after reads
 	}
 }
 
-// hookMemory returns what becomes of the file's memory of a Hook on this many ranks.
+// hookMemory returns how the file's memory of a Hook is used on this many ranks.
 func (r *reader) hookMemory(ranks int, s *State) HookMemory {
 	saved, want := r.head.Shared+r.head.Own > 0, len(s.Hook.Shared)+len(s.Hook.Own) > 0
 	switch {
@@ -184,9 +185,9 @@ func (r *reader) hookMemory(ranks int, s *State) HookMemory {
 	return Restored
 }
 
-// decode reads into s what encode wrote, but for the numbers of Hook.Own, which are then next in
-// the reader if the file's fit. It reads the file twice: nothing in s changes before the checksum
-// has been found right.
+// decode reads into s the output of encode except the numbers of Hook.Own. These are then next in
+// the reader, if they match. decode reads the file twice: s changes only after the checksum has
+// been verified.
 func decode(f io.ReadSeeker, s *State) (*reader, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -237,7 +238,7 @@ func (r *reader) readOrder() (all []int, err error) {
 	return all, nil
 }
 
-// readHeader returns the header if it is of a version that is known and the file, of size bytes, is
+// readHeader returns the header of a file of size bytes, if its version is known and the file is
 // whole.
 func readHeader(r io.ReadSeeker, size int64) (h header, err error) {
 	if size < int64(binary.Size(h.fileHeader))+trailerSize {
@@ -296,8 +297,8 @@ func verify(r io.ReadSeeker, size int64) error {
 	return nil
 }
 
-// matchTable reads the names, types and lengths of the file's slices, returns an error at the first
-// of Slices that is not the one wanted, and finds out whether those of the Hook are.
+// matchTable reads the names, types and lengths of the file's slices. It returns an error for the
+// first of Slices that differs, and sets fits if the Hook's slices match.
 func (r *reader) matchTable(s *State) error {
 	h := &r.head
 	if int(h.Slices) != len(s.Slices) {
@@ -327,7 +328,7 @@ func (r *reader) matchTable(s *State) error {
 	return nil
 }
 
-// accounts reports whether the file is as long as one of s is.
+// accounts reports whether the file has the length of a file of s.
 func (r *reader) accounts(s *State) bool {
 	room := r.head.Size - int64(r.head.size()) - r.head.orderSize() - trailerSize
 	for _, slice := range s.shared() {
@@ -384,11 +385,11 @@ func readText(in io.Reader, n int) (string, error) {
 	return string(text), err
 }
 
-// Numbers of a device pass through host memory in chunks of at most this many bytes.
+// Numbers of a device pass through host memory in chunks of at most chunk bytes.
 const chunk = 256 << 10
 
-// chunks calls do with stretches of data, one after the other: of host memory as they are, of a
-// device's with as many bytes of room in host memory.
+// chunks calls do with stretches of data, in order. For device memory, room has as many bytes in
+// host memory.
 func chunks(data comm.Buffer, do func(stretch comm.Buffer, room []byte) error) error {
 	raw := data.Raw()
 	var room []byte

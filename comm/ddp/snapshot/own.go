@@ -8,19 +8,19 @@ import (
 	"gompi/comm/ddp"
 )
 
-// HookMemory is what Load has done with the memory of the Hook.
+// HookMemory is Load's treatment of the Hook's memory.
 type HookMemory int
 
-// What it may have done.
+// The kinds of treatment.
 const (
-	NoMemory HookMemory = iota // nothing: neither the file nor the State has any
+	NoMemory HookMemory = iota // neither the file nor the State has memory
 	Restored                   // each rank has its own again
-	Averaged                   // another number of ranks has saved: each has the average of theirs
-	Absent                     // nothing: the file has none of this Hook, whose memory stays as it is
-	Unused                     // nothing: the file has some, and the State has none
+	Averaged                   // saved by another number of ranks: each rank has their average
+	Absent                     // the file has no memory of this Hook, whose own stays unchanged
+	Unused                     // the file has memory, and the State has none
 )
 
-// String says it in a few words, after "memory of the hook: ".
+// String describes m in a few words, after "memory of the hook: ".
 func (m HookMemory) String() string {
 	switch m {
 	case NoMemory:
@@ -37,20 +37,20 @@ func (m HookMemory) String() string {
 	return fmt.Sprintf("HookMemory(%d)", int(m))
 }
 
-// inUse reports whether the memory of the file is that of the State.
+// inUse reports whether the file's memory is now the State's.
 func (m HookMemory) inUse() bool { return m == Restored || m == Averaged }
 
-// A gatherer collects the memory that ranks have for themselves on rank 0, slice by slice. All
-// ranks call its methods for the same slices.
+// A gatherer collects the ranks' own memory on rank 0, slice by slice. All ranks call its methods
+// for the same slices.
 type gatherer struct {
 	c      *comm.Comm
-	slices []ddp.Slice // that are left
+	slices []ddp.Slice // the remaining slices
 	all    []float32   // on rank 0: one slice of all ranks
 	err    error
 }
 
 // next returns, on rank 0, the next slice of rank 0, of rank 1, and so on, valid until the next
-// call. After an error it does nothing but return that.
+// call. After an error it returns that error.
 func (g *gatherer) next(ctx context.Context) ([]byte, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -64,7 +64,7 @@ func (g *gatherer) next(ctx context.Context) ([]byte, error) {
 	return comm.Of(g.all).HostSlice(), g.err
 }
 
-// rest collects what is left, and forgets it.
+// rest gathers the remaining slices, without use for them.
 func (g *gatherer) rest(ctx context.Context) error {
 	for len(g.slices) > 0 && g.err == nil {
 		_, _ = g.next(ctx) // keeps its error
@@ -72,10 +72,10 @@ func (g *gatherer) rest(ctx context.Context) error {
 	return g.err
 }
 
-// loadOwn gives each rank its own memory again, or the average of what ranks have saved. Rank 0
+// loadOwn restores each rank's own memory, or sets it to the average of the saved ranks'. Rank 0
 // reads.
 func loadOwn(ctx context.Context, c *comm.Comm, r *reader, ranks int, slices []ddp.Slice) error {
-	var all []float32 // on rank 0: one slice of all ranks that have saved
+	var all []float32 // on rank 0: one slice of all saved ranks
 	var failed error
 	for _, slice := range slices {
 		own := comm.Slice[float32](slice.Data)
@@ -116,7 +116,7 @@ func average(dst, all []float32) {
 	}
 }
 
-// resize returns s, or memory with room for more, with n elements of any values.
+// resize returns s, or larger memory, with n elements of any values.
 func resize(s []float32, n int) []float32 {
 	if n > cap(s) {
 		return make([]float32, n)

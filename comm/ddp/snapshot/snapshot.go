@@ -14,27 +14,27 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A State is what a job needs to continue as if it had never stopped. Save reads, and Load writes,
-// the memory to which Slices and Hook refer.
+// A State is everything that a job needs to continue as if it had never stopped. Save reads, and
+// Load writes, the memory to which Slices and Hook refer.
 type State struct {
 	Step     int64            // steps done
 	Position sampler.Position // of the Sampler
 	Seed     uint64           // of the Sampler
-	Slices   []ddp.Slice      // the same on all ranks: parameters and what the optimiser remembers
-	Hook     ddp.Memory       // from ddp.MemoryOf; empty if no Hook remembers anything
-	// BucketOrder is that of the DDP, for Options.BucketOrder of the next; nil: not known, or not
+	Slices   []ddp.Slice      // the same on all ranks: parameters and the optimiser's memory
+	Hook     ddp.Memory       // from ddp.MemoryOf; empty without a StatefulHook
+	// BucketOrder is the DDP's, for Options.BucketOrder of the next DDP; nil: unknown, or not
 	// saved.
 	BucketOrder []int
 }
 
 // Save writes s to the file at path. It is collective, between two steps. Rank 0 writes, and all
-// get the same error. Whatever happens, the file is either the old one or the new one in full: it
-// is written under another name, flushed to the disk and renamed. A new file has the permissions
-// that the umask leaves; an old one keeps its own, and stays behind a symbolic link. The next Save
-// removes the copy that a kill in the midst of one has left.
+// get the same error. The file is always the old one or the whole new one: Save writes under
+// another name, flushes to the disk and renames. A new file has the permissions of the umask; an
+// old one keeps its own, and stays behind a symbolic link. If a kill during Save leaves a copy, the
+// next Save removes it.
 //
-// It costs a gather to rank 0 of each of Hook.Own, for all of which together the file needs
-// Size()*4 bytes for each number of a rank.
+// Save costs a gather to rank 0 of each of Hook.Own. In the file they take Size()*4 bytes for each
+// number of a rank.
 func Save(ctx context.Context, c *comm.Comm, path string, s *State) error {
 	if err := save(ctx, c, path, s); err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)
@@ -63,22 +63,21 @@ func save(ctx context.Context, c *comm.Comm, path string, s *State) error {
 	})
 }
 
-// Loaded is what Load has found.
+// Loaded is the result of Load.
 type Loaded struct {
-	Found bool // there was a file; if not, the rest is zero
-	Ranks int  // of which it has memory of a Hook; 0 if it has none
+	Found bool // the file exists; else the rest is zero
+	Ranks int  // number of ranks in the saved Hook's memory; 0 without
 	Hook  HookMemory
 }
 
-// Load reads what Save wrote into s, whose Slices must have the names, types and lengths of those
-// saved, and says what it has found. It is collective, and comes before the first step. Only rank 0
-// reads; all ranks get the same answer. If the file is damaged, or of another model, s is
-// unchanged.
+// Load reads a file of Save into s and describes it. The Slices of s must have the saved names,
+// types and lengths. Load is collective, and comes before the first step. Only rank 0 reads; all
+// ranks get the same result. If the file is damaged, or another model's, s is unchanged.
 //
-// It costs a broadcast of all Slices, and a scatter or, with another number of ranks, a broadcast
+// Load costs a broadcast of all Slices, and a scatter or, with another number of ranks, a broadcast
 // of each of Hook.Own.
 func Load(ctx context.Context, c *comm.Comm, path string, s *State) (Loaded, error) {
-	var r *reader // nil: another rank, or there is no file
+	var r *reader // nil on other ranks, or without a file
 	err := s.check()
 	if err == nil {
 		err = ddp.OnRankZero(ctx, c, func() (err error) {
@@ -100,7 +99,7 @@ func Load(ctx context.Context, c *comm.Comm, path string, s *State) (Loaded, err
 	return l, nil
 }
 
-// spread sends what rank 0 has read, but for ranks' own memory, to the others.
+// spread sends rank 0's State, without ranks' own memory, to the others.
 func spread(ctx context.Context, c *comm.Comm, r *reader, s *State) (l Loaded, err error) {
 	if r != nil {
 		l = Loaded{Found: true, Ranks: int(r.head.Ranks), Hook: r.hookMemory(c.Size(), s)}
@@ -137,7 +136,7 @@ func spread(ctx context.Context, c *comm.Comm, r *reader, s *State) (l Loaded, e
 	return l, nil
 }
 
-// shared returns all that is the same on all ranks.
+// shared returns all slices that are the same on all ranks.
 func (s *State) shared() []ddp.Slice {
 	return append(s.Slices[:len(s.Slices):len(s.Slices)], s.Hook.Shared...)
 }

@@ -7,8 +7,8 @@ import (
 	"gompi/comm"
 )
 
-// clockShift returns what has to be added to this rank's clock to make it rank 0's: rank 0 asks
-// each rank for its time some times, and believes the fastest answer.
+// clockShift returns the difference of rank 0's clock from this rank's. Rank 0 asks each rank for
+// its time several times, and takes the answer with the shortest round trip.
 func clockShift(ctx context.Context, c *comm.Comm, clock func() time.Duration) (time.Duration, error) {
 	const rounds, tag = 8, 0
 	var ask, answer, shift [1]int64

@@ -1,4 +1,4 @@
-// Package trace makes one file of what all ranks of a training did when, in Chrome's trace event
+// Package trace makes one file of the timelines of all ranks of a training, in Chrome's trace event
 // format, for ui.perfetto.dev and chrome://tracing.
 package trace
 
@@ -14,26 +14,26 @@ import (
 // A Step is the times of one step on a rank, by the rank's clock.
 type Step struct {
 	Number             int
-	Begin, Finish, End time.Duration // ZeroGrad was called, Finish was called, Finish returned
+	Begin, Finish, End time.Duration // calls of ZeroGrad and Finish, and Finish's return
 	Buckets            []Bucket
 	Spans              []Span // of the program
 }
 
-// A Bucket is when the average of one was started and was done: 0 if nothing was averaged.
+// A Bucket has the times of a bucket's average: 0 if nothing was averaged.
 type Bucket struct {
 	Start, Done time.Duration
 	Bytes       int
 	Params      string // their names
 }
 
-// A Span is when the program did something.
+// A Span is a named activity of the program.
 type Span struct {
 	Name       string
 	Begin, End time.Duration
 }
 
-// Gather returns, on rank 0, the events of each rank, for timeline.Write: of these steps, in their
-// order, and of spans after them. It is collective. Ranks' clocks are compared by messages.
+// Gather returns, on rank 0, the events of each rank, for timeline.Write: of these steps, in order,
+// and of later spans. It is collective. Messages align the ranks' clocks.
 func Gather(ctx context.Context, c *comm.Comm, clock func() time.Duration, steps []Step, after []Span) ([][]byte, error) {
 	shift, err := clockShift(ctx, c, clock)
 	if err != nil {
