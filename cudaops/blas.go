@@ -8,12 +8,12 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Matrix is float32 elements in device memory, row after row. It is a small
-// value; copying it copies no element.
+// A Matrix is float32 elements in device memory, row after row. It is a small value; copies share
+// the elements.
 type Matrix struct {
 	Elements   Buffer
 	Rows, Cols int
-	Transposed bool // the columns are what lies one after the other
+	Transposed bool // column-major: elements of a column are adjacent
 }
 
 // MatrixOf returns b as a matrix of rows rows and cols columns.
@@ -25,8 +25,7 @@ func (m Matrix) T() Matrix {
 	return m
 }
 
-// Strides returns how many elements lie from one row to the next, and from one
-// column to the next.
+// Strides returns the distances, in elements, between rows and between columns.
 func (m Matrix) Strides() (row, col int) {
 	if m.Transposed {
 		return 1, max(1, m.Rows)
@@ -34,16 +33,16 @@ func (m Matrix) Strides() (row, col int) {
 	return max(1, m.Cols), 1
 }
 
-// A BLAS multiplies matrices on a Stream, by NVIDIA's cuBLAS. One goroutine at a
-// time uses a BLAS and its Stream.
+// A BLAS multiplies matrices on a Stream, by NVIDIA's cuBLAS. One goroutine at a time uses a BLAS
+// and its Stream.
 type BLAS struct {
 	s      *Stream
 	handle driver.BLAS
 }
 
-// NewBLAS returns a BLAS that works on s. The library is opened when first asked
-// for; the error says why there is none. It takes the library a part of a second
-// and some megabytes of the device. Close gives it back, before s.
+// NewBLAS returns a BLAS that works on s, or an error that says why there is no cuBLAS. The first
+// call opens the library, which takes a part of a second and some megabytes of the device. Close
+// frees the BLAS, before s.
 func (s *Stream) NewBLAS() (*BLAS, error) {
 	if err := driver.LoadBLAS(env.String(env.LibCUBLAS)); err != nil {
 		return nil, fmt.Errorf("no cuBLAS: %w", err)
@@ -55,11 +54,10 @@ func (s *Stream) NewBLAS() (*BLAS, error) {
 	return &BLAS{s, handle}, nil
 }
 
-// Close gives b back.
+// Close frees b.
 func (b *BLAS) Close() error { return b.s.d.failed("cuBLAS", driver.CloseBLAS(b.s.ctx, b.handle)) }
 
-// Multiply puts z = x y + beta z on the Stream. z, which is not Transposed,
-// overlaps neither x nor y.
+// Multiply enqueues z = x y + beta z. z, which is not Transposed, overlaps neither x nor y.
 func (b *BLAS) Multiply(z, x, y Matrix, beta float32) error {
 	if err := b.s.d.CheckProduct(z, x, y); err != nil {
 		return err
@@ -77,8 +75,7 @@ func (m Matrix) operand() driver.Operand {
 	return driver.Operand{Addr: m.Elements.Addr(), Stride: max(row, col), Transposed: m.Transposed}
 }
 
-// CheckProduct returns an error unless x y has the shape of z and all three are in
-// memory of d.
+// CheckProduct returns an error unless x y has the shape of z and all three are in memory of d.
 func (d *Device) CheckProduct(z, x, y Matrix) error {
 	if x.Cols != y.Rows || z.Rows != x.Rows || z.Cols != y.Cols || z.Transposed {
 		return d.failed("product", fmt.Errorf("of %v and %v to %v: want the inner lengths equal, and a result by rows", x, y, z))

@@ -1,15 +1,14 @@
-// Package cudaops lets gompi use the memory of NVIDIA GPUs: a Device allocates
-// and copies, and its Buffers go wherever comm takes Buffers.
+// Package cudaops lets gompi use the memory of NVIDIA GPUs: a Device allocates and copies, and comm
+// takes its Buffers wherever it takes Buffers.
 //
-//	devices, err := cudaops.Devices() // the error says why there are none
+//	devices, err := cudaops.Devices() // the error says why there are no devices
 //	v, err := cudaops.Make[float32](devices[0], 1000)
 //	err = c.Allreduce(ctx, v.Buffer(), v.Buffer(), comm.Sum)
 //
-// The CUDA driver is opened when Devices is first called. Nothing of CUDA is
-// needed to build, and nothing but the driver to run; programs built without
-// cgo, or with the tag gompi_nocuda, have no devices. A device's primary context,
-// which PyTorch and the CUDA runtime use too, is made when its memory is first
-// asked for, and stays for the life of the process.
+// The first call of Devices opens the CUDA driver. A build needs nothing of CUDA, and a run only
+// the driver. Programs built without cgo, or with the tag gompi_nocuda, have no devices. PyTorch
+// and the CUDA runtime share a device's primary context. The first use of the device's memory
+// creates the context, which stays for the life of the process.
 package cudaops
 
 import (
@@ -21,7 +20,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// What comm calls by the same names.
+// The types that comm calls by the same names.
 type (
 	Buffer = mem.Buffer
 	Type   = mem.Type
@@ -58,11 +57,11 @@ func init() {
 	mem.ProbeDevices(func() bool { return driver.Likely(env.String(env.LibCUDA)) })
 }
 
-// Devices returns the GPUs that this process may use, in CUDA's order, or one
-// error that says why there are none. It touches none of them.
+// Devices returns the GPUs that this process may use, in CUDA's order, or one error that says why
+// there are none. It does not touch the GPUs.
 func Devices() ([]*Device, error) { return all() }
 
-// Open returns a device of Devices by its number, the same one each time.
+// Open returns a device of Devices by its number, always the same *Device.
 func Open(ordinal int) (*Device, error) {
 	devices, err := Devices()
 	if err != nil {

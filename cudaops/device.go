@@ -8,19 +8,18 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Device is a GPU: a mem.Space, whose Buffers only the GPU can load and store.
-// Its methods may be called from any goroutine. They return when the work is
-// done, and do not wait for work of Streams: what they use must be ready. Work on
-// different goroutines runs at the same time.
+// A Device is a GPU: a mem.Space, whose Buffers only the GPU can load and store. Its methods may be
+// called from any goroutine. They return when the work is done, and do not wait for Streams: their
+// operands must be ready. Calls of different goroutines run at the same time.
 type Device struct {
 	name    string
 	ordinal int
 	what    driver.Description
-	context func() (driver.Context, error) // retains the primary context when first called
+	context func() (driver.Context, error) // retains the primary context at the first call
 
 	mu     sync.Mutex
-	idle   []*Stream        // for calls that wait
-	blocks map[uintptr]bool // addresses that Alloc returned
+	idle   []*Stream        // for blocking calls
+	blocks map[uintptr]bool // addresses from Alloc
 }
 
 var (
@@ -42,7 +41,7 @@ func (d *Device) Name() string { return d.name }
 // Ordinal returns the device's number in this process, from 0.
 func (d *Device) Ordinal() int { return d.ordinal }
 
-// An Info tells what a Device is.
+// An Info describes a Device.
 type Info struct {
 	Model      string // "NVIDIA H200"
 	Bus        string // PCI address, "0000:19:00.0": the same in all processes
@@ -60,8 +59,7 @@ func (d *Device) Info() Info {
 // Identity returns the device's PCI address, by which other processes know it too.
 func (d *Device) Identity() string { return "cuda " + d.what.Bus }
 
-// Memory returns how many bytes of the device's memory are free, and how many
-// there are.
+// Memory returns how many bytes of the device's memory are free, and its total.
 func (d *Device) Memory() (free, total int, err error) {
 	ctx, err := d.context()
 	if err == nil {
@@ -70,7 +68,7 @@ func (d *Device) Memory() (free, total int, err error) {
 	return free, total, d.failed("memory", err)
 }
 
-// failed says where and in what err happened.
+// failed adds the device and the operation to err.
 func (d *Device) failed(what string, err error) error {
 	if err == nil {
 		return nil
@@ -78,7 +76,7 @@ func (d *Device) failed(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", d.name, what, err)
 }
 
-// borrow returns a stream that no other caller uses until it is given back.
+// borrow returns a stream that no other caller uses until giveBack.
 func (d *Device) borrow() (*Stream, error) {
 	d.mu.Lock()
 	if n := len(d.idle); n > 0 {

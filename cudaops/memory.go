@@ -8,8 +8,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Alloc returns n zeroed elements of device memory, at a multiple of 256 bytes.
-// It takes the driver some 100 microseconds and may wait for the device.
+// Alloc returns n zeroed elements of device memory, at a multiple of 256 bytes. The call takes some
+// 100 microseconds and may wait for the device.
 func (d *Device) Alloc(t Type, n int) (Buffer, error) {
 	if err := checkSize(t, n); err != nil || n == 0 {
 		return mem.Device(d, 0, t, 0), d.failed("alloc", err)
@@ -29,7 +29,7 @@ func (d *Device) Alloc(t Type, n int) (Buffer, error) {
 	return mem.Device(d, addr, t, n), nil
 }
 
-// checkSize refuses what no device can hold, before sizes overflow.
+// checkSize refuses sizes that no device can hold, before they overflow.
 func checkSize(t Type, n int) error {
 	const most = 1 << 47 // bytes
 	if !t.Valid() || n < 0 || n > most/t.Size() {
@@ -38,8 +38,8 @@ func checkSize(t Type, n int) error {
 	return nil
 }
 
-// Free frees a Buffer of Alloc after the device has done all its work. It panics for any
-// other Buffer. It ignores an error of the driver, because every later call returns it, too.
+// Free frees a Buffer of Alloc after the device has done all its work. It panics for any other
+// Buffer. An error of the driver is ignored, because every later call returns it, too.
 func (d *Device) Free(b Buffer) {
 	if b.Len() == 0 {
 		return
@@ -57,9 +57,8 @@ func (d *Device) Free(b Buffer) {
 	driver.Free(ctx, b.Addr())
 }
 
-// Copy copies src to dst, of equal byte size: in the memory of devices, or
-// between that and host memory. Host memory that is not pinned takes a detour
-// through the driver's buffers.
+// Copy copies src to dst, of equal byte size, in device memory or between device and host memory.
+// Host memory that is not pinned is copied through the driver's buffers.
 func (d *Device) Copy(dst, src Buffer) error {
 	s, err := d.borrow()
 	if err != nil {
@@ -69,7 +68,7 @@ func (d *Device) Copy(dst, src Buffer) error {
 	return s.copy(dst, src, s.event)
 }
 
-// CopyAll copies each of srcs to the dst with its number, as Copy does, and waits once.
+// CopyAll copies srcs[i] to dsts[i] for all i, as Copy does, and waits once.
 func (d *Device) CopyAll(dsts, srcs []Buffer) error {
 	s, err := d.borrow()
 	if err != nil {
@@ -78,15 +77,15 @@ func (d *Device) CopyAll(dsts, srcs []Buffer) error {
 	defer d.giveBack(s)
 	for i, dst := range dsts {
 		if err := s.copy(dst, srcs[i], 0); err != nil {
-			s.Sync() // those before it touch their memory until then
+			s.Sync() // earlier copies use their memory until then
 			return err
 		}
 	}
 	return s.Sync()
 }
 
-// AllocHost returns n zeroed elements of pinned host memory, which copies reach
-// directly and Streams can use. It is not Go's: FreeHost gives it back.
+// AllocHost returns n zeroed elements of pinned host memory, which copies reach directly and
+// Streams can use. The memory is not Go's: FreeHost frees it.
 func (d *Device) AllocHost(t Type, n int) (Buffer, error) {
 	err := checkSize(t, n)
 	if err != nil {
@@ -106,7 +105,7 @@ func (d *Device) AllocHost(t Type, n int) (Buffer, error) {
 	return mem.HostBytes(t, n, p), nil
 }
 
-// FreeHost gives back what AllocHost returned, when the device has done its work.
+// FreeHost frees a Buffer of AllocHost, when the device has done its work.
 func (d *Device) FreeHost(b Buffer) error {
 	if b.Len() == 0 {
 		return nil
@@ -122,7 +121,7 @@ func (d *Device) FreeHost(b Buffer) error {
 	return d.failed(fmt.Sprintf("%s of %d bytes at %#x", what, b.Size(), b.Addr()), err)
 }
 
-// pointer returns where host memory starts, nil for other memory.
+// pointer returns the address of host memory, nil for other memory.
 func pointer(b Buffer) unsafe.Pointer {
 	if !b.IsHost() {
 		return nil
@@ -130,10 +129,9 @@ func pointer(b Buffer) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(b.HostSlice()))
 }
 
-// At returns n elements of type t at p, wherever that is: device memory, also
-// that of other libraries, or host memory. It asks the driver once, and not at
-// all if nothing in this process has opened the driver. The memory has to stay
-// for as long as the Buffer is used.
+// At returns n elements of type t at p, in device memory, also of other libraries, or in host
+// memory. It asks the driver once, or never if no library in this process has opened the driver.
+// The memory has to stay for as long as the Buffer is used.
 func At(p unsafe.Pointer, t Type, n int) (Buffer, error) {
 	if err := checkSize(t, n); err != nil {
 		return Buffer{}, fmt.Errorf("memory at %p: %w", p, err)

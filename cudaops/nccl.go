@@ -11,13 +11,13 @@ import (
 	"gompi/internal/mem"
 )
 
-// NVIDIA's NCCL, which does whole collectives among devices, is opened when first
-// asked for. Its calls are made such that none waits for other ranks (NCCL calls that
-// nonblocking): they begin something, and a question tells whether it is done.
+// NVIDIA's NCCL does whole collectives among devices. The first use opens the library. Its calls
+// are nonblocking: they begin an operation without a wait for other ranks, and NCCLBusy reports the
+// progress.
 
 var _ mem.CollectiveLibrary = (*Device)(nil)
 
-// Library opens NCCL and returns its name and version, or says why there is none.
+// Library opens NCCL and returns its name and version, or an error that says why there is none.
 func (d *Device) Library() (string, error) {
 	v, err := driver.LoadNCCL(env.String(env.LibNCCL))
 	if err != nil {
@@ -26,8 +26,8 @@ func (d *Device) Library() (string, error) {
 	return fmt.Sprintf("NCCL %d.%d.%d", v/10000, v/100%100, v%100), nil
 }
 
-// Invite returns the invitation that all ranks need to Join. One rank calls it, in whose process
-// NCCL starts a thread that waits for them.
+// Invite returns the invitation by which all ranks Join. One rank calls it. In that rank's process
+// NCCL starts a thread that waits for the others.
 func (d *Device) Invite() ([]byte, error) {
 	if _, err := d.Library(); err != nil {
 		return nil, err
@@ -40,8 +40,8 @@ func (d *Device) Invite() ([]byte, error) {
 	return id[:], d.failed("NCCL", err)
 }
 
-// Join begins to make d number rank of a group of this many devices. It takes NCCL
-// some seconds and some hundred megabytes of the device.
+// Join begins to make d a rank of a group of size devices. It takes NCCL some seconds and some
+// hundred megabytes of the device.
 func (d *Device) Join(invitation []byte, rank, size int) (mem.Communicator, error) {
 	if _, err := d.Library(); err != nil {
 		return nil, err
@@ -72,18 +72,18 @@ type group struct {
 	me        int
 	parts     []driver.Part // of an exchange, by rank
 	state     groupState
-	operation string // the last
+	operation string // of the last call
 }
 
 type groupState uint8
 
 const (
 	quiet   groupState = iota
-	placing            // NCCL meets the other ranks, or puts a collective on the stream
+	placing            // NCCL meets the other ranks, or enqueues a collective
 	ended
 )
 
-// ncclTypes are NCCL's numbers of the types that it combines, ncclOps of operators.
+// ncclTypes are NCCL's numbers of types that it combines, ncclOps of operators.
 var (
 	ncclTypes = map[Type]int{
 		mem.I8: 0, mem.U8: 1, mem.I32: 2, mem.U32: 3, mem.I64: 4, mem.U64: 5, mem.F16: 6, mem.F32: 7, mem.F64: 8, mem.BF16: 9,
@@ -136,7 +136,7 @@ func (g *group) collect(name string, what driver.Collective, send, recv Buffer, 
 	return g.failed(driver.Collect(g.s.ctx, g.comm, what, send.Addr(), recv.Addr(), count, typ, op, root, g.s.handle))
 }
 
-// Exchange implements mem.Communicator. What a rank has for itself is copied.
+// Exchange implements mem.Communicator. A rank's part for itself is copied.
 func (g *group) Exchange(out, in []Buffer) error {
 	if err := g.begin("exchange", out...); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (g *group) Exchange(out, in []Buffer) error {
 	return g.failed(driver.ExchangeNCCL(g.s.ctx, g.comm, g.parts, g.s.handle))
 }
 
-// begin refuses what the device cannot reach, and a second operation at a time.
+// begin refuses memory of other devices, and a second operation at a time.
 func (g *group) begin(name string, bs ...Buffer) error {
 	if g.state != quiet {
 		return g.d.failed(name, fmt.Errorf("the group is not ready for it (%d, in %q)", g.state, g.operation))
@@ -178,7 +178,7 @@ func (g *group) reach(bs ...Buffer) error {
 	return nil
 }
 
-// failed says where err happened.
+// failed adds the operation to err.
 func (g *group) failed(err error) error { return g.d.failed(g.operation, err) }
 
 // Placed implements mem.Communicator.

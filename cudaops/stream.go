@@ -8,17 +8,17 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Stream is work on a Device, done in the order given: calls put it there and
-// return before it is done. Buffers, pinned host memory among them, must stay as
-// they are until then. One goroutine at a time uses a Stream, which is a mem.Stream.
+// A Stream is a mem.Stream: work on a Device, done in order. Calls enqueue work and return before
+// the work is done. Until then Buffers, also pinned host memory, must stay unchanged. One goroutine
+// at a time uses a Stream.
 type Stream struct {
 	d      *Device
 	ctx    driver.Context
 	handle driver.Stream
-	event  driver.Event // for calls that wait
+	event  driver.Event // for blocking calls
 }
 
-// NewStream returns a Stream that waits for no other. Close gives it back.
+// NewStream returns a Stream that is independent of others. Close frees it.
 func (d *Device) NewStream() (*Stream, error) {
 	ctx, err := d.context()
 	if err != nil {
@@ -36,7 +36,7 @@ func (d *Device) NewStream() (*Stream, error) {
 	return &Stream{d: d, ctx: ctx, handle: handle, event: event}, nil
 }
 
-// Close waits for the Stream's work and gives it back.
+// Close waits for the Stream's work and frees the Stream.
 func (s *Stream) Close() error {
 	err := s.Sync()
 	driver.CloseEvent(s.ctx, s.event)
@@ -44,14 +44,14 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// Sync waits for all work of the Stream, asleep if it takes long. Its error may come from much
-// earlier work, and every later call then returns it, too.
+// Sync waits for all work of the Stream, asleep after a while. Its error may come from much earlier
+// work; every later call then returns the error, too.
 func (s *Stream) Sync() error {
 	return s.d.failed("stream", driver.SyncStream(s.ctx, s.handle, s.event))
 }
 
-// Copy enqueues a copy within device memory, or between it and host memory. It asks the driver
-// whether the host memory is pinned, and fails if it is not.
+// Copy enqueues a copy within device memory, or between device and host memory. It asks the driver
+// whether host memory is pinned, and fails if not.
 func (s *Stream) Copy(dst, src Buffer) error {
 	for _, b := range []Buffer{dst, src} {
 		if b.Len() == 0 || !b.IsHost() {
@@ -90,7 +90,7 @@ func deviceAddr(b Buffer) uintptr {
 	return b.Addr()
 }
 
-// Clear puts the zeroing of b, device memory, on the Stream.
+// Clear enqueues the zeroing of b, device memory.
 func (s *Stream) Clear(b Buffer) error {
 	if b.Len() == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (s *Stream) Clear(b Buffer) error {
 	return s.d.failed("clear", driver.Clear(s.ctx, b.Addr(), b.Size(), s.handle))
 }
 
-// Space returns the memory that s works on, a *Device.
+// Space returns the memory of s's device, a *Device.
 func (s *Stream) Space() mem.Space { return s.d }
 
 // Wait makes later work of s wait for e.
@@ -116,7 +116,7 @@ type Event struct {
 	handle driver.Event
 }
 
-// NewEvent returns an Event that is done until it is recorded. Close gives it back.
+// NewEvent returns an Event that is done until it is recorded. Close frees it.
 func (d *Device) NewEvent() (*Event, error) {
 	ctx, err := d.context()
 	if err != nil {
@@ -129,7 +129,7 @@ func (d *Device) NewEvent() (*Event, error) {
 	return &Event{d, ctx, handle}, nil
 }
 
-// Record makes e the point after all work that s has now.
+// Record makes e the point after all present work of s.
 func (e *Event) Record(s *Stream) error {
 	return e.d.failed("record of an event", driver.Record(e.ctx, e.handle, s.handle))
 }
@@ -140,10 +140,10 @@ func (e *Event) Done() (bool, error) {
 	return done, e.d.failed("event", err)
 }
 
-// Sync waits until the Stream has come to e.
+// Sync waits until the Stream has reached e.
 func (e *Event) Sync() error { return e.d.failed("event", driver.SyncEvent(e.ctx, e.handle)) }
 
-// Close releases e. Streams that already wait for it still do.
+// Close frees e. Streams that already wait for it still do.
 func (e *Event) Close() error { return e.d.failed("event", driver.CloseEvent(e.ctx, e.handle)) }
 
 // A streamEvent is an Event of one Stream.
@@ -164,15 +164,15 @@ func (s *Stream) NewEvent() (mem.Event, error) {
 func (m streamEvent) Set() error  { return m.Record(m.s) }
 func (m streamEvent) Wait() error { return m.Sync() }
 
-// A Module is kernels that were compiled for a Device.
+// A Module is kernels compiled for a Device.
 type Module struct {
 	d      *Device
 	ctx    driver.Context
 	handle driver.Module
 }
 
-// LoadPTX compiles PTX for the device, which takes milliseconds and more. The error
-// has what the compiler said.
+// LoadPTX compiles PTX for the device, which takes milliseconds and more. Its error has the
+// compiler's log.
 func (d *Device) LoadPTX(ptx string) (*Module, error) {
 	ctx, err := d.context()
 	if err != nil {
@@ -185,22 +185,21 @@ func (d *Device) LoadPTX(ptx string) (*Module, error) {
 	return &Module{d, ctx, handle}, nil
 }
 
-// Kernel returns the module's kernel of that name, which has one parameter: a
-// struct by value.
+// Kernel returns the module's kernel with a name. Its only parameter is a struct by value.
 func (m *Module) Kernel(name string) (Kernel, error) {
 	k, err := driver.FindKernel(m.ctx, m.handle, name)
 	return Kernel{k}, m.d.failed("kernel "+name, err)
 }
 
-// Close unloads the module, whose kernels must not be used any more.
+// Close unloads the module; its kernels must not be used any more.
 func (m *Module) Close() error { return m.d.failed("module", driver.CloseModule(m.ctx, m.handle)) }
 
 // A Kernel is a function that runs on a Device.
 type Kernel struct{ handle driver.Kernel }
 
-// Launch puts a kernel on s: grid blocks of block threads each. args is the
-// kernel's parameter, a struct of numbers laid out as in C; addresses in it are
-// of memory that stays until the kernel is done.
+// Launch enqueues a kernel on s: grid blocks of block threads each. args is the kernel's parameter,
+// a struct of numbers laid out as in C. Memory at addresses in args must stay until the kernel is
+// done.
 func Launch[Args any](s *Stream, k Kernel, grid, block int, args *Args) error {
 	return s.d.failed("launch", driver.Launch(s.ctx, k.handle, grid, block, unsafe.Pointer(args), s.handle))
 }

@@ -2,17 +2,17 @@ package cudaops
 
 import "gompi/internal/mem"
 
-// A Vector is elements of type T in the memory of a Device. It is a small value,
-// passed by value; copying it copies no element.
+// A Vector is elements of type T in the memory of a Device. It is a small value; copies share the
+// elements.
 type Vector[T Scalar] struct{ b Buffer }
 
-// Make returns n zeroed elements on d. Free gives them back.
+// Make returns n zeroed elements on d. Free frees them.
 func Make[T Scalar](d *Device, n int) (Vector[T], error) {
 	b, err := d.Alloc(mem.TypeOf[T](), n)
 	return Vector[T]{b}, err
 }
 
-// Upload returns a copy of s on d. Free gives it back.
+// Upload returns a copy of s on d. Free frees it.
 func Upload[T Scalar](d *Device, s []T) (Vector[T], error) {
 	v, err := Make[T](d, len(s))
 	if err != nil {
@@ -40,5 +40,5 @@ func (v Vector[T]) CopyFrom(s []T) error { return v.b.Space().Copy(v.b, mem.Of(s
 // CopyTo copies the elements to s, of the same length.
 func (v Vector[T]) CopyTo(s []T) error { return v.b.Space().Copy(mem.Of(s), v.b) }
 
-// Free gives back what Make or Upload returned.
+// Free frees a Vector of Make or Upload.
 func (v Vector[T]) Free() { v.b.Space().Free(v.b) }

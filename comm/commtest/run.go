@@ -1,5 +1,5 @@
-// Package commtest runs ranks as goroutines of one process, so that programs
-// written with comm can be tested with `go test` alone.
+// Package commtest runs ranks as goroutines of one process, so that `go test` alone can test
+// programs written with comm.
 package commtest
 
 import (
@@ -21,15 +21,14 @@ import (
 	"gompi/transport/inproc"
 )
 
-// Run runs fn on n ranks, each a goroutine with the world communicator of a job
-// of its own, and fails t with every error that a rank returned. It returns when
-// all have. A rank that returns an error, or panics, dies: the others' operations
-// with it fail, as they would if its process had ended.
+// Run runs fn on n ranks, each a goroutine with the world communicator of its own job, and fails t
+// with every error that a rank returns. It returns when all ranks have returned. A rank that
+// returns an error, or panics, dies: the others' operations with it fail, as if its process had
+// ended.
 //
-// Run works inside a testing/synctest bubble: there a deadlock among the ranks fails the
-// test at once. Elsewhere, if all ranks wait for each other for long, stderr names in what,
-// and shortly before go test's time is up, the test fails with that, and the ranks' ctx
-// ends.
+// Run works inside a testing/synctest bubble: there a deadlock among the ranks fails the test at
+// once. Elsewhere, if all ranks wait for each other for long, stderr names their calls. Shortly
+// before go test's time is up, the test fails with the same text, and the ranks' ctx ends.
 func Run(t testing.TB, n int, fn func(ctx context.Context, c *comm.Comm) error) {
 	t.Helper()
 	RunConfig(t, n, comm.Config{}, fn)
@@ -51,8 +50,7 @@ func RunConfig(t testing.TB, n int, cfg comm.Config, fn func(ctx context.Context
 	}
 }
 
-// Ranks is RunConfig for tests that expect errors: it returns what each rank
-// returned.
+// Ranks is RunConfig for tests that expect errors: it returns each rank's error.
 func Ranks(ctx context.Context, n int, cfg comm.Config, fn func(ctx context.Context, c *comm.Comm) error) []error {
 	return newJob(n, cfg).ranks(ctx, fn)
 }
@@ -75,19 +73,19 @@ type job struct {
 	net   *inproc.World
 	boots []boot.Boot
 	cfg   comm.Config
-	over  []atomic.Bool // by rank: it has ended
+	over  []atomic.Bool // by rank: the rank has returned
 }
 
 // A member is one rank of a job.
 type member struct {
 	*job
 	rank world.Rank
-	left bool // it has notified the others that it leaves in good order
+	left bool // has notified the others of its orderly end
 	halt func()
 }
 
-// run is the life of one rank. It stores its outcome rather than return it, for
-// a goroutine that is made to exit returns nothing.
+// run is the life of one rank. It stores its outcome rather than return it, for a goroutine that is
+// made to exit returns nothing.
 func (j *job) run(ctx context.Context, rank world.Rank, fn func(context.Context, *comm.Comm) error, outcome *error) {
 	defer j.over[rank].Store(true)
 	m := &member{job: j, rank: rank}

@@ -15,17 +15,18 @@ import (
 	"gompi/internal/world"
 )
 
-// stallTime is how long all ranks wait before that is reported on stderr, once.
+// stallTime is how long all ranks wait before a report on stderr, once.
 const stallTime = 10 * time.Second
 
-// mostGrace is how long before the end of a test's time its ranks are ended, if they
-// wait for each other. It is a tenth of that time where that is less.
+// mostGrace is how long before the end of a test's time waiting ranks are ended, or a tenth of that
+// time if that is less.
 const mostGrace = 5 * time.Second
 
 var errStuck = errors.New("the ranks wait for each other, and the test's time is almost up")
 
-// A watch looks at what ranks wait in, as gompirun's stall report does. Ranks that compute,
-// or wait for anything else, are in no call, and then nothing is said: they may be slow.
+// A watch observes the calls in which ranks wait, as gompirun's stall report does. While some rank
+// is in no call, because it computes or waits for anything else, the watch reports nothing: that
+// rank may be slow.
 type watch struct {
 	*job
 	t        testing.TB
@@ -34,8 +35,8 @@ type watch struct {
 	flights  *seg.Segment
 }
 
-// watch starts the watch over ranks that have not started yet. cancel ends them. The
-// function that it returns ends the watch.
+// watch starts the watch over ranks that have not started yet. cancel ends the ranks; stop ends the
+// watch.
 func (j *job) watch(t testing.TB, cancel context.CancelCauseFunc) (stop func()) {
 	deadline, ok := deadlineOf(t)
 	flights, err := seg.InMemory(len(j.boots))
@@ -52,9 +53,8 @@ func (j *job) watch(t testing.TB, cancel context.CancelCauseFunc) (stop func()) 
 	return func() { close(done); ended.Wait() }
 }
 
-// deadlineOf returns when t's time is up, zero if it has no limit. It reports false for
-// a test in a testing/synctest bubble, which notices a deadlock itself, and for what has no
-// deadlines.
+// deadlineOf returns the end of t's time, zero without a limit. ok is false for a test in a
+// testing/synctest bubble, which notices a deadlock itself, and for a t without deadlines.
 func deadlineOf(t testing.TB) (deadline time.Time, ok bool) {
 	d, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
@@ -96,8 +96,8 @@ func (w *watch) run(done <-chan struct{}, cancel context.CancelCauseFunc) {
 	}
 }
 
-// waits returns what each rank that has not ended waits in, and since when all of them do: 0
-// if one does not.
+// waits returns the present calls of the ranks that have not returned, and since when all of them
+// wait, or 0 if one does not.
 func (w *watch) waits() (lines string, since time.Duration) {
 	var text []string
 	for rank := range w.boots {
@@ -111,7 +111,7 @@ func (w *watch) waits() (lines string, since time.Duration) {
 		}
 		site := w.flights.Site(flight, at)
 		if site == "" {
-			return "", 0 // it is in the background, and no goroutine waits for it
+			return "", 0 // a background call, for which no goroutine waits
 		}
 		d := time.Duration(seg.Now() - c.Start)
 		if text == nil || d < since {

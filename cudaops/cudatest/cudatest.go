@@ -1,10 +1,9 @@
-// Package cudatest builds a CUDA driver that needs no GPU, for tests of what uses
-// package cudaops. It proves that memory, streams, events and processes are used
-// as the driver's rules want and that results are right. It says nothing of speed,
-// and nothing of whether a real driver accepts the PTX.
+// Package cudatest builds a CUDA driver that needs no GPU, for tests of users of package cudaops.
+// It verifies results, and that memory, streams, events and processes are used by the driver's
+// rules. It cannot test speed, nor whether a real driver accepts the PTX.
 //
-// testdata/fakecuda.cc tells what the fake checks, and which variables make it
-// fail, or have more devices. Beside it stands a fake NCCL, testdata/fakenccl.c.
+// testdata/fakecuda.cc documents the checks of the fake, and the variables that make it fail or
+// have more devices. Beside it is a fake NCCL, testdata/fakenccl.c.
 package cudatest
 
 import (
@@ -22,10 +21,9 @@ import (
 	"gompi/internal/stress"
 )
 
-// Use is for TestMain: it builds the fake driver and makes the environment name it,
-// for this process and those it starts. Where that fails, Need tells. With
-// GOMPI_TEST_GPU=1 tests use this machine's driver and GPUs instead. The driver has
-// the kernels of the files named.
+// Use is for TestMain: it builds the fake driver and names it in the environment, for this process
+// and its children. If that fails, Need reports why. With GOMPI_TEST_GPU=1 tests use this machine's
+// driver and GPUs instead. kernels are the source files of the driver's kernels.
 func Use(kernels ...string) {
 	if !cgo || Real() {
 		return
@@ -45,8 +43,7 @@ func Use(kernels ...string) {
 	os.Setenv(env.LibNCCL, nccl)
 }
 
-// Variables say, to Need, why there is no fake driver: for want of a compiler, or because
-// that would not compile it.
+// Variables by which Need learns why there is no fake driver: no compiler, or a failed compilation.
 const (
 	reason = "GOMPI_TEST_NO_FAKE_CUDA"
 	fault  = "GOMPI_TEST_BAD_FAKE_CUDA"
@@ -57,8 +54,8 @@ var errNoCompiler = errors.New("is not installed")
 // Real reports whether tests run on real GPUs.
 func Real() bool { return os.Getenv("GOMPI_TEST_GPU") == "1" }
 
-// Need skips a test that needs a driver where the fake cannot be had, and fails it where
-// the fake cannot be compiled.
+// Need skips a test that needs a driver if there is no compiler for the fake, and fails the test if
+// the fake does not compile.
 func Need(t testing.TB) {
 	t.Helper()
 	if !cgo {
@@ -72,8 +69,8 @@ func Need(t testing.TB) {
 	}
 }
 
-// NeedFake skips a test of what only the fake driver does: failures on demand,
-// delays, and devices that this machine has not.
+// NeedFake skips a test of failures on demand, delays, and devices that this machine does not have:
+// only the fake driver has these.
 func NeedFake(t testing.TB) {
 	t.Helper()
 	Need(t)
@@ -82,9 +79,9 @@ func NeedFake(t testing.TB) {
 	}
 }
 
-// Build returns the path of the fake driver, which has the kernels of the files. It takes
-// some seconds when sources or compiler options are new, else it is found in the
-// user's cache. The file is a fake cuBLAS, too.
+// Build returns the path of the fake driver with the kernels of the files, which is also a fake
+// cuBLAS. New sources or compiler options take some seconds, else the library is in the user's
+// cache.
 func Build(kernels ...string) (string, error) {
 	sources := []string{filepath.Join("testdata", "fakecuda.cc")}
 	for _, file := range kernels {
@@ -102,15 +99,15 @@ func Build(kernels ...string) (string, error) {
 	return compile("libfakecuda", "g++", args, sources, filepath.Join("..", "kernel.h"))
 }
 
-// BuildNCCL returns the path of the fake NCCL, for processes whose driver is the fake.
+// BuildNCCL returns the path of the fake NCCL, for processes with the fake driver.
 func BuildNCCL() (string, error) {
 	args := []string{"-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread"}
 	file := func(name string) string { return filepath.Join("testdata", name) }
 	return compile("libfakenccl", "gcc", args, []string{file("fakenccl.c"), file("fakenccl_hub.c")}, file("fakenccl.h"))
 }
 
-// here is this package's folder, found from where tests run: their program may not know where its
-// source is (go test -trimpath), and may be of the benchmarks' module.
+// here is this package's folder, found from the tests' working folder: a test program may not know
+// its source (go test -trimpath), and may be of the benchmarks' module.
 func here() string {
 	for folder, _ := os.Getwd(); ; folder = filepath.Dir(folder) {
 		found := filepath.Join(folder, "cudaops", "cudatest")
@@ -120,8 +117,8 @@ func here() string {
 	}
 }
 
-// compile makes a library of sources, which include the headers, or finds it made. Files are named
-// from this package's folder: then what one checkout has made serves others.
+// compile builds a library of sources, which include the headers, or finds it in the cache. Files
+// are named relative to this package's folder, so that checkouts share the cache.
 func compile(name, compiler string, args, sources []string, headers ...string) (string, error) {
 	args = append(append(args, sources...), "-ldl")
 	cache, err := os.UserCacheDir()
@@ -154,8 +151,8 @@ func compile(name, compiler string, args, sources []string, headers ...string) (
 	return library, os.Rename(draft.Name(), library) // packages are tested at the same time
 }
 
-// CheckPTX fails the test unless a file is what `make ptx` makes of its source now. It skips
-// where a tool for that is not installed.
+// CheckPTX fails the test unless a file equals the output of `make ptx` for its source. It skips
+// the test if a tool for that is not installed.
 func CheckPTX(t *testing.T, file string) {
 	t.Helper()
 	stress.Long(t, "compiles all kernels")

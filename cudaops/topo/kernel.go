@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// FromKernel returns what the kernel tells of the GPUs below root, which is "/"
-// but in tests: those that NVIDIA's driver has, their names and UUIDs, and where
-// they are. It knows nothing of memory, slices, modes and links. It starts
-// nothing and takes some hundred microseconds. A host without the driver has no
-// devices.
+// FromKernel returns the kernel's knowledge of the GPUs below root, which is "/" except in tests:
+// the GPUs of NVIDIA's driver, their names, UUIDs and places. Memory, slices, modes and links stay
+// unknown. FromKernel starts no process and takes some hundred microseconds. A host without the
+// driver has no devices.
 func FromKernel(root fs.FS) *Host {
 	h := &Host{Driver: driverVersion(text(root, "proc/driver/nvidia/version"))}
 	const dir = "proc/driver/nvidia/gpus"
-	entries, _ := fs.ReadDir(root, dir) // without a driver there is none; sorted, as addresses are
+	entries, _ := fs.ReadDir(root, dir) // absent without a driver; sorted, so in the order of addresses
 	for i, e := range entries[:min(len(entries), MaxDevices)] {
 		d := Device{Index: i, PCI: strings.ToLower(e.Name()), NUMA: -1}
 		for line := range strings.Lines(text(root, path.Join(dir, e.Name(), "information"))) {
@@ -33,8 +32,8 @@ func FromKernel(root fs.FS) *Host {
 	return h
 }
 
-// Locate fills in the memory domains of the devices, and the processors near
-// those for which none are known, from what the kernel tells below root.
+// Locate sets the devices' memory domains and unknown near processors from files of the kernel
+// below root.
 func (h *Host) Locate(root fs.FS) {
 	for i := range h.Devices {
 		d := &h.Devices[i]
@@ -45,8 +44,7 @@ func (h *Host) Locate(root fs.FS) {
 	}
 }
 
-// domain returns the memory domain of a PCI device. Machines that have but one
-// often do not tell.
+// domain returns the memory domain of a PCI device. Machines with only one often do not report it.
 func domain(root fs.FS, pci string) int {
 	n, err := strconv.Atoi(text(root, "sys/bus/pci/devices/"+pci+"/numa_node"))
 	if err == nil && n >= 0 {
@@ -59,13 +57,13 @@ func domain(root fs.FS, pci string) int {
 	return -1
 }
 
-// text returns what a file holds, "" if there is none.
+// text returns the content of a file, "" if there is none.
 func text(root fs.FS, file string) string {
 	b, _ := fs.ReadFile(root, file)
 	return strings.TrimSpace(string(b))
 }
 
-// driverVersion returns the number in what the NVIDIA driver says of itself.
+// driverVersion returns the number in the version text of the NVIDIA driver.
 func driverVersion(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	for _, word := range strings.Fields(line) {

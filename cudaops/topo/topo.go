@@ -1,8 +1,7 @@
-// Package topo says what GPUs a host has, which of its processors are near
-// each, and how the GPUs reach each other. It holds plain types and asks no
-// driver itself, so that a static program may import it: gompi-topo, a program
-// of its own below this folder, asks NVIDIA's library (NVML) and writes a Host
-// as JSON; FromKernel reads the little that the kernel tells without it.
+// Package topo describes the GPUs of a host, the processors near each, and the connections of the
+// GPUs. It has plain types and asks no driver, so that a static program may import it. gompi-topo,
+// a separate program below this folder, asks NVIDIA's library (NVML) and writes a Host as JSON.
+// FromKernel reads the little that the kernel knows without NVML.
 package topo
 
 import (
@@ -11,30 +10,29 @@ import (
 	"unicode"
 )
 
-// A Host is what is known of the GPUs of one host. A field that could not be
-// found out has its zero value, and none of the rest depends on it.
+// A Host describes the GPUs of one host. An unknown field is zero, independently of the others.
 type Host struct {
 	Driver  string   `json:"driver,omitempty"` // version of NVIDIA's kernel driver
-	CUDA    string   `json:"cuda,omitempty"`   // the newest CUDA that the driver serves: 12.4
+	CUDA    string   `json:"cuda,omitempty"`   // newest CUDA version that the driver supports: 12.4
 	Devices []Device `json:"devices"`          // in the order of their PCI addresses
 	Links   [][]Link `json:"links,omitempty"`  // Links[i][j] is from Devices[i] to Devices[j]; nil: not known
 
-	Trouble  string   `json:"trouble,omitempty"`  // why NVML told nothing; "" if it did
+	Trouble  string   `json:"trouble,omitempty"`  // why NVML failed; "" if it did not
 	Warnings []string `json:"warnings,omitempty"` // devices left out, a line each
 }
 
 // A Device is one GPU.
 type Device struct {
-	Index      int     `json:"index"` // by which nvidia-smi numbers it, and CUDA if CUDA_DEVICE_ORDER=PCI_BUS_ID
+	Index      int     `json:"index"` // nvidia-smi's number, and CUDA's with CUDA_DEVICE_ORDER=PCI_BUS_ID
 	PCI        string  `json:"pci"`   // address: 0000:1b:00.0
 	UUID       string  `json:"uuid"`
 	Name       string  `json:"name"`
 	Memory     uint64  `json:"memory,omitempty"`     // bytes
 	Capability string  `json:"capability,omitempty"` // of its processors: 9.0
 	Mode       Mode    `json:"mode,omitempty"`
-	NUMA       int     `json:"numa"`           // memory domain that it is attached to, -1: not known
+	NUMA       int     `json:"numa"`           // its memory domain, -1: unknown
 	CPUs       string  `json:"cpus,omitempty"` // nearest processors, as Linux lists them: 0-47,96-143
-	MIG        bool    `json:"mig,omitempty"`  // it is cut into slices, and only they can be used
+	MIG        bool    `json:"mig,omitempty"`  // divided into slices, and only these can be used
 	Slices     []Slice `json:"slices,omitempty"`
 }
 
@@ -45,7 +43,7 @@ type Slice struct {
 	Memory uint64 `json:"memory,omitempty"` // bytes
 }
 
-// A Mode says how many processes may use a device at a time.
+// A Mode is the number of processes that may use a device at a time.
 type Mode string
 
 // The modes.
@@ -58,11 +56,11 @@ const (
 
 // A Link is the connection from one device to another.
 type Link struct {
-	Level   Level `json:"level,omitempty"`   // of the tree of PCI where they meet
+	Level   Level `json:"level,omitempty"`   // of the PCI tree where they meet
 	NVLinks int   `json:"nvlinks,omitempty"` // between them, or from each to the switch that joins them
 }
 
-// A Level is where two devices meet, as nvidia-smi abbreviates it.
+// A Level is the place where two devices meet, by nvidia-smi's abbreviation.
 type Level string
 
 // The levels, nearest first.
@@ -75,8 +73,7 @@ const (
 	System     Level = "SYS"  // the connection between memory domains
 )
 
-// What a Host may hold at most, so that a broken program cannot fill memory or
-// a terminal.
+// Limits of a Host, so that a broken program can fill neither memory nor a terminal.
 const (
 	// MaxJSON is the largest JSON form, in bytes.
 	MaxJSON = 1 << 20
@@ -84,8 +81,8 @@ const (
 	MaxDevices = 256
 )
 
-// Parse reads the JSON form of a Host. It refuses what no gompi-topo writes:
-// more than MaxDevices, links that fit the devices not, unprintable characters.
+// Parse parses the JSON form of a Host. It refuses data that no gompi-topo writes: more than
+// MaxDevices, links that do not fit the devices, unprintable characters.
 func Parse(data []byte) (*Host, error) {
 	if len(data) > MaxJSON {
 		return nil, fmt.Errorf("%d bytes about GPUs: want %d or less", len(data), MaxJSON)

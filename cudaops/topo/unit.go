@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// A Unit is what a process can be given: a whole device, or a slice of one.
+// A Unit is a whole device or a slice, assignable to a process.
 type Unit struct {
-	Token  string // that names it in CUDA_VISIBLE_DEVICES
-	Device int    // position in Host.Devices; -1: a slice that a user has named and of which nothing else is known
+	Token  string // its name in CUDA_VISIBLE_DEVICES
+	Device int    // position in Host.Devices; -1: a slice that a user has named, otherwise unknown
 	Slice  int    // position in its device's Slices; -1: the whole device
 }
 
 // Units returns the usable units in the order of PCI addresses: each device, or its slices if MIG
 // is enabled. Prohibited devices are left out. The token of a device is its number, which every
-// program understands. If Devices lacks a device, programs may number differently: then it is the
-// UUID.
+// program understands. If Devices lacks a device, programs may number differently: then the token
+// is the UUID.
 func (h *Host) Units() []Unit {
 	var units []Unit
 	for i, d := range h.Devices {
@@ -37,7 +37,7 @@ func (h *Host) Units() []Unit {
 	return units
 }
 
-// gaps reports whether the numbers of the devices do not just count them.
+// gaps reports whether the devices' numbers have gaps.
 func (h *Host) gaps() bool {
 	for i, d := range h.Devices {
 		if d.Index != i {
@@ -47,10 +47,10 @@ func (h *Host) gaps() bool {
 	return false
 }
 
-// Named returns the units that list, a value of CUDA_VISIBLE_DEVICES, names, in its order and with
-// its tokens. It is read as CUDA reads it: numbers, UUIDs or their prefixes, up to the first that
-// does not exist. Numbers are in the order of PCI addresses. An unknown MIG slice is assumed to
-// exist, because only a privileged process can list all of them.
+// Named returns the units in list, a value of CUDA_VISIBLE_DEVICES, in its order and with its
+// tokens. It parses list as CUDA does: numbers, UUIDs or their prefixes, up to the first that does
+// not exist. Numbers are in the order of PCI addresses. An unknown MIG slice is assumed to exist,
+// because only a privileged process can list all of them.
 func (h *Host) Named(list string) []Unit {
 	var units []Unit
 	for token := range strings.SplitSeq(list, ",") {
@@ -81,8 +81,8 @@ func (h *Host) named(token string) (Unit, bool) {
 	return Unit{token, -1, -1}, slice
 }
 
-// Label returns what people call a unit: 3 for a device, 3:1 for its second
-// slice, and the token where nothing is known.
+// Label returns a short name of a unit: 3 for a device, 3:1 for its second slice, and the token for
+// unknown ones.
 func (h *Host) Label(u Unit) string {
 	if u.Device < 0 {
 		return u.Token

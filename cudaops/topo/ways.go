@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Ways returns how device i reaches the others, each way once, as nvidia-smi abbreviates them: its
-// NVLinks, or else where on PCI the devices meet. There are none where nothing is known.
+// Ways returns the kinds of connections from device i to the others, each once, in nvidia-smi's
+// abbreviations: NVLinks, or else the PCI level where the devices meet. It is empty without known
+// links.
 func (h *Host) Ways(i int) []string {
 	if h.Links == nil {
 		return nil

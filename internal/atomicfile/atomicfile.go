@@ -1,4 +1,4 @@
-// Package atomicfile writes files that are whole, or not there.
+// Package atomicfile writes files atomically: whole, or not at all.
 package atomicfile
 
 import (
@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// A File is one to write.
+// A File is a file to write.
 type File struct {
 	Name  string // in the folder
 	Write func(w io.Writer) error
 }
 
-// Replace writes one file in a folder that is there, as Write does. Whatever happens, the file is
-// the old one or the new one.
+// Replace writes one file in an existing folder, as Write does. The file is always the old one or
+// the new one.
 func Replace(path string, write func(w io.Writer) error) error {
 	dir, base := filepath.Split(path)
 	if dir == "" {
@@ -26,9 +26,9 @@ func Replace(path string, write func(w io.Writer) error) error {
 	return put(dir, []File{{base, write}})
 }
 
-// Check returns what would keep a new file from being written at path, so that a wrong name does
-// not cost the work whose results are to be in it. It makes a file beside path, and removes it. A
-// device or FIFO may always be there. The empty path is none, and right.
+// Check returns the error that would keep a new file from being written at path, before expensive
+// work for its content. It creates a file beside path, and removes that file. A device or FIFO is
+// always accepted, and so is the empty path, which names no file.
 func Check(path string) error {
 	if path == "" {
 		return nil
@@ -43,19 +43,18 @@ func Check(path string) error {
 	if err != nil {
 		var at *os.PathError
 		if errors.As(err, &at) {
-			at.Path = path // it is what the user has typed
+			at.Path = path // the path that the user typed
 		}
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Write makes the folder, if it is not there, and writes the files into it: first under other
-// names, which begin with a dot, and when all are whole and on the disk it renames them, in order.
-// A process that is killed between two names leaves new files beside old ones, or beside none.
-// Files of these names are replaced, and keep their permissions; of a symbolic link the file that it
-// leads to. After an error, those that were not renamed are removed; what a kill leaves, the next
-// Write of the name removes.
+// Write makes the folder, if necessary, and writes the files into it: first under temporary names
+// that begin with a dot. When all are whole and on the disk, it renames them, in order. A process
+// killed between two renames leaves new files beside old or absent ones. Existing files are
+// replaced, and keep their permissions; a symbolic link's target is replaced. After an error, files
+// that were not renamed are removed. The next Write of the name removes files left by a kill.
 func Write(dir string, files ...File) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -126,7 +125,7 @@ func writeThrough(path string, write func(w io.Writer) error) error {
 	return errors.Join(write(w), w.Flush(), f.Close())
 }
 
-// syncFolder flushes the new names to the disk, where the file system can.
+// syncFolder flushes the new names to the disk, if the file system can.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -11,17 +11,18 @@ import (
 	"syscall"
 )
 
-// A file is written under another name beside the one that it gets: a dot, the name, a random
-// number, and an ending. Its writer holds a lock on it, so that a later writer can tell a file that
-// a kill has left behind, and removes it.
+// A file is written under another name beside its target: a dot, the name, a random number, and an
+// ending. Its writer holds a lock on it, so that a later writer recognizes and removes a file left
+// by a kill.
 
 var stagedName = regexp.MustCompile(`^\.(.*)\.[0-9a-f]{16}\.partial$`)
 
-// stemOf returns the part of a name that a staged file has: file systems bound the whole.
+// stemOf returns the part of a name that a staged file's name contains: file systems bound the
+// whole.
 func stemOf(name string) string { return name[:min(len(name), 200)] }
 
-// stage makes the file that is to replace target, with target's permissions or, if it is new, those
-// that the umask leaves.
+// stage creates the file that is to replace target, with target's permissions or, for a new target,
+// the umask's.
 func stage(target string) (*os.File, error) {
 	dir, name := filepath.Split(target)
 	removeLeft(dir, name)
@@ -33,7 +34,7 @@ func stage(target string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		_ = lock(f, syscall.LOCK_EX) // where there are no locks, nothing is removed either
+		_ = lock(f, syscall.LOCK_EX) // without locks, nothing is removed either
 		if !isAt(f, f.Name()) {      // removed between the two calls
 			f.Close()
 			continue
@@ -48,7 +49,7 @@ func stage(target string) (*os.File, error) {
 	}
 }
 
-// removeLeft removes what killed writers of a name have left in a folder, as far as it can.
+// removeLeft removes files of a name that killed writers have left in a folder, as far as possible.
 func removeLeft(dir, name string) {
 	entries, _ := os.ReadDir(filepath.Clean(dir))
 	for _, e := range entries {
@@ -82,7 +83,7 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && err2 == nil && os.SameFile(mine, there)
 }
 
-// resolve returns the file that path leads to through symbolic links, which need not be there.
+// resolve returns the end of path's symbolic links, which need not exist.
 func resolve(path string) (string, error) {
 	const mostLinks = 40 // as the kernel follows
 	for range mostLinks {

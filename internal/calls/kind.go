@@ -1,12 +1,11 @@
-// Package calls is the table of the calls that a rank makes: for each its number, the names that
-// gompi and MPI have for it, and for a collective all that distinguishes it from another, except
-// its algorithm. The engine, the flight recorder, the launcher's reports, the simulator and the
-// faces for C look it up.
+// Package calls is the table of a rank's calls. For each call it has the number and the names in
+// gompi and MPI, and for a collective all of its properties, except the algorithm. The engine, the
+// flight recorder, the launcher's reports, the simulator and the C libraries use the table.
 //
-// To add a collective: a constant with the next free number (never one that another call had:
-// frames carry them) and a row of Table; a method of call.Call and a case of Fill; an algorithm
-// over messages in Run of package coll; a function in comm with its comment, and go generate for
-// its other forms. Shared memory and devices do what the row says.
+// To add a collective: a constant with the next free number (never a number used before: frames
+// carry them) and a row of Table; a method of call.Call and a case of Fill; an algorithm over
+// messages in Run of package coll; a function in comm with its comment, and go generate for its
+// other forms. Shared memory and devices follow the row.
 package calls
 
 import (
@@ -54,7 +53,7 @@ const (
 	Shrink             Kind = 30
 	Agree              Kind = 31
 	Restore            Kind = 32
-	Count                   = 33 // of numbers
+	Count                   = 33 // number of numbers
 )
 
 func (k Kind) String() string {
@@ -84,8 +83,8 @@ func (k Kind) MPINonblocking() string {
 // Collective reports whether all ranks of a communicator call k.
 func (k Kind) Collective() bool { return Table[k].Needs != Never || Table[k].Recv.Layout != Absent }
 
-// Exchanges reports whether k is a collective over data of the program, which no other collective
-// does for it.
+// Exchanges reports whether k is a collective over data of the program that no other collective
+// implements.
 func (k Kind) Exchanges() bool { return k.Collective() && Table[k].As == None }
 
 // Collectives are all kinds that are Collective, in the order of their numbers.
@@ -103,8 +102,8 @@ func kinds(of func(Kind) bool) (all []Kind) {
 	return all
 }
 
-// As returns the collective that does k: where k makes communicators or memory, one that exchanges
-// words of the engine's own.
+// As returns the collective that implements k. If k makes communicators or memory, that collective
+// exchanges words of the engine.
 func (k Kind) As() Kind {
 	if as := Table[k].As; as != None {
 		return as
@@ -118,19 +117,18 @@ func (k Kind) Message() bool { return k == Send || k == Recv || k == Probe }
 // Rooted reports whether k is a collective with a root.
 func (k Kind) Rooted() bool { return Table[k].Rooted }
 
-// FirstStep returns the root of a reduction within a group that is the first step of a k between
-// the groups of an intercommunicator. No rank has that number; errors and the flight recorder name
-// k.
+// FirstStep returns the root for the first step of a k between the groups of an intercommunicator:
+// a reduction within a group. No rank has that number. Errors and the flight recorder name k.
 func (k Kind) FirstStep() int { return -int(k) }
 
 // Reduces reports whether the collective has an operator.
 func (k Kind) Reduces() bool { return Table[k].Reduces }
 
-// InC reports whether the libraries for C do short calls of k themselves.
+// InC reports whether the C libraries do short calls of k themselves.
 func (k Kind) InC() bool { return Table[k].InC }
 
 // LocalCounts reports whether only the ranks that exchange a block know its length. Then no rank
-// knows the length of the whole.
+// knows the total length.
 func (k Kind) LocalCounts() bool {
 	t := &Table[k]
 	switch send, recv := t.Send.Layout >= Counted, t.Recv.Layout >= Counted; {
@@ -144,7 +142,7 @@ func (k Kind) LocalCounts() bool {
 	return false
 }
 
-// TunedAs returns the collective whose rules of GOMPI_TUNE hold for k.
+// TunedAs returns the collective whose GOMPI_TUNE rules hold for k.
 func (k Kind) TunedAs() Kind {
 	if t := Table[k].Tuned; t != None {
 		return t
@@ -155,10 +153,10 @@ func (k Kind) TunedAs() Kind {
 // PerRank reports whether Send or Recv has a block for each rank.
 func (k Kind) PerRank() bool { return Table[k].Send.PerRank() || Table[k].Recv.PerRank() }
 
-// Splits reports whether a rank sends each rank a block of that rank's own.
+// Splits reports whether a rank sends a separate block to each rank.
 func (k Kind) Splits() bool { return Table[k].Send.PerRank() }
 
-// Counted reports whether blocks have different lengths, that all ranks know.
+// Counted reports whether blocks have different lengths, known to all ranks.
 func (k Kind) Counted() bool {
 	return (Table[k].Send.Layout >= Counted || Table[k].Recv.Layout >= Counted) && !k.LocalCounts()
 }

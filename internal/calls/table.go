@@ -1,6 +1,6 @@
 package calls
 
-// Traits are the facts of a call.
+// Traits are the properties of a call.
 type Traits struct {
 	Name string
 	MPI  string // the blocking function
@@ -8,11 +8,11 @@ type Traits struct {
 	// Of a collective.
 	Rooted     bool
 	Reduces    bool
-	InC        bool // the libraries for C do short calls themselves
+	InC        bool // the C libraries do short calls themselves
 	Send, Recv Vector
-	Tuned      Kind // the collective by whose rules of GOMPI_TUNE it goes, None for its own
+	Tuned      Kind // the collective whose GOMPI_TUNE rules hold, None for its own
 	Needs      Dependence
-	As         Kind // the collective that does it, None if no other does
+	As         Kind // the collective that implements it, None if no other does
 }
 
 // A Vector is one of the two buffers of a collective.
@@ -21,33 +21,33 @@ type Vector struct {
 	AtRoot, Elsewhere Role // without a root: on rank 0 and elsewhere, mostly the same
 }
 
-// A Layout says what is in a Vector.
+// A Layout is the kind of content of a Vector.
 type Layout uint8
 
 const (
 	Absent  Layout = iota
-	Whole          // it is for all ranks, or its own rank's alone
+	Whole          // data for all ranks, or only for its own
 	Even           // a block for each rank, equally long
-	Counted        // a block for each rank, one after the other, as long as counts say
-	Placed         // the same, but where displacements say, and something may lie between
-	Apart          // the same, but each in a Buffer of its own
+	Counted        // a block for each rank, contiguous, with lengths by counts
+	Placed         // the same, at displacements, with possible gaps
+	Apart          // the same, each in its own Buffer
 )
 
-// A Role says what a collective does with a buffer on one rank.
+// A Role is the use of a buffer by a collective on one rank.
 type Role uint8
 
 const (
-	Unused  Role = iota // may be anything
+	Unused  Role = iota // any buffer
 	Read                // and not changed
 	Written             // all of it
-	Updated             // parts of it stay
-	Kept                // all of it stays
+	Updated             // in part
+	Kept                // not changed
 )
 
-// Changes reports whether a buffer with that role gets new content.
+// Changes reports whether a buffer with this role gets new content.
 func (r Role) Changes() bool { return r == Written || r == Updated }
 
-// A Dependence says whether every rank needs data of every other rank.
+// A Dependence is whether every rank needs data of every other rank.
 type Dependence uint8
 
 const (
@@ -73,7 +73,7 @@ var (
 	got   = Vector{Whole, Written, Written}
 )
 
-// Table has a row for every number that a frame may carry, empty if no call has it. Bcast's one
+// Table has a row for every number that a frame may carry, empty for unused numbers. Bcast's only
 // buffer is its Recv. Collectives that make communicators and memory have no vectors here.
 var Table = [256]Traits{
 	None:               {Name: "none"},

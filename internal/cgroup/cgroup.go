@@ -1,6 +1,5 @@
-// Package cgroup finds the control groups that limit this process, of both versions,
-// wherever they are mounted. Where there are none, as on other systems than Linux, it
-// finds none.
+// Package cgroup finds the control groups that limit this process, of both versions, wherever they
+// are mounted. On systems without control groups it finds none.
 package cgroup
 
 import (
@@ -14,15 +13,15 @@ import (
 
 // A Group is a control group: a folder of files.
 type Group struct {
-	Name string // its path below the uppermost group that can be seen from here: "/job/step"
+	Name string // path below the topmost visible group: "/job/step"
 	Dir  string // the folder
-	V2   bool   // it is of the unified hierarchy
+	V2   bool   // of the unified hierarchy
 }
 
-// Groups yields the groups that this process is in and to which the controller, "cpu"
-// or "memory", may belong: of each hierarchy its own group, and then those above it,
-// whose limits hold for it, too. A limit that is not set, or not of this controller, is
-// a file that is not there. root is "/" but in tests.
+// Groups yields this process's groups to which the controller, "cpu" or "memory", may belong: of
+// each hierarchy its own group, and then the groups above, whose limits hold for it, too. The file
+// of a limit that is not set, or not this controller's, does not exist. root is "/" except in
+// tests.
 func Groups(root, controller string) iter.Seq[Group] {
 	return func(yield func(Group) bool) {
 		data, _ := os.ReadFile(path.Join(root, "proc/self/cgroup"))
@@ -45,7 +44,7 @@ func Groups(root, controller string) iter.Seq[Group] {
 	}
 }
 
-// upwards yields a group and those above it.
+// upwards yields a group and its ancestors.
 func upwards(mount, name string, v2 bool, yield func(Group) bool) bool {
 	for ; ; name = path.Dir(name) {
 		if !yield(Group{name, path.Join(mount, name), v2}) {
@@ -57,8 +56,8 @@ func upwards(mount, name string, v2 bool, yield func(Group) bool) bool {
 	}
 }
 
-// mounted returns where a hierarchy is mounted, and which of its groups is the
-// uppermost there: in a container it may be the container's own.
+// mounted returns the mount point of a hierarchy, and the topmost group there: in a container,
+// possibly the container's own.
 func mounted(mounts, controller string, v2 bool) (mount, top string, ok bool) {
 	for line := range strings.Lines(mounts) {
 		// 36 25 0:31 /top /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct
@@ -78,7 +77,7 @@ func mounted(mounts, controller string, v2 bool) (mount, top string, ok bool) {
 }
 
 // below returns the name of a group relative to top. A group that is not below top is outside this
-// mount: of its folders only the uppermost exists here.
+// mount, of which only the top exists here.
 func below(top, name string) string {
 	if rest, ok := strings.CutPrefix(name, strings.TrimSuffix(top, "/")); ok && (rest == "" || rest[0] == '/') {
 		name = rest
@@ -88,8 +87,8 @@ func below(top, name string) string {
 
 func listed(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
-// Number reads a file of the group that holds one number; its name differs between versions 2 and
-// 1. It reports false for other content, such as "max".
+// Number reads a file of the group with one number; the file's name differs between versions 2 and
+// 1. ok is false for other content, such as "max".
 func (g Group) Number(v2, v1 string) (int64, bool) {
 	name := v1
 	if g.V2 {

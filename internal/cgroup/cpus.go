@@ -11,9 +11,9 @@ import (
 // most is more processors than any machine has.
 const most = 1 << 15
 
-// CPUs returns how many processors' worth of time the control groups leave this
-// process, 0 if they do not limit it. It reads some files, which takes a fraction of a
-// millisecond. root is "/" but in tests.
+// CPUs returns the processors' worth of time that the control groups leave this process, 0 without
+// a limit. It reads some files, which takes a fraction of a millisecond. root is "/" except in
+// tests.
 func CPUs(root string) float64 {
 	least := math.Inf(1)
 	for g := range Groups(root, "cpu") {
@@ -41,7 +41,7 @@ func (g Group) cpus() (float64, bool) {
 	return t / p, true
 }
 
-// quota returns the time that the group may use, of each period, in words.
+// quota returns the time that the group may use in each period, as text.
 func (g Group) quota() (time, period string) {
 	if g.V2 { // "150000 100000", or "max 100000"
 		time, period, _ = strings.Cut(g.word("cpu.max"), " ")
@@ -51,6 +51,6 @@ func (g Group) quota() (time, period string) {
 }
 
 func (g Group) word(name string) string {
-	data, _ := os.ReadFile(path.Join(g.Dir, name)) // what is not there is no number
+	data, _ := os.ReadFile(path.Join(g.Dir, name)) // an absent file is no number
 	return strings.TrimSpace(string(data))
 }

@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// Kills reports when the kernel has killed processes for want of memory, where it counts
-// that for this process and those below it.
+// Kills reports when the kernel has killed processes for lack of memory, if the kernel counts kills
+// for this process and its descendants.
 type Kills struct {
-	file  string // that has the count, if there is one
-	known int64  // the count when it was last read
+	file  string // of the count, if any
+	known int64  // the last count
 }
 
-// WatchKills looks for the count below root, which is "/" but in tests: that of our own
-// control group, in either version, or of one above it; else the machine's.
+// WatchKills finds the count below root, which is "/" except in tests: in this process's control
+// group, of either version, or in one above, else the machine's.
 func WatchKills(root string) Kills {
 	for g := range Groups(root, "memory") {
 		file := path.Join(g.Dir, "memory.oom_control")
@@ -31,7 +31,7 @@ func WatchKills(root string) Kills {
 	return Kills{file, n}
 }
 
-// More reports whether the kernel has killed since WatchKills, or since More last said so.
+// More reports whether the kernel has killed since WatchKills, or since More last returned true.
 func (k *Kills) More() bool {
 	n, ok := oomKills(k.file)
 	if !ok || n <= k.known {

@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// batch is how many events one system call returns.
+// batch is the largest number of events of one system call.
 const batch = 64
 
 // A Set is a set of descriptors and a doorbell. It implements transport.Parker.
 //
-// It is two epoll sets. The inner one holds the descriptors and the doorbell; Ready asks it. The
-// outer one is registered with Go's netpoller, once. It holds the inner one and the wakers only
-// between Arm and Disarm. So a packet that arrives while the driver spins wakes no goroutine. While
-// the driver sleeps, one goroutine, the watcher, waits for the outer set as for any file.
+// The Set has two epoll sets. The inner one holds the descriptors and the doorbell, for Ready. The
+// outer one is registered with Go's netpoller, once. It holds the inner set and the wakers only
+// between Arm and Disarm, so a packet that arrives while the driver spins wakes no goroutine. While
+// the driver sleeps, a goroutine, the watcher, waits for the outer set as for any file.
 type Set struct {
 	inner    int
 	doorbell int // an eventfd
@@ -35,14 +35,14 @@ type Set struct {
 	bell        bell
 	armed       atomic.Bool
 	sleeping    atomic.Int32  // goroutines in Sleep
-	interrupted bool          // Interrupt was called, and not EndInterrupt
-	closing     sync.Mutex    // held while the doorbell is rung from inside, or closed
+	interrupted bool          // between Interrupt and EndInterrupt
+	closing     sync.Mutex    // held while this process rings the doorbell, or closes it
 	gone        chan struct{} // closed when the watcher has ended; nil if it never began
 }
 
-// New returns an empty Set. doorbell is an eventfd to which other processes may write, too: a
-// write makes C deliver, as Wake does. The Set owns it, also if New fails. If doorbell is -1,
-// the Set makes an eventfd.
+// New returns an empty Set. doorbell is an eventfd to which other processes may write, too: a write
+// makes C deliver, as Wake does. The Set owns doorbell, also if New fails. If doorbell is -1, the
+// Set creates an eventfd.
 func New(doorbell int) (*Set, error) {
 	s := &Set{inner: -1, doorbell: doorbell, bell: newBell()}
 	if err := s.open(); err != nil {
@@ -65,14 +65,14 @@ func (s *Set) open() (err error) {
 	if s.inner, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	// Edge-triggered: each write to the doorbell is an event, and it need not be reset.
+	// Edge-triggered: each write to the doorbell is an event, without a reset.
 	if err = s.watch(unix.EPOLL_CTL_ADD, s.doorbell, bellKey, unix.EPOLLIN|unix.EPOLLET); err != nil {
 		return err
 	}
 	if s.outer, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	// Only a file that is already non-blocking goes to the netpoller.
+	// os.NewFile registers only a non-blocking file with the netpoller.
 	err = unix.SetNonblock(s.outer, true)
 	s.file = os.NewFile(uintptr(s.outer), "poll set")
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Set) open() (err error) {
 		return err
 	}
 	s.gone = make(chan struct{})
-	// The watcher ends when Close closes the file: that is the only error of Read.
+	// The watcher ends when Close closes the file: Read has no other error.
 	go func() {
 		defer close(s.gone)
 		_ = conn.Read(s.look)
@@ -91,8 +91,8 @@ func (s *Set) open() (err error) {
 	return nil
 }
 
-// Close releases the Set and its doorbell, but not the descriptors that were added. No other
-// method may run at the same time, except Wake, which has no effect any more.
+// Close releases the Set and its doorbell, but not the added descriptors. No other method may run
+// at the same time, except Wake, which then has no effect.
 func (s *Set) Close() error {
 	if s.file != nil {
 		s.file.Close()
@@ -112,19 +112,18 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// Add watches fd, which must be non-blocking. Events carry key, which need not
-// be unique but must not be ^uint64(0).
+// Add watches fd, which must be non-blocking. Events carry key, which need not be unique but must
+// not be ^uint64(0).
 func (s *Set) Add(fd int, key uint64, ev Interest) error {
 	return s.control(unix.EPOLL_CTL_ADD, fd, key, ev)
 }
 
-// Mod changes what fd is watched for. With no Interest, only errors are
-// reported.
+// Mod changes the Interest in fd. With no Interest, only errors are reported.
 func (s *Set) Mod(fd int, key uint64, ev Interest) error {
 	return s.control(unix.EPOLL_CTL_MOD, fd, key, ev)
 }
 
-// Del stops watching fd. It must be called before fd is closed.
+// Del stops watching fd, and must be called before fd is closed.
 func (s *Set) Del(fd int) error {
 	return s.control(unix.EPOLL_CTL_DEL, fd, 0, 0)
 }
@@ -146,8 +145,8 @@ func (s *Set) watch(op, fd int, key uint64, events uint32) error {
 }
 
 // AddWaker makes C deliver also when fd is readable between Arm and Disarm. Ready does not report
-// fd. fd may be an epoll set that holds one more: the kernel lets five be nested, of which the
-// netpoller's and the outer one are two.
+// fd. fd may be an epoll set that contains another: the kernel permits five nested sets, including
+// the netpoller's and the outer one.
 func (s *Set) AddWaker(fd int) error {
 	if err := s.wakeBy(fd); err != nil {
 		return os.NewSyscallError("epoll_ctl", err)
@@ -157,26 +156,26 @@ func (s *Set) AddWaker(fd int) error {
 	return nil
 }
 
-// DelWaker undoes AddWaker. It must be called before fd is closed.
+// DelWaker undoes AddWaker, and must be called before fd is closed.
 func (s *Set) DelWaker(fd int) {
 	s.notBy(fd)
 	s.wakers = slices.DeleteFunc(s.wakers, func(w int) bool { return w == fd })
 }
 
-// wakeBy adds fd to the outer set. The kernel reports it at once if it is ready, which it does not
-// when an fd that was ready before is only changed.
+// wakeBy adds fd to the outer set. An add reports an fd that is already ready, unlike a
+// modification.
 func (s *Set) wakeBy(fd int) error {
 	e := unix.EpollEvent{Events: unix.EPOLLIN}
 	return unix.EpollCtl(s.outer, unix.EPOLL_CTL_ADD, fd, &e)
 }
 
-// notBy undoes wakeBy. It fails if that has.
+// notBy undoes wakeBy, and fails if wakeBy failed.
 func (s *Set) notBy(fd int) {
 	_ = unix.EpollCtl(s.outer, unix.EPOLL_CTL_DEL, fd, &unix.EpollEvent{})
 }
 
-// Ready stores the events of descriptors that are ready in buf and returns their number. It
-// never blocks and allocates nothing; it costs one system call.
+// Ready stores the events of ready descriptors in buf and returns their number. It never blocks and
+// allocates nothing, and costs one system call.
 func (s *Set) Ready(buf []Event) int {
 	n := 0
 	for i := range readyNow(s.inner, s.events[:min(len(buf), batch)]) {
@@ -205,8 +204,8 @@ func interest(events uint32) Interest {
 	return r
 }
 
-// readyNow returns how many events are ready, and stores them. It uses a raw system call, which
-// keeps the P of the Go scheduler: with a timeout of 0 the call never blocks.
+// readyNow stores the ready events and returns their number. A raw system call keeps the P of the
+// Go scheduler: with a timeout of 0 the call never blocks.
 func readyNow(epoll int, events []unix.EpollEvent) int {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll),
 		uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
@@ -216,7 +215,7 @@ func readyNow(epoll int, events []unix.EpollEvent) int {
 	return int(n)
 }
 
-// Arm makes C deliver, once, when a descriptor is ready or becomes so before Disarm.
+// Arm makes C deliver, once, when a descriptor is ready or becomes ready before Disarm.
 func (s *Set) Arm() {
 	s.armed.Store(true)
 	err := s.wakeBy(s.inner)
@@ -224,11 +223,11 @@ func (s *Set) Arm() {
 		err = cmp.Or(err, s.wakeBy(fd))
 	}
 	if err != nil {
-		s.bell.ring() // the kernel has no memory: better a wake-up in vain than none
+		s.bell.ring() // the kernel lacks memory: a wake-up in vain is better than none
 	}
 }
 
-// look is called by the watcher's Read whenever the outer set becomes ready. It always returns
+// look is called by the watcher's Read whenever the outer set becomes ready. The result is always
 // false, so that this one Read lasts until Close.
 func (s *Set) look(uintptr) bool {
 	var one [1]unix.EpollEvent
@@ -247,11 +246,11 @@ func (s *Set) Disarm() {
 	}
 }
 
-// C delivers after Wake, and when a descriptor is ready between Arm and Disarm. It may deliver
-// when nothing is ready.
+// C delivers after Wake, and when a descriptor is ready between Arm and Disarm. A delivery may be
+// spurious.
 func (s *Set) C() <-chan struct{} { return s.bell }
 
-// Wake makes C deliver, and ends Sleep. It never blocks, and costs no system call unless a
+// Wake makes C deliver, and ends Sleep. It never blocks, and needs no system call unless a
 // goroutine is in Sleep.
 func (s *Set) Wake() {
 	s.bell.ring()
@@ -261,14 +260,14 @@ func (s *Set) Wake() {
 }
 
 // Sleep blocks the thread of its caller until a descriptor is ready, wakers included, Wake or
-// Interrupt is called, or d is over. It reports whether something ended it before d was over. Other
-// goroutines of the process run meanwhile: the Go scheduler takes the P back if it needs it. What
-// the descriptors are ready for Ready reports afterwards. Several goroutines may sleep; a ring of
-// the doorbell may end the sleep of one only. It needs no Arm, wakes in a fifth of the time that a
-// goroutine takes that receives from C, and allocates nothing.
+// Interrupt is called, or d is over. The result is false if d is over. Other goroutines of the
+// process run meanwhile: the Go scheduler takes the P back when needed. Ready then returns the
+// ready descriptors. Several goroutines may sleep; a ring of the doorbell may end only one sleep.
+// Sleep needs no Arm, allocates nothing, and wakes in a fifth of the time that a receive from C
+// takes.
 func (s *Set) Sleep(d time.Duration) (rang bool) {
-	// Wake rings first and then looks for sleepers, and here it is the other way round, so one of
-	// the two sees the other.
+	// Wake rings first and then looks for sleepers. The order here is the reverse, so one of the
+	// two sees the other.
 	s.sleeping.Add(1)
 	defer s.sleeping.Add(-1)
 	select {
@@ -279,18 +278,18 @@ func (s *Set) Sleep(d time.Duration) (rang bool) {
 	return s.wait(d)
 }
 
-// Interrupt ends the Sleep of one goroutine, or the next one. Until EndInterrupt, Ready does not
-// take that away: it may be called before the thread runs that is to wake. Those who call
-// Interrupt, EndInterrupt and Ready hold one lock.
+// Interrupt ends the Sleep of one goroutine, or the next Sleep. Until EndInterrupt, a Ready that
+// takes the ring restores it: Ready may run before the woken thread. The callers of Interrupt,
+// EndInterrupt and Ready hold the same lock.
 func (s *Set) Interrupt() {
 	s.interrupted = true
 	s.ring()
 }
 
-// EndInterrupt is called when no goroutine that was interrupted sleeps any more.
+// EndInterrupt is called when no interrupted goroutine sleeps any more.
 func (s *Set) EndInterrupt() { s.interrupted = false }
 
-// ring rings the doorbell, unless it is closed: then its number may be another's.
+// ring rings the doorbell, unless it is closed: then its number may be another file's.
 func (s *Set) ring() {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -299,11 +298,11 @@ func (s *Set) ring() {
 	}
 }
 
-// noPwait2 is set where the kernel, before Linux 5.11, or a sandbox has no epoll_pwait2.
+// noPwait2 is set if the kernel, before Linux 5.11, or a sandbox has no epoll_pwait2.
 var noPwait2 atomic.Bool
 
-// wait blocks until something is ready, or a signal comes, for at most d. Where it cannot ask the
-// inner set itself, or there are wakers, which are not in it, it polls them.
+// wait blocks until a descriptor is ready, or a signal comes, for at most d. Without epoll_pwait2,
+// or with wakers, which are not in the inner set, it uses ppoll.
 func (s *Set) wait(d time.Duration) (ended bool) {
 	t := unix.NsecToTimespec(int64(d))
 	if len(s.wakers) == 0 && !noPwait2.Load() {

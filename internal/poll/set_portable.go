@@ -28,8 +28,7 @@ type Set struct {
 	closed    bool
 }
 
-// New returns an empty Set. There are no inherited doorbells here: doorbell
-// must be -1.
+// New returns an empty Set. Doorbells are inherited on Linux only: doorbell must be -1.
 func New(doorbell int) (*Set, error) {
 	if doorbell >= 0 {
 		return nil, fmt.Errorf("cannot make a poll set: inherited doorbell %d: only Linux has those", doorbell)
@@ -53,8 +52,8 @@ func New(doorbell int) (*Set, error) {
 	return s, nil
 }
 
-// Close releases the Set, but not the descriptors that were added. No other method may run at
-// the same time, except Wake, which has no effect any more.
+// Close releases the Set, but not the added descriptors. No other method may run at the same time,
+// except Wake, which then has no effect.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -70,8 +69,8 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// Add watches fd, which must be non-blocking. Events carry key, which need not
-// be unique but must not be ^uint64(0).
+// Add watches fd, which must be non-blocking. Events carry key, which need not be unique but must
+// not be ^uint64(0).
 func (s *Set) Add(fd int, key uint64, ev Interest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +83,7 @@ func (s *Set) Add(fd int, key uint64, ev Interest) error {
 	return nil
 }
 
-// Mod changes what fd is watched for. With no Interest, only errors are
-// reported.
+// Mod changes the Interest in fd. With no Interest, only errors are reported.
 func (s *Set) Mod(fd int, key uint64, ev Interest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +96,7 @@ func (s *Set) Mod(fd int, key uint64, ev Interest) error {
 	return nil
 }
 
-// Del stops watching fd. It must be called before fd is closed.
+// Del stops watching fd, and must be called before fd is closed.
 func (s *Set) Del(fd int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +120,7 @@ func (s *Set) AddWaker(fd int) error {
 	return nil
 }
 
-// DelWaker undoes AddWaker. It must be called before fd is closed.
+// DelWaker undoes AddWaker, and must be called before fd is closed.
 func (s *Set) DelWaker(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +132,8 @@ func (s *Set) find(fd int) int {
 	return slices.IndexFunc(s.fds, func(p unix.PollFd) bool { return p.Fd == int32(fd) })
 }
 
-// changed makes the watcher poll the changed descriptors. s.mu is held. The write fails only if
-// the pipe is full: then the watcher's poll is interrupted anyway.
+// changed makes the watcher poll the changed descriptors. s.mu is held. The write fails only if the
+// pipe is full: then the watcher's poll is interrupted anyway.
 func (s *Set) changed() {
 	s.change.Signal()
 	_, _ = unix.Write(s.interrupt[1], []byte{1})
@@ -152,8 +150,7 @@ func mask(ev Interest) int16 {
 	return m
 }
 
-// Ready stores the events of descriptors that are ready in buf and returns their number. It
-// never blocks.
+// Ready stores the events of ready descriptors in buf and returns their number. It never blocks.
 func (s *Set) Ready(buf []Event) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +179,7 @@ func interest(revents int16) Interest {
 	return r
 }
 
-// Arm makes C deliver, once, when a descriptor is ready or becomes so before Disarm.
+// Arm makes C deliver, once, when a descriptor is ready or becomes ready before Disarm.
 func (s *Set) Arm() {
 	s.mu.Lock()
 	s.armed = true
@@ -198,15 +195,15 @@ func (s *Set) Disarm() {
 	s.mu.Unlock()
 }
 
-// C delivers after Wake, and when a descriptor is ready between Arm and Disarm. It may deliver
-// when nothing is ready.
+// C delivers after Wake, and when a descriptor is ready between Arm and Disarm. A delivery may be
+// spurious.
 func (s *Set) C() <-chan struct{} { return s.bell }
 
-// Wake makes C deliver. It never blocks and costs no system call.
+// Wake makes C deliver. It never blocks and needs no system call.
 func (s *Set) Wake() { s.bell.ring() }
 
 // watch polls a copy of the descriptors while the Set is armed, and starts over when changed
-// interrupts it.
+// interrupts.
 func (s *Set) watch() {
 	defer close(s.gone)
 	var fds []unix.PollFd

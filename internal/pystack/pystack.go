@@ -1,7 +1,7 @@
 //go:build linux && cgo
 
-// Package pystack finds where the Python of this process is. It is for the libraries for C, which
-// Python loads: nobody else's process has one.
+// Package pystack finds the Python stacks of this process. It is for gompi's C libraries, which
+// Python loads: other programs with gompi have no Python.
 package pystack
 
 // #include <dlfcn.h>
@@ -38,8 +38,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dump returns where the threads of this process are in Python, as faulthandler prints it, innermost
-// first, without the one that asks; nil if there is no Python. It waits for Python's lock, which a
+// Dump returns the Python stacks of this process's threads, as faulthandler prints them, innermost
+// call first, without the calling thread; nil without Python. It waits for Python's lock, which a
 // thread that computes in C may keep.
 func Dump() []byte {
 	if C.is_python() == 0 {
@@ -57,7 +57,7 @@ func Dump() []byte {
 	return others(text)
 }
 
-// others returns the stacks without that of the thread that asks, which is the current one.
+// others returns the stacks without the calling thread's, which is the current one.
 func others(text []byte) []byte {
 	var kept [][]byte
 	for stack := range bytes.SplitSeq(bytes.TrimSpace(text), []byte("\n\n")) {

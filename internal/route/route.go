@@ -1,6 +1,6 @@
-// Package route says which addresses of a host its ranks publish, and in which
-// order others try them. gompirun doctor asks the same package, so that it sees
-// what ranks would do.
+// Package route chooses the addresses of a host that its ranks publish, and the order in which
+// other ranks try them. gompirun doctor uses the same package, so that it predicts the ranks'
+// behaviour.
 package route
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// MaxAddresses is how many addresses of a host are published at most.
+// MaxAddresses bounds the published addresses of a host.
 const MaxAddresses = 16
 
 // A Filter chooses the interfaces whose addresses are published.
@@ -27,9 +27,8 @@ type pattern struct {
 	subnet netip.Prefix
 }
 
-// ParseFilter reads a comma-separated list of interface names, addresses and
-// subnets. With ^ before it, an item excludes. Without any including item, all
-// that is not excluded is chosen.
+// ParseFilter reads a comma-separated list of interface names, addresses and subnets. With ^ before
+// it, an item excludes. Without any including item, everything is chosen that is not excluded.
 func ParseFilter(s string) (Filter, error) {
 	var f Filter
 	for item := range strings.SplitSeq(s, ",") {
@@ -84,9 +83,8 @@ func (f Filter) Admits(name string, a netip.Addr) bool {
 	return len(f.include) == 0 || slices.ContainsFunc(f.include, match)
 }
 
-// Local returns the addresses of this host that f admits, with their
-// subnets. Link-local addresses mean nothing to other hosts without more
-// knowledge and are left out.
+// Local returns the addresses of this host that f admits, with their subnets. Link-local addresses
+// are left out: other hosts cannot use them without further knowledge.
 func Local(f Filter) ([]netip.Prefix, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
@@ -110,8 +108,8 @@ func Local(f Filter) ([]netip.Prefix, error) {
 	return list[:min(len(list), MaxAddresses)], nil
 }
 
-// InterfaceOf returns the name of this host's interface that has an address, "" if there is none
-// or it is loopback. Addresses of interfaces have no zone, those of sockets may.
+// InterfaceOf returns the name of this host's interface with an address, "" for none or loopback.
+// Addresses of interfaces have no zone; addresses of sockets may.
 func InterfaceOf(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	ifs, _ := net.Interfaces()
@@ -140,11 +138,11 @@ func usable(a net.Addr) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, bits), addr.IsGlobalUnicast()
 }
 
-// Order returns the endpoints at which to try to reach a rank that listens on port, best first.
-// theirs are the addresses it has published, with their subnets, not masked; own are those of the
-// caller. Addresses in a subnet of the caller come first, longest prefix first. An address that the
-// caller has, too, comes last: it belongs to a bridge that every host has, so that another process
-// answers there, or to this host under another name.
+// Order returns the endpoints of a rank that listens on port, in the order of attempts. theirs are
+// its published addresses, with their subnets, not masked; own are the caller's. Addresses in a
+// subnet of the caller come first, longest prefix first. An address that the caller has, too, comes
+// last: it belongs to a bridge that every host has, so that another process answers there, or to
+// this host under another name.
 func Order(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
 	theirs = slices.Clone(theirs)
 	slices.SortStableFunc(theirs, func(a, b netip.Prefix) int {
@@ -157,9 +155,9 @@ func Order(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
 	return list
 }
 
-// Network names the network that this process sees: no other host has one of that
-// name, nor has another network namespace of this host. Loopback addresses are worth
-// something only within it. Where the system does not provide it, the host's name must do.
+// Network names the network that this process sees. No other host, and no other network namespace
+// of this host, has the same name. Loopback addresses are useful only within a network. If the
+// system has no such name, the host's name replaces it.
 func Network() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err == nil {
@@ -172,10 +170,10 @@ func Network() string {
 	return name
 }
 
-// Loopback returns the loopback address of this host: ::1 where there is none of IPv4.
+// Loopback returns the loopback address of this host: ::1 if there is none of IPv4.
 func Loopback() netip.Addr {
 	v4, v6 := netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()
-	all, _ := net.InterfaceAddrs() // without any, the error of using v4 says what is wrong
+	all, _ := net.InterfaceAddrs() // without any, the later error with v4 tells the cause
 	only6 := false
 	for _, a := range all {
 		if n, ok := a.(*net.IPNet); ok && n.IP.IsLoopback() {
@@ -191,8 +189,8 @@ func Loopback() netip.Addr {
 	return v4
 }
 
-// worth returns the length of the longest prefix that s has in common with one
-// of own as the same subnet, 0 if none, and -1 if it is one of them.
+// worth returns the length of the longest prefix that s shares with one of own as the same subnet,
+// 0 if none, and -1 if it is one of them.
 func worth(s netip.Prefix, own []netip.Prefix) int {
 	best := 0
 	for _, o := range own {

@@ -5,23 +5,23 @@ import (
 	"net"
 )
 
-// A Conn is a connection whose ends exchange authenticated records. One goroutine may read
-// while another writes.
+// A Conn is a connection whose ends exchange authenticated records. One goroutine may read while
+// another writes.
 type Conn struct {
 	net.Conn
 	in   *Reader
-	left []byte // checked payload that Read has yet to return
+	left []byte // verified payload that Read has yet to return
 	out  *Writer
 	buf  []byte
 }
 
-// NewConn returns conn with its bytes in records: key send authenticates what is written, key
-// receive what is read.
+// NewConn returns conn with its bytes in records: key send authenticates written records, key
+// receive the records that are read.
 func NewConn(conn net.Conn, send, receive Key) *Conn {
 	return &Conn{Conn: conn, in: NewReader(receive), out: NewWriter(send)}
 }
 
-// Read implements net.Conn. It returns nothing that has not been checked.
+// Read implements net.Conn. It returns only verified bytes.
 func (c *Conn) Read(b []byte) (int, error) {
 	for len(c.left) == 0 {
 		payload, ok, err := c.in.Next()
@@ -43,7 +43,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write implements net.Conn. After an error the other end can make no sense of more.
+// Write implements net.Conn. After an error the other end cannot parse further records.
 func (c *Conn) Write(b []byte) (int, error) {
 	for done := 0; ; {
 		n := min(len(b)-done, MaxPayload)
@@ -57,7 +57,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	}
 }
 
-// CloseWrite ends what is written, if the connection can end one direction alone.
+// CloseWrite ends the written direction, if the connection can end one direction alone.
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -21,17 +21,18 @@ var (
 	ErrSilent = errors.New("it took the connection and did not answer")
 )
 
-// A Handshake holds what both ends know before it. In it the two ends of a connection prove to each
-// other that both know one secret, without sending it. Nothing else is sent before:
+// A Handshake holds the common knowledge of both ends. In the handshake the two ends of a
+// connection prove to each other that both know one secret, without sending it. The first messages
+// are:
 //
 //	caller -> callee  protocol, the caller's id, a nonce
 //	callee -> caller  a nonce
 //	caller -> callee  MAC over all of that
 //	callee -> caller  MAC over the same, with another label
 //
-// The caller proves itself first, so that a caller without the secret learns nothing. A man in
-// the middle can relay the handshake; he cannot change what follows if both ends authenticate
-// it with the keys of their Session. The owner of the connection sets its deadlines.
+// The caller proves itself first, so that a caller without the secret learns nothing. A man in the
+// middle can relay the handshake. He cannot change later bytes if both ends authenticate them with
+// the keys of their Session. The owner of the connection sets its deadlines.
 type Handshake struct {
 	Protocol string    // names the protocol and its version
 	Secret   *[32]byte // of the job
@@ -42,7 +43,7 @@ type Handshake struct {
 type Session struct {
 	CallerID      []byte        // the caller's id
 	RoundTrip     time.Duration // from the caller's proof to the callee's; only Call sets it
-	Send, Receive Key           // of the bytes that this end sends, and of those that it receives
+	Send, Receive Key           // of this end's bytes, and of the other end's
 }
 
 // Call runs the caller's side of the handshake.
@@ -65,7 +66,7 @@ func (h Handshake) Call(conn io.ReadWriter, id []byte) (*Session, error) {
 	}
 	proof := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(conn, proof); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSecret, err) // a callee that refuses our proof closes the connection
+		return nil, fmt.Errorf("%w: %w", ErrSecret, err) // a callee that refuses the proof closes the connection
 	}
 	if !hmac.Equal(proof, h.mac("callee", hello, theirs)) {
 		return nil, ErrSecret
@@ -104,7 +105,7 @@ func (h Handshake) Answer(conn io.ReadWriter) (*Session, error) {
 	return session, nil
 }
 
-// keys returns the keys that authenticate what the two sides send after the handshake.
+// keys returns the keys for the two sides' bytes after the handshake.
 func (h Handshake) keys(hello, nonce []byte) (caller, callee Key) {
 	return Keys(h.Secret[:], slices.Concat(hello, nonce))
 }

@@ -1,15 +1,15 @@
-// Package seal authenticates the two directions of a connection: each end reads exactly what
-// the other end wrote, all of it and in order. The ends first authenticate each other, by a
-// Handshake or one of their own. From that exchange and their common secret they derive one key for
-// each direction, which no one between them can know. Their bytes then travel in records:
+// Package seal authenticates the two directions of a connection: each end reads exactly the bytes
+// that the other end wrote, in order. The ends first authenticate each other, by a Handshake or a
+// protocol of their own. From that exchange and their common secret they derive a key for each
+// direction, which no relay between them can know. Their bytes then travel in records:
 //
 //	length of the payload, 4 bytes, little-endian
 //	payload
 //	MAC, 16 bytes: HMAC-SHA256 over the record's number and all of the above, cut short
 //
-// A record that is changed, added, repeated, reflected, or follows one that was left out has a
-// wrong MAC, which ends the connection. Records are not encrypted: an eavesdropper can read
-// them. A connection may be cut at any place.
+// A changed, added, repeated or reflected record, and a record after an omitted one, has a wrong
+// MAC, which ends the connection. Records are not encrypted: an eavesdropper can read them. A
+// connection may be cut at any place.
 package seal
 
 import (
@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// MaxPayload is the most that one record carries.
+	// MaxPayload is the largest payload of a record.
 	MaxPayload = 64 << 10
-	// Overhead is how many bytes a record has besides its payload.
+	// Overhead is the number of bytes of a record besides its payload.
 	Overhead = headSize + tagSize
 
 	headSize = 4
@@ -38,21 +38,21 @@ var ErrForged = errors.New("the connection carries what the other end has not se
 // A Key authenticates one direction of one connection.
 type Key [32]byte
 
-// Keys returns the keys of both directions. transcript holds all bytes of the handshake,
-// both nonces included; no two connections may have the same.
+// Keys returns the keys of both directions. transcript holds all bytes of the handshake, both
+// nonces included; no two connections may have the same.
 func Keys(secret, transcript []byte) (caller, callee Key) {
 	sum := sha256.Sum256(transcript)
 	for side, k := range map[string]*Key{"caller": &caller, "callee": &callee} {
 		b, err := hkdf.Key(sha256.New, secret, sum[:], "gompi seal 1 "+side, len(k))
 		if err != nil {
-			panic(err) // it fails for keys longer than 255 hashes
+			panic(err) // fails only for keys longer than 255 hashes
 		}
 		copy(k[:], b)
 	}
 	return caller, callee
 }
 
-// A tagger makes the MACs of one direction, one record after the other.
+// A tagger computes the MACs of one direction's records, in order.
 type tagger struct {
 	mac hash.Hash
 	seq uint64
@@ -62,7 +62,7 @@ type tagger struct {
 
 func newTagger(k Key) tagger { return tagger{mac: hmac.New(sha256.New, k[:])} }
 
-// tag returns the MAC of the next record, given without it. It is valid until the next.
+// tag returns the MAC of the next record, given without MAC, valid until the next call.
 func (t *tagger) tag(record []byte) []byte {
 	binary.LittleEndian.PutUint64(t.num[:], t.seq)
 	t.seq++
@@ -78,8 +78,8 @@ type Writer struct{ tagger }
 // NewWriter returns a Writer whose records are authenticated with k.
 func NewWriter(k Key) *Writer { return &Writer{newTagger(k)} }
 
-// Open begins a record at the end of b. The caller appends a payload of at most MaxPayload
-// bytes to the result, and then calls Close with that and with the length that b had.
+// Open begins a record at the end of b. The caller appends a payload of at most MaxPayload bytes to
+// the result, and then calls Close with that and with the length that b had.
 func (w *Writer) Open(b []byte) []byte { return append(b, make([]byte, headSize)...) }
 
 // Close ends the record that begins at start of b.
@@ -88,21 +88,21 @@ func (w *Writer) Close(b []byte, start int) []byte {
 	return append(b, w.tag(b[start:])...)
 }
 
-// A Reader checks and unpacks the records of one direction. Read from the connection into
-// ReadBuffer, report the number of bytes with Filled, then call Next until it has no payload.
+// A Reader verifies and unpacks the records of one direction. Read from the connection into
+// ReadBuffer, report the number of bytes to Filled, then call Next until ok is false.
 type Reader struct {
 	tagger
 	buf        []byte
 	start, end int // of the unread bytes in buf
 }
 
-// NewReader returns a Reader of records that are authenticated with k.
+// NewReader returns a Reader of records that k authenticates.
 func NewReader(k Key) *Reader {
 	return &Reader{tagger: newTagger(k), buf: make([]byte, MaxPayload+Overhead)}
 }
 
-// ReadBuffer returns the free part of the buffer, for bytes of the connection. It is not empty
-// after Next has reported that more must be read.
+// ReadBuffer returns the free part of the buffer, for bytes of the connection. After a Next with ok
+// false it is not empty.
 func (r *Reader) ReadBuffer() []byte {
 	if r.start > 0 {
 		r.end = copy(r.buf, r.buf[r.start:r.end])
@@ -114,8 +114,8 @@ func (r *Reader) ReadBuffer() []byte {
 // Filled reports that n bytes have been read into ReadBuffer.
 func (r *Reader) Filled(n int) { r.end += n }
 
-// Next returns the next payload, which is valid until ReadBuffer is called; ok is false when
-// more must be read first. After an error the connection is of no use.
+// Next returns the next payload, valid until ReadBuffer is called. ok is false if the record is
+// incomplete. After an error the connection is unusable.
 func (r *Reader) Next() (payload []byte, ok bool, err error) {
 	have := r.buf[r.start:r.end]
 	if len(have) < headSize {

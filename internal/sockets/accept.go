@@ -1,6 +1,6 @@
-// Package sockets has what sockets need beyond package net: an Acceptor for connections whose
-// callers have yet to authenticate themselves, descriptors passed through Unix sockets and whose
-// process is at the other end of one, and which descriptors are gompi's (forked.go).
+// Package sockets adds to package net: an Acceptor for connections whose callers have yet to
+// authenticate themselves, descriptors passed through Unix sockets, the process at the other end of
+// a Unix socket, and a list of gompi's sockets (forked.go).
 package sockets
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// retryDelay is how long Serve waits after a failed accept: the process has no descriptors or
-// memory left.
+// retryDelay is how long Serve waits after a failed accept, when the process lacks descriptors or
+// memory.
 const retryDelay = 100 * time.Millisecond
 
 // An Acceptor decides which connections are admitted. Until its caller has authenticated itself a
@@ -65,9 +65,9 @@ func (a *Acceptor) Serve(ln net.Listener) {
 	}
 }
 
-// pending are the connections that have not authenticated yet, the oldest first. One is turned
-// away by a deadline in the past, which fails the read or write that Authenticate waits in. A
-// caller that has authenticated meanwhile keeps its connection.
+// pending are the connections that have not authenticated yet, the oldest first. To turn one away
+// sets a deadline in the past, which fails the read or write in Authenticate. A caller that has
+// authenticated meanwhile keeps its connection.
 type pending struct {
 	mu    sync.Mutex
 	conns []net.Conn

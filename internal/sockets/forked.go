@@ -7,21 +7,20 @@ import (
 	"syscall"
 )
 
-// This file notes which sockets are gompi's, for children that a C program makes by fork(). Such a
-// child has a copy of every descriptor, and close-on-exec does not help until it calls exec. While
-// it lives, the peers of a rank that died would wait for the end of connections that the child
-// holds open. So the C library closes them in the child. A Go program makes no such children, and
-// nothing is noted.
+// This file keeps a list of gompi's sockets, for children of a C program's fork(). Such a child has
+// a copy of every descriptor, and close-on-exec does not help until it calls exec. While it lives,
+// the peers of a dead rank would wait for the end of connections that the child holds open. So the
+// C library closes them in the child. A Go program has no such children, and no list.
 
-// inodes are those of the sockets, by descriptor, 0 where there is none. They are C's memory, nil
-// in a Go program.
+// inodes are the sockets' inodes by descriptor, 0 for other descriptors. The table is C's memory,
+// nil in a Go program.
 var inodes atomic.Pointer[[]uint64]
 
-// KeepInodes has the sockets noted from now on in table, which the child reads.
+// KeepInodes sets the table of sockets, which the child reads.
 func KeepInodes(table []uint64) { inodes.Store(&table) }
 
-// NoteInode notes a socket. Its end is not noted: by its inode the child knows what the descriptor
-// has become since.
+// NoteInode notes a socket. Closed sockets need no note: the child compares inodes, and so
+// recognizes a descriptor that was reused.
 func NoteInode(fd int) {
 	table := inodes.Load()
 	if table == nil || fd < 0 || fd >= len(*table) {

@@ -86,8 +86,8 @@ func rights(oob []byte) ([]int, error) {
 	return fds, nil
 }
 
-// Peer returns the user and the process at the other end of a connection: of a listener, the one
-// that has begun to listen.
+// Peer returns the user and the process at the other end of a connection. For a listener's end,
+// that is the process that called listen.
 func Peer(conn *net.UnixConn) (user, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// SameUserConn refuses all: ranks run on Linux only.
+// SameUserConn refuses all connections: ranks run on Linux only.
 func SameUserConn(*net.UnixConn) error { return errors.ErrUnsupported }
 
-// Peer knows nobody.
+// Peer is for Linux only.
 func Peer(*net.UnixConn) (user, pid int, err error) { return 0, 0, errors.ErrUnsupported }

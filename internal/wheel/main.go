@@ -1,10 +1,10 @@
-// Command wheel packs what make has built into a wheel, which pip installs: gompirun and its
-// helpers, libgompi, the libraries that MPI programs run on, and gompi_torch with its C++ sources.
-// It runs at the top of the repository.
+// Command wheel packs the results of make into a wheel, which pip installs: gompirun and its
+// helpers, libgompi, the libraries for MPI programs, and gompi_torch with its C++ sources. It runs
+// at the top of the repository.
 //
 //	wheel BIN LICENCES DIST
 //
-// BIN has the programs and lib; the wheel comes into DIST. Equal contents make equal wheels.
+// BIN has the programs and lib; DIST receives the wheel. Equal contents make equal wheels.
 package main
 
 import (
@@ -22,7 +22,7 @@ const (
 	distInfo = "gompi-" + version.Number + ".dist-info/"
 	data     = "gompi-" + version.Number + ".data/"
 	scripts  = data + "scripts/"       // pip puts them into bin
-	mpi      = data + "data/lib/gompi" // and these where gompirun looks for them: into lib/gompi
+	mpi      = data + "data/lib/gompi" // into lib/gompi, where gompirun looks
 )
 
 const metadata = `Metadata-Version: 2.1
@@ -38,8 +38,8 @@ and gompicc compiles them. gompi_torch is a backend of torch.distributed, for an
 what of it is in C++ is compiled when it is first used. python -m gompi_torch says what there is.
 `
 
-// torch asks for the first when a program wants the backend "gompi", and one that does not
-// for the second whenever it is imported.
+// torch loads the first entry point when a program wants the backend "gompi", and the second at
+// every import of torch.
 const entryPoints = `[torch.distributed.backends]
 gompi = gompi_torch:register
 
@@ -72,7 +72,7 @@ func pack(bin, licences, dist string) (string, error) {
 	w.add(data+"data/share/gompi/valgrind.supp", filepath.Join(bin, "share/gompi/valgrind.supp"))
 	w.add(mpi+"/libgompi-mpi.so", filepath.Join(bin, "lib/libgompi-mpi.so"))
 	for _, face := range []string{"/abi/", "/openmpi/", "/mpich/"} {
-		if folder := filepath.Join(bin, "lib", face); isDir(folder) { // its mpi.h was installed
+		if folder := filepath.Join(bin, "lib", face); isDir(folder) { // present if its mpi.h was installed
 			w.addAll(mpi+face, folder)
 		}
 	}

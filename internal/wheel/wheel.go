@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// A wheel is its files, in their order.
+// A wheel is a list of files.
 type wheel struct {
 	files []file
 	err   error // of a file that could not be added
@@ -56,7 +56,7 @@ func (w *wheel) record(own string) string {
 	return b.String() + own + ",,\n"
 }
 
-// zip writes the wheel, whole or not at all.
+// zip writes the wheel atomically.
 func (w *wheel) zip(name string) error {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -83,10 +83,10 @@ func (w *wheel) zip(name string) error {
 	return os.Rename(name+".tmp", name)
 }
 
-// tag returns the wheel's tag: any Python 3, and machines of one kind with the oldest glibc that
-// all of its programs and libraries start with.
+// tag returns the wheel's tag: any Python 3, and one machine type with the oldest glibc on which
+// all of the wheel's programs and libraries start.
 func (w *wheel) tag() (string, error) {
-	minor, machine := 5, elf.EM_NONE // the tags begin with glibc 2.5
+	minor, machine := 5, elf.EM_NONE // tags begin with glibc 2.5
 	for _, f := range w.files {
 		if !bytes.HasPrefix(f.text, []byte(elf.ELFMAG)) {
 			continue
@@ -111,8 +111,8 @@ func (w *wheel) tag() (string, error) {
 	return fmt.Sprintf("py3-none-manylinux_2_%d_%s", minor, kinds[machine]), nil
 }
 
-// glibc returns the minor version of the oldest glibc 2 that has all symbols a file asks for, which
-// may come from glibc alone and from what is beside it in the wheel.
+// glibc returns the minor version of the oldest glibc 2 with all symbols that a file needs. The
+// file may need only libraries of glibc and of the wheel.
 func (w *wheel) glibc(f *elf.File) (minor int, err error) {
 	libraries, err := f.ImportedLibraries()
 	versioned := false

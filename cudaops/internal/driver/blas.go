@@ -13,8 +13,8 @@ import (
 	"unsafe"
 )
 
-// blasFailed returns r's error, nil for success: cuBLAS's, or that of making the
-// context current.
+// blasFailed returns r's error, nil for success. It is cuBLAS's, or the driver's if the context
+// could not be made current.
 func blasFailed(r C.gompi_result) error {
 	if r.code == 0 || !strings.HasPrefix(C.GoString(r.call), "cublas") {
 		return failed(r)
@@ -28,8 +28,7 @@ var loadBLAS struct {
 	err error
 }
 
-// LoadBLAS opens the named library as cuBLAS, or the first of the usual names if it
-// is "", once.
+// LoadBLAS opens the named library as cuBLAS, or the first of the usual names if it is "", once.
 func LoadBLAS(library string) error {
 	loadBLAS.Do(func() { loadBLAS.err = openBLAS(library) })
 	return loadBLAS.err
@@ -53,19 +52,19 @@ func openBLAS(library string) error {
 	return err
 }
 
-// NewBLAS returns a handle of cuBLAS that puts its work on s.
+// NewBLAS returns a handle of cuBLAS that enqueues its work on s.
 func NewBLAS(c Context, s Stream) (BLAS, error) {
 	r := C.gompi_blas(C.uintptr_t(c), C.uintptr_t(s))
 	return BLAS(r.value), blasFailed(r)
 }
 
-// CloseBLAS gives b back.
+// CloseBLAS frees b.
 func CloseBLAS(c Context, b BLAS) error {
 	return blasFailed(C.gompi_blas_close(C.uintptr_t(c), C.uintptr_t(b)))
 }
 
-// Multiply puts z = x y + beta z on the stream of b: z has m rows and n columns, x
-// has k columns, and all are column-major.
+// Multiply enqueues z = x y + beta z on the stream of b: z has m rows and n columns, x has k
+// columns, and all are column-major.
 func Multiply(c Context, b BLAS, m, n, k int, x, y Operand, beta float32, z Operand) error {
 	return blasFailed(C.gompi_blas_multiply(C.uintptr_t(c), C.uintptr_t(b), C.int(m), C.int(n), C.int(k),
 		x.matrix(), y.matrix(), C.float(beta), z.matrix()))

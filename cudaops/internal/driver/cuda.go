@@ -46,8 +46,8 @@ var load struct {
 	err     error
 }
 
-// Load opens the named library, or the first of the usual names if it is "", and
-// starts the driver, once. It returns the number of devices.
+// Load opens the named library, or the first of the usual names if it is "", and starts the driver,
+// once. It returns the number of devices.
 func Load(library string) (devices int, err error) {
 	load.Do(func() { load.devices, load.err = open(library) })
 	return load.devices, load.err
@@ -80,17 +80,17 @@ func dlopen(name string) error {
 	return nil
 }
 
-// Loaded reports whether anything in this process has opened the driver. If not, no address is a
+// Loaded reports whether any library in this process has opened the driver. If not, no address is a
 // device's.
 func Loaded() bool { return C.gompi_loaded() != 0 }
 
-// Likely reports whether there may be a driver with devices, without opening it: a library is named
-// or opened already, or the driver's device files exist.
+// Likely reports whether a driver with devices may exist, without opening it: a library is named or
+// already open, or the driver's device files exist.
 func Likely(library string) bool {
 	if library != "" || Loaded() {
 		return true
 	}
-	for _, file := range []string{"/dev/nvidiactl", "/dev/dxg"} { // dxg: in WSL
+	for _, file := range []string{"/dev/nvidiactl", "/dev/dxg"} { // dxg is in WSL
 		if _, err := os.Stat(file); err == nil {
 			return true
 		}
@@ -110,21 +110,20 @@ func Describe(ordinal int) (Description, error) {
 	}, nil
 }
 
-// Retain returns the device's primary context, the one that other libraries of
-// the process use too.
+// Retain returns the device's primary context, which other libraries of the process share.
 func Retain(ordinal int) (Context, error) {
 	v, err := value(C.gompi_retain(C.int(ordinal)))
 	return Context(v), err
 }
 
-// Memory returns the bytes of the device's memory that are free, and all of them.
+// Memory returns the free bytes of the device's memory, and all of them.
 func Memory(c Context) (free, total int, err error) {
 	var f, t C.size_t
 	err = failed(C.gompi_memory(C.uintptr_t(c), &f, &t))
 	return int(f), int(t), err
 }
 
-// Locate returns the kind of memory that addr is in.
+// Locate returns the kind of memory at addr.
 func Locate(addr uintptr) (Place, error) {
 	var p C.gompi_place
 	err := failed(C.gompi_place_of(C.uintptr_t(addr), &p))
@@ -138,7 +137,7 @@ func Alloc(c Context, n int, s Stream) (uintptr, error) {
 	return value(C.gompi_alloc(C.uintptr_t(c), C.size_t(n), C.uintptr_t(s)))
 }
 
-// Free gives back what Alloc returned, when all work of the device is done.
+// Free frees memory of Alloc when all work of the device is done.
 func Free(c Context, addr uintptr) error {
 	return failed(C.gompi_free(C.uintptr_t(c), C.uintptr_t(addr)))
 }
@@ -152,7 +151,7 @@ func AllocHost(c Context, n int) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), n), nil
 }
 
-// FreeHost gives back what AllocHost returned.
+// FreeHost frees memory of AllocHost.
 func FreeHost(c Context, p unsafe.Pointer) error {
 	return failed(C.gompi_free_host(C.uintptr_t(c), (*C.char)(p)))
 }
@@ -168,7 +167,7 @@ func CloseStream(c Context, s Stream) error {
 	return failed(C.gompi_stream_close(C.uintptr_t(c), C.uintptr_t(s)))
 }
 
-// SyncStream waits for all work of s, with e: asleep if it takes long.
+// SyncStream waits for all work of s, with e: asleep after a while.
 func SyncStream(c Context, s Stream, e Event) error {
 	return failed(C.gompi_stream_sync(C.uintptr_t(c), C.uintptr_t(s), C.uintptr_t(e)))
 }
@@ -184,7 +183,7 @@ func NewEvent(c Context) (Event, error) {
 	return Event(v), err
 }
 
-// CloseEvent gives e back.
+// CloseEvent frees e.
 func CloseEvent(c Context, e Event) error {
 	return failed(C.gompi_event_close(C.uintptr_t(c), C.uintptr_t(e)))
 }
@@ -214,18 +213,18 @@ func Copy(c Context, dst uintptr, hostDst unsafe.Pointer, src uintptr, hostSrc u
 		C.uintptr_t(src), (*C.char)(hostSrc), C.size_t(n), C.uintptr_t(s), C.uintptr_t(e)))
 }
 
-// Clear puts the zeroing of n bytes of device memory on s.
+// Clear enqueues the zeroing of n bytes of device memory on s.
 func Clear(c Context, addr uintptr, n int, s Stream) error {
 	return failed(C.gompi_clear(C.uintptr_t(c), C.uintptr_t(addr), C.size_t(n), C.uintptr_t(s)))
 }
 
-// Launch puts a kernel on s, with grid blocks of block threads. Its one parameter is the
+// Launch enqueues a kernel on s, with grid blocks of block threads. Its only parameter is the
 // struct at args, which is read during the call.
 func Launch(c Context, k Kernel, grid, block int, args unsafe.Pointer, s Stream) error {
 	return failed(C.gompi_launch(C.uintptr_t(c), C.uintptr_t(k), C.uint(grid), C.uint(block), (*C.char)(args), C.uintptr_t(s)))
 }
 
-// LoadModule compiles PTX for the device. The error has the compiler's log.
+// LoadModule compiles PTX for the device. Its error has the compiler's log.
 func LoadModule(c Context, ptx string) (Module, error) {
 	text := C.CString(ptx)
 	defer C.free(unsafe.Pointer(text))
@@ -244,7 +243,7 @@ func CloseModule(c Context, m Module) error {
 	return failed(C.gompi_module_close(C.uintptr_t(c), C.uintptr_t(m)))
 }
 
-// FindKernel returns the kernel of that name.
+// FindKernel returns the kernel with a name.
 func FindKernel(c Context, m Module, name string) (Kernel, error) {
 	s := C.CString(name)
 	defer C.free(unsafe.Pointer(s))

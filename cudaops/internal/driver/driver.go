@@ -1,9 +1,9 @@
-// Package driver calls the CUDA driver, which it opens when first asked: a
-// machine without it runs everything else. It knows contexts, addresses and
-// handles; package cudaops makes memory and streams of them.
+// Package driver calls the CUDA driver. The first call opens the driver's library, so that
+// everything else runs without one. The package knows contexts, addresses and handles; package
+// cudaops builds memory and streams on them.
 //
-// Functions may be called from any goroutine, on any thread. Those that take a
-// Context leave the thread's current context as it was.
+// Functions may be called from any goroutine, on any thread. Functions with a Context restore the
+// thread's current context.
 package driver
 
 import "fmt"
@@ -19,7 +19,7 @@ type (
 	NCCL    uintptr // a communicator
 )
 
-// An Error is what a function of the CUDA driver, of cuBLAS or of NCCL answered.
+// An Error is the failure of a function of the CUDA driver, of cuBLAS or of NCCL.
 type Error struct {
 	Call string // the function
 	Code int    // CUresult, cublasStatus_t or ncclResult_t
@@ -31,10 +31,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%d): %s", e.Call, e.Name, e.Code, e.Text)
 }
 
-// NotFound is the code that callers tell apart.
+// NotFound is the only code with a meaning for callers.
 const NotFound = 500
 
-// A Description tells what a device is.
+// A Description describes a device.
 type Description struct {
 	Name         string // "NVIDIA H200"
 	Bus          string // PCI address: "0000:19:00.0"
@@ -43,11 +43,11 @@ type Description struct {
 	Major, Minor int    // compute capability
 }
 
-// A Place says where an address is.
+// A Place is the kind of memory at an address.
 type Place struct {
 	Device bool // device memory
-	Pinned bool // host memory that CUDA knows; if neither, it is ordinary host memory
-	// Managed memory moves by itself: both processor and device can use it.
+	Pinned bool // host memory that CUDA knows; if neither is set, ordinary host memory
+	// Managed memory migrates: both processor and device can use it.
 	Managed bool
 	Ordinal int // the device, for Device and Managed
 }
@@ -59,10 +59,10 @@ type Operand struct {
 	Transposed bool
 }
 
-// A NCCLID is what all ranks need to join a communicator of NCCL.
+// A NCCLID is the id by which all ranks join a communicator of NCCL.
 type NCCLID [128]byte
 
-// A Collective is one of NCCL's.
+// A Collective is a collective of NCCL.
 type Collective int
 
 // The collectives.
@@ -74,8 +74,7 @@ const (
 	AllGather
 )
 
-// A Part is what goes to another rank and comes from it: addresses in device memory,
-// and bytes.
+// A Part is the data to and from another rank: addresses in device memory, and bytes.
 type Part struct {
 	Out, In         uintptr
 	OutSize, InSize uintptr

@@ -9,7 +9,7 @@ import (
 
 var errBuild = errors.New("this program was built without CUDA: want linux, CGO_ENABLED=1 and no tag gompi_nocuda")
 
-// Load fails: there is no driver. So nothing calls the functions below.
+// Load fails: there is no driver. So the functions below are never called.
 func Load(string) (int, error) { return 0, errBuild }
 
 // Loaded returns false.
@@ -18,7 +18,7 @@ func Loaded() bool { return false }
 // Likely returns false.
 func Likely(string) bool { return false }
 
-// What follows exists so that package cudaops compiles.
+// The rest exists so that package cudaops compiles.
 func Describe(int) (Description, error)           { return Description{}, errBuild }
 func Retain(int) (Context, error)                 { return 0, errBuild }
 func Memory(Context) (int, int, error)            { return 0, 0, errBuild }

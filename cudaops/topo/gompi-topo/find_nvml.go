@@ -15,27 +15,27 @@ import (
 	"gompi/cudaops/topo"
 )
 
-// find asks NVML, and the kernel where NVML does not tell what is near.
+// find asks NVML, and the kernel for distances that NVML does not know.
 func find() *topo.Host {
 	h := ask(nvml.New())
 	h.Locate(os.DirFS("/"))
 	return h
 }
 
-// A survey asks one library about all devices.
+// A survey asks NVML about all devices.
 type survey struct {
 	lib     nvml.Interface
 	host    *topo.Host
 	handles []nvml.Device // of host.Devices
-	lost    nvml.Return   // what the last device said if it cannot be used any more
+	lost    nvml.Return   // the last device's error, if the device has become unusable
 }
 
-// ask returns what lib knows. What it cannot say is left out of the Host; if it
-// says nothing at all, the Host has the reason.
+// ask returns the Host as lib knows it. Unknown fields are left zero. If lib fails, the Host has
+// the reason.
 func ask(lib nvml.Interface) *topo.Host {
 	s := &survey{lib: lib, host: &topo.Host{}}
-	// After a failed Init no other function may be called: they are not there,
-	// and the dynamic linker ends the process.
+	// After a failed Init no other function may be called: the functions are missing, and the
+	// dynamic linker ends the process.
 	if ret := lib.Init(); ret != nvml.SUCCESS {
 		s.host.Trouble = reason(ret)
 		return s.host
@@ -63,7 +63,7 @@ func ask(lib nvml.Interface) *topo.Host {
 }
 
 // get calls question if the installed library has the function symbol, and reports whether it
-// succeeded. Virtual machines and MIG slices often do not support one.
+// succeeded. Virtual machines and MIG slices often lack support for a function.
 func (s *survey) get(symbol string, question func() nvml.Return) bool {
 	if s.lib.Extensions().LookupSymbol(symbol) != nil {
 		return false
@@ -75,14 +75,14 @@ func (s *survey) get(symbol string, question func() nvml.Return) bool {
 	return ret == nvml.SUCCESS
 }
 
-// devices queries each device. NVML numbers devices by PCI address. If none is left out, they are
-// sorted to make sure.
+// devices queries each device. NVML numbers devices by PCI address. A sort makes sure, unless a
+// device is left out.
 func (s *survey) devices(count int) {
 	index := 0
 	for i := range count {
 		handle, ret := s.lib.DeviceGetHandleByIndex(i)
 		if ret == nvml.ERROR_NO_PERMISSION {
-			continue // it is another user's, and CUDA does not count it either
+			continue // it is another user's; CUDA does not count it either
 		}
 		s.lost = nvml.SUCCESS
 		d := topo.Device{Index: index, NUMA: -1}
@@ -102,7 +102,7 @@ func (s *survey) devices(count int) {
 	}
 }
 
-// sort puts the devices in the order of their PCI addresses.
+// sort sorts the devices by their PCI addresses.
 func (s *survey) sort() {
 	handleOf := map[int]nvml.Device{}
 	for i, d := range s.host.Devices {
@@ -120,7 +120,7 @@ var modes = map[nvml.ComputeMode]topo.Mode{
 	nvml.COMPUTEMODE_EXCLUSIVE_PROCESS: topo.ExclusiveProcess, nvml.COMPUTEMODE_PROHIBITED: topo.Prohibited,
 }
 
-// device asks what one device is.
+// device queries the properties of one device.
 func (s *survey) device(d *topo.Device, handle nvml.Device) {
 	s.get("nvmlDeviceGetPciInfo", func() nvml.Return {
 		pci, ret := handle.GetPciInfo()
@@ -166,10 +166,10 @@ func (s *survey) device(d *topo.Device, handle nvml.Device) {
 	s.slices(d, handle)
 }
 
-// mostCPUs is as many as Linux has.
+// mostCPUs is Linux' limit.
 const mostCPUs = 8192
 
-// slices asks into what a device is cut.
+// slices queries the MIG slices of a device.
 func (s *survey) slices(d *topo.Device, handle nvml.Device) {
 	most := 0
 	d.MIG = s.get("nvmlDeviceGetMigMode", func() nvml.Return {
@@ -205,13 +205,13 @@ func (s *survey) slices(d *topo.Device, handle nvml.Device) {
 	}
 }
 
-// address writes a PCI address as the kernel does.
+// address formats a PCI address as the kernel does.
 func address(pci nvml.PciInfo) string {
 	return fmt.Sprintf("%04x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
 }
 
-// list writes a set of CPUs as Linux does: 0-3,8. Its length says nothing: the
-// binding makes it eight times too long.
+// list formats a set of CPUs as Linux does: 0-3,8. Its length means nothing: the binding makes it
+// eight times too long.
 func list(set []uint) string {
 	var parts []string
 	first := -1
@@ -231,7 +231,7 @@ func list(set []uint) string {
 	return strings.Join(parts, ",")
 }
 
-// reason says in words why NVML does not work.
+// reason describes an error of NVML.
 func reason(ret nvml.Return) string {
 	switch ret {
 	case nvml.ERROR_LIBRARY_NOT_FOUND:

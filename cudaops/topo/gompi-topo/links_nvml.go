@@ -13,7 +13,7 @@ var levels = map[nvml.GpuTopologyLevel]topo.Level{
 	nvml.TOPOLOGY_HOSTBRIDGE: topo.HostBridge, nvml.TOPOLOGY_NODE: topo.Node, nvml.TOPOLOGY_SYSTEM: topo.System,
 }
 
-// links asks about every pair of devices.
+// links queries every pair of devices.
 func (s *survey) links() {
 	ends := make([]nvlinks, len(s.handles))
 	for i := range ends {
@@ -31,7 +31,7 @@ func (s *survey) links() {
 	}
 }
 
-// link asks what lies between two devices.
+// link queries the connection of two devices.
 func (s *survey) link(from, to nvml.Device) topo.Link {
 	var l topo.Link
 	s.get("nvmlDeviceGetTopologyCommonAncestor", func() nvml.Return {
@@ -44,14 +44,14 @@ func (s *survey) link(from, to nvml.Device) topo.Link {
 	return l
 }
 
-// nvlinks are where the NVLinks of a device lead.
+// nvlinks are the NVLinks of a device, by their other end.
 type nvlinks struct {
-	direct   map[string]int // how many to the device at a PCI address
+	direct   map[string]int // number to the device at a PCI address
 	switched int            // to NVSwitches
 }
 
-// to returns how many NVLinks there are to another device: direct ones, or those
-// of the one that has fewer to the switches that join all.
+// to returns the number of NVLinks to another device: direct links or, through NVSwitches, the
+// smaller number of links that either device has to the switches.
 func (n nvlinks) to(pci string, other nvlinks) int {
 	if direct := n.direct[pci]; direct > 0 {
 		return direct
@@ -59,7 +59,7 @@ func (n nvlinks) to(pci string, other nvlinks) int {
 	return min(n.switched, other.switched)
 }
 
-// nvlinks asks where the NVLinks of a device lead.
+// nvlinks queries the NVLinks of a device.
 func (s *survey) nvlinks(handle nvml.Device) nvlinks {
 	n := nvlinks{direct: map[string]int{}}
 	for link := range nvml.NVLINK_MAX_LINKS {
@@ -69,7 +69,7 @@ func (s *survey) nvlinks(handle nvml.Device) nvlinks {
 			active = state == nvml.FEATURE_ENABLED
 			return ret
 		}) {
-			break // it has no more
+			break // no more links
 		}
 		if !active {
 			continue

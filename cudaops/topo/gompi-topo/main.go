@@ -1,13 +1,11 @@
-// Command gompi-topo prints what is known of the GPUs of this host, which processors are near them
-// and how they reach each other, as JSON for gompirun's agents. "nvidia-smi topo -m" prints it for
-// people, and gompirun doctor what matters of it.
+// Command gompi-topo prints the GPUs of this host, the processors near them and their
+// interconnections, as JSON for gompirun's agents. "nvidia-smi topo -m" prints the same for people,
+// and gompirun doctor the relevant part.
 //
-// It is the only program here that asks NVIDIA's management library (NVML), and
-// a program of its own so that gompirun stays static: the binding that it uses
-// cannot be linked without C, and a call of a function that the installed driver
-// lacks ends the process. It has to be linked with lazy binding, as make does
-// (-z lazy): some distributions link otherwise by default, and then it does not
-// start.
+// Only this program asks NVIDIA's management library (NVML). It is separate so that gompirun stays
+// static: the binding to NVML cannot be linked without C, and a call of a function that the
+// installed driver lacks ends the process. It must be linked with lazy binding, as make does (-z
+// lazy). Without lazy binding, the default of some distributions, it does not start.
 package main
 
 import (
@@ -27,7 +25,7 @@ Prints as JSON, for gompirun, what is known of the GPUs of this host.
 
 func main() { os.Exit(run(os.Args[1:], find, os.Stdout, os.Stderr)) }
 
-// run runs the program with what finds the GPUs, and returns its exit status.
+// run runs the program with a function that finds the GPUs, and returns its exit status.
 func run(args []string, find func() *topo.Host, stdout, stderr io.Writer) int {
 	set := cli.New("gompi-topo")
 	rest, err := set.Parse(args)

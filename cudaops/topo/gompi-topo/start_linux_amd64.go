@@ -2,9 +2,9 @@
 
 package main
 
-// glibc 2.34 has a new way to start programs, which they name. Where the linker wraps the function
-// that does (make build), this program starts in the old way, as glibc has done since 2.2.5: then
-// it is the program that calls its constructors.
+// Since glibc 2.34 programs name a new start function. If the linker wraps that function (make
+// build), this program uses the old start of glibc 2.2.5, in which the program itself calls its
+// constructors.
 
 /*
 #cgo LDFLAGS: -Wl,--wrap=__libc_start_main

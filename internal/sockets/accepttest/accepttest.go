@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// A Tired listener fails Left times, as when descriptors are exhausted, before it
-// accepts again.
+// A Tired listener fails Left times, as when descriptors are exhausted, before it accepts again.
 type Tired struct {
 	net.Listener
 	Left atomic.Int32
