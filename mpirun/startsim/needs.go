@@ -10,28 +10,28 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// sizes are the bytes of messages of gompirun and agents, about one host.
+// sizes are the bytes of messages of gompirun and agents, for one host.
 type sizes struct {
-	start    int // an order to start an agent, to a relay
-	hello    int // what an agent has found
-	layout   int // where all ranks are
-	launch   int // its part of the launch
-	welcome  int // what each rank gets of both
-	card     int // of a rank
-	cards    int // those of a host
-	gathered int // those of all
-	orders   int // besides what they hold, for each host that they are for
+	start    int // the order to a relay to start an agent
+	hello    int // an agent's description of its host
+	layout   int // the placement of all ranks
+	launch   int // the host's part of the launch
+	welcome  int // layout and launch, for one rank
+	card     int // of one rank
+	cards    int // of the ranks of one host
+	gathered int // of all ranks
+	orders   int // overhead of a message with orders, for each host they are for
 	drained  int
 }
 
 const (
-	cardBytes        = 150     // what Init makes of a rank of two addresses
+	cardBytes        = 150     // of a rank with two addresses
 	cardBytesOfOne   = 87      // where all ranks are on one host
-	environmentBytes = 2 << 10 // variables of the user's that go to all hosts
-	coresOfHost      = 16      // which a hello lists, each with two threads
+	environmentBytes = 2 << 10 // variables of the user that go to all hosts
+	coresOfHost      = 16      // in a hello, each with two threads
 )
 
-// sizesOf encodes messages as they are of such a job.
+// sizesOf encodes the messages of such a job.
 func sizesOf(ranks, perHost, hosts int) sizes {
 	names, runs := make([]string, hosts), make([]wire.Run, hosts)
 	for i := range hosts {
@@ -83,8 +83,8 @@ func all(n int) (list []int) {
 	return list
 }
 
-// forAll returns what goes to a host of something of a size that is for all: where others are
-// started from it, with whom it is for.
+// forAll returns the bytes that a host gets of a broadcast of size bytes. A relay also gets the
+// numbers of the hosts below it.
 func (b *build) forAll(h *host, size int) int {
 	if len(h.below) == 0 {
 		return size
@@ -92,9 +92,9 @@ func (b *build) forAll(h *host, size int) int {
 	return size + b.sizes.orders + numberBytes*(h.all()-1)
 }
 
-const numberBytes = 3 // of a host, in a list of hosts
+const numberBytes = 3 // of a host's number, in a list of hosts
 
-// Needs are what a job takes besides time, at most: bytes of memory and open files.
+// Needs are upper bounds of a job's needs besides time: bytes of memory and open files.
 type Needs struct {
 	Rank, Host, Launcher int64 // memory of a rank, of a host's ranks and agent, of gompirun's host
 	RankFiles            int   // descriptors
@@ -105,14 +105,15 @@ type Needs struct {
 // Memory in bytes, measured: docs/scale.md.
 const (
 	rankMemory       = 1300 << 10 // private, of a rank alone
-	ofEachRank       = 500        // and for each of the job
-	agentMemory      = 12 << 20   // gompirun's own, too
-	loginMemory      = 2 << 20    // private, of a process of ssh
+	ofEachRank       = 500        // in each rank, for each rank of the job
+	agentMemory      = 12 << 20   // gompirun's own is the same
+	loginMemory      = 2 << 20    // private, of an ssh process
 	memoryOfAChannel = 76 << 10   // of gompirun, for each agent
 )
 
-// needs returns what gompirun's host needs, too: all parts of the launch wait for their channels at
-// once. Then the cards of all do, once for a star, and for each relay with whom they are for.
+// needs counts the messages that gompirun has to hold. First the launch orders of all hosts wait
+// for their channels at once. Then the cards of all ranks do: once in a star, once for each relay
+// in a tree.
 func (b *build) needs() Needs {
 	z, channels := &b.sizes, len(b.root.below)
 	waiting := len(b.hosts) * z.launch

@@ -6,15 +6,15 @@ import (
 	"gompi/comm/sim"
 )
 
-// roundTrips are those of a login by ssh: connection, versions, keys (2), user (2), session,
-// command.
+// roundTrips are the round trips of an ssh login: connection, versions, keys (2), user (2),
+// session, command.
 const roundTrips = 8
 
-// loginBytes is what each of them takes, about.
+// loginBytes is the approximate size of a login's message.
 const loginBytes = 500
 
-// A process is one of a simulation. Its methods are what the processes of a start do, in order.
-// After an error they do nothing any more.
+// A process is one process of the simulation. Its methods are the steps of a start, in order.
+// After an error they do nothing.
 type process struct {
 	*simulated
 	b   *build
@@ -23,7 +23,7 @@ type process struct {
 
 type simulated = sim.Rank
 
-// recv waits for messages of some processes, each of so many bytes.
+// recv waits for messages of size bytes from some processes.
 func (p *process) recv(size int, from ...int) {
 	for _, f := range from {
 		p.RecvBytes(f, size)
@@ -67,7 +67,7 @@ func (p *process) launcher() {
 	b.found.Launcher += p.Busy()
 }
 
-// relay starts others on its host's behalf, and passes on.
+// relay starts agents on its host's behalf, and forwards messages.
 func (p *process) relay(h *host) {
 	p.welcome(h)
 	p.Work(p.b.Costs.Agent)
@@ -92,7 +92,7 @@ func (p *process) relay(h *host) {
 	p.wait()
 }
 
-// level has the agents of a level started below h, and waits for them.
+// level starts the agents of a level below h, and waits for them.
 func (p *process) level(h *host, level int) {
 	for _, c := range h.below {
 		switch {
@@ -107,8 +107,8 @@ func (p *process) level(h *host, level int) {
 	p.gather(h, func(c *host) int { return p.b.sizes.hello * c.at(level) })
 }
 
-// orders sends the hosts below h what is for each alone: to one that others are started from its
-// own, and that of each branch below it. A relay gets what is for a branch at once.
+// orders sends the hosts below h their individual orders. A relay gets its own order first, then
+// all orders of each branch below it in one message.
 func (p *process) orders(h *host, size int) {
 	for _, c := range h.below {
 		if h != &p.b.root {
@@ -122,7 +122,7 @@ func (p *process) orders(h *host, size int) {
 	p.wait()
 }
 
-// broadcast sends the hosts below h what is for all, once to each relay.
+// broadcast sends a message for all to the hosts below h, once to each relay.
 func (p *process) broadcast(h *host, size int) {
 	for _, c := range h.below {
 		p.sendDown(h, c, p.b.forAll(c, size))
@@ -130,14 +130,14 @@ func (p *process) broadcast(h *host, size int) {
 	p.wait()
 }
 
-// share passes on what is for all.
+// share forwards a message for all.
 func (p *process) share(h *host, size int) {
 	p.recv(p.b.forAll(h, size), h.up)
 	p.send(h.agent, size)
 	p.broadcast(h, size)
 }
 
-// gather waits for what comes of each host below h, of those of which something does.
+// gather waits for a message from each host below h. size returns its bytes, 0 for no message.
 func (p *process) gather(h *host, size func(c *host) int) {
 	for _, c := range h.below {
 		if n := size(c); n > 0 {
@@ -154,7 +154,7 @@ func (p *process) sendDown(h, c *host, size int) {
 	}
 }
 
-// login is what logs in to a host, and then the channel to its agent or relay.
+// login is the ssh process: it logs in to a host, and then is the channel to its agent or relay.
 func (p *process) login(from int, h *host) {
 	b := p.b
 	p.recv(0, from)
@@ -184,14 +184,14 @@ func (p *process) login(from int, h *host) {
 	}
 }
 
-// carry encrypts a message and passes it on. What is at the other end decrypts it.
+// carry encrypts a message and passes it on. The other end of the channel decrypts it.
 func (p *process) carry(from, to, size int) {
 	p.recv(size, from)
 	p.Work(2 * float64(size) * p.b.Costs.Crypt)
 	p.send(to, size)
 }
 
-// welcome is the other end of a login.
+// welcome is the server's end of a login.
 func (p *process) welcome(h *host) {
 	if h.up == p.b.root.entry {
 		p.recv(0, h.up)
@@ -234,7 +234,7 @@ func (p *process) agent(h *host) {
 	p.wait()
 }
 
-// ranks waits for something of each rank of a host.
+// ranks waits for a message of each rank of a host.
 func (p *process) ranks(h *host, size int) {
 	for r := range h.ranks {
 		p.RecvBytes(h.number*p.b.perHost+r, size)
@@ -242,7 +242,7 @@ func (p *process) ranks(h *host, size int) {
 	p.wait()
 }
 
-// neighbors returns how many agents and ranks are on an agent's machine.
+// neighbors returns the number of agents and ranks on an agent's machine.
 func (b *build) neighbors() int {
 	return min(max(b.machine.Hosts, 1), len(b.hosts)) * (1 + b.perHost)
 }
@@ -271,11 +271,11 @@ func (p *process) rank(h *host) {
 	p.wait()
 }
 
-// sharedRanks is up to how many ranks of a host do collectives through shared memory.
+// sharedRanks is the most ranks of a host that do collectives through shared memory.
 const sharedRanks = 128
 
-// connections returns how many a rank makes to other hosts: where ranks share memory the first of
-// each host does.
+// connections returns the number of a rank's connections to other hosts. Where ranks share
+// memory, only the first of each host connects.
 func (b *build) connections(rank int) int {
 	if perHost := b.perHost; perHost <= sharedRanks && rank%perHost > 0 {
 		return 0

@@ -1,11 +1,11 @@
-// Package startsim simulates the start of jobs of as many hosts and ranks as one does not have:
-// gompirun, what logs in, relays, agents and ranks are processes of package sim, in virtual time.
-// The shape of the tree of agents is that of package tree, messages are as long as package ctl
-// encodes them, and the first barrier and allreduce are by the algorithms of comm. What processes
-// cost a processor is measured (Costs).
+// Package startsim simulates the start of jobs on more hosts and ranks than anyone has at hand.
+// gompirun, the login processes, relays, agents and ranks are processes of package sim, in
+// virtual time. The tree of agents has the shape of package tree, messages have the lengths of
+// package ctl's encoding, and the first barrier and allreduce use the algorithms of comm. The
+// processor time of processes is measured (Costs).
 //
-// What the model leaves out: hosts come up level by level of the tree, not each when it can; what
-// is passed on is passed on whole; nothing fails, and no login is refused.
+// The model simplifies: hosts come up level by level of the tree, not each as soon as possible;
+// messages are forwarded whole; nothing fails, and no login is refused.
 package startsim
 
 import (
@@ -15,9 +15,9 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// A Site is where jobs start: links and processors of hosts, and what processes cost there. If its
-// Machine has room for all ranks on one host, they start on gompirun's own, by one agent. Else
-// gompirun has a host of its own, as the others are.
+// A Site is the place of a job's start: links and processors of hosts, and the costs of processes
+// there. If its Machine has room for all ranks on one host, they start on gompirun's own, by one
+// agent. Otherwise gompirun has a host of its own, like the others.
 type Site struct {
 	Machine sim.Machine
 	Costs   Costs
@@ -26,39 +26,39 @@ type Site struct {
 // Costs are seconds of a processor.
 type Costs struct {
 	Launcher float64 // gompirun, until it starts agents
-	Greet    float64 // for each agent: to read of it, and to make its part of the launch
-	Fork     float64 // what starts a login: the start of a process
-	Client   float64 // the end of a login that asks
-	Server   float64 // and the other
+	Greet    float64 // for each agent: read its hello, and make its part of the launch
+	Fork     float64 // start a login process
+	Client   float64 // the client's end of a login
+	Server   float64 // the server's end of a login
 	Crypt    float64 // a byte through a login's channel, at either end
 	Agent    float64 // an agent, until it says hello
 	Spawn    float64 // for each rank
-	Process  float64 // a rank until it sends its card: a Go process starts, and Init begins
-	Bell     float64 // and for each rank of its host, whose doorbell it has
-	Card     float64 // a rank for the card of each rank of the job
-	Touch    float64 // a rank for each rank whose shared memory it touches, where that is used
+	Process  float64 // a rank until it sends its card: start of a Go process, beginning of Init
+	Bell     float64 // a rank, for each doorbell of its host's ranks
+	Card     float64 // a rank, for the card of each rank of the job
+	Touch    float64 // a rank, for each rank whose shared memory it touches, where ranks share memory
 	Connect  float64 // a connection of a rank, at either end
 	Close    float64 // a rank to end
-	Look     float64 // an agent for each process of its machine
+	Look     float64 // an agent, for each process of its machine
 }
 
-// A Result is what the simulation of a start found. Times are seconds since gompirun was called.
+// A Result is the outcome of a simulated start. Times are seconds since gompirun was called.
 type Result struct {
-	Agents   float64 // when it had heard of all agents
-	Met      float64 // when it had the cards of all ranks
-	Ready    float64 // when all ranks had read them
-	Used     float64 // when all had made a barrier and an allreduce of 8 B
-	Ended    float64 // when all had ended, and it knew
-	Launcher float64 // processor time of gompirun and of what logs in from its host
+	Agents   float64 // gompirun has the hellos of all agents
+	Met      float64 // gompirun has the cards of all ranks
+	Ready    float64 // all ranks have read the cards
+	Used     float64 // all ranks have made a barrier and an allreduce of 8 B
+	Ended    float64 // all have ended, and gompirun knows
+	Launcher float64 // processor time of gompirun and of the logins from its host
 	Sent     int64   // bytes that gompirun has sent
-	Logins   int     // from its host
-	Depth    int     // of the tree, 1 of a star
+	Logins   int     // from gompirun's host
+	Depth    int     // of the tree; a star has 1
 	Needs    Needs
 }
 
-// Run simulates the start of a job of so many ranks. A fan-out is as gompirun's -fanout: of more
-// hosts there is a tree of agents, and with 0 a star of any size. A job of 100,000 ranks takes half
-// a minute of a processor and some GB.
+// Run simulates the start of a job of so many ranks. A fan-out is as gompirun's -fanout: more
+// hosts form a tree of agents, and 0 is a star of any size. A job of 100,000 ranks takes half a
+// minute of a processor and some GB.
 func (s *Site) Run(ranks, fanout int) (Result, error) {
 	b, err := s.build(ranks, fanout)
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *Site) Run(ranks, fanout int) (Result, error) {
 	return b.found, nil
 }
 
-// A build is a simulation that is being made. Hosts have the numbers of package tree; its ranks
-// are those of the job, then come the processes of the hosts, at last gompirun.
+// A build is the construction of a simulation. Hosts have the numbers of package tree. Processes
+// are numbered: the job's ranks first, then the processes of the hosts, at last gompirun.
 type build struct {
 	*Site
 	ranks   int
@@ -89,14 +89,14 @@ type build struct {
 	bodies  []func(p *process) // of processes beside the ranks
 }
 
-// A host has an agent, and a relay if others are started from it.
+// A host has an agent, and a relay if agents are started from it.
 type host struct {
 	number int
 	below  []*host
 	level  int
 	size   []int // hosts below and this one, by level
-	up     int   // the process that its agent or relay is reached by
-	entry  int   // that process of the host
+	up     int   // process by which its agent or relay is reached
+	entry  int   // its agent or relay
 	agent  int
 	ranks  int
 }
@@ -108,7 +108,7 @@ func (h *host) all() (n int) {
 	return n
 }
 
-// reachedBy returns the process by which one on p's host reaches h.
+// reachedBy returns the process by which a process on p's host reaches h.
 func (h *host) reachedBy(p *host) int {
 	if h.up == p.entry { // without a login
 		return h.entry
@@ -116,7 +116,7 @@ func (h *host) reachedBy(p *host) int {
 	return h.up
 }
 
-// at returns how many hosts of a level are started through this one.
+// at returns the number of hosts of a level that are started through this host.
 func (h *host) at(level int) int {
 	if level < len(h.size) {
 		return h.size[level]
@@ -131,7 +131,7 @@ func (s *Site) build(ranks, fanout int) (*build, error) {
 	b := &build{Site: s, ranks: ranks, machine: s.Machine, perHost: max(s.Machine.RanksPerHost, 1)}
 	b.local = b.perHost >= ranks
 	b.perHost = min(b.perHost, ranks)
-	b.machine.RanksPerHost, b.machine.Eager = b.perHost, 0 // pipes and connections take what is long, too
+	b.machine.RanksPerHost, b.machine.Eager = b.perHost, 0 // long messages go through pipes, too
 	b.hosts = make([]host, (ranks+b.perHost-1)/b.perHost)
 	b.sizes = sizesOf(ranks, b.perHost, len(b.hosts))
 	b.grow(tree.Shape(len(b.hosts), fanout))
@@ -154,11 +154,12 @@ func (s *Site) build(ranks, fanout int) (*build, error) {
 	return b, nil
 }
 
-// mostHierarchical is up to how many ranks the first calls may be hierarchical: for those each rank
-// has a list of all hosts. More make them by messages alone, which takes little longer.
+// mostHierarchical is the most ranks for which the first calls may be hierarchical: each rank of
+// a hierarchical call lists all hosts. Larger jobs make them by messages alone, which takes
+// little longer.
 const mostHierarchical = 1 << 14
 
-// grow makes the tree of the hosts. Those below a host follow it.
+// grow makes the tree of the hosts. Children have larger numbers than their parents.
 func (b *build) grow(from []int) {
 	parent := func(n int) *host {
 		if from[n] < 0 {
@@ -211,7 +212,7 @@ func (b *build) start() {
 		}
 		for _, c := range h.below {
 			if !b.local {
-				c.up = b.add(on(h), nil) // what logs in; its body knows the ends below
+				c.up = b.add(on(h), nil) // the login process; its body needs the processes below
 			}
 			begin(c)
 		}
@@ -224,7 +225,7 @@ func (b *build) start() {
 	}
 }
 
-// connect tells the processes of hosts below h by whom they are reached.
+// connect connects the hosts below h to the processes by which they are reached.
 func (b *build) connect(h *host) {
 	for _, c := range h.below {
 		if b.local {

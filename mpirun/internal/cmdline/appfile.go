@@ -9,9 +9,9 @@ import (
 	"gompi/internal/textfile"
 )
 
-// readAppFile reads the file that stands for the programs. It parses the flags of the
-// first, and returns what Parse has left of the command line that the file makes. rest is
-// what the true one has left.
+// readAppFile reads the file of -app, which replaces the programs on the command line. It parses
+// the flags of the first program, and returns the arguments that Parse leaves. rest are the
+// arguments left of the command line itself.
 func (p *parser) readAppFile(set *cli.Set, rest []string) ([]string, error) {
 	file := p.appFile
 	if len(rest) > 0 {
@@ -36,8 +36,7 @@ func (p *parser) readAppFile(set *cli.Set, rest []string) ([]string, error) {
 	return rest, err
 }
 
-// appLine returns the command line that a file of programs makes: a line for each, as
-// it would be between ":".
+// appLine returns the command line made of a file's lines, each a program as between ":".
 func appLine(file, text string) (args []string, err error) {
 	n := 0
 	for line := range strings.Lines(text) {

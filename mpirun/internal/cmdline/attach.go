@@ -8,7 +8,7 @@ import (
 	"gompi/internal/cli"
 )
 
-// AttachUsage is what gompirun attach -h prints.
+// AttachUsage is the output of gompirun attach -h.
 const AttachUsage = `usage: gompirun attach [-job ID] [-debugger CMD] RANK
 
 Runs a debugger on a rank of a job that runs, on the rank's host: dlv for programs in
@@ -22,11 +22,11 @@ Go if it is there, else gdb. Type it on the machine where the job was started.
 type Attach struct {
 	Rank     int
 	Job      string // its id; "" for the only one
-	Debugger string // a command; "" for what is found
+	Debugger string // a command; "" for dlv or gdb
 }
 
-// ParseAttach reads the command line of gompirun attach, without that word. An error that is
-// cli.ErrHelp asks for AttachUsage.
+// ParseAttach reads the command line of gompirun attach, without that word. The error cli.ErrHelp
+// asks for AttachUsage.
 func ParseAttach(args []string) (*Attach, error) {
 	set := cli.New("gompirun attach")
 	a := &Attach{}

@@ -1,7 +1,7 @@
-// Package cmdline reads the command line of gompirun to a plain Spec: its own flags,
-// the habits of other launchers' users, the words of torchrun, and the file of -app. It
-// checks what can be checked without knowing the hosts. It starts nothing, and reads no
-// files but those that the line names and the folders of -path.
+// Package cmdline reads the command line of gompirun into a plain Spec: its own flags, the habits
+// of other launchers' users, torchrun's options, and the file of -app. It makes all checks that
+// need no knowledge of the hosts. It starts nothing, and reads no files but the ones named on the
+// line and the folders of -path.
 package cmdline
 
 import (
@@ -15,17 +15,17 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// A Spec is a command line, read: the programs, and what holds for the whole job. Parse
-// returns it complete; it is not changed afterwards, so that goroutines may share it.
+// A Spec is a parsed command line: the programs, and the options of the whole job. Nothing
+// changes it after Parse, so that goroutines may share it.
 type Spec struct {
 	Programs   []Program // in the order of the line
 	Hostfile   string    // "-" for standard input, "" for none
 	Policy     plan.Policy
 	Standalone bool // this machine alone
 	PerHost    PerHost
-	Nodes      NodeRange // hosts to use; the zero range for all
+	Nodes      NodeRange // hosts to use; zero: all
 	RunID      string    // -rdzv-id; "" for the job's own
-	PortRange  string    // for the ranks to listen on, as env.ParsePorts reads it; "" for any
+	PortRange  string    // ports for the ranks to listen on, in the form of env.ParsePorts; "" for any
 	Interfaces string    // for the ranks to use; "" for all
 
 	Stdin     Stdin
@@ -33,9 +33,9 @@ type Spec struct {
 	KillDelay time.Duration // between TERM and KILL
 	Heartbeat time.Duration // 0: none
 
-	VirtualLocalRank bool // LOCAL_RANK is 0 on all ranks, as the number of a GPU of its own
+	VirtualLocalRank bool // LOCAL_RANK is 0 on all ranks, because each sees only its own GPU
 
-	KeepChildren bool // what ranks have left running lives on when the job ends well
+	KeepChildren bool // processes left by ranks survive a job that ends well
 
 	Rendezvous Rendezvous
 	Master     Master
@@ -54,16 +54,16 @@ type Spec struct {
 	Version        bool // print it; nothing else counts
 }
 
-// A Program is one part of the command line between ":".
+// A Program is a section of the command line between ":".
 type Program struct {
-	Argv  []string // what runs it included, as python3
+	Argv  []string // with its interpreter, such as python3
 	NP    int      // ranks; 0: all slots
 	Hosts string   // -H; "" for none
-	Wdir  string   // an absolute path; "" for that of gompirun
-	Env   []string // NAME=value, of -x-all and then of -x
+	Wdir  string   // an absolute path; "" for gompirun's own
+	Env   []string // NAME=value, of -x-all, then of -x
 }
 
-// Name is the program without its arguments and what runs it, "" if there is none.
+// Name is the program without its arguments and its interpreter, "" if there is none.
 func (p *Program) Name() string {
 	if len(p.Argv) == 0 {
 		return ""
@@ -74,8 +74,8 @@ func (p *Program) Name() string {
 	return p.Argv[0]
 }
 
-// An MPILib is the library on which MPI programs run. Without a choice those of Open MPI run on
-// gompi's, and those of MPICH on their own.
+// An MPILib is the library for MPI programs. By default programs of Open MPI use gompi's library,
+// and programs of MPICH their own.
 type MPILib string
 
 const (
@@ -89,37 +89,37 @@ type Stdin struct {
 	All  bool
 }
 
-// Takes reports whether a rank is among them.
+// Takes reports whether a rank reads standard input.
 func (s Stdin) Takes(rank int) bool { return s.All || s.Rank == rank }
 
-// A Rendezvous is how nodes meet of which each has a gompirun started on it.
+// A Rendezvous is the meeting of nodes with a gompirun of their own each.
 type Rendezvous struct {
-	NodeRank int           // which node this is; -1 if not given
+	NodeRank int           // this node's; -1 if not given
 	Endpoint string        // host:port or host; "" if not given
-	LastCall time.Duration // how long a job that has the least nodes waits for more
+	LastCall time.Duration // how long a job with the least nodes waits for more
 }
 
-// A Master is what MASTER_ADDR and MASTER_PORT mean to the ranks.
+// A Master is the ranks' MASTER_ADDR and MASTER_PORT.
 type Master struct {
 	Addr string // "" if not given
 	Port int    // 0 if not given
 }
 
-// Reach is how other hosts are reached.
+// Reach is the way to start agents on other hosts.
 type Reach struct {
-	RSH          string        // the command that logs in; "" if not given
-	LaunchAgent  string        // the command that runs an agent there; "" for ours
+	RSH          string        // the login command; "" if not given
+	LaunchAgent  string        // the command of an agent there; "" for ours
 	StartTimeout time.Duration // 0 if not given
-	Fanout       int           // hosts that are started from one at most; 0 for all from this
+	Fanout       int           // most hosts started from one host; 0: all from here
 }
 
-// fanout is how many hosts gompirun starts itself, where the user states nothing.
+// fanout is the default of Reach.Fanout.
 const fanout = 64
 
-// startTimeout holds where the user sets none.
+// startTimeout is the default of Reach.StartTimeout.
 const startTimeout = 30 * time.Second
 
-// Limit returns how long agents may take to start.
+// Limit returns the time for agents to start.
 func (r Reach) Limit() time.Duration {
 	if r.StartTimeout > 0 {
 		return r.StartTimeout
@@ -127,69 +127,69 @@ func (r Reach) Limit() time.Duration {
 	return startTimeout
 }
 
-// Preload is what is brought to hosts that do not have it.
+// Preload names files to copy to hosts that lack them.
 type Preload struct {
 	Binary bool   // the programs
 	Files  string // separated by commas
 }
 
-// Output is where the output of ranks goes, and how it looks.
+// Output is the destination and the form of the ranks' output.
 type Output struct {
 	Tag, Stamp bool   // begin each line with its rank and stream, with the time
-	Merge      bool   // stderr of a rank goes where its stdout goes
-	Prefix     string // pattern of what each line begins with
-	Dir        string // of files of each rank; "" for none
+	Merge      bool   // a rank's stderr goes to its stdout
+	Prefix     string // pattern at the beginning of each line
+	Dir        string // for files of each rank; "" for none
 	NoJobID    bool   // directly in Dir, not in a folder of the job
-	NoCopy     bool   // to the files alone
-	LocalRanks []int  // of each host, that are shown on the screen; none: all
+	NoCopy     bool   // not to the screen
+	LocalRanks []int  // local ranks on each host whose output is shown; none: all
 	Outfile    string // pattern of the file that takes stdout; "" for none
-	Errfile    string // the same of stderr
+	Errfile    string // pattern of the file that takes stderr; "" for none
 }
 
-// A Report is what gompirun prints of a job, and whether that is all it does.
+// A Report is gompirun's output about a job, and whether the job starts at all.
 type Report struct {
-	Map         bool // which rank runs where, on stderr
+	Map         bool // each rank's host, on stderr
 	DoNotLaunch bool
-	PID         string // where the process id goes: a file, "-" or "+"; "" for nowhere
+	PID         string // where to write the process id: a file, "-" or "+"; "" for nowhere
 	Bindings    bool
 }
 
-// Stats is what is written of the calls of all ranks when the job is over.
+// Stats is the report on the calls of all ranks, written at the end.
 type Stats struct {
-	Table bool   // what they took, by place
-	File  string // where that goes; "" for stderr
-	Trace string // the file for the calls themselves; "" for none
+	Table bool   // times by place
+	File  string // for the table; "" for stderr
+	Trace string // file for a trace of the calls; "" for none
 }
 
 // On reports whether ranks have to count their calls.
 func (s *Stats) On() bool { return s.Table || s.Trace != "" }
 
-// Stall is what is reported of ranks that wait for long.
+// Stall is the report on ranks that wait for long.
 type Stall struct {
-	Warning time.Duration // after which they are reported; 0: never
-	Stacks  bool          // of those that others wait for, and at the time limit of all
+	Warning time.Duration // until the report; 0: never
+	Stacks  bool          // of ranks others wait for, and of all ranks at the time limit
 }
 
-// Restart is what the user allows when a job fails: to begin again, its program from
-// what it has saved.
+// Restart is the user's permission to start a failed job again. Its program continues from its
+// own checkpoints.
 type Restart struct {
-	Max   int // times that all ranks are started again because one has failed
-	MinNP int // ranks with which the job continues if hosts are lost; 0: it ends
+	Max   int // most restarts of all ranks after a failure
+	MinNP int // least ranks for a restart after hosts are lost; 0: never
 }
 
-// A parser is the reading of one command line.
+// A parser is the state of reading one command line.
 type parser struct {
 	spec    *Spec
-	appFile string   // to be read yet; "" for none
+	appFile string   // not read yet; "" for none
 	forAll  []string // the values of -x-all in all parts
-	before  []string // the flags for which variables stand
+	before  []string // flags set by environment variables
 	getenv  func(string) (string, bool)
 	note    func(line string)
 }
 
 // Parse reads a command line, without the name of the command. getenv finds a variable of the
-// environment; note gets, in complete lines, what the user should know. An error that is
-// cli.ErrHelp asks for Usage, or for UsageAll if it is cli.ErrHelpAll.
+// environment; note gets complete lines for the user. The error cli.ErrHelp asks for Usage,
+// cli.ErrHelpAll for UsageAll.
 func Parse(args []string, getenv func(string) (string, bool), note func(line string)) (*Spec, error) {
 	spec := &Spec{}
 	p := &parser{spec: spec, getenv: getenv, note: note}
@@ -223,8 +223,8 @@ func Parse(args []string, getenv func(string) (string, bool), note func(line str
 	return spec, nil
 }
 
-// variables returns the flags for which variables of torchrun and Open MPI stand, to be read before
-// those that are typed, and reports them to the user in one line.
+// variables returns the flags for the environment variables of torchrun and Open MPI, to be read
+// before typed flags, and reports them to the user in one line.
 func (p *parser) variables() (flags []string, err error) {
 	var names []string
 	for _, v := range append(cli.TorchVariables(p.getenv), cli.MCAVariables(p.getenv)...) {
@@ -244,8 +244,8 @@ func (p *parser) variables() (flags []string, err error) {
 	return flags, nil
 }
 
-// part reads the flags of one program, and for the first those of the job, and the
-// program. It returns what follows behind ":", nil if nothing does.
+// part reads the flags of one program, and for the first program the flags of the job. It returns
+// the arguments after ":", nil if there are none.
 func (p *parser) part(args []string, first bool) (next []string, err error) {
 	set, finish := p.flags(first)
 	rest, err := set.Parse(args)
@@ -269,7 +269,7 @@ func (p *parser) part(args []string, first bool) (next []string, err error) {
 	return next, err
 }
 
-// inPart names the program whose flags are wrong, where there are several.
+// inPart names the program with wrong flags, if there are several programs.
 func inPart(i int, err error) error {
 	if i == 0 || errors.Is(err, cli.ErrHelp) {
 		return err
@@ -277,8 +277,8 @@ func inPart(i int, err error) error {
 	return fmt.Errorf(`program %d, after ":": %w`, i+1, err)
 }
 
-// cutProgram cuts at the first argument that is exactly ":". next, what follows, is
-// nil if there is none.
+// cutProgram cuts at the first argument that is exactly ":". next are the arguments after the
+// cut, nil without one.
 func cutProgram(args []string) (argv, next []string) {
 	i := slices.Index(args, ":")
 	if i < 0 {

@@ -6,7 +6,7 @@ import (
 	"gompi/internal/cli"
 )
 
-// DoctorUsage is what gompirun doctor -h prints.
+// DoctorUsage is the output of gompirun doctor -h.
 const DoctorUsage = `usage: gompirun doctor [-hostfile F] [-H LIST] [flags]
 
 Examines hosts and what is between them: logs in to each as a job would, looks at
@@ -23,9 +23,9 @@ is wrong.
                             how hosts are logged in to, as for a job
 `
 
-// ParseDoctor reads the command line of gompirun doctor, without that word, to the spec of a job on
-// the same hosts whose one program is none: only its hosts are set. note gets which flags of other
-// launchers are ignored. An error that is cli.ErrHelp asks for DoctorUsage.
+// ParseDoctor reads the command line of gompirun doctor, without that word, into the Spec of a
+// job on the same hosts, with one empty program. note gets a line for each ignored flag of
+// another launcher. The error cli.ErrHelp asks for DoctorUsage.
 func ParseDoctor(args []string, note func(line string)) (*Spec, error) {
 	set := cli.New("gompirun doctor")
 	set.Habits(cli.LauncherHabits, note)

@@ -14,9 +14,8 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// flags declares the flags of one part of the command line: those of the
-// program, and for the first part those of the job. The function returned takes
-// what Parse has left, and returns what it has found about the program.
+// flags declares the flags of one program, and for the first program the flags of the job. The
+// function returned takes the arguments that Parse leaves, and returns the program.
 func (p *parser) flags(first bool) (*cli.Set, func([]string) (Program, error)) {
 	set := cli.New("gompirun")
 	var own programFlags
@@ -40,7 +39,7 @@ func (p *parser) flags(first bool) (*cli.Set, func([]string) (Program, error)) {
 	}
 }
 
-// asSrunHasThem notes letters that mean something else to srun, where they may have been typed so.
+// asSrunHasThem notes letters with another meaning in srun, if the user may have meant that.
 func (p *parser) asSrunHasThem(set *cli.Set) error {
 	if c := set.Spelled("c"); c > 0 && set.Spelled("n")+set.Spelled("np") > c {
 		return errors.New("-c and -n are both numbers of ranks; for srun's -c, cores of each rank, type -map-by :PE=N")
@@ -51,8 +50,8 @@ func (p *parser) asSrunHasThem(set *cli.Set) error {
 	return nil
 }
 
-// jobFlags declares the flags of the whole job, which stand before the first
-// program. The function it returns applies their values.
+// jobFlags declares the flags of the whole job, which stand before the first program. The
+// function it returns applies their values.
 func (p *parser) jobFlags(set *cli.Set) func() error {
 	s := p.spec
 	var stdin, mpiLib string
@@ -108,7 +107,7 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	}
 }
 
-// maxSpares bounds -spares: each place takes doorbells and rings among all ranks of its host.
+// maxSpares bounds -spares: each spare takes doorbells and rings of all ranks on its host.
 const maxSpares = 64
 
 // hostfileFlag declares the flag that names the hosts.
@@ -116,7 +115,7 @@ func (s *Spec) hostfileFlag(set *cli.Set) {
 	set.StringVar(&s.Hostfile, "hostfile", "", "")
 }
 
-// networkFlags declares the flags about what ranks use of the network.
+// networkFlags declares the flags about the ranks' network.
 func (s *Spec) networkFlags(set *cli.Set) {
 	set.StringVar(&s.PortRange, "port-range", "", "")
 	set.StringVar(&s.Interfaces, "iface", "", "")
@@ -149,8 +148,7 @@ func parseStdin(s string) (Stdin, error) {
 	return Stdin{Rank: n}, nil
 }
 
-// mpiLib returns the library that a flag chooses, or else a variable.
-// timeLimit takes the time limit from the environment, where mpiexec takes it. -1 is none.
+// timeLimit takes the time limit from mpiexec's environment variable. -1 is none.
 func (p *parser) timeLimit() error {
 	value, _ := p.getenv(env.TimeLimit)
 	if value == "" || value == "-1" {
@@ -162,6 +160,7 @@ func (p *parser) timeLimit() error {
 	return nil
 }
 
+// mpiLib returns the library chosen by a flag or else by a variable.
 func (p *parser) mpiLib(flag string) (MPILib, error) {
 	name, value := "-mpi-lib", flag
 	if flag == "" {
@@ -227,7 +226,7 @@ func (o *Output) flags(set *cli.Set) {
 	set.IntSliceVar(&o.LocalRanks, "local-ranks-filter", nil, "")
 }
 
-// finish checks the flags about output and applies what may follow the folder.
+// finish checks the flags about output, and applies the suffix of the folder.
 func (o *Output) finish() error {
 	for flag, p := range map[string]string{"prepend-pattern": o.Prefix, "outfile-pattern": o.Outfile, "errfile-pattern": o.Errfile} {
 		if err := pattern.Check(p); err != nil {
@@ -240,8 +239,7 @@ func (o *Output) finish() error {
 	return o.setDir()
 }
 
-// setDir applies what may follow the folder of -output-filename: ":nocopy",
-// ":nojobid", or both.
+// setDir applies the suffix of -output-filename's folder: ":nocopy", ":nojobid", or both.
 func (o *Output) setDir() error {
 	dir, how, found := strings.Cut(o.Dir, ":")
 	if !found {

@@ -15,7 +15,7 @@ import (
 	"gompi/internal/cli"
 )
 
-// PsUsage is what gompirun ps -h prints.
+// PsUsage is the output of gompirun ps -h.
 const PsUsage = `usage: gompirun ps [-json | -prometheus] [JOB]
 
 Lists your jobs that were started on this machine, or one of them, root all users',
@@ -26,7 +26,7 @@ of its gompirun. The ranks are not interrupted.
   -prometheus               print it in Prometheus' text format
 `
 
-// TopUsage is what gompirun top -h prints.
+// TopUsage is the output of gompirun top -h.
 const TopUsage = `usage: gompirun top [-once] [-interval T] [JOB]
 
 Shows the ranks of your jobs, or of one, again and again until they have ended: in
@@ -38,7 +38,7 @@ collectives alone. If the output is no terminal, it is shown once.
   -interval T               the time between two looks, in seconds or as 500ms (default 1)
 `
 
-// KillUsage is what gompirun kill -h prints.
+// KillUsage is the output of gompirun kill -h.
 const KillUsage = `usage: gompirun kill [-signal NAME | -NAME | -NUMBER] JOB
 
 Ends a job as the signal to its gompirun would, waits until it has ended, and prints
@@ -53,7 +53,7 @@ how. JOB is the end or the beginning of its id, or the process of its gompirun, 
 Exit status: 0 if the job has ended, or has the signal; 125 if not.
 `
 
-// A JobsForm is how gompirun ps prints jobs.
+// A JobsForm is the form of gompirun ps's output.
 type JobsForm int
 
 // The forms.
@@ -69,8 +69,8 @@ type Ps struct {
 	Form JobsForm
 }
 
-// ParsePs reads the command line of gompirun ps, without that word. An error that is cli.ErrHelp
-// asks for PsUsage.
+// ParsePs reads the command line of gompirun ps, without that word. The error cli.ErrHelp asks
+// for PsUsage.
 func ParsePs(args []string) (*Ps, error) {
 	set := cli.New("gompirun ps")
 	p := &Ps{}
@@ -99,8 +99,8 @@ type Top struct {
 	Interval time.Duration
 }
 
-// ParseTop reads the command line of gompirun top, without that word. An error that is cli.ErrHelp
-// asks for TopUsage.
+// ParseTop reads the command line of gompirun top, without that word. The error cli.ErrHelp asks
+// for TopUsage.
 func ParseTop(args []string) (*Top, error) {
 	set := cli.New("gompirun top")
 	t := &Top{Interval: time.Second}
@@ -122,7 +122,7 @@ const shortestInterval = 50 * time.Millisecond
 type Kill struct{ Job, Signal string }
 
 // ParseKill reads the command line of gompirun kill, without that word. The signal is in capital
-// letters, without SIG. An error that is cli.ErrHelp asks for KillUsage.
+// letters, without SIG. The error cli.ErrHelp asks for KillUsage.
 func ParseKill(args []string) (*Kill, error) {
 	set := cli.New("gompirun kill")
 	k := &Kill{}
@@ -143,7 +143,7 @@ func ParseKill(args []string) (*Kill, error) {
 	return k, nil
 }
 
-// signalName returns a signal's name in capital letters, without SIG, of its name or number.
+// signalName returns the capital name of a signal, given by name or number, without SIG.
 func signalName(text string) string {
 	if n, err := strconv.Atoi(text); err == nil {
 		text = cmp.Or(unix.SignalName(syscall.Signal(n)), text)
@@ -151,7 +151,7 @@ func signalName(text string) string {
 	return strings.TrimPrefix(strings.ToUpper(text), "SIG")
 }
 
-// jobOperand reads flags and one operand, the job, "" if there is none.
+// jobOperand reads flags and the optional operand, a job, "" if there is none.
 func jobOperand(set *cli.Set, args []string) (string, error) {
 	operands, err := set.ParseAll(args)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// placementFlags declares the flags that state which ranks run where and what they are bound to.
-// The function it returns applies their values.
+// placementFlags declares the flags about the placement and binding of ranks. The function it
+// returns applies their values.
 func (s *Spec) placementFlags(set *cli.Set) func() error {
 	var mapBy, rankBy, bindTo string
 	var rankfile string
@@ -66,7 +66,7 @@ func (s *Spec) placementFlags(set *cli.Set) func() error {
 	}
 }
 
-// cutReport cuts the qualifier by which Open MPI's -bind-to asks for -report-bindings.
+// cutReport cuts the qualifier "report", Open MPI's form of -report-bindings, off a -bind-to.
 func cutReport(bindTo string) (rest string, reports bool) {
 	words := strings.Split(strings.ReplaceAll(bindTo, ",", ":"), ":")
 	kept := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.EqualFold(w, "report") })

@@ -11,14 +11,14 @@ import (
 	"gompi/internal/env"
 )
 
-// A programFlags holds the values of the flags of one program, before they are applied.
+// A programFlags holds the flag values of one program, before they are applied.
 type programFlags struct {
 	program          Program
-	path             string   // where to look for the program before PATH
+	path             string   // searched for the program before PATH
 	exports          []string // the values of -x
 	forAll           []string // the values of -x-all
 	module, noPython bool
-	torchBackend     string // what torch.distributed is to use, whatever the script asks for
+	torchBackend     string // torch.distributed's backend, instead of the script's choice
 }
 
 // declare declares the flags of one program.
@@ -34,7 +34,7 @@ func (f *programFlags) declare(set *cli.Set) {
 	set.StringVar(&f.torchBackend, "torch-backend", "", "")
 }
 
-// finish applies the flags to what stands on the line as the program.
+// finish applies the flags to argv, the program on the command line.
 func (f *programFlags) finish(argv []string, getenv func(string) (string, bool), note func(string)) (p Program, err error) {
 	p = f.program
 	if len(argv) == 0 {
@@ -58,7 +58,7 @@ func (f *programFlags) finish(argv []string, getenv func(string) (string, bool),
 	return p, err
 }
 
-// noProgram is the error of a line without a program. A flag may have taken it for its value.
+// noProgram is the error of a line without a program. A flag may have taken it as its value.
 func (f *programFlags) noProgram(getenv func(string) (string, bool)) error {
 	if n := len(f.exports); n > 0 && !strings.Contains(f.exports[n-1], "=") {
 		if _, set := getenv(f.exports[n-1]); !set {
@@ -68,9 +68,8 @@ func (f *programFlags) noProgram(getenv func(string) (string, bool)) error {
 	return errors.New("no program to run")
 }
 
-// underPython returns the command that runs a program: a script whose name ends
-// in .py, and a module, under the python3 of PATH, as torchrun does. Whether
-// the script could be run by itself makes no difference.
+// underPython returns the command that runs a program. Modules, and scripts named *.py even if
+// executable, run under the python3 in PATH, as in torchrun.
 func (f *programFlags) underPython(argv []string) ([]string, error) {
 	python := []string{"python3", "-u"}
 	isScript := strings.HasSuffix(argv[0], ".py") && !f.noPython
@@ -80,7 +79,7 @@ func (f *programFlags) underPython(argv []string) ([]string, error) {
 	case f.torchBackend != "" && f.torchBackend != "gompi":
 		return nil, fmt.Errorf("-torch-backend %q: want gompi, or nothing: without the flag scripts have the backend that they ask for", f.torchBackend)
 	case f.torchBackend != "":
-		python = append(python, "-m", "gompi_torch") // reports so where it is missing
+		python = append(python, "-m", "gompi_torch") // reports if gompi_torch is missing
 	}
 	switch {
 	case f.module:
@@ -93,8 +92,7 @@ func (f *programFlags) underPython(argv []string) ([]string, error) {
 	return argv, nil
 }
 
-// find looks for the program in the folders of path, as Open MPI's mpirun does
-// before it looks in PATH.
+// find searches the folders of path for the program, as Open MPI's mpirun does before PATH.
 func find(argv []string, path string) ([]string, error) {
 	if path == "" || strings.Contains(argv[0], "/") {
 		return argv, nil
@@ -111,8 +109,8 @@ func find(argv []string, path string) ([]string, error) {
 	return argv, nil
 }
 
-// exported turns the values of -x, or of -x-all, into variables. The whole environment is handed on
-// anyway, so a name without a value only requires that it be there.
+// exported turns the values of -x, or of -x-all, into variables. Ranks get the whole environment
+// anyway, so a name without a value only requires that the variable exist.
 func exported(flag string, values []string, getenv func(string) (string, bool), note func(string)) ([]string, error) {
 	var vars []string
 	for _, v := range values {

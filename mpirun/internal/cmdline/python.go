@@ -9,13 +9,13 @@ import (
 
 var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
-// IsPython reports whether a command line runs Python, or a script of Python's by itself.
+// IsPython reports whether a command line runs Python, or directly a Python script.
 func IsPython(argv []string) bool {
 	return len(argv) > 0 && (pythonName.MatchString(filepath.Base(argv[0])) || strings.HasSuffix(argv[0], ".py"))
 }
 
-// ranByPython returns the index of what a Python runs in a command line that names one: the script,
-// or the -m before a module; 0 where it runs neither.
+// ranByPython returns the index of Python's script in argv, or of the -m before its module; 0 if
+// argv runs neither.
 func ranByPython(argv []string) int {
 	if len(argv) == 0 || !pythonName.MatchString(filepath.Base(argv[0])) {
 		return 0
@@ -34,8 +34,8 @@ func ranByPython(argv []string) int {
 	return 0
 }
 
-// flagOfPython returns how many values follow a flag of Python, or several in one word. ok is false
-// if Python runs something by it, or it is none that is known.
+// flagOfPython returns the number of values after a flag of Python, or after several in one word.
+// ok is false if the flag is unknown or runs something by itself.
 func flagOfPython(a string) (values int, ok bool) {
 	if a == "--check-hash-based-pycs" {
 		return 1, true
@@ -54,11 +54,10 @@ func flagOfPython(a string) (values int, ok bool) {
 	return 0, len(a) > 1
 }
 
-// runners are modules that run a script, or a module behind -m.
+// runners are modules that run a script, or a module after -m.
 var runners = []string{"gompi_torch", "mpi4py", "mpi4py.futures"}
 
-// Script returns what of Python's a command line runs, and whether that is a module and no script;
-// "" if it is neither.
+// Script returns the Python script or module that a command line runs, "" if it runs neither.
 func Script(argv []string) (name string, module bool) {
 	i := ranByPython(argv)
 	if i == 0 {
@@ -77,8 +76,8 @@ func Script(argv []string) (name string, module bool) {
 	return rest[1], true
 }
 
-// throughTorch has a Python that was named run its script or module by gompi_torch, which torch
-// before 2.5 needs.
+// throughTorch makes a Python command line run its script or module by gompi_torch, as torch
+// before 2.5 requires.
 func throughTorch(argv []string) []string {
 	i := ranByPython(argv)
 	if i == 0 || slices.Equal(argv[i:min(i+2, len(argv))], []string{"-m", "gompi_torch"}) {

@@ -10,18 +10,18 @@ import (
 	"gompi/internal/cli"
 )
 
-// Commands are the words that are no programs at the beginning of the line, but commands of
-// gompirun.
+// Commands are gompirun's own commands, which take the place of a program at the beginning of the
+// line.
 var Commands = []string{"doctor", "attach", "ps", "top", "kill"}
 
-// variable is how a shell sets one in front of a command.
+// variable matches a shell's assignment in front of a command.
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// dashes are what word processors put in the place of "-".
+// dashes are the characters that word processors substitute for "-".
 const dashes = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 
-// slip returns what the user has probably meant where the first word of argv is no program, nil if
-// it may be one. alone means that nothing stands before it on the line.
+// slip returns an error with the probable intention if the first word of argv is no program.
+// alone means that the word is the first on the line.
 func slip(argv []string, alone bool) error {
 	word := argv[0]
 	switch r, n := utf8.DecodeRuneInString(word); {
@@ -38,7 +38,7 @@ func slip(argv []string, alone bool) error {
 	return nil
 }
 
-// isProgram reports whether this machine has a program of that name.
+// isProgram reports whether word is a program on this machine.
 func isProgram(word string) bool {
 	_, err := exec.LookPath(word)
 	return err == nil

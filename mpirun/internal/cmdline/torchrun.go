@@ -14,7 +14,7 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// What torchrun's users ask for in their own words.
+// Flags of torchrun's users.
 
 // torchFlags declares torchrun's flags.
 func (s *Spec) torchFlags(set *cli.Set) {
@@ -33,7 +33,7 @@ func (s *Spec) torchFlags(set *cli.Set) {
 	set.Var(cli.Number(&s.Master.Port, 1, math.MaxUint16, "a port, 1 to 65535", "port"), "master-port", "")
 }
 
-// try returns what is wrong with a flag by itself.
+// try returns the error of a flag by itself.
 func (p *parser) try(flag string) error {
 	trial := &parser{spec: &Spec{}, getenv: p.getenv, note: func(string) {}}
 	set, finish := trial.flags(true)
@@ -65,7 +65,7 @@ func (s *Spec) finishTorch() error {
 	return nil
 }
 
-// likeTorchrun applies what holds for torchrun's users where they set nothing: one rank on a host.
+// likeTorchrun applies torchrun's default if the user sets no number: one rank on a host.
 func (s *Spec) likeTorchrun() error {
 	for _, p := range s.Programs {
 		if s.Standalone && p.Hosts != "" {
@@ -91,7 +91,7 @@ func (s *Spec) namesHosts() bool {
 	return slices.ContainsFunc(s.Programs, func(p Program) bool { return p.Hosts != "" })
 }
 
-// checkNodes finds what makes no sense about nodes.
+// checkNodes rejects contradictory options about nodes.
 func (s *Spec) checkNodes() error {
 	rank := s.Rendezvous.NodeRank
 	switch {
@@ -107,10 +107,10 @@ func (s *Spec) checkNodes() error {
 	return nil
 }
 
-// defaultPort is where nodes meet if the user names none.
+// defaultPort is the port of the rendezvous if the user gives none.
 const defaultPort = "29400"
 
-// RendezvousEndpoint returns where nodes meet, as host:port, "" if that is not known.
+// RendezvousEndpoint returns the rendezvous of the nodes as host:port, "" if unknown.
 func (s *Spec) RendezvousEndpoint() string {
 	place, port := s.Rendezvous.Endpoint, defaultPort
 	if place == "" {
@@ -125,10 +125,11 @@ func (s *Spec) RendezvousEndpoint() string {
 	return net.JoinHostPort(place, port)
 }
 
-// A PerHost is how many ranks each host gets: a number, or what it has of something.
+// A PerHost is the number of ranks on each host: a constant, or the host's count of some
+// resource.
 type PerHost struct {
 	N  int
-	Of string // gpu, cpu or auto, which is gpu where there is one
+	Of string // gpu, cpu or auto: gpu if the host has any, else cpu
 }
 
 var countable = []string{"auto", "cpu", "gpu"}
@@ -170,7 +171,7 @@ func (p PerHost) String() string {
 // Type names the value in usage texts.
 func (p PerHost) Type() string { return "N" }
 
-// A NodeRange is how many nodes a job has: N, or MIN:MAX.
+// A NodeRange is the number of nodes of a job: N, or MIN:MAX.
 type NodeRange struct{ Least, Most int }
 
 // Set implements pflag.Value.

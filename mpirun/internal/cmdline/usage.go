@@ -1,7 +1,6 @@
 package cmdline
 
-// Usage is what -h prints: what most users need, on one screen. Its flags are among those of
-// UsageAll.
+// Usage is the output of -h: the most needed flags of UsageAll, on one screen.
 const Usage = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
 
 Run program as the ranks of one job on one host or many:
@@ -41,7 +40,7 @@ Other flags of mpirun, mpiexec, srun and torchrun are translated, ignored with
 a line that says so, or refused with what to type instead (docs/options.md).
 `
 
-// UsageAll is what -h all prints. A test compares its flags with those declared.
+// UsageAll is the output of -h all. A test compares its flags with the declared flags.
 const UsageAll = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
        gompirun doctor [-hostfile F] [-H LIST]
        gompirun ps [-json | -prometheus] [JOB]

@@ -14,9 +14,8 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A Check is this host's part in gompirun doctor: it finds out what there is on the host, and
-// whether other hosts can be reached as ranks would reach them: with addresses in the same order,
-// on ports of the same range.
+// A Check is this host's part of gompirun doctor. It examines the host and connects to other
+// hosts as ranks would: addresses in the same order, ports of the same range.
 type Check struct {
 	secret   [32]byte
 	listener net.Listener
@@ -24,7 +23,7 @@ type Check struct {
 	trouble  []string
 }
 
-// BeginCheck starts to listen where ranks would. What goes wrong is among the Findings.
+// BeginCheck starts to listen where ranks would. Errors become Trouble of the Findings.
 func BeginCheck(m *ctl.Examine) *Check {
 	h := &Check{secret: m.Secret}
 	filter, err := route.ParseFilter(m.Interfaces)
@@ -42,7 +41,7 @@ func BeginCheck(m *ctl.Examine) *Check {
 	return h
 }
 
-// listen listens on the first port of the range that is free.
+// listen listens on the first free port of the range.
 func listen(low, high int) (net.Listener, error) {
 	for port := low; ; port++ {
 		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
@@ -114,8 +113,7 @@ func parseAddresses(texts []string) ([]netip.Prefix, error) {
 	return list, nil
 }
 
-// dial tries addresses in turn, within limit for all of them together. The error
-// names each.
+// dial tries addresses in turn, within limit for all of them together. The error names each.
 func dial(addrs []netip.AddrPort, limit time.Duration) (net.Conn, error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("it has no address that other hosts could reach")
@@ -134,7 +132,7 @@ func dial(addrs []netip.AddrPort, limit time.Duration) (net.Conn, error) {
 	return nil, errors.New(strings.Join(failed, "; "))
 }
 
-// reason returns what is at the bottom of err.
+// reason returns the text of the innermost error of err.
 func reason(err error) string {
 	var number syscall.Errno
 	var timeout net.Error

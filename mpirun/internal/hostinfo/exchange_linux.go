@@ -13,8 +13,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// The exchange: both prove that they are of this job, and no data is taken
-// before that.
+// Both ends of an exchange prove knowledge of the job's secret before any data.
 //
 //	caller -> callee  data, end of stream
 //	callee -> caller  how many bytes it has received
@@ -22,16 +21,16 @@ const (
 	greeting        = "gompi doctor 2\n"
 	chunk           = 256 << 10
 	maxSend         = 2 << 30          // bytes of one exchange
-	exchangeTimeout = 10 * time.Second // of the callee, for all of it
+	exchangeTimeout = 10 * time.Second // of the callee, for the whole exchange
 
-	maxPending = 256 // that may be proving themselves at once
+	maxPending = 256 // callers in their handshake at once
 )
 
 func (h *Check) handshake() seal.Handshake {
 	return seal.Handshake{Protocol: greeting, Secret: &h.secret}
 }
 
-// send is the caller's side. It fills in what it has measured.
+// send is the caller's side. Its measurements go into r.
 func (h *Check) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 	session, err := h.handshake().Call(conn, nil)
 	switch {
@@ -46,7 +45,7 @@ func (h *Check) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 	return flood(conn, span, r)
 }
 
-// flood sends for a while and waits until all has arrived.
+// flood sends for a while and waits until the callee has received all data.
 func flood(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 	data := make([]byte, chunk)
 	var sent int64
@@ -83,7 +82,7 @@ func (h *Check) welcome() {
 	d.Serve(h.listener)
 }
 
-// receive is the callee's side. Whatever goes wrong, the caller reports it.
+// receive is the callee's side. The caller reports every failure.
 func receive(conn net.Conn) {
 	defer conn.Close()
 	if conn.SetDeadline(time.Now().Add(exchangeTimeout)) != nil {

@@ -19,7 +19,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// examine finds out what there is beyond the network.
+// examine fills in the findings beyond the network.
 func examine(f *ctl.Findings) {
 	f.MilliCPUs = milliCPUs("/")
 	f.Memory, f.MemoryFree = memory(text("/proc/meminfo"))
@@ -28,20 +28,20 @@ func examine(f *ctl.Findings) {
 	if unix.Statfs("/dev/shm", &fs) == nil {
 		f.Shm = int64(fs.Blocks) * fs.Bsize
 	}
-	_, f.Memlock = limits(unix.RLIMIT_MEMLOCK) // to which agents raise the limit of their ranks
+	_, f.Memlock = limits(unix.RLIMIT_MEMLOCK) // agents raise the limit of their ranks to this
 	f.Files, f.FilesHard = limits(unix.RLIMIT_NOFILE)
 	f.RDMA = rdmaPorts("/sys")
 	f.UCX = library("libucp.so.0")
 	profile(f)
 }
 
-// text returns what a file holds, "" if there is none.
+// text returns the content of a file, "" if there is none.
 func text(file string) string {
 	b, _ := os.ReadFile(file)
 	return string(b)
 }
 
-// profile finds out what the host's processors are good at, by the agent's environment.
+// profile reads the processor's profile from the agent's environment.
 func profile(f *ctl.Findings) {
 	p, err := machine.Read(env.String(env.Profile))
 	f.Processor, f.Profile, f.ProfileFile = p.Processor, p.Settings.String(), p.File
@@ -82,7 +82,7 @@ func limits(resource int) (soft, hard int64) {
 	return number(r.Cur), number(r.Max)
 }
 
-// milliCPUs returns what the control groups grant.
+// milliCPUs returns the processor time that the control groups grant.
 func milliCPUs(root string) int {
 	if cpus := cgroup.CPUs(root); cpus > 0 {
 		return int(1000 * cpus)
@@ -90,7 +90,7 @@ func milliCPUs(root string) int {
 	return ctl.Unlimited
 }
 
-// memory reads the total and what is available, in bytes, from /proc/meminfo.
+// memory reads the total and the available memory, in bytes, from /proc/meminfo.
 func memory(meminfo string) (total, free int64) {
 	for line := range strings.Lines(meminfo) {
 		f := strings.Fields(line)
@@ -109,8 +109,8 @@ func memory(meminfo string) (total, free int64) {
 	return total, free
 }
 
-// memoryLimit returns the least limit of the control groups. One above the machine's
-// memory is none.
+// memoryLimit returns the least limit of the control groups, Unlimited if that is not below the
+// machine's memory.
 func memoryLimit(root string, total int64) int64 {
 	least := total
 	for g := range cgroup.Groups(root, "memory") {
@@ -124,8 +124,8 @@ func memoryLimit(root string, total int64) int64 {
 	return least
 }
 
-// library returns the path of a shared library, or its name if only the linker's
-// cache knows it, "" if there is none.
+// library returns the path of a shared library, only its name if just the linker's cache has the
+// library, "" if there is none.
 func library(name string) string {
 	dirs := strings.Split(os.Getenv("LD_LIBRARY_PATH"), ":")
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
@@ -144,7 +144,7 @@ func library(name string) string {
 	return ""
 }
 
-// interfaces returns those that are up, but for loopback.
+// interfaces returns the interfaces that are up, without loopback.
 func interfaces() []ctl.Interface {
 	all, _ := net.Interfaces() // without them there are no addresses either, which is reported
 	var list []ctl.Interface

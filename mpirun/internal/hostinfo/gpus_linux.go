@@ -20,13 +20,12 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// topoTime is how long gompi-topo may take. A driver that is not in use is not
-// kept awake, and then takes a second or so for each GPU. It is less than the
-// launcher waits once another host has failed.
+// topoTime is how long gompi-topo may take. An idle driver has to wake up, about a second for
+// each GPU. The launcher waits longer than this after another host has failed.
 const topoTime = 10 * time.Second
 
-// GPUs returns what GPUs there are on this host: what gompi-topo reports, or else what the kernel
-// does, with the reason.
+// GPUs returns this host's GPUs: the report of gompi-topo, or else the kernel's list, with the
+// reason.
 func GPUs() *ctl.GPUs {
 	h, err := askTopo()
 	if err == nil && h.Trouble != "" {
@@ -70,7 +69,7 @@ func askTopo() (*topo.Host, error) {
 	return h, nil
 }
 
-// topoPath returns the gompi-topo beside this gompirun, or that of PATH.
+// topoPath returns the gompi-topo beside this gompirun, or the first in PATH.
 func topoPath() (string, error) {
 	const name = "gompi-topo"
 	if own, err := os.Executable(); err == nil {
@@ -85,7 +84,7 @@ func topoPath() (string, error) {
 	return path, nil
 }
 
-// lastLine returns the end of what a program has printed, to be put after a reason.
+// lastLine returns the last line of a program's output, as a suffix to a reason.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	last := strings.Map(func(r rune) rune {

@@ -1,5 +1,5 @@
-// Package hostinfo finds what there is on this host: its names and addresses, processors, memory
-// domains and GPUs; and for gompirun doctor, what could go wrong on it and which hosts it reaches.
+// Package hostinfo describes this host: its names and addresses, processors, memory domains and
+// GPUs. For gompirun doctor it also finds possible causes of failures, and the reachable hosts.
 package hostinfo
 
 import (
@@ -19,7 +19,7 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// Host returns what there is on this host, but its GPUs.
+// Host describes this host, without its GPUs.
 func Host() *ctl.Hello {
 	h := &ctl.Hello{Version: ctl.Version, Host: name(), Network: route.Network()}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
@@ -27,10 +27,10 @@ func Host() *ctl.Hello {
 	}
 	h.Launcher, h.Address = sshEnds(os.Getenv("SSH_CONNECTION"))
 	if h.Launcher == "" {
-		h.Launcher = os.Getenv("SLURM_LAUNCH_NODE_IPADDR") // of srun, whose step this agent is
+		h.Launcher = os.Getenv("SLURM_LAUNCH_NODE_IPADDR") // of srun: this agent is a task of its step
 	}
 	if admitted, err := route.ParseFilter(os.Getenv(env.Iface)); err == nil {
-		h.Addresses, _ = route.Local(admitted) // without any the host has its name
+		h.Addresses, _ = route.Local(admitted) // a host without any is reached by its name
 	}
 	h.Cores = cores(CPUs(0))
 	h.Numa, h.L3, h.Packages = domains(), grouped(CPUs(0), l3), grouped(CPUs(0), pkg)
@@ -38,8 +38,8 @@ func Host() *ctl.Hello {
 	return h
 }
 
-// sshEnds returns the addresses of the client and the server in the value of
-// SSH_CONNECTION: client, its port, server, its port.
+// sshEnds returns the addresses of client and server in SSH_CONNECTION, whose fields are client,
+// client's port, server, server's port.
 func sshEnds(connection string) (client, server string) {
 	if f := strings.Fields(connection); len(f) == 4 {
 		return f[0], f[2]
@@ -47,7 +47,7 @@ func sshEnds(connection string) (client, server string) {
 	return "", ""
 }
 
-// CPUs returns those that a process may use, in ascending order; 0 is this thread.
+// CPUs returns the CPUs that a process may use, in ascending order; 0 is this thread.
 func CPUs(pid int) []int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(pid, &set) != nil {
@@ -62,7 +62,7 @@ func CPUs(pid int) []int {
 	return cpus
 }
 
-// cores groups CPUs by the core that they are threads of.
+// cores groups CPUs by core.
 func cores(cpus []int) [][]int {
 	var found [][]int
 	seen := map[int]bool{}
@@ -123,7 +123,7 @@ func l3(cpu int) string {
 	return ""
 }
 
-// grouped groups CPUs by the part of the host that they are in; nil if that of one is not known.
+// grouped groups CPUs by the part of the host that they are in, nil if a CPU's part is unknown.
 func grouped(cpus []int, part func(cpu int) string) [][]int {
 	at := map[string]int{}
 	var found [][]int
@@ -142,13 +142,13 @@ func grouped(cpus []int, part func(cpu int) string) [][]int {
 	return found
 }
 
-// parseCPUs reads a list of the kernel's, nil if there is none in it.
+// parseCPUs reads a CPU list of the kernel, nil if the text is none.
 func parseCPUs(list []byte) []int {
 	cpus, _ := plan.ParseCPUs(strings.TrimSpace(string(list)))
 	return cpus
 }
 
-// name returns what this host calls itself.
+// name returns this host's own name.
 func name() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"gompi/internal/route"
 )
 
-// InterfaceTo returns the interface whose address this host has for another, ""
-// for loopback and what is no address.
+// InterfaceTo returns the interface by which this host reaches address, "" for loopback and for
+// text that is no address.
 func InterfaceTo(address string) string {
 	to, err := netip.ParseAddr(address)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HoldPort binds a socket to a port that is free on all of this host's IPv4
-// addresses, and never listens on it. So the kernel gives the port to no other process, and
-// rank 0 can listen on it: both sockets allow their address to be reused.
+// HoldPort binds a socket to a port that is free on all of this host's IPv4 addresses, and never
+// listens on it. The kernel gives the port to no other process, but rank 0 can listen there: both
+// sockets allow their address to be reused.
 func HoldPort() (fd, port int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// command is how a line of gompi-bench -h begins.
+// command matches the beginning of a line of gompi-bench -h.
 var command = regexp.MustCompile(`(?m)^  ([a-z]+) `)
 
-// benchPage returns the page of gompi-bench, out of what the program prints for -h, and for -h of
-// each command.
+// benchPage returns the page of gompi-bench, made of the output of -h and of each command's -h.
 func benchPage(program, of string) (string, error) {
 	all, err := help(program)
 	if err != nil {
@@ -38,7 +37,7 @@ func benchPage(program, of string) (string, error) {
 	return page.page("gompi-bench", "measure gompi, alone and beside others", of), nil
 }
 
-// help returns what a program prints for -h behind some words.
+// help returns a program's output for the words and -h.
 func help(program string, words ...string) (string, error) {
 	out, err := exec.Command(program, append(words, "-h")...).Output()
 	if err != nil {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// values are what flags whose usage does not list it may be set to.
+// values are the choices of flags whose usage does not list them.
 var values = map[string]string{
 	"map-by":  "slot node core hwthread l3cache numa package ppr:",
 	"rank-by": "slot node fill",
 	"bind-to": "hwthread core l3cache numa package gpu none",
 }
 
-// kind is what the value of a flag is: words to choose from, a "file", a "command", or "" for
-// anything else.
+// kind describes the value of a flag: words to choose from, or the kind "file", "command" or, for
+// anything else, "".
 func (f *flag) kind() (words, kind string) {
 	for _, name := range f.names {
 		if v := values[name]; v != "" {
@@ -35,7 +35,7 @@ func (f *flag) kind() (words, kind string) {
 	return strings.Join(choices, " "), ""
 }
 
-// dashed returns the names of flags as they are typed.
+// dashed returns the names of flags with a dash in front.
 func dashed(flags []flag) string {
 	var all []string
 	for _, f := range flags {
@@ -46,8 +46,8 @@ func dashed(flags []flag) string {
 	return strings.Join(all, " ")
 }
 
-// bash completes flags, their values where they are known, then a program, and files after it. A
-// flag may have two dashes in front, and _ for - in it, as it may where gompirun reads it.
+// bash completes flags, their known values, then a program, and files after it. Flags may have
+// two dashes in front, and _ for -, as gompirun accepts them.
 func bash(run *usage, commands []word) string {
 	var takes, cases, words strings.Builder
 	var names []string
@@ -123,7 +123,7 @@ _gompirun() {
 complete -o filenames -F _gompirun gompirun
 `
 
-// zsh completes flags with what they do, and else programs and files.
+// zsh completes flags, with their descriptions, and otherwise programs and files.
 func zsh(run *usage) string {
 	var b strings.Builder
 	b.WriteString("#compdef gompirun\n# written by make install\nlocal -a flags=(\n")
@@ -137,8 +137,8 @@ func zsh(run *usage) string {
 	return b.String()
 }
 
-// fish completes flags, with one dash or two, with what they do and the values that are known. Names
-// with _ for - are offered where one has been typed.
+// fish completes flags, with one dash or two, with their descriptions and known values. Names
+// with _ for - are offered once the user has typed _.
 func fish(run *usage, commands []word) string {
 	var b strings.Builder
 	b.WriteString("# fish completion for gompirun: written by make install\n" +

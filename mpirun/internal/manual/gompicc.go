@@ -5,8 +5,8 @@ import (
 	"os/exec"
 )
 
-// gompiccPages returns the pages of gompicc, out of what it prints for -help, and of its other name,
-// by their paths below PREFIX/share.
+// gompiccPages makes the pages of gompicc and of its other name from the output of -help. Keys
+// are paths below PREFIX/share.
 func gompiccPages(program, of string) (map[string]string, error) {
 	text, err := exec.Command("sh", program, "-help").Output()
 	if err != nil {

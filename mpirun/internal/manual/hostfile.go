@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// hostfilePage returns the page of the form that hostfiles have, out of what package hostfile says
-// of itself.
+// hostfilePage makes the page of the hostfile format from the doc comment of package hostfile.
 func hostfilePage(of string) (string, error) {
 	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "gompi/hostfile").Output()
 	if err != nil {
@@ -47,7 +46,7 @@ func hostfilePage(of string) (string, error) {
 	return b.String(), nil
 }
 
-// plain returns text without what links and emphasis add.
+// plain returns text without links and emphasis.
 func plain(text []comment.Text) string {
 	var b strings.Builder
 	for _, t := range text {

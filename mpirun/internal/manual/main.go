@@ -1,11 +1,13 @@
-// Command manual writes manual pages, and what shells complete gompirun's command line by, out of
-// the texts that gompirun -h and gompi-bench -h print and of what package hostfile says of itself:
+// Command manual writes manual pages and the shells' completions of gompirun's command line. Its
+// sources are the texts of gompirun -h and gompi-bench -h and the doc comment of package
+// hostfile:
 //
 //	manual FOLDER GOMPI-BENCH
 //	manual FOLDER GOMPICC
 //
-// The second is a program, which it runs: of gompicc, which not everybody builds, are only its own
-// pages. make install puts them where man, bash, zsh and fish look.
+// The second argument is a program to run. With GOMPICC only gompicc's own pages are written,
+// because not everybody builds it. make install puts the files where man, bash, zsh and fish
+// look.
 package main
 
 import (
@@ -46,8 +48,8 @@ func write(folder, program string) error {
 	return nil
 }
 
-// filesWith returns what is written out of the texts of a program, and with gompi-bench's out of all
-// others but gompicc's.
+// filesWith returns the files made from the texts of a program: gompicc's own, or, with
+// gompi-bench, all others.
 func filesWith(program string) (map[string]string, error) {
 	if filepath.Base(program) == "gompicc" {
 		return gompiccPages(program, edition)
@@ -61,7 +63,7 @@ func filesWith(program string) (map[string]string, error) {
 
 const edition = "gompi " + version.Number
 
-// files returns what is written out of gompirun's own texts, by its path below PREFIX/share.
+// files returns the files made from gompirun's own texts, by path below PREFIX/share.
 func files() map[string]string {
 	run := parse(cmdline.UsageAll)
 	page := func(u *usage, name, what string) string { return u.page(name, what, edition) }
@@ -77,7 +79,7 @@ func files() map[string]string {
 	return all
 }
 
-// A word is one that stands in place of flags.
+// A word is a command of gompirun, such as doctor.
 type word struct {
 	name, what string
 	usage      *usage

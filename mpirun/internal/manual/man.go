@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// page returns u as a manual page: what it is about has a name and one line.
+// page returns u as a manual page. name and what make its heading.
 func (u *usage) page(name, what, of string) string {
 	var b strings.Builder
 	b.WriteString(head(name, 1, what, of))
@@ -39,7 +39,7 @@ func (u *usage) page(name, what, of string) string {
 	return b.String()
 }
 
-// head is how the page of a name in a section of the manual begins.
+// head returns the beginning of the page of a name in a section of the manual.
 func head(name string, section int, what, of string) string {
 	return fmt.Sprintf(".TH %s %d \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), section, of, roff(name), what)
 }
@@ -55,7 +55,7 @@ func verbatim(b *strings.Builder, title string, lines []string) {
 // A long list may be broken behind its commas.
 var escapes = strings.NewReplacer(`\`, `\e`, `-`, `\-`, `, `, `, `, `,`, `,\:`)
 
-// roff returns text that roff takes as it is.
+// roff escapes text for roff.
 func roff(text string) string {
 	if text = escapes.Replace(text); strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		return `\&` + text

@@ -14,8 +14,8 @@ type usage struct {
 	examples []string
 }
 
-// A section is flags with a title, which is "" if there is one section only. intro are paragraphs
-// above the flags, notes those between them.
+// A section is flags with a title, which is "" if it is the only section. intro are the
+// paragraphs above the flags, notes the paragraphs between them.
 type section struct {
 	title string
 	intro []string
@@ -23,17 +23,18 @@ type section struct {
 	notes []string
 }
 
-// A flag is an entry: its names without the dash, what stands for its value, and what it does.
+// A flag is an entry of a usage: its names without the dash, its value's placeholder, its
+// description.
 type flag struct {
-	head  string // as it is written, "-np N, -n N"
+	head  string // as printed, "-np N, -n N"
 	names []string
-	value string // "" if it has none
+	value string // "" if the flag takes none
 	text  string
 }
 
 var (
 	entry = regexp.MustCompile(`^ +(--?[a-zA-Z].*?)(?:  +(.*))?$`)
-	// Of a head: a name, and the value after it. [=F] is of a flag that may stand alone.
+	// Within a head: a name, and the value after it. [=F] belongs to a flag whose value is optional.
 	named = regexp.MustCompile(`-([a-zA-Z][-a-zA-Z]*)(?: ([^-, ][^, ]*))?`)
 )
 
@@ -99,7 +100,7 @@ func newFlag(head, text string) flag {
 	return f
 }
 
-// flags returns the flags of all sections, help not among them.
+// flags returns the flags of all sections, with a short description of help.
 func (u *usage) flags() (all []flag) {
 	for _, s := range u.sections {
 		for _, f := range s.flags {

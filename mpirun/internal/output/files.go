@@ -12,15 +12,15 @@ import (
 	"gompi/mpirun/internal/pattern"
 )
 
-// Files names the files that get what ranks write. The zero Files is none.
+// Files names the files that get the output of ranks. The zero Files is none.
 type Files struct {
-	Dir      string                // a folder of a folder for each rank, with a file for each stream; "" for none
-	Only     bool                  // what is in Dir is not shown
-	Merged   bool                  // ranks have no stderr but their stdout
-	Patterns map[ctl.Stream]string // of files that get a stream, which is not shown
+	Dir      string                // has folders of ranks, with a file for each stream; "" for none
+	Only     bool                  // output in Dir is not shown on the screen
+	Merged   bool                  // the ranks' stderr is their stdout
+	Patterns map[ctl.Stream]string // of the file of a stream, which then is not shown on the screen
 }
 
-// shows reports whether what a source writes is shown on the screen.
+// shows reports whether the output of a source goes to the screen.
 func (o *Writer) shows(from source) bool {
 	if len(o.Shown) > 0 && !slices.Contains(o.Shown, o.rank(from.rank).Local) {
 		return false
@@ -44,7 +44,7 @@ func (o *Writer) path(from source) string {
 	return path
 }
 
-// flag returns the flag that names the files that get a stream.
+// flag returns the flag that names the files of a stream.
 func (o *Writer) flag(s ctl.Stream) string {
 	switch {
 	case o.Files.Patterns[s] == "":
@@ -55,8 +55,8 @@ func (o *Writer) flag(s ctl.Stream) string {
 	return "-outfile-pattern"
 }
 
-// MakeFolders makes the folders of all files, and returns what would keep these from being written.
-// Files of a rank's own are made, and emptied unless Begun: what is in them is of this job.
+// MakeFolders makes the folders of all files, and returns an obstacle to writing the files. A
+// rank's own files are created, and emptied unless Begun, so that their content is this job's.
 func (o *Writer) MakeFolders() error {
 	checked := map[string]bool{}
 	for rank := range o.Ranks {
@@ -86,7 +86,7 @@ func (o *Writer) MakeFolders() error {
 	return nil
 }
 
-// empty makes an empty file, unless there is something that is no file, as a FIFO.
+// empty makes an empty file, unless the path is a special file such as a FIFO.
 func empty(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return nil
@@ -98,7 +98,8 @@ func empty(path string) error {
 	return f.Close()
 }
 
-// exists reports whether there is something to write to: it may be in a folder that takes no files.
+// exists reports whether path can be opened without creating a file, for which its folder may be
+// closed.
 func exists(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()

@@ -1,4 +1,4 @@
-// Package output writes what the ranks of a job wrote to the screen and to files.
+// Package output writes the output of a job's ranks to the screen and to files.
 package output
 
 import (
@@ -18,45 +18,45 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// A Writer writes what ranks wrote, in goroutines of its own, so that a terminal,
-// pager or FIFO that stops taking it stops the ranks' writing and nothing else. Lines
-// of ranks are never mixed. Its fields are for before the first Write. One goroutine
-// calls its methods; any may call Say and Print.
+// A Writer writes the output of ranks in goroutines of its own. A terminal, pager or FIFO that
+// stops reading therefore stops the ranks' writing and nothing else. Lines of different ranks are
+// never mixed. Its fields are set before the first Write. One goroutine calls its methods; any
+// goroutine may call Log and Print.
 type Writer struct {
 	Colour bool           // mark gompirun's own lines
 	Tag    bool           // begin each line with its rank and stream
 	Stamp  bool           // begin each line with the time
 	Prefix string         // begin each line with this pattern
 	Ranks  []pattern.Rank // what patterns expand to, by rank
-	Shown  []int          // local ranks whose output goes to the screen; none: that of all
-	Files  Files          // for what ranks write
+	Shown  []int          // local ranks whose output goes to the screen; none: all
+	Files  Files          // for the ranks' output
 	Fail   func(error)    // called once for each screen and file that cannot be written
 
-	// Begun are the files, by path, that this Writer and those of earlier runs of the job write: it
-	// adds its own. An earlier run's is continued; others are emptied.
+	// Begun are the files, by path, that this Writer and Writers of earlier runs of the job write.
+	// The Writer adds its own. Files of an earlier run are continued, all others emptied.
 	Begun map[string]bool
 
 	now func() time.Time
 
 	screens map[ctl.Stream]*sink
 	files   map[string]*sink  // by path
-	paths   map[source]string // of their files
+	paths   map[source]string // of the sources' files
 
 	mu   sync.Mutex
-	err  error // the first that Fail was called with
-	last end   // of what is shown where gompirun's own lines are
+	err  error // the first error passed to Fail
+	last end   // of the screen with gompirun's own lines
 }
 
-// An end is the last that one rank wrote to a screen, if nothing else came after it.
+// An end is the latest output of one rank on a screen, up to the output of another source.
 type end struct {
 	rank int
 	text []byte
 }
 
-// endSize is as much of it as is kept: more than the report of a failure shows.
+// endSize is the bytes kept of an end: more than the report of a failure shows.
 const endSize = 8 << 10
 
-// note notes that a rank's text is shown behind what was. Without text something else is.
+// note notes output of a rank on the screen. A nil text stands for output that is not a rank's.
 func (o *Writer) note(rank int, text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,9 +82,9 @@ type source struct {
 	stream ctl.Stream
 }
 
-// New returns a Writer to the screens of this process, until Close. Stdout and
-// stderr are one screen if they lead to the same file. A Writer that has been given up
-// may still be in a write; what another one writes to the same os.File waits for its end.
+// New returns a Writer to the screens of this process, until Close. Stdout and stderr are one
+// screen if they lead to the same file. A Writer that has been given up may still be in a write;
+// another Writer's write to the same os.File waits for its end.
 func New(stdout, stderr *os.File) *Writer {
 	o := &Writer{now: time.Now, Fail: func(error) {}, Begun: map[string]bool{}, files: map[string]*sink{}, paths: map[source]string{}}
 	out := newScreen(o, stdio.File{File: stdout})
@@ -106,9 +106,9 @@ func (o *Writer) all() []*sink {
 	return all
 }
 
-// Write queues what a rank wrote; written is called, with its cost in credit, when
-// it has been written or given up. It does not block: agents send no more than they
-// have credit for.
+// Write queues output of a rank. written is called with the output's cost in credit once the
+// output has been written or given up. Write does not block: agents send no more than their
+// credit.
 func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
 	screen := o.screens[m.Stream]
 	if screen == nil {
@@ -144,14 +144,13 @@ func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
 // Terminals' codes (ECMA-48).
 const bold, red, plain = "\x1b[1m", "\x1b[1;31m", "\x1b[0m"
 
-// Log queues lines of gompirun's own, which go to stderr and begin on a line of
-// their own.
+// Log queues lines of gompirun's own for stderr. They begin on a line of their own.
 func (o *Writer) Log(lines string) { o.log(lines, bold) }
 
-// LogFailure is Log of why the job failed.
+// LogFailure is Log for the reason of the job's failure.
 func (o *Writer) LogFailure(lines string) { o.log(lines, red) }
 
-// own is what begins gompirun's own lines; what follows is of others, or a table.
+// own matches the prefix of gompirun's own lines. Other lines are quoted text, or a table.
 var own = regexp.MustCompile(`(?m)^gompirun( -stats)?:`)
 
 func (o *Writer) log(lines, how string) {
@@ -167,8 +166,8 @@ func (o *Writer) Print(lines string) {
 	o.screens[ctl.Stdout].enqueue(piece{own: strings.TrimSuffix(lines, "\n") + "\n"})
 }
 
-// Flush returns a channel that is closed when all that has been queued is written
-// or given up, and the ranks' files are closed: no more of theirs may come.
+// Flush returns a channel that is closed when all queued output is written or given up and the
+// ranks' files are closed. No Write to these files may follow.
 func (o *Writer) Flush() <-chan struct{} {
 	flushed := make(chan struct{})
 	var left sync.WaitGroup
@@ -183,15 +182,15 @@ func (o *Writer) Flush() <-chan struct{} {
 	return flushed
 }
 
-// GiveUp gives up screens and files of which that many calls in a row have seen the same write
-// blocked: what is or will be queued for them is dropped. The others are not affected.
+// GiveUp gives up screens and files whose same write that many calls in a row have found blocked.
+// Queued and future output for them is dropped. The others are not affected.
 func (o *Writer) GiveUp(looks int) {
 	for _, s := range o.all() {
 		s.giveUp(looks)
 	}
 }
 
-// Lost returns how many bytes of ranks were dropped by GiveUp, and of which files.
+// Lost returns how many bytes of ranks' output GiveUp has dropped, and the files concerned.
 func (o *Writer) Lost() (bytes int64, files []string) {
 	for _, s := range o.all() {
 		n := s.dropped()
@@ -219,7 +218,7 @@ func (o *Writer) fail(err error) {
 	o.Fail(err)
 }
 
-// Close ends the Writer, which has been flushed.
+// Close ends the Writer. Flush comes first.
 func (o *Writer) Close() {
 	for _, s := range o.all() {
 		s.close()

@@ -9,16 +9,16 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// chunk is how much is written at once: a reader that takes as much is alive.
+// chunk is the bytes of one write: a reader that takes as much is alive.
 const chunk = 16 << 10
 
-// A piece is output of a rank on its way to a sink, or a message of gompirun itself, or the last
-// that comes before a file is closed.
+// A piece is output of a rank on its way to a sink, or a message of gompirun itself, or the mark
+// after the last output, at which a file is closed.
 type piece struct {
 	*ctl.Output
 	own  string
 	last bool
-	done func() // called when it has been written, or never will be; may be nil
+	done func() // called once the piece has been written or dropped; may be nil
 }
 
 func (p *piece) finish() {
@@ -27,27 +27,27 @@ func (p *piece) finish() {
 	}
 }
 
-// A sink is a screen, where lines of ranks end up, or a file that gets what ranks
-// write as it is. One goroutine opens the file and writes what is queued. A system call that blocks
-// it cannot always be interrupted. So when the sink is given up, a second goroutine takes over and
-// drops the rest.
+// A sink is a screen, which shows whole lines of ranks, or a file, which gets output unchanged.
+// One goroutine opens the file and writes the queued output. A blocked system call cannot always
+// be interrupted. When the sink is given up, a second goroutine therefore takes over and drops
+// the rest.
 type sink struct {
 	of   *Writer
 	path string    // of a file, "" for a screen
 	w    io.Writer // nil for a file that is not open
-	file *os.File  // the same, nil for a screen
+	file *os.File  // the same as w, nil for a screen
 
-	open   source // whose line has begun and not ended on a screen; zero if none
+	open   source // source of an unfinished line on the screen, or zero
 	buf    []byte
-	failed bool // has been reported
+	failed bool // an error has been reported
 
 	mu      sync.Mutex
 	more    sync.Cond // signalled when queue, closed or givenUp changes
 	queue   fifo.Queue[piece]
-	current piece // that is being written
-	left    int   // bytes of it
+	current piece // being written
+	left    int   // bytes of current
 	busy    bool  // a system call is under way
-	looks   int   // times that giveUp has seen it
+	looks   int   // times that giveUp has seen this system call
 	closed  bool
 	givenUp bool
 	lost    int64 // bytes of ranks that were dropped
@@ -61,8 +61,8 @@ func newScreen(of *Writer, w io.Writer) *sink {
 	return s
 }
 
-// newFile returns a sink that writes to a file, new unless it is to be continued, until close. To
-// open a FIFO blocks until it is read.
+// newFile returns a sink that writes to a file, new unless continued, until close. Opening a FIFO
+// blocks until a reader opens it.
 func newFile(of *Writer, path string, continued bool) *sink {
 	s := &sink{of: of, path: path}
 	s.more.L = &s.mu
@@ -87,8 +87,9 @@ func (s *sink) close() {
 	s.more.Signal()
 }
 
-// giveUp gives the sink up if it sees the system call under way for the most-th time. It counts
-// looks, not time: while this process was stopped, the reader may have been, too.
+// giveUp gives the sink up when it sees the current system call for the most-th time. It counts
+// calls of giveUp, not time: while this process was stopped, the reader may have been stopped,
+// too.
 func (s *sink) giveUp(most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,7 @@ func (s *sink) giveUp(most int) {
 		s.lost += int64(min(s.left, len(stuck.Data))) // tags are no loss
 	}
 	if s.file != nil {
-		go s.file.Close() // it ends writing to a FIFO; and may block itself
+		go s.file.Close() // ends a write to a FIFO; may block itself
 	}
 	go func() { // until close
 		stuck.finish()
@@ -118,8 +119,8 @@ func (s *sink) dropped() int64 {
 	return s.lost
 }
 
-// serve handles what is queued, in order, until the sink is closed or another
-// goroutine has taken over. It writes nothing if the sink has been given up.
+// serve handles the queue, in order, until the sink is closed or another goroutine has taken
+// over. A sink that has been given up writes nothing.
 func (s *sink) serve(givenUp bool) {
 	for {
 		p, ok := s.next(givenUp)
@@ -143,8 +144,8 @@ func (s *sink) serve(givenUp bool) {
 	}
 }
 
-// next waits for the next piece. There is none when the sink is closed or another
-// goroutine has taken over.
+// next waits for the next piece. There is none if the sink is closed or another goroutine has
+// taken over.
 func (s *sink) next(givenUp bool) (piece, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,14 +159,14 @@ func (s *sink) next(givenUp bool) (piece, bool) {
 	return s.current, true
 }
 
-// finished reports whether what was taken from the queue is still this goroutine's.
+// finished reports whether the sink still belongs to this goroutine.
 func (s *sink) finished(givenUp bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.givenUp == givenUp
 }
 
-// drop counts what is lost.
+// drop counts lost bytes.
 func (s *sink) drop(p *piece) {
 	if p.Output == nil {
 		return
@@ -189,7 +190,7 @@ func (s *sink) show(p *piece) {
 	s.put(from, data)
 }
 
-// put writes data to the screen after ending a line that another source has begun.
+// put writes data to the screen, after a line end if another source's line is unfinished.
 func (s *sink) put(from source, data []byte) {
 	if len(data) == 0 {
 		return
@@ -217,7 +218,7 @@ func (s *sink) write(b []byte) {
 	}
 }
 
-// openFile opens the sink's file, before anything is taken from the queue.
+// openFile opens the sink's file, before the first piece is taken from the queue.
 func (s *sink) openFile(continued bool) {
 	s.begin(0)
 	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
@@ -229,11 +230,11 @@ func (s *sink) openFile(continued bool) {
 	case s.ended(err) && err == nil:
 		s.file, s.w = f, f
 	case err == nil:
-		f.Close() // it was given up
+		f.Close() // the sink has been given up
 	}
 }
 
-// closeFile closes the file, if there is one. What comes for it later is dropped.
+// closeFile closes an open file. Later output for it is dropped.
 func (s *sink) closeFile() {
 	if s.file == nil {
 		return
@@ -244,15 +245,15 @@ func (s *sink) closeFile() {
 	}
 }
 
-// begin notes that a system call begins, with left bytes still to be written.
+// begin notes the beginning of a system call, with left bytes still to be written.
 func (s *sink) begin(left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left, s.busy, s.looks = left, true, 0
 }
 
-// ended notes that a system call has come to its end, and reports whether the sink
-// has not been given up meanwhile. The first error is reported.
+// ended notes the end of a system call, and reports whether the sink is still in use. The first
+// error is reported.
 func (s *sink) ended(err error) bool {
 	s.mu.Lock()
 	s.busy = false

@@ -10,7 +10,7 @@ import (
 //go:embed page.html
 var pageText string
 
-// page is made when it is wanted: gompirun seldom writes one.
+// page is parsed on demand, because gompirun seldom writes HTML.
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		"duration": duration, "percent": percent, "dash": dash, "count": count,
@@ -22,10 +22,10 @@ var page = sync.OnceValue(func() *template.Template {
 	}).Parse(pageText))
 })
 
-// mostMatrix is up to how many ranks the page has a matrix of messages.
+// mostMatrix is the most ranks for which the page has a matrix of messages.
 const mostMatrix = 64
 
-// HTML writes the summary as one page that needs nothing else.
+// HTML writes the summary as one self-contained page.
 func (s *Summary) HTML(w io.Writer) error {
 	return page().Execute(w, struct {
 		*Summary
@@ -34,13 +34,13 @@ func (s *Summary) HTML(w io.Writer) error {
 	}{s, s.matrix(), s.Pairs[:min(len(s.Pairs), 20)]})
 }
 
-// A cell is what one rank has sent to another, and how dark it is drawn, 0 to 1.
+// A cell is the messages from one rank to another, and their shade in the matrix, 0 to 1.
 type cell struct {
 	Pair
 	Shade float64
 }
 
-// matrix returns the messages from each rank to each, nil if there are none, or too many ranks.
+// matrix returns the messages between all pairs, nil if there are none, or too many ranks.
 func (s *Summary) matrix() [][]cell {
 	if len(s.Pairs) == 0 || s.Ranks > mostMatrix {
 		return nil

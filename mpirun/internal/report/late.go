@@ -12,37 +12,37 @@ import (
 	"gompi/internal/stats"
 )
 
-// Who was late. What each verdict looks at:
+// Who was late. The data of each verdict:
 //
-//	Late, Verdict, Where   of each rank the time in calls that may wait for others, first without the
-//	                       longest call at each place, else with it and with the time from the rank's
-//	                       end to the end of the last; which places and messages it has
+//	Late, Verdict, Where   of each rank the time in calls that may wait for others: first without the
+//	                       longest call at each place, then with it and with the time from the rank's
+//	                       end to the last rank's end; the places and messages of each rank
 //	a Site's Latest        of a collective the time of each rank, first without its longest call
-//	a Site's Wait          of a collective the mean of a call on the rank that spent least, of all else
-//	                       the fastest call
+//	a Site's Wait          of a collective the mean call of the rank that spent least, otherwise the
+//	                       fastest call
 //
-// None looks at what precedes Init's end: a rank is not in the job before.
+// Time before the end of Init counts nowhere: a rank joins the job there.
 
-// serves reports whether a site is where a thread waits that serves others, not the program:
-// torch's store on rank 0, and others over gompi for C, wait so for what they are asked.
+// serves reports whether a site is the wait of a service thread, not of the program: torch's
+// store on rank 0, and others over gompi for C, wait there for requests.
 func serves(s *stats.Site) bool { return s.Place == "" && s.Op == stats.Probe.String() }
 
-// A difference between the times of ranks is one if it is larger than a part of the time of the
-// job, and than some seconds: what else runs on the hosts makes as much, call by call, and in a
-// single call the start of processes, and what each of them reads first.
+// Times of ranks differ if the difference exceeds both a part of the job's time and some seconds.
+// The noise of other processes on the hosts stays below that in sums over many calls; single
+// calls also vary by the start of processes and their first reads.
 func differ(least, most, elapsed float64) bool     { return most-least > max(0.05*elapsed, 0.02) }
 func differOnce(least, most, elapsed float64) bool { return most-least > max(0.05*elapsed, 0.1) }
 
-// steady leaves out the longest call at a place: for that may be the wait for what one rank does
-// once, such as to read a file, or what held a host up.
+// steady leaves out the longest call at a place, which may be the wait for a rank's single
+// action, such as reading a file, or for a host that was held up.
 func steady(s *stats.Site) int64 { return max(0, s.Time-s.Slowest) }
 
 func total(s *stats.Site) int64 { return s.Time }
 
-// A measure is by what ranks are compared.
+// A measure selects the times by which ranks are compared.
 type measure struct {
-	of      func(*stats.Site) int64 // how much of the time at a place, in nanoseconds
-	ends    bool                    // what follows a rank's end, too
+	of      func(*stats.Site) int64 // counted nanoseconds at a place
+	ends    bool                    // count the time after a rank's end, too
 	differs func(least, most, elapsed float64) bool
 }
 
@@ -51,11 +51,11 @@ var (
 	once  = measure{of: total, ends: true, differs: differOnce}
 )
 
-// afterEnd names the time from a rank's end to that of the last, among its places.
+// afterEnd stands for the time from a rank's end to the last rank's end, as a place.
 var afterEnd = name{}
 
-// waits returns where the rank may have waited for others, and for how long, in seconds; and the
-// sum, of which calls of several threads at once count once.
+// waits returns the places where the rank may have waited for others, with seconds, and their
+// sum. Simultaneous calls of several threads count once in the sum.
 func (c *Collector) waits(r *rank, by measure) (places map[name]float64, sum float64) {
 	places = map[name]float64{}
 	works := 0.0
@@ -79,11 +79,11 @@ func (c *Collector) waits(r *rank, by measure) (places map[name]float64, sum flo
 	return places, sum
 }
 
-// alone are functions that wait for no other rank, but for a disk.
+// alone are functions that wait for a disk, but for no other rank.
 var alone = regexp.MustCompile(`^MPI_File_(i?(read|write)(_at|_shared)?(_c)?|seek|delete|preallocate)$`)
 
-// late returns the ranks that the others have waited for, again and again: or, if there are none,
-// those that they have waited for in few calls. And it says so, and where they have.
+// late returns the ranks that the others have waited for in most calls or, if there are none, in
+// few calls; the verdict in words; and the place where the others have waited longest.
 func (c *Collector) late(elapsed float64) (who []int, verdict, where string) {
 	switch len(c.ranks) {
 	case 0:
@@ -107,20 +107,20 @@ func (c *Collector) late(elapsed float64) (who []int, verdict, where string) {
 	return x.late, x.verdict(elapsed), where + ", in few calls"
 }
 
-// A comparison is what a measure shows.
+// A comparison is the result of a measure.
 type comparison struct {
 	late        []int // nil if none is
 	least, most float64
-	first, last int     // the ranks with these
-	others      float64 // of those that are not late, on average
+	first, last int     // ranks with the least and the most time
+	others      float64 // average time of the ranks that are not late
 	unlike      bool    // most ranks have waited little
-	where       name    // the others have waited longest
+	where       name    // place where the others have waited longest
 }
 
-// compare compares the ranks. One that computes for longer comes late to what all do together, and
-// waits least there: so the late rank is the one that has waited for the least time. With it are
-// counted late all that are nearer to it than to the one that waited most. One that takes no part
-// where the others wait is nobody's to wait for: it is left out, and the others are compared.
+// compare compares the ranks. A rank that computes longer arrives last at common calls and waits
+// least there: the late rank is the rank with the least waiting. Ranks nearer to the least time
+// than to the most count as late, too. A rank that takes no part in the calls where the others
+// wait delays nobody: it is left out, and the others are compared again.
 func (c *Collector) compare(by measure, elapsed float64) (x comparison) {
 	in, places := map[int]float64{}, map[int]map[name]float64{}
 	for i, r := range c.ranks {
@@ -149,7 +149,7 @@ func (c *Collector) compare(by measure, elapsed float64) (x comparison) {
 			}
 		}
 		if len(in) < before {
-			continue // at least the rank that waited most is left
+			continue // the rank that waited most is never left out
 		}
 		if 2*len(x.late) > len(ranks) {
 			x.late, x.unlike = nil, true
@@ -159,7 +159,7 @@ func (c *Collector) compare(by measure, elapsed float64) (x comparison) {
 	}
 }
 
-// longest returns at which place the others have waited longest for the ranks that are late.
+// longest returns the place where the others have waited longest for the late ranks.
 func longest(places map[int]map[name]float64, ranks, late []int) name {
 	excess := map[name]float64{}
 	for _, i := range ranks {
@@ -176,8 +176,8 @@ func longest(places map[int]map[name]float64, ranks, late []int) name {
 	})
 }
 
-// takesPart reports whether others that wait in op may wait for a rank: it calls op, too, if that
-// is collective, or else anything that is not; or it was ended, and had not come to it.
+// takesPart reports whether ranks in op may wait for the rank. It must call the same collective
+// op, or, for other ops, anything that is not collective; or it was ended before.
 func (c *Collector) takesPart(rank int, op string) bool {
 	if op == afterEnd.op || c.ranks[rank].ended {
 		return true
@@ -205,7 +205,7 @@ func (x *comparison) verdict(elapsed float64) string {
 		rankNames(x.late), duration(x.least), duration(x.others), duration(elapsed))
 }
 
-// String says where: "in allreduce at main.go:94".
+// String returns the place, as "in allreduce at main.go:94".
 func (n name) String() string {
 	switch {
 	case n == afterEnd:
@@ -228,7 +228,7 @@ func rankNames(ranks []int) string {
 	return "ranks " + strings.Join(names, ", ") + " were"
 }
 
-// plain returns what is the same of the names of a function of comm and of MPI: "reducescatter".
+// plain returns the common part of comm's and MPI's names of a function: "reducescatter".
 func plain(op string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(op), "mpi_"), "_c"), "_", "")
 }
@@ -240,6 +240,6 @@ func collective(op string) bool {
 	return slices.ContainsFunc(calls.Collectives, named) || together.MatchString(op)
 }
 
-// together are functions of MPI alone that all ranks of an object call together, as plain has them.
+// together are functions of MPI alone that all ranks of an object call together, in plain's form.
 var together = regexp.MustCompile(`^(finalize|comm(dup|create|split|free|disconnect|agree|shrink).*|intercomm(create|merge).*|(cart|graph|distgraph)(create|sub).*` +
 	`|win(create|allocate|free|fence).*|file(open|close|sync|read.*(all|ordered)|write.*(all|ordered)))$`)

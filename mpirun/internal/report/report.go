@@ -1,6 +1,7 @@
-// Package report makes of what the ranks of a job have counted (package stats) what gompirun -stats
-// and -trace write: a table, JSON, a page of HTML, and a trace. It knows nothing of agents; figures
-// of several runs of one job, and of a rank and those that replaced it, are added up.
+// Package report turns the figures of a job's ranks (package stats) into the output of gompirun
+// -stats and -trace: a table, JSON, a page of HTML, and a trace. It knows nothing of agents.
+// Figures of several runs of a job are added up, and so are figures of a rank and its
+// replacements.
 package report
 
 import (
@@ -13,7 +14,7 @@ import (
 type Collector struct {
 	Program string
 	NP      int
-	Hint    string // to whom nothing was counted
+	Hint    string // for a job that has counted nothing
 	runs    int
 	hosts   []string         // in the order in which they reported
 	copies  map[string]int64 // bytes that one processor copies in a second, by host
@@ -22,21 +23,21 @@ type Collector struct {
 	ends    map[int]int64 // by run, when the last rank left it
 }
 
-// A rank is what is known of one.
+// A rank is the figures of one rank.
 type rank struct {
 	host    string
 	elapsed int64         // in its job, nanoseconds
 	busy    int64         // in calls
 	left    map[int]int64 // by run, when it left it
-	ended   bool          // it did not leave, the last time
+	ended   bool          // the last process did not leave
 	sites   map[name]stats.Site
 	peers   map[int]stats.Peer
 	dropped uint64
-	missed  uint64 // calls of no site
+	missed  uint64 // calls without a site
 	traces  []trace
 }
 
-// A name is what a site is called.
+// A name is the function and the place of a site.
 type name struct{ op, place string }
 
 // A trace is the calls of one process.
@@ -45,24 +46,24 @@ type trace struct {
 	events []stats.Event // their times are of the launcher's clock
 }
 
-// New returns a Collector of nothing.
+// New returns an empty Collector.
 func New(program string, np int) *Collector {
 	return &Collector{Program: program, NP: np, copies: map[string]int64{}, ranks: map[int]*rank{}, ends: map[int]int64{}}
 }
 
-// Run notes that the job was started, again if it was before.
+// Run notes a start of the job, the first or another.
 func (c *Collector) Run() { c.runs++ }
 
-// Lost notes a host whose figures will not come.
+// Lost notes a host whose figures are lost.
 func (c *Collector) Lost(host string) {
 	if !slices.Contains(c.lost, host) {
 		c.lost = append(c.lost, host)
 	}
 }
 
-// Add adds the figures of a process on a host that was a rank: of a replacement, the rank whose place
-// it took. The ranks in f.Peers are such, too, and f's times of the launcher's clock. copies are the
-// bytes that one processor there copies in a second.
+// Add adds the figures of a process on a host. Ranks in f, also in f.Peers, are original ranks: a
+// replacement counts for the rank whose place it took. Times in f are of the launcher's clock.
+// copies are the bytes that one processor there copies in a second.
 func (c *Collector) Add(host string, f *stats.Figures, copies int64) {
 	r := c.ranks[f.Rank]
 	if r == nil {
@@ -98,8 +99,7 @@ func (c *Collector) Add(host string, f *stats.Figures, copies int64) {
 	r.traces = append(r.traces, t)
 }
 
-// AddEvents adds calls of the process that Add was last called for. Their times are of the
-// launcher's clock.
+// AddEvents adds calls of the process of the latest Add. Their times are of the launcher's clock.
 func (c *Collector) AddEvents(rank int, events []stats.Event) {
 	if r := c.ranks[rank]; r != nil {
 		t := &r.traces[len(r.traces)-1]

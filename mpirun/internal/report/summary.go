@@ -8,16 +8,16 @@ import (
 	"gompi/internal/stats"
 )
 
-// A Summary is what -stats reports, as its JSON has it. Times are in seconds.
+// A Summary is the report of -stats, with the fields of its JSON. Times are in seconds.
 type Summary struct {
 	Program string
 	Ranks   int
 	Hosts   []string
 	Runs    int      // of the program, with -max-restarts
-	Elapsed float64  // of the rank that was longest in the job
-	Verdict string   // who was late, in a sentence
-	Hint    string   `json:",omitempty"` // where nothing was counted
-	Where   string   `json:",omitempty"` // the others have waited longest for these
+	Elapsed float64  // the longest time of a rank in the job
+	Verdict string   // the late ranks, in a sentence
+	Hint    string   `json:",omitempty"` // if nothing was counted
+	Where   string   `json:",omitempty"` // where the others have waited longest for the late ranks
 	Late    []int    // ranks that the others have waited for, none if the job is balanced
 	Missing []string `json:",omitempty"` // hosts without figures
 	Copies  float64  // bytes that one processor copies in a second, on the slowest host
@@ -32,23 +32,23 @@ type Rank struct {
 	Host      string
 	Elapsed   float64 // in the job
 	Calls     uint64
-	InCalls   float64 // for how long it was in calls, one or several at once
-	Outside   float64 // and outside: what the program computes
+	InCalls   float64 // time in calls; simultaneous calls count once
+	Outside   float64 // time outside: the program computes
 	Share     float64 // InCalls of Elapsed, in percent
 	Uncounted uint64  `json:",omitempty"`
 }
 
-// A Site is a function and the place that calls it, of all ranks.
+// A Site is a function and the place of its calls, over all ranks.
 type Site struct {
 	Op, Place      string
-	Ranks          int // that call it
+	Ranks          int // number of calling ranks
 	Calls, Bytes   uint64
 	Time           float64 // of all ranks
 	Min, Mean, Max float64 // of one rank
-	Imbalance      float64 // how much Max is above Mean, in percent
-	Wait           float64 // of Time, for others, in percent
-	Latest         int     // the rank that the others wait for here, -1 for none
-	Slowest        float64 // call
+	Imbalance      float64 // Max above Mean, in percent
+	Wait           float64 // part of Time spent waiting for others, in percent
+	Latest         int     // rank that the others wait for here, -1 for none
+	Slowest        float64 // longest call
 	Bandwidth      float64 // bytes in a second of a rank's time
 }
 
@@ -58,7 +58,7 @@ type Pair struct {
 	Messages, Bytes uint64
 }
 
-// Summary adds up what was collected.
+// Summary adds up the collected figures.
 func (c *Collector) Summary() *Summary {
 	s := &Summary{Program: c.Program, Ranks: c.NP, Hosts: c.hosts, Runs: c.runs, Missing: c.lost}
 	for _, n := range c.copies {
@@ -98,7 +98,7 @@ func (c *Collector) perRank() (ranks []Rank) {
 	return ranks
 }
 
-// sites adds up the sites of all ranks, those that took longest first.
+// sites adds up the sites of all ranks, the longest first.
 func (c *Collector) sites(elapsed float64) (lines []Site) {
 	all := map[name]map[int]stats.Site{}
 	for i, r := range c.ranks {
@@ -123,9 +123,9 @@ func (c *Collector) sites(elapsed float64) (lines []Site) {
 
 // siteOf adds up a site of some ranks.
 //
-// What a call has waited for others is what it took beyond the least that it can: in a collective
-// the mean of the rank that spent least there, which so came last; in all else, such as a receive,
-// the fastest call of any rank. Who came last is said as in the verdict.
+// A call's wait is its time beyond the least possible. In a collective the least is the mean of
+// the rank that spent least there, because it came last; elsewhere, such as in a receive, the
+// fastest call of any rank. The last rank is chosen as in the verdict.
 func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 	line := Site{Op: n.op, Place: n.place, Ranks: len(of), Latest: -1}
 	least, fastest := -1.0, -1.0
@@ -160,8 +160,8 @@ func siteOf(n name, of map[int]stats.Site, elapsed float64) Site {
 	return line
 }
 
-// latest returns the rank that spent least in calls of a collective, -1 if the others spent about as
-// much.
+// latest returns the rank that spent least in calls of a collective, -1 if the others spent about
+// as much.
 func latest(of map[int]stats.Site, by measure, elapsed float64) (rank int) {
 	least, low, high := -1.0, -1.0, 0.0
 	for _, i := range slices.Sorted(maps.Keys(of)) {
@@ -181,7 +181,7 @@ func latest(of map[int]stats.Site, by measure, elapsed float64) (rank int) {
 	return rank
 }
 
-// pairs returns who has sent what to whom, the largest first.
+// pairs returns the messages between ranks, the largest total first.
 func (c *Collector) pairs() (pairs []Pair) {
 	for from, r := range c.ranks {
 		for to, p := range r.peers {

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// How much of a table is printed. JSON has all.
+// Limits of printed tables. JSON has all lines.
 const (
 	mostSites = 20
 	mostRanks = 16
@@ -118,7 +118,7 @@ func (g grid) end(more int, of string) {
 	}
 }
 
-// count writes so many of what: "1 host", "2 hosts".
+// count writes a number and a noun: "1 host", "2 hosts".
 func count(n int, what string) string {
 	if n != 1 {
 		what += "s"

@@ -14,8 +14,7 @@ import (
 	"gompi/internal/timeline"
 )
 
-// WriteTrace writes the calls of all ranks, for viewers. Times are from the first call that is
-// kept.
+// WriteTrace writes the calls of all ranks, for viewers. Times start at the first recorded call.
 func (c *Collector) WriteTrace(w io.Writer) error {
 	t := tracer{file: timeline.NewFile(w), first: math.MaxInt64, streams: map[stream]*messages{}}
 	for _, r := range c.ranks {
@@ -43,14 +42,14 @@ type tracer struct {
 	streams map[stream]*messages
 }
 
-// A stream is messages that are received in the order sent, as far as the trace has what tells them
-// apart: it does not have the communicator.
+// A stream is messages that are received in sending order. Events do not record the communicator,
+// so a stream may mix several.
 type stream struct{ from, to, tag int }
 
-// messages are those of a stream.
+// messages are the messages of a stream.
 type messages struct {
 	sent, received []message
-	torn           bool // some are not in the trace
+	torn           bool // some messages are not in the trace
 }
 
 type message struct {
@@ -60,8 +59,8 @@ type message struct {
 
 func (t *tracer) since(at int64) time.Duration { return time.Duration(at - t.first) }
 
-// rank writes the calls of a rank. Of calls that overlap, since several goroutines made them, each
-// is in the first row that is free.
+// rank writes the calls of a rank. Calls of several goroutines may overlap: each goes into the
+// first free row.
 func (t *tracer) rank(i int, r *rank) error {
 	var l timeline.List
 	title := fmt.Sprintf("rank %d on %s", i, r.host)
@@ -69,7 +68,7 @@ func (t *tracer) rank(i int, r *rank) error {
 		title += fmt.Sprintf(" (%d calls before these were dropped)", r.dropped)
 	}
 	l.Process(i, title)
-	var busy []int64 // until when, by row
+	var busy []int64 // by row, the end of its latest call
 	for _, of := range r.traces {
 		for _, e := range of.events {
 			row := slices.IndexFunc(busy, func(until int64) bool { return until <= e.Begin })
@@ -106,8 +105,8 @@ func argsOf(n name, e *stats.Event) map[string]any {
 	return args
 }
 
-// note notes the message of a call: arrows go from the beginning of a send to the end of a blocking
-// receive.
+// note notes the message of a call. Arrows go from the beginning of a send to the end of a
+// blocking receive.
 func (t *tracer) note(rank, row int, op string, e *stats.Event, torn bool) {
 	if e.Peer < 0 {
 		return
@@ -115,7 +114,7 @@ func (t *tracer) note(rank, row int, op string, e *stats.Event, torn bool) {
 	op = strings.ToLower(strings.TrimPrefix(op, "MPI_"))
 	isSend := strings.HasSuffix(op, "send")
 	m := t.stream(e.Peer, rank, e.Tag)
-	if isSend || strings.Contains(op, "sendrecv") { // which has both, and here one
+	if isSend || strings.Contains(op, "sendrecv") { // a sendrecv does both; this is its send
 		m = t.stream(rank, e.Peer, e.Tag)
 	}
 	m.torn = m.torn || torn
@@ -126,7 +125,7 @@ func (t *tracer) note(rank, row int, op string, e *stats.Event, torn bool) {
 	case op == "recv" || op == "mrecv":
 		at.At = t.since(e.Begin + e.Duration)
 		m.received = append(m.received, message{at, e.Bytes})
-	default: // what an Irecv has got is not known when it is called
+	default: // an Irecv's message is not known at the call
 		m.torn, t.stream(e.Peer, rank, e.Tag).torn = true, true
 	}
 }
@@ -139,7 +138,7 @@ func (t *tracer) stream(from, to, tag int) *messages {
 	return t.streams[s]
 }
 
-// arrows draws the messages of streams of which the trace has all, on both sides.
+// arrows draws the messages of streams that the trace has completely, on both sides.
 func (t *tracer) arrows() error {
 	var l timeline.List
 	id := 0

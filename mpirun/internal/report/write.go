@@ -9,8 +9,7 @@ import (
 	"strconv"
 )
 
-// Write writes the summary in the form that the ending of a file's name asks for: .json, .html,
-// .csv, or else tables.
+// Write writes the summary in the format of file's extension: .json, .html, .csv, or else tables.
 func (s *Summary) Write(w io.Writer, file string) error {
 	switch filepath.Ext(file) {
 	case ".json":
@@ -25,7 +24,7 @@ func (s *Summary) Write(w io.Writer, file string) error {
 	return s.Text(w)
 }
 
-// CSV writes the sites, one in a line.
+// CSV writes the sites, each in a line.
 func (s *Summary) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"call", "called at", "ranks", "calls", "bytes", "time/rank (s)", "min (s)", "max (s)", "slowest call (s)",
