@@ -15,37 +15,36 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// An Agent is the agent of one host, seen from the launcher. One goroutine starts it and reads its
-// messages until its end, another writes; neither decides anything. Other methods than Continue,
-// Kill and Flush are for when the agent runs.
+// An Agent is the agent of one host, as the launcher sees it. One goroutine starts it and reads
+// its messages until its end, another writes; neither decides anything. Continue, Kill and Flush
+// may be called at any time, other methods once the agent runs.
 type Agent struct {
-	received atomic.Bool // something has come since the last call of Received
+	received atomic.Bool // a message has come since the last call of Received
 
 	mu      sync.Mutex
 	process *remote.Process // nil until it runs
-	out     *remote.Outbox  // to it
-	sent    bool            // something has been sent
-	host    int             // its number among all
-	tree    *tree.Tree      // that it is reached through; out is nil then
+	out     *remote.Outbox  // to the process
+	sent    bool            // a message has been sent
+	host    int             // the host's number
+	tree    *tree.Tree      // tree that leads to the agent; out is nil then
 }
 
-// Lost is why the channel of an agent has ended that was reached through another host: that is
-// lost.
+// Lost is the error of a channel through another host that has been lost.
 type Lost = tree.Lost
 
-// Started is what is known of an agent that has been started.
+// Started describes an agent that has been started.
 type Started struct {
-	Via   string   // how it is reached, as remote.Process has it
+	Via   string   // way to the agent, as in remote.Process
 	Here  bool     // it is a process of this machine
 	Srun  bool     // srun has started it
 	PID   int      // of the process on this machine, 0 if there is none
-	Login []string // the command that logs in to its host, as remote.Process has it
-	// Relays are the hosts through which it is reached, by number, from the launcher on; on the
-	// last, which may be its own, it was started.
+	Login []string // login command of its host, as in remote.Process
+	// Relays are the hosts on the way from the launcher, by number. The last one, perhaps the
+	// agent's own, started it.
 	Relays []int
 }
 
-// Process names the process on this machine for the user: " (process 7)", or "" if there is none.
+// Process names the local process for the user: " (process 7)", or "" if there is none.
 func (s *Started) Process() string {
 	if s.PID == 0 {
 		return ""
@@ -53,17 +52,16 @@ func (s *Started) Process() string {
 	return fmt.Sprintf(" (process %d)", s.PID)
 }
 
-// An Event is what happened to an agent: it has been started, a message has come, or its channel
-// has ended.
+// An Event is a change of an agent: its start, a message, or the end of its channel.
 type Event struct {
-	Host    int      // its number among all
-	Started *Started // it runs now
+	Host    int      // the host's number
+	Started *Started // the agent runs
 	Message ctl.Message
-	Err     error // how the channel ended; the last event
+	Err     error // reason for the channel's end; the last event
 }
 
-// StartAll starts the agents of hosts, within ctx, those of more than fanout hosts in a tree of
-// that fan-out at most, if starter allows that and it is not 0. Events are as those of Start.
+// StartAll starts the agents of hosts, within ctx. More than fanout hosts form a tree of at most
+// that fan-out if starter allows it and fanout is not 0. Events are as in Start.
 func StartAll(ctx context.Context, starter remote.Starter, fanout int, hosts []hostfile.Host, events chan<- Event, done <-chan struct{}) []*Agent {
 	t := tree.New(starter, hosts, fanout)
 	agents := make([]*Agent, len(hosts))
@@ -73,9 +71,8 @@ func StartAll(ctx context.Context, starter remote.Starter, fanout int, hosts []h
 	return agents
 }
 
-// Start starts the agent of a host, within ctx, and sends its events to events, its end
-// last. Close done when events is not read any more, after the agent has ended. Start does not
-// block.
+// Start starts the agent of a host, within ctx, and sends its events to events, its end last.
+// Close done when events is no longer read, after the agent has ended. Start does not block.
 func Start(ctx context.Context, starter remote.Starter, h hostfile.Host, number int, events chan<- Event, done <-chan struct{}) *Agent {
 	a := &Agent{host: number}
 	go a.serve(ctx, starter, h, number, events, done) // until the agent is gone or done is closed
@@ -107,11 +104,11 @@ func (a *Agent) serve(ctx context.Context, starter remote.Starter, h hostfile.Ho
 	for {
 		m, err := r.Next()
 		switch m.(type) {
-		case *ctl.Started, *ctl.Pong, *ctl.Exited: // which get no answer, and more follows
+		case *ctl.Started, *ctl.Pong, *ctl.Exited: // without an answer, and more messages follow
 			nudge()
 		case *ctl.Drained:
 			if started.Srun {
-				a.Close() // what it waits for
+				a.Close() // the agent waits for this
 			}
 		}
 		select {
@@ -125,7 +122,7 @@ func (a *Agent) serve(ctx context.Context, starter remote.Starter, h hostfile.Ho
 	}
 }
 
-// A receiver notes when something comes.
+// A receiver notes incoming data.
 type receiver struct {
 	io.Reader
 	received *atomic.Bool
@@ -137,14 +134,14 @@ func (l receiver) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Received reports whether something has come since it was last called.
+// Received reports whether a message has come since the last call.
 func (a *Agent) Received() bool { return a.received.Swap(false) }
 
-// Send queues m for the agent. It does not block. What cannot be delivered is
-// dropped: the reader notices that the agent is gone.
+// Send queues m for the agent. It does not block. Undeliverable messages are dropped: the reader
+// notices the agent's end.
 func (a *Agent) Send(m ctl.Message) { Broadcast([]*Agent{a}, m) }
 
-// Broadcast is Send to some agents. To those that are reached through one host m goes there once.
+// Broadcast is Send to several agents. For agents behind one host, m goes to that host once.
 func Broadcast(agents []*Agent, m ctl.Message) {
 	frame, behind := ctl.Append(nil, m), map[*tree.Tree][]int{}
 	for _, a := range agents {
@@ -162,8 +159,8 @@ func Broadcast(agents []*Agent, m ctl.Message) {
 	}
 }
 
-// nudge makes the agent's next data arrive without delay: see ctl.Nudge. It does nothing before the
-// first Send: until then the job may not know the agent.
+// nudge makes the agent's next data arrive without delay: see ctl.Nudge. It does nothing before
+// the first Send, because the job may not know the agent yet.
 func (a *Agent) nudge() {
 	a.mu.Lock()
 	sent := a.sent
@@ -173,7 +170,7 @@ func (a *Agent) nudge() {
 	}
 }
 
-// Flush waits until everything has been written, at most for limit.
+// Flush waits until all messages have been written, at most for limit.
 func (a *Agent) Flush(limit time.Duration) {
 	a.mu.Lock()
 	out, t := a.out, a.tree
@@ -189,27 +186,27 @@ func (a *Agent) Flush(limit time.Duration) {
 // Close ends the channel, which ends the agent.
 func (a *Agent) Close() { a.process.Close() }
 
-// Kill ends the agent, or what stands for it here, at once, if it has been started. Any
-// goroutine may call it.
+// Kill ends the agent, or its local process, at once, if it has been started. Any goroutine may
+// call it.
 func (a *Agent) Kill() {
 	if process := a.started(); process != nil {
 		process.Kill()
 	}
 }
 
-// Continue continues the agent, or what stands for it here, if it has been started and is stopped.
+// Continue continues the agent, or its local process, if it is stopped.
 func (a *Agent) Continue() {
 	if process := a.started(); process != nil {
 		process.Continue()
 	}
 }
 
-// started returns the process, nil until it runs.
+// started returns the process, nil before it runs.
 func (a *Agent) started() *remote.Process {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.process
 }
 
-// Wait waits until the agent has ended, once its channel has, and returns how, in words.
+// Wait waits for the agent's end, after its channel's, and describes it in words.
 func (a *Agent) Wait() string { return a.process.Wait() }

@@ -25,7 +25,7 @@ var bootstrapText string
 // bootstrap is the script that turns a login into an agent, as one line.
 var bootstrap = oneLine(bootstrapText)
 
-// placesTried is in how many folders bootstrap.sh tries to put what it is sent.
+// placesTried is the number of folders in which bootstrap.sh tries to store a program.
 const placesTried = 2
 
 // oneLine returns a script without comments, empty lines, indentation and newlines.
@@ -39,15 +39,15 @@ func oneLine(script string) string {
 	return strings.Join(lines, " ")
 }
 
-// What a login prints before it is an agent: lines that begin so.
+// Prefixes of a login's lines before it is an agent.
 const (
 	lineWant    = "\x00gompi want"
 	lineMachine = "\x00gompi machine "
 	lineOther   = "\x00gompi other "
 )
 
-// IsOther reports whether the command line args asks for an agent of another build than this one,
-// and if so writes that to out.
+// IsOther reports whether the command line args asks for an agent of another build. If so it
+// writes that to out.
 func IsOther(args []string, out io.Writer) bool {
 	if len(args) < 2 || args[0] != AgentFlag && args[0] != RelayFlag || args[1] == build() {
 		return false
@@ -56,14 +56,14 @@ func IsOther(args []string, out io.Writer) bool {
 	return true
 }
 
-// A self is this gompirun, as something to be found on other hosts or sent there.
+// A self is this gompirun, to be found on other hosts or sent there.
 type self struct {
-	path    string // by which it was called
+	path    string // as called
 	name    string
-	machine string // that it runs on
+	machine string // processor type
 	build   string
 	size    int64
-	role    string // the flag by which it becomes what it is to be there
+	role    string // flag that makes it an agent or a relay
 }
 
 // executable is this program, even if its file has been replaced.
@@ -89,8 +89,8 @@ func newSelf() (self, error) {
 	return s, nil
 }
 
-// calledPath returns the absolute path by which this program was called, links
-// and all: another host may have the same link to another place.
+// calledPath returns the absolute path by which this program was called, with links, because
+// another host may have the same link to another place.
 func calledPath() (string, error) {
 	if path, err := exec.LookPath(os.Args[0]); err == nil {
 		if path, err = filepath.Abs(path); err == nil && sameFile(path, executable) {
@@ -106,8 +106,8 @@ func sameFile(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// build identifies this program, by Go's build ID, which is quick to read, or by a hash of the file
-// if it has none.
+// build identifies this program: by Go's build ID, which is quick to read, or else by a hash of
+// the file.
 func build() string {
 	id, err := buildID()
 	if err != nil {
@@ -138,12 +138,12 @@ func contents() string {
 	}
 	defer f.Close()
 	h := sha256.New()
-	io.Copy(h, f) // what cannot be read makes another build
+	io.Copy(h, f) // unreadable parts make another build
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// command returns the command line that starts an agent on another host: own, the user's, or if
-// that is "" the bootstrap script. With send the script skips the gompirun at our path.
+// command returns the command line that starts an agent on another host: own, the user's, or the
+// bootstrap script if own is "". With send the script ignores the gompirun at our path.
 func (s self) command(own string, send bool) string {
 	if own != "" {
 		return own + " " + s.role
@@ -170,12 +170,12 @@ func (s self) send(w io.Writer) error {
 	return err
 }
 
-// maxGreeting bounds what a login may print before it is an agent.
+// maxGreeting bounds the output of a login before it is an agent.
 const maxGreeting = 64 << 10
 
-// readGreeting reads r up to the end of the first line that begins as ctl.Magic
-// does, and returns that line; with an error, all that came. The login may have printed anything
-// before. It reads byte by byte, so as to take nothing from the agent.
+// readGreeting reads r up to the end of the first line that begins as ctl.Magic does, and returns
+// that line; with an error, all output so far. The login may have printed anything before. It
+// reads byte by byte, because the bytes after the line are the agent's.
 func readGreeting(r io.Reader) (string, error) {
 	const mark = "\x00gompi "
 	var got []byte

@@ -14,17 +14,16 @@ import (
 	"gompi/mpirun/internal/limits"
 )
 
-// Local starts agents on this machine, whatever the host is called.
+// Local starts agents on this machine, whatever the host's name.
 type Local struct {
-	Stderr io.Writer // where an agent that fails reports so
-	Input  *os.File  // that a rank may get as its standard input; nil for none
+	Stderr io.Writer // for errors of agents
+	Input  *os.File  // standard input for a rank; nil for none
 }
 
-// InputFD is the agent's descriptor of Local.Input, if it has been given one.
+// InputFD is the agent's descriptor of Local.Input, if it has one.
 const InputFD = 3
 
-// Start implements Starter. The context bounds nothing: starting a process does
-// not block.
+// Start implements Starter. It ignores the context, because starting a process does not block.
 func (l Local) Start(_ context.Context, host hostfile.Host) (*Process, error) {
 	// The running program, even if its file has been replaced, under the name
 	// by which it was called.
@@ -39,7 +38,8 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Process, error) {
 	return agent, nil
 }
 
-// Guarded starts an agent with a watchdog on this machine: beside a relay, which is no launcher.
+// Guarded starts an agent with a watchdog on this machine: for a relay, which does not watch the
+// agent.
 func Guarded() (*Process, error) {
 	cmd := exec.Command(executable, AgentFlag)
 	cmd.Args[0] = os.Args[0]
@@ -50,15 +50,15 @@ func Guarded() (*Process, error) {
 	return agent, nil
 }
 
-// LocalOrRemote starts agents on this machine with Local, and those on other hosts with Remote. A
-// host with a port or a user of its own is another one, whatever its name: a container, perhaps.
+// LocalOrRemote starts agents on this machine by Local, on other hosts by Remote. A host with a
+// port or a user counts as another host, whatever its name: it may be a container.
 type LocalOrRemote struct {
 	Local  Starter
 	Remote interface {
 		Starter
 		ByHand(hostfile.Host) string
 	}
-	Own string // a name that is this machine's, too
+	Own string // another name of this machine
 }
 
 // Start implements Starter.
@@ -73,22 +73,20 @@ func (n LocalOrRemote) isLocal(h hostfile.Host) bool {
 	return h.Port == 0 && h.User == "" && (h.Name == n.Own || IsLocal(h.Name))
 }
 
-// SSH returns what reaches other hosts, if that is such.
+// SSH returns Remote if it is an SSH.
 func (n LocalOrRemote) SSH() (*SSH, bool) {
 	ssh, ok := n.Remote.(*SSH)
 	return ssh, ok
 }
 
-// MeansTheSame reports whether h is another host, and its name may mean that on others, too.
+// MeansTheSame reports whether h is another host whose name may be valid on other hosts, too.
 func (n LocalOrRemote) MeansTheSame(h hostfile.Host) bool { return !n.isLocal(h) && !IsLocal(h.Name) }
 
-// ByHand returns the shell's command by which a user may try what starts an agent on a host other
-// than this one.
+// ByHand returns the shell command for a user to try the start of an agent on another host.
 func (n LocalOrRemote) ByHand(h hostfile.Host) string { return n.Remote.ByHand(h) }
 
-// IsLocal reports whether host names this machine without asking a name
-// server: localhost, a loopback address, the machine's own name or one of its
-// addresses.
+// IsLocal reports whether host names this machine, without asking a name server: localhost, a
+// loopback address, the machine's own name or one of its addresses.
 func IsLocal(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -11,8 +11,7 @@ import (
 	"gompi/internal/cli"
 )
 
-// login returns the command that logs in to h, without what is to run there:
-// its last word is the host.
+// login returns the login command for h, without a remote command: its last word is the host.
 func login(command []string, h hostfile.Host) []string {
 	argv := slices.Clone(command)
 	if h.Port != 0 {
@@ -24,7 +23,7 @@ func login(command []string, h hostfile.Host) []string {
 	return append(argv, h.Name)
 }
 
-// ByHand returns the shell's command by which a user may try to log in to h.
+// ByHand returns the shell command for a user to try a login to h.
 func (s *SSH) ByHand(h hostfile.Host) string {
 	words := append(login(s.command, h), "true")
 	for i, w := range words {
@@ -39,8 +38,8 @@ func needsQuotes(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%=+,", r)
 }
 
-// Terminal returns the command that runs a script of one line where login leads
-// to, on a terminal; here if login is empty.
+// Terminal returns the command that runs a script of one line at the end of login, on a terminal;
+// on this machine if login is empty.
 func Terminal(login []string, script string) []string {
 	if len(login) == 0 {
 		return []string{"sh", "-c", script}

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// An Outbox writes what is posted to it to a process, in order, in a goroutine that runs while
-// there is something to write. Its methods may be called from any goroutine.
+// An Outbox writes posted data to a process, in order, in a goroutine that runs as long as data
+// is queued. Any goroutine may call its methods.
 type Outbox struct {
 	to *Process
 
 	mu      sync.Mutex
 	queue   [][]byte
-	queued  int  // bytes in it
-	short   bool // the last of queue is of short ones, to which others may be appended
+	queued  int  // bytes in queue
+	short   bool // the last of queue holds short data, and may grow
 	writing bool
-	closing bool       // the process is to be closed when all is written
-	idle    *sync.Cond // signalled when nothing is queued or being written
+	closing bool       // close the process after the last write
+	idle    *sync.Cond // signalled when no data is queued or being written
 }
 
 // NewOutbox returns an Outbox that writes to to.In.
@@ -27,11 +27,12 @@ func NewOutbox(to *Process) *Outbox {
 	return o
 }
 
-// Post does not copy what has at least long bytes: the cards of all ranks go to many hosts at once.
+// Post does not copy data of at least long bytes: the cards of all ranks go to many hosts at
+// once.
 const long = 16 << 10
 
-// Post queues b, which must not change any more, and returns how many bytes are queued. It does not
-// block. What cannot be written is dropped: whoever reads from the process notices that it is gone.
+// Post queues b, which must not change afterwards, and returns the number of queued bytes. It
+// does not block. Undeliverable data is dropped: the reader of the process notices its end.
 func (o *Outbox) Post(b []byte) (queued int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,7 +49,7 @@ func (o *Outbox) Post(b []byte) (queued int) {
 	return o.queued
 }
 
-// Close closes the process, as its Close does, once all that is queued is written.
+// Close closes the process, by its Close, once all queued data is written.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -56,7 +57,7 @@ func (o *Outbox) Close() {
 	o.run()
 }
 
-// run writes, unless that is being done.
+// run starts the writer unless it runs.
 func (o *Outbox) run() {
 	if !o.writing {
 		o.writing = true
@@ -64,7 +65,7 @@ func (o *Outbox) run() {
 	}
 }
 
-// write writes until nothing is queued.
+// write writes until the queue is empty.
 func (o *Outbox) write() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,7 +85,7 @@ func (o *Outbox) write() {
 	o.idle.Broadcast()
 }
 
-// Flush waits until everything has been written, at most for limit.
+// Flush waits until all data has been written, at most for limit.
 func (o *Outbox) Flush(limit time.Duration) {
 	expired := false
 	timer := time.AfterFunc(limit, func() {

@@ -7,17 +7,17 @@ import (
 	"unicode"
 )
 
-// sshFailed is the exit status of ssh when it is not that of the command.
+// sshFailed is the exit status of ssh for its own failures.
 const sshFailed = 255
 
-// reason returns why a login has ended without becoming an agent: what ssh itself printed last, or
-// how it ended, and then what the host printed: stderr, where a server's banner stands, too, or
-// stdout.
+// reason explains why a login has ended without becoming an agent: by the last line of ssh
+// itself, or how it ended; then by the host's output, on stderr, which also has a server's
+// banner, or on stdout.
 func reason(via, how string, status int, stderr, stdout string) string {
 	if status == sshFailed {
 		own, others := split(stderr)
 		if lastLines(own, "") == "" {
-			own, others = stderr, "" // it is no ssh, or a new one: its own messages name the host, too
+			own, others = stderr, "" // no ssh, or a new version: its own messages name the host, too
 		}
 		if last := lastLines(own, ""); last != "" {
 			return withRemedy(last, own) + lastLines(others, "; the host says: ") + lastLines(stdout, "; the host says: ")
@@ -26,8 +26,8 @@ func reason(via, how string, status int, stderr, stdout string) string {
 	return fmt.Sprintf("%s %s%s%s", via, how, lastLines(stderr, ": "), lastLines(stdout, "; the host says: "))
 }
 
-// byClient matches the lines of OpenSSH's client itself. Others are a banner, or what the host's
-// shell and programs print.
+// byClient matches lines of OpenSSH's client itself. Other lines are a banner, or output of the
+// host's shell and programs.
 var byClient = regexp.MustCompile(`^(ssh: |kex_exchange_identification: |ssh_exchange_identification: |banner exchange: |ssh_dispatch_run_fatal: |` +
 	`channel \d+: open failed: |client_loop: |Connection (closed|reset|timed out|to )|Disconnected from |Received disconnect from |Timeout, server |` +
 	`Unable to negotiate |Bad owner or permissions |Host key verification failed|No .* host key is known for |Too many authentication failures|` +
@@ -35,7 +35,7 @@ var byClient = regexp.MustCompile(`^(ssh: |kex_exchange_identification: |ssh_exc
 	`Please contact your system administrator|Add correct host key in |Offending .* key in |Host key for .* has changed |Warning: |SHA256:|remove with:|ssh-keygen -f )` +
 	`|: Permission denied \(|: Too many authentication failures`)
 
-// split parts what was printed on standard error in the lines of ssh's client, and others.
+// split separates standard error into the lines of ssh's client, and the others.
 func split(stderr string) (client, others string) {
 	for line := range strings.Lines(stderr) {
 		if byClient.MatchString(strings.TrimSpace(line)) {
@@ -52,7 +52,7 @@ var (
 	removeKey    = regexp.MustCompile(`ssh-keygen -f .* -R .*`) // as Debian's ssh prints it
 )
 
-// withRemedy adds advice to the last line of what ssh's client printed, if that contains none.
+// withRemedy adds advice to the last line of ssh's client, if there is advice for it.
 func withRemedy(last, stderr string) string {
 	remedy := ""
 	switch {
@@ -78,19 +78,19 @@ func withRemedy(last, stderr string) string {
 	return strings.TrimSuffix(last, ".") + "; " + remedy
 }
 
-// isDropped reports whether the server ended the connection before the login, as sshd does with
-// some when too many come at once (MaxStartups), and with all when it is not to be logged in there.
+// isDropped reports whether the server ended the connection before the login. sshd does that to
+// some of too many simultaneous logins (MaxStartups), and to all where logins are forbidden.
 func isDropped(stderr string) bool {
 	own, _ := split(stderr)
 	last := lastLines(own, "")
 	return strings.Contains(last, "_exchange_identification: ") || strings.Contains(last, "Connection reset by ") || strings.HasPrefix(last, "Connection closed by ")
 }
 
-// longestWords is how much is shown of a line.
+// longestWords is the most bytes shown of a line.
 const longestWords = 300
 
-// lastLines returns the last line of text that states why something failed, or its beginning, after
-// lead; nothing if there is none. Where a Go program dies, that stands before its stacks.
+// lastLines returns the last line of text that explains a failure, or its beginning, after lead;
+// nothing if there is none. A dying Go program prints that line before its stacks.
 func lastLines(text, lead string) string {
 	text, _, _ = strings.Cut(text, "\ngoroutine ")
 	lines := strings.Split(text, "\n")
@@ -107,11 +107,11 @@ func lastLines(text, lead string) string {
 	return ""
 }
 
-// idle reports whether a line of ssh or srun is one that states nothing of a failure: it is empty
-// or a frame, or known, or follows from one before it.
+// idle reports whether a line of ssh or srun explains nothing: an empty line or a frame, a known
+// line, or a consequence of an earlier line.
 func idle(line string) bool {
 	hasText := strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 	return !hasText || strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding") ||
 		strings.HasSuffix(line, "UNKNOWN port 65535") || strings.HasPrefix(line, "stdio forwarding failed") ||
-		strings.HasPrefix(line, "srun: error: ") && strings.Contains(line, "Exited with exit code") // which we know
+		strings.HasPrefix(line, "srun: error: ") && strings.Contains(line, "Exited with exit code") // known
 }

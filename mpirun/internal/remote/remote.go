@@ -1,5 +1,5 @@
-// Package remote starts agents on hosts. A Starter hides how: as a process of
-// this machine, over ssh, or as a step of a batch system.
+// Package remote starts agents on hosts. A Starter hides the way: a process of this machine, ssh,
+// or a step of a batch system.
 package remote
 
 import (
@@ -16,12 +16,12 @@ import (
 	"gompi/hostfile"
 )
 
-// The first arguments that make gompirun an agent.
+// First arguments of gompirun that make it an agent.
 const (
 	AgentFlag   = "--agent"         // on another host, with a watchdog
-	RelayFlag   = "--relay"         // one that reaches others from there, too: package tree
-	GuardedFlag = "--guarded-agent" // what the watchdog runs
-	LocalFlag   = "--local-agent"   // on the launcher's host, which watches it
+	RelayFlag   = "--relay"         // reaches other hosts from there: package tree
+	GuardedFlag = "--guarded-agent" // child of a watchdog
+	LocalFlag   = "--local-agent"   // on the launcher's host, watched by the launcher
 )
 
 // A Starter starts an agent on a host. Start may wait until the agent runs, at most until ctx ends,
@@ -30,41 +30,39 @@ type Starter interface {
 	Start(ctx context.Context, host hostfile.Host) (*Process, error)
 }
 
-// A Process is a started agent as seen from this machine: the agent itself, or what leads to it,
-// such as ssh.
+// A Process is a started agent as seen from this machine: the agent itself, or a process that
+// leads to it, such as ssh.
 type Process struct {
 	In  io.WriteCloser // orders; closing it ends the agent and its ranks
 	Out io.ReadCloser  // reports
-	Via string         // how it is reached: "local" or the name of a program
-	// Login is the command that logs in to its host, the host's name last; nil
-	// for this machine, and where no login is needed.
+	Via string         // "local" or the name of the program that reaches it
+	// Login is the login command of its host, the host's name last; nil for this machine, and if
+	// there is no login.
 	Login []string
-	// Relays are the hosts through which it is reached, by number, from this one on.
+	// Relays are the hosts on the way from this machine, by number.
 	Relays  []int
-	Through *Process // what leads to the first of them; nil without any
-	Note    string   // what the user should know of its start
+	Through *Process // process that leads to the first relay; nil without relays
+	Note    string   // news of its start for the user
 
-	conn   Conn // instead of cmd, for an agent that no process here stands for
+	conn   Conn // instead of cmd, for an agent without a process here
 	cmd    *exec.Cmd
-	stderr *stderrTail // what it writes to its standard error; nil if that is passed on
+	stderr *stderrTail // end of its standard error; nil if that goes elsewhere
 
 	once   sync.Once // of wait
 	status int       // of the process, once it has been waited for
-	how    string    // it ended, in words
+	how    string    // how it ended, in words
 
 	mu     sync.Mutex
 	waited bool // the process and its number are gone
 }
 
-// Process.Via of an agent that is a process of this machine, and of one that srun
-// has started.
+// Process.Via of agents that are processes of this machine, and of agents started by srun.
 const (
 	viaLocal = "local"
 	ViaSrun  = "srun"
 )
 
-// Here reports whether the agent is a process of this machine, so that its
-// ranks are, too.
+// Here reports whether the agent, and so its ranks, are processes of this machine.
 func (p *Process) Here() bool { return p.Via == viaLocal }
 
 // A Conn is an agent behind a connection of its own.
@@ -99,8 +97,8 @@ func (p *Process) Kill() {
 	p.signal(-p.PID(), syscall.SIGKILL) // the process leads its group
 }
 
-// Close ends the agent, and its output when the process has ended: something else may hold that
-// open.
+// Close ends the agent, and closes its output after the process's end, because another process
+// may hold the output open.
 func (p *Process) Close() {
 	p.In.Close()
 	if p.cmd != nil {
@@ -118,7 +116,7 @@ func (p *Process) Continue() {
 	}
 }
 
-// signal sends a signal to the process or its group, unless that has been waited for.
+// signal sends a signal to the process or its group, unless the process has been waited for.
 func (p *Process) signal(to int, sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,12 +125,11 @@ func (p *Process) signal(to int, sig syscall.Signal) {
 	}
 }
 
-// dyingTime is how long a process that has been killed may take to end: it needs a processor for
-// that.
+// dyingTime is how long a killed process may take to end, for which it needs a processor.
 const dyingTime = 5 * time.Second
 
-// Wait waits until the agent has ended, for dyingTime at most, and returns how, in words: "exited
-// with status 1 (pid 7)". What has not been read of Out by then is lost.
+// Wait waits for the agent's end, for dyingTime at most, and describes it: "exited with status 1
+// (pid 7)". Unread bytes of Out are lost then.
 func (p *Process) Wait() string {
 	ended := make(chan string, 1)
 	go func() { ended <- p.howEnded() }() // until it has ended
@@ -162,8 +159,8 @@ func (p *Process) howEnded() string {
 	return fmt.Sprintf("is lost: %s %s", p.Via, how)
 }
 
-// wait returns the exit status, -1 for a signal, and how the process has ended. Any goroutine may
-// call it.
+// wait returns the exit status, -1 for a signal, and a description of the process's end. Any
+// goroutine may call it.
 func (p *Process) wait() (int, string) {
 	p.once.Do(func() {
 		err := p.cmd.Wait()
@@ -175,7 +172,7 @@ func (p *Process) wait() (int, string) {
 	return p.status, p.how
 }
 
-// ending describes how a process has ended, from the error of its Wait.
+// ending describes a process's end, from the error of its Wait.
 func ending(err error) (status int, how string) {
 	var exit *exec.ExitError
 	if err == nil {
@@ -190,7 +187,7 @@ func ending(err error) (status int, how string) {
 	return exit.ExitCode(), fmt.Sprintf("exited with status %d", exit.ExitCode())
 }
 
-// stderrEnd returns the end of what the process, which has ended, wrote to its standard error.
+// stderrEnd returns the end of the ended process's standard error.
 func (p *Process) stderrEnd() string {
 	if p.stderr == nil {
 		return ""
@@ -198,9 +195,8 @@ func (p *Process) stderrEnd() string {
 	return p.stderr.await()
 }
 
-// start starts cmd with pipes as an agent in a session of its own, so that the
-// terminal's signals, and its stopping of background jobs, do not reach it. What
-// cmd writes to its standard error is kept, unless that leads elsewhere already.
+// start starts cmd with pipes as an agent in a session of its own, out of reach of the terminal's
+// signals and job control. It keeps cmd's standard error, unless that is set already.
 func start(cmd *exec.Cmd, via string) (*Process, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

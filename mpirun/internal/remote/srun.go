@@ -14,20 +14,19 @@ import (
 	"gompi/hostfile"
 )
 
-// An Srun starts agents on the nodes of a Slurm allocation, each as a job step
-// of one task, which may use all that the job has of its node.
+// An Srun starts agents on the nodes of a Slurm allocation, each as a job step of one task, which
+// may use all of the job's resources on its node.
 type Srun struct {
 	job   string // its number
 	agent string // the command that runs an agent; "" to find or send ours
 	self  self
 
 	once sync.Once
-	gres map[string]string // of each node, where it has to be stated
+	gres map[string]string // by node, if it must be stated
 }
 
-// NewSrun returns an Srun for a job. agent, if not empty, is the command that
-// runs a gompirun on the nodes; else the one at our path is used, or ours is
-// sent.
+// NewSrun returns an Srun for a job. agent, if not empty, is the command that runs a gompirun on
+// the nodes. Otherwise the gompirun at our path is used, or ours is sent.
 func NewSrun(job, agent string) (*Srun, error) {
 	self, err := newSelf()
 	return &Srun{job: job, agent: agent, self: self}, err
@@ -58,7 +57,7 @@ func (s *Srun) step(ctx context.Context, node string, send bool) (*Process, erro
 	return a, err
 }
 
-// ByHand returns the shell's command by which a user may try to start something on h.
+// ByHand returns the shell command for a user to try the start of a step on h.
 func (s *Srun) ByHand(h hostfile.Host) string {
 	return fmt.Sprintf("srun --jobid=%s --nodes=1 --ntasks=1 --nodelist=%s true", s.job, h.Name)
 }
@@ -78,8 +77,8 @@ func srunArgs(job, node, gres, command string) []string {
 	return append(args, "sh", "-c", command)
 }
 
-// notForSrun are variables that srun would read as options of the agent's step: they would give it
-// one task's share of the node or a part of the GPUs, or redirect its output. The last line
+// notForSrun are variables that srun would take as options of the agent's step: they would give
+// it one task's share of the node or a part of the GPUs, or redirect its output. The last line
 // describes the user's login to this host.
 var notForSrun = []string{
 	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_SOCKET",
@@ -89,8 +88,8 @@ var notForSrun = []string{
 	"SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY",
 }
 
-// srunEnv returns the environment for srun. SLURM_OVERLAP lets the step share the node with others.
-// An old srun does not know it and shares anyway, but would refuse --overlap.
+// srunEnv returns the environment for srun. SLURM_OVERLAP lets the step share the node with
+// others. An old srun ignores it and shares anyway, but would refuse --overlap.
 func srunEnv(env []string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -100,7 +99,7 @@ func srunEnv(env []string) []string {
 }
 
 // countsGPUs reports whether the job has requested GPUs other than per node. A step on one node
-// gets its part of those only with --gres.
+// gets its part of such GPUs only with --gres.
 func countsGPUs(env []string) bool {
 	return slices.ContainsFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -108,8 +107,8 @@ func countsGPUs(env []string) bool {
 	})
 }
 
-// askGRES asks Slurm what the job has on each node. It returns nil if there is no answer: srun will
-// then report what it misses.
+// askGRES asks Slurm for the job's resources on each node. It returns nil without an answer: srun
+// then reports missing resources.
 func askGRES(ctx context.Context, job string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -122,11 +121,11 @@ func askGRES(ctx context.Context, job string) map[string]string {
 	return parseGRES(string(out))
 }
 
-// parseGRES reads the lines of scontrol that list what a job has on its nodes,
+// parseGRES reads the lines of scontrol with the job's resources on its nodes,
 //
 //	Nodes=n[1-2] CPU_IDs=0-3 Mem=0 GRES=gpu:v100:2(IDX:0-1)
 //
-// and returns for each node what --gres is to be: gpu:v100:2.
+// and returns the value of --gres for each node: gpu:v100:2.
 func parseGRES(text string) map[string]string {
 	found := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -152,7 +151,7 @@ func parseGRES(text string) map[string]string {
 	return found
 }
 
-// withoutIndices removes what is in parentheses.
+// withoutIndices removes the parts in parentheses.
 func withoutIndices(s string) string {
 	var b strings.Builder
 	depth := 0

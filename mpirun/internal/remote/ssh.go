@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// atOnce is how many logins may be under way. Each takes the launcher some
-	// 10 ms of a processor and three descriptors.
+	// atOnce is the most simultaneous logins. Each costs the launcher some 10 ms of a processor and
+	// three descriptors.
 	atOnce = 64
-	// sshd drops connections when too many come at once (MaxStartups). Then we try again after a
-	// growing pause; without retryUnreachable, this many times in all.
+	// sshd drops connections when too many come at once (MaxStartups). Start then tries again after
+	// a growing pause; without retryUnreachable, at most tries times.
 	tries      = 5
 	firstPause = 200 * time.Millisecond
 	longPause  = 5 * time.Second
-	// connectTime is how long a host may take to answer at all.
+	// connectTime is how long a host may take to answer.
 	connectTime = 10 * time.Second
 )
 
-// An SSH starts agents on other hosts, through the ssh command that the user
-// has, with its configuration. Its standard input and output are the channel.
-// ssh is not allowed to ask for anything and has no terminal that could stop it.
+// An SSH starts agents on other hosts by the user's ssh command, with its configuration. ssh's
+// standard input and output are the channel. It may not ask for anything, and has no terminal
+// that could stop it.
 type SSH struct {
 	command          []string // ssh and its arguments
 	agent            string   // the command that runs an agent; "" to find or send ours
@@ -42,10 +42,10 @@ type SSH struct {
 	slots            chan struct{}
 }
 
-// NewSSH returns an SSH that logs in with command, which takes ssh's arguments. agent, if not
-// empty, is the command that runs gompirun on the hosts. Else gompirun is run there at the path
-// that it has here, or sent if there is none. With retryUnreachable, hosts that refuse, drop
-// connections or do not resolve are tried again and again: they may just be starting.
+// NewSSH returns an SSH that logs in by command, which takes ssh's arguments. agent, if not
+// empty, is the command that runs gompirun on the hosts. Otherwise it is the gompirun at this
+// one's path, or one that is sent. With retryUnreachable, hosts that refuse, drop connections or
+// do not resolve are tried again and again, because they may just be booting.
 func NewSSH(command []string, agent string, retryUnreachable bool) (*SSH, error) {
 	s := &SSH{command: command, agent: agent, retryUnreachable: retryUnreachable, slots: make(chan struct{}, atOnce)}
 	var err error
@@ -93,15 +93,15 @@ func (s *SSH) Relay(ctx context.Context, h hostfile.Host) (*Process, error) {
 	return relay.Start(ctx, h)
 }
 
-// Ways is how a relay starts agents as s does.
+// Ways is the configuration with which a relay starts agents as s does.
 type Ways struct {
-	Command []string // NewSSH's
+	Command []string // the argument of NewSSH
 	Agent   string
 	Retry   bool
-	Path    string // where gompirun is on hosts that have it
+	Path    string // gompirun's path on hosts that have it
 }
 
-// Ways returns how relays start agents as s does.
+// Ways returns the configuration for relays.
 func (s *SSH) Ways() Ways { return Ways{s.command, s.agent, s.retryUnreachable, s.self.path} }
 
 // SSH returns an SSH that starts agents from this host.
@@ -124,7 +124,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// retries reports whether a login that failed may succeed when it is repeated.
+// retries reports whether a failed login may succeed when it is repeated.
 func (s *SSH) retries(err error, try int) bool {
 	var r *refusal
 	if !errors.As(err, &r) {
@@ -138,7 +138,7 @@ func (s *SSH) retries(err error, try int) bool {
 	return s.retryUnreachable && slices.ContainsFunc(notUpYet, contains)
 }
 
-// login runs ssh until it is an agent.
+// login runs ssh until it has become an agent.
 func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Process, error) {
 	argv := s.argv(ctx, h, send)
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -150,7 +150,7 @@ func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Process, 
 	return agent, err
 }
 
-// enter runs cmd, which runs our command on another host, until it is an agent.
+// enter runs cmd, a login that runs our command on another host, until it has become an agent.
 func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Process, error) {
 	agent, err := start(cmd, via)
 	if err != nil {
@@ -182,8 +182,9 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Process, e
 	return nil, &refusal{reason(agent.Via, how, status, stderr, greeting), stderr}
 }
 
-// greet returns the first line of the agent, or with an error what was printed instead. Before that
-// it sends our program as often as it is asked to: again if it could not be written in one folder.
+// greet returns the first line of the agent, or, with an error, the output instead of it. Before
+// that it sends our program on every request: a second request comes if a folder could not be
+// written.
 func (s self) greet(agent *Process) (string, error) {
 	for sent := 0; ; sent++ {
 		greeting, err := readGreeting(agent.Out)
@@ -201,9 +202,9 @@ func (s self) greet(agent *Process) (string, error) {
 			return "", errOther
 		}
 		if _, ok := after(lineWant); !ok || sent == placesTried {
-			return greeting, nil // ctl.Magic; if it is not, ctl.Reader returns an error
+			return greeting, nil // ctl.Magic; otherwise ctl.Reader returns an error
 		}
-		s.send(agent.In) // if it fails the login ends, and reports why
+		s.send(agent.In) // a failure ends the login, which reports the reason
 	}
 }
 
@@ -225,9 +226,8 @@ func (s *SSH) argv(ctx context.Context, h hostfile.Host, send bool) []string {
 	return append(login(argv, h), s.self.command(s.agent, send))
 }
 
-// environment returns the variables that ssh gets: all but those that are meant
-// for the user's programs and may break it, and one that forbids windows that
-// ask for passwords.
+// environment returns the variables for ssh: without settings for the user's programs that may
+// break ssh, and with a ban on password dialogs.
 func environment(vars []string) []string {
 	vars = slices.DeleteFunc(vars, func(kv string) bool {
 		return strings.HasPrefix(kv, "LD_") || strings.HasPrefix(kv, "SSH_ASKPASS")

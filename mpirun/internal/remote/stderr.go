@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stderrTail keeps the end of what a process writes to its standard error.
+// A stderrTail keeps the end of a process's standard error.
 type stderrTail struct {
 	from *os.File
 	done chan struct{} // closed at the end
@@ -17,14 +17,14 @@ type stderrTail struct {
 
 const (
 	maxStderr = 4 << 10
-	// stderrTime is how long its end is awaited, once the process has
-	// ended: something that it started may keep the pipe open.
+	// stderrTime is how long to wait for its end after the process's end, because a child may keep
+	// the pipe open.
 	stderrTime = 200 * time.Millisecond
 	// pipeful is the most that a pipe holds: 16 pages, of 4 KiB or 64.
 	pipeful = 1 << 20
 )
 
-// readAll keeps what comes, until its end or the deadline that await sets.
+// readAll keeps the output until its end or await's deadline.
 func (w *stderrTail) readAll() {
 	defer close(w.done)
 	buf := make([]byte, maxStderr)
@@ -45,7 +45,7 @@ func (w *stderrTail) keep(data []byte) {
 	w.tail = w.tail[max(0, len(w.tail)-maxStderr):]
 }
 
-// drain reads what is in the pipe: a Read past its deadline does not.
+// drain reads the content of the pipe, which a Read past its deadline does not.
 func (w *stderrTail) drain(buf []byte) {
 	conn, err := w.from.SyscallConn()
 	if err != nil || w.from.SetReadDeadline(time.Time{}) != nil {
@@ -67,14 +67,14 @@ func (w *stderrTail) drain(buf []byte) {
 	})
 }
 
-// await returns the end of what the process wrote. The process has ended, so whatever has not been
-// read is in the pipe.
+// await returns the end of the output. The process has ended, so all unread output is in the
+// pipe.
 func (w *stderrTail) await() string {
 	select {
 	case <-w.done:
 	case <-time.After(stderrTime):
 		if w.from.SetReadDeadline(time.Now()) != nil {
-			return "" // it cannot be polled, so nothing ends the Read
+			return "" // without polling nothing ends the Read
 		}
 	}
 	<-w.done

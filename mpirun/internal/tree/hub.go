@@ -13,31 +13,30 @@ import (
 )
 
 const (
-	// maxBacklog bounds the bytes queued for an agent or a relay that does not read. What the
-	// launcher sends is bounded by what agents ask for, and by the cards of a large job.
+	// maxBacklog bounds the bytes queued for an agent or a relay that does not read. Agents'
+	// requests bound the launcher's messages, except for the cards of a large job.
 	maxBacklog = 256 << 20
-	// endTime is how long a relay may take to end that no host is reached through any more.
+	// endTime is how long a relay may take to end after its last host's end.
 	endTime = 10 * time.Second
 )
 
-// A hub is where channels to hosts meet: at the launcher, and at each relay. It has the processes
-// that lead to the hosts started from here, agents and relays. Orders for hosts behind a relay it
-// passes on to that.
+// A hub is the meeting point of channels to hosts, in the launcher and in each relay. It has the
+// processes started from here, agents and relays, and passes on orders for hosts behind a relay.
 type hub struct {
-	self    int // the host that it is on
+	self    int // the host of this hub
 	ssh     *remote.SSH
-	deliver func(message) // takes what comes up, valid during the call; called by several goroutines, may block
+	deliver func(message) // takes messages from below, valid during the call; concurrent, may block
 
 	mu       sync.Mutex
-	channels map[int]*channel // by host: what it is reached by
-	running  int              // channels whose process has not ended, or is being started
-	changed  *sync.Cond       // signalled when that changes
+	channels map[int]*channel // by host: the channel that leads there
+	running  int              // channels with a process that runs or is being started
+	changed  *sync.Cond       // signalled when running changes
 }
 
-// A channel is a process started from here and what is written to it.
+// A channel is a process started from here and its input.
 type channel struct {
-	host    int  // to which it leads
-	relay   bool // to a relay
+	host    int  // at the other end
+	relay   bool // the process is a relay
 	stop    context.CancelCauseFunc
 	process *remote.Process // nil until it runs
 	out     *remote.Outbox
@@ -51,7 +50,7 @@ func newHub(self int, ssh *remote.SSH, deliver func(message)) *hub {
 	return h
 }
 
-// follow does what m orders. It does not block.
+// follow obeys m. It does not block.
 func (h *hub) follow(m message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +70,7 @@ func (h *hub) follow(m message) {
 	}
 }
 
-// leader returns the process here that leads to a host, nil if there is none any more.
+// leader returns the local process that leads to a host, nil if it has ended.
 func (h *hub) leader(host int) *remote.Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +80,7 @@ func (h *hub) leader(host int) *remote.Process {
 	return nil
 }
 
-// flush waits until all orders for a host have left this one, at most for limit.
+// flush waits until all orders for a host have left this host, at most for limit.
 func (h *hub) flush(host int, limit time.Duration) {
 	h.mu.Lock()
 	var out *remote.Outbox
@@ -94,7 +93,7 @@ func (h *hub) flush(host int, limit time.Duration) {
 	}
 }
 
-// begin starts an agent or relay, or has it started.
+// begin starts an agent or relay, or passes the order on.
 func (h *hub) begin(m *start) {
 	c := h.channels[m.from]
 	if m.from == h.self {
@@ -118,7 +117,7 @@ func (h *hub) send(m *orders) {
 			behind[c] = append(behind[c], n)
 		}
 	}
-	var data []byte // what is read next may take m's place
+	var data []byte // the next message may be read into m's place
 	for c, hosts := range behind {
 		if !c.pass(&orders{hosts, m.data}) && c.out != nil {
 			if data == nil {
@@ -129,7 +128,7 @@ func (h *hub) send(m *orders) {
 	}
 }
 
-// pass passes m on, if c leads to a relay that runs.
+// pass passes m on if c leads to a running relay.
 func (c *channel) pass(m message) bool {
 	passed := c.relay && c.process != nil
 	if passed {
@@ -144,7 +143,7 @@ func (c *channel) post(b []byte) {
 	}
 }
 
-// close ends what is written to c, which ends an agent, or the start of one.
+// close ends the input of c's process, which ends an agent, or stops its start.
 func (c *channel) close() {
 	if c.process == nil {
 		c.stop(errKilled)
@@ -153,7 +152,7 @@ func (c *channel) close() {
 	c.out.Close()
 }
 
-// end ends what c leads to, or its start, at once.
+// end kills c's process, or stops its start, at once.
 func (c *channel) end() {
 	c.stop(errKilled)
 	if c.process != nil {
@@ -162,13 +161,13 @@ func (c *channel) end() {
 	}
 }
 
-// count notes that there is a process more or less. h is locked.
+// count adds more to the number of processes. h is locked.
 func (h *hub) count(more int) {
 	h.running += more
 	h.changed.Broadcast()
 }
 
-// cut ends what leads from here to a host, which may be a relay that others are reached through.
+// cut kills the process here that leads to a host, which may be a relay to other hosts, too.
 func (h *hub) cut(host int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,7 +176,7 @@ func (h *hub) cut(host int) {
 	}
 }
 
-// serve starts what c leads to and delivers what comes from it, until it has ended.
+// serve starts c's process and delivers its messages, until it has ended.
 func (h *hub) serve(ctx context.Context, c *channel, m start) {
 	defer func() {
 		c.stop(nil)
@@ -209,7 +208,7 @@ func (h *hub) serve(ctx context.Context, c *channel, m start) {
 		h.reported(c)
 	}
 	process.Close()
-	process.Kill() // changes nothing about what is ending already
+	process.Kill() // no effect if it is ending already
 	how := process.Wait()
 	switch {
 	case last != nil:
@@ -234,7 +233,7 @@ func (h *hub) start(ctx context.Context, m *start) (*remote.Process, error) {
 	return h.ssh.Start(ctx, m.at)
 }
 
-// reported delivers what an agent reports, until it ends.
+// reported delivers an agent's reports, until it ends.
 func (h *hub) reported(c *channel) {
 	buf := make([]byte, chunk)
 	for {
@@ -248,9 +247,9 @@ func (h *hub) reported(c *channel) {
 	}
 }
 
-// relayed delivers what a relay sends, until it ends. When no host is reached through it any more
-// it is closed; then the last host's end is returned, to be delivered when it has ended, too. err
-// is why it was not listened to until its end.
+// relayed delivers a relay's messages, until it ends. After the end of its last host the relay is
+// closed, and that end is returned, for delivery after the relay's. err is the reason for not
+// reading until the relay's end.
 func (h *hub) relayed(c *channel) (last *ended, err error) {
 	r := newReader(c.process.Out)
 	if err = r.open(); err != nil {
@@ -272,7 +271,7 @@ func (h *hub) relayed(c *channel) (last *ended, err error) {
 	}
 }
 
-// forget forgets a host that was reached by c, and reports whether it was the last of those.
+// forget forgets a host reached by c, and reports whether it was the last one.
 func (h *hub) forget(host int, c *channel) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -288,7 +287,7 @@ func (h *hub) forget(host int, c *channel) (last bool) {
 	return true
 }
 
-// leave forgets all hosts that were reached by c, and delivers their ends.
+// leave forgets all hosts reached by c, and delivers their ends.
 func (h *hub) leave(c *channel, end func(host int) *ended) {
 	var hosts []int
 	h.mu.Lock()
@@ -305,7 +304,7 @@ func (h *hub) leave(c *channel, end func(host int) *ended) {
 	}
 }
 
-// closeAll ends the orders to all hosts, as when the launcher is gone.
+// closeAll ends the orders to all hosts, as when the launcher has ended.
 func (h *hub) closeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,26 +12,25 @@ import (
 	"gompi/mpirun/internal/remote"
 )
 
-// magic opens a relay's output. Its number, in one digit, is raised whenever a message changes.
+// magic opens a relay's output. Its number, one digit, is raised when a message changes.
 const magic = "\x00gompi relay 1\n"
 
 const (
-	chunk    = 64 << 10 // what is read of an agent's reports at once
+	chunk    = 64 << 10 // most bytes of one read of an agent's reports
 	maxFrame = 1<<30 + 1<<20
 	maxHosts = 1 << 20
 	maxText  = 64 << 10
 )
 
-// A message is a pointer to one of the structs below. Down to a relay go begin, start, orders,
-// hangUp and kill; up from it started, report and ended. Hosts are numbers that the launcher has
-// given them.
+// A message is a pointer to one of the structs below. begin, start, orders, hangUp and kill go
+// down to relays; started, report and ended go up. Hosts have the launcher's numbers.
 type message interface{ fields(*wire.Codec) }
 
 var protocol = wire.NewProtocol[message](message.fields,
 	&begin{}, &start{}, &orders{}, &hangUp{}, &kill{}, &started{}, &report{}, &ended{})
 
-// begin is the first message to a relay: where it is, and how it starts agents on other hosts. It
-// starts the agent of its own.
+// begin is the first message to a relay: its host, and its ways to start agents elsewhere. The
+// relay starts its own host's agent at once.
 type begin struct {
 	host int
 	ways remote.Ways
@@ -45,11 +44,11 @@ func (m *begin) fields(c *wire.Codec) {
 	c.Bools(&m.ways.Retry)
 }
 
-// start has an agent started on a host from another, that of a relay or of the launcher. The answer
-// is started or ended.
+// start orders an agent on a host to be started from the host from, a relay's or the launcher's.
+// The answer is started or ended.
 type start struct {
 	host, from int
-	relay      bool // it is to start others: a relay is started, and the agent by that
+	relay      bool // start a relay, which starts the agent, because it has hosts below
 	at         hostfile.Host
 	limit      time.Duration
 }
@@ -80,7 +79,7 @@ type hangUp struct{ host int }
 
 func (m *hangUp) fields(c *wire.Codec) { host(c, &m.host) }
 
-// kill ends an agent, or what stands for it where it was started.
+// kill ends an agent, or the process that stands for it on its parent host.
 type kill struct{ host int }
 
 func (m *kill) fields(c *wire.Codec) { host(c, &m.host) }
@@ -90,7 +89,7 @@ type started struct{ host int }
 
 func (m *started) fields(c *wire.Codec) { host(c, &m.host) }
 
-// report is what an agent has written.
+// report is output of an agent.
 type report struct {
 	host int
 	data []byte
@@ -105,8 +104,8 @@ func (m *report) fields(c *wire.Codec) {
 type ended struct {
 	host int
 	how  string
-	lost bool // with a relay
-	with int  // that relay
+	lost bool // because of a relay's end
+	with int  // that relay's host
 }
 
 func (m *ended) fields(c *wire.Codec) {
@@ -116,12 +115,12 @@ func (m *ended) fields(c *wire.Codec) {
 	host(c, &m.with)
 }
 
-// launcher stands for the launcher's own host among the numbers of hosts.
+// launcher is the launcher's own host among the numbers of hosts.
 const launcher = -1
 
 func host(c *wire.Codec, n *int) { wire.Int(c, n, launcher, maxHosts) }
 
-// A reader reads messages of a relay, or to one.
+// A reader reads messages from or to a relay.
 type reader struct {
 	from   io.Reader
 	frames wire.Frames
@@ -141,6 +140,5 @@ func (r *reader) open() error {
 	return nil
 }
 
-// next returns the next message, blocking until there is one. Bytes in it are valid until the next
-// call.
+// next waits for the next message. Its bytes are valid until the next call.
 func (r *reader) next() (message, error) { return protocol.Receive(r.from, &r.frames) }

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// idleTime is how long a relay without a host waits for its end. Its launcher may be gone
-	// without its noticing: then its agents have ended, as nothing was heard.
+	// idleTime is how long a relay without hosts waits for its end. Its launcher may be gone
+	// unnoticed: agents end on silence.
 	idleTime = 4 * time.Second
-	// leaveTime is how long it waits for what it has started once its launcher is gone. It is
-	// longer than agents try to kill what does not die.
+	// leaveTime is how long a relay waits for its processes after the launcher's end, longer than
+	// agents try to kill unkillable processes.
 	leaveTime = 8 * time.Second
 )
 
-// Relay runs a relay for whoever is behind in and out, until that is gone or has closed in. It
-// returns the exit status of the process, which is the relay's alone.
+// Relay runs a relay for the launcher or relay behind in and out, until that ends or closes in.
+// It returns the exit status of the process, which is the relay's alone.
 func Relay(in io.Reader, out io.Writer) int {
 	if err := relay(in, out); err != nil {
 		fmt.Fprintf(stdio.Stderr, "gompirun: relay: %v\n", err)
@@ -60,7 +60,7 @@ func relay(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// obey follows orders until there are no more.
+// obey follows orders until their end.
 func (h *hub) obey(r *reader) error {
 	for {
 		m, err := r.next()
@@ -74,7 +74,7 @@ func (h *hub) obey(r *reader) error {
 	}
 }
 
-// idle waits until nothing has run for some time.
+// idle waits until no process has run for some time.
 func (h *hub) idle() error {
 	for quiet := 0; quiet < 2; {
 		time.Sleep(idleTime / 2)
@@ -87,7 +87,7 @@ func (h *hub) idle() error {
 	return nil
 }
 
-// await waits until is, which is called with h locked, is true.
+// await waits until is returns true. h is locked during is.
 func (h *hub) await(is func() bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,7 +96,8 @@ func (h *hub) await(is func() bool) {
 	}
 }
 
-// A writer writes messages up. A relay whose launcher does not read waits, and so do its agents.
+// A writer writes messages up. If the launcher does not read, the relay waits, and so do its
+// agents.
 type writer struct {
 	mu  sync.Mutex
 	to  io.Writer
@@ -107,5 +108,5 @@ func (w *writer) deliver(m message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.buf = protocol.Append(w.buf[:0], m)
-	w.to.Write(w.buf) // an error means that the launcher is gone, which ends the orders too
+	w.to.Write(w.buf) // an error means that the launcher is gone: orders end, too
 }

@@ -7,11 +7,11 @@ import (
 	"gompi/hostfile"
 )
 
-// shape returns from where each host is started: from another, by number, or from the launcher's.
-// Of the hosts for which other is true, up to fanout are started by the launcher; more are a tree
-// that is no deeper than that allows, and whose hosts start as few others as that depth takes.
-// Those below one host follow it in the list: neighbors there are mostly neighbors in a building.
-// With a fanout of 0 the launcher starts all.
+// shape returns the parent of each host: the number of the host from which it is started, or
+// launcher. Hosts for which other is false are started by the launcher, as are the others up to
+// fanout. More others form a tree of the least depth that fanout allows, with the least branches
+// for that depth. The hosts below a host follow it in the list, because neighbors in the list are
+// mostly neighbors in a building. With a fanout of 0 the launcher starts all.
 func shape(hosts []hostfile.Host, fanout int, other func(hostfile.Host) bool) (from []int) {
 	from = make([]int, len(hosts))
 	var others []int
@@ -27,17 +27,17 @@ func shape(hosts []hostfile.Host, fanout int, other func(hostfile.Host) bool) (f
 	return from
 }
 
-// Shape returns from where each of so many other hosts is started: another, by number, or -1 for
-// the launcher's.
+// Shape returns the parent of each of so many other hosts: a number, or -1 for the launcher's
+// host.
 func Shape(hosts, fanout int) (from []int) {
 	return shape(make([]hostfile.Host, hosts), fanout, func(hostfile.Host) bool { return true })
 }
 
-// Sizes are what a host's number and its login take in the messages to relays.
+// Sizes are bytes of messages to and from relays: an order to start, and the headers of orders
+// and reports.
 type Sizes struct{ Start, Orders, Report int }
 
-// SizesOf returns, in bytes, an order to start the agent of the last of so many hosts, what an
-// order to that takes besides what it passes on, and a report of it besides.
+// SizesOf returns the sizes for the last of so many hosts.
 func SizesOf(hosts int) Sizes {
 	n, at := hosts-1, hostfile.Host{Name: fmt.Sprintf("node%05d", hosts)}
 	return Sizes{
@@ -47,7 +47,7 @@ func SizesOf(hosts int) Sizes {
 	}
 }
 
-// narrowest returns the smallest fan-out with which a tree of n hosts is no deeper than with most.
+// narrowest returns the least fan-out for a tree of n hosts that is no deeper than with most.
 func narrowest(n, most int) int {
 	depth := 1
 	for room(most, depth) < n {
@@ -60,7 +60,7 @@ func narrowest(n, most int) int {
 	return f
 }
 
-// room returns how many hosts a tree has room for, without its root.
+// room returns the capacity of a tree, without its root.
 func room(fanout, depth int) int {
 	all, level := 0, 1
 	for range depth {
@@ -70,7 +70,7 @@ func room(fanout, depth int) int {
 	return all
 }
 
-// grow has hosts started from one, in at most fanout branches.
+// grow makes root the parent of at most fanout branches of hosts.
 func grow(from []int, root int, hosts []int, fanout int) {
 	for branches := min(fanout, len(hosts)); branches > 0; branches-- {
 		n := (len(hosts) + branches - 1) / branches

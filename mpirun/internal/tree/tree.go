@@ -1,21 +1,21 @@
-// Package tree reaches many hosts through some of them. Up to a number of hosts the launcher starts
-// each host's agent itself: a star. Of more it starts relays on some, which start the agents of
-// their own hosts and of others, or further relays there, and pass on what is between the launcher
-// and these agents. So the launcher has few processes that log in, and what it sends to all hosts
-// leaves it once for each relay of its own.
+// Package tree reaches many hosts through some of them. Up to a number of hosts the launcher
+// starts every agent itself: a star. Beyond that it starts relays on some hosts. A relay starts
+// the agents of its own and of other hosts, or further relays there, and forwards the messages
+// between launcher and agents. So the launcher has few login processes, and sends a message for
+// all hosts only once to each of its relays.
 //
-//	launcher    Tree, lanes          one remote.Process for each agent, whoever starts it
-//	              hub                what leads to the hosts, by relays or without
+//	launcher    Tree, lanes          one remote.Process for each agent, wherever it is started
+//	              hub                channels to the hosts, direct or by relays
 //	relay         hub                the same, between an input and an output
 //	              agent, ssh ...
 //
-// A relay is a process of its own beside the agent of its host. It knows nothing of a job: it does
-// not even look into what it passes on. Who is alive is between the launcher and the agents, from
-// end to end: the launcher pings agents, through relays, and they answer. When a relay ends, the
-// channels to all below it do, and they end as agents do whose launcher is gone.
+// A relay is a process beside the agent of its host. It knows nothing of a job and does not read
+// the forwarded bytes. Liveness is end to end: the launcher pings agents, through relays, and
+// they answer. A relay's end closes the channels to all hosts below it, whose agents end as
+// without a launcher.
 //
-// What a relay queues of orders is bounded by what the launcher sends before it is asked for more.
-// Of reports it queues nothing: where the launcher does not read, it does not either.
+// A relay's queue of orders is bounded because the launcher waits for requests. Reports are not
+// queued: a relay reads them only as fast as the launcher does.
 package tree
 
 import (
@@ -30,34 +30,35 @@ import (
 	"gompi/mpirun/internal/remote"
 )
 
-// killTime is how long a relay may take to kill an agent, before what leads to the relay is killed.
+// killTime is how long a relay may take to kill an agent. After that the process to the relay is
+// killed.
 const killTime = time.Second
 
-// A Lost is the error of reading from an agent that is cut off, since a relay is lost.
+// A Lost is the read error of an agent that is cut off by the loss of a relay.
 type Lost struct {
-	Relay int    // the host that it is on
-	How   string // it has ended, in words
+	Relay int    // the relay's host
+	How   string // how the relay ended, in words
 }
 
 func (l *Lost) Error() string { return fmt.Sprintf("a host through which it is reached %s", l.How) }
 
-// Unwrap implements errors' interface: the channel has ended.
+// Unwrap makes a Lost an io.EOF: the channel has ended.
 func (l *Lost) Unwrap() error { return io.EOF }
 
 // A Tree starts the agents of some hosts, each once.
 type Tree struct {
 	hosts  []hostfile.Host
-	from   []int // by host: from where it is started
-	starts []int // by host: how many others it starts
+	from   []int // by host: its parent
+	starts []int // by host: number of children
 	direct remote.Starter
 	ssh    *remote.SSH
 	hub    *hub
-	lanes  []*lane // of hosts that are reached by relays, or are such; nil for others
+	lanes  []*lane // of hosts that are relays or behind one; nil for others
 	once   sync.Once
 }
 
-// New returns what starts the agents of hosts: by starter, and where that logs in by ssh to more
-// than fanout hosts, and fanout is not 0, through relays on some of them.
+// New returns a Tree that starts agents by starter. If starter logs in by ssh to more than fanout
+// hosts, and fanout is not 0, some of them become relays.
 func New(starter remote.Starter, hosts []hostfile.Host, fanout int) *Tree {
 	t := &Tree{hosts: hosts, direct: starter, starts: make([]int, len(hosts)), lanes: make([]*lane, len(hosts))}
 	other := func(hostfile.Host) bool { return false }
@@ -81,7 +82,7 @@ func New(starter remote.Starter, hosts []hostfile.Host, fanout int) *Tree {
 	return t
 }
 
-// At returns what starts the agent of host n.
+// At returns the starter of host n's agent.
 func (t *Tree) At(n int) remote.Starter { return place{t, n} }
 
 type place struct {
@@ -89,11 +90,11 @@ type place struct {
 	n int
 }
 
-// errNoRelay is why a host is not started from another.
+// errNoRelay is the error of a host whose parent has no relay.
 var errNoRelay = errors.New("there is no relay on the host from which it is to be started")
 
-// Start implements remote.Starter. A host that cannot be reached from another is logged in to from
-// this machine.
+// Start implements remote.Starter. If a host's parent does not reach it, this machine logs in to
+// it.
 func (p place) Start(ctx context.Context, h hostfile.Host) (*remote.Process, error) {
 	l := p.lanes[p.n]
 	if l == nil {
@@ -111,7 +112,7 @@ func (p place) Start(ctx context.Context, h hostfile.Host) (*remote.Process, err
 		return nil, failed
 	}
 	if errors.Is(err, errNoRelay) {
-		return process, nil // why is another host's note
+		return process, nil // the parent's note has the reason
 	}
 	p.once.Do(func() {
 		process.Note = fmt.Sprintf("it is logged in to from here, as others may be, since that did not work from %s: %v (-fanout 0: from here at once)",
@@ -128,14 +129,13 @@ func Of(p *remote.Process) *Tree {
 	return nil
 }
 
-// Send sends orders to agents that are reached through t, as writing to their In does. It does not
-// block.
+// Send sends orders to agents reached through t, like writes to their In. It does not block.
 func (t *Tree) Send(hosts []int, data []byte) { t.hub.follow(&orders{hosts, data}) }
 
 // Flush waits until all orders to a host have left this machine, at most for limit.
 func (t *Tree) Flush(host int, limit time.Duration) { t.hub.flush(host, limit) }
 
-// deliver is the hub's.
+// deliver takes the hub's messages.
 func (t *Tree) deliver(m message) {
 	switch m := m.(type) {
 	case *started:
@@ -144,7 +144,7 @@ func (t *Tree) deliver(m message) {
 		}
 	case *report:
 		if l := t.lane(m.host); l != nil {
-			l.out.Write(m.data) // fails only when nobody reads any more
+			l.out.Write(m.data) // fails only without a reader
 		}
 	case *ended:
 		if l := t.lane(m.host); l != nil {
@@ -153,7 +153,7 @@ func (t *Tree) deliver(m message) {
 	}
 }
 
-// lane returns the lane of a host that a relay has named, nil if there is none.
+// lane returns the lane of a host named by a relay, nil if there is none.
 func (t *Tree) lane(host int) *lane {
 	if host < 0 || host >= len(t.lanes) {
 		return nil
@@ -161,20 +161,20 @@ func (t *Tree) lane(host int) *lane {
 	return t.lanes[host]
 }
 
-// A lane is how the launcher reaches an agent in the tree.
+// A lane is the launcher's connection to an agent in the tree.
 type lane struct {
 	tree *Tree
 	host int
-	in   *io.PipeReader // what the agent reports
+	in   *io.PipeReader // the agent's reports
 	out  *io.PipeWriter
 
 	mu    sync.Mutex
-	up    chan struct{} // closed when the agent runs, or could not be started
-	over  chan struct{} // closed when it has ended
+	up    chan struct{} // closed when the agent runs, or its start has failed
+	over  chan struct{} // closed when the agent has ended
 	how   string        // in words
 	ended bool
 
-	through *remote.Process // what leads to it from this machine; nil before it runs
+	through *remote.Process // local process that leads to the agent; nil before it runs
 }
 
 func newLane(t *Tree, host int) *lane {
@@ -187,7 +187,7 @@ func newLane(t *Tree, host int) *lane {
 func (l *lane) start(ctx context.Context) error {
 	t, m := l.tree, start{host: l.host, from: l.tree.from[l.host], at: l.tree.hosts[l.host], relay: l.tree.starts[l.host] > 0}
 	if m.from != launcher && !t.lanes[m.from].isRelay(ctx) {
-		l.end(&ended{host: l.host, how: errNoRelay.Error()}) // others wait for it to be one
+		l.end(&ended{host: l.host, how: errNoRelay.Error()}) // its children wait for a relay
 		return errNoRelay
 	}
 	m.limit = time.Hour
@@ -215,7 +215,8 @@ func (l *lane) start(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// isRelay reports whether hosts may be started from l's, once that is known or ctx ends.
+// isRelay reports whether hosts may be started from l's. It waits until that is known or ctx
+// ends.
 func (l *lane) isRelay(ctx context.Context) bool {
 	select {
 	case <-l.up:
@@ -226,7 +227,7 @@ func (l *lane) isRelay(ctx context.Context) bool {
 	return l.through != nil && !l.ended
 }
 
-// process returns the agent, which runs.
+// process returns the running agent.
 func (l *lane) process() *remote.Process {
 	t := l.tree
 	p := remote.Connected(l, l.in, l)
@@ -256,7 +257,7 @@ func (l *lane) Close() error {
 // Kill implements remote.Conn.
 func (l *lane) Kill() {
 	l.tree.hub.follow(&kill{l.host})
-	time.AfterFunc(killTime, func() { l.tree.hub.cut(l.host) }) // does nothing once it has ended
+	time.AfterFunc(killTime, func() { l.tree.hub.cut(l.host) }) // no effect after its end
 }
 
 // Wait implements remote.Conn.
@@ -265,7 +266,7 @@ func (l *lane) Wait() string {
 	return l.how
 }
 
-// isUp notes that the agent runs, to which through leads.
+// isUp notes that the agent runs, behind the process through.
 func (l *lane) isUp(through *remote.Process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -275,7 +276,7 @@ func (l *lane) isUp(through *remote.Process) {
 	}
 }
 
-// end notes that it has ended, or could not be started.
+// end notes the agent's end, or the failure of its start.
 func (l *lane) end(m *ended) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
