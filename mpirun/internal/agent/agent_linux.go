@@ -28,8 +28,8 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// An agent serves one host. One goroutine handles all events, in the order in which the kernel
-// reports them. That is fastest, and shows which rank failed first.
+// An agent serves one host. One goroutine handles all events, in the kernel's order, because that
+// is fastest, and shows which rank failed first.
 type agent struct {
 	loop     loop.Loop
 	in, out  int // the channel to the launcher
@@ -43,54 +43,54 @@ type agent struct {
 	layout   ctl.Layout
 	launch   *ctl.Launch
 	hello    *ctl.Hello
-	nodeEnv  *launchenv.Node // what the ranks' variables state of this host
+	nodeEnv  *launchenv.Node // this host's description in the ranks' variables
 	records  program.Records // of the ranks' failures
 	gloo     []string        // a variable for gloo, if it needs one
 	held     int             // the socket that holds MASTER_PORT
 	segment  *seg.Segment
-	stats    *stats.Memory // nil if the ranks do not count, or when it has been reported
+	stats    *stats.Memory // nil if the ranks do not count, or after the report
 	bells    []int
-	address  string               // of the same
-	listenFD int                  // of the socket for ranks whose descriptors a wrapper has closed
-	callers  map[int]*wire.Frames // connections to it that have not named a rank
+	address  string               // of the segment's socket, listenFD
+	listenFD int                  // socket for ranks whose inherited descriptors a wrapper has closed
+	callers  map[int]*wire.Frames // connections to listenFD that have not named a rank
 
 	affinity unix.CPUSet // of the agent when it started
-	bound    []int       // what this thread is bound to now, nil for affinity
+	bound    []int       // this thread's current binding, nil for affinity
 
-	ready    func(pids ...int) (bool, time.Duration) // proc.Ready, but in tests
+	ready    func(pids ...int) (bool, time.Duration) // proc.Ready, except in tests
 	ranks    []*process
 	local    map[int]int // index in ranks by rank
 	alive    int
-	unreaped bool         // children may have ended that are no ranks
-	cards    int          // ranks whose card has come
+	unreaped bool         // children other than ranks may have ended
+	cards    int          // ranks whose card has arrived
 	absent   []world.Rank // ranks of the job that ended without joining
 	dead     reclaims
-	// releases frees arenas; a process that ends need not wait for it.
+	// releases frees arenas in the background; the agent's end need not wait for that.
 	releases  sync.WaitGroup
 	originals originals
 	memory    cgroup.Kills
 	group     *proc.Group
 
-	started   time.Time // when the ranks were
-	nextAlone time.Time // when to look for those that are jobs of one
+	started   time.Time // when the ranks were started
+	nextAlone time.Time // when to look for ranks that are jobs of one
 	stallState
 	pulse
-	revoked     map[uint64]bool     // communicators that are known to be broken
-	left        map[world.Rank]bool // ranks of other hosts that are known to have left
+	revoked     map[uint64]bool     // communicators known to be broken
+	left        map[world.Rank]bool // ranks of other hosts known to have left
 	output      capture.Outputs
 	feed        feed
 	preparation preparation
 	pmi         pmi.Server
 	end         shutdown
-	check       *hostinfo.Check // nil if there is no checkup
+	check       *hostinfo.Check // nil without a checkup
 	buf         [ctl.MaxChunk]byte
 }
 
-// Run serves the launcher behind the descriptors in and out until it is gone or
-// everything is done, and returns the exit status of the process. The process
-// is the agent's alone: Run changes its name, affinity and descriptors, and
-// leaves no process below it. dog is the pipe to the watchdog that has started it, input what a
-// rank of the same host as the launcher gets as its standard input; -1 for none.
+// Run serves the launcher behind the descriptors in and out until the launcher is gone or the job
+// is done, and returns the exit status of the process. The process is the agent's alone: Run
+// changes its name, affinity and descriptors, and leaves no process below it. dog is the pipe to
+// the parent watchdog, input the standard input for a rank on the launcher's own host; -1 for
+// none.
 func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
@@ -105,7 +105,7 @@ func Run(in, out, dog, input int) int {
 		for a.launcherLost(); !a.end.over; time.Sleep(proc.KillPeriod) {
 			a.tick(time.Now())
 		}
-		fmt.Fprintf(stdio.Stderr, "gompirun: agent: %v\n", err) // last: its reader may block it
+		fmt.Fprintf(stdio.Stderr, "gompirun: agent: %v\n", err) // last, because its reader may block it
 		return program.CannotStart
 	}
 	if a.launcherTimedOut {
@@ -154,14 +154,14 @@ func (a *agent) serve() error {
 	}
 }
 
-// open makes the loop, and what handles the ranks' output in it.
+// open makes the loop, and connects the ranks' output to it.
 func (a *agent) open() error {
 	a.output.Loop, a.output.Report, a.output.Ready = &a.loop, a.report, a.ready
 	return a.loop.Open()
 }
 
-// takeChannel moves the channel away from the standard descriptors, which ranks
-// and what they start would otherwise inherit.
+// takeChannel moves the channel away from the standard descriptors, which ranks and their
+// children would otherwise inherit.
 func (a *agent) takeChannel() error {
 	for _, fd := range []*int{&a.in, &a.out} {
 		moved, err := unix.FcntlInt(uintptr(*fd), unix.F_DUPFD_CLOEXEC, 3)
@@ -191,7 +191,7 @@ func (a *agent) takeChannel() error {
 	return nil
 }
 
-// sendHello reports to the launcher what there is on this host.
+// sendHello describes this host to the launcher.
 func (a *agent) sendHello() {
 	a.reports = append(a.reports, ctl.Magic...)
 	a.hello = hostinfo.Host()
@@ -202,8 +202,8 @@ func (a *agent) sendHello() {
 	a.report(a.hello)
 }
 
-// withoutInternet reports whether an error means that a sandbox has no sockets of the Internet:
-// ranks have none either, and miss no port.
+// withoutInternet reports whether an error means that a sandbox forbids Internet sockets: ranks
+// have none either, and miss no port.
 func withoutInternet(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EAFNOSUPPORT)
 }
@@ -215,13 +215,13 @@ func (a *agent) note(format string, args ...any) {
 	a.report(&ctl.Note{Text: fmt.Sprintf(format, args...)})
 }
 
-// unclog continues with what waited until the channel had room.
+// unclog resumes sending to the launcher.
 func (a *agent) unclog(uint32) {
 	a.clogged = false
 	a.loop.Forget(a.out)
 }
 
-// flush sends what is queued for the launcher, as far as the channel takes it.
+// flush sends queued reports to the launcher, as far as the channel takes them.
 func (a *agent) flush() {
 	for len(a.reports) > 0 && !a.clogged && !a.orphaned {
 		n, err := unix.Write(a.out, a.reports)
@@ -268,7 +268,7 @@ func (a *agent) readOrders() {
 	}
 }
 
-// follow does what m orders.
+// follow obeys m.
 func (a *agent) follow(m ctl.Message) {
 	switch m.(type) {
 	case *ctl.Died, *ctl.Absent, *ctl.Revoked, *ctl.Terminate:
@@ -329,7 +329,7 @@ func (a *agent) follow(m ctl.Message) {
 	}
 }
 
-// answer reports what the ranks are doing, or asks those whose stacks are wanted for them.
+// answer reports the calls of the ranks, or asks ranks for their stacks.
 func (a *agent) answer(m *ctl.Ask) {
 	if len(m.Stacks) > 0 {
 		a.askStacks(m.Stacks)
@@ -355,7 +355,7 @@ func (a *agent) answer(m *ctl.Ask) {
 	})
 }
 
-// noteAbsent notifies ranks that wait for one that has ended without joining.
+// noteAbsent notifies ranks in Init of a rank that has ended without joining.
 func (a *agent) noteAbsent(rank world.Rank) {
 	a.absent = append(a.absent, rank)
 	if a.cards > 0 {
@@ -364,13 +364,13 @@ func (a *agent) noteAbsent(rank world.Rank) {
 	a.pmi.Absent(int(rank))
 }
 
-// done reports whether everything is done here and the launcher has been sent all of it. Behind
-// srun the agent must not end yet: Slurm's daemon would close its socket to srun, and what the
-// launcher still sends, such as credit, would have the kernel reset that connection, with all that
-// srun has not read of it. So the launcher closes the channel when it has received everything.
+// done reports whether all is done here and all reports are sent. Behind srun the agent must not
+// end yet: Slurm's daemon would close its socket to srun, and the kernel would answer later
+// messages of the launcher, such as credit, by resetting that connection, with all output that
+// srun has not read. So the launcher closes the channel when it has received everything.
 func (a *agent) done() bool { return a.end.drained && len(a.reports) == 0 }
 
-// launcherLost begins the end that comes when the launcher is gone, or has closed the channel.
+// launcherLost begins the agent's end after the launcher is gone, or has closed the channel.
 func (a *agent) launcherLost() {
 	a.orphaned = true
 	a.loop.Forget(a.in)

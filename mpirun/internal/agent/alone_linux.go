@@ -9,18 +9,18 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// Open MPI's own library is not seen beforehand where a script starts a program that finds it
-// first, or Python loads it, and nothing shows beforehand that a wrapper drops gompirun's
-// variables. Then each rank is a job of one, does all the work, and ends well. While such a process
-// runs, it shows. So the ranks that have not joined are looked at, often at first: from the
-// beginning of MPI_Init to its end, a program takes longer than aloneLook.
+// Three kinds of programs are not recognized before they run: a script whose program finds Open
+// MPI's own library first, a Python that loads it, and a wrapper that drops gompirun's variables.
+// Each rank then is a job of one, does all the work, and ends well. The running process reveals
+// that. So the agent looks at ranks that have not joined, often at first: from the beginning of
+// MPI_Init to its end, a program takes longer than aloneLook.
 const (
 	aloneLook = 50 * time.Millisecond
-	lookPart  = 5  // looks become rarer: from one to the next passes this part of the time until it
-	lookCost  = 20 // and this many times as long as it took
+	lookPart  = 5  // the pause until the next look is this part of the time since the start
+	lookCost  = 20 // and at least this multiple of a look's time
 )
 
-// lookForAlone reports to the launcher ranks that are jobs of one.
+// lookForAlone reports ranks that are jobs of one to the launcher.
 func (a *agent) lookForAlone(now time.Time) {
 	a.nextAlone = time.Time{}
 	silent := map[int]*process{}
@@ -47,14 +47,14 @@ func (a *agent) lookForAlone(now time.Time) {
 	})
 }
 
-// silent reports whether a rank runs that has not joined, and is not known to be alone. What it
-// does besides, once it has, is its own affair.
+// silent reports whether a rank runs, has not joined, and is not known to be alone. After it is
+// known, its behavior does not matter.
 func (a *agent) silent(p *process) bool {
 	return p.pid != 0 && !p.ended && !p.alone && a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmi.Silent
 }
 
-// findAlone looks at silent ranks and what is below them, by the numbers of their processes, and
-// not at other ranks. The kernel may wait for the memory of a process.
+// findAlone looks at silent ranks, by process number, and their descendants, but not at other
+// ranks. It may block: the kernel may wait for the memory of a process.
 func findAlone(silent map[int]*process, others map[int]bool, jobID string) (found []*ctl.Alone) {
 	below, err := proc.Below(func(pid int) bool { return others[pid] })
 	if err != nil {

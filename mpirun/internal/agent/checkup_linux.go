@@ -8,7 +8,7 @@ import (
 	"gompi/mpirun/internal/program"
 )
 
-// examine reports to gompirun doctor what there is on this host.
+// examine reports this host's findings to gompirun doctor.
 func (a *agent) examine(m *ctl.Examine) {
 	received := time.Now()
 	if a.check == nil {
@@ -20,8 +20,7 @@ func (a *agent) examine(m *ctl.Examine) {
 	a.report(f)
 }
 
-// reach tries to reach another host. Nothing else happens meanwhile: an agent
-// that is examined has no ranks.
+// reach tries to reach another host. It blocks the agent, which has no ranks during a checkup.
 func (a *agent) reach(m *ctl.Reach) {
 	if a.check == nil {
 		a.report(&ctl.Reached{Peer: m.Peer, Trouble: "asked before it was examined"})

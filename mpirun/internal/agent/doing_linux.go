@@ -14,17 +14,17 @@ import (
 	"gompi/mpirun/internal/stall"
 )
 
-// A stallState is what the agent knows of ranks that wait for long.
+// A stallState is the agent's knowledge of ranks that wait for long.
 type stallState struct {
-	gathered   bool      // the ranks have the cards of all
+	gathered   bool      // the ranks have the cards of all ranks
 	stalled    bool      // the launcher has been notified that ranks wait
 	nextLook   time.Time // when to look at the recorders again
 	nextKept   time.Time // when to look at the processes again
 	nextStacks time.Time // the next deadline for a rank to send its stacks
-	looks      int       // answers that wait for what runs aside
+	looks      int       // answers that wait for background work
 }
 
-// doing reads from shared memory which call each rank is in. The ranks take no part: they may be
+// doing reads the ranks' current calls from shared memory. The ranks take no part: they may be
 // stuck.
 func (a *agent) doing() *ctl.Doing {
 	m := &ctl.Doing{}
@@ -69,8 +69,8 @@ func (a *agent) doing() *ctl.Doing {
 	return m
 }
 
-// look reports to the launcher when a rank has been in one call for too long, and when none is any
-// more. It reads shared memory; the ranks send nothing.
+// look reports to the launcher when a rank has been in one call for too long, and when that has
+// ended. It reads shared memory; the ranks send nothing.
 func (a *agent) look(now time.Time) {
 	if a.segment == nil || a.launch.StallWarning <= 0 {
 		return
@@ -96,7 +96,7 @@ func (a *agent) look(now time.Time) {
 	}
 }
 
-// count adds what the ranks of m have used and counted.
+// count adds the ranks' resource usage and counters to m.
 func (a *agent) count(m *ctl.Doing) {
 	for i := range m.Ranks {
 		d := &m.Ranks[i]
@@ -114,17 +114,17 @@ func (a *agent) count(m *ctl.Doing) {
 	m.Counts = true
 }
 
-// mostLookedInto is how many ranks of a host are reported in detail.
+// mostLookedInto is the most ranks of a host that are reported in detail.
 const mostLookedInto = 8
 
-// A nonGompiRank is a rank whose program does not use gompi, as far as is known.
+// A nonGompiRank is a rank whose program does not use gompi, as far as the agent knows.
 type nonGompiRank struct {
 	*ctl.RankDoing
 	process int
 	output  string // the last lines of its output
 }
 
-// nonGompiRanks returns those among the ranks of m.
+// nonGompiRanks returns the ranks of m without gompi.
 func (a *agent) nonGompiRanks(m *ctl.Doing) (found []nonGompiRank) {
 	for i := range m.Ranks {
 		p := a.ranks[a.local[m.Ranks[i].Rank]]
@@ -135,8 +135,8 @@ func (a *agent) nonGompiRanks(m *ctl.Doing) (found []nonGompiRank) {
 	return found
 }
 
-// nonGompiWorker returns the process that does the work of a rank. It reports false if that uses
-// gompi, as far as is known.
+// nonGompiWorker returns the process that does the work of a rank. ok is false if it uses gompi,
+// as far as the agent knows.
 func nonGompiWorker(process int) (pid int, ok bool) {
 	for range 10 {
 		if pid = proc.Worker(process); !proc.UsesGompi(pid) {
@@ -149,8 +149,8 @@ func nonGompiWorker(process int) (pid int, ok bool) {
 	return pid, false
 }
 
-// lookInto adds what the kernel and, with details, py-spy report about ranks. They are not
-// interrupted. The kernel may wait for the memory of a process, and py-spy takes a second.
+// lookInto adds the kernel's and, with details, py-spy's knowledge of ranks, without interrupting
+// them. It may block: the kernel may wait for the memory of a process, and py-spy takes a second.
 func lookInto(ranks []nonGompiRank, details bool) {
 	var spies sync.WaitGroup
 	left := mostLookedInto
@@ -160,7 +160,7 @@ func lookInto(ranks []nonGompiRank, details bool) {
 			continue
 		}
 		if d.Text = "is outside gompi: " + proc.Doing(pid); d.Kept != proc.Starves {
-			d.Kept = "" // as Doing has reported
+			d.Kept = "" // Doing has reported it
 		}
 		if left--; left < 0 || !details {
 			continue

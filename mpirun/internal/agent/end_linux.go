@@ -15,19 +15,20 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// Polling periods, for what causes no event.
+// Polling periods, for changes without an event.
 const (
 	reapPeriod   = 10 * time.Millisecond // for ended ranks, on kernels without pidfd
-	idlePeriod   = 10 * time.Second      // for whatever has been forgotten
+	idlePeriod   = 10 * time.Second      // for anything forgotten
 	groupEndTime = 20 * time.Millisecond // for the rest of a dead rank's process group, at most
-	lookTime     = 2 * time.Second       // for looks at ranks that are to end, at most
-	// lingering is how long the agent waits, after all ranks ended well, for
-	// what they left running with their output open. If that cannot run, it waits
-	// until it has had lingerTurn of a processor, for mostLingering.
+	lookTime     = 2 * time.Second       // for looks at ranks before they are terminated, at most
+	// lingering is how long the agent waits, after all ranks ended well, for processes left with the
+	// ranks' output open. If they cannot run, it waits until they have had lingerTurn of a
+	// processor, at most mostLingering.
 	lingering     = 2 * time.Second
 	lingerTurn    = lingering / 10
 	mostLingering = 5 * lingering
-	// dyingTime is how long it waits for what has closed its output, which is mostly about to end.
+	// dyingTime is how long it waits for processes that have closed the output and so are about to
+	// end.
 	dyingTime = 20 * time.Millisecond
 )
 
@@ -35,31 +36,31 @@ const (
 type shutdown struct {
 	term     time.Time     // when INT becomes TERM
 	deadline time.Time     // when TERM becomes KILL
-	delay    time.Duration // between these two
+	delay    time.Duration // between term and deadline
 	linger   linger
-	killing  time.Time // since when everything is being killed
-	ordered  bool      // the launcher wants an end
-	failed   bool      // a rank has ended so that the launcher is about to order the end
-	givenUp  bool      // there are processes that do not die
-	left     int       // processes that ranks left behind, and were killed
+	killing  time.Time // since when all processes are being killed
+	ordered  bool      // the launcher has ordered the end
+	failed   bool      // a rank's failure will make the launcher order the end
+	givenUp  bool      // some processes survive SIGKILL
+	left     int       // processes left by ranks and killed
 	drained  bool      // the launcher has been notified
 	noMore   bool      // all ranks of the job have ended
 	over     bool
 }
 
-// A linger is the time that what the ranks left running has to end by itself.
+// A linger is the time for processes left by ranks to end by themselves.
 type linger struct {
-	open  bool      // it has their output open
-	until time.Time // zero before it has begun
+	open  bool      // they have the ranks' output open
+	until time.Time // zero before it begins
 	turn  proc.Turn
 }
 
-// reap takes note that a rank's process has ended.
+// reap notes the end of a rank's process.
 func (a *agent) reap(p *process) {
 	if p.ended || !proc.HasEnded(p.pid) {
 		return
 	}
-	a.readLast(p) // a program that comes too late may have waited until this process is reaped
+	a.readLast(p) // a program that comes too late may have waited for this reaping
 	var ws unix.WaitStatus
 	var used unix.Rusage
 	pid, err := unix.Wait4(p.pid, &ws, unix.WNOHANG, &used)
@@ -68,7 +69,7 @@ func (a *agent) reap(p *process) {
 	}
 }
 
-// exited reports a rank's end, after all that it sent and wrote before.
+// exited reports a rank's end, after all its messages and output.
 func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	now := seg.Now()
 	p.ended, p.endedAt = true, now
@@ -120,8 +121,8 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	})
 }
 
-// addRecord adds to m, the end of a rank that failed, what it has recorded of that. A rank may take
-// long to end after it has failed, and others fail because of it meanwhile.
+// addRecord adds the rank's own record of its failure to m. A rank may take long to end after its
+// failure, and others fail because of it meanwhile: so the record's time counts.
 func (a *agent) addRecord(p *process, m *ctl.Exited) {
 	r, ok := a.records.Take(p.index)
 	if m.Code == 0 && m.Signal == 0 {
@@ -150,7 +151,8 @@ func (a *agent) reportEnd(p *process, m *ctl.Exited) {
 }
 
 // learnOfFailure is called before this host learns of a failure or of the job's end. Ranks that
-// have ended by then did so for another reason. They are reaped later, in the order of their ends.
+// have already ended did so for another reason. They are reaped later, in the order of their
+// ends.
 func (a *agent) learnOfFailure() {
 	if a.aware {
 		return
@@ -161,14 +163,13 @@ func (a *agent) learnOfFailure() {
 	}
 }
 
-// endGroup kills what is left of the process group of a rank that has died, and then calls then: a
-// wrapper's child must not continue as the rank that is reported dead, and must not touch shared
-// memory when the others are notified that the rank does not. So it waits until the kernel has
-// ended what it killed, but not for long: what has been killed runs no more, and its memory may
-// take long to free.
+// endGroup kills the rest of a dead rank's process group, and then calls then. A wrapper's child
+// must not continue as the dead rank, nor touch shared memory once the others know of the death.
+// So endGroup waits until the kernel has ended the killed processes, but not for long: killed
+// processes run no more, and their memory may take long to free.
 func (a *agent) endGroup(p *process, then func()) {
 	if unix.Kill(-p.pid, unix.SIGKILL) != nil {
-		then() // nothing is left of it
+		then() // the group is empty
 		return
 	}
 	a.loop.Aside(func() func() {
@@ -181,10 +182,10 @@ func (a *agent) endGroup(p *process, then func()) {
 	})
 }
 
-// failedAt returns when p failed, on the clock of seg.Now, by which its process ended at now. A
-// rank that closes its communicators and then exits with an error makes others fail that still need
-// it, and they may end first: so it counts from when it closed them. A status above 128 is a
-// shell's report of a signal, perhaps one that we sent.
+// failedAt returns the time of p's failure, on the clock of seg.Now. now is the end of its
+// process. A rank that closes its communicators and then exits with an error makes others fail
+// that still need it, and they may end first: so its failure counts from the close. A status
+// above 128 is a shell's report of a signal, perhaps one of ours.
 func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 	if left := a.segment.LeftAt(p.local()); left != 0 && ws.Exited() && ws.ExitStatus() != 0 && ws.ExitStatus() <= 128 {
 		return min(left, now)
@@ -192,9 +193,9 @@ func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 	return now
 }
 
-// forwardSignal sends a signal of the launcher's to the ranks. If it stops the ranks, the launcher
-// stops, too. Ranks that have been ordered to end are not stopped: they would be killed before they
-// could.
+// forwardSignal sends a signal from the launcher to the ranks. A signal that stops the ranks
+// stops the launcher, too. Ranks that have been ordered to end are not stopped: they would be
+// killed before they could end.
 func (a *agent) forwardSignal(sig unix.Signal) {
 	if sig != unix.SIGTSTP {
 		a.awaken()
@@ -204,18 +205,18 @@ func (a *agent) forwardSignal(sig unix.Signal) {
 	a.signal(sig)
 }
 
-// signal passes a signal on to the process groups of all ranks.
+// signal sends a signal to the process groups of all ranks.
 func (a *agent) signal(sig unix.Signal) {
 	for _, p := range a.ranks {
 		if p.pid > 0 && !p.ended {
-			unix.Kill(-p.pid, sig) // it may have ended just now
+			unix.Kill(-p.pid, sig) // the group may just have ended
 		}
 	}
 }
 
-// terminate asks everything below this process to end, and kills it later. An order without delay
-// kills at once. INT goes where that of a terminal goes, to the ranks' process groups: what a rank
-// has detached is not interrupted.
+// terminate asks all processes below this one to end, and kills them later; without a delay, at
+// once. INT goes to the ranks' process groups, as from a terminal: detached processes are not
+// interrupted.
 func (a *agent) terminate(m *ctl.Terminate) {
 	if m.Delay <= 0 {
 		a.killAll()
@@ -232,7 +233,7 @@ func (a *agent) terminate(m *ctl.Terminate) {
 	}
 }
 
-// termAt returns when TERM is due. What is being found out about ranks would be lost with them.
+// termAt returns when TERM is due, later during looks at ranks, whose findings would be lost.
 func (a *agent) termAt() time.Time {
 	if a.end.term.IsZero() || a.looks == 0 {
 		return a.end.term
@@ -240,18 +241,18 @@ func (a *agent) termAt() time.Time {
 	return a.end.term.Add(lookTime)
 }
 
-// sendTerm sends TERM to everything below this process, when it is time.
+// sendTerm sends TERM to all processes below this one.
 func (a *agent) sendTerm(now time.Time) {
 	a.end.term, a.end.deadline = time.Time{}, now.Add(a.end.delay)
 	if _, err := proc.SignalBelow(unix.SIGTERM, nil); err != nil {
 		a.signal(unix.SIGTERM)
 	}
 	if _, err := proc.SignalBelow(unix.SIGCONT, nil); err != nil {
-		a.signal(unix.SIGCONT) // what is stopped cannot end
+		a.signal(unix.SIGCONT) // stopped processes cannot end
 	}
 }
 
-// killAll begins to kill everything below this process; tick continues with it.
+// killAll begins to kill all processes below this one; tick continues.
 func (a *agent) killAll() {
 	a.end.ordered, a.end.term, a.end.deadline = true, time.Time{}, time.Time{}
 	if a.end.killing.IsZero() {
@@ -259,8 +260,7 @@ func (a *agent) killAll() {
 	}
 }
 
-// pollTimeout returns how long to wait for events, in milliseconds, at most until
-// tick has something to do.
+// pollTimeout returns the time until tick has work, in milliseconds.
 func (a *agent) pollTimeout() int {
 	if a.ranks == nil && !a.end.ordered {
 		return -1
@@ -280,7 +280,7 @@ func (a *agent) pollTimeout() int {
 	return max(0, int((wait+time.Millisecond-1)/time.Millisecond))
 }
 
-// tick does what is due.
+// tick does all work that is due.
 func (a *agent) tick(now time.Time) {
 	a.output.SendPartials(now, a.asleep)
 	if a.alive > 0 && a.ranks[0].pidfd < 0 {
@@ -313,14 +313,14 @@ func (a *agent) tick(now time.Time) {
 	}
 }
 
-// awaitsOthers reports whether this host's part is not over while ranks of others run: the launcher
-// may have a rank replaced here, or what ranks have left running lives on only if the job ends
-// well.
+// awaitsOthers reports whether this host's part lasts as long as ranks of other hosts: the
+// launcher may have a rank replaced here, or processes left by ranks may live on only if the job
+// ends well.
 func (a *agent) awaitsOthers() bool {
 	return (a.launch.Spares > 0 || a.launch.KeepChildren) && !a.end.noMore && !a.end.ordered && !a.orphaned
 }
 
-// kill kills what is left below this process, and notices when nothing is.
+// kill kills the processes below this one, and notices when none is left.
 func (a *agent) kill(now time.Time) {
 	children := a.reapAny()
 	if children && now.Sub(a.end.killing) < proc.Hopeless {
@@ -342,8 +342,8 @@ func (a *agent) kill(now time.Time) {
 	a.end.over = a.orphaned
 }
 
-// finish ends the job on this host once all ranks have ended: it waits for output that is still
-// open, kills what is left unless it may live on, and notifies the launcher.
+// finish ends the job on this host after all its ranks: it waits for open output, kills leftover
+// processes unless they may live on, and notifies the launcher.
 func (a *agent) finish(now time.Time) {
 	a.turnAwayLate()
 	open := a.output.Open() || a.loop.Running() > 0
@@ -368,9 +368,9 @@ func (a *agent) finish(now time.Time) {
 	a.end.drained = true
 }
 
-// endsByItself reports whether what the ranks left running, as a shell leaves the program that it
-// has wrapped, still has the time that the order to end gives the ranks: a program may save its
-// state then. What the interrupt cannot have reached gets TERM without the wait for those it did.
+// endsByItself reports whether processes left by the ranks, such as a program wrapped by a shell,
+// still have the time that an order to end gives, in which a program may save its state.
+// Processes that the interrupt cannot have reached get TERM at once.
 func (a *agent) endsByItself(now time.Time) bool {
 	if a.end.failed && !a.end.ordered && !a.orphaned {
 		return true
@@ -381,7 +381,7 @@ func (a *agent) endsByItself(now time.Time) bool {
 	return !a.end.term.IsZero() || !a.end.deadline.IsZero()
 }
 
-// interrupted reports whether a process that the ranks left running has got their INT.
+// interrupted reports whether a process left by the ranks has got their INT.
 func (a *agent) interrupted() bool {
 	below, _ := proc.Below(nil)
 	return slices.ContainsFunc(below, func(c proc.Process) bool {
@@ -390,8 +390,8 @@ func (a *agent) interrupted() bool {
 	})
 }
 
-// lingers reports whether what the ranks left running, with their output open or not, may still
-// have the time to end by itself.
+// lingers reports whether processes left by the ranks may still have time to end by themselves.
+// open tells whether they have the ranks' output open.
 func (a *agent) lingers(now time.Time, open bool) bool {
 	l := &a.end.linger
 	if l.until.IsZero() || l.open && !open {
@@ -412,7 +412,7 @@ func (a *agent) lingers(now time.Time, open bool) bool {
 	return true
 }
 
-// leftStarves reports whether what the ranks left running has not had its turn to end.
+// leftStarves reports whether processes left by the ranks lack a turn on a processor to end.
 func (a *agent) leftStarves(now time.Time) bool {
 	ready, used := a.ready(proc.Children(os.Getpid())...)
 	ready = ready || a.output.Pending()
@@ -423,15 +423,15 @@ func (a *agent) leftStarves(now time.Time) bool {
 	return l.turn.Missed(now, ready, used, proc.ClockTick, proc.TurnTime)
 }
 
-// lingerOn lets what the ranks left running with their output open have its time once more: it
-// could not write for a while.
+// lingerOn restarts the time of processes left with the ranks' output open, which could not write
+// for a while.
 func (a *agent) lingerOn(now time.Time) {
 	if l := &a.end.linger; l.open && !l.until.IsZero() {
 		l.until = now.Add(lingering)
 	}
 }
 
-// awaken continues with what waited while the launcher and the ranks were stopped.
+// awaken resumes all waits that were suspended while the launcher and the ranks were stopped.
 func (a *agent) awaken() {
 	if a.asleep {
 		a.asleep = false
@@ -440,7 +440,7 @@ func (a *agent) awaken() {
 	}
 }
 
-// credit continues with the output that waited until the launcher had room for n more bytes.
+// credit resumes halted output: the launcher has room for n more bytes.
 func (a *agent) credit(n int) {
 	if a.output.Credit(n) {
 		a.lingerOn(time.Now())

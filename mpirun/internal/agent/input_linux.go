@@ -8,14 +8,14 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A feed is the input on its way to ranks.
+// A feed is input on its way to ranks.
 type feed struct {
 	taken int  // bytes received and not yet reported as Consumed
-	ended bool // no more will come
+	ended bool // at its end
 }
 
-// input passes data on to the ranks that get input, when they have been started; none
-// ends it.
+// input passes data on to the ranks with standard input, once they have been started. Empty data
+// is the end.
 func (a *agent) input(data []byte) {
 	if a.preparation.underWay {
 		a.preparation.input = append(a.preparation.input, bytes.Clone(data))
@@ -32,8 +32,8 @@ func (a *agent) input(data []byte) {
 	a.consumed()
 }
 
-// push writes what the rank's pipe takes. A rank that closed its input, or
-// ended, misses the rest.
+// push writes as much as the rank's pipe takes. A rank that closed its input, or ended, misses
+// the rest.
 func (a *agent) push(p *process) {
 	for len(p.input) > 0 {
 		n, err := unix.Write(p.stdin, p.input)
@@ -62,7 +62,7 @@ func (a *agent) push(p *process) {
 	}
 }
 
-// drained writes more to a rank that has read from its pipe.
+// drained continues with a rank that has read from its pipe.
 func (a *agent) drained(p *process) {
 	a.push(p)
 	a.consumed()
@@ -73,7 +73,7 @@ func (a *agent) closeInput(p *process) {
 	p.stdin, p.input, p.full = -1, nil, false
 }
 
-// consumed reports to the launcher how much all ranks have taken since last time.
+// consumed reports to the launcher the bytes that all ranks have taken since the last report.
 func (a *agent) consumed() {
 	waiting := 0
 	for _, p := range a.ranks {

@@ -10,12 +10,12 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// keptLook is how often ranks are looked at, to find those that something keeps from running. The
-// user is notified of what two looks in a row have found, so within 5 s.
+// keptLook is the period of the search for ranks with an obstacle to their running. The user
+// hears of obstacles found twice in a row, so within 5 s.
 const keptLook = 2 * time.Second
 
-// lookForKept reports to the user ranks that something keeps from running, and those that continue.
-// A rank that a debugger has stopped is no news.
+// lookForKept reports ranks with an obstacle to their running, and ranks that continue. A rank
+// stopped by a debugger is no news.
 func (a *agent) lookForKept(now time.Time) {
 	if a.segment == nil || a.launch.StallWarning <= 0 || now.Before(a.nextKept) {
 		return
@@ -47,8 +47,7 @@ func (a *agent) lookForKept(now time.Time) {
 	}
 }
 
-// keptFrom looks at the process of a rank and returns what keeps it from running, "" if nothing
-// does.
+// keptFrom returns the obstacle to the running of a rank's process, "" if there is none.
 func (a *agent) keptFrom(p *process) string {
 	if p.pid == 0 || p.ended {
 		p.reported = ""
@@ -68,7 +67,7 @@ func (a *agent) keptFrom(p *process) string {
 	return kept
 }
 
-// ranksText names ranks, and the process if there is one.
+// ranksText names ranks, and the process of a single rank.
 func (a *agent) ranksText(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d (process %d)", a.originals.named(world.Rank(ranks[0])), a.ranks[a.local[ranks[0]]].watch.PID())

@@ -2,8 +2,8 @@ package agent
 
 import "gompi/mpirun/internal/ctl"
 
-// turnAway reports to the launcher a program that came in the place of a rank whose process had
-// ended: something had put it into the background, and has not waited for it.
+// turnAway reports a program that came in the place of a rank whose process had already ended:
+// something had put the program into the background without waiting for it.
 func (a *agent) turnAway(p *process) {
 	if p.late {
 		return
@@ -15,7 +15,7 @@ func (a *agent) turnAway(p *process) {
 	})
 }
 
-// turnAwayLate does that to the programs that have found out from the segment.
+// turnAwayLate reports the late programs that learned from the segment.
 func (a *agent) turnAwayLate() {
 	for _, p := range a.ranks {
 		if a.segment != nil && a.segment.CameLate(p.local()) {

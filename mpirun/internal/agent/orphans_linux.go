@@ -11,8 +11,8 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// Processes whose parents have ended become children of the agent, so that none is left behind.
-// They are reaped when they end: a program that starts many would else run into a limit of
+// Processes whose parents have ended become children of the agent, so that none escapes. The
+// agent reaps them, because a program that starts many would otherwise reach a limit of
 // processes.
 
 // watchChildren makes the loop wake up when a child ends.
@@ -31,9 +31,9 @@ func (a *agent) watchChildren() error {
 	return nil
 }
 
-// reapOrphans reaps the children that have ended and that no other goroutine waits for. It stops at
-// one that another goroutine waits for, until that has been reaped: a rank's own event shows in
-// which order ranks have ended, and what runs aside, as py-spy, is reaped there.
+// reapOrphans reaps ended children for which no other goroutine waits. It stops at a child that
+// another goroutine reaps: a rank's own event keeps the order of the ranks' ends, and background
+// programs, such as py-spy, are reaped where they were started.
 func (a *agent) reapOrphans() {
 	for {
 		pid, _ := proc.EndedChild()
@@ -48,8 +48,7 @@ func (a *agent) reapOrphans() {
 	}
 }
 
-// reapAny takes note of every child that has ended, ranks and orphans, and
-// reports whether there are children left.
+// reapAny reaps all ended children, ranks and orphans, and reports whether children are left.
 func (a *agent) reapAny() bool {
 	for {
 		pid, children := proc.EndedChild()
@@ -65,7 +64,7 @@ func (a *agent) reapAny() bool {
 	}
 }
 
-// rankOf returns the rank that a process is and that is not reaped yet, nil if it is none.
+// rankOf returns the unreaped rank of a process, nil if there is none.
 func (a *agent) rankOf(pid int) *process {
 	for _, p := range a.ranks {
 		if p.pid == pid && !p.ended {

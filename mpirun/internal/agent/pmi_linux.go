@@ -12,19 +12,19 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// A client is a rank's PMI-1 connection, which programs of the MPICH family use. Ranks of gompi
-// have one too, and send nothing.
+// A client is a rank's PMI-1 connection, for programs of the MPICH family. Ranks of gompi have
+// one, too, and send nothing.
 type client struct {
 	*pmi.Client
-	fd int // our end of its socket, -1 when closed
+	fd int // our end of the socket, -1 when closed
 	in pmi.Lines
-	// over reports that the process has ended without a word. What still has the socket comes too
-	// late.
+	// over reports that the process has ended without a message. Other processes with the socket are
+	// too late.
 	over bool
 }
 
-// abnormal is how long after a client's socket is closed the agent waits for its process to end:
-// the exit status is the better explanation.
+// abnormal is how long after the close of a client's socket the agent waits for the process to
+// end, because the exit status is the better explanation.
 const abnormal = time.Second
 
 // connectClient makes p's PMI socket and returns the rank's end of it.
@@ -44,13 +44,13 @@ func (a *agent) hangUpClient(p *process) {
 	}
 }
 
-// dropClient hangs up on a client that does not keep to the rules.
+// dropClient hangs up on a client that violates the protocol.
 func (a *agent) dropClient(p *process, err error) {
 	a.note("rank %d: %v", p.Rank.Rank, err)
 	a.hangUpClient(p)
 }
 
-// readClient reads the commands of a rank in PMI-1, and answers.
+// readClient reads and answers a rank's PMI-1 commands.
 func (a *agent) readClient(p *process) {
 	for p.pmi.fd >= 0 {
 		n, _, err := unix.Recvfrom(p.pmi.fd, a.buf[:], unix.MSG_DONTWAIT)
@@ -85,14 +85,14 @@ func (a *agent) readClient(p *process) {
 	}
 }
 
-// readLast reads what a process that has ended has sent as a client.
+// readLast reads the last commands of an ended process.
 func (a *agent) readLast(p *process) {
 	a.readClient(p)
 	p.pmi.over = p.pmi.State() == pmi.Silent
 }
 
-// lostClient handles the end of a client's socket. Between MPI_Init and
-// MPI_Finalize it is an abnormal end, also of a process that continues.
+// lostClient handles the end of a client's socket. Between MPI_Init and MPI_Finalize that is a
+// failure, even if the process continues.
 func (a *agent) lostClient(p *process) {
 	a.hangUpClient(p)
 	if p.pmi.State() != pmi.Initialized || p.ended || proc.HasEnded(p.pid) {
@@ -121,8 +121,8 @@ func (a *agent) Abort(c *pmi.Client, code int, reason string) {
 	a.report(&ctl.Abort{Rank: c.Rank, Code: code, Time: seg.Unix(seg.Now()), Reason: reason})
 }
 
-// Answer implements pmi.Callbacks. There is one request at a time, so that a client's
-// socket always has room for the answer.
+// Answer implements pmi.Callbacks. Clients send one request at a time, so that their sockets
+// always have room for the answer.
 func (a *agent) Answer(c *pmi.Client, line []byte) {
 	p := a.ranks[a.local[c.Rank]]
 	n, err := unix.SendmsgN(p.pmi.fd, line, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)

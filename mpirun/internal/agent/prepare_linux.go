@@ -12,12 +12,12 @@ import (
 type preparation struct {
 	program.Preparation // not for the loop while a step is under way
 	underWay            bool
-	since               time.Time // when its step began; zero if there is none, or the user knows how long it takes
-	input               [][]byte  // that has come for ranks not yet started
+	since               time.Time // beginning of the current step; zero without one, or if reported
+	input               [][]byte  // received before the ranks were started
 }
 
-// prepare continues with the preparation by a step, aside. When nothing is left the ranks are
-// started.
+// prepare runs a step of the preparation in the background. After the last step it starts the
+// ranks.
 func (a *agent) prepare(step func() (want *ctl.Want, rank int, err error)) {
 	a.preparation.underWay, a.preparation.since = true, time.Now()
 	a.loop.Aside(func() func() {
@@ -29,7 +29,7 @@ func (a *agent) prepare(step func() (want *ctl.Want, rank int, err error)) {
 // stepTime is how long a step may take before the user is notified.
 const stepTime = 5 * time.Second
 
-// slowAt returns when the step under way will have taken long, zero if there is none.
+// slowAt returns when the current step will be slow, zero without a step.
 func (p *preparation) slowAt() time.Time {
 	if p.since.IsZero() {
 		return p.since
@@ -37,7 +37,7 @@ func (p *preparation) slowAt() time.Time {
 	return p.since.Add(stepTime)
 }
 
-// reportSlow reports a step that takes long, once.
+// reportSlow reports a slow step, once.
 func (a *agent) reportSlow(now time.Time) {
 	if t := a.preparation.slowAt(); t.IsZero() || now.Before(t) {
 		return
@@ -47,8 +47,8 @@ func (a *agent) reportSlow(now time.Time) {
 		stepTime, a.launch.Programs[a.launch.Ranks[0].Program].Argv[0])
 }
 
-// prepared asks for what is wanted, or else starts the ranks. err, if not nil, is why a rank cannot
-// be started.
+// prepared sends the request want, or else starts the ranks. A non-nil err is the reason why a
+// rank cannot be started.
 func (a *agent) prepared(want *ctl.Want, rank int, err error) {
 	a.preparation.since = time.Time{}
 	if a.end.ordered {
@@ -69,7 +69,7 @@ func (a *agent) prepared(want *ctl.Want, rank int, err error) {
 	a.preparation.input = nil
 }
 
-// take takes a piece of what is being fetched.
+// take takes a piece of a fetched file.
 func (a *agent) take(data []byte) {
 	if !a.preparation.underWay || a.end.ordered {
 		return

@@ -26,16 +26,16 @@ type process struct {
 	pidfd int // -1 where the kernel has none
 	ended bool
 
-	endedAt int64 // as seg.Now
+	endedAt int64 // on seg.Now's clock
 
 	unaware bool // it ended before this host learned of a failure
-	alone   bool // it is a job of one
-	late    bool // a program came in its place when it had ended
+	alone   bool // a job of one
+	late    bool // a program came in its place after its end
 
 	output *capture.Output
 	stdin  int    // -1 when closed
 	input  []byte // not yet taken
-	full   bool   // the pipe is, and is watched
+	full   bool   // the pipe is full, and is watched
 
 	boot    int // our end of its boot socket, -1 when closed
 	in      wire.Frames
@@ -43,17 +43,17 @@ type process struct {
 	jammed  bool   // the socket is full, and is watched
 	card    []byte
 	hasCard bool
-	cardAt  int64     // when it came, as seg.Now
-	asked   time.Time // deadline for its stacks; zero if they were not asked for
-	read    bool      // by a debugger of this agent's, which stops it for a moment
+	cardAt  int64     // arrival of card, on seg.Now's clock
+	asked   time.Time // deadline for its stacks; zero if not asked
+	read    bool      // a debugger of this agent stops it for a moment
 
-	watch    *proc.Watch // nil before it has been looked at
-	reported string      // what keeps it from running, as reported to the user
+	watch    *proc.Watch // nil before the first look
+	reported string      // obstacle to its running, as reported to the user
 
-	// Of a rank that replaces one:
-	original  int          // the index of the rank in whose place it is; of others their own
-	invite    *wire.Invite // nil for others
-	unbriefed bool         // it has not got the cards of all: no other news comes before
+	// For replacements:
+	original  int          // index of the rank whose place it took; of other ranks their own
+	invite    *wire.Invite // nil for other ranks
+	unbriefed bool         // it lacks the cards of all ranks, which come before any other news
 
 	pmi client
 }
@@ -66,11 +66,10 @@ func (p *process) running() int {
 	return p.pid
 }
 
-// local returns the rank among those of its host.
+// local returns the rank's number on its host.
 func (p *process) local() world.LocalRank { return world.LocalRank(p.index) }
 
-// Numbers of the descriptors that every rank inherits, beside the standard
-// ones and the doorbells.
+// Descriptor numbers that every rank inherits, beside the standard descriptors and the doorbells.
 const (
 	bootFD = 3
 	segFD  = 4
@@ -88,8 +87,8 @@ func (e *ends) close() {
 	}
 }
 
-// connect makes the pipes and the socket of p, watches them, and puts the
-// welcome into the socket, where the rank will find it.
+// connect makes and watches the pipes and the socket of p, and puts the welcome into the socket
+// for the rank to read.
 func (a *agent) connect(p *process) (ends, error) {
 	e := ends{-1, -1, -1, -1, -1}
 	err := a.makeEnds(p, &e)
@@ -153,7 +152,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	defer a.slacken()()
 	pid, err := syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	if err != nil && a.group != nil {
-		attr.Sys.UseCgroupFD = false // perhaps the cgroup is why: the error does not show it
+		attr.Sys.UseCgroupFD = false // perhaps because of the cgroup: the error does not tell
 		pid, err = syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	}
 	if err != nil {
@@ -179,10 +178,10 @@ func (a *agent) welcome(p *process) *wire.Welcome {
 	return w
 }
 
-// places returns how many ranks this host may have, with all replacements.
+// places returns the most ranks of this host, including all replacements.
 func (a *agent) places() int { return len(a.launch.Ranks) + a.launch.Spares }
 
-// node returns what the ranks of this host get to know of it.
+// node returns the description of this host for its ranks.
 func (a *agent) node() *launchenv.Node {
 	l, hosts := a.launch, a.layout.Hosts
 	n := &launchenv.Node{JobID: l.JobID, Hosts: hosts, Counts: make([]int, len(hosts)), Index: l.Node, MasterAddr: l.MasterAddr, MasterPort: l.MasterPort}
@@ -197,8 +196,8 @@ func (a *agent) node() *launchenv.Node {
 	return n
 }
 
-// descriptors returns the variables by which a rank finds what it shares with
-// the agent and the other ranks of this host.
+// descriptors returns the variables by which a rank finds the descriptors shared with the agent
+// and the other ranks of this host.
 func (a *agent) descriptors() []string {
 	return []string{
 		fmt.Sprintf("%s=%d", env.BootFD, bootFD), fmt.Sprintf("%s=%d", env.SegFD, segFD), fmt.Sprintf("%s=%d", env.PMIFD, pmiFD),
@@ -207,8 +206,8 @@ func (a *agent) descriptors() []string {
 	}
 }
 
-// bind binds this thread, whose affinity the next process inherits. nil is the
-// affinity that the agent itself was started with.
+// bind binds this thread, whose affinity the next process inherits. nil restores the agent's own
+// initial affinity.
 func (a *agent) bind(cpus []int) error {
 	if cpus == nil && a.bound == nil {
 		return nil

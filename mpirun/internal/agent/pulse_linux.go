@@ -11,17 +11,17 @@ import (
 )
 
 // A launcher on another host can hang, or the network to it fail, without closing the connection:
-// then the agent kills its ranks. An agent can be stopped while its ranks run on: then its watchdog
-// kills it and them. So the launcher sends pings, which the agent answers, and the agent sends
-// heartbeats to its watchdog.
+// then the agent kills its ranks. An agent can be stopped while its ranks run: then its watchdog
+// kills them and the agent. So the launcher sends pings, which the agent answers, and the agent
+// sends heartbeats to its watchdog.
 
 // A pulse is the state of the heartbeats from the launcher and to the watchdog.
 type pulse struct {
-	every            time.Duration // how often the launcher sends a ping, 0 for never
-	lastWord         time.Time     // when something last came from it
-	next             time.Time     // when the watchdog has to be notified again
+	every            time.Duration // period of the launcher's pings, 0 for never
+	lastWord         time.Time     // time of the launcher's last message
+	next             time.Time     // when to notify the watchdog again
 	asleep           bool          // the launcher has been stopped by its user
-	launcherTimedOut bool          // it has been given up, because it is silent
+	launcherTimedOut bool          // the launcher has been given up because of its silence
 	watchdog         int           // the pipe to the watchdog, -1 if there is none
 }
 
@@ -33,8 +33,8 @@ func (a *agent) startPulse(every time.Duration) {
 	}
 }
 
-// beat gives the launcher up if it has been silent for too long, and renews the promise to the
-// watchdog. After this process itself was stopped, the wait for the launcher starts again.
+// beat gives up a launcher that has been silent for too long, and renews the promise to the
+// watchdog. If this process itself was stopped, the launcher's time starts again.
 func (a *agent) beat(now time.Time) {
 	if a.every <= 0 || now.Before(a.next) {
 		return
@@ -52,7 +52,7 @@ func (a *agent) beat(now time.Time) {
 	}
 }
 
-// loseWatchdog ends this agent: without its watchdog, nothing would clean up after it.
+// loseWatchdog ends this agent, because without its watchdog nothing would clean up after it.
 func (a *agent) loseWatchdog() {
 	a.loop.Forget(a.watchdog)
 	unix.Close(a.watchdog)

@@ -10,12 +10,12 @@ import (
 )
 
 // The arena of a rank that died while the job continues is freed when no rank of the host touches
-// it any more. Each reports so, once it has been notified of the death and has closed the
-// communicators that hold the dead rank: internal/core/detach.go. One that starts later is notified
-// of the death before it joins any communicator, and reports so, too.
+// it. Each rank reports that once it knows of the death and has closed the communicators that
+// hold the dead rank: internal/core/detach.go. A rank that starts later learns of the death
+// before it joins any communicator, and reports, too.
 
-// reclaims are the dead ranks of this host whose arenas are not freed yet, and the ranks that have
-// detached from each, by their index.
+// reclaims are this host's dead ranks with arenas to free, and the indices of the ranks that have
+// detached from each.
 type reclaims map[*process]map[int]bool
 
 // lostRank notes that p has died.

@@ -9,16 +9,16 @@ import (
 	"gompi/mpirun/internal/program"
 )
 
-// With -spares, a host has places for ranks that replace those that died: in its segment, and among
-// its doorbells. A process is started there when the launcher orders it.
+// With -spares, a host's segment and doorbells have places for replacements of dead ranks. The
+// launcher orders their start.
 
-// placeOf returns the rank of a spare place, by its local rank: the places of all nodes follow the
-// job's ranks.
+// placeOf returns the rank of a spare place, by its local rank: the places of all nodes follow
+// the job's ranks.
 func (a *agent) placeOf(local int) int {
 	return a.launch.Size + a.launch.Node*a.launch.Spares + local - len(a.launch.Ranks)
 }
 
-// replace starts a rank that replaces another.
+// replace starts a rank's replacement.
 func (a *agent) replace(m *ctl.Replace) {
 	first, ours := a.local[m.Original]
 	if !ours || first >= len(a.launch.Ranks) || len(a.ranks) >= a.places() || m.Rank != a.placeOf(len(a.ranks)) {
@@ -54,7 +54,7 @@ func (a *agent) startReplacement(p *process, prog *program.Program) {
 	}
 }
 
-// brief sends a rank that replaces another the cards of all ranks, and which ones have died.
+// brief sends a replacement the cards of all ranks, and the dead ranks.
 func (a *agent) brief(m *ctl.Brief) {
 	i, ours := a.local[m.Rank]
 	if !ours {
@@ -70,8 +70,8 @@ func (a *agent) brief(m *ctl.Brief) {
 	a.segment.Bump()
 }
 
-// originals returns which rank the user knows a replacement by: the rank of the launch in whose
-// place it is, on any host.
+// originals maps replacements, on any host, to the rank of the launch whose place they took, by
+// which the user knows them.
 type originals map[world.Rank]world.Rank
 
 func (o *originals) learn(all []wire.Replacement) {
@@ -83,7 +83,7 @@ func (o *originals) learn(all []wire.Replacement) {
 	}
 }
 
-// named returns the rank that the user knows a rank by.
+// named returns the user's number of a rank.
 func (o *originals) named(rank world.Rank) world.Rank {
 	if first, late := (*o)[rank]; late {
 		return first

@@ -10,12 +10,12 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// stackTime is how long a rank may take to send its goroutines' stacks.
+// stackTime is the time for a rank to send its goroutines' stacks.
 const stackTime = 2 * time.Second
 
-// askStacks asks ranks for their stacks, which those that have joined answer themselves. Of others,
-// and of those that do not answer in time, the kernel reports what their threads are in, and py-spy
-// where those of Python are. No signal is sent: it might be a program's last.
+// askStacks asks ranks for their stacks. Joined ranks answer themselves. For the others, and for
+// ranks that do not answer in time, the kernel reports the system calls of their threads, and
+// py-spy Python's stacks. No signal is sent: it might kill a program.
 func (a *agent) askStacks(ranks []int) {
 	for _, r := range ranks {
 		i, ours := a.local[r]
@@ -32,7 +32,8 @@ func (a *agent) askStacks(ranks []int) {
 	}
 }
 
-// stacked passes on a rank's answer. A program in C has none: a debugger is asked.
+// stacked passes on a rank's answer. A program in C answers without stacks, which a debugger then
+// reads.
 func (a *agent) stacked(p *process, m *wire.Stacks) {
 	switch {
 	case p.asked.IsZero():
@@ -53,7 +54,7 @@ func (a *agent) stacked(p *process, m *wire.Stacks) {
 	p.asked = time.Time{}
 }
 
-// lateStacks reports what the kernel knows of ranks that have not answered in time, and sets
+// lateStacks reports the kernel's knowledge of ranks that have not answered in time, and sets
 // nextStacks to the next deadline.
 func (a *agent) lateStacks(now time.Time) {
 	a.nextStacks = time.Time{}

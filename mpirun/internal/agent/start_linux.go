@@ -21,8 +21,8 @@ import (
 	"gompi/mpirun/internal/program"
 )
 
-// start starts all ranks, or none: it reports to the launcher which could not be started, and ends
-// those that were.
+// start starts all ranks, or none: it reports the rank that could not be started, and ends the
+// others.
 func (a *agent) start(l *ctl.Launch) {
 	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 || l.Node >= l.Nodes || len(a.layout.Hosts) != l.Nodes {
 		a.refuse(l)
@@ -42,8 +42,8 @@ func (a *agent) start(l *ctl.Launch) {
 	a.prepare(func() (*ctl.Want, int, error) { return a.preparation.Begin(l) })
 }
 
-// refuse ends the job because of an order that no gompirun of this version gives. If that has no
-// ranks, rank 0 stands for them.
+// refuse ends the job because of an order that no gompirun of this version gives. Rank 0 stands
+// for an order without ranks.
 func (a *agent) refuse(l *ctl.Launch) {
 	rank := 0
 	if len(l.Ranks) > 0 {
@@ -54,7 +54,7 @@ func (a *agent) refuse(l *ctl.Launch) {
 		len(l.Ranks), len(l.Programs), l.Node, l.Nodes, len(a.layout.Hosts), len(a.ranks))})
 }
 
-// add adds a rank that is not started yet.
+// add adds a rank without starting it.
 func (a *agent) add(r ctl.Rank) *process {
 	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmi.Client{Rank: r.Rank, Program: r.Program}, fd: -1}}
 	p.original, p.output = p.index, a.output.Add(r.Rank, p.running)
@@ -62,7 +62,7 @@ func (a *agent) add(r ctl.Rank) *process {
 	return p
 }
 
-// begin starts the ranks. err, if not nil, is why a rank cannot be started.
+// begin starts the ranks. A non-nil err is the reason why a rank cannot be started.
 func (a *agent) begin(rank int, err error) {
 	if err == nil {
 		rank, err = a.startAll()
@@ -81,7 +81,7 @@ func (a *agent) begin(rank int, err error) {
 	}
 }
 
-// startAll returns the rank that could not be started, and why.
+// startAll returns a rank that could not be started, and the error.
 func (a *agent) startAll() (int, error) {
 	first := a.launch.Ranks[0].Rank
 	if err := a.makeShared(); err != nil {
@@ -105,8 +105,8 @@ func (a *agent) startAll() (int, error) {
 	return 0, nil
 }
 
-// variables returns the environment of a rank: defaults first. One that replaces another has that
-// one's, but for its place on this host.
+// variables returns the environment of a rank, defaults first. A replacement has the environment
+// of its original, except for its place on this host.
 func (a *agent) variables(p *process, prog *program.Program) []string {
 	node := a.nodeEnv
 	place := []string{fmt.Sprintf("%s=%d", env.LocalRank, p.index)}
@@ -117,7 +117,7 @@ func (a *agent) variables(p *process, prog *program.Program) []string {
 		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), place)
 }
 
-// makeShared makes what the ranks of this host share.
+// makeShared makes the objects shared by the ranks of this host.
 func (a *agent) makeShared() error {
 	ranks := make([]world.Rank, len(a.ranks), a.places())
 	for i, p := range a.ranks {
@@ -129,7 +129,7 @@ func (a *agent) makeShared() error {
 	if !slices.IsSorted(ranks) {
 		return fmt.Errorf("ranks %v: want them in ascending order", ranks)
 	}
-	if unix.SchedGetaffinity(0, &a.affinity) != nil { // in a sandbox: what is not known, is all
+	if unix.SchedGetaffinity(0, &a.affinity) != nil { // in a sandbox: assume all CPUs
 		for i := range a.affinity {
 			a.affinity[i] = ^a.affinity[i]
 		}
@@ -152,9 +152,9 @@ func (a *agent) makeShared() error {
 	return a.listen()
 }
 
-// glooInterface returns the variable that has gloo use the interface that leads
-// to MASTER_ADDR, or nothing if there is one host only. Left alone, gloo takes the
-// address of the host's own name, which on many hosts is one of loopback.
+// glooInterface returns the variable that makes gloo use the interface towards MASTER_ADDR, none
+// on a single host. By default gloo takes the address of the host's own name, which on many hosts
+// is loopback.
 func (a *agent) glooInterface() []string {
 	if a.launch.Nodes < 2 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"gompi/mpirun/internal/symbols"
 )
 
-// makeStats makes the memory in which the ranks count their calls, if they are to.
+// makeStats makes the memory for the ranks' counters, if the job counts.
 func (a *agent) makeStats(ranks []world.Rank) error {
 	if !a.launch.Stats {
 		return nil
@@ -34,8 +34,7 @@ func (a *agent) makeStats(ranks []world.Rank) error {
 	return nil
 }
 
-// reportStats reports what the ranks have counted, also those that were killed. It is called when
-// all have ended.
+// reportStats reports the counters of all ranks, even killed ranks. It is called after their end.
 func (a *agent) reportStats() {
 	if a.stats == nil {
 		return
@@ -71,19 +70,19 @@ func (a *agent) reportStats() {
 	a.stats = nil
 }
 
-// endedIn adds the call of a program in Go in which a rank has ended, from the flight recorder.
+// endedIn adds a Go program's call during which a rank ended, from the flight recorder.
 func (a *agent) endedIn(p *process, f *stats.Figures) {
 	c, number := seg.Running(a.segment.Calls(p.local()))
 	if c == nil || c.Start == 0 {
 		return
 	}
-	if place := a.segment.Site(p.local(), number); place != "" { // else it is in the background
+	if place := a.segment.Site(p.local(), number); place != "" { // else the call is in the background
 		f.EndedIn(c.Kind.String(), place, max(0, p.endedAt-c.Start))
 	}
 }
 
-// placesOf returns a function that makes the lines of a program in C of the places that ranks know:
-// "lmp+0x1234". Other places, and those that are in no file, stay as they are.
+// placesOf returns a function that turns places known by ranks, "lmp+0x1234", into source lines
+// of a program in C. Other places, and places in no file, stay as they are.
 func placesOf(prog *program.Program) func(place string) string {
 	file, err := symbols.Open(prog.Path)
 	known := map[string]string{}
@@ -100,8 +99,8 @@ func placesOf(prog *program.Program) func(place string) string {
 	}
 }
 
-// copyRate returns how many bytes one processor copies in a second, from memory to memory. It takes
-// 20 ms.
+// copyRate returns the bytes that one processor copies in a second, from memory to memory. It
+// takes 20 ms.
 func copyRate() int64 {
 	const n = 32 << 20 // more than caches hold
 	from, to := make([]byte, n), make([]byte, n)
@@ -109,7 +108,7 @@ func copyRate() int64 {
 	for i := range 3 {
 		begin := time.Now()
 		copy(to, from)
-		if took := time.Since(begin); i > 0 { // the first makes the pages
+		if took := time.Since(begin); i > 0 { // the first copy faults the pages in
 			best = min(best, max(took, 1))
 		}
 	}

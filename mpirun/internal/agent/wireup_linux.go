@@ -19,7 +19,7 @@ const maxBacklog = 256 << 20
 
 func rankFrames() wire.Frames { return wire.Frames{Limit: wire.MaxUp} }
 
-// broadcast sends m to all ranks of the host that have not closed their communicators.
+// broadcast sends m to all ranks of the host with open communicators.
 func (a *agent) broadcast(m wire.Message) {
 	if a.segment == nil {
 		return
@@ -34,7 +34,7 @@ func (a *agent) broadcast(m wire.Message) {
 	a.segment.Bump() // after the news is in the sockets: see seg.Segment.Bump
 }
 
-// sendOutcome sends the outcome of an agreement to the ranks that have taken part in it.
+// sendOutcome sends the outcome of an agreement to its participants.
 func (a *agent) sendOutcome(o *wire.Outcome) {
 	a.originals.learn(o.Replaced)
 	frame := wire.Append(nil, o)
@@ -46,7 +46,7 @@ func (a *agent) sendOutcome(o *wire.Outcome) {
 	a.segment.Bump()
 }
 
-// send sends a frame to a rank, now or when its socket has room.
+// send sends a frame to a rank, at once or when its socket has room.
 func (a *agent) send(p *process, frame []byte) {
 	if p.boot < 0 {
 		return
@@ -60,7 +60,7 @@ func (a *agent) send(p *process, frame []byte) {
 	a.deliver(p)
 }
 
-// deliver writes what the rank's socket takes.
+// deliver writes as much as the rank's socket takes.
 func (a *agent) deliver(p *process) {
 	for len(p.out) > 0 {
 		n, err := unix.SendmsgN(p.boot, p.out, nil, nil, unix.MSG_NOSIGNAL)
@@ -74,7 +74,7 @@ func (a *agent) deliver(p *process) {
 		if err != nil {
 			a.hangUp(p)
 			if !p.ended {
-				a.reclaim() // it has closed its communicators, and touches nothing any more
+				a.reclaim() // it has closed its communicators, and touches nothing
 			}
 			return
 		}
@@ -97,7 +97,7 @@ func (a *agent) jam(p *process, full bool) {
 	a.loop.Change(p.boot, events)
 }
 
-// watchRank handles what comes from the rank.
+// watchRank handles the rank's messages.
 func (a *agent) watchRank(p *process) error {
 	return a.loop.Watch(p.boot, unix.EPOLLIN, func(events uint32) { a.readRank(p, events) })
 }
@@ -170,7 +170,7 @@ func (a *agent) rankMessage(p *process, m wire.Message) error {
 	case *wire.Stacks:
 		a.stacked(p, m)
 	case *wire.Revoke:
-		if !a.revoked[m.Comm] { // the first reports it for all
+		if !a.revoked[m.Comm] { // one report is enough for all ranks
 			a.revoked[m.Comm] = true
 			a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
 		}
@@ -195,13 +195,13 @@ func (a *agent) rankMessage(p *process, m wire.Message) error {
 	return nil
 }
 
-// absence is the message to ranks that wait in Init for one that never comes.
+// absence is the message to ranks in Init about a rank that never joins.
 func absence(rank world.Rank) *wire.Died {
 	return &wire.Died{Rank: rank, Text: "ended with status 0 and never called Init"}
 }
 
-// listen listens for ranks whose inherited descriptors were closed, where there are sockets for it:
-// others do without. The socket's name is abstract: nothing is left behind in a file system.
+// listen listens for ranks whose inherited descriptors were closed. Ranks do without if the host
+// has no such sockets. The socket's name is abstract, so that no file is left behind.
 func (a *agent) listen() error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -218,7 +218,7 @@ func (a *agent) listen() error {
 	return a.loop.Watch(fd, unix.EPOLLIN, func(uint32) { a.acceptCallers() })
 }
 
-// acceptCallers accepts connections of this user's processes.
+// acceptCallers accepts connections from processes of this user.
 func (a *agent) acceptCallers() {
 	for {
 		fd, _, err := unix.Accept4(a.listenFD, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
@@ -235,8 +235,8 @@ func (a *agent) acceptCallers() {
 	}
 }
 
-// readCaller lets a process in as the rank that it names, unless that rank has joined before. That
-// process, and one that comes too late, get the segment, which shows them why, and no more.
+// readCaller admits a process as the rank that it names, unless that rank has joined or ended. A
+// refused process gets only the segment, which shows it the reason.
 func (a *agent) readCaller(fd int) {
 	frames := a.callers[fd]
 	if frames == nil {

@@ -1,10 +1,10 @@
-// Package capture takes the output of a host's ranks from their pipes: in whole lines, and only as
-// much as the launcher has room for.
+// Package capture takes the output of a host's ranks from their pipes: in whole lines, and only
+// as much as the launcher has room for.
 //
-// A line whose end does not come is sent as it is some time after its first byte has, so that a
-// prompt or a progress bar is seen, or when it is very long. That time counts only while the rank
-// can write the end of its line, and it can be read: not while the launcher takes no output, not
-// while ranks or agent are stopped, and not while the rank is ready to run and gets no processor.
+// A line without its end is sent some time after its first byte, so that prompts and progress
+// bars are seen, or when it is very long. That time counts only while the rank can write the rest
+// and the agent can read it: not while the launcher takes no output, not while ranks or agent are
+// stopped, and not while the rank is ready to run but gets no processor.
 package capture
 
 import (
@@ -20,37 +20,37 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// LineTimeout is how long the end of a line is waited for.
+// LineTimeout is how long to wait for the end of a line.
 const LineTimeout = 100 * time.Millisecond
 
 const (
-	// stoppedTime is how late the agent is if it must have been stopped.
+	// stoppedTime is the lateness that proves that the agent was stopped.
 	stoppedTime = 10 * LineTimeout
 	longLine    = ctl.MaxOutput - ctl.MaxChunk
 )
 
-// Outputs are those of all ranks of a host.
+// Outputs are the outputs of all ranks of a host.
 type Outputs struct {
 	Loop   *loop.Loop
 	Report func(ctl.Message)
-	Ready  func(pids ...int) (bool, time.Duration) // proc.Ready, but in tests
+	Ready  func(pids ...int) (bool, time.Duration) // proc.Ready, except in tests
 	Merge  bool                                    // stderr goes where stdout goes
-	Window int                                     // bytes that the launcher still takes
-	Due    time.Time                               // when the first partial line is to be sent; zero if there is none
+	Window int                                     // bytes that the launcher has room for
+	Due    time.Time                               // when to send the first partial line; zero if there is none
 
 	ranks    []*Output
 	halted   []*stream
-	haltedAt time.Time // when the first of them was
+	haltedAt time.Time // when the first of halted was
 	buf      [ctl.MaxChunk]byte
 }
 
-// An Output is that of one rank.
+// An Output is the output of one rank.
 type Output struct {
 	rank           int
-	process        func() int // which is the rank now; 0 before and after
+	process        func() int // returns the rank's process; 0 before and after it runs
 	stdout, stderr stream
-	tail           []byte // the end of stderr, or of both where they are merged
-	last           []byte // the end of both
+	tail           []byte // the end of stderr, or of both streams if merged
+	last           []byte // the end of both streams
 }
 
 // A stream is a rank's standard output or error.
@@ -59,9 +59,9 @@ type stream struct {
 	kind    ctl.Stream
 	fd      int       // -1 when closed
 	partial []byte    // a line without its end
-	due     time.Time // when partial is to be sent; zero if it is empty, or cannot be continued now
-	turn    proc.Turn // of the rank, to write the end of partial; not begun before that was due
-	halted  bool      // not watched, for want of room at the launcher
+	due     time.Time // when to send partial; zero if it is empty, or cannot be continued now
+	turn    proc.Turn // of the rank, to write the end of partial; begins when that is due
+	halted  bool      // not watched, because the launcher has no room
 }
 
 // Add adds the output of a rank. process returns its process, 0 while there is none.
@@ -73,8 +73,8 @@ func (all *Outputs) Add(rank int, process func() int) *Output {
 	return o
 }
 
-// Pipes makes the pipes of a rank and watches them. It returns the ends that its process inherits,
-// -1 for what has not been made because of the error.
+// Pipes makes and watches the pipes of a rank. It returns the ends for its process to inherit, -1
+// for pipes not made because of the error.
 func (all *Outputs) Pipes(o *Output) (stdout, stderr int, err error) {
 	if stdout, err = all.pipe(&o.stdout); err != nil {
 		return stdout, -1, err
@@ -83,7 +83,7 @@ func (all *Outputs) Pipes(o *Output) (stdout, stderr int, err error) {
 		stderr, err = all.pipe(&o.stderr)
 		return stdout, stderr, err
 	}
-	if stderr, err = unix.FcntlInt(uintptr(stdout), unix.F_DUPFD_CLOEXEC, 0); err != nil { // one pipe keeps the order of what is written
+	if stderr, err = unix.FcntlInt(uintptr(stdout), unix.F_DUPFD_CLOEXEC, 0); err != nil { // one pipe keeps the order of writes
 		return stdout, -1, fmt.Errorf("stderr: %w", err)
 	}
 	return stdout, stderr, nil
@@ -102,7 +102,7 @@ func (all *Outputs) watch(s *stream) error {
 	return all.Loop.Watch(s.fd, unix.EPOLLIN, func(uint32) { all.read(s) })
 }
 
-// read passes on what is in a rank's pipe, as far as the launcher takes it.
+// read passes on the content of a rank's pipe, as far as the launcher has room.
 func (all *Outputs) read(s *stream) {
 	for full := true; full; {
 		if all.Window <= 0 {
@@ -113,7 +113,7 @@ func (all *Outputs) read(s *stream) {
 	}
 }
 
-// readOnce passes on a piece of what is in a rank's pipe, and reports whether it was a full one.
+// readOnce passes on a piece of a rank's output, and reports whether it filled the buffer.
 func (all *Outputs) readOnce(s *stream) bool {
 	n, err := unix.Read(s.fd, all.buf[:])
 	switch {
@@ -130,8 +130,8 @@ func (all *Outputs) readOnce(s *stream) bool {
 	return n == len(all.buf)
 }
 
-// readRest passes on what is in a rank's pipe now, with or without room at the launcher: for the
-// report of its failure, or before the pipe is closed. It is no more than a pipe holds.
+// readRest passes on the content of a rank's pipe regardless of the launcher's room, for the
+// report of its failure, or before the pipe is closed. That is bounded by the pipe's capacity.
 func (all *Outputs) readRest(s *stream) {
 	if s.fd < 0 {
 		return
@@ -142,8 +142,8 @@ func (all *Outputs) readRest(s *stream) {
 	}
 }
 
-// Drain reads what is in the pipes of a rank that has ended, as far as the launcher takes it; of
-// one that has failed also what the report of that shows.
+// Drain reads the pipes of a rank that has ended, as far as the launcher has room; of a failed
+// rank also the output shown in the report.
 func (all *Outputs) Drain(o *Output, failed bool) {
 	for _, s := range []*stream{&o.stdout, &o.stderr} {
 		if all.drain(s); failed && all.inTail(s) {
@@ -158,14 +158,14 @@ func (all *Outputs) drain(s *stream) {
 	}
 }
 
-// pending reports whether something can be read from s, if only its end.
+// pending reports whether s can be read, if only to its end.
 func (s *stream) pending() bool {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds, 0)
 	return err == unix.EINTR || n > 0
 }
 
-// streams returns those of all ranks.
+// streams returns the streams of all ranks.
 func (all *Outputs) streams() iter.Seq[*stream] {
 	return func(yield func(*stream) bool) {
 		for _, o := range all.ranks {
@@ -176,8 +176,8 @@ func (all *Outputs) streams() iter.Seq[*stream] {
 	}
 }
 
-// Open reports whether there are processes that have the output of a rank open, or what they have
-// written waits for room at the launcher.
+// Open reports whether processes have a rank's output open, or output waits for room at the
+// launcher.
 func (all *Outputs) Open() bool {
 	for s := range all.streams() {
 		if s.fd >= 0 {
@@ -187,7 +187,7 @@ func (all *Outputs) Open() bool {
 	return all.Halted()
 }
 
-// Pending reports whether a process has written what is not read, or waits for room in its pipe.
+// Pending reports whether a process has unread output, or waits for room in its pipe.
 func (all *Outputs) Pending() bool {
 	for s := range all.streams() {
 		if s.fd >= 0 && s.pending() {
@@ -197,7 +197,7 @@ func (all *Outputs) Pending() bool {
 	return false
 }
 
-// Close passes on what is left in the pipes, and closes them. Processes that live on may still
+// Close passes on the rest of the output, and closes the pipes. Surviving processes may still
 // write to them.
 func (all *Outputs) Close() {
 	for s := range all.streams() {
@@ -207,15 +207,15 @@ func (all *Outputs) Close() {
 	}
 }
 
-// close ends a stream, whose writers are gone or are not waited for.
+// close ends a stream whose writers are gone or no longer matter.
 func (all *Outputs) close(s *stream) {
 	all.flush(s)
 	unix.Close(s.fd)
 	s.fd, s.partial = -1, nil
 }
 
-// halt stops reading a stream until the launcher has room: the rank's pipe fills and the rank
-// waits, while orders and news continue.
+// halt stops reading a stream until the launcher has room. The rank's pipe fills and the rank
+// waits, while orders and reports continue.
 func (all *Outputs) halt(s *stream) {
 	if s.halted {
 		return
@@ -231,8 +231,8 @@ func (all *Outputs) halt(s *stream) {
 // Halted reports whether output waits for room at the launcher.
 func (all *Outputs) Halted() bool { return len(all.halted) > 0 }
 
-// Credit continues with what was halted: the launcher has room for n more bytes. It reports whether
-// output has waited for that for long.
+// Credit adds room for n bytes at the launcher, and resumes halted streams. It reports whether
+// output had to wait for long.
 func (all *Outputs) Credit(n int) (long bool) {
 	all.Window += n
 	resumed := all.halted
@@ -269,7 +269,7 @@ func (all *Outputs) inTail(s *stream) bool { return s.kind == ctl.Stderr || all.
 // failure.
 func (o *Output) Tail() []byte { return Tail(o.tail) }
 
-// Tail returns as much of the end of text as the report of a failure shows.
+// Tail returns the end of text, as much as the report of a failure shows.
 func Tail(text []byte) []byte { return lastLines(text, tailLines) }
 
 // Last returns the last lines of all output of a rank.
@@ -277,7 +277,7 @@ func (o *Output) Last() string {
 	return string(bytes.TrimRight(lastLines(o.last, lastCount), "\n"))
 }
 
-// keepEnd appends data to tail, of which it keeps the last bytes.
+// keepEnd appends data to tail and keeps the last size bytes.
 func keepEnd(tail, data []byte, size int) []byte {
 	data = data[max(0, len(data)-size):]
 	if extra := len(tail) + len(data) - size; extra > 0 {

@@ -8,7 +8,7 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// sendLines sends the lines that data ends, and keeps the beginning of the next.
+// sendLines sends the lines completed by data, and keeps the rest.
 func (all *Outputs) sendLines(s *stream, data []byte) {
 	end := bytes.LastIndexByte(data, '\n') + 1
 	if len(s.partial)+len(data)-end >= longLine {
@@ -32,7 +32,7 @@ func (all *Outputs) send(s *stream, data []byte) {
 	all.Report(&ctl.Output{Rank: s.of.rank, Stream: s.kind, Data: data})
 }
 
-// flush sends a line without its end.
+// flush sends a partial line.
 func (all *Outputs) flush(s *stream) {
 	if len(s.partial) > 0 {
 		all.send(s, s.partial)
@@ -40,7 +40,7 @@ func (all *Outputs) flush(s *stream) {
 	s.partial, s.due = s.partial[:0], time.Time{}
 }
 
-// awaitLineEnd has the partial line of s sent, if there is one, unless its end comes in time.
+// awaitLineEnd sets the deadline for the end of s's partial line, if there is one.
 func (all *Outputs) awaitLineEnd(s *stream) {
 	if len(s.partial) > 0 && !s.halted {
 		s.due, s.turn = time.Now().Add(LineTimeout), proc.Turn{}
@@ -48,22 +48,22 @@ func (all *Outputs) awaitLineEnd(s *stream) {
 	}
 }
 
-// dueAt sets when partial lines are due, unless some are before t.
+// dueAt sets Due to t unless it is earlier.
 func (all *Outputs) dueAt(t time.Time) {
 	if all.Due.IsZero() || t.Before(all.Due) {
 		all.Due = t
 	}
 }
 
-// Continue gives partial lines their time once more, after the ranks have been stopped.
+// Continue starts the time of partial lines again, after the ranks have been stopped.
 func (all *Outputs) Continue() {
 	for s := range all.streams() {
 		all.awaitLineEnd(s)
 	}
 }
 
-// SendPartials sends the partial lines that are due at now. stopped states that the ranks are:
-// their lines wait for Continue.
+// SendPartials sends the partial lines due at now. stopped states that the ranks are stopped:
+// then their lines wait for Continue.
 func (all *Outputs) SendPartials(now time.Time, stopped bool) {
 	if all.Due.IsZero() || now.Before(all.Due) {
 		return
@@ -79,11 +79,11 @@ func (all *Outputs) SendPartials(now time.Time, stopped bool) {
 	}
 }
 
-// sendPartial sends a partial line that was due, unless its end has come meanwhile or may still.
+// sendPartial sends a due partial line, unless its end has come or may still come.
 func (all *Outputs) sendPartial(s *stream, now time.Time, stopped bool) {
 	due := s.due
 	switch all.drain(s); {
-	case s.due != due: // it is another line, or halted
+	case s.due != due: // another line, or halted
 	case stopped:
 		s.due = time.Time{}
 	case now.Sub(due) > stoppedTime:
@@ -95,7 +95,7 @@ func (all *Outputs) sendPartial(s *stream, now time.Time, stopped bool) {
 	}
 }
 
-// starves reports whether a rank has not had its turn to write the end of a line that was due.
+// starves reports whether a rank has lacked a turn on a processor to write the end of a due line.
 func (all *Outputs) starves(s *stream, now time.Time) bool {
 	pid := s.of.process()
 	if pid == 0 {

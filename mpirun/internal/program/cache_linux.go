@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cachePaths returns where a program with a checksum may be, or be put: the first that is possible
-// is taken. bootstrap.sh uses the same folders.
+// cachePaths returns the possible paths of a program with a checksum; the first usable one is
+// taken. bootstrap.sh uses the same folders.
 func cachePaths(sum, name string) []string {
 	caches := []string{os.Getenv("XDG_CACHE_HOME"), os.TempDir()}
 	if home, err := os.UserHomeDir(); err == nil && caches[0] == "" {
@@ -28,7 +28,7 @@ func cachePaths(sum, name string) []string {
 	return paths
 }
 
-// makeOwnFolder makes a folder of the cache, for what has one checksum.
+// makeOwnFolder makes a folder of the cache, for the files of one checksum.
 func makeOwnFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -36,8 +36,8 @@ func makeOwnFolder(dir string) error {
 	return checkOwnFolders(dir)
 }
 
-// checkOwnFolders returns an error if a folder of the cache, or the one that it is in, is no folder
-// of this user's that no other user can write.
+// checkOwnFolders returns an error unless a folder of the cache and its parent belong to this
+// user and no other user can write them.
 func checkOwnFolders(dir string) error {
 	return errors.Join(checkOwn(filepath.Dir(dir)), checkOwn(dir))
 }
@@ -59,8 +59,7 @@ func checkOwn(path string) error {
 	return nil
 }
 
-// executable returns an error if a file that is there may not be executed, as on a file system that
-// is mounted noexec.
+// executable returns an error if a file may not be executed, as on file systems mounted noexec.
 func executable(path string) error {
 	if err := unix.Access(path, unix.X_OK); err != nil {
 		return fmt.Errorf("%s: execute: %w", path, err)
@@ -68,12 +67,11 @@ func executable(path string) error {
 	return nil
 }
 
-// keepPeriod is how often a job marks that it uses what is in the cache: far more often than a
-// month, after which bootstrap.sh removes what is not used.
+// keepPeriod is how often a job marks its files in the cache as used. bootstrap.sh removes files
+// that have not been used for a month.
 const keepPeriod = 24 * time.Hour
 
-// KeepUsed notes in the cache that programs are used, those of them that are there, now and from
-// then on until the process ends.
+// KeepUsed marks programs in the cache as used, at once and then until the process ends.
 func KeepUsed(programs []string) {
 	for {
 		for _, path := range programs {
@@ -83,12 +81,12 @@ func KeepUsed(programs []string) {
 	}
 }
 
-// markUsed notes that a program is used, if it is in the cache.
+// markUsed marks a program in the cache as used.
 func markUsed(path string) {
 	dir := filepath.Dir(path)
 	if filepath.Base(filepath.Dir(dir)) == cacheName() {
 		now := time.Now()
-		os.Chtimes(dir, now, now) // it may be another machine's, which this one only reads
+		os.Chtimes(dir, now, now) // may fail: this machine may only read another's cache
 	}
 }
 

@@ -16,35 +16,34 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// An intake brings programs and files that this host may not have from the launcher,
-// piece by piece: programs into the cache that gompirun itself may have come through,
-// files into the working directories of the ranks. One goroutine at a time uses it, but any
-// may call Abandon.
+// An intake fetches missing programs and files from the launcher, in pieces. Programs go to the
+// cache that also has gompirun itself, files to the ranks' working directories. One goroutine at
+// a time uses it, but any may call Abandon.
 type intake struct {
-	programs int            // of the job: the items before its files
-	wanted   []item         // that have not been looked at
+	programs int            // number of the job's programs: the items before its files
+	wanted   []item         // not checked yet
 	paths    map[int]string // by program
-	item     item           // that is being fetched
-	file     *os.File       // where it is until it is complete
-	size     int64          // of what has come
+	item     item           // being fetched
+	file     *os.File       // the unfinished item
+	size     int64          // bytes received
 	sum      hash.Hash
 
 	mu        sync.Mutex
-	temporary string // the name of file, "" if none is fetched
+	temporary string // the name of file, "" if no item is being fetched
 	abandoned bool
 }
 
-// An item is a program or a file that this host is to have.
+// An item is a program or a file wanted on this host.
 type item struct {
 	ctl.File
 	number  int      // as in ctl.Want
-	program bool     // it is to be executed
-	places  []string // where it may be put; the first is the one in use
-	refused error    // why it could not be put in those before
+	program bool     // needs to be executable
+	places  []string // possible paths; the first is in use
+	refused error    // errors of earlier places
 }
 
-// Find lists what is to be on this host, by an order to start ranks. dir is the working
-// directory of programs that have none of their own.
+// Find lists the items of an order to start ranks. dir is the working directory of programs
+// without one.
 func (in *intake) Find(l *ctl.Launch, dir string) {
 	in.programs, in.paths = len(l.Programs), map[int]string{}
 	if !l.Remote {
@@ -71,8 +70,8 @@ func (in *intake) Find(l *ctl.Launch, dir string) {
 	}
 }
 
-// FindMPI adds gompi's MPI libraries, which this host lacks, to what is to be here: in the cache,
-// in a folder of their own.
+// FindMPI adds gompi's MPI libraries, which this host lacks, to the wanted items. They have a
+// folder of their own in the cache.
 func (in *intake) FindMPI(l *ctl.Launch) {
 	if !l.Remote {
 		return
@@ -87,7 +86,7 @@ func (in *intake) FindMPI(l *ctl.Launch) {
 	}
 }
 
-// MPIFolder returns where these libraries have been put, "" if that is no folder.
+// MPIFolder returns the libraries' common folder, "" if there is none.
 func (in *intake) MPIFolder(l *ctl.Launch) (folder string) {
 	for i, f := range l.MPI {
 		dir, ok := strings.CutSuffix(in.paths[in.programs+len(l.Files)+i], "/"+f.Name)
@@ -99,11 +98,11 @@ func (in *intake) MPIFolder(l *ctl.Launch) (folder string) {
 	return folder
 }
 
-// Path returns where a program has been put, "" if it is not brought here.
+// Path returns a fetched or cached program's path, "" if it is not preloaded.
 func (in *intake) Path(program int) string { return in.paths[program] }
 
-// Next begins with the next item that is missing here. It returns what to ask the
-// launcher for, nil if nothing is missing. It takes as long as reading all that is here.
+// Next begins with the next missing item. It returns the first request to the launcher, nil if
+// nothing is missing. It takes as long as reading all present items.
 func (in *intake) Next() (*ctl.Want, error) {
 	m := in.nextMissing()
 	if m == nil {
@@ -113,8 +112,7 @@ func (in *intake) Next() (*ctl.Want, error) {
 	return in.begin()
 }
 
-// nextMissing returns the next item that is to be here and is not, nil if there is
-// none. It looks at each item once.
+// nextMissing returns the next missing item, nil if there is none. It checks each item once.
 func (in *intake) nextMissing() *item {
 	for len(in.wanted) > 0 {
 		m := in.wanted[0]
@@ -128,14 +126,14 @@ func (in *intake) nextMissing() *item {
 	return nil
 }
 
-// got notes that an item is at a path.
+// got notes an item's path.
 func (in *intake) got(m *item, path string) {
 	if m.program {
 		in.paths[m.number] = path
 	}
 }
 
-// begin asks for the item from its start, to be put in the first place that takes it.
+// begin requests the item from its start, for the first place that can be written.
 func (in *intake) begin() (*ctl.Want, error) {
 	m := &in.item
 	for len(m.places) > 0 {
@@ -149,7 +147,7 @@ func (in *intake) begin() (*ctl.Want, error) {
 	return nil, fmt.Errorf("preloading %q: %w", m.Name, m.refused)
 }
 
-// create makes the file in which m is until it is complete.
+// create makes the temporary file of m.
 func (in *intake) create(m *item) error {
 	dir := filepath.Dir(m.places[0])
 	if m.program {
@@ -177,7 +175,7 @@ func (in *intake) create(m *item) error {
 	return err
 }
 
-// refuse notes that m could not be put in its first place, and continues to the next.
+// refuse notes the error of m's first place, and goes on to the next place.
 func (m *item) refuse(err error) {
 	if m.refused != nil {
 		err = fmt.Errorf("%w; %w", m.refused, err)
@@ -186,9 +184,9 @@ func (m *item) refuse(err error) {
 	m.places = m.places[1:]
 }
 
-// Take takes a piece of what is being fetched; the last one puts the item where it is to
-// be, in place of what may be there. Take returns what to ask for next, nil if the item is
-// complete. What cannot be written in one place is asked for again, for the next.
+// Take takes a piece of the current item. The last piece moves the item to its place, over any
+// existing file. Take returns the next request, nil if the item is complete. After a write error
+// the item is requested again, for its next place.
 func (in *intake) Take(data []byte) (*ctl.Want, error) {
 	err := in.keep(data)
 	if err == nil && in.size < in.item.Size && len(data) > 0 {
@@ -216,13 +214,13 @@ func (in *intake) keep(data []byte) error {
 	return nil
 }
 
-// finish puts the item where it is to be.
+// finish moves the item to its place.
 func (in *intake) finish() error {
 	if err := in.file.Close(); err != nil {
 		return err
 	}
 	if fmt.Sprintf("%x", in.sum.Sum(nil)) != in.item.Sum {
-		in.item.places = in.item.places[:1] // no other will do
+		in.item.places = in.item.places[:1] // other places will not help
 		return errors.New("it has changed while it was sent")
 	}
 	path := in.item.places[0]
@@ -236,7 +234,7 @@ func (in *intake) finish() error {
 	return nil
 }
 
-// removeTemporary removes what is not complete. The caller has locked mu.
+// removeTemporary removes an incomplete item. The caller has locked mu.
 func (in *intake) removeTemporary() {
 	if in.temporary != "" {
 		in.file.Close() // it may be closed
@@ -245,7 +243,7 @@ func (in *intake) removeTemporary() {
 	}
 }
 
-// Abandon removes what is not complete: the job is over.
+// Abandon removes an incomplete item: the job is over.
 func (in *intake) Abandon() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -253,8 +251,8 @@ func (in *intake) Abandon() {
 	in.removeTemporary()
 }
 
-// isAt reports whether m is at a path: a regular file with its content, that may be executed if it
-// is a program.
+// isAt reports whether m is at a path: a regular file with m's content, and executable if m is a
+// program.
 func (m *item) isAt(path string) bool {
 	if m.program && (checkOwnFolders(filepath.Dir(path)) != nil || executable(path) != nil) {
 		return false

@@ -11,17 +11,17 @@ const (
 	openMPILib = "libmpi.so.40"
 	mpichLib   = "libmpi.so.12"
 	abiLib     = "libmpi_abi.so.1"
-	mpiCore    = "libgompi-mpi.so" // a folder above them
+	mpiCore    = "libgompi-mpi.so" // one folder above the other libraries
 )
 
-// Gompi's own MPI libraries, as make libmpi builds them (mpi/libmpi): folders of this host in
-// which they have the names by which programs of Open MPI and of MPICH ask for theirs, and those of
-// the standard's own interface for any.
+// mpiFolders are this host's folders of gompi's own MPI libraries, built by make libmpi
+// (mpi/libmpi): under the names that programs of Open MPI load, under MPICH's, and under those of
+// the standard's binary interface.
 type mpiFolders struct{ openMPI, mpich, abi string }
 
-// MPIFolder returns the folder of this host that has gompi's MPI libraries in openmpi, mpich and
-// abi, "" if there is none: of those beside this program, where make builds them and where they are
-// installed, and of others.
+// MPIFolder returns the folder of this host with gompi's MPI libraries in openmpi, mpich and abi,
+// "" if there is none. It looks beside this program, where make puts them, in the place of make
+// install, and in others.
 func MPIFolder(others ...string) string {
 	own, err := os.Executable()
 	if err != nil {
@@ -36,7 +36,8 @@ func MPIFolder(others ...string) string {
 	return ""
 }
 
-// MPINames returns whose programs run on the MPI libraries of a folder: "Open MPI, MPICH, MPI 5".
+// MPINames names the MPI implementations whose programs a folder serves: "Open MPI, MPICH, MPI
+// 5".
 func MPINames(dir string) string {
 	var names []string
 	found := findMPI(dir)
@@ -65,8 +66,8 @@ func findMPI(dir string) (found mpiFolders) {
 	return found
 }
 
-// librariesIn returns gompi's MPI libraries that match a pattern, but for links to others, by which
-// compilers find them.
+// librariesIn returns gompi's MPI libraries that match a pattern, without the symbolic links for
+// compilers.
 func librariesIn(pattern string) []string {
 	libs, _ := filepath.Glob(pattern)
 	return slices.DeleteFunc(libs, func(lib string) bool {
@@ -75,7 +76,7 @@ func librariesIn(pattern string) []string {
 	})
 }
 
-// isFile reports whether name is a regular file. Others cannot be run, and to open one may block.
+// isFile reports whether name is a regular file. Opening other files may block.
 func isFile(name string) bool {
 	st, err := os.Stat(name)
 	return err == nil && st.Mode().IsRegular()

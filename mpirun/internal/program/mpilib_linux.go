@@ -12,9 +12,9 @@ import (
 	"gompi/mpirun/internal/launchenv"
 )
 
-// chooseMPI has p run on gompi's MPI library or on its own, by what its file says and by the user's
-// choice. dir is where gompi's are. It returns an error if its ranks, of which there are size,
-// could not meet. What a script or a library starts is found by LD_LIBRARY_PATH.
+// chooseMPI selects gompi's MPI library or p's own, by p's file and the user's choice. dir has
+// gompi's libraries. The error says that p's size ranks could not meet. Programs started by a
+// script or a library get LD_LIBRARY_PATH.
 func (p *Program) chooseMPI(choice cmdline.MPILib, dir string, size int) error {
 	wants := p.mpiWanted()
 	have := findMPI(dir)
@@ -26,7 +26,7 @@ func (p *Program) chooseMPI(choice cmdline.MPILib, dir string, size int) error {
 		return wants.checkRanksMeet(p, have, size)
 	}
 	if choice != cmdline.MPIGompi {
-		have.mpich = "" // programs of MPICH have their own
+		have.mpich = "" // programs of MPICH keep their own library
 	}
 	folders := []string{have.openMPI, have.mpich, have.abi}
 	switch {
@@ -46,9 +46,9 @@ func (p *Program) chooseMPI(choice cmdline.MPILib, dir string, size int) error {
 	return nil
 }
 
-// checkRanksMeet returns an error if a program asks for Open MPI's library, over which size
-// processes do not meet: each would do all the work, as rank 0 of 1. What a script or a library
-// starts it cannot see.
+// checkRanksMeet returns an error if a program of several ranks uses Open MPI's own library, by
+// which they do not meet: each would do all the work, as rank 0 of 1. Programs started by a
+// script or a library are not checked.
 func (w *mpiWanted) checkRanksMeet(p *Program, have mpiFolders, size int) error {
 	if size < 2 || !w.openMPI || w.held && !w.linked {
 		return nil
@@ -64,7 +64,7 @@ func (w *mpiWanted) checkRanksMeet(p *Program, have mpiFolders, size int) error 
 		p.Argv[0], w.lib, size, want, size, strings.Join(p.Argv, " "))
 }
 
-// prepend puts folders before those of a list that may be in p's environment.
+// prepend puts folders before the list in a variable of p's environment.
 func (p *Program) prepend(name string, folders ...string) {
 	if given, _ := launchenv.Value(p.Env, name); given != "" {
 		folders = append(folders, given)
@@ -72,8 +72,8 @@ func (p *Program) prepend(name string, folders ...string) {
 	p.Env = launchenv.Merge(p.Env, []string{name + "=" + strings.Join(folders, ":")})
 }
 
-// preload has the libraries of a folder loaded before what p asks for, by all the names that they
-// have, but after what the user preloads: tools that count MPI's calls stand before MPI.
+// preload makes p load a folder's libraries first, under all their names. The user's own preloads
+// stay in front, because tools that count MPI calls have to precede MPI.
 func (p *Program) preload(folder string) {
 	libs := librariesIn(filepath.Join(folder, "libmpi*.so*"))
 	slices.SortStableFunc(libs, func(a, b string) int { return cmp.Compare(isMPI(b), isMPI(a)) })
@@ -83,7 +83,7 @@ func (p *Program) preload(folder string) {
 	p.Env = launchenv.Merge(p.Env, []string{"LD_PRELOAD=" + strings.Join(libs, ":")})
 }
 
-// isMPI returns 1 for the library itself, 0 for those that are other names for it.
+// isMPI returns 1 for an MPI library, 0 for its other names.
 func isMPI(lib string) int {
 	if base := filepath.Base(lib); base == openMPILib || base == mpichLib || base == abiLib {
 		return 1
@@ -91,25 +91,26 @@ func isMPI(lib string) int {
 	return 0
 }
 
-// An mpiWanted is the MPI library that a program asks for, as far as its file says.
+// An mpiWanted is the MPI library that a program loads, according to its file.
 type mpiWanted struct {
 	openMPI, mpich, abi bool
-	lib                 string // by which that is known
-	served              bool   // gompi's has that name
-	linked              bool   // the file itself asks
-	held                bool   // it is found before LD_LIBRARY_PATH counts
+	lib                 string // name of the library
+	served              bool   // gompi has a library of that name
+	linked              bool   // the file itself names it
+	held                bool   // found before LD_LIBRARY_PATH is searched
 }
 
-// mpiWanted reads the head of p's file, or of the interpreter that runs it. Where it is linked with
-// no MPI library, one that lies where it looks first counts: Python of a conda environment.
+// mpiWanted reads the ELF header of p's file, or of its interpreter. If it is not linked with an
+// MPI library, a library in its first search folders counts, as for Python in a conda
+// environment.
 func (p *Program) mpiWanted() (wants mpiWanted) {
 	file, script := p.interpreter()
 	if !isFile(file) {
-		return wants // to open another kind may wait
+		return wants // opening other files may block
 	}
 	var first []string // folders
 	if f, err := elf.Open(file); err == nil {
-		libs, _ := f.ImportedLibraries() // what cannot be read the kernel will report
+		libs, _ := f.ImportedLibraries() // the kernel will report read errors
 		first = searchedFirst(f, file)
 		f.Close()
 		for _, lib := range libs {
@@ -134,7 +135,7 @@ func (p *Program) mpiWanted() (wants mpiWanted) {
 	return wants
 }
 
-// note notes that a program asks for a library. Of several the first of MPI counts.
+// note notes a library of a program. The first MPI library counts.
 func (w *mpiWanted) note(lib string) {
 	openMPI, mpich, abi := IsOpenMPI(lib), IsMPICH(lib), IsABI(lib)
 	if w.lib != "" || !openMPI && !mpich && !abi {
@@ -145,8 +146,8 @@ func (w *mpiWanted) note(lib string) {
 	w.served = mpich || abi || version == openMPIVersion && name != "liboshmem"
 }
 
-// searchedFirst returns the folders in which a program and its libraries are searched before those
-// of LD_LIBRARY_PATH.
+// searchedFirst returns the folders in which the loader looks for a program's libraries before
+// LD_LIBRARY_PATH.
 func searchedFirst(f *elf.File, file string) (folders []string) {
 	if after, _ := f.DynString(elf.DT_RUNPATH); len(after) > 0 {
 		return nil

@@ -1,12 +1,11 @@
-// Package program has the programs that ranks run, ready on each host.
+// Package program has the programs of ranks ready on each host.
 //
-//	preload, intake, cache  brings programs and files to hosts that do not have them: the launcher
-//	                        has an Offer of them and gives the agents the pieces that they ask
-//	                        for; an agent has an intake, which knows what is missing
-//	program, openmpi        finds programs as execvp would, and reports what is wrong with one
-//	                        that cannot be run
-//	prepare                 both, and the surroundings of the ranks
-//	record                  what a program has recorded of its failure
+//	preload, intake, cache  copies programs and files to hosts that lack them: the launcher opens
+//	                        an Offer and sends the pieces that agents request; an agent's intake
+//	                        finds out which files are missing
+//	program, openmpi        finds programs as execvp would, and explains why a program cannot be run
+//	prepare                 both, and the environment of the ranks
+//	record                  a program's own record of its failure
 package program
 
 import (
@@ -24,17 +23,17 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// An Offer is what is to be preloaded, opened: agents can ask for it.
+// An Offer is the opened files to be preloaded, for requests of agents.
 type Offer struct {
-	programs []ctl.Program // what they are, as far as they are sent
+	programs []ctl.Program // checksums and sizes of the offered programs
 	files    []ctl.File
 	mpi      []ctl.File // gompi's MPI libraries
-	sent     []*os.File // programs, nil for those that are not sent, then files, then libraries
+	sent     []*os.File // programs, nil if not offered, then files, then libraries
 }
 
-// OpenOffer opens the programs and files that are to be sent, and gompi's MPI libraries, which are
-// in the folder mpi, unless that is "". It finds out what they are, which takes long where they are
-// large. It returns an Offer, to be closed, with any error.
+// OpenOffer opens the programs and files to be preloaded, and gompi's MPI libraries in the folder
+// mpi, unless mpi is "". Computing checksums takes long for large files. It returns an Offer, to
+// be closed, with any error.
 func OpenOffer(what cmdline.Preload, mpi string, programs []cmdline.Program) (*Offer, error) {
 	o := &Offer{programs: make([]ctl.Program, len(programs)), sent: make([]*os.File, len(programs))}
 	if what.Binary {
@@ -52,7 +51,7 @@ func OpenOffer(what cmdline.Preload, mpi string, programs []cmdline.Program) (*O
 	return o, o.addMPI(mpi)
 }
 
-// addProgram finds p's program here as it would be found there.
+// addProgram finds p's program on this host, as an agent would on its own.
 func (o *Offer) addProgram(i int, p cmdline.Program) error {
 	path, err := lookPath(p)
 	if err != nil {
@@ -71,7 +70,7 @@ func lookPath(p cmdline.Program) (string, error) {
 	return exec.LookPath(name)
 }
 
-// addMPI offers what is in dir of gompi's MPI libraries, with their places there as names.
+// addMPI offers gompi's MPI libraries in dir, named by their paths below dir.
 func (o *Offer) addMPI(dir string) error {
 	if dir == "" {
 		return nil
@@ -88,8 +87,8 @@ func (o *Offer) addMPI(dir string) error {
 	return nil
 }
 
-// AskForMPI reports whether programs are known to run on gompi's MPI library: all by the user's
-// choice, or one because it is linked with Open MPI or with the standard's own interface.
+// AskForMPI reports whether programs are known to use gompi's MPI library: all by the user's
+// choice, or one because it is linked with Open MPI or the standard's binary interface.
 func AskForMPI(choice cmdline.MPILib, programs []cmdline.Program) bool {
 	return choice == cmdline.MPIGompi || choice == "" && slices.ContainsFunc(programs, runsOnGompi)
 }
@@ -129,7 +128,7 @@ func (o *Offer) addFile(name string) error {
 	return nil
 }
 
-// Describe adds what is offered to an order to start ranks.
+// Describe adds the offer to an order to start ranks.
 func (o *Offer) Describe(l *ctl.Launch) {
 	for i, p := range o.programs {
 		l.Programs[i].Sum, l.Programs[i].Size = p.Sum, p.Size
@@ -137,13 +136,13 @@ func (o *Offer) Describe(l *ctl.Launch) {
 	l.Files, l.MPI = o.files, o.mpi
 }
 
-// Close closes what has been opened. A nil offer has nothing.
+// Close closes the files. A nil offer has none.
 func (o *Offer) Close() {
 	if o == nil {
 		return
 	}
 	for _, f := range o.sent {
-		f.Close() // of a nil file: an error, and no more
+		f.Close() // nil files return an error
 	}
 }
 
@@ -164,12 +163,12 @@ func openSummed(path string) (f *os.File, sum string, size int64, err error) {
 	return f, fmt.Sprintf("%x", h.Sum(nil)), size, nil
 }
 
-// Piece returns the piece that an agent wants; where there is none it is empty.
+// Piece returns the piece that an agent requests, empty if there is none.
 func (o *Offer) Piece(m *ctl.Want) *ctl.Piece {
 	data := make([]byte, ctl.MaxPiece)
 	n := 0
 	if o != nil && m.Item < len(o.sent) && o.sent[m.Item] != nil {
-		n, _ = o.sent[m.Item].ReadAt(data, m.Offset) // what cannot be read is missed there
+		n, _ = o.sent[m.Item].ReadAt(data, m.Offset) // the agent notices missing bytes
 	}
 	return &ctl.Piece{Data: data[:n]}
 }

@@ -16,21 +16,21 @@ import (
 	"gompi/mpirun/internal/launchenv"
 )
 
-// A Preparation finds what the ranks of a launch need on this host before they can start: their
-// surroundings, their programs, and files that must be fetched. All of it looks at file systems,
-// which may be slow: the agent has it done aside.
+// A Preparation gets this host ready for the ranks of a launch: environment, programs, and files
+// to be fetched. It reads file systems, which may be slow, so the agent runs it in the
+// background.
 type Preparation struct {
-	Programs []*Program // of the launch; nil for those of no rank here
+	Programs []*Program // of the launch; nil if no rank here runs it
 	Warnings []string   // for the user
 
 	launch *ctl.Launch
 	intake intake
-	vars   []string // that ranks get, before those of their programs
+	vars   []string // of ranks, before the variables of their programs
 	mpi    string   // the folder of gompi's MPI libraries, "" if there is none
-	dir    string   // where ranks work whose program names none; "" for here
+	dir    string   // working directory of programs that name none; "": the agent's
 }
 
-// Begin finds the surroundings of the ranks of l. It continues as Take does.
+// Begin sets the environment of the ranks of l. Then it continues like Take.
 func (p *Preparation) Begin(l *ctl.Launch) (want *ctl.Want, rank int, err error) {
 	p.launch = l
 	p.setEnvironment()
@@ -41,9 +41,8 @@ func (p *Preparation) Begin(l *ctl.Launch) (want *ctl.Want, rank int, err error)
 	return p.next()
 }
 
-// Take takes a piece of what is being fetched. It returns what is wanted next, nil if that is
-// nothing and all programs have been found; or else an error and the rank that it keeps from
-// starting.
+// Take takes a piece of a fetched file. It returns the next request, nil when all programs have
+// been found, or else an error and the rank that cannot start because of it.
 func (p *Preparation) Take(data []byte) (want *ctl.Want, rank int, err error) {
 	if want, err = p.intake.Take(data); want != nil || err != nil {
 		return want, p.launch.Ranks[0].Rank, err
@@ -59,7 +58,7 @@ func (p *Preparation) next() (want *ctl.Want, rank int, err error) {
 	return nil, rank, err
 }
 
-// Abandon removes what has been fetched in part.
+// Abandon removes an incomplete file.
 func (p *Preparation) Abandon() { p.intake.Abandon() }
 
 // Files returns the programs of this host's ranks, their MPI library, and this program.
@@ -79,8 +78,8 @@ func (p *Preparation) Files() []string {
 	return files
 }
 
-// lookUpAll finds the programs of this host's ranks. It returns the rank whose program is not
-// found, and why.
+// lookUpAll finds the programs of this host's ranks. It returns a rank whose program is not
+// found, and the error.
 func (p *Preparation) lookUpAll() (int, error) {
 	p.Programs = make([]*Program, len(p.launch.Programs))
 	p.mpi = cmp.Or(p.mpi, p.intake.MPIFolder(p.launch))
@@ -96,7 +95,7 @@ func (p *Preparation) lookUpAll() (int, error) {
 	return 0, nil
 }
 
-// lookUp finds a program on this host. path is where it has been put, if it has.
+// lookUp finds a program on this host. path is its place in the cache, "" if it is not preloaded.
 func (p *Preparation) lookUp(what *ctl.Program, path string) (*Program, error) {
 	if len(what.Argv) == 0 || what.Argv[0] == "" {
 		return nil, errors.New("no program to run")
@@ -124,8 +123,8 @@ func (p *Preparation) lookUp(what *ctl.Program, path string) (*Program, error) {
 	return prog, prog.chooseMPI(cmdline.MPILib(p.launch.MPILib), p.mpi, p.launch.Size)
 }
 
-// setEnvironment sets the environment and working directory of the ranks: those of the launcher, on
-// another host as far as they make sense there.
+// setEnvironment sets the environment and working directory of the ranks: the launcher's, on
+// another host only the parts with a meaning there.
 func (p *Preparation) setEnvironment() {
 	if p.launch.Nodes > 1 {
 		if err := reachable(p.launch.MasterAddr); err != nil {
@@ -158,14 +157,14 @@ func isDir(path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// lookUpTime is how long a name server may take that is asked for MASTER_ADDR.
+// lookUpTime is how long a name server may take to resolve MASTER_ADDR.
 const lookUpTime = 2 * time.Second
 
-// reachable returns why this host has no way to address, which may be a name.
+// reachable returns the error of this host's route to address, which may be a name.
 func reachable(address string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
 	defer cancel()
-	c, err := (&net.Dialer{}).DialContext(ctx, "udp", net.JoinHostPort(address, "9")) // sends nothing there
+	c, err := (&net.Dialer{}).DialContext(ctx, "udp", net.JoinHostPort(address, "9")) // sends nothing
 	if err != nil {
 		return err
 	}

@@ -15,32 +15,31 @@ import (
 	"gompi/mpirun/internal/cmdline"
 )
 
-// Exit statuses that stand for a rank that could not be started, as shells use
-// them.
+// Exit statuses for ranks that could not be started, as in shells.
 const (
 	CannotStart   = 125
 	notExecutable = 126
 	notFound      = 127
 )
 
-// A cannotRun is why a program cannot be run: because of its file, and of nothing else.
+// A cannotRun is an error of starting a program that is due to its file alone.
 type cannotRun struct{ error }
 
 func (e cannotRun) Unwrap() error { return e.error }
 
-// A Program is what some ranks of this host run.
+// A Program is the program of some ranks on this host.
 type Program struct {
-	Path string   // of its file, from Dir
-	Argv []string // as the user gave it
+	Path string   // of its file, relative to Dir
+	Argv []string // as given by the user
 	Dir  string   // the working directory, "" for this process's
 	Env  []string // of all its ranks
 }
 
-// Find returns the path of the program called name, as execvp would find it from the
-// directory wdir in the folders of path.
+// Find returns the path of the program called name, as execvp would find it in the folders of
+// path from the directory wdir.
 func Find(name, wdir, path string) (string, error) {
 	if strings.Contains(name, "/") {
-		return name, nil // exec itself reports what is wrong with it
+		return name, nil // exec itself reports errors
 	}
 	var denied error
 	for _, dir := range filepath.SplitList(path) {
@@ -70,10 +69,10 @@ func Find(name, wdir, path string) (string, error) {
 	return "", cannotRun{fmt.Errorf("cannot find %q in PATH%s: %w", name, hint, syscall.ENOENT)}
 }
 
-// Touch reads what the kernel reads to start p: its directory, the beginning of its file and, where
-// that is a script, of its interpreter. Where a file system does not answer it waits, and may run
-// beside all else; the start of a process holds up this whole process, since its thread waits for
-// the program to be found and Go waits for the thread.
+// Touch reads the files that the kernel reads to start p: its directory, the beginning of its
+// file and, for a script, of its interpreter. It may run in the background, and on a file system
+// that does not answer it blocks instead of the start. A blocked start would stop this whole
+// process, because its thread waits for exec and Go waits for the thread.
 func (p *Program) Touch() {
 	os.Stat(cmp.Or(p.Dir, "."))
 	name := p.file()
@@ -90,8 +89,8 @@ func (p *Program) Touch() {
 }
 
 const (
-	scriptDepth = 5   // of scripts that are interpreters of scripts, as in Linux
-	scriptLine  = 256 // what Linux reads of a file to find out how to run it
+	scriptDepth = 5   // most scripts that interpret scripts, as in Linux
+	scriptLine  = 256 // bytes that Linux reads to find out how to run a file
 )
 
 // head returns the first line of a file, "" if it cannot be read.
@@ -110,7 +109,7 @@ func head(name string) string {
 	return line
 }
 
-// file returns where p's file is for this process.
+// file returns the path of p's file for this process.
 func (p *Program) file() string {
 	if filepath.IsAbs(p.Path) {
 		return p.Path
@@ -118,7 +117,7 @@ func (p *Program) file() string {
 	return filepath.Join(p.Dir, p.Path)
 }
 
-// StartError returns why the kernel would not start p.
+// StartError explains the kernel's error of starting p.
 func (p *Program) StartError(err error) error {
 	st, missing := os.Stat(p.file())
 	switch {
@@ -134,8 +133,8 @@ func (p *Program) StartError(err error) error {
 	return cannotRun{fmt.Errorf("cannot run %q: %w", p.Argv[0], err)}
 }
 
-// missingInterpreter returns the interpreter or loader that p's file asks for, and why it may be
-// missing.
+// missingInterpreter returns the interpreter or loader named by p's file, with the likely reason
+// of its absence.
 func (p *Program) missingInterpreter() string {
 	line := head(p.file())
 	if words := strings.Fields(strings.TrimPrefix(line, "#!")); strings.HasPrefix(line, "#!") && len(words) > 0 {
@@ -157,8 +156,8 @@ func (p *Program) missingInterpreter() string {
 	return "the interpreter or loader that it asks for"
 }
 
-// missingScript returns why a Python program cannot be run whose file is not there, which else each
-// rank would say.
+// missingScript returns an error if p is a Python script that does not exist, which otherwise
+// every rank would report.
 func (p *Program) missingScript() error {
 	name, module := cmdline.Script(p.Argv)
 	if name == "" || module {
@@ -169,7 +168,7 @@ func (p *Program) missingScript() error {
 		at = filepath.Join(p.Dir, at)
 	}
 	if _, err := os.Stat(at); !errors.Is(err, syscall.ENOENT) {
-		return nil // Python says what else is wrong
+		return nil // Python reports other errors
 	}
 	if p.Dir != "" && !filepath.IsAbs(name) {
 		return cannotRun{fmt.Errorf("cannot run %q in %s: %w", name, p.Dir, syscall.ENOENT)}
@@ -177,7 +176,7 @@ func (p *Program) missingScript() error {
 	return cannotRun{fmt.Errorf("cannot run %q: %w", name, syscall.ENOENT)}
 }
 
-// format returns what may be wrong with a file that the kernel does not know how to run.
+// format returns a likely reason why the kernel cannot run a file.
 func (p *Program) format() string {
 	begin := make([]byte, 4)
 	f, err := os.Open(p.file())
@@ -194,7 +193,7 @@ func (p *Program) format() string {
 	return "no #! line? A script begins with one, like #!/bin/sh"
 }
 
-// Status returns the exit status that stands for err.
+// Status returns the exit status for err.
 func Status(err error) int {
 	var file cannotRun
 	switch {

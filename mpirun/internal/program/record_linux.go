@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Records are the files to which ranks of a host write why they failed: a Python script whose main
-// function torch's @record decorates writes a message, the stack, and when that was to the file
-// that TORCHELASTIC_ERROR_FILE names.
+// Records are the files with the failures of a host's ranks. A Python script with torch's @record
+// on its main function writes a message, the stack and the time to the file named by
+// TORCHELASTIC_ERROR_FILE.
 type Records struct{ prefix string }
 
-// NewRecords returns files in dir, "" for a folder in memory, which unlike others answers at once.
-// No other user can guess their names, so nothing is made there before a rank fails.
+// NewRecords returns files in dir. The default is a folder in memory, which answers at once. The
+// names are secret from other users, so that no folder has to be made before a rank fails.
 func NewRecords(dir string) Records {
 	if dir == "" {
 		if dir = "/dev/shm"; unix.Access(dir, unix.W_OK) != nil {
@@ -33,15 +33,15 @@ func NewRecords(dir string) Records {
 // File returns the file of the i-th rank of the host.
 func (r Records) File(i int) string { return fmt.Sprintf("%s-%d.json", r.prefix, i) }
 
-// Remove removes the files that the first n ranks have written.
+// Remove removes the files of the first n ranks.
 func (r Records) Remove(n int) {
 	for i := range n {
 		unix.Unlink(r.File(i))
 	}
 }
 
-// Take removes the file of the i-th rank and returns what is in it. Whatever else is there, it does
-// not wait.
+// Take removes and returns the record of the i-th rank. It does not block, even if the file is a
+// FIFO or a link.
 func (r Records) Take(i int) (Record, bool) {
 	fd, err := unix.Open(r.File(i), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -66,27 +66,27 @@ func (r Records) Take(i int) (Record, bool) {
 }
 
 const (
-	maxRecord  = 1 << 20 // bytes of such a file that are read
-	maxMessage = 300     // bytes of its message that the user is shown
+	maxRecord  = 1 << 20 // bytes read of such a file
+	maxMessage = 300     // bytes of its message that the user sees
 )
 
-// A Record is what a rank has recorded of its failure.
+// A Record is a rank's own record of its failure.
 type Record struct {
 	Message string // its first line
 	Stack   string
-	Before  int64 // the failure was before that, nanoseconds since 1970
+	Before  int64 // upper bound of the failure's time, nanoseconds since 1970
 }
 
-// more follows what is cut from a message.
+// more marks a shortened message.
 const more = " ..."
 
-// IsIn reports whether text has the message.
+// IsIn reports whether text contains the message.
 func (r *Record) IsIn(text []byte) bool {
 	return bytes.Contains(text, []byte(strings.TrimSuffix(r.Message, more)))
 }
 
 // readRecord reads a file of @record: {"message": {"message": M, "extraInfo": {"py_callstack": S,
-// "timestamp": T}}}, or {"message": M, "timestamp": T} as PyTorch's documentation has it, too.
+// "timestamp": T}}}, or {"message": M, "timestamp": T}, which PyTorch's documentation also shows.
 func readRecord(data []byte) (r Record) {
 	var full struct {
 		Message struct {
