@@ -1,5 +1,5 @@
-// Package allocation finds the hosts of a job: those that the user names, that a batch system has
-// given, or that the operator of the machine has left in a file.
+// Package allocation finds the hosts of a job: named by the user, granted by a batch system, or
+// listed in a file of the machine's operator.
 package allocation
 
 import (
@@ -12,35 +12,34 @@ import (
 	"gompi/internal/env"
 )
 
-// An Allocation is the hosts that there are for a job.
+// An Allocation is the available hosts of a job.
 type Allocation struct {
-	From     string // what it is, for people: "Slurm job 42"
+	From     string // its name for people: "Slurm job 42"
 	List     hostfile.List
-	SlurmJob string // agents are started as steps of it; "" for none
-	Own      string // the host that this process is on, as List calls it; "" for none of them
+	SlurmJob string // the job whose steps start the agents; "" for none
+	Own      string // this machine's name in List; "" if it is not there
 
-	// bounds states that these hosts are all that there are: other lists choose from them. Where it
-	// is false other lists replace them.
+	// bounds states that other lists only choose from these hosts. Otherwise they replace them.
 	bounds bool
 }
 
-// Surroundings is what the search for hosts sees of this machine.
+// Surroundings is this machine as seen by the search for hosts.
 type Surroundings struct {
 	Getenv  func(string) string
 	Read    func(file string) ([]byte, error) // "-" is standard input
 	IsLocal func(host string) bool
 }
 
-// Ask is what a command line states of hosts.
+// Ask is the command line's statements about hosts.
 type Ask struct {
-	ThisMachine bool     // and no other, whatever else there is
+	ThisMachine bool     // this machine alone, whatever else there is
 	Hostfile    string   // "" for none
 	Lists       []string // of -H, for each program; "" for none
 	Several     bool     // processes like this one may be tasks of srun, one on each node
 }
 
-// Find returns the hosts of a job, and for each program those that it may use, none for all. warn
-// gets what the lists were understood to mean.
+// Find returns the hosts of a job, and for each program the hosts it may use, none for all. warn
+// gets the interpretation of doubtful lists.
 func (s Surroundings) Find(ask Ask, warn func(string)) (*Allocation, [][]hostfile.Share, error) {
 	lists := make([]hostfile.List, len(ask.Lists))
 	var all []string
@@ -79,9 +78,8 @@ func (s Surroundings) Find(ask Ask, warn func(string)) (*Allocation, [][]hostfil
 	return a, shares, nil
 }
 
-// find returns the hosts that there are for the job: those of the batch system
-// as far as a hostfile leaves them, or those of the hostfile, or all that -H
-// names, or this machine.
+// find returns the available hosts: the batch system's, restricted by a hostfile, or the
+// hostfile's, or all hosts of -H, or this machine.
 func (s Surroundings) find(ask Ask, list string, warn func(string)) (*Allocation, error) {
 	if ask.ThisMachine {
 		return thisMachine(), nil
@@ -102,7 +100,7 @@ func (s Surroundings) find(ask Ask, list string, warn func(string)) (*Allocation
 		return nil, err
 	case batch == nil && named == nil:
 		return thisMachine(), nil
-	case batch == nil && len(named.List.Hosts) == 0: // but exclusions
+	case batch == nil && len(named.List.Hosts) == 0: // only exclusions
 		return nil, named.empty()
 	case batch == nil:
 		return named, nil
@@ -126,8 +124,8 @@ func (s Surroundings) find(ask Ask, list string, warn func(string)) (*Allocation
 	return batch, nil
 }
 
-// granted returns the hosts that a batch system has given this job, nil if none has. Where the user
-// types hosts, variables that make no sense are left aside: they may be of a job that is over.
+// granted returns the hosts of a batch system's job, nil if there is none. If the user types
+// hosts, invalid variables are ignored: they may be left over from a finished job.
 func (s Surroundings) granted(typed bool, warn func(string)) (*Allocation, error) {
 	a, err := s.allocation()
 	if err != nil && typed {
@@ -140,8 +138,8 @@ func (s Surroundings) granted(typed bool, warn func(string)) (*Allocation, error
 	return a, nil
 }
 
-// elsewhere returns the hosts that the user types, by a hostfile or by the list of -H, if batch has
-// none of them, else nil. Then batch does not count: it may be over.
+// elsewhere returns the hosts typed by the user, by a hostfile or -H, if none of them is in
+// batch, otherwise nil. Then batch does not count: its job may be over.
 func (s Surroundings) elsewhere(batch, named *Allocation, list string, warn func(string)) (*Allocation, error) {
 	typed := named
 	if typed == nil {
@@ -159,9 +157,8 @@ func (s Surroundings) elsewhere(batch, named *Allocation, list string, warn func
 	return typed, nil
 }
 
-// named returns the hosts that the user names for the whole job: by the
-// hostfile file, the list of -H, or the environment. It returns nil if there is
-// none, and where -H only chooses from the hosts of batch.
+// named returns the hosts that the user names for the whole job: by the hostfile file, the list
+// of -H, or the environment. It returns nil if there are none, or if -H only chooses from batch.
 func (s Surroundings) named(file, list string, batch *Allocation) (*Allocation, error) {
 	switch user := s.Getenv(env.Hostfile); {
 	case file != "":
@@ -183,7 +180,7 @@ func thisMachine() *Allocation {
 	return &Allocation{From: "this machine", List: hostfile.List{Hosts: []hostfile.Host{{Name: "localhost"}}}}
 }
 
-// allocation returns the hosts that a batch system has given this job, or nil.
+// allocation returns the hosts of a batch system's job, or nil.
 func (s Surroundings) allocation() (*Allocation, error) {
 	for _, look := range []func() (*Allocation, error){s.slurm, s.pbs, s.lsf, s.gridEngine} {
 		a, err := look()
@@ -209,7 +206,7 @@ func (a *Allocation) empty() error {
 	return fmt.Errorf(`%s: no host in it: want for example "node01 slots=4"`, a.From)
 }
 
-// ownName returns what list calls this machine.
+// ownName returns this machine's name in list.
 func (s Surroundings) ownName(list hostfile.List) string {
 	for _, h := range list.Hosts {
 		if s.IsLocal(h.Name) {
@@ -219,8 +216,8 @@ func (s Surroundings) ownName(list hostfile.List) string {
 	return ""
 }
 
-// operator returns the hosts of the file that the operator of the machine has left for other
-// launchers. It returns nil if there is none.
+// operator returns the hosts of a file that the machine's operator provides for other launchers,
+// nil if there is none.
 func (s Surroundings) operator() (*Allocation, error) {
 	for _, v := range []string{
 		"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile", "HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE",
@@ -253,8 +250,8 @@ func (s Surroundings) file(variable, file, from string) (*Allocation, error) {
 	return &Allocation{From: from, List: list}, nil
 }
 
-// narrow returns the part of list that a has, each of its names for this machine being the one that
-// a uses. It passes to warn the hosts that a does not have.
+// narrow returns the part of list that is in a, with a's own name for this machine. It passes the
+// other hosts to warn.
 func (a *Allocation) narrow(list hostfile.List, isLocal func(string) bool, warn func(string)) (hostfile.List, error) {
 	for i := range list.Hosts {
 		if h := &list.Hosts[i]; a.Own != "" && isLocal(h.Name) {

@@ -12,7 +12,7 @@ import (
 	"gompi/internal/env"
 )
 
-// slurm reads what salloc, sbatch or srun has set.
+// slurm reads the variables of salloc, sbatch or srun.
 func (s Surroundings) slurm() (*Allocation, error) {
 	job := cmp.Or(s.Getenv("SLURM_JOB_ID"), s.Getenv("SLURM_JOBID"))
 	nodes := cmp.Or(s.Getenv("SLURM_JOB_NODELIST"), s.Getenv("SLURM_NODELIST"))
@@ -40,9 +40,9 @@ func (s Surroundings) slurm() (*Allocation, error) {
 	return a, nil
 }
 
-// HandDown returns the value of GOMPI_SLURM_SLOTS for ranks: the job of Slurm that this process is
-// in, and the slots of its nodes. "" if it is in none, or they are not known. A gompirun that a
-// rank starts finds them there, because in a rank Slurm's variables describe the ranks.
+// HandDown returns the value of GOMPI_SLURM_SLOTS for ranks: this process's Slurm job, and the
+// slots of its nodes, "" if there is no job or the slots are unknown. A gompirun started by a
+// rank needs them, because Slurm's own variables describe the ranks there.
 func (s Surroundings) HandDown() string {
 	a, err := s.slurm()
 	if a == nil || err != nil {
@@ -58,8 +58,7 @@ func (s Surroundings) HandDown() string {
 	return a.SlurmJob + ":" + strings.ReplaceAll(strings.Trim(fmt.Sprint(slots), "[]"), " ", ",")
 }
 
-// handedDown returns what HandDown of the gompirun above has stated of a job with n nodes, if it
-// has.
+// handedDown returns the HandDown of a parent gompirun about a job with n nodes, if there is one.
 func (s Surroundings) handedDown(job string, n int) ([]int, bool) {
 	of, list, _ := strings.Cut(s.Getenv(env.SlurmSlots), ":")
 	if list == "" || of != job {
@@ -69,13 +68,13 @@ func (s Surroundings) handedDown(job string, n int) ([]int, bool) {
 	return slots, err == nil && len(slots) == n
 }
 
-// slurmSlots returns how many ranks each of n nodes is meant to take: the tasks
-// that were asked for, else as many as have cores.
+// slurmSlots returns the intended ranks on each of n nodes: the requested tasks, or else one for
+// each requested number of cores.
 func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
 	name, each := "SLURM_TASKS_PER_NODE", 1
 	if s.Getenv("SLURM_STEP_ID") != "" {
-		// Inside a step this is about the step; what was asked for the job is
-		// in another variable, if it was.
+		// Inside a step SLURM_TASKS_PER_NODE describes the step; the job's request, if any, is in
+		// another variable.
 		if per, err := strconv.Atoi(s.Getenv("SLURM_NTASKS_PER_NODE")); err == nil && per > 0 {
 			return slices.Repeat([]int{per}, n), nil
 		}
@@ -89,7 +88,7 @@ func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
 	}
 	value := s.Getenv(name)
 	if value == "" {
-		return make([]int, n), nil // their cores
+		return make([]int, n), nil // 0: all cores
 	}
 	counts, err := hostfile.ParseCounts(value)
 	if err != nil {
@@ -104,8 +103,8 @@ func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
 	return counts, nil
 }
 
-// strayTask returns what is wrong if srun has started gompirun as one of several tasks: each would
-// start the whole job.
+// strayTask returns an error if srun has started gompirun as one of several tasks, each of which
+// would start the whole job.
 func (s Surroundings) strayTask() error {
 	if s.Getenv(env.Rank) != "" && s.Getenv("SLURM_TASK_PID") == "" {
 		return nil // the tasks are the ranks of the gompirun above
@@ -115,15 +114,15 @@ func (s Surroundings) strayTask() error {
 		return nil
 	}
 	if s.Getenv("SLURM_PROCID") != "0" {
-		return ErrStrayTask // the first has reported it
+		return ErrStrayTask // task 0 reports the reason
 	}
 	return fmt.Errorf("srun has started %d of me, each of which would start the job: want gompirun without srun, or srun -N1 -n1 gompirun", tasks)
 }
 
-// ErrStrayTask is the error of all stray tasks but task 0, which reports what is wrong.
+// ErrStrayTask is the error of all stray tasks but task 0, which reports the reason.
 var ErrStrayTask = errors.New("one of several tasks")
 
-// pbs reads the file of PBS and Torque: one line for each slot.
+// pbs reads the node file of PBS and Torque: one line for each slot.
 func (s Surroundings) pbs() (*Allocation, error) {
 	file := s.Getenv("PBS_NODEFILE")
 	if file == "" {
@@ -146,8 +145,8 @@ func (s Surroundings) slotLines(variable, file, from string) (*Allocation, error
 	return a, nil
 }
 
-// lsf reads what LSF has set: hosts with their counts, or, as it leaves that
-// out for large jobs, a file or words with one host for each slot.
+// lsf reads LSF's variables: hosts with their counts or, for large jobs, only a file or words
+// with one host for each slot.
 func (s Surroundings) lsf() (*Allocation, error) {
 	from := jobName("LSF job", s.Getenv("LSB_JOBID"))
 	if pairs := strings.Fields(s.Getenv("LSB_MCPU_HOSTS")); len(pairs) > 0 {
@@ -169,8 +168,8 @@ func (s Surroundings) lsf() (*Allocation, error) {
 	return nil, nil
 }
 
-// gridEngine reads the file of Grid Engine, whose lines begin with a host and
-// its slots and end with what is of no interest here.
+// gridEngine reads the file of Grid Engine. Its lines begin with a host and its slots; the rest
+// is ignored.
 func (s Surroundings) gridEngine() (*Allocation, error) {
 	file := s.Getenv("PE_HOSTFILE")
 	if file == "" {
@@ -192,7 +191,7 @@ func (s Surroundings) gridEngine() (*Allocation, error) {
 	return listed("PE_HOSTFILE "+file, items, jobName("Grid Engine job", s.Getenv("JOB_ID")))
 }
 
-// listed makes an allocation of items as -H has them.
+// listed makes an allocation of items in the form of -H.
 func listed(variable string, items []string, from string) (*Allocation, error) {
 	list, err := hostfile.ParseList(variable, strings.Join(items, ","))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// An advice is something to mend, or to know.
+// An advice is a fault to mend, or a hint.
 type advice struct {
 	bad    bool // jobs on these hosts fail
 	who    string
@@ -19,22 +19,22 @@ type advice struct {
 }
 
 const (
-	// clockTolerance is how far clocks may be apart before logs of several hosts
-	// cannot be put in order.
+	// clockTolerance is the largest difference of clocks at which logs of several hosts can still be
+	// put in order.
 	clockTolerance = time.Second
-	// slowLogin is how long a login may take without a complaint.
+	// slowLogin is the longest time of a login without a complaint.
 	slowLogin = 3 * time.Second
-	// smallShm is what containers get that ask for nothing.
+	// smallShm is the size of /dev/shm in containers by default.
 	smallShm = 64 << 20
 	// smallMemlock is too little for the buffers of RDMA and of GPUs.
 	smallMemlock = 1 << 30
-	// spareFiles is what a rank opens besides its connections.
+	// spareFiles is the files that a rank opens besides its connections.
 	spareFiles = 64
 	// slowPart: a connection below this part of the usual rate is slow.
 	slowPart = 0.25
 )
 
-// advise returns what to do about what was found.
+// advise returns the advice about the findings.
 func advise(ps []*host, ports [2]int) []advice {
 	var all []advice
 	ranks := 0
@@ -57,7 +57,7 @@ func advise(ps []*host, ports [2]int) []advice {
 	}
 	all = append(all, ofPairs(ps, ports)...)
 	all = append(all, ofAll(ps)...)
-	slices.SortStableFunc(all, func(a, b advice) int { // what fails comes first
+	slices.SortStableFunc(all, func(a, b advice) int { // failures come first
 		switch {
 		case a.bad == b.bad:
 			return 0
@@ -69,7 +69,7 @@ func advise(ps []*host, ports [2]int) []advice {
 	return all
 }
 
-// cannotUse is the advice about a host that did not take part.
+// cannotUse is the advice about a host without findings.
 func cannotUse(p *host) advice {
 	a := advice{bad: true, who: p.entry.Name, what: p.trouble.Error()}
 	mentions := func(what string) bool { return strings.Contains(a.what, what) }
@@ -198,7 +198,7 @@ func ofPairs(ps []*host, ports [2]int) []advice {
 	return all
 }
 
-// ofConnection is the advice about one connection that works.
+// ofConnection is the advice about one working connection.
 func ofConnection(p, to *host, r *ctl.Reached, usual float64) []advice {
 	used := speedOf(p, r.Interface)
 	best := ctl.Interface{}
@@ -227,7 +227,7 @@ func speedOf(p *host, name string) int {
 	return 0
 }
 
-// usualRate is the middle of the rates of all connections, 0 if there are too few for one.
+// usualRate is the median rate of all connections, 0 if there are too few.
 func usualRate(ps []*host) float64 {
 	var rates []float64
 	for _, p := range ps {
@@ -244,7 +244,7 @@ func usualRate(ps []*host) float64 {
 	return rates[len(rates)/2]
 }
 
-// ofAll is the advice about hosts that differ, or are one.
+// ofAll is the advice about hosts that differ, or are the same.
 func ofAll(ps []*host) []advice {
 	var all []advice
 	drivers := map[string][]string{}

@@ -1,6 +1,6 @@
-// Package doctor is the launcher's part in gompirun doctor: it has an agent on each
-// host look around (package hostinfo), has each connect to each, and prints what was
-// found, what to mend, and how.
+// Package doctor is the launcher's part of gompirun doctor. It starts an agent on each host to
+// examine the host (package hostinfo), connects every pair of hosts, and prints findings and
+// remedies.
 package doctor
 
 import (
@@ -21,30 +21,30 @@ import (
 const (
 	// answerTime is how long a host may take to examine itself.
 	answerTime = 15 * time.Second
-	// reachTime is how long connecting to another host may take. A firewall that
-	// drops packets makes it that long.
+	// reachTime is how long connecting to another host may take. A firewall that drops packets uses
+	// all of it.
 	reachTime = 3 * time.Second
-	// floodTime is how long each host sends to each other.
+	// floodTime is how long each host sends to every other host.
 	floodTime = 100 * time.Millisecond
-	// maxRounds bounds how many others each host reaches.
+	// maxRounds bounds the number of hosts that each host connects to.
 	maxRounds = 32
 )
 
-// A Config is what is to be examined.
+// A Config is the hosts to examine, and the options.
 type Config struct {
 	Hosts      []hostfile.Host
-	Ports      [2]int // that ranks are to listen on, from and to; 0 for any
-	Interfaces string // for them to use, as internal/route reads them
+	Ports      [2]int // range for ranks to listen on; 0 for any
+	Interfaces string // for ranks to use, in the form of internal/route
 	Starter    remote.Starter
-	Limit      time.Duration              // of logging in to a host
-	ByHand     func(hostfile.Host) string // the command by which a user may try to log in to one
+	Limit      time.Duration              // for logging in to a host
+	ByHand     func(hostfile.Host) string // command for a user to try a login
 
 	hosts []*host
 }
 
-// Run examines the hosts, prints to w what it has found and what to do about it,
-// and reports whether jobs can run on all of them. It blocks until every host has
-// answered, or has taken too long; its agents have ended when it returns.
+// Run examines the hosts, prints findings and remedies to w, and reports whether jobs can run on
+// all hosts. It blocks until every host has answered or timed out; its agents have ended when it
+// returns.
 func (c *Config) Run(w io.Writer) bool {
 	c.examine()
 	defer c.dismiss()
@@ -59,7 +59,7 @@ func (c *Config) Run(w io.Writer) bool {
 	return true
 }
 
-// examine starts an agent on every host and has it look around.
+// examine starts an agent on every host and gets its findings.
 func (c *Config) examine() {
 	order := &ctl.Examine{PortLow: c.Ports[0], PortHigh: c.Ports[1], Interfaces: c.Interfaces}
 	rand.Read(order.Secret[:]) // never fails
@@ -75,8 +75,8 @@ func (c *Config) examine() {
 	}
 }
 
-// connect lets each host reach each other, or, where they are very many, those that follow it in
-// the list. In one round each sends to one other and receives from one.
+// connect lets each host connect to every other, or, of very many, to those that follow it in the
+// list. In each round a host sends to one host and receives from one.
 func (c *Config) connect() {
 	n := len(c.hosts)
 	for step := 1; step < n && step <= maxRounds; step++ {
@@ -91,7 +91,7 @@ func (c *Config) connect() {
 	}
 }
 
-// reachable reports whether the host listens, and somewhere.
+// reachable reports whether the host listens on an address.
 func (p *host) reachable() bool {
 	return p.trouble == nil && p.findings.Port != 0 && len(p.findings.Addresses) > 0
 }
@@ -105,10 +105,10 @@ func (c *Config) dismiss() {
 	all.Wait()
 }
 
-// A host is one that is examined. One goroutine at a time uses its agent.
+// A host is a host under examination. One goroutine at a time uses its agent.
 type host struct {
 	entry    hostfile.Host
-	byHand   string          // the command by which a user may try to log in to it
+	byHand   string          // command for a user to try a login
 	agent    *remote.Process // nil if it did not start
 	reader   *ctl.Reader
 	login    time.Duration // until its agent sent hello
@@ -116,8 +116,8 @@ type host struct {
 	findings *ctl.Findings
 	gpus     *topo.Host
 	skew     time.Duration  // its clock minus ours
-	blur     time.Duration  // skew is known up to this
-	reached  []*ctl.Reached // by host; nil where it did not try
+	blur     time.Duration  // bound of skew's error
+	reached  []*ctl.Reached // by host; nil if not tried
 	trouble  error          // why there are no findings
 }
 
@@ -157,15 +157,15 @@ func (p *host) examine(starter remote.Starter, limit time.Duration, order *ctl.E
 	p.gpus = gpus
 }
 
-// skew compares two clocks, as NTP does, by the times at which a question and
-// its answer left and came. It is exact if both took the same time on their way.
+// skew compares two clocks, as NTP does, by the times of departure and arrival of a question and
+// its answer. It is exact if both travelled equally long.
 func skew(asked, answered time.Time, received, sent int64) (offset, blur time.Duration) {
 	there := time.Duration(received-asked.UnixNano()) + time.Duration(sent-answered.UnixNano())
 	travel := answered.Sub(asked) - time.Duration(sent-received)
 	return there / 2, max(travel, 0) / 2
 }
 
-// reach has the host connect to host k.
+// reach makes the host connect to host k.
 func (p *host) reach(k int, other *ctl.Findings) {
 	p.send(&ctl.Reach{Peer: k, Addresses: other.Addresses, Port: other.Port, Limit: reachTime, Send: floodTime})
 	r, err := await[*ctl.Reached](p, 2*reachTime+floodTime+answerTime)
@@ -176,11 +176,10 @@ func (p *host) reach(k int, other *ctl.Findings) {
 	p.reached[k] = r
 }
 
-// send sends m. An agent that does not take it does not answer either.
+// send sends m. An agent that does not read m does not answer either.
 func (p *host) send(m ctl.Message) { p.agent.In.Write(ctl.Append(nil, m)) }
 
-// await returns the agent's next message of a type. If it does not come within
-// limit the agent is ended.
+// await returns the agent's next message of a type. After limit without one it kills the agent.
 func await[M ctl.Message](p *host, limit time.Duration) (M, error) {
 	late := time.AfterFunc(limit, p.agent.Kill)
 	for {
@@ -199,14 +198,14 @@ func await[M ctl.Message](p *host, limit time.Duration) (M, error) {
 	}
 }
 
-// ended returns why the agent's output ended with err, and ends the agent if it continues.
+// ended returns the reason for the agent's output ending with err, and ends the agent.
 func (p *host) ended(err error) error {
 	agent := p.agent
 	p.agent = nil
 	agent.In.Close()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		how := agent.Wait()
-		agent.Kill() // if it continues
+		agent.Kill() // if it still runs
 		return fmt.Errorf("its agent %s", how)
 	}
 	agent.Kill()
@@ -219,6 +218,6 @@ func (p *host) dismiss() {
 		return
 	}
 	p.agent.In.Close()
-	p.agent.Wait() // not for the end of its output, which others may hold open
-	p.agent.Kill() // if it continues
+	p.agent.Wait() // not for the end of its output, which other processes may hold open
+	p.agent.Kill() // if it still runs
 }

@@ -14,7 +14,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// writeFindings prints what was found and what to do about it.
+// writeFindings prints the findings and the advice.
 func writeFindings(w io.Writer, ps []*host, advice []advice) {
 	var b strings.Builder
 	writeHosts(&b, ps)
@@ -37,8 +37,8 @@ func writeFindings(w io.Writer, ps []*host, advice []advice) {
 	io.WriteString(w, b.String()) // a failure cannot be reported
 }
 
-// columns writes lines of cells as columns. The first line, the headers, determines how many there
-// are: a shorter one would end the columns that it lacks.
+// columns writes lines of cells as columns. The first line, the headers, has all columns; shorter
+// lines are filled up, because a missing cell would end its column.
 func columns(b *strings.Builder, lines [][]string) {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -166,11 +166,11 @@ func profileSource(f *ctl.Findings) string {
 	return f.ProfileFile
 }
 
-// wide is how many hosts fit into a table of pairs.
+// wide is the most hosts that fit into a table of pairs.
 const wide = 10
 
-// writePairs prints how each host reaches each other: as a table of pairs, or,
-// of many hosts, for each its slowest.
+// writePairs prints the connections between hosts: a table of pairs, or, for many hosts, only the
+// slowest connection of each.
 func writePairs(b *strings.Builder, ps []*host) {
 	if len(ps) < 2 {
 		return
@@ -235,7 +235,7 @@ func pairText(ps []*host, p *host, k int) string {
 	return fmt.Sprintf("%.2f %s %s", rate(r), r.RoundTrip.Round(time.Microsecond), r.Interface)
 }
 
-// rate returns what went through a connection, in 1e9 bytes per second.
+// rate returns a connection's rate, in 1e9 bytes per second.
 func rate(r *ctl.Reached) float64 {
 	if r.Took <= 0 {
 		return 0
@@ -289,7 +289,7 @@ func yesNo(yes bool) string {
 	return "-"
 }
 
-// size writes bytes as people do.
+// size writes bytes with a unit.
 func size(n int64) string {
 	switch {
 	case n == ctl.Unlimited:
@@ -321,8 +321,8 @@ func speed(megabits int) string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
 
-// sameHost reports whether two hosts are the same one under two names. The same machine does not
-// prove it: containers of one have a network each.
+// sameHost reports whether two names mean the same host. The same machine is no proof: its
+// containers have networks of their own.
 func sameHost(a, b *host) bool {
 	return a.hello.Machine == b.hello.Machine && slices.Equal(a.findings.Addresses, b.findings.Addresses)
 }

@@ -8,10 +8,10 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// Describe sets what a rank that has joined is doing, from its flight recorder: the newest
-// unfinished call, or else the last one. site returns where in the program a call with a number is,
-// "" if that is not known. mpi, if not nil, states that the program calls the functions of MPI, and
-// returns the name of a communicator.
+// Describe sets the activity of a joined rank, from its flight recorder: the newest unfinished
+// call, or else the last call. site returns the place in the program of a call with a number, ""
+// if unknown. A non-nil mpi states that the program calls MPI functions, and returns the name of
+// a communicator.
 func Describe(d *ctl.RankDoing, calls []seg.Recording, site func(number uint64) string, mpi seg.CommNames, now int64) {
 	d.Marks = marks(calls)
 	c, at := seg.Running(calls)
@@ -35,7 +35,7 @@ func Describe(d *ctl.RankDoing, calls []seg.Recording, site func(number uint64) 
 	}
 }
 
-// describe returns a call, and where it is.
+// describe returns a call, and its place.
 func describe(c *seg.Recording, site string, mpi seg.CommNames) (text, at string) {
 	if mpi != nil {
 		return c.MPI(site, mpi(c.Comm))

@@ -8,13 +8,13 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// SurveyTime is how long agents may take to answer: on a busy machine they wait for a processor.
+// SurveyTime is the time for agents to answer: on a busy machine they wait for a processor.
 const SurveyTime = 4 * time.Second
 
-// A Round asks agents what their ranks are in, and collects the answers. The zero Round is one that
-// is not under way. One goroutine uses it, and ends the round when Late fires.
+// A Round asks agents for the calls of their ranks, and collects the answers. The zero Round is
+// not under way. One goroutine uses it, and ends the round when Late fires.
 type Round struct {
-	Late <-chan time.Time // when agents have taken too long to answer
+	Late <-chan time.Time // fires when agents have taken too long to answer
 
 	asked   []Agent
 	open    map[Agent]bool
@@ -24,7 +24,7 @@ type Round struct {
 // UnderWay reports whether agents have been asked.
 func (r *Round) UnderWay() bool { return r.answers != nil }
 
-// Ask begins a round. It reports whether that is complete, as there is no agent.
+// Ask begins a round. It reports whether the round is complete because there are no agents.
 func (r *Round) Ask(agents []Agent, m *ctl.Ask) (complete bool) {
 	*r = Round{asked: agents, open: map[Agent]bool{}, answers: map[Agent]*ctl.Doing{}, Late: time.After(SurveyTime)}
 	for _, h := range agents {
@@ -48,7 +48,7 @@ func (r *Round) Gone(h Agent) (complete bool) {
 	return r.UnderWay() && len(r.open) == 0
 }
 
-// Each calls f with the answers that have come, in the order in which the agents were asked.
+// Each calls f with the answers received, in the order of the questions.
 func (r *Round) Each(f func(h Agent, m *ctl.Doing)) {
 	for _, h := range r.asked {
 		if m := r.answers[h]; m != nil {

@@ -1,6 +1,6 @@
-// Package stall reports what the ranks of a job are in when nothing moves: on QUIT, at the time
-// limit, and when ranks wait for long. The ranks take no part in it: the agents read what they are
-// in from the hosts' segments.
+// Package stall reports the calls of a job's ranks when there is no progress: on QUIT, at the
+// time limit, and when ranks wait for long. The ranks take no part: the agents read their calls
+// from the hosts' segments.
 package stall
 
 import (
@@ -11,42 +11,42 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// mostStacks is how many ranks are asked for their stacks, or reported in detail, at once.
+// mostStacks is the most ranks that are asked for stacks, or reported in detail, at once.
 const mostStacks = 8
 
-// An Agent is that of a host with ranks. It must be usable as a map key.
+// An Agent is the agent of a host with ranks. It must be usable as a map key.
 type Agent interface {
 	Name() string
 	Send(ctl.Message) // does not block
-	Kept() string     // what keeps its agent from answering, "" if that is not known
+	Kept() string     // reason why the agent cannot answer, "" if unknown
 }
 
-// A Watch tracks which hosts have ranks that wait for long, and collects what all ranks are doing.
-// One goroutine uses it. It sets the exported fields first, and calls Conclude when Late fires and
+// A Watch tracks hosts with ranks that wait for long, and collects the calls of all ranks. One
+// goroutine uses it. It sets the exported fields first, and calls Conclude when Late fires and
 // Warn when Repeat fires.
 type Watch struct {
 	Warning time.Duration  // how long a rank waits before a warning is printed
 	Quiet   bool           // print no warnings
-	Stacks  bool           // ask ranks of which others wait for their stacks
-	Agents  func() []Agent // whose agents answer now
+	Stacks  bool           // get the stacks of ranks that others wait for
+	Agents  func() []Agent // agents that can answer
 	Log     func(format string, args ...any)
 
-	// Named returns the rank that the user knows a process by: a replacement is known by the rank
-	// in whose place it is. nil if each is known by its own.
+	// Named returns the user's number of a process: a replacement has the number of the rank whose
+	// place it took. nil if there are no replacements.
 	Named func(rank int) int
 
-	Round                   // the survey that is under way, if one is
+	Round                   // the current survey, if any
 	Repeat <-chan time.Time // when to report ranks that still wait
-	RunOn  <-chan time.Time // when a rank has ended for long, and others may run on
+	RunOn  <-chan time.Time // fires once when others have run on for long after a rank's end
 
-	ended []int // ranks that have ended well, as the user knows them
+	ended []int // ranks that have ended well, by their users' numbers
 
 	waiting map[Agent]bool // hosts with ranks that wait
 	longest time.Duration
 	pause   time.Duration // until the next report, if they still wait
 }
 
-// Survey asks all agents what their ranks are in, unless that is being done already. Their answers
+// Survey asks all agents for the calls of their ranks, unless a survey is under way. The answers
 // are reported together.
 func (w *Watch) Survey() {
 	if !w.UnderWay() && w.Ask(w.Agents(), &ctl.Ask{}) {
@@ -54,7 +54,7 @@ func (w *Watch) Survey() {
 	}
 }
 
-// Answered notes what the ranks of h are in.
+// Answered notes h's answer.
 func (w *Watch) Answered(h Agent, m *ctl.Doing) {
 	if w.Round.Answered(h, m) {
 		w.Conclude()
@@ -68,7 +68,7 @@ func (w *Watch) Gone(h Agent) {
 	}
 }
 
-// Conclude ends a survey, if one is under way: it reports what has arrived.
+// Conclude ends a survey under way, and reports the answers received.
 func (w *Watch) Conclude() {
 	if !w.UnderWay() {
 		return
@@ -85,11 +85,11 @@ func (w *Watch) Conclude() {
 	w.Round = Round{}
 }
 
-// notYet is how long a collective may lack ranks until Lines has it: in a job that makes progress
-// each lacks some at any moment.
+// notYet is how long a collective may lack ranks before Lines lists it: during progress
+// collectives lack some ranks at any moment.
 const notYet = time.Second
 
-// Lines describes what the ranks that a round has asked are in, as a report does.
+// Lines describes the calls of the ranks in a round, like a report.
 func (w *Watch) Lines(r *Round) []string {
 	lines, _ := w.summary(r, notYet)
 	return append(lines, r.silent()...)
@@ -98,8 +98,8 @@ func (w *Watch) Lines(r *Round) []string {
 // Waiting reports whether ranks wait for longer than Warning.
 func (w *Watch) Waiting() bool { return len(w.waiting) > 0 }
 
-// Ended notes that a rank has ended well. If others still run when ranks would have waited for
-// long, RunOn fires, once, and the user wants to know what they do.
+// Ended notes that a rank has ended well. RunOn fires once if other ranks still run after the
+// time of a stall warning: the user wants to know their calls.
 func (w *Watch) Ended(rank int) {
 	w.ended = append(w.ended, w.named(rank))
 	if len(w.ended) == 1 && w.Warning > 0 && !w.Quiet {
@@ -108,7 +108,7 @@ func (w *Watch) Ended(rank int) {
 }
 
 // Stalled notes that ranks of h wait for long, or no more. ending states that the job is about to
-// end, so that their continuing is no news.
+// end, so that its progress is no news.
 func (w *Watch) Stalled(h Agent, m *ctl.Stalled, ending bool) {
 	w.longest = max(w.longest, m.Since)
 	if !m.On {
@@ -129,8 +129,7 @@ func (w *Watch) Stalled(h Agent, m *ctl.Stalled, ending bool) {
 	}
 }
 
-// Warn reports which ranks wait for which, and sets Repeat for the next report, at growing
-// intervals.
+// Warn reports which ranks wait for which, and sets Repeat for the next report. Intervals grow.
 func (w *Watch) Warn() {
 	if w.Quiet {
 		return
@@ -150,12 +149,12 @@ func (w *Watch) askStacks(ranks []int) {
 	}
 }
 
-// Stack reports an agent's answer to the question where a rank is.
+// Stack reports a rank's stacks, from its agent.
 func (w *Watch) Stack(h Agent, m *ctl.Stacks) {
 	w.Log("%s: rank %d stands in%s", h.Name(), w.named(m.Rank), indented(m.Text))
 }
 
-// indented returns the lines of text, each on a line of its own and marked as printed by another.
+// indented returns the lines of text, each marked as a quotation and on a line of its own.
 func indented(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -164,7 +163,7 @@ func indented(text string) string {
 	return b.String()
 }
 
-// logDetails reports more of programs that do not use gompi, but not of too many.
+// logDetails reports details of programs without gompi, for a limited number of ranks.
 func (w *Watch) logDetails() {
 	left := mostStacks
 	w.Each(func(h Agent, m *ctl.Doing) {

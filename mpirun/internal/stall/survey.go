@@ -11,19 +11,19 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// A doing is what some ranks are in alike.
+// A doing is the common activity of some ranks.
 type doing struct {
 	text  string
-	kept  string // what keeps their processes from running
+	kept  string // obstacle to their processes' running
 	hosts []string
 	ranks []int
 	since time.Duration
 }
 
-// summary returns a line for each collective that lacks ranks, then a line for each group of ranks
-// that are in the same call, as the agents of round have answered. Collectives lack ranks that a
-// rank has been in for so long. missing are the ranks that a collective lacks, or else those that
-// are in no call, as agents know them.
+// summary returns a line for each collective that lacks ranks, then a line for each group of
+// ranks in the same call, from the agents' answers in round. Collectives count after a rank has
+// been in them for least. missing are the ranks that a collective lacks, or else the ranks in no
+// call, by the agents' numbers.
 func (w *Watch) summary(round *Round, least time.Duration) (lines []string, missing []int) {
 	var all []ctl.RankDoing
 	var groups []*doing
@@ -72,9 +72,9 @@ func (w *Watch) summary(round *Round, least time.Duration) (lines []string, miss
 	return lines, missing
 }
 
-// gaps lists, for each collective that a rank has been in for so long, which have arrived and which
-// have not. The members of a communicator other than the world are known only from their recent
-// collectives.
+// gaps lists, for each collective with a rank in it for at least least, the ranks that have
+// arrived and the missing ranks. Members of a communicator other than the world are known only
+// from their recent collectives.
 func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, anywhere []int) {
 	var in []ctl.Mark
 	texts := map[ctl.Mark]string{}
@@ -91,7 +91,7 @@ func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, 
 			switch {
 			case r.In == m:
 				here = append(here, w.named(r.Rank))
-			case i >= 0 && r.Marks[i].Seq >= m.Seq: // it has been through
+			case i >= 0 && r.Marks[i].Seq >= m.Seq: // it has completed m
 			case i >= 0 || m.Comm == 0 && w.named(r.Rank) == r.Rank: // no replacement is in the world
 				missing = append(missing, w.named(r.Rank))
 				anywhere = append(anywhere, r.Rank)
@@ -107,7 +107,7 @@ func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, 
 	return lines, slices.Compact(anywhere)
 }
 
-// named returns the rank that the user knows a process by.
+// named returns the user's number of a process.
 func (w *Watch) named(rank int) int {
 	if w.Named == nil {
 		return rank
@@ -115,7 +115,7 @@ func (w *Watch) named(rank int) int {
 	return w.Named(rank)
 }
 
-// hostsText names hosts, if there are few.
+// hostsText names a few hosts, or counts many.
 func hostsText(hosts []string) string {
 	if len(hosts) > 4 {
 		return fmt.Sprintf("%d hosts", len(hosts))

@@ -1,9 +1,9 @@
-// Package testbed makes real hosts for tests, on one Linux machine: network namespaces joined by a
-// bridge, each with a name of its own and a real sshd. The bridge is in a namespace too, so that
-// neither the programs of this machine nor those of other beds see it: it comes and goes with a
-// test. Only tests import it. It needs root and the packages iproute2, openssh-server and
-// openssh-client; without them a test is left out, with a line that names what is missing.
+// Package testbed makes real hosts for tests, on one Linux machine: network namespaces joined by
+// a bridge, each with a name of its own and a real sshd. The bridge is in a namespace of its own,
+// invisible to the machine's programs and other beds, and ends with its test. Only tests import
+// the package. It needs root and the packages iproute2, openssh-server and openssh-client;
+// without them a test is skipped, with a line that names the missing package.
 //
-// NewSlurm makes a real Slurm in the same way: munged, slurmctld and a slurmd for each of some
-// nodes, which all are this machine.
+// NewSlurm likewise makes a real Slurm: munged, slurmctld, and a slurmd for each node. All nodes
+// are this machine.
 package testbed

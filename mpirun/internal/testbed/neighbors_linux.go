@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// manyHosts is from how many hosts on they are told each other's hardware addresses. Linux keeps
-// 1024 that it has asked for, of all namespaces together, and drops packets where it needs more.
+// manyHosts is the number of hosts from which on they get each other's hardware addresses. Linux
+// keeps 1024 resolved addresses, over all namespaces, and drops packets when it needs more.
 const manyHosts = 24
 
 // hardwareHere is the hardware address of this machine on the hosts' network.
@@ -16,8 +16,8 @@ const hardwareHere = "02:00:00:00:01:00"
 // hardware returns the hardware address of a host.
 func hardware(i int) string { return fmt.Sprintf("02:00:00:00:00:%02x", i) }
 
-// acquaint tells each of n hosts the hardware addresses of the others, if they are many: what the
-// kernel has not asked for does not count.
+// acquaint gives each of n hosts the hardware addresses of the others, if n is large. Addresses
+// that the kernel did not resolve itself do not count against its limit.
 func (b *Bed) acquaint(n int) {
 	b.t.Helper()
 	if n < manyHosts {

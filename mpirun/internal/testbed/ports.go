@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// FreePorts returns n ports on which no process listened a moment ago, for programs that bind them
-// themselves. They are the test's own until it ends: no other test gets one, of this process or of
-// another, nor does the kernel give one to a process that asks for any.
+// FreePorts returns n ports on which no process listened a moment ago, for programs that bind
+// them themselves. The test owns them until its end: no other test gets them, in this process or
+// another, and neither does a process that asks the kernel for any port.
 func FreePorts(t testing.TB, n int) []int {
 	t.Helper()
 	const from = 10000
@@ -28,8 +28,8 @@ func FreePorts(t testing.TB, n int) []int {
 	return nil
 }
 
-// claim reports whether a port was free and is now the test's: between its choice and
-// the start of the program that binds it, what others could see is this socket alone.
+// claim reports whether a port was free and is now the test's. Between the choice and the start
+// of the program that binds it, only this socket shows the claim to other tests.
 func claim(t testing.TB, port int) bool {
 	mine, err := net.Listen("unix", fmt.Sprintf("@gompi-test-port-%d", port))
 	if err != nil {
@@ -45,7 +45,8 @@ func claim(t testing.TB, port int) bool {
 	return true
 }
 
-// kernelsPorts returns the first of the ports that Linux gives to processes that ask for any.
+// kernelsPorts returns the first port of the range that Linux assigns to processes asking for any
+// port.
 func kernelsPorts(t testing.TB) int {
 	t.Helper()
 	var first int

@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// What each node claims to have.
+// The resources that each node claims.
 const (
 	CPUs = 4
 	GPUs = 2
 )
 
-// slurmStartTime is how long a daemon may take until it answers.
+// slurmStartTime is how long a daemon may take to answer.
 const slurmStartTime = 30 * time.Second
 
-// A Slurm is a running Slurm. Everything is in a temporary folder and on ports of its own, so that
-// several can be up at once.
+// A Slurm is a running Slurm. It has a temporary folder and ports of its own, so that several can
+// run at once.
 //
 //	slurm := testbed.NewSlurm(t, 3) // nodes n1, n2 and n3; skips where that cannot be
 //	out, err := slurm.Command("srun", "-N3", "-n6", "hostname").CombinedOutput()
 //
-// A process talks to it if its environment holds what Env returns. Command sees to that. Each node
-// claims to have four processors and two GPUs (/dev/null is behind them), whatever this machine
-// has, and is in the partitions all and gpu. It needs root, and the packages slurm-wlm and munge.
+// A process uses it if its environment is Env, as a Command's is. Each node claims four
+// processors and two GPUs (/dev/null is behind them), whatever this machine has, and is in the
+// partitions all and gpu. It needs root, and the packages slurm-wlm and munge.
 type Slurm struct {
 	Dir   string
 	Nodes []string
@@ -48,8 +48,7 @@ type daemon struct {
 	done chan struct{} // closed when it has ended
 }
 
-// NewSlurm starts a Slurm of n nodes, and ends it, with all its jobs, when the test
-// has ended.
+// NewSlurm starts a Slurm of n nodes. It ends, with all its jobs, when the test has ended.
 func NewSlurm(t testing.TB, n int) *Slurm {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -60,7 +59,7 @@ func NewSlurm(t testing.TB, n int) *Slurm {
 			t.Skipf("a Slurm for tests needs the packages slurm-wlm and munge: no %s here", prog)
 		}
 	}
-	// Not t.TempDir: the name of its socket must be short.
+	// Not t.TempDir: the socket's name must be short.
 	dir, err := os.MkdirTemp("", "slurm")
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +78,7 @@ func NewSlurm(t testing.TB, n int) *Slurm {
 	return b
 }
 
-// cleanEnv returns the environment without what another Slurm has put there.
+// cleanEnv returns the environment without another Slurm's variables.
 func cleanEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -90,10 +89,10 @@ func cleanEnv() []string {
 	return env
 }
 
-// Env returns the environment with which a process finds the bed.
+// Env returns the environment of processes that use the bed.
 func (b *Slurm) Env() []string { return append([]string(nil), b.env...) }
 
-// Command returns a command that finds the bed.
+// Command returns a command that uses the bed.
 func (b *Slurm) Command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = b.Env()
@@ -157,7 +156,7 @@ JobAcctGatherType=jobacct_gather/none
 			return err
 		}
 	}
-	// Jobs may be those of other users, who must be able to read this.
+	// Jobs may belong to other users, who must be able to read these files.
 	return errors.Join(os.Chmod(b.Dir, 0o755), os.Chmod(b.Dir+"/slurm.conf", 0o644),
 		os.Chmod(b.Dir+"/gres.conf", 0o644), os.Mkdir(b.Dir+"/state", 0o700))
 }
@@ -199,14 +198,14 @@ func (b *Slurm) daemon(name string, args ...string) error {
 		return err
 	}
 	b.daemons = append(b.daemons, d)
-	go func() { // until the daemon has ended, which close sees to
+	go func() { // until the daemon has ended, by close
 		d.cmd.Wait()
 		close(d.done)
 	}()
 	return nil
 }
 
-// until waits for a state of the bed, which is not reported.
+// until polls for a state of the bed, because Slurm reports no events.
 func (b *Slurm) until(what string, reached func() bool) error {
 	for deadline := time.Now().Add(slurmStartTime); !reached(); time.Sleep(20 * time.Millisecond) {
 		for _, d := range b.daemons {
@@ -223,8 +222,8 @@ func (b *Slurm) until(what string, reached func() bool) error {
 	return nil
 }
 
-// AwaitNoJobs waits until no job is left and returns what is left at the end
-// of the time limit: "" for nothing.
+// AwaitNoJobs waits until no job is left. It returns the jobs left at the time limit, "" for
+// none.
 func (b *Slurm) AwaitNoJobs(limit time.Duration) string {
 	for deadline := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
 		out, err := b.Command("squeue", "-h").CombinedOutput()
@@ -256,7 +255,7 @@ func (b *Slurm) close() {
 	os.RemoveAll(b.Dir)
 }
 
-// killSteps kills the keepers of job steps that have not noticed the end.
+// killSteps kills slurmstepd processes that have not noticed the end.
 func (b *Slurm) killSteps() {
 	procs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 
 // This file has the hosts' sshd, and the keys by which the user logs in.
 
-// makeKeys makes the keys of the user and the hosts, and the user's
-// configuration.
+// makeKeys makes the keys of the user and the hosts, and the user's configuration.
 func (b *Bed) makeKeys(n int) {
 	b.t.Helper()
 	b.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(b.dir, "key"))
@@ -46,8 +45,8 @@ func (b *Bed) configure(i int, c Config) {
 	for _, dir := range c.Private {
 		fmt.Fprintf(&script, "mount -t tmpfs tmpfs '%s' && ", dir)
 	}
-	// What the user's logins do is not the tests': it may take its time, and hold a lock forever
-	// when a login is killed (pyenv's does).
+	// The user's login scripts are no part of the tests: they may be slow, and a killed login may
+	// hold their lock forever (pyenv's does).
 	if u, err := user.Current(); err == nil {
 		rc := filepath.Join(u.HomeDir, ".bashrc")
 		fmt.Fprintf(&script, "{ [ ! -e '%[1]s' ] || mount --bind /dev/null '%[1]s'; } && ", rc)
@@ -59,7 +58,7 @@ func (b *Bed) configure(i int, c Config) {
 	b.hosts[i-1].script = script.String()
 }
 
-// StartServer starts a host's sshd again, with folders of its own that are empty.
+// StartServer starts a host's sshd again, with empty folders of its own.
 func (b *Bed) StartServer(i int) {
 	b.t.Helper()
 	b.serve(i)
@@ -69,7 +68,7 @@ func (b *Bed) StartServer(i int) {
 // serve starts a host's sshd.
 func (b *Bed) serve(i int) {
 	b.t.Helper()
-	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // it is empty, and sshd wants it
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // empty, but required by sshd
 		b.t.Skipf("sshd needs a folder: %v", err)
 	}
 	h := b.hosts[i-1]
@@ -82,13 +81,13 @@ func (b *Bed) serve(i int) {
 		h.sshd = nil
 		b.t.Fatalf("sshd of %s: %v", b.Name(i), err)
 	}
-	go func() { // until sshd ends, which remove sees to
+	go func() { // until sshd ends, by remove
 		h.sshd.Wait()
 		close(h.done)
 	}()
 }
 
-// listening is what sshd logs once when it is ready.
+// listening is sshd's log message when it is ready.
 const listening = "Server listening on 0.0.0.0 "
 
 func (b *Bed) awaitServer(i int) {

@@ -24,37 +24,36 @@ const timeout = 20 * time.Second
 type Config struct {
 	Hosts int
 
-	// SSHD returns lines to put before sshd's own configuration on a host,
-	// numbered from 1. It may be nil.
+	// SSHD returns lines for the beginning of sshd's configuration on a host, numbered from 1. It
+	// may be nil.
 	SSHD func(host int) string
 
-	// Private are folders that exist now, and that are empty on every host, and
-	// its own. The folders of the test and all others are shared.
+	// Private are existing folders that every host has for itself, empty at first. The folders of
+	// the test and all others are shared.
 	Private []string
 
-	// Setup returns a shell command that makes a host, numbered from 1, what it is to be, before
-	// any login: what it mounts is the host's own. It may be nil.
+	// Setup returns a shell command that prepares a host, numbered from 1, before any login. Its
+	// mounts are the host's own. It may be nil.
 	Setup func(host int) string
 
-	// Rate is what every host's link carries each way: 100mbit, 1gbit. Empty: as much as the
-	// processors move.
+	// Rate is the bandwidth of every host's link, in each direction: 100mbit, 1gbit. "" is the
+	// processors' limit.
 	Rate string
 }
 
-// A Bed is a number of hosts that a test may log in to, cut off and look into.
-// The hosts, numbered from 1, are called host1, host2 and so on, also among
-// themselves.
+// A Bed is a number of hosts for a test to log in to, cut off and inspect. The hosts, numbered
+// from 1, are called host1, host2 and so on, also among themselves.
 type Bed struct {
 	SSHConfig string // for ssh -F: the hosts by name, with the keys to log in
 
 	t     testing.TB
 	dir   string
 	name  string // the beginning of all names of the system
-	space string // network namespace of the bridge, and of what reaches the hosts
+	space string // network namespace of the bridge, and of programs that reach the hosts
 	hosts []*host
 }
 
-// subnet is that of every bed, without the last number of the addresses: no bed sees
+// subnet is the common network of all beds, without the last number of addresses: no bed sees
 // another's network.
 const subnet = "10.100.0."
 
@@ -62,7 +61,7 @@ type host struct {
 	space  string // network namespace
 	port   string // of the bridge, in the bed's namespace
 	silent bool
-	script string // that becomes sshd
+	script string // shell script that becomes sshd
 	sshd   *exec.Cmd
 	starts int           // how often sshd has been started
 	done   chan struct{} // closed when sshd has ended
@@ -71,8 +70,8 @@ type host struct {
 // beds numbers the beds of this process.
 var beds atomic.Int32
 
-// New makes n hosts and removes them, with all processes on them, when the test
-// ends. It skips the test where that is not possible.
+// New makes n hosts and removes them, with all their processes, when the test ends. It skips the
+// test if that is impossible.
 func New(t testing.TB, n int) *Bed {
 	t.Helper()
 	return Make(t, Config{Hosts: n})
@@ -89,7 +88,7 @@ func Make(t testing.TB, c Config) *Bed {
 	if out, err := exec.Command("ip", "netns", "add", b.space).CombinedOutput(); err != nil {
 		t.Skipf("hosts need the right to make a network: ip netns add: %v: %s", err, out)
 	}
-	// With an address of its own: else it takes that of a port, and forgets its neighbours.
+	// With an address of its own: otherwise it takes a port's, and forgets its neighbours.
 	b.link("add", bridge, "up", "address", hardwareHere, "type", "bridge")
 	b.ip("-n", b.space, "addr", "add", b.Here()+"/24", "dev", bridge)
 	b.link("set", "lo", "up")
@@ -110,7 +109,7 @@ func Make(t testing.TB, c Config) *Bed {
 	return b
 }
 
-// need skips the test where hosts cannot be made as c describes them.
+// need skips the test if the hosts described by c cannot be made.
 func need(t testing.TB, c Config) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -129,7 +128,7 @@ func need(t testing.TB, c Config) {
 	}
 }
 
-// sshd wants to be called by its full path.
+// sshd must be called by its full path.
 const sshd = "/usr/sbin/sshd"
 
 const bridge = "br0"
@@ -140,18 +139,18 @@ func (b *Bed) Name(i int) string { return fmt.Sprintf("host%d", i) }
 // Addr returns the address of a host.
 func (b *Bed) Addr(i int) string { return fmt.Sprintf("%s%d", subnet, i) }
 
-// Here returns the address of this machine as the hosts see it, and as only those
-// processes of it have that Command starts on host 0.
+// Here returns this machine's address on the hosts' network, which only processes started by
+// Command on host 0 have.
 func (b *Bed) Here() string { return subnet + "254" }
 
-// RSH returns the command that logs in to the hosts: ssh with its configuration, on
-// their network; on a host, from that.
+// RSH returns the login command: ssh with the bed's configuration, from a host or from this
+// machine on the hosts' network.
 func (b *Bed) RSH() string { return b.ssh() + " -F " + b.SSHConfig }
 
 func (b *Bed) ssh() string { return filepath.Join(b.dir, "ssh") }
 
-// Sent returns how many bytes this machine has sent to the hosts, by ssh from here too. What hosts
-// send each other is not among them.
+// Sent returns the bytes sent from this machine to the hosts, also by ssh. Messages between hosts
+// do not count.
 func (b *Bed) Sent() int {
 	b.t.Helper()
 	out, err := b.Command(0, "cat", "/sys/class/net/"+bridge+"/statistics/tx_bytes").Output()
@@ -162,8 +161,8 @@ func (b *Bed) Sent() int {
 	return n
 }
 
-// Command returns a command that runs on a host, started there without ssh. Host 0 is
-// this machine with no other network than that of the hosts.
+// Command returns a command that runs on a host, started there without ssh. Host 0 is this
+// machine with only the hosts' network.
 func (b *Bed) Command(i int, args ...string) *exec.Cmd {
 	space := b.space
 	if i > 0 {
@@ -172,8 +171,8 @@ func (b *Bed) Command(i int, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", space}, args...)...)
 }
 
-// Put writes a program to a path on a host, through ssh: what is private to the
-// host is seen by its sessions only.
+// Put writes a program to a path on a host, through ssh, because only login sessions see the
+// host's private folders.
 func (b *Bed) Put(i int, path, text string) {
 	b.t.Helper()
 	cmd := exec.Command(b.ssh(), "-F", b.SSHConfig, b.Name(i), fmt.Sprintf("cat >'%[1]s' && chmod 755 '%[1]s'", path))
@@ -186,8 +185,8 @@ func (b *Bed) Put(i int, path, text string) {
 // Cut takes a host's network cable out.
 func (b *Bed) Cut(i int) { b.link("set", b.hosts[i-1].port, "down") }
 
-// Silence has the network drop everything from and to a host, which sees no
-// difference to a network without traffic.
+// Silence makes the network drop all packets from and to a host. To the host that looks like a
+// network without traffic.
 func (b *Bed) Silence(i int) {
 	b.hosts[i-1].silent = true
 	b.run("bridge", "-n", b.space, "link", "set", "dev", b.hosts[i-1].port, "state", "0")
@@ -197,7 +196,7 @@ func (b *Bed) Silence(i int) {
 func (b *Bed) Mend(i int) {
 	h := b.hosts[i-1]
 	b.link("set", h.port, "up")
-	if h.silent { // the bridge itself sees to ports that were down
+	if h.silent { // the bridge itself restores ports that were down
 		h.silent = false
 		b.run("bridge", "-n", b.space, "link", "set", "dev", h.port, "state", "3")
 	}
@@ -209,8 +208,8 @@ type Process struct {
 	Command string
 }
 
-// Processes returns what runs on a host, but for its sshd: sessions, what they
-// started, and what that has left.
+// Processes returns the processes on a host, without its sshd: sessions, their children, and
+// leftovers.
 func (b *Bed) Processes(i int) []Process {
 	b.t.Helper()
 	h := b.hosts[i-1]
@@ -223,16 +222,15 @@ func (b *Bed) Processes(i int) []Process {
 	return found
 }
 
-// AwaitEmpty waits until no process is left on any host, and fails the test if
-// there still is one after limit.
+// AwaitEmpty waits until no process is left on any host. It fails the test after limit.
 func (b *Bed) AwaitEmpty(limit time.Duration) {
 	b.t.Helper()
 	deadline := time.Now().Add(limit)
 	for i := range b.hosts {
 		for {
 			left := slices.DeleteFunc(b.Processes(i+1), func(p Process) bool {
-				// No user has logged in, and a host that is cut off learns of the client's end no
-				// sooner than its server gives it up.
+				// No user has logged in, and a cut-off host learns of the client's end only when its server
+				// gives up.
 				return strings.HasPrefix(p.Command, "sshd: [accepted]")
 			})
 			if len(left) == 0 {
@@ -246,7 +244,7 @@ func (b *Bed) AwaitEmpty(limit time.Duration) {
 	}
 }
 
-// Log returns what a host's sshd has logged.
+// Log returns the log of a host's sshd.
 func (b *Bed) Log(i int) string {
 	data, _ := os.ReadFile(b.file(i, "log"))
 	return string(data)
@@ -261,7 +259,7 @@ func (b *Bed) write(name, text string, mode fs.FileMode) {
 	}
 }
 
-// connect makes a host without anything running on it.
+// connect makes a host without any processes.
 func (b *Bed) connect(i int) {
 	b.t.Helper()
 	h := &host{space: fmt.Sprintf("gompi-%s.%d", b.name, i), port: fmt.Sprintf("port%d", i)}
@@ -269,19 +267,19 @@ func (b *Bed) connect(i int) {
 	b.hosts = append(b.hosts, h)
 	mac := hardware(i)
 	b.link("add", h.port, "master", bridge, "up", "type", "veth", "peer", "name", "eth0", "address", mac, "netns", h.space)
-	// A host that is silent is one that does not answer, not one that is not there.
+	// A silent host must not answer, but must still be known.
 	b.ip("-n", b.space, "neigh", "add", b.Addr(i), "lladdr", mac, "dev", bridge)
 	b.ip("-n", h.space, "addr", "add", b.Addr(i)+"/24", "dev", "eth0")
 	b.ip("-n", h.space, "link", "set", "eth0", "up")
 	b.ip("-n", h.space, "link", "set", "lo", "up")
 }
 
-// A link that is limited lets pass at once, after a pause, what it carries in burstTime. Where
-// hosts share processors the queue's timer is late, and with less the link has gaps (eight ranks on
-// two processors, allreduce of 64 MiB at 1 Gbit/s: with 0.5, 1, 2 and 4 ms in 2.93, 1.07, 0.90 and
-// 0.90 s). It queues as a port of a switch does: what would wait for longer than queueTime is
-// dropped, but at least queueBytes are kept, or slow links would drop what many hosts send to one,
-// and TCP would wait for 200 ms.
+// A limited link passes burstTime's worth of data at once after a pause. Where hosts share
+// processors the queue's timer is late, and a smaller burst leaves gaps (eight ranks on two
+// processors, allreduce of 64 MiB at 1 Gbit/s: with 0.5, 1, 2 and 4 ms in 2.93, 1.07, 0.90 and
+// 0.90 s). The queue is that of a switch's port: data that would wait longer than queueTime is
+// dropped, but at least queueBytes are kept. Otherwise slow links would drop packets when many
+// hosts send to one, and TCP would wait for 200 ms.
 const (
 	burstTime  = 2e-3 // seconds
 	queueTime  = 20e-3
@@ -289,8 +287,8 @@ const (
 	leastBurst = 2 * 1514 // frames
 )
 
-// limit holds a host's link to a rate in each direction, if there is one. Connections then use
-// cubic, Linux's default, whatever this machine's is: what a test measures must not depend on it.
+// limit limits a host's link to a rate in each direction, if there is one. Connections then use
+// cubic, Linux's default, so that measurements do not depend on this machine's setting.
 func (b *Bed) limit(i int, rate string) {
 	b.t.Helper()
 	if rate == "" {
@@ -324,10 +322,10 @@ func parseRate(rate string) (float64, error) {
 	return 0, fmt.Errorf("rate %q: want a number with kbit, mbit or gbit, such as 100mbit", rate)
 }
 
-// names returns the folder of files that take the place of those in /etc on a host.
+// names returns the folder of a host's replacements of files in /etc.
 func (h *host) names() string { return "/etc/netns/" + h.space }
 
-// nameHosts has a host know n hosts by their names.
+// nameHosts makes n hosts known to a host by name.
 func (b *Bed) nameHosts(i, n int) {
 	b.t.Helper()
 	var hosts strings.Builder
@@ -341,7 +339,7 @@ func (b *Bed) nameHosts(i, n int) {
 	}
 }
 
-// remove ends everything on the hosts and removes them.
+// remove ends all processes on the hosts, and removes the hosts.
 func (b *Bed) remove() {
 	for _, h := range b.hosts {
 		b.empty(h.space)
@@ -363,7 +361,7 @@ func (b *Bed) remove() {
 	}
 }
 
-// empty kills what runs in a network namespace.
+// empty kills all processes in a network namespace.
 func (b *Bed) empty(space string) {
 	for deadline := time.Now().Add(timeout); ; time.Sleep(2 * time.Millisecond) {
 		left := inSpace(space)
@@ -380,7 +378,7 @@ func (b *Bed) empty(space string) {
 	}
 }
 
-// usual are the lines that sshd logs when nothing is wrong.
+// usual are the normal lines of sshd's log.
 var usual = regexp.MustCompile(`(?m)^(Server listening|Accepted publickey|Received disconnect|Disconnected from) .*\n`)
 
 // inSpace returns the processes of a network namespace.
@@ -404,7 +402,7 @@ func inSpace(space string) []Process {
 	return found
 }
 
-// link is ip link, on the bed's network.
+// link runs ip link on the bed's network.
 func (b *Bed) link(args ...string) {
 	b.t.Helper()
 	b.ip(append([]string{"-n", b.space, "link"}, args...)...)
