@@ -7,8 +7,9 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// alone handles a rank that is a job of one by mistake. The user is notified at once, of the first
-// such rank. That it ends well is a failure then: it has done what all were to do together.
+// alone handles a rank that is a job of one by mistake. The user is notified at once, of the
+// first such rank. Even if the rank ends well, that is a failure: it has done the work of all
+// ranks.
 func (j *Job) alone(h *host, m *ctl.Alone) {
 	if j.lone == nil {
 		j.lone = map[int]bool{}
@@ -18,7 +19,7 @@ func (j *Job) alone(h *host, m *ctl.Alone) {
 	j.lone[m.Rank] = m.Sure
 }
 
-// howEnded describes how a rank ended, and whether it ended well.
+// howEnded describes a rank's end, and reports whether the rank ended well.
 func (j *Job) howEnded(m *ctl.Exited) (how string, well bool) {
 	well = m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed
 	if well && !m.Joined && j.lone[m.Rank] {

@@ -9,10 +9,10 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// crashes are the signals by which a program in C, C++ or Fortran ends where it has an error.
+// crashes are the signals that kill C, C++ or Fortran programs because of errors.
 var crashes = []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT}
 
-// whereCrashed returns how to see where in its program a rank was, "" if it was no crash.
+// whereCrashed returns the user's way to the place of a crash, "" if there was no crash.
 func (j *Job) whereCrashed(m *ctl.Exited) string {
 	if !slices.Contains(crashes, syscall.Signal(m.Signal)) {
 		return ""
@@ -34,7 +34,7 @@ func (j *Job) whereCrashed(m *ctl.Exited) string {
 	return "to see where it is then: gompirun ... gdb -batch -ex run -ex bt --args " + strings.Join(words, " ")
 }
 
-// shellWord returns a word for a shell.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(w string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,+@%", r)

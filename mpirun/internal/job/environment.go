@@ -10,8 +10,8 @@ import (
 	"gompi/mpirun/internal/launchenv"
 )
 
-// environment returns the variables that are equal for all ranks: those of gompirun itself that are
-// passed on, and those of flags.
+// environment returns the variables common to all ranks: gompirun's own, as far as they are
+// forwarded, and the flags'.
 func (j *Job) environment(vars []string) []string {
 	above := allocation.Surroundings{Getenv: func(name string) string { v, _ := launchenv.Value(vars, name); return v }}
 	ours := append(j.attemptEnvironment(), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
@@ -27,7 +27,7 @@ func (j *Job) environment(vars []string) []string {
 	return launchenv.Merge([]string{env.Unbuffered + "=1"}, launchenv.Forward(vars), ours)
 }
 
-// environAt returns the environment of the ranks of a host, and what -x adds for each program.
+// environAt returns the environment of the ranks of a host, and -x's additions for each program.
 func (j *Job) environAt(host string) (own []string, programs [][]string) {
 	if n := j.Nodes[host]; n != nil {
 		return n.Environ, [][]string{n.Program.Env}
@@ -38,9 +38,9 @@ func (j *Job) environAt(host string) (own []string, programs [][]string) {
 	return j.system.Environ, programs
 }
 
-// reportReplaced reports to the user, once for all attempts, which variables of the environment or
-// of -x are replaced for the ranks, because they state which rank a process is, and of one that is
-// not and makes each rank a job of one.
+// reportReplaced reports, once for all attempts, the user's variables that are replaced for the
+// ranks because they state a process's rank. It also reports a variable that is kept and makes
+// each rank a job of one.
 func (j *Job) reportReplaced(n *launchenv.Node) {
 	if j.attempt.reportedReplaced {
 		return

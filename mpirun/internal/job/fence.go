@@ -3,14 +3,14 @@ package job
 import "gompi/mpirun/internal/ctl"
 
 // fences is the state of the barrier of PMI-1 clients. A host reports once that all its ranks are
-// in it, and then waits.
+// in the barrier, and then waits.
 type fences struct {
 	arrived int
 	puts    []string // keys and values in turn
 }
 
 // fence notes that all ranks of a host are in the barrier. The last host releases all, with the
-// values that all have put.
+// values put by all ranks.
 func (j *Job) fence(m *ctl.Fence) {
 	j.fences.puts = append(j.fences.puts, m.Puts...)
 	j.fences.arrived++
@@ -21,8 +21,8 @@ func (j *Job) fence(m *ctl.Fence) {
 	}
 }
 
-// refuseMixture ends a job in which some hosts' ranks wire up over PMI-1 and others' as gompi
-// programs do. Agents check the ranks of one host.
+// refuseMixture ends a job in which ranks of some hosts wire up over PMI-1 and ranks of others
+// like gompi programs. Agents check the ranks of one host.
 func (j *Job) refuseMixture() {
 	if j.fences.arrived > 0 && j.cardHosts > 0 {
 		j.endFor(&cause{status: StatusFailed, text: "some ranks are of gompi and some of another MPI library: they wait for each other in vain"})

@@ -16,8 +16,8 @@ import (
 // hostGPUs are the GPUs of a host.
 type hostGPUs struct {
 	*topo.Host
-	visible string // the CUDA_VISIBLE_DEVICES that the host itself has
-	limited bool   // there is one
+	visible string // the host's own CUDA_VISIBLE_DEVICES
+	limited bool   // that variable is set
 }
 
 // readGPUs decodes an agent's answer.
@@ -29,8 +29,8 @@ func readGPUs(m *ctl.GPUs) (*hostGPUs, error) {
 	return &hostGPUs{h, m.Visible, m.Limited}, nil
 }
 
-// wantsGPUs reports whether the plan, or what is printed of it, depends on GPUs. To find them takes
-// a moment, and seconds if the driver has to load.
+// wantsGPUs reports whether the plan, or its display, depends on GPUs. Finding them takes a
+// moment, and seconds if the driver has to load.
 func (j *Job) wantsGPUs() bool {
 	return j.spec.Report.Map || j.spec.Report.Bindings || j.needsGPUs() || j.spec.PerHost.CountsGPUs() || j.nodesCountGPUs()
 }
@@ -45,11 +45,11 @@ func (j *Job) nodesCountGPUs() bool {
 	return false
 }
 
-// needsGPUs reports whether ranks are to have GPUs, or to be near them.
+// needsGPUs reports whether ranks get GPUs, or are bound near them.
 func (j *Job) needsGPUs() bool { return j.spec.Policy.GPUs > 0 || j.spec.Policy.BindTo == plan.BindGPU }
 
-// reportGPUs reports to the user why a host's GPUs are not known or not used: always if the job
-// needs them, else with -v.
+// reportGPUs reports why a host's GPUs are unknown or unused: always if the job needs them,
+// otherwise with -v.
 func (j *Job) reportGPUs(h *host) {
 	for _, w := range h.gpus.Warnings {
 		j.notef("%s: %s", h.name, w)
@@ -63,7 +63,7 @@ func (j *Job) reportGPUs(h *host) {
 	}
 }
 
-// addGPUs adds to each host the GPUs that ranks may use there.
+// addGPUs adds to each host the GPUs for its ranks.
 func (j *Job) addGPUs(hosts []plan.Host) error {
 	for i, h := range j.hosts {
 		if h.gpus == nil {
@@ -87,9 +87,8 @@ func (j *Job) addGPUs(hosts []plan.Host) error {
 	return nil
 }
 
-// visible returns the CUDA_VISIBLE_DEVICES that ranks on a host would find, and whether there is
-// one: that of -x, which holds for all programs, or that of the host, which a batch system sets, or
-// the one here.
+// visible returns the CUDA_VISIBLE_DEVICES for ranks on a host, and whether it is set: by -x, for
+// all programs, or by the host, for example its batch system, or here.
 func (j *Job) visible(h *host) (list string, limited bool, err error) {
 	own, programs := j.environAt(h.name)
 	var values []string
@@ -119,6 +118,6 @@ func planGPU(h *topo.Host, u topo.Unit) plan.GPU {
 	d := h.Devices[u.Device]
 	g.Slice = d.MIG
 	g.Exclusive = d.Mode == topo.ExclusiveProcess || d.Mode == topo.ExclusiveThread
-	g.CPUs, _ = plan.ParseCPUs(d.CPUs) // none are known if there is no list
+	g.CPUs, _ = plan.ParseCPUs(d.CPUs) // nil if there is no list
 	return g
 }

@@ -8,41 +8,41 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// The kernel or ssh notifies launcher and agents when the other has ended, but not when a cable is
-// cut, packets are dropped, or a process is stopped. So the launcher looks several times in each
-// heartbeat period whether anything has been received from each agent, and sends pings, which
-// agents answer. After a period without any message the user is notified. After ctl.Silence periods
-// the launcher ends the job, and an agent kills its ranks.
+// The kernel or ssh notifies launcher and agents of each other's end, but not of a cut cable,
+// dropped packets, or a stopped process. So the launcher checks several times in each heartbeat
+// period whether it has received data from each agent, and sends pings, which agents answer.
+// After a silent period the user is notified. After ctl.Silence periods the launcher ends the
+// job, and an agent kills its ranks.
 //
-// An agent on this machine is not given up: the kernel notifies the launcher when it ends, and
-// until then it is only stopped, or gets no processor. The same holds while what stands for an
-// agent here, such as ssh, is kept from running.
+// An agent on this machine is not given up: the kernel notifies the launcher of its end, and
+// until then it is only stopped, or lacks a processor. The same holds while an agent's local
+// process, such as ssh, cannot run.
 
-// beatsPerPeriod is how often an agent is looked at in a heartbeat period.
+// beatsPerPeriod is the number of checks of an agent in a heartbeat period.
 const beatsPerPeriod = 5
 
-// A pulse is what has been received from an agent.
+// A pulse is the state of the messages from an agent.
 type pulse struct {
-	missed   int           // beats in a row before which nothing had come
-	reportAt int           // number of those at which it is reported
-	obeys    bool          // something has come since the order to end
-	process  Process       // that stands for the agent on this machine; nil before it is looked at
-	kept     string        // what keeps that from running: "is stopped"; "" if nothing does
-	round    time.Duration // how long the fastest answer took
+	missed   int           // consecutive beats without data
+	reportAt int           // value of missed for the next report
+	obeys    bool          // data has come since the order to end
+	process  Process       // the agent's local process; nil before the first look
+	kept     string        // obstacle to its running: "is stopped"; "" for none
+	round    time.Duration // round trip of the fastest answer
 	pongs    int           // answers
 	offset   int64         // the agent's clock minus ours, 0 before the first answer
 	given    bool          // the agent has been given up
 }
 
-// A heart is what makes the launcher send pings.
+// A heart times the launcher's pings.
 type heart struct {
 	every  time.Duration
-	last   time.Time    // when it has beaten
-	ticker *time.Ticker // nil if none beats
+	last   time.Time    // time of the last beat
+	ticker *time.Ticker // nil without heartbeats
 	beats  <-chan time.Time
 }
 
-// startBeats makes serve call beat from now on.
+// startBeats makes serve call beat periodically.
 func (j *Job) startBeats() (stop func()) {
 	if j.spec.Heartbeat <= 0 {
 		return func() {}
@@ -53,15 +53,15 @@ func (j *Job) startBeats() (stop func()) {
 	return j.heart.ticker.Stop
 }
 
-// beat pings all agents and counts for how many beats each has been silent. A beat that comes late
-// counts for none: this process was stopped or did not get a processor, and what has come meanwhile
-// may not have been read.
+// beat pings all agents and counts the beats for which each has been silent. A late beat does not
+// count: this process was stopped or lacked a processor, and may not have read data that has
+// come.
 func (j *Job) beat() {
 	now := time.Now()
 	gap := now.Sub(j.heart.last)
 	late := gap >= 2*j.heart.every
 	j.heart.last = now
-	if gap >= j.spec.Heartbeat && j.end.cause == nil { // agents may give it up
+	if gap >= j.spec.Heartbeat && j.end.cause == nil { // agents may give up the launcher
 		j.notef("gompirun itself did not run for %v: it was stopped, or got no processor", gap.Round(time.Millisecond))
 	}
 	j.heart.ticker.Reset(j.heart.every)
@@ -80,7 +80,7 @@ func (j *Job) beat() {
 	j.sendTo(&ctl.Ping{Sent: j.clock()}, func(h *host) bool { return !h.drained })
 }
 
-// received notes that an agent has sent something, and reports it if its silence was reported.
+// received notes data from an agent, and reports the end of a reported silence.
 func (j *Job) received(h *host) {
 	p := &h.pulse
 	if p.reportAt > beatsPerPeriod && p.missed >= beatsPerPeriod && j.end.cause == nil {
@@ -89,9 +89,9 @@ func (j *Job) received(h *host) {
 	p.missed, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
 }
 
-// silent notifies the user of an agent from which nothing is received, or gives it up. While
-// nothing is heard of a host either through which it is reached, that one is who is reported and
-// given up: what came last of the two came in one beat or the next.
+// silent reports a silent agent to the user, or gives it up. If a relay on the way to it is
+// silent, too, the relay is reported and given up instead: the last data of the two may have come
+// one beat apart.
 func (j *Job) silent(h *host) {
 	p := &h.pulse
 	j.look(h)
@@ -109,21 +109,21 @@ func (j *Job) silent(h *host) {
 	}
 }
 
-// silentRelay reports whether nothing is heard of a host either through which h is reached.
+// silentRelay reports whether a relay on the way to h is silent, too.
 func (j *Job) silentRelay(h *host) bool {
 	return slices.ContainsFunc(h.started.Relays, func(n int) bool {
 		return h.behind(n) && !j.hosts[n].drained && j.hosts[n].pulse.missed >= beatsPerPeriod
 	})
 }
 
-// allSilent reports whether nothing is heard of any host that is reached through h.
+// allSilent reports whether all hosts behind h are silent.
 func (j *Job) allSilent(h *host) bool {
 	return !slices.ContainsFunc(j.hosts, func(o *host) bool {
 		return o.behind(h.index) && !o.drained && o.pulse.missed < beatsPerPeriod
 	})
 }
 
-// look looks at the process that stands for an agent on this machine.
+// look looks at the local process of an agent.
 func (j *Job) look(h *host) {
 	p := &h.pulse
 	if h.started.PID == 0 {
@@ -135,8 +135,8 @@ func (j *Job) look(h *host) {
 	p.kept = p.process.Look()
 }
 
-// silenceLimit returns whether an agent is given up when it is silent, and after how many beats.
-// One that is to end its ranks may take the time that they have for it, once it knows.
+// silenceLimit returns whether a silent agent is given up, and after how many beats. An agent
+// that has the order to end its ranks may take the time that the ranks have.
 func (j *Job) silenceLimit(h *host) (limit bool, most int) {
 	switch {
 	case j.end.cause == nil:
@@ -147,7 +147,7 @@ func (j *Job) silenceLimit(h *host) (limit bool, most int) {
 	return true, beatsPerPeriod
 }
 
-// reportSilence reports that an agent sends nothing, and what is known of the reason.
+// reportSilence reports a silent agent, and the known reason.
 func (j *Job) reportSilence(h *host, ends bool) {
 	text := fmt.Sprintf("%s: nothing heard for %v", h.name, j.heart.times(h.pulse.missed))
 	if kept := h.Kept(); kept != "" {
@@ -164,8 +164,8 @@ func (t *heart) times(n int) time.Duration {
 	return (time.Duration(n) * t.every).Round(time.Millisecond)
 }
 
-// Kept implements stall.Agent: it returns what keeps the agent, or what stands for it on this
-// machine, from running.
+// Kept implements stall.Agent: it returns the obstacle to the running of the agent, or of its
+// local process.
 func (h *host) Kept() string {
 	if h.pulse.kept == "" {
 		return ""
@@ -177,9 +177,9 @@ func (h *host) Kept() string {
 	return fmt.Sprintf("%s%s %s", who, h.started.Process(), h.pulse.kept)
 }
 
-// giveUp ends the job because an agent does not answer. It kills the connection to the agent, or
-// the agent and its ranks where they are on this machine. On another host the agent, or its
-// watchdog, kills the ranks.
+// giveUp ends the job because an agent does not answer. It kills the connection to the agent, or,
+// on this machine, the agent and its ranks. On another host the agent, or its watchdog, kills the
+// ranks.
 func (j *Job) giveUp(h *host, why string) {
 	h.pulse.given = true
 	reason := "the host or the agent on it is frozen, or the network is cut"
@@ -194,18 +194,18 @@ func (j *Job) giveUp(h *host, why string) {
 	j.lose(l, fmt.Sprintf("%s: %s: %s; %s lost with it%s", h.name, why, reason, ranksText(l.ranks()), l.through()))
 }
 
-// clock returns nanoseconds since 1970 by a clock that is not set while the job runs. Those of
-// agents, which start with it, are such, too.
+// clock returns nanoseconds since 1970 by a clock that nobody sets while the job runs. Agents,
+// which start with the job, have such clocks, too.
 func (j *Job) clock() int64 { return j.begun.UnixNano() + int64(time.Since(j.begun)) }
 
-// ping asks the agent for an answer, and for its clock.
+// ping asks the agent for an answer with its clock.
 func (h *host) ping(now int64) { h.Send(&ctl.Ping{Sent: now}) }
 
-// firstPings is how many pings are sent at once at first.
+// firstPings is the number of pings in a row at the beginning.
 const firstPings = 5
 
-// ponged takes an agent's answer. The difference of the clocks is taken from the fastest answer: it
-// is wrong by half of that round trip at most.
+// ponged takes an agent's answer. The difference of the clocks comes from the fastest answer: its
+// error is at most half of that round trip.
 func (h *host) ponged(m *ctl.Pong, now int64) {
 	p := &h.pulse
 	if p.pongs++; p.pongs < firstPings && h.started != nil && !h.here() {

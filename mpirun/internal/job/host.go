@@ -17,22 +17,22 @@ import (
 	"gompi/mpirun/internal/stall"
 )
 
-// A host is what the job knows of one host and its agent.
+// A host is the job's knowledge of one host and its agent.
 type host struct {
-	index   int // among all
+	index   int // among all hosts
 	name    string
 	agent   Agent
 	started *link.Started // nil until the agent runs
 	hello   *ctl.Hello
-	gpus    *hostGPUs // nil if they have not been looked for
-	busy    bool      // looking for GPUs: it receives nothing
+	gpus    *hostGPUs // nil before they are found
+	busy    bool      // looking for GPUs: it receives no messages
 	failed  error     // why the host cannot be used
 
 	pulse  pulse
-	asking []control.WhereIs // questions of users about its ranks
+	asking []control.WhereIs // users' questions about its ranks
 
-	ranks   []int // it runs
-	drained bool  // it has nothing left to do
+	ranks   []int // on this host
+	drained bool  // its work is done
 	gone    bool  // the agent has been waited for
 }
 
@@ -45,14 +45,14 @@ func (h *host) Send(m ctl.Message) { h.agent.Send(m) }
 // here reports whether the agent is on this machine, and so has its clock.
 func (h *host) here() bool { return h.started != nil && h.started.Here }
 
-// network is the launcher's, as agents have it in their Hello.
+// network is the launcher's network, in the form of Hello.
 var network = sync.OnceValue(route.Network)
 
-// sharesLoopback reports whether the agent has the launcher's loopback interface. That the launcher
-// was seen to come from one proves nothing: it may have come through a tunnel.
+// sharesLoopback reports whether the agent has the launcher's loopback interface. A loopback
+// address of the connection is no proof: it may be a tunnel's.
 func (h *host) sharesLoopback() bool { return h.started.Here || h.hello.Network == network() }
 
-// relay returns the host from which the agent was started, by number; -1 for the launcher's.
+// relay returns the number of the host from which the agent was started; -1 for the launcher's.
 func (h *host) relay() int {
 	for i := len(h.started.Relays) - 1; i >= 0; i-- {
 		if n := h.started.Relays[i]; n != h.index {
@@ -62,12 +62,12 @@ func (h *host) relay() int {
 	return -1
 }
 
-// behind reports whether the agent is reached through another host, by number.
+// behind reports whether the way to the agent leads through another host, by number.
 func (h *host) behind(relay int) bool {
 	return h.index != relay && h.started != nil && slices.Contains(h.started.Relays, relay)
 }
 
-// via returns how the agent on h was started: "ssh", or "ssh from node3".
+// via returns the way by which the agent on h was started: "ssh", or "ssh from node3".
 func (j *Job) via(h *host) string {
 	if n := h.relay(); n >= 0 {
 		return h.started.Via + " from " + j.hosts[n].name
@@ -75,7 +75,7 @@ func (j *Job) via(h *host) string {
 	return h.started.Via
 }
 
-// reached returns, for the user, how the agent is reached.
+// reached describes the way to the agent for the user.
 func (h *host) reached() string {
 	switch {
 	case h.started == nil:
@@ -86,8 +86,8 @@ func (h *host) reached() string {
 	return "by " + h.started.Via
 }
 
-// close closes the channel, which ends the agent. It kills what has not sent anything yet, which
-// may be no agent, or may be too busy to notice.
+// close closes the channel, which ends the agent. It kills a process without a hello, which may
+// be no agent, and a busy one, which may not notice.
 func (h *host) close() {
 	if h.started == nil {
 		return
@@ -98,12 +98,12 @@ func (h *host) close() {
 	}
 }
 
-// ended returns why the channel ended although it should not have. It kills the agent, if that has
-// not ended by itself.
+// ended explains an unexpected end of the channel. It kills the agent, if it has not ended by
+// itself.
 func (h *host) ended(err error) string {
 	h.gone = true
 	h.close()
-	h.agent.Kill() // changes nothing about a process that is ending already
+	h.agent.Kill() // no effect on a process that is ending already
 	how := h.agent.Wait()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
 		return how
@@ -111,8 +111,8 @@ func (h *host) ended(err error) string {
 	return err.Error() + "; it " + how
 }
 
-// await waits until the agents of some hosts are gone, whose channels have been closed, or until it
-// has turned out that they were not started. It returns false if they are not in time.
+// await waits for the end of some hosts' agents after their channels were closed, or for the
+// failure of their start. It returns false after limit.
 func (j *Job) await(limit time.Duration, of func(*host) bool) bool {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -133,7 +133,7 @@ func (j *Job) await(limit time.Duration, of func(*host) bool) bool {
 	return true
 }
 
-// endedLate handles an event of an agent that is to end.
+// endedLate handles an event of an agent after the order to end.
 func (j *Job) endedLate(e link.Event) {
 	from := j.hosts[e.Host]
 	switch {
@@ -176,7 +176,7 @@ func (j *Job) broadcast(m ctl.Message) {
 	j.sendTo(m, func(h *host) bool { return len(h.ranks) > 0 && !h.drained })
 }
 
-// sendTo sends m to the agents of some hosts, in one go.
+// sendTo sends m to the agents of some hosts, together.
 func (j *Job) sendTo(m ctl.Message, to func(*host) bool) {
 	var hosts []int
 	for n, h := range j.hosts {

@@ -11,7 +11,7 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// planHosts adds to each host what its agent has found. Agents on one machine, under several names,
+// planHosts adds each agent's findings to its host. Agents on one machine, under several names,
 // share its cores: each host gets a part, if there is a core for each.
 func planHosts(hosts []hostfile.Host, found []*host) []plan.Host {
 	sharers := map[string]int{}
@@ -36,7 +36,7 @@ func planHosts(hosts []hostfile.Host, found []*host) []plan.Host {
 	return out
 }
 
-// size sets the slots of each host to what -nproc-per-node counts there.
+// size sets the slots of each host by -nproc-per-node.
 func (j *Job) size(hosts []plan.Host) error {
 	for i := range hosts {
 		p, err := j.ranksAt(hosts[i].Name)
@@ -50,7 +50,7 @@ func (j *Job) size(hosts []plan.Host) error {
 	return nil
 }
 
-// ranksAt returns how many ranks a host takes.
+// ranksAt returns the number of ranks for a host.
 func (j *Job) ranksAt(host string) (cmdline.PerHost, error) {
 	if j.Nodes == nil {
 		return j.spec.PerHost, nil
@@ -66,8 +66,8 @@ func (j *Job) ranksAt(host string) (cmdline.PerHost, error) {
 	return p, nil
 }
 
-// setSlots sets the slots of one host to what p counts there: its GPUs divided by those of a rank,
-// its cores, or a number, which may differ from node to node.
+// setSlots sets the slots of one host by p: its GPUs divided by a rank's GPUs, its cores, or a
+// number, which may differ from node to node.
 func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
 	if p.Of == "" {
 		if p.N > 0 && differ {
@@ -90,11 +90,11 @@ func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
 	return nil
 }
 
-// masterAddr returns the address by which all nodes reach the node of rank 0. It is no name, since
-// hosts need not resolve the names that Slurm or the user has for each other. It is the address by
-// which the launcher has reached that node, or, if it is the launcher's own host, the one from
-// which the launcher has reached another. If neither is known, it is the one of its addresses that
-// is nearest to those of the others, and its name if it has none.
+// masterAddr returns the address by which all nodes reach the node of rank 0: no name, because
+// hosts need not resolve the names that Slurm or the user has for each other. If the launcher has
+// reached that node from another host, it is the address used. If the node is the launcher's own
+// host, it is the launcher's address in the connection to another host. Otherwise it is the
+// address nearest to those of the other nodes, or the name of a node without addresses.
 func masterAddr(nodes []*host, first int) string {
 	h := nodes[first]
 	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *host) bool { return !n.sharesLoopback() }) {
@@ -121,14 +121,14 @@ func masterAddr(nodes []*host, first int) string {
 	return h.name
 }
 
-// isForOthers reports whether address, one end of a connection, may mean the same to other hosts:
-// it is none of loopback, to which tunnels lead.
+// isForOthers reports whether address, one end of a connection, may be valid for other hosts.
+// Loopback, as used by tunnels, is not.
 func isForOthers(address string) bool {
 	a, err := netip.ParseAddr(address)
 	return err == nil && !a.IsLoopback()
 }
 
-// share returns each host's part of a quota of n hosts.
+// share returns a host's part of a quota for n hosts.
 func share(quota, n int) int {
 	if quota == 0 {
 		return 0

@@ -7,16 +7,16 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// inputAhead is how much input an agent may hold that its ranks have not read.
+// inputAhead is the most unread input that an agent may hold.
 const inputAhead = 128 << 10
 
-// An Input is what a read of standard input has returned: data, an error, or at the end neither.
+// An Input is the result of a read of standard input: data, an error, or neither at the end.
 type Input struct {
 	Data []byte
 	Err  error
 }
 
-// An input forwards standard input to the ranks that are to have it, no faster than they read it.
+// An input forwards standard input to its ranks, no faster than they read it.
 type input struct {
 	ch       <-chan Input // closed at the end of input
 	targets  []*host
@@ -24,15 +24,14 @@ type input struct {
 	ended    bool
 }
 
-// inherits reports whether one rank of h gets standard input itself. Then nothing of that is read
-// before the rank reads it: what it does not read is left to others, such as the shell's loop over
-// a list.
+// inherits reports whether one rank of h gets standard input itself. The launcher then reads none
+// of it, so that the rank's unread input is left to others, such as the shell's loop over a list.
 func (j *Job) inherits(h *host) bool {
 	return j.system.Inherited && h.here() && !j.attempt.takes.All && slices.ContainsFunc(h.ranks, j.attempt.takes.Takes)
 }
 
-// chooseInput decides which ranks get standard input: those of the user's choice, from its start. In
-// a run after one that may have read some, where it cannot be sought, none does.
+// chooseInput decides which ranks get standard input: the user's choice, from its start. If an
+// earlier run may have read some and it cannot be rewound, no rank does.
 func (j *Job) chooseInput() {
 	a := &j.attempt
 	a.takes = j.spec.Stdin
@@ -49,8 +48,7 @@ func (j *Job) chooseInput() {
 	}
 }
 
-// newInput returns the input of the ranks that are to have it, unless they inherit it. Nothing is
-// read yet.
+// newInput returns the input for its ranks, unless they inherit it. It reads nothing yet.
 func (j *Job) newInput(hosts []*host) *input {
 	in := &input{inFlight: map[*host]int{}}
 	for _, h := range hosts {
@@ -79,7 +77,7 @@ func wireStdin(stdin cmdline.Stdin) int {
 	return stdin.Rank
 }
 
-// chunks returns the channel of input, nil while agents hold enough of it.
+// chunks returns the channel of input, nil while an agent holds enough of it.
 func (in *input) chunks() <-chan Input {
 	if in.ended {
 		return nil
@@ -101,8 +99,8 @@ func (in *input) pass(data []byte) {
 	}
 }
 
-// passInput forwards what was read. After an error the ranks find the end of input, and the job
-// does not end well.
+// passInput forwards a read's result. After an error the ranks see the end of input, and the job
+// fails.
 func (j *Job) passInput(in Input) {
 	if in.Err != nil {
 		j.end.unread = in.Err
@@ -117,8 +115,8 @@ func (j *Job) passInput(in Input) {
 // consumed counts that the ranks of h have read n bytes.
 func (in *input) consumed(h *host, n int) { in.inFlight[h] -= n }
 
-// gone forgets a host whose ranks have ended, which reports no more what it has consumed. Without
-// any host left, nothing more is read.
+// gone forgets a host whose ranks have ended, which reports no more consumption. Without any host
+// left, input is no longer read.
 func (in *input) gone(h *host) {
 	delete(in.inFlight, h)
 	in.targets = slices.DeleteFunc(in.targets, func(t *host) bool { return t == h })

@@ -1,17 +1,17 @@
-// Package job is the one goroutine of the launcher that decides: which ranks run where, when they
-// start, what a failure means, when the job is over and why, and the exit status. It handles
-// events: messages of agents, signals, input, questions of users, and time. It reaches everything
-// else through a System and the Agents.
+// Package job is the single goroutine of the launcher that makes all decisions: the placement and
+// start of ranks, the meaning of failures, the end of the job and its reason, and the exit
+// status. It handles events: messages of agents, signals, input, questions of users, and time. It
+// reaches everything else through a System and the Agents.
 //
 // The files, in the order of a job:
 //
 //  1. start starts an agent on each host and collects the facts of the hosts.
-//  2. hosts and gpus turn these into what internal/plan maps ranks onto; launch orders the agents
-//     to start their ranks.
+//  2. hosts and gpus turn these into hosts of internal/plan, which maps the ranks; launch orders
+//     the agents to start their ranks.
 //  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
 //     ranks that wait for long.
 //  4. recover lets a job continue when a rank dies; shutdown decides when the job is over, and why;
-//     later and stacks add what else is known; restart decides whether another run follows.
+//     later and stacks add further facts; restart decides whether another run follows.
 package job
 
 import (
@@ -34,70 +34,70 @@ import (
 	"gompi/mpirun/internal/stall"
 )
 
-// A System is what a job needs of the process that runs it. The job's goroutine calls its
+// A System is the services that a job needs from its process. The job's goroutine calls its
 // functions. They return soon, except where their comments state otherwise.
 type System struct {
 	Stdout, Stderr *os.File
-	Terminal       bool // Stderr is one: somebody looks
-	Colour         bool // which shows colours, and they are wanted
+	Terminal       bool // Stderr is a terminal: a user watches
+	Colour         bool // the terminal shows colours, and they are wanted
 	Environ        []string
-	Dir            string // the working directory, by the name that other hosts may have too
+	Dir            string // the working directory, by a name that other hosts may have too
 	MPIFolder      string // of gompi's MPI libraries here, "" if they were not built
 
 	// Connect starts the agents of hosts, within ctx, in the background. Their events go to events
-	// until done is closed. send sends a message to some of them, by the numbers of their hosts.
+	// until done is closed. send sends a message to some agents, by the numbers of their hosts.
 	Connect func(ctx context.Context, hosts []hostfile.Host, events chan<- link.Event, done <-chan struct{}) (agents []Agent, send func(hosts []int, m ctl.Message))
 	// Signals begins to catch signals, once for all runs of a job, and until the process ends.
 	Signals func() <-chan os.Signal
-	// Stop stops this process, and returns when it is continued.
+	// Stop stops this process, and returns after its SIGCONT.
 	Stop func()
 	// Stdin begins to read standard input. Rewind ends that, and returns to its start for another
-	// run, or reports false where that cannot be.
+	// run, or reports false if that is impossible.
 	Stdin  func() <-chan Input
 	Rewind func() bool
 	// Inherited reports that agents on this machine have inherited standard input, and may pass it
 	// on.
 	Inherited bool
-	// Questions are those of gompirun ps and others that ask about the job; nil for none.
+	// Questions are questions about the job, such as gompirun ps's; nil for none.
 	Questions <-chan control.Question
-	// Sweep kills the agents in lost and the processes that they have left on this machine. It does
-	// not kill those in living, nor what is below them.
+	// Sweep kills the agents in lost and the processes that they have left on this machine. It
+	// spares the agents in living and their descendants.
 	Sweep func(living, lost []int)
-	// Process returns a process of this machine that can be looked at.
+	// Process returns a process of this machine for looks at it.
 	Process func(pid int) Process
 }
 
-// A Process is looked at now and then.
+// A Process is a process that the job looks at now and then.
 type Process interface {
-	Look() string // what keeps it from running, since the last look at least; "" if nothing does
+	Look() string // obstacle to its running, since the last look at least; "" for none
 }
 
-// An Agent is the agent of a host, as link.Agent has it. Until the agent has been started only
+// An Agent is the agent of a host, like link.Agent. Before the agent has been started only
 // Continue, Kill and Flush may be called. Its methods do not block, except Flush and Wait.
 type Agent interface {
 	Send(ctl.Message)          // from any goroutine
-	Flush(limit time.Duration) // waits until all has been sent
-	Received() bool            // whether something has come since the last call
+	Flush(limit time.Duration) // waits until all messages are sent
+	Received() bool            // whether data has come since the last call
 	Close()                    // ends the channel, which ends the agent
-	Continue()                 // continues the agent, or what stands for it here, if it is stopped
-	Kill()                     // ends the agent, or what stands for it here, at once; from any goroutine
-	Wait() string              // waits until the agent has ended, and returns how
+	Continue()                 // continues the agent, or its local process, if it is stopped
+	Kill()                     // ends the agent, or its local process, at once; from any goroutine
+	Wait() string              // waits for the agent's end, and describes it
 }
 
-// A Node is one of the nodes of a job of which each has its own gompirun.
+// A Node is one of the nodes of a job with a gompirun on each.
 type Node struct {
 	Environ []string
 	Program ctl.Program
-	Ranks   string // how many it takes, by -nproc-per-node; "" if not given
+	Ranks   string // number of its ranks, by -nproc-per-node; "" if not given
 }
 
-// A Job is one job. The goroutine that called Run decides everything; links, signals and input send
-// it events. The exported fields are set before Run.
+// A Job is one job. The goroutine that called Run makes all decisions; links, signals and input
+// send it events. The exported fields are set before Run.
 type Job struct {
-	Source   string // where the hosts are known from
+	Source   string // origin of the hosts
 	Hosts    []hostfile.Host
 	Programs []plan.Program
-	Nodes    map[string]*Node // by host, of hosts where gompirun was started one by one; nil if they were not
+	Nodes    map[string]*Node // by host, if gompirun was started on each; otherwise nil
 
 	system  *System
 	spec    *cmdline.Spec
@@ -107,21 +107,21 @@ type Job struct {
 	plan    *plan.Plan
 	hosts   []*host
 	send    func(hosts []int, m ctl.Message)
-	nodes   int // hosts that have ranks
-	upHosts int // those whose ranks run
+	nodes   int // hosts with ranks
+	upHosts int // hosts whose ranks run
 	events  chan link.Event
-	done    chan struct{} // closed when events are not taken any more
+	done    chan struct{} // closed when events is no longer read
 	out     *output.Writer
 	input   *input
-	stdin   <-chan Input   // what has been read of standard input, nil before it is
-	offer   *program.Offer // nil before it has been made
+	stdin   <-chan Input   // nil before it is read
+	offer   *program.Offer // nil before it is made
 	signals <-chan os.Signal
 	timer   <-chan time.Time // the job's time limit
 	heart   heart
 
-	cards     [][]byte        // by rank; nil until they have come
+	cards     [][]byte        // by rank; nil before they come
 	cardHosts int             // hosts whose cards have come
-	revoked   map[uint64]bool // communicators, as their ranks have reported
+	revoked   map[uint64]bool // communicators revoked by ranks
 	leaving   leaving
 	lone      map[int]bool // ranks that are jobs of one, and whether that is a failure
 	fences    fences
@@ -136,7 +136,7 @@ type Job struct {
 	questions  questions
 }
 
-// New names a job that spec describes, of no hosts yet.
+// New returns a job that spec describes, without hosts yet.
 func New(spec *cmdline.Spec, system *System) *Job {
 	j := &Job{spec: spec, system: system, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), revoked: map[uint64]bool{}, input: &input{ended: true}}
 	j.attempt.first = j.begun
@@ -153,17 +153,17 @@ func New(spec *cmdline.Spec, system *System) *Job {
 	return j
 }
 
-// ID returns the id of this run, which in the first is the job's.
+// ID returns the id of this run, which in the first run is the job's.
 func (j *Job) ID() string { return j.id }
 
 // Note prints a line for the user, except with -q.
 func (j *Job) Note(line string) { j.notef("%s", line) }
 
-// Explain prints a line for the user who wants to know what is done (-v).
+// Explain prints a line for users who want details (-v).
 func (j *Job) Explain(format string, args ...any) { j.verbosef(format, args...) }
 
-// Run runs the job, and starts it again as -max-restarts allows. It blocks until all agents are
-// gone. It returns the exit status, and why the job ended in the words printed last.
+// Run runs the job, and starts it again as -max-restarts allows. It blocks until all agents have
+// ended. It returns the exit status, and the reason for the job's end as printed last.
 func (j *Job) Run() (status int, lastWords string) {
 	j.signals = j.system.Signals()
 	for status = j.run(); j.attempt.next != nil; status = j.run() {
@@ -172,7 +172,8 @@ func (j *Job) Run() (status int, lastWords string) {
 	return status, j.end.lastWords
 }
 
-// Fail is called instead of Run where there is no job: it prints why, and returns the same as Run.
+// Fail is called instead of Run if there is no job: it prints the reason, and returns the same as
+// Run.
 func (j *Job) Fail(err error) (status int, lastWords string) {
 	return j.failToStart(err), j.end.lastWords
 }
@@ -184,7 +185,7 @@ func (j *Job) run() int {
 		j.timer = time.After(j.timeLeft())
 	}
 	err := j.startAgents()
-	if j.end.cause != nil { // a signal has come, or the time limit
+	if j.end.cause != nil { // by a signal, or the time limit
 		j.endAgents()
 		return j.conclude()
 	}
@@ -215,7 +216,7 @@ func (j *Job) run() int {
 	return j.conclude()
 }
 
-// mapRanks decides which rank runs where.
+// mapRanks decides where each rank runs.
 func (j *Job) mapRanks() error {
 	hosts := planHosts(j.Hosts, j.hosts)
 	if err := j.addGPUs(hosts); err != nil {
@@ -229,7 +230,7 @@ func (j *Job) mapRanks() error {
 	return err
 }
 
-// prepareOutput makes the folder of the ranks' files and reports what is planned.
+// prepareOutput makes the folders of the ranks' files and reports the plan.
 func (j *Job) prepareOutput() error {
 	if err := j.setFiles(); err != nil {
 		return err
@@ -246,14 +247,14 @@ func (j *Job) prepareOutput() error {
 	return nil
 }
 
-// leaveAtThat ends a job that is only to be shown, not started (-do-not-launch).
+// leaveAtThat ends a job that is only shown, not started (-do-not-launch).
 func (j *Job) leaveAtThat() int {
 	j.notef("-do-not-launch: %d ranks are not started", len(j.plan.Ranks))
 	j.endAgents()
 	return j.conclude()
 }
 
-// serve handles events until every agent has done all it had to do.
+// serve handles events until all agents' work is done.
 func (j *Job) serve() {
 	defer j.startBeats()()
 	j.questions.served = true
@@ -368,7 +369,7 @@ func (j *Job) handle(e link.Event) {
 	}
 }
 
-// gone notes that nothing more is expected of a host.
+// gone notes that a host's work is done.
 func (j *Job) gone(h *host) {
 	h.drained = true
 	j.watch.Gone(h)
@@ -389,7 +390,7 @@ func (j *Job) started(h *host, m *ctl.Started) {
 	}
 }
 
-// bindingText describes what the kernel reports a rank is bound to.
+// bindingText describes a rank's binding as reported by the kernel.
 func bindingText(cpus []int, cores [][]int) string {
 	all := 0
 	for _, c := range cores {
@@ -401,7 +402,7 @@ func bindingText(cpus []int, cores [][]int) string {
 	return "bound to cpus " + plan.Ranges(cpus)
 }
 
-// gather collects the cards of one host. After the last it sends all cards to all.
+// gather collects the cards of one host. After the last host it sends all cards to all.
 func (j *Job) gather(h *host, m *ctl.Cards) {
 	if len(m.Data) != len(h.ranks) {
 		j.notef("%s: %d cards of %d ranks", h.name, len(m.Data), len(h.ranks))
@@ -418,8 +419,8 @@ func (j *Job) gather(h *host, m *ctl.Cards) {
 	}
 }
 
-// revoke notifies all ranks that one of them broke a communicator, unless another host has reported
-// it.
+// revoke notifies all ranks that one of them broke a communicator, unless another host has
+// already reported that.
 func (j *Job) revoke(m *ctl.Revoke) {
 	if !j.revoked[m.Comm] {
 		j.revoked[m.Comm] = true
@@ -427,7 +428,7 @@ func (j *Job) revoke(m *ctl.Revoke) {
 	}
 }
 
-// note prints what an agent wants the user to know.
+// note prints an agent's note for the user.
 func (j *Job) note(h *host, m ctl.Message) {
 	if n, ok := m.(*ctl.Note); ok {
 		j.notef("%s: %s", h.name, n.Text)
@@ -446,10 +447,10 @@ func (j *Job) verbosef(format string, args ...any) {
 	}
 }
 
-// awaitOffer reads the programs and files that are to be preloaded. It returns an error, too, when
-// the job is to end.
+// awaitOffer reads the programs and files to be preloaded. It returns an error, too, if the job
+// is about to end.
 func (j *Job) awaitOffer() error {
-	mpi := "" // that other hosts may have to be sent
+	mpi := "" // folder of libraries that other hosts may need
 	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.here() }) {
 		mpi = j.system.MPIFolder
 	}
@@ -461,15 +462,15 @@ func (j *Job) awaitOffer() error {
 	}
 	var err error
 	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" && mpi == "" {
-		j.offer, err = open() // at once: a job whose time is up meanwhile does not end for this
+		j.offer, err = open() // at once: the time limit does not end the job here
 		return err
 	}
 	j.offer, err = during(j, "reading what is to be preloaded", open)
 	return err
 }
 
-// during runs work, which may take as long as file systems do, and returns its result. The job
-// handles events meanwhile. It returns an error, too, when the job is to end.
+// during runs work, which may be as slow as file systems, and returns its result. The job handles
+// events meanwhile. during returns an error, too, if the job is about to end.
 func during[T any](j *Job, doing string, work func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -10,7 +10,7 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// A failure is that of one rank.
+// A failure is the failure of one rank.
 type failure struct {
 	rank   int
 	how    string // "exited with status 1"
@@ -18,13 +18,13 @@ type failure struct {
 	cause  *cause
 }
 
-// laterFailures are what failed beside the cause of the job's end.
+// laterFailures are the failures besides the cause of the job's end.
 type laterFailures struct {
 	ranks  []failure
-	agents []*cause // of which each is an agent that was lost
+	agents []*cause // losses of agents
 }
 
-// failedToo notes a rank's failure for the report. A rank that was ended with the job has not
+// failedToo notes a rank's failure for the report. Ranks that were ended with the job have not
 // failed.
 func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
 	if j.endedWithJob(m) && m.Recorded == "" {
@@ -41,8 +41,8 @@ func (j *Job) endedWithJob(m *ctl.Exited) bool {
 	return j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128))
 }
 
-// then prints the later failures, those alike in one line. That a rank exits which has aborted the
-// job is no other failure.
+// then prints the later failures, like ones in one line. The exit of a rank that has aborted the
+// job is no further failure.
 func (f *laterFailures) then(first *cause) []string {
 	alike := map[string][]int{}
 	var hows []string

@@ -9,11 +9,11 @@ import (
 	"gompi/mpirun/internal/launchenv"
 )
 
-// window is how many bytes of a host's output may be on their way here.
+// window is the most bytes of a host's output on their way to the launcher.
 const window = 1 << 20
 
-// launch orders every agent to start its ranks. Hosts without ranks are no nodes of the job; their
-// agents have nothing left to do.
+// launch orders every agent to start its ranks. Hosts without ranks are no nodes of the job; the
+// work of their agents is done.
 func (j *Job) launch() {
 	nodes := make([]*host, 0, len(j.hosts))
 	names := make([]string, 0, len(j.hosts))
@@ -56,7 +56,7 @@ func (j *Job) launch() {
 	for node, h := range nodes {
 		m := common
 		m.Remote, m.Inherit, m.Srun = !h.started.Here, j.inherits(h), h.started.Srun
-		if n := j.Nodes[h.name]; n != nil { // it runs what was asked for there, with the environment there
+		if n := j.Nodes[h.name]; n != nil { // its own gompirun's program and environment
 			m.Remote, m.Env, m.Programs = false, j.environment(n.Environ), []ctl.Program{n.Program}
 		}
 		j.attempt.tookInput = j.attempt.tookInput || m.Inherit
@@ -65,7 +65,7 @@ func (j *Job) launch() {
 			p := j.plan.Ranks[r]
 			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs, GPUs: j.plan.Visible(r)})
 		}
-		if !h.here() { // whose end needs no heartbeat to be noticed
+		if !h.here() { // a heartbeat is needed to notice its end
 			m.Heartbeat = j.spec.Heartbeat
 			h.ping(j.clock())
 		}

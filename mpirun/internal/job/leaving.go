@@ -6,18 +6,17 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// leaving is which ranks have left, or ended well, and which hosts want to know it of whom. Their
-// ranks ask when a rank does not answer that they have no connection to: most transports notice for
-// themselves that a rank leaves, so not all hosts are notified of all ranks. They ask, too, when
-// the connection to a rank breaks.
+// leaving is the ranks that have left, or ended well, and the hosts that ask about them. Their
+// ranks ask about an unconnected rank that does not answer, and when a connection breaks. Most
+// transports notice by themselves that a rank leaves, so only hosts that ask are notified.
 type leaving struct {
 	gone   map[int]bool
 	asking map[int][]*host
-	asked  map[int]int64 // when ranks were asked about while all was well, by the launcher's clock: see note
+	asked  map[int]int64 // time of questions while all was well, by the launcher's clock: see note
 	ended  map[int]bool  // ranks whose end has been announced
 }
 
-// inquire notifies h that a rank has left, now or when it has. early states that the job continues.
+// inquire notifies h that a rank has left, at once or later. early states that the job continues.
 func (l *leaving) inquire(h *host, m *ctl.Inquire, early bool) {
 	if early {
 		l.note(m.Rank, h.pulse.ours(m.Time))
@@ -34,8 +33,8 @@ func (l *leaving) inquire(h *host, m *ctl.Inquire, early bool) {
 	}
 }
 
-// note notes when a rank was asked about. Of questions that come soon after each other the first
-// counts: the rank that asked it may be the first to fail.
+// note notes the time of a question about a rank. Of questions in quick succession the first
+// counts: the asking rank may be the first to fail.
 func (l *leaving) note(rank int, now int64) {
 	if l.asked == nil {
 		l.asked = map[int]int64{}
@@ -53,8 +52,8 @@ func (l *leaving) end(rank int) {
 	l.ended[rank] = true
 }
 
-// unanswered returns when it was first asked about one of ranks whose end has not been announced, 0
-// if it was not.
+// unanswered returns the time of the first question about ranks whose end has not been announced,
+// 0 if there is none.
 func (l *leaving) unanswered(ranks []int) (first int64) {
 	for _, r := range ranks {
 		if at := l.asked[r]; at != 0 && !l.ended[r] && (first == 0 || at < first) {

@@ -8,7 +8,7 @@ import (
 	"gompi/mpirun/internal/pattern"
 )
 
-// setFiles sets the files and patterns of the output. It makes the folders of the ranks' files.
+// setFiles sets the files and patterns of the output, and makes the folders of the ranks' files.
 func (j *Job) setFiles() error {
 	for _, r := range j.plan.Ranks {
 		j.out.Ranks = append(j.out.Ranks, pattern.Rank{Rank: r.Rank, Local: r.LocalRank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})

@@ -12,11 +12,11 @@ import (
 	"gompi/mpirun/internal/stall"
 )
 
-// questions are those of users that wait for the answers of agents.
+// questions are users' questions that wait for answers of agents.
 type questions struct {
-	served  bool               // agents answer now
-	round   stall.Round        // asks all what their ranks are in
-	waiting []control.Describe // for its end
+	served  bool               // agents can answer
+	round   stall.Round        // asks all agents for the calls of their ranks
+	waiting []control.Describe // for the round's end
 }
 
 // askedFor answers a question, or forwards it to agents.
@@ -41,7 +41,7 @@ func (j *Job) askedFor(q control.Question) {
 	}
 }
 
-// leaveQuestions notes that agents answer no more, and answers what has been asked.
+// leaveQuestions notes that agents answer no more, and answers pending questions.
 func (j *Job) leaveQuestions() {
 	j.questions.served = false
 	if j.questions.round.UnderWay() {
@@ -52,7 +52,7 @@ func (j *Job) leaveQuestions() {
 	}
 }
 
-// state returns what the job is doing.
+// state returns the job's state.
 func (j *Job) state() control.State {
 	switch {
 	case j.end.cause != nil:
@@ -67,7 +67,7 @@ func (j *Job) state() control.State {
 	return control.Running
 }
 
-// describe tells those who have asked about the job what is known, which ends the round.
+// describe answers the questions about the job, and ends the round.
 func (j *Job) describe() {
 	d := control.Job{
 		ID: j.attempt.ids[0], Reruns: j.attempt.ids[1:], PID: os.Getpid(), Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
@@ -114,7 +114,7 @@ func (j *Job) rank(host string, m *ctl.RankDoing) control.Rank {
 	return r
 }
 
-// counted takes an answer of an agent that was asked for counts.
+// counted takes an agent's answer to a question with counts.
 func (j *Job) counted(h *host, m *ctl.Doing) {
 	if j.questions.round.Answered(h, m) {
 		j.describe()
@@ -156,7 +156,7 @@ func (j *Job) answerQuestions(h *host, m *ctl.Doing) {
 	h.asking = nil
 }
 
-// ordered does what a signal does.
+// ordered has the effect of a signal.
 func (j *Job) ordered(q control.Signal) {
 	if q.Signal == syscall.SIGKILL {
 		j.killed()

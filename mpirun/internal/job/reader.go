@@ -2,16 +2,16 @@ package job
 
 import "time"
 
-// How long the reader of a job's output, such as a pager, may read nothing before the rest is
-// dropped, once the job is ending. A user who ends the job by a signal or a time limit wants it to
-// end. A job that ends well waits for its reader, until a signal or the time limit.
+// How long the reader of an ending job's output, such as a pager, may read nothing before the
+// rest is dropped. A job ended by a signal or a time limit has to end soon. A job that ends well
+// waits for its reader, until a signal or the time limit.
 const (
 	readerTime         = 10 * time.Second
 	deadlineReaderTime = time.Second
-	readerLook         = 100 * time.Millisecond // how often that is looked at
+	readerLook         = 100 * time.Millisecond // period of the check
 )
 
-// readerTime returns that time.
+// readerTime returns the time that applies.
 func (s *shutdown) readerTime() time.Duration {
 	if s.hasDeadline {
 		return deadlineReaderTime
@@ -19,8 +19,8 @@ func (s *shutdown) readerTime() time.Duration {
 	return readerTime
 }
 
-// giveUpReader drops the output that the reader does not read. Then the agents get their credit,
-// and can end.
+// giveUpReader drops output that its reader does not read. The agents then get their credit, and
+// can end.
 func (j *Job) giveUpReader() { j.out.GiveUp(int(j.end.readerTime() / readerLook)) }
 
 // flush waits until all output is written or given up.

@@ -11,21 +11,21 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A recovery is what a job knows of ranks that died and did not end it (-recover): what the others
-// agree on, which deaths they have answered, and which ranks replace others. A death is answered
-// when a Shrink or Restore has left the dead rank out.
+// A recovery is the state of a job that survives deaths of ranks (-recover): the agreements of
+// the others, the deaths and their answers, and the replacements. A death is answered when a
+// Shrink or Restore has left the dead rank out.
 type recovery struct {
 	votes  agree.Table
 	deaths []death
 	died   []ctl.Died // all deaths
-	alive  int        // ranks
+	alive  int        // number of living ranks
 
-	size      int         // ranks at first; those of spare places follow, by node
+	size      int         // number of first ranks; ranks of spare places follow, by node
 	nodes     []*host     // by node
 	nodeOf    []int       // of the first ranks
-	spares    int         // places on each node
-	used      []int       // of these, by node
-	originals map[int]int // the first rank in whose place a later one is
+	spares    int         // spare places on each node
+	used      []int       // used spare places, by node
+	originals map[int]int // by replacement, the first rank in its place
 }
 
 type death struct {
@@ -40,7 +40,7 @@ func (r *recovery) prepare(nodes []*host, nodeOf []int, spares int) {
 	r.alive, r.used, r.originals = len(nodeOf), make([]int, len(nodes)), map[int]int{}
 }
 
-// original returns the first rank in whose place a rank is.
+// original returns the first rank in the place of a rank.
 func (r *recovery) original(rank int) int {
 	if first, late := r.originals[rank]; late {
 		return first
@@ -48,7 +48,7 @@ func (r *recovery) original(rank int) int {
 	return rank
 }
 
-// current returns the rank of the process that is, or was last, in the place of a rank.
+// current returns the rank of the latest process in the place of a rank.
 func (r *recovery) current(rank int) int {
 	for late, first := range r.originals {
 		if first == r.original(rank) {
@@ -58,7 +58,7 @@ func (r *recovery) current(rank int) int {
 	return rank
 }
 
-// name names a rank to the user.
+// name names a rank for the user.
 func (r *recovery) name(rank int) string {
 	if first, late := r.originals[rank]; late {
 		return fmt.Sprintf("the replacement of rank %d", first)
@@ -66,22 +66,22 @@ func (r *recovery) name(rank int) string {
 	return fmt.Sprintf("rank %d", rank)
 }
 
-// survives reports whether the job continues although a rank has failed. All ranks must have met,
-// or some would wait in Init forever.
+// survives reports whether the job continues after a rank's failure. All ranks must have met, or
+// some would wait in Init forever.
 func (j *Job) survives(m *ctl.Exited) bool {
 	late := m.Rank >= j.recover.size
 	return j.spec.Recover && j.end.cause == nil && (m.Joined && !m.PMI || late) && j.cardHosts == j.nodes
 }
 
-// survive notes a death that does not end the job. That of a replacement that no rank has counted
-// on yet needs no answer.
+// survive notes a death that does not end the job. The death of a replacement needs no answer
+// before ranks have counted on it.
 func (j *Job) survive(m *ctl.Exited, c *cause) {
 	counts := j.recover.votes.Joined(world.Rank(m.Rank))
 	j.recover.deaths = append(j.recover.deaths, death{rank: world.Rank(m.Rank), cause: c, answered: !counts})
 	j.notef("%s: the job continues without it (-recover)", c.text)
 }
 
-// noteUnused reports a replacement that has ended well before Init: another one takes the next
+// noteUnused reports a replacement that has ended well before Init: the next one takes another
 // place.
 func (j *Job) noteUnused(h *host, m *ctl.Exited) {
 	if _, late := j.recover.originals[m.Rank]; late && !m.Joined && j.end.cause == nil {
@@ -99,7 +99,7 @@ func (j *Job) voted(h *host, m *ctl.Vote) {
 	j.replace()
 }
 
-// endedRank draws the conclusions of a rank's end.
+// endedRank handles the consequences of a rank's end.
 func (j *Job) endedRank(rank world.Rank, died bool) {
 	j.decided(j.recover.votes.Ended(rank, died)...)
 	j.replace()
@@ -112,7 +112,7 @@ func (j *Job) endedRank(rank world.Rank, died bool) {
 	}
 }
 
-// decided notifies the ranks of what they have agreed on.
+// decided notifies the ranks of their agreements.
 func (j *Job) decided(all ...*agree.Decision) {
 	for _, d := range all {
 		if d == nil {
@@ -141,7 +141,7 @@ func (r *recovery) node(rank int) int {
 	return (rank - r.size) / r.spares
 }
 
-// answer notes which deaths a decision answers.
+// answer notes the deaths that a decision answers.
 func (r *recovery) answer(d *agree.Decision) {
 	if d.Kind == wire.Agree || d.Differ != "" || d.Failed != "" || len(d.Living) == 0 {
 		return
@@ -153,8 +153,7 @@ func (r *recovery) answer(d *agree.Decision) {
 	}
 }
 
-// endForDeaths ends the job, when all is over, because ranks died whose deaths no call has
-// answered.
+// endForDeaths ends the job, after all ranks, if no call has answered some deaths.
 func (j *Job) endForDeaths() {
 	for i := range j.recover.deaths {
 		if d := &j.recover.deaths[i]; !d.answered {
@@ -163,7 +162,7 @@ func (j *Job) endForDeaths() {
 	}
 }
 
-// replace has the ranks started that others wait for: all that a Restore needs, or none.
+// replace starts the ranks that others wait for: all that a Restore needs, or none.
 func (j *Job) replace() {
 	for _, wants := range j.recover.votes.Wanted() {
 		if j.end.cause != nil {
@@ -179,7 +178,7 @@ func (j *Job) replace() {
 	}
 }
 
-// noPlaces returns why not all can be replaced that are wanted, "" if they can.
+// noPlaces explains why the wanted ranks cannot all be replaced, "" if they can.
 func (r *recovery) noPlaces(wants []agree.Want) string {
 	need := make([]int, len(r.nodes))
 	for i := range wants {
@@ -194,7 +193,7 @@ func (r *recovery) noPlaces(wants []agree.Want) string {
 	return ""
 }
 
-// assign has a rank started in a spare place.
+// assign starts a rank in a spare place.
 func (j *Job) assign(w *agree.Want) {
 	r := &j.recover
 	first := r.original(int(w.Dead))
@@ -209,7 +208,7 @@ func (j *Job) assign(w *agree.Want) {
 	r.nodes[node].Send(&ctl.Replace{Rank: rank, Original: first, Invite: w.Invite})
 }
 
-// introduce takes the card of a rank that replaces another, and sends it what the others know.
+// introduce takes the card of a replacement, and sends it the other ranks' knowledge.
 func (j *Job) introduce(h *host, m *ctl.LateCard) {
 	if _, late := j.recover.originals[m.Rank]; !late {
 		j.notef("%s: a card of rank %d, which replaces none", h.name, m.Rank)

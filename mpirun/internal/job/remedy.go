@@ -2,7 +2,7 @@ package job
 
 import "bytes"
 
-// remedies has what helps where a program prints what it lacks.
+// remedies maps messages of programs about missing requirements to advice.
 var remedies = []struct{ prints, helps string }{
 	{"No module named gompi_torch", gompiTorch},        // python -m
 	{"No module named 'gompi_torch'", gompiTorch},      // import
@@ -17,7 +17,7 @@ const addressSpace = "Go finds too little address space: ulimit -v of the host i
 
 const gompiTorch = "this Python has no gompi_torch: pip install gompi-*.whl, which make wheel puts into dist; see docs/pytorch.md"
 
-// remedy returns what helps a program that has printed that last, "" if nothing is known.
+// remedy returns advice for a program with this last output, "" if there is none.
 func remedy(tail []byte) string {
 	for _, r := range remedies {
 		if bytes.Contains(tail, []byte(r.prints)) {

@@ -14,25 +14,25 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// An attempt is one of the runs of a job that is started again.
+// An attempt is one run of a job that may be started again.
 type attempt struct {
-	first            time.Time     // when the first of them began: the time limit is for all
-	runs             int           // since the first
-	restarts         int           // those of them for which -max-restarts is used up
-	ids              []string      // of them all, the last one's included
-	name             string        // of all of them, to torch scripts
-	missing          []int         // hosts whose agents were lost in it
-	next             *Job          // what comes after it, if anything does
-	nextReport       string        // what to report about that
-	reportedReplaced bool          // which of the user's variables are replaced
-	takes            cmdline.Stdin // which ranks of it get standard input
-	tookInput        bool          // some of standard input may be read
-	reportedInput    bool          // that it cannot be read again
+	first            time.Time     // beginning of the first run: the time limit is for all runs
+	runs             int           // runs since the first
+	restarts         int           // runs that count for -max-restarts
+	ids              []string      // of all runs, including this one
+	name             string        // the job's name for torch scripts
+	missing          []int         // hosts whose agents were lost in this run
+	next             *Job          // next run, if any
+	nextReport       string        // report about the next run
+	reportedReplaced bool          // the replaced variables are reported
+	takes            cmdline.Stdin // ranks of this run that get standard input
+	tookInput        bool          // some standard input may have been read
+	reportedInput    bool          // the user knows that it cannot be read again
 }
 
-// secondChance decides whether j, which is over, is started again: not if a signal or a time limit
-// has ended it, nor if it could not be started. An order that comes while it would be started again
-// is what ends it, and not the failure that went before.
+// secondChance decides whether j, which is over, is started again: not if a signal or a time
+// limit has ended it, nor if it could not be started. An order to end that comes before a restart
+// becomes the cause of the end, instead of the earlier failure.
 func (j *Job) secondChance() {
 	j.readSignals()
 	mayContinue := len(j.attempt.missing) > 0 && j.spec.Restart.MinNP > 0
@@ -63,8 +63,8 @@ func (j *Job) secondChance() {
 	}
 }
 
-// follow makes the next attempt of j, with its own secret and agents: no message of the old attempt
-// can be taken for one of the new.
+// follow makes the next attempt of j, with its own secret and agents, so that messages of the two
+// attempts cannot be confused.
 func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next := New(j.spec, j.system)
 	next.attempt.first, next.attempt.runs, next.attempt.restarts = j.attempt.first, j.attempt.runs+1, j.attempt.restarts
@@ -77,7 +77,7 @@ func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	j.attempt.next = next
 }
 
-// obeyLate gives the next attempt up if the user has ordered the end since it was decided on.
+// obeyLate gives up the next attempt if the user has ordered the end since the decision.
 func (j *Job) obeyLate() (gaveUp bool) {
 	j.readSignals()
 	if j.attempt.next == nil || j.end.order == nil {
@@ -88,7 +88,7 @@ func (j *Job) obeyLate() (gaveUp bool) {
 	return true
 }
 
-// survivors returns the hosts that are left, and how many ranks each program had there.
+// survivors returns the remaining hosts, and the number of each program's ranks there.
 func (j *Job) survivors() ([]hostfile.Host, []plan.Program, error) {
 	isLeft := func(host int) bool { return !slices.Contains(j.attempt.missing, host) }
 	hosts, programs, err := plan.Restrict(j.Hosts, j.Programs, isLeft)
@@ -114,7 +114,7 @@ func (j *Job) survivors() ([]hostfile.Host, []plan.Program, error) {
 	return hosts, programs, nil
 }
 
-// lostNames names the hosts that were lost.
+// lostNames names the lost hosts.
 func (j *Job) lostNames() string {
 	var names []string
 	for _, host := range j.attempt.missing {
@@ -123,7 +123,7 @@ func (j *Job) lostNames() string {
 	return strings.Join(names, ", ")
 }
 
-// timeLeft returns what is left of the job's time limit, which holds for all attempts together.
+// timeLeft returns the rest of the job's time limit, which is for all attempts together.
 func (j *Job) timeLeft() time.Duration {
 	if j.spec.Timeout == 0 {
 		return math.MaxInt64

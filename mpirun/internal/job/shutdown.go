@@ -16,41 +16,41 @@ import (
 	"gompi/mpirun/internal/link"
 )
 
-// Exit statuses of gompirun's own.
+// Exit statuses of gompirun itself.
 const (
 	StatusTimeout = 124
 	StatusFailed  = 125
 )
 
 const (
-	// agentEndTime is how long agents may take to end when they have nothing left to do, and beyond
-	// the kill delay when a signal or the time limit ends the job. It is longer than they try to
-	// kill processes that do not die.
+	// agentEndTime is how long agents may take to end without work left, and beyond the kill delay
+	// when a signal or the time limit ends the job. Their attempts to kill unkillable processes are
+	// shorter.
 	agentEndTime = 7 * time.Second
-	// killTime is how long agents that have been killed may take to end.
+	// killTime is how long killed agents may take to end.
 	killTime = 2 * time.Second
 )
 
-// A cause is why a job ended, if not well.
+// A cause is the reason why a job failed.
 type cause struct {
 	status int
 	text   string // "rank 2 on node7 exited with status 7 (pid 123)"
-	rank   int    // that failed, or has called Abort
+	rank   int    // the rank that failed, or called Abort
 	tail   []byte // the end of the rank's stderr
-	where  string // how to see where in its program it was
-	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
-	host   *host  // that host
-	abort  bool   // it has called Abort
-	asked  int64  // when others asked about this rank, or one of a lost agent, by the launcher's clock; 0: none did, or its host knew of a failure
+	where  string // user's way to the place of the failure in the program
+	time   int64  // by its host's clock, nanoseconds since 1970; 0 if no rank is the cause
+	host   *host  // host of the rank
+	abort  bool   // the rank has called Abort
+	asked  int64  // first question about this rank, or a lost agent's, by the launcher's clock; 0: none, or its host knew of a failure
 }
 
-// before reports whether c was certainly earlier than d. On one host its own clock decides. Between
-// hosts the difference must be larger than their clocks are uncertain. That suffices to distinguish
-// a cause from its effects: a rank's end takes a round trip to reach other hosts.
+// before reports whether c was certainly earlier than d. On one host its own clock decides.
+// Between hosts the difference must exceed the uncertainty of their clocks. That suffices to
+// distinguish a cause from its effects: a rank's end takes a round trip to reach other hosts.
 //
-// It is different if an agent does not get to run when a rank of its host dies. Other ranks see
-// their connections to that rank break, wait for news of it, and at last fail. So the death is the
-// cause, although the agent dates it later; or the loss of the agent is, if it never reports it.
+// An agent without a processor dates the death of its rank too late. Other ranks see their
+// connections to that rank break, wait for news of it, and at last fail. So the death precedes
+// those failures; or the loss of the agent does, if it never reports the death.
 func (c *cause) before(d *cause) bool {
 	if missed := c.missedBefore(d); missed != d.missedBefore(c) {
 		return missed
@@ -62,11 +62,11 @@ func (c *cause) before(d *cause) bool {
 	return c.host.pulse.ours(c.time)+doubt < d.host.pulse.ours(d.time)
 }
 
-// missedTime is how long after a rank was asked about others may fail for it: they wait half a
-// second for news, and may have to wait for a processor.
+// missedTime is how long after a question about a rank other ranks may fail because of it: they
+// wait half a second for news, and perhaps for a processor.
 const missedTime = 10 * time.Second
 
-// missedBefore reports whether d, on another host, failed after c's rank had been asked about.
+// missedBefore reports whether d, on another host, failed after a question about c's rank.
 func (c *cause) missedBefore(d *cause) bool {
 	if c.asked == 0 || d.time == 0 || c.host == d.host {
 		return false
@@ -78,23 +78,23 @@ func (c *cause) missedBefore(d *cause) bool {
 // A shutdown is the state of a job's end.
 type shutdown struct {
 	cause       *cause           // the first, nil while all is well
-	order       *cause           // why, if the user has ordered it, perhaps after the cause
-	interrupts  int              // signals that asked for an end
-	interrupted time.Time        // when the last of them came
+	order       *cause           // the user's order to end, perhaps after the cause
+	interrupts  int              // number of signals to end
+	interrupted time.Time        // time of the last of them
 	kills       bool             // the ranks have been ordered killed
 	hasDeadline bool             // the job ends by a signal or the time limit
 	interrupt   time.Duration    // between INT and TERM; 0 if ranks do not get INT
-	grace       time.Duration    // that ranks have before they are killed
-	overdue     <-chan time.Time // when a job with a deadline is ended without the agents' help
-	agentLost   bool             // look for what it left
-	looks       <-chan time.Time // when to look whether output is taken; nil while the job continues
-	unwritten   error            // why output could not be written, beside the cause
-	unread      error            // why standard input could not be read to its end
-	lastWords   string           // what is printed when all is over
+	grace       time.Duration    // time of the ranks until they are killed
+	overdue     <-chan time.Time // when a job with a deadline ends without the agents' help
+	agentLost   bool             // look for its leftovers
+	looks       <-chan time.Time // when to check whether output is read; nil while the job continues
+	unwritten   error            // error of writing output, beside the cause
+	unread      error            // error of reading standard input
+	lastWords   string           // last message of the job
 }
 
-// endFor ends the job because of c, unless it is ending already. Of two failures the earlier is the
-// cause, in whatever order they become known.
+// endFor ends the job because of c, unless it is already ending. The earlier of two failures is
+// the cause, in whatever order they become known.
 func (j *Job) endFor(c *cause) {
 	if j.end.cause != nil {
 		if c.before(j.end.cause) {
@@ -115,13 +115,13 @@ func (j *Job) endFor(c *cause) {
 	}
 }
 
-// setEndDeadline sees to it that a job whose ranks have been ordered to end does so in time,
-// whatever they and agents do: a user waits for it, or the owner of the hosts.
+// setEndDeadline makes a job end in time after the order to its ranks, whatever they and the
+// agents do: a user, or the owner of the hosts, waits for it.
 func (j *Job) setEndDeadline() {
 	j.end.hasDeadline, j.end.overdue = true, time.After(j.end.grace+agentEndTime)
 }
 
-// giveUpAll gives all agents up that have not ended their ranks in time.
+// giveUpAll gives up all agents that have not ended their ranks in time.
 func (j *Job) giveUpAll() {
 	for _, h := range j.hosts {
 		if !h.drained {
@@ -151,7 +151,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	j.broadcast(&died)
 	status := m.Code
 	switch {
-	case m.Recorded != "" && j.endedWithJob(m): // a script that fails exits with 1
+	case m.Recorded != "" && j.endedWithJob(m): // a failing script exits with 1
 		status = 1
 	case m.Signal != 0:
 		status = 128 + m.Signal
@@ -213,10 +213,10 @@ func signalName(n int) string {
 	return "unknown"
 }
 
-// firstRealTime is Linux's SIGRTMIN, as programs have it: glibc keeps two for itself.
+// firstRealTime is Linux's SIGRTMIN for programs: glibc keeps two for itself.
 const firstRealTime = 34
 
-// aborted ends the job because a rank has called Abort. A status that a shell takes for success
+// aborted ends the job because a rank has called Abort. A status that means success to shells
 // becomes 1.
 func (j *Job) aborted(h *host, m *ctl.Abort) {
 	status := m.Code & 0xff
@@ -240,8 +240,9 @@ func (j *Job) failed(h *host, m *ctl.Failed) {
 	j.endFor(&cause{status: m.Code, text: fmt.Sprintf("rank %d on %s: %s", m.Rank, h.name, m.Text)})
 }
 
-// lost handles the end of a channel. If the agent was not done, that is a failure. On this machine,
-// the ranks die with their agent, and this process has adopted what they have started and kills it.
+// lost handles the end of a channel, which is a failure unless the agent's work was done. On this
+// machine, the ranks die with their agent, and this process has adopted their children and kills
+// them.
 func (j *Job) lost(h *host, err error) {
 	how := h.ended(err)
 	if h.drained {
@@ -256,13 +257,13 @@ func (j *Job) lost(h *host, err error) {
 	j.lose(j.lossOf(h, false), fmt.Sprintf("the agent on %s %s, and %s with it", h.name, how, ranksText(h.ranks)))
 }
 
-// A loss is that of a host, and of those that were reached through it.
+// A loss is the loss of a host, and of the hosts behind it.
 type loss struct {
 	host *host
 	with []*host
 }
 
-// lossOf returns the loss of h, with all that are reached through it or alone.
+// lossOf returns the loss of h, with or without the hosts behind it.
 func (j *Job) lossOf(h *host, withAll bool) *loss {
 	l := &loss{host: h}
 	for _, o := range j.hosts {
@@ -273,7 +274,7 @@ func (j *Job) lossOf(h *host, withAll bool) *loss {
 	return l
 }
 
-// ranks returns the ranks that are lost.
+// ranks returns the lost ranks.
 func (l *loss) ranks() (ranks []int) {
 	for _, h := range append(l.with, l.host) {
 		if !h.drained {
@@ -284,7 +285,7 @@ func (l *loss) ranks() (ranks []int) {
 	return ranks
 }
 
-// through explains why more than one host is lost.
+// through explains the loss of more than one host.
 func (l *loss) through() string {
 	if len(l.with) == 0 {
 		return ""
@@ -292,9 +293,9 @@ func (l *loss) through() string {
 	return ": through it were reached " + someNames(l.with)
 }
 
-// lose ends the job because of a loss, as text states, and kills what the hosts had on this
-// machine. If the job is started again, only the first host is missing: the others, whose agents
-// end as it does, may be reached otherwise.
+// lose ends the job because of a loss, for the reason text, and kills the hosts' processes on
+// this machine. For a restart only the first host counts as missing: the others, whose agents end
+// with it, may be reachable otherwise.
 func (j *Job) lose(l *loss, text string) {
 	c := &cause{status: StatusFailed, text: text, host: l.host, asked: j.leaving.unanswered(l.ranks())}
 	for _, h := range append(l.with, l.host) {
@@ -326,8 +327,8 @@ func (j *Job) sweep() {
 	j.system.Sweep(living, lost)
 }
 
-// endAgents closes all channels and waits until the agents are gone. It kills those that take too
-// long, and leaves those behind that even then do not end.
+// endAgents closes all channels and waits for the agents' end. It kills slow agents, and leaves
+// behind the ones that do not end even then.
 func (j *Job) endAgents() {
 	for _, h := range j.hosts {
 		h.close()
@@ -344,8 +345,8 @@ func (j *Job) endAgents() {
 	}
 }
 
-// leaveBehind notifies the user of agents that do not end, and kills what they have left on this
-// machine, unless it has been tried.
+// leaveBehind notifies the user of agents that do not end, and kills their processes on this
+// machine, unless that has been tried.
 func (j *Job) leaveBehind() {
 	tried := true
 	for _, h := range j.hosts {
@@ -360,7 +361,7 @@ func (j *Job) leaveBehind() {
 	}
 }
 
-// failToStart ends what has been started, and prints why there is no job.
+// failToStart ends all started processes, and prints why there is no job.
 func (j *Job) failToStart(err error) int {
 	j.endFor(&cause{status: StatusFailed, text: err.Error()})
 	j.endAgents()
@@ -373,8 +374,8 @@ func (j *Job) timeUp(when string) {
 	j.setEndDeadline()
 }
 
-// conclude writes the rest of the output, prints why the job ended, and returns its exit status.
-// The agents are gone.
+// conclude writes the rest of the output, prints the reason for the job's end, and returns its
+// exit status. The agents have ended.
 func (j *Job) conclude() int {
 	j.flush()
 	j.end.unwritten = j.out.Err()
@@ -413,11 +414,11 @@ func (j *Job) conclude() int {
 	return status
 }
 
-// mostTwice is how many lines are shown beside the failure, too, that stand just above it.
+// mostTwice is the most lines that the report repeats although they stand just above it.
 const mostTwice = 3
 
-// tail returns what the report shows of the stderr of the rank that failed: nothing if that is long,
-// as a traceback, and is the last on the screen already.
+// tail returns the failed rank's stderr for the report: nothing if it is long, such as a
+// traceback, and already the last text on the screen.
 func (j *Job) tail() []byte {
 	c := j.end.cause
 	if bytes.Count(c.tail, []byte("\n")) > mostTwice && j.out.EndsWith(c.rank, c.tail) {
@@ -426,7 +427,7 @@ func (j *Job) tail() []byte {
 	return c.tail
 }
 
-// report prints why the job ended.
+// report prints the reason for the job's end.
 func (j *Job) report() {
 	var b bytes.Buffer
 	lead := "gompirun: " + j.attempt.nextReport

@@ -9,13 +9,13 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// interruptTime is how long ranks have to end after Ctrl-C, before they get TERM: a program in
-// Python ends by INT as by an exception, and not at all well by TERM.
+// interruptTime is the time between INT and TERM after Ctrl-C: a Python program ends by INT with
+// an exception, but by TERM abruptly.
 const interruptTime = 2 * time.Second
 
-// echoTime is how long after a request for the job's end TERM and HUP are the same request:
-// timeout(1) sends its signal to gompirun and to its process group, systemd sends TERM and HUP, a
-// scheduler TERM to the gompirun of each node.
+// echoTime is how long after a request to end TERM and HUP count as the same request: timeout(1)
+// sends its signal to gompirun and to its process group, systemd sends TERM and HUP, a scheduler
+// sends TERM to the gompirun of each node.
 const echoTime = 2 * time.Second
 
 // signalled handles a signal. The first Ctrl-C, TERM or HUP ends the job in good order, the second
@@ -66,7 +66,7 @@ func (j *Job) interrupted(sig syscall.Signal) {
 	}
 }
 
-// killed kills the ranks, which get no other signal before.
+// killed kills the ranks, without another signal before.
 func (j *Job) killed() {
 	j.end.interrupts = max(j.end.interrupts, 2) // the next one is the third
 	j.end.interrupted = time.Now()
@@ -75,7 +75,7 @@ func (j *Job) killed() {
 	j.setEndDeadline()
 }
 
-// endAsOrdered ends the job because the user wants it to end: if it ends already, it is not started
+// endAsOrdered ends the job by the user's order: a job that is already ending is not started
 // again.
 func (j *Job) endAsOrdered(c *cause) {
 	if j.end.order == nil {
@@ -84,7 +84,7 @@ func (j *Job) endAsOrdered(c *cause) {
 	j.endFor(c)
 }
 
-// readSignals handles the signals that have come.
+// readSignals handles all pending signals.
 func (j *Job) readSignals() {
 	for {
 		select {
@@ -96,7 +96,7 @@ func (j *Job) readSignals() {
 	}
 }
 
-// killRanks has the agents kill the ranks at once.
+// killRanks makes the agents kill the ranks at once.
 func (j *Job) killRanks() {
 	j.end.kills, j.end.grace = true, 0
 	j.broadcast(&ctl.Terminate{Text: "killed by the user"})

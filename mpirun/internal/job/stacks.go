@@ -6,17 +6,17 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// lastStacks waits, at the time limit, for the stacks of all ranks.
+// lastStacks is the wait for the stacks of all ranks at the time limit.
 type lastStacks struct {
-	wanted map[int]bool // ranks whose stacks have not come
+	wanted map[int]bool // ranks with stacks to come
 	late   <-chan time.Time
 }
 
-// stacksTime is how long that waits: debuggers take seconds for programs with many libraries.
+// stacksTime is the limit of that wait: debuggers take seconds for programs with many libraries.
 const stacksTime = 12 * time.Second
 
-// outOfTime ends the job at its time limit, after it has printed which calls the ranks are in, with
-// their stacks if the user wants those.
+// outOfTime ends the job at its time limit, after printing the calls of the ranks, with their
+// stacks if the user wants them.
 func (j *Job) outOfTime() {
 	j.watch.Stacks = false // all ranks are asked below, not only those that others wait for
 	j.watch.Survey()
@@ -39,7 +39,7 @@ func (j *Job) outOfTime() {
 	j.broadcast(&ctl.Ask{Stacks: all})
 }
 
-// gotStacks ends the wait for stacks when the last have come.
+// gotStacks ends the wait after the last stacks.
 func (j *Job) gotStacks(rank int) {
 	if delete(j.stacks.wanted, rank); len(j.stacks.wanted) == 0 && j.stacks.late != nil {
 		j.endForTime()

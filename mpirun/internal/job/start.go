@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// FailureTime is how long the job waits for the other hosts once one has failed, so that it
-	// reports all failures together. It is longer than ssh tries to connect.
+	// FailureTime is how long the job waits for the other hosts after the first failure, so that it
+	// reports all failures together. ssh gives up connecting earlier.
 	FailureTime = 12 * time.Second
-	// progressTime is when the user is first notified of which hosts are missing.
+	// progressTime is the time until the user is first notified of missing hosts.
 	progressTime = 5 * time.Second
 )
 
@@ -23,13 +23,13 @@ type beginning struct {
 	job     *Job
 	began   time.Time
 	waiting int
-	stop    context.CancelCauseFunc // ends what starts an agent
+	stop    context.CancelCauseFunc // ends the starts of agents
 	late    *time.Timer             // ends the wait for agents
 }
 
-// startAgents starts one agent on each host, all at once, and waits until each has sent the facts
-// of its host. It reports hosts that fail together. It also returns, without error, when the job is
-// to end.
+// startAgents starts one agent on each host, all at once, and waits for the facts of all hosts.
+// It reports failing hosts together. It also returns, without error, when the job is about to
+// end.
 func (j *Job) startAgents() error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
@@ -86,7 +86,7 @@ func (b *beginning) handle(e link.Event) {
 	}
 }
 
-// message handles an agent's hello, and its GPUs where they matter.
+// message handles an agent's hello, and its GPUs if they matter.
 func (b *beginning) message(h *host, m ctl.Message) {
 	switch m := m.(type) {
 	case *ctl.Hello:
@@ -126,7 +126,8 @@ func (b *beginning) equipped(h *host, m *ctl.GPUs) {
 	b.job.reportGPUs(h)
 }
 
-// fail notes why a host cannot be used. The other hosts get FailureTime to report, too.
+// fail notes the reason why a host cannot be used. The other hosts get FailureTime to report,
+// too.
 func (b *beginning) fail(h *host, err error) {
 	if b.awaits(h) {
 		b.waiting--
@@ -149,7 +150,7 @@ func (b *beginning) noneFailed() bool {
 // awaits reports whether the facts of a host are missing.
 func (b *beginning) awaits(h *host) bool { return h.failed == nil && (h.hello == nil || h.busy) }
 
-// giveUp ends the hosts that have not answered.
+// giveUp fails the hosts that have not answered.
 func (b *beginning) giveUp() {
 	b.stop(fmt.Errorf("no agent after %v", time.Since(b.began).Round(time.Second)))
 	for _, h := range b.job.hosts {
@@ -174,7 +175,7 @@ func (b *beginning) missing() string {
 	return someNames(hosts)
 }
 
-// failures returns why hosts cannot be used, a line for each.
+// failures returns the reasons why hosts cannot be used, a line for each.
 func (b *beginning) failures() error {
 	var errs []error
 	for _, h := range b.job.hosts {

@@ -11,16 +11,16 @@ import (
 	"gompi/mpirun/internal/report"
 )
 
-// What -stats and -trace write. It is the same of all runs of a job that is started again: what the
-// ranks have counted is added up, and written when the last has ended.
+// statistics are the figures for -stats and -trace. All runs of a job share them: counters add
+// up, and are written after the last run.
 type statistics struct {
-	*report.Collector          // nil if nothing is wanted
+	*report.Collector          // nil without -stats and -trace
 	stats             *os.File // nil: to stderr
 	trace             *os.File // nil for none
 }
 
-// openStats opens the files that are to be written, before the job is started: a name that cannot
-// be one is better known then.
+// openStats opens the output files before the job is started, so that invalid names are reported
+// then.
 func (j *Job) openStats() (err error) {
 	want := &j.spec.Stats
 	if !want.On() || j.statistics.Collector != nil {
@@ -41,7 +41,7 @@ func (j *Job) openStats() (err error) {
 	return nil
 }
 
-// uncounted returns why nothing may be counted of a program.
+// uncounted returns the likely reason why a program has no figures.
 func uncounted(argv []string) string {
 	hint := "programs of MPI are counted on gompi's library: -mpi-lib gompi"
 	if cmdline.IsPython(argv) {
@@ -50,7 +50,7 @@ func uncounted(argv []string) string {
 	return hint
 }
 
-// gotFigures takes what a rank has counted.
+// gotFigures takes a rank's figures.
 func (j *Job) gotFigures(h *host, m *ctl.Figures) {
 	if j.statistics.Collector == nil {
 		return
@@ -63,7 +63,7 @@ func (j *Job) gotFigures(h *host, m *ctl.Figures) {
 	j.statistics.Add(h.name, &m.Figures, m.Copies)
 }
 
-// gotEvents takes some of the calls of the rank whose figures came last.
+// gotEvents takes some calls of the rank with the latest figures.
 func (j *Job) gotEvents(h *host, m *ctl.Events) {
 	if j.statistics.Collector == nil {
 		return
@@ -78,7 +78,7 @@ func (j *Job) gotEvents(h *host, m *ctl.Events) {
 	j.statistics.AddEvents(j.recover.original(m.Rank), m.Events)
 }
 
-// writeStats writes what was asked for, when no other run follows.
+// writeStats writes the requested files after the last run.
 func (j *Job) writeStats() error {
 	s := &j.statistics
 	if s.Collector == nil || j.attempt.next != nil {
