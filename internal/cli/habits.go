@@ -7,24 +7,23 @@ import (
 	"sync"
 )
 
-// A Habit is a flag of another launcher that users type and this one does not have. It is
-// translated, or ignored with one line, or refused with one line that names what to type instead.
+// A Habit is a flag of another launcher that this one lacks. It is translated, ignored with one
+// line, or refused with one line that names a replacement.
 type Habit struct {
 	Names []string // without dashes
-	Args  int      // how many arguments it takes
+	Args  int      // number of arguments
 
-	// To translates it to flags of this launcher. An empty list means that this launcher always
-	// does what it asks for. If To is nil or returns nil, the habit is ignored with the reason Why,
-	// or refused with the advice Instead.
+	// To translates the flag to flags of this launcher. An empty list means that this launcher
+	// always behaves so. If To is nil or returns nil, the flag is ignored with the reason Why, or
+	// refused with the advice Instead.
 	To      func(args []string) []string
 	Why     string
 	Instead string
 
-	// May reports whether a word that follows is an argument, beside those of Args; nil for
-	// none.
+	// May reports whether a following word is a further argument, beside Args; nil for none.
 	May func(word string) bool
 
-	// Pair means that its two arguments may be one: NAME=VALUE.
+	// Pair means that its two arguments may be one word: NAME=VALUE.
 	Pair bool
 
 	// Parameter marks the flag that sets an MCA parameter, a name and a value.
@@ -35,9 +34,9 @@ type Habit struct {
 	Grant bool
 }
 
-// Habits declares the flags of other launchers. table is called when one may have
-// been typed, for most command lines have none. note is called with one complete line
-// for each Habit that was used and is ignored, however often.
+// Habits declares the flags of other launchers. table is called only if a line may have one,
+// because most lines have none. note is called once for each ignored Habit on a line, with a
+// complete line.
 func (s *Set) Habits(table func() []Habit, note func(line string)) {
 	s.note = note
 	s.habits = sync.OnceValue(func() map[string]Habit {
@@ -54,19 +53,19 @@ func (s *Set) Habits(table func() []Habit, note func(line string)) {
 // usedHabits collects the notes on the habits on one command line.
 type usedHabits struct {
 	set    *Set
-	asSrun bool // letters mean what they mean to srun
+	asSrun bool // letters have srun's meaning
 	lines  []*habitLine
-	asks   bool       // a flag that only a scheduler has is among grant
-	grant  []string   // what asks a scheduler for something, as it was typed
-	inJob  []string   // what that is inside a job
+	asks   bool       // grant has a flag known to schedulers alone
+	grant  []string   // requests to a scheduler, as typed
+	inJob  []string   // their translation inside a job
 	kept   []keptFlag // the other flags
 	params []typedParameter
 }
 
 type keptFlag struct {
-	name  string   // its long name, whatever was typed
+	name  string   // its long name, even if a short one was typed
 	value string   // "" if it has none
-	words []string // as they were typed
+	words []string // as typed
 }
 
 func (u *usedHabits) keep(name, value string, words ...string) {
@@ -76,10 +75,10 @@ func (u *usedHabits) keep(name, value string, words ...string) {
 type habitLine struct {
 	why  string
 	args []string // the first argument of each use
-	name string   // as it was typed
+	name string   // as typed
 }
 
-// take returns args without those of h, or with what h is translated to.
+// take returns args without the arguments of h, or with the translation of h.
 func (u *usedHabits) take(h Habit, name, arg, value string, inArg bool, args []string) ([]string, error) {
 	var own []string
 	if inArg {
@@ -154,8 +153,8 @@ func (u *usedHabits) report() {
 	}
 }
 
-// misplaced is the error for what asks a scheduler for something, with the lines
-// to type. rest is the program.
+// misplaced is the error for requests to a scheduler, with lines to type instead. rest is the
+// program.
 func (u *usedHabits) misplaced(rest []string) error {
 	name, asked := u.set.Name(), strings.Join(u.grant, " ")
 	var job, own, inJob []string
@@ -173,7 +172,7 @@ func (u *usedHabits) misplaced(rest []string) error {
 		asked, line([]string{"salloc"}, job, u.grant, self, own, rest), line(self, inJob, u.inJob, rest))
 }
 
-// typed writes a command line as it would be typed into a shell.
+// typed returns a command line in shell syntax.
 func typed(words []string) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -188,9 +187,8 @@ func typed(words []string) string {
 	return b.String()
 }
 
-// LauncherHabits returns what users of Open MPI's mpirun, hydra, Intel's mpiexec,
-// torchrun and srun type that gompirun has no flag for. The Set has to have the
-// flags that it translates to.
+// LauncherHabits returns the flags of Open MPI's mpirun, hydra, Intel's mpiexec, torchrun and
+// srun that gompirun lacks. The Set must have the flags of their translations.
 func LauncherHabits() []Habit {
 	return slices.Concat(openMPIHabits(), openMPI5Habits(), hydraHabits(), torchHabits(), srunHabits())
 }

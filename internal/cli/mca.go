@@ -10,30 +10,31 @@ import (
 	"strings"
 )
 
-// Open MPI's users set MCA parameters: on the line, as -mca NAME VALUE, and as variables, as
-// OMPI_MCA_NAME=VALUE. gompi has none, but flags for what some of them choose.
+// Users of Open MPI set MCA parameters: on the line, as -mca NAME VALUE, and as variables, as
+// OMPI_MCA_NAME=VALUE. gompi has none, but has flags for some of their choices.
 
-// A twin is what MCA parameters mean in flags of gompirun.
+// A twin is the translation of MCA parameters to a flag of gompirun.
 type twin struct {
-	params []string // of one meaning, or of which one flag is made
-	flag   string   // by which it is typed here
-	ours   string   // the variable for it, which counts before Open MPI's; "" for none
+	params []string // synonyms, or parts of one flag
+	flag   string   // gompirun's flag
+	ours   string   // our variable for it, which precedes Open MPI's; "" for none
 
-	// values returns those of the flag, none if the parameters want what holds in any case. If it
-	// is nil, the flag takes the value of the first parameter that is set.
+	// values returns the flag's values, none if the parameters ask for the default. nil stands for
+	// the value of the first parameter that is set.
 	values func(get parameters) ([]string, error)
 
-	// lineOnly means that the variables of these parameters are read elsewhere, behind others.
+	// lineOnly means that the variables of these parameters are read elsewhere, with lower
+	// precedence.
 	lineOnly bool
 
-	// unless has the flags of which any counts instead of the parameters.
+	// unless are flags that take precedence over the parameters.
 	unless []string
 }
 
-// parameters returns the value of the first of some parameters that is set, "" if none is.
+// parameters returns the value of the first parameter that is set, "" if none is.
 type parameters func(names ...string) string
 
-// twins are the parameters that are translated.
+// twins are the translated parameters.
 func twins() []twin {
 	return []twin{
 		{params: []string{"plm_rsh_agent", "plm_ssh_agent", "plm_rsh_args", "plm_ssh_args"}, flag: "rsh", values: mcaLogin, lineOnly: true},
@@ -60,14 +61,14 @@ func (t *twin) of(get parameters) ([]string, error) {
 	return t.values(get)
 }
 
-// mcaLogin returns the command that logs in to other hosts.
+// mcaLogin returns the login command for other hosts.
 func mcaLogin(get parameters) ([]string, error) {
 	agent, _, _ := strings.Cut(get("plm_rsh_agent", "plm_ssh_agent"), ":") // the first of a list
 	command := cmp.Or(strings.TrimSpace(agent), get("GOMPI_RSH"), "ssh")
 	return []string{strings.TrimSpace(command + " " + get("plm_rsh_args", "plm_ssh_args"))}, nil
 }
 
-// mcaInterfaces returns the interfaces and networks to use, and with ^ those not to use.
+// mcaInterfaces returns the interfaces and networks to use, and, after ^, the ones to avoid.
 func mcaInterfaces(get parameters) ([]string, error) {
 	list := strings.FieldsFunc(get("btl_tcp_if_include"), func(r rune) bool { return r == ',' })
 	for name := range strings.SplitSeq(get("btl_tcp_if_exclude"), ",") {
@@ -81,7 +82,7 @@ func mcaInterfaces(get parameters) ([]string, error) {
 	return []string{strings.Join(list, ",")}, nil
 }
 
-// mcaPorts returns the range of ports of which Open MPI has the first and the number.
+// mcaPorts returns the range of ports that Open MPI states as first port and count.
 func mcaPorts(get parameters) ([]string, error) {
 	number := func(names ...string) (int, error) {
 		text := get(names...)
@@ -107,14 +108,15 @@ func mcaPorts(get parameters) ([]string, error) {
 	return []string{fmt.Sprintf("%d-%d", first, min(last, 65535))}, nil
 }
 
-// mcaExports returns the variables of a list like A=1;B. All ranks have those that end in a star.
+// mcaExports returns the variables of a list like A=1;B. Names with a star are omitted: all ranks
+// have them.
 func mcaExports(get parameters) ([]string, error) {
 	delimiter := cmp.Or(get("mca_base_env_list_delimiter"), ";")
 	list := strings.Split(get("mca_base_env_list"), delimiter)
 	return slices.DeleteFunc(list, func(v string) bool { return v == "" || strings.HasSuffix(v, "*") }), nil
 }
 
-// mcaOversubscribe returns whether hosts may have more ranks than slots.
+// mcaOversubscribe returns the choice of whether hosts may have more ranks than slots.
 func mcaOversubscribe(get parameters) ([]string, error) {
 	switch {
 	case isTrue(get("rmaps_base_no_oversubscribe")):
@@ -125,12 +127,12 @@ func mcaOversubscribe(get parameters) ([]string, error) {
 	return nil, nil
 }
 
-// unlike are parameters that choose something for which the flags are others, or that choose
-// nothing here. The first pattern that fits counts.
+// unlike are parameters with flags of another kind here, or without an effect. The first matching
+// pattern counts.
 var unlike = []struct {
 	pattern *regexp.Regexp
-	instead string // what to type: such a choice is not left aside
-	why     string // it is ignored
+	instead string // replacement to type, because such a choice must not be ignored
+	why     string // reason to ignore it
 }{
 	{regexp.MustCompile(`^mca_base_env_list_delimiter$`), "", "it belongs to mca_base_env_list"},
 	{regexp.MustCompile(`^(oob|prte|orte|ptl|pmix|if)_(.*_)?if_(include|exclude)$`), "", "gompirun reaches its agents over ssh alone"},
@@ -141,11 +143,11 @@ var unlike = []struct {
 	{regexp.MustCompile(`(_env_list(_internal)?|_set_env|_fwd_environment|_unset_env)$`), "type -x NAME=VALUE", ""},
 }
 
-// A typedParameter is an MCA parameter of the line.
+// A typedParameter is an MCA parameter on the line.
 type typedParameter struct{ flag, name, value string }
 
-// mcaFlags returns the flags, as --name=value, for the MCA parameters of a line, and notes those
-// that are ignored.
+// mcaFlags returns the flags, as --name=value, for the MCA parameters of a line, and notes
+// ignored parameters.
 func (s *Set) mcaFlags(used *usedHabits) (flags []string, err error) {
 	known := map[string]bool{}
 	for _, t := range twins() {
@@ -180,7 +182,7 @@ func (s *Set) mcaFlags(used *usedHabits) (flags []string, err error) {
 	return flags, nil
 }
 
-// unlike notes a parameter that is not translated, or refuses it.
+// unlike notes or refuses a parameter that is not translated.
 func (u *usedHabits) unlike(p typedParameter, translated bool) error {
 	same := func(o typedParameter) bool { return o.name == p.name && o.value != p.value }
 	if i := slices.IndexFunc(u.params, same); i >= 0 && translated {
@@ -203,7 +205,7 @@ func (u *usedHabits) unlike(p typedParameter, translated bool) error {
 	return nil
 }
 
-// isTyped reports whether a flag has been met.
+// isTyped reports whether the line has a flag.
 func (u *usedHabits) isTyped(flag string) bool {
 	return slices.ContainsFunc(u.kept, func(k keptFlag) bool { return k.name == flag })
 }
@@ -223,7 +225,7 @@ func (u *usedHabits) get(names ...string) string {
 	return mcaVariable(u.set.getenv)(names...)
 }
 
-// mcaVariable returns parameters as the environment has them.
+// mcaVariable returns the parameters of the environment.
 func mcaVariable(lookup func(string) (string, bool)) parameters {
 	return func(names ...string) string {
 		for _, name := range names {
@@ -240,7 +242,8 @@ func mcaVariable(lookup func(string) (string, bool)) parameters {
 // mcaNames returns the variables of a parameter.
 func mcaNames(param string) []string { return []string{"OMPI_MCA_" + param, "PRTE_MCA_" + param} }
 
-// MCAVariables returns the flags for what Open MPI's users have set in the environment.
+// MCAVariables returns the flags for the parameters that Open MPI's users have set in the
+// environment.
 func MCAVariables(lookup func(string) (string, bool)) (set []Variable) {
 	for _, t := range twins() {
 		if ours, _ := lookup(t.ours); t.lineOnly || ours != "" {

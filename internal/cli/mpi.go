@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Reasons that several habits share.
+// Reasons common to several habits.
 const (
 	mca      = "gompi has no MCA parameters"
 	reach    = "gompirun chooses itself how to reach a host"
@@ -32,8 +32,8 @@ func withFT(args []string) []string {
 	return []string{}
 }
 
-// preloadOrInput translates -s of Open MPI, which sends the program, and that of Intel MPI, which
-// names the ranks that read standard input.
+// preloadOrInput translates -s: Open MPI's sends the program, Intel MPI's names the ranks that
+// read standard input.
 func preloadOrInput(args []string) []string {
 	if len(args) == 0 {
 		return []string{"-preload-binary"}
@@ -41,13 +41,14 @@ func preloadOrInput(args []string) []string {
 	return []string{"-stdin", args[0]}
 }
 
-// isRanks reports whether a word is what Intel MPI's -s takes: all, none, or numbers of ranks.
+// isRanks reports whether a word is an argument of Intel MPI's -s: all, none, or numbers of
+// ranks.
 func isRanks(word string) bool {
 	return word == "all" || word == "none" ||
 		word != "" && word[0] != '-' && strings.Trim(word, "0123456789,-") == ""
 }
 
-// openMPIHabits returns what is Open MPI's.
+// openMPIHabits returns the flags of Open MPI.
 func openMPIHabits() []Habit {
 	return []Habit{
 		{Names: []string{"mca", "gmca", "omca", "gomca", "prtemca", "pmixmca", "gpmixmca"}, Args: 2, Parameter: true},
@@ -105,7 +106,7 @@ func openMPIHabits() []Habit {
 	}
 }
 
-// hydraHabits returns what is hydra's, of MPICH and of Intel MPI.
+// hydraHabits returns the flags of hydra, which MPICH and Intel MPI use.
 func hydraHabits() []Habit {
 	return []Habit{
 		{Names: []string{"launcher", "bootstrap", "rmk"}, Args: 1, Why: reach},
@@ -165,7 +166,7 @@ func listFor(flag string) func([]string) []string {
 	}
 }
 
-// isDVM reports whether a word names where a DVM of Open MPI 5 is found.
+// isDVM reports whether a word is the address of a DVM of Open MPI 5.
 func isDVM(word string) bool {
 	how, _, _ := strings.Cut(word, ":")
 	return slices.Contains([]string{"search", "system", "system-first", "pid", "file", "uri", "ns"}, how)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// openMPI5Habits returns what Open MPI has from version 5 on.
+// openMPI5Habits returns flags new in Open MPI 5.
 func openMPI5Habits() []Habit {
 	const memory = "each call finds out itself in what memory its vectors are"
 	const environment = "ranks have gompirun's environment; type -x NAME=VALUE, or env -u NAME before gompirun"
@@ -36,7 +36,7 @@ func openMPI5Habits() []Habit {
 	}
 }
 
-// unlessFalse accepts a switch that gompirun always has on, unless it is turned off.
+// unlessFalse accepts a switch that is always on in gompirun, unless it is turned off.
 func unlessFalse(args []string) []string {
 	if len(args) > 0 && !isTrue(args[0]) {
 		return nil
@@ -44,7 +44,7 @@ func unlessFalse(args []string) []string {
 	return []string{}
 }
 
-// isTriplets reports whether a word is what the MPI standard's -soft takes: 2, 2:8 or 2:8:2,
+// isTriplets reports whether a word is an argument of the MPI standard's -soft: 2, 2:8 or 2:8:2,
 // separated by commas.
 func isTriplets(word string) bool { return word != "" && strings.Trim(word, "0123456789:,-") == "" }
 
@@ -73,7 +73,7 @@ func runtimeOptions(args []string) []string {
 		case "show-progress", "report-state-on-timeout", "aggregate-help-messages": // reported in any case
 		case "error-nonzero-status", "fwd-environment":
 			if given && !isTrue(value) {
-				return nil // what is so in any case
+				return nil // always on
 			}
 		default:
 			return nil
@@ -82,21 +82,21 @@ func runtimeOptions(args []string) []string {
 	return flags
 }
 
-// isTrue reads a truth value as Open MPI does: a number but 0, or the beginning of "true".
+// isTrue reads a truth value as Open MPI does: a number other than 0, or the beginning of "true".
 func isTrue(value string) bool {
 	n, err := strconv.Atoi(value)
 	return err == nil && n != 0 || value != "" && strings.HasPrefix("true", value)
 }
 
-// clockSeconds reads a time like 1:20:13:05, of days, hours, minutes and seconds, of which the
-// first may be left out.
+// clockSeconds reads a time like 1:20:13:05, in days, hours, minutes and seconds. Leading fields
+// may be missing.
 func clockSeconds(clock string) (seconds string, ok bool) {
 	fields, total := strings.Split(clock, ":"), 0
 	for i, field := range fields {
 		n, err := strconv.ParseUint(field, 10, 16)
 		if err != nil || len(fields) > 4 {
 			if len(fields) == 1 {
-				return clock, clock != "" // seconds, or what -timeout reports as wrong with it
+				return clock, clock != "" // seconds, or a value that -timeout will reject
 			}
 			return "", false
 		}

@@ -9,17 +9,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// rewrite turns the flags at the head of args into pflag's one unambiguous form, --name=value, and
-// returns everything from the program on as rest. pflag alone would read -np 4 as -n with the value
-// "p". On a command line with a flag that only srun has, letters have srun's meaning; the error
-// names what to type instead.
+// rewrite turns the flags at the head of args into pflag's one unambiguous form, --name=value,
+// and returns the program and its arguments as rest. pflag alone would read -np 4 as -n with the
+// value "p". On a command line with a flag of srun alone, letters have srun's meaning; the error
+// names a replacement.
 func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
 	used, before := usedHabits{set: s}, usedHabits{set: s}
 	defaults, _, err := s.read(s.defaults, &before)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.defaults = nil // for what is read later, as a file of programs, they are set
+	s.defaults = nil // they are set now: files of programs are read later
 	if flags, rest, err = s.read(args, &used); err == nil && !used.asks {
 		before.report()
 		used.report()
@@ -35,7 +35,7 @@ func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
 	return nil, nil, err
 }
 
-// read is rewrite, with the letters understood as used states.
+// read is rewrite with used's meaning of letters.
 func (s *Set) read(args []string, used *usedHabits) (flags, rest []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]
@@ -58,8 +58,8 @@ func (s *Set) read(args []string, used *usedHabits) (flags, rest []string, err e
 	return append(more, flags...), args, err
 }
 
-// one rewrites arg, a flag, and returns the arguments after it and its value.
-// A habit yields no flag; what it is translated to is put before the rest.
+// one rewrites arg, a flag, and returns the arguments after it and its value. A habit yields no
+// flag; its translation is put before the rest.
 func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, rest []string, err error) {
 	name, value, inArg := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 	if letter, number, ok := s.attached(arg); ok {
@@ -90,8 +90,7 @@ func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, res
 	return "--" + f.Name + "=" + args[0], args[1:], nil
 }
 
-// meaning returns the flag that has this name, or the habit; both are nil if nothing
-// has it.
+// meaning returns the flag or the habit of this name; both are nil for unknown names.
 func (s *Set) meaning(name string, asSrun bool) (*pflag.Flag, *Habit) {
 	if long := srunLetters[name]; asSrun && long != "" {
 		name = long
@@ -105,8 +104,8 @@ func (s *Set) meaning(name string, asSrun bool) (*pflag.Flag, *Habit) {
 	return nil, nil
 }
 
-// attached reads a letter and a number written together, as in -n4. Other
-// values have to stand apart: -npx is a slip, not "-n px".
+// attached reads a letter and a number written together, as in -n4. Other values must be separate
+// words: -npx is a slip, not "-n px".
 func (s *Set) attached(arg string) (letter, number string, ok bool) {
 	if len(arg) < 3 || strings.Trim(arg[2:], "0123456789") != "" {
 		return "", "", false
@@ -119,8 +118,7 @@ func (s *Set) attached(arg string) (letter, number string, ok bool) {
 	return letter, number, ok && h.Args == 1
 }
 
-// isFlag reports whether arg is a flag of s or a habit, and so hardly meant as a
-// value.
+// isFlag reports whether arg is a flag of s or a habit, and so hardly a value.
 func (s *Set) isFlag(arg string) bool {
 	name, dash := strings.CutPrefix(arg, "-")
 	if !dash {
@@ -141,8 +139,8 @@ func insteadOf(args []string) string {
 	return fmt.Sprintf(": %q after it is a flag itself", args[0])
 }
 
-// unknown is the error for a name that neither a flag nor a habit has. all means that the word
-// "all" is its value, or follows it.
+// unknown is the error for a name without a flag or habit. all means that the word "all" is its
+// value, or follows it.
 func (s *Set) unknown(arg, name string, all bool) error {
 	switch {
 	case (name == "h" || name == "help") && all:
@@ -163,7 +161,7 @@ func (s *Set) unknown(arg, name string, all bool) error {
 	return fmt.Errorf("unknown flag %s: %s", arg, hint)
 }
 
-// nearest returns the known name that is closest to an unknown one.
+// nearest returns the known name closest to an unknown one.
 func (s *Set) nearest(name string) string {
 	var known []string
 	s.VisitAll(func(f *pflag.Flag) {
@@ -180,8 +178,8 @@ func (s *Set) nearest(name string) string {
 	return Nearest(normal(name), known)
 }
 
-// Nearest returns which of some words is closest to one that is none of them, "" if none is close
-// enough to be meant: a third of the letters may differ.
+// Nearest returns the known word closest to word, "" if none is close: at most a third of the
+// letters may differ.
 func Nearest(word string, known []string) string {
 	best, least := "", max(1, len(word)/3)+1
 	for _, k := range known {
@@ -192,8 +190,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// distance counts the letters to insert, drop or change to turn a into b, two
-// letters in the wrong order counting as one.
+// distance counts the letters to insert, drop or change to turn a into b. Two transposed letters
+// count as one.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 { // the time is quadratic, and no flag is so long
 		return max(len(a), len(b))

@@ -1,9 +1,8 @@
-// Package cli is how the commands read their flags: pflag, with the habits of
-// mpirun's users on top. A long name may have one dash or two, and "_" for "-";
-// its value may follow after "=" or as the next argument. The first argument
-// that is no flag is the program to run, and nothing from there on is looked
-// at. Flags that other launchers have and this one does not need are declared
-// as habits, which are translated or ignored with one line.
+// Package cli reads the flags of commands: pflag, with the habits of mpirun's users on top. A
+// long name may have one dash or two, and "_" for "-"; its value may follow after "=" or as the
+// next argument. The first argument that is no flag is the program to run; the rest is its own.
+// Needless flags of other launchers are declared as habits, which are translated, or ignored with
+// one line.
 package cli
 
 import (
@@ -18,18 +17,17 @@ import (
 	"gompi/internal/version"
 )
 
-// ErrHelp is returned by Parse for -h, -help and --help, unless a flag of that
-// name is declared.
+// ErrHelp is Parse's error for -h, -help and --help, unless a flag of that name is declared.
 var ErrHelp = pflag.ErrHelp
 
-// ErrHelpAll is the ErrHelp returned for "-h all", "--help all" and the like.
+// ErrHelpAll is the ErrHelp for "-h all", "--help all" and the like.
 var ErrHelpAll = fmt.Errorf("all flags: %w", ErrHelp)
 
-// ErrVersion is returned by Parse for -version, unless a flag of that name is declared.
+// ErrVersion is Parse's error for -version, unless a flag of that name is declared.
 var ErrVersion = errors.New("the version is asked for")
 
-// Answer writes what an error of Parse asks for, if that is usage or the version, and reports
-// whether it is.
+// Answer writes the usage or the version for an error of Parse that asks for it, and reports
+// whether it does.
 func (s *Set) Answer(err error, usage string, w io.Writer) bool {
 	switch {
 	case errors.Is(err, ErrHelp):
@@ -42,17 +40,17 @@ func (s *Set) Answer(err error, usage string, w io.Writer) bool {
 	return true
 }
 
-// A Set is the flags of one command. Declare them by pflag's methods (IntVarP
-// and the like, or VarP with the value types of this package), then call Parse.
-// A Set is not safe for concurrent use.
+// A Set is the flags of one command. Declare flags by pflag's methods (IntVarP and the like, or
+// VarP with the value types of this package), then call Parse. A Set is not safe for concurrent
+// use.
 type Set struct {
 	*pflag.FlagSet
 	habits  func() map[string]Habit
 	spelled map[string]int
 	note    func(line string)
 
-	defaults []string                         // flags that what is typed comes after
-	getenv   func(name string) (string, bool) // for parameters that are in part on the line; nil: none
+	defaults []string                         // flags to read before the line
+	getenv   func(name string) (string, bool) // for parameters partly on the line; nil: none
 }
 
 // New returns an empty Set of the command called name.
@@ -63,25 +61,25 @@ func New(name string) *Set {
 		return pflag.NormalizedName(normal(name))
 	})
 	fs.SortFlags = false
-	fs.Usage = func() {} // Parse returns ErrHelp; what to print then is the caller's
+	fs.Usage = func() {} // Parse returns ErrHelp; the caller prints the usage
 	return &Set{FlagSet: fs, spelled: make(map[string]int), habits: func() map[string]Habit { return nil }}
 }
 
 func normal(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
-// Environment declares what the environment says besides the line: flags that hold where the line
-// has no others, and how to look up a variable.
+// Environment declares the environment's defaults for flags absent from the line, and the lookup
+// of variables.
 func (s *Set) Environment(flags []string, getenv func(name string) (string, bool)) {
 	s.defaults, s.getenv = flags, getenv
 }
 
-// Spelled returns how often Parse has met a flag under this name, which may be a letter or a
-// habit's: one that launchers understand differently. A habit that is translated counts for both.
+// Spelled returns how often Parse has met a flag under this name, such as a letter that launchers
+// understand differently. A translated habit counts under both names.
 func (s *Set) Spelled(name string) int { return s.spelled[name] }
 
-// Parse sets the flags that args begins with and returns what follows them, as it is: the program
-// and its arguments. A "--" ends the flags and is dropped. Errors name the flag, quote the value
-// and state what was wanted; they do not name the command.
+// Parse sets the flags at the beginning of args and returns the rest unchanged: the program and
+// its arguments. A "--" ends the flags and is dropped. Errors name the flag, quote the value and
+// state the valid values; they do not name the command.
 func (s *Set) Parse(args []string) (rest []string, err error) {
 	flags, rest, err := s.rewrite(args)
 	if err != nil {
@@ -105,7 +103,7 @@ func (s *Set) ParseAll(args []string) (operands []string, err error) {
 	}
 }
 
-// explain puts pflag's complaint about a value into the words used elsewhere.
+// explain rewrites pflag's error about a value in the form of this package.
 func explain(err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {

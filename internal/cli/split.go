@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// SplitCommand splits a command into words at blanks, as a shell would: parts
-// in single quotes stand as they are, in double quotes a backslash makes a
-// quote or a backslash stand for itself, outside of quotes any character.
-// Nothing is expanded.
+// SplitCommand splits a command into words at blanks, like a shell: text in single quotes is
+// literal; a backslash escapes a quote or a backslash in double quotes, and any character outside
+// of quotes. Nothing is expanded.
 func SplitCommand(command string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	begun, escaped := false, false
-	open := rune(0) // the quotes that we are in
+	open := rune(0) // current quotes
 	for _, c := range command {
 		switch {
 		case escaped:
@@ -55,8 +54,8 @@ func SplitCommand(command string) ([]string, error) {
 	return words, nil
 }
 
-// Quote returns word as one word of a POSIX shell's language, which SplitCommand reads, too.
-// csh and fish read it the same way, unless it holds a "!" or a backslash.
+// Quote returns word as one word of a POSIX shell's language, which SplitCommand reads, too. csh
+// and fish read it the same way, unless it holds a "!" or a backslash.
 func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// srunLetters are letters that gompirun and srun understand differently. On a command line with a
-// flag that only srun has, they have srun's meaning.
+// srunLetters are letters with different meanings to gompirun and srun. On a command line with a
+// flag of srun alone, they have srun's meaning.
 var srunLetters = map[string]string{"N": "nodes", "c": "cpus-per-task", "t": "time"}
 
-// srunHabits returns what is srun's. Letters that mean something else to mpirun
-// are mpirun's.
+// srunHabits returns the flags of srun. Letters that mpirun has, too, keep mpirun's meaning.
 func srunHabits() []Habit {
 	const files = "type -outfile-pattern F and -errfile-pattern F, with %r for the rank"
 	return []Habit{
@@ -71,8 +70,8 @@ func nodeRange(args []string) []string {
 	return []string{"-nnodes", strings.Replace(args[0], "-", ":", 1)}
 }
 
-// timeLimit translates Slurm's minutes, m:s, h:m:s, d-h, d-h:m or d-h:m:s to seconds.
-// What is no such time, or none at all as 0 or UNLIMITED, is no limit.
+// timeLimit translates Slurm's minutes, m:s, h:m:s, d-h, d-h:m or d-h:m:s to seconds. Other
+// words, and 0 or UNLIMITED, mean no limit.
 func timeLimit(args []string) []string {
 	units := []int{60, 1} // of the parts, in seconds
 	clock := args[0]

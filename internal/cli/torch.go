@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// torchHabits returns what torchrun's users type and gompirun has no flag for.
+// torchHabits returns the flags of torchrun that gompirun lacks.
 func torchHabits() []Habit {
 	const files = "-output-filename DIR keeps what each rank writes in files, too"
 	return []Habit{
@@ -32,7 +32,7 @@ func torchHabits() []Habit {
 	}
 }
 
-// ownBackends accepts the rendezvous backends that gompirun has, too.
+// ownBackends accepts rendezvous backends that gompirun has, too.
 func ownBackends(args []string) []string {
 	if args[0] == "c10d" || args[0] == "static" {
 		return []string{}
@@ -63,7 +63,7 @@ func unlessZero(flag string) func([]string) []string {
 	}
 }
 
-// teeOrTime translates torchrun's -t. To srun it is a time.
+// teeOrTime translates torchrun's -t. In srun it is a time.
 func teeOrTime(args []string) []string {
 	if args[0] == "0" {
 		return []string{}
@@ -80,8 +80,8 @@ func teeOrTime(args []string) []string {
 	return []string{"-tag-output"}
 }
 
-// linePrefix translates --log-line-prefix-template '${hostname}:${rank}: ', which is a template
-// of Python's: what it does not know stays as it is.
+// linePrefix translates --log-line-prefix-template '${hostname}:${rank}: '. As in Python's
+// templates, unknown names stay as they are.
 func linePrefix(args []string) []string {
 	known := map[string]string{"rank": "%r", "local_rank": "%l", "hostname": "%h", "role_name": "default", "$": "$"}
 	prefix := os.Expand(strings.ReplaceAll(args[0], "%", "%%"), func(macro string) string {

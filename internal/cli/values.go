@@ -14,7 +14,7 @@ import (
 // The value types below implement pflag.Value: declare a flag with
 // set.VarP(&v, name, letter, usage), v holding the default.
 
-// A Count is a whole number, 1 or more. 0 stands for a flag not given.
+// A Count is a whole number, 1 or more. 0 stands for a missing flag.
 type Count int
 
 // Set implements pflag.Value.
@@ -36,8 +36,7 @@ func (c *Count) String() string { return strconv.Itoa(int(*c)) }
 // Type names the value in usage texts.
 func (c *Count) Type() string { return "N" }
 
-// TooLarge returns why a number in digits cannot be that large, nil if it is at most most, or no
-// such number.
+// TooLarge returns an error for a number above most, in digits; nil for anything else.
 func TooLarge(s string, most int) error {
 	n, err := strconv.Atoi(s)
 	if errors.Is(err, strconv.ErrRange) && s[0] != '-' || err == nil && n > most {
@@ -60,7 +59,7 @@ type number struct {
 
 func (n *number) Set(s string) error {
 	v, err := strconv.Atoi(s)
-	if large := TooLarge(s, n.hi); large != nil && n.hi >= math.MaxInt32 { // which want does not name
+	if large := TooLarge(s, n.hi); large != nil && n.hi >= math.MaxInt32 { // unnamed in want
 		return large
 	}
 	if err != nil || v < n.lo || v > n.hi {
@@ -74,8 +73,7 @@ func (n *number) String() string { return strconv.Itoa(*n.v) }
 
 func (n *number) Type() string { return n.kind }
 
-// A Duration is a time span, 0 or more, for which a plain number of seconds is
-// accepted as well as 90s, 2m or 1h30m.
+// A Duration is a time span, 0 or more: a plain number of seconds, or as 90s, 2m or 1h30m.
 type Duration time.Duration
 
 // Set implements pflag.Value.
@@ -123,8 +121,7 @@ func (z *Size) String() string { return FormatSize(int(*z)) }
 // Type names the value in usage texts.
 func (z *Size) Type() string { return "size" }
 
-// Sizes is a list of sizes separated by commas. Setting it replaces what it
-// held.
+// Sizes is a list of sizes separated by commas. Setting it replaces the old list.
 type Sizes []int
 
 // Set implements pflag.Value.
@@ -156,9 +153,8 @@ func (z *Sizes) Type() string { return "sizes" }
 // unitLetters stand for 1024, 1024 squared and so on.
 const unitLetters = "KMGT"
 
-// ParseSize reads a number of bytes, 0 or more: digits, then optionally one of
-// K, M, G and T, each 1024 times the one before, in either case, then
-// optionally B or iB.
+// ParseSize reads a number of bytes, 0 or more: digits, optionally K, M, G or T, each 1024 times
+// the one before, in either case, then optionally B or iB.
 func ParseSize(s string) (int, error) {
 	digits := s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 	n, err := strconv.Atoi(digits)
@@ -175,8 +171,7 @@ func ParseSize(s string) (int, error) {
 	return n << shift, nil
 }
 
-// FormatSize writes n bytes with the largest unit that divides it: 1536 is
-// 1536, 2048 is 2K.
+// FormatSize writes n bytes with the largest unit that divides it: 1536 is 1536, 2048 is 2K.
 func FormatSize(n int) string {
 	unit := ""
 	for i := 0; i < len(unitLetters) && n != 0 && n%1024 == 0; i++ {

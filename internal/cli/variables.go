@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Users of other launchers set some things in the environment instead of typing
-// them. What follows is the table of that.
+// Variables by which users of other launchers set flags.
 
-// torchFlags are torchrun's flags whose defaults it takes from the environment,
-// as PET_NNODES for --nnodes: those with a value, and those without.
+// torchFlags are torchrun's flags that have defaults in the environment, as PET_NNODES for
+// --nnodes: with a value, and without.
 var (
 	torchValues = []string{
 		"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts", "monitor-interval",
@@ -22,21 +21,20 @@ var (
 	torchSwitches = []string{"standalone", "module", "no-python", "run-path", "virtual-local-rank"}
 )
 
-// torchOthers are variables of other names for which flags of torchrun stand, where the first is
-// unset.
+// torchOthers are other variables for torchrun's flags, used if the PET_ variable is unset.
 var torchOthers = map[string]string{
 	"shutdown-timeout": "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "log-line-prefix-template": "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE",
 }
 
-// A Variable stands for a flag that its launcher's users would type.
+// A Variable is an environment variable for a flag of another launcher.
 type Variable struct {
 	Name, Value string
-	Flag        string // as it would be typed
-	Wrong       error  // what is wrong with the value of a flag that has none
+	Flag        string // the equivalent flag
+	Wrong       error  // error of the value of a flag without values
 }
 
-// TorchVariables returns what torchrun's users have set in the environment instead of typing it.
-// An empty value is none.
+// TorchVariables returns the variables that torchrun's users have set. Empty values count as
+// unset.
 func TorchVariables(lookup func(string) (string, bool)) (set []Variable) {
 	first := func(names ...string) (name, value string) {
 		for _, name := range names {
@@ -64,15 +62,15 @@ func TorchVariables(lookup func(string) (string, bool)) (set []Variable) {
 	return set
 }
 
-// Variables in which users of Open MPI, hydra and Intel's mpiexec name what logs in to other hosts,
-// and with which arguments.
+// Variables of Open MPI, hydra and Intel's mpiexec with the login command for other hosts, and
+// with its arguments.
 var (
 	loginCommands = []string{"OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_agent", "HYDRA_LAUNCHER_EXEC", "I_MPI_HYDRA_BOOTSTRAP_EXEC"}
 	loginArgs     = []string{"OMPI_MCA_plm_rsh_args", "OMPI_MCA_plm_ssh_args", "PRTE_MCA_plm_ssh_args", "HYDRA_LAUNCHER_EXTRA_ARGS", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}
 )
 
-// LoginVariables returns the command that logs in to other hosts that the environment names, and by
-// which variables; "" if it names none.
+// LoginVariables returns the environment's login command for other hosts and its variables, "" if
+// there is none.
 func LoginVariables(getenv func(string) string) (command string, from string) {
 	first := func(names []string) (value, name string) {
 		for _, name := range names {
@@ -83,7 +81,7 @@ func LoginVariables(getenv func(string) string) (command string, from string) {
 		return "", ""
 	}
 	command, from = first(loginCommands)
-	command, _, _ = strings.Cut(command, ":") // Open MPI takes the first of a list that it finds
+	command, _, _ = strings.Cut(command, ":") // Open MPI uses the first of a list that it finds
 	command = strings.TrimSpace(command)
 	args, name := first(loginArgs)
 	switch {
