@@ -16,11 +16,11 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A source says where pictures come from.
+// A source is the origin of the pictures.
 type source struct {
-	dir     string // "": they are made up
-	write   bool   // made-up ones to dir, and no more
-	samples int    // made up to train on
+	dir     string // "": made up
+	write   bool   // write made-up pictures to dir, and end
+	samples int    // number made up for training
 }
 
 func (d *source) define(fs *flag.FlagSet) {
@@ -56,7 +56,7 @@ func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Wri
 	return learnt, held, nil
 }
 
-// open returns the pictures to train on and those to judge by.
+// open returns the pictures for training and for judging.
 func (d source) open(seed uint64, out io.Writer) (learnt, held *digits, err error) {
 	if d.dir == "" {
 		fmt.Fprintf(out, "pictures: digits that are made up, with seed %d\n", seed)
@@ -93,8 +93,8 @@ func (d source) make(seed uint64) (learnt, held *digits) {
 	return makeDigits(d.samples, seed), makeDigits(d.samples/5, ^seed)
 }
 
-// generate writes the files, unless they are there. Some of them without the others are left as
-// they are, and refused.
+// generate writes the files, unless they exist. An incomplete set of files is refused and left
+// unchanged.
 func (d source) generate(seed uint64, out io.Writer) error {
 	var there, missing []string
 	for _, name := range []string{trainImages, trainLabels, testImages, testLabels} {

@@ -29,8 +29,8 @@ func point(digit, line, column int) float64 {
 	return 1
 }
 
-// makeDigits returns n made-up pictures, which follow from seed alone: digits of a bitmap font,
-// each at another place and of another size and slope, with noise.
+// makeDigits returns n made-up pictures, which depend on seed alone: digits of a bitmap font,
+// varied in place, size and slope, with noise.
 func makeDigits(n int, seed uint64) *digits {
 	rng := rand.New(rand.NewPCG(seed, 0x646967697473))
 	s := &digits{Height: side, Width: side, Pixels: make([]byte, 0, n*side*side)}
@@ -42,7 +42,7 @@ func makeDigits(n int, seed uint64) *digits {
 	return s
 }
 
-// appendPicture draws a digit: for each pixel it looks where in the font that is.
+// appendPicture draws a digit: for each pixel it computes the place in the font.
 func appendPicture(pixels []byte, digit int, rng *rand.Rand) []byte {
 	between := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 	height, width := between(1.7, 3.2), between(1.9, 3.8) // pixels of a point of the font
@@ -62,7 +62,7 @@ func appendPicture(pixels []byte, digit int, rng *rand.Rand) []byte {
 	return pixels
 }
 
-// smooth returns what the digit has between four points of the font.
+// smooth interpolates the digit between four points of the font.
 func smooth(digit int, y, x float64) float64 {
 	i, j := math.Floor(y), math.Floor(x)
 	dy, dx := y-i, x-j

@@ -1,7 +1,7 @@
 package main
 
-// MNIST comes in files of the format idx: bytes with one to three dimensions. A file has two bytes
-// of zero, the type of its numbers, how many dimensions it has, the size of each as four bytes, the
+// MNIST's files have the format idx: bytes with one to three dimensions. A file has two bytes of
+// zero, the type of its numbers, the number of its dimensions, the size of each as four bytes, the
 // most significant first, and the numbers.
 
 import (
@@ -20,7 +20,7 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// digits are pictures, one byte for each pixel, and what each of them shows.
+// digits are pictures, one byte for each pixel, with their labels.
 type digits struct {
 	Height, Width int
 	Pixels        []byte // picture by picture, line by line
@@ -37,10 +37,10 @@ const (
 
 const bytesType = 0x08
 
-// mostNumbers bounds what a file is believed to have.
+// mostNumbers bounds the numbers of a file.
 const mostNumbers = 1 << 30
 
-// readDigits returns the set of two files of the folder.
+// readDigits returns the set in two files of the folder.
 func readDigits(dir, images, labels string) (*digits, error) {
 	sizes, pixels, err := readFile(dir, images, 3)
 	if err != nil {
@@ -75,7 +75,7 @@ func readFile(dir, name string, dimensions int) (sizes []int, data []byte, err e
 	return sizes, data, nil
 }
 
-// decodeFile reads a file, which it finds out to be compressed by its first bytes.
+// decodeFile reads a file. Its first bytes show whether it is compressed.
 func decodeFile(r *bufio.Reader, dimensions int) (sizes []int, data []byte, err error) {
 	if start, _ := r.Peek(2); bytes.Equal(start, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(r)
@@ -110,7 +110,7 @@ func decodeFile(r *bufio.Reader, dimensions int) (sizes []int, data []byte, err 
 	return sizes, data, nil
 }
 
-// checksum tells sets from others: a CRC-32C of their sizes, pixels and labels.
+// checksum identifies sets: a CRC-32C of their sizes, pixels and labels.
 func checksum(sets ...*digits) uint32 {
 	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	for _, s := range sets {

@@ -1,18 +1,17 @@
 // Command cnn is the classic first network for pictures: two convolutions and two linear layers
-// learn which digit a picture of 28 x 28 pixels shows.
+// learn to read the digit in a picture of 28 x 28 pixels.
 //
 //	gompirun -np 4 cnn -data mnist
 //
-// reads MNIST's four files, compressed or not, from the folder mnist: "cnn -data mnist -gen" writes
-// files like them, and no more. Without -data it makes up digits. The defaults are those of
-// PyTorch's example for ImageNet, from which scripts for MNIST are often made: -batch 256 is for
-// each node and divided among its ranks; momentum is 0.9, weight decay 1e-4; the rate falls to a
-// tenth after every 30 epochs. Its 90 epochs are 5 here, and its rate of 0.1 is 0.03: a network
-// without normalisation may be thrown off by more.
+// reads MNIST's four files, compressed or not, from the folder mnist; "cnn -data mnist -gen" only
+// writes similar files. Without -data it makes up digits. The defaults follow PyTorch's example for
+// ImageNet, a frequent base of scripts for MNIST: -batch 256 is for each node and divided among its
+// ranks; momentum is 0.9, weight decay 1e-4; the rate falls to a tenth after every 30 epochs. Its
+// 90 epochs are 5 here, and its rate of 0.1 is 0.03, since a network without normalisation may
+// diverge at more.
 //
-// Reading order: newNetwork and Learn below; data.go has what rank 0 reads and the others get; the
-// loop over batches is that of examples/internal/job, in train.go; layers are in
-// examples/internal/nn.
+// Reading order: newNetwork and Learn below; data.go has the input of rank 0 and its distribution;
+// the loop over batches is in examples/internal/job, train.go; layers are in examples/internal/nn.
 package main
 
 import (
@@ -83,8 +82,8 @@ type model struct {
 	sgd          *nn.SGD
 	rate         float64
 
-	x      nn.Matrix // the pictures loaded,
-	labels []byte    // and what they show
+	x      nn.Matrix // the loaded pictures
+	labels []byte    // and their labels
 }
 
 func newModel(learnt, held *digits, f *job.Flags, workers nn.Workers) *model {
@@ -95,7 +94,8 @@ func newModel(learnt, held *digits, f *job.Flags, workers nn.Workers) *model {
 }
 
 // newNetwork returns convolutions with 20 and 50 channels and linear layers with 500 and 10
-// outputs. A ReLU comes after the pool: the same numbers as before it, of a quarter of the work.
+// outputs. A ReLU comes after the pool: the same numbers as before the pool, for a quarter of the
+// work.
 func newNetwork(in nn.Image, seed uint64, workers nn.Workers) nn.Stack {
 	rng := rand.New(rand.NewPCG(seed, 0x636e6e))
 	conv1, at := nn.NewConvolution("conv1", in, 5, 20, workers, rng)
@@ -110,7 +110,7 @@ func newNetwork(in nn.Image, seed uint64, workers nn.Workers) nn.Stack {
 func (m *model) Params() []*ddp.Param { return m.network.Params() }
 func (m *model) Memory() []ddp.Slice  { return m.sgd.Memory() }
 
-// Load makes numbers of the pixels, with the mean and the deviation that MNIST's have.
+// Load converts pixels to numbers, normalized with the mean and the deviation of MNIST.
 func (m *model) Load(samples []int, held bool) {
 	set := m.learnt
 	if held {
@@ -136,13 +136,13 @@ func (m *model) Learn(d *ddp.DDP, scale float32) []float64 {
 
 func (m *model) Judge() []float64 { return m.sums(m.network.Forward(m.x), 0) }
 
-// sums returns the meters' sums, and leaves in logits the gradient.
+// sums returns the meters' sums, and leaves the gradient in logits.
 func (m *model) sums(logits nn.Matrix, scale float32) []float64 {
 	top1, top5 := nn.Hits(logits, m.labels, 1), nn.Hits(logits, m.labels, 5)
 	return []float64{nn.CrossEntropy(logits, m.labels, scale), float64(top1), float64(top5)}
 }
 
-// Update makes a step at a tenth of the rate after every 30 epochs.
+// Update makes a step. The rate falls to a tenth after every 30 epochs.
 func (m *model) Update(_ *ddp.DDP, at job.At) {
 	m.sgd.Step(m.rate * math.Pow(0.1, float64(at.Epoch/30)))
 }

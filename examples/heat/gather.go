@@ -34,7 +34,7 @@ func gather(ctx context.Context, grid *topology.Cart, b *block, f *flags) ([]flo
 	return plate, nil
 }
 
-// points returns those of b without the frame.
+// points returns the points of b without the frame.
 func (b *block) points() (all []float64) {
 	for r := range b.rows {
 		all = append(all, b.row(r+1)...)

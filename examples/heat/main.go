@@ -1,13 +1,12 @@
-// Command heat computes how heat spreads in a plate: the upper edge is kept hot, the other edges
+// Command heat computes how heat spreads in a plate. The upper edge is kept hot, the other edges
 // cold, and two discs are hot at first.
 //
 //	gompirun -np 4 heat -png plate.png
 //
-// The ranks are a grid (comm/topology), and each has a block of the plate's points. In a step a
-// point becomes a mean of itself and the four beside it, so a block needs the points that lie
-// around it, its halo, of the blocks beside it. plate.go has the step, gather.go what rank 0 does
-// at the end: it compares the plate with that of a run by one rank, which has to be equal to the
-// last bit.
+// The ranks are a grid (comm/topology), and each has a block of the plate's points. A step replaces
+// a point by the mean of itself and its four neighbours, so a block needs its halo: the points
+// around it, from neighbouring blocks. plate.go has the step. In gather.go rank 0 compares the
+// plate at the end with a run by one rank, which has to be equal to the last bit.
 package main
 
 import (
@@ -26,7 +25,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// flags are what the command line says. All ranks have the same.
+// flags are the command line. All ranks have the same.
 type flags struct {
 	rows, cols, steps int
 	png               string
@@ -95,7 +94,7 @@ func heat(ctx context.Context, c *comm.Comm, f *flags, out io.Writer) error {
 	return errors.Join(err, grid.Close(ctx))
 }
 
-// gridOf returns all ranks as a grid that is as even as can be.
+// gridOf returns all ranks as a grid that is as square as possible.
 func gridOf(ctx context.Context, c *comm.Comm, f *flags) (*topology.Cart, error) {
 	dims := make([]int, 2)
 	if err := topology.Dims(c.Size(), dims); err != nil {

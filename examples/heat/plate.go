@@ -10,23 +10,23 @@ import (
 )
 
 // A block is a rank's part of the plate: rows x cols points in a frame that is one point wide. The
-// frame has the points around it, those of other blocks (the halo) or the edges of the plate. Row 0
+// frame has the points around them, from other blocks (the halo) or the edges of the plate. Row 0
 // and column 0 are the frame's.
 type block struct {
-	top, left  int // where the first point is in the plate
+	top, left  int // place of the first point in the plate
 	rows, cols int
-	u, next    []float64 // temperatures, row after row: those of now, and room for those after the step
+	u, next    []float64 // present temperatures, row after row, and room for the next ones
 
 	halo, nextHalo *topology.Persistent // of u and next
 }
 
-// blockOf returns the block of the rank at a place of a grid of ranks.
+// blockOf returns the block of the rank at a place in a grid of ranks.
 func blockOf(at, dims []int, f *flags) *block {
 	top, left := f.rows*at[0]/dims[0], f.cols*at[1]/dims[1]
 	return newBlock(top, left, f.rows*(at[0]+1)/dims[0]-top, f.cols*(at[1]+1)/dims[1]-left, f)
 }
 
-// connect makes the exchanges with the blocks around b, of the ranks beside this one in grid.
+// connect creates the exchanges with the neighbouring blocks in grid.
 func (b *block) connect(grid *topology.Cart) error {
 	var e1, e2 error
 	b.halo, e1 = b.haloOf(grid, b.u)
@@ -35,7 +35,8 @@ func (b *block) connect(grid *topology.Cart) error {
 }
 
 // haloOf returns the exchange of u's halo with the blocks above, below, left and right, for any
-// number of steps: it sends the outermost points of the block and receives theirs into the frame.
+// number of steps. It sends the outermost points of the block and receives the neighbours' into the
+// frame.
 func (b *block) haloOf(grid *topology.Cart, u []float64) (*topology.Persistent, error) {
 	width := b.cols + 2
 	points, err := comm.Vector(b.rows, 1, width)
@@ -43,7 +44,7 @@ func (b *block) haloOf(grid *topology.Cart, u []float64) (*topology.Persistent, 
 		return nil, err
 	}
 	row := func(r int) comm.Buffer { return comm.Of(u[r*width+1:][:b.cols]) }
-	column := func(c int) comm.Buffer { // without the frame's rows: one point of each of the others
+	column := func(c int) comm.Buffer { // without the frame's rows: one point of each other row
 		laid, e := comm.Lay(u[width+c:], points)
 		err = errors.Join(err, e)
 		return laid
@@ -63,11 +64,11 @@ func newBlock(top, left, rows, cols int, f *flags) *block {
 			b.u = append(b.u, atFirst(top+r-1, left+c-1, f))
 		}
 	}
-	b.next = append(b.next, b.u...) // the edges of the plate stay as they are
+	b.next = append(b.next, b.u...) // the edges of the plate are constant
 	return b
 }
 
-// atFirst returns the temperature of a point at first, from 0 to 1. Those outside are the edges.
+// atFirst returns the first temperature of a point, from 0 to 1. Points outside are the edges.
 func atFirst(row, col int, f *flags) float64 {
 	switch y, x := float64(row)/float64(f.rows), float64(col)/float64(f.rows); {
 	case row < 0:
@@ -80,9 +81,9 @@ func atFirst(row, col int, f *flags) float64 {
 	return 0
 }
 
-// step computes the next temperatures. The points inside need no halo: they are computed while that
-// is under way. Beyond the edge of the plate there is comm.ProcNull, from which nothing comes: what
-// was in the frame stays.
+// step computes the next temperatures. The inner points need no halo: they are computed while the
+// halo is under way. Beyond the edge of the plate is comm.ProcNull, which sends nothing, so the
+// frame stays unchanged there.
 func (b *block) step(ctx context.Context) error {
 	exchange := b.halo.Start()
 	b.relax(2, b.rows, 2, b.cols)
@@ -97,7 +98,7 @@ func (b *block) step(ctx context.Context) error {
 	return nil
 }
 
-// swap makes the next temperatures those of now.
+// swap makes the next temperatures the present ones.
 func (b *block) swap() {
 	b.u, b.next = b.next, b.u
 	b.halo, b.nextHalo = b.nextHalo, b.halo
@@ -107,12 +108,12 @@ func (b *block) swap() {
 func (b *block) row(r int) []float64 { return b.u[r*(b.cols+2)+1:][:b.cols] }
 
 // relax computes the next temperatures of the rows from top to before end, and of their columns
-// from left to before right: a point becomes the mean of itself and the four beside it.
+// from left to before right. A point becomes the mean of itself and its four neighbours.
 func (b *block) relax(top, end, left, right int) {
 	width, n := b.cols+2, max(right-left, 0)
 	for at := top*width + left; at < end*width; at += width {
-		// All as long as next, so that the compiler leaves out the checks of indices. A row's
-		// points are loaded once: each is before the next, and behind the last.
+		// All are as long as next, so that the compiler omits the checks of indices. A row's points
+		// are loaded once: each is left of the next, and right of the last.
 		next, above, below, row := b.next[at:][:n], b.u[at-width:][:n], b.u[at+width:][:n], b.u[at+1:][:n]
 		before, here := b.u[at-1], b.u[at]
 		for c, after := range row {
@@ -122,7 +123,7 @@ func (b *block) relax(top, end, left, right int) {
 	}
 }
 
-// residual returns by how much the last step has changed a point at most.
+// residual returns the largest change of a point in the last step.
 func (b *block) residual() (most float64) {
 	for i, x := range b.u {
 		most = max(most, math.Abs(x-b.next[i]))

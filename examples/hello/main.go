@@ -35,7 +35,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return c.Close(ctx) // without it, gompirun takes the rank's end for a crash
 }
 
-// hello prints this rank's line, as soon as all ranks are there.
+// hello prints this rank's line when all ranks have started.
 func hello(ctx context.Context, c *comm.Comm, out io.Writer) error {
 	if err := comm.Barrier(ctx, c); err != nil {
 		return err

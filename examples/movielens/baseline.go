@@ -2,8 +2,8 @@ package main
 
 import "math"
 
-// MeanError returns the root of the mean squared error, on what is held out, of predicting the mean
-// of what was learnt; and that mean.
+// MeanError returns the root of the mean squared error, on held-out ratings, of predicting the mean
+// of the training ratings; and that mean.
 func (s *dataset) MeanError() (rmse, mean float64) {
 	for _, v := range s.Learnt.Stars {
 		mean += float64(v)
@@ -12,9 +12,8 @@ func (s *dataset) MeanError() (rmse, mean float64) {
 	return s.Held.rmse(func(int) float64 { return mean }), mean
 }
 
-// BiasError is MeanError for the mean plus what a user and a film differ from it. A bias is
-// estimated as if there were 5 more ratings without one, so that few ratings do not make a large
-// one.
+// BiasError is MeanError for the mean plus the biases of user and film. A bias is estimated as if
+// there were 5 more ratings without bias, so that few ratings do not yield a large bias.
 func (s *dataset) BiasError() float64 {
 	const more, sweeps = 5, 10
 	_, mean := s.MeanError()

@@ -14,14 +14,14 @@ import (
 	"gompi/comm/ddp"
 )
 
-// options are what the command line says beside job.Flags.
+// options are the command line beside job.Flags.
 type options struct {
-	dir    string // with ratings; "": they are made up
-	write  bool   // made-up ones to dir, and no more
+	dir    string // of the ratings; "": made up
+	write  bool   // write made-up ratings to dir, and end
 	sparse bool
 	width  int // of the vectors of users and films
 	decay  float64
-	plan   plan // for made-up ones
+	plan   plan // for made-up ratings
 }
 
 func (o *options) define(fs *flag.FlagSet) {
@@ -72,7 +72,7 @@ func (o options) open(seed uint64, out io.Writer) (*dataset, error) {
 	return readDataset(o.dir)
 }
 
-// generate writes the files, unless there are ratings.
+// generate writes the files, unless ratings exist.
 func (o options) generate(seed uint64, out io.Writer) error {
 	if _, err := os.Stat(filepath.Join(o.dir, ratingsFile)); !errors.Is(err, os.ErrNotExist) {
 		if err == nil {

@@ -16,14 +16,14 @@ import (
 	"strings"
 )
 
-// The files of MovieLens, and one that made-up ratings have beside them.
+// The files of MovieLens, and another file of made-up ratings.
 const (
 	ratingsFile = "ratings.csv" // userId,movieId,rating,timestamp
 	moviesFile  = "movies.csv"  // movieId,title,genres
 	madeFile    = "made-up.csv" // seed,reachable_rmse
 )
 
-// A ratingList is ratings. Users and films have numbers from 0 on, not those of the files.
+// A ratingList is ratings. Users and films have numbers from 0 on, unlike in the files.
 type ratingList struct {
 	Users, Films []int32
 	Stars        []float32
@@ -33,14 +33,14 @@ func (l *ratingList) add(user, film int32, stars float32) {
 	l.Users, l.Films, l.Stars = append(l.Users, user), append(l.Films, film), append(l.Stars, stars)
 }
 
-// A dataset is the ratings of a folder, divided in two.
+// A dataset is the ratings of a folder, in two parts.
 type dataset struct {
-	Users, Films int // how many have a rating in either
+	Users, Films int // numbers of users and films with ratings in either part
 	Learnt, Held ratingList
-	Reachable    float64 // error on Held of the model that made the ratings; 0: not known
+	Reachable    float64 // error on Held of the model that made the ratings; 0: unknown
 }
 
-// Checksum tells sets from others: a CRC-32C of all ratings.
+// Checksum identifies sets: a CRC-32C of all ratings.
 func (s *dataset) Checksum() uint32 {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	var b []byte
@@ -56,19 +56,19 @@ func (s *dataset) Checksum() uint32 {
 	return sum.Sum32()
 }
 
-// isHeld reports whether a rating is held out: a fifth of them are, and which follows from the
-// numbers of user and film in the files, not from the order of the lines.
+// isHeld reports whether a rating is held out, as a fifth of them are. The choice depends on the
+// numbers of user and film in the files, not on the order of lines.
 func isHeld(user, film int) bool {
 	return crc32.ChecksumIEEE(fmt.Appendf(nil, "%d,%d", user, film))%5 == 0
 }
 
-// A line is one of ratingsFile.
+// A line is a line of ratingsFile.
 type line struct {
 	user, film int
 	stars      float64
 }
 
-// readDataset returns the ratings in the folder of the films that are in it.
+// readDataset returns the ratings in the folder whose films are in moviesFile.
 func readDataset(dir string) (*dataset, error) {
 	films := map[int]bool{}
 	err := readTable(filepath.Join(dir, moviesFile), "movieId,title,genres", func(fields []string) error {

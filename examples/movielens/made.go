@@ -11,31 +11,31 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A plan is how many ratings to make up.
+// A plan is the size of made-up ratings.
 type plan struct{ Users, Films, Ratings int }
 
-// likeMovieLens is the plan of as many ratings as asked for, with users and films in the proportion
-// of ml-latest-small: that has 100,836 ratings by 610 users of 9,742 films.
+// likeMovieLens is the plan of so many ratings, with users and films in the proportion of
+// ml-latest-small: 100,836 ratings by 610 users of 9,742 films.
 func likeMovieLens(ratings int) plan {
 	root := math.Sqrt(float64(ratings) / smallDataset)
 	return plan{int(610 * root), int(9742 * root), ratings}
 }
 
-// smallDataset is how many ratings ml-latest-small has.
+// smallDataset is the number of ratings in ml-latest-small.
 const smallDataset = 100836
 
-// What ratings are made of: how a user and a film differ from the mean, how well a film's
-// properties go with a user's taste, and chance.
+// The parts of a rating: the biases of user and film, the match of a film's properties with a
+// user's taste, and chance.
 const (
 	mean       = 3.5
 	userBias   = 0.4 // deviations, in stars
 	filmBias   = 0.4
 	taste      = 0.7
 	chance     = 0.4
-	properties = 3 // that a taste and a film have
+	properties = 3 // in a taste and in a film
 )
 
-// made are ratings that were made up.
+// made are made-up ratings.
 type made struct {
 	plan      plan
 	seed      uint64
@@ -43,9 +43,9 @@ type made struct {
 	reachable float64
 }
 
-// makeRatings makes up ratings that follow from seed alone. Users choose films by how well known
-// they are: the best known gets 400 ratings, a thousand of films get nine tenths of all, and half
-// of them none or one, much as in ml-latest-small.
+// makeRatings makes up ratings that depend on seed alone. Users choose films by popularity: the
+// most popular film gets 400 ratings, a thousand films get nine tenths of all ratings, and half of
+// the films none or one, much as in ml-latest-small.
 func makeRatings(p plan, seed uint64) *made {
 	m := &made{plan: p, seed: seed}
 	rng := rand.New(rand.NewPCG(seed, 0x66696c6d73))
@@ -84,7 +84,7 @@ func makeRatings(p plan, seed uint64) *made {
 
 func halfStars(v float64) float64 { return min(5, max(0.5, math.Round(2*v)/2)) }
 
-// search returns the first place of sums whose sum is more than v.
+// search returns the first index of sums with a sum above v.
 func search(sums []float64, v float64) int {
 	lo, hi := 0, len(sums)-1
 	for lo < hi {
@@ -100,7 +100,7 @@ func search(sums []float64, v float64) int {
 type traits struct {
 	bias   []float64
 	traits [][]float64
-	order  []int // of films, from those that most have rated
+	order  []int // films by decreasing popularity
 }
 
 func newTraits(n int, bias, deviation float64, rng *rand.Rand) traits {
@@ -116,16 +116,16 @@ func newTraits(n int, bias, deviation float64, rng *rand.Rand) traits {
 	return t
 }
 
-// Set returns what readDataset returns of the files that Write writes.
+// Set returns the dataset that readDataset would read from Write's files.
 func (m *made) Set() *dataset {
 	s := divideLines(m.lines)
 	s.Reachable = m.reachable
 	return s
 }
 
-// Write writes the ratings into the folder, unless it has films that are not made up: those would
-// be lost. ratingsFile comes last, and tells that the others are there and whole. madeFile comes
-// first: after a process was killed within Write, it tells that the rest may be replaced.
+// Write writes the ratings into the folder, unless it has films that are not made up, which would
+// be lost. ratingsFile is last: if it exists, the others are complete. madeFile is first: after a
+// kill within Write, it shows that the rest may be replaced.
 func (m *made) Write(dir string) error {
 	if exists(dir, moviesFile) && !exists(dir, madeFile) {
 		return fmt.Errorf("the folder %s has a %s that was not made up, without %s: want both, or neither to have them made", dir, moviesFile, ratingsFile)

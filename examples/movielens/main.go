@@ -2,19 +2,19 @@
 //
 //	gompirun -np 4 movielens -data ml-latest-small
 //
-// reads ratings.csv and movies.csv of MovieLens from that folder: "movielens -data ml-latest-small
-// -gen" writes files like them, and no more. Without -data it makes ratings up, by a model whose
-// error is known: no other can do better.
+// reads ratings.csv and movies.csv of MovieLens from this folder; "movielens -data ml-latest-small
+// -gen" only writes similar files. Without -data it makes ratings up, by a model whose error is
+// known: no other can be better.
 //
 // A user and a film have a learnt vector each (an embedding). A prediction is linear in these two
 // and in their product, number by number. A batch reaches few of the vectors, so the gradient is
-// sparse: only those rows of the tables travel between ranks, unless -sparse=false.
+// sparse: only these rows of the tables travel between ranks, unless -sparse=false.
 //
 // The optimiser is AdamW. A tutorial's recommender of this kind has a rate of 0.001 and a decay of
-// 0.01: both are larger here, with which the error of made-up ratings is lower after 10 epochs.
+// 0.01. Both are larger here, for a lower error on made-up ratings after 10 epochs.
 //
-// Reading order: Learn below; data.go has what rank 0 reads and the others get; the loop over
-// batches is that of examples/internal/job, in train.go.
+// Reading order: Learn below; data.go has the input of rank 0 and its distribution; the loop over
+// batches is in examples/internal/job, train.go.
 package main
 
 import (
@@ -96,9 +96,9 @@ type model struct {
 	sparse       bool
 	width        int
 
-	userIDs, filmIDs []int32 // of the ratings loaded,
+	userIDs, filmIDs []int32 // of the loaded ratings
 	stars            []float32
-	u, v, x          nn.Matrix // their users, films, and input of the linear layer
+	u, v, x          nn.Matrix // vectors of their users and films, and input of the linear layer
 }
 
 // The parameters, in the order of Params.
@@ -115,7 +115,7 @@ func newModel(set *dataset, f *job.Flags, o options, workers nn.Workers) *model 
 		users:  nn.NewEmbedding[int32]("users", set.Users, w, 1, 0.1, rng),
 		films:  nn.NewEmbedding[int32]("films", set.Films, w, 1, 0.1, rng),
 		linear: nn.NewLinear("linear", 3*w, 1, 0.1, workers, rng)}
-	// The first guess is the mean, and a little of the product of user and film.
+	// The first guess is the mean, with a little of the product of user and film.
 	_, mean := set.MeanError()
 	m.linear.Bias.Data[0] = float32(mean)
 	for i := range w {
@@ -175,7 +175,7 @@ func (m *model) Learn(d *ddp.DDP, scale float32) []float64 {
 	return []float64{loss}
 }
 
-// split returns the gradients by the vectors of users and films, in the memory of dx.
+// split returns the gradients by the vectors of users and films. dx is the gradient by the input.
 func (m *model) split(dx nn.Matrix) (du, dv nn.Matrix) {
 	w := m.width
 	du, dv = nn.NewMatrix(dx.Rows, w), nn.NewMatrix(dx.Rows, w)
@@ -189,7 +189,7 @@ func (m *model) split(dx nn.Matrix) (du, dv nn.Matrix) {
 	return du, dv
 }
 
-// ready announces the gradient of a table: as the rows that it has, or as all of the table.
+// ready announces the gradient of a table: as rows, or as the whole table.
 func (m *model) ready(d *ddp.DDP, param int, e *nn.Embedding[int32], ids []int32, dy nn.Matrix) {
 	if m.sparse {
 		d.ReadyRows(param, ids, dy.Data)
@@ -203,7 +203,7 @@ func (m *model) Judge() []float64 {
 	return []float64{nn.SquaredError(m.forward(), m.stars, 0)}
 }
 
-// Update makes a step of all that has a gradient. Of a sparse one these are its rows.
+// Update makes a step of all parameters with gradients. Of a sparse one only rows change.
 func (m *model) Update(d *ddp.DDP, at job.At) {
 	m.adam.Step(at.Step+1, m.rate)
 	if m.sparse {

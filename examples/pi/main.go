@@ -1,5 +1,5 @@
-// Command pi computes pi as the area under 4/(1+x²) from 0 to 1. Each rank adds
-// up its share of narrow strips; one Reduce brings the shares together.
+// Command pi computes pi as the area under 4/(1+x²) from 0 to 1. Each rank adds up its share of
+// narrow strips; one Reduce adds the shares.
 //
 //	gompirun -np 4 pi
 package main
@@ -54,8 +54,8 @@ func pi(ctx context.Context, c *comm.Comm, strips int, out io.Writer) error {
 	return nil
 }
 
-// share adds up every size-th strip, beginning with number rank. The height of
-// a strip is that at its middle.
+// share adds up every size-th strip, beginning with number rank. The height of a strip is taken at
+// its middle.
 func share(rank, size, strips int) float64 {
 	width := 1 / float64(strips)
 	var sum float64

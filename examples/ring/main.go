@@ -1,5 +1,5 @@
-// Command ring passes a token around all ranks, several times. Each rank adds
-// its number, so that rank 0 knows at the end that the token was everywhere.
+// Command ring passes a token around all ranks, several times. Each rank adds its number, so that
+// rank 0 knows at the end that the token passed every rank.
 //
 //	gompirun -np 4 ring
 package main
@@ -37,8 +37,8 @@ func run(ctx context.Context, out io.Writer) error {
 	return c.Close(ctx)
 }
 
-// ring passes the token around laps times. Rank 0 prints how long it took, and
-// fails if the token does not say what it should.
+// ring passes the token around laps times. Rank 0 prints the time of a hop, and fails if the token
+// has a wrong value.
 func ring(ctx context.Context, c *comm.Comm, laps int, out io.Writer) error {
 	rank, size := c.Rank(), c.Size()
 	next, previous := (rank+1)%size, (rank-1+size)%size

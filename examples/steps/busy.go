@@ -12,9 +12,9 @@ import (
 	"gompi/examples/internal/nn"
 )
 
-// A busy makes backward longer by matrix products that nothing needs: before a parameter's gradient
-// is ready it does the parameter's share of them. How many there are is found out once: they take
-// longer if something takes the processor away, as real work does.
+// A busy makes backward longer by useless matrix products: before a parameter's gradient is ready
+// it does the parameter's share of them. Their number is calibrated once. So, like real work, they
+// take longer if the processor is taken away.
 type busy struct {
 	product *nn.Linear
 	x       nn.Matrix
@@ -23,11 +23,11 @@ type busy struct {
 
 const (
 	busySide   = 256 // of the matrices
-	busyTrials = 600 // products that are timed, of which the first half does not count
+	busyTrials = 600 // timed products, of which the first half does not count
 )
 
-// newBusy returns products for so long a time in all, divided among the parameters by their
-// lengths. It is collective: all ranks do as many.
+// newBusy returns products that take so long in all, divided among the parameters by their lengths.
+// It is collective: all ranks do as many.
 func newBusy(ctx context.Context, c *comm.Comm, params []*ddp.Param, total time.Duration) (*busy, error) {
 	b := &busy{counts: make([]int, len(params))}
 	if total == 0 {
@@ -44,7 +44,7 @@ func newBusy(ctx context.Context, c *comm.Comm, params []*ddp.Param, total time.
 		b.product.Forward(b.x)
 		times = append(times, time.Since(start))
 	}
-	times = times[busyTrials/2:] // the processor has come to its speed, which may take half a second
+	times = times[busyTrials/2:] // the processor has reached its speed, which may take half a second
 	slices.Sort(times)
 	one := []int64{int64(times[len(times)/2])}
 	if err := comm.Allreduce(ctx, c, one, one, comm.Max); err != nil {
@@ -54,13 +54,14 @@ func newBusy(ctx context.Context, c *comm.Comm, params []*ddp.Param, total time.
 	return b, nil
 }
 
-// divide gives each parameter its part of n products. Parts of products are carried to the next.
+// divide gives each parameter its part of n products. Fractions of products are carried to the
+// next.
 func (b *busy) divide(params []*ddp.Param, n int) {
 	all, done, given := 0, 0, 0
 	for _, p := range params {
 		all += len(p.Data)
 	}
-	for i, p := range slices.Backward(params) { // as backward comes to them
+	for i, p := range slices.Backward(params) { // in the order of backward
 		done += len(p.Data)
 		b.counts[i] = int(int64(n)*int64(done)/int64(all)) - given
 		given += b.counts[i]

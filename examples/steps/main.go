@@ -1,6 +1,6 @@
 // Command steps makes training steps of a model whose first weights and batches are in a file, and
-// says how long the parts of a step take. Another program that reads the file can be compared with
-// it, loss by loss and part by part: bench/peers/src/ddpsteps.py is that for PyTorch.
+// prints the times of the parts of a step. Another program that reads the file can be compared,
+// loss by loss and part by part: bench/peers/src/ddpsteps.py does that for PyTorch.
 //
 //	steps -write -in DIR mlp                    DIR/mlp.problem: weights and batches
 //	gompirun -np 2 steps -losses -in DIR mlp    the losses of 20 steps
@@ -37,7 +37,7 @@ func main() {
 // lossSteps is how many losses -losses prints.
 const lossSteps = 20
 
-// A config is what the command line says. All ranks have the same.
+// A config is the command line. All ranks have the same.
 type config struct {
 	dir, model    string
 	write, losses bool
@@ -98,7 +98,7 @@ func run(args []string, out io.Writer) error {
 	if cfg.write {
 		return writeProblem(cfg.file(), cfg.model, cfg.rows)
 	}
-	ctx := context.Background() // gompirun ends the job; comm ends it if a rank dies
+	ctx := context.Background() // gompirun ends the job; so does comm if a rank dies
 	c, err := comm.Init(ctx)
 	if err != nil {
 		return err

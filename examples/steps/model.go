@@ -9,22 +9,22 @@ import (
 	"gompi/examples/internal/nn"
 )
 
-// A layer is one of a model, as a problem file has it. The matrix of a linear one has In rows and
-// Out columns. That of a conv has Out rows, each with the weights of the columns of the square, and
-// of each column its K pixels. A picture is a row of its pixels, line by line. The In channels of a
-// pixel are side by side, in a picture as under a square.
+// A layer is a layer of a model in a problem file. The matrix of a linear layer has In rows and Out
+// columns. The matrix of a conv has Out rows, each with the weights of the columns of the square,
+// and of each column its K pixels. A picture is a row of its pixels, line by line. The In channels
+// of a pixel are contiguous, in a picture as under a square.
 type layer struct {
 	Kind   string `json:"kind"` // linear, relu, conv, pool
 	In     int    `json:"in,omitempty"`
 	Out    int    `json:"out,omitempty"`
 	K      int    `json:"k,omitempty"`      // side of the square of a conv, which is not padded
-	Height int    `json:"height,omitempty"` // of the picture that conv and pool take, with In channels
+	Height int    `json:"height,omitempty"` // of the input picture of conv and pool, with In channels
 	Width  int    `json:"width,omitempty"`
 }
 
 const classes = 10
 
-// A model is what a problem is made of.
+// A model describes a problem.
 type model struct {
 	layers []layer
 	inputs int
@@ -32,9 +32,9 @@ type model struct {
 	rate   float64 // of learning
 }
 
-// models are those that there are: an MLP of 24 MiB; the network for MNIST of many tutorials, of
-// few parameters and much work; and a deep MLP of as many bytes as ResNet-50, most of which can
-// travel while backward computes.
+// models are an MLP of 24 MiB; the network for MNIST of many tutorials, with few parameters and
+// much work; and a deep MLP with as many bytes as ResNet-50, most of which can travel while
+// backward computes.
 var models = map[string]model{
 	"mlp":  {perceptron(1024, 2048, 2), 1024, 32, 0.001},
 	"cnn":  {convNet(), 28 * 28, 16, 0.0005},
@@ -63,7 +63,7 @@ func convNet() []layer {
 // oneWorker: matrix products use one goroutine, as the peers' use one thread.
 const oneWorker = nn.Workers(1)
 
-// build returns the layers with weights of rng.
+// build returns the layers with random weights from rng.
 func (h header) build(rng *rand.Rand) (nn.Stack, error) {
 	const most = 1 << 16 // of any of the numbers
 	var s nn.Stack

@@ -13,10 +13,10 @@ import (
 	"gompi/examples/internal/nn"
 )
 
-// A header says what is in a problem file, and how to train. It is the first line of the file, as
-// JSON. Behind it are all parameters in the order of the layers, a layer's matrix before its bias;
-// then the batches, each its inputs, a row for each sample, and behind those a byte for each
-// sample: its class. Numbers are float32, little endian.
+// A header is the first line of a problem file, as JSON: its content, and the settings of the
+// training. Then come all parameters in the order of the layers, a layer's matrix before its bias.
+// The batches follow, each with its inputs, a row for each sample, and a byte for each sample: its
+// class. Numbers are float32, little endian.
 type header struct {
 	Model    string  `json:"model"`
 	Layers   []layer `json:"layers"`
@@ -28,7 +28,7 @@ type header struct {
 	Momentum float64 `json:"momentum"`
 }
 
-// A problem is a file that was read.
+// A problem is the content of a file.
 type problem struct {
 	header
 	stack   nn.Stack
@@ -41,12 +41,12 @@ type batch struct {
 	classes []byte
 }
 
-// number of batches of a file: step s of rank r of n takes number (s n + r) of them, and after the
-// last the first again.
+// batchCount is the number of batches in a file. Step s of rank r of n takes batch s n + r, modulo
+// the number of batches.
 const batchCount = 20
 
-// writeProblem makes the file of a model. Samples are random, and their classes follow from them
-// by a rule that can be learned. rows is that of a batch, 0 for the model's own.
+// writeProblem writes the file of a model. Samples are random, and their classes depend on them by
+// a rule that can be learned. rows is the length of a batch, 0 for the model's own.
 func writeProblem(file, model string, rows int) error {
 	m := models[model]
 	if rows == 0 {
@@ -81,7 +81,7 @@ func writeProblem(file, model string, rows int) error {
 	return errors.Join(err, w.Flush(), f.Close())
 }
 
-// draw makes a batch: the class is the place of the largest of the first numbers.
+// draw makes a batch: the class is the index of the largest of the first numbers.
 func (h header) draw(rng *rand.Rand) (inputs []float32, targets []byte) {
 	for range h.Rows {
 		class, sample := 0, make([]float32, h.Inputs)
@@ -96,7 +96,7 @@ func (h header) draw(rng *rand.Rand) (inputs []float32, targets []byte) {
 	return inputs, targets
 }
 
-// readProblem reads a file that writeProblem made.
+// readProblem reads a file of writeProblem.
 func readProblem(file string) (*problem, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -119,7 +119,7 @@ func decode(r *bufio.Reader) (*problem, error) {
 	if err := json.Unmarshal(line, &p.header); err != nil {
 		return nil, fmt.Errorf("first line %.40q: want a header in JSON: %w", line, err)
 	}
-	const most = 1 << 20 // far above what any model here has
+	const most = 1 << 20 // far above any model here
 	if n := max(p.Rows, p.Inputs, p.Batches); min(p.Rows, p.Inputs, p.Batches) < 1 || n > most {
 		return nil, fmt.Errorf("%d batches of %d rows of %d numbers: want 1 to %d of each", p.Batches, p.Rows, p.Inputs, most)
 	}
@@ -145,7 +145,7 @@ func decode(r *bufio.Reader) (*problem, error) {
 	return p, nil
 }
 
-// batchOf returns that of a rank in a step.
+// batchOf returns the batch of a rank in a step.
 func (p *problem) batchOf(step, rank, ranks int) batch {
 	return p.batches[(step*ranks+rank)%len(p.batches)]
 }

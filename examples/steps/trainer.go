@@ -20,7 +20,7 @@ type trainer struct {
 	d    *ddp.DDP
 	sgd  *nn.SGD
 	busy *busy
-	step int // that comes next
+	step int // number of the next step
 }
 
 func newTrainer(ctx context.Context, c *comm.Comm, p *problem, opts ddp.Options) (*trainer, error) {
@@ -46,7 +46,7 @@ func (t *trainer) update() {
 	t.step++
 }
 
-// losses prints those of the first steps, each the mean over the samples of all ranks.
+// losses prints the losses of the first steps, each the mean over the samples of all ranks.
 func (t *trainer) losses(ctx context.Context, out io.Writer) error {
 	for i := range lossSteps {
 		loss, dy := t.forward()
@@ -64,18 +64,19 @@ func (t *trainer) losses(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// The parts of a step that are timed.
+// The timed parts of a step.
 const (
 	forwardPart   = iota
 	backwardPart  // alone: nothing is averaged
 	bothPart      // with the averages
 	optimiserPart // with clearing gradients
-	stepPart      // all of it
+	stepPart      // the whole step
 	commPart      // the averages alone
 	parts
 )
 
-// warmUps is the number of steps before the first timed one, leastSteps that of timed ones.
+// warmUps is the number of steps before the first timed one, leastSteps the least number of timed
+// steps.
 const (
 	warmUps    = 3
 	leastSteps = 5
@@ -85,7 +86,7 @@ const (
 type times [parts]int64
 
 // measure times steps until the budget is spent. Rank 0 gets a row for each part: the median over
-// the steps of what the slowest rank took.
+// the steps of the slowest rank's time.
 func (t *trainer) measure(ctx context.Context, budget time.Duration) ([]row, error) {
 	var all []times
 	var spent int64
@@ -108,7 +109,7 @@ func (t *trainer) measure(ctx context.Context, budget time.Duration) ([]row, err
 }
 
 // one makes a step with its times, then backward without averages, then averages alone. A barrier
-// is before each of them.
+// precedes each of them.
 func (t *trainer) one(ctx context.Context) (took times, err error) {
 	if err := t.c.Barrier(ctx); err != nil {
 		return took, err
@@ -150,8 +151,8 @@ func (t *trainer) one(ctx context.Context) (took times, err error) {
 	return took, err
 }
 
-// rows makes a row of each part, and of the communication that backward does not hide: a backward
-// with averages, less the one alone after it. That may be below zero where noise is larger.
+// rows returns a row for each part, and for the communication that backward does not hide: a
+// backward with averages, less the following backward alone. Noise may make this negative.
 func (t *trainer) rows(ctx context.Context, all []times) ([]row, error) {
 	flat := make([]int64, 0, parts*len(all))
 	for part := range parts {
@@ -181,14 +182,14 @@ func (t *trainer) rows(ctx context.Context, all []times) ([]row, error) {
 	}, nil
 }
 
-// A row is what the steps' slowest ranks took for a part, ascending, in nanoseconds.
+// A row is the times of a part on the steps' slowest ranks, ascending, in nanoseconds.
 type row struct {
 	part      string
 	np, bytes int
 	times     []int64
 }
 
-// columns are those of gompi-bench run -format csv.
+// columns are the columns of gompi-bench run -format csv.
 const columns = "impl,op,np,bytes,usec_median,usec_min,usec_p99,iters,usec_b2b,algbw_gbps,busbw_gbps"
 
 // text returns r as these columns.

@@ -1,16 +1,16 @@
 // Command toy is the first program of PyTorch's tutorial of distributed training: one linear layer
-// of 20 inputs and one output learns 2048 samples that are made up.
+// of 20 inputs and one output learns 2048 made-up samples.
 //
 //	gompirun -np 4 toy 50 10
 //
-// trains for 50 epochs and saves to toy.snapshot after every 10; typed again with more epochs, it
+// trains for 50 epochs and saves to toy.snapshot after every 10. The same command with more epochs
 // continues from there. Each rank takes 32 samples of every batch.
 //
 // The tutorial's loss is a cross entropy of one class, whose gradient is zero, and each of its
-// ranks makes up other samples. Here it is the squared error, and the seed makes the same samples
-// on all ranks.
+// ranks makes up other samples. Here the loss is the squared error, and the seed makes the same
+// samples on all ranks.
 //
-// The loop over batches is that of examples/internal/job, in train.go.
+// The loop over batches is in examples/internal/job, train.go.
 package main
 
 import (
@@ -61,12 +61,12 @@ type toy struct {
 	sgd   *nn.SGD
 	rate  float64
 	x, y  []float32 // all samples
-	xs    nn.Matrix // those loaded
+	xs    nn.Matrix // the loaded samples
 	ys    []float32
 }
 
-// newToy makes up random inputs, and outputs that are a linear function of them and a little noise:
-// what is left of the error in the end is the square of that, noise².
+// newToy makes up random inputs, and outputs that are a linear function of them with a little
+// noise. The final error is noise².
 func newToy(f *job.Flags) *toy {
 	rng := rand.New(rand.NewPCG(f.Seed, 0x746f79))
 	t := &toy{layer: nn.NewLinear("linear", inputs, 1, 0.1, 1, rng), rate: f.Rate}

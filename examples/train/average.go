@@ -10,10 +10,10 @@ import (
 	"gompi/comm/ddp/sampler"
 )
 
-// hookNames are what -hook takes.
+// hookNames are the values of -hook.
 var hookNames = []string{"none", "fp16", "bf16", "powersgd", "topk"}
 
-// newHook returns what averages gradients in a training of this many steps, nil for -hook none.
+// newHook returns the hook for a training of so many steps, nil for -hook none.
 func newHook(name string, steps int64) (ddp.Hook, error) {
 	switch name {
 	case "fp16":
@@ -28,10 +28,10 @@ func newHook(name string, steps int64) (ddp.Hook, error) {
 	return nil, nil
 }
 
-// quantum is what -exact rounds gradients to multiples of, far below what float32 resolves of them.
+// quantum is the rounding unit of -exact, far below the resolution of float32 gradients.
 const quantum = 0x1p-44
 
-// options say how gradients are averaged.
+// options returns the settings of the averages.
 func (t *trainer) options() ddp.Options {
 	opts := ddp.Options{
 		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes, BucketOrder: t.state.BucketOrder,
@@ -56,8 +56,8 @@ func (t *trainer) passes(share []int) [][]int {
 	return parts
 }
 
-// scale is what gradients are multiplied by to become averages over the samples of a batch, even
-// if shares are uneven: Finish averages over ranks, or, with -exact, adds up.
+// scale is the factor that makes gradients averages over the samples of a batch, even if shares are
+// uneven: Finish averages over ranks or, with -exact, adds up.
 func (t *trainer) scale(samples int) float32 {
 	if t.cfg.exact > 0 {
 		return 1 / float32(samples)
@@ -65,7 +65,7 @@ func (t *trainer) scale(samples int) float32 {
 	return float32(t.c.Size()) / float32(samples)
 }
 
-// checkAverage returns an error unless the flags that say how gradients are averaged fit together.
+// checkAverage returns an error unless the flags for averages fit together.
 func (cfg *config) checkAverage() error {
 	switch {
 	case !slices.Contains(hookNames, cfg.hook):

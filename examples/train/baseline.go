@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// unigramLoss returns the bits per byte that text needs if every byte is coded by
-// how often it occurs in that very text: what knowing no context can reach.
+// unigramLoss returns the bits per byte of text if every byte is coded by its frequency in this
+// text: the best result without context.
 func unigramLoss(text []byte) float64 {
 	var count [256]int
 	for _, b := range text {
@@ -22,8 +22,7 @@ func unigramLoss(text []byte) float64 {
 	return bits
 }
 
-// flateLoss returns the bits per byte of text that compress/flate needs at its
-// best level.
+// flateLoss returns the bits per byte of text with compress/flate at its best level.
 func flateLoss(text []byte) float64 {
 	var size byteCounter
 	w, err := flate.NewWriter(&size, flate.BestCompression)

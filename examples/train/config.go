@@ -12,9 +12,9 @@ import (
 	"gompi/examples/train/internal/bytelm"
 )
 
-// A config is what the command line says. All ranks have the same.
+// A config is the command line. All ranks have the same.
 type config struct {
-	epochs, steps int // 0: not limited by this
+	epochs, steps int // 0: no limit
 	epochSamples  int // samples of one epoch, of all ranks together; 0: the whole text
 	batch         int // samples of all ranks together
 	accumulate    int // backward passes per step
@@ -26,17 +26,17 @@ type config struct {
 	resume        bool
 	evalOnly      bool
 	every         int // steps between progress lines
-	evalEvery     int // epochs or steps, as saveEvery; 0: only at the end
+	evalEvery     int // epochs or steps, like saveEvery; 0: only at the end
 	keepBest      bool
 	clipNorm      float64 // 0: gradients are not clipped
-	scaleRate     string  // how the rate follows the batch: none, sqrt or linear
+	scaleRate     string  // dependence of the rate on the batch: none, sqrt or linear
 	csv, plot     string
 	trace         string
-	hook          string // what averages gradients, of hookNames
-	exact         int    // samples of a pass whose gradients are summed exactly; 0: averages
+	hook          string // of hookNames
+	exact         int    // samples of a pass with exactly summed gradients; 0: averages
 	overlap       bool
 	device        string // host or cuda
-	recover       string // what to do when a rank dies: no, shrink or restore
+	recover       string // reaction to the death of a rank: no, shrink or restore
 
 	shape bytelm.Shape
 }
@@ -51,10 +51,10 @@ func defaults() config {
 
 const defaultSteps = 500
 
-// rateBatch is the batch that -lr is for, from which -scale-lr scales.
+// rateBatch is the batch for which -lr is given, from which -scale-lr scales.
 const rateBatch = 1024
 
-// defaultSnapshot is in the current folder, as PyTorch's tutorial has its snapshot.pt.
+// defaultSnapshot is in the current folder, as is snapshot.pt in PyTorch's tutorial.
 const defaultSnapshot = "train.snapshot"
 
 const usage = `usage: train [flags] [EPOCHS [SAVE-EVERY]]
@@ -66,8 +66,8 @@ typed again, it goes on from there.
 
 `
 
-// parse reads the command line. Numbers may stand between the flags:
-// "train 50 10" is "train -epochs 50 -save-every 10".
+// parse parses the command line. Numbers may stand between the flags: "train 50 10" is "train
+// -epochs 50 -save-every 10".
 func parse(args []string, help io.Writer) (config, error) {
 	cfg := defaults()
 	fs := flag.NewFlagSet("train", flag.ContinueOnError)

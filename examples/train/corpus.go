@@ -16,26 +16,25 @@ import (
 	"strings"
 )
 
-// A corpus is text to train on and text from other files to be judged by.
+// A corpus is text for training and, from other files, for judging.
 type corpus struct {
-	Source string // where it comes from, for people to read
+	Source string // its origin, for people to read
 	Train  []byte
 	Held   []byte
 }
 
-// How much text is used. Memory, and the time to send it to the other ranks,
-// are bounded whatever folder one points at; and no single large file makes up
-// more than a few per cent of either part.
+// Limits of the text. Memory, and the time to send the text to the other ranks, are bounded for any
+// folder, and no single large file is more than a few per cent of either part.
 const (
 	maxTrain = 8 << 20
 	maxHeld  = 64 << 10
 	maxFile  = 16 << 10
 	minTrain = 4 << 10
-	heldOne  = 16 // one file in this many is held out
+	heldOne  = 16 // one in so many files is held out
 )
 
-// openCorpus reads the text files under dir. If dir is empty it takes the source of
-// the Go installation, and fallback if there is none.
+// openCorpus reads the text files under dir. If dir is empty it takes the source of the Go
+// installation, or fallback if Go is not installed.
 func openCorpus(dir string, fallback fs.FS) (*corpus, error) {
 	if dir != "" {
 		if _, err := os.Stat(dir); err != nil {
@@ -50,10 +49,10 @@ func openCorpus(dir string, fallback fs.FS) (*corpus, error) {
 	return readCorpus(fallback, "this program's own source", isGo)
 }
 
-// installation returns where Go is installed, and its version, or "".
+// installation returns the root of the Go installation and its version, or "".
 func installation() (root, version string) {
 	cmd := exec.Command("go", "env", "GOROOT", "GOVERSION")
-	// Nothing here may make the go command look for another toolchain.
+	// The go command must not look for another toolchain.
 	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), "GOTOOLCHAIN=local")
 	out, err := cmd.Output()
 	words := strings.Fields(string(out))
@@ -73,8 +72,8 @@ func isGo(name string, _ []byte) bool {
 // isText takes every file without a zero byte for text.
 func isText(_ string, data []byte) bool { return bytes.IndexByte(data, 0) < 0 }
 
-// readCorpus puts a corpus together from the files that want accepts. Which files
-// are taken, in which order and for which part, depends on their paths alone.
+// readCorpus puts a corpus together from the files that want accepts. The choice of files, their
+// order and their part depend on their paths alone.
 func readCorpus(files fs.FS, source string, want func(name string, data []byte) bool) (*corpus, error) {
 	names, err := listFiles(files)
 	if err != nil {
@@ -107,8 +106,8 @@ func readCorpus(files fs.FS, source string, want func(name string, data []byte) 
 	return c, nil
 }
 
-// listFiles returns the names of all files, ordered by their hash: any first part
-// of the list is a fair sample of the whole.
+// listFiles returns the names of all files, ordered by their hash: any first part of the list is a
+// fair sample of the whole.
 func listFiles(files fs.FS) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -139,7 +138,7 @@ func readBeginning(files fs.FS, name string, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(limit)))
 }
 
-// Digest identifies the text: equal digests, equal text.
+// Digest identifies the text.
 func (c *corpus) Digest() string {
 	h := sha256.New()
 	h.Write(c.Train)

@@ -1,17 +1,15 @@
-// Command train teaches a small network to predict the next byte of a text,
-// on one rank or on many:
+// Command train teaches a small network to predict the next byte of a text, on one rank or on many:
 //
 //	gompirun -np 4 train -steps 60
 //
-// Every rank holds the whole network and takes its share of each batch; the
-// gradients are averaged over the ranks while the backward pass still computes.
-// The curve is the same whatever the number of ranks.
+// Every rank holds the whole network and takes its share of each batch. The gradients are averaged
+// over the ranks while the backward pass still computes. The curve is the same for any number of
+// ranks.
 //
 // With -device cuda the network is on GPUs, one for each rank of a host or shared.
 //
-// Reading order: trainer.go is the training loop and all that has to do with
-// ranks; internal/bytelm is the network, internal/cudann the same on a GPU, corpus.go the
-// data.
+// Reading order: trainer.go has the training loop and everything about ranks; internal/bytelm is
+// the network, internal/cudann the same on a GPU, corpus.go the data.
 package main
 
 import (
@@ -28,7 +26,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run returns the exit status: 0, 1 on an error, 2 if the arguments make no sense.
+// run returns the exit status: 0, 1 on an error, 2 for invalid arguments.
 func run(args []string, stdout, stderr io.Writer) int {
 	var cfg config
 	parse := func() (err error) {

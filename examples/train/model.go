@@ -12,8 +12,8 @@ import (
 	"gompi/examples/train/internal/cudann"
 )
 
-// A model is the network with its optimiser, in host memory or on a device. Package
-// bytelm says what its methods do.
+// A model is the network with its optimiser, in host memory or on a device. Package bytelm
+// documents its methods.
 type model interface {
 	Rows() int
 	Evaluate(contexts, targets []byte) (loss float64, right int, err error)
@@ -21,19 +21,19 @@ type model interface {
 	Step(step int64, rate float64) error
 	Memory() []ddp.Slice
 	parameters() []ddp.Slice
-	// hookMemory returns what h remembers of the parameters.
+	// hookMemory returns the memory of h for the parameters.
 	hookMemory(h ddp.Hook) (ddp.Memory, error)
-	// share makes the ranks of c train it together.
+	// share makes the ranks of c train the model together.
 	share(ctx context.Context, c *comm.Comm, opts ddp.Options) (*ddp.DDP, error)
-	// Sync waits until parameters and Memory hold what the last Step has made.
+	// Sync waits until parameters and Memory have the results of the last Step.
 	Sync() error
 	Close() error
-	// String says what computes.
+	// String describes the processor that computes.
 	String() string
 }
 
-// newModel returns the model where the flag wants it: in host memory, or on a device
-// of this host, which its ranks take in turn.
+// newModel returns the model in host memory, or on a device of this host, which its ranks take in
+// turn.
 func newModel(ctx context.Context, c *comm.Comm, device string, shape bytelm.Shape, seed uint64) (model, error) {
 	if device == "host" {
 		net := bytelm.New(shape, seed)
@@ -54,7 +54,7 @@ func newModel(ctx context.Context, c *comm.Comm, device string, shape bytelm.Sha
 	return &deviceModel{net, adam, d}, nil
 }
 
-// deviceOf returns this rank's device. Where there are fewer than ranks, some share.
+// deviceOf returns this rank's device. If there are fewer devices than ranks, some ranks share one.
 func deviceOf(ctx context.Context, c *comm.Comm) (*cudaops.Device, error) {
 	devices, err := cudaops.Devices()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The picture, and the margins in which the axes' labels stand.
+// The picture, and the margins for the axes' labels.
 const (
 	plotWidth, plotHeight = 720, 440
 	plotLeft, plotFoot    = 50, 40
@@ -20,8 +20,8 @@ type curve struct {
 	points      []point
 }
 
-// draw makes a picture of the loss over the steps, with the result and what it
-// is compared with as level lines.
+// draw makes a picture of the loss over the steps, with the result and its baselines as level
+// lines.
 func draw(file string, res *result) error {
 	last := int64(1)
 	if n := len(res.curve); n > 0 {
@@ -35,7 +35,7 @@ func draw(file string, res *result) error {
 		held = append(held, point{step: e.step, loss: e.loss})
 	}
 	curves := []curve{{"training batches", "#1f5fa8", false, res.curve}, {"held-out text during training", "#c0392b", false, held}}
-	if len(res.curve) > 0 { // else nothing was trained: no steps to draw over
+	if len(res.curve) > 0 { // else nothing was trained: no steps for an x axis
 		curves = append(curves, level("held-out text", "#c0392b", res.loss), level("unigram", "#505050", res.unigram), level("flate -9", "#a0a0a0", res.flate))
 	}
 	return os.WriteFile(file, []byte(picture(curves, last)), 0o666)

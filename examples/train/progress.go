@@ -13,11 +13,10 @@ import (
 	"gompi/examples/internal/job"
 )
 
-// A point is what a line of progress says: means over the steps since the
-// last line and over all ranks.
+// A point is a line of progress: means over the steps since the last line and over all ranks.
 type point struct {
 	step    int64
-	loss    float64 // bits per byte, on the batches trained on
+	loss    float64 // bits per byte, on the training batches
 	speed   float64 // samples of all ranks per second
 	compute float64 // milliseconds per step
 	exposed float64 // milliseconds per step that waited for communication
@@ -27,12 +26,12 @@ type point struct {
 type progress struct {
 	t           *trainer
 	out         io.Writer
-	csv         io.WriteCloser // nil: none wanted, or not rank 0
+	csv         io.WriteCloser // nil: not wanted, or not rank 0
 	trace       io.WriteCloser // the same
 	points      []point
 	evaluations []evaluation
-	first       int64     // the step this run has begun after,
-	start       time.Time // and when
+	first       int64     // the last step before this run
+	start       time.Time // and its begin
 
 	// since the last line
 	loss    float64
@@ -43,7 +42,7 @@ type progress struct {
 	begin   time.Time
 }
 
-// newProgress returns the progress of a training that has come to what k says before.
+// newProgress returns the progress of a training that continues after k.
 func newProgress(ctx context.Context, t *trainer, out io.Writer, k *kept) (*progress, error) {
 	now := time.Now()
 	p := &progress{t: t, out: out, points: k.points, evaluations: k.evaluations,
@@ -51,8 +50,8 @@ func newProgress(ctx context.Context, t *trainer, out io.Writer, k *kept) (*prog
 	return p, ddp.OnRankZero(ctx, t.c, p.createFiles)
 }
 
-// createFiles makes the files now, or looks whether they can be made when the training ends, so
-// that a wrong name does not cost it.
+// createFiles creates the files, or checks whether they can be created at the end, so that a wrong
+// name does not cost the training.
 func (p *progress) createFiles() (err error) {
 	if err := job.CheckFile("plot", p.t.cfg.plot); err != nil {
 		return err
@@ -79,7 +78,7 @@ func (p *progress) createFiles() (err error) {
 	return err
 }
 
-// evaluated prints and keeps an evaluation, whose time does not count for the speed of training.
+// evaluated prints and keeps an evaluation. Its time does not count for the speed of training.
 func (p *progress) evaluated(e evaluation, took time.Duration) {
 	p.evaluations = append(p.evaluations, e)
 	fmt.Fprintf(p.out, "step %5d/%d  held out: %.3f bits/byte, accuracy %.1f %%\n", e.step, p.t.last, e.loss, 100*e.accuracy)
@@ -150,7 +149,7 @@ func (p *progress) mean(ctx context.Context) (pt point, err error) {
 	return pt, nil
 }
 
-// left estimates how long the rest of the steps takes, at the mean speed of this run.
+// left estimates the time of the remaining steps, at the mean speed of this run.
 func (p *progress) left() time.Duration {
 	done, rest := p.t.state.Step-p.first, p.t.last-p.t.state.Step
 	took := time.Since(p.start).Seconds() / float64(done)
@@ -175,7 +174,7 @@ func (p *progress) finish(ctx context.Context, res *result) error {
 	})
 }
 
-// closeFiles closes what is still open.
+// closeFiles closes the open files.
 func (p *progress) closeFiles() (err error) {
 	for _, f := range []*io.WriteCloser{&p.csv, &p.trace} {
 		if *f != nil {

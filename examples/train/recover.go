@@ -12,11 +12,11 @@ import (
 	"gompi/comm/ddp/snapshot"
 )
 
-// With -recover the ranks that are left go on when one dies: gompirun -recover lets them live. All
-// ranks have the same state after each step. So what a survivor had then is as good as any other's,
-// and the one that has come farthest hands its state to the others, and to new ranks. What -hook
-// has not sent each rank has for itself: survivors keep theirs, as it was after that step, and that
-// of the dead is lost. The means of a line of progress that was interrupted start anew.
+// With -recover the remaining ranks continue when one dies: gompirun -recover lets them live. All
+// ranks have the same state after each step. So any survivor's state is valid, and the rank with
+// most progress sends its state to the others, and to new ranks. The unsent numbers of -hook differ
+// between ranks: survivors keep theirs, as after that step, and a dead rank's are lost. The means
+// of an interrupted line of progress start anew.
 
 // The values of -recover.
 const (
@@ -40,7 +40,7 @@ func (cfg *config) checkRecover() error {
 
 func (cfg *config) recovers() bool { return cfg.recover != endWithRank }
 
-// renew returns the communicator to go on with when a member of c has died, nil if the job ends.
+// renew returns the communicator to continue with when a member of c has died, nil if the job ends.
 func (cfg *config) renew(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
 	switch cfg.recover {
 	case shrink:
@@ -51,20 +51,20 @@ func (cfg *config) renew(ctx context.Context, c *comm.Comm) (*comm.Comm, error) 
 	return nil, nil
 }
 
-// A kept is the state of a training that was interrupted.
+// A kept is the state of an interrupted training.
 type kept struct {
 	step        int64
 	seed        uint64
 	position    sampler.Position
-	ranks       int      // that have trained
-	slices      [][]byte // of shared; nil if there is no state
+	ranks       int      // number of ranks that have trained
+	slices      [][]byte // of shared; nil without state
 	own         [][]byte // of state.Hook.Own
 	bucketOrder []int
 	points      []point
 	evaluations []evaluation
 }
 
-// shared is the part of the state, with that of -hook, that is the same on all ranks.
+// shared is the part of the state, with -hook's, that is the same on all ranks.
 func (t *trainer) shared() []ddp.Slice { return slices.Concat(t.state.Slices, t.state.Hook.Shared) }
 
 // keep copies the state of t.
@@ -82,17 +82,17 @@ func (k *kept) keep(t *trainer, points []point, evaluations []evaluation) {
 	}
 }
 
-// A hookCopy is a copy of what the hook remembered at the end of a step.
+// A hookCopy is a copy of the hook's memory at the end of a step.
 type hookCopy struct{ shared, own [][]byte }
 
-// copyHook copies what the hook remembers at the end of a step: one that fails has changed some of
-// it, and is made again.
+// copyHook copies the hook's memory at the end of a step. A step that fails has changed parts of
+// it, and is repeated.
 func (t *trainer) copyHook() {
 	t.hookCopy.shared = copyInto(t.hookCopy.shared, t.state.Hook.Shared)
 	t.hookCopy.own = copyInto(t.hookCopy.own, t.state.Hook.Own)
 }
 
-// copyInto returns a copy of what all hold, in dst if that is not nil.
+// copyInto returns a copy of the content of all, in dst if that is not nil.
 func copyInto(dst [][]byte, all []ddp.Slice) [][]byte {
 	if dst == nil {
 		dst = make([][]byte, len(all))
@@ -103,8 +103,8 @@ func copyInto(dst [][]byte, all []ddp.Slice) [][]byte {
 	return dst
 }
 
-// adopt gives t and k, on all ranks, the state of the rank that has come farthest: in this process
-// before it was interrupted, or in the snapshot. If it fails, k stays as it is.
+// adopt gives t and k, on all ranks, the state of the rank with most progress, from its memory
+// before the interruption or from the snapshot. If adopt fails, k is unchanged.
 func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 	saved := t.state.Step
 	if k.slices != nil && k.step >= saved {
@@ -113,7 +113,7 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 			copy(s.Data.HostSlice(), k.slices[i])
 		}
 	}
-	// How far a rank has come: its step, and what was due after that.
+	// The progress of a rank: its step, and the work that was due after that step.
 	mine := [8]int64{t.state.Step, int64(len(k.points)), int64(len(k.evaluations)), int64(t.state.Seed),
 		t.state.Position.Epoch, t.state.Position.Offset, int64(len(t.state.BucketOrder)), int64(k.ranks)}
 	all := make([]int64, len(mine)*t.c.Size())
@@ -121,7 +121,7 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 		return err
 	}
 	of := func(r int) []int64 { return all[len(mine)*r:][:len(mine)] }
-	best, keepers := 0, 0 // keepers have come as far, and have what they had not sent
+	best, keepers := 0, 0 // keepers are as far, and have their unsent numbers
 	for r := range t.c.Size() {
 		if slices.Compare(of(r)[:3], of(best)[:3]) > 0 {
 			best = r
@@ -138,7 +138,7 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 		fmt.Fprintf(out, "recovery: going on after step %d on %d ranks\n", a[0], t.c.Size())
 	}
 	if a[0] > saved {
-		t.loaded = snapshot.Loaded{} // the ranks have gone beyond it
+		t.loaded = snapshot.Loaded{} // the ranks have passed the snapshot
 		t.keepOwn(k)
 		if len(t.state.Hook.Own) > 0 {
 			fmt.Fprintf(out, "recovery: %d of %d ranks keep what -hook %s had not sent\n", keepers, a[7], t.cfg.hook)
@@ -157,8 +157,8 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 	return err
 }
 
-// bcastState gives all ranks what is shared of the state of rank best, whose BucketOrder has so
-// many parameters.
+// bcastState gives all ranks the shared state of rank best, whose BucketOrder has params
+// parameters.
 func (t *trainer) bcastState(ctx context.Context, best, params int) error {
 	if t.c.Rank() != best {
 		t.state.BucketOrder = append([]int(nil), make([]int, params)...) // nil if there is none
@@ -174,10 +174,10 @@ func (t *trainer) bcastState(ctx context.Context, best, params int) error {
 	return nil
 }
 
-// keepOwn takes from k what the hook had not sent of this rank's gradients. It is that of the step
-// after which all go on, or zero: a rank that has not completed that step cannot tell what the
-// others have got of it. The hook divides by the number of ranks: where that has changed, what each
-// contributes stays the same.
+// keepOwn restores the hook's unsent part of this rank's gradients from k. It is the part after the
+// step from which all continue, or zero: a rank that has not completed that step cannot tell how
+// much of it the others have. The hook divides by the number of ranks. If that has changed, each
+// rank's contribution is scaled to stay the same.
 func (t *trainer) keepOwn(k *kept) {
 	by := float32(t.c.Size()) / float32(k.ranks)
 	for i, s := range t.state.Hook.Own {

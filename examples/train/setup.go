@@ -15,13 +15,13 @@ import (
 	"gompi/examples/internal/nn"
 )
 
-// bucketBytes is a little more than a hidden layer's gradients. This model is so
-// small that ddp's own choice, made for large ones, would send most of it as one
-// message when there is little left to compute meanwhile.
+// bucketBytes is a little more than a hidden layer's gradients. This model is so small that ddp's
+// default, chosen for large models, would send most of it as one message when little computation is
+// left to overlap.
 const bucketBytes = 528 << 10
 
-// newTrainer gives every rank the text, the same network, and the state in
-// which an earlier job left it, or, with -recover, this one: k.
+// newTrainer gives every rank the text, the same network, and the state of an earlier job's
+// snapshot or, with -recover, of k.
 func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer, k *kept) (*trainer, error) {
 	corpus, err := shareCorpus(ctx, c, cfg.data)
 	if err != nil {
@@ -40,12 +40,12 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer, k 
 	return t, nil
 }
 
-// prepare makes all that training needs beside the model.
+// prepare creates everything for training beside the model.
 func (t *trainer) prepare(ctx context.Context, out io.Writer, k *kept) (err error) {
 	if err := t.newSampler(t.cfg.seed); err != nil {
 		return err
 	}
-	t.epochSteps = t.stepsPerEpoch() // whatever the seed
+	t.epochSteps = t.stepsPerEpoch() // independent of the seed
 	if t.hook, err = newHook(t.cfg.hook, t.lastStep()); err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (t *trainer) newSampler(seed uint64) (err error) {
 	return err
 }
 
-// stepsPerEpoch returns how many batches make an epoch, which begins where the one
-// before it has ended in the shuffled text.
+// stepsPerEpoch returns the number of batches in an epoch. An epoch begins at the end of the
+// previous one in the shuffled text.
 func (t *trainer) stepsPerEpoch() int64 {
 	whole := int64(t.sampler.Steps())
 	if t.cfg.epochSamples == 0 {
@@ -84,7 +84,7 @@ func (t *trainer) stepsPerEpoch() int64 {
 	return min(whole, int64(max(1, t.cfg.epochSamples/t.cfg.batch)))
 }
 
-// stepsOf returns how many steps some epochs make, or the largest number if there is none for that.
+// stepsOf returns the number of steps in some epochs, or the largest int64 if it overflows.
 func (t *trainer) stepsOf(epochs int) int64 {
 	if t.epochSteps > 0 && int64(epochs) > math.MaxInt64/t.epochSteps {
 		return math.MaxInt64
@@ -105,8 +105,8 @@ func (t *trainer) lastStep() int64 {
 	}
 }
 
-// restore makes state refer to all that a job must remember, and fills it from
-// the snapshot if there is one to resume from.
+// restore makes state refer to all memory that a snapshot needs, and fills it from the snapshot, if
+// any.
 func (t *trainer) restore(ctx context.Context) (err error) {
 	t.state.Seed = t.cfg.seed
 	t.best[0] = math.Inf(1)
@@ -125,7 +125,7 @@ func (t *trainer) restore(ctx context.Context) (err error) {
 	return err
 }
 
-// sources is text to learn from where there is no other.
+// sources is the text for training if there is no other.
 //
 //go:embed *.go internal/*/*.go
 var sources embed.FS

@@ -13,8 +13,8 @@ import (
 	"gompi/comm/ddp/snapshot"
 )
 
-// A result is how well the network predicts text it has not seen, beside what
-// two simple methods make of the same text, in bits per byte.
+// A result is the network's loss on held-out text, beside the losses of two simple methods on the
+// same text, in bits per byte.
 type result struct {
 	evaluation
 	unigram, flate float64
@@ -22,11 +22,11 @@ type result struct {
 	evaluations    []evaluation // of -eval-every
 }
 
-// An evaluation is how the network does on text held out.
+// An evaluation is the network's result on held-out text.
 type evaluation struct {
 	step     int64
 	loss     float64 // bits per byte
-	accuracy float64 // share of bytes that the network holds for the most probable
+	accuracy float64 // share of bytes that the network predicts as most probable
 }
 
 // A trainer is one rank's part of the training.
@@ -37,22 +37,22 @@ type trainer struct {
 	model      model
 	d          *ddp.DDP
 	sampler    *sampler.Sampler
-	hook       ddp.Hook        // nil: none
-	state      snapshot.State  // what is saved; refers to the parameters and Adam's and the hook's memory
-	loaded     snapshot.Loaded // the snapshot that state is from
-	recovered  bool            // or state is from what a rank had in memory when another died
+	hook       ddp.Hook        // nil without -hook
+	state      snapshot.State  // for snapshots; refers to the memory of parameters, Adam and hook
+	loaded     snapshot.Loaded // the snapshot from which state comes
+	recovered  bool            // state comes from a rank's memory, after another rank died
 	epochSteps int64           // steps of an epoch
-	last       int64           // the step to stop after
+	last       int64           // the last step
 	best       [1]float64      // least loss of an evaluation
 
 	share             []int  // room for this rank's samples of a batch,
-	contexts, targets []byte // and for what the network gets of them
+	contexts, targets []byte // and for the network's input
 
-	hookCopy hookCopy // with -recover: of the hook after the last step
+	hookCopy hookCopy // with -recover: after the last step
 }
 
-// train does the whole job. All ranks call it with the same configuration. It continues from k,
-// which holds, if it fails with -recover, what has been reached.
+// train does the whole job. All ranks call it with the same configuration. It continues from k. If
+// it fails with -recover, k has its progress.
 func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer, k *kept) (res *result, err error) {
 	t, err := newTrainer(ctx, c, cfg, out, k)
 	if err != nil {
@@ -91,7 +91,7 @@ func (t *trainer) run(ctx context.Context, show *progress) (*result, error) {
 	if err := show.finish(ctx, res); err != nil {
 		return nil, err
 	}
-	if t.cfg.recovers() { // no rank leaves that others need to continue
+	if t.cfg.recovers() { // a rank may still need the others to recover
 		return res, comm.Barrier(ctx, t.c)
 	}
 	return res, nil
@@ -99,7 +99,7 @@ func (t *trainer) run(ctx context.Context, show *progress) (*result, error) {
 
 // loop is the training itself.
 func (t *trainer) loop(ctx context.Context, show *progress) error {
-	if t.recovered { // what was due after the last step may have been interrupted
+	if t.recovered { // work due after the last step may have been interrupted
 		if err := t.judgeAndSave(ctx, show); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (t *trainer) loop(ctx context.Context, show *progress) error {
 	return nil
 }
 
-// judgeAndSave does what is due after a step and has not been done.
+// judgeAndSave does the work that is due after a step, if not done.
 func (t *trainer) judgeAndSave(ctx context.Context, show *progress) error {
 	if t.cfg.evalEvery > 0 && t.due(t.cfg.evalEvery) && !show.hasEvaluated(t.state.Step) {
 		if err := t.evaluateNow(ctx, show); err != nil {
@@ -142,7 +142,7 @@ func (t *trainer) save(ctx context.Context, path string) error {
 	return snapshot.Save(ctx, t.c, path, &t.state)
 }
 
-// evaluateNow shows how the network does, and keeps it if it is the best so far.
+// evaluateNow prints the network's result, and saves the network if it is the best so far.
 func (t *trainer) evaluateNow(ctx context.Context, show *progress) error {
 	begin := time.Now()
 	e, err := t.evaluate(ctx)
@@ -154,7 +154,7 @@ func (t *trainer) evaluateNow(ctx context.Context, show *progress) error {
 		t.best[0] = e.loss
 		if t.cfg.keepBest {
 			if err := t.save(ctx, t.cfg.snapshot+".best"); err != nil {
-				t.best[0] = before // to be judged again with -recover, as it is not saved
+				t.best[0] = before // not saved: with -recover, judge again
 				return err
 			}
 		}
@@ -178,7 +178,7 @@ func (t *trainer) step(ctx context.Context, show *progress) error {
 		loss += part
 	}
 	if t.cfg.exact > 0 {
-		t.d.SkipRest() // another rank may have a pass more
+		t.d.SkipRest() // another rank may have one more pass
 	}
 	if err := t.d.Finish(ctx); err != nil {
 		return err
@@ -220,22 +220,20 @@ func appendContext(dst, text []byte, at, n int) []byte {
 	return append(dst, text[max(0, at-n):at]...)
 }
 
-// rate returns the learning rate of the coming step: it rises for a while,
-// because Adam's first steps rest on few gradients, then falls to zero along a
-// cosine.
+// rate returns the learning rate of the next step: it rises for a while, because Adam's first steps
+// rest on few gradients, then falls to zero along a cosine.
 func (t *trainer) rate() float64 {
 	const warmUp = 20
 	step := float64(t.state.Step + 1)
 	return t.cfg.peakRate() * min(1, step/warmUp) * (1 + math.Cos(math.Pi*step/float64(t.last+1))) / 2
 }
 
-// saveNow reports whether to save after the step that is done.
+// saveNow reports whether to save after the step just done.
 func (t *trainer) saveNow() bool {
 	return t.cfg.snapshot != "" && (t.state.Step == t.last || t.cfg.saveEvery > 0 && t.due(t.cfg.saveEvery))
 }
 
-// due reports whether the step that is done ends that many epochs, or steps if -epochs is not
-// given.
+// due reports whether the step just done ends so many epochs, or steps if -epochs is not given.
 func (t *trainer) due(every int) bool {
 	steps := int64(every)
 	if t.cfg.epochs > 0 {
@@ -244,7 +242,7 @@ func (t *trainer) due(every int) bool {
 	return t.state.Step%steps == 0
 }
 
-// evaluate measures the network on the text held out. Each rank takes a part.
+// evaluate measures the network on the held-out text. Each rank takes a part.
 func (t *trainer) evaluate(ctx context.Context) (evaluation, error) {
 	defer t.d.Span("evaluate")()
 	held := t.corpus.Held

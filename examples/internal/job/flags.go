@@ -12,25 +12,25 @@ import (
 	"gompi/comm"
 )
 
-// Flags are what the command lines of trainings have in common. A program fills in its defaults.
-// All ranks have the same.
+// Flags are the common command line of trainings. A program fills in its defaults. All ranks have
+// the same.
 type Flags struct {
 	Epochs    int
 	SaveEvery int // epochs; 0: only after the last
-	Batch     int // samples of one step, of what BatchPer says
+	Batch     int // samples of one step, for each unit of BatchPer
 	BatchPer  string
 	Rate      float64
 	Seed      uint64
 	Snapshot  string // "": none
 	Resume    string // auto, never or a file
 	KeepBest  bool
-	Eval      bool // only judge what is in the snapshot
+	Eval      bool // only judge the snapshot's model
 	Every     int  // steps between lines of progress; 0: none
 }
 
-// Parse reads the command line of the program called name into f. Numbers may stand between the
-// flags: "toy 50 10" is "toy -epochs 50 -save-every 10". Purpose is the first paragraph of its
-// help, and more defines what flags the program has of its own.
+// Parse parses the command line of the program called name into f. Numbers may stand between the
+// flags: "toy 50 10" is "toy -epochs 50 -save-every 10". purpose is the first paragraph of the
+// help, and more defines the program's own flags.
 func (f *Flags) Parse(name, purpose string, args []string, help io.Writer, more func(*flag.FlagSet)) error {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.define(fs, name)
@@ -73,8 +73,8 @@ func (f *Flags) define(fs *flag.FlagSet, name string) {
 // ErrVersion is returned by ParseMixed for -version.
 var ErrVersion = errors.New("the version is asked for")
 
-// ParseMixed parses flags, to which it adds -version, and returns the arguments that stand before,
-// between and after them. It prints nothing: that is for the caller, once.
+// ParseMixed parses flags, to which it adds -version, and returns the arguments before, between and
+// after the flags. It prints nothing: the caller prints, once.
 func ParseMixed(fs *flag.FlagSet, args []string) (others []string, err error) {
 	fs.SetOutput(io.Discard)
 	version := fs.Bool("version", false, "print the version, and no more")
@@ -93,7 +93,7 @@ func ParseMixed(fs *flag.FlagSet, args []string) (others []string, err error) {
 	}
 }
 
-// Numbers takes "EPOCHS [SAVE-EVERY]", as the scripts of PyTorch's tutorial do.
+// Numbers parses "EPOCHS [SAVE-EVERY]", the arguments of the scripts in PyTorch's tutorial.
 func Numbers(args []string, epochs, saveEvery *int) error {
 	targets := []*int{epochs, saveEvery}
 	if len(args) > len(targets) {

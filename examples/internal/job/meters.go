@@ -19,7 +19,7 @@ type meters struct {
 	steps   int
 	load    time.Duration // time for Load
 	step    time.Duration // time for whole steps
-	exposed time.Duration // ddp's clock in the beginning
+	exposed time.Duration // ddp's Exposed at begin
 }
 
 func newMeters(t *trainer) meters {
@@ -36,7 +36,7 @@ func (m *meters) add(sums []float64, samples int, load, step time.Duration) {
 	m.step += step
 }
 
-// What means returns after the means of Spec.Meters: means over ranks of milliseconds per step.
+// Results of means after the means of Spec.Meters: means over ranks of milliseconds per step.
 const (
 	meanStep = iota
 	meanLoad
@@ -66,7 +66,7 @@ func (m *meters) means(ctx context.Context) ([]float64, error) {
 	return all[:n+meanTimes], nil
 }
 
-// texts returns the means as they are shown.
+// texts formats the means.
 func (t *trainer) texts(means []float64) string {
 	var all []string
 	for i, m := range t.spec.Meters {
@@ -75,7 +75,7 @@ func (t *trainer) texts(means []float64) string {
 	return strings.Join(all, ", ")
 }
 
-// describe says what is going to be trained, and with which batch.
+// describe prints the data, the model and the batch.
 func (t *trainer) describe(batch int) {
 	numbers := 0
 	for _, p := range t.m.Params() {
@@ -111,7 +111,7 @@ func (t *trainer) showProgress(ctx context.Context) error {
 	return nil
 }
 
-// showEpoch prints the line of an epoch that took so long, without judging.
+// showEpoch prints the line of an epoch. took is its time, without judging.
 func (t *trainer) showEpoch(means []float64, took time.Duration) {
 	line := fmt.Sprintf("epoch %d/%d: %s", t.state.Position.Epoch, t.f.Epochs, t.texts(means))
 	if len(t.result.Held) > 0 {

@@ -1,6 +1,6 @@
-// Package job is what the examples that train have in common: flags, the start and the end of a
-// program, and the loop over epochs and batches. Train, in train.go, is that loop, and all that has
-// to do with ranks is there.
+// Package job is the common part of the examples that train: flags, the start and the end of a
+// program, and the loop over epochs and batches. That loop is Train, in train.go, with everything
+// about ranks.
 package job
 
 import (
@@ -22,16 +22,16 @@ import (
 )
 
 // Run is the main of a program: it parses the arguments, joins the job, calls train on every rank,
-// leaves the job, and prints how long that took. Only rank 0 prints: out is nowhere on the others.
-// Run returns the exit status: 0, 1 on an error, 2 if the arguments make no sense.
+// leaves the job, and prints the time of each part. Only rank 0 prints: on other ranks out
+// discards. Run returns the exit status: 0, 1 on an error, 2 for invalid arguments.
 func Run(name string, stdout, stderr io.Writer, parse func() error,
 	train func(ctx context.Context, c *comm.Comm, out io.Writer) error) int {
 	end := func(context.Context, *comm.Comm) (*comm.Comm, error) { return nil, nil }
 	return RunOn(name, stdout, stderr, parse, end, train)
 }
 
-// RunOn is Run that continues when ranks die: it then calls train again, with the communicator that
-// renew returns. Another rank may be rank 0 of that. If renew returns nil the death ends the job.
+// RunOn is Run that continues when ranks die: it then calls train again, with the communicator of
+// renew, whose rank 0 may be another process. If renew returns nil, the death ends the job.
 func RunOn(name string, stdout, stderr io.Writer, parse func() error,
 	renew func(ctx context.Context, c *comm.Comm) (*comm.Comm, error),
 	train func(ctx context.Context, c *comm.Comm, out io.Writer) error) int {
@@ -83,8 +83,8 @@ func RunOn(name string, stdout, stderr io.Writer, parse func() error,
 	return 0
 }
 
-// named returns the text of an error with the rank that has failed: this one, unless the error is
-// that of another rank, which it begins with.
+// named returns the text of an error with the rank that failed: this one, unless the error begins
+// with another rank.
 func named(c *comm.Comm, err error) string {
 	if strings.HasPrefix(err.Error(), "rank ") {
 		return err.Error()
@@ -99,7 +99,7 @@ func outputOf(c *comm.Comm, stdout io.Writer) io.Writer {
 	return stdout
 }
 
-// launched returns when gompirun began to start the ranks, if it says so, else the time now.
+// launched returns when gompirun began to start the ranks, or the present time without gompirun.
 func launched() time.Time {
 	if ns, err := strconv.ParseInt(os.Getenv(env.StartNS), 10, 64); err == nil {
 		return time.Unix(0, ns)

@@ -16,58 +16,57 @@ import (
 	"gompi/internal/atomicfile"
 )
 
-// A Model is what is trained: a network with its optimiser and its data. A rank's Model is used by
-// one goroutine.
+// A Model is the object of a training: a network with its optimiser and its data. A rank's Model is
+// used by one goroutine.
 type Model interface {
-	// Params returns what ddp averages the gradients of.
+	// Params returns the parameters whose gradients ddp averages.
 	Params() []*ddp.Param
-	// Memory returns what the optimiser remembers from step to step.
+	// Memory returns the optimiser's memory from step to step.
 	Memory() []ddp.Slice
-	// Load collects these samples, of those to train on or of those held out, for the next Learn
-	// or Judge.
+	// Load collects these samples, for training or held out, for the next Learn or Judge.
 	Load(samples []int, held bool)
-	// Learn adds scale times the gradient of the sum of losses, over the samples loaded, to the
-	// gradients, and announces to d each that is complete. It returns the sums that Spec.Meters are
-	// the means of.
+	// Learn adds scale times the gradient of the sum of losses, over the loaded samples, to the
+	// gradients, and announces each complete one to d. It returns the sums whose means are
+	// Spec.Meters.
 	Learn(d *ddp.DDP, scale float32) []float64
-	// Judge returns the same sums, and learns nothing.
+	// Judge returns the same sums, without learning.
 	Judge() []float64
 	// Update makes a step with the averages that d has left in the gradients.
 	Update(d *ddp.DDP, at At)
 }
 
-// At is where a training is.
+// At is the progress of a training.
 type At struct {
-	Epoch, Step int64 // done before; of Step in all epochs
+	Epoch, Step int64 // done before this step; Step counts over all epochs
 }
 
-// A Spec says the rest about a training.
+// A Spec has the other properties of a training.
 type Spec struct {
-	Samples, Held int     // how many there are to train on, and held out
-	Checksum      uint32  // of all of them, which snapshots remember; 0 if they follow from the seed
+	Samples, Held int     // numbers of samples for training and held out
+	Checksum      uint32  // of all samples, saved in snapshots; 0 if they depend on the seed
 	Meters        []Meter // the first is the loss
-	Best          int     // the meter, of what was held out, that -keep-best goes by
+	Best          int     // index of the meter, on held-out samples, for -keep-best
 	Options       ddp.Options
 }
 
-// A Meter is a mean over samples that is shown.
+// A Meter is a mean over samples, for display.
 type Meter struct {
 	Name   string
 	Show   func(mean float64) string
 	Higher bool // higher is better
 }
 
-// A Result is what a training came to.
+// A Result is the outcome of a training.
 type Result struct {
-	Curve   [][]float64 // of each epoch, the means of the meters over what was trained on
-	Held    []float64   // the means over what was held out, after the last epoch
+	Curve   [][]float64 // for each epoch, the means of the meters over the training samples
+	Held    []float64   // the means over held-out samples, after the last epoch
 	Bytes   int64       // of gradients that this rank has averaged with others
-	Steps   int64       // in all, those before the snapshot included
-	Own     int64       // of these, those of this run
+	Steps   int64       // in all, with the steps before the snapshot
+	Own     int64       // steps of this run
 	Resumed bool
 }
 
-// judged is how many samples are judged at a time.
+// judged is the number of samples judged at a time.
 const judged = 256
 
 // A trainer is one rank's part of a training.
@@ -79,8 +78,8 @@ type trainer struct {
 	out     io.Writer
 	d       *ddp.DDP
 	sampler *sampler.Sampler
-	state   snapshot.State // what is saved; refers to the memory of the parameters and the optimiser
-	best    []float32      // of all epochs, by the meter that says so
+	state   snapshot.State // for snapshots; refers to the memory of the parameters and the optimiser
+	best    []float32      // of all epochs, by the meter Spec.Best
 	data    []int64        // Samples, Held and Checksum
 	result  Result
 
@@ -129,8 +128,8 @@ func Train(ctx context.Context, c *comm.Comm, f *Flags, m Model, spec Spec, out 
 	return t.finish(ctx)
 }
 
-// CheckFile says what would keep a file from being written, before the work whose result it is to
-// hold.
+// CheckFile returns the error that would keep a file from being written, before the work for its
+// content.
 func CheckFile(what, path string) error {
 	if err := atomicfile.Check(path); err != nil {
 		return fmt.Errorf("%s %s: %w", what, path, err)
@@ -138,7 +137,7 @@ func CheckFile(what, path string) error {
 	return nil
 }
 
-// epoch trains on all samples once, judges the model by those held out, and saves it.
+// epoch trains on all samples once, judges the model by held-out samples, and saves it.
 func (t *trainer) epoch(ctx context.Context) error {
 	t.since, t.lines = newMeters(t), newMeters(t)
 	for now := t.state.Position.Epoch; t.state.Position.Epoch == now; {
@@ -169,8 +168,8 @@ func (t *trainer) step(ctx context.Context) error {
 	t.m.Load(share, false)
 	loaded := time.Now()
 	t.d.ZeroGrad()
-	// Finish averages over ranks. Divided by this, gradients become averages over the samples of
-	// the whole batch, even if shares are uneven.
+	// Finish averages over ranks. With this factor the gradients become averages over the samples
+	// of the whole batch, even if shares are uneven.
 	scale := float32(t.c.Size()) / float32(total)
 	sums := t.m.Learn(t.d, scale)
 	if err := t.d.Finish(ctx); err != nil {
@@ -185,7 +184,7 @@ func (t *trainer) step(ctx context.Context) error {
 	return nil
 }
 
-// judge measures the model on the samples held out. Each rank takes a part, and no sample counts
+// judge measures the model on the held-out samples. Each rank takes a part, and no sample counts
 // twice.
 func (t *trainer) judge(ctx context.Context) error {
 	if t.spec.Held == 0 {
@@ -209,8 +208,8 @@ func (t *trainer) judge(ctx context.Context) error {
 	return nil
 }
 
-// restore makes state refer to all that a job must remember, and fills it from the snapshot if
-// there is one to go on from.
+// restore makes state refer to all memory that a snapshot needs, and fills it from the snapshot, if
+// any.
 func (t *trainer) restore(ctx context.Context) (err error) {
 	t.state.Seed = t.f.Seed
 	for _, p := range t.m.Params() {
@@ -275,12 +274,12 @@ func (t *trainer) save(ctx context.Context) error {
 	return snapshot.Save(ctx, t.c, t.f.Snapshot, &t.state)
 }
 
-// finish makes sure that all ranks have the same model, and returns what it can.
+// finish checks that all ranks have the same model, and returns the result.
 func (t *trainer) finish(ctx context.Context) (*Result, error) {
 	if err := t.d.CheckReplicas(ctx); err != nil {
 		return nil, err
 	}
-	if len(t.result.Curve) == 0 { // no epoch has judged it
+	if len(t.result.Curve) == 0 { // no epoch has judged the model
 		if err := t.judge(ctx); err != nil {
 			return nil, err
 		}

@@ -7,11 +7,11 @@ import (
 	"gompi/comm/ddp"
 )
 
-// Adam is the optimiser of Kingma and Ba (2014). Every rank steps its own copy:
-// equal gradients keep equal parameters equal.
+// Adam is the optimiser of Kingma and Ba (2014). Every rank steps its own copy: equal gradients
+// keep equal parameters equal.
 type Adam struct {
-	// Decay, if not 0, is how much of itself each parameter loses in a step at rate 1, beside what
-	// its gradient does (AdamW, Loshchilov and Hutter 2019).
+	// Decay, if not 0, is the share that each parameter loses in a step at rate 1, beside its
+	// gradient's effect (AdamW, Loshchilov and Hutter 2019).
 	Decay float64
 
 	params []*ddp.Param
@@ -36,8 +36,8 @@ func NewAdam(params []*ddp.Param) *Adam {
 	return a
 }
 
-// Memory returns what Adam remembers from step to step, by the names of the
-// parameters: with the parameters, all that a job must save.
+// Memory returns Adam's memory from step to step, by the names of the parameters: with the
+// parameters, all that a job must save.
 func (a *Adam) Memory() []ddp.Slice {
 	var all []ddp.Slice
 	for i, p := range a.params {
@@ -46,12 +46,12 @@ func (a *Adam) Memory() []ddp.Slice {
 	return all
 }
 
-// AdamMemory returns what is saved of a parameter's means.
+// AdamMemory returns the slices of a parameter's means for a snapshot.
 func AdamMemory(param string, mean, square comm.Buffer) []ddp.Slice {
 	return []ddp.Slice{{Name: "adam.mean/" + param, Data: mean}, {Name: "adam.square/" + param, Data: square}}
 }
 
-// Step changes the parameters by their gradients, but for those of rows. step counts from 1.
+// Step changes the parameters by their gradients, except parameters with rows. step counts from 1.
 func (a *Adam) Step(step int64, rate float64) {
 	k, root := AdamFactors(step, rate)
 	keep := float32(1 - rate*a.Decay)
@@ -63,10 +63,9 @@ func (a *Adam) Step(step int64, rate float64) {
 	}
 }
 
-// StepRows changes, of parameter i of those given to NewAdam, the rows of which values has the
-// gradients. Other rows stay as they are, and so do their means: a step costs what its rows cost,
-// and the curve is not that of Step, for which all other gradients are 0. torch.optim.SparseAdam
-// does the same.
+// StepRows changes rows of parameter i of NewAdam. values has the rows' gradients. Other rows and
+// their means are unchanged. So the cost depends on the changed rows only, and the curve differs
+// from Step's, in which all other gradients are 0. torch.optim.SparseAdam does the same.
 func (a *Adam) StepRows(i int, rows []int32, values []float32, step int64, rate float64) {
 	k, root := AdamFactors(step, rate)
 	keep := float32(1 - rate*a.Decay)
@@ -87,9 +86,8 @@ func scale(data []float32, by float32) {
 	}
 }
 
-// AdamFactors returns what a step multiplies the mean of the gradients with, and the
-// root of that of their squares. Both means start at zero, and the factors undo the
-// bias of that.
+// AdamFactors returns a step's factors for the mean of the gradients, and for the root of the mean
+// of their squares. Both means start at zero; the factors undo that bias.
 func AdamFactors(step int64, rate float64) (k, root float32) {
 	c1 := 1 - math.Pow(AdamMean, float64(step))
 	c2 := 1 - math.Pow(AdamSquare, float64(step))

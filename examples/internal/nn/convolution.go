@@ -6,8 +6,8 @@ import (
 	"gompi/comm/ddp"
 )
 
-// An Image is the shape of pictures: a row of a batch has the pixels of a picture line by line,
-// and for each pixel its channels side by side.
+// An Image is the shape of pictures: a row of a batch has the pixels of a picture line by line, and
+// for each pixel its channels.
 type Image struct{ Height, Width, Channels int }
 
 // Len returns how many numbers a picture has.
@@ -16,23 +16,23 @@ func (s Image) Len() int { return s.Height * s.Width * s.Channels }
 // A Convolution moves a square of k x k pixels over a picture, without padding. At each place the
 // pixels under the square, times a matrix, give a pixel of the output.
 //
-// For each line of the output the k lines that the square is on are copied into a strip, column by
-// column. The square moves over a strip by a column from place to place, and the numbers under it
-// are next to each other. With squares of 2 x 2 and one channel:
+// For each line of the output the k lines under the square are copied into a strip, column by
+// column. From place to place the square moves over a strip by a column, and the numbers under it
+// are contiguous. With squares of 2 x 2 and one channel:
 //
 //	a b c d    strip of the first line:   a e b f c g d h
 //	e f g h    under the first square:    a e b f
 //	i j k l    under the second:              b f c g
 //
-// A copy of what is under each square (im2col) would be k times as large. All that is computed is
-// multiples of rows, added to other rows: rows of up to k times the channels of the output forward,
-// of all numbers under a square backward. Nothing is computed for a gradient of zero, which most
-// are behind a MaxPool.
+// A copy of the pixels under each square (im2col) would be k times as large. The computation only
+// adds multiples of rows to rows: forward, rows of up to k times the channels of the output;
+// backward, rows of all numbers under a square. Zero gradients, most of all behind a MaxPool, cost
+// nothing.
 type Convolution struct {
 	Weight, Bias *ddp.Param // Weight has a row for each channel of the output, in the order of strips
 	in, out      Image
 	k            int
-	column       int // numbers of a column of a strip
+	column       int // numbers in a column of a strip
 	workers      Workers
 
 	strips Matrix // a row for each line of each picture of the output
@@ -74,7 +74,7 @@ func (c *Convolution) Forward(x Matrix) Matrix {
 			first, last := p*c.out.Height, (p+1)*c.out.Height
 			for i := first; i < last; i++ {
 				c.eachPixel(row(x, p), i-first, row(strips, i), func(pixel, copied []float32) {
-					for channel, v := range pixel { // few: copy would take longer
+					for channel, v := range pixel { // few channels: copy would take longer
 						copied[channel] = v
 					}
 				})
@@ -85,8 +85,8 @@ func (c *Convolution) Forward(x Matrix) Matrix {
 	return y
 }
 
-// eachPixel calls do for each pixel of the strip of line i, with its channels in the picture and
-// in the strip.
+// eachPixel calls do for each pixel of the strip of line i, with its channels in the picture and in
+// the strip.
 func (c *Convolution) eachPixel(picture []float32, i int, strip []float32, do func(pixel, copied []float32)) {
 	n := c.in.Channels
 	for j := range c.in.Width {
@@ -97,9 +97,9 @@ func (c *Convolution) eachPixel(picture []float32, i int, strip []float32, do fu
 	}
 }
 
-// byInput returns the weights with a row for each number of a column of a strip: those of the
-// outputs of all the places where the column is under the square, from left to right. At the
-// first of these it is the last column of the square.
+// byInput returns the weights with a row for each number of a column of a strip. A row has the
+// outputs' weights for all places where the column is under the square, from left to right. At the
+// first of these places the column is the last of the square.
 func (c *Convolution) byInput() Matrix {
 	n, w := c.out.Channels, c.weights(c.Weight.Data)
 	turned := NewMatrix(c.column, c.k*n)
@@ -122,14 +122,14 @@ func (c *Convolution) forward(y, strips, w Matrix) {
 		}
 	}
 	for j := range c.in.Width {
-		first := j - c.k + 1 // the first place where column j is under the square; < 0: there is none
+		first := j - c.k + 1 // the first place where column j is under the square; < 0: none
 		lo, hi := max(0, first), min(j+1, c.out.Width)
 		mul(columns(y, lo*n, hi*n), columns(strips, j*c.column, (j+1)*c.column), columns(w, (lo-first)*n, (hi-first)*n))
 	}
 }
 
-// Backward adds to the gradients of the matrix and the bias. Each worker does some columns of the
-// matrix, for all pictures.
+// Backward adds to the gradients of the matrix and the bias. Each worker computes some columns of
+// the matrix, for all pictures.
 func (c *Convolution) Backward(dy Matrix) {
 	addRows(c.Bias.Grad, View(dy.Data, dy.Rows*c.out.Height*c.out.Width, c.out.Channels))
 	lines, dw := c.lines(dy), c.weights(c.Weight.Grad)
@@ -143,8 +143,8 @@ func (c *Convolution) Backward(dy Matrix) {
 	})
 }
 
-// eachGradient calls do for each number of a line of the output whose gradient is not zero, with
-// its channel, the gradient and what is under the square in strip.
+// eachGradient calls do for each number of a line of the output with a nonzero gradient, with its
+// channel, the gradient and the numbers under the square in strip.
 func (c *Convolution) eachGradient(dy, strip []float32, at []int, do func(channel int, g float32, under []float32)) {
 	for j := range c.out.Width {
 		pixel := dy[j*c.out.Channels:][:c.out.Channels]
@@ -154,7 +154,7 @@ func (c *Convolution) eachGradient(dy, strip []float32, at []int, do func(channe
 	}
 }
 
-// InputGradient adds up, for each pixel, the gradients of all places it was under the square of.
+// InputGradient adds up, for each pixel, the gradients of all places whose square covers the pixel.
 func (c *Convolution) InputGradient(dy Matrix) Matrix {
 	dx := room(&c.dx, dy.Rows, c.in.Len())
 	clear(dx.Data)

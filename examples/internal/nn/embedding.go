@@ -6,18 +6,18 @@ import (
 	"gompi/comm/ddp"
 )
 
-// An Embedding turns each number of a few into a learnt vector. The vectors of the numbers that
-// belong to one sample lie side by side.
+// An Embedding maps small numbers to learnt vectors. The vectors for the numbers of one sample are
+// contiguous.
 type Embedding[I byte | int32] struct {
-	Table *ddp.Param // a row of width numbers for each
+	Table *ddp.Param // a row of width numbers for each vector
 	width int
-	per   int // numbers of a sample
+	per   int // numbers in a sample
 	ids   []I
 	y     Matrix
 }
 
-// NewEmbedding returns an Embedding of the numbers 0 to n-1, of which a sample has per. Vectors
-// are drawn with the given deviation.
+// NewEmbedding returns an Embedding of the numbers 0 to n-1, with per numbers in a sample. Vectors
+// are random with the given deviation.
 func NewEmbedding[I byte | int32](name string, n, width, per int, deviation float64, rng *rand.Rand) *Embedding[I] {
 	e := &Embedding[I]{Table: newParam(name, n, width), width: width, per: per}
 	for i := range e.Table.Data {
@@ -26,8 +26,7 @@ func NewEmbedding[I byte | int32](name string, n, width, per int, deviation floa
 	return e
 }
 
-// Forward looks up ids, in which the samples lie one after the other. The output is valid until
-// the next Forward.
+// Forward looks up ids, which has the samples in order. The output is valid until the next Forward.
 func (e *Embedding[I]) Forward(ids []I) Matrix {
 	e.ids = ids
 	y := room(&e.y, len(ids)/e.per, e.per*e.width)

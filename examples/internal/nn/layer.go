@@ -1,6 +1,6 @@
 // Package nn has the layers, losses and optimisers of the examples: small networks of float32
-// numbers on the processor. Each layer has a forward and a backward that a reader can check with a
-// pencil; matrix products are gonum's.
+// numbers on the processor. A reader can check each layer's forward and backward with a pencil;
+// matrix products are gonum's.
 package nn
 
 import (
@@ -9,22 +9,22 @@ import (
 	"gompi/comm/ddp"
 )
 
-// A Layer turns a batch, which has a row for each sample, into another. It has room for one batch,
-// and is used by one goroutine at a time.
+// A Layer transforms a batch, with a row for each sample, into another. It has memory for one
+// batch, and is used by one goroutine at a time.
 type Layer interface {
-	// Params returns the parameters, if it has any.
+	// Params returns the parameters, if any.
 	Params() []*ddp.Param
 	// Forward returns the output for x, valid until the next Forward. It may change x.
 	Forward(x Matrix) Matrix
 	// Backward takes the gradient of the loss by the last output, which it may change, and adds to
 	// the gradients of the parameters.
 	Backward(dy Matrix)
-	// InputGradient returns the gradient by the last input, given what Backward has left in dy. It
-	// is a step of its own because the gradients of the parameters can travel meanwhile.
+	// InputGradient returns the gradient by the last input, given Backward's dy. It is a separate
+	// step because the gradients of the parameters can travel meanwhile.
 	InputGradient(dy Matrix) Matrix
 }
 
-// A Stack is layers each of which takes the output of the one before it.
+// A Stack is a sequence of layers, each of which takes the output of the previous one.
 type Stack []Layer
 
 // Params returns the parameters from the first layer to the last.
@@ -44,10 +44,10 @@ func (s Stack) Forward(x Matrix) Matrix {
 }
 
 // Backward takes the gradient of the loss by the last output and adds to the gradients of all
-// parameters. It calls ready(i) as soon as parameter i of Params has all of it, from the last to
-// the first: from then on the gradient may travel while the layers below are still computed.
-// Backward returns what the first layer has left of the gradient by its output, for its
-// InputGradient.
+// parameters. When the gradient of parameter i of Params is complete, from the last to the first,
+// it calls ready(i). From then on that gradient may travel while the layers below are still
+// computed. Backward returns the gradient by the first layer's output, as that layer's Backward
+// left it, for InputGradient.
 func (s Stack) Backward(dy Matrix, ready func(i int)) Matrix {
 	i := len(s.Params())
 	for k, l := range slices.Backward(s) {

@@ -17,7 +17,7 @@ type Linear struct {
 	y, dx Matrix // room for the output and for the gradient of the input
 }
 
-// NewLinear returns a layer whose weights are drawn with the given deviation.
+// NewLinear returns a layer with random weights of the given deviation.
 func NewLinear(name string, in, out int, deviation float64, workers Workers, rng *rand.Rand) *Linear {
 	l := &Linear{Weight: newParam(name+".weight", in, out), Bias: newParam(name+".bias", out), in: in, out: out, workers: workers}
 	for i := range l.Weight.Data {
@@ -26,12 +26,12 @@ func NewLinear(name string, in, out int, deviation float64, workers Workers, rng
 	return l
 }
 
-// BeforeReLU is the deviation of weights, of in inputs to each output, with which the variance of
-// a signal survives a layer and the ReLU after it (He et al. 2015).
+// BeforeReLU is the deviation of weights, of in inputs to each output, that preserves the variance
+// of a signal through a layer and the following ReLU (He et al. 2015).
 func BeforeReLU(in int) float64 { return math.Sqrt(2 / float64(in)) }
 
-// Cautious is a smaller deviation than BeforeReLU, with which high learning rates do not throw a
-// network off at once. PyTorch's layers begin with it.
+// Cautious is a smaller deviation than BeforeReLU: high learning rates do not make the network
+// diverge at once. PyTorch's layers begin with it.
 func Cautious(in int) float64 { return 1 / math.Sqrt(3*float64(in)) }
 
 // Output is the deviation of the weights of the last layer: small, so that the first guess is
@@ -93,12 +93,12 @@ func (r *ReLU) Forward(x Matrix) Matrix {
 // Backward has nothing to do.
 func (r *ReLU) Backward(Matrix) {}
 
-// InputGradient replaces dy by zero where the output was.
+// InputGradient sets dy to zero where the output was zero.
 func (r *ReLU) InputGradient(dy Matrix) Matrix {
 	for i, v := range r.y.Data[:len(dy.Data)] {
 		bits := math.Float32bits(dy.Data[i])
 		if v == 0 {
-			bits = 0 // chosen without a branch, of which the processor would guess many wrong
+			bits = 0 // chosen without a branch, which the processor would often mispredict
 		}
 		dy.Data[i] = math.Float32frombits(bits)
 	}

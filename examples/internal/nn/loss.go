@@ -29,14 +29,14 @@ func CrossEntropy(logits Matrix, targets []byte, scale float32) float64 {
 	return sum
 }
 
-// Hits returns of how many samples the target is among the k largest logits.
+// Hits returns the number of samples whose target is among the k largest logits.
 func Hits(logits Matrix, targets []byte, k int) int {
 	hits := 0
 	for i, target := range targets {
 		row := logits.Data[i*logits.Stride:][:logits.Cols]
 		larger := 0
 		for j, v := range row {
-			// Of equal ones the first is taken. Not a number is no hit.
+			// Of equal logits the first is taken. NaN is no hit.
 			if v > row[target] || v == row[target] && j < int(target) || v != v {
 				larger++
 			}
@@ -48,8 +48,8 @@ func Hits(logits Matrix, targets []byte, k int) int {
 	return hits
 }
 
-// SquaredError returns the sum of (y - target)², and replaces y by scale times the gradient of
-// that sum.
+// SquaredError returns the sum of (y - target)², and replaces y by scale times the gradient of that
+// sum.
 func SquaredError(y Matrix, targets []float32, scale float32) float64 {
 	var sum float64
 	for i, t := range targets {

@@ -15,13 +15,13 @@ type Matrix = blas32.General
 // NewMatrix returns a matrix of zeros.
 func NewMatrix(rows, cols int) Matrix { return View(make([]float32, rows*cols), rows, cols) }
 
-// View returns data as a matrix of that shape.
+// View returns data as a matrix of this shape.
 func View(data []float32, rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: data}
 }
 
-// room returns a matrix of that shape in the memory of m, which gets more if it has too little.
-// What is in it is left over.
+// room returns a matrix of this shape in the memory of m, which is enlarged if necessary. Its
+// content is undefined.
 func room(m *Matrix, rows, cols int) Matrix {
 	if len(m.Data) < rows*cols {
 		*m = NewMatrix(rows, cols)
@@ -44,41 +44,39 @@ func columns(m Matrix, lo, hi int) Matrix {
 	return m
 }
 
-// block returns the part of m of at most rows x cols elements that begins at
-// row i, column j.
+// block returns the part of m of at most rows x cols elements that begins at row i, column j.
 func block(m Matrix, i, j, rows, cols int) Matrix {
 	rows, cols = min(rows, m.Rows-i), min(cols, m.Cols-j)
 	return Matrix{Rows: rows, Cols: cols, Stride: m.Stride,
 		Data: m.Data[i*m.Stride+j : (i+rows-1)*m.Stride+j+cols]}
 }
 
-// A product is cut into tiles for two reasons. Operands of a tile stay in the
-// cache. And a product with four or more blocks of 64 x 64 results would make
-// gonum start a goroutine for every processor of the process, where one must
-// stay free for communication: tiles are smaller than that, and Workers says
-// how many goroutines work on them.
+// A product is cut into tiles for two reasons. Operands of a tile stay in the cache. And for a
+// product with four or more blocks of 64 x 64 results, gonum would start a goroutine for every
+// processor of the process, where one must stay free for communication. Tiles are smaller than
+// that, and Workers is the number of goroutines that compute them.
 //
-// gonum works along the rows of a tile, and each costs a call: so they are as
-// long as they may be, and those of one product about equally long.
+// gonum works along the rows of a tile, with a call for each. So rows are as long as possible, and
+// about equally long within a product.
 const (
 	tileRows  = 32
 	tileCols  = 192 // at most
 	tileInner = 128
 )
 
-// tileWidth returns the columns of a tile of a product that has cols columns.
+// tileWidth returns the columns of a tile for a product with cols columns.
 func tileWidth(cols int) int {
 	tiles := (cols + tileCols - 1) / tileCols
 	width := (cols + tiles - 1) / max(1, tiles)
 	return (width + 15) / 16 * 16 // gonum takes 16 numbers at a time
 }
 
-// Workers is how many goroutines share the work of one matrix product. The
-// result does not depend on it: each element is summed in one order.
+// Workers is how many goroutines share a matrix product. The result does not depend on their
+// number: each element is summed in the same order.
 type Workers int
 
-// WorkersOf returns how many goroutines a rank of as many computes with. One processor of the
-// process is left for communication, unless there is no other rank.
+// WorkersOf returns the number of compute goroutines for a rank of as many. If there are other
+// ranks, one processor of the process is left for communication.
 func WorkersOf(ranks int) Workers {
 	n := runtime.GOMAXPROCS(0)
 	if ranks > 1 {
@@ -87,7 +85,7 @@ func WorkersOf(ranks int) Workers {
 	return Workers(n)
 }
 
-// each calls do(lo, hi) for ranges that make up [0, n), each of whole units but for the last.
+// each calls do(lo, hi) for ranges that partition [0, n), each of whole units except the last.
 func (w Workers) each(n, unit int, do func(lo, hi int)) {
 	units := (n + unit - 1) / unit
 	workers := max(1, min(int(w), units))
@@ -134,8 +132,8 @@ func (w Workers) mulTransA(c, a, b Matrix) {
 	})
 }
 
-// mulTransB adds a bᵀ to c. Its inner loop is a dot product, which gains
-// nothing from cutting the rows it runs along.
+// mulTransB adds a bᵀ to c. Its inner loop is a dot product along rows, which are not cut, because
+// shorter rows gain nothing.
 func (w Workers) mulTransB(c, a, b Matrix) {
 	w.each(c.Rows, tileRows, func(lo, hi int) {
 		for i := lo; i < hi; i += tileRows {
@@ -148,18 +146,18 @@ func (w Workers) mulTransB(c, a, b Matrix) {
 	})
 }
 
-// addTimes adds a x to y. x may be longer. It is blas32.Axpy with less around it.
+// addTimes adds a x to y. x may be longer. It is blas32.Axpy with less overhead.
 func addTimes(y []float32, a float32, x []float32) {
 	gonum.Implementation{}.Saxpy(len(y), a, x, 1, y, 1)
 }
 
-// nonZero returns the places of the numbers of x that are not zero, in the memory of at.
+// nonZero returns the indexes of the nonzero numbers of x, in the memory of at.
 func nonZero(at []int, x []float32) []int {
 	n, at := 0, at[:len(x)]
 	for i, v := range x {
 		at[n] = i
 		if v != 0 {
-			n++ // needs no branch, of which the processor would guess many wrong
+			n++ // needs no branch, which the processor would often mispredict
 		}
 	}
 	return at[:n]

@@ -2,11 +2,11 @@ package nn
 
 import "gompi/comm/ddp"
 
-// A MaxPool takes of each square of 2 x 2 pixels, in each channel, the largest number. A last line
+// A MaxPool takes the largest number of each square of 2 x 2 pixels, in each channel. A last line
 // or column that fills no square is left out.
 type MaxPool struct {
 	in, out Image
-	from    []int32 // the number of the picture that each output is
+	from    []int32 // for each output, the index of its number in the picture
 	y, dx   Matrix
 }
 
@@ -38,9 +38,9 @@ func (m *MaxPool) Forward(x Matrix) Matrix {
 	return y
 }
 
-// largest puts into y, for each channel, the largest of the square whose first pixel is number
-// first, and its number into from. It has no branches, many of which the processor would guess
-// wrong: max and the choice of one of two whole numbers need none.
+// largest stores, for each channel, the largest number of the square whose first pixel is at first,
+// and its index. It has no branches, which the processor would often mispredict: max and a choice
+// between two integers need none.
 func (m *MaxPool) largest(y []float32, from []int32, picture []float32, first int) {
 	n, right, down := len(y), m.in.Channels, m.in.Width*m.in.Channels
 	from = from[:n]

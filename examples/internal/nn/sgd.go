@@ -5,9 +5,9 @@ import (
 	"gompi/comm/ddp"
 )
 
-// SGD is gradient descent with momentum and weight decay, both as PyTorch defines them: Decay times
-// the parameter is added to its gradient, and a step goes along a sum of gradients in which older
-// ones fade by Momentum. Every rank steps its own copy.
+// SGD is gradient descent with momentum and weight decay, as PyTorch defines them. Decay times the
+// parameter is added to its gradient. A step goes along a sum of gradients in which older gradients
+// fade by Momentum. Every rank steps its own copy.
 type SGD struct {
 	Momentum, Decay float32
 	params          []*ddp.Param
@@ -23,8 +23,7 @@ func NewSGD(params []*ddp.Param, momentum, decay float32) *SGD {
 	return s
 }
 
-// Memory returns what SGD remembers from step to step: with the parameters, all that a job must
-// save.
+// Memory returns SGD's memory from step to step: with the parameters, all that a job must save.
 func (s *SGD) Memory() (all []ddp.Slice) {
 	for i, p := range s.params {
 		all = append(all, ddp.Slice{Name: "sgd.velocity/" + p.Name, Data: comm.Of(s.velocity[i])})

@@ -19,7 +19,7 @@ import (
 // A Train is the training of an example.
 type Train func(ctx context.Context, c *comm.Comm, f *job.Flags, out io.Writer) (*job.Result, error)
 
-// Run trains on n ranks and returns rank 0's result, and what it printed.
+// Run trains on n ranks and returns rank 0's result and output.
 func Run(t *testing.T, n int, f job.Flags, train Train) (*job.Result, string) {
 	t.Helper()
 	var first *job.Result
@@ -42,8 +42,8 @@ func Run(t *testing.T, n int, f job.Flags, train Train) (*job.Result, string) {
 	return first, output.String()
 }
 
-// Writes runs the main of a program, and fails the test unless it says that it has files, in a line
-// that ends so, and trains nothing.
+// Writes runs the main of a program, and fails the test unless the program prints a line with this
+// end, about its files, and does not train.
 func Writes(t *testing.T, run func(args []string, stdout, stderr io.Writer) int, end string, args ...string) {
 	t.Helper()
 	var output, errs strings.Builder
@@ -52,14 +52,14 @@ func Writes(t *testing.T, run func(args []string, stdout, stderr io.Writer) int,
 	}
 }
 
-// SameCurve fails the test unless the losses of all epochs, and what was held out, are equal within
-// a relative tolerance.
+// SameCurve fails the test unless the losses of all epochs, and the meters of held-out samples, are
+// equal within a relative tolerance.
 func SameCurve(t *testing.T, name string, got, want *job.Result, tolerance float64) {
 	t.Helper()
 	if len(got.Curve) > len(want.Curve) || len(got.Curve) == 0 {
 		t.Fatalf("%s: %d epochs, want at most %d", name, len(got.Curve), len(want.Curve))
 	}
-	last := want.Curve[len(want.Curve)-len(got.Curve):] // all, or those since a snapshot
+	last := want.Curve[len(want.Curve)-len(got.Curve):] // all, or the epochs since a snapshot
 	for i := range got.Curve {
 		if !near(got.Curve[i][0], last[i][0], tolerance) {
 			t.Errorf("%s: loss of epoch %d of %d is %v, want %v", name, i+1, len(last), got.Curve[i][0], last[i][0])
@@ -74,8 +74,8 @@ func SameCurve(t *testing.T, name string, got, want *job.Result, tolerance float
 
 func near(got, want, tolerance float64) bool { return math.Abs(got-want) <= tolerance*math.Abs(want) }
 
-// AnyRanks checks that 2, 3 and 4 ranks follow the curve of one with the same batch of all ranks,
-// and returns that.
+// AnyRanks checks that 2, 3 and 4 ranks follow the curve of one rank with the same total batch, and
+// returns the result of one rank.
 func AnyRanks(t *testing.T, f job.Flags, train Train, tolerance float64) *job.Result {
 	t.Helper()
 	f.BatchPer = "all"
@@ -90,8 +90,8 @@ func AnyRanks(t *testing.T, f job.Flags, train Train, tolerance float64) *job.Re
 	return want
 }
 
-// Resumes checks that a training which stops half-way and goes on ends with the same bits in its
-// snapshot as one that does not stop; and on another number of ranks with the same curve, within
+// Resumes checks that a training that stops half-way and resumes ends with the snapshot of an
+// uninterrupted one, bit for bit. On another number of ranks it must have the same curve, within
 // the tolerance.
 func Resumes(t *testing.T, f job.Flags, train Train, tolerance float64) {
 	t.Helper()

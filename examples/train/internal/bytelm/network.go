@@ -10,17 +10,17 @@ import (
 	"gompi/examples/internal/nn"
 )
 
-// A Shape is what the sizes of a Network follow from.
+// A Shape determines the sizes of a Network.
 type Shape struct {
-	Context int   // bytes that a prediction sees
+	Context int   // bytes of context for a prediction
 	Width   int   // numbers per byte of context
 	Hidden  []int // sizes of the hidden layers
-	Rows    int   // samples at a time, at most
+	Rows    int   // largest number of samples at a time
 	Workers nn.Workers
 }
 
-// A Network is a model with room for the activations of one batch. It is used
-// by one goroutine at a time.
+// A Network is a model with memory for the activations of one batch. It is used by one goroutine at
+// a time.
 type Network struct {
 	shape  Shape
 	embed  *nn.Embedding[byte]
@@ -40,27 +40,26 @@ func New(s Shape, seed uint64) *Network {
 	return n
 }
 
-// Rows returns how many samples Evaluate and Backward take at most.
+// Rows returns the largest number of samples for Evaluate and Backward.
 func (n *Network) Rows() int { return n.shape.Rows }
 
-// Params returns the parameters from the first layer to the last. Backward
-// refers to them by their place in this list.
+// Params returns the parameters from the first layer to the last. Backward refers to them by their
+// index in this list.
 func (n *Network) Params() []*ddp.Param {
 	return append([]*ddp.Param{n.embed.Table}, n.layers.Params()...)
 }
 
-// Evaluate returns the loss, the sum of -ln p over targets, and for how many targets the network
-// finds no byte more probable. contexts holds the context of each target, one after the other.
+// Evaluate returns the loss, the sum of -ln p over targets, and the number of targets that the
+// network predicts as most probable. contexts holds the contexts of the targets, in order.
 func (n *Network) Evaluate(contexts, targets []byte) (loss float64, right int) {
 	logits := n.forward(contexts)
 	right = nn.Hits(logits, targets, 1)
 	return nn.CrossEntropy(logits, targets, 0), right
 }
 
-// Backward computes the loss and adds scale times its gradient to the
-// parameters' gradients. It calls ready(i) as soon as parameter i has all of
-// it, from the last layer to the first: from then on the gradient may travel
-// while the layers below are still computed.
+// Backward computes the loss and adds scale times its gradient to the parameters' gradients. When
+// the gradient of parameter i is complete, from the last layer to the first, it calls ready(i).
+// From then on that gradient may travel while the layers below are still computed.
 func (n *Network) Backward(contexts, targets []byte, scale float32, ready func(i int)) float64 {
 	logits := n.forward(contexts)
 	loss := nn.CrossEntropy(logits, targets, scale)

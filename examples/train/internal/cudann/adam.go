@@ -22,7 +22,7 @@ func NewAdam(n *Network) (*Adam, error) {
 	return a, n.e.err
 }
 
-// Memory returns what Adam remembers from step to step, by the names of nn's.
+// Memory returns Adam's memory from step to step, by the names of nn's.
 func (a *Adam) Memory() []ddp.Slice {
 	var all []ddp.Slice
 	for i, p := range a.n.Params() {
@@ -31,7 +31,7 @@ func (a *Adam) Memory() []ddp.Slice {
 	return all
 }
 
-// Step puts a step on the stream. step counts from 1.
+// Step enqueues a step on the stream. step counts from 1.
 func (a *Adam) Step(step int64, rate float64) error {
 	k, root := nn.AdamFactors(step, rate)
 	for i, p := range a.n.Params() {

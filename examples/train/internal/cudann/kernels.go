@@ -7,14 +7,14 @@ import (
 	"gompi/cudaops"
 )
 
-// The kernels of network.cu as text, which the driver compiles for any device since
-// Turing: `make ptx` writes it.
+// The kernels of network.cu as text, which the driver compiles for any device since Turing. `make
+// ptx` writes it.
 //
 //go:embed network_sm75.ptx
 var ptx string
 
-// The parameters of the kernels, as in network.cu. Those named by what they hold are
-// addresses of device memory.
+// The parameters of the kernels, as in network.cu. Fields named after data are addresses of device
+// memory.
 type (
 	lookupArgs struct {
 		table, bytes, x uint64
@@ -51,7 +51,7 @@ type (
 	}
 )
 
-// names are those of all kernels.
+// names are the names of all kernels.
 var names = []string{"lookup", "lookup_gradient", "activate", "bias_gradient", "relu_gradient", "cross_entropy", "adam", "product"}
 
 // An engine enqueues kernels and matrix products on one Stream. It keeps its first error, as a CUDA
@@ -91,7 +91,7 @@ func (e *engine) note(err error) {
 	}
 }
 
-// launch puts a kernel on the Stream that has work for this many threads.
+// launch enqueues a kernel with work for so many threads.
 func launch[Args any](e *engine, name string, threads int, args Args) {
 	if e.err != nil || threads == 0 {
 		return
@@ -101,7 +101,7 @@ func launch[Args any](e *engine, name string, threads int, args Args) {
 	e.note(cudaops.Launch(e.s, e.kernels[name], grid, block, &args))
 }
 
-// multiply puts z = x y + beta z on the Stream.
+// multiply enqueues z = x y + beta z.
 func (e *engine) multiply(z, x, y cudaops.Matrix, beta float32) {
 	switch {
 	case e.err != nil:
@@ -129,15 +129,14 @@ func (e *engine) multiplyHere(z, x, y cudaops.Matrix, beta float32) {
 	launch(e, "product", (z.Rows+side-1)/side*((z.Cols+side-1)/side), a)
 }
 
-// copy puts a copy on the Stream; host memory in it is pinned.
+// copy enqueues a copy; host memory in it is pinned.
 func (e *engine) copy(dst, src cudaops.Buffer) {
 	if e.err == nil {
 		e.note(e.s.Copy(dst, src))
 	}
 }
 
-// close waits for the work and gives everything back. It returns the first error of
-// all that e did.
+// close waits for the work and frees everything. It returns the first error of e.
 func (e *engine) close() error {
 	e.note(e.s.Sync())
 	if e.blas != nil {

@@ -6,7 +6,7 @@ import (
 	"gompi/cudaops"
 )
 
-// alloc returns n zeroed elements, for as long as e is there.
+// alloc returns n zeroed elements, which e.close frees.
 func alloc[T comm.Scalar](e *engine, n int) cudaops.Buffer {
 	if e.err != nil {
 		return cudaops.Buffer{}
@@ -49,8 +49,8 @@ func newInput(e *engine, n int) *input {
 	return &input{e: e, here: pinned[byte](e, n), there: alloc[byte](e, n)}
 }
 
-// set puts the copy of data on the stream. The last one is done by then: whoever has
-// put work there has waited for an output of it.
+// set enqueues the copy of data. The last copy is done by then: the caller has waited for an output
+// of the work behind it.
 func (in *input) set(data []byte) {
 	if in.e.err != nil {
 		return
@@ -75,7 +75,7 @@ func newOutput(e *engine, n int) *output {
 	return o
 }
 
-// fetch puts the copy of the first n numbers on the stream.
+// fetch enqueues the copy of the first n numbers.
 func (o *output) fetch(n int) {
 	if o.e.err == nil {
 		o.e.copy(o.here.Slice(0, n), o.there.Slice(0, n))

@@ -1,7 +1,6 @@
-// Package cudann is package bytelm on a CUDA device: the same network and optimiser,
-// step by step, in kernels of its own and products by cuBLAS, or by a plain kernel
-// where cuBLAS is not there. All work is put on one stream; the host waits for the
-// loss alone.
+// Package cudann is package bytelm on a CUDA device: the same network and optimiser, step by step,
+// in kernels of its own and products by cuBLAS, or by a plain kernel without cuBLAS. All work is on
+// one stream; the host waits only for the loss.
 package cudann
 
 import (
@@ -16,8 +15,8 @@ import (
 	"gompi/examples/train/internal/bytelm"
 )
 
-// A Network is bytelm's Network with its parameters and activations in the memory of a
-// device. It is used by one goroutine at a time.
+// A Network is bytelm's Network with its parameters and activations in the memory of a device. It
+// is used by one goroutine at a time.
 type Network struct {
 	e        *engine
 	products string
@@ -36,12 +35,12 @@ type layer struct {
 	weight, bias *ddp.Tensor
 	in, out      int
 	relu         uint64
-	x, y         cudaops.Buffer // for all rows; x is the y before it
+	x, y         cudaops.Buffer // for all rows; x is the previous layer's y
 	dx           cudaops.Buffer
 }
 
-// New returns a Network on d with the weights of bytelm.New. Products are cuBLAS's if
-// its library is there. Close gives the device's memory back.
+// New returns a Network on d with the weights of bytelm.New. Products are by cuBLAS if its library
+// exists. Close frees the device's memory.
 func New(d *cudaops.Device, shape bytelm.Shape, seed uint64) (*Network, error) {
 	e, err := newEngine(d)
 	if err != nil {
@@ -54,7 +53,7 @@ func New(d *cudaops.Device, shape bytelm.Shape, seed uint64) (*Network, error) {
 	} else if err != nil {
 		n.products = fmt.Sprintf("products by a plain kernel (%v)", err)
 	}
-	shape.Rows = 0 // the host's network lends its weights, and needs no room for batches
+	shape.Rows = 0 // the host's network only lends its weights: no memory for batches
 	n.build(bytelm.New(shape, seed).Params())
 	if e.err != nil {
 		return nil, n.Close()
@@ -62,7 +61,7 @@ func New(d *cudaops.Device, shape bytelm.Shape, seed uint64) (*Network, error) {
 	return n, nil
 }
 
-// build takes memory for parameters, which it fills, and for activations.
+// build allocates the parameters, which it copies, and the activations.
 func (n *Network) build(params []*ddp.Param) {
 	e, s := n.e, n.shape
 	n.table = e.tensor(params[0])
@@ -81,13 +80,13 @@ func (n *Network) build(params []*ddp.Param) {
 	n.logits = pinned[float32](e, s.Rows*in)
 }
 
-// Products says what multiplies matrices.
+// Products describes the matrix products' method.
 func (n *Network) Products() string { return n.products }
 
-// Rows returns how many samples Evaluate and Backward take at most.
+// Rows returns the largest number of samples for Evaluate and Backward.
 func (n *Network) Rows() int { return n.shape.Rows }
 
-// Stream returns the stream that all work is put on.
+// Stream returns the stream of all work.
 func (n *Network) Stream() *cudaops.Stream { return n.e.s }
 
 // Params returns the parameters in the order of bytelm's.
@@ -99,7 +98,7 @@ func (n *Network) Params() []*ddp.Tensor {
 	return ps
 }
 
-// Evaluate is bytelm's Evaluate. The logits come to the host, which compares them.
+// Evaluate is bytelm's Evaluate. The host compares the logits.
 func (n *Network) Evaluate(contexts, targets []byte) (loss float64, right int, err error) {
 	n.forward(contexts)
 	last := n.layers[len(n.layers)-1]
@@ -113,13 +112,13 @@ func (n *Network) Evaluate(contexts, targets []byte) (loss float64, right int, e
 	return loss, nn.Hits(logits, targets, 1), nil
 }
 
-// Backward is bytelm's Backward, but for when it calls ready(i): as soon as the work that
-// makes the gradient of parameter i is on the stream.
+// Backward is bytelm's Backward, but it calls ready(i) as soon as the work for the gradient of
+// parameter i is enqueued.
 func (n *Network) Backward(contexts, targets []byte, scale float32, ready func(i int)) (float64, error) {
 	rows := len(targets)
 	n.forward(contexts)
 	n.crossEntropy(targets, scale)
-	grad := n.layers[len(n.layers)-1].y // where crossEntropy has left it
+	grad := n.layers[len(n.layers)-1].y // crossEntropy has left the gradient there
 	for i, l := range slices.Backward(n.layers) {
 		n.e.backward(l, grad, rows)
 		ready(2*i + 2) // bias
@@ -144,8 +143,8 @@ func (n *Network) lookup(table, x cudaops.Buffer, bytes int) lookupArgs {
 	return lookupArgs{table: address(table), bytes: address(n.contexts.there), x: address(x), n: uint64(bytes), width: uint64(n.shape.Width)}
 }
 
-// crossEntropy puts the losses on their way to the host, and scale times the gradient
-// of their sum in the place of the logits.
+// crossEntropy enqueues the losses' copy to the host, and replaces the logits by scale times the
+// gradient of the losses' sum.
 func (n *Network) crossEntropy(targets []byte, scale float32) {
 	n.targets.set(targets)
 	last := n.layers[len(n.layers)-1]
@@ -161,8 +160,8 @@ func (e *engine) forward(l layer, rows int) {
 	launch(e, "activate", rows*l.out, l.args(l.y, l.bias.Data, rows))
 }
 
-// backward takes the gradient of the loss by the last y and adds to the gradients of
-// weight and bias. It replaces dy by the gradient before relu.
+// backward takes the gradient of the loss by the last y and adds to the gradients of weight and
+// bias. It replaces dy by the gradient before relu.
 func (e *engine) backward(l layer, dy cudaops.Buffer, rows int) {
 	if l.relu != 0 {
 		launch(e, "relu_gradient", rows*l.out, reluArgs{y: address(l.y), gradient: address(dy), n: uint64(rows * l.out)})
@@ -171,7 +170,7 @@ func (e *engine) backward(l layer, dy cudaops.Buffer, rows int) {
 	e.multiply(matrix(l.weight.Grad, l.in, l.out), matrix(l.x, rows, l.in).T(), matrix(dy, rows, l.out), 1)
 }
 
-// inputGradient returns the gradient by the last x, given what backward has left in dy.
+// inputGradient returns the gradient by the last x, given backward's dy.
 func (e *engine) inputGradient(l layer, dy cudaops.Buffer, rows int) cudaops.Buffer {
 	e.multiply(matrix(l.dx, rows, l.in), matrix(dy, rows, l.out), matrix(l.weight.Data, l.in, l.out).T(), 0)
 	return l.dx
@@ -186,8 +185,7 @@ func matrix(b cudaops.Buffer, rows, cols int) cudaops.Matrix {
 	return cudaops.MatrixOf(b.Slice(0, rows*cols), rows, cols)
 }
 
-// Close waits for the work and gives all memory back. It returns the first error of
-// all that n did.
+// Close waits for the work and frees all memory. It returns the first error of n.
 func (n *Network) Close() error {
 	if n.losses != nil {
 		n.losses.close()
