@@ -11,8 +11,7 @@ import (
 //c:const GOMPI_FRAME_
 const HeaderSize = 48
 
-// Version is the version of the frame format; ranks of different versions
-// refuse each other.
+// Version is the version of the frame format. Ranks of different versions refuse each other.
 //
 //c:const GOMPI_FRAME_
 const Version = 9
@@ -20,12 +19,12 @@ const Version = 9
 //c:const GOMPI_FRAME_
 const magic = 0x6d // 'm'
 
-// MaxPayload bounds Header.Len: a larger length on the wire is an error, found
-// before any memory is taken for it.
+// MaxPayload bounds Header.Len. A larger length on the wire is an error, detected before memory is
+// allocated for the payload.
 const MaxPayload = 1 << 48
 
-// A Kind is the purpose of a frame. Transports carry all kinds alike, except Goodbye,
-// which is their own.
+// A Kind is the purpose of a frame. Transports carry all kinds alike, except Goodbye, which is
+// their own.
 type Kind uint8
 
 // The frame kinds. "A" and "B" are the two words of the Header.
@@ -36,7 +35,7 @@ const (
 	Eager          // point-to-point message with its payload
 	RTS            // request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's token, Seq: place of the payload or 0, Flags: Short too
 	CTS            // clear to send: answer to RTS or Offer; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: chunks to send now, 0 for all
-	Data           // payload that a CTS has asked for, or a part of it; A: receiver's token
+	Data           // payload requested by a CTS, or a part of it; A: receiver's token
 	Done           // the payload has been copied from or to the place that was sent; A: token of the rank that sent it
 	Credit         // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm, Tag: how many messages the sender of the frame holds if it takes no more unexpected ones, else 0
 	Coll           // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far, Flags: type of its elements
@@ -45,7 +44,7 @@ const (
 	Call           // the sender waits for the receiver in this collective; Seq, A and B as Coll
 	Revoke         // Comm is broken; the payload says why
 	Await          // the sender waits for the receiver on Comm; Left answers once Comm is closed there
-	Left           // the sender has closed Comm: it neither sends nor receives anything there any more
+	Left           // the sender has closed Comm, and neither sends nor receives there any more
 	Withdraw       // takes an RTS back; A: sender's token
 	Withdrawn      // answer to Withdraw, if no receive has matched the RTS; A: sender's token
 	Flush          // asks whether the receiver still writes to places it was given; A: a number
@@ -54,8 +53,8 @@ const (
 	numKinds
 )
 
-// Short, in the Flags of an RTS frame, says that the message is short and is announced for want of
-// credit alone: its receiver may fetch the payload before a receive matches.
+// Short, in the Flags of an RTS frame, means that the message is short and announced only for lack
+// of credit: its receiver may fetch the payload before a receive matches.
 const Short = 1 << 7
 
 var kindNames = [numKinds]string{"none", "eager", "rts", "cts", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "withdraw", "withdrawn", "flush", "flushed", "goodbye"}
@@ -67,7 +66,7 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// A Header opens every frame. What the fields mean depends on the Kind.
+// A Header opens every frame. The Kind determines the meaning of the fields.
 type Header struct {
 	Kind  Kind
 	Flags uint8
@@ -78,7 +77,7 @@ type Header struct {
 	A, B  uint64
 }
 
-// An encoded is where the fields of a Header are when it is encoded. Its integers are little-endian.
+// An encoded is the layout of an encoded Header. Its integers are little-endian.
 //
 //c:struct gompi_header
 type encoded struct {
@@ -89,7 +88,7 @@ type encoded struct {
 	a, b           uint64
 }
 
-// The places of the fields.
+// The offsets of the fields.
 const (
 	magicAt   = unsafe.Offsetof(encoded{}.magic)
 	versionAt = unsafe.Offsetof(encoded{}.version)
@@ -117,8 +116,8 @@ func (h *Header) Encode(dst []byte) {
 	binary.LittleEndian.PutUint64(dst[bAt:], h.B)
 }
 
-// Decode sets h from the first HeaderSize bytes of src. It refuses what no
-// rank of this version sends.
+// Decode sets h from the first HeaderSize bytes of src. It refuses headers that no rank of this
+// version sends.
 func (h *Header) Decode(src []byte) error {
 	_ = src[HeaderSize-1]
 	if src[magicAt] != magic || src[versionAt] != Version {

@@ -1,14 +1,13 @@
 // Package transport is the interface between gompi's messages and the transports that move
 // bytes: memory of this process, TCP, shared memory, UCX.
 //
-// A Transport moves frames, a Header and an optional payload, between the
-// ranks of one world. It knows nothing of communicators, tags, matching or
-// element types. Package peers of internal/core is its one caller: it serialises all calls, and
-// calls Poll in a loop while it waits, so a Transport needs no goroutine and no
-// lock of its own.
+// A Transport moves frames, a Header and an optional payload, between the ranks of one world. It
+// knows nothing of communicators, tags, matching or element types. Its only caller is package peers
+// of internal/core, which serialises all calls, and calls Poll in a loop while it waits. So a
+// Transport needs no goroutine and no lock of its own.
 //
-// It is not a public interface: its types are those of gompi's internal packages, core makes the
-// transports that there are, and ranks of one gompi talk to each other alone.
+// The interface is not public: its types are gompi's internal ones, core creates all transports,
+// and only ranks of the same gompi talk to each other.
 package transport
 
 import (
@@ -20,117 +19,105 @@ import (
 
 // A Transport moves frames between this rank and its peers.
 //
-// Frames from one rank to another arrive complete, once, and in the order
-// sent. No method blocks. Methods are not safe for concurrent use: the caller
-// serialises them. Only Poll and Close call the Sink.
+// Frames from one rank to another arrive complete, once, and in order. No method blocks. Methods
+// are not safe for concurrent use: the caller serialises them. Only Poll and Close call the Sink.
 type Transport interface {
 	// Name is the transport's short name: "shm", "tcp", "inproc".
 	Name() string
 
-	// Reaches reports whether frames can be sent to peer, as far as can be
-	// known without trying.
+	// Reaches reports whether frames can be sent to peer, as far as is known without an attempt.
 	Reaches(peer world.Rank) bool
 
-	// Carries reports whether payloads in s can be sent and received without
-	// staging them in host memory.
+	// Carries reports whether payloads in s can be sent and received without staging in host
+	// memory.
 	Carries(s mem.Space) bool
 
-	// Send sends a frame: h, whose Len it sets to b.Size(), and b's bytes. h is
-	// only read during the call.
+	// Send sends a frame: h, whose Len it sets to b.Size(), and b's bytes. h is only read during
+	// the call.
 	//
-	// If Send returns true, b may be reused at once: its bytes are on their
-	// way, or copied. If it returns false, b must stay as it is until
-	// Sink.Sent(token, err) is called, exactly once, from a later Poll or Close.
-	// Small payloads that cannot leave at once are copied, up to an amount per
-	// peer that the transport bounds.
+	// If Send returns true, b may be reused at once: its bytes have left or are copied. If Send
+	// returns false, b must stay unchanged until Sink.Sent(token, err) is called, exactly once,
+	// from a later Poll or Close. Small payloads that cannot leave at once are copied, up to an
+	// amount per peer that the transport bounds.
 	//
-	// Several frames to one peer may have one token: the Sents are in the order of the
-	// frames, and Forget is for all.
+	// Several frames to one peer may share a token: then the Sents are in the order of the frames,
+	// and Forget applies to all.
 	//
-	// A frame that cannot be delivered is reported by Sink.Lost, and by
-	// Sink.Sent if its token is still due. Frames to a peer that is lost are
-	// dropped.
+	// A frame that cannot be delivered is reported by Sink.Lost, and by Sink.Sent if its token is
+	// still due. Frames to a lost peer are dropped.
 	Send(peer world.Rank, h *Header, b mem.Buffer, token uint64) bool
 
-	// Poll moves what can be moved now and returns the number of events it
-	// handled: frames or windows read, writes finished, connections made. It
-	// looks first, and often only, at the peer named, which the caller is
-	// waiting for; peer is world.None when there is none.
+	// Poll moves as much as possible without waiting, and returns the number of events: frames or
+	// windows read, writes finished, connections made. It looks first, and often only, at the named
+	// peer, for which the caller waits; peer is world.None if the caller waits for none.
 	Poll(peer world.Rank) int
 
-	// Forget makes the transport release the buffer of a token whose Sent or Filled is
-	// still due, and cancels that call. The rest of a payload being received is read and
-	// dropped; the rest of a payload being sent is copied. So a caller gets its memory
-	// back after an error.
+	// Forget makes the transport release the buffer of a token whose Sent or Filled is still due,
+	// and cancels that call. The rest of a payload being received is read and dropped; the rest of
+	// a payload being sent is copied. So a caller gets its memory back after an error.
 	Forget(peer world.Rank, token uint64)
 
-	// Arm prepares for the caller to sleep. It reports false when there is something to
-	// Poll after all. After it returned true, any event for Poll also wakes the caller's
-	// Parker, if that is armed too. The next Poll disarms.
+	// Arm prepares for the caller to sleep. It returns false if Poll has work. After it returned
+	// true, any event for Poll also wakes the caller's Parker, if that is armed, too. The next Poll
+	// disarms.
 	Arm() bool
 
-	// Close sends the queued frames, notifies each connected peer that this rank
-	// leaves in good order, and releases everything. It is called repeatedly
-	// until it returns true, with sleep between if need be; a call with
-	// force ends at once, dropping what is queued. Frames no longer arrive;
+	// Close sends the queued frames, notifies each connected peer that this rank leaves in good
+	// order, and releases everything. It is called repeatedly until it returns true, with sleep
+	// between. A call with force ends at once and drops queued frames. Frames no longer arrive;
 	// buffers that are still due get their Sink.Sent.
 	Close(force bool) bool
 }
 
-// A Sink is what a Transport delivers to: the messages of a rank. Its methods may call Send
-// and the methods of a Direct, but neither Poll, Arm nor Close.
+// A Sink receives a Transport's frames: it is the messages of a rank. Its methods may call Send and
+// the methods of a Direct, but neither Poll, Arm nor Close.
 type Sink interface {
-	// Arrive announces a frame whose header has arrived. If h.Len > 0 it
-	// returns where the payload goes: window, non-empty, at most h.Len bytes
-	// long, and a token for Filled. An empty window means that the payload is
-	// to be read and dropped, without calls to Filled. h is only valid during
-	// the call.
+	// Arrive announces a frame whose header has arrived. If h.Len > 0 it returns the memory for the
+	// payload: window, non-empty, at most h.Len bytes long, and a token for Filled. An empty window
+	// means to read and drop the payload, without calls to Filled. h is only valid during the call.
 	Arrive(peer world.Rank, h *Header) (window mem.Buffer, token uint64)
 
-	// Filled reports that n bytes of payload, the whole of the last window, have
-	// been stored. If payload is left, it returns the next window, which may
-	// be the same memory again; an empty one means to drop the rest. After the
-	// last byte the result is ignored.
+	// Filled reports that the last window has been filled with payload. If payload is left, it
+	// returns the next window, which may be the same memory; an empty one means to drop the rest.
+	// After the last byte the result is ignored.
 	Filled(token uint64) (window mem.Buffer)
 
-	// Sent reports that the buffer of a Send which returned false may be reused;
-	// err is not nil if the frame may not have been delivered.
+	// Sent reports that the buffer of a Send which returned false may be reused. err is not nil if
+	// the frame may not have been delivered.
 	Sent(token uint64, err error)
 
-	// Lost reports, once, that no frame will arrive from peer any more and none
-	// can be sent. err is ErrGone if the peer left in good order, after
-	// everything it sent has arrived; otherwise it says what happened.
+	// Lost reports, once, that no more frames arrive from peer or can be sent there. err is ErrGone
+	// if the peer left in good order, after all its frames have arrived; otherwise err is the
+	// cause.
 	Lost(peer world.Rank, err error)
 }
 
-// An EagerSink is a Sink that can take a frame which has arrived as a whole in one call,
-// instead of Arrive and Filled. It is found by type assertion.
+// An EagerSink is a Sink that can take a completely arrived frame in one call, instead of Arrive
+// and Filled. It is found by type assertion.
 type EagerSink interface {
-	// Take takes a frame with its payload, which is valid only during the call. If it
-	// reports false, it has done nothing, and Arrive follows.
+	// Take takes a frame with its payload, which is valid only during the call. If Take returns
+	// false, it has done nothing, and Arrive follows.
 	Take(peer world.Rank, h *Header, payload []byte) bool
-	// Wants reports whether a receive waits for the next frame from peer, so that Poll
-	// handles that at once.
+	// Wants reports whether a receive waits for the next frame from peer, so that Poll handles this
+	// frame at once.
 	Wants(peer world.Rank) bool
 }
 
-// A SilenceSink is a Sink that can find out what has become of a peer that does not answer. It is
-// found by type assertion.
+// A SilenceSink is a Sink that can investigate a peer that does not answer. It is found by type
+// assertion.
 type SilenceSink interface {
 	// Silent reports that peer has not answered a first connection for some time. The Transport
-	// keeps waiting. Other than DeathObserver.Ended nothing may end that.
+	// keeps waiting. Possibly only DeathObserver.Ended ends that.
 	Silent(peer world.Rank)
 }
 
-// A Parker lets the one driver of a rank sleep until there is something to
-// poll. Arm and Disarm are the driver's; Wake may be called from any goroutine
-// and never blocks.
+// A Parker lets the one driver of a rank sleep until Poll has work. Arm and Disarm are the
+// driver's; Wake may be called from any goroutine and never blocks.
 type Parker interface {
-	// Arm makes C deliver, once, when there is something to poll, already or before
-	// Disarm.
+	// Arm makes C deliver, once, when Poll has work, at once or before Disarm.
 	Arm()
 	Disarm()
-	// C may deliver when there is nothing to poll.
+	// C may also deliver without work.
 	C() <-chan struct{}
 	// Wake makes C deliver, now or at the next receive from it.
 	Wake()
@@ -140,130 +127,128 @@ type Parker interface {
 
 // A Progresser is a Transport that needs Poll for reasons that its caller cannot see.
 type Progresser interface {
-	// Pending reports whether Poll has work for which no Sent is due: copied frames that
-	// have yet to leave, connections being made. It costs a few loads.
+	// Pending reports whether Poll has work for which no Sent is due: copied frames that have yet
+	// to leave, connections being made. It costs a few loads.
 	Pending() bool
-	// Deadline returns in how many nanoseconds, at least 1, Poll wants to be
-	// called at the latest, or 0 if time makes no difference. It bounds the
-	// caller's sleep.
+	// Deadline returns the time, in nanoseconds, at least 1, within which Poll wants to be called,
+	// or 0 if time makes no difference. It bounds the caller's sleep.
 	Deadline() int64
 }
 
-// A DeathObserver is a Transport that notices late or never when the process of a peer ends.
+// A DeathObserver is a Transport that notices the end of a peer's process late or never.
 type DeathObserver interface {
-	// Ended reports that the process of a rank has ended, as the launcher reports: err is ErrGone
-	// if it had left in good order, else ErrCut. The next Poll delivers what has arrived from the
-	// rank, and then reports it as lost. It may be called during Poll.
+	// Ended reports that the process of a rank has ended, according to the launcher: err is ErrGone
+	// if the rank had left in good order, else ErrCut. The next Poll delivers the rank's arrived
+	// frames, and then reports it as lost. Ended may be called during Poll.
 	Ended(peer world.Rank, err error)
 }
 
 // A Detacher is a Transport that shares memory with its peers.
 type Detacher interface {
-	// Detach gives up a rank whose process has ended: what is under way with it ends, and the
-	// memory that only the two have used is freed. The Transport does not touch memory of the rank
-	// again.
+	// Detach gives up a rank whose process has ended: transfers with it end, and the memory that
+	// only the two have used is freed. The Transport does not touch memory of the rank again.
 	Detach(peer world.Rank)
 }
 
-// An InlineSender is a Transport that can send a small frame without a token, and receive
-// one without the Sink.
+// An InlineSender is a Transport that can send a small frame without a token, and receive one
+// without the Sink.
 type InlineSender interface {
-	// SendNow is Send for a frame that can leave at once and as a whole. If it reports
-	// false, it has done nothing.
+	// SendNow is Send for a frame that can leave whole and at once. If SendNow returns false, it
+	// has done nothing.
 	SendNow(peer world.Rank, h *Header, b mem.Buffer) bool
-	// RecvNow takes the next frame from peer if it has arrived as a whole, fits into b,
-	// and has want's Kind, Flags, Comm and Tag; a negative Tag is any. Then it sets want
-	// to the frame's header, stores the payload in b and reports that it has. Else it does
-	// nothing, and reports whether another frame is there, so that to look again is in vain.
-	// It costs a load from memory.
+	// RecvNow takes the next frame from peer if the whole frame has arrived, fits into b, and has
+	// want's Kind, Flags, Comm and Tag; a negative Tag is any. Then got is true, want is the
+	// frame's header, and the payload is in b. Otherwise RecvNow does nothing, and other reports
+	// whether a different frame is next, so that another look is in vain. It costs a load from
+	// memory.
 	RecvNow(peer world.Rank, want *Header, b mem.Buffer) (got, other bool)
 }
 
-// Ends are the integers of a Transport that say how far its rings to and from a peer are read and
-// written. They stay where they are.
+// Ends are the addresses of a Transport's positions in its rings to and from a peer. The addresses
+// are constant.
 type Ends struct {
-	Local          int            // the number of the peer
+	Local          int            // local rank of the peer
 	Writer, Reader unsafe.Pointer // of package shm: writer and reader
 	Behind         unsafe.Pointer // bool: a record was there at the last look
 	Parked         unsafe.Pointer // uint32 in shared memory: not 0 while the peer sleeps
 }
 
-// A Lender is a Transport whose rings others may write and read in its place, as long as the caller
-// does not call it.
+// A Lender is a Transport whose rings another component may write and read in its place, as long as
+// the caller does not call the Transport.
 type Lender interface {
-	// Ends returns the ends of the rings of a peer. ok is false if there are none.
+	// Ends returns the ends of the rings of a peer, if any.
 	Ends(peer world.Rank) (e Ends, ok bool)
 	// MayLend reports whether a peer's rings hold nothing that only the Transport can handle.
 	MayLend(peer world.Rank) bool
-	// Lend prepares for others to use the rings. It returns how long their messages may be, 0 if
-	// they may not use them now.
+	// Lend prepares the rings for the borrower. It returns the borrower's longest message, or 0 if
+	// the rings cannot be lent.
 	Lend() (most int)
 }
 
-// A Direct Transport can write to some memory of its peers, past their frames.
+// A Direct Transport can write to some memory of its peers, without frames.
 type Direct interface {
 	// Place returns the place of b, to which a peer can Put, and from which it can Get if the
 	// Transport is a Getter; 0 if there is none. It costs a few comparisons.
 	Place(peer world.Rank, b mem.Buffer) (place uint64)
-	// Recall makes all places returned so far invalid: a peer that still copies from or to
-	// one learns that its copy is void. A peer that writes may continue for some time.
+	// Recall makes all previous places invalid: a peer with a copy under way learns that the copy
+	// is void. A peer that writes may continue for some time.
 	Recall()
-	// Put copies src to a place that the peer has sent. It does not begin during the call.
-	// Sink.Sent(token, err) is called from a later Poll or Close, unless Forget is before; err
-	// is ErrRecalled if the peer has recalled its places meanwhile, so that what was copied is
-	// void, or there is no such place.
+	// Put copies src to a place that the peer has sent. The copy does not begin during the call.
+	// Sink.Sent(token, err) is called from a later Poll or Close, unless Forget precedes. err is
+	// ErrRecalled if the peer has recalled its places meanwhile, which makes the copy void, or if
+	// the place does not exist.
 	Put(peer world.Rank, place uint64, src mem.Buffer, token uint64)
 }
 
-// A Getter is a Direct Transport that can read there, too.
+// A Getter is a Direct Transport that can also read from places.
 type Getter interface {
 	Direct
-	// Source returns a place of b, wherever that lies, which peer can only Get from; 0 if there is
-	// none. It costs a few comparisons.
+	// Source returns a place of b, in any memory, from which peer can only Get; 0 if there is none.
+	// It costs a few comparisons.
 	Source(peer world.Rank, b mem.Buffer) (place uint64)
 	// Maps reports whether this rank maps the memory at a place that a peer has sent, so that Get
-	// copies it at once. A Source may take longer than frames.
+	// copies at once. A Source may take longer than frames.
 	Maps(place uint64) bool
 	// Get copies dst.Size() bytes from a place that the peer has sent to dst, as Put does. It may
-	// end with ErrRecalled although the place holds: then the peer's memory cannot be read. helped
-	// lets it ask the peer to copy a part.
+	// end with ErrRecalled although the place is valid: then the peer's memory cannot be read.
+	// helped lets it ask the peer to copy a part.
 	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64, helped bool)
 }
 
-// A OneSided Transport reads and writes registered memory of peers whether or not these poll: their
-// devices do it.
+// A OneSided Transport's devices read and write registered memory of peers whether or not the peers
+// poll.
 type OneSided interface {
 	Registrar
-	// Key returns what a peer needs to access b, which must be registered; nil if no peer can.
+	// Key returns the key by which a peer accesses b, which must be registered; nil if no peer can.
 	Key(b mem.Buffer) []byte
-	// Remote returns the memory of a peer that has a key which it has sent. It returns nil if
-	// nothing connects the two yet, or no device. It costs a few loads then.
+	// Remote returns the memory of a peer, by a key that the peer has sent. It returns nil if the
+	// two are not connected yet, or not by a device. It costs a few loads then.
 	Remote(peer world.Rank, key []byte) Remote
 }
 
 // A Remote is memory of a peer. Places in it are the peer's addresses: they are not checked. Writes
-// and reads are in no order.
+// and reads are unordered.
 type Remote interface {
-	// Write begins to store src, which may be changed at once. It returns how many of its bytes it
-	// has taken, 0 if too much is under way or the peer is lost.
+	// Write begins to store src, which may be changed at once. It returns the number of accepted
+	// bytes, 0 if too much is under way or the peer is lost.
 	Write(at uintptr, src []byte) (n int)
-	// Read begins to store in dst what is there, as Write does. If n is not 0 Sink.Sent(token, err)
-	// follows from a later Poll or Close, unless Forget is before.
+	// Read begins to copy from the place to dst, like Write. If n is not 0, Sink.Sent(token, err)
+	// follows from a later Poll or Close, unless Forget precedes.
 	Read(at uintptr, dst []byte, token uint64) (n int)
-	// Flush has Sink.Sent(token, err) called, as Read does, when all that this rank has written to
-	// the peer is stored there, so that whoever learns of it loads it. It reports false, and does
-	// nothing, if the peer is lost.
+	// Flush makes Sink.Sent(token, err) follow, as for Read, when all of this rank's writes to the
+	// peer are stored there, so that any rank that learns of this loads them. It returns false, and
+	// does nothing, if the peer is lost.
 	Flush(token uint64) bool
-	// Close frees what the Remote holds here. Nothing may be under way.
+	// Close frees the Remote's resources here. Nothing may be under way.
 	Close()
 }
 
 // A Registrar is a Direct Transport that must know the memory that has places.
 type Registrar interface {
-	// Register makes b, which must not lie in Go's heap, known until Deregister. It fails if
-	// there is no more such memory, or its devices refuse it.
+	// Register makes b, which must not lie in Go's heap, known until Deregister. It fails if the
+	// table of registrations is full, or if the devices refuse.
 	Register(b mem.Buffer) error
-	// Deregister undoes Register. It reports false if b may still be read or written. Then b
-	// must be kept as it is until the process ends.
+	// Deregister undoes Register. It returns false if b may still be read or written. Then b must
+	// be kept unchanged until the process ends.
 	Deregister(b mem.Buffer) bool
 }

@@ -10,13 +10,13 @@ import (
 	"gompi/internal/core/topology"
 )
 
-// NeighborAllgather sends send to every destination; block i of recv, which is as long, gets what
-// comes from source i (MPI_Neighbor_allgather). That of a source ProcNull is left alone, here and
-// in the other neighbor collectives.
+// NeighborAllgather sends send to every destination. Block i of recv, of the same length, gets the
+// data of source i (MPI_Neighbor_allgather). Here and in the other neighbor collectives, the block
+// of a source ProcNull is unchanged.
 //
-// A neighbor collective waits for the neighbors alone. If ctx ends before they have come, n's
-// Messages break on all ranks, as the Comm of a collective does. A call allocates lists as long as
-// there are neighbors.
+// A neighbor collective waits only for the neighbors. If ctx ends before they have come, n's
+// Messages are revoked on all ranks, like the Comm of a collective. A call allocates lists as long
+// as the number of neighbors.
 func (n *Neighborhood) NeighborAllgather(ctx context.Context, send, recv comm.Buffer) error {
 	const op = "neighborallgather"
 	if want := send.Len() * len(n.in.Sources); len(n.in.Destinations) > 0 && recv.Len() != want {
@@ -30,8 +30,8 @@ func (n *Neighborhood) NeighborAllgather(ctx context.Context, send, recv comm.Bu
 }
 
 // NeighborAllgatherv is NeighborAllgather with blocks of counts[i] elements at displs[i] of recv
-// (MPI_Neighbor_allgatherv). nil displs mean one after the other. counts[i] is the length of source
-// i's send; of a shorter one only the beginning of the block changes.
+// (MPI_Neighbor_allgatherv). nil displs mean contiguous blocks. counts[i] is the length of source
+// i's send; a shorter one changes only the beginning of the block.
 func (n *Neighborhood) NeighborAllgatherv(ctx context.Context, send, recv comm.Buffer, counts, displs []int) error {
 	const op = "neighborallgatherv"
 	into, err := n.blocks(op, "recv", recv, counts, displs, len(n.in.Sources))
@@ -41,8 +41,8 @@ func (n *Neighborhood) NeighborAllgatherv(ctx context.Context, send, recv comm.B
 	return n.exchange(ctx, op, n.toAll(send), into)
 }
 
-// NeighborAlltoall sends block i of send to destination i; block i of recv gets what comes from
-// source i (MPI_Neighbor_alltoall). The blocks of each are equally long.
+// NeighborAlltoall sends block i of send to destination i; block i of recv gets the data of source
+// i (MPI_Neighbor_alltoall). The blocks of each are equally long.
 func (n *Neighborhood) NeighborAlltoall(ctx context.Context, send, recv comm.Buffer) error {
 	const op = "neighboralltoall"
 	from, err := n.even(op, "send", send, len(n.in.Destinations))
@@ -58,7 +58,7 @@ func (n *Neighborhood) NeighborAlltoall(ctx context.Context, send, recv comm.Buf
 
 // NeighborAlltoallv is NeighborAlltoall with blocks of any length: sendCounts[i] elements at
 // sendDispls[i] of send go to destination i, and counts[i] elements from source i go to displs[i]
-// of recv (MPI_Neighbor_alltoallv). nil displacements mean one after the other.
+// of recv (MPI_Neighbor_alltoallv). nil displacements mean contiguous blocks.
 func (n *Neighborhood) NeighborAlltoallv(ctx context.Context, send comm.Buffer, sendCounts, sendDispls []int, recv comm.Buffer, counts, displs []int) error {
 	const op = "neighboralltoallv"
 	from, err := n.blocks(op, "send", send, sendCounts, sendDispls, len(n.in.Destinations))
@@ -73,15 +73,15 @@ func (n *Neighborhood) NeighborAlltoallv(ctx context.Context, send comm.Buffer, 
 }
 
 // NeighborAlltoallw is NeighborAlltoall with a Buffer for each neighbor, of any type and length:
-// send[i] goes to destination i, and recv[i] gets what comes from source i, as many elements of the
+// send[i] goes to destination i, and recv[i] gets the data of source i, as many elements of the
 // same type (MPI_Neighbor_alltoallw).
 func (n *Neighborhood) NeighborAlltoallw(ctx context.Context, send, recv []comm.Buffer) error {
 	return n.exchange(ctx, "neighboralltoallw", send, recv)
 }
 
-// IneighborAlltoallw starts a NeighborAlltoallw (MPI_Ineighbor_alltoallw). It is over when all
-// Requests are complete: comm.WaitAll waits for them. Those of the receives come first, in the
-// order of sources, then those of the sends. Those of ProcNull are null.
+// IneighborAlltoallw starts a NeighborAlltoallw (MPI_Ineighbor_alltoallw). It is complete when all
+// Requests are complete: comm.WaitAll waits for them. The receives' Requests come first, in the
+// order of sources, then the sends'. Requests with ProcNull are null.
 func (n *Neighborhood) IneighborAlltoallw(send, recv []comm.Buffer) ([]comm.Request, error) {
 	rs, err := n.in.Start("ineighboralltoallw", send, recv)
 	if err != nil {
@@ -110,7 +110,7 @@ func (n *Neighborhood) exchange(ctx context.Context, op string, send, recv []com
 	return nil
 }
 
-// giveUp ends what is still under way: the buffers are the caller's again.
+// giveUp ends the incomplete requests, so that the caller may use the buffers.
 func (n *Neighborhood) giveUp(rs []core.Request, cause error) {
 	if slices.ContainsFunc(rs, func(r core.Request) bool { return !r.Done() }) {
 		n.Messages.Revoke(fmt.Sprintf("gave up on a neighbor collective: %v", cause))
@@ -123,7 +123,7 @@ func (n *Neighborhood) toAll(send comm.Buffer) []comm.Buffer {
 	return slices.Repeat([]comm.Buffer{send}, len(n.in.Destinations))
 }
 
-// even returns k blocks of b that are equally long.
+// even returns k blocks of b of equal length.
 func (n *Neighborhood) even(op, what string, b comm.Buffer, k int) ([]comm.Buffer, error) {
 	if k > 0 && b.Len()%k != 0 {
 		return nil, topology.Wrong(n.in.Comm, op, "%s has %d elements: want a multiple of %d, a block for each neighbor", what, b.Len(), k)
@@ -131,8 +131,8 @@ func (n *Neighborhood) even(op, what string, b comm.Buffer, k int) ([]comm.Buffe
 	return n.blocks(op, what, b, slices.Repeat([]int{b.Len() / max(k, 1)}, k), nil, k)
 }
 
-// blocks returns k blocks of b: counts[i] elements at displs[i], which means nothing if counts[i]
-// is 0.
+// blocks returns k blocks of b: counts[i] elements at displs[i], which is ignored if counts[i] is
+// 0.
 func (n *Neighborhood) blocks(op, what string, b comm.Buffer, counts, displs []int, k int) ([]comm.Buffer, error) {
 	if len(counts) != k || displs != nil && len(displs) != k {
 		return nil, topology.Wrong(n.in.Comm, op, "%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts), len(displs), what, k)

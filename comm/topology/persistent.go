@@ -2,15 +2,15 @@ package topology
 
 import "gompi/comm"
 
-// A Persistent is a neighbor collective with its buffers. Start starts it, again and again: each
-// time when it is complete. One goroutine at a time uses it.
+// A Persistent is a neighbor collective with its buffers, which Start starts any number of times,
+// each time after the last has completed. One goroutine at a time uses a Persistent.
 type Persistent struct {
 	sends, recvs []*comm.Persistent // nil for ProcNull
 	requests     []comm.Request
 }
 
-// NeighborAlltoallwInit returns a persistent NeighborAlltoallw (MPI_Neighbor_alltoallw_init; the
-// program exchanges the same buffers in each step). It starts nothing, and waits for nobody.
+// NeighborAlltoallwInit returns a persistent NeighborAlltoallw (MPI_Neighbor_alltoallw_init), for
+// programs that exchange the same buffers in each step. It starts nothing and does not wait.
 func (n *Neighborhood) NeighborAlltoallwInit(send, recv []comm.Buffer) (*Persistent, error) {
 	if err := n.in.Fit("neighboralltoallwinit", send, recv); err != nil {
 		return nil, err
@@ -30,9 +30,9 @@ func (n *Neighborhood) NeighborAlltoallwInit(send, recv []comm.Buffer) (*Persist
 	return p, nil
 }
 
-// Start starts the collective, sends first, and returns its Requests in the order of those of
-// IneighborAlltoallw, in a slice that the next Start changes. It allocates nothing. If the one
-// before is not complete, the wait for them returns comm.ErrActive.
+// Start starts the collective, sends first, and returns its Requests in the order of
+// IneighborAlltoallw, in a slice that the next Start changes. It allocates nothing. If the last
+// exchange is incomplete, the wait returns comm.ErrActive.
 func (p *Persistent) Start() []comm.Request {
 	for i, s := range p.sends {
 		if s != nil {

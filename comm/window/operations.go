@@ -8,7 +8,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// check returns what is wrong with a place and a buffer.
+// check returns an error for an invalid place or buffer.
 func (w *Window) check(op string, at int, b comm.Buffer) error {
 	switch {
 	case w.typ != mem.NoType && b.Type() != w.typ:
@@ -20,7 +20,7 @@ func (w *Window) check(op string, at int, b comm.Buffer) error {
 }
 
 // Put stores b in the memory of rank to, from element at on (MPI_Put). b may be memory of a device,
-// or have a Layout; at the target the elements are in one run. An operation with comm.ProcNull does
+// or have a Layout; at the target the elements are contiguous. An operation with comm.ProcNull does
 // nothing.
 func (w *Window) Put(to, at int, b comm.Buffer) error {
 	if to == comm.ProcNull {
@@ -43,14 +43,14 @@ func (w *Window) Get(from, at int, b comm.Buffer) error {
 	return w.w.GetRun(from, at*w.size, b)
 }
 
-// Accumulate combines b with the elements of rank to, from element at on, by an operator of comm
-// that is defined for them, but Avg, or Replace (MPI_Accumulate).
+// Accumulate combines b with the elements of rank to, from element at on (MPI_Accumulate). op is
+// Replace, or an operator of comm that is defined for the elements, except Avg.
 func (w *Window) Accumulate(to, at int, b comm.Buffer, op comm.Op) error {
 	return w.plain.Accumulate(to, at, b, op)
 }
 
-// GetAccumulate is Accumulate, and stores in result what was there before (MPI_Get_accumulate).
-// With NoOp, b is ignored.
+// GetAccumulate is Accumulate that also stores the previous elements in result
+// (MPI_Get_accumulate). With NoOp, b is ignored.
 func (w *Window) GetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) error {
 	return w.plain.GetAccumulate(to, at, b, result, op)
 }
@@ -70,9 +70,9 @@ func (w *Window) FetchAndOp(to, at int, b, result comm.Buffer, op comm.Op) error
 	return w.w.FetchAndOp(to, at*w.size, b, result, rma.Of(op, result.Type()))
 }
 
-// CompareAndSwap stores the element b at element at of rank to, if that is the same bytes as want,
-// and stores in result what was there (MPI_Compare_and_swap). All three are host memory of one
-// element.
+// CompareAndSwap stores the element b at element at of rank to, if that element has the same bytes
+// as want, and stores the previous element in result (MPI_Compare_and_swap). All three are host
+// memory of one element.
 func (w *Window) CompareAndSwap(to, at int, b, want, result comm.Buffer) error {
 	if to == comm.ProcNull {
 		return nil
@@ -89,7 +89,7 @@ func (w *Window) CompareAndSwap(to, at int, b, want, result comm.Buffer) error {
 }
 
 // Rput is Put with a Request, which is complete when b may be used again (MPI_Rput). At the target
-// the elements are there after a Flush.
+// the elements are stored after a Flush.
 func (w *Window) Rput(to, at int, b comm.Buffer) (comm.Request, error) {
 	return w.plain.Rput(to, at, b)
 }
@@ -99,7 +99,7 @@ func (w *Window) Rget(from, at int, b comm.Buffer) (comm.Request, error) {
 	return w.plain.Rget(from, at, b)
 }
 
-// Raccumulate is Accumulate with a Request, as that of Rput (MPI_Raccumulate).
+// Raccumulate is Accumulate with a Request, as in Rput (MPI_Raccumulate).
 func (w *Window) Raccumulate(to, at int, b comm.Buffer, op comm.Op) (comm.Request, error) {
 	return w.plain.Raccumulate(to, at, b, op)
 }

@@ -9,31 +9,31 @@ import (
 	"gompi/internal/mem"
 )
 
-// A View is a window through a Layout: its operations are those of the window, on the elements that
-// the Layout names. They are over when the window's are; it is the Window that is synchronized.
-// A View does not change, and may be used by several goroutines.
+// A View is a window through a Layout: its operations are the window's, on the elements of the
+// Layout. Their synchronization is the Window's. A View is constant, and several goroutines may use
+// it.
 type View struct {
 	w     *Window
 	typ   comm.Type
-	laid  bool // else the elements are in one run, as many as there are at the origin
+	laid  bool // else the elements are contiguous, as many as at the origin
 	at    layout.Layout
-	again bool // an element is named twice
+	again bool // the layout has an element twice
 }
 
-// Lay returns w through l: the elements at the target of w.Lay's Put, Get and accumulates are those
-// that l names, in its order, counted from the place that the operation gives. The target's column
-// 3 of a matrix of rows x cols, say:
+// Lay returns w through l. At the target, the elements of the View's Put, Get and accumulates are
+// l's, in its order, counted from the operation's place. For example, column 3 of the target's
+// matrix of rows x cols:
 //
 //	column, err := comm.Vector(rows, 1, cols)
 //	view, err := window.Lay[float64](w, column)
 //	err = view.Put(to, 3, comm.Of(x)) // stores rows elements
 //
-// T is the type of the window's elements; in a dynamic window, of which places are addresses, that
-// of the operations. Lay allocates, so make a View once. It is not collective, and costs nothing at
-// the target. What l names twice can only be got.
+// T is the type of the window's elements or, in a dynamic window, whose places are addresses, of
+// the operations. Lay allocates, so make a View once. It is not collective, and costs nothing at
+// the target. Elements that l has twice can only be got.
 //
-// Memory that this rank shares is accessed in place. What the kernel copies takes a system call
-// for 128 runs, what is served a message for as many.
+// Memory that this rank shares is accessed in place. Copies by the kernel take a system call for
+// 128 runs, and requests to the owner a message for as many.
 func Lay[T comm.Scalar](w *Window, l comm.Layout) (*View, error) {
 	t := mem.TypeOf[T]()
 	if w.typ != mem.NoType && w.typ != t {
@@ -43,8 +43,7 @@ func Lay[T comm.Scalar](w *Window, l comm.Layout) (*View, error) {
 	return &View{w: w, typ: t, laid: true, at: runs.Scaled(t.Size()), again: again}, nil
 }
 
-// target returns the target of an operation that stores elements like those of b, or only gets
-// them.
+// target returns the target of an operation on elements like b's. stores is false for a mere get.
 func (v *View) target(op string, to, at int, b comm.Buffer, stores bool) (t rma.Target, err error) {
 	if err := v.w.check(op, at, b); err != nil {
 		return t, err
@@ -63,7 +62,7 @@ func (v *View) target(op string, to, at int, b comm.Buffer, stores bool) (t rma.
 	return rma.Target{Rank: to, At: at * v.w.size, Layout: v.at}, err
 }
 
-// Put is Window.Put through the Layout. b has as many elements as it names.
+// Put is Window.Put through the Layout. b has as many elements as the Layout.
 func (v *View) Put(to, at int, b comm.Buffer) error { return v.put("put", to, at, b, nil) }
 
 func (v *View) put(op string, to, at int, b comm.Buffer, keep rma.Keep) error {
@@ -77,7 +76,7 @@ func (v *View) put(op string, to, at int, b comm.Buffer, keep rma.Keep) error {
 	return v.w.w.Put(t, b, keep)
 }
 
-// Get is Window.Get through the Layout. b has as many elements as it names.
+// Get is Window.Get through the Layout. b has as many elements as the Layout.
 func (v *View) Get(from, at int, b comm.Buffer) error { return v.get("get", from, at, b, nil) }
 
 func (v *View) get(op string, from, at int, b comm.Buffer, keep rma.Keep) error {
@@ -91,7 +90,7 @@ func (v *View) get(op string, from, at int, b comm.Buffer, keep rma.Keep) error 
 	return v.w.w.Get(t, b, keep)
 }
 
-// Accumulate is Window.Accumulate through the Layout. b has as many elements as it names.
+// Accumulate is Window.Accumulate through the Layout. b has as many elements as the Layout.
 func (v *View) Accumulate(to, at int, b comm.Buffer, op comm.Op) error {
 	return v.accumulate("accumulate", to, at, b, op, nil)
 }
@@ -108,7 +107,7 @@ func (v *View) accumulate(name string, to, at int, b comm.Buffer, op comm.Op, ke
 }
 
 // GetAccumulate is Window.GetAccumulate through the Layout. b and result have as many elements as
-// it names.
+// the Layout.
 func (v *View) GetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) error {
 	return v.getAccumulate("getaccumulate", to, at, b, result, op, nil)
 }
@@ -152,7 +151,8 @@ func (v *View) RgetAccumulate(to, at int, b, result comm.Buffer, op comm.Op) (co
 	})
 }
 
-// requested starts an operation, and returns what is complete when all is that start has kept.
+// requested starts an operation, and returns a request that completes with all of start's kept
+// parts.
 func (w *Window) requested(start func(keep rma.Keep) error) (comm.Request, error) {
 	r, err := w.w.Requested(start)
 	return comm.Request(r), err

@@ -21,37 +21,36 @@ const (
 )
 
 // A Window is memory of each rank of a communicator (MPI_Win). Methods that begin operations, and
-// flushes, may be called from several goroutines, other methods that synchronize from one at a
-// time. Places in the memory of a rank are numbers of elements; in a dynamic window they are
-// addresses, which Attach returns.
+// flushes, may be called from several goroutines, other synchronization from one at a time. Places
+// in the memory of a rank are numbers of elements. In a dynamic window they are addresses from
+// Attach.
 type Window struct {
 	w     *rma.Window
-	typ   comm.Type // of the elements; of a dynamic window none
+	typ   comm.Type // of the elements; none in a dynamic window
 	size  int       // of an element; 1 in a dynamic window
-	most  uint      // of places, so that none is more than the largest int in bytes
-	plain View      // what is in one run
+	most  uint      // the largest place, so that its offset in bytes fits an int
+	plain View      // contiguous elements
 }
 
-// Create makes a window of memory that each rank has, as many elements as it likes
-// (MPI_Win_create). It is collective over c. The memory is not copied, and is the window's until
-// Free.
+// Create makes a window of memory of each rank, with any number of elements (MPI_Win_create). It is
+// collective over c. The memory is not copied, and belongs to the window until Free.
 func Create[T comm.Scalar](ctx context.Context, c *comm.Comm, mine []T) (*Window, error) {
 	return create(ctx, c, mem.TypeOf[T](), rma.Config{
 		Kind: rma.Created, Base: uintptr(unsafe.Pointer(unsafe.SliceData(mine))), Keep: mine, Size: comm.Of(mine).Size(),
 	})
 }
 
-// Allocate makes a window of n zeroed elements of this rank, and of as many of other ranks as they
-// say, and returns this rank's (MPI_Win_allocate). It is collective over c. The ranks of one host
-// share the memory, which makes operations there faster by far. It must not be touched after Free.
-// If a rank cannot have its memory all get comm.ErrMemory.
+// Allocate makes a window of n zeroed elements on this rank, and of each other rank's n there, and
+// returns this rank's elements (MPI_Win_allocate). It is collective over c. The ranks of one host
+// share the memory, which makes operations there much faster. The memory must not be touched after
+// Free. If a rank cannot get its memory, all get comm.ErrMemory.
 func Allocate[T comm.Scalar](ctx context.Context, c *comm.Comm, n int) (*Window, []T, error) {
 	return allocate[T](ctx, c, rma.Allocated, n)
 }
 
 // AllocateShared is Allocate for ranks of one host, which may also load from and store to the
 // memory of the others: Part returns it (MPI_Win_allocate_shared). The part of a rank begins where
-// that of the rank before ends. The ranks have to share memory: c is of comm.SplitHost, say.
+// the previous rank's ends. The ranks have to share memory, as those of comm.SplitHost do.
 func AllocateShared[T comm.Scalar](ctx context.Context, c *comm.Comm, n int) (*Window, []T, error) {
 	return allocate[T](ctx, c, rma.Shared, n)
 }
@@ -69,9 +68,9 @@ func allocate[T comm.Scalar](ctx context.Context, c *comm.Comm, kind rma.Kind, n
 	return w, mine, err
 }
 
-// Part returns the elements of a rank whose memory this one shares: its own, and in a window of
-// AllocateShared that of any rank (MPI_Win_shared_query). Sync, or another call that synchronizes,
-// comes between a store of one rank and a load of another.
+// Part returns the elements of a rank whose memory this rank shares: its own or, in a window of
+// AllocateShared, any rank's (MPI_Win_shared_query). Between a store of one rank and a load of
+// another, call Sync or another method that synchronizes.
 func Part[T comm.Scalar](w *Window, rank int) ([]T, error) {
 	if rank < 0 || rank >= w.w.Comm.Size() || w.typ != mem.TypeOf[T]() {
 		return nil, fmt.Errorf("window: %w: the part of rank %d, as %v: want a rank up to %d, and %v",
@@ -87,7 +86,7 @@ func Part[T comm.Scalar](w *Window, rank int) ([]T, error) {
 	return unsafe.Slice((*T)(*(*unsafe.Pointer)(unsafe.Pointer(&base))), n/w.size), nil
 }
 
-// CreateDynamic makes a window without memory, to which each rank may attach some at any time
+// CreateDynamic makes a window without memory, to which each rank may attach memory at any time
 // (MPI_Win_create_dynamic). It is collective over c.
 func CreateDynamic(ctx context.Context, c *comm.Comm) (*Window, error) {
 	return create(ctx, c, mem.NoType, rma.Config{Kind: rma.Dynamic})
@@ -110,10 +109,10 @@ func create(ctx context.Context, c *comm.Comm, t comm.Type, cfg rma.Config) (*Wi
 	return w, nil
 }
 
-// Attach makes b, host memory, accessible in a dynamic window, and returns its address, which
-// another rank needs to access it (MPI_Win_attach). Only this rank calls it. No memory is attached
-// twice. An operation on other memory does nothing, and fails with ErrArgument, or if the ranks
-// share no memory the Flush behind it does, or what flushes.
+// Attach makes b, host memory, accessible in a dynamic window, and returns its address, by which
+// other ranks access it (MPI_Win_attach). Only this rank calls Attach. Attached memory must not
+// overlap. An operation on other memory has no effect and fails with ErrArgument. If the ranks
+// share no memory, the following Flush, or another method that flushes, fails instead.
 func (w *Window) Attach(b comm.Buffer) (at int, err error) {
 	if w.w.Kind() != rma.Dynamic || !b.IsHost() {
 		return 0, fmt.Errorf("attach: %w: want host memory, and a dynamic window", comm.ErrArgument)
@@ -131,9 +130,9 @@ func (w *Window) Detach(b comm.Buffer) error {
 // Allocate must not be touched any more.
 func (w *Window) Free(ctx context.Context) error { return w.w.Free(ctx) }
 
-// Comm returns the window's communicator: its ranks are those of the window, and its error is why
-// the window is broken, if it is. It is only to be asked.
+// Comm returns the window's communicator, for queries only: its ranks are the window's, and its
+// error is the reason of a broken window.
 func (w *Window) Comm() *comm.Comm { return (*comm.Comm)(w.w.Comm) }
 
-// Len returns how many elements the part of a rank has.
+// Len returns the number of elements in the part of a rank.
 func (w *Window) Len(rank int) int { return w.w.Size(rank) / w.size }

@@ -14,7 +14,7 @@ type endpoint struct {
 	rank      world.Rank
 	mailbox   *mailbox
 	sink      transport.Sink
-	eagerSink transport.EagerSink // sink, if it is one
+	eagerSink transport.EagerSink // sink, if it implements EagerSink
 
 	links   map[world.Rank]*link // to ranks with which frames were exchanged
 	lent    int                  // payloads that peers have yet to copy
@@ -28,7 +28,7 @@ type link struct {
 	peer  world.Rank
 	held  atomic.Int64 // bytes of copied payload in peer's mailbox
 	loans []*packet
-	shut  bool // peer's mailbox was found shut; its packet of kind gone is under way
+	shut  bool // peer's mailbox was shut; its packet of kind gone is under way
 	lost  bool // and was delivered
 }
 
@@ -75,15 +75,14 @@ func (e *endpoint) Send(peer world.Rank, h *transport.Header, b mem.Buffer, toke
 	if lend {
 		e.returned(p)
 	}
-	// All that peer had sent is in our mailbox already: its packet of kind gone belongs
-	// behind that.
+	// All frames of peer are in our mailbox already. Its packet of kind gone belongs behind them.
 	l.shut = true
 	e.mailbox.put(&packet{kind: gone, from: peer, err: err})
 	return true
 }
 
-// Forget implements transport.Transport. A payload that arrives is stored in one
-// go, so only one that is lent can still be on its way.
+// Forget implements transport.Transport. An arriving payload is stored in one step, so only a lent
+// payload can still be under way.
 func (e *endpoint) Forget(peer world.Rank, token uint64) {
 	for _, p := range e.link(peer).loans {
 		if p.token == token {
@@ -111,8 +110,7 @@ func (e *endpoint) pack(l *link, h *transport.Header, b mem.Buffer, lend bool) *
 	return p
 }
 
-// Poll implements transport.Transport. The peer named makes no difference:
-// there is one queue to look at.
+// Poll implements transport.Transport. The peer makes no difference: there is only one queue.
 func (e *endpoint) Poll(world.Rank) int {
 	if e.armed {
 		e.armed = false
@@ -142,7 +140,7 @@ func (e *endpoint) handle(p *packet) {
 		e.receive(p)
 	case copied:
 		if p.withdrawn {
-			return // Sent was called when it was
+			return // Sent was called at withdrawal
 		}
 		e.returned(p)
 		token, err, forgotten := p.token, p.err, p.forgotten
@@ -165,7 +163,7 @@ func (e *endpoint) receive(p *packet) {
 		p.err = transport.ErrCut
 	case !e.unpack(p):
 		e.lose(l, transport.ErrCut)
-		return // the packet is still known to the sender: not for the pool
+		return // the sender still knows the packet: not for the pool
 	}
 	if p.lent {
 		p.kind = copied
@@ -176,8 +174,8 @@ func (e *endpoint) receive(p *packet) {
 	e.net.pools.put(p)
 }
 
-// unpack hands the frame in p to the sink, window by window. It reports false
-// if the sender took the payload back.
+// unpack hands the frame in p to the sink, window by window. It returns false if the sender took
+// the payload back.
 func (e *endpoint) unpack(p *packet) bool {
 	if !p.lent && e.eagerSink != nil && e.eagerSink.Take(p.from, &p.h, p.payload) {
 		return true
@@ -250,8 +248,8 @@ func (e *endpoint) Arm() bool {
 	return e.armed
 }
 
-// Close implements transport.Transport. Without force it waits until all lent
-// payloads have been copied.
+// Close implements transport.Transport. Without force it waits until all lent payloads have been
+// copied.
 func (e *endpoint) Close(force bool) bool {
 	e.closing = true
 	e.Poll(world.None)

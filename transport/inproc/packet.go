@@ -8,21 +8,20 @@ import (
 	"gompi/transport"
 )
 
-// copyLimit is the largest payload that Send copies: up to here the copy costs
-// less than what the sender gains by not having to wait.
+// copyLimit is the largest payload that Send copies: up to here the copy costs less than the
+// sender's wait for the receiver.
 const copyLimit = 64 << 10
 
-// heldLimit bounds the copied payload that waits in one peer's mailbox for one
-// sender; beyond it, payloads stay where they are.
+// heldLimit bounds one sender's copied payload in one peer's mailbox. Further payloads are lent.
 const heldLimit = 1 << 20
 
-// A packetKind is what a packet in a mailbox means to the rank that takes it out.
+// A packetKind is the meaning of a packet for the rank that takes it out.
 type packetKind uint8
 
 const (
 	frame  packetKind = iota // a frame from another rank
-	copied                   // our own lent payload: it has been copied
-	gone                     // rank from is gone; err says how
+	copied                   // this rank's lent payload has been copied
+	gone                     // rank from is gone; err is the reason
 )
 
 // A packet is an entry of a mailbox. The rank that takes it out owns it, except mu and withdrawn,
@@ -31,7 +30,7 @@ type packet struct {
 	next *packet
 
 	kind  packetKind
-	class uint8 // index of the pool it belongs to
+	class uint8 // index of its pool
 	lent  bool  // payload is the sender's memory
 	from  world.Rank
 	h     transport.Header
@@ -44,14 +43,13 @@ type packet struct {
 	token uint64
 	index int // in link.loans
 
-	forgotten bool // the sender wants no Sent; its own
+	forgotten bool // the sender cancelled Sent; the sender's field
 
 	mu        sync.Mutex // held while the payload is read; never while calling out
 	withdrawn bool       // the sender has taken its memory back
 }
 
-// take copies the payload at off to dst. It reports false if the sender has
-// taken it back.
+// take copies the payload at off to dst. It returns false if the sender has taken the payload back.
 func (p *packet) take(dst []byte, off int64) bool {
 	if !p.lent {
 		copy(dst, p.payload[off:])
@@ -66,7 +64,7 @@ func (p *packet) take(dst []byte, off int64) bool {
 	return true
 }
 
-// withdraw takes the lent payload back. When it returns, the receiver no longer reads it.
+// withdraw takes the lent payload back. When withdraw returns, the receiver no longer reads it.
 func (p *packet) withdraw() {
 	p.mu.Lock()
 	p.withdrawn = true
@@ -74,7 +72,7 @@ func (p *packet) withdraw() {
 	p.mu.Unlock()
 }
 
-// keep replaces the lent payload by a copy, and cancels the sender's Sent. When it returns, the
+// keep replaces the lent payload by a copy, and cancels the sender's Sent. When keep returns, the
 // receiver no longer reads the sender's memory.
 func (p *packet) keep() {
 	p.forgotten = true
@@ -110,8 +108,8 @@ func (q *queue) pop() *packet {
 	return p
 }
 
-// Parcels are pooled together with their memory, in classes four times larger
-// each: class 0 has none, then 256 bytes up to copyLimit.
+// Packets are pooled together with their memory, in classes that are four times larger each: class
+// 0 has no memory, then 256 bytes up to copyLimit.
 const (
 	classes    = 6
 	firstClass = 256
@@ -119,7 +117,7 @@ const (
 
 type pools [classes]sync.Pool
 
-// get returns a packet with room for n bytes in buf, n <= copyLimit.
+// get returns a packet with n bytes or more in buf, n <= copyLimit.
 func (ps *pools) get(n int) *packet {
 	class, size := 0, 0
 	for size < n {
@@ -132,7 +130,7 @@ func (ps *pools) get(n int) *packet {
 	return &packet{class: uint8(class), buf: make([]byte, size)}
 }
 
-// put recycles p, to which nothing may refer any more.
+// put recycles p. No references to p may remain.
 func (ps *pools) put(p *packet) {
 	p.payload, p.link, p.err, p.lent, p.forgotten = nil, nil, nil, false, false
 	ps[p.class].Put(p)

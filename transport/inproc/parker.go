@@ -1,13 +1,13 @@
 package inproc
 
-// A Parker sleeps on a channel, so that it counts as idle in a testing/synctest
-// bubble and costs neither thread nor clock. It implements transport.Parker.
+// A Parker sleeps on a channel, so that it counts as idle in a testing/synctest bubble and needs
+// neither thread nor clock. It implements transport.Parker.
 type Parker struct {
-	bell chan struct{} // capacity 1: a Wake is kept until it is received
+	bell chan struct{} // capacity 1: a Wake is kept until received
 }
 
-// NewParker returns a Parker for one rank. In a testing/synctest bubble it must
-// be made inside the bubble.
+// NewParker returns a Parker for one rank. For a testing/synctest bubble, call NewParker inside the
+// bubble.
 func NewParker() *Parker {
 	return &Parker{bell: make(chan struct{}, 1)}
 }

@@ -1,15 +1,14 @@
-// Package inproc carries frames between ranks that are goroutines of one
-// process: for tests, simulation and programs that are parallel in themselves.
+// Package inproc carries frames between ranks that are goroutines of one process: for tests,
+// simulation and programs that are parallel in themselves.
 //
-// Each rank has one mailbox, a queue that all others put packets in and that its
-// Poll empties; one queue keeps the order of every sender without any state per
-// pair. Payloads of up to 64 KiB are copied into pooled memory by Send; larger
-// ones stay at the sender and are copied once, by the receiver's Poll, straight
-// to where they belong. No lock is held while anything blocks and no clock is
-// read, so that ranks may live in a testing/synctest bubble.
+// Each rank has one mailbox, a queue in which all others put packets and that its Poll empties. One
+// queue keeps the order of every sender without any state per pair. Send copies payloads of up to
+// 64 KiB into pooled memory. Larger payloads stay at the sender; the receiver's Poll copies them
+// once, straight to their destination. No lock is held while anything blocks, and no clock is read,
+// so that ranks may live in a testing/synctest bubble.
 //
-// Cost: 0.1-0.2 us for a small frame. A rank takes about 300 bytes until it
-// talks, and then about 100 for each rank it talks to.
+// Cost: 0.1-0.2 us for a small frame. A rank takes about 300 bytes until it communicates, and then
+// about 100 for each peer.
 package inproc
 
 import (
@@ -27,8 +26,7 @@ type World struct {
 	pools     pools
 }
 
-// NewWorld returns a World of n ranks. Frames to ranks whose Transport does
-// not exist yet wait for it.
+// NewWorld returns a World of n ranks. Frames to a rank wait until its Transport exists.
 func NewWorld(n int) *World {
 	return &World{mailboxes: make([]mailbox, n)}
 }
@@ -44,9 +42,8 @@ func (w *World) Transport(rank world.Rank, sink transport.Sink, p transport.Park
 	return &endpoint{net: w, rank: rank, mailbox: b, sink: sink, eagerSink: eagerSink, links: make(map[world.Rank]*link)}
 }
 
-// Kill ends rank as if its process had died: every other rank gets
-// Lost(rank, ErrCut) after the frames that had left, and the rank itself loses
-// all others at its next Poll. For tests.
+// Kill ends rank as if its process had died: every other rank gets Lost(rank, ErrCut) after the
+// rank's last frames, and the rank itself loses all others at its next Poll. It is for tests.
 func (w *World) Kill(rank world.Rank) {
 	w.mailboxes[rank].shut(transport.ErrCut)
 	for i := range w.mailboxes {
@@ -56,7 +53,7 @@ func (w *World) Kill(rank world.Rank) {
 	}
 }
 
-// A mailbox holds the packets that were sent to a rank.
+// A mailbox holds the packets for a rank.
 type mailbox struct {
 	news atomic.Bool // queue or end have changed since the last take
 
@@ -64,7 +61,7 @@ type mailbox struct {
 	queue  queue
 	armed  bool // wake parker at the next change
 	parker transport.Parker
-	end    error // why no packet can be put in any more
+	end    error // why put fails
 }
 
 // put adds p, or returns why it cannot.
@@ -88,7 +85,7 @@ func (b *mailbox) shut(why error) {
 	b.changed()
 }
 
-// changed unlocks b, and wakes its rank if that has armed the mailbox.
+// changed unlocks b, and wakes its rank if the mailbox is armed.
 func (b *mailbox) changed() {
 	b.news.Store(true)
 	p := b.parker
@@ -110,8 +107,7 @@ func (b *mailbox) take() (q queue, end error) {
 	return q, end
 }
 
-// arm asks for a wake-up at the next change. It reports false if there is one
-// already.
+// arm asks for a wake-up at the next change. It returns false if b has changed already.
 func (b *mailbox) arm() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,20 +2,20 @@ package tcp
 
 import "gompi/transport"
 
-// Small frames to one peer that follow one another without a Poll in between, as the
-// sends of a window do, leave in one system call, which costs ten times what appending
-// a frame does. The first frame leaves at once, so that a single message never waits.
-// The others are gathered and leave at the next Poll. Until then Arm returns false and
-// Pending true, so that another goroutine polls if the caller does not.
+// Small frames to one peer that follow one another without a Poll in between, as the sends of a
+// window do, leave in one system call, which costs ten times an append of a frame. The first frame
+// leaves at once, so that a single message never waits. The others are gathered and leave at the
+// next Poll. Until then Arm returns false and Pending true, so that another goroutine polls if the
+// caller does not.
 //
 // Only Eager frames are gathered: in a collective the other side waits for each
 // (allreduce of 8 bytes: 14 us with all kinds gathered, 12.5 with these).
 
 const (
-	// burstLimit is the largest payload of a frame that is gathered.
+	// burstLimit is the largest payload of a gathered frame.
 	burstLimit = 4 << 10
-	// burstBytes and burstFrames are how much is gathered for a peer before it leaves
-	// without a Poll, so that the peer can begin to work on it.
+	// burstBytes and burstFrames bound the frames gathered for a peer: when they are reached, the
+	// frames leave without a Poll, so that the peer can begin to work.
 	burstBytes  = 64 << 10
 	burstFrames = 32
 )
@@ -33,8 +33,8 @@ func (t *Transport) noteSent(p *peer, k transport.Kind) {
 	}
 }
 
-// gathered notes that a frame has been queued for p to leave with others. They
-// leave now if they have become many.
+// gathered notes that a frame has been queued for p to leave with others. If there are many, they
+// leave at once.
 func (t *Transport) gathered(p *peer) {
 	if !p.gathering {
 		p.gathering = true

@@ -14,15 +14,14 @@ import (
 	"gompi/internal/world"
 )
 
-// Pending connections, those that have not authenticated yet, are bounded in number, in bytes (a
-// hello and a proof), and in the time they have for each step.
+// Pending connections, which have not authenticated yet, are bounded in number, in bytes (a hello
+// and a proof), and in the time for each step.
 const (
 	pendingTime  = 10 * int64(time.Second)
 	extraPending = 256 // allowed beyond the number of ranks
 )
 
-// acceptTime is how long no connection is accepted after the process has run out of
-// descriptors.
+// acceptTime is the pause of accepts after the process has run out of descriptors.
 const acceptTime = int64(100 * time.Millisecond)
 
 // acceptAll accepts all waiting connections.
@@ -66,7 +65,7 @@ func (t *Transport) addPending(fd int) {
 	}
 }
 
-// published reports whether fd was accepted at an address on our card, or on loopback.
+// published reports whether fd was accepted at an address on this rank's card, or on loopback.
 func (t *Transport) published(fd int) bool {
 	sa, err := unix.Getsockname(fd)
 	if err != nil {
@@ -144,8 +143,8 @@ func (t *Transport) challenge(s *sock) error {
 	return s.write(stepChallenge.reply(0, tr.fromCallee[:]))
 }
 
-// between reports whether the callee's socket has the two addresses that the caller's
-// hello names. A hello that was changed on its way fails at the proof.
+// between reports whether the callee's socket has the two addresses in the caller's hello. A hello
+// that was changed on its way fails at the proof.
 func (tr *transcript) between(fd int) bool {
 	here, err := unix.Getsockname(fd)
 	if err != nil {
@@ -185,8 +184,8 @@ func (t *Transport) refuse(s *sock, why reason) {
 	t.drop(s)
 }
 
-// logRefusal logs the reason, because the caller cannot trust the one it receives. A
-// reason that shows an error of the job is a warning, the 1st, 2nd, 4th, 8th ... time.
+// logRefusal logs the reason, because the caller cannot trust the refusal. A reason that shows an
+// error of the job is a warning, the 1st, 2nd, 4th, 8th ... time.
 func (t *Transport) logRefusal(s *sock, why reason) {
 	level := slog.LevelDebug
 	switch why {
@@ -195,11 +194,11 @@ func (t *Transport) logRefusal(s *sock, why reason) {
 			level = slog.LevelWarn
 		}
 	}
-	from, _ := unix.Getpeername(s.fd) // nil once it has gone
+	from, _ := unix.Getpeername(s.fd) // nil if the caller has gone
 	t.log.Log(context.Background(), level, "refused a connection", "rank", t.cfg.Rank, "claims", s.shake.caller, "from", toAddrPort(from), "why", why.String())
 }
 
-// welcome notifies an authenticated caller that its connection is the one that is kept.
+// welcome notifies an authenticated caller that its connection is kept.
 func (t *Transport) welcome(s *sock) {
 	s.phase = welcomed
 	if s.write(stepWelcome.reply(0, t.mac(&s.shake.transcript, stepWelcome, 0))) != nil {

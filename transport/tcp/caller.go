@@ -17,20 +17,20 @@ import (
 	"gompi/transport"
 )
 
-// How long a call waits. A rank that computes may answer nothing for minutes, while its
-// kernel accepts connections. So silence is no failure; it is only a reason to try
-// another address, if there is one.
+// How long a call waits. A rank that computes may not answer for minutes, while its kernel accepts
+// connections. So silence is no failure; it is only a reason to try another address, if there is
+// one.
 const (
 	connectTime = 5 * int64(time.Second)  // for TCP to connect
 	silenceTime = 2 * int64(time.Second)  // for the challenge, doubled each round
 	silenceMax  = 60 * int64(time.Second) // up to this
 	welcomeTime = 20 * int64(time.Second) // for the welcome
-	warnTime    = 30 * int64(time.Second) // until the log names the peer that does not answer
+	warnTime    = 30 * int64(time.Second) // until the log names the silent peer
 	pauseTime   = int64(100 * time.Millisecond)
 )
 
-// How many rounds a failure may last, since failures may pass. A call ends when every
-// address has failed in more rounds than its failure allows.
+// How many rounds a failure may last, since failures may pass. A call ends when every address has
+// failed in more rounds than its failure allows.
 const (
 	hard    = 0           // refused, unreachable, or another program answers
 	passing = 3           // no answer from TCP, dropped connection, refusal without proof, no descriptors
@@ -43,14 +43,14 @@ type call struct {
 	listenerNonce [nonceSize]byte
 	addrs         []netip.AddrPort
 	errs          []error // latest failure of each address
-	next          int     // address that is being tried
+	next          int     // index of the present address
 	round         int
-	retry         bool  // an address of this round is to be tried in another round
+	retry         bool  // some address of this round is to be tried again
 	sock          *sock // nil between rounds
 	due           int64 // of the next round
 }
 
-// startCalls begins to connect to the peers for which Send has asked.
+// startCalls begins to connect to the peers of queued Sends.
 func (t *Transport) startCalls() int {
 	n := 0
 	for i := 0; i < len(t.calls); i++ { // Lost may lead to a Send
@@ -114,8 +114,8 @@ func (c *call) fail(err error, rounds int) {
 	c.next++
 }
 
-// failure names every address and its error; addresses in a row that failed alike share
-// one. If no process listens at any, it is an ErrRefused.
+// failure names every address and its error; successive addresses with the same error share it. If
+// no process listens at any of them, failure is an ErrRefused.
 func (c *call) failure() error {
 	if len(c.addrs) == 0 {
 		return unreachable("it has published no address that leads there from here")
@@ -174,7 +174,7 @@ func (t *Transport) dial(p *peer) error {
 	return nil
 }
 
-// callFailed handles the failure of the address that is being tried.
+// callFailed handles the failure of the present address.
 func (t *Transport) callFailed(p *peer, err error, rounds int) {
 	t.log.Debug("call failed", "rank", t.cfg.Rank, "peer", p.rank, "address", p.call.addrs[p.call.next], "err", err)
 	t.drop(p.call.sock)
@@ -217,7 +217,7 @@ func (t *Transport) stepCall(p *peer, s *sock) error {
 	}
 }
 
-// ended reports whether err says no more than that the connection has ended.
+// ended reports whether err means only that the connection has ended.
 func ended(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrShortWrite)
@@ -315,8 +315,8 @@ func hint(err error) bool {
 	return errors.As(err, &r) && !r.proven
 }
 
-// reply parses a complete message, which must be of step want. It also returns the body
-// of a refusal, with an error.
+// reply parses a complete message, which must be of step want. For a refusal it returns the body
+// and an error.
 func (s *sock) reply(want step) (body []byte, err error) {
 	b := s.shake.in[:replySize]
 	s.shake.have = 0
@@ -349,8 +349,7 @@ func (s *sock) readShake(n int) (done bool, err error) {
 	return true, nil
 }
 
-// write sends a handshake message. It always fits into the send buffer of an idle
-// connection.
+// write sends a handshake message. The send buffer of an idle connection always holds it.
 func (s *sock) write(b []byte) error {
 	n, errno := send(s.fd, b)
 	if errno != 0 {
@@ -362,7 +361,7 @@ func (s *sock) write(b []byte) error {
 	return nil
 }
 
-// agree puts into the caller's hello what else must be equal at both ends.
+// agree sets the other fields of the caller's hello that must be equal at both ends.
 func (t *Transport) agree(tr *transcript) {
 	tr.sealed = t.cfg.FrameMAC
 	tr.network = t.networkOf(tr)
@@ -384,7 +383,7 @@ func (t *Transport) proves(tr *transcript, body []byte, s step, why reason) bool
 	return tr.proves(body, &t.cfg.Secret, t.cfg.JobID, s, why)
 }
 
-// callLate handles a call whose present step has taken too long.
+// callLate handles a call whose present step is late.
 func (t *Transport) callLate(p *peer, s *sock) {
 	switch {
 	case s.phase == calling:

@@ -8,7 +8,7 @@ import (
 	"gompi/internal/route"
 )
 
-// A card has what other ranks need to reach one: it is what Transport.Card encodes.
+// A card has the data by which other ranks reach a rank. Transport.Card encodes it:
 //
 //	0   version
 //	1   nonce, 16 bytes
@@ -18,11 +18,11 @@ import (
 //	36  number of addresses, then for each its length in bytes (4 or 16), the
 //	    prefix bits of its subnet, and the address
 type card struct {
-	nonce   [nonceSize]byte   // distinguishes this listener from another at the same address
-	network [networkSize]byte // whose loopback leads here, whatever the host is called
+	nonce   [nonceSize]byte   // distinguishes successive listeners at the same address
+	network [networkSize]byte // whose loopback leads here, whatever the host's name
 	port    uint16
 	local   bool           // only reachable through loopback
-	subnet  []netip.Prefix // not masked: an address and the subnet it is in
+	subnet  []netip.Prefix // not masked: an address and its subnet
 }
 
 const (
@@ -48,8 +48,8 @@ func (c *card) encode() []byte {
 	return b
 }
 
-// decode sets c to what encode has written, and nothing else. It uses the memory of c's subnets
-// again.
+// decode sets c from the output of encode, and refuses other data. It reuses the memory of c's
+// subnets.
 func (c *card) decode(b []byte) error {
 	if len(b) < cardFixed {
 		return fmt.Errorf("card of %d bytes, want at least %d", len(b), cardFixed)
@@ -95,9 +95,9 @@ func decodeSubnet(b []byte) (netip.Prefix, []byte, error) {
 	return s, b[end:], nil
 }
 
-// candidates returns where to try to reach the rank that published c, best
-// first. own are this rank's subnets; loopback is the address that leads to the rank if it is on
-// this host, else the zero Addr.
+// candidates returns the endpoints of the rank that published c, best first. own are this rank's
+// subnets. loopback is the address that leads to the rank if it is on this host, else the zero
+// Addr.
 func (c *card) candidates(own []netip.Prefix, loopback netip.Addr) []netip.AddrPort {
 	var list []netip.AddrPort
 	if loopback.IsValid() {

@@ -2,17 +2,16 @@ package tcp
 
 import "time"
 
-// maxGap is how much of a time without Poll the clock counts at most.
+// maxGap bounds the time that the clock counts for a period without Poll.
 const maxGap = int64(time.Second)
 
-// A clock measures the time during which this rank polled, or slept and would have been
-// woken. A rank that computes for minutes between two Polls must not find all its peers
-// late.
+// A clock measures the time during which this rank polled, or slept and could be woken. A rank that
+// computes for minutes between two Polls must not find all its peers late.
 type clock struct {
 	epoch  time.Time
 	real   int64 // at the last tick, since epoch
-	now    int64 // time that counts, in nanoseconds
-	parked bool  // the rank has been asleep, and would have been woken
+	now    int64 // counted time, in nanoseconds
+	parked bool  // the rank has been asleep, and could be woken
 }
 
 func (c *clock) tick() {

@@ -9,9 +9,9 @@ import (
 
 // Close implements transport.Transport.
 //
-// A socket is closed only when all its data has arrived. Otherwise data that the peer
-// still sends would make our kernel answer with a reset, and our last frames, with the
-// goodbye at their end, would be lost.
+// A socket is closed only when all its data has arrived. Otherwise further data of the peer would
+// make this kernel answer with a reset, and the last frames, with the goodbye at their end, would
+// be lost.
 func (t *Transport) Close(force bool) bool {
 	if t.closed {
 		return true

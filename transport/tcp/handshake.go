@@ -12,25 +12,24 @@ import (
 
 // The handshake. The side that connects is the caller, the other one the callee.
 //
-//	caller -> callee  hello      who calls whom, which card it read, a nonce, addresses, network
+//	caller -> callee  hello      caller, callee, callee's card, a nonce, addresses, network
 //	callee -> caller  challenge  a nonce
 //	caller -> callee  proof      MAC over all of that
 //	callee -> caller  welcome    MAC over the same, with another label; or refusal
 //	caller -> callee  go
 //
-// The addresses are those of the two ends of the connection, as the caller sees them. The
-// callee refuses a connection with others, so a man in the middle must be able to send
-// from the one address and to receive at the other. A loopback address counts together
-// with the network namespace that it belongs to. If all frames have MACs, addresses do
-// not matter.
+// The addresses are the two ends of the connection, as the caller sees them. The callee refuses a
+// connection with other addresses, so a man in the middle must be able to send from the one address
+// and to receive at the other. A loopback address counts together with its network namespace. If
+// all frames have MACs, addresses do not matter.
 //
 // A refusal has a MAC if the caller has authenticated. A refusal without a MAC may come
 // from any process: the caller reports it as unproven and continues as after a lost
 // connection.
 //
-// The caller proves itself first, so that other processes learn nothing. The caller may send
-// frames once it has the welcome, the callee once it has the go. Until the go, either may
-// drop the connection without harm, which keeps simultaneous calls simple; see peer.go.
+// The caller proves itself first, so that other processes learn nothing. The caller may send frames
+// after the welcome, the callee after the go. Until the go, either may drop the connection without
+// harm, which keeps simultaneous calls simple; see peer.go.
 const (
 	greeting = "gompi"
 
@@ -64,10 +63,10 @@ const (
 	wrongListener    reason = iota + 1 // the hello is for another rank or another job
 	badProof                           // the MAC is wrong
 	leaving                            // this rank is closing
-	alreadyConnected                   // it has been connected to the caller already
+	alreadyConnected                   // this rank has a connection with the caller already
 	translated                         // the callee sees other addresses than the caller
 	macDiffers                         // only one of the two has FrameMAC set
-	otherNetwork                       // a loopback address, of another network than the caller's
+	otherNetwork                       // a loopback address, in another network than the caller's
 	numReasons
 )
 
@@ -108,15 +107,14 @@ func parseStep(b []byte) (step, reason, error) {
 	return step(b[n+1]), reason(b[n+2]), nil
 }
 
-// A transcript is what both sides of a handshake have sent. The proofs cover it and the
-// job's id.
+// A transcript is the messages of both sides of a handshake. The proofs cover it and the job's id.
 type transcript struct {
 	caller, callee uint32
 	listenerNonce  [nonceSize]byte // the callee's card
 	fromCaller     [challengeSize]byte
 	fromCallee     [challengeSize]byte
 	from, to       netip.AddrPort    // the ends of the connection: the caller's, the callee's
-	network        [networkSize]byte // that of to, if it is a loopback address
+	network        [networkSize]byte // of to, if it is a loopback address
 	sealed         bool              // frames have MACs
 }
 
@@ -177,9 +175,8 @@ func (s step) reply(why reason, body []byte) []byte {
 	return b
 }
 
-// mac returns the proof of a step. It takes the secret and both nonces to compute it. It
-// covers the step and the reason, so that no proof can be reflected or used for another
-// step.
+// mac returns the proof of a step. Its computation needs the secret and both nonces. It covers the
+// step and the reason, so that no proof can be reflected or used for another step.
 func (tr *transcript) mac(secret *[32]byte, job string, s step, why reason) []byte {
 	m := hmac.New(sha256.New, secret[:])
 	var head [8]byte

@@ -11,15 +11,14 @@ import (
 	"gompi/internal/poll"
 )
 
-// backlog is how many connections may wait to be accepted while this rank computes. The
-// kernel may have a lower limit.
+// backlog bounds the connections that wait for an accept while this rank computes. The kernel's
+// limit may be lower.
 const backlog = 4096
 
-// listenerKey is the key of the listening socket: a slot that no sock gets.
+// listenerKey is the key of the listening socket. No sock has this slot.
 const listenerKey = KeyBit | 0xffffffff
 
-// listen opens the listening socket on the first port of the range that is
-// free.
+// listen opens the listening socket on the first free port of the range.
 func (t *Transport) listen() error {
 	low, high := t.cfg.PortLow, max(t.cfg.PortHigh, t.cfg.PortLow)
 	if low < 0 || high > 65535 || low == 0 && high > 0 {
@@ -63,8 +62,8 @@ func (t *Transport) listenOn(port int) error {
 	return nil
 }
 
-// bind returns a socket bound to port: on loopback, or on all addresses of both
-// families, or of IPv4 where there is no IPv6.
+// bind returns a socket bound to port: on loopback, or on all addresses of both families, or of
+// IPv4 if there is no IPv6.
 func (t *Transport) bind(port int) (int, error) {
 	if t.card.local {
 		return bindTo(netip.AddrPortFrom(t.loopback, uint16(port)))
@@ -82,7 +81,7 @@ func bindTo(a netip.AddrPort) (int, error) {
 	if err != nil {
 		return -1, os.NewSyscallError("socket", err)
 	}
-	// A port counts as free although connections of its last owner linger.
+	// A port is free although connections of its last owner linger.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	if family == unix.AF_INET6 {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)

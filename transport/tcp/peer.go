@@ -7,28 +7,27 @@ import (
 
 // A peer is the state of the connection to another rank.
 //
-// Two ranks may connect to each other at the same time. These rules decide which
-// connection stays; a call is a rank's own attempt to connect:
+// Two ranks may connect to each other at the same time. These rules decide which connection stays.
+// A call is a rank's own attempt to connect:
 //
 //   - A callee that has no call, or has not sent the proof in its own call, drops
 //     its own call and welcomes the caller.
-//   - Else the lower rank holds the other's connection. When its own call succeeds,
-//     it drops the held connection; when its own call fails, it welcomes it.
+//   - Else the lower rank holds the other's connection. When its own call succeeds, it drops the
+//     held connection; when its own call fails, it welcomes the held connection.
 //   - The higher rank welcomes at once, and lets its own call run.
 //
-// So the lower rank never has sent both a welcome and a proof of its own that are
-// undecided, and only the connection that it has chosen can be completed. No frame
-// has been sent on the other one.
+// So the lower rank never has both a welcome and a proof undecided, and only its chosen connection
+// can be completed. No frame has been sent on the other one.
 type peer struct {
 	rank     world.Rank
 	near     bool // on this host
 	conn     *sock
-	call     *call // our attempt to connect
+	call     *call // this rank's attempt to connect
 	incoming *sock // the peer's attempt, authenticated: held or welcomed
 	due      bool  // is in Transport.calls
 	lost     bool
-	bye      bool  // our goodbye is queued or sent
-	cause    error // writing failed: reading will end too
+	bye      bool  // this rank's goodbye is queued or sent
+	cause    error // of a failed write: reading will end, too
 
 	sentLately bool // a frame has left since the last Poll
 	gathering  bool // small frames wait for the next Poll; see burst.go
@@ -50,8 +49,7 @@ func (t *Transport) want(p *peer) {
 	}
 }
 
-// authenticated decides which connection to p is kept, now that s, which p opened, has
-// authenticated.
+// authenticated decides which connection to p is kept. s, which p opened, has just authenticated.
 func (t *Transport) authenticated(p *peer, s *sock) {
 	s.peer = p
 	switch {
@@ -77,7 +75,7 @@ func (t *Transport) authenticated(p *peer, s *sock) {
 	t.welcome(s)
 }
 
-// abandonCall ends our own call to p, if there is one.
+// abandonCall ends this rank's call to p, if any.
 func (t *Transport) abandonCall(p *peer) {
 	if p.call != nil && p.call.sock != nil {
 		t.drop(p.call.sock)
@@ -120,7 +118,7 @@ func (t *Transport) connected(p *peer, s *sock) {
 	t.flush(p)
 }
 
-// lose closes everything to p and reports it to the sink, once.
+// lose closes all connections to p and reports the loss to the sink, once.
 func (t *Transport) lose(p *peer, err error) {
 	if p.lost {
 		return

@@ -8,20 +8,20 @@ import (
 	"gompi/internal/world"
 )
 
-// lookEvery is how many Polls that name a connected peer are made for each look at the
-// poll set, which costs about as much as reading that peer's socket.
+// lookEvery is the number of Polls of a connected peer for each look at the poll set, which costs
+// about as much as a read of that peer's socket.
 const lookEvery = 8
 
-// listenEvery is how many Polls are made for each look at the poll set while there is no
-// connection, as in a job on one host: a look is a system call (HPCC's RandomAccess, 2 ranks that
-// test for messages of any: 2.3 million updates a second with a look each time, 5 with this).
+// listenEvery is the number of Polls for each look at the poll set without connections, as in a job
+// on one host. A look is a system call (HPCC's RandomAccess, 2 ranks that test for messages of any:
+// 2.3 million updates a second with a look in each Poll, 5 with this).
 const listenEvery = 32
 
-// healthTime is how often hosts that have not acknowledged our data are checked.
+// healthTime is the interval of checks for hosts that have not acknowledged data.
 const healthTime = 5 * int64(time.Second)
 
-// silentMillis is the time without any answer, in milliseconds, after which a host counts
-// as gone if it was also asked more than once.
+// silentMillis is the time without any answer, in milliseconds, after which a host counts as gone
+// if it was also asked more than once.
 const silentMillis = 30_000
 
 // unanswered reports whether a connection's host counts as gone: retransmits and window
@@ -84,7 +84,7 @@ func (t *Transport) look() int {
 			break
 		}
 	}
-	// Everything that came in time has been read by now.
+	// All data that came in time has been read.
 	if t.nextDue != 0 && t.clock.now >= t.nextDue {
 		n += t.expire()
 	}
@@ -103,7 +103,7 @@ func (t *Transport) handle(ev poll.Event) int {
 	}
 	s := t.socks[uint32(ev.Key)]
 	if s == nil || s.key != ev.Key {
-		return 0 // closed since Ready
+		return 0 // closed after Ready
 	}
 	switch s.phase {
 	case open:
@@ -131,14 +131,14 @@ func (t *Transport) expect(s *sock, time int64) {
 	t.remind(s.shake.due)
 }
 
-// remind makes Poll call expire when due has come.
+// remind makes Poll call expire at due.
 func (t *Transport) remind(due int64) {
 	if t.nextDue == 0 || due < t.nextDue {
 		t.nextDue = due
 	}
 }
 
-// late reports whether due has come. If not, it calls remind.
+// late reports whether due has passed. If not, it calls remind.
 func (t *Transport) late(due int64) bool {
 	if due == 0 {
 		return false
@@ -150,7 +150,7 @@ func (t *Transport) late(due int64) bool {
 	return false
 }
 
-// expire handles everything whose time has come and returns the number of events.
+// expire handles all expired deadlines and returns the number of events.
 func (t *Transport) expire() int {
 	t.nextDue = 0
 	n := 0
@@ -211,8 +211,8 @@ func (t *Transport) Arm() bool {
 // Pending implements transport.Progresser.
 func (t *Transport) Pending() bool { return t.waiting > 0 }
 
-// lingerTime is how long a closing transport sleeps before it asks the kernel again
-// whether all data has arrived: no event reports that.
+// lingerTime is the sleep of a closing transport before it asks the kernel again whether all data
+// has arrived: no event reports that.
 const lingerTime = int64(time.Millisecond)
 
 // Deadline implements transport.Progresser.

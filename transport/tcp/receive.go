@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// aheadSize is how much is read at once where a frame begins: many small frames with
-	// one system call. The price is one more copy of a large frame's beginning.
+	// aheadSize is the size of a read at the beginning of a frame: one system call reads many small
+	// frames. The price is a second copy of a large frame's beginning.
 	aheadSize = 32 << 10
 
-	// tailAhead is how much is read behind the payload that fills a window:
-	// enough for a few small frames.
+	// tailAhead is the size of a read behind the payload that fills a window: enough for a few
+	// small frames.
 	tailAhead = 4 << 10
 
 	// directSize bounds one read into a window, so that its bytes are still in the cache
@@ -31,15 +31,14 @@ const (
 // An inbox is the part of the present frame that has been read.
 type inbox struct {
 	arrival.Frame
-	have int // bytes of its header, if that is not complete
+	have int // bytes of an incomplete header
 	head [transport.HeaderSize]byte
 }
 
-// errNoGoodbye is the reason if nothing but the connection's end is known.
+// errNoGoodbye is the reason if only the connection's end is known.
 var errNoGoodbye = errors.New("closed without a goodbye")
 
-// receive reads from p what its socket holds, up to a bound, and returns the number of
-// frames and windows completed.
+// receive reads p's socket, up to a bound, and returns the number of completed frames and windows.
 func (t *Transport) receive(p *peer) int {
 	if p.conn.seal != nil {
 		return t.receiveSealed(p)
@@ -70,14 +69,13 @@ func (t *Transport) receive(p *peer) int {
 	return n
 }
 
-// openWindow returns the part of p's window to be read into directly.
+// openWindow returns the part of p's window for a direct read.
 func (t *Transport) openWindow(p *peer) []byte {
 	w := p.in.Window()
 	return w[:min(len(w), directSize)]
 }
 
-// read reads into window, and into the read-ahead buffer what may follow the
-// payload.
+// read reads into window, and reads bytes behind the payload into the read-ahead buffer.
 func (t *Transport) read(p *peer, window []byte) (asked, got int, errno syscall.Errno) {
 	if len(window) == 0 {
 		got, errno = receive(p.conn.fd, t.ahead)
@@ -108,8 +106,8 @@ func (t *Transport) parse(p *peer, b []byte) int {
 	return n
 }
 
-// parseHeader takes a header, or the part of it that has come, from the front of b. It
-// announces a frame whose header is complete to the sink.
+// parseHeader takes a header, or the arrived part of it, from the front of b. It announces a frame
+// with a complete header to the sink.
 func (t *Transport) parseHeader(p *peer, b []byte) []byte {
 	in := &p.in
 	head := b
@@ -140,8 +138,8 @@ func (t *Transport) parseHeader(p *peer, b []byte) []byte {
 	return b
 }
 
-// cut ends p, whose connection ended without a goodbye. If we have sent ours, that is a
-// peer's regular answer.
+// cut ends p, whose connection ended without a goodbye. If this rank has sent its own goodbye, that
+// is a peer's regular answer.
 func (t *Transport) cut(p *peer, why error) {
 	if p.cause != nil {
 		why = p.cause

@@ -9,23 +9,23 @@ import (
 	"gompi/transport"
 )
 
-// With Config.FrameMAC all that a connection carries after the handshake is in sealed
-// records, of as many frames or as large a part of one as fit. It costs a copy and a
-// hash on each side.
+// With Config.FrameMAC a connection carries only sealed records after the handshake. A record has
+// as many frames, or as large a part of one, as it can hold. Records cost a copy and a hash on each
+// side.
 
 // sealedRounds bounds the work for one peer in one Poll, in records.
 const sealedRounds = 16
 
-// sealed is what such a connection has beside its socket.
+// sealed is the state of a connection with FrameMAC.
 type sealed struct {
 	in     *seal.Reader
 	out    *seal.Writer
-	record []byte // on its way out
-	sent   int    // bytes of it that have left
-	covers int    // bytes at the front of the queue that it carries
+	record []byte // the record being sent
+	sent   int    // bytes of record that have left
+	covers int    // bytes of the queue's front in record
 }
 
-// newSealed returns the keys of a connection at work.
+// newSealed returns the state of a new connection.
 func (t *Transport) newSealed(tr *transcript) *sealed {
 	send, receive := seal.Keys(t.cfg.Secret[:], tr.all(t.cfg.JobID))
 	if tr.callee == uint32(t.cfg.Rank) {
@@ -76,7 +76,7 @@ func (t *Transport) flushSealed(p *peer) int {
 	return n
 }
 
-// receiveSealed reads from p, as receive does, and takes in what has been checked.
+// receiveSealed reads from p, as receive does, and delivers verified frames.
 func (t *Transport) receiveSealed(p *peer) int {
 	n, in := 0, p.conn.seal.in
 	for range sealedRounds {
@@ -101,7 +101,7 @@ func (t *Transport) receiveSealed(p *peer) int {
 	return n
 }
 
-// unseal takes in the records that are complete.
+// unseal delivers the frames of complete records.
 func (t *Transport) unseal(p *peer, in *seal.Reader) int {
 	n := 0
 	for !p.lost {

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// stageSize: a frame up to this size is put together in one piece, which
-	// costs less than having the kernel gather two.
+	// stageSize: a frame up to this size is assembled in one piece, which costs less than the
+	// kernel's gathering of two.
 	stageSize = 4 << 10
 
-	// copyLimit is the largest rest of a payload that is copied when the
-	// socket does not take it at once.
+	// copyLimit is the largest rest of a payload that is copied if the socket does not take it at
+	// once.
 	copyLimit = 64 << 10
 
-	// heldLimit bounds what is copied per peer.
+	// heldLimit bounds the copied payload per peer.
 	heldLimit = 1 << 20
 
 	// flushRounds bounds the work of one flush.
@@ -30,12 +30,12 @@ const (
 	flushBytes  = 1 << 20 // per round
 )
 
-// A frame is one that has not left, or only in part.
+// A frame is queued: it has not left, or only in part.
 type frame struct {
 	head  [transport.HeaderSize]byte
 	sent  int    // bytes of head that have left
 	body  []byte // the part of the payload that has not left
-	block []byte // pooled memory that body lies in; nil if it is the caller's
+	block []byte // pooled memory of body; nil if body is the caller's
 	token uint64
 	lent  bool // Sent is due
 }
@@ -46,7 +46,7 @@ type outbox struct {
 	copied int // bytes in blocks
 }
 
-// next removes the first frame and takes its block back.
+// next removes the first frame and frees its block.
 func (t *Transport) next(p *peer) frame {
 	f := p.out.Pop()
 	if f.block != nil {
@@ -117,8 +117,7 @@ func (t *Transport) write(fd int, h *transport.Header, body []byte) (int, syscal
 	return n, errno
 }
 
-// enqueue queues the part of a frame that has not left. It reports whether body may be
-// reused.
+// enqueue queues the unsent part of a frame. It reports whether body may be reused.
 func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, sent int, token uint64) bool {
 	f := p.out.Push(frame{})
 	h.Encode(f.head[:])
@@ -206,8 +205,7 @@ func (t *Transport) gather(o *outbox) int {
 	return t.vec.total
 }
 
-// left removes n bytes that were sent from the front of the queue and returns how many
-// frames that completes.
+// left removes n sent bytes from the front of the queue and returns the number of completed frames.
 func (t *Transport) left(p *peer, n int) int {
 	done := 0
 	for !p.out.Empty() {
@@ -229,15 +227,14 @@ func (t *Transport) left(p *peer, n int) int {
 	return done
 }
 
-// broken notes that nothing can be written to p any more. Bytes that p has sent can still
-// be read; p is lost at their end.
+// broken notes that writes to p fail. Bytes from p can still be read; p is lost at their end.
 func (t *Transport) broken(p *peer, errno syscall.Errno) {
 	p.cause = errno
 	_ = unix.Shutdown(p.conn.fd, unix.SHUT_RDWR) // makes sure that reading ends
 }
 
-// blocks is memory for copied payloads, in classes four times larger each, the
-// largest of copyLimit.
+// blocks is memory for copied payloads, in classes that are four times larger each, the largest of
+// copyLimit.
 type blocks struct {
 	free [blockClasses][][]byte
 }

@@ -12,11 +12,11 @@ import (
 	"gompi/internal/sockets"
 )
 
-// System calls on non-blocking sockets. Those on the message path never block, so they
-// are raw (RawSyscall), without the Go scheduler, unless they may copy so much that a
-// garbage collection would wait for them.
+// System calls on non-blocking sockets. On the message path they never block, so they are raw
+// (RawSyscall), without the Go scheduler, unless they may copy so much that a garbage collection
+// would wait for them.
 
-// rawLimit is how many bytes a raw system call may move: about 10 us of copying.
+// rawLimit is the most bytes that a raw system call may move: about 10 us of copying.
 const rawLimit = 64 << 10
 
 const maxVector = 128
@@ -46,7 +46,7 @@ func (v *vector) add(b []byte) bool {
 	return v.n+2 <= maxVector
 }
 
-// send writes what v holds, as far as the socket takes it.
+// send writes v, as far as the socket takes it.
 func (v *vector) send(fd int) (int, syscall.Errno) {
 	var msg unix.Msghdr
 	msg.Iov = &v.iov[0]
@@ -54,12 +54,12 @@ func (v *vector) send(fd int) (int, syscall.Errno) {
 	return invoke(v.total, unix.SYS_SENDMSG, fd, unsafe.Pointer(&msg), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
-// receive reads into v what the socket holds.
+// receive reads available data into v.
 func (v *vector) receive(fd int) (int, syscall.Errno) {
 	return invoke(v.total, unix.SYS_READV, fd, unsafe.Pointer(&v.iov[0]), uintptr(v.n))
 }
 
-// receive reads what the socket holds, up to len(b).
+// receive reads available data, up to len(b).
 func receive(fd int, b []byte) (int, syscall.Errno) {
 	return invoke(0, unix.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)))
 }
@@ -92,16 +92,16 @@ func accept(fd int) (int, error) {
 	return c, err
 }
 
-// Keepalive finds a peer whose host has gone while nothing is being sent. These
-// are seconds and a count.
+// Keepalive detects the loss of a peer's host while nothing is being sent. These are seconds and a
+// count.
 const (
 	keepIdle     = 10
 	keepInterval = 2
 	keepCount    = 5
 )
 
-// tune sets the options of a connection. All are improvements: a connection works without
-// an option that the kernel refuses.
+// tune sets the options of a connection. All are improvements: a connection works without an option
+// that the kernel refuses.
 func tune(fd int, near bool) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	if near {
@@ -114,9 +114,9 @@ func tune(fd int, near bool) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, keepCount)
 }
 
-// avoidPacing chooses another congestion control than bbr, whose pacing halves
-// what loopback can carry (5.3 against 10.1 GB/s). cubic needs a privilege
-// where it is not on the list of permitted ones; reno is open to every user.
+// avoidPacing replaces the congestion control bbr, whose pacing halves the bandwidth of loopback
+// (5.3 against 10.1 GB/s). cubic needs a privilege if it is not on the list of permitted ones; reno
+// is open to every user.
 func avoidPacing(fd int) {
 	now, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 	if err != nil || !strings.HasPrefix(now, "bbr") {
@@ -129,8 +129,8 @@ func avoidPacing(fd int) {
 	}
 }
 
-// undelivered returns how many bytes the peer's host may not have received. On loopback
-// all bytes sent have arrived.
+// undelivered returns how many bytes the peer's host may not have received. On loopback all sent
+// bytes have arrived.
 func undelivered(fd int, near bool) int {
 	request := uint(unix.SIOCOUTQ)
 	if near {
@@ -143,9 +143,9 @@ func undelivered(fd int, near bool) int {
 	return n
 }
 
-// silent reports whether the peer's host has stopped answering. TCP_USER_TIMEOUT
-// would do that too, but it also ends connections to a live host whose process
-// does not read for that long, as a rank that computes does not.
+// silent reports whether the peer's host has stopped answering. TCP_USER_TIMEOUT would detect that,
+// too, but it also ends connections to a live host whose process does not read for so long, such as
+// a rank that computes.
 func silent(fd int) bool {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	return err == nil && unanswered(info.Retransmits, info.Probes, info.Last_ack_recv)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The same with what every Unix has; see sys_linux.go. The build tag
-// gompi_portable chooses it on Linux too, so that it can be tested there.
+// The same with functions of every Unix; see sys_linux.go. The build tag gompi_portable selects
+// this file on Linux, for tests.
 
 const maxVector = 32
 
@@ -33,14 +33,13 @@ func (v *vector) add(b []byte) bool {
 	return len(v.bufs)+2 <= maxVector
 }
 
-// send writes what v holds, as far as the socket takes it.
+// send writes v, as far as the socket takes it.
 func (v *vector) send(fd int) (int, syscall.Errno) {
 	n, err := unix.SendmsgBuffers(fd, v.bufs, nil, nil, unix.MSG_DONTWAIT)
 	return n, errno(err)
 }
 
-// receive fills v, as far as there is something to read: here only the first
-// slice.
+// receive reads available data, here only into the first slice of v.
 func (v *vector) receive(fd int) (int, syscall.Errno) {
 	v.total = len(v.bufs[0])
 	return receive(fd, v.bufs[0])
@@ -98,10 +97,9 @@ func tune(fd int, near bool) {
 	}
 }
 
-// undelivered cannot be asked for everywhere: only the peer's closing of the
-// connection, which it does when it has read our goodbye, means that all has
-// arrived.
+// undelivered is unknown on some systems. Only a peer that closes the connection, after it has read
+// the goodbye, shows that all data has arrived.
 func undelivered(int, bool) int { return 1 }
 
-// silent cannot be asked for everywhere.
+// silent is unknown on some systems.
 func silent(int) bool { return false }

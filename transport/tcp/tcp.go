@@ -1,14 +1,12 @@
 // Package tcp carries frames between processes over TCP.
 //
-// It has no goroutine and no lock: the caller polls. Sockets are non-blocking and
-// watched by the rank's poll set. Poll reads the socket of the peer that its caller
-// waits for directly, which costs one system call, and asks the poll set about all
-// others every few Polls. A connection is made when a frame is first sent. Both
-// sides authenticate with the job's secret before any frame moves.
+// It has no goroutine and no lock: the caller polls. Sockets are non-blocking and watched by the
+// rank's poll set. Poll reads directly from the peer for which its caller waits, which costs one
+// system call, and asks the poll set about all others every few Polls. The first frame to a peer
+// makes the connection. Both sides authenticate with the job's secret before any frame moves.
 //
-// Headers and small payloads are read ahead into one buffer. The rest of a
-// large payload is read straight into the window it belongs to, and written
-// straight from the sender's memory.
+// Headers and small payloads are read ahead into one buffer. The rest of a large payload is read
+// straight into its window, and written straight from the sender's memory.
 //
 // Files: tcp.go (this), card.go (the addresses of a rank), listen.go,
 // handshake.go (messages), callee.go and caller.go (the two sides of it),
@@ -34,48 +32,45 @@ import (
 	"gompi/transport"
 )
 
-// KeyBit is set in the keys of all events in the poll set that belong to this
-// package. Others must not use such keys.
+// KeyBit is set in the keys of all events in the poll set that belong to this package. Other keys
+// must not have it.
 const KeyBit = 1 << 63
 
-// Config says who a Transport is and what it may use. Rank, Size, JobID and
-// Secret must be given; the rest has useful zero values.
+// Config configures a Transport. Rank, Size, JobID and Secret must be given; the rest has useful
+// zero values.
 type Config struct {
 	Rank   world.Rank
 	Size   int
 	JobID  string
 	Secret [32]byte
 
-	// SameHost reports whether a rank runs on this host: it is reached over
-	// loopback. If all do, nothing listens on any other address. nil means
-	// that none does.
+	// SameHost reports whether a rank runs on this host: it is reached over loopback. If all ranks
+	// do, the Transport listens on loopback only. nil means that no other rank does.
 	SameHost func(rank world.Rank) bool
 
-	// Interfaces chooses the addresses to publish, by names of interfaces,
-	// addresses and subnets: "eth0,10.0.0.0/8" takes only those,
-	// "^docker0" all but that. Empty takes all.
+	// Interfaces chooses the addresses to publish, by names of interfaces, addresses and subnets:
+	// "eth0,10.0.0.0/8" takes only these, "^docker0" all except it. Empty takes all.
 	Interfaces string
 
-	// Optional means that ranks of this host, if they are all, may do without: no error is that
-	// this one cannot listen, as in a sandbox without sockets of the Internet. See Deaf.
+	// Optional means that ranks of this host, if they are all, may do without TCP: a failure to
+	// listen, as in a sandbox without Internet sockets, is no error. See Deaf.
 	Optional bool
 
-	// PortLow and PortHigh bound the port to listen on; 0 lets the system
-	// choose.
+	// PortLow and PortHigh bound the port to listen on; 0 lets the system choose.
 	PortLow, PortHigh int
 
-	// FrameMAC has each frame checked by a MAC, which costs much of the speed. It is
-	// the same on all ranks. Without it a connection is bound to the addresses of its
-	// two ends: one whose addresses are translated on its way is refused.
+	// FrameMAC protects each frame by a MAC, which costs much of the speed. It is the same on all
+	// ranks. Without it a connection is bound to the addresses of its two ends: a connection
+	// through address translation is refused.
 	FrameMAC bool
 
-	// Foreign is called for each event of the poll set whose key lacks KeyBit,
-	// during Poll and Close.
+	// Foreign is called for each event of the poll set whose key lacks KeyBit, during Poll and
+	// Close.
 	Foreign func(key uint64)
 
-	// Logger gets, at level debug, new connections and connections refused before
-	// they have authenticated; at level warn, peers that do not answer, or whose
-	// proof, addresses or FrameMAC are wrong. nil discards.
+	// Logger gets, at level debug, new connections and connections refused before they have
+	// authenticated; at level warn, silent peers, and peers with a wrong proof, address or
+	// FrameMAC. nil discards.
 	Logger *slog.Logger
 }
 
@@ -88,9 +83,9 @@ type Transport struct {
 	log  *slog.Logger
 
 	listener int   // -1 when closed
-	deaf     error // why there is none
+	deaf     error // why there is no listener
 	card     card
-	filtered bool           // connections to other addresses than card's are refused
+	filtered bool           // connections to addresses outside the card are refused
 	own      []netip.Prefix // card's, also when all ranks are on this host
 	loopback netip.Addr
 	cards    [][]byte // nil until SetCards
@@ -105,22 +100,22 @@ type Transport struct {
 	lastGen    uint32
 
 	clock     clock
-	nextDue   int64 // when expire has something to do at the earliest; 0: never
-	restUntil int64 // no connection is accepted before; 0: no such pause
-	healthDue int64 // when to check whether silent hosts are alive; 0: no remote peer yet
+	nextDue   int64 // the next time when expire has work; 0: never
+	restUntil int64 // no accept before; 0: no pause
+	healthDue int64 // next check for silent hosts; 0: no remote peer yet
 
 	events    [64]poll.Event
 	skipped   int    // Polls since the poll set was asked
-	ahead     []byte // read-ahead; nothing stays in it between calls
+	ahead     []byte // read-ahead; empty between calls
 	head      transport.Header
 	vec       vector
-	stage     [stageSize]byte // small frames on their way out
+	stage     [stageSize]byte // small frames being sent
 	blocks    blocks
 	gathering int // peers for which small frames are gathered
-	waiting   int // frames in out queues that no Sent is due for
+	waiting   int // frames in out queues without a due Sent
 
 	closing   bool
-	lingering bool // everything is written, but not everything is acknowledged
+	lingering bool // all data is written, but not all acknowledged
 	closed    bool
 }
 
@@ -129,8 +124,8 @@ var (
 	_ transport.Progresser = (*Transport)(nil)
 )
 
-// New opens the listening socket of a rank. The Transport delivers to sink and
-// is woken through set, both of which must outlive it.
+// New opens the listening socket of a rank. The Transport delivers to sink and is woken through
+// set, both of which must outlive it.
 func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 	if cfg.Size < 1 || cfg.Rank < 0 || int(cfg.Rank) >= cfg.Size {
 		return nil, fmt.Errorf("rank %d of %d: want 0 <= rank < size", cfg.Rank, cfg.Size)
@@ -165,7 +160,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 }
 
 // Deaf returns why this rank does not listen, nil if it does. Ranks without another transport
-// cannot reach it.
+// cannot reach a deaf rank.
 func (t *Transport) Deaf() error { return t.deaf }
 
 // findAddresses fills in the card, except for the port.
@@ -197,8 +192,8 @@ func (t *Transport) Card() []byte {
 	return t.card.encode()
 }
 
-// SetCards sets the cards of all ranks, by rank. Frames that were sent before it wait
-// for it. The card of a rank that cannot be reached is nil.
+// SetCards sets the cards of all ranks, by rank. Frames sent before are queued. The card of an
+// unreachable rank is nil.
 func (t *Transport) SetCards(cards [][]byte) error {
 	if len(cards) != t.cfg.Size {
 		return fmt.Errorf("%d cards for %d ranks", len(cards), t.cfg.Size)
@@ -220,8 +215,8 @@ func (t *Transport) SetCards(cards [][]byte) error {
 	return nil
 }
 
-// sharesLoopback reports whether the loopback address leads to a rank, which has published c: it is
-// on this host, whatever that is called there.
+// sharesLoopback reports whether the loopback address leads to a rank, which has published c: the
+// rank is on this host, whatever the host's name there.
 func (t *Transport) sharesLoopback(rank world.Rank, c *card) bool {
 	return rank == t.cfg.Rank || t.cfg.SameHost(rank) || c.network == t.card.network
 }
@@ -319,8 +314,8 @@ func (t *Transport) adopt(fd int, ph phase, p *peer, want poll.Interest) (*sock,
 	return s, nil
 }
 
-// watch changes what s is watched for. It fails only if the kernel has no memory; the
-// connection is of no use then.
+// watch changes the Interest in s. It fails only if the kernel has no memory; the connection is
+// useless then.
 func (t *Transport) watch(s *sock, want poll.Interest) {
 	if s.interest == want {
 		return
@@ -339,6 +334,6 @@ func (t *Transport) drop(s *sock) {
 	s.phase = shut
 	t.socks[s.slot] = nil
 	t.free = append(t.free, s.slot)
-	_ = t.set.Del(s.fd) // fails if Add has
+	_ = t.set.Del(s.fd) // fails if Add has failed
 	unix.Close(s.fd)
 }

@@ -32,9 +32,9 @@ func (t *Transport) Deadline() int64 {
 	return 0
 }
 
-// Close implements transport.Transport. UCX drops the transfers that a worker has under way when it
-// is destroyed. So Close waits until each peer has acknowledged our goodbye, and with it all frames
-// before, and until our own acknowledgements are flushed.
+// Close implements transport.Transport. UCX drops a worker's transfers when the worker is
+// destroyed. So Close waits until each peer has acknowledged the goodbye, and with it all earlier
+// frames, and until this rank's acknowledgements are flushed.
 func (t *Transport) Close(force bool) bool {
 	if t.closed {
 		return true
@@ -60,8 +60,8 @@ func (t *Transport) Close(force bool) bool {
 	return true
 }
 
-// finish reports whether all that was sent to p has arrived there. A peer that has not been
-// admitted need not be waited for: any process may claim to be a rank that we then connect to.
+// finish reports whether all frames and puts to p have arrived there. A peer that has not been
+// admitted is not waited for: any process may claim to be a rank, to which this rank then connects.
 func (t *Transport) finish(p *peer) bool {
 	switch {
 	case p.lost:
@@ -103,7 +103,7 @@ func (t *Transport) release() {
 	if left, unanswered := t.ucp.Close(); left > 0 {
 		t.leaked = true
 		level := slog.LevelWarn
-		if left == unanswered { // there is nothing else to be done with a peer that has never answered
+		if left == unanswered { // a peer that has never answered is beyond remedy
 			level = slog.LevelDebug
 		}
 		t.log.Log(context.Background(), level, "UCX does not complete some operations: their memory is not freed", "rank", t.cfg.Rank, "operations", left)

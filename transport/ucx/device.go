@@ -17,9 +17,9 @@ const (
 
 var errDevice = errors.New("no InfiniBand or RoCE device has an active port")
 
-// nearest returns the ports for UCX to use: those nearest to the processors of this process, or
-// those that UCX_NET_DEVICES names. It fails where no port is active. There are none if that
-// variable names what is not known here: UCX may know it.
+// nearest returns the ports for UCX to use: the nearest to the processors of this process, or the
+// ports named in UCX_NET_DEVICES. It fails if no port is active. It returns none if that variable
+// names an unknown port, which UCX may know.
 func nearest(sys string, cpus []int) ([]rdma.Port, error) {
 	ports := rdma.Nearest(sys, rdma.Ports(sys), cpus)
 	named := os.Getenv(netDevices)
@@ -38,8 +38,8 @@ func nearest(sys string, cpus []int) ([]rdma.Port, error) {
 	return chosen, nil
 }
 
-// devices names ports as UCX_NET_DEVICES does, "" where that is set: UCX reads it itself. Of what
-// is named, UCX chooses by what the peer has.
+// devices names ports in the syntax of UCX_NET_DEVICES, "" if that is set: UCX reads it itself. Of
+// the named ports, UCX chooses by the peer's.
 func devices(ports []rdma.Port) string {
 	if os.Getenv(netDevices) != "" {
 		return ""
@@ -51,7 +51,7 @@ func devices(ports []rdma.Port) string {
 	return strings.Join(names, ",")
 }
 
-// fabrics returns what networks ports are on, each once.
+// fabrics returns the networks of ports, each once.
 func fabrics(ports []rdma.Port) (names []string) {
 	for _, p := range ports {
 		if f := p.Fabric(); !slices.Contains(names, f) {
@@ -62,7 +62,7 @@ func fabrics(ports []rdma.Port) (names []string) {
 }
 
 // explain adds to UCX's error a likely cause: registered memory is locked, and a process may lock
-// at most limit bytes. A negative limit is none.
+// at most limit bytes. A negative limit means none.
 func explain(err error, limit int64) error {
 	if limit < 0 {
 		return err

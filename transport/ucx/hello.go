@@ -23,13 +23,13 @@ import (
 //	admits              8 bytes, 1: from has to's proof, and accepts its frames
 //	proof               MAC over all of that, the job and both cards; zeros if there is no echo
 //
-// A hello whose echo is our nonce and whose proof is right comes from the rank that it names: the
-// sender knows the secret, and no older hello has our nonce. A rank answers each hello with a nonce
-// other than the last one's, and says in "admits" when it has begun to accept the peer's frames.
-// Frames are sent only to a peer that has said so; so none arrives too early.
+// A hello with this rank's nonce as echo and a right proof comes from the rank that it names: the
+// sender knows the secret, and no older hello has this nonce. A rank answers each hello whose nonce
+// differs from the last one's. "admits" says that the rank accepts the peer's frames. Frames are
+// sent only to a peer that has said so; so none arrives too early.
 //
-// Hellos may cross, and any process may send one. An answer goes to the card of the rank that the
-// hello names, not to its sender. The rank there answers our nonce with a proof, which is accepted
+// Hellos may cross, and any process may send one. An answer goes to the card of the rank in the
+// hello, not to its sender. The rank there answers this nonce with a proof, which is accepted
 // whatever forged hellos have arrived meanwhile. From then on other nonces are ignored.
 const (
 	greeting  = "gompi u1"
@@ -51,10 +51,10 @@ type hello [helloSize]byte
 // A handshake is the state of a peer until it is open.
 type handshake struct {
 	ours       nonce
-	theirs     nonce // the peer's nonce that was answered last
-	connected  bool  // UCX can send to it
-	admitted   bool  // its proof was right, with theirs
-	admitSent  bool  // it has been sent that it is admitted
+	theirs     nonce // the peer's nonce that was last answered
+	connected  bool  // UCX can send to the peer
+	admitted   bool  // the peer's proof was right, with theirs
+	admitSent  bool  // the peer has been told that it is admitted
 	unanswered *hello
 }
 
@@ -77,10 +77,10 @@ func (t *Transport) connect(p *peer) {
 	}
 }
 
-// silenceTime is how long a peer may take to answer until the sink is notified. It may have left.
+// silenceTime is the time for a peer's answer before the sink is notified. The peer may have left.
 const silenceTime = 500 * time.Millisecond
 
-// A call is a peer that has been sent the first hello, and when its answer is due.
+// A call is a peer that was sent the first hello, with the time when its answer is due.
 type call struct {
 	p   *peer
 	due time.Time
@@ -101,7 +101,7 @@ func (t *Transport) reportSilent() {
 	}
 }
 
-// sendHello sends a hello to p. It reports false if too many hellos are on their way.
+// sendHello sends a hello to p. It returns false if too many hellos are under way.
 func (t *Transport) sendHello(p *peer) bool {
 	s := p.handshake
 	var h hello
@@ -181,8 +181,8 @@ func (t *Transport) onHelloFrom(p *peer, h *hello) {
 	}
 }
 
-// tokens returns the tokens of p's frames and of ours. They follow from the job's secret and both
-// nonces, so no other process can compute them.
+// tokens returns the tokens of p's frames and of this rank's. They are derived from the job's
+// secret and both nonces, so no other process can compute them.
 func (t *Transport) tokens(p *peer) (in, out uint64) {
 	low, high := [2][]byte{p.handshake.ours[:], t.cards[t.cfg.Rank]}, [2][]byte{p.handshake.theirs[:], t.cards[p.rank]}
 	if p.rank < t.cfg.Rank {
@@ -196,7 +196,7 @@ func (t *Transport) tokens(p *peer) (in, out uint64) {
 	return token(caller), token(callee)
 }
 
-// refuse logs a hello that is refused: the 1st, 2nd, 4th, 8th ... time.
+// refuse logs a refused hello: the 1st, 2nd, 4th, 8th ... time.
 func (t *Transport) refuse(why string, claims world.Rank) {
 	if t.forged++; bits.OnesCount(t.forged) == 1 {
 		t.log.Warn("refused a greeting over UCX", "rank", t.cfg.Rank, "claims", claims, "why", why, "times", t.forged)

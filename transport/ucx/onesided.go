@@ -11,23 +11,23 @@ import (
 	"gompi/transport/ucx/internal/ucp"
 )
 
-// This file implements transport.OneSided, by UCX's puts and gets. Where a connection is no
-// device's that does them, UCX has the peer's worker do them in its progress, which is no better
-// than messages: then there is no Remote.
+// This file implements transport.OneSided, by UCX's puts and gets. If a connection has no device
+// for them, UCX lets the peer's worker do them in its progress, which is no better than messages:
+// then there is no Remote.
 //
-// What is written leaves from memory of package ucp, and what is read arrives there, so that no
-// buffer is lent: after Forget, or when the peer is lost, a late answer goes nowhere. UCX's flush
-// ends when the peer's device has acknowledged all writes, and that is when they are in its memory
-// for all that is told of it.
+// Writes leave from memory of package ucp, and reads arrive there, so that no buffer is lent: after
+// Forget, or when the peer is lost, a late answer is dropped. UCX's flush ends when the peer's
+// device has acknowledged all writes. By then they are in the peer's memory for any rank that
+// learns of the flush.
 
-// An access is a read or a flush under way. Reads of several sizes may end in another order.
+// An access is a read or a flush under way. Reads of different sizes may complete out of order.
 type access struct {
 	number uint64
-	token  uint64 // 0: it is over, or forgotten
+	token  uint64 // 0: done, or forgotten
 	dst    []byte
 }
 
-// accesses are those to one peer.
+// accesses are the accesses to one peer.
 type accesses struct{ fifo.Queue[access] }
 
 // A remote is a transport.Remote.
@@ -64,8 +64,8 @@ func (t *Transport) Remote(rank world.Rank, key []byte) transport.Remote {
 	return &remote{t, p, m}
 }
 
-// offloads reports whether a device does puts and gets to p: of UCX's transports over InfiniBand
-// and RoCE those with reliable connections. Tests have others do it, too.
+// offloads reports whether a device does puts and gets to p: among UCX's transports for InfiniBand
+// and RoCE, the ones with reliable connections. Tests use others, too.
 func (t *Transport) offloads(p *peer) bool {
 	return t.cfg.Transports != "" || slices.ContainsFunc(t.ucp.Lanes(int(p.rank)), func(name string) bool {
 		return strings.HasPrefix(name, "rc_") || strings.HasPrefix(name, "dc_")
@@ -105,12 +105,12 @@ func (r *remote) Flush(token uint64) bool {
 
 // Close implements transport.Remote.
 func (r *remote) Close() {
-	if !r.t.closed { // else package ucp has done it
+	if !r.t.closed { // else package ucp has closed it
 		r.t.ucp.Forget(r.m)
 	}
 }
 
-// onDone ends the access that a message is of.
+// onDone ends a message's access.
 func (t *Transport) onDone(p *peer, m *ucp.Message) {
 	items := p.accesses.Items()
 	i := slices.IndexFunc(items, func(x access) bool { return x.number == m.Number })
@@ -127,7 +127,7 @@ func (t *Transport) onDone(p *peer, m *ucp.Message) {
 	}
 }
 
-// forgetAccess makes the access with a token one whose end nobody hears of.
+// forgetAccess drops the result of the access with a token.
 func (p *peer) forgetAccess(token uint64) {
 	items := p.accesses.Items()
 	if i := slices.IndexFunc(items, func(x access) bool { return x.token == token }); i >= 0 {

@@ -13,44 +13,44 @@ import (
 	"gompi/transport/ucx/internal/ucp"
 )
 
-// Messages between memory from comm.Alloc go without a copy: the sender has Put store the payload
-// in the receiver's buffer. Both buffers lie in regions, memory that core has registered here and
-// keeps until Deregister reports that UCX is done with it. A put is one or more active messages,
-// its parts, which begin with the place. The receiver's side checks the place when a part arrives:
-// after Recall it drops the part. So no peer has a key to our memory, but while UCX transfers a
-// part. From other memory parts are copied into chunks, as frames are.
+// Messages between memory from comm.Alloc go without a copy: the sender's Put stores the payload in
+// the receiver's buffer. Both buffers lie in regions, memory that core has registered and keeps
+// until Deregister reports that UCX is done with it. A put is one or more active messages, its
+// parts, which begin with the place. The receiver checks the place when a part arrives: after
+// Recall it drops the part. So no peer has a key to this rank's memory, except while UCX transfers
+// a part. From other memory parts are copied into chunks, like frames.
 //
-// The receiver answers the last part, once all have been stored or dropped. Only then the sender
-// reports Sent: the parts are in the order of all messages to a peer, so a frame that follows is
-// delivered after them.
+// The receiver answers the last part, when all have been stored or dropped. Only then the sender
+// reports Sent. The parts are in the order of all messages to a peer, so a later frame is delivered
+// after them.
 
-// A region is registered memory; size is 0 if there is none.
+// A region is registered memory; size 0 means unused.
 type region struct {
 	base uintptr
 	size int
 }
 
-// A put is one that has not been answered.
+// A put has not been answered.
 type put struct {
 	place uint64
 	src   []byte
-	id    int // of the region that src lies in, -1 if none
+	id    int // of src's region, -1 if none
 	sent  int // bytes
 	token uint64
 }
 
-// puts are those to one peer, in order.
+// puts are the puts to one peer, in order.
 type puts struct {
 	fifo.Queue[put]
-	sent    int  // those of which all parts have been sent
+	sent    int  // number of puts whose parts have all been sent
 	dropped bool // the peer's present put: a part was dropped
 }
 
 var errRegions = errors.New("UCX: too many registered regions of memory, or one too long")
 
 // Register makes b, which must not be memory of Go's heap, reachable by puts. It costs a
-// registration with the devices, which locks the memory. It fails if that fails; b then goes the
-// way of other memory.
+// registration with the devices, which locks the memory. If that fails, Register fails, and
+// messages with b are copied like others.
 func (t *Transport) Register(b mem.Buffer) error {
 	if t.closed { // all ranks use TCP
 		return nil
@@ -73,8 +73,8 @@ func (t *Transport) Register(b mem.Buffer) error {
 	return nil
 }
 
-// Deregister undoes Register. It reports false if UCX may still read or write b: then b must stay
-// as it is until the process ends.
+// Deregister undoes Register. It returns false if UCX may still read or write b: then b must stay
+// unchanged until the process ends.
 func (t *Transport) Deregister(b mem.Buffer) bool {
 	id, _ := t.find(b.HostSlice())
 	if t.closed || id < 0 {
@@ -87,7 +87,7 @@ func (t *Transport) Deregister(b mem.Buffer) bool {
 	return true
 }
 
-// find returns the region that b lies in and where, or -1.
+// find returns b's region and its offset there, or -1.
 func (t *Transport) find(b []byte) (id, offset int) {
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	for id, r := range t.regions {
@@ -121,7 +121,7 @@ func (t *Transport) Recall() {
 func (t *Transport) Put(peer world.Rank, place uint64, src mem.Buffer, token uint64) {
 	p := t.peer(peer)
 	if p.lost || t.closing {
-		return // the holder of the message knows, or will
+		return // the holder of the message knows of the loss, or will
 	}
 	x := p.puts.Push(put{})
 	*x = put{place: place, src: src.HostSlice(), token: token}
@@ -129,7 +129,7 @@ func (t *Transport) Put(peer world.Rank, place uint64, src mem.Buffer, token uin
 	t.unsent++
 }
 
-// flushPuts sends parts of puts as far as UCX accepts them, and returns their number.
+// flushPuts sends as many parts of puts as UCX accepts, and returns their number.
 func (t *Transport) flushPuts() int {
 	n := 0
 	for _, p := range t.used {
@@ -148,7 +148,7 @@ func (t *Transport) flushPuts() int {
 	return n
 }
 
-// sendPart sends the next part of a put. It reports false if UCX accepts none.
+// sendPart sends the next part of a put. It returns false if UCX does not accept it.
 func (t *Transport) sendPart(p *peer, x *put) bool {
 	size := ucp.ChunkSize
 	if x.id >= 0 {
@@ -197,8 +197,8 @@ func (t *Transport) endPut(x put, err error) {
 	}
 }
 
-// forgetPut makes the put with a token read its source no more, but where UCX does so already, from
-// a region.
+// forgetPut stops the put with a token from reading its source, except where UCX is already reading
+// from a region.
 func (t *Transport) forgetPut(p *peer, token uint64) {
 	items := p.puts.Items()
 	i := slices.IndexFunc(items, func(x put) bool { return x.token == token })

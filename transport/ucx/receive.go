@@ -32,8 +32,8 @@ func (t *Transport) Poll(world.Rank) int {
 	return n
 }
 
-// receive delivers what has arrived, and returns the number of events. UCX's progress counts as
-// one: the caller goes to sleep when there are none.
+// receive delivers arrived messages, and returns the number of events. UCX's progress counts as
+// one: the caller sleeps when there are none.
 func (t *Transport) receive() int {
 	n := t.ucp.Poll()
 	for {
@@ -47,7 +47,7 @@ func (t *Transport) receive() int {
 	}
 }
 
-// loseFailing reports the failing peers as lost, after what they sent has been delivered.
+// loseFailing reports the failing peers as lost, after their messages have been delivered.
 func (t *Transport) loseFailing() int {
 	for range lastPolls {
 		if t.receive() == 0 {
@@ -57,7 +57,7 @@ func (t *Transport) loseFailing() int {
 	n := t.failing
 	for i := 0; i < len(t.used); i++ {
 		if p := t.used[i]; p.failure != nil {
-			t.ucp.Disconnect(int(p.rank)) // after a goodbye, too: it is not there for our answer
+			t.ucp.Disconnect(int(p.rank)) // after a goodbye, too: the peer is not there for the answer
 			t.lose(p, p.failure)
 		}
 	}
@@ -109,7 +109,7 @@ func (t *Transport) begin(p *peer, m *ucp.Message) {
 	b := payload(m, transport.HeaderSize)
 	switch {
 	case h.Kind == transport.Goodbye:
-		if !p.bye || !p.out.Empty() { // else the peer ends on our goodbye, and may not be there for an answer
+		if !p.bye || !p.out.Empty() { // else the peer ends on our goodbye, and may be gone
 			t.ucp.Send(int(p.rank), ucp.Ack, nil)
 		}
 		t.lose(p, transport.ErrGone)
@@ -133,7 +133,8 @@ func (t *Transport) store(p *peer, b []byte) {
 	p.in.Store(t.sink, b)
 }
 
-// failed handles UCX's error that nothing reaches p any more. After our goodbye p has closed.
+// failed handles UCX's error that p is unreachable. After this rank's goodbye it means that p has
+// closed.
 func (t *Transport) failed(p *peer, err error) {
 	t.ucp.Disconnect(int(p.rank))
 	switch {

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// copyLimit is the largest rest of a payload that is copied when UCX takes no more.
+	// copyLimit is the largest rest of a payload that is copied if UCX accepts no more.
 	copyLimit = 64 << 10
-	// heldLimit bounds what is copied per peer.
+	// heldLimit bounds the copied payload per peer.
 	heldLimit = 1 << 20
 )
 
 // A frame is queued: it has not been sent, or only in part.
 type frame struct {
 	h     transport.Header
-	begun bool   // its header has been sent
-	body  []byte // the payload that has not been sent
-	block []byte // our memory, which holds body unless that is lent
+	begun bool   // the header has been sent
+	body  []byte // the unsent payload
+	block []byte // this package's memory, which holds body unless that is lent
 	token uint64
 	lent  bool // body is the caller's, and Sent is due
 }
@@ -29,7 +29,7 @@ type frame struct {
 type outbox struct {
 	fifo.Queue[frame]
 	copied int      // bytes in blocks of queued frames
-	blocks [][]byte // of frames that were sent, to be used again
+	blocks [][]byte // of sent frames, for reuse
 }
 
 // next removes the first frame from p's queue.
@@ -78,7 +78,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 }
 
 // write sends as much of a frame as UCX accepts; begun means that the header has been sent. It
-// returns how many bytes of body were sent, and whether the header has been sent now.
+// returns the number of sent bytes of body, and whether the header is sent.
 func (t *Transport) write(p *peer, h *transport.Header, body []byte, begun bool) (int, bool) {
 	for sent := 0; ; {
 		kind := ucp.More

@@ -2,16 +2,16 @@
 //
 // A frame is one or more active messages of UCX. UCX matches nothing: a small frame is copied into
 // a message, a larger payload chunk by chunk into registered memory, both of package ucp. So a
-// caller may take a buffer back at any time, although UCX cannot cancel a transfer that it has
-// begun. Only memory that was registered for it, from comm.Alloc, is read and written in place
-// (put.go), and accessed by peers with a key (onesided.go).
+// caller may take a buffer back at any time, although UCX cannot cancel a transfer. Only registered
+// memory, from comm.Alloc, is read and written in place (put.go), and accessed by peers with a key
+// (onesided.go).
 //
 // An active message does not name its sender. Two ranks prove to each other that they know the
 // job's secret before either accepts frames of the other, and frames carry a token that only these
 // two know (hello.go). UCX's own TCP stores data of any sender at any address, so New refuses it
-// unless it is asked for by name, and then uses it on the loopback device only.
+// unless named explicitly, and then uses it on the loopback device only.
 //
-// UCX reports the death of a peer late or never: Ended passes on what the launcher reports.
+// UCX reports the death of a peer late or never: Ended passes on the launcher's report.
 package ucx
 
 import (
@@ -45,13 +45,13 @@ type Config struct {
 	JobID  string
 	Secret [32]byte
 
-	// Transports names the transports of UCX to use, as UCX_TLS does. Empty: those of UCX_TLS, or
-	// all of InfiniBand and RoCE if that is empty, too. "tcp", which is for tests, can be chosen
+	// Transports names the transports of UCX to use, in the syntax of UCX_TLS. Empty means UCX_TLS,
+	// or all of InfiniBand and RoCE if that is empty, too. "tcp", which is for tests, can be chosen
 	// only here. It then uses the loopback device, whatever UCX_NET_DEVICES says.
 	Transports string
 
-	// Logger gets refused messages and transfers that UCX does not end at level warn, and peers
-	// connected and lost at level debug. nil discards.
+	// Logger gets refused messages and transfers that UCX does not end at level warn, and connected
+	// and lost peers at level debug. nil discards.
 	Logger *slog.Logger
 }
 
@@ -60,8 +60,8 @@ type Config struct {
 type Transport struct {
 	cfg     Config
 	sink    transport.Sink
-	eager   transport.EagerSink   // sink, if it is one
-	silence transport.SilenceSink // sink, if it is one
+	eager   transport.EagerSink   // sink, if it implements this
+	silence transport.SilenceSink // sink, if it implements this
 	set     *poll.Set
 	log     *slog.Logger
 	ucp     *ucp.Worker
@@ -69,38 +69,38 @@ type Transport struct {
 	fabrics []string
 
 	peers      []*peer          // by rank; nil until first needed
-	used       []*peer          // those that are not nil
+	used       []*peer          // the non-nil peers
 	queued     int              // frames in all out queues
-	waiting    int              // those of them for which no Sent is due
+	waiting    int              // frames among these without a due Sent
 	failing    int              // peers that the next Poll reports as lost
-	unanswered fifo.Queue[call] // in the order in which they are due
-	forged     uint             // hellos that were refused
+	unanswered fifo.Queue[call] // in the order of their deadlines
+	forged     uint             // refused hellos
 	head       transport.Header
 	regions    []region        // by their ids
-	unsent     int             // puts of which parts are to be sent
+	unsent     int             // puts with unsent parts
 	accessed   uint64          // the number of the latest access
-	lanes      map[string]bool // used by connections that have ended, if they are logged
+	lanes      map[string]bool // used by ended connections, if they are logged
 
 	closing    bool
-	flushBegan time.Time // when UCX was asked to flush all that was sent; zero: not yet
+	flushBegan time.Time // begin of UCX's flush; zero: not yet
 	closed     bool
-	leaked     bool // UCX may use memory although it is closed
+	leaked     bool // UCX may use memory after its close
 }
 
 // A peer is the state of the connection to another rank.
 type peer struct {
 	rank      world.Rank
-	handshake *handshake // nil once it is open, or for a peer that died before
+	handshake *handshake // nil for an open peer, or a peer that died before
 	open      bool       // frames may be sent
-	failure   error      // with which the next Poll reports it as lost
+	failure   error      // with which the next Poll reports the peer as lost
 	lost      bool
-	bye       bool // our goodbye is queued or sent
+	bye       bool // this rank's goodbye is queued or sent
 	acked     bool // and the peer has acknowledged it
 	out       outbox
 	in        arrival.Frame
 	puts      puts
 	accesses  accesses
-	served    bool // there is no Remote
+	served    bool // no Remote is possible
 }
 
 var (
@@ -112,7 +112,7 @@ var (
 )
 
 // New opens UCX for a rank. The Transport delivers to sink, and set watches its descriptor; both
-// must outlive it.
+// must outlive the Transport.
 func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 	if cfg.Size < 1 || cfg.Rank < 0 || int(cfg.Rank) >= cfg.Size {
 		return nil, fmt.Errorf("rank %d of %d: want 0 <= rank < size", cfg.Rank, cfg.Size)
@@ -151,7 +151,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 
 var errTCP = errors.New("UCX's tcp is refused: it stores data of any sender at any address; name others, as UCX_TLS=rc,ud")
 
-// choose returns UCX's options for the transports that the caller asks for, or else the
+// choose returns UCX's options for the transports asked for by the caller, or else by the
 // environment.
 func choose(asked, environment string) (o ucp.Options, err error) {
 	switch o.TLS = asked; {
@@ -169,7 +169,7 @@ func choose(asked, environment string) (o ucp.Options, err error) {
 	return o, nil
 }
 
-// names reports whether a list of UCX_TLS names one of some transports.
+// names reports whether a list of UCX_TLS has one of some transports.
 func names(list string, transports ...string) bool {
 	for name := range strings.SplitSeq(list, ",") {
 		if slices.Contains(transports, strings.TrimSpace(name)) {
@@ -179,21 +179,21 @@ func names(list string, transports ...string) bool {
 	return false
 }
 
-// Card returns the address of this rank, which the other ranks need for SetCards.
+// Card returns the address of this rank, for SetCards of the other ranks.
 func (t *Transport) Card() []byte { return t.ucp.Address() }
 
-// Fabrics names the networks that this rank's RDMA ports are on. Ranks without a common one do not
-// reach each other. There are none if that is not known, or if Config.Transports was given.
+// Fabrics names the networks of this rank's RDMA ports. Ranks without a common network cannot reach
+// each other. It is empty if the networks are unknown, or if Config.Transports was given.
 func (t *Transport) Fabrics() []string { return t.fabrics }
 
-// SetCards sets the cards of all ranks, by rank. They must not change any more. Frames that were
-// sent before wait for it. A rank with an empty card cannot be reached.
+// SetCards sets the cards of all ranks, by rank. They must not change any more. Frames sent before
+// are queued. A rank with an empty card is unreachable.
 func (t *Transport) SetCards(cards [][]byte) error {
 	if len(cards) != t.cfg.Size {
 		return fmt.Errorf("%d cards for %d ranks", len(cards), t.cfg.Size)
 	}
 	t.cards = cards
-	if t.closed { // a hello may have made peers before
+	if t.closed { // a hello may have added peers before
 		return nil
 	}
 	for _, p := range t.used {
@@ -213,7 +213,7 @@ func (t *Transport) Reaches(peer world.Rank) bool {
 // Carries implements transport.Transport.
 func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
 
-// peer returns the connection to a rank, which it begins if there is none.
+// peer returns the connection to a rank, which it begins if necessary.
 func (t *Transport) peer(rank world.Rank) *peer {
 	p := t.peers[rank]
 	if p == nil {
@@ -236,10 +236,10 @@ func (t *Transport) Ended(rank world.Rank, err error) {
 		return
 	}
 	p := t.peers[rank]
-	if p == nil { // connecting to a dead process may make UCX abort this one
+	if p == nil { // connecting to a dead process may make UCX abort this process
 		p = t.add(&peer{rank: rank})
 	}
-	if p.lost { // with its goodbye
+	if p.lost { // after its goodbye
 		t.ucp.Disconnect(int(rank))
 	}
 	if err != transport.ErrGone {
@@ -256,7 +256,7 @@ func (t *Transport) failLater(p *peer, err error) {
 	}
 }
 
-// noteLanes notes which devices the connection to p has used, for the log.
+// noteLanes notes the devices of the connection to p, for the log.
 func (t *Transport) noteLanes(p *peer) {
 	if !p.open || p.lost || !t.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
@@ -266,7 +266,7 @@ func (t *Transport) noteLanes(p *peer) {
 	}
 }
 
-// lose ends the connection to p and reports it to the sink, once.
+// lose ends the connection to p and reports the loss to the sink, once.
 func (t *Transport) lose(p *peer, err error) {
 	if p.lost {
 		return
@@ -277,7 +277,7 @@ func (t *Transport) lose(p *peer, err error) {
 	if p.failure != nil {
 		t.failing--
 	}
-	if !errors.Is(err, transport.ErrGone) { // else our acknowledgement is on its way
+	if !errors.Is(err, transport.ErrGone) { // else this rank's acknowledgement is under way
 		t.ucp.Disconnect(int(p.rank))
 	}
 	t.discard(p, err)

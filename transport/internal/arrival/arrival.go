@@ -1,5 +1,5 @@
-// Package arrival stores the payload of a frame that arrives piece by piece into the windows of
-// a transport.Sink. The transports share it.
+// Package arrival stores the payload of a frame that arrives in pieces into the windows of a
+// transport.Sink. The transports share it.
 package arrival
 
 import (
@@ -8,12 +8,12 @@ import (
 	"gompi/transport"
 )
 
-// A Frame is the rest of the frame that is arriving from one peer, after its header. The zero
-// Frame is none.
+// A Frame is the rest of the frame that is arriving from one peer, after its header. The zero Frame
+// means none.
 type Frame struct {
-	left   int64  // bytes of payload that have not come
-	window []byte // where the next bytes go
-	drop   bool   // they are dropped
+	left   int64  // bytes of payload that have not arrived
+	window []byte // memory for the next bytes
+	drop   bool   // the rest is dropped
 	token  uint64
 }
 
@@ -30,10 +30,11 @@ func (f *Frame) Begin(sink transport.Sink, peer world.Rank, h *transport.Header)
 // Skip begins a frame with n bytes of payload that is dropped without telling the sink.
 func (f *Frame) Skip(n int64) { *f = Frame{left: n, drop: true} }
 
-// Left returns how many bytes of payload have not come.
+// Left returns how many bytes of payload have not arrived.
 func (f *Frame) Left() int64 { return f.left }
 
-// Window returns where payload may be stored directly, nil if it is dropped or complete.
+// Window returns memory where payload may be stored directly, nil if the payload is dropped or
+// complete.
 func (f *Frame) Window() []byte {
 	if f.left == 0 || f.drop {
 		return nil
@@ -41,8 +42,7 @@ func (f *Frame) Window() []byte {
 	return f.window
 }
 
-// Advance notes that n bytes of the Window have been stored. It reports whether
-// that filled it.
+// Advance notes that n bytes of the Window have been stored, and reports whether they filled it.
 func (f *Frame) Advance(sink transport.Sink, n int) bool {
 	f.window = f.window[n:]
 	f.left -= int64(n)
@@ -54,7 +54,7 @@ func (f *Frame) Advance(sink transport.Sink, n int) bool {
 }
 
 // Store stores payload from the front of b, up to the end of the frame. It returns the rest of b
-// and how many windows were filled.
+// and the number of filled windows.
 func (f *Frame) Store(sink transport.Sink, b []byte) (rest []byte, filled int) {
 	for len(b) > 0 && f.left > 0 {
 		if f.drop {

@@ -2,12 +2,12 @@
 
 package ucp
 
-// A Worker is none: what follows exists so that package ucx compiles.
+// A Worker does not exist here; the rest lets package ucx compile.
 type Worker struct{}
 
 type ref struct{}
 
-// A Remote is none either.
+// A Remote does not exist either.
 type Remote = *struct{}
 
 // Load fails: there is no UCX.

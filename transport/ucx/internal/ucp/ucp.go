@@ -1,11 +1,11 @@
-// Package ucp calls libucp, UCX's library of protocols, which it opens at run time: a machine
-// without it runs everything else. It sends and receives messages of bounded size, in the
-// order sent, and accesses memory of other ranks. Of ranks it knows only the numbers.
+// Package ucp calls libucp, UCX's library of protocols, which it opens at run time, so that
+// everything else runs without UCX. It sends and receives messages of bounded size, in order, and
+// accesses memory of other ranks. It knows ranks only by numbers.
 //
-// No address of Go's memory is given to UCX: a call copies its arguments into C's memory before it
-// returns. UCX caches registrations by address, and Go's runtime returns pages to the kernel in a
-// way that UCX cannot notice. A slice at an old address would then be sent from, or stored to,
-// pages that no longer belong to Go.
+// UCX gets no address of Go's memory: a call copies its arguments into C's memory before it
+// returns. UCX caches registrations by address, and cannot notice that Go's runtime returns pages
+// to the kernel. A slice at an old address would then be sent from, or stored to, pages that no
+// longer belong to Go.
 //
 // A Worker is not safe for concurrent use, but may be used from any thread.
 package ucp
@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// A Kind is what a Message is.
+// A Kind is the purpose of a Message.
 type Kind uint32
 
 // The kinds, as in shim.h.
@@ -25,11 +25,11 @@ const (
 	First  Kind = iota // begins a frame: its header in Head, and payload
 	More               // payload of the present frame
 	Ack                // the answer to a goodbye
-	Put                // part of a put: in Head what PutHead has made; the payload is in its place
+	Put                // part of a put: Head is from PutHead; the payload is stored
 	Stored             // the answer to the last part of a put
-	Done               // the read or flush with this Number is over; Data is what was read
-	Hello              // of an unproven sender: From means nothing
-	Failed             // nothing goes to or comes from From any more; Err says why
+	Done               // the read or flush with this Number is done; Data is the read data
+	Hello              // of an unproven sender: From is meaningless
+	Failed             // transfers with From have ended; Err is the reason
 )
 
 // A Message has arrived from a rank. Its slices lie in C's memory and are valid until Done.
@@ -39,7 +39,7 @@ type Message struct {
 	Err  error  // the payload could not be fetched, or Failed
 	Head []byte // the frame's header and a small payload, or a hello
 	Data []byte // a large payload
-	// Dropped means that the place of a Put had been recalled, or that there is none.
+	// Dropped means that the place of a Put had been recalled, or does not exist.
 	Dropped bool
 	Number  uint64 // of Done
 	ref     ref
@@ -48,30 +48,30 @@ type Message struct {
 // Options are for Open.
 type Options struct {
 	Rank, Size int
-	TLS        string // which of UCX's transports to use, as UCX_TLS
-	Devices    string // over which devices, as UCX_NET_DEVICES; "" leaves it to UCX
+	TLS        string // UCX's transports, in the syntax of UCX_TLS
+	Devices    string // in the syntax of UCX_NET_DEVICES; "" leaves the choice to UCX
 	Memory     bool   // TLS has shared memory
 	Verbs      bool   // TLS has InfiniBand or RoCE
-	Slabs      int    // how often chunks may be registered, 16 at a time; 0 is no limit
+	Slabs      int    // number of registrations of chunks, 16 chunks each; 0: no limit
 }
 
 // Sizes, as in shim.h.
 const (
 	HeaderSize = 48        // of a frame's header
-	ChunkSize  = 128 << 10 // the most that one Send takes
-	HelloSize  = 160       // the most that SendHello takes
-	PutSize    = 24        // of what a Put begins with
-	PartSize   = 4 << 20   // the most that one Put takes
-	Regions    = 1024      // the most there may be at a time
-	MostKey    = 1024      // the most bytes of a key; 64 devices have shorter ones
+	ChunkSize  = 128 << 10 // largest data of a Send
+	HelloSize  = 160       // largest hello
+	PutSize    = 24        // of a Put's head
+	PartSize   = 4 << 20   // largest part of a Put
+	Regions    = 1024      // largest number of regions at a time
+	MostKey    = 1024      // largest key in bytes; 64 devices have shorter ones
 )
 
 var errBuild = errors.New("this program was built without UCX: want linux and CGO_ENABLED=1")
 
-// lane matches what UCX prints of a lane: "lane[0]:  0:rc_verbs/mlx5_0:1.0 md[0] ...".
+// lane matches UCX's description of a lane: "lane[0]:  0:rc_verbs/mlx5_0:1.0 md[0] ...".
 var lane = regexp.MustCompile(`lane\[\d+\]:\s+\d+:(\S+/\S+)\.\d+\s`)
 
-// lanes returns the transports and devices in what UCX prints of an endpoint.
+// lanes returns the transports and devices in UCX's description of an endpoint.
 func lanes(info string) (names []string) {
 	for _, m := range lane.FindAllStringSubmatch(info, -1) {
 		names = append(names, m[1])
@@ -87,7 +87,7 @@ const (
 	regionBits = 10
 )
 
-// MostRegion is the most bytes that a region may have.
+// MostRegion is the largest size of a region in bytes.
 const MostRegion = 1<<offsetBits - 1
 
 // Place returns the place of offset bytes in region id, after this many recalls.
@@ -95,7 +95,7 @@ func Place(recalls uint64, id, offset int) uint64 {
 	return recalls<<(offsetBits+regionBits) | uint64(id)<<offsetBits | uint64(offset+1)
 }
 
-// PutHead stores in b what a part of a put begins with that goes offset bytes behind a place.
+// PutHead stores in b the head of a put's part for offset bytes behind a place.
 func PutHead(b []byte, place uint64, offset int, last bool) {
 	binary.NativeEndian.PutUint64(b, place)
 	binary.NativeEndian.PutUint64(b[8:], uint64(offset))
@@ -105,5 +105,5 @@ func PutHead(b []byte, place uint64, offset int, last bool) {
 	}
 }
 
-// LastPart reports whether what a part begins with means that it is the last.
+// LastPart reports whether the head of a part marks the last part.
 func LastPart(b []byte) bool { return len(b) >= PutSize && binary.NativeEndian.Uint64(b[16:]) != 0 }

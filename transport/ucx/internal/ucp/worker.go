@@ -36,7 +36,7 @@ type ref = *C.gompi_message
 // A Remote is memory of another rank.
 type Remote = *C.gompi_remote
 
-// The sizes are those of shim.h, or this does not compile.
+// The sizes equal shim.h's, or this does not compile.
 var _ = [1]struct{}{}[HeaderSize-C.GOMPI_HEADER|ChunkSize-C.GOMPI_CHUNK|HelloSize-C.GOMPI_HELLO|int(Failed)-C.GOMPI_KIND_FAILED|Regions-C.GOMPI_REGIONS|PartSize-C.GOMPI_PART|PutSize-C.sizeof_gompi_put]
 
 // Load opens the library, if it is not yet open.
@@ -91,17 +91,17 @@ func status(code C.int) error {
 	return errors.New(C.GoString(C.gompi_ucp_text(code)))
 }
 
-// chars is b for C, which copies it. With this type cgo need not look for pointers in b, as it does
-// with an unsafe.Pointer.
+// chars is b for C, which copies it. With this type cgo need not look for pointers in b, as with an
+// unsafe.Pointer.
 func chars(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // Address returns this worker's address, for Connect of another process.
 func (w *Worker) Address() []byte { return C.GoBytes(w.c.address, C.int(w.c.address_size)) }
 
-// FD is readable when Poll has something to do, after Arm.
+// FD is readable when Poll has work, after Arm.
 func (w *Worker) FD() int { return int(w.c.fd) }
 
-// Header is where the header of the next First message lies that is sent.
+// Header returns the memory for the header of the next First message to send.
 func (w *Worker) Header() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&w.c.header)), HeaderSize)
 }
@@ -111,61 +111,60 @@ func (w *Worker) Connect(rank int, address []byte) error {
 	return status(C.gompi_ucp_connect(w.c, C.uint32_t(rank), chars(address), C.size_t(len(address))))
 }
 
-// Disconnect ends all transfers to a rank and drops what arrives from it. UCX keeps trying to
-// connect to one that has never answered.
+// Disconnect ends all transfers to a rank and drops messages from it. UCX keeps trying to connect
+// to a rank that has never answered.
 func (w *Worker) Disconnect(rank int) { C.gompi_ucp_disconnect(w.c, C.uint32_t(rank)) }
 
-// Admit accepts messages with the token in as sent by rank, and gives the token out to those sent
-// to it.
+// Admit accepts messages with the token in as sent by rank, and adds the token out to messages to
+// it.
 func (w *Worker) Admit(rank int, in, out uint64) {
 	C.gompi_ucp_admit(w.c, C.uint32_t(rank), C.uint64_t(in), C.uint64_t(out))
 }
 
-// SendHello sends a message without a token. Before Admit it reports false, and has done nothing,
-// if too much is on its way to that rank.
+// SendHello sends a message without a token. Before Admit it returns false, and has done nothing,
+// if too much is under way to that rank.
 func (w *Worker) SendHello(rank int, hello []byte) bool {
 	return C.gompi_ucp_hello(w.c, C.uint32_t(rank), chars(hello), C.size_t(len(hello))) != 0
 }
 
-// Send sends a message with a copy of data, at most ChunkSize, after Admit. It reports false,
-// and has done nothing, if too much is on its way to that rank.
+// Send sends a message with a copy of data, at most ChunkSize, after Admit. It returns false, and
+// has done nothing, if too much is under way to that rank.
 func (w *Worker) Send(rank int, kind Kind, data []byte) bool {
 	return C.gompi_ucp_send(w.c, C.uint32_t(rank), C.int(kind), chars(data), C.size_t(len(data))) != 0
 }
 
-// Register makes b, which must not be Go's memory, region id, which must not be one.
+// Register makes b, which must not be Go's memory, region id, which must be unused.
 func (w *Worker) Register(id int, b []byte) error {
 	return status(C.gompi_ucp_register(w.c, C.uint32_t(id), chars(b), C.size_t(len(b))))
 }
 
-// Deregister undoes Register. It reports false, and has done nothing, if UCX may still read or
+// Deregister undoes Register. It returns false, and has done nothing, if UCX may still read or
 // write the region.
 func (w *Worker) Deregister(id int) bool {
 	return C.gompi_ucp_deregister(w.c, C.uint32_t(id)) != 0
 }
 
-// Recall makes all places of this rank invalid that peers have got so far: what is put there is
-// dropped.
+// Recall makes all places of this rank invalid that peers have: later puts to them are dropped.
 func (w *Worker) Recall() { w.c.recalls++ }
 
-// Recalls returns how often Recall was called.
+// Recalls returns the number of calls of Recall.
 func (w *Worker) Recalls() uint64 { return uint64(w.c.recalls) }
 
 // Put sends a Put message with data, at most PartSize, of region id, without a copy: data must stay
-// as it is until the peer has stored it. It reports false, and has done nothing, if too much is on
-// its way to that rank.
+// unchanged until the peer has stored it. Put returns false, and has done nothing, if too much is
+// under way to that rank.
 func (w *Worker) Put(rank, id int, data []byte) bool {
 	return C.gompi_ucp_put(w.c, C.uint32_t(rank), C.uint32_t(id), chars(data), C.size_t(len(data))) != 0
 }
 
-// Key returns what another rank needs for a Remote of region id, nil if there is no such.
+// Key returns the key for a Remote of region id, nil if the region does not exist.
 func (w *Worker) Key(id int) []byte {
 	var key [MostKey]byte
 	n := C.gompi_ucp_key(w.c, C.uint32_t(id), chars(key[:]), MostKey)
 	return slices.Clone(key[:n])
 }
 
-// Remote returns a region of a rank, which has sent its key, nil if UCX cannot access it.
+// Remote returns a region of a rank by a key from there, nil if UCX cannot access it.
 func (w *Worker) Remote(rank int, key []byte) Remote {
 	return C.gompi_ucp_remote(w.c, C.uint32_t(rank), chars(key))
 }
@@ -173,28 +172,28 @@ func (w *Worker) Remote(rank int, key []byte) Remote {
 // Forget frees m. No access to it may be under way.
 func (w *Worker) Forget(m Remote) { C.gompi_ucp_forget(w.c, m) }
 
-// Write begins to store a copy of src, at most ChunkSize, at an address of m. It reports false, and
+// Write begins to store a copy of src, at most ChunkSize, at an address of m. It returns false, and
 // has done nothing, if too much is under way.
 func (w *Worker) Write(m Remote, at uintptr, src []byte) bool {
 	return C.gompi_ucp_write(m, C.uint64_t(at), chars(src), C.size_t(len(src))) != 0
 }
 
-// Read begins to copy n bytes, at most ChunkSize, from an address of m: a message Done has them,
-// and the number, which is not 0. It reports false as Write does.
+// Read begins to copy n bytes, at most ChunkSize, from an address of m. A message Done returns the
+// bytes and number, which is not 0. Read returns false as Write does.
 func (w *Worker) Read(m Remote, at uintptr, n int, number uint64) bool {
 	return C.gompi_ucp_read(m, C.uint64_t(at), C.size_t(n), C.uint64_t(number)) != 0
 }
 
-// Settle begins to wait until what was written to a rank is stored there: then a message Done has
-// the number, which is not 0.
+// Settle begins to wait until all writes to a rank are stored there. Then a message Done has
+// number, which is not 0.
 func (w *Worker) Settle(rank int, number uint64) {
 	C.gompi_ucp_settle(w.c, C.uint32_t(rank), C.uint64_t(number))
 }
 
-// Poll makes progress and returns how much UCX says it was.
+// Poll makes progress and returns UCX's measure of it.
 func (w *Worker) Poll() int { return int(C.gompi_ucp_poll(w.c)) }
 
-// Next takes the next message. Done is to be called for it.
+// Next returns the next message. Call Done for it.
 func (w *Worker) Next() (m Message, ok bool) {
 	c := w.c.ready
 	if c == nil {
@@ -212,15 +211,15 @@ func (w *Worker) Next() (m Message, ok bool) {
 	return m, true
 }
 
-// Done gives a message's memory back.
+// Done frees a message's memory.
 func (w *Worker) Done(m Message) { m.ref.next, w.c.done = w.c.done, m.ref }
 
-// Arm makes FD readable once there is something to Poll. It reports false if there is already,
-// or a message.
+// Arm makes FD readable when Poll has work. It returns false if Poll has work already, or if a
+// message has arrived.
 func (w *Worker) Arm() bool { return C.gompi_ucp_arm(w.c) != 0 }
 
-// Flush begins to wait until everything sent has reached its hosts; until then Outstanding is not
-// 0.
+// Flush begins to wait until all sent messages have reached their hosts. Until then Outstanding is
+// not 0.
 func (w *Worker) Flush() { C.gompi_ucp_flush(w.c) }
 
 // Lanes returns the transports and devices that UCX uses for messages to a rank, as
@@ -231,7 +230,7 @@ func (w *Worker) Lanes(rank int) []string {
 	return lanes(C.GoString(info))
 }
 
-// Outstanding returns how many operations are under way, but for those to ranks that were
+// Outstanding returns the number of operations under way, without operations to ranks that were
 // disconnected before they answered.
 func (w *Worker) Outstanding() int { return int(w.c.outstanding - w.c.stuck) }
 
@@ -239,8 +238,8 @@ func (w *Worker) Outstanding() int { return int(w.c.outstanding - w.c.stuck) }
 func (w *Worker) Unauthenticated() uint64 { return uint64(w.c.unauthenticated) }
 
 // Close ends everything at once. It returns how many operations UCX did not complete, and how many
-// of these are to ranks that never answered. If there are any, the worker and the memory that they
-// use are not freed.
+// of these are to ranks that never answered. If there are any, the worker and the operations'
+// memory are not freed.
 func (w *Worker) Close() (left, unanswered int) {
 	if left = int(C.gompi_ucp_close(w.c)); left > 0 {
 		unanswered = int(w.c.stuck)
