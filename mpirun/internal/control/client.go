@@ -24,17 +24,17 @@ import (
 // Whose are the users whose jobs are listed.
 type Whose int
 
-// Of EachUser root alone gets an answer; for others it is the same as Own.
+// EachUser works for root alone; for other users it is the same as Own.
 const (
 	Own Whose = iota
 	EachUser
 )
 
-// List returns the jobs on this machine, the oldest first. It takes answerTime if one does not
-// answer. Sockets of gompiruns that are gone are removed.
+// List returns the jobs on this machine, the oldest first. It takes answerTime if a job does not
+// answer. It removes sockets of gompiruns that have ended.
 func List(whose Whose) []Job { return list(usersFolders(whose), answerTime) }
 
-// list returns the jobs in folders of users. Each may take as long as limit.
+// list returns the jobs in users' folders. Each may take as long as limit.
 func list(folders map[string]int, limit time.Duration) []Job {
 	var (
 		mu   sync.Mutex
@@ -62,7 +62,7 @@ func list(folders map[string]int, limit time.Duration) []Job {
 	return jobs
 }
 
-// usersFolders returns the folders in which there may be jobs, with their users.
+// usersFolders returns the folders with sockets of jobs, and their users.
 func usersFolders(whose Whose) map[string]int {
 	users := []int{os.Geteuid()}
 	if whose == EachUser && users[0] == 0 {
@@ -84,17 +84,17 @@ func usersFolders(whose Whose) map[string]int {
 	return found
 }
 
-// isID reports whether text may be a job's id: of another user's it is no more than the name of a
-// file.
+// isID reports whether text may be a job's id. Another user's id is only the name of a file.
 func isID(text string) bool { return text != "" && strings.Trim(text, "0123456789abcdef-") == "" }
 
-// describe asks about the job of a socket of a user's. It reports false if there is none. The id is
-// that of the socket's name, whatever the job says: its gompirun has named it so.
+// describe asks the job behind a user's socket about itself. It reports false if there is none.
+// The id is the one in the socket's name, whatever the job says: its gompirun has chosen that
+// name.
 func describe(path, id string, user int, limit time.Duration) (Job, bool) {
 	j := Job{ID: id, State: Silent, User: user, Socket: path}
 	conn, pid, err := dial(path, user)
 	if err != nil {
-		if user == os.Geteuid() { // not for root, where another user may put a link in the way
+		if user == os.Geteuid() { // not for root, whom another user may mislead by a link
 			removeStale(path, err)
 		}
 		return j, false
@@ -108,15 +108,15 @@ func describe(path, id string, user int, limit time.Duration) (Job, bool) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		j.Err = fmt.Sprintf("it does not answer for %v", limit)
 	case err != nil:
-		return j, false // it ends just now
+		return j, false // it is just ending
 	}
 	return j, true
 }
 
-// listenTime is how long after it has made its socket a gompirun listens on it, whatever else runs.
+// listenTime is how soon after making its socket a gompirun listens, however busy the machine is.
 const listenTime = 10 * time.Second
 
-// removeStale removes a socket whose gompirun is gone.
+// removeStale removes the socket of a gompirun that has ended.
 func removeStale(path string, err error) {
 	info, e := os.Lstat(path)
 	if errors.Is(err, syscall.ECONNREFUSED) && e == nil && time.Since(info.ModTime()) > listenTime {
@@ -124,7 +124,7 @@ func removeStale(path string, err error) {
 	}
 }
 
-// dial connects to the socket of a user's job. It returns the process that listens.
+// dial connects to the socket of a user's job. It returns the listening process.
 func dial(path string, user int) (*net.UnixConn, int, error) {
 	c, err := net.DialTimeout("unix", path, answerTime)
 	if err != nil {
@@ -152,7 +152,7 @@ func exchange(conn net.Conn, method, target string, limit time.Duration) ([]byte
 	return readResponse(conn)
 }
 
-// get asks a job, whose answer is in JSON.
+// get asks a job, whose answer is JSON.
 func get[T any](j *Job, method, target string) (v T, err error) {
 	conn, _, err := dial(j.Socket, j.User)
 	if err != nil {
@@ -165,7 +165,7 @@ func get[T any](j *Job, method, target string) (v T, err error) {
 	return v, j.late(err)
 }
 
-// late returns err, or for one of a deadline who does not answer.
+// late names the silent gompirun if err is an exceeded deadline, and otherwise returns err.
 func (j *Job) late(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("gompirun, process %d, does not answer for %v", j.PID, answerTime)
@@ -173,7 +173,7 @@ func (j *Job) late(err error) error {
 	return err
 }
 
-// Find asks where a rank of the job is.
+// Find asks for the place of a rank.
 func (j *Job) Find(rank int) (Whereabouts, error) {
 	w, err := get[Whereabouts](j, "GET", "/rank/"+strconv.Itoa(rank))
 	if err == nil && w.Err != "" {
@@ -182,8 +182,8 @@ func (j *Job) Find(rank int) (Whereabouts, error) {
 	return w, err
 }
 
-// awaitEnd asks how the job ends, and returns what the answer will be read from when that was
-// noted.
+// awaitEnd asks for the job's end. It returns, once the question has been noted, the reader of
+// the answer.
 func awaitEnd(conn net.Conn) (io.Reader, error) {
 	conn.SetDeadline(time.Now().Add(answerTime))
 	defer conn.SetDeadline(time.Time{})
@@ -195,9 +195,9 @@ func awaitEnd(conn net.Conn) (io.Reader, error) {
 	return answer, err
 }
 
-// Signal does to the job what the signal with a name, one of Signals, does to its gompirun. If that
-// ends the job, or it ends by itself meanwhile, it waits for that, and returns how; else ended is
-// false.
+// Signal has the effect on the job of a signal to its gompirun, by a name in Signals. If the job
+// ends, by the signal or by itself, Signal waits for that and describes the end; otherwise ended
+// is false.
 func (j *Job) Signal(name string) (e End, ended bool, err error) {
 	conn, _, err := dial(j.Socket, j.User)
 	if err != nil {
@@ -208,7 +208,7 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 		err  error
 	}
 	defer conn.Close()
-	answer, err := awaitEnd(conn) // before it ends for this
+	answer, err := awaitEnd(conn) // before the signal ends the job
 	if err != nil {
 		return e, false, j.late(err)
 	}
@@ -221,7 +221,7 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 	limit := time.Duration(order.Limit * float64(time.Second))
 	switch {
 	case failed != nil:
-		limit = time.Second // in which it is known whether the job has ended by itself
+		limit = time.Second // long enough to learn whether the job has ended by itself
 	case order.Err != "":
 		return e, false, errors.New(Plain(order.Err))
 	case !order.Ends:
@@ -241,10 +241,10 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 	}
 }
 
-// Choose returns the job that is meant: by the process of its gompirun, by its id or one of its
-// reruns', or by a beginning or an end of these which no other has; the only one if wanted is "".
-// The process comes first, since the kernel says which it is. Of jobs with one id that of this user
-// is meant: another user may have copied it.
+// Choose returns the wanted job: by the process of its gompirun, by an id of its runs, or by a
+// unique beginning or end of an id; the only job if wanted is "". The process comes first,
+// because the kernel guarantees it. Among jobs with one id this user's is preferred: another user
+// may have copied the id.
 func Choose(jobs []Job, wanted string) (*Job, error) {
 	var found []int
 	for i, j := range jobs {
@@ -275,10 +275,10 @@ func is(wanted string) func(id string) bool {
 	return func(id string) bool { return id == wanted }
 }
 
-// hasID reports whether f returns true for the id of one of the job's runs.
+// hasID reports whether f is true for the id of a run of the job.
 func (j *Job) hasID(f func(id string) bool) bool { return f(j.ID) || slices.ContainsFunc(j.Reruns, f) }
 
-// Short returns enough of a job's id for people: its end, since ids begin with the time.
+// Short returns the end of a job's id, which suffices for people because ids begin with the time.
 func (j *Job) Short() string { return j.ID[max(0, len(j.ID)-8):] }
 
 // Program returns the command lines.
@@ -297,13 +297,13 @@ func Listed(jobs []Job) string {
 	return b.String()
 }
 
-// Seconds returns a time as people read it.
+// Seconds returns a rounded time for people.
 func Seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Second)
 }
 
-// Plain returns text without control characters, nor any tabs, and what else moves the cursor or
-// turns the direction of writing: jobs of other users are shown on root's terminal.
+// Plain returns text without control characters, tabs, and other characters that move the cursor
+// or turn the direction of writing, because root's terminal shows jobs of other users.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

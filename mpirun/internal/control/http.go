@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Bounds of what is read, in bytes.
+// Bounds of messages, in bytes.
 const (
 	mostRequest  = 8 << 10
 	mostResponse = 64 << 20 // some hundred thousand ranks
 )
 
-// interim is sent when a request for the end of the job was noted: its answer will not be missed.
+// interim acknowledges a request for the end of the job: from then on the end is not missed.
 const interim = "HTTP/1.1 100 Continue\r\n\r\n"
 
 // readRequest reads the head of a request, and returns its method and target.
@@ -31,7 +31,8 @@ func readRequest(r io.Reader) (method, target string, err error) {
 	return words[0], words[1], nil
 }
 
-// readHead reads lines up to the empty one. It returns the first, and calls field with the others.
+// readHead reads lines up to the empty line. It returns the first, and calls field with the
+// others.
 func readHead(r *bufio.Reader, field func(line string)) (first string, err error) {
 	for {
 		line, err := r.ReadString('\n')
@@ -67,7 +68,7 @@ func writeResponse(w io.Writer, a response) {
 	fmt.Fprintf(w, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", a.status, a.kind, len(a.body), a.body)
 }
 
-// readResponse returns the body of a response, or what is wrong.
+// readResponse returns the body of a response, or its error.
 func readResponse(r io.Reader) ([]byte, error) {
 	in, length := bufio.NewReader(io.LimitReader(r, mostResponse)), -1
 	first, err := readHead(in, func(line string) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A metric is one of what Metrics writes: of jobs, or of the ranks that run.
+// A metric is one metric of jobs, or of running ranks.
 type metric struct {
 	name, kind, help string
 	job              func(j *Job, write func(labels string, v float64))
@@ -51,8 +51,8 @@ func counted(value func(*Counts) float64) func(*Rank) (float64, bool) {
 	}
 }
 
-// Metrics returns jobs in Prometheus' text format, version 0.0.4. Metrics of which there is none
-// are left out.
+// Metrics returns jobs in Prometheus' text format, version 0.0.4, without metrics that have no
+// values.
 func Metrics(jobs []Job) []byte {
 	var b bytes.Buffer
 	for _, m := range metrics {
@@ -79,7 +79,7 @@ func Metrics(jobs []Job) []byte {
 	return b.Bytes()
 }
 
-// label returns text as the value of a label, whose lines are kept.
+// label returns text as the value of a label. Line breaks are kept.
 func label(text string) string {
 	lines := strings.Split(strings.ToValidUTF8(text, "?"), "\n")
 	for i, line := range lines {

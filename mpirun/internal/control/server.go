@@ -16,10 +16,10 @@ import (
 	"gompi/internal/sockets"
 )
 
-// askers is how many may be asking at once.
+// askers is the most simultaneous requests.
 const askers = 64
 
-// A Server brings the questions of other processes to a job. A nil *Server has none.
+// A Server passes other processes' questions on to a job. A nil *Server has none.
 type Server struct {
 	questions chan Question
 	socket    net.Listener
@@ -28,12 +28,12 @@ type Server struct {
 	ended     chan struct{} // closed when end is known
 
 	mu   sync.Mutex
-	over bool           // nobody who asks now is waited for
-	owed sync.WaitGroup // answers to those who are
+	over bool           // the process does not wait for new requests
+	owed sync.WaitGroup // answers to earlier requests
 }
 
-// Serve lets other processes ask about the job with an id, until End. The job runs without, if
-// there is an error.
+// Serve lets other processes ask about the job with an id, until End. After an error the job runs
+// without.
 func Serve(id string) (*Server, error) {
 	var errs []error
 	for _, folder := range folders(os.Geteuid()) {
@@ -61,7 +61,7 @@ func serve(l net.Listener, path string) *Server {
 	return s
 }
 
-// Questions returns the questions, of which each is to be answered.
+// Questions returns the questions, all of which need an answer.
 func (s *Server) Questions() <-chan Question {
 	if s == nil {
 		return nil
@@ -69,8 +69,8 @@ func (s *Server) Questions() <-chan Question {
 	return s.questions
 }
 
-// End tells those who wait for it how the job ended, and ends the service. It returns when all that
-// the job has answered is written, or after a second: then the process may end.
+// End sends the job's end to the clients that wait for it, and ends the service. It returns when
+// all answers of the job are written, or after a second, so that the process may end.
 func (s *Server) End(e End) {
 	if s == nil {
 		return
@@ -92,7 +92,7 @@ func (s *Server) End(e End) {
 	}
 }
 
-// authenticate reads the request of a process of this user's, or root's.
+// authenticate reads the request of a process of this user, or of root.
 func (s *Server) authenticate(conn net.Conn) func() {
 	caller, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -107,7 +107,7 @@ func (s *Server) authenticate(conn net.Conn) func() {
 	}
 	done := s.expect()
 	if target == "/end" {
-		io.WriteString(conn, interim) // who fails to read it gets no end either
+		io.WriteString(conn, interim) // a client that fails to read this gets no end either
 	}
 	return func() {
 		defer conn.Close()
@@ -121,10 +121,10 @@ func (s *Server) authenticate(conn net.Conn) func() {
 	}
 }
 
-// awaitEnd waits for the end of the job, and reports false if the asker hangs up before.
+// awaitEnd waits for the end of the job. It reports false if the client hangs up first.
 func (s *Server) awaitEnd(conn net.Conn) bool {
 	hungUp := make(chan struct{})
-	go func() { // until the asker hangs up, or conn is closed
+	go func() { // until the client hangs up, or conn is closed
 		io.Copy(io.Discard, conn)
 		close(hungUp)
 	}()
@@ -136,7 +136,7 @@ func (s *Server) awaitEnd(conn net.Conn) bool {
 	}
 }
 
-// expect has End wait until done is called.
+// expect makes End wait until done is called.
 func (s *Server) expect() (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ type response struct {
 
 const usage = "want GET /job, /rank/N, /metrics or /end, or POST /signal/TERM\n"
 
-// answer has the job answer a request.
+// answer returns the job's answer to a request.
 func (s *Server) answer(method, target string) response {
 	rank, ofRank := strings.CutPrefix(target, "/rank/")
 	name, isSignal := strings.CutPrefix(target, "/signal/")
@@ -186,7 +186,7 @@ func (s *Server) answer(method, target string) response {
 	return response{"404 Not Found", "text/plain", []byte(usage)}
 }
 
-// SignalNames are the names of Signals, for people.
+// SignalNames lists the names of Signals, for people.
 const SignalNames = "TERM, INT, HUP or KILL, which end the job, or QUIT, USR1, USR2, ALRM or WINCH"
 
 func (s *Server) described(j Job) response {
@@ -207,7 +207,7 @@ func ask[T any](s *Server, question func(Reply[T]) Question, form func(T) respon
 	select {
 	case v := <-reply.Answered():
 		return form(v)
-	case <-s.ended: // by this very order, perhaps
+	case <-s.ended: // perhaps by this order
 		select {
 		case v := <-reply.Answered():
 			return form(v)

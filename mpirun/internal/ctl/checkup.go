@@ -7,10 +7,10 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// The messages of gompirun doctor. An agent that is examined starts no ranks.
+// The messages of gompirun doctor. An agent under examination starts no ranks.
 
-// Examine asks an agent for its Findings. From then on it lets the other agents
-// of this checkup, which know the secret, connect to it as ranks would.
+// Examine asks an agent for its Findings. From then on other agents of this checkup, which know
+// the secret, may connect to it as ranks would.
 type Examine struct {
 	Secret            [32]byte
 	PortLow, PortHigh int    // to listen on, 0 for any
@@ -24,16 +24,16 @@ func (m *Examine) fields(c *wire.Codec) {
 	c.String(&m.Interfaces, MaxText)
 }
 
-// Unlimited is a limit that is none.
+// Unlimited stands for the absence of a limit.
 const Unlimited = -1
 
-// Findings are what there is on a host, beyond Hello.
+// Findings describe a host, beyond Hello.
 type Findings struct {
-	Received, Sent int64 // when Examine came and this went, by the host's clock, nanoseconds since 1970
+	Received, Sent int64 // when Examine came and this went, by the host's clock, ns since 1970
 
-	Port       int      // it listens on, 0 for none
-	Trouble    string   // why it does not listen
-	Addresses  []string // that ranks would publish, with their subnets: 10.0.0.1/24
+	Port       int      // of its listener, 0 for none
+	Trouble    string   // reason for not listening
+	Addresses  []string // of ranks, with their subnets: 10.0.0.1/24
 	Interfaces []Interface
 
 	MilliCPUs   int   // thousandths of a processor that the control group grants, or Unlimited
@@ -42,17 +42,17 @@ type Findings struct {
 	MemoryLimit int64  // of the control group, or Unlimited
 	Shm         int64  // size of /dev/shm, 0 if there is none
 	Memlock     int64  // bytes that a rank may lock, or Unlimited
-	Files       int64  // that may be open at once, or Unlimited
-	FilesHard   int64  // what Files may be raised to, or Unlimited
+	Files       int64  // most open files, or Unlimited
+	FilesHard   int64  // upper bound of Files, or Unlimited
 	UCX         string // path of its library, "" for none
-	MPI         string // whose programs run on gompi's MPI library
+	MPI         string // MPI implementations whose programs gompi's MPI library serves
 	RDMA        []RDMAPort
-	Processor   string // what package machine calls it
+	Processor   string // its name in package machine
 	Profile     string // settings for GOMPI_TUNE
-	ProfileFile string // they were read from; "" for a built-in profile
-	// ProfileTrouble states what is wrong with that file, so that the built-in profile serves.
+	ProfileFile string // origin of Profile; "" for a built-in profile
+	// ProfileTrouble is the error of that file, because of which the built-in profile applies.
 	ProfileTrouble string
-	PtraceScope    int // Yama's, if ranks are to read each other and may not trace all; else 0
+	PtraceScope    int // Yama's, if ranks read each other's memory and may not trace all; else 0
 }
 
 // An RDMAPort is a port of an InfiniBand or RoCE device, in the kernel's words.
@@ -67,7 +67,7 @@ type Interface struct {
 	Name      string
 	Addresses []string
 	MTU       int
-	Megabits  int // per second, 0 if it reports none
+	Megabits  int // per second, 0 if unknown
 }
 
 func (m *Findings) fields(c *wire.Codec) {
@@ -98,11 +98,11 @@ func (m *Findings) fields(c *wire.Codec) {
 	})
 }
 
-// Reach asks an examined agent to connect to another and to send it data. The
-// answer is Reached.
+// Reach asks an agent under examination to connect to another and send it data. The answer is
+// Reached.
 type Reach struct {
 	Peer      int      // index of the other host
-	Addresses []string // as in its Findings
+	Addresses []string // from its Findings
 	Port      int
 	Limit     time.Duration // of connecting
 	Send      time.Duration // how long to send
@@ -116,15 +116,15 @@ func (m *Reach) fields(c *wire.Codec) {
 	wire.Int(c, &m.Send, 0, math.MaxInt64)
 }
 
-// Reached reports how a host was reached from another.
+// Reached reports the connection of a host to another.
 type Reached struct {
 	Peer      int
-	Trouble   string // "" if it was
+	Trouble   string // "" for success
 	Address   string // of the peer, with the port
 	Interface string // of this host
 	RoundTrip time.Duration
 	Bytes     int64         // sent and received
-	Took      time.Duration // for that
+	Took      time.Duration // duration of the transfer
 }
 
 func (m *Reached) fields(c *wire.Codec) {

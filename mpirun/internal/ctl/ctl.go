@@ -1,10 +1,9 @@
-// Package ctl is the language of launcher and agents: one struct per message
-// and their binary form. It does no input or output beyond reading messages
-// from a stream.
+// Package ctl is the language of launcher and agents: one struct per message and the binary form.
+// Its only input or output is reading messages from a stream.
 //
-// An agent writes Magic and then frames; the launcher writes frames alone.
-// Frames are those of internal/boot/wire. Lists of ranks and descriptors are
-// bounded, and decoding takes memory only for bytes that have arrived.
+// An agent writes Magic and then frames; the launcher writes frames alone. Frames are defined by
+// internal/boot/wire. Lists of ranks and descriptors are bounded, and decoding takes memory only
+// for bytes that have arrived.
 package ctl
 
 import (
@@ -16,16 +15,16 @@ import (
 	"gompi/internal/version"
 )
 
-// Magic opens an agent's output. Its number, in one digit, is raised whenever a message changes.
+// Magic opens an agent's output. Its number, one digit, is raised when a message changes.
 const Magic = "\x00gompi agent C\n"
 
-// Version is gompirun's own. Launcher and agents of one job have the same.
+// Version is gompirun's own. Launcher and agents of one job have the same version.
 const Version = version.Number
 
-// Bounds of what is sent, in bytes or entries.
+// Bounds of messages, in bytes or entries.
 const (
 	MaxText   = 64 << 10 // a message for people
-	MaxChunk  = 64 << 10 // what is read of a rank's output, or sent of its input, at once
+	MaxChunk  = 64 << 10 // one read of a rank's output, or one write of its input
 	MaxOutput = 1 << 20  // a piece of a rank's output: a line may be long
 	maxFrame  = 1 << 30
 	maxString = 2 << 20 // an argument or a variable; Linux allows 128 KiB
@@ -33,7 +32,7 @@ const (
 	maxCPU    = 1 << 16
 )
 
-// Silence is how many heartbeat periods launcher and agent wait for a message of the other.
+// Silence is how many heartbeat periods launcher and agent wait for each other's messages.
 const Silence = 3
 
 // A Message is a pointer to one of the structs of this package.
@@ -51,8 +50,8 @@ var protocol = wire.NewProtocol[Message](Message.fields,
 // Append appends m's frame.
 func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
 
-// Next takes the next message from f; ok is false when more must be read first. Byte slices
-// in it are valid until f.ReadBuffer is called.
+// Next takes the next message from f; ok is false if more bytes must be read first. Byte slices
+// in the message are valid until f.ReadBuffer is called.
 func Next(f *wire.Frames) (m Message, ok bool, err error) { return protocol.Next(f) }
 
 // Frames returns an empty splitter with the bound of this language.
@@ -60,20 +59,19 @@ func Frames() wire.Frames { return wire.Frames{Limit: maxFrame} }
 
 // A Reader reads messages from an agent's output. It is used by one goroutine.
 type Reader struct {
-	// Waiting, if not nil, is called when only a part of a message has come.
+	// Waiting, if not nil, is called while a message is incomplete.
 	Waiting func()
 
 	r      io.Reader
 	frames wire.Frames
-	open   bool // Magic has come
+	open   bool // Magic has been read
 }
 
 // NewReader returns a Reader of r.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r, frames: Frames()} }
 
-// Next returns the next message, blocking until there is one. The message is
-// the caller's to keep. At the end of the stream it returns io.EOF, or
-// io.ErrUnexpectedEOF in the middle of a frame.
+// Next returns the next message, blocking until there is one. The caller may keep the message. At
+// the end of the stream the error is io.EOF, or io.ErrUnexpectedEOF in the middle of a frame.
 func (r *Reader) Next() (Message, error) {
 	if !r.open {
 		magic := make([]byte, len(Magic))

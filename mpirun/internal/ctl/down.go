@@ -7,8 +7,8 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Layout is where the ranks of the job are. It comes before Launch, and is the same for all agents:
-// it goes to many at once.
+// Layout is the placement of the job's ranks. It precedes Launch, and is the same for all agents,
+// so that it is sent to many at once.
 type Layout struct {
 	Placement []wire.Run // of all ranks, in rank order
 	Hosts     []string   // names of the nodes
@@ -28,37 +28,37 @@ type Launch struct {
 	Nodes      int // of the job
 	MasterAddr string
 	MasterPort int
-	Remote     bool   // the host is not the launcher's: Env is added to its own
+	Remote     bool   // the host is not the launcher's: Env is added to the host's own
 	Dir        string // the launcher's working directory
 	Window     int    // bytes of output that may be on their way to the launcher
 	// StallWarning is how long a rank may be in one call before the agent reports it; 0: forever.
 	StallWarning time.Duration
-	// KeepChildren lets what ranks have left running live on when the job ends well.
+	// KeepChildren lets processes left by ranks live on when the job ends well.
 	KeepChildren bool
-	// Heartbeat is how often the launcher sends a ping; 0 if it does not.
+	// Heartbeat is the period of the launcher's pings; 0 for none.
 	Heartbeat time.Duration
 	Stacks    bool     // ranks must be ready to send their stacks
 	Stdin     int      // the rank that gets input; StdinAll, StdinNone
-	Inherit   bool     // it gets the launcher's standard input itself, which the agent has inherited
-	Bindings  bool     // report what the ranks are bound to
+	Inherit   bool     // that rank gets the launcher's standard input itself, through the agent
+	Bindings  bool     // report the kernel's bindings of ranks
 	Recover   bool     // the job continues when a rank dies
-	Spares    int      // places on each node for ranks that replace others
+	Spares    int      // places on each node for replacements
 	Merge     bool     // stderr of the ranks goes into the pipe of their stdout
 	Srun      bool     // the agent is behind srun
 	Virtual   bool     // LOCAL_RANK is 0 on all ranks
 	Stats     bool     // ranks count their calls
-	Trace     bool     // and keep the latest
+	Trace     bool     // and keep the latest calls
 	Cores     int      // of this host, to be shared by its ranks
-	MPILib    string   // the user's choice, as cmdline.MPILib
-	MPIFolder string   // where the launcher's host has gompi's MPI libraries, which this one may have there too
+	MPILib    string   // the user's choice, a cmdline.MPILib
+	MPIFolder string   // folder of gompi's MPI libraries on the launcher's host, perhaps here, too
 	Env       []string // of all programs
 	Programs  []Program
 	Files     []File
-	MPI       []File // gompi's MPI libraries, their names with folders, if hosts without them may have them sent
+	MPI       []File // gompi's MPI libraries, named with folders, to send to hosts without them
 	Ranks     []Rank // of this host, in ascending order
 }
 
-// A File is one that hosts may have sent to them.
+// A File is a file that may be sent to hosts.
 type File struct {
 	Name string // without folders
 	Sum  string // SHA-256
@@ -66,17 +66,17 @@ type File struct {
 	Mode int // permissions
 }
 
-// Values of Launch.Stdin that name no rank.
+// Values of Launch.Stdin that stand for no rank, and for all.
 const (
 	StdinNone = -1
 	StdinAll  = -2
 )
 
-// A Program is what some ranks run.
+// A Program is the program of some ranks.
 type Program struct {
 	Argv []string
 	Env  []string // added to Launch.Env, taking precedence
-	Sum  string   // SHA-256 of the program, if hosts without it may have it sent; or ""
+	Sum  string   // SHA-256 of the program, if it may be sent to hosts without it; or ""
 	Size int64    // of the program, with Sum
 	Wdir string   // "" for Launch.Dir, or the home directory where that is missing
 }
@@ -95,7 +95,7 @@ type Rank struct {
 	Rank    int
 	Program int
 	CPUs    []int  // nil: do not bind
-	GPUs    string // CUDA_VISIBLE_DEVICES; "" leaves it as it is
+	GPUs    string // CUDA_VISIBLE_DEVICES; "" for no change
 }
 
 func (m *Launch) fields(c *wire.Codec) {
@@ -135,27 +135,26 @@ func (m *Launch) fields(c *wire.Codec) {
 	})
 }
 
-// Input is standard input for the ranks that Launch.Stdin names. Empty Data is
-// its end.
+// Input is standard input for the ranks of Launch.Stdin. Empty Data is its end.
 type Input struct{ Data []byte }
 
 func (m *Input) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxChunk) }
 
-// Credit reports that this many bytes of Output have been written out.
+// Credit reports that this many bytes of Output have been written.
 type Credit struct{ Bytes int }
 
 func (m *Credit) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }
 
-// Signal is to be sent to the process groups of all ranks.
+// Signal orders a signal to the process groups of all ranks.
 type Signal struct{ Number int }
 
 func (m *Signal) fields(c *wire.Codec) { wire.Int(c, &m.Number, 1, 64) }
 
-// Ask asks what the ranks are in; the answer is Doing. If it names ranks, it asks
-// for their stacks, and Stacks are the answers.
+// Ask asks for the calls of the ranks; the answer is Doing. With ranks in Stacks, it asks for
+// their stacks, and the answers are Stacks.
 type Ask struct {
 	Stacks []int
-	Counts bool // what they have used and counted, too, and no Details, which take long
+	Counts bool // with usage and counters, and without Details, which take long
 }
 
 func (m *Ask) fields(c *wire.Codec) {
@@ -169,7 +168,7 @@ type Gathered struct{ Data [][]byte }
 func (m *Gathered) fields(c *wire.Codec) { c.Cards(&m.Data) }
 
 // Died notifies the ranks that one of them failed: by a signal, by its exit status, or by exiting
-// with communicators still open.
+// with open communicators.
 type Died struct {
 	Rank int
 	Text string
@@ -180,14 +179,14 @@ func (m *Died) fields(c *wire.Codec) {
 	c.Prose(&m.Text, wire.MaxText)
 }
 
-// Left notifies the ranks of a host that inquired that a rank has closed its communicators. Upwards
-// it reports the same of a rank that does not wait for the end of its process.
+// Left notifies the ranks of a host that inquired about a rank that it has closed its
+// communicators. Upwards it reports that of a rank before the end of its process.
 type Left struct{ Rank int }
 
 func (m *Left) fields(c *wire.Codec) { c.Rank(&m.Rank) }
 
-// Absent reports that a rank exited with status 0 without joining, or as a PMI client. Others would
-// wait for it in vain, in Init or in a PMI barrier.
+// Absent reports that a rank exited with status 0 without joining, or as a PMI client. Others
+// would wait for it in vain, in Init or in a PMI barrier.
 type Absent struct{ Rank int }
 
 func (m *Absent) fields(c *wire.Codec) { c.Rank(&m.Rank) }
@@ -205,8 +204,8 @@ func (m *Revoked) fields(c *wire.Codec) {
 	c.Bytes(&m.Cause, wire.MaxText)
 }
 
-// Terminate ends the ranks: TERM, and KILL after Delay. A Delay of 0 kills at once. With Interrupt
-// they get INT, as from a terminal, and TERM only that much later.
+// Terminate ends the ranks: TERM, and KILL after Delay. A Delay of 0 kills at once. With
+// Interrupt they get INT, as from a terminal, and TERM that much later.
 type Terminate struct {
 	Interrupt, Delay time.Duration
 	Text             string

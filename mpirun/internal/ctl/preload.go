@@ -6,13 +6,13 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// MaxPiece is how much of a program or file is sent at once.
+// MaxPiece is the most bytes of a Piece.
 const MaxPiece = 1 << 20
 
 // Want asks for a Piece of a program or file that Launch lists for preloading and that the host
-// does not have.
+// lacks.
 type Want struct {
-	Item   int // a position in Launch.Programs or, beyond those, in Launch.Files, and then in Launch.MPI
+	Item   int // index into Launch.Programs, Launch.Files and Launch.MPI, one after another
 	Offset int64
 }
 
@@ -21,8 +21,8 @@ func (m *Want) fields(c *wire.Codec) {
 	wire.Int(c, &m.Offset, 0, math.MaxInt64)
 }
 
-// Piece is a part of a program or file, the next after those that have been sent. An
-// empty one means that there is no more, although the agent asked.
+// Piece is the next part of a program or file. An empty Piece means that there is no more,
+// although the agent asked.
 type Piece struct{ Data []byte }
 
 func (m *Piece) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxPiece) }

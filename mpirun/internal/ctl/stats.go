@@ -7,8 +7,8 @@ import (
 	"gompi/internal/stats"
 )
 
-// Figures are what a rank has counted of its calls, when its host has nothing left to do. Times are
-// of the host's clock, in nanoseconds since 1970.
+// Figures are a rank's counters of its calls, sent when its host's work is done. Times are of the
+// host's clock, in nanoseconds since 1970.
 type Figures struct {
 	stats.Figures
 	Copies int64 // bytes that one processor of the host copies in a second
@@ -39,10 +39,10 @@ func (m *Figures) fields(c *wire.Codec) {
 	})
 }
 
-// MaxEvents bounds those of one message.
+// MaxEvents bounds the events of one message.
 const MaxEvents = 4096
 
-// Events are some of the calls of a rank whose Figures came before.
+// Events are some of the calls of a rank whose Figures have been sent.
 type Events struct {
 	Rank   int
 	Events []stats.Event

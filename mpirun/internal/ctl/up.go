@@ -8,26 +8,25 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Hello is an agent's first message: what there is on its host.
+// Hello is an agent's first message, the description of its host.
 type Hello struct {
 	Version string
 	Host    string  // the host's own name
-	Machine string  // the same for agents on one machine, however it is called
-	Network string  // the same for agents with one loopback interface, as route.Network has it
+	Machine string  // the same for all agents on one machine, under any name
+	Network string  // the same for all agents with one loopback interface: route.Network
 	Port    int     // held for MASTER_PORT, 0 for none
-	Cores   [][]int // hardware threads of each core that may be used
+	Cores   [][]int // hardware threads of each usable core
 	Numa    [][]int // hardware threads of each memory domain
 
 	L3       [][]int // hardware threads of each level 3 cache
 	Packages [][]int // hardware threads of each processor package
-	Quota    int     // processors' worth of time that all ranks get, rounded up; 0: no limit
+	Quota    int     // processors' worth of time for all ranks, rounded up; 0: no limit
 
-	// The ends of the connection by which the launcher reached the host: the
-	// host's address, and the launcher's as the host sees it. Empty if not known.
+	// The ends of the connection by which the launcher reached the host: the host's address, and the
+	// launcher's as the host sees it. Empty if unknown.
 	Address, Launcher string
 
-	// Addresses are those by which other hosts may reach the host, with their
-	// subnets.
+	// Addresses are the addresses by which other hosts may reach the host, with their subnets.
 	Addresses []netip.Prefix
 }
 
@@ -60,7 +59,7 @@ func ints(c *wire.Codec, v *[]int, limit int64) {
 // Started reports that all ranks of a host have been started.
 type Started struct {
 	PIDs []int   // in the order of Launch.Ranks
-	CPUs [][]int // what the kernel reports each is bound to, if Launch asked
+	CPUs [][]int // the kernel's binding of each rank, if Launch asked
 }
 
 func (m *Started) fields(c *wire.Codec) {
@@ -71,7 +70,7 @@ func (m *Started) fields(c *wire.Codec) {
 // Failed reports that a rank could not be started.
 type Failed struct {
 	Rank int
-	Code int // the exit status that stands for it
+	Code int // exit status for this failure
 	Text string
 }
 
@@ -90,7 +89,7 @@ const (
 	Stderr Stream = 2
 )
 
-// String returns the name under which users know the stream.
+// String returns the users' name of the stream.
 func (s Stream) String() string {
 	if s == Stderr {
 		return "stderr"
@@ -98,8 +97,8 @@ func (s Stream) String() string {
 	return "stdout"
 }
 
-// Output is a piece of a rank's output: whole lines, or, if it does not end
-// with a newline, also the beginning of one that has waited too long for its end.
+// Output is a piece of a rank's output: whole lines or, without a newline at its end, also the
+// beginning of a line that has waited too long for its end.
 type Output struct {
 	Rank   int
 	Stream Stream
@@ -112,7 +111,7 @@ func (m *Output) fields(c *wire.Codec) {
 	c.Bytes(&m.Data, MaxOutput)
 }
 
-// Cost is what Output of n bytes takes of the credit: small pieces are not free.
+// Cost is the credit that Output of n bytes takes: small pieces are not free.
 func Cost(n int) int { return n + 64 }
 
 // Consumed reports that this many bytes of Input have been passed on, or dropped.
@@ -125,7 +124,7 @@ type Cards struct{ Data [][]byte }
 
 func (m *Cards) fields(c *wire.Codec) { c.Cards(&m.Data) }
 
-// Revoke passes a rank's revocation on.
+// Revoke passes on a rank's revocation.
 type Revoke struct {
 	Rank  int
 	Comm  uint64
@@ -149,7 +148,7 @@ func (m *Inquire) fields(c *wire.Codec) {
 	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
 }
 
-// Abort passes a rank's wish to end the job on.
+// Abort passes on a rank's wish to end the job.
 type Abort struct {
 	Rank   int
 	Code   int
@@ -164,12 +163,12 @@ func (m *Abort) fields(c *wire.Codec) {
 	c.Prose(&m.Reason, wire.MaxText)
 }
 
-// Alone reports that a rank runs an MPI program as a job of one, since its ranks cannot meet.
+// Alone reports that a rank runs an MPI program as a job of one, because its ranks cannot meet.
 type Alone struct {
 	Rank int
 	PID  int    // of that program
 	Why  string // "it uses Open MPI ..."
-	Sure bool   // nothing else in it can have met its like on the other ranks
+	Sure bool   // the program cannot have met the other ranks in another way
 }
 
 func (m *Alone) fields(c *wire.Codec) {
@@ -179,8 +178,8 @@ func (m *Alone) fields(c *wire.Codec) {
 	c.Bools(&m.Sure)
 }
 
-// Exited reports how a rank's process ended. All it wrote before has been sent, unless there was no
-// credit for it.
+// Exited reports the end of a rank's process. All its output has been sent, as far as there was
+// credit.
 type Exited struct {
 	Rank   int
 	PID    int
@@ -189,20 +188,20 @@ type Exited struct {
 	Time   int64 // nanoseconds since 1970
 	Joined bool  // it called Init
 	Closed bool  // it closed its communicators
-	PMI    bool  // it is another MPI library's rank: it called MPI_Init, or MPI_Finalize
-	MPI    bool  // its program calls the functions of MPI, of whichever library
+	PMI    bool  // it is a rank of another MPI library: it called MPI_Init, or MPI_Finalize
+	MPI    bool  // its program calls MPI functions, of any library
 	Core   bool  // it left a core dump
-	// CoreFile is where, or | and the name of the program that got it; "" if that is not known.
+	// CoreFile is the core's file, or "|" and the program that got it; "" if unknown.
 	CoreFile string
-	// NoMemory reports that meanwhile the kernel killed for want of memory.
+	// NoMemory reports that the kernel killed processes for lack of memory meanwhile.
 	NoMemory bool
 	// Unaware states that the launcher had notified this host of no failure, and of no end of the
 	// job.
 	Unaware bool
 	RSS     int64 // largest resident set, in bytes
 	Tail    []byte
-	// Recorded is what the rank has recorded of its failure, at Time, or, if it ended with status 0,
-	// why it could not leave the job: one line, "" for nothing.
+	// Recorded is the rank's own record of its failure, at Time, or, after status 0, the reason why
+	// it could not leave the job: one line, "" for nothing.
 	Recorded string
 }
 
@@ -219,36 +218,36 @@ func (m *Exited) fields(c *wire.Codec) {
 	c.Prose(&m.CoreFile, MaxText)
 }
 
-// Doing answers Ask: what the ranks of a host that have not ended are in.
+// Doing answers Ask with the calls of a host's ranks that have not ended.
 type Doing struct {
 	Ranks  []RankDoing
-	Counts bool // as it was asked for
+	Counts bool // as in Ask
 }
 
-// RankDoing is what one rank is in.
+// RankDoing is the activity of one rank.
 type RankDoing struct {
 	Rank  int
-	PID   int           // of the process that joined, or else was started
+	PID   int           // of the joined process, or else of the started one
 	Text  string        // "is in allreduce(1024 float32, sum) number 17"
-	Site  string        // where in the program, "" if not known
-	Since time.Duration // for how long, 0 if not known
-	In    Mark          // the collective; Seq is 0 if it is in none
-	Marks []Mark        // the last collective begun on each communicator that is known
+	Site  string        // place in the program, "" if unknown
+	Since time.Duration // time in the call, 0 if unknown
+	In    Mark          // the current collective; Seq is 0 for none
+	Marks []Mark        // the last collective begun on each known communicator
 
-	Kept string // what keeps its process from running, "" if nothing does
+	Kept string // obstacle to its process's running, "" for none
 
-	Details string // lines on a program that does not use gompi, "" if there are none
-	Counts  Counts // zero if they were not asked for
+	Details string // lines about a program without gompi, "" for none
+	Counts  Counts // zero unless asked for
 }
 
-// Counts are what a rank has used and counted since it began.
+// Counts are a rank's usage and counters since its beginning.
 type Counts struct {
 	Recorded uint64        // calls in its flight recorder: collectives, and messages that waited long
 	CPU      time.Duration // of its process
 	RSS      int64         // resident bytes of its process
 
-	Stats        bool   // it counts its calls (gompirun -stats), and the rest is there
-	Calls, Bytes uint64 // as package stats counts them
+	Stats        bool   // it counts its calls (gompirun -stats), in the fields below
+	Calls, Bytes uint64 // in package stats' sense
 	InCalls      time.Duration
 }
 
@@ -262,7 +261,7 @@ func (m *Counts) fields(c *wire.Codec) {
 	c.Bools(&m.Stats)
 }
 
-// A Mark is a collective: the communicator's id, and its number on that, from 1.
+// A Mark is a collective: the communicator's id, and its number there, from 1.
 type Mark struct {
 	Comm uint64
 	Seq  int64
@@ -289,8 +288,8 @@ func (m *Doing) fields(c *wire.Codec) {
 	c.Bools(&m.Counts)
 }
 
-// Stalled reports that a rank of the host has been in one call for longer than Launch.StallWarning,
-// or that none is any more.
+// Stalled reports that a rank of the host has been in one call for longer than
+// Launch.StallWarning, or that no rank is any more.
 type Stalled struct {
 	On    bool
 	Since time.Duration // the longest time
@@ -301,23 +300,23 @@ func (m *Stalled) fields(c *wire.Codec) {
 	wire.Int(c, &m.Since, 0, math.MaxInt64)
 }
 
-// Drained is an agent's last message: all its ranks have ended, all their
-// output has been sent, and nothing they started is left. With Launch.Srun it waits after that
-// until the channel is closed.
+// Drained is an agent's last message: all its ranks have ended, all their output has been sent,
+// and none of their children is left. With Launch.Srun the agent then waits until the channel is
+// closed.
 type Drained struct {
-	Killed int // processes that ranks had left behind
+	Killed int // processes left by ranks
 }
 
 func (m *Drained) fields(c *wire.Codec) { wire.Int(c, &m.Killed, 0, math.MaxInt32) }
 
-// Note is something the user should know, in one line.
+// Note is a line of news for the user.
 type Note struct{ Text string }
 
 func (m *Note) fields(c *wire.Codec) { c.Prose(&m.Text, MaxText) }
 
 // Pong answers Ping.
 type Pong struct {
-	Sent int64 // as the Ping has it
+	Sent int64 // from the Ping
 	Now  int64 // the agent's clock, nanoseconds since 1970
 }
 
@@ -326,8 +325,8 @@ func (m *Pong) fields(c *wire.Codec) {
 	wire.Int(c, &m.Now, math.MinInt64, math.MaxInt64)
 }
 
-// Stacks reports where in its program a rank is: the stacks of its goroutines, or else what the
-// kernel knows of its threads.
+// Stacks reports a rank's place in its program: the stacks of its goroutines, or else the
+// kernel's knowledge of its threads.
 type Stacks struct {
 	Rank int
 	Text string

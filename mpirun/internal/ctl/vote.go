@@ -13,16 +13,16 @@ func (m *Vote) fields(c *wire.Codec) {
 	m.Vote.Fields(c)
 }
 
-// Outcome notifies ranks that live of what they have agreed on.
+// Outcome notifies living ranks of the result of their agreement.
 type Outcome struct{ Outcome wire.Outcome }
 
 func (m *Outcome) fields(c *wire.Codec) { m.Outcome.Fields(c) }
 
-// Replace orders an agent to start a process in one of its spare places, as that of one of its
-// first ranks was started. The answer is LateCard, or Exited or Failed.
+// Replace orders an agent to start a process in one of its spare places, in the same way as one
+// of its first ranks. The answer is LateCard, or Exited or Failed.
 type Replace struct {
-	Rank     int // of the place, the next that is free
-	Original int // the rank of Launch in whose place it is
+	Rank     int // of the place, the next free one
+	Original int // the rank of Launch that it replaces
 	Invite   wire.Invite
 }
 
@@ -32,7 +32,7 @@ func (m *Replace) fields(c *wire.Codec) {
 	m.Invite.Fields(c)
 }
 
-// LateCard is the card of a rank that replaces one.
+// LateCard is the card of a replacement.
 type LateCard struct {
 	Rank int
 	Data []byte
@@ -43,7 +43,7 @@ func (m *LateCard) fields(c *wire.Codec) {
 	c.Bytes(&m.Data, wire.MaxCard)
 }
 
-// Brief answers LateCard: the cards of all places, and which ranks have died so far.
+// Brief answers LateCard: the cards of all places, and the dead ranks so far.
 type Brief struct {
 	Rank int
 	Data [][]byte
@@ -56,8 +56,8 @@ func (m *Brief) fields(c *wire.Codec) {
 	wire.List(c, &m.Dead, wire.MaxRanks, func(d *Died) { d.fields(c) })
 }
 
-// NoMore notifies an agent that all ranks of the job have ended, so that none will be replaced. If
-// the job has failed, Terminate has come before.
+// NoMore notifies an agent that all ranks of the job have ended, so that none will be replaced.
+// If the job has failed, Terminate has been sent earlier.
 type NoMore struct{}
 
 func (*NoMore) fields(*wire.Codec) {}

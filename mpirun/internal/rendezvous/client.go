@@ -22,15 +22,14 @@ type Client struct {
 
 	conn   *conn
 	beat   time.Duration // period of node 0's heartbeats, 0 for none
-	paused atomic.Bool   // node 0 has announced that it will send nothing
-	left   atomic.Int32  // for want of an answer to this signal; 0: it has not
+	paused atomic.Bool   // node 0 has announced its silence
+	left   atomic.Int32  // the signal whose missing answer ended Serve; 0: none
 }
 
 // errRefused is wrapped by the error of a node that node 0 refuses.
 var errRefused = errors.New("node 0 refuses this node")
 
-// Join connects to node 0, again and again until ctx ends, because it may not be
-// there yet.
+// Join connects to node 0, again and again until ctx ends, because node 0 may not have started.
 func (g *Client) Join(ctx context.Context, address string) error {
 	noteAt := time.Now().Add(2 * time.Second)
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -57,7 +56,7 @@ func (g *Client) explain(address string, err error) error {
 	return err
 }
 
-// try makes one attempt. The answer to the offer comes when all nodes are there.
+// try makes one attempt. The answer to the offer comes when all nodes have joined.
 func (g *Client) try(ctx context.Context, address string) error {
 	nc, err := (&net.Dialer{Timeout: handshakeTime}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -92,25 +91,25 @@ func (g *Client) try(ctx context.Context, address string) error {
 	return err
 }
 
-// Signal notifies node 0 of a signal that has come here. It is called from any goroutine.
+// Signal notifies node 0 of a signal to this process. It is called from any goroutine.
 func (g *Client) Signal(s syscall.Signal) { g.conn.send(&signalled{int(s)}, time.Second) }
 
-// answerTime is how long node 0, once it is suspended, may leave an order to end the job unread.
+// answerTime is how long a suspended node 0 may leave an order to end the job unread.
 const answerTime = 5 * time.Second
 
-// An Unanswered is the error of Serve when an order to end the job has not been read.
+// An Unanswered is Serve's error after an order to end the job was not read.
 type Unanswered struct{ Signal syscall.Signal }
 
 func (u *Unanswered) Error() string {
 	return fmt.Sprintf("it has been suspended and did not read signal %d (%v) for %v", u.Signal, u.Signal, answerTime)
 }
 
-// Order notifies node 0 of a signal that has come here and ends the job. If node 0 is suspended, and
-// stays so for answerTime, Serve returns an Unanswered.
+// Order notifies node 0 of a signal to this process that ends the job. If node 0 is suspended,
+// and stays so for answerTime, Serve returns an Unanswered.
 func (g *Client) Order(s syscall.Signal) {
 	g.Signal(s)
-	go func() { // until answerTime is over, or node 0 runs
-		for range answerTime / time.Second { // looks, of which one is too early if this process was stopped
+	go func() { // until answerTime has passed, or node 0 runs
+		for range answerTime / time.Second { // one second may pass too early if this process was stopped
 			time.Sleep(time.Second)
 			if !g.paused.Load() {
 				return
@@ -121,12 +120,11 @@ func (g *Client) Order(s syscall.Signal) {
 	}()
 }
 
-// Leave has Serve return, whatever node 0 wants.
+// Leave makes Serve return, regardless of node 0.
 func (g *Client) Leave() { g.conn.close() }
 
-// Serve runs agents as node 0 wants and returns how the job ended. When the
-// connection is lost, or node 0 is silent for several beats, it ends the agent, if
-// there is one, and returns an error.
+// Serve runs agents by node 0's orders and returns the end of the job. When the connection is
+// lost, or node 0 misses several heartbeats, it ends a running agent and returns an error.
 func (g *Client) Serve() (*End, error) {
 	defer g.conn.close()
 	var run *relay
@@ -158,8 +156,8 @@ func (g *Client) Serve() (*End, error) {
 	}
 }
 
-// receive returns the next message of node 0. If this process was stopped, that counts as one
-// missed heartbeat, however long it lasted: the others may be unread in the socket.
+// receive returns the next message of node 0. A stop of this process counts as one missed
+// heartbeat, however long it lasted: later heartbeats may be unread in the socket.
 func (g *Client) receive() (message, error) {
 	for missing := 1; ; missing++ {
 		var due time.Time
@@ -215,7 +213,7 @@ func (r *relay) write(data []byte) {
 			d.SetWriteDeadline(time.Now().Add(silence))
 		}
 		if _, err := r.agent.In.Write(data); errors.Is(err, os.ErrDeadlineExceeded) {
-			r.agent.Kill() // it has been stopped, perhaps
+			r.agent.Kill() // it is stopped, perhaps
 		}
 	}
 }
@@ -232,7 +230,7 @@ func (r *relay) kill() {
 	}
 }
 
-// stop ends the agent in good order, and after some time at once.
+// stop ends the agent in good order, or, after some time, by force.
 func (r *relay) stop() {
 	if r == nil {
 		return

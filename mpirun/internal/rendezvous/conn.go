@@ -20,18 +20,18 @@ import (
 	"gompi/internal/seal"
 )
 
-// errToken is why a connection is refused.
+// errToken is the error of a refused connection.
 var errToken = errors.New("has another token")
 
 var errClosed = errors.New("the connection was closed")
 
-// A conn is a connection on which both sides have proved that they know the
-// token. Frames may be sent from several goroutines and are received in one.
+// A conn is a connection on which both sides have proved that they know the token. Several
+// goroutines may send frames; one receives.
 type conn struct {
 	tls    *tls.Conn
 	frames wire.Frames
 
-	mu  sync.Mutex // of what is sent
+	mu  sync.Mutex // for sending
 	buf []byte
 }
 
@@ -49,7 +49,7 @@ func secure(c net.Conn, token []byte, server bool) (*conn, error) {
 	return &conn{tls: t, frames: wire.Frames{Limit: maxFrame}}, nil
 }
 
-// keepAlive has the kernel find out when the other host is gone.
+// keepAlive makes the kernel notice the end of the other host.
 func keepAlive(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: silence / 3, Interval: silence / 3, Count: 2})
@@ -58,7 +58,7 @@ func keepAlive(c net.Conn) {
 }
 
 func handshake(c net.Conn, server bool) (*tls.Conn, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // prove does what certificates do elsewhere
+	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // prove replaces certificates
 	if !server {
 		t := tls.Client(c, config)
 		return t, t.Handshake()
@@ -73,7 +73,7 @@ func handshake(c net.Conn, server bool) (*tls.Conn, error) {
 	return t, t.Handshake()
 }
 
-// certificate makes one that proves nothing.
+// certificate makes a certificate that proves nothing.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -85,8 +85,8 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// prove runs the handshake of all connections, with a secret that follows from the token and this
-// TLS session.
+// prove runs the handshake of package seal, with a secret derived from the token and this TLS
+// session.
 func prove(t *tls.Conn, token []byte, server bool) error {
 	state := t.ConnectionState()
 	session, err := state.ExportKeyingMaterial("EXPORTER-gompi-rendezvous", nil, sha256.Size)
@@ -102,12 +102,12 @@ func prove(t *tls.Conn, token []byte, server bool) error {
 		_, err = h.Call(t, nil)
 	}
 	if err == seal.ErrSecret || errors.Is(err, seal.ErrSecret) && errors.Is(err, io.EOF) {
-		return errToken // a node that is refused finds the connection closed
+		return errToken // a refused node finds the connection closed
 	}
 	return err
 }
 
-// send sends m, at most until limit; 0 is no limit.
+// send sends m, within limit; 0 is no limit.
 func (c *conn) send(m message, limit time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,8 +130,8 @@ func (c *conn) receive() (message, error) {
 	return m, err
 }
 
-// unexpected is the error of a message that is out of turn.
+// unexpected is the error of a message out of turn.
 func unexpected(m message) error { return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m) }
 
-// close closes the connection at once, whatever is being sent.
+// close closes the connection at once, even during a send.
 func (c *conn) close() { c.tls.NetConn().Close() }

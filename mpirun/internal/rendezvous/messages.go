@@ -9,7 +9,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// Bounds of what is sent, in bytes or entries.
+// Bounds of messages, in bytes or entries.
 const (
 	maxString = 2 << 20
 	maxList   = 1 << 20
@@ -24,22 +24,22 @@ type message interface{ fields(*wire.Codec) }
 var protocol = wire.NewProtocol[message](message.fields, &Offer{}, &welcome{}, &refused{}, &startAgent{}, &agentData{},
 	&closeAgent{}, &killAgent{}, &agentEnded{}, &signalled{}, &End{}, &beating{}, &pausing{})
 
-// What node 0 sends to a node, beside End; agentData goes both ways.
+// Messages of node 0 to a node, beside End; agentData goes both ways.
 type (
-	welcome    struct{ beat time.Duration } // how often node 0 sends at least, 0 if perhaps never
+	welcome    struct{ beat time.Duration } // longest time between messages of node 0, 0 for no limit
 	refused    struct{ why string }
 	startAgent struct{}
-	agentData  struct{ bytes []byte } // what goes into the agent, or comes out of it
-	closeAgent struct{}               // close its input, which ends it
+	agentData  struct{ bytes []byte } // the agent's input or output
+	closeAgent struct{}               // close the agent's input, which ends it
 	killAgent  struct{}
 	beating    struct{} // node 0 lives
 	pausing    struct{} // node 0 is stopped, and will be silent
 )
 
-// What a node sends to node 0, beside Offer.
+// Messages of a node to node 0, beside Offer.
 type (
 	agentEnded struct{ how string }
-	signalled  struct{ number int } // a signal has come there
+	signalled  struct{ number int } // a signal to the node's gompirun
 )
 
 func (m *welcome) fields(c *wire.Codec)    { wire.Int(c, &m.beat, 0, math.MaxInt64/missedBeats) }
@@ -53,17 +53,17 @@ func (m *signalled) fields(c *wire.Codec)  { wire.Int(c, &m.number, 1, 64) }
 func (*beating) fields(*wire.Codec)        {}
 func (*pausing) fields(*wire.Codec)        {}
 
-// An Offer is what a node reports of itself, and what it was asked to run.
+// An Offer is a node's description of itself, and of its ranks.
 type Offer struct {
 	Version string
-	JobName string      // all nodes of a job have the same, by -rdzv-id; "" for any
-	Least   int         // nodes that the job needs
-	Most    int         // nodes that it may have
-	Node    int         // which this one is, -1 if node 0 may choose
+	JobName string      // the same for all nodes of a job, by -rdzv-id; "" for any
+	Least   int         // least nodes of the job
+	Most    int         // most nodes of the job
+	Node    int         // this node's number, -1 if node 0 may choose
 	Host    string      // its own name
 	Ranks   string      // -nproc-per-node
-	Program ctl.Program // what it is to run, but for its sum and size
-	Environ []string    // of gompirun there
+	Program ctl.Program // its program, without sum and size
+	Environ []string    // of its gompirun
 }
 
 func (o *Offer) fields(c *wire.Codec) {
@@ -78,7 +78,7 @@ func (o *Offer) fields(c *wire.Codec) {
 	c.Strings(&o.Environ, maxList, maxString)
 }
 
-// refusal returns why node 0, which has own, does not take a node with offer; "" if it does.
+// refusal returns why node 0, with own, refuses a node with offer; "" if it accepts.
 func refusal(own, offer *Offer) string {
 	switch {
 	case offer.Version != own.Version:
@@ -93,7 +93,7 @@ func refusal(own, offer *Offer) string {
 	return ""
 }
 
-// End is how a job ended. Every node prints Text and exits with Status.
+// End is the end of a job. Every node prints Text and exits with Status.
 type End struct {
 	Status int
 	Text   string

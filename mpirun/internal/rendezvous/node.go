@@ -16,16 +16,16 @@ type Node struct {
 	Offer *Offer
 
 	conn    *conn
-	beating sync.Mutex // held while a beat is sent, and from Pause on
+	beating sync.Mutex // held during a beat, and from Pause on
 
 	mu      sync.Mutex
 	run     *agent           // the last one started
-	signals chan<- os.Signal // gets those that come there; nil: none does
-	lost    error            // why nothing comes from the node any more
-	gone    chan struct{}    // closed when nothing does
+	signals chan<- os.Signal // gets signals to the node; nil: nothing does
+	lost    error            // reason for the end of messages from the node
+	gone    chan struct{}    // closed at that end
 }
 
-// NotifySignals has signals that come to the node sent to c from now on.
+// NotifySignals makes c the receiver of signals to the node.
 func (n *Node) NotifySignals(c chan<- os.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,8 +54,8 @@ func (n *Node) beat(every time.Duration) {
 	}
 }
 
-// Pause notifies the node that it may receive nothing from this process before resume is called:
-// orders that were under way may still come, but no beat.
+// Pause announces the silence of this process until resume is called. Orders on their way may
+// still arrive, but no heartbeat.
 func (n *Node) Pause() (resume func()) {
 	n.beating.Lock()
 	n.conn.send(&pausing{}, time.Second) // receive notices errors
@@ -70,8 +70,8 @@ func (n *Node) refuse(why string) {
 	n.conn.close()
 }
 
-// Finish notifies the node of how the job ended. It waits a while for the node to close the
-// connection: if we close it first, data in transit may be lost.
+// Finish notifies the node of the job's end. It waits a while for the node to close the
+// connection: closing it first may lose data in transit.
 func (n *Node) Finish(e End) {
 	if n.conn.send(&e, time.Second) == nil {
 		select {
@@ -82,15 +82,15 @@ func (n *Node) Finish(e End) {
 	n.conn.close()
 }
 
-// An agent is the agent that a node runs, as node 0 sees it.
+// An agent is the agent on a node, as node 0 sees it.
 type agent struct {
 	node *Node
 	out  *io.PipeWriter
 	done chan struct{}
-	how  string // it has ended
+	how  string // how it ended
 }
 
-// Start has the node start an agent. The one before, if any, must have ended.
+// Start makes the node start an agent. An earlier agent must have ended.
 func (n *Node) Start() (*remote.Process, error) {
 	r, w := io.Pipe()
 	a := &agent{node: n, out: w, done: make(chan struct{})}
@@ -104,7 +104,8 @@ func (n *Node) Start() (*remote.Process, error) {
 	return remote.Connected((*input)(a), r, a), n.conn.send(&startAgent{}, silence)
 }
 
-// Kill has the node kill the agent, and closes the connection if it does not in time.
+// Kill makes the node kill the agent, and closes the connection if the node does not obey in
+// time.
 func (a *agent) Kill() {
 	select {
 	case <-a.done:
@@ -122,13 +123,13 @@ func (a *agent) Kill() {
 	})
 }
 
-// Wait waits until the agent has ended and returns how.
+// Wait waits for the agent's end and describes it.
 func (a *agent) Wait() string {
 	<-a.done
 	return a.how
 }
 
-// An input is an agent's, as a writer.
+// An input is an agent's input, as a writer.
 type input agent
 
 func (i *input) Write(data []byte) (int, error) {
@@ -145,7 +146,7 @@ func (i *input) Write(data []byte) (int, error) {
 
 func (i *input) Close() error { return i.node.conn.send(&closeAgent{}, silence) }
 
-// receive passes on what comes from the node.
+// receive passes on the node's messages.
 func (n *Node) receive() {
 	for {
 		m, err := n.conn.receive()
@@ -160,11 +161,11 @@ func (n *Node) receive() {
 		case *signalled:
 			select {
 			case signals <- syscall.Signal(m.number):
-			default: // as the kernel does when one is waiting already
+			default: // like the kernel while a signal is pending
 			}
 		case *agentData:
 			if run != nil {
-				run.out.Write(m.bytes) // fails when the reader is gone, which is its own affair
+				run.out.Write(m.bytes) // fails without a reader, which does not matter here
 			}
 		case *agentEnded:
 			if run != nil {
@@ -174,7 +175,7 @@ func (n *Node) receive() {
 	}
 }
 
-// lose notes that the connection has ended.
+// lose notes the end of the connection.
 func (n *Node) lose(err error) {
 	n.conn.close()
 	n.mu.Lock()
@@ -187,7 +188,7 @@ func (n *Node) lose(err error) {
 	}
 }
 
-// end ends the agent's output. Only the goroutine that receives calls it.
+// end ends the agent's output. Only the receiving goroutine calls it.
 func (a *agent) end(how string) {
 	select {
 	case <-a.done:

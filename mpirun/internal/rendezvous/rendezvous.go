@@ -1,13 +1,12 @@
-// Package rendezvous brings together gompiruns that were started one by one, on
-// hosts that do not log in to each other. That of node 0 listens, the others
-// connect, and each offers to run an agent.
+// Package rendezvous brings together gompiruns that were started one by one, on hosts that do not
+// log in to each other. Node 0's listens, the others connect, and each offers to run an agent.
 //
-// A process that holds the token belongs to the job. Connections are TLS 1.3, since they carry the
-// job's secret, the environment and standard input, with a certificate made for the occasion, which
-// proves nothing. Then the two sides prove by package seal that they know a secret: an HMAC, keyed
-// with the token, of material exported from this very TLS session. A man in the middle has two
-// sessions, and so a proof from one is worth nothing in the other. The token itself is never sent.
-// Because a proof can be used to try out tokens, it has to be a long random one.
+// A process that holds the token belongs to the job. Connections are TLS 1.3, because they carry
+// the job's secret, the environment and standard input, with an ad-hoc certificate that proves
+// nothing. Then the two sides prove by package seal that they know a secret: an HMAC, keyed with
+// the token, of material exported from this TLS session. A man in the middle has two sessions,
+// and a proof from one is worthless in the other. The token itself is never sent. Because a proof
+// allows offline guesses of the token, the token must be long and random.
 package rendezvous
 
 import (
@@ -19,18 +18,17 @@ import (
 const (
 	minToken = 16 // bytes
 
-	// handshakeTime bounds how long a connection may take to prove itself.
+	// handshakeTime bounds the authentication of a connection.
 	handshakeTime = 10 * time.Second
 	// silence is how long a peer's host may not answer before it is lost.
 	silence = 15 * time.Second
-	// missedBeats is how many of node 0's beats may be missing.
+	// missedBeats is the number of missed heartbeats of node 0 after which it is lost.
 	missedBeats = 3
-	// obedience is how long a peer may take to end an agent that is to be killed.
+	// obedience is how long a peer may take to kill an agent.
 	obedience = 3 * time.Second
 )
 
-// CheckToken returns a token without the white space around it, if it is long
-// enough to be one.
+// CheckToken returns a token without the white space around it, or an error if it is too short.
 func CheckToken(data []byte) ([]byte, error) {
 	token := bytes.TrimSpace(data)
 	if len(token) < minToken {

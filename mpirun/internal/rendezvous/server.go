@@ -12,7 +12,7 @@ import (
 	"gompi/internal/sockets"
 )
 
-// morePending than there are nodes may be proving themselves at once.
+// morePending is the number of connections, beyond the nodes, that may authenticate at once.
 const morePending = 64
 
 // A Server is node 0, which the others join.
@@ -21,16 +21,15 @@ type Server struct {
 	Token []byte
 	Log   func(line string) // prints a line for the user
 
-	// LastCall is how long a job that has the nodes it needs waits for those that
-	// it may have.
+	// LastCall is how long a job that has its least nodes waits for more.
 	LastCall time.Duration
 
-	// Beat is the period of the heartbeats that this node sends to the others; 0 for none. A node
-	// that misses several gives the job up.
+	// Beat is the period of this node's heartbeats to the others; 0 for none. A node that misses
+	// several gives the job up.
 	Beat time.Duration
 
 	listener net.Listener
-	rejected atomic.Int64 // how many have been turned away
+	rejected atomic.Int64 // number of rejected connections
 }
 
 // Listen begins to listen at an address.
@@ -43,9 +42,9 @@ func (h *Server) Listen(address string) error {
 // Close stops listening.
 func (h *Server) Close() { h.listener.Close() }
 
-// Gather returns the other nodes, sorted by number. It waits until the job has all nodes that it
-// may have, or, once it has those that it needs, for LastCall. It fails if ctx ends before. Until
-// Close, nodes that connect later are refused.
+// Gather returns the other nodes, sorted by number. It waits until the job has its most nodes,
+// or, once it has the least, for LastCall. It fails if ctx ends first. Until Close, later nodes
+// are refused.
 func (h *Server) Gather(ctx context.Context) ([]*Node, error) {
 	arrivals, losses := make(chan *Node), make(chan *Node)
 	gone, stop := context.WithCancel(ctx)
@@ -86,7 +85,7 @@ func (h *Server) Gather(ctx context.Context) ([]*Node, error) {
 	return h.number(nodes), nil
 }
 
-// accept lets in each node that knows the token and fits, until the listener is closed.
+// accept lets in every node with the token and a fitting offer, until the listener is closed.
 func (h *Server) accept(ctx context.Context, arrivals, losses chan<- *Node) {
 	d := sockets.Acceptor{MaxPending: h.Own.Most + morePending, Timeout: handshakeTime,
 		Authenticate: func(nc net.Conn) func() {
@@ -137,7 +136,7 @@ func (h *Server) receive(ctx context.Context, c *conn, arrivals, losses chan<- *
 	}
 }
 
-// welcome finds out what a node wants.
+// welcome reads a node's offer, and refuses an unfit one.
 func (h *Server) welcome(c *conn) (*Node, error) {
 	c.tls.SetReadDeadline(time.Now().Add(handshakeTime))
 	m, err := c.receive()
@@ -159,7 +158,7 @@ func (h *Server) welcome(c *conn) (*Node, error) {
 	return n, nil
 }
 
-// admit adds a node, if its number is free.
+// admit adds a node if its number is free.
 func (h *Server) admit(nodes []*Node, n *Node) []*Node {
 	same := func(o *Node) bool { return n.Offer.Node > 0 && o.Offer.Node == n.Offer.Node }
 	if i := slices.IndexFunc(nodes, same); i >= 0 {
@@ -171,8 +170,7 @@ func (h *Server) admit(nodes []*Node, n *Node) []*Node {
 	return append(nodes, n)
 }
 
-// number gives numbers to the nodes that have none, and sorts them. Numbers that
-// no node has are left out.
+// number gives numbers to the nodes without one, and sorts the nodes. Numbers may stay unused.
 func (h *Server) number(nodes []*Node) []*Node {
 	taken := map[int]bool{}
 	for _, n := range nodes {
@@ -198,7 +196,7 @@ func (h *Server) number(nodes []*Node) []*Node {
 	return nodes
 }
 
-// missing returns which nodes have not connected.
+// missing names the nodes that have not connected.
 func (h *Server) missing(nodes []*Node) string {
 	var names []string
 	unnumbered := 0

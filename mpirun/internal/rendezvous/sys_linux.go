@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitUnacknowledged ends t when what was sent is not acknowledged for long.
+// limitUnacknowledged ends t when sent data is not acknowledged within limit.
 func limitUnacknowledged(t *net.TCPConn, limit time.Duration) {
 	raw, err := t.SyscallConn()
 	if err != nil {
