@@ -12,16 +12,16 @@ import (
 	"gompi/mpirun/internal/program"
 )
 
-// openMPIMark begins the name of a file that MPI_Init of Open MPI, from version 2 to 5, makes in
-// shared memory to find out whether that works. It unlinks the file and never closes it.
+// openMPIMark begins the name of a file by which MPI_Init of Open MPI, versions 2 to 5, tests
+// shared memory. It unlinks the file and never closes it.
 const openMPIMark = "/open_mpi."
 
-// Alone returns why the MPI program of a process is a job of one, "" if it is not, or if that
+// Alone explains why the MPI program of a process is a job of one, "" if it is not, or that
 // cannot be seen. The process was started by a rank of the job with this id. sure is false if the
 // processes may meet in another way, by PyTorch.
 //
-// A library that is loaded does not matter before MPI_Init: PyTorch may be linked with one that it
-// does not use.
+// A loaded library does not count before MPI_Init, because PyTorch may be linked with a library
+// that it does not use.
 func Alone(pid int, jobID string) (why string, sure bool) {
 	dir := dirOf(pid)
 	vars, ok := variables(dir)
@@ -30,7 +30,7 @@ func Alone(pid int, jobID string) (why string, sure bool) {
 	}
 	job := slices.IndexFunc(vars, func(kv string) bool { return strings.HasPrefix(kv, env.JobID+"=") })
 	if job >= 0 && vars[job] != env.JobID+"="+jobID {
-		return "", false // a rank of another job, which this one has started
+		return "", false // a rank of another job, started by this one
 	}
 	lost, begun := job < 0, beganOpenMPI(dir)
 	if !lost && !begun {
@@ -50,14 +50,14 @@ func Alone(pid int, jobID string) (why string, sure bool) {
 	return "", false
 }
 
-// mayBeAlone reports whether a variable states that a process is a rank of Open MPI's mpirun, or is
-// meant to be alone.
+// mayBeAlone reports whether a variable marks a rank of Open MPI's mpirun, or a process that is
+// alone on purpose.
 func mayBeAlone(kv string) bool {
 	return strings.HasPrefix(kv, "PMIX_RANK=") || kv == env.Boot+"=alone"
 }
 
-// variables returns those with which the program of a process began, false if they cannot be read:
-// it is gone, or another user's, or has written its title over them.
+// variables returns the initial environment of a process, false if it cannot be read: the process
+// has ended, or is another user's, or has written its title there.
 func variables(dir string) ([]string, bool) {
 	environ, err := os.ReadFile(dir + "environ")
 	if err != nil {
@@ -70,8 +70,8 @@ func variables(dir string) ([]string, bool) {
 	return vars, !slices.ContainsFunc(vars, func(kv string) bool { return !strings.Contains(kv, "=") })
 }
 
-// openMPI returns the Open MPI in a process for which beganOpenMPI holds, "" if that is one of Open
-// MPI's own programs, such as mpirun: none of them knows MPI's communicators by name.
+// openMPI returns the Open MPI in a process that beganOpenMPI, "" for Open MPI's own programs,
+// such as mpirun: none of them contains names of MPI's communicators.
 func openMPI(dir string, maps []byte) string {
 	if lib := mapped(maps, program.IsOpenMPI, program.IsABI); lib != "" {
 		return lib
@@ -95,10 +95,11 @@ func beganOpenMPI(dir string) bool {
 	})
 }
 
-// isOwnMPI reports whether a library is gompi's for MPI programs, whatever names it has for them.
+// isOwnMPI reports whether a library is the core of gompi's MPI libraries, which all their names
+// load.
 func isOwnMPI(lib string) bool { return lib == "libgompi-mpi.so" }
 
-// mapped returns a library among the files in maps that is of one of the kinds, "" if none is.
+// mapped returns the first library in maps that one of kinds accepts, "" if there is none.
 func mapped(maps []byte, kinds ...func(file string) bool) string {
 	for line := range bytes.Lines(maps) {
 		at := bytes.IndexByte(line, '/')

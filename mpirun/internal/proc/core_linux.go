@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// CoreFile returns where the kernel has put the core of a process that ran a program in a folder and
-// was killed by a signal: the name of a file, or "|" and the program that got it; "" if it is not
-// found.
+// CoreFile returns the place of the core of a process that ran exe in dir and was killed by a
+// signal: a file, or "|" and the program that got the core; "" if it is not found.
 func CoreFile(pid int, exe, dir string, signal int) string {
 	pattern, _ := os.ReadFile("/proc/sys/kernel/core_pattern")
 	uses, _ := os.ReadFile("/proc/sys/kernel/core_uses_pid")
@@ -35,8 +34,8 @@ func CoreFile(pid int, exe, dir string, signal int) string {
 	return found[0]
 }
 
-// coreName returns a pattern of files that a core's may be, of one of the kernel's: * stands for what
-// is not known any more, as the time.
+// coreName expands the kernel's core_pattern to a pattern of file names, with * for facts that
+// are no longer known, such as the time.
 func coreName(pattern string, pid int, exe string, signal int) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {

@@ -19,14 +19,13 @@ import (
 const (
 	// spyTime is how long py-spy may take.
 	spyTime = time.Second
-	// spySize is the bytes kept of what it prints.
+	// spySize is the bytes kept of py-spy's output.
 	spySize = 4 << 10
 	// ClockTick is the unit of times in /proc/PID/stat, the same for all programs.
 	ClockTick = time.Second / 100
 )
 
-// Worker returns the process that does the work of the one with this id: where a
-// shell waits for a program, the program.
+// Worker returns the process that does the work of another: the program that a shell waits for.
 func Worker(pid int) int {
 	for range 16 {
 		task := fmt.Sprintf("/proc/%d/task/%d/", pid, pid)
@@ -39,8 +38,8 @@ func Worker(pid int) int {
 	return pid
 }
 
-// waits reports whether a process waits for a child. Where the kernel does not report it, shells
-// do.
+// waits reports whether a process waits for a child. If the kernel does not tell, shells count as
+// waiting.
 func waits(dir string) bool {
 	where, _ := os.ReadFile(dir + "wchan")
 	if len(where) > 0 && string(where) != "0" {
@@ -50,13 +49,13 @@ func waits(dir string) bool {
 	return strings.HasSuffix(strings.TrimSpace(string(name)), "sh")
 }
 
-// UsesGompi reports whether a process runs a Go program with gompi in it, or has
-// loaded its C library, as far as that can be seen.
+// UsesGompi reports whether a process runs a Go program with gompi in it, or has loaded its C
+// library, as far as that can be seen.
 func UsesGompi(pid int) bool {
 	dir := dirOf(pid)
 	maps, err := os.ReadFile(dir + "maps")
 	if err != nil || bytes.Contains(maps, []byte("/libgompi")) {
-		return true // it is gone, or another user's: nothing is known
+		return true // it has ended, or is another user's: nothing is known
 	}
 	info, err := buildinfo.ReadFile(dir + "exe")
 	if err != nil {
@@ -69,15 +68,15 @@ func UsesGompi(pid int) bool {
 	return uses
 }
 
-// Doing returns what a process runs, and what its first thread is in: "sleep 1000" is sleeping in
-// hrtimer_nanosleep.
+// Doing returns the command line of a process, and the state of its first thread: "sleep 1000" is
+// sleeping in hrtimer_nanosleep.
 func Doing(pid int) string {
 	dir := dirOf(pid)
 	return fmt.Sprintf("%.200q is %s", commandLine(dir), threadState(dir))
 }
 
-// Used returns the processor time that a process has used, and the bytes of its memory that are
-// resident; zeros if it is gone.
+// Used returns a process's processor time, and its resident bytes of memory; zeros if it has
+// ended.
 func Used(pid int) (cpu time.Duration, resident int64) {
 	f := statOf(dirOf(pid))
 	if len(f) <= rss {
@@ -94,7 +93,7 @@ func commandLine(dir string) string {
 	return string(bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 }
 
-// Times returns how long a process has run and computed.
+// Times returns the age and the processor time of a process.
 func Times(pid int) string {
 	f := statOf(dirOf(pid))
 	uptime, _ := os.ReadFile("/proc/uptime")
@@ -107,9 +106,9 @@ func Times(pid int) string {
 	return fmt.Sprintf("process %d began %v ago and has computed for %v", pid, age.Round(100*time.Millisecond), ticks(f, utime)+ticks(f, stime))
 }
 
-// PythonStack returns what py-spy prints of a Python program, where py-spy is in the PATH of that,
-// and "" of any other. py-spy reads the program's memory, and neither stops nor signals it. It
-// blocks for a second or so at most.
+// PythonStack returns the output of py-spy about a Python program, if py-spy is in the program's
+// PATH, "" for other programs. py-spy reads the program's memory without stopping or signalling
+// it. PythonStack blocks for a second or so at most.
 func PythonStack(pid int) string {
 	dir := dirOf(pid)
 	exe, _ := os.Readlink(dir + "exe")
@@ -132,8 +131,7 @@ func PythonStack(pid int) string {
 	return "\n" + string(out.Bytes()[:min(out.Len(), spySize)])
 }
 
-// Threads describes what the threads of a process are in, those that are in the
-// same in one line.
+// Threads describes the states of a process's threads, equal states in one line.
 func Threads(pid int) string {
 	dir := dirOf(pid)
 	tasks, err := os.ReadDir(dir + "task")
@@ -163,7 +161,7 @@ var stateNames = map[byte]string{
 	'R': "running", 'S': "sleeping", 'D': "in uninterruptible sleep", 'T': "stopped", 't': "stopped by a debugger", 'Z': "ended",
 }
 
-// threadState returns what one thread is in: "sleeping in pipe_read".
+// threadState returns the state of one thread: "sleeping in pipe_read".
 func threadState(dir string) string {
 	state := "gone"
 	if fields := statOf(dir); len(fields) > 0 {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EndedChild returns a child that has ended and is not reaped yet, 0 if there is none, and whether
-// there are children at all.
+// EndedChild returns a child that has ended and is not reaped yet, 0 if there is none, and
+// whether there are any children.
 func EndedChild() (pid int, children bool) {
 	var info unix.Siginfo
 	for {
@@ -22,13 +22,13 @@ func EndedChild() (pid int, children bool) {
 	}
 }
 
-// A childInfo is how the kernel lays out a unix.Siginfo of SIGCHLD on 64-bit systems.
+// A childInfo is the kernel's layout of a unix.Siginfo of SIGCHLD on 64-bit systems.
 type childInfo struct {
 	_   [4]int32
 	pid int32
 }
 
-// HasEnded reports whether a child has ended that is not reaped yet.
+// HasEnded reports whether a child has ended and is not reaped yet.
 func HasEnded(pid int) bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)

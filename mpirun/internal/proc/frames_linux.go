@@ -13,17 +13,18 @@ import (
 	"gompi/mpirun/internal/program"
 )
 
-// framesTime is how long gdb may take: it reads what debugging information all libraries have.
+// framesTime is the limit for gdb, which reads the debugging information of all libraries.
 const framesTime = 8 * time.Second
 
-// debuggers bounds how many programs are looked at at once: each look reads their libraries.
+// debuggers bounds the number of programs under inspection: each inspection reads their
+// libraries.
 var debuggers = make(chan struct{}, 4)
 
 //go:embed frames.py
 var framesScript string
 
-// Frames returns where the threads of a program in C, C++ or Fortran are, as gdb finds it, where gdb
-// is in the PATH of that, and else Walk. gdb stops the program for a moment.
+// Frames returns the stacks of a C, C++ or Fortran program's threads, from gdb if that is in the
+// program's PATH, otherwise from Walk. gdb stops the program for a moment.
 func Frames(pid int) string {
 	debuggers <- struct{}{}
 	defer func() { <-debuggers }()
@@ -43,7 +44,7 @@ func Frames(pid int) string {
 	return found.String() + "install gdb to see more\n"
 }
 
-// framesOf has gdb find them.
+// framesOf gets the stacks from gdb.
 func framesOf(ctx context.Context, gdb string, pid int) string {
 	script, err := os.CreateTemp("", "gompi-frames-*.py")
 	if err != nil {
@@ -62,7 +63,7 @@ func framesOf(ctx context.Context, gdb string, pid int) string {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = Run(cmd)
 	var b strings.Builder
-	for line := range strings.Lines(out.String()) { // gdb prints what it loads, too
+	for line := range strings.Lines(out.String()) { // gdb also prints what it loads
 		if line, ours := strings.CutPrefix(line, "="); ours {
 			b.WriteString(line)
 		}

@@ -14,22 +14,23 @@ import (
 	"gompi/internal/cgroup"
 )
 
-// A Group is the control group (v2) of the ranks of one agent: the kernel kills all that are in it
-// at once, those too that start others faster than they can be found. It is nil where there are no
-// such groups, or none may be made: then processes are found one by one.
+// A Group is the control group (v2) of the ranks of one agent. The kernel kills all its processes
+// at once, even if they fork faster than they can be found. A nil Group stands for a host without
+// such groups, or without the right to make one: there processes are found one by one.
 type Group struct {
 	dir string
 	fd  int
 }
 
-// The name of a group has the process id of its agent and a random number: agents of several PID
-// namespaces may have one process id, and their groups one parent. An agent holds a lock on the
-// folder of its group as long as it lives, so that other processes can tell whose groups are left.
+// The name of a group has the process id of its agent and a random number, because agents in
+// several PID namespaces may share a process id and a parent group. A living agent holds a lock
+// on the folder of its group, so that other processes recognize leftover groups.
 const prefix = "gompi-"
 
 var groupName = regexp.MustCompile(`^gompi-\d+-[0-9a-f]{16}$`)
 
-// parent returns the cgroup directory of this process, below which groups are; "" without cgroup v2.
+// parent returns the cgroup directory of this process, the parent of its groups; "" without
+// cgroup v2.
 func parent() string {
 	for own := range cgroup.Groups("/", "cpu") {
 		if own.V2 {
@@ -39,7 +40,8 @@ func parent() string {
 	return ""
 }
 
-// NewGroup makes the group of this process, an agent, and removes those of agents that are gone.
+// NewGroup makes the group of this process, an agent, and removes groups of agents that have
+// ended.
 func NewGroup() *Group {
 	dir := parent()
 	if dir == "" {
@@ -55,13 +57,13 @@ func NewGroup() *Group {
 		if g.fd, held = lock(g.dir); held {
 			return g
 		}
-		unix.Rmdir(g.dir) // an agent that swept at this instant has it, or has removed it
+		unix.Rmdir(g.dir) // an agent that swept at this instant has locked or removed it
 	}
 	return nil
 }
 
-// lock opens the folder of a group and locks it, and reports whether no other process holds the
-// lock, and the folder is still there.
+// lock opens and locks the folder of a group. It reports whether no other process holds the lock,
+// and the folder still exists.
 func lock(dir string) (fd int, held bool) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -75,8 +77,8 @@ func lock(dir string) (fd int, held bool) {
 	return fd, true
 }
 
-// left returns the groups below a directory whose names begin with start, and whose agents are
-// gone.
+// left returns the groups in a directory whose names begin with start and whose agents have
+// ended.
 func left(dir, start string) (groups []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -103,19 +105,18 @@ func leftBy(agent int) []string {
 	return left(dir, fmt.Sprintf("%s%d-", prefix, agent))
 }
 
-// sweep removes the groups below a directory whose agents are gone: an agent that is killed together
-// with its launcher or watchdog leaves its group behind. The kernel does not remove a group that
-// has processes.
+// sweep removes the leftover groups in a directory: an agent killed together with its launcher or
+// watchdog leaves its group behind. The kernel does not remove a group that has processes.
 func sweep(dir string) {
 	for _, g := range left(dir, prefix) {
 		removeTree(g)
 	}
 }
 
-// FD returns the descriptor by which a process can be started in the group.
+// FD returns the descriptor for starting a process in the group.
 func (g *Group) FD() int { return g.fd }
 
-// Kill kills what is in the group, if the kernel can (5.14 on).
+// Kill kills all processes in the group, if the kernel can (since 5.14).
 func (g *Group) Kill() {
 	if g != nil {
 		kill(g.dir)
@@ -129,14 +130,14 @@ func kill(dir string) {
 	}
 }
 
-// KillGroupsOf kills what is in the groups of an agent that has ended.
+// KillGroupsOf kills all processes in the groups of an agent that has ended.
 func KillGroupsOf(agent int) {
 	for _, g := range leftBy(agent) {
 		kill(g)
 	}
 }
 
-// Remove removes the group of an agent that ends.
+// Remove removes the group of an agent that is ending.
 func (g *Group) Remove() {
 	if g != nil {
 		removeIn(g.dir)
@@ -144,15 +145,15 @@ func (g *Group) Remove() {
 	}
 }
 
-// RemoveGroupOf removes the group of an agent of this host that was killed.
+// RemoveGroupOf removes the group of a killed agent of this host.
 func RemoveGroupOf(agent int) {
 	for _, g := range leftBy(agent) {
 		removeIn(g)
 	}
 }
 
-// removeIn kills what is left in a group and removes it. It waits for processes that are dying, a
-// second at most.
+// removeIn kills the rest of a group and removes it. It waits for dying processes, a second at
+// most.
 func removeIn(dir string) {
 	for deadline := time.Now().Add(time.Second); removeTree(dir) == unix.EBUSY && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		kill(dir)

@@ -14,18 +14,18 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// On its own host the launcher kills what a killed agent leaves behind. On other hosts a watchdog
-// does, the parent process of the agent. It waits until the agent ends or its heartbeats stop. It
+// On its own host the launcher kills the leftovers of a killed agent. On other hosts the agent's
+// parent process does, a watchdog. It waits until the agent ends or its heartbeats stop, and
 // holds the channel open until no process is left, so that the launcher does not see the end
-// before.
+// earlier.
 
-// outliving is how long an agent may take to end when the channel is closed: longer than it tries
-// to kill what does not die.
+// outliving is how long an agent may take to end after its channel is closed: longer than it
+// tries to kill unkillable processes.
 const outliving = Hopeless + 2*time.Second
 
-// Guard runs an agent for the launcher behind the standard descriptors, by
-// calling this program with the given flag, and returns its exit status when
-// the agent and everything below it are gone. The process is the watchdog's alone.
+// Guard runs an agent for the launcher behind the standard descriptors, by calling this program
+// with flag. It returns the agent's exit status when the agent and all processes below it have
+// ended. The process is the watchdog's alone.
 func Guard(flag string) int {
 	SetName("gompi-watchdog")
 	status, err := guard(flag)
@@ -65,15 +65,15 @@ func guard(flag string) (int, error) {
 	return status, nil
 }
 
-// looks is the number of polls into which a promised interval is split. A poll that times out
-// counts once, however long it took: this host may have been suspended, and the agent may not have
-// run since. It does not count if the agent has got no processor meanwhile.
+// looks is the number of polls in a promised interval. A poll that times out counts once, however
+// long it took: this host may have been suspended, and the agent may not have run since. A poll
+// does not count if the agent lacked a processor meanwhile.
 const looks = 4
 
-// awaitSilence waits until the agent, which holds the other end of pipe, ends or hangs. It returns
-// false if the agent has ended. It returns true if no word came within the promised time, or if the
-// agent still runs for too long after its input, channel, was closed. starves reports whether the
-// agent has got no processor since the last call.
+// awaitSilence waits until the agent, which holds the other end of pipe, ends or hangs. It
+// returns false if the agent has ended. It returns true if a promised word is overdue, or if the
+// agent runs on for too long after its input, channel, was closed. starves reports whether the
+// agent has lacked a processor since the last call.
 func awaitSilence(pipe, channel int, starves func() bool) bool {
 	var promised time.Duration // the next word comes within this time of the last; 0: no promise
 	var end time.Time          // deadline for the agent to end, once its channel is closed
@@ -117,29 +117,28 @@ func awaitSilence(pipe, channel int, starves func() bool) bool {
 	return true
 }
 
-// Promise notifies the watchdog behind a descriptor, as its agent, that another word will come
-// within d; 0 takes the promise back. It does not block.
+// Promise notifies an agent's watchdog, behind a descriptor, that another word will come within
+// d; 0 takes the promise back. It does not block.
 func Promise(fd int, d time.Duration) {
 	var word [8]byte
 	binary.NativeEndian.PutUint64(word[:], uint64(d))
-	unix.Write(fd, word[:]) // if it is gone the agent's loop reports so
+	unix.Write(fd, word[:]) // on error the watchdog has ended: the agent's loop notices
 }
 
-// SetName sets the name that ps shows, which else is that of the link by
-// which the program was found.
+// SetName sets the name that ps shows, instead of the link's by which the program was found.
 func SetName(name string) {
 	os.WriteFile("/proc/self/comm", []byte(name), 0) // nothing depends on it
 }
 
-// awaitEnd waits until a child can be reaped, which is ending: it has closed its
-// descriptors.
+// awaitEnd waits until an ending child, which has closed its descriptors, can be reaped.
 func awaitEnd(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 }
 
-// endAll kills everything below this process, the agent first, and returns the agent's exit status.
-// An agent that has ended with status 0 has killed what had to be, and what is left may live on.
+// endAll kills all processes below this one, the agent first, and returns the agent's exit
+// status. An agent that has ended with status 0 has done the necessary kills, so that the rest
+// may live on.
 func endAll(agent int) int {
 	status := program.CannotStart
 	for deadline := time.Now().Add(Hopeless); time.Now().Before(deadline); time.Sleep(KillPeriod) {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// mostThreads is how many threads Ready looks at.
+// mostThreads is the most threads that Ready looks at.
 const mostThreads = 32
 
-// Ready reports whether a thread of these processes, or of those below them, is ready to run or
-// runs, and the processor time that the processes have used, in steps of ClockTick. It looks at the
+// Ready reports whether a thread of these processes or their descendants is running or ready to
+// run, and returns the processor time of the processes, in steps of ClockTick. It looks at the
 // first mostThreads threads, and at the children of first threads.
 func Ready(pids ...int) (ready bool, used time.Duration) {
 	threads := 0
@@ -18,7 +18,7 @@ func Ready(pids ...int) (ready bool, used time.Duration) {
 		dir := dirOf(pids[i])
 		f := statOf(dir)
 		if len(f) < statFields {
-			continue // it is gone
+			continue // it has ended
 		}
 		used += ticks(f, utime) + ticks(f, stime)
 		tasks, _ := os.ReadDir(dir + "task/")
@@ -40,22 +40,22 @@ func ticks(f []string, field int) time.Duration {
 	return time.Duration(n) * ClockTick
 }
 
-// A Turn distinguishes processes that have had the time to do something, and have not, from those
-// that got no processor for it.
+// A Turn distinguishes processes that have had time for an action, and have not acted, from
+// processes without a processor.
 type Turn struct {
 	Begun time.Time
-	Used  time.Duration // what the processes had used of a processor then
+	Used  time.Duration // processor time of the processes at Begun
 }
 
 const (
-	// TurnLook is how often one looks at processes that have not had their turn.
+	// TurnLook is the period of looks at processes that have not had their turn.
 	TurnLook = 20 * time.Millisecond
-	// TurnTime is how long one waits until a process has had a turn of ClockTick.
+	// TurnTime is the longest wait for a process's turn of ClockTick.
 	TurnTime = time.Second
 )
 
-// Missed reports whether processes have not had their turn: one is ready to run, and they have not
-// used least of a processor since it began, most ago at most.
+// Missed reports whether processes have not had their turn: one is ready to run, they have used
+// less than least processor time since Begun, and that was less than most ago.
 func (t *Turn) Missed(now time.Time, ready bool, used, least, most time.Duration) bool {
 	return ready && used-t.Used < least && now.Sub(t.Begun) < most
 }

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// runningCommands are the processes that Run waits for. The lock is held while one starts.
+// runningCommands are the processes that Run waits for. The lock is held during a start.
 var runningCommands struct {
 	sync.Mutex
 	pids map[int]bool
 }
 
-// Run runs cmd as its own Run does, in a process that reaps orphans: RunWaitsFor marks this one as
-// none.
+// Run runs cmd like cmd.Run, in a process that reaps orphans. RunWaitsFor tells the reaper to
+// spare the process.
 func Run(cmd *exec.Cmd) error {
 	if err := startKnown(cmd); err != nil {
 		return err
@@ -37,7 +37,7 @@ func startKnown(cmd *exec.Cmd) error {
 	return err
 }
 
-// RunWaitsFor reports whether Run waits for a child, or may: one is just being started.
+// RunWaitsFor reports whether Run waits for a child, or may, because it is just starting one.
 func RunWaitsFor(pid int) bool {
 	if !runningCommands.TryLock() {
 		return true

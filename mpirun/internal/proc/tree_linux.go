@@ -19,8 +19,8 @@ func Adopt() error {
 	return nil
 }
 
-// Reap takes the statuses of the children that have ended, which nothing in this process waits for
-// any more: orphans would stay as zombies where the first process of a container reaps none.
+// Reap reaps ended children for which nothing in this process waits: orphans would stay as
+// zombies in a container whose first process does not reap.
 func Reap() {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
@@ -30,8 +30,8 @@ func Reap() {
 	}
 }
 
-// Children returns the children of a process's first thread, if the kernel reports them. Of a
-// process that has just begun, and of orphans that it has adopted, they are all.
+// Children returns the children of a process's first thread, if the kernel reports them. For a
+// process that has just begun, and for adopted orphans, these are all children.
 func Children(pid int) []int {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
@@ -51,12 +51,12 @@ type Process struct {
 	PID    int
 	Parent int
 	Group  int  // its process group
-	Zombie bool // it has ended, and its parent has not noticed
+	Zombie bool // it has ended, and is not reaped
 }
 
-// Below returns the descendants of this process, but for the processes that
-// spare names and their descendants; spare may be nil. Parents come before
-// their children. It looks at every process of the machine.
+// Below returns the descendants of this process, except the processes for which spare is true and
+// their descendants; spare may be nil. Parents come before their children. It looks at every
+// process of the machine.
 func Below(spare func(pid int) bool) ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -85,7 +85,7 @@ func Lives(pid int) bool {
 	return ok && !p.Zombie
 }
 
-// find returns what the kernel reports of a process, false if it is gone.
+// find returns the kernel's description of a process, false if it has ended.
 func find(pid int) (Process, bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -94,8 +94,7 @@ func find(pid int) (Process, bool) {
 	return parseStat(pid, data)
 }
 
-// parseStat reads a line of /proc/PID/stat. The command, in parentheses, may
-// hold anything.
+// parseStat reads a line of /proc/PID/stat. The command, in parentheses, may hold anything.
 func parseStat(pid int, data []byte) (Process, bool) {
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) < 3 {
@@ -118,9 +117,9 @@ func Ignores(pid int, sig syscall.Signal) bool {
 	return err == nil && ignored&(1<<(sig-1)) != 0
 }
 
-// SignalBelow sends sig to every descendant that still runs and returns how many
-// there were. A process that forks at that moment may hide its child: to end a
-// tree, call it with KILL until it returns 0.
+// SignalBelow sends sig to every running descendant and returns their number. A process that
+// forks at that moment may hide its child: to end a tree, call SignalBelow with KILL until it
+// returns 0.
 func SignalBelow(sig syscall.Signal, spare func(pid int) bool) (int, error) {
 	below, err := Below(spare)
 	if err != nil {

@@ -17,12 +17,11 @@ import (
 	"gompi/mpirun/internal/symbols"
 )
 
-// A walker finds where the threads of a program in C, C++ or Fortran are, where there is no gdb. It
-// reads the memory of the program, by the tables that compilers make for unwinding. Of a thread in
-// a system call the kernel reports the place and the stack, and of one in gompi, which is on a
-// stack of Go's, the library for MPI has noted where it entered Go (see frames.py). A thread that
-// runs, or of which the tables need another register, is stopped for a moment, as gdb does with
-// all.
+// A walker finds the stacks of a C, C++ or Fortran program without gdb. It reads the memory of
+// the program, by the unwind tables of compilers. The kernel reports the stack pointer of a
+// thread in a system call. A thread in gompi is on a stack of Go, and the MPI library has noted
+// the frame that entered Go (see frames.py). A running thread, or a thread whose tables need
+// another register, is stopped for a moment, as gdb does to all threads.
 type walker struct {
 	dir      string // of the process in /proc
 	memory   *os.File
@@ -37,14 +36,14 @@ type mapping struct {
 	file           string
 }
 
-// Of what is printed, as frames.py.
+// Bounds of the output, as in frames.py.
 const (
 	mostFrames = 30
 	mostWalked = 16
 )
 
-// Walk is what a process of its own does for Frames, with WalkFlag and the number of a process: it
-// reads all that debugging information, and the kernel lets one thread alone look at another
+// Walk is the work of a process of its own for Frames, with WalkFlag and a process id, because it
+// reads much debugging information, and the kernel allows only one thread to inspect another
 // process.
 func Walk(pid string) int {
 	n, err := strconv.Atoi(pid)
@@ -55,7 +54,7 @@ func Walk(pid string) int {
 	return 0
 }
 
-// walk returns where the threads of the program are, "" if no frame of it is found.
+// walk returns the stacks of the program's threads, "" if no frame is the program's.
 func walk(pid int) string {
 	w := &walker{dir: dirOf(pid), programs: map[string]*symbols.Program{}}
 	var err error
@@ -99,7 +98,7 @@ func (w *walker) readMappings() {
 	}
 }
 
-// find returns the file of an address, and how far it is behind the file's beginning in memory.
+// find returns the file of an address, and the offset from the file's beginning in memory.
 func (w *walker) find(at uint64) (p *symbols.Program, file string, offset uint64) {
 	i := slices.IndexFunc(w.mapped, func(m mapping) bool { return at >= m.lo && at < m.hi })
 	if i < 0 {
@@ -114,7 +113,7 @@ func (w *walker) begin(file string) uint64 {
 	return w.mapped[i].lo - w.mapped[i].offset
 }
 
-// open returns nil for what is no program.
+// open returns nil for a file that is no program.
 func (w *walker) open(file string) *symbols.Program {
 	p, known := w.programs[file]
 	if !known {
@@ -157,17 +156,17 @@ func (w *walker) entries() map[int]uint64 {
 // isFace reports whether a file is a library for MPI, perhaps gompi's.
 func isFace(file string) bool { return strings.HasPrefix(filepath.Base(file), "libmpi") }
 
-// isGompi reports whether a file is gompi's, in which no frame is of interest.
+// isGompi reports whether a file is gompi's, whose frames are left out.
 func isGompi(file string) bool {
 	return slices.Contains([]string{"libgompi-mpi.so", "libgompi-core.so", "libgompi.so"}, filepath.Base(file))
 }
 
-// thread returns the frames of a thread, innermost first; none if none is the program's.
+// thread returns the frames of a thread, innermost first; none if no frame is the program's.
 func (w *walker) thread(tid int, entry uint64) []string {
 	r, ok := reported(w.dir, tid)
 	if _, file, _ := w.find(r.Value[symbols.PC]); ok && isGompi(file) {
 		if entry == 0 {
-			return nil // one of gompi's own
+			return nil // a thread of gompi itself
 		}
 		r = w.entered(entry)
 	}
@@ -186,7 +185,7 @@ func (w *walker) thread(tid int, entry uint64) []string {
 	return lines
 }
 
-// frames returns the frames from r on. They are not all if a register lacks.
+// frames returns the frames from r on. lacks reports that a missing register ends them early.
 func (w *walker) frames(r symbols.Registers) (lines []string, lacks bool) {
 	ofProgram := false
 	for range mostFrames {
@@ -213,8 +212,8 @@ func (w *walker) frames(r symbols.Registers) (lines []string, lacks bool) {
 	return lines, lacks
 }
 
-// stopped stops a thread, and returns its registers. A system call that it is in goes on after
-// that.
+// stopped stops a thread, returns its registers, and continues it. A system call of the thread
+// continues, too.
 func stopped(tid int) (r symbols.Registers, ok bool) {
 	runtime.LockOSThread() // the kernel knows the tracer by its thread
 	defer runtime.UnlockOSThread()
@@ -244,7 +243,7 @@ func stopped(tid int) (r symbols.Registers, ok bool) {
 	return r, true
 }
 
-// reported returns what the kernel reports of a thread that is blocked, of the process in a folder.
+// reported returns the kernel's registers of a blocked thread of the process in a folder.
 func reported(dir string, tid int) (r symbols.Registers, ok bool) {
 	text, _ := os.ReadFile(fmt.Sprintf("%stask/%d/syscall", dir, tid))
 	fields := strings.Fields(string(text)) // "running", or ends with the stack and the place
@@ -261,7 +260,8 @@ func reported(dir string, tid int) (r symbols.Registers, ok bool) {
 	return r, true
 }
 
-// entered returns the registers behind the function that has entered Go, which has a frame pointer.
+// entered returns the registers of the caller of the function that entered Go, which has a frame
+// pointer.
 func (w *walker) entered(frame uint64) (r symbols.Registers) {
 	saved, _ := w.word(frame)
 	back, _ := w.word(frame + 8)

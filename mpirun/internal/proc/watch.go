@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// What keeps a process from running, as Look returns it.
+// Obstacles to a process's running, as Look returns them.
 const (
 	Stopped  = "is stopped (kill -CONT lets it continue)"
 	Debugged = "is stopped by a debugger"
 	Starves  = "gets no processor"
 )
 
-// A Watch finds, from looks at a process some time apart, what keeps it from running. The process
-// does not notice.
+// A Watch finds the obstacle to a process's running, from looks some time apart. The process does
+// not notice.
 type Watch struct {
 	pid   int
 	used  string            // processor time of the process at the last look
-	ready map[string]string // what each thread had run that was ready to run at that look, by thread
+	ready map[string]string // run time at that look of each thread that was ready to run, by thread
 	at    time.Time         // of that look
 	kept  string
 	since time.Time
@@ -31,7 +31,7 @@ func NewWatch(pid int) *Watch { return &Watch{pid: pid} }
 // PID returns the process.
 func (w *Watch) PID() int { return w.pid }
 
-// Since returns for how long what the last look found has been so.
+// Since returns the duration of the latest obstacle.
 func (w *Watch) Since() time.Duration {
 	if w.kept == "" {
 		return 0
@@ -39,12 +39,12 @@ func (w *Watch) Since() time.Duration {
 	return time.Since(w.since)
 }
 
-// leastWait is how long a thread has waited that is reported to get no processor: less is nothing
-// special where many run.
+// leastWait is the least wait of a thread without a processor that is reported: shorter waits are
+// normal on a busy machine.
 const leastWait = time.Second / 2
 
-// Look returns what keeps the process from running, "" if nothing does. A process gets no processor
-// if a thread was ready to run at a look before, is so now, and has not run meanwhile.
+// Look returns the obstacle to the process's running, "" if there is none. A process gets no
+// processor if a thread was ready to run at an earlier look, still is, and has not run meanwhile.
 func (w *Watch) Look() string {
 	now := time.Now()
 	kept := ""
@@ -71,8 +71,8 @@ func (w *Watch) Look() string {
 	return kept
 }
 
-// starves reports whether a thread has waited for a processor since the last look. It looks at the
-// threads only if the process has used no time.
+// starves reports whether a thread has waited for a processor since the last look. It looks at
+// the threads only if the process has used no time.
 func (w *Watch) starves(used string) bool {
 	if used != w.used {
 		w.used, w.ready = used, nil
@@ -107,7 +107,8 @@ const (
 	statFields = begun + 1
 )
 
-// statOf returns the fields of dir/stat from the state on, nil if the process or thread is gone.
+// statOf returns the fields of dir/stat from the state on, nil if the process or thread has
+// ended.
 func statOf(dir string) []string {
 	stat, _ := os.ReadFile(dir + "stat")
 	var fields []string
