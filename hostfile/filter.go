@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// A Share is a host of a list and how much of it may be used.
+// A Share is a host of a list, with the usable part.
 type Share struct {
 	Host  int // position in List.Hosts
 	Slots int // at most this many of its slots; 0: all of them
 }
 
-// Filter returns the hosts of l that only allows, in the order of l, as -H does when a hostfile
-// lists what there is. A host that only names without a count gives all its slots, unless l came
-// from ParseList, too: there it is one slot in both. Exclusions of only apply; if only has nothing
-// else, all other hosts are allowed. A host that l does not have is an error.
+// Filter returns the hosts of l that only allows, in the order of l, as -H does for a hostfile. A
+// host that only names without a count gives all its slots, unless l came from ParseList, too:
+// there it is one slot in both. Exclusions of only apply; if only has nothing else, all other
+// hosts are allowed. A host that l lacks is an error.
 func (l List) Filter(only List) ([]Share, error) {
 	byName, groups := l.groups()
 	limit := make([]int, len(l.Hosts))
@@ -53,8 +53,7 @@ func (l List) Filter(only List) ([]Share, error) {
 	return shares, nil
 }
 
-// Within returns the part of l whose hosts known has, and the names of the
-// others.
+// Within returns the part of l that is in known, and the names of the other hosts.
 func (l List) Within(known List) (List, []string) {
 	byName, _ := known.groups()
 	inside := l
@@ -70,8 +69,8 @@ func (l List) Within(known List) (List, []string) {
 	return inside, outside
 }
 
-// Choose returns the hosts of l that only allows, by the rules of Filter, with
-// the slots that it leaves them.
+// Choose returns the hosts of l that only allows, by the rules of Filter, with their reduced
+// slots.
 func (l List) Choose(only List) (List, error) {
 	shares, err := l.Filter(only)
 	if err != nil {
@@ -89,7 +88,7 @@ func (l List) Choose(only List) (List, error) {
 	return out, nil
 }
 
-// Names returns the names of the hosts, the first of them if there are many.
+// Names returns the names of the hosts, or, if there are many, of the first ones.
 func (l List) Names() string {
 	const most = 8
 	var names []string
@@ -102,8 +101,7 @@ func (l List) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// groups indexes the hosts of l by name; one name may be several hosts, at
-// different ports.
+// groups indexes the hosts of l by name; one name may be several hosts, at different ports.
 func (l List) groups() (*Index, [][]int) {
 	byName := NewIndex()
 	var groups [][]int

@@ -30,34 +30,32 @@ import (
 	"strings"
 )
 
-// Limits on what one list may describe. They are far above any real cluster
-// and keep a slip of the keyboard, n[1-9999999999], from taking all memory.
+// Limits of one list. They are far above any real cluster and keep a typing error,
+// n[1-9999999999], from taking all memory.
 const (
 	MaxHosts = 1 << 18 // hosts in one list, after ranges are expanded
 	MaxSlots = 1 << 20 // slots of one host
 )
 
-// A Host is one host of a list, with all that the list states of it.
+// A Host is one host of a list, with all statements of the list about it.
 type Host struct {
 	Name string // as written, never shortened; an IPv6 address without brackets
-	User string // whom to log in as; empty if not given
+	User string // login name; empty if not given
 	Port int    // of the ssh server; 0 if not given
 
-	// Slots is how many ranks the host is meant to take; 0 stands for as many
-	// as it has cores.
+	// Slots is the intended number of ranks on the host; 0 stands for the number of its cores.
 	Slots int
 
-	// Bare is true when no count was written. Slots is then 0 in a file and 1
-	// on -H, as users of Open MPI expect. A host named twice is never bare:
-	// each mention without a count is one slot; and neither is any host of a
-	// file in which one is named so, because that is how batch systems write
-	// one line per slot.
+	// Bare is true if no count was written. Slots is then 0 in a file and 1 on -H, as users of Open
+	// MPI expect. A host named twice is never bare: each mention without a count is one slot. If a
+	// file names one host so, none of its hosts is bare, because batch systems write one line per
+	// slot.
 	Bare bool
 
-	MaxSlots int // the most ranks it may ever take; 0: no limit
+	MaxSlots int // most ranks; 0: no limit
 }
 
-// String writes h as one item that Parse and ParseList read back.
+// String writes h as one item for Parse and ParseList.
 func (h Host) String() string {
 	var b strings.Builder
 	if h.User != "" {
@@ -89,25 +87,24 @@ func Counted(name, count string) string {
 	return name + ":" + count
 }
 
-// A List is a parsed list of hosts, in the order of their first mention. No
-// two of its hosts are the Same at one port.
+// A List is a parsed list of hosts, in the order of their first mention. No two of its hosts are
+// the Same at one port.
 type List struct {
 	Hosts []Host
 
-	// Excluded holds the names marked with "^". They are already gone from
-	// Hosts; Filter applies them to another list.
+	// Excluded holds the names marked with "^". Hosts does not contain them; Filter applies them to
+	// another list.
 	Excluded []string
 
-	// Warnings are complete lines, each with its file and line: things that
-	// were understood but not followed, or that are probably not meant.
+	// Warnings are complete lines, each with its file and line, about text that was understood but
+	// ignored, or is probably a mistake.
 	Warnings []string
 
 	inline bool // from ParseList
 }
 
-// String writes l in the form that it was read from: what Parse returned as
-// the lines of a file, what ParseList returned as one line with commas. The
-// same function reads back the same hosts and exclusions.
+// String writes l in its original form: a list from Parse as the lines of a file, a list from
+// ParseList as one line with commas. The same function reads back the same hosts and exclusions.
 func (l List) String() string {
 	var items []string
 	for _, h := range l.Hosts {
@@ -122,15 +119,15 @@ func (l List) String() string {
 	return strings.Join(items, "\n") + "\n"
 }
 
-// An Error states what is wrong with a list, and where.
+// An Error is the error of a list, with its place.
 type Error struct {
 	File string // the name given to Parse or ParseList
-	Line int    // from 1; 0 when the list is one line or the error is of it as a whole
-	Msg  string // what is wrong and what was wanted
-	Text string // the line; empty when the error is of the list as a whole
+	Line int    // from 1; 0 for a list of one line or an error of the whole list
+	Msg  string // the error and the valid form
+	Text string // the line; empty for an error of the whole list
 }
 
-// Error returns "file:line: what is wrong, in "the line"".
+// Error returns "file:line: the error, in "the line"".
 func (e *Error) Error() string {
 	s := place(e.File, e.Line) + e.Msg
 	if e.Text != "" {
@@ -146,7 +143,7 @@ func place(file string, line int) string {
 	return file + ":" + strconv.Itoa(line) + ": "
 }
 
-// quoteLine quotes a line, cut where a terminal would wrap it anyway.
+// quoteLine quotes a line, cut to a terminal's width.
 func quoteLine(s string) string {
 	const longest = 80
 	s = strings.TrimSpace(s)

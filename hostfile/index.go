@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Same reports whether two names are taken for one host: equal but for case,
-// or one of them the other's first label (node01 and node01.cluster). Two
-// different full names are two hosts, and addresses are only equal whole.
+// Same reports whether two names mean one host: equal except for case, or one of them the other's
+// first label (node01 and node01.cluster). Two different full names are two hosts, and addresses
+// must be equal as a whole.
 func Same(a, b string) bool {
 	x := NewIndex()
 	x.Add(a, 0)
@@ -21,7 +21,7 @@ type Index struct {
 	first map[string]int // first labels of names that have several
 }
 
-// NewIndex returns an Index of no hosts.
+// NewIndex returns an empty Index.
 func NewIndex() *Index {
 	return &Index{full: make(map[string]int), first: make(map[string]int)}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// An item is one mention of a host, or of several written as a range.
+// An item is one mention of a host, or of a range of hosts.
 type item struct {
 	names    []string
 	exclude  bool
@@ -37,7 +37,7 @@ func (c *cursor) skipBlanks() {
 	}
 }
 
-// until returns what stands before the next blank or byte of stops.
+// until returns the text before the next blank or byte of stops.
 func (c *cursor) until(stops string) string {
 	from := c.at
 	for c.at < len(c.s) && !isBlank(c.s[c.at]) && strings.IndexByte(stops, c.s[c.at]) < 0 {
@@ -46,7 +46,7 @@ func (c *cursor) until(stops string) string {
 	return c.s[from:c.at]
 }
 
-// host returns what stands before the next blank, or comma outside brackets.
+// host returns the text before the next blank, or comma outside brackets.
 func (c *cursor) host() string {
 	from, depth := c.at, 0
 	for ; c.at < len(c.s) && !isBlank(c.s[c.at]); c.at++ {
@@ -155,7 +155,7 @@ func (p *parser) host(it *item, word string) error {
 	return nil
 }
 
-// splitCount parts host:count, where a host may hold colons itself.
+// splitCount splits host:count. A host may hold colons itself.
 func (p *parser) splitCount(s string) (host, count string, counted bool, err error) {
 	if strings.HasPrefix(s, "[") {
 		inside, after, closed := strings.Cut(s[1:], "]")
@@ -185,7 +185,7 @@ func (p *parser) splitCount(s string) (host, count string, counted bool, err err
 	return s, "", false, nil
 }
 
-// validIPv6 also bounds what a zone may hold, since netip takes anything.
+// validIPv6 also bounds the zone, because netip accepts any.
 func validIPv6(s string) bool {
 	a, err := netip.ParseAddr(s)
 	return err == nil && a.Is6() && (a.Zone() == "" || validName(a.Zone()))
@@ -202,7 +202,7 @@ func (p *parser) attribute(c *cursor, it *item) error {
 	c.skipBlanks()
 	kind := attributeKind(key)
 	stops := ","
-	if kind == "binding" { // whose values are lists: user:0,2,4
+	if kind == "binding" { // its values are lists: user:0,2,4
 		stops = ""
 	}
 	value := c.until(stops)
@@ -232,7 +232,7 @@ func (p *parser) attribute(c *cursor, it *item) error {
 	return nil
 }
 
-// attributeKind sorts the many spellings of a key.
+// attributeKind maps the many spellings of a key.
 func attributeKind(key string) string {
 	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
 	switch key {
@@ -258,7 +258,7 @@ func isMaxBase(s string) bool {
 	return s == "slots" || s == "slot" || s == "cpu" || s == "cpus" || s == "count"
 }
 
-// word reads a word without "=": a count, or a mistake worth a hint.
+// word reads a word without "=": a count, or a mistake that deserves a hint.
 func (p *parser) word(it *item, word string) error {
 	if allDigits(word) {
 		return p.setCount(it, word, word)
@@ -274,7 +274,7 @@ func (p *parser) word(it *item, word string) error {
 	return p.errorf("%q is neither a count nor key=value: did you mean slots=4, or another line for another host?", word)
 }
 
-// setCount enters a count of slots; as is how the user wrote it.
+// setCount enters a count of slots; as is the user's spelling.
 func (p *parser) setCount(it *item, as, value string) error {
 	if it.counted {
 		return p.errorf("%s: a second count of slots: want one", as)

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// longestName is the most bytes a DNS name has, and a name here.
+// longestName is the limit of a name here, as in DNS, in bytes.
 const longestName = 253
 
-// ExpandNodes expands a Slurm node list, such as SLURM_JOB_NODELIST holds:
+// ExpandNodes expands a Slurm node list, such as SLURM_JOB_NODELIST:
 //
 //	gnode[2-5,07-11],rack[1-2]n[0-1]-ib
 //
-// The names come in the order of the list, which is that of Slurm's counts,
-// the last range varying fastest. More than MaxHosts names are an error.
+// The names come in the order of the list, which is also the order of Slurm's counts; the last
+// range varies fastest. More than MaxHosts names are an error.
 func ExpandNodes(list string) ([]string, error) {
 	names := []string{}
 	for _, pattern := range splitNodes(list) {
@@ -48,8 +48,8 @@ func splitNodes(list string) []string {
 	})
 }
 
-// ParseCounts expands Slurm's repetition lists, such as SLURM_TASKS_PER_NODE
-// holds: "2(x3),1" is 2 2 2 1. More than MaxHosts counts are an error.
+// ParseCounts expands Slurm's repetition lists, such as SLURM_TASKS_PER_NODE: "2(x3),1" is 2 2 2
+// 1. More than MaxHosts counts are an error.
 func ParseCounts(list string) ([]int, error) {
 	var counts []int
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
@@ -79,19 +79,18 @@ func parseCount(s string) (count, reps int, err error) {
 	return count, reps, err
 }
 
-// A span is one range of a bracket group: the numbers lo to hi, written with
-// at least width digits.
+// A span is one range of a bracket group: the numbers lo to hi, written with at least width
+// digits.
 type span struct{ lo, hi, width int }
 
 // A piece of a pattern is fixed text, or a choice of numbers.
 type piece struct {
 	text  string
 	spans []span // nil for text
-	count int    // how many numbers spans holds
+	count int    // numbers in spans
 }
 
-// expand returns the names that a pattern with ranges stands for, at most
-// limit of them.
+// expand returns the names of a pattern with ranges, at most limit of them.
 func expand(pattern string, limit int) ([]string, error) {
 	pieces, err := parsePattern(pattern)
 	if err != nil {
@@ -114,7 +113,7 @@ func expand(pattern string, limit int) ([]string, error) {
 	for _, pc := range pieces {
 		out = pc.appendTo(out)
 	}
-	if !validName(out[0]) { // the others differ from it in digits alone
+	if !validName(out[0]) { // the other names differ in digits alone
 		return nil, fmt.Errorf("host %q: want a name of letters, digits and ._-, or an address", out[0])
 	}
 	return out, nil
@@ -129,7 +128,7 @@ func (pc piece) width() int {
 	return w
 }
 
-// appendTo returns every name of heads followed by everything pc stands for.
+// appendTo returns every name of heads followed by every value of pc.
 func (pc piece) appendTo(heads []string) []string {
 	if pc.spans == nil {
 		for i := range heads {
@@ -179,7 +178,7 @@ func parsePattern(pattern string) ([]piece, error) {
 	return pieces, nil
 }
 
-// parseGroup reads what stands between brackets: 1,3,08-11.
+// parseGroup reads the text between brackets: 1,3,08-11.
 func parseGroup(group string) (piece, error) {
 	var pc piece
 	for part := range strings.SplitSeq(group, ",") {
@@ -203,15 +202,15 @@ func parseGroup(group string) (piece, error) {
 }
 
 func rangeEnd(s string) (int, error) {
-	const mostDigits = 18 // of which any number fits in 64 bits
+	const mostDigits = 18 // so that any number fits in 64 bits
 	if !allDigits(s) || len(s) > mostDigits {
 		return 0, strconv.ErrSyntax
 	}
 	return strconv.Atoi(s)
 }
 
-// validName reports whether s may be a host or a user: it never begins with "-", which ssh would
-// take for an option, and holds nothing a shell or this package's grammar gives a meaning.
+// validName reports whether s may be a host or a user: it never begins with "-", as an option of
+// ssh does, and has no special characters of a shell or of this package's grammar.
 func validName(s string) bool {
 	for i, r := range []byte(s) {
 		switch {

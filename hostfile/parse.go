@@ -9,13 +9,12 @@ import (
 	"gompi/internal/textfile"
 )
 
-// largestFile bounds what Parse reads, in bytes: 256 for each of MaxHosts.
+// largestFile bounds the input of Parse, in bytes: 256 for each of MaxHosts.
 const largestFile = 256 * MaxHosts
 
-// Parse reads a hostfile. name stands for it in errors, which are of type
-// *Error unless reading itself fails. A list without any host or exclusion is
-// an error. Time and memory are linear in the hosts described, at most
-// MaxHosts.
+// Parse reads a hostfile. name stands for it in errors, which are of type *Error unless reading
+// itself fails. A list without any host or exclusion is an error. Time and memory are linear in
+// the number of hosts, at most MaxHosts.
 func Parse(name string, r io.Reader) (List, error) {
 	data, err := io.ReadAll(io.LimitReader(r, largestFile+1))
 	if err != nil {
@@ -45,9 +44,9 @@ func Parse(name string, r io.Reader) (List, error) {
 	return p.finish()
 }
 
-// ParseList reads the hosts of one command line argument or environment
-// variable, separated by commas. name stands for it in errors: "-H". A host
-// without a count is one slot for each time it is named.
+// ParseList reads the hosts of one command line argument or environment variable, separated by
+// commas. name stands for it in errors: "-H". A host without a count is one slot for each
+// mention.
 func ParseList(name, list string) (List, error) {
 	p := newParser(name)
 	p.text = list
@@ -58,10 +57,10 @@ func ParseList(name, list string) (List, error) {
 	return p.finish()
 }
 
-// blockComment remembers between lines whether a comment is open.
+// blockComment remembers an open comment between lines.
 type blockComment struct {
 	open bool
-	line int    // where it began
+	line int    // of its beginning
 	text string // that line
 }
 
@@ -87,7 +86,7 @@ func (c *blockComment) strip(s string, line int, text string) string {
 	return kept.String()
 }
 
-// commentStart returns where the first comment of s begins, or len(s).
+// commentStart returns the index of the first comment of s, or len(s).
 func commentStart(s string) int {
 	at := len(s)
 	for _, mark := range []string{"#", "//", "/*"} {
@@ -98,7 +97,7 @@ func commentStart(s string) int {
 	return at
 }
 
-// An entry is a host while its mentions are being added up.
+// An entry is a host during the addition of its mentions.
 type entry struct {
 	Host
 	all     bool   // some mention asks for all its cores
@@ -153,7 +152,7 @@ func (p *parser) exclude(name string) {
 	}
 }
 
-// mention adds one mention of a host to what is known of it.
+// mention adds one mention of a host to its entry.
 func (p *parser) mention(name string, it *item) error {
 	known := p.byPort[it.port]
 	if known == nil {
@@ -188,8 +187,7 @@ func (p *parser) mention(name string, it *item) error {
 	return nil
 }
 
-// finish settles what mentions without a count stand for, takes the excluded
-// hosts out, and returns the list.
+// finish interprets mentions without a count, removes the excluded hosts, and returns the list.
 func (p *parser) finish() (List, error) {
 	repeats := slices.ContainsFunc(p.entries, func(e entry) bool { return e.bare > 0 && e.bare+e.counted > 1 })
 	for i := range p.entries {
@@ -214,8 +212,8 @@ func (p *parser) finish() (List, error) {
 	return p.list, nil
 }
 
-// checkExcluded warns of exclusions that exclude nothing, unless the list is
-// all exclusions, to be applied to another.
+// checkExcluded warns of exclusions without an effect, unless the list has only exclusions, for
+// another list.
 func (p *parser) checkExcluded() {
 	if len(p.entries) == 0 || len(p.list.Excluded) == 0 {
 		return

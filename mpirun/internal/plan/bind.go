@@ -42,7 +42,7 @@ func (p *Plan) bind(node int) error {
 	return nil
 }
 
-// binding returns what ranks are bound to where nothing else is set.
+// binding returns the binding, with the default for the order.
 func (p *Policy) binding() BindTo {
 	if p.BindTo == BindAuto && (p.Order == ByCore || p.Order == ByHWThread) {
 		return BindCore
@@ -50,11 +50,11 @@ func (p *Policy) binding() BindTo {
 	return p.BindTo
 }
 
-// oversubscribed returns what n ranks are bound to that are more than a host's units. If each unit
-// gets as many they have one in turn: the scheduler moves ranks that wait for each other (four on
-// two processors of an Intel Xeon: latency of 8 B 2.4 us, 1.5 bound, barrier 3.4 to 5.2 and 3.3, an
-// example of LAMMPS 2.0 s and 1.8, another beside a busy process 4.5 and 2.4). Else the last would
-// have a unit for themselves that others could use.
+// oversubscribed returns the binding of n ranks, more than a host's units. If each unit gets the
+// same number, each rank has one unit, because the scheduler moves ranks that wait for each other
+// (four on two processors of an Intel Xeon: latency of 8 B 2.4 us, 1.5 bound, barrier 3.4 to 5.2
+// and 3.3, an example of LAMMPS 2.0 s and 1.8, another beside a busy process 4.5 and 2.4).
+// Otherwise the last units would have fewer ranks than they could serve, so ranks are not bound.
 func (p *Policy) oversubscribed(n, units int) BindTo {
 	if n%units == 0 && p.Order != ByL3 && p.Order != ByNuma && p.Order != ByPackage {
 		return BindCore
@@ -62,7 +62,7 @@ func (p *Policy) oversubscribed(n, units int) BindTo {
 	return BindNone
 }
 
-// units returns what can be given out of a host: cores, or hardware threads.
+// units returns the units of a host to bind to: cores, or hardware threads.
 func (p *Policy) units(h *Host) []core {
 	cores := byDomain(h)
 	if p.BindTo != BindHWThread && (!p.HWThreads || p.BindTo == BindCore) {
@@ -77,8 +77,8 @@ func (p *Policy) units(h *Host) []core {
 	return single
 }
 
-// deal returns which of n local ranks go to each group: round-robin; or PerDomain consecutive ranks
-// to each in turn; or, with RankByFill or Span, consecutive ranks in equal blocks.
+// deal returns the local ranks of each group: round-robin; or PerDomain consecutive ranks to each
+// in turn; or, with RankByFill or Span, consecutive ranks in equal blocks.
 func (p *Policy) deal(n, groups int) [][]int {
 	members := make([][]int, groups)
 	for i := range n {
@@ -94,8 +94,8 @@ func (p *Policy) deal(n, groups int) [][]int {
 	return members
 }
 
-// groupInRow returns the group of rank i where n ranks fill groups, the first
-// of which have one more if the number does not divide.
+// groupInRow returns the group of rank i where n ranks fill groups. The first groups have one
+// rank more if the number does not divide.
 func groupInRow(i, n, groups int) int {
 	each, more := n/groups, n%groups
 	if i < more*(each+1) {
@@ -104,10 +104,10 @@ func groupInRow(i, n, groups int) int {
 	return more + (i-more*(each+1))/each
 }
 
-// wide reports whether ranks are bound to a part of a host that others may be bound to as well.
+// wide reports whether ranks are bound to a part of a host that several ranks may share.
 func (b BindTo) wide() bool { return b == BindL3 || b == BindNuma || b == BindPackage }
 
-// parts returns the hardware threads of each part of h that a wide binding is about.
+// parts returns the hardware threads of each part of h to which a wide binding binds.
 func (b BindTo) parts(h *Host) [][]int {
 	switch b {
 	case BindL3:
@@ -118,11 +118,10 @@ func (b BindTo) parts(h *Host) [][]int {
 	return h.Packages
 }
 
-// pick returns the cores of rank j of the n that share a group of a host.
+// pick returns the cores of rank j of the n ranks that share a group of a host.
 func (p *Policy) pick(h *Host, group []core, how BindTo, j, n int) []core {
 	c := len(group)
-	// The first core of rank j's fair share; with it goes everything up to the
-	// share of rank j+1.
+	// The first core of rank j's fair share, which ends before the first core of rank j+1.
 	from, to := j*c/n, (j+1)*c/n
 	switch {
 	case how.wide():
@@ -131,14 +130,13 @@ func (p *Policy) pick(h *Host, group []core, how BindTo, j, n int) []core {
 		return run(group, j*p.PE, p.PE)
 	case how == BindCore, how == BindHWThread:
 		return run(group, j, 1)
-	case n > c: // more ranks than cores, here but not on the whole host
+	case n > c: // more ranks than cores in this group, but not on the host
 		return group
 	}
 	return group[from:to]
 }
 
-// run returns n cores from the one at position i on, continuing from the start
-// at the end, but each once.
+// run returns n cores from position i on, wrapping around, each at most once.
 func run(group []core, i, n int) []core {
 	var out []core
 	for k := range min(n, len(group)) {
@@ -148,7 +146,7 @@ func run(group []core, i, n int) []core {
 }
 
 // domains returns the hardware threads of each cache, NUMA node or package over which order deals
-// ranks, if they may use any of it. With fewer than two it returns one nil part: the host.
+// ranks, if ranks may use any of them. With fewer than two it returns one nil part: the host.
 func domains(h *Host, order Order) [][]int {
 	var parts [][]int
 	switch order {
@@ -172,7 +170,7 @@ func domains(h *Host, order Order) [][]int {
 	return usable
 }
 
-// group returns the cores of each part. Those of none go with the first.
+// group returns the cores of each part. Cores in no part go to the first.
 func group(cores []core, parts [][]int) [][]core {
 	groups := make([][]core, len(parts))
 	at := index(parts)
@@ -180,8 +178,8 @@ func group(cores []core, parts [][]int) [][]core {
 		g := at[c.threads[0]]
 		groups[g] = append(groups[g], c)
 	}
-	// Every part has a usable thread, but it may be the second of a core whose
-	// first is elsewhere.
+	// Every part has a usable thread, perhaps as the second of a core whose first is in another
+	// part.
 	for g := range groups {
 		if len(groups[g]) == 0 {
 			groups[g] = cores
@@ -190,13 +188,13 @@ func group(cores []core, parts [][]int) [][]core {
 	return groups
 }
 
-// sameDomain returns those of group that are in one domain with c.
+// sameDomain returns the cores of group in c's domain.
 func sameDomain(group []core, c core, parts [][]int) []core {
 	at := index(parts)
 	return slices.DeleteFunc(slices.Clone(group), func(o core) bool { return at[o.threads[0]] != at[c.threads[0]] })
 }
 
-// index returns the part that each hardware thread is in.
+// index returns the part of each hardware thread.
 func index(parts [][]int) map[int]int {
 	at := make(map[int]int)
 	for i, part := range parts {
@@ -207,7 +205,7 @@ func index(parts [][]int) map[int]int {
 	return at
 }
 
-// unbound names the hosts where the binding asked for cannot be had.
+// unbound names the hosts where the requested binding is impossible.
 func (p *Plan) unbound() string {
 	asked := "-bind-to " + p.Policy.BindTo.String()
 	switch how := p.Policy.binding(); {
@@ -230,7 +228,7 @@ func (p *Plan) unbound() string {
 	return fmt.Sprintf("%s binds nothing where the cores are not known: %s", asked, names)
 }
 
-// mapText spells the part of -map-by that asks for a binding.
+// mapText spells the part of -map-by that implies a binding.
 func (p *Policy) mapText() string {
 	if p.PE > 0 {
 		return fmt.Sprintf("%s:PE=%d", p.Order, p.PE)
@@ -238,7 +236,7 @@ func (p *Policy) mapText() string {
 	return p.Order.String()
 }
 
-// doubled names the hosts where ranks share a core although each was to have its own.
+// doubled names the hosts where ranks share a core although the policy gives each its own.
 func (p *Plan) doubled() string {
 	how, each := p.Policy.binding(), max(1, p.Policy.PE)
 	if how == BindNone || how == BindAuto && p.Policy.PE == 0 || how.wide() || how == BindGPU {
@@ -283,14 +281,14 @@ func (p *Plan) sharesUnits(node int) bool {
 	return false
 }
 
-// A core is one core of a host with the memory domain it is in.
+// A core is a core of a host, with its memory domain.
 type core struct {
 	domain  int
 	threads []int
 }
 
-// byDomain returns the cores of h so that those of one memory domain are
-// neighbours: a share then seldom spans two.
+// byDomain returns the cores of h with the cores of each memory domain together, so that few
+// shares span two.
 func byDomain(h *Host) []core {
 	domainOf := index(h.Numa)
 	cores := make([]core, 0, len(h.Cores))

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// Display returns the table of -display-map: every host in turn, with its ranks
-// and what each is bound to.
+// Display returns the table of -display-map: every host in turn, with its ranks and their
+// bindings.
 func (p *Plan) Display() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s, by %s", count(len(p.Ranks), "rank"), count(p.used(), "host"), p.Policy.orderText())
@@ -72,7 +72,7 @@ func (p *Policy) orderText() string {
 	return p.Order.String()
 }
 
-// used returns how many hosts have a rank.
+// used returns the number of hosts with a rank.
 func (p *Plan) used() int {
 	n := 0
 	for _, ranks := range p.Local {
@@ -90,7 +90,7 @@ func (r *Placement) binding() string {
 	return "cpus " + Ranges(r.CPUs)
 }
 
-// Ranges writes ascending numbers with runs folded: 0-3,8.
+// Ranges writes ascending numbers, runs as ranges: 0-3,8.
 func Ranges(sorted []int) string {
 	var b strings.Builder
 	for i := 0; i < len(sorted); {

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// A GPU is what a rank can be given: a device, or a MIG slice of one.
+// A GPU is a unit to give to a rank: a device, or a MIG slice of a device.
 type GPU struct {
-	Label     string // by which people know it: 3, or 3:1 for a slice
-	Token     string // that names it in CUDA_VISIBLE_DEVICES
-	CPUs      []int  // hardware threads near it, whether ranks may use them or not; nil: not known
-	Exclusive bool   // for one process at a time
-	Slice     bool   // a process sees only one of them
+	Label     string // for people: 3, or 3:1 for a slice
+	Token     string // its name in CUDA_VISIBLE_DEVICES
+	CPUs      []int  // nearby hardware threads, usable or not; nil: unknown
+	Exclusive bool   // for a single process at a time
+	Slice     bool   // a process can see a single slice only
 }
 
 // usesGPUs reports whether the policy is about GPUs.
 func (p *Policy) usesGPUs() bool { return p.GPUs > 0 || p.BindTo == BindGPU }
 
-// giveGPUs assigns GPUs to each rank of a host: Policy.GPUs consecutive ones of its own. If that is
-// 1 and there are fewer GPUs than ranks, neighbours share one. If it is 0, ranks see all GPUs, and
-// are assigned the one that scripts choose by local rank.
+// giveGPUs assigns GPUs to each rank of a host: Policy.GPUs consecutive GPUs. If that is 1 and
+// there are fewer GPUs than ranks, neighbours share. If it is 0, ranks see all GPUs, and are
+// assigned the GPU that scripts choose by local rank.
 func (p *Plan) giveGPUs(node int) {
 	ranks, n, each := p.Local[node], len(p.Hosts[node].GPUs), p.Policy.GPUs
 	if n == 0 {
@@ -41,8 +41,7 @@ func (p *Plan) giveGPUs(node int) {
 	}
 }
 
-// enoughGPUs returns which hosts have fewer GPUs than their ranks are to have. Ranks that are to
-// have one may share it.
+// enoughGPUs returns an error for hosts with too few GPUs. If ranks get 1 each they may share.
 func (p *Plan) enoughGPUs() error {
 	each := p.Policy.GPUs
 	if each == 0 {
@@ -73,13 +72,12 @@ func (p *Plan) enoughGPUs() error {
 	return nil
 }
 
-// bindNear binds each rank of a host to its share of the cores near its GPUs:
-// those that have the same cores near share them, evenly if there is a core for
-// each. Ranks near whose GPUs there is no core that they may use stay unbound,
-// or within -cpu-list.
+// bindNear binds each rank of a host to its share of the cores near its GPUs. Ranks with the same
+// nearby cores share them, evenly if there is a core for each. Ranks without usable cores near
+// their GPUs stay unbound, or within -cpu-list.
 func (p *Plan) bindNear(node int) {
 	host := &p.Hosts[node]
-	near := map[string][]core{} // by what CPUs they have
+	near := map[string][]core{} // by CPUs
 	ranks := map[string][]int{}
 	var names []string
 	for _, rank := range p.Local[node] {
@@ -100,7 +98,7 @@ func (p *Plan) bindNear(node int) {
 	}
 }
 
-// nearCores returns those of units that are near one of the GPUs mine.
+// nearCores returns the units near the GPUs mine.
 func nearCores(units []core, gpus []GPU, mine []int) []core {
 	return slices.DeleteFunc(units, func(c core) bool {
 		return !slices.ContainsFunc(mine, func(g int) bool { return slices.Contains(gpus[g].CPUs, c.threads[0]) })
@@ -128,7 +126,7 @@ func (p *Plan) far() string {
 	return "-bind-to gpu leaves ranks unbound: " + names
 }
 
-// exclusive names the hosts where ranks share a GPU that takes one process.
+// exclusive names the hosts where ranks share a GPU that serves a single process.
 func (p *Plan) exclusive() string {
 	if !p.Policy.usesGPUs() {
 		return ""
@@ -157,8 +155,7 @@ func (p *Plan) exclusive() string {
 	return "ranks share GPUs in EXCLUSIVE_PROCESS mode, where all but the first will be refused: " + names + "; nvidia-smi -c DEFAULT ends that mode, and MPS makes one process of them"
 }
 
-// GPUText names the GPUs of a rank, as the end of a list: ", gpu 0,1"; it is ""
-// where there are none.
+// GPUText names the GPUs of a rank, as the end of a list: ", gpu 0,1"; "" for none.
 func (p *Plan) GPUText(rank int) string {
 	r := &p.Ranks[rank]
 	if r.GPUs == nil {
@@ -171,9 +168,9 @@ func (p *Plan) GPUText(rank int) string {
 	return ", gpu " + strings.Join(labels, ",")
 }
 
-// Visible returns the value of CUDA_VISIBLE_DEVICES for a rank: its own GPUs
-// under -gpus-per-rank; all that its host has for ranks, in the order in which
-// they were counted out, where it is bound near one; else "": as it comes.
+// Visible returns the value of CUDA_VISIBLE_DEVICES for a rank: its own GPUs under
+// -gpus-per-rank; with -bind-to gpu all GPUs of its host for ranks, in the order of their
+// assignment; otherwise "", for no change.
 func (p *Plan) Visible(rank int) string {
 	r := &p.Ranks[rank]
 	gpus := p.Hosts[r.Node].GPUs

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// listed is how many hosts a message names before it counts the rest.
+// listed is the most hosts that a message names; it counts the rest.
 const listed = 8
 
-// hostList joins what text returns for each host, skipping those it is silent on.
+// hostList joins the texts of all hosts, skipping empty ones.
 func hostList(n int, text func(i int) string) string {
 	var parts []string
 	for i := range n {
@@ -22,14 +22,14 @@ func hostList(n int, text func(i int) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// slotList returns how many slots each candidate has left.
+// slotList returns the number of free slots of each candidate.
 func (m *mapper) slotList(cands []candidate) string {
 	return hostList(len(cands), func(i int) string {
 		return fmt.Sprintf("%s %d", m.hosts[cands[i].host].Name, cands[i].free)
 	})
 }
 
-// limitText returns what keeps the candidates from taking more ranks.
+// limitText returns the limit of the candidates' ranks.
 func (m *mapper) limitText(cands []candidate) string {
 	if what := m.policy.perText(); what != "" {
 		allTakeIt := true
@@ -45,7 +45,7 @@ func (m *mapper) limitText(cands []candidate) string {
 	})
 }
 
-// perText returns what the policy wants of each host.
+// perText returns the policy's number of ranks for each host.
 func (p *Policy) perText() string {
 	switch {
 	case p.PerDomain > 0:
@@ -56,14 +56,14 @@ func (p *Policy) perText() string {
 	return ""
 }
 
-// oversubscribed names the hosts with more ranks than processors that the user has not asked for:
-// neither by slots, which may count something else, as Slurm's tasks, nor by -oversubscribe.
+// oversubscribed names the hosts with more ranks than processors, unless the user has asked for
+// them by slots, which may count something else, as Slurm's tasks, or by -oversubscribe.
 func (m *mapper) oversubscribed() string {
 	over := hostList(len(m.hosts), func(i int) string {
 		h := &m.hosts[i]
 		n, what := h.processors(), "processor"
 		if n == 0 {
-			n, what = h.Slots, "slot" // the only number known
+			n, what = h.Slots, "slot" // the only known number
 		}
 		if m.policy.Oversubscribe || m.load[i] <= max(n, h.Slots) {
 			return ""
@@ -76,8 +76,7 @@ func (m *mapper) oversubscribed() string {
 	return over + " (-nooversubscribe refuses this, -oversubscribe says nothing of it)"
 }
 
-// processors returns how many ranks can compute at a time on a host, 0 if that is
-// not known.
+// processors returns the number of ranks that can compute at once on a host, 0 if unknown.
 func (h *Host) processors() int {
 	n := len(allThreads(h.Cores))
 	if h.Quota > 0 {
@@ -86,8 +85,7 @@ func (h *Host) processors() int {
 	return n
 }
 
-// idle names the hosts that a program might use and none does, with a flag
-// that would change that.
+// idle names the hosts that programs may use and do not, with a flag that would change that.
 func (m *mapper) idle() string {
 	n := m.countIdle()
 	if n == 0 {
@@ -106,8 +104,8 @@ func (m *mapper) idle() string {
 	return fmt.Sprintf("no rank on %s: %s would use %s", names, m.adviceForIdle(), them)
 }
 
-// adviceForIdle tries what a user might change and returns the smallest change
-// that leaves no host idle.
+// adviceForIdle tries changes of the user's options and returns the smallest one that leaves no
+// host idle.
 func (m *mapper) adviceForIdle() string {
 	byNode := m.policy
 	byNode.Order = ByNode

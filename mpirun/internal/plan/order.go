@@ -13,8 +13,8 @@ import (
 // An Order is the order in which ranks take slots.
 type Order uint8
 
-// The orders. All but ByNode fill a host before they take the next one; ByL3, ByNuma
-// and ByPackage deal its ranks out over parts of it.
+// The orders. All but ByNode fill a host before the next one; ByL3, ByNuma and ByPackage deal its
+// ranks out over parts of it.
 const (
 	BySlot Order = iota
 	ByNode       // deal ranks out over the hosts one by one
@@ -30,7 +30,7 @@ var orderNames = []string{"slot", "node", "core", "l3cache", "numa", "package", 
 // String returns the order as -map-by spells it.
 func (o Order) String() string { return orderNames[o] }
 
-// parseOrder reads what -map-by begins with. Users of other launchers write socket, too.
+// parseOrder reads the first word of -map-by. Users of other launchers write socket, too.
 func parseOrder(word string) (Order, bool) {
 	if word == "socket" {
 		word = "package"
@@ -41,10 +41,10 @@ func parseOrder(word string) (Order, bool) {
 
 const wantMapBy = "want slot, node, core, hwthread, l3cache, numa, package, or ppr:N:node and the like"
 
-// SetMapBy applies the value of -map-by: an order, or ppr:N:node, l3cache, numa or package;
-// after it, or alone, mpirun's :PE=N, :SPAN, :OVERSUBSCRIBE and :NOOVERSUBSCRIBE. Capitals do not
-// matter. An N that contradicts p.PerNode is an error, so set the value of -N first. p is unchanged
-// after an error.
+// SetMapBy applies the value of -map-by: an order, or ppr:N:node, l3cache, numa or package; after
+// it, or alone, mpirun's :PE=N, :SPAN, :OVERSUBSCRIBE and :NOOVERSUBSCRIBE. Capitals do not
+// matter. An N that contradicts p.PerNode is an error, so set the value of -N first. p is
+// unchanged after an error.
 func (p *Policy) SetMapBy(s string) error {
 	fields := strings.Split(strings.ToLower(s), ":")
 	next := *p
@@ -59,8 +59,7 @@ func (p *Policy) SetMapBy(s string) error {
 	return nil
 }
 
-// setOrder applies the first fields and returns the others. Its errors continue
-// after the value.
+// setOrder applies the first fields and returns the others. Its errors continue after the value.
 func (p *Policy) setOrder(fields []string) ([]string, error) {
 	if order, ok := parseOrder(fields[0]); ok {
 		p.Order, p.HWThreads = order, p.HWThreads || order == ByHWThread
@@ -77,7 +76,7 @@ func (p *Policy) setOrder(fields []string) ([]string, error) {
 	return nil, errors.New(smallCache(fields[0]) + ": " + wantMapBy)
 }
 
-// smallCache returns why a cache is not taken as a part of a host.
+// smallCache explains why caches of other levels are no parts of a host here.
 func smallCache(word string) string {
 	if strings.HasSuffix(word, "cache") {
 		return ": of caches gompirun knows l3cache alone"
@@ -106,11 +105,11 @@ func (p *Policy) setPPR(number, what string) error {
 	return nil
 }
 
-// peList is how Open MPI's -map-by names the CPUs to use.
+// peList is the prefix of a CPU list in Open MPI's -map-by.
 const peList = "pe-list="
 
-// setPEList applies pe-list=0,2-3. With :ordered after it each rank has one of them, as they are
-// numbered.
+// setPEList applies pe-list=0,2-3. With :ordered after it each rank has one of the CPUs, in
+// numerical order.
 func (p *Policy) setPEList(fields []string) ([]string, error) {
 	list := strings.TrimPrefix(fields[0], peList)
 	if p.CPUList != "" && p.CPUList != list {
@@ -127,7 +126,7 @@ func (p *Policy) setPEList(fields []string) ([]string, error) {
 	return rest, nil
 }
 
-// modify applies what follows the order. Open MPI takes commas between the modifiers, too.
+// modify applies the modifiers after the order. Open MPI separates modifiers by commas, too.
 func (p *Policy) modify(modifiers []string) error {
 	if len(modifiers) == 0 {
 		return nil
@@ -148,7 +147,7 @@ func (p *Policy) modify(modifiers []string) error {
 			p.HWThreads = true
 		case m == "corecpus":
 			p.HWThreads = false
-		case m == "inherit", m == "noinherit": // of ranks that ranks start, which there are not
+		case m == "inherit", m == "noinherit": // about spawned ranks, which gompi lacks
 		case m == "span":
 			p.Span = true
 		case m == "oversubscribe":
@@ -162,8 +161,9 @@ func (p *Policy) modify(modifiers []string) error {
 	return nil
 }
 
-// spans reports whether domains of all hosts get ranks alike. Where ranks are dealt over hosts, or
-// their number by domain is given, they do in any case; slots and cores are taken in their order.
+// spans reports whether -map-by's SPAN has an effect: the same number of ranks for domains of all
+// hosts. Dealing over hosts, and a number for each domain, imply that; slots and cores are taken
+// in order.
 func (p *Policy) spans() bool {
 	return p.Span && p.PerDomain == 0 && (p.Order == ByL3 || p.Order == ByNuma || p.Order == ByPackage)
 }
@@ -171,15 +171,15 @@ func (p *Policy) spans() bool {
 // inBlocks reports whether ranks of one domain are neighbors.
 func (p *Policy) inBlocks() bool { return p.RankBy == RankByFill || p.RankBy == RankAuto && p.spans() }
 
-// A RankBy is how the ranks of a program are numbered once their places are known.
+// A RankBy is the way to number the ranks of a program after their placement.
 type RankBy uint8
 
 // The ways to number ranks.
 const (
 	RankAuto   RankBy = iota // as they were placed
-	RankBySlot               // those of a host in a row
+	RankBySlot               // one host's ranks in a row
 	RankByNode               // one of each host in turn
-	RankByFill               // those of a host in a row, and there those of a domain
+	RankByFill               // one host's ranks in a row, and there one domain's
 )
 
 var rankByNames = []string{"auto", "slot", "node", "fill"}
@@ -187,8 +187,8 @@ var rankByNames = []string{"auto", "slot", "node", "fill"}
 // String returns the way as -rank-by spells it.
 func (r RankBy) String() string { return rankByNames[r] }
 
-// ParseRankBy reads the value of -rank-by: slot, node or fill, in any capitals.
-// mpirun's core and hwthread are fill, its span is node.
+// ParseRankBy reads the value of -rank-by: slot, node or fill, in any capitals. mpirun's core and
+// hwthread are fill, its span is node.
 func ParseRankBy(s string) (RankBy, error) {
 	word := strings.ToLower(s)
 	switch word {
@@ -203,7 +203,7 @@ func ParseRankBy(s string) (RankBy, error) {
 	return 0, fmt.Errorf("-rank-by %q: want slot, node or fill", s)
 }
 
-// number returns the hosts of ranks in the order in which r numbers those.
+// number returns the hosts of ranks in r's order.
 func (r RankBy) number(order []int) []int {
 	if r == RankAuto {
 		return order

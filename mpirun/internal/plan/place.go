@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A mapper places one program after another. It remembers what is taken.
+// A mapper places one program after another, and remembers the taken slots.
 type mapper struct {
 	hosts    []Host
 	programs []Program
@@ -15,16 +15,16 @@ type mapper struct {
 	ranks    []Placement
 	load     []int  // ranks on each host so far
 	allowed  []bool // some program may use the host
-	next     int    // where the next program continues, by node or in rounds
-	given    int    // ranks that this host has of its part of the round
+	next     int    // start of the next program, by node or in rounds
+	given    int    // ranks that host next already has in the current round
 }
 
-// A candidate is a host as one program sees it.
+// A candidate is a host from the view of one program.
 type candidate struct {
 	host  int
-	free  int // slots that are not taken
-	room  int // ranks it takes before others are asked to take more than theirs
-	most  int // ranks it takes at all; free <= room <= most
+	free  int // free slots
+	room  int // ranks before other hosts have to take more than theirs
+	most  int // most ranks; free <= room <= most
 	count int // ranks given to it
 }
 
@@ -62,8 +62,8 @@ func place(hosts []Host, programs []Program, policy Policy) (*mapper, error) {
 	return m, nil
 }
 
-// slots returns how many ranks have their cores on a host, or their GPUs, where
-// they are to have some.
+// slots returns the number of ranks with cores of their own on a host, or with GPUs, if ranks get
+// GPUs.
 func (p *Policy) slots(h *Host) int {
 	if p.GPUs > 0 && len(h.GPUs) > 0 {
 		return max(1, len(h.GPUs)/p.GPUs)
@@ -81,8 +81,7 @@ func (p *Policy) slots(h *Host) int {
 	return max(1, n/max(1, p.PE))
 }
 
-// perHost returns how many ranks of a program the policy wants on a host at
-// most; 0: as slots allow.
+// perHost returns the most ranks of a program that the policy puts on a host; 0: as slots allow.
 func (p *Policy) perHost(h *Host) int {
 	if p.PerDomain == 0 {
 		return p.PerNode
@@ -121,7 +120,7 @@ func (m *mapper) program(prog int) error {
 	return nil
 }
 
-// candidates returns the hosts a program may use, and how much of each.
+// candidates returns the hosts that a program may use, with their capacities.
 func (m *mapper) candidates(prog int) []candidate {
 	share := make([]int, len(m.hosts)) // slots of each host; 0: none
 	for _, s := range m.programs[prog].Hosts {
@@ -153,14 +152,14 @@ func (m *mapper) candidates(prog int) []candidate {
 		c.free = min(c.most, slots, max(0, m.hosts[i].Slots-m.load[i]))
 		c.room = c.free
 		if per > 0 && !m.policy.NoOversubscribe {
-			c.room = min(c.most, per) // the user who sets how many ranks a host gets means it, whatever its slots
+			c.room = min(c.most, per) // an explicit number of ranks for each host overrides its slots
 		}
 		cands = append(cands, c)
 	}
 	return cands
 }
 
-// size returns how many ranks the program is to have, or why it cannot.
+// size returns the program's number of ranks, or why it is impossible.
 func (m *mapper) size(prog int, cands []candidate) (int, error) {
 	free, room, most := 0, 0, 0
 	for _, c := range cands {
@@ -189,7 +188,7 @@ func (m *mapper) size(prog int, cands []candidate) (int, error) {
 	return np, nil
 }
 
-// orLess is advice to ask for n ranks, if that is any.
+// orLess is advice to ask for n ranks, unless n is 0.
 func orLess(n int) string {
 	if n == 0 {
 		return ""
@@ -205,8 +204,8 @@ func addLimited(a, b int) int {
 	return a + b
 }
 
-// rounds gives PerNode ranks to each candidate in turn, again and again, as far as
-// it takes them. The next program continues where this one stops, as under hydra.
+// rounds gives PerNode ranks to each candidate in turn, again and again, within its limit. The
+// next program continues where this one stops, as under hydra.
 func (m *mapper) rounds(cands []candidate, np int) []int {
 	cands = m.fromNext(cands)
 	if cands[0].host != m.next {
@@ -226,15 +225,15 @@ func (m *mapper) rounds(cands []candidate, np int) []int {
 	return order
 }
 
-// fromNext returns the candidates in the order in which they take their turns: first the one where
-// the program before has stopped.
+// fromNext returns the candidates in the order of their turns, beginning where the previous
+// program stopped.
 func (m *mapper) fromNext(cands []candidate) []candidate {
 	first, _ := slices.BinarySearchFunc(cands, m.next, func(c candidate, next int) int { return c.host - next })
 	return slices.Concat(cands[first:], cands[:first])
 }
 
-// fill gives each candidate in turn what it has room for, then the ranks that
-// are left to those with the lowest load. The ranks of a host are neighbours.
+// fill gives each candidate in turn as many ranks as it has room for, and the rest to the
+// candidates with the lowest load. The ranks of a host are neighbours.
 func (m *mapper) fill(cands []candidate, np int) []int {
 	left := np
 	for i := range cands {
@@ -266,7 +265,7 @@ func (m *mapper) span(cands []candidate, np int) []int {
 		more -= min(more, own)
 		left -= c.count
 	}
-	for i := range cands { // where some have reached their limit
+	for i := range cands { // if some have reached their limit
 		c := &cands[i]
 		n := min(left, max(0, c.room-c.count))
 		c.count += n
@@ -278,7 +277,7 @@ func (m *mapper) span(cands []candidate, np int) []int {
 	return neighbors(cands, np)
 }
 
-// neighbors returns the hosts of ranks, those of a host in a row.
+// neighbors returns the hosts of ranks, in a row for each host.
 func neighbors(cands []candidate, np int) []int {
 	order := make([]int, 0, np)
 	for _, c := range cands {
@@ -287,7 +286,7 @@ func neighbors(cands []candidate, np int) []int {
 	return order
 }
 
-// spread adds n ranks beyond the slots, each where the load is lowest then.
+// spread adds n ranks beyond the slots, each to the host with the lowest load.
 func (m *mapper) spread(cands []candidate, n int) {
 	q := &loadQueue{m: m}
 	for i := range cands {
@@ -296,7 +295,7 @@ func (m *mapper) spread(cands []candidate, n int) {
 		}
 	}
 	heap.Init(q)
-	for range n { // size has seen to it that q is not empty before
+	for range n { // size guarantees that q is not empty before
 		c := q.cands[0]
 		if c.count++; c.count == c.most {
 			heap.Pop(q)
@@ -306,9 +305,8 @@ func (m *mapper) spread(cands []candidate, n int) {
 	}
 }
 
-// deal gives the candidates one rank each, again and again, skipping those
-// that are full; when all slots are taken it continues without regard to them.
-// The next program continues where this one stops.
+// deal gives the candidates one rank each, again and again, skipping full ones; when all slots
+// are taken it ignores slots. The next program continues where this one stops.
 func (m *mapper) deal(cands []candidate, np int) []int {
 	cands = m.fromNext(cands)
 	order := make([]int, 0, np)
@@ -318,7 +316,7 @@ func (m *mapper) deal(cands []candidate, np int) []int {
 	return order
 }
 
-// dealUpTo deals until np ranks are dealt or every candidate has its limit.
+// dealUpTo deals until np ranks are dealt or every candidate has reached its limit.
 func dealUpTo(order []int, cands []candidate, np int, limit func(*candidate) int) []int {
 	active := make([]*candidate, 0, len(cands))
 	for i := range cands {
@@ -337,8 +335,8 @@ func dealUpTo(order []int, cands []candidate, np int, limit func(*candidate) int
 	return order
 }
 
-// A loadQueue is a heap of candidates that yields the one whose host would
-// have the fewest ranks per slot with one more; among equals, the first.
+// A loadQueue is a heap of candidates. The first is the candidate whose host would have the
+// fewest ranks per slot after one more; among equals, the first in order.
 type loadQueue struct {
 	m     *mapper
 	cands []*candidate

@@ -1,11 +1,11 @@
-// Package plan decides which rank runs where: hosts, programs and a policy go
-// in, placements come out. It is pure: no input or output, no clock, no
-// randomness, so that the same command line always gives the same map.
+// Package plan maps ranks to hosts: hosts, programs and a policy go in, placements come out. It
+// is pure: no input or output, no clock, no randomness, so that the same command line always
+// gives the same map.
 //
-// Ranks are numbered program after program. By slot, a program fills the slots of each host before
-// it takes the next one; by node, it deals its ranks out one by one. By core, memory domain or
-// package it fills hosts, too, and deals out the ranks of a host over what that has of those.
-// Beyond the slots, ranks go where the load per slot stays lowest, and the Plan has a note of it.
+// Ranks are numbered program after program. By slot, a program fills the slots of each host
+// before the next one; by node, it deals its ranks out one by one. By core, memory domain or
+// package it fills hosts, too, and deals out the ranks of a host over its parts of that kind.
+// Beyond the slots, ranks go to the lowest load per slot, and the Plan has a note of that.
 package plan
 
 import (
@@ -16,70 +16,67 @@ import (
 	"gompi/internal/seg"
 )
 
-// MaxRanks bounds the ranks of one job. It keeps a slip of the keyboard from
-// taking all memory.
+// MaxRanks bounds the ranks of one job, so that a typing error does not take all memory.
 const MaxRanks = 1 << 20
 
-// A Host is what is known of one host: what the list of hosts states, and what its agent found.
+// A Host is one host: the statements of the list of hosts, and the findings of its agent.
 type Host struct {
 	Name     string
-	Slots    int    // 0: as many as it has cores within its quota, but at least one
+	Slots    int    // 0: the number of its cores within its quota, but at least one
 	MaxSlots int    // the most ranks it may take; 0: no limit
-	Via      string // how its agent is reached; carried along for Display
+	Via      string // way to its agent, for Display
 
-	// Cores holds, for each core that ranks may use, its hardware threads as
-	// the operating system numbers them. Empty means not known: then nothing
-	// is bound there.
+	// Cores holds, for each core that ranks may use, its hardware threads by the operating system's
+	// numbers. Empty means unknown: then ranks there are not bound.
 	Cores [][]int
 
-	// Numa, L3 and Packages hold the hardware threads of each memory domain, each
-	// level 3 cache and each processor package, whether ranks may use them or not.
-	// Empty means one.
+	// Numa, L3 and Packages hold the hardware threads of each memory domain, level 3 cache and
+	// processor package, usable by ranks or not. Empty means a single one.
 	Numa     [][]int
 	L3       [][]int
 	Packages [][]int
 
-	// Quota is how many processors' worth of time ranks get together, rounded
-	// up, however many cores they may use; 0: no limit.
+	// Quota is the processors' worth of time for all ranks together, rounded up, however many cores
+	// they may use; 0: no limit.
 	Quota int
 
-	GPUs []GPU // that ranks may use, in the order in which they are given out
+	GPUs []GPU // GPUs for ranks, in the order of assignment
 }
 
 // A Program is one of the programs that share the world.
 type Program struct {
 	Name  string           // for people
-	NP    int              // ranks; 0: as many as it has slots
-	Hosts []hostfile.Share // what it may use of the hosts; empty: all of all
+	NP    int              // ranks; 0: the number of its slots
+	Hosts []hostfile.Share // its part of the hosts; empty: all
 }
 
-// A Policy is how to place and bind. The zero Policy is the default.
+// A Policy is the rules for placing and binding. The zero Policy is the default.
 type Policy struct {
 	Order           Order
 	PerNode         int  // the most ranks of a program on a host; 0: as slots allow
 	Wrap            bool // once every host has PerNode ranks, go round again
-	PerDomain       int  // consecutive ranks for each domain that Order names; 0: round-robin
-	Span            bool // the domains that Order names share the ranks of all hosts alike, whatever the slots
+	PerDomain       int  // consecutive ranks for each domain of Order; 0: round-robin
+	Span            bool // equal numbers of ranks for all domains of Order, whatever the hosts' slots
 	NoOversubscribe bool
 	Oversubscribe   bool // the user allows more ranks than processors: no warning
 	RankBy          RankBy
 	BindTo          BindTo
-	PE              int       // cores that each rank is bound to, hardware threads with HWThreads; 0: by BindTo
+	PE              int       // cores of each rank, hardware threads with HWThreads; 0: by BindTo
 	HWThreads       bool      // count hardware threads as cores
 	GPUs            int       // for each rank alone, or 1 for a share of one; 0: ranks see all
-	CPUList         string    // what ranks may use of each host, as ParseCPUs reads it; "": all
-	Spares          int       // places on each host for ranks that replace those that died
-	Rankfile        *Rankfile // states where each rank runs, in place of all else; nil: none
+	CPUList         string    // usable CPUs of each host, in ParseCPUs' form; "": all
+	Spares          int       // places on each host for replacements of dead ranks
+	Rankfile        *Rankfile // the place of each rank, instead of all other rules; nil: none
 }
 
-// A Placement is where one rank runs.
+// A Placement is the place of one rank.
 type Placement struct {
 	Rank      int
 	Node      int   // position of its host in Plan.Hosts
 	LocalRank int   // among the ranks of its host
 	Prog      int   // position of its program in Plan.Programs
-	CPUs      []int // hardware threads it is bound to, ascending; nil: not bound
-	GPUs      []int // positions in its host's GPUs of those that are meant for it; nil where there are none
+	CPUs      []int // hardware threads of its binding, ascending; nil: not bound
+	GPUs      []int // indices of its GPUs in its host's GPUs; nil for none
 }
 
 // A Plan is a complete map of a job.
@@ -88,17 +85,16 @@ type Plan struct {
 	Programs []Program // as given to Map, NP never 0
 	Policy   Policy
 	Ranks    []Placement // by rank
-	Local    [][]int     // ranks on each host, by local rank; empty for a host that has none
+	Local    [][]int     // ranks on each host, by local rank; empty for a host without ranks
 
-	// Notes are lines for the user: what was done that may not be meant. There
-	// is at most one on each subject: more ranks than slots, cores that are
-	// not known, several ranks bound to one core, ranks far from their GPUs or
-	// on one that takes a single process, hosts left idle.
+	// Notes are lines for the user about results that may not be intended, at most one on each
+	// subject: more ranks than slots, unknown cores, several ranks bound to one core, ranks far from
+	// their GPUs or sharing a GPU for a single process, idle hosts.
 	Notes []string
 }
 
-// Map places the ranks of all programs. It fails when they do not fit what the policy and the
-// hosts' MaxSlots allow; the error names what would.
+// Map places the ranks of all programs. It fails if they do not fit the policy and the hosts'
+// MaxSlots; the error names a fitting choice.
 func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 	hosts, err := within(hosts, policy.CPUList)
 	if err != nil {
@@ -140,8 +136,8 @@ func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 	return p, nil
 }
 
-// enoughPlaces returns which host has more ranks than its segment has places for, besides those of
-// replacements.
+// enoughPlaces returns an error for a host with more ranks than its segment has places for,
+// besides spare places.
 func (p *Plan) enoughPlaces() error {
 	places, with := seg.MaxRanks-p.Policy.Spares, ""
 	if p.Policy.Spares > 0 {
@@ -155,7 +151,7 @@ func (p *Plan) enoughPlaces() error {
 	return nil
 }
 
-// check finds what Map cannot work with.
+// check rejects arguments that Map cannot work with.
 func check(hosts []Host, programs []Program, policy Policy) error {
 	if len(hosts) == 0 || len(programs) == 0 {
 		return errors.New("nothing to place: want a host and a program")
@@ -184,7 +180,7 @@ func check(hosts []Host, programs []Program, policy Policy) error {
 	return nil
 }
 
-// programPrefix names a program in an error where there are several.
+// programPrefix names a program in an error if there are several.
 func programPrefix(programs []Program, i int) string {
 	if len(programs) == 1 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A BindTo is what a rank is bound to.
+// A BindTo is the kind of a rank's binding.
 type BindTo uint8
 
 // The bindings.
@@ -27,8 +27,8 @@ var bindNames = []string{"auto", "none", "hwthread", "core", "l3cache", "numa", 
 // String returns the binding as -bind-to spells it.
 func (b BindTo) String() string { return bindNames[b] }
 
-// ParseBindTo reads the value of -bind-to: none, hwthread, core, l3cache, numa, package
-// (or socket), gpu, or auto, in any capitals. mpirun's modifiers overload-allowed and if-supported,
+// ParseBindTo reads the value of -bind-to: none, hwthread, core, l3cache, numa, package (or
+// socket), gpu, or auto, in any capitals. mpirun's modifiers overload-allowed and if-supported,
 // after colons or commas, change nothing: binding is always that lenient here.
 func ParseBindTo(s string) (BindTo, error) {
 	const want = "want none, hwthread, core, l3cache, numa, package or gpu"
@@ -48,11 +48,10 @@ func ParseBindTo(s string) (BindTo, error) {
 	return 0, fmt.Errorf("-bind-to %q%s: %s", s, smallCache(word), want)
 }
 
-// MaxCPU is the highest number of a CPU that lists may have.
+// MaxCPU bounds the CPU numbers in lists.
 const MaxCPU = 1 << 16
 
-// ParseCPUs reads numbers of CPUs as Linux writes them, 0-3,8, and returns them
-// in ascending order.
+// ParseCPUs reads CPU numbers in Linux's form, 0-3,8, and returns them in ascending order.
 func ParseCPUs(list string) ([]int, error) {
 	var cpus []int
 	for part := range strings.SplitSeq(list, ",") {
@@ -82,7 +81,7 @@ func parseRange(s string) (lo, hi int, ok bool) {
 	return int(l), int(h), errLow == nil && errHigh == nil && l <= h
 }
 
-// within returns the hosts with those of their cores that list allows.
+// within returns the hosts with only the cores allowed by list.
 func within(hosts []Host, list string) ([]Host, error) {
 	if list == "" {
 		return hosts, nil

@@ -12,15 +12,14 @@ import (
 	"gompi/internal/textfile"
 )
 
-// A Rankfile names for each rank of a job on which host it runs and on which cores, as Open MPI's
-// rankfiles do.
+// A Rankfile names the host and the cores of each rank of a job, as Open MPI's rankfiles do.
 type Rankfile struct {
 	name  string
 	ranks []rankLine
 }
 
-// A rankLine is one line: rank 1=node02 slot=0:2-3. A relative host, +n1, is one of
-// the list of hosts.
+// A rankLine is one line: rank 1=node02 slot=0:2-3. A relative host, +n1, is a position in the
+// list of hosts.
 type rankLine struct {
 	rank int
 	line int    // in the file
@@ -29,8 +28,8 @@ type rankLine struct {
 	slot string // as written; "" for no binding
 }
 
-// ParseRankfile reads the file called name. Comments begin with #. Each rank from 0
-// on has to have one line.
+// ParseRankfile reads the file called name. Comments begin with #. Each rank from 0 on must have
+// one line.
 func ParseRankfile(name string, text []byte) (*Rankfile, error) {
 	if err := textfile.Check(text); err != nil {
 		return nil, fmt.Errorf("%s: %w: want lines as in: rank 0=node01 slot=0-3", name, err)
@@ -94,7 +93,7 @@ func parseRankLine(line string) (rankLine, error) {
 	return r, nil
 }
 
-// hostName returns the name of one host, as a hostfile has it: an IPv6 address may have brackets.
+// hostName returns the name of one host in a hostfile's form: an IPv6 address may have brackets.
 func hostName(word string) (string, error) {
 	list, err := hostfile.ParseList("rank", word)
 	if err != nil {
@@ -106,8 +105,7 @@ func hostName(word string) (string, error) {
 	return list.Hosts[0].Name, nil
 }
 
-// A slotRange is a part of slot=: cores from first to last of a package, or of the
-// host.
+// A slotRange is a part of slot=: cores from first to last of a package, or of the host.
 type slotRange struct{ pkg, first, last int }
 
 // allOf stands for no package, and for all cores of one.
@@ -137,8 +135,8 @@ func parseSlots(s string) ([]slotRange, error) {
 	return out, nil
 }
 
-// HostList returns the hosts of the file as -H has them, or "" where some are
-// named by their place in another list.
+// HostList returns the hosts of the file in the form of -H, or "" if some are positions in
+// another list.
 func (f *Rankfile) HostList() string {
 	var names []string
 	count := map[string]int{}
@@ -156,7 +154,7 @@ func (f *Rankfile) HostList() string {
 	return strings.Join(names, ",")
 }
 
-// Rename has the hosts for which old is true called name.
+// Rename sets the name of every host for which old is true.
 func (f *Rankfile) Rename(old func(host string) bool, name string) {
 	for i := range f.ranks {
 		if r := &f.ranks[i]; r.host != "" && old(r.host) {
@@ -165,7 +163,7 @@ func (f *Rankfile) Rename(old func(host string) bool, name string) {
 	}
 }
 
-// byRankfile places all ranks as the file states.
+// byRankfile places all ranks according to the file.
 func (m *mapper) byRankfile() error {
 	f, named := m.policy.Rankfile, hostfile.NewIndex()
 	for i, h := range m.hosts {
@@ -202,7 +200,7 @@ func (m *mapper) byRankfile() error {
 	return nil
 }
 
-// bindByRankfile binds the ranks of one host to the cores that the file names.
+// bindByRankfile binds the ranks of one host to their cores in the file.
 func (p *Plan) bindByRankfile(node int) error {
 	host, f := &p.Hosts[node], p.Policy.Rankfile
 	for _, rank := range p.Local[node] {
@@ -237,7 +235,7 @@ func (p *Plan) bindByRankfile(node int) error {
 	return nil
 }
 
-// coresOf returns the cores of a package that ranks may use, or all.
+// coresOf returns the usable cores of a package, or of the host.
 func coresOf(h *Host, pkg int) [][]int {
 	switch {
 	case pkg == allOf, pkg == 0 && len(h.Packages) == 0:

@@ -7,8 +7,8 @@ import (
 	"gompi/hostfile"
 )
 
-// Restrict returns the hosts that are to be kept, and the programs with what
-// they may use of those. keep is asked about each host in turn.
+// Restrict returns the hosts for which keep is true, and the programs with their parts of these
+// hosts. keep is called for each host in turn.
 func Restrict(hosts []hostfile.Host, programs []Program, keep func(host int) bool) ([]hostfile.Host, []Program, error) {
 	var kept []hostfile.Host
 	at := map[int]int{}
