@@ -8,7 +8,7 @@ import (
 	"gompi/mpirun/internal/cmdline"
 )
 
-// runAttach runs gompirun attach with the arguments after that word: it replaces this process by
+// runAttach runs gompirun attach with the arguments after that word. It replaces this process by
 // the debugger, or returns the exit status.
 func runAttach(args []string, stdout, stderr io.Writer) int {
 	spec, err := cmdline.ParseAttach(args)

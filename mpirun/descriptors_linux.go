@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepDescriptors keeps the descriptors that this process was given beside the standard ones from
-// those that it starts. A shell's lock, the end of a pipe or a listening socket would stay open in
-// ranks and logins after gompirun has ended.
+// keepDescriptors hides this process's inherited descriptors, except the standard ones, from its
+// children. A shell's lock, the end of a pipe or a listening socket would stay open in ranks and
+// logins after gompirun has ended.
 func keepDescriptors() {
 	const first = 3
 	if unix.CloseRange(first, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil {

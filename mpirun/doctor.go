@@ -34,14 +34,14 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// answered writes what an error of a command's flags asks for, if that is usage or the version, and
-// reports whether it is.
+// answered writes the usage or version if an error of a command's flags asks for it, and reports
+// whether it does.
 func answered(err error, usage string, w io.Writer) bool {
 	return cli.New("gompirun").Answer(err, usage, w)
 }
 
-// newDoctorConfig finds the hosts, as for a job, and what starts their agents. note logs how the
-// lists of hosts were understood.
+// newDoctorConfig finds the hosts, as for a job, and the starter of their agents. note logs the
+// interpretation of the lists of hosts.
 func newDoctorConfig(spec *cmdline.Spec, note func(string)) (*doctor.Config, error) {
 	c := &doctor.Config{Interfaces: spec.Interfaces, Limit: spec.Reach.Limit()}
 	var err error

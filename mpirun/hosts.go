@@ -28,9 +28,9 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// planInput returns where the hosts of a job come from, its hosts, and its programs with the hosts
-// that each may use. The hosts' cores and GPUs are not known yet. warn logs how the lists were
-// understood.
+// planInput returns the origin of a job's hosts, its hosts, and its programs with the hosts that
+// each may use. The hosts' cores and GPUs are not known yet. warn logs the interpretation of the
+// lists.
 func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string)) (*allocation.Allocation, []hostfile.Host, []plan.Program, error) {
 	ask := allocation.Ask{ThisMachine: spec.Standalone, Hostfile: spec.Hostfile, Several: spec.Rendezvous.Endpoint != ""}
 	for _, p := range spec.Programs {
@@ -44,7 +44,7 @@ func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string))
 		return nil, nil, nil, err
 	}
 	if f := spec.Policy.Rankfile; f != nil && a.Own != "" {
-		f.Rename(s.IsLocal, a.Own) // as a has done in its lists
+		f.Rename(s.IsLocal, a.Own) // as in a's own lists
 	}
 	programs := make([]plan.Program, len(spec.Programs))
 	for i, p := range spec.Programs {
@@ -58,7 +58,7 @@ func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string))
 }
 
 // pick returns the first hosts that programs may use, as many as -nnodes allows, which is r, and
-// the programs with those of them that each may use.
+// the programs with their parts of these hosts.
 func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) ([]hostfile.Host, []plan.Program, error) {
 	usable := make([]bool, len(hosts))
 	for _, p := range programs {
@@ -84,10 +84,10 @@ func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) (
 	return hosts, programs, nil
 }
 
-// starter returns what starts agents on the hosts of a: on this machine as a process; elsewhere
-// through srun where Slurm has granted the hosts, else through ssh or the user's command. If the
-// user states how long hosts may take to start, hosts that cannot be reached are tried again: they
-// may not be up yet.
+// starter returns the starter of agents on the hosts of a: on this machine as a process;
+// elsewhere through srun if Slurm has granted the hosts, otherwise through ssh or the user's
+// command. If the user states how long hosts may take to start, unreachable hosts are tried
+// again, because they may be booting.
 func starter(r cmdline.Reach, a *allocation.Allocation) (remote.LocalOrRemote, error) {
 	local := remote.Local{Stderr: os.Stderr, Input: heritage()}
 	if a.SlurmJob != "" {

@@ -39,7 +39,7 @@ func finished(command string, err error, stderr io.Writer) int {
 	return statusFailed
 }
 
-// jobsOf returns the job that is wanted, all if that is "".
+// jobsOf returns the wanted job, all jobs for "".
 func jobsOf(wanted string) ([]control.Job, error) {
 	jobs := control.List(control.EachUser)
 	if wanted == "" {
@@ -81,7 +81,7 @@ func runTop(args []string, stdout stdio.File, stderr io.Writer) int {
 	return finished("top", err, stderr)
 }
 
-// showJobs looks at the jobs again and again. What they do by the second takes two looks.
+// showJobs shows the jobs again and again. Rates need two looks.
 func showJobs(spec *cmdline.Top, stdout stdio.File) error {
 	_, _, terminal := screenSize(stdout.File)
 	before, err := jobsOf(spec.Job)
@@ -92,7 +92,7 @@ func showJobs(spec *cmdline.Top, stdout stdio.File) error {
 		return errors.New("no gompirun of yours runs on this machine: type it where the job was started")
 	}
 	if spec.Job != "" {
-		spec.Job = before[0].Socket // another job's id may fit what was typed, when this one has ended
+		spec.Job = before[0].Socket // after this job's end another job's id may match
 	}
 	if terminal && !spec.Once {
 		stdout.WriteString("\x1b[H\x1b[2J")
@@ -122,7 +122,7 @@ func showJobs(spec *cmdline.Top, stdout stdio.File) error {
 	}
 }
 
-// sameJob returns the job that j is, nil if it is not among jobs.
+// sameJob returns j's earlier state in jobs, nil if there is none.
 func sameJob(jobs []control.Job, j *control.Job) *control.Job {
 	for i := range jobs {
 		if jobs[i].Socket == j.Socket {

@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A mark is a TTOU that is pending for a thread which blocks it. The kernel removes it, as all
-// signals that stop a process, when a CONT is sent to the process, whether that runs or not. So the
-// process is stopped by its mark, or is not because a CONT has come since the mark was set: there is
-// no moment between the two, as before a SIGSTOP, in which a CONT is lost. The kernel stops no
-// process of an orphaned group so, where no shell waits for that: gompirun waits for the CONT then,
-// and does nothing else.
+// A mark is a TTOU pending for a thread that blocks it. The kernel removes it, like all stop
+// signals, when a CONT is sent to the process, running or not. So the process is either stopped
+// by its mark, or not, because a CONT has come since the mark was set: unlike before a SIGSTOP,
+// there is no moment in between in which a CONT is lost. In an orphaned process group, where no
+// shell waits for it, the kernel does not stop a process this way: there gompirun only waits for
+// the CONT.
 type mark struct{ ask chan func() }
 
 func newMark() *mark {
 	m := &mark{ask: make(chan func())}
 	go func() { // until the process ends
-		runtime.LockOSThread() // and starts no process, which would block the signal, too
+		runtime.LockOSThread() // a thread without children, which would inherit the blocked signal
 		blockSignal(syscall.SIGTTOU)
 		if signal.Ignored(syscall.SIGTTOU) {
 			var action [8]uint64 // the default action is all zero
@@ -52,8 +52,8 @@ func (m *mark) set() {
 	m.do(func() { unix.Tgkill(os.Getpid(), unix.Gettid(), syscall.SIGTTOU) })
 }
 
-// stop stops this process, if there is the mark, which is gone then, and void is not closed: it is
-// before the mark is set again, and one of later stops nothing.
+// stop stops this process if the mark exists and void is not closed, and removes the mark. void
+// is closed before the mark is set again, so that a later mark stops nothing.
 func (m *mark) stop(void <-chan struct{}) {
 	m.do(func() {
 		select {
@@ -71,10 +71,10 @@ func (m *mark) stop(void <-chan struct{}) {
 //
 //  1. Such a signal is pending until a thread takes it, which the kernel reports.
 //  2. A thread that has taken it blocks all signals until its handler has returned. So when each
-//     thread has taken a signal that was sent to it alone, no handler runs that had begun before.
-//     The signal is one that Go's runtime uses itself, and does not mind.
-//  3. The handler has left the signal to a goroutine of package os/signal. Stop waits until that is
-//     idle, whatever it stops.
+//     thread has taken a signal that was sent to it alone, no earlier handler still runs.
+//     The signal is one that Go's runtime uses itself, and tolerates.
+//  3. The handler has left the signal to a goroutine of package os/signal. Stop waits until that
+//     goroutine is idle, for any channel.
 func awaitHandlers(sig syscall.Signal) {
 	for anyPending(threads(), sig) {
 		time.Sleep(time.Millisecond)

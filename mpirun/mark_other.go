@@ -4,7 +4,7 @@ package mpirun
 
 import "syscall"
 
-// A mark does not know here of a CONT that comes just before this process stops.
+// A mark here misses a CONT that comes just before this process stops.
 type mark struct{}
 
 func newMark() *mark { return &mark{} }

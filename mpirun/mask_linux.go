@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blockSignal blocks sig on this thread, but not in processes that other threads start, until
+// blockSignal blocks sig on this thread, but not in processes started by other threads, until
 // restore is called.
 func blockSignal(sig syscall.Signal) (restore func()) {
 	var old unix.Sigset_t

@@ -1,16 +1,16 @@
-// Package mpirun is the launcher: it reads a command line, starts one agent on each host, has the
-// agents start the ranks, and reports what failed.
+// Package mpirun is the launcher: it reads a command line, starts an agent on each host, orders
+// the agents to start the ranks, and reports failures.
 //
 // A job goes through the packages in this order:
 //
-//  1. internal/cmdline reads the command line. internal/allocation finds the hosts that it names or
-//     that a batch system has granted.
-//  2. internal/plan decides which rank runs where. internal/job, one goroutine, decides everything
-//     else. internal/remote starts the agents, and internal/tree those of many hosts from some of
-//     them; internal/link delivers their messages to the job.
-//  3. internal/agent runs the ranks of one host. internal/ctl encodes the messages between it and
-//     the launcher.
-//  4. internal/output prints what ranks write.
+//  1. internal/cmdline reads the command line. internal/allocation finds the hosts, named by the
+//     user or granted by a batch system.
+//  2. internal/plan maps ranks to hosts. internal/job, one goroutine, makes all other decisions.
+//     internal/remote starts the agents, for many hosts by internal/tree from some of them;
+//     internal/link delivers their messages to the job.
+//  3. internal/agent runs the ranks of one host. internal/ctl encodes its messages to and from the
+//     launcher.
+//  4. internal/output prints the output of ranks.
 package mpirun
 
 import (
@@ -32,14 +32,14 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// Exit statuses of gompirun's own.
+// Exit statuses of gompirun itself.
 const (
 	statusNothing = 1 // no arguments at all
 	statusTimeout = job.StatusTimeout
 	statusFailed  = job.StatusFailed
 )
 
-// commands are what this program does besides to run jobs, by the first word of its arguments: the
+// commands are this program's functions other than running jobs, by the first argument: the
 // processes of jobs, and commands of users.
 var commands = map[string]func(args []string) int{
 	remote.AgentFlag: func([]string) int {

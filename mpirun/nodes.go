@@ -25,8 +25,8 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// joinTime is how long nodes wait for each other without -start-timeout: they may be started by
-// hand, one by one.
+// joinTime is how long nodes wait for each other without -start-timeout: users may start them by
+// hand, in turn.
 const joinTime = 10 * time.Minute
 
 // errNoToken explains how to make a token.
@@ -47,7 +47,7 @@ func readToken() ([]byte, error) {
 	return token, nil
 }
 
-// ownOffer returns what this node has and is to run.
+// ownOffer returns this node's offer: its resources and its program.
 func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 	host, err := os.Hostname()
 	if err != nil {
@@ -68,8 +68,8 @@ func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 	}
 }
 
-// runRendezvous joins this node with the others. Node 0 runs the job, the others run agents for it.
-// It returns the exit status.
+// runRendezvous joins this node with the others. Node 0 runs the job, the others run agents for
+// it. It returns the exit status.
 func runRendezvous(spec *cmdline.Spec) int {
 	status, err := tryToMeet(spec)
 	if err != nil {
@@ -114,8 +114,8 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 	return newJoinedNodes(own, nodes).launch(*spec, place), nil
 }
 
-// listen reports whether this is node 0, and then listens. Without -node-rank node 0 is the one
-// that is on the host of the endpoint and comes first.
+// listen reports whether this is node 0, and then listens. Without -node-rank, node 0 is the
+// first node on the host of the endpoint.
 func listen(h *rendezvous.Server, place string) (bool, error) {
 	name, port, err := net.SplitHostPort(place)
 	if err != nil {
@@ -124,7 +124,7 @@ func listen(h *rendezvous.Server, place string) (bool, error) {
 	if h.Own.Node > 0 || h.Own.Node < 0 && !livesHere(name) {
 		return false, nil
 	}
-	address := ":" + port // whatever name and address the others know
+	address := ":" + port // on all addresses: other nodes may use another name or address
 	if ip, err := netip.ParseAddr(name); name == "localhost" || err == nil && ip.IsLoopback() {
 		address = place
 	}
@@ -138,7 +138,7 @@ func listen(h *rendezvous.Server, place string) (bool, error) {
 	return true, nil
 }
 
-// livesHere reports whether a name is one of this machine's, by its own files or a name server.
+// livesHere reports whether a name means this machine, by its own files or a name server.
 func livesHere(name string) bool {
 	if remote.IsLocal(name) {
 		return true
@@ -147,14 +147,15 @@ func livesHere(name string) bool {
 	return err == nil && slices.ContainsFunc(addrs, remote.IsLocal)
 }
 
-// joinedNodes are the nodes of a job that were started one by one, by name. The first is this one.
+// joinedNodes are the nodes of a job that were started one by one, by name. The first is this
+// node.
 type joinedNodes struct {
 	names  []string
-	nodes  map[string]*rendezvous.Node // but for node 0
+	nodes  map[string]*rendezvous.Node // without node 0
 	offers map[string]*rendezvous.Offer
 }
 
-// newJoinedNodes names the nodes. Several on one machine have one host name.
+// newJoinedNodes names the nodes. Several nodes on one machine have one host name.
 func newJoinedNodes(own *rendezvous.Offer, nodes []*rendezvous.Node) *joinedNodes {
 	m := &joinedNodes{names: []string{own.Host}, nodes: map[string]*rendezvous.Node{}, offers: map[string]*rendezvous.Offer{own.Host: own}}
 	for _, n := range nodes {
@@ -168,10 +169,10 @@ func newJoinedNodes(own *rendezvous.Offer, nodes []*rendezvous.Node) *joinedNode
 	return m
 }
 
-// launch runs the job and notifies the other nodes of how it ended.
+// launch runs the job and notifies the other nodes of its end.
 func (m *joinedNodes) launch(spec cmdline.Spec, place string) int {
-	spec.Policy.PerNode = 0 // each node has reported how many ranks it takes
-	spec.Master.Port = 0    // it was the port of the rendezvous
+	spec.Policy.PerNode = 0 // each node has stated its number of ranks
+	spec.Master.Port = 0    // the port was the rendezvous's
 	if spec.Master.Addr == "" && len(m.names) > 1 {
 		spec.Master.Addr = m.nodes[m.names[1]].Address()
 	}
@@ -193,7 +194,7 @@ func (m *joinedNodes) launch(spec cmdline.Spec, place string) int {
 	return status
 }
 
-// notifySignals delivers signals that other nodes get with those of this process.
+// notifySignals delivers signals to other nodes together with this process's.
 func (m *joinedNodes) notifySignals(signals chan<- os.Signal) {
 	for _, n := range m.nodes {
 		n.NotifySignals(signals)

@@ -12,7 +12,7 @@ func screenSize(f *os.File) (lines, columns int, ok bool) {
 	if err != nil {
 		return 0, 0, false
 	}
-	if size.Row == 0 || size.Col == 0 { // it does not say
+	if size.Row == 0 || size.Col == 0 { // the terminal does not know
 		return 24, 80, true
 	}
 	return int(size.Row), int(size.Col), true

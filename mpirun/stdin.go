@@ -15,9 +15,9 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// heritage returns standard input if a rank on this machine may have it itself. Ranks are in other
-// sessions than gompirun. There a terminal would not care that gompirun is in the background, and
-// let the ranks take what is typed for the shell.
+// heritage returns standard input if a rank on this machine may inherit it. Ranks are in other
+// sessions than gompirun. A terminal would therefore let ranks of a background gompirun read text
+// typed for the shell.
 func heritage() *os.File {
 	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil {
 		return nil
@@ -25,12 +25,12 @@ func heritage() *os.File {
 	return os.Stdin
 }
 
-// An inputSource is standard input, which the runs of a job read one after another.
+// An inputSource is standard input, which the runs of a job read in turn.
 type inputSource struct {
 	file  stdio.File
-	start int64         // where it was when gompirun began; -1 if it cannot be sought
-	stop  chan struct{} // closed to end the reading; nil before that has begun
-	ended chan struct{} // closed when it has ended
+	start int64         // position at gompirun's start; -1 if not seekable
+	stop  chan struct{} // closed to end the reading; nil before the reading
+	ended chan struct{} // closed after the reading
 }
 
 func newInputSource(f stdio.File) *inputSource {
@@ -41,12 +41,12 @@ func newInputSource(f stdio.File) *inputSource {
 	return s
 }
 
-// rewind ends the reading and returns to the start, or reports false if that cannot be.
+// rewind ends the reading and returns to the start, or reports false if that is impossible.
 func (s *inputSource) rewind() bool {
 	if s.start < 0 {
 		return false
 	}
-	if s.stop != nil { // a read of what can be sought does not block
+	if s.stop != nil { // reading a seekable file does not block
 		close(s.stop)
 		<-s.ended
 		s.stop = nil
@@ -55,9 +55,9 @@ func (s *inputSource) rewind() bool {
 	return err == nil
 }
 
-// read reads the source until its end and returns the channel of the data, the last of which may
-// have an error. Its goroutine ends with the process at the latest: a read of a terminal cannot be
-// interrupted.
+// read reads the source until its end and returns the channel of the data, whose last element may
+// have an error. Its goroutine ends with the process at the latest, because a read of a terminal
+// cannot be interrupted.
 func (s *inputSource) read() <-chan job.Input {
 	f, ch, stop, ended := s.file, make(chan job.Input), make(chan struct{}), make(chan struct{})
 	s.stop, s.ended = stop, ended
@@ -72,9 +72,9 @@ func (s *inputSource) read() <-chan job.Input {
 	go func() {
 		defer close(ended)
 		defer close(ch)
-		// Reading the terminal in the background would stop this process by SIGTTIN. In a thread
-		// that blocks SIGTTIN the read fails with EIO instead. The thread must not end with this
-		// goroutine: that would continue stopped agents which it has started (see agent.Run).
+		// Reading the terminal in the background would stop this process by SIGTTIN. In a thread that
+		// blocks SIGTTIN the read fails with EIO instead. The thread must not end with this goroutine:
+		// its end would continue stopped agents that it has started (see agent.Run).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer blockSignal(syscall.SIGTTIN)()
@@ -88,7 +88,7 @@ func (s *inputSource) read() <-chan job.Input {
 			case err == nil:
 			case errors.Is(err, syscall.EIO) && inBackground(f):
 				time.Sleep(foregroundLook)
-			case err == io.EOF, errors.Is(err, syscall.EIO) && isTerminal(f): // it has hung up
+			case err == io.EOF, errors.Is(err, syscall.EIO) && isTerminal(f): // the terminal has hung up
 				return
 			default:
 				send(job.Input{Err: err})
@@ -99,12 +99,11 @@ func (s *inputSource) read() <-chan job.Input {
 	return ch
 }
 
-// foregroundLook is how often a job in the background checks whether it has the terminal again. No
-// signal announces it.
+// foregroundLook is how often a background job checks whether it has the terminal again. No
+// signal announces that.
 const foregroundLook = 200 * time.Millisecond
 
-// inBackground reports whether f is a terminal that belongs to another job of
-// the shell.
+// inBackground reports whether f is a terminal that belongs to another job of the shell.
 func inBackground(f stdio.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && group != unix.Getpgrp()

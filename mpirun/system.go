@@ -18,7 +18,7 @@ import (
 )
 
 // newSystem returns the job.System of this process. It calls notify with the channel of signals,
-// pause before the process is stopped, and the function that pause returns when it is continued.
+// pause before the process is stopped, and pause's result when the process is continued.
 func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job.System {
 	_, _, terminal := screenSize(os.Stderr)
 	var caught *catcher
@@ -47,16 +47,16 @@ func showsColours() bool {
 	return os.Getenv(env.NoColour) == "" && kind != "" && kind != "dumb"
 }
 
-// runToTheEnd runs j, whose System is w, on hosts that starter starts agents on, and of which up to
-// fanout are started from one, if that is not 0. It returns the exit status, and why the job ended
-// in the words printed last.
+// runToTheEnd runs j, whose System is w, with agents of starter, at most fanout of them started
+// from one host, unless fanout is 0. It returns the exit status, and the reason for the job's end
+// as printed last.
 func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) (int, string) {
-	// If an agent is killed, this process adopts what its ranks have started.
+	// If an agent is killed, this process adopts its ranks' processes.
 	if err := proc.Adopt(); err != nil {
 		return j.Fail(err)
 	}
 	defer proc.Reap()
-	before := proc.Children(os.Getpid()) // a shell may have started something and then become gompirun
+	before := proc.Children(os.Getpid()) // children of a shell that has become gompirun
 	w.Sweep = func(living, lost []int) {
 		proc.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(living, pid) })
 		for _, pid := range lost {
@@ -87,8 +87,8 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) 
 	return status, lastWords
 }
 
-// workingDir returns the working directory by the name that the user has for it ($PWD): other hosts
-// may have that name too.
+// workingDir returns the working directory by the user's name for it ($PWD), which other hosts
+// may have, too.
 func workingDir() string {
 	dir, err := os.Getwd()
 	if err != nil {
