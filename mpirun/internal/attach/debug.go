@@ -1,5 +1,4 @@
-// Package attach is gompirun attach RANK, which runs a debugger on a rank of a job that
-// runs already.
+// Package attach is gompirun attach RANK, which runs a debugger on a rank of a running job.
 package attach
 
 import (
@@ -13,11 +12,11 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// Debug becomes a debugger on a rank, wherever it runs: the command that is given, or, if
-// it is "", one that is found there. job is the id of the rank's job, "" for the only one
-// of this user on this machine. Debug returns if it fails.
+// Debug becomes a debugger on a rank, on the rank's host: the given command or, for "", dlv or
+// gdb. job is the id of the rank's job, "" for this user's only job on this machine. Debug
+// returns only on failure.
 func Debug(rank int, job, debugger string) error {
-	// Of this user alone: how to log in to a rank's host is a command that the job names.
+	// Only jobs of this user: the job itself names the login command of a rank's host.
 	j, err := control.Choose(control.List(control.Own), job)
 	if err != nil {
 		return err
@@ -35,8 +34,8 @@ func Debug(rank int, job, debugger string) error {
 	return syscall.Exec(path, argv, os.Environ())
 }
 
-// debuggerScript is what runs the debugger on the rank's host: the user's, or for Go
-// programs dlv, if it is there, or gdb.
+// debuggerScript returns the script that runs the debugger on the rank's host: the user's, or,
+// for Go programs, dlv, or else gdb.
 func debuggerScript(debugger string, pid int) string {
 	if debugger != "" {
 		return fmt.Sprintf("exec %s %d", debugger, pid)

@@ -36,7 +36,7 @@ type Outputs struct {
 	Ready  func(pids ...int) (bool, time.Duration) // proc.Ready, except in tests
 	Merge  bool                                    // stderr goes where stdout goes
 	Window int                                     // bytes that the launcher has room for
-	Due    time.Time                               // when to send the first partial line; zero if there is none
+	Due    time.Time                               // when to send the first partial line; zero: none
 
 	ranks    []*Output
 	halted   []*stream

@@ -41,7 +41,7 @@ type cause struct {
 	time   int64  // by its host's clock, nanoseconds since 1970; 0 if no rank is the cause
 	host   *host  // host of the rank
 	abort  bool   // the rank has called Abort
-	asked  int64  // first question about this rank, or a lost agent's, by the launcher's clock; 0: none, or its host knew of a failure
+	asked  int64  // first question about this rank, launcher's clock; 0: none, or its host knew of a failure
 }
 
 // before reports whether c was certainly earlier than d. On one host its own clock decides.

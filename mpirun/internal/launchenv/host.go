@@ -4,28 +4,28 @@ import (
 	"slices"
 )
 
-// ofHost are variables, or beginnings of them, that belong to a host and its
-// login. Ranks get those of their host, not of the launcher's.
+// ofHost are variables, or prefixes, that belong to a host and its login. Ranks get their own
+// host's values, not the launcher's.
 var ofHost = []string{
 	"HOME=", "USER=", "LOGNAME=", "SHELL=", "MAIL=", "HOSTNAME=", "PWD=", "OLDPWD=", "SHLVL=", "_=",
 	"DISPLAY=", "WAYLAND_DISPLAY=", "XAUTHORITY=", "XDG_", "SSH_", "DBUS_", "TERM_SESSION_ID=", "TMUX", "STY=", "WINDOWID=",
 }
 
-// ofLogin are those of them that describe the login of the agent, which is no
-// session of the user's.
+// ofLogin are the variables of ofHost that describe the agent's login, which is no session of the
+// user.
 var ofLogin = []string{"PWD=", "OLDPWD=", "SHLVL=", "_=", "SSH_", "XDG_SESSION_"}
 
-// ofThisHost are variables that a batch system sets on each host for itself: their values on the
-// launcher's host are wrong here.
+// ofThisHost are variables that a batch system sets on each host for itself: the launcher's
+// values are wrong on other hosts.
 var ofThisHost = []string{
 	"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK",
 	"SLURMD_NODENAME", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "SLURM_CPUS_ON_NODE", "SLURM_TOPOLOGY_ADDR",
 }
 
 // OnHost returns the environment of the ranks of one host. launched are the launcher's variables,
-// own those that the agent was started with. If remote, ranks get own and those of launched that
-// make sense there: isDir reports whether TMPDIR exists. Otherwise they get launched. Variables
-// that a batch system sets per host always come from own.
+// own the agent's initial ones. If remote, ranks get own, and the variables of launched that are
+// valid there: isDir reports whether TMPDIR exists. Otherwise they get launched. Variables that a
+// batch system sets per host always come from own.
 func OnHost(launched, own []string, remote bool, isDir func(path string) bool) []string {
 	here := slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return !slices.Contains(ofThisHost, nameOf(kv)) })
 	if !remote {

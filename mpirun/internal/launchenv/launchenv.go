@@ -1,9 +1,9 @@
 // Package launchenv makes the environment of a rank. It is pure.
 //
-// Variables come from several places: gompirun's own environment, the
-// host's, -x, and gompirun itself. Merge puts them together, each name once.
-// What identifies a rank (RANK, MASTER_ADDR, SLURM_PROCID and so on) is
-// gompirun's; everything else is the user's, and gompirun only has defaults.
+// Variables come from several places: gompirun's own environment, the host's, -x, and gompirun
+// itself. Merge combines them, each name once. The identity of a rank (RANK, MASTER_ADDR,
+// SLURM_PROCID and so on) is gompirun's; all other variables are the user's, and gompirun only
+// has defaults.
 package launchenv
 
 import (
@@ -13,9 +13,8 @@ import (
 	"gompi/internal/env"
 )
 
-// Merge returns the variables of all layers, each name once, with the value
-// that the last of the layers gives it. A name that one layer has twice has its
-// last value there.
+// Merge returns the variables of all layers, each name once, with the value of the last layer
+// that has the name, and the last value within that layer.
 func Merge(layers ...[]string) []string {
 	var out []string
 	at := map[string]int{}
@@ -31,8 +30,7 @@ func Merge(layers ...[]string) []string {
 	return out
 }
 
-// Value returns the value of a variable, the last if there are several, and
-// whether there is one.
+// Value returns the value of a variable, the last if there are several, and whether it is set.
 func Value(vars []string, name string) (string, bool) {
 	for _, kv := range slices.Backward(vars) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -47,25 +45,25 @@ func nameOf(kv string) string {
 	return name
 }
 
-// otherLaunchers are variables, or beginnings of them, by which other launchers mark a process as
-// one of their ranks. A rank of ours is not.
+// otherLaunchers are variables, or prefixes, by which other launchers mark their own ranks, which
+// ours are not.
 var otherLaunchers = []string{
 	"PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "OMPI_APP_CTX_NUM_PROCS=", "MV2_COMM_WORLD_", "HYDRA_", "HYDI_", "MPI_LOCAL",
 	"TORCHELASTIC_", "HOROVOD_RANK=", "HOROVOD_SIZE=", "HOROVOD_LOCAL_", "PALS_RANKID=", "PALS_LOCAL_RANKID=",
 	"SLURM_TASK_PID=",
 }
 
-// Forward returns the variables that ranks may get: vars without those in which this or another
-// launcher gives a process its rank. A rank that calls gompirun has such variables.
+// Forward returns the variables that ranks may get: vars without the variables by which this or
+// another launcher gives a process its rank. A rank that calls gompirun has such variables.
 func Forward(vars []string) []string {
 	own := map[string]bool{}
 	for _, v := range env.Table() {
-		own[v.Name] = v.Set && v.Default == "" || v.Name == env.Token // what has a default may be the user's
+		own[v.Name] = v.Set && v.Default == "" || v.Name == env.Token // with a default: perhaps the user's
 	}
 	return slices.DeleteFunc(without(vars, otherLaunchers), func(kv string) bool { return own[nameOf(kv)] })
 }
 
-// without returns vars without those that begin like one of starts.
+// without returns vars without the variables that begin like one of starts.
 func without(vars, starts []string) []string {
 	return slices.DeleteFunc(slices.Clone(vars), func(kv string) bool {
 		return slices.ContainsFunc(starts, func(s string) bool { return strings.HasPrefix(kv, s) })

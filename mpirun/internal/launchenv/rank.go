@@ -29,9 +29,8 @@ func (n *Node) Size() int {
 	return size
 }
 
-// Identity returns the variables by which the process with a local rank knows
-// which rank it is, in the words of gompirun and of others: torchrun, Open MPI and
-// the MPICH family. In the environment around they replace what there is.
+// Identity returns the variables that identify the process with a local rank, under the names of
+// gompirun and of others: torchrun, Open MPI and the MPICH family. They replace existing values.
 func (n *Node) Identity(local int) []string {
 	rank, size := strconv.Itoa(n.Ranks[local]), strconv.Itoa(n.Size())
 	localRank, localSize := strconv.Itoa(local), strconv.Itoa(len(n.Ranks))
@@ -52,14 +51,14 @@ func (n *Node) Identity(local int) []string {
 	}
 }
 
-// perNode is what Slurm calls the ranks of a node, where each has as many. It is
-// set if the job was asked for with a number of tasks for each node.
+// perNode is Slurm's number of ranks on each node, if that is equal. It is set if the job was
+// requested with a number of tasks for each node.
 const perNode = "SLURM_NTASKS_PER_NODE"
 
-// Slurm returns the variables that srun would set for a local rank, if around, its environment, is
-// that of a Slurm job; else nothing. Scripts read their rank, the number of ranks and the first
-// node from them. Slurm's own values are those of the batch script or of the agent's step.
-// Variables about the job (SLURM_JOB_...) are right as they are.
+// Slurm returns the variables that srun would set for a local rank, if around, its environment,
+// is of a Slurm job; otherwise nothing. Scripts read their rank, the number of ranks and the
+// first node from them. Slurm's own values describe the batch script or the agent's step.
+// Variables about the job (SLURM_JOB_...) are right without a change.
 func (n *Node) Slurm(local int, around []string) []string {
 	if job, _ := Value(around, "SLURM_JOB_ID"); job == "" {
 		return nil
@@ -80,8 +79,8 @@ func (n *Node) Slurm(local int, around []string) []string {
 	return vars
 }
 
-// slurmNames returns the names of the nodes. With -standalone the only host has a
-// name that Slurm does not know.
+// slurmNames returns the names of the nodes. With -standalone the only host has a name that Slurm
+// does not know.
 func (n *Node) slurmNames(around []string) []string {
 	if name, _ := Value(around, "SLURMD_NODENAME"); name != "" && len(n.Hosts) == 1 {
 		return []string{name}

@@ -8,16 +8,15 @@ import (
 	"gompi/internal/env"
 )
 
-// settable are the variables of torchrun's ranks that users export by hand, where
-// no launcher does it for them.
+// settable are the variables of torchrun's ranks that users export by hand if no launcher does.
 var settable = []string{
 	env.TorchRank, env.TorchSize, env.TorchLocalRank, env.TorchLocalSize, env.TorchNode, env.TorchNodes,
 	env.TorchMasterAddr, env.TorchMasterPort,
 }
 
-// Replaced returns, in words, which of the user's variables have other values on the ranks of n's
-// job: "MASTER_PORT=12340 by 41233". Where the variables are those of a launcher's rank, which has
-// called gompirun, nothing is the user's.
+// Replaced describes the user's variables that have other values on the ranks of n's job:
+// "MASTER_PORT=12340 by 41233". If a launcher's rank has called gompirun, the variables are its
+// launcher's and none is the user's.
 func (n *Node) Replaced(user []string) []string {
 	for _, name := range []string{env.Rank, env.TorchRunID} {
 		if _, ok := Value(user, name); ok {

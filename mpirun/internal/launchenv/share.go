@@ -6,10 +6,9 @@ import (
 	"gompi/internal/env"
 )
 
-// Threads returns the values of GOMAXPROCS and OMP_NUM_THREADS for a rank, to be
-// used where the user has not set them. The rank is bound to cpus CPUs, 0 if to none;
-// it shares the cores of its host, and a quota of processors, if that is not 0, with the
-// ranks there. Go needs a second thread to overlap communication with computation.
+// Threads returns GOMAXPROCS and OMP_NUM_THREADS for a rank, as defaults. The rank is bound to
+// cpus CPUs, 0 for none. It shares the cores of its host, and a quota of processors, unless that
+// is 0, with the ranks there. Go needs a second thread to overlap communication with computation.
 func Threads(cpus, cores, quota, ranks int) []string {
 	share := cpus
 	if share == 0 {
@@ -24,8 +23,8 @@ func Threads(cpus, cores, quota, ranks int) []string {
 	}
 }
 
-// GPUs returns what makes a rank see the GPUs of a list in the order in which they were
-// counted; nothing if there is none, which leaves it as it is.
+// GPUs returns variables that make a rank see the GPUs of a list in the order of their
+// assignment; nothing for an empty list, so that the environment stays unchanged.
 func GPUs(list string) []string {
 	if list == "" {
 		return nil

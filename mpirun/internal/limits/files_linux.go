@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentFiles is how many files an agent has open before it knows its ranks, and a few more.
+// agentFiles is the number of files that an agent has open before it knows its ranks, and a few
+// more.
 const agentFiles = 24
 
-// CheckAgent returns an error if the limits of this process are too low for an agent that serves
-// another host than the launcher's, which has looked at its own.
+// CheckAgent returns an error if the limits of this process are too low for an agent on another
+// host than the launcher's, which has checked its own.
 func CheckAgent() error {
 	if err := CheckAgentFiles(); err != nil {
 		return err
@@ -20,7 +21,7 @@ func CheckAgent() error {
 	return Check()
 }
 
-// CheckAgentFiles returns an error if this process may have fewer files open than an agent needs.
+// CheckAgentFiles returns an error if this process may have fewer open files than an agent needs.
 func CheckAgentFiles() error {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= agentFiles {
@@ -29,16 +30,16 @@ func CheckAgentFiles() error {
 	return ExplainRanks(unix.EMFILE, 1)
 }
 
-// FirstBell is the least number of a doorbell's descriptor: it is above the numbers of what a rank
-// inherits besides, or opens at once.
+// FirstBell is the least descriptor number of a doorbell: above the other inherited descriptors
+// of a rank and its first files.
 const FirstBell = 64
 
-// openFiles is how many files an agent of n ranks may have open, and a few more: for each a
-// doorbell, two sockets, three pipes and a pidfd.
+// openFiles is the number of files that an agent of n ranks may have open, and a few more: for
+// each a doorbell, two sockets, three pipes and a pidfd.
 func openFiles(n int) int { return max(FirstBell+n, 7*n) + 32 }
 
 // ExplainRanks is Explain for an agent of that many ranks. The soft limit of open files, which Go
-// has raised, equals the hard one.
+// has raised, equals the hard limit.
 func ExplainRanks(err error, ranks int) error {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
@@ -49,13 +50,13 @@ func ExplainRanks(err error, ranks int) error {
 		err, limit.Cur, ranks, n, "* hard nofile 65536", n)
 }
 
-// manyRanks is the number of ranks from which on the doorbells, all of which every rank inherits,
-// take much of the usual limit of 1024 open files.
+// manyRanks is the number of ranks from which on the doorbells, which every rank inherits, take
+// much of the usual limit of 1024 open files.
 const manyRanks = 100
 
-// Raise raises those of this process, and of what it starts, that the given number of ranks may
-// need raised. RDMA locks the memory that it registers. Go has raised the limit of open files, but
-// only for its own process. A rank for which the hard limits are too little reports so itself.
+// Raise raises the limits of this process, and of its children, as far as that many ranks may
+// need it. RDMA locks the memory that it registers. Go has raised the limit of open files, but
+// only for its own process. A rank reports hard limits that are too low itself.
 func Raise(ranks int) {
 	var locked unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &locked) == nil {

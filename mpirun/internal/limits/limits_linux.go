@@ -1,5 +1,5 @@
-// Package limits finds which limit of the system keeps a process from starting others, where the
-// kernel has one number for all of them.
+// Package limits finds the limit of the system that keeps a process from starting others, where
+// the kernel has one error number for all limits.
 package limits
 
 import (
@@ -15,19 +15,19 @@ import (
 	"gompi/internal/cgroup"
 )
 
-// least is how many threads a launcher and an agent take that have begun, and a few more.
+// least is the number of threads of a launcher and an agent after their start, and a few more.
 const least = 12
 
-// leastFiles is how many files a launcher has open that has no agent yet, and a few more. With
+// leastFiles is the number of open files of a launcher without an agent, and a few more. With
 // fewer, Go itself may die.
 const leastFiles = 12
 
-// many is a limit of processes that no launcher reaches. It saves looking at all of the machine's.
+// many is a limit of processes that no launcher reaches. It saves counting all of the machine's.
 const many = 4096
 
 // Check returns an error if this process may not open a few files, start a few threads and
-// processes, or see those that it starts. Go's own message, when it cannot open its first file or
-// start a thread, is the stacks of all that it runs.
+// processes, or see its children. Go's own message, when it cannot open its first file or start a
+// thread, is the stacks of all goroutines.
 func Check() error {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && files.Cur < leastFiles {
@@ -42,7 +42,7 @@ func Check() error {
 	return nil
 }
 
-// Explain adds to an error of a system call which limit is its reason, as far as that is known.
+// Explain adds the limit behind an error of a system call, as far as known.
 func Explain(err error) error {
 	var files, space unix.Rlimit
 	switch {
@@ -58,7 +58,7 @@ func Explain(err error) error {
 	return err
 }
 
-// A limit bounds how many threads and processes there may be.
+// A limit bounds the number of threads and processes.
 type limit struct {
 	name     string // "" for none
 	of, left int64
@@ -68,7 +68,7 @@ func (l limit) String() string {
 	return fmt.Sprintf("there may be %d threads and processes by %s, and there are %d", l.of, l.name, l.of-l.left)
 }
 
-// processes returns the limit of this process that leaves least. root is "/" but in tests.
+// processes returns the limit of this process that leaves least. root is "/", except in tests.
 func processes(root string) limit {
 	l := limit{left: many}
 	for g := range cgroup.Groups(root, "pids") {
@@ -87,7 +87,7 @@ func processes(root string) limit {
 	return l
 }
 
-// threads returns how many threads a user runs, as far as this process may see them.
+// threads returns the number of a user's threads, as far as this process may see them.
 func threads(uid int) (n int64) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -104,7 +104,7 @@ func threads(uid int) (n int64) {
 		status, _ := os.ReadFile("/proc/" + e.Name() + "/status")
 		_, rest, _ := strings.Cut(string(status), "\nThreads:\t")
 		count, _, _ := strings.Cut(rest, "\n")
-		here, _ := strconv.ParseInt(count, 10, 64) // 0 if it is gone
+		here, _ := strconv.ParseInt(count, 10, 64) // 0 if it has ended
 		n += here
 	}
 	return n

@@ -1,5 +1,5 @@
-// Package listing is what gompirun ps and top print of jobs: pure text. What jobs say of themselves
-// is printed without control characters, since root sees the jobs of others.
+// Package listing formats jobs for gompirun ps and top: pure text. The jobs' own strings are
+// printed without control characters, because root sees the jobs of other users.
 package listing
 
 import (
@@ -18,14 +18,14 @@ import (
 	"gompi/mpirun/internal/report"
 )
 
-// Bounds of what is printed of one job.
+// Bounds of the text about one job.
 const (
 	mostLines   = 8
 	mostHosts   = 4
 	mostProgram = 80
 )
 
-// Jobs lists jobs, each with what its ranks are in. With users it says whose they are.
+// Jobs lists jobs, each with its ranks' calls. users adds a column with their users.
 func Jobs(jobs []control.Job, users bool) string {
 	heads := []string{"JOB", "PROCESS", "AGE", "RANKS", "HOSTS", "STATE", "PROGRAM"}
 	if users {
@@ -56,7 +56,7 @@ func Jobs(jobs []control.Job, users bool) string {
 	return b.String()
 }
 
-// state returns what a job is doing, and since when or why.
+// state returns the state of a job, with its duration or reason.
 func state(j *control.Job) string {
 	text := string(j.State)
 	switch {
@@ -83,7 +83,7 @@ func hosts(names []string) string {
 	return control.Plain(strings.Join(names, ","))
 }
 
-// Top shows the ranks of a job, and what they have done since a look before.
+// Top shows the ranks of a job, and their rates since an earlier look.
 func Top(j, before *control.Job) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  process %d  %s  %d ranks on %s  %s  %s\n", j.Short(), j.PID, age(j.Age), j.Size, hosts(j.Hosts), state(j), shorten(j.Program(), mostProgram))
@@ -139,7 +139,7 @@ func row(j, before *control.Job, r *control.Rank) []string {
 	return append(cells, since, control.Plain(doing))
 }
 
-// previous returns the rank's process at the look before, nil if there was none, and the seconds
+// previous returns the rank's process at the earlier look, nil if there was none, and the seconds
 // since.
 func previous(j, before *control.Job, r *control.Rank) (*control.Rank, float64) {
 	if before == nil || before.ID != j.ID || j.Age <= before.Age {
@@ -153,7 +153,7 @@ func previous(j, before *control.Job, r *control.Rank) (*control.Rank, float64) 
 	return nil, 1
 }
 
-// age returns seconds for people.
+// age writes seconds for people.
 func age(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d < 10*time.Second {
@@ -164,7 +164,7 @@ func age(seconds float64) string {
 
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 
-// number returns a count by the second.
+// number writes a rate.
 func number(x float64) string {
 	if x > 0 && x < 10 {
 		return fmt.Sprintf("%.1f", x)
@@ -180,7 +180,7 @@ func shorten(text string, most int) string {
 	return control.Plain(text)
 }
 
-// JSON returns jobs as an array, in which what a terminal would take for more than text is escaped.
+// JSON returns jobs as an array, with control characters of terminals escaped.
 func JSON(jobs []control.Job) ([]byte, error) {
 	if jobs == nil {
 		jobs = []control.Job{}
@@ -191,7 +191,7 @@ func JSON(jobs []control.Job) ([]byte, error) {
 		switch {
 		case r == '\n' || unicode.IsPrint(r):
 			b.WriteRune(r)
-		default: // of a string: there is no such character besides
+		default: // in a string: JSON has such characters nowhere else
 			for _, unit := range utf16.Encode([]rune{r}) {
 				fmt.Fprintf(&b, "\\u%04x", unit)
 			}
@@ -211,8 +211,8 @@ func columns(lines [][]string) []string {
 	return slices.Collect(strings.Lines(b.String()))
 }
 
-// Screen returns a text as a terminal of so many lines and columns takes it from its upper left
-// corner on: what is over is cut off, and what stood there is erased.
+// Screen returns a text for a terminal of so many lines and columns, from the upper left corner
+// on: it is cut to that size, and replaces the old text.
 func Screen(text string, height, width int) string {
 	var b strings.Builder
 	b.WriteString("\x1b[H")

@@ -1,5 +1,5 @@
-// Package loop handles events on one goroutine, in the order in which the kernel reports them:
-// descriptors that are ready, and the ends of work that ran aside.
+// Package loop handles events on one goroutine, in the kernel's order: descriptors that are
+// ready, and the ends of background work.
 package loop
 
 import (
@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Loop waits for descriptors. It is an epoll set, level-triggered. All of its methods are for its
+// A Loop waits for descriptors. It is an epoll set, level-triggered. Its methods are for its
 // goroutine, which waits and handles in turn.
 type Loop struct {
 	fd       int
 	events   [128]unix.EpollEvent
 	handlers map[int32]func(events uint32) // by descriptor
 
-	bell    int // an eventfd: something has run aside
-	running int // work that was begun aside and is not finished
+	bell    int // an eventfd: background work has ended
+	running int // unfinished background work
 
 	mu   sync.Mutex
-	done []func() // what the loop is to do after work aside
+	done []func() // follow-ups of background work, for the loop
 }
 
-// Open makes the loop, which watches nothing yet but for the ends of work aside.
+// Open makes the loop, which watches only the ends of background work at first.
 func (l *Loop) Open() error {
 	var err error
 	if l.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -40,7 +40,7 @@ func (l *Loop) Close() {
 	unix.Close(l.fd)
 }
 
-// Watch has handle called with the events of fd when one of events has come. Closing fd ends that.
+// Watch calls handle with the events of fd when one of events occurs. Closing fd ends the watch.
 func (l *Loop) Watch(fd int, events uint32, handle func(events uint32)) error {
 	e := unix.EpollEvent{Events: events, Fd: int32(fd)}
 	if err := unix.EpollCtl(l.fd, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
@@ -56,7 +56,7 @@ func (l *Loop) Change(fd int, events uint32) {
 	unix.EpollCtl(l.fd, unix.EPOLL_CTL_MOD, fd, &e) // fails only for a descriptor that is not watched
 }
 
-// Rehandle has the events of fd, which is watched, handled by handle.
+// Rehandle replaces the handler of fd, which is watched.
 func (l *Loop) Rehandle(fd int, handle func(events uint32)) { l.handlers[int32(fd)] = handle }
 
 // Forget ends the watch of fd.
@@ -64,7 +64,7 @@ func (l *Loop) Forget(fd int) {
 	unix.EpollCtl(l.fd, unix.EPOLL_CTL_DEL, fd, nil) // fails only for a descriptor that is not watched
 }
 
-// Bell makes an eventfd that has ring called when it is written to (Ring), also from another
+// Bell makes an eventfd and calls ring after each write to it (Ring), also from another
 // goroutine.
 func (l *Loop) Bell(ring func()) (int, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
@@ -73,18 +73,18 @@ func (l *Loop) Bell(ring func()) (int, error) {
 	}
 	return fd, l.Watch(fd, unix.EPOLLIN, func(uint32) {
 		var count [8]byte
-		unix.Read(fd, count[:]) // before what it stands for is looked at, so that no ring is lost
+		unix.Read(fd, count[:]) // before ring looks at the cause, so that no write is lost
 		ring()
 	})
 }
 
 // Ring rings a bell.
 func Ring(bell int) {
-	unix.Write(bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // fails only if it has been rung very often
+	unix.Write(bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // fails only after very many rings
 }
 
-// Wait blocks until something is ready, at most limit milliseconds if that is not negative, and
-// returns the events in the order in which they happened.
+// Wait blocks until a descriptor is ready, at most limit milliseconds if limit is not negative,
+// and returns the events in the order in which they happened.
 func (l *Loop) Wait(limit int) ([]unix.EpollEvent, error) {
 	n, err := unix.EpollWait(l.fd, l.events[:], limit)
 	if err == unix.EINTR {
@@ -96,15 +96,15 @@ func (l *Loop) Wait(limit int) ([]unix.EpollEvent, error) {
 	return l.events[:n], nil
 }
 
-// Handle handles events that Wait has returned.
+// Handle handles the events of Wait.
 func (l *Loop) Handle(events []unix.EpollEvent) {
 	for _, e := range events {
 		l.handlers[e.Fd](e.Events)
 	}
 }
 
-// Aside runs work, which may take long, on a goroutine, and then in the loop what work returns: the
-// loop continues meanwhile.
+// Aside runs slow work on a goroutine in the background, and then its result, a function, in the
+// loop.
 func (l *Loop) Aside(work func() (then func())) {
 	l.running++
 	go func() { // until work is done or the process ends
@@ -116,10 +116,10 @@ func (l *Loop) Aside(work func() (then func())) {
 	}()
 }
 
-// Running returns how much runs aside.
+// Running returns the number of unfinished calls of Aside.
 func (l *Loop) Running() int { return l.running }
 
-// finishAside does what is to be done after work aside.
+// finishAside runs the follow-ups of background work.
 func (l *Loop) finishAside() {
 	l.mu.Lock()
 	done := l.done

@@ -1,5 +1,5 @@
-// Package pattern reads the words of hydra's patterns, as %r and %h, and %l of our own, in what
-// lines of output begin with and in the names of files.
+// Package pattern expands hydra's patterns, such as %r and %h, and our own %l, in prefixes of
+// output lines and in file names.
 package pattern
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Rank is what patterns expand to for a rank.
+// A Rank is the values of patterns for a rank.
 type Rank struct {
 	Rank  int
 	Local int // among the ranks of its host
@@ -17,7 +17,7 @@ type Rank struct {
 	Node  int // number of the host in the job
 }
 
-// Check returns what is wrong with a pattern, if anything is.
+// Check returns the error of a pattern, if any.
 func Check(pattern string) error {
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] != '%' {
@@ -30,8 +30,8 @@ func Check(pattern string) error {
 	return nil
 }
 
-// Expand returns a pattern with the facts of a rank and a time in place of hydra's
-// words. Each job is the only one of its gompirun: %g is 0.
+// Expand returns a pattern with its words replaced by the facts of a rank and a time. Each job is
+// the only job of its gompirun: %g is 0.
 func Expand(pattern string, r Rank, now time.Time) string {
 	return strings.NewReplacer("%%", "%", "%r", strconv.Itoa(r.Rank), "%l", strconv.Itoa(r.Local), "%h", r.Host, "%p", strconv.Itoa(r.Node),
 		"%g", "0", "%t", strconv.FormatInt(now.Unix(), 10)).Replace(pattern)

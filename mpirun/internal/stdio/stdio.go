@@ -1,6 +1,7 @@
 // Package stdio reads and writes descriptors that other processes have, too. Any of them may make
-// the open file description non-blocking, at any time, as asyncio, Node.js and ssh do with standard
-// input. An os.File that was blocking when the process began then fails with EAGAIN; a File waits.
+// the open file description non-blocking at any time, as asyncio, Node.js and ssh do with
+// standard input. An os.File that was blocking when the process began then fails with EAGAIN; a
+// File waits.
 package stdio
 
 import (
@@ -10,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A File is one that may become non-blocking.
+// A File is an os.File that may become non-blocking.
 type File struct{ *os.File }
 
 // The standard descriptors.
@@ -20,7 +21,7 @@ var (
 	Stderr = File{os.Stderr}
 )
 
-// Read reads as os.File does. It blocks until there is something to read.
+// Read reads like os.File. It blocks until there is data.
 func (f File) Read(b []byte) (int, error) {
 	for {
 		n, err := f.File.Read(b)
@@ -31,7 +32,7 @@ func (f File) Read(b []byte) (int, error) {
 	}
 }
 
-// Write writes as os.File does. It blocks until all of b is written.
+// Write writes like os.File. It blocks until all of b is written.
 func (f File) Write(b []byte) (n int, err error) {
 	for {
 		more, err := f.File.Write(b[n:])
@@ -45,7 +46,7 @@ func (f File) Write(b []byte) (n int, err error) {
 // WriteString is Write.
 func (f File) WriteString(s string) (int, error) { return f.Write([]byte(s)) }
 
-// await returns when f is ready. Errors are those of the read or write that follows.
+// await returns when f is ready. The following read or write reports errors.
 func (f File) await(events int16) {
 	unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: events}}, -1)
 }

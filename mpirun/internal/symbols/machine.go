@@ -4,9 +4,9 @@ package symbols
 type machine struct {
 	common  *common
 	at      uint64 // of the row
-	stop    uint64 // the address whose row is wanted
+	stop    uint64 // address of the wanted row
 	row     row
-	initial row // that of the CIE
+	initial row // row of the CIE
 	kept    []row
 }
 
@@ -39,7 +39,7 @@ const (
 	opArgsSize       = 0x2e
 )
 
-// run reports false for an instruction that it does not know.
+// run reports false for an unknown instruction.
 func (m *machine) run(code []byte) bool {
 	b := &reader{data: code}
 	for b.at < len(code) && !b.failed {
@@ -71,7 +71,7 @@ func (m *machine) run(code []byte) bool {
 	return !b.failed
 }
 
-// advance reports whether the row before is that of the address.
+// advance reports whether the current row is the wanted one.
 func (m *machine) advance(n uint64) bool {
 	m.at += n * m.common.codeAlign
 	return m.at > m.stop

@@ -1,5 +1,5 @@
-// Package symbols finds the lines and functions of programs in C, C++ and Fortran that addresses
-// are of, and the callers of functions.
+// Package symbols finds the lines and functions at addresses of programs in C, C++ and Fortran,
+// and the callers of functions.
 package symbols
 
 import (
@@ -14,7 +14,7 @@ type Program struct {
 	file    *elf.File
 	lines   *dwarf.Data // nil if it was compiled without -g
 	symbols []elf.Symbol
-	dynamic []elf.Symbol // those that are left of a stripped file
+	dynamic []elf.Symbol // symbols left in a stripped file
 	entries []entry      // nil before they are read
 }
 
@@ -34,8 +34,8 @@ func Open(name string) (*Program, error) {
 // Close closes the file.
 func (p *Program) Close() error { return p.file.Close() }
 
-// Place returns where a call returns to, an address as far behind the beginning of the program in
-// memory: "src/pair.c:55", or "compute+0x12" without lines, or "" if it is not known.
+// Place returns the place of a call by its return address, an offset from the beginning of the
+// program in memory: "src/pair.c:55", or "compute+0x12" without lines, or "" if unknown.
 func (p *Program) Place(offset uint64) string {
 	at := offset + p.base() - 1 // the call itself
 	if line := p.line(at); line != "" {
@@ -47,7 +47,7 @@ func (p *Program) Place(offset uint64) string {
 	return ""
 }
 
-// Function returns the function to which a call returns, "" if it is not known.
+// Function returns the function of a return address, "" if unknown.
 func (p *Program) Function(offset uint64) string {
 	for _, all := range [][]elf.Symbol{p.symbols, p.dynamic} {
 		if s := function(all, offset+p.base()-1); s != nil {
@@ -66,11 +66,11 @@ func function(all []elf.Symbol, at uint64) *elf.Symbol {
 	return nil
 }
 
-// Line returns the line to which a call returns, "" if it was compiled without -g.
+// Line returns the line of a return address, "" if it was compiled without -g.
 func (p *Program) Line(offset uint64) string { return p.line(offset + p.base() - 1) }
 
-// Variable returns how far behind the beginning of the program in memory a variable is that others
-// may use.
+// Variable returns the offset of an exported variable from the beginning of the program in
+// memory.
 func (p *Program) Variable(name string) (offset uint64, ok bool) {
 	for _, s := range p.dynamic {
 		if s.Name == name && elf.ST_TYPE(s.Info) == elf.STT_OBJECT && s.Section != elf.SHN_UNDEF {
@@ -80,7 +80,7 @@ func (p *Program) Variable(name string) (offset uint64, ok bool) {
 	return 0, false
 }
 
-// base returns the address that the program was linked to begin at.
+// base returns the link-time address of the program's beginning.
 func (p *Program) base() uint64 {
 	for _, s := range p.file.Progs {
 		if s.Type == elf.PT_LOAD {
@@ -109,8 +109,9 @@ func (p *Program) line(at uint64) string {
 	return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(e.File.Name)), path.Base(e.File.Name), e.Line)
 }
 
-// seek returns the entry of an address, with no File if there is none. LineReader's own search ends
-// at the first sequence of lines, of which a unit has one for each section: main has another.
+// seek returns the entry of an address, without a File if there is none. LineReader's own search
+// ends at the first sequence of lines, but a unit has a sequence for each section: main has
+// another.
 func seek(lines *dwarf.LineReader, at uint64) dwarf.LineEntry {
 	var before, next dwarf.LineEntry
 	before.EndSequence = true

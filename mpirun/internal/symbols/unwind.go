@@ -5,13 +5,13 @@ import (
 	"sort"
 )
 
-// Registers are those of x86-64 by their numbers in DWARF.
+// Registers are the registers of x86-64 by their numbers in DWARF.
 type Registers struct {
 	Value [17]uint64
 	Known [17]bool
 }
 
-// Registers that callers of functions need.
+// Registers needed for callers of functions.
 const (
 	FramePointer = 6
 	StackPointer = 7
@@ -21,13 +21,13 @@ const (
 // Set sets a register.
 func (r *Registers) Set(n int, v uint64) { r.Value[n], r.Known[n] = v, true }
 
-// calleeSaved reports whether a function leaves a register to its caller as it was.
+// calleeSaved reports whether functions preserve a register for their callers.
 func calleeSaved(n int) bool { return n == 3 || n == FramePointer || n >= 12 && n < PC }
 
-// Unwind replaces the registers of a function by those of its caller. offset is where the function
-// is, as far behind the beginning of the program in memory, and read reads a word of the process.
-// It reports false if the caller is not known: the function has none, or was compiled without
-// tables for unwinding; or, with lacks, because a register is needed that is not known.
+// Unwind replaces the registers of a function by its caller's. offset is the function's place,
+// from the beginning of the program in memory, and read reads a word of the process. ok is false
+// if the caller is unknown: the function has none, or was compiled without unwind tables; or,
+// with lacks, because the value of a necessary register is missing.
 func (p *Program) Unwind(offset uint64, r *Registers, read func(at uint64) (uint64, bool)) (ok, lacks bool) {
 	row, ok := p.row(offset + p.base())
 	if !ok || row.cfa < 0 || row.cfa > PC {
@@ -53,14 +53,14 @@ func (p *Program) Unwind(offset uint64, r *Registers, read func(at uint64) (uint
 	return r.Known[PC] && r.Value[PC] != 0, false
 }
 
-// A row says where the registers of a function's caller are, at one place in the function.
+// A row holds the places of the registers of a function's caller, at one address in the function.
 type row struct {
-	cfa       int // the register by which the frame is found, -1 if it is found otherwise
+	cfa       int // register that gives the frame, -1 for another way
 	cfaOffset int64
 	saved     map[int]place
 }
 
-// A place is where in the frame a register is saved, if that is known.
+// A place is the place in the frame of a saved register, if known.
 type place struct {
 	offset int64
 	known  bool
@@ -74,18 +74,18 @@ func (r row) clone() row {
 	return row{r.cfa, r.cfaOffset, saved}
 }
 
-// An entry is the instructions of one function in .eh_frame, with those of its CIE.
+// An entry is the instructions of one function in .eh_frame, with its CIE.
 type entry struct {
 	lo, hi uint64
 	common *common
 	code   []byte
 }
 
-// A common is a CIE: what several functions have in common.
+// A common is a CIE, the common part of several functions.
 type common struct {
 	codeAlign uint64
 	dataAlign int64
-	pointers  byte // how addresses are encoded
+	pointers  byte // encoding of addresses
 	sized     bool // augmentation data follows
 	code      []byte
 }
@@ -108,7 +108,7 @@ func (p *Program) row(at uint64) (row, bool) {
 	return m.row, m.run(e.code)
 }
 
-// readEntries reads .eh_frame, as far as it is understood.
+// readEntries reads .eh_frame, as far as the encoding is supported.
 func (p *Program) readEntries() []entry {
 	entries := []entry{}
 	section := p.file.Section(".eh_frame")
@@ -167,7 +167,7 @@ func (b *reader) skip(n uint64) {
 }
 
 func (b *reader) unsigned() uint64 {
-	v, n := binary.Uvarint(b.data[b.at:]) // as LEB128 is
+	v, n := binary.Uvarint(b.data[b.at:]) // the same as LEB128
 	if n <= 0 {
 		b.failed, n = true, len(b.data)-b.at
 	}
@@ -232,7 +232,7 @@ func (b *reader) common() *common {
 		case ch == 'R':
 			c.pointers = byte(b.fixed(1))
 		case ch == 'P':
-			b.pointer(byte(b.fixed(1)) & 0x7f) // of which the place alone is indirect
+			b.pointer(byte(b.fixed(1)) & 0x7f) // the place alone is indirect
 		case ch == 'L':
 			b.fixed(1)
 		default: // 'S' too: the caller of a signal handler is found by expressions
