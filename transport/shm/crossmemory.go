@@ -12,22 +12,23 @@ import (
 	"gompi/transport"
 )
 
-// A CrossMemory reaches memory that only one rank of this host maps: the kernel copies it from
+// A CrossMemory accesses memory that only one rank of this host maps: the kernel copies from
 // process to process. Methods may be called from any goroutine.
 //
-// # Whether it is the peer's memory
+// # Whether the memory is the peer's
 //
-// The kernel may refuse, and the number of a process may mean another one: ranks of one host may be
-// in different namespaces of processes. So each rank publishes where a proof of its own lies and
-// what it is, and who reaches for its memory reads that first. If a rank cannot, or finds something
-// else, it says in its line that it reaches nothing, and peers offer it no more.
+// The kernel may refuse, and a process number may mean another process: ranks of one host may be in
+// different PID namespaces. So each rank publishes a proof and the proof's address, and a peer
+// reads the proof at that address first. A rank that cannot read the proof, or finds other bytes,
+// sets reachesNothing in its own line, and peers offer such memory to that rank no more.
 //
-// While a peer is known to live, its number is not another process's: it lives until its agent has
-// reaped it and has said so. Between these two the kernel would have to use up all numbers.
+// While a peer is known to live, no other process has its number: the number stays in use until the
+// agent has reaped the peer and reported the death. Between these two events, the kernel would have
+// to use up all numbers.
 type CrossMemory struct {
 	local world.LocalRank
 	lines []line
-	pid   func(world.LocalRank) int // nil where ranks are not to be reached
+	pid   func(world.LocalRank) int // nil if ranks must not be reached
 	peers []atomic.Uint32           // an access, by local rank
 	once  sync.Once
 	proof [2]proof // the first proves that this process is the rank; peers write to the second
@@ -44,8 +45,8 @@ const (
 
 type proof [16]byte
 
-// Expose lets the peers reach this rank's memory. It is called before the first of them gets
-// an address, or is asked to reach for it.
+// Expose lets the peers reach this rank's memory. It is called before any peer gets an address or
+// is asked to reach for one.
 func (m *CrossMemory) Expose() {
 	m.once.Do(func() {
 		rand.Read(m.proof[0][:])
@@ -81,13 +82,13 @@ func (m *CrossMemory) proven(peer world.LocalRank) bool {
 	return writeMemory(m.pid(peer), found[:], at+unsafe.Sizeof(found)) == nil
 }
 
-// refusedBy reports whether a peer has found that it reaches nothing.
+// refusedBy reports whether a peer has found that it cannot reach others' memory.
 func (m *CrossMemory) refusedBy(peer world.LocalRank) bool {
 	return m.pid == nil || m.lines[peer].reachesNothing.Load() != 0
 }
 
-// Has reports whether the kernel reaches b, memory of this process, for peers that read it, and
-// write to it if written is set. Such memory can be written to.
+// Has reports whether the kernel can read b, memory of this process, and write to b if written is
+// set. Has stores to b only the byte that it has read.
 func (m *CrossMemory) Has(b []byte, written bool) bool {
 	var first [1]byte
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
@@ -97,19 +98,19 @@ func (m *CrossMemory) Has(b []byte, written bool) bool {
 	return !written || writeMemory(os.Getpid(), first[:], at) == nil
 }
 
-// Read fills dst with memory of a peer that this rank Reaches. It returns transport.ErrGone if
-// there is no such process any more, and another error if it does not map all of that memory.
+// Read fills dst with memory of a peer that this rank Reaches. It returns transport.ErrGone if the
+// process has ended, and another error if the process does not map all of that memory.
 func (m *CrossMemory) Read(peer world.LocalRank, dst []byte, from uintptr) error {
 	return gone(readMemory(m.pid(peer), dst, from))
 }
 
-// Write stores src to memory of a peer that this rank Reaches. Its errors are those of Read.
+// Write stores src to memory of a peer that this rank Reaches. It returns the same errors as Read.
 func (m *CrossMemory) Write(peer world.LocalRank, src []byte, to uintptr) error {
 	return gone(writeMemory(m.pid(peer), src, to))
 }
 
-// ReadSpans is Read from some spans, one behind the other, which are as long as dst. It changes
-// from. It takes a system call for 1024 of them.
+// ReadSpans is Read from consecutive spans, together as long as dst. It changes from, and takes a
+// system call per 1024 spans.
 func (m *CrossMemory) ReadSpans(peer world.LocalRank, dst []byte, from []Span) error {
 	return gone(readSpans(m.pid(peer), dst, from))
 }

@@ -6,11 +6,11 @@ import (
 )
 
 // Detach implements transport.Detacher. A ring has two users, its writer and its reader. So this
-// rank is the last user of those between it and the dead one. Those between two dead ranks have no
-// user left to free them: a rank that gives up the second of the two sees that the first is dead,
-// and does. Rings of a living rank that has not learned of the death are left to that rank.
+// rank is the last user of the rings between itself and the dead rank. Rings between two dead ranks
+// are freed by each rank that detaches the second of the two and finds the first dead. Rings of a
+// living rank that has not learned of the death are left to that rank.
 //
-// A page that two rings share stays.
+// A page shared by two rings stays.
 func (t *Transport) Detach(rank world.Rank) {
 	dead := t.local(rank)
 	if t.closed || dead < 0 || dead == t.Local || t.State(dead) == Alive {
@@ -28,7 +28,7 @@ func (t *Transport) Detach(rank world.Rank) {
 	}
 }
 
-// releaseRing frees the ring from one rank to another, of which no user is left.
+// releaseRing frees the ring from one rank to another, which has no user left.
 func (t *Transport) releaseRing(to, from world.LocalRank) {
 	_ = t.Release(t.ringAt(to, from), stride(len(t.Ranks))) // memory that stays is bounded by the area
 }

@@ -14,87 +14,87 @@ import (
 	"gompi/transport"
 )
 
-// This file implements transport.Direct. All ranks of a host map each rank's symmetric
-// heap, so its peers read and write buffers there in place. That is one copy instead of two
-// (2 ranks on processors near each other, through the ring, with one side in a heap, and
-// with both: latency of 256 KiB 16.6, 11 and 7 us, of 1 MiB 50, 32 and 16; window of 1 MiB
-// 37, 28 and 13 us a message, of 16 MiB 1.6, 1.2 and 0.4 ms).
+// This file implements transport.Direct. All ranks of a host map each rank's symmetric heap, so
+// peers read and write buffers there in place. Such a transfer takes one copy instead of two (2
+// ranks on processors near each other, through the ring, with one side in a heap, and with both:
+// latency of 256 KiB 16.6, 11 and 7 us, of 1 MiB 50, 32 and 16; window of 1 MiB 37, 28 and 13 us a
+// message, of 16 MiB 1.6, 1.2 and 0.4 ms).
 //
 // # Recalls
 //
-// A place is an offset in the heap of the rank that sends it, and the number of recalls of
-// that rank at that time. A rank that copies compares this number with the one in the
-// owner's line: before each chunk and, after a read, once more behind the last chunk. The
-// owner recalls its places before it changes memory that others may still read. So either
-// the reader has read the bytes that were offered, or it finds the number changed.
+// A place consists of an offset in the sender's heap and the sender's number of recalls. A copying
+// rank compares this number with the number in the owner's line: before each chunk and, after a
+// read, once more behind the last chunk. The owner recalls its places before it changes memory that
+// others may still read. So either the reader has read the bytes that were offered, or it finds the
+// number changed.
 //
-// That needs two orders between the plain loads and stores of the bytes and the atomic
-// accesses to the number. First, the owner's stores must not be seen before its recall: Recall
-// is an atomic Add, whose load acquires on every processor, so that no later store is
-// done before it. Second, the reader's loads must be done before it looks at the number for
-// the last time. On amd64 they are, since loads are done in the order of the program. On
-// arm64 an atomic load (LDAR) holds back what is behind it, and lets what is before it be
-// done later; so there read adds 0 to the number. The store of that Add releases: the
-// reader's loads are done before it. If it finds the old number, no recall was before it,
-// and as nothing comes between the load and the store of an Add, the next recall loads
-// what it stored, or what later Adds made of that. So the reader's loads come before that
-// store, it before the recall's load, and that before the owner's stores.
+// That needs two orders between the plain loads and stores of the bytes and the atomic accesses to
+// the number. First, the owner's stores must not be seen before its recall: Recall is an atomic
+// Add, whose load acquires on every processor, so that no later store happens earlier. Second, the
+// reader's loads must precede its last look at the number. On amd64 loads follow program order. On
+// arm64 an atomic load (LDAR) holds back later accesses, but not earlier ones; so there read adds 0
+// to the number. The store of that Add releases: the reader's loads come first. If the Add finds
+// the old number, no recall preceded it, and as nothing comes between the load and the store of an
+// Add, the next recall loads the value that this Add, or a later one, stored. So the reader's loads
+// precede that store, the store precedes the recall's load, and the recall's load precedes the
+// owner's stores.
 //
 // # Copies that both ranks make
 //
 // If both buffers of a Get lie in heaps, or the source in the peer's own memory, the peer can help.
-// The rank that gets invites it by a record in its ring. The inviter takes chunks from the front;
-// the peer, once it reads the record, takes chunks from the back. Each takes a chunk by a
-// compare-and-swap of the word claims, so that no chunk is copied twice. The inviter does not wait
-// for a peer that computes instead of helping. Bits of the word: 40 to 63 the number of the
-// invitation, which is different each time, so that a peer which comes late takes nothing; 20 to 39
-// the chunks taken by the peer, 0 to 19 those by the inviter. When all are taken, the peer's number
-// is final, and the inviter waits until the word helped, which the peer stores after each chunk,
-// says as many, or that the peer could not.
+// The getting rank invites the peer by a record in its ring. The inviter takes chunks from the
+// front; the peer, after reading the record, takes chunks from the back. Each side takes a chunk by
+// a compare-and-swap of the word claims, so that no chunk is copied twice. The inviter does not
+// wait for a peer that computes instead of helping. Bits of claims: 40 to 63 the number of the
+// invitation, which is different each time, so that a late peer takes nothing; 20 to 39 the chunks
+// taken by the peer, 0 to 19 the chunks taken by the inviter. Once all are taken, the peer's count
+// is final. Then the inviter waits until the word helped, which the peer stores after each chunk,
+// shows the same count, or a failure of the peer.
 //
-// An inviter that gives the copy up takes all chunks away. If the destination is its caller's own
-// memory, it waits for the one that the peer may be copying: the caller has the memory back then.
+// An inviter that gives the copy up takes all chunks away. If the destination is the caller's own
+// memory, the inviter waits for the chunk that the peer may be copying: the caller then gets the
+// memory back.
 
 const (
-	// placeBits is what a place holds the offset in, 1 for the first byte; or an address.
+	// placeBits is the length of the offset in a place, which is 1 for the first byte, or of an
+	// address.
 	placeBits  = 48
 	recallMask = 1<<(64-placeBits) - 1
-	// loadsInOrder means that the processor does loads in the order of the program.
+	// loadsInOrder means that the processor performs loads in program order.
 	loadsInOrder = runtime.GOARCH == "amd64"
-	// A chunk is what is copied between two looks at whether it is still wanted, and what the two
-	// who share a copy take at a time. It takes some microseconds. It is a quarter of the copy, in
-	// multiples of leastChunk: less makes more calls of the kernel, more leaves none for who comes
-	// late (np=2, Intel Xeon 6/207, chunks of 64, 256 KiB and 1 MiB at most: latency of 512 KiB
-	// 17.5, 14.5 and 15.1 us, of 1 MiB 44, 35 and 37, bw of 4 MiB 239, 211 and 198; in eighths
+	// A chunk is the part copied between two checks of the place, and the part that each of two
+	// sharing ranks takes at a time. It takes some microseconds. It is a quarter of the copy, in
+	// multiples of leastChunk: smaller chunks take more system calls, larger ones leave none for a
+	// late peer (np=2, Intel Xeon 6/207, chunks of 64, 256 KiB and 1 MiB at most: latency of 512
+	// KiB 17.5, 14.5 and 15.1 us, of 1 MiB 44, 35 and 37, bw of 4 MiB 239, 211 and 198; in eighths
 	// latency of 1 MiB 39).
 	leastChunk, mostChunk = 64 << 10, 256 << 10
-	// helpFrom is the length of the shortest copy that the peer is asked to help with:
-	// two chunks (np=2 near, in windows, alone and with help: 128 KiB 3.4 and 2.6 us a
-	// message, 1 MiB 24.6 and 15.7; np=4 on two processors, a window of two pairs each of
-	// 1 MiB: 45 and 48, so it does no harm where no peer has time to help).
+	// helpFrom is the length of the shortest copy that the peer is asked to help with: two chunks
+	// (np=2 near, in windows, alone and with help: 128 KiB 3.4 and 2.6 us a message, 1 MiB 24.6 and
+	// 15.7; np=4 on two processors, a window of two pairs each of 1 MiB: 45 and 48, so asking does
+	// no harm if no peer has time to help).
 	helpFrom = 128 << 10
-	// nonTemporalFrom is the length from which on copies are non-temporal (np=2 near, in
-	// windows, plain and non-temporal: 4 MiB 57 and 91 us a message, 16 MiB 570 and
-	// 369).
+	// nonTemporalFrom is the length from which on copies are non-temporal (np=2 near, in windows,
+	// plain and non-temporal: 4 MiB 57 and 91 us a message, 16 MiB 570 and 369).
 	nonTemporalFrom = 8 << 20
 
-	// How often a rank looks whether a helper has copied a chunk, which takes some microseconds,
-	// unless the helper does not run: first at once, then each time after a pause.
+	// The number of looks for a chunk of a helper, which takes some microseconds unless the helper
+	// does not run: first without a pause, then each after a pause.
 	looks, pausedLooks = 1000, 10_000
 	pause              = 100 * time.Microsecond
 
 	takenBits   = 20
 	takenMask   = 1<<takenBits - 1
 	invitations = 1<<(64-2*takenBits) - 1
-	couldNot    = takenMask // helped, of a peer that could not copy a chunk that it had taken
+	couldNot    = takenMask // the value of helped from a peer that could not copy a chunk that it had taken
 )
 
 // A move is a copy from or to a peer's memory that is under way.
 type move struct {
 	dst, src []byte
-	source   uintptr // instead of src: where it lies in the peer's own memory
-	sink     uintptr // instead of dst, which has its length: where it lies there
-	place    uint64  // at the peer, or this rank's own if it helps
+	source   uintptr // instead of src: the address in the peer's own memory
+	sink     uintptr // instead of dst: the address in the peer's own memory; src has the length
+	place    uint64  // at the peer, or this rank's own if this rank helps
 	token    uint64
 	next     int  // the chunk to copy, without a helper
 	put      bool // dst is the peer's
@@ -103,8 +103,7 @@ type move struct {
 	err      error
 }
 
-// A sharing is a copy's part in the words of a ring, of which there are two: for who
-// invited and for who helps.
+// A sharing is one side's access, the inviter's or the helper's, to the words of a shared copy.
 type sharing struct {
 	claims, helped *atomic.Uint64 // nil: there is no helper
 	number         uint64
@@ -114,7 +113,7 @@ type sharing struct {
 // moves are the copies from and to one peer, first come, first served.
 type moves struct{ fifo.Queue[move] }
 
-// ready reports whether there is something to copy, or a copy has ended.
+// ready reports whether a chunk is left to copy, or a copy has ended.
 func (m *moves) ready() bool {
 	if m.Empty() {
 		return false
@@ -137,7 +136,7 @@ func (t *Transport) Place(rank world.Rank, b mem.Buffer) uint64 {
 	return t.recalls(t.Local)<<placeBits | uint64(off+1)
 }
 
-// recalls returns the number of recalls in the places that a rank sends now.
+// recalls returns the number of recalls for the places that a rank sends.
 func (t *Transport) recalls(local world.LocalRank) uint64 {
 	return t.lines[local].recalls.Load() & recallMask
 }
@@ -145,12 +144,12 @@ func (t *Transport) recalls(local world.LocalRank) uint64 {
 // Recall implements transport.Direct.
 func (t *Transport) Recall() { t.lines[t.Local].recalls.Add(1) }
 
-// holds reports whether a place that a rank has sent still holds.
+// holds reports whether a place that a rank has sent is still valid.
 func (t *Transport) holds(local world.LocalRank, place uint64) bool {
 	return place>>placeBits == t.recalls(local)
 }
 
-// read is holds for a reader, after its last load from the place: see Recalls.
+// read is holds for a reader, after the last load from the place: see Recalls.
 func (t *Transport) read(local world.LocalRank, place uint64) bool {
 	if !loadsInOrder {
 		return place>>placeBits == t.lines[local].recalls.Add(0)&recallMask
@@ -158,7 +157,7 @@ func (t *Transport) read(local world.LocalRank, place uint64) bool {
 	return t.holds(local, place)
 }
 
-// at returns n bytes from a place of a rank's heap on, nil if they are not there.
+// at returns n bytes from a place of a rank's heap on, nil if the heap does not contain them.
 func (t *Transport) at(local world.LocalRank, place uint64, n int) []byte {
 	heap, off := t.Heap(local), place&(1<<placeBits-1) // the address of a source is beyond any heap
 	if off == 0 || off-1 > uint64(len(heap)) || uint64(n) > uint64(len(heap))-(off-1) {
@@ -188,7 +187,7 @@ func (t *Transport) Put(rank world.Rank, place uint64, src mem.Buffer, token uin
 func (t *Transport) begin(p *peer, x move) {
 	switch {
 	case p.lost:
-		x.err = transport.ErrCut // its memory may be freed
+		x.err = transport.ErrCut // the peer's memory may be freed
 	case len(x.src) != len(x.dst) && x.source == 0 && x.sink == 0:
 		x.err = transport.ErrRecalled
 	}
@@ -196,7 +195,7 @@ func (t *Transport) begin(p *peer, x move) {
 	t.moving++
 }
 
-// invite asks p to help with a copy that begins, if p can reach its destination and the record can
+// invite asks p to help with a copy that begins, if p can reach the destination and the record can
 // leave at once.
 func (t *Transport) invite(p *peer, x *move) {
 	x.ask = false
@@ -215,8 +214,8 @@ func (t *Transport) invite(p *peer, x *move) {
 	t.wake(p)
 }
 
-// An invitation is what a record of that kind holds: its number, places in the heaps of
-// its reader and its writer, and how many bytes to copy from the one to the other.
+// An invitation is the content of an invite record: its number, places in the heaps of its reader
+// and its writer, and the number of bytes to copy from the first to the second.
 type invitation struct{ number, from, to, n uint64 }
 
 const invitationSize = 32
@@ -229,7 +228,7 @@ func (w *writer) invite(i invitation) {
 	w.publish(invite, invitationSize)
 }
 
-// help accepts an invitation of p's, in content. It reports whether it was one.
+// help accepts an invitation by p, in content. It returns false if content is not an invitation.
 func (t *Transport) help(p *peer, content []byte) bool {
 	if len(content) != invitationSize {
 		t.lose(p, fmt.Errorf("%w: an invitation of %d bytes, want %d", transport.ErrProtocol, len(content), invitationSize))
@@ -237,7 +236,7 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	}
 	word := func(k int) uint64 { return binary.NativeEndian.Uint64(content[8*k:]) }
 	i := invitation{word(0), word(1), word(2), word(3)}
-	if !t.holds(t.Local, i.from) { // its memory may be anything by now
+	if !t.holds(t.Local, i.from) { // the memory may have other content
 		return true
 	}
 	x := move{place: i.from, shared: sharing{&p.r.claims, &p.r.helped, i.number, true}}
@@ -254,8 +253,8 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	return true
 }
 
-// findEnds finds the two ends of a copy that this rank helps with. Its own memory outside the heap
-// is what it has sent as a source, and not recalled.
+// findEnds finds the two ends of a copy that this rank helps with. Memory of this rank outside the
+// heap is memory that the rank has sent as a source, and not recalled.
 func (t *Transport) findEnds(p *peer, x *move, i invitation) {
 	n := int(i.n)
 	if i.from&isSource == 0 {
@@ -270,7 +269,7 @@ func (t *Transport) findEnds(p *peer, x *move, i invitation) {
 	}
 }
 
-// chunk is how much is copied at a time.
+// chunk returns the bytes copied at a time.
 func (x *move) chunk() int {
 	if x.source != 0 && x.shared.claims == nil {
 		return readChunk
@@ -278,11 +277,11 @@ func (x *move) chunk() int {
 	return min(max(x.size()/4/leastChunk*leastChunk, leastChunk), mostChunk)
 }
 
-// size is how much is copied in all.
+// size returns the bytes copied in all.
 func (x *move) size() int { return max(len(x.src), len(x.dst)) }
 
-// left reports whether chunks are left to take, which is next, the present value w of claims,
-// and its value when this rank takes that chunk.
+// left reports whether chunks are left to take. It returns the next such chunk, the present value w
+// of claims, and the value of claims after this rank has taken that chunk.
 func (x *move) left() (next int, w, taken uint64, ok bool) {
 	s := &x.shared
 	if s.claims == nil {
@@ -300,7 +299,7 @@ func (x *move) left() (next int, w, taken uint64, ok bool) {
 	return front, w, w + 1, true
 }
 
-// take takes the next chunk of a copy for this rank, and reports whether there is one.
+// take takes the next chunk of a copy for this rank, and reports whether one was left.
 func (x *move) take() (i int, ok bool) {
 	i, w, taken, ok := x.left()
 	if x.shared.claims == nil {
@@ -313,8 +312,7 @@ func (x *move) take() (i int, ok bool) {
 	return i, ok
 }
 
-// over reports whether a copy without chunks to take is complete. A helper has nothing to
-// wait for.
+// over reports whether a copy without chunks to take is complete. A helper need not wait.
 func (x *move) over() bool {
 	s := &x.shared
 	if s.claims == nil || s.helping {
@@ -326,14 +324,14 @@ func (x *move) over() bool {
 	}
 	helped := s.helped.Load()
 	if helped == s.number<<takenBits|couldNot {
-		x.err = transport.ErrRecalled // the message goes the other way
+		x.err = transport.ErrRecalled // the message is sent as frames
 		return true
 	}
 	return helped == s.number<<takenBits|helper
 }
 
-// move continues the copies under way, some chunks of one for each peer, and returns
-// how many.
+// move continues the copies under way, some chunks of one copy for each peer, and returns the
+// number of events.
 func (t *Transport) move() int {
 	n := 0
 	for i := 0; i < len(t.used); i++ { // includes peers that are added meanwhile
@@ -353,8 +351,7 @@ func (t *Transport) move() int {
 	return n
 }
 
-// advance copies a chunk. It reports whether there was one, and whether the copy is
-// over.
+// advance copies a chunk. It reports whether a chunk was left, and whether the copy is over.
 func (t *Transport) advance(p *peer, x *move) (done, over bool) {
 	switch {
 	case x.err != nil:
@@ -386,8 +383,8 @@ func (t *Transport) advance(p *peer, x *move) (done, over bool) {
 	return true, err != nil || x.shared.claims == nil && to == x.size()
 }
 
-// copy copies some bytes. Bytes for a peer's memory may go with non-temporal stores even if
-// the copy is short.
+// copy copies some bytes. Copies to a peer's memory may use non-temporal stores even if the copy is
+// short.
 func (t *Transport) copy(p *peer, x *move, from, to int) error {
 	switch {
 	case x.source != 0:
@@ -407,7 +404,7 @@ func (t *Transport) copy(p *peer, x *move, from, to int) error {
 	return nil
 }
 
-// publish publishes that one more chunk has been copied, or that it could not be.
+// publish publishes that one more chunk has been copied, or that copying it failed.
 func (s *sharing) publish(err error) {
 	helped := s.helped.Load()
 	if helped>>takenBits != s.number {
@@ -419,8 +416,8 @@ func (s *sharing) publish(err error) {
 	s.helped.Store(helped)
 }
 
-// stop takes all chunks away from the helper. If the destination is the caller's own memory, it
-// returns when the helper does not write there any more.
+// stop takes all chunks away from the helper. If the destination is the caller's own memory, stop
+// returns after the helper's last write there.
 func (t *Transport) stop(p *peer, x *move) {
 	s := &x.shared
 	if s.claims == nil || s.helping {
@@ -472,7 +469,7 @@ func (t *Transport) forgetMove(p *peer, token uint64) {
 	for i := range moves {
 		if x := &moves[i]; x.token == token {
 			t.stop(p, x)
-			*x = move{err: transport.ErrRecalled} // which is not reported
+			*x = move{err: transport.ErrRecalled} // end does not report this error
 		}
 	}
 }

@@ -2,5 +2,5 @@
 
 package shm
 
-// prefetch does nothing: a hint less.
+// prefetch does nothing: it is only a hint.
 func prefetch(at *byte, n int) {}

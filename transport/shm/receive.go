@@ -9,18 +9,16 @@ import (
 	"gompi/transport"
 )
 
-// received bounds the bytes read from one peer in one Poll, and records bounds
-// their number.
+// received bounds the bytes read from one peer in one Poll, and records bounds their number.
 const (
 	received = 256 << 10
 	records  = 64
 )
 
 const (
-	// allEvery is how many idle Polls are made for each that looks at all peers, not only
-	// at the one that the caller waits for.
+	// Of allEvery idle Polls, all but one look only at the peer that the caller waits for.
 	allEvery = 16
-	// lookEvery is how many idle Polls are made for each that checks whether peers live.
+	// One of lookEvery idle Polls checks whether peers live.
 	lookEvery = 1024
 )
 
@@ -59,8 +57,8 @@ func (t *Transport) Poll(rank world.Rank) int {
 	return n
 }
 
-// await looks at the peer that the caller waits for, and reports whether that is
-// enough for this Poll, if nothing came.
+// await looks at the peer that the caller waits for. enough means that this Poll need not look at
+// other peers, if nothing came.
 func (t *Transport) await(rank world.Rank) (n int, enough bool) {
 	p := t.talker(rank)
 	if p == nil || p.lost {
@@ -75,7 +73,7 @@ func (t *Transport) await(rank world.Rank) (n int, enough bool) {
 	return n, false
 }
 
-// disarm notes that this rank is awake, and reports whether it has slept.
+// disarm notes that this rank is awake, and reports whether the rank was armed.
 func (t *Transport) disarm() bool {
 	if !t.armed {
 		return false
@@ -132,9 +130,9 @@ func (t *Transport) done(p *peer) {
 	}
 }
 
-// serve reads from and writes to the peer that the caller waits for. It takes one record,
-// or as many as the sink wants: the line of the next record may be in that peer's cache,
-// and loading it would delay the caller, which has what it waited for.
+// serve reads from and writes to the peer that the caller waits for. It takes one record, or as
+// many as the sink wants: the line of the next record may be in that peer's cache, and loading the
+// line would delay the caller, whose frame has come.
 func (t *Transport) serve(p *peer) int {
 	n := t.receive(p, 1)
 	if !p.out.Empty() {
@@ -143,8 +141,8 @@ func (t *Transport) serve(p *peer) int {
 	return n
 }
 
-// receive reads up to most records from p, or more if the sink wants them, and returns
-// their number.
+// receive reads up to most records from p, or more if the sink wants them, and returns their
+// number.
 func (t *Transport) receive(p *peer, most int) int {
 	n := 0
 	for bytes := 0; bytes < received && p.reads && !p.lost; n++ {
@@ -164,7 +162,7 @@ func (t *Transport) receive(p *peer, most int) int {
 	return n
 }
 
-// take handles one record. It reports false if that lost p.
+// take handles one record. It returns false if the record lost p.
 func (t *Transport) take(p *peer, kind int, content []byte) bool {
 	switch {
 	case kind == invite && p.in.Left() == 0:
@@ -200,8 +198,7 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 	return true
 }
 
-// loseEnded loses the peers whose processes have ended, after it has read their rings to the
-// end.
+// loseEnded reads the rings of peers whose processes have ended, and then loses those peers.
 func (t *Transport) loseEnded() int {
 	n := 0
 	for i := 0; i < len(t.used); i++ { // includes peers that are added meanwhile
@@ -228,8 +225,8 @@ func (t *Transport) loseEnded() int {
 	return n
 }
 
-// Arm implements transport.Transport. It first stores that the rank sleeps and then looks
-// for records: see wake.
+// Arm implements transport.Transport. It stores that the rank sleeps before looking for records:
+// see wake.
 func (t *Transport) Arm() bool {
 	if t.closed {
 		return true
@@ -245,8 +242,8 @@ func (t *Transport) Arm() bool {
 	return true
 }
 
-// ready reports whether Poll has something to do. It asks the readers of full rings to wake
-// this rank when there is room.
+// ready reports whether Poll has anything to do. It asks the readers of full rings to wake this
+// rank when there is room.
 func (t *Transport) ready() bool {
 	for _, p := range t.readers {
 		if p.lost {
@@ -278,8 +275,8 @@ func (t *Transport) Pending() bool { return t.waiting > 0 }
 // Deadline implements transport.Progresser: time makes no difference.
 func (t *Transport) Deadline() int64 { return 0 }
 
-// Close implements transport.Transport. It reads and drops frames that still come, so that
-// peers which close too can write theirs.
+// Close implements transport.Transport. It reads and drops frames that still come, so that peers
+// that close too can write their own.
 func (t *Transport) Close(force bool) bool {
 	if t.closed {
 		return true

@@ -8,80 +8,76 @@ import (
 	"gompi/transport"
 )
 
-// A ring carries records from one rank to another. One process writes it, one
-// reads it. Positions count bytes from the beginning of the job; a position
-// modulo the size is a place in the ring.
+// A ring carries records from one rank to another, from one writing process to one reading process.
+// Positions count bytes from the beginning of the job; a position modulo the size is a place in the
+// ring.
 //
 //	offset  size  content
-//	0       64    head: how far the reader has read and lets the writer write;
-//	              helped: what it has done of the copy that the writer asked it
-//	              to help with
+//	0       64    head: the position up to which the reader has read, and lets the
+//	              writer write;
+//	              helped: the chunks that the reader has copied of a shared copy
 //	64      64    hungry: not 0 while the writer sleeps and waits for room;
-//	              claims: what of that copy has been begun, and by whom;
-//	              grownTo: how many bytes the records go round in once the ring has grown
+//	              claims: the chunks of that copy that each side has taken;
+//	              grownTo: the bytes for records in use after the ring has grown
 //	128     size  records
 //
-// Its first firstLap bytes are a ring of their own at first: small messages stay
-// in the first-level caches, and a pair of ranks takes little memory. When longer
-// ones have come, the writer claims more and continues there at the end of a
-// lap, instead of at the beginning. The last record of the lap says so, and grownTo how
-// much there is then: as much as the writer's Shape says, which its reader need not know.
-// Nor need it know how long the longest record is.
+// At first, the first firstLap bytes are a ring of their own: small messages stay in the
+// first-level caches, and a pair of ranks takes little memory. After longer messages, the writer
+// claims more memory and, at the end of a lap, continues there instead of at the beginning. The
+// last record of the lap announces the growth, and grownTo holds the new size, as the writer's
+// Shape specifies. The reader needs to know neither that Shape nor the length of the longest
+// record.
 //
-// A record begins at a multiple of 64 bytes and does not cross the end of the
-// ring:
+// A record begins at a multiple of 64 bytes and does not cross the end of the ring:
 //
-//	0       8     the word: kind and length of what follows, and how far its
-//	              writer has read of the ring that goes the other way; 0: no
-//	              record yet
-//	8       48    the frame's header, if it is the first record of a frame
-//	8/56    n     payload, which further records continue
+//	0       8     the word: kind and length of the record, and the position up to
+//	              which its writer has read the ring of the other direction;
+//	              0: no record yet
+//	8       48    the frame's header, if the record is the first of a frame
+//	8/56    n     payload, continued by further records
 //
-// So a frame of up to 8 bytes is one cache line, and its reader polls that line:
-// there is no tail to read first.
+// So a frame of up to 8 bytes is one cache line, and the reader polls that line: there is no tail
+// to read first.
 //
 // # Short laps
 //
-// Where small messages are answered, a lap is faster that the first-level caches of both
-// sides hold beside all else (half a round trip between two bare processes, near, around
-// 64 KiB and around 4: 1 KiB 211 and 135 ns, far 930 and 850; np=2 near, 8 B 175 and 136
-// ns, 256 B 205 and 161). So a writer that has published some small records in a row, and
-// of each knew that the reader had read all before it, ends the lap behind the next one,
-// whose word says so. What is left of the lap counts as written and read. The writer knows
-// it without a look at head: each word that comes the other way says so. Where messages are
-// not answered no word comes, and laps are long.
+// If small messages are answered, a lap is faster when the first-level caches of both sides hold it
+// beside all other data (half a round trip between two bare processes, near, in 64 KiB and in 4: 1
+// KiB 211 and 135 ns, far 930 and 850; np=2 near, 8 B 175 and 136 ns, 256 B 205 and 161). So the
+// writer ends the lap behind its next small record after publishing some small records in a row,
+// each when the reader had read all earlier records. The word of that last record says so. The rest
+// of the lap counts as written and read. The writer knows the reader's progress without looking at
+// head: each word of the other direction carries the position. If messages are not answered, no
+// word comes, and laps are long.
 //
-// # Why a reader never takes for a record what is none
+// # Why the reader never mistakes old bytes for a record
 //
-// The reader looks at the word at its position only. Before the writer stores
-// the word of a record, it has stored the record, and 0 into the word behind it,
-// which is where the reader looks next. Those stores come first for the reader
-// too: the word is stored and loaded atomically, which in Go's memory model
-// orders all that came before. The word behind the record is free, like the
-// record itself: the writer counts on 64 bytes more than it writes, and takes as
-// free only what the reader gave up by an atomic store of head, when it had read
-// it. At the beginning the memory is zero.
+// The reader looks at the word at its position only. Before the writer stores the word of a record,
+// it stores the record, and 0 into the following word, where the reader looks next. The reader sees
+// these stores first too: the word is stored and loaded atomically, which in Go's memory model
+// orders all earlier stores. The word behind the record is free, like the record itself: the writer
+// requires 64 bytes more than it writes, and counts as free only bytes that the reader has read and
+// then given up by an atomic store of head. At the beginning the memory is zero.
 //
-// Small records would fetch the line of that next word from the reader's cache
-// each time, and the store of their word wait for it. So their places are wiped
-// some at a time, behind a store that has been made: those from tail to clean
-// hold 0 (8 B between two cores: 0.31 us with one place each time, 0.28 with 16; of 1 KiB
-// they are all lines of the next record).
+// For small records, storing that 0 would fetch the next word's line from the reader's cache each
+// time, and delay the store of the record's own word. So the writer wipes several places at a time,
+// behind a finished store: the places from tail to clean hold 0 (8 B between two cores: 0.31 us
+// with one place each time, 0.28 with 16; of 1 KiB they are all lines of the next record).
 //
-// This holds across growth too: a place that is reached again was left a whole
-// ring of positions before, as counted in the size that the ring has now. And it holds
-// for short laps, whose rest is positions like others. Both ends count in the same size:
-// the writer stores grownTo before the word that announces it, and never again, since a ring
-// grows once. What it grows by was never written, and so is zero. No record is longer than
-// what is free before the end of the lap, whatever the Shape, and a Shape's longest record
-// ends at a multiple of 64 bytes: so none reaches the 64 bytes that are counted on besides.
+// Growth keeps this true: a place that is reached again was left a whole ring of positions before,
+// counted in the ring's new size. So do short laps: their rest consists of positions like others.
+// Both ends count in the same size: the writer stores grownTo once, before the word that announces
+// growth, since a ring grows once. The added memory was never written, and so is zero. No record is
+// longer than the free part before the end of the lap, whatever the Shape, and a Shape's longest
+// record ends at a multiple of 64 bytes. So no record reaches the 64 bytes that are required in
+// addition.
 //
 //c:struct gompi_ring
 type ring struct {
 	*control
-	mem  []byte // all of it, also what is not claimed yet
-	lap  uint64 // how much of mem is in use, a power of two
-	base uint64 // a position that is at the beginning of mem
+	mem  []byte // the whole ring, including the part that is not claimed yet
+	lap  uint64 // the part of mem in use, a power of two
+	base uint64 // a position at the beginning of mem
 }
 
 // control is the beginning of a ring.
@@ -117,11 +113,11 @@ func newRing(mem []byte) ring {
 
 func (r *ring) at(pos uint64) int { return int((pos - r.base) & (r.lap - 1)) }
 
-// end returns the end of the lap that pos is in, pos itself if it is there.
+// end returns the end of the lap that pos is in, pos itself if a lap ends there.
 func (r *ring) end(pos uint64) uint64 { return pos + (r.base-pos)&(r.lap-1) }
 
-// canGrow reports whether the ring can grow to lap bytes, a power of two, at pos, where a lap ends.
-// It grows once.
+// canGrow reports whether the ring can grow to lap bytes, a power of two, at pos, where a lap must
+// end. A ring grows once.
 func (r *ring) canGrow(pos, lap uint64) bool {
 	return r.at(pos) == 0 && r.lap < lap && r.lap <= firstLap && lap <= uint64(len(r.mem)) && lap&(lap-1) == 0
 }
@@ -142,11 +138,11 @@ func (r *ring) word(pos uint64) *atomic.Uint64 {
 const (
 	first  = 1 + iota // of a frame
 	more              // of the frame before
-	invite            // to help with a copy; it lies between frames
+	invite            // to help with a copy; lies between frames
 )
 
-// Marks in the word of a record: behind it the ring has grown; with it the lap ends,
-// wherever it lies.
+// Marks in the word of a record: behind the record the ring has grown; the record ends the lap,
+// wherever the record lies.
 //
 //c:const GOMPI_RING_
 const (
@@ -155,9 +151,9 @@ const (
 	marks  = grown | turned
 )
 
-// The parts of a word: 8 bits of kind and marks, 16 of length, 40 of the position that
-// the writer has read up to, in lines. A word may lie unread while its reader writes on:
-// the position is unambiguous as long as that is less than 64 TiB.
+// The parts of a word: 8 bits of kind and marks, 16 of length, 40 of the position that the writer
+// has read up to, in lines. A word may stay unread while the reader of the word writes on: the
+// position is unambiguous if the reader writes less than 64 TiB meanwhile.
 //
 //c:const GOMPI_RING_
 const (
@@ -165,41 +161,41 @@ const (
 	readAt     = 24
 	lengthMask = 1<<(readAt-lengthAt) - 1
 	readMask   = 1<<64 - 1<<readAt
-	toRead     = readAt - 6 // how far a position, a multiple of 64, is moved to be there
+	toRead     = readAt - 6 // the shift of a position, a multiple of 64, to its bits in a word
 )
 
-// shortLap is how much of a lap at least lies before the last record but one of a short
-// one: as much can be written before the reader has read that.
+// shortLap is the minimum number of bytes before the last two records of a short lap: the writer
+// can fill as many bytes of the next lap before the reader has read those two.
 //
 //c:const GOMPI_RING_
 const shortLap = 2 << 10
 
-// smallRecord is the longest record that counts as small (np=2 near on an Intel Xeon, where those
-// of 1 KiB did and where those of 2 KiB do: 1.5 KiB .85 us and .63, 2 KiB .94 and .80).
+// smallRecord is the longest record that counts as small. This limit is the better of two measured
+// ones, 1 KiB and 2 KiB (np=2 near on an Intel Xeon: 1.5 KiB .85 us and .63, 2 KiB .94 and .80).
 //
 //c:const GOMPI_RING_
 const smallRecord = (frameHead + 2<<10 + lineSize - 1) &^ (lineSize - 1)
 
-// streamLap is up to which length a lap grows for short messages, if half of it was written before
-// it was read: in a longer one the writer looks less often how far the reader is (64 messages of
-// 512 B one after another, np=2 near on an Intel Xeon: .29 us each in 64 KiB, .15 in 256). A lap
-// that leaves the caches has not been tried for them.
+// streamLap is the length up to which a lap grows for short messages, if half of the lap was
+// written before being read: in a longer lap the writer looks less often at the reader's position
+// (64 messages of 512 B one after another, np=2 near on an Intel Xeon: .29 us each in 64 KiB, .15
+// in 256). A lap larger than the caches has not been tried for such messages.
 //
 //c:const GOMPI_RING_
 const streamLap = 256 << 10
 
-// mostFetched bounds how much of a record is fetched before it is looked at.
+// mostFetched bounds the part of a record that is fetched before the first look at the record.
 //
 //c:const GOMPI_RING_
 const mostFetched = 4 << 10
 
-// ahead is how many places are wiped at a time: behind a record of 1 KiB those of the next
-// one and of the word behind that.
+// ahead is the number of places wiped at a time: behind a record of 1 KiB, the places of the next
+// record and of the word behind that.
 //
 //c:const GOMPI_RING_
 const ahead = 17
 
-// length returns how much of the ring a record with n bytes behind its word takes.
+// length returns the bytes of the ring that a record with n bytes behind its word takes.
 func length(n int) int { return (wordSize + n + lineSize - 1) &^ (lineSize - 1) }
 
 // A writer is the writing end.
@@ -208,11 +204,11 @@ func length(n int) int { return (wordSize + n + lineSize - 1) &^ (lineSize - 1) 
 type writer struct {
 	ring
 	tail  uint64
-	seen  uint64           // how far the reader has read, as far as is known
-	read  uint64           // how far the other ring has been read, for the next word
-	turns bool             // the next record ends the lap, if it is small
-	since uint64           // all of this lap from here on was small and answered
-	clean uint64           // up to here, the places from tail on hold 0
+	seen  uint64           // the last known position up to which the reader has read
+	read  uint64           // the position up to which the other ring has been read, for the next word
+	turns bool             // the next record ends the lap, if that record is small
+	since uint64           // all records of this lap from here on were small and answered
+	clean uint64           // the places from tail to clean hold 0
 	bulk  bool             // a frame with more than smallBody has come, or many short ones
 	most  int              // bytes of the longest record
 	full  uint64           // the lap to grow to
@@ -221,13 +217,13 @@ type writer struct {
 	reader mem.Distance // to the reader
 }
 
-// setShape sets how w writes, before the first record.
+// setShape sets the Shape of w's writes, before the first record.
 func (w *writer) setShape(s Shape) {
 	w.most, w.full = s.Chunk, uint64(min(s.Bytes, len(w.mem)))
 	w.reader = s.Reach
 }
 
-// room returns how many bytes the next record may take, word included.
+// room returns the largest size of the next record, including its word.
 func (w *writer) room() int {
 	free := func() int { return int(w.lap - lineSize - (w.tail - w.seen)) }
 	n := free()
@@ -238,14 +234,14 @@ func (w *writer) room() int {
 	return min(n, int(w.lap)-w.at(w.tail), w.most)
 }
 
-// streams reports whether so much is under way that a longer lap serves better.
+// streams reports whether the unread bytes are so many that a longer lap serves better.
 func (w *writer) streams() bool { return w.full <= streamLap && w.tail-w.seen > w.lap/2 }
 
-// owned is up to which length a record's lines are fetched for writing before they are written.
+// owned is the length up to which a record's lines are fetched for writing before the writes.
 const owned = 8 << 10
 
-// begin writes the first record of a frame with as much of body as it takes, and
-// reports how much that is, and whether there was room for the record at all.
+// begin writes the first record of a frame with as much of body as fits. It returns the number of
+// bytes taken from body, and whether there was room for the record at all.
 func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 	room := w.room()
 	if room < lineSize {
@@ -255,9 +251,9 @@ func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 	n := min(len(body), room-frameHead)
 	at := w.at(w.tail)
 	if n > 2*lineSize && n <= owned {
-		// All at once: stores fetch fewer lines at a time (np=2 near on an Intel Xeon, messages of
-		// 256 B .41 and .37 us, of 1 KiB .54 and .49). Not the first line, at which the reader
-		// looks.
+		// Fetch all lines at once: stores fetch fewer lines at a time (np=2 near on an Intel Xeon,
+		// messages of 256 B .41 and .37 us, of 1 KiB .54 and .49). Skip the first line, which the
+		// reader polls.
 		mem.PrefetchToWrite(unsafe.Pointer(&w.mem[at+lineSize]), frameHead+n-lineSize)
 	}
 	h.Encode(w.mem[at+wordSize:])
@@ -266,8 +262,8 @@ func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 	return n, true
 }
 
-// continueFrame writes a record that continues a frame and returns how much of body it
-// takes: 0 if there is no room.
+// continueFrame writes a record that continues a frame and returns the number of bytes taken from
+// body: 0 if there is no room.
 func (w *writer) continueFrame(body []byte) int {
 	room := w.room()
 	if room < lineSize {
@@ -279,7 +275,7 @@ func (w *writer) continueFrame(body []byte) int {
 	return n
 }
 
-// noteRead notes how far the reader has read, by the word that it publishes.
+// noteRead notes the reader's position, from the word that the reader has published.
 func (w *writer) noteRead(read uint64) { w.seen = max(w.seen, w.tail-(w.tail<<toRead-read)>>toRead) }
 
 // publish makes the record at tail, with n bytes behind its word, readable.
@@ -308,10 +304,10 @@ func (w *writer) publish(kind, n int) {
 	w.plan(size, answered)
 }
 
-// plan decides whether the next record ends the lap, when one of this many bytes has been
-// published; answered means that it is small, and that all before it have been read. So
-// the beginning of the lap is free, as the record does not lie there, and is wiped, behind
-// a store that has been made.
+// plan decides whether the next record ends the lap, after a record of size bytes has been
+// published. answered means that this record is small, and that all earlier records have been read.
+// So the beginning of the lap is free, as the record does not lie there, and plan wipes the word
+// there, behind a finished store.
 func (w *writer) plan(size uint64, answered bool) {
 	if !answered || w.at(w.tail) == 0 {
 		w.since = w.tail
@@ -337,12 +333,12 @@ func (w *writer) blank(pos uint64) { *(*uint64)(unsafe.Pointer(w.word(pos))) = 0
 type reader struct {
 	ring
 	pos      uint64
-	returned uint64         // what head says
+	returned uint64         // the value of head
 	here     *atomic.Uint64 // the word at pos
 	// Of the record that next returned:
-	after uint64 // where the one behind it will be
-	wider uint64 // what the ring has grown to between the two, 0 if it has not
-	read  uint64 // how far its writer has read the other ring
+	after uint64 // the position behind the record
+	wider uint64 // the size that the ring grows to behind the record, 0 if it does not grow
+	read  uint64 // the position up to which the writer has read the other ring
 }
 
 func newReader(mem []byte) reader {
@@ -354,8 +350,8 @@ func newReader(mem []byte) reader {
 // idle reports whether there is no record.
 func (r *reader) idle() bool { return r.here.Load() == 0 }
 
-// next returns the kind and the content of the next record, 0 if there is none.
-// A word that no writer writes is returned as kind -1.
+// next returns the kind and the content of the next record, kind 0 if there is none. A word that no
+// writer writes is returned as kind -1.
 func (r *reader) next() (kind int, content []byte) {
 	w := r.here.Load()
 	if w == 0 {
@@ -377,17 +373,17 @@ func (r *reader) next() (kind int, content []byte) {
 	return kind, r.mem[at+wordSize:][:n]
 }
 
-// fetch begins to fetch what lies behind the record that next returned, as if it were
-// as long, for a reader that is behind the writer: one that is not would take the lines
-// from it (in a window of 8 B: 76 ns a message without, 66 with; of 4 KiB 282 with one
-// line, 223 with all; half a round trip of 8 B 126, and 131 if done always).
+// fetch begins to fetch the lines behind the record that next returned, as if the following record
+// were as long. Only a reader that is behind the writer calls fetch: other readers would take the
+// lines from the writer (in a window of 8 B: 76 ns a message without, 66 with; of 4 KiB 282 with
+// one line, 223 with all; half a round trip of 8 B 126, and 131 if done always).
 func (r *reader) fetch(content []byte) {
 	at := r.at(r.after)
 	prefetch(&r.mem[at], min(length(len(content)), mostFetched, int(r.lap)-at))
 }
 
-// done gives up the record that next returned. It reports whether it returned
-// credit to the writer, which it does when that is worth a cache line.
+// done gives up the record that next returned. It reports whether it returned credit to the writer,
+// which it does once the credit is worth a cache line.
 func (r *reader) done() bool {
 	if r.pos = r.after; r.wider != 0 {
 		r.grow(r.pos, r.wider)

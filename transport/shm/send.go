@@ -10,18 +10,18 @@ import (
 const (
 	// copyLimit is the largest rest of a payload that Send copies if the ring is full.
 	copyLimit = 16 << 10
-	// heldLimit bounds what is copied per peer.
+	// heldLimit bounds the bytes of such copies per peer.
 	heldLimit = 256 << 10
 	// burst bounds the bytes written for one peer in one Poll.
 	burst = 256 << 10
 )
 
-// A frame is one that is not completely in the ring.
+// A frame is an outgoing frame that is not completely in the ring.
 type frame struct {
 	h     transport.Header
 	begun bool
 	body  []byte // the part of the payload that is not written
-	block []byte // memory of ours that body lies in, unless lent
+	block []byte // memory of this rank that holds body, unless lent
 	token uint64
 	lent  bool // Sent is due
 }
@@ -30,7 +30,7 @@ type frame struct {
 type outbox struct {
 	fifo.Queue[frame]
 	copied int      // bytes in blocks of queued frames
-	blocks [][]byte // of frames that have left, for reuse
+	blocks [][]byte // blocks of frames that have left, for reuse
 }
 
 // next removes the first frame.
@@ -99,20 +99,20 @@ func (t *Transport) SendNow(rank world.Rank, h *transport.Header, b mem.Buffer) 
 	return true
 }
 
-// announce makes sure that p looks at our ring.
+// announce makes sure that p looks at the ring from this rank.
 func (t *Transport) announce(p *peer) {
 	if p.w.tail == 0 {
 		t.lines[p.local].writers[t.Local/64].Or(1 << (t.Local % 64))
 	}
 }
 
-// wake wakes p if it sleeps. p sets parked before its last look at its rings; this rank
-// writes the record before it looks at parked. Both are atomic and so in one order: either p
-// sees the record, or this rank sees that p sleeps. Of the ranks that see it, one rings.
+// wake wakes p if p sleeps. p sets parked before its last look at its rings; this rank writes the
+// record before looking at parked. Both accesses are atomic and so ordered: either p sees the
+// record, or this rank sees that p sleeps. Of the ranks that see a sleeping p, one rings.
 func (t *Transport) wake(p *peer) { t.Wake(p.local) }
 
-// Wake wakes a local rank if it sleeps, for code that writes to other memory that the rank
-// polls. It may be called from any goroutine.
+// Wake wakes a local rank if that rank sleeps, for code that writes to other memory that the rank
+// polls. Wake may be called from any goroutine.
 func (t *Transport) Wake(local world.LocalRank) {
 	l := &t.lines[local]
 	if l.parked.Load() != 0 && l.parked.CompareAndSwap(1, 0) {
@@ -148,8 +148,7 @@ func (t *Transport) Forget(rank world.Rank, token uint64) {
 	}
 }
 
-// flush writes queued frames to p as far as there is room, and returns the number
-// of events.
+// flush writes queued frames to p as far as there is room, and returns the number of events.
 func (t *Transport) flush(p *peer) int {
 	n, written := 0, 0
 	for !p.out.Empty() && written < burst {

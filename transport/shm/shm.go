@@ -1,26 +1,25 @@
-// Package shm moves frames between the ranks of one host through memory that
-// they share: a ring for each ordered pair of ranks, in use from the first frame on. Its
-// caller provides the memory.
+// Package shm moves frames between the ranks of one host through memory that they share. Each
+// ordered pair of ranks has a ring, in use from the first frame on. The caller provides the memory.
 //
 // # Layout of the area
 //
 //	offset        size            content
-//	0             n x 256         one line per local rank: whether it sleeps, which
-//	                              ranks have ever written to it, and how often it
-//	                              has recalled places in its heap
+//	0             n x 256         one line per local rank: whether the rank sleeps, the
+//	                              ranks that have ever written to it, and the number
+//	                              of its recalls of places in its heap
 //	ringsAt(n)    n x n x stride  rings, by reader, then by writer
 //
 // The rings of pairs that exchange no frames are never touched, and take no memory.
 //
 // # How long payloads travel
 //
-// Between private buffers they go through the ring, whose writer and reader copy at the same time.
-// From and to the symmetric heap the ranks copy them once, themselves: direct.go. The kernel can do
-// so from private buffers (process_vm_readv): source.go. Which is faster depends on the processor
-// (half a round trip between two near AMD EPYC, by the kernel and through the ring: 64 KiB 6.3 and
-// 3.0 us, 1 MiB 97 and 37, 16 MiB 4.8 and 1.8 ms; on an Intel Xeon the copy alone of 64 KiB 3.1 and
-// 5.5, of 1 MiB 51 and 75), so the sender says where the message lies, by a Source, and the
-// receiver decides.
+// Between private buffers, long payloads go through the ring: its writer and reader copy at the
+// same time. From and to the symmetric heap, the ranks copy payloads once, themselves: direct.go.
+// The kernel can do so from private buffers (process_vm_readv): source.go. The processor decides
+// which way is faster (half a round trip between two near AMD EPYC, by the kernel and through the
+// ring: 64 KiB 6.3 and 3.0 us, 1 MiB 97 and 37, 16 MiB 4.8 and 1.8 ms; on an Intel Xeon the copy
+// alone of 64 KiB 3.1 and 5.5, of 1 MiB 51 and 75). So the sender passes on the message's address,
+// as a Source, and the receiver decides.
 package shm
 
 import (
@@ -37,16 +36,16 @@ import (
 )
 
 const (
-	// MaxRanks is how many ranks of one host can use an area.
+	// MaxRanks is the largest number of ranks of one host that can use an area.
 	MaxRanks = 1024
 
-	// Sizes of one ring, and of all rings of a host together, which may exceed allRings only if
-	// each has the smallest size. How much of its ring a writer goes round in its Shape says.
+	// Sizes of one ring, and of all rings of a host together. The total exceeds allRings only if
+	// each ring has the smallest size. A writer's Shape limits the part of the ring that it uses.
 	largestRing  = 2 << 20
 	smallestRing = 2 << 10
 	allRings     = 128 << 20
 
-	// firstLap is how much of a ring is claimed at first.
+	// firstLap is the part of a ring that is claimed first.
 	firstLap = 64 << 10
 
 	// smallBody is the longest payload that does not make a ring grow.
@@ -55,40 +54,41 @@ const (
 	smallBody = 1 << 10
 )
 
-// A State is what is known of a rank of this host.
+// A State says whether a rank of this host lives.
 type State uint8
 
 // The states.
 const (
 	Alive State = iota
-	Left        // it has ended in good order
+	Left        // the rank has ended in good order
 	Dead
 )
 
-// A Shape specifies how a rank writes to its rings. Which is best depends on the processor. Ranks
-// of a host need not have the same: a reader takes what any writes.
+// A Shape specifies how a rank writes to its rings. The best Shape depends on the processor. The
+// ranks of a host may have different Shapes: readers accept all.
 type Shape struct {
-	// Chunk is the bytes of the longest record: its reader copies one while the writer writes the
-	// next, and both should stay in the second-level cache.
+	// Chunk is the length of the longest record. The reader copies one record while the writer
+	// writes the next, and both should stay in the second-level cache.
 	Chunk int
-	// Bytes is how much of a ring the writer goes round in, once longer messages have come. More
-	// than the second-level cache has left the reader's cache when the writer comes round again:
-	// there are processors on which taking a line out of another core's cache costs more than
-	// reading it from the third level (4 MiB between two cores with a common third level: 488 us
-	// with 256 KiB, 170 with 2 MiB). On others such a ring leaves the caches for nothing.
+	// Bytes is the part of a ring that the writer uses once longer messages have come. If the part
+	// is larger than the second-level cache, its lines have left the reader's cache when the writer
+	// comes round again: on some processors, taking a line out of another core's cache costs more
+	// than reading the line from the third level (4 MiB between two cores with a common third
+	// level: 488 us with 256 KiB, 170 with 2 MiB). On other processors, such a ring leaves the
+	// caches for nothing.
 	Bytes int
-	// Reach is how payloads are copied into a ring.
+	// Reach says how payloads are copied into a ring.
 	Reach mem.Distance
 }
 
-// defaultShape is the one for an unknown processor.
+// defaultShape is the Shape for an unknown processor.
 var defaultShape = Shape{Chunk: 32 << 10, Bytes: largestRing, Reach: mem.Distance{From: 8 << 10}}
 
-// The longest record of a Shape. The word of a record has 16 bits for its length. The shortest one
-// holds small messages whole.
+// The bounds of a Shape's longest record. The word of a record has 16 bits for the length. Small
+// messages fit whole into the shorter bound.
 const leastRecord, mostRecord = 4 << 10, 1 << (readAt - lengthAt)
 
-// rounded returns the Shape next to s that rings can have.
+// rounded returns the nearest Shape that rings can have.
 func (s Shape) rounded() Shape {
 	s.Chunk = min(max(s.Chunk, leastRecord), mostRecord) &^ (lineSize - 1)
 	s.Bytes = 1 << (bits.Len(uint(min(max(s.Bytes, firstLap), largestRing))) - 1)
@@ -101,34 +101,34 @@ type Config struct {
 	Ranks []world.Rank    // the ranks of this host, ascending; the Transport owns the slice
 	// Area is the shared memory, Size(len(Ranks)) bytes, zero when the job starts.
 	Area []byte
-	// Heap returns the memory of a local rank that all others can read and write as
-	// well, nil if there is none.
+	// Heap returns the memory of a local rank that all other ranks can read and write too, nil if
+	// there is none.
 	Heap func(local world.LocalRank) []byte
-	// Claim makes sure that a part of Area exists, so that touching it cannot
-	// fail. It may be called again for the same part.
+	// Claim makes sure that a part of Area exists, so that touching the part cannot fail. Claim may
+	// be called again for the same part.
 	Claim func(off, n int) error
-	// Release frees the whole pages of a part of Area that no living rank uses. What is there when
-	// they are claimed again is zero. It may be nil.
+	// Release frees the whole pages of a part of Area that no living rank uses. Pages that are
+	// claimed again are zero. Release may be nil.
 	Release func(off, n int) error
-	// Ring rings the doorbell of a local rank: it wakes its Parker.
+	// Ring rings the doorbell of a local rank, which wakes the rank's Parker.
 	Ring func(local world.LocalRank)
-	// PID returns the process of a local rank, whose memory its peers may reach. nil if they are
-	// not to.
+	// PID returns the process of a local rank, for access to its memory. A nil PID forbids such
+	// access.
 	PID func(local world.LocalRank) int
-	// State returns the State of a local rank. It costs a load.
+	// State returns the State of a local rank, at the cost of a load.
 	State func(local world.LocalRank) State
 }
 
-// A line is what a rank publishes for the ranks that write to it.
+// A line is the data that a rank publishes for the ranks that write to it.
 type line struct {
-	parked atomic.Uint32 // 1 while it sleeps and wants to be woken
+	parked atomic.Uint32 // 1 while the rank sleeps and wants to be woken
 	_      [lineSize - 4]byte
-	// Bit i is set if local rank i has written to it.
+	// Bit i is set if local rank i has written to this rank.
 	writers [MaxRanks / 64]atomic.Uint64
-	// How often it has recalled its places; part of each place that it sends.
+	// The number of times that the rank has recalled its places; part of each place that it sends.
 	recalls atomic.Uint64
-	// Whether it cannot reach its peers' own memory, and what proves that a process is this rank,
-	// and where: see crossmemory.go.
+	// Whether the rank cannot reach its peers' own memory; and the proof that a process is this
+	// rank, with the proof's address: see crossmemory.go.
 	reachesNothing atomic.Uint32
 	_              uint32
 	proofAt        atomic.Uintptr
@@ -157,19 +157,19 @@ type Transport struct {
 	Config
 	shape     Shape
 	sink      transport.Sink
-	eagerSink transport.EagerSink // sink, if it is one
+	eagerSink transport.EagerSink // sink, if sink is an EagerSink
 	lines     []line
 	excluded  []bool   // by local rank, nil if all are reached
 	peers     []*peer  // by local rank, nil before first use
-	used      []*peer  // those that are not nil
-	readers   []*peer  // those that have written to us
-	known     []uint64 // the bits of writers that have been seen
+	used      []*peer  // the peers that are not nil
+	readers   []*peer  // the peers that have written to this rank
+	known     []uint64 // the bits of writers that findWriters has handled
 	waiting   int      // queued frames for which no Sent is due
 	moving    int      // copies from and to heaps that are under way
 	cross     *CrossMemory
-	armed     bool // since the last Poll
-	idle      int  // Polls that found nothing
-	scarce    bool // there was no memory for a ring to grow: no other ring tries
+	armed     bool // Arm was called, and no Poll since
+	idle      int  // Polls in a row that found nothing
+	scarce    bool // a ring found no memory to grow into: no other ring tries
 	closing   bool
 	closed    bool
 	head      transport.Header
@@ -183,12 +183,12 @@ type peer struct {
 	hungry  bool // w.hungry is set
 	w       writer
 	r       reader
-	reads   bool // is in readers
-	behind  bool // a record was there at the last look: this rank is behind the writer
+	reads   bool // the peer is in readers
+	behind  bool // the last look found a record: this rank is behind the writer
 	out     outbox
 	in      arrival.Frame
 	moves   moves
-	invited uint64 // the number of the last copy that p was asked to help with
+	invited uint64 // the number of the last invitation sent to the peer
 }
 
 // New returns the transport of a rank.
@@ -200,7 +200,8 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	if n > MaxRanks || len(cfg.Area) < Size(n) {
 		return nil, fmt.Errorf("shared memory of %d bytes for %d ranks: want %d bytes and at most %d ranks", len(cfg.Area), n, Size(n), MaxRanks)
 	}
-	// Its own line: no peer touches it before they have heard that this rank has a Transport.
+	// Claim this rank's own line: peers touch the line only once they know that this rank has a
+	// Transport.
 	own := int(unsafe.Sizeof(line{}))
 	if err := cfg.Claim(int(cfg.Local)*own, own); err != nil {
 		return nil, fmt.Errorf("shared memory: %w", err)
@@ -212,7 +213,7 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	return t, nil
 }
 
-// CrossMemory returns how this rank reaches the memory of its peers.
+// CrossMemory returns this rank's access to the memory of its peers.
 func (t *Transport) CrossMemory() *CrossMemory { return t.cross }
 
 // Name implements transport.Transport.
@@ -221,8 +222,8 @@ func (t *Transport) Name() string { return "shm" }
 // Carries implements transport.Transport.
 func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
 
-// Reaches implements transport.Transport. It claims the memory of the ring to rank; without
-// memory, another transport must reach it.
+// Reaches implements transport.Transport. It claims the memory of the ring to rank. Without memory,
+// another transport must reach that rank.
 func (t *Transport) Reaches(rank world.Rank) bool {
 	local := t.local(rank)
 	if local < 0 || local == t.Local {
@@ -244,11 +245,11 @@ func (t *Transport) Reaches(rank world.Rank) bool {
 	return true
 }
 
-// SetShape sets how this rank writes to its rings. It is called before the first frame.
+// SetShape sets how this rank writes to its rings, before the first frame.
 func (t *Transport) SetShape(s Shape) { t.shape = s.rounded() }
 
-// Exclude excludes a rank that has no shm Transport: Reaches reports false for it. It is
-// called before the first frame.
+// Exclude excludes a rank that has no shm Transport: Reaches reports false for that rank. Exclude
+// is called before the first frame.
 func (t *Transport) Exclude(rank world.Rank) {
 	if local := t.local(rank); local >= 0 {
 		if t.excluded == nil {
@@ -258,7 +259,7 @@ func (t *Transport) Exclude(rank world.Rank) {
 	}
 }
 
-// local returns the local rank of a rank, -1 if it is on another host.
+// local returns the local rank of a rank, -1 if the rank is excluded or on another host.
 func (t *Transport) local(rank world.Rank) world.LocalRank {
 	i, ok := int(rank-t.Ranks[0]), true
 	if i < 0 || i >= len(t.Ranks) || t.Ranks[i] != rank { // mostly ranks of one host are consecutive
@@ -270,7 +271,7 @@ func (t *Transport) local(rank world.Rank) world.LocalRank {
 	return world.LocalRank(i)
 }
 
-// talker returns the peer of a rank, nil if no frame was exchanged with it so far.
+// talker returns the peer of a rank, nil if no frame has been exchanged with that rank so far.
 func (t *Transport) talker(rank world.Rank) *peer {
 	if local := t.local(rank); local >= 0 {
 		return t.peers[local]
@@ -288,8 +289,7 @@ func (t *Transport) peer(local world.LocalRank) *peer {
 	return p
 }
 
-// ring returns the memory of the ring from one rank to another, of which the
-// first lap exists.
+// ring claims the first lap of the ring from one rank to another, and returns the ring's memory.
 func (t *Transport) ring(to, from world.LocalRank) ([]byte, error) {
 	n := len(t.Ranks)
 	if err := t.claimRing(to, from, min(controlSize+firstLap, stride(n))); err != nil {
@@ -308,8 +308,8 @@ func (t *Transport) claimRing(to, from world.LocalRank, bytes int) error {
 	return t.Claim(t.ringAt(to, from), bytes)
 }
 
-// findWriters begins to read from the ranks that have written to this rank for the first
-// time since the last call. A rank sets its bit before it writes its first record.
+// findWriters starts reading from ranks that have written to this rank for the first time since the
+// last call. A rank sets its bit before its first record.
 func (t *Transport) findWriters() {
 	for i := range t.known {
 		now := t.lines[t.Local].writers[i].Load()
@@ -325,14 +325,14 @@ func (t *Transport) findWriters() {
 	}
 }
 
-// listen begins to read from a rank. The ring exists: its writer has claimed it.
+// listen starts reading from a rank, whose ring exists: the writer has claimed the ring.
 func (t *Transport) listen(local world.LocalRank) {
 	p := t.peer(local)
 	if p.lost {
 		return
 	}
 	mem, err := t.ring(t.Local, local)
-	if err != nil { // cannot be: it exists
+	if err != nil { // impossible: the ring exists
 		t.lose(p, fmt.Errorf("%w: %w", transport.ErrCut, err))
 		return
 	}
@@ -340,7 +340,7 @@ func (t *Transport) listen(local world.LocalRank) {
 	t.readers = append(t.readers, p)
 }
 
-// lose ends everything with p and reports it to the sink, once.
+// lose ends all exchange with p and reports the loss to the sink, once.
 func (t *Transport) lose(p *peer, err error) {
 	if p.lost {
 		return

@@ -9,21 +9,21 @@ import (
 	"gompi/transport"
 )
 
-// This file lets a peer get memory that only this rank maps: the kernel copies it, once, where
-// through the ring it is copied twice. The place of such memory is an address, flagged, and as in
-// other places the number of recalls. No peer puts there: the owner could not take it back in time.
-// Whether the kernel does so, crossmemory.go finds out. If it does not, the message goes the other
-// way.
+// This file lets a peer get memory that only this rank maps. The kernel copies such memory once;
+// the ring takes two copies. The place of such memory is a flagged address, with the number of
+// recalls as in other places. No peer puts there: the owner could not take the memory back in time.
+// crossmemory.go finds out whether the kernel permits such copies. If not, the message is sent as
+// frames.
 
 const (
 	// sourceBits is the length of an address in a place, and isSource flags it.
 	sourceBits = placeBits - 1
 	isSource   = 1 << sourceBits
-	// readChunk is how much the kernel copies between looks at whether it is still wanted.
+	// readChunk is the bytes that the kernel copies between two checks of the place.
 	readChunk = 512 << 10
 )
 
-// addressOf returns the address in a place that is a source's.
+// addressOf returns the address in the place of a source.
 func addressOf(place uint64) uintptr { return uintptr(place & (isSource - 1)) }
 
 // Source implements transport.Getter.
@@ -33,7 +33,7 @@ func (t *Transport) Source(rank world.Rank, b mem.Buffer) uint64 {
 		return 0
 	}
 	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b.HostSlice()))))
-	if bits.Len64(at+uint64(b.Size())) > sourceBits { // of a processor with longer addresses
+	if bits.Len64(at+uint64(b.Size())) > sourceBits { // on a processor with longer addresses
 		return 0
 	}
 	t.cross.Expose()
@@ -46,7 +46,7 @@ func (t *Transport) Maps(place uint64) bool { return place&isSource == 0 }
 // readSource copies memory of p to dst.
 func (t *Transport) readSource(p *peer, dst []byte, from uintptr) error {
 	if !t.cross.Reaches(p.local) || t.cross.Read(p.local, dst, from) != nil {
-		return transport.ErrRecalled // the message goes the other way
+		return transport.ErrRecalled // the message is sent as frames
 	}
 	return nil
 }
