@@ -21,9 +21,8 @@ type Recording struct {
 	Done bool
 }
 
-// Calls returns the calls in a local rank's flight recorder, oldest first. It
-// may be called from any process at any time. A call that is being written at
-// that moment is left out.
+// Calls returns the calls in a local rank's flight recorder, oldest first, without calls that are
+// being written at that moment. It may be called from any process at any time.
 func (s *Segment) Calls(local world.LocalRank) []Recording {
 	var out []Recording
 	ring := s.calls[local*Recorded:][:Recorded]
@@ -36,9 +35,9 @@ func (s *Segment) Calls(local world.LocalRank) []Recording {
 	return out
 }
 
-// Running returns the newest of a rank's calls that is not done, nil if there is none, and the
-// number of the call to pass to Site. For a rank in Wait on a nonblocking collective, c is the
-// collective and at is the Wait.
+// Running returns the newest unfinished call of a rank, nil if there is none, and the number of the
+// call to pass to Site. For a rank in Wait on a nonblocking collective, c is the collective and at
+// is the number of the Wait.
 func Running(recorded []Recording) (c *Recording, at uint64) {
 	for i := range slices.Backward(recorded) {
 		switch r := &recorded[i]; {
@@ -60,8 +59,8 @@ func (r Recording) Text() string {
 	return r.String()
 }
 
-// Site returns where in its program a local rank stands that waits in the call
-// with the given number; "" if that is not known.
+// Site returns the place in the program where a local rank waits in the call with the given number;
+// "" if the place is not known.
 func (s *Segment) Site(local world.LocalRank, number uint64) string {
 	if site := s.lines[local].site.read(number); site != "" {
 		return site
@@ -69,20 +68,20 @@ func (s *Segment) Site(local world.LocalRank, number uint64) string {
 	return s.lines[local].site.read(uint64(AnyCall))
 }
 
-// Name returns the communicator of the call in which a local rank of an MPI program was last found to
-// wait for long, if comm is its id.
+// Name returns the name of a communicator: comm is its id, and a local rank of an MPI program was
+// last found in a long wait on it.
 func (s *Segment) Name(local world.LocalRank, comm uint64) CommName {
 	name, isPersistent := strings.CutPrefix(s.lines[local].name.read(comm), persistentMark)
 	return CommName{name, isPersistent}
 }
 
-// CannotLeave returns why a local rank has not left the job, "" if it has not said so.
+// CannotLeave returns why a local rank has not left the job, "" if the rank has given no reason.
 func (s *Segment) CannotLeave(local world.LocalRank) string {
 	l := &s.lines[local]
 	return l.site.read(ofLeaving) + l.name.read(ofLeaving)
 }
 
-// read returns the text of what has a number, "" if n is of something else.
+// read returns the text of the call or communicator with a number, "" if n is the note of another.
 func (n *note) read(number uint64) string {
 	for range tries {
 		before := n.written.Load()
@@ -105,8 +104,8 @@ func (n *note) read(number uint64) string {
 	return ""
 }
 
-// tries bounds the attempts to read a record that changes all the time. Its
-// writer needs 64 calls to come back to it, so two are rare already.
+// tries bounds the attempts to read a record that changes all the time. Its writer reuses a record
+// only after 64 calls, so even two attempts are rare.
 const tries = 8
 
 func (rec *record) read() (r Recording, ok bool) {
@@ -146,8 +145,8 @@ func (rec *record) read() (r Recording, ok bool) {
 	return Recording{}, false
 }
 
-// peer returns the root or peer in a word of what, -1 where there is none: then other
-// bits may be there.
+// peer returns the root or peer in the word what of a record, -1 if the call has none: the bits may
+// then mean something else.
 func peer(what uint64) int {
 	if k := calls.Kind(what); k.Collective() && !k.Rooted() {
 		return -1

@@ -6,10 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two processes of a host read the same clock if the two readings of a moment are close together.
-// The first are not, as the code that reads is not in the processor's caches yet, nor are those of a
-// process that loses its processor between them. A message comes half a microsecond after it was
-// sent: if clocks differed by more, traces would have it the other way round.
+// Two processes of a host agree on the time if each takes its two readings of a moment close
+// together. The first readings are not close, since the code is not in the processor's caches yet,
+// nor are the readings of a process that loses its processor between them. A message arrives half a
+// microsecond after it was sent: with a larger difference of clocks, traces would show the arrival
+// first.
 const (
 	fewestReadings = 3
 	closeReadings  = time.Microsecond

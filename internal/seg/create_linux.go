@@ -11,9 +11,9 @@ import (
 )
 
 // New makes the segment of a host that runs the given ranks, in ascending order. Its area is empty.
-// The descriptor closes on exec; the process that starts the ranks hands it to them. Where the
-// system gives memory for the states of the ranks but none for them to share, the segment has no
-// area and no arenas, and Without says why.
+// The descriptor closes on exec; the process that starts the ranks passes it to them. If the system
+// grants memory for the states of the ranks but no shared memory, the segment has no area and no
+// arenas, and Without returns the reason.
 func New(ranks []world.Rank) (*Segment, error) {
 	if len(ranks) < 1 || len(ranks) > MaxRanks {
 		return nil, fmt.Errorf("host segment for %d ranks, want 1 to %d", len(ranks), MaxRanks)
@@ -34,9 +34,9 @@ func New(ranks []world.Rank) (*Segment, error) {
 // memoryName begins the names of segments in /proc/PID/fd.
 const memoryName = "gompi-segment"
 
-// memoryFile makes a file in memory that has no name. In a sandbox without memfd_create it is one
-// of /dev/shm that has been unlinked, or one on a disk: unshared is why there the states of the
-// ranks may lie, but nothing that changes all the time.
+// memoryFile makes a file in memory that has no name. In a sandbox without memfd_create, the file
+// is an unlinked one in /dev/shm or on a disk. On a disk, unshared is the reason why the file may
+// hold the states of the ranks, but no data that changes all the time.
 func memoryFile() (fd int, unshared, err error) {
 	if fd, err = unix.MemfdCreate(memoryName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err == nil {
 		return fd, nil, nil
@@ -59,8 +59,8 @@ func memoryFile() (fd int, unshared, err error) {
 	return -1, nil, err
 }
 
-// create makes the segment whose area begins at end. unshared, if not nil, is why it is to have
-// none.
+// create makes the segment whose area begins at end. unshared, if not nil, is the reason for making
+// no area.
 func create(fd, end int, unshared error, ranks []world.Rank) (*Segment, error) {
 	defer raiseFileSize()()
 	if err := unix.Fallocate(fd, 0, 0, int64(end)); err != nil {
@@ -76,7 +76,7 @@ func create(fd, end int, unshared error, ranks []world.Rank) (*Segment, error) {
 	if unshared != nil {
 		size = end
 	}
-	_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK) // which files of /dev/shm do not take
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK) // files in /dev/shm refuse seals
 	mem, err := mapAll(fd, size, end)
 	if err != nil {
 		return nil, fmt.Errorf("map: %w", err)
@@ -100,8 +100,8 @@ func writeZeros(fd, size int) error {
 	return nil
 }
 
-// raiseFileSize raises the limit of this process's files as far as it may, and returns what sets it
-// back. Of the segment's size most is never used.
+// raiseFileSize raises this process's limit of file sizes as far as allowed, and returns a function
+// that restores the limit. Most of a segment's size is never used.
 func raiseFileSize() (restore func()) {
 	var old unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_FSIZE, &old) != nil || old.Cur == unix.RLIM_INFINITY {
@@ -113,7 +113,7 @@ func raiseFileSize() (restore func()) {
 	return func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &old) }
 }
 
-// fileSizeError names the limit, if that is why err came.
+// fileSizeError names the file size limit, if the limit caused err.
 func fileSizeError(err error) error {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EFBIG) || unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) != nil {

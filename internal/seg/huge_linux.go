@@ -8,12 +8,12 @@ import (
 	"gompi/internal/world"
 )
 
-// hugePage is the size of the huge pages of memory, where the usual ones are of 4 KiB.
+// hugePage is the size of huge pages where ordinary pages have 4 KiB.
 const hugePage = 2 << 20
 
 // ClaimHuge is ClaimArena with huge pages wherever an aligned one fits. The arena must be mapped:
-// Arena does not return nil. No bytes beyond the n are claimed. Before Linux 6.1, or if no
-// contiguous memory is left, the pages are ordinary.
+// Arena does not return nil. No bytes beyond the n are claimed. Before Linux 6.1, or without
+// contiguous free memory, the pages are ordinary.
 func (s *Segment) ClaimHuge(local world.LocalRank, off, n int) error {
 	if err := s.afford(n); err != nil {
 		return err
@@ -22,16 +22,16 @@ func (s *Segment) ClaimHuge(local world.LocalRank, off, n int) error {
 	s.collapse(s.Arena(local)[off:][:n], at)
 	err := s.allocate(at, n)
 	if err != nil {
-		_ = s.Release(at, n) // what has been allocated before
+		_ = s.Release(at, n) // the bytes allocated before the error
 	}
 	return err
 }
 
 // collapse makes huge pages of the aligned 2 MiB ranges of memory, which begins at offset at of the
 // area. MADV_COLLAPSE needs an existing page, so one ordinary page of each range is allocated
-// first. The kernel replaces it and zeroes the rest: at most that page exists twice, and a lack of
-// huge pages invokes no OOM killer. Other processes map the same huge pages: their addresses differ
-// by multiples of 2 MiB.
+// first. The kernel replaces that page and zeroes the rest: at most that page exists twice, and a
+// lack of huge pages invokes no OOM killer. Other processes map the same huge pages: their
+// addresses differ by multiples of 2 MiB.
 func (s *Segment) collapse(memory []byte, at int) {
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(memory))) % hugePage)
 	whole := (len(memory) - skip) / hugePage * hugePage
@@ -40,13 +40,13 @@ func (s *Segment) collapse(memory []byte, at int) {
 	}
 	for i := skip; i < skip+whole; i += hugePage {
 		if s.allocate(at+i, pageSize) != nil {
-			return // and the caller that claims all of it will report why
+			return // the caller, which claims all of memory, will report the error
 		}
 	}
 	_ = unix.Madvise(memory[skip:][:whole], unix.MADV_COLLAPSE)
 }
 
-// mapArenas maps the arenas where huge pages of the file are huge pages of addresses.
+// mapArenas maps the arenas so that huge pages of the file are huge pages of addresses.
 func (s *Segment) mapArenas() {
 	at := int64(s.head.end) + int64(s.arenaAt(0))
 	addresses, err := unix.Mmap(-1, 0, arenaSpace+hugePage, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
@@ -60,6 +60,6 @@ func (s *Segment) mapArenas() {
 		return
 	}
 	s.arenas = addresses[skip:][:arenaSpace]
-	_ = unix.Madvise(s.arenas, unix.MADV_DONTDUMP) // or a core dump looks at every page of it
+	_ = unix.Madvise(s.arenas, unix.MADV_DONTDUMP) // otherwise a core dump looks at every page
 	s.addresses = addresses
 }

@@ -5,22 +5,23 @@ import (
 	"math"
 )
 
-// A Limit is how much memory can be had, by what sets it.
+// A Limit is the memory that a machine or control group still grants.
 type Limit struct {
 	Left int64  // bytes that may still be taken
 	Of   int64  // bytes in all
 	By   string // "this machine", or the control group
 }
 
-// unlimited is the Limit where nothing is known of any.
+// unlimited is the Limit if none is known.
 var unlimited = Limit{Left: math.MaxInt64, Of: math.MaxInt64, By: "a machine that does not report its memory"}
 
-// String returns what is left, of what: "1.50 GiB of the 4.00 GiB of this machine".
+// String returns the free memory, the total and its owner: "1.50 GiB of the 4.00 GiB of this
+// machine".
 func (l Limit) String() string {
 	return fmt.Sprintf("%s of the %s of %s", Amount(l.Left), Amount(l.Of), l.By)
 }
 
-// least returns the one that leaves less.
+// least returns the Limit that leaves less.
 func (l Limit) least(m Limit) Limit {
 	if m.Left < l.Left {
 		return m

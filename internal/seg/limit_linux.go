@@ -9,13 +9,14 @@ import (
 	"gompi/internal/cgroup"
 )
 
-// MemoryLimit returns how much memory this process may still allocate: the least that is available
-// on the machine, in its control group (version 1 or 2) and in that group's ancestors. Page cache
-// that the kernel can drop counts as available. Other processes may allocate it first, so an
-// allocation within the limit can still fail. It reads files in a fraction of a millisecond.
+// MemoryLimit returns the memory that this process may still allocate: the least available on the
+// machine, in its control group (version 1 or 2) and in that group's ancestors. Page cache that the
+// kernel can drop counts as available. Other processes may allocate the memory first, so an
+// allocation within the limit can still fail. MemoryLimit reads files in a fraction of a
+// millisecond.
 func MemoryLimit() Limit { return memoryLimit("/") }
 
-// memoryLimit is MemoryLimit below root, which is / but in tests.
+// memoryLimit is MemoryLimit below root, which is / except in tests.
 func memoryLimit(root string) Limit {
 	l := unlimited
 	machine := numbers(path.Join(root, "proc/meminfo")) // in KiB
@@ -28,7 +29,7 @@ func memoryLimit(root string) Limit {
 	return l
 }
 
-// groupLimit returns what a control group leaves.
+// groupLimit returns the Limit that a control group sets.
 func groupLimit(g cgroup.Group) Limit {
 	of, ok := g.Number("memory.max", "memory.limit_in_bytes")
 	taken, ok2 := g.Number("memory.current", "memory.usage_in_bytes")
@@ -37,7 +38,7 @@ func groupLimit(g cgroup.Group) Limit {
 	}
 	stat, total := numbers(path.Join(g.Dir, "memory.stat")), "total_"
 	if g.V2 {
-		total = "" // it is of the groups below, too
+		total = "" // memory.stat includes the groups below, too
 	}
 	taken -= stat[total+"inactive_file"] + stat[total+"active_file"]
 	return Limit{Left: max(of-max(taken, 0), 0), Of: of, By: "control group " + g.Name}

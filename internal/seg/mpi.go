@@ -8,9 +8,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// MPI describes the call of an MPI program as its user would, and returns where in the program it
-// is. function is the function of MPI that the rank waits in, "" if that is not known, and on the
-// communicator.
+// MPI describes the call of an MPI program in terms of MPI, and returns its place in the program.
+// function is the MPI function that the rank waits in, "" if unknown, and on the communicator.
 func (r Recording) MPI(function string, on CommName) (text, site string) {
 	c, name := r.Call, r.Function()
 	switch {
@@ -24,7 +23,7 @@ func (r Recording) MPI(function string, on CommName) (text, site string) {
 		name = function
 	}
 	if c.Count == 0 {
-		c.Type = mem.NoType // it has several counts, or none
+		c.Type = mem.NoType // the call has several counts, or none
 	}
 	text = c.mpi(name)
 	if r.Kind.Collective() && r.Seq > 0 {
@@ -45,14 +44,14 @@ func (r Recording) MPI(function string, on CommName) (text, site string) {
 	return text, site
 }
 
-// MPI describes c as a user of MPI would: "MPI_Allreduce(1 MPI_INT, MPI_SUM)". Where no operator
-// combines elements they are bytes.
+// MPI describes c in terms of MPI: "MPI_Allreduce(1 MPI_INT, MPI_SUM)". Elements that no operator
+// combines are bytes.
 func (c Call) MPI() string { return c.mpi(c.Function()) }
 
-// Function returns the name that MPI has for c.
+// Function returns the MPI name of c.
 func (c Call) Function() string { return c.called().MPI() }
 
-// called returns the collective that the program has called, also where c is its FirstStep.
+// called returns the collective that the program has called, even if c is only its FirstStep.
 func (c Call) called() calls.Kind {
 	if k := -c.Peer; c.Kind == calls.Reduce && k > int(calls.None) && k < calls.Count {
 		return calls.Kind(k)
@@ -80,7 +79,7 @@ func (c Call) mpi(name string) string {
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
-// mpiPeer returns whom a message is from or to. The recorder has ranks of the job.
+// mpiPeer names the source or destination of a message. The recorder has ranks of the job.
 func (c Call) mpiPeer() string {
 	peer := "from "
 	if c.Kind == calls.Send {
@@ -113,7 +112,7 @@ func mpiOp(op mem.Op) string {
 	return "MPI_" + strings.ToUpper(op.String())
 }
 
-// mpiTypes are the names that C has for the elements of reductions.
+// mpiTypes are the C names of the elements of reductions.
 var mpiTypes = map[mem.Type]string{
 	mem.I8: "MPI_INT8_T", mem.I16: "MPI_SHORT", mem.I32: "MPI_INT", mem.I64: "MPI_LONG",
 	mem.U8: "MPI_UINT8_T", mem.U16: "MPI_UNSIGNED_SHORT", mem.U32: "MPI_UNSIGNED", mem.U64: "MPI_UNSIGNED_LONG",

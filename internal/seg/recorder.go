@@ -11,8 +11,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// How a record is written, so that a reader in another process, which may look
-// at any moment, never takes a torn record for a whole one:
+// Writing a record takes these steps, so that a reader in another process, at any moment, never
+// mistakes a torn record for a whole one:
 //
 //	writer                                  reader
 //	1. stamp: an older ticket, not busy     1. load stamp; not busy, not 0
@@ -23,20 +23,19 @@ import (
 //	4. stamp: running -> done by
 //	   compare-and-swap
 //
-// If a load of step 2 sees a field of a later call, then the busy of that call,
-// stored before the field, is visible to the load of step 3, which is later
-// still: it sees another stamp and the reader tries again. That needs stores to
-// become visible in program order, and loads to happen in program order. Every
-// load is an atomic one, which guarantees the latter. store is what guarantees
-// the former: on amd64 ordinary stores already become visible in order, and the
-// compiler keeps them in order around the atomic operations of steps 1 and 4; on
-// other processors each is an atomic store, which releases all that came before.
+// If a load of step 2 sees a field of a later call, the busy of that call, stored before the field,
+// is visible to the still later load of step 3: the reader sees another stamp and tries again. This
+// needs stores to become visible in program order, and loads to happen in program order. Every load
+// is atomic, which guarantees the order of loads. store guarantees the order of stores: on amd64
+// ordinary stores already become visible in order, and the compiler keeps their order around the
+// atomic operations of steps 1 and 4; on other processors each is an atomic store, which releases
+// all earlier stores.
 //
-// The compare-and-swap of step 1 gives the ticket, and its record, to one writer: a
-// second one finds a stamp that is not older, and tries the next ticket. One that
-// meets a busy record, because 64 calls began while its writer was in these few
-// instructions, leaves its call unrecorded. The one of step 4 fails when 64
-// later calls have gone by and the record is another's: nothing is to be done.
+// The compare-and-swap of step 1 gives the ticket, and its record, to one writer: a second writer
+// finds a stamp that is not older, and tries the next ticket. A writer that meets a busy record,
+// because 64 calls began while the record's writer was in these few instructions, leaves its call
+// unrecorded. The compare-and-swap of step 4 fails if 64 later calls have begun and the record is
+// another call's: the writer then has nothing to do.
 
 // A phase of a record is the lower two bits of its stamp.
 //
@@ -47,39 +46,41 @@ const (
 	done    = 3
 )
 
-// A Recorder is a rank's own view of its state line and flight recorder. A nil
-// *Recorder is valid and does nothing: ranks without a segment use that. Methods
-// may be called from any goroutine and never block.
+// A Recorder is a rank's own view of its state line and flight recorder. A nil *Recorder is valid
+// and does nothing: ranks without a segment use nil. Methods may be called from any goroutine and
+// never block.
 type Recorder struct {
 	line *line
 	ring *[Recorded]record
-	next uint64 // the ticket to try first: no newer than the next
+	next uint64 // the ticket to try first: never newer than the next free ticket
 
 	names CommNames // nil if the program does not call MPI
 }
 
-// A CommName is how an MPI program calls a communicator, "" if that is not known. One that a
-// persistent collective has for itself has the name of that on which the program has made it.
+// A CommName is the name of a communicator in an MPI program, "" if unknown. The communicator that
+// a persistent collective owns has the name of the communicator on which the program made the
+// collective.
 type CommName struct {
 	Text       string
 	Persistent bool
 }
 
 // CommNames returns the name of the communicator with an id. It must not wait for a lock of the
-// engine's.
+// engine.
 type CommNames func(comm uint64) CommName
 
-// persistentMark begins the text of such a one.
+// persistentMark begins the text of a persistent collective's communicator.
 const persistentMark = "\x01"
 
 // A Ticket names a call in the recorder, 0 none.
 type Ticket uint64
 
-// AnyCall is a Ticket for SetSite of whatever call the rank waits in, until the next SetSite.
-const AnyCall = ^Ticket(0) - 1 // which no call has, and no other note
+// AnyCall is a Ticket for SetSite that stands for any call the rank waits in, until the next
+// SetSite.
+const AnyCall = ^Ticket(0) - 1 // no call and no other note has this number
 
-// Join marks the rank as joined from this process. It reports false when a
-// process joined in its place before.
+// Join marks the rank as joined from this process. It returns false if a process has already joined
+// in the rank's place.
 func (r *Recorder) Join() bool {
 	if r == nil {
 		return true
@@ -91,8 +92,8 @@ func (r *Recorder) Join() bool {
 	return true
 }
 
-// Late reports whether the process that the agent started has ended, and none had joined. The agent
-// will report that this process came too late.
+// Late reports whether the agent's process for this rank ended before any process joined. The agent
+// will then report that this process came too late.
 func (r *Recorder) Late() bool {
 	late := State(r.line.state.Load()) == Ended && r.line.pid.Load() == 0
 	if late {
@@ -101,11 +102,11 @@ func (r *Recorder) Late() bool {
 	return late
 }
 
-// TellsOfChild reports whether this process, a child of a rank of the host, is the first that tells
-// of itself. It is called on local rank 0's.
+// TellsOfChild reports whether this process, a child of a rank of the host, is the first child to
+// report itself. It is called on the Recorder of local rank 0.
 func (r *Recorder) TellsOfChild() bool { return r.line.marks.Or(toldOfChild)&toldOfChild == 0 }
 
-// CallsMPI notes that the program calls the functions of MPI: it is to be reported in their names.
+// CallsMPI notes that the program calls functions of MPI: reports use the MPI names.
 func (r *Recorder) CallsMPI(names CommNames) {
 	if r != nil {
 		r.line.marks.Or(callsMPI)
@@ -113,15 +114,15 @@ func (r *Recorder) CallsMPI(names CommNames) {
 	}
 }
 
-// Leaving notes that the rank begins to leave: if its process fails after all,
-// it failed no later than now.
+// Leaving notes that the rank begins to leave: if its process fails later, the rank itself failed
+// no later than now.
 func (r *Recorder) Leaving(now int64) {
 	if r != nil {
 		r.line.left.Store(now)
 	}
 }
 
-// Leave marks the rank as closed: its process may end with any status 0.
+// Leave marks the rank as closed: its process may end with status 0 at any time.
 func (r *Recorder) Leave() {
 	if r != nil {
 		r.line.state.CompareAndSwap(uint32(Joined), uint32(Closed))
@@ -139,12 +140,12 @@ type Call struct {
 	Bytes int64
 	Start int64 // nanoseconds of the monotonic clock, as Now; 0 if not known
 	Seq   int64 // a collective's number on its communicator, from 1; a message's tag, -1 for any
-	Held  int64 // of a send: the messages that Peer has not received, if it takes no more before it has
+	Held  int64 // of a send: the messages to receive before Peer takes more, 0 if it takes more already
 	Size  int64 // of a collective of mem.Opaque: the bytes of an element
 }
 
-// BeginCall records that c begins. It reads no clock: pass a Start that is known
-// already, or call Stamp when c must wait.
+// BeginCall records that c begins. It reads no clock: pass a Start that is already known, or call
+// Stamp when c must wait.
 func (r *Recorder) BeginCall(c *Call) Ticket {
 	seq := uint64(c.Seq)
 	if c.Kind == calls.Send {
@@ -153,14 +154,14 @@ func (r *Recorder) BeginCall(c *Call) Ticket {
 	return r.begin(c.Comm, what(c.Kind, c.Type, c.Op, c.Peer), uint64(c.Count), uint64(c.Bytes), uint64(c.Start), seq)
 }
 
-// BeginCollective is BeginCall for a collective that is in two words already, as
-// a call.Fingerprint has them. It costs about five nanoseconds.
+// BeginCollective is BeginCall for a collective given as two words, in the form of a
+// call.Fingerprint. It costs about five nanoseconds.
 func (r *Recorder) BeginCollective(comm, a, b uint64, bytes int, seq uint64) Ticket {
 	return r.begin(comm, a, b, uint64(bytes), 0, seq)
 }
 
-// begin takes all in registers: what is stored in parts and then loaded as a whole
-// stalls the processor.
+// begin takes all arguments in registers: the processor stalls on a load of a whole that was stored
+// in parts.
 func (r *Recorder) begin(comm, what, count, bytes, start, seq uint64) Ticket {
 	if r == nil {
 		return 0
@@ -179,7 +180,7 @@ func (r *Recorder) begin(comm, what, count, bytes, start, seq uint64) Ticket {
 	return Ticket(t)
 }
 
-// Lend returns where C finds the records, and the ticket to try first.
+// Lend returns, for C, the address of the records, and the address of the ticket to try first.
 func (r *Recorder) Lend() (ring, next unsafe.Pointer) {
 	if r == nil {
 		return nil, nil
@@ -187,19 +188,19 @@ func (r *Recorder) Lend() (ring, next unsafe.Pointer) {
 	return unsafe.Pointer(r.ring), unsafe.Pointer(&r.next)
 }
 
-// what packs what fits into one word.
+// what packs kind, type, operator and peer into one word.
 func what(k calls.Kind, t mem.Type, op mem.Op, peer int) uint64 {
 	return uint64(k) | uint64(t)<<8 | uint64(op)<<16 | uint64(uint32(peer))<<32
 }
 
-// take takes the next ticket and its record, nil if that is busy.
+// take takes the next ticket and its record, nil if the record is busy.
 func (r *Recorder) take() (t uint64, rec *record) {
 	for t = atomic.LoadUint64(&r.next); ; {
 		rec = &r.ring[t%Recorded]
 		old := atomic.LoadUint64(&rec.stamp)
 		switch {
 		case old>>2 >= t:
-			t = old>>2 + 1 // another goroutine has taken this one
+			t = old>>2 + 1 // another goroutine has taken this ticket
 		case old&3 == busy:
 			store(&r.next, t+1)
 			return 0, nil
@@ -210,23 +211,23 @@ func (r *Recorder) take() (t uint64, rec *record) {
 	}
 }
 
-// Stamp sets the Start of a call that began without one, when it turns out that
-// it must wait. A call that is no longer in the recorder is left alone.
+// Stamp sets the Start of a call that began without one and must wait. It ignores a call that is
+// not in the recorder any more.
 func (r *Recorder) Stamp(t Ticket, now int64) {
 	if r == nil || t == 0 {
 		return
 	}
-	// One word cannot be torn. Should the record become another call's between
-	// the look and the store, then that call began just now too.
+	// One word cannot be torn. If the record becomes another call's between the look and the store,
+	// that call began just now too.
 	rec := &r.ring[t%Recorded]
 	if atomic.LoadUint64(&rec.stamp) == uint64(t)<<2|running {
 		atomic.CompareAndSwapUint64(&rec.start, 0, uint64(now))
 	}
 }
 
-// SetSite notes where in the program the call stands: "train/main.go:55", of
-// which the end is kept if it is long. There is room for one call, that of the
-// last SetSite. Unlike the other methods it must not run twice at once.
+// SetSite notes the place of the call in the program: "train/main.go:55". Of a long site, the end
+// is kept. There is room for one call, the one of the last SetSite. Unlike the other methods,
+// SetSite must not run twice at once.
 func (r *Recorder) SetSite(t Ticket, site string) {
 	if r == nil || t == 0 {
 		return
@@ -234,8 +235,8 @@ func (r *Recorder) SetSite(t Ticket, site string) {
 	r.line.site.set(uint64(t), site[max(0, len(site)-noteWords*8):])
 }
 
-// SetName notes the name of a communicator in which a call of an MPI program waits, as SetSite
-// does.
+// SetName notes the name of a communicator in which a call of an MPI program waits, under the same
+// rules as SetSite.
 func (r *Recorder) SetName(comm uint64) {
 	if r == nil || r.names == nil || comm == 0 {
 		return
@@ -247,8 +248,8 @@ func (r *Recorder) SetName(comm uint64) {
 	r.line.name.set(comm, name.Text)
 }
 
-// CannotLeave notes why a rank of an MPI program has not left the job, of which the beginning is
-// kept if it is long. It is in the place of the two notes of calls that wait.
+// CannotLeave notes why a rank of an MPI program has not left the job. Of a long reason, the
+// beginning is kept. The reason replaces both notes of waiting calls.
 func (r *Recorder) CannotLeave(why string) {
 	if r != nil {
 		r.line.site.set(ofLeaving, why)
@@ -256,10 +257,10 @@ func (r *Recorder) CannotLeave(why string) {
 	}
 }
 
-// ofLeaving is the number of these notes, which no call and no communicator has.
+// ofLeaving is the number of CannotLeave's notes; no call and no communicator has this number.
 const ofLeaving = math.MaxUint64
 
-// set stores as much of the text as there is room for.
+// set stores as much of the text as fits.
 func (n *note) set(of uint64, s string) {
 	var text [noteWords * 8]byte
 	copy(text[:], s)
@@ -271,7 +272,7 @@ func (n *note) set(of uint64, s string) {
 	n.written.Add(1)
 }
 
-// EndCall records that the call is over, if it is still in the recorder.
+// EndCall records that the call is over, if the call is still in the recorder.
 func (r *Recorder) EndCall(t Ticket) {
 	if r == nil || t == 0 {
 		return

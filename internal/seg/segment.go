@@ -11,21 +11,21 @@ import (
 	"gompi/internal/world"
 )
 
-// A Segment is a host's segment, mapped into this process. Its methods may be
-// called from any goroutine; none blocks.
+// A Segment is a host's segment, mapped into this process. Its methods may be called from any
+// goroutine; none blocks.
 type Segment struct {
 	fd    int
 	mem   []byte
 	head  *header
 	lines []line
 	calls []record
-	limit func() Limit // what Claim looks at
+	limit func() Limit // the limit that claims check
 
-	without error // why there is no memory for ranks to share, nil if there is
+	without error // why there is no shared memory, nil if there is
 
 	mapped    sync.Once // arenas
 	arenas    []byte
-	addresses []byte // where they may lie
+	addresses []byte // the address space reserved for arenas
 }
 
 // view makes a Segment of mapped memory whose header is in place.
@@ -52,8 +52,8 @@ func view(fd int, mem []byte) (*Segment, error) {
 	}, nil
 }
 
-// InMemory returns a segment for n ranks that are goroutines of this process: with their
-// states and flight recorders, and without memory in which they talk to each other.
+// InMemory returns a segment for n ranks that are goroutines of this process: with their states and
+// flight recorders, and without an area.
 func InMemory(n int) (*Segment, error) {
 	_, _, end := sizes(n)
 	words, ranks := make([]uint64, end/8), make([]world.Rank, n) // of words, to be aligned
@@ -78,11 +78,12 @@ func format(mem []byte, ranks []world.Rank) {
 	h.magic = magic
 }
 
-// Without returns why New could not make memory that the ranks share, nil if it could.
+// Without returns why New could not make shared memory, nil if it could.
 func (s *Segment) Without() error { return s.without }
 
-// Area returns the memory in which the ranks talk to each other, nil if there is none, or
-// where this process may not map so much. A part of it must be claimed before it is touched.
+// Area returns the memory through which the ranks exchange frames. It returns nil if the segment
+// has no area, or if this process cannot map so much. A part of it must be claimed before it is
+// touched.
 func (s *Segment) Area() []byte {
 	if end := int(s.head.end); len(s.mem) >= end+AreaSize(s.Ranks()) {
 		return s.mem[end:][:AreaSize(s.Ranks())]
@@ -90,8 +91,8 @@ func (s *Segment) Area() []byte {
 	return nil
 }
 
-// Arena returns the memory of a local rank's arena, nil where there is no area. A part of it must
-// be claimed before it is touched.
+// Arena returns the memory of a local rank's arena, nil if the segment has no area. A part of the
+// arena must be claimed before it is touched.
 func (s *Segment) Arena(local world.LocalRank) []byte {
 	if s.Area() == nil {
 		return nil
@@ -104,14 +105,14 @@ func (s *Segment) Arena(local world.LocalRank) []byte {
 	return s.arenas[int(local)*size:][:size:size]
 }
 
-// SetJobSize notes how many ranks the job has, for JobSize. The agent calls it.
+// SetJobSize notes the number of ranks in the job, for JobSize. The agent calls it.
 func (s *Segment) SetJobSize(n int) { s.head.job = uint64(n) }
 
 // LimitBy replaces MemoryLimit for claims, for tests of ranks that run out of memory. It is called
 // before the first claim.
 func (s *Segment) LimitBy(limit func() Limit) { s.limit = limit }
 
-// FD returns the descriptor of the segment's memory. It stays the Segment's.
+// FD returns the descriptor of the segment's memory, which the Segment still owns.
 func (s *Segment) FD() int { return s.fd }
 
 // Ranks returns the number of ranks on this host.
@@ -120,54 +121,54 @@ func (s *Segment) Ranks() int { return len(s.lines) }
 // WorldRank returns the rank in the job of a local rank.
 func (s *Segment) WorldRank(local world.LocalRank) world.Rank { return s.lines[local].rank }
 
-// LocalRank returns the local rank of a rank in the job, if it is of this host. Ranks of a host
-// ascend.
+// LocalRank returns the local rank of a rank in the job, if the rank is on this host. Ranks of a
+// host ascend.
 func (s *Segment) LocalRank(rank world.Rank) (world.LocalRank, bool) {
 	i, ok := sort.Find(len(s.lines), func(i int) int { return cmp.Compare(rank, s.lines[i].rank) })
 	return world.LocalRank(i), ok
 }
 
-// Epoch returns the word that grows whenever the agent has news for the ranks
-// of this host. It is one atomic load, fit for a spin loop.
+// Epoch returns the word that grows whenever the agent has news for the ranks of this host. It is
+// one atomic load, fit for a spin loop.
 func (s *Segment) Epoch() uint64 { return s.head.epoch.Load() }
 
-// Bump makes Epoch grow. The agent calls it after it has written the news to
-// the ranks' sockets, so that a rank which sees the new epoch finds the news.
+// Bump increments Epoch. The agent calls it after writing the news to the ranks' sockets, so that a
+// rank that sees the new epoch finds the news.
 func (s *Segment) Bump() { s.head.epoch.Add(1) }
 
-// State returns what became of a local rank so far.
+// State returns the present State of a local rank.
 func (s *Segment) State(local world.LocalRank) State { return State(s.lines[local].state.Load()) }
 
-// LeftAt returns when a local rank began to leave, as Now; 0 if it has not.
+// LeftAt returns the time, as Now, at which a local rank began to leave; 0 if the rank has not.
 func (s *Segment) LeftAt(local world.LocalRank) int64 { return s.lines[local].left.Load() }
 
-// SetEnded marks a local rank's process as ended. The agent calls it when it has reaped the process
-// and no longer needs its previous state. Without an agent, every rank that learns of the death
+// SetEnded marks a local rank's process as ended. The agent calls it after reaping the process,
+// once it no longer needs the previous state. Without an agent, every rank that learns of the death
 // calls it.
 func (s *Segment) SetEnded(local world.LocalRank) { s.lines[local].state.Store(uint32(Ended)) }
 
-// CameLate reports whether a local rank's program began when the process that the agent had started
-// in its place was over.
+// CameLate reports whether a local rank's program began after the process that the agent had
+// started in its place was over.
 func (s *Segment) CameLate(local world.LocalRank) bool {
 	return s.lines[local].marks.Load()&cameLate != 0
 }
 
-// CallsMPI reports whether a local rank is of an MPI program.
+// CallsMPI reports whether a local rank runs an MPI program.
 func (s *Segment) CallsMPI(local world.LocalRank) bool {
 	return s.lines[local].marks.Load()&callsMPI != 0
 }
 
-// PID returns the process that a local rank joined from, 0 before it joined. It
-// differs from the process that the agent started when that one is a wrapper.
+// PID returns the process that a local rank joined from, 0 before it joined. The agent has started
+// another process if that process is a wrapper.
 func (s *Segment) PID(local world.LocalRank) int { return int(s.lines[local].pid.Load()) }
 
-// Rank returns a local rank's own view, with which it reports its state and
-// its calls. Only that rank's process uses it, and makes it once.
+// Rank returns a local rank's own view, for reporting its state and its calls. Only that rank's
+// process calls Rank, once.
 func (s *Segment) Rank(local world.LocalRank) *Recorder {
 	return &Recorder{line: &s.lines[local], ring: (*[Recorded]record)(s.calls[local*Recorded:])}
 }
 
-// A State is how far a rank has come.
+// A State is a rank's progress through the job.
 type State uint32
 
 // The states, in the order in which a rank passes them.

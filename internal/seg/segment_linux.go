@@ -11,8 +11,8 @@ import (
 	"gompi/internal/world"
 )
 
-// Attach maps the segment behind an inherited descriptor, which from then on
-// closes on exec and belongs to the Segment.
+// Attach maps the segment behind an inherited descriptor. The descriptor then belongs to the
+// Segment and closes on exec.
 func Attach(fd int) (*Segment, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -39,8 +39,8 @@ func Attach(fd int) (*Segment, error) {
 	return s, nil
 }
 
-// Extend adds n bytes of zeros, which exist, to the end of a fresh segment, and returns them. The
-// agent calls it, before it starts the ranks.
+// Extend adds n allocated bytes of zeros to the end of a fresh segment, and returns them. The agent
+// calls it before starting the ranks.
 func (s *Segment) Extend(n int) ([]byte, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.fd, &st); err != nil {
@@ -55,7 +55,7 @@ func (s *Segment) Extend(n int) ([]byte, error) {
 	return s.Extension()
 }
 
-// Extension returns what the agent has added by Extend, nil if nothing. It stays mapped.
+// Extension returns the bytes added by Extend, nil if there are none. They stay mapped.
 func (s *Segment) Extension() ([]byte, error) {
 	n := int(s.head.extra)
 	if n == 0 {
@@ -72,9 +72,9 @@ func (s *Segment) Extension() ([]byte, error) {
 	return mem, nil
 }
 
-// JobSize returns the number of ranks of the job whose agent has made the segment that path, one of
-// /proc/PID/fd, leads to; 0 if it is none. Nothing is mapped, and nothing else is opened: to close
-// a file again would end the locks that this process has on it.
+// JobSize returns the number of ranks of the job whose agent has made the segment behind path, a
+// /proc/PID/fd entry; 0 if path is not such a segment. It maps nothing and opens no other file:
+// closing a file would end the locks that this process has on that file.
 func JobSize(path string) int {
 	if name, err := os.Readlink(path); err != nil || !strings.Contains(name, memoryName) {
 		return 0
@@ -88,10 +88,10 @@ func JobSize(path string) int {
 	return int(h.job)
 }
 
-// IsSegment reports whether a descriptor is one of a segment.
+// IsSegment reports whether a descriptor refers to a segment.
 func IsSegment(fd int) bool { return readHeader(fd).magic == magic }
 
-// readHeader reads what stands at the beginning of a file, all zero if that is no header.
+// readHeader reads the beginning of a file. It returns zeros if a header is not there.
 func readHeader(fd int) *header {
 	h := &header{}
 	n, err := unix.Pread(fd, unsafe.Slice((*byte)(unsafe.Pointer(h)), headerSize), 0)
@@ -101,8 +101,8 @@ func readHeader(fd int) *header {
 	return h
 }
 
-// mapAll maps the segment without its arenas, or all before its area, which begins at end, where a
-// process may not have so much address space.
+// mapAll maps the segment without its arenas. If this process may not have so much address space,
+// mapAll maps only the part before the area, which begins at end.
 func mapAll(fd, size, end int) ([]byte, error) {
 	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err == unix.ENOMEM && headerSize <= end && end < size {
@@ -132,11 +132,11 @@ func (s *Segment) afford(n int) error {
 	return nil
 }
 
-// claimPiece is how much is allocated at once. Before Linux 6.12 a signal makes a call give back
-// all that it has allocated, and one that comes repeatedly would let a long call never end.
+// claimPiece is the number of bytes allocated at once. Before Linux 6.12 a signal makes a call give
+// back its whole allocation, and a repeated signal would let a long call never end.
 const claimPiece = 4 << 20
 
-// allocate has n bytes of the area exist. After an error some of them may.
+// allocate allocates n bytes of the area. After an error, some of them may exist.
 func (s *Segment) allocate(off, n int) error {
 	for n > 0 {
 		piece := min(n, claimPiece)
@@ -157,12 +157,12 @@ const (
 	// 100 us. Such claims are growing rings and large buffers of communicators, both of which are
 	// optional, and heap memory.
 	many = 256 << 10
-	// spare is what must be left to the programs themselves.
+	// spare is the memory that must be left to the programs themselves.
 	spare = 32 << 20
 )
 
-// Release makes holes again of the whole pages among n bytes of the area from off on. What is there
-// when they are claimed or touched again is zero.
+// Release makes holes again of the whole pages among n bytes of the area from off on. Pages that
+// are claimed or touched again are zero.
 func (s *Segment) Release(off, n int) error {
 	from, to := wholePages(off), (off+n)&^(pageSize-1)
 	if from >= to {
@@ -171,19 +171,20 @@ func (s *Segment) Release(off, n int) error {
 	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(s.head.end)+int64(from), int64(to-from))
 }
 
-// ClaimArena makes sure that n bytes from off on of a local rank's arena exist. It
-// may be called again for the same bytes.
+// ClaimArena makes sure that n bytes from off on of a local rank's arena exist. It may be called
+// again for the same bytes.
 func (s *Segment) ClaimArena(local world.LocalRank, off, n int) error {
 	return s.Claim(s.arenaAt(local)+off, n)
 }
 
-// ReleaseArena makes a hole again of n bytes from off on of a local rank's arena,
-// whole pages. What is there when they are claimed or touched again is zero.
+// ReleaseArena makes a hole again of n bytes from off on of a local rank's arena, whole pages.
+// Pages that are claimed or touched again are zero.
 func (s *Segment) ReleaseArena(local world.LocalRank, off, n int) error {
 	return s.Release(s.arenaAt(local)+off, n)
 }
 
-// released is how much is freed at once. Meanwhile no rank can claim or free any: 2 GiB take 0.3 s.
+// released is the number of bytes freed at once. Meanwhile no rank can claim or free any: 2 GiB
+// take 0.3 s.
 const released = 64 << 20
 
 // FreeArena releases all of a local rank's arena.
@@ -197,13 +198,13 @@ func (s *Segment) FreeArena(local world.LocalRank) error {
 	return nil
 }
 
-// arenaAt returns where a local rank's arena begins, from the area on.
+// arenaAt returns the offset of a local rank's arena in the area.
 func (s *Segment) arenaAt(local world.LocalRank) int {
 	return AreaSize(s.Ranks()) + int(local)*ArenaSize(s.Ranks())
 }
 
-// Close unmaps the segment and closes its descriptor. Nothing of the Segment,
-// its Ranks included, may be used after it.
+// Close unmaps the segment and closes its descriptor. Nothing of the Segment, its Ranks included,
+// may be used after Close.
 func (s *Segment) Close() error {
 	err := unix.Munmap(s.mem)
 	if s.addresses != nil {

@@ -32,7 +32,7 @@ func (s *Segment) Release(off, n int) error { return errors.ErrUnsupported }
 // ReleaseArena fails.
 func (s *Segment) ReleaseArena(local world.LocalRank, off, n int) error { return errors.ErrUnsupported }
 
-// MemoryLimit returns no limit: nothing here asks for one.
+// MemoryLimit returns no limit: no code for other systems asks for one.
 func MemoryLimit() Limit { return unlimited }
 
 func (s *Segment) mapArenas() {}

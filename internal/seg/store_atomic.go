@@ -4,6 +4,6 @@ package seg
 
 import "sync/atomic"
 
-// store stores v so that it becomes visible to other processes after all that
-// this goroutine stored before.
+// store stores v, which becomes visible to other processes after all earlier stores of this
+// goroutine.
 func store(p *uint64, v uint64) { atomic.StoreUint64(p, v) }

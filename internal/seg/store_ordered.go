@@ -2,6 +2,6 @@
 
 package seg
 
-// store stores v so that it becomes visible to other processes after all that
-// this goroutine stored before. Here any store does.
+// store stores v, which becomes visible to other processes after all earlier stores of this
+// goroutine. On amd64 any store does so.
 func store(p *uint64, v uint64) { *p = v }
