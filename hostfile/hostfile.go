@@ -30,14 +30,14 @@ import (
 	"strings"
 )
 
-// Limits of one list. They are far above any real cluster and keep a typing error,
-// n[1-9999999999], from taking all memory.
+// Limits of a list. They are far above any real cluster and keep a typing error, n[1-9999999999],
+// from taking all memory.
 const (
 	MaxHosts = 1 << 18 // hosts in one list, after ranges are expanded
-	MaxSlots = 1 << 20 // slots of one host
+	MaxSlots = 1 << 20 // slots of a host
 )
 
-// A Host is one host of a list, with all statements of the list about it.
+// A Host is a host of a list, with all statements of the list about it.
 type Host struct {
 	Name string // as written, never shortened; an IPv6 address without brackets
 	User string // login name; empty if not given
@@ -55,7 +55,7 @@ type Host struct {
 	MaxSlots int // most ranks; 0: no limit
 }
 
-// String writes h as one item for Parse and ParseList.
+// String writes h as an item for Parse and ParseList.
 func (h Host) String() string {
 	var b strings.Builder
 	if h.User != "" {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Same reports whether two names mean one host: equal except for case, or one of them the other's
-// first label (node01 and node01.cluster). Two different full names are two hosts, and addresses
-// must be equal as a whole.
+// Same reports whether two names mean the same host: equal except for case, or one of them the
+// other's first label (node01 and node01.cluster). Two different full names are two hosts, and
+// addresses must be equal as a whole.
 func Same(a, b string) bool {
 	x := NewIndex()
 	x.Add(a, 0)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// An item is one mention of a host, or of a range of hosts.
+// An item is a mention of a host, or of a range of hosts.
 type item struct {
 	names    []string
 	exclude  bool
@@ -19,7 +19,7 @@ type item struct {
 	maxSlots int
 }
 
-// A cursor walks over one line.
+// A cursor walks over a line.
 type cursor struct {
 	s  string
 	at int
@@ -86,7 +86,7 @@ func (p *parser) items(s string) error {
 	}
 }
 
-// item reads one item, up to the end of the line or the comma after it.
+// item reads an item, up to the end of the line or the comma after it.
 func (p *parser) item(c *cursor) (*item, error) {
 	word := c.host()
 	if word == "" {

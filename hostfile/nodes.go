@@ -79,8 +79,7 @@ func parseCount(s string) (count, reps int, err error) {
 	return count, reps, err
 }
 
-// A span is one range of a bracket group: the numbers lo to hi, written with at least width
-// digits.
+// A span is a range of a bracket group: the numbers lo to hi, written with at least width digits.
 type span struct{ lo, hi, width int }
 
 // A piece of a pattern is fixed text, or a choice of numbers.

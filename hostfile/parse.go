@@ -44,7 +44,7 @@ func Parse(name string, r io.Reader) (List, error) {
 	return p.finish()
 }
 
-// ParseList reads the hosts of one command line argument or environment variable, separated by
+// ParseList reads the hosts of a command line argument or environment variable, separated by
 // commas. name stands for it in errors: "-H". A host without a count is one slot for each
 // mention.
 func ParseList(name, list string) (List, error) {
@@ -130,7 +130,7 @@ func (p *parser) warnf(format string, args ...any) {
 	p.list.Warnings = append(p.list.Warnings, place(p.file, p.line)+fmt.Sprintf(format, args...))
 }
 
-// add enters one item into the list.
+// add enters an item into the list.
 func (p *parser) add(it *item) error {
 	if len(p.entries)+len(p.list.Excluded)+len(it.names) > MaxHosts {
 		return p.errorf("more than %d hosts", MaxHosts)
@@ -152,7 +152,7 @@ func (p *parser) exclude(name string) {
 	}
 }
 
-// mention adds one mention of a host to its entry.
+// mention adds a mention of a host to its entry.
 func (p *parser) mention(name string, it *item) error {
 	known := p.byPort[it.port]
 	if known == nil {

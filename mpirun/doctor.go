@@ -34,8 +34,8 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// answered writes the usage or version if an error of a command's flags asks for it, and reports
-// whether it does.
+// answered writes the usage or version for an error of a command's flags that asks for that, and
+// reports whether the error does.
 func answered(err error, usage string, w io.Writer) bool {
 	return cli.New("gompirun").Answer(err, usage, w)
 }

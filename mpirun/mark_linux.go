@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A mark is a TTOU pending for a thread that blocks it. The kernel removes it, like all stop
-// signals, when a CONT is sent to the process, running or not. So the process is either stopped
-// by its mark, or not, because a CONT has come since the mark was set: unlike before a SIGSTOP,
-// there is no moment in between in which a CONT is lost. In an orphaned process group, where no
-// shell waits for it, the kernel does not stop a process this way: there gompirun only waits for
-// the CONT.
+// A mark is a pending TTOU of a thread that blocks this signal. The kernel removes the mark, like
+// all stop signals, when a CONT is sent to the process, running or not. So the process is either
+// stopped by its mark, or not, because a CONT has come since the mark was set: unlike before a
+// SIGSTOP, there is no moment in between in which a CONT is lost. In an orphaned process group,
+// where no shell waits, the kernel does not stop a process this way: there gompirun only waits
+// for the CONT.
 type mark struct{ ask chan func() }
 
 func newMark() *mark {

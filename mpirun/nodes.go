@@ -69,7 +69,7 @@ func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 }
 
 // runRendezvous joins this node with the others. Node 0 runs the job, the others run agents for
-// it. It returns the exit status.
+// node 0. The result is the exit status.
 func runRendezvous(spec *cmdline.Spec) int {
 	status, err := tryToMeet(spec)
 	if err != nil {

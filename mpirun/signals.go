@@ -30,7 +30,7 @@ type catcher struct {
 
 // catch begins to catch the signals of the job, except signals that were ignored when gompirun
 // started: nohup and shells without job control rely on that. The first process of a container
-// does not catch TSTP, because it cannot stop itself.
+// does not catch TSTP, because such a process cannot stop itself.
 func catch() *catcher {
 	c := &catcher{signals: make(chan os.Signal, 16), mark: newMark()}
 	c.mark.set()

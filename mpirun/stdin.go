@@ -15,9 +15,9 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// heritage returns standard input if a rank on this machine may inherit it. Ranks are in other
-// sessions than gompirun. A terminal would therefore let ranks of a background gompirun read text
-// typed for the shell.
+// heritage returns standard input, for inheritance by a rank on this machine, or nil. Ranks are
+// in other sessions than gompirun. A terminal would therefore let ranks of a background gompirun
+// read text typed for the shell.
 func heritage() *os.File {
 	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil {
 		return nil
@@ -74,7 +74,7 @@ func (s *inputSource) read() <-chan job.Input {
 		defer close(ch)
 		// Reading the terminal in the background would stop this process by SIGTTIN. In a thread that
 		// blocks SIGTTIN the read fails with EIO instead. The thread must not end with this goroutine:
-		// its end would continue stopped agents that it has started (see agent.Run).
+		// its end would continue stopped agents, its children (see agent.Run).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer blockSignal(syscall.SIGTTIN)()
@@ -99,7 +99,7 @@ func (s *inputSource) read() <-chan job.Input {
 	return ch
 }
 
-// foregroundLook is how often a background job checks whether it has the terminal again. No
+// foregroundLook is how often a background job checks whether the terminal is its own again. No
 // signal announces that.
 const foregroundLook = 200 * time.Millisecond
 

@@ -17,8 +17,8 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// newSystem returns the job.System of this process. It calls notify with the channel of signals,
-// pause before the process is stopped, and pause's result when the process is continued.
+// newSystem returns the job.System of this process. notify gets the channel of signals; pause is
+// called before the process is stopped, and pause's result when the process is continued.
 func newSystem(notify func(chan<- os.Signal), pause func() (resume func())) *job.System {
 	_, _, terminal := screenSize(os.Stderr)
 	var caught *catcher
@@ -48,8 +48,8 @@ func showsColours() bool {
 }
 
 // runToTheEnd runs j, whose System is w, with agents of starter, at most fanout of them started
-// from one host, unless fanout is 0. It returns the exit status, and the reason for the job's end
-// as printed last.
+// from one host, unless fanout is 0. The results are the exit status, and the reason for the
+// job's end as printed last.
 func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) (int, string) {
 	// If an agent is killed, this process adopts its ranks' processes.
 	if err := proc.Adopt(); err != nil {
@@ -87,8 +87,8 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) 
 	return status, lastWords
 }
 
-// workingDir returns the working directory by the user's name for it ($PWD), which other hosts
-// may have, too.
+// workingDir returns the working directory by the user's name ($PWD), which other hosts may have,
+// too.
 func workingDir() string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -154,7 +154,7 @@ func (a *agent) serve() error {
 	}
 }
 
-// open makes the loop, and connects the ranks' output to it.
+// open makes the loop, with the ranks' output.
 func (a *agent) open() error {
 	a.output.Loop, a.output.Report, a.output.Ready = &a.loop, a.report, a.ready
 	return a.loop.Open()
@@ -367,7 +367,7 @@ func (a *agent) noteAbsent(rank world.Rank) {
 // done reports whether all is done here and all reports are sent. Behind srun the agent must not
 // end yet: Slurm's daemon would close its socket to srun, and the kernel would answer later
 // messages of the launcher, such as credit, by resetting that connection, with all output that
-// srun has not read. So the launcher closes the channel when it has received everything.
+// srun has not read. So the launcher closes the channel after the last message.
 func (a *agent) done() bool { return a.end.drained && len(a.reports) == 0 }
 
 // launcherLost begins the agent's end after the launcher is gone, or has closed the channel.

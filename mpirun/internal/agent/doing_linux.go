@@ -135,8 +135,8 @@ func (a *agent) nonGompiRanks(m *ctl.Doing) (found []nonGompiRank) {
 	return found
 }
 
-// nonGompiWorker returns the process that does the work of a rank. ok is false if it uses gompi,
-// as far as the agent knows.
+// nonGompiWorker returns the process that does the work of a rank. ok is false for a process with
+// gompi, as far as the agent knows.
 func nonGompiWorker(process int) (pid int, ok bool) {
 	for range 10 {
 		if pid = proc.Worker(process); !proc.UsesGompi(pid) {

@@ -22,13 +22,12 @@ const (
 	groupEndTime = 20 * time.Millisecond // for the rest of a dead rank's process group, at most
 	lookTime     = 2 * time.Second       // for looks at ranks before they are terminated, at most
 	// lingering is how long the agent waits, after all ranks ended well, for processes left with the
-	// ranks' output open. If they cannot run, it waits until they have had lingerTurn of a
+	// ranks' output open. If they cannot run, the wait lasts until they have had lingerTurn of a
 	// processor, at most mostLingering.
 	lingering     = 2 * time.Second
 	lingerTurn    = lingering / 10
 	mostLingering = 5 * lingering
-	// dyingTime is how long it waits for processes that have closed the output and so are about to
-	// end.
+	// dyingTime is the wait for processes that have closed the output and so are about to end.
 	dyingTime = 20 * time.Millisecond
 )
 
@@ -184,8 +183,8 @@ func (a *agent) endGroup(p *process, then func()) {
 
 // failedAt returns the time of p's failure, on the clock of seg.Now. now is the end of its
 // process. A rank that closes its communicators and then exits with an error makes others fail
-// that still need it, and they may end first: so its failure counts from the close. A status
-// above 128 is a shell's report of a signal, perhaps one of ours.
+// that still need the rank, and they may end first: so its failure counts from the close. A
+// status above 128 is a shell's report of a signal, perhaps one of ours.
 func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 	if left := a.segment.LeftAt(p.local()); left != 0 && ws.Exited() && ws.ExitStatus() != 0 && ws.ExitStatus() <= 128 {
 		return min(left, now)
@@ -342,8 +341,8 @@ func (a *agent) kill(now time.Time) {
 	a.end.over = a.orphaned
 }
 
-// finish ends the job on this host after all its ranks: it waits for open output, kills leftover
-// processes unless they may live on, and notifies the launcher.
+// finish ends the job on this host after all its ranks. finish waits for open output, kills
+// leftover processes unless they may live on, and notifies the launcher.
 func (a *agent) finish(now time.Time) {
 	a.turnAwayLate()
 	open := a.output.Open() || a.loop.Running() > 0

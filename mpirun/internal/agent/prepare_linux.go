@@ -16,8 +16,8 @@ type preparation struct {
 	input               [][]byte  // received before the ranks were started
 }
 
-// prepare runs a step of the preparation in the background. After the last step it starts the
-// ranks.
+// prepare runs a step of the preparation in the background. After the last step the ranks are
+// started.
 func (a *agent) prepare(step func() (want *ctl.Want, rank int, err error)) {
 	a.preparation.underWay, a.preparation.since = true, time.Now()
 	a.loop.Aside(func() func() {

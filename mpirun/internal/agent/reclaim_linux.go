@@ -10,9 +10,9 @@ import (
 )
 
 // The arena of a rank that died while the job continues is freed when no rank of the host touches
-// it. Each rank reports that once it knows of the death and has closed the communicators that
-// hold the dead rank: internal/core/detach.go. A rank that starts later learns of the death
-// before it joins any communicator, and reports, too.
+// that memory. Each rank reports that after learning of the death and closing the communicators
+// that hold the dead rank: internal/core/detach.go. A rank that starts later learns of the death
+// before joining any communicator, and reports, too.
 
 // reclaims are this host's dead ranks with arenas to free, and the indices of the ranks that have
 // detached from each.

@@ -21,8 +21,8 @@ import (
 	"gompi/mpirun/internal/program"
 )
 
-// start starts all ranks, or none: it reports the rank that could not be started, and ends the
-// others.
+// start starts all ranks, or none. After a failure the rank that could not be started is
+// reported, and the others are ended.
 func (a *agent) start(l *ctl.Launch) {
 	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 || l.Node >= l.Nodes || len(a.layout.Hosts) != l.Nodes {
 		a.refuse(l)

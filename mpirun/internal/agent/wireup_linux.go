@@ -236,7 +236,7 @@ func (a *agent) acceptCallers() {
 }
 
 // readCaller admits a process as the rank that it names, unless that rank has joined or ended. A
-// refused process gets only the segment, which shows it the reason.
+// refused process gets only the segment, which shows the reason.
 func (a *agent) readCaller(fd int) {
 	frames := a.callers[fd]
 	if frames == nil {

@@ -3,7 +3,7 @@
 //
 // A line without its end is sent some time after its first byte, so that prompts and progress
 // bars are seen, or when it is very long. That time counts only while the rank can write the rest
-// and the agent can read it: not while the launcher takes no output, not while ranks or agent are
+// and the agent can read: not while the launcher takes no output, not while ranks or agent are
 // stopped, and not while the rank is ready to run but gets no processor.
 package capture
 
@@ -73,8 +73,8 @@ func (all *Outputs) Add(rank int, process func() int) *Output {
 	return o
 }
 
-// Pipes makes and watches the pipes of a rank. It returns the ends for its process to inherit, -1
-// for pipes not made because of the error.
+// Pipes makes and watches the pipes of a rank. The results are the ends for its process to
+// inherit, -1 for pipes not made because of the error.
 func (all *Outputs) Pipes(o *Output) (stdout, stderr int, err error) {
 	if stdout, err = all.pipe(&o.stdout); err != nil {
 		return stdout, -1, err
@@ -231,8 +231,8 @@ func (all *Outputs) halt(s *stream) {
 // Halted reports whether output waits for room at the launcher.
 func (all *Outputs) Halted() bool { return len(all.halted) > 0 }
 
-// Credit adds room for n bytes at the launcher, and resumes halted streams. It reports whether
-// output had to wait for long.
+// Credit adds room for n bytes at the launcher, and resumes halted streams. The result tells
+// whether output had to wait for long.
 func (all *Outputs) Credit(n int) (long bool) {
 	all.Window += n
 	resumed := all.halted

@@ -24,14 +24,14 @@ import (
 // Whose are the users whose jobs are listed.
 type Whose int
 
-// EachUser works for root alone; for other users it is the same as Own.
+// EachUser works for root alone; for other users the same as Own.
 const (
 	Own Whose = iota
 	EachUser
 )
 
-// List returns the jobs on this machine, the oldest first. It takes answerTime if a job does not
-// answer. It removes sockets of gompiruns that have ended.
+// List returns the jobs on this machine, the oldest first. A job that does not answer takes
+// answerTime. List removes sockets of gompiruns that have ended.
 func List(whose Whose) []Job { return list(usersFolders(whose), answerTime) }
 
 // list returns the jobs in users' folders. Each may take as long as limit.
@@ -87,9 +87,9 @@ func usersFolders(whose Whose) map[string]int {
 // isID reports whether text may be a job's id. Another user's id is only the name of a file.
 func isID(text string) bool { return text != "" && strings.Trim(text, "0123456789abcdef-") == "" }
 
-// describe asks the job behind a user's socket about itself. It reports false if there is none.
-// The id is the one in the socket's name, whatever the job says: its gompirun has chosen that
-// name.
+// describe asks the job behind a user's socket about itself. The second result is false if there
+// is none. The id is the one in the socket's name, whatever the job says: its gompirun has chosen
+// that name.
 func describe(path, id string, user int, limit time.Duration) (Job, bool) {
 	j := Job{ID: id, State: Silent, User: user, Socket: path}
 	conn, pid, err := dial(path, user)
@@ -124,7 +124,7 @@ func removeStale(path string, err error) {
 	}
 }
 
-// dial connects to the socket of a user's job. It returns the listening process.
+// dial connects to the socket of a user's job. dial also returns the listening process.
 func dial(path string, user int) (*net.UnixConn, int, error) {
 	c, err := net.DialTimeout("unix", path, answerTime)
 	if err != nil {
@@ -182,8 +182,8 @@ func (j *Job) Find(rank int) (Whereabouts, error) {
 	return w, err
 }
 
-// awaitEnd asks for the job's end. It returns, once the question has been noted, the reader of
-// the answer.
+// awaitEnd asks for the job's end. Once the question has been noted, awaitEnd returns the reader
+// of the answer.
 func awaitEnd(conn net.Conn) (io.Reader, error) {
 	conn.SetDeadline(time.Now().Add(answerTime))
 	defer conn.SetDeadline(time.Time{})
@@ -243,8 +243,8 @@ func (j *Job) Signal(name string) (e End, ended bool, err error) {
 
 // Choose returns the wanted job: by the process of its gompirun, by an id of its runs, or by a
 // unique beginning or end of an id; the only job if wanted is "". The process comes first,
-// because the kernel guarantees it. Among jobs with one id this user's is preferred: another user
-// may have copied the id.
+// because of the kernel's guarantee. Among jobs with one id this user's is preferred: another
+// user may have copied the id.
 func Choose(jobs []Job, wanted string) (*Job, error) {
 	var found []int
 	for i, j := range jobs {

@@ -1,13 +1,13 @@
 // Package control is the socket on which each gompirun answers questions about its job, and takes
-// the order to end it. Its clients are gompirun ps, top, kill and attach, and for example curl.
+// the order to end. Its clients are gompirun ps, top, kill and attach, and for example curl.
 //
 // # The socket
 //
 // The path is FOLDER/ID.sock, where ID is the job's id and FOLDER is /tmp/gompi-UID, which only
 // its user may enter. If another user has taken that name, FOLDER is gompi in XDG_RUNTIME_DIR.
-// That comes second because a system may remove it when its user logs out, while jobs run on.
-// Only processes of the same user, and root, get an answer. The socket of a killed gompirun
-// refuses connections; listing the jobs removes it.
+// That folder comes second because a system may remove it when its user logs out, while jobs run
+// on. Only processes of the same user, and root, get an answer. The socket of a killed gompirun
+// refuses connections; listing the jobs removes such sockets.
 //
 // # The protocol
 //
@@ -111,7 +111,7 @@ type End struct {
 	LastWords string `json:"last_words"`
 }
 
-// A Question is a WhereIs, a Describe or a Signal. It needs one answer, which does not block.
+// A Question is a WhereIs, a Describe or a Signal. Each needs one answer, which does not block.
 type Question interface{ question() }
 
 // WhereIs asks for the place of a rank.

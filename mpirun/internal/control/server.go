@@ -69,7 +69,7 @@ func (s *Server) Questions() <-chan Question {
 	return s.questions
 }
 
-// End sends the job's end to the clients that wait for it, and ends the service. It returns when
+// End sends the job's end to the clients that wait for it, and ends the service. End returns when
 // all answers of the job are written, or after a second, so that the process may end.
 func (s *Server) End(e End) {
 	if s == nil {
@@ -121,7 +121,7 @@ func (s *Server) authenticate(conn net.Conn) func() {
 	}
 }
 
-// awaitEnd waits for the end of the job. It reports false if the client hangs up first.
+// awaitEnd waits for the end of the job. The result is false if the client hangs up first.
 func (s *Server) awaitEnd(conn net.Conn) bool {
 	hungUp := make(chan struct{})
 	go func() { // until the client hangs up, or conn is closed

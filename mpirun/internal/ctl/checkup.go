@@ -62,7 +62,7 @@ type RDMAPort struct {
 	Domain                 int // memory domain of the device, -1 if that is not known
 }
 
-// An Interface is one network interface that is up.
+// An Interface is a network interface that is up.
 type Interface struct {
 	Name      string
 	Addresses []string

@@ -57,7 +57,7 @@ func Next(f *wire.Frames) (m Message, ok bool, err error) { return protocol.Next
 // Frames returns an empty splitter with the bound of this language.
 func Frames() wire.Frames { return wire.Frames{Limit: maxFrame} }
 
-// A Reader reads messages from an agent's output. It is used by one goroutine.
+// A Reader reads messages from an agent's output. A single goroutine uses a Reader.
 type Reader struct {
 	// Waiting, if not nil, is called while a message is incomplete.
 	Waiting func()

@@ -7,8 +7,8 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Layout is the placement of the job's ranks. It precedes Launch, and is the same for all agents,
-// so that it is sent to many at once.
+// Layout is the placement of the job's ranks. Layout precedes Launch, and is the same for all
+// agents, so that it is sent to many at once.
 type Layout struct {
 	Placement []wire.Run // of all ranks, in rank order
 	Hosts     []string   // names of the nodes
@@ -90,7 +90,7 @@ func (p *Program) Fields(c *wire.Codec) {
 	wire.Int(c, &p.Size, 0, math.MaxInt64)
 }
 
-// A Rank is one process to start.
+// A Rank is a process to start.
 type Rank struct {
 	Rank    int
 	Program int
@@ -180,7 +180,7 @@ func (m *Died) fields(c *wire.Codec) {
 }
 
 // Left notifies the ranks of a host that inquired about a rank that it has closed its
-// communicators. Upwards it reports that of a rank before the end of its process.
+// communicators. Upwards Left reports the same before the end of the rank's process.
 type Left struct{ Rank int }
 
 func (m *Left) fields(c *wire.Codec) { c.Rank(&m.Rank) }

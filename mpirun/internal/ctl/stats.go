@@ -39,7 +39,7 @@ func (m *Figures) fields(c *wire.Codec) {
 	})
 }
 
-// MaxEvents bounds the events of one message.
+// MaxEvents bounds the events of a message.
 const MaxEvents = 4096
 
 // Events are some of the calls of a rank whose Figures have been sent.

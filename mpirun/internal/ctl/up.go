@@ -224,10 +224,10 @@ type Doing struct {
 	Counts bool // as in Ask
 }
 
-// RankDoing is the activity of one rank.
+// RankDoing is the activity of a rank.
 type RankDoing struct {
 	Rank  int
-	PID   int           // of the joined process, or else of the started one
+	PID   int           // of the joined process, or else the started process
 	Text  string        // "is in allreduce(1024 float32, sum) number 17"
 	Site  string        // place in the program, "" if unknown
 	Since time.Duration // time in the call, 0 if unknown

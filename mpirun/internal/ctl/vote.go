@@ -21,7 +21,7 @@ func (m *Outcome) fields(c *wire.Codec) { m.Outcome.Fields(c) }
 // Replace orders an agent to start a process in one of its spare places, in the same way as one
 // of its first ranks. The answer is LateCard, or Exited or Failed.
 type Replace struct {
-	Rank     int // of the place, the next free one
+	Rank     int // of the next free place
 	Original int // the rank of Launch that it replaces
 	Invite   wire.Invite
 }

@@ -1,6 +1,5 @@
-// Package doctor is the launcher's part of gompirun doctor. It starts an agent on each host to
-// examine the host (package hostinfo), connects every pair of hosts, and prints findings and
-// remedies.
+// Package doctor is the launcher's part of gompirun doctor. An agent on each host examines the
+// host (package hostinfo); every pair of hosts is connected; the output is findings and remedies.
 package doctor
 
 import (
@@ -22,7 +21,7 @@ const (
 	// answerTime is how long a host may take to examine itself.
 	answerTime = 15 * time.Second
 	// reachTime is how long connecting to another host may take. A firewall that drops packets uses
-	// all of it.
+	// all of that time.
 	reachTime = 3 * time.Second
 	// floodTime is how long each host sends to every other host.
 	floodTime = 100 * time.Millisecond
@@ -75,8 +74,8 @@ func (c *Config) examine() {
 	}
 }
 
-// connect lets each host connect to every other, or, of very many, to those that follow it in the
-// list. In each round a host sends to one host and receives from one.
+// connect lets each host connect to every other, or, of very many, to the next maxRounds hosts in
+// the list. In each round a host sends to one host and receives from one.
 func (c *Config) connect() {
 	n := len(c.hosts)
 	for step := 1; step < n && step <= maxRounds; step++ {
@@ -121,7 +120,7 @@ type host struct {
 	trouble  error          // why there are no findings
 }
 
-// examine starts an agent and asks it for its findings.
+// examine starts an agent and asks for its findings.
 func (p *host) examine(starter remote.Starter, limit time.Duration, order *ctl.Examine) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("no agent after %v (-start-timeout)", limit))
 	defer cancel()
@@ -158,7 +157,7 @@ func (p *host) examine(starter remote.Starter, limit time.Duration, order *ctl.E
 }
 
 // skew compares two clocks, as NTP does, by the times of departure and arrival of a question and
-// its answer. It is exact if both travelled equally long.
+// its answer. The result is exact if both travelled equally long.
 func skew(asked, answered time.Time, received, sent int64) (offset, blur time.Duration) {
 	there := time.Duration(received-asked.UnixNano()) + time.Duration(sent-answered.UnixNano())
 	travel := answered.Sub(asked) - time.Duration(sent-received)
@@ -179,7 +178,8 @@ func (p *host) reach(k int, other *ctl.Findings) {
 // send sends m. An agent that does not read m does not answer either.
 func (p *host) send(m ctl.Message) { p.agent.In.Write(ctl.Append(nil, m)) }
 
-// await returns the agent's next message of a type. After limit without one it kills the agent.
+// await returns the agent's next message of a type. After limit without a message await kills the
+// agent.
 func await[M ctl.Message](p *host, limit time.Duration) (M, error) {
 	late := time.AfterFunc(limit, p.agent.Kill)
 	for {

@@ -14,7 +14,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A Check is this host's part of gompirun doctor. It examines the host and connects to other
+// A Check is this host's part of gompirun doctor. A Check examines the host and connects to other
 // hosts as ranks would: addresses in the same order, ports of the same range.
 type Check struct {
 	secret   [32]byte

@@ -39,7 +39,7 @@ func (j *Job) environAt(host string) (own []string, programs [][]string) {
 }
 
 // reportReplaced reports, once for all attempts, the user's variables that are replaced for the
-// ranks because they state a process's rank. It also reports a variable that is kept and makes
+// ranks because they state a process's rank. Also reported is a variable that is kept and makes
 // each rank a job of one.
 func (j *Job) reportReplaced(n *launchenv.Node) {
 	if j.attempt.reportedReplaced {

@@ -35,7 +35,7 @@ func (j *Job) wantsGPUs() bool {
 	return j.spec.Report.Map || j.spec.Report.Bindings || j.needsGPUs() || j.spec.PerHost.CountsGPUs() || j.nodesCountGPUs()
 }
 
-// nodesCountGPUs reports whether a node takes as many ranks as it has GPUs.
+// nodesCountGPUs reports whether a node's number of ranks is its number of GPUs.
 func (j *Job) nodesCountGPUs() bool {
 	for _, n := range j.Nodes {
 		if (cmdline.PerHost{Of: n.Ranks}).CountsGPUs() {
@@ -87,8 +87,8 @@ func (j *Job) addGPUs(hosts []plan.Host) error {
 	return nil
 }
 
-// visible returns the CUDA_VISIBLE_DEVICES for ranks on a host, and whether it is set: by -x, for
-// all programs, or by the host, for example its batch system, or here.
+// visible returns the CUDA_VISIBLE_DEVICES for ranks on a host, and whether that variable is set:
+// by -x, for all programs, or by the host, for example its batch system, or here.
 func (j *Job) visible(h *host) (list string, limited bool, err error) {
 	own, programs := j.environAt(h.name)
 	var values []string

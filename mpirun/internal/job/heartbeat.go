@@ -10,13 +10,13 @@ import (
 
 // The kernel or ssh notifies launcher and agents of each other's end, but not of a cut cable,
 // dropped packets, or a stopped process. So the launcher checks several times in each heartbeat
-// period whether it has received data from each agent, and sends pings, which agents answer.
-// After a silent period the user is notified. After ctl.Silence periods the launcher ends the
-// job, and an agent kills its ranks.
+// period whether data has come from each agent, and sends pings, which agents answer. After a
+// silent period the user is notified. After ctl.Silence periods the launcher ends the job, and an
+// agent kills its ranks.
 //
 // An agent on this machine is not given up: the kernel notifies the launcher of its end, and
-// until then it is only stopped, or lacks a processor. The same holds while an agent's local
-// process, such as ssh, cannot run.
+// until then the agent is only stopped, or lacks a processor. The same holds while an agent's
+// local process, such as ssh, cannot run.
 
 // beatsPerPeriod is the number of checks of an agent in a heartbeat period.
 const beatsPerPeriod = 5
@@ -89,7 +89,7 @@ func (j *Job) received(h *host) {
 	p.missed, p.reportAt, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
 }
 
-// silent reports a silent agent to the user, or gives it up. If a relay on the way to it is
+// silent reports a silent agent to the user, or gives it up. If a relay on the way there is
 // silent, too, the relay is reported and given up instead: the last data of the two may have come
 // one beat apart.
 func (j *Job) silent(h *host) {
@@ -164,7 +164,7 @@ func (t *heart) times(n int) time.Duration {
 	return (time.Duration(n) * t.every).Round(time.Millisecond)
 }
 
-// Kept implements stall.Agent: it returns the obstacle to the running of the agent, or of its
+// Kept implements stall.Agent. The result is the obstacle to the running of the agent, or of its
 // local process.
 func (h *host) Kept() string {
 	if h.pulse.kept == "" {
@@ -177,9 +177,9 @@ func (h *host) Kept() string {
 	return fmt.Sprintf("%s%s %s", who, h.started.Process(), h.pulse.kept)
 }
 
-// giveUp ends the job because an agent does not answer. It kills the connection to the agent, or,
-// on this machine, the agent and its ranks. On another host the agent, or its watchdog, kills the
-// ranks.
+// giveUp ends the job because an agent does not answer. giveUp kills the connection to the agent,
+// or, on this machine, the agent and its ranks. On another host the agent, or its watchdog, kills
+// the ranks.
 func (j *Job) giveUp(h *host, why string) {
 	h.pulse.given = true
 	reason := "the host or the agent on it is frozen, or the network is cut"

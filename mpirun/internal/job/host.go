@@ -25,7 +25,7 @@ type host struct {
 	started *link.Started // nil until the agent runs
 	hello   *ctl.Hello
 	gpus    *hostGPUs // nil before they are found
-	busy    bool      // looking for GPUs: it receives no messages
+	busy    bool      // looking for GPUs: receives no messages
 	failed  error     // why the host cannot be used
 
 	pulse  pulse
@@ -49,7 +49,7 @@ func (h *host) here() bool { return h.started != nil && h.started.Here }
 var network = sync.OnceValue(route.Network)
 
 // sharesLoopback reports whether the agent has the launcher's loopback interface. A loopback
-// address of the connection is no proof: it may be a tunnel's.
+// address of the connection is no proof, because tunnels have one, too.
 func (h *host) sharesLoopback() bool { return h.started.Here || h.hello.Network == network() }
 
 // relay returns the number of the host from which the agent was started; -1 for the launcher's.
@@ -86,8 +86,8 @@ func (h *host) reached() string {
 	return "by " + h.started.Via
 }
 
-// close closes the channel, which ends the agent. It kills a process without a hello, which may
-// be no agent, and a busy one, which may not notice.
+// close closes the channel, which ends the agent. A process without a hello, which may be no
+// agent, and a busy agent, which may not notice, are killed.
 func (h *host) close() {
 	if h.started == nil {
 		return
@@ -98,8 +98,8 @@ func (h *host) close() {
 	}
 }
 
-// ended explains an unexpected end of the channel. It kills the agent, if it has not ended by
-// itself.
+// ended explains an unexpected end of the channel. An agent that has not ended by itself is
+// killed.
 func (h *host) ended(err error) string {
 	h.gone = true
 	h.close()
@@ -112,7 +112,7 @@ func (h *host) ended(err error) string {
 }
 
 // await waits for the end of some hosts' agents after their channels were closed, or for the
-// failure of their start. It returns false after limit.
+// failure of their start. The result is false after limit.
 func (j *Job) await(limit time.Duration, of func(*host) bool) bool {
 	late := time.NewTimer(limit)
 	defer late.Stop()

@@ -91,10 +91,10 @@ func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
 }
 
 // masterAddr returns the address by which all nodes reach the node of rank 0: no name, because
-// hosts need not resolve the names that Slurm or the user has for each other. If the launcher has
-// reached that node from another host, it is the address used. If the node is the launcher's own
-// host, it is the launcher's address in the connection to another host. Otherwise it is the
-// address nearest to those of the other nodes, or the name of a node without addresses.
+// hosts need not resolve the names that Slurm or the user has for each other. For a node on
+// another host that is the address by which the launcher has reached the node. For the launcher's
+// own host that is the launcher's address in the connection to another host. Otherwise the node's
+// address nearest to the other nodes' serves, or the name of a node without addresses.
 func masterAddr(nodes []*host, first int) string {
 	h := nodes[first]
 	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *host) bool { return !n.sharesLoopback() }) {

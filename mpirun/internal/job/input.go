@@ -16,7 +16,7 @@ type Input struct {
 	Err  error
 }
 
-// An input forwards standard input to its ranks, no faster than they read it.
+// An input forwards standard input to its ranks, no faster than they read.
 type input struct {
 	ch       <-chan Input // closed at the end of input
 	targets  []*host
@@ -31,7 +31,7 @@ func (j *Job) inherits(h *host) bool {
 }
 
 // chooseInput decides which ranks get standard input: the user's choice, from its start. If an
-// earlier run may have read some and it cannot be rewound, no rank does.
+// earlier run may have read some and rewinding is impossible, no rank does.
 func (j *Job) chooseInput() {
 	a := &j.attempt
 	a.takes = j.spec.Stdin
@@ -48,7 +48,8 @@ func (j *Job) chooseInput() {
 	}
 }
 
-// newInput returns the input for its ranks, unless they inherit it. It reads nothing yet.
+// newInput returns the input for its ranks, unless they inherit standard input. Nothing is read
+// yet.
 func (j *Job) newInput(hosts []*host) *input {
 	in := &input{inFlight: map[*host]int{}}
 	for _, h := range hosts {
@@ -77,7 +78,7 @@ func wireStdin(stdin cmdline.Stdin) int {
 	return stdin.Rank
 }
 
-// chunks returns the channel of input, nil while an agent holds enough of it.
+// chunks returns the channel of input, nil while an agent holds enough.
 func (in *input) chunks() <-chan Input {
 	if in.ended {
 		return nil

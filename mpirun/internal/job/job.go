@@ -1,7 +1,7 @@
 // Package job is the single goroutine of the launcher that makes all decisions: the placement and
 // start of ranks, the meaning of failures, the end of the job and its reason, and the exit
-// status. It handles events: messages of agents, signals, input, questions of users, and time. It
-// reaches everything else through a System and the Agents.
+// status. Its events are messages of agents, signals, input, questions of users, and time.
+// Everything else is reached through a System and the Agents.
 //
 // The files, in the order of a job:
 //
@@ -60,10 +60,10 @@ type System struct {
 	Inherited bool
 	// Questions are questions about the job, such as gompirun ps's; nil for none.
 	Questions <-chan control.Question
-	// Sweep kills the agents in lost and the processes that they have left on this machine. It
-	// spares the agents in living and their descendants.
+	// Sweep kills the agents in lost and the processes that they have left on this machine. The
+	// agents in living and their descendants are spared.
 	Sweep func(living, lost []int)
-	// Process returns a process of this machine for looks at it.
+	// Process returns a process of this machine to look at.
 	Process func(pid int) Process
 }
 
@@ -79,9 +79,9 @@ type Agent interface {
 	Flush(limit time.Duration) // waits until all messages are sent
 	Received() bool            // whether data has come since the last call
 	Close()                    // ends the channel, which ends the agent
-	Continue()                 // continues the agent, or its local process, if it is stopped
+	Continue()                 // continues a stopped agent, or its local process
 	Kill()                     // ends the agent, or its local process, at once; from any goroutine
-	Wait() string              // waits for the agent's end, and describes it
+	Wait() string              // waits for the agent's end, and describes how
 }
 
 // A Node is one of the nodes of a job with a gompirun on each.
@@ -92,7 +92,7 @@ type Node struct {
 }
 
 // A Job is one job. The goroutine that called Run makes all decisions; links, signals and input
-// send it events. The exported fields are set before Run.
+// send events. The exported fields are set before Run.
 type Job struct {
 	Source   string // origin of the hosts
 	Hosts    []hostfile.Host
@@ -113,8 +113,8 @@ type Job struct {
 	done    chan struct{} // closed when events is no longer read
 	out     *output.Writer
 	input   *input
-	stdin   <-chan Input   // nil before it is read
-	offer   *program.Offer // nil before it is made
+	stdin   <-chan Input   // nil before reading
+	offer   *program.Offer // nil before its files are read
 	signals <-chan os.Signal
 	timer   <-chan time.Time // the job's time limit
 	heart   heart
@@ -162,8 +162,8 @@ func (j *Job) Note(line string) { j.notef("%s", line) }
 // Explain prints a line for users who want details (-v).
 func (j *Job) Explain(format string, args ...any) { j.verbosef(format, args...) }
 
-// Run runs the job, and starts it again as -max-restarts allows. It blocks until all agents have
-// ended. It returns the exit status, and the reason for the job's end as printed last.
+// Run runs the job, and restarts the job as -max-restarts allows. Run blocks until all agents
+// have ended. The results are the exit status, and the reason for the job's end as printed last.
 func (j *Job) Run() (status int, lastWords string) {
 	j.signals = j.system.Signals()
 	for status = j.run(); j.attempt.next != nil; status = j.run() {
@@ -172,8 +172,8 @@ func (j *Job) Run() (status int, lastWords string) {
 	return status, j.end.lastWords
 }
 
-// Fail is called instead of Run if there is no job: it prints the reason, and returns the same as
-// Run.
+// Fail is called instead of Run if there is no job. Fail prints the reason, and returns the same
+// as Run.
 func (j *Job) Fail(err error) (status int, lastWords string) {
 	return j.failToStart(err), j.end.lastWords
 }
@@ -402,7 +402,7 @@ func bindingText(cpus []int, cores [][]int) string {
 	return "bound to cpus " + plan.Ranges(cpus)
 }
 
-// gather collects the cards of one host. After the last host it sends all cards to all.
+// gather collects the cards of one host. After the last host all cards go to all.
 func (j *Job) gather(h *host, m *ctl.Cards) {
 	if len(m.Data) != len(h.ranks) {
 		j.notef("%s: %d cards of %d ranks", h.name, len(m.Data), len(h.ranks))
@@ -447,8 +447,8 @@ func (j *Job) verbosef(format string, args ...any) {
 	}
 }
 
-// awaitOffer reads the programs and files to be preloaded. It returns an error, too, if the job
-// is about to end.
+// awaitOffer reads the programs and files to be preloaded. awaitOffer returns an error, too, if
+// the job is about to end.
 func (j *Job) awaitOffer() error {
 	mpi := "" // folder of libraries that other hosts may need
 	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.here() }) {

@@ -208,7 +208,7 @@ func (j *Job) assign(w *agree.Want) {
 	r.nodes[node].Send(&ctl.Replace{Rank: rank, Original: first, Invite: w.Invite})
 }
 
-// introduce takes the card of a replacement, and sends it the other ranks' knowledge.
+// introduce takes the card of a replacement, and answers with the other ranks' knowledge.
 func (j *Job) introduce(h *host, m *ctl.LateCard) {
 	if _, late := j.recover.originals[m.Rank]; !late {
 		j.notef("%s: a card of rank %d, which replaces none", h.name, m.Rank)

@@ -27,11 +27,11 @@ type attempt struct {
 	reportedReplaced bool          // the replaced variables are reported
 	takes            cmdline.Stdin // ranks of this run that get standard input
 	tookInput        bool          // some standard input may have been read
-	reportedInput    bool          // the user knows that it cannot be read again
+	reportedInput    bool          // the user knows that rereading is impossible
 }
 
 // secondChance decides whether j, which is over, is started again: not if a signal or a time
-// limit has ended it, nor if it could not be started. An order to end that comes before a restart
+// limit has ended j, nor after a failed start. An order to end that comes before a restart
 // becomes the cause of the end, instead of the earlier failure.
 func (j *Job) secondChance() {
 	j.readSignals()

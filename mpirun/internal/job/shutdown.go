@@ -50,7 +50,7 @@ type cause struct {
 //
 // An agent without a processor dates the death of its rank too late. Other ranks see their
 // connections to that rank break, wait for news of it, and at last fail. So the death precedes
-// those failures; or the loss of the agent does, if it never reports the death.
+// those failures; or the loss of the agent does, if the death is never reported.
 func (c *cause) before(d *cause) bool {
 	if missed := c.missedBefore(d); missed != d.missedBefore(c) {
 		return missed
@@ -93,8 +93,8 @@ type shutdown struct {
 	lastWords   string           // last message of the job
 }
 
-// endFor ends the job because of c, unless it is already ending. The earlier of two failures is
-// the cause, in whatever order they become known.
+// endFor ends the job because of c, unless the job is already ending. The earlier of two failures
+// is the cause, in whatever order they become known.
 func (j *Job) endFor(c *cause) {
 	if j.end.cause != nil {
 		if c.before(j.end.cause) {
@@ -116,7 +116,7 @@ func (j *Job) endFor(c *cause) {
 }
 
 // setEndDeadline makes a job end in time after the order to its ranks, whatever they and the
-// agents do: a user, or the owner of the hosts, waits for it.
+// agents do: a user, or the owner of the hosts, is waiting.
 func (j *Job) setEndDeadline() {
 	j.end.hasDeadline, j.end.overdue = true, time.After(j.end.grace+agentEndTime)
 }
@@ -295,7 +295,7 @@ func (l *loss) through() string {
 
 // lose ends the job because of a loss, for the reason text, and kills the hosts' processes on
 // this machine. For a restart only the first host counts as missing: the others, whose agents end
-// with it, may be reachable otherwise.
+// as well, may be reachable otherwise.
 func (j *Job) lose(l *loss, text string) {
 	c := &cause{status: StatusFailed, text: text, host: l.host, asked: j.leaving.unanswered(l.ranks())}
 	for _, h := range append(l.with, l.host) {
@@ -327,8 +327,8 @@ func (j *Job) sweep() {
 	j.system.Sweep(living, lost)
 }
 
-// endAgents closes all channels and waits for the agents' end. It kills slow agents, and leaves
-// behind the ones that do not end even then.
+// endAgents closes all channels and waits for the agents' end. Slow agents are killed, and agents
+// that do not end even then are left behind.
 func (j *Job) endAgents() {
 	for _, h := range j.hosts {
 		h.close()
@@ -417,7 +417,7 @@ func (j *Job) conclude() int {
 // mostTwice is the most lines that the report repeats although they stand just above it.
 const mostTwice = 3
 
-// tail returns the failed rank's stderr for the report: nothing if it is long, such as a
+// tail returns the failed rank's stderr for the report: nothing if that is long, such as a
 // traceback, and already the last text on the screen.
 func (j *Job) tail() []byte {
 	c := j.end.cause

@@ -18,7 +18,7 @@ const stacksTime = 12 * time.Second
 // outOfTime ends the job at its time limit, after printing the calls of the ranks, with their
 // stacks if the user wants them.
 func (j *Job) outOfTime() {
-	j.watch.Stacks = false // all ranks are asked below, not only those that others wait for
+	j.watch.Stacks = false // all ranks are asked below, not only ranks that others wait for
 	j.watch.Survey()
 	if !j.spec.Stall.Stacks || j.end.cause != nil {
 		j.endForTime()

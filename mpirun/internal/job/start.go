@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// FailureTime is how long the job waits for the other hosts after the first failure, so that it
-	// reports all failures together. ssh gives up connecting earlier.
+	// FailureTime is how long the job waits for the other hosts after the first failure, for a
+	// report of all failures together. ssh gives up connecting earlier.
 	FailureTime = 12 * time.Second
 	// progressTime is the time until the user is first notified of missing hosts.
 	progressTime = 5 * time.Second
@@ -28,8 +28,8 @@ type beginning struct {
 }
 
 // startAgents starts one agent on each host, all at once, and waits for the facts of all hosts.
-// It reports failing hosts together. It also returns, without error, when the job is about to
-// end.
+// Failing hosts are reported together. startAgents also returns, without error, when the job is
+// about to end.
 func (j *Job) startAgents() error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)

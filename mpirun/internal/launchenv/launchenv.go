@@ -1,4 +1,4 @@
-// Package launchenv makes the environment of a rank. It is pure.
+// Package launchenv makes the environment of a rank, by pure functions.
 //
 // Variables come from several places: gompirun's own environment, the host's, -x, and gompirun
 // itself. Merge combines them, each name once. The identity of a rank (RANK, MASTER_ADDR,

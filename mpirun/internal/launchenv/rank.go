@@ -51,8 +51,8 @@ func (n *Node) Identity(local int) []string {
 	}
 }
 
-// perNode is Slurm's number of ranks on each node, if that is equal. It is set if the job was
-// requested with a number of tasks for each node.
+// perNode is Slurm's number of ranks on each node, if that is equal. Slurm sets the variable if
+// the job was requested with a number of tasks for each node.
 const perNode = "SLURM_NTASKS_PER_NODE"
 
 // Slurm returns the variables that srun would set for a local rank, if around, its environment,

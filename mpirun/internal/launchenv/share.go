@@ -7,8 +7,8 @@ import (
 )
 
 // Threads returns GOMAXPROCS and OMP_NUM_THREADS for a rank, as defaults. The rank is bound to
-// cpus CPUs, 0 for none. It shares the cores of its host, and a quota of processors, unless that
-// is 0, with the ranks there. Go needs a second thread to overlap communication with computation.
+// cpus CPUs, 0 for none. All ranks of a host share its cores, and its quota of processors, unless
+// that is 0. Go needs a second thread to overlap communication with computation.
 func Threads(cpus, cores, quota, ranks int) []string {
 	share := cpus
 	if share == 0 {

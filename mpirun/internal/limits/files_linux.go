@@ -55,8 +55,8 @@ func ExplainRanks(err error, ranks int) error {
 const manyRanks = 100
 
 // Raise raises the limits of this process, and of its children, as far as that many ranks may
-// need it. RDMA locks the memory that it registers. Go has raised the limit of open files, but
-// only for its own process. A rank reports hard limits that are too low itself.
+// need. RDMA locks the memory that it registers. Go has raised the limit of open files, but only
+// for its own process. A rank reports hard limits that are too low itself.
 func Raise(ranks int) {
 	var locked unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &locked) == nil {

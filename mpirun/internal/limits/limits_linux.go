@@ -22,12 +22,13 @@ const least = 12
 // fewer, Go itself may die.
 const leastFiles = 12
 
-// many is a limit of processes that no launcher reaches. It saves counting all of the machine's.
+// many is a limit of processes that no launcher reaches. Stopping there saves counting all of the
+// machine's.
 const many = 4096
 
 // Check returns an error if this process may not open a few files, start a few threads and
-// processes, or see its children. Go's own message, when it cannot open its first file or start a
-// thread, is the stacks of all goroutines.
+// processes, or see its children. Go's own message, when opening its first file or starting a
+// thread fails, is the stacks of all goroutines.
 func Check() error {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && files.Cur < leastFiles {

@@ -15,9 +15,9 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// An Agent is the agent of one host, as the launcher sees it. One goroutine starts it and reads
-// its messages until its end, another writes; neither decides anything. Continue, Kill and Flush
-// may be called at any time, other methods once the agent runs.
+// An Agent is the agent of a host, from the launcher's view. One goroutine starts the agent and
+// reads its messages until its end, another goroutine writes; neither decides anything. Continue,
+// Kill and Flush may be called at any time, other methods once the agent runs.
 type Agent struct {
 	received atomic.Bool // a message has come since the last call of Received
 
@@ -39,8 +39,8 @@ type Started struct {
 	Srun  bool     // srun has started it
 	PID   int      // of the process on this machine, 0 if there is none
 	Login []string // login command of its host, as in remote.Process
-	// Relays are the hosts on the way from the launcher, by number. The last one, perhaps the
-	// agent's own, started it.
+	// Relays are the hosts on the way from the launcher, by number. The last host, perhaps the
+	// agent's own, started the agent.
 	Relays []int
 }
 
@@ -61,7 +61,7 @@ type Event struct {
 }
 
 // StartAll starts the agents of hosts, within ctx. More than fanout hosts form a tree of at most
-// that fan-out if starter allows it and fanout is not 0. Events are as in Start.
+// that fan-out if starter allows that and fanout is not 0. Events are as in Start.
 func StartAll(ctx context.Context, starter remote.Starter, fanout int, hosts []hostfile.Host, events chan<- Event, done <-chan struct{}) []*Agent {
 	t := tree.New(starter, hosts, fanout)
 	agents := make([]*Agent, len(hosts))
@@ -141,7 +141,7 @@ func (a *Agent) Received() bool { return a.received.Swap(false) }
 // notices the agent's end.
 func (a *Agent) Send(m ctl.Message) { Broadcast([]*Agent{a}, m) }
 
-// Broadcast is Send to several agents. For agents behind one host, m goes to that host once.
+// Broadcast is Send to several agents. For agents behind a common host, m goes there once.
 func Broadcast(agents []*Agent, m ctl.Message) {
 	frame, behind := ctl.Append(nil, m), map[*tree.Tree][]int{}
 	for _, a := range agents {
@@ -159,8 +159,8 @@ func Broadcast(agents []*Agent, m ctl.Message) {
 	}
 }
 
-// nudge makes the agent's next data arrive without delay: see ctl.Nudge. It does nothing before
-// the first Send, because the job may not know the agent yet.
+// nudge makes the agent's next data arrive without delay: see ctl.Nudge. Before the first Send a
+// nudge does nothing, because the job may not know the agent yet.
 func (a *Agent) nudge() {
 	a.mu.Lock()
 	sent := a.sent
@@ -186,27 +186,27 @@ func (a *Agent) Flush(limit time.Duration) {
 // Close ends the channel, which ends the agent.
 func (a *Agent) Close() { a.process.Close() }
 
-// Kill ends the agent, or its local process, at once, if it has been started. Any goroutine may
-// call it.
+// Kill ends the agent, or its local process, at once, if the agent has been started. Any
+// goroutine may call Kill.
 func (a *Agent) Kill() {
 	if process := a.started(); process != nil {
 		process.Kill()
 	}
 }
 
-// Continue continues the agent, or its local process, if it is stopped.
+// Continue continues a stopped agent, or its stopped local process.
 func (a *Agent) Continue() {
 	if process := a.started(); process != nil {
 		process.Continue()
 	}
 }
 
-// started returns the process, nil before it runs.
+// started returns the process, nil before its start.
 func (a *Agent) started() *remote.Process {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.process
 }
 
-// Wait waits for the agent's end, after its channel's, and describes it in words.
+// Wait waits for the agent's end, after its channel's, and describes how.
 func (a *Agent) Wait() string { return a.process.Wait() }

@@ -131,8 +131,8 @@ func (l *Loop) finishAside() {
 	}
 }
 
-// Pipe returns a pipe whose end number ours does not block. The other end must block: programs
-// expect that of their standard streams.
+// Pipe returns a pipe whose end number ours does not block. The other end must block, as programs
+// expect of their standard streams.
 func Pipe(ours int) ([2]int, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {

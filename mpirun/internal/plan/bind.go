@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// bind chooses the CPUs of the ranks of one host.
+// bind chooses the CPUs of a host's ranks.
 func (p *Plan) bind(node int) error {
 	if p.Policy.Rankfile != nil {
 		return p.bindByRankfile(node)
@@ -146,7 +146,8 @@ func run(group []core, i, n int) []core {
 }
 
 // domains returns the hardware threads of each cache, NUMA node or package over which order deals
-// ranks, if ranks may use any of them. With fewer than two it returns one nil part: the host.
+// ranks, if ranks may use any of them. With fewer than two the result is a single nil part: the
+// host.
 func domains(h *Host, order Order) [][]int {
 	var parts [][]int
 	switch order {
@@ -267,7 +268,7 @@ func (p *Plan) doubled() string {
 	return asked + " makes ranks take turns, which -bind-to none does not: " + names
 }
 
-// sharesUnits reports whether two ranks of a host are bound to one CPU.
+// sharesUnits reports whether two ranks of a host are bound to the same CPU.
 func (p *Plan) sharesUnits(node int) bool {
 	seen := map[int]bool{}
 	for _, rank := range p.Local[node] {

@@ -104,8 +104,8 @@ func (m *mapper) idle() string {
 	return fmt.Sprintf("no rank on %s: %s would use %s", names, m.adviceForIdle(), them)
 }
 
-// adviceForIdle tries changes of the user's options and returns the smallest one that leaves no
-// host idle.
+// adviceForIdle tries changes of the user's options and returns the smallest change that leaves
+// no host idle.
 func (m *mapper) adviceForIdle() string {
 	byNode := m.policy
 	byNode.Order = ByNode

@@ -168,7 +168,7 @@ func (p *Policy) spans() bool {
 	return p.Span && p.PerDomain == 0 && (p.Order == ByL3 || p.Order == ByNuma || p.Order == ByPackage)
 }
 
-// inBlocks reports whether ranks of one domain are neighbors.
+// inBlocks reports whether ranks of a domain are neighbors.
 func (p *Policy) inBlocks() bool { return p.RankBy == RankByFill || p.RankBy == RankAuto && p.spans() }
 
 // A RankBy is the way to number the ranks of a program after their placement.

@@ -19,7 +19,7 @@ type mapper struct {
 	given    int    // ranks that host next already has in the current round
 }
 
-// A candidate is a host from the view of one program.
+// A candidate is a host from the view of a program.
 type candidate struct {
 	host  int
 	free  int // free slots
@@ -93,7 +93,7 @@ func (p *Policy) perHost(h *Host) int {
 	return n
 }
 
-// program places the ranks of one program.
+// program places the ranks of a program.
 func (m *mapper) program(prog int) error {
 	cands := m.candidates(prog)
 	np, err := m.size(prog, cands)
@@ -336,7 +336,7 @@ func dealUpTo(order []int, cands []candidate, np int, limit func(*candidate) int
 }
 
 // A loadQueue is a heap of candidates. The first is the candidate whose host would have the
-// fewest ranks per slot after one more; among equals, the first in order.
+// fewest ranks per slot after another rank; among equals, the first in order.
 type loadQueue struct {
 	m     *mapper
 	cands []*candidate

@@ -16,10 +16,10 @@ import (
 	"gompi/internal/seg"
 )
 
-// MaxRanks bounds the ranks of one job, so that a typing error does not take all memory.
+// MaxRanks bounds the ranks of a job, so that a typing error does not take all memory.
 const MaxRanks = 1 << 20
 
-// A Host is one host: the statements of the list of hosts, and the findings of its agent.
+// A Host is the statements of the list of hosts about a host, and the findings of its agent.
 type Host struct {
 	Name     string
 	Slots    int    // 0: the number of its cores within its quota, but at least one
@@ -69,7 +69,7 @@ type Policy struct {
 	Rankfile        *Rankfile // the place of each rank, instead of all other rules; nil: none
 }
 
-// A Placement is the place of one rank.
+// A Placement is the place of a rank.
 type Placement struct {
 	Rank      int
 	Node      int   // position of its host in Plan.Hosts

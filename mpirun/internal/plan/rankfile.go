@@ -18,8 +18,8 @@ type Rankfile struct {
 	ranks []rankLine
 }
 
-// A rankLine is one line: rank 1=node02 slot=0:2-3. A relative host, +n1, is a position in the
-// list of hosts.
+// A rankLine is a line: rank 1=node02 slot=0:2-3. A relative host, +n1, is a position in the list
+// of hosts.
 type rankLine struct {
 	rank int
 	line int    // in the file
@@ -29,7 +29,7 @@ type rankLine struct {
 }
 
 // ParseRankfile reads the file called name. Comments begin with #. Each rank from 0 on must have
-// one line.
+// a line.
 func ParseRankfile(name string, text []byte) (*Rankfile, error) {
 	if err := textfile.Check(text); err != nil {
 		return nil, fmt.Errorf("%s: %w: want lines as in: rank 0=node01 slot=0-3", name, err)
@@ -108,7 +108,7 @@ func hostName(word string) (string, error) {
 // A slotRange is a part of slot=: cores from first to last of a package, or of the host.
 type slotRange struct{ pkg, first, last int }
 
-// allOf stands for no package, and for all cores of one.
+// allOf stands for no package, and for all cores of a package.
 const allOf = -1
 
 // parseSlots reads 1-2, 0:0,1 (package 0, cores 0 and 1), 1:0-2 or 0:*.
@@ -200,7 +200,7 @@ func (m *mapper) byRankfile() error {
 	return nil
 }
 
-// bindByRankfile binds the ranks of one host to their cores in the file.
+// bindByRankfile binds the ranks of a host to their cores in the file.
 func (p *Plan) bindByRankfile(node int) error {
 	host, f := &p.Hosts[node], p.Policy.Rankfile
 	for _, rank := range p.Local[node] {

@@ -16,12 +16,12 @@ import (
 // shared memory. It unlinks the file and never closes it.
 const openMPIMark = "/open_mpi."
 
-// Alone explains why the MPI program of a process is a job of one, "" if it is not, or that
+// Alone explains why the MPI program of a process is a job of one, "" if that is not so, or
 // cannot be seen. The process was started by a rank of the job with this id. sure is false if the
 // processes may meet in another way, by PyTorch.
 //
-// A loaded library does not count before MPI_Init, because PyTorch may be linked with a library
-// that it does not use.
+// A loaded library does not count before MPI_Init, because PyTorch may be linked with an unused
+// library.
 func Alone(pid int, jobID string) (why string, sure bool) {
 	dir := dirOf(pid)
 	vars, ok := variables(dir)
@@ -56,8 +56,8 @@ func mayBeAlone(kv string) bool {
 	return strings.HasPrefix(kv, "PMIX_RANK=") || kv == env.Boot+"=alone"
 }
 
-// variables returns the initial environment of a process, false if it cannot be read: the process
-// has ended, or is another user's, or has written its title there.
+// variables returns the initial environment of a process, false if reading fails: the process has
+// ended, or is another user's, or has written its title there.
 func variables(dir string) ([]string, bool) {
 	environ, err := os.ReadFile(dir + "environ")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // CoreFile returns the place of the core of a process that ran exe in dir and was killed by a
-// signal: a file, or "|" and the program that got the core; "" if it is not found.
+// signal: a file, or "|" and the program that got the core; "" if there is none.
 func CoreFile(pid int, exe, dir string, signal int) string {
 	pattern, _ := os.ReadFile("/proc/sys/kernel/core_pattern")
 	uses, _ := os.ReadFile("/proc/sys/kernel/core_uses_pid")

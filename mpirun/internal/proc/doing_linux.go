@@ -49,7 +49,7 @@ func waits(dir string) bool {
 	return strings.HasSuffix(strings.TrimSpace(string(name)), "sh")
 }
 
-// UsesGompi reports whether a process runs a Go program with gompi in it, or has loaded its C
+// UsesGompi reports whether a process runs a Go program with gompi, or has loaded gompi's C
 // library, as far as that can be seen.
 func UsesGompi(pid int) bool {
 	dir := dirOf(pid)
@@ -75,8 +75,7 @@ func Doing(pid int) string {
 	return fmt.Sprintf("%.200q is %s", commandLine(dir), threadState(dir))
 }
 
-// Used returns a process's processor time, and its resident bytes of memory; zeros if it has
-// ended.
+// Used returns a process's processor time, and its resident bytes of memory; zeros after its end.
 func Used(pid int) (cpu time.Duration, resident int64) {
 	f := statOf(dirOf(pid))
 	if len(f) <= rss {
@@ -107,8 +106,8 @@ func Times(pid int) string {
 }
 
 // PythonStack returns the output of py-spy about a Python program, if py-spy is in the program's
-// PATH, "" for other programs. py-spy reads the program's memory without stopping or signalling
-// it. PythonStack blocks for a second or so at most.
+// PATH, "" for other programs. py-spy reads memory, and neither stops nor signals the program.
+// PythonStack blocks for a second or so at most.
 func PythonStack(pid int) string {
 	dir := dirOf(pid)
 	exe, _ := os.Readlink(dir + "exe")

@@ -62,8 +62,8 @@ func NewGroup() *Group {
 	return nil
 }
 
-// lock opens and locks the folder of a group. It reports whether no other process holds the lock,
-// and the folder still exists.
+// lock opens and locks the folder of a group. held reports whether no other process holds the
+// lock, and the folder still exists.
 func lock(dir string) (fd int, held bool) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -152,8 +152,8 @@ func RemoveGroupOf(agent int) {
 	}
 }
 
-// removeIn kills the rest of a group and removes it. It waits for dying processes, a second at
-// most.
+// removeIn kills the rest of a group, waits for dying processes, a second at most, and removes
+// the group.
 func removeIn(dir string) {
 	for deadline := time.Now().Add(time.Second); removeTree(dir) == unix.EBUSY && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		kill(dir)

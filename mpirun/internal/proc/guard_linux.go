@@ -15,16 +15,16 @@ import (
 )
 
 // On its own host the launcher kills the leftovers of a killed agent. On other hosts the agent's
-// parent process does, a watchdog. It waits until the agent ends or its heartbeats stop, and
-// holds the channel open until no process is left, so that the launcher does not see the end
-// earlier.
+// parent process does, a watchdog. The watchdog waits until the agent ends or its heartbeats
+// stop, and holds the channel open until no process is left, so that the launcher does not see
+// the end earlier.
 
-// outliving is how long an agent may take to end after its channel is closed: longer than it
-// tries to kill unkillable processes.
+// outliving is how long an agent may take to end after its channel is closed: longer than its
+// attempts to kill unkillable processes.
 const outliving = Hopeless + 2*time.Second
 
 // Guard runs an agent for the launcher behind the standard descriptors, by calling this program
-// with flag. It returns the agent's exit status when the agent and all processes below it have
+// with flag. The result is the agent's exit status, when the agent and all its descendants have
 // ended. The process is the watchdog's alone.
 func Guard(flag string) int {
 	SetName("gompi-watchdog")
@@ -66,14 +66,14 @@ func guard(flag string) (int, error) {
 }
 
 // looks is the number of polls in a promised interval. A poll that times out counts once, however
-// long it took: this host may have been suspended, and the agent may not have run since. A poll
-// does not count if the agent lacked a processor meanwhile.
+// long: this host may have been suspended, and the agent may not have run since. A poll does not
+// count if the agent lacked a processor meanwhile.
 const looks = 4
 
-// awaitSilence waits until the agent, which holds the other end of pipe, ends or hangs. It
-// returns false if the agent has ended. It returns true if a promised word is overdue, or if the
-// agent runs on for too long after its input, channel, was closed. starves reports whether the
-// agent has lacked a processor since the last call.
+// awaitSilence waits until the agent, which holds the other end of pipe, ends or hangs. The
+// result is false if the agent has ended, true if a promised word is overdue, or if the agent
+// runs on for too long after its input, channel, was closed. starves reports whether the agent
+// has lacked a processor since the last call.
 func awaitSilence(pipe, channel int, starves func() bool) bool {
 	var promised time.Duration // the next word comes within this time of the last; 0: no promise
 	var end time.Time          // deadline for the agent to end, once its channel is closed

@@ -10,8 +10,8 @@ import (
 const mostThreads = 32
 
 // Ready reports whether a thread of these processes or their descendants is running or ready to
-// run, and returns the processor time of the processes, in steps of ClockTick. It looks at the
-// first mostThreads threads, and at the children of first threads.
+// run, and returns the processor time of the processes, in steps of ClockTick. Only the first
+// mostThreads threads, and the children of first threads, count.
 func Ready(pids ...int) (ready bool, used time.Duration) {
 	threads := 0
 	for i := 0; i < len(pids) && threads < mostThreads; i++ {

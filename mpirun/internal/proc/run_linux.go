@@ -37,7 +37,8 @@ func startKnown(cmd *exec.Cmd) error {
 	return err
 }
 
-// RunWaitsFor reports whether Run waits for a child, or may, because it is just starting one.
+// RunWaitsFor reports whether Run waits for a child, or may, because Run is just starting a
+// process.
 func RunWaitsFor(pid int) bool {
 	if !runningCommands.TryLock() {
 		return true

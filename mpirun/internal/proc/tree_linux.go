@@ -55,7 +55,7 @@ type Process struct {
 }
 
 // Below returns the descendants of this process, except the processes for which spare is true and
-// their descendants; spare may be nil. Parents come before their children. It looks at every
+// their descendants; spare may be nil. Parents come before their children. Below looks at every
 // process of the machine.
 func Below(spare func(pid int) bool) ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
@@ -85,7 +85,7 @@ func Lives(pid int) bool {
 	return ok && !p.Zombie
 }
 
-// find returns the kernel's description of a process, false if it has ended.
+// find returns the kernel's description of a process, false after its end.
 func find(pid int) (Process, bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

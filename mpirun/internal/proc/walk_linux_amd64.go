@@ -17,11 +17,11 @@ import (
 	"gompi/mpirun/internal/symbols"
 )
 
-// A walker finds the stacks of a C, C++ or Fortran program without gdb. It reads the memory of
-// the program, by the unwind tables of compilers. The kernel reports the stack pointer of a
-// thread in a system call. A thread in gompi is on a stack of Go, and the MPI library has noted
-// the frame that entered Go (see frames.py). A running thread, or a thread whose tables need
-// another register, is stopped for a moment, as gdb does to all threads.
+// A walker finds the stacks of a C, C++ or Fortran program without gdb, by the program's memory
+// and the unwind tables of compilers. The kernel reports the stack pointer of a thread in a
+// system call. A thread in gompi is on a stack of Go, and the MPI library has noted the frame
+// that entered Go (see frames.py). A running thread, or a thread whose tables need another
+// register, is stopped for a moment, as gdb does to all threads.
 type walker struct {
 	dir      string // of the process in /proc
 	memory   *os.File
@@ -42,8 +42,8 @@ const (
 	mostWalked = 16
 )
 
-// Walk is the work of a process of its own for Frames, with WalkFlag and a process id, because it
-// reads much debugging information, and the kernel allows only one thread to inspect another
+// Walk is the work of a process of its own for Frames, with WalkFlag and a process id, because
+// Walk reads much debugging information, and the kernel allows only one thread to inspect another
 // process.
 func Walk(pid string) int {
 	n, err := strconv.Atoi(pid)
@@ -212,8 +212,8 @@ func (w *walker) frames(r symbols.Registers) (lines []string, lacks bool) {
 	return lines, lacks
 }
 
-// stopped stops a thread, returns its registers, and continues it. A system call of the thread
-// continues, too.
+// stopped stops a thread, returns its registers, and lets the thread continue. A system call of
+// the thread continues, too.
 func stopped(tid int) (r symbols.Registers, ok bool) {
 	runtime.LockOSThread() // the kernel knows the tracer by its thread
 	defer runtime.UnlockOSThread()

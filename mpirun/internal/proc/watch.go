@@ -71,8 +71,8 @@ func (w *Watch) Look() string {
 	return kept
 }
 
-// starves reports whether a thread has waited for a processor since the last look. It looks at
-// the threads only if the process has used no time.
+// starves reports whether a thread has waited for a processor since the last look. Threads are
+// looked at only if the process has used no time.
 func (w *Watch) starves(used string) bool {
 	if used != w.used {
 		w.used, w.ready = used, nil

@@ -18,7 +18,7 @@ import (
 
 // An intake fetches missing programs and files from the launcher, in pieces. Programs go to the
 // cache that also has gompirun itself, files to the ranks' working directories. One goroutine at
-// a time uses it, but any may call Abandon.
+// a time uses an intake, but any may call Abandon.
 type intake struct {
 	programs int            // number of the job's programs: the items before its files
 	wanted   []item         // not checked yet
@@ -98,11 +98,11 @@ func (in *intake) MPIFolder(l *ctl.Launch) (folder string) {
 	return folder
 }
 
-// Path returns a fetched or cached program's path, "" if it is not preloaded.
+// Path returns a fetched or cached program's path, "" without preloading.
 func (in *intake) Path(program int) string { return in.paths[program] }
 
-// Next begins with the next missing item. It returns the first request to the launcher, nil if
-// nothing is missing. It takes as long as reading all present items.
+// Next begins with the next missing item. The result is the first request to the launcher, nil if
+// nothing is missing. The call takes as long as reading all present items.
 func (in *intake) Next() (*ctl.Want, error) {
 	m := in.nextMissing()
 	if m == nil {
@@ -112,7 +112,7 @@ func (in *intake) Next() (*ctl.Want, error) {
 	return in.begin()
 }
 
-// nextMissing returns the next missing item, nil if there is none. It checks each item once.
+// nextMissing returns the next missing item, nil if there is none. Each item is checked once.
 func (in *intake) nextMissing() *item {
 	for len(in.wanted) > 0 {
 		m := in.wanted[0]

@@ -20,8 +20,8 @@ const (
 type mpiFolders struct{ openMPI, mpich, abi string }
 
 // MPIFolder returns the folder of this host with gompi's MPI libraries in openmpi, mpich and abi,
-// "" if there is none. It looks beside this program, where make puts them, in the place of make
-// install, and in others.
+// "" if there is none. The folders searched are beside this program, where make puts the
+// libraries, in the place of make install, and in others.
 func MPIFolder(others ...string) string {
 	own, err := os.Executable()
 	if err != nil {

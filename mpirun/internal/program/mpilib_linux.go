@@ -100,9 +100,8 @@ type mpiWanted struct {
 	held                bool   // found before LD_LIBRARY_PATH is searched
 }
 
-// mpiWanted reads the ELF header of p's file, or of its interpreter. If it is not linked with an
-// MPI library, a library in its first search folders counts, as for Python in a conda
-// environment.
+// mpiWanted reads the ELF header of p's file, or of its interpreter. Without a linked MPI
+// library, a library in the first search folders counts, as for Python in a conda environment.
 func (p *Program) mpiWanted() (wants mpiWanted) {
 	file, script := p.interpreter()
 	if !isFile(file) {

@@ -32,8 +32,8 @@ type Offer struct {
 }
 
 // OpenOffer opens the programs and files to be preloaded, and gompi's MPI libraries in the folder
-// mpi, unless mpi is "". Computing checksums takes long for large files. It returns an Offer, to
-// be closed, with any error.
+// mpi, unless mpi is "". Computing checksums takes long for large files. The Offer has to be
+// closed, even after an error.
 func OpenOffer(what cmdline.Preload, mpi string, programs []cmdline.Program) (*Offer, error) {
 	o := &Offer{programs: make([]ctl.Program, len(programs)), sent: make([]*os.File, len(programs))}
 	if what.Binary {

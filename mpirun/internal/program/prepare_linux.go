@@ -17,7 +17,7 @@ import (
 )
 
 // A Preparation gets this host ready for the ranks of a launch: environment, programs, and files
-// to be fetched. It reads file systems, which may be slow, so the agent runs it in the
+// to be fetched. That reads file systems, which may be slow, so the agent does so in the
 // background.
 type Preparation struct {
 	Programs []*Program // of the launch; nil if no rank here runs it
@@ -41,8 +41,8 @@ func (p *Preparation) Begin(l *ctl.Launch) (want *ctl.Want, rank int, err error)
 	return p.next()
 }
 
-// Take takes a piece of a fetched file. It returns the next request, nil when all programs have
-// been found, or else an error and the rank that cannot start because of it.
+// Take takes a piece of a fetched file. The results are the next request, nil when all programs
+// have been found, or else an error and the rank that cannot start.
 func (p *Preparation) Take(data []byte) (want *ctl.Want, rank int, err error) {
 	if want, err = p.intake.Take(data); want != nil || err != nil {
 		return want, p.launch.Ranks[0].Rank, err
@@ -78,7 +78,7 @@ func (p *Preparation) Files() []string {
 	return files
 }
 
-// lookUpAll finds the programs of this host's ranks. It returns a rank whose program is not
+// lookUpAll finds the programs of this host's ranks. The results are a rank whose program is not
 // found, and the error.
 func (p *Preparation) lookUpAll() (int, error) {
 	p.Programs = make([]*Program, len(p.launch.Programs))
@@ -95,7 +95,7 @@ func (p *Preparation) lookUpAll() (int, error) {
 	return 0, nil
 }
 
-// lookUp finds a program on this host. path is its place in the cache, "" if it is not preloaded.
+// lookUp finds a program on this host. path is its place in the cache, "" without preloading.
 func (p *Preparation) lookUp(what *ctl.Program, path string) (*Program, error) {
 	if len(what.Argv) == 0 || what.Argv[0] == "" {
 		return nil, errors.New("no program to run")

@@ -70,9 +70,9 @@ func Find(name, wdir, path string) (string, error) {
 }
 
 // Touch reads the files that the kernel reads to start p: its directory, the beginning of its
-// file and, for a script, of its interpreter. It may run in the background, and on a file system
-// that does not answer it blocks instead of the start. A blocked start would stop this whole
-// process, because its thread waits for exec and Go waits for the thread.
+// file and, for a script, of its interpreter. Touch may run in the background, and on a file
+// system that does not answer Touch blocks instead of the start. A blocked start would stop this
+// whole process, because its thread waits for exec and Go waits for the thread.
 func (p *Program) Touch() {
 	os.Stat(cmp.Or(p.Dir, "."))
 	name := p.file()
@@ -93,7 +93,7 @@ const (
 	scriptLine  = 256 // bytes that Linux reads to find out how to run a file
 )
 
-// head returns the first line of a file, "" if it cannot be read.
+// head returns the first line of a file, "" if reading fails.
 func head(name string) string {
 	if !isFile(name) {
 		return ""

@@ -39,14 +39,14 @@ func oneLine(script string) string {
 	return strings.Join(lines, " ")
 }
 
-// Prefixes of a login's lines before it is an agent.
+// Prefixes of a login's lines before the agent's greeting.
 const (
 	lineWant    = "\x00gompi want"
 	lineMachine = "\x00gompi machine "
 	lineOther   = "\x00gompi other "
 )
 
-// IsOther reports whether the command line args asks for an agent of another build. If so it
+// IsOther reports whether the command line args asks for an agent of another build, and then
 // writes that to out.
 func IsOther(args []string, out io.Writer) bool {
 	if len(args) < 2 || args[0] != AgentFlag && args[0] != RelayFlag || args[1] == build() {
@@ -170,12 +170,12 @@ func (s self) send(w io.Writer) error {
 	return err
 }
 
-// maxGreeting bounds the output of a login before it is an agent.
+// maxGreeting bounds the output of a login before the agent's greeting.
 const maxGreeting = 64 << 10
 
 // readGreeting reads r up to the end of the first line that begins as ctl.Magic does, and returns
-// that line; with an error, all output so far. The login may have printed anything before. It
-// reads byte by byte, because the bytes after the line are the agent's.
+// that line; with an error, all output so far. The login may have printed anything before.
+// Reading is byte by byte, because the bytes after the line are the agent's.
 func readGreeting(r io.Reader) (string, error) {
 	const mark = "\x00gompi "
 	var got []byte

@@ -20,10 +20,10 @@ type Local struct {
 	Input  *os.File  // standard input for a rank; nil for none
 }
 
-// InputFD is the agent's descriptor of Local.Input, if it has one.
+// InputFD is the agent's descriptor of Local.Input, if there is one.
 const InputFD = 3
 
-// Start implements Starter. It ignores the context, because starting a process does not block.
+// Start implements Starter. The context is ignored, because starting a process does not block.
 func (l Local) Start(_ context.Context, host hostfile.Host) (*Process, error) {
 	// The running program, even if its file has been replaced, under the name
 	// by which it was called.
@@ -51,7 +51,7 @@ func Guarded() (*Process, error) {
 }
 
 // LocalOrRemote starts agents on this machine by Local, on other hosts by Remote. A host with a
-// port or a user counts as another host, whatever its name: it may be a container.
+// port or a user counts as another host, whatever its name: perhaps a container.
 type LocalOrRemote struct {
 	Local  Starter
 	Remote interface {
@@ -73,7 +73,7 @@ func (n LocalOrRemote) isLocal(h hostfile.Host) bool {
 	return h.Port == 0 && h.User == "" && (h.Name == n.Own || IsLocal(h.Name))
 }
 
-// SSH returns Remote if it is an SSH.
+// SSH returns Remote if that is an SSH.
 func (n LocalOrRemote) SSH() (*SSH, bool) {
 	ssh, ok := n.Remote.(*SSH)
 	return ssh, ok

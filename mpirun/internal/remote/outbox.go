@@ -57,7 +57,7 @@ func (o *Outbox) Close() {
 	o.run()
 }
 
-// run starts the writer unless it runs.
+// run starts the writer unless one is running.
 func (o *Outbox) run() {
 	if !o.writing {
 		o.writing = true

@@ -11,8 +11,8 @@ import (
 const sshFailed = 255
 
 // reason explains why a login has ended without becoming an agent: by the last line of ssh
-// itself, or how it ended; then by the host's output, on stderr, which also has a server's
-// banner, or on stdout.
+// itself, or ssh's end; then by the host's output, on stderr, which also has a server's banner,
+// or on stdout.
 func reason(via, how string, status int, stderr, stdout string) string {
 	if status == sshFailed {
 		own, others := split(stderr)

@@ -16,7 +16,7 @@ import (
 	"gompi/hostfile"
 )
 
-// First arguments of gompirun that make it an agent.
+// First arguments of gompirun as an agent.
 const (
 	AgentFlag   = "--agent"         // on another host, with a watchdog
 	RelayFlag   = "--relay"         // reaches other hosts from there: package tree
@@ -24,14 +24,14 @@ const (
 	LocalFlag   = "--local-agent"   // on the launcher's host, watched by the launcher
 )
 
-// A Starter starts an agent on a host. Start may wait until the agent runs, at most until ctx ends,
-// but not until it has sent hello. It is called from several goroutines.
+// A Starter starts an agent on a host. Start may wait until the agent runs, at most until ctx
+// ends, but not until it has sent hello. Several goroutines call Start.
 type Starter interface {
 	Start(ctx context.Context, host hostfile.Host) (*Process, error)
 }
 
 // A Process is a started agent as seen from this machine: the agent itself, or a process that
-// leads to it, such as ssh.
+// leads there, such as ssh.
 type Process struct {
 	In  io.WriteCloser // orders; closing it ends the agent and its ranks
 	Out io.ReadCloser  // reports
@@ -106,7 +106,7 @@ func (p *Process) Close() {
 	}
 }
 
-// Continue continues the process, if it is stopped.
+// Continue continues a stopped process.
 func (p *Process) Continue() {
 	switch {
 	case p.Through != nil:
@@ -125,10 +125,10 @@ func (p *Process) signal(to int, sig syscall.Signal) {
 	}
 }
 
-// dyingTime is how long a killed process may take to end, for which it needs a processor.
+// dyingTime is how long a killed process may take to get a processor and end.
 const dyingTime = 5 * time.Second
 
-// Wait waits for the agent's end, for dyingTime at most, and describes it: "exited with status 1
+// Wait waits for the agent's end, for dyingTime at most, and describes how: "exited with status 1
 // (pid 7)". Unread bytes of Out are lost then.
 func (p *Process) Wait() string {
 	ended := make(chan string, 1)
@@ -160,7 +160,7 @@ func (p *Process) howEnded() string {
 }
 
 // wait returns the exit status, -1 for a signal, and a description of the process's end. Any
-// goroutine may call it.
+// goroutine may call wait.
 func (p *Process) wait() (int, string) {
 	p.once.Do(func() {
 		err := p.cmd.Wait()

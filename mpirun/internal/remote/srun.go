@@ -64,8 +64,8 @@ func (s *Srun) ByHand(h hostfile.Host) string {
 
 // srunArgs returns the arguments that make srun start the agent on a node.
 //
-// Without --unbuffered Slurm forwards whole lines only, and the channel has none. With it Slurm
-// uses a pseudo-terminal, which changes no byte.
+// Without --unbuffered Slurm forwards whole lines only, and the channel has none. With the flag
+// Slurm uses a pseudo-terminal, which changes no byte.
 func srunArgs(job, node, gres, command string) []string {
 	args := []string{
 		"--jobid=" + job, "--nodes=1", "--ntasks=1", "--nodelist=" + node,
@@ -77,9 +77,9 @@ func srunArgs(job, node, gres, command string) []string {
 	return append(args, "sh", "-c", command)
 }
 
-// notForSrun are variables that srun would take as options of the agent's step: they would give
-// it one task's share of the node or a part of the GPUs, or redirect its output. The last line
-// describes the user's login to this host.
+// notForSrun are variables that srun would take as options of the agent's step: they would reduce
+// the step to one task's share of the node or a part of the GPUs, or redirect its output. The
+// last line describes the user's login to this host.
 var notForSrun = []string{
 	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_SOCKET",
 	"SLURM_NTASKS_PER_GPU", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
@@ -89,7 +89,7 @@ var notForSrun = []string{
 }
 
 // srunEnv returns the environment for srun. SLURM_OVERLAP lets the step share the node with
-// others. An old srun ignores it and shares anyway, but would refuse --overlap.
+// others. An old srun ignores the variable and shares anyway, but would refuse --overlap.
 func srunEnv(env []string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -107,8 +107,8 @@ func countsGPUs(env []string) bool {
 	})
 }
 
-// askGRES asks Slurm for the job's resources on each node. It returns nil without an answer: srun
-// then reports missing resources.
+// askGRES asks Slurm for the job's resources on each node. The result is nil without an answer:
+// srun then reports missing resources.
 func askGRES(ctx context.Context, job string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -32,8 +32,8 @@ const (
 )
 
 // An SSH starts agents on other hosts by the user's ssh command, with its configuration. ssh's
-// standard input and output are the channel. It may not ask for anything, and has no terminal
-// that could stop it.
+// standard input and output are the channel. ssh may not ask for anything, and has no terminal
+// that could stop the process.
 type SSH struct {
 	command          []string // ssh and its arguments
 	agent            string   // the command that runs an agent; "" to find or send ours
@@ -43,9 +43,9 @@ type SSH struct {
 }
 
 // NewSSH returns an SSH that logs in by command, which takes ssh's arguments. agent, if not
-// empty, is the command that runs gompirun on the hosts. Otherwise it is the gompirun at this
-// one's path, or one that is sent. With retryUnreachable, hosts that refuse, drop connections or
-// do not resolve are tried again and again, because they may just be booting.
+// empty, is the command that runs gompirun on the hosts. Otherwise hosts run the gompirun at this
+// one's path, or a copy that is sent. With retryUnreachable, hosts that refuse, drop connections
+// or do not resolve are tried again and again, because they may just be booting.
 func NewSSH(command []string, agent string, retryUnreachable bool) (*SSH, error) {
 	s := &SSH{command: command, agent: agent, retryUnreachable: retryUnreachable, slots: make(chan struct{}, atOnce)}
 	var err error
@@ -124,7 +124,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// retries reports whether a failed login may succeed when it is repeated.
+// retries reports whether a failed login may succeed on repetition.
 func (s *SSH) retries(err error, try int) bool {
 	var r *refusal
 	if !errors.As(err, &r) {
@@ -138,7 +138,7 @@ func (s *SSH) retries(err error, try int) bool {
 	return s.retryUnreachable && slices.ContainsFunc(notUpYet, contains)
 }
 
-// login runs ssh until it has become an agent.
+// login runs ssh up to the agent's greeting.
 func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Process, error) {
 	argv := s.argv(ctx, h, send)
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -150,7 +150,7 @@ func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Process, 
 	return agent, err
 }
 
-// enter runs cmd, a login that runs our command on another host, until it has become an agent.
+// enter runs cmd, a login that runs our command on another host, up to the agent's greeting.
 func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Process, error) {
 	agent, err := start(cmd, via)
 	if err != nil {
@@ -182,9 +182,8 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Process, e
 	return nil, &refusal{reason(agent.Via, how, status, stderr, greeting), stderr}
 }
 
-// greet returns the first line of the agent, or, with an error, the output instead of it. Before
-// that it sends our program on every request: a second request comes if a folder could not be
-// written.
+// greet returns the first line of the agent, or, with an error, other output. Before that, greet
+// sends our program on every request: a second request comes if a folder could not be written.
 func (s self) greet(agent *Process) (string, error) {
 	for sent := 0; ; sent++ {
 		greeting, err := readGreeting(agent.Out)

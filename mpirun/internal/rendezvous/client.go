@@ -91,7 +91,7 @@ func (g *Client) try(ctx context.Context, address string) error {
 	return err
 }
 
-// Signal notifies node 0 of a signal to this process. It is called from any goroutine.
+// Signal notifies node 0 of a signal to this process. Any goroutine may call Signal.
 func (g *Client) Signal(s syscall.Signal) { g.conn.send(&signalled{int(s)}, time.Second) }
 
 // answerTime is how long a suspended node 0 may leave an order to end the job unread.
@@ -124,7 +124,7 @@ func (g *Client) Order(s syscall.Signal) {
 func (g *Client) Leave() { g.conn.close() }
 
 // Serve runs agents by node 0's orders and returns the end of the job. When the connection is
-// lost, or node 0 misses several heartbeats, it ends a running agent and returns an error.
+// lost, or node 0 misses several heartbeats, Serve ends a running agent and returns an error.
 func (g *Client) Serve() (*End, error) {
 	defer g.conn.close()
 	var run *relay
@@ -157,7 +157,7 @@ func (g *Client) Serve() (*End, error) {
 }
 
 // receive returns the next message of node 0. A stop of this process counts as one missed
-// heartbeat, however long it lasted: later heartbeats may be unread in the socket.
+// heartbeat, however long: later heartbeats may be unread in the socket.
 func (g *Client) receive() (message, error) {
 	for missing := 1; ; missing++ {
 		var due time.Time

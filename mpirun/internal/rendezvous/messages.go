@@ -78,7 +78,7 @@ func (o *Offer) fields(c *wire.Codec) {
 	c.Strings(&o.Environ, maxList, maxString)
 }
 
-// refusal returns why node 0, with own, refuses a node with offer; "" if it accepts.
+// refusal returns why node 0, with own, refuses a node with offer; "" to accept.
 func refusal(own, offer *Offer) string {
 	switch {
 	case offer.Version != own.Version:

@@ -11,7 +11,7 @@ import (
 	"gompi/mpirun/internal/remote"
 )
 
-// A Node is another node, as node 0 sees it.
+// A Node is another node, from node 0's view.
 type Node struct {
 	Offer *Offer
 
@@ -32,7 +32,7 @@ func (n *Node) NotifySignals(c chan<- os.Signal) {
 	n.signals = c
 }
 
-// Address returns this host's address, as the node reaches it.
+// Address returns this host's address, as seen by the node.
 func (n *Node) Address() string {
 	host, _, _ := net.SplitHostPort(n.conn.tls.LocalAddr().String())
 	return host
@@ -70,8 +70,8 @@ func (n *Node) refuse(why string) {
 	n.conn.close()
 }
 
-// Finish notifies the node of the job's end. It waits a while for the node to close the
-// connection: closing it first may lose data in transit.
+// Finish notifies the node of the job's end. Finish waits a while for the node to close the
+// connection: closing first may lose data in transit.
 func (n *Node) Finish(e End) {
 	if n.conn.send(&e, time.Second) == nil {
 		select {
@@ -82,7 +82,7 @@ func (n *Node) Finish(e End) {
 	n.conn.close()
 }
 
-// An agent is the agent on a node, as node 0 sees it.
+// An agent is the agent on a node, from node 0's view.
 type agent struct {
 	node *Node
 	out  *io.PipeWriter
@@ -123,7 +123,7 @@ func (a *agent) Kill() {
 	})
 }
 
-// Wait waits for the agent's end and describes it.
+// Wait waits for the agent's end and describes how.
 func (a *agent) Wait() string {
 	<-a.done
 	return a.how

@@ -20,15 +20,15 @@ const (
 
 	// handshakeTime bounds the authentication of a connection.
 	handshakeTime = 10 * time.Second
-	// silence is how long a peer's host may not answer before it is lost.
+	// silence is how long a peer's host may not answer before the peer is lost.
 	silence = 15 * time.Second
-	// missedBeats is the number of missed heartbeats of node 0 after which it is lost.
+	// missedBeats is the number of missed heartbeats after which node 0 is lost.
 	missedBeats = 3
 	// obedience is how long a peer may take to kill an agent.
 	obedience = 3 * time.Second
 )
 
-// CheckToken returns a token without the white space around it, or an error if it is too short.
+// CheckToken returns a token without the white space around it, or an error for a short token.
 func CheckToken(data []byte) ([]byte, error) {
 	token := bytes.TrimSpace(data)
 	if len(token) < minToken {

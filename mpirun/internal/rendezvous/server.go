@@ -42,9 +42,9 @@ func (h *Server) Listen(address string) error {
 // Close stops listening.
 func (h *Server) Close() { h.listener.Close() }
 
-// Gather returns the other nodes, sorted by number. It waits until the job has its most nodes,
-// or, once it has the least, for LastCall. It fails if ctx ends first. Until Close, later nodes
-// are refused.
+// Gather returns the other nodes, sorted by number. Gather waits until the job has its most
+// nodes, or, once the least are there, for LastCall. It fails if ctx ends first. Until Close,
+// later nodes are refused.
 func (h *Server) Gather(ctx context.Context) ([]*Node, error) {
 	arrivals, losses := make(chan *Node), make(chan *Node)
 	gone, stop := context.WithCancel(ctx)

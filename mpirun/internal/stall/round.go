@@ -24,7 +24,7 @@ type Round struct {
 // UnderWay reports whether agents have been asked.
 func (r *Round) UnderWay() bool { return r.answers != nil }
 
-// Ask begins a round. It reports whether the round is complete because there are no agents.
+// Ask begins a round. The result tells whether the round is complete because there are no agents.
 func (r *Round) Ask(agents []Agent, m *ctl.Ask) (complete bool) {
 	*r = Round{asked: agents, open: map[Agent]bool{}, answers: map[Agent]*ctl.Doing{}, Late: time.After(SurveyTime)}
 	for _, h := range agents {

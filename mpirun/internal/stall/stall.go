@@ -22,8 +22,8 @@ type Agent interface {
 }
 
 // A Watch tracks hosts with ranks that wait for long, and collects the calls of all ranks. One
-// goroutine uses it. It sets the exported fields first, and calls Conclude when Late fires and
-// Warn when Repeat fires.
+// goroutine uses a Watch. That goroutine sets the exported fields first, and calls Conclude when
+// Late fires and Warn when Repeat fires.
 type Watch struct {
 	Warning time.Duration  // how long a rank waits before a warning is printed
 	Quiet   bool           // print no warnings

@@ -72,9 +72,9 @@ func (w *Watch) summary(round *Round, least time.Duration) (lines []string, miss
 	return lines, missing
 }
 
-// gaps lists, for each collective with a rank in it for at least least, the ranks that have
-// arrived and the missing ranks. Members of a communicator other than the world are known only
-// from their recent collectives.
+// gaps lists, for each collective that has had a rank for at least least, the arrived and the
+// missing ranks. Members of a communicator other than the world are known only from their recent
+// collectives.
 func (w *Watch) gaps(all []ctl.RankDoing, least time.Duration) (lines []string, anywhere []int) {
 	var in []ctl.Mark
 	texts := map[ctl.Mark]string{}

@@ -7,7 +7,7 @@ import (
 )
 
 // manyHosts is the number of hosts from which on they get each other's hardware addresses. Linux
-// keeps 1024 resolved addresses, over all namespaces, and drops packets when it needs more.
+// keeps 1024 resolved addresses, over all namespaces, and drops packets when more are needed.
 const manyHosts = 24
 
 // hardwareHere is the hardware address of this machine on the hosts' network.

@@ -29,7 +29,7 @@ func FreePorts(t testing.TB, n int) []int {
 }
 
 // claim reports whether a port was free and is now the test's. Between the choice and the start
-// of the program that binds it, only this socket shows the claim to other tests.
+// of the program that binds the port, only this socket shows the claim to other tests.
 func claim(t testing.TB, port int) bool {
 	mine, err := net.Listen("unix", fmt.Sprintf("@gompi-test-port-%d", port))
 	if err != nil {

@@ -23,13 +23,12 @@ const (
 // slurmStartTime is how long a daemon may take to answer.
 const slurmStartTime = 30 * time.Second
 
-// A Slurm is a running Slurm. It has a temporary folder and ports of its own, so that several can
-// run at once.
+// A Slurm is a running Slurm. Its folder and ports are its own, so that several can run at once.
 //
 //	slurm := testbed.NewSlurm(t, 3) // nodes n1, n2 and n3; skips where that cannot be
 //	out, err := slurm.Command("srun", "-N3", "-n6", "hostname").CombinedOutput()
 //
-// A process uses it if its environment is Env, as a Command's is. Each node claims four
+// A process with the environment Env, such as a Command, uses this Slurm. Each node claims four
 // processors and two GPUs (/dev/null is behind them), whatever this machine has, and is in the
 // partitions all and gpu. It needs root, and the packages slurm-wlm and munge.
 type Slurm struct {
@@ -48,7 +47,7 @@ type daemon struct {
 	done chan struct{} // closed when it has ended
 }
 
-// NewSlurm starts a Slurm of n nodes. It ends, with all its jobs, when the test has ended.
+// NewSlurm starts a Slurm of n nodes. Slurm ends, with all its jobs, when the test has ended.
 func NewSlurm(t testing.TB, n int) *Slurm {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -222,7 +221,7 @@ func (b *Slurm) until(what string, reached func() bool) error {
 	return nil
 }
 
-// AwaitNoJobs waits until no job is left. It returns the jobs left at the time limit, "" for
+// AwaitNoJobs waits until no job is left. The result is the jobs left at the time limit, "" for
 // none.
 func (b *Slurm) AwaitNoJobs(limit time.Duration) string {
 	for deadline := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {

@@ -277,7 +277,7 @@ func (b *Bed) connect(i int) {
 // A limited link passes burstTime's worth of data at once after a pause. Where hosts share
 // processors the queue's timer is late, and a smaller burst leaves gaps (eight ranks on two
 // processors, allreduce of 64 MiB at 1 Gbit/s: with 0.5, 1, 2 and 4 ms in 2.93, 1.07, 0.90 and
-// 0.90 s). The queue is that of a switch's port: data that would wait longer than queueTime is
+// 0.90 s). The queue behaves like a switch's port: data that would wait longer than queueTime is
 // dropped, but at least queueBytes are kept. Otherwise slow links would drop packets when many
 // hosts send to one, and TCP would wait for 200 ms.
 const (

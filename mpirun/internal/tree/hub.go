@@ -70,7 +70,7 @@ func (h *hub) follow(m message) {
 	}
 }
 
-// leader returns the local process that leads to a host, nil if it has ended.
+// leader returns the local process that leads to a host, nil after its end.
 func (h *hub) leader(host int) *remote.Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,7 +176,7 @@ func (h *hub) cut(host int) {
 	}
 }
 
-// serve starts c's process and delivers its messages, until it has ended.
+// serve starts c's process and delivers its messages, until its end.
 func (h *hub) serve(ctx context.Context, c *channel, m start) {
 	defer func() {
 		c.stop(nil)
@@ -233,7 +233,7 @@ func (h *hub) start(ctx context.Context, m *start) (*remote.Process, error) {
 	return h.ssh.Start(ctx, m.at)
 }
 
-// reported delivers an agent's reports, until it ends.
+// reported delivers an agent's reports, until its end.
 func (h *hub) reported(c *channel) {
 	buf := make([]byte, chunk)
 	for {
@@ -247,9 +247,9 @@ func (h *hub) reported(c *channel) {
 	}
 }
 
-// relayed delivers a relay's messages, until it ends. After the end of its last host the relay is
-// closed, and that end is returned, for delivery after the relay's. err is the reason for not
-// reading until the relay's end.
+// relayed delivers a relay's messages, until the relay ends. After the end of its last host the
+// relay is closed, and that end is returned, for delivery after the relay's. err is the reason
+// for not reading until the relay's end.
 func (h *hub) relayed(c *channel) (last *ended, err error) {
 	r := newReader(c.process.Out)
 	if err = r.open(); err != nil {
@@ -271,7 +271,7 @@ func (h *hub) relayed(c *channel) (last *ended, err error) {
 	}
 }
 
-// forget forgets a host reached by c, and reports whether it was the last one.
+// forget forgets a host reached by c, and reports whether that was the last host.
 func (h *hub) forget(host int, c *channel) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 )
 
 // Relay runs a relay for the launcher or relay behind in and out, until that ends or closes in.
-// It returns the exit status of the process, which is the relay's alone.
+// The result is the exit status of the process, which is the relay's alone.
 func Relay(in io.Reader, out io.Writer) int {
 	if err := relay(in, out); err != nil {
 		fmt.Fprintf(stdio.Stderr, "gompirun: relay: %v\n", err)

@@ -7,7 +7,7 @@ import (
 	"gompi/hostfile"
 )
 
-// shape returns the parent of each host: the number of the host from which it is started, or
+// shape returns the parent of each host: the number of the host that starts the agent, or
 // launcher. Hosts for which other is false are started by the launcher, as are the others up to
 // fanout. More others form a tree of the least depth that fanout allows, with the least branches
 // for that depth. The hosts below a host follow it in the list, because neighbors in the list are

@@ -9,7 +9,7 @@
 //	relay         hub                the same, between an input and an output
 //	              agent, ssh ...
 //
-// A relay is a process beside the agent of its host. It knows nothing of a job and does not read
+// A relay is a process beside the agent of its host. Relays know nothing of a job and do not read
 // the forwarded bytes. Liveness is end to end: the launcher pings agents, through relays, and
 // they answer. A relay's end closes the channels to all hosts below it, whose agents end as
 // without a launcher.
@@ -93,8 +93,8 @@ type place struct {
 // errNoRelay is the error of a host whose parent has no relay.
 var errNoRelay = errors.New("there is no relay on the host from which it is to be started")
 
-// Start implements remote.Starter. If a host's parent does not reach it, this machine logs in to
-// it.
+// Start implements remote.Starter. If the parent does not reach the host, this machine logs in
+// there.
 func (p place) Start(ctx context.Context, h hostfile.Host) (*remote.Process, error) {
 	l := p.lanes[p.n]
 	if l == nil {
@@ -215,8 +215,8 @@ func (l *lane) start(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// isRelay reports whether hosts may be started from l's. It waits until that is known or ctx
-// ends.
+// isRelay reports whether hosts may be started from l's. The call waits until that is known or
+// ctx ends.
 func (l *lane) isRelay(ctx context.Context) bool {
 	select {
 	case <-l.up:
