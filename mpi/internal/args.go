@@ -64,79 +64,14 @@ func (a *Args) info(i int) *infos.Info            { return infos.Registry.Find(a
 func (a *Args) win(i int) *windows.Win            { return windows.Registry.Find(abi.Handle(a[i])) }
 func (a *Args) file(i int) *files.File            { return files.Registry.Find(abi.Handle(a[i])) }
 
-func (a *Args) setComm(i int, x *comms.Comm) {
-	a[i] = int64(comms.Registry.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setDatatype(i int, x *dtypes.Datatype) {
-	a[i] = int64(dtypes.Registry.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setOp(i int, x *ops.Op) {
-	a[i] = int64(ops.Registry.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setGroup(i int, x *comms.Group) {
-	a[i] = int64(comms.Groups.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setRequest(i int, x *p2p.Request) {
-	a[i] = int64(p2p.Requests.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setMessage(i int, x *p2p.Message) {
-	a[i] = int64(p2p.Messages.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setErrhandler(i int, x *errs.Errhandler) {
-	a[i] = int64(errs.Handlers.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setInfo(i int, x *infos.Info) {
-	a[i] = int64(infos.Registry.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setWin(i int, x *windows.Win) {
-	a[i] = int64(windows.Registry.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setSession(i int, x *comms.Session) {
-	a[i] = int64(comms.Sessions.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
-
-func (a *Args) setFile(i int, x *files.File) {
-	a[i] = int64(files.Registry.Null)
-	if x != nil {
-		a[i] = int64(x.Handle)
-	}
-}
+func (a *Args) setComm(i int, x *comms.Comm)            { a.setHandle(i, comms.Registry.HandleOf(x)) }
+func (a *Args) setDatatype(i int, x *dtypes.Datatype)   { a.setHandle(i, dtypes.Registry.HandleOf(x)) }
+func (a *Args) setOp(i int, x *ops.Op)                  { a.setHandle(i, ops.Registry.HandleOf(x)) }
+func (a *Args) setGroup(i int, x *comms.Group)          { a.setHandle(i, comms.Groups.HandleOf(x)) }
+func (a *Args) setRequest(i int, x *p2p.Request)        { a.setHandle(i, p2p.Requests.HandleOf(x)) }
+func (a *Args) setMessage(i int, x *p2p.Message)        { a.setHandle(i, p2p.Messages.HandleOf(x)) }
+func (a *Args) setErrhandler(i int, x *errs.Errhandler) { a.setHandle(i, errs.Handlers.HandleOf(x)) }
+func (a *Args) setSession(i int, x *comms.Session)      { a.setHandle(i, comms.Sessions.HandleOf(x)) }
+func (a *Args) setInfo(i int, x *infos.Info)            { a.setHandle(i, infos.Registry.HandleOf(x)) }
+func (a *Args) setWin(i int, x *windows.Win)            { a.setHandle(i, windows.Registry.HandleOf(x)) }
+func (a *Args) setFile(i int, x *files.File)            { a.setHandle(i, files.Registry.HandleOf(x)) }

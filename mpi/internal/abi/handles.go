@@ -14,8 +14,9 @@ type Handle int32
 
 // A registry has the objects of one kind by their numbers. To look one up takes no lock.
 type registry[T any] struct {
-	Null Handle
-	all  atomic.Pointer[[]*T] // grown by copying
+	Null     Handle
+	handleOf func(x *T) Handle
+	all      atomic.Pointer[[]*T] // grown by copying
 
 	// late: a number is given to another object only when nothing refers to the first any more. The
 	// face looks at objects of its own, by number, for operations that are under way.
@@ -26,8 +27,8 @@ type registry[T any] struct {
 	next Handle
 }
 
-func NewRegistry[T any](null Handle) *registry[T] {
-	r := &registry[T]{Null: null, next: table.FirstHandle}
+func NewRegistry[T any](null Handle, handleOf func(x *T) Handle) *registry[T] {
+	r := &registry[T]{Null: null, handleOf: handleOf, next: table.FirstHandle}
 	all := make([]*T, 2*table.FirstHandle)
 	r.all.Store(&all)
 	return r
@@ -39,6 +40,14 @@ func (r *registry[T]) Find(h Handle) *T {
 		return all[h]
 	}
 	return nil
+}
+
+// HandleOf returns the number of x, or of none if x is nil.
+func (r *registry[T]) HandleOf(x *T) Handle {
+	if x == nil {
+		return r.Null
+	}
+	return r.handleOf(x)
 }
 
 // Add gives x a number.

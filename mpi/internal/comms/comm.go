@@ -22,7 +22,7 @@ var Forever = context.Background()
 // function of the program, a thread of the program calls it, in one of its calls.
 var InBackground = core.InBackground(Forever)
 
-var Registry = abi.NewRegistry[Comm](table.CommNull)
+var Registry = abi.NewRegistry(table.CommNull, func(c *Comm) abi.Handle { return c.Handle })
 
 // A Comm is a communicator with a handle.
 type Comm struct {

@@ -9,7 +9,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Groups = abi.NewRegistry[Group](table.GroupNull)
+var Groups = abi.NewRegistry(table.GroupNull, func(g *Group) abi.Handle { return g.Handle })
 
 func init() { Groups.Set(emptyGroup.Handle, emptyGroup) }
 

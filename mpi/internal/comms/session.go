@@ -13,7 +13,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Sessions = abi.NewRegistry[Session](table.SessionNull)
+var Sessions = abi.NewRegistry(table.SessionNull, func(s *Session) abi.Handle { return s.Handle })
 
 // A Session is a session with a handle. All have the same process sets.
 type Session struct {

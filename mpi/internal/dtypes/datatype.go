@@ -13,7 +13,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Registry = abi.NewRegistry[Datatype](table.DatatypeNull)
+var Registry = abi.NewRegistry(table.DatatypeNull, func(t *Datatype) abi.Handle { return t.Handle })
 
 func init() {
 	for t := range datatype.All() {

@@ -7,7 +7,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Handlers = abi.NewRegistry[Errhandler](table.ErrhandlerNull).LateReuse()
+var Handlers = abi.NewRegistry(table.ErrhandlerNull, func(e *Errhandler) abi.Handle { return e.Handle }).LateReuse()
 
 // An Errhandler is what is done about errors of a communicator, a session, a file or a window.
 type Errhandler struct {

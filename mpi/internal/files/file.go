@@ -13,7 +13,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Registry = abi.NewRegistry[File](table.FileNull)
+var Registry = abi.NewRegistry(table.FileNull, func(f *File) abi.Handle { return f.Handle })
 
 // A File is an open file with a handle.
 type File struct {

@@ -10,7 +10,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Registry = abi.NewRegistry[Info](table.InfoNull)
+var Registry = abi.NewRegistry(table.InfoNull, func(i *Info) abi.Handle { return i.Handle })
 
 // An Info is pairs of keys and values, in the order in which they were set. nil is MPI_INFO_NULL.
 type Info struct {

@@ -14,7 +14,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Registry = abi.NewRegistry[Op](table.OpNull).LateReuse()
+var Registry = abi.NewRegistry(table.OpNull, func(o *Op) abi.Handle { return o.Handle }).LateReuse()
 
 // An Op is an operator with a handle.
 type Op struct {

@@ -194,7 +194,7 @@ type Message struct {
 	c      *comms.Comm
 }
 
-var Messages = abi.NewRegistry[Message](table.MessageNull)
+var Messages = abi.NewRegistry(table.MessageNull, func(m *Message) abi.Handle { return m.Handle })
 
 var messageNoProc = &Message{Handle: table.MessageNoProc}
 

@@ -12,7 +12,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Requests = abi.NewRegistry[Request](table.RequestNull)
+var Requests = abi.NewRegistry(table.RequestNull, func(r *Request) abi.Handle { return r.Handle })
 
 // A Request is an operation in progress, or a persistent one.
 type Request struct {

@@ -17,7 +17,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-var Registry = abi.NewRegistry[Win](table.WinNull)
+var Registry = abi.NewRegistry(table.WinNull, func(w *Win) abi.Handle { return w.Handle })
 
 // A Win is a window with a handle.
 type Win struct {
