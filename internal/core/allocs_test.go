@@ -7,6 +7,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"testing"
@@ -187,39 +188,48 @@ func perStep(ctx context.Context, c *comm.Comm, step func() error) (float64, err
 // is one in every step, or in every wait, on each rank: twice as much at least.
 const tolerated = 0.5
 
-func TestStartAllocatesNothing(t *testing.T) {
+// wantPerStep fails the test if the ranks make more than most allocations in one step. count is
+// perStep, with what it needs.
+func wantPerStep(t *testing.T, what string, most float64, on func(fn rankFunc) []error,
+	count func(ctx context.Context, c *comm.Comm) (float64, error)) {
+	t.Helper()
 	var got float64
-	err := errors.Join(overMemory(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		x, y := make([]float32, 100), make([]float32, 100)
-		ps := [...]*comm.Persistent{
-			c.RecvInit(1-c.Rank(), 0, comm.Of(y)), c.SendInit(1-c.Rank(), 0, comm.Of(x)), c.BarrierInit(),
-		}
-		a, err := perStep(ctx, c, func() error {
-			var rs [len(ps)]comm.Request
-			for i, p := range ps {
-				rs[i] = p.Start()
-			}
-			return comm.WaitAll(ctx, rs[:]...)
-		})
+	err := errors.Join(on(func(ctx context.Context, c *comm.Comm) error {
+		n, err := count(ctx, c)
 		if c.Rank() == 0 {
-			got = a
+			got = n
 		}
 		return err
 	})...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got > tolerated {
-		t.Errorf("%.2f allocations per step, want none", got)
+	if got > most {
+		t.Errorf("%s: %.2f allocations per step, want at most %.1f", what, got, most)
 	}
+}
+
+func TestStartAllocatesNothing(t *testing.T) {
+	wantPerStep(t, "shm", tolerated, steadyNets(t)["shm"], func(ctx context.Context, c *comm.Comm) (float64, error) {
+		x, y := make([]float32, 100), make([]float32, 100)
+		ps := [...]*comm.Persistent{
+			c.RecvInit(1-c.Rank(), 0, comm.Of(y)), c.SendInit(1-c.Rank(), 0, comm.Of(x)), c.BarrierInit(),
+		}
+		return perStep(ctx, c, func() error {
+			var rs [len(ps)]comm.Request
+			for i, p := range ps {
+				rs[i] = p.Start()
+			}
+			return comm.WaitAll(ctx, rs[:]...)
+		})
+	})
 }
 
 // Who takes a message out of the queue gets it in memory of its own, and nothing else.
 func TestMprobeAllocatesTheMessageAlone(t *testing.T) {
-	var got float64
-	err := errors.Join(overMemory(t, 2, func(ctx context.Context, c *comm.Comm) error {
+	wantPerStep(t, "shm", 1+tolerated, steadyNets(t)["shm"], func(ctx context.Context, c *comm.Comm) (float64, error) {
 		x := make([]float32, 2)
-		a, err := perStep(ctx, c, func() error {
+		return perStep(ctx, c, func() error {
 			if c.Rank() == 0 {
 				return comm.Ssend(ctx, c, 1, 0, x)
 			}
@@ -229,17 +239,7 @@ func TestMprobeAllocatesTheMessageAlone(t *testing.T) {
 			}
 			return second(m.Recv(ctx, comm.Of(x)))
 		})
-		if c.Rank() == 0 {
-			got = a
-		}
-		return err
-	})...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got > 1+tolerated {
-		t.Errorf("%.2f allocations per step, want one", got)
-	}
+	})
 }
 
 // Operations on memory that is shared allocate nothing.
@@ -247,63 +247,43 @@ func TestWindowsInMemoryAllocateNothing(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("ranks share no memory here")
 	}
-	var got float64
-	err := errors.Join(overMemory(t, 2, func(ctx context.Context, c *comm.Comm) error {
+	wantPerStep(t, "shm", tolerated, steadyNets(t)["shm"], func(ctx context.Context, c *comm.Comm) (float64, error) {
 		w, _, err := window.Allocate[int64](ctx, c, 1000)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if err := w.LockAll(ctx); err != nil {
-			return err
+			return 0, err
 		}
 		x, long, half := comm.Of(make([]int64, 1)), comm.Of(make([]int64, 1000)), comm.Of(make([]int64, 500))
 		column, err := window.Lay[int64](w, must(comm.Vector(500, 1, 2)))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		a, err := perStep(ctx, c, func() error {
 			return errors.Join(w.Put(1, 7, x), w.Get(1, 7, x), w.FetchAndOp(1, 7, x, x, comm.Sum), w.Accumulate(1, 0, long, comm.Max),
 				w.Put(1, 0, long), w.Get(1, 0, long), column.Put(1, 1, half), column.Get(1, 0, half), column.Accumulate(1, 0, half, comm.Sum),
 				w.Flush(ctx, 1))
 		})
-		if c.Rank() == 0 {
-			got = a
-		}
-		return errors.Join(err, w.UnlockAll(ctx), w.Free(ctx))
-	})...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got > tolerated {
-		t.Errorf("%.2f allocations per step, want none", got)
-	}
+		return a, errors.Join(err, w.UnlockAll(ctx), w.Free(ctx))
+	})
 }
 
 func TestAlltoallwAllocatesNothing(t *testing.T) {
 	for name, on := range steadyNets(t) {
 		for _, n := range steadyLengths {
-			var got float64
-			err := errors.Join(on(func(ctx context.Context, c *comm.Comm) error {
+			what := fmt.Sprintf("%s, %d elements", name, n)
+			wantPerStep(t, what, tolerated, on, func(ctx context.Context, c *comm.Comm) (float64, error) {
 				x := make([]float32, n)
 				if name == "heap" {
 					if err := allocate(ctx, c, &x); err != nil {
-						return err
+						return 0, err
 					}
 				}
 				send := []comm.Buffer{comm.Of(firstHalf(x)), comm.Of(x[n/2:])}
 				recv := []comm.Buffer{comm.Of(make([]float32, n/2)), comm.Of(make([]float32, n/2))}
-				a, err := perStep(ctx, c, func() error { return c.Alltoallw(ctx, send, recv) })
-				if c.Rank() == 0 {
-					got = a
-				}
-				return err
-			})...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got > tolerated {
-				t.Errorf("%s, %d elements: %.2f allocations per step, want none", name, n, got)
-			}
+				return perStep(ctx, c, func() error { return c.Alltoallw(ctx, send, recv) })
+			})
 		}
 	}
 }
@@ -327,12 +307,12 @@ func steadyNets(t *testing.T) map[string]func(fn rankFunc) []error {
 func TestShortMessagesOfLayoutsAllocateNothing(t *testing.T) {
 	for name, on := range steadyNets(t) {
 		for _, n := range []int{2, 1000, 16 << 10} {
-			var got float64
-			err := errors.Join(on(func(ctx context.Context, c *comm.Comm) error {
+			what := fmt.Sprintf("%s, %d elements", name, n)
+			wantPerStep(t, what, tolerated, on, func(ctx context.Context, c *comm.Comm) (float64, error) {
 				column := must(comm.Vector(n, 1, 3))
 				x, y := lay(make([]float32, 3*n), column), lay(make([]float32, 3*n), column)
 				peer := 1 - c.Rank()
-				a, err := perStep(ctx, c, func() error {
+				return perStep(ctx, c, func() error {
 					r, s := c.Irecv(peer, 0, y), c.Isend(peer, 0, x)
 					if err := errors.Join(second(r.Wait(ctx)), second(s.Wait(ctx))); err != nil {
 						return err
@@ -342,17 +322,7 @@ func TestShortMessagesOfLayoutsAllocateNothing(t *testing.T) {
 					}
 					return errors.Join(second(c.Recv(ctx, 0, 0, y)), c.Send(ctx, 0, 0, x))
 				})
-				if c.Rank() == 0 {
-					got = a
-				}
-				return err
-			})...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got > tolerated {
-				t.Errorf("%s, %d elements: %.2f allocations per step, want none", name, n, got)
-			}
+			})
 		}
 	}
 }
@@ -364,26 +334,16 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				if testing.Short() && n > 2 {
 					continue
 				}
-				var got float64
-				err := errors.Join(on(func(ctx context.Context, c *comm.Comm) error {
+				what := fmt.Sprintf("%s, %s of %d elements", name, s.name, n)
+				wantPerStep(t, what, tolerated, on, func(ctx context.Context, c *comm.Comm) (float64, error) {
 					x, y := make([]float32, n), make([]float32, n)
 					if name == "heap" {
 						if err := errors.Join(allocate(ctx, c, &x), allocate(ctx, c, &y)); err != nil {
-							return err
+							return 0, err
 						}
 					}
-					a, err := perStep(ctx, c, func() error { return s.step(ctx, c, x, y) })
-					if c.Rank() == 0 {
-						got = a
-					}
-					return err
-				})...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got > tolerated {
-					t.Errorf("%s, %s of %d elements: %.2f allocations per step, want none", name, s.name, n, got)
-				}
+					return perStep(ctx, c, func() error { return s.step(ctx, c, x, y) })
+				})
 			}
 		}
 	}

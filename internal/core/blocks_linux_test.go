@@ -10,7 +10,6 @@ import (
 	"gompi/comm"
 	"gompi/cudaops"
 	"gompi/cudaops/cudatest"
-	"gompi/internal/boot"
 	"gompi/internal/mem"
 )
 
@@ -135,39 +134,14 @@ func TestBlocksOfCUDAMemoryThatStopEndItForAll(t *testing.T) {
 	for _, fail := range []string{"cuMemcpyAsync:1=719", "cuMemcpyAsync:60=719", "cuMemcpyAsync:250=719"} {
 		t.Setenv("FAKECUDA_FAIL", "")
 		errs := run(func(ctx context.Context, c *comm.Comm, b comm.Buffer) error {
-			if err := comm.Barrier(ctx, c); err != nil {
-				return err
-			}
-			if c.Rank() == 0 {
-				t.Setenv("FAKECUDA_FAIL", fail)
-			}
-			if err := comm.Barrier(ctx, c); err != nil {
-				return err
-			}
-			var err error
-			for range 3 {
-				if err = all(ctx, c, b); err != nil {
-					break
-				}
-			}
-			return err
+			return failing(ctx, t, c, fail, func() error { return all(ctx, c, b) })
 		})
 		allFailed(t, fail, errs)
 	}
 	t.Setenv("FAKECUDA_FAIL", "")
 	for victim := range len(hostOf) {
 		run(func(ctx context.Context, c *comm.Comm, b comm.Buffer) error {
-			if c.Rank() == victim {
-				inside(c).Launcher().(*boot.Member).Die("killed by signal 9")
-				return nil
-			}
-			var err error
-			for err == nil {
-				err = all(ctx, c, b)
-			}
-			if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
-				t.Errorf("rank %d: %v", c.Rank(), problem)
-			}
+			untilDeath(t, c, victim, func() error { return all(ctx, c, b) })
 			return nil
 		})
 	}

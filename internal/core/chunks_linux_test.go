@@ -84,21 +84,7 @@ func TestLongMessagesOfCUDAMemoryThatStopEndForBoth(t *testing.T) {
 	for _, fail := range []string{"cuMemcpyAsync:1=719", "cuMemcpyAsync:40=719", "cuMemcpyAsync:90=719"} {
 		t.Setenv("FAKECUDA_FAIL", "")
 		errs := run(func(ctx context.Context, c *comm.Comm, b, in comm.Buffer) error {
-			if err := comm.Barrier(ctx, c); err != nil {
-				return err
-			}
-			if c.Rank() == 0 {
-				t.Setenv("FAKECUDA_FAIL", fail)
-			}
-			if err := comm.Barrier(ctx, c); err != nil {
-				return err
-			}
-			for range 3 {
-				if err := exchange(ctx, c, b, in); err != nil {
-					return err
-				}
-			}
-			return nil
+			return failing(ctx, t, c, fail, func() error { return exchange(ctx, c, b, in) })
 		})
 		allFailed(t, fail, errs)
 	}

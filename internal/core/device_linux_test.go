@@ -14,6 +14,7 @@ import (
 	"gompi/comm/commtest"
 	"gompi/cudaops"
 	"gompi/cudaops/cudatest"
+	"gompi/internal/boot"
 	"gompi/internal/mem"
 )
 
@@ -163,6 +164,41 @@ func agreesWithTheHost(ctx context.Context, c *comm.Comm, d *cudaops.Device, op 
 
 // quietly is for tests of what is logged elsewhere.
 var quietly = comm.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+
+// failing does work three times, in which the device of rank 0 fails.
+func failing(ctx context.Context, t *testing.T, c *comm.Comm, fail string, work func() error) error {
+	if err := comm.Barrier(ctx, c); err != nil {
+		return err
+	}
+	if c.Rank() == 0 {
+		t.Setenv("FAKECUDA_FAIL", fail)
+	}
+	if err := comm.Barrier(ctx, c); err != nil {
+		return err
+	}
+	for range 3 {
+		if err := work(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untilDeath does work until it fails, as it does once victim has died.
+func untilDeath(t *testing.T, c *comm.Comm, victim int, work func() error) {
+	t.Helper()
+	if c.Rank() == victim {
+		inside(c).Launcher().(*boot.Member).Die("killed by signal 9")
+		return
+	}
+	var err error
+	for err == nil {
+		err = work()
+	}
+	if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
+		t.Errorf("rank %d: %v", c.Rank(), problem)
+	}
+}
 
 // allFailed fails the test unless every rank has failed by the device failure that fail asked for.
 func allFailed(t *testing.T, fail string, errs []error) {

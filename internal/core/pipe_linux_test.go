@@ -10,7 +10,6 @@ import (
 	"gompi/comm"
 	"gompi/cudaops"
 	"gompi/cudaops/cudatest"
-	"gompi/internal/boot"
 	"gompi/internal/mem"
 )
 
@@ -169,17 +168,8 @@ func TestChunksOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
 				return err
 			}
 			defer d.Free(b)
-			if err := comm.Barrier(ctx, c); err != nil {
-				return err
-			}
-			if c.Rank() == 0 {
-				t.Setenv("FAKECUDA_FAIL", fail)
-			}
-			if err := comm.Barrier(ctx, c); err != nil {
-				return err
-			}
-			for range 3 {
-				whole := b.Slice(0, piped/4*4)
+			whole := b.Slice(0, piped/4*4)
+			return failing(ctx, t, c, fail, func() error {
 				err := c.Allreduce(ctx, b, b, comm.Sum)
 				if err == nil {
 					err = c.Bcast(ctx, 3, b)
@@ -187,28 +177,15 @@ func TestChunksOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
 				if err == nil {
 					err = c.Alltoall(ctx, whole, whole)
 				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+				return err
+			})
 		})
 		allFailed(t, fail, errs)
 	}
 	t.Setenv("FAKECUDA_FAIL", "")
 	for victim := range len(hostOf) {
 		run(func(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
-			if c.Rank() == victim {
-				inside(c).Launcher().(*boot.Member).Die("killed by signal 9")
-				return nil
-			}
-			var err error
-			for err == nil {
-				err = sums(ctx, c, d, piped, comm.Sum, true)
-			}
-			if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
-				t.Errorf("rank %d: %v", c.Rank(), problem)
-			}
+			untilDeath(t, c, victim, func() error { return sums(ctx, c, d, piped, comm.Sum, true) })
 			return nil
 		})
 	}

@@ -96,16 +96,7 @@ func TestProgramsInC(t *testing.T) {
 
 // Functions of the program get the objects that a call names, and run on its threads.
 func TestFunctionsOfPrograms(t *testing.T) {
-	needC(t)
-	for _, face := range stress.Some(t, 1, faces) {
-		program := compiled(t, "mpicc."+face, "functions.c")
-		for _, transport := range []string{"", "tcp"} {
-			t.Run(face+"/"+transport, func(t *testing.T) {
-				t.Setenv("GOMPI_TRANSPORT", transport)
-				runProgram(t, program, "functions.c")
-			})
-		}
-	}
+	onBothPaths(t, "functions.c", func(t *testing.T, program string) { runProgram(t, program, "functions.c") })
 }
 
 // MPI says which program of the job a rank runs, and that clocks of several hosts are not one.
@@ -158,17 +149,10 @@ func TestToolsSeeWhatCallsCount(t *testing.T) {
 
 // Windows through shared memory, and served.
 func TestWindowsInC(t *testing.T) {
-	needC(t)
-	for _, face := range stress.Some(t, 1, faces) {
-		program := compiled(t, "mpicc."+face, "windows.c")
-		for _, transport := range []string{"", "tcp"} {
-			t.Run(face+"/"+transport, func(t *testing.T) {
-				t.Setenv("GOMPI_TRANSPORT", transport)
-				runProgram(t, program, "windows.c")
-				runRanks(t, 3, "-recover", "windows.c", program, "kill")
-			})
-		}
-	}
+	onBothPaths(t, "windows.c", func(t *testing.T, program string) {
+		runProgram(t, program, "windows.c")
+		runRanks(t, 3, "-recover", "windows.c", program, "kill")
+	})
 }
 
 // What ranks see of each other's operations on windows, done by C, by Go, and by both, through
@@ -198,17 +182,10 @@ func seconds(then time.Time) string { return fmt.Sprint(time.Until(then).Seconds
 // A communicator can be revoked, shrunk and agreed on, and under gompirun -recover ranks that live
 // go on without those that were killed.
 func TestFailuresInC(t *testing.T) {
-	needC(t)
-	for _, face := range stress.Some(t, 1, faces) {
-		program := compiled(t, "mpicc."+face, "failures.c")
-		for _, transport := range []string{"", "tcp"} {
-			t.Run(face+"/"+transport, func(t *testing.T) {
-				t.Setenv("GOMPI_TRANSPORT", transport)
-				runRanks(t, 4, program, "failures.c")
-				runRanks(t, 4, "-recover", "failures.c", program, "kill", filepath.Join(t.TempDir(), "data"))
-			})
-		}
-	}
+	onBothPaths(t, "failures.c", func(t *testing.T, program string) {
+		runRanks(t, 4, program, "failures.c")
+		runRanks(t, 4, "-recover", "failures.c", program, "kill", filepath.Join(t.TempDir(), "data"))
+	})
 }
 
 // A program may open sessions and not call MPI_Init, or both, in any order. It leaves the job when
@@ -286,6 +263,25 @@ func TestTheMonitorSleepsLonger(t *testing.T) {
 	}
 }
 
+// onBothPaths tests a program with messages through shared memory, and over TCP.
+func onBothPaths(t *testing.T, source string, test func(t *testing.T, program string)) {
+	inEach(t, source, "GOMPI_TRANSPORT", []string{"", "tcp"}, test)
+}
+
+// inEach tests a program, built for each face, with each value of an environment variable.
+func inEach(t *testing.T, source, variable string, values []string, test func(t *testing.T, program string)) {
+	needC(t)
+	for _, face := range stress.Some(t, 1, faces) {
+		program := compiled(t, "mpicc."+face, source)
+		for _, value := range values {
+			t.Run(face+"/"+value, func(t *testing.T) {
+				t.Setenv(variable, value)
+				test(t, program)
+			})
+		}
+	}
+}
+
 // compiled builds a program of testdata.
 func compiled(t *testing.T, wrapper, source string) string {
 	t.Helper()
@@ -322,17 +318,10 @@ func TestShortCollectivesWithoutEnteringGo(t *testing.T) { testShort(t, "collect
 // testShort runs a program whose arguments are a seed and how many steps it makes: so many for two
 // ranks and for three.
 func testShort(t *testing.T, source string, ofTwo, ofThree int) {
-	needC(t)
-	for _, face := range stress.Some(t, 1, faces) {
-		program := compiled(t, "mpicc."+face, source)
-		for _, how := range []string{"off", "on", "mix"} {
-			t.Run(face+"/"+how, func(t *testing.T) {
-				t.Setenv("GOMPI_SHORT", how)
-				runRanks(t, 2, program, source, fmt.Sprint(seed), fmt.Sprint(ofTwo))
-				runRanks(t, 3, program, source, fmt.Sprint(seed), fmt.Sprint(ofThree))
-			})
-		}
-	}
+	inEach(t, source, "GOMPI_SHORT", []string{"off", "on", "mix"}, func(t *testing.T, program string) {
+		runRanks(t, 2, program, source, fmt.Sprint(seed), fmt.Sprint(ofTwo))
+		runRanks(t, 3, program, source, fmt.Sprint(seed), fmt.Sprint(ofThree))
+	})
 }
 
 // A handler may call MPI in a thread whose short receive its signal has interrupted.
