@@ -66,18 +66,13 @@ func collectives(c *comm.Comm, n int) []collective {
 // device, and compares. What rank1Variable says is for that rank alone.
 func jobCollectives() error {
 	ctx := context.Background()
-	c, err := comm.Init(ctx)
-	if err != nil {
-		return err
-	}
-	devices, err := cudaops.Devices()
+	c, d, err := joined(ctx)
 	if err != nil {
 		return err
 	}
 	if name, value, ok := strings.Cut(os.Getenv(rank1Variable), "="); ok && c.Rank() == 1 {
 		os.Setenv(name, value)
 	}
-	d := devices[c.Rank()%len(devices)]
 	byNCCL := os.Getenv(env.CUDA) != ""
 	lengths := []int{9000, 600_001} // the second is long enough for chunks
 	if byNCCL {
@@ -150,15 +145,10 @@ func TestProcessesDoCollectivesOfDeviceMemory(t *testing.T) {
 // device memory.
 func jobDying() error {
 	ctx := context.Background()
-	c, err := comm.Init(ctx)
+	c, d, err := joined(ctx)
 	if err != nil {
 		return err
 	}
-	devices, err := cudaops.Devices()
-	if err != nil {
-		return err
-	}
-	d := devices[c.Rank()%len(devices)]
 	v, err := cudaops.Make[float32](d, 300_000)
 	if err != nil {
 		return err

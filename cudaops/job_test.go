@@ -161,18 +161,27 @@ func TestAKernelThatFailsIsReportedEverywhere(t *testing.T) {
 	}
 }
 
-// jobRank is a rank of TestRanksOfAJobUseTheDevicesOfTheirHost.
-func jobRank() error {
-	ctx := context.Background()
+// joined joins the job, and returns this rank's device.
+func joined(ctx context.Context) (*comm.Comm, *cudaops.Device, error) {
 	c, err := comm.Init(ctx)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	devices, err := cudaops.Devices()
 	if err != nil {
+		return nil, nil, err
+	}
+	return c, devices[c.Rank()%len(devices)], nil
+}
+
+// jobRank is a rank of TestRanksOfAJobUseTheDevicesOfTheirHost.
+func jobRank() error {
+	ctx := context.Background()
+	c, d, err := joined(ctx)
+	if err != nil {
 		return err
 	}
-	if err := rank(ctx, c, devices[c.Rank()%len(devices)]); err != nil {
+	if err := rank(ctx, c, d); err != nil {
 		return c.Abort(1, err.Error())
 	}
 	return c.Close(ctx)

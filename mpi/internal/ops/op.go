@@ -181,38 +181,31 @@ func (o *Op) combine(t *dtypes.Datatype, acc, in mem.Buffer) {
 
 // combinePacked is combine for packed elements. The program's function gets them as arrays of t.
 func (o *Op) combinePacked(t *dtypes.Datatype, acc, in mem.Buffer) {
-	n := acc.Len()
-	if n == 0 {
-		return
+	if n := acc.Len(); n > 0 {
+		combineArrays(t, n, acc.HostSlice(), acc.HostSlice(), in.HostSlice(), o.call)
 	}
-	from, bytes := t.Span(n)
-	room := copies.Get().(*[]byte)
-	defer copies.Put(room)
-	*room = slices.Grow((*room)[:0], 2*(bytes+alignment))
-	left := arrayIn(uintptr(unsafe.Pointer(unsafe.SliceData(*room))), from)
-	right := arrayIn(left+uintptr(from+bytes), from)
-	t.Unpack(left, n, acc.HostSlice())
-	t.Unpack(right, n, in.HostSlice())
-	o.call(t, abi.Addr(left), abi.Addr(right), n)
-	t.Pack(acc.HostSlice(), right, n)
 }
 
 // CombinePacked stores acc op in into acc, packed elements of t. o is predefined.
 func (o *Op) CombinePacked(t *dtypes.Datatype, acc, in []byte) {
-	n := len(acc) / t.Size()
-	if n == 0 {
-		return
+	if n := len(acc) / t.Size(); n > 0 {
+		combineArrays(t, n, acc, in, acc, o.apply)
 	}
+}
+
+// combineArrays packs into acc the result of combine, which stores into its second operand. It gets
+// packed elements of t, left and right, as arrays.
+func combineArrays(t *dtypes.Datatype, n int, acc, left, right []byte, combine func(t *dtypes.Datatype, in, inout abi.Addr, n int)) {
 	from, bytes := t.Span(n)
 	room := copies.Get().(*[]byte)
 	defer copies.Put(room)
 	*room = slices.Grow((*room)[:0], 2*(bytes+alignment))
-	left := arrayIn(uintptr(unsafe.Pointer(unsafe.SliceData(*room))), from)
-	right := arrayIn(left+uintptr(from+bytes), from)
-	t.Unpack(left, n, in)
-	t.Unpack(right, n, acc)
-	o.apply(t, abi.Addr(left), abi.Addr(right), n)
-	t.Pack(acc, right, n)
+	l := arrayIn(uintptr(unsafe.Pointer(unsafe.SliceData(*room))), from)
+	r := arrayIn(l+uintptr(from+bytes), from)
+	t.Unpack(l, n, left)
+	t.Unpack(r, n, right)
+	combine(t, abi.Addr(l), abi.Addr(r), n)
+	t.Pack(acc, r, n)
 }
 
 // alignment is that of an array that a program allocates.
