@@ -68,8 +68,8 @@ func TestCallsOfMPIAreCountedExactly(t *testing.T) {
 	}
 }
 
-// A rank of MPI is named that works alone for long once: before MPI_Finalize, and before one of many
-// short calls, of which few are timed.
+// A rank of MPI is named that works alone for long once: before MPI_Finalize, and before one of
+// many short calls, of which few are timed.
 func TestTheRankOfMPIThatWorksAloneIsNamed(t *testing.T) {
 	prog, summary := countsOfMPI(t)
 	for _, tt := range []struct {

@@ -122,8 +122,7 @@ func TestTheNextAgentRemovesTheGroupsOfTheKilled(t *testing.T) {
 	}
 }
 
-// A gompirun that is killed as a rank leaves a group below that of its agent. Both are gone with the
-// job.
+// A gompirun that is killed as a rank leaves a group below its agent's. Both are gone with the job.
 func TestGroupsBelowGroupsAreRemoved(t *testing.T) {
 	mount := mountGroups(t)
 	cmd := exec.Command("gompirun", "-q", "-np", "2", "-kill-delay", "0", "-stdin", "1", "sh", "-c",

@@ -59,8 +59,8 @@ func inSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []string, 
 	return lines, stderr, status
 }
 
-// lostAllocation is what salloc says when it has waited for nodes, on which an earlier job still ended,
-// and has lost the answer that it has them. Nothing has begun then.
+// lostAllocation is said by salloc when it has waited for nodes, on which an earlier job still
+// ended, and has lost the answer that it has them. Nothing has begun then.
 const lostAllocation = "salloc: error: Job submit/allocate failed: No error"
 
 func onceInSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []string, stderr string, status int) {

@@ -20,8 +20,8 @@ func wants(t *testing.T, got, pattern string) {
 	}
 }
 
-// What a step skips is listed in the end by its reason, unless another step ran it, and counted where
-// another target of make runs it; the output of what failed is there.
+// Tests that a step skips are listed in the end by their reason, unless another step ran them, and
+// counted where another target of make runs them; the output of failed tests is there.
 func TestStepsListSkipsAndFailures(t *testing.T) {
 	stress.Long(t, "it builds gotestsum")
 	dir := t.TempDir()

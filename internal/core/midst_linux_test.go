@@ -153,8 +153,8 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 	}
 }
 
-// disastersOfCollectives are of every collective in a quarter of the ways, by chance, with one length
-// and by one number of ranks, and of all if STRESS asks for them.
+// disastersOfCollectives are of every collective in a quarter of the ways, by chance, with one
+// length and by one number of ranks, and of all if STRESS asks for them.
 func disastersOfCollectives() (all []disaster) {
 	part := rand.IntN(4)
 	for i, kind := range everyKind {

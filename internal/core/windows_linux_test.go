@@ -38,9 +38,9 @@ var byKernel = setting{"kernel", true, func(t testing.TB, fn rankFunc) []error {
 // byDevice is where the memory of allocated windows is accessed by UCX.
 var byDevice = setting{"ucx", false, func(t testing.TB, fn rankFunc) []error { return overUCX(t, 4, fn) }}
 
-// misjudged reports whether the race detector would see races that are none: it does not see what ranks
-// tell each other through shared memory or sockets, and so not that one has ended what another then
-// does to memory of Go's.
+// misjudged reports whether the race detector would see races that are none: it does not see the
+// news of ranks through shared memory or sockets, and so not that one has ended its use of memory
+// of Go's that another then writes to.
 func (s *setting) misjudged(kind string) bool {
 	return raced && s.name != "goroutines" && !(s.shared && (kind == "allocated" || kind == "shared"))
 }

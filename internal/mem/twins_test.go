@@ -40,8 +40,8 @@ func TestReductionsInGoAndC(t *testing.T) {
 	}
 }
 
-// storeOperand stores an element of 4 or 8 bytes: any bits, a small number, or one of those that are
-// compared in their own way.
+// storeOperand stores an element of 4 or 8 bytes: any bits, a small number, or a number that is
+// compared in a way of its own.
 func storeOperand(b []byte, t Type, r *rand.Rand) {
 	x := []float64{r.NormFloat64(), 0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN()}[r.IntN(6)]
 	bits := r.Uint64()

@@ -9,8 +9,8 @@ import (
 	"gompi/mpi/libmpi/twins"
 )
 
-// Calls are recorded by Go and by C, where others are under way, have ended, or are written for ever,
-// as by a thread that a signal's handler has left in the midst.
+// Calls are recorded by Go and by C, where other calls are under way, have ended, or are written
+// for ever, as by a thread that a signal's handler has left in the midst.
 func TestRecordsOfCallsInGoAndC(t *testing.T) {
 	c := twins.Start(t)
 	r := rand.New(rand.NewPCG(1, 2))

@@ -171,8 +171,8 @@ func mistakenCalls() error {
 	return nil
 }
 
-// mistakenReductions has the two ranks of each group call different reductions, which begin with one
-// within the group.
+// mistakenReductions has the two ranks of each group call different reductions, which begin with
+// one within the group.
 func mistakenReductions() error {
 	in, out := make([]int32, 4), make([]int32, 4)
 	calls := []struct {

@@ -117,7 +117,8 @@ func TestWhatMPISaysOfTheJob(t *testing.T) {
 	}
 }
 
-// mpi4py's MPIPoolExecutor ends with what to type, and does not wait for workers that nobody starts.
+// mpi4py's MPIPoolExecutor ends with the command to type, and does not wait for workers that nobody
+// starts.
 func TestAPoolOfSpawnedWorkersIsRefused(t *testing.T) {
 	needC(t)
 	for _, face := range stress.Some(t, 1, faces) {

@@ -13,8 +13,8 @@
 
 namespace gompi_torch {
 
-// An Alarm rings once after it was set, for one thread. To set it again, before it rings, costs half a
-// microsecond, and to wake a thread tens.
+// An Alarm rings once after it was set, for one thread. To set it again, before it rings, costs
+// half a microsecond, and to wake a thread tens.
 class Alarm {
 public:
 	Alarm() : timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {

@@ -20,7 +20,8 @@ pid_t process;          // that has joined the job
 gompi_comm ends = GOMPI_COMM_NULL; // of all ranks: who ends well leaves it before all else
 std::string* complaint; // why ranks have not called the same, if they have not
 
-// Ends the process unless what was found out has come to light before, and the program has ended well.
+// Ends the process unless what was found out has come to light before, and the program has ended
+// well.
 void complain() {
 	if (complaint->empty() || toldOfMismatch)
 		return;

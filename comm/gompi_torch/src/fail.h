@@ -29,10 +29,10 @@ inline std::string words(const std::vector<std::string>& all) {
 	return s;
 }
 
-// Throws an error of these parts. TORCH_CHECK is not for this module: it writes numbers to a stream, and
-// the parts of one come from several libraries. torch's wheels have copies of some functions of
-// libstdc++, its stream's constructor among them, and libstdc++ of this machine has the others. On one
-// machine every TORCH_CHECK of this module ended with SIGSEGV.
+// Throws an error of these parts. TORCH_CHECK is not for this module: it writes numbers to a
+// stream, and the parts of one come from several libraries. torch's wheels have copies of some
+// functions of libstdc++, its stream's constructor among them, and libstdc++ of this machine has
+// the others. On one machine every TORCH_CHECK of this module ended with SIGSEGV.
 template <typename... Parts> [[noreturn]] void fail(const Parts&... parts) {
 	std::string s = "gompi: ";
 	(s += ... += words(parts));

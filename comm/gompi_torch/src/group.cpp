@@ -68,9 +68,9 @@ namespace {
 // The limit of what this thread calls now, if it has one of its own.
 thread_local std::chrono::milliseconds callLimit = c10d::kUnsetTimeout;
 
-// While there is a Call, what this thread calls has the limit that the options say, and this thread waits
-// for it, if they say so. Before torch 2.15 those of most collectives cannot, and what calls them does:
-// _backend.py.
+// While there is a Call, calls of this thread have the limit that the options say, and this thread
+// waits for them, if they say so. Before torch 2.15 the options of most collectives cannot, and
+// their caller does: _backend.py.
 struct Call {
 	template <typename Options> explicit Call(const Options& o) {
 		callLimit = o.timeout;
@@ -350,8 +350,8 @@ WorkPtr Group::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const
 
 namespace {
 
-// How many elements of t go to each rank, or come from each: splits are of rows, equal ones if there
-// are none.
+// How many elements of t go to each rank, or come from each: splits are of rows, equal ones if
+// there are none.
 std::vector<int64_t> countsOf(const at::Tensor& t, std::vector<int64_t> splits, int ranks) {
 	int64_t rows = t.dim() ? t.size(0) : 1, row = rows ? t.numel() / rows : 1;
 	if (splits.empty()) {

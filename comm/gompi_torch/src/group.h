@@ -42,8 +42,9 @@ public:
 	Group(Communicator comm, std::string name, int rank, int size, StorePtr store, std::chrono::milliseconds timeout);
 	// Blocks until all collectives that were called are over.
 	~Group() override;
-	// Frees the communicators of all groups: collectives under way end, and ranks that wait for this one
-	// hear that it has left. It returns why ranks turn out to have called different ones, if they have.
+	// Frees the communicators of all groups: collectives under way end, and ranks that wait for
+	// this one hear that it has left. It returns why ranks turn out to have called different ones,
+	// if they have.
 	static std::string leaveAll();
 
 	const std::string getBackendName() const override { return "gompi"; }
@@ -90,7 +91,8 @@ public:
 	c10::intrusive_ptr<Options> getBackendOptions() override { return c10::make_intrusive<Options>("gompi", timeout->load()); }
 	c10d::ErrorType getError() override;
 
-	// Not abort hooks: that of the flight recorder takes seconds to write its file, before an error is told.
+	// Not abort hooks: the flight recorder's takes seconds to write its file, before an error is
+	// told.
 	bool supportsCompletionHooks() const override { return true; }
 	void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override {
 		hooks->add(id, [hook](uint64_t key, std::optional<float> milliseconds) { hook({key, milliseconds}); });

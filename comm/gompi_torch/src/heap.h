@@ -5,9 +5,9 @@
 
 namespace gompi_torch::heap {
 
-// From now on, tensors that a thread makes between enter() and leave() lie in the heap, if they have
-// some length and there is room. A child made by fork() writes to them what its parent sees: so that
-// is for gradients alone.
+// From now on, tensors that a thread makes between enter() and leave() lie in the heap, if they
+// have some length and there is room. A parent sees the writes of a child made by fork() to them:
+// so the heap is for gradients alone.
 void open();
 void enter();
 void leave();

@@ -1,4 +1,4 @@
-// Who wants to be told when works of a group are done, as the flight recorder of torch >= 2.15 does.
+// Hooks are told when works of a group are done: the flight recorder of torch >= 2.15 has one.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,8 @@
 
 namespace gompi_torch {
 
-// Hooks are functions by their numbers. They are called with no lock held: they may ask for Python's.
+// Hooks are functions by their numbers. They are called with no lock held: they may ask for
+// Python's.
 class Hooks {
 public:
 	// Gets the key of a work, and the milliseconds that it took once it was begun.

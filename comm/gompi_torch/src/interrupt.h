@@ -10,15 +10,15 @@
 namespace gompi_torch {
 
 // Python runs signal handlers between its instructions, on the main thread. While there is an
-// Interruptible there, calls of gompi that wait run them about every 200 ms. If one raises, as that of
-// SIGINT does, the call ends with GOMPI_ERR_INTERRUPTED, and rethrow throws it. On other threads it only
-// asks help.
+// Interruptible there, calls of gompi that wait run them about every 200 ms. If one raises, as
+// SIGINT's does, the call ends with GOMPI_ERR_INTERRUPTED, and rethrow throws it. On other threads
+// it only asks help.
 class Interruptible {
 public:
 	// The line of Python's code that waits on this thread, "" if there is none. Python's lock is held.
 	static std::function<std::string()> here_in_python;
-	// The number, of gompi_place, of the line that calls on this thread; not set where no call is counted.
-	// Python's lock is held.
+	// The number, of gompi_place, of the line that calls on this thread; not set where no call is
+	// counted. Python's lock is held.
 	static std::function<int()> numberOfPlace;
 	// run, with its calls counted at that line. It takes Python's lock where calls are counted.
 	static std::function<int()> countedHere(std::function<int()> run);
@@ -33,7 +33,8 @@ public:
 
 	// Whether this is the main thread.
 	static bool here();
-	// Whether the program has signal handlers of its own, as Python's side knows. They may call anything.
+	// Whether the program has signal handlers of its own, as Python's side knows. They may call
+	// anything.
 	static std::atomic<bool> callsHandlers;
 	// Runs the handlers on the main thread, and throws what one raises.
 	static void poll();

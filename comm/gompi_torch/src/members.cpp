@@ -33,8 +33,8 @@ std::string missing(c10d::Store& store, const std::vector<int>& members) {
 	return words(all);
 }
 
-// Whether store is more than the name of one: for a group of "mpi" torch has a c10d::Store of Python
-// that lacks all functions.
+// Whether store is more than the name of one: for a group of "mpi" torch has a c10d::Store of
+// Python that lacks all functions.
 bool isThere(c10::intrusive_ptr<c10d::Store> store) {
 	while (auto* prefixed = dynamic_cast<c10d::PrefixStore*>(store.get()))
 		store = prefixed->getUnderlyingStore();

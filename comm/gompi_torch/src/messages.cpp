@@ -41,7 +41,8 @@ void Transfer::takeEarly() {
 
 namespace {
 
-// Transfers under way for which no thread can wait any more. Their tensors stay until they are over.
+// Transfers under way for which no thread can wait any more. Their tensors stay until they are
+// over.
 class Abandoned {
 public:
 	void add(Transfer t) {
@@ -89,8 +90,8 @@ Abandoned& abandoned() {
 
 } // namespace
 
-// What a message that is kept costs beside its bytes, about; and how many are taken at once: others may
-// come for as long as a rank sends.
+// The cost of a message that is kept, beside its bytes, about; and how many are taken at once:
+// others may come for as long as a rank sends.
 constexpr size_t perMessage = 512;
 constexpr int atOnce = 64;
 
@@ -218,7 +219,8 @@ bool Message::isCompleted() {
 // How long it waits before it helps.
 milliseconds Message::patience() const { return opType_ == c10d::OpType::SEND ? Messages::sendHelpsAfter : Messages::receiveHelpsAfter; }
 
-// What a wait asks gompi for, too: that has waited for that many milliseconds, and returns when to do it again.
+// A wait asks gompi for this, too: it has waited for that many milliseconds, and returns when to do
+// it again.
 int64_t Message::help(void* self, int64_t waited) {
 	auto patience = static_cast<Message*>(self)->patience().count();
 	if (waited < patience)

@@ -25,8 +25,8 @@ struct Transfer {
 	Transfer() = default; // of one without a receive yet
 	Transfer(const at::Tensor& t, bool receives);
 
-	// Ends it with the code that gompi has returned: the tensor has what was received. It throws if the
-	// message is not as the tensor wants.
+	// Ends it with the code that gompi has returned: the tensor has what was received. It throws if
+	// the message is not as the tensor wants.
 	void finish(int code);
 
 	std::optional<Flat> numbers;
@@ -41,20 +41,21 @@ private:
 
 // Messages are those of one communicator that are received. All receives go through it.
 //
-// A long send waits for its receive. If two ranks send before they receive, each waits for the other,
-// and so does a ring of them. So who has waited for some time helps: it receives messages
-// that have no recv yet into memory of its own, where calls of recv look first. Of each source and tag
-// the messages stay in order: one lock is held from the look until the receive is posted.
+// A long send waits for its receive. If two ranks send before they receive, each waits for the
+// other, and so does a ring of them. So a rank that has waited for some time helps: it receives
+// messages that have no recv yet into memory of its own, where calls of recv look first. Of each
+// source and tag the messages stay in order: one lock is held from the look until the receive is
+// posted.
 //
-// What is kept so may be mostKept bytes of a group, and one message of any length more. Beyond that one
-// is received each second: a rank that sends without end is slowed down, and two that wait for each other
-// go on.
+// Messages that are kept so may have mostKept bytes of a group, and one message of any length more.
+// Beyond that one is received each second: a rank that sends without end is slowed down, and two
+// that wait for each other go on.
 class Messages {
 public:
-	// How long a send waits before it helps, and a receive. A receive that its rank calls within that time
-	// finds its message at the sender, and no copy is made. A rank that helps has nothing else to do; but
-	// receives wait long in the best of programs, and only rarely for a rank that waits in a send to
-	// this one of something else.
+	// How long a send waits before it helps, and a receive. A receive that its rank calls within
+	// that time finds its message at the sender, and no copy is made. A rank that helps has nothing
+	// else to do; but receives wait long in the best of programs, and only rarely for a rank that
+	// waits in a send to this one of something else.
 	static constexpr std::chrono::milliseconds sendHelpsAfter{1}, receiveHelpsAfter{1000};
 	static constexpr size_t mostKept = size_t(256) << 20;
 
@@ -93,7 +94,8 @@ public:
 	// The message continues, also if no thread waits for it any more.
 	~Message() override;
 
-	// It does not wait for the message. Who asks again and again helps as wait does, without Python's lock.
+	// It does not wait for the message. A caller that asks again and again helps as wait does,
+	// without Python's lock.
 	bool isCompleted() override;
 	bool isSuccess() const override { return over && !error; }
 	std::exception_ptr exception() const override { return error; }
@@ -110,15 +112,15 @@ private:
 	using Lock = std::unique_lock<std::mutex>;
 	using Clock = std::chrono::steady_clock;
 
-	// Asks gompi whether it is over, for so long, or waits as long for another thread that asks, and may
-	// return sooner. The caller calls announce then, with no lock held.
+	// Asks gompi whether it is over, for so long, or waits as long for another thread that asks,
+	// and may return sooner. The caller calls announce then, with no lock held.
 	bool ask(std::chrono::milliseconds time);
 	// Waits for as long until the message is over or the thread that asks gompi asks no more.
 	void awaitAsker(Lock& lock, std::chrono::milliseconds time);
 	void end(int code);
 	std::string late(std::chrono::milliseconds waited) const;
-	// Completes the future, if there is one and the message is over: here, or on a thread of its own, since
-	// one that waits or asks may hold a lock that callbacks want.
+	// Completes the future, if there is one and the message is over: here, or on a thread of its
+	// own, since one that waits or asks may hold a lock that callbacks want.
 	void announce(bool here);
 	std::chrono::milliseconds patience() const;
 	static int64_t help(void* self, int64_t waited);

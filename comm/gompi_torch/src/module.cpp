@@ -62,8 +62,8 @@ c10::intrusive_ptr<GroupBase> group(const std::string& name, const std::vector<i
 	return c10::make_intrusive<Group>(Communicator(c), name, rank, static_cast<int>(ranks.size()), store, timeout);
 }
 
-// A store of all ranks. One that does not come is waited for as long as the limit says, and then no group
-// can be made any more.
+// A store of all ranks. A rank that does not come is waited for as long as the limit says, and then
+// no group can be made any more.
 c10::intrusive_ptr<c10d::Store> store(std::chrono::milliseconds time) {
 	auto [rank, size] = join(time);
 	check(gompi_set_timeout(GOMPI_WORLD, limitOf(time)));

@@ -15,8 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// Waits for all ranks but 0, and adds those that come. It returns what is wrong, in the words of torch's
-// own, "" if all have come.
+// Waits for all ranks but 0, and adds the ranks that come. It returns an error's text, in torch's
+// own words, "" if all have come.
 std::string awaitAll(c10d::Store& store, int size, milliseconds limit, bool name_all, std::vector<std::string>& came) {
 	const auto deadline = Clock::now() + limit;
 	const std::string late = " failed to pass monitoredBarrier in " + std::to_string(limit.count()) + " ms";

@@ -6,8 +6,8 @@
 namespace gompi_torch {
 
 // A PythonWork is something under way on another thread that may want Python's lock: callbacks of
-// futures, and what frees tensors. A thread that wants it when Python has ended takes the process with
-// it.
+// futures, and destructors of tensors. A thread that wants it when Python has ended takes the
+// process with it.
 class PythonWork {
 public:
 	PythonWork();

@@ -18,11 +18,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A wait that comes so soon after the last call, or after the wait before it, finds little done by a
-// thread that is woken. Functional collectives are in Python for as long as a third of it.
+// A wait that comes so soon after the last call, or after the wait before it, finds little done by
+// a thread that is woken. Functional collectives are in Python for as long as a third of it.
 constexpr auto soon = std::chrono::microseconds(200);
-// The delays of threads that run what is queued. A timer that is due earlier than late costs ten times as
-// much to set: it is the processor's next event then.
+// The delays of threads that run the queue. A timer that is due earlier than late costs ten times
+// as much to set: it is the processor's next event then.
 constexpr std::chrono::nanoseconds now{1}, late = std::chrono::milliseconds(5);
 
 // The most bytes of inputs and outputs of a collective that takes no longer than to wake a thread.
@@ -97,8 +97,8 @@ std::exception_ptr Collective::exception() const {
 	return over.load() ? error : nullptr;
 }
 
-// Has a collective run that is asked for again, if it does not yet. torch's flight recorder asks for each
-// once.
+// Has a collective run that is asked for again, if it does not yet. torch's flight recorder asks
+// for each once.
 void Queue::askFor(const Collective& c) {
 	if (c.over.load() || !c.asked.exchange(true))
 		return;
@@ -179,8 +179,8 @@ bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
 	return c.over.load();
 }
 
-// Waits for the end of some collective. It reports whether this is the main thread, and it is time to
-// run signal handlers.
+// Waits for the end of some collective. It reports whether this is the main thread, and it is time
+// to run signal handlers.
 bool Queue::sleep(Lock& lock, Clock::time_point deadline) {
 	bool handles = Interruptible::here();
 	if (handles)
@@ -194,8 +194,8 @@ bool Queue::sleep(Lock& lock, Clock::time_point deadline) {
 // Whether this thread runs a collective, and is in what that has called.
 bool Queue::runsBelow() const { return running && runner == std::this_thread::get_id(); }
 
-// Runs the first of the queue. The lock is held before and after. serves says that it is for a thread of
-// the queue, which may run callbacks.
+// Runs the first of the queue. The lock is held before and after. serves says that it is for a
+// thread of the queue, which may run callbacks.
 void Queue::runNext(Lock& lock, bool serves) {
 	PythonWork work;
 	auto c = std::move(queue.front());

@@ -26,20 +26,22 @@ class Queue;
 
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-// explainMismatch returns where the ranks of a group are when they have called different collectives,
-// in words. Every rank of the group calls it, on the thread that gets the error, with the group's store.
+// explainMismatch returns where the ranks of a group are when they have called different
+// collectives, in words. Every rank of the group calls it, on the thread that gets the error, with
+// the group's store.
 extern std::function<std::string(const StorePtr& store, int rank, int size)> explainMismatch;
 // Whether some wait has told of such.
 extern std::atomic<bool> toldOfMismatch;
 
-// A Collective is one call. It ends with an error, or with its outputs. Profilers show the title, and the
-// shapes of its inputs.
+// A Collective is one call. It ends with an error, or with its outputs. Profilers show the title,
+// and the shapes of its inputs.
 class Collective : public c10d::Work {
 public:
 	Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char* title,
 	           const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs, std::function<int()> run);
 
-	// To ask again whether it is over, or how it has ended, has it run: its caller may wait in no other way.
+	// To ask again whether it is over, or how it has ended, has it run: its caller may wait in no
+	// other way.
 	bool isCompleted() override;
 	bool isSuccess() const override;
 	std::exception_ptr exception() const override;
@@ -67,20 +69,21 @@ private:
 	std::atomic<bool> over{false};
 };
 
-// A Queue runs the collectives of one group on a thread of its own, or on that of who waits for
-// them: what is called and waited for at once costs no change of threads. Short ones are left to who
-// waits, where the last one was waited for at once; if no caller waits, the thread does after a while.
+// A Queue runs the collectives of one group on a thread of its own, or on the thread that waits for
+// them: a collective that is called and waited for at once costs no change of threads. Short ones
+// are left to the waiting thread, where the last one was waited for at once; if no caller waits,
+// the queue's thread does after a while.
 //
-// Callbacks of futures run on a thread of the queue: one that waits may hold a lock that they want. They
-// may wait for later collectives, as PowerSGD's do. So before they run, another thread takes the
-// thread's place.
+// Callbacks of futures run on a thread of the queue: one that waits may hold a lock that they want.
+// They may wait for later collectives, as PowerSGD's do. So before they run, another thread takes
+// the thread's place.
 //
-// Python's signal handlers run in the midst of a collective that the main thread runs. What a handler
-// calls would wait for that collective, which goes on when the handler returns. So the main thread runs
-// none where the program has handlers of its own.
+// Python's signal handlers run in the midst of a collective that the main thread runs. Calls of a
+// handler would wait for that collective, which goes on when the handler returns. So the main
+// thread runs none where the program has handlers of its own.
 //
-// No tensor, callback or future goes or runs with the mutex held: they may be Python's, and then want
-// Python's lock, whose holder may want the mutex.
+// No tensor, callback or future goes or runs with the mutex held: they may be Python's, and then
+// want Python's lock, whose holder may want the mutex.
 class Queue : public std::enable_shared_from_this<Queue> {
 public:
 	Queue(StorePtr store, MemberPtr me, std::shared_ptr<Hooks> hooks)
@@ -90,8 +93,8 @@ public:
 	// Says that this thread waits for the next collective that it calls, or no more that it does: no
 	// other thread is woken for it. That would cost 20 to 50 us where ranks are bound to a processor.
 	static void waitsForNext(bool does);
-	// Blocks until all are over that were called before, but for one that this thread runs below, and drops
-	// the store. None is called after it.
+	// Blocks until all are over that were called before, but for one that this thread runs below,
+	// and drops the store. None is called after it.
 	void close();
 	// The code of the first collective that failed and broke the group, GOMPI_OK if none has.
 	int error() const { return failure.load(); }

@@ -18,16 +18,17 @@ namespace gompi_torch {
 class Table;
 
 // A Store of the ranks of a communicator of its own. Rank 0 has all keys, and a thread that answers
-// the others. What waits for keys does so for the timeout at most. Its clones have the same keys, each
-// a timeout of its own; the communicator is freed with the last of them.
+// the others. Calls that wait for keys do so for the timeout at most. Its clones have the same
+// keys, each a timeout of its own; the communicator is freed with the last of them.
 class Store : public c10d::Store {
 public:
 	using Bytes = std::vector<uint8_t>;
 	using Milliseconds = std::chrono::milliseconds;
 
 	Store(Communicator comm, int rank, int size);
-	// Blocks until the other ranks need no store of this process any more: they have closed it, or left,
-	// or it is broken. If all of them wait for keys, which no rank can set then, they have an error.
+	// Blocks until the other ranks need no store of this process any more: they have closed it, or
+	// left, or it is broken. If all of them wait for keys, which no rank can set then, they have an
+	// error.
 	static void awaitOthers();
 
 	void set(const std::string& key, const Bytes& value) override;

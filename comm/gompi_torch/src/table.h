@@ -100,9 +100,9 @@ inline Servers& servers() {
 	return *all;
 }
 
-// A Table is used by threads of rank 0, and serves the questions of other ranks: until these have closed
-// their stores, also when that of rank 0 is closed. Who comes first out of a barrier over the store may
-// close it while others still ask whether all have come.
+// A Table is used by threads of rank 0, and serves the questions of other ranks: until these have
+// closed their stores, also when rank 0's is closed. The first rank out of a barrier over the store
+// may close it while others still ask whether all have come.
 class Table : public std::enable_shared_from_this<Table> {
 public:
 	Table(std::shared_ptr<const Communicator> c, int size) : owned(std::move(c)), comm(owned->get()), size(size) {}
@@ -162,9 +162,9 @@ public:
 		return true;
 	}
 
-	// Ends all waits if no rank can set keys any more: all but rank 0, which has ended, have left, or wait
-	// and have asked nothing since the last call. A rank may still do so on another thread, but with
-	// torch's store all would have failed by now.
+	// Ends all waits if no rank can set keys any more: all but rank 0, which has ended, have left,
+	// or wait and have asked nothing since the last call. A rank may still do so on another thread,
+	// but with torch's store all would have failed by now.
 	void endInVain() {
 		std::list<WaiterPtr> all;
 		{

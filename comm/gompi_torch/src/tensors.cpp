@@ -104,7 +104,7 @@ bool adjoin(const std::vector<at::Tensor>& tensors) {
 	return true;
 }
 
-// Whether elements of a tensor share memory, as those of an expanded one do. It is told by strides, and
+// Whether elements of a tensor share memory, as an expanded tensor's do. It is told by strides, and
 // may say so of tensors that interleave.
 bool overlaps(const at::Tensor& t) {
 	std::vector<std::pair<int64_t, int64_t>> dims; // stride and size
@@ -182,8 +182,8 @@ at::Tensor Flat::take(const at::Tensor& t, int64_t& at) const {
 	return all.narrow(0, from, t.numel()).view(t.sizes());
 }
 
-// Both copies are none of autograd's business: a leaf that requires grad is written, too, and no graph
-// is made.
+// Both copies are none of autograd's business: a leaf that requires grad is written, too, and no
+// graph is made.
 
 void Flat::load() {
 	at::AutoDispatchBelowADInplaceOrView below;

@@ -14,16 +14,16 @@ namespace gompi_torch {
 // Throws what the last call said, if its code is not GOMPI_OK.
 void check(int code);
 
-// The type of a tensor's elements. Those of at::kBool are bytes that are 0 or 1. What is no number to
-// gompi, as float8, moves as integers of its size.
+// The type of a tensor's elements. Elements of at::kBool are bytes that are 0 or 1. Types that are
+// no numbers to gompi, as float8, move as integers of their size.
 gompi_type typeOf(const at::Tensor& t);
 
 // The tensor of a list that has one.
 at::Tensor& only(std::vector<at::Tensor>& tensors);
 
-// A Flat has the numbers of tensors in one piece of memory: one tensor behind the other, each in the
-// order of its shape. So tensors of other ranks may have other strides. It is the tensors' own memory
-// where their numbers lie so; else load and store copy them.
+// A Flat has the numbers of tensors in one piece of memory: one tensor behind the other, each in
+// the order of its shape. So tensors of other ranks may have other strides. It is the tensors' own
+// memory where their numbers lie so; else load and store copy them.
 class Flat {
 public:
 	// Throws if one of them is not in the memory of the processor, or if they have several types.
@@ -31,8 +31,8 @@ public:
 	explicit Flat(const std::vector<at::Tensor>& tensors);
 	// Throws, too, unless all have as many numbers.
 	static Flat alike(const std::vector<at::Tensor>& tensors);
-	// The same for a call that reduces the numbers. It throws if the operator is not for them. Booleans
-	// stay 0 or 1: their sum is "or".
+	// The same for a call that reduces the numbers. It throws if the operator is not for them.
+	// Booleans stay 0 or 1: their sum is "or".
 	Flat reducedBy(const c10d::ReduceOp& op) const;
 
 	// Makes room, and copies what the tensors have now, multiplied if the operator wants it.
@@ -74,7 +74,8 @@ template <typename Call> int through(Flat& in, Flat& out, Call call) {
 	return err;
 }
 
-// Runs a call of gompi that changes the numbers of t in place, and stores them if this rank wants them.
+// Runs a call of gompi that changes the numbers of t in place, and stores them if this rank wants
+// them.
 template <typename Call> int inPlace(Flat& t, bool wanted, Call call) {
 	t.load();
 	int err = call();

@@ -75,7 +75,8 @@ void Watcher::watch(Lock& lock) {
 	lock.lock();
 }
 
-// Asks for all messages once, and blocks for one of them, unless all have threads that wait for them.
+// Asks for all messages once, and blocks for one of them, unless all have threads that wait for
+// them.
 bool Watcher::blockOn(const std::vector<MessagePtr>& all, milliseconds slice) {
 	bool blocked = false;
 	for (auto& m : all) {

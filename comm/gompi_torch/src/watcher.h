@@ -11,8 +11,8 @@
 
 namespace gompi_torch {
 
-// A Watcher completes the futures of messages that are under way. One thread asks for all of them; while
-// it runs callbacks, which may wait for other messages, another takes its place.
+// A Watcher completes the futures of messages that are under way. One thread asks for all of them;
+// while it runs callbacks, which may wait for other messages, another takes its place.
 class Watcher {
 public:
 	using MessagePtr = c10::intrusive_ptr<Message>;

@@ -354,8 +354,8 @@ func BenchmarkPostThenArrive(b *testing.B) {
 	}
 }
 
-// benchmarkDepth receives messages of as many tags of one source in reverse, unexpected or posted. A
-// round of it is one operation.
+// benchmarkDepth receives messages of as many tags of one source in reverse, unexpected or posted.
+// A round of it is one operation.
 func benchmarkDepth(b *testing.B, depth int, reverse, posted bool) {
 	var q Queues[request, message]
 	reqs, msgs := make([]*request, depth), make([]*message, depth)

@@ -71,8 +71,8 @@ const roomBytes = 2 << 10
 // roomFor returns memory for what is packed of b, until the next call.
 func (e *Engine) roomFor(b mem.Buffer) mem.Buffer { return mem.Bytes(e.room[:b.Size()]) }
 
-// eager reports whether a message to p may be sent eagerly: it is short, there is credit, and p does
-// not read it sooner.
+// eager reports whether a message to p may be sent eagerly: it is short, there is credit, and p
+// does not read it sooner.
 func (ch *Channel) eager(p *peers.Peer, b mem.Buffer) bool {
 	size := b.Size()
 	return size <= ch.e.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.e.credit) && !ch.e.isRead(p, b)

@@ -26,8 +26,8 @@ func (p *Engine) Callback(f func()) {
 	<-c.over
 }
 
-// offer wakes a goroutine for what is handed over. One that does not sleep looks for itself before it
-// does, or goes and offers it again.
+// offer wakes a goroutine for functions that are handed over. One that does not sleep looks for
+// itself before it does, or goes and offers them again.
 func (p *Engine) offer() {
 	if len(p.callbacks) == 0 {
 		return
@@ -41,8 +41,8 @@ func (p *Engine) offer() {
 // callsBack reports whether w's goroutine is to call what is handed over.
 func (p *Engine) callsBack(w *Waiter) bool { return len(p.callbacks) > 0 && w.isCalled() }
 
-// CallBack calls the functions that are handed over, on a goroutine that a thread of the program has
-// called. The lock is held on entry and on return, and not meanwhile.
+// CallBack calls the functions that are handed over, on a goroutine that a thread of the program
+// has called. The lock is held on entry and on return, and not meanwhile.
 func (p *Engine) CallBack() {
 	for len(p.callbacks) > 0 {
 		c := p.callbacks[0]

@@ -73,8 +73,8 @@ func (p *Engine) mayTake(w *Waiter) bool {
 	return d == w || d == nil || d.parked && (w.Background || !w.waitsLong()) || d.waitsLong() && !w.waitsLong()
 }
 
-// drive polls until w is ready, ctx ends, its Check is due, it is to call back, or it has the drive no
-// more.
+// drive polls until w is ready, ctx ends, its Check is due, it is to call back, or it has the drive
+// no more.
 func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	slept, timed := false, false
 	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.staysOff(w) && !k.due && !p.callsBack(w); polls++ {

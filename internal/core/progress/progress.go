@@ -206,7 +206,8 @@ func (p *Engine) Rest() bool {
 	return p.driver == nil
 }
 
-// OnlyDeferred reports whether n deferred operations are all that is under way, and no goroutine waits.
+// OnlyDeferred reports whether n deferred operations are all that is under way, and no goroutine
+// waits.
 func (p *Engine) OnlyDeferred(n int) bool {
 	return p.deferred == n && p.pending == 0 && p.foreground == 0 && len(p.callbacks) == 0 && !p.Wanted()
 }

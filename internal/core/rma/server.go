@@ -141,8 +141,9 @@ func (s *server) check(t *Target, r *request) error {
 	return s.w.check(t, t.Layout.Size())
 }
 
-// refuse does nothing of a request for memory that is not attached. The rank learns of it by answers
-// that are longer than their receives: to this request, if it wants one, and to the next flush.
+// refuse does nothing of a request for memory that is not attached. The rank learns of it by
+// answers that are longer than their receives: to this request, if it wants one, and to the next
+// flush.
 func (s *server) refuse(from int, r *request) {
 	if r.head[headPayload] == behind {
 		come := s.w.Comm.Irecv(from, tagPayload, mem.Buffer{}) // truncated

@@ -18,8 +18,8 @@ import (
 // leaving, ends them.
 var Forever = context.Background()
 
-// InBackground is the context of operations on goroutines of gompi's own. Where an operation needs a
-// function of the program, a thread of the program calls it, in one of its calls.
+// InBackground is the context of operations on goroutines of gompi's own. Where an operation needs
+// a function of the program, a thread of the program calls it, in one of its calls.
 var InBackground = core.InBackground(Forever)
 
 var Registry = abi.NewRegistry(table.CommNull, func(c *Comm) abi.Handle { return c.Handle })

@@ -95,8 +95,8 @@ func Failed(on Raiser, err error) error {
 	return &On{on, err}
 }
 
-// CallHandler does what h says of an error of an object, which is called on in messages, "" if there
-// is none.
+// CallHandler deals with an error of an object as h wants. on is the object in messages, "" if
+// there is none.
 func CallHandler(h *errs.Errhandler, kind int, object abi.Handle, on, name string, err error) {
 	class := errs.ClassOf(err)
 	switch {

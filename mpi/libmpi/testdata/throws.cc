@@ -1,5 +1,5 @@
-// MPI's C functions in C++: handles in containers, an error handler that throws, attributes that C and
-// C++ functions share with Fortran's numbers.
+// MPI's C functions in C++: handles in containers, an error handler that throws, attributes that C
+// and C++ functions share with Fortran's numbers.
 #include <mpi.h>
 #include <cstdio>
 #include <map>
