@@ -6,37 +6,36 @@ import (
 
 // The reasons an operation fails, for errors.Is.
 var (
-	// ErrMismatch: ranks called different collectives, or the same one with different types,
+	// ErrMismatch: ranks called different collectives, or the same collective with different types,
 	// operators, roots or counts; errors.As with a *MismatchError gives both calls. Or they made
 	// communicators of groups that differ.
 	ErrMismatch = core.ErrMismatch
-	// ErrRevoked: the communicator is broken: a rank died, a connection was
-	// cut, or an operation under way was given up. errors.As with a
-	// *RevokedError gives the cause.
+	// ErrRevoked: the communicator is broken: a rank died, a connection was cut, or an operation
+	// under way was given up. errors.As with a *RevokedError gives the cause.
 	ErrRevoked = core.ErrRevoked
-	// ErrTruncated: a message was longer than the buffer posted for it; the
-	// buffer holds its beginning. The message is consumed; the Comm stays usable.
+	// ErrTruncated: a message was longer than the posted buffer, which holds the beginning. The
+	// message is consumed; the Comm stays usable.
 	ErrTruncated = core.ErrTruncated
 	// ErrType: a message was sent with another element type. The message is consumed;
 	// the Comm stays usable.
 	ErrType = core.ErrType
-	// ErrLeft: the peer has closed the communicator, or all it had, and left.
+	// ErrLeft: the peer has closed the communicator, or all its communicators, and left.
 	ErrLeft = core.ErrLeft
-	// ErrClosed: the communicator was closed here. It unwraps to net.ErrClosed.
+	// ErrClosed: the communicator was closed here. The error unwraps to net.ErrClosed.
 	ErrClosed = core.ErrClosed
-	// ErrConcurrent: two goroutines were inside blocking collectives of one
-	// communicator; Dup it instead.
+	// ErrConcurrent: two goroutines were inside blocking collectives of one communicator; use a Dup
+	// instead.
 	ErrConcurrent = core.ErrConcurrent
-	// ErrMemory: there is not as much memory as Alloc was asked for, on some rank.
-	// All ranks get it; nothing was taken and nothing is broken.
+	// ErrMemory: some rank has less memory than Alloc was asked for. All ranks get this error;
+	// nothing was taken and nothing is broken.
 	ErrMemory = core.ErrMemory
 	// ErrArgument: an argument is wrong. Nothing was sent and nothing is broken.
 	ErrArgument = core.ErrArgument
 )
 
 // A MismatchError names two calls that should have been the same: Rank made Call and Peer made
-// PeerCall, each as collective Seq of the communicator whose ranks these are. If the calls are
-// equal, a block differs in length or type: Rank expected Block, and Peer sent PeerBlock.
+// PeerCall, each as collective Seq of their communicator. If the calls are equal, a block differs
+// in length or type: Rank expected Block, and Peer sent PeerBlock.
 //
 //	Seq              uint64
 //	Rank, Peer       int
@@ -45,7 +44,7 @@ var (
 type MismatchError = core.MismatchError
 
 // A RevokedError says why a communicator is broken: Rank, of that communicator, died or gave up a
-// call. Rank is -1 if the cause is no one rank.
+// call. Rank is -1 if no single rank is the cause.
 //
 //	Rank  int
 //	Host  string  // of Rank
@@ -53,11 +52,11 @@ type MismatchError = core.MismatchError
 //	Died  bool    // whether Rank died or was cut off
 type RevokedError = core.RevokedError
 
-// An Error says which operation failed, on which rank of which communicator,
-// and with whom: Peer and Host are -1 and empty if no one peer is to blame. Site is
-// where the program made the call, as "train/main.go:55", or waited for the Request, if the program
-// is to blame: for ErrArgument, ErrMismatch, ErrTruncated, ErrType, ErrConcurrent and ErrClosed,
-// and for a context that ended. It unwraps to the reason.
+// An Error describes a failed operation: its rank, its communicator and its peer. Peer and Host are
+// -1 and empty if no single peer is to blame. Site is the place in the program, such as
+// "train/main.go:55", that made the call or waited for the Request, if the program is to blame: for
+// ErrArgument, ErrMismatch, ErrTruncated, ErrType, ErrConcurrent and ErrClosed, and for a context
+// that ended. An Error unwraps to the reason.
 //
 //	Op   string
 //	Comm string

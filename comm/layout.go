@@ -9,11 +9,11 @@ import (
 	"gompi/internal/core/layout"
 )
 
-// A Layout is which elements of a slice a message or a collective takes, and in which order: those
-// of a column or of a block of a matrix, say. Lay makes a Buffer of it, so that what does not lie
-// in one run is sent and received without being packed by the program (MPI-4.1 chapter 5). Package
-// window has views of other ranks' memory by Layouts. Places and lengths are in elements, from the
-// beginning of the slice.
+// A Layout selects elements of a slice for a message or a collective, and their order: the elements
+// of a column or of a block of a matrix, for example. Lay makes a Buffer of a Layout, so that
+// scattered elements are sent and received without packing by the program (MPI-4.1 chapter 5).
+// Package window has views of other ranks' memory by Layouts. Places and lengths are in elements,
+// from the beginning of the slice.
 //
 // A Layout is a value that does not change, for slices of any type. The zero Layout has no
 // elements.
@@ -29,7 +29,7 @@ func (l Layout) Len() int {
 	return in.Size()
 }
 
-// Extent returns how many elements a slice needs to have: one more than the last that l names.
+// Extent returns the length that a slice needs: one more than the last index of l.
 func (l Layout) Extent() int {
 	in, _ := l.runs()
 	_, hi := in.Bounds()
@@ -39,7 +39,7 @@ func (l Layout) Extent() int {
 // mostElements bounds lengths and places, so that no sum of them overflows.
 const mostElements = 1 << 47
 
-// fits returns what is wrong with a number that has to be from least to mostElements.
+// fits returns an error unless a number is from least to mostElements.
 func fits(what string, n, least int) error {
 	if n < least || n > mostElements {
 		return core.BadArgument("%s %d: want %d to 2^47", what, n, least)
@@ -95,8 +95,8 @@ func Subarray(sizes, subsizes, starts []int) (Layout, error) {
 }
 
 // Indexed returns blocks of lengths[i] elements that begin at starts[i], one after the other
-// (MPI_Type_indexed). They may be in any order, and overlap. It takes 24 bytes of memory for a
-// block if neither lengths nor distances are all the same, and Lay as much again.
+// (MPI_Type_indexed). They may be in any order, and overlap. Indexed takes 24 bytes of memory for a
+// block unless lengths and distances are all the same, and Lay as much again.
 func Indexed(lengths, starts []int) (Layout, error) {
 	if len(lengths) != len(starts) {
 		return Layout{}, core.BadArgument("indexed: %d lengths and %d starts: want as many", len(lengths), len(starts))
@@ -136,23 +136,23 @@ func anyOverlap(lengths, starts []int) bool {
 	return false
 }
 
-// Lay returns the elements of s that l names, in its order, without copying: a Buffer for messages
-// and collectives. On the other side they may have any Layout, or none: only their type and number
-// count. s has to have l.Extent() elements. What is received into elements that l names twice is
-// refused. A Layout that is one run gives a Buffer as Of does.
+// Lay returns the elements of s selected by l, in l's order, without copying: a Buffer for messages
+// and collectives. The other side may use any Layout, or none: only type and number of elements
+// count. s must have l.Extent() elements. Receiving into elements that l selects twice is refused.
+// A Layout of one run gives a Buffer as Of does.
 //
-// A Buffer can be used for any number of calls; Lay allocates, so make it once. Messages up to the
-// eager limit are packed into memory that the library keeps and unpacked from where they arrive;
-// longer ones pass in chunks, of 12 KiB in shared memory and 64 KiB over networks, packed while
-// others are under way. A collective takes memory as long as the Buffer while it runs, since it is
-// packed whole; the library keeps that until the last Comm is closed. The elements that s has
-// between are never touched. Buffers of one slice may be sent and received at once if they have no
-// element in common: the call cannot notice if they have.
+// A Buffer can be used for any number of calls; Lay allocates, so make the Buffer once. Messages up
+// to the eager limit are packed into memory that the library keeps, and unpacked from their place
+// of arrival. Longer messages pass in chunks, of 12 KiB in shared memory and 64 KiB over networks,
+// packed while others are under way. A collective packs the whole Buffer, into memory that the
+// library keeps until the last Comm is closed. The elements of s in between are never touched.
+// Buffers of one slice may be sent and received at once if they have no element in common: the call
+// cannot notice common elements.
 func Lay[T Scalar](s []T, l Layout) (Buffer, error) {
 	if l.Extent() > len(s) {
 		return Buffer{}, core.BadArgument("layout that ends at element %d of a slice of %d: want it inside", l.Extent(), len(s))
 	}
-	if l.Len() == 0 { // wherever it lies
+	if l.Len() == 0 { // at any place
 		return Of(s[:0]), nil
 	}
 	in, overlaps := l.runs()

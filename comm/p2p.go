@@ -9,8 +9,8 @@ import (
 // A Status describes a received message.
 type Status struct {
 	Source, Tag int
-	Bytes       int  // of the whole message, also when it was truncated
-	Type        Type // as it was sent
+	Bytes       int  // of the whole message, even if truncated
+	Type        Type // as sent
 }
 
 // Count returns the number of elements of the message.
@@ -18,11 +18,11 @@ func (s Status) Count() int { return core.Status(s).Count() }
 
 // Send sends data to rank to, with a tag of 0 or more, and returns when data may be changed again.
 // A message up to the eager limit may still be under way then; a longer one has been matched by a
-// receive (MPI-4.1 section 3.4, standard mode). What a rank has not received yet takes up to 64 MiB
-// of each other rank's short messages there, their records of 256 bytes included, and in all no
-// more than its part of a sixteenth of its host's memory and 64 MiB, or 256 KiB of each in a job of
-// more than 256 ranks. Where there is no memory for it, a short message waits as a long one does.
-// If ctx ends before a receive has matched, the message is withdrawn.
+// receive (MPI-4.1 section 3.4, standard mode). A rank's unreceived short messages take up to 64
+// MiB there for each other rank, their records of 256 bytes included. In all they take no more than
+// the rank's part of a sixteenth of its host's memory and 64 MiB, or 256 KiB for each other rank in
+// a job of more than 256 ranks. Beyond that memory, a short message waits as a long one does. If
+// ctx ends before a receive has matched, the message is withdrawn.
 func Send[T Scalar](ctx context.Context, c *Comm, to, tag int, data []T) error {
 	return c.Send(ctx, to, tag, Of(data))
 }
@@ -32,23 +32,23 @@ func Ssend[T Scalar](ctx context.Context, c *Comm, to, tag int, data []T) error 
 	return c.Ssend(ctx, to, tag, Of(data))
 }
 
-// Recv receives the oldest message from rank from, or AnySource, with tag, or
-// AnyTag, into data (MPI_Recv). It blocks until the message is in data, which may be longer
-// than the message. Data that is shorter gets the message's beginning and ErrTruncated; data of
-// another element type ErrType. If ctx ends before a message has matched, only this call fails.
+// Recv receives the oldest message from rank from, or AnySource, with tag, or AnyTag, into data
+// (MPI_Recv). It blocks until the message is in data, which may be longer than the message. If data
+// is shorter, it gets the message's beginning, and the error is ErrTruncated. Another element type
+// gives ErrType. If ctx ends before a message has matched, only this call fails.
 func Recv[T Scalar](ctx context.Context, c *Comm, from, tag int, data []T) (Status, error) {
 	return c.Recv(ctx, from, tag, Of(data))
 }
 
-// Sendrecv sends and receives at the same time, so that exchanges around a ring
-// or between two ranks cannot deadlock (MPI_Sendrecv).
+// Sendrecv sends and receives at the same time, so that exchanges around a ring or between two
+// ranks cannot deadlock (MPI_Sendrecv).
 func Sendrecv[T, U Scalar](ctx context.Context, c *Comm, to, sendTag int, send []T, from, recvTag int, recv []U) (Status, error) {
 	return c.Sendrecv(ctx, to, sendTag, Of(send), from, recvTag, Of(recv))
 }
 
 // Isend starts a Send; data must not change before the Request is done. While no goroutine of this
-// rank waits for anything, a message above the eager limit may lie for a millisecond after a
-// receive has asked for it; for up to 16 where waits have followed at once before.
+// rank waits, a message above the eager limit may lie for a millisecond after a receive has asked
+// for it; for up to 16 ms if earlier waits have followed at once.
 func Isend[T Scalar](c *Comm, to, tag int, data []T) Request { return c.Isend(to, tag, Of(data)) }
 
 // Issend starts an Ssend.
@@ -96,27 +96,27 @@ func (c *Comm) Irecv(from, tag int, b Buffer) Request {
 	return Request(c.core().Irecv(from, tag, b))
 }
 
-// Probe waits for a message from rank from, or AnySource, with tag, or AnyTag,
-// and describes it without receiving it.
+// Probe waits for a message from rank from, or AnySource, with tag, or AnyTag, and describes the
+// message without receiving it.
 func (c *Comm) Probe(ctx context.Context, from, tag int) (Status, error) {
 	st, err := c.core().Probe(ctx, from, tag)
 	return Status(st), err
 }
 
-// Iprobe is Probe without waiting: ok reports whether there is such a message.
+// Iprobe is Probe without waiting: ok reports whether such a message is there.
 func (c *Comm) Iprobe(from, tag int) (st Status, ok bool, err error) {
 	found, ok, err := c.core().Iprobe(from, tag)
 	return Status(found), ok, err
 }
 
-// A Message is one that Mprobe took: no other receive can get it.
+// A Message is a message taken by Mprobe: no other receive can get it.
 type Message struct {
 	in core.Message
 	Status
 }
 
 // Mprobe is Probe, and takes the message out of the queue: only the Message's Recv receives it
-// (MPI_Mprobe). It is for programs in which several goroutines receive.
+// (MPI_Mprobe). Mprobe serves programs in which several goroutines receive.
 func (c *Comm) Mprobe(ctx context.Context, from, tag int) (*Message, error) {
 	m, err := c.core().Mprobe(ctx, from, tag)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *Comm) Improbe(from, tag int) (*Message, error) {
 	return &Message{m, Status(m.Status)}, nil
 }
 
-// Recv receives the message into b, once; that of ProcNull any number of times.
+// Recv receives the message into b, once; a message of ProcNull any number of times.
 func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
 	st, err := m.in.Recv(ctx, b)
 	return Status(st), err

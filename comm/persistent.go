@@ -11,8 +11,8 @@ import (
 var ErrActive = errors.New("request is still active")
 
 // A Persistent is an operation with its arguments, made by an ...Init function (MPI_Send_init,
-// MPI_Allreduce_init). Start starts it, again and again: each time when it is complete. One
-// goroutine at a time uses it.
+// MPI_Allreduce_init). Start may start a complete Persistent again. One goroutine at a time uses a
+// Persistent.
 type Persistent struct {
 	begin func() Request
 	last  Request
@@ -37,9 +37,9 @@ func (c *Comm) persistent(o *call.Call) *Persistent {
 	return &Persistent{begin: func() Request { return c.start(o) }}
 }
 
-// Start starts the operation. Wait of the Request returns an error, too: ErrActive if the operation
-// started before is not complete. All ranks start the collectives of one communicator in the same
-// order.
+// Start starts the operation. Wait of the Request also returns Start's error: ErrActive if the
+// previous operation is not complete. All ranks start the collectives of one communicator in the
+// same order.
 func (p *Persistent) Start() Request {
 	if !p.last.Done() {
 		return Request(core.Request(p.last).Failing(ErrActive))

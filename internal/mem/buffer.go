@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// A Buffer is a run of elements of one Type in one Space. It is a small value,
-// passed by value; copying it copies no element. The zero Buffer is empty host
-// memory. A Buffer keeps the host memory it names alive.
+// A Buffer is a run of elements of one Type in one Space. It is a small value, passed by value;
+// copying a Buffer copies no element. The zero Buffer is empty host memory. A Buffer keeps its host
+// memory alive.
 //
-// It has four words, since the compiler keeps no larger struct in registers, and
-// copying one through memory right after its words were stored stalls the
-// processor (np=2, allreduce of 8 bytes: 0.25 us, with six words 0.41 us).
+// A Buffer has four words: the compiler keeps no larger struct in registers, and a struct copied
+// through memory right after its words were stored stalls the processor (np=2, allreduce of 8
+// bytes: 0.25 us, with six words 0.41 us).
 type Buffer struct {
 	kind *kind          // nil: host memory of NoType
 	host unsafe.Pointer // first element, in host memory
@@ -19,7 +19,7 @@ type Buffer struct {
 	n    int
 }
 
-// A kind is what a Buffer's elements are.
+// A kind describes a Buffer's elements and memory.
 type kind struct {
 	typ   Type
 	size  int   // of an element
@@ -55,8 +55,8 @@ func HostBytes(t Type, n int, b []byte) Buffer {
 	return Buffer{kind: &hostKinds[t], host: unsafe.Pointer(unsafe.SliceData(b)), n: n}
 }
 
-// HostLike returns the host memory b as a Buffer of n elements like those of another Buffer. b must
-// hold n elements and be aligned for them, else HostLike panics.
+// HostLike returns the host memory b as a Buffer of n elements like the elements of another Buffer.
+// b must hold n such elements and be aligned for them, else HostLike panics.
 func HostLike(like Buffer, n int, b []byte) Buffer {
 	k := like.kind
 	if k == nil || uint(n) > uint(len(b)) || n*k.size > len(b) {
@@ -68,8 +68,7 @@ func HostLike(like Buffer, n int, b []byte) Buffer {
 	return Buffer{kind: k, host: unsafe.Pointer(unsafe.SliceData(b)), n: n}
 }
 
-// Device returns a Buffer of n elements of type t at addr in space s, which is
-// not Host.
+// Device returns a Buffer of n elements of type t at addr in space s, which is not Host.
 func Device(s Space, addr uintptr, t Type, n int) Buffer {
 	kinds := &[2]kind{{typ: t, size: t.Size(), space: s}, {typ: U8, size: 1, space: s}}
 	x, scattered := s.(Scattered)
@@ -126,10 +125,10 @@ func (b Buffer) Space() Space {
 	return b.kind.space
 }
 
-// Addr returns the address of the first element in b's Space, for kernels and
-// drivers; it does not keep host memory alive.
+// Addr returns the address of the first element in b's Space, for kernels and drivers; the address
+// does not keep host memory alive.
 func (b Buffer) Addr() uintptr {
-	return uintptr(b.host) + b.addr // one of them is 0
+	return uintptr(b.host) + b.addr // one of the two is 0
 }
 
 // Slice returns elements [i, j) of b.
@@ -150,7 +149,7 @@ func (b Buffer) Slice(i, j int) Buffer {
 	return b
 }
 
-// Raw returns b's memory as a Buffer of uint8: what a transport carries.
+// Raw returns b's memory as a Buffer of uint8, the form that a transport carries.
 func (b Buffer) Raw() Buffer {
 	b.n = b.Size()
 	if b.IsHost() {
@@ -161,8 +160,8 @@ func (b Buffer) Raw() Buffer {
 	return b
 }
 
-// As returns b's memory as elements of like's Type, as many as b has room for. Both
-// are in one Space, else As panics; and b is aligned for them.
+// As returns b's memory as elements of like's Type, as many as b has room for. Both Buffers must be
+// in one Space, else As panics, and b must be aligned for the Type.
 func (b Buffer) As(like Buffer) Buffer {
 	if b.Space() != like.Space() {
 		panic(fmt.Sprintf("mem: memory of %s as memory of %s", b.Space().Name(), like.Space().Name()))
@@ -174,8 +173,8 @@ func (b Buffer) As(like Buffer) Buffer {
 	return b
 }
 
-// HostSlice returns the bytes of host memory b; it panics for other Spaces. It is
-// small enough to be inlined.
+// HostSlice returns the bytes of host memory b; it panics for other Spaces. HostSlice is small
+// enough to be inlined.
 func (b Buffer) HostSlice() []byte {
 	if !b.IsHost() {
 		panic("mem: HostSlice of memory that is not the host's")

@@ -2,12 +2,12 @@ package mem
 
 import "sync"
 
-// A Stream is a queue of work of a device, done in the order given, as a stream in CUDA. One
-// goroutine at a time uses it.
+// A Stream is a device's queue of work, done in order, like a CUDA stream. One goroutine at a time
+// uses it.
 type Stream interface {
 	// NewEvent returns an Event that can be set in this Stream.
 	NewEvent() (Event, error)
-	// Sync waits until all work is done. Its error may be that of any earlier work.
+	// Sync waits until all work is done. Its error may come from any earlier work.
 	Sync() error
 }
 
@@ -17,7 +17,7 @@ var probes struct {
 }
 
 // ProbeDevices is called by the init function of a package with Spaces of devices. may reports
-// whether this machine seems to have some, without touching them.
+// whether this machine seems to have such devices, without touching them.
 func ProbeDevices(may func() bool) {
 	probes.Lock()
 	defer probes.Unlock()

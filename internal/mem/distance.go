@@ -3,51 +3,51 @@ package mem
 import "time"
 
 // A Distance is a writer's estimate of whether it shares a cache with the reader of its memory.
-// Without a common cache, taking a line over from the reader costs so much that non-temporal
-// stores are faster, although the reader then loads from memory (1 MiB between two such cores:
-// 58 us, with plain stores 400; 64 KiB in a window: 4.9 and 28). With a common cache they are
-// slower. The processors of a virtual machine move while it runs, so the Distance measures how
-// long copies take, and compares them with non-temporal ones of the same bytes. It is for one
-// goroutine.
+// Without a common cache, taking a line over from the reader costs so much that non-temporal stores
+// are faster, although the reader then loads from memory (1 MiB between two such cores: 58 us, with
+// plain stores 400; 64 KiB in a window: 4.9 and 28). With a common cache they are slower. The
+// processors of a virtual machine move while it runs. So the Distance measures the time of copies,
+// and compares it with non-temporal copies of the same bytes. A Distance is for one goroutine.
 type Distance struct {
-	// From is the length in bytes from which copies are timed and may be non-temporal. It is a
+	// From is the length in bytes from which copies are timed and may be non-temporal. From is a
 	// few KiB at least, since the clock costs as much as 2 KiB of a copy.
 	From int
 	// StringFrom is the length in bytes from which copies use the string instruction, near and far;
-	// none do if it is 0. It is for processors on which that is fastest, so nothing is measured.
+	// 0 means never. StringFrom is for processors on which that instruction is fastest, so such
+	// copies are not measured.
 	StringFrom int
 
-	rest        int32         // how many copies are not timed, because one was fast
-	slow        int32         // how many copies in a row were slow
-	nonTemporal int32         // how many more copies use non-temporal stores
-	term        int32         // how many copies used them in the last term
-	compared    int32         // how many more copies are compared with least before it is taken again
-	least       time.Duration // that a MiB took with non-temporal stores, to no reader
+	rest        int32         // the number of copies to leave untimed, after a fast one
+	slow        int32         // the number of slow copies in a row
+	nonTemporal int32         // the number of copies still to make with non-temporal stores
+	term        int32         // the number of such copies in the last term
+	compared    int32         // the number of copies still to compare with least before measuring it again
+	least       time.Duration // the shortest time of a MiB with non-temporal stores, without a reader
 }
 
 const (
-	// slowCopy is how many times as long as with non-temporal stores a slow copy takes. Those to
-	// memory that no other core has touched meanwhile take about 25 ns a KiB on an AMD EPYC (26/2).
-	// There other copies take 20 to 120 with a common cache, without one 400 to 600.
+	// slowCopy is the ratio of a slow copy's time to a non-temporal copy's. A non-temporal copy to
+	// memory that no other core has touched meanwhile takes about 25 ns a KiB on an AMD EPYC
+	// (26/2). There other copies take 20 to 120 with a common cache, without one 400 to 600.
 	slowCopy = 8
-	// slowCopies is how many slow copies in a row start a term of non-temporal stores.
+	// slowCopies is the number of slow copies in a row that start a term of non-temporal stores.
 	slowCopies = 3
-	// The first term is leastTerm copies long. Each time the next measurement confirms it,
-	// the term doubles, up to mostTerm.
+	// The first term is leastTerm copies long. Each time that the next measurement confirms the
+	// term, the term doubles, up to mostTerm.
 	leastTerm, mostTerm = 64, 4096
 	// untimed copies follow a fast one.
 	untimed = 7
-	// compareEvery is how many copies are compared with the same non-temporal ones, which take some
-	// microseconds: the best of trials, each of copies copies of this many bytes, as what disturbs
-	// one of them makes it longer. Less than all copies of a trial say nothing, since the first
-	// fill buffers.
+	// compareEvery is the number of copies compared with one measurement of non-temporal copies.
+	// The measurement takes some microseconds: the fastest of trials, each of trialCopies copies of
+	// trialBytes, as disturbances only lengthen a trial. Shorter trials show nothing, since the
+	// first copies fill buffers.
 	compareEvery = 4096
 	trials       = 3
 	trialCopies  = 4
 	trialBytes   = 16 << 10
 )
 
-// epoch is what clock counts from.
+// epoch is the zero of clock.
 var epoch = time.Now()
 
 func clock() time.Duration { return time.Since(epoch) }
@@ -73,7 +73,7 @@ func (d *Distance) Copy(dst, src []byte) {
 // strings reports whether a copy of n bytes uses the string instruction.
 func (d *Distance) strings(n int) bool { return n >= d.StringFrom && d.StringFrom > 0 }
 
-// timed copies src to dst, and learns from the time that it takes.
+// timed copies src to dst, and learns from the duration.
 func (d *Distance) timed(dst, src []byte) {
 	start := clock()
 	copy(dst, src)
@@ -98,7 +98,7 @@ func (d *Distance) Fork(dst, own, src []byte, nonTemporal bool) {
 	}
 }
 
-// untimed reports whether a copy of n bytes is plain and need not be timed, and counts it.
+// untimed reports whether a copy of n bytes is plain and untimed, and counts that copy.
 func (d *Distance) untimed(n int) bool {
 	if n < d.From || d.rest == 0 || d.strings(n) {
 		return n < d.From && !d.strings(n)
@@ -110,7 +110,7 @@ func (d *Distance) untimed(n int) bool {
 // Far reports whether copies use non-temporal stores at present.
 func (d *Distance) Far() bool { return d.nonTemporal > 0 }
 
-// compare copies src to dst again, where the reader does not look yet, with non-temporal stores.
+// compare copies src to dst again with non-temporal stores, before the reader looks there.
 func (d *Distance) compare(dst, src []byte) {
 	n := min(len(src), trialBytes)
 	for range trials {
@@ -125,10 +125,10 @@ func (d *Distance) compare(dst, src []byte) {
 	d.compared = compareEvery
 }
 
-// perMiB returns how long a MiB takes where n bytes took so long.
+// perMiB returns the time per MiB of a copy of n bytes.
 func perMiB(n int, took time.Duration) time.Duration { return took << 20 / time.Duration(max(n, 1)) }
 
-// learn updates d with the time that a copy of n bytes took.
+// learn updates d with the duration of a copy of n bytes.
 func (d *Distance) learn(n int, took time.Duration) {
 	if perMiB(n, took) < slowCopy*d.least {
 		d.slow, d.term, d.rest = 0, 0, untimed

@@ -6,9 +6,9 @@ import "unsafe"
 // srcs.
 type fewKernel func(dst unsafe.Pointer, srcs []Buffer, lo, hi int)
 
-// few has kernels for what is reduced most among several ranks and does not fill a vector: element
-// by element, with no call for each operand (8 bytes of 4, 8 and 16 operands in 67, 131 and 249 ns
-// pair by pair, in 42, 61 and 102 so).
+// few has kernels for frequent reductions among several ranks that do not fill a vector. They work
+// element by element, without a call per operand (8 bytes of 4, 8 and 16 operands in 67, 131 and
+// 249 ns pair by pair, in 42, 61 and 102 so).
 var few = [numOps][numTypes]fewKernel{
 	Sum: {
 		I8: sumOfFew[int8], I16: sumOfFew[int16], I32: sumOfFew[int32], I64: sumOfFew[int64],

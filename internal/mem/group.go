@@ -6,23 +6,23 @@ type CollectiveLibrary interface {
 	Space
 	// Identity names the device in all processes of the host: its PCI address.
 	Identity() string
-	// Library returns the name and version of the library, such as "NCCL 2.18.3", or why it
-	// cannot be opened. The first call opens it.
+	// Library returns the name and version of the library, such as "NCCL 2.18.3", or the reason why
+	// the library cannot be opened. The first call opens the library.
 	Library() (string, error)
-	// Invite returns the invitation to a new Communicator. One of its ranks calls it and
-	// sends the invitation to all others.
+	// Invite returns the invitation to a new Communicator. One of its ranks calls Invite and sends
+	// the invitation to all others.
 	Invite() ([]byte, error)
-	// Join begins to make this rank a member of a Communicator of size ranks, each with a
-	// device of its own. All ranks call it with the same invitation. The Communicator is
-	// ready when Placed reports true.
+	// Join begins to make this rank a member of a Communicator of size ranks, each with a device of
+	// its own. All ranks call Join with the same invitation. The Communicator is ready when Placed
+	// reports true.
 	Join(invitation []byte, rank, size int) (Communicator, error)
 }
 
 // A Communicator is a group of ranks whose devices do collectives, as in NCCL. Its methods begin to
 // enqueue work on its Stream, and may return before the work is there: Placed reports that. All
-// ranks call the same methods in the same order, each when the work of the one before is placed.
-// Buffers are in memory of the device, and the caller leaves them alone until the work is done.
-// GroupReduces reports which reductions it has. One goroutine at a time uses a Communicator.
+// ranks call the same methods in the same order, each when the previous work is placed. Buffers are
+// in memory of the device, and the caller leaves them alone until the work is done. GroupReduces
+// reports the available reductions. One goroutine at a time uses a Communicator.
 type Communicator interface {
 	// Stream returns the Communicator's Stream, which Close closes.
 	Stream() Stream
@@ -31,25 +31,25 @@ type Communicator interface {
 	Bcast(root int, b Buffer) error
 	ReduceScatter(send, recv Buffer, op Op) error // equal blocks; recv may be this rank's block of send
 	Allgather(send, recv Buffer) error            // send may be this rank's block of recv
-	// Exchange sends out[i] to rank i and receives in[i] from it. Both sides of a message
-	// have the same size. Empty Buffers are neither sent nor received. No two Buffers overlap,
-	// except that a rank's message to itself may be in place.
+	// Exchange sends out[i] to rank i and receives in[i] from rank i. Both sides of a message have
+	// the same size. Empty Buffers are neither sent nor received. No two Buffers overlap, except
+	// that a rank's message to itself may be in place.
 	Exchange(out, in []Buffer) error
-	// Placed reports, without waiting, whether the work of the last call is on the Stream or,
-	// after Join, whether the Communicator is ready. Until the work is done it may return an
-	// error, of the library or of another rank: then the Communicator must be aborted.
+	// Placed reports, without waiting, whether the work of the last call is on the Stream or, after
+	// Join, whether the Communicator is ready. Until the work is done Placed may return an error,
+	// of the library or of another rank: then the Communicator must be aborted.
 	Placed() (bool, error)
-	// Abort ends the Communicator, also while work is under way. When it returns nil, the
-	// device no longer uses its Buffers. After ten seconds it returns an error.
+	// Abort ends the Communicator, even during work. When Abort returns nil, the device no longer
+	// uses the Communicator's Buffers. After ten seconds Abort returns an error.
 	Abort() error
-	// Close ends the Communicator when no work is under way. It waits until all ranks call
-	// it, perhaps forever if one has died.
+	// Close ends the Communicator when no work is under way. It waits until all ranks call Close,
+	// perhaps forever if one has died.
 	Close() error
 }
 
-// GroupReduces reports whether Communicators combine elements of type t with op: Sum, Prod,
-// Min and Max of all numbers except complex ones and 16-bit integers, and Avg of those of them that
-// are no integers. Avg may divide before it adds. The library decides what Min and Max make of NaN.
+// GroupReduces reports whether Communicators combine elements of type t with op: Sum, Prod, Min and
+// Max of all numbers except complex ones and 16-bit integers, and Avg of the non-integers among
+// them. Avg may divide before it adds. The library decides the result of Min and Max with a NaN.
 func GroupReduces(op Op, t Type) bool {
 	switch op {
 	case Sum, Prod, Min, Max, Avg:

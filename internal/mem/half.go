@@ -7,9 +7,9 @@ import (
 
 // Float32 returns the value of h, exactly. A NaN becomes quiet.
 func (h Float16) Float32() float32 {
-	// Shifted into place, h's exponent is a float32's that lacks the difference
-	// of the two biases, 127-15. Multiplying by 2^112 adds it, and normalises
-	// subnormal numbers on the way.
+	// Shifted into place, h's exponent is the exponent of a float32 without the difference of the
+	// two biases, 127-15. Multiplying by 2^112 adds the difference, and normalises subnormal
+	// numbers on the way.
 	f := math.Float32frombits(uint32(h.Bits&0x7fff)<<13) * 0x1p112
 	b := math.Float32bits(f) | uint32(h.Bits&0x8000)<<16
 	switch {
@@ -21,8 +21,8 @@ func (h Float16) Float32() float32 {
 	return math.Float32frombits(b)
 }
 
-// ToFloat16 rounds f to the nearest Float16, ties to even. Magnitudes from
-// 65520 up become infinite; a NaN stays a (quiet) NaN.
+// ToFloat16 rounds f to the nearest Float16, ties to even. Magnitudes from 65520 up become
+// infinite; a NaN stays a (quiet) NaN.
 func ToFloat16(f float32) Float16 {
 	const (
 		smallestNormal = 0x38800000 // 2^-14
@@ -38,8 +38,8 @@ func ToFloat16(f float32) Float16 {
 		b += 0xfff + b>>13&1
 		return Float16{sign | uint16((b-rebias)>>13)}
 	case b < smallestNormal:
-		// 0.5 as a float32 counts in steps of 2^-24, Float16's smallest number:
-		// the addition rounds, and leaves the number of steps in the low bits.
+		// 0.5 as a float32 counts in steps of 2^-24, Float16's smallest number: the addition
+		// rounds, and leaves the number of steps in the low bits.
 		return Float16{sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5))}
 	case b > infinity:
 		return Float16{sign | 0x7e00 | uint16(b>>13)&0x1ff}
@@ -50,8 +50,8 @@ func ToFloat16(f float32) Float16 {
 // Float32 returns the value of h, exactly.
 func (h BFloat16) Float32() float32 { return math.Float32frombits(uint32(h.Bits) << 16) }
 
-// ToBFloat16 rounds f to the nearest BFloat16, ties to even. What exceeds the
-// largest number by half a step becomes infinite; a NaN stays a (quiet) NaN.
+// ToBFloat16 rounds f to the nearest BFloat16, ties to even. Values that exceed the largest number
+// by half a step become infinite; a NaN stays a (quiet) NaN.
 func ToBFloat16(f float32) BFloat16 {
 	b := math.Float32bits(f)
 	if f != f {
@@ -60,14 +60,14 @@ func ToBFloat16(f float32) BFloat16 {
 	return BFloat16{uint16((b + 0x7fff + b>>16&1) >> 16)}
 }
 
-// halfBlock is how many elements of a 16-bit float are combined at a time: two
-// blocks of float32 fit on a small stack and well into the first-level cache.
+// halfBlock is the number of 16-bit floats combined at a time: two blocks of float32 fit on a small
+// stack and well into the first-level cache.
 const halfBlock = 512
 
 const (
-	// vectorHalves is how many 16-bit floats one step of a vector conversion does.
+	// vectorHalves is the number of 16-bit floats in one step of a vector conversion.
 	vectorHalves = 32
-	// stretchHalves is how many it converts in one call.
+	// stretchHalves is the number of 16-bit floats converted in one call.
 	stretchHalves = stretch / 4
 )
 
@@ -80,10 +80,10 @@ func halfKernel(op Op, t Type) kernel {
 	}
 }
 
-// foldHalf stores srcs[0] op srcs[1] op ... into dst, from element from on,
-// computing in float32 and rounding once, so that the error does not grow with the
-// number of operands, and an average is one wherever it can be represented. dst may be
-// any of srcs: a block is stored when all of them have been read.
+// foldHalf stores srcs[0] op srcs[1] op ... into dst, from element from on. It computes in float32
+// and rounds once, so that the error does not grow with the number of operands, and no sum overflows
+// whose average can be represented. dst may be any of srcs: a block is stored when all blocks of
+// operands have been read.
 func foldHalf(op Op, dst Buffer, srcs []Buffer, from int) {
 	var acc, in [halfBlock]float32
 	for i := from; i < dst.n; i += halfBlock {
@@ -101,8 +101,8 @@ func foldHalf(op Op, dst Buffer, srcs []Buffer, from int) {
 	}
 }
 
-// combineFloat32 stores acc op in into acc. It calls the kernels directly, not
-// through the table: an indirect call would move foldHalf's blocks to the heap.
+// combineFloat32 stores acc op in into acc. It calls the kernels directly, not through the table:
+// an indirect call would move foldHalf's blocks to the heap.
 func combineFloat32(op Op, acc, in []float32) {
 	d, s := unsafe.Pointer(unsafe.SliceData(acc)), unsafe.Pointer(unsafe.SliceData(in))
 	switch op {
@@ -136,7 +136,7 @@ func Widen[T Half](dst []float32, src []T) {
 }
 
 // Narrow divides the numbers of src by by and stores the quotients in dst, each rounded once more,
-// as ToFloat16 and ToBFloat16 do. dst is not shorter than src and does not overlap it.
+// as ToFloat16 and ToBFloat16 do. dst is not shorter than src and does not overlap src.
 func Narrow[T Half](dst []T, src []float32, by float32) {
 	narrow(TypeOf[T](), unsafe.Pointer(unsafe.SliceData(part(dst, len(src)))), src, by)
 }
@@ -144,9 +144,9 @@ func Narrow[T Half](dst []T, src []float32, by float32) {
 // part returns the first n elements of s. It panics if s has fewer, whatever its capacity.
 func part[T any](s []T, n int) []T { return s[:len(s):len(s)][:n] }
 
-// widen stores the value of len(dst) elements of t, F16 or BF16, at src. With AVX2
-// 6,553,600 elements of F16 take 1.2 ms instead of 7.3, of BF16 1.3 instead of 2.2
-// (BenchmarkConvert, AMD EPYC).
+// widen stores the values of len(dst) elements of t, F16 or BF16, at src. With AVX2 6,553,600
+// elements of F16 take 1.2 ms instead of 7.3, of BF16 1.3 instead of 2.2 (BenchmarkConvert, AMD
+// EPYC).
 func widen(t Type, dst []float32, src unsafe.Pointer) {
 	done := 0
 	if vectors[Sum][t] != noLoop {

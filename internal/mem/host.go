@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Host is host memory: what the processor loads and stores. It needs no state.
+// Host is host memory, which the processor loads and stores. It needs no state.
 var Host hostSpace
 
 type hostSpace struct{}
@@ -19,7 +19,7 @@ func (hostSpace) Name() string { return "host" }
 
 // Alloc returns ordinary Go memory, which lives as long as a Buffer refers to it.
 func (hostSpace) Alloc(t Type, n int) (Buffer, error) {
-	const most = 1 << 47                                 // bytes, all that a processor addresses: make panics above it
+	const most = 1 << 47                                 // bytes, all that a processor addresses: make panics above this limit
 	if !t.Valid() || uint64(n) > most/uint64(t.Size()) { // a negative n is enormous
 		return Buffer{}, fmt.Errorf("cannot allocate %d elements of %v", n, t)
 	}
@@ -47,11 +47,12 @@ func (hostSpace) Copy(dst, src Buffer) error {
 
 // ReduceAll stores srcs[0] op srcs[1] op ... into dst, element by element and in that order, as
 // Reduce does for two operands. dst may be one of srcs, else it overlaps none. Avg divides the sum
-// by how many srcs there are. 16-bit floats accumulate in float32, in which they are divided, too,
-// and round once.
+// by the number of srcs. 16-bit floats accumulate in float32, in which they are divided, too, and
+// round once.
 //
-// It passes over the operands once: with the vector unit, or in blocks that stay in the first-level
-// cache. It allocates a block for what no vector loop does if dst is one of srcs[2:].
+// ReduceAll passes over the operands once: with the vector unit, or in blocks that stay in the
+// first-level cache. If dst is one of srcs[2:], ReduceAll allocates a block for the elements that
+// no vector loop combines.
 func ReduceAll(op Op, dst Buffer, srcs ...Buffer) error {
 	if err := checkAll(op, dst, srcs); err != nil {
 		return err
@@ -72,8 +73,7 @@ func checkAll(op Op, dst Buffer, srcs []Buffer) error {
 	return nil
 }
 
-// reduceFrom stores the combination of srcs into dst from element from on, without
-// vector loops.
+// reduceFrom stores the combination of srcs into dst from element from on, without vector loops.
 func reduceFrom(op Op, dst Buffer, srcs []Buffer, from int) {
 	switch t := dst.Type(); {
 	case from == dst.n:
@@ -93,20 +93,18 @@ func reduceFrom(op Op, dst Buffer, srcs []Buffer, from int) {
 	}
 }
 
-// foldBlock is the bytes combined at a time: a block of the result and one of
-// an operand share a first-level cache of 32 KiB with room to spare. Anything
-// from 8 to 256 KiB measured the same with loops in Go, which the additions
-// bound, not the memory.
+// foldBlock is the bytes combined at a time: a block of the result and a block of an operand share
+// a first-level cache of 32 KiB with room to spare. Anything from 8 to 256 KiB measured the same
+// with loops in Go, which the additions bound, not the memory.
 const foldBlock = 8 << 10
 
-// fold stores srcs[0] op srcs[1] op ... into dst, for two operands or more, from
-// element from on.
+// fold stores srcs[0] op srcs[1] op ... into dst, for two operands or more, from element from on.
 func fold(k kernel, dst Buffer, srcs []Buffer, from int) {
 	size, block := dst.kind.size, foldBlock/dst.kind.size
 	if len(srcs) == 2 {
 		block = dst.n
 	}
-	var spare []byte // holds partial results where dst has to be read late
+	var spare []byte // holds partial results if dst has to be read late
 	for _, src := range srcs[2:] {
 		if src.host == dst.host {
 			spare = make([]byte, min(block, dst.n-from)*size)
@@ -129,8 +127,8 @@ func fold(k kernel, dst Buffer, srcs []Buffer, from int) {
 	}
 }
 
-// Divide divides the elements of b, which have averages, by n > 0: the last step
-// of Avg. 16-bit floats are divided in float32 and rounded to nearest even.
+// Divide divides the elements of b, which have averages, by n > 0: the last step of Avg. 16-bit
+// floats are divided in float32 and rounded to nearest even.
 func Divide(b Buffer, n int) error {
 	if !Avg.Defined(b.Type()) || n < 1 || !b.IsHost() {
 		return fmt.Errorf("division of %v in %s by %d: want host numbers that have averages, and a positive divisor", b.Type(), b.Space().Name(), n)
@@ -155,7 +153,7 @@ func divide(t Type, p unsafe.Pointer, count, n int) {
 	}
 }
 
-// divideFloat multiplies by 1/n where that is exact: 2.5 times as fast.
+// divideFloat multiplies by 1/n if 1/n is exact: 2.5 times as fast.
 func divideFloat[T float](p unsafe.Pointer, count, n int) {
 	x, by := unsafe.Slice((*T)(p), count), T(n)
 	if n&(n-1) == 0 {

@@ -2,8 +2,8 @@ package mem
 
 import "unsafe"
 
-// The loops of the arithmetic operators. Each is compiled once per element
-// type, without calls or bounds checks in it.
+// The loops of the arithmetic operators. Each is compiled once per element type, without calls or
+// bounds checks.
 
 type signed interface{ int8 | int16 | int32 | int64 }
 
@@ -13,9 +13,8 @@ type unsigned interface {
 
 type float interface{ float32 | float64 }
 
-// operands returns elements [i, n) at dst, a and b. It is inlined, so that the
-// compiler knows the lengths to be equal: a loop over one indexes all three
-// without checks.
+// operands returns elements [i, n) at dst, a and b. It is inlined, so that the compiler knows the
+// lengths to be equal: a loop over one slice indexes all three without checks.
 func operands[T any](dst, a, b unsafe.Pointer, i, n int) (d, x, y []T) {
 	off, count := uintptr(i)*unsafe.Sizeof(*new(T)), n-i
 	if count == 0 { // the pointers would leave their allocations
@@ -65,9 +64,8 @@ func prod[T signed | unsigned | float](dst, a, b unsafe.Pointer, n int) {
 	}
 }
 
-// prodComplex multiplies complex numbers whose parts are T. The conversions
-// forbid fused multiply-add, with which a*b and b*a could differ, and so the
-// results of two ranks.
+// prodComplex multiplies complex numbers whose parts are T. The conversions forbid fused
+// multiply-add, with which a*b and b*a could differ, and so the results of two ranks.
 func prodComplex[T float](dst, a, b unsafe.Pointer, n int) {
 	d, x, y := operands[[2]T](dst, a, b, 0, n)
 	for i := range d {

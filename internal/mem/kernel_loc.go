@@ -28,8 +28,8 @@ func maxLoc[T located](dst, a, b unsafe.Pointer, n int) {
 	}
 }
 
-// tieGoesTo reports whether w goes before v, where neither value is less than
-// the other: a NaN before a number, then the lower index.
+// tieGoesTo reports whether w goes before v, where neither value is less than the other: a NaN
+// before a number, then the lower index.
 func tieGoesTo[T located](w, v Loc[T]) bool {
 	wNaN, vNaN := w.Value != w.Value, v.Value != v.Value
 	if wNaN != vNaN {

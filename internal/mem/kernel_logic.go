@@ -52,8 +52,8 @@ func bxor[T unsigned](dst, a, b unsafe.Pointer, n int) {
 	}
 }
 
-// byWords returns the kernel of a bitwise operator for a type of size bytes: as
-// bits know no boundaries, it takes eight bytes at a time, then what is left.
+// byWords returns the kernel of a bitwise operator for a type of size bytes: as bits know no
+// boundaries, the kernel takes eight bytes at a time, then the rest.
 func byWords(size int, k64, k8 kernel) kernel {
 	return func(dst, a, b unsafe.Pointer, n int) {
 		words := n * size / 8

@@ -2,20 +2,20 @@ package mem
 
 import "unsafe"
 
-// A kernel stores a[i] op b[i] into dst[i] for n elements of its type; Avg's
-// halves the sum. dst may be a or b, else it overlaps neither.
+// A kernel stores a[i] op b[i] into dst[i] for n elements of its type; the kernel of Avg halves the
+// sum. dst may be a or b, else it overlaps neither.
 type kernel func(dst, a, b unsafe.Pointer, n int)
 
 var (
 	// vectors holds the vector loops of this processor.
 	vectors = vectorLoops()
-	// kernels holds the host kernel of every operator for every type it is
-	// defined for. Nothing writes to either.
+	// kernels holds the host kernel of every operator for every type that the operator is defined
+	// for. Both tables are only read.
 	kernels = newKernels(vectors)
 )
 
-// newKernels instantiates the operators, each defined once in kernel_*.go, for
-// the types they are defined for, and puts the vector loops before those.
+// newKernels instantiates the operators, each defined once in kernel_*.go, for their types, and
+// puts the vector loops before the Go loops.
 func newKernels(v loops) (k [numOps][numTypes]kernel) {
 	k[Sum] = [numTypes]kernel{
 		I8: sum[int8], I16: sum[int16], I32: sum[int32], I64: sum[int64],
@@ -47,7 +47,7 @@ func newKernels(v loops) (k [numOps][numTypes]kernel) {
 	k[BAnd] = bitwise(band[uint64], band[uint8])
 	k[BOr] = bitwise(bor[uint64], bor[uint8])
 	k[BXor] = bitwise(bxor[uint64], bxor[uint8])
-	// A bool is a byte that holds 0 or 1: both kinds of operator are the same.
+	// A bool is a byte that holds 0 or 1: logical and bitwise operators are the same.
 	k[LAnd][Bool], k[BAnd][Bool] = k[BAnd][U8], k[BAnd][U8]
 	k[LOr][Bool], k[BOr][Bool] = k[BOr][U8], k[BOr][U8]
 	k[LXor][Bool], k[BXor][Bool] = k[BXor][U8], k[BXor][U8]
@@ -61,7 +61,7 @@ func newKernels(v loops) (k [numOps][numTypes]kernel) {
 	for op := range numOps {
 		for t := range numTypes {
 			if op == Avg && k[op][t] == nil && k[Sum][t] != nil && !t.IsInteger() {
-				k[op][t] = average(t, k[Sum][t]) // which is the vector loop by now
+				k[op][t] = average(t, k[Sum][t]) // by now the vector loop
 			}
 			if l := v[op][t]; l != noLoop {
 				k[op][t] = l.kernel(t.Size(), k[op][t])
@@ -71,7 +71,7 @@ func newKernels(v loops) (k [numOps][numTypes]kernel) {
 	return k
 }
 
-// average returns the kernel of Avg for t, given that of Sum.
+// average returns the kernel of Avg for t, given the kernel of Sum.
 func average(t Type, sum kernel) kernel {
 	return func(dst, a, b unsafe.Pointer, n int) {
 		sum(dst, a, b, n)
@@ -79,14 +79,14 @@ func average(t Type, sum kernel) kernel {
 	}
 }
 
-// bitwise returns the kernels of the integer types for a bitwise operator, given
-// those of its words and its bytes.
+// bitwise returns the kernels of the integer types for a bitwise operator, given its kernels for
+// words and for bytes.
 func bitwise(k64, k8 kernel) [numTypes]kernel {
 	return integers(byWords(1, k64, k8), byWords(2, k64, k8), byWords(4, k64, k8), k64)
 }
 
-// integers returns the kernels of the integer types, given those by size: the
-// logical and bitwise operators see no sign.
+// integers returns the kernels of the integer types, given kernels by size: the logical and bitwise
+// operators see no sign.
 func integers(k8, k16, k32, k64 kernel) [numTypes]kernel {
 	return [numTypes]kernel{
 		I8: k8, I16: k16, I32: k32, I64: k64,

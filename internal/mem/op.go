@@ -2,11 +2,11 @@ package mem
 
 import "fmt"
 
-// An Op is a reduction operator. It travels in message headers, so the values
-// are part of the wire format.
+// An Op is a reduction operator. It travels in message headers, so the values are part of the wire
+// format.
 type Op uint8
 
-// The operators. Which are defined for which Type says Op.Defined.
+// The operators. Op.Defined reports the Types of each.
 //
 //c:const GOMPI_OP_
 const (
@@ -15,7 +15,7 @@ const (
 	Prod
 	Min
 	Max
-	Avg // the sum of the operands, divided by how many there are; not of integers, whose sum may wrap
+	Avg // the sum of the operands, divided by their number; not of integers, whose sum may wrap
 	LAnd
 	LOr
 	LXor
@@ -24,7 +24,7 @@ const (
 	BXor
 	MinLoc
 	MaxLoc
-	Custom // a function of the user's, combined in rank order
+	Custom // a function of the user, combined in rank order
 	numOps
 )
 

@@ -8,22 +8,22 @@ import (
 	"unsafe"
 )
 
-// Elements that no Type describes: of any size, combined by functions of the user's. Collectives
-// divide a Buffer between elements only.
+// Elements that no Type describes: of any size, combined by functions of the user. Collectives
+// divide a Buffer only between elements.
 
 // MaxElement is the size of the largest element.
 const MaxElement = math.MaxInt32
 
-// opaqueKinds are those in host memory, by size. There is one of each size, as of each Type.
+// opaqueKinds are the kinds in host memory, one per size.
 var opaqueKinds struct {
 	sync.RWMutex
 	of map[int]*kind
 }
 
 // HostElements returns the host memory b as a Buffer of n elements of size bytes, of the Type
-// Opaque. b must hold them, and size be 1 to MaxElement, else HostElements panics. They need no
-// alignment: what functions get is aligned as the caller's memory is, or for any Type, as far as
-// the size of an element is a multiple of that.
+// Opaque. b must hold the elements, and size must be 1 to MaxElement, else HostElements panics. The
+// elements need no alignment: arguments of functions are aligned like the caller's memory, or for
+// any Type, if the size of an element is a multiple of the Type's alignment.
 func HostElements(size, n int, b []byte) Buffer {
 	if size < 1 || size > MaxElement || uint(n) > uint(len(b)/size) {
 		panic(fmt.Sprintf("mem: %d bytes cannot hold %d elements of %d bytes", len(b), n, size))
@@ -51,18 +51,18 @@ func opaqueKind(size int) *kind {
 	return k
 }
 
-// PackElements encodes how many elements of which size there are in one word. They fit, since no
-// memory has more than 2^48 bytes.
+// PackElements encodes the number and the size of elements in one word. Both fit, since no memory
+// has more than 2^48 bytes.
 func PackElements(n, size int) uint64 {
 	k := bits.Len(uint(size))
 	return uint64(k)<<sizeBitsAt | uint64(n)<<k | uint64(size)
 }
 
-// sizeBitsAt is where in the word the number of bits of the size begins. The size has the bits from
-// 0 on, and what is between has the number.
+// sizeBitsAt is the position in the word of the bit length of the size. The size has the bits from
+// 0 on, and the number has the bits in between.
 const sizeBitsAt = 58
 
-// UnpackElements decodes what PackElements has encoded. It takes any word.
+// UnpackElements decodes a word from PackElements. It accepts any word.
 func UnpackElements(word uint64) (n, size int) {
 	k := word >> sizeBitsAt
 	word &= 1<<sizeBitsAt - 1

@@ -15,8 +15,8 @@ func (op Op) Defined(t Type) bool {
 	return op < numOps && t < numTypes && kernels[op][t] != nil
 }
 
-// Base returns the operator that combines partial results of op: Sum for Avg, whose
-// result is then divided once, at the end; op itself for any other.
+// Base returns the operator that combines partial results of op: Sum for Avg, whose result is then
+// divided once, at the end; op itself for any other.
 func (op Op) Base() Op {
 	if op == Avg {
 		return Sum
@@ -27,13 +27,12 @@ func (op Op) Base() Op {
 // Reduce stores a op b into dst, element by element. All three are host memory of one Type and
 // length; dst may be exactly a or b, else it overlaps neither.
 //
-// Integers wrap around. The result of Min and Max is NaN where an operand is,
-// and -0 is less than +0. The logical operators take every value but 0 for
-// true, and give 0 or 1. MinLoc and MaxLoc give the pair with the least or
-// greatest Value; of equal values (-0 and +0 are) the one with the lowest
-// Index, and a NaN goes before any number. Which of several NaNs results is
-// not specified. Avg gives (a+b)/2, divided as Divide does. 16-bit floats are combined
-// in float32, also by Avg, then rounded to nearest even.
+// Integers wrap around. The result of Min and Max is NaN if an operand is NaN, and -0 is less than
+// +0. The logical operators take every value but 0 for true, and give 0 or 1. MinLoc and MaxLoc
+// give the pair with the least or greatest Value; of equal values (-0 and +0 are) the pair with the
+// lowest Index, and a NaN goes before any number. If there are several NaNs, any of them may
+// result. Avg gives (a+b)/2, divided as Divide does. 16-bit floats are combined in float32, also by
+// Avg, then rounded to nearest even.
 //
 // Reduce allocates nothing. Reducing in pairs with Avg gives no average of more than two operands:
 // reduce with op.Base and then Divide, or with ReduceAll.
@@ -61,8 +60,8 @@ func checkOperands(op Op, dst, a, b Buffer) error {
 	return nil
 }
 
-// Copy copies src to dst, of equal byte size, in host memory or one other
-// Space. In host memory they may overlap.
+// Copy copies src to dst, of equal byte size, in host memory or one other Space. In host memory
+// they may overlap.
 func Copy(dst, src Buffer) error {
 	switch {
 	case dst.IsHost() && src.IsHost():
@@ -79,8 +78,8 @@ func Copy(dst, src Buffer) error {
 	return fmt.Errorf("copy from %s to %s: want host memory on one side", src.Space().Name(), dst.Space().Name())
 }
 
-// CopyAll copies each of srcs to the dst with its number, as Copy does. It waits once
-// where all that is not the host's is in one Space, a Batcher.
+// CopyAll copies each of srcs to the dst with its number, as Copy does. It waits once if all memory
+// other than host memory is in one Space, a Batcher.
 func CopyAll(dsts, srcs []Buffer) error {
 	if len(dsts) == 0 {
 		return nil

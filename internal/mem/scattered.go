@@ -1,7 +1,8 @@
 package mem
 
-// A Scattered Space is host memory of which a Buffer does not take one run. The processor copies it
-// at once: nothing waits for a device. An address in it is an offset in the bytes of its elements.
+// A Scattered Space is host memory whose Buffers are not contiguous. The processor copies such memory
+// at once: nothing waits for a device. An address in the Space is an offset in the bytes of its
+// elements.
 type Scattered interface {
 	Space
 	// ReadOnly reports whether elements share bytes, so that nothing can be stored there.
@@ -14,5 +15,5 @@ func (b Buffer) IsScattered() bool { return b.kind != nil && b.kind.scattered }
 // IsReadOnly reports whether nothing can be stored in b.
 func (b Buffer) IsReadOnly() bool { return b.kind != nil && b.kind.readOnly }
 
-// OnDevice reports whether b is in memory that the processor does not reach.
+// OnDevice reports whether b is in memory outside the processor's reach.
 func (b Buffer) OnDevice() bool { return !b.IsHost() && !b.kind.scattered }

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// Scratch lends memory for payload that arrives before its receive, in powers of two. Fresh
-// memory costs a page fault per 4 KiB, ten times the copy it is for. So memory that comes back
-// is kept: at most keepScratch bytes per size.
+// Scratch lends memory for payload that arrives before its receive, in powers of two. Fresh memory
+// costs a page fault per 4 KiB, ten times as much as the copy. So returned memory is kept: at most
+// keepScratch bytes per size.
 type Scratch struct {
 	free [48][][]byte
 }
@@ -34,7 +34,7 @@ func (s *Scratch) Get(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 1<<k)[:n]
 }
 
-// Put takes back what Get has returned.
+// Put takes back a result of Get.
 func (s *Scratch) Put(b []byte) {
 	k := bits.Len(uint(cap(b) - 1))
 	if cap(b) != 1<<k || len(s.free[k])<<k >= keepScratch {

@@ -1,8 +1,8 @@
 package mem
 
-// A Space is a kind of memory: host memory, or one device's. Buffers are in the
-// same memory if their Spaces are equal (==). Methods may be called from any
-// goroutine and block until the work is done. memtest.Space tests them.
+// A Space is a kind of memory: host memory, or the memory of one device. Buffers are in the same
+// memory if their Spaces are equal (==). Methods may be called from any goroutine and block until
+// the work is done. memtest.Space tests them.
 type Space interface {
 	// Name names the memory, for error messages: "host", "cuda:0".
 	Name() string
@@ -17,8 +17,8 @@ type Space interface {
 
 // A Pinner is a Space with host memory that its copies reach directly.
 type Pinner interface {
-	// AllocHost returns n zeroed elements of host memory, for FreeHost to give
-	// back. It is slow: memory is pinned.
+	// AllocHost returns n zeroed elements of host memory, to be returned by FreeHost. It is slow:
+	// the memory is pinned.
 	AllocHost(t Type, n int) (Buffer, error)
 	FreeHost(Buffer) error
 }

@@ -2,26 +2,25 @@ package mem
 
 import "unsafe"
 
-// A loop is a loop of kernels_amd64.s, written for the vector unit: it combines
-// any number of operands in one pass. noLoop is none.
+// A loop is a loop of kernels_amd64.s, written for the vector unit: it combines any number of
+// operands in one pass. noLoop is none.
 type loop uint8
 
-// loops holds the loop of each operator for each type, noLoop where the loop in
-// Go is the best there is.
+// loops holds the loop of each operator for each type, noLoop if the loop in Go is the best one.
 type loops [numOps][numTypes]loop
 
 const (
-	// mostOperands is how many operands a loop is given.
+	// mostOperands is the largest number of operands of a loop.
 	mostOperands = 64
-	// stretch is how many bytes a loop combines in one call, which the scheduler
-	// cannot interrupt: some microseconds.
+	// stretch is the number of bytes that a loop combines in one call, which the scheduler cannot
+	// interrupt: some microseconds.
 	stretch = 64 << 10
 )
 
 //go:generate go -C asm run . -out ../kernels_amd64.s -stubs ../stubs_amd64.go -pkg mem
 
-// over combines the first bytes of the operands, as many of n as fill whole
-// vectors, and returns how many.
+// over combines the first bytes of the operands, as many of n as fill whole vectors, and returns
+// their number.
 func (l loop) over(dst *byte, srcs []*byte, n int) int {
 	n -= n % vectorUnit
 	for at := 0; at < n; at += stretch {
@@ -30,8 +29,8 @@ func (l loop) over(dst *byte, srcs []*byte, n int) int {
 	return n
 }
 
-// kernel returns l as a kernel for elements of the given size; rest combines what
-// does not fill a vector.
+// kernel returns l as a kernel for elements of the given size; rest combines elements that do not
+// fill a vector.
 func (l loop) kernel(size int, rest kernel) kernel {
 	return func(dst, a, b unsafe.Pointer, n int) {
 		if n*size < vectorUnit {
@@ -46,8 +45,8 @@ func (l loop) kernel(size int, rest kernel) kernel {
 	}
 }
 
-// fold stores the combination of two srcs or more into dst, which may be any of them, and
-// returns how many elements it did: all that fill whole vectors.
+// fold stores the combination of two srcs or more into dst, which may be any of them, and returns
+// the number of elements combined: all that fill whole vectors.
 func (l loop) fold(dst Buffer, srcs []Buffer) int {
 	size := dst.kind.size
 	if l == noLoop || len(srcs) < 2 || len(srcs) > mostOperands || dst.n*size < vectorUnit {
@@ -61,8 +60,8 @@ func (l loop) fold(dst Buffer, srcs []Buffer) int {
 }
 
 // foldNonTemporal stores the combination of two srcs or more with non-temporal stores into dsts,
-// none of which is one of them and all of which begin at a line, and into also if that has
-// elements. It returns how many elements it did: all that fill whole vectors, or none.
+// and into also if also has elements. None of dsts is one of srcs, and each begins at a line.
+// foldNonTemporal returns the number of elements combined: all that fill whole vectors, or none.
 func (l loop) foldNonTemporal(dsts []Buffer, also Buffer, srcs []Buffer) int {
 	size, n := dsts[0].kind.size, dsts[0].n*dsts[0].kind.size/vectorUnit*vectorUnit
 	if l == noLoop || len(srcs) < 2 || max(len(srcs), len(dsts)) > mostOperands || n == 0 {

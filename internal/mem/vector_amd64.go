@@ -9,14 +9,14 @@ import (
 // vectorUnit is a multiple of the bytes that one step of any loop combines.
 const vectorUnit = 64
 
-// The levels of vector instructions, each with all of those before it.
+// The levels of vector instructions, each with all lower levels.
 const (
 	levelAVX2 = iota
 	levelAVX512
 )
 
-// vectorLoops returns the loops for this processor. Those for AVX2 also use F16C,
-// which every processor with AVX2 has.
+// vectorLoops returns the loops for this processor. The loops for AVX2 also use F16C, which every
+// processor with AVX2 has.
 func vectorLoops() (l loops) {
 	x := &cpu.X86
 	switch {
@@ -28,7 +28,7 @@ func vectorLoops() (l loops) {
 	return l
 }
 
-// canNonTemporal reports whether this processor can store so.
+// canNonTemporal reports whether this processor has non-temporal stores.
 var canNonTemporal = cpu.X86.HasAVX2
 
 // copyNonTemporal is CopyNonTemporal of n bytes, whole lines of dst.

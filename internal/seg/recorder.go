@@ -114,8 +114,8 @@ func (r *Recorder) CallsMPI(names CommNames) {
 	}
 }
 
-// Leaving notes that the rank begins to leave: if its process fails later, the rank itself failed
-// no later than now.
+// Leaving notes that the rank begins to leave: if its process then exits with an error, the
+// failure counts from now.
 func (r *Recorder) Leaving(now int64) {
 	if r != nil {
 		r.line.left.Store(now)

@@ -1,6 +1,6 @@
-// Forms writes the methods of comm.Comm for each collective, blocking, nonblocking and persistent:
-// the arguments are those of the method of call.Call that has its name. It is run by go generate in
-// package comm.
+// Forms writes the methods of comm.Comm for each collective, blocking, nonblocking and persistent,
+// with the arguments of the call.Call method of the same name. go generate runs Forms in package
+// comm.
 package main
 
 import (

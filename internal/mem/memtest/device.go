@@ -7,9 +7,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Device is a Space for tests whose memory can be reached through its methods
-// alone: the addresses of its Buffers mean nothing to the processor, and using
-// them after Free is an error. Make one with NewDevice.
+// A Device is a Space for tests whose memory can be reached through its methods alone: the
+// addresses of its Buffers mean nothing to the processor, and using them after Free is an error.
+// Make a Device with NewDevice.
 type Device struct {
 	name string
 
@@ -38,7 +38,7 @@ func (d *Device) InUse() int {
 	return len(d.blocks)
 }
 
-// Alloc returns zeroed memory at an address no other allocation ever had.
+// Alloc returns zeroed memory at an address that no other allocation ever had.
 func (d *Device) Alloc(t mem.Type, n int) (mem.Buffer, error) {
 	b, err := mem.Host.Alloc(t, n)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package memtest tests implementations of mem.Space, and has a fake device for
-// tests of code that handles memory which the processor cannot reach.
+// Package memtest tests implementations of mem.Space, and has a fake device for tests of code that
+// handles memory outside the processor's reach.
 package memtest
 
 import (
@@ -120,7 +120,7 @@ func (h harness) testCopy(t *testing.T) {
 			t.Errorf("copying %d bytes wrote beyond them", n)
 		}
 	}
-	// The types may differ: what a transport carries are bytes.
+	// The types may differ: a transport carries bytes.
 	f := h.upload(t, mem.Of([]float32{1, 2}))
 	if err := h.s.Copy(h.alloc(t, mem.U8, 8), f); err != nil {
 		t.Error(err)
@@ -159,8 +159,8 @@ func (h harness) testCopyAll(t *testing.T) {
 	}
 }
 
-// testConcurrent uses the Space from several goroutines, for the race detector
-// and for devices whose contexts belong to threads.
+// testConcurrent uses the Space from several goroutines, for the race detector and for devices
+// whose contexts belong to threads.
 func (h harness) testConcurrent(t *testing.T) {
 	for g := range 4 {
 		t.Run(fmt.Sprint(g), func(t *testing.T) {

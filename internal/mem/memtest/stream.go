@@ -6,8 +6,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Stream is a mem.Stream of a Device, whose work is functions that a goroutine of its
-// own calls. One goroutine at a time uses it, as any mem.Stream.
+// A Stream is a mem.Stream of a Device. A goroutine of the Stream calls its functions. One
+// goroutine at a time uses a Stream, like any mem.Stream.
 type Stream struct {
 	d     *Device
 	ended chan struct{}
@@ -62,7 +62,7 @@ func (q *Stream) Do(f func() error) {
 // Space returns the Device.
 func (q *Stream) Space() mem.Space { return q.d }
 
-// Copy is the Device's, on the Stream.
+// Copy is Device.Copy, on the Stream.
 func (q *Stream) Copy(dst, src mem.Buffer) error {
 	q.Do(func() error { return q.d.Copy(dst, src) })
 	return nil
@@ -74,7 +74,7 @@ func (q *Stream) Clear(b mem.Buffer) error {
 	return nil
 }
 
-// Sync waits for all work, and returns the error of the first that failed.
+// Sync waits for all work, and returns the error of the first failed function.
 func (q *Stream) Sync() error {
 	m := &event{q: q}
 	if err := m.Set(); err != nil {
@@ -102,7 +102,7 @@ func (q *Stream) Close() error {
 // NewEvent returns an Event for points of the Stream's work.
 func (q *Stream) NewEvent() (mem.Event, error) { return &event{q: q}, nil }
 
-// An event is at the point where done is closed. It was never set if that is nil.
+// An event is at the point where done is closed. A nil done means that the event was never set.
 type event struct {
 	q    *Stream
 	done chan struct{}
