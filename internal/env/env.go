@@ -1,5 +1,5 @@
 // Package env is the one table of the environment variables that gompi sets and reads: their names,
-// defaults, meaning and readers. docs/environment.md shows it. The getters read the process
+// defaults, meaning and readers. docs/environment.md shows the table. The getters read the process
 // environment at each call, so they are for start-up, not for loops.
 package env
 
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// String returns the value of the named variable, or its default from the
-// table if it is unset or empty.
+// String returns the value of the named variable, or its default from the table if the variable is
+// unset or empty.
 func String(name string) string {
 	if s := os.Getenv(name); s != "" {
 		return s
@@ -20,10 +20,10 @@ func String(name string) string {
 	return defaultOf(name)
 }
 
-// IsSet reports whether the environment has the variable, and it is not empty.
+// IsSet reports whether the environment has a value for the variable that is not empty.
 func IsSet(name string) bool { return os.Getenv(name) != "" }
 
-// Int returns the variable as a whole number. Unset without a default is 0.
+// Int returns the variable as a whole number, 0 if unset without a default.
 func Int(name string) (int, error) {
 	s := String(name)
 	if s == "" {
@@ -36,7 +36,7 @@ func Int(name string) (int, error) {
 	return n, nil
 }
 
-// Bool returns the variable as a truth value. Unset without a default is false.
+// Bool returns the variable as a truth value, false if unset without a default.
 func Bool(name string) (bool, error) {
 	s := String(name)
 	switch strings.ToLower(s) {
@@ -48,8 +48,8 @@ func Bool(name string) (bool, error) {
 	return false, wrong(name, s, "1 or 0")
 }
 
-// Bytes returns the variable as a size in bytes: a whole number, optionally
-// with the suffix K, M or G, powers of 1024. Unset without a default is 0.
+// Bytes returns the variable as a size in bytes, 0 if unset without a default: a whole number,
+// optionally with the suffix K, M or G, powers of 1024.
 func Bytes(name string) (int64, error) {
 	s := String(name)
 	if s == "" {
@@ -62,7 +62,7 @@ func Bytes(name string) (int64, error) {
 	return n, nil
 }
 
-// ParseBytes reads a number of bytes: 65536, 64K, 1m. It reports whether s is one.
+// ParseBytes reads a number of bytes: 65536, 64K, 1m. ok is false if s is no such number.
 func ParseBytes(s string) (n int64, ok bool) {
 	digits, shift := s, 0
 	if last := len(s) - 1; last >= 0 {
@@ -74,7 +74,7 @@ func ParseBytes(s string) (n int64, ok bool) {
 	return n << shift, err == nil && n >= 0 && n <= math.MaxInt64>>shift
 }
 
-// Ports returns the variable as ParsePorts reads it. Unset is 0, 0: any port.
+// Ports returns the variable as ParsePorts reads it, and 0, 0 for any port if unset.
 func Ports(name string) (lo, hi int, err error) {
 	s := String(name)
 	if s == "" {
@@ -100,8 +100,8 @@ func ParsePorts(s string) (lo, hi int, err error) {
 	return lo, hi, nil
 }
 
-// FD returns the variable as the number of an inherited descriptor, or -1 if it
-// is unset or no such number.
+// FD returns the variable as the number of an inherited descriptor, or -1 if unset or not such a
+// number.
 func FD(name string) int {
 	n, err := strconv.Atoi(os.Getenv(name))
 	if err != nil || n < 0 || n > math.MaxInt32 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Names of the variables that gompirun sets for every rank. Those of other
-// launchers are set too, because programs and libraries look for them.
+// Names of the variables that gompirun sets for every rank. gompirun also sets the variables of
+// other launchers, since programs and libraries look for them.
 const (
 	Rank      = "GOMPI_RANK"
 	Size      = "GOMPI_SIZE"
@@ -74,7 +74,7 @@ const (
 	GlooInterface = "GLOO_SOCKET_IFNAME"
 )
 
-// Names of the variables that users set. gompirun hands them on to all ranks.
+// Names of the variables that users set. gompirun passes them on to all ranks.
 const (
 	Boot          = "GOMPI_BOOT"
 	Rendezvous    = "GOMPI_RDZV"
@@ -105,7 +105,7 @@ const (
 	TorchBackend   = "GOMPI_TORCH_BACKEND"
 )
 
-// Who reads a variable.
+// The readers of variables.
 const (
 	byBoot      = "internal/boot"
 	byComm      = "comm"
@@ -124,14 +124,13 @@ const (
 // A Var describes one environment variable.
 type Var struct {
 	Name    string
-	Default string // what holds when it is unset; "" if nothing does
-	Reader  string // the package or program that reads it
+	Default string // the value of an unset variable, "" if none
+	Reader  string // the package or program that reads the variable
 	Doc     string // one line
 	Set     bool   // gompirun sets it for each rank
 }
 
-// Table returns all variables: first those that gompirun sets, then those that
-// users set.
+// Table returns all variables: first the ones that gompirun sets, then the ones that users set.
 func Table() []Var { return append(launched(), settings()...) }
 
 func launched() []Var {
@@ -226,8 +225,8 @@ func settings() []Var {
 	}
 }
 
-// defaultOf returns the default of a variable that users set. What gompirun
-// sets has no default that could be read without it.
+// defaultOf returns the default of a variable that users set. Variables that gompirun sets have no
+// default for processes without gompirun.
 func defaultOf(name string) string {
 	for _, v := range settings() {
 		if v.Name == name && v.Default != "any" && v.Default != "all" {

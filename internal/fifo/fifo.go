@@ -1,10 +1,9 @@
 // Package fifo has the FIFO queue of all other packages.
 package fifo
 
-// A Queue is a run of items in an array. When it comes to the end of the array and half
-// of that is empty, it moves to the beginning; so an item moves once at most, on average,
-// and a queue that stays as long as it is allocates nothing. The zero value is empty. It
-// is not for concurrent use.
+// A Queue is a run of items in an array. At the end of an array that is half empty, the run moves
+// to the beginning; so an item moves once at most, on average, and a queue of constant length
+// allocates nothing. The zero value is empty. A Queue is not for concurrent use.
 type Queue[T any] struct {
 	items []T
 	head  int
@@ -14,10 +13,10 @@ func (q *Queue[T]) Len() int { return len(q.items) - q.head }
 
 func (q *Queue[T]) Empty() bool { return q.head == len(q.items) }
 
-// Items returns what is queued, the oldest first, where it lies until the next Push or Pop.
+// Items returns the items, the oldest first, in their memory until the next Push or Pop.
 func (q *Queue[T]) Items() []T { return q.items[q.head:] }
 
-// Push appends v and returns where it lies until the next Push or Pop.
+// Push appends v and returns its address until the next Push or Pop.
 func (q *Queue[T]) Push(v T) *T {
 	if q.head > len(q.items)/2 && len(q.items) == cap(q.items) { // else growing is cheaper
 		n := copy(q.items, q.items[q.head:])
@@ -36,8 +35,8 @@ func (q *Queue[T]) Front() (v T) {
 	return v
 }
 
-// Pop removes and returns the oldest item, the zero value if there is none. The queue
-// does not keep what the item refers to alive.
+// Pop removes and returns the oldest item, the zero value if there is none. The queue does not keep
+// the memory behind the item alive.
 func (q *Queue[T]) Pop() (v T) {
 	if q.head == len(q.items) {
 		return v

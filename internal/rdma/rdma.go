@@ -1,5 +1,5 @@
-// Package rdma reads from sysfs which InfiniBand and RoCE devices this host has, and which of them
-// are nearest to some processors.
+// Package rdma reads from sysfs the InfiniBand and RoCE devices of this host, and finds the devices
+// nearest to some processors.
 package rdma
 
 import (
@@ -17,16 +17,16 @@ type Port struct {
 	State  string // "ACTIVE", "DOWN", ...
 	Link   string // "InfiniBand"; "Ethernet" is RoCE
 	Rate   string // "100 Gb/sec (4X EDR)"
-	GID    string // the first that is not zero, "" if there is none
-	Node   int    // memory domain of the device, -1 if that is not known
+	GID    string // the first GID that is not zero, "" if there is none
+	Node   int    // memory domain of the device, -1 if unknown
 }
 
-// Name is what UCX_NET_DEVICES calls p: "mlx5_0:1".
+// Name is the name of p in UCX_NET_DEVICES: "mlx5_0:1".
 func (p *Port) Name() string { return p.Device + ":" + strconv.Itoa(p.Number) }
 
-// Fabric names the network that the port is on, as far as the kernel knows: ports of different
-// fabrics do not reach each other. Of RoCE it knows nothing more; InfiniBand has subnets, of which
-// the first half of a GID is the prefix.
+// Fabric names the network of the port, as far as the kernel knows: ports of different fabrics do
+// not reach each other. The kernel does not distinguish RoCE networks; InfiniBand has subnets,
+// whose prefix is the first half of a GID.
 func (p *Port) Fabric() string {
 	if p.Link == "Ethernet" {
 		return "RoCE"
@@ -38,13 +38,13 @@ func (p *Port) Fabric() string {
 	return strings.TrimSpace(p.Link + " " + prefix)
 }
 
-// gidLength is that of a GID as the kernel prints it.
+// gidLength is the length of a GID as the kernel prints it.
 const gidLength = len("fe80:0000:0000:0000:0000:0000:0000:0001")
 
 // Active reports whether the port can carry messages.
 func (p *Port) Active() bool { return p.State == "ACTIVE" }
 
-// Ports returns all ports in order of their names. sys is where sysfs is mounted: "/sys".
+// Ports returns all ports in order of their names. sys is the mount point of sysfs: "/sys".
 func Ports(sys string) []Port {
 	dirs, _ := filepath.Glob(filepath.Join(sys, "class/infiniband/*/ports/*")) // the pattern is right
 	var all []Port
@@ -77,7 +77,7 @@ func gid(port string) string {
 const localDistance = 10
 
 // Nearest returns, of each fabric, the active ports whose devices are nearest to the memory domains
-// of some CPUs. A device whose domain is not known counts as near.
+// of some CPUs. A device of unknown domain counts as near.
 func Nearest(sys string, ports []Port, cpus []int) []Port {
 	least := map[string]int{}
 	for _, p := range ports {
@@ -95,7 +95,7 @@ func Nearest(sys string, ports []Port, cpus []int) []Port {
 	return nearest
 }
 
-// distance returns the least distance of a memory domain to those that some CPUs belong to.
+// distance returns the least distance of a memory domain to the domains of some CPUs.
 func distance(sys string, node int, cpus []int) int {
 	nodes := filepath.Join(sys, "devices/system/node")
 	distances := strings.Fields(read(nodes, "node"+strconv.Itoa(node), "distance")) // by domain that is online

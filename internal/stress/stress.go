@@ -1,7 +1,6 @@
-// Package stress is what tests share that take long. Short runs (go test -short, make test) leave
-// some of them, and most rows of large tables, to those of make test-all; STRESS (make nightly)
-// asks for more. Tests of memory ordering stop for a moment at every step, wherever chance has it,
-// and continue for as long as they are asked to.
+// Package stress is common code of long tests. Short runs (go test -short, make test) leave some
+// tests, and most rows of large tables, to make test-all; STRESS (make nightly) asks for more.
+// Tests of memory ordering pause at random steps, and continue as long as requested.
 package stress
 
 import (
@@ -13,8 +12,8 @@ import (
 	"time"
 )
 
-// Until returns when a stress test is to end: soon, or after the time that STRESS
-// in the environment says, as "2m". make nightly sets it.
+// Until returns the end of a stress test: soon, or after the time in the environment variable
+// STRESS, such as "2m". make nightly sets STRESS.
 func Until(t *testing.T) time.Time {
 	t.Helper()
 	d := 300 * time.Millisecond
@@ -27,11 +26,11 @@ func Until(t *testing.T) time.Time {
 	return time.Now().Add(d)
 }
 
-// Asked reports whether STRESS says how long to continue.
+// Asked reports whether STRESS sets a time.
 func Asked() bool { return os.Getenv("STRESS") != "" }
 
-// Pause does nothing, most often; else it lets others run, or takes as long as a
-// message does, or as the wake-up of a thread.
+// Pause mostly does nothing. Sometimes it lets other goroutines run, or takes as long as a message
+// or the wake-up of a thread.
 func Pause(rng *rand.Rand) {
 	switch n := rng.IntN(64); {
 	case n < 4:
@@ -44,7 +43,7 @@ func Pause(rng *rand.Rand) {
 	}
 }
 
-// Long leaves a test to make test-all: short runs, as those of make test are, skip it, and say why.
+// Long leaves a test to make test-all: short runs, such as make test, skip the test, and say why.
 func Long(t testing.TB, why string) {
 	t.Helper()
 	if testing.Short() {
@@ -52,8 +51,8 @@ func Long(t testing.TB, why string) {
 	}
 }
 
-// Some returns all rows of a table, or in short runs n of them, evenly spread: which, the name of
-// the test says, so that tests of one table take different ones.
+// Some returns all rows of a table, or in short runs n of them, evenly spread. The name of the test
+// selects them, so that tests of one table take different rows.
 func Some[T any](t testing.TB, n int, rows []T) []T {
 	if !testing.Short() || n >= len(rows) {
 		return rows
@@ -66,7 +65,7 @@ func Some[T any](t testing.TB, n int, rows []T) []T {
 	return some
 }
 
-// Nightly leaves a test to make nightly, but for a run that STRESS asks for.
+// Nightly leaves a test to make nightly, unless STRESS is set.
 func Nightly(t testing.TB, why string) {
 	t.Helper()
 	if !Asked() {

@@ -1,5 +1,5 @@
-// Package textfile distinguishes files that people have typed from programs and other data that was
-// given in their place.
+// Package textfile distinguishes files that people have typed from programs and other data given in
+// their place.
 package textfile
 
 import (
@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// Check returns an error for what is no text: it holds a zero byte. Of such data the error quotes
-// no more than a few letters.
+// Check returns an error for data that is no text, since it holds a zero byte. The error quotes no
+// more than a few letters of the data.
 func Check(data []byte) error {
 	if bytes.IndexByte(data, 0) < 0 {
 		return nil

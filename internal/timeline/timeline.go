@@ -1,5 +1,5 @@
-// Package timeline writes what ranks did in Chrome's trace event format, for ui.perfetto.dev and
-// chrome://tracing.
+// Package timeline writes the actions of ranks in Chrome's trace event format, for ui.perfetto.dev
+// and chrome://tracing.
 package timeline
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An event is one of the format.
+// An event is an event of the format.
 type event struct {
 	Name  string         `json:"name"`
 	Phase string         `json:"ph"` // X: complete, M: metadata, s and f: the ends of an arrow
@@ -23,7 +23,7 @@ type event struct {
 	Cat   string         `json:"cat,omitempty"`
 }
 
-// A List is the events of some ranks. Times are from one moment for all of a file. The zero List is
+// A List is the events of some ranks. All times of a file count from one moment. The zero List is
 // empty.
 type List struct{ events []event }
 
@@ -43,7 +43,7 @@ func (l *List) meta(name string, rank, thread int, key string, value any) {
 	l.events = append(l.events, event{Name: name, Phase: "M", PID: rank, TID: thread, Args: map[string]any{key: value}})
 }
 
-// Span is something that a rank did. Those of one row are apart, or one is inside the other.
+// Span is an action of a rank. Two Spans of a row do not overlap, unless one is inside the other.
 func (l *List) Span(rank, thread int, name string, begin, end time.Duration, args map[string]any) {
 	from, to := Micros(begin), Micros(end)
 	l.events = append(l.events, event{Name: name, Phase: "X", PID: rank, TID: thread, Begin: from, Dur: to - from, Args: args})
@@ -55,7 +55,7 @@ type Point struct {
 	At           time.Duration
 }
 
-// Arrow is drawn from one Span to another. Each has an id of its own, from 1.
+// Arrow is drawn from one Span to another. Each Arrow has an id of its own, from 1.
 func (l *List) Arrow(id int, name string, from, to Point) {
 	a := event{Name: name, Cat: name, ID: id}
 	a.Phase, a.PID, a.TID, a.Begin = "s", from.Rank, from.Thread, Micros(from.At)
@@ -64,7 +64,7 @@ func (l *List) Arrow(id int, name string, from, to Point) {
 	l.events = append(l.events, a)
 }
 
-// JSON returns the list as Write takes it.
+// JSON returns the list in the form for Write.
 func (l *List) JSON() ([]byte, error) { return json.Marshal(l.events) }
 
 // Write writes the file of some lists.
@@ -113,7 +113,7 @@ func (f *File) write(data []byte) {
 	}
 }
 
-// Micros returns d in microseconds, rounded down to an eighth of one. Sums of eighths are exact, in
-// a viewer's float64 as in its nanoseconds. So a slice ends where its last part ends: if it ended
-// a trifle before, a viewer would take neither to be inside the other.
+// Micros returns d in microseconds, rounded down to an eighth. Sums of eighths are exact, in a
+// viewer's float64 as in its nanoseconds. So a slice ends where its last part ends: with a slightly
+// earlier end, a viewer would take neither to be inside the other.
 func Micros(d time.Duration) float64 { return math.Floor(float64(d)/125) / 8 }

@@ -1,4 +1,4 @@
-// Package version says which version the programs are, and what they are built from.
+// Package version has the version of the programs and the commit they are built from.
 package version
 
 import (
@@ -7,15 +7,15 @@ import (
 	"runtime/debug"
 )
 
-// Number is the version of all programs and libraries, and is written here alone: the Makefile
-// reads this line. Launcher and agents of one job have the same.
+// Number is the version of all programs and libraries, written only here: the Makefile reads this
+// line. Launcher and agents of one job have the same version.
 const Number = "0.1.0"
 
-// commit is the commit that make has built a program from, "" if go build has: then the binary's
-// build information has it.
+// commit is the commit from which make has built a program. It is "" after go build: then the
+// binary's build information has the commit.
 var commit string
 
-// Text is what -version of a program prints.
+// Text is the output of a program's -version.
 func Text(program string) string {
 	return fmt.Sprintf("%s %s (%s, %s/%s)", program, Build(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

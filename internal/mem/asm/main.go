@@ -9,13 +9,12 @@
 //	    for each further operand: acc = acc op its group
 //	    the group in dst = acc
 //
-// All operands of a group are read before it is written, so dst may be any of
-// them. A group is four vectors while there are as many, then one. Averages are
-// sums that are divided by k before they are written. 16-bit floats are widened to
-// float32 when read and rounded once, when written.
+// All operands of a group are read before the group is written, so dst may be any of them. A group
+// is four vectors while as many are left, then one. Averages are sums divided by k before writing.
+// 16-bit floats are widened to float32 when read and rounded once, when written.
 //
-// A few loops store non-temporally, for results that the caches would not hold, to several
-// destinations, and with plain stores to one more. Others copy so. Conversions are in convert.go.
+// A few loops store non-temporally, for results larger than the caches, to several destinations,
+// and with plain stores to one more. Others copy so. Conversions are in convert.go.
 package main
 
 import (
@@ -43,8 +42,8 @@ type lane struct {
 
 var lanes = []lane{{"F32", false}, {"F64", false}, {"F16", true}, {"BF16", true}, {"I32", false}, {"I64", false}, {"U8", false}}
 
-// nonTemporalLanes are the lanes of the loops that store non-temporally, whole lines of them
-// at a time: memory bounds their sums and not the processor.
+// nonTemporalLanes are the lanes of the loops that store non-temporally, in whole lines: memory
+// bounds their sums and not the processor.
 var nonTemporalLanes = []lane{{"F32", false}, {"F64", false}, {"I32", false}, {"I64", false}}
 
 var ops = []string{"sum", "prod", "min", "max", "avg"}
@@ -95,7 +94,7 @@ type generator struct {
 	level
 	lane
 	op          string
-	nonTemporal bool       // it stores whole lines with non-temporal stores, except to one destination
+	nonTemporal bool       // whole lines are stored non-temporally, except to one destination
 	spare       []Register // registers for intermediate values
 	ones        Register   // constants of bfloat16 rounding
 	bias        Register
@@ -138,7 +137,7 @@ func (g *generator) width() int {
 	return 32
 }
 
-// unit is how many bytes of memory a vector holds.
+// unit is the bytes of memory in a vector.
 func (g *generator) unit() int {
 	if g.half {
 		return g.width() / 2

@@ -36,8 +36,8 @@ func writeSwitch(file string, through, nonTemporal []string) {
 // constant returns the name of a loop's number.
 func constant(loop string) string { return "loop" + strings.ToUpper(loop[:1]) + loop[1:] }
 
-// writeRun writes the method that calls those loops which store to the results that
-// params declares and args names.
+// writeRun writes the method that calls the loops which store to the results that params declares
+// and args names.
 func writeRun(b *bytes.Buffer, method, args, params string, loops []string) {
 	fmt.Fprintf(b, "func (l loop) %s(%s, srcs **byte, k, from, to int) {\n\tswitch l {\n", method, params)
 	for _, n := range loops {
@@ -60,8 +60,8 @@ func writeNonTemporal(b *bytes.Buffer, nonTemporal []string) {
 	fmt.Fprint(b, "}\n")
 }
 
-// writeTable writes which loop there is for an operator and a type. Types whose
-// bits are combined alike share one.
+// writeTable writes the loop for each operator and type. Types whose bits are combined alike share
+// a loop.
 func writeTable(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n// loopsOf holds the loops of each level, by operator and type.\nvar loopsOf = [...]loops{\n")
 	for _, l := range levels {
