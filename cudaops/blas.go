@@ -8,8 +8,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Matrix is float32 elements in device memory, row after row. It is a small value; copies share
-// the elements.
+// A Matrix is float32 elements in device memory, row after row, and a small value; copies share the
+// elements.
 type Matrix struct {
 	Elements   Buffer
 	Rows, Cols int

@@ -1,5 +1,5 @@
 // Package cudaops lets gompi use the memory of NVIDIA GPUs: a Device allocates and copies, and comm
-// takes its Buffers wherever it takes Buffers.
+// takes its Buffers like others.
 //
 //	devices, err := cudaops.Devices() // the error says why there are no devices
 //	v, err := cudaops.Make[float32](devices[0], 1000)
@@ -58,7 +58,7 @@ func init() {
 }
 
 // Devices returns the GPUs that this process may use, in CUDA's order, or one error that says why
-// there are none. It does not touch the GPUs.
+// there are none. Devices does not touch the GPUs.
 func Devices() ([]*Device, error) { return all() }
 
 // Open returns a device of Devices by its number, always the same *Device.

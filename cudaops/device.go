@@ -56,7 +56,7 @@ func (d *Device) Info() Info {
 	return Info{Model: w.Name, Bus: w.Bus, Memory: w.Memory, Capability: [2]int{w.Major, w.Minor}, Processors: w.Processors}
 }
 
-// Identity returns the device's PCI address, by which other processes know it too.
+// Identity returns the device's PCI address, its name in other processes, too.
 func (d *Device) Identity() string { return "cuda " + d.what.Bus }
 
 // Memory returns how many bytes of the device's memory are free, and its total.

@@ -38,7 +38,7 @@ func checkSize(t Type, n int) error {
 	return nil
 }
 
-// Free frees a Buffer of Alloc after the device has done all its work. It panics for any other
+// Free frees a Buffer of Alloc after the device has done all its work. Free panics for any other
 // Buffer. An error of the driver is ignored, because every later call returns it, too.
 func (d *Device) Free(b Buffer) {
 	if b.Len() == 0 {
@@ -130,7 +130,7 @@ func pointer(b Buffer) unsafe.Pointer {
 }
 
 // At returns n elements of type t at p, in device memory, also of other libraries, or in host
-// memory. It asks the driver once, or never if no library in this process has opened the driver.
+// memory. At asks the driver once, or never if no library in this process has opened the driver.
 // The memory has to stay for as long as the Buffer is used.
 func At(p unsafe.Pointer, t Type, n int) (Buffer, error) {
 	if err := checkSize(t, n); err != nil {

@@ -26,8 +26,8 @@ func (d *Device) Library() (string, error) {
 	return fmt.Sprintf("NCCL %d.%d.%d", v/10000, v/100%100, v%100), nil
 }
 
-// Invite returns the invitation by which all ranks Join. One rank calls it. In that rank's process
-// NCCL starts a thread that waits for the others.
+// Invite, called by one rank, returns the invitation by which all ranks Join. In that rank's
+// process NCCL starts a thread that waits for the others.
 func (d *Device) Invite() ([]byte, error) {
 	if _, err := d.Library(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (d *Device) Invite() ([]byte, error) {
 	return id[:], d.failed("NCCL", err)
 }
 
-// Join begins to make d a rank of a group of size devices. It takes NCCL some seconds and some
+// Join begins to make d a rank of a group of size devices. Joining takes NCCL some seconds and some
 // hundred megabytes of the device.
 func (d *Device) Join(invitation []byte, rank, size int) (mem.Communicator, error) {
 	if _, err := d.Library(); err != nil {
@@ -83,7 +83,7 @@ const (
 	ended
 )
 
-// ncclTypes are NCCL's numbers of types that it combines, ncclOps of operators.
+// ncclTypes are NCCL's numbers of the types for reductions, ncclOps of operators.
 var (
 	ncclTypes = map[Type]int{
 		mem.I8: 0, mem.U8: 1, mem.I32: 2, mem.U32: 3, mem.I64: 4, mem.U64: 5, mem.F16: 6, mem.F32: 7, mem.F64: 8, mem.BF16: 9,

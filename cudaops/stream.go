@@ -18,7 +18,7 @@ type Stream struct {
 	event  driver.Event // for blocking calls
 }
 
-// NewStream returns a Stream that is independent of others. Close frees it.
+// NewStream returns a Stream that is independent of others, for Close to free.
 func (d *Device) NewStream() (*Stream, error) {
 	ctx, err := d.context()
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *Stream) Sync() error {
 	return s.d.failed("stream", driver.SyncStream(s.ctx, s.handle, s.event))
 }
 
-// Copy enqueues a copy within device memory, or between device and host memory. It asks the driver
-// whether host memory is pinned, and fails if not.
+// Copy enqueues a copy within device memory, or between device and host memory. Copy asks the
+// driver whether host memory is pinned, and fails if not.
 func (s *Stream) Copy(dst, src Buffer) error {
 	for _, b := range []Buffer{dst, src} {
 		if b.Len() == 0 || !b.IsHost() {
@@ -116,7 +116,7 @@ type Event struct {
 	handle driver.Event
 }
 
-// NewEvent returns an Event that is done until it is recorded. Close frees it.
+// NewEvent returns an Event that is done until recorded, for Close to free.
 func (d *Device) NewEvent() (*Event, error) {
 	ctx, err := d.context()
 	if err != nil {
@@ -143,7 +143,7 @@ func (e *Event) Done() (bool, error) {
 // Sync waits until the Stream has reached e.
 func (e *Event) Sync() error { return e.d.failed("event", driver.SyncEvent(e.ctx, e.handle)) }
 
-// Close frees e. Streams that already wait for it still do.
+// Close frees e. Streams that already wait for e still do.
 func (e *Event) Close() error { return e.d.failed("event", driver.CloseEvent(e.ctx, e.handle)) }
 
 // A streamEvent is an Event of one Stream.

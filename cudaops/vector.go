@@ -2,7 +2,7 @@ package cudaops
 
 import "gompi/internal/mem"
 
-// A Vector is elements of type T in the memory of a Device. It is a small value; copies share the
+// A Vector is elements of type T in the memory of a Device, and a small value; copies share the
 // elements.
 type Vector[T Scalar] struct{ b Buffer }
 
@@ -12,7 +12,7 @@ func Make[T Scalar](d *Device, n int) (Vector[T], error) {
 	return Vector[T]{b}, err
 }
 
-// Upload returns a copy of s on d. Free frees it.
+// Upload returns a copy of s on d, for Free to free.
 func Upload[T Scalar](d *Device, s []T) (Vector[T], error) {
 	v, err := Make[T](d, len(s))
 	if err != nil {
@@ -31,7 +31,7 @@ func (v Vector[T]) Buffer() Buffer { return v.b }
 // Len returns the number of elements.
 func (v Vector[T]) Len() int { return v.b.Len() }
 
-// Slice returns elements [i, j), the same memory. It is not for Free.
+// Slice returns elements [i, j), the same memory. The result is not for Free.
 func (v Vector[T]) Slice(i, j int) Vector[T] { return Vector[T]{v.b.Slice(i, j)} }
 
 // CopyFrom copies s, of the same length, to the device.

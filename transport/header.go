@@ -116,7 +116,7 @@ func (h *Header) Encode(dst []byte) {
 	binary.LittleEndian.PutUint64(dst[bAt:], h.B)
 }
 
-// Decode sets h from the first HeaderSize bytes of src. It refuses headers that no rank of this
+// Decode sets h from the first HeaderSize bytes of src. Decode refuses headers that no rank of this
 // version sends.
 func (h *Header) Decode(src []byte) error {
 	_ = src[HeaderSize-1]

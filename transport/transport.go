@@ -1,7 +1,7 @@
 // Package transport is the interface between gompi's messages and the transports that move
 // bytes: memory of this process, TCP, shared memory, UCX.
 //
-// A Transport moves frames, a Header and an optional payload, between the ranks of one world. It
+// A Transport moves frames, a Header and an optional payload, between the ranks of one world, and
 // knows nothing of communicators, tags, matching or element types. Its only caller is package peers
 // of internal/core, which serialises all calls, and calls Poll in a loop while it waits. So a
 // Transport needs no goroutine and no lock of its own.
@@ -32,8 +32,8 @@ type Transport interface {
 	// memory.
 	Carries(s mem.Space) bool
 
-	// Send sends a frame: h, whose Len it sets to b.Size(), and b's bytes. h is only read during
-	// the call.
+	// Send sets h.Len to b.Size() and sends a frame: h and b's bytes. h is only read during the
+	// call.
 	//
 	// If Send returns true, b may be reused at once: its bytes have left or are copied. If Send
 	// returns false, b must stay unchanged until Sink.Sent(token, err) is called, exactly once,
@@ -48,8 +48,8 @@ type Transport interface {
 	Send(peer world.Rank, h *Header, b mem.Buffer, token uint64) bool
 
 	// Poll moves as much as possible without waiting, and returns the number of events: frames or
-	// windows read, writes finished, connections made. It looks first, and often only, at the named
-	// peer, for which the caller waits; peer is world.None if the caller waits for none.
+	// windows read, writes finished, connections made. Poll looks first, and often only, at the
+	// named peer, for which the caller waits; peer is world.None if the caller waits for none.
 	Poll(peer world.Rank) int
 
 	// Forget makes the transport release the buffer of a token whose Sent or Filled is still due,
@@ -57,27 +57,27 @@ type Transport interface {
 	// a payload being sent is copied. So a caller gets its memory back after an error.
 	Forget(peer world.Rank, token uint64)
 
-	// Arm prepares for the caller to sleep. It returns false if Poll has work. After it returned
-	// true, any event for Poll also wakes the caller's Parker, if that is armed, too. The next Poll
-	// disarms.
+	// Arm prepares for the caller to sleep. Arm returns false if Poll has work. After true, any
+	// event for Poll also wakes the caller's Parker, if that is armed, too. The next Poll disarms.
 	Arm() bool
 
 	// Close sends the queued frames, notifies each connected peer that this rank leaves in good
-	// order, and releases everything. It is called repeatedly until it returns true, with sleep
+	// order, and releases everything. Close is called repeatedly until it returns true, with sleep
 	// between. A call with force ends at once and drops queued frames. Frames no longer arrive;
 	// buffers that are still due get their Sink.Sent.
 	Close(force bool) bool
 }
 
-// A Sink receives a Transport's frames: it is the messages of a rank. Its methods may call Send and
-// the methods of a Direct, but neither Poll, Arm nor Close.
+// A Sink, the messages of a rank, receives a Transport's frames. Its methods may call Send and the
+// methods of a Direct, but neither Poll, Arm nor Close.
 type Sink interface {
-	// Arrive announces a frame whose header has arrived. If h.Len > 0 it returns the memory for the
-	// payload: window, non-empty, at most h.Len bytes long, and a token for Filled. An empty window
-	// means to read and drop the payload, without calls to Filled. h is only valid during the call.
+	// Arrive announces a frame whose header has arrived. If h.Len > 0 Arrive returns the memory for
+	// the payload: window, non-empty, at most h.Len bytes long, and a token for Filled. An empty
+	// window means to read and drop the payload, without calls to Filled. h is only valid during
+	// the call.
 	Arrive(peer world.Rank, h *Header) (window mem.Buffer, token uint64)
 
-	// Filled reports that the last window has been filled with payload. If payload is left, it
+	// Filled reports that the last window has been filled with payload. If payload is left, Filled
 	// returns the next window, which may be the same memory; an empty one means to drop the rest.
 	// After the last byte the result is ignored.
 	Filled(token uint64) (window mem.Buffer)
@@ -93,18 +93,18 @@ type Sink interface {
 }
 
 // An EagerSink is a Sink that can take a completely arrived frame in one call, instead of Arrive
-// and Filled. It is found by type assertion.
+// and Filled. A type assertion finds EagerSinks.
 type EagerSink interface {
-	// Take takes a frame with its payload, which is valid only during the call. If Take returns
-	// false, it has done nothing, and Arrive follows.
+	// Take takes a frame with its payload, which is valid only during the call. Take returning
+	// false has done nothing, and Arrive follows.
 	Take(peer world.Rank, h *Header, payload []byte) bool
 	// Wants reports whether a receive waits for the next frame from peer, so that Poll handles this
 	// frame at once.
 	Wants(peer world.Rank) bool
 }
 
-// A SilenceSink is a Sink that can investigate a peer that does not answer. It is found by type
-// assertion.
+// A SilenceSink is a Sink that can investigate a peer that does not answer. A type assertion finds
+// SilenceSinks.
 type SilenceSink interface {
 	// Silent reports that peer has not answered a first connection for some time. The Transport
 	// keeps waiting. Possibly only DeathObserver.Ended ends that.
@@ -119,7 +119,7 @@ type Parker interface {
 	Disarm()
 	// C may also deliver without work.
 	C() <-chan struct{}
-	// Wake makes C deliver, now or at the next receive from it.
+	// Wake makes C deliver, now or at the next receive from C.
 	Wake()
 }
 
@@ -128,10 +128,10 @@ type Parker interface {
 // A Progresser is a Transport that needs Poll for reasons that its caller cannot see.
 type Progresser interface {
 	// Pending reports whether Poll has work for which no Sent is due: copied frames that have yet
-	// to leave, connections being made. It costs a few loads.
+	// to leave, connections being made. Pending costs a few loads.
 	Pending() bool
 	// Deadline returns the time, in nanoseconds, at least 1, within which Poll wants to be called,
-	// or 0 if time makes no difference. It bounds the caller's sleep.
+	// or 0 if time makes no difference. The caller sleeps no longer.
 	Deadline() int64
 }
 
@@ -145,21 +145,21 @@ type DeathObserver interface {
 
 // A Detacher is a Transport that shares memory with its peers.
 type Detacher interface {
-	// Detach gives up a rank whose process has ended: transfers with it end, and the memory that
-	// only the two have used is freed. The Transport does not touch memory of the rank again.
+	// Detach gives up a rank whose process has ended: its transfers end, and the memory that only
+	// the two have used is freed. The Transport does not touch memory of the rank again.
 	Detach(peer world.Rank)
 }
 
 // An InlineSender is a Transport that can send a small frame without a token, and receive one
 // without the Sink.
 type InlineSender interface {
-	// SendNow is Send for a frame that can leave whole and at once. If SendNow returns false, it
-	// has done nothing.
+	// SendNow is Send for a frame that can leave whole and at once. SendNow returning false has
+	// done nothing.
 	SendNow(peer world.Rank, h *Header, b mem.Buffer) bool
 	// RecvNow takes the next frame from peer if the whole frame has arrived, fits into b, and has
 	// want's Kind, Flags, Comm and Tag; a negative Tag is any. Then got is true, want is the
 	// frame's header, and the payload is in b. Otherwise RecvNow does nothing, and other reports
-	// whether a different frame is next, so that another look is in vain. It costs a load from
+	// whether a different frame is next, so that another look is in vain. RecvNow costs a load from
 	// memory.
 	RecvNow(peer world.Rank, want *Header, b mem.Buffer) (got, other bool)
 }
@@ -180,15 +180,15 @@ type Lender interface {
 	Ends(peer world.Rank) (e Ends, ok bool)
 	// MayLend reports whether a peer's rings hold nothing that only the Transport can handle.
 	MayLend(peer world.Rank) bool
-	// Lend prepares the rings for the borrower. It returns the borrower's longest message, or 0 if
-	// the rings cannot be lent.
+	// Lend prepares the rings for the borrower. Lend returns the borrower's longest message, or 0
+	// if the rings cannot be lent.
 	Lend() (most int)
 }
 
 // A Direct Transport can write to some memory of its peers, without frames.
 type Direct interface {
 	// Place returns the place of b, to which a peer can Put, and from which it can Get if the
-	// Transport is a Getter; 0 if there is none. It costs a few comparisons.
+	// Transport is a Getter; 0 if there is none. Place costs a few comparisons.
 	Place(peer world.Rank, b mem.Buffer) (place uint64)
 	// Recall makes all previous places invalid: a peer with a copy under way learns that the copy
 	// is void. A peer that writes may continue for some time.
@@ -204,14 +204,14 @@ type Direct interface {
 type Getter interface {
 	Direct
 	// Source returns a place of b, in any memory, from which peer can only Get; 0 if there is none.
-	// It costs a few comparisons.
+	// Source costs a few comparisons.
 	Source(peer world.Rank, b mem.Buffer) (place uint64)
 	// Maps reports whether this rank maps the memory at a place that a peer has sent, so that Get
 	// copies at once. A Source may take longer than frames.
 	Maps(place uint64) bool
-	// Get copies dst.Size() bytes from a place that the peer has sent to dst, as Put does. It may
-	// end with ErrRecalled although the place is valid: then the peer's memory cannot be read.
-	// helped lets it ask the peer to copy a part.
+	// Get copies dst.Size() bytes from a place that the peer has sent to dst, as Put does. Get may
+	// end with ErrRecalled although the place is valid: then the peer's memory cannot be read. If
+	// helped is set, Get may ask the peer to copy a part.
 	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64, helped bool)
 }
 
@@ -221,23 +221,23 @@ type OneSided interface {
 	Registrar
 	// Key returns the key by which a peer accesses b, which must be registered; nil if no peer can.
 	Key(b mem.Buffer) []byte
-	// Remote returns the memory of a peer, by a key that the peer has sent. It returns nil if the
-	// two are not connected yet, or not by a device. It costs a few loads then.
+	// Remote returns the memory of a peer, by a key that the peer has sent. Remote returns nil, at
+	// the cost of a few loads, if the two are not connected yet, or not by a device.
 	Remote(peer world.Rank, key []byte) Remote
 }
 
 // A Remote is memory of a peer. Places in it are the peer's addresses: they are not checked. Writes
 // and reads are unordered.
 type Remote interface {
-	// Write begins to store src, which may be changed at once. It returns the number of accepted
+	// Write begins to store src, which may be changed at once. Write returns the number of accepted
 	// bytes, 0 if too much is under way or the peer is lost.
 	Write(at uintptr, src []byte) (n int)
 	// Read begins to copy from the place to dst, like Write. If n is not 0, Sink.Sent(token, err)
 	// follows from a later Poll or Close, unless Forget precedes.
 	Read(at uintptr, dst []byte, token uint64) (n int)
 	// Flush makes Sink.Sent(token, err) follow, as for Read, when all of this rank's writes to the
-	// peer are stored there, so that any rank that learns of this loads them. It returns false, and
-	// does nothing, if the peer is lost.
+	// peer are stored there, so that any rank that learns of this loads them. Flush returns false,
+	// and does nothing, if the peer is lost.
 	Flush(token uint64) bool
 	// Close frees the Remote's resources here. Nothing may be under way.
 	Close()
@@ -245,10 +245,10 @@ type Remote interface {
 
 // A Registrar is a Direct Transport that must know the memory that has places.
 type Registrar interface {
-	// Register makes b, which must not lie in Go's heap, known until Deregister. It fails if the
-	// table of registrations is full, or if the devices refuse.
+	// Register makes b, which must not lie in Go's heap, known until Deregister. Register fails if
+	// the table of registrations is full, or if the devices refuse.
 	Register(b mem.Buffer) error
-	// Deregister undoes Register. It returns false if b may still be read or written. Then b must
-	// be kept unchanged until the process ends.
+	// Deregister undoes Register. Deregister returns false if b may still be read or written. Then
+	// b must be kept unchanged until the process ends.
 	Deregister(b mem.Buffer) bool
 }

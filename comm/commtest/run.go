@@ -22,9 +22,9 @@ import (
 )
 
 // Run runs fn on n ranks, each a goroutine with the world communicator of its own job, and fails t
-// with every error that a rank returns. It returns when all ranks have returned. A rank that
-// returns an error, or panics, dies: the others' operations with it fail, as if its process had
-// ended.
+// with every error that a rank returns. Run returns when all ranks have returned. A rank that
+// returns an error, or panics, dies: the others' operations with that rank fail, as if its process
+// had ended.
 //
 // Run works inside a testing/synctest bubble: there a deadlock among the ranks fails the test at
 // once. Elsewhere, if all ranks wait for each other for long, stderr names their calls. Shortly
@@ -50,7 +50,7 @@ func RunConfig(t testing.TB, n int, cfg comm.Config, fn func(ctx context.Context
 	}
 }
 
-// Ranks is RunConfig for tests that expect errors: it returns each rank's error.
+// Ranks is RunConfig for tests that expect errors: Ranks returns each rank's error.
 func Ranks(ctx context.Context, n int, cfg comm.Config, fn func(ctx context.Context, c *comm.Comm) error) []error {
 	return newJob(n, cfg).ranks(ctx, fn)
 }
@@ -84,8 +84,8 @@ type member struct {
 	halt func()
 }
 
-// run is the life of one rank. It stores its outcome rather than return it, for a goroutine that is
-// made to exit returns nothing.
+// run is the life of one rank. run stores the outcome instead of returning it, since a goroutine
+// that is made to exit returns nothing.
 func (j *job) run(ctx context.Context, rank world.Rank, fn func(context.Context, *comm.Comm) error, outcome *error) {
 	defer j.over[rank].Store(true)
 	m := &member{job: j, rank: rank}

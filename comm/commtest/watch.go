@@ -25,8 +25,8 @@ const mostGrace = 5 * time.Second
 var errStuck = errors.New("the ranks wait for each other, and the test's time is almost up")
 
 // A watch observes the calls in which ranks wait, as gompirun's stall report does. While some rank
-// is in no call, because it computes or waits for anything else, the watch reports nothing: that
-// rank may be slow.
+// is in no call, because the rank computes or waits for anything else, the watch reports nothing:
+// that rank may be slow.
 type watch struct {
 	*job
 	t        testing.TB

@@ -1,6 +1,6 @@
 // Package cudatest builds a CUDA driver that needs no GPU, for tests of users of package cudaops.
-// It verifies results, and that memory, streams, events and processes are used by the driver's
-// rules. It cannot test speed, nor whether a real driver accepts the PTX.
+// The driver verifies results, and that memory, streams, events and processes are used by the
+// rules. The driver cannot test speed, nor whether a real driver accepts the PTX.
 //
 // testdata/fakecuda.cc documents the checks of the fake, and the variables that make it fail or
 // have more devices. Beside it is a fake NCCL, testdata/fakenccl.c.
@@ -21,9 +21,9 @@ import (
 	"gompi/internal/stress"
 )
 
-// Use is for TestMain: it builds the fake driver and names it in the environment, for this process
-// and its children. If that fails, Need reports why. With GOMPI_TEST_GPU=1 tests use this machine's
-// driver and GPUs instead. kernels are the source files of the driver's kernels.
+// Use is for TestMain: it builds the fake driver and names the file in the environment, for this
+// process and its children. If that fails, Need reports why. With GOMPI_TEST_GPU=1 tests use this
+// machine's driver and GPUs instead. kernels are the source files of the driver's kernels.
 func Use(kernels ...string) {
 	if !cgo || Real() {
 		return
@@ -117,8 +117,8 @@ func here() string {
 	}
 }
 
-// compile builds a library of sources, which include the headers, or finds it in the cache. Files
-// are named relative to this package's folder, so that checkouts share the cache.
+// compile builds a library of sources, which include the headers, or finds the library in the
+// cache. Files are named relative to this package's folder, so that checkouts share the cache.
 func compile(name, compiler string, args, sources []string, headers ...string) (string, error) {
 	args = append(append(args, sources...), "-ldl")
 	cache, err := os.UserCacheDir()
@@ -151,8 +151,8 @@ func compile(name, compiler string, args, sources []string, headers ...string) (
 	return library, os.Rename(draft.Name(), library) // packages are tested at the same time
 }
 
-// CheckPTX fails the test unless a file equals the output of `make ptx` for its source. It skips
-// the test if a tool for that is not installed.
+// CheckPTX fails the test unless a file equals the output of `make ptx` for its source. CheckPTX
+// skips the test if a necessary tool is not installed.
 func CheckPTX(t *testing.T, file string) {
 	t.Helper()
 	stress.Long(t, "compiles all kernels")

@@ -1,7 +1,7 @@
 // Package topo describes the GPUs of a host, the processors near each, and the connections of the
-// GPUs. It has plain types and asks no driver, so that a static program may import it. gompi-topo,
-// a separate program below this folder, asks NVIDIA's library (NVML) and writes a Host as JSON.
-// FromKernel reads the little that the kernel knows without NVML.
+// GPUs. Package topo has plain types and asks no driver, so that a static program may import it.
+// gompi-topo, a separate program below this folder, asks NVIDIA's library (NVML) and writes a Host
+// as JSON. FromKernel reads the little that the kernel knows without NVML.
 package topo
 
 import (
@@ -17,7 +17,7 @@ type Host struct {
 	Devices []Device `json:"devices"`          // in the order of their PCI addresses
 	Links   [][]Link `json:"links,omitempty"`  // Links[i][j] is from Devices[i] to Devices[j]; nil: not known
 
-	Trouble  string   `json:"trouble,omitempty"`  // why NVML failed; "" if it did not
+	Trouble  string   `json:"trouble,omitempty"`  // why NVML failed; "" after success
 	Warnings []string `json:"warnings,omitempty"` // devices left out, a line each
 }
 
@@ -81,7 +81,7 @@ const (
 	MaxDevices = 256
 )
 
-// Parse parses the JSON form of a Host. It refuses data that no gompi-topo writes: more than
+// Parse parses the JSON form of a Host, and refuses data that no gompi-topo writes: more than
 // MaxDevices, links that do not fit the devices, unprintable characters.
 func Parse(data []byte) (*Host, error) {
 	if len(data) > MaxJSON {

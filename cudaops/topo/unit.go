@@ -48,9 +48,9 @@ func (h *Host) gaps() bool {
 }
 
 // Named returns the units in list, a value of CUDA_VISIBLE_DEVICES, in its order and with its
-// tokens. It parses list as CUDA does: numbers, UUIDs or their prefixes, up to the first that does
-// not exist. Numbers are in the order of PCI addresses. An unknown MIG slice is assumed to exist,
-// because only a privileged process can list all of them.
+// tokens. Named parses list as CUDA does: numbers, UUIDs or their prefixes, up to the first that
+// does not exist. Numbers are in the order of PCI addresses. An unknown MIG slice is assumed to
+// exist, because only a privileged process can list all of them.
 func (h *Host) Named(list string) []Unit {
 	var units []Unit
 	for token := range strings.SplitSeq(list, ",") {

@@ -6,8 +6,8 @@ import (
 )
 
 // Ways returns the kinds of connections from device i to the others, each once, in nvidia-smi's
-// abbreviations: NVLinks, or else the PCI level where the devices meet. It is empty without known
-// links.
+// abbreviations: NVLinks, or else the PCI level where the devices meet. Without known links, the
+// result is empty.
 func (h *Host) Ways(i int) []string {
 	if h.Links == nil {
 		return nil

@@ -27,8 +27,8 @@ func Replace(path string, write func(w io.Writer) error) error {
 }
 
 // Check returns the error that would keep a new file from being written at path, before expensive
-// work for its content. It creates a file beside path, and removes that file. A device or FIFO is
-// always accepted, and so is the empty path, which names no file.
+// work for its content. Check creates a file beside path, and removes that file. A device or FIFO
+// is always accepted, and so is the empty path, which names no file.
 func Check(path string) error {
 	if path == "" {
 		return nil
@@ -50,9 +50,9 @@ func Check(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Write makes the folder, if necessary, and writes the files into it: first under temporary names
-// that begin with a dot. When all are whole and on the disk, it renames them, in order. A process
-// killed between two renames leaves new files beside old or absent ones. Existing files are
+// Write makes the folder, if necessary, and writes the files there: first under temporary names
+// that begin with a dot. When all are whole and on the disk, Write renames them, in order. A
+// process killed between two renames leaves new files beside old or absent ones. Existing files are
 // replaced, and keep their permissions; a symbolic link's target is replaced. After an error, files
 // that were not renamed are removed. The next Write of the name removes files left by a kill.
 func Write(dir string, files ...File) error {

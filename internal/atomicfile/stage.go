@@ -12,8 +12,8 @@ import (
 )
 
 // A file is written under another name beside its target: a dot, the name, a random number, and an
-// ending. Its writer holds a lock on it, so that a later writer recognizes and removes a file left
-// by a kill.
+// ending. The writer holds a lock on the file, so that a later writer recognizes and removes a file
+// left by a kill.
 
 var stagedName = regexp.MustCompile(`^\.(.*)\.[0-9a-f]{16}\.partial$`)
 

@@ -145,8 +145,8 @@ func (l *agentConn) Allgather(ctx context.Context, mine []byte) ([][]byte, error
 	return cards, nil
 }
 
-// notAll returns the error of an Allgather that ended for a cause before all ranks had come. It
-// names the missing ranks of this host.
+// notAll returns the error of an Allgather that ended for a cause before all ranks had come, with
+// the missing ranks of this host.
 func (l *agentConn) notAll(cause error) error {
 	var missing []string
 	for i := range l.info.LocalSize {
@@ -269,8 +269,8 @@ func (l *agentConn) Abort(code int, reason string) error {
 	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason})
 }
 
-// Goodbye sets the rank's state in the segment. Only aloud does it wake the agent, which otherwise
-// reads the state when it reaps the process.
+// Goodbye sets the rank's state in the segment. Only if aloud is set, Goodbye wakes the agent,
+// which otherwise reads the state when it reaps the process.
 func (l *agentConn) Goodbye(aloud bool) error {
 	if aloud {
 		l.send(&wire.Leave{}) // without effect if the agent is gone
@@ -294,7 +294,7 @@ func (l *agentConn) send(m wire.Message) error {
 }
 
 // flush writes as much as the socket takes; the rest waits for the next call. A broken socket shows
-// when it is read.
+// at a read.
 func (l *agentConn) flush() {
 	for len(l.out) > 0 {
 		n, err := unix.SendmsgN(l.fd, l.out, nil, nil, unix.MSG_NOSIGNAL)
@@ -309,8 +309,8 @@ func (l *agentConn) flush() {
 	l.out = nil
 }
 
-// receive blocks until the next message has arrived, and reads nothing beyond it: later messages
-// must keep the descriptor readable. It returns an error when the launcher is gone or stop is
+// receive blocks until the next message has arrived, and reads nothing beyond: later messages must
+// keep the descriptor readable. receive returns an error when the launcher is gone or stop is
 // readable.
 func (l *agentConn) receive(stop *stopper) (wire.Message, error) {
 	for {

@@ -83,8 +83,8 @@ type Boot interface {
 	Info() *Info
 
 	// Allgather sends mine up and returns every rank's card, by rank, and nothing for absent
-	// replacements. It is called once, by all ranks. It fails when ctx ends, when a rank died or
-	// ended before it contributed, or when the launcher is gone.
+	// replacements. Allgather is called once, by all ranks. It fails when ctx ends, when a rank
+	// died or ended before contributing, or when the launcher is gone.
 	Allgather(ctx context.Context, mine []byte) ([][]byte, error)
 
 	// FD returns a descriptor that is readable while Events has something to return, or -1 if
@@ -92,12 +92,12 @@ type Boot interface {
 	FD() int
 
 	// SetWake registers a function that is called, from any goroutine and without blocking, when
-	// Events may have something new. A Boot with an FD need not call it.
+	// Events may have something new. A Boot with an FD need not call the function.
 	SetWake(wake func())
 
-	// Pending reports whether Events may have something. It is cheap enough for a spin loop and may
-	// report true in vain. With a host segment it misses an event only until the agent has written
-	// one word of shared memory.
+	// Pending reports whether Events may have something. Pending is cheap enough for a spin loop
+	// and may report true in vain. With a host segment Pending misses an event only until the agent
+	// has written one word of shared memory.
 	Pending() bool
 
 	// Events returns the events since the last call, without blocking.
@@ -120,7 +120,7 @@ type Boot interface {
 	Abort(code int, reason string) error
 
 	// Goodbye notifies the launcher that this rank has closed its communicators and may end at any
-	// time. The Boot is not used after it. aloud notifies the launcher at once, not at the end of
+	// time. The Boot is not used afterwards. aloud notifies the launcher at once, not at the end of
 	// the process, for other ranks' inquiries.
 	Goodbye(aloud bool) error
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // A child of a rank that has joined its job, such as a worker of Python's multiprocessing, inherits
-// the rank's environment but is no rank. Like other libraries, gompi makes it a job of one rank.
-// The rank leaves the agent's address to its children in another variable. There the agent shows
-// them the host's segment, which has the rank's process id. A child with the rank's original
-// environment opens the agent as if it were the rank.
+// the rank's environment but is no rank. Like other libraries, gompi makes the child a job of one
+// rank. The rank leaves the agent's address to its children in another variable. There the agent
+// shows them the host's segment, which has the rank's process id. A child with the rank's original
+// environment opens the agent like the rank.
 
 // leaveToChildren sets the variable by which children of this rank are known.
 func leaveToChildren(addr string) { os.Setenv(env.Joined, os.Getenv(env.JobID)+" "+addr) }
@@ -47,7 +47,7 @@ func child(addr string) Boot {
 	return Alone()
 }
 
-// errChild is the error of a child that opens the agent as if it were the rank.
+// errChild is the error of a child that opens the agent like the rank.
 var errChild = errors.New("a child of a rank that has joined")
 
 // tellOfChild prints that this process is a child of a local rank, once for each host: a pool of

@@ -161,7 +161,7 @@ func (s *client) handle(m wire.Message) error {
 	return nil
 }
 
-// end notes that the server is gone. That is an event unless the server announced it.
+// end notes that the server is gone. That is an event unless announced by the server.
 func (s *client) end(err error) {
 	s.conn.Close()
 	s.mu.Lock()
@@ -257,7 +257,7 @@ func (s *client) Inquire(rank world.Rank) error { return s.report(&wire.Inquire{
 // Vote implements Boot: launchers that have no agent end a job when a rank dies.
 func (s *client) Vote(*wire.Vote) error { return errNoVoting }
 
-// Abort implements Boot. It ends all ranks and, if their launcher can be reached, the job.
+// Abort implements Boot, and ends all ranks and, if their launcher can be reached, the job.
 func (s *client) Abort(code int, reason string) error {
 	err := s.abort(code, reason) // first: ranks that receive the order exit with statuses of their own
 	return errors.Join(err, s.report(&wire.Abort{Code: int(int32(code)), Reason: reason}))
@@ -268,7 +268,7 @@ func (s *client) Goodbye(bool) error {
 	s.info.flight.Leave()
 	s.send(&wire.Leave{}) // without effect if the server is gone
 	if half, ok := s.conn.(*seal.Conn); ok {
-		half.CloseWrite() // the server closes it; Close here could reset it while the server still sends
+		half.CloseWrite() // the server closes the connection; Close here could reset it while the server still sends
 	}
 	s.mu.Lock()
 	s.closing = true

@@ -17,7 +17,7 @@ import (
 // inherited are the descriptors by which a rank reaches its agent.
 type inherited struct {
 	boot, seg int
-	bell      int   // the first doorbell; the others follow it
+	bell      int   // the first doorbell; the others follow
 	bells     []int // all of them
 }
 
@@ -80,8 +80,8 @@ func count(name string, least int) (int, error) {
 }
 
 // usable reports whether the descriptors are open and the agent's, not files that were opened later
-// under their numbers. It lists the doorbells. It checks only the first and the last: a program
-// that closes descriptors closes one of these, too.
+// under their numbers. usable lists the doorbells, and checks only the first and the last: a
+// program that closes descriptors closes one of these, too.
 func (in *inherited) usable(bells int) bool {
 	var st unix.Stat_t
 	if in.boot < 0 || in.seg < 0 || in.bell < 0 {
@@ -169,7 +169,7 @@ func attach(fd int, addr string, local world.LocalRank, bells int) (inherited, e
 // A stopper makes a blocking wait end with a context. nil never stops.
 type stopper struct{ fd int }
 
-// stopOn returns the stopper of ctx and the function that releases it.
+// stopOn returns the stopper of ctx and its release function.
 func stopOn(ctx context.Context) (*stopper, func(), error) {
 	if ctx.Done() == nil {
 		return nil, func() {}, nil

@@ -14,8 +14,8 @@ import (
 )
 
 // A group is a job whose ranks are goroutines of one process. Its events are one log that all
-// members read, so that a member's cost does not grow with the group. It blocks on channels alone,
-// never on a lock, and so runs inside testing/synctest.
+// members read, so that a member's cost does not grow with the group. The group blocks on channels
+// alone, never on a lock, and so runs inside testing/synctest.
 type group struct {
 	members []Member
 	epoch   atomic.Uint64 // length of log
@@ -49,8 +49,8 @@ const (
 	dead
 )
 
-// Group returns the boots of n ranks in this process, all on one node. Each is a *Member, so that a
-// test can let it Die.
+// Group returns the boots of n ranks in this process, all on one node. Each is a *Member, so that
+// tests can call Die.
 func Group(n int) []Boot {
 	g := newGroup(n, "localhost")
 	boots := make([]Boot, n)
@@ -90,10 +90,10 @@ func (g *group) fail(err error) {
 	}
 }
 
-// Info returns the rank's Info. It may be changed before the rank is used.
+// Info returns the rank's Info. The Info may be changed before the rank is used.
 func (m *Member) Info() *Info { return &m.info }
 
-// Record makes the rank record its calls in a flight recorder. It is called before the rank is
+// Record makes the rank record its calls in a flight recorder, and is called before the rank is
 // used.
 func (m *Member) Record(flight *seg.Recorder) { m.info.flight = flight }
 
@@ -176,7 +176,7 @@ func (m *Member) Inquire(rank world.Rank) error {
 	return nil
 }
 
-// reportLeft reports that a rank has left, if it has and another rank has inquired.
+// reportLeft reports that a rank has left, if another rank has inquired.
 func (g *group) reportLeft(rank world.Rank) {
 	g.mu.Lock()
 	news := g.inquired[rank] && g.members[rank].state == left
@@ -190,7 +190,7 @@ func (g *group) reportLeft(rank world.Rank) {
 	}
 }
 
-// Abort implements Boot. It orders every rank to end.
+// Abort implements Boot, and orders every rank to end.
 func (m *Member) Abort(code int, reason string) error {
 	text := fmt.Sprintf("rank %d aborted the job with status %d: %s", m.info.Rank, code, reason)
 	m.group.announce(Event{Kind: Terminate, Rank: m.info.Rank, Text: []byte(text)}, errors.New(text))
@@ -227,7 +227,7 @@ func (m *Member) Vote(v *wire.Vote) error {
 }
 
 // decided logs the decisions, and refuses each wanted replacement, since goroutines cannot be
-// replaced. It reports whether it logged anything. g.mu is held.
+// replaced. decided reports whether it logged anything. g.mu is held.
 func (g *group) decided(all ...*agree.Decision) (news bool) {
 	for _, wants := range g.votes.Wanted() {
 		w := &wants[0]
@@ -253,7 +253,7 @@ func (g *group) ended(rank world.Rank, died bool) {
 }
 
 // Die makes all ranks believe that this rank ended without goodbye; text describes how. After
-// Goodbye, or a second time, it does nothing.
+// Goodbye, or a second time, Die does nothing.
 func (m *Member) Die(text string) {
 	g := m.group
 	g.mu.Lock()

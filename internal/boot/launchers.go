@@ -52,8 +52,8 @@ type place struct {
 	job        string // the values of the launcher's job variables; "" if none is set
 }
 
-// find returns the place that getenv shows, or nil if this process is on its own. It is an error if
-// two launchers contradict each other, because neither is more credible.
+// find returns the place that getenv shows, or nil if this process is on its own. Two launchers
+// that contradict each other are an error, because neither is more credible.
 func find(getenv func(string) string) (*place, error) {
 	var found *place
 	for i := range launchers {

@@ -16,8 +16,8 @@ import (
 // earlier.
 const meetTime = 2 * time.Minute
 
-// lead is rank 0's part. It starts a server, announces its address by publish, and waits until all
-// ranks have joined. Then it calls met.
+// lead is rank 0's part: lead starts a server, announces its address by publish, and waits until
+// all ranks have joined. Then it calls met.
 func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publish func() error, met func()) (*client, error) {
 	limit := meetTime
 	if deadline, ok := ctx.Deadline(); ok {

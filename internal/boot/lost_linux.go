@@ -45,8 +45,8 @@ func jobSegment() string {
 	return ""
 }
 
-// agentAbove searches pid and its ancestors for the agent of a job of several ranks, and describes
-// it, or returns "". Ancestors may be another user's, as behind sudo -u.
+// agentAbove searches pid and its ancestors for the agent of a job of several ranks, and returns a
+// description, or "". Ancestors may be another user's, as behind sudo -u.
 func agentAbove(pid int) string {
 	for range 64 { // more than any chain of wrappers
 		name, parent := process(pid)

@@ -11,9 +11,9 @@ import (
 	"gompi/internal/env"
 )
 
-// Open finds out how this process was started and joins its job. It joins through the agent of
+// Open finds out how this process was started and joins its job. Open joins through the agent of
 // gompirun, or over PMI-1 or a shared folder, if another launcher started several processes.
-// Without a visible launcher, and for the child of a rank that has joined, it opens a job of one
+// Without a visible launcher, and for the child of a rank that has joined, Open starts a job of one
 // rank. A process joins once. Without an agent, Open waits until all ranks have joined.
 //
 // If the ranks cannot meet, Open fails. Otherwise each of them would be rank 0 of 1, and the job

@@ -15,8 +15,8 @@ import (
 	"gompi/internal/sockets"
 )
 
-// A pmiRank is this process as a PMI-1 launcher knows it: hydra's mpiexec, srun --mpi=pmi2, Flux
-// and others. It uses little of PMI: rank 0 puts its contact, all ranks meet in one barrier, and
+// A pmiRank is this process in a job of a PMI-1 launcher: hydra's mpiexec, srun --mpi=pmi2, Flux
+// and others. gompi uses little of PMI: rank 0 puts its contact, all ranks meet in one barrier, and
 // the rest goes over rank 0's server.
 type pmiRank struct {
 	conn       net.Conn
@@ -32,12 +32,12 @@ const (
 	finalizeTime = 5 * time.Second
 )
 
-// pmiVisible reports whether a launcher offers PMI-1. The descriptor may be stale, if a wrapper has
-// closed it.
+// pmiVisible reports whether a launcher offers PMI-1. The descriptor may be stale, after a
+// wrapper's close.
 func pmiVisible() bool { return os.Getenv(pmi.EnvPort) != "" || pmiDescriptor() >= 0 }
 
-// pmiDescriptor returns the inherited socket, or -1. It does not open an os.File: the garbage
-// collector would close it, and by then the number may be another file's.
+// pmiDescriptor returns the inherited socket, or -1. pmiDescriptor does not open an os.File: the
+// garbage collector would close the descriptor, and by then the number may be another file's.
 func pmiDescriptor() int {
 	fd := env.FD(pmi.EnvFD)
 	st, err := os.Stat(fmt.Sprintf("/dev/fd/%d", fd))
@@ -65,8 +65,8 @@ func openPMI(ctx context.Context) (Boot, error) {
 	return b, nil
 }
 
-// dialPMI connects to the launcher. It removes the variables, since children of this process are
-// not this rank.
+// dialPMI connects to the launcher. dialPMI removes the variables, since children of this process
+// are not this rank.
 func dialPMI(ctx context.Context) (*pmiRank, error) {
 	p := &pmiRank{rank: -1}
 	if fd := pmiDescriptor(); fd >= 0 {

@@ -26,7 +26,7 @@ import (
 var errForged = errors.New("not to be trusted")
 
 // openFile joins the job by a file in a folder that all ranks see. The file holds rank 0's contact.
-// Only this user can read it, and it is removed when all ranks have met.
+// Only this user can read the file, which is removed when all ranks have met.
 func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("%s: no folder %q on this host", env.Rendezvous, dir)
@@ -48,7 +48,7 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 		return nil, err
 	}
 	_, secret := NewJob()
-	remove := func() { os.Remove(path) } // an error means that it is gone already
+	remove := func() { os.Remove(path) } // an error means that the file is gone already
 	s, err := lead(ctx, p.size, secret, ln, func() error { return writeContact(path, rank0.ContactOf(ln, secret, p.local)) }, remove)
 	if err != nil {
 		remove()
@@ -81,7 +81,8 @@ func writeContact(path string, t *rank0.Contact) error {
 	return err
 }
 
-// readContact reads rank 0's contact. It refuses a file that another user could have written.
+// readContact reads rank 0's contact. readContact refuses a file that another user could have
+// written.
 func readContact(path string) (*rank0.Contact, error) {
 	os.ReadDir(filepath.Dir(path)) // makes NFS drop a cached lookup that found no file
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)

@@ -126,8 +126,8 @@ func (in *Info) provide(ctx context.Context, own segmentSocket) (*seg.Segment, [
 	return s, bells, nil
 }
 
-// newBells makes n doorbells. After an error it closes all of them, because connections need the
-// descriptors.
+// newBells makes n doorbells. After an error newBells closes all of them, because connections need
+// the descriptors.
 func newBells(n int) (bells []int, err error) {
 	for range n {
 		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)

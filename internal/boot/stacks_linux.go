@@ -14,14 +14,14 @@ import (
 )
 
 // A late rank is often in no call of gompi, so nothing polls the agent's socket. A separate
-// goroutine therefore reads it, so that the agent can still ask for stacks. The goroutine is idle
-// while no message arrives, but it wakes for messages that the engine would read anyway. So it runs
-// only if the user asked for stacks.
+// goroutine therefore reads the socket, so that the agent can still ask for stacks. The goroutine
+// is idle while no message arrives, but wakes for messages that the engine would read anyway. So
+// the goroutine runs only if the user asked for stacks.
 
 // maxStacks bounds the text of all goroutines.
 const maxStacks = wire.MaxCard - 16
 
-// watch starts the reader. It ends with the socket.
+// watch starts the reader, which ends with the socket.
 func (l *agentConn) watch() {
 	fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -40,23 +40,23 @@ func (l *agentConn) watch() {
 }
 
 // look reads the messages that have arrived, answers requests for stacks, and leaves the rest to
-// Events. It reports whether more may come.
+// Events. look reports whether more may come.
 func (l *agentConn) look() bool {
 	l.mu.Lock()
 	l.pull()
 	more, news, wake := !l.gone, len(l.events) > 0, l.wake
 	l.mu.Unlock()
 	if news && wake != nil {
-		wake() // the socket is empty, so it does not wake the driver
+		wake() // the empty socket does not wake the driver
 	}
 	return more
 }
 
 // NotInGo, if set, returns the stacks of the threads of a program that is not in Go, or nil if only
-// a debugger can. It may block. Libraries for C set it before Init.
+// a debugger can. The function may block. Libraries for C set NotInGo before Init.
 var NotInGo func() []byte
 
-// sendStacks answers the agent. It stops each goroutine for some ten microseconds.
+// sendStacks answers the agent. sendStacks stops each goroutine for some ten microseconds.
 func (l *agentConn) sendStacks() {
 	if NotInGo != nil {
 		l.admitDebugger()
@@ -88,8 +88,9 @@ func (l *agentConn) admitDebugger() {
 }
 
 // sortStacks orders the stacks of all goroutines, as runtime.Stack prints them, for a reader: first
-// callers of package comm, then main, then other goroutines of the program. It drops goroutines of
-// the runtime and of this library, and from the other stacks the frames inside package comm.
+// callers of package comm, then main, then other goroutines of the program. sortStacks drops
+// goroutines of the runtime and of this library, and from the other stacks the frames inside
+// package comm.
 func sortStacks(text []byte) []byte {
 	stacks := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n\n"))
 	stacks = slices.DeleteFunc(stacks, func(s []byte) bool { return stackOrder(s) == ofLibrary })

@@ -1,7 +1,8 @@
 // Package poll watches descriptors for the driver of a rank, the only goroutine that polls (package
 // progress). While the driver spins, Ready returns the ready descriptors, without blocking. Before
 // the driver sleeps, it calls Arm and then receives from the channel C: this sleep takes neither a
-// thread nor a P of the Go scheduler. Or it calls Sleep, which takes a thread, and wakes sooner.
+// thread nor a P of the Go scheduler. Or the driver calls Sleep, which takes a thread, and wakes
+// sooner.
 //
 // One goroutine at a time, the driver, calls Ready, Arm, Disarm, Interrupt, EndInterrupt, AddWaker
 // and DelWaker. Add, Mod, Del, Sleep and Wake may be called from any goroutine.
@@ -18,8 +19,8 @@ const (
 	Write
 )
 
-// An Event means that a descriptor is ready. Events are level-triggered: Ready reports a descriptor
-// each time while it is ready.
+// An Event means that a descriptor is ready. Events are level-triggered: Ready reports a ready
+// descriptor each time.
 type Event struct {
 	Key   uint64
 	Ready Interest

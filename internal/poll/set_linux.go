@@ -18,12 +18,13 @@ import (
 // batch is the largest number of events of one system call.
 const batch = 64
 
-// A Set is a set of descriptors and a doorbell. It implements transport.Parker.
+// A Set is a set of descriptors and a doorbell, and implements transport.Parker.
 //
 // The Set has two epoll sets. The inner one holds the descriptors and the doorbell, for Ready. The
-// outer one is registered with Go's netpoller, once. It holds the inner set and the wakers only
-// between Arm and Disarm, so a packet that arrives while the driver spins wakes no goroutine. While
-// the driver sleeps, a goroutine, the watcher, waits for the outer set as for any file.
+// outer one is registered with Go's netpoller, once. The outer one holds the inner set and the
+// wakers only between Arm and Disarm, so a packet that arrives while the driver spins wakes no
+// goroutine. While the driver sleeps, a goroutine, the watcher, waits for the outer set as for any
+// file.
 type Set struct {
 	inner    int
 	doorbell int // an eventfd
@@ -36,8 +37,8 @@ type Set struct {
 	armed       atomic.Bool
 	sleeping    atomic.Int32  // goroutines in Sleep
 	interrupted bool          // between Interrupt and EndInterrupt
-	closing     sync.Mutex    // held while this process rings the doorbell, or closes it
-	gone        chan struct{} // closed when the watcher has ended; nil if it never began
+	closing     sync.Mutex    // held while this process rings or closes the doorbell
+	gone        chan struct{} // closed when the watcher has ended; nil if no watcher began
 }
 
 // New returns an empty Set. doorbell is an eventfd to which other processes may write, too: a write
@@ -174,7 +175,7 @@ func (s *Set) notBy(fd int) {
 	_ = unix.EpollCtl(s.outer, unix.EPOLL_CTL_DEL, fd, &unix.EpollEvent{})
 }
 
-// Ready stores the events of ready descriptors in buf and returns their number. It never blocks and
+// Ready stores the events of ready descriptors in buf and returns their number. Ready never blocks,
 // allocates nothing, and costs one system call.
 func (s *Set) Ready(buf []Event) int {
 	n := 0
@@ -250,7 +251,7 @@ func (s *Set) Disarm() {
 // spurious.
 func (s *Set) C() <-chan struct{} { return s.bell }
 
-// Wake makes C deliver, and ends Sleep. It never blocks, and needs no system call unless a
+// Wake makes C deliver, and ends Sleep. Wake never blocks, and needs no system call unless a
 // goroutine is in Sleep.
 func (s *Set) Wake() {
 	s.bell.ring()
@@ -279,8 +280,8 @@ func (s *Set) Sleep(d time.Duration) (rang bool) {
 }
 
 // Interrupt ends the Sleep of one goroutine, or the next Sleep. Until EndInterrupt, a Ready that
-// takes the ring restores it: Ready may run before the woken thread. The callers of Interrupt,
-// EndInterrupt and Ready hold the same lock.
+// takes the ring restores the ring: Ready may run before the woken thread. The callers of
+// Interrupt, EndInterrupt and Ready hold the same lock.
 func (s *Set) Interrupt() {
 	s.interrupted = true
 	s.ring()
@@ -289,7 +290,7 @@ func (s *Set) Interrupt() {
 // EndInterrupt is called when no interrupted goroutine sleeps any more.
 func (s *Set) EndInterrupt() { s.interrupted = false }
 
-// ring rings the doorbell, unless it is closed: then its number may be another file's.
+// ring rings the doorbell, unless closed: then the doorbell's number may be another file's.
 func (s *Set) ring() {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -302,7 +303,7 @@ func (s *Set) ring() {
 var noPwait2 atomic.Bool
 
 // wait blocks until a descriptor is ready, or a signal comes, for at most d. Without epoll_pwait2,
-// or with wakers, which are not in the inner set, it uses ppoll.
+// or with wakers, which are not in the inner set, wait uses ppoll.
 func (s *Set) wait(d time.Duration) (ended bool) {
 	t := unix.NsecToTimespec(int64(d))
 	if len(s.wakers) == 0 && !noPwait2.Load() {

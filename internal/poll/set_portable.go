@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Set is a set of descriptors. It implements transport.Parker. This implementation needs only
-// poll(2) and a pipe, and blocks a thread while it is armed. It is for systems on which gompi is
+// A Set is a set of descriptors, and implements transport.Parker. This implementation needs only
+// poll(2) and a pipe, and blocks a thread while armed. It is for systems on which gompi is
 // developed, not deployed. The build tag gompi_portable selects it on Linux, for tests.
 type Set struct {
 	bell bell
@@ -150,7 +150,7 @@ func mask(ev Interest) int16 {
 	return m
 }
 
-// Ready stores the events of ready descriptors in buf and returns their number. It never blocks.
+// Ready stores the events of ready descriptors in buf and returns their number. Ready never blocks.
 func (s *Set) Ready(buf []Event) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +199,7 @@ func (s *Set) Disarm() {
 // spurious.
 func (s *Set) C() <-chan struct{} { return s.bell }
 
-// Wake makes C deliver. It never blocks and needs no system call.
+// Wake makes C deliver, never blocks, and needs no system call.
 func (s *Set) Wake() { s.bell.ring() }
 
 // watch polls a copy of the descriptors while the Set is armed, and starts over when changed

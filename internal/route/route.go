@@ -1,5 +1,5 @@
 // Package route chooses the addresses of a host that its ranks publish, and the order in which
-// other ranks try them. gompirun doctor uses the same package, so that it predicts the ranks'
+// other ranks try them. gompirun doctor uses the same package, and so predicts the ranks'
 // behaviour.
 package route
 
@@ -27,8 +27,8 @@ type pattern struct {
 	subnet netip.Prefix
 }
 
-// ParseFilter reads a comma-separated list of interface names, addresses and subnets. With ^ before
-// it, an item excludes. Without any including item, everything is chosen that is not excluded.
+// ParseFilter reads a comma-separated list of interface names, addresses and subnets. An item after
+// ^ excludes. Without any including item, everything is chosen that is not excluded.
 func ParseFilter(s string) (Filter, error) {
 	var f Filter
 	for item := range strings.SplitSeq(s, ",") {
@@ -141,8 +141,8 @@ func usable(a net.Addr) (netip.Prefix, bool) {
 // Order returns the endpoints of a rank that listens on port, in the order of attempts. theirs are
 // its published addresses, with their subnets, not masked; own are the caller's. Addresses in a
 // subnet of the caller come first, longest prefix first. An address that the caller has, too, comes
-// last: it belongs to a bridge that every host has, so that another process answers there, or to
-// this host under another name.
+// last: the address belongs to a bridge that every host has, so that another process answers there,
+// or to this host under another name.
 func Order(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
 	theirs = slices.Clone(theirs)
 	slices.SortStableFunc(theirs, func(a, b netip.Prefix) int {

@@ -8,9 +8,9 @@ import (
 )
 
 // This file keeps a list of gompi's sockets, for children of a C program's fork(). Such a child has
-// a copy of every descriptor, and close-on-exec does not help until it calls exec. While it lives,
-// the peers of a dead rank would wait for the end of connections that the child holds open. So the
-// C library closes them in the child. A Go program has no such children, and no list.
+// a copy of every descriptor, and close-on-exec does not help until the child calls exec. While the
+// child lives, the peers of a dead rank would wait for the end of connections that the child holds
+// open. So the C library closes them in the child. A Go program has no such children, and no list.
 
 // inodes are the sockets' inodes by descriptor, 0 for other descriptors. The table is C's memory,
 // nil in a Go program.

@@ -91,7 +91,7 @@ func (e *endpoint) Forget(peer world.Rank, token uint64) {
 	}
 }
 
-// pack returns a packet for b, copied unless it is to be lent.
+// pack returns a packet for b, copied unless lend is set.
 func (e *endpoint) pack(l *link, h *transport.Header, b mem.Buffer, lend bool) *packet {
 	n := b.Size()
 	if lend {
@@ -174,8 +174,8 @@ func (e *endpoint) receive(p *packet) {
 	e.net.pools.put(p)
 }
 
-// unpack hands the frame in p to the sink, window by window. It returns false if the sender took
-// the payload back.
+// unpack hands the frame in p to the sink, window by window. unpack returns false if the sender
+// took the payload back.
 func (e *endpoint) unpack(p *packet) bool {
 	if !p.lent && e.eagerSink != nil && e.eagerSink.Take(p.from, &p.h, p.payload) {
 		return true
@@ -248,7 +248,7 @@ func (e *endpoint) Arm() bool {
 	return e.armed
 }
 
-// Close implements transport.Transport. Without force it waits until all lent payloads have been
+// Close implements transport.Transport. Without force Close waits until all lent payloads have been
 // copied.
 func (e *endpoint) Close(force bool) bool {
 	e.closing = true

@@ -15,7 +15,7 @@ const copyLimit = 64 << 10
 // heldLimit bounds one sender's copied payload in one peer's mailbox. Further payloads are lent.
 const heldLimit = 1 << 20
 
-// A packetKind is the meaning of a packet for the rank that takes it out.
+// A packetKind is the meaning of a packet for the receiving rank.
 type packetKind uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	gone                     // rank from is gone; err is the reason
 )
 
-// A packet is an entry of a mailbox. The rank that takes it out owns it, except mu and withdrawn,
+// A packet is an entry of a mailbox. The receiving rank owns the packet, except mu and withdrawn,
 // which guard a lent payload while both ends refer to it.
 type packet struct {
 	next *packet
@@ -49,7 +49,8 @@ type packet struct {
 	withdrawn bool       // the sender has taken its memory back
 }
 
-// take copies the payload at off to dst. It returns false if the sender has taken the payload back.
+// take copies the payload at off to dst. take returns false if the sender has taken the payload
+// back.
 func (p *packet) take(dst []byte, off int64) bool {
 	if !p.lent {
 		copy(dst, p.payload[off:])
@@ -64,7 +65,7 @@ func (p *packet) take(dst []byte, off int64) bool {
 	return true
 }
 
-// withdraw takes the lent payload back. When withdraw returns, the receiver no longer reads it.
+// withdraw takes the lent payload back. After withdraw, the receiver no longer reads the payload.
 func (p *packet) withdraw() {
 	p.mu.Lock()
 	p.withdrawn = true

@@ -1,7 +1,7 @@
 package inproc
 
-// A Parker sleeps on a channel, so that it counts as idle in a testing/synctest bubble and needs
-// neither thread nor clock. It implements transport.Parker.
+// A Parker sleeps on a channel, so that the goroutine counts as idle in a testing/synctest bubble
+// and needs neither thread nor clock. A Parker implements transport.Parker.
 type Parker struct {
 	bell chan struct{} // capacity 1: a Wake is kept until received
 }
@@ -12,7 +12,7 @@ func NewParker() *Parker {
 	return &Parker{bell: make(chan struct{}, 1)}
 }
 
-// Arm does nothing: a rank that puts a packet into the mailbox of a sleeping rank wakes it.
+// Arm does nothing: a packet in the mailbox of a sleeping rank wakes that rank.
 func (p *Parker) Arm() {}
 
 // Disarm does nothing.

@@ -31,8 +31,8 @@ func NewWorld(n int) *World {
 	return &World{mailboxes: make([]mailbox, n)}
 }
 
-// Transport returns the transport of the given rank, which delivers to sink and
-// wakes p. It is called once for each rank.
+// Transport returns the transport of the given rank, which delivers to sink and wakes p. Transport
+// is called once for each rank.
 func (w *World) Transport(rank world.Rank, sink transport.Sink, p transport.Parker) transport.Transport {
 	b := &w.mailboxes[rank]
 	b.mu.Lock()
@@ -43,7 +43,7 @@ func (w *World) Transport(rank world.Rank, sink transport.Sink, p transport.Park
 }
 
 // Kill ends rank as if its process had died: every other rank gets Lost(rank, ErrCut) after the
-// rank's last frames, and the rank itself loses all others at its next Poll. It is for tests.
+// rank's last frames, and the rank itself loses all others at its next Poll. Kill is for tests.
 func (w *World) Kill(rank world.Rank) {
 	w.mailboxes[rank].shut(transport.ErrCut)
 	for i := range w.mailboxes {
@@ -64,7 +64,7 @@ type mailbox struct {
 	end    error // why put fails
 }
 
-// put adds p, or returns why it cannot.
+// put adds p, or returns the reason for refusing p.
 func (b *mailbox) put(p *packet) error {
 	b.mu.Lock()
 	if err := b.end; err != nil {
@@ -107,7 +107,7 @@ func (b *mailbox) take() (q queue, end error) {
 	return q, end
 }
 
-// arm asks for a wake-up at the next change. It returns false if b has changed already.
+// arm asks for a wake-up at the next change. arm returns false if b has changed already.
 func (b *mailbox) arm() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

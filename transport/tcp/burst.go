@@ -46,7 +46,7 @@ func (t *Transport) gathered(p *peer) {
 	}
 }
 
-// flushBursts sends all gathered frames. It returns the number of frames that left.
+// flushBursts sends all gathered frames. flushBursts returns the number of frames that left.
 func (t *Transport) flushBursts() int {
 	n := 0
 	for _, p := range t.sentLately {

@@ -18,8 +18,7 @@ import (
 )
 
 // How long a call waits. A rank that computes may not answer for minutes, while its kernel accepts
-// connections. So silence is no failure; it is only a reason to try another address, if there is
-// one.
+// connections. So silence is no failure, only a reason to try another address, if there is one.
 const (
 	connectTime = 5 * int64(time.Second)  // for TCP to connect
 	silenceTime = 2 * int64(time.Second)  // for the challenge, doubled each round
@@ -80,7 +79,7 @@ func (t *Transport) startCall(p *peer) {
 	t.tryNext(p)
 }
 
-// loopbackTo returns the loopback address if it leads to p, which has published c.
+// loopbackTo returns the loopback address if the address leads to p, which has published c.
 func (t *Transport) loopbackTo(p *peer, c *card) (a netip.Addr) {
 	if p.near = t.sharesLoopback(p.rank, c); p.near {
 		a = t.loopback
@@ -114,8 +113,8 @@ func (c *call) fail(err error, rounds int) {
 	c.next++
 }
 
-// failure names every address and its error; successive addresses with the same error share it. If
-// no process listens at any of them, failure is an ErrRefused.
+// failure names every address and its error; successive addresses share an equal error. If no
+// process listens at any of them, failure is an ErrRefused.
 func (c *call) failure() error {
 	if len(c.addrs) == 0 {
 		return unreachable("it has published no address that leads there from here")
@@ -349,7 +348,7 @@ func (s *sock) readShake(n int) (done bool, err error) {
 	return true, nil
 }
 
-// write sends a handshake message. The send buffer of an idle connection always holds it.
+// write sends a handshake message. The send buffer of an idle connection always holds the message.
 func (s *sock) write(b []byte) error {
 	n, errno := send(s.fd, b)
 	if errno != 0 {

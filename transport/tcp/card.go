@@ -48,7 +48,7 @@ func (c *card) encode() []byte {
 	return b
 }
 
-// decode sets c from the output of encode, and refuses other data. It reuses the memory of c's
+// decode sets c from the output of encode, and refuses other data. decode reuses the memory of c's
 // subnets.
 func (c *card) decode(b []byte) error {
 	if len(b) < cardFixed {
@@ -96,8 +96,7 @@ func decodeSubnet(b []byte) (netip.Prefix, []byte, error) {
 }
 
 // candidates returns the endpoints of the rank that published c, best first. own are this rank's
-// subnets. loopback is the address that leads to the rank if it is on this host, else the zero
-// Addr.
+// subnets. loopback is the address that leads to a rank on this host, else the zero Addr.
 func (c *card) candidates(own []netip.Prefix, loopback netip.Addr) []netip.AddrPort {
 	var list []netip.AddrPort
 	if loopback.IsValid() {

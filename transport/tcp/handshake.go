@@ -107,14 +107,15 @@ func parseStep(b []byte) (step, reason, error) {
 	return step(b[n+1]), reason(b[n+2]), nil
 }
 
-// A transcript is the messages of both sides of a handshake. The proofs cover it and the job's id.
+// A transcript is the messages of both sides of a handshake. The proofs cover the transcript and
+// the job's id.
 type transcript struct {
 	caller, callee uint32
 	listenerNonce  [nonceSize]byte // the callee's card
 	fromCaller     [challengeSize]byte
 	fromCallee     [challengeSize]byte
 	from, to       netip.AddrPort    // the ends of the connection: the caller's, the callee's
-	network        [networkSize]byte // of to, if it is a loopback address
+	network        [networkSize]byte // of to, for a loopback address
 	sealed         bool              // frames have MACs
 }
 
@@ -175,8 +176,8 @@ func (s step) reply(why reason, body []byte) []byte {
 	return b
 }
 
-// mac returns the proof of a step. Its computation needs the secret and both nonces. It covers the
-// step and the reason, so that no proof can be reflected or used for another step.
+// mac returns the proof of a step. Its computation needs the secret and both nonces. The proof
+// covers the step and the reason, so that no proof can be reflected or used for another step.
 func (tr *transcript) mac(secret *[32]byte, job string, s step, why reason) []byte {
 	m := hmac.New(sha256.New, secret[:])
 	var head [8]byte

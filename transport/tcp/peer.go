@@ -83,7 +83,7 @@ func (t *Transport) abandonCall(p *peer) {
 	p.call = nil
 }
 
-// incomingClosed drops p's incoming connection, which has ended before it was open.
+// incomingClosed drops p's incoming connection, which has ended before being open.
 func (t *Transport) incomingClosed(p *peer) {
 	t.drop(p.incoming)
 	p.incoming = nil

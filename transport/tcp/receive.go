@@ -106,8 +106,8 @@ func (t *Transport) parse(p *peer, b []byte) int {
 	return n
 }
 
-// parseHeader takes a header, or the arrived part of it, from the front of b. It announces a frame
-// with a complete header to the sink.
+// parseHeader takes a header, or the arrived part of it, from the front of b. parseHeader announces
+// a frame with a complete header to the sink.
 func (t *Transport) parseHeader(p *peer, b []byte) []byte {
 	in := &p.in
 	head := b

@@ -15,7 +15,7 @@ import (
 const (
 	// flushTime is how long the flush may take.
 	flushTime = time.Second
-	// flushSleep is how long Close's caller sleeps before it calls again, in nanoseconds.
+	// flushSleep is the sleep of Close's caller between calls, in nanoseconds.
 	flushSleep = int64(time.Millisecond)
 )
 
@@ -33,7 +33,7 @@ func (t *Transport) Deadline() int64 {
 }
 
 // Close implements transport.Transport. UCX drops a worker's transfers when the worker is
-// destroyed. So Close waits until each peer has acknowledged the goodbye, and with it all earlier
+// destroyed. So Close waits until each peer has acknowledged the goodbye, and so all earlier
 // frames, and until this rank's acknowledgements are flushed.
 func (t *Transport) Close(force bool) bool {
 	if t.closed {
@@ -78,7 +78,7 @@ func (t *Transport) finish(p *peer) bool {
 	return p.acked
 }
 
-// flushed reports whether UCX has sent everything, or has had flushTime for it.
+// flushed reports whether UCX has sent everything, or has had flushTime.
 func (t *Transport) flushed() bool {
 	if t.flushBegan.IsZero() {
 		t.flushBegan = time.Now()

@@ -18,8 +18,8 @@ const (
 var errDevice = errors.New("no InfiniBand or RoCE device has an active port")
 
 // nearest returns the ports for UCX to use: the nearest to the processors of this process, or the
-// ports named in UCX_NET_DEVICES. It fails if no port is active. It returns none if that variable
-// names an unknown port, which UCX may know.
+// ports named in UCX_NET_DEVICES. nearest fails if no port is active, and returns none if that
+// variable names an unknown port, which UCX may know.
 func nearest(sys string, cpus []int) ([]rdma.Port, error) {
 	ports := rdma.Nearest(sys, rdma.Ports(sys), cpus)
 	named := os.Getenv(netDevices)
@@ -38,8 +38,8 @@ func nearest(sys string, cpus []int) ([]rdma.Port, error) {
 	return chosen, nil
 }
 
-// devices names ports in the syntax of UCX_NET_DEVICES, "" if that is set: UCX reads it itself. Of
-// the named ports, UCX chooses by the peer's.
+// devices names ports in the syntax of UCX_NET_DEVICES, "" if the variable is set: UCX itself reads
+// the variable. Of the named ports, UCX chooses by the peer's.
 func devices(ports []rdma.Port) string {
 	if os.Getenv(netDevices) != "" {
 		return ""

@@ -23,8 +23,8 @@ import (
 //	admits              8 bytes, 1: from has to's proof, and accepts its frames
 //	proof               MAC over all of that, the job and both cards; zeros if there is no echo
 //
-// A hello with this rank's nonce as echo and a right proof comes from the rank that it names: the
-// sender knows the secret, and no older hello has this nonce. A rank answers each hello whose nonce
+// A hello with this rank's nonce as echo and a right proof comes from the named rank: the sender
+// knows the secret, and no older hello has this nonce. A rank answers each hello whose nonce
 // differs from the last one's. "admits" says that the rank accepts the peer's frames. Frames are
 // sent only to a peer that has said so; so none arrives too early.
 //
@@ -54,7 +54,7 @@ type handshake struct {
 	theirs     nonce // the peer's nonce that was last answered
 	connected  bool  // UCX can send to the peer
 	admitted   bool  // the peer's proof was right, with theirs
-	admitSent  bool  // the peer has been told that it is admitted
+	admitSent  bool  // the peer knows of its admission
 	unanswered *hello
 }
 
@@ -101,7 +101,7 @@ func (t *Transport) reportSilent() {
 	}
 }
 
-// sendHello sends a hello to p. It returns false if too many hellos are under way.
+// sendHello sends a hello to p. sendHello returns false if too many hellos are under way.
 func (t *Transport) sendHello(p *peer) bool {
 	s := p.handshake
 	var h hello

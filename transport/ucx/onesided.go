@@ -105,7 +105,7 @@ func (r *remote) Flush(token uint64) bool {
 
 // Close implements transport.Remote.
 func (r *remote) Close() {
-	if !r.t.closed { // else package ucp has closed it
+	if !r.t.closed { // else package ucp has closed the Remote
 		r.t.ucp.Forget(r.m)
 	}
 }

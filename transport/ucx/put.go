@@ -15,14 +15,14 @@ import (
 
 // Messages between memory from comm.Alloc go without a copy: the sender's Put stores the payload in
 // the receiver's buffer. Both buffers lie in regions, memory that core has registered and keeps
-// until Deregister reports that UCX is done with it. A put is one or more active messages, its
-// parts, which begin with the place. The receiver checks the place when a part arrives: after
-// Recall it drops the part. So no peer has a key to this rank's memory, except while UCX transfers
-// a part. From other memory parts are copied into chunks, like frames.
+// until Deregister reports that UCX is done. A put is one or more active messages, its parts, which
+// begin with the place. The receiver checks the place when a part arrives: after Recall the
+// receiver drops the part. So no peer has a key to this rank's memory, except while UCX transfers a
+// part. From other memory parts are copied into chunks, like frames.
 //
 // The receiver answers the last part, when all have been stored or dropped. Only then the sender
 // reports Sent. The parts are in the order of all messages to a peer, so a later frame is delivered
-// after them.
+// after the put.
 
 // A region is registered memory; size 0 means unused.
 type region struct {
@@ -48,7 +48,7 @@ type puts struct {
 
 var errRegions = errors.New("UCX: too many registered regions of memory, or one too long")
 
-// Register makes b, which must not be memory of Go's heap, reachable by puts. It costs a
+// Register makes b, which must not be memory of Go's heap, reachable by puts. Register costs a
 // registration with the devices, which locks the memory. If that fails, Register fails, and
 // messages with b are copied like others.
 func (t *Transport) Register(b mem.Buffer) error {
@@ -73,8 +73,8 @@ func (t *Transport) Register(b mem.Buffer) error {
 	return nil
 }
 
-// Deregister undoes Register. It returns false if UCX may still read or write b: then b must stay
-// unchanged until the process ends.
+// Deregister undoes Register. Deregister returns false if UCX may still read or write b: then b
+// must stay unchanged until the process ends.
 func (t *Transport) Deregister(b mem.Buffer) bool {
 	id, _ := t.find(b.HostSlice())
 	if t.closed || id < 0 {
@@ -148,7 +148,7 @@ func (t *Transport) flushPuts() int {
 	return n
 }
 
-// sendPart sends the next part of a put. It returns false if UCX does not accept it.
+// sendPart sends the next part of a put. sendPart returns false if UCX refuses the part.
 func (t *Transport) sendPart(p *peer, x *put) bool {
 	size := ucp.ChunkSize
 	if x.id >= 0 {
@@ -190,7 +190,7 @@ func (t *Transport) onStored(p *peer, m *ucp.Message) {
 	t.endPut(p.puts.Pop(), err)
 }
 
-// endPut reports the end of a put, unless it was forgotten.
+// endPut reports the end of a put that was not forgotten.
 func (t *Transport) endPut(x put, err error) {
 	if x.token != 0 {
 		t.sink.Sent(x.token, err)
@@ -206,7 +206,7 @@ func (t *Transport) forgetPut(p *peer, token uint64) {
 		return
 	}
 	items[i].token = 0
-	if i >= p.puts.sent { // an empty last part ends it
+	if i >= p.puts.sent { // an empty last part ends the put
 		items[i].src, items[i].sent, items[i].id = nil, 0, -1
 	}
 }

@@ -133,8 +133,8 @@ func (t *Transport) store(p *peer, b []byte) {
 	p.in.Store(t.sink, b)
 }
 
-// failed handles UCX's error that p is unreachable. After this rank's goodbye it means that p has
-// closed.
+// failed handles UCX's error that p is unreachable. After this rank's goodbye the error means that
+// p has closed.
 func (t *Transport) failed(p *peer, err error) {
 	t.ucp.Disconnect(int(p.rank))
 	switch {

@@ -15,7 +15,7 @@ const (
 	heldLimit = 1 << 20
 )
 
-// A frame is queued: it has not been sent, or only in part.
+// A frame is queued: not sent, or only in part.
 type frame struct {
 	h     transport.Header
 	begun bool   // the header has been sent
@@ -77,7 +77,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	return t.enqueue(p, h, body, begun, token)
 }
 
-// write sends as much of a frame as UCX accepts; begun means that the header has been sent. It
+// write sends as much of a frame as UCX accepts; begun means that the header has been sent. write
 // returns the number of sent bytes of body, and whether the header is sent.
 func (t *Transport) write(p *peer, h *transport.Header, body []byte, begun bool) (int, bool) {
 	for sent := 0; ; {
@@ -97,7 +97,7 @@ func (t *Transport) write(p *peer, h *transport.Header, body []byte, begun bool)
 	}
 }
 
-// enqueue queues the rest of a frame. It reports whether the caller may use body again.
+// enqueue queues the rest of a frame. enqueue reports whether the caller may use body again.
 func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, begun bool, token uint64) bool {
 	f := p.out.Push(frame{})
 	f.h, f.body, f.begun, f.token = *h, body, begun, token

@@ -47,7 +47,7 @@ type Config struct {
 
 	// Transports names the transports of UCX to use, in the syntax of UCX_TLS. Empty means UCX_TLS,
 	// or all of InfiniBand and RoCE if that is empty, too. "tcp", which is for tests, can be chosen
-	// only here. It then uses the loopback device, whatever UCX_NET_DEVICES says.
+	// only here. "tcp" uses the loopback device, whatever UCX_NET_DEVICES says.
 	Transports string
 
 	// Logger gets refused messages and transfers that UCX does not end at level warn, and connected
@@ -55,7 +55,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// A Transport is the UCX transport of one rank. It implements transport.Transport and
+// A Transport is the UCX transport of one rank. Transport implements transport.Transport and
 // transport.Progresser.
 type Transport struct {
 	cfg     Config
@@ -95,7 +95,7 @@ type peer struct {
 	failure   error      // with which the next Poll reports the peer as lost
 	lost      bool
 	bye       bool // this rank's goodbye is queued or sent
-	acked     bool // and the peer has acknowledged it
+	acked     bool // and the peer has acknowledged
 	out       outbox
 	in        arrival.Frame
 	puts      puts
@@ -183,7 +183,7 @@ func names(list string, transports ...string) bool {
 func (t *Transport) Card() []byte { return t.ucp.Address() }
 
 // Fabrics names the networks of this rank's RDMA ports. Ranks without a common network cannot reach
-// each other. It is empty if the networks are unknown, or if Config.Transports was given.
+// each other. The result is empty if the networks are unknown, or if Config.Transports was given.
 func (t *Transport) Fabrics() []string { return t.fabrics }
 
 // SetCards sets the cards of all ranks, by rank. They must not change any more. Frames sent before
@@ -213,7 +213,7 @@ func (t *Transport) Reaches(peer world.Rank) bool {
 // Carries implements transport.Transport.
 func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
 
-// peer returns the connection to a rank, which it begins if necessary.
+// peer returns the connection to a rank, and begins one if necessary.
 func (t *Transport) peer(rank world.Rank) *peer {
 	p := t.peers[rank]
 	if p == nil {

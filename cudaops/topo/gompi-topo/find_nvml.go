@@ -82,7 +82,7 @@ func (s *survey) devices(count int) {
 	for i := range count {
 		handle, ret := s.lib.DeviceGetHandleByIndex(i)
 		if ret == nvml.ERROR_NO_PERMISSION {
-			continue // it is another user's; CUDA does not count it either
+			continue // another user's slice, which CUDA does not count either
 		}
 		s.lost = nvml.SUCCESS
 		d := topo.Device{Index: index, NUMA: -1}
@@ -210,8 +210,8 @@ func address(pci nvml.PciInfo) string {
 	return fmt.Sprintf("%04x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
 }
 
-// list formats a set of CPUs as Linux does: 0-3,8. Its length means nothing: the binding makes it
-// eight times too long.
+// list formats a set of CPUs as Linux does: 0-3,8. The set's length means nothing: the binding
+// makes the set eight times too long.
 func list(set []uint) string {
 	var parts []string
 	first := -1

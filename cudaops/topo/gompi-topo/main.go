@@ -2,10 +2,11 @@
 // interconnections, as JSON for gompirun's agents. "nvidia-smi topo -m" prints the same for people,
 // and gompirun doctor the relevant part.
 //
-// Only this program asks NVIDIA's management library (NVML). It is separate so that gompirun stays
-// static: the binding to NVML cannot be linked without C, and a call of a function that the
-// installed driver lacks ends the process. It must be linked with lazy binding, as make does (-z
-// lazy). Without lazy binding, the default of some distributions, it does not start.
+// Only this program asks NVIDIA's management library (NVML). gompi-topo is separate so that
+// gompirun stays static: the binding to NVML cannot be linked without C, and a call of a function
+// that the installed driver lacks ends the process. gompi-topo must be linked with lazy binding, as
+// make does (-z lazy). Without lazy binding, the default of some distributions, gompi-topo does not
+// start.
 package main
 
 import (

@@ -73,8 +73,8 @@ func (f *Flags) define(fs *flag.FlagSet, name string) {
 // ErrVersion is returned by ParseMixed for -version.
 var ErrVersion = errors.New("the version is asked for")
 
-// ParseMixed parses flags, to which it adds -version, and returns the arguments before, between and
-// after the flags. It prints nothing: the caller prints, once.
+// ParseMixed adds -version to the flags, parses them, and returns the arguments before, between and
+// after the flags. ParseMixed prints nothing: the caller prints, once.
 func ParseMixed(fs *flag.FlagSet, args []string) (others []string, err error) {
 	fs.SetOutput(io.Discard)
 	version := fs.Bool("version", false, "print the version, and no more")
@@ -143,7 +143,7 @@ func (f *Flags) fileToResume() string {
 	return f.Resume
 }
 
-// batchOfAll returns the samples of one step of all ranks together. It is collective.
+// batchOfAll returns the samples of one step of all ranks together. batchOfAll is collective.
 func (f *Flags) batchOfAll(ctx context.Context, c *comm.Comm) (int, error) {
 	switch f.BatchPer {
 	case "rank":

@@ -21,7 +21,7 @@ import (
 	"gompi/internal/version"
 )
 
-// Run is the main of a program: it parses the arguments, joins the job, calls train on every rank,
+// Run is the main of a program: Run parses the arguments, joins the job, calls train on every rank,
 // leaves the job, and prints the time of each part. Only rank 0 prints: on other ranks out
 // discards. Run returns the exit status: 0, 1 on an error, 2 for invalid arguments.
 func Run(name string, stdout, stderr io.Writer, parse func() error,
@@ -30,8 +30,8 @@ func Run(name string, stdout, stderr io.Writer, parse func() error,
 	return RunOn(name, stdout, stderr, parse, end, train)
 }
 
-// RunOn is Run that continues when ranks die: it then calls train again, with the communicator of
-// renew, whose rank 0 may be another process. If renew returns nil, the death ends the job.
+// RunOn is Run that continues when ranks die: RunOn then calls train again, with the communicator
+// of renew, whose rank 0 may be another process. If renew returns nil, the death ends the job.
 func RunOn(name string, stdout, stderr io.Writer, parse func() error,
 	renew func(ctx context.Context, c *comm.Comm) (*comm.Comm, error),
 	train func(ctx context.Context, c *comm.Comm, out io.Writer) error) int {

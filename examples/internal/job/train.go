@@ -26,7 +26,7 @@ type Model interface {
 	// Load collects these samples, for training or held out, for the next Learn or Judge.
 	Load(samples []int, held bool)
 	// Learn adds scale times the gradient of the sum of losses, over the loaded samples, to the
-	// gradients, and announces each complete one to d. It returns the sums whose means are
+	// gradients, and announces each complete one to d. Learn returns the sums whose means are
 	// Spec.Meters.
 	Learn(d *ddp.DDP, scale float32) []float64
 	// Judge returns the same sums, without learning.
@@ -137,7 +137,7 @@ func CheckFile(what, path string) error {
 	return nil
 }
 
-// epoch trains on all samples once, judges the model by held-out samples, and saves it.
+// epoch trains on all samples once, judges the model by held-out samples, and saves the model.
 func (t *trainer) epoch(ctx context.Context) error {
 	t.since, t.lines = newMeters(t), newMeters(t)
 	for now := t.state.Position.Epoch; t.state.Position.Epoch == now; {
@@ -208,8 +208,8 @@ func (t *trainer) judge(ctx context.Context) error {
 	return nil
 }
 
-// restore makes state refer to all memory that a snapshot needs, and fills it from the snapshot, if
-// any.
+// restore makes state refer to all memory that a snapshot needs, and fills that memory from the
+// snapshot, if any.
 func (t *trainer) restore(ctx context.Context) (err error) {
 	t.state.Seed = t.f.Seed
 	for _, p := range t.m.Params() {
@@ -254,7 +254,7 @@ func dataText(data []int64) string {
 	return fmt.Sprintf("%d samples and %d held out, whose checksum is %08x", data[0], data[1], data[2])
 }
 
-// save writes the snapshot if it is due, and a second one if the model is the best so far.
+// save writes the snapshot if due, and a second one if the model is the best so far.
 func (t *trainer) save(ctx context.Context) error {
 	t.state.BucketOrder = t.d.BucketOrder()
 	done := t.state.Position.Epoch

@@ -15,7 +15,8 @@ import (
 	"gompi/internal/world"
 )
 
-// A Table holds the undecided agreements. Its zero value is empty. It is not for concurrent use.
+// A Table holds the undecided agreements. Its zero value is empty. A Table is not for concurrent
+// use.
 type Table struct {
 	Ranks int // largest number of ranks of the job, with all replacements; set before the first vote
 
@@ -37,8 +38,7 @@ type agreement struct {
 	failed  string
 }
 
-// A Decision is an outcome and the kind of call that it ends. The cards of replacements are
-// missing.
+// A Decision is an outcome and the kind of the decided call. The cards of replacements are missing.
 type Decision struct {
 	Kind wire.VoteKind
 	*wire.Outcome
@@ -52,8 +52,8 @@ type Want struct {
 
 func (w *Want) key() key { return key{w.Invite.Comm, w.Invite.Seq} }
 
-// Vote takes the vote of a rank, which the Table keeps, and returns the decision that it completes,
-// or nil. A vote is invalid if its rank is no member or has voted already, or if it names members
+// Vote takes the vote of a rank, which the Table keeps, and returns the completed decision, or nil.
+// A vote is invalid if its rank is no member or has voted already, or if the vote names members
 // that the job does not have. An invalid vote returns an error and does not count. A failed
 // decision then goes to its sender alone, so that the sender does not wait. The decision is nil if
 // the sender has another vote pending or is no rank of the job.
@@ -117,8 +117,8 @@ func (t *Table) has(rank world.Rank) bool {
 	return ended
 }
 
-// Ended notes that a rank has ended, and whether it died. It returns the decisions that this
-// completes, in no particular order.
+// Ended notes that a rank has ended, and whether it died. Ended returns the completed decisions, in
+// no particular order.
 func (t *Table) Ended(rank world.Rank, died bool) []*Decision {
 	if t.ended == nil {
 		t.ended = map[world.Rank]bool{}
@@ -159,8 +159,8 @@ func (a *agreement) replaces() bool {
 	return a.first.Kind == wire.Restore && a.differ == "" && a.failed == ""
 }
 
-// Assign notes that rank by is started to replace a member. It returns false if no vote waits for
-// it.
+// Assign notes that rank by is started to replace a member. Assign returns false if no vote waits
+// for the replacement.
 func (t *Table) Assign(w *Want, by world.Rank) bool {
 	a := t.open[w.key()]
 	if a == nil || !a.replaces() {
@@ -189,8 +189,8 @@ func (t *Table) Joined(rank world.Rank) bool {
 	return !replaces
 }
 
-// decide decides an agreement, and removes it, if every member has voted or ended and every
-// required replacement has voted.
+// decide decides and removes an agreement if every member has voted or ended and every required
+// replacement has voted.
 func (t *Table) decide(k key) *Decision {
 	a := t.open[k]
 	o := &wire.Outcome{Comm: k.comm, Seq: k.seq, Flags: ^uint64(0), Differ: a.differ, Failed: a.failed}

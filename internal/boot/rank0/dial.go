@@ -64,7 +64,7 @@ func reach(ctx context.Context, secret *[32]byte, rank int, endpoints []string) 
 	return nil, errors.Join(failed...)
 }
 
-// connect connects to one endpoint and verifies that it is rank 0.
+// connect connects to one endpoint and verifies that rank 0 answers.
 func connect(ctx context.Context, secret *[32]byte, rank int, at string) (net.Conn, error) {
 	d := net.Dialer{KeepAliveConfig: keepAlive}
 	conn, err := d.DialContext(ctx, "tcp", at)

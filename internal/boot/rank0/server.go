@@ -19,9 +19,9 @@ import (
 	"gompi/internal/world"
 )
 
-// A Server, in the process of rank 0, replaces the agents. Every rank has a connection to it. At
-// the start the server gathers their cards. Later it passes on events that no connection between
-// two other ranks can report.
+// A Server, in the process of rank 0, replaces the agents. Every rank has a connection to the
+// Server. At the start the server gathers their cards. Later it passes on events that no connection
+// between two other ranks can report.
 type Server struct {
 	size      int
 	secret    [32]byte
@@ -81,7 +81,7 @@ func Handshake(secret *[32]byte) seal.Handshake {
 	return seal.Handshake{Protocol: "gompihub4", Secret: secret, IDSize: 4}
 }
 
-// New starts a server for size ranks, and returns rank 0's own connection to it.
+// New starts a server for size ranks, and returns rank 0's own connection.
 func New(size int, job string, secret [32]byte, ln net.Listener, met func()) (*Server, net.Conn) {
 	s := &Server{size: size, secret: secret, job: job, ln: ln, allJoined: met, ranks: make([]*rankConn, size), cards: make([][]byte, size), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
 	near, far := net.Pipe()
@@ -186,7 +186,7 @@ func (s *Server) join(g *rankConn, m *wire.Join) error {
 	s.ranks[g.rank] = g
 	g.out.conn = g.conn
 	if g.rank == 0 {
-		// A message may make rank 0 exit, and the server with it: send it to the others first.
+		// A message may make rank 0 exit, with its server: send the message to the others first.
 		g.out.before = func() { s.flush(ownDelay) }
 	}
 	g.out.send(s.backlog)
@@ -225,7 +225,7 @@ func (s *Server) welcome() {
 }
 
 // Pass forwards a message of rank 0. It returns when the others have been sent the message, or
-// after ownDelay: rank 0 may exit next, and the server with it.
+// after ownDelay: rank 0 may exit next, with its server.
 func (s *Server) Pass(m wire.Message) error {
 	s.mu.Lock()
 	own := s.ranks[0]
@@ -235,7 +235,7 @@ func (s *Server) Pass(m wire.Message) error {
 	return err
 }
 
-// reportLeft reports that a rank has left, if it has and another rank has inquired.
+// reportLeft reports that a rank has left, if another rank has inquired.
 func (s *Server) reportLeft(rank world.Rank) {
 	if int(rank) < s.size && s.inquired[rank] && s.ranks[rank] != nil && s.ranks[rank].left {
 		delete(s.inquired, rank)
@@ -287,7 +287,7 @@ func (s *Server) GiveUp(after time.Duration) {
 	s.broadcast(&wire.Terminate{Text: text})
 }
 
-// Close closes the server when rank 0 leaves. It first sends the others Closing, so that they do
+// Close closes the server when rank 0 leaves. Close first sends the others Closing, so that they do
 // not report the lost connection.
 func (s *Server) Close() {
 	s.ln.Close()

@@ -8,7 +8,7 @@ import (
 )
 
 // The kernels of network.cu as text, which the driver compiles for any device since Turing. `make
-// ptx` writes it.
+// ptx` writes the text.
 //
 //go:embed network_sm75.ptx
 var ptx string
@@ -54,8 +54,8 @@ type (
 // names are the names of all kernels.
 var names = []string{"lookup", "lookup_gradient", "activate", "bias_gradient", "relu_gradient", "cross_entropy", "adam", "product"}
 
-// An engine enqueues kernels and matrix products on one Stream. It keeps its first error, as a CUDA
-// context does; callers check it after the last call.
+// An engine enqueues kernels and matrix products on one Stream. An engine keeps its first error, as
+// a CUDA context does; callers check it after the last call.
 type engine struct {
 	d       *cudaops.Device
 	s       *cudaops.Stream
@@ -129,14 +129,14 @@ func (e *engine) multiplyHere(z, x, y cudaops.Matrix, beta float32) {
 	launch(e, "product", (z.Rows+side-1)/side*((z.Cols+side-1)/side), a)
 }
 
-// copy enqueues a copy; host memory in it is pinned.
+// copy enqueues a copy; host memory must be pinned.
 func (e *engine) copy(dst, src cudaops.Buffer) {
 	if e.err == nil {
 		e.note(e.s.Copy(dst, src))
 	}
 }
 
-// close waits for the work and frees everything. It returns the first error of e.
+// close waits for the work, frees everything, and returns the first error of e.
 func (e *engine) close() error {
 	e.note(e.s.Sync())
 	if e.blas != nil {

@@ -15,8 +15,8 @@ import (
 	"gompi/examples/train/internal/bytelm"
 )
 
-// A Network is bytelm's Network with its parameters and activations in the memory of a device. It
-// is used by one goroutine at a time.
+// A Network is bytelm's Network with its parameters and activations in the memory of a device. One
+// goroutine at a time uses a Network.
 type Network struct {
 	e        *engine
 	products string
@@ -61,7 +61,7 @@ func New(d *cudaops.Device, shape bytelm.Shape, seed uint64) (*Network, error) {
 	return n, nil
 }
 
-// build allocates the parameters, which it copies, and the activations.
+// build allocates and copies the parameters, and allocates the activations.
 func (n *Network) build(params []*ddp.Param) {
 	e, s := n.e, n.shape
 	n.table = e.tensor(params[0])
@@ -112,7 +112,7 @@ func (n *Network) Evaluate(contexts, targets []byte) (loss float64, right int, e
 	return loss, nn.Hits(logits, targets, 1), nil
 }
 
-// Backward is bytelm's Backward, but it calls ready(i) as soon as the work for the gradient of
+// Backward is bytelm's Backward, but calls ready(i) as soon as the work for the gradient of
 // parameter i is enqueued.
 func (n *Network) Backward(contexts, targets []byte, scale float32, ready func(i int)) (float64, error) {
 	rows := len(targets)
@@ -161,7 +161,7 @@ func (e *engine) forward(l layer, rows int) {
 }
 
 // backward takes the gradient of the loss by the last y and adds to the gradients of weight and
-// bias. It replaces dy by the gradient before relu.
+// bias. backward replaces dy by the gradient before relu.
 func (e *engine) backward(l layer, dy cudaops.Buffer, rows int) {
 	if l.relu != 0 {
 		launch(e, "relu_gradient", rows*l.out, reluArgs{y: address(l.y), gradient: address(dy), n: uint64(rows * l.out)})
@@ -185,7 +185,7 @@ func matrix(b cudaops.Buffer, rows, cols int) cudaops.Matrix {
 	return cudaops.MatrixOf(b.Slice(0, rows*cols), rows, cols)
 }
 
-// Close waits for the work and frees all memory. It returns the first error of n.
+// Close waits for the work, frees all memory, and returns the first error of n.
 func (n *Network) Close() error {
 	if n.losses != nil {
 		n.losses.close()

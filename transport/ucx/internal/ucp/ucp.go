@@ -1,6 +1,6 @@
-// Package ucp calls libucp, UCX's library of protocols, which it opens at run time, so that
-// everything else runs without UCX. It sends and receives messages of bounded size, in order, and
-// accesses memory of other ranks. It knows ranks only by numbers.
+// Package ucp calls libucp, UCX's library of protocols, opened at run time, so that everything else
+// runs without UCX. Package ucp sends and receives messages of bounded size, in order, and accesses
+// memory of other ranks. Ranks are mere numbers.
 //
 // UCX gets no address of Go's memory: a call copies its arguments into C's memory before it
 // returns. UCX caches registrations by address, and cannot notice that Go's runtime returns pages

@@ -39,7 +39,7 @@ type Remote = *C.gompi_remote
 // The sizes equal shim.h's, or this does not compile.
 var _ = [1]struct{}{}[HeaderSize-C.GOMPI_HEADER|ChunkSize-C.GOMPI_CHUNK|HelloSize-C.GOMPI_HELLO|int(Failed)-C.GOMPI_KIND_FAILED|Regions-C.GOMPI_REGIONS|PartSize-C.GOMPI_PART|PutSize-C.sizeof_gompi_put]
 
-// Load opens the library, if it is not yet open.
+// Load opens the library, if not yet open.
 var Load = sync.OnceValue(func() error {
 	if C.gompi_ucp_foreign() != 0 {
 		return errors.New("another library of this process has loaded UCX, in its own way")
@@ -91,7 +91,7 @@ func status(code C.int) error {
 	return errors.New(C.GoString(C.gompi_ucp_text(code)))
 }
 
-// chars is b for C, which copies it. With this type cgo need not look for pointers in b, as with an
+// chars is b for C, which copies b. With this type cgo need not look for pointers in b, as with an
 // unsafe.Pointer.
 func chars(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
 
@@ -106,28 +106,28 @@ func (w *Worker) Header() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&w.c.header)), HeaderSize)
 }
 
-// Connect creates the endpoint of a rank. It sends nothing.
+// Connect creates the endpoint of a rank, and sends nothing.
 func (w *Worker) Connect(rank int, address []byte) error {
 	return status(C.gompi_ucp_connect(w.c, C.uint32_t(rank), chars(address), C.size_t(len(address))))
 }
 
-// Disconnect ends all transfers to a rank and drops messages from it. UCX keeps trying to connect
-// to a rank that has never answered.
+// Disconnect ends all transfers to a rank and drops its messages. UCX keeps trying to connect to a
+// rank that has never answered.
 func (w *Worker) Disconnect(rank int) { C.gompi_ucp_disconnect(w.c, C.uint32_t(rank)) }
 
 // Admit accepts messages with the token in as sent by rank, and adds the token out to messages to
-// it.
+// rank.
 func (w *Worker) Admit(rank int, in, out uint64) {
 	C.gompi_ucp_admit(w.c, C.uint32_t(rank), C.uint64_t(in), C.uint64_t(out))
 }
 
-// SendHello sends a message without a token. Before Admit it returns false, and has done nothing,
-// if too much is under way to that rank.
+// SendHello sends a message without a token. Before Admit SendHello returns false, and has done
+// nothing, if too much is under way to that rank.
 func (w *Worker) SendHello(rank int, hello []byte) bool {
 	return C.gompi_ucp_hello(w.c, C.uint32_t(rank), chars(hello), C.size_t(len(hello))) != 0
 }
 
-// Send sends a message with a copy of data, at most ChunkSize, after Admit. It returns false, and
+// Send sends a message with a copy of data, at most ChunkSize, after Admit. Send returns false, and
 // has done nothing, if too much is under way to that rank.
 func (w *Worker) Send(rank int, kind Kind, data []byte) bool {
 	return C.gompi_ucp_send(w.c, C.uint32_t(rank), C.int(kind), chars(data), C.size_t(len(data))) != 0
@@ -138,8 +138,8 @@ func (w *Worker) Register(id int, b []byte) error {
 	return status(C.gompi_ucp_register(w.c, C.uint32_t(id), chars(b), C.size_t(len(b))))
 }
 
-// Deregister undoes Register. It returns false, and has done nothing, if UCX may still read or
-// write the region.
+// Deregister undoes Register. Deregister returns false, and has done nothing, if UCX may still read
+// or write the region.
 func (w *Worker) Deregister(id int) bool {
 	return C.gompi_ucp_deregister(w.c, C.uint32_t(id)) != 0
 }
@@ -151,8 +151,8 @@ func (w *Worker) Recall() { w.c.recalls++ }
 func (w *Worker) Recalls() uint64 { return uint64(w.c.recalls) }
 
 // Put sends a Put message with data, at most PartSize, of region id, without a copy: data must stay
-// unchanged until the peer has stored it. Put returns false, and has done nothing, if too much is
-// under way to that rank.
+// unchanged until stored by the peer. Put returns false, and has done nothing, if too much is under
+// way to that rank.
 func (w *Worker) Put(rank, id int, data []byte) bool {
 	return C.gompi_ucp_put(w.c, C.uint32_t(rank), C.uint32_t(id), chars(data), C.size_t(len(data))) != 0
 }
@@ -164,16 +164,16 @@ func (w *Worker) Key(id int) []byte {
 	return slices.Clone(key[:n])
 }
 
-// Remote returns a region of a rank by a key from there, nil if UCX cannot access it.
+// Remote returns a region of a rank by a key from there, nil if UCX cannot access the region.
 func (w *Worker) Remote(rank int, key []byte) Remote {
 	return C.gompi_ucp_remote(w.c, C.uint32_t(rank), chars(key))
 }
 
-// Forget frees m. No access to it may be under way.
+// Forget frees m. No access to m may be under way.
 func (w *Worker) Forget(m Remote) { C.gompi_ucp_forget(w.c, m) }
 
-// Write begins to store a copy of src, at most ChunkSize, at an address of m. It returns false, and
-// has done nothing, if too much is under way.
+// Write begins to store a copy of src, at most ChunkSize, at an address of m. Write returns false,
+// and has done nothing, if too much is under way.
 func (w *Worker) Write(m Remote, at uintptr, src []byte) bool {
 	return C.gompi_ucp_write(m, C.uint64_t(at), chars(src), C.size_t(len(src))) != 0
 }
@@ -190,10 +190,10 @@ func (w *Worker) Settle(rank int, number uint64) {
 	C.gompi_ucp_settle(w.c, C.uint32_t(rank), C.uint64_t(number))
 }
 
-// Poll makes progress and returns UCX's measure of it.
+// Poll makes progress and returns UCX's measure of progress.
 func (w *Worker) Poll() int { return int(C.gompi_ucp_poll(w.c)) }
 
-// Next returns the next message. Call Done for it.
+// Next returns the next message. Call Done for the message.
 func (w *Worker) Next() (m Message, ok bool) {
 	c := w.c.ready
 	if c == nil {
@@ -214,7 +214,7 @@ func (w *Worker) Next() (m Message, ok bool) {
 // Done frees a message's memory.
 func (w *Worker) Done(m Message) { m.ref.next, w.c.done = w.c.done, m.ref }
 
-// Arm makes FD readable when Poll has work. It returns false if Poll has work already, or if a
+// Arm makes FD readable when Poll has work. Arm returns false if Poll has work already, or if a
 // message has arrived.
 func (w *Worker) Arm() bool { return C.gompi_ucp_arm(w.c) != 0 }
 
@@ -237,9 +237,9 @@ func (w *Worker) Outstanding() int { return int(w.c.outstanding - w.c.stuck) }
 // Unauthenticated returns how many messages without a valid token were dropped.
 func (w *Worker) Unauthenticated() uint64 { return uint64(w.c.unauthenticated) }
 
-// Close ends everything at once. It returns how many operations UCX did not complete, and how many
-// of these are to ranks that never answered. If there are any, the worker and the operations'
-// memory are not freed.
+// Close ends everything at once. It returns the number of operations that UCX did not complete, and
+// the number of these to ranks that never answered. If there are any, the worker and the
+// operations' memory are not freed.
 func (w *Worker) Close() (left, unanswered int) {
 	if left = int(C.gompi_ucp_close(w.c)); left > 0 {
 		unanswered = int(w.c.stuck)
