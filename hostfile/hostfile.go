@@ -47,9 +47,8 @@ type Host struct {
 	Slots int
 
 	// Bare is true if no count was written. Slots is then 0 in a file and 1 on -H, as users of Open
-	// MPI expect. A host named twice is never bare: each mention without a count is one slot. If a
-	// file names one host so, none of its hosts is bare, because batch systems write one line per
-	// slot.
+	// MPI expect. A host named twice is never bare: each mention without a count is one slot. Then
+	// no other host of a file is bare either, because batch systems write one line per slot.
 	Bare bool
 
 	MaxSlots int // most ranks; 0: no limit

@@ -179,8 +179,8 @@ func (m *Died) fields(c *wire.Codec) {
 	c.Prose(&m.Text, wire.MaxText)
 }
 
-// Left notifies the ranks of a host that inquired about a rank that it has closed its
-// communicators. Upwards Left reports the same before the end of the rank's process.
+// Left answers Inquire: the rank has closed its communicators. Upwards an agent reports the same
+// of a rank before the end of the rank's process.
 type Left struct{ Rank int }
 
 func (m *Left) fields(c *wire.Codec) { c.Rank(&m.Rank) }

@@ -12,7 +12,7 @@ import (
 // crashes are the signals that kill C, C++ or Fortran programs because of errors.
 var crashes = []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT}
 
-// whereCrashed returns the user's way to the place of a crash, "" if there was no crash.
+// whereCrashed returns how to find the place of a crash in the program, "" if there was no crash.
 func (j *Job) whereCrashed(m *ctl.Exited) string {
 	if !slices.Contains(crashes, syscall.Signal(m.Signal)) {
 		return ""

@@ -37,7 +37,7 @@ type cause struct {
 	text   string // "rank 2 on node7 exited with status 7 (pid 123)"
 	rank   int    // the rank that failed, or called Abort
 	tail   []byte // the end of the rank's stderr
-	where  string // user's way to the place of the failure in the program
+	where  string // how to find the place of the failure
 	time   int64  // by its host's clock, nanoseconds since 1970; 0 if no rank is the cause
 	host   *host  // host of the rank
 	abort  bool   // the rank has called Abort

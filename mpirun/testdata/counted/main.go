@@ -82,8 +82,8 @@ func ring(ctx context.Context, c *comm.Comm) error {
 	return err
 }
 
-// round is how long a rank that is not slow takes for its part of the work: long beside what a busy
-// processor adds.
+// round is the time of a rank that is not slow for its part of the work, long beside the delays
+// of a busy processor.
 const round = 40 * time.Millisecond
 
 func work(ctx context.Context, c *comm.Comm, slow []string) error {
@@ -93,7 +93,7 @@ func work(ctx context.Context, c *comm.Comm, slow []string) error {
 	}
 	sum := make([]float64, 1)
 	for range 10 {
-		time.Sleep(takes) // as long on a processor that is shared as on one that is not
+		time.Sleep(takes) // as long on a shared processor as on a free one
 		if err := comm.Allreduce(ctx, c, []float64{1}, sum, comm.Sum); err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
-// Command waiter joins its job, prints where it is, and waits in await until it gets USR1. It is
-// what tests attach debuggers to.
+// Command waiter joins its job, prints its rank and process, and waits in await until USR1. Tests
+// attach debuggers to it.
 package main
 
 import (
