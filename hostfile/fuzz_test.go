@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// checkList checks what is true of every list that was parsed.
+// checkList checks the invariants of every parsed list.
 func checkList(t *testing.T, l List) {
 	t.Helper()
 	if len(l.Hosts)+len(l.Excluded) == 0 || len(l.Hosts) > MaxHosts {

@@ -16,8 +16,8 @@ import (
 	"gompi/internal/env"
 )
 
-// aloneMain leaves behind what MPI_Init of Open MPI does, in a folder of its own, prints that it is
-// ready, and ends well when it gets USR1.
+// aloneMain leaves behind the traces of Open MPI's MPI_Init, in a folder of its own, prints that
+// it is ready, and ends well on USR1.
 func aloneMain() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
@@ -37,8 +37,8 @@ func aloneMain() {
 	<-signals
 }
 
-// TestRanksThatAreJobsOfOneFail runs programs that do as those of Open MPI do, of which a wrapper
-// starts one and nothing the other.
+// TestRanksThatAreJobsOfOneFail runs programs that behave like Open MPI's: directly, and under a
+// wrapper.
 func TestRanksThatAreJobsOfOneFail(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"alone"}, {"sh", "-c", "trap : USR1; alone; true"}} {
@@ -105,8 +105,8 @@ func forAllUsers(t *testing.T, name string) string {
 	return to
 }
 
-// TestProgramsThatBeginTooLateFail runs ranks whose wrapper ends before its program begins, which
-// joins by what it has inherited, by the agent's socket, or by PMI.
+// TestProgramsThatBeginTooLateFail runs ranks whose wrapper ends before its program begins. The
+// program joins by inherited descriptors, by the agent's socket, or by PMI.
 func TestProgramsThatBeginTooLateFail(t *testing.T) {
 	t.Parallel()
 	const late = "its program began after the process that gompirun had started was over"

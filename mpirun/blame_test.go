@@ -47,12 +47,11 @@ func loopMain() {
 	}
 }
 
-// transports are what ranks are made to use in turn: shared memory, and TCP, where
-// a cut connection is what others see first.
+// transports are the transports of the tests, in turn: shared memory, and TCP, where a cut
+// connection is the first sign of a death.
 var transports = [...]string{"GOMPI_TRANSPORT=", "GOMPI_TRANSPORT=tcp"}
 
-// The ranks that fail because another has are never said to be the reason,
-// although they may end before it.
+// Ranks that fail because of another are never named as the reason, although they may end first.
 func TestTheFirstToFailIsBlamed(t *testing.T) {
 	t.Parallel()
 	for i := range 4 * rounds() {
@@ -139,7 +138,7 @@ func TestADeathThatBecomesKnownLateIsBlamed(t *testing.T) {
 	if !strings.HasPrefix(rest, "rank 0 ") {
 		t.Errorf("want the end of rank 0 to be what gompirun hears of first:\n%s", &all)
 	}
-	_, rest, _ = strings.Cut(rest, "MiB)\n") // what -v says of the death of rank 1
+	_, rest, _ = strings.Cut(rest, "MiB)\n") // the line of -v about the death of rank 1
 	checkBlame(t, cmd, rest, 137, "was killed by signal 9 (SIGKILL)")
 }
 

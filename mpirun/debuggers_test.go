@@ -18,8 +18,8 @@ import (
 	"gompi/mpirun/internal/testbed"
 )
 
-// A debugger is a real one, what is typed into it, and what it must say of a
-// rank that waits in main.await.
+// A debugger is a real debugger, with the input typed and the output required for a rank that
+// waits in main.await.
 type debugger struct {
 	name   string
 	flag   string // the value of -debugger, but for the path
@@ -84,8 +84,8 @@ func (d *debugger) attach(t *testing.T, job ...string) {
 	}
 }
 
-// onTerminal runs a command on a terminal of its own, types into it, and returns
-// what was to be seen and the exit status.
+// onTerminal runs a command on a terminal of its own, types into it, and returns its output and
+// exit status.
 func onTerminal(t *testing.T, typed string, argv ...string) (string, int) {
 	t.Helper()
 	script, err := exec.LookPath("script")

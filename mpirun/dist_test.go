@@ -13,9 +13,9 @@ import (
 	"gompi/internal/stress"
 )
 
-// TestTheTarballIsWhole makes the tarball of this machine, with gompirun alone, looks
-// for what its README links to and for the licences of what is linked in, and installs
-// it where there is no Go.
+// TestTheTarballIsWhole makes the tarball of this machine, with gompirun alone, looks for the
+// files that its README links to and the licences of the linked packages, and installs it without
+// Go.
 func TestTheTarballIsWhole(t *testing.T) {
 	for _, tool := range []string{"make", "git", "tar", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -54,7 +54,7 @@ func TestTheTarballIsWhole(t *testing.T) {
 	})
 }
 
-// inDir runs a command in dir and returns what it prints.
+// inDir runs a command in dir and returns its output.
 func inDir(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	path := command[0]

@@ -17,12 +17,12 @@ import (
 // byHabit are variables that users of torchrun and Slurm export by habit.
 var byHabit = []string{"MASTER_PORT=12340", "MASTER_ADDR=nowhere.invalid", "WORLD_SIZE=7", "RANK=9", "LOCAL_RANK=8", "OMP_NUM_THREADS=3"}
 
-// replacedLine is what gompirun says of them.
+// replacedLine is gompirun's line about the replaced variables.
 var replacedLine = regexp.MustCompile(`(?m)^gompirun: replaced for the ranks: LOCAL_RANK=8 by what each rank is, MASTER_ADDR=nowhere.invalid by \S+, MASTER_PORT=12340 by \d+, RANK=9 by what each rank is, WORLD_SIZE=7 by \d+ \(-master-addr `)
 
-// checkEnvironments checks what the ranks of the job that has kept its output in dir last have
-// said of their environments: every name once, gompirun's value where it says which rank it is, and
-// the user's where it does not.
+// checkEnvironments checks the environments printed by the ranks of the latest job with its
+// output in dir: every name once, gompirun's value for the identity of ranks, and the user's for
+// all else.
 func checkEnvironments(t *testing.T, dir string, ranks, size int) {
 	t.Helper()
 	masters := map[string]bool{}
@@ -53,8 +53,8 @@ func checkEnvironments(t *testing.T, dir string, ranks, size int) {
 	}
 }
 
-// Whatever way ranks are started, each has every variable once, and what is
-// replaced of the user's is said in one line.
+// However ranks are started, each has every variable once, and one line names the user's replaced
+// variables.
 func TestRanksHaveEachVariableOnce(t *testing.T) {
 	t.Parallel() // it waits for logins and for Slurm
 
@@ -106,7 +106,7 @@ func TestRanksHaveEachVariableOnce(t *testing.T) {
 	})
 }
 
-// What a rank has of its own is not the user's.
+// A rank's own variables are not the user's.
 func TestVariablesOfARankAboveAreNotReported(t *testing.T) {
 	cmd := exec.Command("gompirun", "-np", "1", "gompirun", "-oversubscribe", "-np", "2", "printenv", "RANK", "WORLD_SIZE", "MASTER_PORT")
 	status, out, output := finish(t, cmd)

@@ -19,8 +19,7 @@ import (
 	"gompi/mpirun/internal/testbed"
 )
 
-// standIn is run instead of the examples' scripts. It says what those would be
-// told, and who they would meet.
+// standIn runs instead of the examples' scripts. It prints their arguments, and the rank's place.
 const standIn = `import os, sys
 e = os.environ
 assert e["RANK"] == e["SLURM_PROCID"] and e["LOCAL_RANK"] == e["SLURM_LOCALID"] and e["WORLD_SIZE"] == e["SLURM_NTASKS"]
@@ -28,8 +27,7 @@ assert e["MASTER_ADDR"] and int(e["MASTER_PORT"]) > 0 and e["CUDA_VISIBLE_DEVICE
 os.write(1, " ".join(["rank", e["RANK"], "of", e["WORLD_SIZE"], "local", e["LOCAL_RANK"], "on", e["SLURMD_NODENAME"], *sys.argv, "\n"]).encode())
 `
 
-// The batch scripts of examples/slurm run as they stand, but for what they ask
-// of a cluster.
+// The batch scripts of examples/slurm run as they stand, except for their requests to a cluster.
 func TestSlurmExamples(t *testing.T) {
 	stress.Long(t, "starts a Slurm")
 	for _, prog := range []string{"bash", "python3"} {
@@ -41,7 +39,7 @@ func TestSlurmExamples(t *testing.T) {
 	bed := testbed.NewSlurm(t, 3)
 	tests := []struct {
 		script string
-		asks   []string // instead of what it asks
+		asks   []string // instead of the script's requests
 		ranks  int
 		perOne int // ranks on each node
 		args   string

@@ -23,8 +23,8 @@ import (
 	"gompi/mpirun/internal/testbed"
 )
 
-// A disaster is one way for a job on two hosts to fail, and what must come of
-// it. Whatever it is, no process of the job is left on any host.
+// A disaster is one way for a job on two hosts to fail, and its required outcome. In any case no
+// process of the job is left on any host.
 type disaster struct {
 	name   string
 	flags  string
@@ -42,8 +42,8 @@ type disaster struct {
 // yield the processor to each other (Linux 6.18 with sched_autogroup_enabled: 6 s seen).
 const beat = 3 * time.Second
 
-// Limits, generous because the machine may be busy: what is noticed at once, and
-// what is noticed by silence.
+// Limits, generous because the machine may be busy: for failures noticed at once, and failures
+// noticed by silence.
 const (
 	soon  = time.Minute
 	later = soon + 4*beat
@@ -174,14 +174,14 @@ var disasters = []disaster{
 	// Hosts and the network.
 	{name: "a login is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, "sshd: root"), status: 125, first: `^gompirun: the agent on host2 `},
 
-	// What never starts.
+	// Jobs that never start.
 	{name: "there is no such program", flags: "-q", run: []string{"no-such-program"}, early: true, status: 127, first: `^gompirun: rank \d on host[12]: cannot find "no-such-program"`},
 	{name: "the program cannot be run", flags: "-q", run: []string{"/etc/passwd"}, early: true, status: 126, first: `^gompirun: rank \d on host[12]: cannot run "/etc/passwd"`},
 	{name: "there is no such host", flags: "-q -H host1:2,nosuch.invalid:2", run: sh(idle), early: true, status: 125, first: `^gompirun: .*nosuch\.invalid`},
 }
 
-// Disasters that nothing tells but the silence of hearts that beat fast: of gompirun and
-// agents, and of hosts and the network.
+// Disasters shown only by silence, with fast heartbeats: of gompirun and agents, and of hosts and
+// the network.
 var silentProcesses = []disaster{
 	{name: "gompirun is stopped, and the agents give it up", run: sh(idle), strike: func(s *scene) {
 		s.cmd.Process.Signal(syscall.SIGSTOP)
@@ -339,7 +339,7 @@ func (s *scene) logins() []testbed.Process {
 	return found
 }
 
-// A tail is what a reader still has, of which the end is kept.
+// A tail keeps the end of a reader's data.
 type tail struct {
 	io.Reader
 	kept *bytes.Buffer

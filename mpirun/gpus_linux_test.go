@@ -47,7 +47,7 @@ func withDevices(name string, near ...string) *topo.Host {
 	return h
 }
 
-// sees is what ranks print about GPUs.
+// sees makes ranks print their variables about GPUs.
 const sees = `echo $RANK sees ${CUDA_VISIBLE_DEVICES-all} ${CUDA_DEVICE_ORDER-in any order}`
 
 // onGPUs runs gompirun here, where the gompi-topo of dir is, with variables.
@@ -71,7 +71,7 @@ func TestRanksGetTheirGPUs(t *testing.T) {
 		vars   string
 		args   string
 		status int
-		out    []string // what each rank sees, or nothing
+		out    []string // output of each rank, or nothing
 		output string   // a line of stderr, as a pattern
 	}{
 		{"without a word", plain, "", "-np 1", 0, []string{"all in any order"}, "^$"},
@@ -138,7 +138,7 @@ func TestProgramsThatSeeDifferentGPUsAreNotGivenSome(t *testing.T) {
 	}
 }
 
-// A gompi-topo that fails costs what it knows, and nothing else.
+// A failing gompi-topo costs its own facts, and nothing else.
 func TestAGompiTopoThatFails(t *testing.T) {
 	for _, tt := range []struct{ script, want string }{
 		{"echo oh >&2; echo no symbol >&2; exit 127", "gompi-topo: exit status 127: no symbol$"},
@@ -190,7 +190,7 @@ func TestAHangingGompiTopoCanBeInterrupted(t *testing.T) {
 	eventually(t, "gompi-topo to end", func() bool { return syscall.Kill(pid, 0) != nil })
 }
 
-// eventually waits until there is what is wanted.
+// eventually waits until there is true.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(soon); !there(); time.Sleep(5 * time.Millisecond) {
@@ -244,7 +244,7 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 	}
 	os.Unsetenv("CUDA_VISIBLE_DEVICES") // until Setenv's cleanup
 
-	// Every host that lacks GPUs is named, with what is known of it.
+	// Every host that lacks GPUs is named, with the known facts.
 	status, _, output = remotely(t, b, "-gpus-per-rank", "2", "-H", "host1:2,host2:2,host3:1", "true")
 	if status != statusFailed {
 		t.Errorf("status %d, want %d", status, statusFailed)

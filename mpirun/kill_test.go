@@ -27,8 +27,8 @@ func rounds() int {
 	return 5
 }
 
-// victims is what the tests start in each rank: a wrapper with a child in
-// its process group, and one that has left it.
+// victims are the processes of each rank in the tests: a wrapper with a child in its process
+// group, and a child that has left the group.
 const victims = `sleep 1000 & setsid sleep 1000 & echo ready; wait`
 
 // launched is a running gompirun and the processes below it.

@@ -20,8 +20,8 @@ import (
 	"gompi/mpirun/internal/testbed"
 )
 
-// worldMain is a program of gompi that other launchers start. Its arguments say
-// what goes wrong, and on which rank.
+// worldMain is a program of gompi for other launchers to start. Its arguments name a failure, and
+// its rank.
 func worldMain() {
 	what, who := "", -1
 	if len(os.Args) > 2 {
@@ -124,8 +124,8 @@ func variables(more ...string) func(t *testing.T, n int, args ...string) (int, s
 	}
 }
 
-// takenPort returns a port that stays taken until the test ends, as torchrun's
-// store takes MASTER_PORT: who binds it fails.
+// takenPort returns a port that stays taken until the test ends, like MASTER_PORT by torchrun's
+// store: binding it fails.
 func takenPort(t *testing.T) int {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -170,7 +170,7 @@ func TestADeadRankEndsTheJobUnderOtherLaunchers(t *testing.T) {
 					t.Errorf("status %d after %v\n%s%s", status, took, out, errs)
 				}
 				if strings.HasPrefix(w.name, "hydra") {
-					continue // it kills the others before they can say what they know
+					continue // hydra kills the others before they can print
 				}
 				if want := "rank " + victim + " (host "; !strings.Contains(errs, want) {
 					t.Errorf("%q lacks %q", errs, want)
@@ -191,8 +191,7 @@ func TestAbortEndsTheJobUnderOtherLaunchers(t *testing.T) {
 	}
 }
 
-// Without any way to meet, the ranks end at once, and one of them says at length
-// what to do.
+// Without any way to meet, the ranks end at once, and one of them explains at length.
 func TestRanksThatCannotMeetSaySoOnce(t *testing.T) {
 	status, out, errs := variables()(t, 4)
 	if status != 3 || out != "" || strings.Count(errs, "each would be rank 0 of 1, 4 times") != 1 || strings.Count(errs, "\n") != 4 {

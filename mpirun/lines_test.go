@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// torchStandIn takes the place of a training script: it checks what it is told about
-// its job, and meets the other ranks at MASTER_ADDR as PyTorch's store does.
+// torchStandIn takes the place of a training script: it checks the variables about its job, and
+// meets the other ranks at MASTER_ADDR as PyTorch's store does.
 const torchStandIn = `
 import os, socket, sys, time
 e = os.environ
@@ -137,8 +137,8 @@ func TestLinesForTorchrunsUsersRun(t *testing.T) {
 	}
 }
 
-// runLines runs each line in a shell of its own, all at once, and returns what
-// they wrote. All must end well.
+// runLines runs each line in a shell of its own, all at once, and returns their output. All must
+// end well.
 func runLines(t *testing.T, dir string, lines []string) string {
 	t.Helper()
 	script := ""

@@ -56,8 +56,8 @@ func TestEveryLoginShellStartsAgents(t *testing.T) {
 	}
 }
 
-// A folder in which gompirun, or a program that is preloaded, cannot be put is no end: the next is
-// tried. If there is none, it is told what was wrong with each. What is in the way in HOME:
+// If gompirun, or a preloaded program, cannot be put into a folder, the next folder is tried.
+// Without a usable folder, the error names the obstacle of each. The obstacles in HOME:
 func TestFoldersThatCannotBeUsedArePassedOver(t *testing.T) {
 	t.Parallel() // it waits for logins
 	private, home, tmp := t.TempDir(), t.TempDir(), t.TempDir()

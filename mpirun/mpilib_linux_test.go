@@ -58,7 +58,7 @@ func withMPI(t *testing.T, compilers ...string) (gompirun string, progs []string
 	return gompirun, progs
 }
 
-// withRPATH returns a program that finds its own MPI library before those of LD_LIBRARY_PATH.
+// withRPATH returns a program that finds its own MPI library before LD_LIBRARY_PATH.
 func withRPATH(t *testing.T, compiler string) string {
 	t.Helper()
 	prog := filepath.Join(t.TempDir(), "mpi")
@@ -99,8 +99,8 @@ const (
 	asMPICH    = "gompi " + mpiVersion + ", as MPICH"
 )
 
-// Programs of Open MPI run on gompi, those of MPICH on their own library, and both as -mpi-lib
-// says.
+// Programs of Open MPI run on gompi, programs of MPICH on their own library, and both by
+// -mpi-lib.
 func TestMPIProgramsRunOnTheLibraryThatIsChosen(t *testing.T) {
 	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
 	openMPI, mpich := progs[0], progs[1]
@@ -169,7 +169,7 @@ print(f"rank {world.rank} on {MPI.Get_library_version()}")`
 	areRanks(t, "mpi4py", 3, asOpenMPI, status, out, errs)
 }
 
-// What goes wrong in an MPI program is reported as it is of gompi's own, in MPI's terms.
+// Failures of an MPI program are reported like gompi's own, in MPI's terms.
 func TestMPIProgramsOnGompiFailAsItsOwnDo(t *testing.T) {
 	gompirun, progs := withMPI(t, "mpicc.openmpi", "mpicc.mpich")
 	for _, prog := range progs {

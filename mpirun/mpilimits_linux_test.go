@@ -32,8 +32,8 @@ func TestSignalsHaveNames(t *testing.T) {
 	}
 }
 
-// A rank that crashes has a core, whose name is told, or what to type to see where it is; and that
-// shows it.
+// A crashed rank has a core, and gompirun names the file, or the command that shows the place of
+// the crash. That command works.
 func TestWhereARankHasCrashedCanBeSeen(t *testing.T) {
 	prog, _ := countsOfMPI(t)
 	gompirun, _ := withMPI(t)

@@ -13,7 +13,7 @@ import (
 	"gompi/mpirun/internal/report"
 )
 
-// countsOfMPI builds a program of MPI whose calls are known, and returns what runs it.
+// countsOfMPI builds a program of MPI with known calls, and returns a function that runs it.
 func countsOfMPI(t *testing.T) (prog string, summary func(args ...string) *report.Summary) {
 	t.Helper()
 	gompirun, _ := withMPI(t)

@@ -65,7 +65,7 @@ func startNode(t *testing.T, env []string, args ...string) *node {
 	return n
 }
 
-// wants waits for the exit status, and says what was said if it is another.
+// wants waits for the exit status, and prints the output if it differs.
 func (n *node) wants(t *testing.T, status int) {
 	t.Helper()
 	select {
@@ -150,7 +150,7 @@ func TestNodesMayTakeDifferentNumbersOfRanks(t *testing.T) {
 	}
 }
 
-// Who sets torchrun's variables need not type its flags.
+// Users who set torchrun's variables need not type its flags.
 func TestTorchrunsVariablesMakeANode(t *testing.T) {
 	at := place(t)
 	start := func(rank string) *node {
@@ -245,16 +245,15 @@ func TestALostNodeEndsTheJob(t *testing.T) {
 	}
 }
 
-// TestAFrozenNodeEndsTheJob stops what belongs to one node, or its gompirun alone,
-// or all but that. Whoever is not stopped ends, and so do the others as soon as
-// they continue.
+// TestAFrozenNodeEndsTheJob stops all processes of one node, or its gompirun alone, or all others
+// of the node. Running processes end, and so do the stopped ones as soon as they continue.
 func TestAFrozenNodeEndsTheJob(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	const all, launcher, rest = "all of", "gompirun of", "agent and ranks of"
 	for _, tt := range []struct {
 		frozen string
 		node   int
-		want   string // what the other node says
+		want   string // output of the other node
 	}{
 		{all, 1, "(1): nothing heard for "},
 		{launcher, 1, "(1): nothing heard for "},

@@ -53,7 +53,7 @@ func part(ctx context.Context, what string, more bool) error {
 	return err
 }
 
-// parts runs the program and fails the test unless every rank learns what both called.
+// parts runs the program and fails the test unless every rank learns both calls.
 func parts(t *testing.T, cmd *exec.Cmd, np int, what string) {
 	t.Helper()
 	out, err := cmd.Output()

@@ -35,11 +35,10 @@ func allowedHere(t *testing.T) (list string, cpus []int) {
 	return plan.Ranges(cpus), cpus
 }
 
-// reportBinding is a program that prints its rank and what the kernel lets it use.
+// reportBinding is a program that prints its rank and its CPUs by the kernel.
 const reportBinding = `echo "$RANK $(sed -n 's/Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)"`
 
-// runBound runs gompirun and returns what each rank says it may use, and what
-// -report-bindings says of it.
+// runBound runs gompirun and returns each rank's own report of its CPUs, and -report-bindings's.
 func runBound(t *testing.T, command ...string) (ranks, report map[string]string) {
 	t.Helper()
 	cmd := exec.Command(command[0], append(command[1:], "sh", "-c", reportBinding)...)
@@ -60,7 +59,7 @@ func runBound(t *testing.T, command ...string) (ranks, report map[string]string)
 	return ranks, report
 }
 
-// What -report-bindings prints is what ranks find, whatever they are bound to.
+// -report-bindings agrees with the ranks' own view, for any binding.
 func TestBindingsAreReportedAsTheKernelHasThem(t *testing.T) {
 	all, cpus := allowedHere(t)
 	first := strconv.Itoa(cpus[0])

@@ -16,8 +16,8 @@ import (
 	"gompi/internal/env"
 )
 
-// pmiMain is a client of PMI-1 that sends each argument as a line and prints
-// what comes back; "|" ends a line of several. "hold" keeps it running without its socket.
+// pmiMain is a client of PMI-1 that sends each argument as a line and prints the answers; "|"
+// ends a line of several. "hold" keeps it running without its socket.
 func pmiMain() {
 	f := os.NewFile(uintptr(env.FD(env.PMIFD)), "pmi")
 	in := bufio.NewReader(f)

@@ -141,7 +141,7 @@ func TestAReaderMayTakeItsTime(t *testing.T) {
 	}
 }
 
-// What a rank has left running, and what then ends by itself, is not said to be left behind.
+// A process left by a rank that then ends by itself is not reported as left behind.
 func TestWhatEndsByItselfIsNotLeftBehind(t *testing.T) {
 	t.Parallel()
 	for range 30 {

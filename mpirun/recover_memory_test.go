@@ -72,7 +72,7 @@ func hoardOnce(ctx context.Context, c *comm.Comm, gate string) error {
 		if err := comm.Bcast(ctx, c, 0, open); err != nil || open[0] != 0 {
 			return errors.Join(err, comm.Barrier(ctx, c))
 		}
-		small, err := comm.Alloc[int64](ctx, c, 1) // which frees what closed Comms had
+		small, err := comm.Alloc[int64](ctx, c, 1) // which frees the memory of closed Comms
 		if err != nil {
 			return err
 		}
@@ -117,9 +117,9 @@ func sharedMemory(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// TestTheMemoryOfDeadRanksIsFreed kills ranks one after the other, each of which is replaced. Each
-// replacement takes memory for its heap, and so much is freed. Those that were reading what is
-// freed get an error, not zeros.
+// TestTheMemoryOfDeadRanksIsFreed kills ranks one after the other, each of which is replaced.
+// Each replacement takes memory for its heap, and as much is freed. Readers of freed memory get
+// an error, not zeros.
 func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	const np, deaths = 3, 6
 	const most = np*hoardWords*8 + 8<<20 // the heaps, and less than one for all else

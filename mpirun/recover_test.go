@@ -22,11 +22,11 @@ import (
 	"gompi/mpirun/internal/testbed"
 )
 
-// surviveMain is a rank of a job that continues without its dead. Its arguments are how many steps
-// to make, and optionally "input" for ranks that read all their input first, "deaf" for ranks that
-// do not shrink, "restore" for those that have the dead replaced, "gate" and a file before which
-// none makes the last step, and "strike" or "strike-parent" with ranks of which each kills itself,
-// or the process that started it, in the midst.
+// surviveMain is a rank of a job that continues without its dead. Its arguments are the number of
+// steps, and optionally "input" for ranks that read all their input first, "deaf" for ranks that
+// do not shrink, "restore" for ranks that replace the dead, "gate" and a file without which no
+// rank makes the last step, and "strike" or "strike-parent" with ranks each of which kills
+// itself, or its parent process, in the middle.
 func surviveMain() {
 	s := &survivor{}
 	steps, err := strconv.Atoi(os.Args[1])
@@ -53,8 +53,8 @@ func surviveMain() {
 	}
 }
 
-// A survivor is such a rank. Its state is what a training would have: equal on all ranks after each
-// step, and a function of the number of steps alone.
+// A survivor is such a rank. Its state is like a training's: equal on all ranks after each step,
+// and a function of the number of steps alone.
 type survivor struct {
 	c     *comm.Comm
 	step  int64
@@ -206,7 +206,7 @@ func (s *survivor) exchange(ctx context.Context) error {
 	return nil
 }
 
-// finalState is what every survivor ends with.
+// finalState is every survivor's last state.
 func finalState(steps int64) (state uint64) {
 	for step := range steps {
 		state = advance(state, step+1)
@@ -222,11 +222,11 @@ type siege struct {
 	flags             []string // of gompirun
 }
 
-// abortOfUCX is what UCX 1.13 may say when it aborts a rank that answers one that has died
-// (docs/recovery.md; UCX 1.14 has that assertion no more). The others must go on without both.
+// abortOfUCX is UCX 1.13's message when it aborts a rank that answers a dead rank
+// (docs/recovery.md; UCX 1.14 lacks that assertion). The others must go on without both.
 const abortOfUCX = "Assertion `(req->send.wireup.type == UCP_WIREUP_MSG_EP_REMOVED)"
 
-// play kills ranks of the siege at random, and checks what the others say at the end.
+// play kills ranks of the siege at random, and checks the others' output at the end.
 func (s siege) play(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	args := append(s.flags, "-recover", "-timeout", "100", "-np", fmt.Sprint(s.np))

@@ -59,7 +59,7 @@ func newTraining(t *testing.T, flags ...string) *training {
 	return g
 }
 
-// goesOn trains without deaths, and with each of those numbers of them.
+// goesOn trains without deaths, and with each of these numbers of deaths.
 func (g *training) goesOn(t *testing.T, deaths []int) {
 	t.Helper()
 	seed := rand.Uint64()
@@ -85,7 +85,7 @@ func (g *training) goesOn(t *testing.T, deaths []int) {
 	}
 }
 
-// An ending is what is left of a training.
+// An ending is the result of a training.
 type ending struct {
 	loss  string
 	state []byte            // the snapshot,

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// denyMain runs a program whose system calls of some numbers fail, or of those the ones with some
+// denyMain runs a program in which system calls of some numbers fail, or only calls with some
 // first argument:
 //
 //	deny ERRNO CALL[:ARGUMENT][,CALL...] PROGRAM...

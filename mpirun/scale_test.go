@@ -80,9 +80,9 @@ func openHere() (connections, files int, err error) {
 }
 
 // A job of barriers and allreduces over TCP opens O(log p) connections for each rank, and besides
-// them only the doorbells of the host's ranks: docs/scale.md. Two ranks that connect to each other
-// at once have two connections for a moment, which on a busy machine is that of the count: then the
-// job is run again.
+// them only the doorbells of the host's ranks: docs/scale.md. Two ranks that connect to each
+// other at once have two connections for a moment, which on a busy machine may be the moment of
+// the count: then the job is run again.
 func TestARankOpensFewConnections(t *testing.T) {
 	for _, p := range []int{8, 16, 64} {
 		if p > 16 && testing.Short() {
@@ -162,7 +162,7 @@ func TestStressManyHosts(t *testing.T) {
 			"-map-by", fmt.Sprintf("ppr:%d:node", perHost), "scale")
 		status, out, output := finish(t, cmd)
 		took, text := time.Since(begun), strings.Join(output, "\n")
-		cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() // with what it has waited for
+		cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() // with its reaped children
 		direct := len(regexp.MustCompile(`(?m)^gompirun: agent on \S+: \S+ \(`).FindAllString(text, -1))
 		if ranks := strings.Count(out, "has "); status != 0 || ranks != hosts*perHost || direct != want {
 			t.Errorf("status %d, %d ranks of %d report, %d logins from here, want %d\n%s", status, ranks, hosts*perHost, direct, want, text)

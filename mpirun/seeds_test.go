@@ -36,7 +36,7 @@ func TestSeedsOfSlurmRun(t *testing.T) {
 	env := []string{"HOME=" + dir, "PATH=" + dir + ":" + path}
 
 	t.Run("sbatch", func(t *testing.T) {
-		// What it asks of a cluster is there, but for its processors, memory and folder.
+		// The script's requests to a cluster are met, except for processors, memory and folder.
 		out := submit(t, bed, env, dir, "--cpus-per-task=4", "--mem=0", "--chdir="+dir, dir+"/002.sbatch")
 		var want []string
 		for r := range 4 {

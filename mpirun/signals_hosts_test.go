@@ -48,7 +48,7 @@ func TestSignalsReachTheRanksOfAllHosts(t *testing.T) {
 	k.ends(143)
 }
 
-// A debugger goes where the rank is, and what ranks are in is told of all hosts.
+// A debugger runs on the rank's host, and the calls of ranks on all hosts are listed.
 func TestAttachLogsInToTheHostOfTheRank(t *testing.T) {
 	bed := testbed.New(t, 2)
 	k := startTalk(t, "-rsh", bed.RSH(), "-H", "host1,host2", "sh", "-c", "echo ready; sleep 1000")

@@ -21,8 +21,8 @@ import (
 	"gompi/mpirun/internal/report"
 )
 
-// slowedMain runs a program: slowed RANKS TAKES PROGRAM ARGUMENT... What takes a processor a second
-// takes each rank so many, and these ranks, such as 1,3, a fifth longer.
+// slowedMain runs a program: slowed RANKS TAKES PROGRAM ARGUMENT... A second of processor time
+// takes each rank TAKES seconds, and RANKS, such as 1,3, a fifth longer.
 func slowedMain() {
 	takes, err := strconv.ParseFloat(os.Args[2], 64)
 	if err != nil {
@@ -151,10 +151,10 @@ func torchProgram(t *testing.T) []string {
 	return []string{python, "-m", "gompi_torch", "../examples/pytorch/cnn.py", "--data", data, "--batch", "64", "1"}
 }
 
-// namesSlow runs a job until the ranks that are slowed in it were named in two runs of at most
-// four: what else the machine does slows a rank, too. Where ranks are more than processors, each
-// gets four fifths of its part of these, and any of them: else a rank would be as slow as one that
-// it shares a processor with, and for the others both are.
+// namesSlow runs a job until its slowed ranks were named in two runs of at most four, because
+// other work of the machine slows ranks, too. If ranks outnumber processors, each gets four
+// fifths of its part of them, on any processor: otherwise a rank would be as slow as the rank
+// that shares its processor, and both would look slow to the others.
 func namesSlow(t *testing.T, gompirun string, ranks int, slow []int, flags, program []string) {
 	takes := 1.0
 	if p := runtime.NumCPU(); ranks > p {

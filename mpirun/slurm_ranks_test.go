@@ -12,12 +12,12 @@ import (
 	"gompi/mpirun/internal/testbed"
 )
 
-// ofTasks has a process say what Slurm's variables of tasks tell it.
+// ofTasks makes a process print Slurm's variables of tasks.
 const ofTasks = `for v in PROCID LOCALID NODEID GTIDS NTASKS NPROCS STEP_NUM_TASKS NNODES STEP_NUM_NODES TASKS_PER_NODE STEP_TASKS_PER_NODE NTASKS_PER_NODE; do
 	eval "printf '%s=%s ' $v \$SLURM_$v"; done; scontrol show hostnames $SLURM_STEP_NODELIST | paste -sd,`
 
-// describeRanks asks srun's own tasks what Slurm tells them, and wants the same
-// told to gompirun's ranks.
+// describeRanks asks srun's own tasks for Slurm's variables, and wants the same ones in
+// gompirun's ranks.
 func describeRanks(t *testing.T, bed *testbed.Slurm) {
 	ask := func(alloc []string, launch ...string) []string {
 		t.Helper()

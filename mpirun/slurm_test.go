@@ -47,8 +47,8 @@ func TestInSlurm(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { launcherKilledInSlurm(t, bed) })
 }
 
-// inSlurm runs a command line in the bed and returns what it prints, line by
-// line in alphabetical order, its stderr and its exit status.
+// inSlurm runs a command line in the bed and returns its output, line by line in alphabetical
+// order, its stderr and its exit status.
 func inSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []string, stderr string, status int) {
 	t.Helper()
 	for range 3 {
@@ -59,8 +59,8 @@ func inSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []string, 
 	return lines, stderr, status
 }
 
-// lostAllocation is said by salloc when it has waited for nodes, on which an earlier job still
-// ended, and has lost the answer that it has them. Nothing has begun then.
+// lostAllocation is salloc's error when it has waited for nodes, on which an earlier job was
+// still ending, and has lost the answer. Nothing has begun then.
 const lostAllocation = "salloc: error: Job submit/allocate failed: No error"
 
 func onceInSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []string, stderr string, status int) {
@@ -76,7 +76,7 @@ func onceInSlurm(t *testing.T, bed *testbed.Slurm, args ...string) (lines []stri
 	return lines, errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// whoAmI is what ranks print: their rank, node, and what Slurm calls those.
+// whoAmI makes ranks print their rank, node, and Slurm's names of both.
 const whoAmI = "echo $RANK $GOMPI_NODE $SLURMD_NODENAME $SLURM_PROCID $SLURM_LOCALID $SLURM_NTASKS"
 
 func inSalloc(t *testing.T, bed *testbed.Slurm) {
@@ -112,7 +112,7 @@ wait $job; echo $?`
 	}
 }
 
-// batch runs a script by sbatch and returns what it prints.
+// batch runs a script by sbatch and returns its output.
 func batch(t *testing.T, bed *testbed.Slurm, script string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -122,8 +122,8 @@ func batch(t *testing.T, bed *testbed.Slurm, script string) string {
 	return submit(t, bed, nil, dir, dir+"/job")
 }
 
-// submit runs sbatch with more variables and arguments, and returns what the job
-// prints, when it has ended. It must be the only job.
+// submit runs sbatch with more variables and arguments, and returns the job's output after its
+// end. It must be the only job.
 func submit(t *testing.T, bed *testbed.Slurm, env []string, dir string, args ...string) string {
 	t.Helper()
 	cmd := bed.Command("sbatch", append([]string{"--output=" + dir + "/out"}, args...)...)
@@ -139,8 +139,8 @@ func submit(t *testing.T, bed *testbed.Slurm, env []string, dir string, args ...
 	return string(out)
 }
 
-// In a batch script gompirun runs on the first node: its ranks there are no
-// step, those of the other nodes are.
+// In a batch script gompirun runs on the first node: its ranks there are no step, the ranks on
+// other nodes are.
 func inSbatch(t *testing.T, bed *testbed.Slurm) {
 	out := batch(t, bed, `#SBATCH -N3 --ntasks-per-node=1 -c4
 gompirun -v sh -c 'echo $RANK $SLURMD_NODENAME; squeue -h -s -j $SLURM_JOB_ID -o "%i on %N" >steps.$RANK'
@@ -199,7 +199,7 @@ func gpusOfNodes(t *testing.T, bed *testbed.Slurm) {
 			t.Errorf("%s: %q, status %d, want %q\n%s", ask, lines, status, want, stderr)
 		}
 	}
-	// Of a node's GPUs ranks are given those alone that are the job's.
+	// Of a node's GPUs ranks get only the job's.
 	path := "PATH=" + topoProgram(t, withDevices("n", "", "", "", "")) + ":" + os.Getenv("PATH")
 	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=2", "--gres=gpu:1",
 		"env", path, "gompirun", "-gpus-per-rank", "1", "sh", "-c", "echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES")
@@ -257,8 +257,8 @@ func bytesPassThroughSrun(t *testing.T, bed *testbed.Slurm) {
 	}
 }
 
-// everythingPasses runs jobs that write as much at once as may be on its way, and end: while srun
-// still reads, the launcher sends credit to what has ended.
+// everythingPasses runs jobs that write as much output as may be in transit, and end: while srun
+// still reads, the launcher sends credit to an ended agent.
 func everythingPasses(t *testing.T, bed *testbed.Slurm) {
 	t.Helper()
 	const size, times = 320 << 10, 3
@@ -389,7 +389,7 @@ func sentThroughSrun(t *testing.T, bed *testbed.Slurm) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// What runs has no path any more.
+	// The running program has no path any more.
 	const script = `cp "$0" "$1/gompirun" && exec 9<"$1/gompirun" && rm "$1/gompirun" && exec -a gompirun /proc/self/fd/9 sh -c 'echo $SLURMD_NODENAME'`
 	cmd := bed.Command("salloc", "-Q", "-N2", "--ntasks-per-node=1", "-w", "n1,n2", "bash", "-c", script, path, dir)
 	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+dir)

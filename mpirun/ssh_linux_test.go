@@ -20,8 +20,8 @@ import (
 	"gompi/mpirun/internal/testbed"
 )
 
-// remotely runs gompirun on the hosts of b and returns its exit status, what it
-// wrote, and on stderr the lines.
+// remotely runs gompirun on the hosts of b and returns its exit status, its output, and the lines
+// of stderr.
 func remotely(t *testing.T, b *testbed.Bed, args ...string) (int, string, []string) {
 	t.Helper()
 	cmd := exec.Command("gompirun", append([]string{"-rsh", b.RSH()}, args...)...)
@@ -76,8 +76,8 @@ func TestRanksOfSeveralHostsMeet(t *testing.T) {
 	b.AwaitEmpty(soon)
 }
 
-// Whatever keeps hosts from being used, all of them are named, each in one line
-// with the last words of what tried.
+// All unusable hosts are named, for any obstacle, each in one line with the last words of the
+// failed command.
 func TestHostsThatFailAreReportedTogether(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	fake := t.TempDir()
@@ -136,8 +136,8 @@ func TestAgentsThatFailAreReported(t *testing.T) {
 	}
 }
 
-// Ctrl-C and the job's time limit work while hosts are waited for, and what is
-// waited for is said.
+// Ctrl-C and the job's time limit work during the wait for hosts, and the line names the missing
+// hosts.
 func TestStartUpCanBeEnded(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 2)
@@ -156,7 +156,7 @@ func TestStartUpCanBeEnded(t *testing.T) {
 	b.AwaitEmpty(soon)
 }
 
-// A host that is only just starting is waited for by those who say so.
+// Users may ask to wait for a host that is only just booting.
 func TestHostsMayStartLater(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 1)
@@ -174,7 +174,7 @@ func TestHostsMayStartLater(t *testing.T) {
 func TestAHostThatFreezesAtTheStartEndsInTime(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 2)
-	frozen := "kill -STOP $$; exec cat >/dev/null" // what an agent does that thaws: it finds that its channel has ended
+	frozen := "kill -STOP $$; exec cat >/dev/null" // like a thawing agent, which finds its channel ended
 	begun := time.Now()
 	status, _, output := remotely(t, b, "-start-timeout", "2", "-launch-agent", "sh -c '"+frozen+"'", "-H", "host1,host2", "true")
 	if took := time.Since(begun); status != statusFailed || took > soon {
@@ -364,7 +364,7 @@ func TestNothingIsLeftOnHosts(t *testing.T) {
 	}
 }
 
-// What ranks have left lives on where the watchdog of a host would else kill it.
+// Processes left by ranks live on where the watchdog of a host would otherwise kill them.
 func TestChildrenLiveOnOnHosts(t *testing.T) {
 	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
@@ -399,8 +399,8 @@ func TestDroppedConnectionsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// A rank that floods the output, which is not read, stops only itself:
-// not the ranks of other hosts, and not what ends the job.
+// A rank that floods the output, which is not read, stops only itself: not the ranks of other
+// hosts, and not the end of the job.
 func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
 	t.Parallel()
 	b := testbed.New(t, 2)
@@ -440,7 +440,7 @@ func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
 			t.Fatalf("ranks have not ended: %v", b.Processes(1))
 		}
 	}
-	r.Close() // until then what they have written waits to be read
+	r.Close() // until then their output waits to be read
 	cmd.Wait()
 	b.AwaitEmpty(soon)
 }
@@ -459,8 +459,7 @@ func TestManyHostsStart(t *testing.T) {
 	matches(t, "meet", lines, `^rank 99 of 100, local 0 of 1, node 99 of 100 on node100.invalid, `)
 }
 
-// isRank tells ranks, and what they started, from what stands between them and
-// the launcher.
+// isRank distinguishes ranks, and their children, from processes between them and the launcher.
 func isRank(p testbed.Process) bool {
 	return !strings.Contains(p.Command, "gompirun") && !strings.HasPrefix(p.Command, "sshd")
 }

@@ -25,7 +25,7 @@ func counted(t *testing.T) string {
 	return program
 }
 
-// summary runs a job with -stats, which is to end with a status, and returns what it writes.
+// summary runs a job with -stats, which has to end with a status, and returns the summary.
 func summary(t *testing.T, want int, args ...string) *report.Summary {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stats.json")
@@ -44,8 +44,8 @@ func summary(t *testing.T, want int, args ...string) *report.Summary {
 	return s
 }
 
-// untilLate runs a job again until its summary names these ranks: what else keeps a processor busy
-// makes its ranks late, too.
+// untilLate runs a job again until its summary names these ranks, because other work of a
+// processor makes its ranks late, too.
 func untilLate(want []int, run func() *report.Summary) *report.Summary {
 	s := run()
 	for end := time.Now().Add(soon); !slices.Equal(s.Late, want) && time.Now().Before(end); {
@@ -147,8 +147,7 @@ func TestTheRankThatWorksAloneIsNamed(t *testing.T) {
 	}
 }
 
-// What a rank counted before it was killed is kept, and added to what it counts when it is started
-// again.
+// A killed rank's counters are kept, and added to the counters of its next run.
 func TestCountsOutliveARank(t *testing.T) {
 	program := counted(t)
 	s := summary(t, 137, "-np", "2", program, "die", "100")
@@ -198,7 +197,7 @@ func TestStatsAreWrittenAsTheFileIsNamed(t *testing.T) {
 	}
 }
 
-// A job in which nobody uses gompi is said to be one, and what to type.
+// A job in which no rank uses gompi is reported as such, with a flag to type.
 func TestStatsOfAJobWithoutGompi(t *testing.T) {
 	for program, want := range map[string]string{"hostname": "-mpi-lib gompi", "python3": "-torch-backend gompi"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -226,7 +225,7 @@ type traceEvent struct {
 	Args  map[string]any
 }
 
-// trace runs a job with -trace, which is to end with a status, and returns what it writes.
+// trace runs a job with -trace, which has to end with a status, and returns the trace.
 func trace(t *testing.T, want int, args ...string) []traceEvent {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace.json")

@@ -11,8 +11,8 @@ import (
 	"gompi/mpirun/internal/stdio"
 )
 
-// The thread that reads the input outlives it: Linux would take its end for that of the agents'
-// parent, and continue agents that are stopped, if it has started them.
+// The thread that reads the input outlives it. If the thread had started agents, Linux would take
+// its end for the end of their parent, and continue stopped agents.
 func TestTheThreadThatReadsTheInputOutlivesIt(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -61,7 +61,7 @@ func (k strike) String() string {
 	return s
 }
 
-// A raid is one job and what strikes it.
+// A raid is a job and the strikes against it.
 type raid struct {
 	seed    uint64
 	np      int
@@ -76,9 +76,9 @@ func (r *raid) String() string {
 	return fmt.Sprintf("seed %d: %d ranks on %v, tcp %v, %v", r.seed, r.np, r.hosts, r.tcp, r.strikes)
 }
 
-// drawRaid returns the raid that a seed stands for. One in three is harmless: processes are
-// stopped for a while. In one of eight an agent is stopped for good. The launcher and an agent
-// do not both end at once: the other one ends what they have started.
+// drawRaid returns the raid of a seed. One in three is harmless: processes are stopped for a
+// while. In one of eight an agent is stopped for good. The launcher and an agent do not both end
+// at once: the survivor ends the other's children.
 func drawRaid(seed uint64) *raid {
 	g := rand.New(rand.NewPCG(seed, 0))
 	r := &raid{seed: seed, np: 1 + g.IntN(5), tcp: g.IntN(2) == 0}
@@ -193,8 +193,8 @@ func (a *agentsSeen) add(pid int) {
 	a.pids[pid] = true
 }
 
-// checkGroups checks that no agent's control group (v2) is left. That of one that was
-// killed with its launcher is removed by the next agent.
+// checkGroups checks that no agent's control group (v2) is left. The next agent removes the group
+// of an agent that was killed with its launcher.
 func (a *agentsSeen) checkGroups(t *testing.T) {
 	mount := t.TempDir()
 	if err := unix.Mount("none", mount, "cgroup2", 0, ""); err != nil {
@@ -307,7 +307,7 @@ func (d *raided) strike(k strike) {
 	}
 }
 
-// victim returns a process of a strike's kind, 0 if there is none, and what gompirun calls it.
+// victim returns a process of a strike's kind, 0 if there is none, and gompirun's name for it.
 func (d *raided) victim(k strike) (pid int, who string) {
 	agents, ranks := d.parts()
 	switch {
@@ -329,7 +329,7 @@ func (d *raided) parts() (agents []int, ranks map[int]int) {
 	ranks = map[int]int{}
 	for _, pid := range childrenOf(d.cmd.Process.Pid) {
 		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); !bytes.Contains(line, []byte(remote.LocalFlag)) {
-			continue // it has yet to become an agent, or is there to try what the kernel can
+			continue // not an agent yet, or a probe of the kernel
 		}
 		agents = append(agents, pid)
 		d.seen.add(pid)
@@ -360,7 +360,7 @@ func (d *raided) left() (found []string) {
 // forGoodTime is the time limit of a job of which an agent is stopped for good.
 const forGoodTime = 10 * time.Second
 
-// endTime is how long a job may take to end after the last strike, or what is left of it.
+// endTime is how long a job, or its rest, may take to end after the last strike.
 func (d *raided) endTime() time.Duration {
 	if d.forGood {
 		return 30*time.Second + forGoodTime
@@ -368,7 +368,7 @@ func (d *raided) endTime() time.Duration {
 	return 30 * time.Second
 }
 
-// outcome waits for the end of the job and checks what has come of it.
+// outcome waits for the end of the job and checks the result.
 func (d *raided) outcome(out *bytes.Buffer) {
 	defer func() {
 		if d.failed {
@@ -430,10 +430,10 @@ func firstLine(output string) string {
 // An end is one that a job may come to.
 type end struct {
 	status int
-	first  string // what gompirun's first line matches
+	first  string // pattern of gompirun's first line
 }
 
-// ends returns those that what was struck allows.
+// ends returns the ends that the struck processes allow.
 func (d *raided) ends() []end {
 	var all []end
 	for _, hit := range d.hit {

@@ -87,15 +87,14 @@ func (k *terminal) press(keys string) {
 	}
 }
 
-// command types a line at the shell's next prompt: what is typed before, another
-// process might read.
+// command types a line at the shell's next prompt: earlier, another process might read it.
 func (k *terminal) command(line string) {
 	k.t.Helper()
 	k.expect(prompt)
 	k.press(line + "\n")
 }
 
-// expect waits until want is shown, after what has been expected before.
+// expect waits until want is shown, after the text expected before.
 func (k *terminal) expect(want string) {
 	k.t.Helper()
 	for deadline := time.Now().Add(soon); ; time.Sleep(time.Millisecond) {
@@ -110,8 +109,8 @@ func (k *terminal) expect(want string) {
 	}
 }
 
-// A job continues in the background, where what is typed is not for it, and reads again
-// in the foreground.
+// A job continues in the background, where typed text is not for it, and reads again in the
+// foreground.
 func TestAJobContinuesInTheBackground(t *testing.T) {
 	k := newTerminal(t)
 	ranks := `gompirun -np 2 sh -c 'test $RANK = 0 || exec sh -c "while :; do echo tick; sleep 0.02; done"; while read line; do echo got $line.; done'`
@@ -144,7 +143,7 @@ func TestAJobContinuesInTheBackground(t *testing.T) {
 	}
 }
 
-// On a terminal a line says that all is well, and what gompirun itself says stands out.
+// On a terminal a line reports success, and gompirun's own lines stand out.
 func TestWhatGompirunSaysOnATerminal(t *testing.T) {
 	k := newTerminal(t)
 	k.command("gompirun -np 2 true")

@@ -41,7 +41,7 @@ var findTorch = sync.OnceValue(func() string {
 	return ""
 })
 
-// trained runs a command and checks that four ranks agree on what they learnt.
+// trained runs a command and checks that four ranks have learnt the same.
 func trained(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	cmd.WaitDelay = 5 * time.Second

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// treeHosts returns flags that make seven hosts of this machine, and a tree of them: h1 and h5 are
-// started from here, h2 and h4 from h1, h3 from h2, h6 and h7 from h5. FAKEHOST is the name of the
-// host that a process is on. What logs in runs refuse before.
+// treeHosts returns flags that make seven hosts of this machine, and a tree of them: h1 and h5
+// are started from here, h2 and h4 from h1, h3 from h2, h6 and h7 from h5. FAKEHOST is the name
+// of a process's host. The login script runs refuse first.
 func treeHosts(t *testing.T, refuse string) []string {
 	t.Helper()
 	rsh := filepath.Join(t.TempDir(), "rsh")
@@ -115,7 +115,7 @@ func TestSignalsReachAllRanksOfATree(t *testing.T) {
 	allGone(t, "TERM", ranks)
 }
 
-// Who is lost ends the job, and whoever is reached through it ends, too; that is said in one line.
+// The loss of an agent or relay ends the job, and the hosts behind it, too; one line says so.
 func TestWhoIsLostInATree(t *testing.T) {
 	for _, tt := range []struct {
 		what string
@@ -140,7 +140,7 @@ func TestWhoIsLostInATree(t *testing.T) {
 			k.expect(tt.says)
 			k.ends(statusFailed)
 			if tt.sig == syscall.SIGSTOP {
-				syscall.Kill(who, syscall.SIGKILL) // here what stands for ssh is no connection that ends
+				syscall.Kill(who, syscall.SIGKILL) // ssh's stand-in here is no connection that ends
 			}
 			allGone(t, tt.what, ranks)
 		})
@@ -172,7 +172,7 @@ func TestHostsThatOthersCannotReach(t *testing.T) {
 	}
 }
 
-// What else a job is asked for works in a tree, too.
+// Other flags of jobs work in a tree, too.
 func TestFlagsInATree(t *testing.T) {
 	dir := t.TempDir()
 	copyProgram(t, "rank", filepath.Join(dir, "rank"))
@@ -210,7 +210,7 @@ func TestJobsInATreeAreSeen(t *testing.T) {
 	allGone(t, "kill", ranks)
 }
 
-// With -min-np the host of a relay that is lost is left out, and those behind it are not.
+// With -min-np the host of a lost relay is left out, but not the hosts behind it.
 func TestAJobGoesOnWithoutARelay(t *testing.T) {
 	k, ranks := startTree(t, "-min-np", "3")
 	syscall.Kill(ranks[1].relay, syscall.SIGKILL)
@@ -228,7 +228,7 @@ func TestAJobGoesOnWithoutARelay(t *testing.T) {
 func TestARelayWithoutALauncherEnds(t *testing.T) {
 	t.Parallel() // it waits
 	k, ranks := startTree(t, "-heartbeat", beat.String())
-	// The launcher and what logs in for it stand still, and nothing is closed.
+	// The launcher and its login processes are stopped, and nothing is closed.
 	stopped := append([]int{k.cmd.Process.Pid}, childrenOf(k.cmd.Process.Pid)...)
 	for _, pid := range stopped {
 		syscall.Kill(pid, syscall.SIGSTOP)

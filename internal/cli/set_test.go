@@ -44,7 +44,7 @@ func newCommand() *command {
 	return c
 }
 
-// state writes what the flags were set to.
+// state returns the values of the flags.
 func (c *command) state() string {
 	var b strings.Builder
 	show := func(name string, v any, zero bool) {
@@ -246,8 +246,8 @@ func TestHabitsAreTranslatedOrSayOneLine(t *testing.T) {
 	}
 }
 
-// TestEveryHabitHasOneAnswer: it is translated, or ignored with a line, or refused
-// with one. That what it is translated to exists is tested with gompirun's flags.
+// TestEveryHabitHasOneAnswer: it is translated, or ignored with a line, or refused with one.
+// Tests of gompirun's flags check that the translations exist.
 func TestEveryHabitHasOneAnswer(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, h := range LauncherHabits() {

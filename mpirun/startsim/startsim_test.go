@@ -30,7 +30,7 @@ func run(t *testing.T, s *Site, ranks, fanout int) Result {
 	return r
 }
 
-// Where only processors cost something, a start takes what its longest chain of processes does.
+// If only processors have a cost, a start takes the time of its longest chain of processes.
 func TestAStartTakesWhatItsProcessesTake(t *testing.T) {
 	costs := Costs{Launcher: 1, Fork: 2, Client: 8, Server: 16, Agent: 100, Spawn: 1000, Process: 1e4, Card: 1e5, Close: 1e6}
 	for _, tt := range []struct {
@@ -70,8 +70,8 @@ func TestStartsOnOneMachineTakeWhatIsMeasured(t *testing.T) {
 	}
 }
 
-// So do those of hosts that are one machine's: by a script that logs in to none, of costs found
-// with up to 128 hosts, and by ssh.
+// So do starts on hosts that are one machine: by a script without logins, with costs found on up
+// to 128 hosts, and by ssh.
 func TestManyAgentsOnOneMachineTakeWhatIsMeasured(t *testing.T) {
 	s := site(t, "network,processors=2,together=100000,switch=12us")
 	near := func(what string, got, measured float64) {
@@ -106,7 +106,7 @@ func TestATreeCostsLessThanAStar(t *testing.T) {
 	}
 }
 
-// What is no job is refused.
+// An impossible job is refused.
 func TestAJobThatIsNoneIsRefused(t *testing.T) {
 	for _, j := range [][2]int{{0, 0}, {-1, 0}, {2, -1}} {
 		if r, err := new(Site).Run(j[0], j[1]); err == nil {

@@ -19,7 +19,7 @@ func TestAReplacementOfAReplacementIsKnownByTheFirst(t *testing.T) {
 	}
 }
 
-// A shell's children end while they are looked at: what follows them is looked at then.
+// A shell's children end during a look: then their successors are looked at.
 func TestChildrenThatEndMeanwhileAreNotTheWorker(t *testing.T) {
 	shell := exec.Command("sh", "-c", "while :; do /bin/true; done")
 	if err := shell.Start(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"gompi/mpirun/internal/proc"
 )
 
-// What a wrapper has started is gone before the segment says that its rank has ended, unless it has
-// had no processor for so long that the agent does not wait for it.
+// A wrapper's children are gone before the segment says that its rank has ended, unless they have
+// lacked a processor for so long that the agent does not wait.
 func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
 	if err := proc.Adopt(); err != nil {
 		t.Fatal(err)
@@ -32,8 +32,9 @@ func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
 	}
 }
 
-// groupOfTheDead kills a wrapper and has its end noticed. It returns what the kernel says of the
-// process group as soon as the segment says that the rank has ended, and how long the agent took.
+// groupOfTheDead kills a wrapper and lets the agent notice its end. It returns the kernel's error
+// for the process group as soon as the segment says that the rank has ended, and the agent's
+// time.
 func groupOfTheDead(t *testing.T) (error, time.Duration) {
 	t.Helper()
 	s, err := seg.New([]world.Rank{0})
@@ -84,8 +85,8 @@ func groupOfTheDead(t *testing.T) (error, time.Duration) {
 	return <-left, took
 }
 
-// Behind srun an agent that has sent everything ends when its channel is closed, and lets what its
-// ranks may leave running live on. One that has not sent everything kills it.
+// Behind srun an agent that has sent everything ends when its channel is closed, and spares
+// processes that ranks may leave running. An agent with unsent reports kills them.
 func TestAnAgentEndsWithItsChannel(t *testing.T) {
 	for _, unsent := range []int{0, 1} {
 		l := newLooped(t)

@@ -32,7 +32,7 @@ func newLeft(t *testing.T) *left {
 	return w
 }
 
-// What ranks left running is not killed because it got no processor.
+// Processes left by ranks are not killed because they lacked a processor.
 func TestWhatIsLeftRunningHasItsTurn(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -90,7 +90,8 @@ func TestWhatIsLeftRunningHasItsTurn(t *testing.T) {
 	}
 }
 
-// What ranks left running gets its time to write once more, when its output has waited for long.
+// Processes left by ranks get their time to write once more after their output has waited for
+// long.
 func TestTimeWithoutCreditIsNotTimeToWrite(t *testing.T) {
 	w, now := newLeft(t), time.Now()
 	w.end.linger = linger{open: true, until: now.Add(time.Millisecond)}

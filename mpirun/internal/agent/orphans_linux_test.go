@@ -66,7 +66,7 @@ func TestOrphansAreReapedAtOnceAndRanksAreNot(t *testing.T) {
 	}
 }
 
-// What runs aside waits for its own children, and orphans are reaped meanwhile.
+// Background work waits for its own children, and orphans are reaped meanwhile.
 func TestChildrenOfWhatRunsAsideAreNoOrphans(t *testing.T) {
 	l := newLooped(t)
 	if err := l.watchChildren(); err != nil {

@@ -24,7 +24,7 @@ type written struct {
 
 	sent    []string      // to the launcher
 	ready   bool          // the rank is
-	used    time.Duration // what it has used of a processor
+	used    time.Duration // its processor time
 	process int
 }
 
@@ -68,7 +68,7 @@ func (w *written) sends(when string, want ...string) {
 	w.sent = nil
 }
 
-// partials lets what is due at now be sent.
+// partials sends the partial lines due at now.
 func (w *written) partials(now time.Time) { w.all.SendPartials(now, false) }
 
 // A line that grows is shown when its first byte has waited for long enough.
@@ -208,7 +208,7 @@ func TestALineWaitsUntilItsRankHasHadItsTurn(t *testing.T) {
 	})
 }
 
-// The report of a failure shows what the rank said last, even if the launcher has no room for
+// The report of a failure shows the rank's last output, even if the launcher has no room for
 // output.
 func TestTheTailOfAFailedRankNeedsNoCredit(t *testing.T) {
 	w := newWritten(t, ctl.Stderr)
@@ -224,7 +224,7 @@ func TestTheTailOfAFailedRankNeedsNoCredit(t *testing.T) {
 	}
 }
 
-// Who gives credit learns whether output has waited for that for long.
+// Credit reports whether output has waited for long.
 func TestCreditReportsWhetherOutputHasWaited(t *testing.T) {
 	for _, since := range []time.Duration{0, time.Minute} {
 		w := newWritten(t, ctl.Stdout)

@@ -20,7 +20,7 @@ func testGetenv(name string) (string, bool) {
 	return "", false
 }
 
-// parse reads a line, and returns also what the user is told.
+// parse reads a line, and returns also the notes for the user.
 func parse(line string, getenv func(string) (string, bool)) (*Spec, string, error) {
 	var notes strings.Builder
 	spec, err := Parse(strings.Fields(line), getenv, func(line string) { notes.WriteString(line + "\n") })
@@ -184,7 +184,7 @@ func TestUsageNamesEveryFlag(t *testing.T) {
 	}
 }
 
-// TestUsageFitsOnAScreen: -h is for whoever asks what to type, on a terminal of 80 columns.
+// TestUsageFitsOnAScreen: -h is for users who need a flag, on a terminal of 80 columns.
 func TestUsageFitsOnAScreen(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(Usage, "\n"), "\n")
 	if len(lines) > 40 {
@@ -231,8 +231,8 @@ func TestPlacementFlagsAndTheirHabits(t *testing.T) {
 	}
 }
 
-// MCA parameters are the flags that gompirun has for them, typed or as variables. What chooses
-// hosts, interfaces or variables, and cannot be translated, is not left aside.
+// MCA parameters become gompirun's flags, typed or as variables. Parameters that choose hosts,
+// interfaces or variables, and cannot be translated, are not ignored.
 func TestMCAParameters(t *testing.T) {
 	const port, list = "OMPI_MCA_btl_tcp_port_min_v4", "OMPI_MCA_mca_base_env_list"
 	for _, tt := range []struct {
@@ -288,7 +288,7 @@ func TestMCAParameters(t *testing.T) {
 	}
 }
 
-// What is no program is no rank's error: the line says what the user has probably meant.
+// A missing program is no rank's error: the line names the user's probable intention.
 func TestSlipsAreAnsweredWithWhatIsMeant(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("A=1", nil, 0o755); err != nil {

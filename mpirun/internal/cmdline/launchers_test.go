@@ -40,7 +40,7 @@ func otherLaunchers() []otherLauncher {
 	}
 }
 
-// reports returns what the launcher prints on stdout.
+// reports returns the launcher's output on stdout.
 func (l *otherLauncher) reports(args []string) string {
 	out, _ := exec.Command(l.program, args...).Output() // a launcher without help fails
 	return string(out)
@@ -89,8 +89,8 @@ func optionLists(t *testing.T) map[string][]string {
 	return lists
 }
 
-// TestOptionsOfOtherLaunchersAreComplete compares the page with what today's launchers name, and
-// with what those that are installed say of themselves.
+// TestOptionsOfOtherLaunchersAreComplete compares the page with the lists of today's launchers,
+// and with the help of installed launchers.
 func TestOptionsOfOtherLaunchersAreComplete(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "slurm.conf") // srun wants one, to print its help
 	if err := os.WriteFile(conf, []byte("ClusterName=c\nSlurmctldHost=h\nNodeName=h\nPartitionName=p Nodes=ALL\nTaskPlugin=task/affinity\n"), 0o644); err != nil {
@@ -136,7 +136,7 @@ func TestOptionsOfOtherLaunchersAreComplete(t *testing.T) {
 	}
 }
 
-// TestEveryFlagIsOnThePage finds on the page the flags of gompirun, and what it takes for users of
+// TestEveryFlagIsOnThePage finds the flags of gompirun on the page, and its habits for users of
 // other launchers.
 func TestEveryFlagIsOnThePage(t *testing.T) {
 	known := namesOf(slices.Concat(slices.Collect(maps.Values(optionRows(t)))...))

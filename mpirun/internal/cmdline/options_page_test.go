@@ -12,8 +12,8 @@ import (
 	"gompi/internal/cli"
 )
 
-// An optionRow is a line of docs/options.md: options, what becomes of them, and why,
-// to what they are translated, or what to type.
+// An optionRow is a line of docs/options.md: options, their outcome, and the reason, the
+// translation, or the replacement to type.
 type optionRow struct {
 	options []string
 	outcome string
@@ -73,7 +73,7 @@ func TestEveryOptionOfOtherLaunchers(t *testing.T) {
 	}
 }
 
-// check says what is wrong about an option that the page has in r, if anything is.
+// check returns the error of an option that the page has in r, "" if there is none.
 func (r *optionRow) check(option string) string {
 	read := func(flags string) (*Spec, string, error) {
 		if !strings.HasSuffix(flags, " app") { // which has the program

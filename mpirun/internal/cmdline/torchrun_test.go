@@ -68,7 +68,7 @@ func only(name, value string) func(string) (string, bool) {
 }
 
 // TestTorchrunsVariablesAreItsFlags sets the variable of each flag of torchrun that has one,
-// instead of typing the flag: both give the same, of what is ignored the same line.
+// instead of typing the flag: both give the same spec, and the same line about ignored flags.
 func TestTorchrunsVariablesAreItsFlags(t *testing.T) {
 	known := torchVariableNames()
 	for _, row := range optionRows(t)["torchrun"] {
@@ -132,8 +132,8 @@ func torchVariableNames() (names []string) {
 	return names
 }
 
-// TestAllVariablesOfTorchrunAreRead compares them with the flags of today's torchrun, and with what
-// the torchruns that are installed read.
+// TestAllVariablesOfTorchrunAreRead compares the variables with the flags of today's torchrun,
+// and with the variables that installed torchruns read.
 func TestAllVariablesOfTorchrunAreRead(t *testing.T) {
 	without := []string{"h", "help", "m", "r", "t", "logs-specs", "numa-binding", "print-completion"}
 	var today []string

@@ -19,7 +19,7 @@ import (
 	"gompi/internal/sockets/accepttest"
 )
 
-// limit bounds every wait for what must come.
+// limit bounds every wait for an event.
 const limit = time.Minute
 
 // A fakeJob answers questions until it is told to end.
@@ -64,7 +64,8 @@ func newJob(t *testing.T, folder, id string, wrap func(net.Listener) net.Listene
 
 func plainly(l net.Listener) net.Listener { return l }
 
-// folder returns one as Serve makes it. Its name is short: those of sockets have 107 bytes.
+// folder returns a folder as Serve makes it. Its name is short: sockets' names have at most 107
+// bytes.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gompi")
@@ -147,7 +148,8 @@ func TestAnOrderThatComesTooLate(t *testing.T) {
 	}
 }
 
-// The process may end once End has returned, and who ordered that gets the answer to the order.
+// The process may end once End has returned: the client that ordered the end has its answer by
+// then.
 func TestAnOrderIsAnsweredBeforeTheEnd(t *testing.T) {
 	for range 50 {
 		k := newJob(t, folder(t), "a1", plainly)
@@ -165,7 +167,7 @@ func TestAnOrderIsAnsweredBeforeTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer := make([]byte, mostRequest)
-		raw.Read(func(fd uintptr) bool { // what has come by now
+		raw.Read(func(fd uintptr) bool { // the bytes that have come by now
 			n, _ := unix.Read(int(fd), answer)
 			answer = answer[:max(n, 0)]
 			return true
@@ -177,7 +179,7 @@ func TestAnOrderIsAnsweredBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// What anybody can send is answered, or not, and does no harm.
+// Any request is answered, or not, and does no harm.
 func TestRequests(t *testing.T) {
 	dir := folder(t)
 	k := newJob(t, dir, "a1", plainly)
@@ -250,7 +252,7 @@ func TestSocketsOfTheGoneAreRemoved(t *testing.T) {
 	}
 }
 
-// What a job says its id is does not make it another job, nor does the name of a file that is none.
+// A job's own words about its id do not make it another job, nor does a file's invalid name.
 func TestAJobIsWhatItsSocketIsCalled(t *testing.T) {
 	dir := folder(t)
 	for _, id := range []string{"b2", "\x1b[2J", "a.b"} { // of a job that calls itself a1
@@ -353,7 +355,7 @@ func TestOtherUsersGetNoAnswer(t *testing.T) {
 	}
 }
 
-// What listens in a user's folder is the user's, and a folder is used only if it is so.
+// A listener in a user's folder must be the user's, and so must the folder.
 func TestFoldersAndSocketsOfOthersAreNotUsed(t *testing.T) {
 	dir := folder(t)
 	own := os.Geteuid()
@@ -443,7 +445,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A Job is what its JSON is.
+// A Job survives its JSON unchanged.
 func TestAJobIsTheSameInJSON(t *testing.T) {
 	text, err := json.Marshal(described)
 	var back Job

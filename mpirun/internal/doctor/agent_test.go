@@ -12,7 +12,7 @@ import (
 	"gompi/mpirun/internal/remote"
 )
 
-// A foreignAgent says what no agent of this version does, and continues until it is killed.
+// A foreignAgent sends a greeting of no agent of this version, and runs until it is killed.
 type foreignAgent struct {
 	greeting string
 	killed   chan struct{}
@@ -36,8 +36,8 @@ func (s *foreignAgent) Wait() string {
 	return "was killed"
 }
 
-// What the agent's output begins with is in the doctor's words, and the doctor does not wait for an
-// agent that continues.
+// The doctor quotes the beginning of the agent's output, and does not wait for an agent that runs
+// on.
 func TestAnAgentOfAnotherVersionIsReported(t *testing.T) {
 	p := host{entry: hostfile.Host{Name: "node1"}}
 	s := &foreignAgent{greeting: strings.Replace(ctl.Magic, "agent", "tribe", 1), killed: make(chan struct{})}

@@ -14,7 +14,7 @@ type conn struct{}
 func (conn) Kill()        {}
 func (conn) Wait() string { return "is gone" }
 
-// What stands between doctor and an agent may have started a process that holds its output open.
+// The process between doctor and an agent may have a child that holds its output open.
 func TestWhoHoldsTheOutputOfAnAgentIsNotWaitedFor(t *testing.T) {
 	_, in := io.Pipe()
 	out, _ := io.Pipe()

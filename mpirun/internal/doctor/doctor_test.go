@@ -145,8 +145,8 @@ func TestDoctorShowsGPUs(t *testing.T) {
 	}
 }
 
-// TestColumnsStayAlignedWhenAHostFails: what stands under a header begins where that
-// begins, or ends before, whichever hosts failed.
+// TestColumnsStayAlignedWhenAHostFails: a cell under a header begins where the header begins, or
+// ends before, whichever hosts failed.
 func TestColumnsStayAlignedWhenAHostFails(t *testing.T) {
 	for failed := range 4 {
 		ps := connected(4)
@@ -168,7 +168,7 @@ func TestColumnsStayAlignedWhenAHostFails(t *testing.T) {
 	}
 }
 
-// TestHeadersAreExplained: a stranger finds below the table what its words mean.
+// TestHeadersAreExplained: a legend below the table explains its words.
 func TestHeadersAreExplained(t *testing.T) {
 	var b strings.Builder
 	writeHosts(&b, connected(1))

@@ -20,8 +20,8 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// A fakeAgent is an agent that does what its script says: it is called with each
-// message of the job, with nil first, in one goroutine.
+// A fakeAgent is an agent with a script, which is called with each message of the job, with nil
+// first, in one goroutine.
 type fakeAgent struct {
 	number int
 	name   string
@@ -134,8 +134,8 @@ type testJob struct {
 	output  string       // the name of a file
 }
 
-// newTestJob returns a job that spec describes, of a rank on each of two hosts unless it
-// says otherwise. Agents do what script says.
+// newTestJob returns a job that spec describes, by default of a rank on each of two hosts. Agents
+// follow script.
 func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ctl.Message)) *testJob {
 	k := &testJob{T: t, script: script, agent: link.Started{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan control.Question), output: filepath.Join(t.TempDir(), "output")}
 	f, err := os.Create(k.output)
@@ -192,8 +192,8 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ct
 // Look implements Process.
 func (k *testJob) Look() string { return k.kept }
 
-// wants runs the job and checks its exit status, and that it has said lines that begin
-// like those, in this order, and then nothing more.
+// wants runs the job and checks its exit status and its printed lines: lines that begin like
+// lines, in this order, and no more.
 func (k *testJob) wants(status int, lines ...string) {
 	k.Helper()
 	got, last := k.job.Run()
@@ -211,11 +211,11 @@ func (k *testJob) wants(status int, lines ...string) {
 	}
 }
 
-// hello is what an agent says first.
+// hello is an agent's first message.
 var hello = &ctl.Hello{Version: ctl.Version, Host: "vm", Cores: [][]int{{0}, {1}}, Port: 7}
 
-// obedient is the script of an agent whose ranks start, meet the others and then do what
-// then says; told to end they are killed. All that they know is in l.
+// obedient is the script of an agent whose ranks start, meet the others and then do as then does.
+// The order to end kills them. All their knowledge is in l.
 func obedient(then func(l *fakeAgent, rank int)) func(l *fakeAgent, m ctl.Message) {
 	return func(l *fakeAgent, m ctl.Message) {
 		switch m := m.(type) {

@@ -53,7 +53,7 @@ func TestWhatIsKeptFromRunningHereIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// What has come while this process did not run may not have been read.
+// Data that came while this process did not run may be unread.
 func TestABeatThatComesLateCountsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(well))

@@ -361,7 +361,7 @@ func TestTheTimeLimitEndsTheJob(t *testing.T) {
 }
 
 // At the time limit all ranks are asked for their stacks, and waited for, if the user wants
-// those.
+// stacks.
 func TestStacksComeBeforeTheTimeLimitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := obedient(func(*fakeAgent, int) {})
@@ -442,7 +442,7 @@ func TestSignalsEndTheJob(t *testing.T) {
 				if len(got[*ctl.Terminate](l)) == 2 && order.Delay != 0 {
 					t.Errorf("the second order is %+v, want one without delay", order)
 				}
-				k.signals <- syscall.SIGTERM // of timeout, that of its process group
+				k.signals <- syscall.SIGTERM // timeout's signal to its process group
 				time.Sleep(echoTime)         // of the bubble's clock
 				k.signals <- syscall.SIGTERM
 			}
@@ -498,7 +498,7 @@ func TestInputGoesToTheRankThatReads(t *testing.T) {
 // A host whose ranks have ended does not hold up the input of the others.
 func TestInputContinuesWhenAHostsRanksHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const pieces = 12 // each a quarter of what may be ahead
+		const pieces = 12 // each a quarter of inputAhead
 		chunks := make(chan Input, pieces)
 		for range pieces {
 			chunks <- Input{Data: make([]byte, inputAhead/4)}
@@ -553,8 +553,8 @@ func TestBarriersOfPMIAndMixtures(t *testing.T) {
 	}
 }
 
-// With -no-kill-children a host whose ranks have ended hears how the job has before it lets go of
-// what they have left.
+// With -no-kill-children a host whose ranks have ended learns the end of the job before it lets
+// go of their leftovers.
 func TestHostsThatKeepChildrenHearHowTheJobEnds(t *testing.T) {
 	for status, says := range map[int][]string{0: nil, 4: {"gompirun: rank 1 on b exited with status 4"}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func (k *testJob) order(s syscall.Signal) control.Order {
 	return ask(k, func(r control.Reply[control.Order]) control.Question { return control.Signal{Signal: s, Reply: r} })
 }
 
-// answering is a script of agents that answer what their rank is in.
+// answering is a script of agents that answer with a call of their rank.
 func answering(l *fakeAgent, m ctl.Message) {
 	if a, ok := m.(*ctl.Ask); ok {
 		r := ctl.RankDoing{Rank: l.rank(), PID: 77, Text: "is in barrier() number 2", Since: 2 * time.Second}

@@ -59,8 +59,7 @@ func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
 	}
 }
 
-// Nothing of what a job says of itself reaches a terminal as more than text: it may be another
-// user's.
+// A job's own words reach a terminal as plain text only, because the job may be another user's.
 func TestTextOfOthersIsPlain(t *testing.T) {
 	const evil = "\x1b[2J\u009b\u202e\U000e0001\t\r\x7f\xff"
 	var fill func(v reflect.Value)

@@ -76,7 +76,7 @@ func TestMakeInstallsAndUninstalls(t *testing.T) {
 	}
 }
 
-// debian makes a package of what is in bin, and looks what it has.
+// debian makes a package of the files in bin, and checks its content.
 func debian(t *testing.T, bin string) {
 	t.Helper()
 	command := func(name string, args ...string) string {

@@ -35,7 +35,7 @@ func TestEveryFlagIsInEveryFile(t *testing.T) {
 	}
 }
 
-// What is completed is what gompirun takes.
+// gompirun accepts every completed value.
 func TestValuesAreThoseOfTheCommandLine(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	for flag, words := range values {
@@ -158,7 +158,7 @@ func TestManualPagesAreWithoutWarnings(t *testing.T) {
 	}
 }
 
-// pages returns the page of a gompi-bench with two commands, and that of hostfiles.
+// pages returns the pages of a gompi-bench with two commands, and of hostfiles.
 func pages(t *testing.T) (bench, hostfile string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gompi-bench")

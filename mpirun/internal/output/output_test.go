@@ -18,15 +18,15 @@ import (
 	"gompi/mpirun/internal/pattern"
 )
 
-// A printed is what a rank writes, or gompirun itself if the rank is -1.
+// A printed is output of a rank, or of gompirun itself if the rank is -1.
 type printed struct {
 	rank   int
 	stream ctl.Stream
 	data   string
 }
 
-// write passes what is said through a Writer and returns what arrives on
-// stdout and stderr, which are one file if shared.
+// write passes all through a Writer and returns the output on stdout and stderr, which are one
+// file if shared.
 func write(t *testing.T, shared bool, set func(*Writer), all []printed) (stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -141,8 +141,8 @@ func TestAFileThatCannotBeWrittenIsReportedOnce(t *testing.T) {
 	}
 }
 
-// What is not read is dropped when its screen is given up: its credit comes back, the
-// ranks' files are whole, and the other screen is still written.
+// Unread output is dropped when its screen is given up: its credit comes back, the ranks' files
+// are whole, and the other screen is still written.
 func TestOutputWithoutAReaderIsGivenUp(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -182,9 +182,9 @@ func TestOutputWithoutAReaderIsGivenUp(t *testing.T) {
 	}
 }
 
-// giveUp gives sinks up, which block, and waits until all else is written.
+// giveUp gives up blocked sinks, and waits until all other output is written.
 func giveUp(o *Writer, blocked ...*sink) {
-	for flushed := o.Flush(); ; { // what blocks may not have begun
+	for flushed := o.Flush(); ; { // a blocked sink may not have begun
 		for _, s := range blocked {
 			s.giveUp(10)
 		}
@@ -294,8 +294,8 @@ func TestFilesWithoutAReaderAreGivenUp(t *testing.T) {
 	}
 }
 
-// What a Writer still writes that has been given up does not get into what the next one
-// writes, when the job starts again.
+// Output of a Writer that has been given up does not get into the next one's, when the job starts
+// again.
 func TestOneWriterWritesAtATime(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -327,7 +327,7 @@ func TestOneWriterWritesAtATime(t *testing.T) {
 	}
 }
 
-// pipeSize is what a pipe holds, at the usual size of pages.
+// pipeSize is the capacity of a pipe, with pages of the usual size.
 const pipeSize = 64 << 10
 
 func TestAScreenThatCannotBeWrittenIsReportedOnce(t *testing.T) {
@@ -394,7 +394,7 @@ func TestFilesCanBeAllThatIsWritten(t *testing.T) {
 	}
 }
 
-// The report of a failure leaves out what the screen ends with.
+// The report of a failure leaves out the end of the screen.
 func TestTheEndOfTheScreenIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) *os.File {

@@ -92,7 +92,7 @@ func TestGPUsOfRanks(t *testing.T) {
 	}
 }
 
-// checkGPUs checks what is promised of GPUs.
+// checkGPUs checks the guarantees about GPUs.
 func checkGPUs(t *testing.T, p *Plan) {
 	t.Helper()
 	for node, h := range p.Hosts {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// bindings returns what each rank is bound to: "" for nothing.
+// bindings returns the binding of each rank: "" for none.
 func bindings(p *Plan) []string {
 	var out []string
 	for _, r := range p.Ranks {
@@ -173,7 +173,7 @@ func TestPlacementOverHosts(t *testing.T) {
 	}
 }
 
-// Each program is numbered by itself, its ranks after those of the one before.
+// Each program is numbered by itself, its ranks after the previous program's.
 func TestRanksAreNumberedProgramByProgram(t *testing.T) {
 	p, err := Map(hosts(t, "a:4 b:4"), []Program{{NP: 4}, {NP: 4}}, policy(t, "map=node rank=slot"))
 	if err != nil {
@@ -211,9 +211,9 @@ func TestRankByAndCPUListsThatAreWrongAreQuoted(t *testing.T) {
 	}
 }
 
-// FuzzMap checks, for whatever hosts and policy, that every rank is placed
-// once, that limits are kept, that bindings are within what ranks may use, and
-// that those that are promised to be disjoint are.
+// FuzzMap checks, for any hosts and policy, that every rank is placed once, that limits are kept,
+// that bindings are within the allowed CPUs, and that bindings are disjoint where that is
+// guaranteed.
 func FuzzMap(f *testing.F) {
 	f.Add(4, 0, 8, 1, 2, 3, "map=numa", "auto", "auto", 0, "", false)
 	f.Add(0, 2, 3, 0, 1, 1, "map=ppr:2:numa", "core", "node", 2, "0-5", true)
@@ -259,7 +259,7 @@ func FuzzMap(f *testing.F) {
 	})
 }
 
-// checkBindings checks what is promised of bindings.
+// checkBindings checks the guarantees about bindings.
 func checkBindings(t *testing.T, p *Plan) {
 	t.Helper()
 	for node, h := range p.Hosts {

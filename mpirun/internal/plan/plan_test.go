@@ -125,7 +125,8 @@ func TestMapPlacesRanks(t *testing.T) {
 	}
 }
 
-// With SPAN the packages of all hosts get ranks alike, and those of one are neighbors.
+// With SPAN the packages of all hosts get equal numbers of ranks, and ranks of a package are
+// neighbors.
 func TestMapSpansAllHosts(t *testing.T) {
 	one := Host{Name: "one", Cores: cores(4)}
 	for _, tt := range []struct {
@@ -160,7 +161,7 @@ func TestMapSpansAllHosts(t *testing.T) {
 	}
 }
 
-// checkPlan checks what is true of every plan.
+// checkPlan checks the invariants of every plan.
 func checkPlan(t *testing.T, p *Plan) {
 	t.Helper()
 	total, next := 0, make([]int, len(p.Hosts))

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hold maps files, keeps those open whose names begin with open_mpi, and waits for its input's end.
+// hold maps files, keeps files whose names begin with open_mpi open, and waits for its input's
+// end.
 func hold(files []string) {
 	for _, file := range files {
 		fd, err := unix.Open(file, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
@@ -51,7 +52,7 @@ func holding(t *testing.T, environ []string, names []string) int {
 	return running(t, environ, os.Args[0], args...)
 }
 
-// running starts a process with an environment that says when it holds what it should.
+// running starts a process with an environment. The process says when it holds its files.
 func running(t *testing.T, environ []string, prog string, args ...string) int {
 	t.Helper()
 	cmd := exec.Command(prog, args...)

@@ -18,7 +18,7 @@ func start(t *testing.T, name string, args ...string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a shell ends with what it runs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a shell ends with its program
 	if err := cmd.Start(); err != nil {
 		t.Skip(err)
 	}

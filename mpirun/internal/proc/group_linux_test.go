@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folders stand for the groups here: of those, too, the kernel removes only what is empty.
+// Folders stand for the groups here: folders, too, must be empty for removal.
 func TestOnlyGroupsOfTheGoneAreSwept(t *testing.T) {
 	of := func(n int) string { return fmt.Sprintf("%s%d-%016x", prefix, os.Getpid(), n) } // whatever the agent's number
 	living, inUse, gone, nested := of(1), of(2), of(3), of(4)

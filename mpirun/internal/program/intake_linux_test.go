@@ -106,7 +106,7 @@ func fetching(t *testing.T, dir string, contents ...string) *intake {
 	return in
 }
 
-// What has been found right, or has come, is not read again for each file after it.
+// A file found right, or fetched, is not read again for later files.
 func TestPreloadLooksAtEachFileOnce(t *testing.T) {
 	dir := t.TempDir()
 	in := fetching(t, dir, "first", "second", "third")
@@ -168,7 +168,7 @@ func TestPreloadDoesNotReadPipes(t *testing.T) {
 	}
 }
 
-// A job notes that it uses what is in the cache, and touches nothing else.
+// A job marks the programs in the cache that it uses, and touches nothing else.
 func TestUsedProgramsAreMarkedInTheCacheAlone(t *testing.T) {
 	dir := t.TempDir()
 	long := time.Now().Add(-40 * 24 * time.Hour)

@@ -32,7 +32,7 @@ func library(t *testing.T, dir, name string) string {
 	return link(t, dir, name, "-shared", "-Wl,-soname,"+filepath.Base(name))
 }
 
-// What a program's file says decides which of gompi's MPI libraries it finds, and how.
+// A program's file decides which of gompi's MPI libraries it finds, and how.
 func TestTheMPILibraryIsChosenByTheProgramsFile(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip(err)
@@ -117,7 +117,7 @@ func TestTheMPILibraryIsChosenByTheProgramsFile(t *testing.T) {
 	}
 }
 
-// Without libraries of gompi's nothing changes, and what wants them is refused.
+// Without libraries of gompi nothing changes, and requests for them are refused.
 func TestProgramsThatWantMissingMPILibrariesAreRefused(t *testing.T) {
 	p := &Program{Path: "/bin/sh", Argv: []string{"sh"}, Env: []string{"A=b"}}
 	if err := p.chooseMPI("", "", 2); err != nil || len(p.Env) != 1 {

@@ -124,7 +124,7 @@ func TestAMissingScriptIsFoundBeforePythonRuns(t *testing.T) {
 	}
 }
 
-// What is no regular file is not opened, which could take for ever.
+// Only regular files are opened, because opening others could take forever.
 func TestAFIFOIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(path, 0o700); err != nil {

@@ -81,8 +81,7 @@ func TestTwoHostsMayBeSentOneProgramAtOnce(t *testing.T) {
 	}
 }
 
-// What has not been used for long is removed when something is put beside it, but nothing that is
-// used.
+// A program unused for long is removed when another is put beside it, but never a program in use.
 func TestWhatIsUsedIsNotRemoved(t *testing.T) {
 	me, err := newSelf()
 	if err != nil {
@@ -128,7 +127,7 @@ func TestWhatIsUsedIsNotRemoved(t *testing.T) {
 	}
 }
 
-// A folder that others can write is not used, nor what they may have put there.
+// A folder that others can write is not used, nor are programs in it.
 func TestWhatOthersCanWriteIsNotUsed(t *testing.T) {
 	me, err := newSelf()
 	if err != nil {

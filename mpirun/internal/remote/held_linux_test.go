@@ -70,8 +70,8 @@ func TestWhoHoldsTheOutputOfAKilledCommandIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// What an agent's command has started in another session may hold its output open when it has
-// ended.
+// A process that an agent's command has started in another session may hold its output open after
+// its end.
 func TestTheOutputOfAClosedAgentEnds(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "told")
 	a, err := start(exec.Command("sh", "-c", "setsid sleep 1000 & echo $! >"+pidFile+"; echo; read order"), "sh")

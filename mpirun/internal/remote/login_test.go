@@ -24,7 +24,7 @@ func TestTerminalLogsInAsTheAgentDid(t *testing.T) {
 	}
 }
 
-// What users are told to try is what gompirun does.
+// Users are told to try the very command of gompirun.
 func TestByHandIsTheUsersCommand(t *testing.T) {
 	s := &SSH{command: []string{"ssh", "-F", "my config", "-o", "User=bob"}}
 	if got, want := s.ByHand(hostfile.Host{Name: "n1", Port: 2222}), "ssh -F 'my config' -o User=bob -p 2222 n1 true"; got != want {

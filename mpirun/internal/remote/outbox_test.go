@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What is posted is written in order, short and long pieces, and long ones are not copied: hosts
-// share what goes to all of them.
+// Posted data is written in order, short and long pieces. Long pieces are not copied: hosts share
+// data for all.
 func TestAnOutboxKeepsOrderAndSharesWhatIsLong(t *testing.T) {
 	r, w := io.Pipe()
 	o := NewOutbox(Connected(w, r, nil))

@@ -16,7 +16,7 @@ func TestLastWordsAreThoseThatSayWhy(t *testing.T) {
 
 const (
 	banner = "******\n* Authorized use only.\n******\n"
-	// what ssh says of a host whose key has changed
+	// ssh's output about a host whose key has changed
 	changed = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n@@@@@@@@@@@@@@\r\n" +
 		"IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!\r\nSomeone could be eavesdropping on you right now (man-in-the-middle attack)!\r\n" +
 		"It is also possible that a host key has just been changed.\r\nThe fingerprint for the ED25519 key sent by the remote host is\nSHA256:abc.\r\n" +

@@ -36,7 +36,7 @@ func usersOptionsComeBeforeOurs(t *testing.T) {
 		t.Errorf("it ends with %q, want %q", got, want)
 	}
 
-	// What is not ssh may not know its options.
+	// Commands other than ssh may not know its options.
 	s.command, s.agent = []string{"./kubexec.sh"}, ""
 	argv = s.argv(ctx, hostfile.Host{Name: "node1"}, false)
 	if len(argv) != 3 || argv[1] != "node1" || !strings.HasPrefix(argv[2], "exec sh -c ") {
@@ -44,7 +44,7 @@ func usersOptionsComeBeforeOurs(t *testing.T) {
 	}
 }
 
-// What users set for their programs must not break ssh, and nothing may ask.
+// Users' variables for their programs must not break ssh, and nothing may ask.
 func TestSSHIsNotGivenWhatBreaksIt(t *testing.T) {
 	got := environment([]string{"A=b", "LD_LIBRARY_PATH=/opt/cuda", "LD_PRELOAD=x.so", "SSH_AUTH_SOCK=/s", "SSH_ASKPASS=/bin/ask"})
 	if want := []string{"A=b", "SSH_AUTH_SOCK=/s", "SSH_ASKPASS_REQUIRE=never"}; !slices.Equal(got, want) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What a process has said counts also if this one could not read it in time, and
-// another that has the pipe open may say more.
+// Output of an ended process counts even if this process could not read it in time, and another
+// process with the pipe open may write more.
 func TestWordsAreReadHoweverLateItIs(t *testing.T) {
 	for _, output := range []string{"", "ssh: connect to host a port 22: Connection refused\n", strings.Repeat("many words\n", 3000) + "the last\n"} {
 		r, w, err := os.Pipe()

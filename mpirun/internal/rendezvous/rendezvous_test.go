@@ -25,11 +25,11 @@ const limit = time.Minute
 
 var token = []byte("0123456789abcdef")
 
-// logLines collects what is told to the user.
+// logLines collects lines for the user.
 type logLines struct {
 	mu    sync.Mutex
 	lines []string
-	news  chan struct{} // has one when something was said since it was last empty
+	news  chan struct{} // has one when a line came since it was last empty
 }
 
 func (s *logLines) add(line string) {
@@ -42,8 +42,7 @@ func (s *logLines) add(line string) {
 	}
 }
 
-// awaits reports whether what is said before ctx ends contains text. One goroutine
-// may wait.
+// awaits reports whether lines before ctx's end contain text. One goroutine may wait.
 func (s *logLines) awaits(ctx context.Context, text string) bool {
 	for !strings.Contains(s.text(), text) {
 		select {
@@ -97,7 +96,7 @@ func upper() (*remote.Process, error) {
 	return remote.Connected(stdin, stdout, well{in}), nil
 }
 
-// well is what ends an agent that is always well.
+// well is the Conn of an agent that is always well.
 type well struct{ in io.Closer }
 
 func (w well) Kill()        { w.in.Close() }
@@ -181,8 +180,8 @@ func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
 	}
 }
 
-// TestTheManInTheMiddleGetsNowhere puts somebody between the two who speaks TLS
-// with both and hands on what they say.
+// TestTheManInTheMiddleGetsNowhere puts a relay between the two that speaks TLS with both and
+// forwards their messages.
 func TestTheManInTheMiddleGetsNowhere(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"gompi/internal/stats"
 )
 
-// A step is what a rank does next: it computes, or makes a call. Times are in milliseconds.
+// A step is a rank's next action: it computes, or makes a call. Times are in milliseconds.
 type step struct {
 	op    string // "" to compute
-	takes int64  // to compute, or in a call that waits for nobody
+	takes int64  // to compute, or in a call without a wait
 	with  []int  // of a collective, the ranks that call it
 	peer  int    // to which it sends, or from which it receives
 	hangs bool   // it has not ended when the job is ended
@@ -38,7 +38,7 @@ type player struct {
 	figures  []stats.Figures
 }
 
-// play returns what ranks have counted that run these programs, in a job that is ended at a time if
+// play returns the figures of ranks that run these programs, in a job that is ended at a time if
 // that is not 0.
 func play(t *testing.T, programs [][]step, end int64) []stats.Figures {
 	n := len(programs)
@@ -130,16 +130,16 @@ func (p *player) count(i int, op string, took int64) {
 	f.Busy += ns
 }
 
-// round is a step of what all do together, 20 times.
+// round is a common step of all ranks, 20 times.
 func round(ms int64) []step { return times(20, work(ms), alike("MPI_Allreduce", four...)) }
 
-// pair is the same of some ranks.
+// pair is a common step of some ranks, 20 times.
 func pair(ms int64, with ...int) []step { return times(20, work(ms), alike("MPI_Allreduce", with...)) }
 
-// late is a call at the beginning, before which a rank does something.
+// late is a call at the beginning, after work of a rank.
 func late(ms int64) []step { return []step{work(ms), alike("MPI_Comm_dup", four...)} }
 
-// stage is that of a rank in a pipeline.
+// stage is the steps of a rank in a pipeline.
 func stage(rank int, ms int64) []step {
 	s := []step{work(ms)}
 	if rank > 0 {
@@ -173,7 +173,7 @@ func turn(rank int) (s []step) {
 	return s
 }
 
-// A truth is a job of which it is known who is late.
+// A truth is a job whose late ranks are known.
 type truth struct {
 	name  string
 	ranks [][]step

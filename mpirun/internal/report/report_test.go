@@ -46,8 +46,8 @@ func TestWhoIsLate(t *testing.T) {
 	}
 }
 
-// In these runs of examples/train on four ranks, of 5.4 s, all have waited half a second for what
-// rank 0 reads at the start, and at the end for the last.
+// In these runs of examples/train on four ranks, of 5.4 s, all have waited half a second for rank
+// 0's reading at the start, and for the last rank at the end.
 func TestWhatIsWaitedForOnceDoesNotHideWhoIsSlow(t *testing.T) {
 	for _, tt := range []struct {
 		bcast, wait [4]int64 // of which the one is one call, and of the other the longest took 20 ms
@@ -85,7 +85,7 @@ func TestTheLatestIsTheVerdicts(t *testing.T) {
 	}
 }
 
-// A thread that waits for what it is asked does not make its rank one that waits.
+// A thread that waits for requests does not make its rank a waiting rank.
 func TestWhoServesDoesNotWait(t *testing.T) {
 	c := job(100*ms, 300*ms)
 	c.Add("here", &stats.Figures{Rank: 0, Sites: []stats.Site{{Op: "probe", Calls: 3, Timed: 3, Time: 1000 * ms, Slowest: 900 * ms}}}, 1e9)

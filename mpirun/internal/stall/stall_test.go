@@ -11,7 +11,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A fakeHost remembers what its agent is asked.
+// A fakeHost remembers the questions to its agent.
 type fakeHost struct {
 	name  string
 	kept  string
@@ -24,7 +24,7 @@ func (h *fakeHost) Kept() string { return h.kept }
 
 func (h *fakeHost) Send(m ctl.Message) { h.asked = append(h.asked, m.(*ctl.Ask)) }
 
-// A bench is a Watch of two hosts, and what it has said.
+// A bench is a Watch of two hosts, and its output.
 type bench struct {
 	Watch
 	t      *testing.T
@@ -39,8 +39,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// expect checks what has been said since the last call, and which questions each agent
-// has been asked.
+// expect checks the output since the last call, and the questions to each agent.
 func (b *bench) expect(asks []*ctl.Ask, lines ...string) {
 	b.t.Helper()
 	if !slices.Equal(b.output, lines) {
@@ -120,8 +119,8 @@ func TestASurveyDoesNotWaitForThoseWhoDoNotAnswer(t *testing.T) {
 	})
 }
 
-// When ranks have ended for as long as others may wait, the user wants to know, once, what those
-// do.
+// When ranks have ended for as long as others may wait, the user wants to know, once, the calls
+// of the others.
 func TestRanksThatHaveEndedAreReportedBesideTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -240,7 +239,7 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 }
 
 // Processes 4 and 5 are in the places of ranks 1 and 2. The user reads these numbers; agents are
-// asked by those of the processes.
+// asked by the processes' numbers.
 func TestReplacementsAreKnownByTheRanksInWhosePlacesTheyAre(t *testing.T) {
 	a := &fakeHost{name: "a"}
 	world, restored := ctl.Mark{Seq: 9}, ctl.Mark{Comm: 1 << 32, Seq: 2}

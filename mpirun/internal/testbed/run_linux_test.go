@@ -23,14 +23,13 @@ var (
 //	go test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 \
 //	    -command 'gompirun doctor -hostfile $HOSTFILE -rsh "$RSH"'
 //
-// The hostfile has addresses, which all launchers understand. Where logging in
-// runs what the user's home says, and the logins of all hosts at once stand in
-// each other's way, -private "$HOME" makes it as it is on hosts of their own. An interrupt is the
-// command's: when it has ended the hosts are removed. Where hosts cannot be made the test fails, as
-// nothing has run.
+// The hostfile has addresses, which all launchers understand. If logins run scripts of the user's
+// home, simultaneous logins to all hosts get in each other's way: -private "$HOME" prevents that,
+// as on separate hosts. An interrupt is the command's: when it has ended the hosts are removed.
+// If hosts cannot be made the test fails, because nothing has run.
 func TestRunCommand(t *testing.T) {
 	if *command == "" {
-		return // it is for those who give it one
+		return // only with a command
 	}
 	c := Config{Hosts: *number, Rate: *rate}
 	if *private != "" {

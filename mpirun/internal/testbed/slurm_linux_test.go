@@ -16,7 +16,7 @@ var nodes = flag.Int("nodes", 2, "nodes of TestRunInSlurm")
 //	    -command 'salloc -N2 --ntasks-per-node=4 gompi-bench launch -np 2,8'
 func TestRunInSlurm(t *testing.T) {
 	if *command == "" {
-		return // it is for those who give it one
+		return // only with a command
 	}
 	cmd := NewSlurm(t, *nodes).Command("sh", "-c", *command)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

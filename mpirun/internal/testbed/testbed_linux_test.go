@@ -50,8 +50,8 @@ func TestHostsHaveNamesOfTheirOwnAndCanBeCutOff(t *testing.T) {
 	}
 }
 
-// What comes and goes with a test is not seen by others: neither here nor on another
-// bed, whose addresses are the same.
+// A test's network is invisible to other processes: here, and on another bed, which has the same
+// addresses.
 func TestNoOtherProcessSeesABedsNetwork(t *testing.T) {
 	a, b := New(t, 1), New(t, 1)
 	addrs, err := net.InterfaceAddrs()
