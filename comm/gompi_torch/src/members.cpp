@@ -52,10 +52,12 @@ void awaitMembers(const c10::intrusive_ptr<c10d::Store>& store, const std::vecto
 	// The same name may be that of a group after this one: each has its own keys.
 	const int64_t came = c10d::PrefixStore(prefix, store).add("number", 1) - 1;
 	c10d::PrefixStore common(prefix + std::to_string(came / size), store);
-	// Who comes last, and whose time is over, say how it ends. The store takes the first word, so all
-	// members have the same one.
+	// The last member, and members whose time is over, say how it ends. The store takes the first
+	// word, so all members have the same one. TCPStore's compareSet wakes no waiting member, its set
+	// does (torch 1.13).
 	auto end = [&](const std::string& word) {
-		auto first = common.compareSet("end", {}, std::vector<uint8_t>(word.begin(), word.end()));
+		auto first = common.compareSet("word", {}, std::vector<uint8_t>(word.begin(), word.end()));
+		common.set("end", first);
 		return std::string(first.begin(), first.end());
 	};
 	const std::string all = "all";
