@@ -179,8 +179,8 @@ type Lease struct {
 // Record returns what is shared with C.
 func (l *Lease) Record() *Record { return l.rec }
 
-// looks is how often Recall looks for the lease between two yields, and yields how many of these it
-// makes before it sleeps. The thread inside C has mostly lost this very processor to this one,
+// looks is how often takeBack looks between two yields, and yields how many of these it makes before
+// it sleeps. The thread inside C has mostly lost this very processor to this one,
 // which then has to give it back: to have other goroutines run instead took a millisecond.
 const looks, yields = 100, 20
 
@@ -195,8 +195,17 @@ func (l *Lease) Recall() {
 		return
 	}
 	r.wanted.Store(1)
-	for i := 1; !r.word.CompareAndSwap(lent, none) && r.word.Load() != none; i++ {
+	takeBack(&r.word)
+	r.wanted.Store(0)
+}
+
+// takeBack takes back what a word guards once no thread is inside C. It reports false if C has it no
+// more: a signal's handler has interrupted the thread inside for good.
+func takeBack(word *atomic.Uint32) bool {
+	for i := 1; !word.CompareAndSwap(lent, none); i++ {
 		switch {
+		case word.Load() == none:
+			return false
 		case i%looks != 0:
 		case i < looks*yields:
 			yieldProcessor()
@@ -204,7 +213,7 @@ func (l *Lease) Recall() {
 			time.Sleep(50 * time.Microsecond)
 		}
 	}
-	r.wanted.Store(0)
+	return true
 }
 
 // Missed reports, once, that C has no lease and needs one, for an operation with a rank of a

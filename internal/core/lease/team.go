@@ -2,7 +2,6 @@ package lease
 
 import (
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"gompi/internal/calls"
@@ -127,18 +126,7 @@ func (t *TeamLease) TakeBack() (c Cursors, ok bool) {
 		return Cursors{}, false
 	}
 	t.out = false
-	for i := 1; !t.word.CompareAndSwap(lent, none); i++ {
-		switch {
-		case t.word.Load() == none: // a signal's handler has interrupted the thread inside C for good
-			return t.Cursors, true
-		case i%looks != 0:
-		case i < looks*yields:
-			yieldProcessor()
-		default:
-			time.Sleep(50 * time.Microsecond)
-		}
-	}
-	if t.Step != t.step {
+	if takeBack(&t.word) && t.Step != t.step {
 		t.lease.rec.missedTeam.Store(uint32(t.slot) + 1)
 	}
 	return t.Cursors, true
