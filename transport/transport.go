@@ -167,17 +167,21 @@ type InlineSender interface {
 // Ends are the addresses of a Transport's positions in its rings to and from a peer. The addresses
 // are constant.
 type Ends struct {
-	Local          int            // local rank of the peer
-	Writer, Reader unsafe.Pointer // of package shm: writer and reader
-	Behind         unsafe.Pointer // bool: a record was there at the last look
-	Parked         unsafe.Pointer // uint32 in shared memory: not 0 while the peer sleeps
+	//c:type struct gompi_writer *
+	Writer unsafe.Pointer
+	//c:type struct gompi_reader *
+	Reader unsafe.Pointer
+	//c:type bool *
+	Behind unsafe.Pointer // a record was there at the last look
+	//c:type uint32_t *
+	Parked unsafe.Pointer // in shared memory: not 0 while the peer sleeps
 }
 
 // A Lender is a Transport whose rings another component may write and read in its place, as long as
 // the caller does not call the Transport.
 type Lender interface {
-	// Ends returns the ends of the rings of a peer, if any.
-	Ends(peer world.Rank) (e Ends, ok bool)
+	// Ends returns the ends of the rings of a peer, if any, and the peer's local rank.
+	Ends(peer world.Rank) (e Ends, local world.LocalRank, ok bool)
 	// MayLend reports whether a peer's rings hold nothing that only the Transport can handle.
 	MayLend(peer world.Rank) bool
 	// Lend prepares the rings for the borrower. Lend returns the borrower's longest message, or 0

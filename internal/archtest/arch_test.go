@@ -52,8 +52,8 @@ var rules = []rule{
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/sockets", "internal/seal", "internal/route"}},
 	{"transport", []string{"internal/sockets", "internal/rdma", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"internal/core/match", nil},
-	{"internal/core/lease", nil},    // not whose rings it lends
-	{"internal/core/progress", nil}, // not even transport: it polls whatever there is
+	{"internal/core/lease", []string{"internal/core/peers", "transport/."}}, // not what messages and collectives are
+	{"internal/core/progress", nil},                                         // not even transport: it polls whatever there is
 	{"internal/core/call", nil},
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
 	{"internal/core/card", []string{"internal/core/path", "internal/boot", "internal/cgroup"}},
@@ -67,7 +67,7 @@ var rules = []rule{
 	{"mpi/internal/dtypes", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/attrs", "mpi/internal/table", "mpi/internal/datatype", "internal/core/layout", "internal/core/lease"}}, // what C may know of a datatype
 	{"mpi/internal/ops", []string{"internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/table", "mpi/internal/datatype"}},
 	{"mpi/internal/comms", []string{"internal/core/.", "internal/core/lease", "internal/core/call", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/ops", "mpi/internal/table", "internal/core/topology"}}, // of what is sent, what C may know
-	{"mpi/internal/p2p", []string{"internal/core/.", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/table"}},
+	{"mpi/internal/p2p", []string{"internal/core/.", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/table"}},
 	{"mpi/internal/collective", []string{"internal/core/.", "internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p"}},
 	{"mpi/internal/windows", []string{"internal/core/.", "internal/core/rma", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table"}},
 	{"mpi/internal/files", []string{"internal/core/.", "internal/core/layout", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table", "internal/core/call"}},

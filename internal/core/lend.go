@@ -9,14 +9,14 @@ import (
 	"gompi/internal/world"
 )
 
-// Attach lets C use l for messages of bytes and collectives, and reports whether it can: ranks of
-// this host share memory. mix has it leave some of them to Go.
-func (c *Comm) Attach(l *lease.Lease, mix bool) bool {
+// NewLease returns a Lease by which C sends bytes and does collectives, or nil if the ranks of this
+// host share no memory. mix has C leave some of the calls to Go.
+func (c *Comm) NewLease(mix bool) *lease.Lease {
 	if c.memory == nil {
-		return false
+		return nil
 	}
-	c.e.Attach(l, mem.U8, mix)
-	return true
+	l, _ := c.e.NewLease(mem.U8, mix) // Go does all calls without
+	return l
 }
 
 // Lend lends the communicator, which C calls slot, for messages with rank, or all if that is
@@ -32,22 +32,10 @@ func (c *Comm) LendTeam(l *lease.Lease, slot int) {
 }
 
 // Unlend ends both: slot is that of another communicator from now on.
-func (c *Comm) Unlend(slot int) {
-	c.ch.Unlend(slot)
+func (c *Comm) Unlend(l *lease.Lease, slot int) {
+	l.Exclude(slot)
 	c.round.Unlend()
 }
-
-// TakeOver calls f for the receives that C holds, in order, to post them. Nothing is lent until the
-// lease Holds none.
-func (c *Comm) TakeOver(f func(lease.Receive)) { c.e.TakeOver(f) }
-
-// Claim takes back what is lent and has the lease Hold something, for later calls of all threads to
-// wait for. It reports false, and does nothing, if C holds receives. Nothing is lent until
-// EndClaim.
-func (c *Comm) Claim() bool { return c.e.Claim() }
-
-// EndClaim ends a Claim. holds says whether C holds receives now.
-func (c *Comm) EndClaim(holds bool) { c.e.EndClaim(holds) }
 
 // Wake wakes a local rank that C has sent something to.
 func (c *Comm) Wake(local int) { c.memory.shm.Wake(world.LocalRank(local)) }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0xebbe14c5c59edd0fULL
+#define GOMPI_SHARED_NUMBER 0x13aba5ac9628baa3ULL
 
 /* internal/calls */
 enum {
@@ -90,30 +90,6 @@ enum {
 	GOMPI_TYPE_OPAQUE = 20,
 };
 
-/* internal/core/lease */
-enum {
-	GOMPI_LEASE_CHANNELS = 256,
-	GOMPI_LEASE_PEERS = 1024,
-	GOMPI_LEASE_SIZES = 1024,
-	GOMPI_LEASE_HELD = 256,
-	GOMPI_LEASE_NONE = 0,
-	GOMPI_LEASE_LENT = 1,
-	GOMPI_LEASE_BUSY = 2,
-	GOMPI_HELD_FREE = 0,
-	GOMPI_HELD_POSTED = 1,
-	GOMPI_HELD_ARRIVED = 2,
-	GOMPI_HELD_TAKEN = 3,
-	GOMPI_LEASE_MISSED_TEST = 2,
-	GOMPI_LEASE_MEMBERS = 32,
-	GOMPI_LEASE_MOST_BYTES = 4096,
-	GOMPI_LEASE_OPERATORS = 64,
-	GOMPI_HOLD_UNLOCKED = 0,
-	GOMPI_HOLD_FOR_READING = 1,
-	GOMPI_HOLD_FOR_WRITING = 2,
-	GOMPI_HOLD_UNCHECKED = 3,
-	GOMPI_LEASE_WINDOWS = 256,
-};
-
 /* transport */
 enum {
 	GOMPI_FRAME_HEADER_SIZE = 48,
@@ -143,6 +119,30 @@ enum {
 /* internal/core/peers */
 enum {
 	GOMPI_COST_RECORD_SIZE = 256,
+};
+
+/* internal/core/lease */
+enum {
+	GOMPI_LEASE_CHANNELS = 256,
+	GOMPI_LEASE_PEERS = 1024,
+	GOMPI_LEASE_SIZES = 1024,
+	GOMPI_LEASE_HELD = 256,
+	GOMPI_LEASE_NONE = 0,
+	GOMPI_LEASE_LENT = 1,
+	GOMPI_LEASE_BUSY = 2,
+	GOMPI_HELD_FREE = 0,
+	GOMPI_HELD_POSTED = 1,
+	GOMPI_HELD_ARRIVED = 2,
+	GOMPI_HELD_TAKEN = 3,
+	GOMPI_LEASE_MISSED_TEST = 2,
+	GOMPI_LEASE_MEMBERS = 32,
+	GOMPI_LEASE_MOST_BYTES = 4096,
+	GOMPI_LEASE_OPERATORS = 64,
+	GOMPI_HOLD_UNLOCKED = 0,
+	GOMPI_HOLD_FOR_READING = 1,
+	GOMPI_HOLD_FOR_WRITING = 2,
+	GOMPI_HOLD_UNCHECKED = 3,
+	GOMPI_LEASE_WINDOWS = 256,
 };
 
 /* internal/core/shmsync */
@@ -269,6 +269,49 @@ enum {
 	GOMPI_RING_SMALL_BODY = 1024,
 };
 #define GOMPI_RING_READ_MASK UINT64_C(0xffffffffff000000)
+
+/* transport: encoded */
+struct gompi_header {
+	uint8_t magic;
+	uint8_t version;
+	uint8_t kind;
+	uint8_t flags;
+	int32_t tag;
+	uint64_t comm;
+	uint64_t seq;
+	uint64_t len;
+	uint64_t a;
+	uint64_t b;
+};
+_Static_assert(sizeof(struct gompi_header) == 48, "struct gompi_header");
+_Static_assert(offsetof(struct gompi_header, magic) == 0, "magic");
+_Static_assert(offsetof(struct gompi_header, version) == 1, "version");
+_Static_assert(offsetof(struct gompi_header, kind) == 2, "kind");
+_Static_assert(offsetof(struct gompi_header, flags) == 3, "flags");
+_Static_assert(offsetof(struct gompi_header, tag) == 4, "tag");
+_Static_assert(offsetof(struct gompi_header, comm) == 8, "comm");
+_Static_assert(offsetof(struct gompi_header, seq) == 16, "seq");
+_Static_assert(offsetof(struct gompi_header, len) == 24, "len");
+_Static_assert(offsetof(struct gompi_header, a) == 32, "a");
+_Static_assert(offsetof(struct gompi_header, b) == 40, "b");
+
+/* internal/core/peers: Credit */
+struct gompi_credit {
+	int64_t out;
+	int64_t owed;
+};
+_Static_assert(sizeof(struct gompi_credit) == 16, "struct gompi_credit");
+_Static_assert(offsetof(struct gompi_credit, out) == 0, "out");
+_Static_assert(offsetof(struct gompi_credit, owed) == 8, "owed");
+
+/* internal/core/peers: Carried */
+struct gompi_carried {
+	uint64_t messages;
+	uint64_t bytes;
+};
+_Static_assert(sizeof(struct gompi_carried) == 16, "struct gompi_carried");
+_Static_assert(offsetof(struct gompi_carried, messages) == 0, "messages");
+_Static_assert(offsetof(struct gompi_carried, bytes) == 8, "bytes");
 
 /* internal/core/lease: channel */
 struct gompi_channel {
@@ -529,49 +572,6 @@ _Static_assert(offsetof(struct gompi_window_control, element) == 0, "element");
 _Static_assert(offsetof(struct gompi_window_control, tickets) == 64, "tickets");
 _Static_assert(offsetof(struct gompi_window_control, begun) == 128, "begun");
 _Static_assert(offsetof(struct gompi_window_control, ended) == 132, "ended");
-
-/* transport: encoded */
-struct gompi_header {
-	uint8_t magic;
-	uint8_t version;
-	uint8_t kind;
-	uint8_t flags;
-	int32_t tag;
-	uint64_t comm;
-	uint64_t seq;
-	uint64_t len;
-	uint64_t a;
-	uint64_t b;
-};
-_Static_assert(sizeof(struct gompi_header) == 48, "struct gompi_header");
-_Static_assert(offsetof(struct gompi_header, magic) == 0, "magic");
-_Static_assert(offsetof(struct gompi_header, version) == 1, "version");
-_Static_assert(offsetof(struct gompi_header, kind) == 2, "kind");
-_Static_assert(offsetof(struct gompi_header, flags) == 3, "flags");
-_Static_assert(offsetof(struct gompi_header, tag) == 4, "tag");
-_Static_assert(offsetof(struct gompi_header, comm) == 8, "comm");
-_Static_assert(offsetof(struct gompi_header, seq) == 16, "seq");
-_Static_assert(offsetof(struct gompi_header, len) == 24, "len");
-_Static_assert(offsetof(struct gompi_header, a) == 32, "a");
-_Static_assert(offsetof(struct gompi_header, b) == 40, "b");
-
-/* internal/core/peers: Credit */
-struct gompi_credit {
-	int64_t out;
-	int64_t owed;
-};
-_Static_assert(sizeof(struct gompi_credit) == 16, "struct gompi_credit");
-_Static_assert(offsetof(struct gompi_credit, out) == 0, "out");
-_Static_assert(offsetof(struct gompi_credit, owed) == 8, "owed");
-
-/* internal/core/peers: Carried */
-struct gompi_carried {
-	uint64_t messages;
-	uint64_t bytes;
-};
-_Static_assert(sizeof(struct gompi_carried) == 16, "struct gompi_carried");
-_Static_assert(offsetof(struct gompi_carried, messages) == 0, "messages");
-_Static_assert(offsetof(struct gompi_carried, bytes) == 8, "bytes");
 
 /* internal/core/shmsync: Head */
 struct gompi_head {

@@ -19,15 +19,15 @@ var _ transport.Lender = (*Transport)(nil)
 const lentBytes = 8 << 10
 
 // Ends implements transport.Lender.
-func (t *Transport) Ends(rank world.Rank) (transport.Ends, bool) {
+func (t *Transport) Ends(rank world.Rank) (e transport.Ends, local world.LocalRank, ok bool) {
 	p := t.talker(rank)
 	if p == nil || p.w.mem == nil {
-		return transport.Ends{}, false
+		return e, 0, false
 	}
 	return transport.Ends{
-		Local: int(p.local), Writer: unsafe.Pointer(&p.w), Reader: unsafe.Pointer(&p.r),
+		Writer: unsafe.Pointer(&p.w), Reader: unsafe.Pointer(&p.r),
 		Behind: unsafe.Pointer(&p.behind), Parked: unsafe.Pointer(&t.lines[p.local].parked),
-	}, true
+	}, p.local, true
 }
 
 // MayLend implements transport.Lender.

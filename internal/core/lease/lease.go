@@ -38,9 +38,12 @@ package lease
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"gompi/transport"
 )
 
 // Limits of what can be lent: communicators by slot, peers by local rank, and datatypes by number.
@@ -141,47 +144,41 @@ const (
 	taken // Go's
 )
 
-// A peer is another rank of this host.
+// A peer is another rank of this host: addresses of Go's integers, which are constant.
 //
 //c:struct gompi_peer
 type peer struct {
-	Ends
-	stamp uint32
-	used  uint32
-	local int32
-	_     int32
-}
-
-// Ends are what is lent of a peer: pointers to integers of Go's that stay where they are.
-type Ends struct {
-	//c:type struct gompi_writer *
-	Writer unsafe.Pointer // of its rings
-	//c:type struct gompi_reader *
-	Reader unsafe.Pointer
-	//c:type bool *
-	Behind unsafe.Pointer // of the reader's
-	//c:type uint32_t *
-	Parked unsafe.Pointer // not 0 while it sleeps
+	transport.Ends
 	//c:type struct gompi_credit *
-	Credit unsafe.Pointer // what was spent, and what is owed
+	credit unsafe.Pointer // what was spent, and what is owed
 	//c:type struct gompi_carried *
-	Carried unsafe.Pointer // messages and bytes
+	carried unsafe.Pointer // messages and bytes
+	stamp   uint32
+	used    uint32
+	local   int32
+	_       int32
 }
 
 // A Lease lends what is in a Record.
 type Lease struct {
 	rec    *Record
+	lock   sync.Locker   // of the progress engine: recalls what is lent
 	place  atomic.Uint32 // where Take looks
 	lapsed atomic.Bool   // the last lease was taken back, and C had used it
 	pinner runtime.Pinner
+
+	passing  bool             // receives pass from C to Go or back: nothing is lent
+	lender   transport.Lender // that has the rings
+	channels []lentChannel
+	peers    []lentPeer
 }
 
 // Record returns what is shared with C.
 func (l *Lease) Record() *Record { return l.rec }
 
-// looks is how often takeBack looks between two yields, and yields how many of these it makes before
-// it sleeps. The thread inside C has mostly lost this very processor to this one,
-// which then has to give it back: to have other goroutines run instead took a millisecond.
+// looks is the number of takeBack's looks between two yields, and yields that of its yields before
+// it sleeps. The thread inside C has mostly lost this very processor to this one, which then has to
+// give it back: to have other goroutines run instead took a millisecond.
 const looks, yields = 100, 20
 
 // Recall takes the lease back. The caller has the lock.
@@ -199,8 +196,8 @@ func (l *Lease) Recall() {
 	r.wanted.Store(0)
 }
 
-// takeBack takes back what a word guards once no thread is inside C. It reports false if C has it no
-// more: a signal's handler has interrupted the thread inside for good.
+// takeBack stores none in a word once no thread is inside C. It reports false if the word was none
+// already: a signal's handler has interrupted the thread inside for good.
 func takeBack(word *atomic.Uint32) bool {
 	for i := 1; !word.CompareAndSwap(lent, none); i++ {
 		switch {
@@ -243,21 +240,6 @@ func (l *Lease) Begin() (expired bool) {
 	return expired
 }
 
-// Lend lends what has been prepared.
-func (l *Lease) Lend() { l.rec.word.Store(lent) }
-
-// Channel makes slot stand for a communicator, of which nothing is lent yet. It reports whether it
-// has not stood for it so far.
-func (l *Lease) Channel(slot int, context uint64, size int) (fresh bool) {
-	c := &l.rec.channels[slot]
-	if c.size == int32(size) && c.context == context {
-		return false
-	}
-	*c = channel{size: int32(size), context: context}
-	clear(l.rec.routes[slot][:size])
-	return true
-}
-
 // Size sets the size of a datatype whose elements are one run of bytes, none of them between two.
 func (l *Lease) Size(datatype, size int) {
 	if datatype < Sizes && size <= 255 {
@@ -277,34 +259,8 @@ type Shape struct {
 // Derived says what an element of the program's datatype of a number is, the zero Shape if that is
 // none, or the datatype is no more.
 func (l *Lease) Derived(datatype int, s Shape) {
-	if datatype < Sizes {
+	if l != nil && datatype < Sizes {
 		l.rec.derived[datatype] = s
-	}
-}
-
-// Route notes the local rank of a member.
-func (l *Lease) Route(slot, member, local int) { l.rec.routes[slot][member] = uint16(local + 1) }
-
-// Peer makes known where the ends of a local rank are.
-func (l *Lease) Peer(local int, e Ends) {
-	p := &l.rec.peers[local]
-	for _, x := range []unsafe.Pointer{e.Writer, e.Credit, e.Carried} { // Reader and Behind lie beside Writer
-		l.pinner.Pin(x)
-	}
-	p.Ends, p.local = e, int32(local)
-}
-
-// LendPeer makes a peer part of the lease.
-func (l *Lease) LendPeer(local int) { l.rec.peers[local].stamp = l.rec.stamp }
-
-// LendChannel makes a communicator part of the lease, when the peers are. self is the rank in it.
-func (l *Lease) LendChannel(slot, self int) {
-	c := &l.rec.channels[slot]
-	c.stamp, c.whole = l.rec.stamp, 1
-	for member, at := range l.rec.routes[slot][:c.size] {
-		if member != self && (at == 0 || l.rec.peers[at-1].stamp != l.rec.stamp) {
-			c.whole = 0
-		}
 	}
 }
 
@@ -320,13 +276,15 @@ type Receive struct {
 	Arrived     bool
 }
 
-// Holds reports whether C holds receives. It takes no lock.
-func (l *Lease) Holds() bool { return l.rec.holds.Load() != 0 }
+// Holds reports whether C holds receives; without a Lease, it holds none. Holds takes no lock.
+func (l *Lease) Holds() bool { return l != nil && l.rec.holds.Load() != 0 }
 
 // TakeOver calls f for the receives that C holds: those posted in order, then those whose message
-// has arrived. They are Go's then, until Free, and Holds reports true until all are. The lease is
-// recalled and is not lent meanwhile.
+// has arrived. They are Go's then, until Free, and Holds reports true until all are. What f posts
+// comes before anything else is posted: nothing is lent meanwhile.
 func (l *Lease) TakeOver(f func(Receive)) {
+	l.setPassing(true)
+	defer l.setPassing(false)
 	r := l.rec
 	take := func(i int) {
 		h := &r.held[i]
@@ -350,6 +308,12 @@ func (l *Lease) TakeOver(f func(Receive)) {
 	r.holds.Store(0)
 }
 
+func (l *Lease) setPassing(on bool) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.passing = on
+}
+
 // Free gives a place back to C.
 func (l *Lease) Free(place int) { l.rec.held[place].state.Store(free) }
 
@@ -367,10 +331,29 @@ func (l *Lease) Take(r Receive) (place int, ok bool) {
 	return 0, false
 }
 
-// Claim makes Holds report true before Hold, and Revoke false if there is nothing to Hold after
-// all.
-func (l *Lease) Claim()  { l.rec.holds.Store(1) }
-func (l *Lease) Revoke() { l.rec.holds.Store(0) }
+// Claim has Holds report true before Hold, for later calls of all threads to wait. If C holds
+// receives, Claim reports false and does nothing. Nothing is lent until EndClaim: a receive that C
+// posted meanwhile would be lost with the claim.
+func (l *Lease) Claim() bool {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.Holds() {
+		return false
+	}
+	l.passing = true
+	l.rec.holds.Store(1)
+	return true
+}
+
+// EndClaim ends it. holds states that C has got receives.
+func (l *Lease) EndClaim(holds bool) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.passing = false
+	if !holds {
+		l.rec.holds.Store(0)
+	}
+}
 
 // Hold gives receives of Go to C, of which it holds none, in the order in which they were posted. C
 // has no lease meanwhile.
@@ -389,22 +372,4 @@ func (l *Lease) Hold(places []int) {
 	}
 	r.last = last
 	r.holds.Store(uint32(len(places)))
-}
-
-// ChannelUsed and PeerUsed report whether C has used it since the last call.
-func (l *Lease) ChannelUsed(slot int) bool { return took(&l.rec.channels[slot].used) }
-func (l *Lease) PeerUsed(local int) bool   { return took(&l.rec.peers[local].used) }
-
-// Lent reports what C finds lent of the communicator that it calls slot: some of it, and whether
-// all other members are peers that are lent, too.
-func (l *Lease) Lent(slot int) (some, whole bool) {
-	c := &l.rec.channels[slot]
-	some = l.rec.word.Load() == lent && c.stamp == l.rec.stamp
-	return some, some && c.whole == 1
-}
-
-func took(used *uint32) bool {
-	was := *used != 0
-	*used = 0
-	return was
 }

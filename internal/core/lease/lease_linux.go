@@ -2,13 +2,14 @@ package lease
 
 import (
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// New returns a Lease that is not lent.
-func New() (*Lease, error) {
+// New returns a Lease that is not lent. lock guards the Lease, and recalls it.
+func New(lock sync.Locker) (*Lease, error) {
 	size := int(unsafe.Sizeof(Record{}))
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err == nil {
@@ -17,7 +18,7 @@ func New() (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory of %d bytes for short messages from C: %w", size, err)
 	}
-	return &Lease{rec: (*Record)(unsafe.Pointer(&mem[0]))}, nil
+	return &Lease{rec: (*Record)(unsafe.Pointer(&mem[0])), lock: lock}, nil
 }
 
 // yieldProcessor lets other threads have this one's processor.

@@ -13,7 +13,7 @@ import (
 
 func lender(t *testing.T) *Lease {
 	t.Helper()
-	l, err := New()
+	l, err := New(new(sync.Mutex))
 	if err != nil {
 		t.Skip(err)
 	}
@@ -57,7 +57,7 @@ func TestRecallWaitsForWhoIsInside(t *testing.T) {
 		}
 		inside.Add(-1)
 		l.Begin()
-		l.Lend()
+		l.rec.word.Store(lent)
 		runtime.Gosched()
 	}
 	close(stop)
@@ -67,12 +67,10 @@ func TestRecallWaitsForWhoIsInside(t *testing.T) {
 func TestOnlyWhatCarriesTheStampIsLent(t *testing.T) {
 	l := lender(t)
 	r := l.Record()
-	if !l.Channel(3, 99, 2) || l.Channel(3, 99, 2) {
-		t.Error("Channel reports the wrong one as fresh")
-	}
-	l.Route(3, 1, 7)
+	l.open(3, 99, 2)
+	r.routes[3][1] = 8
 	l.Begin()
-	l.LendChannel(3, 0)
+	l.lendChannel(3, 0)
 	if r.channels[3].stamp != r.stamp || r.routes[3][1] != 8 {
 		t.Errorf("channel %+v, route %d: want stamp %d, route 8", r.channels[3], r.routes[3][1], r.stamp)
 	}
@@ -80,7 +78,10 @@ func TestOnlyWhatCarriesTheStampIsLent(t *testing.T) {
 	if r.channels[3].stamp == r.stamp {
 		t.Error("a channel is lent in the next lease, too")
 	}
-	if !l.Channel(3, 100, 2) || r.routes[3][1] != 0 {
+	if l.open(3, 99, 2); r.routes[3][1] != 8 {
+		t.Errorf("the route of the same communicator is %d: want 8", r.routes[3][1])
+	}
+	if l.open(3, 100, 2); r.routes[3][1] != 0 {
 		t.Errorf("the route of another communicator is %d: want none", r.routes[3][1])
 	}
 }
@@ -144,7 +145,7 @@ func TestWhatWasUsedIsLentAgain(t *testing.T) {
 	l := lender(t)
 	for _, used := range []bool{true, false} {
 		l.Begin()
-		l.Lend()
+		l.rec.word.Store(lent)
 		if used {
 			l.Record().left-- // as C leaves it
 		}

@@ -80,7 +80,7 @@ func (w *Window) Polls() bool {
 
 // Window has C access w, which it calls slot. The caller keeps w until FreeWindow.
 func (l *Lease) Window(slot int, w *Window) {
-	if slot >= Windows {
+	if l == nil || slot >= Windows {
 		return
 	}
 	w.pins.Pin(w)
@@ -91,7 +91,7 @@ func (l *Lease) Window(slot int, w *Window) {
 
 // FreeWindow has C leave to Go what has to do with slot, which stands for w.
 func (l *Lease) FreeWindow(slot int, w *Window) {
-	if slot < Windows {
+	if l != nil && slot < Windows {
 		l.rec.windows[slot].Store(0)
 		w.pins.Unpin()
 	}

@@ -38,6 +38,7 @@ import (
 	"math"
 
 	"gompi/internal/boot"
+	"gompi/internal/core/lease"
 	"gompi/internal/core/liveness"
 	"gompi/internal/core/payload"
 	"gompi/internal/core/peers"
@@ -102,14 +103,14 @@ type Engine struct {
 	latest   *Channel // the one last looked up, nil if it is closed
 	early    map[uint64][]*Kept
 	slots    slots
-	credit   int        // of each peer for point-to-point messages
-	kept     int        // cost of unexpected messages
-	refused  int        // messages, for want of memory
-	released int        // cost of messages that are kept no more
-	messages []*Kept    // free
-	requests []*Request // free
-	waiters  []*waiter  // free
-	lending  lending    // to C
+	credit   int          // of each peer for point-to-point messages
+	kept     int          // cost of unexpected messages
+	refused  int          // messages, for want of memory
+	released int          // cost of messages that are kept no more
+	messages []*Kept      // free
+	requests []*Request   // free
+	waiters  []*waiter    // free
+	lease    *lease.Lease // to C, nil without
 	h        transport.Header
 	room     [roomBytes]byte // for short messages of scattered memory, packed
 	looks    int             // calls of Progress

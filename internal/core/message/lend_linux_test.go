@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"unsafe"
 
-	"gompi/internal/core/lease"
 	"gompi/internal/core/message"
 	"gompi/internal/mem"
 	"gompi/internal/world"
@@ -19,14 +18,12 @@ type rings struct {
 	midway bool // in a frame
 }
 
-func (r *rings) SendNow(world.Rank, *transport.Header, mem.Buffer) bool         { return false }
-func (r *rings) RecvNow(world.Rank, *transport.Header, mem.Buffer) (bool, bool) { return false, false }
-func (r *rings) MayLend(world.Rank) bool                                        { return !r.midway }
-func (r *rings) Lend() int                                                      { return 1 << 10 }
+func (r *rings) MayLend(world.Rank) bool { return !r.midway }
+func (r *rings) Lend() int               { return 1 << 10 }
 
-func (r *rings) Ends(peer world.Rank) (transport.Ends, bool) {
+func (r *rings) Ends(peer world.Rank) (transport.Ends, world.LocalRank, bool) {
 	at := func(i int) unsafe.Pointer { return unsafe.Pointer(&r.ends[i]) }
-	return transport.Ends{Local: int(peer), Writer: at(0), Reader: at(1), Behind: at(2), Parked: at(3)}, true
+	return transport.Ends{Writer: at(0), Reader: at(1), Behind: at(2), Parked: at(3)}, world.LocalRank(peer), true
 }
 
 // What a short message could have to wait for or to be matched with keeps its communicator from
@@ -62,11 +59,10 @@ func TestWhatMayBeLent(t *testing.T) {
 			r := &rings{script: &script{sink: e}}
 			e.Use(r)
 			ch, other := e.Open(1, nil), e.Open(2, nil)
-			l, err := lease.New()
+			l, err := e.NewLease(mem.U8, false)
 			if err != nil {
 				t.Skip(err)
 			}
-			e.Attach(l, mem.U8, false)
 			lend := func() (ofCh, ofOther, whole bool) {
 				other.Lend(1, 1)
 				ch.Lend(0, message.Any)
@@ -104,15 +100,14 @@ func TestEveryCallTakesBackWhatIsLent(t *testing.T) {
 	r := &rings{script: &script{sink: e}}
 	e.Use(r)
 	ch := e.Open(1, nil)
-	l, err := lease.New()
+	l, err := e.NewLease(mem.U8, false)
 	if err != nil {
 		t.Skip(err)
 	}
-	e.Attach(l, mem.U8, false)
 	for name, call := range map[string]func(){
-		"Iprobe": func() { ch.Probe(t.Context(), 1, 3, false, false) },
-		"poll":   e.Progress,
-		"Unlend": func() { ch.Unlend(0) },
+		"Iprobe":  func() { ch.Probe(t.Context(), 1, 3, false, false) },
+		"poll":    e.Progress,
+		"Exclude": func() { l.Exclude(0) },
 	} {
 		ch.Lend(0, 1)
 		if some, _ := l.Lent(0); !some {

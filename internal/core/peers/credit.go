@@ -1,10 +1,6 @@
 package peers
 
-import (
-	"unsafe"
-
-	"gompi/internal/mem"
-)
+import "gompi/internal/mem"
 
 // Limits of eager messages. They are the same on all ranks.
 const (
@@ -58,9 +54,6 @@ func (c *Credit) Return() uint64 {
 	c.owed = 0
 	return uint64(n)
 }
-
-// Lent returns where C finds a gompi_credit.
-func (c *Credit) Lent() unsafe.Pointer { return unsafe.Pointer(c) }
 
 // Unexpected counts the point-to-point messages of a peer that are kept here without a receive, and
 // those of this rank that the peer keeps.

@@ -1,8 +1,6 @@
 package peers
 
 import (
-	"unsafe"
-
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -23,7 +21,7 @@ type Peer struct {
 	tr      transport.Transport    // nil if none reaches it
 	inline  transport.InlineSender // tr, if it is one
 	h       transport.Header       // of the frame that is being sent
-	carried Carried
+	Carried Carried
 }
 
 // use makes tr the transport that reaches p.
@@ -46,7 +44,7 @@ func (p *Peer) Inline() bool { return p.inline != nil }
 // Post sends a frame, whose header is in the heap: that of Frame, for one. It reports whether the
 // payload may be reused; if not, the Sink's Sent(token) follows.
 func (p *Peer) Post(h *transport.Header, b mem.Buffer, token uint64) bool {
-	p.carried.add(b.Size())
+	p.Carried.add(b.Size())
 	return p.tr.Send(p.Rank, h, b, token)
 }
 
@@ -64,7 +62,7 @@ func (p *Peer) SendNow(h *transport.Header, b mem.Buffer) bool {
 	if p.inline == nil || !p.inline.SendNow(p.Rank, h, b) {
 		return false
 	}
-	p.carried.add(b.Size())
+	p.Carried.add(b.Size())
 	return true
 }
 
@@ -73,26 +71,22 @@ func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) (got, other bool) {
 	return p.inline.RecvNow(p.Rank, want, b)
 }
 
-// Ends returns what of p can be lent: its rings, the lender that has them, and what counts its
-// messages.
-func (p *Peer) Ends() (e transport.Ends, lender transport.Lender, credit *Credit, carried *Carried, ok bool) {
-	if lender, ok = p.tr.(transport.Lender); !ok || p.inline == nil {
-		return e, nil, nil, nil, false
-	}
-	e, ok = lender.Ends(p.Rank)
-	return e, lender, &p.Credit, &p.carried, ok
+// Lender returns the transport, if it lends its rings, else nil.
+func (p *Peer) Lender() transport.Lender {
+	l, _ := p.tr.(transport.Lender)
+	return l
 }
 
 // Put copies b to a place that p has sent. p is Direct.
 func (p *Peer) Put(place uint64, b mem.Buffer, token uint64) {
-	p.carried.add(b.Size())
+	p.Carried.add(b.Size())
 	p.Direct.Put(p.Rank, place, b, token)
 }
 
 // Get copies from a place that p has sent to b. p is a Getter. It helps, unless it has a message of
 // its own to Get (1 MB both ways, np=2 on an Intel Xeon: 98 us, 115 with help; 2.5 MB 230 and 290).
 func (p *Peer) Get(place uint64, b mem.Buffer, token uint64) {
-	p.carried.add(b.Size())
+	p.Carried.add(b.Size())
 	p.Getter.Get(p.Rank, place, b, token, p.Offered == 0)
 }
 
@@ -116,7 +110,7 @@ func (p *Peer) Read(from transport.Remote, at uintptr, dst []byte, token uint64)
 
 func (p *Peer) count(n int) int {
 	if n > 0 {
-		p.carried.add(n)
+		p.Carried.add(n)
 	}
 	return n
 }
@@ -151,6 +145,3 @@ func (c *Carried) add(bytes int) {
 	c.Messages++
 	c.Bytes += uint64(bytes)
 }
-
-// Lent returns where C finds a gompi_carried.
-func (c *Carried) Lent() unsafe.Pointer { return unsafe.Pointer(c) }

@@ -165,12 +165,12 @@ func (t *Table) Detach(rank world.Rank) {
 func (t *Table) Carried() map[string]Carried {
 	all := map[string]Carried{}
 	for p := range t.All {
-		if p.tr == nil || p.carried.Messages == 0 {
+		if p.tr == nil || p.Carried.Messages == 0 {
 			continue
 		}
 		c := all[p.tr.Name()]
-		c.Messages += p.carried.Messages
-		c.Bytes += p.carried.Bytes
+		c.Messages += p.Carried.Messages
+		c.Bytes += p.Carried.Bytes
 		all[p.tr.Name()] = c
 	}
 	return all

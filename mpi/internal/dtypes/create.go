@@ -9,6 +9,7 @@ import (
 	"gompi/mpi/internal/attrs"
 	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/errs"
+	"gompi/mpi/internal/table"
 )
 
 func CheckType(t *Datatype) error {
@@ -274,18 +275,17 @@ func TypeCommit(h *abi.Handle) error {
 	return nil
 }
 
-// lend tells the face what it may move of a datatype's elements itself.
-var lend = func(abi.Handle, lease.Shape) {}
+// lender tells the face what it may move of a datatype's elements itself; nil if nothing.
+var lender *lease.Lease
 
-// Lend has tell called with each datatype of the program whose elements are one loop of runs, as
-// vectors are, when it is committed, and with the zero Shape before it is freed. It is called
-// before there are any.
-func Lend(tell func(abi.Handle, lease.Shape)) { lend = tell }
+// Lend has l know each datatype of the program whose elements are one loop of runs, as vectors are,
+// from its commit until it is freed. It is called before there are any.
+func Lend(l *lease.Lease) { lender = l }
 
 func (t *Datatype) commit() {
 	t.committed = true
 	if s, ok := t.shape(); ok && t.Basic() == nil {
-		lend(t.Handle, s)
+		lender.Derived(int(t.Handle)-table.FirstHandle, s)
 	}
 }
 
@@ -313,7 +313,7 @@ func TypeFree(h *abi.Handle) error {
 	if err := t.DeleteAttributes(attrs.KindDatatype, t.Handle); err != nil {
 		return err
 	}
-	lend(*h, lease.Shape{})
+	lender.Derived(int(*h)-table.FirstHandle, lease.Shape{})
 	t.release()
 	*h = Registry.Null
 	return nil

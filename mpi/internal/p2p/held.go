@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/core"
+	"gompi/internal/core/lease"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
@@ -27,19 +28,19 @@ var passing sync.Mutex
 // their order.
 func Enter() {
 	calls.Add(1)
-	if !comms.Holds() {
+	if !comms.Lease.Holds() {
 		return
 	}
 	passing.Lock()
 	defer passing.Unlock()
-	if comms.Holds() {
-		comms.TakeOver(takeOver)
+	if comms.Lease.Holds() {
+		comms.Lease.TakeOver(takeOver)
 	}
 }
 
-func takeOver(h comms.Held, c *comms.Comm) {
+func takeOver(h lease.Receive) {
 	r := requestPool.Get().(*Request)
-	r.c, r.active = c, true
+	r.c, r.active = comms.At(h.Slot), true
 	if h.Arrived {
 		r.Finish(abi.Status{Source: int32(h.Source), Tag: int32(h.Tag), Bytes: int64(h.Bytes)})
 	} else {
@@ -61,7 +62,7 @@ var orders atomic.Uint64
 
 // Leave is called at the end of each call of the face.
 func Leave() {
-	if comms.Lends() {
+	if comms.Lease != nil {
 		comms.Lend(giveBack)
 	}
 	calls.Add(-1)
@@ -72,14 +73,14 @@ func Leave() {
 func giveBack() {
 	passing.Lock()
 	defer passing.Unlock()
-	if comms.Holds() || !comms.Claim() { // a call that begins from here on sees it and waits for passing,
+	if comms.Lease.Holds() || !comms.Lease.Claim() { // a call that begins from here on sees it and waits for passing,
 		return
 	}
 	var passed []*Request
 	if calls.Load() == 1 { // or is seen here
 		passed = passPosted()
 	}
-	comms.EndClaim(len(passed) > 0)
+	comms.Lease.EndClaim(len(passed) > 0)
 	for i, r := range passed {
 		if i == 0 || r.c != passed[i-1].c || r.source != passed[i-1].source {
 			comms.LendFor(r.c, r.source)
@@ -94,7 +95,7 @@ func giveBack() {
 // passPosted returns what it has passed.
 func passPosted() []*Request {
 	var all []*Request
-	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+comms.MostHeld; h++ {
+	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+lease.Held; h++ {
 		if r := Requests.Find(h); r != nil && r.active && !r.over && r.order > 0 && !r.Op.Done() && !r.c.Freed() {
 			all = append(all, r)
 		}
@@ -104,9 +105,10 @@ func passPosted() []*Request {
 	for i, r := range all {
 		ops[i], places[i] = r.Op, int(r.Handle-table.FirstHeld)
 	}
-	if len(all) == 0 || !comms.GiveBack(ops, places) {
+	if len(all) == 0 || !comms.World.P2P.Withdraw(ops) {
 		return nil
 	}
+	comms.Lease.Hold(places)
 	for _, r := range all {
 		Requests.Remove(r.Handle)
 	}

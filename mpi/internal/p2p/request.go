@@ -75,7 +75,7 @@ func (r *Request) release() {
 		Requests.Remove(r.Handle)
 	}
 	if h := r.Handle; h >= table.FirstHeld && h < table.FirstHandle {
-		comms.FreeHeld(int(h - table.FirstHeld))
+		comms.Lease.Free(int(h - table.FirstHeld))
 	}
 	if len(r.Own) > 0 {
 		r.c.DropPrivate(r.Own)

@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"gompi/internal/core"
+	"gompi/internal/core/lease"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
@@ -73,8 +74,8 @@ func Irecv(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Co
 // newReceive returns the request of a receive, which the face can have if it is short.
 func (m *message) newReceive() *Request {
 	l := m.t.Layout(m.n)
-	if o, ok := l.Loop(); ok && m.peer != abi.ProcNull && comms.Lends() {
-		if place, ok := comms.PlaceFor(m.c, comms.Held{
+	if o, ok := l.Loop(); ok && m.peer != abi.ProcNull && comms.Lease != nil {
+		if place, ok := comms.PlaceFor(m.c, lease.Receive{
 			Source: m.peer, Tag: m.tag,
 			Bytes: m.n * m.t.Size(), Run: o.Each, Stride: o.Stride, Buf: uintptr(m.buf.Plus(o.Off)),
 		}); ok {

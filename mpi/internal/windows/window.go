@@ -85,7 +85,7 @@ func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (
 	w.setHints(info)
 	w.Handle = Registry.Add(w)
 	comms.Own(own)
-	comms.LendWindow(w.Handle, w.Window)
+	comms.Lease.Window(int(w.Handle)-table.FirstHandle, w.Window)
 	return w, nil
 }
 
@@ -186,7 +186,7 @@ func WinFree(h *abi.Handle) error {
 	if err := w.DeleteAttributes(attrs.KindWin, w.Handle); err != nil {
 		return err
 	}
-	comms.UnlendWindow(*h, w.Window)
+	comms.Lease.FreeWindow(int(*h)-table.FirstHandle, w.Window)
 	comms.Disown(w.w.Comm)
 	err := w.w.Free(comms.Forever)
 	Registry.Remove(*h)
