@@ -52,8 +52,8 @@ var rules = []rule{
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/sockets", "internal/seal", "internal/route"}},
 	{"transport", []string{"internal/sockets", "internal/rdma", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"internal/core/match", nil},
-	{"internal/core/lease", []string{"internal/core/peers", "transport/."}}, // not what messages and collectives are
-	{"internal/core/progress", nil},                                         // not even transport: it polls whatever there is
+	{"internal/core/lease", []string{"internal/core/peers", "internal/core/shmsync", "transport/."}}, // not what messages and collectives are
+	{"internal/core/progress", nil}, // not even transport: it polls whatever there is
 	{"internal/core/call", nil},
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
 	{"internal/core/card", []string{"internal/core/path", "internal/boot", "internal/cgroup"}},

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0x13aba5ac9628baa3ULL
+#define GOMPI_SHARED_NUMBER 0xb5c08a0979ee9f37ULL
 
 /* internal/calls */
 enum {
@@ -121,6 +121,16 @@ enum {
 	GOMPI_COST_RECORD_SIZE = 256,
 };
 
+/* internal/core/shmsync */
+enum {
+	GOMPI_BLOCK_LINE_SIZE = 128,
+	GOMPI_BLOCK_DEPTH = 64,
+	GOMPI_BLOCK_SMALL_MOST = 1024,
+	GOMPI_BLOCK_IN_HEAD = 96,
+	GOMPI_BLOCK_SOON = 16,
+};
+#define GOMPI_DIGEST_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
 /* internal/core/lease */
 enum {
 	GOMPI_LEASE_CHANNELS = 256,
@@ -144,16 +154,6 @@ enum {
 	GOMPI_HOLD_UNCHECKED = 3,
 	GOMPI_LEASE_WINDOWS = 256,
 };
-
-/* internal/core/shmsync */
-enum {
-	GOMPI_BLOCK_LINE_SIZE = 128,
-	GOMPI_BLOCK_DEPTH = 64,
-	GOMPI_BLOCK_SMALL_MOST = 1024,
-	GOMPI_BLOCK_IN_HEAD = 96,
-	GOMPI_BLOCK_SOON = 16,
-};
-#define GOMPI_DIGEST_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 /* internal/seg */
 enum {
@@ -312,6 +312,76 @@ struct gompi_carried {
 _Static_assert(sizeof(struct gompi_carried) == 16, "struct gompi_carried");
 _Static_assert(offsetof(struct gompi_carried, messages) == 0, "messages");
 _Static_assert(offsetof(struct gompi_carried, bytes) == 8, "bytes");
+
+/* internal/core/shmsync: Head */
+struct gompi_head {
+	uint64_t step;
+	uint64_t call_digest;
+	struct {
+		uint64_t a;
+		uint64_t b;
+	} call;
+	uint8_t payload[96];
+};
+_Static_assert(sizeof(struct gompi_head) == 128, "struct gompi_head");
+_Static_assert(offsetof(struct gompi_head, step) == 0, "step");
+_Static_assert(offsetof(struct gompi_head, call_digest) == 8, "call_digest");
+_Static_assert(offsetof(struct gompi_head, call) == 16, "call");
+_Static_assert(offsetof(struct gompi_head, call.a) == 16, "call.a");
+_Static_assert(offsetof(struct gompi_head, call.b) == 24, "call.b");
+_Static_assert(offsetof(struct gompi_head, payload) == 32, "payload");
+
+/* internal/core/shmsync: flags */
+struct gompi_block {
+	uint64_t waiting_for;
+	uint8_t pad_0[120];
+	uint64_t consumed;
+	uint8_t pad_1[120];
+	uint64_t result_ready;
+	uint8_t pad_2[120];
+	uint64_t uses;
+	uint8_t pad_3[120];
+	uint64_t barrier_flag;
+	uint8_t pad_4[120];
+	uint64_t writes_to;
+	uint8_t pad_5[120];
+	uint64_t shut;
+	uint8_t pad_6[120];
+	struct gompi_head heads[64];
+};
+_Static_assert(sizeof(struct gompi_block) == 9088, "struct gompi_block");
+_Static_assert(offsetof(struct gompi_block, waiting_for) == 0, "waiting_for");
+_Static_assert(offsetof(struct gompi_block, consumed) == 128, "consumed");
+_Static_assert(offsetof(struct gompi_block, result_ready) == 256, "result_ready");
+_Static_assert(offsetof(struct gompi_block, uses) == 384, "uses");
+_Static_assert(offsetof(struct gompi_block, barrier_flag) == 512, "barrier_flag");
+_Static_assert(offsetof(struct gompi_block, writes_to) == 640, "writes_to");
+_Static_assert(offsetof(struct gompi_block, shut) == 768, "shut");
+_Static_assert(offsetof(struct gompi_block, heads) == 896, "heads");
+
+/* internal/core/shmsync: ring */
+struct gompi_bounce {
+	int64_t at;
+	uint64_t size;
+	uint64_t next;
+	struct {
+		uint64_t step;
+		uint64_t start;
+	} held[64];
+	uint64_t n;
+	uint64_t out;
+	uint64_t gone;
+};
+_Static_assert(sizeof(struct gompi_bounce) == 1072, "struct gompi_bounce");
+_Static_assert(offsetof(struct gompi_bounce, at) == 0, "at");
+_Static_assert(offsetof(struct gompi_bounce, size) == 8, "size");
+_Static_assert(offsetof(struct gompi_bounce, next) == 16, "next");
+_Static_assert(offsetof(struct gompi_bounce, held) == 24, "held");
+_Static_assert(offsetof(struct gompi_bounce, held[0].step) == 24, "held[0].step");
+_Static_assert(offsetof(struct gompi_bounce, held[0].start) == 32, "held[0].start");
+_Static_assert(offsetof(struct gompi_bounce, n) == 1048, "n");
+_Static_assert(offsetof(struct gompi_bounce, out) == 1056, "out");
+_Static_assert(offsetof(struct gompi_bounce, gone) == 1064, "gone");
 
 /* internal/core/lease: channel */
 struct gompi_channel {
@@ -572,76 +642,6 @@ _Static_assert(offsetof(struct gompi_window_control, element) == 0, "element");
 _Static_assert(offsetof(struct gompi_window_control, tickets) == 64, "tickets");
 _Static_assert(offsetof(struct gompi_window_control, begun) == 128, "begun");
 _Static_assert(offsetof(struct gompi_window_control, ended) == 132, "ended");
-
-/* internal/core/shmsync: Head */
-struct gompi_head {
-	uint64_t step;
-	uint64_t call_digest;
-	struct {
-		uint64_t a;
-		uint64_t b;
-	} call;
-	uint8_t payload[96];
-};
-_Static_assert(sizeof(struct gompi_head) == 128, "struct gompi_head");
-_Static_assert(offsetof(struct gompi_head, step) == 0, "step");
-_Static_assert(offsetof(struct gompi_head, call_digest) == 8, "call_digest");
-_Static_assert(offsetof(struct gompi_head, call) == 16, "call");
-_Static_assert(offsetof(struct gompi_head, call.a) == 16, "call.a");
-_Static_assert(offsetof(struct gompi_head, call.b) == 24, "call.b");
-_Static_assert(offsetof(struct gompi_head, payload) == 32, "payload");
-
-/* internal/core/shmsync: flags */
-struct gompi_block {
-	uint64_t waiting_for;
-	uint8_t pad_0[120];
-	uint64_t consumed;
-	uint8_t pad_1[120];
-	uint64_t result_ready;
-	uint8_t pad_2[120];
-	uint64_t uses;
-	uint8_t pad_3[120];
-	uint64_t barrier_flag;
-	uint8_t pad_4[120];
-	uint64_t writes_to;
-	uint8_t pad_5[120];
-	uint64_t shut;
-	uint8_t pad_6[120];
-	struct gompi_head heads[64];
-};
-_Static_assert(sizeof(struct gompi_block) == 9088, "struct gompi_block");
-_Static_assert(offsetof(struct gompi_block, waiting_for) == 0, "waiting_for");
-_Static_assert(offsetof(struct gompi_block, consumed) == 128, "consumed");
-_Static_assert(offsetof(struct gompi_block, result_ready) == 256, "result_ready");
-_Static_assert(offsetof(struct gompi_block, uses) == 384, "uses");
-_Static_assert(offsetof(struct gompi_block, barrier_flag) == 512, "barrier_flag");
-_Static_assert(offsetof(struct gompi_block, writes_to) == 640, "writes_to");
-_Static_assert(offsetof(struct gompi_block, shut) == 768, "shut");
-_Static_assert(offsetof(struct gompi_block, heads) == 896, "heads");
-
-/* internal/core/shmsync: ring */
-struct gompi_bounce {
-	int64_t at;
-	uint64_t size;
-	uint64_t next;
-	struct {
-		uint64_t step;
-		uint64_t start;
-	} held[64];
-	uint64_t n;
-	uint64_t out;
-	uint64_t gone;
-};
-_Static_assert(sizeof(struct gompi_bounce) == 1072, "struct gompi_bounce");
-_Static_assert(offsetof(struct gompi_bounce, at) == 0, "at");
-_Static_assert(offsetof(struct gompi_bounce, size) == 8, "size");
-_Static_assert(offsetof(struct gompi_bounce, next) == 16, "next");
-_Static_assert(offsetof(struct gompi_bounce, held) == 24, "held");
-_Static_assert(offsetof(struct gompi_bounce, held[0].step) == 24, "held[0].step");
-_Static_assert(offsetof(struct gompi_bounce, held[0].start) == 32, "held[0].start");
-_Static_assert(offsetof(struct gompi_bounce, n) == 1048, "n");
-_Static_assert(offsetof(struct gompi_bounce, out) == 1056, "out");
-_Static_assert(offsetof(struct gompi_bounce, gone) == 1064, "gone");
 
 /* internal/seg: record */
 struct gompi_record {

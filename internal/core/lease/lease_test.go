@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"gompi/internal/calls"
+	"gompi/internal/core/shmsync"
 	"gompi/internal/world"
 )
 
@@ -171,7 +172,7 @@ func TestATeamComesBackAsCLeavesIt(t *testing.T) {
 		t.Error("a Team comes back that was not lent")
 	}
 	for _, used := range []uint64{0, 5} {
-		before := Cursors{Step: 70, Free: 6, Seq: 70, Digest: 9}
+		before := Cursors{Cursors: shmsync.Cursors{Step: 70, Free: 6}, Seq: 70, Digest: 9}
 		team.Lend(before, Most{})
 		want := before
 		want.Step += used
@@ -195,8 +196,8 @@ func TestATeamComesBackAsCLeavesIt(t *testing.T) {
 	if _, ok := team.TakeBack(); ok {
 		t.Error("a Team comes back twice")
 	}
-	team.Lend(Cursors{Step: 1}, Most{})
-	if team.Lend(Cursors{Step: 2}, Most{}); team.Step != 1 {
+	team.Lend(Cursors{Cursors: shmsync.Cursors{Step: 1}}, Most{})
+	if team.Lend(Cursors{Cursors: shmsync.Cursors{Step: 2}}, Most{}); team.Step != 1 {
 		t.Error("a Team is lent twice")
 	}
 }

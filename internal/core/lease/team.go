@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"gompi/internal/calls"
+	"gompi/internal/core/shmsync"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 )
@@ -53,11 +54,11 @@ type Team struct {
 //c:const GOMPI_LEASE_
 const Members = 32
 
-// Cursors are what a collective changes: see shmsync.Team and round.Round.
+// Cursors are what a collective changes: of shmsync.Team, and of round.Round.
 type Cursors struct {
-	Step, Free, Acked, ToAck uint64
-	Digest, Seq              uint64
-	Call                     [2]uint64 // the last one, as calls are compared
+	shmsync.Cursors
+	Digest, Seq uint64
+	Call        [2]uint64 // the last one, as calls are compared
 }
 
 // MostBytes is how many bytes C does collectives of at most: of all ranks' blocks, or of the

@@ -30,10 +30,8 @@ func (rd *Round) Lend(l *lease.Lease, slot int, locals func() []world.LocalRank,
 		})
 		rd.loan.Store(t)
 	}
-	c := rd.team.Cursors()
 	t.Lend(lease.Cursors{
-		Step: c.Step, Free: c.Free, Acked: c.Acked, ToAck: c.ToAck,
-		Digest: rd.digest, Seq: rd.seq, Call: [2]uint64{rd.call.A, rd.call.B},
+		Cursors: rd.team.Cursors(), Digest: rd.digest, Seq: rd.seq, Call: [2]uint64{rd.call.A, rd.call.B},
 	}, most)
 	if rd.ch.IsBroken() { // perhaps since Fail looked for t
 		t.Break()
@@ -53,7 +51,7 @@ func (rd *Round) recallLoan() {
 		return
 	}
 	rd.seq, rd.digest, rd.call = c.Seq, c.Digest, shmsync.EncodedCall{A: c.Call[0], B: c.Call[1]}
-	rd.team.Advance(shmsync.Cursors{Step: c.Step, Free: c.Free, Acked: c.Acked, ToAck: c.ToAck}, &rd.call, rd.digest)
+	rd.team.Advance(c.Cursors, &rd.call, rd.digest)
 }
 
 // Unlend ends the use of the slot: it is to be another communicator's.
