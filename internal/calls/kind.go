@@ -117,10 +117,6 @@ func (k Kind) Message() bool { return k == Send || k == Recv || k == Probe }
 // Rooted reports whether k is a collective with a root.
 func (k Kind) Rooted() bool { return Table[k].Rooted }
 
-// FirstStep returns the root for the first step of a k between the groups of an intercommunicator:
-// a reduction within a group. No rank has that number. Errors and the flight recorder name k.
-func (k Kind) FirstStep() int { return -int(k) }
-
 // Reduces reports whether the collective has an operator.
 func (k Kind) Reduces() bool { return Table[k].Reduces }
 

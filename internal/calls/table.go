@@ -1,5 +1,10 @@
 package calls
 
+import (
+	_ "embed"
+	"strings"
+)
+
 // Traits are the properties of a call.
 type Traits struct {
 	Name string
@@ -111,4 +116,17 @@ var Table = [256]Traits{
 	Shrink:  {Name: "shrink"},
 	Agree:   {Name: "agree"},
 	Restore: {Name: "restore"},
+}
+
+//go:embed functions.txt
+var text string
+
+// Functions are those of MPI that consist of several collectives. Their numbers, from Count on, are
+// in the frames of these, so that errors and the flight recorder name the function.
+var Functions = map[string]Kind{}
+
+func init() {
+	for i, name := range strings.Fields(text) {
+		Table[Count+i], Functions[name] = Traits{Name: name, MPI: name}, Kind(Count+i)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gompi/internal/calls"
 	"gompi/internal/core/progress"
 )
 
@@ -14,3 +15,6 @@ func WithCheck(ctx context.Context, check func(waited time.Duration) (next time.
 
 // InBackground returns a context whose collectives do not delay those of other goroutines.
 func InBackground(ctx context.Context) context.Context { return progress.InBackground(ctx) }
+
+// Within is progress.Within, for functions of MPI.
+func Within(ctx context.Context, of calls.Kind) context.Context { return progress.Within(ctx, of) }

@@ -131,13 +131,13 @@ func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 	if err := q.wait(ctx, c, begins, o); err != nil {
 		return err
 	}
-	return c.perform(ctx, o, progress.IsInBackground(ctx))
+	return c.perform(ctx, o, progress.PlaceOf(ctx))
 }
 
 // wait waits until a blocking call may begin. Other ranks wait for this one, so to give up breaks
 // the communicator.
 func (q *opQueue) wait(ctx context.Context, c *Comm, begins message.Handle, o *call.Call) error {
-	if ctx.Done() == nil && !progress.IsInBackground(ctx) {
+	if ctx.Done() == nil && !progress.PlaceOf(ctx).Background {
 		q.help(c, begins)
 	}
 	_, may, err := c.e.Wait(ctx, begins)
@@ -214,7 +214,7 @@ func (q *opQueue) runQueued(c *Comm, now *queuedOp, quiet bool) {
 		c.e.Complete(now.h, message.Status{}, err)
 	}()
 	defer c.unwind(&now.o)
-	err = c.perform(context.Background(), &now.o, quiet)
+	err = c.perform(context.Background(), &now.o, progress.Place{Background: quiet})
 	ended = true
 }
 

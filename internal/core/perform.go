@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 
+	"gompi/internal/calls"
 	"gompi/internal/core/call"
 	"gompi/internal/core/progress"
 	"gompi/internal/mem"
@@ -25,7 +26,7 @@ func (c *Comm) Do(ctx context.Context, o *call.Call) (err error) {
 	if c.ops.begin() {
 		defer c.ops.endOf(c, o) // also if a function panics
 		c.round.Recall()
-		err = c.perform(ctx, o, progress.IsInBackground(ctx))
+		err = c.perform(ctx, o, progress.PlaceOf(ctx))
 	} else {
 		err = c.ops.run(ctx, c, o)
 	}
@@ -35,14 +36,17 @@ func (c *Comm) Do(ctx context.Context, o *call.Call) (err error) {
 	return c.fault(o.Kind.String(), -1, err)
 }
 
-// perform runs o in a round, which numbers it. quiet is for collectives that run in the background.
-// Its caller defers unwind: one deferred call in all is what a short collective can afford.
-func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) error {
-	if quiet && o.Op.Program {
+// perform runs o in a round, which numbers it. Its caller defers unwind: one deferred call in all is
+// what a short collective can afford.
+func (c *Comm) perform(ctx context.Context, o *call.Call, at progress.Place) error {
+	if at.Of != calls.None {
+		o.Of = at.Of
+	}
+	if at.Background && o.Op.Program {
 		o = c.handOver(o)
 	}
 	c.performs = true
-	err := c.round.Begin(ctx, &o.Fingerprint, o.Bytes(), quiet)
+	err := c.round.Begin(ctx, &o.Fingerprint, o.Bytes(), at.Background)
 	if err == nil {
 		err = c.round.End(c.exec.Do(o))
 	}

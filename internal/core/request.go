@@ -171,7 +171,7 @@ func (r Request) outcome(ctx context.Context) (Status, error) {
 // help runs a collective that has not begun, unless ctx may end the wait for it, or is one of the
 // background.
 func (r Request) help(ctx context.Context) {
-	if r.kind >= collectiveRequest && ctx.Done() == nil && !progress.IsInBackground(ctx) && !r.Done() {
+	if r.kind >= collectiveRequest && ctx.Done() == nil && !progress.PlaceOf(ctx).Background && !r.Done() {
 		r.c.ops.help(r.c, r.h)
 	}
 }

@@ -120,6 +120,7 @@ func (rec *record) read() (r Recording, ok bool) {
 			Call: Call{
 				Comm:  atomic.LoadUint64(&rec.comm),
 				Kind:  calls.Kind(what),
+				Of:    calls.Kind(what >> 24),
 				Type:  mem.Type(what >> 8),
 				Op:    mem.Op(what >> 16),
 				Peer:  peer(what),

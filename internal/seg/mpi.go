@@ -1,6 +1,7 @@
 package seg
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -51,16 +52,14 @@ func (c Call) MPI() string { return c.mpi(c.Function()) }
 // Function returns the MPI name of c.
 func (c Call) Function() string { return c.called().MPI() }
 
-// called returns the collective that the program has called, even if c is only its FirstStep.
-func (c Call) called() calls.Kind {
-	if k := -c.Peer; c.Kind == calls.Reduce && k > int(calls.None) && k < calls.Count {
-		return calls.Kind(k)
-	}
-	return c.Kind
-}
+// called returns the call that the program has made, of which c may be a part.
+func (c Call) called() calls.Kind { return cmp.Or(c.Of, c.Kind) }
 
 func (c Call) mpi(name string) string {
 	var args []string
+	if c.Of != calls.None && !c.Kind.Reduces() {
+		c.Type = mem.NoType // the elements are not the program's
+	}
 	if c.Type != mem.NoType {
 		args = append(args, c.mpiElements())
 	}
@@ -73,7 +72,7 @@ func (c Call) mpi(name string) string {
 		if args = append(args, fmt.Sprintf("tag %d", c.Seq)); c.Seq < 0 {
 			args[1] = "any tag"
 		}
-	case c.Kind.Rooted() && c.Peer >= 0:
+	case c.Kind.Rooted() && c.Of == calls.None && c.Peer >= 0:
 		args = append(args, fmt.Sprintf("root %d", c.Peer))
 	}
 	return name + "(" + strings.Join(args, ", ") + ")"

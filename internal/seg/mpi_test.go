@@ -12,7 +12,10 @@ func TestCallsInTheTermsOfMPI(t *testing.T) {
 	own := sum
 	own.Comm = 9
 	pairs := Call{Kind: calls.Reduce, Type: mem.Opaque, Op: mem.Custom, Count: 2, Size: 24, Peer: 1, Seq: 2}
-	step := Call{Kind: calls.Reduce, Type: mem.F64, Op: mem.Sum, Count: 3, Peer: calls.ReduceScatter.FirstStep(), Seq: 2}
+	step := Call{Kind: calls.Reduce, Of: calls.ReduceScatter, Type: mem.F64, Op: mem.Sum, Count: 3, Seq: 2}
+	across := Call{Kind: calls.Alltoallw, Of: calls.Bcast, Peer: -1, Seq: 2}
+	window := Call{Kind: calls.Allgather, Of: calls.Functions["MPI_Win_create"], Type: mem.I64, Count: 4, Peer: -1, Seq: 2}
+	shared := Call{Kind: calls.Bcast, Of: calls.Functions["MPI_Intercomm_create"], Type: mem.I64, Count: 2, Peer: 1, Seq: 2}
 	blocks := Call{Kind: calls.Gatherv, Type: mem.U8, Peer: 1, Seq: 2}
 	split := Call{Kind: calls.Split, Type: mem.I64, Count: 0, Comm: 7, Seq: 4, Peer: -1}
 	recv := Call{Kind: calls.Recv, Type: mem.U8, Count: 5, Peer: 1, Seq: 9}
@@ -30,6 +33,10 @@ func TestCallsInTheTermsOfMPI(t *testing.T) {
 		{pairs, "", "MPI_Reduce(2 elements of 24 bytes, an operator of the program's, or of pairs or long doubles, root 1) number 2 on MPI_COMM_WORLD", "", CommName{}},
 		{step, "MPI_Reduce_scatter", "MPI_Reduce_scatter(3 MPI_DOUBLE, MPI_SUM) number 2 on MPI_COMM_WORLD", "", CommName{}},
 		{step, "MPI_Wait", "MPI_Ireduce_scatter(3 MPI_DOUBLE, MPI_SUM) number 2 on MPI_COMM_WORLD", "MPI_Wait", CommName{}},
+		{across, "MPI_Bcast", "MPI_Bcast() number 2 on MPI_COMM_WORLD", "", CommName{}},
+		{across, "MPI_Wait", "MPI_Ibcast() number 2 on MPI_COMM_WORLD", "MPI_Wait", CommName{}},
+		{window, "MPI_Win_create", "MPI_Win_create() number 2 on MPI_COMM_WORLD", "", CommName{}},
+		{shared, "", "MPI_Intercomm_create() number 2 on MPI_COMM_WORLD", "", CommName{}},
 		{blocks, "", "MPI_Gatherv(root 1) number 2 on MPI_COMM_WORLD", "", CommName{}},
 		{split, "MPI_Comm_split", "MPI_Comm_split() number 4 on another communicator", "", CommName{}},
 		{recv, "MPI_Recv", "MPI_Recv(5 bytes from rank 1, tag 9) on MPI_COMM_WORLD", "", CommName{}},

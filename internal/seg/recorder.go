@@ -133,6 +133,7 @@ func (r *Recorder) Leave() {
 type Call struct {
 	Comm  uint64
 	Kind  calls.Kind
+	Of    calls.Kind // the call that consists of this collective and others, None for itself
 	Type  mem.Type
 	Op    mem.Op
 	Peer  int   // root or peer, -1 for none

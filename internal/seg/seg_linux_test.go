@@ -208,8 +208,8 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 	r.EndCall(b)
 	r.Stamp(a, 12345)
 	want := []Recording{
-		{1, Call{1 << 60, calls.Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7, 0, 0}, false},
-		{2, Call{9, calls.Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77, 0, 0, 0}, true},
+		{1, Call{1 << 60, calls.Allreduce, calls.None, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7, 0, 0}, false},
+		{2, Call{9, calls.Bcast, calls.None, mem.U8, mem.NoOp, 3, 5, 5, 77, 0, 0, 0}, true},
 	}
 	got := reader.Calls(1)
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
@@ -221,9 +221,9 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 	if s := got[1].String(); s != "bcast(5 uint8, root 3)" {
 		t.Errorf("call reads %q", s)
 	}
-	r.BeginCollective(9, what(calls.Reduce, mem.Opaque, mem.Custom, 3), mem.PackElements(7, 24), 168, 2)
-	if s := reader.Calls(1)[2].String(); s != "reduce(7 elements of 24 bytes, custom, root 3)" {
-		t.Errorf("call reads %q", s)
+	r.BeginCollective(9, what(calls.Reduce, mem.Opaque, mem.Custom, 3)|uint64(calls.Allreduce)<<24, mem.PackElements(7, 24), 168, 2)
+	if c := reader.Calls(1)[2]; c.String() != "reduce(7 elements of 24 bytes, custom, root 3)" || c.Of != calls.Allreduce {
+		t.Errorf("call reads %q, part of %v", c, c.Of)
 	}
 }
 

@@ -168,6 +168,10 @@ func TestWordsCarryFingerprints(t *testing.T) {
 		if got := OfWords(f.Words()); got != f || !strings.HasPrefix(f.String(), s.kind.String()+"(") {
 			t.Errorf("%v comes as %v", f, got)
 		}
+		f.Of = 255
+		if got := OfWords(f.Words()); got != f || got.String() != f.Of.String()+"()" {
+			t.Errorf("%v, a part of a call, comes as %v", f, got)
+		}
 	})
 }
 

@@ -14,7 +14,8 @@ type Fingerprint struct {
 	Kind   calls.Kind
 	Type   mem.Type
 	Op     mem.Op
-	Root   int32  // negative: see Kind.FirstStep
+	Of     calls.Kind // the call of the program that consists of this and others, None for itself
+	Root   int32
 	Digest uint32 // of counts that must be equal; only where there is no Root
 	Size   uint32 // of an element of mem.Opaque, else 0
 	Count  int64
@@ -26,12 +27,12 @@ func (f *Fingerprint) Words() (a, b uint64) {
 	if b = uint64(f.Count); f.Type == mem.Opaque {
 		b = mem.PackElements(int(f.Count), int(f.Size))
 	}
-	return uint64(f.Kind) | uint64(f.Type)<<8 | uint64(f.Op)<<16 | uint64(uint32(f.Root)|f.Digest)<<32, b
+	return uint64(f.Kind) | uint64(f.Type)<<8 | uint64(f.Op)<<16 | uint64(f.Of)<<24 | uint64(uint32(f.Root)|f.Digest)<<32, b
 }
 
 // OfWords decodes what Words has encoded.
 func OfWords(a, b uint64) Fingerprint {
-	f := Fingerprint{Kind: calls.Kind(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Count: int64(b)}
+	f := Fingerprint{Kind: calls.Kind(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Of: calls.Kind(a >> 24), Count: int64(b)}
 	if f.Kind.Rooted() {
 		f.Root = int32(a >> 32)
 	} else {
@@ -54,6 +55,9 @@ func (f *Fingerprint) NeedsAll() bool {
 
 // String describes f as a user would write it: "allreduce(1024 float32, sum)".
 func (f Fingerprint) String() string {
+	if f.Of != calls.None {
+		return f.Of.String() + "()"
+	}
 	s := f.Kind.String() + "("
 	switch {
 	case f.Type == mem.NoType:

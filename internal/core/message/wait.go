@@ -35,7 +35,7 @@ func (e *Engine) newWaiter(ctx context.Context) *waiter {
 		w = &waiter{e: e}
 		w.Init(e.flight, w)
 	}
-	w.Apart = progress.IsInBackground(ctx)
+	w.Apart = progress.PlaceOf(ctx).Background
 	return w
 }
 

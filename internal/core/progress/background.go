@@ -1,26 +1,45 @@
 package progress
 
-import "context"
+import (
+	"context"
+
+	"gompi/internal/calls"
+)
+
+// A Place is where a collective is called from.
+type Place struct {
+	Background bool       // as InBackground says
+	Of         calls.Kind // as Within says, else None
+}
+
+type placed struct {
+	context.Context
+	Place
+}
 
 // InBackground returns a context for goroutines that no thread of the program has called. Its
 // collectives spin only while another goroutine has just begun to wait: else they leave the
 // processors to threads that compute while they wait. Its waits call no function of the program.
 // Only the outermost context counts: so it costs a blocking collective a nanosecond to look. Go
 // programs have nonblocking collectives; this is for C.
-func InBackground(ctx context.Context) context.Context { return background{ctx} }
+func InBackground(ctx context.Context) context.Context { return placed{ctx, Place{Background: true}} }
 
-type background struct{ context.Context }
+// Within returns a context for the collectives that a call consists of: errors and reports name the
+// call, and all ranks have to make the same.
+func Within(ctx context.Context, of calls.Kind) context.Context {
+	return placed{ctx, Place{PlaceOf(ctx).Background, of}}
+}
 
 // Alike returns ctx, in the background if other is.
 func Alike(other, ctx context.Context) context.Context {
-	if IsInBackground(other) {
+	if PlaceOf(other).Background {
 		return InBackground(ctx)
 	}
 	return ctx
 }
 
-// IsInBackground reports whether InBackground has made ctx.
-func IsInBackground(ctx context.Context) bool {
-	_, is := ctx.(background)
-	return is
+// PlaceOf returns the Place of calls with ctx.
+func PlaceOf(ctx context.Context) Place {
+	p, _ := ctx.(placed)
+	return p.Place
 }

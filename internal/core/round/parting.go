@@ -47,7 +47,7 @@ type parting struct {
 // closes the Channel. It waits for members that have not left, at most until ctx ends,
 // and returns why the Channel is broken, nil while it works.
 func (rd *Round) Part(ctx context.Context) error {
-	rd.ctx, rd.ticket, rd.quiet, rd.parting.closes = ctx, 0, progress.IsInBackground(ctx), true
+	rd.ctx, rd.ticket, rd.quiet, rd.parting.closes = ctx, 0, progress.PlaceOf(ctx).Background, true
 	if rd.byFlags {
 		if err := rd.team.Compare(); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gompi/internal/calls"
+	"gompi/internal/core"
 	"gompi/internal/core/call"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
@@ -52,6 +53,7 @@ func (x across) exchange(p *Plan, to, from func(i int) mem.Buffer) error {
 		}
 	}
 	steps := p.steps
+	p.o.Kind = x.kind
 	p.steps = func(ctx context.Context, y *comms.Inter) error {
 		if steps != nil {
 			if err := steps(ctx, y); err != nil {
@@ -68,10 +70,9 @@ func (x across) exchange(p *Plan, to, from func(i int) mem.Buffer) error {
 	return nil
 }
 
-// do does o, a step that ranks which make another collective do not take part in.
+// do does o, a part of the collective.
 func (x across) do(ctx context.Context, y *comms.Inter, o *call.Call) error {
-	o.Digest = uint32(errs.Across(x.kind))
-	return y.Both.Do(ctx, o)
+	return y.Both.Do(core.Within(ctx, x.kind), o)
 }
 
 // all returns the same buffer for each rank, one that of a single one.
@@ -87,6 +88,7 @@ func only(rank int, b mem.Buffer) func(int) mem.Buffer {
 }
 
 func (x across) barrier(p *Plan) error {
+	p.o.Barrier()
 	p.steps = func(ctx context.Context, y *comms.Inter) error { return y.Both.Do(ctx, new(call.Call).Barrier()) }
 	return nil
 }
@@ -204,10 +206,9 @@ func (x across) combined(p *Plan, sendbuf abi.Addr, n int, t *dtypes.Datatype, o
 	room := make([]byte, operand.Size())
 	result := mem.Of(room).As(operand)
 	first.o.Reduce(0, operand, result, o.Combination(t))
-	first.o.Fingerprint.Root = int32(x.kind.FirstStep())
 	p.steps = func(ctx context.Context, y *comms.Inter) error {
 		first.c = &comms.Comm{P2P: y.Local}
-		err := first.run(ctx)
+		err := first.run(core.Within(ctx, x.kind))
 		if err != nil && y.Local.Err() != nil { // the others wait in Both, where no mismatch is found
 			y.Both.Revoke(errs.Explain(err))
 		}

@@ -127,13 +127,14 @@ func (p *Plan) Persist(err error) (*p2p.Request, error) {
 	}
 	var own []*core.Comm
 	var close func()
+	in := comms.In(p.o.Kind.MPI() + "_init")
 	switch {
 	case p.steps != nil:
-		if p.inter, err = p.c.Inter.Copy(); err == nil {
+		if p.inter, err = p.c.Inter.Copy(in); err == nil {
 			own, close = []*core.Comm{p.inter.Local, p.inter.Both}, p.inter.CloseWhenIdle
 		}
 	case p.c.P2P.Size() > 1:
-		p.own, err = p.c.P2P.Dup(comms.Forever)
+		p.own, err = p.c.P2P.Dup(in)
 		own, close = []*core.Comm{p.own}, func() { comms.CloseWhenIdle(p.own) }
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func CartCreate(c *Comm, ndims int, dims, periods abi.Array, reorder bool) (*Com
 	if _, err := placesOf(lengths, c.P2P.Size()); err != nil {
 		return nil, err
 	}
-	return c.withGrid(topology.NewCart(Forever, c.P2P, lengths, periodic))
+	return c.withGrid(topology.NewCart(In("MPI_Cart_create"), c.P2P, lengths, periodic))
 }
 
 // withGrid returns a communicator over g, nil where that is nil.
@@ -69,7 +69,7 @@ func CartSub(c *Comm, remain abi.Array) (*Comm, error) {
 	for i, x := range remain.Ints(len(keep)) {
 		keep[i] = x != 0
 	}
-	return c.withGrid(c.Topology.Sub(Forever, keep))
+	return c.withGrid(c.Topology.Sub(In("MPI_Cart_sub"), keep))
 }
 
 func CartdimGet(c *Comm) (int, error) {

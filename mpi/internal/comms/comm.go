@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gompi/internal/calls"
 	"gompi/internal/core"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/attrs"
@@ -17,6 +18,9 @@ import (
 // Forever is the context of blocking calls: MPI's have no deadline. The death of a peer, or its
 // leaving, ends them.
 var Forever = context.Background()
+
+// In is Forever for the collectives that one of calls.Functions consists of.
+func In(function string) context.Context { return core.Within(Forever, calls.Functions[function]) }
 
 // InBackground is the context of operations on goroutines of gompi's own. Where an operation needs
 // a function of the program, a thread of the program calls it, in one of its calls.
@@ -230,7 +234,9 @@ func (c *Comm) dup() (*Comm, error) {
 	return c.adopt(c.P2P.Dup(Forever))
 }
 
-func CommSplit(c *Comm, color, key int) (*Comm, error) {
+func CommSplit(c *Comm, color, key int) (*Comm, error) { return c.split(calls.Split, color, key) }
+
+func (c *Comm) split(of calls.Kind, color, key int) (*Comm, error) {
 	if err := Check(c); err != nil {
 		return nil, err
 	}
@@ -241,9 +247,9 @@ func CommSplit(c *Comm, color, key int) (*Comm, error) {
 		color = core.Undefined
 	}
 	if c.Inter != nil {
-		return c.Inter.split(errs.CommSplit, c, color, key)
+		return c.Inter.split(of, c, color, key)
 	}
-	return c.adopt(c.P2P.Split(Forever, color, key))
+	return c.adopt(c.P2P.Split(core.Within(Forever, of), color, key))
 }
 
 // CommSplitType knows the ranks that share memory, as those of a host do.
@@ -253,9 +259,9 @@ func CommSplitType(c *Comm, how, key int, info *infos.Info) (*Comm, error) {
 	}
 	switch how {
 	case abi.Undefined, abi.SplitUnguided, abi.SplitGuided:
-		return CommSplit(c, abi.Undefined, key)
+		return c.split(calls.SplitHost, abi.Undefined, key)
 	case abi.SplitShared:
-		return CommSplit(c, c.firstToShare(), key)
+		return c.split(calls.SplitHost, c.firstToShare(), key)
 	}
 	return nil, errs.New(errs.Arg, "the split type is not MPI_COMM_TYPE_SHARED or MPI_UNDEFINED")
 }

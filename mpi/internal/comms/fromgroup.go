@@ -50,12 +50,13 @@ func IntercommCreateFromGroups(local *Group, leader int, remote *Group, remoteLe
 	if c.Rank() == leader && remote != nil {
 		theirs = wordsOf(remote.Group, int64(tag))
 	}
-	others, _, err := theirs.share(c, leader)
+	ctx := In("MPI_Intercomm_create_from_groups")
+	others, _, err := theirs.share(ctx, c, leader)
 	if err != nil {
 		return nil, err
 	}
 	if others.Size() == 0 {
 		return nil, errs.New(errs.Group, "the remote group is empty")
 	}
-	return (&Comm{handler: h, session: local.session}).join(c, others, tag)
+	return (&Comm{handler: h, session: local.session}).join(ctx, c, others, tag)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"gompi/internal/calls"
 	"gompi/internal/core"
 	"gompi/internal/core/call"
 	"gompi/internal/mem"
@@ -40,25 +41,25 @@ func IntercommCreate(local *Comm, leader int, peer *Comm, remoteLeader, tag int)
 	if leader < 0 || leader >= local.P2P.Size() {
 		return nil, errs.New(errs.Rank, "the local leader %d is not from 0 to %d", leader, local.P2P.Size()-1)
 	}
-	theirs := groupWords{0, 0}
+	ctx, theirs := In("MPI_Intercomm_create"), groupWords{0, 0}
 	if local.P2P.Rank() == leader {
 		var err error
 		if theirs, err = exchangeGroups(local, peer, remoteLeader, tag); err != nil {
 			theirs = groupWords{0, 0}
 		}
 	}
-	remote, agreed, err := theirs.share(local.P2P, leader)
+	remote, agreed, err := theirs.share(ctx, local.P2P, leader)
 	if err != nil {
 		return nil, err
 	}
 	if remote.Size() == 0 {
 		return nil, errs.New(errs.Rank, "the leaders could not exchange their groups")
 	}
-	d, err := local.P2P.Dup(Forever)
+	d, err := local.P2P.Dup(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return local.join(d, remote, agreed)
+	return local.join(ctx, d, remote, agreed)
 }
 
 // proposed counts the tags that this rank has proposed.
@@ -122,14 +123,14 @@ func exchangeGroups(local, peer *Comm, remoteLeader, tag int) (groupWords, error
 }
 
 // share gives all ranks of c the group and the tag that the leader has.
-func (w groupWords) share(c *core.Comm, leader int) (g core.Group, tag int, err error) {
+func (w groupWords) share(ctx context.Context, c *core.Comm, leader int) (g core.Group, tag int, err error) {
 	head := w[:2]
-	if err := c.Do(Forever, new(call.Call).Bcast(leader, mem.Of(head))); err != nil {
+	if err := c.Do(ctx, new(call.Call).Bcast(leader, mem.Of(head))); err != nil {
 		return g, 0, err
 	}
 	ranks := make([]int64, head[0])
 	copy(ranks, w[2:])
-	if err := c.Do(Forever, new(call.Call).Bcast(leader, mem.Of(ranks))); err != nil {
+	if err := c.Do(ctx, new(call.Call).Bcast(leader, mem.Of(ranks))); err != nil {
 		return g, 0, err
 	}
 	g, err = groupOf(ranks)
@@ -138,7 +139,7 @@ func (w groupWords) share(c *core.Comm, leader int) (g core.Group, tag int, err 
 
 // join makes the intercommunicator of local, which is c's or a copy of it, and remote, by a tag
 // that all ranks of both agree on.
-func (c *Comm) join(local *core.Comm, remote core.Group, tag int) (*Comm, error) {
+func (c *Comm) join(ctx context.Context, local *core.Comm, remote core.Group, tag int) (*Comm, error) {
 	mine := local.Group()
 	if mine.Intersection(remote).Size() > 0 {
 		return nil, errs.New(errs.Group, "the groups have ranks in common")
@@ -147,11 +148,11 @@ func (c *Comm) join(local *core.Comm, remote core.Group, tag int) (*Comm, error)
 	if slices.Min(ranksOf(remote)) < slices.Min(ranksOf(mine)) {
 		all, shift = remote.Union(mine), 0
 	}
-	p2p, err := World.P2P.CreateGroup(Forever, all, tag)
+	p2p, err := World.P2P.CreateGroup(ctx, all, tag)
 	if err != nil {
 		return nil, err
 	}
-	both, err := p2p.Dup(Forever)
+	both, err := p2p.Dup(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,8 @@ func IntercommMerge(c *Comm, high bool) (*Comm, error) {
 	}
 	first := c.Inter.Local.Size() == c.shift // the local group is
 	var merged *core.Comm
-	err := c.Inter.Do(func(ctx context.Context) error {
+	err := c.Inter.Do(func(context.Context) error {
+		ctx := In("MPI_Intercomm_merge")
 		theirs, err := c.Inter.other(ctx, boolWord(high))
 		if err != nil {
 			return err
@@ -196,19 +198,17 @@ func boolWord(b bool) int64 {
 
 // other gives the other group a word, the same on all ranks of a group, and returns its word.
 func (x *Inter) other(ctx context.Context, word int64) (int64, error) {
-	all, err := x.gather(ctx, errs.IntercommMerge, word)
+	all, err := x.gather(ctx, word)
 	if err != nil {
 		return 0, err
 	}
 	return all[x.Remote.Translate(x.Both.Group())[0]], nil
 }
 
-// gather returns the words of all ranks of both groups, for a function of MPI.
-func (x *Inter) gather(ctx context.Context, of errs.Function, mine ...int64) (all []int64, err error) {
+// gather returns the words of all ranks of both groups.
+func (x *Inter) gather(ctx context.Context, mine ...int64) (all []int64, err error) {
 	all = make([]int64, len(mine)*x.Both.Size())
-	o := new(call.Call).Allgather(mem.Of(mine), mem.Of(all))
-	o.Digest = uint32(of)
-	return all, x.Both.Do(ctx, o)
+	return all, x.Both.Do(ctx, new(call.Call).Allgather(mem.Of(mine), mem.Of(all)))
 }
 
 func (x *Inter) dup(c *Comm) (*Comm, error) {
@@ -237,13 +237,13 @@ func (x *Inter) copyTo(ctx context.Context, made *interComms) (err error) {
 }
 
 // Copy returns a copy of x for collectives alone.
-func (x *Inter) Copy() (*Inter, error) {
+func (x *Inter) Copy(in context.Context) (*Inter, error) {
 	n := &Inter{Remote: x.Remote}
-	return n, x.Do(func(ctx context.Context) (err error) {
-		if n.Both, err = x.Both.Dup(ctx); err != nil {
+	return n, x.Do(func(context.Context) (err error) {
+		if n.Both, err = x.Both.Dup(in); err != nil {
 			return err
 		}
-		n.Local, err = x.Local.Dup(ctx)
+		n.Local, err = x.Local.Dup(in)
 		return err
 	})
 }
@@ -255,12 +255,13 @@ func (c *Comm) take(made *interComms) {
 
 // split splits both groups, for a function of MPI. A color that only one group has makes no
 // communicator.
-func (x *Inter) split(of errs.Function, c *Comm, color, key int) (*Comm, error) {
+func (x *Inter) split(of calls.Kind, c *Comm, color, key int) (*Comm, error) {
 	const words = 3 // color, key, and the tag that the rank proposes
 	var local *core.Comm
 	var all []int64
 	err := x.Do(func(ctx context.Context) (err error) {
-		if all, err = x.gather(ctx, of, int64(color), int64(key), proposeTag()); err == nil {
+		ctx = core.Within(ctx, of)
+		if all, err = x.gather(ctx, int64(color), int64(key), proposeTag()); err == nil {
 			local, err = x.Local.Split(ctx, color, key)
 		}
 		return err
@@ -288,7 +289,7 @@ func (x *Inter) split(of errs.Function, c *Comm, color, key int) (*Comm, error) 
 	if err != nil {
 		return nil, err
 	}
-	return c.join(local, remote, int(tag))
+	return c.join(core.Within(Forever, of), local, remote, int(tag))
 }
 
 // create makes an intercommunicator of a part of each group.
@@ -297,5 +298,5 @@ func (x *Inter) create(c *Comm, g *Group) (*Comm, error) {
 	if i := slices.Index(g.Translate(x.Local.Group()), x.Local.Rank()); i >= 0 {
 		color, key = 0, i
 	}
-	return x.split(errs.CommCreate, c, color, key)
+	return x.split(calls.Create, c, color, key)
 }

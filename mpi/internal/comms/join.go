@@ -51,9 +51,7 @@ const leaveTime = 10 * time.Second
 
 // Leave leaves the job when all ranks that live have called it.
 func Leave() error {
-	o := new(call.Call).Barrier()
-	o.Fingerprint.Digest = uint32(errs.Finalize)
-	if err := World.P2P.Do(Forever, o); err != nil {
+	if err := World.P2P.Do(In("MPI_Finalize"), new(call.Call).Barrier()); err != nil {
 		if !ofBroken(err) {
 			return err
 		}

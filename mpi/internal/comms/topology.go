@@ -1,6 +1,7 @@
 package comms
 
 import (
+	"context"
 	"slices"
 
 	"gompi/internal/core"
@@ -105,13 +106,14 @@ func GraphCreate(c *Comm, nnodes int, index, edges abi.Array, reorder bool) (*Co
 	if c.P2P.Rank() >= nnodes {
 		color = core.Undefined
 	}
-	members, err := c.P2P.Split(Forever, color, c.P2P.Rank())
+	ctx := In("MPI_Graph_create")
+	members, err := c.P2P.Split(ctx, color, c.P2P.Rank())
 	if err != nil || members == nil {
 		return nil, err
 	}
 	defer CloseWhenIdle(members)
 	all := t.of(members.Rank())
-	t.Neighborhood, err = topology.NewGraph(Forever, members, all, all)
+	t.Neighborhood, err = topology.NewGraph(ctx, members, all, all)
 	return c.with(t, err)
 }
 
@@ -188,15 +190,15 @@ func DistGraphCreateAdjacent(c *Comm, indegree int, sources, sourceWeights abi.A
 	if indegree < 0 || outdegree < 0 || indegree > 0 && sources == 0 || outdegree > 0 && destinations == 0 {
 		return nil, errs.New(errs.Arg, "the degrees are %d and %d: want 0 or more, and as many neighbors", indegree, outdegree)
 	}
-	return c.distGraph(sources.List(indegree), destinations.List(outdegree),
+	return c.distGraph(In("MPI_Dist_graph_create_adjacent"), sources.List(indegree), destinations.List(outdegree),
 		weightsOf(sourceWeights, indegree), weightsOf(destinationWeights, outdegree))
 }
 
-func (c *Comm) distGraph(from, to, fromWeights, toWeights []int) (*Comm, error) {
+func (c *Comm) distGraph(ctx context.Context, from, to, fromWeights, toWeights []int) (*Comm, error) {
 	if err := c.checkRanks(slices.Concat(from, to)); err != nil {
 		return nil, err
 	}
-	n, err := topology.NewGraph(Forever, c.P2P, from, to)
+	n, err := topology.NewGraph(ctx, c.P2P, from, to)
 	return c.with(Topology{Kind: abi.DistGraphTopology, Neighborhood: n, sourceWeights: fromWeights, destinationWeights: toWeights}, err)
 }
 
@@ -221,7 +223,8 @@ func DistGraphCreate(c *Comm, n int, sources, degrees, destinations, weights abi
 	if err != nil {
 		return nil, err
 	}
-	all, anyWeighted, err := c.allEdges(mine, weighted)
+	ctx := In("MPI_Dist_graph_create")
+	all, anyWeighted, err := c.allEdges(ctx, mine, weighted)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +247,7 @@ func DistGraphCreate(c *Comm, n int, sources, degrees, destinations, weights abi
 			}
 		}
 	}
-	return c.distGraph(from, to, fromWeights, toWeights)
+	return c.distGraph(ctx, from, to, fromWeights, toWeights)
 }
 
 // edgesOf returns the edges that this rank gives.
@@ -281,9 +284,9 @@ func (c *Comm) edgesOf(n int, sources, degrees, destinations, weights abi.Array)
 }
 
 // allEdges returns the edges of all ranks, and whether any gives weights.
-func (c *Comm) allEdges(mine []int64, weighted bool) ([]int64, bool, error) {
+func (c *Comm) allEdges(ctx context.Context, mine []int64, weighted bool) ([]int64, bool, error) {
 	heads := make([]int64, 2*c.P2P.Size())
-	if err := c.P2P.Do(Forever, new(call.Call).Allgather(mem.Of([]int64{int64(len(mine)), boolWord(weighted)}), mem.Of(heads))); err != nil {
+	if err := c.P2P.Do(ctx, new(call.Call).Allgather(mem.Of([]int64{int64(len(mine)), boolWord(weighted)}), mem.Of(heads))); err != nil {
 		return nil, false, err
 	}
 	counts, total, any := make([]int, c.P2P.Size()), 0, false
@@ -293,7 +296,7 @@ func (c *Comm) allEdges(mine []int64, weighted bool) ([]int64, bool, error) {
 		any = any || heads[2*r+1] != 0
 	}
 	all := make([]int64, total)
-	return all, any, c.P2P.Do(Forever, new(call.Call).Allgatherv(mem.Of(mine), mem.Of(all), counts, nil))
+	return all, any, c.P2P.Do(ctx, new(call.Call).Allgatherv(mem.Of(mine), mem.Of(all), counts, nil))
 }
 
 func DistGraphNeighborsCount(c *Comm) (indegree, outdegree int, weighted bool, err error) {

@@ -22,7 +22,21 @@ const (
 // A place is where an access begins.
 type place struct {
 	by     pointer
-	offset int // in etypes, of explicit
+	offset int  // in etypes, of explicit
+	begins bool // a split collective
+}
+
+// function returns the name of a collective function that accesses p.
+func (p place) function(write bool) string {
+	name := "MPI_File_read"
+	if write {
+		name = "MPI_File_write"
+	}
+	name += [...]string{explicit: "_at_all", individual: "_all", ordered: "_ordered"}[p.by]
+	if p.begins {
+		name += "_begin"
+	}
+	return name
 }
 
 type pointer int
@@ -40,7 +54,7 @@ var (
 	inOrder   = place{by: ordered}
 )
 
-func at(offset int) place { return place{explicit, offset} }
+func at(offset int) place { return place{by: explicit, offset: offset} }
 
 // prepare returns an access to where p says. Positions move on by what is asked for, whatever
 // comes. In order, it is collective.
@@ -54,7 +68,7 @@ func (f *File) prepare(write bool, p place, buf abi.Addr, n int, t *dtypes.Datat
 	err := a.check(p)
 	switch {
 	case p.by == ordered:
-		return a, f.inOrder(a, err)
+		return a, f.all(p.function(write)).inOrder(a, err)
 	case err != nil:
 		return nil, err
 	case p.by == individual:
@@ -95,21 +109,21 @@ func (a *access) check(p place) error {
 }
 
 // inOrder finds the place of a behind what lower ranks move. err is what is wrong with a.
-func (f *File) inOrder(a *access, err error) error {
-	sizes, err := f.team.gather(err, nil, []int64{int64(a.n)})
+func (t team) inOrder(a *access, err error) error {
+	sizes, err := t.gather(err, nil, []int64{int64(a.n)})
 	if err != nil {
 		return err
 	}
 	before, all := 0, 0
 	for r, n := range sizes {
-		if r < f.team.c.Rank() {
+		if r < t.c.Rank() {
 			before += int(n)
 		}
 		all += int(n)
 	}
 	reply := make([]int64, 1)
-	err = f.team.first(reply, func() error {
-		at, err := f.shared.update(f.name, func(old int) int { return old + all })
+	err = t.first(reply, func() error {
+		at, err := a.f.shared.update(a.f.name, func(old int) int { return old + all })
 		reply[0] = int64(at)
 		return err
 	})
@@ -201,6 +215,7 @@ func (f *File) beginSplit(name string, write bool, p place, buf abi.Addr, n int,
 	if other != nil {
 		return errs.New(errs.IO, "%s_begin was called, and %[1]s_end was not", other.name)
 	}
+	p.begins = true
 	a, err := f.prepare(write, p, buf, n, t)
 	if err != nil {
 		f.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"gompi/internal/core/layout"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
-	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
 )
 
@@ -33,7 +32,7 @@ const (
 func (f *File) blockAll(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
 	a, err := f.prepare(write, p, buf, n, t)
 	if f.exchanges() {
-		x, e := f.plan(a, err)
+		x, e := f.plan(f.all(p.function(write)), a, err)
 		if e != nil {
 			return e
 		}
@@ -63,7 +62,8 @@ func (f *File) exchanges() bool {
 
 // An exchange is an access in two phases. What does not say otherwise is the same on all ranks.
 type exchange struct {
-	*access            // this rank's
+	*access        // this rank's
+	team           team
 	lo, part       int // aggregator i has part bytes from lo+i*part on
 	aggregators    int
 	window, rounds int
@@ -71,7 +71,7 @@ type exchange struct {
 
 // plan returns the exchange that an access of all ranks is, nil if it is none. err is what is wrong
 // with this rank's, a. If one has an error all get one.
-func (f *File) plan(a *access, err error) (*exchange, error) {
+func (f *File) plan(t team, a *access, err error) (*exchange, error) {
 	mine := []int64{0, 0, 0, 0}
 	if err == nil && a.n > 0 {
 		runs := a.n / a.v.run
@@ -80,7 +80,7 @@ func (f *File) plan(a *access, err error) (*exchange, error) {
 		}
 		mine = []int64{int64(a.v.offset(a.at)), int64(a.v.offset(a.at+a.n-1) + 1), int64(a.n), int64(runs)}
 	}
-	all, err := f.team.gather(err, nil, mine)
+	all, err := t.gather(err, nil, mine)
 	if err != nil {
 		return nil, err
 	}
@@ -100,12 +100,12 @@ func (f *File) plan(a *access, err error) (*exchange, error) {
 	if runs < fewRuns || 2*bytes < hi-lo {
 		return nil, nil
 	}
-	return newExchange(a, lo, hi, min(mostAggregators, f.team.c.Size()), windowSize, alignment), nil
+	return newExchange(t, a, lo, hi, min(mostAggregators, t.c.Size()), windowSize, alignment), nil
 }
 
 // newExchange divides the bytes from lo to hi between aggregators.
-func newExchange(a *access, lo, hi, aggregators, window, alignment int) *exchange {
-	x := &exchange{access: a, lo: lo / alignment * alignment, aggregators: aggregators, window: window}
+func newExchange(t team, a *access, lo, hi, aggregators, window, alignment int) *exchange {
+	x := &exchange{access: a, team: t, lo: lo / alignment * alignment, aggregators: aggregators, window: window}
 	x.part = roundUp((hi-x.lo+aggregators-1)/aggregators, alignment)
 	x.rounds = (x.part + window - 1) / window
 	return x
@@ -114,7 +114,7 @@ func newExchange(a *access, lo, hi, aggregators, window, alignment int) *exchang
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // rank returns which rank aggregator i is: they are spread over the ranks, and so over hosts.
-func (x *exchange) rank(i int) int { return i * x.f.team.c.Size() / x.aggregators }
+func (x *exchange) rank(i int) int { return i * x.team.c.Size() / x.aggregators }
 
 // bounds returns which bytes of the file aggregator i moves in a round.
 func (x *exchange) bounds(i, round int) (from, to int) {
@@ -173,14 +173,14 @@ func room[T any](s *[]T, n int) []T {
 func (x *exchange) move() (moved int, err error) {
 	r := roomPool.Get().(*rooms)
 	defer roomPool.Put(r)
-	size := x.f.team.c.Size()
+	size := x.team.c.Size()
 	room(&r.outs, size)
 	room(&r.ins, size)
 	room(&r.sizes, 4*size)
 	own := -1 // which aggregator this rank is
 	at, got, whole := make([]int, x.aggregators+1), make([]int, x.aggregators), true
 	for i := range x.aggregators {
-		if x.rank(i) == x.f.team.c.Rank() {
+		if x.rank(i) == x.team.c.Rank() {
 			own = i
 		}
 		from, _ := x.bounds(i, 0)
@@ -204,7 +204,7 @@ func (x *exchange) move() (moved int, err error) {
 			return 0, e
 		}
 	}
-	if err = x.f.team.agree(err); err != nil {
+	if err = x.team.agree(err); err != nil {
 		return 0, err
 	}
 	if x.write {
@@ -221,7 +221,7 @@ func (x *exchange) move() (moved int, err error) {
 // data if it is written. next is where the data for each begins, which moves on. What has come is
 // in r.in.
 func (x *exchange) request(r *rooms, round int, next []int) error {
-	size := x.f.team.c.Size()
+	size := x.team.c.Size()
 	clear(r.outs)
 	clear(r.sizes)
 	r.out = r.out[:0]
@@ -247,8 +247,8 @@ func (x *exchange) request(r *rooms, round int, next []int) error {
 		}
 		r.outs[k] = len(r.out) - before
 	}
-	c := x.f.team.c
-	if err := c.Do(comms.Forever, new(call.Call).Alltoall(mem.Of(r.sizes[:2*size]), mem.Of(r.sizes[2*size:]))); err != nil {
+	c, in := x.team.c, x.team.in
+	if err := c.Do(in, new(call.Call).Alltoall(mem.Of(r.sizes[:2*size]), mem.Of(r.sizes[2*size:]))); err != nil {
 		return err
 	}
 	all := 0
@@ -259,7 +259,7 @@ func (x *exchange) request(r *rooms, round int, next []int) error {
 		}
 		all += r.ins[k]
 	}
-	return c.Do(comms.Forever, new(call.Call).Alltoallv(mem.Of(r.out), r.outs, nil, mem.Of(room(&r.in, all)), r.ins, nil))
+	return c.Do(in, new(call.Call).Alltoallv(mem.Of(r.out), r.outs, nil, mem.Of(room(&r.in, all)), r.ins, nil))
 }
 
 // each calls do for what each rank has sent: its trains, and what is behind them.
@@ -381,7 +381,7 @@ func (x *exchange) collect(r *rooms, end int, before, next, first, got []int) er
 			all += 8 + n
 		}
 	}
-	if err := x.f.team.c.Do(comms.Forever, new(call.Call).Alltoallv(mem.Of(r.out), r.outs, nil, mem.Of(room(&r.in, all)), r.ins, nil)); err != nil {
+	if err := x.team.c.Do(x.team.in, new(call.Call).Alltoallv(mem.Of(r.out), r.outs, nil, mem.Of(room(&r.in, all)), r.ins, nil)); err != nil {
 		return err
 	}
 	memory, in := x.t.Layout(x.count), r.in

@@ -78,7 +78,7 @@ func TestExchangesMoveTheirBytes(t *testing.T) {
 				return err
 			}
 			defer file.Close()
-			a := &access{f: &File{team: team{(*core.Comm)(c)}, name: name, fd: int(file.Fd())}, v: bytesFrom(disp), write: true}
+			a := &access{f: &File{name: name, fd: int(file.Fd())}, v: bytesFrom(disp), write: true}
 			data := append(bytes.Clone(parts[c.Rank()]), 0)
 			filetype, err := owned(owners, c.Rank())
 			if err != nil {
@@ -91,7 +91,7 @@ func TestExchangesMoveTheirBytes(t *testing.T) {
 				a.n, a.count = len(data)-1, len(data)-1
 			}
 			a.buf, a.t = addressOf(data), &dtypes.Datatype{Type: datatype.Named("MPI_BYTE")}
-			if moved, err := newExchange(a, disp, length, aggregators, window, alignment).move(); moved != a.n || err != nil {
+			if moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, disp, length, aggregators, window, alignment).move(); moved != a.n || err != nil {
 				return fmt.Errorf("%d bytes are written, %w: want %d", moved, err, a.n)
 			}
 			if err := comm.Barrier(ctx, c); err != nil {
@@ -117,7 +117,7 @@ func TestExchangesMoveTheirBytes(t *testing.T) {
 				left++
 			}
 			clear(data)
-			moved, err := newExchange(a, disp, length, aggregators, window, alignment).move()
+			moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, disp, length, aggregators, window, alignment).move()
 			if err != nil || moved != left || !bytes.Equal(data[:left], parts[c.Rank()][:left]) || slices.Max(data[left:]) != 0 {
 				return fmt.Errorf("%d bytes are read, %w: want %d, and what was written", moved, err, left)
 			}
@@ -155,9 +155,9 @@ func TestAnExchangeFailsOnAllRanks(t *testing.T) {
 			return err
 		}
 		data := make([]byte, 100)
-		a := &access{f: &File{team: team{(*core.Comm)(c)}, name: name, fd: int(file.Fd())}, v: v, write: true, n: 100,
+		a := &access{f: &File{name: name, fd: int(file.Fd())}, v: v, write: true, n: 100,
 			buf: addressOf(data), count: 100, t: &dtypes.Datatype{Type: datatype.Named("MPI_BYTE")}}
-		if moved, err := newExchange(a, 0, 300, 3, 10, 1).move(); moved != 0 || err == nil {
+		if moved, err := newExchange(team{(*core.Comm)(c), ctx}, a, 0, 300, 3, 10, 1).move(); moved != 0 || err == nil {
 			return fmt.Errorf("%d bytes are written, %v: want an error", moved, err)
 		}
 		runtime.KeepAlive(data)

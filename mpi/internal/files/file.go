@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"sync"
 
 	"gompi/internal/core"
@@ -18,7 +19,7 @@ var Registry = abi.NewRegistry(table.FileNull, func(f *File) abi.Handle { return
 // A File is an open file with a handle.
 type File struct {
 	Handle abi.Handle
-	team   team
+	c      *core.Comm // of the ranks that have opened it
 	name   string
 	mode   mode
 	fd     int
@@ -120,7 +121,7 @@ func FileGetGroup(f *File) (*comms.Group, error) {
 	if err := check(f); err != nil {
 		return nil, err
 	}
-	return comms.CommGroup(&comms.Comm{P2P: f.team.c})
+	return comms.CommGroup(&comms.Comm{P2P: f.c})
 }
 
 func FileGetAmode(f *File) (int, error) {
@@ -135,7 +136,7 @@ func FileSetInfo(f *File, info *infos.Info) error {
 	if err := check(f); err != nil {
 		return err
 	}
-	err := f.team.agree(nil)
+	err := f.all("MPI_File_set_info").agree(nil)
 	if err == nil {
 		f.hint(info)
 	}
@@ -163,8 +164,14 @@ func FileGetInfo(f *File) (*infos.Info, error) {
 
 // ---- Agreement ----
 
-// A team is the ranks that have opened a file.
-type team struct{ c *core.Comm }
+// A team is the ranks that have opened a file, in a function of MPI.
+type team struct {
+	c  *core.Comm
+	in context.Context
+}
+
+// all returns the ranks of f, which have called a function of MPI.
+func (f *File) all(function string) team { return team{f.c, comms.In(function)} }
 
 // agree is called by all ranks, each with its error, nil if it has none, and what has to be the
 // same on all. It returns an error on all if one has one, or if something differs: a rank's own
@@ -183,7 +190,7 @@ func (t team) gather(err error, same []int, mine []int64) (numbers []int64, _ er
 	record = append(record, mine...)
 	n := len(record)
 	all := make([]int64, n*t.c.Size())
-	if e := t.c.Do(comms.Forever, new(call.Call).Allgather(mem.Of(record), mem.Of(all))); e != nil {
+	if e := t.c.Do(t.in, new(call.Call).Allgather(mem.Of(record), mem.Of(all))); e != nil {
 		return nil, e
 	}
 	if err != nil {
@@ -216,7 +223,7 @@ func (t team) first(reply []int64, do func() error) error {
 		record[0] = int64(errs.ClassOf(err))
 		copy(record[1:], reply)
 	}
-	if e := t.c.Do(comms.Forever, new(call.Call).Bcast(0, mem.Of(record))); e != nil {
+	if e := t.c.Do(t.in, new(call.Call).Bcast(0, mem.Of(record))); e != nil {
 		return e
 	}
 	copy(reply, record[1:])

@@ -16,11 +16,11 @@ func FileOpen(c *comms.Comm, name abi.Text, amode int, info *infos.Info) (*File,
 	if err := comms.CheckIntra(c); err != nil {
 		return nil, err
 	}
-	own, err := c.P2P.Dup(comms.Forever)
+	own, err := c.P2P.Dup(comms.In("MPI_File_open"))
 	if err != nil {
 		return nil, err
 	}
-	f := &File{team: team{own}, name: name.String(), mode: mode(amode), view: bytesFrom(0), handler: Null.errhandler()}
+	f := &File{c: own, name: name.String(), mode: mode(amode), view: bytesFrom(0), handler: Null.errhandler()}
 	if err := f.open(); err != nil {
 		comms.CloseWhenIdle(own)
 		return nil, err
@@ -34,17 +34,18 @@ func FileOpen(c *comms.Comm, name abi.Text, amode int, info *infos.Info) (*File,
 
 // open opens the file on all ranks or on none.
 func (f *File) open() error {
-	if err := f.team.agree(f.mode.check(), int(f.mode)); err != nil {
+	t := f.all("MPI_File_open")
+	if err := t.agree(f.mode.check(), int(f.mode)); err != nil {
 		return err
 	}
 	// The first rank makes the file: with MPI_MODE_EXCL only one can. That the others do not make
 	// one shows a file system that they do not share.
 	reply := make([]int64, 2)
-	if err := f.team.first(reply, func() error { return f.openFirst(reply) }); err != nil {
+	if err := t.first(reply, func() error { return f.openFirst(reply) }); err != nil {
 		return err
 	}
 	var err error
-	if f.team.c.Rank() != 0 {
+	if f.c.Rank() != 0 {
 		err = f.openHere(0)
 	}
 	if err == nil && f.mode.has(appending) {
@@ -53,7 +54,7 @@ func (f *File) open() error {
 	}
 	f.shared.number = uint64(reply[1])
 	opened := err == nil
-	if err = f.team.agree(err); err != nil && opened {
+	if err = t.agree(err); err != nil && opened {
 		_ = unix.Close(f.fd)
 	}
 	return err
@@ -95,15 +96,16 @@ func FileClose(h *abi.Handle) error {
 	*h = Registry.Null
 	err := failed("close", f.name, unix.Close(f.fd))
 	used := f.shared.close()
-	all, err := f.team.gather(err, nil, []int64{used})
+	t := f.all("MPI_File_close")
+	all, err := t.gather(err, nil, []int64{used})
 	for _, used := range all { // nil if it failed: then nobody knows
 		if used != 0 || f.mode.has(deleteOnClose) {
-			err = f.team.first(nil, f.remove)
+			err = t.first(nil, f.remove)
 			break
 		}
 	}
-	comms.Disown(f.team.c)
-	comms.CloseWhenIdle(f.team.c)
+	comms.Disown(f.c)
+	comms.CloseWhenIdle(f.c)
 	return comms.Failed(f, err)
 }
 
@@ -130,7 +132,7 @@ func FileGetSize(f *File) (int, error) {
 
 // FileSetSize is collective, as FilePreallocate is: the first rank does it.
 func FileSetSize(f *File, size int) error {
-	return f.resize(size, func() error {
+	return f.resize("MPI_File_set_size", size, func() error {
 		return failed("set the size of", f.name, againOnly(func() error { return unix.Ftruncate(f.fd, int64(size)) }))
 	})
 }
@@ -138,7 +140,7 @@ func FileSetSize(f *File, size int) error {
 // FilePreallocate makes the file at least so long. Where the file system cannot keep room for it,
 // it does not.
 func FilePreallocate(f *File, size int) error {
-	return f.resize(size, func() error {
+	return f.resize("MPI_File_preallocate", size, func() error {
 		if size == 0 {
 			return nil
 		}
@@ -154,7 +156,7 @@ func FilePreallocate(f *File, size int) error {
 	})
 }
 
-func (f *File) resize(size int, do func() error) error {
+func (f *File) resize(function string, size int, do func() error) error {
 	err := check(f)
 	if err != nil {
 		return err
@@ -167,10 +169,11 @@ func (f *File) resize(size int, do func() error) error {
 	case f.mode.has(sequential):
 		err = errSequential
 	}
-	if err = f.team.agree(err, size); err != nil {
+	t := f.all(function)
+	if err = t.agree(err, size); err != nil {
 		return err
 	}
-	return f.team.first(nil, do)
+	return t.first(nil, do)
 }
 
 var errSequential = errs.New(errs.Unsupported, "the file was opened with MPI_MODE_SEQUENTIAL")
@@ -185,5 +188,5 @@ func FileSync(f *File) error {
 	if err == unix.EINVAL || err == unix.EROFS { // there is nothing to write
 		err = nil
 	}
-	return f.team.agree(failed("sync", f.name, err))
+	return f.all("MPI_File_sync").agree(failed("sync", f.name, err))
 }

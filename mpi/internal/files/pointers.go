@@ -194,10 +194,11 @@ func FileSeekShared(f *File, offset, whence int) error {
 	if f == nil || f == Null {
 		return err
 	}
-	if err = f.team.agree(err, offset, whence); err != nil {
+	t := f.all("MPI_File_seek_shared")
+	if err = t.agree(err, offset, whence); err != nil {
 		return err
 	}
-	return f.team.first(nil, func() error {
+	return t.first(nil, func() error {
 		v, _ := f.now()
 		var wrong error
 		_, err := f.shared.update(f.name, func(old int) int {
@@ -234,7 +235,7 @@ func FileSetAtomicity(f *File, atomic bool) error {
 	if atomic {
 		same = 1
 	}
-	if err := f.team.agree(nil, same); err != nil {
+	if err := f.all("MPI_File_set_atomicity").agree(nil, same); err != nil {
 		return err
 	}
 	f.mu.Lock()

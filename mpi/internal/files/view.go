@@ -190,7 +190,8 @@ func FileSetView(f *File, disp int, etype, filetype *dtypes.Datatype, datarep ab
 	if err == nil && v.run <= shortRun {
 		mine[1] = 1
 	}
-	all, err := f.team.gather(err, same, mine)
+	t := f.all("MPI_File_set_view")
+	all, err := t.gather(err, same, mine)
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func FileSetView(f *File, disp int, etype, filetype *dtypes.Datatype, datarep ab
 	f.mu.Unlock()
 	if used || disp == current {
 		reply := make([]int64, 1)
-		if err := f.team.first(reply, func() error { return f.resetShared(old, reply) }); err != nil {
+		if err := t.first(reply, func() error { return f.resetShared(old, reply) }); err != nil {
 			return err
 		}
 		if disp == current {

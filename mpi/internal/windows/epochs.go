@@ -63,6 +63,8 @@ func (w *Win) checkRank(rank int) error {
 	return nil
 }
 
+var fences = comms.In("MPI_Win_fence")
+
 func WinFence(assertion int, w *Win) error {
 	if err := Check(w); err != nil {
 		return err
@@ -71,7 +73,7 @@ func WinFence(assertion int, w *Win) error {
 		return err
 	}
 	w.Fenced = assertion&noSucceed == 0
-	return inRange(w.w.Fence(comms.Forever))
+	return inRange(w.w.Fence(fences))
 }
 
 // ranksOf returns the numbers in the window of the ranks of a group.

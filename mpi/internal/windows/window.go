@@ -45,6 +45,9 @@ const (
 	flavorShared
 )
 
+// makers are the functions that make windows, by flavor.
+var makers = [...]string{"MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic", "MPI_Win_allocate_shared"}
+
 // Check returns what is wrong with a window.
 func Check(w *Win) error {
 	if w == nil {
@@ -65,12 +68,13 @@ func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (
 		return nil, errs.New(errs.Disp, "the displacement unit is %d: want 1 or more", unit)
 	}
 	cfg.Unit, cfg.Custom = unit, combination
-	own, err := c.P2P.Dup(comms.Forever)
+	ctx := comms.In(makers[flavor])
+	own, err := c.P2P.Dup(ctx)
 	if err != nil {
 		return nil, err
 	}
 	own.SetName(c.Name() + "/window")
-	r, err := rma.New(comms.Forever, own, cfg)
+	r, err := rma.New(ctx, own, cfg)
 	switch {
 	case errors.Is(err, core.ErrArgument):
 		return nil, errs.New(errs.RMAShared, "the ranks share no memory")
@@ -188,7 +192,7 @@ func WinFree(h *abi.Handle) error {
 	}
 	comms.Lease.FreeWindow(int(*h)-table.FirstHandle, w.Window)
 	comms.Disown(w.w.Comm)
-	err := w.w.Free(comms.Forever)
+	err := w.w.Free(comms.In("MPI_Win_free"))
 	Registry.Remove(*h)
 	*h = Registry.Null
 	abi.C.Free(w.values)
