@@ -22,7 +22,7 @@ type Recording struct {
 }
 
 // Calls returns the calls in a local rank's flight recorder, oldest first, without calls that are
-// being written at that moment. It may be called from any process at any time.
+// being written at that moment. Calls may be called from any process at any time.
 func (s *Segment) Calls(local world.LocalRank) []Recording {
 	var out []Recording
 	ring := s.calls[local*Recorded:][:Recorded]

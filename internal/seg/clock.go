@@ -9,6 +9,6 @@ var started, origin = moment()
 // Other systems than Linux have no segment; there Now reads a clock of this process.
 func Now() int64 { return origin + int64(time.Since(started)) }
 
-// Unix converts a time of Now to nanoseconds since 1970. It keeps order and distance, even if the
+// Unix converts a time of Now to nanoseconds since 1970. Unix keeps order and distance, even if the
 // host's clock is set.
 func Unix(now int64) int64 { return started.UnixNano() + now - origin }

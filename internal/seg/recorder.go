@@ -65,7 +65,7 @@ type CommName struct {
 	Persistent bool
 }
 
-// CommNames returns the name of the communicator with an id. It must not wait for a lock of the
+// CommNames returns the name of the communicator with an id, and must not wait for a lock of the
 // engine.
 type CommNames func(comm uint64) CommName
 
@@ -79,8 +79,8 @@ type Ticket uint64
 // SetSite.
 const AnyCall = ^Ticket(0) - 1 // no call and no other note has this number
 
-// Join marks the rank as joined from this process. It returns false if a process has already joined
-// in the rank's place.
+// Join marks the rank as joined from this process. Join returns false if a process has already
+// joined in the rank's place.
 func (r *Recorder) Join() bool {
 	if r == nil {
 		return true
@@ -141,12 +141,12 @@ type Call struct {
 	Bytes int64
 	Start int64 // nanoseconds of the monotonic clock, as Now; 0 if not known
 	Seq   int64 // a collective's number on its communicator, from 1; a message's tag, -1 for any
-	Held  int64 // of a send: the messages to receive before Peer takes more, 0 if it takes more already
+	Held  int64 // of a send: the messages that Peer must receive before it takes more, else 0
 	Size  int64 // of a collective of mem.Opaque: the bytes of an element
 }
 
-// BeginCall records that c begins. It reads no clock: pass a Start that is already known, or call
-// Stamp when c must wait.
+// BeginCall records that c begins. BeginCall reads no clock: pass a Start that is already known, or
+// call Stamp when c must wait.
 func (r *Recorder) BeginCall(c *Call) Ticket {
 	seq := uint64(c.Seq)
 	if c.Kind == calls.Send {
@@ -156,7 +156,7 @@ func (r *Recorder) BeginCall(c *Call) Ticket {
 }
 
 // BeginCollective is BeginCall for a collective given as two words, in the form of a
-// call.Fingerprint. It costs about five nanoseconds.
+// call.Fingerprint. BeginCollective costs about five nanoseconds.
 func (r *Recorder) BeginCollective(comm, a, b uint64, bytes int, seq uint64) Ticket {
 	return r.begin(comm, a, b, uint64(bytes), 0, seq)
 }
@@ -212,7 +212,7 @@ func (r *Recorder) take() (t uint64, rec *record) {
 	}
 }
 
-// Stamp sets the Start of a call that began without one and must wait. It ignores a call that is
+// Stamp sets the Start of a call that began without one and must wait. Stamp ignores a call that is
 // not in the recorder any more.
 func (r *Recorder) Stamp(t Ticket, now int64) {
 	if r == nil || t == 0 {

@@ -81,9 +81,9 @@ func format(mem []byte, ranks []world.Rank) {
 // Without returns why New could not make shared memory, nil if it could.
 func (s *Segment) Without() error { return s.without }
 
-// Area returns the memory through which the ranks exchange frames. It returns nil if the segment
-// has no area, or if this process cannot map so much. A part of it must be claimed before it is
-// touched.
+// Area returns the memory through which the ranks exchange frames. Area returns nil if the segment
+// has no area, or if this process cannot map so much. Claim a part of the area before touching that
+// part.
 func (s *Segment) Area() []byte {
 	if end := int(s.head.end); len(s.mem) >= end+AreaSize(s.Ranks()) {
 		return s.mem[end:][:AreaSize(s.Ranks())]
@@ -91,8 +91,8 @@ func (s *Segment) Area() []byte {
 	return nil
 }
 
-// Arena returns the memory of a local rank's arena, nil if the segment has no area. A part of the
-// arena must be claimed before it is touched.
+// Arena returns the memory of a local rank's arena, nil if the segment has no area. Claim a part of
+// the arena before touching that part.
 func (s *Segment) Arena(local world.LocalRank) []byte {
 	if s.Area() == nil {
 		return nil
@@ -128,8 +128,8 @@ func (s *Segment) LocalRank(rank world.Rank) (world.LocalRank, bool) {
 	return world.LocalRank(i), ok
 }
 
-// Epoch returns the word that grows whenever the agent has news for the ranks of this host. It is
-// one atomic load, fit for a spin loop.
+// Epoch returns the word that grows whenever the agent has news for the ranks of this host. Epoch
+// is one atomic load, fit for a spin loop.
 func (s *Segment) Epoch() uint64 { return s.head.epoch.Load() }
 
 // Bump increments Epoch. The agent calls it after writing the news to the ranks' sockets, so that a

@@ -73,8 +73,8 @@ func (s *Segment) Extension() ([]byte, error) {
 }
 
 // JobSize returns the number of ranks of the job whose agent has made the segment behind path, a
-// /proc/PID/fd entry; 0 if path is not such a segment. It maps nothing and opens no other file:
-// closing a file would end the locks that this process has on that file.
+// /proc/PID/fd entry; 0 if path is not such a segment. JobSize maps nothing and opens no other
+// file: closing a file would end the locks that this process has on that file.
 func JobSize(path string) int {
 	if name, err := os.Readlink(path); err != nil || !strings.Contains(name, memoryName) {
 		return 0
@@ -91,7 +91,7 @@ func JobSize(path string) int {
 // IsSegment reports whether a descriptor refers to a segment.
 func IsSegment(fd int) bool { return readHeader(fd).magic == magic }
 
-// readHeader reads the beginning of a file. It returns zeros if a header is not there.
+// readHeader reads the header of a segment, or zeros if the file begins with no header.
 func readHeader(fd int) *header {
 	h := &header{}
 	n, err := unix.Pread(fd, unsafe.Slice((*byte)(unsafe.Pointer(h)), headerSize), 0)

@@ -18,8 +18,8 @@ const (
 	// kernel's gathering of two.
 	stageSize = 4 << 10
 
-	// copyLimit is the largest rest of a payload that is copied if the socket does not take it at
-	// once.
+	// copyLimit is the largest rest of a payload that is copied if the socket does not take the
+	// rest at once.
 	copyLimit = 64 << 10
 
 	// heldLimit bounds the copied payload per peer.
@@ -30,7 +30,7 @@ const (
 	flushBytes  = 1 << 20 // per round
 )
 
-// A frame is queued: it has not left, or only in part.
+// A frame is queued: not sent, or only in part.
 type frame struct {
 	head  [transport.HeaderSize]byte
 	sent  int    // bytes of head that have left
@@ -117,7 +117,7 @@ func (t *Transport) write(fd int, h *transport.Header, body []byte) (int, syscal
 	return n, errno
 }
 
-// enqueue queues the unsent part of a frame. It reports whether body may be reused.
+// enqueue queues the unsent part of a frame. enqueue reports whether body may be reused.
 func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, sent int, token uint64) bool {
 	f := p.out.Push(frame{})
 	h.Encode(f.head[:])
