@@ -8,8 +8,8 @@ import (
 	"gompi/comm/commtest"
 )
 
-// ranks runs fn on n ranks of this process, which a program started by gompirun
-// would be: there c is what comm.Init returns.
+// ranks runs fn on n ranks of this process. In a program started by gompirun, c is the result of
+// comm.Init.
 func ranks(n int, fn func(ctx context.Context, c *comm.Comm) error) {
 	for _, err := range commtest.Ranks(context.Background(), n, comm.Config{}, fn) {
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// What a device does, in bytes moved per second, for the thresholds of what uses
-// it. Nothing is measured on the fake driver.
+// The speed of a device, in bytes moved per second, for the thresholds of its users. Nothing is
+// measured on the fake driver.
 
 func benchDevice(b *testing.B) *cudaops.Device {
 	if !cudatest.Real() {
@@ -65,7 +65,7 @@ func BenchmarkCopy(b *testing.B) {
 	for _, c := range []struct {
 		name     string
 		dst, src func(*testing.B, int) mem.Buffer
-		also     []int // what collectives are measured with beside benchBytes
+		also     []int // sizes of collectives beside benchBytes
 	}{
 		{"device", device, device, []int{64 << 20, 1 << 30}},
 		{"to-device-pinned", device, pinned, nil}, {"from-device-pinned", pinned, device, nil},
@@ -80,8 +80,8 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// BenchmarkLaunch is what a small kernel takes with its wait, and what asking where
-// memory is takes.
+// BenchmarkLaunch is the time of a small kernel with its wait, and of asking for the place of
+// memory.
 func BenchmarkLaunch(b *testing.B) {
 	d := benchDevice(b)
 	x := benchAlloc(b, d, mem.F32, 1)

@@ -26,7 +26,7 @@ type collective struct {
 	call       func(ctx context.Context, c *comm.Comm, send, recv comm.Buffer) error
 }
 
-// collectives are those that processes try, with n elements in a block, or vector.
+// collectives are the collectives that processes try, with n elements in a block, or vector.
 func collectives(c *comm.Comm, n int) []collective {
 	p, root := c.Size(), c.Size()-1
 	counts := make([]int, p)
@@ -62,8 +62,8 @@ func collectives(c *comm.Comm, n int) []collective {
 	}
 }
 
-// jobCollectives is a rank that does each collective in host memory and on its
-// device, and compares. What rank1Variable says is for that rank alone.
+// jobCollectives is a rank that does each collective in host memory and on its device, and
+// compares. rank1Variable is a setting for that rank alone.
 func jobCollectives() error {
 	ctx := context.Background()
 	c, d, err := joined(ctx)
@@ -127,7 +127,7 @@ func TestProcessesDoCollectivesOfDeviceMemory(t *testing.T) {
 	device(t)
 	numbers, devices := []string{"2", "4"}, []string{"1", "3"}
 	switch {
-	case cudatest.Real(): // with what devices there are
+	case cudatest.Real(): // with the devices of the machine
 		numbers, devices = []string{"1", "2", "4", "8"}, []string{""}
 	case testing.Short():
 		numbers, devices = []string{"2"}, []string{"2"}

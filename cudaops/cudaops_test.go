@@ -56,7 +56,7 @@ func second(t *testing.T) *cudaops.Device {
 	return devices[1]
 }
 
-// What a report on tests says they ran on.
+// A report on tests names their devices.
 func TestDevicesOfThisMachine(t *testing.T) {
 	device(t)
 	all, err := cudaops.Devices()
@@ -119,7 +119,7 @@ func TestVectorsHoldWhatWasCopiedThere(t *testing.T) {
 	}
 }
 
-// What is called for every message and chunk takes no memory of Go.
+// Calls for every message and chunk take no memory of Go.
 func TestCopiesTakeNoMemory(t *testing.T) {
 	d := device(t)
 	a, host := upload(t, d, []float32{1, 2, 3}), mem.Of(make([]float32, 3))

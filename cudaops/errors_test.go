@@ -10,9 +10,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Whatever the driver refuses, the error says which device, what was to be done,
-// the driver's function, the code by name and number, and the driver's text; and
-// no memory is lost.
+// Whatever the driver refuses, the error names the device, the operation, the driver's function,
+// the code by name and number, and the driver's text; and no memory is lost.
 func TestErrorsNameTheStatusOfTheDriver(t *testing.T) {
 	cudatest.NeedFake(t)
 	d := device(t)

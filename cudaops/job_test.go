@@ -18,8 +18,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Tests that need a process of their own, as a process opens the driver once, or
-// several processes, run jobs: TestMain of a child does what the variable names.
+// Tests that need a process of their own, as a process opens the driver once, or several processes,
+// run jobs: TestMain of a child does the job that the variable names.
 const jobVariable = "GOMPI_TEST_CUDA_JOB"
 
 var jobs = map[string]func() error{
@@ -44,7 +44,7 @@ func child(name string) int {
 	return 0
 }
 
-// run runs a job with additions to the environment and returns what it printed.
+// run runs a job with additions to the environment and returns its output.
 func run(t *testing.T, job string, environment ...string) string {
 	t.Helper()
 	out, _ := command(job, environment...).Output()
@@ -243,7 +243,7 @@ func runRanks(t *testing.T, job string, numbers ...string) {
 	}
 }
 
-// startRanks runs a job by gompirun and returns what it printed.
+// startRanks runs a job by gompirun and returns its output.
 func startRanks(t *testing.T, job, np string, environment ...string) (string, error) {
 	t.Helper()
 	self, err := os.Executable()
@@ -263,7 +263,7 @@ func jobFailing() error {
 	if err != nil {
 		return err
 	}
-	defer c.Close(ctx) // tells that c is broken, which is what this is about
+	defer c.Close(ctx) // tells that c is broken, as this job expects
 	d, err := cudaops.Open(0)
 	if err != nil {
 		return err
@@ -317,5 +317,5 @@ var builtLauncher = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "gompirun"), nil
 })
 
-// cleanUp removes what tests have built.
+// cleanUp removes the files that tests have built.
 var cleanUp = func() {}

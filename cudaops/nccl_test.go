@@ -116,7 +116,7 @@ func TestAProcessThatDiesInNCCLEndsTheJob(t *testing.T) {
 	}
 }
 
-// jobNCCL is alone with a device, and asks for what NCCL, or a group, does not do.
+// jobNCCL is alone with a device, and asks for operations that NCCL, or a group, does not have.
 func jobNCCL() error {
 	d, err := cudaops.Open(0)
 	if err != nil {
@@ -162,7 +162,7 @@ func jobNCCL() error {
 	return errors.Join(g.Abort(), g.Close())
 }
 
-// finish waits until the group has done what it was given.
+// finish waits until the group has done its work.
 func finish(g mem.Communicator) error {
 	for {
 		if placed, err := g.Placed(); err != nil {

@@ -43,8 +43,8 @@ func upload[T mem.Scalar](t *testing.T, d *cudaops.Device, s []T) mem.Buffer {
 	return v.Buffer()
 }
 
-// Streams that dawdle show whether work waits for what it should wait for: a chain
-// over two streams and an event, and the host at its end.
+// Slow streams show whether work waits for its predecessors: a chain over two streams and an event,
+// and the host at its end.
 func TestWorkOfStreamsIsOrderedByEvents(t *testing.T) {
 	d := device(t)
 	t.Setenv("FAKECUDA_DELAY", "2000")
@@ -215,8 +215,7 @@ func TestKernelsOfOnesOwn(t *testing.T) {
 
 func pointerTo(s []float32) unsafe.Pointer { return unsafe.Pointer(&s[0]) }
 
-// What was put on a Stream before its event was set is done when the event is; what
-// came after need not be.
+// Work put on a Stream before its event was set is done when the event is; later work need not be.
 func TestEventsAreReachedInTheOrderOfTheWork(t *testing.T) {
 	d := device(t)
 	t.Setenv("FAKECUDA_DELAY", "2000")

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The threads use the processor, of which the kernel tells, and rest gives back what they were
-// given.
+// The threads use the processor, as the kernel reports, and rest gives the processor back.
 func TestThreadsCompute(t *testing.T) {
 	used := make(chan os.Signal, 1)
 	signal.Notify(used, syscall.SIGVTALRM)

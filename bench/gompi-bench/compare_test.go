@@ -23,7 +23,7 @@ func script(t *testing.T, name, text string) string {
 	return path
 }
 
-// called calls a command of the program, and returns what it has printed.
+// called calls a command of the program, and returns its output.
 func called(t *testing.T, wantStatus int, args ...string) string {
 	t.Helper()
 	var out, progress strings.Builder
@@ -75,7 +75,7 @@ echo gompi,$op,2,8,4,3,9,$iters,4.5,0,0
 	has(t, read(t, html), "<svg", "mpich: not installed", "gompi, scan, np=2, round 2: exit status 9")
 }
 
-// Those that run on gompi are compared with it and with the peers, and are no peers.
+// Libraries on gompi are compared with gompi and with the peers, and are no peers.
 func TestALibraryOfGompisIsNoPeer(t *testing.T) {
 	row := func(impl string, us float64) result.Sample {
 		return result.Sample{Round: 1, Row: result.Row{Impl: impl, Op: "bcast", NP: 2, Bytes: 8, Median: us, B2B: 2 * us}}

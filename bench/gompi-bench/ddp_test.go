@@ -46,7 +46,7 @@ func TestPeersReadTheProfilesThatGompiHas(t *testing.T) {
 	}
 }
 
-// printedLosses are losses as programs print them, that of one step changed by a factor.
+// printedLosses are losses as programs print them, with the loss of one step changed by a factor.
 func printedLosses(step int, factor float64) string {
 	var b strings.Builder
 	b.WriteString("a line that is none\n")
@@ -97,8 +97,8 @@ func TestLossesThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// trained is a gompirun that starts nothing: it prints what the named program would. PyTorch is
-// another program to it, whose losses over gloo are not gompi's.
+// trained is a gompirun that starts nothing: it prints the output of the named program. Its PyTorch
+// is another program, whose losses over gloo are not gompi's.
 func trained(t *testing.T) (gompirun, python, steps string) {
 	gompirun = script(t, "gompirun", `
 np=$2 first=2.5 ms=8000

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// programHPCC is a launcher that does what HPCC does: on gompi with 4 ranks it fails, and otherwise
-// it adds to its file the rates that its name has.
+// programHPCC is a launcher in place of HPCC: on gompi with 4 ranks it fails, and otherwise it adds
+// the rates in its name to its file.
 const programHPCC = `
 [ "$1" = --version ] && { echo 'mpirun 5.0.11'; exit 0; }
 [ "$2" = 4 ] && { echo "rank 1 died" >&2; exit 9; }

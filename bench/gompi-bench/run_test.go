@@ -103,7 +103,7 @@ func TestStatusReportsWrongArguments(t *testing.T) {
 	for _, tt := range []struct {
 		args   []string
 		status int
-		want   string // in what it prints
+		want   string // in the output
 	}{
 		{[]string{"-h"}, 0, "usage: gompirun"},
 		{[]string{"-version"}, 0, "gompi-bench run 0."},

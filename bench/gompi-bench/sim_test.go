@@ -35,7 +35,7 @@ func TestSimMarksWhatGompiChooses(t *testing.T) {
 	}
 }
 
-// What a user would set in GOMPI_TUNE decides among the algorithms, and how they go in chunks.
+// A value of GOMPI_TUNE decides among the algorithms, and their chunks.
 func TestSimIsTuned(t *testing.T) {
 	sizes := []string{"-np", "16", "-sizes", "1M", "-machine", "cluster", "-format", "csv"}
 	times := func(args ...string) map[string]float64 {
@@ -59,7 +59,7 @@ func TestSimIsTuned(t *testing.T) {
 	}
 }
 
-// A chart is well-formed, and has a line for each algorithm and a ring around what is chosen.
+// A chart is well-formed, and has a line for each algorithm and a ring around the chosen one.
 func TestSimDrawsAChart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bcast.svg")
 	out, status := simOutput(t, "-np", "16", "-sizes", "8,1K,1M", "-machine", "cluster", "-svg", file, "bcast")
@@ -128,8 +128,8 @@ func TestALinkIsFitted(t *testing.T) {
 	if err := fitLinks(&m, rows); err != nil {
 		t.Fatal(err)
 	}
-	// What passes at once of bytes that would take 100 ms and take 60 is 40,000 of them, and those
-	// of latency and gap.
+	// Bytes that would take 100 ms take 60: so 40,000 of them pass at once, and the bytes of
+	// latency and gap.
 	if got, want := m.String(), "latency=6us,overhead=2us,rate=8mbit,gap=5us,burst=40011"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -128,8 +128,8 @@ func TestAPeerThatIsNotHereSaysWhatInstallsIt(t *testing.T) {
 	}
 }
 
-// login makes a script that stands for ssh: it runs the command here, as sshd
-// does, with what sshd tells of the connection.
+// login makes a script that stands for ssh: it runs the command here, with sshd's variables of the
+// connection.
 func login(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -234,7 +234,7 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 	}
 }
 
-// TestTheSolverSolves runs cg.c, which checks what its neighbours sent and the solution.
+// TestTheSolverSolves runs cg.c, which checks its neighbours' data and the solution.
 func TestTheSolverSolves(t *testing.T) {
 	stress.Long(t, "compiles and starts programs of MPI")
 	for _, name := range []string{"openmpi-debian", "mpich-debian"} {

@@ -10,7 +10,7 @@ import (
 	"gompi/comm/commtest"
 )
 
-// average is what this test is about: part of a program of yours.
+// average is the function under test: part of a program of yours.
 func average(ctx context.Context, c *comm.Comm, x float64) (float64, error) {
 	v := []float64{x}
 	err := comm.Allreduce(ctx, c, v, v, comm.Avg)

@@ -26,8 +26,8 @@ func testParams(rank int, lengths ...int) []*Param {
 	return ps
 }
 
-// gradient is what rank adds to number j of parameter i in a step: small whole
-// numbers, so that every sum is exact.
+// gradient is the number that rank adds to number j of parameter i in a step: small whole numbers,
+// so that every sum is exact.
 func gradient(rank, step, i, j int) float32 {
 	return float32((rank+1)*(i+1) + j%5 + step)
 }
@@ -300,7 +300,7 @@ func TestEndedContextEndsFinish(t *testing.T) {
 		if err := comm.Barrier(ctx, c); err != nil { // only the DDP's own communicator is broken
 			return err
 		}
-		// Rank 1 may find that it never called what rank 0 gave up.
+		// Rank 1 may find that it never made the call that rank 0 gave up.
 		if err := d.Close(ctx); !errors.Is(err, comm.ErrMismatch) {
 			return err
 		}

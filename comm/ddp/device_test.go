@@ -61,7 +61,7 @@ func numbers(b comm.Buffer) ([]float32, error) {
 	return host, b.Space().Copy(comm.Of(host), b)
 }
 
-// add puts on q what a backward pass would: gradient is added to that of parameter i.
+// add puts the work of a backward pass on q: gradient is added to the gradient of parameter i.
 func add(q *memtest.Stream, p *Tensor, rank, step, i int) {
 	q.Do(func() error {
 		sum, err := numbers(p.Grad)
@@ -72,8 +72,7 @@ func add(q *memtest.Stream, p *Tensor, rank, step, i int) {
 	})
 }
 
-// seeAverages puts on q what finds out whether every gradient is the average. q's Sync
-// says what it found.
+// seeAverages puts a check on q that every gradient is the average. q's Sync returns the result.
 func seeAverages(q *memtest.Stream, params []*Tensor, size, step int) {
 	q.Do(func() error {
 		for i, p := range params {
@@ -211,8 +210,8 @@ func seeAverage(ctx context.Context, p *Tensor, size, i int) error {
 	return fmt.Errorf("%s was not averaged while the device was busy: %w", p.Name, ctx.Err())
 }
 
-// A device that is done first stands still until the other is, too, and only that counts: not what
-// it computes itself, nor that the host waits for it. The time is that of a bubble.
+// A device that is done first stands still until the other is done, and only that time counts,
+// neither its computation nor the host's wait. The bubble's time counts.
 func TestExposedIsHowLongTheDeviceStoodStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device := memtest.NewDevice("device")
@@ -249,7 +248,7 @@ func TestExposedIsHowLongTheDeviceStoodStill(t *testing.T) {
 	})
 }
 
-// What fails on one rank ends its Finish, and then that of the other, which waits for it. Nothing
+// A failure on one rank ends its Finish, and then the Finish of the other, waiting rank. Nothing
 // continues behind Close: a bubble that ends waits for all goroutines.
 func TestDevicesThatFailEndFinish(t *testing.T) {
 	broken := errors.New("out of registers")

@@ -115,7 +115,7 @@ func TestExactSumsMakeTheSameStepsOnAnyNumberOfRanks(t *testing.T) {
 	}
 }
 
-// What does not fit is an error on all ranks, on whichever it is.
+// A gradient that does not fit, on any rank, is an error on all ranks.
 func TestGradientsThatDoNotFitTheQuantumAreErrors(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 1e30} {
 		for _, row := range []int{0, 2} {

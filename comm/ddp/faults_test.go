@@ -103,7 +103,7 @@ func TestRankThatDiesEndsFinishOfTheOthers(t *testing.T) {
 	}
 }
 
-// closing returns what a Close says beside the death of a rank.
+// closing returns the error of a Close, unless the error is the death of a rank.
 func closing(err error) error {
 	if err == nil || errors.Is(err, comm.ErrRevoked) {
 		return nil

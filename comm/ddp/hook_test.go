@@ -33,7 +33,7 @@ func TestHookTakesThePlaceOfTheAverage(t *testing.T) {
 	}
 }
 
-// A witness notes what it sees.
+// A witness notes the calls of its Average.
 type witness struct {
 	meanHook
 	seen []string

@@ -11,8 +11,8 @@ import (
 	"gompi/comm/commtest"
 )
 
-// Ranks have unequal numbers of batches, one has none. Those that have ended add zeros, and all
-// make as many steps as the longest.
+// Ranks have unequal numbers of batches, one has none. Ended ranks add zeros, and all make as many
+// steps as the longest.
 func TestJobEndsWithTheLongestRank(t *testing.T) {
 	batches := []int{3, 0, 5, 1}
 	for name, opts := range map[string]Options{"average": {}, "small buckets": {FirstBucketBytes: 4, BucketBytes: 4}, "passes": {Accumulate: 2}, "hook": {Hook: meanHook{}}} {

@@ -100,8 +100,8 @@ func TestRanksTrainAloneBetweenAveragesOfParameters(t *testing.T) {
 	}
 }
 
-// Between two averages a rank waits for no other, with FindUnused too, and Used says what it had
-// itself: rank 0 makes its steps before rank 1 begins with them.
+// Between two averages a rank waits for no other, with FindUnused too, and Used reports its own
+// parameters: rank 0 makes its steps before rank 1 begins with them.
 func TestTrainingAloneWaitsForNoOtherRank(t *testing.T) {
 	first := make(chan struct{})
 	done := sync.OnceFunc(func() { close(first) })

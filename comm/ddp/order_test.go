@@ -43,8 +43,7 @@ func trainOneStep(ctx context.Context, d *DDP, order []int) error {
 	return d.Finish(ctx)
 }
 
-// The buckets that a job ended with are those that the next begins with and keeps, whatever the
-// order in which its backward goes.
+// The next job begins with the last buckets of a job and keeps them, in any order of its backward.
 func TestBucketsGoOnInTheirOrder(t *testing.T) {
 	changed := 0
 	for seed := range uint64(30) {

@@ -12,7 +12,7 @@ import (
 	"gompi/comm"
 )
 
-// rankVariable makes this test binary a rank, and says what it averages with.
+// rankVariable makes this test binary a rank, and names its way of averaging.
 const rankVariable = "GOMPI_DDP_TEST_RANK"
 
 // trainings have results that do not depend on how messages travel.
@@ -53,7 +53,7 @@ func rankProcess(name string) error {
 	return c.Close(ctx)
 }
 
-// rowsAcross averages sparse gradients and returns what came of them.
+// rowsAcross averages sparse gradients and returns the result.
 func rowsAcross(ctx context.Context, c *comm.Comm) (string, error) {
 	d, err := New(ctx, c, tableAndLayer(), Options{})
 	if err != nil {
@@ -77,7 +77,7 @@ func first[A, B any](a A, _ B) A  { return a }
 func second[A, B any](_ A, b B) B { return b }
 
 // Ranks that are processes share memory of their host, in which buckets lie and are averaged in
-// place. What they train is what goroutines do that exchange messages.
+// place. Their training equals the training of goroutines that exchange messages.
 func TestProcessesOfAHostTrainAsGoroutinesDo(t *testing.T) {
 	for name := range trainings {
 		want, _ := trainToy(t, 2, run{opts: trainings[name], steps: 12})

@@ -11,7 +11,7 @@ import (
 	"gompi/comm/commtest"
 )
 
-// momentumStep is what an optimiser with a memory does. All numbers are whole, or halves and
+// momentumStep is a step of an optimiser with a memory. All numbers are whole, or halves and
 // quarters of them, so that sums are exact in any order.
 func momentumStep(data, grad, momentum []float32) {
 	for i, g := range grad {
@@ -21,7 +21,7 @@ func momentumStep(data, grad, momentum []float32) {
 }
 
 // sharded trains with Options.Shard, or, as the reference, without. It returns the parameters and
-// what the optimiser remembers of all of them.
+// the optimiser's memory of all of them.
 func sharded(ctx context.Context, c *comm.Comm, opts Options, clip float64) (params, memory []*Param, err error) {
 	params, memory = testParams(c.Rank(), 3, 0, 1000, 7, 5000, 1), testParams(0, 3, 0, 1000, 7, 5000, 1)
 	d, err := New(ctx, c, params, opts)

@@ -86,7 +86,7 @@ func tracedStep(ctx context.Context, d *DDP, rank int) error {
 	return d.Finish(ctx)
 }
 
-// String states where an event is and what it is, with times in milliseconds.
+// String states place and name of an event, with times in milliseconds.
 func (e traceEvent) String() string {
 	return fmt.Sprintf("%d/%d %s %g+%g", e.PID, e.TID, e.Name, e.Begin/1e3, e.Dur/1e3)
 }
@@ -152,7 +152,7 @@ func TestTraceNamesRanksThreadsAndParameters(t *testing.T) {
 	}
 }
 
-// However it is made, what lies on one thread is nested or apart, as viewers want it. Hooks,
+// However they are made, events of one thread are nested or apart, as viewers require. Hooks,
 // rebuilt buckets and real time come together here.
 func TestEventsOfAThreadAreNestedOrApart(t *testing.T) {
 	var file bytes.Buffer

@@ -28,7 +28,8 @@ func mixed(rank int) []*Tensor {
 	}
 }
 
-// addMixed adds gradient to that of parameter i, and checkMixed compares it with the average.
+// addMixed adds gradient to the gradient of parameter i, and checkMixed compares it with the
+// average.
 func addMixed(p *Tensor, rank, step, i int) {
 	switch p.Grad.Type() {
 	case comm.TypeOf[float32]():

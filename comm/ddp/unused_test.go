@@ -61,7 +61,7 @@ func checkUsed(d *DDP, params []*Param, size, step int) error {
 	return nil
 }
 
-// A rank may make fewer passes than Accumulate: what it has added counts.
+// A rank may make fewer passes than Accumulate: its sum counts.
 func TestSkipEndsTheStepOfAParameter(t *testing.T) {
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		params := testParams(0, 1, 1)

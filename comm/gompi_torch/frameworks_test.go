@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What torch builds on collectives works as with gloo, in as many ranks, by gompirun and by
+// torch's functions on collectives work as with gloo, in as many ranks, by gompirun and by
 // torchrun.
 func TestTorchModelsAcrossRanksAreGloos(t *testing.T) {
 	b := torchBed(t)
@@ -29,7 +29,7 @@ func TestTorchModelsAcrossRanksAreGloos(t *testing.T) {
 	}
 }
 
-// A checkpoint that four ranks save is what two load.
+// Two ranks load a checkpoint of four ranks.
 func TestTorchCheckpointsChangeTheirRanks(t *testing.T) {
 	b := torchBed(t)
 	b.wants(t, "2.8")

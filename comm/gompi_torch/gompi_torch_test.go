@@ -160,7 +160,7 @@ func TestTorchTellsWhatWentWrong(t *testing.T) {
 	}
 }
 
-// What a program does at its exit, and has registered before gompi_torch, finds its groups.
+// Exit functions that a program has registered before gompi_torch find its groups.
 func TestTorchLeavesAfterTheProgramsLastFunctions(t *testing.T) {
 	output, status := torchBed(t).script(t, 3, nil, "cleanup.py")
 	tell(t, 3, "has saved 9", output, status)

@@ -30,15 +30,14 @@ func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
 	}
 	root = t.TempDir()
 	installed := strings.TrimSpace(output)
-	all, _ := filepath.Glob(filepath.Join(filepath.Dir(installed), "gompi*")) // and what says which its entry points are
+	all, _ := filepath.Glob(filepath.Join(filepath.Dir(installed), "gompi*")) // and the list of its entry points
 	if out, err := exec.Command("cp", append(append([]string{"-r"}, all...), root)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return root, filepath.Join(root, "gompi_torch")
 }
 
-// Whatever is wrong with gompi_torch, torch can be imported, and those who use gompi_torch are
-// told.
+// Whatever is wrong with gompi_torch, torch can be imported, and users of gompi_torch are told.
 func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 	b := torchtest.New(t)
 	compiled := pathOfCompiled(t, b)
@@ -72,8 +71,8 @@ func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 	}
 }
 
-// reports fails the test unless what is wrong is told, but not to those who import, nor is there a
-// failure then. It asks for all that tell, or for those that start no job.
+// reports fails the test unless the users of gompi_torch are told the fault, while a mere import
+// neither tells nor fails. It tries all ways to use gompi_torch, or only ways that start no job.
 func reports(t *testing.T, b torchtest.Bed, env []string, want string, all bool) {
 	t.Helper()
 	for i, run := range []struct {
@@ -149,7 +148,7 @@ print(v.too_new("2.99.0a0+git"), v.too_old("1.12.1"), [v.too_new(x) + v.too_old(
 	}
 }
 
-// `python -m gompi_torch` alone says what there is.
+// `python -m gompi_torch` alone prints the versions.
 func TestTorchVersionsAreReported(t *testing.T) {
 	b := torchtest.New(t)
 	output, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m", "gompi_torch")

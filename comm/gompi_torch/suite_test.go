@@ -13,14 +13,14 @@ import (
 // without GPUs. All but the few that suite.py names are to pass.
 const passedByGloo = 90
 
-// What torch asks of a backend beyond collectives is there.
+// torch's other demands on a backend, beyond collectives, are met.
 func TestTorchsExtensionPoints(t *testing.T) {
 	output, status := torchBed(t).script(t, 3, nil, "extensions.py", t.TempDir())
 	tell(t, 3, "has what torch asks for", output, status)
 }
 
-// torch's own tests of torch.distributed, those that are for gloo, pass: by the name gompi, and as
-// scripts that ask for gloo and get gompi.
+// torch's own tests of torch.distributed for gloo pass: by the name gompi, and as scripts that ask
+// for gloo and get gompi.
 func TestTorchsOwnSuitePasses(t *testing.T) {
 	b := torchBed(t)
 	for _, way := range []string{"gompi", "gloo"} {

@@ -16,7 +16,7 @@ import (
 	"gompi/comm/gompi_torch/torchtest"
 )
 
-// pathOfCompiled says where what is in C++ is kept.
+// pathOfCompiled returns the path of the compiled C++ part.
 func pathOfCompiled(t *testing.T, b torchtest.Bed) string {
 	t.Helper()
 	output, status := b.Run(t, b.Python, "-c", "from gompi_torch import _compile; print(_compile.path())")
@@ -119,7 +119,7 @@ func TestTorchWheelCompilesOnce(t *testing.T) {
 	}
 }
 
-// fakeCompiler is a compiler that does what lines of sh say: $out is the file that it is to make.
+// fakeCompiler is a compiler that runs lines of sh: $out is its output file.
 func fakeCompiler(t *testing.T, lines string) (env []string, cache string) {
 	t.Helper()
 	cache = t.TempDir()
@@ -128,7 +128,7 @@ func fakeCompiler(t *testing.T, lines string) (env []string, cache string) {
 	return []string{"env", "XDG_CACHE_HOME=" + cache, "CXX=env A=1 " + path}, cache
 }
 
-// Processes that come while another compiles wait for it, and take what it has made.
+// Processes that come while another compiles wait, and take the result.
 func TestTorchIsCompiledByOneProcess(t *testing.T) {
 	b := torchtest.New(t)
 	env, cache := fakeCompiler(t, "echo compiles >>log\ncp "+pathOfCompiled(t, b)+" $out\n")
@@ -166,7 +166,7 @@ cp `
 	}
 }
 
-// Where the compiler fails, its words are told, and what to do.
+// If the compiler fails, its output and a remedy are reported.
 func TestTorchSaysWhyItIsNotCompiled(t *testing.T) {
 	b := torchtest.New(t)
 	env, cache := fakeCompiler(t, "seq 30; echo no such header\necho a part >$out\nexit 3\n")

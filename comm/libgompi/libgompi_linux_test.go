@@ -22,10 +22,10 @@ import (
 // testLimit bounds every program that is tested: one that hangs has failed.
 const testLimit = time.Minute
 
-// testVersion is what the library says of itself here.
+// testVersion is the version that the library reports here.
 const testVersion = version.Number + ", commit v-test"
 
-// A kit is what C programs are built with and run by.
+// A kit has the library and the launcher of C programs.
 type kit struct{ lib, gompirun string }
 
 var scratch string // for all tests
@@ -94,7 +94,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// printed runs cmd and returns what it printed, and its exit status.
+// printed runs cmd and returns its output and exit status.
 func printed(cmd *exec.Cmd) (string, int) {
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()

@@ -30,9 +30,9 @@ func lends(ctx context.Context, c *comm.Comm) (number int64, err error) {
 	return number, err
 }
 
-// collect returns when the garbage of now is collected, and its finalizers have run: that of a
-// Pinner panics if it still pins. They run one after the other, and those of a later collection
-// later.
+// collect returns when the garbage of now is collected, and its finalizers have run: the finalizer
+// of a Pinner panics if it still pins. Finalizers run one after the other, and finalizers of a
+// later collection later.
 func collect() {
 	for range 2 {
 		ran := make(chan struct{})

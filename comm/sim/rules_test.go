@@ -21,7 +21,7 @@ func named(t *testing.T, name string) *Machine {
 	return &m
 }
 
-// seconds returns what a call takes.
+// seconds returns the time of a call.
 func seconds(t *testing.T, m *Machine, c Call) float64 {
 	t.Helper()
 	res, err := m.Time(c)
@@ -31,9 +31,9 @@ func seconds(t *testing.T, m *Machine, c Call) float64 {
 	return res.Time
 }
 
-// judge compares what the rules choose with all algorithms, but for those in which each rank sends
-// to all others where that are many. With -v it prints their times, so that rules can be made from
-// them. It leaves out what goes hierarchically.
+// judge compares the rules' choices with all algorithms, except algorithms in which each rank sends
+// to many others. With -v it prints their times, so that rules can be made from them. It leaves out
+// hierarchical algorithms.
 func judge(t *testing.T, m *Machine, k calls.Kind, c Call) {
 	t.Helper()
 	const bound = 1.35
@@ -150,7 +150,7 @@ func fastest(t *testing.T, m *Machine, k calls.Kind, ranks, bytes int) string {
 	})
 }
 
-// Left out are 3 and 5 ranks, of which alltoall by pairs takes up to 1.7 times what bruck takes
+// Left out are 3 and 5 ranks, of which alltoall by pairs takes up to 1.7 times as long as bruck
 // from 256 KiB on, as one is idle in each round: bruck needs memory for another two vectors, so
 // there is no rule.
 func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
@@ -178,8 +178,8 @@ func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
 	}
 }
 
-// Left out is what goes to one rank, or from it: a long reduce by leaders takes up to 1.5 times
-// what halving of all ranks takes on 16 hosts and more (docs/scale.md).
+// Left out are collectives to or from one rank: a long reduce by leaders takes up to 1.5 times as
+// long as halving of all ranks on 16 hosts and more (docs/scale.md).
 func TestRulesChooseNearlyTheBestHierarchy(t *testing.T) {
 	const bound = 1.35
 	for _, rate := range []string{"25gbit", "100gbit", "400gbit"} {

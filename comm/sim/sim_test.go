@@ -10,7 +10,7 @@ import (
 	"gompi/internal/stress"
 )
 
-// A machine in whose times one sees what they are made of.
+// A machine whose times show their parts.
 func loggp() *Machine {
 	return &Machine{Between: Link{Latency: 1000, Overhead: 10}, Wire: 0.5, Gap: 1}
 }
@@ -35,7 +35,7 @@ func TestTimesAreThoseOfTheModel(t *testing.T) {
 		{Call{Op: "allgather", Algorithm: "ring", Ranks: 5, Bytes: 60}, 4 * message8(60)},
 		// 2 log2 p steps, of which the k-th has n/2^k bytes.
 		{Call{Op: "allreduce", Algorithm: "halving", Ranks: 4, Bytes: 80}, 2 * (message8(40) + message8(20))},
-		// Three messages share the root's link. The last waits for those before it.
+		// Three messages share the root's link. The last waits for the others.
 		{Call{Op: "gather", Algorithm: "linear", Ranks: 4, Bytes: 200}, message8(200) + 2*101},
 		{Call{Op: "scatter", Algorithm: "linear", Ranks: 4, Bytes: 200}, message8(200) + 2*101},
 	} {
@@ -205,8 +205,7 @@ func BenchmarkBarrier64k(b *testing.B) {
 	}
 }
 
-// What a rank sends to one host delays what it has still to send to another, as they share its
-// link.
+// A rank's message to one host delays its next message to another, as they share its link.
 func TestMessagesToSeveralHostsLeaveInTurn(t *testing.T) {
 	m := &Machine{Wire: 1, Buffer: 1 << 30}
 	const long, short = 160 << 10, 40 << 10

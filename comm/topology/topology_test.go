@@ -77,14 +77,14 @@ func beside(g *topology.Cart, i int) int {
 	return g.Rank() + (to-x)*stride
 }
 
-// sent is element k of what a rank sends to its place i.
+// sent is element k of a rank's message to its place i.
 func sent(rank, i, k int) int { return 1000*rank + 10*i + k }
 
-// untouched is what stands where nothing comes.
+// untouched is the value of elements that nothing is received into.
 const untouched = -1
 
-// wantAt returns what comes to place i, n elements: the neighbor has this rank at the other place
-// of the dimension.
+// wantAt returns the n elements that arrive at place i: the neighbor has this rank at the other
+// place of the dimension.
 func wantAt(g *topology.Cart, i, n int) []int {
 	want := slices.Repeat([]int{untouched}, n)
 	if from := beside(g, i); from != comm.ProcNull {
@@ -95,7 +95,8 @@ func wantAt(g *topology.Cart, i, n int) []int {
 	return want
 }
 
-// blocksOf returns what this rank sends, lengths[i] elements to place i, and room for what comes.
+// blocksOf returns this rank's messages, lengths[i] elements to place i, and room for the received
+// ones.
 func blocksOf(g *topology.Cart, lengths []int) (send, recv [][]int) {
 	for i, n := range lengths {
 		var b []int
@@ -182,7 +183,7 @@ func TestNeighborAlltoallsOfGrids(t *testing.T) {
 	})
 }
 
-// persistent starts an exchange thrice, of what is in its buffers then.
+// persistent starts an exchange thrice, of the present content of its buffers.
 func persistent(ctx context.Context, g *topology.Cart, lengths []int) error {
 	out, in := blocksOf(g, lengths)
 	p, err := g.NeighborAlltoallwInit(buffers(out), buffers(in))
@@ -273,7 +274,7 @@ func allgatherv(ctx context.Context, g *topology.Cart) error {
 // to rank 2 three times, to itself twice, and each rank has the others in another order.
 var edges = [][2]int{{1, 2}, {0, 1}, {1, 1}, {1, 2}, {2, 0}, {0, 3}, {2, 1}, {1, 1}, {1, 2}, {2, 3}, {0, 2}}
 
-// ends returns the other ends of the edges at a rank, and what goes along each: its number.
+// ends returns the other ends of the edges at a rank, and the message along each: its number.
 func ends(rank, end int) (others, numbers []int) {
 	for i, e := range edges {
 		if e[end] == rank {
@@ -339,7 +340,8 @@ func TestPartsOfAGrid(t *testing.T) {
 	})
 }
 
-// sameElsewhere checks that the ranks of s are at the same place of g but for what was kept.
+// sameElsewhere checks that the ranks of s are at the same place of g except in the kept
+// dimensions.
 func sameElsewhere(ctx context.Context, g, s *topology.Cart, keep []bool) error {
 	all := make([]int, s.Size())
 	if err := comm.Allgather(ctx, s.Comm, []int{g.Rank()}, all); err != nil {

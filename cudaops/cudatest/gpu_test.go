@@ -13,8 +13,8 @@ import (
 	"gompi/internal/stress"
 )
 
-// What `make gpu` builds runs from its folder alone and asks nothing: on the fake
-// driver, of whose times it shows none.
+// The programs of `make gpu` run from their folder alone and ask nothing: on the fake driver, whose
+// times they do not show.
 func TestFolderForGPUsRunsUnattended(t *testing.T) {
 	stress.Long(t, "builds and runs all that `make gpu` carries")
 	cudatest.NeedFake(t)

@@ -167,7 +167,7 @@ func TestTheKernelReportsWhereGPUsAre(t *testing.T) {
 	if got := FromKernel(fstest.MapFS{}); !reflect.DeepEqual(got, &Host{}) {
 		t.Errorf("%+v without a driver", got)
 	}
-	// What is known already stays.
+	// Known values stay.
 	h := &Host{Devices: []Device{{PCI: "0000:9a:00.0", CPUs: "1"}}}
 	if h.Locate(root); h.Devices[0].CPUs != "1" {
 		t.Errorf("CPUs %q, want those that were known", h.Devices[0].CPUs)

@@ -15,7 +15,7 @@ import (
 
 var set = &digits{Height: 2, Width: 3, Pixels: []byte{0, 1, 2, 3, 4, 255, 6, 7, 8, 9, 10, 11}, Labels: []byte{9, 0}}
 
-// The bytes are those of the format's description: 2051 and 2049 are the first numbers of MNIST's.
+// The bytes follow the format's description: 2051 and 2049 are the first numbers of MNIST's.
 func TestFilesAreThoseOfMNIST(t *testing.T) {
 	dir := t.TempDir()
 	if err := atomicfile.Write(dir, set.Files(trainImages, trainLabels)...); err != nil {

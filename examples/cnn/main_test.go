@@ -89,7 +89,7 @@ func TestSnapshotsOfOtherDigitsAreRefused(t *testing.T) {
 	})
 }
 
-// What was written in part, as by another program, is not completed with other digits.
+// Files written in part, as by another program, are not completed with other digits.
 func TestSomeFilesWithoutTheOthersAreRefused(t *testing.T) {
 	d := source{dir: filepath.Join(t.TempDir(), "made"), samples: 10}
 	if err := d.generate(1, io.Discard); err != nil {

@@ -128,7 +128,7 @@ func TestMadeRatingsAreLikeTheRealOnes(t *testing.T) {
 	}
 }
 
-// Two users and two films without noise: biases explain all, but for what shrinks them.
+// Two users and two films without noise: biases explain all, except for their regularization.
 func TestBiasesAreEstimated(t *testing.T) {
 	s := &dataset{Users: 2, Films: 2}
 	for range 500 {
@@ -148,7 +148,7 @@ func TestBiasesAreEstimated(t *testing.T) {
 	}
 }
 
-// ratingsFile is what tells that ratings are there, so it comes last: here a folder is in its way.
+// ratingsFile shows that ratings are there, so it comes last: here a folder is in its way.
 func TestRatingsComeAfterAllElse(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, ratingsFile, "full"), 0o755); err != nil {
@@ -164,7 +164,7 @@ func TestRatingsComeAfterAllElse(t *testing.T) {
 	}
 }
 
-// What a Write leaves that was killed between two names is replaced; a user's films are not.
+// Files left by a Write that was killed between two names are replaced; a user's films are not.
 func TestOnlyFilesThatAreMadeUpAreReplaced(t *testing.T) {
 	made := makeRatings(plan{Users: 5, Films: 5, Ratings: 20}, 1)
 	for _, tt := range []struct {

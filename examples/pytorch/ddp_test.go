@@ -52,8 +52,8 @@ func setUp(t *testing.T) func(name string, args ...string) string {
 	}
 }
 
-// agreed checks that all ranks have said the same of one training, and returns
-// what: the steps and the loss.
+// agreed checks that all ranks have reported the same of one training, and returns the report: the
+// steps and the loss.
 func agreed(t *testing.T, out string, ranks int) string {
 	t.Helper()
 	lines := regexp.MustCompile(`rank \d of \d: (steps \d+ to \d+, loss [\d.]+), all ranks agree`).FindAllStringSubmatch(out, -1)

@@ -20,7 +20,7 @@ import (
 )
 
 // pageLines returns the lines of docs/seeds.md that run one of the page's programs on this machine,
-// in order and without their comments: those in blocks and those within the text.
+// in order and without their comments, from blocks and from the text.
 func pageLines(t *testing.T) (lines []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/seeds.md")
@@ -37,7 +37,7 @@ func pageLines(t *testing.T) (lines []string) {
 	return lines
 }
 
-// wantsTorch reports whether a line runs a script, and over what.
+// wantsTorch reports whether a line runs a script, and whether over gompi.
 func wantsTorch(line string) (script, gompi bool) {
 	return strings.Contains(line, ".py "), strings.Contains(line, "-torch-backend gompi")
 }

@@ -61,7 +61,7 @@ func (w workload) result(t *testing.T, epoch, out string) float64 {
 }
 
 // Each script learns, and a run that stops after two epochs and goes on with another number of
-// ranks ends where one that does not stop does. What one rank does is done by one process.
+// ranks ends where one that does not stop does. One process does all runs of one rank.
 func TestWorkloadsGoOnWithAnyNumberOfRanks(t *testing.T) {
 	run := setUp(t)
 	var scripts [][]string
@@ -98,7 +98,7 @@ func TestWorkloadsGoOnWithAnyNumberOfRanks(t *testing.T) {
 	}
 }
 
-// What is wrong on one rank ends all with one reason, by a script whose ranks are its forks.
+// An error on one rank ends all with one reason, in a script whose ranks are its forks.
 func TestWhatIsWrongOnOneRankEndsAll(t *testing.T) {
 	run := setUp(t)
 	if out := run("python3", "job_test.py"); !strings.HasSuffix(out, "all ranks are told\n") {
@@ -156,7 +156,7 @@ func TestTorchWorkloadsTrainAsWithGloo(t *testing.T) {
 			flags []string
 		}{{b.RunGloo, nil}, {b.Run, []string{"-x", "GOMPI_LOG=info", "-torch-backend", "gompi"}}} {
 			output, status := over.run(t, slices.Concat(argv, over.flags, script)...)
-			if status != 0 || strings.Contains(output, "msg=carried") != (over.flags != nil) { // what only gompi says
+			if status != 0 || strings.Contains(output, "msg=carried") != (over.flags != nil) { // only gompi prints this
 				t.Fatalf("%s %v: status %d\n%s", w.name, over.flags, status, output)
 			}
 			results = append(results, w.result(t, "2/2", output))

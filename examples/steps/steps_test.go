@@ -99,13 +99,13 @@ func TestAProblemThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-// lossesOf returns what ranks print for -losses.
+// lossesOf returns the ranks' output for -losses.
 func lossesOf(t *testing.T, dir string, ranks int) string {
 	t.Helper()
 	return printedBy(t, ranks, config{dir: dir, model: "cnn", losses: true, bucket: 25 << 20})
 }
 
-// printedBy returns what rank 0 prints.
+// printedBy returns rank 0's output.
 func printedBy(t *testing.T, ranks int, cfg config) string {
 	t.Helper()
 	var out strings.Builder

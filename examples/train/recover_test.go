@@ -22,7 +22,7 @@ func recovering(t *testing.T, hook string) config {
 	return cfg
 }
 
-// goOn trains to the end with what each rank has kept, and returns what rank 0 says and saves.
+// goOn trains to the end with each rank's kept state, and returns rank 0's output and snapshot.
 func goOn(t *testing.T, cfg config, ks []kept) (out string, file []byte) {
 	t.Helper()
 	var output bytes.Buffer
@@ -37,17 +37,17 @@ func goOn(t *testing.T, cfg config, ks []kept) (out string, file []byte) {
 	return output.String(), readFile(t, cfg.snapshot)
 }
 
-// survivors runs the training on n ranks until one ends after a step, and returns what the others
-// have kept, who have begun the next step. It does so twice, with another rank that ends, to have
-// what each rank keeps when another dies.
+// survivors runs the training on n ranks until one ends after a step, and returns the kept state of
+// the others, which have begun the next step. It does so twice, with another rank that ends, to
+// have each rank's state when another dies.
 func survivors(t *testing.T, n int, cfg config, step int) []kept {
 	t.Helper()
 	others := ended(t, n, cfg, step, func(rank int) bool { return rank == 0 })
 	return append(ended(t, n, cfg, step, func(rank int) bool { return rank == n-1 })[:n-1], others[n-1])
 }
 
-// A step that failed is undone on each rank, also in what its hook has not sent. So ranks that all
-// live go on bit for bit, whatever the snapshot is of.
+// A step that failed is undone on each rank, also in the unsent numbers of its hook. So ranks that
+// all live go on bit for bit, whatever the snapshot is of.
 func TestSurvivorsKeepWhatAHookHadNotSent(t *testing.T) {
 	for _, hook := range []string{"powersgd", "topk"} {
 		for _, n := range []int{2, 3} {
@@ -67,7 +67,7 @@ func TestSurvivorsKeepWhatAHookHadNotSent(t *testing.T) {
 	}
 }
 
-// A snapshot of the very step has what the dead rank had not sent, too: its replacement gets that.
+// A snapshot of the very step has the dead rank's unsent numbers, too: its replacement gets them.
 func TestReplacementsGetWhatASnapshotOfTheStepHas(t *testing.T) {
 	for _, hook := range []string{"powersgd", "topk"} {
 		cfg := recovering(t, hook)
@@ -82,14 +82,14 @@ func TestReplacementsGetWhatASnapshotOfTheStepHas(t *testing.T) {
 	}
 }
 
-// An adopted is what a rank begins with.
+// An adopted is the state that a rank begins with.
 type adopted struct {
 	step  int64
 	own   []float32 // of the hook, one slice after the other
 	order []int     // of the buckets
 }
 
-// adopt makes trainers that begin with ks, and returns what they have, and what rank 0 says.
+// adopt makes trainers that begin with ks, and returns their states, and rank 0's output.
 func adopt(t *testing.T, cfg config, ks []kept) (all []adopted, out string) {
 	t.Helper()
 	all = make([]adopted, len(ks))
@@ -116,7 +116,7 @@ func adopt(t *testing.T, cfg config, ks []kept) (all []adopted, out string) {
 	return all, output.String()
 }
 
-// scaled returns what is in k of the hook's own memory, times by.
+// scaled returns the hook's own memory in k, times by.
 func (k *kept) scaled(by float32) (own []float32) {
 	for _, b := range k.own {
 		for ; len(b) > 0; b = b[4:] {
@@ -130,9 +130,9 @@ func (k *kept) scaled(by float32) (own []float32) {
 	return own
 }
 
-// What the dead rank had not sent is lost; so is that of a rank that has not completed the last
-// step of others. The others contribute as much as they would have done, on fewer ranks, too. All
-// begin with the buckets of the rank that has come farthest.
+// The dead rank's unsent numbers are lost; so are the numbers of a rank that has not completed the
+// last step of others. The others contribute as much as they would have done, on fewer ranks, too.
+// All begin with the buckets of the rank that has come farthest.
 func TestRanksBeginWithWhatTheyHadNotSent(t *testing.T) {
 	for _, hook := range []string{"powersgd", "topk"} {
 		cfg := recovering(t, hook)
@@ -140,14 +140,14 @@ func TestRanksBeginWithWhatTheyHadNotSent(t *testing.T) {
 		last, before := interrupted(t, 3, cfg, 13), interrupted(t, 3, cfg, 12)
 		for _, ks := range [][]kept{last, before} {
 			for i := range ks {
-				slices.Reverse(ks[i].bucketOrder) // to tell it from that of the first step
+				slices.Reverse(ks[i].bucketOrder) // to tell it from the order of the first step
 			}
 		}
 		order := last[0].bucketOrder
 		for _, tc := range []struct {
 			name string
 			ks   []kept
-			by   []float32 // what each has kept is multiplied by; 0: nothing
+			by   []float32 // factor of each rank's kept numbers; 0: nothing
 			want string
 		}{
 			{"replaced", []kept{last[0], {}, last[2]}, []float32{1, 0, 1}, "2 of 3"},
@@ -177,15 +177,15 @@ func TestRanksBeginWithWhatTheyHadNotSent(t *testing.T) {
 	}
 }
 
-// A step that failed is made again. So what the hook remembers is kept as it was before: PowerSGD
-// counts steps, and all ranks have to begin to compress at the same one.
+// A step that failed is made again. So the hook's memory is kept as it was before: PowerSGD counts
+// steps, and all ranks have to begin to compress at the same one.
 func TestAStepThatFailedIsNothingToTheHook(t *testing.T) {
 	cfg := small()
 	cfg.hook, cfg.recover = "powersgd", restore
 	cfg.snapshot = ""
 	for _, step := range []int{1, 13} {
 		for rank, k := range survivors(t, 2, cfg, step) {
-			var numbers []int64 // among what ranks share; the hook's count of steps is one of them
+			var numbers []int64 // among the shared numbers; the hook's count of steps is one of them
 			for _, b := range k.slices {
 				if len(b) == 8 {
 					numbers = append(numbers, int64(binary.NativeEndian.Uint64(b)))

@@ -20,8 +20,8 @@ import (
 	"gompi/examples/train/internal/bytelm"
 )
 
-// shortText is a folder of few files. To judge a network by what is held out of more text would
-// take longer than to train it.
+// shortText is a folder of few files. Judging a network by held-out parts of more text would take
+// longer than training it.
 const shortText = "internal/bytelm"
 
 // small is a configuration that trains in a moment.
@@ -64,8 +64,7 @@ func sameCurve(t *testing.T, name string, got, want *result, tolerance float64) 
 	}
 }
 
-// The batch is the same, only divided otherwise: what differs is the order in
-// which float32 numbers are added.
+// The batch is the same, only divided otherwise: only the order of float32 additions differs.
 func TestAnyNumberOfRanksFollowsOneCurve(t *testing.T) {
 	want := trained(t, 1, small())
 	if !(want.loss < 0.9*want.curve[0].loss) {
@@ -122,7 +121,7 @@ func (w lineWriter) Write(p []byte) (int, error) {
 }
 
 // interrupted runs the training on n ranks until each has printed the line of a step, and returns
-// what they have kept, with -recover.
+// their kept states, with -recover.
 func interrupted(t *testing.T, n int, cfg config, step int) []kept {
 	t.Helper()
 	return ended(t, n, cfg, step, func(int) bool { return true })
@@ -175,8 +174,8 @@ func TestRunThatDiedContinuesBitForBit(t *testing.T) {
 	sameCurve(t, "3 ranks after 2", trained(t, 3, cfg), res, 1e-4)
 }
 
-// What a hook has not sent is in the snapshot, for each rank: so with hooks, too, a run that died
-// goes on bit for bit, and its last snapshot is that of one that did not.
+// A hook's unsent numbers are in the snapshot, for each rank: so with hooks, too, a run that died
+// goes on bit for bit, and its last snapshot equals the last one of an uninterrupted run.
 func TestRunWithAHookThatDiedContinuesBitForBit(t *testing.T) {
 	for _, hook := range hookNames[1:] {
 		for _, n := range []int{2, 3} { // one rank alone is not interrupted
@@ -195,7 +194,7 @@ func TestRunWithAHookThatDiedContinuesBitForBit(t *testing.T) {
 	}
 }
 
-// A run says what has become of the hook's memory. The network is the same in any case.
+// A run reports the fate of the hook's memory. The network is the same in any case.
 func TestRunSaysWhatBecameOfTheHooksMemory(t *testing.T) {
 	cfg := small()
 	cfg.hook, cfg.steps = "powersgd", 10
@@ -250,8 +249,8 @@ func TestEvaluationAloneGivesTheSavedNetworksLoss(t *testing.T) {
 	})
 }
 
-// The network is judged while it learns, on the same text as at the end, and -keep-best keeps
-// the best of those, also over a resumed run that only makes it worse.
+// The network is judged while it learns, on the same text as at the end, and -keep-best keeps the
+// best of all, also over a resumed run that only makes it worse.
 func TestBestNetworkIsKept(t *testing.T) {
 	cfg := small()
 	cfg.snapshot, cfg.evalEvery, cfg.keepBest = filepath.Join(t.TempDir(), "snapshot"), 5, true
@@ -313,7 +312,7 @@ func TestExactRunsOnAnyNumberOfRanksAreEqualBitForBit(t *testing.T) {
 	}
 }
 
-// What is sent is rounded, or a part, and the network learns nearly as well.
+// The sent gradients are rounded, or a part, and the network learns nearly as well.
 func TestNetworkLearnsFromCompressedGradients(t *testing.T) {
 	cfg := small()
 	cfg.steps = 60

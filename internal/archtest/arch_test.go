@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A rule says what the packages below one path may import of this module: the
-// packages below the given paths, and themselves. "comm/." is package comm alone.
+// A rule lists the imports from this module that packages below one path may have: the packages
+// below the given paths, and themselves. "comm/." is package comm alone.
 type rule struct {
 	pkg string
 	may []string
@@ -58,33 +58,33 @@ var rules = []rule{
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
 	{"internal/core/card", []string{"internal/core/path", "internal/boot", "internal/cgroup"}},
 	{"internal/core/layout", nil},
-	{"mpi/internal/datatype", []string{"internal/core/layout"}}, // not what a message is
+	{"mpi/internal/datatype", []string{"internal/core/layout"}}, // not messages
 	{"mpi/internal/table", nil},
-	{"mpi/internal/abi", []string{"mpi/internal/table", "mpi/internal/datatype"}}, // not what is done with it
+	{"mpi/internal/abi", []string{"mpi/internal/table", "mpi/internal/datatype"}}, // not its functions
 	{"mpi/internal/errs", []string{"internal/core/.", "internal/core/call", "internal/seg", "mpi/internal/abi", "mpi/internal/table", "mpi/internal/datatype"}},
 	{"mpi/internal/infos", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/table"}},
-	{"mpi/internal/attrs", []string{"mpi/internal/abi", "mpi/internal/errs"}},                                                                                                                      // not what carries them
-	{"mpi/internal/dtypes", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/attrs", "mpi/internal/table", "mpi/internal/datatype", "internal/core/layout", "internal/core/lease"}}, // what C may know of a datatype
+	{"mpi/internal/attrs", []string{"mpi/internal/abi", "mpi/internal/errs"}},                                                                                                                      // not their objects
+	{"mpi/internal/dtypes", []string{"mpi/internal/abi", "mpi/internal/errs", "mpi/internal/attrs", "mpi/internal/table", "mpi/internal/datatype", "internal/core/layout", "internal/core/lease"}}, // parts of datatypes that C may know
 	{"mpi/internal/ops", []string{"internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/table", "mpi/internal/datatype"}},
-	{"mpi/internal/comms", []string{"internal/core/.", "internal/core/lease", "internal/core/call", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/ops", "mpi/internal/table", "internal/core/topology"}}, // of what is sent, what C may know
+	{"mpi/internal/comms", []string{"internal/core/.", "internal/core/lease", "internal/core/call", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/ops", "mpi/internal/table", "internal/core/topology"}}, // parts of messages that C may know
 	{"mpi/internal/p2p", []string{"internal/core/.", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/table"}},
 	{"mpi/internal/collective", []string{"internal/core/.", "internal/core/call", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p"}},
 	{"mpi/internal/windows", []string{"internal/core/.", "internal/core/rma", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table"}},
 	{"mpi/internal/files", []string{"internal/core/.", "internal/core/layout", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table", "internal/core/call"}},
-	{"mpi/internal", nil}, // not comm: what is over it are the packages below
+	{"mpi/internal", nil}, // not comm: the packages below are over it
 	{"internal/core/trial", nil},
 	{"internal/core/logging", nil},
 	{"internal/core/coll", []string{"internal/core/call", "internal/core/path"}},
 	{"internal/core/hier", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmcoll"}},
 	{"internal/core/payload", []string{"internal/core/peers", "internal/core/trial", "transport", "internal/fifo"}}, // not whose messages it moves
-	{"internal/core/peers", []string{"transport"}},                                                                  // not what the frames are for
+	{"internal/core/peers", []string{"transport"}},                                                                  // not the purpose of frames
 	{"internal/core/record", []string{"internal/core/progress", "internal/seg"}},
-	{"internal/core/liveness", []string{"internal/core/peers", "internal/core/record", "internal/core/progress", "internal/core/call", "transport", "internal/fifo", "internal/boot", "internal/seg"}}, // not what it ends
-	{"internal/core/message", []string{"internal/core/peers", "internal/core/lease", "internal/core/payload", "internal/core/liveness", "internal/core/record", "internal/core/match", "internal/core/progress", "transport", "internal/boot", "internal/seg"}}, // not what a collective is
+	{"internal/core/liveness", []string{"internal/core/peers", "internal/core/record", "internal/core/progress", "internal/core/call", "transport", "internal/fifo", "internal/boot", "internal/seg"}}, // not the operations that it ends
+	{"internal/core/message", []string{"internal/core/peers", "internal/core/lease", "internal/core/payload", "internal/core/liveness", "internal/core/record", "internal/core/match", "internal/core/progress", "transport", "internal/boot", "internal/seg"}}, // not collectives
 	{"internal/core/round", []string{"internal/core/message", "internal/core/lease", "internal/core/payload", "internal/core/peers", "internal/core/liveness", "internal/core/record", "internal/core/progress", "internal/core/call", "internal/core/coll", "internal/core/shmsync", "transport", "internal/fifo", "internal/seg"}},
 	{"internal/core/symheap", nil},
 	{"internal/core/shmsync/shmsynctest", []string{"internal/core/shmsync", "internal/stress"}},
-	{"internal/core/shmsync", nil}, // not even what a collective is: it knows steps
+	{"internal/core/shmsync", nil}, // not even collectives: it knows steps
 	{"internal/core/shmcoll", []string{"internal/core/trial", "internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmsync", "internal/core/symheap"}},
 	{"internal/core/exec", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/hier", "internal/core/shmcoll", "internal/core/round"}},
 	{"comm/topology", []string{"comm/.", "internal/core/.", "internal/core/topology"}},
@@ -113,14 +113,14 @@ var rules = []rule{
 	{"mpirun/internal/manual", []string{"internal/version", "mpirun/internal/cmdline"}},
 	{"mpirun/internal/pattern", nil},
 	{"mpirun/internal/stdio", nil},
-	// The job reaches agents, this process and the user through what it is given: it knows
-	// of link the events.
+	// The job reaches agents, this process and the user through its arguments: it knows of link the
+	// events.
 	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/control", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/tree", "mpirun/internal/ctl", "hostfile"}},
-	{"mpirun/internal/tree", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "internal/boot/wire", "hostfile"}}, // not what it passes on
+	{"mpirun/internal/tree", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "internal/boot/wire", "hostfile"}}, // not the content that it passes on
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
 	{"mpirun/internal/control", []string{"internal/sockets"}}, // not whose questions it brings
 	{"mpirun/internal/listing", []string{"mpirun/internal/control", "mpirun/internal/report"}},
@@ -187,8 +187,8 @@ func TestEveryAllowanceIsUsed(t *testing.T) {
 	}
 }
 
-// Only what calls the CUDA driver, NVML or UCX, or what C calls, is made with a C compiler, and has
-// a form that is made without.
+// Only packages that call the CUDA driver, NVML or UCX, or that C calls, need a C compiler, and
+// have a form without.
 func TestCoreNeedsNoC(t *testing.T) {
 	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/mpi/libmpi", "gompi/internal/guest", "gompi/internal/pystack", "gompi/cudaops/topo/gompi-topo"}
 	for _, p := range list(t, "CGO_ENABLED=1") {

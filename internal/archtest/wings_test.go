@@ -11,8 +11,8 @@ import (
 )
 
 // A wing is a part of the house with a budget: lines of files that are neither tests nor generated.
-// A feature that does not fit is paid for by what is deleted. A budget is raised only with a line
-// that says what for.
+// A feature that does not fit is paid for by deleted lines. A budget is raised only with a line
+// that gives the reason.
 type wing struct {
 	name   string
 	of     *regexp.Regexp // paths of files; the first wing that matches has a file

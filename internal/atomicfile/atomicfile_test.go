@@ -183,8 +183,8 @@ func TestTheFileThatALinkLeadsToIsReplaced(t *testing.T) {
 	}
 }
 
-// The copy of a writer that was killed is removed by the next one. That of one that runs is not,
-// nor is a file whose name is similar.
+// The next writer removes the copy of a writer that was killed, but neither the copy of a running
+// writer nor a file with a similar name.
 func TestWhatAKillLeavesIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".f.0123456789abcdef.partial", ".f.swp", ".g.0123456789abcdef.partial"} {

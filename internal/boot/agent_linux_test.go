@@ -19,7 +19,7 @@ import (
 	"gompi/internal/world"
 )
 
-// A fakeAgent is the other end of a rank's socket, and what they share.
+// A fakeAgent is the other end of a rank's socket, with their shared memory.
 type fakeAgent struct {
 	t    *testing.T
 	fd   int
@@ -72,7 +72,7 @@ func (a *fakeAgent) send(ms ...wire.Message) {
 	}
 }
 
-// next returns what the rank sends next.
+// next returns the rank's next message.
 func (a *fakeAgent) next() wire.Message {
 	a.t.Helper()
 	for {

@@ -41,8 +41,8 @@ func ip(t *testing.T, args ...string) {
 	}
 }
 
-// Interfaces such as docker0 come and go: what ranks of one host say to rank 0 does
-// not pass through them, however many addresses it has there.
+// Interfaces such as docker0 come and go: messages of ranks of one host to rank 0 do not pass
+// through them, however many addresses it has there.
 func TestRanksOfOneHostMeetWhateverInterfacesGo(t *testing.T) {
 	if !ownNetwork(t) {
 		return

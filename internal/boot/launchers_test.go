@@ -33,7 +33,7 @@ func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
 		// Several that agree are one.
 		{vars{"PMI_RANK": "1", "PMI_SIZE": "4", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}, "mpiexec", 1, 4, false},
 		{vars{"RANK": "1", "WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "Open MPI", 1, 2, false},
-		// What was left in an image says nothing beside a launcher.
+		// Variables left in an image count for nothing beside a launcher.
 		{vars{"RANK": "0", "WORLD_SIZE": "1", "PMI_RANK": "2", "PMI_SIZE": "4"}, "mpiexec", 2, 4, false},
 		{vars{"GOMPI_RANK": "1", "GOMPI_SIZE": "2", "RANK": "1", "WORLD_SIZE": "2"}, "gompirun", 1, 2, false},
 	}
@@ -86,7 +86,7 @@ func TestLaunchersSayWhichProgramARankRuns(t *testing.T) {
 	}
 }
 
-// What prterun sets: a rank, and no number of ranks.
+// prterun sets a rank, and no number of ranks.
 func TestALauncherThatSpeaksPMIxAloneIsRefused(t *testing.T) {
 	type vars = map[string]string
 	for _, tt := range []struct {

@@ -43,7 +43,7 @@ func relayTo(t *testing.T, server string) *relay {
 	return r
 }
 
-// pass hands on what comes from one side, and what is added to it between.
+// pass passes on the bytes from one side, and inserts added.
 func pass(to, from net.Conn, added <-chan []byte) {
 	defer to.Close()
 	came := make(chan []byte)
@@ -104,8 +104,7 @@ func meetByRelay(t *testing.T) (ranks [2]*client, r *relay) {
 	return ranks, r
 }
 
-// What a relay adds is not believed, whichever way it goes; the connection counts as
-// lost.
+// A relay's additions are not believed, in either direction; the connection counts as lost.
 func TestARelayGetsNoNewsIn(t *testing.T) {
 	t.Run("to a rank", func(t *testing.T) {
 		ranks, r := meetByRelay(t)

@@ -20,12 +20,10 @@ import (
 	"gompi/internal/world"
 )
 
-// timeout bounds every wait for what must come: a machine that does other things too
-// may take long.
+// timeout bounds every wait for a certain event: a busy machine may take long.
 const timeout = time.Minute
 
-// meeting opens n ranks by a shared folder, each in a goroutine, and returns
-// what they got.
+// meeting opens n ranks by a shared folder, each in a goroutine, and returns their results.
 func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*client, []error) {
 	ranks, errs := make([]*client, n), make([]error, n)
 	var all sync.WaitGroup
@@ -77,7 +75,7 @@ func TestRanksWithoutAnAgentMeetByASharedFolder(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	// What a job of the same name has left behind leads nowhere.
+	// The remains of a job of the same name lead nowhere.
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

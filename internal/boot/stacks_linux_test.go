@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Goroutines of the library are left out, and what it does for its caller.
+// Goroutines of the library are left out, and its frames in the caller's stack.
 func TestStacksAreTheProgramsOwn(t *testing.T) {
 	const text = `goroutine 7 [running]:
 gompi/internal/boot.(*agentConn).sendStacks(0x1)

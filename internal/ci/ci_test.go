@@ -55,7 +55,7 @@ func TestBad(t *testing.T) { if os.Getenv("LATER") != "" { t.Error("no good") } 
 		`== tests that were skipped\n1 are left to make test-all\nsome TestParts/one: needs two\nsome TestSkipped: needs "root" \(and 1 more\)\n1 passed, 1 failed, 0 skipped\n$`)
 }
 
-// What is begun ahead of its step runs beside those before, and counts as the step that awaits it.
+// Work begun ahead of its step runs beside earlier steps, and counts as the step that awaits it.
 func TestAStepMayBeginAheadOfOthers(t *testing.T) {
 	stress.Long(t, "it builds gotestsum")
 	steps, err := filepath.Abs("../../.ci/steps")
@@ -108,7 +108,7 @@ func TestAStepThatIsLeftOutIsNotCountedAsPassed(t *testing.T) {
 	wants(t, string(out), `(?s)== what was left out\n.*without CUDA: .*gcc\n1 passed, 0 failed, 2 skipped\n$`)
 }
 
-// The tally counts what has passed since anything failed, on the files of one commit.
+// The tally counts the passed runs since the last failure, on the files of one commit.
 func TestTheTallyBeginsAnewWhenCodeChanges(t *testing.T) {
 	for _, name := range []string{"bash", "git", "make"} {
 		if _, err := exec.LookPath(name); err != nil {

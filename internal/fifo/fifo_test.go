@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A Queue does what a plain slice does, at every length and place in its array.
+// A Queue behaves like a plain slice, at every length and place in its array.
 func TestQueueKeepsTheOrder(t *testing.T) {
 	var q Queue[*int]
 	var want []*int

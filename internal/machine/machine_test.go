@@ -67,7 +67,7 @@ func TestAFileGoesBeforeWhatIsBuiltIn(t *testing.T) {
 	}
 }
 
-// What is kept is read again, on this kind of machine alone.
+// A kept profile is read again, on this kind of machine alone.
 func TestAProfileIsKept(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)

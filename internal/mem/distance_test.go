@@ -58,8 +58,8 @@ func TestForksArriveNearAndFar(t *testing.T) {
 	}
 }
 
-// What a copy is compared with is measured by the first of them, and again after many, and never by
-// short ones.
+// The first copy measures the time for comparison, and another does so after many, but never a
+// short one.
 func TestCopiesAreComparedWithNonTemporalOnes(t *testing.T) {
 	d := Distance{From: 8 << 10}
 	src, dst := bytes.Repeat([]byte{1}, d.From), make([]byte, d.From)

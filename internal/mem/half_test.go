@@ -130,8 +130,8 @@ func TestHalfAveragesRoundOnce(t *testing.T) {
 	}
 }
 
-// Conversions of slices give the bits that those of one number give: of every 16-bit number, and of
-// the float32 around every boundary between two roundings, infinities and NaNs included.
+// Conversions of slices give the same bits as conversions of one number: of every 16-bit number,
+// and of the float32 around every boundary between two roundings, infinities and NaNs included.
 func TestConversionsOfSlicesAreThoseOfNumbers(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		testConversions(t, Float16.Float32, ToFloat16, func(b uint16) Float16 { return Float16{b} })

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// stays is what stands around the memory that Stream writes.
+// stays is the content around the memory that the copy writes.
 const stays = 0x5a
 
 func streams(t *testing.T, from, to, n int) {

@@ -46,8 +46,8 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-// eachLevel runs f with the loops in Go alone, and with those of every level of
-// vector instructions that this processor has.
+// eachLevel runs f with the loops in Go alone, and with the loops of every level of vector
+// instructions that this processor has.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	k, v := kernels, vectors
 	defer func() { kernels, vectors = k, v }()
@@ -80,8 +80,8 @@ func testReduceMatchesReference(t *testing.T) {
 	}
 }
 
-// testReduce reduces elements [i, j) of copies of a and b and checks that they,
-// and only they, are those of want (want[1] if both operands are a).
+// testReduce reduces elements [i, j) of copies of a and b and checks that they equal want (want[1]
+// if both operands are a), and that the others are unchanged.
 func testReduce(t *testing.T, op Op, a, b Buffer, want [2][]byte, alias string, i, j int) {
 	t.Helper()
 	a, b = clone(a), clone(b)
@@ -386,8 +386,8 @@ func TestReduceOfManyTakesNoMemoryUnlessTheResultIsALateOperand(t *testing.T) {
 	}
 }
 
-// The result of many operands is that of a chain of pairs, whichever of them it
-// replaces; but for 16-bit floats, which round once.
+// The result of many operands is the result of a chain of pairs, whichever operand it replaces;
+// except 16-bit floats, which round once.
 func TestReduceOfManyIsAChainOfPairs(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for _, k := range []int{2, 3, 5, mostOperands, mostOperands + 1} {

@@ -52,8 +52,8 @@ func (f format) encode(x *big.Float) uint64 {
 	if x.Sign() == 0 {
 		return sign
 	}
-	// The exponent of the last place kept: of p bits, and not below that of
-	// the subnormal numbers.
+	// The exponent of the last place kept: of p bits, and not below the exponent of the subnormal
+	// numbers.
 	ulp := max(x.MantExp(nil)-f.p, 2-f.bias()-f.p)
 	units := new(big.Float).SetMantExp(new(big.Float).Abs(x), -ulp)
 	whole, _ := units.Int(nil)

@@ -139,7 +139,7 @@ func rings(s *Set, d time.Duration) bool {
 	}
 }
 
-// brief is how long a test waits for what must not happen.
+// brief is a test's wait for an event that must not happen.
 const brief = 20 * time.Millisecond
 
 func TestWakeIsKeptUntilReady(t *testing.T) {

@@ -16,7 +16,7 @@ func TestInheritedDoorbellWakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside, err := unix.Dup(bell) // what another process of the host holds
+	outside, err := unix.Dup(bell) // the descriptor of another process of the host
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func asleep(s *Set) {
 	}
 }
 
-// The driver may ask what is ready before the thread runs that an Interrupt has woken.
+// The driver may call Ready before the thread runs that an Interrupt has woken.
 func TestReadyTakesNoInterruptAway(t *testing.T) {
 	s := newSet(t)
 	for range 100 {

@@ -51,7 +51,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// The address of a socket on a link has the interface as its zone. That of the interface has none.
+// The address of a socket on a link has the interface as its zone. The address of the interface has
+// none.
 func TestInterfaceOfAnAddressWithAZone(t *testing.T) {
 	ifs, err := net.Interfaces()
 	if err != nil {

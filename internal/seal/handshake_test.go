@@ -58,7 +58,7 @@ func TestACallerSendsWhatTheCalleeExpects(t *testing.T) {
 	}
 }
 
-// Both ends have the same keys for what follows, and no other connection has them.
+// Both ends have the same keys for the later records, and no other connection has them.
 func TestEachConnectionHasKeysOfItsOwn(t *testing.T) {
 	seen := map[Key]bool{}
 	for range 3 {

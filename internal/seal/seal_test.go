@@ -21,7 +21,7 @@ func records(k Key, payloads ...string) [][]byte {
 	return all
 }
 
-// read returns what a reader takes out of a stream, and its error.
+// read returns the records that a reader takes out of a stream, and its error.
 func read(k Key, stream []byte, step int) (got []string, err error) {
 	r := NewReader(k)
 	for len(stream) > 0 {
@@ -53,8 +53,8 @@ func TestRecordsArriveAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// Whatever somebody between the two ends does, what is read until that is noticed is
-// the beginning of what was written.
+// Whatever somebody between the two ends does, the records read until that is noticed are the
+// beginning of the written ones.
 func TestNothingForgedIsRead(t *testing.T) {
 	k, back := keys()
 	output := []string{"one", "two", "three"}

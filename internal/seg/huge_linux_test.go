@@ -27,7 +27,7 @@ func TestClaimHugeClaimsWhatItSaysAndNoMore(t *testing.T) {
 			t.Fatal("there is something")
 		}
 		before := held(t, s)
-		for range 2 { // what is there stays
+		for range 2 { // the content stays
 			if err := s.ClaimHuge(1, off, n); err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestClaimHugeClaimsWhatItSaysAndNoMore(t *testing.T) {
 		if err := s.ReleaseArena(1, off, n); err != nil || held(t, s) != before || o.Arena(1)[off] != 0 {
 			t.Errorf("%+v: %d bytes too many when all is released, %v", test, held(t, s)-before, err)
 		}
-		s.ReleaseArena(1, off, n) // what was looked at exists
+		s.ReleaseArena(1, off, n) // touched memory exists
 	}
 }
 

@@ -79,7 +79,7 @@ func TestMemoryLimitOfThisProcess(t *testing.T) {
 	t.Log(l)
 }
 
-// What would take the last memory is refused, in words, before the kernel is asked.
+// A claim that would take the last memory is refused, in words, before the kernel is asked.
 func TestWhatIsManyIsClaimedOfWhatIsLeft(t *testing.T) {
 	s := newSegment(t, 0)
 	asked := 0

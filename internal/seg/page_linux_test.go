@@ -8,7 +8,7 @@ import (
 	"gompi/internal/world"
 )
 
-// Whatever the kernel's page size: what is mapped or released begins at a multiple of it, no part
+// Whatever the kernel's page size: mapped or released memory begins at a multiple of it, no part
 // overlaps another, and a segment laid out so works.
 func TestLayoutsFollowThePageSize(t *testing.T) {
 	defer func(own int) { pageSize = own }(pageSize)

@@ -477,7 +477,7 @@ func TestACallAfterOneThatIsBeingWrittenIsRecorded(t *testing.T) {
 	}
 }
 
-// Of memory that is released only whole pages become holes: what is beside it stays.
+// Of released memory only whole pages become holes: memory beside them stays.
 func TestReleaseLeavesThePagesThatOthersUse(t *testing.T) {
 	s := newSegment(t, 0, 1)
 	if err := s.Claim(0, 4*pageSize); err != nil {

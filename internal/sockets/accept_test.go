@@ -12,10 +12,10 @@ import (
 	"gompi/internal/sockets/accepttest"
 )
 
-// timeout bounds every wait for what must come.
+// timeout bounds every wait for a certain event.
 const timeout = time.Minute
 
-// word has those in who say one byte, and says it back.
+// word admits callers that send one byte, and sends the byte back.
 func word(conn net.Conn) func() {
 	b := make([]byte, 1)
 	if _, err := io.ReadFull(conn, b); err != nil {
@@ -143,7 +143,7 @@ func TestErrorsAreOutlivedAndReportedOnce(t *testing.T) {
 	}
 }
 
-// When descriptors are exhausted, those of pending connections are given back.
+// When descriptors are exhausted, pending connections are closed.
 func TestAnErrorClosesPendingConnections(t *testing.T) {
 	ln := &accepttest.Tired{Listener: listen(t)}
 	greeted := make(chan struct{}, 9)

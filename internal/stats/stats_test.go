@@ -156,7 +156,7 @@ func TestATraceKeepsTheLatest(t *testing.T) {
 	}
 }
 
-// A call that sleeps in a wait counts for what it took, also where few are timed.
+// A call that sleeps in a wait counts with its own time, even if few calls are timed.
 func TestALongCallAmongShortOnesIsCounted(t *testing.T) {
 	m := memory(1, false)
 	r := m.Rank(0, func() string { return "" })
@@ -192,7 +192,7 @@ func TestALongCallAmongShortOnesIsCounted(t *testing.T) {
 	}
 }
 
-// Periods in which calls are under way count once, however many those are.
+// Periods in which calls are under way count once, whatever the number of calls.
 func TestTimeInCallsIsThatOfAllTogether(t *testing.T) {
 	var c counters
 	const us = 1000 &^ (1<<clockBits - 1)

@@ -77,8 +77,8 @@ func run(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
-// contentsAreRight fails the test unless a wheel has what its record says, and needs no newer glibc
-// than its name says.
+// contentsAreRight fails the test unless a wheel has the files of its record, and needs no newer
+// glibc than its name says.
 func contentsAreRight(t *testing.T, path string) {
 	name := regexp.MustCompile(`^gompi-` + regexp.QuoteMeta(version.Number) + `-py3-none-manylinux_2_(\d+)_\w+\.whl$`).FindStringSubmatch(filepath.Base(path))
 	if name == nil || runtime.GOARCH == "amd64" && name[1] != "17" {

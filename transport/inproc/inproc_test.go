@@ -104,7 +104,7 @@ func TestRanksLiveInABubble(t *testing.T) {
 		_, rs := ranks(50)
 		barrier(rs)
 		done := false
-		go func() { // waits for what does not come
+		go func() { // waits in vain
 			rs[0].await(1000)
 			done = true
 		}()

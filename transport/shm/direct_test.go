@@ -24,9 +24,9 @@ func (e *ends) Sent(token uint64, err error) {
 	}
 }
 
-// One rank copies from the other's heap to its own and asks it to help, which it does or
-// not, and both stop for a moment wherever chance has it. What the other has copied is
-// there when the copy has ended.
+// One rank copies from the other's heap to its own and asks it to help, which it does or not, and
+// both stop for a moment at random places. The bytes that the other has copied are there when the
+// copy has ended.
 func TestCopiesThatTwoMakeSurviveAnyTiming(t *testing.T) {
 	end := stress.Until(t)
 	helped := 0
@@ -110,7 +110,7 @@ func copyTogether(t *testing.T, seed uint64) (helped int) {
 	return helped
 }
 
-// What a rank that dies has told to help with is not waited for.
+// A copy does not wait for a dead rank that was invited to help.
 func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 	heaps := [2][]byte{make([]byte, 4*leastChunk), make([]byte, 4*leastChunk)}
 	state, area := Alive, area(2)

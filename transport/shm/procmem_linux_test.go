@@ -126,7 +126,7 @@ func TestSpansAreReadAndWrittenInTheirOrder(t *testing.T) {
 	}
 }
 
-// What the kernel copied in part goes on within a span.
+// A partial copy by the kernel continues within a span.
 func TestTheRestOfSpansBeginsBehindWhatIsDone(t *testing.T) {
 	for _, c := range []struct {
 		n    int

@@ -115,7 +115,7 @@ var shapes = []Shape{
 	{Chunk: 20_000, Bytes: 300_000, Reach: mem.Distance{From: 8 << 10}},
 }
 
-// A reader takes what is written in any shape, whatever its own is.
+// A reader takes records of any shape, whatever its own is.
 func TestConformanceWhereEachRankHasItsOwnShape(t *testing.T) {
 	for _, first := range []int{1, 3} {
 		t.Run(fmt.Sprintf("from %+v on", shapes[first]), func(t *testing.T) {
@@ -155,7 +155,7 @@ func (losses) Filled(uint64) mem.Buffer                                  { retur
 func (losses) Sent(uint64, error)                                        {}
 func (l losses) Lost(peer world.Rank, err error)                         { l[peer] = err }
 
-// pair returns the transports of two ranks and what the second loses.
+// pair returns the transports of two ranks and the losses of the second.
 func pair(t *testing.T, claim func(off, n int) error) (a, b *Transport, lost losses) {
 	mem, lost := area(2), losses{}
 	heaps := make([]byte, 200)
@@ -191,7 +191,7 @@ func TestWithoutMemoryForARingAPeerIsNotReached(t *testing.T) {
 	}
 }
 
-// What no rank of this version writes loses the peer, and harms nothing else.
+// A record that no rank of this version writes loses the peer, and harms nothing else.
 func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 	whole := length(transport.HeaderSize)
 	for name, spoil := range map[string]func(w *writer){

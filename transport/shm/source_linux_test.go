@@ -22,7 +22,7 @@ func needReading(t *testing.T) {
 	}
 }
 
-// readers returns two ranks of this process, which they know by these numbers, and what ends at the
+// readers returns two ranks of this process, which they know by these numbers, and the ends of the
 // first.
 func readers(t *testing.T, pids ...int) (ranks [2]*Transport, sink *ends) {
 	needReading(t)
@@ -77,7 +77,7 @@ func TestOrdinaryMemoryIsRead(t *testing.T) {
 	}
 }
 
-// What was recalled, or is not there any more, is read in vain, but not what is told next.
+// A recalled or unmapped place is read in vain, but not the next place.
 func TestOrdinaryMemoryIsReadInVain(t *testing.T) {
 	ranks, sink := readers(t, os.Getpid(), os.Getpid())
 	src, dst := bytes.Repeat([]byte{7}, 4*readChunk), make([]byte, 4*readChunk)

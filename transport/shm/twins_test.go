@@ -30,7 +30,7 @@ func newSides(size int) *sides {
 	return p
 }
 
-// bytes returns all memory, as C gets it: without what Go points to, and with what is Go's zero.
+// bytes returns all memory, as C gets it: with zeros in place of Go's pointers and own fields.
 func (p *sides) bytes() []byte {
 	out, in := p.out, p.in
 	for i := range out {

@@ -70,8 +70,8 @@ func pair(b testing.TB, size int) (ts [2]*Transport, cs [2]*counter) {
 
 var benchSizes = []int{0, 8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20}
 
-// One message from one end to the other, both driven by one goroutine: what a
-// message costs the processor, without the way between cores.
+// One message from one end to the other, both driven by one goroutine: the processor's cost of a
+// message, without the way between cores.
 func BenchmarkOneWay(b *testing.B) {
 	for _, size := range benchSizes {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

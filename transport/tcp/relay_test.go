@@ -111,8 +111,8 @@ func TestARelayIsNotLetThrough(t *testing.T) {
 	}
 }
 
-// With a MAC on each frame a relay may hand on, as one that translates addresses does,
-// but what he adds ends the connection and is not read.
+// With a MAC on each frame a relay may hand on, as one that translates addresses does, but its
+// additions end the connection and are not read.
 func TestARelayAddsNothingToFramesWithMACs(t *testing.T) {
 	var r relay
 	ranks := relayed(t, &r, true)
@@ -131,8 +131,8 @@ func TestARelayAddsNothingToFramesWithMACs(t *testing.T) {
 	}
 }
 
-// Frames of all sizes arrive whole and in order, also when the sockets are full, and
-// what is under way when a rank closes.
+// Frames of all sizes arrive whole and in order, also when the sockets are full, and frames under
+// way when a rank closes, too.
 func TestFramesWithMACsArriveWhole(t *testing.T) {
 	ranks := startAll(t, 2, func(cfg *Config) { cfg.FrameMAC = true })
 	var want []string
@@ -179,8 +179,8 @@ func TestFrameMACsAreForAllRanks(t *testing.T) {
 	}
 }
 
-// What a loopback address leads to is another thing on every host: two relays, one on
-// each, show both ranks the same addresses.
+// A loopback address leads to another process on every host: two relays, one on each, show both
+// ranks the same addresses.
 func TestLoopbackOfAnotherNetworkIsNoSameAddress(t *testing.T) {
 	ranks := startAll(t, 2, nil)
 	ranks[1].card.network[0]++
@@ -191,7 +191,7 @@ func TestLoopbackOfAnotherNetworkIsNoSameAddress(t *testing.T) {
 	}
 }
 
-// Without MACs a frame costs what it did: nothing is made or copied for them.
+// Without MACs a frame costs no more: nothing is made or copied for MACs.
 func TestConnectionsWithoutMACsHaveNoSeal(t *testing.T) {
 	ranks := startAll(t, 2, nil)
 	ranks[0].sendText(1, "x")

@@ -17,7 +17,7 @@ import (
 // secret is the job's in all tests.
 var secret = [32]byte{1, 2, 3}
 
-// timeout bounds every wait for what must come.
+// timeout bounds every wait for a certain event.
 const timeout = time.Minute
 
 // start makes the transport of a rank.
@@ -78,7 +78,7 @@ func (t *Transport) die() { t.release() }
 
 func TestConformance(t *testing.T) { transporttest.Run(t, openNet) }
 
-// What holds without MACs on frames holds with them.
+// Transports with MACs on frames conform, too.
 func TestStressConformanceWithMACs(t *testing.T) {
 	stress.Nightly(t, "it takes 20 s")
 	transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net { return openNetWith(t, sinks, true) })
@@ -296,8 +296,8 @@ func TestCopiesForASlowPeerAreBounded(t *testing.T) {
 	}
 }
 
-// What is on its way when a rank closes arrives, even if its peer continues
-// sending to it meanwhile.
+// Frames on their way when a rank closes arrive, even if its peer continues sending to it
+// meanwhile.
 func TestCloseWaitsForDelivery(t *testing.T) {
 	ranks := startAll(t, 2, nil)
 	ranks[0].sendText(1, "x")

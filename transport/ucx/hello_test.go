@@ -17,7 +17,7 @@ import (
 	"gompi/transport/ucx/internal/ucp"
 )
 
-// acceptTime bounds every wait for what must come.
+// acceptTime bounds every wait for a certain event.
 const acceptTime = 20 * time.Second
 
 // A rank is a transport and the sink it delivers to. One goroutine drives all of a test.
@@ -31,7 +31,7 @@ type rank struct {
 }
 
 func (r *rank) Arrive(_ world.Rank, h *transport.Header) (mem.Buffer, uint64) {
-	r.window = make([]byte, h.Len) // Take has had what came as a whole
+	r.window = make([]byte, h.Len) // Take has had the frames that came whole
 	return mem.Bytes(r.window), 0
 }
 func (r *rank) Take(_ world.Rank, _ *transport.Header, payload []byte) bool {
@@ -83,7 +83,7 @@ func meet(t *testing.T, ranks [2]*rank) {
 	}
 }
 
-// drive polls what there is until done.
+// drive polls all until done.
 func drive(t *testing.T, what string, done func() bool, all ...interface{ Poll(world.Rank) int }) {
 	t.Helper()
 	for end := time.Now().Add(acceptTime); !done(); runtime.Gosched() {
@@ -96,8 +96,8 @@ func drive(t *testing.T, what string, done func() bool, all ...interface{ Poll(w
 	}
 }
 
-// A outsider can say what it likes to a rank's address: no frame of its counts, and the
-// ranks meet as if it were not there.
+// An outsider can send anything to a rank's address: none of its frames counts, and the ranks meet
+// as if it were not there.
 type outsider struct {
 	*ucp.Worker
 }
@@ -292,8 +292,7 @@ func TestCloseDoesNotWaitForAClaim(t *testing.T) {
 	drive(t, "the end", func() bool { return ranks[0].Close(false) }, s) // rank 1 answers nothing
 }
 
-// A peer that does not answer is told of once, and what was to be sent to it ends when it is known
-// to have left.
+// A peer that does not answer is reported once, and frames to it end when it is known to have left.
 func TestAPeerThatDoesNotAnswerIsReported(t *testing.T) {
 	ranks := pair(t, 1, 1)
 	meet(t, ranks)

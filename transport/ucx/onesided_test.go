@@ -41,7 +41,7 @@ func retry(t *testing.T, ranks [2]*rank, f func() int) (n int) {
 	return n
 }
 
-// ended drives the ranks until rank 0 hears the end of what has a token.
+// ended drives the ranks until rank 0 hears the end of the operation with a token.
 func ended(t *testing.T, ranks [2]*rank, token uint64) error {
 	t.Helper()
 	drive(t, "the end", func() bool { _, over := ranks[0].sent[token]; return over }, offloaded(ranks)...)
@@ -50,8 +50,8 @@ func ended(t *testing.T, ranks [2]*rank, token uint64) error {
 	return err
 }
 
-// Writes arrive where they should and nowhere else, reads bring what is there, and the peer does
-// not poll meanwhile.
+// Writes arrive where they should and nowhere else, reads return the content, and the peer does not
+// poll meanwhile.
 func TestMemoryOfAPeerThatDoesNotPollIsAccessed(t *testing.T) {
 	eachUCX(t, func(t *testing.T, ranks [2]*rank) {
 		const most = 3<<20 + 5
@@ -89,8 +89,8 @@ func TestMemoryOfAPeerThatDoesNotPollIsAccessed(t *testing.T) {
 	})
 }
 
-// What is forgotten is stored nowhere and reported to nobody; what is under way to a rank that dies
-// ends with an error.
+// Forgotten operations are stored nowhere and reported to nobody; operations under way to a rank
+// that dies end with an error.
 func TestAccessesThatAreForgottenOrCutEnd(t *testing.T) {
 	eachUCX(t, func(t *testing.T, ranks [2]*rank) {
 		theirs := ranks[1].registered(t, 1<<20)

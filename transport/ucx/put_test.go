@@ -191,7 +191,7 @@ func TestPlacesThatMeanNothingGetNothing(t *testing.T) {
 	})
 }
 
-// A forgotten put is not reported, and those behind it are stored.
+// A forgotten put is not reported, and later puts are stored.
 func TestForgottenPutsEnd(t *testing.T) {
 	eachUCX(t, func(t *testing.T, ranks [2]*rank) {
 		const n = 9 << 20
@@ -279,7 +279,7 @@ func TestPutsToARankThatDiesEnd(t *testing.T) {
 	})
 }
 
-// A sinkhole takes what arrives, and allocates nothing.
+// A sinkhole takes arriving frames, and allocates nothing.
 type sinkhole struct {
 	window []byte
 	frames int

@@ -2,8 +2,8 @@ package measure
 
 import "testing"
 
-// The numbers of parameters are those that torchvision and the BERT paper's code give; of the
-// recommender those of 610 users in 58 dimensions and 9724 films in 274.
+// torchvision and the BERT paper's code give these numbers of parameters; the recommender has 610
+// users in 58 dimensions and 9724 films in 274.
 func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 	for _, want := range []struct {
 		name          string

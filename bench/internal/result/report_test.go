@@ -37,7 +37,7 @@ func TestAReportIsMarkdown(t *testing.T) {
 	}
 }
 
-// The page refers to nothing outside, escapes what it quotes, and has a picture of each chart.
+// The page refers to nothing outside, escapes its quotations, and has a picture of each chart.
 func TestAReportIsAPage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.html")
 	if err := example().Write(new(strings.Builder), file); err != nil {

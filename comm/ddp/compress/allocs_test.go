@@ -14,8 +14,8 @@ import (
 	"gompi/comm/commtest"
 )
 
-// tolerated is what the runtime itself may allocate in a step of all ranks together, for goroutines
-// that go to sleep. What a hook allocates is once in every step, on each rank.
+// tolerated is the number of the runtime's own allocations in a step of all ranks together, for
+// goroutines that go to sleep. A hook would allocate once in every step, on each rank.
 const tolerated = 0.5
 
 func TestStepsAllocateNothing(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkSteps measures a step of training that averages 25 MiB of gradients and computes
-// nothing. Alone it shows what a hook computes. Under gompirun it is collective:
+// nothing. Alone it shows the cost of a hook's computation. Under gompirun it is collective:
 //
 //	go test -c ./comm/ddp/compress
 //	gompirun -np 2 -hostfile hosts ./compress.test -test.run '^$' -test.bench Steps -test.benchtime 10x

@@ -33,7 +33,7 @@ func newBucket(shapes ...[]int) *ddp.Bucket {
 	return b
 }
 
-// random fills x with what every rank can compute: the gradients of a rank in a step.
+// random fills x with the gradients of a rank in a step, which every rank can compute.
 func random(x []float32, rank, step int) {
 	r := rand.New(rand.NewPCG(uint64(rank), uint64(step)))
 	for i := range x {
@@ -41,7 +41,8 @@ func random(x []float32, rank, step int) {
 	}
 }
 
-// averages returns those of random over ranks, in float64, and the averages of the magnitudes.
+// averages returns the averages of random over ranks, in float64, and the averages of the
+// magnitudes.
 func averages(n, ranks, step int) (avg, magnitudes []float64) {
 	avg, magnitudes = make([]float64, n), make([]float64, n)
 	x := make([]float32, n)
@@ -55,7 +56,7 @@ func averages(n, ranks, step int) (avg, magnitudes []float64) {
 	return avg, magnitudes
 }
 
-// wantSameBits returns an error unless x is what it is on rank 0, bit by bit.
+// wantSameBits returns an error unless x has the same bits as on rank 0.
 func wantSameBits(ctx context.Context, c *comm.Comm, x []float32) error {
 	zeros := make([]float32, len(x))
 	copy(zeros, x)
@@ -130,7 +131,7 @@ func TestAllRanksGetTheSameBits(t *testing.T) {
 	}
 }
 
-// What was sent in all steps, and the average of what the ranks remember, is the sum of the
+// The numbers sent in all steps, and the average of the ranks' remembered errors, add up to the
 // averages of their gradients.
 func TestErrorFeedbackLosesNothing(t *testing.T) {
 	const ranks, steps = 3, 12
@@ -158,7 +159,7 @@ func TestErrorFeedbackLosesNothing(t *testing.T) {
 	}
 }
 
-// remembered returns what h remembers of the numbers of b.
+// remembered returns h's remembered errors of the numbers of b.
 func remembered(h ddp.Hook, b *ddp.Bucket) []float64 {
 	var s states
 	switch h := h.(type) {

@@ -47,7 +47,7 @@ func TestPowerSGDIsExactForMatricesOfItsRank(t *testing.T) {
 				for b.Step = range 3 {
 					lowRank(b.Grads, rows, cols, rank, c.Rank())
 					if b.Step > 0 {
-						clear(h.(*powerSGD).states["p0"].errors) // what is each rank's own stays there
+						clear(h.(*powerSGD).states["p0"].errors) // each rank's own part remains there
 					}
 					if err := h.Average(ctx, c, b); err != nil {
 						return err
@@ -113,7 +113,8 @@ func TestPowerSGDBeginsAtItsStep(t *testing.T) {
 }
 
 // As long as the gradient is the same, warm start makes each step a step of the power iteration:
-// what it lacks of the best approximation shrinks. Without errors, so that it stays the same.
+// its distance to the best approximation shrinks. Without errors, so that the gradient stays the
+// same.
 func TestWarmStartFindsTheLargestSingularVectors(t *testing.T) {
 	const rows, cols = 30, 40
 	x := make([]float32, rows*cols)

@@ -48,7 +48,7 @@ func (l *leastSquares) predict(s, output int) float32 {
 	return float32(dot64(l.weight.Data[output*features:][:features], l.sample(s))) + l.bias.Data[output]
 }
 
-// loss returns the mean of the squares, and adds its gradients to those of the parameters.
+// loss returns the mean of the squares, and adds its gradients to the gradients of the parameters.
 func (l *leastSquares) loss() float64 {
 	var sum float64
 	for s := range samples {
@@ -111,7 +111,7 @@ func TestTrainingReachesTheLossOfPlainAverages(t *testing.T) {
 }
 
 // The first step shows that backward goes from the first parameter to the last, and that makes
-// other buckets. What was not sent in that step is sent later.
+// other buckets. The unsent part of that step is sent later.
 func TestWhatIsRememberedOutlivesBuckets(t *testing.T) {
 	const ranks, steps = 2, 4
 	shapes := [][]int{{40, 30}, nil, {20, 50}}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// drawEpoch returns what size ranks draw from p to the end of its epoch, batch
-// by batch, and where the next begins.
+// drawEpoch returns the draws of size ranks from p to the end of its epoch, batch by batch, and the
+// beginning of the next epoch.
 func drawEpoch(s *Sampler, p Position, size int) (batches [][]int, end Position) {
 	for epoch := p.Epoch; p.Epoch == epoch; {
 		var batch []int

@@ -24,7 +24,7 @@ func scattered(hook func() (ddp.Hook, error)) job {
 	return job{hook: hook, tuning: "allreduce:circulant", opts: ddp.Options{FirstBucketBytes: bytes, BucketBytes: bytes}, order: []int{2, 0, 1}}
 }
 
-// file trains and returns what is saved.
+// file trains and returns the snapshot.
 func (j job) file(t *testing.T, size int) []byte {
 	t.Helper()
 	j.train(t, size)
@@ -73,7 +73,7 @@ func TestBucketsInTheOrderOfBackwardGoOnBitForBit(t *testing.T) {
 }
 
 // All ranks take up the order that was saved, also if they are more or fewer, or if their buckets
-// have another size. The curve is that of a job that never stopped, to rounding.
+// have another size. The curve equals the curve of a job that never stopped, to rounding.
 func TestAnyRanksAndSizesTakeUpTheOrderOfTheBuckets(t *testing.T) {
 	whole := scattered(nil)
 	whole.to = 30
@@ -105,8 +105,8 @@ func TestAnyRanksAndSizesTakeUpTheOrderOfTheBuckets(t *testing.T) {
 	}
 }
 
-// What a Hook has not sent belongs to parameters, not to buckets: of another size, they continue
-// with it, and learn as well.
+// A Hook's unsent numbers belong to parameters, not to buckets: buckets of another size continue
+// with them, and learn as well.
 func TestHooksGoOnWithBucketsOfAnotherSize(t *testing.T) {
 	for name, hook := range remembering {
 		whole := scattered(hook)

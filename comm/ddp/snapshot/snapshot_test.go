@@ -66,7 +66,7 @@ func TestRanksAgreeThatThereIsNoSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		path := there // what the others see does not count
+		path := there // the other ranks' view does not count
 		if c.Rank() == 0 {
 			path = filepath.Join(dir, "missing")
 		}
@@ -95,7 +95,7 @@ func TestEveryRankLearnsWhyASnapshotFails(t *testing.T) {
 		if err := wantError(Save(ctx, c, filepath.Join(dir, "missing", "file"), s), "missing/file", "no such file"); err != nil {
 			return err
 		}
-		return comm.Barrier(ctx, c) // what failed was the file alone
+		return comm.Barrier(ctx, c) // only the file failed
 	})
 }
 
@@ -113,7 +113,7 @@ func TestFailedSaveLeavesTheOldFileAndNoOther(t *testing.T) {
 	}
 }
 
-// Ranks get what they had for themselves, or all the average.
+// Ranks get their own memory, or all the average.
 func TestEachRankHasItsOwnMemoryAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error { return Save(ctx, c, path, withHook(c.Rank())) })

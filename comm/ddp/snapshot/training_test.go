@@ -23,7 +23,7 @@ type job struct {
 	hook     func() (ddp.Hook, error) // nil: none
 	from, to int64                    // steps; from a snapshot if not 0
 	path     string                   // "": none is saved
-	recalls  HookMemory               // what Load has to say
+	recalls  HookMemory               // the result of Load
 	forgets  bool                     // saves nothing of the hook
 	order    []int                    // of the parameters in backward; nil: from the last to the first
 	unsorted bool                     // saves nothing of BucketOrder
@@ -228,7 +228,7 @@ func (m *linear) step(ctx context.Context, c *comm.Comm, d *ddp.DDP, s *sampler.
 }
 
 // A job that continues with another number of ranks follows the curve of one that never stopped.
-// What an optimiser of shards remembers is saved whole.
+// The memory of an optimiser of shards is saved whole.
 func TestSnapshotContinuesWithAnotherNumberOfRanks(t *testing.T) {
 	for name, opts := range map[string]ddp.Options{"exact": {Quantum: 0x1p-44}, "average": {}, "shards": {Shard: true, FirstBucketBytes: 80, BucketBytes: 80}} {
 		want, curve := job{opts: opts, to: 30}.train(t, 2)
@@ -251,7 +251,7 @@ func TestSnapshotContinuesWithAnotherNumberOfRanks(t *testing.T) {
 	}
 }
 
-// remembering are Hooks that remember what they have not sent.
+// remembering are Hooks that remember their unsent numbers.
 var remembering = map[string]func() (ddp.Hook, error){
 	"powersgd": func() (ddp.Hook, error) { return compress.PowerSGD(compress.PowerSGDOptions{Rank: 2}) },
 	"powersgd from step 15": func() (ddp.Hook, error) {
@@ -285,7 +285,7 @@ func TestHooksGoOnBitForBit(t *testing.T) {
 	}
 }
 
-// Ranks of another number share what was not sent, and learn as well.
+// Ranks of another number share the unsent numbers, and learn as well.
 func TestHooksGoOnWithAnotherNumberOfRanks(t *testing.T) {
 	for name, hook := range remembering {
 		_, curve := job{hook: hook, to: 60}.train(t, 2)

@@ -57,7 +57,7 @@ func (c *collective) String() string {
 	return s
 }
 
-// A call is what one rank passes to a collective.
+// A call is one rank's arguments of a collective.
 type call struct {
 	send, recv int // elements
 	// In place, send begins at this element of recv, or recv at this one of send.
@@ -120,8 +120,8 @@ func start(counts, displs []int, i int) int {
 	return displs[i]
 }
 
-// between is the length of what one rank sends to another in alltoallv and alltoallw. In place, it
-// is what the other sends to it.
+// between is the length of one rank's message to another in alltoallv and alltoallw. In place, it
+// is the length of the other's message.
 func (c *collective) between(from, to, size int) int {
 	if c.inPlace {
 		from, to = min(from, to), max(from, to)
@@ -137,7 +137,7 @@ func (c *collective) blocks(i int) int {
 	return c.n
 }
 
-// call returns what rank me of size passes.
+// call returns the arguments of rank me of size.
 func (c *collective) call(me, size int) (k call) {
 	k.sendAt, k.recvAt = apart, apart
 	counts, displs, all := c.layout(size, c.blocks)

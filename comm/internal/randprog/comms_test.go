@@ -13,7 +13,7 @@ type makeComm struct {
 	header
 	how    string
 	makes  int   // its number
-	colors []int // of each rank of the old one, for Split; the new one is that of color 0
+	colors []int // of each rank of the old one, for Split; the new one has color 0
 	keys   []int
 	group  []int // ranks of the old one, for Create
 	rest   bool  // whether the others make one of their own, at the same time

@@ -9,7 +9,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// What a program has at most.
+// The largest numbers of a program.
 const (
 	mostUnits    = 40
 	mostComms    = 5
@@ -63,7 +63,7 @@ func one[T any](r interface{ IntN(n int) int }, some []T) T { return some[r.IntN
 // chance is true once in n times.
 func (g *generator) chance(n int) bool { return g.IntN(n) == 0 }
 
-// work draws a collective or an exchange; what it begins may continue for some units.
+// work draws a collective or an exchange, which may continue for some units.
 func (g *generator) work(on int, goOn bool) unit {
 	if g.chance(3) {
 		return g.exchange(on, goOn)
@@ -139,7 +139,7 @@ func (g *generator) collective(on int, goOn bool) unit {
 func (g *generator) exchange(on int, goOn bool) unit {
 	size := len(g.p.members[on])
 	x := &exchange{header: g.header(on), fenced: g.chance(4), until: g.until(goOn)}
-	// What holds for all messages to a rank, and for all between two.
+	// The properties of all messages to a rank, and of all between two.
 	type pair struct {
 		when   phase
 		anyTag bool
@@ -203,10 +203,10 @@ func (g *generator) mixSources(x *exchange, to int) {
 	}
 }
 
-// fromAny makes m one that a receive from any source gets: its receiver gets all that it
-// gets in this unit so. It waits for none at once, or for each: then its next receive may
-// get what was to come later, and no sender may wait for it to get to an earlier one. Tags
-// are the unit's own, and only where a barrier follows may the receive be of any tag.
+// fromAny makes m one that a receive from any source gets: its receiver gets all that it gets in
+// this unit so. It waits for none at once, or for each: then its next receive may get a later
+// message, and no sender may wait for it to get to an earlier one. Tags are the unit's own, and
+// only where a barrier follows may the receive be of any tag.
 func (g *generator) fromAny(x *exchange, m *message, when phase) {
 	m.anySource, m.when, m.anyTag = true, when, x.fenced
 	m.typ, m.room = mem.U8, 600_000
@@ -253,7 +253,7 @@ func (g *generator) closeComm() unit {
 	on := g.live[k]
 	g.live = slices.Delete(g.live, k, k+1)
 	c := &closeComm{g.header(on)}
-	for _, u := range g.p.units { // what continues there ends before
+	for _, u := range g.p.units { // operations that continue there end before
 		switch u := u.(type) {
 		case *collective:
 			if u.on == on {
@@ -273,7 +273,7 @@ func (g *generator) giveUp() unit {
 	size := len(g.p.members[on])
 	u := &giveUp{header: g.header(on), what: one(g, waysToGiveUp), who: g.IntN(size), n: 1 + g.bytes()}
 	if size == 1 {
-		u.what = one(g, waysToGiveUp[:4]) // what takes no peer
+		u.what = one(g, waysToGiveUp[:4]) // ways without a peer
 	} else {
 		u.peer = (u.who + 1 + g.IntN(size-1)) % size
 	}

@@ -17,7 +17,7 @@ type giveUp struct {
 	n         int // bytes of the messages
 }
 
-// Ways to give up, and what must come of it.
+// Ways to give up, and the required results.
 const (
 	recvNothing  = "a receive of nothing"       // fails, and breaks nothing
 	probeNothing = "a probe for nothing"        // likewise

@@ -18,7 +18,7 @@ type exchange struct {
 	header
 	messages []message
 	fenced   bool // a barrier follows, without which receives of any tag might take later messages
-	until    int  // the unit before which what continues is waited for
+	until    int  // the unit before which a continuing message is waited for
 }
 
 // A message is one between two ranks of the communicator.
@@ -30,7 +30,7 @@ type message struct {
 	recv          recvMode
 	times         int // a persistent one on both sides is sent
 	when          phase
-	anySource     bool // which of those to the receiver the receive gets is open
+	anySource     bool // the receive may get any message to the receiver
 	onlySource    bool // the receive is from any source, but only one sends to the receiver
 	anyTag        bool
 	wrongType     bool
@@ -185,7 +185,7 @@ func (x *exchange) sendOne(r *runner, c *comm.Comm, i int) error {
 	return nil
 }
 
-// An inbox is what one rank still expects, by receives from any source.
+// An inbox is the messages that one rank still expects, by receives from any source.
 type inbox struct {
 	x    *exchange
 	me   int
@@ -301,7 +301,7 @@ func take(r *runner, c *comm.Comm, how recvMode, from, tag int, b comm.Buffer) (
 	return st, err
 }
 
-// check compares the outcome of a receive with what was sent.
+// check compares the outcome of a receive with the sent message.
 func (d *delivery) check(o outcome, time int) error {
 	m, st, err := &d.x.messages[d.i], o.st, o.err
 	if m.anySource && err == nil {

@@ -2,13 +2,13 @@ package randprog
 
 import "gompi/internal/mem"
 
-// An image is what a rank's buffers hold before and after a call, in bytes; nil after
-// means anything.
+// An image is the content of a rank's buffers before and after a call, in bytes; nil after means
+// anything.
 type image struct {
 	sendBefore, sendAfter, recvBefore, recvAfter []byte
 }
 
-// image returns what rank me of size sees of the given round of a collective.
+// image returns the image of rank me of size for the given round of a collective.
 func (c *collective) image(k *call, me, size, round int) (m image) {
 	in := c.contribution(round)
 	m.sendBefore = encode(c.typ, k.send, 1, func(i int) value { return in(me, i) })
@@ -34,16 +34,16 @@ func (c *collective) image(k *call, me, size, round int) (m image) {
 	return m
 }
 
-// filler is added to a rank for what is in its recv before a call.
+// filler plus a rank is the content of its recv before a call.
 const filler = 1000
 
-// contribution returns element i of what a rank passes in a round.
+// contribution returns element i of a rank's vector in a round.
 func (c *collective) contribution(round int) func(rank, i int) value {
 	seed := c.seed + uint64(round)<<40
 	return func(rank, i int) value { return valueOf(seed, c.typ, c.op, rank, i) }
 }
 
-// result stores into recv of rank me what the call leaves there.
+// result stores the call's result into recv of rank me.
 func (c *collective) result(k *call, me, size, round int, recv []byte) {
 	in := c.contribution(round)
 	width := c.typ.Size()

@@ -102,12 +102,12 @@ func (c *collective) memory(r *runner, on *comm.Comm) (m *place, err error) {
 	return m, nil
 }
 
-// sendEach returns what goes to each rank in an alltoallw.
+// sendEach returns the buffers that go to each rank in an alltoallw.
 func (m *place) sendEach() []mem.Buffer {
 	return m.c.each(m.send, m.call.sendCounts, m.call.sendDispls, m.me)
 }
 
-// recvEach returns where what comes from each rank goes in an alltoallw.
+// recvEach returns the buffers for each rank's message in an alltoallw.
 func (m *place) recvEach() []mem.Buffer { return m.c.each(m.recv, m.call.counts, m.call.displs, m.me) }
 
 // free gives the memory back.
@@ -118,7 +118,7 @@ func (m *place) free(ctx context.Context, on *comm.Comm) error {
 	return on.Free(ctx, m.block)
 }
 
-// fill puts into the buffers what is there before a round.
+// fill fills the buffers for the beginning of a round.
 func (m *place) fill(round int) {
 	img := m.c.image(&m.call, m.me, m.size, round)
 	if m.call.sendAt == apart {
@@ -129,7 +129,7 @@ func (m *place) fill(round int) {
 	}
 }
 
-// check compares the buffers with what must be there after a round.
+// check compares the buffers with the required content after a round.
 func (m *place) check(round int) error {
 	img := m.c.image(&m.call, m.me, m.size, round)
 	var err error

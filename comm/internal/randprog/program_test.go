@@ -30,7 +30,7 @@ type unit interface {
 type header struct {
 	id   int
 	on   int    // which communicator
-	seed uint64 // of contents and of what else the unit draws
+	seed uint64 // of contents and of the unit's other draws
 }
 
 func (h *header) head() *header { return h }
@@ -44,8 +44,8 @@ func (p *Program) Units() []int {
 	return ids
 }
 
-// Only returns p without all but the units with the given numbers, and without those
-// whose communicator is not made any more.
+// Only returns p with only the units of the given numbers, and without units whose communicator is
+// then not made.
 func (p *Program) Only(ids []int) *Program {
 	q := *p
 	q.units = nil

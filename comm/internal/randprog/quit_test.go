@@ -9,8 +9,8 @@ import (
 )
 
 // quit has one rank break a communicator made for that, by an operation that it gives up, while the
-// others wait there for what never comes, each in a way of its own. All get the reason, also from a
-// rank that has closed the communicator before they hear of it, or before they begin to wait.
+// others wait there in vain, each in a way of its own. All get the reason, also from a rank that
+// has closed the communicator before they hear of it, or before they begin to wait.
 func (g *giveUp) quit(r *runner, c *comm.Comm) error {
 	d, err := c.Dup(r.ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (g *giveUp) quit(r *runner, c *comm.Comm) error {
 	if r.rng.IntN(2) == 0 && d.Barrier(r.ctx) == nil {
 		return errors.New("a call of a broken communicator ended well")
 	}
-	d.Close(r.ctx) // tells again what was wrong
+	d.Close(r.ctx) // returns the same error again
 	return nil
 }
 
@@ -53,8 +53,7 @@ func (g *giveUp) outcomeOfQuit(err error, me int) error {
 	return nil
 }
 
-// A vainWait is a wait of one rank for another, for what never comes: sends and receives have
-// different tags.
+// A vainWait is a wait of one rank for another, in vain: sends and receives have different tags.
 type vainWait struct {
 	r    *runner
 	ctx  context.Context

@@ -11,7 +11,7 @@ import (
 )
 
 // quitMaking has one rank give up while all make a communicator, some of them late. It may have it
-// in time: then all have it. Else those that have it get an error from it. No rank gets numbers
+// in time: then all have it. Else the ranks that have it get an error from it. No rank gets numbers
 // that are not its.
 func (g *giveUp) quitMaking(r *runner, c *comm.Comm) error {
 	of, err := c.Dup(r.ctx)
@@ -41,7 +41,7 @@ func (g *giveUp) quitMaking(r *runner, c *comm.Comm) error {
 	}
 	err = g.outcome(!slices.Contains(all, false), making, using, sum[0], c)
 	if making == nil {
-		made.Close(r.ctx) // tells again what was wrong
+		made.Close(r.ctx) // returns the same error again
 	}
 	of.Close(r.ctx) // likewise
 	return err
@@ -63,7 +63,7 @@ func (g *giveUp) make(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
 func (g *giveUp) createsGroup() bool { return g.seed%4 == 3 }
 
 // outcome checks how making and using a communicator of the ranks of c has ended on this rank. made
-// says that all have it, sum what it has summed.
+// says that all have it, sum is the result of its allreduce.
 func (g *giveUp) outcome(made bool, making, using error, sum int, c *comm.Comm) error {
 	want := comm.ErrRevoked
 	if c.Rank() == g.who {

@@ -32,7 +32,7 @@ type pending struct {
 	free        func() error          // called when all of its unit is done, in the order of units
 }
 
-// Run runs p as a rank of world, which has as many ranks, and says what was wrong.
+// Run runs p as a rank of world, which has as many ranks, and returns the failure.
 func Run(ctx context.Context, world *comm.Comm, p *Program) error {
 	r := &runner{ctx: ctx, comms: make([]*comm.Comm, len(p.members)), rng: rand.New(rand.NewPCG(p.Seed, uint64(world.Rank())))}
 	r.comms[0] = world
@@ -56,7 +56,7 @@ func Run(ctx context.Context, world *comm.Comm, p *Program) error {
 
 func all(*pending) bool { return true }
 
-// step does one unit, after what has to be done before it.
+// step does one unit, after finishing the operations that end before it.
 func (r *runner) step(u unit) error {
 	h := u.head()
 	if err := r.awaitAll(func(p *pending) bool { return p.until <= h.id }); err != nil {
@@ -106,7 +106,7 @@ func (r *runner) awaitAll(pick func(*pending) bool) error {
 	return nil
 }
 
-// An outcome is what a wait told.
+// An outcome is the result of a wait.
 type outcome struct {
 	st    comm.Status
 	known bool // st is known: WaitAll keeps it to itself
@@ -117,7 +117,7 @@ type outcome struct {
 func (r *runner) wait(now []*pending) ([]outcome, error) {
 	outcomes := make([]outcome, len(now))
 	reqs := make([]comm.Request, len(now))
-	left := make([]int, len(now)) // indices of what is not complete
+	left := make([]int, len(now)) // indices of incomplete operations
 	statuses, known := false, true
 	for i, p := range now {
 		reqs[i], left[i] = p.req, i
@@ -181,7 +181,7 @@ func choose(reqs []comm.Request, indices []int) []comm.Request {
 	return some
 }
 
-// late says what was waited for when the time was over.
+// late names the operations that were waited for when the time was over.
 func (r *runner) late(now []*pending, left []int) error {
 	var names []string
 	for _, i := range left {

@@ -22,7 +22,7 @@ import (
 	"gompi/internal/stress"
 )
 
-// What a failure says to repeat it.
+// The flags by which a failure is repeated.
 var (
 	seed  = flag.Int64("seed", -1, "run this program alone")
 	np    = flag.Int("np", 4, "its ranks")
@@ -62,12 +62,12 @@ var ways = map[string]struct {
 	"hosts": {flags: []string{"-H", "localhost:2,127.0.0.2:3,127.0.0.3:3", "-map-by", "node"}},
 }
 
-// settings are drawn for jobs: what else decides how messages go.
+// settings are drawn for jobs: further conditions of the ways of messages.
 var settings = [][]string{nil, nil, {"GOMPI_EAGER=100"}, {"GOMPI_EAGER=4096", "GOMPI_DETERMINISTIC=1"}, {"GOMPI_EAGER=1000000"},
 	{"GOMPI_TUNE=barrier:dissemination;bcast:0-1k:chain;allreduce:circulant;gather:linear;alltoall:bruck;scan:chain"}}
 
-// Random programs leave in every buffer what a sequential model says, on real processes
-// and on goroutines, whatever carries the messages.
+// Random programs leave in every buffer the content of a sequential model, on real processes and on
+// goroutines, over all transports.
 func TestStressRandomPrograms(t *testing.T) {
 	gompirun := build(t)
 	if *seed >= 0 {
@@ -176,8 +176,8 @@ func (j job) inproc(ctx context.Context, limit time.Duration) error {
 	})...)
 }
 
-// rankMain is one rank of a job: its arguments are a seed, a number of programs, what one
-// may take, and units.
+// rankMain is one rank of a job: its arguments are a seed, a number of programs, the time limit of
+// one, and units.
 func rankMain(args []string) {
 	seed, err := strconv.ParseUint(args[0], 10, 64)
 	count, err2 := strconv.Atoi(args[1])
@@ -216,7 +216,7 @@ func runAll(ctx context.Context, c *comm.Comm, seed uint64, count int, limit tim
 	return nil
 }
 
-// report returns what failed, in as few units as fail, and the command that repeats it.
+// report returns the failure, in as few units as fail, and the command that repeats it.
 func (j job) report(ctx context.Context, gompirun string, failure error) error {
 	alone := j
 	alone.count = 1

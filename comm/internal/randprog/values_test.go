@@ -9,8 +9,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// A value is an element in the model: whole numbers, of which every type holds those
-// used here exactly, so that neither order nor rounding counts.
+// A value is an element in the model: whole numbers that every type used here holds exactly, so
+// that neither order nor rounding counts.
 type value struct {
 	a int64
 	b int64 // imaginary part, or index of a pair
@@ -27,8 +27,8 @@ func mix(x uint64) uint64 {
 func isComplex(t mem.Type) bool { return t == mem.C64 || t == mem.C128 }
 func isPair(t mem.Type) bool    { return t >= mem.I32Loc && t <= mem.F64Loc }
 
-// valueOf returns element i of the vector that a rank contributes to what seed names,
-// fit for op.
+// valueOf returns element i of the vector that a rank contributes to the collective of seed, fit
+// for op.
 func valueOf(seed uint64, t mem.Type, op mem.Op, rank, i int) value {
 	h := mix(mix(seed+uint64(rank)*0x51_7cc1b7) ^ uint64(i))
 	small := int64(h % 13)
@@ -102,7 +102,7 @@ func compose(f, g uint16) uint16 {
 
 // put stores v as an element of type t at the beginning of b, divided by n.
 func put(b []byte, t mem.Type, v value, n int) {
-	le := binary.LittleEndian                                            // that of the processors gompi runs on
+	le := binary.LittleEndian                                            // the order of the processors gompi runs on
 	quotient := func(a int64) float64 { return float64(a) / float64(n) } // float32 of it is rounded once: 53 bits suffice
 	switch t {
 	case mem.I8, mem.U8, mem.Bool:
@@ -147,7 +147,7 @@ func encode(t mem.Type, n, by int, at func(i int) value) []byte {
 	return b
 }
 
-// differ says which element of got is not that of want, nil if all are.
+// differ names the first element of got that differs from want, nil if none does.
 func differ(what string, t mem.Type, got, want []byte) error {
 	if bytes.Equal(got, want) {
 		return nil
@@ -162,8 +162,8 @@ func differ(what string, t mem.Type, got, want []byte) error {
 	return nil
 }
 
-// canonical returns an element without what does not count: padding, and the sign of a
-// zero that a complex product gives.
+// canonical returns an element without parts that do not count: padding, and the sign of a zero
+// that a complex product gives.
 func canonical(t mem.Type, element []byte) []byte {
 	le, b := binary.LittleEndian, bytes.Clone(element)
 	switch t {

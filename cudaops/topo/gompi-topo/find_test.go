@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// dgx is a server of eight GPUs, four for each processor, joined by NVSwitches.
-// What go-nvml's mock leaves out, and panics when asked, is filled in.
+// dgx is a server of eight GPUs, four for each processor, joined by NVSwitches. Functions that
+// go-nvml's mock leaves out, and that panic, are filled in.
 func dgx() *dgxa100.Server {
 	s := dgxa100.New()
 	for i, d := range s.Devices {
@@ -256,8 +256,8 @@ func program(t *testing.T, dir string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// A library of a driver so old that it has but what every NVML has. A call of
-// what it lacks would end the process with status 127.
+// A library of a driver so old that it has only the functions of every NVML. A call of any other
+// would end the process with status 127.
 func TestAnOldLibraryIsAskedWhatItHas(t *testing.T) {
 	cc, err := exec.LookPath("gcc")
 	if err != nil {

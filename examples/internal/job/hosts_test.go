@@ -52,7 +52,7 @@ func TestProgramsRunOnOneHostAndOnTwo(t *testing.T) {
 	}
 }
 
-// figures are what the last epoch came to, to four digits.
+// figures are the results of the last epoch, to four digits.
 func figures(out string) string {
 	lines := regexp.MustCompile(`(?m)^epoch \d+/\d+: .*`).FindAllString(out, -1)
 	if len(lines) == 0 {

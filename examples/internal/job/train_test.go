@@ -17,8 +17,8 @@ import (
 	"gompi/examples/internal/nn"
 )
 
-// A count learns nothing, and counts what it is asked for. What is held out is judged as script
-// says, epoch by epoch.
+// A count learns nothing, and counts samples. Held-out samples are judged by script, epoch by
+// epoch.
 type count struct {
 	param          *ddp.Param
 	loaded, judged int

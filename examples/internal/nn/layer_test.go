@@ -12,7 +12,7 @@ import (
 // picture is small, and no number of it is another: that would hide two that were exchanged.
 var picture = Image{Height: 9, Width: 11, Channels: 3}
 
-// convolutional returns a network of every kind of layer, and what it is for.
+// convolutional returns a network of every kind of layer.
 func convolutional(rng *rand.Rand, workers Workers) Stack {
 	conv1, shape := NewConvolution("conv1", picture, 3, 4, workers, rng)
 	pool, shape := NewMaxPool(shape) // of 7 x 9 pixels: a line and a column are left out
@@ -30,8 +30,8 @@ func convolutional(rng *rand.Rand, workers Workers) Stack {
 	return net
 }
 
-// slope returns the derivative of loss along a random direction of data, from two losses, and
-// what the gradient says it is.
+// slope returns the derivative of loss along a random direction of data, from two losses, and from
+// the gradient.
 func slope(rng *rand.Rand, data, grad []float32, loss func() float64) (got, want float64) {
 	saved := slices.Clone(data)
 	direction := make([]float64, len(data))
@@ -167,7 +167,7 @@ func TestHitsCountTheTargetAmongTheLargest(t *testing.T) {
 	logits := View([]float32{
 		5, 4, 3, 2,
 		1, 1, 1, 1, // of equal ones the first is taken
-		nan, nan, nan, nan, // and what is no number is never
+		nan, nan, nan, nan, // and NaNs are never
 	}, 3, 4)
 	for k, want := range map[int]int{1: 0, 2: 2, 3: 2} {
 		if got := Hits(logits, []byte{1, 1, 0}, k); got != want {
@@ -176,7 +176,7 @@ func TestHitsCountTheTargetAmongTheLargest(t *testing.T) {
 	}
 }
 
-// The numbers are those of torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.01).
+// The numbers come from torch.optim.SGD(lr=0.1, momentum=0.9, weight_decay=0.01).
 func TestSGDHasMomentumAndDecay(t *testing.T) {
 	p := newParam("p", 1)
 	p.Data[0] = 1
@@ -204,7 +204,8 @@ func TestAdamWithDecayShrinksWhatHasNoGradient(t *testing.T) {
 	}
 }
 
-// With gradients of all rows, StepRows is Step bit for bit; with those of some, other rows stay.
+// With gradients of all rows, StepRows is Step bit for bit; with gradients of some, other rows
+// stay.
 func TestAdamStepsRows(t *testing.T) {
 	whole, rows := newParam("p", 6), newParam("p", 6)
 	rows.Row, rows.Grad = 2, nil

@@ -15,7 +15,7 @@ func TestParseReadsWhatLaunchersWrite(t *testing.T) {
 	}{
 		{"cmd=barrier_out rc=0\n", New("barrier_out", "rc", "0")},
 		{"cmd=maxes rc=0 kvsname_max=256  keylen_max=64 vallen_max=1024", New("maxes", "rc", "0", "kvsname_max", "256", "keylen_max", "64", "vallen_max", "1024")},
-		// MPICH's hydra 4.1 and 4.2 add a word that breaks those who take the rest of the line.
+		// MPICH's hydra 4.1 and 4.2 add a word that breaks clients which take the rest of the line.
 		{"cmd=get_result rc=0 value=a=b,(c) found=TRUE\n", New("get_result", "rc", "0", "value", "a=b,(c)", "found", "TRUE")},
 		{"cmd=abort exitcode=13 message=no disk here", New("abort", "exitcode", "13", "message", "no disk here")},
 		{"cmd=get_result value=\r\n", New("get_result", "value", "")},

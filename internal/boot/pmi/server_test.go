@@ -9,7 +9,7 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// A fakeHost has two clients and notes what happens.
+// A fakeHost has two clients and notes the events.
 type fakeHost struct {
 	*testing.T
 	Server
@@ -35,7 +35,7 @@ func (h *fakeHost) Abort(c *Client, code int, reason string) {
 	h.note("abort %d: %d %s", c.Rank, code, reason)
 }
 
-// expect checks what has happened since the last call.
+// expect checks the events since the last call.
 func (h *fakeHost) expect(want ...string) {
 	h.Helper()
 	if !slices.Equal(h.seen, want) {

@@ -18,7 +18,7 @@ import (
 	"gompi/internal/world"
 )
 
-// timeout bounds every wait for what must come: a machine that does other things too may take long.
+// timeout bounds every wait for a certain event: a busy machine may take long.
 const timeout = time.Minute
 
 // listen returns a listener on loopback.

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 
 func TestPTXIsWhatTheSourceGives(t *testing.T) { cudatest.CheckPTX(t, "network_sm75.ptx") }
 
-// The parameters of the kernels have in C the size that they have here, and kernels
-// keep what they work on in registers.
+// The parameters of the kernels have in C the size that they have here, and kernels keep their
+// working values in registers.
 func TestParametersAreThoseOfTheKernels(t *testing.T) {
 	sizes := map[string]uintptr{
 		"lookup": unsafe.Sizeof(lookupArgs{}), "lookup_gradient": unsafe.Sizeof(lookupArgs{}),

@@ -32,7 +32,7 @@ func opened(t *testing.T, o Options) *Worker {
 	return w
 }
 
-// What abi.h says of UCX's structs and constants is what UCX's headers say.
+// abi.h agrees with UCX's headers on UCX's structs and constants.
 func TestOurHeaderAgreesWithUCXs(t *testing.T) {
 	const header = "/usr/include/ucp/api/ucp.h"
 	if _, err := os.Stat(header); err != nil {
@@ -202,8 +202,8 @@ func TestChunksAreKeptToReceive(t *testing.T) {
 	}
 }
 
-// While all chunks hold what has arrived, nothing can be sent, and that is all. When some are free
-// again, Poll says so.
+// While all chunks hold arrived messages, nothing can be sent, without other harm. When some are
+// free again, Poll says so.
 func TestASendWaitsForChunks(t *testing.T) {
 	both := connected(t, 1)
 	other := opened(t, Options{Rank: 1, Size: 2, TLS: "tcp", Devices: "lo"})
