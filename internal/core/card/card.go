@@ -1,6 +1,6 @@
-// Package card holds what each rank sends all others in Init, and what all conclude from it:
-// whether ranks outnumber their processors, whose buffers may be on devices, by which rules Paths
-// are chosen. A Card is one rank's. All ranks exchange them once, through the launcher.
+// Package card holds the Cards that ranks exchange in Init through the launcher, and the common
+// conclusions from them: whether ranks outnumber their processors, which ranks may have buffers
+// on devices, and which rules choose Paths.
 package card
 
 import (
@@ -14,17 +14,17 @@ import (
 	"gompi/internal/world"
 )
 
-// A Card is what a rank sends.
+// A Card is a rank's message to all others in Init.
 type Card struct {
-	CPUs      CPUs   // that it may run on
+	CPUs      CPUs   // processors that the rank may run on
 	Quota     int    // processors that its control group grants, 0 for no limit
-	Machine   []byte // the same for ranks on one machine, empty if not known
+	Machine   []byte // equal for ranks of the same machine, empty if not known
 	Rules     []byte // the rules to choose by, from rank 0
 	Block     uint64 // token of the block for the world
-	Clock     uint64 // the same for ranks whose monotonic clocks are one, 0 if not known
+	Clock     uint64 // equal for ranks with the same monotonic clock, 0 if not known
 	Devices   bool   // buffers may be in the memory of devices
-	NCCL      bool   // these should use their own, if it is rank 0 that says so
-	Transport []byte // how to reach it
+	NCCL      bool   // use NCCL for buffers on devices; only rank 0's counts
+	Transport []byte // addresses of the rank in the transport
 }
 
 // The flags of an encoded Card.
@@ -78,8 +78,8 @@ func decode(b []byte) (c Card, err error) {
 // Cards are the Cards of all ranks, by rank.
 type Cards []Card
 
-// Decode decodes the Cards of all ranks of a job of a size, and those of ranks that replace others,
-// which are empty until they come.
+// Decode decodes the Cards of all ranks of a job of a size, and of replacements for lost ranks. A
+// replacement's Card is empty until its rank has started.
 func Decode(encoded [][]byte, size int) (all, late Cards, err error) {
 	cs := make(Cards, len(encoded))
 	for r, b := range encoded {
@@ -93,7 +93,7 @@ func Decode(encoded [][]byte, size int) (all, late Cards, err error) {
 	return cs[:size:size], cs[size:], nil
 }
 
-// DecodeOne decodes the Card of one rank.
+// DecodeOne decodes the Card of a single rank.
 func DecodeOne(b []byte) (Card, error) { return decode(b) }
 
 // Transports returns the parts of the transports, by rank.
@@ -114,12 +114,13 @@ func (cs Cards) Devices() []bool {
 	return may
 }
 
-// OneClock reports whether the monotonic clocks of all ranks are one.
+// OneClock reports whether all ranks read the same monotonic clock.
 func (cs Cards) OneClock() bool {
 	return len(cs) == 1 || cs[0].Clock != 0 && !slices.ContainsFunc(cs, func(c Card) bool { return c.Clock != cs[0].Clock })
 }
 
-// Agreed returns rank 0's rules, completed by what the cards of all say. It is equal on all ranks.
+// Agreed returns rank 0's rules, completed by the Cards of all ranks. The result is equal on all
+// ranks.
 func (cs Cards) Agreed(info *boot.Info) (*path.Rules, error) {
 	t, err := path.Decode(cs[0].Rules)
 	if err != nil {
@@ -136,7 +137,7 @@ func (cs Cards) Agreed(info *boot.Info) (*path.Rules, error) {
 type pool struct {
 	cpus    CPUs
 	ranks   int
-	unknown int // ranks that do not know their CPUs: they count as having one each
+	unknown int // ranks that do not know their CPUs: each counts as a processor
 	quota   int
 }
 
@@ -160,9 +161,9 @@ func (p *pool) load() int {
 	return (p.ranks + cpus - 1) / max(cpus, 1)
 }
 
-// Loads returns, for each node, the number of ranks for each processor that they may use, rounded
-// up. Nodes may be containers of one machine: their ranks share its processors. A quota is of one
-// node.
+// Loads returns, for each node, the number of ranks per processor that they may use, rounded up.
+// Nodes may be containers of the same machine: their ranks share its processors. A quota applies
+// to a single node.
 func (cs Cards) Loads(info *boot.Info) []int {
 	nodes := make([]pool, max(info.Nodes, 1))
 	machines := map[string]*pool{}

@@ -2,7 +2,7 @@ package card
 
 import "math/bits"
 
-// CPUs are a set of processors, one bit each.
+// CPUs are a set of processors, a bit for each.
 type CPUs []byte
 
 func (s CPUs) count() int {

@@ -25,8 +25,8 @@ func affinity() CPUs {
 	return s
 }
 
-// machine returns what distinguishes the machine that this process runs on from others,
-// nil if that cannot be known. Containers and network namespaces do not hide it.
+// machine returns an identifier of the machine that this process runs on, nil if not known. The
+// identifier is the same in all containers and network namespaces of a machine.
 func machine() []byte {
 	id, err := os.ReadFile(bootID)
 	if err != nil {
@@ -37,8 +37,8 @@ func machine() []byte {
 	return h.Sum(nil)
 }
 
-// clock returns what distinguishes this process's monotonic clock from others, 0 if that cannot be
-// known: a machine has one for each time namespace.
+// clock returns an identifier of this process's monotonic clock, 0 if not known. Each time
+// namespace of a machine has its own clock.
 func clock() uint64 {
 	id, err := os.ReadFile(bootID)
 	if err != nil {

@@ -25,8 +25,8 @@ func (cs Cards) Monitor(info *boot.Info, own Card) func() bool {
 	return loadMonitor{cs, own, info, "/", affinity}.notOversubscribed
 }
 
-// Mine returns a Card with this rank's processors. Where ranks run on several nodes, it has the
-// machine, too.
+// Mine returns a Card with this rank's processors. In jobs on several nodes the Card also has the
+// machine.
 func Mine(nodes int) Card {
 	c := Card{CPUs: affinity(), Quota: cgroup.WholeCPUs("/"), Clock: clock()}
 	if nodes > 1 {
@@ -35,10 +35,10 @@ func Mine(nodes int) Card {
 	return c
 }
 
-// notOversubscribed reports whether the ranks of this host have a processor each. A rank sees only
-// its own processors and quota. If they have changed, it takes the same change for every rank of
-// the host that had the same in Init: mostly they change by a control group, or by a hand, for the
-// whole job. Algorithms stay as agreed in Init.
+// notOversubscribed reports whether the ranks of this host have a processor each. A rank sees
+// only its own processors and quota. After a change, the rank assumes the same change for every
+// rank of the host that had equal values in Init: mostly a control group, or a person, changes
+// the whole job. Algorithms stay as agreed in Init.
 func (o loadMonitor) notOversubscribed() bool {
 	then := o.own
 	now := Card{CPUs: o.affinity(), Quota: cgroup.WholeCPUs(o.root)}
@@ -54,7 +54,7 @@ func (o loadMonitor) notOversubscribed() bool {
 	return cs.Loads(o.info)[o.info.Node] <= 1
 }
 
-// follow changes what c had in common with then to what now has.
+// follow gives c the values of now where c had the values of then.
 func (c *Card) follow(then, now Card) {
 	if bytes.Equal(c.CPUs, then.CPUs) {
 		c.CPUs = now.CPUs

@@ -14,16 +14,17 @@ import (
 	"gompi/internal/seg"
 )
 
-// A Call is what a goroutine waits in.
+// A Call is a call in which a goroutine waits.
 type Call interface {
-	// Describe returns what is to be recorded of the call, which is nothing if c has no Kind, or, if
-	// it is a collective, which has a record, the ticket of that, and c has the communicator alone.
+	// Describe returns the call for the recorder. Without a Kind in c, nothing is recorded. A
+	// collective has a record already: ticket is the ticket of that record, and c has only the
+	// communicator.
 	Describe() (c seg.Call, ticket seg.Ticket, collective bool)
 	// Stalled is called when the wait has lasted for long.
 	Stalled()
 }
 
-// A Wait is one goroutine's wait. It is in the flight recorder if it lasts for long.
+// A Wait is the wait of a single goroutine. Long waits are written to the flight recorder.
 type Wait struct {
 	progress.Waiter
 	flight   *seg.Recorder // nil without a host segment
@@ -38,14 +39,14 @@ func (w *Wait) Init(flight *seg.Recorder, call Call) {
 	w.Waiter.Init(w)
 }
 
-// Reset makes w as Init left it.
+// Reset returns w to its state after Init.
 func (w *Wait) Reset() {
 	w.Waiter.Reset()
 	w.recorded = false
 }
 
-// Stalled implements progress.Owner. It records the call in which w's goroutine, the caller, has
-// been waiting for progress.StallAfter.
+// Stalled implements progress.Owner. It records the call of w's goroutine, the caller, which has
+// waited for progress.StallAfter.
 func (w *Wait) Stalled() {
 	if !w.recorded && w.flight != nil {
 		w.recorded = true
@@ -129,8 +130,8 @@ func ofMPI(function string) (name string, ok bool) {
 	return string(b), ok
 }
 
-// isForC reports whether f is of what stands between C and this library: behind it is a program
-// that has no frames here.
+// isForC reports whether f belongs to the layer between C and this library: its caller is a
+// program that has no frames here.
 func isForC(f runtime.Frame) bool {
 	return strings.HasPrefix(f.Function, "_cgoexp_") ||
 		strings.HasPrefix(f.Function, "main.") && (strings.HasSuffix(path.Dir(f.File), "comm/libgompi") || strings.HasSuffix(path.Dir(f.File), "mpi/libmpi"))

@@ -1,10 +1,11 @@
-// Package trial finds which of two ways is the faster one at present, by going both now and then:
-// one copy that the kernel makes from process to process, or two through shared memory.
+// Package trial finds the faster of two paths at present, by timing both from time to time: a
+// single copy by the kernel from process to process, or two copies through shared memory.
 //
-// Which is faster depends on the processors, and on where they are: those of a virtual machine
-// move. (np=2 on two processors of an AMD EPYC, through shared memory and by the kernel. Far: bcast
-// of 64 KiB 11.0 and 4.7 us, of 1 MiB 116 and 42, of 16 MiB 1.7 and 1.0 ms; allgather of 64 KiB
-// 16.0 and 7.8 us, of 1 MiB 175 and 109. Near: bcast of 1 MiB 24 and 43 us, allgather 58 and 97.)
+// The faster path depends on the processors and their placement, which changes in virtual
+// machines. (np=2 on two processors of an AMD EPYC, through shared memory and by the kernel. Far:
+// bcast of 64 KiB 11.0 and 4.7 us, of 1 MiB 116 and 42, of 16 MiB 1.7 and 1.0 ms; allgather of 64
+// KiB 16.0 and 7.8 us, of 1 MiB 175 and 109. Near: bcast of 1 MiB 24 and 43 us, allgather 58 and
+// 97.)
 package trial
 
 import "time"
@@ -12,27 +13,27 @@ import "time"
 const (
 	// samples is how many calls either way are timed in a trial; the fastest counts.
 	samples = 2
-	// The first trial comes after leastCalls calls, or more of short ones, which take long to warm
-	// up, and of those longer than longCalls, where a trial is much of what a program does. Each
-	// time a trial confirms the way, the number doubles, up to mostCalls, or less of calls longer
-	// than 1 MiB, but not than fewCalls.
+	// The first trial comes after leastCalls calls. Short calls, which take long to warm up, have
+	// more calls before it, and so do calls longer than longCalls, where a trial is much of a
+	// program's work. Each time a trial confirms the path, the number doubles, up to mostCalls.
+	// For calls longer than 1 MiB the limit is lower, but at least fewCalls.
 	leastCalls, fewCalls, mostCalls = 4, 128, 2048
 	longCalls                       = 4 << 20
 	// worth is how many percent of the time the other way may take to be taken.
 	worth = 90
-	// warm is how much memory calls have to go through before the way is as fast as it will be: at
-	// first the bounce buffers are not in the caches.
+	// warm is the number of bytes that calls have to move before the path reaches its full speed:
+	// at first the bounce buffers are not in the caches.
 	warm, mostWarming = 2 << 20, 32
 )
 
-// A Trial is the state of the calls of one kind and similar length.
+// A Trial is the state of the calls of a kind and of similar length.
 type Trial struct {
 	Cross   bool // the way that calls go
 	begun   bool
 	calls   int  // since the last trial
 	after   int  // the next trial comes after this many calls
 	least   int  // value of after, after a change
-	confirm bool // the last trial found the other way faster: one more has to
+	confirm bool // the last trial found the other path faster: a second has to confirm
 	warming int  // calls of a trial that go the other way before any is timed
 	times   Times
 }
@@ -40,7 +41,7 @@ type Trial struct {
 // Times are nanoseconds: of the present way, and of the other.
 type Times [2]int64
 
-// A Part is what a call does in a trial.
+// A Part is the role of a call in a trial.
 type Part int8
 
 const (
@@ -83,19 +84,19 @@ func (t *Trial) Next() Part {
 // Crosses reports whether a call goes the other way, by its Part.
 func (t *Trial) Crosses(p Part) (cross bool) { return t.Cross != (p == WarmUp || p == Other) }
 
-// Note notes how long a Present or Other call took. One that failed is not noted.
+// Note notes the duration of a Present or Other call. Failed calls are not noted.
 func (t *Trial) Note(p Part, took time.Duration) {
 	if ns := int64(took); t.times[p] == 0 || ns < t.times[p] {
 		t.times[p] = max(ns, 1)
 	}
 }
 
-// Times returns what has been noted in this trial.
+// Times returns the times noted in this trial.
 func (t *Trial) Times() Times { return t.times }
 
-// Decide ends a trial of calls of this many bytes, in which slowest is what the slowest members
-// took. The other way is taken if two trials in a row find it faster; if nothing
-// was noted of it, it is not.
+// Decide ends a trial of calls of this many bytes, in which slowest are the times of the slowest
+// members. The other path is taken if two trials in a row find it faster, and never without a
+// time noted for it.
 func (t *Trial) Decide(slowest Times, bytes int) {
 	t.calls, t.times = 0, Times{}
 	faster := slowest[Other] > 0 && slowest[Other]*100 < slowest[Present]*worth

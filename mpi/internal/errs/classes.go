@@ -135,7 +135,7 @@ func ErrorString(code int, text abi.Text) (int, error) {
 	return text.Set(lastError.describe(c), abi.C.MaxErrorString), nil
 }
 
-// describe returns the name of a class, what it means, and the last error of it.
+// describe returns the name of a class, its meaning, and its last error.
 func (n *notedErrors) describe(c abi.Class) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -153,7 +153,7 @@ func ClassName(c abi.Class) string {
 	return fmt.Sprintf("error code %d", c)
 }
 
-// A class is what MPI_Error_string says of an error class.
+// A class is the name and text of an error class for MPI_Error_string.
 type class struct{ name, text string }
 
 // classes have the numbers of MPI 5.0.

@@ -1,3 +1,3 @@
-// Package errs is how MPI's functions fail: errors with their classes, classes and codes that
-// programs add, error handlers, and what an error of core says to a user of MPI.
+// Package errs holds the errors of MPI's functions: errors with their classes, classes and codes
+// that programs add, error handlers, and texts of core's errors for users of MPI.
 package errs

@@ -67,7 +67,7 @@ const (
 	firstCode abi.Class = 0x4000 // of classes and codes that programs add
 )
 
-// An Error is how a call fails: its class, and what is wrong with which argument.
+// An Error is the failure of a call: its class, and a text that names the wrong argument.
 type Error struct {
 	Class abi.Class
 	Text  string
@@ -116,7 +116,7 @@ func ClassOf(err error) abi.Class {
 	return Other
 }
 
-// A noted error is the last one that had a class, for MPI_Error_string.
+// notedErrors are the last errors of each class, for MPI_Error_string.
 type notedErrors struct {
 	mu   sync.Mutex
 	text map[abi.Class]string
@@ -135,7 +135,7 @@ func Note(name, on string, err error) {
 	n.text[ClassOf(err)] = Where(name, on) + ": " + Explain(err)
 }
 
-// Where returns a function with its object, "" if it has none.
+// Where returns a function with its object, if any.
 func Where(name, on string) string {
 	if on == "" {
 		return name

@@ -9,11 +9,11 @@ import (
 
 var Handlers = abi.NewRegistry(table.ErrhandlerNull, func(e *Errhandler) abi.Handle { return e.Handle }).LateReuse()
 
-// An Errhandler is what is done about errors of a communicator, a session, a file or a window.
+// An Errhandler is the error handler of a communicator, a session, a file or a window.
 type Errhandler struct {
 	Handle abi.Handle
-	kind   int          // of the objects that it is for: KindComm and so on
-	fn     abi.Addr     // of the program, 0 for the predefined ones
+	kind   int          // of the objects that have this handler: KindComm and so on
+	fn     abi.Addr     // of the program, 0 for predefined handlers
 	held   atomic.Int32 // how often the program has the handle
 }
 
@@ -41,7 +41,7 @@ func (h *Errhandler) Returns() bool {
 	return h.Handle == table.ErrorsReturn || h.Handle == table.ErrorsThrow
 }
 
-// ErrorsAreFatal is what communicators have from the beginning, ErrorsReturn what files do.
+// ErrorsAreFatal is the first handler of communicators, ErrorsReturn the first handler of files.
 var (
 	ErrorsAreFatal = predefined(table.ErrorsAreFatal)
 	ErrorsReturn   = predefined(table.ErrorsReturn)
@@ -58,7 +58,8 @@ func predefined(h abi.Handle) *Errhandler {
 	return e
 }
 
-// Call calls the program's function for an object of a kind, and reports whether there is one.
+// Call calls the program's function for an object of a kind, and reports whether h has a
+// function.
 func (h *Errhandler) Call(kind int, object abi.Handle, c abi.Class) bool {
 	if h.fn == 0 {
 		return false
@@ -89,11 +90,11 @@ func (h *Errhandler) SetLanguage(language int) { h.fn = h.fn.In(language) }
 // Hold gives the program the handle once more.
 func (h *Errhandler) Hold() {
 	if h.fn != 0 && h.held.Add(1) == 1 {
-		Handlers.Restore(h.Handle, h) // it was freed
+		Handlers.Restore(h.Handle, h) // the handle was freed
 	}
 }
 
-// ErrhandlerFree takes the handle back: objects keep what they have.
+// ErrhandlerFree takes the handle back. Objects keep their error handlers.
 func ErrhandlerFree(h *abi.Handle) error {
 	e := Handlers.Find(*h)
 	if e == nil {

@@ -9,7 +9,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// writeDocs writes the page of what is implemented, and what the headers have besides.
+// writeDocs writes the page of implemented functions, and of the headers' further functions.
 func writeDocs(w io.Writer, all []table.Function, protos map[string]prototype) {
 	fmt.Fprint(w, "# The functions of MPI that gompi has\n\n"+
 		"<!-- Written by `go run ./mpi/libmpi/generate docs`: change functions.txt, not this page. -->\n\n"+

@@ -12,10 +12,9 @@ import (
 )
 
 // writeFunctions writes the C functions of a face. Each converts its arguments by the macros of
-// face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number. more
-// are the names of forms for large counts, and other names of functions, that it has written, too.
-// Functions that MPI 5.0 has not are left out of the standard face, unless they have a name of
-// MPIX_.
+// face.h, IN_kind and OUT_kind, into an array of words, and calls gompi_call with its number.
+// more are the further names written: forms for large counts, and other names of functions.
+// Functions outside MPI 5.0 are left out of the standard face, unless they have a name of MPIX_.
 func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototype, standard bool) (more []string, err error) {
 	fmt.Fprint(w, "#include \"short.h\"\n")
 	number := -1
@@ -54,7 +53,7 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 }
 
 // writeMissing writes the functions that gompi lacks and that have a communicator, whose error
-// handler is called. It returns their names.
+// handler is called. The result is their names.
 func writeMissing(w io.Writer, missing []table.Function, protos map[string]prototype) (names []string) {
 	for _, f := range missing {
 		p, ok := protos["MPI_"+f.Name]
@@ -72,14 +71,15 @@ func writeMissing(w io.Writer, missing []table.Function, protos map[string]proto
 	return names
 }
 
-// otherNames are names that a function has in one MPI alone, or in a newer one.
+// otherNames are names that a function has only in MPICH, only in Open MPI, or in a newer
+// release.
 var otherNames = map[string]string{
 	"Remove_error_class":  "MPIX_Delete_error_class",
 	"Remove_error_code":   "MPIX_Delete_error_code",
 	"Remove_error_string": "MPIX_Delete_error_string",
 }
 
-// otherName returns the other name of a function, "" if it has none.
+// otherName returns the other name of a function, or "".
 func otherName(f *table.Function) string {
 	if strings.HasPrefix(f.Chapter, "Fault tolerance") { // not of the standard yet
 		return "MPIX_" + f.Name
@@ -90,8 +90,8 @@ func otherName(f *table.Function) string {
 // newerLarge are functions whose forms for large counts are newer than many headers.
 var newerLarge = regexp.MustCompile(`^((Comm|Session)_(attach|detach)_buffer|Status_set_elements)$`)
 
-// largeForm returns the form of f for large counts, whose prototype is c, if its integers are wider
-// than those of f, of prototype p, and all else is the same: they all cross as words.
+// largeForm returns the form of f for large counts, whose prototype is c. It exists only if c
+// differs from p, the prototype of f, in nothing but wider integers: all integers cross as words.
 func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
 	if len(c.Params) != len(p.Params) {
 		return f, false
@@ -147,7 +147,8 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 	fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\tint error = %s(%d, a);\n%s\treturn error;\n}\n", &words, call, number, &after)
 }
 
-// counted returns what a function begins with that -stats counts: one that communicates, or waits.
+// counted returns the C statement at the start of a function that -stats counts. Such a function
+// communicates or waits.
 func counted(f *table.Function) string {
 	switch f.Chapter {
 	case "Point-to-point", "Collectives", "Windows", "Files":
@@ -162,7 +163,7 @@ func counted(f *table.Function) string {
 	return fmt.Sprintf("\tCOUNTED(\"MPI_%s\");\n", f.Name)
 }
 
-// waits returns what such a function has before it enters Go.
+// waits returns the C statement of a counted function before the call of Go.
 func waits(f *table.Function) string {
 	if counted(f) == "" {
 		return ""
@@ -170,7 +171,8 @@ func waits(f *table.Function) string {
 	return "\tWAITS();\n"
 }
 
-// communicates are functions of other chapters that do, and local those of their own that do not.
+// communicates matches the functions of other chapters that communicate, and local the functions
+// of the communicating chapters that do not.
 var (
 	communicates = regexp.MustCompile(`^(Wait|Test(all|any|some)?(_c)?$|Start|Comm_(i?dup|split|create|free|disconnect|i?agree|i?shrink)|Intercomm_|(Cart|Graph|Dist_graph)_(create|sub))`)
 	local        = regexp.MustCompile(`_(get|set)_(attr|name|errhandler|info|group|keyval|amode|atomicity|byte_offset|position|view|size|type_extent)|_keyval|_errhandler|_[cf]2[cf]|_init(_c)?$`)
@@ -180,7 +182,7 @@ var (
 // 11.4.1).
 var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_|Remove_error_|Session_|Errhandler_free$|Abi_)`)
 
-// nullOf are what functions that fail store, as both MPIs do.
+// nullOf are the values that functions store when they fail, as in MPICH and Open MPI.
 var nullOf = map[string]string{"comm": "MPI_COMM_NULL", "datatype": "MPI_DATATYPE_NULL"}
 
 // convert writes how argument i is converted before and after the call.
@@ -222,7 +224,7 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
 	case a.Out:
 		fmt.Fprint(words, "0, ")
-		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind == "status" }) { // an error may be of one of several requests
+		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind == "status" }) { // one of several requests may have failed
 			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
 			break
 		}
@@ -266,7 +268,7 @@ func writePredefined(w io.Writer, fortran map[string]int) {
 		}
 		fmt.Fprintf(w, "#ifdef %s\n\t{KIND_%s, %d, %d, (gompi_handle)(intptr_t)%s},\n#endif\n", name, kind, id, number, name)
 	}
-	// First, since it has the handle of those datatypes that a header's MPI lacks, and keeps it.
+	// MPI_DATATYPE_NULL comes first: datatypes that a header's MPI lacks share its handle.
 	row("datatype", "MPI_DATATYPE_NULL", table.DatatypeNull)
 	for t := range datatype.All() {
 		row("datatype", t.Basic().Name, t.Basic().ID)

@@ -10,7 +10,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// goKinds says how Go takes an argument of a kind, and how it stores one.
+// goKinds holds the Go functions that take and store an argument of each kind.
 var goKinds = map[string]struct{ get, set string }{
 	"buffer":     {"address", ""},
 	"place":      {"address", ""},
@@ -103,8 +103,8 @@ func writeGo(w io.Writer, all []table.Function, at map[string]string) {
 	}
 }
 
-// raiserOf returns whose error handler is called, by its name in package mpi, and which argument
-// that is, -1 if it is none.
+// raiserOf returns the object whose error handler is called, by its name in package mpi, and the
+// number of its argument, -1 if the object is no argument.
 func raiserOf(f *table.Function) (by string, at int) {
 	if i := first(f, "file"); i >= 0 {
 		return "File", i

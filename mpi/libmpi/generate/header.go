@@ -22,8 +22,8 @@ var (
 	fortranText   = regexp.MustCompile(`parameter \((\w+)=(-?\d+)\)`)
 )
 
-// readPrototypes returns the functions that headers declare, by name: as the first does that has
-// one, since MPICH's mpio.h has some of others that are wrong.
+// readPrototypes returns the functions that headers declare, by name. The first declaration
+// counts, since MPICH's mpio.h has wrong ones of other functions.
 func readPrototypes(files []string) (map[string]prototype, error) {
 	all := map[string]prototype{}
 	for _, file := range files {
@@ -69,7 +69,7 @@ func parsePrototype(result, params string) (prototype, error) {
 
 // readFortranNumbers returns the numbers of Fortran's handles, by name.
 func readFortranNumbers(file string) (map[string]int, error) {
-	// What older headers of Open MPI lack, as version 5 has it, and what is in another one.
+	// Older headers of Open MPI lack these values of version 5, or have them in another header.
 	all := map[string]int{"MPI_FILE_NULL": 0, "MPI_SESSION_NULL": 0, "MPIX_C_FLOAT16": 74}
 	if file == "" {
 		return all, nil

@@ -16,7 +16,7 @@ import (
 
 const directiveMark = "//c:"
 
-// directive returns the argument of a directive in comments, "" if it is not there.
+// directive returns the argument of a directive in comments, or "".
 func directive(name string, comments ...*ast.CommentGroup) string {
 	for _, group := range comments {
 		for i := 0; group != nil && i < len(group.List); i++ {
@@ -42,11 +42,11 @@ type sharedConstants struct {
 	values  []constant.Value
 }
 
-// A sharedWriter writes the header. All that a type is made of is known by the name in Go, since
-// a package has other objects where it is imported than where it is checked.
+// A sharedWriter writes the header. All components of a type are known by their names in Go,
+// since an imported package has other objects than the same package when checked.
 type sharedWriter struct {
 	amd64, arm64 types.Sizes
-	structs      []*sharedStruct // those that others contain come first
+	structs      []*sharedStruct // a contained struct comes before its container
 	byType       map[string]*sharedStruct
 	constants    []sharedConstants
 	syntax       map[string]*ast.StructType // of all structs of these packages
@@ -102,7 +102,7 @@ func (w *sharedWriter) collectType(from string, p checkedPackage, t *ast.TypeSpe
 	return nil
 }
 
-// collectConstants adds the constants of a declaration: all, or those that are marked.
+// collectConstants adds the constants of a declaration: all of them, or the marked ones.
 func (w *sharedWriter) collectConstants(from string, p checkedPackage, d *ast.GenDecl) {
 	c := sharedConstants{comment: from}
 	for _, s := range d.Specs {
@@ -144,7 +144,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// body returns the constants and types, and what the compiler checks of them.
+// body returns the constants and types, and the assertions that the compiler checks.
 func (w *sharedWriter) body() ([]byte, error) {
 	var b bytes.Buffer
 	for _, c := range w.constants {
@@ -181,7 +181,7 @@ func writeConstants(b *bytes.Buffer, c sharedConstants) error {
 	return nil
 }
 
-// A place is a field as C names it, and where it is to be.
+// A place is a field's name in C, and the offset that the field must have.
 type place struct {
 	path string
 	at   int64
@@ -211,7 +211,7 @@ func (x *structText) padTo(at int64) {
 	}
 }
 
-// writeStruct writes a struct, behind those that it contains.
+// writeStruct writes a struct, after the structs that it contains.
 func (w *sharedWriter) writeStruct(b *bytes.Buffer, s *sharedStruct, done map[*sharedStruct]bool) error {
 	if done[s] {
 		return nil
@@ -274,7 +274,7 @@ func fieldDirectives(s *ast.StructType) map[string]string {
 	return all
 }
 
-// addField adds one field, at path+name of the outermost struct.
+// addField adds a field, at path+name of the outermost struct.
 func (w *sharedWriter) addField(x *structText, path, name string, t types.Type, as string, before func(*sharedStruct) error) error {
 	bounds, first := "", ""
 	for a, ok := t.Underlying().(*types.Array); ok; a, ok = t.Underlying().(*types.Array) {
@@ -341,7 +341,7 @@ func (w *sharedWriter) pointer(to types.Type) string {
 	return join(cmp.Or(w.scalar(to), "void"), "*")
 }
 
-// scalar returns the type in C of a type that is no aggregate, "" if it is one, or Go's alone.
+// scalar returns the C type of a Go type, or "" for aggregates and for types that only Go has.
 func (w *sharedWriter) scalar(t types.Type) string {
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "sync/atomic" {
 		return map[string]string{

@@ -104,8 +104,8 @@ func writeFace(dir string, functions []table.Function, protos map[string]prototy
 	return os.WriteFile(filepath.Join(dir, "symbols.c"), rest.Bytes(), 0o644)
 }
 
-// generateStandard writes the mpi.h of MPI 5.0's binary interface, and the face that has what it
-// declares.
+// generateStandard writes the mpi.h of MPI 5.0's binary interface, and the face with the
+// functions that this header declares.
 func generateStandard(dir string) error {
 	var b bytes.Buffer
 	writeHeader(&b)

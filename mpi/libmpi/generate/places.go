@@ -11,8 +11,8 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// places says which package below dir has each of some functions, by its name. Those of dir itself
-// are not in it.
+// places returns the package below dir that has each function, by the function's name. Functions
+// of dir itself are not in the map.
 func places(dir string, functions []table.Function) (map[string]string, error) {
 	wanted := map[string]bool{}
 	for _, f := range functions {

@@ -32,7 +32,8 @@ import (
 // fields of an embedded struct that is not marked stand where it stands. Constants that begin with
 // num count others, and stay in Go.
 
-// generateShared writes the header. It is to lie beside core.h, which is part of its number.
+// generateShared writes the header. The header must lie beside core.h, which is part of its
+// number.
 func generateShared(file string) error {
 	text, err := sharedHeader(filepath.Dir(file))
 	if err != nil {
@@ -144,15 +145,15 @@ func hasDirective(text []byte) bool {
 	return false
 }
 
-// A checkedPackage is one with its source and types.
+// A checkedPackage is a package with its source and types.
 type checkedPackage struct {
 	*types.Package
 	files []*ast.File
 	info  types.Info
 }
 
-// checkedPackages parses packages and checks their types as for linux and amd64. What they import
-// comes from the compiler's export data.
+// checkedPackages parses packages and checks their types as for linux and amd64. Imported
+// packages come from the compiler's export data.
 func checkedPackages(root string, patterns []string) ([]checkedPackage, error) {
 	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export,DepOnly"}, patterns...)...)
 	list.Dir, list.Stderr = root, os.Stderr

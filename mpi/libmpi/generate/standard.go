@@ -11,8 +11,8 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// preamble is what mpi.h begins with: the types of MPI 5.0's binary interface. Handles are pointers
-// to nothing, and predefined ones small numbers.
+// preamble is the beginning of mpi.h: the types of MPI 5.0's binary interface. Handles are
+// pointers to nothing, and predefined handles small numbers.
 const preamble = `/* MPI 5.0, by its own binary interface: a program that was compiled with this file runs on every
  * libmpi_abi.so.1, gompi's or another. Written by gompi's mpi/libmpi/generate from its tables. */
 #ifndef GOMPI_STANDARD_MPI_H
@@ -32,7 +32,8 @@ typedef struct {
 } MPI_Status;
 `
 
-// functionTypes are those of the program's functions, and what has a number but is none.
+// functionTypes are the types of the program's functions, constants of pointer types, and the
+// tools' interface.
 const functionTypes = `
 /* Functions of the program */
 
@@ -125,17 +126,17 @@ const ending = `
 #endif
 `
 
-// A handle is a predefined one of MPI 5.0.
+// A handle is a predefined handle of MPI 5.0.
 type handle struct {
 	typ, name string
 	id        int
 }
 
-// kinds are those of handles, in the order of their numbers.
+// kinds are the kinds of handles, in the order of their numbers.
 var kinds = []string{"op", "comm", "group", "win", "file", "session", "message", "info", "errhandler", "request", "datatype"}
 
-// handlesOf returns the predefined handles of a kind by their numbers. What MPI 5.0 has not has a
-// number that its code of ten bits does not reach, or another's name.
+// handlesOf returns the predefined handles of a kind by their numbers. Handles that MPI 5.0 lacks
+// are left out: their numbers do not fit its code of ten bits, or belong to another name.
 func handlesOf(kind string) (all []handle) {
 	typ := "MPI_" + strings.ToUpper(kind[:1]) + kind[1:]
 	for _, h := range table.Handles() {
@@ -188,8 +189,8 @@ func parenthesized(n int) string {
 	return fmt.Sprint(n)
 }
 
-// writeDeclarations declares all functions of MPI 5.0, by both of their names, and those of gompi
-// besides that have a name of MPIX_.
+// writeDeclarations declares all functions of MPI 5.0, by both of their names, and gompi's
+// further functions that have a name of MPIX_.
 func writeDeclarations(w io.Writer) {
 	chapter := ""
 	for _, f := range append(slices.Clone(table.Functions()), table.Missing()...) {

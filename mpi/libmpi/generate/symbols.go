@@ -18,7 +18,7 @@ type symbol struct {
 	size uint64
 }
 
-// readSymbols returns what a library exports, but for what every one does.
+// readSymbols returns the names that a library exports, except the names that every library has.
 func readSymbols(file string) ([]symbol, error) {
 	lib, err := elf.Open(file)
 	if err != nil {
@@ -61,7 +61,7 @@ func newer() (all []symbol) {
 			all = append(all, symbol{fields[0], size})
 		default:
 			all = append(all, symbol{fields[0], 0})
-			if !strings.HasPrefix(line, "MPIR_") { // an internal one
+			if !strings.HasPrefix(line, "MPIR_") { // other names are internal
 				all = append(all, symbol{"P" + fields[0], 0})
 			}
 		}
@@ -79,8 +79,9 @@ func withNewer(symbols []symbol) []symbol {
 	return symbols
 }
 
-// writeSymbols writes definitions for what functions.c has not. They are weak: what is written by
-// hand takes their place. The file includes no header, since that declares them otherwise.
+// writeSymbols writes definitions of the exported names that functions.c lacks. They are weak, so
+// that functions written by hand take their place. The file includes no header, since headers
+// declare these names otherwise.
 func writeSymbols(w io.Writer, symbols []symbol, functions []table.Function, more []string) {
 	have := map[string]bool{}
 	for _, f := range functions {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// configuration is what MPICH's configure would find out, on a system of today.
+// configuration holds the results of MPICH's configure on a current system.
 const configuration = `#define HAVE_STRING_H 1
 #define HAVE_STRINGS_H 1
 #define HAVE_STDLIB_H 1
@@ -40,14 +40,16 @@ const configuration = `#define HAVE_STRING_H 1
 #define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX
 `
 
-// flags for all programs. Neighbor collectives are tested only on MPICH, unless they are told to.
-// Open MPI's header declares what MPI 3 removed if it is asked to: the library has it.
+// flags are the compiler flags for all programs. Without TEST_NEIGHB_COLL, neighbor collectives
+// are tested only on MPICH. The two OMPI macros make Open MPI's header declare the functions that
+// MPI 3 removed, which the library has.
 var flags = []string{
 	"-O0", "-w", "-DTEST_NEIGHB_COLL=1", "-DOMPI_OMIT_MPI1_COMPAT_DECLS=0", "-DOMPI_REMOVED_USE_STATIC_ASSERT=0",
 }
 
-// moreFlags are those for one MPI. Open MPI's header lacks the combiners and markers that MPI 3
-// removed, MPI 5's the functions, of which some have another name, and what only Fortran needs.
+// moreFlags are the flags for one MPI. Open MPI's header lacks the combiners and markers that MPI
+// 3 removed. MPI 5's header lacks the removed functions, of which some have another name, and the
+// names needed only by Fortran.
 var moreFlags = map[string][]string{
 	"mpich":   {"-DHAVE_MPI2_COMBINERS=1", "-DHAVE_MPI_INTEGER16=1"},
 	"openmpi": {"-DHAVE_MPI_INTEGER16=1", "-DMPI_INTEGER16=MPI_DATATYPE_NULL"},
@@ -61,8 +63,8 @@ var moreFlags = map[string][]string{
 	},
 }
 
-// helpers are the sources, below the suite's folder, that programs are linked with: those with
-// threads not with the first, others not with the second.
+// helpers are the sources, below the suite's folder, that are linked into programs. Programs with
+// threads leave out the first, the others the second.
 var helpers = []string{
 	"util/mtest_single.c", "util/mtest_thread.c", "util/mtest.c", "util/mtest_common.c", "util/dtypes.c",
 	"dtpools/src/dtpools.c", "dtpools/src/dtpools_attr.c", "dtpools/src/dtpools_custom.c", "dtpools/src/dtpools_desc.c",
@@ -98,7 +100,7 @@ func (s *suite) build(runs []run) map[string]string {
 	}
 	if slices.ContainsFunc(all, func(r run) bool { return language(r.dir) != "" }) {
 		if err := s.prepareFortran(); err != nil {
-			fmt.Println(err) // the programs that need it say which file they lack
+			fmt.Println(err) // the programs that need the missing file name it
 		}
 	}
 	inParallel(s.jobs, all, func(r run) {
@@ -158,13 +160,13 @@ func (s *suite) compile(r run, m makefile, objects []string) error {
 		objects = slices.Delete(slices.Clone(objects), 1, 2)
 	}
 	more := append(slices.Clone(m.defines[r.program]), "-lm", "-lpthread")
-	if r.face == "openmpi" { // what MPI 4 brought is in our library alone
+	if r.face == "openmpi" { // only our library has the functions of MPI 4
 		more = append(more, filepath.Join(filepath.Dir(s.gompirun), "lib/openmpi/libmpi.so.40"))
 	}
 	return s.cc(r.face, binary, append(files, objects...), more...)
 }
 
-// cc makes target of files, if it is not newer than they are.
+// cc makes target from files unless target is newer than all of them.
 func (s *suite) cc(face, target string, files []string, more ...string) error {
 	if isNewer(target, append(files, filepath.Join(s.work, "include/mpitestconf.h"))) {
 		return nil
@@ -180,8 +182,8 @@ func (s *suite) cc(face, target string, files []string, more ...string) error {
 	return nil
 }
 
-// compiler returns that of a face: for the standard's own interface gompicc, which is beside
-// gompirun.
+// compiler returns the compiler of a face. The standard's own interface has gompicc, which lies
+// beside gompirun.
 func (s *suite) compiler(face string) string {
 	if face == "abi" {
 		return filepath.Join(filepath.Dir(s.gompirun), "gompicc")
@@ -222,7 +224,8 @@ func writeIfOther(file, text string) error {
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
-// A makefile is what automake's says about programs that are not made of one file of their name.
+// A makefile is automake's entry for the programs that are built from more than one source, or
+// from a source of another name.
 type makefile struct{ sources, defines map[string][]string }
 
 var makeRule = regexp.MustCompile(`(?m)^(?:nodist_)?(\w+?)_(SOURCES|CPPFLAGS)\s*=(.*)$`)
@@ -231,7 +234,7 @@ var sourceFile = regexp.MustCompile(`\.(c|f|f90)$`)
 
 func readMakefile(file string) makefile {
 	m := makefile{map[string][]string{}, map[string][]string{}}
-	text, _ := os.ReadFile(file) // without it programs are of one file
+	text, _ := os.ReadFile(file) // without a makefile each program has one source
 	for _, f := range makeRule.FindAllStringSubmatch(string(text), -1) {
 		for _, word := range strings.Fields(f[3]) {
 			switch {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// fortranFlags are those of mpifort.mpich for a gfortran of today, which takes no calls of one
-// routine with different types without them, and what allocmemf needs. Modules of other MPIs stay
-// apart.
+// fortranFlags are the flags of mpifort.mpich for a current gfortran, which otherwise refuses
+// calls of one routine with different types, and the flag for allocmemf. Modules of other MPIs
+// stay apart.
 var fortranFlags = []string{"-O0", "-w", "-fallow-argument-mismatch", "-fallow-invalid-boz", "-fcray-pointer"}
 
 // language returns which Fortran a directory is for, f77, f90 or f08, or "".
@@ -31,7 +31,7 @@ func hasFortran(face string) bool {
 	return err == nil
 }
 
-// extension returns that of the sources of a directory whose makefile does not name them.
+// extension returns the extension of sources in a directory whose makefile does not name them.
 func extension(dir string) string {
 	switch language(dir) {
 	case "":
@@ -42,8 +42,8 @@ func extension(dir string) string {
 	return ".f90"
 }
 
-// find returns the path of a source of a directory: there, made by prepareFortran, or in the same
-// directory for an older Fortran, from which MPICH's makefiles copy it.
+// find returns the path of a source of a directory: in the directory, made by prepareFortran, or
+// in the same directory for an older Fortran, from which MPICH's makefiles copy it.
 func (s *suite) find(dir, source string) string {
 	_, sub, _ := strings.Cut(dir, "/")
 	for _, file := range []string{
@@ -59,8 +59,8 @@ func (s *suite) find(dir, source string) string {
 
 func (s *suite) generated(dir string) string { return filepath.Join(s.work, "generated", dir) }
 
-// prepareFortran makes what MPICH's configure and makefiles make: headers that declare integers of
-// addresses and offsets, and the programs of io, out of a template.
+// prepareFortran makes the files that MPICH's configure and makefiles would make: headers that
+// declare integers of addresses and offsets, and the programs of io, from a template.
 func (s *suite) prepareFortran() error {
 	headers, err := filepath.Glob(filepath.Join(s.source, "f77/*/*.h.in"))
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// A line is one of a list of tests: a program, how many ranks, and settings.
+// A line is a line of a list of tests: a program, its number of ranks, and settings.
 type line struct {
 	dir, text string
 	program   string
 	ranks     int
 	args, env []string
 	limit     time.Duration // 0 if the line has none
-	status    bool          // it is to end with a status that is not 0
+	status    bool          // the program is to end with a status other than 0
 	memory    float64       // GiB that all ranks together need
 }
 
@@ -28,7 +28,7 @@ var mark = regexp.MustCompile(`^@\w+@`)
 // words are marks that configure makes lines of.
 var words = strings.NewReplacer("@iodir@", "io", "@rmadir@", "rma", "@ALLOCMEMF@", "allocmemf 1", "@ALLOCMEMFC@", "allocmemf90 1")
 
-// readLines returns the lines of the lists of directories, and of those that lists name in turn.
+// readLines returns the lines of the lists of directories, and of the lists named in them.
 func (s *suite) readLines(dirs []string) (all []line, err error) {
 	for _, dir := range dirs {
 		file := filepath.Join(s.source, dir, "testlist.in")

@@ -20,11 +20,12 @@ import (
 	"time"
 )
 
-// directories are all of the suite in C and Fortran, but for part and those that start processes.
+// directories are all directories of the suite in C and Fortran, except part and the directories
+// whose tests start processes.
 const directories = "attr,ckpoint,coll,comm,datatype,errhan,errors,errors/faults,group,impls/mpich,impls/mpich/threads," +
 	"info,init,io,mpi_t,pt2pt,rma,threads,topo,f77,f90,f08"
 
-// A suite is what the flags say.
+// A suite holds the values of the flags.
 type suite struct {
 	source, work, known string
 	gompirun            string
@@ -83,7 +84,7 @@ func (s *suite) run(dirs []string) error {
 	return compare(todo, past, known)
 }
 
-// choose returns what the flags choose of lines.
+// choose returns the runs that the flags select from lines.
 func (s *suite) choose(lines []line, past map[string]outcome, known knownLines) (todo []run) {
 	for _, face := range s.faces {
 		for _, l := range lines {
@@ -105,7 +106,8 @@ func (s *suite) choose(lines []line, past map[string]outcome, known knownLines) 
 	return todo
 }
 
-// limitOfKnown is how long a line may run that is not to pass: those that hang would take minutes.
+// limitOfKnown is the time limit of a line that is known to fail: a hanging line would take
+// minutes.
 const limitOfKnown = 10 * time.Second
 
 func (s *suite) table() string { return filepath.Join(s.work, "outcomes.tsv") }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// readOutcomes reads the table of an earlier run, if there is one.
+// readOutcomes reads the table of an earlier run, if any.
 func readOutcomes(file string) (map[string]outcome, error) {
 	all := map[string]outcome{}
 	text, err := os.ReadFile(file)
@@ -60,7 +60,7 @@ func summarize(w io.Writer, ran []run, all map[string]outcome) {
 	}
 }
 
-// compare returns an error if what ran does not pass as the known lines say.
+// compare returns an error if a run passed or failed against the list of known lines.
 func compare(ran []run, all map[string]outcome, known knownLines) error {
 	if known == nil {
 		return nil
@@ -99,8 +99,9 @@ func (k knownLines) byChance(r run) bool { return k["chance "+r.name()] != "" }
 
 func (k knownLines) failedOnce(r run) bool { return k["once "+r.name()] != "" }
 
-// crossSection returns every nth of the runs that are to pass in little memory, and all of lines
-// that have failed once. Of those in Fortran, which come three times, it is a sixth as many.
+// crossSection returns every nth of the runs that are to pass in little memory, and all lines
+// that have failed once. Programs in Fortran exist three times, so only a sixth as many are
+// taken.
 func crossSection(all []run, n int, known knownLines) (some []run) {
 	count := map[int]int{}
 	for _, r := range all {

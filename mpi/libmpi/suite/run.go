@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// A run is a line with one face.
+// A run is a line together with a face.
 type run struct {
 	face string
 	line
 }
 
-// name returns the line as the list of known lines has it.
+// name returns the line as the list of known lines spells it.
 func (r run) name() string { return r.dir + "/" + r.text }
 
 func (r run) key() string { return r.face + "/" + r.name() }
@@ -41,12 +41,12 @@ const (
 	leftOut  verdict = "left out"
 )
 
-// An outcome is what came of a run.
+// An outcome is the result of a run.
 type outcome struct {
 	face, dir, text string
 	verdict         verdict
 	seconds         float64
-	first           string // what it said first that it should not have
+	first           string // the first line of output that is wrong
 }
 
 func (o outcome) key() string { return o.face + "/" + o.dir + "/" + o.text }
@@ -77,7 +77,7 @@ func (s *suite) runAll(todo []run, missing map[string]string) (all []outcome) {
 	return all
 }
 
-// memory returns how many GiB are free, less what the system should keep.
+// memory returns the free GiB, less a reserve for the system.
 func memory() float64 {
 	text, _ := os.ReadFile("/proc/meminfo")
 	_, rest, _ := strings.Cut(string(text), "MemAvailable:")
@@ -125,17 +125,17 @@ func (s *suite) try(r run, o *outcome) {
 	s.keep(r, out.Bytes(), text.Bytes())
 }
 
-// timeoutStatus is that of a gompirun that ended a job because of --timeout.
+// timeoutStatus is the exit status of gompirun after --timeout ended the job.
 const timeoutStatus = 124
 
-// judge returns what came of a run, and its first line that is wrong.
+// judge returns the verdict on a run, and the first wrong line of its output.
 func judge(r run, out, text string, err error) (verdict, string) {
 	status := 0
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		status = exit.ExitCode()
 	}
-	if r.status { // a time limit may be what is tested
+	if r.status { // the test may be of a time limit
 		if status != 0 {
 			return passed, ""
 		}
@@ -169,7 +169,7 @@ func firstLine(text string) string {
 	return ""
 }
 
-// keep writes what a run wrote to a file.
+// keep writes the output of a run to a file.
 func (s *suite) keep(r run, out, text []byte) {
 	file := filepath.Join(s.work, "output", r.face, r.dir, strings.ReplaceAll(strings.ReplaceAll(r.text, " ", "_"), "/", "_"))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err == nil {

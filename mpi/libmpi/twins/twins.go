@@ -1,5 +1,5 @@
-// Package twins runs functions of C that have a brother in Go (mpi/libmpi/face) on memory of tests,
-// which compare what the two leave there: one that is changed alone fails.
+// Package twins runs C functions that have a twin in Go (mpi/libmpi/face) on memory of tests.
+// Tests compare the memory after both, and fail if only one of the twins was changed.
 package twins
 
 import (
@@ -19,7 +19,7 @@ type C struct {
 	from io.Reader
 }
 
-// Start builds the program and starts it, until the test ends.
+// Start builds the program and runs it until the test ends.
 func Start(t *testing.T) *C {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil {
@@ -45,7 +45,7 @@ func Start(t *testing.T) *C {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		to.Close() // which ends it
+		to.Close() // the program ends
 		if err := run.Wait(); err != nil {
 			t.Errorf("twins: %v", err)
 		}
@@ -73,7 +73,7 @@ func faceFolder(t *testing.T) string {
 // arguments is how many numbers a function has at most.
 const arguments = 6
 
-// Call has C run a function on memory, and returns what the function returns.
+// Call has C run a function on memory, and returns the function's result.
 func (c *C) Call(function string, memory []byte, args ...uint64) uint64 {
 	c.t.Helper()
 	var request bytes.Buffer
