@@ -13,8 +13,8 @@ import (
 // A Span is the elements of a vector from Lo to Hi-1.
 type Span struct{ Lo, Hi int }
 
-// A Block is what two ranks have to agree on where one sends the other a block. Type is NoType if
-// there is nothing to send.
+// A Block is the size and type of a block, on which sender and receiver have to agree. Type is
+// NoType if the block is empty.
 type Block struct {
 	Bytes int64
 	Type  mem.Type
@@ -39,13 +39,13 @@ func BlockOf(b mem.Buffer) Block {
 // typeBits are the bits of a Type in the word of a block.
 const typeBits = 8
 
-// wordOf returns the word of a block whose type is not that of all: its bytes and its Type.
+// wordOf returns the word of a block with a type of its own: its bytes and its Type.
 func wordOf(b mem.Buffer) int {
 	x := BlockOf(b)
 	return int(x.Bytes)<<typeBits | int(x.Type)
 }
 
-// Block decodes a word of Lengths: the number of elements, if all are of one type.
+// Block decodes a word of Lengths: the number of elements, if all blocks have the same type.
 func (f *Fingerprint) Block(word int) Block {
 	switch {
 	case word == 0:
@@ -56,8 +56,8 @@ func (f *Fingerprint) Block(word int) Block {
 	return Block{int64(word * f.Type.Size()), f.Type}
 }
 
-// ofBlocks returns displs, displacements in v. That of an empty block means nothing, as in MPI, and
-// is 0 in the result if it lies outside v.
+// ofBlocks returns displs, displacements in v. The displacement of an empty block means nothing,
+// as in MPI: in the result it is 0 if it lies outside v.
 func ofBlocks(v mem.Buffer, counts, displs []int) []int {
 	if len(displs) != len(counts) {
 		return displs // there are none, or Check refuses them
@@ -75,12 +75,14 @@ func ofBlocks(v mem.Buffer, counts, displs []int) []int {
 	return inside
 }
 
-// SendBlock returns where the block for a rank lies in Send: all of Send, if it has no blocks.
+// SendBlock returns the range of Send that holds the block for a rank: all of Send without
+// blocks.
 func (c *Call) SendBlock(rank, ranks int) Span {
 	return block(calls.Table[c.Kind].Send.Layout, c.Send.Len(), rank, ranks, c.SendCounts, c.SendDispls)
 }
 
-// RecvBlock returns where the block from a rank lies in Recv: all of Recv, if it has no blocks.
+// RecvBlock returns the range of Recv that holds the block from a rank: all of Recv without
+// blocks.
 func (c *Call) RecvBlock(rank, ranks int) Span {
 	return block(calls.Table[c.Kind].Recv.Layout, c.Recv.Len(), rank, ranks, c.RecvCounts, c.RecvDispls)
 }
@@ -100,8 +102,8 @@ func block(l calls.Layout, n, rank, ranks int, counts, displs []int) Span {
 	return Span{lo, lo + counts[rank]}
 }
 
-// Blocks returns where all blocks of Send and Recv lie on a rank: one Span if the vector has no
-// blocks, none if the rank does not use it.
+// Blocks returns the ranges of all blocks of Send and Recv on a rank: a single Span if the vector
+// has no blocks, none if the rank does not use the vector.
 func (c *Call) Blocks(rank, ranks int) (send, recv []Span) {
 	t, root := &calls.Table[c.Kind], rank == c.Root
 	if t.Send.On(root) != calls.Unused {
@@ -128,8 +130,8 @@ func blocksOf(v *calls.Vector, ranks int) int {
 	return ranks
 }
 
-// Exchange sets out[r] to what rank me sends to rank r, and in[r] to where it receives from it. The
-// collective reduces nothing.
+// Exchange sets out[r] to the buffer that rank me sends to rank r, and in[r] to the buffer that
+// receives from rank r. The collective reduces nothing.
 func (c *Call) Exchange(me int, out, in []mem.Buffer) {
 	if c.Kind == calls.Alltoallw {
 		copy(out, c.Each.Send)
@@ -149,13 +151,13 @@ func (c *Call) Exchange(me int, out, in []mem.Buffer) {
 	}
 }
 
-// Elements returns the number of elements of all blocks together, the same on all ranks. It is 0
-// for LocalCounts, and for collectives that make communicators and memory.
+// Elements returns the number of elements of all blocks together, the same on all ranks. The
+// number is 0 for LocalCounts, and for collectives that create communicators or allocate memory.
 func (f *Fingerprint) Elements(ranks int) int {
 	switch t := &calls.Table[f.Kind]; {
 	case t.Recv.Layout == calls.Absent:
 		return 0
-	case (t.Send.Layout == calls.Even) != (t.Recv.Layout == calls.Even): // Count is of one block
+	case (t.Send.Layout == calls.Even) != (t.Recv.Layout == calls.Even): // Count is the length of a single block
 		return int(f.Count) * ranks
 	}
 	return int(f.Count)

@@ -1,6 +1,5 @@
-// Package call describes one call of a collective: its arguments, their check, and which blocks go
-// from which rank to which. Package calls has the table of all that distinguishes one collective
-// from another.
+// Package call describes a call of a collective: its arguments, their check, and which blocks go
+// from which rank to which. Package calls has the table of the differences between collectives.
 package call
 
 import (
@@ -8,14 +7,14 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Call is one call of a collective on one rank. It is a value: a blocking call keeps it on its
-// stack, a Persistent in itself. The methods named after collectives fill in a zero Call where it
-// lies and return a pointer to it: to copy so large a struct right after its fields were stored
+// A Call is a call of a collective on one rank. Calls are values: a blocking call keeps its Call
+// on the stack, a Persistent in itself. The methods named after collectives fill in a zero Call
+// in place and return a pointer: a copy of so large a struct right after its fields were stored
 // stalls the processor (10 ns of an allreduce).
 type Call struct {
 	Fingerprint
 	Send, Recv             mem.Buffer
-	Root                   int   // as the caller gave it: Fingerprint's is cut to 32 bits
+	Root                   int   // as the caller gave it: Fingerprint has only 32 bits of it
 	Op                     Op    // Fingerprint's with its function
 	SendCounts, SendDispls []int // of Send's blocks, where the collective has counts for them
 	RecvCounts, RecvDispls []int // of Recv's
@@ -29,7 +28,7 @@ type Each struct {
 	isHost     bool // all are in host memory
 }
 
-// is sets what c does with count elements like b's.
+// is sets c's Kind and Count, and c's Type to b's.
 func (c *Call) is(k calls.Kind, b mem.Buffer, count int) *Call {
 	c.Kind, c.Type, c.Count = k, b.Type(), int64(count)
 	return c
@@ -131,7 +130,7 @@ func (c *Call) Exscan(send, recv mem.Buffer, op Op) *Call {
 	return c.is(calls.Exscan, send, send.Len()).by(op).from(send).to(recv)
 }
 
-// Arguments are those of any collective.
+// Arguments are the arguments of any collective.
 type Arguments struct {
 	Send, Recv             mem.Buffer
 	Root                   int
@@ -141,7 +140,7 @@ type Arguments struct {
 	Each                   Each
 }
 
-// Fill fills in a zero c with those of a that a collective has.
+// Fill fills in a zero c with the arguments of a that collective k has.
 func (c *Call) Fill(k calls.Kind, a *Arguments) *Call {
 	switch k {
 	case calls.Barrier:

@@ -9,8 +9,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// Check returns what is wrong with c's arguments on a rank, before anything is sent. It ignores
-// arguments that mean nothing there. It completes the Fingerprint of a call of mem.Opaque.
+// Check returns an error if c's arguments are wrong on a rank, before anything is sent. Arguments
+// without a meaning on this rank are ignored. Check completes the Fingerprint of a call of
+// mem.Opaque.
 func (c *Call) Check(rank, ranks int) error {
 	if c.Root < 0 || c.Root >= ranks {
 		return fmt.Errorf("root %d: want 0 to %d", c.Root, ranks-1)
@@ -50,11 +51,11 @@ func (c *Call) Check(rank, ranks int) error {
 	return nil
 }
 
-// ReadOnly says what is wrong with a buffer that is to be received into.
+// ReadOnly is the error of a receive buffer that cannot be received into.
 const ReadOnly = "has a layout that names elements twice: want one that names each once"
 
-// checkEach checks the buffers of an alltoallw. What a rank sends itself it receives as such. In
-// place, what goes to a rank and what comes from it share one buffer.
+// checkEach checks the buffers of an alltoallw. A rank receives the data for itself with the type
+// that it sent. In place, the data to a rank and the data from it share a buffer.
 func (c *Call) checkEach(rank, ranks int) error {
 	send, recv := c.Each.Send, c.Each.Recv
 	if len(send) != ranks || len(recv) != ranks {
@@ -122,8 +123,8 @@ func checkLength(what string, got int, of string, want int) error {
 	return nil
 }
 
-// checkBlocks checks the blocks of a vector of n elements: one per rank, inside it. nil
-// displacements mean that the blocks follow each other.
+// checkBlocks checks the blocks of a vector of n elements: a block per rank, inside the vector.
+// nil displacements mean that the blocks follow each other.
 func checkBlocks(what string, n, ranks int, counts, displs []int) error {
 	if len(counts) != ranks || displs != nil && len(displs) != ranks {
 		return fmt.Errorf("%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts), len(displs), what, ranks)
@@ -141,8 +142,9 @@ func checkBlocks(what string, n, ranks int, counts, displs []int) error {
 	return nil
 }
 
-// checkOverlap allows overlapping Send and Recv only in the in-place form of the collective: where
-// one has a block for each rank, the other is the rank's own block of it; else both are the same.
+// checkOverlap allows overlapping Send and Recv only in the in-place form of the collective. If
+// only one of them has a block per rank, the other is the rank's own block of it; else both are
+// the same.
 func (c *Call) checkOverlap(t *calls.Traits, rank, ranks int) error {
 	const want = "send and recv overlap: want "
 	switch send, recv := t.Send.PerRank(), t.Recv.PerRank(); {
@@ -162,8 +164,8 @@ func (c *Call) checkOverlap(t *calls.Traits, rank, ranks int) error {
 	return nil
 }
 
-// sameBlocks reports whether the blocks of Send and Recv have the same lengths, and those that are
-// not empty the same places.
+// sameBlocks reports whether the blocks of Send and Recv have equal lengths and, unless empty,
+// equal places.
 func (c *Call) sameBlocks(ranks int) bool {
 	if !slices.Equal(c.SendCounts, c.RecvCounts) {
 		return false

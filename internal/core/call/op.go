@@ -7,14 +7,14 @@ import (
 	"gompi/internal/mem"
 )
 
-// An Op is the operator of one reduction.
+// An Op is the operator of a reduction.
 type Op struct {
 	Kind mem.Op
 	// Program states that Func is a function of a program in C, which a thread of the program's is
 	// to call.
 	Program bool
-	// Func combines, in the place of Kind's kernel: acc = acc op in, element by element. For
-	// mem.Custom it must be associative; operands keep rank order, so that it need not commute.
+	// Func combines, instead of Kind's kernel: acc = acc op in, element by element. A Func of
+	// mem.Custom must be associative; operands keep rank order, so commutativity is not needed.
 	Func func(acc, in mem.Buffer)
 }
 

@@ -5,14 +5,13 @@ import (
 	"gompi/internal/mem"
 )
 
-// Roles returns what c does with Send and Recv on a rank.
+// Roles returns the use of Send and Recv by c on a rank.
 func (c *Call) Roles(rank int) (send, recv calls.Role) {
 	t, root := &calls.Table[c.Kind], rank == c.Root
 	return t.Send.On(root), t.Recv.On(root)
 }
 
-// Operands returns the buffers that a rank sends from and receives to. A buffer that it does not
-// use is empty.
+// Operands returns the buffers that a rank sends from and receives to. An unused buffer is empty.
 func (c *Call) Operands(rank int) (from, to mem.Buffer) {
 	send, recv := c.Roles(rank)
 	if send == calls.Read {

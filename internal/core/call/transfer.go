@@ -7,24 +7,24 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Transfer is one rank's part in a collective in which ranks read each other's blocks where their
-// owners have stored them: it says which blocks go from which rank to which. All collectives but a
-// barrier and an allreduce can be done so. It may be done in chunks: of each block the same
-// elements at a time.
+// A Transfer is a rank's part in a collective in which ranks read each other's blocks from the
+// place where their owners stored them. It names the blocks that go from rank to rank. All
+// collectives except a barrier and an allreduce can run as Transfers. A Transfer may run in
+// chunks: the same elements of each block at a time.
 type Transfer struct {
 	Send, Recv mem.Buffer // empty where this rank sends, or receives, nothing
 	Op         Op
 	Size       int  // bytes of an element, 1 where there are none
 	Longest    int  // elements of the longest block of all ranks; 0 of LocalCounts
-	Lo, Hi     int  // this rank reads what ranks Lo to Hi-1 send
-	Splits     bool // each rank reads a block of its own, else all the same one
-	Writes     bool // what this rank sends is read from where it has stored it
+	Lo, Hi     int  // this rank reads the blocks sent by ranks Lo to Hi-1
+	Splits     bool // each rank reads a block of its own, else all read the same block
+	Writes     bool // this rank stores its blocks, from where the others read them
 	Full       bool // every rank reads from every other
-	Folds      bool // what is read is combined into one block
+	Folds      bool // the blocks read are combined into a single block
 	Scans      bool // in the order of a scan
 
-	// Staged means that this rank, too, stores its own operand for the others and reads it from
-	// there: its result may overwrite the operand before all is combined.
+	// Staged means that this rank, too, stores its own operand for the others, and reads the
+	// operand from there: its result may overwrite the operand before all is combined.
 	Staged bool
 
 	gathers     bool // Recv has a block for each rank
@@ -32,11 +32,11 @@ type Transfer struct {
 	out, in     blocks
 }
 
-// Scratch is memory that a Transfer needs for blocks of different lengths. It is reused, by one
-// call at a time.
+// Scratch is memory that a Transfer needs for blocks of different lengths, reused by one call at
+// a time.
 type Scratch struct{ send, recv unequal }
 
-// Transfer sets t, which is zero, to what c does on a rank. ordered means that operands are
+// Transfer sets t, which is zero, to c's Transfer on a rank. ordered means that operands are
 // combined in the order of coll/order.go. t is valid until s is used for another call.
 func (c *Call) Transfer(t *Transfer, rank, ranks int, ordered bool, s *Scratch) {
 	kind, root := c.Kind.As(), rank == c.Root
@@ -132,8 +132,8 @@ func (t *Transfer) placeUnequal(c *Call, row *calls.Traits, s *Scratch) {
 	}
 }
 
-// From returns the i-th rank that this one reads from. Where every rank reads from all, each begins
-// with another.
+// From returns the i-th rank that this rank reads from. Where every rank reads from all, each
+// begins with another rank.
 func (t *Transfer) From(i int) int {
 	if t.Hi-t.Lo == t.ranks {
 		return (t.rank + i) % t.ranks
@@ -161,7 +161,8 @@ func (t *Transfer) InBytes(rank, lo, n int) []byte {
 // Start returns the first element in Send of the block that a rank reads.
 func (t *Transfer) Start(rank int) int { return t.out.start(t.sent(rank)) }
 
-// sent returns which block of Send a rank reads, received which one of Recv comes from it.
+// sent returns the number of the block of Send that a rank reads, received the number of the
+// block of Recv that comes from a rank.
 func (t *Transfer) sent(rank int) int {
 	if t.Splits {
 		return rank
@@ -176,18 +177,18 @@ func (t *Transfer) received(rank int) int {
 	return 0
 }
 
-// Lengths returns what the ranks of a collective with LocalCounts exchange and compare: a
-// word of the block that this rank sends to each rank, or to all alike, and of those that it
-// expects of ranks Lo, Lo+1 and so on. Fingerprint.Block decodes it. longest is how long the
-// longest block is that this rank sends.
+// Lengths returns the block lengths that the ranks of a collective with LocalCounts exchange and
+// compare, as words for Fingerprint.Block. sent has a word for each block that this rank sends, a
+// single word if all ranks get the same block. expected has the words of the blocks from ranks
+// Lo, Lo+1 and so on. longest is the length of the longest block sent.
 func (t *Transfer) Lengths() (sent, expected []int, longest int) {
 	sent, longest = t.out.words()
 	expected, _ = t.in.words()
 	return sent, expected, longest
 }
 
-// blocks specifies where the blocks of a vector lie: one after the other, if they are equally long.
-// It is two words long, for the reason that mem.Buffer is four.
+// blocks specifies the places of the blocks of a vector: consecutive, if they are equally long.
+// The struct is two words long, for the reason that mem.Buffer is four.
 type blocks struct {
 	each    int // elements of every block
 	unequal *unequal
@@ -234,7 +235,7 @@ func (b *blocks) chunk(v mem.Buffer, i, lo, n int) mem.Buffer {
 	return v.Slice(start+lo, start+min(lo+n, count))
 }
 
-// bytes is chunk as host memory, of elements of size bytes. It saves a call.
+// bytes is chunk as host memory, of elements of size bytes, and saves a call.
 func (b *blocks) bytes(v mem.Buffer, i, lo, n, size int) []byte {
 	count, start := b.each, i*b.each
 	if b.unequal != nil {
@@ -257,7 +258,7 @@ func (b *blocks) words() (words []int, longest int) {
 	return u.counts, longest
 }
 
-// place makes u blocks of counts elements at displs, or one after the other if displs is nil.
+// place makes u blocks of counts elements at displs, or consecutive blocks if displs is nil.
 func (u *unequal) place(counts, displs []int) *unequal {
 	u.counts, u.starts, u.each = counts, displs, nil
 	if displs == nil {
@@ -280,7 +281,7 @@ func (u *unequal) apart(each []mem.Buffer) *unequal {
 	return u
 }
 
-// whole makes u one block of n elements.
+// whole makes u a single block of n elements.
 func (u *unequal) whole(n int) *unequal {
 	u.scratch = append(u.scratch[:0], n)
 	u.counts, u.starts, u.each = u.scratch, nil, nil

@@ -1,30 +1,32 @@
-// Package layout describes memory that does not lie in one run: which runs of bytes data are, in
-// which order. It packs them into one run and unpacks them, in whole or in part, as fast as the
-// memory is. MPI's datatypes and comm's Layouts are both made of it; Memory makes a mem.Buffer of
-// it, which messages and collectives take as any other.
+// Package layout describes memory that is not contiguous: the runs of bytes that hold the data,
+// in their order. Its functions pack the runs into contiguous memory and unpack them, in whole or
+// in part, at the speed of the memory. MPI's datatypes and comm's Layouts are both built on
+// Layouts. Memory makes a mem.Buffer of a Layout, which messages and collectives take like any
+// other.
 //
-// A Layout is immutable and may be used by several goroutines. Addresses are numbers, as the memory
-// may be C's: whoever passes an address of Go's memory keeps that memory alive.
+// A Layout is immutable and may be used by several goroutines. Addresses are numbers, as the
+// memory may be C's: a caller that passes an address of Go's memory keeps that memory alive.
 package layout
 
 import "slices"
 
-// A Layout is some loops in each other: count turns, stride bytes apart, each of which is a run of
-// bytes, or spans, or other Layouts. Regular ones are small so, whatever their counts. Runs merge
-// where they touch. In a Layout by elements, elem says what the bytes are. The zero Layout is
+// A Layout is a nest of loops: count turns, stride bytes apart, each of which is a run of bytes,
+// or spans, or other Layouts. So regular Layouts are small, whatever their counts. Runs merge
+// where they touch. In a Layout by elements, elem is the Element of the bytes. The zero Layout is
 // empty.
 type Layout struct {
 	off    int // of the first turn, from the place of the loop
-	at     int // where the loop begins in the packed bytes of a turn of the loop around it
+	at     int // start of the loop in the packed bytes of a turn of the outer loop
 	count  int
 	stride int
 	each   int      // packed bytes of a turn
 	spans  []span   // either these
 	parts  []Layout // or these, or neither: then a turn is a run
-	elem   Element  // in a layout by elements: what all bytes below belong to, nil if its parts say that
+	elem   Element  // in a layout by elements: the Element of all bytes below, nil if the parts have their own
 }
 
-// An Element is what the runs of a Layout by elements are made of. Elements are compared by ==.
+// An Element is the kind of element in the runs of a Layout by elements. Elements are compared by
+// ==.
 type Element interface {
 	// Width returns its bytes.
 	Width() int
@@ -51,7 +53,7 @@ func (l Layout) At(off int) Layout {
 // Size returns the packed bytes.
 func (l *Layout) Size() int { return l.count * l.each }
 
-// Contiguous reports whether l is one run of bytes, and where it begins.
+// Contiguous reports whether l is a single run of bytes, and where the run begins.
 func (l *Layout) Contiguous() (off int, ok bool) { return l.off, l.isRun() || l.Size() == 0 }
 
 func (l *Layout) isRun() bool { return l.count == 1 && l.spans == nil && l.parts == nil }
@@ -59,7 +61,7 @@ func (l *Layout) isRun() bool { return l.count == 1 && l.spans == nil && l.parts
 // A Loop is Count runs of Each bytes, Stride bytes apart, the first at Off.
 type Loop struct{ Off, Count, Each, Stride int }
 
-// Loop returns l as one loop of runs, if it is that.
+// Loop returns l as a single loop of runs, if possible.
 func (l *Layout) Loop() (o Loop, ok bool) {
 	return Loop{l.off, l.count, l.each, l.stride}, l.spans == nil && l.parts == nil
 }
@@ -89,7 +91,8 @@ func (l *Layout) fuse(n, stride int) (fused Layout, ok bool) {
 	return r, true
 }
 
-// Around returns n turns of inner[0], the only one, stride bytes apart. It allocates nothing.
+// Around returns n turns of inner[0], its only element, stride bytes apart. Around does not
+// allocate.
 func Around(inner []Layout, n, stride int) Layout {
 	if fused, ok := inner[0].fuse(n, stride); ok {
 		return fused
@@ -108,7 +111,7 @@ func (l *Layout) Times(n, stride int) Layout {
 // A Builder makes a Layout of Layouts that follow each other in the packed bytes.
 type Builder struct {
 	parts []Layout
-	spans []span  // the last part, as long as it consists of runs
+	spans []span  // the last part, while it consists of runs
 	elem  Element // of spans
 }
 
@@ -172,7 +175,7 @@ func regular(n int, off func(int) int) (stride int, ok bool) {
 	return stride, true
 }
 
-// Layout returns what was added.
+// Layout returns the Layout of all that was added.
 func (b *Builder) Layout() Layout {
 	b.flush()
 	if len(b.parts) == 0 {
@@ -203,12 +206,12 @@ func (b *Builder) equalParts() bool {
 	return true
 }
 
-// same tells whether two slices are one.
+// same tells whether two slices are the same memory.
 func same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// Bounds returns the first byte that l touches, and the one behind the last.
+// Bounds returns the first byte that l touches, and the byte after the last.
 func (l *Layout) Bounds() (lo, hi int) {
 	if l.Size() == 0 {
 		return 0, 0
@@ -275,8 +278,8 @@ func (l *Layout) Bytes(elements int) int {
 	return bytes
 }
 
-// Runs calls do for the runs of a Layout by elements, in the order of the packed bytes: where each
-// begins, its bytes, and what they are.
+// Runs calls do for the runs of a Layout by elements, in the order of the packed bytes, with each
+// run's offset, its bytes and its Element.
 func (l *Layout) Runs(do func(off, n int, e Element)) { l.runs(0, nil, do) }
 
 // runs is Runs of a part that is at off, of elements unless that is nil.
@@ -316,8 +319,8 @@ func (l Layout) Scaled(k int) Layout {
 	return l
 }
 
-// Complexity returns how many loops are in each other at most, and how many runs and parts are
-// listed one by one.
+// Complexity returns the depth of the nest of loops, and how many runs and parts are listed
+// individually.
 func (l *Layout) Complexity() (loops, listed int) {
 	listed = len(l.spans)
 	if len(l.parts) > 1 {

@@ -8,9 +8,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Memory is host memory that a Layout describes. It is a mem.Space, the address in which is the
-// number of packed bytes before: so all that can be done with a device's memory can be done with
-// it.
+// Memory is host memory that a Layout describes. As a mem.Space, its addresses are numbers of
+// packed bytes: so Memory supports all operations on a device's memory.
 type Memory struct {
 	Layout
 	base     uintptr
@@ -29,7 +28,7 @@ func Lay(base uintptr, keep unsafe.Pointer, l Layout, t mem.Type, n int, readOnl
 // Name implements mem.Space.
 func (m *Memory) Name() string { return "laid-out host memory" }
 
-// Alloc implements mem.Space: it returns host memory in one run.
+// Alloc implements mem.Space: the result is contiguous host memory.
 func (m *Memory) Alloc(t mem.Type, n int) (mem.Buffer, error) { return mem.Host.Alloc(t, n) }
 
 // Free implements mem.Space.
@@ -38,11 +37,11 @@ func (m *Memory) Free(mem.Buffer) {}
 // ReadOnly implements mem.Scattered.
 func (m *Memory) ReadOnly() bool { return m.readOnly }
 
-// bounce is the bytes that pass through host memory at a time if neither side is in one run.
+// bounce is the bytes that pass through host memory at a time if neither side is contiguous.
 const bounce = 64 << 10
 
-// Copy implements mem.Space. It packs or unpacks; what is on neither side in one run it does both
-// to, in chunks.
+// Copy implements mem.Space. It packs or unpacks. If neither side is contiguous, it does both, in
+// chunks.
 func (m *Memory) Copy(dst, src mem.Buffer) error {
 	switch {
 	case dst.Size() != src.Size():

@@ -1,8 +1,8 @@
 package layout
 
-// Order reports whether no run of l begins before the one before it, and whether none does before
-// that ends. Runs are taken in the order of the packed bytes. It takes time by what is listed in l,
-// not by counts.
+// Order reports whether no run of l begins before the start of the previous run, and whether none
+// begins before the end of the previous run. Runs are taken in the order of the packed bytes. The
+// time depends on the spans and parts listed in l, not on counts.
 func (l *Layout) Order() (ascending, disjoint bool) {
 	if l.Size() == 0 {
 		return true, true
@@ -14,16 +14,16 @@ func (l *Layout) Order() (ascending, disjoint bool) {
 // A sequence is runs, of which the first begins at first, and the last is from last to end.
 type sequence struct {
 	first, last, end int
-	falls, overlaps  bool // what Order reports
+	falls, overlaps  bool // the negated results of Order
 }
 
-// then is s and, behind it, t.
+// then is s followed by t.
 func (s sequence) then(t sequence) sequence {
 	return sequence{s.first, t.last, t.end,
 		s.falls || t.falls || t.first < s.last, s.overlaps || t.overlaps || t.first < s.end}
 }
 
-// thenOrOnly is t if that is number 0, else s and, behind it, t.
+// thenOrOnly is t if t is number 0, else s followed by t.
 func (s sequence) thenOrOnly(t sequence, number int) sequence {
 	if number == 0 {
 		return t
@@ -37,7 +37,7 @@ func (s sequence) by(off int) sequence {
 	return s
 }
 
-// sequence is that of l, which has data.
+// sequence returns the sequence of l, which has data.
 func (l *Layout) sequence() sequence {
 	turn := sequence{end: l.each} // a run
 	for i, s := range l.spans {

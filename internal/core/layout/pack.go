@@ -7,20 +7,20 @@ import (
 
 // A cursor copies between laid-out memory and a part of its packed bytes.
 type cursor struct {
-	buf    []byte // what is left of it
+	buf    []byte // the rest of the buffer
 	skip   int    // packed bytes before buf
 	unpack bool
 }
 
-// Pack copies what comes behind the first skip packed bytes of l, whose place is base, to dst. It
-// returns how many bytes that are: as many as dst has, or all there are.
+// Pack copies the packed bytes of l after the first skip, with l at base, to dst. The result is
+// the number of bytes copied: len(dst), or all there are.
 func (l *Layout) Pack(dst []byte, base uintptr, skip int) int {
 	c := cursor{buf: dst, skip: skip}
 	return c.run(l, base)
 }
 
-// Unpack takes src for what comes behind the first skip packed bytes of l. It returns how many
-// bytes it has used.
+// Unpack copies src to the packed bytes of l after the first skip. The result is the number of
+// bytes of src used.
 func (l *Layout) Unpack(base uintptr, src []byte, skip int) int {
 	c := cursor{buf: src, skip: skip, unpack: true}
 	return c.run(l, base)
@@ -35,7 +35,7 @@ func (c *cursor) run(l *Layout, base uintptr) int {
 	return all - len(c.buf)
 }
 
-// walk copies what l has behind skip, which is less than all.
+// walk copies the bytes of l after skip, which is less than l's size.
 func (c *cursor) walk(l *Layout, base uintptr) {
 	turn := 0
 	if c.skip > 0 {

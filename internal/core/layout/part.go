@@ -4,13 +4,13 @@ import "sort"
 
 // A walker finds the runs of a part of a Layout's packed bytes.
 type walker struct {
-	skip, n int // packed bytes before the part, and in it: what is left of both
+	skip, n int // packed bytes left before the part, and in it
 	do      func(off, n, count, stride int) bool
 }
 
-// Part calls do for the runs of n packed bytes of l behind the first skip, in their order: where
-// each begins, and its bytes. It ends where l does, or when do returns false, and reports whether
-// do has returned true each time. Runs that touch are not merged across loops.
+// Part calls do for the runs of n packed bytes of l after the first skip, in their order, with
+// each run's offset and its bytes. Part stops at the end of l, or when do returns false, and
+// reports whether do returned true each time. Runs that touch are not merged across loops.
 func (l *Layout) Part(skip, n int, do func(off, n int) bool) bool {
 	return l.Loops(skip, n, func(off, n, count, stride int) bool {
 		for ; count > 0; count-- {
@@ -23,8 +23,7 @@ func (l *Layout) Part(skip, n int, do func(off, n int) bool) bool {
 	})
 }
 
-// Loops is Part for loops of count runs of n bytes, stride bytes apart: those of a regular Layout
-// are few.
+// Loops is Part for loops of count runs of n bytes, stride bytes apart: a regular Layout has few.
 func (l *Layout) Loops(skip, n int, do func(off, n, count, stride int) bool) bool {
 	w := walker{skip, min(n, l.Size()-skip), do}
 	return w.n <= 0 || w.walk(l, 0)

@@ -1,11 +1,12 @@
-// Package files has MPI's files, on file systems that have POSIX's interface.
+// Package files implements MPI's files, on file systems with POSIX's interface.
 //
 // A file is a descriptor of each rank, and a communicator of its own. Data moves by preadv and
-// pwritev, one call for each run of bytes in the file that the view leaves. Each rank moves what is
-// its own, but in blocking collective calls whose short runs interleave: exchange.go has these.
-// What ranks have in common they agree on in messages: modes, views, sizes; one that has failed
-// fails on all. The shared file pointer is in a small file beside the file, which every host
-// reaches that reaches the file.
+// pwritev, a call for each run of bytes that the view leaves in the file. Each rank moves its own
+// data, except in blocking collective calls whose short runs interleave (exchange.go). Ranks
+// agree on modes, views and sizes in messages; a call that fails on a rank fails on all. The
+// shared file pointer is in a small file beside the file, so that it is in reach of the same
+// hosts.
 //
-// MPI's functions for files are in access.go (data), open.go, view.go, pointers.go and settings.go.
+// MPI's functions for files are in access.go (data), open.go, view.go, pointers.go and
+// settings.go.
 package files

@@ -10,7 +10,7 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// classes are those of errors of the system: others are MPI_ERR_IO.
+// classes are the classes of the system's errors. All others are MPI_ERR_IO.
 var classes = map[unix.Errno]abi.Class{
 	unix.ENOENT:       errs.NoSuchFile,
 	unix.EEXIST:       errs.FileExists,
@@ -42,7 +42,7 @@ func failed(what, name string, err error) error {
 	return errs.New(class, "%s", fmt.Sprintf("cannot %s %s: %v", what, name, err))
 }
 
-// again calls f until no signal interrupts it.
+// again calls f until no signal interrupts the call.
 func again[T any](f func() (T, error)) (T, error) {
 	for {
 		x, err := f()

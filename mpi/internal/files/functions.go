@@ -6,8 +6,8 @@ import (
 	"gompi/mpi/internal/p2p"
 )
 
-// The functions that move data. Collective ones that are not in order ask nothing of other
-// ranks, but those that block while some view has short runs.
+// The functions that move data. Collective functions that are not in order need no messages,
+// except blocking ones while some view has short runs.
 
 func FileReadAt(f *File, offset int, buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Status) error {
 	return f.block(reads, at(offset), buf, n, t, st)

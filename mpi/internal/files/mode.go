@@ -24,7 +24,7 @@ const (
 
 func (m mode) has(x mode) bool { return m&x != 0 }
 
-// check returns what is wrong with m.
+// check returns an error if m is not valid.
 func (m mode) check() error {
 	ways := 0
 	for _, x := range []mode{readOnly, readWrite, writeOnly} {
@@ -45,7 +45,7 @@ func (m mode) check() error {
 	return nil
 }
 
-// flags returns what open wants for m, of a file that is there.
+// flags returns the flags of open for m, for a file that exists.
 func (m mode) flags() int {
 	switch {
 	case m.has(readOnly):
@@ -56,7 +56,7 @@ func (m mode) flags() int {
 	return unix.O_RDWR | unix.O_CLOEXEC
 }
 
-// creation returns what open wants besides on the rank that may make the file.
+// creation returns the further flags of open for the rank that may create the file.
 func (m mode) creation() int {
 	flags := 0
 	if m.has(create) {

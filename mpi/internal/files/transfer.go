@@ -14,7 +14,7 @@ type access struct {
 	v      *view
 	write  bool
 	atomic bool
-	at, n  int // the bytes of data in the view that it moves
+	at, n  int // the bytes of data in the view that the access moves
 
 	buf   abi.Addr // count elements of t
 	count int
@@ -40,7 +40,8 @@ func (a *access) move() (bytes int, err error) {
 	return a.copy(a.t.Layout(a.count), a.buf)
 }
 
-// lock locks all that a reaches over, so that other atomic accesses come before or after it.
+// lock locks the whole extent of a in the file, so that other atomic accesses come before or
+// after.
 func (a *access) lock() (unlock func(), err error) {
 	how, from := int16(unix.F_RDLCK), a.v.offset(a.at)
 	if a.write {
@@ -95,7 +96,7 @@ func (a *access) copy(memory layout.Layout, base abi.Addr) (moved int, err error
 // mostVectors is IOV_MAX: the runs in memory that a call of the system takes.
 const mostVectors = 1024
 
-// run moves n bytes at off in the file, to or from what is in memory behind the first skip bytes.
+// run moves n bytes at off in the file, to or from the memory after its first skip bytes.
 func (a *access) run(memory *layout.Layout, base abi.Addr, skip, off, n int) (moved int, err error) {
 	var few [4][]byte
 	vectors, bytes := few[:0], 0
@@ -139,7 +140,7 @@ func (a *access) call(vectors [][]byte, off int) (moved int, err error) {
 	return moved, nil
 }
 
-// behind returns what is left of vectors behind n bytes.
+// behind returns the rest of vectors after n bytes.
 func behind(vectors [][]byte, n int) [][]byte {
 	for len(vectors) > 0 && n >= len(vectors[0]) {
 		n -= len(vectors[0])
