@@ -14,22 +14,22 @@ import (
 	"gompi/transport"
 )
 
-// Operations are those of a communicator. All methods are called with the lock held.
+// Operations are the operations of a communicator. All methods are called with the lock held.
 type Operations interface {
 	// Fail ends all of them, because the communicator is broken or closed.
 	Fail(err error)
-	// Depart ends those that wait for a member that has left in good order; all says that no other
-	// member is left.
+	// Depart ends the operations that wait for a member that has left in good order; all says
+	// that no other member is left.
 	Depart(p *peers.Peer, all bool)
-	// Awaited appends the members for which some wait to named; anyMember reports that one waits
-	// for any member.
+	// Awaited appends the members for which operations wait to named; anyMember reports that some
+	// operation waits for any member.
 	Awaited(named []int) (to []int, anyMember bool)
 	// Unanswered yields the members whose messages or calls have come, and have no answer yet.
 	Unanswered(yield func(member int) bool)
 }
 
-// A Comm is what a rank knows of the members of one of its communicators: who they are, which of
-// them have left it, and why it is broken. Ranks are those of the communicator unless stated
+// A Comm is a rank's knowledge of the members of a communicator: which ranks they are, which have
+// left the communicator, and why it is broken. Ranks are ranks of the communicator unless stated
 // otherwise.
 type Comm struct {
 	ID uint64
@@ -38,20 +38,20 @@ type Comm struct {
 	ops      Operations
 	members  []world.Rank         // by rank; nil: all, in order
 	index    map[world.Rank]int32 // the inverse; nil with members
-	counters []uint32             // that the members exchanged to make it, by rank; nil if they exchanged none
+	counters []uint32             // each member's counter when the communicator was created, by rank; nil if not exchanged
 	rank     int
 	size     int
 	leavers  leavers
-	err      error       // why it is broken or closed
-	reason   []byte      // why it was revoked, as Revoke frames carry it; nil if it was not
+	err      error       // why c is broken or closed
+	reason   []byte      // why c was revoked, as Revoke frames carry the reason; nil if not revoked
 	broken   atomic.Bool // err is not nil
 	breaking bool        // BreakSoon was called
 	waits    []int       // room for awaited
 }
 
-// Open makes c the communicator with a context id among the given world ranks, nil for all, whose
-// Operations are ops. counters are those that they exchanged to make it, if they did. CatchUp and
-// DismissLost follow.
+// Open makes c the communicator with a context id among the given world ranks, nil for all.
+// counters are the members' counters when the communicator was created, nil if they did not
+// exchange them. The caller then calls CatchUp and DismissLost.
 func (k *Ranks) Open(c *Comm, ops Operations, id uint64, members []world.Rank, counters []uint32) {
 	c.ID, c.ranks, c.ops, c.members, c.counters = id, k, ops, members, counters
 	c.rank, c.size = int(k.cfg.Rank), k.cfg.Size
@@ -86,7 +86,7 @@ func (c *Comm) Host(rank int) string { return c.ranks.cfg.Host(c.World(rank)) }
 // Has reports whether a world rank is a member.
 func (c *Comm) Has(rank world.Rank) bool { return c.Member(rank) >= 0 }
 
-// Member returns the rank of a world rank, -1 if it is none of the members.
+// Member returns the rank of a world rank, -1 if that rank is no member.
 func (c *Comm) Member(rank world.Rank) int {
 	if c.members == nil {
 		return int(rank)
@@ -97,7 +97,7 @@ func (c *Comm) Member(rank world.Rank) int {
 	return -1
 }
 
-// Err returns why c is broken, nil while it works, and then without a lock.
+// Err returns why c is broken, nil while c works. Without an error, Err takes no lock.
 func (c *Comm) Err() error {
 	if !c.broken.Load() {
 		return nil
@@ -111,10 +111,10 @@ func (c *Comm) why() error {
 	return c.err
 }
 
-// IsBroken reports whether Err is not nil. It takes no lock.
+// IsBroken reports whether Err is not nil, without a lock.
 func (c *Comm) IsBroken() bool { return c.broken.Load() }
 
-// BrokenWord returns what IsBroken loads.
+// BrokenWord returns the word that IsBroken loads.
 func (c *Comm) BrokenWord() *atomic.Bool { return &c.broken }
 
 // Broken is Err with the lock held.
@@ -123,7 +123,7 @@ func (c *Comm) Broken() error { return c.err }
 // Breaking reports whether BreakSoon was called.
 func (c *Comm) Breaking() bool { return c.breaking }
 
-// Break breaks c here and notifies the other members of the reason. It takes the lock.
+// Break breaks c here and notifies the other members of the reason. Break takes the lock.
 func (c *Comm) Break(cause string) {
 	c.ranks.cfg.Progress.Lock()
 	defer c.ranks.cfg.Progress.Exit()
@@ -145,8 +145,8 @@ func (c *Comm) BreakUp(v Reason) {
 	c.ranks.sendReason(c.ID, c.reason, c.Has)
 }
 
-// BreakSoon breaks c, but first gives the launcher time to send a better reason, or what why needs
-// to know: until known reports that it has.
+// BreakSoon breaks c, but first gives the launcher time to send a better reason, or the news that
+// why needs: until known returns true.
 func (c *Comm) BreakSoon(known func() bool, why func() Reason) {
 	if c.breaking || c.err != nil {
 		return
@@ -155,16 +155,16 @@ func (c *Comm) BreakSoon(known func() bool, why func() Reason) {
 	c.ranks.after(func() bool { return c.err != nil || known() }, func() { c.BreakUp(why()) })
 }
 
-// AwaitReason waits for the launcher's news of why c is broken, since it may be broken where a
-// member has left early. It is for a goroutine that is inside a call.
+// AwaitReason waits for the launcher's news of why c is broken, as it may be after a member left
+// early. The caller is a goroutine inside a call.
 func (c *Comm) AwaitReason() {
 	var w record.Wait
 	w.Init(c.ranks.flight, inCollective{})
 	c.ranks.await(&w.Waiter, func() bool { return c.err != nil })
 }
 
-// inCollective is what the flight recorder shows of a wait in a collective that has a record of its
-// own.
+// inCollective describes, for the flight recorder, a wait in a collective that has a record of
+// its own.
 type inCollective struct{}
 
 func (inCollective) Describe() (seg.Call, seg.Ticket, bool) {
@@ -200,7 +200,7 @@ func (c *Comm) revokeError(v Reason) error {
 	}
 	host := c.ranks.cfg.Host(v.Rank)
 	r := c.Member(v.Rank)
-	if r < 0 { // it broke the communicator of which this one was made
+	if r < 0 { // that rank broke the communicator from which this one was made
 		return &RevokedError{Rank: r, Host: host, Died: v.Died,
 			Cause: fmt.Sprintf("world rank %d (host %s) %s", v.Rank, host, v.Cause)}
 	}
@@ -212,8 +212,8 @@ func (c *Comm) Whole() bool {
 	return c.err == nil && !c.breaking && len(c.leavers.left) == 0 && c.ranks.lost == 0
 }
 
-// Dead returns the members that the launcher has reported dead, in the order of its reports, which
-// is the same on all ranks. It takes the lock.
+// Dead returns the members that the launcher has reported dead, in the order of its reports,
+// which is the same on all ranks. Dead takes the lock.
 func (c *Comm) Dead() (members []int) {
 	k := c.ranks
 	k.cfg.Progress.Lock()
@@ -229,7 +229,7 @@ func (c *Comm) Dead() (members []int) {
 	return members
 }
 
-// Usable returns why a member cannot be used on c, nil if it can.
+// Usable returns why a member cannot be used on c, nil if usable.
 func (c *Comm) Usable(p *peers.Peer) error {
 	switch {
 	case c.err != nil:
@@ -244,7 +244,7 @@ func (c *Comm) Usable(p *peers.Peer) error {
 	return nil
 }
 
-// DismissLost ends what waits for ranks that were lost before c was made.
+// DismissLost ends the operations that wait for ranks lost before c was created.
 func (c *Comm) DismissLost() {
 	for rank, f := range c.ranks.fates {
 		if f.lost != nil {
@@ -254,8 +254,8 @@ func (c *Comm) DismissLost() {
 }
 
 // dismiss ends operations that wait for a lost peer. If the peer left in good order, only
-// receives and collectives that need it fail. If it crashed or was cut off, the communicator
-// breaks for all members.
+// receives and collectives that need the peer fail. If the peer crashed or was cut off, the
+// communicator breaks for all members.
 func (c *Comm) dismiss(p *peers.Peer, known bool) {
 	if !c.Has(p.Rank) || c.err != nil || p.Rank == c.ranks.cfg.Rank {
 		return
@@ -286,8 +286,8 @@ func (c *Comm) Close() {
 	c.sendLeft()
 }
 
-// RevokedBy handles a peer's Revoke frame, which may come before the launcher's news. This rank may
-// end because of it, and the other ranks must not learn of this rank's end first.
+// RevokedBy handles a peer's Revoke frame, which may come before the launcher's news. This rank
+// may end because of the revocation, and the other ranks must not learn of this rank's end first.
 func (k *Ranks) RevokedBy(p *peers.Peer, comm uint64, why []byte) {
 	if c := k.comms[comm]; c != nil && c.err == nil {
 		k.report(comm, why)
@@ -309,9 +309,9 @@ func (k *Ranks) revoke(comm uint64, why Reason) {
 	}
 }
 
-// sendReason sends the reason why a communicator broke to those of its members with which this rank
-// has exchanged frames. The launcher notifies all members, but this rank's goodbye could arrive
-// before.
+// sendReason sends the reason why a communicator broke to the members with which this rank has
+// exchanged frames. The launcher notifies all members, but this rank's goodbye could arrive
+// earlier.
 func (k *Ranks) sendReason(id uint64, text []byte, member func(world.Rank) bool) {
 	for p := range k.cfg.Peers.All {
 		if member(p.Rank) {
@@ -320,7 +320,7 @@ func (k *Ranks) sendReason(id uint64, text []byte, member func(world.Rank) bool)
 	}
 }
 
-// sendEnd notifies p that a communicator is closed here, or, with a reason, that it was revoked.
+// sendEnd notifies p that a communicator was closed here, or revoked if there is a reason.
 func sendEnd(p *peers.Peer, comm uint64, why []byte) {
 	switch {
 	case !p.Reachable():

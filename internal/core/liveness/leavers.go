@@ -8,17 +8,17 @@ import (
 	"gompi/transport"
 )
 
-// This file informs the ranks of a communicator that one of them has closed it. (A rank that closes
-// its last communicator leaves the job, which transports report.) A rank that waits for long sends
-// Await, once, to the members that it waits for. A rank that closes the
-// communicator sends Left to members that have sent Await, or whose frames show that they wait. So
-// a communicator in which no rank waits is closed without a message. Left comes in order behind all
-// frames that its sender has sent on the communicator. A rank whose communicator was revoked sends
-// Revoke instead, with the reason: the members that wait for it may not know of it.
+// This file informs the ranks of a communicator that a member has closed it. (A rank that closes
+// its last communicator leaves the job, which transports report.) A rank that waits for long
+// sends Await, once, to the awaited members. A rank that closes the communicator sends Left to
+// the members that have sent Await, or whose frames show that they wait. So closing a
+// communicator in which no rank waits takes no message. Left arrives after all frames that its
+// sender has sent on the communicator. A rank whose communicator was revoked sends Revoke with
+// the reason instead: members that wait for this rank may not know of the revocation.
 
 // The leavers of a communicator, by rank.
 type leavers struct {
-	left      set // have closed it
+	left      set // have closed the communicator
 	asked     set // were sent Await by this rank
 	inquirers set // wait for Left from this rank
 }
@@ -41,7 +41,7 @@ func (c *Comm) Left(rank int) bool { return len(c.leavers.left) > 0 && c.leavers
 // Inquire notes that a member waits for this rank's Left.
 func (c *Comm) Inquire(rank int) { c.leavers.inquire(rank) }
 
-// Gone returns why a member will not send or receive any more, nil if it may.
+// Gone returns why a member will not send or receive any more, nil if the member may.
 func (c *Comm) Gone(rank int) error {
 	if c.Left(rank) {
 		return ErrLeft
@@ -49,7 +49,7 @@ func (c *Comm) Gone(rank int) error {
 	return c.ranks.Lost(c.World(rank))
 }
 
-// HasLeft reports whether a member has left, so that nothing more will come from it.
+// HasLeft reports whether a member has left, so that nothing more will come from that member.
 func (c *Comm) HasLeft(member int) bool {
 	left, w := c.ranks.cfg.Left, c.World(member)
 	return c.Gone(member) != nil || !c.ranks.cfg.Peers.Peer(w).Connected() || left != nil && left(w)
@@ -93,7 +93,7 @@ func (c *Comm) awaits(member int) bool {
 	return anyMember || slices.Contains(named, member)
 }
 
-// askAwaited asks members that this rank waits for to notify it when they close c.
+// askAwaited asks the members that this rank waits for to notify this rank when they close c.
 func (c *Comm) askAwaited() {
 	named, anyMember := c.awaited()
 	for _, src := range named {
@@ -105,9 +105,9 @@ func (c *Comm) askAwaited() {
 	if !anyMember {
 		return
 	}
-	// A receive from any member fails when all have left. So it is enough to ask one member that
-	// has not left, and another one for each that has: to learn that a member has left takes up to
-	// ReasonTimeout, in which the others are asked already.
+	// A receive from any member fails when all have left. So asking a single member that has not
+	// left is enough, and a further one for each that has: news of a departure takes up to
+	// ReasonTimeout, and meanwhile the other members have been asked.
 	left, asked := 0, 0
 	for src := 0; src < c.size && asked <= left; src++ {
 		switch {
@@ -121,7 +121,7 @@ func (c *Comm) askAwaited() {
 	}
 }
 
-// sendAwait asks a member to notify this rank when it closes c, once.
+// sendAwait asks a member, once, to notify this rank when the member closes c.
 func (c *Comm) sendAwait(member int) {
 	if p := c.ranks.cfg.Peers.Peer(c.World(member)); !c.leavers.asked[member] && c.Usable(p) == nil {
 		c.leavers.asked.add(member)
@@ -129,10 +129,10 @@ func (c *Comm) sendAwait(member int) {
 	}
 }
 
-// sendLeft sends Left to the members that wait for it. With its last communicator a rank leaves the
-// job: then its transports notify all peers. If c was revoked, all members with which this rank has
-// exchanged frames get the reason: one that does not know it may begin to wait when this rank has
-// left.
+// sendLeft sends Left to the members that wait for it. With its last communicator a rank leaves
+// the job: then its transports notify all peers. If c was revoked, all members with which this
+// rank has exchanged frames get the reason: a member without the reason may begin to wait after
+// this rank has left.
 func (c *Comm) sendLeft() {
 	k := c.ranks
 	switch {
@@ -182,8 +182,8 @@ func (k *Ranks) Stalled() {
 	}
 }
 
-// dismissLeft looks in the host segment for ranks that have left without notifying this one, as
-// ranks do that never connected to it. It reads their frames first.
+// dismissLeft looks in the host segment for ranks that have left without notifying this rank, as
+// ranks do that never connected to it. dismissLeft reads the frames of such ranks first.
 func (k *Ranks) dismissLeft() {
 	var left []world.Rank
 	for _, c := range k.comms {

@@ -2,13 +2,13 @@ package liveness
 
 import "gompi/internal/world"
 
-// This file has the names of communicators, and lets a rank that fails while a communicator is made
-// notify the members that have made it.
+// This file has the names of communicators. They let a rank that fails while a communicator is
+// created notify the members that have created it.
 //
-// All ranks that make a communicator send each other a number which each of them uses once: see
-// Counter. The first member's number makes the context id. The numbers of the others make further
-// names of the same communicator. So a rank that has sent its number, and fails before it has
-// received those of the others, can revoke a communicator whose context id it does not know.
+// All creating ranks send each other a number that each of them uses once: see Counter. The first
+// member's number makes the context id. The numbers of the other members make further names of
+// the same communicator. So a rank that has sent its number, and fails before the other numbers
+// arrive, can revoke a communicator without knowing its context id.
 
 // NextID returns a context id that no other communicator of the job has: the
 // world rank of the communicator's first member and a counter of that rank's.
@@ -16,12 +16,12 @@ func NextID(first world.Rank, counter uint32) uint64 {
 	return uint64(first)<<32 | uint64(counter)
 }
 
-// MakerID returns the context id by which members of the communicator with the given one make
-// communicators among themselves. There is no world rank with such a bit.
+// MakerID returns the context id by which members of the communicator with the given id create
+// communicators among themselves. No world rank has such a bit.
 func MakerID(id uint64) uint64 { return id | 1<<62 }
 
-// Counter returns the counter for the next context id with this rank as first member, and advances
-// it. It takes the lock.
+// Counter returns the counter for the next context id with this rank as first member, and
+// advances the counter. Counter takes the lock.
 func (k *Ranks) Counter() uint32 {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Unlock()
@@ -29,8 +29,9 @@ func (k *Ranks) Counter() uint32 {
 	return k.next
 }
 
-// Withdraw notifies all ranks that this one is not in the communicator for which it has sent
-// counter: it breaks there because of v, which names this rank or another. It takes the lock.
+// Withdraw notifies all ranks that this rank is not in the communicator for which it has sent
+// counter: the communicator breaks there because of v, which names this rank or another. Withdraw
+// takes the lock.
 func (k *Ranks) Withdraw(counter uint32, v Reason) {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Exit()
@@ -39,7 +40,7 @@ func (k *Ranks) Withdraw(counter uint32, v Reason) {
 	k.sendReason(id, text, func(world.Rank) bool { return true })
 }
 
-// CatchUp breaks c, which is new, if one of its members has withdrawn, or another has revoked it.
+// CatchUp breaks c, which is new, if a member has withdrawn or has revoked c.
 func (c *Comm) CatchUp() {
 	v, revoked := c.ranks.past.take(func(yield func(uint64) bool) {
 		if !yield(c.ID) {
@@ -56,7 +57,7 @@ func (c *Comm) CatchUp() {
 	}
 }
 
-// MayOpen reports whether frames for a communicator that does not exist here are kept for it.
+// MayOpen reports whether frames for a communicator that does not exist here are kept.
 func (k *Ranks) MayOpen(id uint64) bool { return k.past.mayOpen(id) }
 
 // named returns the communicator that a revocation with an id is for, nil if there is none.

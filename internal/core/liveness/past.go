@@ -2,20 +2,20 @@ package liveness
 
 import "gompi/internal/fifo"
 
-// A past is what a rank knows of communicators that it does not have: those that were closed here,
-// with the encoded reasons of those that were revoked, and those that were revoked before they were
-// made here. It knows the last ones of both.
+// A past is a rank's knowledge of communicators that it does not have: communicators closed here,
+// with the encoded reasons if they were revoked, and communicators revoked before they were
+// created here. Only the last ones of both kinds are kept.
 type past struct {
 	closed  recent[[]byte]
 	revoked recent[Reason]
 }
 
-// close notes that a communicator was closed here. why is the reason for which it was revoked, nil
-// if it was not.
+// close notes that a communicator was closed here. why is the reason of its revocation, nil if
+// not revoked.
 func (p *past) close(id uint64, why []byte) { p.closed.add(id, why) }
 
-// revoke notes that a communicator was revoked which is not made here, unless it was closed. It
-// reports false then.
+// revoke notes that a communicator was revoked which does not exist here. It reports false if the
+// communicator was closed here.
 func (p *past) revoke(id uint64, why Reason) bool {
 	if p.closed.has(id) {
 		return false
@@ -24,10 +24,10 @@ func (p *past) revoke(id uint64, why Reason) bool {
 	return true
 }
 
-// mayOpen reports whether frames for a communicator that does not exist here are kept for it.
+// mayOpen reports whether frames for a communicator that does not exist here are kept.
 func (p *past) mayOpen(id uint64) bool { return !p.revoked.has(id) && !p.closed.has(id) }
 
-// why returns the encoded reason for which a communicator was revoked, nil if it was not.
+// why returns the encoded reason of a communicator's revocation, nil if not revoked.
 func (p *past) why(id uint64) []byte {
 	if v, ok := p.revoked.of[id]; ok {
 		return v.Encode()
@@ -35,8 +35,8 @@ func (p *past) why(id uint64) []byte {
 	return p.closed.of[id]
 }
 
-// take returns why one of several communicators was revoked before it was made here, and forgets
-// all of them.
+// take returns why a communicator, known by several ids, was revoked before it was created here,
+// and forgets all these ids.
 func (p *past) take(ids func(yield func(uint64) bool)) (why Reason, revoked bool) {
 	if len(p.revoked.of) == 0 {
 		return why, false
@@ -50,15 +50,16 @@ func (p *past) take(ids func(yield func(uint64) bool)) (why Reason, revoked bool
 	return why, revoked
 }
 
-// A recent holds what is known of the context ids that were added last.
+// A recent holds a value for each of the context ids that were added last.
 type recent[V any] struct {
 	of    map[uint64]V
 	order fifo.Queue[uint64]
 }
 
-// recentIDs is how many ids a recent holds. A frame that arrives after recentIDs more communicators
-// were closed would be kept for a communicator that is never created, which costs some memory. If
-// one is created here that was revoked longer ago than that, the other members send the revocation.
+// recentIDs is how many ids a recent holds. A frame that arrives after recentIDs more
+// communicators were closed would be kept for a communicator that is never created, which costs
+// some memory. If a communicator is created here that was revoked longer ago, the other members
+// send the revocation.
 const recentIDs = 4096
 
 func (s *recent[V]) add(id uint64, v V) {
@@ -74,7 +75,7 @@ func (s *recent[V]) add(id uint64, v V) {
 	s.of[id] = v
 }
 
-// has reports whether id is one of them.
+// has reports whether s holds id.
 func (s *recent[V]) has(id uint64) bool {
 	_, known := s.of[id]
 	return known

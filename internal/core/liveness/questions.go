@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// ReasonTimeout is how long the loss of a rank waits for the launcher's news of how it ended. A
-	// killed process is reaped within milliseconds of its connections' end, but the launcher may
-	// wait for a processor. A cut network has no such news to wait for.
+	// ReasonTimeout is how long the loss of a rank waits for the launcher's news of that rank's
+	// end. A killed process is reaped within milliseconds of its connections' end, but the
+	// launcher may wait for a processor. A cut network has no such news to wait for.
 	ReasonTimeout = 2 * time.Second
-	// fateTime is how long a collective waits for the launcher's news if a rank it needs has left,
-	// or if calls differ. The rank's process may have failed, and may have left because of an
-	// error; another rank may know which calls differ.
+	// fateTime is how long a collective waits for the launcher's news if an awaited rank has
+	// left, or if calls differ. The rank's process may have failed, or left because of an error;
+	// another rank may know which calls differ.
 	fateTime = 200 * time.Millisecond
 )
 
@@ -25,11 +25,11 @@ type question struct {
 	suspect  world.Rank // a rank that a transport has lost, None for another question
 	due      time.Time
 	answered func() bool
-	decide   func() // is called when it is answered or due, or no news will come
+	decide   func() // called when answered or due, or when no news will come
 }
 
-// after calls decide when answered reports that the awaited news has come, and otherwise after
-// fateTime. If no news can come it calls decide at once.
+// after calls decide when answered returns true, and otherwise after fateTime. If no news can
+// come, after calls decide at once.
 func (k *Ranks) after(answered func() bool, decide func()) {
 	if k.cfg.Boot == nil || k.ends || answered() {
 		decide()
@@ -38,8 +38,8 @@ func (k *Ranks) after(answered func() bool, decide func()) {
 	k.ask(question{suspect: world.None, due: time.Now().Add(fateTime), answered: answered, decide: decide})
 }
 
-// await waits until answered reports that the awaited news has come, for fateTime at most. It is
-// for a goroutine inside a call, which waits in w, and gives the lock away meanwhile.
+// await waits until answered returns true, for fateTime at most. The caller is a goroutine inside
+// a call, which waits in w, and gives the lock away meanwhile.
 func (k *Ranks) await(w *progress.Waiter, answered func() bool) {
 	k.after(answered, func() { k.cfg.Progress.MakeReady(w) })
 	k.cfg.Progress.Await(context.Background(), w) // never fails: this context never ends
@@ -62,7 +62,7 @@ func (k *Ranks) Deadline() time.Duration {
 	return max(time.Until(first.due), 1)
 }
 
-// Decide decides the questions that are answered or due. It returns their number.
+// Decide decides the questions that are answered or due. The result is their number.
 func (k *Ranks) Decide() (n int) {
 	now := time.Now()
 	for i := 0; i < len(k.questions); {

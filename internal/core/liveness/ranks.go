@@ -1,13 +1,13 @@
-// Package liveness knows which ranks are dead, have left, or are suspects, whether the job ends,
-// and, of each communicator, who its members are, which of them have closed it, and why it is
-// broken. It learns this from transports, peers and the launcher, decides which reason counts,
-// notifies the peers, and ends the operations that wait in vain.
+// Package liveness knows which ranks are dead, have left, or are suspects, and whether the job
+// ends. Of each communicator it knows the members, which of them have closed the communicator,
+// and why it is broken. Transports, peers and the launcher report to this package. It decides
+// which reason counts, notifies the peers, and ends the operations that wait in vain.
 //
-// The launcher's reason counts more than a transport's. So every rank reports the true reason, and
-// no rank ends because of a death of which the launcher does not know, and is taken for the first
-// to fail. What follows from an observation of this rank's own may therefore have to wait for news:
-// as a question, which is decided when its answer has come, or has not come in time. No goroutine
-// waits for news with the lock held.
+// The launcher's reason counts more than a transport's. So every rank reports the true reason,
+// and no rank ends because of a death unknown to the launcher, which would take that rank for the
+// first to fail. The consequences of this rank's own observations may therefore have to wait for
+// news: as a question, which is decided when answered, or when the time for an answer is over. No
+// goroutine waits for news with the lock held.
 package liveness
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Messages are the rank's messages. All methods are called with the lock held.
 type Messages interface {
-	// Forget drops what has come for a communicator that is revoked and does not exist here.
+	// Forget drops the frames kept for a communicator that is revoked and does not exist here.
 	Forget(comm uint64)
 	// Ended reports that a rank that is lost writes to no memory any more.
 	Ended(rank world.Rank)
@@ -47,28 +47,28 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Ranks are the ranks of the job, as one of them sees them. Methods are called with the lock held
+// Ranks are the ranks of the job, as seen by one of them. Methods are called with the lock held
 // unless their comments state otherwise.
 type Ranks struct {
 	cfg       Config
 	flight    *seg.Recorder // nil without a host segment
 	comms     map[uint64]*Comm
-	past      past                 // communicators closed here, and those revoked before they were made here
+	past      past                 // communicators closed here, or revoked before they were created here
 	next      uint32               // counter of the next context id made here
-	fates     map[world.Rank]*fate // of those that are lost or have ended
+	fates     map[world.Rank]*fate // of ranks that are lost or have ended
 	lost      int
 	dead      []world.Rank // as the launcher has reported them
 	questions []question
 	ends      bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
-	why       string // it ends, as the launcher reports
+	why       string // why the job ends, as the launcher reports
 	ballots   map[ballotKey]*ballot
 }
 
-// A fate is what became of a rank.
+// A fate is a rank's end, or its loss.
 type fate struct {
-	lost  error // why nothing can be sent to it any more
+	lost  error // why nothing can be sent to the rank any more
 	ended bool  // its process has ended, or will soon
-	died  error // how its process ended after it had left, as the launcher reports
+	died  error // how the rank's process ended after it had left, as the launcher reports
 }
 
 // Init makes k ready for use.
@@ -79,7 +79,7 @@ func (k *Ranks) Init(cfg Config) {
 	}
 }
 
-// Lost returns why a rank is lost, nil if it is not.
+// Lost returns why a rank is lost, nil if not lost.
 func (k *Ranks) Lost(rank world.Rank) error {
 	if k.lost == 0 { // every receive that is posted asks
 		return nil
@@ -118,15 +118,15 @@ func (k *Ranks) EndJob() {
 	k.Decide()
 }
 
-// lose handles the loss of a rank, of which the first reason counts. known states that the launcher
-// notifies all ranks of it.
+// lose handles the loss of a rank, of which the first reason counts. known states that the
+// launcher notifies all ranks of the loss.
 func (k *Ranks) lose(rank world.Rank, err error, known bool) {
 	f := k.fates[rank]
 	if f == nil {
 		f = new(fate)
 		k.fates[rank] = f
 	}
-	// A rank that shares memory with this one is cut off only by the end of its process.
+	// Only the end of its process cuts off a rank that shares memory with this rank.
 	if known || errors.Is(err, ErrLeft) || errors.Is(err, transport.ErrCut) {
 		f.ended = true
 	}
@@ -160,17 +160,19 @@ func (k *Ranks) awaits(rank world.Rank) bool {
 	return false
 }
 
-// Detach gives up what a rank that has died shares with this one, and reports whether it has: not
-// if the job ends. From then on no transport reads or writes memory of that rank, and every
-// communicator that holds it is broken, also one that is opened later. Collectives through shared
-// memory that run may still touch that rank's. It takes the lock.
+// Detach gives up the memory that a dead rank shares with this rank. It reports false, and does
+// nothing, if the job ends. From then on no transport reads or writes memory of the dead rank,
+// and every communicator that holds it is broken, including communicators opened later. Running
+// collectives through shared memory may still touch the dead rank's memory. Detach takes the
+// lock.
 func (k *Ranks) Detach(rank world.Rank) bool {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Exit()
 	if k.ends {
 		return false
 	}
-	// If it died after it had left, communicators continue without it, but may not any more.
+	// Communicators continue without a rank that died after it had left. From now on they must
+	// not.
 	if f := k.fates[rank]; f != nil && f.died != nil {
 		f.lost = f.died
 		p := k.cfg.Peers.Peer(rank)
@@ -190,13 +192,14 @@ func (k *Ranks) TransportLost(rank world.Rank, err error) {
 	}
 }
 
-// BreaksProtocol loses a rank that has sent what no rank sends.
+// BreaksProtocol loses a rank that has sent an invalid frame.
 func (k *Ranks) BreaksProtocol(rank world.Rank, err error) { k.lose(rank, err, false) }
 
 // Suspected reports whether err, the error of a transport with a rank, counts only after the
-// launcher had time to report why. A rank that has left in good order may have left because a
-// communicator was revoked, of which this rank does not know yet: what the launcher knows of that
-// comes before its answer. Meanwhile operations that wait for the rank continue to wait.
+// launcher had time to report why. A rank that left in good order may have left because a
+// communicator was revoked, of which this rank does not know yet: the launcher's news of the
+// revocation comes before its answer. Meanwhile operations that wait for the rank continue to
+// wait.
 func (k *Ranks) Suspected(rank world.Rank, err error) bool {
 	b := k.cfg.Boot
 	if b == nil || k.Lost(rank) != nil {
@@ -219,7 +222,8 @@ func (k *Ranks) Suspected(rank world.Rank, err error) bool {
 	return true
 }
 
-// explains reports whether the launcher may have a better reason than err, and one is wanted.
+// explains reports whether the launcher may have a better reason than err, and an operation needs
+// that reason.
 func (k *Ranks) explains(rank world.Rank, err error) bool {
 	return errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) ||
 		errors.Is(err, transport.ErrGone) && k.awaits(rank)
@@ -230,7 +234,7 @@ func (k *Ranks) isSuspect(rank world.Rank) bool {
 }
 
 // Reason returns why a transport failed with a rank that is no suspect. If no process listens at
-// the rank's address, and the launcher has no news of it, it has left.
+// the rank's address, and the launcher has no news of the rank, the rank has left.
 func (k *Ranks) Reason(rank world.Rank, err error) error {
 	switch lost := k.Lost(rank); {
 	case lost != nil:
@@ -243,7 +247,8 @@ func (k *Ranks) Reason(rank world.Rank, err error) error {
 	return err
 }
 
-// Inquire asks the launcher about a rank that may have left before anything was sent to it.
+// Inquire asks the launcher about a rank that may have left before anything was sent to that
+// rank.
 func (k *Ranks) Inquire(rank world.Rank) {
 	if k.cfg.Boot != nil {
 		k.cfg.Boot.Inquire(rank) // if the launcher is gone, that is news, too
@@ -285,8 +290,8 @@ func (k *Ranks) HandleEvents() int {
 	return len(events)
 }
 
-// revoked handles that another rank broke a communicator. The reason comes from that rank and from
-// the launcher; the first one counts.
+// revoked handles that another rank broke a communicator. The reason comes from that rank and
+// from the launcher; the first to arrive counts.
 func (k *Ranks) revoked(from world.Rank, comm uint64, text []byte) {
 	v, err := DecodeReason(text)
 	if err == nil && (v.Rank < 0 || int(v.Rank) >= k.cfg.Size) {

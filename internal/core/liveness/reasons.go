@@ -14,17 +14,17 @@ import (
 
 // The reasons an operation fails, for errors.Is. Faces export them.
 var (
-	// ErrMismatch: ranks called different collectives, or the same one with
-	// different types, operators, roots or counts.
+	// ErrMismatch: ranks called different collectives, or the same collective with different
+	// types, operators, roots or counts.
 	ErrMismatch = errors.New("ranks called different collectives")
-	// ErrRevoked: the communicator is broken: a rank died, a connection was
-	// cut, or an operation was cancelled after it had begun.
+	// ErrRevoked: the communicator is broken. A rank died, a connection was cut, or an operation
+	// was cancelled after its beginning.
 	ErrRevoked = errors.New("communicator revoked")
 	// ErrLeft: the peer has closed the communicator, or has left the job.
 	ErrLeft = errors.New("peer has left")
 )
 
-// ErrClosed: the communicator was closed here. It unwraps to net.ErrClosed.
+// ErrClosed: the communicator was closed here. ErrClosed unwraps to net.ErrClosed.
 var ErrClosed error = closedError{}
 
 type closedError struct{}
@@ -32,13 +32,13 @@ type closedError struct{}
 func (closedError) Error() string { return "communicator closed" }
 func (closedError) Unwrap() error { return net.ErrClosed }
 
-// A MismatchError names two calls that should have been the same. Rank made
-// Call, Peer made PeerCall, both as their Seq-th collective on the
-// communicator; ranks are those of the communicator.
+// A MismatchError names two calls that should have been equal. Rank made Call, Peer made
+// PeerCall, both as their Seq-th collective on the communicator; ranks are ranks of the
+// communicator.
 //
-// If the calls are the same, what differs is one block, in its length, as the counts of a v form
-// gave it, or its type: Rank expected Block where Peer sent PeerBlock. If these are the same, too,
-// the two ranks called different collectives before the Seq-th, which are not remembered.
+// If the calls are equal, a block differs, in its length, as the counts of a v form gave it, or
+// in its type: Rank expected Block where Peer sent PeerBlock. If the blocks are equal, too, the
+// two ranks called different collectives before the Seq-th, which are not remembered.
 type MismatchError struct {
 	Seq              uint64
 	Rank, Peer       int
@@ -60,7 +60,7 @@ func (e *MismatchError) Error() string {
 func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
 
 // A RevokedError states why a communicator is broken. Rank is the rank, in the communicator, that
-// died or gave up, -1 if none can be named. Died reports that it died, or was cut off.
+// died or gave up, -1 if none can be named. Died reports that Rank died, or was cut off.
 type RevokedError struct {
 	Rank  int
 	Host  string
@@ -78,10 +78,10 @@ func (e *RevokedError) Error() string {
 // Is makes errors.Is(err, ErrRevoked) true.
 func (e *RevokedError) Is(target error) bool { return target == ErrRevoked }
 
-// A Reason is why a communicator broke, in the form that travels to its other members. Exactly one
-// of its two meanings holds: a mismatch, if Mismatch is not nil, or else a cause.
+// A Reason is why a communicator broke, in the form that travels to its other members: a
+// mismatch, if Mismatch is not nil, or else a cause.
 type Reason struct {
-	Rank     world.Rank // that broke it
+	Rank     world.Rank // the rank that broke the communicator
 	Mismatch *MismatchError
 	Cause    string
 	Died     bool // Rank is lost
@@ -90,7 +90,7 @@ type Reason struct {
 // MaxReason bounds an encoded Reason.
 const MaxReason = 4096
 
-// What kind of Reason an encoded one is, behind its rank.
+// The kind of an encoded Reason, after its rank.
 const (
 	ofCause = iota
 	ofMismatch
@@ -100,7 +100,7 @@ const (
 // mismatchSize is the bytes of an encoded mismatch.
 const mismatchSize = 8 + 1 + 8 + 4 + 4 + 6*8 + 2
 
-// Encode encodes v. It cuts a long cause.
+// Encode encodes v. Long causes are cut.
 func (v Reason) Encode() []byte {
 	b := make([]byte, 0, mismatchSize+len(v.Cause))
 	b = binary.LittleEndian.AppendUint64(b, uint64(v.Rank))
@@ -126,7 +126,7 @@ func (v Reason) Encode() []byte {
 	return append(b, byte(m.Block.Type), byte(m.PeerBlock.Type))
 }
 
-// DecodeReason decodes what Encode has encoded.
+// DecodeReason decodes the result of Encode.
 func DecodeReason(b []byte) (Reason, error) {
 	if len(b) < 9 {
 		return Reason{}, fmt.Errorf("revocation of %d bytes: want at least 9", len(b))

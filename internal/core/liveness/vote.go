@@ -10,10 +10,11 @@ import (
 	"gompi/internal/seg"
 )
 
-// This file lets the living members of a communicator agree. The launcher decides, since it alone
-// knows which ranks live: a member votes, and receives the outcome when all have voted or ended.
+// This file lets the living members of a communicator agree. The launcher decides, since only the
+// launcher knows which ranks live: a member votes, and receives the outcome when all have voted
+// or ended.
 
-// A ballot is an agreement in which this rank has voted, and for whose outcome it waits.
+// A ballot is an agreement in which this rank has voted, and whose outcome it waits for.
 type ballot struct {
 	record.Wait
 	vote    *wire.Vote
@@ -25,9 +26,9 @@ type ballotKey struct{ comm, seq uint64 }
 // errNoLauncher: no process can decide.
 var errNoLauncher = errors.New("there is no launcher to decide it")
 
-// Vote votes, and returns what the living members have agreed on. If ctx ends before, this rank has
-// voted all the same: the others may count on it in the communicator that they make, from which it
-// has to withdraw. Vote takes the lock.
+// Vote votes, and returns the agreement of the living members. If ctx ends earlier, this rank has
+// voted nevertheless: the other members may count on this rank in the communicator that they
+// create, from which it has to withdraw. Vote takes the lock.
 func (k *Ranks) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	k.cfg.Progress.Lock()
 	defer k.cfg.Progress.Exit()

@@ -2,16 +2,16 @@ package path
 
 import "gompi/internal/calls"
 
-// A Method is an algorithm over messages, as one collective has it. Package coll has its code.
+// A Method is an algorithm over messages, as a collective has it. Package coll has its code.
 type Method struct {
 	Algorithm Algorithm
-	Doc       string // what it does, when it is good
+	Doc       string // how the algorithm works, and when it is good
 	// Ordered means that operands are combined in the order of coll/order.go. Then the algorithm
 	// serves functions and deterministic mode.
 	Ordered bool
 }
 
-// A collective is one that has algorithms over messages to name.
+// A collective is a collective with a choice of algorithms over messages.
 type collective struct {
 	kind    calls.Kind
 	methods []Method
@@ -20,10 +20,10 @@ type collective struct {
 
 // A rule specifies which algorithm to take for which calls. The built-in rules come from the
 // simulated machines of comm/sim, hosts with one rank each ("network") and with eight
-// ("cluster"), on which a test keeps every choice within a third of the best. Each comment names a
-// cell of them: the microseconds of the rule's algorithm, and of what would be taken without the
-// rule. Where ranks share processors ("oversubscribed") the fewest messages are best: each wakes a
-// rank.
+// ("cluster"), on which a test keeps every choice within a third of the best. Each comment names
+// a cell of these machines: the microseconds of the rule's algorithm, and of the choice without
+// the rule. Where ranks share processors ("oversubscribed") the fewest messages are best: each
+// wakes a rank.
 type rule struct {
 	from, to       int64 // bytes, as gompi-bench has them; to is exclusive, 0 for no limit
 	ranks          int   // at least
@@ -175,7 +175,7 @@ var catalogue = [...]collective{
 }
 
 // position returns where the rules of a collective stand, -1 if it has none. Collectives with
-// blocks of different lengths go by the rules of those with equal ones.
+// blocks of different lengths use the rules of their forms with equal blocks.
 func position(k calls.Kind) int {
 	k = k.TunedAs()
 	for i := range catalogue {
@@ -194,5 +194,6 @@ func Methods(k calls.Kind) []Method {
 	return nil
 }
 
-// serves reports whether the method serves calls, ordered ones if ordered.
+// serves reports whether the method serves calls; ordered means calls whose operands keep an
+// order.
 func (m *Method) serves(ordered bool) bool { return m.Ordered || !ordered }

@@ -6,7 +6,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// operands are what a collective combines.
+// operands are the kinds of operands that a collective combines.
 type operands uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	wide                     // by a function, and an element does not fit into a bounce buffer
 )
 
-// operandsOf returns what a call combines.
+// operandsOf returns the kind of operands that a call combines.
 func (s *Selector) operandsOf(o *call.Call) operands {
 	switch {
 	case o.Op.Kind != mem.Custom:
@@ -26,7 +26,8 @@ func (s *Selector) operandsOf(o *call.Call) operands {
 	return function
 }
 
-// isWide reports whether a step of one element of each block is too long for a bounce buffer.
+// isWide reports whether a step of a single element of each block is too long for a bounce
+// buffer.
 func (s *Selector) isWide(o *call.Call) bool {
 	step := o.ElemSize()
 	if o.Kind.Splits() {
@@ -68,7 +69,7 @@ func (s *Selector) onHost(k calls.Kind, x operands, allocated bool, n int) *Path
 	return &Path{Via: Messages, Algorithm: s.rules.Pick(k, s.Ranks, bytes, ordered)}
 }
 
-// payload returns how many bytes one rank stores for others, or the length of the longest block.
+// payload returns how many bytes a rank stores for others, or the length of the longest block.
 func (s *Selector) payload(k calls.Kind, n int) int {
 	if k.PerRank() && !k.Splits() {
 		return n / s.Ranks
@@ -140,15 +141,15 @@ func (s *Selector) copied(k calls.Kind, bytes int) *Path {
 
 // sharesReduce reports whether all ranks combine shares of a reduce, instead of the root alone:
 // where several have a processor each (8 ranks on 16 processors of an Intel Xeon, a reduce by the
-// root alone, and an allreduce, which does more than one in shares, us: 64 KiB 33 and 25, 256 KiB
-// 144 and 70, 1 MiB 530 and 272; but 4 ranks on two processors, by the root alone and in shares: 64
-// KiB 17 and 20, 1 MiB 260 and 283).
+// root alone, and an allreduce, which does more than a reduce in shares, us: 64 KiB 33 and 25,
+// 256 KiB 144 and 70, 1 MiB 530 and 272; but 4 ranks on two processors, by the root alone and in
+// shares: 64 KiB 17 and 20, 1 MiB 260 and 283).
 func (s *Selector) sharesReduce(bytes int) bool {
 	return s.Ranks >= 4 && !s.rules.Oversubscribed && bytes >= s.rules.threshold(shmLargeFrom)
 }
 
 // allreduceMost returns up to how many bytes each rank combines all operands of an allreduce
-// itself: one step from one rank to the others, where to share the work takes two.
+// itself: a single step between the ranks, where shared work takes two.
 func (s *Selector) allreduceMost() int { return s.rules.threshold(shmChunk) / 2 }
 
 // largeChunk is as much of a long vector as the large buffer allows: at the beginning of each copy
@@ -167,10 +168,11 @@ func (s *Selector) largeChunk() Chunk {
 	return Chunk{Parts: parts, Least: s.rules.threshold(shmChunk), Most: most, Large: true}
 }
 
-// hier returns the hierarchical Path, nil if the collective goes by messages. These do: those with
-// LocalCounts; scans (2x2, by messages and hierarchical: scan of 16 KiB 29 and 41 us, exscan of 8
-// bytes 25 and 28); reductions that keep an order, since a host combines its operands in one pass;
-// and, where hosts have different numbers of ranks, those with an equal block for each rank.
+// hier returns the hierarchical Path, nil if the collective goes by messages. By messages go
+// collectives with LocalCounts; scans (2x2, by messages and hierarchical: scan of 16 KiB 29 and
+// 41 us, exscan of 8 bytes 25 and 28); reductions that keep an order, since a host combines its
+// operands in one pass; and, where hosts have different numbers of ranks, collectives with an
+// equal block for each rank.
 func (s *Selector) hier(k calls.Kind, custom, allocated bool, n int) *Path {
 	ordered := s.rules.keepsOrder(k, custom)
 	short := n < s.rules.threshold(hierBlocksFrom)
@@ -200,7 +202,7 @@ func (s *Selector) hier(k calls.Kind, custom, allocated bool, n int) *Path {
 }
 
 // Hierarchical returns all hierarchical Paths that a call could take: For returns one of them, or
-// one by messages.
+// a Path by messages.
 func (s *Selector) Hierarchical(o *call.Call) (all []*Path) {
 	vector := Chunk{Most: s.rules.threshold(hierChunk)}
 	switch o.Kind {
@@ -224,8 +226,8 @@ func (s *Selector) Hierarchical(o *call.Call) (all []*Path) {
 	return all
 }
 
-// hierAllreduce chooses for an allreduce. Its operands keep an order only where a host's ranks are
-// neighbours, and not the one of deterministic mode.
+// hierAllreduce chooses for an allreduce. Its operands keep an order only where a host's ranks
+// are neighbours, and never the order of deterministic mode.
 func (s *Selector) hierAllreduce(custom, allocated bool, n int) *Path {
 	if s.rules.keepsOrder(calls.Allreduce, custom) &&
 		(s.rules.Deterministic || !s.Packed || n >= s.rules.threshold(hierVectorFrom)) {
@@ -243,10 +245,10 @@ func (s *Selector) sharesVector(n int) bool {
 	return n >= s.rules.threshold(hierVectorFrom) || s.manyToHosts() && n >= s.rules.threshold(hierSharesFrom)
 }
 
-// sharesBlocks reports the same of blocks of n bytes in all. Inside hosts there is one step for
-// each host's blocks, so a quarter of that many bytes have to be of each host (cluster of comm/sim,
-// eight ranks to a host, allgather in shares beside leaders: 16 hosts with 1, 4 and 8 KiB of each
-// 1.09, .93 and .81; 64 hosts 1.26, 1.12 and .87).
+// sharesBlocks reports the same of blocks of n bytes in all. Inside hosts there is a step for
+// each host's blocks, so each host needs a quarter of that many bytes (cluster of comm/sim, eight
+// ranks to a host, allgather in shares beside leaders: 16 hosts with 1, 4 and 8 KiB of each 1.09,
+// .93 and .81; 64 hosts 1.26, 1.12 and .87).
 func (s *Selector) sharesBlocks(n int) bool {
 	return n >= s.rules.threshold(hierBlocksFrom) || s.manyToHosts() && n/s.rules.Hosts >= s.rules.threshold(hierSharesFrom)/4
 }
@@ -256,7 +258,8 @@ func (s *Selector) manyToHosts() bool {
 	return s.Even && s.Ranks >= 4*s.rules.Hosts && !s.rules.Oversubscribed
 }
 
-// leaders returns whether one rank of each host exchanges messages or each its share.
+// leaders returns the algorithm in which one rank of each host exchanges messages, or each its
+// share.
 func leaders(one bool) Algorithm {
 	if one {
 		return Leader
@@ -264,7 +267,7 @@ func leaders(one bool) Algorithm {
 	return MultiLeader
 }
 
-// within returns a hierarchical Path if a call fits it, else nil.
+// within returns a hierarchical Path for calls that fit, else nil.
 func within(fits bool, a Algorithm) *Path {
 	if fits {
 		return &Path{Via: Hier, Algorithm: a}
@@ -296,9 +299,9 @@ func alongHosts(p Path) *Path {
 // many chunks as hosts. With fewer, other hosts are idle while the first chunk comes to the last.
 func (s *Selector) chainFrom() int { return s.rules.threshold(hierChunk) / chainLeast * s.rules.Hosts }
 
-// onDevices chooses where ranks may have buffers on devices. host is the Path for host memory. A
-// short collective, or one whose length no rank knows, each rank stages whole; an alltoallw, too,
-// which has no one buffer to ask about.
+// onDevices chooses where ranks may have buffers on devices. host is the Path for host memory.
+// Each rank stages its own buffers of a short collective as a whole. So it does for a collective
+// whose length no rank knows, and for an alltoallw, which has no single buffer to ask about.
 func (s *Selector) onDevices(k calls.Kind, n int, host *Path) *Path {
 	if !s.Devices || s.Ranks == 1 || k.LocalCounts() || k == calls.Alltoallw || n < 2*s.rules.threshold(stagedChunk) {
 		return host
@@ -318,8 +321,8 @@ func (s *Selector) asksNCCL(k calls.Kind, custom bool, n int) bool {
 	return false
 }
 
-// ncclServes reports whether NCCL has the operator of a call for its type, and can do its counts:
-// it reduces and scatters only blocks of one length.
+// ncclServes reports whether NCCL has the operator of a call for its type, and supports its
+// counts: NCCL reduces and scatters only blocks of equal lengths.
 func (s *Selector) ncclServes(o *call.Call) bool {
 	if !o.Kind.Reduces() {
 		return true

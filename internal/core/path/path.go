@@ -1,20 +1,19 @@
-// Package path chooses the way that a collective takes: through shared memory, hierarchically, by
-// messages, or by NCCL on GPUs; by which algorithm; in chunks of how many bytes. It sends
-// nothing and reads no clock. It holds all thresholds between ways of a collective.
+// Package path chooses the Path of a collective: through shared memory, hierarchically, by
+// messages, or by NCCL on GPUs; by which algorithm; in chunks of how many bytes. The package
+// sends nothing and reads no clock. All thresholds between Paths are here.
 //
-// Each communicator has a Selector. It is made from what all ranks of the communicator know alike:
-// which of them share a host, whether ranks outnumber processors, what the user has tuned.
-// For(call) returns the Path of a call. Ranks whose calls are equal get equal Paths, without a
-// message.
+// Each communicator has a Selector, made from facts that all its ranks know alike: which of them
+// share a host, whether ranks outnumber processors, and the user's tuning. For(call) returns the
+// Path of a call. Ranks whose calls are equal get equal Paths, without a message.
 //
-// Some facts only the rank itself knows, such as where its buffers lie. A Path that depends on one
-// names the Question that the ranks ask each other, and the Path Otherwise that they take if a rank
-// answers no. Package exec asks about devices, and Resolve applies the answers. Packages shmcoll
-// (questions.go) and hier ask the other Questions. None of them chooses.
+// Some facts only the rank itself knows, such as where its buffers lie. A Path that depends on
+// such a fact names the Question that the ranks ask each other, and the Path Otherwise that they
+// take if a rank answers no. Package exec asks about devices, and Resolve applies the answers.
+// Packages shmcoll (questions.go) and hier ask the other Questions. None of them chooses.
 //
-// To find why a call of 64 KiB on two hosts takes its way, read in this order: For looks up a row;
-// choose, in choose.go, makes the row; thresholds.go has the lengths and the measurements behind
-// them; testdata/paths.golden shows the result for some topologies.
+// To find why a call of 64 KiB on two hosts takes its Path, read in this order: For looks up a
+// row; choose, in choose.go, makes the row; thresholds.go has the lengths and the measurements
+// behind them; testdata/paths.golden shows the result for some topologies.
 package path
 
 import (
@@ -22,7 +21,7 @@ import (
 	"strings"
 )
 
-// Via is what a collective goes through.
+// Via is the carrier of a collective's data.
 type Via uint8
 
 const (
@@ -37,10 +36,11 @@ var viaNames = [...]string{"messages", "shm", "hier", "nccl", "staged"}
 
 func (v Via) String() string { return viaNames[v] }
 
-// An Algorithm is one that some Via has. Over messages a name may mean one for each collective.
+// An Algorithm is an algorithm of some Via. Over messages a name may mean a different algorithm
+// for each collective.
 type Algorithm uint8
 
-// Those over messages are described in catalogue.go.
+// Algorithms over messages are described in catalogue.go.
 const (
 	None Algorithm = iota
 	Dissemination
@@ -58,15 +58,15 @@ const (
 	Pairwise
 
 	// Through shared memory.
-	OneStep    // each rank stores its data once, and the ranks that need it read it
+	OneStep    // each rank stores its data once, and the ranks that need the data read it
 	Pipelined  // the same in chunks, around a buffer
 	Rsag       // reduce-scatter, then allgather, in chunks around a buffer
 	SingleCopy // ranks read and write each other's vectors where they lie
 	ByElement  // elements are gathered whole, by collectives of bytes, where they are combined
 
 	// Between hosts.
-	Leader      // one rank of each host exchanges messages for it
-	MultiLeader // each rank, with those of its number on other hosts, does a share
+	Leader      // one rank of each host exchanges messages for the host
+	MultiLeader // each rank does a share, with the ranks of its number on other hosts
 
 	NumAlgorithms
 )
@@ -77,7 +77,7 @@ var algorithmNames = [NumAlgorithms]string{"", "dissemination", "binomial", "sca
 
 func (a Algorithm) String() string { return algorithmNames[a] }
 
-// A Question is what the ranks ask each other before they follow a Path.
+// A Question is a fact that the ranks ask each other before they follow a Path.
 type Question uint8
 
 const (
@@ -98,8 +98,8 @@ var conditions = [...]string{"", "if all vectors are from Alloc", "if there is m
 // OfDevices reports whether q asks where the ranks' buffers lie.
 func (q Question) OfDevices() bool { return q >= AnyOnDevice }
 
-// A Chunk specifies how many bytes of a vector go at a time: one of Parts equal parts, but at least
-// Least and at most Most bytes; and, if Large, that they go through the large buffers.
+// A Chunk specifies how many bytes of a vector go at a time: one of Parts equal parts, but at
+// least Least and at most Most bytes. Large chunks go through the large buffers.
 type Chunk struct {
 	Parts, Least, Most int
 	Large              bool
@@ -113,15 +113,15 @@ func (p Chunk) Of(n int) int {
 	return min(n, p.Most)
 }
 
-// A KernelCopy says, where the kernel can copy from rank to rank, which way calls go: through it,
-// or the Path Otherwise. It is the one thing that is decided after For: which is faster depends on
-// the cores that the ranks run on, and package trial times both now and then.
+// A KernelCopy says, where the kernel can copy from rank to rank, whether calls go through the
+// kernel or take the Path Otherwise. No other choice is made after For: the faster Path depends
+// on the cores that the ranks run on, and package trial times both now and then.
 type KernelCopy struct {
 	First bool // calls go through the kernel at first
 	Tries bool // trials may change that
 }
 
-// A Path is the way that a call takes. It is immutable.
+// A Path is how a call moves its data. Paths are immutable.
 type Path struct {
 	Via       Via
 	Algorithm Algorithm
@@ -145,7 +145,7 @@ func (p *Path) Resolve(w Where) *Path {
 	return p
 }
 
-// OnHost returns the Path among p and those behind it that is for buffers in host memory.
+// OnHost returns the Path for buffers in host memory: p, or a Path behind it.
 func (p *Path) OnHost() *Path {
 	for p.Ask.OfDevices() {
 		p = p.Otherwise

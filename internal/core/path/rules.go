@@ -10,24 +10,24 @@ import (
 	"gompi/internal/mem"
 )
 
-// Rules are the conditions under which a communicator chooses, and what the user has tuned. All its
-// ranks use equal ones: rank 0 of the world makes them, the others Decode them. Then they are
-// immutable and may be shared. A copy has the conditions of a communicator on fewer hosts. The zero
-// Rules are not tuned.
+// Rules are the conditions under which a communicator chooses, and the user's tuning. All its
+// ranks use equal ones: rank 0 of the world makes the Rules, the others Decode them. Then Rules
+// are immutable and may be shared. A copy has the conditions of a communicator on fewer hosts.
+// The zero Rules are not tuned.
 type Rules struct {
 	// Deterministic keeps the order of operands, so that results do not depend on the choice.
 	Deterministic bool
 	// Oversubscribed means that ranks outnumber processors on some host.
 	Oversubscribed bool
-	// Hosts is the number of hosts that the ranks run on, 0 for one. Ranks of a host are taken
-	// to be neighbours.
+	// Hosts is the number of hosts that the ranks run on; 0 means 1. Ranks of a host are taken to
+	// be neighbours.
 	Hosts int
 
-	tuned [len(catalogue)][]rule   // go before the built-in ones
+	tuned [len(catalogue)][]rule   // come before the built-in rules
 	set   [numThresholds]threshold // by the user
 }
 
-// A threshold is one that a user may have set.
+// A threshold is the user's value of a threshold, if set.
 type threshold struct {
 	bytes int64
 	set   bool
@@ -57,9 +57,9 @@ func (r *Rules) threshold(t Threshold) int {
 // first number up to, and without, the second.
 func (r *Rules) Reads() (from, below int) { return r.threshold(shmReadFrom), r.threshold(shmReadBelow) }
 
-// TriesFrom returns from how many bytes on messages and collectives try now and then whether the
-// kernel copies them faster. Where ranks share processors a few calls show little of that, so there
-// they try only if the user has set it.
+// TriesFrom returns the bytes from which messages and collectives try now and then whether the
+// kernel copies faster. Where ranks share processors a few calls show little of that, so there
+// they try only if the user has set the threshold.
 func (r *Rules) TriesFrom() int {
 	if r.Oversubscribed && !r.set[shmTrialFrom].set {
 		return most
@@ -67,14 +67,13 @@ func (r *Rules) TriesFrom() int {
 	return r.threshold(shmTrialFrom)
 }
 
-// Ring returns how messages go through the rings of a host: the bytes of a chunk and those of the
-// ring.
+// Ring returns the bytes of a chunk and of a ring for messages inside a host.
 func (r *Rules) Ring() (chunk, bytes int) {
 	return r.threshold(shmRingChunk), r.threshold(shmRingBytes)
 }
 
-// Reach returns how a rank copies what others of its host read. The choice of one rank does not
-// affect others.
+// Reach returns how a rank copies data that others of its host read. The choice of a rank does
+// not affect others.
 func (r *Rules) Reach() mem.Distance {
 	return mem.Distance{From: r.threshold(shmRingNonTemporalFrom), StringFrom: r.threshold(shmRingStringFrom)}
 }
@@ -112,7 +111,7 @@ func (r *Rules) Pick(k calls.Kind, ranks int, bytes int64, ordered bool) Algorit
 	return catalogue[i].methods[0].Algorithm
 }
 
-// find returns the algorithm of the last of some rules that fits a call and can do it.
+// find returns the algorithm of the last rule that fits a call and whose algorithm serves it.
 func (r *Rules) find(rules []rule, position, ranks int, bytes int64, ordered bool) (Algorithm, bool) {
 	methods := catalogue[position].methods
 	for i := len(rules) - 1; i >= 0; i-- {
@@ -139,8 +138,8 @@ const (
 	allFlags = deterministic | oversubscribed
 )
 
-// Encode returns r for Decode on other ranks: a byte of flags, the number of hosts, and as text
-// what has been tuned.
+// Encode returns r for Decode on other ranks: a byte of flags, the number of hosts, and the
+// tuning as text.
 func (r *Rules) Encode() []byte {
 	flags := byte(0)
 	if r.Deterministic {

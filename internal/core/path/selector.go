@@ -10,29 +10,29 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Topology is what all ranks of a communicator, or of a part of it, know of each other. It is
-// equal on all of them.
+// A Topology is the common knowledge of the ranks of a communicator, or of a part of it, about
+// each other. It is equal on all of them.
 type Topology struct {
 	Ranks  int
-	Shared bool // they are on one host, and share memory there
+	Shared bool // all are on the same host, and share memory there
 	Hier   bool // some share a host and memory there, and there are several hosts
 	Even   bool // hosts have equally many of them
-	Packed bool // those of a host are neighbours
+	Packed bool // the ranks of a host are neighbours
 
 	Devices     bool // some rank may have buffers on devices
-	NCCL        bool // all may, and it is wanted
+	NCCL        bool // all may, and the user wants NCCL
 	LargeBuffer int  // bytes of a rank's, if Shared
 }
 
-// A Selector chooses the Paths of a communicator, or of a part of it that does collectives of its
-// own. It is used for one call at a time.
+// A Selector chooses the Paths of a communicator, or of a part with collectives of its own, for
+// one call at a time.
 type Selector struct {
 	Topology
 	rules     *Rules
 	allocated int                    // blocks of memory from Alloc
 	factor    [calls.Count]int       // of Fingerprint.Count, for the bytes of the whole
 	rows      [2][3][calls.Count]row // without and with such blocks, by operands
-	sized     [calls.Count]row       // of what asks for BlockLengths
+	sized     [calls.Count]row       // of collectives that ask for BlockLengths
 }
 
 // byLongest is the factor of a collective that counts as if all blocks were as long as the longest:
@@ -58,11 +58,11 @@ func New(t Topology, r *Rules) *Selector {
 			s.factor[k] = byLongest
 		}
 	}
-	return s // what makes communicators and memory exchanges a few words
+	return s // creation of communicators and memory exchanges a few words
 }
 
-// For returns the Path of a call: it looks up a row. Only the first call of a collective makes the
-// row, and allocates memory.
+// For returns the Path of a call from a row. Only the first call of a collective makes the row,
+// and allocates memory.
 func (s *Selector) For(o *call.Call) *Path {
 	allocated, x := 0, s.operandsOf(o)
 	if s.allocated > 0 {
@@ -80,7 +80,7 @@ func (s *Selector) For(o *call.Call) *Path {
 }
 
 // InOneStep returns up to how many bytes, most at most, all calls of a collective by a built-in
-// operator take one step through shared memory; -1 if none does.
+// operator take a single step through shared memory; -1 if none does.
 func (s *Selector) InOneStep(k calls.Kind, most int) int {
 	allocated := min(s.allocated, 1)
 	at := &s.rows[allocated][builtIn][k]
@@ -117,18 +117,19 @@ func (s *Selector) Sized(k calls.Kind, longest int) *Path {
 	return r.at(n).path
 }
 
-// AddAllocations adds n to the number of the communicator's vectors from Alloc. All ranks of a host
-// call it between the same collectives. It changes only what they ask each other.
+// AddAllocations adds n to the number of the communicator's vectors from Alloc. All ranks of a
+// host call AddAllocations between the same collectives. Only the ranks' Questions change.
 func (s *Selector) AddAllocations(n int) { s.allocated += n }
 
-// Gated reports whether ranks wait for a barrier flag: one rank waits for all others and sets it.
+// Gated reports whether ranks wait for a barrier flag, which is set by a single rank after it has
+// waited for all others.
 func (s *Selector) Gated() bool { return s.rules.Oversubscribed && s.Ranks >= gateFrom }
 
 // KeepsOrder reports whether operands of a reduction by op are combined as coll/order.go says.
 func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || op == mem.Custom }
 
-// NonTemporal reports whether ranks store received data with non-temporal stores, if the buffers of
-// all ranks together have this many bytes. The choice of one rank does not affect others.
+// NonTemporal reports whether ranks store received data with non-temporal stores, if the buffers
+// of all ranks together have this many bytes. The choice of a rank does not affect others.
 func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.nonTemporalFrom() }
 
 // nonTemporalFrom returns from how many bytes of all ranks' buffers on stores are non-temporal.
@@ -136,18 +137,18 @@ func (s *Selector) nonTemporalFrom() int {
 	return max(s.rules.threshold(shmNonTemporalFrom), s.Ranks*s.rules.threshold(shmNonTemporalOwn))
 }
 
-// Payload returns how many bytes of a call one rank stores for others, or receives if that is less.
+// Payload returns how many bytes of a call a rank stores for others, or receives if that is less.
 // All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
-// kernelBelow is below which length of one rank collectives begin with the kernel's copies: longer
-// ones leave the caches, around which only stores through shared memory go (np=2 near on an Intel
-// Xeon, by the kernel and through shared memory, ms: 16 MiB of bcast .87 and 1.30, scatter 1.7 and
-// 2.3, alltoall 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and 12).
+// kernelBelow is below which length of a rank collectives begin with the kernel's copies: longer
+// vectors leave the caches, which only stores through shared memory bypass (np=2 near on an Intel
+// Xeon, by the kernel and through shared memory, ms: 16 MiB of bcast .87 and 1.30, scatter 1.7
+// and 2.3, alltoall 2.9 and 3.5; 64 MiB of allreduce 17 and 10, allgather 23 and 12).
 const kernelBelow = 48 << 20
 
-// kernel returns what collectives of so much Payload do where the kernel can copy from rank to
-// rank.
+// kernel returns the KernelCopy of collectives of so much Payload where the kernel can copy from
+// rank to rank.
 func (s *Selector) kernel(k calls.Kind, bytes int) KernelCopy {
 	from, below := s.rules.Reads()
 	if s.rules.Oversubscribed {
@@ -193,7 +194,7 @@ func (s *Selector) kernelOfMany(k calls.Kind, from int) int {
 	return from
 }
 
-// Reach returns how a rank copies what others of its host read.
+// Reach returns how a rank copies data that others of its host read.
 func (s *Selector) Reach() mem.Distance { return s.rules.Reach() }
 
 // NonTemporalInPlace is NonTemporal for ranks that store to vectors where they lie, of this many
@@ -202,8 +203,8 @@ func (s *Selector) NonTemporalInPlace(bytes int) bool {
 	return bytes*s.Ranks > 2*s.nonTemporalFrom()
 }
 
-// PerMessage reports whether blocks of this many bytes, whose lengths one rank alone knows, are
-// brought from devices and to them message by message. No other rank sees the difference.
+// PerMessage reports whether blocks of this many bytes, whose lengths only their rank knows, are
+// copied from devices and to them message by message. No other rank sees the difference.
 func (s *Selector) PerMessage(bytes int) bool { return bytes >= 2*s.rules.threshold(stagedChunk) }
 
 // LargestChunk returns the bytes of the largest chunk that goes through shared memory at a time.
@@ -226,7 +227,7 @@ func (r row) at(n int) *cell {
 	return c
 }
 
-// with returns r with one cell more, unless the last one says the same.
+// with returns r with a further cell, unless the last cell is equal.
 func (r row) with(c cell) row {
 	if len(r) > 0 && equal(r[len(r)-1].path, c.path) && (r[len(r)-1].nccl == nil) == (c.nccl == nil) {
 		return r
@@ -250,8 +251,8 @@ func (s *Selector) make(k calls.Kind, x operands, allocated bool) (r row) {
 	return r
 }
 
-// edges returns all bytes from which on another Path may be taken, in order. Thresholds mean the
-// whole, or the block of one rank.
+// edges returns all bytes from which another Path may be taken, in order. Thresholds mean the
+// whole, or the block of a rank.
 func (s *Selector) edges(k calls.Kind) []int {
 	at := []int{0}
 	add := func(n int64) {
@@ -279,7 +280,7 @@ func (s *Selector) edges(k calls.Kind) []int {
 }
 
 // Describe says, in a line for each, which Path calls take, from how many bytes on: of the
-// vector, or of one rank's block.
+// vector, or of a rank's block.
 func (s *Selector) Describe() string {
 	var b strings.Builder
 	allocated := s.allocated > 0

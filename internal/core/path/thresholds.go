@@ -1,10 +1,10 @@
 package path
 
-// A Threshold is a length in bytes at which another way begins to win, or of the chunks that a way
-// goes in. A user may set it by its name (see Tune). The measurements are medians of each call
-// alone, float32, on a machine with two processors: "np=2 near" is two ranks on cores that share a
-// cache; "2x2" and "2x4" are two hosts that are two agents of that machine, talking TCP, with two
-// or four ranks each.
+// A Threshold is a length in bytes at which another Path begins to win, or the length of a Path's
+// chunks. A user may set a Threshold by name (see Tune). The measurements are medians of each
+// call alone, float32, on a machine with two processors: "np=2 near" is two ranks on cores that
+// share a cache; "2x2" and "2x4" are two hosts that are two agents of that machine, talking TCP,
+// with two or four ranks each.
 type Threshold uint8
 
 const (
@@ -33,22 +33,22 @@ const (
 	numThresholds
 )
 
-// thresholds are their names, values, and the least and the most that a user may set. What
-// goes through shared memory at a time is at most a quarter of its buffer for middling lengths,
-// so that each rank finds room while others still read; and at least twice what goes through the
-// smallest one. A call of no bytes asks no question.
+// thresholds are the names, values, and user's limits of all Thresholds. Middling lengths go
+// through shared memory in chunks of at most a quarter of the buffer, so that each rank finds
+// room while others still read, and of at least twice the chunk of the smallest buffer. A call of
+// no bytes asks no question.
 var thresholds = [numThresholds]struct {
 	name        string
 	bytes       int64
 	least, most int64
 }{
-	// A collective through shared memory takes one step up to this many bytes of one rank. Longer
-	// ones are pipelined, in chunks of this size through the small buffer.
+	// A collective through shared memory takes a single step up to this many bytes of a rank.
+	// Longer collectives are pipelined, in chunks of this size through the small buffer.
 	shmChunk: {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
 
-	// The large buffer is used from this many bytes of one rank on (bcast of two: 16 KiB in 2.5 us
-	// around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8), and ranks ask each other
-	// whether NCCL may do what it can.
+	// The large buffer is used from this many bytes of a rank on (bcast of two: 16 KiB in 2.5 us
+	// around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8). From here on ranks also ask
+	// each other whether NCCL may be used where it can.
 	shmLargeFrom: {"shm.large", 32 << 10, 0, most},
 
 	// Ranks ask whether vectors are from Alloc from this many bytes on (np=2 near, Intel Xeon
@@ -59,18 +59,17 @@ var thresholds = [numThresholds]struct {
 	// KiB 16 instead of 60).
 	shmSingleCopyFrom: {"shm.singlecopy", 2 << 10, 1, most},
 
-	// What ranks receive from each other is stored with non-temporal stores from this many bytes of
-	// all ranks' buffers on: with plain ones it would first be fetched from memory, then
-	// overwritten (np=2 near, plain and non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2
-	// and 3.6, reduce-scatter 5.3 and 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and
-	// 0.71, allreduce of 8 MiB 1.7 and 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9.
-	// But of 4 MiB, which the caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45). In place
-	// no buffer goes through the caches besides, and vectors may be twice as long (np=2 near: bcast
-	// of 16 MiB 0.39 and 0.61, of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB
-	// 3.3 and 2.5 ms).
+	// Received data is stored with non-temporal stores from this many bytes of all ranks' buffers
+	// on: plain stores would first fetch the lines from memory (np=2 near, plain and
+	// non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6, reduce-scatter 5.3 and
+	// 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71, allreduce of 8 MiB 1.7 and
+	// 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the caches
+	// hold, gather 0.31 and 0.41, scatter 0.34 and 0.45). In place no buffer goes through the
+	// caches besides, and vectors may be twice as long (np=2 near: bcast of 16 MiB 0.39 and 0.61,
+	// of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and 2.5 ms).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
-	// And from this many bytes of one rank's buffers on, on average: where each processor has a
+	// And from this many bytes of a rank's buffers on, on average: where each processor has a
 	// large cache of its own, all of them hold more. See package machine.
 	shmNonTemporalOwn: {"shm.nontemporal.rank", 0, 0, most},
 
@@ -81,34 +80,35 @@ var thresholds = [numThresholds]struct {
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
 
-	// Where ranks share processors collectives in which each byte is for one rank begin so from
-	// this many bytes of one rank on; others only if a user has set it: what several ranks read is
-	// in the caches when it was stored once, and the barrier at the end costs each rank a change of
-	// process (two processors of an Intel Xeon, by the kernel and through shared memory; np=4:
-	// bcast of 64 KiB 21 and 12 us, allreduce 40 and 23, allgather of 1 MiB 920 and 660; np=8:
-	// allreduce of 256 KiB 410 and 210, allgather of 1 MiB 4.9 and 2.3 ms. But np=4, gather of 32
-	// KiB 16 and 13 us, of 128 KiB 28 and 39, scatter of 1 MiB 260 and 510, alltoall of 256 KiB 229
-	// and 275).
+	// Where ranks share processors, collectives in which each byte is for a single rank begin
+	// with the kernel's copies from this many bytes of a rank on. Others do only if a user has
+	// set the threshold: data for several ranks is in the caches after it was stored once, and
+	// the barrier at the end costs each rank a change of process (two processors of an Intel
+	// Xeon, by the kernel and through shared memory; np=4: bcast of 64 KiB 21 and 12 us,
+	// allreduce 40 and 23, allgather of 1 MiB 920 and 660; np=8: allreduce of 256 KiB 410 and
+	// 210, allgather of 1 MiB 4.9 and 2.3 ms. But np=4, gather of 32 KiB 16 and 13 us, of 128 KiB
+	// 28 and 39, scatter of 1 MiB 260 and 510, alltoall of 256 KiB 229 and 275).
 	shmReadSharedFrom: {"shm.read.shared", 128 << 10, 1, most},
 
-	// Where more than two ranks have a processor each, what several ranks read they read faster
-	// where it was stored once, until it leaves the caches; what is for one rank is copied once. So
-	// bcast and reduce of at most 8 ranks begin with the kernel from this many bytes of one rank
-	// on, of more never; so do allreduce and reduce-scatter, and allgather of 8 and more. If a user
-	// has set it, all collectives do from there on (16 processors of an Intel Xeon, through shared
-	// memory and by the kernel, us, 4, 8 and 16 ranks. 64 KiB: bcast 12 and 13, 16 and 24, 17 and
-	// 54; alltoall 47 and 21, 135 and 95, 380 and 257. 256 KiB: allreduce 53 and 60, 70 and 103,
-	// 101 and 164; allgather 164 and 103, 350 and 363, 954 and 970; reduce-scatter 130 and 135, 325
-	// and 413, 1117 and 1089; gather 106 and 65, 237 and 158, 560 and 227. 4 MiB: bcast 543 and
-	// 392, 678 and 595, 715 and 788; allreduce 880 and 796, 1213 and 1119, 1708 and 2170).
+	// Where more than two ranks have a processor each, data for several ranks is read faster
+	// after it was stored once, until it leaves the caches; data for a single rank is copied
+	// once. So bcast and reduce of at most 8 ranks begin with the kernel from this many bytes of
+	// a rank on, of more ranks never. So do allreduce and reduce-scatter, and allgather of 8 and
+	// more. If a user has set the threshold, all collectives do from there on (16 processors of
+	// an Intel Xeon, through shared memory and by the kernel, us, 4, 8 and 16 ranks. 64 KiB:
+	// bcast 12 and 13, 16 and 24, 17 and 54; alltoall 47 and 21, 135 and 95, 380 and 257. 256
+	// KiB: allreduce 53 and 60, 70 and 103, 101 and 164; allgather 164 and 103, 350 and 363, 954
+	// and 970; reduce-scatter 130 and 135, 325 and 413, 1117 and 1089; gather 106 and 65, 237 and
+	// 158, 560 and 227. 4 MiB: bcast 543 and 392, 678 and 595, 715 and 788; allreduce 880 and
+	// 796, 1213 and 1119, 1708 and 2170).
 	shmReadManyFrom: {"shm.read.many", 2 << 20, 1, most},
 
-	// Collectives time now and then whether the kernel copies faster from this many bytes of one
+	// Collectives time now and then whether the kernel copies faster from this many bytes of a
 	// rank on (np=2 far: allgather of 64 KiB 15.9 us, by the kernel 8.8; of 4 MiB 739 and 407).
 	shmTrialFrom: {"shm.trial", 64 << 10, 1, most},
 
-	// The chunk of messages in a ring, and the size of the ring once longer ones have come: a power
-	// of two, and less where the host's ranks are many. What is best depends on the processor: see
+	// The chunk of messages in a ring, and the size of the ring after longer messages: a power of
+	// two, and less where the host's ranks are many. The best values depend on the processor: see
 	// package machine and shm.Shape (two processors of an AMD EPYC, 4 MiB between two cores that
 	// share a cache: 170 us, around 256 KiB 488; on an Intel Xeon the best copy went through 8
 	// chunks of 16 KiB).
@@ -125,31 +125,32 @@ var thresholds = [numThresholds]struct {
 	shmRingStringFrom: {"shm.ring.string", most, 256, most},
 
 	// How much of a vector goes between hosts at a time, of each leader's share or in all:
-	// meanwhile the next chunk is combined inside each host, and the one before handed out (cluster
-	// of comm/sim, 2x2, allreduce of 8 MiB: whole 4.8 ms, in chunks of 256 KiB, 512 KiB and 1 MiB
-	// 3.3, 3.5 and 3.7; 2x2 at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in chunks
-	// of 256 and 512 KiB 70, of 1 MiB 77. At 10 Gbit/s four hosts with two ranks, which share two
-	// processors: bcast of 1 MiB in chunks of 256 and 512 KiB 1.8 and 1.3 ms).
+	// meanwhile the next chunk is combined inside each host, and the previous chunk handed out
+	// (cluster of comm/sim, 2x2, allreduce of 8 MiB: whole 4.8 ms, in chunks of 256 KiB, 512 KiB
+	// and 1 MiB 3.3, 3.5 and 3.7; 2x2 at 1 Gbit/s, where the wire alone takes 67 ms: whole 106
+	// ms, in chunks of 256 and 512 KiB 70, of 1 MiB 77. At 10 Gbit/s four hosts with two ranks,
+	// which share two processors: bcast of 1 MiB in chunks of 256 and 512 KiB 1.8 and 1.3 ms).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
-	// Where hosts have at least four ranks each, as many as the others and with a processor each,
-	// all ranks carry shares of an allreduce from this many bytes on, and of a reduce-scatter and
-	// an allgather with equal blocks from a quarter of it for each host: else one leader does the
-	// work between hosts alone (cluster of comm/sim, 16 hosts with 8 ranks each, by leaders and in
+	// Where hosts have equal numbers of ranks, at least four each and with a processor each, all
+	// ranks carry shares of an allreduce from this many bytes on, and of a reduce-scatter and an
+	// allgather with equal blocks from a quarter of it for each host: else a single leader does
+	// the work between hosts (cluster of comm/sim, 16 hosts with 8 ranks each, by leaders and in
 	// shares: allreduce of 16 KiB 84.8 and 50.9 us, of 64 KiB 151 and 117; allgather of 1 KiB
 	// blocks 92.0 and 74.4; at 100 Gbit/s reduce-scatter of 4 KiB blocks 265 and 201).
 	hierSharesFrom: {"hier.shares", 16 << 10, 0, most},
 
-	// From this many bytes of a vector on they do so of an allreduce of two or three ranks to a
-	// host, too (cluster of comm/sim, 16 hosts with two ranks, 256 KiB by the leader and in shares:
-	// 360 and 277 us; 2x2, where each rank was granted three tenths of a processor: 256 KiB 537 and
-	// 389 us, 1 MiB 3.3 and 1.6 ms, 16 MiB 43 and 34). Where processors are
-	// oversubscribed none is idle (1 MiB: 371 and 523 us). Nor do bcast and reduce gain (1 MiB of
-	// bcast 503 and 681 us, of reduce 490 and 916). An allreduce with a function goes by messages:
-	// longer ones have not been measured (2x2, by messages and by leaders: 8 bytes 44 and 19 us, 16
-	// KiB 45 and 29, 256 KiB 315 and 190). And vectors from Alloc are read in place inside hosts
-	// (2x2, copied and in place: allreduce of 64 KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB
-	// 606 and 414; bcast of 64 KiB 27 and 33, of 1 MiB 237 and 206; reduce of 1 MiB 317 and 258).
+	// From this many bytes of a vector on all ranks also carry shares of an allreduce of two or
+	// three ranks to a host (cluster of comm/sim, 16 hosts with two ranks, 256 KiB by the leader
+	// and in shares: 360 and 277 us; 2x2, where each rank was granted three tenths of a
+	// processor: 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms, 16 MiB 43 and 34). Where
+	// processors are oversubscribed none is idle (1 MiB: 371 and 523 us). Nor do bcast and reduce
+	// gain (1 MiB of bcast 503 and 681 us, of reduce 490 and 916). An allreduce with a function
+	// goes by messages: longer ones have not been measured (2x2, by messages and by leaders: 8
+	// bytes 44 and 19 us, 16 KiB 45 and 29, 256 KiB 315 and 190). And vectors from Alloc are read
+	// in place inside hosts (2x2, copied and in place: allreduce of 64 KiB 52 and 52 us, of 256
+	// KiB 160 and 110, of 1 MiB 606 and 414; bcast of 64 KiB 27 and 33, of 1 MiB 237 and 206;
+	// reduce of 1 MiB 317 and 258).
 	hierVectorFrom: {"hier.vector", 256 << 10, 0, most},
 
 	// From this many bytes of all blocks on they do so of a reduce-scatter and an allgather, too
@@ -173,34 +174,34 @@ var thresholds = [numThresholds]struct {
 const most = 1 << 40
 
 const (
-	// A vector that goes along a chain of hosts has chainParts chunks, but of at least one
-	// chainLeast of a hierChunk: the last host waits for the first chunk, so more are better, and
-	// each costs a message. A chain serves where that makes a chunk for each host: a host sends the
-	// vector once, where a tree's root sends it for each subtree (cluster of comm/sim, four hosts
-	// with two ranks each, by trees and along the chain: bcast of 8 MiB 3.6 and 3.3 ms, in 16 parts
-	// 4.1, reduce 6.4 and 3.5; bcast of 1 MiB in chunks of at least 256, 128 and 64 KiB 648, 543
-	// and 526 us; at 1 Gbit/s: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72; reduce 11.9 and
-	// 8.4, 103 and 69).
+	// A vector that goes along a chain of hosts has chainParts chunks, but each at least a
+	// chainLeast-th of a hierChunk: the last host waits for the first chunk, so more are better,
+	// and each costs a message. A chain serves where that makes a chunk for each host: a host
+	// sends the vector once, where a tree's root sends it for each subtree (cluster of comm/sim,
+	// four hosts with two ranks each, by trees and along the chain: bcast of 8 MiB 3.6 and 3.3
+	// ms, in 16 parts 4.1, reduce 6.4 and 3.5; bcast of 1 MiB in chunks of at least 256, 128 and
+	// 64 KiB 648, 543 and 526 us; at 1 Gbit/s: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and
+	// 72; reduce 11.9 and 8.4, 103 and 69).
 	chainParts, chainLeast = 32, 4
 
-	// MaxShared is for how many ranks of a host there is shared memory. Each touches lines of
-	// all others, on pages and in page tables of their own: 512 ranks on two processors started,
-	// met and ended in 2.3 s with it, in 1.1 s with messages, 256 in 1.04 and 0.57 (128 in 0.38
-	// and 0.26, but their allreduce of 64 KiB took 183 ms in it and 407 with messages).
+	// MaxShared is for how many ranks of a host there is shared memory. Each touches lines of all
+	// others, on pages and in page tables of their own: 512 ranks on two processors started, met
+	// and ended in 2.3 s through shared memory, in 1.1 s by messages, 256 in 1.04 and 0.57 (128
+	// in 0.38 and 0.26, but their allreduce of 64 KiB took 183 and 407 ms).
 	MaxShared = 128
 
-	// gateFrom is from how many ranks on, oversubscribed, they wait for one member that waits for
-	// all (two processors, allreduce of 8 bytes: np=64 0.44 ms, 0.80 without; np=128 1.7 and 5.4; a
-	// tree of gates, of 4, 8 or 16 each, takes 0.9 and 2.4 and more).
+	// gateFrom is from how many oversubscribed ranks on they wait for a single member that waits
+	// for all (two processors, allreduce of 8 bytes: np=64 0.44 ms, 0.80 without; np=128 1.7 and
+	// 5.4; a tree of gates, of 4, 8 or 16 each, takes 0.9 and 2.4 and more).
 	gateFrom = 16
 
-	// widestStep is how many bytes of one element of each block a step through a bounce buffer may
-	// have: as many as the largest chunk that a user may set.
+	// widestStep is how many bytes a step through a bounce buffer may have for a single element
+	// of each block: as many as the largest chunk that a user may set.
 	widestStep = 16 << 10
 
-	// largeParts is how many chunks a long vector has at least, for one rank to store while
-	// another loads (np=2 near, 4 MiB in chunks of 32 and 256 KiB: bcast in 145 and 125 us,
-	// alltoall in 1060 and 720, allreduce in 450 and 350).
+	// largeParts is how many chunks a long vector has at least, so that a rank stores a chunk
+	// while another loads a chunk (np=2 near, 4 MiB in chunks of 32 and 256 KiB: bcast in 145 and
+	// 125 us, alltoall in 1060 and 720, allreduce in 450 and 350).
 	largeParts = 8
 
 	// manyParts is the same for more than two ranks, each of which reads as much less of a chunk
@@ -212,8 +213,8 @@ const (
 
 // LargeBuffer returns the bytes of the large buffer of each rank, of this many on a host: twice
 // the usual second-level cache, on purpose, since a line that another core holds costs more to
-// take away than one of the third level (1 MiB of bcast between two cores: 134 us around 64 KiB,
-// 71 around 1 MiB); but less where there are many ranks, whose memory adds up.
+// take away than a line of the third level (1 MiB of bcast between two cores: 134 us around 64
+// KiB, 71 around 1 MiB). Hosts with many ranks have smaller buffers, whose memory adds up.
 func LargeBuffer(ranks int) int {
 	switch {
 	case ranks <= 16:

@@ -157,8 +157,8 @@ func formatSize(n int64) string {
 	return strconv.FormatInt(n, 10) + [...]string{"", "k", "m", "g"}[i]
 }
 
-// String returns what has been tuned in the form that Tune reads, a line for each collective
-// and threshold.
+// String returns the tuning in the form that Tune reads, a line for each collective and
+// threshold.
 func (r *Rules) String() string {
 	var b strings.Builder
 	for i, rules := range r.tuned {

@@ -2,20 +2,20 @@ package payload
 
 import "gompi/internal/mem"
 
-// What a processor does to a payload on its way: it packs and unpacks scattered memory, and
-// reduces. Other than a device's (copy.go) its work is done at once, by the goroutine that polls,
-// in chunks that stay in the second-level cache.
+// The processor's work on a payload: packing and unpacking of scattered memory, and reductions.
+// Other than a device's (copy.go), this work is done at once by the polling goroutine, in chunks
+// that stay in the second-level cache.
 
 const (
 	// packChunk is how many bytes are packed and sent at a time, two of them under way. In shared
-	// memory they are fewer: a frame that is one record is unpacked from the ring.
+	// memory they are fewer: a frame of a single record is unpacked from the ring.
 	packChunk, packChunkInline = 64 << 10, 12 << 10
 	// arriveChunk is how many bytes are received before they are reduced, unpackChunk before they
 	// are unpacked.
 	arriveChunk, unpackChunk = 128 << 10, 16 << 10
 )
 
-// Pack packs all of a short message in scattered memory, and returns what is sent in its place.
+// Pack packs all of a short message in scattered memory, and returns the packed buffer to send.
 func (m *Move) Pack() mem.Buffer {
 	m.chunks[0] = m.mover.Scratch.Get(m.Size)
 	packed := mem.HostLike(m.Buf, m.Buf.Len(), m.chunks[0])
@@ -26,9 +26,9 @@ func (m *Move) Pack() mem.Buffer {
 	return packed
 }
 
-// supplyPacked is supply of scattered memory: it sends as many chunks as there is room for. It is
-// called again when the transport releases one. If the transport has copied a chunk behind one that
-// it holds, the next would take that one's place.
+// supplyPacked is supply for scattered memory: it sends as many chunks as there is room for, and
+// is called again when the transport releases a chunk. If the transport has copied a chunk that
+// follows a held chunk, the next chunk would overwrite the held chunk, so supplyPacked stops.
 func (m *Move) supplyPacked() (done bool) {
 	for held, copied := m.due, false; m.got < m.asked && m.due < len(m.chunks) && !(copied && held > 0); {
 		held = m.due
@@ -67,7 +67,7 @@ func (m *Move) Take(data []byte) (done bool, err error) {
 	return m.got == min(m.Size, m.Buf.Size()) || err != nil, err
 }
 
-// put unpacks or reduces what has arrived of the payload from off on.
+// put unpacks or reduces the part of the payload that has arrived from off on.
 func (m *Move) put(off int, in mem.Buffer) error {
 	if m.combine != nil {
 		return m.combine.reduce(m.Buf, off, in)

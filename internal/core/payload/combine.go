@@ -2,8 +2,8 @@ package payload
 
 import "gompi/internal/mem"
 
-// A Combine is what a receive needs that an operator reduces: dst = own op in, or in op own if Left
-// is true. A function of the user's does not.
+// A Combine makes a receive reduce by an operator: dst = own op in, or in op own if Left is true.
+// Functions of the user have no Combine.
 type Combine struct {
 	Own  mem.Buffer
 	Op   mem.Op // which messages carry

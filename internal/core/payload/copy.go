@@ -8,30 +8,30 @@ import (
 
 // Payload in the memory of devices.
 //
-// Transports carry host memory, and the goroutine that polls must not wait for a device. So the
+// Transports carry host memory, and the polling goroutine must not wait for a device. So the
 // payload goes in chunks through pinned host memory: a message has a few such chunks, and a
-// goroutine copies between them and the device while others are sent or received. It makes no
-// difference to the peer.
+// goroutine copies between them and the device while others are sent or received. The peer sees
+// no difference.
 //
-// A receiver asks for as many bytes as its chunks hold, and for more when it has stored one. So
-// every byte that arrives has its place, a slow device delays only the sender of that message, and
-// pinned memory is bounded.
+// A receiver asks for as many bytes as its chunks hold, and for more whenever a chunk is stored.
+// So every byte that arrives has its place, a slow device delays only the sender of that message,
+// and pinned memory is bounded.
 
 const (
-	// StagingChunk is the bytes of a chunk, and of the longest message that is copied at once. It
-	// and copyDepth are guesses until a GPU has been measured.
+	// StagingChunk is the bytes of a chunk, and of the longest message that is copied at once.
+	// StagingChunk and copyDepth are guesses until a GPU has been measured.
 	StagingChunk = 512 << 10
 	// copyDepth is the most chunks of a message.
 	copyDepth = 8
 	// maxStagingChunks is the most chunks of all messages of a rank. A message that begins when
-	// that many are lent gets one nevertheless: others may wait for it.
+	// that many are lent gets a chunk nevertheless: others may wait for this message.
 	maxStagingChunks = 64
 )
 
-// A Copy takes one message from a device to the transport, or back. Chunk i of the payload is in
-// slot i modulo the number of slots. The lock guards the fields, but not the content of the slots:
-// that of a send belongs to the goroutine until the chunk is loaded, that of a receive from when it
-// has arrived.
+// A Copy moves a message from a device to the transport, or back. Chunk i of the payload is in
+// slot i modulo the number of slots. The lock guards the fields, but not the content of the
+// slots. A send's slot belongs to the goroutine until the chunk is loaded, a receive's slot from
+// the chunk's arrival.
 type Copy struct {
 	m       *Move
 	device  mem.Buffer
@@ -39,8 +39,8 @@ type Copy struct {
 	changed chan struct{} // wakes the goroutine: something has changed
 	chunk   int           // bytes
 	size    int           // of the message
-	total   int           // bytes of it to be copied
-	asked   int           // bytes of it that the receiver has asked for
+	total   int           // bytes to be copied
+	asked   int           // bytes that the receiver has asked for
 	slots   []mem.Buffer
 	want    int             // slots to be lent
 	early   []byte          // the only slot, from the scratch pool, of an eager message
@@ -62,11 +62,11 @@ func (m *Move) load() {
 	c.start()
 }
 
-// store begins to copy the payload to the device. The sender waits to be asked for it.
+// store begins to copy the payload to the device. The sender waits for the CTS.
 func (m *Move) store() { m.newCopy(m.Size, StagingChunk).start() }
 
-// StoreEager begins to copy the payload of an eager message to the device: the first arrived bytes
-// of it are in data, from Scratch, and the rest will be.
+// StoreEager begins to copy the payload of an eager message to the device: its first arrived
+// bytes are in data, from Scratch, and the rest will follow there.
 func (m *Move) StoreEager(data []byte, arrived int) {
 	m.Stage = Filling
 	c := m.newCopy(m.Size, max(len(data), 1))
@@ -91,7 +91,7 @@ func (c *Copy) start() {
 
 func (c *Copy) chunks() int { return (c.total + c.chunk - 1) / c.chunk }
 
-// chunkAt returns the part of the payload that chunk i is, and the memory for it.
+// chunkAt returns chunk i of the payload, and the memory for this chunk.
 func (c *Copy) chunkAt(i int) (part, slot mem.Buffer) {
 	lo, hi := i*c.chunk, min((i+1)*c.chunk, c.total)
 	return c.device.Slice(lo, hi), c.slots[i%len(c.slots)].Slice(0, hi-lo)
@@ -104,8 +104,8 @@ func (c *Copy) wake() {
 	}
 }
 
-// run copies until the message has been sent or stored, or has failed. It holds the lock except
-// while it copies or waits.
+// run copies until the message has been sent or stored, or has failed. run holds the lock except
+// while copying or waiting.
 func (c *Copy) run() {
 	slots, err := c.alloc()
 	lock := c.m.mover.lock
@@ -132,7 +132,7 @@ func (c *Copy) run() {
 	lock.Exit()
 }
 
-// alloc returns the slots, which it may have to wait for.
+// alloc returns the slots, and waits for them if necessary.
 func (c *Copy) alloc() (slots []mem.Buffer, err error) {
 	slots = c.slots
 	for len(slots) < c.want && err == nil {
@@ -215,7 +215,7 @@ func (c *Copy) ask() {
 		return
 	}
 	switch n := (c.copied + len(c.slots)) * c.chunk; {
-	case n >= c.total: // what does not fit is dropped
+	case n >= c.total: // the excess is dropped
 		c.asked = c.size
 		c.m.askFor(0)
 	case n > c.asked:
@@ -228,13 +228,13 @@ func (c *Copy) ask() {
 // Expected returns how many bytes were asked for and have not come.
 func (c *Copy) Expected() int { return c.asked - c.moved }
 
-// Arrives begins a frame of n bytes. It returns where the first of them go, as Filled does.
+// Arrives begins a frame of n bytes. Like Filled, it returns the memory for the first of them.
 func (c *Copy) Arrives(n int) mem.Buffer {
 	c.until = c.moved + n
 	return c.window()
 }
 
-// window returns where the next bytes go; an empty one means that they are dropped.
+// window returns the memory for the next bytes, empty if these bytes are dropped.
 func (c *Copy) window() mem.Buffer {
 	at := c.moved % c.chunk
 	n := min(c.chunk-at, min(c.until, c.total)-c.moved)
@@ -261,7 +261,7 @@ func (c *Copy) arrived() {
 	}
 }
 
-// Returned notes that the transport has done with the oldest chunk that it holds.
+// Returned notes that the transport has released the oldest chunk that it holds.
 func (c *Copy) Returned() {
 	c.lent.Pop()
 	c.wake()
@@ -288,7 +288,7 @@ func (c *Copy) end(err error) {
 	c.m.copied(err)
 }
 
-// Between begins to copy n bytes inside this rank, at least on one side in a device's memory.
+// Between begins to copy n bytes inside this rank, from or to a device's memory.
 func (v *Mover) Between(to, from *Move, n int) {
 	c := &Copy{changed: make(chan struct{}, 1)}
 	to.Stage, from.Stage = Landing, Leaving
@@ -328,8 +328,8 @@ func (v *Mover) copyAnyMemory(dst, src mem.Buffer) error {
 	return err
 }
 
-// sendChunk sends the next chunk, and reports whether its memory may be used again; if not,
-// Returned follows. last states that it is the last one.
+// sendChunk sends the next chunk, and reports whether the chunk's memory may be used again; if
+// not, Returned follows. last states that this chunk is the last.
 func (m *Move) sendChunk(chunk mem.Buffer, last bool) bool {
 	if last {
 		m.Stage = Leaving
@@ -342,8 +342,8 @@ func (m *Move) askFor(chunks int) {
 	m.Peer.SendHeader(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Tag: int32(chunks)})
 }
 
-// Follow makes m, if it receives into the buffer of s, a send to the same peer, store each chunk
-// only after s has loaded it.
+// Follow orders m after s, a send to the same peer, if m receives into the buffer of s: m stores
+// each chunk only after s has loaded it.
 func (m *Move) Follow(s *Move) {
 	if s != m && s.Peer == m.Peer && s.Stage != Complete && mem.Same(s.Buf, m.Buf) {
 		m.before, s.after = s, m
@@ -363,8 +363,8 @@ func (m *Move) loaded() {
 	}
 }
 
-// copied ends the Copy: all is sent or stored, or it was stopped, or the device has failed with
-// err.
+// copied ends the Copy: all is sent or stored, or the Copy was stopped, or the device has failed
+// with err.
 func (m *Move) copied(err error) {
 	eager := m.copy.early != nil
 	if m.copy = nil; err != nil {

@@ -11,7 +11,7 @@ import (
 	"gompi/transport"
 )
 
-// Direct is what a rank knows of copies that its peers make from its memory or to it.
+// Direct is a rank's knowledge of the copies that its peers make from its memory or to it.
 type Direct struct {
 	Lengths
 	mu         sync.Locker
@@ -22,11 +22,11 @@ type Direct struct {
 }
 
 // A danglingWrite is a buffer that was given up while a peer may have been writing to it, and
-// may still be.
+// that the peer may still be writing to.
 type danglingWrite struct {
 	peer  world.Rank
 	b     mem.Buffer
-	flush uint64 // what the peer's answer has to be
+	flush uint64 // number of the Flush that the peer has to answer
 }
 
 // Methods of Direct up to MayBeWritten take the lock, the others are called with it held.
@@ -52,7 +52,7 @@ func (d *Direct) Register(b mem.Buffer) error {
 // Registers reports whether Register does something.
 func (d *Direct) Registers() bool { return len(d.registrars) > 0 }
 
-// Deregister undoes Register. It reports false if b may still be read or written.
+// Deregister undoes Register. A false result means that b may still be read or written.
 func (d *Direct) Deregister(b mem.Buffer) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,8 +63,8 @@ func (d *Direct) Deregister(b mem.Buffer) bool {
 	return done
 }
 
-// Key returns what ranks of other hosts need to access b, which is registered, past its owner; nil
-// if they cannot.
+// Key returns the key by which ranks of other hosts access b, which is registered, without its
+// owner; nil if they cannot.
 func (d *Direct) Key(b mem.Buffer) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,15 +76,15 @@ func (d *Direct) Key(b mem.Buffer) []byte {
 	return nil
 }
 
-// MayBeWritten reports whether a peer may still be writing to b, the buffer of a receive that was
-// given up. It may until it has answered a Flush, or left.
+// MayBeWritten reports whether a peer may still be writing to b, the buffer of an abandoned
+// receive. The peer may until it has answered a Flush, or left.
 func (d *Direct) MayBeWritten(b mem.Buffer) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.ContainsFunc(d.dangling, func(w danglingWrite) bool { return mem.Overlap(w.b, b) })
 }
 
-// Use adds a transport, if it registers memory.
+// Use adds a transport that registers memory. Other transports are ignored.
 func (d *Direct) Use(t transport.Transport) {
 	if r, ok := t.(transport.Registrar); ok {
 		d.registrars = append(d.registrars, r)
@@ -100,8 +100,7 @@ func (d *Direct) Source(to transport.Getter, peer world.Rank, b mem.Buffer) uint
 	return to.Source(peer, b.Raw())
 }
 
-// Choose begins a message of size bytes from a peer, that has the choice of Ways: it is
-// Ways.Choose.
+// Choose begins a message of size bytes from a peer that has a choice of Ways: see Ways.Choose.
 func (d *Direct) Choose(peer world.Rank, size int) (fetch bool, c Choice) {
 	w := d.ways[peer]
 	if w == nil {
@@ -117,8 +116,8 @@ func (d *Direct) Choose(peer world.Rank, size int) (fetch bool, c Choice) {
 // End is Ways.End.
 func (d *Direct) End(peer world.Rank, c Choice, size int, err error) { d.ways[peer].End(c, size, err) }
 
-// GiveUp notes that a peer may be writing to b, which is given up. It returns the number of the
-// Flush that asks the peer to stop.
+// GiveUp notes that a peer may be writing to b, which is given up. The result is the number of
+// the Flush that asks the peer to stop.
 func (d *Direct) GiveUp(peer world.Rank, b mem.Buffer) (flush uint64) {
 	d.flushes++
 	d.dangling = append(d.dangling, danglingWrite{peer, b, d.flushes})
@@ -130,20 +129,20 @@ func (d *Direct) Flushed(peer world.Rank, flush uint64) {
 	d.dangling = slices.DeleteFunc(d.dangling, func(w danglingWrite) bool { return w.peer == peer && w.flush <= flush })
 }
 
-// An announced message need not travel in frames where one side can reach the memory of the other.
-// If the receiver can read the sender's buffer, an RTS carries its place, the receiver copies from
-// it and answers Done. Else, if the sender can write to the receiver's buffer, a CTS carries its
-// place, the sender copies to it and sends Done. That takes one copy, and no more frames than Data
-// does. Data frames serve buffers that neither side reaches, and messages longer than the
-// receiver's buffer. A message that is short enough to be eager is sent eagerly from such memory
-// too, unless the receiver reads it sooner: its sender need not wait for the receive, and programs
-// count on that.
+// The payload of an announced message need not travel in frames if one side can reach the memory
+// of the other. If the receiver can read the sender's buffer, an RTS carries the buffer's place,
+// the receiver copies from there and answers Done. Else, if the sender can write to the
+// receiver's buffer, a CTS carries the place of that buffer, the sender copies to it and sends
+// Done. That takes a single copy, and no more frames than Data does. Data frames serve buffers
+// that neither side reaches, and messages longer than the receiver's buffer. A message short
+// enough to be eager is sent eagerly from such memory too, unless the receiver reads it sooner:
+// its sender need not wait for the receive, and programs count on that.
 //
-// A side that gives up a message whose place it has sent recalls all its places. A rank that copies
-// from or to one of them then learns that the copy is void. If its own message was given up, an
-// error is on its way; if another one was, it moves its own in Data frames.
+// A side that gives up a message whose place was sent recalls all its places. A rank that copies
+// from or to such a place then learns that the copy is void. If its own message was given up, an
+// error is on its way; if another message was, the rank moves its own in Data frames.
 
-// expose returns the place of m's buffer, 0 if it has none, and notes that the peer may know it:
+// expose returns the place of m's buffer, 0 if none, and notes that the peer may know the place:
 // the caller sends it, or a transport that copies from the peer may send it to ask for help.
 func (m *Move) expose() (place uint64) {
 	p := m.Peer
@@ -199,15 +198,15 @@ func (m *Move) reached(err error) (done bool, lost error) {
 	return false, nil
 }
 
-// MayBeReached reports whether p may have copied the message, as it reports.
+// MayBeReached reports whether p may have copied the message, as p reports.
 func (m *Move) MayBeReached(p *peers.Peer) bool {
 	return m.exposed && m.Peer == p && (m.Stage == Announced || m.Stage == Filling)
 }
 
-// Recall takes back the place of m's buffer, if the peer may know one. The peer may be writing
-// there, or helping to: then a Flush asks it to answer when it has stopped. A peer that is lost
-// although its process lives may continue to write, and cannot be asked. ended states that it does
-// not.
+// Recall takes back the place of m's buffer, if the peer may know it. If the peer may be writing
+// to the buffer, or helping to, a Flush asks for an answer after the last write. A lost peer
+// whose process lives may continue to write, and cannot be asked. ended states that the process
+// does not live.
 func (m *Move) Recall(ended bool) {
 	if !m.exposed {
 		return

@@ -14,28 +14,28 @@ const (
 	Posted          // a receive without a message
 	Queued          // a send that may not leave yet, or a message whose peer is a suspect
 	Filling         // a receive whose payload is on its way
-	Fetching        // a receive that copies its payload from where the sender has it
+	Fetching        // a receive that copies its payload from the sender's memory
 	Landing         // a receive whose payload is there, to be stored by a device
-	Announced       // a send by rendezvous whose receiver has not asked for all of it yet
+	Announced       // a send by rendezvous whose receiver has not asked for the whole payload yet
 	Leaving         // a send whose buffer the transport holds
-	Storing         // a send that copies its payload to where the receiver wants it
+	Storing         // a send that copies its payload to the receiver's memory
 )
 
-// A Move moves the payload of one message, at one of its two ends: between a buffer, and frames or
-// the memory of the peer. The owner of the message decides when a Move begins, hands it what the
-// transports deliver, and completes the operation when it has ended.
+// A Move moves the payload of a message, at either of its ends: between a buffer, and frames or
+// the memory of the peer. The owner of the message decides when a Move begins, hands it the
+// transports' deliveries, and completes the operation after the Move.
 type Move struct {
 	Stage   Stage
 	exposed bool        // the other side may know where Buf lies
-	offered bool        // it may Get the message
+	offered bool        // the other side may Get the message
 	choice  Choice      // of a receive
 	Token   uint64      // by which frames and transports name this end; 0 if none does
-	Peer    *peers.Peer // the other side, nil before there is one, and if that is this rank
-	Buf     mem.Buffer  // what to send, or where to receive
+	Peer    *peers.Peer // the other side; nil if not known yet, or if this rank
+	Buf     mem.Buffer  // the memory to send from, or to receive into
 	Size    int         // bytes of the message
 	marks
 	combine *Combine  // of a receive that reduces
-	chunks  [2][]byte // of scattered memory, packed, or what a receive is to reduce or unpack
+	chunks  [2][]byte // of scattered memory, packed, or of a receive before it reduces or unpacks them
 	copy    *Copy     // of a device's memory, while its goroutine runs
 	before  *Move     // the send whose place in a device's memory a receive takes
 	after   *Move     // the inverse
@@ -43,18 +43,18 @@ type Move struct {
 	owner   Owner
 }
 
-// The marks of a Move record what has moved, and how the peer names it.
+// The marks of a Move record how much has moved, and how the peer names the Move.
 type marks struct {
 	other uint64 // by rendezvous: the other side's token
 	place uint64 // place of the other side's buffer, or 0
 	asked int    // bytes of the message that the receiver has asked for
-	got   int    // bytes of it stored so far, or given to the transport
+	got   int    // bytes stored so far, or given to the transport
 	until int    // got at the end of the frame that arrives
-	due   int    // frames of it that the transport holds
+	due   int    // frames that the transport holds
 	turn  int    // which of the chunks is packed next
 }
 
-// An Owner is the operation that a Move is a part of. It is called with the lock held.
+// An Owner is the operation of a Move. Its methods are called with the lock held.
 type Owner interface {
 	// CopyBegins reports that a goroutine begins to copy the payload from or to a device.
 	CopyBegins()
@@ -63,7 +63,7 @@ type Owner interface {
 	CopyEnds(err error, stranded bool)
 }
 
-// Init makes m one of v's Moves.
+// Init makes m a Move of v.
 func (m *Move) Init(v *Mover, o Owner) { m.mover, m.owner = v, o }
 
 // Begin prepares m for another message.
@@ -72,8 +72,8 @@ func (m *Move) Begin(s Stage, b mem.Buffer) {
 	m.exposed, m.combine, m.before, m.after = false, nil, nil, nil
 }
 
-// End ends m, whose message has moved, or will not because of err. It reports false if a device is
-// still copying: then CopyEnds follows.
+// End ends m, whose message has moved, or will not because of err. A false result means that a
+// device is still copying: then CopyEnds follows.
 func (m *Move) End(err error) bool {
 	if m.copy != nil || m.choice != NoChoice {
 		return m.end(err)
@@ -101,8 +101,8 @@ func (m *Move) end(err error) bool {
 	return true
 }
 
-// GiveUp releases what the transport and the peer have of m. ended states that the peer's process
-// has ended.
+// GiveUp releases m's memory from the transport and the peer. ended states that the peer's
+// process has ended.
 func (m *Move) GiveUp(ended bool) {
 	if m.Peer == nil {
 		return
@@ -132,8 +132,8 @@ func (m *Move) Moved() int { return m.asked + m.got }
 // Await has m end with the next Sent for its token.
 func (m *Move) Await(p *peers.Peer) { m.Stage, m.Peer, m.due = Leaving, p, 1 }
 
-// Give sends b, of m's payload, in a frame with h. It reports whether b may be reused; if not, the
-// transport's Sent follows.
+// Give sends b, of m's payload, in a frame with h, and reports whether b may be reused; if not,
+// the transport's Sent follows.
 func (m *Move) Give(h *transport.Header, b mem.Buffer) bool {
 	if m.Peer.Post(h, b, m.Token) {
 		return true
@@ -147,8 +147,8 @@ func (m *Move) give(b mem.Buffer) bool {
 	return m.Give(m.Peer.Frame(transport.Header{Kind: transport.Data, A: m.other}), b)
 }
 
-// Cleared handles a CTS frame for m, which is Announced: it asks for the payload, or for more of
-// it, and may name the place to store it at. done reports that all has left.
+// Cleared handles a CTS frame for m, which is Announced. A CTS asks for the payload, or for more
+// of the payload, and may name the place to store it at. done reports that all has left.
 func (m *Move) Cleared(h *transport.Header) (done bool) {
 	m.other, m.place = h.B, h.Seq
 	if h.Tag > 0 {
@@ -164,8 +164,8 @@ func (m *Move) Cleared(h *transport.Header) (done bool) {
 	case m.Buf.IsScattered():
 		return m.supplyPacked()
 	case m.place != 0 && m.Peer.Direct != nil && m.got == 0 && m.asked == m.Size:
-		// A place counts only for a whole message of which nothing was sent: so the next Sent is of
-		// this copy, whatever the peer sends.
+		// A place counts only for a whole message of which nothing was sent: so the next Sent is
+		// of this copy, whatever the peer sends.
 		m.Stage = Storing
 		m.Peer.Put(m.place, m.Buf.Raw(), m.Token)
 	default:
@@ -188,8 +188,8 @@ func (m *Move) supply() (done bool) {
 func (m *Move) left() bool { return m.Stage == Leaving && m.due == 0 && m.copy == nil }
 
 // Sent handles that a transport has released memory of m. done reports that the whole message has
-// moved. lost, if not nil, is why the peer cannot be reached: then the caller decides what becomes
-// of m.
+// moved. lost, if not nil, is why the peer cannot be reached: then the caller decides the fate of
+// m.
 func (m *Move) Sent(err error) (done bool, lost error) {
 	switch {
 	case m.Stage == Fetching || m.Stage == Storing:
@@ -222,8 +222,8 @@ func (m *Move) Hang() {
 	}
 }
 
-// Fetch gets the payload of a message that was announced with a token and perhaps a place: m copies
-// it, or asks the sender for it.
+// Fetch gets the payload of a message that was announced with a token and perhaps a place: m
+// copies the payload, or asks the sender for it.
 func (m *Move) Fetch(token, place uint64) {
 	p := m.Peer
 	m.other = token
@@ -249,7 +249,7 @@ func (m *Move) Request(token uint64) {
 	m.store()
 }
 
-// clear asks the sender of an announced message to send it, or to store it at a place.
+// clear asks the sender of an announced message for the payload, in frames or at a place.
 func (m *Move) clear(place uint64) {
 	m.Stage, m.asked = Filling, m.Size
 	m.Peer.SendHeader(transport.Header{Kind: transport.CTS, A: m.other, B: m.Token, Seq: place})
@@ -287,8 +287,8 @@ func (m *Move) Arrives(n int) (window mem.Buffer, done bool) {
 	return window, window.Len() == 0
 }
 
-// Filled notes that the window has been filled, and returns the next, unless the message is done,
-// as far as it fits.
+// Filled notes that the window has been filled. It returns the next window, or that the message
+// is done, as far as the message fits.
 func (m *Move) Filled() (window mem.Buffer, done bool, err error) {
 	if m.copy != nil {
 		return m.copy.Filled(), false, nil
@@ -307,8 +307,8 @@ func (m *Move) Filled() (window mem.Buffer, done bool, err error) {
 	return m.window(), false, nil
 }
 
-// window returns where the next bytes of the message go, and moves no mark: an empty one means that
-// the rest does not fit.
+// window returns the memory for the next bytes of the message, and moves no mark: an empty window
+// means that the rest does not fit.
 func (m *Move) window() mem.Buffer {
 	end := min(m.until, m.Buf.Size())
 	if c := m.chunks[0]; c != nil {

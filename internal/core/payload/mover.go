@@ -1,19 +1,19 @@
-// Package payload moves the bytes of messages once two ranks have agreed to exchange them. It knows
-// neither matching nor credit. A Move is the payload of one message at one of its ends, from when
-// it is announced or arrives until it has left or is stored.
+// Package payload moves the bytes of messages once two ranks have agreed to exchange them,
+// without knowledge of matching and credit. A Move is the payload of a message at either of its
+// ends, from its announcement or arrival until it has left or is stored.
 //
-// An eager payload is sent with its envelope, and stored when a receive has it. One that is
-// announced waits at the sender, until the receiver asks for it with a CTS frame, and then goes in
+// An eager payload is sent with its envelope, and stored in the matching receive. An announced
+// payload waits at the sender until the receiver asks for it with a CTS frame, and then goes in
 // Data frames. Where one side can reach the memory of the other, it copies the payload itself
 // (direct.go), if that is the faster way (ways.go). A Copy takes payload between a device and the
-// transport (copy.go). A receive can combine what it receives with other operands (combine.go).
+// transport (copy.go). A receive can combine the payload with other operands (combine.go).
 package payload
 
 import "gompi/internal/mem"
 
 // A Lender lends host memory that the copies of a Space reach directly.
 type Lender interface {
-	// Lend returns a buffer of the given size for s. It may wait for a device.
+	// Lend returns a buffer of the given size for s, and may wait for a device.
 	Lend(s mem.Space, bytes int) (mem.Buffer, error)
 	// Return takes them back, at once.
 	Return(s mem.Space, b mem.Buffer)
@@ -26,7 +26,7 @@ type Locker interface {
 	Exit() // unlocks after something may have been sent
 }
 
-// A Mover has what the Moves of a rank share.
+// A Mover has the common state of a rank's Moves.
 type Mover struct {
 	Direct
 	Scratch mem.Scratch // for payload that arrives before its receive

@@ -7,11 +7,11 @@ import (
 	"gompi/internal/core/trial"
 )
 
-// Ways are a receiver's trials of long messages from one peer of its host, between ordinary memory,
-// by their length as a power of two. Such a message goes one of two ways: the receiver copies it
-// from where it lies, through the kernel, or asks for it in frames. The sender names the place, and
-// the receiver chooses, as its trials have shown. It times only messages before which no other one
-// waits, from when it asks until it has all.
+// Ways are a receiver's trials of long messages from a peer of its host, between ordinary memory,
+// by their length as a power of two. The receiver copies such a message through the kernel from
+// the sender's memory, or asks for the message in frames. The sender names the place, and the
+// receiver chooses by its trials. Only messages without an earlier pending message are timed,
+// from the receiver's request until all has arrived.
 type Ways struct {
 	trials [64]trial.Trial
 	open   int // messages under way that have the choice
@@ -19,25 +19,25 @@ type Ways struct {
 	start  time.Time // of the message that is timed
 }
 
-// A Choice states what a message has to do with trials.
+// A Choice states a message's part in trials.
 type Choice uint8
 
 const (
 	NoChoice Choice = iota
-	Untimed         // it had the choice, and does not count
+	Untimed         // had the choice, but is not timed
 	Timed
 )
 
 // Lengths define which messages inside a host the receiver may read from the sender's ordinary
-// memory, if they are not eager: those of From to Below-1 bytes at first, and those of TriesFrom
-// bytes and more if trials find that faster.
+// memory, unless they are eager: messages of From to Below-1 bytes at first, and messages of
+// TriesFrom bytes and more if trials find that faster.
 type Lengths struct{ From, Below, TriesFrom int }
 
 // Has reports whether messages of n bytes are read at first.
 func (l *Lengths) Has(n int) bool { return n >= l.From && n < l.Below }
 
-// Choose begins a message of size bytes. It reports whether the receiver is to copy it. End follows
-// with the Choice.
+// Choose begins a message of size bytes, and reports whether the receiver is to copy it. End
+// follows with the Choice.
 func (w *Ways) Choose(l *Lengths, size int) (fetch bool, c Choice) {
 	t := &w.trials[bits.Len(uint(size))]
 	t.Begin(l.Has(size), size)
