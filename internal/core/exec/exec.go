@@ -27,14 +27,14 @@ import (
 	"gompi/internal/core/shmcoll"
 )
 
-// An Exec carries out the collectives of one communicator, one at a time.
+// An Exec carries out the collectives of a communicator, one at a time.
 type Exec struct {
 	Rank, Size int
 	Paths      *path.Selector
 	Round      *round.Round
 	Shared     *shmcoll.Collectives // of all ranks, nil if they share no memory
 	Hier       *hier.Collectives    // nil if there is none
-	NCCL       *NCCL                // nil if it is not wanted
+	NCCL       *NCCL                // nil if not wanted
 	Staging    *Pool
 
 	placement []uint64 // the words of where.go, by rank

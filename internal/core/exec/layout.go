@@ -34,7 +34,7 @@ func (s *blockLayout) count(i, each int) (n int) {
 	return n
 }
 
-// parts returns the i-th parts of all blocks. Adjacent ones are returned as one.
+// parts returns the i-th parts of all blocks. Adjacent parts are merged.
 func (s *blockLayout) parts(i, each int) (parts []mem.Buffer) {
 	var now call.Span
 	flush := func() {
@@ -53,7 +53,7 @@ func (s *blockLayout) parts(i, each int) (parts []mem.Buffer) {
 	return parts
 }
 
-// copy copies the i-th parts of all blocks to host, one after the other, or back.
+// copy copies the i-th parts of all blocks to consecutive places in host, or back.
 func (s *blockLayout) copy(host mem.Buffer, i, each int, back bool) error {
 	there := s.parts(i, each)
 	here, at := make([]mem.Buffer, len(there)), 0

@@ -13,15 +13,15 @@ import (
 )
 
 // Collectives by NCCL, if rank 0's Config.CUDA says so. NCCL serves where every rank has its
-// buffers on a device of its own, on whatever hosts. What NCCL cannot do takes another Path. The
+// buffers on a device of its own, on whatever hosts. Other collectives take another Path. The
 // first collective that NCCL serves creates its communicator: all ranks compare their versions,
 // rank 0 makes the unique id, here called the invitation, and all join by it.
 //
-// NCCL hangs where ranks make different calls, or one dies. Different calls are found before: the
-// exchange of where buffers lie is a part of the numbered call. The rank learns of a death while it
-// polls for the end, and then aborts NCCL's communicator.
+// NCCL hangs where ranks make different calls, or a rank dies. Different calls are found before:
+// the exchange of buffers' places is a part of the numbered call. The rank learns of a death
+// while polling for the end, and then aborts NCCL's communicator.
 
-// NCCL is a rank's NCCL for one communicator. The collective that runs uses it.
+// NCCL is a rank's NCCL for a communicator. The running collective uses it.
 type NCCL struct {
 	x     *Exec
 	node  int // this rank's
@@ -42,8 +42,8 @@ type NCCL struct {
 // WithoutNCCL is logged where NCCL does not serve.
 const WithoutNCCL = "collectives of device memory do without NCCL"
 
-// NewNCCL returns the NCCL of a rank of x on the given node. It opens nothing yet. host returns a
-// rank's host; warn logs what users should know.
+// NewNCCL returns the NCCL of a rank of x on the given node, without opening anything. host
+// returns a rank's host; warn logs problems that users should know.
 func NewNCCL(x *Exec, node int, host func(rank int) string, warn func(what string, why error)) *NCCL {
 	l := &NCCL{x: x, node: node, host: host, warn: warn, out: make([]mem.Buffer, x.Size),
 		in: make([]mem.Buffer, x.Size), sent: make([]int64, x.Size), due: make([]int64, x.Size)}
@@ -51,7 +51,8 @@ func NewNCCL(x *Exec, node int, host func(rank int) string, warn func(what strin
 	return l
 }
 
-// giveUp has all later collectives do without NCCL. All ranks call it, with the same reason.
+// giveUp makes all later collectives do without NCCL. All ranks call giveUp, with the same
+// reason.
 func (l *NCCL) giveUp(why error) {
 	l.x.Paths.DropNCCL()
 	if l.x.Rank == 0 {
@@ -59,7 +60,8 @@ func (l *NCCL) giveUp(why error) {
 	}
 }
 
-// place returns the device of o's buffers, and this rank's word about it, 0 if NCCL cannot serve.
+// place returns the device of o's buffers, and this rank's word about the device, 0 if NCCL
+// cannot serve.
 func (l *NCCL) place(o *call.Call) (word uint64, at mem.CollectiveLibrary) {
 	from, to := o.Operands(l.x.Rank)
 	if from.Len() == 0 {
@@ -73,21 +75,21 @@ func (l *NCCL) place(o *call.Call) (word uint64, at mem.CollectiveLibrary) {
 	switch {
 	case l.group == nil && serves:
 		word = l.digest(at)
-	case l.group != nil && (serves && at == l.at || from.Len() == 0): // what is empty is anywhere
+	case l.group != nil && (serves && at == l.at || from.Len() == 0): // empty buffers are anywhere
 		word = l.words[l.x.Rank]
 	}
 	return word, at
 }
 
-// digest returns a word that distinguishes a device from those of all hosts.
+// digest returns a word that distinguishes a device from all devices of all hosts.
 func (l *NCCL) digest(at mem.CollectiveLibrary) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.node, at.Identity())
 	return h.Sum64() | 1
 }
 
-// noteSize is the size of a rank's version of NCCL, invitationSize that of an invitation, with its
-// length before it.
+// noteSize is the size of a rank's version of NCCL, invitationSize the size of an invitation with
+// its length before.
 const (
 	noteSize       = 256
 	invitationSize = 512
@@ -130,8 +132,8 @@ func (l *NCCL) setUp(o *call.Call, words []uint64) error {
 	return nil
 }
 
-// compare has all ranks exchange their version of NCCL, and returns why it does not serve, nil if
-// it does. Rank 0 fills in the invitation.
+// compare has all ranks exchange their version of NCCL, and returns why NCCL does not serve, nil
+// if it does. Rank 0 fills in the invitation.
 func (l *NCCL) compare(invitation []byte) (why, err error) {
 	name, why := l.at.Library()
 	if why == nil && l.x.Rank == 0 {
@@ -168,12 +170,12 @@ func (l *NCCL) invite(invitation []byte) error {
 	return err
 }
 
-// closeGrace is how long Close waits for other ranks to close too. What NCCL had to send for this
-// rank has left long before.
+// closeGrace is how long Close waits for other ranks to close too. NCCL's data for this rank has
+// left long before.
 const closeGrace = time.Second
 
 // Close ends NCCL's communicator, when no collective runs any more, and then calls over, or after
-// closeGrace. broken is why the communicator is broken, nil if it is not.
+// closeGrace. broken is why the communicator is broken, nil if unbroken.
 func (l *NCCL) Close(broken error, over func()) {
 	if l.at == nil {
 		over()
@@ -184,7 +186,7 @@ func (l *NCCL) Close(broken error, over func()) {
 		switch {
 		case l.group == nil:
 		case broken != nil:
-			l.group.Abort() // an error is that of ranks that are gone
+			l.group.Abort() // an error is about ranks that are gone
 		default:
 			l.group.Close()
 		}

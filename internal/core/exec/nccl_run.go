@@ -47,8 +47,8 @@ func (l *NCCL) enqueue(o *call.Call) error {
 	return g.Exchange(l.out, l.in)
 }
 
-// finished reports whether the last collective is done. A collective that fails does not end until
-// it is aborted.
+// finished reports whether the last collective is done. A failed collective does not end until
+// aborted.
 func (l *NCCL) finished() (bool, error) {
 	if l.recorded {
 		if done, err := l.end.Done(); done || err != nil {
@@ -63,7 +63,7 @@ func (l *NCCL) finished() (bool, error) {
 	return false, err
 }
 
-// fail aborts NCCL's communicator because of err. When it returns, NCCL touches no buffer any more.
+// fail aborts NCCL's communicator because of err. After fail, NCCL touches no buffer any more.
 func (l *NCCL) fail(err error) error {
 	group := l.group
 	l.group = nil
@@ -76,7 +76,7 @@ func (l *NCCL) fail(err error) error {
 	return err
 }
 
-// agreeLengths checks that each rank sends this one as much as it expects.
+// agreeLengths checks that each rank sends as much as this rank expects.
 func (l *NCCL) agreeLengths(o *call.Call) error {
 	o.Exchange(l.x.Rank, l.out, l.in)
 	defer clear(l.out)

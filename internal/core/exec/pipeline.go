@@ -11,27 +11,27 @@ import (
 )
 
 // Long collectives of device memory through host memory go in chunks. Each chunk is the same
-// collective of a part of every rank's block, in host memory. While one chunk runs, the next is
-// copied to the host and the one before is copied back, and a few chunks of pinned memory suffice
+// collective of a part of every rank's block, in host memory. While a chunk runs, the next is
+// copied to the host and the previous is copied back, and a few chunks of pinned memory suffice
 // for any length. A rank whose buffers are in host memory takes part like any other.
 //
-// The messages are those of the chunks, so all ranks have to go this way: they agree on it before,
-// in whereBuffersAre. No rank knows the length of a gatherv, scatterv or alltoallv. Within a host
-// they are staged whole. Between hosts each long message goes in chunks by itself, as one between
-// two ranks does, whatever memory the other ranks have.
+// The messages are the chunks' messages, so all ranks have to go this way: they agree before, in
+// whereBuffersAre. No rank knows the length of a gatherv, scatterv or alltoallv. Within a host
+// they are staged whole. Between hosts each long message goes in chunks by itself, like a message
+// between two ranks, whatever memory the other ranks have.
 
 // pipeDepth is how many chunks are under way at a time.
 const pipeDepth = 8
 
-// perMessage reports whether a rank that sends from and receives to stages no buffers: each of its
-// messages is then copied from and to the device by itself. Scattered memory is staged: in place,
-// nothing would keep what is received from where something is yet to be sent. Short ones are
-// staged: one copy of all blocks costs less than one of each.
+// perMessage reports whether a rank that sends from and receives to stages no buffers: each of
+// its messages is then copied from and to the device by itself. Scattered memory is staged: in
+// place, nothing would keep received data from where data is yet to be sent. Short blocks are
+// staged: a single copy of all blocks costs less than a copy of each.
 func (x *Exec) perMessage(o *call.Call, from, to mem.Buffer) bool {
 	return o.Kind.LocalCounts() && x.Paths.PerMessage(max(from.Size(), to.Size())) && copies(to, from) && !from.IsScattered() && !to.IsScattered()
 }
 
-// inPart runs a part of a collective, and then takes back the scratch that it took, for the next.
+// inPart runs a part of a collective, and then takes back its scratch for the next part.
 func (x *Exec) inPart(run func() error) error {
 	rd := x.Round
 	lent := rd.Lent()
@@ -102,8 +102,8 @@ func placeOf(o *call.Call) mem.Space {
 	return o.Send.Space()
 }
 
-// A pipeline loads, runs and stores chunks, each in one of a few slots of pinned memory. While one
-// is run, others are loaded and stored.
+// A pipeline loads, runs and stores chunks, each in a slot of pinned memory. While a chunk runs,
+// others are loaded and stored.
 type pipeline struct {
 	space            mem.Space
 	chunks, slot     int // their number, and the bytes of a slot

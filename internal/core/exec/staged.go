@@ -53,7 +53,7 @@ func (x *Exec) runEachStaged(p *path.Path, o *call.Call) (err error) {
 	on := *o
 	each := &on.Each
 	each.Send, each.Recv = slices.Clone(each.Send), slices.Clone(each.Recv)
-	var stages []Stage // of what is received
+	var stages []Stage // of received data
 	for i, b := range each.Send {
 		in := each.Recv[i]
 		out, err := x.Staging.Load(b)
@@ -88,7 +88,7 @@ func copies(dst, src mem.Buffer) bool {
 	return src.IsHost() || dst.IsHost() || src.Space() == dst.Space()
 }
 
-// operands puts stages in the place of on's buffers and returns the stages to end. If one buffer is
+// operands puts stages in the place of on's buffers and returns the stages to end. If a buffer is
 // a part of the other, its stage is that part of the other's stage.
 func (x *Exec) operands(on *call.Call, recv calls.Role) (stages [2]Stage, err error) {
 	long, short := &on.Recv, &on.Send

@@ -8,9 +8,8 @@ import (
 )
 
 // A Pool lends host memory in which buffers of devices are staged, since transports carry host
-// memory only. To pin memory takes a millisecond, so the Pool keeps what comes back
-// until the last communicator is closed: in sizes of powers of two, as much as was ever in use at a
-// time.
+// memory only. Pinning memory takes a millisecond, so the Pool keeps returned memory until the
+// last communicator is closed: in sizes of powers of two, as much as was ever in use at a time.
 type Pool struct {
 	mu   sync.Mutex
 	free map[sizeClass][]mem.Buffer
@@ -24,8 +23,8 @@ type sizeClass struct {
 // leastStaged is log2 of the smallest size, which all short messages use.
 const leastStaged = 16
 
-// A Stage is host memory in the place of a mem.Buffer: Load copies the buffer into it before a
-// message is sent, Store copies it back after one was received.
+// A Stage is host memory in the place of a mem.Buffer: Load copies the buffer to the Stage before
+// a message is sent, Store copies the Stage back after a message was received.
 type Stage struct {
 	Of, Host mem.Buffer
 	lent     mem.Buffer // empty if Host is Of
@@ -67,7 +66,8 @@ func (p *Pool) Return(s mem.Space, lent mem.Buffer) {
 	p.free[class] = append(p.free[class], lent)
 }
 
-// classOf returns the class of memory for s: it is the device's own if that has to pin it.
+// classOf returns the class of memory for s: the device's own if the device has to pin the
+// memory.
 func classOf(s mem.Space, bytes int) sizeClass {
 	if _, pins := s.(mem.Pinner); !pins {
 		s = mem.Host
@@ -75,7 +75,7 @@ func classOf(s mem.Space, bytes int) sizeClass {
 	return sizeClass{s, max(leastStaged, bits.Len(uint(max(bytes, 1)-1)))}
 }
 
-// take takes what is kept of a class, if there is something.
+// take takes kept memory of a class, if any.
 func (p *Pool) take(class sizeClass) (mem.Buffer, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *Pool) Release() {
 	for class, kept := range free {
 		if d, ok := class.space.(mem.Pinner); ok {
 			for _, b := range kept {
-				d.FreeHost(b) // an error is the device's, which has reported it before
+				d.FreeHost(b) // the device has reported the error before
 			}
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// Where the ranks' buffers lie, and which Path follows from it.
+// Where the ranks' buffers lie, and which Path follows.
 
-// A rank sends two words about its buffers: one about NCCL, and whether one of them is on a device.
+// A rank sends two words about its buffers: about NCCL, and whether any of them is on a device.
 const (
 	forNCCL = iota
 	onDevice
@@ -16,8 +16,8 @@ const (
 )
 
 // resolve has all ranks exchange where their buffers of o lie, and returns the Path to follow.
-// Where NCCL is to serve for the first time, it sets it up. If that fails on a rank, all take
-// another Path.
+// Where NCCL is to serve for the first time, resolve sets it up. If that fails on a rank, all
+// take another Path.
 func (x *Exec) resolve(p *path.Path, o *call.Call) (*path.Path, error) {
 	w, err := x.whereBuffersAre(p, o)
 	if err == nil && w.Own && x.NCCL.group == nil {

@@ -9,10 +9,10 @@ import (
 	"gompi/internal/mem"
 )
 
-// Run does o, which all ranks have called, as p says. The measurements below are from two hosts
+// Run does o, which all ranks have called, along p. The measurements below are from two hosts
 // that are two agents of one machine with two processors, talking TCP, with two ranks each (2x2)
-// or four (2x4); float32, medians of each call alone. "By messages" is what serves where a user
-// has tuned.
+// or four (2x4); float32, medians of each call alone. "By messages" is the Path that a user's
+// tuning selects.
 func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 	switch o.Kind.As() {
 	case calls.Barrier:
@@ -95,8 +95,8 @@ func (c *Collectives) reduceScatterBlock(send, recv mem.Buffer, op call.Op) erro
 	return c.inside(c.fresh().Scatter(leader, mine, recv))
 }
 
-// reduceScatterShares has each member combine, in its host, the blocks of those with
-// its number on all hosts.
+// reduceScatterShares has each member combine, in its host, the blocks for the ranks with its
+// number on all hosts.
 func (c *Collectives) reduceScatterShares(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	parts := c.all.Scratch(send, len(c.hosts)*n)
@@ -140,8 +140,8 @@ func (c *Collectives) allgatherLed(send, all mem.Buffer) error {
 	return c.inside(c.fresh().Bcast(leader, all))
 }
 
-// allgatherShares has each member fetch the blocks of those with its number, for all
-// of its host.
+// allgatherShares has each member fetch the blocks of the ranks with its number, for all of its
+// host.
 func (c *Collectives) allgatherShares(send, all mem.Buffer) error {
 	n := send.Len()
 	fetched := c.all.Scratch(send, len(c.hosts)*n)
@@ -156,9 +156,8 @@ func (c *Collectives) allgatherShares(send, all mem.Buffer) error {
 	return nil
 }
 
-// alltoall has each member exchange, with those of its number, what is for all of
-// their hosts.
-// 2x2 of 1 KiB blocks: by messages 175 us, so 26; 2x4: 407 and 86.
+// alltoall has each member exchange the blocks for all of their hosts with the ranks of its
+// number. 2x2 of 1 KiB blocks: by messages 175 us, so 26; 2x4: 407 and 86.
 func (c *Collectives) alltoall(send, recv mem.Buffer) error {
 	n := send.Len() / c.all.Size()
 	parts, all := c.all.Scratch(send, send.Len()), c.placeByHost(recv)
@@ -174,8 +173,8 @@ func (c *Collectives) alltoall(send, recv mem.Buffer) error {
 	return nil
 }
 
-// gather has one message come from each host.
-// 2x2 of 8 bytes: by messages 119 us, so 13; of 128 KiB blocks: 133 and 75.
+// gather moves a single message from each host. 2x2 of 8 bytes: by messages 119 us, so 13; of 128
+// KiB blocks: 133 and 75.
 func (c *Collectives) gather(root int, send, recv mem.Buffer) error {
 	n, leader := send.Len(), c.setLeaders(root)
 	var all, mine mem.Buffer
@@ -195,8 +194,8 @@ func (c *Collectives) gather(root int, send, recv mem.Buffer) error {
 	return err
 }
 
-// scatter has one message go to each host.
-// 2x2 of 8 bytes: by messages 26 us, so 10; of 128 KiB blocks: 86 and 63.
+// scatter moves a single message to each host. 2x2 of 8 bytes: by messages 26 us, so 10; of 128
+// KiB blocks: 86 and 63.
 func (c *Collectives) scatter(root int, send, recv mem.Buffer) error {
 	n, leader := recv.Len(), c.setLeaders(root)
 	if c.all.Rank() == root {

@@ -5,17 +5,17 @@ import (
 	"gompi/internal/mem"
 )
 
-// Collectives with a block for each rank, of lengths that differ and that all ranks
-// know. Who speaks for a host does all the work between hosts.
+// Collectives with a block for each rank, of different lengths that all ranks know. The leader of
+// a host does all the work between hosts.
 
 // A division is how many elements of a vector belong to whom.
 type division struct {
 	ranks   []int // to each
-	starts  []int // where each one's begin, if they lie one after the other
+	starts  []int // where each block begins, if blocks are consecutive
 	members []int // to each of this host
 	hosts   []int // to the ranks of each
 	n       int   // to all
-	before  int   // to the ranks of the hosts before this one
+	before  int   // to the ranks of the earlier hosts
 }
 
 func newDivision(ranks, members, hosts int) division {
@@ -46,13 +46,13 @@ func (c *Collectives) divide(counts []int) *division {
 	return d
 }
 
-// here returns what belongs to the ranks of this host in a vector by host.
+// here returns the blocks of this host's ranks in a vector by host.
 func (c *Collectives) here(d *division, v mem.Buffer) mem.Buffer {
 	return v.Slice(d.before, d.before+d.hosts[c.me.host])
 }
 
-// transfer copies blocks between a vector by rank, where they lie at starts, and one by
-// host: to the latter if back is false.
+// transfer copies blocks between a vector by rank, with blocks at starts, and a vector by host:
+// to the vector by host if back is false.
 func (c *Collectives) transfer(d *division, byRank mem.Buffer, starts []int, byHost mem.Buffer, back bool) {
 	at := 0
 	for _, ranks := range c.hosts {
@@ -68,8 +68,8 @@ func (c *Collectives) transfer(d *division, byRank mem.Buffer, starts []int, byH
 	}
 }
 
-// allgatherv sends each host's blocks to each other host once. Where blocks lie may
-// differ from rank to rank, and nothing but the last copy depends on it.
+// allgatherv sends each host's blocks to each other host once. The places of blocks may differ
+// from rank to rank: only the last copy depends on them.
 func (c *Collectives) allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 	d := c.divide(counts)
 	inPlace := c.packed && displs == nil

@@ -23,18 +23,18 @@ import (
 	"gompi/internal/mem"
 )
 
-// Collectives does the hierarchical ones of one rank of a communicator.
+// Collectives does the hierarchical collectives of a rank of a communicator.
 type Collectives struct {
 	*Hosts
 	all coll.Peers
 	me  position
 
-	shared  Shared         // nil if this one is alone on its host
+	shared  Shared         // nil if this rank is alone on its host
 	alone   *coll.Subset   // this rank
 	inner   *path.Selector // of the members of this host
 	over    *path.Selector // of messages between hosts
-	leaders *coll.Subset   // one of each host
-	rail    *coll.Subset   // the ranks of this one's number on all hosts, nil if a host has none
+	leaders *coll.Subset   // a rank of each host
+	rail    *coll.Subset   // the ranks of this rank's number on all hosts, nil if a host has none
 
 	// Memory that calls work on, reused by the next.
 	call     call.Call // inside
@@ -43,8 +43,8 @@ type Collectives struct {
 	pipeline pipeline
 }
 
-// Shared does collectives among the ranks of one host, all of which make the same calls: package
-// shmcoll does, and comm/sim simulates it. What it is called with is valid until it returns.
+// Shared does collectives among the ranks of a host, all of which make the same calls: package
+// shmcoll does, and comm/sim simulates it. Arguments are valid until the method returns.
 type Shared interface {
 	// Run does o, along p.
 	Run(p *path.Path, o *call.Call) error
@@ -52,11 +52,11 @@ type Shared interface {
 	OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window, open bool, err error)
 }
 
-// A Window is what Shared opens.
+// A Window is the result of Shared's OpenWindow.
 type Window = shmcoll.Window
 
 // inside does a collective of the members of this host, through shared memory. o is c.fresh(),
-// filled in: one of the caller's own would be moved to the heap.
+// filled in: a Call of the caller's own would be moved to the heap.
 func (c *Collectives) inside(o *call.Call) error {
 	p := c.inner.For(o)
 	if c.shared != nil {
@@ -71,15 +71,15 @@ func (c *Collectives) fresh() *call.Call {
 	return &c.call
 }
 
-// between does a collective of one rank of each host, by messages.
+// between does a collective of a rank of each host, by messages.
 func (c *Collectives) between(peers coll.Peers, o *call.Call) error {
 	return coll.Run(peers, c.over.For(o).Algorithm, o)
 }
 
-// railed does a collective of the ranks of this one's rail, by messages. All rails share the links
-// of their hosts, so what they carry together decides where each host would send to all others
-// (cluster of comm/sim, allreduce of 4 hosts with 8 ranks each: 64 KiB by halving 74 us, direct 97;
-// 256 KiB 228 and 356).
+// railed does a collective of the ranks of this rank's rail, by messages. All rails share the
+// links of their hosts, so the data of all rails together decides where each host would send to
+// all others (cluster of comm/sim, allreduce of 4 hosts with 8 ranks each: 64 KiB by halving 74
+// us, direct 97; 256 KiB 228 and 356).
 func (c *Collectives) railed(peers coll.Peers, o *call.Call) error {
 	p := c.over.For(o)
 	if p.Algorithm == path.Direct {
@@ -114,8 +114,8 @@ func NewHosts(hosts [][]int, ranks int) *Hosts {
 	return h
 }
 
-// Shape returns what a Selector has to know of ranks by host: whether all hosts have the same
-// number of ranks, and whether the ranks of each host are consecutive.
+// Shape returns a Selector's facts of ranks by host: whether all hosts have the same number of
+// ranks, and whether the ranks of each host are consecutive.
 func Shape(hosts [][]int) (even, packed bool) {
 	even, packed = true, true
 	next := 0
@@ -130,8 +130,8 @@ func Shape(hosts [][]int) (even, packed bool) {
 }
 
 // New returns the Collectives of this rank of all. shared does the collectives inside this rank's
-// host, by the Selector inside; it is nil if the rank is alone there. The Selector over chooses the
-// algorithms between hosts.
+// host, by the Selector inside, and is nil if the rank is alone there. The Selector over chooses
+// the algorithms between hosts.
 func New(hosts *Hosts, all coll.Peers, shared Shared, inside, over *path.Selector) *Collectives {
 	c := &Collectives{Hosts: hosts, all: all, me: hosts.positions[all.Rank()], shared: shared, inner: inside, over: over}
 	c.counts = make([]int, len(c.members()))
@@ -146,11 +146,11 @@ func New(hosts *Hosts, all coll.Peers, shared Shared, inside, over *path.Selecto
 	return c
 }
 
-// Alone reports whether no other rank is on this one's host.
+// Alone reports whether this rank is alone on its host.
 func (c *Collectives) Alone() bool { return c.shared == nil }
 
-// setLeaders makes root the leader of its host, and member 0 that of the other hosts. It returns
-// the leader of this host, as a member.
+// setLeaders makes root the leader of its host, and member 0 the leader of each other host. The
+// result is the leader of this host, as a member.
 func (c *Collectives) setLeaders(root int) int {
 	for h, ranks := range c.hosts {
 		c.leaders.Ranks[h] = ranks[0]
@@ -169,8 +169,8 @@ func (c *Collectives) members() []int { return c.hosts[c.me.host] }
 // onRail reports whether this rank has a share in a collective with MultiLeader.
 func (c *Collectives) onRail() bool { return c.me.member < c.rails }
 
-// share divides b among the members that are on rails, at cache lines. It returns this rank's
-// share, and the elements of each member's, valid until the next share.
+// share divides b among the members that are on rails, at cache lines. The results are this
+// rank's share, and the elements of each member's share, valid until the next call.
 func (c *Collectives) share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 	line := mem.PerLine(b)
 	for i := range c.counts {
@@ -228,7 +228,7 @@ func (c *Collectives) byRank(b, from mem.Buffer, n int) {
 	}
 }
 
-// scratch returns memory for n elements like those of b on the leader, none on other members.
+// scratch returns memory for n elements like b's on the leader, none on other members.
 func (c *Collectives) scratch(leader int, b mem.Buffer, n int) mem.Buffer {
 	if c.me.member != leader {
 		return mem.Buffer{}

@@ -7,35 +7,35 @@ import (
 	"gompi/internal/mem"
 )
 
-// A pipeline does a collective of one vector in chunks. Each chunk is combined inside the hosts,
-// goes between them, and is handed out inside them. While a chunk is between hosts, the next is
-// combined and the one before handed out: a leader does that in its first Wait for a message of the
-// chunk, the other members at once.
+// A pipeline does a collective of a single vector in chunks. Each chunk is combined inside the
+// hosts, goes between them, and is handed out inside them. While a chunk is between hosts, the
+// next chunk is combined and the previous chunk handed out: a leader does that in its first Wait
+// for a message of the chunk, the other members at once.
 //
-// Where the Path has a chain of hosts, each chunk is between them for two steps: a leader sends it
-// on while it receives the next (coll/chain.go).
+// Where the Path has a chain of hosts, each chunk is between them for two steps: a leader sends
+// the chunk on while it receives the next (coll/chain.go).
 //
 // A pipeline is the coll.Peers of the algorithm between hosts, so that it sees the Waits.
 type pipeline struct {
-	*coll.Subset // the leaders, or those on this one's rail
+	*coll.Subset // the leaders, or the ranks on this rank's rail
 	c            *Collectives
 	stages       stages
 	step         func(v *pipeline) error // nil: stages.between
-	send, recv   mem.Buffer              // what a host has combined is in recv, too
+	send, recv   mem.Buffer              // recv also holds a host's combined data
 	op           call.Op
 	home         int  // the root's host
 	leader       int  // member of this host
 	exchanges    bool // this rank exchanges messages with other hosts
 	open         bool // the members of this host see each other's vectors, through window
 	window       Window
-	chunk        int // elements of one
+	chunk        int // elements of a chunk
 	chunks       int
 	late         int  // steps after its first in which a chunk is still between hosts
-	current      int  // the step, and the chunk whose first step it is
+	current      int  // the step, and the chunk for which this is the first step
 	overlapped   bool // the work inside the host during the current step is done
 }
 
-// A stage is one step of a chunk.
+// A stage is a step of a chunk.
 type stage func(v *pipeline, p part) error
 
 // A part is a chunk of a pipeline's vector.
@@ -151,7 +151,7 @@ func (v *pipeline) betweenHosts() error {
 }
 
 // Wait implements coll.Peers. The first Wait for a chunk does all work inside the host: the other
-// members wait for it already, and the algorithm may not wait again.
+// members wait for this work already, and the algorithm may not wait again.
 func (v *pipeline) Wait() error {
 	err := v.overlap()
 	if waited := v.Subset.Wait(); err == nil {
@@ -248,9 +248,9 @@ func (v *pipeline) gatherShares(p part) error {
 	return v.c.inside(v.c.fresh().Allgatherv(mine, p.recv, counts, nil))
 }
 
-// release lets the members of the root's host read a chunk when it goes to the other hosts, not
-// before: then it is in the caches (2x2, bcast of 16 MiB: 5.5 ms so, 8.5 where they read all at
-// once).
+// release lets the members of the root's host read a chunk when the chunk goes to the other
+// hosts, not earlier: then it is in the caches (2x2, bcast of 16 MiB: 5.5 ms, and 8.5 where they
+// read all at once).
 func (v *pipeline) release(p part) error {
 	if v.exchanges && v.c.me.host == v.home {
 		v.window.Made(p.number)

@@ -23,13 +23,13 @@ import (
 	"gompi/internal/mem"
 )
 
-// Collectives does those of one member, a rank of a communicator whose ranks share memory. It
-// does one at a time, and is not for concurrent use.
+// Collectives does the collectives of a member, a rank of a communicator whose ranks share
+// memory. It does one at a time, and is not for concurrent use.
 type Collectives struct {
 	shmsync.Team
 	paths *path.Selector
 	heaps [][]byte     // by member
-	reach mem.Distance // to the members that read what this one stores
+	reach mem.Distance // to the members that read this member's data
 
 	cross   CrossMemory // nil where no member can reach memory that only another maps
 	asked   bool        // whether all can
@@ -39,7 +39,7 @@ type Collectives struct {
 	known   [2]span   // of its vectors of the last such call
 
 	// Scratch, reused to save allocations.
-	fetched [][]byte     // by member, nil before it is used
+	fetched [][]byte     // by member, nil before its first use
 	srcs    []mem.Buffer // by member
 	dsts    []mem.Buffer
 	places  []places // by member
@@ -70,8 +70,8 @@ func (c *Collectives) Run(p *path.Path, o *call.Call) error {
 	return err
 }
 
-// A run is what the answers to the questions of a Path leave behind. It has no pointer to the Call:
-// that would move the caller's to the heap.
+// A run is the state left by the answers to the questions of a Path. A run has no pointer to the
+// Call: a pointer would move the caller's Call to the heap.
 type run struct {
 	t        transfer // see transferOf
 	compared bool     // the members' calls have been compared, in a step before

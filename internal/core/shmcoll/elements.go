@@ -6,11 +6,11 @@ import (
 	"gompi/internal/mem"
 )
 
-// A function combines whole elements. Those that are longer than a bounce buffer do not go through
-// it as operands. So the member that combines an element first gathers all operands of it, by a
-// collective of bytes, which goes through the bounce buffers in chunks.
+// A function combines whole elements. Elements longer than a bounce buffer do not go through the
+// bounce buffer as operands. So the member that combines an element first gathers all its
+// operands, by a collective of bytes, which goes through the bounce buffers in chunks.
 
-// elements are those of a call, and room for all members' operands of one element.
+// elements are the elements of a call, with room for all members' operands of a single element.
 type elements struct {
 	c          *Collectives
 	op         call.Op
@@ -18,10 +18,11 @@ type elements struct {
 	room       mem.Buffer
 }
 
-// byElement does a reduction of such elements. Members combine different ones at the same time,
-// except in a reduce, where the root combines all, and in a scan, where each combines all its own.
+// byElement does a reduction of long elements. Members combine different elements at the same
+// time, except in a reduce, where the root combines all, and in a scan, where each combines all
+// its own.
 func (c *Collectives) byElement(o *call.Call) error {
-	if err := c.Barrier(); err != nil { // compares calls: those that differ take different numbers of steps
+	if err := c.Barrier(); err != nil { // compares calls: different calls take different numbers of steps
 		return err
 	}
 	room, err := mem.Host.Alloc(mem.U8, c.Size()*o.Send.ElemSize())
@@ -56,8 +57,8 @@ func (e *elements) reduce(root int) error {
 	return nil
 }
 
-// allreduce has each member combine one of as many elements as there are members, and then give the
-// others the result.
+// allreduce has each member combine one of as many elements as there are members, and then give
+// the others the result.
 func (e *elements) allreduce() error {
 	n, members := e.send.Len(), e.c.Size()
 	for lo := 0; lo < n; lo += members {
@@ -81,9 +82,9 @@ func (e *elements) allreduce() error {
 	return nil
 }
 
-// reduceScatter has each member gather the i-th element of its block, and then combine it. recv may
-// begin where send does: then an element of send is overwritten only when all members have gathered
-// what they need of it, since none is further in its block than in send.
+// reduceScatter has each member gather the i-th element of its block, and then combine its
+// operands. recv may begin where send does: then an element of send is overwritten only when all
+// members have gathered it, since no element is further in its block than in send.
 func (e *elements) reduceScatter(o *call.Call) error {
 	members := e.c.Size()
 	for i := range o.Longest(members) {

@@ -8,7 +8,7 @@ import (
 // Data that the caches would not hold is stored with non-temporal stores, which bypass them.
 // Package path has the lengths from which on.
 
-// footprint returns the bytes of all members' buffers, as far as this one knows.
+// footprint returns the bytes of all members' buffers, as far as known to this member.
 func (c *Collectives) footprint(t *transfer) int {
 	own := footprint(t.Send, t.Recv)
 	if t.Full {
@@ -19,7 +19,7 @@ func (c *Collectives) footprint(t *transfer) int {
 
 // footprint returns the bytes of a member's buffers.
 func footprint(send, recv mem.Buffer) int {
-	if mem.Overlap(send, recv) { // in place: one lies in the other
+	if mem.Overlap(send, recv) { // in place: either lies in the other
 		return max(send.Size(), recv.Size())
 	}
 	return send.Size() + recv.Size()
@@ -51,8 +51,8 @@ func (c *Collectives) combineTo(t *call.Transfer, dst mem.Buffer, nonTemporal bo
 	return c.combine(t.Op, dst, t.Lo, t.Hi, t.Scans)
 }
 
-// combineShare combines the srcs of a long reduction, shares from element lo on, into this member's
-// recv, if it has one, and into held, where the others read it.
+// combineShare combines the srcs of a long reduction, shares from element lo on, into this
+// member's recv, if any, and into held, where the others read the result.
 func (c *Collectives) combineShare(l *shared, lo int, held mem.Buffer) error {
 	var dst mem.Buffer
 	switch {

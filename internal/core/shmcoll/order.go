@@ -6,9 +6,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// keepsOrder reports whether operands are combined in the order of coll/order.go: by functions, and
-// by all operators in deterministic mode. Else they are combined one after the other, in the order
-// of the members, in one pass over the memory.
+// keepsOrder reports whether operands are combined in the order of coll/order.go: by functions,
+// and by all operators in deterministic mode. Else operands are combined in the order of the
+// members, in a single pass over the memory.
 func (c *Collectives) keepsOrder(op call.Op) bool { return c.paths.KeepsOrder(op.Kind) }
 
 // combine stores op's result of srcs lo to hi-1 into dst. scan selects the order of a scan.

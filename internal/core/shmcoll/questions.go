@@ -5,8 +5,8 @@ import (
 	"gompi/internal/core/path"
 )
 
-// resolve asks the questions of p until the members answer one with yes, and returns the Path that
-// is left to execute.
+// resolve asks the questions of p until the members answer a question with yes, and returns the
+// remaining Path.
 func (c *Collectives) resolve(p *path.Path, o *call.Call, r *run) (*path.Path, error) {
 	for p.Ask != path.Nothing {
 		if p.Ask == path.BlockLengths {
@@ -51,8 +51,8 @@ func (c *Collectives) agreeLengths(o *call.Call, r *run) (int, error) {
 	return longest * t.Size, err
 }
 
-// exchangeVectors reports whether all vectors of o can be reached: those in the heap, and if cross
-// is set, others too. From then on other members may access this one's.
+// exchangeVectors reports whether all vectors of o can be reached: vectors in the heap, and if
+// cross is set, others too. From then on other members may access this member's vectors.
 func (c *Collectives) exchangeVectors(o *call.Call, r *run, cross bool) (all bool, err error) {
 	if all, err = c.exchangePlaces(c.placesOf(o, r, cross)); err != nil {
 		c.Shut()

@@ -10,20 +10,21 @@ import (
 // This file reaches the vectors of other members: in the symmetric heap in place, and in memory
 // that only their owner maps through the kernel, which copies from process to process.
 
-// A CrossMemory reaches memory that only one member maps. transport/shm has it.
+// A CrossMemory reaches memory that only one member maps. transport/shm implements it.
 type CrossMemory interface {
-	// Expose lets the other members reach this one's memory.
+	// Expose lets the other members reach this member's memory.
 	Expose()
 	// Reaches reports whether this member can reach the memory of another, which has exposed it.
 	Reaches(member int) bool
-	// Has reports whether the kernel can reach b, memory of this member, for others that read it,
-	// and write to it if written is set. There is memory that it cannot, as some of devices.
+	// Has reports whether the kernel can reach b, memory of this member, for other members that
+	// read b, and write to b if written is set. Some memory, as of some devices, is out of the
+	// kernel's reach.
 	Has(b []byte, written bool) bool
 	Read(member int, dst []byte, from uintptr) error
 	Write(member int, src []byte, to uintptr) error
 }
 
-// A side is one of a member's two vectors.
+// A side is either of a member's two vectors.
 type side int
 
 const (
@@ -42,9 +43,9 @@ const (
 	// crossChunk is how much the kernel copies at a time (np=2, 128 KiB, 512 KiB and 2 MiB at a
 	// time: alltoall of 1 MiB 158, 147 and 145 us, of 4 MiB 694, 656 and 665).
 	crossChunk = 512 << 10
-	// crossFold is how much all operands that a member combines take at a time, and crossFoldLeast
-	// and crossFoldMost how much one takes: what is handed on next is still in the second-level
-	// cache.
+	// crossFold is how many bytes all operands of a member's combination take at a time, and
+	// crossFoldLeast and crossFoldMost the limits for a single operand: the data passed on next
+	// is still in the second-level cache.
 	crossFold, crossFoldLeast, crossFoldMost = 1 << 20, 8 << 10, 128 << 10
 	// crossProgress is after how many bytes a member makes progress of other operations.
 	crossProgress = 4 << 20
@@ -164,7 +165,7 @@ func (c *Collectives) put(x spot, src []byte, nonTemporal bool) error {
 	return nil
 }
 
-// move copies n bytes between two spots, one of which is this member's.
+// move copies n bytes between two spots, either of which is this member's.
 func (c *Collectives) move(to, from spot, n int, nonTemporal bool) error {
 	if src := c.at(from, n); src != nil {
 		return c.put(to, src, nonTemporal)
@@ -172,7 +173,7 @@ func (c *Collectives) move(to, from spot, n int, nonTemporal bool) error {
 	return c.fetch(c.at(to, n), from, nonTemporal)
 }
 
-// scratch returns foldChunk bytes, different ones for each member.
+// scratch returns foldChunk bytes, separate for each member.
 func (c *Collectives) scratch(member int) []byte {
 	if c.fetched[member] == nil {
 		b, _ := mem.Host.Alloc(mem.C128, c.foldChunk()/mem.C128.Size()) // so few bytes can be had
@@ -187,8 +188,8 @@ type span struct {
 	n  int
 }
 
-// kernelReaches reports whether the kernel reaches b for other members, one of this member's
-// vectors. It is asked again when another vector comes.
+// kernelReaches reports whether the kernel reaches b, a vector of this member, for other members.
+// The kernel is asked again for another vector.
 func (c *Collectives) kernelReaches(v side, b []byte) bool {
 	it := span{uintptr(unsafe.Pointer(unsafe.SliceData(b))), len(b)}
 	if c.known[v] != it {

@@ -24,10 +24,10 @@ type shared struct {
 	first       uint64 // step
 	chunk       int    // elements in a step
 	receives    bool   // this member gets the result
-	staged      bool   // this member's operand, too, is read from where it has stored it
+	staged      bool   // this member, too, reads its operand from where it stored it
 	compared    bool   // as a transfer's
 	large       bool   // as a transfer's
-	nonTemporal bool   // not in place, where what is stored has just been read: 64 MiB 10.4 ms, non-temporal 10.9
+	nonTemporal bool   // not in place, where the memory has just been read: 64 MiB 10.4 ms, non-temporal 10.9
 }
 
 func (c *Collectives) reduceLong(p path.Chunk, o *call.Call, compared bool) error {

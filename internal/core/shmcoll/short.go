@@ -8,13 +8,12 @@ import (
 	"gompi/internal/mem"
 )
 
-// What programs call most with a few bytes is done in one step and without a Transfer: an
-// allreduce, a barrier, what has a root, and a scan (np=2 near, in ns with a Transfer and without;
-// 8 B, back to back: bcast 104 and 87, reduce 158 and 106, gather 124 and 94, scatter 109 and 86,
-// scan 154 and 105; 1 KiB: bcast 680 and 635, reduce 710 and 610, gather 685 and 625, scan 735 and
-// 670).
+// The most frequent short collectives take a single step and no Transfer: allreduce, barrier,
+// collectives with a root, and scan (np=2 near, in ns with a Transfer and without; 8 B, back to
+// back: bcast 104 and 87, reduce 158 and 106, gather 124 and 94, scatter 109 and 86, scan 154 and
+// 105; 1 KiB: bcast 680 and 635, reduce 710 and 610, gather 685 and 625, scan 735 and 670).
 
-// short does o if it is one of them, and reports whether it is.
+// short does o if possible in this way, and reports whether it is.
 func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	if p.Algorithm != path.OneStep {
 		return false, nil
@@ -41,8 +40,8 @@ func (c *Collectives) short(p *path.Path, o *call.Call) (is bool, err error) {
 	return false, nil
 }
 
-// publish begins step s of n bytes, the only one of its collective, in which this member gives the
-// others b, or nothing.
+// publish begins step s of n bytes, the only step of its collective, in which this member gives
+// the others b, or nothing.
 func (c *Collectives) publish(s uint64, n int, b []byte) error {
 	if n <= shmsync.InHead {
 		c.LayInHead(s)
@@ -68,7 +67,7 @@ func (c *Collectives) consumed(s uint64, n int) {
 	}
 }
 
-// readPayload copies to b what another member gives in step s, from byte off on.
+// readPayload copies to b the data of another member in step s, from byte off on.
 func (c *Collectives) readPayload(j int, s uint64, off int, b []byte) error {
 	err := c.AwaitCall(j, s)
 	if err == nil {
@@ -160,9 +159,9 @@ func (c *Collectives) allreduceShort(o *call.Call) error {
 	return err
 }
 
-// combineStep combines into o.Recv the operands of members 0 to n-1 in step s, this one among them.
-// Where operands have an order it reads its own, too, where the others do: its result may
-// overwrite the operand before all is combined.
+// combineStep combines into o.Recv the operands of members 0 to n-1 in step s, including this
+// member. Where operands have an order, this member's operand is read from its stored copy, too:
+// the result may overwrite the operand before all is combined.
 func (c *Collectives) combineStep(s uint64, o *call.Call, n int) error {
 	staged := c.keepsOrder(o.Op)
 	if n == 2 && !staged {
@@ -183,8 +182,8 @@ func (c *Collectives) combineStep(s uint64, o *call.Call, n int) error {
 	return c.combine(o.Op, o.Recv, 0, n, o.Kind == calls.Scan)
 }
 
-// combinePair is combineStep of members 0 and 1. It does not go through srcs: to load from there
-// what was just stored stalls the processor.
+// combinePair is combineStep of members 0 and 1. It does not go through srcs: a load of just
+// stored words from there stalls the processor.
 func (c *Collectives) combinePair(s uint64, o *call.Call) error {
 	peer := 1 - c.Me()
 	if err := c.AwaitCall(peer, s); err != nil {

@@ -9,15 +9,16 @@ import (
 	"gompi/internal/mem"
 )
 
-// Members read and write the vectors of others where they lie, without bounce buffers: in the
-// symmetric heap in place, elsewhere through the kernel (reach.go).
+// Members read and write the vectors of others in their own memory, without bounce buffers: in
+// the symmetric heap in place, elsewhere through the kernel (reach.go).
 //
-// Only its owner knows where a vector lies. So in the first step all members exchange where
-// their vectors are, and if one cannot be reached, the collective goes through bounce buffers. That
-// step also orders the accesses of others after what the owner did before. The collective ends with
-// a barrier, so no member returns before its vectors have been read and written. If it fails on
-// one, others may still read that member's vectors when it returns, but their calls fail, too; they
-// write only to those in the heap (shmsync/guard.go).
+// Only its owner knows where a vector lies. So in the first step all members exchange the places
+// of their vectors, and if any vector is out of reach, the collective goes through bounce
+// buffers. That step also orders the accesses of other members after the owner's earlier
+// accesses. The collective ends with a barrier, so no member returns before its vectors have been
+// read and written. If the collective fails on a member, others may still read that member's
+// vectors when it returns, but their calls fail, too; they write only to vectors in the heap
+// (shmsync/guard.go).
 
 // singleCopy runs o on the members' vectors where they lie. exchangeVectors has found them.
 func (c *Collectives) singleCopy(o *call.Call, t *transfer) (err error) {
@@ -77,8 +78,8 @@ func (c *Collectives) locate(v side, b mem.Buffer, cross bool) symheap.Place {
 	return place
 }
 
-// exchangePlaces exchanges where the members' vectors are, and reports whether all can be reached.
-// It is the collective's first step, in which calls are compared.
+// exchangePlaces exchanges the places of the members' vectors, and reports whether all can be
+// reached. This is the collective's first step, in which calls are compared.
 func (c *Collectives) exchangePlaces(mine places) (shared bool, err error) {
 	const size = int(unsafe.Sizeof(mine))
 	s, err := c.Exchange((*[size]byte)(unsafe.Pointer(&mine))[:], true)
@@ -108,7 +109,7 @@ func copyShared(dst, src []byte, nonTemporal bool) {
 	}
 }
 
-// pull reads the blocks of all other members for this one, and combines them if t does.
+// pull reads the blocks of all other members for this member, and combines them if t does.
 func (c *Collectives) pull(t *call.Transfer) error {
 	nonTemporal := c.paths.NonTemporalInPlace(footprint(t.Send, t.Recv))
 	start := t.Start(c.Me()) * t.Size
@@ -164,9 +165,10 @@ func (c *Collectives) copyRooted(root, n int, long, short side) error {
 	return nil
 }
 
-// shareOf returns which part of the n bytes between the root and member j member me copies, such
-// that all members copy equally much: each its own block, or where the root's is in place each but
-// one of as many parts of it as there are members, and the root that part of all.
+// shareOf returns the part that member me copies of the n bytes between the root and member j, so
+// that all members copy equally much. Each copies its own block. Where the root's block is in
+// place, blocks are cut into as many parts as there are members: each copies its own block except
+// the last part, and the root the last part of all.
 func shareOf(me, root, j, members, n int, inPlace bool) (lo, hi int) {
 	cut := n
 	if inPlace {
@@ -183,13 +185,13 @@ func shareOf(me, root, j, members, n int, inPlace bool) (lo, hi int) {
 	return 0, 0
 }
 
-// copyJointly does a bcast, reduce or allreduce. Every member does its share: it combines that part
-// of all sends in one pass, and stores the result to all recvs. So every byte is read once and
-// stored once for each receiver, and all members do equally much, whichever is the root.
+// copyJointly does a bcast, reduce or allreduce. Every member does its share: it combines that
+// part of all sends in a single pass, and stores the result to all recvs. So every byte is read
+// once and stored once for each receiver, and all members do equally much, whichever is the root.
 //
 // A result that is stored in place, where its operand was just read, gets plain stores at any
 // length (np=2 near, allreduce of 64 MiB in place: plain 6.4 ms, non-temporal 7.1). With
-// non-temporal stores, one pass stores a combined result to all recvs.
+// non-temporal stores, a single pass stores a combined result to all recvs.
 func (c *Collectives) copyJointly(o *call.Call) error {
 	like := o.Recv
 	if o.Kind.Reduces() {
@@ -244,8 +246,8 @@ func (c *Collectives) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) e
 	return c.spread(result, lo, false)
 }
 
-// storesAt sets dsts to n bytes of all recvs, from lo on. It reports false if this member does not
-// map them all.
+// storesAt sets dsts to n bytes of all recvs, from lo on. The result is false if this member does
+// not map them all.
 func (c *Collectives) storesAt(lo, n int, as func([]byte) mem.Buffer) bool {
 	c.dsts = c.dsts[:0]
 	for j := range c.Size() {
@@ -260,8 +262,8 @@ func (c *Collectives) storesAt(lo, n int, as func([]byte) mem.Buffer) bool {
 	return true
 }
 
-// resultAt returns where n bytes of the result, from lo on, are stored first: in this member's own
-// recv if it has one, else in the root's, or in scratch memory if only the root maps that.
+// resultAt returns the first place of n bytes of the result, from lo on: in this member's own
+// recv if it has any, else in the root's, or in scratch memory if only the root maps its recv.
 func (c *Collectives) resultAt(root, lo, n int) []byte {
 	first := c.Me()
 	if !c.has(first, recvs) {
@@ -286,7 +288,7 @@ func (c *Collectives) spread(result []byte, lo int, nonTemporal bool) error {
 	return nil
 }
 
-// touched returns the number of vectors. A member in place has one.
+// touched returns the number of vectors. Members in place have a single vector.
 func (c *Collectives) touched() (n int) {
 	for j, at := range c.places {
 		if c.has(j, sends) {

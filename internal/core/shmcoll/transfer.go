@@ -9,11 +9,11 @@ import (
 // A transfer does a call.Transfer in steps.
 type transfer struct {
 	call.Transfer
-	chunk       int  // elements of each block that go in one step
+	chunk       int  // elements of each block in a step
 	compared    bool // the members' calls have been, in a step before
 	large       bool // chunks go around the L3 buffers
-	nonTemporal bool // what is received is stored so
-	forks       bool // what the others will read is stored to Recv at the same time
+	nonTemporal bool // received data is stored with non-temporal stores
+	forks       bool // data for the others is stored to Recv at the same time
 }
 
 // transferInChunks does t in chunks.
@@ -50,7 +50,7 @@ func (c *Collectives) transferInChunks(p path.Chunk, t *transfer) error {
 	return nil
 }
 
-// transferInOneStep does t in one step.
+// transferInOneStep does t in a single step.
 func (c *Collectives) transferInOneStep(t *transfer) error {
 	t.chunk = max(t.Longest, 1)
 	s := c.Next(1)
@@ -76,7 +76,7 @@ func (c *Collectives) transferInOneStep(t *transfer) error {
 // bytes returns the bytes of the longest block's chunk in a step that begins with element lo.
 func (t *transfer) bytes(lo int) int { return min(t.chunk, t.Longest-lo) * t.Size }
 
-// fill fills step s, if this member has data for it.
+// fill fills step s, if this member has data for this step.
 func (c *Collectives) fill(t *transfer, s, first uint64) error {
 	lo := int(s-first) * t.chunk
 	n := t.bytes(lo)
@@ -122,7 +122,7 @@ func (c *Collectives) pack(t *transfer, s uint64, lo int) {
 	}
 }
 
-// read waits for the n bytes that member j has for this one in step s, and returns them.
+// read waits for the n bytes of member j for this member in step s, and returns them.
 func (c *Collectives) read(t *transfer, j int, s, first uint64, n, lo int) (b []byte, err error) {
 	switch {
 	case j == c.Me():

@@ -11,16 +11,18 @@ import (
 	"gompi/internal/core/trial"
 )
 
-// Members try whether calls of one kind and similar length are faster through the kernel: now and
-// then they time some calls either way, exchange the times in the next such call, and take the way
-// whose slowest member was faster. They count the same calls, and so try the same ones.
+// Members try whether calls of the same kind and similar length are faster through the kernel:
+// now and then they time some calls either way, exchange the times in the next such call, and
+// take the way whose slowest member was faster. All members count the same calls, and so try the
+// same calls.
 
-// trials are by kind, nil before the first of one, and by length of the vector, as a power of two.
+// trials are by kind, nil before the first call of a kind, and by length of the vector, as a
+// power of two.
 type trials [calls.Count]*[64]trial.Trial
 
 // A timing is of a call that a trial times.
 type timing struct {
-	of    *trial.Trial // nil if it is not timed
+	of    *trial.Trial // nil if not timed
 	part  trial.Part
 	start time.Time
 }
@@ -56,7 +58,7 @@ func (c *Collectives) faster(k path.KernelCopy, o *call.Call, timed *timing) (cr
 	return t.Crosses(part), err
 }
 
-// exchangeTimes exchanges the times of a trial, and ends it.
+// exchangeTimes exchanges the times of a trial, and ends the trial.
 func (c *Collectives) exchangeTimes(t *trial.Trial, bytes int) error {
 	mine := t.Times()
 	const size = int(unsafe.Sizeof(mine))

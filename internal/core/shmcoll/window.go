@@ -9,18 +9,18 @@ import (
 // combine and fetch parts of each other's vectors in any order. No member stores to another's
 // vector.
 //
-// OpenWindow orders reads of sends after what their owners did before. A chunk of a recv is stored
-// before its owner calls Made, and Fetch reads it after. Close is a barrier: no member changes a
-// vector that another still reads.
+// OpenWindow orders reads of sends after their owners' earlier accesses. A chunk of a recv is
+// stored before its owner calls Made, and Fetch reads the chunk later. Close is a barrier: no
+// member changes a vector that another still reads.
 type Window struct {
 	c           *Collectives
-	first       uint64 // the step of the first chunk; there is one for each, in which no head is filled
-	nonTemporal bool   // what is fetched is stored so
+	first       uint64 // the step of the first chunk; each chunk has a step, in which no head is filled
+	nonTemporal bool   // fetched data is stored with non-temporal stores
 }
 
 // OpenWindow opens this member's vectors of n bytes to the others for the chunks of a collective:
-// send if they combine it, recv if they fetch from it; either may be empty. It reports whether all
-// vectors can be reached; if not, there is no Window. Until it is closed the members do no other
+// send if they combine it, recv if they fetch from it; either may be empty. open reports whether
+// all vectors can be reached; if not, there is no Window. Until Close the members do no other
 // collective of more than one step.
 func (c *Collectives) OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window, open bool, err error) {
 	if open, err = c.exchangePlaces(places{c.locate(sends, send, false), c.locate(recvs, recv, false)}); open {
@@ -41,8 +41,8 @@ func (w *Window) Fold(dst, own mem.Buffer, lo int, op call.Op) error {
 	return c.combine(op, dst, 0, c.Size(), false)
 }
 
-// Made reports to the others that this member's recv holds the chunks up to i. It may be called
-// again for the same chunk.
+// Made reports to the others that this member's recv holds the chunks up to i. Repeated calls for
+// the same chunk are allowed.
 func (w *Window) Made(i int) { w.c.ResultReady(w.first + uint64(i)) }
 
 // Fetch waits until a member has made chunk i, and copies its recv from element lo on to dst.

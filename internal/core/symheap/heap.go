@@ -1,7 +1,7 @@
 // Package symheap is the symmetric heap behind comm.Alloc: a part of each rank's arena in the
-// host's segment that all ranks of the host read and write in place. A Heap (heap.go) allocates and
-// frees whole pages of its rank's part. A Place (place.go) encodes for other ranks where a buffer
-// lies in it. Nothing here synchronises ranks: collectives and messages do.
+// host's segment that all ranks of the host read and write in place. A Heap (heap.go) allocates
+// and frees whole pages of its rank's part. A Place (place.go) encodes a buffer's place in the
+// heap for other ranks. Nothing here synchronises ranks: collectives and messages do.
 package symheap
 
 import (
@@ -17,8 +17,8 @@ import (
 // released.
 var pageSize = os.Getpagesize()
 
-// hugePage is the length from which on an allocation begins at the address of a huge page, so that
-// it can be claimed on huge pages (np=2, without and with them: alltoall of 2 MiB 140 and 111 us,
+// hugePage is the length from which on an allocation begins at the address of a huge page, so
+// that huge pages can be claimed (np=2, without and with them: alltoall of 2 MiB 140 and 111 us,
 // gather of 4 MiB 338 and 226; to take, touch and give back 64 MiB 92 and 9 ms).
 const hugePage = 2 << 20
 
@@ -34,7 +34,7 @@ func Divide(arena []byte) (sync, heap []byte) {
 type Heap struct {
 	mem     []byte
 	claim   func(off, n int) error // makes memory of a part, zeroed
-	release func(off, n int) error // makes a hole of it
+	release func(off, n int) error // makes a hole of a part
 
 	mu    sync.Mutex
 	taken []extent // by place, none overlaps another
@@ -45,14 +45,14 @@ type extent struct{ off, n int }
 
 func (e extent) end() int { return e.off + e.n }
 
-// NewHeap returns the heap in mem. claim allocates memory for a part of it, and fails if there is
-// none; release frees that memory.
+// NewHeap returns the heap in mem. claim allocates memory for a part of mem, and fails without
+// memory; release frees that memory.
 func NewHeap(mem []byte, claim func(off, n int) error, release func(off, n int) error) *Heap {
 	return &Heap{mem: mem, claim: claim, release: release}
 }
 
-// Reserve takes a place for n > 0 bytes, the first that is large enough, without allocating memory
-// for it. It fails if there is none.
+// Reserve takes a place for n > 0 bytes, the first that is large enough, without allocating its
+// memory. It fails if there is none.
 func (h *Heap) Reserve(n int) (off int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +72,7 @@ func (h *Heap) Reserve(n int) (off int, err error) {
 }
 
 // gap returns the first place for n bytes whose address is a multiple of align, and the number of
-// allocations before it. It returns -1 if there is none.
+// allocations before that place. off is -1 if there is none.
 func (h *Heap) gap(n int, align uintptr) (before, off int) {
 	fit := func(off int) int {
 		at := uintptr(unsafe.Pointer(unsafe.SliceData(h.mem))) + uintptr(off)
@@ -91,7 +91,7 @@ func (h *Heap) gap(n int, align uintptr) (before, off int) {
 	return len(h.taken), off
 }
 
-// Claim allocates zeroed memory for the reserved place at off, and returns it.
+// Claim allocates zeroed memory for the reserved place at off, and returns this memory.
 func (h *Heap) Claim(off int) ([]byte, error) {
 	h.mu.Lock()
 	e := h.taken[h.find(off)]
@@ -102,7 +102,7 @@ func (h *Heap) Claim(off int) ([]byte, error) {
 	return h.mem[e.off:e.end():e.end()], nil
 }
 
-// Free gives back what lies at off: its place and its memory.
+// Free gives back the allocation at off: its place and its memory.
 func (h *Heap) Free(off int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,15 +2,15 @@ package symheap
 
 import "unsafe"
 
-// A Place encodes for other ranks of the host where a rank's buffer lies: 1 + the offset in its
-// heap, or its address, if only the rank itself maps it, or one of the constants.
+// A Place encodes a rank's buffer for other ranks of the host: 1 + the offset in the rank's heap,
+// or the address, if only the rank itself maps the buffer, or one of the constants.
 type Place uint64
 
 const (
-	NotShared Place = 0         // others cannot reach it
-	Nowhere   Place = ^Place(0) // it is empty, or no other rank needs it
+	NotShared Place = 0         // others cannot reach the buffer
+	Nowhere   Place = ^Place(0) // the buffer is empty, or no other rank needs it
 
-	// private flags an address. Those of programs are shorter.
+	// private flags an address. Addresses of programs are shorter.
 	private Place = 1 << 62
 )
 

@@ -15,18 +15,18 @@ const (
 	KindWin      = 10
 )
 
-// Attributes are those of one object, in the order in which they were set.
+// Attributes are the attributes of an object, in the order in which they were set.
 type Attributes struct {
 	mu   sync.Mutex
 	list []attribute
 }
 
-// An attribute that Fortran sets is an integer: C gets its address. One that C sets is an address,
-// which Fortran gets as an integer (MPI 4.0, section 19.3.7).
+// An attribute set by Fortran is an integer: C gets its address. An attribute set by C is an
+// address, which Fortran gets as an integer (MPI 4.0, section 19.3.7).
 type attribute struct {
 	key     *keyval
 	value   abi.Addr
-	integer abi.Addr // where the value lies if Fortran has set it, else 0
+	integer abi.Addr // the value's address if Fortran has set it, else 0
 }
 
 // set stores a value of C's or, if fortran, of Fortran's.
@@ -49,7 +49,7 @@ func (x *attribute) free() {
 	}
 }
 
-// inC returns what C gets.
+// inC returns the value that C gets.
 func (x *attribute) inC() abi.Addr {
 	if x.integer != 0 {
 		return x.integer
@@ -57,7 +57,7 @@ func (x *attribute) inC() abi.Addr {
 	return x.value
 }
 
-// forKey returns what the functions of its keyval get.
+// forKey returns the value that the functions of its keyval get.
 func (x *attribute) forKey() abi.Addr {
 	if x.key.foreign {
 		return x.value
@@ -65,8 +65,7 @@ func (x *attribute) forKey() abi.Addr {
 	return x.inC()
 }
 
-// A keyval is a key of attributes. It lives until the last attribute with it is deleted, whether it
-// was freed or not.
+// A keyval is a key of attributes. Freed keyvals live until their last attribute is deleted.
 type keyval struct {
 	number    int
 	kind      int
@@ -75,7 +74,7 @@ type keyval struct {
 	foreign   bool // they are not C's
 }
 
-// keyvals are those that programs have made and not freed.
+// keyvals are the keyvals that programs have created and not freed.
 var keyvals = struct {
 	mu   sync.Mutex
 	all  map[int]*keyval
@@ -167,7 +166,7 @@ func (a *Attributes) Get(kind, number int) (abi.Addr, bool, error) {
 	return x.inC(), x.key != nil, err
 }
 
-// GetInteger returns what Fortran gets.
+// GetInteger returns the value that Fortran gets.
 func (a *Attributes) GetInteger(kind, number int) (abi.Addr, bool, error) {
 	x, err := a.lookUp(kind, number)
 	return x.value, x.key != nil, err
@@ -221,7 +220,7 @@ func (k *keyval) deleted(kind int, object abi.Handle, value abi.Addr) error {
 	return nil
 }
 
-// CopyAttributes gives to what the functions for copies say of a's.
+// CopyAttributes gives to the values that the copy functions of a's keyvals return.
 func (a *Attributes) CopyAttributes(kind int, object abi.Handle, to *Attributes) error {
 	a.mu.Lock()
 	all := slices.Clone(a.list)
@@ -282,8 +281,8 @@ const (
 	keyUniverseSize = 507
 )
 
-// OfEnvironment returns the address of the value of a key, 0 if it has none, and whether it is one
-// of these keys.
+// OfEnvironment returns the address of the value of a key, 0 if it has none, and whether the key
+// is of the environment.
 func OfEnvironment(number int) (abi.Addr, bool) {
 	if number < keyTagUB || number > keyUniverseSize {
 		return 0, false
@@ -298,8 +297,8 @@ func OfEnvironment(number int) (abi.Addr, bool) {
 	return at, true
 }
 
-// SetEnvironment gives the environment the values of a job of a size, of whose programs this rank
-// runs one. All ranks can do I/O, of which MPI_IO is to be MPI_ANY_SOURCE.
+// SetEnvironment gives the environment the values of a job of a size, in which this rank runs the
+// numbered program. All ranks can do I/O, so MPI_IO is MPI_ANY_SOURCE.
 func SetEnvironment(size, program int, oneClock bool) {
 	environment.first = abi.C.Alloc(len(environment.values) * 4)
 	environment.values = [...]int32{abi.TagUB, int32(abi.C.AnySource), int32(abi.C.ProcNull), 0, int32(program), 0, int32(size)}

@@ -2,10 +2,10 @@ package datatype
 
 import "slices"
 
-// A grid makes the type of a part of an array, dimension by dimension, the one that runs fastest
-// first.
+// A grid makes the type of a part of an array, dimension by dimension, beginning with the
+// dimension that runs fastest.
 type grid struct {
-	t      *Type // of the dimensions so far: its extent is that of all their elements
+	t      *Type // of the dimensions so far: the extent spans all their elements
 	before error
 }
 
@@ -40,7 +40,7 @@ func checkOrder(order int) error {
 	return nil
 }
 
-// within checks one number of an array.
+// within checks a number of an array.
 func within(name string, i, n, from, to int) error {
 	if n < from || n > to {
 		return wrong(ErrArg, "%s[%d] is %d: want %d to %d", name, i, n, from, to)
@@ -82,7 +82,7 @@ func Subarray(sizes, subsizes, starts []int, order int, of *Type) (*Type, error)
 	return g.t.made(SubarrayType, slices.Concat([]int{n}, sizes, subsizes, starts, []int{order}), nil, of), nil
 }
 
-// Darray makes MPI_Type_create_darray: what the array has for one rank of size.
+// Darray makes MPI_Type_create_darray: the array's elements on rank of size ranks.
 func Darray(size, rank int, gsizes, distribs, dargs, psizes []int, order int, of *Type) (*Type, error) {
 	n := len(gsizes)
 	if n < 1 {
@@ -112,8 +112,8 @@ func Darray(size, rank int, gsizes, distribs, dargs, psizes []int, order int, of
 	return g.t.made(DarrayType, slices.Concat([]int{size, rank, n}, gsizes, distribs, dargs, psizes, []int{order}), nil, of), nil
 }
 
-// placeInGrid returns the coordinates of a rank. Ranks are in C's order, whatever that of the
-// array.
+// placeInGrid returns the coordinates of a rank. Ranks are in C's order, whatever the array's
+// order.
 func placeInGrid(size, rank int, psizes []int) (place []int, err error) {
 	all := 1
 	for i, p := range psizes {
@@ -170,7 +170,7 @@ func blockSize(i, gsize, distrib, darg, psize int) (int, error) {
 }
 
 // cyclic returns the indices of one of so many ranks that have blocks in turn: the whole blocks,
-// and what is left of one at the end.
+// and the rest of a block at the end.
 func cyclic(size, block, ranks, place int) []segment {
 	first, step := place*block, block*ranks
 	whole := max(0, (size-first-block+step)/step)

@@ -25,16 +25,17 @@ const (
 	Text                        // MPI_CHAR, MPI_WCHAR, MPI_CHARACTER: no operators by the standard
 )
 
-// A Basic says what a predefined type is.
+// A Basic describes a predefined type.
 type Basic struct {
-	// ID is the number of the type's handle in the standard ABI (MPI 5.0). Types without one there
-	// have numbers from 0x400 on, which the ABI's code of ten bits does not reach.
+	// ID is the number of the type's handle in the standard ABI (MPI 5.0). Types without such a
+	// number have numbers from 0x400 on, which the ABI's code of ten bits does not reach.
 	ID    int
 	Name  string
-	Size  int // bytes of data; those of a pair do not count what is between and behind its parts
+	Size  int // bytes of data; without the gaps between and behind the parts of a pair
 	Align int
 	Class Class
-	// Mem is the type that gompi's kernels reduce it as, mem.NoType if they do not.
+	// Mem is the type for gompi's kernels of reductions, mem.NoType if they do not reduce the
+	// type.
 	Mem mem.Type
 	// External is the size in external32: table 15.2 of MPI 4.1, section 15.5.2.
 	External int
@@ -73,8 +74,8 @@ func Names() iter.Seq2[string, *Type] {
 	}
 }
 
-// basics has the types that are one number, sized for 64-bit Linux. The size of external32
-// is the size unless stated.
+// basics has the types of a single number, sized for 64-bit Linux. The size of external32 is the
+// size unless stated.
 var basics = []Basic{
 	{ID: 0x201, Name: "MPI_AINT", Size: 8, Class: MultiLanguage, Mem: mem.I64, signed: true},
 	{ID: 0x202, Name: "MPI_COUNT", Size: 8, Class: MultiLanguage, Mem: mem.I64, signed: true},
@@ -187,7 +188,7 @@ func init() {
 	}
 }
 
-// complete fills in what follows from the size and the class.
+// complete fills in the fields that follow from the size and the class.
 func (b *Basic) complete() {
 	b.numbers = 1
 	if b.Class == Complex {
@@ -210,7 +211,7 @@ func pair(b *Basic, first, second *Type) (*Basic, *Type) {
 	at := roundUp(first.size, second.align)
 	t, err := build(slices.Values([]block{{0, 1, 0, 1, first}, {at, 1, 0, 1, second}}))
 	if err != nil {
-		panic(err) // only of what is too large
+		panic(err) // only if too large
 	}
 	t.combiner = NamedType
 	b.Size, b.Align, b.External = t.size, t.align, t.external

@@ -30,7 +30,8 @@ func (b *block) check() error {
 	return nil
 }
 
-// Times returns the product of two numbers, and whether sums of a few like it do not overflow.
+// Times returns the product of two numbers, and whether sums of a few such products do not
+// overflow.
 func Times(n, m int) (product int, ok bool) {
 	over, low := bits.Mul64(uint64(max(n, -n)), uint64(max(m, -m)))
 	return n * m, over == 0 && low <= most
@@ -38,8 +39,8 @@ func Times(n, m int) (product int, ok bool) {
 
 func abs(n int) float64 { return max(float64(n), -float64(n)) }
 
-// build makes the type of some blocks: all of it but what Contents says. It takes blocks as a
-// sequence, so that types of a million blocks need no second list of them.
+// build makes the type of some blocks, without its Contents. The blocks are a sequence, so that
+// types of a million blocks need no second list of them.
 func build(blocks iter.Seq[block]) (*Type, error) {
 	t := &Type{align: 1}
 	var lower, upper bound
@@ -100,8 +101,8 @@ func compile(blocks iter.Seq[block], of func(*Type) layout.Layout) layout.Layout
 	return whole.Layout()
 }
 
-// A bound is the lower bound of a type, or its upper bound times -1, as MPI defines them: the least
-// displacement, or that of the markers, if there are any.
+// A bound is the lower bound of a type, or its upper bound times -1, as MPI defines them: the
+// least displacement, or the least marker, if there are any.
 type bound struct {
 	at          int
 	known, mark bool
@@ -118,8 +119,8 @@ func (b *bound) meet(at int, mark, data bool) {
 	}
 }
 
-// bound sets the bounds. Where no marker says otherwise, the extent is rounded up to what the
-// elements' alignment asks.
+// bound sets the bounds. Unless a marker says otherwise, the extent is rounded up to the
+// elements' alignment.
 func (t *Type) bound(lower, upper bound) {
 	lb, ub := lower.at, -upper.at
 	if !lower.known {

@@ -2,7 +2,7 @@ package datatype
 
 import "slices"
 
-// one checks the type that a constructor is given.
+// one checks the type argument of a constructor.
 func one(t *Type) error {
 	if t == nil {
 		return wrong(ErrType, "datatype is MPI_DATATYPE_NULL: want a datatype")
@@ -10,7 +10,7 @@ func one(t *Type) error {
 	return nil
 }
 
-// firstError returns the first that is one.
+// firstError returns the first error that is not nil.
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -20,7 +20,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// single makes the type of one block.
+// single makes the type of a single block.
 func single(b block, by Combiner, ints, addrs []int) (*Type, error) {
 	t, err := build(func(yield func(block) bool) { yield(b) })
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package datatype has MPI's datatypes: predefined ones, the constructors of derived ones, what can
-// be asked of them, and the transfer of what they describe to and from packed bytes. It knows
-// nothing of handles, names, attributes and messages.
+// Package datatype has MPI's datatypes: predefined types, the constructors of derived types,
+// queries of them, and the transfer of their data to and from packed bytes. Handles, names,
+// attributes and messages are not its business.
 //
 // A Type is immutable and may be used by several goroutines. Counts, displacements and bounds are
-// ints, so that the functions of MPI with large counts need nothing else. Addresses are numbers, as
-// memory is C's: whoever passes an address of Go's memory keeps that memory alive. The base 0 is
-// MPI_BOTTOM, with displacements that are addresses.
+// ints, so that the functions of MPI with large counts need nothing else. Addresses are numbers,
+// as memory is C's: a caller that passes an address of Go's memory keeps that memory alive. The
+// base 0 is MPI_BOTTOM, with displacements that are addresses.
 package datatype
 
 import "gompi/internal/core/layout"
@@ -27,7 +27,7 @@ const (
 	ClassComplex = 194
 )
 
-// A Combiner says which constructor made a type. The values are those of the standard ABI.
+// A Combiner is the constructor of a type. The values are the standard ABI's.
 type Combiner int
 
 const (
@@ -51,7 +51,7 @@ const (
 
 // A Type is a datatype.
 type Type struct {
-	named     *Basic // if it is predefined
+	named     *Basic // if predefined
 	size      int
 	external  int // bytes in external32
 	elements  int
@@ -62,7 +62,7 @@ type Type struct {
 	ubMark    bool
 	uniform   *Basic          // if all elements are of this type
 	mixed     *layout.Layout  // the layout by elements, if they are not
-	whole     []layout.Layout // the layout by bytes, one
+	whole     []layout.Layout // the layout by bytes, a single element
 	signature signature
 
 	combiner    Combiner
@@ -70,7 +70,7 @@ type Type struct {
 	types       []*Type
 }
 
-// leaf makes the type of one element.
+// leaf makes the type of a single element.
 func leaf(b *Basic) *Type {
 	return &Type{
 		size: b.Size, external: b.External, elements: 1, align: b.Align, extent: b.Size, uniform: b,
@@ -105,8 +105,9 @@ func (t *Type) Layout(n int) layout.Layout {
 	return layout.Around(t.whole, n, t.extent)
 }
 
-// Basic returns what a predefined type is, nil for others. Types of MPI_Type_create_f90_real and
-// its like are predefined, too: for them it is that of a type with a name.
+// Basic returns the description of a predefined type, nil for others. Types of
+// MPI_Type_create_f90_real and its like are predefined, too: their Basic is the Basic of a type
+// with a name.
 func (t *Type) Basic() *Basic { return t.named }
 
 // Uniform returns the type that all elements are of, nil if they differ or there are none.
@@ -130,8 +131,8 @@ func (t *Type) TrueExtent() (lb, extent int) {
 	return lo, hi - lo
 }
 
-// Contents is what a type was made with: what MPI_Type_get_envelope and MPI_Type_get_contents
-// say. The slices are not to be changed.
+// Contents are a type's constructor and its arguments: the results of MPI_Type_get_envelope and
+// MPI_Type_get_contents. The slices must not be changed.
 type Contents struct {
 	Combiner Combiner
 	Ints     []int // in the order that the standard gives for the constructor
@@ -139,17 +140,18 @@ type Contents struct {
 	Types    []*Type
 }
 
-// Contents returns what the type was made with, the combiner alone for a type with a name.
+// Contents returns the type's constructor and its arguments, the combiner alone for a type with a
+// name.
 func (t *Type) Contents() Contents { return Contents{t.combiner, t.ints, t.addrs, t.types} }
 
-// made says what a new type was made with.
+// made sets the constructor of a new type, and its arguments.
 func (t *Type) made(by Combiner, ints, addrs []int, types ...*Type) *Type {
 	t.combiner, t.ints, t.addrs, t.types = by, ints, addrs, types
 	return t
 }
 
-// Count returns how many elements of the type as many bytes are: MPI_Get_count. It is
-// Undefined where that does not divide.
+// Count returns the number of elements of the type in so many bytes: MPI_Get_count. The result is
+// Undefined if the last element is not whole.
 func (t *Type) Count(bytes int) int {
 	switch {
 	case bytes == 0:
@@ -160,8 +162,8 @@ func (t *Type) Count(bytes int) int {
 	return bytes / t.size
 }
 
-// Elements returns how many elements of predefined types as many bytes are: MPI_Get_elements. It
-// is Undefined where the last is not whole.
+// Elements returns the number of elements of predefined types in so many bytes: MPI_Get_elements.
+// The result is Undefined if the last element is not whole.
 func (t *Type) Elements(bytes int) int {
 	if bytes == 0 {
 		return 0
@@ -177,8 +179,7 @@ func (t *Type) Elements(bytes int) int {
 	return bytes/t.size*t.elements + n
 }
 
-// Bytes returns how many bytes so many elements of predefined types are: what
-// MPI_Status_set_elements notes.
+// Bytes returns the bytes of so many elements of predefined types, for MPI_Status_set_elements.
 func (t *Type) Bytes(elements int) int {
 	if t.elements == 0 {
 		return 0
@@ -187,8 +188,8 @@ func (t *Type) Bytes(elements int) int {
 	return elements/t.elements*t.size + l.Bytes(elements%t.elements)
 }
 
-// Contiguous reports whether n elements are one run of bytes, and where it begins: such data need
-// not be packed.
+// Contiguous reports whether n elements are a single run of bytes, and where the run begins: such
+// data need not be packed.
 func (t *Type) Contiguous(n int) (offset int, ok bool) {
 	l := t.Layout(n)
 	return l.Contiguous()
@@ -198,17 +199,17 @@ func (t *Type) Contiguous(n int) (offset int, ok bool) {
 // elements have, if dst is shorter.
 func (t *Type) Pack(dst []byte, base uintptr, n int) int { return t.PackAt(dst, base, n, 0) }
 
-// PackAt copies what comes behind the first skip bytes of n packed elements.
+// PackAt copies the bytes after the first skip bytes of n packed elements.
 func (t *Type) PackAt(dst []byte, base uintptr, n, skip int) int {
 	l := t.Layout(n)
 	return l.Pack(dst, base, skip)
 }
 
-// Unpack copies packed bytes to n elements at base, and returns how many it has used: less than
-// n elements have, if src is shorter.
+// Unpack copies packed bytes to n elements at base, and returns the number of bytes used: less
+// than n elements have, if src is shorter.
 func (t *Type) Unpack(base uintptr, n int, src []byte) int { return t.UnpackAt(base, n, src, 0) }
 
-// UnpackAt takes src for what comes behind the first skip bytes of n packed elements.
+// UnpackAt copies src to the bytes after the first skip bytes of n packed elements.
 func (t *Type) UnpackAt(base uintptr, n int, src []byte, skip int) int {
 	l := t.Layout(n)
 	return l.Unpack(base, src, skip)

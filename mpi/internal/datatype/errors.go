@@ -13,7 +13,7 @@ const (
 	ErrTruncate ErrorClass = 15
 )
 
-// An Error says which argument of a call is wrong, and what was wanted.
+// An Error names the wrong argument of a call, and the values wanted.
 type Error struct {
 	Class ErrorClass
 	text  string
@@ -25,7 +25,7 @@ func wrong(c ErrorClass, format string, args ...any) *Error {
 	return &Error{c, fmt.Sprintf(format, args...)}
 }
 
-// notNegative checks what counts: the argument called name.
+// notNegative checks a count: the argument called name.
 func notNegative(c ErrorClass, name string, n int) error {
 	if n < 0 {
 		return wrong(c, "%s is %d: want 0 or more", name, n)

@@ -95,8 +95,8 @@ func putBig(b []byte, v number) {
 	copy(b, full[16-len(b):])
 }
 
-// quadruple converts x87's number, which has a bit before the point and 63 behind it, to binary128,
-// which has the 112 behind it alone. Both have 15 bits of exponent, with the same bias.
+// quadruple converts x87's number, with a bit before the point and 63 after it, to binary128,
+// with the 112 after the point alone. Both have 15 bits of exponent, with the same bias.
 func quadruple(v number) number {
 	return number{v.high<<48 | v.low<<1>>16, v.low << 49}
 }

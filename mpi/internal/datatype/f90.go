@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A precision is a type of Fortran's by what it can hold.
+// A precision is a type of Fortran's by its digits and range.
 type precision struct {
 	digits, exponent int // decimal
 	name, complex    string
@@ -51,7 +51,7 @@ func F90Integer(r int) (*Type, error) {
 	return nil, wrong(ErrArg, "r is %d: want 38 or less", r)
 }
 
-// F90Real makes MPI_Type_create_f90_real: one of the arguments may be Undefined.
+// F90Real makes MPI_Type_create_f90_real: either argument may be Undefined.
 func F90Real(p, r int) (*Type, error) {
 	k, err := realFor(p, r)
 	if err != nil {
@@ -60,7 +60,7 @@ func F90Real(p, r int) (*Type, error) {
 	return f90(F90RealType, k.name, p, r), nil
 }
 
-// F90Complex makes MPI_Type_create_f90_complex: one of the arguments may be Undefined.
+// F90Complex makes MPI_Type_create_f90_complex: either argument may be Undefined.
 func F90Complex(p, r int) (*Type, error) {
 	k, err := realFor(p, r)
 	if err != nil {

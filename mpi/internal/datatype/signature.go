@@ -5,9 +5,9 @@ type signature struct{ sum, power uint64 } // power is factor^length
 
 const factor = 0x9e3779b97f4a7c15
 
-// of returns the signature of one element. Types of different languages that hold the same numbers
-// are equal, and signed and unsigned ones, and bytes and characters: mixing those is common, and
-// does no harm.
+// signature returns the signature of a single element. Types of different languages with the same
+// numbers are equal, and so are signed and unsigned types, and bytes and characters: mixing them
+// is common, and does no harm.
 func (b *Basic) signature() signature {
 	kind := uint64(1)
 	switch b.Class {
@@ -19,9 +19,9 @@ func (b *Basic) signature() signature {
 	return signature{(kind<<8 | uint64(b.Size)) * 0xbf58476d1ce4e5b9, factor}
 }
 
-// and returns the signature of one sequence and another behind it.
+// and returns the signature of a sequence followed by another.
 func (s signature) and(t signature) signature {
-	if s.power == 0 { // that of nothing
+	if s.power == 0 { // of no elements
 		return t
 	}
 	if t.power == 0 {
@@ -41,6 +41,6 @@ func (s signature) times(n int) (all signature) {
 	return all
 }
 
-// Signature returns a hash of the type signature of n elements: of the numbers that a message
-// has, in their order, wherever they lie. It is 0 if there are none.
+// Signature returns a hash of the type signature of n elements: of the numbers in a message, in
+// their order, wherever they lie. The hash of no elements is 0.
 func (t *Type) Signature(n int) uint64 { return t.signature.times(n).sum }

@@ -21,7 +21,7 @@ type Info struct {
 
 type infoPair struct{ key, value string }
 
-// New returns an info of keys, each with its value behind it.
+// New returns an info of keys, each followed by its value.
 func New(pairs ...string) *Info {
 	i := &Info{}
 	i.fill(pairs)
@@ -42,12 +42,12 @@ func SetEnvironment(pairs ...string) {
 	Registry.Set(i.Handle, i)
 }
 
-// find returns the index of a key, -1 if it is not there.
+// find returns the index of a key, -1 if absent.
 func (i *Info) find(key string) int {
 	return slices.IndexFunc(i.pairs, func(p infoPair) bool { return p.key == key })
 }
 
-// Pairs returns all keys, each with its value behind it.
+// Pairs returns all keys, each followed by its value.
 func (i *Info) Pairs() (all []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -57,8 +57,8 @@ func (i *Info) Pairs() (all []string) {
 	return all
 }
 
-// Value returns the value of a key without blanks around it, as hints are read, and whether there
-// is one. i may be nil.
+// Value returns the value of a key without surrounding blanks, as hints are read, and whether the
+// key is present. i may be nil.
 func (i *Info) Value(key string) (string, bool) {
 	if i == nil {
 		return "", false
@@ -79,8 +79,8 @@ func checkInfo(i *Info) error {
 	return nil
 }
 
-// keyOf returns a key of the program's. The functions in Fortran have removed the blanks around it,
-// which in C belong to it.
+// keyOf returns a key of the program's. The functions in Fortran have removed surrounding blanks,
+// which are part of the key in C.
 func keyOf(i *Info, key abi.Text) (string, error) {
 	if err := checkInfo(i); err != nil {
 		return "", err
@@ -175,7 +175,7 @@ func InfoGet(i *Info, key abi.Text, n int, value abi.Text) (bool, error) {
 	return ok, err
 }
 
-// InfoGetString has room for the zero, too, in n, and returns what is needed.
+// InfoGetString counts the terminating zero in n, in both directions.
 func InfoGetString(i *Info, key abi.Text, n *int, value abi.Text) (bool, error) {
 	v, ok, err := i.get(key)
 	if ok {

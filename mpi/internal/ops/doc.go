@@ -1,2 +1,3 @@
-// Package ops has the operators of reductions: predefined ones, those of pairs, and the program's.
+// Package ops has the operators of reductions: predefined operators, including the operators of
+// pairs, and the program's.
 package ops

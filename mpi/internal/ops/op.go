@@ -20,7 +20,7 @@ var Registry = abi.NewRegistry(table.OpNull, func(o *Op) abi.Handle { return o.H
 type Op struct {
 	Handle  abi.Handle
 	name    string
-	kind    mem.Op   // of a predefined one
+	kind    mem.Op   // of a predefined operator
 	fn      abi.Addr // of a program's
 	commute bool
 }
@@ -72,10 +72,10 @@ func OpFree(h *abi.Handle) error {
 	return nil
 }
 
-// IsPredefined reports whether o is one of MPI's own.
+// IsPredefined reports whether MPI itself defines o.
 func (o *Op) IsPredefined() bool { return o.fn == 0 }
 
-// Kind returns package mem's operator for a predefined one, NoOp if there is none.
+// Kind returns package mem's operator for a predefined o, NoOp if there is none.
 func (o *Op) Kind() mem.Op { return o.kind }
 
 // SetLanguage says which language the function is in, other than C.
@@ -89,8 +89,8 @@ func OpCommutative(o *Op) (bool, error) {
 }
 
 // defined reports whether o combines elements of a predefined type (MPI 4.0, section 6.9.2). As
-// other implementations do, it takes MPI_CHAR for a number. Integers and complex numbers of Fortran
-// that neither Go nor C has are not combined.
+// in other implementations, MPI_CHAR is a number. Integers and complex numbers of Fortran that
+// neither Go nor C has are not combined.
 func (o *Op) defined(b *datatype.Basic) bool {
 	if b.Mem == mem.NoType && !combinesPairs(b.Name) && !combinedInC[b.Name] {
 		return false
@@ -123,7 +123,7 @@ func isInteger(b *datatype.Basic) bool {
 	return b.Name == "MPI_CHAR"
 }
 
-// CheckOp returns what is wrong with an operator for a type.
+// CheckOp returns an error if an operator is not valid for a type.
 func CheckOp(o *Op, t *dtypes.Datatype) error {
 	switch {
 	case o == nil:
@@ -138,7 +138,7 @@ func CheckOp(o *Op, t *dtypes.Datatype) error {
 	return nil
 }
 
-// native returns the type of package mem's kernels that o combines t with, if there is one.
+// native returns the type of package mem's kernels for o on t, if there is one.
 func (o *Op) native(t *dtypes.Datatype) (mem.Type, bool) {
 	b := t.Basic()
 	if o.fn != 0 || b == nil || !o.kind.Defined(b.Mem) {
@@ -147,7 +147,7 @@ func (o *Op) native(t *dtypes.Datatype) (mem.Type, bool) {
 	return b.Mem, true
 }
 
-// Combination returns o for elements of t as core calls it.
+// Combination returns core's operator for o on elements of t.
 func (o *Op) Combination(t *dtypes.Datatype) call.Op {
 	if _, ok := o.native(t); ok {
 		return call.Op{Kind: o.kind}
@@ -161,8 +161,8 @@ func (o *Op) Combination(t *dtypes.Datatype) call.Op {
 	return call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) { o.combine(t, acc, in) }, Program: o.fn != 0}
 }
 
-// combine stores acc op in into acc. MPI's functions store into their second operand: if o commutes
-// that is acc, else it is a copy of in, which may be a peer's.
+// combine stores acc op in into acc. MPI's functions store into their second operand: acc if o
+// commutes, else a copy of in, which may be a peer's.
 func (o *Op) combine(t *dtypes.Datatype, acc, in mem.Buffer) {
 	n := acc.Len()
 	if n == 0 {
@@ -193,8 +193,8 @@ func (o *Op) CombinePacked(t *dtypes.Datatype, acc, in []byte) {
 	}
 }
 
-// combineArrays packs into acc the result of combine, which stores into its second operand. It gets
-// packed elements of t, left and right, as arrays.
+// combineArrays packs into acc the result of combine, which stores into its second operand. The
+// operands are packed elements of t, left and right, and combine gets them as arrays.
 func combineArrays(t *dtypes.Datatype, n int, acc, left, right []byte, combine func(t *dtypes.Datatype, in, inout abi.Addr, n int)) {
 	from, bytes := t.Span(n)
 	room := copies.Get().(*[]byte)
@@ -208,7 +208,7 @@ func combineArrays(t *dtypes.Datatype, n int, acc, left, right []byte, combine f
 	t.Pack(acc, r, n)
 }
 
-// alignment is that of an array that a program allocates.
+// alignment is the alignment of an array that a program allocates.
 const alignment = 16
 
 // arrayIn returns the address of an array whose data begins at room or a little behind, from bytes
@@ -262,8 +262,8 @@ func ReduceLocal(in, inout abi.Addr, n int, t *dtypes.Datatype, o *Op) error {
 	return nil
 }
 
-// isSolid reports whether elements of an array of t may be copied as a whole, with what is between
-// their parts. Others are packed for a reduction.
+// isSolid reports whether elements of an array of t may be copied as a whole, with the gaps
+// between their parts. Others are packed for a reduction.
 func isSolid(t *dtypes.Datatype) bool {
 	if b := t.Basic(); b != nil && b.Class == datatype.Pair {
 		return true

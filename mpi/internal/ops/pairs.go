@@ -48,8 +48,8 @@ func combineTwin[T cmp.Ordered](kind mem.Op, in, inout abi.Addr, n int) {
 	}
 }
 
-// goesBefore reports whether the pair (v, i) is the result of it and (w, j): of equal values that
-// with the lower index is.
+// goesBefore reports whether the pair (v, i) is the result of it and (w, j): of equal values the
+// pair with the lower index is.
 func goesBefore[T, I cmp.Ordered](kind mem.Op, v, w T, i, j I) bool {
 	if v == w {
 		return i < j

@@ -16,7 +16,7 @@ type Constant struct {
 	Chapter string
 }
 
-// Error classes that MPI 5.0 has not: below ERR_LASTCODE, behind which come those of programs.
+// Error classes that MPI 5.0 lacks: below ERR_LASTCODE, which the programs' classes follow.
 //
 //c:const GOMPI_
 const (
@@ -39,7 +39,7 @@ func Constants() (all []Constant) {
 		}
 		value, err := strconv.Atoi(fields[0])
 		if err != nil {
-			panic(err) // a test finds it
+			panic(err) // a test finds the error
 		}
 		for i, name := range fields[1:] {
 			all = append(all, Constant{"MPI_" + name, value + i, chapter})

@@ -11,7 +11,7 @@ type Prototype struct {
 // A Param is a parameter: "const int", "ranks", "[]".
 type Param struct{ Type, Name, Array string }
 
-// String returns the parameter as it is written in C.
+// String returns the parameter as written in C.
 func (p Param) String() string {
 	if strings.HasSuffix(p.Type, "*") || p.Name == "" {
 		return p.Type + p.Name + p.Array
@@ -19,8 +19,8 @@ func (p Param) String() string {
 	return p.Type + " " + p.Name + p.Array
 }
 
-// A ctype is the type of a kind, and that in a form for large counts if it is another one. Arrays
-// and addresses are const unless the function stores there.
+// A ctype is the C type of a kind of arguments, and its type in a form for large counts if
+// different. Arrays and addresses are const unless the function stores there.
 type ctype struct{ narrow, large, array string }
 
 var ctypes = map[string]ctype{
@@ -53,8 +53,8 @@ var ctypes = map[string]ctype{
 	"...":       {narrow: "..."},
 }
 
-// functionTypes are those of the program's functions, by the argument's name; * is for the object
-// that the function of MPI has in its name.
+// functionTypes are the types of the program's functions, by the argument's name; * is for the
+// object that the function of MPI has in its name.
 var functionTypes = map[string]string{
 	"copy_fn": "*_copy_attr_function", "delete_fn": "*_delete_attr_function", "handler_fn": "*_errhandler_function",
 	"user_fn": "User_function", "query_fn": "Grequest_query_function", "free_fn": "Grequest_free_function",
@@ -87,7 +87,7 @@ func (f *Function) ctypeOf(a Arg) ctype {
 	return ctype{narrow: "int"} // a number
 }
 
-// IsHandle reports whether a kind of arguments is that of a handle.
+// IsHandle reports whether a kind of arguments is a handle.
 func IsHandle(kind string) bool {
 	switch kind {
 	case "comm", "datatype", "op", "group", "request", "message", "errhandler", "info", "session", "win", "file":

@@ -1,8 +1,7 @@
 package table
 
-// A Handle is a predefined handle that is no datatype. Its number is that of the standard's binary
-// interface (MPI 5.0); handles that programs make have numbers from
-// FirstHandle on.
+// A Handle is a predefined handle that is no datatype, with its number in the standard's binary
+// interface (MPI 5.0). The programs' handles have numbers from FirstHandle on.
 type Handle struct {
 	Kind string
 	Name string
@@ -36,7 +35,7 @@ const (
 	MessageNull    = 0x128
 	MessageNoProc  = 0x129
 	RequestNull    = 0x180
-	RequestDone    = 0x181 // gompi's: of an operation that was over when it began
+	RequestDone    = 0x181 // gompi's: of an operation that was complete at its start
 	FirstHeld      = 0x800 // gompi's: of receives that the face holds, up to FirstHandle
 	DatatypeNull   = 0x200
 	OpNull         = 0x20

@@ -1,6 +1,6 @@
-// Package table holds the functions of MPI with their arguments, those that gompi implements and
-// those that it lacks, and the handles and numbers of MPI 5.0's binary interface. The C and Go code
-// between programs and package mpi, and an mpi.h, are generated from it.
+// Package table holds the functions of MPI with their arguments, implemented and missing ones,
+// and the handles and numbers of MPI 5.0's binary interface. The C and Go code between programs
+// and package mpi, and an mpi.h, are generated from it.
 package table
 
 import (
@@ -22,14 +22,14 @@ type Function struct {
 	Name    string // without MPI_
 	Args    []Arg
 	Chapter string
-	Face    bool // it is in C alone
+	Face    bool // in C alone
 	Form    Form
 	Base    string // of a collective: the name of its blocking form
 	Result  string // its kind, "" for the usual int
-	Beside  bool   // MPI 5.0 has it not
+	Beside  bool   // not in MPI 5.0
 }
 
-// A Form is one of the three that a collective has.
+// A Form is one of the three forms of a collective.
 type Form int
 
 const (
@@ -43,9 +43,9 @@ const (
 type Arg struct {
 	Name   string
 	Kind   string
-	In     bool   // the caller gives it
-	Out    bool   // the function stores it
-	Stores bool   // it is an address where the function stores
+	In     bool   // the caller gives the argument
+	Out    bool   // the function stores the argument
+	Stores bool   // the argument is an address where the function stores
 	Length string // of an array of handles or statuses
 }
 
@@ -71,13 +71,13 @@ func (p *parser) parse(name, text string) {
 	p.beside = map[string]bool{}
 	for i, line := range strings.Split(text, "\n") {
 		if err := p.line(line); err != nil {
-			panic(fmt.Errorf("%s:%d: %w", name, i+1, err)) // a test finds it
+			panic(fmt.Errorf("%s:%d: %w", name, i+1, err)) // a test finds the error
 		}
 	}
 }
 
 type parser struct {
-	kinds   map[string]Arg // by an argument's name: what it is if nothing else is said
+	kinds   map[string]Arg // by an argument's name: the default kind
 	beside  map[string]bool
 	chapter string
 	all     []Function
