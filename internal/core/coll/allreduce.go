@@ -53,8 +53,8 @@ func allreduceDoubling(p Peers, send, recv mem.Buffer, op call.Op) error {
 	return op.Finish(recv, n)
 }
 
-// exchange starts a step of allreduceDoubling: dst becomes the combination of
-// own, the result of r's block of d ranks, with that of the block at lo.
+// exchange starts a step of allreduceDoubling: dst becomes the combination of own, the result of
+// r's block of d ranks, with the result of the block at lo.
 func exchange(p Peers, d, lo int, dst, own mem.Buffer, op call.Op) {
 	r, n := p.Rank(), p.Size()
 	i := r % d

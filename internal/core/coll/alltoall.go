@@ -5,8 +5,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Alltoall sends the i-th block of rank r's send to the r-th block of rank i's
-// recv; all blocks have one length. In place: recv is send.
+// Alltoall sends the i-th block of rank r's send to the r-th block of rank i's recv; all blocks
+// have equal lengths. In place: recv is send.
 func Alltoall(p Peers, alg path.Algorithm, send, recv mem.Buffer) error {
 	n := p.Size()
 	if n == 1 {
@@ -38,12 +38,12 @@ var alltoalls = [path.NumAlgorithms]func(p Peers, from, to blocks, send, recv me
 // matches returns the number of rounds in which every two of p ranks meet once.
 func matches(p int) int { return p - 1 + p%2 }
 
-// opponent returns whom rank r meets in a round of matches(p), or r itself if
-// none: a round-robin tournament. Ranks whose sum is the round meet, modulo
-// the number of rounds; if p is even the last rank exchanges with the one left over.
+// opponent returns the rank that rank r meets in a round of matches(p), or r itself if none: a
+// round-robin tournament. Ranks whose sum is the round meet, modulo the number of rounds; if p is
+// even the last rank exchanges with the rank left over.
 func opponent(round, r, p int) int {
 	m := matches(p)
-	if p%2 == 0 && r == p-1 { // twice whom it meets is the round, modulo m
+	if p%2 == 0 && r == p-1 { // twice the opponent is the round, modulo m
 		return round * ((m + 1) / 2) % m
 	}
 	o := behind(round, r, m)
@@ -83,7 +83,7 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	if err := move(to.of(recv, r), from.of(send, r)); err != nil {
 		return err
 	}
-	largest, pins := 0, false // bytes of a block, and whether one goes through pinned memory
+	largest, pins := 0, false // bytes of a block, and whether any goes through pinned memory
 	for i := range n {
 		out := from.of(send, i)
 		largest = max(largest, out.Size())
@@ -111,7 +111,7 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 			if in.IsHost() {
 				p.Irecv(o, in)
 				p.Isend(o, out)
-			} else { // it may be what is sent
+			} else { // recv's block may be the block to send
 				p.Isend(o, out)
 				p.Irecv(o, in)
 			}
@@ -131,8 +131,8 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 func alltoallBruck(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n, size := p.Rank(), p.Size(), from.count(0)
 	room := p.Scratch(send, (n+n/2*2)*size)
-	// At first at(i) is the block for the rank i ahead, in the end the one from
-	// the rank i behind.
+	// At first at(i) is the block for the rank i ahead, in the end the block from the rank i
+	// behind.
 	at := func(i int) mem.Buffer { return room.Slice(i*size, (i+1)*size) }
 	for i := range n {
 		if err := move(at(i), from.of(send, ahead(r, i, n))); err != nil {

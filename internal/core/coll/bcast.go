@@ -80,8 +80,8 @@ func bcastChain(p Peers, root int, buf mem.Buffer, seg int) error {
 	return nil
 }
 
-// chunks returns how many chunks of seg elements make n, at least one: an empty
-// message is sent like others.
+// chunks returns how many chunks of seg elements make n, at least 1: an empty message is sent
+// like others.
 func chunks(n, seg int) int { return max(1, (n+seg-1)/seg) }
 
 // chunk returns the i-th seg elements of b.

@@ -9,7 +9,7 @@ import (
 // blocks specifies which elements of a buffer belong to which rank.
 type blocks struct {
 	p, n   int          // ranks, elements in all
-	counts []int        // nil: as even as can be, the first n%p blocks one longer
+	counts []int        // nil: as even as possible, the first n%p blocks an element longer
 	starts []int        // with counts
 	each   []mem.Buffer // in the place of counts, where each block is a buffer of its own
 }
@@ -17,8 +17,7 @@ type blocks struct {
 // evenly divides n elements among p ranks.
 func evenly(n, p int) blocks { return blocks{p: p, n: n} }
 
-// packed places blocks of the given lengths one behind the other. Where they start
-// stands in p's scratch.
+// packed places blocks of the given lengths consecutively. Their starts are in p's scratch.
 func packed(p Peers, counts []int) blocks {
 	b := blocks{p: len(counts), counts: counts, starts: mem.Slice[int](p.Scratch(mem.Of[int](nil), len(counts)))}
 	for i, c := range counts {
@@ -97,8 +96,8 @@ func behind(r, d, p int) int { return (r - d + p) % p }
 // messages against that of waiting longer for the first, which is the square
 // root of n * alpha/beta / hops.
 func segment(n, size, hops int) int {
-	// alpha/beta is the number of bytes that take as long as a message's start:
-	// 10 us at 8 GB/s between processes of one machine.
+	// alpha/beta is the number of bytes whose transfer takes as long as a message's start: 10 us
+	// at 8 GB/s between processes of one machine.
 	const startup = 80 << 10
 	if hops < 1 || n*size <= startup {
 		return max(n, 1)
@@ -106,8 +105,8 @@ func segment(n, size, hops int) int {
 	return max(isqrt(n*size/hops)*isqrt(startup)/size, startup/4/size, 1)
 }
 
-// isqrt returns the integer square root of x >= 0. Every rank must find the
-// same, so it does not go through floating point.
+// isqrt returns the integer square root of x >= 0. Every rank must find the same result, so isqrt
+// does not use floating point.
 func isqrt(x int) int {
 	lo, hi := 0, 1<<31
 	for hi-lo > 1 {

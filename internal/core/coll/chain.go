@@ -22,10 +22,10 @@ func BcastStep(p Peers, root, i, k int, at func(int) mem.Buffer) error {
 	return p.Wait()
 }
 
-// ReduceStep combines chunk i, of which this rank's operand is own(i), with the partial result from
-// the rank before in the chain to root. That makes sum(i), which may be own(i): the result at root,
-// and else what the next step sends on. The first rank sends its operand. Needs a commuting
-// operator.
+// ReduceStep combines chunk i, of which this rank's operand is own(i), with the partial result
+// from the rank before in the chain to root. The combination is sum(i), which may be own(i): the
+// result at root, else the chunk to send in the next step. The first rank sends its operand.
+// Needs a commuting operator.
 func ReduceStep(p Peers, root, i, k int, own, sum func(int) mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain, from its end

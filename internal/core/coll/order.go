@@ -50,20 +50,20 @@ func move(dst, src mem.Buffer) error {
 // A Combination combines operands that are all at hand, in the order above.
 type Combination struct {
 	Op call.Op
-	// Operand returns operand i. It is not written to, unless Spare returns it.
+	// Operand returns operand i, which is read-only unless Spare returns it.
 	Operand func(i int) mem.Buffer
-	// Spare returns memory for the combination of the 2^k operands, or fewer, from i on,
-	// which stand on the right of others. It is like dst, and overlaps neither dst nor
-	// an operand, except that it may be operand i. It is in use until they have been
-	// combined with those on their left; meanwhile Spare is only called for less k.
+	// Spare returns memory for the combination of the 2^k operands, or fewer, from i on, which
+	// stand on the right of others. The memory is like dst, and overlaps neither dst nor an
+	// operand, except that it may be operand i. It is in use until combined with the operands on
+	// its left; meanwhile Spare is only called for less k.
 	Spare func(dst mem.Buffer, i, k int) mem.Buffer
 	// Scan selects the order of a scan.
 	Scan bool
 }
 
-// Of combines operands lo to hi-1, at least one. The result, of which an Avg is still
-// the sum, is in dst, or else it is the operand itself, if there is one. dst overlaps no
-// operand, except that it may be the first.
+// Of combines operands lo to hi-1, at least one. The result, of which an Avg is still the sum, is
+// in dst, or else the operand itself, if there is only one. dst overlaps no operand, except that
+// it may be the first.
 func (c *Combination) Of(dst mem.Buffer, lo, hi int) (mem.Buffer, error) {
 	if hi-lo == 1 {
 		return c.Operand(lo), nil
@@ -84,7 +84,7 @@ func (c *Combination) Of(dst mem.Buffer, lo, hi int) (mem.Buffer, error) {
 	return dst, c.Op.Combine(dst, a, b)
 }
 
-// depth returns ceil(log2 n), the rounds in which one rank's message reaches n.
+// depth returns ceil(log2 n), the rounds in which a rank's message reaches n.
 func depth(n int) int {
 	k := 0
 	for 1<<k < n {

@@ -15,16 +15,15 @@ import (
 	"gompi/internal/mem"
 )
 
-// Peers is what an algorithm sees of a communicator during one call. Messages
-// between two ranks arrive in the order in which they were started, so
-// algorithms need no tags. Isend, Irecv and IrecvReduce only start an
-// operation; its buffers belong to Peers until Wait. A message to oneself is
-// not allowed: copy. Zero-length messages are sent like others.
+// Peers is an algorithm's view of a communicator during a call. Messages between two ranks arrive
+// in the order of their start, so algorithms need no tags. Isend, Irecv and IrecvReduce only
+// start an operation; its buffers belong to Peers until Wait. A message to oneself is not
+// allowed: copy. Zero-length messages are sent like others.
 //
 // Algorithms start to receive before they send: the word that a receiver is ready for a long
-// message would else wait behind what its rank sends to the same one, for as long as that takes on
-// the link, and the two messages would go one after the other (two hosts, 1 Gbit/s, allreduce of 8
-// MiB: 134 and 70 ms, reduce-scatter of 8 MiB blocks 138 and 70).
+// message would else wait behind data that its rank sends to the same peer, for as long as that
+// takes on the link, and the two messages would go one after the other (two hosts, 1 Gbit/s,
+// allreduce of 8 MiB: 134 and 70 ms, reduce-scatter of 8 MiB blocks 138 and 70).
 type Peers interface {
 	Rank() int
 	Size() int
@@ -32,9 +31,8 @@ type Peers interface {
 	// Isend starts sending b to rank to.
 	Isend(to int, b mem.Buffer)
 
-	// Irecv starts receiving b.Len() elements from rank from into b. In the memory of
-	// a device, b may be what is being sent to that rank: nothing is stored before it
-	// has left.
+	// Irecv starts receiving b.Len() elements from rank from into b. In the memory of a device, b
+	// may be a buffer being sent to that rank: nothing is stored before it has left.
 	Irecv(from int, b mem.Buffer)
 
 	// IrecvReduce starts receiving own.Len() elements from rank from, combining
@@ -54,7 +52,7 @@ type Peers interface {
 	Scratch(like mem.Buffer, n int) mem.Buffer
 }
 
-// Run does o by messages of p. The algorithm is one that the collective has.
+// Run does o by messages of p, with an algorithm of the collective.
 func Run(p Peers, alg path.Algorithm, o *call.Call) error {
 	root := o.Root
 	switch o.Kind.As() {

@@ -2,15 +2,16 @@ package coll
 
 import "gompi/internal/mem"
 
-// A pingPong moves a vector between recv and a scratch buffer: in each step the vector is sent from
-// one while its successor is made in the other. After the last step it is in recv.
+// A pingPong moves a vector between recv and a scratch buffer: in each step the vector is sent
+// from either while its successor is made in the other. After the last step the vector is in
+// recv.
 type pingPong struct {
 	now         mem.Buffer // the vector
 	recv, other mem.Buffer
 	steps       int // still to come
 }
 
-// newPingPong starts with the vector in send, which is not written unless it is recv.
+// newPingPong starts with the vector in send, which is read-only unless it is recv.
 func newPingPong(p Peers, send, recv mem.Buffer, steps int) (pingPong, error) {
 	s := pingPong{now: send, recv: recv, steps: steps}
 	inPlace := mem.Same(send, recv)

@@ -90,8 +90,8 @@ func reduceScatterCubes(p Peers, b blocks, send, recv mem.Buffer, op call.Op) er
 	return p.Wait()
 }
 
-// common returns what elements [first, last) of n have in common with what
-// reduceCubes leaves at rank r: nothing if lo >= hi. c is the largest cube.
+// common returns the intersection of elements [first, last) of n with the interval that
+// reduceCubes leaves at rank r: empty if lo >= hi. c is the largest cube.
 func common(first, last, r, n int, c cube) (lo, hi int) {
 	if r >= c.size() {
 		return 0, 0

@@ -88,6 +88,6 @@ func scatterLinear(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	return nil
 }
 
-// batch is how many messages one rank has under way with different peers: more
-// make many senders collide at one receiver, fewer leave the wire idle.
+// batch is how many messages a rank has under way with different peers: more make many senders
+// collide at a receiver, fewer leave the wire idle.
 const batch = 16

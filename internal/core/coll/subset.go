@@ -5,13 +5,13 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Subset is some ranks of a communicator as Peers of their own: the i-th is
-// Ranks[i] there. Its messages are those of the communicator's call, so they come
-// between two ranks in the order in which either sends them.
+// A Subset is some ranks of a communicator as Peers of their own: the i-th is Ranks[i] there. Its
+// messages are messages of the communicator's call, so they arrive between two ranks in the order
+// of their sends.
 type Subset struct {
 	Peers
 	Ranks []int
-	Me    int // this rank's number in it
+	Me    int // this rank's number in the Subset
 }
 
 // Rank implements Peers.

@@ -1,11 +1,10 @@
 package coll
 
-// A tree is the combination tree laid over the ranks, for algorithms in which
-// one rank collects or distributes: the aligned block of ranks j*2^k up to
-// (j+1)*2^k is one node, and one of its ranks stands for it, the root where it
-// is in the block, else the first. It is a binomial tree, ceil(log2 p) deep,
-// for every root; children's ranks are contiguous, so what belongs to them is
-// one chunk of a rank-ordered buffer.
+// A tree is the combination tree laid over the ranks, for algorithms in which a rank collects or
+// distributes: the aligned block of ranks j*2^k up to (j+1)*2^k is a node, and a rank of the
+// block stands for it: the root if in the block, else the first. The tree is binomial, ceil(log2
+// p) deep, for every root; children's ranks are contiguous, so their data is one chunk of a
+// rank-ordered buffer.
 type tree struct{ size, root int }
 
 // stand returns the rank that stands for the block of 2^k ranks that holds r.

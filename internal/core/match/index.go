@@ -1,9 +1,10 @@
 package match
 
-// An index finds the oldest item of a source with a tag, whatever else is queued. A walk takes less
-// where few items are queued, so the index is active only from a walk of walkMost items on until
-// fewer than indexLeast are left (received in reverse, 1,024 messages take 0.1 us each, by walks
-// 1.2 to 1.5, and 16,384 take 0.12, by walks 44 to 60; 128 take as long either way; AMD EPYC).
+// An index finds the oldest item of a source with a tag, whatever else is queued. A walk takes
+// less time where few items are queued, so the index is active only from a walk of walkMost items
+// on until fewer than indexLeast are left (received in reverse, 1,024 messages take 0.1 us each,
+// by walks 1.2 to 1.5, and 16,384 take 0.12, by walks 44 to 60; 128 take as long either way; AMD
+// EPYC).
 type index[T any] struct {
 	keyOf func(*T) key
 	at    func(*T) *link[T] // an item's place in its row
@@ -36,7 +37,7 @@ func (x *index[T]) begin() {
 	}
 }
 
-// add adds an item behind those with the same key.
+// add adds an item after all items with the same key.
 func (x *index[T]) add(item *T) {
 	if x.n == len(x.rows) {
 		x.grow()
@@ -45,7 +46,7 @@ func (x *index[T]) add(item *T) {
 	x.row(x.keyOf(item)).push(x.at(item), item)
 }
 
-// grow doubles the rows. Items of one key stay in their order.
+// grow doubles the rows. Items with the same key stay in their order.
 func (x *index[T]) grow() {
 	old := x.rows
 	x.rows = make([]list[T], 2*len(old))

@@ -4,7 +4,7 @@ package match
 // is removed in constant time and queueing allocates nothing.
 type list[T any] struct{ head, tail *link[T] }
 
-// A link is an item's place in one list; item is nil while it is in none.
+// A link is an item's place in a list; item is nil while in no list.
 type link[T any] struct {
 	prev, next *link[T]
 	item       *T
@@ -38,8 +38,8 @@ func (l *list[T]) remove(k *link[T]) {
 	*k = link[T]{}
 }
 
-// each calls yield with every item until it returns false, and reports whether
-// it never did. yield may remove the item it is given.
+// each calls yield with every item until yield returns false, and reports whether yield never
+// did. yield may remove its item.
 func (l *list[T]) each(yield func(*T) bool) bool {
 	for k := l.head; k != nil; {
 		next := k.next

@@ -1,12 +1,11 @@
-// Package match pairs arrived messages with posted receives for one
-// communicator, by MPI's rules: a receive names a source or AnySource and a tag
-// or AnyTag; a message goes to the oldest receive that matches it, and a
-// receive takes the oldest message that matches it. So messages from one source
-// with one tag are received in the order in which they arrived.
+// Package match pairs arrived messages with posted receives of a communicator, by MPI's rules: a
+// receive names a source or AnySource and a tag or AnyTag; a message goes to the oldest matching
+// receive, and a receive takes the oldest matching message. So messages from the same source with
+// the same tag are received in the order of their arrival.
 //
-// The package is pure: no I/O, no locks, no clock. Nodes belong to the caller,
-// who embeds them in its own request and message types, so queueing allocates
-// nothing but, once, the list heads of new sources.
+// The package is pure: no I/O, no locks, no clock. Nodes belong to the caller, who embeds them in
+// request and message types, so queueing allocates nothing but, once, the list heads of new
+// sources.
 package match
 
 import "iter"
@@ -17,20 +16,20 @@ const (
 	AnyTag    = -1
 )
 
-// A Recv is a receive that can be queued; R is the caller's request type. It
-// must not be copied or reused while it is queued.
+// A Recv is a receive that can be queued; R is the caller's request type. A queued Recv must not
+// be copied or reused.
 type Recv[R any] struct {
 	Source int // a rank, or AnySource
 	Tag    int // a tag, or AnyTag
 	Val    *R  // the request this node is part of; not looked at here
 
-	age   uint64 // when it was posted, in posts
+	age   uint64 // when the receive was posted, in posts
 	at    link[Recv[R]]
 	inRow link[Recv[R]] // of the index
 }
 
-// A Message is an arrived message that can be queued; M is the caller's message
-// type. It must not be copied or reused while it is queued.
+// A Message is an arrived message that can be queued; M is the caller's message type. A queued
+// Message must not be copied or reused.
 type Message[M any] struct {
 	Source int
 	Tag    int
@@ -40,14 +39,13 @@ type Message[M any] struct {
 	inRow, inTagRow link[Message[M]] // of the indexes
 }
 
-// Queues holds the posted receives and the unexpected messages of one
-// communicator. The zero value is empty and ready to use. It is not safe for
-// concurrent use and must not be copied after first use.
+// Queues holds the posted receives and the unexpected messages of a communicator. The zero value
+// is empty and ready to use. Queues are not safe for concurrent use and must not be copied after
+// first use.
 //
-// Every source has lists of its own, so a long queue of one costs the others
-// nothing. Within a source the search walks past other tags, oldest first. When
-// such a walk is long, what is queued is indexed by source and tag; messages by
-// tag, too, if a receive is for AnySource.
+// Every source has lists of its own, so a long queue of a source costs the others nothing. Within
+// a source the search walks past other tags, oldest first. After a long walk, receives and
+// messages are indexed by source and tag; messages by tag, too, if a receive is for AnySource.
 type Queues[R, M any] struct {
 	pages []*page[R, M]
 	wild  list[Recv[R]]    // posted for AnySource, oldest first
@@ -59,8 +57,8 @@ type Queues[R, M any] struct {
 	tags     index[Message[M]] // by tag
 }
 
-// pageLen sources share one allocation: one rank of thousands usually receives
-// from few, so heads for all of them would be waste.
+// pageLen sources share an allocation: a rank among thousands usually receives from few, so heads
+// for all of them would be waste.
 const pageLen = 16
 
 type page[R, M any] [pageLen]source[R, M]
@@ -107,7 +105,7 @@ func (q *Queues[R, M]) Arrive(m *Message[M]) *Recv[R] {
 }
 
 // TakeRecv removes and returns the posted receive that a message with this source and tag
-// matches, nil if there is none. Unlike Arrive it does not queue the message.
+// matches, nil if there is none. Unlike Arrive, TakeRecv does not queue the message.
 func (q *Queues[R, M]) TakeRecv(source, tag int) *Recv[R] {
 	var r *Recv[R]
 	if s := q.source(source); s != nil {
@@ -128,8 +126,8 @@ func (q *Queues[R, M]) Awaits(source int) bool {
 	return s != nil && s.posted.head != nil
 }
 
-// Idle reports whether nothing is queued that a message from source, or a receive of
-// one, could have to do with.
+// Idle reports whether nothing is queued that may match a message from source, or a receive from
+// source.
 func (q *Queues[R, M]) Idle(source int) bool {
 	if q.wild.head != nil {
 		return false
@@ -153,8 +151,8 @@ func (q *Queues[R, M]) Empty() bool {
 	return true
 }
 
-// Cancel removes r if it is queued, and reports whether it was: false means
-// that it was matched, cancelled or never posted. It takes constant time.
+// Cancel removes r if queued, and reports whether r was: false means that r was matched,
+// cancelled or never posted. Cancel takes constant time.
 func (q *Queues[R, M]) Cancel(r *Recv[R]) bool {
 	if !r.at.queued() {
 		return false
@@ -170,8 +168,8 @@ func (q *Queues[R, M]) Cancel(r *Recv[R]) bool {
 	return true
 }
 
-// Find returns the message that a receive with this source and tag would take,
-// or nil, and leaves it queued (MPI_Iprobe).
+// Find returns the message that a receive with this source and tag would take, or nil, and leaves
+// the message queued (MPI_Iprobe).
 func (q *Queues[R, M]) Find(source, tag int) *Message[M] {
 	if source == AnySource {
 		return q.firstMessage(&q.all, &q.tags, source, tag)
@@ -191,8 +189,7 @@ func (q *Queues[R, M]) Take(source, tag int) *Message[M] {
 	return m
 }
 
-// Remove removes m if it is queued, and reports whether it was. It takes
-// constant time.
+// Remove removes m if queued, and reports whether m was, in constant time.
 func (q *Queues[R, M]) Remove(m *Message[M]) bool {
 	if !m.byAge.queued() {
 		return false
@@ -208,9 +205,8 @@ func (q *Queues[R, M]) Remove(m *Message[M]) bool {
 	return true
 }
 
-// Posted returns the queued receives: source by source, the oldest of each
-// first, those for AnySource last. The one at hand may be cancelled meanwhile;
-// nothing else may change.
+// Posted returns the queued receives: source by source, the oldest of each first, receives for
+// AnySource last. The current receive may be cancelled meanwhile; nothing else may change.
 func (q *Queues[R, M]) Posted() iter.Seq[*Recv[R]] {
 	return func(yield func(*Recv[R]) bool) {
 		for _, p := range q.pages {
@@ -227,15 +223,15 @@ func (q *Queues[R, M]) Posted() iter.Seq[*Recv[R]] {
 	}
 }
 
-// Arrived returns the queued messages, oldest first. The one at hand may be
-// removed meanwhile; nothing else may change.
+// Arrived returns the queued messages, oldest first. The current message may be removed
+// meanwhile; nothing else may change.
 func (q *Queues[R, M]) Arrived() iter.Seq[*Message[M]] {
 	return func(yield func(*Message[M]) bool) { q.all.each(yield) }
 }
 
-// DropSource removes the receives that can only be met by source, because it
-// is gone, and calls gone with each, oldest first. Receives for AnySource stay,
-// and so do messages that have arrived.
+// DropSource removes the receives that only source could match, because source is gone, and calls
+// gone with each, oldest first. Receives for AnySource stay, and so do messages that have
+// arrived.
 func (q *Queues[R, M]) DropSource(source int, gone func(*Recv[R])) {
 	s := q.source(source)
 	if s == nil {
@@ -248,7 +244,7 @@ func (q *Queues[R, M]) DropSource(source int, gone func(*Recv[R])) {
 	}
 }
 
-// source returns the lists of a source, or nil if it never had any.
+// source returns the lists of a source, nil if the source never had any.
 func (q *Queues[R, M]) source(rank int) *source[R, M] {
 	if i := rank / pageLen; i < len(q.pages) && q.pages[i] != nil {
 		return &q.pages[i][rank%pageLen]
@@ -268,8 +264,8 @@ func (q *Queues[R, M]) grow(rank int) *source[R, M] {
 	return &q.pages[i][rank%pageLen]
 }
 
-// firstRecv returns the oldest receive in l, which are those from source, that takes a message with
-// tag. A long walk makes the index, with which the next ones look at the first alone.
+// firstRecv returns the oldest receive in l, whose receives are from source, that takes a message
+// with tag. A long walk makes the index, with which the next walks look at the first item alone.
 func (q *Queues[R, M]) firstRecv(l *list[Recv[R]], source, tag int) *Recv[R] {
 	n := 0
 	for k := l.head; k != nil; k = k.next {

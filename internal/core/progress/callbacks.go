@@ -2,12 +2,12 @@ package progress
 
 import "slices"
 
-// Functions of a program in C, such as the operators of reductions, run on threads that the program
-// has made, and while these are in calls of gompi's: it may have one thread only, which computes
-// meanwhile, or keep what the functions need per thread. An operation in the background hands such
-// a function over, and waits. A goroutine that a thread of the program has called calls it: in
-// Await, whatever it waits for, or in a test. So a rank that waits in one operation does not have
-// another of its operations wait in vain.
+// Functions of a program in C, such as the operators of reductions, run on threads of the
+// program, while these are in calls of gompi: the program may have a single thread, which
+// computes meanwhile, or keep state per thread. An operation in the background hands such a
+// function over, and waits. A goroutine called by a thread of the program runs the function: in
+// any Await, or in a test. So a rank that waits in an operation does not make another of its
+// operations wait in vain.
 
 // A callback is a function of the program's that an operation in the background needs called.
 type callback struct {
@@ -15,8 +15,8 @@ type callback struct {
 	over chan struct{}
 }
 
-// Callback returns when a goroutine that a thread of the program has called has called f. It is for
-// other goroutines, and called without the lock.
+// Callback returns after a goroutine called by a thread of the program has called f. Other
+// goroutines use Callback, without the lock.
 func (p *Engine) Callback(f func()) {
 	c := callback{f, make(chan struct{})}
 	p.Lock()
@@ -26,8 +26,8 @@ func (p *Engine) Callback(f func()) {
 	<-c.over
 }
 
-// offer wakes a goroutine for functions that are handed over. One that does not sleep looks for
-// itself before it does, or goes and offers them again.
+// offer wakes a goroutine for functions that are handed over. A goroutine that is awake looks for
+// itself before it sleeps, or goes and offers the functions again.
 func (p *Engine) offer() {
 	if len(p.callbacks) == 0 {
 		return
@@ -38,7 +38,7 @@ func (p *Engine) offer() {
 	}
 }
 
-// callsBack reports whether w's goroutine is to call what is handed over.
+// callsBack reports whether w's goroutine is to call the functions that are handed over.
 func (p *Engine) callsBack(w *Waiter) bool { return len(p.callbacks) > 0 && w.isCalled() }
 
 // CallBack calls the functions that are handed over, on a goroutine that a thread of the program

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A Check is asked by a goroutine that has waited for so long, with no lock held. It returns when
-// it wants to be asked again, 0 for not in this wait; an error ends the wait.
+// A Check is asked by a goroutine that has waited for so long, with no lock held. next is when to
+// ask again, 0 for not in this wait; an error ends the wait.
 type Check func(waited time.Duration) (next time.Duration, err error)
 
-// CheckAfter is how long a goroutine waits before it asks the Check of its context.
+// CheckAfter is how long a goroutine waits before the first Check of its context.
 const CheckAfter = time.Millisecond
 
 type checkKey struct{}
@@ -19,13 +19,13 @@ func WithCheck(ctx context.Context, c Check) context.Context {
 	return context.WithValue(ctx, checkKey{}, c)
 }
 
-// A checking is what one wait has to do with the Check of its context. It is looked for when the
-// wait first blocks: shorter ones have no cost.
+// A checking is the state of a wait for the Check of its context. The Check is looked up when the
+// wait first blocks, so shorter waits have no cost.
 type checking struct {
 	known bool
 	check Check
-	since time.Time // when it was looked for
-	next  time.Time // when it is to be asked
+	since time.Time // when the Check was looked up
+	next  time.Time // when the Check is due
 	timer *time.Timer
 	due   bool
 }

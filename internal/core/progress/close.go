@@ -8,8 +8,8 @@ import (
 // maxSleep bounds the sleep of Close where the Source has no deadline.
 const maxSleep = 50 * time.Millisecond
 
-// Close ends the background, and then calls closed, instead of polling, until that reports true
-// or ctx ends, in which case it returns the cause. No other goroutine may wait any more.
+// Close ends the background, and then calls closed, instead of polling, until the result is true
+// or ctx ends, in which case Close returns the cause. No other goroutine may wait any more.
 func (p *Engine) Close(ctx context.Context, closed func() bool) error {
 	p.endBackground()
 	if p.graceTimer != nil {

@@ -34,7 +34,7 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 		case p.staysOff(w):
 			p.release(w)
 			p.PassDrive()
-			if p.staysOff(w) { // else who waits has done so for long by now, and has not been given the drive
+			if p.staysOff(w) { // else all waiters have waited for long by now, and w has not been given the drive
 				p.block(ctx, w, &s, &k)
 			}
 		case p.mayTake(w):
@@ -62,25 +62,25 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 	return context.Cause(ctx)
 }
 
-// mayTake reports whether w has the drive, or takes it. Once w has waited for long in the
-// foreground it takes it from no other: it has been woken by the Parker in the driver's place, or
-// by a timer. In the background, where collectives wait as long as a slow link needs, it takes it
-// from one that is parked: w runs already, that would first have to get a processor (gompi-bench
-// ddp -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 % hidden without, 78
-// with; medians of five and four runs).
+// mayTake reports whether w has the drive, or takes it. After waiting for long in the foreground,
+// w takes the drive from no other: the Parker has woken w in the driver's place, or a timer has.
+// In the background, where collectives wait as long as a slow link needs, w takes the drive from
+// a parked driver: w runs already, and the driver would first have to get a processor
+// (gompi-bench ddp -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 %
+// hidden without, 78 with; medians of five and four runs).
 func (p *Engine) mayTake(w *Waiter) bool {
 	d := p.driver
 	return d == w || d == nil || d.parked && (w.Background || !w.waitsLong()) || d.waitsLong() && !w.waitsLong()
 }
 
-// drive polls until w is ready, ctx ends, its Check is due, it is to call back, or it has the drive
-// no more.
+// drive polls until w is ready, ctx ends, w's Check is due, w has to call back, or w loses the
+// drive.
 func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	slept, timed := false, false
 	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.staysOff(w) && !k.due && !p.callsBack(w); polls++ {
 		w.polls++
 		hint := p.hint(w)
-		if timed { // the deadline may be that of any
+		if timed { // the deadline may be any Waiter's
 			hint, timed = world.None, false
 		}
 		if p.cfg.Source.Poll(hint) > 0 {
@@ -103,7 +103,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 		switch {
 		case w.ready: // notice has ended the wait
 		case p.woken:
-			// A woken goroutine mostly runs on this processor, once the driver yields it.
+			// A woken goroutine mostly runs on this processor, once the driver yields.
 			p.woken = false
 			p.unlockWhile(runtime.Gosched)
 		case idle <= spin:
@@ -119,7 +119,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 			return
 		case !slept && p.sleepsInKernel():
 			if p.cfg.Source.Arm() && !p.sleepInKernel(w) {
-				slept = true // in vain: for longer it sleeps as goroutines do
+				slept = true // in vain: the next sleep is Go's
 			} else {
 				idle = 0
 			}
@@ -127,7 +127,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 			w.parked = true
 			if p.block(ctx, w, s, k) {
 				idle, slept = 0, false
-			} else { // time or the context has ended it, and one poll of all is enough
+			} else { // time or the context ended the sleep, and a single poll of all is enough
 				timed = true
 			}
 		case p.Wanted(): // there is something to poll for
@@ -137,18 +137,18 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 }
 
 // letsOthersRun reports whether a driver that has polled idle times in vain lets other goroutines
-// run: after 256 times, 512, 1024 and so on. It takes a driver that C has called some 20 us, and
-// wakes threads that may be in the way of the very rank it waits for (LAMMPS's peptide, np=2:
-// 20,000 changes of threads in 2.03 s after each 64 times, 7,500 in 1.89 s now).
+// run: after 256 times, 512, 1024 and so on. A yield takes a driver called by C some 20 us, and
+// wakes threads that may be in the way of the very rank that the driver waits for (LAMMPS's
+// peptide, np=2: 20,000 changes of threads in 2.03 s after each 64 times, 7,500 in 1.89 s so).
 func letsOthersRun(idle int) bool { return idle >= 256 && idle&(idle-1) == 0 }
 
-// spinBudget returns how often w's goroutine polls in a row, and then with yields, before it parks.
-// In the background it does not spin, unless one in the foreground waits, and not for long yet: it
-// leaves the processors to goroutines that compute. It yields as often as others do, since on busy
-// processors a yield lasts, and what has come meanwhile is polled at once: a driver that parks
-// sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two hosts, a link of
-// 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the communication, with a sixteenth of
-// the yields 71 to 73, with one yield 53 to 62).
+// spinBudget returns how often w's goroutine polls in a row, and then with yields, before
+// parking. In the background w does not spin, unless a goroutine in the foreground waits, and not
+// for long yet: the processors are left to goroutines that compute. The number of yields is the
+// same, since on busy processors a yield lasts, and messages that came meanwhile are polled at
+// once: a driver that parks sooner is woken for each packet (gompi-bench ddp -busy 1700ms deep,
+// np=2 on two hosts, a link of 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the
+// communication, with a sixteenth of the yields 71 to 73, with one yield 53 to 62).
 func (p *Engine) spinBudget(w *Waiter) (spin, yields int) {
 	if w.Background && !p.awaited() {
 		return 0, p.yields
@@ -157,7 +157,8 @@ func (p *Engine) spinBudget(w *Waiter) (spin, yields int) {
 }
 
 // awaited reports whether a goroutine in the foreground sleeps that has not waited for long yet.
-// One that has is mostly a server that waits for the next request, and is no reason to spin.
+// A goroutine that has is mostly a server that waits for the next request, and is no reason to
+// spin.
 func (p *Engine) awaited() bool {
 	if p.foreground == 0 {
 		return false
@@ -169,8 +170,8 @@ func (p *Engine) awaited() bool {
 	return slices.ContainsFunc(p.sleepers, func(s *Waiter) bool { return !s.Background && !s.waitsLongAt(now) })
 }
 
-// hint returns the rank that Poll looks at first: the one that w waits for or, if w names none,
-// one that a sleeper waits for.
+// hint returns the rank that Poll looks at first: the rank that w waits for or, if w names none,
+// a rank that a sleeper waits for.
 func (p *Engine) hint(w *Waiter) world.Rank {
 	if w.Hint < 0 {
 		for _, s := range p.sleepers {
@@ -186,13 +187,13 @@ func (p *Engine) hint(w *Waiter) world.Rank {
 // or another goroutine waits, not for long yet, and can drive.
 func (p *Engine) staysOff(w *Waiter) bool { return w == p.background && (p.awaited() || !p.busy()) }
 
-// busy reports whether something needs polling although no goroutine waits for it.
+// busy reports whether something needs polling although no goroutine waits.
 func (p *Engine) busy() bool {
 	return p.pending > 0 || p.overdue || p.cfg.Source.Pending()
 }
 
-// takeDrive makes w the driver. It takes the drive from a parked driver, and from one that has
-// waited for long: that polls for others mostly, each of which it has to wake.
+// takeDrive makes w the driver. A parked driver loses the drive, and so does a driver that has
+// waited for long: such a driver polls mostly for others, each of which it has to wake.
 func (p *Engine) takeDrive(w *Waiter) {
 	if old := p.driver; old != nil && old != w && old.parked {
 		p.disarm(old)
@@ -204,20 +205,20 @@ func (p *Engine) takeDrive(w *Waiter) {
 	}
 }
 
-// release takes the drive from w, if it has it: a sleeper may have been made the parked driver
-// just when something else woke it.
+// release takes the drive from w, if w is the driver: a sleeper may have been made the parked
+// driver just when something else woke it.
 func (p *Engine) release(w *Waiter) {
 	if p.driver == w {
 		p.driver = nil
 	}
 }
 
-// PassDrive finds a driver if there is none and one is needed. It wakes a parked driver if
-// something was posted or polled since that leaves something to poll.
+// PassDrive finds a driver if there is none and the Engine needs a driver. A parked driver is
+// woken if posts or polls since then have left something to poll.
 func (p *Engine) PassDrive() {
 	if d := p.driver; d != nil {
 		if d.parked && !p.cfg.Source.Arm() {
-			p.wake(d) // there is something to poll that came after it went to sleep
+			p.wake(d) // there is something to poll that came after d went to sleep
 		}
 		return
 	}
@@ -229,7 +230,7 @@ func (p *Engine) PassDrive() {
 	p.hand(next)
 }
 
-// hand gives the drive to a sleeper, if there is one: parked, if it may be.
+// hand gives the drive to a sleeper, if there is any: parked, if possible.
 func (p *Engine) hand(next *Waiter) {
 	switch {
 	case next == nil:
@@ -240,8 +241,8 @@ func (p *Engine) hand(next *Waiter) {
 	}
 }
 
-// successor returns the sleeper that drives next: one that has not waited for long, else the
-// background's Waiter if something is pending, else one that has.
+// successor returns the sleeper that drives next: a sleeper that has not waited for long, else
+// the background's Waiter if something is pending, else a sleeper that has.
 func (p *Engine) successor() *Waiter {
 	var long *Waiter
 	var now time.Time // read once: each look at the clock takes 40 ns, and there may be many sleepers
@@ -272,7 +273,7 @@ func (p *Engine) successor() *Waiter {
 	case p.background.asleep:
 		return p.background
 	}
-	return nil // the background runs, and is about to look whether it is needed
+	return nil // the background runs, and is about to look whether the Engine needs it
 }
 
 func (p *Engine) runBackground(w *Waiter) {
@@ -314,9 +315,8 @@ func (p *Engine) deadlineFirst(w *Waiter) bool {
 }
 
 // block sleeps: as the parked driver if w.parked, else until another driver makes w ready or
-// the drive is passed to it. The background receives from the Parker in both cases, so that it
-// can be made the parked driver while it sleeps. It reports whether it was woken, not by time or
-// the context.
+// passes the drive to w. The background receives from the Parker in both cases, so that it can be
+// made the parked driver while asleep. woken is false if time or the context ended the sleep.
 func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) (woken bool) {
 	p.goToSleep(w, w.parked || w == p.background)
 	var ring <-chan struct{}
@@ -344,7 +344,7 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) (w
 	return woken
 }
 
-// goToSleep makes w one of the sleepers. parkable means that the Parker wakes it.
+// goToSleep makes w a sleeper. parkable means that the Parker wakes w.
 func (p *Engine) goToSleep(w *Waiter, parkable bool) {
 	w.asleep, w.parkable = true, parkable
 	if w.since.IsZero() {
@@ -382,8 +382,8 @@ func (p *Engine) wakeUp(w *Waiter, rang bool) {
 	}
 }
 
-// passOn is called by a goroutine whose thread the kernel may have woken in another's place. As
-// long as one that is to wake has not woken, the Sleeper is interrupted again.
+// passOn is called by a goroutine whose thread the kernel may have woken in another's place.
+// Until all called goroutines have woken, the Sleeper is interrupted again.
 func (p *Engine) passOn() {
 	switch {
 	case p.sleeper == nil:
@@ -394,11 +394,12 @@ func (p *Engine) passOn() {
 	}
 }
 
-// inKernelMost is for how long a driver blocks its thread before it sleeps as goroutines do. A
-// context that ends meanwhile is noticed so late.
+// inKernelMost is for how long a driver blocks its thread before sleeping as goroutines do. The
+// end of a context during this time is noticed that late.
 const inKernelMost = time.Millisecond
 
-// sleepsInKernel reports whether a driver can block its thread, and the Source's deadline lets it.
+// sleepsInKernel reports whether a driver can block its thread, and the Source's deadline allows
+// this.
 func (p *Engine) sleepsInKernel() bool {
 	if p.sleeper == nil {
 		return false
@@ -407,8 +408,8 @@ func (p *Engine) sleepsInKernel() bool {
 	return d == 0 || d > inKernelMost
 }
 
-// sleepInKernel blocks the thread of w's goroutine, the driver, until there is something to poll or
-// w is woken, for inKernelMost at most. It reports whether it was woken.
+// sleepInKernel blocks the thread of w's goroutine, the driver, until there is something to poll
+// or w is woken, for inKernelMost at most. rang reports whether it was woken.
 func (p *Engine) sleepInKernel(w *Waiter) (rang bool) {
 	w.parked, w.inKernel = true, true
 	p.goToSleep(w, true)

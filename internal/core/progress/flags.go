@@ -7,16 +7,16 @@ import (
 	"gompi/internal/world"
 )
 
-// A flag is a word that another rank stores, for which a goroutine waits. Every poll looks at all.
-// Before a rank sleeps it arms the transports, and then looks once more: a member that stores a
-// flag later sees that the rank sleeps, and rings its doorbell.
+// A flag is a word that another rank stores, for which a goroutine waits. Every poll looks at all
+// flags. Before a rank sleeps it arms the transports, and then looks once more: a member that
+// stores a flag later sees that the rank sleeps, and rings its doorbell.
 type flag struct {
 	w    *Waiter
 	word *atomic.Uint64
 	want uint64
 }
 
-// AwaitFlag is Await for a flag: it makes w ready when word is at least want.
+// AwaitFlag is Await for a flag: w becomes ready when word is at least want.
 func (p *Engine) AwaitFlag(ctx context.Context, w *Waiter, word *atomic.Uint64, want uint64) error {
 	p.flags = append(p.flags, flag{w, word, want})
 	err := p.Await(ctx, w)
@@ -29,8 +29,8 @@ func (p *Engine) AwaitFlag(ctx context.Context, w *Waiter, word *atomic.Uint64, 
 	return err
 }
 
-// LookAtFlags makes the Waiters ready whose flags are set, and returns how many those are. The
-// Source calls it in Poll and, last, in Arm.
+// LookAtFlags makes the Waiters ready whose flags are set, and returns their number. The Source
+// calls LookAtFlags in Poll and, last, in Arm.
 func (p *Engine) LookAtFlags() (n int) {
 	for i := range p.flags {
 		if f := &p.flags[i]; !f.w.Ready() && f.word.Load() >= f.want {

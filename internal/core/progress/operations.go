@@ -2,7 +2,7 @@ package progress
 
 import "time"
 
-// A Class specifies how soon an operation needs a driver while no goroutine waits for it.
+// A Class specifies how soon an operation needs a driver while no goroutine waits.
 type Class uint8
 
 const (
@@ -14,29 +14,29 @@ const (
 // operations counts the operations of each Class between Begin and End.
 type operations struct {
 	deferred, pending int
-	overdue           bool          // deferred ones have waited for so long that they count as pending
+	overdue           bool          // deferred operations have waited for so long that they count as pending
 	graceTimer        *time.Timer   // made once
-	inGrace           time.Duration // what graceTimer was started with; 0 if it does not run
-	ended             bool          // since graceTimer was started there was no deferred one for a moment
+	inGrace           time.Duration // the time that graceTimer was started with; 0 while stopped
+	ended             bool          // since the start of graceTimer there was a moment without deferred operations
 	graceInVain       int           // how often in a row the grace has ended so, mostInVain at most
 }
 
-// grace is how long deferred operations do without a driver. Deferred operations are receives that
-// have no message yet, and sends that no receive has asked for: a program that posts them mostly
-// waits for them soon. To park the background for them and to wake it costs more than the messages
-// do (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the background parks
-// at once; Irecv, Send and Wait of 1 MiB on an Intel Xeon: 50 us, and 94; Isend, Irecv and Waitall
-// of 64 KiB 14 us, and 40, of 1 MB 113, and 200). The price: a send that is not eager waits for up
-// to grace if one of its two ranks computes.
+// grace is how long deferred operations do without a driver. Deferred operations are receives
+// that have no message yet, and sends that no receive has asked for: a program that posts them
+// mostly waits for them soon. Parking the background for them and waking it costs more than the
+// messages do (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the
+// background parks at once; Irecv, Send and Wait of 1 MiB on an Intel Xeon: 50 us, and 94; Isend,
+// Irecv and Waitall of 64 KiB 14 us, and 40, of 1 MB 113, and 200). The price: a send that is not
+// eager waits for up to grace if either of its ranks computes.
 //
-// So do goroutines that wait, if all have slept for as long, when another has driven and goes: it
-// mostly comes again soon, and each message for it would wake the one that is parked (allreduce of
-// 8 bytes over TCP by two ranks, of which one has a goroutine that waits for a message: 28 us, else
-// 8). The price: their waits last twice as long at most.
+// So do waiting goroutines, if all have slept for as long, when another has driven and goes: that
+// goroutine mostly comes again soon, and each message for it would wake the parked goroutine
+// (allreduce of 8 bytes over TCP by two ranks, while a goroutine of either waits for a message:
+// 28 us, else 8). The price: their waits last twice as long at most.
 //
-// Where deferred operations end sooner, each time, their grace doubles, up to 16 ms: a timer costs
-// a thread that computes in C some 40 us, of each ms (Irecv, Send and Wait of 32 KiB each 36 us,
-// np=2 on an Intel Xeon: 15 us more than computing alone, 7 since; Open MPI 4.1 4.5).
+// Where deferred operations end sooner, each time, their grace doubles, up to 16 ms: a timer
+// costs a thread that computes in C some 40 us of each ms (Irecv, Send and Wait of 32 KiB each 36
+// us, np=2 on an Intel Xeon: 15 us more than computing alone, 7 with doubling; Open MPI 4.1 4.5).
 const grace = time.Millisecond
 
 // mostInVain is how often the grace of operations doubles.
@@ -54,7 +54,8 @@ func (w *Waiter) waitsLongAt(now time.Time) bool {
 	return w.polls >= gracePolls || !w.since.IsZero() && now.Sub(w.since) >= grace
 }
 
-// Begin counts an operation of class c. Until End there is a driver for it, as soon as c says.
+// Begin counts an operation of class c. Until End a driver serves the operation, as soon as c
+// says.
 func (p *Engine) Begin(c Class) {
 	switch c {
 	case Deferred:
@@ -76,7 +77,7 @@ func (p *Engine) End(c Class) {
 	}
 }
 
-// startGrace starts the timer of a grace of d, unless it ends sooner.
+// startGrace starts the timer of a grace of d, unless a sooner end is set.
 func (p *Engine) startGrace(d time.Duration) {
 	switch {
 	case p.inGrace > 0 && p.inGrace <= d:
@@ -89,8 +90,8 @@ func (p *Engine) startGrace(d time.Duration) {
 	p.inGrace, p.ended = d, false
 }
 
-// endGrace makes deferred operations overdue, and finds a driver, if there is still none. Those
-// that have been posted since others ended get a grace of their own.
+// endGrace makes deferred operations overdue, and finds a driver if there still is none.
+// Operations posted after others ended get a grace of their own.
 func (p *Engine) endGrace() {
 	p.Lock()
 	defer p.Unlock()

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A spinPolicy specifies how a driver waits before it sleeps. Drivers spin only if each rank has a
-// processor: a driver that spins on a processor that another rank needs delays the message it
-// waits for. Processors and quotas change while a job runs, so that is checked repeatedly, but
-// only by drivers that have spun in vain and would give the processor away anyway.
+// A spinPolicy specifies how a driver waits before it sleeps. Drivers spin only if each rank has
+// a processor: a driver that spins on a processor that another rank needs delays the awaited
+// message. Processors and quotas change while a job runs, so the policy is checked repeatedly,
+// but only by drivers that have spun in vain and would give the processor away anyway.
 type spinPolicy struct {
 	spin   int // how often a driver polls in a row
-	yields int // how often it then polls, giving the processor away before each poll
+	yields int // how often a driver then polls, giving the processor away before each poll
 
 	most      int           // value of spin while each rank has a processor
 	fits      func() bool   // reports whether each rank has a processor
@@ -25,10 +25,10 @@ type spinPolicy struct {
 // costs a tenth of a yield.
 const stopsPerCheck = 64
 
-// SetSpin sets how a driver waits before it sleeps: it polls spin times in a row if fits, which
+// SetSpin sets how a driver waits before sleeping: it polls spin times in a row if fits, which
 // says that each rank has a processor, and then yields times, giving the processor away before
-// each poll. Before SetSpin it does neither. again returns fits anew: it is called while goroutines
-// wait, at most once in every, from any goroutine, without the lock.
+// each poll. Before SetSpin drivers do neither. recheck returns fits anew: any waiting goroutine
+// may call it, without the lock, at most once in every.
 func (p *Engine) SetSpin(spin, yields int, fits bool, recheck func() bool, every time.Duration) {
 	p.most, p.yields, p.every, p.rechecked = spin, yields, every, time.Now()
 	if p.setSpin(fits); spin > 0 {
@@ -44,7 +44,7 @@ func (p *Engine) setSpin(fits bool) {
 	p.spins.Store(p.spin > 0)
 }
 
-// Spins reports whether drivers spin. It is called with or without the lock.
+// Spins reports whether drivers spin. The lock may be held or not.
 func (p *Engine) Spins() bool { return p.spins.Load() }
 
 // Spin returns how often a driver polls in a row.

@@ -5,7 +5,7 @@ import "time"
 // StallAfter is how long a goroutine waits before Stalled is called.
 const StallAfter = 200 * time.Millisecond
 
-// A stall is the timer of one wait, set when the wait first blocks.
+// A stall is the timer of a wait, set when the wait first blocks.
 type stall struct {
 	timer    *time.Timer
 	fired    bool

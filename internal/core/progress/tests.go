@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// How a program waits that tests in a loop: it has no driver, and polls in each Tested.
+// A program that tests in a loop has no driver: each Tested polls.
 
 const (
-	// testsPerClock is how many tests in vain come to one look at the clock, and how many in a row
+	// testsPerClock is how many tests in vain come to a look at the clock, and how many in a row
 	// give nothing away.
 	testsPerClock = 64
-	// testsIn is how long testsPerClock tests take at most if the program does nothing else between
-	// them. If they take longer, it computes, or others have had the processor.
+	// testsIn is how long testsPerClock tests take at most if the program does nothing else
+	// between them. If they take longer, the program computes, or others have had the processor.
 	testsIn = testsPerClock * 20 * time.Microsecond
-	// testsAwake is how many tests in vain where processors are shared yield before one sleeps:
-	// some milliseconds of them, for which other sessions may have to wait. Sleeps that end when a
-	// message comes are too long for a program that also waits for its sends (HPCC's RandomAccess,
-	// 4 ranks on 2 processors: 0.08 million updates a second with 128, 0.5 with this).
+	// testsAwake is how many tests in vain where processors are shared yield before a test
+	// sleeps: some milliseconds of them, for which other sessions may have to wait. Sleeps that
+	// end when a message comes are too long for a program that also waits for its sends (HPCC's
+	// RandomAccess, 4 ranks on 2 processors: 0.08 million updates a second with 128, 0.5 with
+	// this).
 	testsAwake = 4096
-	// testSleep is how long one test sleeps at most, which a program notices that also waits for
+	// testSleep is how long a test sleeps at most, which matters to a program that also waits for
 	// something else.
 	testSleep = 50 * time.Microsecond
-	// testsPerYield is how many tests in vain of a rank with a processor come to one that lets
+	// testsPerYield is how many tests in vain of a rank with a processor come to a test that lets
 	// other goroutines run: that takes some microseconds if C has called.
 	testsPerYield = 4096
 )
@@ -33,13 +34,13 @@ type tests struct {
 	began  time.Time // when the last testsPerClock of them began
 }
 
-// Tested is called at the end of a test, such as MPI_Test or MPI_Iprobe, that has polled, with what
-// Poll returned. While drivers spin, it lets other goroutines run now and then: a program that
-// tests may do a little work between, and has a processor of its own for it (HPCC's RandomAccess, 2
-// ranks: 0.8 million updates a second when tests slept, 2.3 since). Where processors are shared,
-// after many tests in a row in vain it yields each time, and then sleeps, until there is something
-// to poll, for testSleep at most: yields alone would keep other sessions from the processor (see
-// the package comment).
+// Tested is called at the end of a test, such as MPI_Test or MPI_Iprobe, that has polled, with
+// the result of Poll. While drivers spin, Tested lets other goroutines run now and then: a
+// program that tests may do a little work between, on a processor of its own (HPCC's
+// RandomAccess, 2 ranks: 0.8 million updates a second with sleeping tests, 2.3 without). Where
+// processors are shared, after many tests in a row in vain Tested yields each time, and then
+// sleeps, until there is something to poll, for testSleep at most: yields alone would keep other
+// sessions from the processor (see the package comment).
 func (p *Engine) Tested(found int) {
 	t := &p.tests
 	if found > 0 {

@@ -6,9 +6,9 @@ import (
 	"gompi/internal/world"
 )
 
-// A Waiter is one goroutine's wait, for one or several events. It can be used again after Reset.
+// A Waiter is a goroutine's wait, for one or several events. After Reset it can be used again.
 type Waiter struct {
-	Hint       world.Rank // the rank that the Source polls first; None: no particular one
+	Hint       world.Rank // the rank that the Source polls first, or None
 	Background bool       // the wait of an operation in the background: see spinBudget
 	Apart      bool       // no thread of the program's has called its goroutine, as in the background
 
@@ -22,16 +22,16 @@ type Waiter struct {
 	inKernel bool        // asleep, its thread blocked by the Sleeper
 	called   bool        // in the kernel, and to wake
 	since    time.Time   // when its goroutine first slept in this wait
-	number   uint64      // of the wait, since it slept, for Config.Sleeps
-	polls    int         // that it has made in this wait
-	due      time.Time   // when it wakes for the Source's deadline
+	number   uint64      // of the wait, since its first sleep, for Config.Sleeps
+	polls    int         // polls in this wait
+	due      time.Time   // when the goroutine wakes for the Source's deadline
 	dueTimer *time.Timer // made once
 	timer    *time.Timer // of stalls, made once
 
 	checkTimer *time.Timer // made once
 }
 
-// An Owner learns that its Waiter waits for long. The waiting goroutine calls it.
+// An Owner learns that its Waiter waits for long. The waiting goroutine calls the Owner.
 type Owner interface {
 	// Stalled is called once, when the wait has lasted for StallAfter.
 	Stalled()
@@ -47,7 +47,7 @@ func (w *Waiter) Init(owner Owner) {
 // isCalled reports whether a thread of the program's has called w's goroutine.
 func (w *Waiter) isCalled() bool { return !w.Background && !w.Apart }
 
-// Reset makes w as Init left it.
+// Reset returns w to its state after Init.
 func (w *Waiter) Reset() {
 	w.Hint, w.Background, w.Apart, w.ready = world.None, false, false, false
 	select {
@@ -73,7 +73,7 @@ func (p *Engine) MakeReady(w *Waiter) {
 	}
 }
 
-// Send sends to ch, which has room for one, to a goroutine that has no Waiter.
+// Send sends to ch, which has capacity 1, to a goroutine that has no Waiter.
 func (p *Engine) Send(ch chan<- struct{}) {
 	p.woken = true
 	select {
@@ -82,7 +82,7 @@ func (p *Engine) Send(ch chan<- struct{}) {
 	}
 }
 
-// wake wakes w's goroutine without making it ready.
+// wake wakes w's goroutine without making w ready.
 func (p *Engine) wake(w *Waiter) {
 	if w.inKernel {
 		w.called = true

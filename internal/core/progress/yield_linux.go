@@ -13,21 +13,21 @@ import (
 // that Linux grants.
 const slice = 100 * time.Microsecond
 
-// ShortenSlices has the scheduler give the processor to the threads of this process more
-// often and for less time at once, and no more of it in all. Linux can since 6.12; before,
-// this does nothing. What these threads start has the usual slices: other processes are
-// none of gompi's business, and threads that wait for messages ask for theirs (see
+// ShortenSlices makes the scheduler give the processor to the threads of this process more often
+// and for less time at once, and no more of it in all. Linux can since 6.12; on older kernels
+// ShortenSlices does nothing. Children of these threads have the usual slices: other processes
+// are none of gompi's business, and threads that wait for messages ask for theirs (see
 // YieldShort).
 //
-// A rank that yields beside a process that computes gives it the processor until that
-// one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with
-// the shortest slice it gets it back at once, as long as it has used less than its share.
-// With four ranks on two processors beside two processes that compute, slices of 100 us make a
-// latency of 8 B 5.0 us instead of 1938, an allreduce of 64 KiB 3.2 ms instead of 8.0 (gompi-bench
-// compare -np 4 -busy 2, autogroups off).
+// A rank that yields beside a process that computes gives that process the processor until its
+// slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with the shortest
+// slice the rank gets the processor back at once, as long as the rank has used less than its
+// share. With four ranks on two processors beside two processes that compute, slices of 100 us
+// make a latency of 8 B 5.0 us instead of 1938, an allreduce of 64 KiB 3.2 ms instead of 8.0
+// (gompi-bench compare -np 4 -busy 2, autogroups off).
 func ShortenSlices() {
 	seen := make(map[string]bool)
-	for range 10 { // until none is new: one may have been started meanwhile
+	for range 10 { // until no thread is new: threads may start meanwhile
 		known := len(seen)
 		threads, _ := os.ReadDir("/proc/self/task")
 		for _, t := range threads {
@@ -42,13 +42,13 @@ func ShortenSlices() {
 	}
 }
 
-// shortenSlice shortens the slice of a thread. It leaves those alone that have ended, or
-// that the user has put under the idle policy or one of real time, or ahead of others by a
-// negative nice value: what they start would lose it with the slice.
+// shortenSlice shortens the slice of a thread. It skips threads that have ended, and threads that
+// the user has put under the idle policy or a real-time policy, or ahead of others by a negative
+// nice value: their children would lose that with the slice.
 func shortenSlice(tid int) {
 	a, err := unix.SchedGetAttr(tid, 0)
 	fair := err == nil && (a.Policy == unix.SCHED_NORMAL || a.Policy == unix.SCHED_BATCH) && a.Nice >= 0
-	if !fair || a.Runtime <= uint64(slice) { // before 6.12 it is 0
+	if !fair || a.Runtime <= uint64(slice) { // older kernels than 6.12 report 0
 		return
 	}
 	a.Runtime = uint64(slice)
@@ -63,12 +63,12 @@ var (
 	shortened [256]atomic.Uint32
 )
 
-// lookEvery is how many yields come to one look at the thread that makes them: fewer than
-// a rank makes before it sleeps, and a look is a system call, as a yield is.
+// lookEvery is how many yields come to a look at the yielding thread: fewer than a rank makes
+// before it sleeps. A look is a system call, like a yield.
 const lookEvery = 16
 
-// YieldShort is Yield for ranks whose threads have short slices: it shortens those of
-// threads that have been started since Init, if they wait.
+// YieldShort is Yield for ranks whose threads have short slices: it also shortens the slices of
+// threads started since Init, if they wait.
 func YieldShort() {
 	if yielded.Add(1)%lookEvery == 0 {
 		tid, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
@@ -80,11 +80,11 @@ func YieldShort() {
 	Yield()
 }
 
-// Yield gives the processor to another process. The thread stays runnable, as it
-// does when the kernel takes the processor from it, so a raw system call holds up
-// no goroutine longer than that does. runtime.Gosched and ordinary system calls make Go
-// wake another thread of this process to look for work, in the way of the very
-// process that is to run (np=4 on two processors, barrier: 30 us with them).
+// Yield gives the processor to another process. The thread stays runnable, as when the kernel
+// takes the processor away, so a raw system call holds up no goroutine longer than that does.
+// runtime.Gosched and ordinary system calls make Go wake another thread of this process to look
+// for work, in the way of the very process that is to run (np=4 on two processors, barrier: 30 us
+// with them).
 func Yield() {
 	unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 }

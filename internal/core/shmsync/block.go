@@ -179,19 +179,19 @@ func (c EncodedCall) Digest(prev uint64) uint64 {
 //c:const GOMPI_
 const digestFactor = 0x9e3779b97f4a7c15
 
-// A Part is one member's memory: its block and its large buffer. uses is that of the block for this
-// Team.
+// A Part is a member's memory: its block and its large buffer. uses is the block's counter for
+// this Team.
 type Part struct {
 	flags *flags
 	large unsafe.Pointer
 	uses  uint64
 }
 
-// reused reports whether the block is another Team's by now: the member was never in this one.
+// reused reports whether the block is another Team's by now: the member was never in this Team.
 func (p *Part) reused() bool { return (p.flags.uses.Load()-p.uses)&usesMask > 1 }
 
-// empty clears a block, except uses: members of its last Team may still check whether this one has
-// left.
+// empty clears a block, except uses: members of its last Team may still check whether this member
+// has left.
 func (f *flags) empty() {
 	f.waitingFor.Store(0)
 	f.consumed.Store(0)

@@ -4,9 +4,9 @@ import "unsafe"
 
 // Steps in which every member sends data to all others.
 
-// Exchange is a step in which every member sends mine, of equal length, to all others. When it
-// returns, the payloads of the step are those of the members. first means that it is the
-// collective's first step, in which calls are compared.
+// Exchange is a step in which every member sends mine, of equal length, to all others. Afterwards
+// the payloads of the step are the members' data. first means that this is the collective's first
+// step, in which calls are compared.
 func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 	s = t.Next(1)
 	t.Lay(s, len(mine), false)
@@ -36,10 +36,10 @@ func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 }
 
 // AgreeLengths is the first step of a collective of which no member knows the lengths of all
-// blocks. Each member sends a word for each block that it sends, of its length and whatever else
-// has to be equal: one for each member, or one for all, or none. It also sends the length of its
-// longest block. AgreeLengths returns the longest of all, and an error if the words of the blocks
-// that members lo, lo+1 and so on send here are not those that are expected.
+// blocks. Each member sends a word for each block that it sends, of its length and all else that
+// has to be equal: a word for each member, or a single word for all, or none. It also sends the
+// length of its longest block. AgreeLengths returns the longest of all, and an error if the words
+// of the blocks that members lo, lo+1 and so on send here differ from expected.
 func (t *Team) AgreeLengths(sent, expected []int, longest, lo int) (int, error) {
 	const before = 2 // the longest, and the number of words
 	s, words := t.Next(1), before+len(t.parts)

@@ -6,25 +6,26 @@ import (
 	"time"
 )
 
-// A member may let others read and write memory that only it maps: the kernel does so for them. In
-// a collective that ends well, a barrier comes behind the last access. But a member whose
-// collective fails returns at once, and then its memory is its caller's again. So it shuts.
+// A member may let others read and write memory that only this member maps: the kernel accesses
+// it for them. In a collective that ends well, a barrier follows the last access. But a member
+// whose collective fails returns at once, and then the memory is its caller's again. So that
+// member shuts.
 //
-// A writer announces it, for one member at a time, and does not write if that member is shut; and a
-// member that shuts then waits for those that write to it. The two flags are stored and loaded by
-// sequentially consistent operations, each by its owner before it looks at the other's. So if the
-// writer did not see that the member is shut, the member's look comes behind the writer's flag, and
-// sees that until the write is over.
+// A writer announces each member to which it writes, and does not write to a member that is shut;
+// and a member that shuts then waits for its writers. The two flags are stored and loaded by
+// sequentially consistent operations, each by its owner before the look at the other's. So if the
+// writer did not see that the member is shut, the member's look comes after the writer's flag,
+// and sees the flag until the write is over.
 //
-// No member waits for readers. What these have read may be wrong, so they check, after the
-// barrier and so after their last read, whether a member has shut: then the collective has failed
-// for them, too.
+// No member waits for readers. Data that they read may be wrong, so they check, after the barrier
+// and so after their last read, whether a member has shut: then the collective has failed for
+// them, too.
 
 // A write is some hundred KiB, so it is over after some microseconds, unless the writer does not
 // run. Shut looks this often, while it runs itself: first at once, then each time after a pause.
-// Only a writer that is stopped for longer just before the kernel begins to copy could write later.
-// A writer that is killed meanwhile leaves its flag as it is, and writes no more when others learn
-// of its death.
+// Only a writer that is stopped for longer just before the kernel begins to copy could write
+// later. A writer that is killed meanwhile leaves its flag as is, and writes no more when others
+// learn of its death.
 const (
 	looks      = 1000
 	pausedLook = 20_000
@@ -46,7 +47,8 @@ func (t *Team) MayWrite(member int) bool {
 // Written ends the write that MayWrite has allowed.
 func (t *Team) Written() { t.parts[t.me].flags.writesTo.Store(0) }
 
-// Shut returns when no other member writes to this one's memory, and none will: the Team is broken.
+// Shut returns when no other member writes to this member's memory, and none will: the Team is
+// broken.
 func (t *Team) Shut() {
 	t.parts[t.me].flags.shut.Store(1)
 	for j := range t.parts {

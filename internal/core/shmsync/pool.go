@@ -9,8 +9,8 @@ import (
 )
 
 // A Pool holds the blocks of a rank's Teams, at the beginning of its arena. Blocks are equally
-// large and are reused, so a rank's memory is bounded by the Teams that it has at one time. Methods
-// may be called from any goroutine.
+// large and are reused, so a rank's memory is bounded by the number of its Teams at a time.
+// Methods may be called from any goroutine.
 type Pool struct {
 	mu     sync.Mutex
 	arena  []byte
@@ -20,14 +20,14 @@ type Pool struct {
 	blocks []*block // by place
 }
 
-// A block is one of this rank's own.
+// A block is a block of this rank.
 type block struct {
-	uses    uint64   // odd while it is taken
-	readers []reader // ranks that map it, or did in the last Team
+	uses    uint64   // odd while taken
+	readers []reader // ranks that map the block, or did in the last Team
 	later   []func() // called when no rank does any more, with no lock held
 }
 
-// A reader is another member of a Team. Its block shows whether it has left.
+// A reader is another member of a Team. Its block shows whether the reader has left.
 type reader struct {
 	rank  world.Rank
 	flags *flags
@@ -58,7 +58,7 @@ func (p *Pool) places() int {
 	return min(p.largeAt()/BlockSize, (len(p.arena)-p.largeAt())/p.large)
 }
 
-// Take takes a block for a Team to be made. It fails when there is no memory.
+// Take takes a block for a new Team, and fails without memory.
 func (p *Pool) Take() (Token, error) {
 	t, vacated, err := p.take()
 	run(vacated)
@@ -156,7 +156,7 @@ func (b *block) vacant(lost func(world.Rank) bool) bool {
 		return false
 	}
 	for _, g := range b.readers {
-		if !lost(g.rank) && g.flags.uses.Load() == g.uses { // the memory of one that is lost may be freed
+		if !lost(g.rank) && g.flags.uses.Load() == g.uses { // the memory of a lost reader may be freed
 			return false
 		}
 	}

@@ -4,7 +4,7 @@ package shmsync
 type place struct {
 	inHead, large bool
 	off           int    // in the large buffer if large, else in the block
-	after         uint64 // it may be filled when all have read this step
+	after         uint64 // to be filled only after all have read this step
 }
 
 // A ring is a bounce buffer: the payloads of successive steps go round in it. It remembers which
@@ -17,7 +17,7 @@ type ring struct {
 	next uint64 // where the next payload goes, counted without end
 	held [depth]stay
 	n    uint64 // of all that were held: the last at held[(n-1)%depth]
-	out  uint64 // of those: which are gone
+	out  uint64 // of these: steps that are gone
 	gone uint64 // the last step of which something has been overwritten
 }
 

@@ -9,20 +9,20 @@ import (
 
 // A Port connects a Team with the rest of its rank.
 type Port interface {
-	// Begun is called once in a collective, when the other members can see that this one has
-	// begun it.
+	// Begun is called once in a collective, when the other members can see that this member has
+	// begun.
 	Begun()
-	// TryProgress makes progress of the rank's other operations while it waits for a member. It
-	// does not block. It returns why the communicator is broken, nil if it is not.
+	// TryProgress makes progress of the rank's other operations during a wait for a member,
+	// without blocking. It returns why the communicator is broken, nil if unbroken.
 	TryProgress(member int) error
-	// Await sleeps until word, which a member stores, is at least want. It returns an error if
-	// that will not be.
+	// Await sleeps until word, which a member stores, is at least want, or returns an error if it
+	// never will be.
 	Await(word *atomic.Uint64, want uint64, member int) error
 	// Gone makes progress, as TryProgress does, and reports whether a member's process is lost.
 	Gone(member int) bool
-	// Looks returns how often a caller that may spin polls a flag before it yields.
+	// Looks returns how often a caller that may spin polls a flag before yielding.
 	Looks() int
-	// Wake wakes a member, if it sleeps.
+	// Wake wakes a sleeping member.
 	Wake(member int)
 	// Disagree breaks the communicator: ago collectives before this one a member's call was not
 	// this rank's.
@@ -35,9 +35,9 @@ type Port interface {
 	Unreachable(member int, err error) error
 }
 
-// A Team is one member's view of the members of a communicator that share memory. It serves one
-// collective at a time, and is not for concurrent use. The methods that are called for every step
-// are small enough to be inlined.
+// A Team is a member's view of the members of a communicator that share memory. It serves a
+// collective at a time, and is not for concurrent use. The methods called for every step are
+// small enough to be inlined.
 type Team struct {
 	port      Port
 	me        int
@@ -47,18 +47,18 @@ type Team struct {
 	parts     []Part
 	claim     func() error // this member's large buffer
 
-	step    uint64 // the last one of the last collective
-	first   uint64 // the first one of it
+	step    uint64 // the last step of the last collective
+	first   uint64 // the first step of the last collective
 	digest  uint64
 	call    *EncodedCall // the caller's, until the next Begin
-	begun   bool         // the Port has been notified that it has begun
+	begun   bool         // the Port has been notified of the collective's beginning
 	differs bool         // from another member's call
 	free    uint64       // all members have read the steps up to this one
-	acked   uint64       // this one has stored that it needs nothing more of those up to this one
-	toAck   uint64       // and, if this is more, can store that of those up to this one
+	acked   uint64       // this member has stored in consumed that it has read the steps up to this one
+	toAck   uint64       // and, if this is more, can store the same for the steps up to this one
 	small   ring
 	l2      ring
-	l3      ring // of no size where some member has no memory for it
+	l3      ring // of no size where some member has no memory for its large buffer
 	asked   bool // whether all have
 	at      [depth]place
 }
@@ -80,7 +80,7 @@ func (t *Team) Me() int { return t.me }
 func (t *Team) Size() int { return len(t.parts) }
 
 // Begin begins a collective, which all members call. digest is of the communicator's id and all
-// calls, with this one. quiet callers do not spin.
+// calls, including this call. quiet callers do not spin.
 func (t *Team) Begin(c *EncodedCall, digest uint64, quiet bool) {
 	t.call, t.digest, t.begun, t.first = c, digest, false, t.step+1
 	t.looks = t.spinLooks
@@ -101,14 +101,14 @@ func (t *Team) Next(n int) uint64 {
 func (t *Team) Unreachable(member int, err error) error { return t.port.Unreachable(member, err) }
 
 // TryProgress makes progress of the rank's other operations, in the midst of long work for a
-// member. It returns why the Team is broken, if it is.
+// member. It returns why the Team is broken, nil if unbroken.
 func (t *Team) TryProgress(member int) error { return t.port.TryProgress(member) }
 
 // Last returns the last step that has been taken.
 func (t *Team) Last() uint64 { return t.step }
 
-// Lay finds the place of step s with at most n bytes of payload, in the L3 buffer if large and n is
-// long. All members call it for every step that is filled, in order.
+// Lay finds the place of step s with at most n bytes of payload, in the L3 buffer if large and n
+// is long. All members call Lay for every step that is filled, in order.
 func (t *Team) Lay(s uint64, n int, large bool) {
 	if t.LayInHead(s); n <= InHead {
 		return
@@ -130,7 +130,7 @@ func (t *Team) Lay(s uint64, n int, large bool) {
 func (t *Team) LayInHead(s uint64) { t.at[s%depth] = place{inHead: true, after: s - min(s, depth)} }
 
 // Ahead returns how many steps of n bytes a member fills before it reads the first: half of the
-// buffer, so that the lines that others read have left its cache.
+// buffer, so that the lines that others read have left the writer's cache.
 func (t *Team) Ahead(n int, large bool) uint64 {
 	g := &t.l2
 	if large {
@@ -139,8 +139,8 @@ func (t *Team) Ahead(n int, large bool) uint64 {
 	return max(min(g.size/2/uint64(max(n, lineSize)), depth/2), 1)
 }
 
-// Acquire waits until step s may be filled, and returns this member's head of it. A signed head
-// carries the call, as that of a collective's first step does.
+// Acquire waits until step s may be filled, and returns this member's head of the step. A signed
+// head carries the call, as in a collective's first step.
 func (t *Team) Acquire(s uint64, signed bool) (*Head, error) {
 	if err := t.AwaitPlace(s); err != nil {
 		return nil, err
@@ -152,8 +152,8 @@ func (t *Team) Acquire(s uint64, signed bool) (*Head, error) {
 	return h, nil
 }
 
-// AwaitPlace returns when step s may be filled: no member reads any more what its place held.
-// Acquire is AwaitPlace and Signed.
+// AwaitPlace returns when step s may be filled: no member reads the old content of its place any
+// more. Acquire is AwaitPlace and Signed.
 func (t *Team) AwaitPlace(s uint64) error {
 	if t.at[s%depth].after > t.free {
 		return t.awaitReaders(s)
@@ -168,7 +168,7 @@ func (t *Team) Signed(s uint64) *Head {
 	return h
 }
 
-// sign copies the call word by word: what was stored in parts and is then loaded as a whole stalls
+// sign copies the call word by word: loading a value as a whole that was stored in parts stalls
 // the processor.
 func (t *Team) sign(h *Head) {
 	h.callDigest = t.digest
@@ -194,10 +194,10 @@ func (t *Team) awaitReaders(s uint64) error {
 	return nil
 }
 
-// Room returns this member's payload of step s, n bytes to be filled. It begins to fetch the lines
-// of one that fits into few for writing, all at once: stores fetch fewer at a time (np=2 near on an
-// Intel Xeon, without and with: allreduce of 256 B .60 and .44 us, of 1 KiB .73 and .65, of 2 KiB
-// .93 and .85; bcast of 2 KiB back to back .49 and .36).
+// Room returns this member's payload of step s, n bytes to be filled. A short payload's lines are
+// fetched for writing all at once: stores fetch fewer at a time (np=2 near on an Intel Xeon,
+// without and with: allreduce of 256 B .60 and .44 us, of 1 KiB .73 and .65, of 2 KiB .93 and
+// .85; bcast of 2 KiB back to back .49 and .36).
 func (t *Team) Room(s uint64, n int) []byte {
 	b := t.Payload(t.me, s, 0, n)
 	if n > InHead && n <= fetched {
@@ -223,7 +223,7 @@ func (t *Team) Payload(member int, s uint64, off, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(at, off)), n)
 }
 
-// store stores a flag, and wakes the members that sleep for it.
+// store stores a flag, and wakes the members that sleep for this flag.
 func (t *Team) store(word *atomic.Uint64, v uint64) {
 	word.Store(v)
 	for j := range t.parts {
@@ -236,9 +236,9 @@ func (t *Team) store(word *atomic.Uint64, v uint64) {
 // Publish makes step s, whose head is filled, visible to the others. Meanwhile it prefetches the
 // next head for writing, which others have read 64 steps ago: else the next stores would wait for
 // that line (np=2 near, 8 B, back to back: barrier 90 ns without and 74 with, allreduce 152 and
-// 131). Before the call is recorded: where lines travel far, the prefetch lasts longer than that
-// (far, allreduce 361 after it and 350 before it). To prefetch the next place in the buffer gains
-// nothing (1 KiB: bcast 204 without and 243 with).
+// 131). The prefetch comes before the call is recorded: where lines travel far, it lasts longer
+// than the recording (far, allreduce 361 with the prefetch after it and 350 before it).
+// Prefetching the next place in the buffer gains nothing (1 KiB: bcast 204 without and 243 with).
 func (t *Team) Publish(h *Head, s uint64) {
 	t.store(&h.step, s)
 	mem.PrefetchToWrite(unsafe.Pointer(t.head(t.me, s+1)), lineSize)
@@ -249,7 +249,7 @@ func (t *Team) Publish(h *Head, s uint64) {
 func (t *Team) Filled(s uint64) { t.Publish(t.head(t.me, s), s) }
 
 // notifyBegun notifies the Port, once, that the collective has begun: when the first step is
-// published, since the others then need time to see it.
+// published, since the others then need time to see the step.
 func (t *Team) notifyBegun() {
 	if !t.begun {
 		t.begun = true
@@ -263,9 +263,9 @@ func (t *Team) Consumed(s uint64) {
 	t.store(&t.parts[t.me].flags.consumed, s)
 }
 
-// ConsumedSoon is Consumed for a step whose payload is in the heads: it reports up to soon
-// such steps at once. Only their heads wait for it, which are filled again depth steps later: by
-// then this member, which reads all steps that are filled, has reported them.
+// ConsumedSoon is Consumed for a step whose payload is in the heads: up to soon such steps are
+// reported at once. Only writers of their heads, filled again depth steps later, wait for the
+// report: by then this member, which reads all steps that are filled, has reported them.
 func (t *Team) ConsumedSoon(s uint64) {
 	if t.toAck = s; s-t.acked >= soon {
 		t.Consumed(s)
@@ -273,25 +273,25 @@ func (t *Team) ConsumedSoon(s uint64) {
 }
 
 // AllConsumed notes that all members have read all steps before s, because all have begun s. In a
-// collective of one step in which every member reads all others no member stores consumed.
+// collective of a single step in which every member reads all others no member stores consumed.
 func (t *Team) AllConsumed(s uint64) { t.free = s - 1 }
 
-// ResultReady reports to the others that this member has reduced its share of the steps up to s, or
-// made its chunks. It may be called again for the same step.
+// ResultReady reports to the others that this member has reduced its share of the steps up to s,
+// or made its chunks. Repeated calls for the same step are allowed.
 func (t *Team) ResultReady(s uint64) {
 	if ready := &t.parts[t.me].flags.resultReady; ready.Load() < s {
 		t.store(ready, s)
 	}
 }
 
-// Cursors are what a collective of one step changes in a Team.
+// Cursors are the fields of a Team that a collective of a single step changes.
 type Cursors struct{ Step, Free, Acked, ToAck uint64 }
 
 // Cursors returns them, between two collectives.
 func (t *Team) Cursors() Cursors { return Cursors{t.step, t.free, t.acked, t.toAck} }
 
-// Advance sets them to what another, C, has made of them: it has done some collectives, each of one
-// step. call is the last of them.
+// Advance sets the cursors as C has left them after some collectives, each of a single step. call
+// is the last of these collectives.
 func (t *Team) Advance(to Cursors, call *EncodedCall, digest uint64) {
 	if to.Step != t.step {
 		t.first, t.call, t.digest = to.Step, call, digest
@@ -302,8 +302,7 @@ func (t *Team) Advance(to Cursors, call *EncodedCall, digest uint64) {
 // Gated reports whether members wait for the barrier flag.
 func (t *Team) Gated() bool { return t.gated }
 
-// Rings returns where the rings are of the small bounce buffer and of that of the second level,
-// which C lays steps in, too.
+// Rings returns the rings of the small and the L2 bounce buffer, in which C lays steps, too.
 func (t *Team) Rings() [2]unsafe.Pointer {
 	return [2]unsafe.Pointer{unsafe.Pointer(&t.small), unsafe.Pointer(&t.l2)}
 }

@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // How a member waits for others, and compares calls.
 
-// A waiting member calls TryProgress every progressInterval polls; one call costs about 1024 polls.
+// A waiting member calls TryProgress every progressInterval polls; a call costs about 1024 polls.
 const progressInterval = 1024
 
 // await returns when a flag of another member is at least want.
@@ -20,7 +20,7 @@ func (t *Team) await(word *atomic.Uint64, want uint64, member int) error {
 		}
 	}
 	t.notifyBegun()
-	t.spinLooks = t.port.Looks() // what it is good for may have changed
+	t.spinLooks = t.port.Looks() // the number of useful looks may have changed
 	waits := &t.parts[t.me].flags.waitingFor
 	waits.Store(uint64(member) + 1)
 	defer waits.Store(0)
@@ -50,9 +50,9 @@ func (t *Team) AwaitCall(member int, first uint64) error {
 	return nil
 }
 
-// differ finds the first call in which a member differs, among those whose heads still exist: a
+// differ finds the first call in which a member differs, among calls whose heads still exist: a
 // rank that waited for no other member may have ended the collective in which they differ. If the
-// member has failed while the Team was made, the reason is the one that it has given.
+// member failed while the Team was made, the member's reason is returned.
 func (t *Team) differ(member int, first uint64) error {
 	if t.parts[member].reused() || t.head(member, first).step.Load() == retracted {
 		return t.AwaitError(member)
@@ -67,8 +67,9 @@ func (t *Team) differ(member int, first uint64) error {
 	return t.port.Disagree(member, 0, *t.call, t.head(member, first).call)
 }
 
-// since returns how many collectives this member has begun after that of step s, up to the one
-// whose first step is first. A collective may sign several heads, all with the same call.
+// since returns how many collectives this member has begun after the collective of step s, up to
+// the collective whose first step is first. A collective may sign several heads, all with the
+// same call.
 func (t *Team) since(s, first uint64) (n int) {
 	digest := t.head(t.me, s).callDigest
 	for s++; s < first; s++ {
@@ -86,9 +87,9 @@ func (t *Team) since(s, first uint64) (n int) {
 // Compared reports whether Compare has nothing to do.
 func (t *Team) Compared() bool { return t.step != t.first || t.step == 0 }
 
-// Compare compares this member's last call with those of members of which it has read nothing in
-// that call: in a short Bcast the root reads no head. It waits for members that have not made a
-// call yet, as long as the Port does.
+// Compare compares this member's last call with the calls of members of which it has read nothing
+// in that call: in a short Bcast the root reads no head. Compare waits for members that have not
+// made a call yet, as long as the Port does.
 func (t *Team) Compare() error {
 	if t.Compared() {
 		return nil
@@ -111,9 +112,9 @@ func (t *Team) Compare() error {
 	return nil
 }
 
-// Assemble waits until all members have filled step s, where many members share a processor. There
-// a member would poll most others in vain before each has run. It costs less to wait for one flag:
-// member 0 waits for all, and then stores barrierFlag.
+// Assemble waits until all members have filled step s, where many members share a processor.
+// There a member would poll most others in vain before each has run. Waiting for a single flag
+// costs less: member 0 waits for all, and then stores barrierFlag.
 func (t *Team) Assemble(s uint64) error {
 	if !t.gated {
 		return nil
@@ -150,18 +151,18 @@ func (t *Team) AwaitCalls(first uint64) error {
 // retracted is no step.
 const retracted = 0
 
-// Retract takes back the first step of this member's collective, which has failed. A member that
-// comes late would find in it all that it needs, and end well, before it learns that the others
-// have not: in AwaitCall it waits for a step that does not come, and so learns it. If two members
-// meet in this moment, one ends well and one does not. A call that differs from another's stays,
-// for all to compare theirs with it.
+// Retract takes back the first step of this member's collective, which has failed. A late member
+// would find all its data in the step, and end well, before it learns that the others have not:
+// in AwaitCall a late member waits for a step that does not come, and so learns of the failure.
+// If two members meet in this moment, the one ends well and the other does not. A call that
+// differs from another's stays, for all to compare with theirs.
 func (t *Team) Retract() {
 	if step := &t.head(t.me, t.first).step; step.Load() == t.first && !t.differs {
 		step.Store(retracted)
 	}
 }
 
-// Barrier is a step that returns when every member has begun it.
+// Barrier is a step that returns when every member has begun this step.
 func (t *Team) Barrier() error {
 	s := t.Next(1)
 	t.LayInHead(s)

@@ -10,9 +10,9 @@ import (
 	"gompi/internal/core"
 )
 
-// Dims fills in the dimensions that are 0, so that a grid of dims has n places: as equal ones as
-// can be, the first the longest (MPI_Dims_create). The others stay as they are, and have to divide
-// n. For 12 ranks, 0 and 0 become 4 and 3; 0, 2 and 0 become 3, 2 and 2.
+// Dims fills in the dimensions that are 0, so that a grid of dims has n places: as equal as
+// possible, the first the longest (MPI_Dims_create). The others stay as they are, and have to
+// divide n. For 12 ranks, 0 and 0 become 4 and 3; 0, 2 and 0 become 3, 2 and 2.
 func Dims(n int, dims []int) error {
 	if n < 1 || n > math.MaxInt32 {
 		return fmt.Errorf("dims: %w: %d ranks: want 1 to %d", core.ErrArgument, n, math.MaxInt32)
@@ -45,8 +45,9 @@ func Dims(n int, dims []int) error {
 	return nil
 }
 
-// evenly returns k factors of n, the greatest first. The greatest and the smallest differ as little
-// as can be; of several such the one whose smallest factor is greatest is taken, then the next.
+// evenly returns k factors of n, the greatest first. The greatest and the smallest differ as
+// little as possible; of several such results the one with the greatest smallest factor is taken,
+// then with the next.
 func evenly(n, k int) (best []int) {
 	divisors, spread := divisorsOf(n), n
 	for _, least := range divisors {

@@ -8,13 +8,13 @@ import (
 	"gompi/internal/core"
 )
 
-// A Grid is how ranks lie in a grid: numbered with the last dimension first. It does not change.
+// A Grid is an immutable arrangement of ranks in a grid, numbered with the last dimension first.
 type Grid struct {
 	Dims     []int
 	Periodic []bool // the last place is the first's neighbor
 }
 
-// NewCart returns a grid of the first ranks of c, nil on ranks for which there is no place. It is
+// NewCart returns a grid of the first ranks of c, nil on ranks without a place. NewCart is
 // collective over c.
 func NewCart(ctx context.Context, c *core.Comm, dims []int, periodic []bool) (*Neighborhood, error) {
 	places, err := placesOf(c, dims, periodic)
@@ -49,19 +49,19 @@ func placesOf(c *core.Comm, dims []int, periodic []bool) (int, error) {
 	return n, nil
 }
 
-// over returns g over d, which is nil where this rank is not in it.
+// over returns g over d, nil on ranks outside d.
 func (g *Grid) over(ctx context.Context, d *core.Comm, err error) (*Neighborhood, error) {
 	if err != nil || d == nil {
 		return nil, err
 	}
-	var all []int // the rank before this one and the rank behind it in each dimension
+	var all []int // the previous and the next rank in each dimension
 	for dim := range g.Dims {
 		all = append(all, g.Shifted(d.Rank(), dim, -1), g.Shifted(d.Rank(), dim, 1))
 	}
 	return Neighborhood{Sources: all, Destinations: all, Grid: g}.over(ctx, d)
 }
 
-// Coords returns where a rank is, nil if it is none of the grid.
+// Coords returns the coordinates of a rank, nil outside the grid.
 func (g *Grid) Coords(rank int) []int {
 	at := make([]int, len(g.Dims))
 	rest := rank
@@ -75,7 +75,7 @@ func (g *Grid) Coords(rank int) []int {
 }
 
 // RankAt returns the rank at coords, core.ProcNull outside the grid. In a periodic dimension
-// coordinates wrap. It panics unless there is a coordinate for each dimension.
+// coordinates wrap. RankAt panics unless there is a coordinate for each dimension.
 func (g *Grid) RankAt(coords []int) int {
 	if len(coords) != len(g.Dims) {
 		panic(fmt.Sprintf("topology: coordinates %v in the grid %v: want %d", coords, g.Dims, len(g.Dims)))
@@ -93,16 +93,16 @@ func (g *Grid) RankAt(coords []int) int {
 	return rank
 }
 
-// Shifted returns the rank by places from rank in a dimension, core.ProcNull outside the grid. It
-// panics if there is no such dimension.
+// Shifted returns the rank by places from rank in a dimension, core.ProcNull outside the grid.
+// Shifted panics if there is no such dimension.
 func (g *Grid) Shifted(rank, dim, by int) int {
 	at := g.Coords(rank)
 	at[dim] += by
 	return g.RankAt(at)
 }
 
-// Sub returns the part of the grid n that this rank is in if n is cut along the dimensions that are
-// not to be kept. It is collective over n.
+// Sub returns this rank's part of the grid n, cut along the dimensions that are not kept. Sub is
+// collective over n.
 func (n *Neighborhood) Sub(ctx context.Context, keep []bool) (*Neighborhood, error) {
 	g, c := n.Grid, n.Comm
 	if len(keep) != len(g.Dims) {

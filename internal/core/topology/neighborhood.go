@@ -22,7 +22,7 @@ type Neighborhood struct {
 }
 
 // NewGraph returns a Neighborhood of all ranks of c, in which this rank receives from sources and
-// sends to destinations. It is collective over c.
+// sends to destinations. NewGraph is collective over c.
 func NewGraph(ctx context.Context, c *core.Comm, sources, destinations []int) (*Neighborhood, error) {
 	if err := errors.Join(checkRanks(c, "sources", sources), checkRanks(c, "destinations", destinations)); err != nil {
 		return nil, err
@@ -55,8 +55,9 @@ func (n Neighborhood) over(ctx context.Context, d *core.Comm) (*Neighborhood, er
 }
 
 // Start starts a message for each neighbor, none for ProcNull. The Requests of the receives come
-// first, in the order of Sources, then those of the sends. Sends start first: a neighbor that waits
-// has its message on its way, and a receive often finds its message there and need not be posted.
+// first, in the order of Sources, then the Requests of the sends. Sends start first: a waiting
+// neighbor has its message on its way, and a receive often finds its message there and need not
+// be posted.
 func (n *Neighborhood) Start(op string, send, recv []mem.Buffer) ([]core.Request, error) {
 	if err := n.Fit(op, send, recv); err != nil {
 		return nil, err
@@ -84,8 +85,8 @@ func (n *Neighborhood) Fit(op string, send, recv []mem.Buffer) error {
 		len(send), len(recv), len(n.Destinations), len(n.Sources))
 }
 
-// TagFrom returns the tag of a message from source i. In a grid it is that place: two places in one
-// dimension may have the same rank, and that may be this one.
+// TagFrom returns the tag of a message from source i. In a grid the tag is that place: two places
+// in a dimension may have the same rank, perhaps this rank.
 func (n *Neighborhood) TagFrom(i int) int {
 	if n.Grid != nil {
 		return i
