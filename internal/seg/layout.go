@@ -11,7 +11,7 @@
 //
 //	offset           size             content
 //	0                4096             header: magic, version, sizes, the epoch word
-//	header.lines     ranks x 128      one state line per local rank
+//	header.lines     ranks x 256      one state line per local rank
 //	header.calls     ranks x 4096     one flight recorder per local rank: a ring
 //	                                  of 64 records of 64 bytes
 //	header.end       AreaSize(ranks)  the area, in whole pages, through which the ranks
