@@ -14,7 +14,7 @@ import (
 	"gompi/mpi/internal/windows"
 )
 
-// Args are the arguments of one call, as the face stores them: numbers, addresses and the numbers
+// Args are the arguments of a call, as the face stores them: numbers, addresses and the numbers
 // of handles. They stay in C's memory.
 type Args [24]int64
 

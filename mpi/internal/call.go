@@ -9,7 +9,7 @@ import (
 	"gompi/mpi/internal/files"
 )
 
-// A function is one of MPI.
+// A function is a function of MPI.
 type function struct {
 	name string
 	call func(*Args) error
@@ -17,21 +17,21 @@ type function struct {
 	at   int  // which argument that is
 }
 
-// A kind is one of the objects whose error handlers are called.
+// A kind is a kind of object whose error handlers are called.
 type kind int
 
 const (
 	byNone    kind = iota // functions without such an argument
 	byComm                // a communicator
 	bySession             // a session
-	byGroup               // a group: the session that it was made from
+	byGroup               // a group: the session of the group
 	byHandler             // a session that is to have the error handler
 	byWin                 // a window
 	byFile                // a file
 	byNoFile              // MPI_FILE_NULL, for functions without a file
 )
 
-// Call calls the function with a number, and returns the class of its error, 0 if it succeeds.
+// Call calls the function with a number, and returns the class of its error, 0 on success.
 func Call(number int, a *Args) abi.Class {
 	f := &functions[number]
 	err := f.call(a)
@@ -43,7 +43,7 @@ func Call(number int, a *Args) abi.Class {
 
 // raise calls the error handler for err, and returns its class.
 func (f *function) raise(a *Args, err error) abi.Class {
-	var on *comms.On // of an object that the arguments do not have, as that of a request
+	var on *comms.On // of an object that is no argument, such as a request's
 	if errors.As(err, &on) {
 		return on.By.Raise(f.name, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"gompi/mpi/internal/infos"
 )
 
-// The properties of Fortran's types are known from the beginning, those of gfortran and of others
-// without options that change them: a program that is to set them (MPI 5.0) is told that they are
+// The properties of Fortran's types are known from the beginning: those of gfortran and of others
+// without options that change them. A program that is to set them (MPI 5.0) is told that they are
 // set.
 
 // optional are the types that a Fortran compiler need not have.
@@ -42,8 +42,8 @@ func AbiSetFortranInfo(*infos.Info) error {
 	return errs.New(errs.ABI, "the sizes of Fortran's types are set")
 }
 
-// AbiGetFortranBooleans stores .TRUE. and .FALSE. of a LOGICAL of a size, and reports whether there
-// is one.
+// AbiGetFortranBooleans stores .TRUE. and .FALSE. of a LOGICAL of a size, and reports whether
+// there is such a LOGICAL.
 func AbiGetFortranBooleans(size int, isTrue, isFalse abi.Addr) (bool, error) {
 	if !slices.Contains([]int{1, 2, 4, 8, 16}, size) {
 		return false, nil

@@ -22,7 +22,7 @@ func Init() error {
 	return nil
 }
 
-// Finalize is MPI_Finalize. It returns the class of the error.
+// Finalize is MPI_Finalize. The result is the class of the error.
 func Finalize() abi.Class {
 	err := comms.End()
 	if err == nil {
@@ -35,7 +35,7 @@ func Finalize() abi.Class {
 	return 0
 }
 
-// InfoCreateEnv says what is known before Init.
+// InfoCreateEnv returns the facts known before Init.
 func InfoCreateEnv(argc int, argv abi.Array) (*infos.Info, error) {
 	return infos.New(startInfo()...), nil
 }
@@ -51,14 +51,13 @@ func startInfo() []string {
 	return pairs
 }
 
-// Unsupported is the error of a function that is not implemented. h is its communicator, if it has
-// one.
+// Unsupported is the error of a function that is not implemented. h is its communicator, if any.
 func Unsupported(h abi.Handle, name string) abi.Class {
 	return comms.Registry.Find(h).Raise(name, errs.New(errs.Unsupported, "not implemented by gompi"))
 }
 
-// Length returns how long an array of a communicator's is: what is 0 for one entry for each peer, 1
-// for each source of its topology and 2 for each destination.
+// Length returns the length of a communicator's array. A what of 0 means an entry for each peer,
+// 1 for each source of its topology and 2 for each destination.
 func Length(what int, h abi.Handle) int {
 	c := comms.Registry.Find(h)
 	switch {
@@ -87,8 +86,8 @@ func GetProcessorName(name abi.Text) (int, error) {
 	return name.Set(hostName(), abi.C.MaxProcessorName), nil
 }
 
-// hostName returns what this host calls itself, by which others find it. The name by which the
-// launcher has found it may be "localhost", or the name of a login.
+// hostName returns the name that this host has for itself, by which others find it. The
+// launcher's name for this host may be "localhost", or the name of a login.
 func hostName() string {
 	if name, err := os.Hostname(); err == nil {
 		return name

@@ -12,7 +12,7 @@ import (
 )
 
 // job is this process's part in the job, which it joins once, in the first of MPI_Init and
-// MPI_Session_init. It leaves when MPI was finalized and no session is open, or, if there was no
+// MPI_Session_init. The process leaves when MPI was finalized and no session is open, or, without
 // MPI_Init, at its end: until then it may open another session.
 var job part
 
@@ -23,7 +23,7 @@ type part struct {
 	finalized    bool // MPI_Finalize was called
 }
 
-// enter is called when MPI or a session begins. It blocks until all ranks have joined.
+// enter is called when MPI or a session begins, and blocks until all ranks have joined.
 func (p *part) enter() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,8 +53,8 @@ func join() error {
 	return nil
 }
 
-// end is called when MPI, if finalize, or a session ends. If the job is left it blocks until all
-// ranks leave it.
+// end is called when MPI, if finalize, or a session ends. If this leaves the job, end blocks
+// until all ranks leave.
 func (p *part) end(finalize bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +82,8 @@ func Running() bool {
 	return job.open > 0
 }
 
-// Exit is called when the process ends by itself, without an error. It leaves the job if that has
-// waited for it.
+// Exit is called when the process ends by itself, without an error. Exit leaves the job if the
+// process is still in it.
 func Exit() {
 	job.mu.Lock()
 	defer job.mu.Unlock()
@@ -93,7 +93,7 @@ func Exit() {
 	}
 }
 
-// SessionInit grants MPI_THREAD_MULTIPLE whatever is asked for, and ignores other hints.
+// SessionInit grants MPI_THREAD_MULTIPLE for every request, and ignores other hints.
 func SessionInit(info *infos.Info, h *errs.Errhandler) (*comms.Session, error) {
 	if err := h.Check(errs.KindSession); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func SessionInit(info *infos.Info, h *errs.Errhandler) (*comms.Session, error) {
 	return comms.NewSession(h), nil
 }
 
-// SessionFinalize leaves what was made from the session as it is: it goes with the job.
+// SessionFinalize leaves the objects of the session as they are: they go with the job.
 func SessionFinalize(h *abi.Handle) error {
 	if err := comms.RemoveSession(h); err != nil {
 		return err

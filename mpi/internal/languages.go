@@ -11,8 +11,8 @@ import (
 	"gompi/mpi/internal/windows"
 )
 
-// Languages other than C: a face says which one an object's functions are in, and sets and gets
-// attributes for Fortran.
+// Languages other than C: a face says which language an object's functions are in, and sets and
+// gets attributes for Fortran.
 
 const (
 	kindOp         = 3
@@ -51,7 +51,7 @@ func SetInteger(kind int, object abi.Handle, number int, value int64) abi.Class 
 	return h.raised("MPI_"+h.name+"_set_attr", err)
 }
 
-// Integer returns an attribute as Fortran gets it, and whether there is one.
+// Integer returns an attribute as Fortran gets it, and whether the attribute is set.
 func Integer(kind int, object abi.Handle, number int) (int64, bool, abi.Class) {
 	h, err := holderOf(kind, object)
 	if at, ok := attrs.OfEnvironment(number); ok && err == nil && kind == attrs.KindComm {
@@ -105,7 +105,7 @@ func holderOf(kind int, object abi.Handle) (h holder, err error) {
 	return h, err
 }
 
-// raised returns the class of err, for which it calls the error handler.
+// raised calls the error handler for err, and returns the class.
 func (h holder) raised(name string, err error) abi.Class {
 	if err == nil {
 		return 0

@@ -9,17 +9,17 @@ import (
 // A Peer is another rank of the job, with the transport that reaches it.
 type Peer struct {
 	Rank world.Rank
-	// Lost is why nothing can be sent to it any more, nil if something may be.
+	// Lost is why nothing can be sent to the peer any more, nil if something may be.
 	Lost error
-	// Direct and Getter are its transport, if it is one, else nil.
+	// Direct and Getter are the peer's transport, if it implements them, else nil.
 	Direct     transport.Direct
 	Getter     transport.Getter
 	Credit     Credit     // for eager point-to-point messages
-	Unexpected Unexpected // those of the two that are kept without a receive
-	Offered    int        // messages to p that it may Get
+	Unexpected Unexpected // messages of the two that are kept without a receive
+	Offered    int        // messages that p may Get
 
-	tr      transport.Transport    // nil if none reaches it
-	inline  transport.InlineSender // tr, if it is one
+	tr      transport.Transport    // nil if none reaches p
+	inline  transport.InlineSender // tr, if it implements InlineSender
 	h       transport.Header       // of the frame that is being sent
 	Carried Carried
 }
@@ -41,8 +41,8 @@ func (p *Peer) Reachable() bool { return p.tr != nil && p.Lost == nil }
 // Inline reports whether SendNow and RecvNow can move frames.
 func (p *Peer) Inline() bool { return p.inline != nil }
 
-// Post sends a frame, whose header is in the heap: that of Frame, for one. It reports whether the
-// payload may be reused; if not, the Sink's Sent(token) follows.
+// Post sends a frame, whose header is in the heap, like the header from Frame. It reports whether
+// the payload may be reused; if not, the Sink's Sent(token) follows.
 func (p *Peer) Post(h *transport.Header, b mem.Buffer, token uint64) bool {
 	p.Carried.add(b.Size())
 	return p.tr.Send(p.Rank, h, b, token)
@@ -57,7 +57,7 @@ func (p *Peer) Frame(h transport.Header) *transport.Header {
 // SendHeader sends a frame without payload.
 func (p *Peer) SendHeader(h transport.Header) { p.Post(p.Frame(h), mem.Buffer{}, 0) }
 
-// SendNow sends a frame if it can leave at once, and reports whether it has.
+// SendNow sends a frame if it can leave at once, and reports whether the frame has left.
 func (p *Peer) SendNow(h *transport.Header, b mem.Buffer) bool {
 	if p.inline == nil || !p.inline.SendNow(p.Rank, h, b) {
 		return false
@@ -66,7 +66,7 @@ func (p *Peer) SendNow(h *transport.Header, b mem.Buffer) bool {
 	return true
 }
 
-// RecvNow is that of transport.InlineSender. p is Inline.
+// RecvNow is RecvNow of transport.InlineSender. p is Inline.
 func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) (got, other bool) {
 	return p.inline.RecvNow(p.Rank, want, b)
 }
@@ -83,14 +83,15 @@ func (p *Peer) Put(place uint64, b mem.Buffer, token uint64) {
 	p.Direct.Put(p.Rank, place, b, token)
 }
 
-// Get copies from a place that p has sent to b. p is a Getter. It helps, unless it has a message of
-// its own to Get (1 MB both ways, np=2 on an Intel Xeon: 98 us, 115 with help; 2.5 MB 230 and 290).
+// Get copies from a place that p has sent to b. p is a Getter. The peer helps with the copy,
+// unless it may Get a message itself (1 MB both ways, np=2 on an Intel Xeon: 98 us, 115 with
+// help; 2.5 MB 230 and 290).
 func (p *Peer) Get(place uint64, b mem.Buffer, token uint64) {
 	p.Carried.add(b.Size())
 	p.Getter.Get(p.Rank, place, b, token, p.Offered == 0)
 }
 
-// Remote returns memory of p that has a key, nil if p's transport does not access it, or not yet.
+// Remote returns the memory of p with a key, nil if p's transport does not access it, or not yet.
 func (p *Peer) Remote(key []byte) transport.Remote {
 	if o, ok := p.tr.(transport.OneSided); ok {
 		return o.Remote(p.Rank, key)

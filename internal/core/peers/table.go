@@ -1,7 +1,7 @@
 // Package peers uses the transports of a rank as one: it finds the transport that reaches another
-// rank, sends frames to it, and polls, arms and closes all of them. A Peer has what must be known
-// of a rank to send to it: its transport, why it is lost, and the credit between the two. What the
-// frames are for is the business of packages above.
+// rank, sends frames to that rank, and polls, arms and closes all transports. A Peer has the
+// state for sending to a rank: its transport, why the rank is lost, and the credit between the
+// two. Packages above know the frames' purposes.
 //
 // The lock of the rank's progress engine guards everything.
 package peers
@@ -18,9 +18,9 @@ import (
 type Table struct {
 	size        int
 	pages       [][]*Peer
-	recent      *Peer // the one last looked up
+	recent      *Peer // the last peer looked up
 	transports  []transport.Transport
-	progressers []transport.Progresser // those of transports that are one
+	progressers []transport.Progresser // the transports that implement Progresser
 	missesEnds  bool
 	polls       int
 }
@@ -32,7 +32,7 @@ func (t *Table) Init(size int) {
 	t.size, t.pages = size, make([][]*Peer, (size+pageSize-1)/pageSize)
 }
 
-// Use adds a transport. Those added before it are preferred.
+// Use adds a transport. Transports added earlier are preferred.
 func (t *Table) Use(tr transport.Transport) {
 	t.transports = append(t.transports, tr)
 	if r, ok := tr.(transport.Progresser); ok {
@@ -98,8 +98,8 @@ func (t *Table) All(yield func(*Peer) bool) {
 // the awaited peer: a poll of sockets costs as much as ten of memory.
 const othersEvery = 32
 
-// Poll moves what can be moved now, and returns the number of events. It looks first at rank hint,
-// and mostly only at the transport that reaches it.
+// Poll moves all that can be moved now, and returns the number of events. Poll looks first at
+// rank hint, and mostly only at the transport that reaches this rank.
 func (t *Table) Poll(hint world.Rank) (n int) {
 	t.polls++
 	if hint >= 0 && t.polls%othersEvery != 0 {
@@ -161,7 +161,7 @@ func (t *Table) Detach(rank world.Rank) {
 	}
 }
 
-// Carried returns what each transport has carried that has carried something, by name.
+// Carried returns how much each transport has carried, by name, without idle transports.
 func (t *Table) Carried() map[string]Carried {
 	all := map[string]Carried{}
 	for p := range t.All {

@@ -10,7 +10,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// What an accumulate does besides mem's operators.
+// Operators of accumulates besides mem's.
 const (
 	Replace mem.Op = 254 // stores the operand (MPI_REPLACE)
 	Fetch   mem.Op = 255 // stores nothing (MPI_NO_OP)
@@ -19,7 +19,7 @@ const (
 // A How is how an accumulate combines elements.
 type How struct {
 	Op   mem.Op
-	Type mem.Type // of the elements; mem.NoType if Code says what combines them
+	Type mem.Type // of the elements; mem.NoType if Code names the operator
 	Size int      // bytes of a packed element
 	Code uint64   // for Config.Custom
 }
@@ -33,14 +33,15 @@ func (h How) Defined() bool {
 }
 
 // byWord reports whether elements of p at an address, n bytes in a row, are combined by atomic
-// instructions. It has to be the same for all accumulates of a type to an element. Memory that no
-// other rank maps has all its accumulates from one process: many elements take less with the lock.
+// instructions. The answer has to be the same for all accumulates of a type to an element. Memory
+// that no other rank maps has all its accumulates from a single process: there the lock is faster
+// for many elements.
 func (h How) byWord(p *part, at uintptr, n int) bool {
 	return p.Shared && h.Type != mem.NoType && (h.Size == 4 || h.Size == 8) && at%uintptr(h.Size) == 0 && n%h.Size == 0
 }
 
-// combine combines what l describes at an address of this process, in p, with the packed bytes in,
-// nil for Fetch. It stores what was there into out, unless that is nil.
+// combine combines the elements that l describes at an address of this process, in p, with the
+// packed bytes in, nil for Fetch. It stores the old elements into out, unless that is nil.
 func (w *Window) combine(p *part, at uintptr, l *layout.Layout, in, out []byte, how How) (err error) {
 	size := l.Size()
 	if off, ok := l.Contiguous(); ok {
@@ -126,7 +127,7 @@ func (w *Window) reduce(acc, in []byte, how How) {
 	}
 }
 
-// A reducer combines one element of up to 8 bytes.
+// A reducer combines an element of up to 8 bytes.
 type reducer struct{ acc, in uint64 }
 
 var reducers = sync.Pool{New: func() any { return new(reducer) }}
@@ -135,7 +136,8 @@ func (r *reducer) buffer(word *uint64, t mem.Type) mem.Buffer {
 	return mem.HostBytes(t, 1, unsafe.Slice((*byte)(unsafe.Pointer(word)), t.Size()))
 }
 
-// inOneStep64 does what an instruction does, and reports whether there is one.
+// inOneStep64 combines by an atomic instruction, and reports whether there is such an
+// instruction.
 func inOneStep64(p *uint64, x uint64, how How) (old uint64, ok bool) {
 	switch integer := isInteger(how.Type); {
 	case how.Op == Fetch:
@@ -257,8 +259,8 @@ func (r *reducer) swap32(p *uint32, x uint32, how How) (old uint32) {
 	}
 }
 
-// compareAndSwap stores x at an address if what is there is the same bytes as want, and returns
-// what was there in out. how has the type.
+// compareAndSwap stores x at an address if the bytes there equal want, and returns the old bytes
+// in out. how has the type.
 func (w *Window) compareAndSwap(p *part, at uintptr, x, want, out []byte, how How) error {
 	switch {
 	case !how.byWord(p, at, how.Size):
@@ -279,7 +281,7 @@ func (w *Window) compareAndSwap(p *part, at uintptr, x, want, out []byte, how Ho
 	return nil
 }
 
-// swapIf stores x at p if want is there, and returns what was there.
+// swapIf stores x at p if p holds want, and returns the old value.
 func swapIf[T comparable](load func(*T) T, swap func(p *T, old, new T) bool, p *T, want, x T) T {
 	for {
 		old := load(p)

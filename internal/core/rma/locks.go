@@ -8,10 +8,10 @@ import (
 	"gompi/internal/core/lease"
 )
 
-// holding calls f with the lock of a part's elements held. It fails if the window breaks while it
-// waits: a rank may have died with the lock. It is held for as long as the elements of one call
-// take. Goroutines of this rank exclude each other by a mutex first, which costs less than to spin,
-// and which the race detector sees where the words lie in shared memory.
+// holding calls f with the lock of a part's elements held. It fails if the window breaks during
+// the wait: a rank may have died with the lock. The lock is held for the elements of a single
+// call. Goroutines of this rank exclude each other by a mutex first, which costs less than
+// spinning, and which the race detector sees where the words lie in shared memory.
 func (w *Window) holding(c *lease.Control, f func()) error {
 	if c == w.parts[w.me].Control {
 		w.mine.Lock()
@@ -31,19 +31,19 @@ func (w *Window) holding(c *lease.Control, f func()) error {
 	return nil
 }
 
-// Lock waits until no other rank has locked the part of a rank, and locks it (MPI_Win_lock,
+// Lock waits until no other rank has locked the part of a rank, and locks the part (MPI_Win_lock,
 // MPI_LOCK_EXCLUSIVE).
 func (w *Window) Lock(ctx context.Context, rank int) error {
 	return w.fault("window lock", rank, w.lock(ctx, rank, lease.ForWriting))
 }
 
-// RLock is Lock together with other ranks that RLock it (MPI_LOCK_SHARED).
+// RLock is Lock shared with other ranks that RLock the part (MPI_LOCK_SHARED).
 func (w *Window) RLock(ctx context.Context, rank int) error {
 	return w.fault("window rlock", rank, w.lock(ctx, rank, lease.ForReading))
 }
 
-// LockUnchecked begins to access a part like RLock where the caller knows that no other rank holds
-// a lock that conflicts (MPI_MODE_NOCHECK). It waits for nothing.
+// LockUnchecked begins to access a part like RLock, without a wait. The caller knows that no
+// other rank holds a conflicting lock (MPI_MODE_NOCHECK).
 func (w *Window) LockUnchecked(rank int) error {
 	if err := w.checkRank(rank); err != nil {
 		return w.fault("window lock", rank, err)
@@ -137,11 +137,10 @@ func (w *Window) unlock(ctx context.Context, rank int) error {
 	return refused
 }
 
-// spins is how often a rank looks for its turn before it polls.
+// spins is how often a rank looks for its turn before polling.
 const spins = 256
 
-// await waits until it is this rank's turn. ctx ends only together with the window: its turn would
-// come.
+// await waits for this rank's turn. If ctx ends, the window breaks, too: the turn would come.
 func (w *Window) await(ctx context.Context, rank int, turn func() bool) error {
 	for i := 1; !turn(); i++ {
 		if i < spins {

@@ -16,13 +16,13 @@ type Target struct {
 	At     int // in bytes
 	Layout layout.Layout
 
-	unlisted bool // only the rank itself knows whether it is attached
+	unlisted bool // only the rank itself knows whether the memory is attached
 }
 
 // Run returns the target of n bytes in a row.
 func Run(rank, at, n int) Target { return Target{Rank: rank, At: at, Layout: layout.Run(n)} }
 
-// check returns what is wrong with a target for an operation with as many bytes.
+// check returns an error if a target is not valid for an operation with as many bytes.
 func (w *Window) check(t *Target, bytes int) error {
 	if err := w.checkRank(t.Rank); err != nil {
 		return err
@@ -52,8 +52,7 @@ func (p *part) buffer(t *Target) mem.Buffer {
 // Keep gets the requests of an operation that is not over when the call returns.
 type Keep func(core.Request)
 
-// PutRun puts b, host memory in one run, at byte at of a rank's part. It is Put for what is most
-// often put.
+// PutRun puts b, contiguous host memory, at byte at of a rank's part: the most frequent Put.
 func (w *Window) PutRun(rank, at int, b mem.Buffer) error {
 	if w.reaches(rank, at, b) {
 		store(w.parts[rank].Here+uintptr(at), b.HostSlice())
@@ -80,8 +79,8 @@ func (w *Window) reaches(rank, at int, b mem.Buffer) bool {
 	return p.Direct && b.IsHost() && at >= 0 && b.Size() <= p.Size-at && b.Size() > 0
 }
 
-// store stores src in memory of a window. A word is stored at once, and with no more order than any
-// other store: that is what a Flush is for.
+// store stores src in memory of a window. A word is stored at once, and with no more order than
+// any other store: a Flush orders it.
 func store(at uintptr, src []byte) {
 	dst := bytesAt(at, len(src))
 	if len(src) == 8 {
@@ -133,7 +132,7 @@ func (w *Window) put(t Target, b mem.Buffer, keep Keep) error {
 	return w.sendPieces(reqPut, &t, b, mem.Buffer{}, How{}, keep)
 }
 
-// Get stores what is at t into b.
+// Get stores the memory at t into b.
 func (w *Window) Get(t Target, b mem.Buffer, keep Keep) error {
 	return w.fault("get", t.Rank, w.get(t, b, keep))
 }
@@ -199,7 +198,7 @@ func (w *Window) byKernel(p *part, t *Target, packed []byte, do func(packed []by
 	return err
 }
 
-// packed returns the bytes of b, those of other memory than the host's in a copy.
+// packed returns the bytes of b, as a copy if b is not in host memory.
 func packed(b mem.Buffer) ([]byte, error) {
 	switch {
 	case b.Size() == 0:
@@ -211,13 +210,13 @@ func packed(b mem.Buffer) ([]byte, error) {
 	return room, mem.Copy(mem.Bytes(room), b.Raw())
 }
 
-// Accumulate combines b, packed elements, with what is at t.
+// Accumulate combines b, packed elements, with the elements at t.
 func (w *Window) Accumulate(t Target, b mem.Buffer, how How, keep Keep) error {
 	return w.fault("accumulate", t.Rank, w.accumulate(t, b, mem.Buffer{}, how, keep))
 }
 
-// GetAccumulate stores what is at t into result, and combines b with it: nothing if how.Op is
-// Fetch.
+// GetAccumulate stores the elements at t into result, and combines b with them: nothing if how.Op
+// is Fetch.
 func (w *Window) GetAccumulate(t Target, b, result mem.Buffer, how How, keep Keep) error {
 	return w.fault("getaccumulate", t.Rank, w.accumulate(t, b, result, how, keep))
 }
@@ -258,7 +257,7 @@ func (w *Window) accumulate(t Target, b, result mem.Buffer, how How, keep Keep) 
 	return nil
 }
 
-// FetchAndOp is GetAccumulate of one element, in host memory.
+// FetchAndOp is GetAccumulate of a single element, in host memory.
 func (w *Window) FetchAndOp(rank, at int, b, result mem.Buffer, how How) error {
 	if w.reaches(rank, at, result) && how.Size == 8 && result.Size() == 8 && how.Type != mem.NoType && b.IsHost() {
 		p := w.parts[rank].Here + uintptr(at)
@@ -276,8 +275,8 @@ func (w *Window) FetchAndOp(rank, at int, b, result mem.Buffer, how How) error {
 	return w.fault("fetchandop", rank, w.accumulate(Run(rank, at, result.Size()), b, result, how, nil))
 }
 
-// CompareAndSwap stores one element b if what is there is want, and what was there in result. All
-// are host memory. how has the type.
+// CompareAndSwap stores element b if the element there equals want, and the old element in
+// result. All are host memory. how has the type.
 func (w *Window) CompareAndSwap(rank, at int, b, want, result mem.Buffer, how How) error {
 	t := Run(rank, at, how.Size)
 	if err := w.check(&t, how.Size); err != nil {

@@ -13,9 +13,9 @@ import (
 	"gompi/internal/core/lease"
 )
 
-// ErrRange: the target is not in memory that is attached to a dynamic window. Nothing was done. Of
-// a rank that shares no memory with this one it is the error of a call that waits for the
-// operation.
+// ErrRange: the target is not in memory that is attached to a dynamic window. Nothing was done.
+// If the target rank shares no memory with this rank, the call that waits for the operation
+// returns ErrRange.
 var ErrRange = fmt.Errorf("%w: memory that is not attached to the window", core.ErrArgument)
 
 // A region is memory that was attached.
@@ -25,12 +25,12 @@ type region struct {
 	keep any
 }
 
-// A list is the regions of one rank, in the page of its control words: the ranks of its host look
-// there before they access its memory. It has no room for more than some.
+// A list is the regions of a rank, in the page of its control words: the ranks of its host look
+// there before they access its memory. Its room is limited.
 //
 // A reader in another process takes no list that changes meanwhile. The owner makes version odd
-// before its stores and even behind them; the reader loads version before its loads and behind
-// them. All are atomic, so sequentially consistent: a reader that sees one of the stores finds
+// before its stores and even after them; the reader loads version before its loads and after
+// them. All are atomic, so sequentially consistent: a reader that sees any of the stores finds
 // another version at the end.
 type list struct {
 	version atomic.Uint64
@@ -120,7 +120,7 @@ func spanIsIn(lo, hi, n int, at func(i int) (from, to uintptr)) bool {
 	return true
 }
 
-// checkAttached returns an error if it is known here that a target is not attached.
+// checkAttached returns an error if a target is known here not to be attached.
 func (w *Window) checkAttached(t *Target) error {
 	p, attached, known := &w.parts[t.Rank], false, false
 	switch {

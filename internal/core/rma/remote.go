@@ -4,15 +4,15 @@ import (
 	"gompi/internal/core/layout"
 )
 
-// Puts and gets by network devices, in which the target takes no part. What it serves all the same
-// (accumulates, locks, and what came before a message had connected the two ranks) goes beside
-// them, and needs no order with them but that of a flush, which waits for both.
+// Puts and gets by network devices, in which the target takes no part. Operations that the target
+// serves all the same (accumulates, locks, and all before a message had connected the two ranks)
+// go beside them, and the only order between them is a flush, which waits for both.
 //
-// Accumulates stay with the target. Devices have atomics of 8 bytes at most, for a few operators on
-// integers; and those are atomic among each other alone, not with the instructions by which the
-// ranks of the target's host accumulate, unless the device says that they are (IBV_ATOMIC_GLOB),
-// which hardly one does. But MPI wants all accumulates of one type to exclude each other, whoever
-// makes them (MPI-5.0, section 12.7).
+// Accumulates stay with the target. Devices have atomics of 8 bytes at most, for a few operators
+// on integers. Device atomics are atomic among each other alone, not with the instructions by
+// which the ranks of the target's host accumulate, unless the device says so (IBV_ATOMIC_GLOB),
+// which hardly any does. But MPI wants all accumulates of a type to exclude each other, on all
+// ranks (MPI-5.0, section 12.7).
 
 // writeRemote puts packed bytes into the runs of t.
 func (w *Window) writeRemote(p *part, t *Target, packed []byte) error {
@@ -35,8 +35,8 @@ func (w *Window) readRemote(p *part, t *Target, room []byte, keep Keep) error {
 	})
 }
 
-// overRemote calls do for all bytes of the runs of t, until it has taken them. Devices make room by
-// themselves; of a rank that is lost do tells, once it is known why.
+// overRemote calls do for all bytes of the runs of t, until do has taken them. Devices make room
+// by themselves; do tells of a lost rank, once the reason is known.
 func (w *Window) overRemote(t *Target, packed []byte, do func(at uintptr, b []byte) (int, error)) (err error) {
 	t.Layout.Runs(func(off, n int, _ layout.Element) {
 		for at := uintptr(t.At + off); n > 0 && err == nil; {
@@ -50,7 +50,7 @@ func (w *Window) overRemote(t *Target, packed []byte, do func(at uintptr, b []by
 	return err
 }
 
-// flushRemote begins to wait until what was written to a part is stored there. The lock is held.
+// flushRemote begins to wait until the data written to a part is stored there. The lock is held.
 func (w *Window) flushRemote(rank int) error {
 	for p := &w.pending[rank]; p.written; {
 		r, begun, err := w.parts[rank].remote.Flush()

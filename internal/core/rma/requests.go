@@ -10,17 +10,17 @@ import (
 	"gompi/internal/mem"
 )
 
-// What a rank asks another for, in messages of the window's communicator. A request is a head, the
-// runs of the target, and the payload if that is short; a longer payload is a message of its own
-// behind it, into its place. Answers come in the order of the requests, so one tag does
-// for all: to receive an answer is posted before the request leaves, with the lock held.
+// Requests of a rank to another, in messages of the window's communicator. A request is a head,
+// the runs of the target, and the payload if short; a longer payload is a message of its own
+// after the request, into its place. Answers come in the order of the requests, so a single tag
+// does for all: the receive of an answer is posted before the request leaves, with the lock held.
 
 // Tags.
 const (
 	tagRequest = iota
 	tagPayload
 	tagAnswer
-	tagGrant // of a lock: when it is free
+	tagGrant // of a lock, when free
 	tagPost
 	tagComplete
 )
@@ -43,7 +43,7 @@ const (
 	headRuns
 	headBytes
 	headPayload
-	headAnswer // 1: what was there is wanted
+	headAnswer // 1: the old elements are wanted
 	headHow    // operator, type and size
 	headCode
 	headWords
@@ -62,7 +62,7 @@ const (
 	mostRequest = 8*headWords + 16*mostRuns + mostInline
 )
 
-// A request is one, decoded.
+// A request is a decoded request.
 type request struct {
 	head [headWords]uint64
 	runs []run
@@ -89,7 +89,7 @@ func (r *request) append(b []byte) []byte {
 	return append(b, r.data...)
 }
 
-// parse is the inverse of append. It reports false if b is none.
+// parse is the inverse of append. It reports false if b is no request.
 func (r *request) parse(b []byte) bool {
 	if len(b) < 8*headWords {
 		return false
@@ -146,7 +146,7 @@ func (w *Window) sendPieces(what uint64, t *Target, b, result mem.Buffer, how Ho
 	return err
 }
 
-// piece returns some bytes of b, none if it is empty.
+// piece returns some bytes of b, none if b is empty.
 func piece(b mem.Buffer, from, to int) mem.Buffer {
 	if b.Size() == 0 {
 		return mem.Buffer{}
@@ -162,8 +162,8 @@ func (w *Window) sendSwap(t *Target, both []byte, result mem.Buffer, how How) er
 	return w.send(t.Rank, &r, mem.Bytes(both), result.Raw(), nil)
 }
 
-// send sends a request with the payload b, and posts the receive of its answer, if result is to
-// have one. The lock is held.
+// send sends a request with the payload b, and posts the receive of its answer, if result has
+// room for an answer. The lock is held.
 func (w *Window) send(rank int, r *request, b, result mem.Buffer, keep Keep) error {
 	p := &w.pending[rank]
 	if result.Size() > 0 || r.head[headRequest] == reqFlush {
@@ -189,12 +189,14 @@ func (w *Window) send(rank int, r *request, b, result mem.Buffer, keep Keep) err
 	if r.head[headPayload] == behind {
 		p.keep(w.Comm.Isend(rank, tagPayload, b), keep)
 	}
-	// Requests are done in order: an answer says that all before it are, or were refused.
+	// Requests are done in order: an answer says that all earlier requests are done, or were
+	// refused.
 	p.sent = r.head[headRequest] != reqFlush && (r.head[headAnswer] == 0 || w.cfg.Kind == Dynamic)
 	return nil
 }
 
-// Requested starts an operation, and returns what is complete when all is that start has kept.
+// Requested starts an operation, and returns a request that is complete when all requests kept by
+// start are.
 func (w *Window) Requested(start func(keep Keep) error) (core.Request, error) {
 	var all []core.Request
 	if err := start(func(r core.Request) { all = append(all, r) }); err != nil || len(all) == 0 {
@@ -218,7 +220,7 @@ func (w *Window) Outcome(err error) error {
 	return err
 }
 
-// keep keeps a request for a flush, and tells the caller of it.
+// keep keeps a request for a flush, or passes it to the caller's Keep.
 func (p *pending) keep(r core.Request, keep Keep) {
 	if keep == nil {
 		p.requests = append(p.requests, r)

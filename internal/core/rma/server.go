@@ -11,9 +11,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// A server does what other ranks ask of this one's part, on a goroutine of its own: whoever polls
-// delivers a request to it, and need not know of windows. Between requests it waits for nothing
-// that the launcher would take for a stuck rank.
+// A server does the operations of other ranks on this rank's part, on a goroutine of its own: any
+// polling goroutine delivers a request to the server, and need not know of windows. Between
+// requests the server waits for nothing that the launcher would take for a stuck rank.
 type server struct {
 	w      *Window
 	room   []byte
@@ -21,7 +21,7 @@ type server struct {
 	signal chan struct{} // next is complete
 	over   chan struct{} // the goroutine has ended
 
-	refused map[int][]byte // what the next flush of a rank is answered, of which a request was refused
+	refused map[int][]byte // answers to the next flush of ranks of which a request was refused
 
 	mu     sync.Mutex // guards next, which stop cancels, and ending
 	next   core.Request
@@ -45,7 +45,7 @@ func (w *Window) serve() {
 	go s.run()
 }
 
-// expect posts the receive of the next request, unless the window ends, and returns it.
+// expect posts the receive of the next request, unless the window ends, and returns the request.
 func (s *server) expect() (core.Request, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *server) run() {
 		<-s.signal
 		st, err := next.Wait(context.Background())
 		if err != nil {
-			return // the window is freed, or broken: then all that wait for it learn of that
+			return // the window is freed, or broken: then all its waits learn of that
 		}
 		var r request
 		if !r.parse(s.room[:st.Bytes]) {
@@ -90,7 +90,7 @@ func (w *Window) stop() {
 	s := w.server
 	s.mu.Lock()
 	s.ending = true
-	s.next.Cancel() // does nothing to one that is complete, and to none
+	s.next.Cancel() // does nothing if next is complete, or none
 	s.mu.Unlock()
 	<-s.over
 }
@@ -133,7 +133,7 @@ func (s *server) handle(from int, r *request) error {
 	return fmt.Errorf("request %d: there is none", r.head[headRequest])
 }
 
-// check returns what is wrong with a target of this rank's.
+// check returns an error if a target of this rank's is not valid.
 func (s *server) check(t *Target, r *request) error {
 	if n := t.Layout.Size(); n != int(r.head[headBytes]) || n == 0 {
 		return fmt.Errorf("%d bytes for a target of %d", r.head[headBytes], n)
@@ -141,9 +141,9 @@ func (s *server) check(t *Target, r *request) error {
 	return s.w.check(t, t.Layout.Size())
 }
 
-// refuse does nothing of a request for memory that is not attached. The rank learns of it by
-// answers that are longer than their receives: to this request, if it wants one, and to the next
-// flush.
+// refuse does nothing of a request for memory that is not attached. The rank learns of the
+// refusal by answers that are longer than their receives: to this request, if an answer is
+// wanted, and to the next flush.
 func (s *server) refuse(from int, r *request) {
 	if r.head[headPayload] == behind {
 		come := s.w.Comm.Irecv(from, tagPayload, mem.Buffer{}) // truncated
@@ -160,9 +160,9 @@ func (s *server) refuse(from int, r *request) {
 	s.refused[from] = []byte{1}
 }
 
-// payload stores a request's payload. A wait for one that is a message of its own leaves it to
-// others to poll: whoever has waited for long when this goroutine has polled, and goes, begins
-// again a millisecond later.
+// payload stores a request's payload. While waiting for a payload in a message of its own, this
+// goroutine leaves polling to others: if it had polled, a goroutine that has waited for long
+// would begin again only a millisecond later.
 func (s *server) payload(from int, r *request, b mem.Buffer) error {
 	if r.head[headPayload] == behind {
 		come := s.w.Comm.Irecv(from, tagPayload, b)
@@ -177,8 +177,7 @@ func (s *server) payload(from int, r *request, b mem.Buffer) error {
 	return mem.Copy(b, mem.Bytes(r.data))
 }
 
-// answer sends b, which nothing changes before the rank has it: what may is a conflict of the
-// program's.
+// answer sends b. Changes of b before the rank has it are a conflict of the program's.
 func (s *server) answer(to int, b mem.Buffer) { s.w.Comm.Isend(to, tagAnswer, b) }
 
 func (s *server) combine(from int, r *request, t *Target) error {
@@ -233,7 +232,7 @@ func (s *server) swap(from int, r *request, t *Target) error {
 	return nil
 }
 
-// grant gives the lock to those whose turn it is, in the order in which they have asked.
+// grant gives the lock to the next ranks, in the order of their requests.
 func (s *server) grant() {
 	for len(s.queue) > 0 && !s.writer {
 		first := s.queue[0]

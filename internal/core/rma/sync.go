@@ -11,19 +11,19 @@ import (
 	"gompi/internal/mem"
 )
 
-// barrier orders the loads and stores of this goroutine before it and behind it, those of memory
-// that is shared with other processes included. It is a store and a load that are sequentially
-// consistent, as all atomic ones of Go are: on amd64 the store is an exchange, which drains the
-// stores before it; on arm64 earlier accesses come before the store, which is a release, the load
-// comes behind it, since both are of that kind, and later accesses behind the load, an acquire.
+// barrier orders this goroutine's loads and stores before the barrier and after it, including
+// memory shared with other processes. It is a store and a load that are sequentially consistent,
+// as all of Go's atomics are. On amd64 the store is an exchange, which drains earlier stores. On
+// arm64 earlier accesses come before the store, which is a release; the load comes after the
+// store, since both are of that kind, and later accesses after the load, an acquire.
 func barrier() {
 	var word atomic.Uint32
 	word.Store(1)
 	word.Load()
 }
 
-// Flush waits until all that this rank has put to the part of a rank, got from it and accumulated
-// there is done at both (MPI_Win_flush).
+// Flush waits until all that this rank has put to the part of a rank, got from that part and
+// accumulated there is done at both (MPI_Win_flush).
 func (w *Window) Flush(ctx context.Context, rank int) error {
 	if uint(rank) < uint(len(w.parts)) && w.parts[rank].Direct {
 		barrier()
@@ -72,15 +72,15 @@ func (w *Window) FlushLocalAll(ctx context.Context) error {
 	return w.fault("window flushlocalall", -1, refused)
 }
 
-// Sync has what others have put seen by this rank's loads, and what it has stored by others' gets
+// Sync makes others' puts visible to this rank's loads, and this rank's stores to others' gets
 // (MPI_Win_sync).
 func (w *Window) Sync() {
 	barrier()
 	w.poll()
 }
 
-// poll makes progress now and then, in calls that wait for nothing: a program may make no others
-// until another rank does something. All that C does itself so often have it.
+// poll makes progress now and then, in calls without waits: a program may make no others until
+// another rank acts. Every call that C may do itself polls in this way.
 func (w *Window) poll() {
 	if w.shared.Polls() {
 		w.Comm.Progress(true)
@@ -137,8 +137,8 @@ func (w *Window) flushLocal(ctx context.Context, rank int) error {
 // underWay are requests that may be under way.
 type underWay []core.Request
 
-// prune forgets the requests that are over, up to the first that is not. While a flush waits for
-// them it leaves them where they are, and new requests go behind them.
+// prune forgets the leading requests that are over. While a flush waits for them they stay in
+// place, and new requests go behind them.
 func (u *underWay) prune(flushes int) {
 	over := 0
 	for over < len(*u) && (*u)[over].Done() {
@@ -151,9 +151,9 @@ func (u *underWay) prune(flushes int) {
 	*u = (*u)[over:]
 }
 
-// forget makes room for another request: it moves those that are not over to new memory, of which
-// they take half at most. So an epoch of many requests takes as much as those that are under way at
-// a time, and a request costs two looks on average. Flushes wait for the old ones meanwhile.
+// forget makes room for another request: pending requests move to new memory, of which they take
+// half at most. So an epoch of many requests takes memory for the requests under way at a time,
+// and a request costs two looks on average. Flushes wait for the old ones meanwhile.
 func (u *underWay) forget() {
 	if len(*u) < cap(*u) {
 		return
@@ -173,8 +173,9 @@ func (u *underWay) forget() {
 	*u = kept
 }
 
-// goesOn reports whether a call that synchronizes goes on after a flush with an error. Others wait
-// for it, and a target that is not attached is an error of this rank's alone, kept in refused.
+// goesOn reports whether a synchronizing call goes on after a flush with an error. Other ranks
+// wait for this call, and a target that is not attached is an error of this rank's alone, kept in
+// refused.
 func goesOn(refused *error, err error) bool {
 	if errors.Is(err, ErrRange) {
 		*refused = cmp.Or(*refused, err)
@@ -183,7 +184,8 @@ func goesOn(refused *error, err error) bool {
 	return err == nil
 }
 
-// Fence ends what all ranks have begun, and begins anew (MPI_Win_fence). It is collective.
+// Fence ends the operations that all ranks have begun, and begins anew (MPI_Win_fence). Fence is
+// collective.
 func (w *Window) Fence(ctx context.Context) error {
 	var refused error
 	for rank := range w.parts {
@@ -194,8 +196,8 @@ func (w *Window) Fence(ctx context.Context) error {
 	return w.fault("window fence", -1, cmp.Or(w.Comm.Do(ctx, new(call.Call).Barrier()), refused))
 }
 
-// Post lets ranks access this one's part, which each of them has to Start (MPI_Win_post). It waits
-// for nothing. unannounced states that they know (MPI_MODE_NOCHECK).
+// Post lets ranks access this rank's part, which each of them has to Start, without a wait
+// (MPI_Win_post). unannounced states that they know (MPI_MODE_NOCHECK).
 func (w *Window) Post(ranks []int, unannounced bool) error {
 	if len(w.posts) > 0 || w.dones != nil {
 		return w.fault("window post", -1, wrong("this rank has posted already"))
@@ -247,7 +249,7 @@ func (w *Window) checkRanks(ranks []int) error {
 	return nil
 }
 
-// Complete ends what Start has begun (MPI_Win_complete).
+// Complete ends the accesses begun by Start (MPI_Win_complete).
 func (w *Window) Complete(ctx context.Context) error {
 	if w.starts == nil {
 		return w.fault("window complete", -1, wrong("this rank has not started"))
@@ -263,7 +265,7 @@ func (w *Window) Complete(ctx context.Context) error {
 	return w.fault("window complete", -1, cmp.Or(w.Comm.Err(), refused))
 }
 
-// Wait waits until all ranks that this one has posted to have called Complete (MPI_Win_wait).
+// Wait waits until all ranks that this rank has posted to have called Complete (MPI_Win_wait).
 func (w *Window) Wait(ctx context.Context) error {
 	if w.dones == nil {
 		return w.fault("window wait", -1, wrong("this rank has not posted"))
@@ -276,8 +278,7 @@ func (w *Window) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Test reports whether Wait would wait for nothing; if so it has done what Wait does
-// (MPI_Win_test).
+// Test reports whether Wait would return at once; if so Test has done the same (MPI_Win_test).
 func (w *Window) Test(ctx context.Context) (bool, error) {
 	if w.dones == nil {
 		return false, w.fault("window test", -1, wrong("this rank has not posted"))

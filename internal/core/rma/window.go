@@ -22,26 +22,27 @@ type Kind int
 const (
 	Created   Kind = iota // the caller's
 	Allocated             // each rank's own, allocated with the window
-	Shared                // the same, on one host, one part behind the other
-	Dynamic               // what is attached later
+	Shared                // the same, on a single host, with consecutive parts
+	Dynamic               // memory attached later
 )
 
-// Config is what one rank gives to make a window. Only Kind is the same on all ranks.
+// Config is a rank's description of a new window. Only Kind is the same on all ranks.
 type Config struct {
 	Kind Kind
-	// Base is where the memory of a Created window begins; Keep keeps it alive if it is Go's.
+	// Base is where the memory of a Created window begins; Keep keeps Go's memory alive.
 	Base uintptr
 	Keep any
 	Size int // bytes of this rank's part
-	Unit int // what offsets of other ranks count here, in bytes
+	Unit int // the unit in which other ranks count offsets here, in bytes
 	// Apart has the parts of a Shared window begin on pages of their own.
 	Apart bool
-	// Custom returns what combines packed elements that no mem.Type describes.
+	// Custom returns the function that combines packed elements that no mem.Type describes.
 	Custom func(code uint64) func(acc, in []byte)
 }
 
 // A Window is memory of each rank of a communicator that the others reach. Its methods may be
-// called from several goroutines, but for those that begin and end epochs: one at a time.
+// called from several goroutines, except the methods that begin and end epochs: these one at a
+// time.
 type Window struct {
 	Comm *core.Comm // the window's own
 
@@ -51,10 +52,10 @@ type Window struct {
 	shared *lease.Window // parts, for C
 	own    []mem.Buffer  // for FreeLocal
 	key    []byte        // with which devices of other hosts access this part; nil if they cannot
-	total  int           // bytes that it has allocated for all parts, of a Shared window
+	total  int           // bytes allocated for all parts of a Shared window
 
-	posts  []int // ranks that this one has posted to
-	starts []int // ranks that this one has started to access
+	posts  []int // ranks that this rank has posted to
+	starts []int // ranks that this rank has started to access
 	dones  []core.Request
 
 	mu      sync.Mutex // guards pending and room, and the order of messages
@@ -62,21 +63,21 @@ type Window struct {
 	room    []byte
 
 	mine       sync.Mutex // held with the lock of this rank's elements
-	server     *server    // nil if no rank needs one here
+	server     *server    // nil if no rank needs a server here
 	attachment sync.Mutex // guards regions
 	regions    []region   // of a dynamic window, sorted
 }
 
-// A part is the memory of one rank.
+// A part is the memory of a rank.
 type part struct {
 	*lease.Part
-	base   uintptr // where the rank has it
+	base   uintptr // the part's address in the rank
 	kernel *core.Kernel
 	remote *core.Remote
 	same   bool // the rank is on this host
 }
 
-// A pending is what is under way to a rank, or may be.
+// A pending is the operations that are under way to a rank, or may be.
 type pending struct {
 	requests underWay
 	callers  underWay // requests that callers have, and wait for
@@ -85,11 +86,11 @@ type pending struct {
 	written  bool     // the same, by a device
 }
 
-// controlBytes are those of a part's control words: a page, as the heap gives memory.
+// controlBytes are the bytes of a part's control words: a page, as the heap gives memory.
 const controlBytes = 4096
 
-// New makes a window of c's ranks. It is collective, and takes c, which is the window's from then
-// on, also if it fails.
+// New makes a window of c's ranks. New is collective, and takes c, which is the window's from
+// then on, even after an error.
 func New(ctx context.Context, c *core.Comm, cfg Config) (*Window, error) {
 	w := &Window{
 		Comm: c, cfg: cfg, me: c.Rank(), parts: make([]part, c.Size()),
@@ -115,7 +116,7 @@ func New(ctx context.Context, c *core.Comm, cfg Config) (*Window, error) {
 	return w, nil
 }
 
-// What a rank tells the others of its part: words of a card.
+// A rank's description of its part for the others: words of a card.
 const (
 	cardFailed = iota
 	cardBase
@@ -127,7 +128,7 @@ const (
 	cardWords
 )
 
-// meet allocates this rank's memory, and returns what all ranks tell of theirs.
+// meet allocates this rank's memory, and returns the cards of all ranks.
 func (w *Window) meet(ctx context.Context) ([]uint64, error) {
 	n := len(w.parts)
 	sizes, err := w.sizes(ctx)
@@ -166,7 +167,7 @@ func (w *Window) meet(ctx context.Context) ([]uint64, error) {
 	return all, nil
 }
 
-// sizes returns those of all parts, if the window needs them, and the size of this one's else.
+// sizes returns the sizes of all parts, if the window needs them, else only this part's.
 func (w *Window) sizes(ctx context.Context) ([]int, error) {
 	all := make([]int, len(w.parts))
 	all[w.me] = w.cfg.Size
@@ -176,8 +177,8 @@ func (w *Window) sizes(ctx context.Context) ([]int, error) {
 	return all, w.Comm.Do(ctx, new(call.Call).Allgather(mem.Of([]int{w.cfg.Size}), mem.Of(all)))
 }
 
-// allocate takes memory for this rank's part and its control words. In a Shared window whose parts
-// are not apart, rank 0 takes that of all.
+// allocate takes memory for this rank's part and its control words. In a Shared window whose
+// parts are not apart, rank 0 takes the memory of all.
 func (w *Window) allocate(sizes []int) error {
 	p := &w.parts[w.me]
 	p.base, p.Size, p.Unit = w.cfg.Base, w.cfg.Size, w.cfg.Unit
@@ -209,8 +210,8 @@ func (w *Window) allocate(sizes []int) error {
 	return nil
 }
 
-// take allocates n bytes that the ranks of this host see, if they share memory; that of a Shared
-// window also where their messages go by TCP.
+// take allocates n bytes that the ranks of this host see, if they share memory. A Shared window's
+// memory is seen even if messages go by TCP.
 func (w *Window) take(n int) (unsafe.Pointer, error) {
 	if w.cfg.Kind == Shared {
 		b, err := w.Comm.AllocMapped(n)
@@ -304,39 +305,39 @@ func (w *Window) join(r int, p *part, card []uint64) {
 	}
 }
 
-// needsServer reports whether other ranks reach this one's memory or locks by messages.
+// needsServer reports whether other ranks reach this rank's memory or locks by messages.
 func (w *Window) needsServer(cards []uint64) bool {
 	mine := cards[w.me*cardWords:][:cardWords]
 	private := w.cfg.Kind == Dynamic || mine[cardPlace] == 0 && w.parts[w.me].Size > 0 && w.cfg.Kind != Shared
 	return !w.shared.Local || len(w.parts) > 1 && private
 }
 
-// Size returns the bytes of a rank's part, 0 in a dynamic window, and Unit what offsets count.
+// Size returns the bytes of a rank's part, 0 in a dynamic window, and Unit the unit of offsets.
 func (w *Window) Size(rank int) int { return w.parts[rank].Size }
 
 // Unit is described at Size.
 func (w *Window) Unit(rank int) int { return w.parts[rank].Unit }
 
-// Memory returns a rank's part, if this rank reaches it directly.
+// Memory returns a rank's part, if this rank reaches that part directly.
 func (w *Window) Memory(rank int) (base uintptr, size int, ok bool) {
 	p := &w.parts[rank]
 	return p.Here, p.Size, p.Direct && w.cfg.Kind != Dynamic
 }
 
-// ForC returns what C needs to access w.
+// ForC returns the state that C needs to access w.
 func (w *Window) ForC() *lease.Window { return w.shared }
 
 // Kind returns how w was made.
 func (w *Window) Kind() Kind { return w.cfg.Kind }
 
-// Free ends the window: it waits for all that is under way, on all ranks. It is collective. The
-// memory of an Allocated or Shared one must not be touched any more.
+// Free ends the window. Free is collective, and waits for all that is under way, on all ranks.
+// The memory of an Allocated or Shared window must not be touched any more.
 func (w *Window) Free(ctx context.Context) error {
 	err := w.Fence(ctx)
 	w.stop()
 	if err == nil || errors.Is(err, ErrRange) {
 		w.release()
-	} // else peers may still be in it: it goes with the last communicator
+	} // else peers may still use the memory: it goes with the last communicator
 	if closed := w.Comm.Close(ctx); err == nil {
 		err = closed
 	}
@@ -350,17 +351,17 @@ func (w *Window) release() {
 		}
 	}
 	for _, b := range w.own {
-		_ = w.Comm.FreeLocal(b) // it is AllocLocal's or AllocMapped's
+		_ = w.Comm.FreeLocal(b) // b is AllocLocal's or AllocMapped's
 	}
 	w.own = nil
 }
 
-// fault wraps err with where it happened.
+// fault wraps err with the operation and the peer.
 func (w *Window) fault(op string, peer int, err error) error {
 	if err == nil {
 		return nil
 	}
-	var of *core.Error // an operation that w has made of this one
+	var of *core.Error // an operation that consists of this operation
 	if errors.As(err, &of) {
 		err = of.Err
 	}

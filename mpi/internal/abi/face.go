@@ -1,20 +1,20 @@
 package abi
 
-// A Face is the C library through which the program calls: some of its constants, and how functions
-// of the program are called. A test has one in Go.
+// A Face is the C library that the program calls: some of its constants, and how to call
+// functions of the program. Tests have a Face in Go.
 type Face struct {
 	ProcNull, AnySource, Undefined                                     int // in arrays and attributes, which are not converted
 	BsendOverhead                                                      int
 	BufferAutomatic                                                    Addr
-	LastCode                                                           int // MPI_ERR_LASTCODE: added codes come behind it
+	LastCode                                                           int // MPI_ERR_LASTCODE: added codes follow
 	MaxObjectName, MaxErrorString, MaxProcessorName, MaxInfoKey        int // with the zero at the end
 	MaxInfoValue                                                       int
-	Unified, FlavorCreate                                              int // MPI_WIN_UNIFIED, MPI_WIN_FLAVOR_CREATE: others are behind it
+	Unified, FlavorCreate                                              int // MPI_WIN_UNIFIED, MPI_WIN_FLAVOR_CREATE: others follow
 	DistributeBlock, DistributeCyclic, DistributeNone, DefaultArgument int
 
 	// CallOp calls a program's operator: inout = in op inout, for n elements.
 	CallOp func(fn, in, inout Addr, n int, op, datatype Handle)
-	// CopyAttr and DeleteAttr call a keyval's functions, and return a class. kind is that of
+	// CopyAttr and DeleteAttr call a keyval's functions, and return a class. kind is the kind of
 	// the object, as package attrs has it.
 	CopyAttr   func(fn Addr, kind int, object Handle, keyval int, extra, value Addr) (copied Addr, flag bool, class Class)
 	DeleteAttr func(fn Addr, kind int, object Handle, keyval int, value, extra Addr) Class
@@ -25,15 +25,15 @@ type Face struct {
 	Release func(fn, extra Addr) Class
 	Cancel  func(fn, extra Addr, complete bool) Class
 
-	// Count counts bytes that a call has moved, at the call of MPI that this thread is in, and, if
-	// peer is not negative, with which rank of the job and which tag it exchanges a message.
+	// Count counts bytes that a call has moved, at this thread's current call of MPI, and, if
+	// peer is not negative, the rank of the job and the tag of a message.
 	Count func(bytes, peer, tag int)
 
 	// Alloc and Free are malloc and free: memory that C may keep.
 	Alloc func(n int) Addr
 	Free  func(Addr)
-	// Combine is what Go has no numbers for: inout = in op inout for n elements of a type with long
-	// double in it. It reports whether there is such an operator.
+	// Combine combines types without numbers in Go: inout = in op inout for n elements of a type
+	// with long double in it. The result is false without such an operator.
 	Combine func(op Handle, datatype Handle, in, inout Addr, n int) bool
 
 	Alone func() error // an error if the process has another MPI library, too

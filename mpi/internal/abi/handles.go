@@ -9,7 +9,7 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// A Handle is the number of an object: of one kind, since C has a type for each.
+// A Handle is the number of an object of a kind, since C has a type for each kind.
 type Handle int32
 
 // A registry has the objects of one kind by their numbers. To look one up takes no lock.

@@ -19,7 +19,7 @@ func CheckType(t *Datatype) error {
 	return nil
 }
 
-// derived gives a new type a handle. It is not committed.
+// derived gives a new type a handle. The type is not committed.
 func derived(t *datatype.Type, err error) (*Datatype, error) {
 	if err != nil {
 		return nil, err
@@ -275,11 +275,11 @@ func TypeCommit(h *abi.Handle) error {
 	return nil
 }
 
-// lender tells the face what it may move of a datatype's elements itself; nil if nothing.
+// lender tells the face which datatypes' elements it may move itself; nil if none.
 var lender *lease.Lease
 
-// Lend has l know each datatype of the program whose elements are one loop of runs, as vectors are,
-// from its commit until it is freed. It is called before there are any.
+// Lend tells l of each datatype of the program whose elements are a single loop of runs, like
+// vectors', from its commit until it is freed. Lend is called before there are any.
 func Lend(l *lease.Lease) { lender = l }
 
 func (t *Datatype) commit() {
@@ -289,7 +289,7 @@ func (t *Datatype) commit() {
 	}
 }
 
-// shape returns what an element is to the face, if it is one loop of runs.
+// shape returns the face's description of an element, if it is a single loop of runs.
 func (t *Datatype) shape() (s lease.Shape, ok bool) {
 	l := t.Layout(1)
 	o, ok := l.Loop()
@@ -301,7 +301,8 @@ func (t *Datatype) shape() (s lease.Shape, ok bool) {
 		ok && fits(t.Size()) && fits(o.Stride) && fits(o.Off)
 }
 
-// TypeFree takes the handle back. Messages under way, and types made of it, keep what they need.
+// TypeFree takes the handle back. Messages under way, and types made from this type, keep their
+// data.
 func TypeFree(h *abi.Handle) error {
 	t := Registry.Find(*h)
 	if err := CheckType(t); err != nil {

@@ -37,15 +37,17 @@ type Datatype struct {
 	freed   bool
 }
 
-// Operand has the handle stay t's, also if the program frees it, as long as anything refers to t.
+// Operand makes the handle stay t's, even if the program frees it, as long as anything refers to
+// t.
 func (t *Datatype) Operand() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.operand = true
 }
 
-// During calls f, an operator that gets t's handle. Meanwhile the handle is valid, also if the
-// program has freed it: reductions under way end as if it had not (MPI-5.0, section 5.1.9).
+// During calls f, an operator that gets t's handle. Meanwhile the handle is valid, even if the
+// program has freed it: reductions under way end as if the handle were not freed (MPI-5.0,
+// section 5.1.9).
 func (t *Datatype) During(f func()) {
 	if t.Basic() != nil {
 		f()
@@ -95,19 +97,19 @@ func (t *Datatype) Stage(buf abi.Addr, n int, room []byte) Staged { return Stage
 // Leave fills room.
 func (s *Staged) Leave() { s.t.Pack(s.room, uintptr(s.buf), s.n) }
 
-// Arrive stores what is in room.
+// Arrive unpacks room into the elements.
 func (s *Staged) Arrive() { s.t.Unpack(uintptr(s.buf), s.n, s.room) }
 
-// Span returns where the data of an array of n elements begins, counted from its address, and how
-// many bytes it spans. n is 1 or more.
+// Span returns where the data of an array of n elements begins, counted from the array's address,
+// and how many bytes the data spans. n is 1 or more.
 func (t *Datatype) Span(n int) (from, bytes int) {
 	lb, extent := t.TrueExtent()
 	last := (n - 1) * t.Extent()
 	return lb + min(last, 0), extent + max(last, -last)
 }
 
-// Buffer returns n elements as bytes that messages take: where they lie. It is kept for the next
-// call with the same arguments, which programs make most.
+// Buffer returns n elements in place, as bytes that messages take. The Buffer is kept for the
+// next call with the same arguments, the most frequent case.
 func (t *Datatype) Buffer(buf abi.Addr, n int) mem.Buffer {
 	if b, ok := t.Dense(buf, n); ok {
 		return b
@@ -130,14 +132,14 @@ func LoopBuffer(buf abi.Addr, bytes, run, stride int) mem.Buffer {
 	return layout.Lay(uintptr(buf), nil, l.Layout(), mem.U8, bytes, false)
 }
 
-// A laid is n elements at buf that are not one run.
+// A laid is n elements at buf that are not contiguous.
 type laid struct {
 	mem.Buffer
 	buf abi.Addr
 	n   int
 }
 
-// Dense returns n elements where they lie, if they are one run of bytes.
+// Dense returns n elements in place, if they are contiguous.
 func (t *Datatype) Dense(buf abi.Addr, n int) (mem.Buffer, bool) {
 	at, ok := t.Contiguous(n)
 	if !ok {
@@ -156,8 +158,8 @@ func (t *Datatype) Packed(buf abi.Addr, n int) []byte {
 // none is the datatype of no elements.
 var none = &Datatype{Type: new(datatype.Type), committed: true}
 
-// Used returns t, or where there are no elements and t is MPI_DATATYPE_NULL a datatype in its
-// place: MPICH's messages and some of its collectives do not look at it then.
+// Used returns t, or a datatype in its place if t is MPI_DATATYPE_NULL and there are no elements:
+// MPICH's messages and some of its collectives do not look at t then.
 func Used(n int, t *Datatype) *Datatype {
 	if n == 0 && t == nil {
 		return none
@@ -165,10 +167,10 @@ func Used(n int, t *Datatype) *Datatype {
 	return t
 }
 
-// Check returns what is wrong with a count and a datatype.
+// Check returns an error if a count or a datatype is not valid.
 func Check(n int, t *Datatype) error { return CheckBlocks(1, n, t) }
 
-// CheckBlocks is Check for blocks of n elements each, one behind the other.
+// CheckBlocks is Check for consecutive blocks of n elements each.
 func CheckBlocks(blocks, n int, t *Datatype) error {
 	switch {
 	case n < 0:

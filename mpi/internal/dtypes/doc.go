@@ -1,3 +1,3 @@
 // Package dtypes gives datatypes handles, names and attributes, and turns elements in C's memory
-// into bytes that core moves, and back. What a type is, is package datatype's.
+// into bytes that core moves, and back. Package datatype has the types themselves.
 package dtypes

@@ -82,7 +82,7 @@ func TypeGetContents(t *Datatype, maxIntegers, maxAddresses, maxTypes int, integ
 	return nil
 }
 
-// HandleOf returns a handle of a type, a new one unless it is predefined.
+// HandleOf returns a handle of a type, a new handle unless the type is predefined.
 func HandleOf(t *datatype.Type) (*Datatype, error) {
 	if t.Basic() != nil {
 		return predefinedOf(t, nil)

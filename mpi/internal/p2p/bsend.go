@@ -7,7 +7,7 @@ import (
 	"gompi/mpi/internal/comms"
 )
 
-// buffered copies m, and starts to send it. What it returns is for a persistent request: it is
+// buffered copies m, and starts to send the copy. The result is for a persistent request, already
 // over.
 func (m *message) buffered() (core.Request, error) {
 	return core.Request{}, m.c.BufferForSends().Send(m.n*m.t.Size(), func() core.Request {

@@ -6,14 +6,13 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// An outcome is what is known of a request that stays as it is.
+// An outcome is the state of a request that stays as it is.
 type outcome struct {
-	active, over bool // one that is null or inactive is over
+	active, over bool // null and inactive requests are over
 	st           abi.Status
 }
 
-// store stores o's status, with MPI_SUCCESS, which the empty status has. st is nil if it is to be
-// ignored.
+// store stores o's status, with MPI_SUCCESS, which the empty status has. st is nil if ignored.
 func (o *outcome) store(st *abi.Status) {
 	if st != nil {
 		*st = o.st

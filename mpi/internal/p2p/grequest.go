@@ -8,7 +8,7 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// generalized is what a request of MPI_Grequest_start has: functions of the program's.
+// generalized is the state of a request of MPI_Grequest_start: functions of the program's.
 type generalized struct {
 	queryFn, freeFn, cancelFn, extra abi.Addr
 
@@ -24,7 +24,8 @@ func GrequestStart(queryFn, freeFn, cancelFn, extra abi.Addr) (*Request, error) 
 	return r, nil
 }
 
-// GrequestComplete ends the operation. Its outcome is asked for when the program waits for it.
+// GrequestComplete ends the operation. Its outcome is queried when the program waits for the
+// request.
 func GrequestComplete(r *Request) error {
 	if r == nil || r.user == nil {
 		return errs.New(errs.Request, "the request is not a generalized one")
@@ -69,7 +70,7 @@ func (g *generalized) cancel(over bool) error {
 	return classError(abi.C.Cancel(g.cancelFn, g.extra, over), "the request's function to cancel has failed")
 }
 
-// free lets r go: at once if it is over, else when it is.
+// free releases r: at once if r is over, else when r is.
 func (g *generalized) free(r *Request) {
 	g.mu.Lock()
 	g.freed = true

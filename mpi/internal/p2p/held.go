@@ -14,18 +14,18 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// This file passes receives to and from the face, which posts short ones itself while it can
+// This file passes receives to and from the face, which posts short receives itself while it can
 // (package lease of internal/core). Their handles are FirstHeld and more, in C as in Go.
 
 // calls is how many calls of the face are under way.
 var calls atomic.Int32
 
-// passing is held while receives pass from or to the face, so that no other thread posts one
-// between.
+// passing is held while receives pass from or to the face, so that no other thread posts a
+// receive between.
 var passing sync.Mutex
 
-// Enter is called at the beginning of each call of the face. What that holds becomes requests, in
-// their order.
+// Enter is called at the beginning of each call of the face. The face's receives become requests,
+// in their order.
 func Enter() {
 	calls.Add(1)
 	if !comms.Lease.Holds() {
@@ -54,7 +54,7 @@ func (r *Request) stay(place, source int) {
 	r.source = source
 	r.Handle = abi.Handle(table.FirstHeld + place)
 	r.order = orders.Add(1)
-	Requests.Restore(r.Handle, r) // not Set: another thread may add one, and grow the registry
+	Requests.Restore(r.Handle, r) // not Set: another thread may add a request, and grow the registry
 }
 
 // orders is the order of the last receive with such a handle.
@@ -73,7 +73,7 @@ func Leave() {
 func giveBack() {
 	passing.Lock()
 	defer passing.Unlock()
-	if comms.Lease.Holds() || !comms.Lease.Claim() { // a call that begins from here on sees it and waits for passing,
+	if comms.Lease.Holds() || !comms.Lease.Claim() { // a call that begins from here on sees the claim and waits for passing,
 		return
 	}
 	var passed []*Request
@@ -92,7 +92,7 @@ func giveBack() {
 	}
 }
 
-// passPosted returns what it has passed.
+// passPosted passes receives to the face, and returns them.
 func passPosted() []*Request {
 	var all []*Request
 	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+lease.Held; h++ {

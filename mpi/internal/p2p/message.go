@@ -15,7 +15,7 @@ type mode uint8
 
 const (
 	standard    mode = iota // ready sends, too
-	synchronous             // when it was matched
+	synchronous             // when matched
 	buffered                // at once: the message is copied
 )
 
@@ -29,7 +29,7 @@ type message struct {
 	c    *comms.Comm
 }
 
-// check returns what is wrong with the arguments of a send.
+// check returns an error if the arguments of a send are not valid.
 func (m *message) check() error {
 	if err := m.checkData(); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (m *message) check() error {
 	return nil
 }
 
-// checkReceive returns what is wrong with the arguments of a receive.
+// checkReceive returns an error if the arguments of a receive are not valid.
 func (m *message) checkReceive() error {
 	if err := m.checkData(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (m *message) checkReceive() error {
 	return m.c.CheckSource(m.peer, m.tag)
 }
 
-// checkData checks the communicator, and what is sent or received.
+// checkData checks the communicator, and the data to send or receive.
 func (m *message) checkData() error {
 	if m.c == nil {
 		return errs.New(errs.Comm, "the communicator is not valid")
@@ -136,7 +136,8 @@ func SendrecvReplace(buf abi.Addr, n int, t *dtypes.Datatype, dest, sendtag, sou
 	return in.sendrecv(mem.Of(out.t.Packed(buf, n)), &out, st)
 }
 
-// checkExchange returns what is wrong with the arguments of a call that sends out and receives m.
+// checkExchange returns an error if the arguments of a call that sends out and receives m are not
+// valid.
 func (m *message) checkExchange(out *message) error {
 	if err := out.check(); err != nil {
 		return err
@@ -187,7 +188,7 @@ func Iprobe(source, tag int, c *comms.Comm, st *abi.Status) (bool, error) {
 	return ok, err
 }
 
-// A Message is one that Mprobe took.
+// A Message is a message that Mprobe took.
 type Message struct {
 	Handle abi.Handle
 	m      *core.Message // nil: of MPI_PROC_NULL
@@ -275,7 +276,7 @@ func (m *Message) receive(buf abi.Addr, n int, t *dtypes.Datatype, st *abi.Statu
 	return err
 }
 
-// tagOf returns a tag of a receive as core has it.
+// tagOf returns core's tag of a receive.
 func tagOf(tag int) int {
 	if tag == abi.AnyTag {
 		return core.AnyTag

@@ -14,21 +14,21 @@ import (
 
 var Requests = abi.NewRegistry(table.RequestNull, func(r *Request) abi.Handle { return r.Handle })
 
-// A Request is an operation in progress, or a persistent one.
+// A Request is an operation in progress, or a persistent request.
 type Request struct {
 	Handle abi.Handle
 	Op     core.Request
 	Others []core.Request        // besides Op, of an operation with several
-	Then   func(err error) error // what else is done when it is complete; the request's error
+	Then   func(err error) error // the rest of the operation's completion; returns the request's error
 	Own    []*core.Comm          // of a persistent collective,
-	Close  func()                // which it closes
+	Close  func()                // which Close closes
 
 	c      *comms.Comm
-	by     comms.Raiser           // whose error handler is called: c's, if it is nil
-	isRecv bool                   // its status says what has come
-	again  func(r *Request) error // starts it, if it is persistent
-	order  uint64                 // in which it was posted, of a receive that the face can have,
-	source int                    // and whom it is from
+	by     comms.Raiser           // the object whose error handler is called, nil for c
+	isRecv bool                   // its status is the message's
+	again  func(r *Request) error // starts a persistent request
+	order  uint64                 // the order of posting, of a receive that the face can have,
+	source int                    // and its source
 	active bool                   // started, and its outcome was not reported
 	over   bool                   // st and err are its outcome
 	user   *generalized           // of MPI_Grequest_start
@@ -55,7 +55,7 @@ func NewRequest(c *comms.Comm) *Request {
 	return r
 }
 
-// Of says of a new request which object it is of, if that is no communicator.
+// Of sets the object of a new request, if that is no communicator.
 func (r *Request) Of(by comms.Raiser) *Request {
 	r.by = by
 	return r
@@ -88,7 +88,7 @@ func (r *Request) release() {
 	requestPool.Put(r)
 }
 
-// Become makes r, which is persistent, wait for what start has started.
+// Become makes r, which is persistent, wait for the operation that start has started.
 func (r *Request) Become(start func() (*Request, error)) error {
 	s, err := start()
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *Request) Become(start func() (*Request, error)) error {
 	return nil
 }
 
-// Persist makes r, which is new, inactive. start starts it, also when the program has freed the
+// Persist makes r, which is new, inactive. start starts r, even after the program has freed the
 // communicator.
 func (r *Request) Persist(start func(r *Request) error) {
 	r.active, r.again = false, start
@@ -116,7 +116,7 @@ func (r *Request) Finish(st abi.Status) { r.over, r.st = true, st }
 
 // complete stores the outcome of Op.
 func (r *Request) complete(ctx context.Context, got core.Status, err error) {
-	if len(r.Others) > 1 { // one wait for all is shorter
+	if len(r.Others) > 1 { // a single wait for all is shorter
 		_ = comms.World.P2P.AwaitAll(ctx, r.Others) // which never ends
 	}
 	for _, o := range r.Others {
@@ -161,21 +161,21 @@ func (r *Request) test() bool {
 			r.err = err
 		}
 	}
-	got, done, err := r.Op.Test() // last: it reports its status once
+	got, done, err := r.Op.Test() // last: Op reports its status once
 	if done {
 		r.complete(comms.Forever, got, err)
 	}
 	return r.over
 }
 
-// Wait waits for a request that has no handle, and releases it.
+// Wait waits for a request without a handle, and releases the request.
 func (r *Request) Wait(st *abi.Status) error {
 	r.await(comms.Forever)
 	return r.report(st)
 }
 
-// report stores the outcome of a request that is over, and releases it, or makes it inactive if it
-// is persistent.
+// report stores the outcome of a request that is over, and releases the request, or makes a
+// persistent request inactive.
 func (r *Request) report(st *abi.Status) error {
 	err := r.show(st)
 	if r.user != nil {
@@ -191,8 +191,7 @@ func (r *Request) report(st *abi.Status) error {
 	return err
 }
 
-// show stores the outcome of a request that is over, for which a generalized one is asked each
-// time.
+// show stores the outcome of a request that is over. A generalized request is queried each time.
 func (r *Request) show(st *abi.Status) error {
 	if r.user != nil {
 		r.err = r.user.query(&r.st)
@@ -201,8 +200,8 @@ func (r *Request) show(st *abi.Status) error {
 	return r.failed()
 }
 
-// active returns the request behind h, nil if that is null, inactive, or over since it began: then
-// h is null, and there is nothing to wait for.
+// active returns the request behind h, nil if null, inactive, or over since its start: then h
+// becomes null, and there is nothing to wait for.
 func active(h *abi.Handle) (*Request, error) {
 	switch *h {
 	case table.RequestNull:
@@ -261,7 +260,7 @@ func RequestGetStatus(r *Request, st *abi.Status) (bool, error) {
 	}
 	err := r.show(st)
 	if r.user == nil {
-		return true, nil // the call that completes it returns its error
+		return true, nil // the call that completes the request returns its error
 	}
 	return true, err
 }
@@ -282,8 +281,8 @@ func RequestFree(h *abi.Handle) error {
 	case r.user != nil:
 		r.user.free(r)
 	case r.active && (r.isRecv || r.Then != nil):
-		r.order = 0 // the face cannot have it any more
-		go func() { // what arrives may have to be unpacked
+		r.order = 0 // the face cannot have the receive any more
+		go func() { // the message may have to be unpacked
 			r.await(comms.InBackground)
 			r.release()
 		}()
@@ -293,8 +292,9 @@ func RequestFree(h *abi.Handle) error {
 	return nil
 }
 
-// Cancel withdraws a receive that has not matched. A send is never withdrawn. Whoever completes the
-// request, perhaps a thread that waits for it already, finds it cancelled, and gives up the handle.
+// Cancel withdraws a receive that has not matched. A send is never withdrawn. The thread that
+// completes the request, perhaps already waiting for it, finds it cancelled, and gives up the
+// handle.
 func Cancel(h *abi.Handle) error {
 	if *h == table.RequestNull {
 		return errs.New(errs.Request, "the request is MPI_REQUEST_NULL")

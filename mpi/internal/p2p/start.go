@@ -9,7 +9,7 @@ import (
 	"gompi/mpi/internal/dtypes"
 )
 
-// isend starts a send. It returns requestDone if that is over.
+// isend starts a send. The result is RequestDone if the send is over.
 func (m *message) isend(how mode) (*Request, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Irsend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Com
 	return Isend(buf, n, t, dest, tag, c)
 }
 
-// Ibsend has copied the message when it returns.
+// Ibsend has copied the message on return.
 func Ibsend(buf abi.Addr, n int, t *dtypes.Datatype, dest, tag int, c *comms.Comm) (*Request, error) {
 	return RequestDone, Bsend(buf, n, t, dest, tag, c)
 }
@@ -71,7 +71,7 @@ func Irecv(buf abi.Addr, n int, t *dtypes.Datatype, source, tag int, c *comms.Co
 	return r, nil
 }
 
-// newReceive returns the request of a receive, which the face can have if it is short.
+// newReceive returns the request of a receive. The face can have short receives.
 func (m *message) newReceive() *Request {
 	l := m.t.Layout(m.n)
 	if o, ok := l.Loop(); ok && m.peer != abi.ProcNull && comms.Lease != nil {
@@ -109,7 +109,7 @@ func Imrecv(buf abi.Addr, n int, t *dtypes.Datatype, h *abi.Handle) (*Request, e
 	if err != nil {
 		return nil, err
 	}
-	r := NewRequest(m.c) // a matched message is complete soon: to receive it here is as good as later
+	r := NewRequest(m.c) // a matched message is complete soon, so it is received here
 	r.Finish(abi.OfNothing)
 	r.err = m.receive(buf, n, t, &r.st)
 	return r, nil

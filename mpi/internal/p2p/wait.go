@@ -8,7 +8,8 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// pending appends the operations to rs that the requests wait for. It fails if one is not valid.
+// pending appends the operations to rs that the requests wait for, and fails if a request is not
+// valid.
 func pending(rs []core.Request, hs []abi.Handle) ([]core.Request, error) {
 	for i := range hs {
 		if hs[i] == table.RequestNull || hs[i] == table.RequestDone {
@@ -44,8 +45,8 @@ func Waitall(n int, hs []abi.Handle, sts []abi.Status) error {
 	return reportAll(hs, sts)
 }
 
-// reportAll waits for all requests and reports their outcomes. One wait for all is shorter than one
-// after the other, between which the drive is handed to a goroutine in the background.
+// reportAll waits for all requests and reports their outcomes. A single wait for all is shorter
+// than consecutive waits, between which the drive is handed to a goroutine in the background.
 func reportAll(hs []abi.Handle, sts []abi.Status) (first error) {
 	var few [64]core.Request
 	if rs, err := pending(few[:0], hs); err == nil {
@@ -73,7 +74,7 @@ func reportAll(hs []abi.Handle, sts []abi.Status) (first error) {
 	return inStatus(first, sts)
 }
 
-// inStatus returns the error of a call that stores one for each request.
+// inStatus returns the error of a call that stores an error for each request.
 func inStatus(err error, sts []abi.Status) error {
 	if err == nil || sts == nil {
 		return err
@@ -143,8 +144,8 @@ func Waitany(n int, hs []abi.Handle, st *abi.Status) (int, error) {
 	}
 }
 
-// awaitOne waits until something has changed for one of the requests, of which at least one is
-// active. It returns at once if one is over, as it may be since that was tested.
+// awaitOne waits until something has changed for any of the requests, of which at least one is
+// active. It returns at once if a request is over, as may be since that was tested.
 func awaitOne(hs []abi.Handle) error {
 	var few [64]core.Request
 	live := few[:0]

@@ -29,7 +29,7 @@ const (
 	winModel
 )
 
-// keepValues stores what predefined attributes point to.
+// keepValues stores the values that predefined attributes point to.
 func (w *Win) keepValues() {
 	w.values = abi.C.Alloc(24)
 	me := w.w.Comm.Rank()
@@ -39,8 +39,8 @@ func (w *Win) keepValues() {
 	}
 }
 
-// Integer returns an attribute as Fortran gets it: what C's points to, but for the memory's
-// address.
+// Integer returns an attribute as Fortran gets it: the value that C's points to, except for the
+// memory's address.
 func (w *Win) Integer(number int) (int64, bool, error) {
 	at, found, err := WinGetAttr(w, number)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// epochs are what a rank may access now, and until when (MPI-4.1 section 12.5). A fence may have
-// begun one that it need not end.
+// epochs are the current epochs of a window: the parts that a rank may access (MPI-4.1 section
+// 12.5). A fence may have begun an epoch that it need not end.
 type epochs struct {
 	*lease.Window              // Fenced and All
 	parts         []lease.Part // Locked and Started
@@ -19,7 +19,7 @@ type epochs struct {
 
 func epochsOf(w *lease.Window) epochs { return epochs{Window: w, parts: w.Parts()} }
 
-// anyLocked reports whether one rank is, but by MPI_Win_lock_all.
+// anyLocked reports whether any rank is locked, other than by MPI_Win_lock_all.
 func (e *epochs) anyLocked() bool {
 	return slices.ContainsFunc(e.parts, func(p lease.Part) bool { return p.Locked })
 }

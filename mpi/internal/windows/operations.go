@@ -68,7 +68,7 @@ func (w *Win) access(p place, origins ...data) (t rma.Target, nothing bool, err 
 	return t, p.n*p.t.Size() == 0, nil
 }
 
-// inRange returns err with its class, if it is that a target was not attached.
+// inRange adds the class to err, if the error is a target that was not attached.
 func inRange(err error) error {
 	if errors.Is(err, rma.ErrRange) {
 		return &errs.Error{Class: errs.RMARange, Cause: err}
@@ -76,8 +76,8 @@ func inRange(err error) error {
 	return err
 }
 
-// inOneRun returns where elements in one run go or come from, as most do, if nothing is wrong with
-// the arguments. Such an operation allocates nothing.
+// inOneRun returns the place of contiguous elements at the target and their buffer here, if the
+// arguments are valid: the most frequent case. Such an operation allocates nothing.
 func (w *Win) inOneRun(d data, p place) (at int, b mem.Buffer, ok bool) {
 	if w == nil || p.rank < 0 || p.rank >= len(w.parts) || dtypes.Check(d.n, d.t) != nil || dtypes.Check(p.n, p.t) != nil || w.mayAccess(p.rank) != nil {
 		return 0, b, false
@@ -187,8 +187,7 @@ func CompareAndSwap(buf, compare, result abi.Addr, t *dtypes.Datatype, rank, at 
 	return inRange(w.w.CompareAndSwap(rank, target.At, buf.Buffer(n), compare.Buffer(n), result.Buffer(n), how))
 }
 
-// howOf returns how an operator combines elements of a datatype, all of which are of one predefined
-// type.
+// howOf returns how an operator combines elements of a datatype, all of the same predefined type.
 func howOf(o *ops.Op, t *dtypes.Datatype) (rma.How, error) {
 	switch {
 	case o == nil || !o.IsPredefined():
@@ -222,8 +221,8 @@ func howOf(o *ops.Op, t *dtypes.Datatype) (rma.How, error) {
 	return how, nil
 }
 
-// elementOf returns the predefined type that all elements are of, nil if they differ or there are
-// none. A pair is one element.
+// elementOf returns the predefined type of all elements, nil if they differ or there are none. A
+// pair is a single element.
 func elementOf(t *datatype.Type) *datatype.Basic {
 	if b := t.Basic(); b != nil {
 		return b

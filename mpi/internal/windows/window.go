@@ -23,7 +23,7 @@ var Registry = abi.NewRegistry(table.WinNull, func(w *Win) abi.Handle { return w
 type Win struct {
 	Handle abi.Handle
 	w      *rma.Window
-	of     *comms.Comm // that it was made of
+	of     *comms.Comm // the communicator of which the window was made
 	base   abi.Addr
 	flavor int
 	values abi.Addr // in C's memory, of the predefined attributes
@@ -48,7 +48,7 @@ const (
 // makers are the functions that make windows, by flavor.
 var makers = [...]string{"MPI_Win_create", "MPI_Win_allocate", "MPI_Win_create_dynamic", "MPI_Win_allocate_shared"}
 
-// Check returns what is wrong with a window.
+// Check returns an error if a window is not valid.
 func Check(w *Win) error {
 	if w == nil {
 		return errs.New(errs.Win, "the window is not valid")
@@ -93,8 +93,8 @@ func newWin(c *comms.Comm, info *infos.Info, flavor, unit int, cfg rma.Config) (
 	return w, nil
 }
 
-// combination returns what combines packed elements that gompi's kernels do not: code has the
-// handles of the operator and of the type.
+// combination returns the function for packed elements that gompi's kernels do not combine: code
+// has the handles of the operator and of the type.
 func combination(code uint64) func(acc, in []byte) {
 	o, t := ops.Registry.Find(abi.Handle(code>>32)), dtypes.Registry.Find(abi.Handle(code&0xffffffff))
 	return func(acc, in []byte) { o.CombinePacked(t, acc, in) }
@@ -206,14 +206,14 @@ func WinGetGroup(w *Win) (*comms.Group, error) {
 	return comms.NewGroup(w.w.Comm.Group()), nil
 }
 
-// defaultHints are those of the standard, each with its value behind it. Windows note what programs
-// set, and do not heed it, but for alloc_shared_noncontig in MPI_Win_allocate_shared.
+// defaultHints are the standard's hints, each followed by its value. Windows note the programs'
+// hints, and ignore them, except alloc_shared_noncontig in MPI_Win_allocate_shared.
 var defaultHints = []string{
 	"no_locks", "false", "accumulate_ordering", "rar,raw,war,waw", "accumulate_ops", "same_op_no_op",
 	"same_size", "false", "same_disp_unit", "false", "alloc_shared_noncontig", "false",
 }
 
-// setHints notes those hints of the standard that info has.
+// setHints notes the hints of the standard in info.
 func (w *Win) setHints(info *infos.Info) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
