@@ -51,7 +51,7 @@ func (l *allocations) find(b mem.Buffer) (x allocation, ok bool) {
 	return x, false
 }
 
-// take removes one allocation of b and returns it: empty ones are all the same.
+// take removes an allocation of b and returns it: empty allocations are all the same.
 func (l *allocations) take(b mem.Buffer) (x allocation, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,13 +63,13 @@ func (l *allocations) take(b mem.Buffer) (x allocation, ok bool) {
 }
 
 // Alloc returns n zeroed elements in memory that the other ranks of this host read and write in
-// place. It is collective: if one rank cannot have the memory, all get ErrMemory.
+// place. Alloc is collective: if any rank cannot have the memory, all get ErrMemory.
 func (c *Comm) Alloc(ctx context.Context, t mem.Type, n int) (mem.Buffer, error) {
 	x, err := c.allocate(ctx, t, n)
 	if err != nil {
 		return mem.Buffer{}, c.fault(calls.Alloc.String(), -1, err)
 	}
-	if x.transportable() { // before Close can free it
+	if x.transportable() { // before Close can free the memory
 		if err := c.e.Mover.Register(x.b); err != nil {
 			c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.b.Size(), "err", err)
 		}
@@ -80,7 +80,7 @@ func (c *Comm) Alloc(ctx context.Context, t mem.Type, n int) (mem.Buffer, error)
 	return x.b, nil
 }
 
-// Free gives back b, which Alloc of c has returned. It is collective.
+// Free gives back b, which Alloc of c has returned. Free is collective.
 func (c *Comm) Free(ctx context.Context, b mem.Buffer) error {
 	return c.fault(calls.Free.String(), -1, c.deallocate(ctx, b))
 }
@@ -101,8 +101,8 @@ func (c *Comm) deallocate(ctx context.Context, b mem.Buffer) error {
 	return nil
 }
 
-// freeWhenUnused frees x. While a peer may still be writing there, after an operation that failed,
-// x is kept: its next user would find what that peer writes.
+// freeWhenUnused frees x. While a peer may still be writing there, after a failed operation, x is
+// kept: otherwise the peer would write into the memory of the next user.
 func (c *Comm) freeWhenUnused(x allocation) {
 	switch {
 	case x.mapped != nil:
@@ -131,7 +131,7 @@ func unused(e *message.Engine, x allocation) bool {
 	return !e.Mover.MayBeWritten(x.b) && e.Mover.Deregister(x.b)
 }
 
-// free frees x in the heap if it is unused.
+// free frees x in the heap if unused.
 func (m *hostMemory) free(e *message.Engine, x allocation) bool {
 	over := unused(e, x)
 	if over {
@@ -140,9 +140,9 @@ func (m *hostMemory) free(e *message.Engine, x allocation) bool {
 	return over
 }
 
-// freeAllocations frees the memory that is left when c is closed. safe means that no peer writes
-// there any more. Else, because c was broken or a collective under way, it waits until the peers
-// have left.
+// freeAllocations frees the remaining memory when c is closed. safe means that no peer writes
+// there any more. Else, because c was broken or a collective under way, the memory is freed after
+// the peers have left.
 func (c *Comm) freeAllocations(safe bool) {
 	c.allocations.mu.Lock()
 	defer c.allocations.mu.Unlock()
@@ -182,11 +182,11 @@ func (c *Comm) countAllocations(n int) {
 	c.exec.Paths.AddAllocations(n)
 }
 
-// leastProbed is how many bytes the kernel is asked for first: where it has not as many, Go ends
-// the process.
+// leastProbed is the size from which the kernel is asked for memory first: where it has not as
+// much, Go ends the process.
 const leastProbed = 64 << 20
 
-// ordinary allocates memory that no other rank sees. Transports that register memory get it
+// ordinary allocates memory that no other rank sees. Transports that register memory get memory
 // outside Go's heap.
 func (c *Comm) ordinary(t mem.Type, n int) (allocation, error) {
 	registers := n > 0 && c.e.Mover.Registers()
@@ -205,9 +205,9 @@ func (c *Comm) ordinary(t mem.Type, n int) (allocation, error) {
 	return allocation{b, -1, nil}, err
 }
 
-// allocateShared allocates memory that all ranks of a host see. Each rank first reserves a place in
-// its heap and reports how much memory the host has left. Only if there is enough for all do they
-// claim it, and report whether they could.
+// allocateShared allocates memory that all ranks of a host see. Each rank first reserves a place
+// in its heap and reports how much memory the host has left. If there is enough for all, the
+// ranks claim the memory, and report whether they could.
 func (c *Comm) allocateShared(ctx context.Context, f call.Fingerprint, size int) (x allocation, err error) {
 	c.memory.sweep(c.e)
 	heap, limit := c.memory.heap, c.memory.limit()
@@ -250,7 +250,7 @@ func (c *Comm) allocateAlone(ctx context.Context, f call.Fingerprint, size int) 
 	return c.ordinary(f.Type, int(f.Count))
 }
 
-// A rank's answers to whether it can have the memory.
+// A rank's answers about the memory.
 const (
 	no = iota
 	yes
@@ -263,7 +263,7 @@ func answer(refused error) int64 {
 	return yes
 }
 
-// exchange exchanges some words with all ranks, and returns those of all, by rank.
+// exchange exchanges some words with all ranks, and returns the words of all, by rank.
 func (c *Comm) exchange(ctx context.Context, f call.Fingerprint, mine ...int64) ([]int64, error) {
 	all := make([]int64, len(mine)*c.Size())
 	o := new(call.Call).Allgather(mem.Of(mine), mem.Of(all))
@@ -290,8 +290,8 @@ func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) err
 	return nil
 }
 
-// allClaim reports to all ranks whether this one has claimed its memory, and fails unless all have.
-// refused is why this one could not.
+// allClaim reports to all ranks whether this rank has claimed its memory, and fails unless all
+// have. refused is why this rank could not.
 func (c *Comm) allClaim(ctx context.Context, f call.Fingerprint, size int, refused error) error {
 	all, err := c.exchange(ctx, f, answer(refused))
 	if err != nil {
@@ -303,8 +303,8 @@ func (c *Comm) allClaim(ctx context.Context, f call.Fingerprint, size int, refus
 	return nil
 }
 
-// refusal returns the error of all ranks when rank r cannot have size bytes. why is this rank's own
-// reason, if it cannot either.
+// refusal returns the error of all ranks when rank r cannot have size bytes. why is this rank's
+// own reason, if refused too.
 func (c *Comm) refusal(r, size int, why error) error {
 	if why != nil {
 		return fmt.Errorf("%w: %s: %w", ErrMemory, seg.Amount(int64(size)), why)

@@ -9,7 +9,7 @@ import (
 	"gompi/internal/seg"
 )
 
-// AllocLocal is Alloc for one rank alone: it sends nothing. The memory belongs to the process.
+// AllocLocal is Alloc for this rank alone, without messages. The memory belongs to the process.
 // FreeLocal gives it back, or Close of the last Comm does.
 func (c *Comm) AllocLocal(t mem.Type, n int) (mem.Buffer, error) {
 	x, err := c.allocateLocal(t, n)

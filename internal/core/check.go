@@ -13,7 +13,8 @@ func WithCheck(ctx context.Context, check func(waited time.Duration) (next time.
 	return progress.WithCheck(ctx, check)
 }
 
-// InBackground returns a context whose collectives do not delay those of other goroutines.
+// InBackground returns a context whose collectives do not delay the collectives of other
+// goroutines.
 func InBackground(ctx context.Context) context.Context { return progress.InBackground(ctx) }
 
 // Within is progress.Within, for functions of MPI.

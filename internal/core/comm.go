@@ -20,21 +20,21 @@ import (
 	"gompi/internal/world"
 )
 
-// A Comm is a communicator: an ordered group of ranks, with messages that no other Comm sees. Faces
-// are over it, and package comm says what its methods promise. They may be called from any
-// goroutine, collectives from one at a time.
+// A Comm is a communicator: an ordered group of ranks, with messages that no other Comm sees.
+// Faces are over Comms, and package comm says what its methods promise. Methods may be called
+// from any goroutine, collectives by one goroutine at a time.
 type Comm struct {
 	*process
 	ch          *message.Channel
 	name        string
 	stats       *stats.Rank // process.stats, nil if Hide was called
-	base        string      // name without what Shrink and Restore have added
+	base        string      // name without the suffixes of Shrink and Restore
 	renewals    int         // by Shrink and Restore, in a row
 	rules       *path.Rules
 	exec        exec.Exec // of collectives
 	ops         opQueue
 	round       *round.Round  // the collective in progress
-	performs    bool          // it is in the midst of a collective; owned by the one that runs
+	performs    bool          // a collective is being performed; owned by its goroutine
 	onHost      bool          // no rank's buffers are on a device
 	block       shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
 	allocations allocations   // of Alloc
@@ -47,27 +47,27 @@ type Comm struct {
 // firstName is the name of the first communicator.
 const firstName = "world"
 
-// A process holds what the communicators of one rank share.
+// A process holds the common state of a rank's communicators.
 type process struct {
 	e       *message.Engine
 	boot    boot.Boot
 	rec     *seg.Recorder      // nil without a host segment
 	stats   *stats.Rank        // nil without -stats and -trace, but in programs of MPI
-	memory  *hostMemory        // nil without one that all may map
-	aside   func() *hostMemory // the same where no transport uses it; nil if there is none
+	memory  *hostMemory        // nil without memory that all may map
+	aside   func() *hostMemory // the same without a transport that uses it; nil if none
 	log     *slog.Logger
 	open    atomic.Int32 // communicators not closed
 	leave   func(ctx context.Context) error
 	detach  *detacher   // nil where no agent takes back the memory of ranks that died
 	mapped  allocations // given back, but a peer or a transport may still use them
 	local   allocations // of AllocLocal
-	suspect atomic.Bool // a collective has: peers may still write to vectors that it had in the heap
+	suspect atomic.Bool // a collective has failed: peers may still write to its vectors in the heap
 
 	admits   func(rank world.Rank, card []byte) error // of transports: a rank that comes later; nil if none can
-	restored bool                                     // this rank replaces one that died
+	restored bool                                     // this rank replaces a dead rank
 
 	staging     exec.Pool
-	oneClock    bool   // the monotonic clocks of all ranks are one
+	oneClock    bool   // all ranks read the same monotonic clock
 	withDevices []bool // world ranks whose buffers may be in devices' memory
 	wantsNCCL   bool   // of these devices
 }
@@ -81,7 +81,7 @@ func (c *Comm) Size() int { return c.ch.Size() }
 // Name returns c's name, for messages.
 func (c *Comm) Name() string { return c.name }
 
-// SetName names c, on this rank only. It must not run beside other methods.
+// SetName names c, on this rank only, and must not run beside other methods.
 func (c *Comm) SetName(name string) { c.name, c.base = name, name }
 
 // Host returns the name of the host that a rank of c runs on.
@@ -95,7 +95,7 @@ func (c *Comm) Host(rank int) string {
 // String names c and this rank: "world[3/8]".
 func (c *Comm) String() string { return fmt.Sprintf("%s[%d/%d]", c.name, c.Rank(), c.Size()) }
 
-// Err returns why c is broken or closed, nil while it works.
+// Err returns why c is broken or closed, nil while c works.
 func (c *Comm) Err() error { return c.ch.Err() }
 
 // Broken returns a word that is true when the communicator is broken or closed.
@@ -110,13 +110,13 @@ func (c *Comm) ID() uint64 { return c.ch.ID }
 // Program returns which of the programs of the job's command line this rank runs, from 0.
 func (c *Comm) Program() int { return c.boot.Info().Program }
 
-// OneClock reports whether the monotonic clocks of all ranks of the job are one.
+// OneClock reports whether all ranks of the job read the same monotonic clock.
 func (c *Comm) OneClock() bool { return c.oneClock }
 
 // CannotLeave notes why this rank has not left the job, for the launcher.
 func (c *Comm) CannotLeave(why string) { c.boot.Info().Flight().CannotLeave(why) }
 
-// Abort ends the whole job. It returns when the launcher has been notified.
+// Abort ends the whole job, and returns when the launcher has been notified.
 func (c *Comm) Abort(code int, reason string) error {
 	if code &= 0xff; code == 0 {
 		code = 1
@@ -124,7 +124,7 @@ func (c *Comm) Abort(code int, reason string) error {
 	return c.fault("abort", -1, c.boot.Abort(code, reason))
 }
 
-// Close closes c on this rank. For the last communicator it leaves the job.
+// Close closes c on this rank. Closing the last communicator leaves the job.
 func (c *Comm) Close(ctx context.Context) error {
 	if c.shut.Swap(true) {
 		return nil
@@ -139,7 +139,7 @@ func (c *Comm) Close(ctx context.Context) error {
 	if alone {
 		c.ops.end(c)
 	}
-	safe := broken == nil && alone // no peer writes to memory of c: collectives that queue find it closed
+	safe := broken == nil && alone // no peer writes to memory of c: queued collectives find c closed
 	c.freeAllocations(safe)
 	c.abandon(ctx, broken)
 	if c.open.Add(-1) > 0 {
@@ -155,11 +155,11 @@ func (c *Comm) Close(ctx context.Context) error {
 	return c.fault("close", -1, broken)
 }
 
-// partTime is how long Close waits for other ranks to call what this one has called.
+// partTime is how long Close waits for other ranks to make this rank's calls.
 var partTime = time.Second
 
-// part compares this rank's last collective with those of the others, if no other collective runs
-// alone, and returns why c is broken, nil while it works.
+// part compares this rank's last collective with the other ranks' last collectives, if no other
+// collective runs (alone), and returns why c is broken, nil while c works.
 func (c *Comm) part(ctx context.Context, alone bool) error {
 	if err := c.ch.Err(); err != nil || c.Size() == 1 || !alone {
 		return err
@@ -189,10 +189,10 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 	}
 }
 
-// CloseWhenIdle closes c as Close does, but waits for no rank: it is closed when all that was
-// started on it is complete. The caller starts nothing on it any more. closed delivers the error of
-// Close, once. The job is left with the last communicator that is closed: to leave it, wait for
-// closed of all others, then Close that. Where Close may wait, a goroutine of its own does.
+// CloseWhenIdle closes c as Close does, without a wait for other ranks: c is closed when all that
+// was started on c is complete. The caller starts nothing on c any more. closed delivers the
+// error of Close, once. The last closed communicator leaves the job: to leave in order, wait for
+// closed of all others, then Close the last. Where Close may wait, a goroutine of its own waits.
 func (c *Comm) CloseWhenIdle() (closed <-chan error) {
 	ended := make(chan error, 1)
 	if c.closesAtOnce() {

@@ -51,8 +51,8 @@ func (c *Comm) createGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 // in returns the numbers in c of the ranks of g.
 func (g Group) in(c *Comm) []int { return g.Translate(c.Group()) }
 
-// A maker is how ranks of a communicator make groups: by messages on a communicator of their own,
-// which every rank opens when it makes the first group, and closes with the one it belongs to.
+// A maker creates groups of a communicator's ranks: by messages on a communicator of their own,
+// which every rank opens for its first group, and closes with the parent.
 type maker struct {
 	mu     sync.Mutex
 	c      *Comm
@@ -82,15 +82,15 @@ func (m *maker) close(ctx context.Context, parent *Comm) {
 	m.closed = true
 	switch {
 	case m.c != nil:
-		_ = m.c.Close(ctx) // its errors are those of calls that have failed
-	case parent.Size() > 1: // ranks that wait for this one are notified that it closes
+		_ = m.c.Close(ctx) // m.c's errors are errors of failed calls
+	case parent.Size() > 1: // ranks that wait for this rank are notified that c closes
 		parent.openMaker().Close()
 	}
 }
 
-// A member sends two words, its counter and its block, and the group as it was given. Each such
-// message gets one answer: the outcome and, if the group is made, the words of all its members, or
-// else the reason as text, a byte in a word.
+// A member sends two words, its counter and its block, and the group as given by the caller. Each
+// such message gets an answer: the outcome and, if the group is created, the words of all its
+// members, or else the reason as text, a byte in a word.
 const (
 	wordsOfCall   = 2
 	maxReasonText = 256
@@ -103,8 +103,8 @@ const (
 	groupMismatch
 )
 
-// exchangeMembers exchanges the members of g, and returns them in the order of its ranks. If it
-// fails, offered reports whether other ranks have got mine, or may get it.
+// exchangeMembers exchanges the members of g, and returns them in the order of its ranks. After a
+// failure, offered reports whether other ranks have got mine, or may get it.
 func (c *Comm) exchangeMembers(ctx context.Context, g Group, tag int, mine member) (all []member, offered bool, err error) {
 	first := slices.Index(c.Group().ranks, slices.Min(g.ranks))
 	if c.Rank() == first {
@@ -113,8 +113,8 @@ func (c *Comm) exchangeMembers(ctx context.Context, g Group, tag int, mine membe
 	return c.joinGroup(ctx, g, tag, first, mine)
 }
 
-// joinGroup sends mine to rank first, and receives the members. The send is synchronous, so it
-// leaves no message behind that a later call would take for its own. The receive of the answer
+// joinGroup sends mine to rank first, and receives the members. The send is synchronous, so no
+// message is left behind that a later call would take for its own. The receive of the answer
 // stays posted if ctx ends, for the same reason.
 func (c *Comm) joinGroup(ctx context.Context, g Group, tag, first int, mine member) ([]member, bool, error) {
 	words := []int64{mine.counter, mine.block}
@@ -188,8 +188,8 @@ func failure(outcome int64, why string) []int64 {
 	return words
 }
 
-// receiveGroup receives the words of rank r, and how its group differs from g, "" if it does not. A
-// message that it has taken it receives, even if ctx ends: so its sender gets an answer.
+// receiveGroup receives the words of rank r, and how its group differs from g, "" if equal. A
+// matched message is received even if ctx ends: so its sender gets an answer.
 func (c *Comm) receiveGroup(ctx context.Context, g Group, tag, r int) (words []int64, differs string, err error) {
 	m, err := c.Mprobe(ctx, r, tag)
 	if err != nil {

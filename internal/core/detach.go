@@ -10,22 +10,22 @@ import (
 )
 
 // A detacher reports to the agent when this rank will not touch the arena of a dead rank again.
-// When all ranks of the host have reported it, the agent frees the arena. Earlier, a reader would
+// After all ranks of the host have reported, the agent frees the arena. Earlier, a reader would
 // take zeros for data.
 //
 // Only collectives of a Comm that holds the dead rank, and transports, touch its arena. They no
 // longer do when Detached is sent, because:
 //
-//  1. Package liveness gives up the rank. Under the lock under which transports copy, it has them
-//     give up the rank, and breaks every Channel that holds it. A Channel that is opened later is
-//     broken from the beginning. No collective begins on a broken Channel.
-//  2. Behind that, every Comm that holds the rank is found to be closed, and its collectives to be
-//     over: closing removes the Comm from comms behind the last collective. A Comm is added before
-//     its first collective; so one that is added later begins none, by 1.
+//  1. Package liveness gives up the rank. Under the lock under which transports copy, it makes them
+//     give up the rank, and breaks every Channel that holds the rank. A Channel that is opened later
+//     is broken from the beginning. No collective begins on a broken Channel.
+//  2. After that, every Comm that holds the rank is found to be closed, and its collectives to be
+//     over: closing removes the Comm from comms after the last collective. A Comm is added before
+//     its first collective; so a Comm that is added later begins none, by 1.
 //
-// Channels that hold the rank are broken by the news of its death, so step 1 breaks only those that
-// the rank has left in good order before it died. It is not done before all Comms are closed: those
-// that a rank has left are useful yet.
+// Channels that hold the rank are broken by the news of its death, so step 1 breaks only Channels
+// that the rank had left in good order before its death. Step 1 waits until all Comms are closed:
+// Comms that a rank has left are still useful.
 //
 // Two deaths are independent of each other: each waits for its own Comms.
 type detacher struct {
@@ -74,7 +74,7 @@ func (d *detacher) over(c *Comm) {
 	d.detach()
 }
 
-// died returns the function that notes that a rank has died, nil if there is nothing to note. The
+// died returns the function that notes the death of a rank, nil if there is nothing to note. The
 // message engine calls it with its lock held.
 func (d *detacher) died() func(world.Rank) {
 	if d == nil {
@@ -88,7 +88,7 @@ func (d *detacher) died() func(world.Rank) {
 		d.mu.Lock()
 		d.dead = append(d.dead, rank)
 		d.mu.Unlock()
-		go d.detach() // ends soon: it needs the lock of the rank's messages
+		go d.detach() // ends soon: detach needs the lock of the rank's messages
 	}
 }
 
@@ -96,7 +96,7 @@ func (d *detacher) died() func(world.Rank) {
 func (d *detacher) detach() {
 	for _, rank := range d.unused() {
 		if d.e.Live.Detach(rank) && d.take(rank) {
-			if d.boot.Detached(rank) != nil { // the agent reads nothing now; if it is gone the job ends
+			if d.boot.Detached(rank) != nil { // the agent reads nothing now; if the agent is gone the job ends
 				d.mu.Lock()
 				d.dead = append(d.dead, rank)
 				d.mu.Unlock()
@@ -112,13 +112,13 @@ func (d *detacher) unused() []world.Rank {
 	return slices.DeleteFunc(slices.Clone(d.dead), d.held)
 }
 
-// take removes rank from dead if no Comm holds it, and reports whether it has.
+// take removes rank from dead if no Comm holds rank, and reports whether it did.
 func (d *detacher) take(rank world.Rank) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := slices.Index(d.dead, rank)
 	if i < 0 || d.held(rank) {
-		return false // another call has reported it, or will when the Comm is closed
+		return false // another call has reported rank, or will when the Comm is closed
 	}
 	d.dead = slices.Delete(d.dead, i, i+1)
 	return true

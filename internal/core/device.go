@@ -4,13 +4,12 @@ import (
 	"gompi/internal/core/exec"
 )
 
-// Where collectives of device memory go. Where ranks may have devices, a collective that is long
-// enough begins with an exchange: all ranks exchange where their buffers are. If some are on
-// devices, it goes through pinned host memory in chunks (package exec). In a short collective each
-// rank stages its own buffers, without an exchange. Where NCCL is wanted, it comes first.
+// Paths of collectives of device memory. Where ranks may have devices, a long collective begins
+// with an exchange of where all ranks' buffers are. If some are on devices, the collective goes
+// through pinned host memory in chunks (package exec). In a short collective each rank stages its
+// own buffers, without an exchange. Where NCCL is wanted, it comes first.
 
-// setUpNCCL prepares collectives by NCCL, if it is wanted and all ranks may have
-// devices.
+// setUpNCCL prepares collectives by NCCL, if NCCL is wanted and all ranks may have devices.
 func (c *Comm) setUpNCCL() {
 	if c.wantsNCCL && c.Size() > 1 && c.withoutDevices() < 0 {
 		c.exec.NCCL = exec.NewNCCL(&c.exec, c.boot.Info().Node, c.ch.Host, c.warn)
@@ -29,7 +28,7 @@ func (c *Comm) withoutDevices() int {
 
 func (c *Comm) warn(what string, why error) { c.log.Warn(what, "comm", c.name, "err", why) }
 
-// mayHaveDevices looks among all ranks of c for one that may have buffers on devices.
+// mayHaveDevices reports whether any rank of c may have buffers on devices.
 func (c *Comm) mayHaveDevices() bool {
 	for r := range c.Size() {
 		if c.withDevices[c.ch.World(r)] {

@@ -19,11 +19,11 @@ var (
 	ErrClosed    = liveness.ErrClosed
 	ErrTruncated = message.ErrTruncated
 	ErrType      = message.ErrType
-	// ErrConcurrent: two goroutines were inside blocking collectives of one
-	// communicator; Dup it instead.
+	// ErrConcurrent: two goroutines were inside blocking collectives of a communicator; Dup it
+	// instead.
 	ErrConcurrent = errors.New("another goroutine is inside a collective of this communicator; use Dup")
-	// ErrMemory: there is not as much memory as Alloc was asked for, on some rank.
-	// All ranks get it; nothing was taken and nothing is broken.
+	// ErrMemory: some rank has less memory than requested of Alloc. All ranks get ErrMemory;
+	// nothing was taken and nothing is broken.
 	ErrMemory = errors.New("not enough memory")
 	// ErrArgument: an argument is wrong. Nothing was sent and nothing is broken.
 	ErrArgument = errors.New("bad argument")
@@ -36,8 +36,8 @@ type (
 )
 
 // An Error says which operation failed, on which rank of which communicator, and with whom: Peer
-// and Host are -1 and empty if no one peer is to blame. Site is where the program made the call, if
-// the program is to blame.
+// and Host are -1 and empty if no single peer is to blame. Site is the place of the call in the
+// program, if the program is to blame.
 type Error struct {
 	Op   string
 	Comm string
@@ -54,7 +54,7 @@ func (e *Error) Error() string {
 		s += " at " + e.Site
 	}
 	s += ": "
-	if e.Rank >= 0 { // known, which it may not be in Init
+	if e.Rank >= 0 { // in Init the rank may not be known
 		s += fmt.Sprintf("rank %d of %s: ", e.Rank, e.Comm)
 	}
 	if e.Peer >= 0 {
@@ -69,7 +69,7 @@ func (e *Error) Unwrap() error { return e.Err }
 var ofTheProgram = [...]error{ErrArgument, liveness.ErrMismatch, message.ErrTruncated, message.ErrType, ErrConcurrent, liveness.ErrClosed,
 	context.DeadlineExceeded, context.Canceled}
 
-// fault wraps err, nil included, with where it happened.
+// fault wraps err, nil included, with the place of the failure.
 func (c *Comm) fault(op string, peer int, err error) error {
 	if err == nil {
 		return nil

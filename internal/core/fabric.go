@@ -13,8 +13,8 @@ import (
 	"gompi/transport/inproc"
 )
 
-// A Fabric connects a rank: to its launcher, to other ranks by transports, and to what wakes it
-// when it sleeps. Init makes one for a process; tests make others.
+// A Fabric connects a rank: to its launcher, to other ranks by transports, and to the Parker that
+// wakes it. Init makes a Fabric for a process; tests make others.
 type Fabric struct {
 	Boot   boot.Boot
 	Parker transport.Parker
@@ -23,47 +23,47 @@ type Fabric struct {
 	Connect func(sink transport.Sink, launcherReady func()) ([]transport.Transport, error)
 	// Yield gives the processor to another thread that can run.
 	Yield func()
-	// Close releases what Parker holds. It may be nil.
+	// Close releases Parker's resources. It may be nil.
 	Close func() error
 }
 
-// A connection is the Fabric of a rank, and what it has besides where the rank is a process.
+// A connection is the Fabric of a rank, with further fields where the rank is a process.
 type connection struct {
 	Fabric
-	// card returns what the other ranks need in order to reach this one; setCards takes the cards
-	// of all, and owns the slice. Both may be nil.
+	// card returns this rank's address for the other ranks; setCards takes the cards of all, and
+	// owns the slice. Both may be nil.
 	card     func() []byte
 	setCards func(cards [][]byte) error
 	// spin is how often to poll before the first yield, if ranks do not outnumber processors.
 	spin     int
-	memory   func() *hostMemory // nil, or what Connect found to share
+	memory   func() *hostMemory // nil, or the memory to share that Connect found
 	setRules func(*path.Rules)  // nil, or takes the rules that all ranks agree on
 	// admit takes the card of a rank that comes later; nil if none can.
 	admit func(rank world.Rank, card []byte) error
 }
 
-// Join makes a goroutine a rank of the job that f connects it to.
+// Join makes a goroutine a rank of the job to which f connects.
 func Join(ctx context.Context, cfg Config, f Fabric) (*Comm, error) {
 	return settings{Config: cfg}.joinFabric(ctx, connection{Fabric: f})
 }
 
-// How a rank waits before it sleeps.
+// How a rank waits before sleeping.
 const (
-	// spin is how often a rank with a processor of its own polls before it
-	// yields: some hundred microseconds, several times what a wake-up costs.
+	// spin is how often a rank with a processor of its own polls before it yields: some hundred
+	// microseconds, several times the cost of a wake-up.
 	spin = 1000
-	// yields is how often it then polls, each time after a yield, before it blocks its thread: a
-	// yield hands the processor to another rank of the session in 1 us, a thread that is woken
-	// takes 2 (np=2 on one processor, latency of 8 B: 2.1 and 3.3 us). Ranks that yield for longer
-	// keep those of other sessions from running (five ranks of three hosts on two processors,
-	// thousands of messages: 2.5 s with 64 yields and with 4, 3.6 with 128, 5.5 with 1024, and 22
-	// where ranks did not block their threads; without autogroups 2.5).
+	// yields is how often a rank then polls, each time after a yield, before it blocks its
+	// thread: a yield hands the processor to another rank of the session in 1 us, waking a thread
+	// takes 2 (np=2 on one processor, latency of 8 B: 2.1 and 3.3 us). Ranks that yield for
+	// longer keep ranks of other sessions from running (five ranks of three hosts on two
+	// processors, thousands of messages: 2.5 s with 64 yields and with 4, 3.6 with 128, 5.5 with
+	// 1024, and 22 where ranks did not block their threads; without autogroups 2.5).
 	yields = 64
-	// On a processor that very many ranks share a yield lasts until the others have had their turn,
-	// and hardly ever does what comes meanwhile end the wait: with fewYields of them 256 ranks on
-	// two processors do a barrier in 11 ms, with 64 in 31. Where 32 share one it is the other way
-	// round, as each wake-up costs more (64 ranks, an allreduce of 64 KiB: 1.9 ms with 8 and with
-	// 64 yields, 3.2 with 1).
+	// On a processor that very many ranks share a yield lasts until the others have had their
+	// turn, and messages that come meanwhile hardly ever end the wait: with fewYields of them 256
+	// ranks on two processors do a barrier in 11 ms, with 64 in 31. Where 32 share a processor
+	// the opposite holds, as each wake-up costs more (64 ranks, an allreduce of 64 KiB: 1.9 ms
+	// with 8 and with 64 yields, 3.2 with 1).
 	fewYields, fewYieldsFrom = 4, 64
 )
 
@@ -98,7 +98,7 @@ func (cfg settings) connect(b boot.Boot) (connection, error) {
 	return cfg.network(b, set)
 }
 
-// yield returns what gives the processor away.
+// yield returns the function that gives the processor away.
 func (cfg settings) yield() func() {
 	if cfg.KeepScheduling {
 		return progress.Yield
@@ -106,7 +106,7 @@ func (cfg settings) yield() func() {
 	return progress.YieldShort
 }
 
-// solo is the fabric of a world of one.
+// solo is the fabric of a world of a single rank.
 func solo(b boot.Boot) connection {
 	return connection{spin: spin, Fabric: Fabric{
 		Boot:    b,

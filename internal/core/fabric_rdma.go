@@ -17,7 +17,7 @@ import (
 	"gompi/transport/ucx"
 )
 
-// An rdmaTransport is a rank's transport over UCX, or the reason why it has none. All ranks use
+// An rdmaTransport is a rank's transport over UCX, or the reason for its lack. All ranks use
 // theirs, or none does.
 type rdmaTransport struct {
 	*ucx.Transport
@@ -31,14 +31,14 @@ var (
 	errSpares  = errors.New("UCX reaches no ranks that come later, as with -spares")
 )
 
-// rdmaAsked reports whether cfg asks for UCX, and which of its transports it names: "ucx" leaves
-// that to UCX, "ucx:tcp" is for tests.
+// rdmaAsked reports whether cfg asks for UCX, and which of UCX's transports cfg names: "ucx"
+// leaves the choice to UCX, "ucx:tcp" is for tests.
 func (cfg settings) rdmaAsked() (transports string, asked bool) {
 	name, transports, _ := strings.Cut(cfg.Transport, ":")
 	return transports, name == "ucx"
 }
 
-// open opens the transport over UCX, unless cfg excludes it or it is not asked for on a single
+// open opens the transport over UCX, unless cfg excludes UCX or does not ask for it on a single
 // host.
 func (r *rdmaTransport) open(cfg settings, info *boot.Info, macs bool, sink transport.Sink, set *poll.Set) {
 	transports, asked := cfg.rdmaAsked()
@@ -59,8 +59,8 @@ func (r *rdmaTransport) open(cfg settings, info *boot.Info, macs bool, sink tran
 	}
 }
 
-// An rdmaCard is a rank's part of its card: how UCX reaches it and over which fabrics, or why it
-// does not.
+// An rdmaCard is a rank's part of its card: how UCX reaches the rank and over which fabrics, or
+// why not.
 type rdmaCard struct {
 	address []byte
 	fabrics []string
@@ -82,7 +82,7 @@ func (c *rdmaCard) append(b []byte) []byte {
 	return b
 }
 
-// cut decodes what append has encoded, and returns the rest of b.
+// cut decodes the result of append, and returns the rest of b.
 func (c *rdmaCard) cut(b []byte) (rest []byte, err error) {
 	var fields [3][]byte
 	for i := range fields {
@@ -120,8 +120,8 @@ func lacking(cards []rdmaCard) (rank int, err error) {
 	return -1, nil
 }
 
-// setCards sets the cards of all ranks. If one of them cannot use RDMA, it closes r instead. Rank 0
-// logs which one and why, if some rank has RDMA or cfg asks for it.
+// setCards sets the cards of all ranks. If any rank cannot use RDMA, setCards closes r instead.
+// Rank 0 logs which rank and why, if some rank has RDMA or cfg asks for it.
 func (r *rdmaTransport) setCards(cfg settings, info *boot.Info, cards []rdmaCard) error {
 	addresses, some := make([][]byte, len(cards)), false
 	for rank, c := range cards {

@@ -19,8 +19,8 @@ import (
 // Undefined is the color of a rank that is to be in no new communicator (MPI_UNDEFINED).
 const Undefined = -1
 
-// A Group is an ordered set of ranks of one communicator, its parent. It is a
-// value: making and combining groups sends nothing.
+// A Group is an ordered set of ranks of a communicator, its parent. Groups are values: making and
+// combining them sends nothing.
 type Group struct {
 	ranks []world.Rank
 }
@@ -62,17 +62,17 @@ func (g Group) Excl(ranks ...int) (Group, error) {
 	return g.Difference(out), nil
 }
 
-// Union returns g followed by what only h has.
+// Union returns g followed by the ranks that only h has.
 func (g Group) Union(h Group) Group {
 	return Group{append(slices.Clone(g.ranks), h.Difference(g).ranks...)}
 }
 
-// Intersection returns what both have, in g's order.
+// Intersection returns the ranks that both have, in g's order.
 func (g Group) Intersection(h Group) Group {
 	return g.filter(func(w world.Rank) bool { return slices.Contains(h.ranks, w) })
 }
 
-// Difference returns what only g has, in g's order.
+// Difference returns the ranks that only g has, in g's order.
 func (g Group) Difference(h Group) Group {
 	return g.filter(func(w world.Rank) bool { return !slices.Contains(h.ranks, w) })
 }
@@ -87,7 +87,7 @@ func (g Group) filter(keep func(world.Rank) bool) Group {
 	return sub
 }
 
-// Translate returns the numbers in h of the ranks of g, -1 for those not in h
+// Translate returns the numbers in h of the ranks of g, -1 for ranks outside h
 // (MPI_Group_translate_ranks).
 func (g Group) Translate(h Group) []int {
 	ranks := make([]int, len(g.ranks))
@@ -127,8 +127,8 @@ func (c *Comm) SplitHost(ctx context.Context) (*Comm, error) {
 	return c.divide(ctx, calls.SplitHost, int64(c.boot.Info().NodeIndex(c.ch.World(c.Rank()))), c.Rank(), nil)
 }
 
-// Create returns a communicator of the ranks of g, nil on a rank that is not in the g it gives. It
-// is collective over all of c.
+// Create returns a communicator of the ranks of g, nil on a rank outside its g. Create is
+// collective over all of c.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if alien := g.Difference(c.Group()).Size(); alien > 0 {
 		return nil, c.fault(calls.Create.String(), -1, BadArgument("group with %d ranks that are not in %s", alien, c.name))
@@ -143,8 +143,8 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 // sizeBits are the bits of a group's size in its color.
 const sizeBits = 31
 
-// color returns the color in Create of the ranks of g: others hardly ever have the same. Ranks that
-// give g and are not in it have its complement, which for an empty g is Undefined.
+// color returns the color in Create of the ranks of g: other groups hardly ever have the same.
+// Ranks that give g and are not in g have its complement, which for an empty g is Undefined.
 func (g Group) color() int64 {
 	if g.Size() == 0 {
 		return ^Undefined
@@ -152,8 +152,8 @@ func (g Group) color() int64 {
 	return int64(call.DigestOf(g.ranks))<<sizeBits | int64(g.Size())
 }
 
-// checkGroups returns an error, on all ranks or on none, unless all ranks of each group that a rank
-// gives to Create give the same. g is this rank's. all is what the ranks have sent.
+// checkGroups returns an error, on all ranks or on none, unless all ranks of each group in Create
+// give the same group. g is this rank's group. all are the words of all ranks.
 func (c *Comm) checkGroups(g Group, all []int64) error {
 	for _, r := range g.in(c) {
 		if theirs := memberOf(all, r); theirs.color != g.color() {
@@ -174,22 +174,22 @@ func (c *Comm) checkGroups(g Group, all []int64) error {
 	return nil
 }
 
-// A member is what a rank sends the others to make a communicator. The counter of the first rank
-// makes the context id, so no second exchange is needed to agree on one. block is the shared memory
-// that the rank has taken for it. color and key are those of Split. renewals are those of the
-// communicator that Shrink or Restore renews.
+// A member is a rank's message to the others for a new communicator. The counter of the first
+// rank makes the context id, so no second exchange is needed to agree on an id. block is the
+// shared memory that the rank has taken for the communicator. color and key are Split's. renewals
+// counts the renewals of the communicator that Shrink or Restore renews.
 type member struct{ color, key, counter, block, renewals int64 }
 
-// wordsOfMember are those that divide exchanges: all but renewals.
+// wordsOfMember are the words that divide exchanges: all but renewals.
 const wordsOfMember = 4
 
-// offer returns what this rank sends to make a communicator.
+// offer returns this rank's member for a new communicator.
 func (p *process) offer() member {
 	return member{counter: int64(p.e.Live.Counter()), block: int64(p.take())}
 }
 
-// withdraw is for a rank that has sent others an offer, and fails because of err: they may have the
-// communicator, or get it yet. They are notified that this rank has not.
+// withdraw is for a rank that has sent others an offer, and fails because of err: they may have
+// the communicator, or get it yet. They are notified that this rank has not.
 func (c *Comm) withdraw(kind string, m member, err error) {
 	v := liveness.Reason{Rank: c.ch.World(c.Rank()), Cause: fmt.Sprintf("gave up in %s: %v", kind, err)}
 	var revoked *RevokedError
@@ -200,8 +200,8 @@ func (c *Comm) withdraw(kind string, m member, err error) {
 	c.withhold(shmsync.Token(m.block))
 }
 
-// divide makes communicators of the ranks that give the same color, none of those whose color is
-// negative. check, if not nil, refuses what the ranks have sent, on all of them.
+// divide makes a communicator of the ranks of each color, none for negative colors. check, if not
+// nil, refuses the words of the ranks, on all of them.
 func (c *Comm) divide(ctx context.Context, kind calls.Kind, color int64, key int, check func(all []int64) error) (*Comm, error) {
 	mine := c.offer()
 	all, err := c.exchange(ctx, call.Fingerprint{Kind: kind}, color, int64(key), mine.counter, mine.block)
@@ -230,7 +230,7 @@ func (c *Comm) divided(kind calls.Kind, color int64, mine member, all []int64, e
 }
 
 // assemble returns the communicator of some of c's ranks, which all have the member of each. mine
-// is what this one has.
+// is this rank's.
 func (c *Comm) assemble(kind string, ranks []world.Rank, members []member, mine member) *Comm {
 	return c.process.assemble(c.name+"/"+kind, c.rules, ranks, members, mine)
 }
@@ -268,7 +268,7 @@ func part(all []int64, color int64) (ranks []int) {
 	return ranks
 }
 
-// memberOf returns what rank r has sent.
+// memberOf returns the words of rank r.
 func memberOf(all []int64, r int) member {
 	all = all[wordsOfMember*r:]
 	return member{color: all[0], key: all[1], counter: all[2], block: all[3]}

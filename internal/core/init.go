@@ -29,7 +29,7 @@ import (
 	"gompi/internal/world"
 )
 
-// Config specifies how a rank takes part. Package comm says what its fields mean; the zero value of
+// Config specifies how a rank takes part. Package comm explains the fields; the zero value of
 // each stands for its environment variable, or else the default.
 type Config struct {
 	Logger         *slog.Logger
@@ -41,27 +41,28 @@ type Config struct {
 	KeepScheduling bool
 }
 
-// settings are a Config and what is known besides.
+// settings are a Config and further facts.
 type settings struct {
 	Config
 	silent      bool // no log was asked for
 	readsSooner bool // EagerLimit was not set
-	mpi         *MPI // a program of MPI, nil if it is none
+	mpi         *MPI // a program of MPI, nil for others
 }
 
-// An MPI is a program of MPI, as the engine sees it: the launcher reports its calls by the names of
-// MPI's functions, and its communicators by their names.
+// An MPI is a program of MPI, as the engine sees it: the launcher reports calls by the names of
+// MPI's functions, and communicators by their names.
 type MPI struct {
-	// Names returns the name of the communicator with an ID, "" if it knows none, and whether that
-	// is one of a persistent collective's own. It must not wait for a lock of this package's.
+	// Names returns the name of the communicator with an ID, "" if unknown, and whether that
+	// communicator is a persistent collective's own. Names must not wait for a lock of this
+	// package's.
 	Names func(id uint64) (name string, persistent bool)
-	// Count counts bytes that a call has moved, at the call of MPI that this thread is in, and, if
-	// peer is not negative, with which rank of the job and which tag it exchanges a message.
+	// Count counts bytes that a call has moved, at this thread's current call of MPI, and, if
+	// peer is not negative, the rank of the job and the tag of a message.
 	Count func(bytes, peer, tag int)
 }
 
-// Init joins the job that this process belongs to and returns the communicator of all its ranks. It
-// is collective, and called once per process. program is nil for a program that is none of MPI's.
+// Init joins the job of this process and returns the communicator of all its ranks. Init is
+// collective, and called once per process. program is nil outside MPI's programs.
 func Init(ctx context.Context, c Config, program *MPI) (*Comm, error) {
 	cfg := settings{Config: c, mpi: program}
 	b, err := boot.Open(ctx)
@@ -78,7 +79,7 @@ func Init(ctx context.Context, c Config, program *MPI) (*Comm, error) {
 	return cfg.joinFabric(ctx, f)
 }
 
-// joinFabric makes this process or goroutine a rank of the job that f connects it to.
+// joinFabric makes this process or goroutine a rank of the job to which f connects.
 func (cfg settings) joinFabric(ctx context.Context, f connection) (*Comm, error) {
 	c, err := cfg.join(ctx, f)
 	if err != nil {
@@ -181,9 +182,9 @@ func (f connection) close() error {
 	return f.Close()
 }
 
-// leftOf returns a function that reports whether a rank of this host has left in good order, nil if
-// there is no segment to read it from. The launcher reports ranks that died, perhaps later than
-// the segment.
+// leftOf returns a function that reports whether a rank of this host has left in good order, nil
+// without a segment to read. The launcher reports ranks that died, perhaps later than the
+// segment.
 func leftOf(info *boot.Info) func(world.Rank) bool {
 	s := info.Segment
 	if s == nil {
@@ -205,22 +206,22 @@ func endedOf(info *boot.Info) func(world.Rank) bool {
 	}
 }
 
-// An agreement is what a rank knows when all have exchanged cards.
+// An agreement is a rank's knowledge after all have exchanged cards.
 type agreement struct {
 	rules   *path.Rules     // of rank 0, by which all ranks choose Paths
 	block   shmsync.Token   // of shared memory that this rank has taken for the world
 	blocks  []shmsync.Token // of all ranks
-	devices []bool          // by rank: it may have some
-	nccl    bool            // rank 0 wants it
+	devices []bool          // by rank: the rank may have devices
+	nccl    bool            // rank 0 wants NCCL
 
-	oneClock bool // the ranks' monotonic clocks are one
+	oneClock bool // the ranks read the same monotonic clock
 }
 
-// loadEvery is how long a reading of the processors' load is used at least. Tests set it.
+// loadEvery is how long a reading of the processors' load is used at least. Tests change it.
 var loadEvery = 30 * time.Second
 
-// exchangeCards sends all ranks what they have to know of this one, and returns what follows from
-// the cards of all.
+// exchangeCards sends this rank's card to all ranks, and returns the conclusions from the cards
+// of all.
 func (cfg settings) exchangeCards(ctx context.Context, f connection, p *process) (m agreement, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
@@ -254,7 +255,8 @@ func (cfg settings) exchangeCards(ctx context.Context, f connection, p *process)
 	return m, err
 }
 
-// card returns what all ranks have to know of this one, which has taken a block of shared memory.
+// card returns this rank's card for all ranks. block is the block of shared memory that it has
+// taken.
 func (cfg settings) card(f connection, block shmsync.Token) (card.Card, error) {
 	info := f.Boot.Info()
 	c := card.Mine(info.Nodes)
@@ -278,7 +280,7 @@ func (cfg settings) suit(rules *path.Rules) {
 	profile, err := machine.Read(env.String(env.Profile))
 	if err = errors.Join(err, rules.Tune(profile.Settings.String())); err != nil {
 		log := cfg.Logger
-		if cfg.silent { // a user who keeps a profile must learn why it is not used
+		if cfg.silent { // a user with a profile must learn why it is not used
 			log, _ = logging.New("warn", os.Stderr)
 		}
 		log.Warn("a profile of this machine is ignored", "file", profile.File, "err", err)
@@ -303,7 +305,7 @@ func (cfg *settings) resolve() error {
 	if cfg.Logger == nil {
 		spec := env.String(env.Log)
 		if spec == "" && (rdma || cfg.CUDA != "") {
-			spec = "warn" // a user who asks for UCX or NCCL must learn why it is not used
+			spec = "warn" // a user who asks for UCX or NCCL must learn why they are not used
 		}
 		l, err := logging.New(spec, os.Stderr)
 		if err != nil {
@@ -338,7 +340,7 @@ func canceled() context.Context {
 	return ctx
 }
 
-// logCarried logs what each transport has carried. Shared-memory collectives go through none.
+// logCarried logs how much each transport has carried. Shared-memory collectives use none.
 func (p *process) logCarried(rank world.Rank) {
 	if !p.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
@@ -350,8 +352,7 @@ func (p *process) logCarried(rank world.Rank) {
 	}
 }
 
-// logWays logs what the collectives of c go through, and by which algorithms, a line for
-// each.
+// logWays logs the Paths and algorithms of c's collectives, a line for each.
 func (c *Comm) logWays(ctx context.Context) {
 	l := c.log.With(logging.Part, logging.Tuning)
 	if !l.Enabled(ctx, slog.LevelInfo) {

@@ -31,7 +31,7 @@ func (c *Comm) LendTeam(l *lease.Lease, slot int) {
 	}
 }
 
-// Unlend ends both: slot is that of another communicator from now on.
+// Unlend ends both: slot passes to another communicator.
 func (c *Comm) Unlend(l *lease.Lease, slot int) {
 	l.Exclude(slot)
 	c.round.Unlend()
@@ -40,8 +40,8 @@ func (c *Comm) Unlend(l *lease.Lease, slot int) {
 // Wake wakes a local rank that C has sent something to.
 func (c *Comm) Wake(local int) { c.memory.shm.Wake(world.LocalRank(local)) }
 
-// CountersForC turns the counting of calls on or off for a tool; with gompirun -stats it is on. It
-// returns where C counts them, a counters of package stats, nil if nothing was counted yet, the
+// CountersForC turns the counting of calls on or off for a tool; with gompirun -stats it is on.
+// The results are C's counters, a counters of package stats, nil if nothing was counted yet, the
 // ranks in the job by local rank, as int32, and whether C is to count.
 func (c *Comm) CountersForC(tool bool) (counters, worlds unsafe.Pointer, on bool, err error) {
 	if c.stats == nil {

@@ -7,5 +7,5 @@ func mapped(n int) ([]byte, error) {
 	return syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 }
 
-// unmap frees what mapped has returned.
-func unmap(b []byte) { _ = syscall.Munmap(b) } // it fails only for other memory
+// unmap frees the result of mapped.
+func unmap(b []byte) { _ = syscall.Munmap(b) } // fails only for other memory

@@ -20,8 +20,8 @@ import (
 // launcherKey is the launcher's descriptor in the poll set.
 const launcherKey = 1
 
-// A network is how a rank reaches the others: those of its host through shared memory, if there is
-// some, and all others over UCX, if all ranks have it, or TCP.
+// A network is how a rank reaches the others: ranks of its host through shared memory, if there
+// is some, and all others over UCX, if all ranks have it, or TCP.
 type network struct {
 	cfg    settings
 	boot   boot.Boot
@@ -29,7 +29,7 @@ type network struct {
 	set    *poll.Set
 	tcpCfg tcp.Config
 
-	// What connect makes.
+	// The results of connect.
 	tcp    *tcp.Transport
 	shared *shm.Transport // nil if there is none
 	rdma   rdmaTransport
@@ -60,8 +60,8 @@ func (cfg settings) network(b boot.Boot, set *poll.Set) (connection, error) {
 	}, nil
 }
 
-// connect is the Connect of a connection. The first transport that reaches a rank carries what goes
-// there.
+// connect is the Connect of a connection. The first transport that reaches a rank carries its
+// messages.
 func (n *network) connect(sink transport.Sink, launcherReady func()) ([]transport.Transport, error) {
 	if fd := n.boot.FD(); fd >= 0 {
 		if err := n.set.Add(fd, launcherKey, poll.Read); err != nil {
@@ -96,7 +96,7 @@ func (n *network) card() []byte {
 	return append(own.append([]byte{sharing(n.shared)}), n.tcp.Card()...)
 }
 
-// setCards is the setCards of a connection. Of cards it leaves what is TCP's.
+// setCards is the setCards of a connection, and leaves TCP's part of cards.
 func (n *network) setCards(cards [][]byte) error {
 	rdmaCards := make([]rdmaCard, len(cards))
 	for r, c := range cards {
@@ -130,7 +130,7 @@ func (n *network) admit(rank world.Rank, b []byte) error {
 	return n.tcp.SetCard(rank, rest)
 }
 
-// heard returns TCP's card of a rank, nil for one that does not listen.
+// heard returns TCP's card of a rank, nil for a rank that does not listen.
 func heard(card []byte) []byte {
 	if len(card) == 0 {
 		return nil
@@ -146,7 +146,7 @@ func (n *network) setRules(r *path.Rules) {
 	}
 }
 
-// cutCard takes what is not TCP's from a rank's card, and returns the rest.
+// cutCard takes the other transports' parts from a rank's card, and returns TCP's.
 func cutCard(rank world.Rank, b []byte, shared *shm.Transport, rdma *rdmaCard) (rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, card.ErrCard
@@ -157,8 +157,8 @@ func cutCard(rank world.Rank, b []byte, shared *shm.Transport, rdma *rdmaCard) (
 	return rdma.cut(b[1:])
 }
 
-// sharing is the first byte of a rank's card: whether it has the transport through shared memory.
-// Ranks of one host may differ in that, and must know.
+// sharing is the first byte of a rank's card: whether the rank has the transport through shared
+// memory. Ranks of a host may differ here, and must know.
 func sharing(t *shm.Transport) byte {
 	if t == nil {
 		return 0

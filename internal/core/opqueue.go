@@ -11,12 +11,12 @@ import (
 	"gompi/internal/fifo"
 )
 
-// opQueue runs the collectives of one communicator one at a time, in the order in which they were
-// called. A blocking one runs on its caller's goroutine, which can so recover from a panic of an
-// operator of its own. Nonblocking ones queue, and one goroutine runs them: a new one, or, if that
-// has not begun yet, a caller that waits for one of them (to wait for the new one's thread takes 20
-// to 100 us, where the ranks have a processor each). A blocking one behind them queues too, and
-// that goroutine ends when it comes to it.
+// opQueue runs the collectives of a communicator one at a time, in the order of their calls. A
+// blocking collective runs on its caller's goroutine, which can so recover from a panic of an
+// operator of its own. Nonblocking collectives queue, and a goroutine runs them: a new goroutine,
+// or, before that has begun, a caller that waits for any of them (waiting for the new goroutine's
+// thread takes 20 to 100 us, where the ranks have a processor each). A blocking collective behind
+// them queues too, and the running goroutine ends when it comes to a blocking collective.
 //
 // While a collective runs, nothing is locked: it may call functions of the user's and devices,
 // which may block, panic or call gompi.
@@ -25,26 +25,26 @@ type opQueue struct {
 
 	mu       sync.Mutex // guards the fields below, which are valid while state is contended
 	blocking bool       // a goroutine is inside a blocking collective
-	running  bool       // a collective runs now, or a goroutine is about to run one
-	open     bool       // whichever goroutine comes first is to run what is queued
+	running  bool       // a collective runs now, or a goroutine is about to run a collective
+	open     bool       // the first goroutine to come runs the queued collectives
 	queue    fifo.Queue[queuedOp]
 	work     func() // serve, made once
 	last     func() // to be called when nothing is left to do
 }
 
-// A queuedOp is a collective that waits for the ones before it. h is done when it is over, or
-// for a blocking one when it may begin.
+// A queuedOp is a collective that waits for earlier ones. h is done when the collective is over,
+// or when a blocking collective may begin.
 type queuedOp struct {
 	h        message.Handle
 	o        call.Call
-	blocking bool // its caller runs it
+	blocking bool // its caller runs the collective
 }
 
-// The states of an opQueue. Nearly always one goroutine makes one blocking call after the other:
+// The states of an opQueue. Nearly always a goroutine makes blocking calls one after the other:
 // the state then changes between idle and direct, without a lock.
 const (
 	idle      = iota
-	direct    // a blocking collective runs, and nothing is behind it
+	direct    // a blocking collective runs, and nothing is queued
 	contended // the fields below the lock are valid
 )
 
@@ -72,10 +72,10 @@ func (q *opQueue) unlockSlow() {
 	}
 }
 
-// begin begins a blocking collective, if none runs or waits. It returns false otherwise.
+// begin begins a blocking collective, if none runs or waits, and returns false otherwise.
 func (q *opQueue) begin() bool { return q.state.CompareAndSwap(idle, direct) }
 
-// end ends a blocking collective, and lets the next one begin.
+// end ends a blocking collective, and lets the next begin.
 func (q *opQueue) end(c *Comm) {
 	if q.state.CompareAndSwap(direct, idle) {
 		return
@@ -92,7 +92,7 @@ func (q *opQueue) endOf(c *Comm, o *call.Call) {
 	q.end(c)
 }
 
-// whenOver calls f as soon as no collective runs or waits. It is called once.
+// whenOver calls f as soon as no collective runs or waits. Callers call whenOver once.
 func (q *opQueue) whenOver(f func()) {
 	q.lockSlow()
 	q.last = f
@@ -108,14 +108,14 @@ func (q *opQueue) whenIdle(f func()) {
 	q.unlockSlow()
 }
 
-// run runs o for a blocking call, after those queued before. Where nothing else runs, begin is
+// run runs o for a blocking call, after earlier queued calls. Where nothing else runs, begin is
 // faster.
 func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 	q.lockSlow()
 	if q.blocking {
 		q.mu.Unlock()
 		if c.shut.Load() {
-			return ErrClosed // it may be Close that runs
+			return ErrClosed // Close may be running
 		}
 		return ErrConcurrent
 	}
@@ -134,7 +134,7 @@ func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 	return c.perform(ctx, o, progress.PlaceOf(ctx))
 }
 
-// wait waits until a blocking call may begin. Other ranks wait for this one, so to give up breaks
+// wait waits until a blocking call may begin. Other ranks wait for this rank, so giving up breaks
 // the communicator.
 func (q *opQueue) wait(ctx context.Context, c *Comm, begins message.Handle, o *call.Call) error {
 	if ctx.Done() == nil && !progress.PlaceOf(ctx).Background {
@@ -143,7 +143,7 @@ func (q *opQueue) wait(ctx context.Context, c *Comm, begins message.Handle, o *c
 	_, may, err := c.e.Wait(ctx, begins)
 	if !may {
 		c.ch.Break("gave up in " + o.String() + ": " + err.Error())
-		c.e.Wait(context.Background(), begins) // soon, since those before it have failed
+		c.e.Wait(context.Background(), begins) // soon, since earlier ones have failed
 	}
 	return err
 }
@@ -166,27 +166,27 @@ func (q *opQueue) push(c *Comm, o *call.Call, blocking bool) message.Handle {
 	return h
 }
 
-// next lets the next one run, if there is one.
+// next lets the next collective run, if there is one.
 func (q *opQueue) next(c *Comm) {
 	if q.running = !q.queue.Empty(); q.running {
 		q.start(c)
 	}
 }
 
-// start starts a goroutine that runs what is queued.
+// start starts a goroutine that runs the queued collectives.
 func (q *opQueue) start(c *Comm) {
 	q.open = true
 	if q.work == nil {
 		q.work = func() { q.serve(c, message.Handle{}, true) }
 	}
-	go q.work() // ends when the queue is empty, when it comes to a blocking one, or if it comes late
+	go q.work() // ends when the queue is empty, when a blocking one is next, or if others were faster
 }
 
-// help runs what is queued, up to the collective that h names, unless another goroutine does. Its
-// caller waits for h.
+// help runs queued collectives, up to the collective that h names, unless another goroutine does.
+// The caller waits for h.
 func (q *opQueue) help(c *Comm, h message.Handle) { q.serve(c, h, false) }
 
-// serve runs what is queued, up to a blocking collective, or to the one that last names.
+// serve runs queued collectives, up to a blocking collective, or to the collective named by last.
 func (q *opQueue) serve(c *Comm, last message.Handle, quiet bool) {
 	q.mu.Lock()
 	if !q.open || !quiet && last.Done() {
@@ -218,7 +218,8 @@ func (q *opQueue) runQueued(c *Comm, now *queuedOp, quiet bool) {
 	ended = true
 }
 
-// passOn lets the next one run, if there is one: a blocking one on its caller's goroutine.
+// passOn lets the next collective run, if there is one: a blocking collective on its caller's
+// goroutine.
 func (q *opQueue) passOn(c *Comm) {
 	if q.blockingNext() {
 		c.e.Complete(q.queue.Pop().h, message.Status{}, nil)

@@ -16,13 +16,13 @@ const (
 	AnyTag    = message.Any
 )
 
-// ProcNull is a rank that is no process (MPI_PROC_NULL): messages with it are complete at once.
+// ProcNull is a rank that is no process (MPI_PROC_NULL): its messages are complete at once.
 const ProcNull = -2
 
 // A Status describes a received message.
 type Status = message.Status
 
-// empty is the Status of a null request, fromProcNull that of a receive from ProcNull.
+// empty is the Status of a null request, fromProcNull the Status of a receive from ProcNull.
 var (
 	empty        = Status{Source: message.Any, Tag: message.Any}
 	fromProcNull = Status{Source: ProcNull, Tag: message.Any}
@@ -37,7 +37,7 @@ func (c *Comm) Send(ctx context.Context, to, tag int, b mem.Buffer) error {
 	return c.send(ctx, "send", to, tag, b, false)
 }
 
-// Ssend is Send in synchronous mode: it returns when the receive has matched.
+// Ssend is Send in synchronous mode, which returns after the receive has matched.
 func (c *Comm) Ssend(ctx context.Context, to, tag int, b mem.Buffer) error {
 	return c.send(ctx, "ssend", to, tag, b, true)
 }
@@ -98,7 +98,7 @@ func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send mem.Buffer, f
 		return c.sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
 	}
 	var span stats.Span
-	c.countMessage(&span, stats.Sendrecv, to, sendTag, send.Size()) // what it sends is the message of a trace
+	c.countMessage(&span, stats.Sendrecv, to, sendTag, send.Size()) // the sent message is the message of a trace
 	st, err := c.sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
 	c.stats.Received(&span, st.Bytes)
 	span.End()
@@ -132,7 +132,7 @@ func (c *Comm) half(ctx context.Context, out error, to, sendTag int, send mem.Bu
 	return c.notReceived("sendrecv", in)
 }
 
-// Probe waits for a message and describes it without receiving it.
+// Probe waits for a message and describes the message without receiving it.
 func (c *Comm) Probe(ctx context.Context, from, tag int) (Status, error) {
 	_, st, err := c.probe(ctx, "probe", from, tag, true, false)
 	return st, err
@@ -144,7 +144,7 @@ func (c *Comm) Iprobe(from, tag int) (st Status, ok bool, err error) {
 	return st, found(m, st), err
 }
 
-// A Message is one that Mprobe took: no other receive can get it.
+// A Message is a message that Mprobe took: no other receive can get it.
 type Message struct {
 	c *Comm
 	m message.Probed
@@ -166,7 +166,7 @@ func (c *Comm) Improbe(from, tag int) (_ Message, ok bool, err error) {
 	return Message{c, m, st}, found(m, st), err
 }
 
-// Recv receives the message into b, once; that of ProcNull any number of times.
+// Recv receives the message into b, once; a message of ProcNull any number of times.
 func (m *Message) Recv(ctx context.Context, b mem.Buffer) (Status, error) {
 	if m.Source == ProcNull {
 		return fromProcNull, nil
@@ -204,10 +204,10 @@ func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take b
 	return m, st, c.fault(op, from, err)
 }
 
-// found reports whether a probe has found a message, which it always does of ProcNull.
+// found reports whether a probe has found a message, always true for ProcNull.
 func found(m message.Probed, st Status) bool { return m.Found() || st.Source == ProcNull }
 
-// notSent returns the outcome of a send that a check has refused, notReceived that of a receive.
+// notSent returns the outcome of a send that a check has refused, notReceived of a receive.
 func (c *Comm) notSent(op string, err error) error {
 	if err == errProcNull {
 		return nil
@@ -254,7 +254,7 @@ func checkStorable(b mem.Buffer) error {
 	return nil
 }
 
-// noRank says what is wrong with the arguments of a message with r, which is no rank.
+// noRank returns the error, if any, of the arguments of a message with r, which is no rank.
 func (c *Comm) noRank(what string, r, tag int) error {
 	if r != ProcNull {
 		return BadArgument("%s rank %d: want 0 to %d, or ProcNull", what, r, c.Size()-1)

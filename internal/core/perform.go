@@ -10,8 +10,8 @@ import (
 	"gompi/internal/stats"
 )
 
-// Do does o, as blocking collectives do, and returns the same errors. It does not keep o. From here
-// to the first store into shared memory, a short allreduce makes these calls that are not inlined:
+// Do does o, as blocking collectives do, with the same errors, and does not keep o. From here to
+// the first store into shared memory, a short allreduce makes these calls that are not inlined:
 // Check finds bad arguments before anything is sent; perform begins a round, which numbers the
 // call; Exec.Do follows the Path that Selector.For finds; Shared.Run leads to the function of
 // shmcoll for it, allreduceShort.
@@ -36,8 +36,8 @@ func (c *Comm) Do(ctx context.Context, o *call.Call) (err error) {
 	return c.fault(o.Kind.String(), -1, err)
 }
 
-// perform runs o in a round, which numbers it. Its caller defers unwind: one deferred call in all is
-// what a short collective can afford.
+// perform runs o in a round, which numbers o. Its caller defers unwind: a short collective can
+// afford only a single deferred call.
 func (c *Comm) perform(ctx context.Context, o *call.Call, at progress.Place) error {
 	if at.Of != calls.None {
 		o.Of = at.Of
@@ -50,7 +50,7 @@ func (c *Comm) perform(ctx context.Context, o *call.Call, at progress.Place) err
 	if err == nil {
 		err = c.round.End(c.exec.Do(o))
 	}
-	if err != nil { // if it is this rank's alone, the others wait in vain
+	if err != nil { // if the error is this rank's alone, the others wait in vain
 		c.suspect.Store(true)
 		c.ch.Break("failed in " + o.String() + ": " + err.Error())
 	}
@@ -58,16 +58,16 @@ func (c *Comm) perform(ctx context.Context, o *call.Call, at progress.Place) err
 	return err
 }
 
-// handOver returns o with an operator that a thread of the program calls, in one of its calls.
+// handOver returns o with an operator that a thread of the program calls, in any of its calls.
 func (c *Comm) handOver(o *call.Call) *call.Call {
 	handed, combine := *o, o.Op.Func
 	handed.Op.Func = func(acc, in mem.Buffer) { c.e.Callback(func() { combine(acc, in) }) }
 	return &handed
 }
 
-// unwind ends o if perform has not returned, because an operator or a device panicked or ended its
-// goroutine. Other ranks wait for this one, so c breaks; a caller that recovers may use other
-// Comms.
+// unwind ends o if perform has not returned, because an operator or a device panicked or ended
+// its goroutine. Other ranks wait for this rank, so c breaks; a caller that recovers may use
+// other Comms.
 func (c *Comm) unwind(o *call.Call) {
 	if !c.performs {
 		return

@@ -29,8 +29,8 @@ func (c *Comm) onHostOf(m *hostMemory, rank int) bool {
 	return ok
 }
 
-// AllocMapped returns n bytes, which the ranks map for which Maps is true. FreeLocal takes them
-// back. Where Maps is false of all other ranks it is any memory.
+// AllocMapped returns n bytes, mapped by the ranks for which Maps is true. FreeLocal takes them
+// back. If Maps is false for all other ranks, the memory may be any.
 func (c *Comm) AllocMapped(n int) ([]byte, error) {
 	m := c.mapping()
 	if m == nil || n == 0 {
@@ -45,8 +45,8 @@ func (c *Comm) AllocMapped(n int) ([]byte, error) {
 	return x.b.HostSlice(), nil
 }
 
-// Locate returns where n bytes of this rank lie, for ranks that share memory with it, 0 if they are
-// not in such memory.
+// Locate returns where n bytes of this rank lie, for ranks that share memory with this rank, 0 if
+// they are not in such memory.
 func (c *Comm) Locate(at uintptr, n int) uint64 {
 	m := c.mapping()
 	if m == nil {
@@ -55,7 +55,7 @@ func (c *Comm) Locate(at uintptr, n int) uint64 {
 	return uint64(symheap.Locate(m.heapOf(m.info.LocalRank), layout.BytesAt(at, n)))
 }
 
-// Mapped returns where this rank has the bytes that another one has located.
+// Mapped returns this rank's address of bytes that another rank has located.
 func (c *Comm) Mapped(rank int, place uint64) unsafe.Pointer {
 	m := c.mapping()
 	local, _ := m.info.Segment.LocalRank(c.ch.World(rank))
@@ -77,7 +77,7 @@ type Kernel struct{ memory crossMemory }
 // A Span is some bytes of another process.
 type Span = shm.Span
 
-// Kernel returns the Kernel of a rank, nil if the kernel does not let this rank reach it.
+// Kernel returns the Kernel of a rank, nil if the kernel does not let this rank reach that rank.
 func (c *Comm) Kernel(rank int) *Kernel {
 	m := crossMemory{c.memory.shm.CrossMemory(), c.locals([]int{rank})}
 	if !m.Reaches(0) {
@@ -86,7 +86,7 @@ func (c *Comm) Kernel(rank int) *Kernel {
 	return &Kernel{m}
 }
 
-// Read copies from spans, one behind the other, which are as long as dst. It changes them.
+// Read copies from consecutive spans, together as long as dst, and changes the spans.
 func (k *Kernel) Read(dst []byte, from []Span) error {
 	return k.memory.ReadSpans(k.memory.locals[0], dst, from)
 }
@@ -96,15 +96,15 @@ func (k *Kernel) Write(src []byte, to []Span) error {
 	return k.memory.WriteSpans(k.memory.locals[0], src, to)
 }
 
-// Key returns what ranks that do not share memory with this one need to access n bytes of it by
-// their network devices, past this rank; nil if they cannot. Remote is for that of another.
+// Key returns the key by which ranks without shared memory access n bytes of this rank by their
+// network devices, past this rank; nil if they cannot. Remote takes another rank's key.
 func (c *Comm) Key(at uintptr, n int) []byte {
 	return c.e.Mover.Key(mem.Bytes(layout.BytesAt(at, n)))
 }
 
 // A Remote is memory of another rank that a network device accesses. Places are that rank's
-// addresses. Where too much is under way a method returns 0 or false and has done nothing: it is to
-// be called again after Progress.
+// addresses. Where too much is under way a method returns 0 or false and has done nothing: the
+// caller calls again after Progress.
 type Remote struct {
 	remote *message.Remote
 	c      *Comm
@@ -113,7 +113,7 @@ type Remote struct {
 // Remote returns the memory of a rank that the key is of.
 func (c *Comm) Remote(rank int, key []byte) *Remote { return &Remote{c.ch.Remote(rank, key), c} }
 
-// Reached reports whether that works, which it does once messages have connected the two.
+// Reached reports whether access works, as it does once messages have connected the two.
 func (r *Remote) Reached() bool { return r.remote.Reached() }
 
 // Write stores n bytes of src, which may be changed at once.
@@ -131,5 +131,5 @@ func (r *Remote) Flush() (_ Request, begun bool, err error) {
 	return r.c.promised(h), begun, err
 }
 
-// Close frees what this rank holds, when all that it has begun is complete.
+// Close frees this rank's resources, when all its operations are complete.
 func (r *Remote) Close() { r.remote.Close() }

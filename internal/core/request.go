@@ -11,8 +11,9 @@ import (
 	"gompi/internal/stats"
 )
 
-// A Request is a nonblocking operation of a communicator. The zero Request is a null request, as is
-// one whose outcome Wait or Test has returned. Methods may be called from any goroutine.
+// A Request is a nonblocking operation of a communicator. The zero Request is a null request, and
+// so is a Request whose outcome Wait or Test has returned. Methods may be called from any
+// goroutine.
 type Request struct {
 	c    *Comm
 	h    message.Handle
@@ -20,7 +21,7 @@ type Request struct {
 	peer int32 // of a message
 }
 
-// A requestKind is one of those below, or one more than them for each collective.
+// A requestKind is one of the following, or a further kind for each collective.
 type requestKind uint8
 
 const (
@@ -67,7 +68,7 @@ func (c *Comm) message(k requestKind, peer, tag int, b mem.Buffer) Request {
 	return r
 }
 
-// launchCounted starts a message and counts it.
+// launchCounted starts a message and counts the message.
 func (c *Comm) launchCounted(k requestKind, peer, tag int, b mem.Buffer) message.Handle {
 	var span stats.Span
 	c.countStart(&span, k, peer, tag, b)
@@ -104,8 +105,8 @@ func (c *Comm) launch(k requestKind, peer, tag int, b mem.Buffer) message.Handle
 	return c.ch.Isend(peer, tag, b, k == ssendRequest)
 }
 
-// Start starts o, as nonblocking collectives do. It copies o, but not what its slices hold: o may
-// be changed or started again at once. It allocates nothing. An error is kept for Wait.
+// Start starts o, as nonblocking collectives do. Start copies o, but not its slices' elements: o
+// may be changed or started again at once. Start does not allocate. An error is kept for Wait.
 func (c *Comm) Start(o *call.Call) Request {
 	r := Request{c: c, kind: collectiveRequest + requestKind(o.Kind), peer: -1}
 	if err := o.Check(c.Rank(), c.Size()); err != nil {
@@ -139,8 +140,8 @@ func (c *Comm) over(st message.Status, err error) message.Handle {
 	return h
 }
 
-// Done reports whether the operation is complete. It makes no progress: use
-// Test in a loop that waits.
+// Done reports whether the operation is complete, without progress: use Test in a loop that
+// waits.
 func (r Request) Done() bool { return r.h.Done() }
 
 // Wait waits until the operation is complete and returns its outcome. If ctx
@@ -168,7 +169,7 @@ func (r Request) outcome(ctx context.Context) (Status, error) {
 	return st, nil
 }
 
-// help runs a collective that has not begun, unless ctx may end the wait for it, or is one of the
+// help runs a collective that has not begun, unless ctx may end the wait, or is in the
 // background.
 func (r Request) help(ctx context.Context) {
 	if r.kind >= collectiveRequest && ctx.Done() == nil && !progress.PlaceOf(ctx).Background && !r.Done() {
@@ -176,8 +177,8 @@ func (r Request) help(ctx context.Context) {
 	}
 }
 
-// Test makes some progress and reports whether the operation is complete; if
-// so, its outcome is that of Wait.
+// Test makes some progress and reports whether the operation is complete; if so, the outcome is
+// Wait's.
 func (r Request) Test() (st Status, done bool, err error) {
 	if r.c != nil && r.c.stats.On() {
 		var span stats.Span
@@ -194,15 +195,15 @@ func (r Request) Test() (st Status, done bool, err error) {
 	return st, true, err
 }
 
-// Cancel withdraws a receive that has not matched a message yet (MPI_Cancel).
-// It reports whether it did; the receive then fails with context.Canceled.
+// Cancel withdraws a receive that has not matched a message yet (MPI_Cancel), and reports whether
+// it did; the receive then fails with context.Canceled.
 func (r Request) Cancel() bool {
 	return r.kind == recvRequest && r.c != nil && r.c.ch.Cancel(r.h, context.Canceled)
 }
 
 func (r Request) fault(err error) error { return r.c.fault(r.kind.String(), int(r.peer), err) }
 
-// WaitAll waits for all requests, of one process, and returns the first error, in their order, or
+// WaitAll waits for all requests of a process, and returns the first error, in their order, or
 // the cause of ctx's end.
 func WaitAll(ctx context.Context, rs []Request) error {
 	if c := caller(rs); c != nil && c.stats.On() {
@@ -239,7 +240,7 @@ func helpAll(ctx context.Context, rs []Request) {
 	}
 }
 
-// WaitAny waits until one of rs is complete and returns its index and outcome.
+// WaitAny waits until any of rs is complete and returns its index and outcome.
 func WaitAny(ctx context.Context, rs []Request) (int, Status, error) {
 	if c := caller(rs); c != nil && c.stats.On() {
 		var span stats.Span
@@ -254,8 +255,8 @@ func WaitAny(ctx context.Context, rs []Request) (int, Status, error) {
 	return i, st, err
 }
 
-// WaitSome waits until at least one of rs is complete, and returns the indices of all that are. It
-// fails only if ctx ends first.
+// WaitSome waits until at least one of rs is complete, and returns the indices of all that are.
+// The only error is the end of ctx.
 func WaitSome(ctx context.Context, rs []Request) ([]int, error) {
 	if c := caller(rs); c != nil && c.stats.On() {
 		var span stats.Span
@@ -275,7 +276,7 @@ func WaitSome(ctx context.Context, rs []Request) ([]int, error) {
 	return done, nil
 }
 
-// caller returns the communicator of one of rs, nil if all are null.
+// caller returns the communicator of any of rs, nil if all are null.
 func caller(rs []Request) *Comm {
 	for i := range rs {
 		if rs[i].c != nil {
@@ -285,7 +286,7 @@ func caller(rs []Request) *Comm {
 	return nil
 }
 
-// waitAny waits until one of rs is complete, and returns the first that is.
+// waitAny waits until any of rs is complete, and returns the first that is.
 func waitAny(ctx context.Context, op string, rs []Request) (int, error) {
 	if len(rs) == 0 {
 		return -1, BadArgument("no requests to wait for")

@@ -43,7 +43,7 @@ func (p *process) admit(o *wire.Outcome) error {
 	return nil
 }
 
-// replace makes this process a member of the communicator to which it is invited.
+// replace makes this process a member of the communicator that invites it.
 func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (*Comm, error) {
 	p.restored = true
 	mine := member{counter: int64(p.e.Live.Counter()), block: int64(all.block)}
@@ -62,8 +62,9 @@ func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (
 	return p.assembleRenewal(wire.Restore, firstName, all.rules, ranks, members, mine).unless(ctx, late)
 }
 
-// assembleRenewal returns the communicator that a Shrink or Restore makes, in a row of them that
-// began with the one named base. Replacements learn from the others how long that row is.
+// assembleRenewal returns the communicator of a Shrink or Restore, in a row of renewals that
+// began with the communicator named base. Replacements learn from the others how long that row
+// is.
 func (p *process) assembleRenewal(kind wire.VoteKind, base string, rules *path.Rules, ranks []world.Rank, members []member, mine member) *Comm {
 	times := 1
 	for _, m := range members {
@@ -78,7 +79,7 @@ func (p *process) assembleRenewal(kind wire.VoteKind, base string, rules *path.R
 	return c
 }
 
-// unless returns c, or breaks it and returns the reason if there is one.
+// unless returns c, or, on an error, breaks c and returns the reason.
 func (c *Comm) unless(ctx context.Context, err error) (*Comm, error) {
 	if err == nil {
 		return c, nil
@@ -87,24 +88,24 @@ func (c *Comm) unless(ctx context.Context, err error) (*Comm, error) {
 	return nil, errors.Join(err, c.Close(ctx))
 }
 
-// partSize is the bytes of what a rank sends in a Shrink or Restore.
+// partSize is the bytes of a rank's part in a Shrink or Restore.
 const partSize = 24
 
-// encode returns what decodeMember decodes.
+// encode returns the input of decodeMember.
 func (m member) encode() []byte {
 	part := binary.LittleEndian.AppendUint64(nil, uint64(m.counter))
 	part = binary.LittleEndian.AppendUint64(part, uint64(m.block))
 	return binary.LittleEndian.AppendUint64(part, uint64(m.renewals))
 }
 
-// decodeMember returns what a member has encoded.
+// decodeMember decodes the result of encode.
 func decodeMember(part []byte) member {
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(part[8*i:])) }
 	return member{counter: word(0), block: word(1), renewals: word(2)}
 }
 
-// living returns the members of a new communicator, and what they have sent: of ranks in the given
-// order those that live, and replacements in the places of those that died.
+// living returns the members of a new communicator, and their parts: the living ranks in the
+// given order, with replacements in the places of the dead.
 func living(order []world.Rank, o *wire.Outcome) ([]world.Rank, []member, error) {
 	switch {
 	case o.Differ != "":

@@ -16,11 +16,11 @@ import (
 	"gompi/transport/shm"
 )
 
-// A hostMemory is the memory that a rank shares with the others of its host; nil
-// where it shares nothing.
+// A hostMemory is the memory that a rank shares with the others of its host; nil if it shares
+// nothing.
 type hostMemory struct {
 	info  *boot.Info
-	pool  *shmsync.Pool // nil, as shm, if nothing but what programs map goes through it
+	pool  *shmsync.Pool // nil, like shm, if only programs' mapped memory is shared
 	heap  *symheap.Heap
 	limit func() seg.Limit
 	shm   *shm.Transport
@@ -43,7 +43,8 @@ func (m *hostMemory) sweep(e *message.Engine) {
 	m.late.all = slices.DeleteFunc(m.late.all, func(x allocation) bool { return m.free(e, x) })
 }
 
-// newHostMemory returns the memory that a rank shares, whose transport is t, nil if it shares none.
+// newHostMemory returns the memory that a rank shares, whose transport is t, nil if nothing is
+// shared.
 func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 	s := info.Segment
 	if s.Ranks() > path.MaxShared {
@@ -75,7 +76,7 @@ func newMappedMemory(info *boot.Info) *hostMemory {
 	return m
 }
 
-// take takes a block of shared memory for a new communicator. It returns 0 if there is none.
+// take takes a block of shared memory for a new communicator, 0 if there is none.
 func (p *process) take() shmsync.Token {
 	if p.memory == nil {
 		return 0
@@ -94,16 +95,16 @@ func (p *process) give(t shmsync.Token) {
 	}
 }
 
-// withhold gives t back when no member can read it any more as a block of a communicator that other
-// ranks of c have made with this one, which has failed meanwhile.
+// withhold gives t back when no member can read it any more as a block of a communicator that
+// other ranks of c have created with this rank, which has failed meanwhile.
 func (c *Comm) withhold(t shmsync.Token) {
 	if t != 0 {
 		c.memory.pool.Withhold(t, c.block)
 	}
 }
 
-// setUp prepares c's collectives, if it has several members and all of them that share a host have
-// taken blocks for it: through shared memory if all are on one host, hierarchical if some of them
+// setUp prepares c's collectives, if c has several members and all members that share a host have
+// taken blocks: through shared memory if all are on the same host, hierarchical if some of them
 // are. All ranks see the same blocks, and so conclude the same.
 func (c *Comm) setUp(mine shmsync.Token, blocks []shmsync.Token) {
 	c.block = mine
@@ -198,7 +199,7 @@ func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Select
 	return shared
 }
 
-// A crossMemory reaches memory that only one member maps.
+// A crossMemory reaches memory that only its owner maps.
 type crossMemory struct {
 	*shm.CrossMemory
 	locals []world.LocalRank // by member
@@ -223,8 +224,8 @@ func (c *Comm) locals(ranks []int) []world.LocalRank {
 	return locals
 }
 
-// mapping returns the memory that ranks of this host map, also where what is between them goes by
-// TCP; nil if there is none.
+// mapping returns the memory that ranks of this host map, even if their messages go by TCP; nil
+// if there is none.
 func (p *process) mapping() *hostMemory {
 	if p.memory != nil || p.aside == nil {
 		return p.memory

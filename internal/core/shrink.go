@@ -11,8 +11,7 @@ import (
 	"gompi/internal/world"
 )
 
-// Shrink returns a communicator of the members of c that live, in c's order. It works on a broken
-// c.
+// Shrink returns a communicator of the members of c that live, in c's order. c may be broken.
 func (c *Comm) Shrink(ctx context.Context) (*Comm, error) {
 	d, err := c.renew(ctx, wire.Shrink)
 	return d, c.fault("shrink", -1, err)
@@ -44,7 +43,7 @@ func (c *Comm) renew(ctx context.Context, kind wire.VoteKind) (*Comm, error) {
 	return c.assembleRenewal(kind, c.base, c.rules, ranks, members, mine).unless(ctx, late)
 }
 
-// Agree returns the bitwise AND of the flags of all members of c that live. It works on a broken c.
+// Agree returns the bitwise AND of the flags of all members of c that live. c may be broken.
 func (c *Comm) Agree(ctx context.Context, flags uint64) (uint64, error) {
 	o, err := c.agree(ctx, &wire.Vote{Kind: wire.Agree, Flags: flags})
 	if err != nil {
@@ -73,7 +72,7 @@ func (c *Comm) agree(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	return o, nil
 }
 
-// AgreeOn is Agree of bytes: it returns what each member that lives has given, by rank, nil for the
+// AgreeOn is Agree of bytes: it returns the bytes of each living member, by rank, nil for the
 // others, and how many have died, the same on all.
 func (c *Comm) AgreeOn(ctx context.Context, mine []byte) (all [][]byte, dead int, err error) {
 	o, err := c.agree(ctx, &wire.Vote{Kind: wire.Agree, Part: mine})
@@ -101,5 +100,5 @@ func (c *Comm) vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	return c.e.Live.Vote(ctx, v)
 }
 
-// Revoke breaks c on all members. It does not wait for them.
+// Revoke breaks c on all members, without waiting for them.
 func (c *Comm) Revoke(reason string) { c.ch.Break("revoked it: " + reason) }

@@ -10,8 +10,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Messages of device memory. A short one is staged here: copied once, whole. Package payload takes
-// one longer than StagingChunk through chunks of pinned memory, which staging lends it.
+// Messages of device memory. A short message is staged here: copied once, whole. Package payload
+// takes messages longer than StagingChunk through chunks of pinned memory, which staging lends.
 
 // staged reports whether a message in b is staged here.
 func staged(b mem.Buffer) bool { return b.OnDevice() && b.Size() <= payload.StagingChunk }
@@ -25,7 +25,7 @@ func (c *Comm) sendStaged(ctx context.Context, to, tag int, b mem.Buffer, sync b
 	return err
 }
 
-// recvStaged receives by recv, which is given b or a stage of it.
+// recvStaged receives by recv, into b or a stage of b.
 func (c *Comm) recvStaged(b mem.Buffer, recv func(mem.Buffer) (message.Status, error)) (message.Status, error) {
 	if !staged(b) {
 		return recv(b)
@@ -53,8 +53,7 @@ func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send mem.Buf
 }
 
 // startStaged starts a message between stages. The message begins at once, so that it keeps its
-// place in the order. A goroutine completes the returned handle when the message and the copy are
-// done.
+// place in the order. A goroutine completes the returned handle after the message and the copy.
 func (c *Comm) startStaged(k requestKind, peer, tag int, b mem.Buffer) message.Handle {
 	prepare := c.staging.Load
 	if k == recvRequest {
@@ -80,8 +79,8 @@ func (c *Comm) finishStaged(k requestKind, h, m message.Handle, s exec.Stage) {
 	c.e.Complete(h, st, err)
 }
 
-// received ends the stage of a receive with the given outcome, and copies what has arrived to the
-// buffer.
+// received ends the stage of a receive with the given outcome, and copies the received data to
+// the buffer.
 func (c *Comm) received(s exec.Stage, got message.Status, err error) error {
 	defer c.staging.End(s)
 	if stored := s.Store(min(got.Bytes, s.Of.Size())); err == nil {

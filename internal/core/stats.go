@@ -16,10 +16,10 @@ import (
 	"gompi/internal/world"
 )
 
-// What a rank counts of its calls, for gompirun -stats and -trace and the tools of MPI: package
+// The counts of a rank's calls, for gompirun -stats and -trace and the tools of MPI: package
 // stats has the rest. Each call looks once at whether process.stats is on.
 
-// counts returns where this rank counts its calls, nil if it is never to.
+// counts returns the counts of this rank's calls, nil if they are never counted.
 func (p *process) counts(info *boot.Info, mpi *MPI) (*stats.Rank, error) {
 	var mem []byte
 	if info.Segment != nil {
@@ -44,7 +44,7 @@ func (p *process) counts(info *boot.Info, mpi *MPI) (*stats.Rank, error) {
 	return m.Rank(int(info.LocalRank), record.CallSite), nil
 }
 
-// sleepsOf returns what learns of waits that sleep, nil if nobody wants to know.
+// sleepsOf returns the observer of waits that sleep, nil if there is none.
 func sleepsOf(r *stats.Rank) progress.Sleeps {
 	if s := r.Sleeps(); s != nil {
 		return s
@@ -52,10 +52,10 @@ func sleepsOf(r *stats.Rank) progress.Sleeps {
 	return nil
 }
 
-// ownCounts returns memory of this process, for good, in which it counts without -stats. It is not
-// Go's, since C has its address.
+// ownCounts returns memory of this process, for good, for its counts without -stats. The memory
+// is not Go's, since C has its address.
 func ownCounts(info *boot.Info) (*stats.Memory, error) {
-	ranks := make([]int, info.LocalRank+1) // those of the host, where C sends to them
+	ranks := make([]int, info.LocalRank+1) // the host's ranks, where C sends to them
 	if s := info.Segment; s != nil {
 		ranks = make([]int, s.Ranks())
 		for i := range ranks {
@@ -70,7 +70,7 @@ func ownCounts(info *boot.Info) (*stats.Memory, error) {
 	return stats.Format(mem, ranks, info.Places(), false), nil
 }
 
-// Hide leaves the later calls on c of this rank out of all reports. It is called before all other
+// Hide leaves this rank's later calls on c out of all reports. Hide is called before all other
 // methods.
 func (c *Comm) Hide() {
 	c.ch.Hide()
@@ -82,7 +82,7 @@ func (c *Comm) Counts() bool { return c.stats.On() }
 
 type placeKey struct{}
 
-// placed is whether some context has a place: else none is asked for one.
+// placed is whether some context has a place: else none is asked for a place.
 var placed atomic.Bool
 
 // AtPlace returns a context whose collectives gompirun counts as calls at a place of the program.
@@ -148,7 +148,7 @@ func (c *Comm) countReceived(span *stats.Span, st Status, err error) {
 	span.End()
 }
 
-// probeOp returns what a probe is called.
+// probeOp returns the name of a probe.
 func probeOp(wait, take bool) stats.Op {
 	switch {
 	case wait && take:

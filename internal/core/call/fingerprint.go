@@ -7,9 +7,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Fingerprint holds what MPI requires to be equal on all ranks of one collective. A field that
-// need not be equal (the count of gatherv) stays zero. Every frame of the collective carries its
-// sender's, so that a mismatch is found whichever ranks differ.
+// A Fingerprint holds the fields that MPI requires to be equal on all ranks of a collective. A
+// field that need not be equal (the count of gatherv) stays zero. Every frame of the collective
+// carries its sender's Fingerprint, so that a mismatch is found whichever ranks differ.
 type Fingerprint struct {
 	Kind   calls.Kind
 	Type   mem.Type
@@ -21,8 +21,8 @@ type Fingerprint struct {
 	Count  int64
 }
 
-// Words encodes f as two words, of which the first is not 0. f is passed by pointer: to copy it
-// right after it was made stalls the processor.
+// Words encodes f as two words, of which the first is not 0. f is passed by pointer: a copy right
+// after its stores stalls the processor.
 func (f *Fingerprint) Words() (a, b uint64) {
 	if b = uint64(f.Count); f.Type == mem.Opaque {
 		b = mem.PackElements(int(f.Count), int(f.Size))
@@ -30,7 +30,7 @@ func (f *Fingerprint) Words() (a, b uint64) {
 	return uint64(f.Kind) | uint64(f.Type)<<8 | uint64(f.Op)<<16 | uint64(f.Of)<<24 | uint64(uint32(f.Root)|f.Digest)<<32, b
 }
 
-// OfWords decodes what Words has encoded.
+// OfWords decodes the result of Words.
 func OfWords(a, b uint64) Fingerprint {
 	f := Fingerprint{Kind: calls.Kind(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Of: calls.Kind(a >> 24), Count: int64(b)}
 	if f.Kind.Rooted() {
@@ -45,9 +45,9 @@ func OfWords(a, b uint64) Fingerprint {
 	return f
 }
 
-// NeedsAll reports whether every rank needs data, directly or through others, of every other rank.
-// Then no rank ends the collective before all have begun it, and so have made the same calls up to
-// it.
+// NeedsAll reports whether every rank needs data, directly or through others, of every other
+// rank. Then no rank ends the collective before all have begun, and so have made the same earlier
+// calls.
 func (f *Fingerprint) NeedsAll() bool {
 	m := calls.Table[f.Kind].Needs
 	return m == calls.Always || m == calls.IfAny && f.Count > 0

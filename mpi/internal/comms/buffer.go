@@ -9,25 +9,25 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// A Buffer is one that the program has given for buffered sends. Messages are copied to memory of
-// gompi's: of the buffer only the size counts, as the standard has it (MPI 4.0, section 3.6.1), so
-// that a program that gives too little is noticed.
+// A Buffer is the program's buffer for buffered sends. Messages are copied to memory of gompi's:
+// of the program's buffer only the size counts, as the standard has it (MPI 4.0, section 3.6.1),
+// so that a program whose buffer is too small is noticed.
 type Buffer struct {
 	mu    sync.Mutex
 	given bool
-	at    abi.Addr // NULL is one, of no bytes
+	at    abi.Addr // NULL is valid, of no bytes
 	size  int
 	used  int
 	sends []bufferedSend
 }
 
-// A bufferedSend is one that may still be under way.
+// A bufferedSend is a send that may still be under way.
 type bufferedSend struct {
 	op   core.Request
 	room int
 }
 
-// processBuffer is for communicators that have none of their own, and no session that has one.
+// processBuffer is for communicators without a buffer of their own, or their session's.
 var processBuffer Buffer
 
 // ProcessBuffer returns the buffer of MPI_Buffer_attach.
@@ -98,7 +98,8 @@ func (b *Buffer) Detach() (abi.Addr, int, error) {
 	return at, size, first
 }
 
-// UnderWay returns the sends that may still be under way. To wait for one that is over is no error.
+// UnderWay returns the sends that may still be under way. Waiting for a send that is over is no
+// error.
 func (b *Buffer) UnderWay() []core.Request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +111,7 @@ func (b *Buffer) UnderWay() []core.Request {
 	return ops
 }
 
-// Send starts a send of n bytes if there is room for it. start copies the message.
+// Send starts a send of n bytes if there is room. start copies the message.
 func (b *Buffer) Send(n int, start func() core.Request) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -136,7 +136,7 @@ func CartShift(c *Comm, dim, by int) (source, destination int, err error) {
 	return neighborOf(t.Shifted(c.rank(), dim, -by)), neighborOf(t.Shifted(c.rank(), dim, by)), nil
 }
 
-// neighborOf returns a rank of a grid as MPI has it.
+// neighborOf returns MPI's number of a rank of a grid.
 func neighborOf(rank int) int {
 	if rank == core.ProcNull {
 		return abi.ProcNull

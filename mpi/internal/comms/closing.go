@@ -8,15 +8,15 @@ import (
 	"gompi/internal/core"
 )
 
-// Keep keeps c open, also when the program frees it, until Let: a persistent request may be started
-// and a matched message received behind MPI_Comm_free (MPI 4.1, section 7.4.3).
+// Keep keeps c open until Let, even if the program frees c: a persistent request may be started
+// and a matched message received after MPI_Comm_free (MPI 4.1, section 7.4.3).
 func (c *Comm) Keep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept++
 }
 
-// Let takes a Keep back. The last one of a communicator that the program has freed closes it.
+// Let takes a Keep back. The last Let after the program has freed c closes c.
 func (c *Comm) Let() {
 	c.mu.Lock()
 	c.kept--
@@ -27,7 +27,7 @@ func (c *Comm) Let() {
 	}
 }
 
-// retire notes that the program has freed c, and reports whether nothing keeps it open.
+// retire notes that the program has freed c, and reports whether c may be closed.
 func (c *Comm) retire() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,15 +35,15 @@ func (c *Comm) retire() bool {
 	return c.kept == 0
 }
 
-// unused reports whether the program has freed c and nothing keeps it open.
+// unused reports whether the program has freed c and no Keep holds c open.
 func (c *Comm) unused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.Freed() && c.kept == 0
 }
 
-// close takes c apart when nothing is under way on it: behind calls that consist of several of
-// the engine's, between which its parts are idle.
+// close takes c apart when nothing is under way on c: after calls that consist of several calls
+// of the engine, between which its parts are idle.
 func (c *Comm) close() {
 	queues := []*queue{&c.votes}
 	if c.Inter != nil {
@@ -52,7 +52,7 @@ func (c *Comm) close() {
 	closing.addBehind(queues, c.parts()...)
 }
 
-// CloseWhenIdle closes the communicators of a copy when nothing is under way on it.
+// CloseWhenIdle closes the communicators of a copy when nothing is under way on them.
 func (x *Inter) CloseWhenIdle() { closing.addBehind([]*queue{&x.queue}, x.Both, x.Local) }
 
 // closeNow closes c at the end.
@@ -76,7 +76,7 @@ func (c *Comm) parts() []*core.Comm {
 	return slices.DeleteFunc(parts, func(d *core.Comm) bool { return d == nil })
 }
 
-// owned are communicators that no communicator with a handle has: those of files and windows.
+// owned are communicators outside those with a handle: the communicators of files and windows.
 var owned sync.Map // of *core.Comm
 
 // Own has d closed at the end, and named in reports by its own name, until Disown.
@@ -91,14 +91,14 @@ type freed struct {
 	all []ending
 }
 
-// An ending is a communicator that is closed when nothing is under way on it, or, with no c, calls
-// that come before that.
+// An ending is a communicator that is closed when nothing is under way on it, or, with no c,
+// calls that come before that.
 type ending struct {
 	c    *core.Comm
 	over <-chan error
 }
 
-// CloseWhenIdle closes d when nothing is under way on it.
+// CloseWhenIdle closes d when nothing is under way on d.
 func CloseWhenIdle(d *core.Comm) { closing.add(d) }
 
 func (f *freed) add(d *core.Comm) { f.expect(ending{d, d.CloseWhenIdle()}) }
@@ -129,7 +129,7 @@ func (f *freed) addBehind(queues []*queue, all ...*core.Comm) {
 	}
 }
 
-// closeNow closes all at the end, or as many as it can until ctx ends. All ranks are there, and
+// closeNow closes all at the end, or as many as possible until ctx ends. All ranks are there, and
 // wait for no message: a receive that is posted will match none, and a send no receive.
 func (f *freed) closeNow(ctx context.Context) {
 	for e, some := f.next(); some; e, some = f.next() {
@@ -144,7 +144,7 @@ func (f *freed) closeNow(ctx context.Context) {
 	}
 }
 
-// next returns one that closeNow has not waited for.
+// next returns an ending that closeNow has not waited for.
 func (f *freed) next() (e ending, some bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,11 +19,11 @@ import (
 // leaving, ends them.
 var Forever = context.Background()
 
-// In is Forever for the collectives that one of calls.Functions consists of.
+// In is Forever for the collectives of a function in calls.Functions.
 func In(function string) context.Context { return core.Within(Forever, calls.Functions[function]) }
 
-// InBackground is the context of operations on goroutines of gompi's own. Where an operation needs
-// a function of the program, a thread of the program calls it, in one of its calls.
+// InBackground is the context of operations on goroutines of gompi's own. If an operation needs a
+// function of the program, a thread of the program calls it, in any of its calls.
 var InBackground = core.InBackground(Forever)
 
 var Registry = abi.NewRegistry(table.CommNull, func(c *Comm) abi.Handle { return c.Handle })
@@ -31,13 +31,13 @@ var Registry = abi.NewRegistry(table.CommNull, func(c *Comm) abi.Handle { return
 // A Comm is a communicator with a handle.
 type Comm struct {
 	Handle abi.Handle
-	P2P    *core.Comm // messages and, within one group, collectives
+	P2P    *core.Comm // for messages and, within a single group, collectives
 	shift  int        // the number in P2P of the first rank of the remote group
-	Inter  *Inter     // nil within one group
+	Inter  *Inter     // nil within a single group
 
-	session *Session    // that it was made from, nil if there is none
+	session *Session    // the session of the communicator, nil if none
 	making  atomic.Bool // by MPI_Comm_idup
-	freed   atomic.Bool // the program has freed it
+	freed   atomic.Bool // by the program
 	buffer  Buffer
 	votes   queue // of MPI_Comm_shrink and MPI_Comm_agree
 
@@ -45,11 +45,11 @@ type Comm struct {
 
 	mu       sync.Mutex // guards the following
 	name     string
-	private  []*core.Comm     // of persistent collectives, which go with it when it is revoked
-	kept     int              // how many persistent requests and matched messages keep it open
+	private  []*core.Comm     // of persistent collectives, which go with the communicator when it is revoked
+	kept     int              // how many persistent requests and matched messages keep the communicator open
 	revoked  bool             // by this rank
 	acked    int              // how many of its dead are acknowledged
-	handler  *errs.Errhandler // nil if it is that from the beginning
+	handler  *errs.Errhandler // nil for the initial handler
 	Topology Topology
 }
 
@@ -68,7 +68,7 @@ func (c *Comm) SourceOf(rank int) int {
 	return c.RankOf(rank)
 }
 
-// Peers returns how many ranks messages go to: those of the remote group, if there is one.
+// Peers returns how many ranks messages go to: the ranks of the remote group, if there is one.
 func (c *Comm) Peers() int {
 	if c.Inter != nil {
 		return c.Inter.Remote.Size()
@@ -99,7 +99,7 @@ func (c *Comm) hasHandler() bool {
 	return c.handler != nil
 }
 
-// StatusOf returns st as MPI has it.
+// StatusOf returns MPI's status for st.
 func (c *Comm) StatusOf(st core.Status) abi.Status {
 	s := abi.Status{Source: int32(st.Source), Tag: int32(st.Tag), Bytes: int64(st.Bytes)}
 	switch {
@@ -114,7 +114,7 @@ func (c *Comm) StatusOf(st core.Status) abi.Status {
 	return s
 }
 
-// CheckSource returns what is wrong with the source and the tag of a receive.
+// CheckSource returns an error if the source or the tag of a receive is not valid.
 func (c *Comm) CheckSource(source, tag int) error {
 	if c == nil {
 		return errs.New(errs.Comm, "the communicator is not valid")
@@ -149,8 +149,8 @@ func CheckIntra(c *Comm) error {
 	return nil
 }
 
-// adopt gives a communicator of core a handle, with the error handler of the one it was made of. d
-// is nil on a rank that is not in it.
+// adopt gives a communicator of core a handle, with the error handler of c. d is nil on a rank
+// outside the new communicator.
 func (c *Comm) adopt(d *core.Comm, err error) (*Comm, error) {
 	if err != nil || d == nil {
 		return nil, err
@@ -203,8 +203,8 @@ func CommCompare(a, b *Comm) (int, error) {
 
 func CommDup(c *Comm) (*Comm, error) { return CommDupWithInfo(c, nil) }
 
-// CommDupWithInfo ignores hints, as all functions do. It copies attributes, too, as their functions
-// say.
+// CommDupWithInfo ignores hints, as all functions do. It copies attributes by their copy
+// functions.
 func CommDupWithInfo(c *Comm, info *infos.Info) (*Comm, error) {
 	if err := Check(c); err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (c *Comm) split(of calls.Kind, color, key int) (*Comm, error) {
 	return c.adopt(c.P2P.Split(core.Within(Forever, of), color, key))
 }
 
-// CommSplitType knows the ranks that share memory, as those of a host do.
+// CommSplitType knows the ranks that share memory, as the ranks of a host do.
 func CommSplitType(c *Comm, how, key int, info *infos.Info) (*Comm, error) {
 	if err := Check(c); err != nil {
 		return nil, err
@@ -266,8 +266,8 @@ func CommSplitType(c *Comm, how, key int, info *infos.Info) (*Comm, error) {
 	return nil, errs.New(errs.Arg, "the split type is not MPI_COMM_TYPE_SHARED or MPI_UNDEFINED")
 }
 
-// firstToShare returns the first rank of P2P with which this one can share memory, as for
-// MPI_Win_allocate_shared: itself, if there is none before.
+// firstToShare returns the first rank of P2P with which this rank can share memory, as for
+// MPI_Win_allocate_shared: itself, if there is no earlier rank.
 func (c *Comm) firstToShare() int {
 	first := 0
 	for first != c.P2P.Rank() && !c.P2P.Maps(first) {
@@ -335,14 +335,14 @@ func CommFree(h *abi.Handle) error {
 	return nil
 }
 
-// retired are communicators that were freed and keep their handles: the error handlers of requests
-// get these, and the face knows receives by them. freeing guards it.
+// retired are freed communicators that keep their handles: the error handlers of requests get
+// these, and the face knows receives by them. freeing guards retired.
 var retired []*Comm
 
-// HasRequests reports whether there are requests of c. It is set by package p2p, which has them.
+// HasRequests reports whether there are requests of c. Package p2p, which has them, sets it.
 var HasRequests = func(c *Comm) bool { return false }
 
-// Freed reports whether the program has freed c, which has its handle as long as it has requests.
+// Freed reports whether the program has freed c. c keeps its handle as long as it has requests.
 func (c *Comm) Freed() bool { return c.freed.Load() }
 
 // CommDisconnect is CommFree: there are no connections to cut.

@@ -63,7 +63,7 @@ func (d *Dups) startInter(x *Inter) {
 	})
 }
 
-// Finished is called when what was started is over.
+// Finished is called at the end of the started operations.
 func (d *Dups) Finished(err error) error {
 	for _, finish := range d.finish {
 		if e := finish(err); err == nil {

@@ -61,9 +61,9 @@ type Raiser interface {
 	Raise(name string, err error) abi.Class
 }
 
-// Unattached is whose error handler is called for errors of no object, or of one that is not valid:
-// MPI_COMM_SELF (MPI 5.0, section 9.3), if the program has given it an error handler, and else
-// MPI_COMM_WORLD, which it was before MPI 4.0.
+// Unattached raises errors without an object, or of an object that is not valid: on MPI_COMM_SELF
+// (MPI 5.0, section 9.3), if the program has given it an error handler, else on MPI_COMM_WORLD,
+// as before MPI 4.0.
 var Unattached Raiser = unattached{}
 
 type unattached struct{}
@@ -87,7 +87,7 @@ type On struct {
 
 func (e *On) Unwrap() error { return e.error }
 
-// Failed returns err, if there is one, as that of an operation on an object.
+// Failed returns err, if not nil, as the error of an operation on an object.
 func Failed(on Raiser, err error) error {
 	if err == nil {
 		return nil

@@ -10,11 +10,12 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// This file is ULFM (user-level failure mitigation, MPIX_Comm_shrink and the like). In core a death
-// breaks each communicator that holds the dead rank, so that all calls on it fail with
-// MPI_ERR_PROC_FAILED, those between ranks that live, too, and none is pending for that reason.
+// This file is ULFM (user-level failure mitigation, MPIX_Comm_shrink and the like). In core a
+// death breaks each communicator that holds the dead rank. So all calls on such a communicator
+// fail with MPI_ERR_PROC_FAILED, including calls between ranks that live, and none stays pending
+// because of the death.
 
-// CommRevoke breaks c on all ranks. Ranks that wait in it get MPI_ERR_REVOKED.
+// CommRevoke breaks c on all ranks. Ranks that wait in c get MPI_ERR_REVOKED.
 func CommRevoke(c *Comm) error {
 	if err := Check(c); err != nil {
 		return err
@@ -29,7 +30,7 @@ func CommRevoke(c *Comm) error {
 	return nil
 }
 
-// KeepPrivate has communicators go with c when it is revoked, until DropPrivate.
+// KeepPrivate makes communicators go with c when it is revoked, until DropPrivate.
 func (c *Comm) KeepPrivate(all []*core.Comm) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,9 +61,10 @@ func (c *Comm) Revoked() error {
 	return nil
 }
 
-// ---- Who has failed ----
+// ---- Failed ranks ----
 
-// CommGetFailed returns those of both groups, in an order that is the same on all ranks.
+// CommGetFailed returns the failed ranks of both groups, in an order that is the same on all
+// ranks.
 func CommGetFailed(c *Comm) (*Group, error) {
 	if err := Check(c); err != nil {
 		return nil, err
@@ -109,13 +111,13 @@ func CommFailureGetAcked(c *Comm) (*Group, error) {
 
 // ---- Agreements ----
 
-// An opinion is what a rank gives in MPI_Comm_agree, as it is sent.
+// An opinion is a rank's contribution to MPI_Comm_agree, as it is sent.
 type opinion struct{ Flag, Acked int32 }
 
 const sizeOfOpinion = 8
 
-// CommAgree makes flag the bitwise AND of the flags of all ranks that live: of the remote group, if
-// there is one. It fails on all ranks if one has not acknowledged all who have died.
+// CommAgree makes flag the bitwise AND of the flags of all ranks that live: of the remote group,
+// if there is one. CommAgree fails on all ranks if any rank has not acknowledged all the dead.
 func CommAgree(c *Comm, flag *int) error {
 	if err := Check(c); err != nil {
 		return err
@@ -149,7 +151,7 @@ func (c *Comm) agree(ctx context.Context, flag *int) error {
 	for rank, text := range all {
 		var o opinion
 		if len(text) != sizeOfOpinion {
-			continue // it does not live
+			continue // the rank does not live
 		}
 		if _, err := binary.Decode(text, binary.LittleEndian, &o); err != nil {
 			return err

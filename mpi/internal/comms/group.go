@@ -17,12 +17,12 @@ func init() { Groups.Set(emptyGroup.Handle, emptyGroup) }
 type Group struct {
 	core.Group
 	Handle  abi.Handle
-	session *Session // that it was made from, nil if there is none
+	session *Session // the session of the group, nil if none
 }
 
 var emptyGroup = &Group{Handle: table.GroupEmpty}
 
-// newGroup gives g a handle. s is the session that it was made from, or nil.
+// newGroup gives g a handle. s is the group's session, or nil.
 func newGroup(g core.Group, s *Session) *Group {
 	if g.Size() == 0 {
 		return emptyGroup
@@ -140,7 +140,7 @@ func GroupRangeExcl(g *Group, n int, ranges abi.Array) (*Group, error) {
 	return g.choose(ranks, core.Group.Excl)
 }
 
-// checkList checks a group, and a list of ranks of it, or of ranges of them.
+// checkList checks a group, and a list of its ranks, or of ranges of ranks.
 func (g *Group) checkList(n int, list abi.Array) error {
 	if err := checkGroups(g); err != nil {
 		return err
@@ -172,8 +172,8 @@ func (g *Group) choose(ranks []int, f func(core.Group, ...int) (core.Group, erro
 	return newGroup(h, g.session), nil
 }
 
-// expand returns the ranks of n triplets (first, last, stride): at most one more than g has, of
-// which one is named twice then.
+// expand returns the ranks of n triplets (first, last, stride): at most one more than g has, in
+// which case a rank is named twice.
 func (g *Group) expand(n int, ranges abi.Array) (ranks []int, err error) {
 	if err := g.checkList(n, ranges); err != nil {
 		return nil, err

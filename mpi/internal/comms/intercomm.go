@@ -13,8 +13,8 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// An Inter is what an intercommunicator has besides P2P, the communicator of both groups for
-// messages. The group that has the lowest rank of the world comes first in P2P and Both.
+// An Inter is the state of an intercommunicator besides P2P, the communicator of both groups for
+// messages. The group with the lowest rank of the world comes first in P2P and Both.
 type Inter struct {
 	Local  *core.Comm // of the local group
 	Both   *core.Comm // of both groups, for collectives
@@ -66,15 +66,15 @@ func IntercommCreate(local *Comm, leader int, peer *Comm, remoteLeader, tag int)
 var proposed atomic.Int64
 
 // proposeTag returns a tag for a group of ranks of the world that no rank has proposed lately.
-// Groups that are made at the same time, by several threads of a rank, differ in their tags. Those
-// that programs give to MPI_Comm_create_group are mostly low.
+// Groups created at the same time, by several threads of a rank, differ in their tags. Tags that
+// programs give to MPI_Comm_create_group are mostly low.
 func proposeTag() int64 {
 	n := proposed.Add(1)*int64(World.P2P.Size()) + int64(World.P2P.Rank())
 	return abi.TagUB - n%(1<<30)
 }
 
-// groupWords are how many ranks a group has, the tag by which the intercommunicator with it is
-// made, and the group's ranks in the world.
+// groupWords are a group's number of ranks, the tag by which the intercommunicator with the group
+// is created, and the group's ranks in the world.
 type groupWords []int64
 
 func wordsOf(g core.Group, tag int64) groupWords {
@@ -98,8 +98,8 @@ func groupOf(ranks []int64) (core.Group, error) {
 	return World.P2P.Group().Incl(all...)
 }
 
-// exchangeGroups is called by leaders. It returns the other group, and the lower of the tags that
-// the two leaders propose.
+// exchangeGroups is called by leaders. The result is the other group, with the lower of the tags
+// that the two leaders propose.
 func exchangeGroups(local, peer *Comm, remoteLeader, tag int) (groupWords, error) {
 	if err := Check(peer); err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func (w groupWords) share(ctx context.Context, c *core.Comm, leader int) (g core
 	return g, int(head[1]), err
 }
 
-// join makes the intercommunicator of local, which is c's or a copy of it, and remote, by a tag
-// that all ranks of both agree on.
+// join creates the intercommunicator of local, which is c's or a copy of c's, and remote, by a
+// tag that all ranks of both agree on.
 func (c *Comm) join(ctx context.Context, local *core.Comm, remote core.Group, tag int) (*Comm, error) {
 	mine := local.Group()
 	if mine.Intersection(remote).Size() > 0 {
@@ -162,8 +162,8 @@ func (c *Comm) join(ctx context.Context, local *core.Comm, remote core.Group, ta
 	return n, nil
 }
 
-// IntercommMerge numbers the group that gives false for high first, or, if both give the same, the
-// one that is first in P2P.
+// IntercommMerge numbers the group that gives false for high first, or, if both give the same,
+// the first group in P2P.
 func IntercommMerge(c *Comm, high bool) (*Comm, error) {
 	if err := checkInter(c); err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (c *Comm) take(made *interComms) {
 	c.making.Store(false)
 }
 
-// split splits both groups, for a function of MPI. A color that only one group has makes no
+// split splits both groups, for a function of MPI. A color of only one group makes no
 // communicator.
 func (x *Inter) split(of calls.Kind, c *Comm, color, key int) (*Comm, error) {
 	const words = 3 // color, key, and the tag that the rank proposes
@@ -269,7 +269,7 @@ func (x *Inter) split(of calls.Kind, c *Comm, color, key int) (*Comm, error) {
 	if err != nil || local == nil {
 		return nil, err
 	}
-	tag := int64(abi.TagUB) // the lowest of those with the color
+	tag := int64(abi.TagUB) // the lowest tag of the ranks with the color
 	for r := range x.Both.Size() {
 		if all[words*r] == int64(color) {
 			tag = min(tag, all[words*r+2])

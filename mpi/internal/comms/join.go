@@ -46,10 +46,10 @@ func End() error {
 	return nil
 }
 
-// leaveTime is how long leave waits for what is under way when all ranks have called it.
+// leaveTime is how long leave waits for operations under way after all ranks have called it.
 const leaveTime = 10 * time.Second
 
-// Leave leaves the job when all ranks that live have called it.
+// Leave leaves the job after all living ranks have called Leave.
 func Leave() error {
 	if err := World.P2P.Do(In("MPI_Finalize"), new(call.Call).Barrier()); err != nil {
 		if !ofBroken(err) {
@@ -62,7 +62,7 @@ func Leave() error {
 	ctx, cancel := context.WithTimeout(Forever, leaveTime)
 	defer cancel()
 	Registry.Each(func(c *Comm) {
-		if !c.unused() { // else it is among closing
+		if !c.unused() { // else closing has it
 			c.closeNow(ctx)
 		}
 	})
@@ -81,7 +81,7 @@ func Leave() error {
 	return nil
 }
 
-// CannotLeave has the launcher say why this rank has not left the job, if it ends well.
+// CannotLeave makes the launcher report why this rank has not left the job, if it ends well.
 func CannotLeave(err error) {
 	if World.P2P != nil {
 		World.P2P.CannotLeave(errs.ClassName(errs.ClassOf(err)) + ": " + errs.Explain(err))

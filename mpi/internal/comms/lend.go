@@ -12,11 +12,11 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// Lease lets the face send and receive short messages itself; nil if it may not.
+// Lease lets the face send and receive short messages itself; nil if not possible.
 var Lease *lease.Lease
 
-// Attach lets the face send and receive short messages itself, after Join. It returns what the face
-// needs for that, nil if it cannot. mix leaves some of them to Go, for tests.
+// Attach lets the face send and receive short messages itself, after Join. The result is the
+// memory for the face, nil if not possible. mix leaves some messages to Go, for tests.
 func Attach(mix bool) unsafe.Pointer {
 	l := World.P2P.NewLease(mix)
 	if l == nil {
@@ -33,15 +33,15 @@ func Attach(mix bool) unsafe.Pointer {
 	return unsafe.Pointer(l.Record())
 }
 
-// Stats turns the counting of calls on or off for a tool in this process; with -stats it is on. It
-// returns where the face counts its calls, and where the ranks in the job of this host's ranks are,
-// and whether it is to.
+// Stats turns the counting of calls on or off for a tool in this process; with -stats it is on.
+// The results are the face's counters, the ranks in the job of this host's ranks, and whether the
+// face is to count.
 func Stats(tool bool) (counters, worlds unsafe.Pointer, on bool, err error) {
 	return World.P2P.CountersForC(tool)
 }
 
-// Lend is called at the end of each call of the face. It lends what the face has lacked. When that
-// has tested requests, giveBack is called first.
+// Lend is called at the end of each call of the face, and lends all that the face has missed. If
+// the face has tested requests, giveBack is called first.
 func Lend(giveBack func()) {
 	lendTeam()
 	h, rank, tests, ok := Lease.Missed()
@@ -56,7 +56,7 @@ func Lend(giveBack func()) {
 	}
 }
 
-// freeing is held while a communicator's Team is lent, or it is freed.
+// freeing is held while a communicator's Team is lent, or the communicator is freed.
 var freeing sync.Mutex
 
 func lendTeam() {
@@ -75,11 +75,11 @@ func lendTeam() {
 // lends reports whether c is a communicator that can be lent.
 func lends(c *Comm) bool { return c != nil && c.Inter == nil && c.P2P != nil && !c.Freed() }
 
-// LendFor lends what messages with a rank of c need, all if that is AnySource.
+// LendFor lends all that messages with a rank of c need, with every rank if rank is AnySource.
 func LendFor(c *Comm, rank int) { c.P2P.Lend(slotOf(c), rank) }
 
-// PlaceFor finds a place among the face's receives for one of c that is posted here: a short one,
-// so that the face can have it later.
+// PlaceFor finds a place among the face's receives for a receive of c that is posted here: a
+// short receive, so that the face can have it later.
 func PlaceFor(c *Comm, r lease.Receive) (place int, ok bool) {
 	r.Slot = slotOf(c)
 	if c.Inter != nil || r.Slot >= lease.Channels || r.Bytes > mostHeld {
@@ -91,7 +91,7 @@ func PlaceFor(c *Comm, r lease.Receive) (place int, ok bool) {
 // mostHeld is how long the buffer of a receive is at most that the face gets.
 const mostHeld = 8 << 10
 
-// slotOf returns what the face calls c.
+// slotOf returns the face's number of c.
 func slotOf(c *Comm) int {
 	if c == World {
 		return 0
@@ -107,8 +107,8 @@ func At(slot int) *Comm {
 	return Registry.Find(abi.Handle(slot - 1 + table.FirstHandle))
 }
 
-// unlend is called before c's handle becomes that of another communicator, perhaps while messages
-// of c's are still under way.
+// unlend is called before c's handle passes to another communicator, perhaps while messages of
+// c's are still under way.
 func unlend(c *Comm) {
 	if Lease != nil && c.Inter == nil {
 		c.P2P.Unlend(Lease, slotOf(c))

@@ -7,8 +7,8 @@ import (
 	"gompi/internal/core"
 )
 
-// A queue runs calls that consist of several of the engine's one after the other, in the order in
-// which they were made, on a goroutine if they are nonblocking.
+// A queue runs calls that consist of several calls of the engine, in the order in which they were
+// made, on a goroutine if they are nonblocking.
 type queue struct {
 	mu      sync.Mutex
 	calls   []func()
@@ -36,8 +36,8 @@ func (q *queue) do(c *core.Comm, steps func(context.Context) error) error {
 	return steps(Forever)
 }
 
-// behind has f called behind the calls that were started, and reports whether there are any. If not
-// it does nothing.
+// behind has f called after the calls that were started, and reports whether there are any.
+// Without such calls behind does nothing.
 func (q *queue) behind(f func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,7 +47,7 @@ func (q *queue) behind(f func()) bool {
 	return q.running
 }
 
-// start starts a call, and returns the request for it, which is of c.
+// start starts a call, and returns its request, which is of c.
 func (q *queue) start(c *core.Comm, steps func(context.Context) error) core.Request {
 	r := c.Promise()
 	q.push(func() { c.Complete(r, steps(InBackground)) })
@@ -82,7 +82,7 @@ func (q *queue) run() {
 // Do runs a blocking collective of an intercommunicator.
 func (x *Inter) Do(steps func(context.Context) error) error { return x.queue.do(x.Both, steps) }
 
-// Enqueue starts one.
+// Enqueue starts a call.
 func (x *Inter) Enqueue(steps func(context.Context) error) core.Request {
 	return x.queue.start(x.Both, steps)
 }

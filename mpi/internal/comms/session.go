@@ -52,10 +52,10 @@ func checkSession(s *Session) error {
 // A processSet is ranks with a name. URIs of this scheme are equal if they differ in case alone.
 type processSet struct {
 	name string
-	has  func(c *core.Comm, rank int) bool // whether a rank of the world is in it
+	has  func(c *core.Comm, rank int) bool // whether the set has a rank of the world
 }
 
-// processSets are the two of the standard, and that of Open MPI for the ranks of a host.
+// processSets are the two sets of the standard, and Open MPI's set of the ranks of a host.
 var processSets = []processSet{
 	{"mpi://WORLD", func(*core.Comm, int) bool { return true }},
 	{"mpi://SELF", func(c *core.Comm, rank int) bool { return rank == c.Rank() }},
@@ -86,8 +86,8 @@ func SessionGetNumPsets(s *Session, info *infos.Info) (int, error) {
 	return len(processSets), checkSession(s)
 }
 
-// SessionGetNthPset stores at most *room bytes of a name, with a zero at the end, and sets *room to
-// what the whole needs.
+// SessionGetNthPset stores at most *room bytes of a name, with a zero at the end, and sets *room
+// to the room for the whole name.
 func SessionGetNthPset(s *Session, info *infos.Info, n int, room *int, name abi.Text) error {
 	if err := checkSession(s); err != nil {
 		return err

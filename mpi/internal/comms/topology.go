@@ -19,7 +19,7 @@ type Topology struct {
 	*topology.Neighborhood // of this rank
 
 	index, edges                      []int // of a graph: of all ranks, as MPI_Graph_create gets them
-	sourceWeights, destinationWeights []int // of a distributed graph, nil if it has none
+	sourceWeights, destinationWeights []int // of a distributed graph, nil if unweighted
 }
 
 // with returns a communicator over t's.
@@ -50,7 +50,7 @@ func checkTopology(c *Comm, kind int) error {
 	return nil
 }
 
-// Degrees returns how many ranks this one receives from and sends to.
+// Degrees returns how many ranks this rank receives from and sends to.
 func (c *Comm) Degrees() (in, out int) {
 	if c.Topology.Kind == 0 {
 		return 0, 0
@@ -211,10 +211,10 @@ func (c *Comm) checkRanks(ranks []int) error {
 	return nil
 }
 
-// An edge of a distributed graph, as ranks send it each other.
+// The words of an edge of a distributed graph, as ranks send it each other.
 const edgeWords = 3 // source, destination, weight
 
-// DistGraphCreate has each rank get all edges, of which it keeps its own.
+// DistGraphCreate sends all edges to each rank, which keeps its own.
 func DistGraphCreate(c *Comm, n int, sources, degrees, destinations, weights abi.Array, info *infos.Info, reorder bool) (*Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ const (
 	explicit   pointer = iota
 	individual         // which moves on
 	shared             // which moves on
-	ordered            // the shared one, behind what lower ranks move
+	ordered            // the shared pointer, after the data of lower ranks
 )
 
 var (
@@ -56,8 +56,8 @@ var (
 
 func at(offset int) place { return place{by: explicit, offset: offset} }
 
-// prepare returns an access to where p says. Positions move on by what is asked for, whatever
-// comes. In order, it is collective.
+// prepare returns an access at p. Positions advance by the requested amount, whatever has moved.
+// In order, prepare is collective.
 func (f *File) prepare(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatype) (*access, error) {
 	if err := check(f); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (f *File) prepare(write bool, p place, buf abi.Addr, n int, t *dtypes.Datat
 	return a, err
 }
 
-// check finds out how much a moves, and what is wrong with it.
+// check sets the bytes that a moves, and returns an error if a is not valid.
 func (a *access) check(p place) error {
 	if err := dtypes.Check(a.count, a.t); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (a *access) check(p place) error {
 	return a.v.checkOffset(p.offset)
 }
 
-// inOrder finds the place of a behind what lower ranks move. err is what is wrong with a.
+// inOrder finds the place of a after the data of lower ranks. err is the error of a, if any.
 func (t team) inOrder(a *access, err error) error {
 	sizes, err := t.gather(err, nil, []int64{int64(a.n)})
 	if err != nil {
@@ -153,7 +153,7 @@ func (f *File) block(write bool, p place, buf abi.Addr, n int, t *dtypes.Datatyp
 // slots bounds how many accesses are under way beside the program: each takes a thread.
 var slots = make(chan struct{}, 16)
 
-// begin starts a, and calls done when it is over.
+// begin starts a, and calls done at its end.
 func (a *access) begin(done func(moved int, err error)) {
 	a.f.under.Add(1)
 	go func() {

@@ -14,17 +14,18 @@ import (
 )
 
 // Collective accesses whose short runs interleave are done in two phases: some ranks, the
-// aggregators, each have a part of the file, and move it in long runs; the data goes between them
-// and the ranks whose it is in messages. All else each rank moves itself, in its own calls of the
-// system. Which way it is all ranks decide alike, from what they exchange.
+// aggregators, each have a part of the file, and move this part in long runs. The data goes
+// between aggregators and its owners in messages. In all other accesses each rank moves its own
+// data, in its own calls of the system. All ranks make the same choice, from the facts that they
+// exchange.
 
-// What is measured (AMD EPYC, family 25, model 17, two virtual processors, np=2, a file in
-// the page cache) decides these; docs/mpi.md has the cells.
+// Measurements (AMD EPYC, family 25, model 17, two virtual processors, np=2, a file in the page
+// cache) decide these; docs/mpi.md has the cells.
 const (
 	shortRun        = 4 << 10 // bytes: with longer runs each rank is as fast alone
 	fewRuns         = 64      // of a rank: the exchange takes longer than so many calls of the system
 	windowSize      = 1 << 20 // bytes of the file that an aggregator moves at a time
-	mostAggregators = 4       // one inode is written by one process at a time
+	mostAggregators = 4       // an inode is written by only one process at a time
 	alignment       = 4 << 10 // of the aggregators' parts
 )
 
@@ -60,7 +61,7 @@ func (f *File) exchanges() bool {
 	return f.scattered && !f.atomic
 }
 
-// An exchange is an access in two phases. What does not say otherwise is the same on all ranks.
+// An exchange is an access in two phases. Fields are the same on all ranks unless stated.
 type exchange struct {
 	*access        // this rank's
 	team           team
@@ -69,8 +70,8 @@ type exchange struct {
 	window, rounds int
 }
 
-// plan returns the exchange that an access of all ranks is, nil if it is none. err is what is wrong
-// with this rank's, a. If one has an error all get one.
+// plan returns the exchange for an access of all ranks, nil if each rank moves its own data. err
+// is the error of this rank's access a. An error of any rank is an error on all.
 func (f *File) plan(t team, a *access, err error) (*exchange, error) {
 	mine := []int64{0, 0, 0, 0}
 	if err == nil && a.n > 0 {
@@ -152,7 +153,7 @@ func trainOf(b []byte) train {
 // rooms are the buffers of an exchange.
 type rooms struct {
 	window    []byte   // of the file, of an aggregator
-	covered   []uint64 // a bit for each byte of it that is written
+	covered   []uint64 // a bit for each written byte of the window
 	out, in   []byte
 	outs, ins []int // bytes to and from each rank
 	sizes     []int64
@@ -168,8 +169,8 @@ func room[T any](s *[]T, n int) []T {
 	return *s
 }
 
-// move does this rank's part of the exchange, and returns how many bytes of its data have moved. If
-// it fails on one rank it fails on all.
+// move does this rank's part of the exchange, and returns how many bytes of its data have moved.
+// A failure on any rank is a failure on all.
 func (x *exchange) move() (moved int, err error) {
 	r := roomPool.Get().(*rooms)
 	defer roomPool.Put(r)
@@ -217,9 +218,9 @@ func (x *exchange) move() (moved int, err error) {
 	return moved, nil
 }
 
-// request sends the aggregators what this rank has for them in a round, or wants: trains, and the
-// data if it is written. next is where the data for each begins, which moves on. What has come is
-// in r.in.
+// request sends the aggregators this rank's requests of a round: trains, and the data to write.
+// next is where the data for each aggregator begins, and advances. The requests received are in
+// r.in.
 func (x *exchange) request(r *rooms, round int, next []int) error {
 	size := x.team.c.Size()
 	clear(r.outs)
@@ -262,7 +263,7 @@ func (x *exchange) request(r *rooms, round int, next []int) error {
 	return c.Do(in, new(call.Call).Alltoallv(mem.Of(r.out), r.outs, nil, mem.Of(room(&r.in, all)), r.ins, nil))
 }
 
-// each calls do for what each rank has sent: its trains, and what is behind them.
+// each calls do for each rank's request: its trains, and the data after them.
 func (x *exchange) each(r *rooms, do func(rank int, trains, data []byte)) {
 	in, size := r.in, len(r.ins)
 	for k, n := range r.ins {
@@ -272,8 +273,8 @@ func (x *exchange) each(r *rooms, do func(rank int, trains, data []byte)) {
 	}
 }
 
-// serve does what an aggregator has to with its window: it writes what has come, or reads what is
-// wanted, and returns up to where the file has data.
+// serve does an aggregator's work on its window: it writes the received data, or reads the
+// requested bytes, and returns up to where the file has data.
 func (x *exchange) serve(r *rooms, own, round int) (end int, err error) {
 	if own < 0 || len(r.in) == 0 {
 		return 0, nil
@@ -293,8 +294,8 @@ func (x *exchange) serve(r *rooms, own, round int) (end int, err error) {
 	return from + lo + k, failed("read", x.f.name, err)
 }
 
-// writeWindow writes the bytes of a window that ranks have sent, and no others: who else writes
-// the file may have what is between.
+// writeWindow writes the bytes of a window that ranks have sent, and no others: the bytes between
+// may belong to another writer of the file.
 func (x *exchange) writeWindow(r *rooms, from int) error {
 	clear(room(&r.covered, (len(r.window)+63)/64))
 	base := uintptr(addressOf(r.window))
@@ -337,7 +338,8 @@ func nextCovered(set []uint64, at, n int) (begin, end int) {
 	return begin, skipBits(set, begin, n, ^uint64(0))
 }
 
-// skipBits returns the first bit from at on that is not as those of what, n if all are.
+// skipBits returns the first bit from at on that differs from the same bit of what, n if none
+// does.
 func skipBits(set []uint64, at, n int, what uint64) int {
 	for at < n {
 		if w := (set[at>>6] ^ what) >> (at & 63); w != 0 {
@@ -348,8 +350,8 @@ func skipBits(set []uint64, at, n int, what uint64) int {
 	return n
 }
 
-// collect sends the ranks what they want of an aggregator's window, which has data up to end in the
-// file, and stores what has come: got is how much from each aggregator is whole.
+// collect sends the ranks the requested data of an aggregator's window, which has data up to end
+// in the file, and stores the data received: got is how much from each aggregator is whole.
 func (x *exchange) collect(r *rooms, end int, before, next, first, got []int) error {
 	size := len(r.ins)
 	r.out = r.out[:0]

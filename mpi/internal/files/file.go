@@ -19,7 +19,7 @@ var Registry = abi.NewRegistry(table.FileNull, func(f *File) abi.Handle { return
 // A File is an open file with a handle.
 type File struct {
 	Handle abi.Handle
-	c      *core.Comm // of the ranks that have opened it
+	c      *core.Comm // of the ranks that have opened the file
 	name   string
 	mode   mode
 	fd     int
@@ -34,7 +34,7 @@ type File struct {
 	// Some rank's view has short runs: collective accesses may be exchanges.
 	scattered bool
 	split     *pending // the split collective under way
-	info      []string // keys, each with its value behind it
+	info      []string // keys, each followed by its value
 	handler   *errs.Errhandler
 }
 
@@ -76,7 +76,7 @@ func (f *File) Raise(name string, err error) abi.Class {
 	return errs.ClassOf(err)
 }
 
-// text returns what f is called in messages.
+// text returns the name of f in messages.
 func (f *File) text() string {
 	if f == Null {
 		return "MPI_FILE_NULL"
@@ -115,7 +115,7 @@ func FileCallErrhandler(f *File, code int) error {
 	return nil
 }
 
-// ---- What is known of a file ----
+// ---- Properties of a file ----
 
 func FileGetGroup(f *File) (*comms.Group, error) {
 	if err := check(f); err != nil {
@@ -143,7 +143,7 @@ func FileSetInfo(f *File, info *infos.Info) error {
 	return err
 }
 
-// hint adds hints to those that f has.
+// hint adds hints to the hints of f.
 func (f *File) hint(info *infos.Info) {
 	if info == nil {
 		return
@@ -173,9 +173,9 @@ type team struct {
 // all returns the ranks of f, which have called a function of MPI.
 func (f *File) all(function string) team { return team{f.c, comms.In(function)} }
 
-// agree is called by all ranks, each with its error, nil if it has none, and what has to be the
-// same on all. It returns an error on all if one has one, or if something differs: a rank's own
-// error, or the class of that of the first that has one.
+// agree is called by all ranks, each with its error, nil if none, and the values that must be the
+// same on all. The result is an error on all if any rank has an error, or if something differs: a
+// rank's own error, or the class of the first rank's error.
 func (t team) agree(err error, same ...int) error {
 	_, err = t.gather(err, same, nil)
 	return err
@@ -213,8 +213,8 @@ func (t team) gather(err error, same []int, mine []int64) (numbers []int64, _ er
 	return numbers, nil
 }
 
-// first does what one rank does for all, rank 0, and returns its error on all. reply is what do
-// stores for all.
+// first has rank 0 do the work of all ranks, and returns its error on all. reply is set by do for
+// all.
 func (t team) first(reply []int64, do func() error) error {
 	var err error
 	record := make([]int64, 1+len(reply))

@@ -11,7 +11,7 @@ import (
 	"gompi/mpi/internal/infos"
 )
 
-// FileOpen is collective. If it fails on one rank it fails on all.
+// FileOpen is collective. A failure on any rank is a failure on all.
 func FileOpen(c *comms.Comm, name abi.Text, amode int, info *infos.Info) (*File, error) {
 	if err := comms.CheckIntra(c); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (f *File) open() error {
 	if err := t.agree(f.mode.check(), int(f.mode)); err != nil {
 		return err
 	}
-	// The first rank makes the file: with MPI_MODE_EXCL only one can. That the others do not make
-	// one shows a file system that they do not share.
+	// The first rank creates the file: with MPI_MODE_EXCL only one can. Since the others do not
+	// create a file, a file system that they do not share is noticed.
 	reply := make([]int64, 2)
 	if err := t.first(reply, func() error { return f.openFirst(reply) }); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (f *File) size() (int, error) {
 	return int(end), failed("find the size of", f.name, err)
 }
 
-// FileClose is collective. What is under way is done first.
+// FileClose is collective. Operations under way end first.
 func FileClose(h *abi.Handle) error {
 	f := Registry.Find(*h)
 	if err := check(f); err != nil {
@@ -98,7 +98,7 @@ func FileClose(h *abi.Handle) error {
 	used := f.shared.close()
 	t := f.all("MPI_File_close")
 	all, err := t.gather(err, nil, []int64{used})
-	for _, used := range all { // nil if it failed: then nobody knows
+	for _, used := range all { // nil after a failure: then nobody knows
 		if used != 0 || f.mode.has(deleteOnClose) {
 			err = t.first(nil, f.remove)
 			break
@@ -109,7 +109,7 @@ func FileClose(h *abi.Handle) error {
 	return comms.Failed(f, err)
 }
 
-// remove removes what the last of the ranks leaves behind.
+// remove removes the files that the last rank must remove.
 func (f *File) remove() error {
 	if err := f.shared.remove(f.name); err != nil || !f.mode.has(deleteOnClose) {
 		return err
@@ -130,15 +130,15 @@ func FileGetSize(f *File) (int, error) {
 	return f.size()
 }
 
-// FileSetSize is collective, as FilePreallocate is: the first rank does it.
+// FileSetSize is collective, as FilePreallocate is: the first rank sets the size.
 func FileSetSize(f *File, size int) error {
 	return f.resize("MPI_File_set_size", size, func() error {
 		return failed("set the size of", f.name, againOnly(func() error { return unix.Ftruncate(f.fd, int64(size)) }))
 	})
 }
 
-// FilePreallocate makes the file at least so long. Where the file system cannot keep room for it,
-// it does not.
+// FilePreallocate makes the file at least so long. A file system may be unable to keep room for
+// it: then none is kept.
 func FilePreallocate(f *File, size int) error {
 	return f.resize("MPI_File_preallocate", size, func() error {
 		if size == 0 {
@@ -178,7 +178,7 @@ func (f *File) resize(function string, size int, do func() error) error {
 
 var errSequential = errs.New(errs.Unsupported, "the file was opened with MPI_MODE_SEQUENTIAL")
 
-// FileSync writes what this rank has written to the device.
+// FileSync writes this rank's data to the device.
 func FileSync(f *File) error {
 	if err := check(f); err != nil {
 		return err

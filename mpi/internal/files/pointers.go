@@ -11,14 +11,15 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// A sharedPointer is the shared file pointer: a position in the view, which all ranks have to have
-// alike. It is 8 bytes in a file of its own, beside the file, made by whoever uses it first, so
-// that all hosts reach it that reach the file. A rank that dies loses its lock on it.
+// A sharedPointer is the shared file pointer: a position in the view, which must be the same view
+// on all ranks. The pointer is 8 bytes in a file of its own beside the file, created at first
+// use, so that both are in reach of the same hosts. A rank that dies loses its lock on the
+// pointer.
 type sharedPointer struct {
 	number uint64 // names its file
-	start  int    // what it is while nobody has used it
+	start  int    // its value before the first use
 
-	mu     sync.Mutex // guards the following; held by who has the lock, which is the descriptor's
+	mu     sync.Mutex // guards the following; held by the holder of the lock, which is the descriptor's
 	opened bool
 	fd     int
 }
@@ -57,7 +58,7 @@ func (s *sharedPointer) update(name string, next func(old int) int) (old int, er
 	return s.change(path, next)
 }
 
-// change is update for who has the lock.
+// change is update for a caller with the lock.
 func (s *sharedPointer) change(path string, next func(old int) int) (old int, err error) {
 	var b [8]byte
 	n, err := again(func() (int, error) { return unix.Pread(s.fd, b[:], 0) })
@@ -80,7 +81,7 @@ func (s *sharedPointer) change(path string, next func(old int) int) (old int, er
 	return old, failed("write the shared file pointer", path, err)
 }
 
-// close closes it on this rank, and returns 1 if it was used.
+// close closes the pointer on this rank, and returns 1 if the pointer was used.
 func (s *sharedPointer) close() int64 {
 	used := s.used()
 	if used != 0 {
@@ -98,8 +99,8 @@ func (s *sharedPointer) remove(name string) error {
 	return nil
 }
 
-// lock locks n bytes of a file, all behind off if n is 0, and waits for who has them. The lock is
-// the descriptor's: a process has several.
+// lock locks n bytes of a file, all after off if n is 0, and waits for the holders of conflicting
+// locks. The lock is the descriptor's: a process has several.
 func lock(fd int, how int16, off, n int) error {
 	l := unix.Flock_t{Type: how, Whence: unix.SEEK_SET, Start: int64(off), Len: int64(n)}
 	return againOnly(func() error { return unix.FcntlFlock(uintptr(fd), setLock, &l) })
@@ -188,7 +189,7 @@ func (v *view) checkOffset(offset int) error {
 	return nil
 }
 
-// FileSeekShared is collective: the first rank does it.
+// FileSeekShared is collective: the first rank sets the pointer.
 func FileSeekShared(f *File, offset, whence int) error {
 	err := f.checkPositions()
 	if f == nil || f == Null {

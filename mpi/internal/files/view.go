@@ -11,19 +11,19 @@ import (
 	"gompi/mpi/internal/infos"
 )
 
-// A view says which bytes of a file are its data, in which order: those of filetypes, one behind
-// the other from disp on. Positions in a view are counted in bytes of data. A view does not change.
+// A view says which bytes of a file are its data, in which order: the data of consecutive
+// filetypes from disp on. Positions in a view are counted in bytes of data. Views are immutable.
 type view struct {
 	disp            int
 	etype, filetype *datatype.Type
 	rep             representation
 	unit            int             // bytes of an etype in the file
-	tile            []layout.Layout // of a filetype in the file, one
+	tile            []layout.Layout // of a filetype in the file, a single element
 	extent          int             // how far apart filetypes are there
-	run             int             // bytes of a run, on average; noRun if an exchange cannot have it
+	run             int             // bytes of a run, on average; noRun if an exchange is impossible
 }
 
-// noRun is more than any run that is short: the data is one run, or is not in the order of the
+// noRun is longer than any short run: the data is a single run, or is not in the order of the
 // file.
 const noRun = 1 << 62
 
@@ -111,8 +111,8 @@ func (v *view) trains(at, n int, do func(train)) {
 // size returns the bytes of data in a tile.
 func (v *view) size() int { return v.tile[0].Size() }
 
-// runs calls do for the runs of n bytes of data from position at on: where each is in the file, and
-// its bytes. Runs that touch are one. It ends when do returns false.
+// runs calls do for the runs of n bytes of data from position at on, with each run's place in the
+// file and its bytes. Runs that touch are merged. runs ends when do returns false.
 func (v *view) runs(at, n int, do func(off, n int) bool) {
 	if n <= 0 {
 		return
@@ -176,7 +176,7 @@ func (v *view) end(bytes int) int {
 // current is MPI_DISPLACEMENT_CURRENT.
 const current = -1
 
-// FileSetView is collective. It sets both pointers to the beginning of the view.
+// FileSetView is collective, and sets both pointers to the beginning of the view.
 func FileSetView(f *File, disp int, etype, filetype *dtypes.Datatype, datarep abi.Text, info *infos.Info) error {
 	if err := check(f); err != nil {
 		return err
@@ -219,7 +219,7 @@ func FileSetView(f *File, disp int, etype, filetype *dtypes.Datatype, datarep ab
 	return nil
 }
 
-// resetShared sets the shared pointer to 0, and replies where in the file it was.
+// resetShared sets the shared pointer to 0, and replies its old place in the file.
 func (f *File) resetShared(old *view, reply []int64) error {
 	at, err := f.shared.update(f.name, func(int) int { return 0 })
 	reply[0] = int64(old.offset(at))
