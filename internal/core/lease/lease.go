@@ -1,39 +1,40 @@
-// Package lease is what lets C send and receive short messages, do short collectives (team.go), and
+// Package lease lets C send and receive short messages, do short collectives (team.go), and
 // access windows (window.go), without entering Go.
 //
-// An MPI call that enters Go costs 50 ns, and 1 to 37 us when the program has computed for a while.
-// So while nothing is under way that only Go can serve, Go lends C what a short message needs: the
-// cursors of the shared-memory rings to some peers, the credit there, and the numbers of some
-// communicators. C finishes an operation whole or does not begin it, and calls Go instead. It makes
-// no error and never sleeps.
+// An MPI call that enters Go costs 50 ns, and 1 to 37 us when the program has computed for a
+// while. So while nothing is under way that only Go can serve, Go lends C the state for short
+// messages: the cursors of the shared-memory rings to some peers, the credit there, and the
+// numbers of some communicators. C finishes an operation whole or does not begin it, and calls Go
+// instead. C raises no error and never sleeps.
 //
-// C posts receives, too, and matches what comes with them as Go does: a message goes to the first
-// posted that wants it. Go does not know of these, so that whoever enters it first has Go take them
-// over, in their order, before anything else is posted (TakeOver). While Go has receives posted on
-// a communicator or keeps messages of it, it is not lent: there is one queue of each, Go's or C's.
+// C posts receives, too, and matches incoming messages as Go does: a message goes to the first
+// posted receive that matches. Go does not see C's receives. The first call that enters Go moves
+// them to Go's queue, in their order, before anything else is posted (TakeOver). While Go has
+// receives posted on a communicator or keeps its messages, the communicator is not lent: only one
+// of Go and C has a queue of each.
 //
 // # Who owns the state
 //
-// All of it is guarded by the lock of the rank's progress engine. Whoever takes that lock recalls
-// the lease first. The word of the Record says who has it:
+// The lock of the rank's progress engine guards all of it. Every Lock of the engine first recalls
+// the lease. The word of the Record says who has the lease:
 //
 //	none  Go
 //	lent  C may take it: compare-and-swap to busy
-//	busy  a thread is inside C; it stores lent when it has finished one operation
+//	busy  a thread is inside C; it stores lent at the end of an operation
 //
-// Recall swaps lent for none. While the word is busy it asks for the lease, by wanted, and looks
-// again: an operation takes less than a microsecond, and a receive that waits looks at wanted each
-// turn. C does not take a lease that is wanted. So the wait of Recall ends as soon as the thread
-// inside C has run.
+// Recall swaps lent for none. While the word is busy Recall asks for the lease, by wanted, and
+// looks again: an operation takes less than a microsecond, and a waiting receive looks at wanted
+// each turn. C does not take a wanted lease. So Recall waits only until the thread inside C has
+// run.
 //
-// C takes the lease with an acquiring and gives it back with a releasing operation, and so does Go:
-// what one has stored the other sees. The rest of the order is that of package shm: a record's word
-// is stored behind the record, and then the writer looks whether the reader sleeps, both
-// sequentially consistent.
+// C takes the lease with an acquiring and gives it back with a releasing operation, and so does
+// Go: each sees the other's stores. The rest of the order is package shm's: a record's word is
+// stored after the record, and then the writer looks whether the reader sleeps, both sequentially
+// consistent.
 //
-// The cursors lie where Go has them, in integers that C reads and stores through pinned pointers:
-// nothing is copied, and a recall costs one compare-and-swap. The Record lies in memory that a
-// forked child finds zeroed: its word is none, so that a child never writes to its parent's rings.
+// The cursors stay in Go's integers, which C reads and stores through pinned pointers: nothing is
+// copied, and a recall costs a compare-and-swap. The Record lies in memory that a forked child
+// finds zeroed: its word is none, so that a child never writes to its parent's rings.
 package lease
 
 import (
@@ -46,7 +47,7 @@ import (
 	"gompi/transport"
 )
 
-// Limits of what can be lent: communicators by slot, peers by local rank, and datatypes by number.
+// Limits of a lease: communicators by slot, peers by local rank, and datatypes by number.
 //
 //c:const GOMPI_LEASE_
 const (
@@ -65,40 +66,39 @@ const (
 	busy
 )
 
-// operations is how many operations C makes before it enters Go, which looks what else there is to
-// do.
+// operations is how many operations C makes before it enters Go, which may have other work.
 const operations = 4096
 
-// A Record is what Go and C share.
+// A Record is the memory that Go and C share.
 //
 //c:struct gompi_lease
 type Record struct {
 	word   atomic.Uint32
 	wanted atomic.Uint32
-	stamp  uint32 // of this lease: what carries it is lent
+	stamp  uint32 // of this lease: entries with this stamp are lent
 	left   uint32 // operations until C has to enter Go
 
 	Spin   uint32 // how often a receive looks for its message
 	Most   uint32 // bytes of the longest message that C sends
-	Credit int64  // cost of all messages to one peer for which it has returned no credit
-	Type   uint32 // of all messages, as their headers have it
+	Credit int64  // cost of all messages to a peer for which it has returned no credit
+	Type   uint32 // of all messages, as in their headers
 	Mix    uint32 // C leaves operations to Go at random
 
 	missed     atomic.Uint32 // C has entered Go for want of a lease
 	missedComm int32         // the communicator's number
-	missedRank int32         // and the peer's in it, negative if it is any
+	missedRank int32         // and the peer's in it, negative for any peer
 	vain       uint32        // looks since the last success: C's
 	holds      atomic.Uint32 // receives that C holds
-	first      uint32        // of those posted, as next
+	first      uint32        // of the posted receives, as next
 	last       uint32        // and the last
-	place      uint32        // where C looks for a free one
+	place      uint32        // where C looks for a free place
 	missedTeam atomic.Uint32 // 1 more than the number of a communicator whose Team C has missed
 	_          [52]byte
 
 	channels [Channels]channel
 	peers    [Peers]peer
-	routes   [Channels][Peers]uint16 // by rank: 1 more than the local rank, 0 if it is not known
-	sizes    [Sizes]uint8            // of elements that are one run of bytes, 0 of others
+	routes   [Channels][Peers]uint16 // by rank: 1 more than the local rank, 0 if unknown
+	sizes    [Sizes]uint8            // of contiguous elements, 0 of others
 	derived  [Sizes]Shape            // of the program's, by handle
 	held     [Held]held
 
@@ -120,18 +120,18 @@ type channel struct {
 	context uint64
 }
 
-// A held is a receive that C holds: posted, and Go does not know of it.
+// A held is a receive that C has posted and Go does not see.
 //
 //c:struct gompi_held
 type held struct {
 	state       atomic.Uint32
 	slot        int32
-	source, tag int32 // what is wanted, then what has come
+	source, tag int32 // of the receive, then of its message
 	bytes       int64 // of the buffer, then of the message
 	run, stride int64 // the buffer is runs of as many bytes, stride apart
 	//c:type void *
 	buf        uintptr
-	next, prev uint32 // of those posted, in order: 1 more than the place, 0 at the ends
+	next, prev uint32 // posted receives in order: 1 more than the place, 0 at the ends
 }
 
 // The states of a held.
@@ -150,7 +150,7 @@ const (
 type peer struct {
 	transport.Ends
 	//c:type struct gompi_credit *
-	credit unsafe.Pointer // what was spent, and what is owed
+	credit unsafe.Pointer // spent, and owed
 	//c:type struct gompi_carried *
 	carried unsafe.Pointer // messages and bytes
 	stamp   uint32
@@ -159,12 +159,12 @@ type peer struct {
 	_       int32
 }
 
-// A Lease lends what is in a Record.
+// A Lease lends the contents of a Record.
 type Lease struct {
 	rec    *Record
-	lock   sync.Locker   // of the progress engine: recalls what is lent
+	lock   sync.Locker   // of the progress engine: its Lock recalls the lease
 	place  atomic.Uint32 // where Take looks
-	lapsed atomic.Bool   // the last lease was taken back, and C had used it
+	lapsed atomic.Bool   // the last lease was taken back after C had used it
 	pinner runtime.Pinner
 
 	passing  bool             // receives pass from C to Go or back: nothing is lent
@@ -173,12 +173,12 @@ type Lease struct {
 	peers    []lentPeer
 }
 
-// Record returns what is shared with C.
+// Record returns the memory shared with C.
 func (l *Lease) Record() *Record { return l.rec }
 
-// looks is the number of takeBack's looks between two yields, and yields that of its yields before
-// it sleeps. The thread inside C has mostly lost this very processor to this one, which then has to
-// give it back: to have other goroutines run instead took a millisecond.
+// looks is the number of takeBack's looks between two yields, and yields the number of its yields
+// before it sleeps. The thread inside C has mostly lost this very processor to this thread, which
+// then has to give the processor back: running other goroutines instead took a millisecond.
 const looks, yields = 100, 20
 
 // Recall takes the lease back. The caller has the lock.
@@ -196,8 +196,8 @@ func (l *Lease) Recall() {
 	r.wanted.Store(0)
 }
 
-// takeBack stores none in a word once no thread is inside C. It reports false if the word was none
-// already: a signal's handler has interrupted the thread inside for good.
+// takeBack stores none in a word once no thread is inside C. The result is false if the word was
+// none already: a signal's handler has interrupted the thread inside for good.
 func takeBack(word *atomic.Uint32) bool {
 	for i := 1; !word.CompareAndSwap(lent, none); i++ {
 		switch {
@@ -213,10 +213,11 @@ func takeBack(word *atomic.Uint32) bool {
 	return true
 }
 
-// Missed reports, once, that C has no lease and needs one, for an operation with a rank of a
-// communicator: it has entered Go for that or, when it tests, for that of the last one; or Go has
-// taken a lease back that C has used, as each collective does, and C is to find another when it
-// needs it: to enter Go takes long after the program has computed.
+// Missed reports, once, that C has no lease and needs a lease, for an operation with a rank of a
+// communicator. Either C has entered Go for that operation, or, when it tests, for the last
+// operation's peer. Or Go has taken a lease back that C had used, as each collective does: then C
+// is to find another lease at its next need, since entering Go takes long after the program has
+// computed.
 func (l *Lease) Missed() (comm, rank int, tests, ok bool) {
 	r := l.rec
 	if r.missed.Load() == 0 && !l.lapsed.Load() { // which is mostly so, and costs no more than two loads
@@ -226,13 +227,13 @@ func (l *Lease) Missed() (comm, rank int, tests, ok bool) {
 	return int(r.missedComm), int(r.missedRank), r.missed.Swap(0) == missedTest, true
 }
 
-// missedTest is what missed is if a test has missed the lease, where 1 is any other call.
+// missedTest is the value of missed after a test, where 1 is any other call.
 //
 //c:const GOMPI_LEASE_
 const missedTest = 2
 
-// Begin begins to prepare a lease. It reports whether the last one has ended because C had made all
-// operations that it may.
+// Begin begins to prepare a lease. expired reports whether C had made all operations of the last
+// lease.
 func (l *Lease) Begin() (expired bool) {
 	l.rec.stamp++
 	expired = l.rec.left == 0
@@ -240,7 +241,7 @@ func (l *Lease) Begin() (expired bool) {
 	return expired
 }
 
-// Size sets the size of a datatype whose elements are one run of bytes, none of them between two.
+// Size sets the size of a datatype whose elements are contiguous, without gaps between them.
 func (l *Lease) Size(datatype, size int) {
 	if datatype < Sizes && size <= 255 {
 		l.rec.sizes[datatype] = uint8(size)
@@ -256,16 +257,16 @@ type Shape struct {
 	Stride, Off int32
 }
 
-// Derived says what an element of the program's datatype of a number is, the zero Shape if that is
-// none, or the datatype is no more.
+// Derived describes an element of the program's datatype with a number: the zero Shape if it has
+// none, or the datatype was freed.
 func (l *Lease) Derived(datatype int, s Shape) {
 	if l != nil && datatype < Sizes {
 		l.rec.derived[datatype] = s
 	}
 }
 
-// A Receive is one that C has held. Before its message has Arrived, Source, Tag and Bytes are what
-// is wanted, then what has come. At Buf there are runs of Run bytes, Stride bytes apart.
+// A Receive is a receive that C has held. Source, Tag and Bytes are the receive's, and the
+// message's after it has Arrived. At Buf there are runs of Run bytes, Stride bytes apart.
 type Receive struct {
 	Place       int
 	Slot        int
@@ -276,12 +277,12 @@ type Receive struct {
 	Arrived     bool
 }
 
-// Holds reports whether C holds receives; without a Lease, it holds none. Holds takes no lock.
+// Holds reports whether C holds receives, without a lock. Without a Lease C holds none.
 func (l *Lease) Holds() bool { return l != nil && l.rec.holds.Load() != 0 }
 
-// TakeOver calls f for the receives that C holds: those posted in order, then those whose message
-// has arrived. They are Go's then, until Free, and Holds reports true until all are. What f posts
-// comes before anything else is posted: nothing is lent meanwhile.
+// TakeOver calls f for the receives that C holds: posted receives in order, then receives whose
+// message has arrived. They are Go's then, until Free, and Holds reports true until all are. f's
+// receives are posted before any others: nothing is lent meanwhile.
 func (l *Lease) TakeOver(f func(Receive)) {
 	l.setPassing(true)
 	defer l.setPassing(false)
@@ -317,8 +318,8 @@ func (l *Lease) setPassing(on bool) {
 // Free gives a place back to C.
 func (l *Lease) Free(place int) { l.rec.held[place].state.Store(free) }
 
-// Take finds a place for a receive that Go posts, so that C can have it later. Any thread may call
-// it.
+// Take finds a place for a receive that Go posts, so that C can have the receive later. Any
+// thread may call Take.
 func (l *Lease) Take(r Receive) (place int, ok bool) {
 	for range 8 {
 		i := l.place.Add(^uint32(0)) % Held // C goes the other way
@@ -345,7 +346,7 @@ func (l *Lease) Claim() bool {
 	return true
 }
 
-// EndClaim ends it. holds states that C has got receives.
+// EndClaim ends the claim. holds states that C has got receives.
 func (l *Lease) EndClaim(holds bool) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -355,8 +356,8 @@ func (l *Lease) EndClaim(holds bool) {
 	}
 }
 
-// Hold gives receives of Go to C, of which it holds none, in the order in which they were posted. C
-// has no lease meanwhile.
+// Hold gives receives of Go to C, which holds none, in the order in which they were posted. C has
+// no lease meanwhile.
 func (l *Lease) Hold(places []int) {
 	r, last := l.rec, uint32(0)
 	for _, i := range places {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// New returns a Lease that is not lent. lock guards the Lease, and recalls it.
+// New returns a Lease that is not lent. lock guards the Lease, and its Lock recalls the Lease.
 func New(lock sync.Locker) (*Lease, error) {
 	size := int(unsafe.Sizeof(Record{}))
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -21,5 +21,5 @@ func New(lock sync.Locker) (*Lease, error) {
 	return &Lease{rec: (*Record)(unsafe.Pointer(&mem[0])), lock: lock}, nil
 }
 
-// yieldProcessor lets other threads have this one's processor.
+// yieldProcessor gives the processor to other threads.
 func yieldProcessor() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

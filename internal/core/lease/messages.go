@@ -22,7 +22,7 @@ type Channel interface {
 type lentChannel struct {
 	Channel
 	slot int
-	idle int // leases in which C has not used it
+	idle int // leases without use by C
 }
 
 type lentPeer struct {
@@ -62,7 +62,7 @@ func (l *Lease) add(p *peers.Peer) bool {
 	if !ok || local >= Peers {
 		return false
 	}
-	l.pinner.Pin(ends.Writer) // Reader and Behind lie beside it
+	l.pinner.Pin(ends.Writer) // Reader and Behind lie beside ends.Writer
 	l.pinner.Pin(p)
 	r := &l.rec.peers[local]
 	r.Ends, r.credit, r.carried, r.local = ends, unsafe.Pointer(&p.Credit), unsafe.Pointer(&p.Carried), int32(local)
@@ -83,7 +83,7 @@ func (l *Lease) drop(slot int) {
 	l.channels = slices.DeleteFunc(l.channels, func(x lentChannel) bool { return x.slot == slot })
 }
 
-// Exclude ends the use of slot. It takes the lock.
+// Exclude ends the use of slot. Exclude takes the lock.
 func (l *Lease) Exclude(slot int) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -102,7 +102,7 @@ func (l *Lease) Lend(eager, spin int) {
 	}
 }
 
-// prepare marks the communicators and peers of the next lease, and reports whether it has any
+// prepare marks the communicators and peers of the next lease, and reports whether there is any
 // communicator.
 func (l *Lease) prepare() (some bool) {
 	for i := range l.peers {
@@ -134,7 +134,8 @@ func aged(idle int, used *uint32) int {
 	return 0
 }
 
-// lendChannel makes a communicator part of the lease, when the peers are. self is the rank in it.
+// lendChannel makes a communicator part of the lease, after the peers. self is this rank in the
+// communicator.
 func (l *Lease) lendChannel(slot, self int) {
 	c := &l.rec.channels[slot]
 	c.stamp, c.whole = l.rec.stamp, 1
@@ -145,8 +146,8 @@ func (l *Lease) lendChannel(slot, self int) {
 	}
 }
 
-// Lent reports what C finds lent of the communicator that it calls slot: some of it, and whether
-// all other members are peers that are lent, too.
+// Lent reports which part of the communicator with number slot is lent: some of it, and whether
+// all other members are lent peers, too.
 func (l *Lease) Lent(slot int) (some, whole bool) {
 	c := &l.rec.channels[slot]
 	some = l.rec.word.Load() == lent && c.stamp == l.rec.stamp

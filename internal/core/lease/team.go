@@ -10,12 +10,13 @@ import (
 	"gompi/internal/world"
 )
 
-// A Team is what C needs for short collectives of a communicator all of whose ranks share memory.
-// It has a word of its own, as collectives take no lock.
+// A Team is C's state for short collectives of a communicator all of whose ranks share memory.
+// The Team has a word of its own, as collectives take no lock.
 //
-// C does a collective as package shmcoll does those of one step. If that has to wait for another
-// rank for long, or finds another call there, C sets its cursors back, and Go does the collective
-// from its beginning: it stores the same once more where others may have read it already.
+// C does a collective as package shmcoll does collectives of a single step. If C has to wait long
+// for another rank, or finds another call there, C sets its cursors back, and Go does the
+// collective from its beginning: Go stores the same data once more where others may have read it
+// already.
 //
 //c:struct gompi_team
 type Team struct {
@@ -28,7 +29,7 @@ type Team struct {
 	most     Most
 
 	Cursors
-	before [3]uint64 // C's: the last call's Digest, and the Call before it
+	before [3]uint64 // C's: the last call's Digest, and the previous Call
 	comm   uint64
 	//c:type struct gompi_record *
 	recorder unsafe.Pointer // flight recorder: its ring
@@ -41,8 +42,8 @@ type Team struct {
 	//c:type struct gompi_bounce *
 	rings [2]unsafe.Pointer // of the small bounce buffer and the next
 
-	// C's: where the payload of the last step lies in a block, 0 if it is in the head, and the
-	// bounce buffer, with its next and n before.
+	// C's: the place of the last step's payload in a block, 0 if in the head, and the bounce
+	// buffer, with its previous next and n.
 	place uint64
 	//c:type struct gompi_bounce *
 	ring                unsafe.Pointer
@@ -54,11 +55,11 @@ type Team struct {
 //c:const GOMPI_LEASE_
 const Members = 32
 
-// Cursors are what a collective changes: of shmsync.Team, and of round.Round.
+// Cursors are the fields that a collective changes: of shmsync.Team, and of round.Round.
 type Cursors struct {
 	shmsync.Cursors
 	Digest, Seq uint64
-	Call        [2]uint64 // the last one, as calls are compared
+	Call        [2]uint64 // the last call, as calls are compared
 }
 
 // MostBytes is how many bytes C does collectives of at most: of all ranks' blocks, or of the
@@ -73,7 +74,7 @@ type Most [kinds]int32
 // kinds is more than the kind of any call that C does.
 const kinds = calls.Alltoall + 1
 
-// A Loan is what stays as long as the communicator.
+// A Loan has the fields that stay as long as the communicator.
 type Loan struct {
 	Me       int
 	Looks    int // at another rank's flag, before C calls Go
@@ -90,12 +91,12 @@ type TeamLease struct {
 	*Team
 	lease *Lease
 	slot  int
-	step  uint64            // when it was lent
-	out   bool              // it is
+	step  uint64            // when lent
+	out   bool              // lent
 	rings [2]unsafe.Pointer // for the garbage collector, which sees no memory of C's, and moves nothing
 }
 
-// Team prepares to lend C what it needs of the communicator that it calls slot.
+// Team prepares the loan of the communicator with number slot.
 func (l *Lease) Team(slot int, n *Loan) *TeamLease {
 	t := &l.rec.teams[slot]
 	t.broken.Store(0)
@@ -108,7 +109,7 @@ func (l *Lease) Team(slot int, n *Loan) *TeamLease {
 	return &TeamLease{Team: t, lease: l, slot: slot, rings: n.Rings}
 }
 
-// Lend lends it, or lends it again, unless it is lent.
+// Lend lends the Team, or lends it again, unless it is lent.
 func (t *TeamLease) Lend(c Cursors, most Most) {
 	if t.out {
 		return
@@ -117,11 +118,11 @@ func (t *TeamLease) Lend(c Cursors, most Most) {
 	t.word.Store(lent)
 }
 
-// Slot returns what C calls the communicator.
+// Slot returns C's number of the communicator.
 func (t *TeamLease) Slot() int { return t.slot }
 
-// TakeBack returns what is lent, with ok, once a thread inside C has made its collective. If C has
-// used it MissedTeam reports it, for Go to lend it again.
+// TakeBack returns the cursors, with ok, after a thread inside C has finished its collective. If
+// C has used the Team, MissedTeam reports that, for Go to lend the Team again.
 func (t *TeamLease) TakeBack() (c Cursors, ok bool) {
 	if !t.out {
 		return Cursors{}, false
@@ -145,14 +146,14 @@ func (l *Lease) MissedTeam() (slot int, ok bool) {
 	return slot, slot >= 0
 }
 
-// Element says what the elements of a datatype are to reductions.
+// Element sets the type of a datatype's elements in reductions.
 func (l *Lease) Element(datatype int, t mem.Type) {
 	if datatype < Sizes {
 		l.rec.elements[datatype] = uint8(t)
 	}
 }
 
-// Operator says what an operator is.
+// Operator sets the operator with a number.
 func (l *Lease) Operator(operator int, op mem.Op) { l.rec.operators[operator] = uint8(op) }
 
 // Operators bounds the numbers of operators that C knows.

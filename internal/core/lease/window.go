@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// A Window is what C needs to access the memory of a window that this process has, too. Nothing of
-// it is lent and taken back. What both change, the epochs and who holds which lock, belongs to the
-// one thread that synchronizes; all else stays as it is from when C learns of the window until it is
-// freed.
+// A Window is C's state for accesses to the memory of a window that this process has, too. It is
+// not lent and taken back. Both change the epochs and the lock holders, which belong to the
+// single thread that synchronizes; all else stays the same from when C learns of the window until
+// it is freed.
 //
 //c:struct gompi_window
 type Window struct {
@@ -29,23 +29,23 @@ type Window struct {
 	pins runtime.Pinner // Go's
 }
 
-// A Part is the memory of one rank.
+// A Part is the memory of a rank.
 //
 //c:struct gompi_part
 type Part struct {
 	//c:type uint8_t *
-	Here       uintptr // where this process has it, if it is Direct
+	Here       uintptr // this process's address, if Direct
 	Size, Unit int     // bytes, and how many of them offsets count
 	Control    *Control
 	Direct     bool // accesses are loads and stores
-	Shared     bool // other ranks access it directly, too, so that accumulates are atomic instructions
+	Shared     bool // other ranks access the part directly, too, so that accumulates are atomic instructions
 	Held       Hold // this rank's lock
 	Locked     bool // MPI's epochs
 	Started    bool
 	_          [3]byte
 }
 
-// A Hold is what this rank has locked of a part.
+// A Hold is this rank's lock of a part.
 type Hold uint8
 
 //c:const GOMPI_HOLD_
@@ -56,10 +56,10 @@ const (
 	Unchecked // without a lock, since the caller says that nothing conflicts
 )
 
-// polled is how often C synchronizes before it enters Go.
+// polled is how often C synchronizes before entering Go.
 const polled = 4096
 
-// NewWindow returns what C needs of a window of parts, and is broken when the word there is not 0.
+// NewWindow returns C's state for a window of parts, broken when the word broken is not 0.
 func NewWindow(parts []Part, broken *atomic.Bool) *Window {
 	return &Window{broken: unsafe.Pointer(broken), parts: unsafe.SliceData(parts), ranks: int32(len(parts)), Left: polled}
 }
@@ -78,7 +78,7 @@ func (w *Window) Polls() bool {
 	return true
 }
 
-// Window has C access w, which it calls slot. The caller keeps w until FreeWindow.
+// Window lets C access w by number slot. The caller keeps w until FreeWindow.
 func (l *Lease) Window(slot int, w *Window) {
 	if l == nil || slot >= Windows {
 		return
@@ -89,7 +89,7 @@ func (l *Lease) Window(slot int, w *Window) {
 	l.rec.windows[slot].Store(uintptr(unsafe.Pointer(w)))
 }
 
-// FreeWindow has C leave to Go what has to do with slot, which stands for w.
+// FreeWindow makes C leave accesses to slot, the number of w, to Go.
 func (l *Lease) FreeWindow(slot int, w *Window) {
 	if l != nil && slot < Windows {
 		l.rec.windows[slot].Store(0)
@@ -107,12 +107,13 @@ const Windows = 256
 //
 //c:struct gompi_window_control
 type Control struct {
-	Element atomic.Uint32 // of accumulates that no instruction does: 1 + the rank that holds it
+	Element atomic.Uint32 // lock of accumulates without an instruction: 1 + the rank that holds it
 	_       [60]byte
 
-	// A lock of readers and writers that serves in the order of arrival. Who arrives takes the next
-	// ticket. A reader begins when all before it have begun, if they read, or ended, if they write:
-	// begun is its ticket. A writer begins when all before it have ended: ended is its ticket.
+	// A lock of readers and writers in the order of arrival. An arriving rank takes the next
+	// ticket. A reader begins when all earlier readers have begun and all earlier writers have
+	// ended: begun is its ticket. A writer begins when all earlier ranks have ended: ended is its
+	// ticket.
 	tickets atomic.Uint32
 	_       [60]byte
 	begun   atomic.Uint32
@@ -123,7 +124,7 @@ type Control struct {
 // Arrive takes a ticket.
 func (c *Control) Arrive() uint32 { return c.tickets.Add(1) - 1 }
 
-// MayBegin reports whether it is a ticket's turn.
+// MayBegin reports whether a ticket may begin.
 func (c *Control) MayBegin(ticket uint32, how Hold) bool {
 	if how == ForWriting {
 		return c.ended.Load() == ticket

@@ -28,7 +28,7 @@ type flagWait struct {
 type Port struct {
 	Round *Round
 	Ranks []int            // in the communicator, by member
-	Waker func(member int) // wakes a member, if it sleeps
+	Waker func(member int) // wakes a sleeping member
 }
 
 var _ shmsync.Port = (*Port)(nil)
@@ -41,7 +41,7 @@ func (p *Port) SetTeam(t *shmsync.Team, whole bool) {
 	p.Round.team, p.Round.byFlags = t, whole
 }
 
-// How often a rank polls a flag before it yields: for some microseconds, or just twice where ranks
+// How often a rank polls a flag before yielding: for some microseconds, or just twice where ranks
 // outnumber processors.
 const (
 	spinLooks           = 8000
@@ -56,8 +56,8 @@ func (p *Port) Looks() int {
 	return oversubscribedLooks
 }
 
-// Begun implements shmsync.Port: it records the call, if that has not been done. The other ranks
-// have their data already, so this delays none.
+// Begun implements shmsync.Port: it records the call, unless recorded. The other ranks have their
+// data already, so the record delays none.
 func (p *Port) Begun() {
 	if p.Round.byFlags {
 		p.Round.record()
@@ -87,8 +87,8 @@ func (p *Port) Await(word *atomic.Uint64, want uint64, member int) error {
 }
 
 // Disagree implements shmsync.Port. If messages are sent, too, the two ranks may differ in a call
-// of which shared memory knows nothing: then this one sends its calls, and waits until the other
-// has found which differs.
+// unknown to shared memory: then this rank sends its calls, and waits until the other rank has
+// found the difference.
 func (p *Port) Disagree(member, ago int, mine, theirs shmsync.EncodedCall) error {
 	rd, src := p.Round, p.Ranks[member]
 	if rd.byFlags {
@@ -108,8 +108,8 @@ func (p *Port) DisagreeOn(member, mine, theirs int) error {
 	return p.Round.DisagreeOn(p.Ranks[member], mine, theirs)
 }
 
-// Unreachable implements shmsync.Port. If the process has ended, the reason is what is reported of
-// its end.
+// Unreachable implements shmsync.Port. If the process has ended, the reason is the launcher's
+// report of its end.
 func (p *Port) Unreachable(member int, err error) error {
 	rd, src := p.Round, p.Ranks[member]
 	if errors.Is(err, transport.ErrGone) {
@@ -126,8 +126,8 @@ func (rd *Round) awaitError(src int) error {
 }
 
 // awaitFlag returns when word, which member src stores, is at least want. If the round's context
-// ends before, the communicator breaks: the other members wait for this rank. When the Channel is
-// about to close, neither that nor a member that has left breaks it.
+// ends earlier, the communicator breaks: the other members wait for this rank. When the Channel
+// is about to close, neither the context nor a member that has left breaks the communicator.
 func (rd *Round) awaitFlag(word *atomic.Uint64, want uint64, src int) error {
 	ch := rd.ch
 	rd.progress.Lock()
@@ -141,8 +141,8 @@ func (rd *Round) awaitFlag(word *atomic.Uint64, want uint64, src int) error {
 }
 
 // awaitMember waits for a word that member src stores, or whose frame does, until the round's
-// context or the Channel ends. When the Channel is about to close, and the member has left, it
-// waits for what the member and the launcher report about that.
+// context or the Channel ends. When the Channel is about to close, and the member has left,
+// awaitMember waits for the reports of the member and the launcher.
 func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	ch, v := rd.ch, &rd.flag
 	if ch.Broken() != nil {
@@ -167,8 +167,9 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 
 func (v *flagWait) isSet() bool { return v.word.Load() >= v.want }
 
-// dismissFlag ends the wait for a member that has left. If that has set its flag, the waiting round
-// looks at it once more: a member whose collective fails after it has left takes its step back.
+// dismissFlag ends the wait for a member that has left. If the member has set its flag, the
+// waiting round looks at the flag once more: a member whose collective fails after leaving takes
+// its step back.
 func (rd *Round) dismissFlag(p *peers.Peer) {
 	switch v := &rd.flag; {
 	case !v.waits || rd.ch.World(v.src) != p.Rank:

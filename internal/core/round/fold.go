@@ -6,9 +6,9 @@ import (
 )
 
 // A fold is a receive of a Round whose message a function of the user's combines. Built-in
-// operators combine while a message arrives: on the driver's goroutine, with the
-// lock. A user's function may panic, block, or call gompi. So it is called when the whole
-// message has arrived, without a lock, on the goroutine of the collective.
+// operators combine while a message arrives: on the driver's goroutine, with the lock. A user's
+// function may panic, block, or call gompi. So the function is called after the whole message has
+// arrived, without a lock, on the goroutine of the collective.
 type fold struct {
 	dst, own, in mem.Buffer
 	op           call.Op
@@ -49,7 +49,7 @@ func (rd *Round) dropFolds() {
 	rd.folds = rd.folds[:0]
 }
 
-// apply combines in place. It may overwrite the message.
+// apply combines in place, and may overwrite the message.
 func (f *fold) apply() error {
 	if f.own.Len() == 0 {
 		return nil

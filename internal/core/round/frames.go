@@ -9,8 +9,8 @@ import (
 	"gompi/transport"
 )
 
-// In the flags of a Call frame, anAnswer states that it answers one, and aRecall that it ends a
-// recall.
+// In the flags of a Call frame, anAnswer states that the frame is an answer, and aRecall that it
+// ends a recall.
 const (
 	anAnswer = 1
 	aRecall  = 1 << 7
@@ -46,9 +46,9 @@ func (rd *Round) Frame(m *message.Kept) (r *message.Request, kept bool) {
 	return nil, false
 }
 
-// payload handles a Coll frame. It returns the receive that m is for. If there is none, it returns
-// nil and, if kept is true, has kept m for a later receive. Else m contradicts this rank's call,
-// which breaks the Channel.
+// payload handles a Coll frame, and returns the receive that m is for. If there is none, r is
+// nil, and kept reports whether m is kept for a later receive. Else m contradicts this rank's
+// call, which breaks the Channel.
 func (rd *Round) payload(m *message.Kept) (r *message.Request, kept bool) {
 	if !rd.checkFrame(m) {
 		return nil, false
@@ -56,7 +56,7 @@ func (rd *Round) payload(m *message.Kept) (r *message.Request, kept bool) {
 	l := rd.queue(m.Src)
 	r = l.posted.Front()
 	if m.Seq != rd.seq || r == nil {
-		if m.Size > message.CollectiveEager { // no receiver reported to be ready for it
+		if m.Size > message.CollectiveEager { // no receiver reported to be ready for m
 			rd.disagree(m, call.Block{}, block(m))
 			return nil, false
 		}
@@ -88,11 +88,10 @@ func (rd *Round) pair(l *peerQueue, r *message.Request, m *message.Kept) {
 	rd.ch.Take(r, m)
 }
 
-// offered handles the offer of a long message, for which its receiver has reported that it is
-// ready.
+// offered handles the offer of a long message, for which its receiver has reported to be ready.
 func (rd *Round) offered(m *message.Kept) {
 	if !rd.running || m.Seq != rd.seq {
-		return // no round waits for it
+		return // no round waits for m
 	}
 	m.A, m.B = rd.call.A, rd.call.B
 	l := rd.queue(m.Src)
@@ -121,7 +120,7 @@ func (rd *Round) fits(r *message.Request, m *message.Kept) bool {
 	return false
 }
 
-// block returns what the sender of a message has sent.
+// block returns the block of a message.
 func block(m *message.Kept) call.Block {
 	if m.Size == 0 {
 		return call.Block{}
@@ -139,17 +138,17 @@ func (rd *Round) sendFrame(l *peerQueue, k transport.Kind, flags uint8) {
 	l.p.SendHeader(h)
 }
 
-// sendCall sends a Call frame, if it can.
+// sendCall sends a Call frame, if l's peer is reachable.
 func (rd *Round) sendCall(l *peerQueue) {
 	if l.p.Reachable() {
 		rd.sendFrame(l, transport.Call, 0)
 	}
 }
 
-// compare handles a Call frame of the running round. Its sender waits; if it waits to send a long
-// message where this rank expects a short one, for which it will not report that it is ready, both
-// wait forever. If this rank waits to send, it reports that once more: the other may not have been
-// in the round the first time.
+// compare handles a Call frame of the running round. Its sender waits. If the sender waits to
+// send a long message where this rank expects a short one, for which this rank will not report to
+// be ready, both wait forever. If this rank waits to send, it reports that once more: the other
+// rank may not have been in the round the first time.
 func (rd *Round) compare(l *peerQueue, m *message.Kept) {
 	if r := l.posted.Front(); r != nil && m.Tag > 0 && r.Size <= message.CollectiveEager {
 		rd.disagree(m, call.BlockOf(r.Buf), call.Block{Bytes: int64(m.Tag)})

@@ -6,10 +6,10 @@ import (
 	"gompi/internal/world"
 )
 
-// This file lends C a Round all of whose collectives go through shared memory (package lease). It
-// is called, as all that begins and ends a round, by one goroutine at a time.
+// This file lends C a Round all of whose collectives go through shared memory (package lease).
+// Calls come from a single goroutine at a time, like all calls that begin and end a round.
 
-// mostLooks is how often C looks at another member's flag before it calls Go, which makes progress
+// mostLooks is how often C looks at another member's flag before calling Go, which makes progress
 // of other operations and sleeps: a microsecond.
 const mostLooks = 1024
 
@@ -19,7 +19,7 @@ func (rd *Round) MayLend(l *lease.Lease) bool {
 	return rd.byFlags && rd.ch.Size() <= lease.Members && !rd.team.Gated() && (rd.progress.Spins() || l.Record().Mix != 0)
 }
 
-// Lend lends C what it calls slot. locals are the members' local ranks.
+// Lend lends C the communicator with number slot. locals are the members' local ranks.
 func (rd *Round) Lend(l *lease.Lease, slot int, locals func() []world.LocalRank, most lease.Most) {
 	t := rd.loan.Load()
 	if t == nil || t.Slot() != slot {
@@ -38,7 +38,7 @@ func (rd *Round) Lend(l *lease.Lease, slot int, locals func() []world.LocalRank,
 	}
 }
 
-// Recall takes back what is lent.
+// Recall takes the loan back.
 func (rd *Round) Recall() {
 	if rd.loan.Load() != nil {
 		rd.recallLoan()
@@ -54,7 +54,7 @@ func (rd *Round) recallLoan() {
 	rd.team.Advance(c.Cursors, &rd.call, rd.digest)
 }
 
-// Unlend ends the use of the slot: it is to be another communicator's.
+// Unlend ends the use of the slot, which passes to another communicator.
 func (rd *Round) Unlend() {
 	rd.Recall()
 	rd.loan.Store(nil)

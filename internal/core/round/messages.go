@@ -14,13 +14,13 @@ import (
 
 // Messages of a round need no tags: between two ranks they arrive in the order sent, and each
 // carries the number of its round. Short messages are sent at once, within the credit at the
-// peer. Both sides of a long message know that it is long. Its receiver sends Ready when it has
-// a buffer for it, and only then the sender sends. So payload is read into place, and a
-// rank that runs ahead fills no other rank's memory.
+// peer. Both sides of a long message know that it is long. Its receiver sends Ready when its
+// buffer is there, and only then the sender sends. So payload is read into place, and a rank that
+// runs ahead fills no other rank's memory.
 //
-// Messages may be in the memory of devices, except those that are reduced. A short one is copied
-// at once to pinned host memory. A long one is offered first (Offer) and then goes in chunks, as
-// a point-to-point message does.
+// Messages may be in the memory of devices, except messages that are reduced. A short message is
+// copied at once to pinned host memory. A long message is offered first (Offer) and then goes in
+// chunks, like a point-to-point message.
 
 // messages are the messages of a Round.
 type messages struct {
@@ -28,7 +28,7 @@ type messages struct {
 	left    int         // operations not complete
 	missing bool        // a member that is needed cannot be reached, which is about to break the Channel
 	queues  map[int]*peerQueue
-	early   []*peerQueue // those with early calls
+	early   []*peerQueue // queues with early calls
 	used    []*message.Request
 	combs   []*payload.Combine // of used Requests that reduce, kept for reuse
 	combsN  int
@@ -166,12 +166,12 @@ func (rd *Round) receive(from int, b mem.Buffer, c *payload.Combine) {
 }
 
 // add makes a Request for b with a member, unless the round has failed. Messages that a member
-// has sent before it left can still be received.
+// sent before leaving can still be received.
 func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *message.Request) {
 	if rd.err != nil || rd.ch.Broken() != nil || rd.missing {
 		return nil, nil
 	}
-	rd.wait.Unready() // what was started before may be done already
+	rd.wait.Unready() // earlier operations may be done already
 	rd.wait.Background = rd.quiet
 	rd.left++
 	l := rd.queue(rank)
@@ -185,9 +185,9 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *message
 	return l, r
 }
 
-// Wait implements coll.Peers. If the round's context ends, the communicator
-// breaks: the others count on this rank. Then it still waits for the copies that
-// devices are making, without a bound: see Close.
+// Wait implements coll.Peers. If the round's context ends, the communicator breaks: the others
+// count on this rank. Then Wait still waits for the copies that devices are making, without a
+// bound: see Close.
 func (rd *Round) Wait() error {
 	err := rd.waitForAll()
 	if len(rd.folds) == 0 {
@@ -263,7 +263,7 @@ func (rd *Round) failMessages(err error) {
 	}
 }
 
-// dismissMessages ends what waits for a member that has left.
+// dismissMessages ends the operations that wait for a member that has left.
 func (rd *Round) dismissMessages(p *peers.Peer) {
 	for _, l := range rd.queues {
 		if l.p == p && rd.running && l.differs {

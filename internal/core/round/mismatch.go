@@ -17,8 +17,8 @@ const pastCalls = 64
 // errLeft is why an operation with a member that has left fails.
 var errLeft = liveness.ErrLeft
 
-// hasLeft returns the cause by which a member that has left breaks f. died is how its process has
-// ended, if the launcher reports it.
+// hasLeft returns the cause by which a member that has left breaks f. died is how the member's
+// process has ended, if the launcher reports the end.
 func hasLeft(p *peers.Peer, died error, f call.Fingerprint) string {
 	cause := "has left, but a collective waits for it: " + f.String()
 	if errors.Is(p.Lost, transport.ErrRefused) {
@@ -30,18 +30,19 @@ func hasLeft(p *peers.Peer, died error, f call.Fingerprint) string {
 	return cause
 }
 
-// digested returns the digest of the calls up to the running or last one, as frames carry it.
+// digested returns the digest of the calls up to the running or last call, as frames carry the
+// digest.
 func (rd *Round) digested() int32 { return int32(rd.digest >> 32) }
 
-// agreed reports whether the calls up to the running one have the digest that a frame from l
-// carries. If not, the frame must not count: what this rank sends next would state that it agrees.
-// The sender gets the calls made here, once, to find which of them differs.
+// agreed reports whether the calls up to the running call have the digest that a frame from l
+// carries. If not, the frame must not count: this rank's next frames would state that it agrees.
+// The sender gets this rank's calls, once, to find the difference.
 func (rd *Round) agreed(l *peerQueue, digest int32) bool {
 	if digest == rd.digested() {
 		return true
 	}
 	switch {
-	case rd.ch.Usable(l.p) != nil: // it will not answer
+	case rd.ch.Usable(l.p) != nil: // the peer will not answer
 		rd.differBefore(l.src)
 	case !l.differs:
 		l.differs = true
@@ -50,8 +51,8 @@ func (rd *Round) agreed(l *peerQueue, digest int32) bool {
 	return false
 }
 
-// recall sends a member the calls of this rank, from the oldest remembered one to the running
-// one: the member has made a different call in one of these rounds.
+// recall sends a member the calls of this rank, from the oldest remembered call to the running
+// call: the member has made a different call in any of these rounds.
 func (rd *Round) recall(rank int) {
 	l := rd.queue(rank)
 	if !l.p.Reachable() {
@@ -64,7 +65,7 @@ func (rd *Round) recall(rank int) {
 	rd.sendFrame(l, transport.Call, aRecall)
 }
 
-// checkFrame compares the call of a frame with the call made here. It reports false if they
+// checkFrame compares the call of a frame with this rank's call. The result is false if they
 // differ, and for a frame of a finished round.
 func (rd *Round) checkFrame(m *message.Kept) bool {
 	switch {
@@ -95,7 +96,7 @@ func (rd *Round) remember(m *message.Kept) {
 	l.early.Push(earlyCall{m.Seq, callOf(m)})
 }
 
-// compareEarly compares the call with those of this round that other members made first.
+// compareEarly compares the call with the calls of this round that other members made first.
 func (rd *Round) compareEarly() {
 	keep := rd.early[:0]
 	for _, l := range rd.early {
@@ -110,7 +111,7 @@ func (rd *Round) compareEarly() {
 	rd.early = keep
 }
 
-// callAt returns the call of the running round, or of one that is past.
+// callAt returns the call of the running round, or of a past round.
 func (rd *Round) callAt(seq uint64) shmsync.EncodedCall {
 	if seq == rd.seq && rd.running {
 		return rd.call
@@ -118,7 +119,7 @@ func (rd *Round) callAt(seq uint64) shmsync.EncodedCall {
 	return rd.past[seq%pastCalls]
 }
 
-// check breaks the Channel if another rank's call differs from the one here.
+// check breaks the Channel if another rank's call differs from this rank's.
 func (rd *Round) check(src int, seq uint64, theirs shmsync.EncodedCall) bool {
 	mine := rd.callAt(seq)
 	if mine == theirs {
@@ -149,7 +150,7 @@ func (rd *Round) differOn(seq uint64, src int, f call.Fingerprint, mine, theirs 
 }
 
 // differBefore breaks the Channel because src made a different call before the running or last
-// one. If another rank knows which call, the Channel is broken already, or will be when the
+// call. If another rank knows the call, the Channel is broken already, or will be when the
 // launcher passes its reason on: src may have left because of that.
 func (rd *Round) differBefore(src int) {
 	f := rd.callAt(rd.seq)
@@ -164,7 +165,7 @@ func (rd *Round) DisagreeOn(src, mine, theirs int) error {
 	return rd.breakWith(rd.reason(rd.differOn(rd.seq, src, f, f.Block(mine), f.Block(theirs))))
 }
 
-// breakWith breaks the Channel, and returns why it is broken.
+// breakWith breaks the Channel, and returns the reason.
 func (rd *Round) breakWith(why liveness.Reason) error {
 	rd.progress.Lock()
 	defer rd.progress.Exit()

@@ -32,9 +32,9 @@ const (
 
 // A goodbye is the message of a member that closes the Channel.
 type goodbye struct {
-	arrived atomic.Uint64 // 1 when it has come
+	arrived atomic.Uint64 // 1 when the goodbye has arrived
 	seq     uint64        // of its last call
-	digest  int32         // of the calls up to it
+	digest  int32         // of all its calls
 }
 
 // A parting holds the goodbyes of the members of a Channel.
@@ -43,9 +43,9 @@ type parting struct {
 	closes   bool                  // Part was called
 }
 
-// Part compares the calls made here with those of the other members, before this one
-// closes the Channel. It waits for members that have not left, at most until ctx ends,
-// and returns why the Channel is broken, nil while it works.
+// Part compares this rank's calls with the other members' calls, before this rank closes the
+// Channel. Part waits for members that have not left, at most until ctx ends, and returns why the
+// Channel is broken, nil while it works.
 func (rd *Round) Part(ctx context.Context) error {
 	rd.ctx, rd.ticket, rd.quiet, rd.parting.closes = ctx, 0, progress.PlaceOf(ctx).Background, true
 	if rd.byFlags {
@@ -73,7 +73,8 @@ func (rd *Round) Part(ctx context.Context) error {
 	return rd.ch.Broken()
 }
 
-// agrees waits for the k-th goodbye to this member, and reports whether it has come and agrees.
+// agrees waits for the k-th goodbye to this member, and reports whether the goodbye has come and
+// agrees.
 func (rd *Round) agrees(k int) bool {
 	from, g := rd.goodbyeSource(k), &rd.parting.received[k]
 	rd.awaitMember(&g.arrived, 1, from)
@@ -98,7 +99,7 @@ func (rd *Round) PartWaits() bool {
 	return rd.seq > 0 && !last.NeedsAll()
 }
 
-// goodbyeSource returns the member that sends the k-th goodbye to this one.
+// goodbyeSource returns the member that sends the k-th goodbye to this member.
 func (rd *Round) goodbyeSource(k int) int {
 	return (rd.ch.Rank() + rd.ch.Size() - 1<<k) % rd.ch.Size()
 }

@@ -17,18 +17,19 @@ import (
 // and polling, which reports ranks that have died.
 
 const (
-	// spinFirst is how often it asks before it sleeps in between. To ask takes about a microsecond.
+	// spinFirst is how often PollUntil asks before sleeping in between. Asking takes about a
+	// microsecond.
 	spinFirst = 200
-	// Then it sleeps, first for restLeast, and longer from time to time.
+	// Then PollUntil sleeps, first for restLeast, and longer from time to time.
 	restLeast = 20 * time.Microsecond
 	restMost  = time.Millisecond
-	// leaverGrace is how long it continues when a member has left, which may have done its part. If
-	// it has not, nothing else will show that.
+	// leaverGrace is how long PollUntil continues when a member has left, which may have done its
+	// part. If not, nothing else will show that.
 	leaverGrace = 3 * time.Second
 )
 
-// PollUntil returns when done returns true or an error. Like Wait, it breaks the communicator if
-// the round's context ends.
+// PollUntil returns when done returns true or an error. If the round's context ends, PollUntil
+// breaks the communicator, as Wait does.
 func (rd *Round) PollUntil(done func() (bool, error)) error {
 	var left time.Time // when a member was found to have
 	rest, due := restLeast, time.Now().Add(progress.StallAfter)
@@ -64,7 +65,7 @@ func (rd *Round) PollUntil(done func() (bool, error)) error {
 }
 
 // reasonOf returns why done has failed with err: if the cause is a member's death, the launcher
-// reports it soon.
+// reports the death soon.
 func (rd *Round) reasonOf(err error) error {
 	for end := time.Now().Add(liveness.ReasonTimeout); time.Now().Before(end); time.Sleep(restMost) {
 		if known := rd.ch.TryProgress(world.None); known != nil {
@@ -83,8 +84,8 @@ func (rd *Round) giveUp(err error) error {
 	return err
 }
 
-// waitsLong acts on a wait that has lasted for progress.StallAfter, or for that long once more. It
-// notifies the next member of what this one waits in: if that has left, one of all finds out.
+// waitsLong acts on a wait that has lasted for progress.StallAfter, or for that long once more.
+// It notifies the next member of this rank's call: if that member has left, some rank finds out.
 func (rd *Round) waitsLong(now time.Time, left *time.Time) error {
 	ch := rd.ch
 	rd.progress.Lock()

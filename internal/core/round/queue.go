@@ -8,7 +8,7 @@ import (
 	"gompi/transport"
 )
 
-// A peerQueue holds what rounds send to one member and receive from it.
+// A peerQueue holds the rounds' messages to a member and from this member.
 type peerQueue struct {
 	rd         *Round
 	src        int // rank in the communicator
@@ -16,9 +16,9 @@ type peerQueue struct {
 	posted     fifo.Queue[*message.Request] // receives without a message
 	unexpected fifo.Queue[*message.Kept]    // messages without a receive
 	out        fifo.Queue[*message.Request] // sends that may not leave yet
-	grants     fifo.Queue[grant]            // of the peer: long messages that it is ready for
+	grants     fifo.Queue[grant]            // of the peer: long messages that the peer is ready for
 	early      fifo.Queue[earlyCall]
-	newest     uint64       // number of the last of early, also when it is gone
+	newest     uint64       // number of the last early call, also after its removal
 	differs    bool         // the peer was notified that its calls have another digest
 	credit     peers.Credit // for short messages
 }
@@ -56,7 +56,7 @@ func (l *peerQueue) holds(seq uint64) bool {
 	return m != nil && m.Seq == seq
 }
 
-// pump sends what may leave of l, in order, or offers it.
+// pump sends the messages of l that may leave, in order, or offers them.
 func (l *peerQueue) pump() {
 	rd := l.rd
 	for {
@@ -70,7 +70,7 @@ func (l *peerQueue) pump() {
 		}
 		l.out.Pop()
 		h := l.p.Frame(transport.Header{Kind: transport.Coll, Flags: uint8(r.Buf.Type()), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()})
-		if offered || !r.Buf.IsHost() { // it then goes as a message goes after an RTS
+		if offered || !r.Buf.IsHost() { // the message then goes as after an RTS
 			h.Kind = transport.Offer
 			rd.ch.Offer(r, h)
 			continue
@@ -80,8 +80,8 @@ func (l *peerQueue) pump() {
 	}
 }
 
-// admit reports whether r may leave: a short message within the budget, a long
-// one when its receiver is ready, which may want it offered.
+// admit reports whether r may leave: a short message within the budget, a long message when its
+// receiver is ready, which may want an offer.
 func (l *peerQueue) admit(r *message.Request) (admitted, offered bool) {
 	if r.Size > message.CollectiveEager {
 		if l.grants.Front().seq != l.rd.seq {
@@ -104,7 +104,7 @@ func (l *peerQueue) credited(n uint64) {
 }
 
 // returnCredit counts that a message of n bytes is no longer held here, and sends the credit when
-// it has come to a quarter of the budget. Long messages take no credit.
+// it has reached a quarter of the budget. Long messages take no credit.
 func (l *peerQueue) returnCredit(n int) {
 	if n > message.CollectiveEager {
 		return

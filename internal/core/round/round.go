@@ -1,21 +1,21 @@
-// Package round is one collective in progress. All collectives of a communicator are rounds: each
-// has a number, a call, which is compared with those of the other members, and a context. It waits,
-// and it ends or breaks the communicator. That is the same whether its ranks exchange messages
-// (messages.go, queue.go), or store flags in shared memory (flags.go), or both. A communicator does
-// one at a time.
+// Package round is a collective in progress. All collectives of a communicator are rounds. A
+// round has a number, a call, which is compared with the other members' calls, and a context. The
+// round waits, and ends or breaks the communicator, in the same way whether its ranks exchange
+// messages (messages.go, queue.go), or store flags in shared memory (flags.go), or both. A
+// communicator does one round at a time.
 //
 // # Calls
 //
-// The members of a communicator make the same calls. Every frame of a round carries the number and
-// the call of the round. Frames that carry or offer payload also carry a digest of all calls so
-// far, because frames of a call may be late, and ranks whose calls differ may exchange none. Ranks
-// that wait send Call frames. In shared memory the first step of each round has the call and the
-// digest. A difference breaks the communicator (mismatch.go). Before it is closed, its members
-// compare their last calls (parting.go).
+// The members of a communicator make the same calls. Every frame of a round carries the number
+// and the call of the round. Frames that carry or offer payload also carry a digest of all calls
+// so far, because frames of a call may be late, and ranks whose calls differ may exchange none.
+// Waiting ranks send Call frames. In shared memory the first step of each round has the call and
+// the digest. A difference breaks the communicator (mismatch.go). Before the communicator is
+// closed, its members compare their last calls (parting.go).
 //
 // # Locks
 //
-// The lock of the rank's messages guards a Round, but for the fields of the call, which its caller
+// The lock of the rank's messages guards a Round, except the fields of the call, which its caller
 // alone changes. Where all collectives go through shared memory, they take no lock at all.
 package round
 
@@ -38,7 +38,7 @@ import (
 	"gompi/internal/seg"
 )
 
-// A Round is the collective that runs on a Channel, or the last one. It implements coll.Peers.
+// A Round is the running collective of a Channel, or the last one. It implements coll.Peers.
 type Round struct {
 	ch       *message.Channel
 	progress *progress.Engine // of the rank: has the lock
@@ -48,7 +48,7 @@ type Round struct {
 	// The call.
 	seq     uint64
 	call    shmsync.EncodedCall
-	digest  uint64 // of the communicator's id and all calls up to this one
+	digest  uint64 // of the communicator's id and all calls, including this one
 	bytes   int
 	ctx     context.Context
 	quiet   bool
@@ -102,12 +102,12 @@ func (rd *Round) Begin(ctx context.Context, f *call.Fingerprint, bytes int, quie
 		rd.team.Begin(&rd.call, rd.digest, quiet)
 	}
 	if rd.byFlags {
-		return nil // Begun records it
+		return nil // Begun records the call
 	}
 	return rd.beginMessages()
 }
 
-// beginMessages is the rest of Begin where messages may be sent. It unlocks.
+// beginMessages is the rest of Begin where messages may be sent, and unlocks.
 func (rd *Round) beginMessages() error {
 	defer rd.progress.Unlock()
 	rd.running, rd.err = true, nil
@@ -124,10 +124,10 @@ func (rd *Round) record() {
 	rd.ticket = rd.ch.Flight().BeginCollective(rd.ch.ID, rd.call.A, rd.call.B, rd.bytes, rd.seq)
 }
 
-// End ends the round, whose algorithm has returned err: if that is not nil, the Channel breaks,
-// because others count on this rank. It returns why the round has failed, which may be another
-// rank's reason. None of its operations is under way any more: its algorithm has waited for all of
-// them, or the round has failed and they were withdrawn.
+// End ends the round, whose algorithm has returned err: unless err is nil, the Channel breaks,
+// because others count on this rank. The result is why the round has failed, which may be another
+// rank's reason. None of the round's operations is under way any more: its algorithm has waited
+// for all of them, or the round has failed and they were withdrawn.
 func (rd *Round) End(err error) error {
 	if !rd.byFlags {
 		err = rd.endMessages(err)
@@ -250,7 +250,7 @@ func (rd *Round) Unanswered(yield func(int) bool) {
 }
 
 // Stalled implements record.Call: it sends a Call frame to the members that this round waits for,
-// once per wait. Where one of them waits for a flag, it may itself be waited for with a message.
+// once per wait. A member that waits for a flag may itself be awaited with a message.
 func (rd *Round) Stalled() {
 	switch {
 	case !rd.running:

@@ -3,9 +3,9 @@
 // Package shmcoll does collectives on it.
 //
 // A member is a rank of the communicator on this host. Each has a Team (team.go), through which it
-// fills steps and reads those of others. wait.go has the waits, and the comparison of calls;
+// fills steps and reads the others' steps. wait.go has the waits, and the comparison of calls;
 // exchange.go steps in which every member sends data to all others; ring.go the bounce buffers;
-// guard.go whether members may write to memory that only one of them maps; pool.go the Pool from
+// guard.go whether members may write to memory that only its owner maps; pool.go the Pool from
 // which a rank takes the memory of its Teams.
 //
 // # Memory
@@ -22,59 +22,59 @@
 //	512      8          barrierFlag: the last step that member 0 has seen all members fill
 //	640      8          writesTo: 1 + the member to whose own memory the owner writes, or 0
 //	768      8          shut: not 0 when no member may write to the owner's own memory any more
-//	896      64 x 128   heads, one for each step under way
+//	896      64 x 128   heads, for the steps under way
 //	9088     4 KiB      the small bounce buffer
 //	13184    64 KiB     the L2 bounce buffer
 //
 //	offset   size       content of a head
 //	0        8          step: the number of the step; stored last
-//	8        8          callDigest: of all calls up to this one
+//	8        8          callDigest: of all calls, this call included
 //	16       16         the call, if the step is a collective's first, else 0
-//	32       96         the payload, if it fits
+//	32       96         the payload, if short
 //
-// So a short payload takes one cache line, or two, which processors fetch together. Flags of
-// different purposes are 128 bytes apart for the same reason. A longer payload goes through a
-// bounce buffer, which is a ring. There are three. The small one stays in the first-level caches of
+// So a short payload takes a cache line, or two, which processors fetch together. Flags of
+// different purposes are 128 bytes apart for the same reason. A longer payload goes through one of
+// three bounce buffers, which are rings. The small buffer stays in the first-level caches of
 // writer and reader (two ranks on cores that share a cache: 1 KiB through a ring of 64 KiB and of
 // 4: allreduce 416 and 280 ns, reduce 460 and 320, bcast 366 and 255), and the L2 buffer in the
-// second-level caches. The third is the large buffer. It is larger than the second-level cache on
-// purpose (see path.LargeBuffer). It is claimed by the first collective that needs it; where one
-// member gets no memory for it, all use the L2 buffer.
+// second-level caches. The large buffer is larger than the second-level cache on purpose (see
+// path.LargeBuffer). The first collective that needs the large buffers claims them; where any
+// member gets no memory, all use the L2 buffer.
 //
 // # Steps
 //
 // A collective takes one step or several, as many on every member. All members count steps from 1,
-// and know the maximal length of the payload of each, and so its place. In a step a member fills
-// its head of number (step modulo 64) and its payload, and reads those of others. In a collective's
-// first step every member fills its head, at least with its call. The members that read it compare
-// that with their own call.
+// and know the maximal length of each step's payload, and so its place. In a step a member fills
+// its head of number (step modulo 64) and its payload, and reads the others' heads and payloads.
+// In a collective's first step every member fills its head, at least with its call. Its readers
+// compare the call with their own.
 //
 // # Why no member reads too early or too late
 //
 // The writer stores the payload before the step, and the reader loads it after the step. The step
-// is stored and loaded atomically: in Go's memory model that orders the payload's stores before its
-// loads, and so it does for the processor.
+// is stored and loaded atomically: in Go's memory model, and for the processor, that orders the
+// payload's stores before its loads.
 //
 // A head is filled again 64 steps later, and a part of a bounce buffer when the ring has gone
 // round. By then every member must have read the old step. A writer knows that in one of two ways.
-// A member stores consumed when it has read a step, of those whose payload is in the head at least
-// at every 16th. And a member that has begun a collective has read all of the one before: so a
-// collective of one step in which every member reads all others need not store consumed. What a
-// member has read only grows. So the writer keeps the least of all members in free, and looks again
-// only when that is too small.
+// A member stores consumed after reading a step, at least after every 16th step whose payload is in
+// the head. And a member that has begun a collective has read all of the previous collective: so a
+// collective of one step in which every member reads all others need not store consumed. A member's
+// last step read only grows. So the writer keeps the least of all members in free, and looks again
+// only when free is too small.
 //
 // There is no cycle of waiting members. Filling a step waits only for reads of older steps; reading
-// a step waits only until it is filled. No member fills so far ahead of its own reads that it would
-// have to wait for itself, and each stores consumed also for steps of which it reads nothing. So of
-// all waiting members, one at the lowest step can continue.
+// a step waits only until the step is filled. No member fills so far ahead of its own reads that it
+// would have to wait for itself, and each stores consumed also for steps of which it reads nothing.
+// So of all waiting members, a member at the lowest step can continue.
 //
 // # Sleeping
 //
-// A member that has polled a flag often enough stores in waitingFor which member it waits for,
+// A member that has polled a flag often enough stores the flag's owner in waitingFor,
 // marks itself asleep in its state line (package internal/seg), polls once more, and sleeps. After
-// a member has stored a flag it loads waitingFor of all others, and wakes those that wait for it.
+// a member has stored a flag it loads waitingFor of all others, and wakes its waiters.
 // All these operations are sequentially consistent: if the last poll did not see the flag, then
-// waitingFor was stored before the flag, and the writer of the flag sees it.
+// waitingFor was stored before the flag, and the writer of the flag sees waitingFor.
 //
 // # The end
 //
@@ -82,10 +82,10 @@
 // still read its block. So a block is used again only when every other member has given up its own
 // block, or is dead.
 //
-// A rank that fails while a Team is made does not know whether others have made it, and read the
-// block that it has offered. It gives that block back only with its part in the communicator by
+// A rank that fails while a Team is made does not know whether others have made the Team, and read
+// the offered block. The rank gives that block back only with its part in the communicator by
 // which they exchanged the offers (see Withhold). Digests begin with the communicator's id, so no
-// member that is late even then takes steps of another Team for those of its own.
+// member that is late even then takes steps of another Team for its own Team's.
 package shmsync
 
 import (
@@ -108,7 +108,7 @@ const (
 
 	// The small buffer holds the payloads of at least three steps, of up to smallMost bytes. So
 	// where all members read all, none waits for its place: when a step begins, all have read the
-	// last but one.
+	// step before last.
 	//
 	//c:const GOMPI_BLOCK_
 	smallMost = 1 << 10
@@ -152,7 +152,7 @@ type flags struct {
 	heads       [depth]Head
 }
 
-// A Head is one step of one member.
+// A Head is a step of a member.
 //
 //c:struct gompi_head
 type Head struct {
@@ -168,8 +168,8 @@ var _ [smallAt]byte = [unsafe.Sizeof(flags{})]byte{}
 // word is not 0.
 type EncodedCall struct{ A, B uint64 }
 
-// Digest returns the digest of calls up to c, of which prev are those before. Different calls
-// hardly ever have the same digest.
+// Digest returns the digest of calls up to c, where prev is the digest of the calls before c.
+// Different calls hardly ever have the same digest.
 func (c EncodedCall) Digest(prev uint64) uint64 {
 	return ((prev^c.A)*digestFactor ^ c.B) * digestFactor
 }

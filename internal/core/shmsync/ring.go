@@ -7,12 +7,12 @@ type place struct {
 	after         uint64 // to be filled only after all have read this step
 }
 
-// A ring is a bounce buffer: the payloads of successive steps go round in it. It remembers which
-// steps it holds.
+// A ring is a bounce buffer: the payloads of successive steps go round in it. held lists the
+// steps in the ring.
 //
 //c:struct gompi_bounce
 type ring struct {
-	at   int // where it lies
+	at   int // offset of the ring
 	size uint64
 	next uint64 // where the next payload goes, counted without end
 	held [depth]stay

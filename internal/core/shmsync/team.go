@@ -13,10 +13,10 @@ type Port interface {
 	// begun.
 	Begun()
 	// TryProgress makes progress of the rank's other operations during a wait for a member,
-	// without blocking. It returns why the communicator is broken, nil if unbroken.
+	// without blocking. The result is why the communicator is broken, nil if unbroken.
 	TryProgress(member int) error
-	// Await sleeps until word, which a member stores, is at least want, or returns an error if it
-	// never will be.
+	// Await sleeps until word, which a member stores, is at least want. It fails if word never
+	// will be.
 	Await(word *atomic.Uint64, want uint64, member int) error
 	// Gone makes progress, as TryProgress does, and reports whether a member's process is lost.
 	Gone(member int) bool
@@ -35,7 +35,7 @@ type Port interface {
 	Unreachable(member int, err error) error
 }
 
-// A Team is a member's view of the members of a communicator that share memory. It serves a
+// A Team is a member's view of the members of a communicator that share memory. A Team serves one
 // collective at a time, and is not for concurrent use. The methods called for every step are
 // small enough to be inlined.
 type Team struct {
@@ -129,7 +129,7 @@ func (t *Team) Lay(s uint64, n int, large bool) {
 // LayInHead is Lay for a payload that fits into a head.
 func (t *Team) LayInHead(s uint64) { t.at[s%depth] = place{inHead: true, after: s - min(s, depth)} }
 
-// Ahead returns how many steps of n bytes a member fills before it reads the first: half of the
+// Ahead returns how many steps of n bytes a member fills before reading the first: half of the
 // buffer, so that the lines that others read have left the writer's cache.
 func (t *Team) Ahead(n int, large bool) uint64 {
 	g := &t.l2
