@@ -12,22 +12,22 @@ import (
 	"gompi/transport"
 )
 
-// A Channel is the traffic of one communicator: its point-to-point queues and its collectives.
-// Ranks are those of the communicator unless stated otherwise.
+// A Channel is the traffic of a communicator: its point-to-point queues and its collectives.
+// Ranks are ranks of the communicator unless stated otherwise.
 type Channel struct {
 	liveness.Comm
 	e           *Engine
 	q           match.Queues[Request, Kept]
 	probes      []*waiter    // of blocking probes
-	sought      map[int]bool // what probes that do not wait have looked for in vain since the last Stalled
+	sought      map[int]bool // targets of probes without wait, in vain since the last Stalled
 	collectives Collectives
 	copies      sync.WaitGroup // that run
 	closed      bool
 	hidden      bool // Hide was called
 }
 
-// Open makes the Channel with the given context id among the given world ranks,
-// nil for all. It handles the frames that arrived for it before.
+// Open makes the Channel with the given context id among the given world ranks, nil for all, and
+// handles the frames for this Channel that have arrived already.
 func (e *Engine) Open(id uint64, members []world.Rank) *Channel { return e.openAs(id, members, nil) }
 
 // OpenNew makes the Channel among members that have exchanged the given counters, by rank.
@@ -84,9 +84,9 @@ func (ch *Channel) adopt(m *Kept) {
 	}
 }
 
-// Close removes the Channel. Operations under way fail with ErrClosed, and nothing touches
-// their memory when it returns. So it waits for copies that devices are making, however long
-// they take: they cannot be withdrawn, and a device that hangs holds up Close.
+// Close removes the Channel. Operations under way fail with ErrClosed, and nothing touches their
+// memory after Close. So Close waits for copies that devices are making, however long they take:
+// they cannot be withdrawn, and a device that hangs holds up Close.
 func (ch *Channel) Close() {
 	ch.close()
 	ch.copies.Wait()
@@ -102,7 +102,7 @@ func (ch *Channel) close() {
 }
 
 // Drain waits until none of ch's messages is under way: all are complete, or ch is broken. No
-// goroutine starts one any more.
+// goroutine starts a message any more.
 func (ch *Channel) Drain() {
 	e := ch.e
 	e.progress.Lock()
@@ -183,7 +183,7 @@ func (ch *Channel) cancelPosted(err error) {
 }
 
 // Depart implements liveness.Operations. A receive from any member continues as long as there is
-// another member. One from this rank itself always continues: it may still send.
+// another member. A receive from this rank itself always continues: this rank may still send.
 func (ch *Channel) Depart(p *peers.Peer, all bool) {
 	e := ch.e
 	for n := range ch.q.Arrived() {
@@ -211,8 +211,8 @@ func (ch *Channel) Depart(p *peers.Peer, all bool) {
 	}
 }
 
-// Awaited implements liveness.Operations: it is for receives, probes, those that a program makes in
-// a loop, messages under way, and collectives.
+// Awaited implements liveness.Operations: for receives, probes, including a program's loops of
+// probes, messages under way, and collectives.
 func (ch *Channel) Awaited(named []int) (to []int, anyMember bool) {
 	for n := range ch.q.Posted() {
 		if anyMember = anyMember || n.Source == Any; n.Source != Any {
@@ -258,7 +258,7 @@ func (e *Engine) drop(m *Kept) {
 	if s, _ := e.slots.get(m.Offer); m.local && s != nil {
 		e.abandon(s, s.ch.Broken())
 	}
-	if m.Kind == transport.Eager && m.Peer != nil && !m.paid { // those of a round die with their Channel
+	if m.Kind == transport.Eager && m.Peer != nil && !m.paid { // messages of a round die with their Channel
 		e.returnCredit(m.Peer, m.Size)
 	}
 	e.dropFetch(m)

@@ -10,17 +10,17 @@ import (
 	"gompi/transport"
 )
 
-// This file is what the collectives of a Channel and its messages know of each other: package round
-// gives the messages of collectives their order, numbers and credit; this one moves them.
+// This file is the interface between the collectives of a Channel and its messages: package round
+// gives the messages of collectives their order, numbers and credit; this package moves them.
 
 // Collectives are the collectives of a Channel. All methods are called with the lock held.
 type Collectives interface {
 	// Frame handles a frame that is theirs. r, if not nil, receives its payload; kept states that m
 	// is kept, with its payload.
 	Frame(m *Kept) (r *Request, kept bool)
-	// Over reports that one of their Requests has ended.
+	// Over reports that a Request of theirs has ended.
 	Over(err error)
-	// Missing reports that a member for which one of their Requests waits cannot be reached.
+	// Missing reports that a member cannot be reached for which a Request of theirs waits.
 	Missing(p *peers.Peer, err error)
 	// Dismiss reports that a member has left.
 	Dismiss(p *peers.Peer)
@@ -32,12 +32,12 @@ type Collectives interface {
 	Unanswered(yield func(member int) bool)
 }
 
-// CollectiveEager is the largest message of a collective that is sent at once. It is larger than
-// DefaultEager, because their receives are nearly always posted, so that the payload is read into
-// place.
+// CollectiveEager is the largest message of a collective that is sent at once. The limit is
+// larger than DefaultEager, because the receives of collectives are nearly always posted, so that
+// the payload is read into place.
 const CollectiveEager = 256 << 10
 
-// Collectives returns what Config.Collectives has made for the Channel.
+// Collectives returns the Channel's result of Config.Collectives.
 func (ch *Channel) Collectives() Collectives { return ch.collectives }
 
 // Progress returns the rank's progress engine, which has the lock. The methods below are called
@@ -47,7 +47,7 @@ func (ch *Channel) Progress() *progress.Engine { return &ch.e.progress }
 // ExitPolling is Progress().Exit for blocking calls.
 func (ch *Channel) ExitPolling() { ch.e.exitPolling() }
 
-// Mover returns what moves the rank's payloads.
+// Mover returns the Mover of the rank's payloads.
 func (ch *Channel) Mover() *payload.Mover { return &ch.e.Mover }
 
 // Flight returns the flight recorder that has the Channel's collectives, nil if none has.
@@ -58,15 +58,15 @@ func (ch *Channel) Flight() *seg.Recorder {
 	return ch.e.flight
 }
 
-// Hide leaves the Channel's calls out of the flight recorder. It is called before all of them.
+// Hide leaves the Channel's calls out of the flight recorder, and is called before all of them.
 func (ch *Channel) Hide() { ch.hidden = true }
 
 // Peer returns a member.
 func (ch *Channel) Peer(member int) *peers.Peer { return ch.e.peers.Peer(ch.World(member)) }
 
-// TryProgress polls once for a goroutine that waits for a rank of the job, or for any if that is
-// None, unless another goroutine polls or holds the lock. It returns why the Channel is broken, if
-// it is.
+// TryProgress polls once for a goroutine that waits for a rank of the job, or for any if rank is
+// None, unless another goroutine polls or holds the lock. The result is why the Channel is
+// broken, nil if unbroken.
 func (ch *Channel) TryProgress(rank world.Rank) error {
 	e := ch.e
 	if e.progress.TryLock() {
@@ -83,8 +83,8 @@ func (ch *Channel) ProcessLost(member int) bool {
 	return ch.e.Live.Lost(rank) != nil
 }
 
-// Request begins a send of b to p, or a receive from it, as one of the Channel's Collectives, which
-// has not begun to move. FreeRequest takes it back when it has ended.
+// Request begins a send of b to p, or a receive from p, as a Request of the Channel's
+// Collectives, which has not begun to move. FreeRequest takes the Request back after its end.
 func (ch *Channel) Request(p *peers.Peer, b mem.Buffer) *Request {
 	r := ch.e.newRequest()
 	r.begin(ch, payload.Queued, b, p.Rank, 0)
@@ -98,7 +98,7 @@ func (ch *Channel) FreeRequest(r *Request) { ch.e.freeRequest(r) }
 // Finish ends r.
 func (ch *Channel) Finish(r *Request, err error) { ch.e.finish(r, err) }
 
-// Expect makes r a receive for a message, which c combines with other operands, if it is not nil.
+// Expect makes r a receive for a message, which c, unless nil, combines with other operands.
 func (r *Request) Expect(c *payload.Combine) {
 	r.Stage = payload.Posted
 	r.Combine(c)
@@ -117,21 +117,21 @@ func (ch *Channel) SendFrame(r *Request, h *transport.Header) {
 	}
 }
 
-// Offer sends h, which offers r's payload. It moves as that of an RTS does.
+// Offer sends h, which offers r's payload. The payload moves as after an RTS.
 func (ch *Channel) Offer(r *Request, h *transport.Header) {
 	r.Stage = payload.Announced
 	h.A, h.B = uint64(r.Size), ch.e.stamp(r)
 	r.Peer.Post(h, mem.Buffer{}, 0)
 }
 
-// AcceptOffer has r receive what m offers.
+// AcceptOffer makes r receive the message that m offers.
 func (ch *Channel) AcceptOffer(r *Request, m *Kept) {
 	ch.e.stamp(r)
 	r.Request(m.Offer)
 }
 
-// Keep counts the memory that m takes, which is kept. It reports whether there is memory for more,
-// so that m's credit is to be returned at once.
+// Keep counts the memory of m, which is kept. paid reports whether there is memory for more, so
+// that m's credit is to be returned at once.
 func (ch *Channel) Keep(m *Kept) (paid bool) { return ch.e.keepPaid(m) }
 
 // Paid reports whether m's credit was returned.

@@ -1,35 +1,37 @@
-// Package message is the rules of MPI for messages: which receive a message matches, whether it is
-// sent eagerly or by rendezvous, what is kept that no receive has matched yet, probes, and when a
-// Request is complete. Packages above it decide what to send. Package payload moves the bytes,
-// package peers finds the transport, and package liveness knows which ranks still take part.
+// Package message is the rules of MPI for messages: which receive a message matches, whether the
+// message is sent eagerly or by rendezvous, unexpected messages, probes, and when a Request is
+// complete. Packages above decide what to send. Package payload moves the bytes, package peers
+// finds the transport, and package liveness knows which ranks still take part.
 //
-// A rank has one Engine. A Channel is the traffic of one communicator: what is known of its members
+// A rank has one Engine. A Channel is the traffic of a communicator: the state of its members
 // (liveness.Comm), and its queues of posted receives and unexpected messages (package match). A
-// Request is one send or receive. The messages of a Channel's collectives have an order and a
+// Request is a send or a receive. The messages of a Channel's collectives have an order and a
 // credit of their own: see package round.
 //
 // # Point-to-point messages
 //
-// A message up to the eager limit is sent at once, envelope and payload in one frame. If no receive
-// is posted for it, the receiver keeps it as an unexpected message. Credit bounds what it has to
-// keep: a sender has at most 4 MiB of eager messages at one peer, less in a large job, and the peer
-// returns credit as receives take them, or as they come, if it has memory for more (unexpected.go).
+// A message up to the eager limit is sent at once, envelope and payload in the same frame.
+// Without a posted receive, the receiver keeps the message as unexpected. Credit bounds the
+// memory for unexpected messages: a sender has at most 4 MiB of eager messages at a peer, less in
+// a large job. The peer returns credit as receives take messages, or as messages come, if it has
+// memory for more (unexpected.go).
 //
-// A message goes by rendezvous if it is longer than the eager limit, synchronous, in device
-// memory, if credit has run out, or if the receiver reads it sooner where it lies (isRead). The
-// sender sends a request to send (RTS) with the envelope only. When a receive has matched it,
-// the receiver answers that the payload may come (CTS), and the sender sends the payload. Where
-// one side can read or write the other's buffer, it copies the payload itself. Payloads in
-// device memory are copied through pinned host memory, in a pipeline (package payload).
+// A message goes by rendezvous if it is longer than the eager limit, synchronous, or in device
+// memory, if credit has run out, or if the receiver reads it sooner in the sender's memory
+// (isRead). The sender sends a request to send (RTS) with the envelope only. When a receive has
+// matched, the receiver answers that the payload may come (CTS), and the sender sends the
+// payload. Where one side can read or write the other's buffer, it copies the payload itself.
+// Payloads in device memory are copied through pinned host memory, in a pipeline (package
+// payload).
 //
 // # Progress and failure
 //
 // There is no engine thread: the goroutine that called Recv polls the sockets itself (see package
-// progress). One lock guards everything. It is held while polling and never while sleeping.
+// progress). One lock guards everything. The lock is held while polling and never while sleeping.
 //
 // A Channel fails as a whole: when a member fails in a call, or gives up a message that others
-// count on, it revokes the Channel, and all operations on it end with the reason, on all members
-// (package liveness).
+// count on, it revokes the Channel, and all operations on the Channel end with the reason, on all
+// members (package liveness).
 package message
 
 import (
@@ -57,12 +59,11 @@ const (
 	leastCredit = 256 << 10
 )
 
-// creditAmong returns a rank's credit at one peer for point-to-point messages in a job of that many
-// ranks. All of them together have as much as one may have that is kept, as long as each has
-// leastCredit.
+// creditAmong returns a rank's credit at a peer for point-to-point messages in a job of that many
+// ranks. The ranks' credits together are at most maxKept, as long as each has leastCredit.
 func creditAmong(ranks int) int { return min(peers.Budget, max(maxKept/ranks, leastCredit)) }
 
-// Config configures an Engine: the rank's identity and how it waits.
+// Config configures an Engine: the rank's identity and how the rank waits.
 type Config struct {
 	Rank   world.Rank
 	Size   int
@@ -74,8 +75,8 @@ type Config struct {
 	// ReadsSooner has messages up to Eager not sent eagerly to peers that read them sooner.
 	ReadsSooner bool
 	Left        func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
-	// Unexpected returns how much memory unexpected messages may take in all, besides what peers
-	// send for which they have credit; nil for as much as those of each peer may.
+	// Unexpected returns how much memory unexpected messages may take in all, besides messages
+	// within the peers' credit; nil for as much as those of each peer may.
 	Unexpected func() int
 	Died       func(rank world.Rank) // is called when the launcher reports a death, with the engine's lock held; may be nil
 	Lender     payload.Lender        // for Buffers of devices; nil if there are none
@@ -85,11 +86,12 @@ type Config struct {
 	Log         *slog.Logger
 }
 
-// An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
-// those of transport.Sink and progress.Source, which its transports and its progress engine call.
+// An Engine carries the messages of a rank. Its methods may be called from any goroutine, except
+// the methods of transport.Sink and progress.Source, which its transports and its progress engine
+// call.
 //
-// Package core calls the methods of Mover and Live that take the lock themselves, as their comments
-// state, where the Engine has nothing to add.
+// Package core calls the methods of Mover and Live that take the lock themselves, as their
+// comments state, where the Engine has nothing to add.
 type Engine struct {
 	Mover payload.Mover  // of the payloads
 	Live  liveness.Ranks // which ranks and communicators there still are
@@ -100,7 +102,7 @@ type Engine struct {
 	progress progress.Engine // has the lock
 	peers    peers.Table
 	channels map[uint64]*Channel
-	latest   *Channel // the one last looked up, nil if it is closed
+	latest   *Channel // the last Channel looked up, nil after its Close
 	early    map[uint64][]*Kept
 	slots    slots
 	credit   int          // of each peer for point-to-point messages
@@ -141,7 +143,7 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// Use adds a transport. Those added before it are preferred.
+// Use adds a transport. Transports added earlier are preferred.
 func (e *Engine) Use(t transport.Transport) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
@@ -149,7 +151,7 @@ func (e *Engine) Use(t transport.Transport) {
 	e.Mover.Use(t)
 }
 
-// Carried returns what each transport has carried that has carried something, by name.
+// Carried returns how much each transport has carried, by name, without idle transports.
 func (e *Engine) Carried() map[string]peers.Carried {
 	e.progress.Lock()
 	defer e.progress.Unlock()
@@ -170,8 +172,8 @@ func (e *Engine) Admit(rank world.Rank, set func() error) error {
 // MissesEnds reports whether a transport may not notice that the process of a peer ends.
 func (e *Engine) MissesEnds() bool { return e.peers.MissesEnds() }
 
-// Shutdown closes all transports. It delivers the frames that were sent. If ctx ends first, it
-// drops the rest and returns the cause. No Channel may be used any more.
+// Shutdown closes all transports, after delivering the frames that were sent. If ctx ends first,
+// Shutdown drops the rest and returns the cause. No Channel may be used any more.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.progress.Lock()
 	defer e.progress.Unlock()

@@ -14,7 +14,7 @@ const mostAsked = 32
 const longSpin = 8
 
 // NewLease returns a Lease by which C sends and receives. kind is the element type of all its
-// messages. mix makes it leave some of them to Go, for tests.
+// messages. mix leaves some operations to Go, for tests.
 func (e *Engine) NewLease(kind mem.Type, mix bool) (*lease.Lease, error) {
 	l, err := lease.New(&e.progress)
 	if err != nil {
@@ -32,8 +32,8 @@ func (e *Engine) NewLease(kind mem.Type, mix bool) (*lease.Lease, error) {
 	return l, nil
 }
 
-// Lend lends ch, which C calls slot, for messages with a member, all if that is Any, and what C has
-// used lately.
+// Lend lends ch, which C calls slot, for messages with a member, or with all if member is Any,
+// and all that C has used lately.
 func (ch *Channel) Lend(slot, member int) {
 	e := ch.e
 	l := e.lease
@@ -43,7 +43,7 @@ func (ch *Channel) Lend(slot, member int) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
 	if l.Begin() {
-		e.Poll(world.None) // C has only looked at what it wanted
+		e.Poll(world.None) // C has only looked at its own messages
 		e.progress.PassDrive()
 	}
 	if !e.progress.Rest() || e.peers.Pending() || e.Live.Pending() || e.Live.Asking() {
@@ -66,8 +66,8 @@ func (ch *Channel) MayLend() bool {
 	return !ch.closed && ch.Whole() && ch.q.Empty() && len(ch.probes) == 0
 }
 
-// Withdraw takes back n receives that are posted, whose Handles name nothing then, and reports
-// whether it has: only if nothing else is under way.
+// Withdraw takes back n posted receives, whose Handles name nothing then, and reports whether it
+// did: only if nothing else is under way.
 func (e *Engine) Withdraw(n int, at func(i int) Handle) bool {
 	e.progress.Lock()
 	defer e.progress.Unlock()

@@ -12,14 +12,14 @@ import (
 // Any matches every source or tag.
 const Any = -1
 
-// Point-to-point messages travel in one of two ways. Eager: the payload goes with the envelope,
-// although no receive may be posted for it. Rendezvous: an RTS frame brings only the envelope, and
-// the payload stays with the sender until a receive has matched and asked for it. Large and
-// synchronous messages go by rendezvous, and so do all messages while the sender has no credit.
-// This file has the calls and the sends; pairing.go has what follows when a receive and a message
-// match.
+// Point-to-point messages travel eagerly or by rendezvous. Eager: the payload goes with the
+// envelope, although no receive may be posted. Rendezvous: an RTS frame brings only the envelope,
+// and the payload stays with the sender until a receive has matched and asked for the payload.
+// Large and synchronous messages go by rendezvous, and so do all messages while the sender has no
+// credit. This file has the calls and the sends; pairing.go has the continuation after a receive
+// and a message match.
 
-// Send sends b and waits until b may be reused. If ctx has ended before, it sends nothing.
+// Send sends b and waits until b may be reused. If ctx has ended already, Send sends nothing.
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -37,8 +37,8 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 	return ch.waitBlocking(ctx, r)
 }
 
-// sendNow sends an eager message if it can leave at once, and reports whether it has. It is the
-// fast path, without a Request.
+// sendNow sends an eager message if it can leave at once, and reports whether it has left. This
+// is the fast path, without a Request.
 func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	if dst == ch.Rank() || ch.Broken() != nil || !b.IsHost() && !fitsRoom(b) {
 		return false
@@ -68,27 +68,28 @@ func fitsRoom(b mem.Buffer) bool { return b.IsScattered() && b.Size() <= roomByt
 
 const roomBytes = 2 << 10
 
-// roomFor returns memory for what is packed of b, until the next call.
+// roomFor returns memory for b's packed bytes, until the next call.
 func (e *Engine) roomFor(b mem.Buffer) mem.Buffer { return mem.Bytes(e.room[:b.Size()]) }
 
-// eager reports whether a message to p may be sent eagerly: it is short, there is credit, and p
-// does not read it sooner.
+// eager reports whether a message to p may be sent eagerly: the message is short, there is
+// credit, and p does not read it sooner.
 func (ch *Channel) eager(p *peers.Peer, b mem.Buffer) bool {
 	size := b.Size()
 	return size <= ch.e.cfg.Eager && p.Credit.Covers(peers.Cost(size), ch.e.credit) && !ch.e.isRead(p, b)
 }
 
-// isRead reports whether p copies a message of eager size from where it lies, which takes half as
-// long as a frame does where processors are good at that (compare-mpi on an Intel Xeon, near, 64
-// KiB: latency 8.6 us in a frame, 5.7 read, irecv 8.7 and 5.7, bw 8.3 and 5.9). It is announced as
-// one for which there is no credit: if p has no receive for it, p fetches it at once. Scattered
-// memory of such a length is announced, too, to be unpacked while more of it is packed.
+// isRead reports whether p copies a message of eager size from the sender's memory, which takes
+// half as long as a frame does where processors are good at that (compare-mpi on an Intel Xeon,
+// near, 64 KiB: latency 8.6 us in a frame, 5.7 read, irecv 8.7 and 5.7, bw 8.3 and 5.9). The
+// message is announced like a message without credit: if p has no receive, p fetches the message
+// at once. Scattered memory of such a length is announced, too, to be unpacked while more is
+// packed.
 func (e *Engine) isRead(p *peers.Peer, b mem.Buffer) bool {
 	return e.cfg.ReadsSooner && e.Mover.Has(b.Size()) && p.Getter != nil && (b.IsScattered() || e.Mover.Source(p.Getter, p.Rank, b) != 0)
 }
 
-// Recv receives a message from src with tag, either of which may be Any, into b. If ctx
-// has ended before, it matches nothing.
+// Recv receives a message from src with tag, either of which may be Any, into b. If ctx has ended
+// already, Recv matches nothing.
 func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
 	ch.e.progress.Lock()
 	defer ch.e.exitPolling()
@@ -110,14 +111,14 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 	return r.status, err
 }
 
-// briefly is how often a receive looks for its message before it is queued: a reply
-// inside a host comes before that (latency of 8 bytes: 0.17 us queued, 0.13 not).
+// briefly is how often a receive looks for its message before it is queued: a reply inside a host
+// comes earlier (latency of 8 bytes: 0.17 us queued, 0.13 not).
 const briefly = 200
 
-// recvNow receives an eager message if it is the next frame from src. It looks for it up to
-// looks times, at least once, while there is no frame, and reports whether it has received it.
-// It is the fast path, which neither queues nor polls: it needs that no earlier receive wants
-// the message, and that no other goroutine drives.
+// recvNow receives an eager message if it is the next frame from src. recvNow looks up to looks
+// times, at least once, while there is no frame, and reports whether it has received the message.
+// This is the fast path, which neither queues nor polls: no earlier receive may match the
+// message, and no other goroutine may drive.
 func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
 	e := ch.e
 	if src < 0 || ch.Broken() != nil || e.progress.Driven() || !b.IsHost() && !fitsRoom(b) || !ch.q.Idle(src) {
@@ -187,8 +188,8 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 	return r.handle()
 }
 
-// Irecv starts a receive, on the fast path if it can (bw of 8 bytes inside a host: 0.10 us a
-// message without, 0.08 with it).
+// Irecv starts a receive, on the fast path if possible (bw of 8 bytes inside a host: 0.10 us a
+// message without, 0.08 with the fast path).
 func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	e := ch.e
 	e.progress.Lock()
@@ -212,15 +213,15 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	return h
 }
 
-// pauses is how many Irecvs skip the fast path after one that has found no message. A reader
-// that looks again at once takes cache lines from the writer while it writes; a later reader
+// pauses is how many Irecvs skip the fast path after an Irecv that has found no message. A reader
+// that looks again at once takes cache lines from the writer during its writes; a later reader
 // finds several messages (bw inside a host of 256 bytes: 0.11 us a message without pauses, 0.09
 // with; of 4 KiB 0.23 and 0.17).
 const pauses = 16
 
 // look is recvNow for Irecv, which must not wait. It first polls if earlier receives wait for
-// messages of src, which come before this one's. It is for transports that are an InlineSender,
-// which read memory; a look at a socket would cost a system call.
+// messages of src, which come before this receive's. Only InlineSenders are looked at, which read
+// memory; a look at a socket would cost a system call.
 func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 	e := ch.e
 	if e.pause > 0 {
@@ -239,7 +240,7 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 	return st, ok
 }
 
-// waitBlocking waits for a request of a blocking call, and gives it up when ctx ends.
+// waitBlocking waits for a request of a blocking call, and gives the request up when ctx ends.
 func (ch *Channel) waitBlocking(ctx context.Context, r *Request) error {
 	if ctx.Err() == nil && ch.e.spin(ctx, r) {
 		return r.err
@@ -250,7 +251,7 @@ func (ch *Channel) waitBlocking(ctx context.Context, r *Request) error {
 	return r.err
 }
 
-// Cancel withdraws a receive that has not matched. It reports whether it did.
+// Cancel withdraws a receive that has not matched, and reports whether it did.
 func (ch *Channel) Cancel(h Handle, cause error) bool {
 	ch.e.progress.Lock()
 	defer ch.e.progress.Exit()
@@ -304,8 +305,8 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	}
 }
 
-// startLocal begins a send to this rank itself: as an eager message that is
-// copied twice, or, when large or synchronous, left where it is until received.
+// startLocal begins a send to this rank itself: as an eager message that is copied twice, or,
+// when large or synchronous, left in place until received.
 func (ch *Channel) startLocal(r *Request) {
 	e := ch.e
 	if ch.Broken() != nil {
@@ -333,7 +334,7 @@ func (ch *Channel) startLocal(r *Request) {
 	e.finish(r, nil)
 }
 
-// give sends r's payload in a frame with h. It reports whether the buffer may be reused; if not,
+// give sends r's payload in a frame with h, and reports whether the buffer may be reused; if not,
 // Sent follows.
 func (e *Engine) give(r *Request, h *transport.Header) bool {
 	e.stamp(r)

@@ -12,7 +12,7 @@ import (
 // This file pairs receives with messages, in either order, and then gets the payload into the
 // receive's buffer.
 
-// expect begins a receive: it matches an unexpected message or posts r.
+// expect begins a receive: r gets an unexpected message or is posted.
 func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
 	e := ch.e
 	r.begin(ch, payload.Posted, b, Any, tag)
@@ -34,7 +34,7 @@ func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
 	}
 }
 
-// unreachable returns why no message will come from src any more, nil if one may.
+// unreachable returns why no message will come from src any more, nil if a message may.
 func (ch *Channel) unreachable(src int) error {
 	switch {
 	case src == Any && ch.Alone():
@@ -45,7 +45,7 @@ func (ch *Channel) unreachable(src int) error {
 	return ch.Gone(src)
 }
 
-// arrived gives a message to the receive that it matches, or keeps it as unexpected.
+// arrived gives a message to the matching receive, or keeps the message as unexpected.
 func (ch *Channel) arrived(m *Kept) {
 	if n := ch.q.Arrive(m.envelope()); n != nil {
 		ch.pair(n.Val, m)
@@ -131,8 +131,9 @@ func (ch *Channel) consume(r *Request, m *Kept) {
 	e.finish(r, err)
 }
 
-// ask gets the payload of a message by rendezvous: r copies it, or asks the sender for it. A probe
-// may have taken the message before the sender left, which then does not answer any more.
+// ask gets the payload of a message by rendezvous: r copies the payload, or asks the sender for
+// it. A probe may have taken the message before the sender left, which then does not answer any
+// more.
 func (ch *Channel) ask(r *Request, m *Kept) {
 	e, p := ch.e, m.Peer
 	if err := ch.Gone(m.Src); err != nil {

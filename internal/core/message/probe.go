@@ -9,9 +9,9 @@ import (
 	"gompi/internal/world"
 )
 
-// Probe looks for a message from src with tag and, if wait is true, waits for
-// one. With take it removes the message, for Claim alone to receive. It returns none,
-// without an error, if there is none.
+// Probe looks for a message from src with tag and, if wait is true, waits for a message. With
+// take Probe removes the message, for Claim alone to receive. The result is empty, without an
+// error, if there is no message.
 func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Probed, Status, error) {
 	e := ch.e
 	if ctx.Err() != nil {
@@ -91,7 +91,7 @@ type Probed struct {
 	m  *Kept
 }
 
-// Found reports whether there is one.
+// Found reports whether there is a message.
 func (m Probed) Found() bool { return m.m != nil }
 
 // Claim receives m, which a probe took out of the queue, into b, once. If ctx has ended

@@ -8,8 +8,8 @@ import (
 )
 
 // A Remote is memory of a member of a Channel that a device accesses, past the member itself. Its
-// methods take the lock; those that return 0 or false have done nothing: too much is under way. The
-// caller polls, and tries again.
+// methods take the lock. Methods that return 0 or false have done nothing: too much is under way.
+// The caller polls, and tries again.
 type Remote struct {
 	ch  *Channel
 	p   *peers.Peer
@@ -24,8 +24,8 @@ func (ch *Channel) Remote(member int, key []byte) *Remote {
 	return &Remote{ch: ch, p: ch.e.peers.Peer(ch.World(member)), key: key}
 }
 
-// Reached reports whether r can be accessed. It cannot before a first message connects the two, nor
-// where no device does it.
+// Reached reports whether r can be accessed: not before a first message connects the two, nor
+// where no device accesses memory.
 func (r *Remote) Reached() bool {
 	r.ch.e.progress.Lock()
 	defer r.ch.e.progress.Unlock()
@@ -35,8 +35,8 @@ func (r *Remote) Reached() bool {
 	return r.m != nil
 }
 
-// Write stores bytes of src at an address. It returns how many it has taken, which may be changed
-// at once. r is Reached, here and below.
+// Write stores bytes of src at an address. The result is how many it has taken, which may be
+// changed at once. r is Reached, here and below.
 func (r *Remote) Write(at uintptr, src []byte) (n int, err error) {
 	e := r.ch.e
 	e.progress.Lock()
@@ -47,7 +47,7 @@ func (r *Remote) Write(at uintptr, src []byte) (n int, err error) {
 	return r.p.Write(r.m, at, src), nil
 }
 
-// Read stores in dst what is at an address, as many bytes as it returns, when the Handle is done.
+// Read stores n bytes at an address in dst, complete when the Handle is done.
 func (r *Remote) Read(at uintptr, dst []byte) (n int, h Handle, err error) {
 	h, err = r.begin(mem.Bytes(dst), func(token uint64) bool {
 		n = r.p.Read(r.m, at, dst, token)
@@ -65,7 +65,7 @@ func (r *Remote) Flush() (h Handle, begun bool, err error) {
 	return h, begun, err
 }
 
-// begin opens a Request for what start starts, if that says that it has.
+// begin opens a Request for the operation of start, if start returns true.
 func (r *Remote) begin(b mem.Buffer, start func(token uint64) bool) (Handle, error) {
 	e := r.ch.e
 	e.progress.Lock()
@@ -86,7 +86,7 @@ func (r *Remote) begin(b mem.Buffer, start func(token uint64) bool) (Handle, err
 	return h, nil
 }
 
-// Close frees what r holds. Nothing is under way.
+// Close frees r's resources. Nothing is under way.
 func (r *Remote) Close() {
 	r.ch.e.progress.Lock()
 	defer r.ch.e.progress.Unlock()

@@ -16,9 +16,9 @@ import (
 	"gompi/internal/world"
 )
 
-// What is wrong with a message, for errors.Is. Faces export them.
+// Errors of messages, for errors.Is. Faces export them.
 var (
-	// ErrTruncated: a message was longer than the buffer posted for it.
+	// ErrTruncated: a message was longer than the buffer posted for the message.
 	ErrTruncated = errors.New("message longer than the buffer")
 	// ErrType: a message was sent with another element type.
 	ErrType = errors.New("message of another element type")
@@ -41,9 +41,9 @@ func (s Status) Count() int {
 }
 
 // A Handle names an operation to the caller of Isend, Irecv or Expect: a Request, and its
-// generation, since the Request is reused when the outcome was taken. The zero Handle names an
-// operation that was complete at once. It is two words, so that callers can hold one for each
-// message at no cost.
+// generation, since the Request is reused after its outcome was taken. The zero Handle names an
+// operation that was complete at once. A Handle is two words, so that callers can hold a Handle
+// for each message at no cost.
 type Handle struct {
 	r   *Request
 	gen uint64
@@ -54,8 +54,8 @@ func (h Handle) Done() bool {
 	return h.r == nil || h.gen&atOnce != 0 || h.r.done.Load() >= h.gen
 }
 
-// atOnce is set in the generation of a Handle whose operation was complete before the
-// call returned, so that no atomic store has to publish it.
+// atOnce is set in the generation of a Handle whose operation was complete before the call
+// returned, so that no atomic store has to publish the completion.
 const atOnce = 1 << 63
 
 // live returns the Request that h names, nil if the operation is complete and its
@@ -79,9 +79,8 @@ func (e *Engine) open() *Request {
 
 func (r *Request) handle() Handle { return Handle{r, r.gen} }
 
-// take returns the outcome of a complete operation. If it succeeded, its Request is free from
-// then on and h names nothing. If it failed, h keeps the Request, so that a later call gets the
-// same error.
+// take returns the outcome of a complete operation. After a success, its Request is free and h
+// names nothing. After a failure, h keeps the Request, so that a later call gets the same error.
 func (e *Engine) take(h Handle) (Status, error) {
 	r := h.live()
 	if r == nil {
@@ -94,12 +93,12 @@ func (e *Engine) take(h Handle) (Status, error) {
 	return st, err
 }
 
-// A Request is one send or receive under way. The Engine's lock guards its fields, except done.
-// It goes back to the Engine when the call that waits for it returns or, if it has a Handle,
+// A Request is a send or a receive under way. The Engine's lock guards its fields, except done.
+// The Request goes back to the Engine when the waiting call returns or, if there is a Handle,
 // when take has returned its outcome.
 type Request struct {
 	node match.Recv[Request]
-	gen  uint64        // counts the operations that it stands for
+	gen  uint64        // counts the operations of the Request
 	done atomic.Uint64 // the last of them that is complete
 	ch   *Channel
 
@@ -119,7 +118,7 @@ type Request struct {
 
 	waiters []*waiter
 	signal  chan<- struct{} // of Signal, nil without
-	via     Handle          // what Cancel withdraws in its place
+	via     Handle          // the operation that Cancel withdraws instead
 	keeps   *Kept           // of a receive that fetches a message to be kept
 }
 
@@ -180,7 +179,7 @@ func (r *Request) begin(ch *Channel, s payload.Stage, b mem.Buffer, peer world.R
 // CopyBegins implements payload.Owner.
 func (r *Request) CopyBegins() {
 	r.ch.copies.Add(1)
-	r.ch.e.stamp(r) // so that it is found when the Channel breaks
+	r.ch.e.stamp(r) // so that r is found when the Channel breaks
 }
 
 // CopyEnds implements payload.Owner. If a peer waits in vain, the communicator breaks.
@@ -219,8 +218,8 @@ func (e *Engine) freeRequest(r *Request) {
 	e.requests = append(e.requests, r)
 }
 
-// Wait waits until h is done and returns the outcome; only the first to ask gets the Status of what
-// went well. over is false if ctx has ended before; then the error is its cause, and the operation
+// Wait waits until h is done and returns the outcome; only the first Wait gets the Status of a
+// success. over is false if ctx has ended earlier; then the error is its cause, and the operation
 // continues.
 func (e *Engine) Wait(ctx context.Context, h Handle) (st Status, over bool, err error) {
 	e.progress.Lock()
@@ -249,8 +248,8 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 	return err
 }
 
-// WaitAll waits until all n Handles are done. It returns the error of the first that failed,
-// and which it is; -1 if ctx has ended before. at is called with the lock held.
+// WaitAll waits until all n Handles are done. The results are the first failure and its error;
+// failed is -1 if ctx has ended earlier. at is called with the lock held.
 func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (failed int, err error) {
 	e.progress.Lock()
 	defer e.exitPolling()
@@ -265,16 +264,15 @@ func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (fai
 	return failed, err
 }
 
-// AwaitAll waits until all n Handles are done, and leaves their outcomes to Wait. It fails only if
-// ctx ends first.
+// AwaitAll waits until all n Handles are done, and leaves their outcomes to Wait. AwaitAll fails
+// only if ctx ends first.
 func (e *Engine) AwaitAll(ctx context.Context, n int, at func(i int) Handle) error {
 	e.progress.Lock()
 	defer e.exitPolling()
 	return e.awaitAll(ctx, n, at)
 }
 
-// awaitAll waits for n Handles. It is one wait, so the drive changes hands once however many they
-// are.
+// awaitAll waits for n Handles in a single wait, so that the drive changes hands only once.
 func (e *Engine) awaitAll(ctx context.Context, n int, at func(i int) Handle) error {
 	for i := range n {
 		if r := at(i).live(); r != nil && !e.spin(ctx, r) {
@@ -301,7 +299,7 @@ func (e *Engine) awaitFrom(ctx context.Context, first, n int, at func(i int) Han
 	return err
 }
 
-// WaitAny waits until one of n Handles is done, and returns which. One that names
+// WaitAny waits until any of n Handles is done, and returns its number. A Handle that names
 // nothing counts as done.
 func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int, error) {
 	e.progress.Lock()
@@ -336,9 +334,9 @@ func (w *waiter) watch(r *Request) {
 	w.Hint, w.request = r.peer, r
 }
 
-// lookOn has w look, of the Requests that it waits for, at one that is not over. Else it would poll
-// for a peer that it has heard from, and for the others at times only: a step of examples/heat on
-// four ranks of two processors took 115 us, and takes 54 now.
+// lookOn gives w's Hint an awaited Request that is not over. Otherwise w would poll a peer whose
+// message has come, and the others only at times: a step of examples/heat on four ranks of two
+// processors took 115 us without lookOn, and takes 54 with it.
 func (w *waiter) lookOn() {
 	for n := len(w.watched) - 1; n >= 0; n-- {
 		r := w.watched[n] // which may be another's by now
@@ -351,7 +349,7 @@ func (w *waiter) lookOn() {
 	w.Hint, w.request = world.None, nil
 }
 
-// unwatch removes w from the waiters for r, if it is among them.
+// unwatch removes w from the waiters for r, if w is among them.
 func (r *Request) unwatch(w *waiter) {
 	if i := slices.Index(r.waiters, w); i >= 0 {
 		r.waiters = slices.Delete(r.waiters, i, i+1)
@@ -368,9 +366,9 @@ func (w *waiter) forget(n int, at func(i int) Handle) {
 	}
 }
 
-// Expect returns a Handle that Complete ends: it stands for work done by a goroutine
-// rather than for a message. If that has to do with a message, via names it, and
-// Cancel withdraws that.
+// Expect returns a Handle that Complete ends: the Handle stands for work done by a goroutine
+// rather than for a message. If the work serves a message, via names the message, and Cancel
+// withdraws it.
 func (e *Engine) Expect(via Handle) Handle {
 	e.progress.Lock()
 	defer e.progress.Unlock()
@@ -380,7 +378,7 @@ func (e *Engine) Expect(via Handle) Handle {
 	return r.handle()
 }
 
-// Complete ends what Expect began.
+// Complete ends the operation that Expect began.
 func (e *Engine) Complete(h Handle, st Status, err error) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
@@ -415,9 +413,9 @@ func (e *Engine) poll(hint world.Rank) {
 	}
 }
 
-// Signal sends to ch, which has room for one, when h is done: for a goroutine that waits for
-// nothing else, and whose wait is no call of the program's. If it comes soon somebody polls for it,
-// whatever h is.
+// Signal sends to ch, which has capacity 1, when h is done: for a goroutine that waits for
+// nothing else, and whose wait is no call of the program's. If h will soon be done, somebody
+// polls meanwhile, whatever h is.
 func (e *Engine) Signal(h Handle, ch chan<- struct{}, soon bool) {
 	e.progress.Lock()
 	defer e.progress.Exit()
@@ -444,16 +442,16 @@ func (e *Engine) Advance(callBack bool) {
 	e.poll(world.None)
 }
 
-// Callback has f, a function of the program's, called by one of its threads that waits or tests,
-// now or later. It is for goroutines in the background.
+// Callback makes a thread of the program that waits or tests call f, a function of the program's,
+// now or later. Goroutines in the background use Callback.
 func (e *Engine) Callback(f func()) { e.progress.Callback(f) }
 
-// Yield gives the processor to other goroutines, and to their threads, for Test of what they do.
+// Yield gives the processor to other goroutines, and to their threads, for a Test of their work.
 func (e *Engine) Yield() {
 	runtime.Gosched()
 	e.cfg.Yield()
 }
 
-// looksPerCheck is how often a program that tests instead of waiting polls before
-// it is found out whether those it waits for have left.
+// looksPerCheck is how often a program that tests instead of waiting polls between two checks
+// whether the awaited members have left.
 const looksPerCheck = 4096

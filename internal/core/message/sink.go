@@ -70,8 +70,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 	return mem.Buffer{}, 0
 }
 
-// Take implements transport.EagerSink: an eager message goes straight into a receive
-// that waits for it.
+// Take implements transport.EagerSink: an eager message goes straight into a waiting receive.
 func (e *Engine) Take(from world.Rank, h *transport.Header, data []byte) bool {
 	switch h.Kind {
 	case transport.Eager:
@@ -127,8 +126,8 @@ func (e *Engine) Wants(from world.Rank) bool {
 	return src >= 0 && ch.q.Awaits(src)
 }
 
-// unasked bounds the payload of a frame for which no receive need be posted. Senders that keep
-// to their credit never exceed it.
+// unasked bounds the payload of a frame for which no receive need be posted. Senders within their
+// credit never exceed the bound.
 func unasked(k transport.Kind) int64 {
 	switch k {
 	case transport.Eager:
@@ -185,13 +184,13 @@ func (e *Engine) deliver(ch *Channel, p *peers.Peer, h *transport.Header) (mem.B
 	case kept:
 		return e.hold(m)
 	}
-	m.ready = true // the transport holds no window that it would have to forget
+	m.ready = true // the transport holds no window that m would have to forget
 	e.drop(m)
 	return mem.Buffer{}, 0
 }
 
-// receiver returns the posted receive that the eager message m matches. Without one it queues
-// m and returns nil.
+// receiver returns the posted receive that the eager message m matches. Without such a receive m
+// is queued and the result is nil.
 func (ch *Channel) receiver(m *Kept) *Request {
 	n := ch.q.Arrive(m.envelope())
 	if n == nil {
@@ -241,7 +240,8 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 	return mem.Buffer{}
 }
 
-// cleared handles a CTS frame, which asks for the payload of a message, or for more of it.
+// cleared handles a CTS frame, which asks for the payload of a message, or for more of the
+// payload.
 func (e *Engine) cleared(p *peers.Peer, h *transport.Header) {
 	r, _ := e.slots.get(h.A)
 	if r == nil || r.Stage != payload.Announced || r.Peer != p {
@@ -284,7 +284,7 @@ func (e *Engine) Sent(token uint64, err error) {
 	}
 }
 
-// stopped decides what becomes of r, whose peer a transport does not reach any more.
+// stopped decides the fate of r, whose peer a transport does not reach any more.
 func (e *Engine) stopped(token uint64, r *Request, err error) {
 	p := r.Peer
 	suspected := e.Live.Suspected(p.Rank, err)

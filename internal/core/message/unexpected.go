@@ -10,15 +10,15 @@ import (
 	"gompi/transport"
 )
 
-// This file keeps messages for which there is no receive yet. Programs count on short ones being
-// sent although no rank receives them yet. As long as there is memory for more, the credit for an
-// eager one is returned when it comes, and one that its sender announces for want of credit is
-// fetched at once. Then the sender waits until its messages are received.
+// This file keeps messages without a receive. Programs count on sends of short messages without a
+// receive. As long as there is memory for more, the credit for an eager message is returned on
+// arrival, and a message that its sender announces for want of credit is fetched at once. Then
+// the sender waits until its messages are received.
 
-// maxKept is the most memory that the unexpected messages of one peer take here.
+// maxKept is the most memory that the unexpected messages of a peer take here.
 const maxKept = 64 << 20
 
-// A Kept message is one that has arrived, at least in part, without a receive for it.
+// A Kept message is a message that has arrived, at least in part, without a receive.
 type Kept struct {
 	node  match.Message[Kept]
 	Kind  transport.Kind
@@ -31,18 +31,18 @@ type Kept struct {
 	A, B  uint64 // of a collective: its call, as words
 	Size  int
 	data  []byte // eager payload, from the scratch pool
-	ready bool   // all of data is there, or it is at the sender
+	ready bool   // all of data is there, or at the sender
 	token uint64
 	Offer uint64   // RTS: the sender's token
-	place uint64   // RTS: place of the payload, if it can be read there
+	place uint64   // RTS: place of the payload, if it can be read
 	local bool     // RTS of this rank to itself
-	taken *Request // the receive that took it before it was ready
+	taken *Request // the receive that took the message before it was ready
 
-	short   bool     // RTS: its sender has no credit for it, and may have it fetched
-	kept    bool     // it counts as memory that is taken
-	paid    bool     // its credit was returned, or it took none
+	short   bool     // RTS: its sender has no credit, and the message may be fetched
+	kept    bool     // counts as memory that is taken
+	paid    bool     // its credit was returned, or none was taken
 	fetch   *Request // that brings its payload
-	refused bool     // there was no memory for it
+	refused bool     // there was no memory for the message
 }
 
 // envelope prepares m's node for matching.
@@ -72,7 +72,7 @@ func (e *Engine) freeMessage(m *Kept) {
 	e.messages = append(e.messages, m)
 }
 
-// hold gives m scratch memory for its payload and returns it as the window.
+// hold gives m scratch memory for its payload and returns this memory as the window.
 func (e *Engine) hold(m *Kept) (mem.Buffer, uint64) {
 	if m.Kind == transport.Eager && e.keepPaid(m) {
 		e.returnCredit(m.Peer, m.Size)
@@ -94,7 +94,7 @@ func (e *Engine) keep(m *Kept) {
 	e.kept += peers.Cost(m.Size)
 }
 
-// keepPaid is keep for a message that has taken credit. It reports whether there is memory for
+// keepPaid is keep for a message that has taken credit. paid reports whether there is memory for
 // more, so that the credit is to be returned at once.
 func (e *Engine) keepPaid(m *Kept) bool {
 	m.paid = e.hasRoom(m)
@@ -122,7 +122,7 @@ func (e *Engine) hasRoom(m *Kept) bool {
 }
 
 // keepOffered fetches a short message that no receive has matched, or notifies its sender that
-// there is no memory for it.
+// there is no memory.
 func (ch *Channel) keepOffered(m *Kept) {
 	e := ch.e
 	if e.hasRoom(m) {
@@ -171,7 +171,7 @@ func (e *Engine) fetched(r *Request) {
 		e.finish(to, err)
 	case ch.q.Remove(&m.node):
 		e.freeMessage(m)
-	default: // a probe has taken it: a receive of it finds out that the sender has left
+	default: // a probe has taken m: its receive finds out that the sender has left
 		m.Kind = transport.RTS
 	}
 }

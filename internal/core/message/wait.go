@@ -12,16 +12,16 @@ import (
 	"gompi/internal/world"
 )
 
-// This file is what goroutines wait for, and what there is to poll. Package progress decides
-// which of them polls, and which sleep.
+// This file has the waits of goroutines, and the polling. Package progress decides which
+// goroutine polls, and which sleep.
 
-// A waiter is one goroutine's wait for one or several requests, or for a message.
+// A waiter is a goroutine's wait for one or several requests, or for a message.
 type waiter struct {
 	record.Wait
 	e       *Engine
-	left    int        // requests that have to end before it is ready
-	request *Request   // one of those waited for, for the flight recorder; nil when it is done
-	watched []*Request // all that were waited for, until one is looked at that is behind them
+	left    int        // requests that have to end before the waiter is ready
+	request *Request   // an awaited request, for the flight recorder; nil when done
+	watched []*Request // all awaited requests; lookOn drops complete ones from the end
 	probed  *Channel   // where a message is probed for
 }
 
@@ -45,7 +45,7 @@ func (e *Engine) freeWaiter(w *waiter) {
 	e.waiters = append(e.waiters, w)
 }
 
-// rouse makes w ready. It does nothing if w is nil.
+// rouse makes w ready. A nil w is ignored.
 func (e *Engine) rouse(w *waiter) {
 	if w != nil {
 		e.progress.MakeReady(&w.Waiter)
@@ -55,8 +55,8 @@ func (e *Engine) rouse(w *waiter) {
 // Stalled implements record.Call.
 func (w *waiter) Stalled() {}
 
-// Describe implements record.Call: it is for the request that w began to wait
-// for last, or for a message to probe.
+// Describe implements record.Call: it describes the request that w began to wait for last, or a
+// message to probe.
 func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 	r := w.request
 	switch {
@@ -77,7 +77,8 @@ func (w *waiter) Describe() (c seg.Call, ticket seg.Ticket, collective bool) {
 	}, 0, false
 }
 
-// held returns for how many messages that the receiver holds a send waits, 0 if it does not.
+// held returns how many messages the receiver holds while a send waits for their receives, 0 for
+// other waits.
 func (w *waiter) held() int64 {
 	if r := w.request; r.starved && r.Stage == payload.Announced {
 		return int64(w.e.peers.Peer(r.peer).Unexpected.AtPeer)
@@ -155,7 +156,7 @@ func (e *Engine) pollOnce(hint world.Rank) int {
 }
 
 // spin polls only the peer that r waits for, as often as a driver spins, and reports whether r is
-// complete. A wait that ends here needs no waiter. spin keeps the lock. It stops when another
+// complete. A wait that ends here needs no waiter. spin keeps the lock, and stops when another
 // goroutine wants the lock or drives, or when ctx has ended.
 func (e *Engine) spin(ctx context.Context, r *Request) bool {
 	if r.Stage == payload.Complete {
@@ -180,7 +181,7 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 	return false
 }
 
-// SetSpinPolicy sets how a driver waits before it sleeps: see progress.SetSpin.
+// SetSpinPolicy sets how a driver waits before sleeping: see progress.SetSpin.
 func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, recheck func() bool, every time.Duration) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
@@ -190,8 +191,8 @@ func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, recheck func() bool,
 // Spins reports whether drivers spin.
 func (e *Engine) Spins() bool { return e.progress.Spins() }
 
-// outstanding counts r as under way, so that a goroutine drives for it until it is done. Receives
-// that have no message yet are deferred, and so are sends that have no receive.
+// outstanding counts r as under way, so that a goroutine drives until r is done. Receives without
+// a message are deferred, and so are sends without a receive.
 func (e *Engine) outstanding(r *Request) {
 	switch {
 	case r.Stage == payload.Complete:

@@ -18,9 +18,9 @@ import (
 // receive of MPI that has matched cannot be cancelled (MPI-4.1 section 3.8.4).
 //
 // A sender cannot know whether its RTS has matched, and the receiver may read the payload in
-// place. So it sends a Withdraw frame and keeps its buffer: the receiver answers with Withdrawn if
-// the message is still unexpected. Frames keep their order, so the RTS has arrived by then. If it
-// has matched, the answer is the CTS or Done of the receive.
+// place. So the sender sends a Withdraw frame and keeps its buffer: the receiver answers with
+// Withdrawn if the message is still unexpected. Frames keep their order, so the RTS has arrived
+// by then. If the RTS has matched, the answer is the CTS or Done of the receive.
 
 // patience is how long a message that has matched may stand still after its context has ended,
 // and slowest the bytes a second of the slowest copy that shows no progress until its end.
@@ -29,9 +29,9 @@ const (
 	slowest  = 64 << 20
 )
 
-// giveUp ends r, because of cause: at once, or with its message. If that stands still, the Channel
-// breaks, because the other side counts on it. Then giveUp still waits for the copy that a device
-// is making, without a bound: see Close.
+// giveUp ends r, because of cause: at once, or with its message. If the message stands still, the
+// Channel breaks, because the other side counts on it. Then giveUp still waits for the copy that
+// a device is making, without a bound: see Close.
 func (ch *Channel) giveUp(ctx context.Context, r *Request, cause error) {
 	e := ch.e
 	ch.withdraw(r, cause)
@@ -44,7 +44,7 @@ func (ch *Channel) giveUp(ctx context.Context, r *Request, cause error) {
 	if r.Stage == payload.Complete {
 		return
 	}
-	// This rank's error is the cause; the other members get it as the reason.
+	// This rank's error is the cause; the other members get the cause as the reason.
 	r.err = cause
 	ch.BreakUp(liveness.Reason{Rank: e.cfg.Rank, Cause: fmt.Sprintf("gave up on a message under way: %v", cause)})
 	e.wait(progress.Alike(ctx, context.Background()), r)
@@ -67,8 +67,8 @@ func (ch *Channel) withdraw(r *Request, cause error) {
 	}
 }
 
-// removeOffer removes the unexpected message that p has announced with a token, and reports whether
-// there was one.
+// removeOffer removes the unexpected message that p has announced with a token, and reports
+// whether there was such a message.
 func (ch *Channel) removeOffer(p *peers.Peer, token uint64) bool {
 	for n := range ch.q.Arrived() {
 		if m := n.Val; m.announces(p, token) {
