@@ -195,6 +195,10 @@ func TestStatsAreWrittenAsTheFileIsNamed(t *testing.T) {
 	if status != 125 || out != "" || !strings.HasPrefix(errs, "gompirun: -stats and -trace: open "+missing) {
 		t.Errorf("status %d, %v: want 125 for a file that cannot be, before a rank starts", status, errs)
 	}
+	status, _, errs = runJob(t, "-np", "2", "-trace", "/dev/full", program, "calls")
+	if status != 125 || !strings.HasPrefix(errs, "gompirun: all ranks ended well, but -stats and -trace: write /dev/full: no space") {
+		t.Errorf("status %d, %v: want 125 for a trace that cannot be written", status, errs)
+	}
 }
 
 // A job in which no rank uses gompi is reported as such, with a flag to type.
