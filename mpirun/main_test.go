@@ -111,6 +111,8 @@ func act(b boot.Boot, what string) error {
 		fmt.Println("ready")
 	case "goodbye":
 		return b.Goodbye(false)
+	case "unblock": // standard input's description, which other processes share
+		return syscall.SetNonblock(0, true)
 	case "abort":
 		return b.Abort(13, "no disk")
 	case "revoke":

@@ -85,6 +85,41 @@ func TestOutputThatBecomesNonBlockingIsWrittenWhole(t *testing.T) {
 	}
 }
 
+// Under inetd standard input and output are one socket, which rank 0 may make non-blocking.
+func TestInputAndOutputThatAreOneSocket(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetsockoptInt(fds[1], unix.SOL_SOCKET, unix.SO_SNDBUF, 1) // the least there is
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
+	defer r.Close()
+	defer w.Close()
+	const size = 1 << 18
+	cmd := exec.Command("gompirun", "-np", "1", "sh", "-c", fmt.Sprintf("rank unblock goodbye && head -c %d /dev/zero; echo end", size))
+	cmd.Stdin, cmd.Stdout = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for full := false; !full; time.Sleep(time.Millisecond) { // then a write fails, or waits
+		ready := []unix.PollFd{{Fd: int32(fds[1]), Events: unix.POLLOUT}}
+		n, err := unix.Poll(ready, 0)
+		if full = n == 0; err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	data, err := io.ReadAll(r)
+	if len(data) != size+len("end\n") || !strings.HasSuffix(string(data), "end\n") || err != nil {
+		t.Errorf("%d bytes that end with %q, %v; want %d", len(data), data[max(0, len(data)-9):], err, size+len("end\n"))
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInputThatCannotBeReadIsAnError(t *testing.T) {
 	dir, err := os.Open(t.TempDir())
 	if err != nil {
