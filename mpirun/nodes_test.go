@@ -311,7 +311,7 @@ func TestAPausedNode0IsNotFrozen(t *testing.T) {
 // A signal that ends the job ends the ranks of its node, though node 0 does not read it.
 func TestASignalEndsANodeWhileNode0IsSuspended(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
 		zero, one := pair(t, "sh", "-c", "echo ready; sleep 1000")
 		zero.awaitOutput(t, "ready", 2)
 		all := slices.Concat(below(zero.cmd.Process.Pid), below(one.cmd.Process.Pid))
