@@ -474,4 +474,7 @@ func TestUnprovenConnectionsAreBounded(t *testing.T) {
 	if n := strings.Count(output.text(), "came to the rendezvous"); n < 1 || n > 12 {
 		t.Errorf("%d lines about %d strangers, want one each for the first and then fewer and fewer:\n%s", n, silent+rude, output.text())
 	}
+	if want := ": it was turned away, 4 so far (the next line of this kind comes at 8)"; !output.awaits(ctx, want) {
+		t.Errorf("want a line with %q:\n%s", want, output.text())
+	}
 }
