@@ -98,6 +98,7 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 	for args, want := range map[string]string{
 		"-gen":        "-gen without -data: want the folder to write to",
 		"-width 0":    "-width 0: want at least 1",
+		"-decay Inf":  "-decay +Inf: want a finite number, 0 or more",
 		"-ratings 10": "-ratings 10: want 1000 to 1000000",
 		"ten":         `"ten"`,
 	} {

@@ -46,6 +46,7 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-batch 0":            "-batch 0",
 		"5 -1":                "-1",
 		"-lr NaN":             "-lr NaN",
+		"-lr Inf":             "-lr +Inf: want a positive, finite number",
 		"-batch-per host":     `-batch-per "host": want rank, node or all`,
 		"-resume=":            "-resume",
 		"-eval -resume never": "-eval with -resume never",
