@@ -413,6 +413,29 @@ func TestReceivesOfTheProgramDoNotSeeNeighborCollectives(t *testing.T) {
 	})
 }
 
+// Rank 0 comes once more, with a context that has ended, than its neighbors, which get what it
+// sends the next time.
+func TestAnEndedContextSendsNothing(t *testing.T) {
+	ranks(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		g, err := topology.NewCart(ctx, c, []int{3}, []bool{true})
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			if err := g.NeighborAllgather(ended, comm.Of([]int{9}), comm.Of(make([]int, 2))); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("got %v, want context.Canceled", err)
+			}
+		}
+		got, want := make([]int, 2), []int{(c.Rank() + 2) % 3, (c.Rank() + 1) % 3}
+		if err := g.NeighborAllgather(ctx, comm.Of([]int{c.Rank()}), comm.Of(got)); err != nil || !slices.Equal(got, want) {
+			return fmt.Errorf("got %v, %v, want %v", got, err, want)
+		}
+		return g.Close(ctx)
+	})
+}
+
 // Rank 2 never comes.
 func TestTheEndOfTheContextEndsANeighborCollective(t *testing.T) {
 	ranks(t, 3, func(ctx context.Context, c *comm.Comm) error {
