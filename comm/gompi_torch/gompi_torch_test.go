@@ -112,6 +112,8 @@ func TestTorchNamesTheRankThatEnds(t *testing.T) {
 		"exit":          {3, `rank %d on localhost exited with status 3`},
 		"SystemExit":    {1, `rank %d on localhost exited with status 1`},
 		"pending":       {3, `rank %d on localhost exited with status 3`},
+		"handler":       {3, `rank %d on localhost exited with status 3`},
+		"handler frees": {3, `rank %d on localhost exited with status 3`},
 		"exit 0":        {1, left},
 		"end":           {1, left},
 		"destroy first": {1, left},

@@ -10,10 +10,11 @@ import torch
 import torch.distributed as dist
 
 import gompi_torch
+from waiting import signaled
 
 way, who = sys.argv[1], int(sys.argv[2])
 dist.init_process_group("gompi")
-other = dist.new_group() if way == "pending" else None
+other = dist.new_group() if way in ("pending", "handler", "handler frees") else None
 t = torch.ones(1000)
 dist.all_reduce(t)
 print(f"rank {dist.get_rank()} has {t[0].item():g}", flush=True)
@@ -41,6 +42,15 @@ elif way == "thread":
 elif way == "pending":
     dist.all_reduce(t, async_op=True, group=other).get_future().then(lambda f: f.value()[0] + 1)
     sys.exit(3)
+elif way in ("handler", "handler frees"):
+
+    def end(*_):
+        if way == "handler frees":
+            dist.destroy_process_group()
+        sys.exit(3)
+
+    signal.signal(signal.SIGUSR1, end)
+    signaled(signal.SIGUSR1, lambda: dist.all_reduce(t, group=other))
 elif way == "_exit":
     os._exit(7)
 elif way == "_exit 0":

@@ -54,11 +54,15 @@ func (b Bed) RunFor(t *testing.T, limit time.Duration, argv ...string) (output s
 	// The scripts' tensors are in host memory. Where torch sees a GPU it takes that for hooks and
 	// maps.
 	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "CUDA_VISIBLE_DEVICES=", "PATH="+filepath.Dir(b.Python)+":"+os.Getenv("PATH"))
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with its children: mp.spawn's outlive it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
+		if cmd.Process != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left
+		}
 		t.Fatalf("%q: %v\n%s", argv, err, out)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
