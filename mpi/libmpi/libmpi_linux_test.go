@@ -96,7 +96,10 @@ func TestProgramsInC(t *testing.T) {
 
 // Functions of the program get the objects that a call names, and run on its threads.
 func TestFunctionsOfPrograms(t *testing.T) {
-	onBothPaths(t, "functions.c", func(t *testing.T, program string) { runProgram(t, program, "functions.c") })
+	onBothPaths(t, "functions.c", func(t *testing.T, program string) {
+		runRanks(t, 3, program, "functions.c")
+		runRanks(t, 3, program, "functions.c", "single")
+	})
 }
 
 // MPI says which program of the job a rank runs, and that clocks of several hosts are not one.

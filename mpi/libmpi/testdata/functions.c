@@ -1,4 +1,4 @@
-/* What functions of the program are given, and where they run. */
+/* What functions of the program are given, and where they run: with the argument "single", the program has one thread. */
 #include <mpi.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -81,6 +81,16 @@ static void freed(int persistent)
 		MPI_Type_free(&others[i]);
 }
 
+static pthread_t first; /* of the program */
+static int ran;
+
+/* runs is called by each function that is no operator. */
+static void runs(void)
+{
+	CHECK(!computing && pthread_equal(pthread_self(), first));
+	ran++;
+}
+
 /* handler is that of a communicator which is freed before a receive on it fails. */
 static int handled;
 static void handler(MPI_Comm *c, int *code, ...)
@@ -88,8 +98,51 @@ static void handler(MPI_Comm *c, int *code, ...)
 	char name[MPI_MAX_OBJECT_NAME];
 	int n, class;
 	handled++;
+	runs();
 	MPI_Error_class(*code, &class);
 	CHECK(MPI_Comm_get_name(*c, name, &n) == MPI_SUCCESS && !strcmp(name, "freed") && class == MPI_ERR_TRUNCATE);
+}
+
+static int copies(MPI_Comm c, int key, void *extra, void *value, void *copy, int *flag)
+{
+	runs();
+	*(void **)copy = value;
+	*flag = 1;
+	return MPI_SUCCESS;
+}
+static int deletes(MPI_Comm c, int key, void *value, void *extra) { return runs(), MPI_SUCCESS; }
+static int query(void *extra, MPI_Status *status)
+{
+	runs();
+	MPI_Status_set_elements(status, MPI_INT, 0);
+	MPI_Status_set_cancelled(status, 0);
+	return MPI_SUCCESS;
+}
+static int release(void *extra) { return runs(), MPI_SUCCESS; }
+static int cancel(void *extra, int complete) { return runs(), MPI_SUCCESS; }
+
+/* attached has functions of attributes and of a generalized request run. */
+static void attached(void)
+{
+	MPI_Request r;
+	MPI_Comm a, b;
+	int key, before = ran;
+	MPI_Comm_create_keyval(copies, deletes, &key, NULL);
+	MPI_Comm_dup(MPI_COMM_WORLD, &a);
+	MPI_Comm_set_attr(a, key, &key);
+	MPI_Comm_idup(a, &b, &r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	MPI_Ibarrier(b, &r);
+	MPI_Comm_free(&b);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	MPI_Comm_free(&a);
+	MPI_Comm_free_keyval(&key);
+	CHECK(ran == before + 3); /* copied once, deleted twice */
+	MPI_Grequest_start(query, release, cancel, NULL, &r);
+	MPI_Cancel(&r);
+	MPI_Grequest_complete(r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	CHECK(ran == before + 6);
 }
 
 static void named(MPI_Comm *c, const char *name)
@@ -420,9 +473,13 @@ static void threads(void)
 
 int main(int argc, char **argv)
 {
-	int provided;
+	int provided, single = argc > 1 && !strcmp(argv[1], "single");
 	MPI_Comm half;
-	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+	first = pthread_self();
+	if (single)
+		MPI_Init(&argc, &argv);
+	else
+		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	MPI_Op_create(add, 1, &adds);
@@ -431,6 +488,7 @@ int main(int argc, char **argv)
 	if (MPI_VERSION >= 4)
 		freed(1);
 	failing();
+	attached();
 	for (int i = 0; i < 20; i++)
 		kept(i % 2);
 	for (int i = 0; i < 50 && size > 1; i++)
@@ -444,7 +502,8 @@ int main(int argc, char **argv)
 		MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank > 0 ? 0 : 1, 7, &across);
 		MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
 		waiting();
-		threads();
+		if (!single)
+			threads();
 		MPI_Win_free(&win);
 		MPI_Comm_free(&across);
 		MPI_Comm_free(&half);
