@@ -11,13 +11,12 @@ import (
 	"strings"
 )
 
-// checkAlone returns an error if this process has an MPI library besides the one by which it has
-// come here: some calls would go to the one and some to the other, with handles and constants of
-// the other.
+// checkAlone returns an error if this process has a second MPI library: some calls would go to
+// this library and some to the other, with handles and constants of the other.
 func checkAlone() error {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
-		return nil // it cannot be seen here
+		return nil // not visible here
 	}
 	if libs := mpiLibraries(maps); len(libs) > 1 {
 		return fmt.Errorf("this process has two MPI libraries, %s and %s: want one (docs/mpi.md says which a program finds)", libs[0], libs[1])
@@ -25,8 +24,8 @@ func checkAlone() error {
 	return nil
 }
 
-// mpiLibraries returns a file of each MPI library in maps. One that has several names has them in
-// one folder.
+// mpiLibraries returns a file of each MPI library in maps. A library with several names has them
+// in the same folder.
 func mpiLibraries(maps []byte) (libs []string) {
 	for line := range bytes.Lines(maps) {
 		at := bytes.IndexByte(line, '/')

@@ -14,8 +14,8 @@ type Face struct {
 
 	// CallOp calls a program's operator: inout = in op inout, for n elements.
 	CallOp func(fn, in, inout Addr, n int, op, datatype Handle)
-	// CopyAttr and DeleteAttr call a keyval's functions, and return a class. kind is the kind of
-	// the object, as package attrs has it.
+	// CopyAttr and DeleteAttr call a keyval's functions, and return a class. kind is the object's
+	// kind, as package attrs has it.
 	CopyAttr   func(fn Addr, kind int, object Handle, keyval int, extra, value Addr) (copied Addr, flag bool, class Class)
 	DeleteAttr func(fn Addr, kind int, object Handle, keyval int, value, extra Addr) Class
 	// CallErrhandler calls an error handler of the program, for an object of a kind.

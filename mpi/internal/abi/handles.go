@@ -12,7 +12,7 @@ import (
 // A Handle is the number of an object of a kind, since C has a type for each kind.
 type Handle int32
 
-// A registry has the objects of one kind by their numbers. To look one up takes no lock.
+// A registry has the objects of a kind by their numbers. Lookups take no lock.
 type registry[T any] struct {
 	Null     Handle
 	handleOf func(x *T) Handle

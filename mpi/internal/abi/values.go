@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// An Addr is an address of C: a number, not a pointer, so that MPI_BOTTOM and MPI_IN_PLACE may be
-// one.
+// An Addr is an address of C: a number, not a pointer, so that an Addr may be MPI_BOTTOM or
+// MPI_IN_PLACE.
 type Addr uintptr
 
 func (a Addr) Pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
@@ -26,7 +26,7 @@ func (a Addr) Buffer(n int) mem.Buffer { return mem.Of(a.Bytes(n)) }
 func (a Addr) Plus(n int) Addr { return Addr(uintptr(a) + uintptr(n)) }
 
 // In returns a, a function of the program's, with the number of its language in the upper byte,
-// where the face finds it when it is to call the function.
+// where the face finds the language at each call of the function.
 func (a Addr) In(language int) Addr {
 	if a == 0 {
 		return 0
@@ -34,8 +34,8 @@ func (a Addr) In(language int) Addr {
 	return a | Addr(language)<<56
 }
 
-// An Array is the address of integers of C. Those of the forms for large counts have 64 bits, and
-// are marked: only list takes them.
+// An Array is the address of integers of C. In forms for large counts the integers have 64 bits,
+// and the Array is marked: only list takes such Arrays.
 type Array Addr
 
 const wide Array = 1 << 62
@@ -84,7 +84,7 @@ func (a Array) AddressList(n int) []int { return append([]int(nil), a.Addresses(
 // A Text is the address of a string of C.
 type Text Addr
 
-// String returns it, without the zero at its end.
+// String returns the text without the zero at its end.
 func (t Text) String() string {
 	if t == 0 {
 		return ""
@@ -96,7 +96,7 @@ func (t Text) String() string {
 	return string(Addr(t).Bytes(n))
 }
 
-// Set stores s, cut to room-1 bytes, and a zero, and returns how long it is without.
+// Set stores s, cut to room-1 bytes, and a zero, and returns the stored length without the zero.
 func (t Text) Set(s string, room int) int {
 	if t == 0 || room <= 0 {
 		return 0
@@ -111,7 +111,7 @@ func (t Text) Set(s string, room int) int {
 // A Class is an error class (MPI_ERR_BUFFER), or a code that a program has added.
 type Class int
 
-// A Status is what MPI_Status says, in C's memory.
+// A Status is the content of MPI_Status, in C's memory.
 //
 //c:struct gompi_status
 type Status struct {
@@ -121,14 +121,14 @@ type Status struct {
 	Bytes       int64
 }
 
-// OfProcNull is what a receive from MPI_PROC_NULL gets, OfNothing what a null or inactive request
-// does: the empty status.
+// OfProcNull is the status of a receive from MPI_PROC_NULL, OfNothing the status of a null or
+// inactive request: the empty status.
 var (
 	OfProcNull = Status{Source: ProcNull, Tag: AnyTag}
 	OfNothing  = Status{Source: AnySource, Tag: AnyTag}
 )
 
-// Set stores a status, but for its error. s is nil if it is to be ignored.
+// Set stores a status, except its error. s is nil if ignored.
 func (s *Status) Set(to Status) {
 	if s != nil {
 		to.Error = s.Error
