@@ -125,8 +125,8 @@ func gompi_mpi_integer(kind, object, keyval C.int32_t, value *C.gompi_word, flag
 	return C.int32_t(class)
 }
 
-// faceOf returns f for package mpi. What crosses to C and is stored there lies in C's memory, since
-// Go moves its stacks.
+// faceOf returns f for package mpi. Data that C stores lies in C's memory, since Go moves its
+// stacks.
 func faceOf(f *C.struct_gompi_face) abi.Face {
 	word := func(a abi.Addr) C.gompi_word { return C.gompi_word(a) }
 	return abi.Face{

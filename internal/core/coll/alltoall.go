@@ -72,11 +72,11 @@ func pinned(b mem.Buffer) bool {
 }
 
 // alltoallPairwise exchanges blocks with every other rank directly, a few at a
-// time, in the order of a tournament: a rank receives from the one it sends to,
+// time, in the order of a tournament: a rank receives from the rank it sends to,
 // so that no rank is the target of all at once. p-1 messages and n(p-1)/p
 // bytes per rank. In place it needs room for the blocks under way. Ranks need
-// not agree on how many those are. In place in the memory of a device it needs none:
-// the receiver makes sure that what is sent has left.
+// not agree on their number. In place in the memory of a device it needs none:
+// the receiver stores nothing before the sent block has left.
 // Fastest alltoall in simulation: network, 64 ranks, 1 MiB.
 func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()

@@ -8,14 +8,14 @@ import (
 // The order of reductions.
 //
 // Floating-point sums depend on the order of additions, and a user's function
-// need not commute, so one order is fixed here. Write x[r] for rank r's
+// need not commute, so the order is fixed here. Write x[r] for rank r's
 // element. The operands of ranks a, a+1, ..., b-1 are combined as
 //
 //	T(a, a+1) = x[a]
 //	T(a, b)   = T(a, a+2^k) op T(a+2^k, b)   with 2^k the largest power of two below b-a
 //
 // and the result is T(0, p): neighbours first, then pairs of neighbours, and so
-// on, what is left over joining from the right. For p = 6:
+// on, with the rest joining from the right. For p = 6:
 //
 //	((x0 op x1) op (x2 op x3)) op (x4 op x5)
 //
@@ -35,9 +35,9 @@ import (
 //	(x0 op x1) op ((x2 op x3) op (x4 op x5))
 //
 // Algorithms over messages that are marked ordered combine like this, and any of them
-// may be taken for functions of the user's and in deterministic mode. Who has all
-// operands at hand combines them with a Combination. Avg divides the sum once, by how
-// many operands there are.
+// may be taken for functions of the user's and in deterministic mode. A Combination
+// combines operands that are all at hand. Avg divides the sum once, by the number of
+// operands.
 
 // move copies src to dst, unless they are the same memory.
 func move(dst, src mem.Buffer) error {

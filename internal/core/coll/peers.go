@@ -1,9 +1,9 @@
 // Package coll holds the collective algorithms over messages, written over Peers. Package path
 // chooses among them.
 //
-// An algorithm is a short blocking function. It says in its comment how many
-// steps it takes, how many bytes each rank sends, what it requires and where it
-// comes from; a test counts the messages and bytes and compares.
+// An algorithm is a short blocking function. Its comment says how many steps it
+// takes, how many bytes each rank sends, its requirements and its source; a test
+// counts the messages and bytes and compares.
 package coll
 
 import (

@@ -8,14 +8,14 @@
 //	NCCL       NVIDIA's library, in its own stream (nccl.go)
 //	Staged     one of the first three, in chunks through pinned host memory (pipeline.go)
 //
-// The first three take host memory. Where a rank's buffer is in device memory and the Path is one
-// of them, exec copies it whole to host memory before, and back after (staged.go).
+// The first three take host memory. On such a Path, exec copies a buffer in device memory whole to
+// host memory before, and back after (staged.go).
 //
-// Where buffers lie is known to their ranks alone. If the Path depends on that, its Ask says so:
-// the ranks exchange them by a collective of a few words, and path.Resolve returns the Path to
-// follow (where.go).
+// Only the ranks themselves know where their buffers lie. If the Path depends on that, its Ask says
+// so: the ranks exchange their answers by a collective of a few words, and path.Resolve returns the
+// Path to follow (where.go).
 //
-// The caller has numbered the call and runs one at a time.
+// The caller has numbered the call and runs one call at a time.
 package exec
 
 import (

@@ -1,17 +1,17 @@
 // Package hier does hierarchical collectives: the ranks of each host combine and share data through
-// shared memory, and leaders exchange messages between hosts. A byte goes from one host to another
-// once, whichever ranks need it there. The Path says which ranks are the leaders:
+// shared memory, and leaders exchange messages between hosts. A byte goes from a host to another
+// only once, whichever ranks need it there. The Path says which ranks are the leaders:
 //
 //	Leader       one rank of each host, the root or the first: fewest messages
-//	MultiLeader  all ranks of each host: each has a share of the vector, and exchanges it with the
-//	             ranks of the same number on the other hosts, its rail (as in NCCL)
+//	MultiLeader  all ranks of each host: each exchanges a share of the vector with the ranks
+//	             of the same number on the other hosts, its rail (as in NCCL)
 //
-// bcast, reduce and allreduce of long vectors go in chunks: while one is between the hosts, the
-// next is combined inside them and the one before handed out (pipeline.go). The others go whole
-// (collectives.go), those with counts for each rank in counts.go.
+// bcast, reduce and allreduce of long vectors go in chunks: while a chunk is between the hosts, the
+// next is combined inside them and the previous handed out (pipeline.go). The others go whole
+// (collectives.go), collectives with counts for each rank in counts.go.
 //
-// All messages are those of the communicator's round.Round, and a rank that waits in shared memory
-// polls for them too. So calls that differ, and ranks that die or leave, are found by the Round, as
+// All messages are messages of the communicator's round.Round, and a rank that waits in shared
+// memory polls for them too. So calls that differ, and ranks that die or leave, are found by the Round, as
 // without hierarchy.
 package hier
 

@@ -24,8 +24,8 @@ func Cost(n int) int {
 	return recordSize + 1<<mem.SizeClass(n)
 }
 
-// A Credit bounds the memory that eager messages between two ranks take at their receiver, if it
-// has no receive for them.
+// A Credit bounds the memory of eager messages between two ranks at their receiver, while no
+// receive matches them.
 //
 //c:struct gompi_credit
 type Credit struct {

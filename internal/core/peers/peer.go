@@ -11,7 +11,7 @@ type Peer struct {
 	Rank world.Rank
 	// Lost is why nothing can be sent to the peer any more, nil if something may be.
 	Lost error
-	// Direct and Getter are the peer's transport, if it implements them, else nil.
+	// Direct and Getter are the peer's transport, nil unless implemented.
 	Direct     transport.Direct
 	Getter     transport.Getter
 	Credit     Credit     // for eager point-to-point messages
@@ -71,7 +71,7 @@ func (p *Peer) RecvNow(want *transport.Header, b mem.Buffer) (got, other bool) {
 	return p.inline.RecvNow(p.Rank, want, b)
 }
 
-// Lender returns the transport, if it lends its rings, else nil.
+// Lender returns the transport if it implements transport.Lender, else nil.
 func (p *Peer) Lender() transport.Lender {
 	l, _ := p.tr.(transport.Lender)
 	return l
@@ -133,8 +133,8 @@ func (p *Peer) Ended(err error) {
 	}
 }
 
-// Carried counts what has gone through a transport: frames that this rank has sent, and copies to
-// and from its peers' memory that it has begun.
+// Carried counts the traffic of a transport: frames that this rank has sent, and copies to and
+// from its peers' memory that this rank has begun.
 //
 //c:struct gompi_carried
 type Carried struct {

@@ -1,14 +1,14 @@
-// Package shmcoll does collectives among the ranks of one host through shared memory. A rank stores
-// what the others need in a bounce buffer of its own, and the others read it there. No message is
+// Package shmcoll does collectives among the ranks of a host through shared memory. A rank stores
+// its data for the others in a bounce buffer of its own, from which the others read. No message is
 // sent. Package shmsync has flags for when data has arrived, and when its space may be reused.
 //
-//	questions.go    what the members ask each other before they follow a Path
-//	short.go        what programs call most with a few bytes
-//	transfer.go     blocks that go from rank to rank: all other collectives but the following
+//	questions.go    the members' questions to each other before they follow a Path
+//	short.go        the most frequent collectives, of a few bytes
+//	transfer.go     blocks that go from rank to rank: all collectives except the following
 //	reduce.go       a long allreduce or reduce
-//	elements.go     functions over elements that are longer than a bounce buffer
-//	singlecopy.go   vectors that ranks read and write where they lie
-//	reach.go        how they reach them: in the symmetric heap, or through the kernel
+//	elements.go     functions over elements longer than a bounce buffer
+//	singlecopy.go   vectors that ranks read and write in place
+//	reach.go        how ranks reach them: in the symmetric heap, or through the kernel
 //	trial.go        whether the kernel is faster, which the ranks try now and then
 //	window.go       the same, chunk by chunk, for the hierarchical collectives of package hier
 //	order.go        the order in which operands are combined

@@ -12,9 +12,9 @@ import (
 // ends with a gather. In each step the members do a chunk of the vector in three stages:
 //
 //	fill    a member stores the shares of the chunk that the others combine
-//	reduce  it combines its own share with what the others have stored of it, and stores the
-//	        result for them
-//	gather  it reads the results of the others, in a reduce if it is the root
+//	reduce  the member combines its own share with the others' data of this share, and stores
+//	        the result for them
+//	gather  the member reads the results of the others; in a reduce only the root does
 //
 // The next steps are filled before the first is reduced, so that no member waits for another that
 // is in the same stage.

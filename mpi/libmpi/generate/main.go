@@ -1,19 +1,19 @@
-// Command generate writes what stands between MPI programs and package mpi, from the table of
+// Command generate writes the layer between MPI programs and package mpi, from the table of
 // functions.
 //
 //	generate go FILE
-//	    Go functions that decode arguments, and call those of the packages in FILE's folder
+//	    Go functions that decode arguments, and call functions of the packages in FILE's folder
 //	generate c -header mpi.h,... -library libmpi.so DIR
 //	    a face in C: functions.c and symbols.c
 //	generate standard DIR
 //	    the standard face in C, alike, and its mpi.h
 //	generate shared FILE
-//	    the header of what C and Go share, from Go's source
+//	    the header of types and constants shared by C and Go, from Go's source
 //	generate docs -header mpi.h,... FILE
 //	    docs/mpi-functions.md
 //
 // A face has the prototypes of an installed header, and exports every name of the installed library
-// and of newer ones: what gompi does not implement is named when it is called.
+// and of newer ones: calls of functions that gompi lacks fail with the function's name.
 package main
 
 import (

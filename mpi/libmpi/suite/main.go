@@ -4,8 +4,8 @@
 //
 //	suite -source test/mpi -work DIR -known mpich-lines.txt -gompirun bin/gompirun
 //
-// A line passes as MPICH's runtests has it: the program prints "No Errors" and nothing else, and
-// ends with 0; or, where the line says so, it ends with another status. Programs that are newer
+// A line passes by the rules of MPICH's runtests: the program prints "No Errors" and nothing else,
+// and ends with 0; or, where the line says so, the program ends with another status. Programs that are newer
 // than their sources are not built again.
 package main
 
