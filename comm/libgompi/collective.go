@@ -17,16 +17,6 @@ import (
 	"gompi/internal/mem"
 )
 
-// kinds are the collectives, by C's numbers. Package calls knows the layout of their buffers on
-// each rank, and which have an operator. The engine checks that the buffers fit each other.
-var kinds = [...]calls.Kind{
-	C.GOMPI_BARRIER: calls.Barrier, C.GOMPI_BCAST: calls.Bcast, C.GOMPI_REDUCE: calls.Reduce, C.GOMPI_ALLREDUCE: calls.Allreduce,
-	C.GOMPI_REDUCE_SCATTER_BLOCK: calls.ReduceScatterBlock, C.GOMPI_REDUCE_SCATTER: calls.ReduceScatter,
-	C.GOMPI_ALLGATHER: calls.Allgather, C.GOMPI_ALLGATHERV: calls.Allgatherv, C.GOMPI_GATHER: calls.Gather, C.GOMPI_GATHERV: calls.Gatherv,
-	C.GOMPI_SCATTER: calls.Scatter, C.GOMPI_SCATTERV: calls.Scatterv, C.GOMPI_ALLTOALL: calls.Alltoall, C.GOMPI_ALLTOALLV: calls.Alltoallv,
-	C.GOMPI_SCAN: calls.Scan, C.GOMPI_EXSCAN: calls.Exscan,
-}
-
 // ops are the operators, by C's numbers.
 var ops = [...]mem.Op{
 	C.GOMPI_SUM: mem.Sum, C.GOMPI_PROD: mem.Prod, C.GOMPI_AVG: mem.Avg, C.GOMPI_MIN: mem.Min, C.GOMPI_MAX: mem.Max,
@@ -42,9 +32,10 @@ type vector struct {
 	counts, displs []int
 }
 
-// run makes C's call o on c.
+// run makes C's call o on c. Package calls knows the layout of the buffers of its kind on each rank,
+// and whether it has an operator. The engine checks that the buffers fit each other.
 func (c *communicator) run(o *C.struct_gompi_call) error {
-	k := kinds[o.kind]
+	k := calls.Kind(o.kind)
 	x := call.Arguments{Root: int(o.root)}
 	if calls.Table[k].Recv.Layout != calls.Absent {
 		if err := c.set(&x, k, o); err != nil {

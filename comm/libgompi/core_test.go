@@ -3,14 +3,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/internal/calls"
 	"gompi/internal/core"
 )
 
@@ -18,7 +24,7 @@ import (
 func TestACollectiveFromCAllocatesNothing(t *testing.T) {
 	commtest.Run(t, 1, func(_ context.Context, c *comm.Comm) error {
 		x := new([2]int64)
-		o := &_Ctype_struct_gompi_call{comm: _Ctype_gompi_comm(newCommunicator((*core.Comm)(c))), kind: _Ciconst_GOMPI_ALLREDUCE, _type: 4, op: 1, n: 1}
+		o := &_Ctype_struct_gompi_call{comm: _Ctype_gompi_comm(newCommunicator((*core.Comm)(c))), kind: _Ctype_int(calls.Allreduce), _type: 4, op: 1, n: 1}
 		o.send, o.recv = unsafe.Pointer(&x[0]), unsafe.Pointer(&x[1])
 		defer communicators.remove(int64(o.comm))
 		text := new([2048]_Ctype_char)
@@ -32,6 +38,29 @@ func TestACollectiveFromCAllocatesNothing(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Collectives have the same numbers in C and in package calls.
+func TestCAndGoNumberCollectivesAlike(t *testing.T) {
+	text, err := os.ReadFile("shim/core.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ = bytes.Cut(text, []byte("/* The collectives"))
+	text, _, _ = bytes.Cut(text, []byte("};"))
+	got := map[string]string{}
+	for _, m := range regexp.MustCompile(`GOMPI_(\w+) = (\d+)`).FindAllStringSubmatch(string(text), -1) {
+		got[m[1]] = m[2]
+	}
+	want := map[string]string{}
+	for _, k := range calls.Exchanges {
+		if k != calls.Alltoallw { // torch has no such call
+			want[strings.ToUpper(strings.TrimPrefix(k.MPI(), "MPI_"))] = fmt.Sprint(int(k))
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("shim/core.h has the numbers %v, package calls %v", got, want)
+	}
 }
 
 func TestNumbersAreNotUsedAgain(t *testing.T) {
