@@ -5,7 +5,8 @@
 // To add a collective: a constant with the next free number (never a number used before: frames
 // carry them) and a row of Table; a method of call.Call and a case of Fill; an algorithm over
 // messages in Run of package coll; a function in comm with its comment, and go generate for its
-// other forms. Shared memory and devices follow the row.
+// other forms; a line of functions.txt for MPI. Shared memory, devices and MPI's checks follow the
+// row.
 package calls
 
 import (

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"gompi/internal/calls"
 	"gompi/mpi/internal/collective"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
@@ -845,418 +846,418 @@ func callTestCancelled(a *Args) error {
 
 func callBarrier(a *Args) error {
 	p := collective.PlanOf(a.comm(0))
-	return p.Block(p.Barrier(a.comm(0)))
+	return p.Block(p.Fill(calls.Barrier, &collective.Args{}))
 }
 
 func callIbarrier(a *Args) error {
 	p := collective.NewPlan(a.comm(0))
-	r, err := p.Start(p.Barrier(a.comm(0)))
+	r, err := p.Start(p.Fill(calls.Barrier, &collective.Args{}))
 	a.setRequest(1, r)
 	return err
 }
 
 func callBarrierInit(a *Args) error {
 	p := collective.NewPlan(a.comm(0))
-	r, err := p.Persist(p.Barrier(a.comm(0)))
+	r, err := p.Persist(p.Fill(calls.Barrier, &collective.Args{}))
 	a.setRequest(2, r)
 	return err
 }
 
 func callBcast(a *Args) error {
 	p := collective.PlanOf(a.comm(4))
-	return p.Block(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
+	return p.Block(p.Fill(calls.Bcast, &collective.Args{Recv: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(3)}))
 }
 
 func callIbcast(a *Args) error {
 	p := collective.NewPlan(a.comm(4))
-	r, err := p.Start(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
+	r, err := p.Start(p.Fill(calls.Bcast, &collective.Args{Recv: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(3)}))
 	a.setRequest(5, r)
 	return err
 }
 
 func callBcastInit(a *Args) error {
 	p := collective.NewPlan(a.comm(4))
-	r, err := p.Persist(p.Bcast(a.address(0), a.int(1), a.datatype(2), a.int(3), a.comm(4)))
+	r, err := p.Persist(p.Fill(calls.Bcast, &collective.Args{Recv: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(3)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callGather(a *Args) error {
 	p := collective.PlanOf(a.comm(7))
-	return p.Block(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	return p.Block(p.Fill(calls.Gather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 }
 
 func callIgather(a *Args) error {
 	p := collective.NewPlan(a.comm(7))
-	r, err := p.Start(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	r, err := p.Start(p.Fill(calls.Gather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callGatherInit(a *Args) error {
 	p := collective.NewPlan(a.comm(7))
-	r, err := p.Persist(p.Gather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	r, err := p.Persist(p.Fill(calls.Gather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callGatherv(a *Args) error {
 	p := collective.PlanOf(a.comm(8))
-	return p.Block(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
+	return p.Block(p.Fill(calls.Gatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(7)}))
 }
 
 func callIgatherv(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Start(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
+	r, err := p.Start(p.Fill(calls.Gatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(7)}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callGathervInit(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Persist(p.Gatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.int(7), a.comm(8)))
+	r, err := p.Persist(p.Fill(calls.Gatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(7)}))
 	a.setRequest(10, r)
 	return err
 }
 
 func callScatter(a *Args) error {
 	p := collective.PlanOf(a.comm(7))
-	return p.Block(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	return p.Block(p.Fill(calls.Scatter, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 }
 
 func callIscatter(a *Args) error {
 	p := collective.NewPlan(a.comm(7))
-	r, err := p.Start(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	r, err := p.Start(p.Fill(calls.Scatter, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callScatterInit(a *Args) error {
 	p := collective.NewPlan(a.comm(7))
-	r, err := p.Persist(p.Scatter(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.int(6), a.comm(7)))
+	r, err := p.Persist(p.Fill(calls.Scatter, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}, Root: a.int(6)}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callScatterv(a *Args) error {
 	p := collective.PlanOf(a.comm(8))
-	return p.Block(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
+	return p.Block(p.Fill(calls.Scatterv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Count: a.int(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}, Root: a.int(7)}))
 }
 
 func callIscatterv(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Start(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
+	r, err := p.Start(p.Fill(calls.Scatterv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Count: a.int(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}, Root: a.int(7)}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callScattervInit(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Persist(p.Scatterv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.int(5), a.datatype(6), a.int(7), a.comm(8)))
+	r, err := p.Persist(p.Fill(calls.Scatterv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Count: a.int(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}, Root: a.int(7)}))
 	a.setRequest(10, r)
 	return err
 }
 
 func callAllgather(a *Args) error {
 	p := collective.PlanOf(a.comm(6))
-	return p.Block(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	return p.Block(p.Fill(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 }
 
 func callIallgather(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Start(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	r, err := p.Start(p.Fill(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callAllgatherInit(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Persist(p.Allgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	r, err := p.Persist(p.Fill(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAllgatherv(a *Args) error {
 	p := collective.PlanOf(a.comm(7))
-	return p.Block(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	return p.Block(p.Fill(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 }
 
 func callIallgatherv(a *Args) error {
 	p := collective.NewPlan(a.comm(7))
-	r, err := p.Start(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	r, err := p.Start(p.Fill(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAllgathervInit(a *Args) error {
 	p := collective.NewPlan(a.comm(7))
-	r, err := p.Persist(p.Allgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	r, err := p.Persist(p.Fill(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callAlltoall(a *Args) error {
 	p := collective.PlanOf(a.comm(6))
-	return p.Block(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	return p.Block(p.Fill(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 }
 
 func callIalltoall(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Start(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	r, err := p.Start(p.Fill(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callAlltoallInit(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Persist(p.Alltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	r, err := p.Persist(p.Fill(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAlltoallv(a *Args) error {
 	p := collective.PlanOf(a.comm(8))
-	return p.Block(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	return p.Block(p.Fill(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 }
 
 func callIalltoallv(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Start(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	r, err := p.Start(p.Fill(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callAlltoallvInit(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Persist(p.Alltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	r, err := p.Persist(p.Fill(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 	a.setRequest(10, r)
 	return err
 }
 
 func callAlltoallw(a *Args) error {
 	p := collective.PlanOf(a.comm(8))
-	return p.Block(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
+	return p.Block(p.Fill(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(0, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(0, a.handle(8)))}}))
 }
 
 func callIalltoallw(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Start(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
+	r, err := p.Start(p.Fill(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(0, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(0, a.handle(8)))}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callAlltoallwInit(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Persist(p.Alltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(0, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(0, a.handle(8))), a.comm(8)))
+	r, err := p.Persist(p.Fill(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(0, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(0, a.handle(8)))}}))
 	a.setRequest(10, r)
 	return err
 }
 
 func callReduce(a *Args) error {
 	p := collective.PlanOf(a.comm(6))
-	return p.Block(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
+	return p.Block(p.Fill(calls.Reduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4), Root: a.int(5)}))
 }
 
 func callIreduce(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Start(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
+	r, err := p.Start(p.Fill(calls.Reduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4), Root: a.int(5)}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callReduceInit(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Persist(p.Reduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.int(5), a.comm(6)))
+	r, err := p.Persist(p.Fill(calls.Reduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4), Root: a.int(5)}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callAllreduce(a *Args) error {
 	p := collective.PlanOf(a.comm(5))
-	return p.Block(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	return p.Block(p.Fill(calls.Allreduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 }
 
 func callIallreduce(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Start(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Start(p.Fill(calls.Allreduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callAllreduceInit(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Persist(p.Allreduce(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Persist(p.Fill(calls.Allreduce, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callReduceScatter(a *Args) error {
 	p := collective.PlanOf(a.comm(5))
-	return p.Block(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
+	return p.Block(p.Fill(calls.ReduceScatter, &collective.Args{Recv: collective.Side{Buf: a.address(1), Counts: a.array(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 }
 
 func callIreduceScatter(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Start(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Start(p.Fill(calls.ReduceScatter, &collective.Args{Recv: collective.Side{Buf: a.address(1), Counts: a.array(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callReduceScatterInit(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Persist(p.ReduceScatter(a.address(0), a.address(1), a.array(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Persist(p.Fill(calls.ReduceScatter, &collective.Args{Recv: collective.Side{Buf: a.address(1), Counts: a.array(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callReduceScatterBlock(a *Args) error {
 	p := collective.PlanOf(a.comm(5))
-	return p.Block(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	return p.Block(p.Fill(calls.ReduceScatterBlock, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 }
 
 func callIreduceScatterBlock(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Start(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Start(p.Fill(calls.ReduceScatterBlock, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callReduceScatterBlockInit(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Persist(p.ReduceScatterBlock(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Persist(p.Fill(calls.ReduceScatterBlock, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callScan(a *Args) error {
 	p := collective.PlanOf(a.comm(5))
-	return p.Block(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	return p.Block(p.Fill(calls.Scan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 }
 
 func callIscan(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Start(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Start(p.Fill(calls.Scan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callScanInit(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Persist(p.Scan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Persist(p.Fill(calls.Scan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callExscan(a *Args) error {
 	p := collective.PlanOf(a.comm(5))
-	return p.Block(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	return p.Block(p.Fill(calls.Exscan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 }
 
 func callIexscan(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Start(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Start(p.Fill(calls.Exscan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(6, r)
 	return err
 }
 
 func callExscanInit(a *Args) error {
 	p := collective.NewPlan(a.comm(5))
-	r, err := p.Persist(p.Exscan(a.address(0), a.address(1), a.int(2), a.datatype(3), a.op(4), a.comm(5)))
+	r, err := p.Persist(p.Fill(calls.Exscan, &collective.Args{Recv: collective.Side{Buf: a.address(1), Count: a.int(2), Type: a.datatype(3)}, Send: collective.Side{Buf: a.address(0)}, Op: a.op(4)}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callNeighborAllgather(a *Args) error {
 	p := collective.PlanOf(a.comm(6))
-	return p.Block(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	return p.Block(p.Neighbor(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 }
 
 func callIneighborAllgather(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Start(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	r, err := p.Start(p.Neighbor(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callNeighborAllgatherInit(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Persist(p.NeighborAllgather(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	r, err := p.Persist(p.Neighbor(calls.Allgather, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callNeighborAllgatherv(a *Args) error {
 	p := collective.PlanOf(a.comm(7))
-	return p.Block(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	return p.Block(p.Neighbor(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 }
 
 func callIneighborAllgatherv(a *Args) error {
 	p := collective.NewPlan(a.comm(7))
-	r, err := p.Start(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	r, err := p.Start(p.Neighbor(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callNeighborAllgathervInit(a *Args) error {
 	p := collective.NewPlan(a.comm(7))
-	r, err := p.Persist(p.NeighborAllgatherv(a.address(0), a.int(1), a.datatype(2), a.address(3), a.array(4), a.array(5), a.datatype(6), a.comm(7)))
+	r, err := p.Persist(p.Neighbor(calls.Allgatherv, &collective.Args{Recv: collective.Side{Buf: a.address(3), Counts: a.array(4), Displs: a.array(5), Type: a.datatype(6)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callNeighborAlltoall(a *Args) error {
 	p := collective.PlanOf(a.comm(6))
-	return p.Block(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	return p.Block(p.Neighbor(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 }
 
 func callIneighborAlltoall(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Start(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	r, err := p.Start(p.Neighbor(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(7, r)
 	return err
 }
 
 func callNeighborAlltoallInit(a *Args) error {
 	p := collective.NewPlan(a.comm(6))
-	r, err := p.Persist(p.NeighborAlltoall(a.address(0), a.int(1), a.datatype(2), a.address(3), a.int(4), a.datatype(5), a.comm(6)))
+	r, err := p.Persist(p.Neighbor(calls.Alltoall, &collective.Args{Recv: collective.Side{Buf: a.address(3), Count: a.int(4), Type: a.datatype(5)}, Send: collective.Side{Buf: a.address(0), Count: a.int(1), Type: a.datatype(2)}}))
 	a.setRequest(8, r)
 	return err
 }
 
 func callNeighborAlltoallv(a *Args) error {
 	p := collective.PlanOf(a.comm(8))
-	return p.Block(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	return p.Block(p.Neighbor(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 }
 
 func callIneighborAlltoallv(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Start(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	r, err := p.Start(p.Neighbor(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callNeighborAlltoallvInit(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Persist(p.NeighborAlltoallv(a.address(0), a.array(1), a.array(2), a.datatype(3), a.address(4), a.array(5), a.array(6), a.datatype(7), a.comm(8)))
+	r, err := p.Persist(p.Neighbor(calls.Alltoallv, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Type: a.datatype(7)}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Type: a.datatype(3)}}))
 	a.setRequest(10, r)
 	return err
 }
 
 func callNeighborAlltoallw(a *Args) error {
 	p := collective.PlanOf(a.comm(8))
-	return p.Block(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
+	return p.Block(p.Neighbor(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(1, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(2, a.handle(8)))}}))
 }
 
 func callIneighborAlltoallw(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Start(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
+	r, err := p.Start(p.Neighbor(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(1, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(2, a.handle(8)))}}))
 	a.setRequest(9, r)
 	return err
 }
 
 func callNeighborAlltoallwInit(a *Args) error {
 	p := collective.NewPlan(a.comm(8))
-	r, err := p.Persist(p.NeighborAlltoallw(a.address(0), a.array(1), a.array(2), a.handles(3, Length(2, a.handle(8))), a.address(4), a.array(5), a.array(6), a.handles(7, Length(1, a.handle(8))), a.comm(8)))
+	r, err := p.Persist(p.Neighbor(calls.Alltoallw, &collective.Args{Recv: collective.Side{Buf: a.address(4), Counts: a.array(5), Displs: a.array(6), Types: a.handles(7, Length(1, a.handle(8)))}, Send: collective.Side{Buf: a.address(0), Counts: a.array(1), Displs: a.array(2), Types: a.handles(3, Length(2, a.handle(8)))}}))
 	a.setRequest(10, r)
 	return err
 }

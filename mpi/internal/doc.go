@@ -2,7 +2,8 @@
 // and its communicator's error handler if it fails. It has no C in it.
 //
 // Each function of MPI is a Go function of one of the packages below: MPI_Type_create_hvector is
-// dtypes.TypeCreateHvector. Handles that the caller gives have been looked up (nil if they are not
+// dtypes.TypeCreateHvector. A collective is a Plan that collective.Plan's Fill or Neighbor makes of
+// its row in package calls. Handles that the caller gives have been looked up (nil if they are not
 // valid), addresses are numbers, what the function stores is returned. Package table holds their
 // arguments, from which dispatch.go is generated. Each package imports those before it:
 //

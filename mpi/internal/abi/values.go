@@ -67,15 +67,20 @@ func (a Array) Store(room int, all []int) {
 }
 
 // List returns a copy of n of them.
-func (a Array) List(n int) []int {
-	if a&wide != 0 {
-		return (a &^ wide).AddressList(n)
+func (a Array) List(n int) []int { return a.Append(nil, n) }
+
+// Append appends a copy of n of them to list, zeros where there is no array.
+func (a Array) Append(list []int, n int) []int {
+	switch {
+	case a&wide != 0:
+		return append(list, (a &^ wide).Addresses(n)...)
+	case a == 0:
+		return append(list, make([]int, max(n, 0))...)
 	}
-	all := make([]int, max(n, 0))
-	for i, x := range a.Ints(n) {
-		all[i] = int(x)
+	for _, x := range a.Ints(n) {
+		list = append(list, int(x))
 	}
-	return all
+	return list
 }
 
 // AddressList returns a copy of n integers that are as long as an address.

@@ -6,18 +6,15 @@ import (
 
 	"gompi/internal/core"
 	"gompi/internal/core/call"
-	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
-	"gompi/mpi/internal/datatype"
 	"gompi/mpi/internal/dtypes"
-	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/p2p"
 )
 
-// A Plan is a collective with its arguments. The methods named after collectives fill it in; its
-// blocking, nonblocking and persistent forms begin and end with it. Data that is not one run of
-// bytes is packed when it begins, and unpacked when it is over.
+// A Plan is a collective with its arguments. Fill and Neighbor fill it in; its blocking, nonblocking
+// and persistent forms begin and end with it. Data that is not one run of bytes is packed when it
+// begins, and unpacked when it is over.
 type Plan struct {
 	c      *comms.Comm
 	o      call.Call
@@ -27,6 +24,7 @@ type Plan struct {
 	steps  func(ctx context.Context, x *comms.Inter) error // is the whole of it, on an intercommunicator
 	outs   []dtypes.Staged
 	ins    []dtypes.Staged
+	lists  []int // counts and displacements
 
 	combined []byte // of an intercommunicator's reduction
 }
@@ -45,10 +43,17 @@ func PlanOf(c *comms.Comm) *Plan {
 	return p
 }
 
+// list returns a copy of n integers, as long as p is in use.
+func (p *Plan) list(a abi.Array, n int) []int {
+	at := len(p.lists)
+	p.lists = a.Append(p.lists, n)
+	return p.lists[at:len(p.lists):len(p.lists)]
+}
+
 func (p *Plan) done() {
 	clear(p.outs)
 	clear(p.ins)
-	*p = Plan{outs: p.outs[:0], ins: p.ins[:0]}
+	*p = Plan{outs: p.outs[:0], ins: p.ins[:0], lists: p.lists[:0]}
 	plans.Put(p)
 }
 
@@ -171,117 +176,4 @@ func (p *Plan) end() {
 	for i := range p.ins {
 		p.ins[i].Arrive()
 	}
-}
-
-// out returns n elements to be sent as bytes.
-func (p *Plan) out(buf abi.Addr, n int, t *dtypes.Datatype) mem.Buffer {
-	return packing(&p.outs, buf, n, t)
-}
-
-// in returns where n elements go.
-func (p *Plan) in(buf abi.Addr, n int, t *dtypes.Datatype) mem.Buffer {
-	return packing(&p.ins, buf, n, t)
-}
-
-// packing returns n elements as bytes: where they lie if they are one run, else in list and packed.
-func packing(list *[]dtypes.Staged, buf abi.Addr, n int, t *dtypes.Datatype) mem.Buffer {
-	if b, ok := t.Dense(buf, n); ok {
-		return b
-	}
-	room := make([]byte, n*t.Size())
-	*list = append(*list, t.Stage(buf, n, room))
-	return mem.Bytes(room)
-}
-
-// A layout is blocks of elements, one for each rank: counts[i] elements displs[i] elements behind
-// buf.
-type layout struct {
-	buf            abi.Addr
-	counts, displs []int
-	t              *dtypes.Datatype
-}
-
-func layoutOf(buf abi.Addr, counts, displs abi.Array, t *dtypes.Datatype, ranks int) layout {
-	return layout{buf, counts.List(ranks), displs.List(ranks), t}
-}
-
-// block returns where block i begins and how many elements it has.
-func (l *layout) block(i int) (abi.Addr, int) {
-	return l.buf.Plus(l.displs[i] * l.t.Extent()), l.counts[i]
-}
-
-// check returns what is wrong with it.
-func (l *layout) check() error {
-	if err := dtypes.Check(0, l.t); err != nil {
-		return err
-	}
-	bytes := 0
-	for i, n := range l.counts {
-		if n < 0 {
-			return errs.New(errs.Count, "count %d is %d: want 0 or more", i, n)
-		}
-		if err := dtypes.Check(n, l.t); err != nil {
-			return err
-		}
-		if _, ok := datatype.Times(l.t.Extent(), l.displs[i]); !ok && n > 0 {
-			return errs.New(errs.Arg, "displacement %d is %d elements of %d bytes: want fewer than 2^61 bytes", i, l.displs[i], l.t.Extent())
-		}
-		if bytes += n * l.t.Size(); bytes < 0 {
-			return errs.New(errs.Count, "the counts are of more bytes than there are addresses")
-		}
-	}
-	return nil
-}
-
-// isDense reports whether each block is one run of bytes.
-func (l *layout) isDense() bool {
-	_, ok := l.t.Contiguous(2)
-	return ok
-}
-
-// bytes returns l as core has it: one buffer, and counts and displacements of bytes in it. What is
-// not dense is in list, and packed, block after block.
-func (l *layout) bytes(list *[]dtypes.Staged) (b mem.Buffer, counts, displs []int) {
-	counts, displs = make([]int, len(l.counts)), make([]int, len(l.counts))
-	if l.isDense() {
-		return l.inPlace(counts, displs)
-	}
-	total := 0
-	for i, n := range l.counts {
-		counts[i], displs[i] = n*l.t.Size(), total
-		total += counts[i]
-	}
-	room := make([]byte, total)
-	for i := range l.counts {
-		at, n := l.block(i)
-		part := room[displs[i]:][:counts[i]]
-		*list = append(*list, l.t.Stage(at, n, part))
-	}
-	return mem.Bytes(room), counts, displs
-}
-
-// inPlace is bytes for dense blocks: the buffer reaches from the first to the end of the last.
-func (l *layout) inPlace(counts, displs []int) (mem.Buffer, []int, []int) {
-	at, _ := l.t.Contiguous(1)
-	lo, hi, some := 0, 0, false
-	for i, n := range l.counts {
-		counts[i] = n * l.t.Size()
-		displs[i] = l.displs[i] * l.t.Extent()
-		if n == 0 {
-			continue
-		}
-		if !some || displs[i] < lo {
-			lo = displs[i]
-		}
-		if !some || displs[i]+counts[i] > hi {
-			hi = displs[i] + counts[i]
-		}
-		some = true
-	}
-	for i, n := range l.counts {
-		if displs[i] -= lo; n == 0 {
-			displs[i] = 0
-		}
-	}
-	return l.buf.Plus(at + lo).Buffer(hi - lo), counts, displs
 }

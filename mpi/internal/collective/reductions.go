@@ -2,150 +2,88 @@ package collective
 
 import (
 	"gompi/internal/calls"
+	"gompi/internal/core/call"
 	"gompi/internal/mem"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/comms"
 	"gompi/mpi/internal/dtypes"
-	"gompi/mpi/internal/errs"
 	"gompi/mpi/internal/ops"
 )
 
-// checkReduction checks the arguments of a reduction.
-func (p *Plan) checkReduction(n int, t *dtypes.Datatype, o *ops.Op) error {
-	if err := p.check(n, t); err != nil {
+// A reduction is the arguments of a collective with an operator.
+type reduction struct {
+	send, recv abi.Addr
+	t          *dtypes.Datatype
+	op         *ops.Op
+	total, n   int   // elements of an operand and of this rank's result
+	counts     []int // of the results of all ranks, if they differ
+}
+
+// reduction fills in p, a k.
+func (p *Plan) reduction(k calls.Kind, a *Args, isRoot bool) error {
+	row := &calls.Table[k]
+	r := reduction{send: a.Send.Buf, recv: a.Recv.Buf, t: a.Recv.Type, op: a.Op}
+	if r.send == abi.InPlace {
+		r.send = r.recv
+	}
+	if err := r.measure(p, row.Send.Layout, &a.Recv); err != nil {
 		return err
 	}
-	if err := ops.CheckOp(o, t); err != nil {
+	if err := ops.CheckOp(r.op, r.t); err != nil {
 		return err
 	}
+	if p.c.Inter != nil {
+		return across{p.c.Inter, k}.reduction(p, r, a.Root)
+	}
+	x := call.Arguments{Root: a.Root, Op: r.op.Combination(r.t), SendCounts: r.counts}
+	x.Send = r.operand(p)
+	switch row.Recv.On(isRoot) {
+	case calls.Unused:
+	case calls.Kept: // the program's means nothing there
+		x.Recv = x.Send
+	default:
+		x.Recv = r.result(p)
+	}
+	p.o.Fill(k, &x)
 	return nil
 }
 
-// operand returns n elements that o combines.
-func (p *Plan) operand(buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) mem.Buffer {
-	return elements(&p.outs, buf, n, t, o)
+// measure sets how many elements there are, and checks them.
+func (r *reduction) measure(p *Plan, l calls.Layout, s *Side) error {
+	r.total, r.n = s.Count, s.Count
+	size, _ := comms.CommSize(p.c)
+	switch l {
+	case calls.Even:
+		r.total *= size
+		return dtypes.CheckBlocks(p.c.P2P.Size(), r.n, r.t) // of either group
+	case calls.Counted:
+		rank, _ := comms.CommRank(p.c)
+		r.counts, r.total = p.list(s.Counts, size), 0
+		r.n = r.counts[rank]
+		for i, n := range r.counts {
+			if n < 0 {
+				return negative(i, n)
+			}
+			r.total += n
+		}
+	}
+	return dtypes.Check(r.total, r.t)
 }
 
-// result returns where n combined elements go.
-func (p *Plan) result(buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) mem.Buffer {
-	return elements(&p.ins, buf, n, t, o)
-}
+// operand returns the elements that this rank gives.
+func (r *reduction) operand(p *Plan) mem.Buffer { return r.elements(&p.outs, r.send, r.total) }
 
-// elements returns n elements as o combines them: where they lie, or else in list and packed.
-func elements(list *[]dtypes.Staged, buf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op) mem.Buffer {
-	if b, ok := o.Elements(buf, n, t); ok {
+// result returns where combined elements go.
+func (r *reduction) result(p *Plan) mem.Buffer { return r.elements(&p.ins, r.recv, r.n) }
+
+// elements returns n elements as the operator combines them: where they lie, or else in list and
+// packed.
+func (r *reduction) elements(list *[]dtypes.Staged, buf abi.Addr, n int) mem.Buffer {
+	if b, ok := r.op.Elements(buf, n, r.t); ok {
 		return b
 	}
-	size := o.ElementSize(t)
+	size := r.op.ElementSize(r.t)
 	room := make([]byte, n*size)
-	*list = append(*list, t.Stage(buf, n, room))
+	*list = append(*list, r.t.Stage(buf, n, room))
 	return mem.HostElements(size, n, room)
-}
-
-// source returns where operands are that may be in the place of results.
-func source(sendbuf, recvbuf abi.Addr) abi.Addr {
-	if sendbuf == abi.InPlace {
-		return recvbuf
-	}
-	return sendbuf
-}
-
-func (p *Plan) Reduce(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, root int, c *comms.Comm) error {
-	isRoot, err := p.checkRoot(root)
-	if err != nil {
-		return err
-	}
-	if c.Inter != nil {
-		return across{c.Inter, calls.Reduce}.reduce(p, sendbuf, recvbuf, n, t, o, root)
-	}
-	if err := p.checkReduction(n, t, o); err != nil {
-		return err
-	}
-	var recv mem.Buffer
-	if isRoot {
-		recv = p.result(recvbuf, n, t, o)
-	}
-	p.o.Reduce(root, p.operand(source(sendbuf, recvbuf), n, t, o), recv, o.Combination(t))
-	return nil
-}
-
-func (p *Plan) Allreduce(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
-	if err := p.checkReduction(n, t, o); err != nil {
-		return err
-	}
-	if c.Inter != nil {
-		return across{c.Inter, calls.Allreduce}.allreduce(p, sendbuf, recvbuf, n, t, o)
-	}
-	p.o.Allreduce(p.operand(source(sendbuf, recvbuf), n, t, o), p.result(recvbuf, n, t, o), o.Combination(t))
-	return nil
-}
-
-func (p *Plan) ReduceScatter(sendbuf, recvbuf abi.Addr, counts abi.Array, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
-	if err := comms.Check(c); err != nil {
-		return err
-	}
-	size, _ := comms.CommSize(c)
-	ns, total := counts.List(size), 0
-	for i, n := range ns {
-		if n < 0 {
-			return errs.New(errs.Count, "count %d is %d: want 0 or more", i, n)
-		}
-		total += n
-	}
-	if err := p.checkReduction(total, t, o); err != nil {
-		return err
-	}
-	if c.Inter != nil {
-		return across{c.Inter, calls.ReduceScatter}.reduceScatter(p, sendbuf, recvbuf, ns, total, t, o)
-	}
-	send := p.operand(source(sendbuf, recvbuf), total, t, o)
-	p.o.ReduceScatter(send, p.result(recvbuf, ns[p.rank()], t, o), ns, o.Combination(t))
-	return nil
-}
-
-func (p *Plan) ReduceScatterBlock(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
-	if err := p.checkBlocks(n, t); err != nil {
-		return err
-	}
-	if err := ops.CheckOp(o, t); err != nil {
-		return err
-	}
-	if c.Inter != nil {
-		ns := make([]int, c.Inter.Local.Size())
-		for i := range ns {
-			ns[i] = n
-		}
-		return across{c.Inter, calls.ReduceScatterBlock}.reduceScatter(p, sendbuf, recvbuf, ns, n*len(ns), t, o)
-	}
-	send := p.operand(source(sendbuf, recvbuf), n*p.size(), t, o)
-	p.o.ReduceScatterBlock(send, p.result(recvbuf, n, t, o), o.Combination(t))
-	return nil
-}
-
-func (p *Plan) Scan(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
-	if err := p.checkScan(n, t, o, c); err != nil {
-		return err
-	}
-	p.o.Scan(p.operand(source(sendbuf, recvbuf), n, t, o), p.result(recvbuf, n, t, o), o.Combination(t))
-	return nil
-}
-
-func (p *Plan) Exscan(sendbuf, recvbuf abi.Addr, n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
-	if err := p.checkScan(n, t, o, c); err != nil {
-		return err
-	}
-	send := p.operand(source(sendbuf, recvbuf), n, t, o)
-	if p.rank() == 0 { // recvbuf means nothing there
-		p.o.Exscan(send, send, o.Combination(t))
-		return nil
-	}
-	p.o.Exscan(send, p.result(recvbuf, n, t, o), o.Combination(t))
-	return nil
-}
-
-func (p *Plan) checkScan(n int, t *dtypes.Datatype, o *ops.Op, c *comms.Comm) error {
-	if err := comms.CheckIntra(c); err != nil {
-		return err
-	}
-	return p.checkReduction(n, t, o)
 }
