@@ -14,6 +14,7 @@ import (
 func init() {
 	jobs["sizes"] = allSizes
 	jobs["unused"] = allUnused
+	jobs["mistakes"] = allMistakes
 }
 
 // TestSizesTooLarge: what a program gives as a size, a count or a place reaches no allocation and
@@ -106,4 +107,35 @@ func allUnused() error {
 		err = errors.Join(err, fmt.Errorf("an element of MPI_DATATYPE_NULL: class %d", c))
 	}
 	return err
+}
+
+// TestTheFirstOfTwoMistakes: a collective with two wrong arguments has the error of the one that it
+// checks first.
+func TestTheFirstOfTwoMistakes(t *testing.T) { ranks(t, 1, "mistakes") }
+
+func allMistakes() error {
+	const none, no, large = abi.Handle(table.DatatypeNull), abi.Handle(table.OpNull), 1 << 60
+	b, one, negative := addr(make([]int32, 8)), array(1), array(-1)
+	var grid abi.Handle
+	err := do("Cart_create", world0, 1, array(1), array(1), 0, &grid)
+	for what, r := range map[string]struct {
+		err  error
+		want abi.Class
+	}{
+		"root, then type":                {do("Bcast", b, 1, none, 1, world0), errs.Root},
+		"count, then operator":           {do("Allreduce", b, b, -1, intHandle, no, world0), errs.Count},
+		"received, then sent":            {do("Allgather", b, -1, intHandle, b, 1, none, world0), errs.Type},
+		"received, then sent by all":     {do("Alltoall", b, -1, intHandle, b, 1, none, world0), errs.Type},
+		"sent counts, then received":     {do("Alltoallv", b, negative, one, intHandle, b, one, one, none, world0), errs.Count},
+		"the root's, then a block":       {do("Scatter", b, 1, none, b, -1, intHandle, 0, world0), errs.Type},
+		"in place at the root":           {do("Gather", abi.InPlace, -1, none, b, 1, intHandle, 0, world0), 0},
+		"sent to neighbors, then theirs": {do("Neighbor_alltoall", b, 1, none, b, -1, intHandle, grid), errs.Type},
+		"types of neighbors, then more":  {do("Neighbor_alltoallv", b, array(-1, 1), array(0, 0), intHandle, b, array(1, 1), array(0, 0), none, grid), errs.Type},
+		"blocks of neighbors that wrap":  {do("Neighbor_allgather", b, 1, intHandle, b, large/2, intHandle, grid), errs.Count},
+	} {
+		if c := errs.ClassOf(r.err); c != r.want {
+			err = errors.Join(err, fmt.Errorf("%s: %v, class %d: want class %d", what, r.err, c, r.want))
+		}
+	}
+	return errors.Join(err, do("Comm_free", &grid))
 }
