@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gompi/internal/calls"
 )
 
 // An operation is one benchmark: the data that a rank sends and receives, in blocks of the measured
@@ -33,23 +35,60 @@ type operation struct {
 	bus    func(np int) float64 // busbw / algbw
 }
 
-// operations is the table of all benchmarks. The root, if any, is rank 0. bus is nccl-tests' factor
-// (its PERFORMANCE.md).
+// operations is the table of all benchmarks. The root, if any, is rank 0.
 func operations() []operation {
+	started := collective(calls.Allreduce, runIallreduce, reducedEverywhere)
+	started.name = nameOf(calls.Allreduce.MPINonblocking())
 	return slices.Concat(messageOperations(), oneSidedOperations(), []operation{
-		{name: "barrier", noData: true, blocks: each(0, 0), run: runBarrier, volume: times(0), bus: times(0)},
-		{name: "bcast", blocks: atRoot(1, 0, 0, 1), run: runBcast, parts: fromRoot, volume: times(1), bus: times(1)},
-		{name: "reduce", reduces: true, inPlace: true, blocks: atRoot(1, 1, 1, 0), run: runReduce, parts: reducedAtRoot, volume: times(1), bus: times(1)},
-		{name: "allreduce", reduces: true, inPlace: true, blocks: each(1, 1), run: runAllreduce, parts: reducedEverywhere, volume: times(1), bus: twiceOthers},
-		{name: "iallreduce", reduces: true, inPlace: true, blocks: each(1, 1), run: runIallreduce, parts: reducedEverywhere, volume: times(1), bus: twiceOthers},
-		{name: "allgather", inPlace: true, blocks: gathering, run: runAllgather, parts: gathered, volume: perRank, bus: others},
-		{name: "reduce_scatter", reduces: true, inPlace: true, blocks: scattering, run: runReduceScatter, parts: reducedBlock, volume: perRank, bus: others},
-		{name: "alltoall", inPlace: true, blocks: exchanging, run: runAlltoall, parts: exchanged, volume: perRank, bus: others},
-		{name: "gather", inPlace: true, blocks: gatheringAtRoot, run: runGather, parts: gathered, volume: perRank, bus: others},
-		{name: "scatter", inPlace: true, blocks: scatteringAtRoot, run: runScatter, parts: scattered, volume: perRank, bus: others},
-		{name: "scan", reduces: true, inPlace: true, blocks: each(1, 1), run: runScan, parts: reducedUpTo, volume: times(1), bus: times(1)},
+		collective(calls.Barrier, runBarrier, nil),
+		collective(calls.Bcast, runBcast, fromRoot),
+		collective(calls.Reduce, runReduce, reducedAtRoot),
+		collective(calls.Allreduce, runAllreduce, reducedEverywhere),
+		started,
+		collective(calls.Allgather, runAllgather, gathered),
+		collective(calls.ReduceScatterBlock, runReduceScatter, reducedBlock),
+		collective(calls.Alltoall, runAlltoall, exchanged),
+		collective(calls.Gather, runGather, gathered),
+		collective(calls.Scatter, runScatter, scattered),
+		collective(calls.Scan, runScan, reducedUpTo),
 	})
 }
+
+// collective returns the benchmark of a k, by the row of package calls. bus is nccl-tests' factor
+// (its PERFORMANCE.md).
+func collective(k calls.Kind, run func(*cell) error, parts func(*cell) ([]part, error)) operation {
+	row := &calls.Table[k]
+	op := operation{name: nameOf(k.TunedAs().MPI()), reduces: row.Reduces, inPlace: row.Send.Layout != calls.Absent, run: run, parts: parts}
+	switch {
+	case row.Recv.Layout == calls.Absent:
+		op.noData, op.volume, op.bus = true, times(0), times(0)
+	case k.PerRank():
+		op.volume, op.bus = perRank, others
+	case k == calls.Allreduce:
+		op.volume, op.bus = times(1), twiceOthers
+	default:
+		op.volume, op.bus = times(1), times(1)
+	}
+	op.blocks = func(rank, np int) (send, recv int) {
+		for _, v := range []*calls.Vector{&row.Send, &row.Recv} {
+			n := 1
+			if v.PerRank() {
+				n = np
+			}
+			switch v.On(rank == 0) {
+			case calls.Read:
+				send += n
+			case calls.Written:
+				recv += n
+			}
+		}
+		return send, recv
+	}
+	return op
+}
+
+// nameOf returns the name of the benchmark of a function of MPI.
+func nameOf(mpi string) string { return strings.ToLower(strings.TrimPrefix(mpi, "MPI_")) }
 
 // Names returns the names of the operations that every message-passing library has.
 func Names() []string {
@@ -106,18 +145,3 @@ func twiceOthers(np int) float64        { return 2 * others(np) }
 func each(send, recv int) func(rank, np int) (int, int) {
 	return func(int, int) (int, int) { return send, recv }
 }
-
-func atRoot(send, recv, otherSend, otherRecv int) func(rank, np int) (int, int) {
-	return func(rank, _ int) (int, int) {
-		if rank == 0 {
-			return send, recv
-		}
-		return otherSend, otherRecv
-	}
-}
-
-func gathering(_, np int) (send, recv int)           { return 1, np }
-func scattering(_, np int) (send, recv int)          { return np, 1 }
-func exchanging(_, np int) (send, recv int)          { return np, np }
-func gatheringAtRoot(rank, np int) (send, recv int)  { return atRoot(1, np, 1, 0)(rank, np) }
-func scatteringAtRoot(rank, np int) (send, recv int) { return atRoot(np, 1, 0, 1)(rank, np) }
