@@ -1,14 +1,14 @@
 // Package mpi has MPI's semantics over internal/core: Call calls a function of MPI by its number,
-// and its communicator's error handler if it fails. It has no C in it.
+// and its communicator's error handler after a failure. The package has no C.
 //
-// Each function of MPI is a Go function of one of the packages below: MPI_Type_create_hvector is
-// dtypes.TypeCreateHvector. A collective is a Plan that collective.Plan's Fill or Neighbor makes of
-// its row in package calls. Handles that the caller gives have been looked up (nil if they are not
-// valid), addresses are numbers, what the function stores is returned. Package table holds their
-// arguments, from which dispatch.go is generated. Each package imports those before it:
+// Each function of MPI is a Go function of a package below: MPI_Type_create_hvector is
+// dtypes.TypeCreateHvector. A collective is a Plan that collective.Plan's Fill or Neighbor makes
+// of its row in package calls. The caller's handles have been looked up (nil if not valid),
+// addresses are numbers, and results are returned. Package table holds the functions' arguments,
+// from which dispatch.go is generated. Each package imports the packages before it:
 //
-//	table, datatype         the functions and handles that there are; what a datatype is
-//	abi                     addresses, statuses, handles: what crosses to C
+//	table, datatype         MPI's functions and handles; the datatypes themselves
+//	abi                     addresses, statuses, handles: the types that cross to C
 //	errs                    errors, classes and codes, error handlers
 //	infos, attrs            info objects; attributes
 //	dtypes, ops             datatypes with handles; operators
@@ -17,12 +17,12 @@
 //	collective              collectives in three forms
 //	files                   files
 //
-// Numbers are those of the binary interface of MPI 5.0 where it has them; a face (mpi/libmpi)
-// converts them to and from those of its mpi.h. Element types end here: a message is bytes to core,
-// and a reduction has opaque elements where core has no type for them.
+// Numbers are the numbers of MPI 5.0's binary interface where it has them; a face (mpi/libmpi)
+// converts them to and from the numbers of its mpi.h. Element types end here: a message is bytes
+// to core, and a reduction has opaque elements where core has no type for them.
 //
-// Messages and collectives may be called from any thread (MPI_THREAD_MULTIPLE). What changes
-// objects holds a lock of its own.
+// Messages and collectives may be called from any thread (MPI_THREAD_MULTIPLE). Functions that
+// change objects hold the objects' own locks.
 package mpi
 
 //go:generate go run gompi/mpi/libmpi/generate go dispatch.go

@@ -13,10 +13,10 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// Collectives of intercommunicators (MPI 4.0, section 6.2.3): data goes from one group to the
+// Collectives of intercommunicators (MPI 4.0, section 6.2.3): data goes from each group to the
 // other. All are an alltoallw over both groups, in which most buffers are empty; reductions first
-// combine within a group. A step of one may follow another of the next only in the order of the
-// calls, so they run one after the other: on a goroutine if they are nonblocking.
+// combine within a group. Steps of several calls may follow each other only in the order of the
+// calls, so the calls run one after the other: on a goroutine if they are nonblocking.
 
 // An across fills in plans of a collective between the groups of an intercommunicator.
 type across struct {
@@ -66,7 +66,7 @@ func (x across) do(ctx context.Context, y *comms.Inter, o *call.Call) error {
 	return y.Both.Do(core.Within(ctx, x.kind), o)
 }
 
-// only returns buffers for the remote group: b for one rank, none for the others.
+// only returns buffers for the remote group: b for a single rank, none for the others.
 func (x across) only(rank int, b mem.Buffer) []mem.Buffer {
 	all := make([]mem.Buffer, x.Remote.Size())
 	all[rank] = b
@@ -78,8 +78,8 @@ func (x across) barrier(p *Plan) error {
 	return nil
 }
 
-// stays makes a vector unused if its blocks would stay with this rank: within a group a root sends
-// one to itself.
+// stays makes a vector unused if its blocks would stay with this rank: within a group a root
+// sends a block to itself.
 func stays(row *calls.Traits, isRoot bool, send, recv *vector) {
 	if row.Recv.On(!isRoot) == calls.Unused {
 		send.role = calls.Unused
@@ -89,7 +89,7 @@ func stays(row *calls.Traits, isRoot bool, send, recv *vector) {
 	}
 }
 
-// blocks makes p an exchange of the blocks of two vectors. root is one of the remote group's, or
+// blocks makes p an exchange of the blocks of two vectors. root is a rank of the remote group, or
 // means nothing.
 func (x across) blocks(p *Plan, send, recv *vector, root int) error {
 	to, from := send.each(p), recv.each(p)

@@ -61,8 +61,8 @@ func (p *Plan) Fill(k calls.Kind, a *Args) error {
 	return nil
 }
 
-// alternate reports whether blocks of the one vector lie between those of the other, and none
-// overlaps.
+// alternate reports whether the blocks of a vector lie between the blocks of the other, without
+// overlap.
 func alternate(x *call.Arguments, inPlace bool) bool {
 	return x.SendDispls != nil && x.RecvDispls != nil && !inPlace && mem.Overlap(x.Send, x.Recv)
 }
@@ -86,8 +86,8 @@ func (p *Plan) isRoot(k calls.Kind, root int) (bool, error) {
 	return root == rank, nil
 }
 
-// check checks the vectors in use. One block that is MPI_IN_PLACE becomes this rank's of the other
-// vector.
+// check checks the vectors in use. A single block that is MPI_IN_PLACE becomes this rank's block
+// of the other vector.
 func (p *Plan) check(send, recv *vector) error {
 	if send.layout == calls.Apart {
 		return checkApart(send, recv)

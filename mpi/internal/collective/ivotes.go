@@ -7,7 +7,7 @@ import (
 	"gompi/mpi/internal/p2p"
 )
 
-// CommIagree stores the flag when it is complete.
+// CommIagree stores the flag at its completion.
 func CommIagree(c *comms.Comm, flag abi.Array) (*p2p.Request, error) {
 	if err := comms.Check(c); err != nil {
 		return nil, err

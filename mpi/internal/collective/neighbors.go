@@ -12,8 +12,8 @@ import (
 	"gompi/mpi/internal/p2p"
 )
 
-// Neighbor fills in p, a k among neighbors: a message for each. It is sent from and received into
-// where it lies, as between two ranks.
+// Neighbor fills in p, a k among neighbors: a message for each, sent and received in place, as
+// between two ranks.
 func (p *Plan) Neighbor(k calls.Kind, a *Args) error {
 	c, row := p.c, &calls.Table[k]
 	if err := comms.CheckIntra(c); err != nil {
@@ -57,7 +57,7 @@ func checkNeighbors(from, to *vector) error {
 	return cmp.Or(from.check(), to.check())
 }
 
-// messages returns the block of each neighbor where it lies, an empty one of ProcNull.
+// messages returns the block of each neighbor in place, empty for ProcNull.
 func (v *vector) messages(neighbors []int) []mem.Buffer {
 	all := make([]mem.Buffer, len(neighbors))
 	for i, rank := range neighbors {

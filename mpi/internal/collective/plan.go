@@ -12,16 +12,16 @@ import (
 	"gompi/mpi/internal/p2p"
 )
 
-// A Plan is a collective with its arguments. Fill and Neighbor fill it in; its blocking, nonblocking
-// and persistent forms begin and end with it. Data that is not one run of bytes is packed when it
-// begins, and unpacked when it is over.
+// A Plan is a collective with its arguments, which Fill and Neighbor fill in. Its blocking,
+// nonblocking and persistent forms begin and end with the Plan. Data that is not contiguous is
+// packed at the beginning, and unpacked at the end.
 type Plan struct {
 	c      *comms.Comm
 	o      call.Call
-	own    *core.Comm                                      // of a persistent one: what it runs on in the place of c's
+	own    *core.Comm                                      // of a persistent collective: replaces c's communicator
 	inter  *comms.Inter                                    // the same, of an intercommunicator
-	linear func() (*p2p.Request, error)                    // starts what is made of messages, in the place of o
-	steps  func(ctx context.Context, x *comms.Inter) error // is the whole of it, on an intercommunicator
+	linear func() (*p2p.Request, error)                    // starts a collective made of messages, in the place of o
+	steps  func(ctx context.Context, x *comms.Inter) error // the whole collective, on an intercommunicator
 	outs   []dtypes.Staged
 	ins    []dtypes.Staged
 	lists  []int // counts and displacements
@@ -29,8 +29,8 @@ type Plan struct {
 	combined []byte // of an intercommunicator's reduction
 }
 
-// plans are those of blocking collectives, and of started ones that are messages: they keep their
-// lists.
+// plans are the plans of blocking collectives, and of started collectives made of messages: they
+// keep their lists.
 var plans = sync.Pool{New: func() any { return new(Plan) }}
 
 // NewPlan returns the plan of a collective that is started.
@@ -57,7 +57,7 @@ func (p *Plan) done() {
 	plans.Put(p)
 }
 
-// Block does p, which is of PlanOf, and takes it back. err is why it could not be filled in.
+// Block does p, which is of PlanOf, and takes p back. err is the error of filling in p.
 func (p *Plan) Block(err error) error {
 	if err == nil {
 		err = p.do()
@@ -80,7 +80,7 @@ func (p *Plan) do() error {
 	return p.run(comms.Forever)
 }
 
-// run does p, one of the engine's collectives.
+// run does p, a collective of the engine's.
 func (p *Plan) run(ctx context.Context) error {
 	p.begin()
 	if err := p.c.P2P.Do(ctx, &p.o); err != nil {
@@ -96,7 +96,7 @@ func (p *Plan) Start(err error) (*p2p.Request, error) {
 	case err != nil:
 		return nil, err
 	case p.linear != nil:
-		defer p.done() // what has begun needs it no more
+		defer p.done() // the started messages do not need the plan
 		return p.linear()
 	}
 	r := p2p.NewRequest(p.c)

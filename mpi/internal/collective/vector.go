@@ -9,7 +9,7 @@ import (
 	"gompi/mpi/internal/errs"
 )
 
-// A Side is the arguments of one of the two buffers of a collective.
+// A Side is the arguments of either buffer of a collective.
 type Side struct {
 	Buf            abi.Addr
 	Count          int
@@ -18,11 +18,12 @@ type Side struct {
 	Types          []abi.Handle // of the blocks, where each has its own
 }
 
-// A vector is a buffer of a collective on this rank: a block, or one for each rank or neighbor.
+// A vector is a buffer of a collective on this rank: a block, or a block for each rank or
+// neighbor.
 type vector struct {
 	layout         calls.Layout
 	role           calls.Role
-	blocks         int // one for each rank or neighbor; if it is Whole they are the same
+	blocks         int // a block for each rank or neighbor; if Whole they are the same
 	buf            abi.Addr
 	n              int              // elements of a block that is Whole or Even
 	t              *dtypes.Datatype // of all blocks, if they are not Apart
@@ -38,7 +39,7 @@ func (p *Plan) vectorOf(of *calls.Vector, isRoot bool, s *Side, blocks int) vect
 	return v
 }
 
-// block returns where block i begins, how many elements it has, and their type.
+// block returns the address of block i, its number of elements, and their type.
 func (v *vector) block(i int) (abi.Addr, int, *dtypes.Datatype) {
 	switch v.layout {
 	case calls.Whole:
@@ -102,7 +103,7 @@ func (v *vector) checkPlaced() error {
 
 func negative(i, n int) error { return errs.New(errs.Count, "count %d is %d: want 0 or more", i, n) }
 
-// list returns where p keeps elements that are packed: only read ones leave.
+// list returns the list in which p keeps packed elements: only read elements leave.
 func (v *vector) list(p *Plan) *[]dtypes.Staged {
 	if v.role == calls.Read {
 		return &p.outs
@@ -110,8 +111,8 @@ func (v *vector) list(p *Plan) *[]dtypes.Staged {
 	return &p.ins
 }
 
-// bytes returns v as core has it: one buffer, and counts and displacements of bytes in it where v
-// has counts. Blocks that are not dense are packed, one after the other.
+// bytes returns v for core: a single buffer, with counts and displacements of bytes in it where v
+// has counts. Blocks that are not dense are packed consecutively.
 func (v *vector) bytes(p *Plan) (b mem.Buffer, counts, displs []int) {
 	switch {
 	case v.role == calls.Unused:
@@ -181,7 +182,7 @@ func (v *vector) each(p *Plan) []mem.Buffer {
 	return all
 }
 
-// packing returns n elements as bytes: where they lie if they are one run, else in list and packed.
+// packing returns n elements as bytes: in place if contiguous, else in list and packed.
 func packing(list *[]dtypes.Staged, buf abi.Addr, n int, t *dtypes.Datatype) mem.Buffer {
 	if b, ok := t.Dense(buf, n); ok {
 		return b

@@ -212,7 +212,7 @@ var sideFields = map[string]string{
 }
 
 // collectiveArgs returns the fields of a collective.Args. An argument of a buffer follows another
-// that has send or recv in its name; one of no buffer before it is of both.
+// that has send or recv in its name; an argument before any buffer is of both.
 func collectiveArgs(f *table.Function) string {
 	sides := map[string][]string{}
 	var rest []string
