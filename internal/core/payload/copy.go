@@ -228,7 +228,7 @@ func (c *Copy) ask() {
 // Expected returns how many bytes were asked for and have not come.
 func (c *Copy) Expected() int { return c.asked - c.moved }
 
-// Arrives begins a frame of n bytes. Like Filled, it returns the memory for the first of them.
+// Arrives begins a frame of n bytes. Like Filled, Arrives returns the memory for the first of them.
 func (c *Copy) Arrives(n int) mem.Buffer {
 	c.until = c.moved + n
 	return c.window()

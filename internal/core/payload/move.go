@@ -287,7 +287,7 @@ func (m *Move) Arrives(n int) (window mem.Buffer, done bool) {
 	return window, window.Len() == 0
 }
 
-// Filled notes that the window has been filled. It returns the next window, or that the message
+// Filled notes that the window has been filled. The result is the next window, or that the message
 // is done, as far as the message fits.
 func (m *Move) Filled() (window mem.Buffer, done bool, err error) {
 	if m.copy != nil {

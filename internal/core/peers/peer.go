@@ -41,7 +41,7 @@ func (p *Peer) Reachable() bool { return p.tr != nil && p.Lost == nil }
 // Inline reports whether SendNow and RecvNow can move frames.
 func (p *Peer) Inline() bool { return p.inline != nil }
 
-// Post sends a frame, whose header is in the heap, like the header from Frame. It reports whether
+// Post sends a frame, whose header is in the heap, like the header from Frame. Post reports whether
 // the payload may be reused; if not, the Sink's Sent(token) follows.
 func (p *Peer) Post(h *transport.Header, b mem.Buffer, token uint64) bool {
 	p.Carried.add(b.Size())

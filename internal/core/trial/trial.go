@@ -95,8 +95,8 @@ func (t *Trial) Note(p Part, took time.Duration) {
 func (t *Trial) Times() Times { return t.times }
 
 // Decide ends a trial of calls of this many bytes, in which slowest are the times of the slowest
-// members. The other path is taken if two trials in a row find it faster, and never without a
-// time noted for it.
+// members. The other path is taken if two trials in a row find it faster, and never without
+// a noted time.
 func (t *Trial) Decide(slowest Times, bytes int) {
 	t.calls, t.times = 0, Times{}
 	faster := slowest[Other] > 0 && slowest[Other]*100 < slowest[Present]*worth
