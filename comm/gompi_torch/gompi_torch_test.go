@@ -42,7 +42,7 @@ func (b bed) argv(np int, flags []string, name string, args ...string) []string 
 func (b bed) torchrun(t *testing.T, np int, name string, args ...string) (output string, status int) {
 	t.Helper()
 	argv := []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--standalone", "--nproc_per_node", strconv.Itoa(np)}
-	return b.Run(t, append(append(argv, filepath.Join("tests", name)), args...)...)
+	return b.RunGloo(t, append(append(argv, filepath.Join("tests", name)), args...)...)
 }
 
 // tell fails the test unless as many ranks have said something that ends so, and the job has ended

@@ -9,6 +9,9 @@ import gompi_torch
 dist.init_process_group("gompi")
 other = dist.new_group()
 t = torch.ones(4)
+store = dist.distributed_c10d._get_default_store()
+store.set(f"here {dist.get_rank()}", "")
+store.wait([f"here {r}" for r in range(dist.get_world_size())])  # a late rank's new_group would fail
 
 
 def told(group=None):

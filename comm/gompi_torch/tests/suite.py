@@ -100,7 +100,8 @@ def main() -> int:
             try:
                 super()._run(rank, test_name, file_name, pipe, **kwargs)
             finally:
-                gompi_torch._end._leave()
+                if gompi_torch._C.loaded() and gompi_torch._C.joined():
+                    gompi_torch._C.leave_groups()  # multiprocessing's children end without atexit
 
     names = sys.argv[2:] or unittest.TestLoader().getTestCaseNames(TorchsOwn)
     result = unittest.TextTestRunner(resultclass=Result, verbosity=2).run(unittest.TestSuite(map(TorchsOwn, names)))
