@@ -5,6 +5,7 @@ package poll
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,14 +102,16 @@ func TestSleepEnds(t *testing.T) {
 		} {
 			for _, before := range []bool{true, false} {
 				var rung sync.WaitGroup
+				var over atomic.Bool
 				if before {
 					ring()
 				} else {
-					rung.Go(func() { asleep(s); ring() })
+					rung.Go(func() { asleep(s, &over); ring() })
 				}
 				if !s.Sleep(timeout) {
 					t.Errorf("%s: %s, before %v: Sleep lasted to its end", way, what, before)
 				}
+				over.Store(true)
 				rung.Wait() // Interrupt and EndInterrupt are of one owner at a time
 				if what == "a descriptor" {
 					read(t, r)
@@ -122,9 +125,9 @@ func TestSleepEnds(t *testing.T) {
 	}
 }
 
-// asleep returns when a goroutine sleeps, or is about to.
-func asleep(s *Set) {
-	for s.sleeping.Load() == 0 {
+// asleep returns when a goroutine sleeps, or is about to, or its sleep is over: a signal ends it, too.
+func asleep(s *Set, over *atomic.Bool) {
+	for s.sleeping.Load() == 0 && !over.Load() {
 		runtime.Gosched()
 	}
 }
