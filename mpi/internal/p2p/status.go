@@ -1,6 +1,8 @@
 package p2p
 
 import (
+	"math"
+
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
@@ -22,9 +24,13 @@ func GetElements(st *abi.Status, t *dtypes.Datatype) (int, error) {
 
 func GetElementsX(st *abi.Status, t *dtypes.Datatype) (int, error) { return GetElements(st, t) }
 
+// StatusSetElements takes counts of more bytes than any memory has: only a status holds these.
 func StatusSetElements(st *abi.Status, t *dtypes.Datatype, n int) error {
-	if err := dtypes.Check(n, t); err != nil {
+	if err := dtypes.Check(min(n, 1), t); err != nil {
 		return err
+	}
+	if size := max(t.Size(), 1); n/max(t.Elements(size), 1) >= math.MaxInt64/size {
+		return errs.New(errs.Count, "%d elements of a type of %d bytes: want fewer than 2^63 bytes in all", n, size)
 	}
 	st.Bytes = int64(t.Bytes(n))
 	return nil

@@ -34,6 +34,9 @@ static void statuses(void)
 	OK(MPI_Status_set_elements_c(&st, MPI_INT, (MPI_Count)1 << 33));
 	OK(MPI_Get_elements_c(&st, MPI_INT, &large));
 	CHECK(large == (MPI_Count)1 << 33);
+	OK(MPI_Status_set_elements_c(&st, MPI_BYTE, 0x3654321f71234567));
+	OK(MPI_Get_elements_c(&st, MPI_BYTE, &large));
+	CHECK(large == 0x3654321f71234567);
 	OK(MPI_Status_set_cancelled(&st, 1));
 	OK(MPI_Test_cancelled(&st, &n));
 	CHECK(n);
