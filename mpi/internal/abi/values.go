@@ -66,8 +66,8 @@ func (a Array) Store(room int, all []int) {
 	}
 }
 
-// List returns a copy of n of them.
-func (a Array) List(n int) []int { return a.Append(nil, n) }
+// List returns a copy of n of them. It is never nil: a graph without edges may have weights.
+func (a Array) List(n int) []int { return a.Append(make([]int, 0, max(n, 0)), n) }
 
 // Append appends a copy of n of them to list, zeros where there is no array.
 func (a Array) Append(list []int, n int) []int {

@@ -240,6 +240,10 @@ static void graphs(void)
 	OK(MPI_Comm_free(&ring));
 	OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_WEIGHTS_EMPTY, 0, NULL, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &lone));
 	OK(MPI_Comm_free(&lone));
+	OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 0, &x, &x, &x, &x, MPI_INFO_NULL, 0, &lone));
+	OK(MPI_Dist_graph_neighbors_count(lone, &in, &out, &weighted));
+	CHECK(in == 0 && out == 0 && weighted);
+	OK(MPI_Comm_free(&lone));
 	OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? MPI_UNDEFINED : 1, 0, &lone));
 	CHECK((rank == 0) == (lone == MPI_COMM_NULL));
 	if (lone != MPI_COMM_NULL)
