@@ -1,8 +1,6 @@
 package p2p
 
 import (
-	"math"
-
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/dtypes"
 	"gompi/mpi/internal/errs"
@@ -29,7 +27,7 @@ func StatusSetElements(st *abi.Status, t *dtypes.Datatype, n int) error {
 	if err := dtypes.Check(min(n, 1), t); err != nil {
 		return err
 	}
-	if size := max(t.Size(), 1); n/max(t.Elements(size), 1) >= math.MaxInt64/size {
+	if size := max(t.Size(), 1); n/max(t.Elements(size), 1) >= (1<<63-1)/size {
 		return errs.New(errs.Count, "%d elements of a type of %d bytes: want fewer than 2^63 bytes in all", n, size)
 	}
 	st.Bytes = int64(t.Bytes(n))
