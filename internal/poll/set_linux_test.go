@@ -125,7 +125,8 @@ func TestSleepEnds(t *testing.T) {
 	}
 }
 
-// asleep returns when a goroutine sleeps, or is about to, or its sleep is over: a signal ends it, too.
+// asleep returns when a goroutine sleeps, or is about to, or when over is set: a signal may end the
+// sleep first.
 func asleep(s *Set, over *atomic.Bool) {
 	for s.sleeping.Load() == 0 && !over.Load() {
 		runtime.Gosched()
