@@ -5,6 +5,49 @@ import (
 	"strings"
 )
 
+// A Kind is the number of a call.
+type Kind uint8
+
+// The calls. Frames carry the numbers of collectives.
+//
+//c:const GOMPI_KIND_
+const (
+	None               Kind = 0
+	Barrier            Kind = 1
+	Bcast              Kind = 2
+	Reduce             Kind = 3
+	Allreduce          Kind = 4
+	ReduceScatter      Kind = 5
+	ReduceScatterBlock Kind = 6
+	Allgather          Kind = 7
+	Allgatherv         Kind = 8
+	Gather             Kind = 9
+	Gatherv            Kind = 10
+	Scatter            Kind = 11
+	Scatterv           Kind = 12
+	Alltoall           Kind = 13
+	Alltoallv          Kind = 14
+	Alltoallw          Kind = 15
+	Scan               Kind = 16
+	Exscan             Kind = 17
+	Dup                Kind = 18
+	Split              Kind = 19
+	SplitHost          Kind = 20
+	Create             Kind = 21
+	Alloc              Kind = 22
+	Free               Kind = 23
+	Init               Kind = 24
+	Close              Kind = 25
+	Send               Kind = 26
+	Recv               Kind = 27
+	Probe              Kind = 28
+	Wait               Kind = 29
+	Shrink             Kind = 30
+	Agree              Kind = 31
+	Restore            Kind = 32
+	Count                   = 33 // number of numbers
+)
+
 // Traits are the properties of a call.
 type Traits struct {
 	Name string
