@@ -85,7 +85,8 @@ func (l *list) has(t *Target) (attached, known bool) {
 	return false, false
 }
 
-// isIn reports whether all bytes of a target are in n regions, which are sorted and may touch.
+// isIn reports whether all bytes of a target are in n regions, which are sorted by their ends and
+// may touch.
 func (t *Target) isIn(n int, at func(i int) (from, to uintptr)) bool {
 	lo, hi := t.Layout.Bounds()
 	if spanIsIn(t.At+lo, t.At+hi, n, at) {
@@ -111,11 +112,12 @@ func spanIsIn(lo, hi, n int, at func(i int) (from, to uintptr)) bool {
 		if i >= n {
 			return false
 		}
-		begin, end := at(i)
-		if begin > from {
+		switch begin, end := at(i); {
+		case begin <= from:
+			from = max(from, end)
+		case begin < end: // an empty region may lie inside another
 			return false
 		}
-		from = max(from, end)
 	}
 	return true
 }
@@ -150,9 +152,8 @@ func (w *Window) Attach(base uintptr, size int, keep any) error {
 		}
 	}
 	g := region{base, size, keep}
-	i, _ := slices.BinarySearchFunc(w.regions, g, func(a, b region) int {
-		return cmp.Or(cmp.Compare(a.base, b.base), cmp.Compare(a.size, b.size))
-	})
+	end := func(g region) uintptr { return g.base + uintptr(g.size) }
+	i, _ := slices.BinarySearchFunc(w.regions, g, func(a, b region) int { return cmp.Compare(end(a), end(b)) })
 	w.regions = slices.Insert(w.regions, i, g)
 	listOf(w.parts[w.me].Control).publish(w.regions)
 	return nil

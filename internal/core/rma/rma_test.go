@@ -159,7 +159,7 @@ func TestWhatIsAttachedMayBeAccessed(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, g := range []struct{ from, bytes int }{{16, 8}, {0, 8}, {8, 8}, {40, 8}, {40, 0}} {
+		for _, g := range []struct{ from, bytes int }{{16, 8}, {0, 8}, {8, 8}, {40, 8}, {40, 0}, {44, 0}, {4, 0}, {26, 0}} {
 			if err := w.Attach(uintptr(at+g.from), g.bytes, nil); err != nil {
 				return err
 			}
@@ -170,7 +170,7 @@ func TestWhatIsAttachedMayBeAccessed(t *testing.T) {
 			want bool
 		}{
 			{Run(0, at, 24), true}, {Run(0, at+4, 16), true}, {Run(0, at+4, 24), false}, {Run(0, at-1, 4), false}, {Run(0, at+40, 8), true},
-			{Run(0, at+32, 16), false}, {Run(0, math.MaxInt-2, 8), false}, {Target{Rank: 0, At: at + 16, Layout: pairs}, true},
+			{Run(0, at+46, 2), true}, {Run(0, at+26, 1), false}, {Run(0, at+32, 16), false}, {Run(0, math.MaxInt-2, 8), false}, {Target{Rank: 0, At: at + 16, Layout: pairs}, true},
 			{Target{Rank: 0, At: at + 8, Layout: pairs}, false},
 		} {
 			b := mem.Bytes(make([]byte, tt.t.Layout.Size()))
