@@ -13,7 +13,11 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/comm/commtest"
 	"gompi/internal/boot"
+	"gompi/internal/core"
+	"gompi/internal/core/call"
+	"gompi/internal/mem"
 	"gompi/internal/stress"
 )
 
@@ -468,4 +472,39 @@ func TestShrinkOverTCP(t *testing.T) {
 	if over.Load() != p-1 {
 		t.Errorf("%d ranks shrank the world, want %d", over.Load(), p-1)
 	}
+}
+
+// A function of the program is not called on a goroutine that waits for an agreement in the
+// background.
+func TestAgreementsInTheBackgroundCallNoFunctions(t *testing.T) {
+	var called atomic.Int32
+	op := call.Op{Kind: mem.Custom, Program: true, Func: func(acc, in mem.Buffer) { called.Add(1) }}
+	synctest.Test(t, func(t *testing.T) {
+		tested := make(chan struct{})
+		commtest.Run(t, 2, func(ctx context.Context, world *comm.Comm) error {
+			c := inside(world)
+			reduced, agreed := c.Promise(), make(chan error, 1)
+			go func() {
+				if world.Rank() == 1 {
+					<-tested // so rank 0 waits
+				}
+				_, err := c.Agree(core.InBackground(ctx), 1)
+				agreed <- err
+			}()
+			go func() {
+				b := comm.Of([]int64{1})
+				c.Complete(reduced, c.Do(core.InBackground(ctx), new(call.Call).Allreduce(b, b, op)))
+			}()
+			if world.Rank() == 0 {
+				synctest.Wait()
+				if n := called.Load(); n > 0 {
+					t.Errorf("%d functions were called while no thread of the program waited", n)
+				}
+				close(tested)
+			}
+			<-tested
+			_, err := reduced.Wait(ctx)
+			return errors.Join(err, <-agreed)
+		})
+	})
 }

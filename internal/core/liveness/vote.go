@@ -6,6 +6,7 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/calls"
+	"gompi/internal/core/progress"
 	"gompi/internal/core/record"
 	"gompi/internal/seg"
 )
@@ -40,6 +41,7 @@ func (k *Ranks) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	}
 	b, key := &ballot{vote: v}, ballotKey{v.Comm, v.Seq}
 	b.Init(k.flight, b)
+	b.Apart = progress.PlaceOf(ctx).Background
 	k.ballots[key] = b
 	defer delete(k.ballots, key)
 	if err := k.cfg.Boot.Vote(v); err != nil {
