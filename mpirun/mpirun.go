@@ -97,7 +97,7 @@ func Main(args []string) int {
 		fmt.Fprintf(stdio.Stderr, "gompirun: %v\n", err)
 		return statusFailed
 	case spec.Version:
-		fmt.Println(version.Text("gompirun"))
+		fmt.Fprintln(stdio.Stdout, version.Text("gompirun"))
 		return 0
 	}
 	if err := writePID(spec.Report.PID); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,7 +40,7 @@ func unread(t *testing.T, most time.Duration, strike func(pid int), args ...stri
 	var striking sync.WaitGroup
 	defer striking.Wait()
 	striking.Go(func() { // until the process has ended
-		awaitNoReader(cmd.Process.Pid, ended)
+		awaitIn(cmd.Process.Pid, ended, "pipe_write", "wait_for_partner") // fifo_open
 		for n := 0; n < 3 && strike != nil; n++ {
 			strike(cmd.Process.Pid)
 			select {
@@ -54,19 +55,21 @@ func unread(t *testing.T, most time.Duration, strike func(pid int), args ...stri
 	return cmd.ProcessState.ExitCode(), errs.String()
 }
 
-// awaitNoReader waits until a thread of a process waits for the reader of a pipe or FIFO, or
-// ended is closed. A pipe that is full does not tell: its writer may have nothing more yet.
-func awaitNoReader(pid int, ended <-chan struct{}) {
+// awaitIn waits until a thread of a process is in one of the kernel's functions, and returns it; 0
+// if ended is closed. A pipe that is full does not tell: its writer may have nothing more yet.
+func awaitIn(pid int, ended <-chan struct{}, functions ...string) (thread int) {
 	for {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/wchan", pid))
 		for _, path := range threads {
-			if at, _ := os.ReadFile(path); bytes.Contains(at, []byte("pipe_write")) || string(at) == "wait_for_partner" { // fifo_open
-				return
+			at, _ := os.ReadFile(path)
+			if slices.ContainsFunc(functions, func(f string) bool { return strings.Contains(string(at), f) }) {
+				fmt.Sscan(filepath.Base(filepath.Dir(path)), &thread)
+				return thread
 			}
 		}
 		select {
 		case <-ended:
-			return
+			return 0
 		case <-time.After(time.Millisecond): // nothing tells
 		}
 	}

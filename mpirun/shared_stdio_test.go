@@ -2,6 +2,7 @@ package mpirun
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/version"
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/remote"
 )
 
 // rawPipe returns a pipe whose ends Go does not make non-blocking.
@@ -82,6 +87,56 @@ func TestOutputThatBecomesNonBlockingIsWrittenWhole(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Messages of each process of gompirun, too, wait for the reader of a pipe that is full and becomes
+// non-blocking: the signal makes the writer try again.
+func TestMessagesWaitForTheirReader(t *testing.T) {
+	k := startTalk(t, "-np", "1", "sh", "-c", "echo ready; sleep 1000")
+	k.expect("ready")
+	job := fmt.Sprint(k.cmd.Process.Pid)
+	for want, args := range map[string][]string{
+		version.Text("gompirun") + "\n": {"-version"},
+		cmdline.UsageAll:                {"help", "all"}, // more than the pipe holds
+		"gompirun: -np \"x\": ":         {"-np", "x", "true"},
+		"PID\n":                         {"-report-pid", "-", "-np", "1", "true"},
+		"exited with status 1 (pid ":    {"-np", "1", "false"},
+		" " + job + " ":                 {"ps", job},
+		"RANK":                          {"top", "-once", "-interval", "0.05", job},
+		"gompirun kill: \"nosuch\": no gompirun ": {"kill", "nosuch"},
+		"gompirun: agent: ":                       {remote.LocalFlag},
+		"gompirun: relay: EOF\n":                  {remote.RelayFlag},
+	} {
+		r, w := rawPipe(t)
+		capacity, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 1) // a page
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("gompirun", args...)
+		if cmd.Stderr = w; !strings.HasPrefix(args[0], "--") { // there standard output has messages
+			cmd.Stdout = w
+		}
+		if _, err := w.Write(make([]byte, capacity)); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() { cmd.Wait(); close(ended) }()
+		pid := cmd.Process.Pid
+		thread := awaitIn(pid, ended, "pipe_write")
+		if err := errors.Join(unix.SetNonblock(int(w.Fd()), true), unix.Tgkill(pid, thread, unix.SIGURG)); err != nil {
+			t.Fatal(err)
+		}
+		awaitIn(pid, ended, "poll_schedule_timeout")
+		w.Close()
+		data, err := io.ReadAll(r)
+		text := string(data[capacity:])
+		if want = strings.Replace(want, "PID", fmt.Sprint(pid), 1); err != nil || !strings.Contains(text, want) {
+			t.Errorf("gompirun %q: %q, %v; want %q", args, text, err, want)
+		}
 	}
 }
 
