@@ -69,6 +69,36 @@ func TestRanksAreInAControlGroupOfTheirOwn(t *testing.T) {
 	}
 }
 
+// Agents in several PID namespaces that have one control group may have one process id: the end of
+// the one leaves the ranks of the other alone.
+func TestTheEndOfAJobSparesOtherPIDNamespaces(t *testing.T) {
+	mountGroups(t)
+	const own = "unshare --pid --fork --kill-child --mount-proc "
+	if out, err := exec.Command("sh", "-c", own+"true").CombinedOutput(); err != nil {
+		t.Skipf("left out: no PID namespaces can be made here: %v %s", err, out)
+	}
+	rsh := filepath.Join(t.TempDir(), "rsh")
+	writeProgram(t, rsh, "#!/bin/sh\nshift\nGOMAXPROCS=1 exec "+own+"sh -c \"$*\"\n") // few threads: like process ids
+	k := startTalk(t, "-q", "-rsh", rsh, "-H", "a,b,c,d", "-stdin", "all", "sh", "-c", "echo agent $PPID end; read go; echo alive")
+	agents := ""
+	for range 4 {
+		agents += k.expect("agent ")
+	}
+	for met, tries := false, 0; !met; tries++ {
+		other := startTalk(t, "-q", "-rsh", rsh, "-H", "e", "sh", "-c", "echo agent $PPID end; read go; exec kill -9 $PPID")
+		met = strings.Contains(agents, other.expect("agent "))
+		fmt.Fprintln(other.in)
+		if other.ends(125); tries == 100 {
+			t.Fatalf("none of %d agents has a process id of %s", tries, agents)
+		}
+	}
+	fmt.Fprintln(k.in, "go")
+	for range 4 {
+		k.expect("alive")
+	}
+	k.ends(0)
+}
+
 // A process that may live on is in no group that would have to be removed with the job.
 func TestChildrenThatLiveOnAreInNoGroup(t *testing.T) {
 	mountGroups(t)
