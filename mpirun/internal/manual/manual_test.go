@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +115,32 @@ func TestFishCompletes(t *testing.T) {
 		if got := strings.TrimSpace(string(out)); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %s", line, got, err, want)
 		}
+	}
+}
+
+// A zsh on a terminal shows its line when % is typed.
+func TestZshCompletes(t *testing.T) {
+	if _, err := exec.LookPath("zsh"); err != nil {
+		t.Skip("needs zsh")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"_gompirun": files()["zsh/site-functions/_gompirun"],
+		"setup":     "fpath=(" + dir + " $fpath); autoload -U compinit; compinit -u -D; show() { print -r -- \"<$BUFFER>\" }; zle -N show; bindkey % show\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := "zmodload zsh/zpty; zpty z zsh -f -i; zpty -w z source " + dir + `/setup
+		for line in --map -map --map_b -map_b; do
+			zpty -w -n z $'\C-Ugompirun '$line$'\t%'; zpty -r z out '*<*>*'; print -r -- $out
+		done`
+	out, err := exec.CommandContext(t.Context(), "zsh", "-f", "-c", script).Output()
+	got := regexp.MustCompile("<.*>").FindAllString(string(out), -1)
+	want := []string{"<gompirun --map-by >", "<gompirun -map-by >", "<gompirun --map-by >", "<gompirun -map-by >"}
+	if !slices.Equal(got, want) || err != nil {
+		t.Errorf("%q, %v, want %q", out, err, want)
 	}
 }
 
