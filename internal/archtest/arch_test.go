@@ -131,7 +131,7 @@ var rules = []rule{
 	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/cgroup"}},
 	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo", "internal/rdma", "internal/machine", "internal/sockets", "internal/seal"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
-	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/ctl", "mpirun/internal/remote"}},
+	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/control", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/symbols", nil},
 	{"mpirun/internal/ctl", []string{"internal/stats", "internal/version", "internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/startsim", []string{"mpirun/internal/tree", "mpirun/internal/ctl", "internal/boot/wire", "comm/sim"}}, // no process: its time is virtual

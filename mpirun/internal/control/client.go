@@ -303,7 +303,7 @@ func Seconds(s float64) time.Duration {
 }
 
 // Plain returns text without control characters, tabs, and other characters that move the cursor
-// or turn the direction of writing, because root's terminal shows jobs of other users.
+// or turn the direction of writing: a terminal shows jobs of other users and words of other hosts.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"gompi/mpirun/internal/control"
 )
 
 // sshFailed is the exit status of ssh for its own failures.
@@ -102,7 +104,7 @@ func lastLines(text, lead string) string {
 		if len(line) > longestWords {
 			line = strings.ToValidUTF8(line[:longestWords], "") + "..."
 		}
-		return lead + line
+		return lead + control.Plain(line)
 	}
 	return ""
 }

@@ -42,6 +42,7 @@ func TestReasonsOfFailedLogins(t *testing.T) {
 		{255, "", "lost it", "ssh exited with it; the host says: lost it"},
 		{1, banner, "This account is currently not available.\n", "ssh exited with it: * Authorized use only.; the host says: This account is currently not available."},
 		{3, "no disk\n", "", "ssh exited with it: no disk"},
+		{255, "\x1b]0;x\a\n", "\x1b[1mWelcome\r\n", "?]0;x?; the host says: ?[1mWelcome"},
 		{0, "", "", "ssh exited with it"},
 	} {
 		if got := reason("ssh", "exited with it", tt.status, tt.output, tt.printed); got != tt.want {

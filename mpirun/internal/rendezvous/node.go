@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -169,7 +170,7 @@ func (n *Node) receive() {
 			}
 		case *agentEnded:
 			if run != nil {
-				run.end(m.how)
+				run.end(control.Plain(m.how))
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func upper() (*remote.Process, error) {
 type well struct{ in io.Closer }
 
 func (w well) Kill()        { w.in.Close() }
-func (w well) Wait() string { return "is well" }
+func (w well) Wait() string { return "is\x1bwell" }
 
 type ending struct {
 	end *End
@@ -164,7 +164,7 @@ func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
 			if out, err := io.ReadAll(a.Out); err != nil || string(out) != fmt.Sprintf("HELLO %d\n", n.Offer.Node) {
 				t.Errorf("the agent of node %d said %q, %v", n.Offer.Node, out, err)
 			}
-			if how := a.Wait(); how != "is well" {
+			if how := a.Wait(); how != "is?well" {
 				t.Errorf("the agent of node %d %s", n.Offer.Node, how)
 			}
 			a.Kill() // changes nothing
@@ -236,20 +236,24 @@ func TestTheManInTheMiddleGetsNowhere(t *testing.T) {
 
 func TestWhatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
 	ctx := deadline(t)
-	h, _ := host(t, 2, 3)
+	h, output := host(t, 2, 3)
 	gathered := gather(ctx, h)
 	for want, change := range map[string]func(*Offer){
-		"version 2":             func(o *Offer) { o.Version = "2" },
+		"version 2?[2J":         func(o *Offer) { o.Version = "2\x1b[2J" },
 		`-rdzv-id is "other"`:   func(o *Offer) { o.JobName = "other" },
 		"-nnodes is 2:2 here":   func(o *Offer) { o.Most = 2 },
 		"-node-rank 3: want":    func(o *Offer) { o.Node = 3 },
 		"-node-rank 0: want on": func(o *Offer) { o.Node = 0 },
 	} {
 		o := offer(1, 2, 3)
+		o.Host = "\x1bh"
 		change(o)
 		_, refused := joinNode(ctx, h, o, token)
 		if e := <-refused; !errors.Is(e.err, errRefused) || !strings.Contains(e.err.Error(), want) {
 			t.Errorf("refused with %v, want %s", e.err, want)
+		}
+		if !output.awaits(ctx, "was refused (?h): ") {
+			t.Errorf("%q: want the refusal of host ?h", output.text())
 		}
 	}
 	_, first := joinNode(ctx, h, offer(1, 2, 3), token)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/internal/sockets"
+	"gompi/mpirun/internal/control"
 )
 
 // morePending is the number of connections, beyond the nodes, that may authenticate at once.
@@ -149,6 +150,7 @@ func (h *Server) welcome(c *conn) (*Node, error) {
 		c.close()
 		return nil, err
 	}
+	offer.Host, offer.Version = control.Plain(offer.Host), control.Plain(offer.Version)
 	n := &Node{Offer: offer, conn: c, gone: make(chan struct{})}
 	if why := refusal(h.Own, offer); why != "" {
 		n.refuse(why)
