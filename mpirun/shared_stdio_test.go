@@ -123,6 +123,8 @@ func TestMessagesWaitForTheirReader(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		late := time.AfterFunc(soon, func() { cmd.Process.Kill() })
+		defer late.Stop()
 		ended := make(chan struct{})
 		go func() { cmd.Wait(); close(ended) }()
 		pid := cmd.Process.Pid

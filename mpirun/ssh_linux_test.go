@@ -117,7 +117,7 @@ func TestAgentsThatFailAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ agent, within, want string }{
-		{"cat " + old + "; sleep 100; true", "60", `^gompirun: host1: its gompirun is version 0.0.9, want ` + regexp.QuoteMeta(ctl.Version) + ` as here$`},
+		{"cat " + old + "; sleep 100; true", "60", `^gompirun: host1: its gompirun is version "0.0.9", want ` + regexp.QuoteMeta(ctl.Version) + ` as here$`},
 		{"echo no disk >&2; exit 3; true", "60", `^gompirun: host1: ssh exited with status 3: no disk$`},
 		{"nosuchagent", "60", `^gompirun: host1: ssh exited with status 127: .*nosuchagent.*not found`},
 		{"yes; true", "60", `^gompirun: host1: it printed 65536 bytes and is no agent: "y\\ny`},

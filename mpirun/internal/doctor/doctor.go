@@ -134,7 +134,7 @@ func (p *host) examine(starter remote.Starter, limit time.Duration, order *ctl.E
 	}
 	p.login = time.Since(begun)
 	if p.hello.Version != ctl.Version {
-		p.trouble = fmt.Errorf("its gompirun is version %s, want %s as here", p.hello.Version, ctl.Version)
+		p.trouble = fmt.Errorf("its gompirun is version %q, want %s as here", p.hello.Version, ctl.Version)
 		return
 	}
 	asked := time.Now()

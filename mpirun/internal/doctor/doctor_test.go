@@ -69,7 +69,7 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"no such name", failed("ssh: Could not resolve hostname node1: Name or service not known"), true, "node1", "/etc/hosts"},
 		{"no sshd", failed("ssh: connect to host node1 port 22: Connection refused"), true, "node1", "sshd"},
 		{"silence", failed("no agent after 30s (-start-timeout)"), true, "node1", "security group"},
-		{"version", failed("its gompirun is version 0, want 1 as here"), true, "node1", "install this gompirun"},
+		{"version", failed(`its gompirun is version "0", want 1 as here`), true, "node1", "install this gompirun"},
 		{"no gompirun", failed("ssh exited with status 127: sh: gompirun: not found"), true, "node1", "-launch-agent"},
 		{"something else", failed("it broke"), true, "node1", "rsh -p 7 node1 true"},
 		{"firewall", unreached("10.0.0.2:4000: no answer"), true, "node0", "-port-range 47000-47999"},

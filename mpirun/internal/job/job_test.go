@@ -49,12 +49,12 @@ func TestHostsThatDoNotStartAreReportedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{Reach: cmdline.Reach{StartTimeout: 10 * time.Second}}, func(l *fakeAgent, m ctl.Message) {
 			if m == nil && l.name == "a" {
-				l.send(&ctl.Hello{Version: "0.0.1"})
+				l.send(&ctl.Hello{Version: "0.0.1\x1b"})
 			}
 		})
 		k.wants(StatusFailed,
 			"gompirun: 1 of 2 agents are up, waiting for b",
-			"gompirun: a: its gompirun is version 0.0.1, want "+ctl.Version+" as here",
+			`gompirun: a: its gompirun is version "0.0.1\x1b", want `+ctl.Version+" as here",
 			"gompirun: b: the agent has not said hello after 10s")
 	})
 }

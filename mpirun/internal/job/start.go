@@ -102,7 +102,7 @@ func (b *beginning) greeted(h *host, hello *ctl.Hello) {
 	switch {
 	case h.hello != nil || h.failed != nil:
 	case hello.Version != ctl.Version:
-		b.fail(h, fmt.Errorf("its gompirun is version %s, want %s as here", hello.Version, ctl.Version))
+		b.fail(h, fmt.Errorf("its gompirun is version %q, want %s as here", hello.Version, ctl.Version))
 	case b.job.wantsGPUs():
 		h.hello, h.busy = hello, true
 		h.Send(&ctl.FindGPUs{})
