@@ -9,6 +9,17 @@ static _Thread_local int background;
 /* What gompi_set_place has. */
 static _Thread_local int place;
 
+/* A function that leaves its arguments to the core */
+#define HANDED_ON(name, call, ...) int gompi_##name(__VA_ARGS__) { int err = enter(); return err ? err : core.call; }
+HANDED_ON(abort, abort(status, (char *)(reason ? reason : ""), text), int status, const char *reason)
+HANDED_ON(finalize, finalize(text), void)
+HANDED_ON(set_timeout, set_timeout(c, milliseconds, text), gompi_comm c, int64_t milliseconds)
+HANDED_ON(set_site, set_site((char *)(site ? site : ""), text), const char *site)
+HANDED_ON(free, free(c, text), gompi_comm c)
+HANDED_ON(hide, hide(c, text), gompi_comm c)
+HANDED_ON(dealloc, dealloc(c, memory, text), gompi_comm c, void *memory)
+HANDED_ON(dealloc_local, dealloc_local(memory, text), void *memory)
+
 int gompi_rank(gompi_comm c, int *rank) {
 	int err = enter();
 
@@ -23,18 +34,6 @@ int gompi_size(gompi_comm c, int *size) {
 	if (!err && !size)
 		err = null_argument("size", "where to store an int");
 	return err ? err : core.size(c, size, text);
-}
-
-int gompi_set_timeout(gompi_comm c, int64_t milliseconds) {
-	int err = enter();
-
-	return err ? err : core.set_timeout(c, milliseconds, text);
-}
-
-int gompi_set_site(const char *site) {
-	int err = enter();
-
-	return err ? err : core.set_site((char *)(site ? site : ""), text);
 }
 
 int gompi_place(const char *name, int *number) {
@@ -89,18 +88,6 @@ int gompi_dup(gompi_comm c, gompi_comm *result) {
 	return err ? err : core.dup(c, result, text);
 }
 
-int gompi_free(gompi_comm c) {
-	int err = enter();
-
-	return err ? err : core.free(c, text);
-}
-
-int gompi_hide(gompi_comm c) {
-	int err = enter();
-
-	return err ? err : core.hide(c, text);
-}
-
 int gompi_revoke(gompi_comm c, const char *reason) {
 	int err = enter();
 
@@ -117,24 +104,12 @@ int gompi_alloc(gompi_comm c, size_t bytes, void **memory) {
 	return err ? err : core.alloc(c, bytes, memory, text);
 }
 
-int gompi_dealloc(gompi_comm c, void *memory) {
-	int err = enter();
-
-	return err ? err : core.dealloc(c, memory, text);
-}
-
 int gompi_alloc_local(size_t bytes, void **memory) {
 	int err = enter();
 
 	if (!err && !memory)
 		err = null_argument("memory", "where to store an address");
 	return err ? err : core.alloc_local(bytes, memory, text);
-}
-
-int gompi_dealloc_local(void *memory) {
-	int err = enter();
-
-	return err ? err : core.dealloc_local(memory, text);
 }
 
 /* ---- Messages ---- */

@@ -228,18 +228,6 @@ int gompi_init_for(int64_t milliseconds) {
 	return init_for(milliseconds);
 }
 
-int gompi_finalize(void) {
-	int err = enter();
-
-	return err ? err : core.finalize(text);
-}
-
-int gompi_abort(int status, const char *reason) {
-	int err = enter();
-
-	return err ? err : core.abort(status, (char *)(reason ? reason : ""), text);
-}
-
 const char *gompi_error(void) { return text; }
 
 const char *gompi_version(void) { return GOMPI_VERSION; }
