@@ -17,8 +17,7 @@ import (
 func countsOfMPI(t *testing.T) (prog string, summary func(args ...string) *report.Summary) {
 	t.Helper()
 	gompirun, _ := withMPI(t)
-	dir := t.TempDir()
-	file, prog := filepath.Join(dir, "stats.json"), filepath.Join(dir, "counted")
+	prog = filepath.Join(t.TempDir(), "counted")
 	compile := exec.Command("gcc", "-g", "-pthread", "-o", prog, "-I", filepath.Join(filepath.Dir(gompirun), "lib/abi/include"),
 		"testdata/mpi/counted.c", filepath.Join(filepath.Dir(gompirun), "lib/abi/libmpi_abi.so.1"))
 	if out, err := compile.CombinedOutput(); err != nil {
@@ -26,17 +25,24 @@ func countsOfMPI(t *testing.T) (prog string, summary func(args ...string) *repor
 	}
 	return prog, func(args ...string) *report.Summary {
 		t.Helper()
-		status, out, errs := runCommand(t, gompirun, append([]string{"-q", "-np", "4", "-stats=" + file}, args...)...)
-		data, err := os.ReadFile(file)
-		s := &report.Summary{}
-		if err == nil {
-			err = json.Unmarshal(data, s)
-		}
-		if status != 0 || err != nil {
-			t.Fatalf("%v: status %d, %v\n%s%s", args, status, err, out, errs)
-		}
-		return s
+		return summaryOfMPI(t, gompirun, append([]string{"-np", "4"}, args...)...)
 	}
+}
+
+// summaryOfMPI runs a job with -stats, which has to end well, and returns the summary.
+func summaryOfMPI(t *testing.T, gompirun string, args ...string) *report.Summary {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "stats.json")
+	status, out, errs := runCommand(t, gompirun, append([]string{"-q", "-stats=" + file}, args...)...)
+	data, err := os.ReadFile(file)
+	s := &report.Summary{}
+	if err == nil {
+		err = json.Unmarshal(data, s)
+	}
+	if status != 0 || err != nil {
+		t.Fatalf("%v: status %d, %v\n%s%s", args, status, err, out, errs)
+	}
+	return s
 }
 
 // Calls of MPI are counted whether C or Go does them, and the slow rank is named.
@@ -99,5 +105,44 @@ func TestBytesAreThoseOfTheThreadThatMovesThem(t *testing.T) {
 		if r.Share > 100 {
 			t.Errorf("rank %+v: want at most 100 %% in calls", r)
 		}
+	}
+}
+
+// Calls of mpi4py are counted at lines of Python, whatever else Python does: its lock is free, wanted
+// by another thread, or taken by an operator meanwhile.
+func TestCallsOfMPI4PyAreCountedAtTheirLines(t *testing.T) {
+	const python, script = "/usr/bin/python3", "testdata/mpi/lines.py"
+	if exec.Command(python, "-c", "import mpi4py").Run() != nil {
+		t.Skip("left out: python3 has no mpi4py (package python3-mpi4py)")
+	}
+	gompirun, _ := withMPI(t, "mpicc.openmpi")
+	text, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(mark string) string {
+		return fmt.Sprintf("mpi/lines.py:%d", 1+strings.Count(strings.Split(string(text), "  # "+mark+"\n")[0], "\n"))
+	}
+	want := []string{
+		"MPI_Allreduce " + at("late") + " 20", "MPI_Allreduce " + at("operator") + " 2", "MPI_Allreduce " + at("step") + " 2000",
+		"MPI_Barrier " + at("exit") + " 2", "MPI_Barrier " + at("thread") + " 10", "MPI_Bcast " + at("object") + " 4",
+		"MPI_Comm_dup " + at("dup") + " 2", "MPI_Comm_free " + at("free") + " 2",
+	}
+	slices.Sort(want)
+	s, ok := until(isLate([]int{1}, "in MPI_Allreduce at "+at("late")), func() *report.Summary {
+		s := summaryOfMPI(t, gompirun, "-np", "2", python, script)
+		var got []string
+		for _, l := range s.Sites {
+			if strings.HasPrefix(l.Place, "mpi/lines.py:") { // else in mpi4py itself, with the lock
+				got = append(got, fmt.Sprintf("%s %s %d", l.Op, l.Place, l.Calls))
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Fatalf("sites:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		return s
+	})
+	if !ok {
+		t.Errorf("late %v, %s (%s); want rank 1", s.Late, s.Verdict, s.Where)
 	}
 }

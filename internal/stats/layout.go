@@ -19,8 +19,9 @@
 // # Sites
 //
 // A site is a function and the place in the program that calls it. In Go its key is a hash of the
-// innermost return addresses, in C one of the return address and the function. The rank names a
-// site at its first call, so that the sites of killed ranks have names, too.
+// innermost return addresses, in C one of the return address and the function. When a call of
+// mpi4py's ends, it goes to the site of its line in Python. The rank names a site at its first call,
+// so that the sites of killed ranks have names, too.
 //
 // # Times
 //
@@ -84,7 +85,7 @@ type site struct {
 	time             atomic.Int64  // of all calls, estimated from the timed calls
 	fastest, slowest atomic.Int64  // of the timed calls; fastest is one more, and 0 before the first
 	isShort          atomic.Uint64 // 1 if the average call is short, so that calls are sampled
-	_                [8]byte
+	ofPython         atomic.Uint64 // 1 if mpi4py calls here, for lines of Python that have sites themselves
 	named            atomic.Uint64 // 1 when the texts are written
 	//c:type char
 	op [32]byte

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Of this header, core.h and the table of functions: libraries of other numbers are of other builds. */
-#define GOMPI_SHARED_NUMBER 0xb5c08a0979ee9f37ULL
+#define GOMPI_SHARED_NUMBER 0x00231624914e307bULL
 
 /* internal/calls */
 enum {
@@ -703,7 +703,7 @@ struct gompi_site {
 	int64_t fastest;
 	int64_t slowest;
 	uint64_t is_short;
-	uint8_t pad_0[8];
+	uint64_t of_python;
 	uint64_t named;
 	char op[32];
 	char place[80];
@@ -717,6 +717,7 @@ _Static_assert(offsetof(struct gompi_site, time) == 32, "time");
 _Static_assert(offsetof(struct gompi_site, fastest) == 40, "fastest");
 _Static_assert(offsetof(struct gompi_site, slowest) == 48, "slowest");
 _Static_assert(offsetof(struct gompi_site, is_short) == 56, "is_short");
+_Static_assert(offsetof(struct gompi_site, of_python) == 64, "of_python");
 _Static_assert(offsetof(struct gompi_site, named) == 72, "named");
 _Static_assert(offsetof(struct gompi_site, op) == 80, "op");
 _Static_assert(offsetof(struct gompi_site, place) == 112, "place");

@@ -16,6 +16,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool joined; /* the job: Go can be asked */
 static int tools;   /* variables that they have started */
 
+/* CPython's functions, where it is in this process; PyFrame_GetCode came last, in 3.9. */
+extern __attribute__((weak)) int Py_IsInitialized(void), PyGILState_Check(void), PyGILState_Ensure(void), PyFrame_GetLineNumber(void *);
+extern __attribute__((weak)) void PyGILState_Release(int), Py_DecRef(void *), PyErr_Clear(void);
+extern __attribute__((weak)) void *PyGILState_GetThisThreadState(void), *PyEval_GetFrame(void), *PyFrame_GetCode(void *);
+extern __attribute__((weak)) void *PyObject_GetAttrString(void *, const char *);
+extern __attribute__((weak)) const char *PyUnicode_AsUTF8(void *);
+
 static int64_t now(void)
 {
 	struct timespec t;
@@ -29,12 +36,14 @@ static struct gompi_sent *sent(void) { return (struct gompi_sent *)(sites() + GO
 
 static struct gompi_event *events(void) { return (struct gompi_event *)(sent() + gompi_stats.counters->peers); }
 
-/* Rank.name */
-static void rank_name(struct gompi_site *s, const char *name, const void *caller)
+/* Rank.name. line is NULL or a line of Python. */
+static void rank_name(struct gompi_site *s, const char *name, const void *caller, const char *line)
 {
 	Dl_info at;
 	strncpy(s->op, name, sizeof s->op - 1); /* the memory is zero */
-	if (!caller) {
+	if (line) {
+		strcpy(s->place, line);
+	} else if (!caller) {
 		strcpy(s->place, "elsewhere");
 	} else if (dladdr(caller, &at) && at.dli_fname) {
 		const char *file = strrchr(at.dli_fname, '/'), *of = file ? file + 1 : at.dli_fname;
@@ -44,36 +53,49 @@ static void rank_name(struct gompi_site *s, const char *name, const void *caller
 			from = at.dli_saddr;
 		}
 		snprintf(s->place, sizeof s->place, "%s+0x%lx", of, (unsigned long)((const char *)caller - (const char *)from));
+		__atomic_store_n(&s->of_python, strstr(at.dli_fname, "/mpi4py/MPI.") && PyFrame_GetCode, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&s->named, 1, __ATOMIC_RELEASE);
 }
 
 /* Rank.at: it returns the site at a place of the table, if that has a key or can have it. */
-static struct gompi_site *rank_at(uint64_t key, uint64_t i, const char *name, const void *caller)
+static struct gompi_site *rank_at(uint64_t key, uint64_t i, const char *name, const void *caller, const char *line)
 {
 	struct gompi_site *s = &sites()[i];
 	uint64_t was = __atomic_load_n(&s->key, __ATOMIC_RELAXED);
 	if (was == key)
 		return s;
 	if (!was && __atomic_compare_exchange_n(&s->key, &was, key, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-		rank_name(s, name, caller);
+		rank_name(s, name, caller, line);
 		return s;
 	}
 	return was == key ? s : NULL; /* another thread's, just now */
 }
 
-/* Rank.find, with home */
-static struct gompi_site *rank_find(const char *name, const void *caller)
+/* Rank.find, with home. place is the place's part of the key. */
+static struct gompi_site *rank_find(const char *name, uint64_t place, const void *caller, const char *line)
 {
-	uint64_t of_name = (uint64_t)(uintptr_t)name * GOMPI_STATS_ODD, key = ((of_name ^ (uint64_t)(uintptr_t)caller) * GOMPI_STATS_ODD) | 1;
+	uint64_t of_name = (uint64_t)(uintptr_t)name * GOMPI_STATS_ODD, key = ((of_name ^ place) * GOMPI_STATS_ODD) | 1;
 	struct gompi_site *s;
 	for (uint64_t i = 0; i < GOMPI_STATS_PROBES; i++)
-		if ((s = rank_at(key, ((key >> 40) + i) % (GOMPI_STATS_SITES - GOMPI_STATS_SPARE), name, caller)))
+		if ((s = rank_at(key, ((key >> 40) + i) % (GOMPI_STATS_SITES - GOMPI_STATS_SPARE), name, caller, line)))
 			return s;
 	for (uint64_t i = 0; i < GOMPI_STATS_PROBES; i++)
-		if ((s = rank_at(of_name | 1, GOMPI_STATS_SITES - GOMPI_STATS_SPARE + ((of_name >> 40) + i) % GOMPI_STATS_SPARE, name, NULL)))
+		if ((s = rank_at(of_name | 1, GOMPI_STATS_SITES - GOMPI_STATS_SPARE + ((of_name >> 40) + i) % GOMPI_STATS_SPARE, name, NULL, NULL)))
 			return s;
 	return NULL;
+}
+
+/* rank_line returns the site of a line in Python, "src/train.py:31". */
+static struct gompi_site *rank_line(const char *name, const char *file, int number)
+{
+	char line[sizeof(((struct gompi_site *)0)->place)];
+	const char *end = file + strlen(file), *from = end;
+	uint64_t hash = 0;
+	for (int slashes = 0; from > file && end - from < 64 && (from[-1] != '/' || !slashes++); from--)
+		hash = (hash ^ (uint64_t)from[-1]) * GOMPI_STATS_ODD;
+	snprintf(line, sizeof line, "%s:%d", from, number);
+	return rank_find(name, hash ^ (uint64_t)number, NULL, line);
 }
 
 static void enter(struct gompi_span *span, int64_t at)
@@ -88,7 +110,7 @@ static void enter(struct gompi_span *span, int64_t at)
 void gompi_span_begin(struct gompi_span *span, const char *name, const void *caller)
 {
 	struct gompi_counters *c = gompi_stats.counters;
-	struct gompi_site *s = rank_find(name, caller);
+	struct gompi_site *s = rank_find(name, (uint64_t)(uintptr_t)caller, caller, NULL);
 	if (!s) {
 		__atomic_fetch_add(&c->uncounted, 1, __ATOMIC_RELAXED);
 		return;
@@ -129,23 +151,56 @@ static void rank_write(const struct gompi_span *span, int64_t took, uint64_t byt
 	__atomic_store_n(&e->stamp, n + 1, __ATOMIC_SEQ_CST);
 }
 
+/* at_line moves a call of mpi4py's to the site of its line in Python. The site where it began stays
+ * without times, so that each call is timed.
+ *
+ * mpi4py has let go of Python's lock and takes it next: a wait for it at the call's end is no new
+ * one. (At the begin another thread may hold it until this call has been made.) PyGILState_Check is
+ * true where the thread has the lock, and wherever it is better left alone: with sub-interpreters,
+ * and after Python's end. */
+static void at_line(struct gompi_span *span)
+{
+	if (PyGILState_Check() || !PyGILState_GetThisThreadState() || !Py_IsInitialized())
+		return;
+	struct gompi_moves moves = gompi_moves;
+	int state = PyGILState_Ensure();
+	void *frame = PyEval_GetFrame(), *code = frame ? PyFrame_GetCode(frame) : NULL;
+	void *file = code ? PyObject_GetAttrString(code, "co_filename") : NULL;
+	const char *name = file ? PyUnicode_AsUTF8(file) : NULL;
+	struct gompi_site *s = name ? rank_line(span->site->op, name, PyFrame_GetLineNumber(frame)) : NULL;
+	if (!name)
+		PyErr_Clear();
+	Py_DecRef(file);
+	Py_DecRef(code);
+	PyGILState_Release(state);
+	gompi_moves = moves; /* Python may have collected garbage, and so called MPI_Comm_free */
+	if (s) {
+		__atomic_fetch_add(&s->calls, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&span->site->calls, 1, __ATOMIC_RELAXED);
+		span->site = s;
+	}
+}
+
 /* Span.End, with took of site */
 void gompi_span_end(struct gompi_span *span)
 {
 	struct gompi_counters *c = gompi_stats.counters;
+	int64_t took = 0;
+	if (span->begin) {
+		int64_t at = now();
+		if ((took = at - span->begin - c->clock) < 0)
+			took = 0;
+		if (took > GOMPI_STATS_LONG) /* something held this one up, not those that it stands for */
+			span->stands = 1;
+		counters_exit(c, span->begin, at, span->stands - 1);
+	}
+	if (__builtin_expect(__atomic_load_n(&span->site->of_python, __ATOMIC_ACQUIRE), 0))
+		at_line(span);
 	struct gompi_site *s = span->site;
 	uint64_t bytes = gompi_moves.bytes - span->moved;
 	if (bytes)
 		__atomic_fetch_add(&s->bytes, bytes, __ATOMIC_RELAXED);
-	if (!span->begin)
-		return;
-	int64_t at = now(), took = at - span->begin - c->clock;
-	if (took < 0)
-		took = 0;
-	if (took > GOMPI_STATS_LONG) /* something held this one up, not those that it stands for */
-		span->stands = 1;
-	counters_exit(c, span->begin, at, span->stands - 1);
-	if (!span->stands)
+	if (!span->begin || !span->stands)
 		return;
 	uint64_t calls = __atomic_load_n(&s->calls, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&s->timed, 1, __ATOMIC_RELAXED);
