@@ -9,6 +9,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/internal/mem/memtest"
 )
 
 // mixed returns parameters of several types, whose values say whose they are.
@@ -104,11 +105,16 @@ func TestTensorsOfSeveralTypesBecomeTheAverage(t *testing.T) {
 }
 
 func TestParametersThatHaveNoAverageAreRefused(t *testing.T) {
+	onDevice, err := memtest.NewDevice("device").Alloc(comm.TypeOf[float32](), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, p := range map[string]*Tensor{
 		`"p" has numbers of bool: want a type that has averages`: {Data: comm.Of(make([]bool, 2))},
 		`"p" of 6 numbers has the shape [2 4], which is 8`:       {Data: comm.Of(make([]float32, 6)), Shape: []int{2, 4}},
 		`"p" of 6 numbers has rows of 4: want a divisor`:         {Data: comm.Of(make([]float32, 6)), Row: 4},
 		`"p" has rows of float64 in`:                             {Data: comm.Of(make([]float64, 6)), Row: 3},
+		`"p" is in device: want host memory, or NewOn`:           {Data: onDevice},
 	} {
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 			own := *p

@@ -517,6 +517,7 @@ func wrongCalls(ctx context.Context, c *comm.Comm, g *topology.Cart, n *topology
 		"recv has 9 elements: want 8 (sources x send)":                                       g.NeighborAllgather(ctx, x(2), x(9)),
 		"3 counts and 0 displacements for recv: want 4, displacements may be nil":            g.NeighborAllgatherv(ctx, x(2), x(8), []int{2, 2, 2}, nil),
 		"4 counts and 1 displacements for recv: want 4, displacements may be nil":            g.NeighborAllgatherv(ctx, x(2), x(8), []int{2, 2, 2, 2}, []int{0}),
+		"4 counts and 5 displacements for recv: want 4, displacements may be nil":            g.NeighborAllgatherv(ctx, x(2), x(8), []int{2, 2, 2, 2}, []int{0, 2, 4, 6, 8}),
 		"block 3 of recv has 2 elements from 6 on: want it inside the 7 there are":           g.NeighborAllgatherv(ctx, x(2), x(7), []int{2, 2, 2, 2}, nil),
 		"send has 6 elements: want a multiple of 4, a block for each neighbor":               g.NeighborAlltoall(ctx, x(6), x(4)),
 		"recv has 7 elements: want a multiple of 4, a block for each neighbor":               g.NeighborAlltoall(ctx, x(4), x(7)),

@@ -368,8 +368,13 @@ func TestOpenTakesOverWhatItInherits(t *testing.T) {
 		os.Setenv(env.LocalSize, "2")
 	}
 	a.send(testWelcome())
+	inet, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(inet)
 	for name, spoiled := range map[string][3]int{
-		"boot socket": {bell, a.seg.FD(), bell}, "segment": {a.rank, bell, bell}, "doorbells": {a.rank, a.seg.FD(), 1 << 19},
+		"boot socket": {bell, a.seg.FD(), bell}, "socket's domain": {inet, a.seg.FD(), bell}, "segment": {a.rank, bell, bell}, "doorbells": {a.rank, a.seg.FD(), 1 << 19},
 	} {
 		set(spoiled[0], spoiled[1], spoiled[2])
 		if _, err := Open(t.Context()); err == nil || !strings.Contains(err.Error(), "@gompi-test-nobody") {

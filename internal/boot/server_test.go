@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/rank0"
+	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 )
 
@@ -224,6 +225,20 @@ func TestWithoutRankZeroTheOthersGiveUp(t *testing.T) {
 		if !errors.Is(errs[r], context.DeadlineExceeded) || !strings.Contains(errs[r].Error(), "looking for rank 0") {
 			t.Errorf("rank %d: %v", r, errs[r])
 		}
+	}
+}
+
+func TestTheEndOfTheContextIsWhyARankDoesNotJoin(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	own, silent := net.Pipe()
+	defer silent.Close()
+	go func() {
+		silent.Read(make([]byte, wire.MaxUp)) // the rank has said where it is
+		cancel(why)
+	}()
+	if _, err := newClient(ctx, own, [32]byte{}); err != why {
+		t.Errorf("error %v, want %v", err, why)
 	}
 }
 

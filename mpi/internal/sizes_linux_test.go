@@ -117,6 +117,7 @@ func allMistakes() error {
 	const none, no, large = abi.Handle(table.DatatypeNull), abi.Handle(table.OpNull), 1 << 60
 	b, one, negative := addr(make([]int32, 8)), array(1), array(-1)
 	var grid abi.Handle
+	var size int
 	err := do("Cart_create", world0, 1, array(1), array(1), 0, &grid)
 	for what, r := range map[string]struct {
 		err  error
@@ -124,6 +125,9 @@ func allMistakes() error {
 	}{
 		"root, then type":                {do("Bcast", b, 1, none, 1, world0), errs.Root},
 		"count, then operator":           {do("Allreduce", b, b, -1, intHandle, no, world0), errs.Count},
+		"count of a form, then type":     {do("Pack_external_size", text("external32"), -1, none, &size), errs.Count},
+		"handler of no communicator":     {do("Comm_call_errhandler", abi.Handle(table.CommNull), 1), errs.Comm},
+		"buffer of no session":           {do("Session_flush_buffer", abi.Handle(table.SessionNull)), errs.Session},
 		"received, then sent":            {do("Allgather", b, -1, intHandle, b, 1, none, world0), errs.Type},
 		"received, then sent by all":     {do("Alltoall", b, -1, intHandle, b, 1, none, world0), errs.Type},
 		"sent counts, then received":     {do("Alltoallv", b, negative, one, intHandle, b, one, one, none, world0), errs.Count},

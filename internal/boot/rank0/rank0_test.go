@@ -135,6 +135,14 @@ func TestTheServerAcceptsAgainAfterAnError(t *testing.T) {
 	conn.Close()
 }
 
+func TestRanksLearnWhyOthersDidNotGetIn(t *testing.T) {
+	s := &Server{size: 2, ranks: make([]*rankConn, 2), acceptErr: syscall.EMFILE}
+	s.GiveUp(time.Second)
+	if want := "the first is rank 0; rank 0 could not accept connections: too many open files"; !strings.Contains(string(s.backlog), want) {
+		t.Errorf("ranks get %q, want %q", s.backlog, want)
+	}
+}
+
 // Whoever connects and says nothing keeps no rank out, however many there are.
 func TestSilentConnectionsDelayNoRank(t *testing.T) {
 	ln := listen(t)

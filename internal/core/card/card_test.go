@@ -2,6 +2,7 @@ package card
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"gompi/internal/boot"
@@ -89,6 +90,10 @@ func TestLoadIsRanksToAProcessor(t *testing.T) {
 			if got[i] != tt.want[i] {
 				t.Errorf("%s: load of host %d: %v, want %v", tt.name, i, got[i], tt.want[i])
 			}
+		}
+		tt.cards[0].Rules = new(path.Rules).Encode()
+		if rules, err := tt.cards.Agreed(tt.info); err != nil || rules.Oversubscribed != (slices.Max(tt.want) > 1) {
+			t.Errorf("%s: loads of %v, %v, make other rules than oversubscribed ones from 2 on", tt.name, tt.want, err)
 		}
 	}
 }

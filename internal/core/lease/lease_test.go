@@ -124,8 +124,14 @@ func TestReceivesPassInOrder(t *testing.T) {
 			t.Errorf("receive %d that was taken over is %+v: want that from %d", i, r, w)
 		}
 	}
-	if len(got) != len(want) || l.Holds() {
-		t.Errorf("%d were taken over, and C holds some: %v; want 5, false", len(got), l.Holds())
+	if len(got) != len(want) || l.Holds() || l.passing {
+		t.Errorf("%d were taken over, and C holds some: %v, and some pass: %v; want 5, false, false", len(got), l.Holds(), l.passing)
+	}
+	if !l.Claim() || !l.Holds() || l.Claim() {
+		t.Error("what C does not hold cannot be claimed once")
+	}
+	if l.EndClaim(false); l.Holds() || l.passing {
+		t.Error("the end of the claim leaves C with receives")
 	}
 	for _, p := range places {
 		l.Free(p)

@@ -103,6 +103,7 @@ func TestAMoveGoesThroughItsStages(t *testing.T) {
 		{"a message without payload", Posted, 0, 10, plain, []step{fetch(0, "waits filling: cts 9 token 5"), arrives(0, "done filling: ")}},
 		{"payload that was not asked for", Posted, 10, 10, plain, []step{arrives(10, "unexpected posted: ")}},
 		{"longer than the buffer", Posted, 10, 4, plain, []step{fetch(0, "waits filling: cts 9 token 5"), arrives(10, "done filling: ")}},
+		{"longer than a buffer without bytes", Posted, 10, 0, plain, []step{fetch(0, "waits filling: cts 9 token 5"), arrives(10, "done filling: ")}},
 		{"longer than the buffer, with a place", Posted, 10, 4, mapping, []step{fetch(8, "waits filling: cts 9 token 5")}},
 		{"stored by the sender", Posted, 10, 10, placed, []step{fetch(0, "waits filling: cts 9 token 5 place 7")}},
 		{"copied from the sender", Posted, 10, 10, mapping, []step{

@@ -332,6 +332,14 @@ func TestGoodbyesAreCompared(t *testing.T) {
 	}
 }
 
+func TestPartSaysWhyTheChannelBrokeBeforeAnyCall(t *testing.T) {
+	m := newMember(t)
+	m.arrives(2, transport.Header{Kind: transport.Revoke}, liveness.Reason{Rank: 2, Cause: "stumbled"}.Encode())
+	if err := m.Part(t.Context()); err == nil || !strings.Contains(err.Error(), "stumbled") {
+		t.Errorf("Part returns %v, want that rank 2 stumbled", err)
+	}
+}
+
 // A rank that does not know that the members behind it agree sends no further goodbyes: who receives
 // all would take it that all agree.
 func TestGoodbyesAreNotSentOnWithoutThoseBefore(t *testing.T) {

@@ -35,7 +35,7 @@ func TestShutWaitsForWriters(t *testing.T) {
 		asks int
 		gone func(writer int) bool
 	}{
-		{"the write is over", 3, func(writer int) bool { all[writer].Written(); return false }},
+		{"the write is over", 100, func(writer int) bool { all[writer].Written(); return false }},
 		{"the writer is lost", 3, func(int) bool { return true }},
 	} {
 		asked = 0

@@ -46,3 +46,15 @@ func TestOnlyGroupsOfTheGoneAreSwept(t *testing.T) {
 		t.Errorf("there are %q, want %q", there, kept)
 	}
 }
+
+func TestAKilledGroupIsTheKernels(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "cgroup.kill")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	(&Group{dir: dir}).Kill()
+	if got, err := os.ReadFile(file); err != nil || string(got) != "1" {
+		t.Errorf("cgroup.kill gets %q, %v, want 1", got, err)
+	}
+}

@@ -1,12 +1,16 @@
 package remote
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestLastWordsAreThoseThatSayWhy(t *testing.T) {
 	for output, want := range map[string]string{
 		"": "", "\n \n": "", "a\nb \r\n\n": "b", "use only with leave\n*****\n": "use only with leave",
 		"fatal error: no files\n\ngoroutine 1 gp=0x1 m=0 mp=0x2 [running]:\nruntime.throw({0x8ad549?, 0x1?})\n\tpanic.go:1 +0xa5\n": "fatal error: no files",
 		"x\nWarning: Permanently added 'h' (ED25519) to the list of known hosts.\n":                                                 "x",
+		"x" + strings.Repeat("é", longestWords/2):                                                                                   "x" + strings.Repeat("é", longestWords/2-1) + "...",
 	} {
 		if got := lastLines(output, ""); got != want {
 			t.Errorf("%q: %q, want %q", output, got, want)

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"os/exec"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,4 +30,24 @@ func TestAnAgentBehindAConnectionIsNotWaitedForWithoutEnd(t *testing.T) {
 			t.Errorf("it says %q, want %q", how, "has ended")
 		}
 	})
+}
+
+// Another process may have the number of one that has been waited for.
+func TestWhoHasBeenWaitedForGetsNoSignal(t *testing.T) {
+	p, other := &Process{cmd: exec.Command("true")}, exec.Command("cat")
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*exec.Cmd{p.cmd, other} {
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.wait()
+	p.signal(other.Process.Pid, syscall.SIGKILL)
+	in.Close()
+	if err := other.Wait(); err != nil {
+		t.Error(err)
+	}
 }

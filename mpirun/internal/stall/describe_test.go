@@ -23,13 +23,13 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 	}{
 		{"none", nil, ctl.RankDoing{Text: "has called nothing but Init"}, 0},
 		{"done", []seg.Recording{done}, ctl.RankDoing{Text: "is in no call, the last was barrier() number 1", Marks: []ctl.Mark{{Seq: 1}}}, 0},
-		{"collective", []seg.Recording{done, open}, ctl.RankDoing{Text: "is in barrier() number 2", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Seq: 2}}}, 2},
+		{"collective", []seg.Recording{done, open}, ctl.RankDoing{Text: "is in barrier() number 2", Site: "x.go:7", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Seq: 2}}}, 2},
 		{"waited for", []seg.Recording{open, call(3, calls.Barrier, 7, 4, 0, true), call(4, calls.Wait, 0, 0, 50, false)},
-			ctl.RankDoing{Text: "is in barrier() number 2", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Comm: 7, Seq: 4}, {Seq: 2}}}, 4},
+			ctl.RankDoing{Text: "is in barrier() number 2", Site: "x.go:7", Since: 95 * time.Nanosecond, In: ctl.Mark{Seq: 2}, Marks: []ctl.Mark{{Comm: 7, Seq: 4}, {Seq: 2}}}, 4},
 	} {
 		var got ctl.RankDoing
 		var at uint64
-		site := func(number uint64) string { at = number; return "" }
+		site := func(number uint64) string { at = number; return "x.go:7" }
 		Describe(&got, tt.calls, site, nil, 100)
 		if at != tt.at || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v at %d, want %+v at %d", tt.name, got, at, tt.want, tt.at)
