@@ -72,7 +72,7 @@ func sizesOf(ranks, perHost, hosts int) sizes {
 		layout:  length(&ctl.Layout{Placement: runs, Hosts: names}),
 		welcome: len(wire.Append(nil, &wire.Welcome{Size: ranks, JobID: launch.JobID, Placement: runs, Hosts: names})),
 		card:    len(wire.Append(nil, &wire.Card{Data: card})), cards: length(&ctl.Cards{Data: cards(min(perHost, ranks))}) + t.Report,
-		gathered: length(&ctl.Gathered{Data: cards(ranks)}), drained: length(&ctl.Drained{}) + t.Report,
+		gathered: length(&ctl.Gathered{Frame: wire.Append(nil, &wire.Cards{Data: cards(ranks)})}), drained: length(&ctl.Drained{}) + t.Report,
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"io"
 	"math"
 
@@ -31,6 +32,16 @@ func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
 // Next takes the next message from f. ok is false if the message is incomplete. Its byte slices are
 // valid until f.ReadBuffer is called.
 func Next(f *Frames) (m Message, ok bool, err error) { return protocol.Next(f) }
+
+// Parse returns the message of a whole frame. Byte slices in it alias frame.
+func Parse(frame []byte) (Message, error) {
+	f := Frames{Limit: MaxDown, buf: frame, end: len(frame)}
+	m, ok, err := protocol.Next(&f)
+	if err == nil && (!ok || f.Partial()) {
+		err = fmt.Errorf("%w: %d bytes, want one frame", ErrFrame, len(frame))
+	}
+	return m, err
+}
 
 // Receive returns the next message of f. It reads missing bytes from r and blocks until the message
 // is whole. Its byte slices are valid until the next call.
@@ -199,7 +210,7 @@ func (m *Join) fields(c *Codec) {
 	c.String(&m.SegmentSocket, maxName)
 }
 
-// Leave is the goodbye of a rank without an agent.
+// Leave is a rank's goodbye.
 type Leave struct{}
 
 func (*Leave) fields(*Codec) {}

@@ -82,10 +82,7 @@ func spans(c *Codec, v *[]Span) {
 	})
 }
 
-func (m *Vote) fields(c *Codec) { m.Fields(c) }
-
-// Fields codes the fields of m.
-func (m *Vote) Fields(c *Codec) {
+func (m *Vote) fields(c *Codec) {
 	Uint(c, &m.Comm, math.MaxUint64)
 	Uint(c, &m.Seq, math.MaxUint64)
 	Uint(c, &m.Kind, uint64(Restore))
@@ -118,10 +115,7 @@ type Replacement struct {
 	Card     []byte // of By
 }
 
-func (m *Outcome) fields(c *Codec) { m.Fields(c) }
-
-// Fields codes the fields of m.
-func (m *Outcome) Fields(c *Codec) {
+func (m *Outcome) fields(c *Codec) {
 	Uint(c, &m.Comm, math.MaxUint64)
 	Uint(c, &m.Seq, math.MaxUint64)
 	Uint(c, &m.Flags, math.MaxUint64)

@@ -161,6 +161,20 @@ func TestParseRefusesFramesThatNoRankSends(t *testing.T) {
 	}
 }
 
+func TestParseTakesOneWholeFrame(t *testing.T) {
+	for _, want := range examples() {
+		frame := Append(nil, want)
+		if got, err := Parse(frame); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("parsed %+v, error %v; want %+v", got, err, want)
+		}
+		for _, bad := range [][]byte{nil, frame[:len(frame)-1], append(frame, 0), append(frame, frame...)} {
+			if m, err := Parse(bad); !errors.Is(err, ErrFrame) {
+				t.Errorf("%T in %d bytes instead of %d: parsed %+v, error %v; want %v", want, len(bad), len(frame), m, err, ErrFrame)
+			}
+		}
+	}
+}
+
 // A text that is too long is cut where it is written, and can be read.
 func TestProseIsCutToTheLimit(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{

@@ -258,22 +258,20 @@ func (a *agent) readOrders() {
 			if err == nil && !ok {
 				break
 			}
+			if err == nil {
+				err = a.follow(m)
+			}
 			if err != nil {
 				a.note("orders of the launcher: %v", err)
 				a.launcherLost()
 				return
 			}
-			a.follow(m)
 		}
 	}
 }
 
 // follow obeys m.
-func (a *agent) follow(m ctl.Message) {
-	switch m.(type) {
-	case *ctl.Died, *ctl.Absent, *ctl.Revoked, *ctl.Terminate:
-		a.learnOfFailure()
-	}
+func (a *agent) follow(m ctl.Message) error {
 	switch m := m.(type) {
 	case *ctl.Ping:
 		a.pong(m)
@@ -294,14 +292,9 @@ func (a *agent) follow(m ctl.Message) {
 		a.answer(m)
 	case *ctl.Gathered:
 		a.gathered = true
-		a.broadcast(&wire.Cards{Data: m.Data})
-	case *ctl.Died:
-		a.broadcast(&wire.Died{Rank: world.Rank(m.Rank), Text: m.Text})
-	case *ctl.Left:
-		a.left[world.Rank(m.Rank)] = true
-		a.broadcast(&wire.Left{Rank: world.Rank(m.Rank)})
-	case *ctl.Outcome:
-		a.sendOutcome(&m.Outcome)
+		a.broadcast(m.Frame, false)
+	case *ctl.ToRanks:
+		return a.pass(m.Frame)
 	case *ctl.Replace:
 		a.replace(m)
 	case *ctl.Brief:
@@ -309,13 +302,12 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.NoMore:
 		a.end.noMore = true
 	case *ctl.Absent:
+		a.learnOfFailure()
 		a.noteAbsent(world.Rank(m.Rank))
 	case *ctl.Fenced:
 		a.pmi.Fenced(m.Puts)
-	case *ctl.Revoked:
-		a.revoked[m.Comm] = true
-		a.broadcast(&wire.Revoked{Rank: world.Rank(m.Rank), Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:
+		a.learnOfFailure()
 		a.terminate(m)
 	case *ctl.FindGPUs:
 		a.loop.Aside(func() func() {
@@ -327,6 +319,7 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Reach:
 		a.reach(m)
 	}
+	return nil
 }
 
 // answer reports the calls of the ranks, or asks ranks for their stacks.
@@ -359,7 +352,7 @@ func (a *agent) answer(m *ctl.Ask) {
 func (a *agent) noteAbsent(rank world.Rank) {
 	a.absent = append(a.absent, rank)
 	if a.cards > 0 {
-		a.broadcast(absence(rank))
+		a.broadcast(absence(rank), false)
 	}
 	a.pmi.Absent(int(rank))
 }

@@ -224,7 +224,7 @@ func (a *agent) terminate(m *ctl.Terminate) {
 		return
 	}
 	a.end.ordered = true
-	a.broadcast(&wire.Terminate{Text: m.Text})
+	a.broadcast(wire.Append(nil, &wire.Terminate{Text: m.Text}), true)
 	a.end.term, a.end.delay = time.Now().Add(m.Interrupt), m.Delay
 	if m.Interrupt > 0 {
 		a.signal(unix.SIGINT)

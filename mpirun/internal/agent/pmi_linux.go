@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot/pmi"
-	"gompi/internal/seg"
+	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/proc"
 )
@@ -118,7 +118,7 @@ func (a *agent) Fence(puts []string) { a.report(&ctl.Fence{Puts: puts}) }
 
 // Abort implements pmi.Callbacks.
 func (a *agent) Abort(c *pmi.Client, code int, reason string) {
-	a.report(&ctl.Abort{Rank: c.Rank, Code: code, Time: seg.Unix(seg.Now()), Reason: reason})
+	a.passUp(c.Rank, &wire.Abort{Code: code, Reason: reason})
 }
 
 // Answer implements pmi.Callbacks. Clients send one request at a time, so that their sockets

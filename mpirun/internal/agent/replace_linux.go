@@ -62,11 +62,7 @@ func (a *agent) brief(m *ctl.Brief) {
 	}
 	p := a.ranks[i]
 	p.unbriefed = false
-	frame := wire.Append(nil, &wire.Cards{Data: m.Data})
-	for _, d := range m.Dead {
-		frame = wire.Append(frame, &wire.Died{Rank: world.Rank(d.Rank), Text: d.Text})
-	}
-	a.send(p, frame)
+	a.send(p, m.Frames)
 	a.segment.Bump()
 }
 

@@ -19,13 +19,12 @@ const maxBacklog = 256 << 20
 
 func rankFrames() wire.Frames { return wire.Frames{Limit: wire.MaxUp} }
 
-// broadcast sends m to all ranks of the host with open communicators.
-func (a *agent) broadcast(m wire.Message) {
+// broadcast sends a frame to all ranks of the host with open communicators. Replacements get only
+// the order to end before their briefing.
+func (a *agent) broadcast(frame []byte, ending bool) {
 	if a.segment == nil {
 		return
 	}
-	frame := wire.Append(nil, m)
-	_, ending := m.(*wire.Terminate)
 	for _, p := range a.ranks {
 		if a.segment.State(p.local()) < seg.Closed && (!p.unbriefed || ending) {
 			a.send(p, frame)
@@ -34,10 +33,32 @@ func (a *agent) broadcast(m wire.Message) {
 	a.segment.Bump() // after the news is in the sockets: see seg.Segment.Bump
 }
 
-// sendOutcome sends the outcome of an agreement to its participants.
-func (a *agent) sendOutcome(o *wire.Outcome) {
-	a.originals.learn(o.Replaced)
-	frame := wire.Append(nil, o)
+// pass passes a frame of the launcher on to the ranks, as it is. The agent reads it to learn of
+// failures, and of the ranks that have left or been replaced.
+func (a *agent) pass(frame []byte) error {
+	m, err := wire.Parse(frame)
+	if err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case *wire.Died:
+		a.learnOfFailure()
+	case *wire.Left:
+		a.left[m.Rank] = true
+	case *wire.Revoked:
+		a.learnOfFailure()
+		a.revoked[m.Comm] = true
+	case *wire.Outcome:
+		a.originals.learn(m.Replaced)
+		a.sendOutcome(m, frame)
+		return nil
+	}
+	a.broadcast(frame, false)
+	return nil
+}
+
+// sendOutcome sends the frame of an agreement's outcome to the participants.
+func (a *agent) sendOutcome(o *wire.Outcome, frame []byte) {
 	for _, v := range o.Living {
 		if i, ours := a.local[int(v.Rank)]; ours {
 			a.send(a.ranks[i], frame)
@@ -152,13 +173,13 @@ func (a *agent) rankMessage(p *process, m wire.Message) error {
 		}
 		p.card, p.hasCard, p.cardAt = append([]byte(nil), m.Data...), true, seg.Now()
 		if p.invite != nil {
-			a.report(&ctl.LateCard{Rank: p.Rank.Rank, Data: p.card})
+			a.passUp(p.Rank.Rank, m)
 			break
 		}
 		a.cards++
 		a.pmi.Mixed()
 		for _, r := range a.absent {
-			a.send(p, wire.Append(nil, absence(r)))
+			a.send(p, absence(r))
 		}
 		if a.cards == len(a.launch.Ranks) {
 			all := &ctl.Cards{}
@@ -172,32 +193,33 @@ func (a *agent) rankMessage(p *process, m wire.Message) error {
 	case *wire.Revoke:
 		if !a.revoked[m.Comm] { // one report is enough for all ranks
 			a.revoked[m.Comm] = true
-			a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
+			a.passUp(p.Rank.Rank, m)
 		}
-	case *wire.Leave:
-		a.report(&ctl.Left{Rank: p.Rank.Rank})
 	case *wire.Inquire:
 		if a.left[m.Rank] {
 			a.send(p, wire.Append(nil, &wire.Left{Rank: m.Rank}))
 			a.segment.Bump()
 		} else { // the answer will go to all ranks of the host
-			a.report(&ctl.Inquire{Rank: int(m.Rank), Time: seg.Unix(seg.Now())})
+			a.passUp(p.Rank.Rank, m)
 		}
 	case *wire.Detached:
 		a.detached(p, m.Rank)
-	case *wire.Vote:
-		a.report(&ctl.Vote{Rank: p.Rank.Rank, Vote: *m})
-	case *wire.Abort:
-		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: seg.Unix(seg.Now()), Reason: m.Reason})
+	case *wire.Leave, *wire.Vote, *wire.Abort:
+		a.passUp(p.Rank.Rank, m)
 	default:
 		return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m)
 	}
 	return nil
 }
 
-// absence is the message to ranks in Init about a rank that never joins.
-func absence(rank world.Rank) *wire.Died {
-	return &wire.Died{Rank: rank, Text: "ended with status 0 and never called Init"}
+// passUp passes a rank's message on to the launcher.
+func (a *agent) passUp(rank int, m wire.Message) {
+	a.report(&ctl.FromRank{Rank: rank, Time: seg.Unix(seg.Now()), Frame: wire.Append(nil, m)})
+}
+
+// absence is the frame to ranks in Init about a rank that never joins.
+func absence(rank world.Rank) []byte {
+	return wire.Append(nil, &wire.Died{Rank: rank, Text: "ended with status 0 and never called Init"})
 }
 
 // listen listens for ranks whose inherited descriptors were closed. Ranks do without if the host

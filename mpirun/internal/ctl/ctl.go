@@ -2,8 +2,9 @@
 // Its only input or output is reading messages from a stream.
 //
 // An agent writes Magic and then frames; the launcher writes frames alone. Frames are defined by
-// internal/boot/wire. Lists of ranks and descriptors are bounded, and decoding takes memory only
-// for bytes that have arrived.
+// internal/boot/wire, and so are the messages of ranks and for ranks: FromRank, ToRanks, Gathered
+// and Brief hold them as frames. Lists of ranks and descriptors are bounded, and decoding takes
+// memory only for bytes that have arrived.
 package ctl
 
 import (
@@ -16,7 +17,7 @@ import (
 )
 
 // Magic opens an agent's output. Its number, one digit, is raised when a message changes.
-const Magic = "\x00gompi agent C\n"
+const Magic = "\x00gompi agent D\n"
 
 // Version is gompirun's own. Launcher and agents of one job have the same version.
 const Version = version.Number
@@ -39,12 +40,11 @@ const Silence = 3
 type Message interface{ fields(*wire.Codec) }
 
 var protocol = wire.NewProtocol[Message](Message.fields,
-	&Hello{}, &Started{}, &Failed{}, &Output{}, &Consumed{}, &Cards{}, &Revoke{}, &Abort{}, &Alone{},
+	&Hello{}, &Started{}, &Failed{}, &Output{}, &Consumed{}, &Cards{}, &FromRank{}, &Alone{},
 	&Exited{}, &Doing{}, &Drained{}, &Note{}, &Launch{}, &Input{}, &Credit{}, &Signal{}, &Ask{},
-	&Gathered{}, &Died{}, &Absent{}, &Revoked{}, &Terminate{}, &Stalled{}, &Ping{}, &Pong{},
-	&Stacks{}, &Fence{}, &Fenced{}, &Examine{}, &Findings{}, &Reach{}, &Reached{}, &Want{},
-	&Piece{}, &FindGPUs{}, &GPUs{}, &Nudge{}, &Inquire{}, &Left{}, &Vote{}, &Outcome{},
-	&Replace{}, &LateCard{}, &Brief{}, &NoMore{}, &Figures{}, &Events{}, &Layout{},
+	&Gathered{}, &ToRanks{}, &Absent{}, &Terminate{}, &Stalled{}, &Ping{}, &Pong{}, &Stacks{},
+	&Fence{}, &Fenced{}, &Examine{}, &Findings{}, &Reach{}, &Reached{}, &Want{}, &Piece{},
+	&FindGPUs{}, &GPUs{}, &Nudge{}, &Replace{}, &Brief{}, &NoMore{}, &Figures{}, &Events{}, &Layout{},
 )
 
 // Append appends m's frame.

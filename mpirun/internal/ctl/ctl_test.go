@@ -13,7 +13,6 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/stats"
-	"gompi/internal/world"
 )
 
 // examples holds at least one message of every kind.
@@ -26,20 +25,15 @@ func examples() []Message {
 		&Output{Rank: 1, Stream: Stderr, Data: []byte("line\n")},
 		&Consumed{Bytes: 9},
 		&Cards{Data: [][]byte{{1}, {}}},
-		&Revoke{Rank: 1, Comm: 1 << 63, Cause: []byte("c")},
-		&Inquire{Rank: 5, Time: 1753},
-		&Left{Rank: 5},
-		&Vote{Rank: 2, Vote: wire.Vote{Comm: 1, Seq: 2, Kind: wire.Agree, Flags: 3, Members: []wire.Span{{First: 0, Count: 4}}, Part: []byte("part")}},
-		&Outcome{wire.Outcome{Comm: 1, Seq: 2, Flags: 3, Living: []wire.Voter{{Rank: 2, Part: []byte("part")}}, Dead: []world.Rank{1}, Differ: "d"}},
+		&FromRank{Rank: 1, Time: 1753, Frame: wire.Append(nil, &wire.Revoke{Comm: 1 << 63, Cause: []byte("c")})},
+		NewToRanks(&wire.Left{Rank: 5}),
 		&Replace{Rank: 9, Original: 1, Invite: wire.Invite{Comm: 1, Seq: 2, Members: []wire.Span{{First: 0, Count: 4}}}},
-		&LateCard{Rank: 9, Data: []byte("card")},
-		&Brief{Rank: 9, Data: [][]byte{{1}, {}}, Dead: []Died{{Rank: 1, Text: "was killed"}}},
+		&Brief{Rank: 9, Frames: wire.Append(wire.Append(nil, &wire.Cards{}), &wire.Died{Rank: 1, Text: "was killed"})},
 		&NoMore{},
 		&Figures{Copies: 12e9, Figures: stats.Figures{Rank: 1, Begun: 5, Left: 9, Uncounted: 1, Dropped: 2,
 			Sites: []stats.Site{{Op: "send", Place: "a/b.go:1", Calls: 3, Bytes: 24, Timed: 2, Time: 900, Fastest: 200, Slowest: 400}},
 			Peers: []stats.Peer{{Rank: 0, Messages: 3, Bytes: 24}}}},
 		&Events{Rank: 1, Events: []stats.Event{{Begin: 5, Duration: 3, Site: 0, Peer: -1, Tag: 7, Bytes: 8}}},
-		&Abort{Rank: 1, Code: -7, Time: 1 << 60, Reason: "r"},
 		&Alone{Rank: 2, PID: 78, Why: "uses Open MPI", Sure: true},
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail"), Recorded: "ValueError: x"},
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, MPI: true, Tail: []byte{}},
@@ -72,10 +66,8 @@ func examples() []Message {
 		&Ask{},
 		&Ask{Stacks: []int{0, 7}},
 		&Stacks{Rank: 7, Text: "goroutine 1 [select]:"},
-		&Gathered{Data: [][]byte{[]byte("a"), []byte("b")}},
-		&Died{Rank: 2, Text: "killed"},
+		&Gathered{Frame: wire.Append(nil, &wire.Cards{Data: [][]byte{[]byte("a"), []byte("b")}})},
 		&Absent{Rank: 2},
-		&Revoked{Rank: 1, Comm: 2, Cause: []byte("c")},
 		&Terminate{Interrupt: time.Second, Delay: 2 * time.Second, Text: "end"},
 		&FindGPUs{},
 		&GPUs{Found: []byte("{}"), Visible: "0,1", Limited: true},

@@ -162,47 +162,24 @@ func (m *Ask) fields(c *wire.Codec) {
 	c.Bools(&m.Counts)
 }
 
-// Gathered holds the cards of all ranks of the job, by rank.
-type Gathered struct{ Data [][]byte }
+// Gathered passes the ranks the cards of all ranks of the job, undecoded.
+type Gathered struct{ Frame []byte } // of a wire.Cards
 
-func (m *Gathered) fields(c *wire.Codec) { c.Cards(&m.Data) }
+func (m *Gathered) fields(c *wire.Codec) { c.Bytes(&m.Frame, maxFrame) }
 
-// Died notifies the ranks that one of them failed: by a signal, by its exit status, or by exiting
-// with open communicators.
-type Died struct {
-	Rank int
-	Text string
-}
+// ToRanks passes the ranks a message: a wire.Died, Left, Revoked or Outcome.
+type ToRanks struct{ Frame []byte }
 
-func (m *Died) fields(c *wire.Codec) {
-	c.Rank(&m.Rank)
-	c.Prose(&m.Text, wire.MaxText)
-}
+func (m *ToRanks) fields(c *wire.Codec) { c.Bytes(&m.Frame, maxFrame) }
 
-// Left answers Inquire: the rank has closed its communicators. Upwards an agent reports the same
-// of a rank before the end of the rank's process.
-type Left struct{ Rank int }
-
-func (m *Left) fields(c *wire.Codec) { c.Rank(&m.Rank) }
+// NewToRanks returns the message that passes m to the ranks.
+func NewToRanks(m wire.Message) *ToRanks { return &ToRanks{Frame: wire.Append(nil, m)} }
 
 // Absent reports that a rank exited with status 0 without joining, or as a PMI client. Others
 // would wait for it in vain, in Init or in a PMI barrier.
 type Absent struct{ Rank int }
 
 func (m *Absent) fields(c *wire.Codec) { c.Rank(&m.Rank) }
-
-// Revoked notifies the ranks that one of them broke a communicator.
-type Revoked struct {
-	Rank  int
-	Comm  uint64
-	Cause []byte
-}
-
-func (m *Revoked) fields(c *wire.Codec) {
-	c.Rank(&m.Rank)
-	wire.Uint(c, &m.Comm, math.MaxUint64)
-	c.Bytes(&m.Cause, wire.MaxText)
-}
 
 // Terminate ends the ranks: TERM, and KILL after Delay. A Delay of 0 kills at once. With
 // Interrupt they get INT, as from a terminal, and TERM that much later.

@@ -124,43 +124,18 @@ type Cards struct{ Data [][]byte }
 
 func (m *Cards) fields(c *wire.Codec) { c.Cards(&m.Data) }
 
-// Revoke passes on a rank's revocation.
-type Revoke struct {
+// FromRank passes on a rank's message: a wire.Revoke, Inquire, Leave, Vote or Abort, or the Card of
+// a replacement.
+type FromRank struct {
 	Rank  int
-	Comm  uint64
-	Cause []byte
+	Time  int64 // of its arrival at the agent, nanoseconds since 1970
+	Frame []byte
 }
 
-func (m *Revoke) fields(c *wire.Codec) {
-	c.Rank(&m.Rank)
-	wire.Uint(c, &m.Comm, math.MaxUint64)
-	c.Bytes(&m.Cause, wire.MaxText)
-}
-
-// Inquire asks for Left, once a rank has left.
-type Inquire struct {
-	Rank int
-	Time int64 // when a rank asked, nanoseconds since 1970
-}
-
-func (m *Inquire) fields(c *wire.Codec) {
+func (m *FromRank) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
 	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
-}
-
-// Abort passes on a rank's wish to end the job.
-type Abort struct {
-	Rank   int
-	Code   int
-	Time   int64 // nanoseconds since 1970
-	Reason string
-}
-
-func (m *Abort) fields(c *wire.Codec) {
-	c.Rank(&m.Rank)
-	wire.Int(c, &m.Code, math.MinInt32, math.MaxInt32)
-	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
-	c.Prose(&m.Reason, wire.MaxText)
+	c.Bytes(&m.Frame, maxFrame)
 }
 
 // Alone reports that a rank runs an MPI program as a job of one, because its ranks cannot meet.

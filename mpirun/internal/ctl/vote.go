@@ -2,24 +2,8 @@ package ctl
 
 import "gompi/internal/boot/wire"
 
-// Vote passes on a rank's part in an agreement.
-type Vote struct {
-	Rank int
-	Vote wire.Vote
-}
-
-func (m *Vote) fields(c *wire.Codec) {
-	c.Rank(&m.Rank)
-	m.Vote.Fields(c)
-}
-
-// Outcome notifies living ranks of the result of their agreement.
-type Outcome struct{ Outcome wire.Outcome }
-
-func (m *Outcome) fields(c *wire.Codec) { m.Outcome.Fields(c) }
-
 // Replace orders an agent to start a process in one of its spare places, in the same way as one
-// of its first ranks. The answer is LateCard, or Exited or Failed.
+// of its first ranks. The answer is its card in a FromRank, or Exited or Failed.
 type Replace struct {
 	Rank     int // of the next free place
 	Original int // the rank of Launch that it replaces
@@ -32,28 +16,15 @@ func (m *Replace) fields(c *wire.Codec) {
 	m.Invite.Fields(c)
 }
 
-// LateCard is the card of a replacement.
-type LateCard struct {
-	Rank int
-	Data []byte
-}
-
-func (m *LateCard) fields(c *wire.Codec) {
-	c.Rank(&m.Rank)
-	c.Bytes(&m.Data, wire.MaxCard)
-}
-
-// Brief answers LateCard: the cards of all places, and the dead ranks so far.
+// Brief passes a replacement the cards of all places, and the deaths so far, undecoded.
 type Brief struct {
-	Rank int
-	Data [][]byte
-	Dead []Died
+	Rank   int
+	Frames []byte // of a wire.Cards, and of a wire.Died for each death
 }
 
 func (m *Brief) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
-	c.Cards(&m.Data)
-	wire.List(c, &m.Dead, wire.MaxRanks, func(d *Died) { d.fields(c) })
+	c.Bytes(&m.Frames, maxFrame)
 }
 
 // NoMore notifies an agent that all ranks of the job have ended, so that none will be replaced.

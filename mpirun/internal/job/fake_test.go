@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gompi/hostfile"
+	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
@@ -118,6 +119,32 @@ func got[M ctl.Message](l *fakeAgent) (all []M) {
 		}
 	}
 	return all
+}
+
+// passed returns the messages of one type that an agent has been sent for its ranks.
+func passed[M wire.Message](l *fakeAgent) (all []M) {
+	var frames [][]byte
+	for _, m := range got[*ctl.Gathered](l) {
+		frames = append(frames, m.Frame)
+	}
+	for _, m := range got[*ctl.ToRanks](l) {
+		frames = append(frames, m.Frame)
+	}
+	for _, frame := range frames {
+		m, err := wire.Parse(frame)
+		if err != nil {
+			panic(err)
+		}
+		if m, ok := m.(M); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// fromRank is a message of a rank, now.
+func fromRank(rank int, m wire.Message) *ctl.FromRank {
+	return &ctl.FromRank{Rank: rank, Time: time.Now().UnixNano(), Frame: wire.Append(nil, m)}
 }
 
 // A testJob is a job on fake agents, in this process alone.

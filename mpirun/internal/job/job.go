@@ -24,6 +24,8 @@ import (
 
 	"gompi/hostfile"
 	"gompi/internal/boot"
+	"gompi/internal/boot/wire"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
@@ -323,18 +325,8 @@ func (j *Job) handle(e link.Event) {
 		j.failed(h, m)
 	case *ctl.Cards:
 		j.gather(h, m)
-	case *ctl.Revoke:
-		j.revoke(m)
-	case *ctl.Inquire:
-		j.leaving.inquire(h, m, j.end.cause == nil)
-	case *ctl.Left:
-		j.leaving.left(m.Rank)
-	case *ctl.Vote:
-		j.voted(h, m)
-	case *ctl.LateCard:
-		j.introduce(h, m)
-	case *ctl.Abort:
-		j.aborted(h, m)
+	case *ctl.FromRank:
+		j.handleRank(h, m)
 	case *ctl.Alone:
 		j.alone(h, m)
 	case *ctl.Exited:
@@ -366,6 +358,27 @@ func (j *Job) handle(e link.Event) {
 		}
 	default:
 		j.note(h, m)
+	}
+}
+
+// handleRank handles a message of a rank.
+func (j *Job) handleRank(h *host, from *ctl.FromRank) {
+	m, err := wire.Parse(from.Frame)
+	switch m := m.(type) {
+	case *wire.Revoke:
+		j.revoke(world.Rank(from.Rank), m)
+	case *wire.Inquire:
+		j.leaving.inquire(h, int(m.Rank), from.Time, j.end.cause == nil)
+	case *wire.Leave:
+		j.leaving.left(from.Rank)
+	case *wire.Vote:
+		j.voted(h, world.Rank(from.Rank), m)
+	case *wire.Card:
+		j.introduce(h, from.Rank, m.Data)
+	case *wire.Abort:
+		j.aborted(h, from, m)
+	default:
+		j.notef("%s: rank %d sends a message %T (%v), which no rank sends", h.name, from.Rank, m, err)
 	}
 }
 
@@ -414,17 +427,17 @@ func (j *Job) gather(h *host, m *ctl.Cards) {
 	j.cardHosts++
 	j.refuseMixture()
 	if j.cardHosts == j.nodes {
-		j.broadcast(&ctl.Gathered{Data: j.cards})
+		j.broadcast(&ctl.Gathered{Frame: wire.Append(nil, &wire.Cards{Data: j.cards})})
 		j.verbosef("ranks have met after %v", time.Since(j.begun).Round(time.Millisecond))
 	}
 }
 
 // revoke notifies all ranks that one of them broke a communicator, unless another host has
 // already reported that.
-func (j *Job) revoke(m *ctl.Revoke) {
+func (j *Job) revoke(rank world.Rank, m *wire.Revoke) {
 	if !j.revoked[m.Comm] {
 		j.revoked[m.Comm] = true
-		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
+		j.broadcast(ctl.NewToRanks(&wire.Revoked{Rank: rank, Comm: m.Comm, Cause: m.Cause}))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gompi/hostfile"
+	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/output"
@@ -36,7 +37,7 @@ func TestRanksStartMeetAndEnd(t *testing.T) {
 				!reflect.DeepEqual(got[*ctl.Layout](l)[0].Hosts, []string{"a", "b"}) || !reflect.DeepEqual(launch.Programs, []ctl.Program{{Argv: []string{"prog", "x"}, Env: []string{"A=1"}}}) {
 				t.Errorf("host %d is told %+v", i, launch)
 			}
-			cards := got[*ctl.Gathered](l)[0].Data
+			cards := passed[*wire.Cards](l)[0].Data
 			if want := [][]byte{[]byte("card 0"), []byte("card 1")}; !reflect.DeepEqual(cards, want) {
 				t.Errorf("host %d gets %q, want %q", i, cards, want)
 			}
@@ -86,7 +87,7 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 			}))
 			k.wants(tt.status, tt.lines...)
 			a := k.links[0][0]
-			if died := got[*ctl.Died](a); len(died) == 0 || died[0].Rank != 1 {
+			if died := passed[*wire.Died](a); len(died) == 0 || died[0].Rank != 1 {
 				t.Errorf("rank 0 hears of %d deaths, want rank 1's first", len(died))
 			}
 			if order := got[*ctl.Terminate](a); len(order) != 1 || order[0].Delay != time.Minute {
@@ -114,7 +115,7 @@ func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 		t.Run(fmt.Sprintf("missed %v, unaware %v, agent lost %v", tt.missed, tt.unaware, tt.lost), inBubble(func(t *testing.T) {
 			script := obedient(func(l *fakeAgent, rank int) {
 				if rank == 0 && tt.missed {
-					l.send(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
+					l.send(fromRank(0, &wire.Inquire{Rank: 1}))
 				}
 				if rank == 0 {
 					l.exits(ctl.Exited{Code: 1})
@@ -151,19 +152,19 @@ func TestAnInquiryIsAnsweredThatARankHasLeft(t *testing.T) {
 		var k *testJob
 		script := obedient(func(l *fakeAgent, rank int) {
 			if l.number == 0 {
-				l.send(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
+				l.send(fromRank(0, &wire.Inquire{Rank: 1}))
 				return
 			}
-			l.send(&ctl.Left{Rank: 1}) // its process continues
+			l.send(fromRank(1, &wire.Leave{})) // its process continues
 		})
 		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeAgent, m ctl.Message) {
 			if script(l, m); l.number == 1 {
 				return
 			}
 			switch m.(type) {
-			case *ctl.Left:
-				if left := got[*ctl.Left](l); len(left) == 1 {
-					l.send(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()}) // it has left by now
+			case *ctl.ToRanks:
+				if left := passed[*wire.Left](l); len(left) == 1 {
+					l.send(fromRank(0, &wire.Inquire{Rank: 1})) // it has left by now
 					return
 				} else if len(left) == 2 {
 					k.links[0][1].exits(ctl.Exited{Joined: true, Closed: true})
@@ -172,10 +173,10 @@ func TestAnInquiryIsAnsweredThatARankHasLeft(t *testing.T) {
 			}
 		})
 		k.wants(0)
-		if left := got[*ctl.Left](k.links[0][0]); len(left) != 2 || left[0].Rank != 1 || left[1].Rank != 1 {
+		if left := passed[*wire.Left](k.links[0][0]); len(left) != 2 || left[0].Rank != 1 || left[1].Rank != 1 {
 			t.Errorf("a hears of %v, want twice that rank 1 has left", left)
 		}
-		if left := got[*ctl.Left](k.links[0][1]); len(left) > 0 {
+		if left := passed[*wire.Left](k.links[0][1]); len(left) > 0 {
 			t.Errorf("b hears of %v, and did not inquire", left)
 		}
 	})

@@ -3,6 +3,8 @@ package job
 import (
 	"slices"
 
+	"gompi/internal/boot/wire"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -16,20 +18,21 @@ type leaving struct {
 	ended  map[int]bool  // ranks whose end has been announced
 }
 
-// inquire notifies h that a rank has left, at once or later. early states that the job continues.
-func (l *leaving) inquire(h *host, m *ctl.Inquire, early bool) {
+// inquire notifies h that a rank has left, at once or later. asked is the time of the question, by
+// h's clock. early states that the job continues.
+func (l *leaving) inquire(h *host, rank int, asked int64, early bool) {
 	if early {
-		l.note(m.Rank, h.pulse.ours(m.Time))
+		l.note(rank, h.pulse.ours(asked))
 	}
-	if l.gone[m.Rank] {
-		h.Send(&ctl.Left{Rank: m.Rank})
+	if l.gone[rank] {
+		h.Send(ctl.NewToRanks(&wire.Left{Rank: world.Rank(rank)}))
 		return
 	}
 	if l.asking == nil {
 		l.asking = map[int][]*host{}
 	}
-	if !slices.Contains(l.asking[m.Rank], h) {
-		l.asking[m.Rank] = append(l.asking[m.Rank], h)
+	if !slices.Contains(l.asking[rank], h) {
+		l.asking[rank] = append(l.asking[rank], h)
 	}
 }
 
@@ -70,7 +73,7 @@ func (l *leaving) left(rank int) {
 	}
 	l.gone[rank] = true
 	for _, h := range l.asking[rank] {
-		h.Send(&ctl.Left{Rank: rank})
+		h.Send(ctl.NewToRanks(&wire.Left{Rank: world.Rank(rank)}))
 	}
 	delete(l.asking, rank)
 }

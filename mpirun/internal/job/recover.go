@@ -17,8 +17,8 @@ import (
 type recovery struct {
 	votes  agree.Table
 	deaths []death
-	died   []ctl.Died // all deaths
-	alive  int        // number of living ranks
+	died   []byte // frames of all deaths, for replacements
+	alive  int    // number of living ranks
 
 	size      int         // number of first ranks; ranks of spare places follow, by node
 	nodes     []*host     // by node
@@ -90,8 +90,8 @@ func (j *Job) noteUnused(h *host, m *ctl.Exited) {
 }
 
 // voted takes a rank's vote.
-func (j *Job) voted(h *host, m *ctl.Vote) {
-	d, err := j.recover.votes.Vote(world.Rank(m.Rank), &m.Vote)
+func (j *Job) voted(h *host, rank world.Rank, v *wire.Vote) {
+	d, err := j.recover.votes.Vote(rank, v)
 	if err != nil {
 		j.notef("%s: %v", h.name, err)
 	}
@@ -127,7 +127,7 @@ func (j *Job) decided(all ...*agree.Decision) {
 		for node, h := range j.recover.nodes {
 			here := func(v wire.Voter) bool { return j.recover.node(int(v.Rank)) == node }
 			if !h.drained && slices.ContainsFunc(d.Living, here) {
-				h.Send(&ctl.Outcome{Outcome: *d.Outcome})
+				h.Send(ctl.NewToRanks(d.Outcome))
 			}
 		}
 	}
@@ -209,11 +209,11 @@ func (j *Job) assign(w *agree.Want) {
 }
 
 // introduce takes the card of a replacement, and answers with the other ranks' knowledge.
-func (j *Job) introduce(h *host, m *ctl.LateCard) {
-	if _, late := j.recover.originals[m.Rank]; !late {
-		j.notef("%s: a card of rank %d, which replaces none", h.name, m.Rank)
+func (j *Job) introduce(h *host, rank int, card []byte) {
+	if _, late := j.recover.originals[rank]; !late {
+		j.notef("%s: a card of rank %d, which replaces none", h.name, rank)
 		return
 	}
-	j.cards[m.Rank] = m.Data
-	h.Send(&ctl.Brief{Rank: m.Rank, Data: j.cards, Dead: j.recover.died})
+	j.cards[rank] = card
+	h.Send(&ctl.Brief{Rank: rank, Frames: append(wire.Append(nil, &wire.Cards{Data: j.cards}), j.recover.died...)})
 }

@@ -28,7 +28,7 @@ func afterDeaths(t *testing.T, dead ...world.Rank) (*Job, []*fakeAgent) {
 	}
 	for r := range 4 {
 		v := wire.Vote{Comm: 1, Seq: 1, Kind: wire.Restore, Members: []wire.Span{{First: 0, Count: 4}}}
-		j.voted(hosts[j.recover.nodeOf[r]], &ctl.Vote{Rank: r, Vote: v})
+		j.voted(hosts[j.recover.nodeOf[r]], world.Rank(r), &v)
 	}
 	return j, links
 }
@@ -41,8 +41,8 @@ func TestAllThatDiedAreReplacedOrNone(t *testing.T) {
 			t.Errorf("%s has a rank started in vain: %+v", l.name, started[0])
 		}
 	}
-	o := got[*ctl.Outcome](links[0])
-	if len(o) != 1 || !strings.Contains(o[0].Outcome.Failed, "cannot be replaced") {
+	o := passed[*wire.Outcome](links[0])
+	if len(o) != 1 || !strings.Contains(o[0].Failed, "cannot be replaced") {
 		t.Errorf("outcomes %+v, want one that fails", o)
 	}
 	_, links = afterDeaths(t, 2, 3)
@@ -56,16 +56,16 @@ func TestAllThatDiedAreReplacedOrNone(t *testing.T) {
 // A vote that cannot be counted is answered: its sender does not wait for the rest of its time.
 func TestAVoteThatDoesNotCountIsAnswered(t *testing.T) {
 	j, links := afterDeaths(t)
-	answered := len(got[*ctl.Outcome](links[0]))
+	answered := len(passed[*wire.Outcome](links[0]))
 	v := wire.Vote{Comm: 2, Seq: 1, Kind: wire.Shrink, Members: []wire.Span{{First: 0, Count: 7}}}
-	j.voted(j.recover.nodes[0], &ctl.Vote{Rank: 1, Vote: v})
-	o := got[*ctl.Outcome](links[0])[answered:]
-	if len(o) != 1 || !strings.Contains(o[0].Outcome.Failed, "it names rank 6 as a member: want ranks 0 to 5") || len(o[0].Outcome.Living) != 1 || o[0].Outcome.Living[0].Rank != 1 {
+	j.voted(j.recover.nodes[0], 1, &v)
+	o := passed[*wire.Outcome](links[0])[answered:]
+	if len(o) != 1 || !strings.Contains(o[0].Failed, "it names rank 6 as a member: want ranks 0 to 5") || len(o[0].Living) != 1 || o[0].Living[0].Rank != 1 {
 		t.Errorf("outcomes %+v, want one that fails for rank 1", o)
 	}
 	v.Members[0].Count = 6
-	j.voted(j.recover.nodes[0], &ctl.Vote{Rank: 6, Vote: v}) // no rank waits for an answer
-	if more := got[*ctl.Outcome](links[0])[answered+1:]; len(more) != 0 {
+	j.voted(j.recover.nodes[0], 6, &v) // no rank waits for an answer
+	if more := passed[*wire.Outcome](links[0])[answered+1:]; len(more) != 0 {
 		t.Errorf("an outcome for no rank of the job: %+v", more)
 	}
 }

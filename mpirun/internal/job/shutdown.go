@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
@@ -146,9 +147,9 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		j.endedRank(world.Rank(m.Rank), false)
 		return
 	}
-	died := ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s (pid %d)", how, m.PID)}
-	j.recover.died = append(j.recover.died, died)
-	j.broadcast(&died)
+	died := ctl.NewToRanks(&wire.Died{Rank: world.Rank(m.Rank), Text: fmt.Sprintf("%s (pid %d)", how, m.PID)})
+	j.recover.died = append(j.recover.died, died.Frame...)
+	j.broadcast(died)
 	status := m.Code
 	switch {
 	case m.Recorded != "" && j.endedWithJob(m): // a failing script exits with 1
@@ -218,16 +219,16 @@ const firstRealTime = 34
 
 // aborted ends the job because a rank has called Abort. A status that means success to shells
 // becomes 1.
-func (j *Job) aborted(h *host, m *ctl.Abort) {
+func (j *Job) aborted(h *host, from *ctl.FromRank, m *wire.Abort) {
 	status := m.Code & 0xff
 	if status == 0 {
 		status = 1
 	}
-	text := fmt.Sprintf("%s on %s aborted the job with status %d", j.recover.name(m.Rank), h.name, m.Code)
+	text := fmt.Sprintf("%s on %s aborted the job with status %d", j.recover.name(from.Rank), h.name, m.Code)
 	if m.Reason != "" {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}
-	j.endFor(&cause{status: status, text: text, time: m.Time, host: h, abort: true, rank: j.recover.original(m.Rank)})
+	j.endFor(&cause{status: status, text: text, time: from.Time, host: h, abort: true, rank: j.recover.original(from.Rank)})
 }
 
 // failed ends the job because a rank could not be started.
