@@ -190,15 +190,27 @@ func typed(words []string) string {
 // LauncherHabits returns the flags of Open MPI's mpirun, hydra, Intel's mpiexec, torchrun and
 // srun that gompirun lacks. The Set must have the flags of their translations.
 func LauncherHabits() []Habit {
-	return slices.Concat(openMPIHabits(), openMPI5Habits(), hydraHabits(), torchHabits(), srunHabits())
+	habits := slices.Concat(openMPIHabits(), openMPI5Habits(), hydraHabits(), torchHabits(), srunHabits())
+	for flag, names := range synonyms {
+		to := func(args []string) []string { return []string{flag, args[0]} }
+		habits = append(habits, Habit{Names: strings.Fields(names), Args: 1, To: to})
+	}
+	return habits
+}
+
+// synonyms are the names that flags with a value have in other launchers.
+var synonyms = map[string]string{
+	"-np": "c ntasks", "-hostfile": "machinefile f", "-rankfile": "rf", "-cpu-list": "cpu-set",
+	"-nproc-per-node": "npernode ntasks-per-node tasks-per-node", "-wdir": "wd chdir D",
+	"-rsh": "launcher-exec bootstrap-exec", "-fanout": "branch-count",
+	"-host": "hosts hosts-group hostlist machines nodelist w", "-app": "configfile", "-ppn": "perhost grr",
+	"-gpus-per-rank": "gpus-per-proc gpus-per-task", "-x": "set-env",
+	"-output-filename": "output-directory log-dir", "-start-timeout": "spawn-timeout",
+	"-kill-delay": "shutdown-timeout",
 }
 
 func always(flags ...string) func([]string) []string {
 	return func([]string) []string { return append([]string{}, flags...) }
-}
-
-func renamed(flag string) func([]string) []string {
-	return func(args []string) []string { return []string{flag, args[0]} }
 }
 
 // mapped translates a flag with a number to -map-by.

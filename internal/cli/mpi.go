@@ -80,12 +80,7 @@ func openMPIHabits() []Habit {
 		{Names: []string{"nolocal"}, Instead: others},
 		{Names: []string{"set-cwd-to-session-dir"}, Instead: "ranks have no folder of their own; type -wdir DIR"},
 		{Names: []string{"default-hostfile"}, Args: 1, Instead: "type -hostfile F, or set GOMPI_HOSTFILE=F for lines that name no hosts"},
-		{Names: []string{"c"}, Args: 1, To: renamed("-np")},
-		{Names: []string{"machinefile"}, Args: 1, To: renamed("-hostfile")}, // hydra's, too
-		{Names: []string{"rf"}, Args: 1, To: renamed("-rankfile")},
-		{Names: []string{"cpu-set"}, Args: 1, To: renamed("-cpu-list")},
 		{Names: []string{"nooversubscribe"}, To: always("-oversubscribe=false")},
-		{Names: []string{"npernode"}, Args: 1, To: renamed("-nproc-per-node")},
 		{Names: []string{"pernode"}, To: always("-nproc-per-node", "1")},
 		{Names: []string{"npersocket"}, Args: 1, To: mapped("ppr:", ":package")},
 		{Names: []string{"ppr"}, Args: 1, To: mapped("ppr:", "")},
@@ -99,9 +94,6 @@ func openMPIHabits() []Habit {
 		{Names: []string{"display-allocation", "display-devel-allocation", "display-devel-map", "display-diffable-map", "display-topo"}, To: always("-display-map")},
 		{Names: []string{"output"}, Args: 1, To: outputDirectives, Instead: "want tag, timestamp, merge or dir=DIR of it; for a file, type -outfile-pattern F"},
 		{Names: []string{"display"}, Args: 1, To: displayDirectives, Instead: "want map or bindings of it"},
-		{Names: []string{"wd"}, Args: 1, To: renamed("-wdir")},
-		{Names: []string{"quiet"}, To: always("-q")},
-		{Names: []string{"verbose"}, To: always("-v")},
 		{Names: []string{"V"}, To: always("-version")},
 	}
 }
@@ -110,8 +102,6 @@ func openMPIHabits() []Habit {
 func hydraHabits() []Habit {
 	return []Habit{
 		{Names: []string{"launcher", "bootstrap", "rmk"}, Args: 1, Why: reach},
-		{Names: []string{"launcher-exec", "bootstrap-exec"}, Args: 1, To: renamed("-rsh")},
-		{Names: []string{"branch-count"}, Args: 1, To: renamed("-fanout")},
 		{Names: []string{"enable-x", "disable-x"}, Why: "ssh's own configuration says whether X is forwarded"},
 		{Names: []string{"topolib", "demux", "nameserver", "localhost", "usize"}, Args: 1, Why: "gompirun needs no such thing"},
 		{Names: []string{"pmi-port", "profile"}, Why: "gompirun needs no such thing"},
@@ -128,14 +118,8 @@ func hydraHabits() []Habit {
 		{Names: []string{"env"}, Args: 2, Pair: true, To: pairFor("-x")},
 		{Names: []string{"genvlist"}, Args: 1, To: listFor("-x-all"), Why: noVariable},
 		{Names: []string{"envlist"}, Args: 1, To: listFor("-x"), Why: noVariable},
-		{Names: []string{"hosts", "hosts-group", "hostlist", "machines"}, Args: 1, To: renamed("-host")},
-		{Names: []string{"f"}, Args: 1, To: renamed("-hostfile")},
-		{Names: []string{"configfile"}, Args: 1, To: renamed("-app")},
-		{Names: []string{"perhost"}, Args: 1, To: renamed("-ppn")},
-		{Names: []string{"gpus-per-proc"}, Args: 1, To: renamed("-gpus-per-rank")},
 		{Names: []string{"print-rank-map"}, To: always("-display-map")},
 		{Names: []string{"rr"}, To: always("-ppn", "1")},
-		{Names: []string{"grr"}, Args: 1, To: renamed("-ppn")},
 		{Names: []string{"aps", "mps"}, Instead: wrapper},
 		{Names: []string{"gtool", "gtoolfile"}, Args: 1, Instead: wrapper},
 		{Names: []string{"gdb"}, Instead: debugger},

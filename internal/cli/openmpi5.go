@@ -21,7 +21,6 @@ func openMPI5Habits() []Habit {
 		{Names: []string{"set-sid", "no-ready-msg", "system-server"}, Why: daemons},
 		{Names: []string{"keepalive", "singleton"}, Args: 1, Why: daemons},
 		{Names: []string{"add-host", "add-hostfile"}, Args: 1, Instead: "type all hosts in -H LIST or -hostfile F"},
-		{Names: []string{"set-env"}, Args: 1, To: renamed("-x")},
 		{Names: []string{"unset-env"}, Args: 1, Instead: environment},
 		{Names: []string{"append-env", "prepend-env"}, Args: 2, Instead: environment},
 		{Names: []string{"fwd-environment"}, To: unlessFalse, Instead: environment},
@@ -30,8 +29,6 @@ func openMPI5Habits() []Habit {
 		{Names: []string{"display-comm", "display-comm-finalize"}, Why: traffic},
 		{Names: []string{"soft"}, May: isTriplets, Why: "-np says how many ranks"},
 		{Names: []string{"arch", "file"}, Args: 1, Why: "-H and -hostfile say which hosts"},
-		{Names: []string{"output-directory"}, Args: 1, To: renamed("-output-filename")},
-		{Names: []string{"spawn-timeout"}, Args: 1, To: renamed("-start-timeout")},
 		{Names: []string{"stop-on-exec", "stop-in-init", "stop-in-app"}, Instead: debugger},
 	}
 }

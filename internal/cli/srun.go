@@ -13,14 +13,9 @@ var srunLetters = map[string]string{"N": "nodes", "c": "cpus-per-task", "t": "ti
 func srunHabits() []Habit {
 	const files = "type -outfile-pattern F and -errfile-pattern F, with %r for the rank"
 	return []Habit{
-		{Names: []string{"ntasks"}, Args: 1, To: renamed("-np")},
 		{Names: []string{"nodes"}, Args: 1, To: nodeRange},
-		{Names: []string{"ntasks-per-node", "tasks-per-node"}, Args: 1, To: renamed("-nproc-per-node")},
 		{Names: []string{"ntasks-per-socket"}, Args: 1, To: mapped("ppr:", ":package")},
 		{Names: []string{"cpus-per-task"}, Args: 1, To: mapped(":PE=", "")},
-		{Names: []string{"gpus-per-task"}, Args: 1, To: renamed("-gpus-per-rank")},
-		{Names: []string{"nodelist", "w"}, Args: 1, To: renamed("-host")},
-		{Names: []string{"chdir", "D"}, Args: 1, To: renamed("-wdir")},
 		{Names: []string{"label"}, To: always("-tag-output")},
 		{Names: []string{"overcommit", "O"}, To: always("-oversubscribe")},
 		{Names: []string{"distribution"}, Args: 1, To: distribution, Instead: "type -map-by slot, -map-by node or -rankfile F"},

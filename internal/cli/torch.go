@@ -18,7 +18,6 @@ func torchHabits() []Habit {
 		{Names: []string{"local-addr"}, Args: 1, Why: "-iface says which addresses to use"},
 		{Names: []string{"use-env"}, Why: "ranks always get LOCAL_RANK"},
 		{Names: []string{"run-path"}, Why: "every rank is a process of its own"},
-		{Names: []string{"log-dir"}, Args: 1, To: renamed("-output-filename")},
 		{Names: []string{"tee"}, Args: 1, To: unlessZero("-tag-output"), Why: "output is always shown"},
 		{Names: []string{"t"}, Args: 1, To: teeOrTime, Instead: "torchrun's -t takes 0 to 3, or as in 0:3,1:1; " +
 			"for a time limit, as srun's -t is, type -timeout and seconds, or as in 10m"},
@@ -26,7 +25,6 @@ func torchHabits() []Habit {
 		{Names: []string{"log-line-prefix-template"}, Args: 1, To: linePrefix},
 		{Names: []string{"event-log-handler"}, Args: 1, Why: verbose},
 		{Names: []string{"signals-to-handle"}, Args: 1, Why: forwards},
-		{Names: []string{"shutdown-timeout"}, Args: 1, To: renamed("-kill-delay")},
 		{Names: []string{"numa-binding"}, Args: 1, To: always("-bind-to", "gpu")},
 		{Names: []string{"print-completion"}, Args: 1, Instead: "gompirun has no script that completes its flags; type -h for the list"},
 	}
