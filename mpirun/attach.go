@@ -12,7 +12,7 @@ import (
 // the debugger, or returns the exit status.
 func runAttach(args []string, stdout, stderr io.Writer) int {
 	spec, err := cmdline.ParseAttach(args)
-	if answered(err, cmdline.AttachUsage, stdout) {
+	if answered(err, stdout) {
 		return 0
 	}
 	if err == nil {

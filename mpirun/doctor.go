@@ -14,7 +14,7 @@ import (
 // runDoctor runs gompirun doctor with the arguments after that word.
 func runDoctor(args []string, stdout, stderr io.Writer) int {
 	spec, err := cmdline.ParseDoctor(args, func(line string) { fmt.Fprintln(stderr, line) })
-	if answered(err, cmdline.DoctorUsage, stdout) {
+	if answered(err, stdout) {
 		return 0
 	}
 	var c *doctor.Config
@@ -34,10 +34,10 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// answered writes the usage or version for an error of a command's flags that asks for that, and
+// answered writes the help or the version for an error of a command's flags that asks for it, and
 // reports whether the error does.
-func answered(err error, usage string, w io.Writer) bool {
-	return cli.New("gompirun").Answer(err, usage, w)
+func answered(err error, w io.Writer) bool {
+	return cli.New("gompirun").Answer(err, "", w)
 }
 
 // newDoctorConfig finds the hosts, as for a job, and the starter of their agents. note logs the

@@ -17,7 +17,7 @@ import (
 // runPs runs gompirun ps with the arguments after that word.
 func runPs(args []string, stdout, stderr io.Writer) int {
 	spec, err := cmdline.ParsePs(args)
-	if answered(err, cmdline.PsUsage, stdout) {
+	if answered(err, stdout) {
 		return 0
 	}
 	var jobs []control.Job
@@ -25,7 +25,7 @@ func runPs(args []string, stdout, stderr io.Writer) int {
 		jobs, err = jobsOf(spec.Job)
 	}
 	if err == nil {
-		err = printJobs(stdout, jobs, spec.Form)
+		err = printJobs(stdout, jobs, spec)
 	}
 	return finished("ps", err, stderr)
 }
@@ -52,13 +52,13 @@ func jobsOf(wanted string) ([]control.Job, error) {
 	return []control.Job{*j}, nil
 }
 
-func printJobs(w io.Writer, jobs []control.Job, form cmdline.JobsForm) error {
+func printJobs(w io.Writer, jobs []control.Job, spec *cmdline.Ps) error {
 	var text []byte
 	var err error
-	switch form {
-	case cmdline.JobsJSON:
+	switch {
+	case spec.JSON:
 		text, err = listing.JSON(jobs)
-	case cmdline.JobsPrometheus:
+	case spec.Prometheus:
 		text = control.Metrics(jobs)
 	default:
 		text = []byte(listing.Jobs(jobs, slices.ContainsFunc(jobs, func(j control.Job) bool { return j.User != os.Geteuid() })))
@@ -72,7 +72,7 @@ func printJobs(w io.Writer, jobs []control.Job, form cmdline.JobsForm) error {
 // runTop runs gompirun top with the arguments after that word.
 func runTop(args []string, stdout stdio.File, stderr io.Writer) int {
 	spec, err := cmdline.ParseTop(args)
-	if answered(err, cmdline.TopUsage, stdout) {
+	if answered(err, stdout) {
 		return 0
 	}
 	if err == nil {
@@ -135,7 +135,7 @@ func sameJob(jobs []control.Job, j *control.Job) *control.Job {
 // runKill runs gompirun kill with the arguments after that word.
 func runKill(args []string, stdout, stderr io.Writer) int {
 	spec, err := cmdline.ParseKill(args)
-	if answered(err, cmdline.KillUsage, stdout) {
+	if answered(err, stdout) {
 		return 0
 	}
 	if err == nil {

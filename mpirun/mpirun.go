@@ -19,7 +19,6 @@ import (
 	"os"
 	"strings"
 
-	"gompi/internal/cli"
 	"gompi/internal/version"
 	"gompi/mpirun/internal/agent"
 	"gompi/mpirun/internal/allocation"
@@ -84,14 +83,10 @@ func Main(args []string) int {
 	}
 	spec, err := cmdline.Parse(args, os.LookupEnv, func(line string) { fmt.Fprintln(stdio.Stderr, line) })
 	switch {
-	case errors.Is(err, cli.ErrHelpAll):
-		stdio.Stdout.WriteString(cmdline.UsageAll)
-		return 0
-	case errors.Is(err, cli.ErrHelp):
-		stdio.Stdout.WriteString(cmdline.Usage)
+	case answered(err, stdio.Stdout):
 		return 0
 	case len(args) == 0:
-		stdio.Stderr.WriteString(cmdline.Usage)
+		stdio.Stderr.WriteString(cmdline.Help().Text(false))
 		return statusNothing
 	case err != nil:
 		fmt.Fprintf(stdio.Stderr, "gompirun: %v\n", err)

@@ -98,7 +98,7 @@ func TestMessagesWaitForTheirReader(t *testing.T) {
 	job := fmt.Sprint(k.cmd.Process.Pid)
 	for want, args := range map[string][]string{
 		version.Text("gompirun") + "\n": {"-version"},
-		cmdline.UsageAll:                {"help", "all"}, // more than the pipe holds
+		cmdline.Help().Text(true):       {"help", "all"}, // more than the pipe holds
 		"gompirun: -np \"x\": ":         {"-np", "x", "true"},
 		"PID\n":                         {"-report-pid", "-", "-np", "1", "true"},
 		"exited with status 1 (pid ":    {"-np", "1", "false"},

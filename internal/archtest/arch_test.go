@@ -110,7 +110,7 @@ var rules = []rule{
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli", "internal/textfile", "internal/seg"}}, // of seg how many ranks a host has
 	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
 	{"mpirun/internal/cmdline", []string{"internal/textfile", "internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
-	{"mpirun/internal/manual", []string{"internal/version", "mpirun/internal/cmdline"}},
+	{"mpirun/internal/manual", []string{"internal/cli", "internal/version", "mpirun/internal/cmdline"}},
 	{"mpirun/internal/pattern", nil},
 	{"mpirun/internal/stdio", nil},
 	// The job reaches agents, this process and the user through its arguments: it knows of link the

@@ -143,10 +143,8 @@ func insteadOf(args []string) string {
 // value, or follows it.
 func (s *Set) unknown(arg, name string, all bool) error {
 	switch {
-	case (name == "h" || name == "help") && all:
-		return ErrHelpAll
 	case name == "h", name == "help":
-		return ErrHelp
+		return &HelpError{&s.Help, all}
 	case name == "version":
 		return ErrVersion
 	}

@@ -6,6 +6,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,21 +18,16 @@ import (
 	"gompi/internal/version"
 )
 
-// ErrHelp is Parse's error for -h, -help and --help, unless a flag of that name is declared.
-var ErrHelp = pflag.ErrHelp
-
-// ErrHelpAll is the ErrHelp for "-h all", "--help all" and the like.
-var ErrHelpAll = fmt.Errorf("all flags: %w", ErrHelp)
-
 // ErrVersion is Parse's error for -version, unless a flag of that name is declared.
 var ErrVersion = errors.New("the version is asked for")
 
 // Answer writes the usage or the version for an error of Parse that asks for it, and reports
-// whether it does.
+// whether it does. A usage of "" stands for the Help of the Set.
 func (s *Set) Answer(err error, usage string, w io.Writer) bool {
+	var asked *HelpError
 	switch {
-	case errors.Is(err, ErrHelp):
-		io.WriteString(w, usage)
+	case errors.As(err, &asked):
+		io.WriteString(w, cmp.Or(usage, asked.Text(asked.All)))
 	case errors.Is(err, ErrVersion):
 		fmt.Fprintln(w, version.Text(s.Name()))
 	default:
@@ -40,11 +36,13 @@ func (s *Set) Answer(err error, usage string, w io.Writer) bool {
 	return true
 }
 
-// A Set is the flags of one command. Declare flags by pflag's methods (IntVarP and the like, or
-// VarP with the value types of this package), then call Parse. A Set is not safe for concurrent
-// use.
+// A Set is the flags of one command. Declare flags by Flag, or without a Help by pflag's methods
+// (IntVarP and the like, or VarP with the value types of this package), then call Parse. A Set is
+// not safe for concurrent use.
 type Set struct {
 	*pflag.FlagSet
+	Help    Help
+	Group   string // of the next flags
 	habits  func() map[string]Habit
 	spelled map[string]int
 	note    func(line string)
@@ -61,9 +59,12 @@ func New(name string) *Set {
 		return pflag.NormalizedName(normal(name))
 	})
 	fs.SortFlags = false
-	fs.Usage = func() {} // Parse returns ErrHelp; the caller prints the usage
+	fs.Usage = func() {} // Answer prints it
 	return &Set{FlagSet: fs, spelled: make(map[string]int), habits: func() map[string]Habit { return nil }}
 }
+
+// FlagUsages is pflag's list of the flags, of at most 80 columns.
+func (s *Set) FlagUsages() string { return s.FlagUsagesWrapped(80) }
 
 func normal(name string) string { return strings.ReplaceAll(name, "_", "-") }
 

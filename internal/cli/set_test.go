@@ -189,13 +189,15 @@ func TestParseErrorsSayWhatWasWanted(t *testing.T) {
 
 func TestHelpIsAnErrorOfItsOwn(t *testing.T) {
 	for _, args := range []string{"-h", "-help", "--help", "-np 2 -h prog"} {
-		if _, err := newCommand().Parse(strings.Fields(args)); !errors.Is(err, ErrHelp) {
-			t.Errorf("%s: %v, want ErrHelp", args, err)
+		var asked *HelpError
+		if _, err := newCommand().Parse(strings.Fields(args)); !errors.As(err, &asked) || asked.All {
+			t.Errorf("%s: %v, want a HelpError", args, err)
 		}
 	}
+	var asked *HelpError
 	for args, all := range map[string]bool{"-h all": true, "--help all": true, "--help=all": true, "-h prog": false, "-h": false} {
-		if _, err := newCommand().Parse(strings.Fields(args)); !errors.Is(err, ErrHelp) || errors.Is(err, ErrHelpAll) != all {
-			t.Errorf("%s: %v, want ErrHelp; ErrHelpAll: %v", args, err, all)
+		if _, err := newCommand().Parse(strings.Fields(args)); !errors.As(err, &asked) || asked.All != all {
+			t.Errorf("%s: %v, %+v, want a HelpError of all: %v", args, err, asked, all)
 		}
 	}
 	c := newCommand()

@@ -8,15 +8,11 @@ import (
 	"gompi/internal/cli"
 )
 
-// AttachUsage is the output of gompirun attach -h.
-const AttachUsage = `usage: gompirun attach [-job ID] [-debugger CMD] RANK
-
-Runs a debugger on a rank of a job that runs, on the rank's host: dlv for programs in
-Go if it is there, else gdb. Type it on the machine where the job was started.
-
-  -job ID                   which job (default: the only one of yours)
-  -debugger CMD             another debugger: "CMD pid" is run on the rank's host
-`
+var attachHelp = cli.Help{
+	Synopsis: []string{"gompirun attach [-job ID] [-debugger CMD] RANK"},
+	About: `Runs a debugger on a rank of a job that runs, on the rank's host: dlv for programs in
+Go if it is there, else gdb. Type it on the machine where the job was started.`,
+}
 
 // Attach is a debugger to run on a rank of a running job.
 type Attach struct {
@@ -25,13 +21,13 @@ type Attach struct {
 	Debugger string // a command; "" for dlv or gdb
 }
 
-// ParseAttach reads the command line of gompirun attach, without that word. The error cli.ErrHelp
-// asks for AttachUsage.
+// ParseAttach reads the command line of gompirun attach, without that word.
 func ParseAttach(args []string) (*Attach, error) {
 	set := cli.New("gompirun attach")
 	a := &Attach{}
-	set.StringVar(&a.Job, "job", "", "")
-	set.StringVar(&a.Debugger, "debugger", "", "")
+	set.Help = attachHelp
+	set.Flag("job", "ID", &a.Job, "which job (default: the only one of yours)")
+	set.Flag("debugger", "CMD", &a.Debugger, `another debugger: "CMD pid" is run on the rank's host`)
 	operands, err := set.ParseAll(args)
 	switch {
 	case err != nil:

@@ -5,7 +5,6 @@
 package cmdline
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,8 +187,7 @@ type parser struct {
 }
 
 // Parse reads a command line, without the name of the command. getenv finds a variable of the
-// environment; note gets complete lines for the user. The error cli.ErrHelp asks for Usage,
-// cli.ErrHelpAll for UsageAll.
+// environment; note gets complete lines for the user.
 func Parse(args []string, getenv func(string) (string, bool), note func(line string)) (*Spec, error) {
 	spec := &Spec{}
 	p := &parser{spec: spec, getenv: getenv, note: note}
@@ -271,7 +269,7 @@ func (p *parser) part(args []string, first bool) (next []string, err error) {
 
 // inPart names the program with wrong flags, if there are several programs.
 func inPart(i int, err error) error {
-	if i == 0 || errors.Is(err, cli.ErrHelp) {
+	if i == 0 {
 		return err
 	}
 	return fmt.Errorf(`program %d, after ":": %w`, i+1, err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/cli"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -147,16 +146,6 @@ func TestWhatSrunMeansOtherwiseIsReported(t *testing.T) {
 	}
 }
 
-// declared returns all flags of gompirun, by their long names.
-func declared() (set *cli.Set, names []string) {
-	p := &parser{spec: &Spec{}, getenv: testGetenv, note: func(string) {}}
-	set, _ = p.flags(true)
-	for _, m := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(set.FlagUsages(), -1) {
-		names = append(names, m[1])
-	}
-	return set, names
-}
-
 // usageFlags returns the names of the flags that the left column of a usage has.
 func usageFlags(usage string) []string {
 	var names []string
@@ -170,23 +159,29 @@ func usageFlags(usage string) []string {
 
 // TestUsageNamesEveryFlag keeps usage and declarations together.
 func TestUsageNamesEveryFlag(t *testing.T) {
-	set, names := declared()
-	all := usageFlags(UsageAll)
-	for _, name := range names {
-		if f := set.Lookup(name); !slices.Contains(all, name) && !slices.Contains(all, f.Shorthand) {
-			t.Errorf("-h all does not list -%s", name)
+	p := &parser{spec: &Spec{}}
+	set, _ := p.flags(true)
+	all := usageFlags(Help().Text(true))
+	declared := regexp.MustCompile(`(?m)^ +(?:-(\w), )?--([a-z-]+)`).FindAllStringSubmatch(set.FlagUsages(), -1)
+	for _, m := range declared {
+		if !slices.Contains(all, m[2]) || m[1] != "" && !slices.Contains(all, m[1]) {
+			t.Errorf("-h all does not list -%s and -%s", m[1], m[2])
 		}
 	}
-	for _, name := range append(all, usageFlags(Usage)...) {
-		if set.Lookup(name) == nil && (len(name) > 1 || set.ShorthandLookup(name) == nil) && name != "h" {
-			t.Errorf("usage lists -%s, which is no flag", name)
+	if len(declared) < 60 {
+		t.Errorf("%d flags are declared, want all", len(declared))
+	}
+	for _, name := range usageFlags(Help().Text(false)) {
+		if !slices.Contains(all, name) {
+			t.Errorf("-h lists -%s, which is no flag", name)
 		}
 	}
 }
 
 // TestUsageFitsOnAScreen: -h is for users who need a flag, on a terminal of 80 columns.
 func TestUsageFitsOnAScreen(t *testing.T) {
-	lines := strings.Split(strings.TrimSuffix(Usage, "\n"), "\n")
+	usage := Help().Text(false)
+	lines := strings.Split(strings.TrimSuffix(usage, "\n"), "\n")
 	if len(lines) > 40 {
 		t.Errorf("%d lines, want 40 or less", len(lines))
 	}
@@ -195,10 +190,10 @@ func TestUsageFitsOnAScreen(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
-	if example := "gompirun -np 4 -hostfile hosts ./train"; !strings.Contains(Usage, example) {
+	if example := "gompirun -np 4 -hostfile hosts ./train"; !strings.Contains(usage, example) {
 		t.Errorf("no line %q", example)
 	}
-	if flags := usageFlags(Usage); len(flags) < 20 {
+	if flags := usageFlags(usage); len(flags) < 20 {
 		t.Errorf("-h lists %q: want what most users need", flags)
 	}
 }

@@ -6,32 +6,25 @@ import (
 	"gompi/internal/cli"
 )
 
-// DoctorUsage is the output of gompirun doctor -h.
-const DoctorUsage = `usage: gompirun doctor [-hostfile F] [-H LIST] [flags]
-
-Examines hosts and what is between them: logs in to each as a job would, looks at
+var doctorHelp = cli.Help{
+	Synopsis: []string{"gompirun doctor [-hostfile F] [-H LIST] [flags]"},
+	About: `Examines hosts and what is between them: logs in to each as a job would, looks at
 what it grants and what it has, and lets each connect to each on the ports that
 ranks would use. Prints tables, and below what to mend and how. The exit status is
 0 if jobs can run on all hosts, 1 if not, 125 if the command line or the hostfile
-is wrong.
-
-  -hostfile F               the hosts
-  -H LIST, -host LIST       hosts on the command line, or which of the hostfile's
-  -port-range LO-HI         ports that ranks are to listen on (default: any)
-  -iface LIST               interfaces and subnets for them to use (default: all)
-  -rsh CMD, -launch-agent CMD, -start-timeout T
-                            how hosts are logged in to, as for a job
-`
+is wrong.`,
+}
 
 // ParseDoctor reads the command line of gompirun doctor, without that word, into the Spec of a
 // job on the same hosts, with one empty program. note gets a line for each ignored flag of
-// another launcher. The error cli.ErrHelp asks for DoctorUsage.
+// another launcher.
 func ParseDoctor(args []string, note func(line string)) (*Spec, error) {
 	set := cli.New("gompirun doctor")
+	set.Help = doctorHelp
 	set.Habits(cli.LauncherHabits, note)
 	s := &Spec{Programs: make([]Program, 1)}
 	s.hostfileFlag(set)
-	set.StringVarP(&s.Programs[0].Hosts, "host", "H", "", "")
+	s.Programs[0].hostFlag(set)
 	s.networkFlags(set)
 	s.Reach.flags(set)
 	rest, err := set.Parse(args)

@@ -15,81 +15,48 @@ import (
 	"gompi/internal/cli"
 )
 
-// PsUsage is the output of gompirun ps -h.
-const PsUsage = `usage: gompirun ps [-json | -prometheus] [JOB]
-
-Lists your jobs that were started on this machine, or one of them, root all users',
+var psHelp = cli.Help{
+	Synopsis: []string{"gompirun ps [-json | -prometheus] [JOB]"},
+	About: `Lists your jobs that were started on this machine, or one of them, root all users',
 and what their ranks are in. JOB is the end or the beginning of an id, or the process
-of its gompirun. The ranks are not interrupted.
+of its gompirun. The ranks are not interrupted.`,
+}
 
-  -json                     print all that is known, as an array of jobs
-  -prometheus               print it in Prometheus' text format
-`
-
-// TopUsage is the output of gompirun top -h.
-const TopUsage = `usage: gompirun top [-once] [-interval T] [JOB]
-
-Shows the ranks of your jobs, or of one, again and again until they have ended: in
+var topHelp = cli.Help{
+	Synopsis: []string{"gompirun top [-once] [-interval T] [JOB]"},
+	About: `Shows the ranks of your jobs, or of one, again and again until they have ended: in
 which call each is and for how long, the processor time and the memory that it uses,
 and its calls, bytes and time in calls by the second. Without -stats a job counts
-collectives alone. If the output is no terminal, it is shown once.
+collectives alone. If the output is no terminal, it is shown once.`,
+}
 
-  -once                     show it once
-  -interval T               the time between two looks, in seconds or as 500ms (default 1)
-`
-
-// KillUsage is the output of gompirun kill -h.
-const KillUsage = `usage: gompirun kill [-signal NAME | -NAME | -NUMBER] JOB
-
-Ends a job as the signal to its gompirun would, waits until it has ended, and prints
+var killHelp = cli.Help{
+	Synopsis: []string{"gompirun kill [-signal NAME | -NAME | -NUMBER] JOB"},
+	About: `Ends a job as the signal to its gompirun would, waits until it has ended, and prints
 how. JOB is the end or the beginning of its id, or the process of its gompirun, as
-"gompirun ps" prints them, or GOMPI_JOB_ID of any of its runs.
-
-  -signal NAME, -s NAME     TERM (default), INT or HUP end the job in good order, KILL
-                            kills its ranks at once; QUIT has it print what its ranks
-                            are in; USR1, USR2, ALRM and WINCH are handed on to them.
-                            NAME may be a number, and -KILL and -9 do as for kill(1)
-
-Exit status: 0 if the job has ended, or has the signal; 125 if not.
-`
-
-// A JobsForm is the form of gompirun ps's output.
-type JobsForm int
-
-// The forms.
-const (
-	JobsTable JobsForm = iota
-	JobsJSON
-	JobsPrometheus
-)
+"gompirun ps" prints them, or GOMPI_JOB_ID of any of its runs.`,
+	Status: "0 if the job has ended, or has the signal; 125 if not.",
+}
 
 // Ps is the command line of gompirun ps.
 type Ps struct {
-	Job  string // "" for all
-	Form JobsForm
+	Job              string // "" for all
+	JSON, Prometheus bool   // the form of the list
 }
 
-// ParsePs reads the command line of gompirun ps, without that word. The error cli.ErrHelp asks
-// for PsUsage.
+// ParsePs reads the command line of gompirun ps, without that word.
 func ParsePs(args []string) (*Ps, error) {
 	set := cli.New("gompirun ps")
 	p := &Ps{}
-	var inJSON, prometheus bool
-	set.BoolVar(&inJSON, "json", false, "")
-	set.BoolVar(&prometheus, "prometheus", false, "")
+	set.Help = psHelp
+	set.Flag("json", "", &p.JSON, "print all that is known, as an array of jobs")
+	set.Flag("prometheus", "", &p.Prometheus, "print it in Prometheus' text format")
 	var err error
 	p.Job, err = jobOperand(set, args)
-	switch {
-	case err != nil:
-		return nil, err
-	case inJSON && prometheus:
-		return nil, errors.New("-json and -prometheus: want one of them")
-	case inJSON:
-		p.Form = JobsJSON
-	case prometheus:
-		p.Form = JobsPrometheus
+	if err == nil && p.JSON && p.Prometheus {
+		err = errors.New("-json and -prometheus: want one of them")
 	}
-	return p, nil
+	return p, err
 }
 
 // Top is the command line of gompirun top.
@@ -99,13 +66,14 @@ type Top struct {
 	Interval time.Duration
 }
 
-// ParseTop reads the command line of gompirun top, without that word. The error cli.ErrHelp asks
-// for TopUsage.
+// ParseTop reads the command line of gompirun top, without that word.
 func ParseTop(args []string) (*Top, error) {
 	set := cli.New("gompirun top")
 	t := &Top{Interval: time.Second}
-	set.BoolVar(&t.Once, "once", false, "")
-	set.Var((*cli.Duration)(&t.Interval), "interval", "")
+	set.Help = topHelp
+	set.Flag("once", "", &t.Once, "show it once")
+	set.Flag("interval", "T", (*cli.Duration)(&t.Interval), "the time between two looks, in seconds or as 500ms "+
+		"(default {})")
 	var err error
 	if t.Job, err = jobOperand(set, args); err != nil {
 		return nil, err
@@ -122,11 +90,14 @@ const shortestInterval = 50 * time.Millisecond
 type Kill struct{ Job, Signal string }
 
 // ParseKill reads the command line of gompirun kill, without that word. The signal is in capital
-// letters, without SIG. The error cli.ErrHelp asks for KillUsage.
+// letters, without SIG.
 func ParseKill(args []string) (*Kill, error) {
 	set := cli.New("gompirun kill")
-	k := &Kill{}
-	set.StringVarP(&k.Signal, "signal", "s", "TERM", "")
+	k := &Kill{Signal: "TERM"}
+	set.Help = killHelp
+	set.Flag("signal s", "NAME", &k.Signal, "{} (default), INT or HUP end the job in good order, KILL kills its ranks "+
+		"at once; QUIT has it print what its ranks are in; USR1, USR2, ALRM and WINCH are handed on to them. NAME may be "+
+		"a number, and -KILL and -9 do as for kill(1)")
 	args = slices.Clone(args)
 	for i, arg := range args {
 		name, dashed := strings.CutPrefix(arg, "-")

@@ -86,7 +86,8 @@ func (r *optionRow) check(option string) string {
 	ok := false
 	switch r.outcome {
 	case "works":
-		ok = quiet || errors.Is(err, cli.ErrHelp)
+		var help *cli.HelpError
+		ok = quiet || errors.As(err, &help)
 	case "translated":
 		to, _, errTo := read(strings.Trim(r.text, "`"))
 		if strings.HasPrefix(r.text, "nothing:") {

@@ -23,15 +23,28 @@ type programFlags struct {
 
 // declare declares the flags of one program.
 func (f *programFlags) declare(set *cli.Set) {
-	set.VarP((*cli.Count)(&f.program.NP), "np", "n", "")
-	set.StringVarP(&f.program.Hosts, "host", "H", "", "")
-	set.StringVar(&f.program.Wdir, "wdir", "", "")
-	set.StringVar(&f.path, "path", "", "")
-	set.StringArrayVarP(&f.exports, "x", "x", nil, "")
-	set.StringArrayVar(&f.forAll, "x-all", nil, "")
-	set.BoolVarP(&f.module, "module", "m", false, "")
-	set.BoolVar(&f.noPython, "no-python", false, "")
-	set.StringVar(&f.torchBackend, "torch-backend", "", "")
+	set.Group = "ranks and hosts"
+	set.Flag("np n", "N", (*cli.Count)(&f.program.NP), "start N ranks (default: one for each slot)|")
+	f.program.hostFlag(set)
+	set.Group = "program"
+	set.Flag("x", "NAME[=value]", &f.exports, "set a variable for the ranks|; the environment is handed on in any "+
+		"case, to other hosts without HOME, USER, SSH_... and the like")
+	set.Flag("x-all", "NAME[=value]", &f.forAll, `the same for the ranks of all programs, before or after ":"; -x of `+
+		"a program takes precedence")
+	set.Flag("wdir", "DIR", &f.program.Wdir, "working directory of the ranks|")
+	set.Flag("path", "DIRS", &f.path, "where to look for program before PATH")
+	set.Group = "as torchrun"
+	set.Flag("m module", "", &f.module, "program is a Python module")
+	set.Flag("no-python", "", &f.noPython, "run a program whose name ends in .py by itself (default: under "+
+		`"python3 -u")`)
+	set.Flag("torch-backend", "gompi", &f.torchBackend, "a program that asks torch.distributed for gloo, mpi or, where "+
+		"there is no GPU, nccl gets gompi: GOMPI_TORCH_BACKEND=gompi (needs gompi_torch, see docs/pytorch.md)")
+}
+
+// hostFlag declares the flag that lists hosts on the line.
+func (p *Program) hostFlag(set *cli.Set) {
+	set.Flag("H host", "LIST", &p.Hosts, "hosts on the command line: node01:4,node02:4| (one slot where no number is "+
+		"given); with -hostfile, which of them to use")
 }
 
 // finish applies the flags to argv, the program on the command line.

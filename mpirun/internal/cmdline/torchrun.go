@@ -19,18 +19,24 @@ import (
 // torchFlags declares torchrun's flags.
 func (s *Spec) torchFlags(set *cli.Set) {
 	r := &s.Rendezvous
-	set.BoolVar(&s.Standalone, "standalone", false, "")
-	set.BoolVar(&s.VirtualLocalRank, "virtual-local-rank", false, "")
-	set.VarP(&s.PerHost, "nproc-per-node", "N", "")
-	set.Var(&s.Nodes, "nnodes", "")
-	r.LastCall = 30 * time.Second
-	set.Var((*cli.Duration)(&r.LastCall), "last-call", "")
-	r.NodeRank = -1
-	set.Var(cli.Number(&r.NodeRank, 0, plan.MaxRanks-1, "the number of a node, from 0", "R"), "node-rank", "")
-	set.StringVar(&r.Endpoint, "rdzv-endpoint", "", "")
-	set.StringVar(&s.RunID, "rdzv-id", "", "")
-	set.StringVar(&s.Master.Addr, "master-addr", "", "")
-	set.Var(cli.Number(&s.Master.Port, 1, math.MaxUint16, "a port, 1 to 65535", "port"), "master-port", "")
+	r.LastCall, r.NodeRank = 30*time.Second, -1
+	set.Group = "as torchrun"
+	set.Flag("nnodes", "N", &s.Nodes, "how many hosts of the list to use; MIN:MAX if fewer will do")
+	set.Flag("standalone", "", &s.Standalone, "this machine alone, whatever a scheduler has granted")
+	set.Flag("virtual-local-rank", "", &s.VirtualLocalRank, "-gpus-per-rank 1, and LOCAL_RANK is 0 on all ranks")
+	set.Flag("rdzv-id", "NAME", &s.RunID, "what TORCHELASTIC_RUN_ID says to the ranks")
+	node := cli.Number(&r.NodeRank, 0, plan.MaxRanks-1, "the number of a node, from 0", "R")
+	set.Flag("node-rank", "R", node, "which node this is, where one gompirun is started on each (default: node 0 is "+
+		"where all meet, the others as they come)")
+	set.Flag("rdzv-endpoint", "HOST:PORT", &r.Endpoint, "where they meet: at node 0 (default port "+defaultPort+
+		"; also -master-addr HOST -master-port PORT)")
+	set.Flag("last-call", "T", (*cli.Duration)(&r.LastCall), "how long a job that has MIN nodes waits for more "+
+		"(default {}); later nodes are refused; nodes know each other by a token, GOMPI_TOKEN, the same on all")
+	set.Flag("master-addr", "HOST", &s.Master.Addr, "what MASTER_ADDR says to the ranks (default: the address of rank "+
+		"0's host)")
+	port := cli.Number(&s.Master.Port, 1, math.MaxUint16, "a port, 1 to 65535", "port")
+	set.Flag("master-port", "PORT", port, "what MASTER_PORT says to the ranks (default: a port of that host that is "+
+		"held until rank 0 listens on it)")
 }
 
 // try returns the error of a flag by itself.

@@ -16,25 +16,30 @@ func benchPage(program, of string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page := &usage{intro: []string{"Measures gompi: its operations, by ranks that gompirun starts, and beside other implementations, which it starts itself."}}
+	var lines []string
+	var commands strings.Builder
 	for _, m := range command.FindAllStringSubmatch(all, -1) {
 		text, err := help(program, m[1])
 		if err != nil {
 			return "", err
 		}
-		u := parse(text)
-		page.synopsis = append(page.synopsis, u.synopsis...)
-		s := section{title: m[1], intro: u.intro}
-		for _, part := range u.sections {
-			s.flags = append(s.flags, part.flags...)
-			s.notes = append(s.notes, part.notes...)
-		}
-		page.sections = append(page.sections, s)
+		synopsis, about, lists := cutUsage(text)
+		lines = append(lines, synopsis...)
+		fmt.Fprintf(&commands, ".SH %s\n", strings.ToUpper(m[1]))
+		paragraphs(&commands, about)
+		commands.WriteString(".PP\n")
+		unfilled(&commands, lists)
 	}
-	if len(page.sections) == 0 {
+	if len(lines) == 0 {
 		return "", fmt.Errorf("%s -h names no command:\n%s", program, all)
 	}
-	return page.page("gompi-bench", "measure gompi, alone and beside others", of), nil
+	var b strings.Builder
+	b.WriteString(head("gompi-bench", 1, "measure gompi, alone and beside others", of))
+	verbatim(&b, "SYNOPSIS", lines)
+	b.WriteString(".SH DESCRIPTION\n")
+	paragraphs(&b, "Measures gompi: its operations, by ranks that gompirun starts, and beside other implementations, "+
+		"which it starts itself.")
+	return b.String() + commands.String(), nil
 }
 
 // help returns a program's output for the words and -h.

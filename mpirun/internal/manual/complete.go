@@ -3,32 +3,22 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"gompi/internal/cli"
 )
 
-// values are the choices of flags whose usage does not list them.
-var values = map[string]string{
-	"map-by":  "slot node core hwthread l3cache numa package ppr:",
-	"rank-by": "slot node fill",
-	"bind-to": "hwthread core l3cache numa package gpu none",
-}
-
-// kind describes the value of a flag: words to choose from, or the kind "file", "command" or, for
-// anything else, "".
-func (f *flag) kind() (words, kind string) {
-	for _, name := range f.names {
-		if v := values[name]; v != "" {
-			return v, ""
-		}
-	}
-	switch f.value {
+// kindOf describes the value of a flag: words to choose from, or the kind "file", "command" or,
+// for anything else, "".
+func kindOf(f *cli.Flag) (words, kind string) {
+	switch f.Value {
 	case "F", "DIR", "DIRS":
 		return "", "file"
 	case "CMD":
 		return "", "command"
 	}
-	var choices []string
-	for _, w := range strings.Split(f.value, "|") {
-		if strings.Contains(f.value, "|") && w == strings.ToLower(w) {
+	choices := strings.Fields(f.Words)
+	for _, w := range strings.Split(f.Value, "|") {
+		if strings.Contains(f.Value, "|") && w == strings.ToLower(w) {
 			choices = append(choices, w)
 		}
 	}
@@ -36,10 +26,10 @@ func (f *flag) kind() (words, kind string) {
 }
 
 // dashed returns the names of flags with a dash in front.
-func dashed(flags []flag) string {
+func dashed(flags ...*cli.Flag) string {
 	var all []string
 	for _, f := range flags {
-		for _, name := range f.names {
+		for _, name := range f.Names {
 			all = append(all, "-"+name)
 		}
 	}
@@ -48,23 +38,23 @@ func dashed(flags []flag) string {
 
 // bash completes flags, their known values, then a program, and files after it. Flags may have
 // two dashes in front, and _ for -, as gompirun accepts them.
-func bash(run *usage, commands []word) string {
+func bash(run *cli.Help, commands []word) string {
 	var takes, cases, words strings.Builder
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.name)
-		fmt.Fprintf(&words, "\t%s) flags='%s' ;;\n", c.name, dashed(c.usage.flags()))
+		fmt.Fprintf(&words, "\t%s) flags='%s' ;;\n", c.name, dashed(c.help.Flags...))
 	}
-	for _, f := range run.flags() {
-		if f.value == "" {
+	for _, f := range run.Flags {
+		if f.Value == "" {
 			continue
 		}
-		pattern := strings.ReplaceAll(dashed([]flag{f}), " ", "|")
+		pattern := strings.ReplaceAll(dashed(f), " ", "|")
 		if takes.Len() > 0 {
 			takes.WriteString("|")
 		}
 		takes.WriteString(pattern)
-		switch words, kind := f.kind(); {
+		switch words, kind := kindOf(f); {
 		case words != "":
 			fmt.Fprintf(&cases, "\t%s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", pattern, words)
 		case kind == "file":
@@ -75,7 +65,7 @@ func bash(run *usage, commands []word) string {
 			fmt.Fprintf(&cases, "\t%s) return ;;\n", pattern)
 		}
 	}
-	return strings.NewReplacer("@TAKES@", takes.String(), "@CASES@", cases.String(), "@FLAGS@", dashed(run.flags()),
+	return strings.NewReplacer("@TAKES@", takes.String(), "@CASES@", cases.String(), "@FLAGS@", dashed(run.Flags...),
 		"@WORDS@", words.String(), "@COMMANDS@", strings.Join(names, " "), "@PATTERN@", strings.Join(names, " | ")).Replace(bashScript)
 }
 
@@ -124,12 +114,12 @@ complete -o filenames -F _gompirun gompirun
 `
 
 // zsh completes flags, with their descriptions, and otherwise programs and files.
-func zsh(run *usage) string {
+func zsh(run *cli.Help) string {
 	var b strings.Builder
 	b.WriteString("#compdef gompirun\n# written by make install\nlocal -a flags=(\n")
-	for _, f := range run.flags() {
-		for _, name := range f.names {
-			fmt.Fprintf(&b, "\t'-%s:%s'\n", name, quoted(f.text))
+	for _, f := range run.Flags {
+		for _, name := range f.Names {
+			fmt.Fprintf(&b, "\t'-%s:%s'\n", name, quoted(f.Text))
 		}
 	}
 	b.WriteString(")\nif [[ $words[CURRENT] == --* ]]; then flags=(-${^flags}); fi\n" +
@@ -139,15 +129,15 @@ func zsh(run *usage) string {
 
 // fish completes flags, with one dash or two, with their descriptions and known values. Names
 // with _ for - are offered once the user has typed _.
-func fish(run *usage, commands []word) string {
+func fish(run *cli.Help, commands []word) string {
 	var b strings.Builder
 	b.WriteString("# fish completion for gompirun: written by make install\n" +
 		"function __gompirun_underscores\n\tstring match -qr -- ' -[^ ]*_' (commandline -cp)\nend\n")
 	for _, c := range commands {
 		fmt.Fprintf(&b, "complete -c gompirun -n __fish_use_subcommand -a %s -d '%s'\n", c.name, quoted(c.what))
 	}
-	for _, f := range run.flags() {
-		words, kind := f.kind()
+	for _, f := range run.Flags {
+		words, kind := kindOf(f)
 		value := ""
 		switch {
 		case words != "":
@@ -156,11 +146,11 @@ func fish(run *usage, commands []word) string {
 			value = " -r -F"
 		case kind == "command":
 			value = " -x -a '(__fish_complete_command)'"
-		case f.value != "":
+		case f.Value != "":
 			value = " -x"
 		}
-		for _, name := range f.names {
-			fmt.Fprintf(&b, "complete -c gompirun -o %s -l %[1]s%s -d '%s'\n", name, value, quoted(f.text))
+		for _, name := range f.Names {
+			fmt.Fprintf(&b, "complete -c gompirun -o %s -l %[1]s%s -d '%s'\n", name, value, quoted(f.Text))
 			if other := strings.ReplaceAll(name, "-", "_"); other != name {
 				fmt.Fprintf(&b, "complete -c gompirun -n __gompirun_underscores -o %s -l %[1]s%s\n", other, value)
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"strings"
 )
 
 // gompiccPages makes the pages of gompicc and of its other name from the output of -help. Keys
@@ -12,8 +13,15 @@ func gompiccPages(program, of string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s -help: %w", program, err)
 	}
+	synopsis, about, lists := cutUsage(string(text))
+	var b strings.Builder
+	b.WriteString(head("gompicc", 1, "compile and link MPI programs for the standard interface", of))
+	verbatim(&b, "SYNOPSIS", synopsis)
+	b.WriteString(".SH DESCRIPTION\n")
+	paragraphs(&b, about)
+	verbatim(&b, "OPTIONS", lists)
 	return map[string]string{
-		"man/man1/gompicc.1":  parse(string(text)).page("gompicc", "compile and link MPI programs for the standard interface", of),
+		"man/man1/gompicc.1":  b.String(),
 		"man/man1/gompicxx.1": ".so man1/gompicc.1\n",
 	}, nil
 }

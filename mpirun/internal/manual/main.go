@@ -1,6 +1,6 @@
 // Command manual writes manual pages and the shells' completions of gompirun's command line. Its
-// sources are the texts of gompirun -h and gompi-bench -h and the doc comment of package
-// hostfile:
+// sources are the declared flags of gompirun, the texts of gompi-bench -h and gompicc -help, and
+// the doc comment of package hostfile:
 //
 //	manual FOLDER GOMPI-BENCH
 //	manual FOLDER GOMPICC
@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"gompi/internal/cli"
 	"gompi/internal/version"
 	"gompi/mpirun/internal/cmdline"
 )
@@ -65,16 +66,15 @@ const edition = "gompi " + version.Number
 
 // files returns the files made from gompirun's own texts, by path below PREFIX/share.
 func files() map[string]string {
-	run := parse(cmdline.UsageAll)
-	page := func(u *usage, name, what string) string { return u.page(name, what, edition) }
+	run := cmdline.Help()
 	all := map[string]string{
-		"man/man1/gompirun.1":                     page(run, "gompirun", "run a program as the ranks of one job"),
+		"man/man1/gompirun.1":                     page(run, "gompirun", "run a program as the ranks of one job", edition),
 		"bash-completion/completions/gompirun":    bash(run, commands),
 		"zsh/site-functions/_gompirun":            zsh(run),
 		"fish/vendor_completions.d/gompirun.fish": fish(run, commands),
 	}
 	for _, c := range commands {
-		all["man/man1/gompirun-"+c.name+".1"] = page(c.usage, "gompirun-"+c.name, c.what)
+		all["man/man1/gompirun-"+c.name+".1"] = page(c.help, "gompirun-"+c.name, c.what, edition)
 	}
 	return all
 }
@@ -82,13 +82,20 @@ func files() map[string]string {
 // A word is a command of gompirun, such as doctor.
 type word struct {
 	name, what string
-	usage      *usage
+	help       *cli.Help
 }
 
 var commands = []word{
-	{"doctor", "examine hosts and what is between them", parse(cmdline.DoctorUsage)},
-	{"attach", "run a debugger on a rank of a job", parse(cmdline.AttachUsage)},
-	{"ps", "list the jobs that run", parse(cmdline.PsUsage)},
-	{"top", "show what ranks do, again and again", parse(cmdline.TopUsage)},
-	{"kill", "end a job", parse(cmdline.KillUsage)},
+	{"doctor", "examine hosts and what is between them", helpOf(cmdline.ParseDoctor([]string{"-h"}, nil))},
+	{"attach", "run a debugger on a rank of a job", helpOf(cmdline.ParseAttach([]string{"-h"}))},
+	{"ps", "list the jobs that run", helpOf(cmdline.ParsePs([]string{"-h"}))},
+	{"top", "show what ranks do, again and again", helpOf(cmdline.ParseTop([]string{"-h"}))},
+	{"kill", "end a job", helpOf(cmdline.ParseKill([]string{"-h"}))},
+}
+
+// helpOf returns the help that the error of a parser of -h has.
+func helpOf(_ any, err error) *cli.Help {
+	var help *cli.HelpError
+	errors.As(err, &help)
+	return help.Help
 }

@@ -1,42 +1,51 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+
+	"gompi/internal/cli"
 )
 
-// page returns u as a manual page. name and what make its heading.
-func (u *usage) page(name, what, of string) string {
+// page returns the manual page of a command. name and what make its heading.
+func page(h *cli.Help, name, what, of string) string {
 	var b strings.Builder
 	b.WriteString(head(name, 1, what, of))
-	verbatim(&b, "SYNOPSIS", u.synopsis)
+	verbatim(&b, "SYNOPSIS", h.Synopsis)
 	b.WriteString(".SH DESCRIPTION\n")
-	for _, p := range u.intro {
-		fmt.Fprintf(&b, ".PP\n%s\n", roff(p))
+	paragraphs(&b, h.About)
+	for i, f := range h.Flags {
+		if i == 0 || f.Group != h.Flags[i-1].Group {
+			fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(cmp.Or(f.Group, "options"))))
+		}
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.Head), roff(f.Text))
 	}
-	for _, s := range u.sections {
-		title := s.title
-		if title == "" {
-			title = "options"
-		}
-		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(roff(title)))
-		for _, p := range s.intro {
-			fmt.Fprintf(&b, ".PP\n%s\n", roff(p))
-		}
-		for _, f := range s.flags {
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.head), roff(f.text))
-		}
-		if len(s.notes) > 0 {
-			fmt.Fprintf(&b, ".PP\n%s\n", roff(strings.Join(s.notes, " ")))
-		}
+	if h.Status != "" {
+		fmt.Fprintf(&b, ".SH EXIT STATUS\n%s\n", roff(strings.ReplaceAll(h.Status, "\n", " ")))
 	}
-	if u.status != "" {
-		fmt.Fprintf(&b, ".SH EXIT STATUS\n%s\n", roff(u.status))
-	}
-	if len(u.examples) > 0 {
-		verbatim(&b, "EXAMPLES", u.examples)
+	if len(h.Examples) > 0 {
+		verbatim(&b, "EXAMPLES", h.Examples)
 	}
 	return b.String()
+}
+
+// paragraphs writes paragraphs, whose lines the reader's screen breaks.
+func paragraphs(b *strings.Builder, text string) {
+	for p := range strings.SplitSeq(text, "\n\n") {
+		fmt.Fprintf(b, ".PP\n%s\n", roff(strings.ReplaceAll(p, "\n", " ")))
+	}
+}
+
+// cutUsage cuts a text of another program's -h into the command lines at its beginning, its
+// first paragraph, and its lists, which stay as they are.
+func cutUsage(text string) (synopsis []string, about string, lists []string) {
+	usage, text, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\n\n")
+	for line := range strings.Lines(strings.TrimPrefix(usage, "usage:")) {
+		synopsis = append(synopsis, strings.TrimSpace(line))
+	}
+	about, text, _ = strings.Cut(text, "\n\n")
+	return synopsis, about, strings.Split(text, "\n")
 }
 
 // head returns the beginning of the page of a name in a section of the manual.
@@ -45,7 +54,13 @@ func head(name string, section int, what, of string) string {
 }
 
 func verbatim(b *strings.Builder, title string, lines []string) {
-	fmt.Fprintf(b, ".SH %s\n.nf\n", title)
+	fmt.Fprintf(b, ".SH %s\n", title)
+	unfilled(b, lines)
+}
+
+// unfilled writes lines that stay as they are.
+func unfilled(b *strings.Builder, lines []string) {
+	b.WriteString(".nf\n")
 	for _, line := range lines {
 		fmt.Fprintln(b, roff(line))
 	}

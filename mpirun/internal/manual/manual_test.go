@@ -14,7 +14,7 @@ import (
 )
 
 func TestEveryFlagIsInEveryFile(t *testing.T) {
-	flags := parse(cmdline.UsageAll).flags()
+	flags := cmdline.Help().Flags
 	if len(flags) < 60 {
 		t.Fatalf("%d flags are found, want all", len(flags))
 	}
@@ -24,7 +24,7 @@ func TestEveryFlagIsInEveryFile(t *testing.T) {
 		"zsh/site-functions/_gompirun": "'-", "fish/vendor_completions.d/gompirun.fish": "-o ",
 	} {
 		for _, f := range flags {
-			for _, flag := range f.names {
+			for _, flag := range f.Names {
 				if strings.HasPrefix(name, "man") {
 					flag = strings.ReplaceAll(flag, "-", `\-`)
 				}
@@ -39,13 +39,14 @@ func TestEveryFlagIsInEveryFile(t *testing.T) {
 // gompirun accepts every completed value.
 func TestValuesAreThoseOfTheCommandLine(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
-	for flag, words := range values {
+	for _, f := range cmdline.Help().Flags {
+		words, _ := kindOf(f)
 		for _, word := range strings.Fields(words) {
 			if word == "ppr:" {
 				word += "1:node"
 			}
-			if _, err := cmdline.Parse([]string{"-" + flag, word, "p"}, none, func(string) {}); err != nil {
-				t.Errorf("-%s %s: %v", flag, word, err)
+			if _, err := cmdline.Parse([]string{"-" + f.Names[0], word, "p"}, none, func(string) {}); err != nil {
+				t.Errorf("-%s %s: %v", f.Names[0], word, err)
 			}
 		}
 	}
@@ -214,8 +215,8 @@ func TestPagesOfGompiBenchAndHostfiles(t *testing.T) {
 	bench, hostfile := pages(t)
 	for _, want := range []string{
 		"gompi\\-bench run [flags] OP...\ngompi\\-bench profile\n",
-		".SH RUN\n.PP\nTimes operations. OP is one.\n.TP\n.B \\-\\-sizes sizes\nsizes to measure, as 8,\\:1K (default 8,\\:16)\n.TP\n.B \\-\\-check\ncheck all\n",
-		".SH PROFILE\n.PP\nMeasures.\n",
+		".SH RUN\n.PP\nTimes operations. OP is one.\n.PP\n.nf\n      \\-\\-sizes sizes   sizes to measure,\\:\n",
+		"\n      \\-\\-check         check all\n.fi\n.SH PROFILE\n.PP\nMeasures.\n",
 	} {
 		if !strings.Contains(bench, want) {
 			t.Errorf("%q is not in\n%s", want, bench)
