@@ -16,6 +16,7 @@ import (
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/core"
+	"gompi/internal/core/network"
 	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
@@ -128,7 +129,7 @@ func (m *member) die(why error) {
 
 func (m *member) join(ctx context.Context) (*comm.Comm, error) {
 	parker := inproc.NewParker()
-	c, err := core.Join(ctx, core.Config(m.cfg), core.Fabric{
+	c, err := core.Join(ctx, core.Config(m.cfg), network.Fabric{
 		Boot:   m.boots[m.rank],
 		Parker: parker,
 		Connect: func(sink transport.Sink, _ func()) ([]transport.Transport, error) {

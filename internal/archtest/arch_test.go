@@ -57,6 +57,7 @@ var rules = []rule{
 	{"internal/core/call", nil},
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
 	{"internal/core/card", []string{"internal/core/path", "internal/boot", "internal/cgroup"}},
+	{"internal/core/network", []string{"internal/core/card", "internal/core/path", "internal/core/progress", "internal/core/symheap", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll", "internal/core/logging"}}, // not messages
 	{"internal/core/layout", nil},
 	{"mpi/internal/datatype", []string{"internal/core/layout"}}, // not messages
 	{"mpi/internal/table", nil},
@@ -93,14 +94,14 @@ var rules = []rule{
 	{"comm/window", []string{"comm/.", "internal/core/.", "internal/core/layout", "internal/core/rma"}},
 	{"comm/internal/randprog", nil}, // tests alone
 	{"comm/sim", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/hier"}}, // no transport: its time is virtual
-	{"comm/commtest", []string{"comm/.", "internal/core/.", "transport", "internal/boot", "internal/seg"}},
+	{"comm/commtest", []string{"comm/.", "internal/core/.", "internal/core/network", "transport", "internal/boot", "internal/seg"}},
 	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp/compress", []string{"comm"}},
 	{"comm/ddp", []string{"comm", "internal/atomicfile", "internal/timeline"}},
 	{"comm/libgompi", []string{"internal/core/.", "internal/core/call", "internal/version", "internal/boot", "internal/env", "internal/sockets", "internal/guest", "internal/pystack"}},
 	{"mpi/libmpi/twins", nil},
 	{"mpi/libmpi", []string{"mpi/internal", "internal/boot", "internal/env", "internal/guest", "internal/pystack"}},
-	{"internal/core", []string{"transport", "internal/stats", "internal/fifo", "internal/boot", "internal/seg", "internal/env", "internal/poll", "internal/machine"}},
+	{"internal/core", []string{"transport", "internal/stats", "internal/fifo", "internal/boot", "internal/seg", "internal/env", "internal/machine"}},
 	{"comm", []string{"internal/core", "internal/version"}}, // Go's face
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
 	{"cudaops/topo", nil},

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"syscall"
 
 	"gompi/internal/calls"
 	"gompi/internal/core/call"
@@ -120,7 +121,7 @@ func (p *process) sweepMapped() {
 	p.mapped.all = slices.DeleteFunc(p.mapped.all, func(x allocation) bool {
 		over := unused(p.e, x)
 		if over {
-			unmap(x.mapped)
+			_ = syscall.Munmap(x.mapped) // fails only for other memory
 		}
 		return over
 	})
@@ -192,14 +193,14 @@ func (c *Comm) ordinary(t mem.Type, n int) (allocation, error) {
 	registers := n > 0 && c.e.Mover.Registers()
 	if size := n * t.Size(); registers || size >= leastProbed {
 		c.sweepMapped()
-		bytes, err := mapped(size)
+		bytes, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 		switch {
 		case err != nil:
 			return allocation{}, fmt.Errorf("%w: %s: %w", ErrMemory, seg.Amount(int64(size)), err)
 		case registers:
 			return allocation{mem.HostBytes(t, n, bytes), -1, bytes}, nil
 		}
-		unmap(bytes)
+		_ = syscall.Munmap(bytes)
 	}
 	b, err := mem.Host.Alloc(t, n)
 	return allocation{b, -1, nil}, err

@@ -221,7 +221,7 @@ func (p *process) newComm(name string, ch *message.Channel, rules *path.Rules) *
 	c := &Comm{process: p, ch: ch, name: name, stats: p.stats, base: name, rules: rules, round: round.Of(ch)}
 	p.detach.opened(c)
 	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: c.round, Staging: &p.staging}
-	c.onHost = !c.mayHaveDevices()
+	c.onHost = c.firstWith(true) < 0
 	c.setUpNCCL()
 	return c
 }

@@ -13,7 +13,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/boot"
-	"gompi/internal/core"
+	"gompi/internal/core/network"
 	"gompi/internal/stress"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -48,7 +48,7 @@ func (tl *tally) over(t *testing.T, boots []boot.Boot, fn rankFunc) error {
 	if tl.reads {
 		cfg.Tuning = alwaysCrossed
 	}
-	return errors.Join(overFabrics(t, boots, cfg, func(rank int, f *core.Connection) {
+	return errors.Join(overFabrics(t, boots, cfg, func(rank int, f *network.Connection) {
 		connect := f.Connect
 		f.Connect = func(sink transport.Sink, handleEvents func()) ([]transport.Transport, error) {
 			return connect(&tallySink{sink, sink.(transport.EagerSink), rank, tl}, handleEvents)

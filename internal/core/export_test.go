@@ -10,6 +10,7 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/calls"
 	"gompi/internal/core/call"
+	"gompi/internal/core/network"
 	"gompi/internal/core/path"
 	"gompi/internal/core/round"
 	"gompi/internal/core/shmcoll"
@@ -18,21 +19,18 @@ import (
 	"gompi/internal/seg"
 )
 
-// A Connection is how a rank is connected.
-type Connection = connection
-
 // JoinBy makes a goroutine a rank.
-func JoinBy(ctx context.Context, cfg Config, f Connection) (*Comm, error) {
+func JoinBy(ctx context.Context, cfg Config, f network.Connection) (*Comm, error) {
 	return settings{Config: cfg}.joinFabric(ctx, f)
 }
 
 // Connect is how Init connects a process, for ranks that are goroutines.
-func Connect(c Config, b boot.Boot) (Connection, error) {
+func Connect(c Config, b boot.Boot) (network.Connection, error) {
 	cfg := settings{Config: c}
 	if err := cfg.resolve(); err != nil {
-		return Connection{}, err
+		return network.Connection{}, err
 	}
-	return cfg.connect(b)
+	return cfg.network().Connect(b)
 }
 
 // Launcher returns what connects this rank with its launcher.

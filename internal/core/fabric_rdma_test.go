@@ -241,27 +241,3 @@ func TestWithoutUCXThereIsTCP(t *testing.T) {
 		t.Errorf("the ranks say:\n%s", log)
 	}
 }
-
-// Ranks whose ports are on different fabrics do not reach each other: they use TCP.
-func TestRanksWithoutACommonFabricUseTCP(t *testing.T) {
-	const ib, other, roce = "InfiniBand fe80:0000:0000:0000", "InfiniBand fe80:0000:0000:0007", "RoCE"
-	for _, test := range []struct {
-		fabrics [][]string
-		rank    int
-	}{
-		{[][]string{{ib}, {ib, roce}, {ib}}, -1},
-		{[][]string{nil, nil}, -1},
-		{[][]string{{ib}, {ib}, {other}}, 2},
-		{[][]string{{ib, roce}, {roce}, {ib}}, 2},
-		{[][]string{nil, {roce}, nil, {roce, ib}}, -1}, // not all know theirs
-		{[][]string{{roce}, nil, {ib}}, 2},
-	} {
-		rank, err := core.Lacking(test.fabrics)
-		if rank != test.rank || (err != nil) != (rank >= 0) {
-			t.Errorf("%q: rank %d, %v; want %d", test.fabrics, rank, err, test.rank)
-		}
-		if err != nil && !strings.Contains(err.Error(), test.fabrics[0][len(test.fabrics[0])-1]) {
-			t.Errorf("%q: %v", test.fabrics, err)
-		}
-	}
-}

@@ -11,7 +11,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/boot"
-	"gompi/internal/core"
+	"gompi/internal/core/network"
 	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
@@ -51,9 +51,9 @@ func (r *rig) run(ctx context.Context, fn rankFunc) []error {
 	return errs
 }
 
-func (r *rig) fabric(rank world.Rank) core.Connection {
+func (r *rig) fabric(rank world.Rank) network.Connection {
 	p := inproc.NewParker()
-	return core.Connection{Fabric: core.Fabric{
+	return network.Connection{Fabric: network.Fabric{
 		Boot: r.boots[rank], Parker: p, Yield: runtime.Gosched,
 		Connect: func(s transport.Sink, _ func()) ([]transport.Transport, error) {
 			return []transport.Transport{r.connect(rank, s, p)}, nil

@@ -18,6 +18,7 @@ import (
 	"gompi/internal/core/liveness"
 	"gompi/internal/core/logging"
 	"gompi/internal/core/message"
+	"gompi/internal/core/network"
 	"gompi/internal/core/path"
 	"gompi/internal/core/payload"
 	"gompi/internal/core/round"
@@ -72,15 +73,25 @@ func Init(ctx context.Context, c Config, program *MPI) (*Comm, error) {
 	if err := cfg.resolve(); err != nil {
 		return nil, initError(b.Info().Rank, err)
 	}
-	f, err := cfg.connect(b)
+	f, err := cfg.network().Connect(b)
 	if err != nil {
 		return nil, initError(b.Info().Rank, err)
 	}
 	return cfg.joinFabric(ctx, f)
 }
 
+// Join makes a goroutine a rank of the job to which f connects.
+func Join(ctx context.Context, cfg Config, f network.Fabric) (*Comm, error) {
+	return settings{Config: cfg}.joinFabric(ctx, network.Connection{Fabric: f})
+}
+
+// network returns the settings of the rank's transports.
+func (cfg settings) network() network.Settings {
+	return network.Settings{Transport: cfg.Transport, KeepScheduling: cfg.KeepScheduling, Logger: cfg.Logger}
+}
+
 // joinFabric makes this process or goroutine a rank of the job to which f connects.
-func (cfg settings) joinFabric(ctx context.Context, f connection) (*Comm, error) {
+func (cfg settings) joinFabric(ctx context.Context, f network.Connection) (*Comm, error) {
 	c, err := cfg.join(ctx, f)
 	if err != nil {
 		return nil, initError(f.Boot.Info().Rank, err)
@@ -88,7 +99,7 @@ func (cfg settings) joinFabric(ctx context.Context, f connection) (*Comm, error)
 	return c, nil
 }
 
-func (cfg settings) join(ctx context.Context, f connection) (c *Comm, err error) {
+func (cfg settings) join(ctx context.Context, f network.Connection) (c *Comm, err error) {
 	if err := cfg.resolve(); err != nil {
 		return nil, err
 	}
@@ -113,20 +124,20 @@ func (cfg settings) join(ctx context.Context, f connection) (c *Comm, err error)
 	f.Boot.SetWake(f.Parker.Wake)
 	trs, err := f.Connect(e, func() { e.Live.HandleEvents() })
 	if err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(err, closed(f))
 	}
 	for _, t := range trs {
 		e.Use(t)
 	}
 	p.leave = func(ctx context.Context) error {
 		p.stats.Left()
-		err := f.leave(ctx, e)
+		err := leave(ctx, f, e)
 		p.logCarried(info.Rank)
 		return err
 	}
 	p.aside = sync.OnceValue(func() *hostMemory { return newMappedMemory(info) })
-	if f.memory != nil {
-		p.memory = f.memory()
+	if f.Shared != nil && f.Shared() != nil {
+		p.memory = newHostMemory(info, f.Shared())
 	}
 	all, err := cfg.exchangeCards(ctx, f, p)
 	if err != nil {
@@ -135,18 +146,18 @@ func (cfg settings) join(ctx context.Context, f connection) (c *Comm, err error)
 	}
 	from, below := all.rules.Reads()
 	e.Mover.SetLengths(payload.Lengths{From: from, Below: below, TriesFrom: all.rules.TriesFrom()})
-	if f.setRules != nil {
-		f.setRules(all.rules)
+	if f.SetRules != nil {
+		f.SetRules(all.rules)
 	}
 	p.withDevices, p.wantsNCCL, p.oneClock = all.devices, all.nccl, all.oneClock
-	p.admits = f.admit
+	p.admits = f.Admit
 	p.stats.Begun()
 	if info.Invite != nil {
 		return p.replace(ctx, info.Invite, all)
 	}
 	c = p.newComm(firstName, e.Open(liveness.NextID(0, 0), worldMembers(info)), all.rules)
 	c.setUp(all.block, all.blocks)
-	if r := c.withoutDevices(); p.wantsNCCL && r >= 0 {
+	if r := c.firstWith(false); p.wantsNCCL && r >= 0 {
 		c.warn(exec.WithoutNCCL, fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
 	}
 	if info.Rank == 0 {
@@ -168,14 +179,14 @@ func worldMembers(info *boot.Info) []world.Rank {
 }
 
 // leave ends this rank's part in the job.
-func (f connection) leave(ctx context.Context, e *message.Engine) error {
+func leave(ctx context.Context, f network.Connection, e *message.Engine) error {
 	f.Boot.Info().Flight().Leaving(seg.Now())
 	err := e.Shutdown(ctx)
 	err = errors.Join(err, f.Boot.Goodbye(e.MissesEnds()))
-	return errors.Join(err, f.close())
+	return errors.Join(err, closed(f))
 }
 
-func (f connection) close() error {
+func closed(f network.Connection) error {
 	if f.Close == nil {
 		return nil
 	}
@@ -217,12 +228,36 @@ type agreement struct {
 	oneClock bool // the ranks read the same monotonic clock
 }
 
+// How often a rank yields, each time after a poll, before it blocks its thread.
+const (
+	// A yield hands the processor to another rank of the session in 1 us, waking a thread takes 2
+	// (np=2 on one processor, latency of 8 B: 2.1 and 3.3 us). Ranks that yield for longer keep
+	// ranks of other sessions from running (five ranks of three hosts on two processors, thousands
+	// of messages: 2.5 s with 64 yields and with 4, 3.6 with 128, 5.5 with 1024, and 22 where ranks
+	// did not block their threads; without autogroups 2.5).
+	yields = 64
+	// On a processor that very many ranks share a yield lasts until the others have had their
+	// turn, and messages that come meanwhile hardly ever end the wait: with fewYields of them 256
+	// ranks on two processors do a barrier in 11 ms, with 64 in 31. Where 32 share a processor
+	// the opposite holds, as each wake-up costs more (64 ranks, an allreduce of 64 KiB: 1.9 ms
+	// with 8 and with 64 yields, 3.2 with 1).
+	fewYields, fewYieldsFrom = 4, 64
+)
+
+// yieldsOf returns how often a rank yields where so many share a processor.
+func yieldsOf(ranks int) int {
+	if ranks > fewYieldsFrom {
+		return fewYields
+	}
+	return yields
+}
+
 // loadEvery is how long a reading of the processors' load is used at least. Tests change it.
 var loadEvery = 30 * time.Second
 
 // exchangeCards sends this rank's card to all ranks, and returns the conclusions from the cards
 // of all.
-func (cfg settings) exchangeCards(ctx context.Context, f connection, p *process) (m agreement, err error) {
+func (cfg settings) exchangeCards(ctx context.Context, f network.Connection, p *process) (m agreement, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
 	mine, err := cfg.card(f, m.block)
@@ -240,13 +275,13 @@ func (cfg settings) exchangeCards(ctx context.Context, f connection, p *process)
 		return m, err
 	}
 	m.devices = append(all.Devices(), late.Devices()...)
-	if f.setCards != nil {
-		if err := f.setCards(append(all.Transports(), late.Transports()...)); err != nil {
+	if f.SetCards != nil {
+		if err := f.SetCards(append(all.Transports(), late.Transports()...)); err != nil {
 			return m, err
 		}
 	}
 	load := all.Loads(info)[info.Node]
-	p.e.SetSpinPolicy(f.spin, yieldsOf(load), load <= 1, all.Monitor(info, mine), loadEvery)
+	p.e.SetSpinPolicy(f.Spin, yieldsOf(load), load <= 1, all.Monitor(info, mine), loadEvery)
 	for _, c := range all {
 		m.blocks = append(m.blocks, shmsync.Token(c.Block))
 	}
@@ -257,12 +292,12 @@ func (cfg settings) exchangeCards(ctx context.Context, f connection, p *process)
 
 // card returns this rank's card for all ranks. block is the block of shared memory that it has
 // taken.
-func (cfg settings) card(f connection, block shmsync.Token) (card.Card, error) {
+func (cfg settings) card(f network.Connection, block shmsync.Token) (card.Card, error) {
 	info := f.Boot.Info()
 	c := card.Mine(info.Nodes)
 	c.Block, c.Devices, c.NCCL = uint64(block), mem.MayHaveDevices(), cfg.CUDA != ""
-	if f.card != nil {
-		c.Transport = f.card()
+	if f.Card != nil {
+		c.Transport = f.Card()
 	}
 	if info.Rank == 0 {
 		rules := path.Rules{Deterministic: cfg.Deterministic}
@@ -298,13 +333,12 @@ func (cfg *settings) resolve() error {
 	if cfg.Transport == "" {
 		cfg.Transport = env.String(env.Transport)
 	}
-	_, rdma := cfg.rdmaAsked()
-	if !rdma && cfg.Transport != "" && cfg.Transport != "tcp" {
-		return fmt.Errorf("%s=%q: want tcp or ucx", env.Transport, cfg.Transport)
+	if err := cfg.network().Check(); err != nil {
+		return err
 	}
 	if cfg.Logger == nil {
 		spec := env.String(env.Log)
-		if spec == "" && (rdma || cfg.CUDA != "") {
+		if _, ucx := cfg.network().AsksUCX(); spec == "" && (ucx || cfg.CUDA != "") {
 			spec = "warn" // a user who asks for UCX or NCCL must learn why they are not used
 		}
 		l, err := logging.New(spec, os.Stderr)

@@ -11,6 +11,7 @@ import (
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/core"
+	"gompi/internal/core/network"
 )
 
 // testTimeout bounds what ranks of a test do together: a hang alone takes so long.
@@ -31,11 +32,11 @@ func overTCPWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 // overBoots runs fn on goroutine ranks that are connected as processes are.
 func overBoots(t testing.TB, boots []boot.Boot, cfg comm.Config, fn rankFunc) []error {
 	t.Helper()
-	return overFabrics(t, boots, cfg, func(int, *core.Connection) {}, fn)
+	return overFabrics(t, boots, cfg, func(int, *network.Connection) {}, fn)
 }
 
 // overFabrics is overBoots with Connections that have been changed before they are used.
-func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(rank int, f *core.Connection), fn rankFunc) []error {
+func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(rank int, f *network.Connection), fn rankFunc) []error {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, fmt.Errorf("the test took %v", testTimeout))
 	defer cancel()

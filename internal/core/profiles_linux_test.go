@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"gompi/comm"
-	"gompi/internal/core"
+	"gompi/internal/core/network"
 	"gompi/internal/core/path"
 	"gompi/internal/env"
 	"gompi/internal/machine"
@@ -57,7 +57,7 @@ func bitsUnder(t *testing.T, profile string, ranks int, tuning string) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(bitsSeed)
 	cfg := comm.Config{Tuning: tuning}
-	err := errors.Join(overFabrics(t, boots, cfg, func(int, *core.Connection) {}, func(ctx context.Context, c *comm.Comm) error {
+	err := errors.Join(overFabrics(t, boots, cfg, func(int, *network.Connection) {}, func(ctx context.Context, c *comm.Comm) error {
 		for _, n := range []int{1, 3001, 20_011, 700_001} {
 			send, sum := anyFloats(c.Rank(), n), make([]float32, n)
 			note := func(err error) error {

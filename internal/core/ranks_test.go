@@ -9,6 +9,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/internal/core"
+	"gompi/internal/core/network"
 )
 
 type rankFunc = func(ctx context.Context, c *comm.Comm) error
@@ -49,7 +50,7 @@ func equal[T comparable](what string, got, want []T) error {
 func inside(c *comm.Comm) *core.Comm { return (*core.Comm)(c) }
 
 // joinBy makes a goroutine a rank.
-func joinBy(ctx context.Context, cfg comm.Config, f core.Connection) (*comm.Comm, error) {
+func joinBy(ctx context.Context, cfg comm.Config, f network.Connection) (*comm.Comm, error) {
 	c, err := core.JoinBy(ctx, core.Config(cfg), f)
 	return (*comm.Comm)(c), err
 }

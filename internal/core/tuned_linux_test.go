@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gompi/comm"
-	"gompi/internal/core"
+	"gompi/internal/core/network"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -33,7 +33,7 @@ func (s sendCounter) Send(peer world.Rank, h *transport.Header, b mem.Buffer, to
 }
 
 // countSends makes sent count the messages of collectives of a rank with that Connection.
-func countSends(f *core.Connection, sent *atomic.Int64) {
+func countSends(f *network.Connection, sent *atomic.Int64) {
 	connect := f.Connect
 	f.Connect = func(sink transport.Sink, handleEvents func()) ([]transport.Transport, error) {
 		all, err := connect(sink, handleEvents)
@@ -52,7 +52,7 @@ func TestTuningOneCollectiveLeavesTheOthersInMemory(t *testing.T) {
 	boots, s := withMemory(t, p)
 	defer s.Close()
 	cfg := comm.Config{Tuning: "allreduce:64-:circulant"}
-	err := errors.Join(overFabrics(t, boots, cfg, func(rank int, f *core.Connection) { countSends(f, &sent[rank]) }, func(ctx context.Context, c *comm.Comm) error {
+	err := errors.Join(overFabrics(t, boots, cfg, func(rank int, f *network.Connection) { countSends(f, &sent[rank]) }, func(ctx context.Context, c *comm.Comm) error {
 		x, err := comm.Alloc[int64](ctx, c, n)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"gompi/comm/ddp"
 	"gompi/internal/boot"
 	"gompi/internal/core"
+	"gompi/internal/core/network"
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -42,7 +43,7 @@ func countBytes(t *testing.T, fn func(ctx context.Context, c *comm.Comm) error) 
 	for rank, b := range boot.Group(ranks) {
 		all.Go(func() {
 			parker := inproc.NewParker()
-			joined, err := core.Join(t.Context(), core.Config{}, core.Fabric{
+			joined, err := core.Join(t.Context(), core.Config{}, network.Fabric{
 				Boot:   b,
 				Parker: parker,
 				Yield:  runtime.Gosched,
