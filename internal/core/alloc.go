@@ -76,7 +76,7 @@ func (c *Comm) Alloc(ctx context.Context, t mem.Type, n int) (mem.Buffer, error)
 		}
 	}
 	if c.allocations.add(x); x.off >= 0 {
-		c.countAllocations(1)
+		c.exec.Paths.AddAllocations(1)
 	}
 	return x.b, nil
 }
@@ -96,7 +96,7 @@ func (c *Comm) deallocate(ctx context.Context, b mem.Buffer) error {
 		return err
 	}
 	if c.allocations.take(b); x.off >= 0 {
-		c.countAllocations(-1)
+		c.exec.Paths.AddAllocations(-1)
 	}
 	c.freeWhenUnused(x)
 	return nil
@@ -176,11 +176,6 @@ func (c *Comm) allocate(ctx context.Context, t mem.Type, n int) (allocation, err
 		return c.allocateAlone(ctx, f, n*t.Size())
 	}
 	return c.allocateShared(ctx, f, n*t.Size())
-}
-
-// countAllocations notes that the ranks of c have n more allocations in their heaps.
-func (c *Comm) countAllocations(n int) {
-	c.exec.Paths.AddAllocations(n)
 }
 
 // leastProbed is the size from which the kernel is asked for memory first: where it has not as

@@ -156,10 +156,11 @@ func (c *Comm) BreakSoon(known func() bool, why func() Reason) {
 }
 
 // AwaitReason waits for the launcher's news of why c is broken, as it may be after a member left
-// early. The caller is a goroutine inside a call.
-func (c *Comm) AwaitReason() {
+// early. The caller is a goroutine inside a call, of the program's unless quiet.
+func (c *Comm) AwaitReason(quiet bool) {
 	var w record.Wait
 	w.Init(c.ranks.flight, inCollective{})
+	w.Apart = quiet
 	c.ranks.await(&w.Waiter, func() bool { return c.err != nil })
 }
 

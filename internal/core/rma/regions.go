@@ -147,7 +147,7 @@ func (w *Window) Attach(base uintptr, size int, keep any) error {
 	w.attachment.Lock()
 	defer w.attachment.Unlock()
 	for _, g := range w.regions {
-		if size > 0 && base < g.base+uintptr(g.size) && g.base < base+uintptr(size) {
+		if min(size, g.size) > 0 && base < g.base+uintptr(g.size) && g.base < base+uintptr(size) {
 			return fmt.Errorf("%w: the memory is attached already, or some of it", core.ErrArgument)
 		}
 	}

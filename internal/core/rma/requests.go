@@ -207,7 +207,7 @@ func (w *Window) Requested(start func(keep Keep) error) (core.Request, error) {
 	}
 	whole := w.Comm.Promise()
 	go func() { // until all are complete, which a broken window's are, too
-		w.Comm.Complete(whole, w.Outcome(core.WaitAll(context.Background(), all)))
+		w.Comm.Complete(whole, w.Outcome(core.WaitAll(core.InBackground(context.Background()), all)))
 	}()
 	return whole, nil
 }

@@ -158,7 +158,7 @@ func (rd *Round) awaitMember(word *atomic.Uint64, want uint64, src int) error {
 	open := func() bool { return rd.parting.closes && !v.isSet() && ch.Broken() == nil }
 	if open() && ch.HasLeft(src) {
 		if rd.progress.Drain(); open() && rd.ctx.Err() == nil { // the host segment may report its end before its last frames are read
-			ch.AwaitReason()
+			ch.AwaitReason(rd.quiet)
 		}
 	}
 	v.waits = false

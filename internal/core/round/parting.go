@@ -68,7 +68,7 @@ func (rd *Round) Part(ctx context.Context) error {
 		agree = rd.agrees(k) && agree
 	}
 	if rd.ch.Breaking() {
-		rd.ch.AwaitReason()
+		rd.ch.AwaitReason(rd.quiet)
 	}
 	return rd.ch.Broken()
 }
