@@ -19,7 +19,7 @@ const (
 	sumHandle = abi.Handle(0x21)
 )
 
-func init() { jobs["collectives"] = allCollectives }
+func init() { jobs["collectives"], jobs["between"] = allCollectives, allBetween }
 
 func TestCollectivesMoveWhatMPISays(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5} {
@@ -412,4 +412,48 @@ func (v *mover) rootedInPlace() error {
 		}
 	}
 	return nil
+}
+
+// TestBlocksLieBetweenOthers: the blocks to send may lie between the blocks to receive, on some
+// ranks alone.
+func TestBlocksLieBetweenOthers(t *testing.T) { ranks(t, 3, "between") }
+
+func allBetween() error {
+	me, size := comms.World.P2P.Rank(), comms.World.P2P.Size()
+	one, at := make([]int32, 6*size), 0
+	var ones, outs, ins []int
+	for r := range size {
+		ones, outs, ins = append(ones, 1), append(outs, 2*r), append(ins, 2*r+1)
+	}
+	if me > 0 { // the blocks to receive lie behind the others
+		at = 4 * size
+	}
+	out, in := addr(one), addr(one[at:])
+	again := func() {
+		for i := range one {
+			one[i] = gap
+		}
+		for r, i := range outs {
+			one[i] = int32(value(me, r, 0))
+		}
+	}
+	got := func(places []int, want func(r int) int) func(string) error {
+		return func(form string) (err error) {
+			for r, i := range places {
+				err = errors.Join(err, wants(form, &one[at+i], int32(want(r))))
+			}
+			return err
+		}
+	}
+	fromAll := got(ins, func(r int) int { return value(r, 0, 0) })
+	if me > 0 {
+		fromAll = got(nil, nil)
+	}
+	return errors.Join(
+		three("Alltoallv", []any{out, array(ones...), array(outs...), intHandle, in, array(ones...), array(ins...), intHandle, world0},
+			again, got(ins, func(r int) int { return value(r, me, 0) })),
+		three("Allgatherv", []any{out, 1, intHandle, in, array(ones...), array(ins...), intHandle, world0}, again, got(ins, func(r int) int { return value(r, 0, 0) })),
+		three("Gatherv", []any{out, 1, intHandle, in, array(ones...), array(ins...), intHandle, 0, world0}, again, fromAll),
+		three("Scatterv", []any{out, array(ones...), array(outs...), intHandle, addr(one[at+1:]), 1, intHandle, 0, world0},
+			again, got([]int{1}, func(int) int { return value(0, me, 0) })))
 }

@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"slices"
+
 	"gompi/internal/calls"
 	"gompi/internal/core/call"
 	"gompi/internal/mem"
@@ -47,24 +49,27 @@ func (p *Plan) Fill(k calls.Kind, a *Args) error {
 	if p.c.Inter != nil {
 		return across{p.c.Inter, k}.blocks(p, &send, &recv, a.Root)
 	}
-	x := call.Arguments{Root: a.Root}
-	if row.Recv.Layout != calls.Apart {
-		x.Send, x.SendCounts, x.SendDispls = send.bytes(p)
-		x.Recv, x.RecvCounts, x.RecvDispls = recv.bytes(p)
-		if !alternate(&x, inPlace) {
-			p.o.Fill(k, &x)
-			return nil
-		}
-		p.outs, p.ins = p.outs[:0], p.ins[:0]
+	if row.Recv.Layout == calls.Apart {
+		p.o.Alltoallw(send.each(p), recv.each(p))
+		return nil
 	}
-	p.o.Alltoallw(send.each(p), recv.each(p))
+	x := call.Arguments{Root: a.Root}
+	x.Send, x.SendCounts, x.SendDispls = send.bytes(p)
+	x.Recv, x.RecvCounts, x.RecvDispls = recv.bytes(p)
+	isKept := a.Send.Buf == abi.InPlace || a.Recv.Buf == abi.InPlace
+	if send.aside = !isKept && mem.Overlap(x.Send, x.Recv) && !meet(send.each(p), recv.each(p)); send.aside {
+		x.Send, x.SendCounts, x.SendDispls = send.bytes(p)
+	}
+	p.o.Fill(k, &x)
 	return nil
 }
 
-// alternate reports whether the blocks of a vector lie between the blocks of the other, without
-// overlap.
-func alternate(x *call.Arguments, inPlace bool) bool {
-	return x.SendDispls != nil && x.RecvDispls != nil && !inPlace && mem.Overlap(x.Send, x.Recv)
+// meet reports whether a buffer of a overlaps one of b. Blocks that only lie between each other, as
+// they may on one rank alone, do not.
+func meet(a, b []mem.Buffer) bool {
+	return slices.ContainsFunc(a, func(x mem.Buffer) bool {
+		return slices.ContainsFunc(b, func(y mem.Buffer) bool { return mem.Overlap(x, y) })
+	})
 }
 
 // isRoot returns whether this rank is the root of a k, or rank 0 if k has none.

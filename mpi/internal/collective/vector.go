@@ -29,6 +29,7 @@ type vector struct {
 	t              *dtypes.Datatype // of all blocks, if they are not Apart
 	counts, displs []int            // of the blocks of others; Apart has displacements of bytes
 	types          []abi.Handle     // of blocks that are Apart
+	aside          bool             // packed, even if the blocks are dense
 }
 
 func (p *Plan) vectorOf(of *calls.Vector, isRoot bool, s *Side, blocks int) vector {
@@ -118,12 +119,12 @@ func (v *vector) bytes(p *Plan) (b mem.Buffer, counts, displs []int) {
 	case v.role == calls.Unused:
 		return mem.Buffer{}, nil, nil
 	case v.layout == calls.Whole:
-		return packing(v.list(p), v.buf, v.n, v.t), nil, nil
+		return v.packing(p, v.buf, v.n, v.t), nil, nil
 	case v.layout == calls.Even:
-		return packing(v.list(p), v.buf, v.n*v.blocks, v.t), nil, nil
+		return v.packing(p, v.buf, v.n*v.blocks, v.t), nil, nil
 	}
 	counts, displs = make([]int, v.blocks), make([]int, v.blocks)
-	if _, dense := v.t.Contiguous(2); dense {
+	if _, dense := v.t.Contiguous(2); dense && !v.aside {
 		return v.inPlace(counts, displs)
 	}
 	total := 0
@@ -177,17 +178,17 @@ func (v *vector) each(p *Plan) []mem.Buffer {
 			continue
 		}
 		at, n, t := v.block(i)
-		all[i] = packing(v.list(p), at, n, t)
+		all[i] = v.packing(p, at, n, t)
 	}
 	return all
 }
 
-// packing returns n elements as bytes: in place if contiguous, else in list and packed.
-func packing(list *[]dtypes.Staged, buf abi.Addr, n int, t *dtypes.Datatype) mem.Buffer {
-	if b, ok := t.Dense(buf, n); ok {
+// packing returns n elements as bytes: in place if contiguous, else packed.
+func (v *vector) packing(p *Plan, buf abi.Addr, n int, t *dtypes.Datatype) mem.Buffer {
+	if b, ok := t.Dense(buf, n); ok && !v.aside {
 		return b
 	}
-	room := make([]byte, n*t.Size())
+	room, list := make([]byte, n*t.Size()), v.list(p)
 	*list = append(*list, t.Stage(buf, n, room))
 	return mem.Bytes(room)
 }
