@@ -388,6 +388,7 @@ func refusals() map[string]struct {
 		"a negative count":       {do("Send", addr(b), -1, intHandle, 0, 0, world0), errs.Count},
 		"no datatype":            {do("Send", addr(b), 1, abi.Handle(table.DatatypeNull), 0, 0, world0), errs.Type},
 		"a negative tag":         {do("Send", addr(b), 1, intHandle, 0, -5, world0), errs.Tag},
+		"the tag of leaders":     {do("Intercomm_create", world0, 0, world0, 1, -5, &h), errs.Tag},
 		"any tag for a send":     {do("Send", addr(b), 1, intHandle, 0, abi.AnyTag, world0), errs.Tag},
 		"a rank too high":        {do("Send", addr(b), 1, intHandle, 1, 0, world0), errs.Rank},
 		"any source for a send":  {do("Send", addr(b), 1, intHandle, abi.AnySource, 0, world0), errs.Rank},

@@ -56,8 +56,9 @@ func (p *Plan) Fill(k calls.Kind, a *Args) error {
 	x := call.Arguments{Root: a.Root}
 	x.Send, x.SendCounts, x.SendDispls = send.bytes(p)
 	x.Recv, x.RecvCounts, x.RecvDispls = recv.bytes(p)
-	isKept := a.Send.Buf == abi.InPlace || a.Recv.Buf == abi.InPlace
-	if send.aside = !isKept && mem.Overlap(x.Send, x.Recv) && !meet(send.each(p), recv.each(p)); send.aside {
+	inOneBuffer := a.Send.Buf == abi.InPlace || a.Recv.Buf == abi.InPlace
+	if !inOneBuffer && mem.Overlap(x.Send, x.Recv) && !meet(send.each(p), recv.each(p)) {
+		send.aside = true
 		x.Send, x.SendCounts, x.SendDispls = send.bytes(p)
 	}
 	p.o.Fill(k, &x)

@@ -41,11 +41,13 @@ func IntercommCreate(local *Comm, leader int, peer *Comm, remoteLeader, tag int)
 	if leader < 0 || leader >= local.P2P.Size() {
 		return nil, errs.New(errs.Rank, "the local leader %d is not from 0 to %d", leader, local.P2P.Size()-1)
 	}
+	if tag < 0 || tag > abi.TagUB {
+		return nil, errs.New(errs.Tag, "the tag %d is not from 0 to %d", tag, abi.TagUB)
+	}
 	ctx, theirs := In("MPI_Intercomm_create"), groupWords{0, 0}
 	if local.P2P.Rank() == leader {
-		var err error
-		if theirs, err = exchangeGroups(local, peer, remoteLeader, tag); err != nil {
-			theirs = groupWords{0, 0}
+		if others, err := exchangeGroups(local, peer, remoteLeader, tag); err == nil {
+			theirs = others
 		}
 	}
 	remote, agreed, err := theirs.share(ctx, local.P2P, leader)

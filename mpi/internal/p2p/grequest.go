@@ -32,9 +32,9 @@ func GrequestComplete(r *Request) error {
 	}
 	r.user.mu.Lock()
 	r.user.over = true
-	freed := r.user.freed
+	op, freed := r.Op, r.user.freed // MPI_Request_free may reuse r from now on
 	r.user.mu.Unlock()
-	comms.World.P2P.Complete(r.Op, nil)
+	comms.World.P2P.Complete(op, nil)
 	if freed {
 		_ = r.user.release()
 		r.release()
