@@ -246,11 +246,7 @@ func (c *Comm) allocateAlone(ctx context.Context, f call.Fingerprint, size int) 
 	return c.ordinary(f.Type, int(f.Count))
 }
 
-// A rank's answers about the memory.
-const (
-	no = iota
-	yes
-)
+const no, yes = 0, 1 // a rank's answers about the memory
 
 func answer(refused error) int64 {
 	if refused != nil {

@@ -19,8 +19,7 @@ import (
 	"gompi/transport/shm"
 )
 
-// launcherKey is the launcher's descriptor in the poll set.
-const launcherKey = 1
+const launcherKey = 1 // the launcher's descriptor in the poll set
 
 // Settings are the user's choices for a rank's transports.
 type Settings struct {
