@@ -106,8 +106,9 @@ struct call {
 	int64_t given;        /* bytes of it */
 };
 
-/* Collectives.publish of package shmcoll, with Team.Publish: it begins the only step of a collective. If it reports false it has done nothing. */
-static bool publish(struct gompi_team *t, const struct call *c)
+/* Collectives.publish of package shmcoll, with Team.Publish: it begins the only step of a collective. If it reports
+ * false it has done nothing. */
+static bool collectives_publish(struct gompi_team *t, const struct call *c)
 {
 	uint64_t s = t->step + 1;
 	if (!team_await_place(t, s, team_lay(t, s, (uint64_t)c->room))) {
@@ -190,7 +191,7 @@ int gompi_short_barrier(MPI_Comm comm)
 	if (!t)
 		return 0;
 	struct call c = {.what = GOMPI_KIND_BARRIER};
-	if (!publish(t, &c)) {
+	if (!collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -213,7 +214,7 @@ int gompi_short_bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Com
 		return 0;
 	bool mine = root == t->me;
 	struct call c = {moving(GOMPI_KIND_BCAST, root), (uint64_t)n, n, n, buf, mine ? n : 0};
-	if (root < 0 || root >= t->size || !publish(t, &c)) {
+	if (root < 0 || root >= t->size || !collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -262,7 +263,7 @@ int gompi_short_allgather(const void *sendbuf, int sends, MPI_Datatype sendtype,
 	if (!t)
 		return 0;
 	struct call c = {moving(GOMPI_KIND_ALLGATHER, 0), (uint64_t)n, n, n * t->size, sendbuf, n};
-	if (!apart(sendbuf, n, recvbuf, n * t->size) || !publish(t, &c)) {
+	if (!apart(sendbuf, n, recvbuf, n * t->size) || !collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -283,7 +284,7 @@ int gompi_short_alltoall(const void *sendbuf, int sends, MPI_Datatype sendtype, 
 		return 0;
 	int64_t all = n * t->size, mine = n * t->me;
 	struct call c = {moving(GOMPI_KIND_ALLTOALL, 0), (uint64_t)all, all, all, sendbuf, all};
-	if (!apart(sendbuf, all, recvbuf, all) || !publish(t, &c)) {
+	if (!apart(sendbuf, all, recvbuf, all) || !collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -307,7 +308,7 @@ int gompi_short_gather(const void *sendbuf, int sends, MPI_Datatype sendtype, vo
 	int64_t all = mine ? n * t->size : 0;
 	struct call c = {moving(GOMPI_KIND_GATHER, root), (uint64_t)n, n, mine ? all : n, sendbuf, mine ? 0 : n};
 	if (root < 0 || root >= t->size || (mine && (run_of(recvbuf, receives, recvtype) != n || !apart(sendbuf, n, recvbuf, all))) ||
-	    !publish(t, &c)) {
+	    !collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -332,7 +333,7 @@ int gompi_short_scatter(const void *sendbuf, int sends, MPI_Datatype sendtype, v
 	int64_t all = n * t->size, own = n * t->me;
 	struct call c = {moving(GOMPI_KIND_SCATTER, root), (uint64_t)n, all, mine ? all : n, sendbuf, mine ? all : 0};
 	if (root < 0 || root >= t->size || (mine && (run_of(sendbuf, sends, sendtype) != n || !apart(sendbuf, all, recvbuf, n))) ||
-	    !publish(t, &c)) {
+	    !collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
@@ -377,9 +378,9 @@ static inline uint64_t what_of(int kind, const struct reduction *r, int root)
 	return (uint64_t)kind | (uint64_t)r->type << 8 | (uint64_t)r->op << 16 | (uint64_t)root << 32;
 }
 
-/* Collectives.combineStep of package shmcoll: it stores the combination of what all members give from byte off of
+/* Collectives.combineStep: it stores the combination of what all members give from byte off of
  * their payload on, in their order. All have come. */
-static void reduce(const struct gompi_team *t, const struct reduction *r, void *result, int64_t count, int64_t off)
+static void collectives_combine_step(const struct gompi_team *t, const struct reduction *r, void *result, int64_t count, int64_t off)
 {
 	const void *sum = team_payload(t, 0) + off;
 	for (int i = 1; i < t->size; i++, sum = result)
@@ -398,13 +399,13 @@ int gompi_short_allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 	if (!t)
 		return 0;
 	struct call c = {what_of(GOMPI_KIND_ALLREDUCE, &r, 0), (uint64_t)count, r.bytes, r.bytes, r.operand, r.bytes};
-	if (!publish(t, &c)) {
+	if (!collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
 	bool over = team_assemble(t);
 	if (over) {
-		reduce(t, &r, recvbuf, count, 0);
+		collectives_combine_step(t, &r, recvbuf, count, 0);
 		t->free = t->step - 1;
 	}
 	return end(t, over, c.bytes);
@@ -422,14 +423,14 @@ int gompi_short_reduce(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 		return 0;
 	bool mine = root == t->me;
 	struct call c = {what_of(GOMPI_KIND_REDUCE, &r, root), (uint64_t)count, r.bytes, r.bytes, sendbuf, r.bytes};
-	if (root < 0 || root >= t->size || (mine && (sendbuf == recvbuf || (count && !recvbuf))) || !publish(t, &c)) {
+	if (root < 0 || root >= t->size || (mine && (sendbuf == recvbuf || (count && !recvbuf))) || !collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
 	bool over = !mine || team_assemble(t);
 	if (over) {
 		if (mine)
-			reduce(t, &r, recvbuf, count, 0);
+			collectives_combine_step(t, &r, recvbuf, count, 0);
 		team_consumed_soon(t);
 	}
 	return end(t, over, c.bytes);
@@ -445,13 +446,13 @@ int gompi_short_reduce_scatter_block(const void *sendbuf, void *recvbuf, int cou
 		return 0;
 	int64_t all = r.bytes * t->size;
 	struct call c = {what_of(GOMPI_KIND_REDUCE_SCATTER_BLOCK, &r, 0), (uint64_t)count, all, all, sendbuf, all};
-	if (!apart(sendbuf, all, recvbuf, r.bytes) || !publish(t, &c)) {
+	if (!apart(sendbuf, all, recvbuf, r.bytes) || !collectives_publish(t, &c)) {
 		gompi_leave_team(t);
 		return 0;
 	}
 	bool over = team_assemble(t);
 	if (over) {
-		reduce(t, &r, recvbuf, count, r.bytes * t->me);
+		collectives_combine_step(t, &r, recvbuf, count, r.bytes * t->me);
 		t->free = t->step - 1;
 	}
 	return end(t, over, c.bytes);

@@ -76,9 +76,10 @@ static struct gompi_site *rank_at(uint64_t key, uint64_t i, const char *name, co
 static struct gompi_site *rank_find(const char *name, uint64_t place, const void *caller, const char *line)
 {
 	uint64_t of_name = (uint64_t)(uintptr_t)name * GOMPI_STATS_ODD, key = ((of_name ^ place) * GOMPI_STATS_ODD) | 1;
+	uint64_t home = (key >> 40) * (GOMPI_STATS_SITES - GOMPI_STATS_SPARE) >> 24;
 	struct gompi_site *s;
 	for (uint64_t i = 0; i < GOMPI_STATS_PROBES; i++)
-		if ((s = rank_at(key, ((key >> 40) + i) % (GOMPI_STATS_SITES - GOMPI_STATS_SPARE), name, caller, line)))
+		if ((s = rank_at(key, (home + i) % (GOMPI_STATS_SITES - GOMPI_STATS_SPARE), name, caller, line)))
 			return s;
 	for (uint64_t i = 0; i < GOMPI_STATS_PROBES; i++)
 		if ((s = rank_at(of_name | 1, GOMPI_STATS_SITES - GOMPI_STATS_SPARE + ((of_name >> 40) + i) % GOMPI_STATS_SPARE, name, NULL, NULL)))
@@ -116,7 +117,7 @@ void gompi_span_begin(struct gompi_span *span, const char *name, const void *cal
 		return;
 	}
 	uint64_t n = __atomic_add_fetch(&s->calls, 1, __ATOMIC_RELAXED);
-	gompi_moves.peer = -1;
+	gompi_moves.peer = gompi_moves.tag = -1;
 	span->site = s;
 	span->moved = gompi_moves.bytes;
 	span->stands = 1;

@@ -157,8 +157,8 @@ int gompi_short_send(const void *buf, int count, MPI_Datatype type, int dest, in
 
 /* ---- Receives ---- */
 
-/* hold posts a receive, NULL if there is no place. */
-static struct gompi_held *hold(struct operation *o, int source, int tag, const struct runs *m)
+/* Queues.Post of package match, of a receive: NULL if there is no place. */
+static struct gompi_held *queues_post(struct operation *o, int source, int tag, const struct runs *m)
 {
 	struct gompi_lease *l = o->l;
 	struct gompi_held *x = &l->held[l->place++ % GOMPI_LEASE_HELD];
@@ -181,8 +181,8 @@ static struct gompi_held *hold(struct operation *o, int source, int tag, const s
 	return x;
 }
 
-/* unpost takes a receive from those posted. */
-static void unpost(struct gompi_lease *l, struct gompi_held *x)
+/* Queues.Cancel */
+static void queues_cancel(struct gompi_lease *l, struct gompi_held *x)
 {
 	*(x->prev ? &l->held[x->prev - 1].next : &l->first) = x->next;
 	*(x->next ? &l->held[x->next - 1].prev : &l->last) = x->prev;
@@ -194,8 +194,8 @@ static void drop(struct gompi_lease *l, struct gompi_held *x)
 	x->state = GOMPI_HELD_FREE;
 }
 
-/* Queues.Arrive of package match: it returns the first receive posted for a message, NULL if there is none. */
-static struct gompi_held *match(struct gompi_lease *l, const struct gompi_peer *p, const struct gompi_header *h)
+/* Queues.TakeRecv, which leaves the receive posted: the oldest for a message, NULL if there is none. */
+static struct gompi_held *queues_take_recv(struct gompi_lease *l, const struct gompi_peer *p, const struct gompi_header *h)
 {
 	for (uint32_t i = l->first; i; i = l->held[i - 1].next) {
 		struct gompi_held *x = &l->held[i - 1];
@@ -221,7 +221,7 @@ static bool receive(struct operation *o, struct gompi_peer *p, const struct reco
 	if (f->h->flags != l->type || (int64_t)f->length > x->bytes || p->credit->owed + cost(f->length) >= l->credit / 4)
 		return false;
 	struct runs into = {x->buf, x->bytes, x->run, x->stride};
-	unpost(l, x);
+	queues_cancel(l, x);
 	if (x->source == GOMPI_ANY_SOURCE)
 		x->source = member_of(l, x->slot, p);
 	x->tag = f->h->tag;
@@ -253,7 +253,7 @@ static inline enum look advance(struct operation *o, struct gompi_peer *p, const
 			*p->behind = *p->behind && seen;
 			return seen;
 		}
-		struct gompi_held *to = match(o->l, p, f->h);
+		struct gompi_held *to = queues_take_recv(o->l, p, f->h);
 		if (!to)
 			return x ? OTHER : FRAME;
 		if (!receive(o, p, f, to))
@@ -320,14 +320,14 @@ int gompi_short_recv(void *buf, int count, MPI_Datatype type, int source, int ta
 	if (m.bytes < 0 || m.bytes > o.l->most || t == GOMPI_BAD || !begin(&o, IN_comm(comm), from))
 		return 0;
 	uint32_t looks = o.l->spin;
-	struct gompi_held *x = hold(&o, (int)from, (int)t, &m);
+	struct gompi_held *x = queues_post(&o, (int)from, (int)t, &m);
 	bool arrived = x && await(&o, x, &looks) == FRAME;
 	if (arrived) {
 		if (gompi_counts())
 			gompi_count_received(o.l->routes[x->slot][x->source] - 1, x->tag, (uint64_t)x->bytes);
 		collect(o.l, x, status);
 	} else if (x) {
-		unpost(o.l, x);
+		queues_cancel(o.l, x);
 		drop(o.l, x);
 	}
 	leave(&o);
@@ -344,7 +344,7 @@ int gompi_short_irecv(void *buf, int count, MPI_Datatype type, int source, int t
 	gompi_word t = IN_tag(tag), from = IN_rank(source);
 	if (m.bytes < 0 || t == GOMPI_BAD || m.bytes > o.l->most || !begin(&o, IN_comm(comm), from))
 		return 0;
-	struct gompi_held *x = hold(&o, (int)from, (int)t, &m);
+	struct gompi_held *x = queues_post(&o, (int)from, (int)t, &m);
 	if (x)
 		*request = TO_request(GOMPI_ID_FIRST_HELD + (x - o.l->held));
 	leave(&o);

@@ -29,7 +29,7 @@ struct target {
 };
 
 /* Window.reaches: it returns n bytes at an offset, which the epoch lets this rank access. */
-static inline struct target target_of(MPI_Win win, int rank, MPI_Aint offset, int64_t n)
+static inline struct target window_reaches(MPI_Win win, int rank, MPI_Aint offset, int64_t n)
 {
 	const struct gompi_window *w = n > 0 ? window_of(win) : NULL;
 	int64_t at;
@@ -66,7 +66,7 @@ static inline void move(void *to, const void *from, int64_t n)
 int gompi_short_put(const void *buf, int count, MPI_Datatype type, int rank, MPI_Aint offset, int there, MPI_Datatype typethere, MPI_Win win)
 {
 	int64_t n = same(buf, count, type, there, typethere);
-	struct target t = target_of(win, rank, offset, n);
+	struct target t = window_reaches(win, rank, offset, n);
 	if (!t.at)
 		return 0;
 	move(t.at, buf, n);
@@ -77,7 +77,7 @@ int gompi_short_put(const void *buf, int count, MPI_Datatype type, int rank, MPI
 int gompi_short_get(void *buf, int count, MPI_Datatype type, int rank, MPI_Aint offset, int there, MPI_Datatype typethere, MPI_Win win)
 {
 	int64_t n = same(buf, count, type, there, typethere);
-	struct target t = target_of(win, rank, offset, n);
+	struct target t = window_reaches(win, rank, offset, n);
 	if (!t.at)
 		return 0;
 	move(buf, t.at, n);
@@ -114,9 +114,9 @@ static inline struct accumulation accumulation_of(MPI_Datatype type, MPI_Op op)
 	return a;
 }
 
-/* inOneStep and swap of package rma: it combines a word with x, which for FETCH means nothing, and returns what was there. */
-#define ACCUMULATE(bits) \
-	static inline uint##bits##_t accumulate##bits(uint##bits##_t *at, uint##bits##_t x, struct accumulation a) \
+/* combineWords of package rma, of one word: x, which for FETCH means nothing. It returns the old word. */
+#define COMBINE_WORD(bits) \
+	static inline uint##bits##_t combine_word##bits(uint##bits##_t *at, uint##bits##_t x, struct accumulation a) \
 	{ \
 		if (a.op == FETCH) \
 			return __atomic_load_n(at, __ATOMIC_SEQ_CST); \
@@ -130,22 +130,22 @@ static inline struct accumulation accumulation_of(MPI_Datatype type, MPI_Op op)
 		while (!__atomic_compare_exchange_n(at, &old, sum, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
 		return old; \
 	}
-ACCUMULATE(32)
-ACCUMULATE(64)
+COMBINE_WORD(32)
+COMBINE_WORD(64)
 
-/* accumulate combines n bytes at a target. Neither of in and out need be given, nor aligned. Inline, so that
+/* Window.combineRun, of n bytes at a target. Neither of in and out need be given, nor aligned. Inline, so that
  * one word is combined without a loop. */
-static inline __attribute__((always_inline)) int accumulate(struct target t, const void *in, void *out, int64_t n, struct accumulation a)
+static inline __attribute__((always_inline)) int window_combine_run(struct target t, const void *in, void *out, int64_t n, struct accumulation a)
 {
 	if (!t.at || !t.shared || (uintptr_t)t.at % (unsigned)a.word)
 		return 0;
 	for (int64_t i = 0; i < n; i += a.word) {
 		if (a.word == 8) {
-			uint64_t old = accumulate64((uint64_t *)(t.at + i), in ? *(const word64 *)((const uint8_t *)in + i) : 0, a);
+			uint64_t old = combine_word64((uint64_t *)(t.at + i), in ? *(const word64 *)((const uint8_t *)in + i) : 0, a);
 			if (out)
 				*(word64 *)((uint8_t *)out + i) = old;
 		} else {
-			uint32_t old = accumulate32((uint32_t *)(t.at + i), in ? *(const word32 *)((const uint8_t *)in + i) : 0, a);
+			uint32_t old = combine_word32((uint32_t *)(t.at + i), in ? *(const word32 *)((const uint8_t *)in + i) : 0, a);
 			if (out)
 				*(word32 *)((uint8_t *)out + i) = old;
 		}
@@ -160,7 +160,7 @@ int gompi_short_accumulate(const void *buf, int count, MPI_Datatype type, int ra
 	if (!a.word || type != typethere || count != there || !buf || count <= 0)
 		return 0;
 	int64_t n = (int64_t)count * a.word;
-	return accumulate(target_of(win, rank, offset, n), buf, NULL, n, a);
+	return window_combine_run(window_reaches(win, rank, offset, n), buf, NULL, n, a);
 }
 
 int gompi_short_get_accumulate(const void *buf, int count, MPI_Datatype type, void *result, int results, MPI_Datatype resulttype, int rank,
@@ -171,7 +171,7 @@ int gompi_short_get_accumulate(const void *buf, int count, MPI_Datatype type, vo
 	    (a.op != FETCH && (type != typethere || count != there || !buf)))
 		return 0;
 	int64_t n = (int64_t)there * a.word;
-	return accumulate(target_of(win, rank, offset, n), a.op == FETCH ? NULL : buf, result, n, a);
+	return window_combine_run(window_reaches(win, rank, offset, n), a.op == FETCH ? NULL : buf, result, n, a);
 }
 
 /* Window.FetchAndOp */
@@ -180,7 +180,7 @@ int gompi_short_fetch_and_op(const void *buf, void *result, MPI_Datatype type, i
 	struct accumulation a = accumulation_of(type, op);
 	if (!a.word || !result || (a.op != FETCH && !buf))
 		return 0;
-	return accumulate(target_of(win, rank, offset, a.word), a.op == FETCH ? NULL : buf, result, a.word, a);
+	return window_combine_run(window_reaches(win, rank, offset, a.word), a.op == FETCH ? NULL : buf, result, a.word, a);
 }
 
 /* Window.CompareAndSwap */
@@ -189,7 +189,7 @@ int gompi_short_compare_and_swap(const void *buf, const void *compare, void *res
 	struct accumulation a = accumulation_of(type, MPI_REPLACE);
 	if (!a.word || a.type == GOMPI_TYPE_F32 || a.type == GOMPI_TYPE_F64 || !buf || !compare || !result)
 		return 0;
-	struct target t = target_of(win, rank, offset, a.word);
+	struct target t = window_reaches(win, rank, offset, a.word);
 	if (!t.at || !t.shared || (uintptr_t)t.at % (unsigned)a.word)
 		return 0;
 	if (a.word == 8) {
