@@ -167,7 +167,8 @@ type Lease struct {
 	lapsed atomic.Bool   // the last lease was taken back after C had used it
 	pinner runtime.Pinner
 
-	passing  bool             // receives pass from C to Go or back: nothing is lent
+	passes   sync.Mutex       // held while receives pass from C to Go or back
+	passing  bool             // receives do: nothing is lent
 	lender   transport.Lender // that has the rings
 	channels []lentChannel
 	peers    []lentPeer
@@ -280,10 +281,12 @@ type Receive struct {
 // Holds reports whether C holds receives, without a lock. Without a Lease C holds none.
 func (l *Lease) Holds() bool { return l != nil && l.rec.holds.Load() != 0 }
 
-// TakeOver calls f for the receives that C holds: posted receives in order, then receives whose
-// message has arrived. They are Go's then, until Free, and Holds reports true until all are. f's
-// receives are posted before any others: nothing is lent meanwhile.
+// TakeOver calls f for the receives that C holds, if any: posted receives in order, then receives
+// whose message has arrived. They are Go's then, until Free, and Holds reports true until all are.
+// f's receives are posted before any others: nothing is lent meanwhile, and other callers wait.
 func (l *Lease) TakeOver(f func(Receive)) {
+	l.passes.Lock()
+	defer l.passes.Unlock()
 	l.setPassing(true)
 	defer l.setPassing(false)
 	r := l.rec
@@ -332,10 +335,19 @@ func (l *Lease) Take(r Receive) (place int, ok bool) {
 	return 0, false
 }
 
-// Claim has Holds report true before Hold, for later calls of all threads to wait. If C holds
-// receives, Claim reports false and does nothing. Nothing is lent until EndClaim: a receive that C
-// posted meanwhile would be lost with the claim.
-func (l *Lease) Claim() bool {
+// GiveBack gives C, which holds none, the receives at the places that pass returns, in their order.
+// Meanwhile later calls of all threads see Holds and wait in TakeOver, and nothing is lent.
+func (l *Lease) GiveBack(pass func() (places []int)) {
+	l.passes.Lock()
+	defer l.passes.Unlock()
+	if !l.Holds() && l.claim() {
+		defer l.setPassing(false)
+		l.hold(pass())
+	}
+}
+
+// claim begins GiveBack. If C holds receives, claim reports false and does nothing.
+func (l *Lease) claim() bool {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	if l.Holds() {
@@ -346,19 +358,7 @@ func (l *Lease) Claim() bool {
 	return true
 }
 
-// EndClaim ends the claim. holds states that C has got receives.
-func (l *Lease) EndClaim(holds bool) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	l.passing = false
-	if !holds {
-		l.rec.holds.Store(0)
-	}
-}
-
-// Hold gives receives of Go to C, which holds none, in the order in which they were posted. C has
-// no lease meanwhile.
-func (l *Lease) Hold(places []int) {
+func (l *Lease) hold(places []int) {
 	r, last := l.rec, uint32(0)
 	for _, i := range places {
 		h, here := &r.held[i], uint32(i+1)

@@ -111,7 +111,7 @@ func TestReceivesPassInOrder(t *testing.T) {
 		places = append(places, p)
 	}
 	places[1], places[3] = places[3], places[1]
-	if l.Hold(places); !l.Holds() {
+	if l.GiveBack(func() []int { return places }); !l.Holds() {
 		t.Error("C holds nothing")
 	}
 	l.rec.held[places[2]].state.Store(arrived) // as C leaves it: not posted any more
@@ -127,11 +127,14 @@ func TestReceivesPassInOrder(t *testing.T) {
 	if len(got) != len(want) || l.Holds() || l.passing {
 		t.Errorf("%d were taken over, and C holds some: %v, and some pass: %v; want 5, false, false", len(got), l.Holds(), l.passing)
 	}
-	if !l.Claim() || !l.Holds() || l.Claim() {
-		t.Error("what C does not hold cannot be claimed once")
-	}
-	if l.EndClaim(false); l.Holds() || l.passing {
-		t.Error("the end of the claim leaves C with receives")
+	l.GiveBack(func() []int {
+		if !l.Holds() || !l.passing || l.claim() {
+			t.Error("while receives pass, calls do not wait, or something is lent")
+		}
+		return nil
+	})
+	if l.Holds() || l.passing {
+		t.Error("C is given nothing, and holds receives")
 	}
 	for _, p := range places {
 		l.Free(p)

@@ -3,7 +3,6 @@ package p2p
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"gompi/internal/core"
@@ -14,25 +13,17 @@ import (
 	"gompi/mpi/internal/table"
 )
 
-// This file passes receives to and from the face, which posts short receives itself while it can
-// (package lease of internal/core). Their handles are FirstHeld and more, in C as in Go.
+// The face posts short receives itself while it can. Package lease of internal/core passes them
+// to Go and back; here they become requests of MPI, and receives again. Their handles are
+// FirstHeld and more, in C as in Go.
 
 // calls is how many calls of the face are under way.
 var calls atomic.Int32
-
-// passing is held while receives pass from or to the face, so that no other thread posts a
-// receive between.
-var passing sync.Mutex
 
 // Enter is called at the beginning of each call of the face. The face's receives become requests,
 // in their order.
 func Enter() {
 	calls.Add(1)
-	if !comms.Lease.Holds() {
-		return
-	}
-	passing.Lock()
-	defer passing.Unlock()
 	if comms.Lease.Holds() {
 		comms.Lease.TakeOver(takeOver)
 	}
@@ -71,16 +62,13 @@ func Leave() {
 // giveBack gives the receives that are posted to the face if they are all that is under way. A
 // program that always has some posted and tests them would enter Go for each test.
 func giveBack() {
-	passing.Lock()
-	defer passing.Unlock()
-	if comms.Lease.Holds() || !comms.Lease.Claim() { // a call that begins from here on sees the claim and waits for passing,
-		return
-	}
 	var passed []*Request
-	if calls.Load() == 1 { // or is seen here
-		passed = passPosted()
-	}
-	comms.Lease.EndClaim(len(passed) > 0)
+	comms.Lease.GiveBack(func() (places []int) {
+		if calls.Load() == 1 { // a call that begins from here on waits in TakeOver
+			passed, places = passPosted()
+		}
+		return places
+	})
 	for i, r := range passed {
 		if i == 0 || r.c != passed[i-1].c || r.source != passed[i-1].source {
 			comms.LendFor(r.c, r.source)
@@ -92,25 +80,25 @@ func giveBack() {
 	}
 }
 
-// passPosted passes receives to the face, and returns them.
-func passPosted() []*Request {
-	var all []*Request
+// passPosted ends the receives that are posted here, and returns them and their places, in the
+// order in which they were posted.
+func passPosted() (all []*Request, places []int) {
 	for h := abi.Handle(table.FirstHeld); h < table.FirstHeld+lease.Held; h++ {
 		if r := Requests.Find(h); r != nil && r.active && !r.over && r.order > 0 && !r.Op.Done() && !r.c.Freed() {
 			all = append(all, r)
 		}
 	}
 	slices.SortFunc(all, func(a, b *Request) int { return cmp.Compare(a.order, b.order) })
-	ops, places := make([]core.Request, len(all)), make([]int, len(all))
+	ops := make([]core.Request, len(all))
 	for i, r := range all {
-		ops[i], places[i] = r.Op, int(r.Handle-table.FirstHeld)
+		ops[i] = r.Op
 	}
 	if len(all) == 0 || !comms.World.P2P.Withdraw(ops) {
-		return nil
+		return nil, nil
 	}
-	comms.Lease.Hold(places)
 	for _, r := range all {
+		places = append(places, int(r.Handle-table.FirstHeld))
 		Requests.Remove(r.Handle)
 	}
-	return all
+	return all, places
 }
