@@ -18,6 +18,7 @@ func lender(t *testing.T) *Lease {
 	if err != nil {
 		t.Skip(err)
 	}
+	t.Cleanup(l.pinner.Unpin)
 	return l
 }
 

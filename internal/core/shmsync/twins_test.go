@@ -12,6 +12,7 @@ import (
 
 // Payloads of random lengths are laid into both bounce buffers that C has, by Go and by C.
 func TestPlacesOfPayloadsInGoAndC(t *testing.T) {
+	c := twins.Start(t)
 	for name, g := range map[string]struct {
 		ring
 		most int
@@ -19,7 +20,6 @@ func TestPlacesOfPayloadsInGoAndC(t *testing.T) {
 		"small": {ring{at: smallAt, size: smallSize}, smallMost},
 		"l2":    {ring{at: l2At, size: l2Size}, l2Size / 4},
 	} {
-		c := twins.Start(t)
 		r := rand.New(rand.NewPCG(1, 2))
 		memory := unsafe.Slice((*byte)(unsafe.Pointer(&g.ring)), unsafe.Sizeof(g.ring))
 		inC := append(bytes.Clone(memory), make([]byte, 8)...)

@@ -61,6 +61,12 @@ func aligned(n int) []byte {
 // Teams returns a Team of all ranks, by rank. pause is called wherever timing may matter.
 func (h *Host) Teams(t testing.TB, gated bool, pause func(rank int)) (teams []shmsync.Team) {
 	t.Helper()
+	return h.TeamsOver(t, gated, func(me int) shmsync.Port { return &port{h, me, pause} })
+}
+
+// TeamsOver is Teams whose Ports are the caller's.
+func (h *Host) TeamsOver(t testing.TB, gated bool, port func(rank int) shmsync.Port) (teams []shmsync.Team) {
+	t.Helper()
 	tokens := make([]shmsync.Token, len(h.Pools))
 	for r, p := range h.Pools {
 		var err error
@@ -69,13 +75,17 @@ func (h *Host) Teams(t testing.TB, gated bool, pause func(rank int)) (teams []sh
 		}
 	}
 	for me := range h.Pools {
-		teams = append(teams, h.Team(me, tokens, gated, pause))
+		teams = append(teams, h.over(me, tokens, gated, port(me)))
 	}
 	return teams
 }
 
 // Team returns the Team of the blocks that tokens name, for one rank.
 func (h *Host) Team(me int, tokens []shmsync.Token, gated bool, pause func(rank int)) shmsync.Team {
+	return h.over(me, tokens, gated, &port{h, me, pause})
+}
+
+func (h *Host) over(me int, tokens []shmsync.Token, gated bool, port shmsync.Port) shmsync.Team {
 	parts := make([]shmsync.Part, len(tokens))
 	own, claim := h.Pools[me].Own(tokens[me])
 	for r, tok := range tokens {
@@ -83,7 +93,7 @@ func (h *Host) Team(me int, tokens []shmsync.Token, gated bool, pause func(rank 
 			parts[r] = h.Pools[me].Enter(tokens[me], world.Rank(r), h.arenas[r], tok)
 		}
 	}
-	return shmsync.New(me, parts, claim, h.large, gated, &port{h, me, pause})
+	return shmsync.New(me, parts, claim, h.large, gated, port)
 }
 
 // A port is the Port of a goroutine rank. It sleeps as ranks do: it says so, looks
