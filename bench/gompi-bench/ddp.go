@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
@@ -70,11 +71,12 @@ func parseDDP(args []string) (*training, error) {
 	s.Var((*cli.Duration)(&t.busy), "busy", "make backward of whole steps so much longer, by matrix products")
 	s.Var(&t.bucket, "bucket", "most bytes of a bucket of gradients in whole steps")
 	s.Var(&t.budget, "budget", "how long a cell is timed for, if it takes no longer for 3 steps, or for 5 whole ones")
-	s.StringVar(&t.steps, "steps", beside("steps"), "gompi's program that makes whole steps")
+	s.StringVar(&t.steps, "steps", "", "gompi's program that makes whole steps (default the one beside gompi-bench)")
 	what, err := s.ParseAll(args)
 	if err != nil {
 		return t, err
 	}
+	t.steps = cmp.Or(t.steps, beside("steps"))
 	if t.bucket < 1 {
 		return t, fmt.Errorf("-bucket %v: want 1 or more", &t.bucket)
 	}

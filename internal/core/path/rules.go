@@ -131,35 +131,25 @@ func (x *rule) fits(r *Rules, ranks int, bytes int64) bool {
 		(oversubscribed || !x.oversubscribed)
 }
 
-// Flags of encoded Rules.
-const (
-	deterministic = 1 << iota
-	oversubscribed
-	allFlags = deterministic | oversubscribed
-)
-
-// Encode returns r for Decode on other ranks: a byte of flags, the number of hosts, and the
-// tuning as text.
+// Encode returns r for Decode on other ranks, but for Oversubscribed: a byte, 1 if Deterministic,
+// the number of hosts, and the tuning as text.
 func (r *Rules) Encode() []byte {
-	flags := byte(0)
+	deterministic := byte(0)
 	if r.Deterministic {
-		flags |= deterministic
+		deterministic = 1
 	}
-	if r.Oversubscribed {
-		flags |= oversubscribed
-	}
-	return append(binary.AppendUvarint([]byte{flags}, uint64(r.Hosts)), r.String()...)
+	return append(binary.AppendUvarint([]byte{deterministic}, uint64(r.Hosts)), r.String()...)
 }
 
 // Decode returns the Rules that Encode encoded.
 func Decode(b []byte) (*Rules, error) {
-	if len(b) == 0 || b[0]&^allFlags != 0 {
+	if len(b) == 0 || b[0] > 1 {
 		return nil, fmt.Errorf("%q are not encoded rules", b)
 	}
 	hosts, n := binary.Uvarint(b[1:])
 	if n <= 0 || hosts > math.MaxInt32 {
 		return nil, fmt.Errorf("%q are not encoded rules", b)
 	}
-	r := &Rules{Deterministic: b[0]&deterministic != 0, Oversubscribed: b[0]&oversubscribed != 0, Hosts: int(hosts)}
+	r := &Rules{Deterministic: b[0] == 1, Hosts: int(hosts)}
 	return r, r.Tune(string(b[1+n:]))
 }
