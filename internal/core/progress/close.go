@@ -11,6 +11,7 @@ const maxSleep = 50 * time.Millisecond
 // Close ends the background, and then calls closed, instead of polling, until the result is true
 // or ctx ends, in which case Close returns the cause. No other goroutine may wait any more.
 func (p *Engine) Close(ctx context.Context, closed func() bool) error {
+	p.closes = true // a grace may end while Close is unlocked
 	p.endBackground()
 	if p.graceTimer != nil {
 		p.graceTimer.Stop()

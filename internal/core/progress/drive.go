@@ -264,6 +264,8 @@ func (p *Engine) successor() *Waiter {
 			p.startGrace(grace << p.graceInVain)
 		}
 		return long
+	case p.closes:
+		return nil
 	case p.background == nil:
 		p.background, p.backgroundEnded = new(Waiter), make(chan struct{})
 		p.background.Init(nil)

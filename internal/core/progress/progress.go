@@ -151,6 +151,7 @@ type Engine struct {
 	background      *Waiter   // polls when no other goroutine waits; nil until needed
 	backgroundEnded chan struct{}
 	woken           bool // a goroutine has become runnable since the last yield of a driver
+	closes          bool // Close was called: nobody drives any more
 	spinPolicy
 	operations
 	tests

@@ -482,6 +482,19 @@ func TestCloseWaitsUntilClosedOrItsContextEnds(t *testing.T) {
 	})
 }
 
+// A grace that ends while the Engine closes begins no background, which nothing would end.
+func TestACloseBeginsNoBackground(t *testing.T) {
+	bubble(t, 0, func(t *testing.T) {
+		r := newRank(false)
+		r.Lock()
+		defer r.Unlock()
+		r.Begin(progress.Pending)
+		if err := r.Close(t.Context(), func() bool { r.PassDrive(); return true }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Of a long wait its owner is told once, the source once or again and again, whether its goroutine
 // drives or sleeps.
 func TestALongWaitIsReported(t *testing.T) {
