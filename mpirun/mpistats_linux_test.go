@@ -108,8 +108,8 @@ func TestBytesAreThoseOfTheThreadThatMovesThem(t *testing.T) {
 	}
 }
 
-// Calls of mpi4py are counted at lines of Python, whatever else Python does: its lock is free, wanted
-// by another thread, or taken by an operator meanwhile.
+// Calls of mpi4py are counted at lines of Python, whatever else Python does: its lock is free,
+// wanted by another thread, or taken by an operator meanwhile.
 func TestCallsOfMPI4PyAreCountedAtTheirLines(t *testing.T) {
 	const python, script = "/usr/bin/python3", "testdata/mpi/lines.py"
 	if exec.Command(python, "-c", "import mpi4py").Run() != nil {

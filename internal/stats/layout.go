@@ -19,9 +19,9 @@
 // # Sites
 //
 // A site is a function and the place in the program that calls it. In Go its key is a hash of the
-// innermost return addresses, in C one of the return address and the function. When a call of
-// mpi4py's ends, it goes to the site of its line in Python. The rank names a site at its first call,
-// so that the sites of killed ranks have names, too.
+// innermost return addresses, in C one of the return address and the function. A call of mpi4py's
+// moves to the site of its line in Python as it ends. The rank names a site at its first call, so
+// that the sites of killed ranks have names, too.
 //
 // # Times
 //

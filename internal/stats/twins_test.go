@@ -99,8 +99,8 @@ func TestCallsInGoAndC(t *testing.T) {
 	}
 }
 
-// someCall counts a call at a place, and returns what C is to count. name is its function's part of
-// keys in C.
+// someCall counts a call at a place, and returns the same call for C. name is the function's part
+// of keys in C.
 func (r *Rank) someCall(name, at uint64, some *rand.Rand) []uint64 {
 	const op = Op(calls.Allreduce)
 	var sp Span

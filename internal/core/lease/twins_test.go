@@ -11,7 +11,7 @@ import (
 )
 
 // C posts receives in a Record and finds the receives of messages, as Go's queues do. Now and then
-// Go takes over what C has posted, and gives it back.
+// Go takes over the receives that C has posted, and gives them back.
 func TestReceivesInGoAndC(t *testing.T) {
 	const members, anyTagInC = 3, -2
 	c, l, r := twins.Start(t), lender(t), rand.New(rand.NewPCG(1, 2))

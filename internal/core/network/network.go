@@ -1,6 +1,6 @@
 // Package network connects a rank to the other ranks of its job. Each transport has a file here,
-// which opens it, has its part of the rank's card, and is an entry of ways. A message takes the first
-// transport that reaches its receiver.
+// which opens it and encodes its part of the rank's card, and is an entry of ways. A message takes
+// the first transport that reaches its receiver.
 package network
 
 import (
@@ -42,7 +42,7 @@ type way interface {
 	open(sink transport.Sink) (transport.Transport, error)
 	// card returns the way's part of the rank's card, which may be empty.
 	card() []byte
-	// setCards takes and keeps the parts of all ranks, by rank; that of a rank to come is nil.
+	// setCards takes and keeps the parts of all ranks, by rank, nil for a rank to come.
 	setCards(parts [][]byte) error
 	// admit takes the part of a rank that comes later.
 	admit(rank world.Rank, part []byte) error

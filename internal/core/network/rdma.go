@@ -13,8 +13,8 @@ import (
 	"gompi/transport/ucx"
 )
 
-// rdma is the way over UCX, or the reason for its lack. All ranks use theirs, or none does. Its part
-// of a card is an rdmaCard.
+// rdma is the way over UCX, or the reason for its lack. All ranks use theirs, or none does. Its
+// part of a card is an rdmaCard.
 type rdma struct {
 	*network
 	t   *ucx.Transport
@@ -112,8 +112,8 @@ func lacking(cards []rdmaCard) (rank int, err error) {
 	return -1, nil
 }
 
-// setCards closes the transport if any rank cannot use RDMA. Rank 0 logs which rank and why, if some
-// rank has RDMA or the settings ask for it.
+// setCards closes the transport if any rank cannot use RDMA. Rank 0 logs which rank and why, if
+// some rank has RDMA or the settings ask for it.
 func (w *rdma) setCards(parts [][]byte) error {
 	cards, addresses, some := make([]rdmaCard, w.info.Size), make([][]byte, w.info.Size), false
 	for rank := range cards {

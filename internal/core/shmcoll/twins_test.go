@@ -59,7 +59,7 @@ type twinTeam struct {
 	round   round
 }
 
-// A round is what package round keeps of a communicator's collectives.
+// A round is package round's state of a communicator's collectives.
 type round struct {
 	digest, seq uint64
 	call        shmsync.EncodedCall
@@ -84,7 +84,7 @@ func newTwinTeam(t *testing.T, size, twin int) *twinTeam {
 	return p
 }
 
-// memory returns what C calls struct members: the twin's fields and buffers, and the blocks of all.
+// memory returns C's struct members: the twin's fields and buffers, and the blocks of all.
 func (p *twinTeam) memory() []byte {
 	me := p.members[p.twin]
 	fields := struct {
@@ -135,7 +135,7 @@ func (p *twinTeam) someTask(r *rand.Rand, rooted bool) task {
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// callOf returns the call of a member. What moves is bytes, as in MPI.
+// callOf returns the call of a member. Collectives that only move data move bytes, as in MPI.
 func (p *twinTeam) callOf(x task, member int) *call.Call {
 	typ, n := x.typ, x.count
 	if !x.kind.Reduces() {
@@ -201,8 +201,8 @@ func (c *Collectives) inOneStep(o *call.Call, next *round) error {
 	return c.Run(&path.Path{Via: path.Shm, Algorithm: path.OneStep}, o)
 }
 
-// unread returns the payload in the twin's block that no other member reads: what C and Go store
-// there may differ.
+// unread returns the payload in the twin's block that no other member reads: C and Go may differ
+// there.
 func (p *twinTeam) unread(x task) []byte {
 	me, n := p.members[p.twin], x.count*x.typ.Size()
 	switch {

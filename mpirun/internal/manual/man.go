@@ -8,10 +8,10 @@ import (
 	"gompi/internal/cli"
 )
 
-// page returns the manual page of a command. name and what make its heading.
-func page(h *cli.Help, name, what, of string) string {
+// page returns the manual page of a command, headed by its name and its purpose.
+func page(h *cli.Help, name, purpose, of string) string {
 	var b strings.Builder
-	b.WriteString(head(name, 1, what, of))
+	b.WriteString(head(name, 1, purpose, of))
 	verbatim(&b, "SYNOPSIS", h.Synopsis)
 	b.WriteString(".SH DESCRIPTION\n")
 	paragraphs(&b, h.About)
@@ -49,8 +49,8 @@ func cutUsage(text string) (synopsis []string, about string, lists []string) {
 }
 
 // head returns the beginning of the page of a name in a section of the manual.
-func head(name string, section int, what, of string) string {
-	return fmt.Sprintf(".TH %s %d \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), section, of, roff(name), what)
+func head(name string, section int, purpose, of string) string {
+	return fmt.Sprintf(".TH %s %d \"\" \"%s\"\n.SH NAME\n%s \\- %s\n", roff(strings.ToUpper(name)), section, of, roff(name), purpose)
 }
 
 func verbatim(b *strings.Builder, title string, lines []string) {
