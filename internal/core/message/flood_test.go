@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"gompi/internal/calls"
 	"gompi/internal/core/call"
@@ -71,20 +72,23 @@ func TestContextThatEndsIsNoticedWhileMessagesKeepComing(t *testing.T) {
 		},
 	} {
 		for _, spin := range []int{0, 100 * floodBefore} {
-			e := newScripted()
-			ctx, cancel := context.WithCancel(t.Context())
-			f := &flood{script: &script{sink: e}, cancel: cancel}
-			e.Use(f)
-			fits := func() bool { return true }
-			e.SetSpinPolicy(spin, 0, spin > 0, fits, 0)
-			ch := e.Open(1, nil)
-			if err := op(ctx, e, ch); !errors.Is(err, context.Canceled) {
-				t.Errorf("%s, spinning %d times: got %v, want context.Canceled", name, spin, err)
-			}
-			if f.polls > floodBefore+floodAfter {
-				t.Errorf("%s, spinning %d times: polled on after the context had ended", name, spin)
-			}
-			ch.Close()
+			// In fake time no grace ends while polls go on: the caller alone drives.
+			synctest.Test(t, func(t *testing.T) {
+				e := newScripted()
+				ctx, cancel := context.WithCancel(t.Context())
+				f := &flood{script: &script{sink: e}, cancel: cancel}
+				e.Use(f)
+				fits := func() bool { return true }
+				e.SetSpinPolicy(spin, 0, spin > 0, fits, 0)
+				ch := e.Open(1, nil)
+				if err := op(ctx, e, ch); !errors.Is(err, context.Canceled) {
+					t.Errorf("%s, spinning %d times: got %v, want context.Canceled", name, spin, err)
+				}
+				if f.polls > floodBefore+floodAfter {
+					t.Errorf("%s, spinning %d times: polled on after the context had ended", name, spin)
+				}
+				ch.Close()
+			})
 		}
 	}
 }
