@@ -72,31 +72,3 @@ func wantLines(t *testing.T, text, pattern string, want []string) {
 		t.Errorf("got %q\nwant %q\n%s", got, want, text)
 	}
 }
-
-// The tests that docs/seeds.md names are there.
-func TestSeedsPageNamesTests(t *testing.T) {
-	page, err := os.ReadFile("../docs/seeds.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var code strings.Builder
-	for _, pattern := range []string{"*_test.go", "../examples/*/*_test.go", "../examples/internal/*/*_test.go"} {
-		files, _ := filepath.Glob(pattern)
-		for _, f := range files {
-			text, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			code.Write(text)
-		}
-	}
-	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1)
-	if len(named) < 8 {
-		t.Errorf("the page names %d tests, want one for each line", len(named))
-	}
-	for _, name := range named {
-		if !strings.Contains(code.String(), "\nfunc "+name+"(") {
-			t.Errorf("the page names %s, and there is no such test", name)
-		}
-	}
-}
