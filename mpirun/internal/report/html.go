@@ -13,10 +13,8 @@ var pageText string
 // page is parsed on demand, because gompirun seldom writes HTML.
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"duration": duration, "percent": percent, "dash": dash, "count": count,
+		"duration": duration, "count": count,
 		"amount": func(n uint64) string { return Amount(float64(n)) },
-		"rate":   func(l Site) string { return l.rate() },
-		"late":   func(l Site) string { return l.late() },
 		"per":    func(x, of float64) float64 { return 100 * x / max(of, 1e-9) },
 		"copies": func(rate float64) string { return Amount(rate) + "/s" },
 	}).Parse(pageText))
@@ -29,9 +27,10 @@ const mostMatrix = 64
 func (s *Summary) HTML(w io.Writer) error {
 	return page().Execute(w, struct {
 		*Summary
-		Matrix [][]cell
-		Top    []Pair
-	}{s, s.matrix(), s.Pairs[:min(len(s.Pairs), 20)]})
+		Calls, Times, Top grid
+		Matrix            [][]cell
+	}{s, gridOf(siteColumns, onPage, s.Sites), gridOf(rankColumns, onPage, s.PerRank),
+		gridOf(pairColumns, onPage, s.Pairs[:min(len(s.Pairs), 20)]), s.matrix()})
 }
 
 // A cell is the messages from one rank to another, and their shade in the matrix, 0 to 1.

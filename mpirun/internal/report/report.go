@@ -23,20 +23,6 @@ type Collector struct {
 	ends    map[int]int64 // by run, when the last rank left it
 }
 
-// A rank is the figures of one rank.
-type rank struct {
-	host    string
-	elapsed int64         // in its job, nanoseconds
-	busy    int64         // in calls
-	left    map[int]int64 // by run, when it left it
-	ended   bool          // the last process did not leave
-	sites   map[name]stats.Site
-	peers   map[int]stats.Peer
-	dropped uint64
-	missed  uint64 // calls without a site
-	traces  []trace
-}
-
 // A name is the function and the place of a site.
 type name struct{ op, place string }
 
@@ -74,29 +60,8 @@ func (c *Collector) Add(host string, f *stats.Figures, copies int64) {
 		c.hosts = append(c.hosts, host)
 	}
 	c.copies[host] = copies
-	r.host = host
-	elapsed := max(0, f.Left-f.Begun)
-	r.elapsed += elapsed
-	r.busy += min(f.Busy, elapsed)
-	r.left[c.runs] = max(r.left[c.runs], f.Left)
 	c.ends[c.runs] = max(c.ends[c.runs], f.Left)
-	r.ended = f.Ended
-	r.missed += f.Uncounted
-	r.dropped += f.Dropped
-	t := trace{}
-	for _, s := range f.Sites {
-		n := name{s.Op, s.Place}
-		t.sites = append(t.sites, n)
-		sum := r.sites[n]
-		sum.Op, sum.Place = s.Op, s.Place
-		sum.Add(s)
-		r.sites[n] = sum
-	}
-	for _, p := range f.Peers {
-		sum := r.peers[p.Rank]
-		r.peers[p.Rank] = stats.Peer{Rank: p.Rank, Messages: sum.Messages + p.Messages, Bytes: sum.Bytes + p.Bytes}
-	}
-	r.traces = append(r.traces, t)
+	r.add(host, f, c.runs)
 }
 
 // AddEvents adds calls of the process of the latest Add. Their times are of the launcher's clock.

@@ -25,7 +25,8 @@ func (s *Summary) Text(w io.Writer) error {
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	fmt.Fprintf(&b, "gompirun -stats: %s: %s on %s, %s", s.Program, count(s.Ranks, "rank"), count(len(s.Hosts), "host"), duration(s.Elapsed))
+	fmt.Fprintf(&b, "gompirun -stats: %s: %s on %s, %s",
+		s.Program, count(s.Ranks, "rank"), count(len(s.Hosts), "host"), duration(s.Elapsed))
 	if s.Runs > 1 {
 		fmt.Fprintf(&b, ", %d runs", s.Runs)
 	}
@@ -36,85 +37,29 @@ func (s *Summary) Text(w io.Writer) error {
 	if len(s.Missing) > 0 {
 		fmt.Fprintf(&b, "no figures came from %s\n", strings.Join(s.Missing, ", "))
 	}
-	s.textSites(&b)
-	s.textRanks(&b)
-	s.textPairs(&b)
+	writeTable(&b, siteColumns, s.Sites, mostSites, "sites")
+	if s.Copies > 0 {
+		fmt.Fprintf(&b, "(one processor here copies %s/s)\n", Amount(s.Copies))
+	}
+	writeTable(&b, rankColumns, s.PerRank, mostRanks, "ranks")
+	if len(s.Pairs) > 0 {
+		writeTable(&b, pairColumns, s.Pairs, mostPairs, "pairs")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (s *Summary) textSites(b *strings.Builder) {
-	t := table(b, "\ncall\tcalled at\tcalls\tbytes\ttime/rank\tmin\tmax\twait\tlate\tbandwidth")
-	for i, l := range s.Sites {
-		if i == mostSites {
-			break
-		}
-		t.row(l.Op, dash(l.Place), fmt.Sprint(l.Calls), Amount(float64(l.Bytes)), duration(l.Mean), duration(l.Min), duration(l.Max),
-			percent(l.Wait), l.late(), l.rate())
-	}
-	t.end(len(s.Sites)-mostSites, "sites")
-	if s.Copies > 0 {
-		fmt.Fprintf(b, "(one processor here copies %s/s)\n", Amount(s.Copies))
-	}
-}
-
-func (l *Site) late() string {
-	if l.Latest < 0 {
-		return "-"
-	}
-	return fmt.Sprintf("rank %d", l.Latest)
-}
-
-func (l *Site) rate() string {
-	if l.Bytes == 0 {
-		return "-"
-	}
-	return Amount(l.Bandwidth) + "/s"
-}
-
-func (s *Summary) textRanks(b *strings.Builder) {
-	t := table(b, "\nrank\thost\ttime\tcalls\tin calls\toutside\tshare")
-	for i, r := range s.PerRank {
-		if i == mostRanks {
-			break
-		}
-		t.row(fmt.Sprint(r.Rank), r.Host, duration(r.Elapsed), fmt.Sprint(r.Calls), duration(r.InCalls), duration(r.Outside), percent(r.Share))
-	}
-	t.end(len(s.PerRank)-mostRanks, "ranks")
-}
-
-func (s *Summary) textPairs(b *strings.Builder) {
-	if len(s.Pairs) == 0 {
-		return
-	}
-	t := table(b, "\nfrom\tto\tmessages\tbytes")
-	for i, p := range s.Pairs {
-		if i == mostPairs {
-			break
-		}
-		t.row(fmt.Sprint(p.From), fmt.Sprint(p.To), fmt.Sprint(p.Messages), Amount(float64(p.Bytes)))
-	}
-	t.end(len(s.Pairs)-mostPairs, "pairs")
-}
-
-// A grid is a table under way.
-type grid struct {
-	b *strings.Builder
-	w *tabwriter.Writer
-}
-
-func table(b *strings.Builder, head string) grid {
+// writeTable writes the first lines of a table.
+func writeTable[T any](b *strings.Builder, columns []column[T], lines []T, most int, noun string) {
+	g := gridOf(columns, inText, lines[:min(len(lines), most)])
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, head)
-	return grid{b, w}
-}
-
-func (g grid) row(cells ...string) { fmt.Fprintln(g.w, strings.Join(cells, "\t")) }
-
-func (g grid) end(more int, of string) {
-	g.w.Flush()
-	if more > 0 {
-		fmt.Fprintf(g.b, "(%d more %s: -stats=FILE.json has all)\n", more, of)
+	fmt.Fprintln(w, "\n"+strings.Join(g.Head, "\t"))
+	for _, row := range g.Rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush()
+	if more := len(lines) - most; more > 0 {
+		fmt.Fprintf(b, "(%d more %s: -stats=FILE.json has all)\n", more, noun)
 	}
 }
 

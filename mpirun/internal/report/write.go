@@ -27,17 +27,56 @@ func (s *Summary) Write(w io.Writer, file string) error {
 // CSV writes the sites, each in a line.
 func (s *Summary) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"call", "called at", "ranks", "calls", "bytes", "time/rank (s)", "min (s)", "max (s)", "slowest call (s)",
-		"imbalance (%)", "wait (%)", "late", "bandwidth (B/s)"})
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
-	for _, l := range s.Sites {
-		late := ""
-		if l.Latest >= 0 {
-			late = fmt.Sprint(l.Latest)
-		}
-		out.Write([]string{l.Op, l.Place, fmt.Sprint(l.Ranks), fmt.Sprint(l.Calls), fmt.Sprint(l.Bytes), number(l.Mean), number(l.Min), number(l.Max),
-			number(l.Slowest), number(l.Imbalance), number(l.Wait), late, number(l.Bandwidth)})
-	}
-	out.Flush()
+	g := gridOf(siteColumns, inCSV, s.Sites)
+	out.Write(g.Head)
+	out.WriteAll(g.Rows)
 	return out.Error()
+}
+
+// A column is a figure in the forms of the report. It has a title in each form that shows it, else
+// "". value returns the figure as data, and as text for people.
+type column[T any] struct {
+	text, csv, page string
+	value           func(*T) (data any, text string)
+}
+
+// A form is one of the titles of a column.
+type form int
+
+const (
+	inText form = iota
+	inCSV
+	onPage
+)
+
+// A grid is lines of figures in one form.
+type grid struct {
+	Head []string
+	Rows [][]string
+}
+
+func gridOf[T any](columns []column[T], in form, lines []T) grid {
+	g := grid{Rows: make([][]string, len(lines))}
+	for _, c := range columns {
+		title := [...]string{c.text, c.csv, c.page}[in]
+		if title == "" {
+			continue
+		}
+		g.Head = append(g.Head, title)
+		for i := range lines {
+			data, text := c.value(&lines[i])
+			if in == inCSV {
+				text = number(data)
+			}
+			g.Rows[i] = append(g.Rows[i], text)
+		}
+	}
+	return g
+}
+
+func number(data any) string {
+	if x, isFloat := data.(float64); isFloat {
+		return strconv.FormatFloat(x, 'g', 6, 64)
+	}
+	return fmt.Sprint(data)
 }
