@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,7 +49,7 @@ func testNames(t *testing.T) map[string]bool {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2 || path == "../../bin" || path == "../../dist"):
+		case d.IsDir() && slices.Contains([]string{"../../.git", "../../bin", "../../dist"}, path):
 			return fs.SkipDir
 		case !strings.HasSuffix(path, "_test.go"):
 			return nil
