@@ -8,7 +8,7 @@ import (
 	"gompi/internal/env"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/doctor"
-	"gompi/mpirun/internal/limits"
+	"gompi/mpirun/internal/proc"
 )
 
 // runDoctor runs gompirun doctor with the arguments after that word.
@@ -19,7 +19,7 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	}
 	var c *doctor.Config
 	if err == nil {
-		err = limits.Check()
+		err = proc.CheckLimits()
 	}
 	if err == nil {
 		c, err = newDoctorConfig(spec, func(line string) { fmt.Fprintf(stderr, "gompirun doctor: %s\n", line) })

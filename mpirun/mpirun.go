@@ -24,7 +24,6 @@ import (
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/job"
-	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/stdio"
@@ -42,7 +41,7 @@ const (
 // processes of jobs, and commands of users.
 var commands = map[string]func(args []string) int{
 	remote.AgentFlag: func([]string) int {
-		if err := limits.CheckAgent(); err != nil {
+		if err := proc.CheckAgentLimits(); err != nil {
 			fmt.Fprintf(stdio.Stderr, "gompirun: agent: %v\n", err)
 			return statusFailed
 		}
@@ -99,7 +98,7 @@ func Main(args []string) int {
 		fmt.Fprintf(stdio.Stderr, "gompirun: -report-pid: %v\n", err)
 		return statusFailed
 	}
-	if err := limits.Check(); err != nil {
+	if err := proc.CheckLimits(); err != nil {
 		fmt.Fprintf(stdio.Stderr, "gompirun: %v\n", err)
 		return statusFailed
 	}

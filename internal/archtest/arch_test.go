@@ -125,10 +125,8 @@ var rules = []rule{
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
 	{"mpirun/internal/control", []string{"internal/sockets"}}, // not whose questions it brings
 	{"mpirun/internal/listing", []string{"mpirun/internal/control", "mpirun/internal/report"}},
-	{"mpirun/internal/attach", []string{"mpirun/internal/stdio", "mpirun/internal/control", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
-	{"mpirun/internal/limits", []string{"internal/cgroup"}},
 	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/cgroup"}},
 	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo", "internal/rdma", "internal/machine", "internal/sockets", "internal/seal"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},

@@ -21,7 +21,6 @@ import (
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/launchenv"
-	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/loop"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
@@ -116,7 +115,7 @@ func Run(in, out, dog, input int) int {
 }
 
 func (a *agent) serve() error {
-	if err := limits.CheckAgentFiles(); err != nil {
+	if err := proc.CheckAgentFiles(); err != nil {
 		return err
 	}
 	if err := proc.Adopt(); err != nil {

@@ -16,7 +16,6 @@ import (
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/hostinfo"
 	"gompi/mpirun/internal/launchenv"
-	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 )
@@ -68,7 +67,7 @@ func (a *agent) begin(rank int, err error) {
 		rank, err = a.startAll()
 	}
 	if err != nil {
-		err = limits.ExplainRanks(err, len(a.ranks))
+		err = proc.NameLimitOfRanks(err, len(a.ranks))
 		a.report(&ctl.Failed{Rank: rank, Code: program.Status(err), Text: err.Error()})
 		a.killAll()
 		return
@@ -145,10 +144,10 @@ func (a *agent) makeShared() error {
 	if err := a.segment.Without(); err != nil && len(ranks) > 1 {
 		a.note("no shared memory: ranks of this host use TCP: %v", err)
 	}
-	if a.bells, err = seg.NewBells(len(ranks), limits.FirstBell); err != nil {
+	if a.bells, err = seg.NewBells(len(ranks), proc.FirstBell); err != nil {
 		return fmt.Errorf("doorbells: %w", err)
 	}
-	limits.Raise(len(ranks))
+	proc.RaiseLimits(len(ranks))
 	return a.listen()
 }
 

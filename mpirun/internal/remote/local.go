@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"gompi/hostfile"
-	"gompi/mpirun/internal/limits"
+	"gompi/mpirun/internal/proc"
 )
 
 // Local starts agents on this machine, whatever the host's name.
@@ -33,7 +33,7 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Process, error) {
 	cmd.ExtraFiles = []*os.File{l.Input}
 	agent, err := start(cmd, viaLocal)
 	if err != nil {
-		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, limits.Explain(err))
+		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, proc.NameLimit(err))
 	}
 	return agent, nil
 }
@@ -45,7 +45,7 @@ func Guarded() (*Process, error) {
 	cmd.Args[0] = os.Args[0]
 	agent, err := start(cmd, viaLocal)
 	if err != nil {
-		return nil, fmt.Errorf("start the agent: %w", limits.Explain(err))
+		return nil, fmt.Errorf("start the agent: %w", proc.NameLimit(err))
 	}
 	return agent, nil
 }

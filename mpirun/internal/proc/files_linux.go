@@ -1,4 +1,4 @@
-package limits
+package proc
 
 import (
 	"errors"
@@ -12,13 +12,13 @@ import (
 // more.
 const agentFiles = 24
 
-// CheckAgent returns an error if the limits of this process are too low for an agent on another
+// CheckAgentLimits returns an error if the limits of this process are too low for an agent on another
 // host than the launcher's, which has checked its own.
-func CheckAgent() error {
+func CheckAgentLimits() error {
 	if err := CheckAgentFiles(); err != nil {
 		return err
 	}
-	return Check()
+	return CheckLimits()
 }
 
 // CheckAgentFiles returns an error if this process may have fewer open files than an agent needs.
@@ -27,7 +27,7 @@ func CheckAgentFiles() error {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= agentFiles {
 		return nil
 	}
-	return ExplainRanks(unix.EMFILE, 1)
+	return NameLimitOfRanks(unix.EMFILE, 1)
 }
 
 // FirstBell is the least descriptor number of a doorbell: above the other inherited descriptors
@@ -38,15 +38,16 @@ const FirstBell = 64
 // each a doorbell, two sockets, three pipes and a pidfd.
 func openFiles(n int) int { return max(FirstBell+n, 7*n) + 32 }
 
-// ExplainRanks is Explain for an agent of that many ranks. The soft limit of open files, which Go
-// has raised, equals the hard limit.
-func ExplainRanks(err error, ranks int) error {
+// NameLimitOfRanks is NameLimit for an agent of that many ranks. The soft limit of open files,
+// which Go has raised, equals the hard limit.
+func NameLimitOfRanks(err error, ranks int) error {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return Explain(err)
+		return NameLimit(err)
 	}
 	n := openFiles(ranks)
-	return fmt.Errorf("%w: the hard limit is %d (ulimit -Hn), and np=%d on one host needs up to %d: want %q in /etc/security/limits.conf and a new login, or as root \"ulimit -n %d\"",
+	return fmt.Errorf("%w: the hard limit is %d (ulimit -Hn), and np=%d on one host needs up to %d: "+
+		"want %q in /etc/security/limits.conf and a new login, or as root \"ulimit -n %d\"",
 		err, limit.Cur, ranks, n, "* hard nofile 65536", n)
 }
 
@@ -54,10 +55,10 @@ func ExplainRanks(err error, ranks int) error {
 // much of the usual limit of 1024 open files.
 const manyRanks = 100
 
-// Raise raises the limits of this process, and of its children, as far as that many ranks may
+// RaiseLimits raises the limits of this process, and of its children, as far as that many ranks may
 // need. RDMA locks the memory that it registers. Go has raised the limit of open files, but only
 // for its own process. A rank reports hard limits that are too low itself.
-func Raise(ranks int) {
+func RaiseLimits(ranks int) {
 	var locked unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &locked) == nil {
 		locked.Cur = locked.Max

@@ -1,4 +1,4 @@
-package limits
+package proc
 
 import (
 	"errors"
@@ -27,27 +27,27 @@ func TestALimitOfProcessesIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := processes(root)
+	l := processLimit(root)
 	if want := "there may be 20 threads and processes by pids.max of control group /job, and there are 13"; l.left != 7 || l.String() != want {
 		t.Errorf("%d left, %q; want 7, %q", l.left, l, want)
 	}
 }
 
 func TestThisProcessIsCounted(t *testing.T) {
-	if n := threads(os.Getuid()); n < 2 { // Go has more than one
+	if n := threadsOf(os.Getuid()); n < 2 { // Go has more than one
 		t.Errorf("this user runs %d threads", n)
 	}
-	if err := Check(); err != nil {
+	if err := CheckLimits(); err != nil {
 		t.Skip(err)
 	}
 }
 
 func TestErrorsOfLimitsNameThem(t *testing.T) {
-	err := Explain(fmt.Errorf("start: %w", unix.EMFILE))
+	err := NameLimit(fmt.Errorf("start: %w", unix.EMFILE))
 	if !errors.Is(err, unix.EMFILE) || !strings.Contains(err.Error(), "(ulimit -n)") {
 		t.Errorf("%v, want the limit of open files", err)
 	}
-	if other := errors.New("other"); Explain(other) != other {
-		t.Errorf("%v, want %v", Explain(other), other)
+	if other := errors.New("other"); NameLimit(other) != other {
+		t.Errorf("%v, want %v", NameLimit(other), other)
 	}
 }

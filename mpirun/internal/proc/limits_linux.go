@@ -1,6 +1,4 @@
-// Package limits finds the limit of the system that keeps a process from starting others, where
-// the kernel has one error number for all limits.
-package limits
+package proc
 
 import (
 	"errors"
@@ -15,42 +13,45 @@ import (
 	"gompi/internal/cgroup"
 )
 
-// least is the number of threads of a launcher and an agent after their start, and a few more.
-const least = 12
+// leastThreads is the number of threads of a launcher and an agent after their start, and a few
+// more.
+const leastThreads = 12
 
 // leastFiles is the number of open files of a launcher without an agent, and a few more. With
 // fewer, Go itself may die.
 const leastFiles = 12
 
-// many is a limit of processes that no launcher reaches. Stopping there saves counting all of the
-// machine's.
-const many = 4096
+// mostCounted is a limit of processes that no launcher reaches. Stopping there saves counting all
+// of the machine's.
+const mostCounted = 4096
 
-// Check returns an error if this process may not open a few files, start a few threads and
+// CheckLimits returns an error if this process may not open a few files, start a few threads and
 // processes, or see its children. Go's own message, when opening its first file or starting a
 // thread fails, is the stacks of all goroutines.
-func Check() error {
+func CheckLimits() error {
 	var files unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && files.Cur < leastFiles {
-		return fmt.Errorf("there may be %d open files by ulimit -n: want %d for gompirun, and those of the ranks", files.Cur, leastFiles)
+		return fmt.Errorf("there may be %d open files by ulimit -n: want %d for gompirun, and those of the ranks",
+			files.Cur, leastFiles)
 	}
 	if _, err := os.Stat("/proc/self/exe"); err != nil {
 		return fmt.Errorf("%w: want /proc, by which processes are started and watched (mount -t proc proc /proc)", err)
 	}
-	if l := processes("/"); l.left < least {
-		return fmt.Errorf("%v: want %d more for gompirun, and those of the ranks", l, least)
+	if l := processLimit("/"); l.left < leastThreads {
+		return fmt.Errorf("%v: want %d more for gompirun, and those of the ranks", l, leastThreads)
 	}
 	return nil
 }
 
-// Explain adds the limit behind an error of a system call, as far as known.
-func Explain(err error) error {
+// NameLimit adds to the error of a system call the limit behind it, as far as known: the kernel has
+// one error number for all limits.
+func NameLimit(err error) error {
 	var files, space unix.Rlimit
 	switch {
 	case errors.Is(err, unix.ENOMEM) && unix.Getrlimit(unix.RLIMIT_AS, &space) == nil && space.Cur < unix.RLIM_INFINITY:
 		return fmt.Errorf("%w: the address space of a process may be %d MiB (ulimit -v)", err, space.Cur>>20)
 	case errors.Is(err, unix.EAGAIN):
-		if l := processes("/"); l.name != "" {
+		if l := processLimit("/"); l.name != "" {
 			return fmt.Errorf("%w: %v", err, l)
 		}
 	case errors.Is(err, unix.EMFILE) && unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil:
@@ -69,9 +70,9 @@ func (l limit) String() string {
 	return fmt.Sprintf("there may be %d threads and processes by %s, and there are %d", l.of, l.name, l.of-l.left)
 }
 
-// processes returns the limit of this process that leaves least. root is "/", except in tests.
-func processes(root string) limit {
-	l := limit{left: many}
+// processLimit returns the limit of this process that leaves least. root is "/", except in tests.
+func processLimit(root string) limit {
+	l := limit{left: mostCounted}
 	for g := range cgroup.Groups(root, "pids") {
 		of, ok := g.Number("pids.max", "pids.max")
 		taken, ok2 := g.Number("pids.current", "pids.current")
@@ -80,16 +81,17 @@ func processes(root string) limit {
 		}
 	}
 	var user unix.Rlimit
-	if os.Getuid() != 0 && unix.Getrlimit(unix.RLIMIT_NPROC, &user) == nil && user.Cur < many { // root has none
-		if of := int64(user.Cur); of-threads(os.Getuid()) < l.left {
-			l = limit{"this user's limit (ulimit -u)", of, of - threads(os.Getuid())}
+	// root has no limit
+	if os.Getuid() != 0 && unix.Getrlimit(unix.RLIMIT_NPROC, &user) == nil && user.Cur < mostCounted {
+		if of := int64(user.Cur); of-threadsOf(os.Getuid()) < l.left {
+			l = limit{"this user's limit (ulimit -u)", of, of - threadsOf(os.Getuid())}
 		}
 	}
 	return l
 }
 
-// threads returns the number of a user's threads, as far as this process may see them.
-func threads(uid int) (n int64) {
+// threadsOf returns the number of a user's threads, as far as this process may see them.
+func threadsOf(uid int) (n int64) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
