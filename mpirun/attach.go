@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"gompi/mpirun/internal/cmdline"
-	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/stdio"
 )
@@ -32,7 +32,7 @@ func runAttach(args []string, stdout, stderr io.Writer) int {
 // returns only on failure.
 func debug(rank int, job, debugger string) error {
 	// Only jobs of this user: the job itself names the login command of a rank's host.
-	j, err := control.Choose(control.List(control.Own), job)
+	j, err := monitor.Choose(monitor.List(monitor.Own), job)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/monitor"
 )
 
 func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
@@ -70,7 +70,7 @@ func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
 // jobOf returns the id of the job that a process runs.
 func jobOf(t *testing.T, pid int) string {
 	t.Helper()
-	for _, j := range control.List(control.Own) {
+	for _, j := range monitor.List(monitor.Own) {
 		if j.PID == pid {
 			return j.ID
 		}

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/cmdline"
-	"gompi/mpirun/internal/control"
-	"gompi/mpirun/internal/listing"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/stdio"
 )
 
@@ -20,7 +19,7 @@ func runPs(args []string, stdout, stderr io.Writer) int {
 	if answered(err, stdout) {
 		return 0
 	}
-	var jobs []control.Job
+	var jobs []monitor.Job
 	if err == nil {
 		jobs, err = jobsOf(spec.Job)
 	}
@@ -40,28 +39,28 @@ func finished(command string, err error, stderr io.Writer) int {
 }
 
 // jobsOf returns the wanted job, all jobs for "".
-func jobsOf(wanted string) ([]control.Job, error) {
-	jobs := control.List(control.EachUser)
+func jobsOf(wanted string) ([]monitor.Job, error) {
+	jobs := monitor.List(monitor.EachUser)
 	if wanted == "" {
 		return jobs, nil
 	}
-	j, err := control.Choose(jobs, wanted)
+	j, err := monitor.Choose(jobs, wanted)
 	if err != nil {
 		return nil, err
 	}
-	return []control.Job{*j}, nil
+	return []monitor.Job{*j}, nil
 }
 
-func printJobs(w io.Writer, jobs []control.Job, spec *cmdline.Ps) error {
+func printJobs(w io.Writer, jobs []monitor.Job, spec *cmdline.Ps) error {
 	var text []byte
 	var err error
 	switch {
 	case spec.JSON:
-		text, err = listing.JSON(jobs)
+		text, err = monitor.JSON(jobs)
 	case spec.Prometheus:
-		text = control.Metrics(jobs)
+		text = monitor.Metrics(jobs)
 	default:
-		text = []byte(listing.Jobs(jobs, slices.ContainsFunc(jobs, func(j control.Job) bool { return j.User != os.Geteuid() })))
+		text = []byte(monitor.Table(jobs, slices.ContainsFunc(jobs, func(j monitor.Job) bool { return j.User != os.Geteuid() })))
 	}
 	if err == nil {
 		_, err = w.Write(text)
@@ -99,11 +98,11 @@ func showJobs(spec *cmdline.Top, stdout stdio.File) error {
 	}
 	for {
 		time.Sleep(spec.Interval)
-		jobs := control.List(control.EachUser)
+		jobs := monitor.List(monitor.EachUser)
 		text := ""
 		for i := range jobs {
 			if spec.Job == "" || jobs[i].Socket == spec.Job {
-				text += listing.Top(&jobs[i], sameJob(before, &jobs[i])) + "\n"
+				text += monitor.Top(&jobs[i], sameJob(before, &jobs[i])) + "\n"
 			}
 		}
 		height, width, _ := screenSize(stdout.File)
@@ -115,7 +114,7 @@ func showJobs(spec *cmdline.Top, stdout stdio.File) error {
 			_, err := stdout.WriteString(text)
 			return err
 		}
-		if _, err := stdout.WriteString(listing.Screen(text, height, width)); err != nil {
+		if _, err := stdout.WriteString(monitor.Screen(text, height, width)); err != nil {
 			return err
 		}
 		before = jobs
@@ -123,7 +122,7 @@ func showJobs(spec *cmdline.Top, stdout stdio.File) error {
 }
 
 // sameJob returns j's earlier state in jobs, nil if there is none.
-func sameJob(jobs []control.Job, j *control.Job) *control.Job {
+func sameJob(jobs []monitor.Job, j *monitor.Job) *monitor.Job {
 	for i := range jobs {
 		if jobs[i].Socket == j.Socket {
 			return &jobs[i]
@@ -145,14 +144,14 @@ func runKill(args []string, stdout, stderr io.Writer) int {
 }
 
 func killJob(spec *cmdline.Kill, stdout io.Writer) error {
-	if control.Signals[spec.Signal] == 0 {
-		return fmt.Errorf("-signal %q: want %s", spec.Signal, control.SignalNames)
+	if monitor.Signals[spec.Signal] == 0 {
+		return fmt.Errorf("-signal %q: want %s", spec.Signal, monitor.SignalNames)
 	}
-	jobs := control.List(control.EachUser)
+	jobs := monitor.List(monitor.EachUser)
 	if spec.Job == "" && len(jobs) > 0 {
-		return fmt.Errorf("want a job:%s", control.Listed(jobs))
+		return fmt.Errorf("want a job:%s", monitor.Listed(jobs))
 	}
-	j, err := control.Choose(jobs, spec.Job)
+	j, err := monitor.Choose(jobs, spec.Job)
 	if err != nil {
 		return err
 	}

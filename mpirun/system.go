@@ -7,10 +7,10 @@ import (
 
 	"gompi/hostfile"
 	"gompi/internal/env"
-	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/remote"
@@ -77,13 +77,13 @@ func runToTheEnd(j *job.Job, w *job.System, starter remote.Starter, fanout int) 
 			link.Broadcast(some, m)
 		}
 	}
-	socket, err := control.Serve(j.ID())
+	socket, err := monitor.Serve(j.ID())
 	if err != nil {
 		j.Explain("gompirun ps and attach will not find this job: %v", err)
 	}
 	w.Questions = socket.Questions()
 	status, lastWords := j.Run()
-	socket.End(control.End{Status: status, LastWords: lastWords})
+	socket.End(monitor.End{Status: status, LastWords: lastWords})
 	return status, lastWords
 }
 

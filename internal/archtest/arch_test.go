@@ -116,21 +116,20 @@ var rules = []rule{
 	{"mpirun/internal/stdio", nil},
 	// The job reaches agents, this process and the user through its arguments: it knows of link the
 	// events.
-	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/control", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
+	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/monitor", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
 		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/tree", "mpirun/internal/ctl", "hostfile"}},
 	{"mpirun/internal/tree", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "internal/boot/wire", "hostfile"}}, // not the content that it passes on
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/seg"}},
-	{"mpirun/internal/control", []string{"internal/sockets"}}, // not whose questions it brings
-	{"mpirun/internal/listing", []string{"mpirun/internal/control", "mpirun/internal/report"}},
+	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "internal/sockets"}}, // not the job that answers
 	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/cgroup"}},
 	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo", "internal/rdma", "internal/machine", "internal/sockets", "internal/seal"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
-	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/control", "mpirun/internal/ctl", "mpirun/internal/remote"}},
+	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/monitor", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/symbols", nil},
 	{"mpirun/internal/ctl", []string{"internal/stats", "internal/version", "internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/startsim", []string{"mpirun/internal/tree", "mpirun/internal/ctl", "internal/boot/wire", "comm/sim"}}, // no process: its time is virtual

@@ -15,9 +15,9 @@ import (
 	"gompi/hostfile"
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/cmdline"
-	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -152,7 +152,7 @@ type testJob struct {
 	*testing.T
 	job     *Job
 	signals chan os.Signal
-	asks    chan control.Question
+	asks    chan monitor.Question
 	links   [][]*fakeAgent // by run and host
 	script  func(l *fakeAgent, m ctl.Message)
 	agent   link.Started // each
@@ -164,7 +164,7 @@ type testJob struct {
 // newTestJob returns a job that spec describes, by default of a rank on each of two hosts. Agents
 // follow script.
 func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeAgent, m ctl.Message)) *testJob {
-	k := &testJob{T: t, script: script, agent: link.Started{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan control.Question), output: filepath.Join(t.TempDir(), "output")}
+	k := &testJob{T: t, script: script, agent: link.Started{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan monitor.Question), output: filepath.Join(t.TempDir(), "output")}
 	f, err := os.Create(k.output)
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"gompi/internal/route"
-	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/stall"
 )
 
@@ -29,7 +29,7 @@ type host struct {
 	failed  error     // why the host cannot be used
 
 	pulse  pulse
-	asking []control.WhereIs // users' questions about its ranks
+	asking []monitor.WhereIs // users' questions about its ranks
 
 	ranks   []int // on this host
 	drained bool  // its work is done

@@ -27,9 +27,9 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/cmdline"
-	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/program"
@@ -61,7 +61,7 @@ type System struct {
 	// on.
 	Inherited bool
 	// Questions are questions about the job, such as gompirun ps's; nil for none.
-	Questions <-chan control.Question
+	Questions <-chan monitor.Question
 	// Sweep kills the agents in lost and the processes that they have left on this machine. The
 	// agents in living and their descendants are spared.
 	Sweep func(living, lost []int)

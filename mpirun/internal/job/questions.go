@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/stall"
 )
 
@@ -16,13 +16,13 @@ import (
 type questions struct {
 	served  bool               // agents can answer
 	round   stall.Round        // asks all agents for the calls of their ranks
-	waiting []control.Describe // for the round's end
+	waiting []monitor.Describe // for the round's end
 }
 
 // askedFor answers a question, or forwards it to agents.
-func (j *Job) askedFor(q control.Question) {
+func (j *Job) askedFor(q monitor.Question) {
 	switch q := q.(type) {
-	case control.Describe:
+	case monitor.Describe:
 		j.questions.waiting = append(j.questions.waiting, q)
 		if j.questions.round.UnderWay() {
 			return
@@ -34,9 +34,9 @@ func (j *Job) askedFor(q control.Question) {
 		if j.questions.round.Ask(agents, &ctl.Ask{Counts: true}) {
 			j.describe()
 		}
-	case control.WhereIs:
+	case monitor.WhereIs:
 		j.find(q)
-	case control.Signal:
+	case monitor.Signal:
 		j.ordered(q)
 	}
 }
@@ -53,23 +53,23 @@ func (j *Job) leaveQuestions() {
 }
 
 // state returns the job's state.
-func (j *Job) state() control.State {
+func (j *Job) state() monitor.State {
 	switch {
 	case j.end.cause != nil:
-		return control.Ending
+		return monitor.Ending
 	case j.nodes == 0 || j.upHosts < j.nodes:
-		return control.Starting
+		return monitor.Starting
 	case j.allDrained():
-		return control.Ending
+		return monitor.Ending
 	case j.watch.Waiting():
-		return control.Stalled
+		return monitor.Stalled
 	}
-	return control.Running
+	return monitor.Running
 }
 
 // describe answers the questions about the job, and ends the round.
 func (j *Job) describe() {
-	d := control.Job{
+	d := monitor.Job{
 		ID: j.attempt.ids[0], Reruns: j.attempt.ids[1:], PID: os.Getpid(), Begun: float64(j.attempt.first.UnixNano()) / 1e9, Age: time.Since(j.attempt.first).Seconds(),
 		Restarts: j.attempt.restarts, State: j.state(), Counts: j.spec.Stats.On(), Programs: []string{}, Hosts: []string{}, Lines: []string{},
 	}
@@ -103,13 +103,13 @@ func (j *Job) describe() {
 }
 
 // rank describes a rank of a host.
-func (j *Job) rank(host string, m *ctl.RankDoing) control.Rank {
-	r := control.Rank{
+func (j *Job) rank(host string, m *ctl.RankDoing) monitor.Rank {
+	r := monitor.Rank{
 		Rank: j.recover.original(m.Rank), Host: host, PID: m.PID, Doing: m.Text, Site: m.Site, Since: m.Since.Seconds(), Kept: m.Kept,
 		CPU: m.Counts.CPU.Seconds(), Resident: m.Counts.RSS, Recorded: m.Counts.Recorded,
 	}
 	if c := &m.Counts; c.Stats {
-		r.Counts = &control.Counts{Calls: c.Calls, Bytes: c.Bytes, InCalls: c.InCalls.Seconds()}
+		r.Counts = &monitor.Counts{Calls: c.Calls, Bytes: c.Bytes, InCalls: c.InCalls.Seconds()}
 	}
 	return r
 }
@@ -122,7 +122,7 @@ func (j *Job) counted(h *host, m *ctl.Doing) {
 }
 
 // find forwards a question to the agent of the rank's host, which knows the rank's process.
-func (j *Job) find(q control.WhereIs) {
+func (j *Job) find(q monitor.WhereIs) {
 	for _, h := range j.hosts {
 		for _, r := range h.ranks {
 			if r == j.recover.original(q.Rank) && !h.drained && j.questions.served {
@@ -136,16 +136,16 @@ func (j *Job) find(q control.WhereIs) {
 	if j.nodes > 0 {
 		text = fmt.Sprintf("rank %d does not run: the job has %d ranks", q.Rank, len(j.plan.Ranks))
 	}
-	q.Answer(control.Whereabouts{Err: text})
+	q.Answer(monitor.Whereabouts{Err: text})
 }
 
 // answerQuestions answers the questions about ranks of h.
 func (j *Job) answerQuestions(h *host, m *ctl.Doing) {
 	for _, q := range h.asking {
-		w := control.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.name)}
+		w := monitor.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.name)}
 		for _, r := range m.Ranks {
 			if r.Rank == j.recover.current(q.Rank) {
-				w = control.Whereabouts{Host: h.name, PID: r.PID, Login: h.started.Login}
+				w = monitor.Whereabouts{Host: h.name, PID: r.PID, Login: h.started.Login}
 				if !h.here() && w.Login == nil {
 					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.Rank, r.PID, h.name)
 				}
@@ -157,17 +157,17 @@ func (j *Job) answerQuestions(h *host, m *ctl.Doing) {
 }
 
 // ordered has the effect of a signal.
-func (j *Job) ordered(q control.Signal) {
+func (j *Job) ordered(q monitor.Signal) {
 	if q.Signal == syscall.SIGKILL {
 		j.killed()
 	} else {
 		j.signalled(q.Signal)
 	}
-	o := control.Order{}
+	o := monitor.Order{}
 	switch q.Signal {
 	case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGKILL:
 		limit := j.end.grace + agentEndTime + agentEndTime + killTime + deadlineReaderTime
-		o = control.Order{Ends: true, Limit: limit.Seconds()}
+		o = monitor.Order{Ends: true, Limit: limit.Seconds()}
 	}
 	q.Answer(o)
 }

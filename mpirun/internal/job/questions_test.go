@@ -8,29 +8,29 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/cmdline"
-	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/monitor"
 )
 
 // ask asks the job and returns its answer.
-func ask[T any](k *testJob, question func(control.Reply[T]) control.Question) T {
-	r := control.NewReply[T]()
+func ask[T any](k *testJob, question func(monitor.Reply[T]) monitor.Question) T {
+	r := monitor.NewReply[T]()
 	k.asks <- question(r)
 	return <-r.Answered()
 }
 
-func (k *testJob) whereIs(rank int) control.Whereabouts {
-	return ask(k, func(r control.Reply[control.Whereabouts]) control.Question {
-		return control.WhereIs{Rank: rank, Reply: r}
+func (k *testJob) whereIs(rank int) monitor.Whereabouts {
+	return ask(k, func(r monitor.Reply[monitor.Whereabouts]) monitor.Question {
+		return monitor.WhereIs{Rank: rank, Reply: r}
 	})
 }
 
-func (k *testJob) describe() control.Job {
-	return ask(k, func(r control.Reply[control.Job]) control.Question { return control.Describe{Reply: r} })
+func (k *testJob) describe() monitor.Job {
+	return ask(k, func(r monitor.Reply[monitor.Job]) monitor.Question { return monitor.Describe{Reply: r} })
 }
 
-func (k *testJob) order(s syscall.Signal) control.Order {
-	return ask(k, func(r control.Reply[control.Order]) control.Question { return control.Signal{Signal: s, Reply: r} })
+func (k *testJob) order(s syscall.Signal) monitor.Order {
+	return ask(k, func(r monitor.Reply[monitor.Order]) monitor.Question { return monitor.Signal{Signal: s, Reply: r} })
 }
 
 // answering is a script of agents that answer with a call of their rank.
@@ -44,7 +44,7 @@ func answering(l *fakeAgent, m ctl.Message) {
 func TestQuestionsAreAnsweredByTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k *testJob
-		var answers []control.Whereabouts
+		var answers []monitor.Whereabouts
 		script := obedient(func(l *fakeAgent, rank int) {
 			if rank != 0 {
 				return
@@ -61,7 +61,7 @@ func TestQuestionsAreAnsweredByTheAgent(t *testing.T) {
 			script(l, m)
 		})
 		k.wants(143, "gompirun: ended by signal 15 (terminated)")
-		want := []control.Whereabouts{
+		want := []monitor.Whereabouts{
 			{Host: "b", PID: 77, Err: "rank 1 is process 77 on b, where gompirun did not log in: run the debugger there"},
 			{Err: "rank 5 does not run: the job has 2 ranks"},
 		}
@@ -75,8 +75,8 @@ func TestQuestionsAreAnsweredByTheAgent(t *testing.T) {
 func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k *testJob
-		var early, ending control.Job
-		var order control.Order
+		var early, ending monitor.Job
+		var order monitor.Order
 		asked := make(chan struct{}) // closed when all has been
 		script := obedient(func(l *fakeAgent, rank int) {
 			if rank != 0 {
@@ -86,7 +86,7 @@ func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 				defer close(asked)
 				j := k.describe()
 				want := []string{"a, b: rank 0-1 is in barrier() number 2 for 2s"}
-				if j.State != control.Running || j.Size != 2 || len(j.Hosts) != 2 || len(j.Ranks) != 2 || j.Ranks[1].PID != 77 || !reflect.DeepEqual(j.Lines, want) || j.Since != 2 {
+				if j.State != monitor.Running || j.Size != 2 || len(j.Hosts) != 2 || len(j.Ranks) != 2 || j.Ranks[1].PID != 77 || !reflect.DeepEqual(j.Lines, want) || j.Since != 2 {
 					t.Errorf("%+v, want a job of two ranks that runs, and %q", j, want)
 				}
 				order = k.order(syscall.SIGINT)
@@ -105,10 +105,10 @@ func TestAJobDescribesItselfAndFollowsOrders(t *testing.T) {
 		})
 		k.wants(130, "gompirun: interrupted: ending the job; once more kills it", "gompirun: interrupted")
 		<-asked
-		if early.State != control.Starting || early.Size != 0 || len(early.Programs) != 1 || early.Programs[0] != "prog" {
+		if early.State != monitor.Starting || early.Size != 0 || len(early.Programs) != 1 || early.Programs[0] != "prog" {
 			t.Errorf("before it runs: %+v", early)
 		}
-		if ending.State != control.Ending || ending.Why != "interrupted" {
+		if ending.State != monitor.Ending || ending.Why != "interrupted" {
 			t.Errorf("at its end: %+v", ending)
 		}
 		if !order.Ends || order.Limit < 10 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/monitor"
 )
 
 // sshFailed is the exit status of ssh for its own failures.
@@ -104,7 +104,7 @@ func lastLines(text, lead string) string {
 		if len(line) > longestWords {
 			line = strings.ToValidUTF8(line[:longestWords], "") + "..."
 		}
-		return lead + control.Plain(line)
+		return lead + monitor.Plain(line)
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"gompi/hostfile"
-	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/monitor"
 )
 
 const (
@@ -196,7 +196,7 @@ func (s self) greet(agent *Process) (string, error) {
 			return strings.TrimSpace(rest), ok
 		}
 		if machine, ok := after(lineMachine); ok {
-			return "", fmt.Errorf("its processors are %s, those here %s: want a gompirun built for them, named by -launch-agent", control.Plain(machine), s.machine)
+			return "", fmt.Errorf("its processors are %s, those here %s: want a gompirun built for them, named by -launch-agent", monitor.Plain(machine), s.machine)
 		}
 		if _, ok := after(lineOther); ok {
 			return "", errOther

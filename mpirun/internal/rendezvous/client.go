@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -81,9 +81,9 @@ func (g *Client) try(ctx context.Context, address string) error {
 			g.conn, g.beat = c, m.beat
 			return nil
 		case *refused:
-			err = fmt.Errorf("%w: %s", errRefused, control.Plain(m.why))
+			err = fmt.Errorf("%w: %s", errRefused, monitor.Plain(m.why))
 		case *End:
-			err = fmt.Errorf("%w: %s", errRefused, control.Plain(m.Text))
+			err = fmt.Errorf("%w: %s", errRefused, monitor.Plain(m.Text))
 		default:
 			err = unexpected(m)
 		}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/monitor"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -170,7 +170,7 @@ func (n *Node) receive() {
 			}
 		case *agentEnded:
 			if run != nil {
-				run.end(control.Plain(m.how))
+				run.end(monitor.Plain(m.how))
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gompi/internal/sockets"
-	"gompi/mpirun/internal/control"
+	"gompi/mpirun/internal/monitor"
 )
 
 // morePending is the number of connections, beyond the nodes, that may authenticate at once.
@@ -150,7 +150,7 @@ func (h *Server) welcome(c *conn) (*Node, error) {
 		c.close()
 		return nil, err
 	}
-	offer.Host, offer.Version = control.Plain(offer.Host), control.Plain(offer.Version)
+	offer.Host, offer.Version = monitor.Plain(offer.Host), monitor.Plain(offer.Version)
 	n := &Node{Offer: offer, conn: c, gone: make(chan struct{})}
 	if why := refusal(h.Own, offer); why != "" {
 		n.refuse(why)

@@ -1,5 +1,6 @@
-// Package control is the socket on which each gompirun answers questions about its job, and takes
-// the order to end. Its clients are gompirun ps, top, kill and attach, and for example curl.
+// Package monitor is the socket on which each gompirun answers questions about its job, and takes
+// the order to end. Its clients are gompirun ps and top, whose text is here, too, kill and attach,
+// and for example curl.
 //
 // # The socket
 //
@@ -21,7 +22,7 @@
 //
 // The few lines of HTTP are here, because package net/http would enlarge the gompirun sent to
 // other hosts by a sixth.
-package control
+package monitor
 
 import (
 	"fmt"

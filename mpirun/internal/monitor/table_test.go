@@ -1,4 +1,4 @@
-package listing
+package monitor
 
 import (
 	"encoding/json"
@@ -7,15 +7,13 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"gompi/mpirun/internal/control"
 )
 
-func TestJobs(t *testing.T) {
-	jobs := []control.Job{
-		{ID: "0197a3c2-0000-7000-8000-000011112222", PID: 12, Age: 123.4, Size: 4, Hosts: []string{"a", "b"}, State: control.Running,
+func TestTable(t *testing.T) {
+	jobs := []Job{
+		{ID: "0197a3c2-0000-7000-8000-000011112222", PID: 12, Age: 123.4, Size: 4, Hosts: []string{"a", "b"}, State: Running,
 			Programs: []string{"./a x", "./b"}, Lines: []string{"a: rank 0 is in no call"}},
-		{ID: "x", PID: 3456, Age: 1.26, State: control.Stalled, Since: 61, Restarts: 2, Hosts: []string{"a", "b", "c", "d", "e"},
+		{ID: "x", PID: 3456, Age: 1.26, State: Stalled, Since: 61, Restarts: 2, Hosts: []string{"a", "b", "c", "d", "e"},
 			Programs: []string{"\x1b[31mevil\n"}, User: 7},
 	}
 	for range mostLines + 5 {
@@ -26,17 +24,17 @@ func TestJobs(t *testing.T) {
     a: rank 0 is in no call
 x         3456     1.3s  0      5 hosts  stalled for 1m1s, restart 2  ?[31mevil?
 ` + strings.Repeat("    l?\n", mostLines) + "    and 5 more\n"
-	if got := Jobs(jobs, false); got != want {
+	if got := Table(jobs, false); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got := Jobs(jobs, true); !strings.Contains(got, "USER") || !strings.Contains(got, "  7 ") {
+	if got := Table(jobs, true); !strings.Contains(got, "USER") || !strings.Contains(got, "  7 ") {
 		t.Errorf("%s\nwant users", got)
 	}
 }
 
 func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
-	before := control.Job{ID: "x", Age: 10, Ranks: []control.Rank{{Rank: 0, PID: 5, CPU: 1, Recorded: 10}, {Rank: 1, PID: 6}}}
-	j := control.Job{ID: "x", Age: 12, Size: 3, State: control.Running, Ranks: []control.Rank{
+	before := Job{ID: "x", Age: 10, Ranks: []Rank{{Rank: 0, PID: 5, CPU: 1, Recorded: 10}, {Rank: 1, PID: 6}}}
+	j := Job{ID: "x", Age: 12, Size: 3, State: Running, Ranks: []Rank{
 		{Rank: 1, PID: 7, Doing: "has not called Init"}, // a new process
 		{Rank: 0, PID: 5, CPU: 2.5, Recorded: 15, Resident: 2e6, Host: "h", Doing: "is in barrier()", Site: "a/b.go:3", Since: 3, Kept: "is stopped"},
 	}}
@@ -48,8 +46,8 @@ func TestTopShowsWhatRanksDoByTheSecond(t *testing.T) {
 		t.Errorf("%q, want %q of a rank that is new", lines[3], want)
 	}
 	j.Counts = true
-	before.Ranks[0].Counts = &control.Counts{Calls: 100, Bytes: 1000, InCalls: 1}
-	j.Ranks[1].Counts = &control.Counts{Calls: 400, Bytes: 5000, InCalls: 1.5}
+	before.Ranks[0].Counts = &Counts{Calls: 100, Bytes: 1000, InCalls: 1}
+	j.Ranks[1].Counts = &Counts{Calls: 400, Bytes: 5000, InCalls: 1.5}
 	line := strings.Split(Top(&j, &before), "\n")[2]
 	if want := "0 h 5 75 % 2 MB 150 2 kB 25 % 3s barrier()"; !strings.HasPrefix(strings.Join(strings.Fields(line), " "), want) {
 		t.Errorf("%q, want %q with -stats", line, want)
@@ -80,23 +78,23 @@ func TestTextOfOthersIsPlain(t *testing.T) {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
 	}
-	var j control.Job
+	var j Job
 	fill(reflect.ValueOf(&j).Elem())
 	j.ID = "a1" // the name of its socket
-	jobs := []control.Job{j, j}
+	jobs := []Job{j, j}
 	inJSON, err := JSON(jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ambiguous := control.Choose(jobs, "")
+	_, ambiguous := Choose(jobs, "")
 	for what, text := range map[string]string{
-		"ps": Jobs(jobs, true), "top": Top(&j, &j), "ps -json": string(inJSON), "ps -prometheus": string(control.Metrics(jobs)), "kill": ambiguous.Error(),
+		"ps": Table(jobs, true), "top": Top(&j, &j), "ps -json": string(inJSON), "ps -prometheus": string(Metrics(jobs)), "kill": ambiguous.Error(),
 	} {
 		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
 			t.Errorf("%s prints %q", what, text[i:min(len(text), i+20)])
 		}
 	}
-	var back []control.Job
+	var back []Job
 	if err := json.Unmarshal(inJSON, &back); err != nil || len(back) != 2 || back[0].Programs[0] != strings.ToValidUTF8(evil, "\ufffd") {
 		t.Errorf("%v, %+v in JSON, want %q", err, back, evil)
 	}

@@ -1,4 +1,4 @@
-package control
+package monitor
 
 import (
 	"bufio"
@@ -289,17 +289,12 @@ func Listed(jobs []Job) string {
 	var b strings.Builder
 	for i := range jobs {
 		j := &jobs[i]
-		fmt.Fprintf(&b, "\n  %s: process %d, -np %d %.80q, for %v", j.Short(), j.PID, j.Size, j.Program(), Seconds(j.Age))
+		fmt.Fprintf(&b, "\n  %s: process %d, -np %d %.80q, for %v", j.Short(), j.PID, j.Size, j.Program(), age(j.Age))
 		if j.User != os.Geteuid() {
 			fmt.Fprintf(&b, ", of user %d", j.User)
 		}
 	}
 	return b.String()
-}
-
-// Seconds returns a rounded time for people.
-func Seconds(s float64) time.Duration {
-	return time.Duration(s * float64(time.Second)).Round(time.Second)
 }
 
 // Plain returns text without control characters, tabs, and other characters that move the cursor

@@ -1,6 +1,4 @@
-// Package listing formats jobs for gompirun ps and top: pure text. The jobs' own strings are
-// printed without control characters, because root sees the jobs of other users.
-package listing
+package monitor
 
 import (
 	"bytes"
@@ -14,7 +12,6 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"gompi/mpirun/internal/control"
 	"gompi/mpirun/internal/report"
 )
 
@@ -25,8 +22,8 @@ const (
 	mostProgram = 80
 )
 
-// Jobs lists jobs, each with its ranks' calls. users adds a column with their users.
-func Jobs(jobs []control.Job, users bool) string {
+// Table lists jobs, each with its ranks' calls. users adds a column with their users.
+func Table(jobs []Job, users bool) string {
 	heads := []string{"JOB", "PROCESS", "AGE", "RANKS", "HOSTS", "STATE", "PROGRAM"}
 	if users {
 		heads = slices.Insert(heads, 2, "USER")
@@ -50,21 +47,21 @@ func Jobs(jobs []control.Job, users bool) string {
 				fmt.Fprintf(&b, "    and %d more\n", len(jobs[i].Lines)-mostLines)
 				break
 			}
-			fmt.Fprintf(&b, "    %s\n", control.Plain(line))
+			fmt.Fprintf(&b, "    %s\n", Plain(line))
 		}
 	}
 	return b.String()
 }
 
 // state returns the state of a job, with its duration or reason.
-func state(j *control.Job) string {
+func state(j *Job) string {
 	text := string(j.State)
 	switch {
 	case j.Err != "":
 		text += ": " + j.Err
 	case j.Why != "":
 		text += ": " + j.Why
-	case j.State == control.Stalled:
+	case j.State == Stalled:
 		text += " for " + age(j.Since)
 	}
 	if j.Restarts > 0 {
@@ -80,11 +77,11 @@ func hosts(names []string) string {
 	case len(names) > mostHosts:
 		return fmt.Sprintf("%d hosts", len(names))
 	}
-	return control.Plain(strings.Join(names, ","))
+	return Plain(strings.Join(names, ","))
 }
 
 // Top shows the ranks of a job, and their rates since an earlier look.
-func Top(j, before *control.Job) string {
+func Top(j, before *Job) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  process %d  %s  %d ranks on %s  %s  %s\n", j.Short(), j.PID, age(j.Age), j.Size, hosts(j.Hosts), state(j), shorten(j.Program(), mostProgram))
 	if len(j.Ranks) == 0 {
@@ -95,7 +92,7 @@ func Top(j, before *control.Job) string {
 		heads = append(heads, "BYTES/S", "IN CALLS")
 	}
 	lines := [][]string{append(heads, "FOR", "DOING")}
-	ranks := slices.SortedFunc(slices.Values(j.Ranks), func(a, b control.Rank) int { return cmp.Compare(a.Rank, b.Rank) })
+	ranks := slices.SortedFunc(slices.Values(j.Ranks), func(a, b Rank) int { return cmp.Compare(a.Rank, b.Rank) })
 	for i := range ranks {
 		lines = append(lines, row(j, before, &ranks[i]))
 	}
@@ -109,10 +106,10 @@ func Top(j, before *control.Job) string {
 }
 
 // row shows a rank.
-func row(j, before *control.Job, r *control.Rank) []string {
+func row(j, before *Job, r *Rank) []string {
 	old, elapsed := previous(j, before, r)
 	rate := func(now, then float64) float64 { return max(0, now-then) / elapsed }
-	cells := []string{fmt.Sprint(r.Rank), control.Plain(r.Host), fmt.Sprint(r.PID), "-", report.Amount(float64(r.Resident)), "-"}
+	cells := []string{fmt.Sprint(r.Rank), Plain(r.Host), fmt.Sprint(r.PID), "-", report.Amount(float64(r.Resident)), "-"}
 	calls, counted := []string{"-", "-"}, r.Counts != nil && old != nil && old.Counts != nil
 	if old != nil {
 		cells[3] = percent(rate(r.CPU, old.CPU))
@@ -136,12 +133,12 @@ func row(j, before *control.Job, r *control.Rank) []string {
 	if r.Kept != "" {
 		doing += "; it " + r.Kept
 	}
-	return append(cells, since, control.Plain(doing))
+	return append(cells, since, Plain(doing))
 }
 
 // previous returns the rank's process at the earlier look, nil if there was none, and the seconds
 // since.
-func previous(j, before *control.Job, r *control.Rank) (*control.Rank, float64) {
+func previous(j, before *Job, r *Rank) (*Rank, float64) {
 	if before == nil || before.ID != j.ID || j.Age <= before.Age {
 		return nil, 1
 	}
@@ -174,16 +171,16 @@ func number(x float64) string {
 
 // shorten returns text without control characters, of at most so many runes.
 func shorten(text string, most int) string {
-	if r := []rune(control.Plain(text)); len(r) > most {
+	if r := []rune(Plain(text)); len(r) > most {
 		return string(r[:most-3]) + "..."
 	}
-	return control.Plain(text)
+	return Plain(text)
 }
 
 // JSON returns jobs as an array, with control characters of terminals escaped.
-func JSON(jobs []control.Job) ([]byte, error) {
+func JSON(jobs []Job) ([]byte, error) {
 	if jobs == nil {
-		jobs = []control.Job{}
+		jobs = []Job{}
 	}
 	text, err := json.MarshalIndent(jobs, "", "  ")
 	var b bytes.Buffer

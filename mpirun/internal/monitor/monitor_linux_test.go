@@ -1,4 +1,4 @@
-package control
+package monitor
 
 import (
 	"encoding/json"
