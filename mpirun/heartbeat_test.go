@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -74,6 +75,7 @@ func TestAJobEndsInTimeThoughItsAgentDoesNotRun(t *testing.T) {
 }
 
 func TestALauncherThatWasStoppedGivesNoAgentUp(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	l := launchVictims(t, 1, "-heartbeat", beat.String())
 	syscall.Kill(l.cmd.Process.Pid, syscall.SIGSTOP)

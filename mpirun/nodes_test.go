@@ -292,6 +292,7 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 // TestAPausedNode0IsNotFrozen stops the job by the user's wish for longer than
 // anybody may be silent.
 func TestAPausedNode0IsNotFrozen(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
 	zero.awaitOutput(t, "ready", 2)
@@ -310,6 +311,7 @@ func TestAPausedNode0IsNotFrozen(t *testing.T) {
 
 // A signal that ends the job ends the ranks of its node, though node 0 does not read it.
 func TestASignalEndsANodeWhileNode0IsSuspended(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
 		zero, one := pair(t, "sh", "-c", "echo ready; sleep 1000")
@@ -355,6 +357,7 @@ func TestNodesThatComeInTimeJoin(t *testing.T) {
 }
 
 func TestNoNodeJoinsWithoutTheToken(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	at := place(t)
 	args := []string{"-nnodes", "2", "-rdzv-endpoint", at, "-start-timeout", "20"}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"gompi/comm"
+	"gompi/internal/stress"
 )
 
 // stallMain is a program whose rank 2 keeps the others waiting until it gets
@@ -152,6 +153,7 @@ func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 }
 
 func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits
 	k := startTalk(t, "-get-stack-traces", "-timeout", "10", "-np", "3", "stall", "allreduce")
 	reported := map[string]bool{}

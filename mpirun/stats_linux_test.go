@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/report"
 	"gompi/mpirun/internal/testbed"
 )
@@ -106,6 +107,7 @@ func TestCallsAreCountedExactly(t *testing.T) {
 
 // Each rank in turn is slowed by a fifth, and two at once.
 func TestTheSlowRankIsNamed(t *testing.T) {
+	stress.Slow(t, "it runs jobs for seconds")
 	program := counted(t)
 	for _, how := range [][]string{nil, {"-x", "GOMPI_TRANSPORT=tcp"}} {
 		for _, slow := range [][]int{{0}, {1}, {2}, {3}, {1, 3}, nil} {
@@ -127,6 +129,7 @@ func TestTheSlowRankIsNamed(t *testing.T) {
 // A rank is named that works alone for long once: at the end, or before one of many short calls, of
 // which few are timed; also when it is for ever, and the job is ended.
 func TestTheRankThatWorksAloneIsNamed(t *testing.T) {
+	stress.Slow(t, "it runs jobs for seconds")
 	program := counted(t)
 	for _, tt := range []struct {
 		what   string

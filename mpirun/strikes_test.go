@@ -152,6 +152,7 @@ func struckMain() {
 // Whatever is killed, stopped and continued at whatever time, a job ends soon with a
 // reason that is one, or continues, and leaves nothing.
 func TestStressStrikesAtRandom(t *testing.T) {
+	stress.Slow(t, "it runs jobs for seconds")
 	t.Parallel() // it waits most of the time
 	if *strikeSeed >= 0 {
 		drawRaid(uint64(*strikeSeed)).play(t, new(agentsSeen))

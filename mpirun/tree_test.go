@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/internal/stress"
 )
 
 // treeHosts returns flags that make seven hosts of this machine, and a tree of them: h1 and h5
@@ -226,6 +228,7 @@ func TestAJobGoesOnWithoutARelay(t *testing.T) {
 // A relay that hears nothing any more, and whose agents have ended for that, ends: the connection
 // to its launcher may be cut without its noticing.
 func TestARelayWithoutALauncherEnds(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits
 	k, ranks := startTree(t, "-heartbeat", beat.String())
 	// The launcher and its login processes are stopped, and nothing is closed.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/proc"
 	"gompi/mpirun/internal/remote"
@@ -22,6 +23,7 @@ import (
 // Whatever ends, or falls silent, of the processes on a host that is not the
 // launcher's, nothing is left there.
 func TestAgentAndWatchdogLeaveNothingBehind(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	tests := []struct {
 		name   string
@@ -50,6 +52,7 @@ func TestAgentAndWatchdogLeaveNothingBehind(t *testing.T) {
 
 // When the whole machine is suspended, no process counts as silent.
 func TestAMachineThatStoodStillEndsNothing(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits most of the time
 	l, in, reports, silent := startGuarded(t, beat)
 	silent()

@@ -14,6 +14,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/internal/stress"
 )
 
 // A recorder is a testing.TB that notes errors instead of failing.
@@ -125,6 +126,7 @@ func (h *hurried) Deadline() (time.Time, bool) { return h.deadline, true }
 func (h *hurried) Context() context.Context    { return h.ctx }
 
 func TestDeadlockSaysWhoWaitsForWhom(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits
 	// The ranks must have waited for a while when they are looked at, which is once. Where they
 	// have not, ctx ends them.

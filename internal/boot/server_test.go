@@ -18,6 +18,7 @@ import (
 
 	"gompi/internal/boot/rank0"
 	"gompi/internal/boot/wire"
+	"gompi/internal/stress"
 	"gompi/internal/world"
 )
 
@@ -201,6 +202,7 @@ func TestTheEndOfRankZeroIsReportedAsSuch(t *testing.T) {
 }
 
 func TestRanksThatDoNotComeAreNamedToThoseThatHave(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	t.Parallel() // it waits
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -287,6 +287,7 @@ func TestMessagesArriveWhenTheirPlacesWereRecalled(t *testing.T) {
 // What a peer may still be writing to is not given back for others to have, until the peer
 // answers; what others have in the meantime is.
 func TestMemoryOfAReceiveThatWasGivenUpIsKept(t *testing.T) {
+	stress.Slow(t, "it waits for deadlines")
 	const n, later = 400_000, 5
 	for _, answers := range []bool{false, true} {
 		asked, goOn := make(chan bool), make(chan bool)

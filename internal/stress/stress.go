@@ -51,6 +51,15 @@ func Long(t testing.TB, why string) {
 	}
 }
 
+// Slow leaves a test to make test, which sets SLOW: go test -short alone is for the minutes between
+// edits, and has no hosts to start and no deadlines to await.
+func Slow(t testing.TB, why string) {
+	t.Helper()
+	if testing.Short() && os.Getenv("SLOW") == "" {
+		t.Skip("make test: " + why)
+	}
+}
+
 // Some returns all rows of a table, or in short runs n of them, evenly spread. The name of the test
 // selects them, so that tests of one table take different rows.
 func Some[T any](t testing.TB, n int, rows []T) []T {

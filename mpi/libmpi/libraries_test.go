@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gompi/internal/stress"
 )
 
 func TestMPILibrariesOfAProcess(t *testing.T) {
@@ -37,6 +39,9 @@ func TestMPILibrariesOfAProcess(t *testing.T) {
 func TestLibrariesOfDifferentBuilds(t *testing.T) {
 	if os.Getenv("CGO_ENABLED") == "0" {
 		t.Skip("CGO_ENABLED=0")
+	}
+	if os.Getenv("MPI_BUILT") == "" {
+		stress.Slow(t, "it builds the libraries")
 	}
 	gompirun, err := build()
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/internal/stress"
 )
 
 // The resources that each node claims.
@@ -50,6 +52,7 @@ type daemon struct {
 // NewSlurm starts a Slurm of n nodes. Slurm ends, with all its jobs, when the test has ended.
 func NewSlurm(t testing.TB, n int) *Slurm {
 	t.Helper()
+	stress.Slow(t, "it starts Slurm")
 	if os.Geteuid() != 0 {
 		t.Skip("a Slurm for tests needs root")
 	}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/internal/stress"
 )
 
 // timeout bounds every wait of this package.
@@ -112,6 +114,7 @@ func Make(t testing.TB, c Config) *Bed {
 // need skips the test if the hosts described by c cannot be made.
 func need(t testing.TB, c Config) {
 	t.Helper()
+	stress.Slow(t, "it starts hosts")
 	if os.Getuid() != 0 {
 		t.Skip("hosts in network namespaces need root")
 	}
