@@ -69,6 +69,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(data, "0,GPU-1,MIG-bb")
 	f.Add([]byte(`{"devices":[{"mig":true}],"links":[[{}]]}`), "0,,")
+	f.Add([]byte(`{"devices":[{}],"links":[]}`), "0")
 	f.Fuzz(func(t *testing.T, data []byte, list string) {
 		h, err := Parse(data)
 		if err != nil {

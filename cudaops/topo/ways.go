@@ -9,7 +9,7 @@ import (
 // abbreviations: NVLinks, or else the PCI level where the devices meet. Without known links, the
 // result is empty.
 func (h *Host) Ways(i int) []string {
-	if h.Links == nil {
+	if len(h.Links) == 0 {
 		return nil
 	}
 	var ways []string
