@@ -74,7 +74,8 @@ func (c *Convolution) Forward(x Matrix) Matrix {
 			first, last := p*c.out.Height, (p+1)*c.out.Height
 			for i := first; i < last; i++ {
 				c.eachPixel(row(x, p), i-first, row(strips, i), func(pixel, copied []float32) {
-					for channel, v := range pixel { // few channels: copy would take longer
+					//lint:ignore S1001 few channels: copy would take longer
+					for channel, v := range pixel {
 						copied[channel] = v
 					}
 				})

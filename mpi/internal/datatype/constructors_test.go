@@ -247,7 +247,7 @@ func TestFortransTypesByPrecision(t *testing.T) {
 			t.Errorf("%s, want %s", c.of.Basic().Name, c.want)
 		}
 	}
-	if must(F90Real(6, 30)) != must(F90Real(6, 30)) || must(F90Real(6, 30)) == must(F90Real(6, 31)) || must(F90Real(6, 30)) == must(F90Complex(6, 30)) {
+	if one, again := must(F90Real(6, 30)), must(F90Real(6, 30)); one != again || must(F90Real(6, 30)) == must(F90Real(6, 31)) || must(F90Real(6, 30)) == must(F90Complex(6, 30)) {
 		t.Error("types of the same precision are not one, or those of different ones are")
 	}
 	if must(MatchSize(ClassReal, 8)) != Named("MPI_REAL8") {

@@ -22,7 +22,7 @@ func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; {
-		left, took := groupOfTheDead(t)
+		took, left := groupOfTheDead(t)
 		if left == unix.ESRCH {
 			return
 		}
@@ -32,10 +32,9 @@ func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
 	}
 }
 
-// groupOfTheDead kills a wrapper and lets the agent notice its end. It returns the kernel's error
-// for the process group as soon as the segment says that the rank has ended, and the agent's
-// time.
-func groupOfTheDead(t *testing.T) (error, time.Duration) {
+// groupOfTheDead kills a wrapper and lets the agent notice its end. It returns the agent's time, and
+// the kernel's error for the process group as soon as the segment says that the rank has ended.
+func groupOfTheDead(t *testing.T) (took time.Duration, left error) {
 	t.Helper()
 	s, err := seg.New([]world.Rank{0})
 	if err != nil {
@@ -59,12 +58,12 @@ func groupOfTheDead(t *testing.T) (error, time.Duration) {
 	if _, err := out.Read(make([]byte, 1)); err != nil { // its child runs
 		t.Fatal(err)
 	}
-	left := make(chan error)
+	group := make(chan error)
 	go func() {
 		for s.State(0) != seg.Ended {
 			runtime.Gosched()
 		}
-		left <- unix.Kill(-p.pid, 0)
+		group <- unix.Kill(-p.pid, 0)
 	}()
 	unix.Kill(p.pid, unix.SIGKILL)
 	var ws unix.WaitStatus
@@ -78,11 +77,11 @@ func groupOfTheDead(t *testing.T) (error, time.Duration) {
 		t.Error("its end is told before what it has started is gone")
 	}
 	l.until("its end is told", func() bool { return l.alive == 0 })
-	took := time.Since(begun)
+	took = time.Since(begun)
 	if m := has[*ctl.Exited](l); m == nil || m.Signal != int(unix.SIGKILL) {
 		t.Errorf("reported %+v, want the rank's end", m)
 	}
-	return <-left, took
+	return took, <-group
 }
 
 // Behind srun an agent that has sent everything ends when its channel is closed, and spares

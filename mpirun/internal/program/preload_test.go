@@ -27,10 +27,10 @@ func TestAgentsGetThePiecesTheyAskFor(t *testing.T) {
 	programs := []cmdline.Program{{Argv: []string{"./prog"}, Wdir: dir}}
 	data := filepath.Join(dir, "data")
 	o, err := OpenOffer(cmdline.Preload{Binary: true, Files: data}, "", programs)
-	defer o.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer o.Close()
 	l := &ctl.Launch{Programs: make([]ctl.Program, 1)}
 	o.Describe(l)
 	if want := (ctl.File{Name: "data", Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(text))), Size: int64(len(text)), Mode: 0o700}); len(l.Files) != 1 || l.Files[0] != want || l.Programs[0].Size != 10 {

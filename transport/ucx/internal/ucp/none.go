@@ -2,6 +2,10 @@
 
 package ucp
 
+import "errors"
+
+var errBuild = errors.New("this program was built without UCX: want linux and CGO_ENABLED=1")
+
 // A Worker does not exist here; the rest lets package ucx compile.
 type Worker struct{}
 

@@ -12,7 +12,6 @@ package ucp
 
 import (
 	"encoding/binary"
-	"errors"
 	"regexp"
 	"slices"
 )
@@ -65,8 +64,6 @@ const (
 	Regions    = 1024      // largest number of regions at a time
 	MostKey    = 1024      // largest key in bytes; 64 devices have shorter ones
 )
-
-var errBuild = errors.New("this program was built without UCX: want linux and CGO_ENABLED=1")
 
 // lane matches UCX's description of a lane: "lane[0]:  0:rc_verbs/mlx5_0:1.0 md[0] ...".
 var lane = regexp.MustCompile(`lane\[\d+\]:\s+\d+:(\S+/\S+)\.\d+\s`)
