@@ -217,3 +217,39 @@ func TestAMessageIsReceivedWhileItIsFetched(t *testing.T) {
 		return err
 	})
 }
+
+// credits is a script that adds up the credit that its peer gets back.
+type credits struct {
+	*script
+	returned uint64
+}
+
+func (c *credits) Send(_ world.Rank, h *transport.Header, _ mem.Buffer, _ uint64) bool {
+	if h.Kind == transport.Credit {
+		c.returned += h.A
+	}
+	return true
+}
+
+// A kept message has returned its credit: it does not return the credit again when its channel is
+// closed.
+func TestADroppedMessageReturnsItsCreditOnce(t *testing.T) {
+	const size, n = 1000, 8192
+	e := newScripted()
+	c := &credits{script: &script{sink: e}}
+	e.Use(c)
+	ch := e.Open(1, nil)
+	for range n {
+		c.send(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 3, Len: size})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c.send(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 4})
+	if _, err := ch.Recv(ctx, 1, 4, mem.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	kept := c.returned
+	if ch.Close(); kept == 0 || c.returned >= kept+kept/2 {
+		t.Errorf("%d bytes of credit came back when messages were kept, and %d more when they were dropped", kept, c.returned-kept)
+	}
+}
