@@ -250,3 +250,12 @@ func TestPlacesOfTheProgramAreSites(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// The time of a sampled call is that of all calls that it stands for.
+func TestASampledCallHasTheTimeOfTheOthers(t *testing.T) {
+	var s site
+	s.took(7, 1)
+	if total := s.took(5, Sampled); total != 7+5*Sampled || s.timed.Load() != 2 {
+		t.Errorf("calls of 7, and of 5 for %d, took %d in %d measured calls, want %d in 2", Sampled, total, s.timed.Load(), 7+5*Sampled)
+	}
+}
