@@ -57,7 +57,7 @@ var rules = []rule{
 	{"internal/core/call", nil},
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
 	{"internal/core/card", []string{"internal/core/path", "internal/boot", "internal/cgroup"}},
-	{"internal/core/network", []string{"internal/core/card", "internal/core/path", "internal/core/progress", "internal/core/symheap", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll", "internal/core/logging"}}, // not messages
+	{"internal/core/network", []string{"internal/core/card", "internal/core/path", "internal/core/progress", "internal/core/symheap", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll"}}, // not messages
 	{"internal/core/layout", nil},
 	{"mpi/internal/datatype", []string{"internal/core/layout"}}, // not messages
 	{"mpi/internal/table", nil},
@@ -74,7 +74,6 @@ var rules = []rule{
 	{"mpi/internal/files", []string{"internal/core/.", "internal/core/layout", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table", "internal/core/call"}},
 	{"mpi/internal", nil}, // not comm: the packages below are over it
 	{"internal/core/trial", nil},
-	{"internal/core/logging", nil},
 	{"internal/core/coll", []string{"internal/core/call", "internal/core/path"}},
 	{"internal/core/hier", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmcoll"}},
 	{"internal/core/payload", []string{"internal/core/peers", "internal/core/trial", "transport", "internal/fifo"}}, // not whose messages it moves

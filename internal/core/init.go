@@ -16,7 +16,6 @@ import (
 	"gompi/internal/core/card"
 	"gompi/internal/core/exec"
 	"gompi/internal/core/liveness"
-	"gompi/internal/core/logging"
 	"gompi/internal/core/message"
 	"gompi/internal/core/network"
 	"gompi/internal/core/path"
@@ -316,7 +315,7 @@ func (cfg settings) suit(rules *path.Rules) {
 	if err = errors.Join(err, rules.Tune(profile.Settings.String())); err != nil {
 		log := cfg.Logger
 		if cfg.silent { // a user with a profile must learn why it is not used
-			log, _ = logging.New("warn", os.Stderr)
+			log, _ = env.NewLogger("warn", os.Stderr)
 		}
 		log.Warn("a profile of this machine is ignored", "file", profile.File, "err", err)
 	}
@@ -341,7 +340,7 @@ func (cfg *settings) resolve() error {
 		if _, ucx := cfg.network().AsksUCX(); spec == "" && (ucx || cfg.CUDA != "") {
 			spec = "warn" // a user who asks for UCX or NCCL must learn why they are not used
 		}
-		l, err := logging.New(spec, os.Stderr)
+		l, err := env.NewLogger(spec, os.Stderr)
 		if err != nil {
 			return err
 		}
@@ -388,7 +387,7 @@ func (p *process) logCarried(rank world.Rank) {
 
 // logWays logs the Paths and algorithms of c's collectives, a line for each.
 func (c *Comm) logWays(ctx context.Context) {
-	l := c.log.With(logging.Part, logging.Tuning)
+	l := c.log.With(env.LogPart, env.LogTuning)
 	if !l.Enabled(ctx, slog.LevelInfo) {
 		return
 	}

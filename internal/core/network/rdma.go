@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/internal/core/logging"
 	"gompi/internal/env"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -50,7 +49,7 @@ func (w *rdma) open(sink transport.Sink) (transport.Transport, error) {
 	default:
 		w.t, w.err = ucx.New(ucx.Config{
 			Rank: w.info.Rank, Size: w.info.Size, JobID: w.info.JobID, Secret: w.info.Secret, Transports: transports,
-			Logger: w.Logger.With(logging.Part, logging.UCX),
+			Logger: w.Logger.With(env.LogPart, env.LogUCX),
 		}, sink, w.set)
 	}
 	if w.err != nil {

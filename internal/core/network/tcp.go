@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/core/logging"
 	"gompi/internal/env"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -27,7 +26,7 @@ func (w *overTCP) configure() error {
 		Rank: w.info.Rank, Size: w.info.Places(), JobID: w.info.JobID, Secret: w.info.Secret,
 		SameHost:   func(r world.Rank) bool { return w.info.NodeIndex(r) == w.info.Node },
 		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi, FrameMAC: macs,
-		Logger: w.Logger.With(logging.Part, logging.TCP),
+		Logger: w.Logger.With(env.LogPart, env.LogTCP),
 	}
 	return errors.Join(err, wrong)
 }

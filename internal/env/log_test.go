@@ -1,4 +1,4 @@
-package logging
+package env
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ func TestLogPrintsWhatItIsAskedFor(t *testing.T) {
 		l.Debug("plain debug")
 		l.Info("plain info")
 		l.Warn("plain warning")
-		l.With(Part, Tuning).Info("a table")
-		l.With(Part, TCP).With("peer", 3).Debug("a connection")
+		l.With(LogPart, LogTuning).Info("a table")
+		l.With(LogPart, LogTCP).With("peer", 3).Debug("a connection")
 		l.WithGroup("g").Info("grouped", "x", 1)
 	}
 	all := []string{"plain debug", "plain info", "plain warning", "a table", "a connection", "grouped"}
@@ -29,7 +29,7 @@ func TestLogPrintsWhatItIsAskedFor(t *testing.T) {
 		"debug,tuning=warn": "plain debug,plain info,plain warning,a connection,grouped",
 	} {
 		var out bytes.Buffer
-		l, err := New(spec, &out)
+		l, err := NewLogger(spec, &out)
 		if err != nil {
 			t.Errorf("%q: %v", spec, err)
 			continue
@@ -51,7 +51,7 @@ func TestLogRefusesWhatItDoesNotKnow(t *testing.T) {
 	for spec, bad := range map[string]string{
 		"chatty": `"chatty"`, "info,": `""`, "tcp=loud": `"tcp=loud"`, "rdma=debug": `"rdma=debug"`, "warn,tunning": `"tunning"`,
 	} {
-		_, err := New(spec, nil)
+		_, err := NewLogger(spec, nil)
 		if err == nil || !strings.Contains(err.Error(), bad) || !strings.Contains(err.Error(), "GOMPI_LOG=") {
 			t.Errorf("%q: got %v, want an error that quotes %s", spec, err, bad)
 		}
