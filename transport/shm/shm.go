@@ -32,7 +32,6 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
-	"gompi/transport/internal/arrival"
 )
 
 const (
@@ -186,7 +185,7 @@ type peer struct {
 	reads   bool // the peer is in readers
 	behind  bool // the last look found a record: this rank is behind the writer
 	out     outbox
-	in      arrival.Frame
+	in      transport.Arrival
 	moves   moves
 	invited uint64 // the number of the last invitation sent to the peer
 }
@@ -346,7 +345,7 @@ func (t *Transport) lose(p *peer, err error) {
 		return
 	}
 	p.lost, p.hungry = true, false
-	p.in = arrival.Frame{}
+	p.in = transport.Arrival{}
 	t.endMoves(p, err)
 	for !p.out.Empty() {
 		if f := t.next(p); f.lent {

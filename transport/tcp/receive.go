@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/transport"
-	"gompi/transport/internal/arrival"
 )
 
 const (
@@ -30,7 +29,7 @@ const (
 
 // An inbox is the part of the present frame that has been read.
 type inbox struct {
-	arrival.Frame
+	transport.Arrival
 	have int // bytes of an incomplete header
 	head [transport.HeaderSize]byte
 }

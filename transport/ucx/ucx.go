@@ -31,7 +31,6 @@ import (
 	"gompi/internal/rdma"
 	"gompi/internal/world"
 	"gompi/transport"
-	"gompi/transport/internal/arrival"
 	"gompi/transport/ucx/internal/ucp"
 )
 
@@ -97,7 +96,7 @@ type peer struct {
 	bye       bool // this rank's goodbye is queued or sent
 	acked     bool // and the peer has acknowledged
 	out       outbox
-	in        arrival.Frame
+	in        transport.Arrival
 	puts      puts
 	accesses  accesses
 	served    bool // no Remote is possible
@@ -273,7 +272,7 @@ func (t *Transport) lose(p *peer, err error) {
 	}
 	t.noteLanes(p)
 	p.lost = true
-	p.in = arrival.Frame{}
+	p.in = transport.Arrival{}
 	if p.failure != nil {
 		t.failing--
 	}
