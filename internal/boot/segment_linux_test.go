@@ -6,7 +6,7 @@ import (
 	"net"
 	"testing"
 
-	"gompi/internal/sockets/accepttest"
+	"gompi/internal/stress"
 	"gompi/internal/world"
 )
 
@@ -71,7 +71,7 @@ func TestTheSegmentSocketOutlivesErrorsAndSilence(t *testing.T) {
 	}
 	defer silent.Close()
 	name := own.name()
-	tired := &accepttest.Tired{Listener: own.ln}
+	tired := &stress.Exhausted{Listener: own.ln}
 	tired.Left.Store(1)
 	own.ln = tired
 	ranks := make([]Info, 3)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/sockets/accepttest"
+	"gompi/internal/stress"
 )
 
 // timeout bounds every wait for a certain event.
@@ -133,7 +133,7 @@ func TestWhoIsAdmittedStays(t *testing.T) {
 }
 
 func TestErrorsAreOutlivedAndReportedOnce(t *testing.T) {
-	ln := &accepttest.Tired{Listener: listen(t)}
+	ln := &stress.Exhausted{Listener: listen(t)}
 	ln.Left.Store(3)
 	errs := make(chan error, 9)
 	open(t, Acceptor{MaxPending: 3, Timeout: time.Hour, Authenticate: word, OnError: func(err error) { errs <- err }}, ln)
@@ -145,7 +145,7 @@ func TestErrorsAreOutlivedAndReportedOnce(t *testing.T) {
 
 // When descriptors are exhausted, pending connections are closed.
 func TestAnErrorClosesPendingConnections(t *testing.T) {
-	ln := &accepttest.Tired{Listener: listen(t)}
+	ln := &stress.Exhausted{Listener: listen(t)}
 	greeted := make(chan struct{}, 9)
 	open(t, Acceptor{MaxPending: 9, Timeout: time.Hour, Authenticate: func(conn net.Conn) func() { greeted <- struct{}{}; return word(conn) }}, ln)
 	idle := dial(t, ln)

@@ -1,6 +1,7 @@
-// Package stress is common code of long tests. Short runs (go test -short, make test) leave some
-// tests, and most rows of large tables, to make test-all; STRESS (make nightly) asks for more.
-// Tests of memory ordering pause at random steps, and continue as long as requested.
+// Package stress is common code of tests. Short runs (go test -short, make test) leave some tests,
+// and most rows of large tables, to make test-all; STRESS (make nightly) asks for more. Tests of
+// memory ordering pause at random steps, and continue as long as requested. Servers meet a listener
+// without descriptors.
 package stress
 
 import (

@@ -14,7 +14,7 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/seal"
-	"gompi/internal/sockets/accepttest"
+	"gompi/internal/stress"
 	"gompi/internal/world"
 )
 
@@ -125,7 +125,7 @@ func FuzzContact(f *testing.F) {
 }
 
 func TestTheServerAcceptsAgainAfterAnError(t *testing.T) {
-	flaky := &accepttest.Tired{Listener: listen(t)}
+	flaky := &stress.Exhausted{Listener: listen(t)}
 	flaky.Left.Store(2)
 	serve(t, flaky)
 	conn, err := reach(t.Context(), &[32]byte{1}, 1, []string{flaky.Addr().String()}) // at most reachTime

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/sockets/accepttest"
+	"gompi/internal/stress"
 )
 
 // limit bounds every wait for an event.
@@ -282,7 +282,7 @@ func TestAJobThatDoesNotAnswerIsListed(t *testing.T) {
 func TestAServerOutlivesErrors(t *testing.T) {
 	dir := folder(t)
 	k := newJob(t, dir, "c3", func(l net.Listener) net.Listener {
-		tired := &accepttest.Tired{Listener: l}
+		tired := &stress.Exhausted{Listener: l}
 		tired.Left.Store(1)
 		return tired
 	})

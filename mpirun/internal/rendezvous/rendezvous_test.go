@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/sockets/accepttest"
+	"gompi/internal/stress"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 )
@@ -429,7 +429,7 @@ func FuzzParse(f *testing.F) {
 func TestNodesComeAfterAnAcceptError(t *testing.T) {
 	ctx := deadline(t)
 	h, output := host(t, 2, 2)
-	flaky := &accepttest.Tired{Listener: h.listener}
+	flaky := &stress.Exhausted{Listener: h.listener}
 	flaky.Left.Store(2)
 	h.listener = flaky
 	_, node := joinNode(ctx, h, offer(1, 2, 2), token)

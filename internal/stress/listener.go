@@ -1,5 +1,4 @@
-// Package accepttest has a listener for tests of servers.
-package accepttest
+package stress
 
 import (
 	"net"
@@ -8,14 +7,15 @@ import (
 	"syscall"
 )
 
-// A Tired listener fails Left times, as when descriptors are exhausted, before it accepts again.
-type Tired struct {
+// An Exhausted listener fails Left times, as if the process had no descriptor left. Then it accepts
+// again.
+type Exhausted struct {
 	net.Listener
 	Left atomic.Int32
 }
 
 // Accept implements net.Listener.
-func (l *Tired) Accept() (net.Conn, error) {
+func (l *Exhausted) Accept() (net.Conn, error) {
 	if l.Left.Add(-1) >= 0 {
 		return nil, os.NewSyscallError("accept4", syscall.EMFILE)
 	}
