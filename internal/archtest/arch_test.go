@@ -37,7 +37,6 @@ var rules = []rule{
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
 	{"internal/machine", []string{"internal/env", "internal/atomicfile"}},
-	{"internal/route", nil},
 	{"internal/sockets", nil},
 	{"internal/seal", nil},
 	{"internal/stress", nil},
@@ -49,8 +48,8 @@ var rules = []rule{
 	{"internal/seg", []string{"internal/cgroup"}},
 	{"internal/timeline", nil},
 	{"internal/stats", []string{"internal/seg"}},
-	{"internal/boot", []string{"internal/env", "internal/seg", "internal/sockets", "internal/seal", "internal/route"}},
-	{"transport", []string{"internal/sockets", "internal/rdma", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
+	{"internal/boot", []string{"internal/env", "internal/seg", "internal/sockets", "internal/seal"}},
+	{"transport", []string{"internal/sockets", "internal/rdma", "internal/fifo", "internal/poll", "internal/seal", "internal/env"}},
 	{"internal/core/match", nil},
 	{"internal/core/lease", []string{"internal/core/peers", "internal/core/shmsync", "transport/."}}, // not what messages and collectives are
 	{"internal/core/progress", nil}, // not even transport: it polls whatever there is
@@ -117,7 +116,7 @@ var rules = []rule{
 	// events.
 	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/monitor", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/program", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
-		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/route", "cudaops/topo"}},
+		"mpirun/internal/pattern", "mpirun/internal/report", "hostfile", "internal/boot", "internal/env", "internal/sockets", "cudaops/topo"}},
 	{"mpirun/internal/report", []string{"internal/stats", "internal/timeline"}}, // not how figures came
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/tree", "mpirun/internal/ctl", "hostfile"}},
 	{"mpirun/internal/tree", []string{"mpirun/internal/stdio", "mpirun/internal/remote", "internal/boot/wire", "hostfile"}}, // not the content that it passes on
@@ -126,7 +125,7 @@ var rules = []rule{
 	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/cgroup"}},
-	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo", "internal/rdma", "internal/machine", "internal/sockets", "internal/seal"}},
+	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/cgroup", "internal/env", "cudaops/topo", "internal/rdma", "internal/machine", "internal/sockets", "internal/seal"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/monitor", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/symbols", nil},

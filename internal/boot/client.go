@@ -13,8 +13,8 @@ import (
 
 	"gompi/internal/boot/rank0"
 	"gompi/internal/boot/wire"
-	"gompi/internal/route"
 	"gompi/internal/seal"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 )
 
@@ -78,7 +78,7 @@ func (s *client) join(ctx context.Context) error {
 	defer own.close()
 	// Two hosts may have the same name, and containers of one kernel may have networks of their
 	// own.
-	if err := s.send(&wire.Join{Host: host, Machine: route.Network(), SegmentSocket: own.name()}); err != nil {
+	if err := s.send(&wire.Join{Host: host, Machine: sockets.Network(), SegmentSocket: own.name()}); err != nil {
 		return err
 	}
 	for {

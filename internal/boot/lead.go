@@ -9,7 +9,7 @@ import (
 
 	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 )
 
 // meetTime bounds the time in which the ranks of a job find each other. The context may end
@@ -80,7 +80,7 @@ func listen(local bool) (net.Listener, error) {
 	}
 	host := ""
 	if local {
-		host = route.Loopback().String()
+		host = sockets.Loopback().String()
 	}
 	return listenBetween(host, lo, hi)
 }

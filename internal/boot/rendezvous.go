@@ -18,7 +18,7 @@ import (
 
 	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 )
 
 // errForged is wrapped by the errors of a contact that another process may have written. A retry
@@ -191,7 +191,7 @@ func masterEndpoints(ctx context.Context, addr string, port int) ([]string, erro
 		return nil, fmt.Errorf("%s=%q: %w", env.TorchMasterAddr, addr, err)
 	}
 	if own {
-		addr = route.Loopback().String()
+		addr = sockets.Loopback().String()
 	}
 	endpoints := make([]string, masterPorts)
 	for i := range endpoints {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 )
 
 // A card has the data by which other ranks reach a rank. Transport.Card encodes it:
@@ -64,8 +64,8 @@ func (c *card) decode(b []byte) error {
 		return fmt.Errorf("card with port %d and flags %#x", c.port, b[35])
 	}
 	n := int(b[36])
-	if n > route.MaxAddresses {
-		return fmt.Errorf("card with %d addresses, at most %d are allowed", n, route.MaxAddresses)
+	if n > sockets.MaxAddresses {
+		return fmt.Errorf("card with %d addresses, at most %d are allowed", n, sockets.MaxAddresses)
 	}
 	b = b[cardFixed:]
 	for range n {
@@ -105,5 +105,5 @@ func (c *card) candidates(own []netip.Prefix, loopback netip.Addr) []netip.AddrP
 	if c.local {
 		return list
 	}
-	return append(list, route.Order(c.subnet, own, c.port)...)
+	return append(list, sockets.Endpoints(c.subnet, own, c.port)...)
 }

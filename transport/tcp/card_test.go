@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 )
 
 func prefixes(list ...string) []netip.Prefix {
@@ -44,7 +44,7 @@ func TestDecodeCardRefuses(t *testing.T) {
 		"a byte more":        append(bytes.Clone(good), 0),
 		"version 9":          change(0, 9),
 		"flags 2":            change(35, 2),
-		"17 addresses":       change(36, route.MaxAddresses+1),
+		"17 addresses":       change(36, sockets.MaxAddresses+1),
 		"2 addresses of one": change(36, 2),
 		"a 5 byte address":   change(37, 5),
 		"a prefix of 33":     change(38, 33),

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 	"gompi/transport"
 )
@@ -195,7 +195,7 @@ func TestSetCardsRefuses(t *testing.T) {
 // Ranks on several hosts listen on all addresses, but let in only who comes by
 // one that was chosen.
 func TestOnlyChosenAddressesLetIn(t *testing.T) {
-	any, err := route.Local(route.Filter{})
+	any, err := sockets.LocalAddresses(sockets.Filter{})
 	if err != nil || len(any) == 0 {
 		t.Skipf("this host has no address but loopback: %v", err)
 	}

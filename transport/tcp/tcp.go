@@ -27,7 +27,7 @@ import (
 
 	"gompi/internal/mem"
 	"gompi/internal/poll"
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 	"gompi/transport"
 )
@@ -142,9 +142,9 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 		peers:    make([]*peer, cfg.Size),
 		ahead:    make([]byte, aheadSize),
 		clock:    clock{epoch: time.Now()},
-		loopback: route.Loopback(),
+		loopback: sockets.Loopback(),
 	}
-	network := sha256.Sum256([]byte(route.Network()))
+	network := sha256.Sum256([]byte(sockets.Network()))
 	copy(t.card.network[:], network[:])
 	rand.Read(t.card.nonce[:])
 	if err := t.findAddresses(); err != nil {
@@ -165,7 +165,7 @@ func (t *Transport) Deaf() error { return t.deaf }
 
 // findAddresses fills in the card, except for the port.
 func (t *Transport) findAddresses() error {
-	f, err := route.ParseFilter(t.cfg.Interfaces)
+	f, err := sockets.ParseFilter(t.cfg.Interfaces)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (t *Transport) findAddresses() error {
 	if t.card.local {
 		return nil
 	}
-	if t.own, err = route.Local(f); err != nil {
+	if t.own, err = sockets.LocalAddresses(f); err != nil {
 		return err
 	}
 	t.card.subnet = t.own

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 )
 
 // A Contact has the addresses of rank 0, and the secret that proves a rank's membership in the job.
@@ -93,12 +93,12 @@ func (t *Contact) Endpoints() ([][]string, error) {
 
 // network is a short name of this process's network namespace, for a Contact.
 func network() string {
-	sum := sha256.Sum256([]byte(route.Network()))
+	sum := sha256.Sum256([]byte(sockets.Network()))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
 func loopback(port int) string {
-	return net.JoinHostPort(route.Loopback().String(), strconv.Itoa(port))
+	return net.JoinHostPort(sockets.Loopback().String(), strconv.Itoa(port))
 }
 
 // OwnAddrs returns the addresses at which other hosts may reach this one.

@@ -13,7 +13,7 @@ type Hello struct {
 	Version string
 	Host    string  // the host's own name
 	Machine string  // the same for all agents on one machine, under any name
-	Network string  // the same for all agents with one loopback interface: route.Network
+	Network string  // the same for all agents with one loopback interface: sockets.Network
 	Port    int     // held for MASTER_PORT, 0 for none
 	Cores   [][]int // hardware threads of each usable core
 	Numa    [][]int // hardware threads of each memory domain

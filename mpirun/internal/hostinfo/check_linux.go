@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -26,9 +26,9 @@ type Check struct {
 // BeginCheck starts to listen where ranks would. Errors become Trouble of the Findings.
 func BeginCheck(m *ctl.Examine) *Check {
 	h := &Check{secret: m.Secret}
-	filter, err := route.ParseFilter(m.Interfaces)
+	filter, err := sockets.ParseFilter(m.Interfaces)
 	if err == nil {
-		h.own, err = route.Local(filter)
+		h.own, err = sockets.LocalAddresses(filter)
 	}
 	if err != nil {
 		h.trouble = append(h.trouble, err.Error())
@@ -83,14 +83,14 @@ func (h *Check) Reach(m *ctl.Reach) *ctl.Reached {
 		r.Trouble = err.Error()
 		return r
 	}
-	conn, err := dial(route.Order(theirs, h.own, uint16(m.Port)), m.Limit)
+	conn, err := dial(sockets.Endpoints(theirs, h.own, uint16(m.Port)), m.Limit)
 	if err != nil {
 		r.Trouble = err.Error()
 		return r
 	}
 	defer conn.Close()
 	own, _ := netip.ParseAddrPort(conn.LocalAddr().String())
-	r.Address, r.Interface = conn.RemoteAddr().String(), route.InterfaceOf(own.Addr())
+	r.Address, r.Interface = conn.RemoteAddr().String(), sockets.InterfaceOf(own.Addr())
 	if err := conn.SetDeadline(time.Now().Add(m.Limit + m.Send)); err != nil {
 		r.Trouble = err.Error()
 		return r

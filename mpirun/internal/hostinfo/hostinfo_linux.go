@@ -14,14 +14,14 @@ import (
 
 	"gompi/internal/cgroup"
 	"gompi/internal/env"
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 )
 
 // Host describes this host, without its GPUs.
 func Host() *ctl.Hello {
-	h := &ctl.Hello{Version: ctl.Version, Host: name(), Network: route.Network()}
+	h := &ctl.Hello{Version: ctl.Version, Host: name(), Network: sockets.Network()}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		h.Machine = strings.TrimSpace(string(id))
 	}
@@ -29,8 +29,8 @@ func Host() *ctl.Hello {
 	if h.Launcher == "" {
 		h.Launcher = os.Getenv("SLURM_LAUNCH_NODE_IPADDR") // of srun: this agent is a task of its step
 	}
-	if admitted, err := route.ParseFilter(os.Getenv(env.Iface)); err == nil {
-		h.Addresses, _ = route.Local(admitted) // a host without any is reached by its name
+	if admitted, err := sockets.ParseFilter(os.Getenv(env.Iface)); err == nil {
+		h.Addresses, _ = sockets.LocalAddresses(admitted) // a host without any is reached by its name
 	}
 	h.Cores = cores(CPUs(0))
 	h.Numa, h.L3, h.Packages = domains(), grouped(CPUs(0), l3), grouped(CPUs(0), pkg)

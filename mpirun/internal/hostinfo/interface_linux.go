@@ -4,7 +4,7 @@ import (
 	"net"
 	"net/netip"
 
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 )
 
 // InterfaceTo returns the interface by which this host reaches address, "" for loopback and for
@@ -20,5 +20,5 @@ func InterfaceTo(address string) string {
 	}
 	defer c.Close()
 	own, _ := netip.ParseAddrPort(c.LocalAddr().String())
-	return route.InterfaceOf(own.Addr())
+	return sockets.InterfaceOf(own.Addr())
 }

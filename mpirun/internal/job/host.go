@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/monitor"
@@ -46,7 +46,7 @@ func (h *host) Send(m ctl.Message) { h.agent.Send(m) }
 func (h *host) here() bool { return h.started != nil && h.started.Here }
 
 // network is the launcher's network, in the form of Hello.
-var network = sync.OnceValue(route.Network)
+var network = sync.OnceValue(sockets.Network)
 
 // sharesLoopback reports whether the agent has the launcher's loopback interface. A loopback
 // address of the connection is no proof, because tunnels have one, too.

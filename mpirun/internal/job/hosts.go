@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"gompi/hostfile"
-	"gompi/internal/route"
+	"gompi/internal/sockets"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/plan"
 )
@@ -98,7 +98,7 @@ func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
 func masterAddr(nodes []*host, first int) string {
 	h := nodes[first]
 	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *host) bool { return !n.sharesLoopback() }) {
-		return route.Loopback().String()
+		return sockets.Loopback().String()
 	}
 	if !h.sharesLoopback() && isForOthers(h.hello.Address) {
 		return h.hello.Address
@@ -112,7 +112,7 @@ func masterAddr(nodes []*host, first int) string {
 			others = append(others, other.hello.Addresses...)
 		}
 	}
-	if near := route.Order(h.hello.Addresses, others, 0); len(near) > 0 {
+	if near := sockets.Endpoints(h.hello.Addresses, others, 0); len(near) > 0 {
 		return near[0].Addr().String()
 	}
 	if h.started.Here {

@@ -1,7 +1,4 @@
-// Package route chooses the addresses of a host that its ranks publish, and the order in which
-// other ranks try them. gompirun doctor uses the same package, and so predicts the ranks'
-// behaviour.
-package route
+package sockets
 
 import (
 	"bytes"
@@ -12,6 +9,9 @@ import (
 	"slices"
 	"strings"
 )
+
+// Ranks of a host publish its addresses, and other ranks try them in an order. gompirun doctor uses
+// the same functions, and so predicts the behavior of ranks.
 
 // MaxAddresses bounds the published addresses of a host.
 const MaxAddresses = 16
@@ -83,9 +83,9 @@ func (f Filter) Admits(name string, a netip.Addr) bool {
 	return len(f.include) == 0 || slices.ContainsFunc(f.include, match)
 }
 
-// Local returns the addresses of this host that f admits, with their subnets. Link-local addresses
+// LocalAddresses returns the addresses of this host that f admits, with their subnets. Link-local addresses
 // are left out: other hosts cannot use them without further knowledge.
-func Local(f Filter) ([]netip.Prefix, error) {
+func LocalAddresses(f Filter) ([]netip.Prefix, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the network interfaces: %w", err)
@@ -138,12 +138,12 @@ func usable(a net.Addr) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, bits), addr.IsGlobalUnicast()
 }
 
-// Order returns the endpoints of a rank that listens on port, in the order of attempts. theirs are
+// Endpoints returns the endpoints of a rank that listens on port, in the order of attempts. theirs are
 // its published addresses, with their subnets, not masked; own are the caller's. Addresses in a
 // subnet of the caller come first, longest prefix first. An address that the caller has, too, comes
 // last: the address belongs to a bridge that every host has, so that another process answers there,
 // or to this host under another name.
-func Order(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
+func Endpoints(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
 	theirs = slices.Clone(theirs)
 	slices.SortStableFunc(theirs, func(a, b netip.Prefix) int {
 		return worth(b, own) - worth(a, own)
