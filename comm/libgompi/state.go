@@ -13,11 +13,10 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/core"
 	"gompi/internal/env"
-	_ "gompi/internal/guest"
-	"gompi/internal/pystack"
+	"gompi/internal/guest"
 )
 
-func init() { boot.NotInGo = pystack.Dump }
+func init() { boot.NotInGo = guest.PythonStacks }
 
 // A communicator is one that C knows by a number.
 type communicator struct {

@@ -41,8 +41,7 @@ var rules = []rule{
 	{"internal/seal", nil},
 	{"internal/stress", nil},
 	{"internal/ci", nil},
-	{"internal/guest", nil},   // of libraries for C alone
-	{"internal/pystack", nil}, // the same
+	{"internal/guest", nil}, // of libraries for C alone
 	{"internal/wheel", []string{"internal/version"}},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/cgroup"}},
@@ -96,9 +95,9 @@ var rules = []rule{
 	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp/compress", []string{"comm"}},
 	{"comm/ddp", []string{"comm", "internal/atomicfile", "internal/timeline"}},
-	{"comm/libgompi", []string{"internal/core/.", "internal/core/call", "internal/version", "internal/boot", "internal/env", "internal/sockets", "internal/guest", "internal/pystack"}},
+	{"comm/libgompi", []string{"internal/core/.", "internal/core/call", "internal/version", "internal/boot", "internal/env", "internal/sockets", "internal/guest"}},
 	{"mpi/libmpi/twins", nil},
-	{"mpi/libmpi", []string{"mpi/internal", "internal/boot", "internal/env", "internal/guest", "internal/pystack"}},
+	{"mpi/libmpi", []string{"mpi/internal", "internal/boot", "internal/env", "internal/guest"}},
 	{"internal/core", []string{"transport", "internal/stats", "internal/fifo", "internal/boot", "internal/seg", "internal/env", "internal/machine"}},
 	{"comm", []string{"internal/core", "internal/version"}}, // Go's face
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
@@ -187,7 +186,7 @@ func TestEveryAllowanceIsUsed(t *testing.T) {
 // Only packages that call the CUDA driver, NVML or UCX, or that C calls, need a C compiler, and
 // have a form without.
 func TestCoreNeedsNoC(t *testing.T) {
-	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/mpi/libmpi", "gompi/internal/guest", "gompi/internal/pystack", "gompi/cudaops/topo/gompi-topo"}
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/mpi/libmpi", "gompi/internal/guest", "gompi/cudaops/topo/gompi-topo"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
 		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {
 			t.Errorf("%s imports C", p.ImportPath)

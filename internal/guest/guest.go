@@ -1,8 +1,8 @@
 //go:build linux && cgo
 
-// Package guest makes Go's runtime a good guest in C programs that load gompi's libraries. The
-// libraries import the package only for that. They are compiled with guest.h, so that threads.c
-// creates all threads of the runtime.
+// Package guest makes Go's runtime a good guest in the C programs that load gompi's libraries. The
+// libraries are compiled with guest.h, so that threads.c creates all threads of the runtime. The
+// program may be Python, whose stacks python.go finds.
 //
 // # Signals
 //

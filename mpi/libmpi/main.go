@@ -51,8 +51,7 @@ import (
 	"unsafe"
 
 	"gompi/internal/boot"
-	_ "gompi/internal/guest"
-	"gompi/internal/pystack"
+	"gompi/internal/guest"
 	"gompi/mpi/internal"
 	"gompi/mpi/internal/abi"
 	"gompi/mpi/internal/p2p"
@@ -60,7 +59,7 @@ import (
 
 func main() {}
 
-func init() { boot.NotInGo = pystack.Dump }
+func init() { boot.NotInGo = guest.PythonStacks }
 
 //export gompi_mpi_use
 func gompi_mpi_use(f *C.struct_gompi_face) { mpi.Use(faceOf(f)) }

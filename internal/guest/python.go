@@ -1,8 +1,6 @@
 //go:build linux && cgo
 
-// Package pystack finds the Python stacks of this process. It is for gompi's C libraries, which
-// Python loads: other programs with gompi have no Python.
-package pystack
+package guest
 
 // #include <dlfcn.h>
 // #include <stdio.h>
@@ -38,10 +36,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dump returns the Python stacks of this process's threads, as faulthandler prints them, innermost
-// call first, without the calling thread; nil without Python. It waits for Python's lock, which a
-// thread that computes in C may keep.
-func Dump() []byte {
+// PythonStacks returns the Python stacks of this process's threads, as faulthandler prints them,
+// innermost call first, without the calling thread; nil without Python. It waits for Python's lock,
+// which a thread that computes in C may keep.
+func PythonStacks() []byte {
 	if C.is_python() == 0 {
 		return nil
 	}
