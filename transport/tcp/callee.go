@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/poll"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 )
 
@@ -27,7 +28,7 @@ const acceptTime = int64(100 * time.Millisecond)
 // acceptAll accepts all waiting connections.
 func (t *Transport) acceptAll() int {
 	for n := range 64 {
-		fd, err := accept(t.listener)
+		fd, err := sockets.AcceptTCP(t.listener)
 		switch err {
 		case nil:
 			t.addPending(fd)

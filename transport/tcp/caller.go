@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/poll"
+	"gompi/internal/sockets"
 	"gompi/transport"
 )
 
@@ -156,7 +157,7 @@ func dialRounds(err error) int {
 // dial starts to connect to the call's next address.
 func (t *Transport) dial(p *peer) error {
 	family, sa := toSockaddr(p.call.addrs[p.call.next])
-	fd, err := socket(family)
+	fd, err := sockets.OpenTCP(family)
 	if err != nil {
 		return err
 	}
@@ -334,7 +335,7 @@ func (s *sock) reply(want step) (body []byte, err error) {
 // readShake reads until a message of n bytes is complete.
 func (s *sock) readShake(n int) (done bool, err error) {
 	for s.shake.have < n {
-		k, errno := receive(s.fd, s.shake.in[s.shake.have:n])
+		k, errno := sockets.Receive(s.fd, s.shake.in[s.shake.have:n])
 		switch {
 		case errno == unix.EAGAIN || errno == unix.EINTR:
 			return false, nil
@@ -350,7 +351,7 @@ func (s *sock) readShake(n int) (done bool, err error) {
 
 // write sends a handshake message. The send buffer of an idle connection always holds the message.
 func (s *sock) write(b []byte) error {
-	n, errno := send(s.fd, b)
+	n, errno := sockets.Send(s.fd, b)
 	if errno != 0 {
 		return errno
 	}

@@ -3,6 +3,7 @@ package tcp
 import (
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 	"gompi/transport"
 )
@@ -58,7 +59,7 @@ func (t *Transport) finish(p *peer) bool {
 	if !p.out.Empty() {
 		return false
 	}
-	if undelivered(p.conn.fd, p.near) > 0 {
+	if sockets.Undelivered(p.conn.fd, p.near) > 0 {
 		t.lingering = true
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/poll"
+	"gompi/internal/sockets"
 )
 
 // backlog bounds the connections that wait for an accept while this rank computes. The kernel's
@@ -77,7 +78,7 @@ func (t *Transport) bind(port int) (int, error) {
 
 func bindTo(a netip.AddrPort) (int, error) {
 	family, sa := toSockaddr(a)
-	fd, err := socket(family)
+	fd, err := sockets.OpenTCP(family)
 	if err != nil {
 		return -1, os.NewSyscallError("socket", err)
 	}

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"gompi/internal/poll"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 )
 
@@ -108,7 +109,7 @@ func (t *Transport) connected(p *peer, s *sock) {
 		s.seal = t.newSealed(&s.shake.transcript)
 	}
 	s.phase, s.shake = open, nil
-	tune(s.fd, p.near)
+	sockets.Tune(s.fd, p.near)
 	if !p.near && t.healthDue == 0 {
 		t.healthDue = t.clock.now + healthTime
 		t.remind(t.healthDue)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gompi/internal/poll"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 )
 
@@ -19,16 +20,6 @@ const listenEvery = 32
 
 // healthTime is the interval of checks for hosts that have not acknowledged data.
 const healthTime = 5 * int64(time.Second)
-
-// silentMillis is the time without any answer, in milliseconds, after which a host counts as gone
-// if it was also asked more than once.
-const silentMillis = 30_000
-
-// unanswered reports whether a connection's host counts as gone: retransmits and window
-// probes without an answer, and milliseconds since the last acknowledgment.
-func unanswered(retransmits, probes uint8, sinceAck uint32) bool {
-	return (retransmits >= 2 || probes >= 2) && sinceAck >= silentMillis
-}
 
 // Poll implements transport.Transport.
 func (t *Transport) Poll(rank world.Rank) int {
@@ -191,7 +182,7 @@ func (t *Transport) checkHealth() int {
 	t.remind(t.healthDue)
 	n := 0
 	for _, p := range t.peers {
-		if p != nil && p.conn != nil && !p.near && silent(p.conn.fd) {
+		if p != nil && p.conn != nil && !p.near && sockets.Silent(p.conn.fd) {
 			t.cut(p, errors.New("its host does not answer any more"))
 			n++
 		}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/sockets"
 	"gompi/transport"
 )
 
@@ -77,16 +78,16 @@ func (t *Transport) openWindow(p *peer) []byte {
 // read reads into window, and reads bytes behind the payload into the read-ahead buffer.
 func (t *Transport) read(p *peer, window []byte) (asked, got int, errno syscall.Errno) {
 	if len(window) == 0 {
-		got, errno = receive(p.conn.fd, t.ahead)
+		got, errno = sockets.Receive(p.conn.fd, t.ahead)
 		return len(t.ahead), got, errno
 	}
-	t.vec.add(window)
+	t.vec.Add(window)
 	if int64(len(window)) == p.in.Left() {
-		t.vec.add(t.ahead[:tailAhead])
+		t.vec.Add(t.ahead[:tailAhead])
 	}
-	got, errno = t.vec.receive(p.conn.fd)
-	asked = t.vec.total
-	t.vec.reset()
+	got, errno = t.vec.Receive(p.conn.fd)
+	asked = t.vec.Len()
+	t.vec.Reset()
 	return asked, got, errno
 }
 

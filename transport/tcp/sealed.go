@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/seal"
+	"gompi/internal/sockets"
 	"gompi/transport"
 )
 
@@ -59,7 +60,7 @@ func (t *Transport) flushSealed(p *peer) int {
 		if s.sent == len(s.record) {
 			s.fill(&p.out)
 		}
-		k, errno := send(p.conn.fd, s.record[s.sent:])
+		k, errno := sockets.Send(p.conn.fd, s.record[s.sent:])
 		if errno == unix.EAGAIN || errno == unix.EINTR {
 			break
 		}
@@ -81,7 +82,7 @@ func (t *Transport) receiveSealed(p *peer) int {
 	n, in := 0, p.conn.seal.in
 	for range sealedRounds {
 		buf := in.ReadBuffer()
-		got, errno := receive(p.conn.fd, buf)
+		got, errno := sockets.Receive(p.conn.fd, buf)
 		switch {
 		case errno == unix.EAGAIN || errno == unix.EINTR:
 			return n

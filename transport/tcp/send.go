@@ -9,6 +9,7 @@ import (
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/internal/poll"
+	"gompi/internal/sockets"
 	"gompi/internal/world"
 	"gompi/transport"
 )
@@ -108,12 +109,12 @@ func (t *Transport) write(fd int, h *transport.Header, body []byte) (int, syscal
 	h.Encode(t.stage[:])
 	if n := transport.HeaderSize + len(body); n <= stageSize {
 		copy(t.stage[transport.HeaderSize:], body)
-		return send(fd, t.stage[:n])
+		return sockets.Send(fd, t.stage[:n])
 	}
-	t.vec.add(t.stage[:transport.HeaderSize])
-	t.vec.add(body)
-	n, errno := t.vec.send(fd)
-	t.vec.reset()
+	t.vec.Add(t.stage[:transport.HeaderSize])
+	t.vec.Add(body)
+	n, errno := t.vec.Send(fd)
+	t.vec.Reset()
 	return n, errno
 }
 
@@ -163,8 +164,8 @@ func (t *Transport) flush(p *peer) int {
 			break
 		}
 		want := t.gather(&p.out)
-		sent, errno := t.vec.send(p.conn.fd)
-		t.vec.reset()
+		sent, errno := t.vec.Send(p.conn.fd)
+		t.vec.Reset()
 		if errno == unix.EAGAIN || errno == unix.EINTR {
 			break
 		}
@@ -195,14 +196,14 @@ func (t *Transport) watchQueue(p *peer) {
 // gather puts the front of the queue into t.vec and returns its size.
 func (t *Transport) gather(o *outbox) int {
 	frames := o.Items()
-	for i := 0; i < len(frames) && t.vec.total < flushBytes; i++ {
+	for i := 0; i < len(frames) && t.vec.Len() < flushBytes; i++ {
 		f := &frames[i]
-		t.vec.add(f.head[f.sent:])
-		if !t.vec.add(f.body) {
+		t.vec.Add(f.head[f.sent:])
+		if !t.vec.Add(f.body) {
 			break
 		}
 	}
-	return t.vec.total
+	return t.vec.Len()
 }
 
 // left removes n sent bytes from the front of the queue and returns the number of completed frames.

@@ -108,7 +108,7 @@ type Transport struct {
 	skipped   int    // Polls since the poll set was asked
 	ahead     []byte // read-ahead; empty between calls
 	head      transport.Header
-	vec       vector
+	vec       sockets.Vector
 	stage     [stageSize]byte // small frames being sent
 	blocks    blocks
 	gathering int // peers for which small frames are gathered

@@ -1,6 +1,6 @@
 //go:build linux && !gompi_portable
 
-package tcp
+package sockets
 
 import (
 	"strings"
@@ -8,35 +8,34 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"gompi/internal/sockets"
 )
 
-// System calls on non-blocking sockets. On the message path they never block, so they are raw
-// (RawSyscall), without the Go scheduler, unless they may copy so much that a garbage collection
-// would wait for them.
+// System calls on non-blocking sockets of TCP. On the message path they never block, so they are
+// raw (RawSyscall), without the Go scheduler, unless they may copy so much that a garbage
+// collection would wait for them.
 
 // rawLimit is the most bytes that a raw system call may move: about 10 us of copying.
 const rawLimit = 64 << 10
 
 const maxVector = 128
 
-// A vector is a list of byte slices for one system call.
-type vector struct {
+// A Vector is a list of byte slices for one system call.
+type Vector struct {
 	iov   [maxVector]unix.Iovec
 	n     int
 	total int
 }
 
-func (v *vector) reset() {
+// Reset empties v.
+func (v *Vector) Reset() {
 	for i := range v.n {
 		v.iov[i].Base = nil // keeps no memory alive
 	}
 	v.n, v.total = 0, 0
 }
 
-// add appends b and reports whether there is room for two more.
-func (v *vector) add(b []byte) bool {
+// Add appends b and reports whether there is room for two more.
+func (v *Vector) Add(b []byte) bool {
 	if len(b) > 0 {
 		v.iov[v.n].Base = unsafe.SliceData(b)
 		v.iov[v.n].SetLen(len(b))
@@ -46,26 +45,29 @@ func (v *vector) add(b []byte) bool {
 	return v.n+2 <= maxVector
 }
 
-// send writes v, as far as the socket takes it.
-func (v *vector) send(fd int) (int, syscall.Errno) {
+// Len returns the bytes of v.
+func (v *Vector) Len() int { return v.total }
+
+// Send writes v, as far as the socket takes it.
+func (v *Vector) Send(fd int) (int, syscall.Errno) {
 	var msg unix.Msghdr
 	msg.Iov = &v.iov[0]
 	msg.SetIovlen(v.n)
 	return invoke(v.total, unix.SYS_SENDMSG, fd, unsafe.Pointer(&msg), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
-// receive reads available data into v.
-func (v *vector) receive(fd int) (int, syscall.Errno) {
+// Receive reads available data into v.
+func (v *Vector) Receive(fd int) (int, syscall.Errno) {
 	return invoke(v.total, unix.SYS_READV, fd, unsafe.Pointer(&v.iov[0]), uintptr(v.n))
 }
 
-// receive reads available data, up to len(b).
-func receive(fd int, b []byte) (int, syscall.Errno) {
+// Receive reads available data, up to len(b).
+func Receive(fd int, b []byte) (int, syscall.Errno) {
 	return invoke(0, unix.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)))
 }
 
-// send writes b, as far as the socket takes it.
-func send(fd int, b []byte) (int, syscall.Errno) {
+// Send writes b, as far as the socket takes it.
+func Send(fd int, b []byte) (int, syscall.Errno) {
 	r, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	return int(r), e
@@ -80,15 +82,17 @@ func invoke(size int, trap uintptr, fd int, p unsafe.Pointer, arg uintptr) (int,
 	return int(r), e
 }
 
-func socket(family int) (int, error) {
+// OpenTCP returns a non-blocking socket.
+func OpenTCP(family int) (int, error) {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	sockets.NoteInode(fd)
+	NoteInode(fd)
 	return fd, err
 }
 
-func accept(fd int) (int, error) {
+// AcceptTCP returns the next connection of a listening socket.
+func AcceptTCP(fd int) (int, error) {
 	c, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
-	sockets.NoteInode(c)
+	NoteInode(c)
 	return c, err
 }
 
@@ -100,9 +104,9 @@ const (
 	keepCount    = 5
 )
 
-// tune sets the options of a connection. All are improvements: a connection works without an option
-// that the kernel refuses.
-func tune(fd int, near bool) {
+// Tune sets the options of a connection; near means one on loopback. All are improvements: a
+// connection works without an option that the kernel refuses.
+func Tune(fd int, near bool) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	if near {
 		avoidPacing(fd)
@@ -129,9 +133,9 @@ func avoidPacing(fd int) {
 	}
 }
 
-// undelivered returns how many bytes the peer's host may not have received. On loopback all sent
+// Undelivered returns how many bytes the peer's host may not have received. On loopback all sent
 // bytes have arrived.
-func undelivered(fd int, near bool) int {
+func Undelivered(fd int, near bool) int {
 	request := uint(unix.SIOCOUTQ)
 	if near {
 		request = unix.SIOCOUTQNSD
@@ -143,10 +147,20 @@ func undelivered(fd int, near bool) int {
 	return n
 }
 
-// silent reports whether the peer's host has stopped answering. TCP_USER_TIMEOUT would detect that,
+// Silent reports whether the peer's host has stopped answering. TCP_USER_TIMEOUT would detect that,
 // too, but it also ends connections to a live host whose process does not read for so long, such as
 // a rank that computes.
-func silent(fd int) bool {
+func Silent(fd int) bool {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	return err == nil && unanswered(info.Retransmits, info.Probes, info.Last_ack_recv)
+}
+
+// silentMillis is the time without any answer, in milliseconds, after which a host counts as gone
+// if it was also asked more than once.
+const silentMillis = 30_000
+
+// unanswered reports whether a connection's host counts as gone: retransmits and window
+// probes without an answer, and milliseconds since the last acknowledgment.
+func unanswered(retransmits, probes uint8, sinceAck uint32) bool {
+	return (retransmits >= 2 || probes >= 2) && sinceAck >= silentMillis
 }

@@ -1,6 +1,6 @@
 //go:build unix && (!linux || gompi_portable)
 
-package tcp
+package sockets
 
 import (
 	"syscall"
@@ -8,24 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The same with functions of every Unix; see sys_linux.go. The build tag gompi_portable selects
+// The same with functions of every Unix; see tcp_linux.go. The build tag gompi_portable selects
 // this file on Linux, for tests.
 
 const maxVector = 32
 
-// A vector is a list of byte slices for one system call.
-type vector struct {
+// A Vector is a list of byte slices for one system call.
+type Vector struct {
 	bufs  [][]byte
 	total int
 }
 
-func (v *vector) reset() {
+// Reset empties v.
+func (v *Vector) Reset() {
 	clear(v.bufs)
 	v.bufs, v.total = v.bufs[:0], 0
 }
 
-// add appends b and reports whether there is room for two more.
-func (v *vector) add(b []byte) bool {
+// Add appends b and reports whether there is room for two more.
+func (v *Vector) Add(b []byte) bool {
 	if len(b) > 0 {
 		v.bufs = append(v.bufs, b)
 		v.total += len(b)
@@ -33,24 +34,27 @@ func (v *vector) add(b []byte) bool {
 	return len(v.bufs)+2 <= maxVector
 }
 
-// send writes v, as far as the socket takes it.
-func (v *vector) send(fd int) (int, syscall.Errno) {
+// Len returns the bytes of v.
+func (v *Vector) Len() int { return v.total }
+
+// Send writes v, as far as the socket takes it.
+func (v *Vector) Send(fd int) (int, syscall.Errno) {
 	n, err := unix.SendmsgBuffers(fd, v.bufs, nil, nil, unix.MSG_DONTWAIT)
 	return n, errno(err)
 }
 
-// receive reads available data, here only into the first slice of v.
-func (v *vector) receive(fd int) (int, syscall.Errno) {
+// Receive reads available data, here only into the first slice of v.
+func (v *Vector) Receive(fd int) (int, syscall.Errno) {
 	v.total = len(v.bufs[0])
-	return receive(fd, v.bufs[0])
+	return Receive(fd, v.bufs[0])
 }
 
-func receive(fd int, b []byte) (int, syscall.Errno) {
+func Receive(fd int, b []byte) (int, syscall.Errno) {
 	n, err := unix.Read(fd, b)
 	return max(n, 0), errno(err)
 }
 
-func send(fd int, b []byte) (int, syscall.Errno) {
+func Send(fd int, b []byte) (int, syscall.Errno) {
 	n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_DONTWAIT)
 	return n, errno(err)
 }
@@ -65,7 +69,7 @@ func errno(err error) syscall.Errno {
 	return unix.EIO
 }
 
-func socket(family int) (int, error) {
+func OpenTCP(family int) (int, error) {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return -1, err
@@ -73,7 +77,7 @@ func socket(family int) (int, error) {
 	return prepare(fd)
 }
 
-func accept(fd int) (int, error) {
+func AcceptTCP(fd int) (int, error) {
 	c, _, err := unix.Accept(fd)
 	if err != nil {
 		return -1, err
@@ -90,16 +94,16 @@ func prepare(fd int) (int, error) {
 	return fd, nil
 }
 
-func tune(fd int, near bool) {
+func Tune(fd int, near bool) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	if !near {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
 	}
 }
 
-// undelivered is unknown on some systems. Only a peer that closes the connection, after it has read
+// Undelivered is unknown on some systems. Only a peer that closes the connection, after it has read
 // the goodbye, shows that all data has arrived.
-func undelivered(int, bool) int { return 1 }
+func Undelivered(int, bool) int { return 1 }
 
-// silent is unknown on some systems.
-func silent(int) bool { return false }
+// Silent is unknown on some systems.
+func Silent(int) bool { return false }
