@@ -58,7 +58,7 @@ func follow(ctx context.Context, rank int, lookup func(context.Context) (secret 
 			defer cancel()
 			return newClient(limited, conn, secret)
 		}
-		if errors.Is(err, errForged) {
+		if errors.Is(err, rank0.ErrForged) {
 			return nil, err
 		}
 		select {

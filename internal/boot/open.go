@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gompi/internal/boot/pmi"
+	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
 )
 
@@ -42,7 +43,7 @@ func Open(ctx context.Context) (Boot, error) {
 			return child(addr), nil
 		}
 		return nil, errNoRank
-	case pmiVisible() && os.Getenv(pmi.EnvSize) != "1":
+	case pmi.Visible() && os.Getenv(pmi.EnvSize) != "1":
 		return openPMI(ctx)
 	case p == nil:
 		err := lostVariables()
@@ -85,7 +86,7 @@ func (p *place) open(ctx context.Context) (Boot, error) {
 	if !p.local || p.job == "" {
 		return nil, p.refusal()
 	}
-	dir, err := privateDir()
+	dir, err := rank0.PrivateDir()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", p.refusal(), err)
 	}

@@ -4,26 +4,18 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 
 	"gompi/internal/boot/rank0"
 	"gompi/internal/env"
 	"gompi/internal/sockets"
 )
-
-// errForged is wrapped by the errors of a contact that another process may have written. A retry
-// would not help.
-var errForged = errors.New("not to be trusted")
 
 // openFile joins the job by a file in a folder that all ranks see. The file holds rank 0's contact.
 // Only this user can read the file, which is removed when all ranks have met.
@@ -35,7 +27,7 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	path := filepath.Join(dir, fmt.Sprintf("gompi-%x", sum[:12]))
 	if p.rank > 0 {
 		return orError(follow(ctx, p.rank, func(context.Context) ([32]byte, [][]string, error) {
-			t, err := readContact(path)
+			t, err := rank0.ReadContact(path)
 			if err != nil {
 				return [32]byte{}, nil, err
 			}
@@ -49,7 +41,8 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	}
 	_, secret := NewJob()
 	remove := func() { os.Remove(path) } // an error means that the file is gone already
-	s, err := lead(ctx, p.size, secret, ln, func() error { return writeContact(path, rank0.ContactOf(ln, secret, p.local)) }, remove)
+	write := func() error { return rank0.ContactOf(ln, secret, p.local).Write(path) }
+	s, err := lead(ctx, p.size, secret, ln, write, remove)
 	if err != nil {
 		remove()
 	}
@@ -62,87 +55,6 @@ func orError(s *client, err error) (Boot, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// writeContact creates the file atomically.
-func writeContact(path string, t *rank0.Contact) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(f, t.String())
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
-}
-
-// readContact reads rank 0's contact. readContact refuses a file that another user could have
-// written.
-func readContact(path string) (*rank0.Contact, error) {
-	os.ReadDir(filepath.Dir(path)) // makes NFS drop a cached lookup that found no file
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() { // opening or reading another kind, such as a FIFO, may block
-		return nil, fmt.Errorf("%s is %s, want a file: %w", path, kindOf(st.Mode()), errForged)
-	}
-	if err := private(path, st); err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, 4096))
-	if err != nil {
-		return nil, err
-	}
-	return rank0.ParseContact(strings.TrimSpace(string(b)))
-}
-
-// kindOf names a file that is not regular.
-func kindOf(m os.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "a folder"
-	case m&os.ModeNamedPipe != 0:
-		return "a named pipe"
-	}
-	return "a device"
-}
-
-// private returns an error unless a file or folder is this user's alone.
-func private(path string, st os.FileInfo) error {
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s is of user %d, want %d: %w", path, sys.Uid, os.Geteuid(), errForged)
-	}
-	if st.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s has mode %v, want none for others than its owner: %w", path, st.Mode(), errForged)
-	}
-	return nil
-}
-
-// privateDir returns a folder of this host that only this user can access.
-func privateDir() (string, error) {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("gompi-%d", os.Geteuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return "", err
-	}
-	st, err := os.Lstat(dir)
-	if err != nil {
-		return "", err
-	}
-	if !st.IsDir() {
-		return "", fmt.Errorf("%s is no folder: %w", dir, errForged)
-	}
-	return dir, private(dir, st)
 }
 
 const (

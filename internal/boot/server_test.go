@@ -7,12 +7,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -244,29 +242,6 @@ func TestTheEndOfTheContextIsWhyARankDoesNotJoin(t *testing.T) {
 	}
 }
 
-func TestAContactThatOthersCouldHaveWrittenIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "contact")
-	if err := writeContact(path, &rank0.Contact{Port: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v; want 0600", st.Mode(), err)
-	}
-	if _, err := readContact(path); err != nil {
-		t.Error(err)
-	}
-	os.Chmod(path, 0o620)
-	if _, err := readContact(path); !errors.Is(err, errForged) {
-		t.Errorf("group-writable: %v, want %v", err, errForged)
-	}
-	link := filepath.Join(dir, "link")
-	os.Symlink(path, link)
-	if _, err := readContact(link); err == nil {
-		t.Error("a symbolic link is followed")
-	}
-}
-
 // Two virtual machines that began as one see networks of one name. Rank 0 of one is
 // found by its addresses, whoever is at its port on the other's loopback.
 func TestAContactOfATwinLeadsToRank0(t *testing.T) {
@@ -331,26 +306,4 @@ func answer(t *testing.T, do func(net.Conn)) (port int) {
 		}
 	}()
 	return ln.Addr().(*net.TCPAddr).Port
-}
-
-// A contact file is a regular file; a pipe in its place would be read for ever.
-func TestAPipeIsNoContact(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "contact")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	read := make(chan error, 1)
-	go func() {
-		_, err := readContact(path)
-		read <- err
-	}()
-	select {
-	case err := <-read:
-		if !errors.Is(err, errForged) || !strings.Contains(err.Error(), "named pipe") {
-			t.Errorf("error %v, want that it is a named pipe: %v", err, errForged)
-		}
-	case <-time.After(5 * time.Second):
-		t.Error("it is read, and read")
-		os.WriteFile(path, nil, 0) // has the reader end
-	}
 }
