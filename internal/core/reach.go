@@ -5,8 +5,8 @@ import (
 
 	"gompi/internal/core/layout"
 	"gompi/internal/core/message"
-	"gompi/internal/core/symheap"
 	"gompi/internal/mem"
+	"gompi/internal/seg"
 	"gompi/transport/shm"
 )
 
@@ -52,7 +52,7 @@ func (c *Comm) Locate(at uintptr, n int) uint64 {
 	if m == nil {
 		return 0
 	}
-	return uint64(symheap.Locate(m.heapOf(m.info.LocalRank), layout.BytesAt(at, n)))
+	return uint64(seg.Locate(m.heapOf(m.info.LocalRank), layout.BytesAt(at, n)))
 }
 
 // Mapped returns this rank's address of bytes that another rank has located.
@@ -60,7 +60,7 @@ func (c *Comm) Mapped(rank int, place uint64) unsafe.Pointer {
 	m := c.mapping()
 	local, _ := m.info.Segment.LocalRank(c.ch.World(rank))
 	heap := m.heapOf(local)
-	return unsafe.Pointer(&symheap.Place(place).At(heap, 0, 1)[0])
+	return unsafe.Pointer(&seg.Place(place).At(heap, 0, 1)[0])
 }
 
 // Expose lets the ranks of this host reach memory of this process through the kernel, by Kernel.

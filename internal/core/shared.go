@@ -10,7 +10,6 @@ import (
 	"gompi/internal/core/round"
 	"gompi/internal/core/shmcoll"
 	"gompi/internal/core/shmsync"
-	"gompi/internal/core/symheap"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/transport/shm"
@@ -21,7 +20,7 @@ import (
 type hostMemory struct {
 	info  *boot.Info
 	pool  *shmsync.Pool // nil, like shm, if only programs' mapped memory is shared
-	heap  *symheap.Heap
+	heap  *seg.Heap
 	limit func() seg.Limit
 	shm   *shm.Transport
 	late  allocations // to be freed, but a peer may still write there
@@ -29,7 +28,7 @@ type hostMemory struct {
 
 // heapOf returns the heap of a rank of this host.
 func (m *hostMemory) heapOf(local world.LocalRank) []byte {
-	_, heap := symheap.Divide(m.info.Segment.Arena(local))
+	_, heap := seg.Divide(m.info.Segment.Arena(local))
 	return heap
 }
 
@@ -55,7 +54,7 @@ func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 		return nil
 	}
 	m.shm = t
-	blocks, _ := symheap.Divide(s.Arena(info.LocalRank))
+	blocks, _ := seg.Divide(s.Arena(info.LocalRank))
 	m.pool = shmsync.NewPool(blocks, path.LargeBuffer(s.Ranks()),
 		func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }, endedOf(info))
 	return m
@@ -69,8 +68,8 @@ func newMappedMemory(info *boot.Info) *hostMemory {
 		return nil
 	}
 	m := &hostMemory{info: info, limit: seg.MemoryLimit}
-	blocks, heap := symheap.Divide(s.Arena(info.LocalRank))
-	m.heap = symheap.NewHeap(heap,
+	blocks, heap := seg.Divide(s.Arena(info.LocalRank))
+	m.heap = seg.NewHeap(heap,
 		func(off, n int) error { return s.ClaimHuge(info.LocalRank, len(blocks)+off, n) },
 		func(off, n int) error { return s.ReleaseArena(info.LocalRank, len(blocks)+off, n) })
 	return m
@@ -186,7 +185,7 @@ func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Select
 	own, claim := m.pool.Own(c.block)
 	for i, r := range ranks {
 		var theirs []byte
-		if theirs, heaps[i] = symheap.Divide(s.Arena(locals[i])); i == me {
+		if theirs, heaps[i] = seg.Divide(s.Arena(locals[i])); i == me {
 			parts[i] = own
 		} else {
 			parts[i] = m.pool.Enter(c.block, c.ch.World(r), theirs, blocks[r])

@@ -8,9 +8,6 @@ import (
 	"gompi/internal/world"
 )
 
-// hugePage is the size of huge pages where ordinary pages have 4 KiB.
-const hugePage = 2 << 20
-
 // ClaimHuge is ClaimArena with huge pages wherever an aligned one fits. The arena must be mapped:
 // Arena does not return nil. No bytes beyond the n are claimed. Before Linux 6.1, or without
 // contiguous free memory, the pages are ordinary.

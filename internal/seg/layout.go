@@ -43,7 +43,7 @@
 //	                                  internal/core/shmsync/block.go
 //	A/32             A/4 - A/32       large buffers, the i-th for the i-th block,
 //	                                  written like blocks
-//	A/4              A - A/4          the rank's part of the symmetric heap, from which
+//	A/4              A - A/4          the rank's part of the symmetric heap (heap.go), from which
 //	                                  comm.Alloc takes whole pages: all ranks write, in
 //	                                  collectives and messages, where their calls
 //	                                  allow

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gompi/internal/cgroup"
+	"gompi/internal/machine"
 )
 
 // MemoryLimit returns the memory that this process may still allocate: the least available on the
@@ -23,14 +23,14 @@ func memoryLimit(root string) Limit {
 	if of, ok := machine["MemTotal:"]; ok {
 		l = Limit{Left: machine["MemAvailable:"] << 10, Of: of << 10, By: "this machine"}
 	}
-	for g := range cgroup.Groups(root, "memory") {
+	for g := range machine.ControlGroups(root, "memory") {
 		l = l.least(groupLimit(g))
 	}
 	return l
 }
 
 // groupLimit returns the Limit that a control group sets.
-func groupLimit(g cgroup.Group) Limit {
+func groupLimit(g machine.ControlGroup) Limit {
 	of, ok := g.Number("memory.max", "memory.limit_in_bytes")
 	taken, ok2 := g.Number("memory.current", "memory.usage_in_bytes")
 	if !ok || !ok2 {

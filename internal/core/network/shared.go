@@ -2,7 +2,6 @@ package network
 
 import (
 	"gompi/internal/core/path"
-	"gompi/internal/core/symheap"
 	"gompi/internal/poll"
 	"gompi/internal/seg"
 	"gompi/internal/world"
@@ -34,7 +33,7 @@ func (w *sharedMemory) open(sink transport.Sink) (transport.Transport, error) {
 	t, err := shm.New(shm.Config{
 		Local: w.info.LocalRank, Ranks: ranks, Area: s.Area(), Claim: s.Claim, Release: s.Release,
 		Heap: func(local world.LocalRank) []byte {
-			_, heap := symheap.Divide(s.Arena(local))
+			_, heap := seg.Divide(s.Arena(local))
 			return heap
 		},
 		Ring: func(local world.LocalRank) { poll.Ring(w.info.Bells[local]) },

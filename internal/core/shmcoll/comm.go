@@ -19,8 +19,8 @@ import (
 	"gompi/internal/core/call"
 	"gompi/internal/core/path"
 	"gompi/internal/core/shmsync"
-	"gompi/internal/core/symheap"
 	"gompi/internal/mem"
+	"gompi/internal/seg"
 )
 
 // Collectives does the collectives of a member, a rank of a communicator whose ranks share
@@ -56,7 +56,7 @@ func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector
 }
 
 // places are where a member's send and recv lie.
-type places [2]symheap.Place
+type places [2]seg.Place
 
 // Run runs o, which all members have called, along p. Begin is called before.
 func (c *Collectives) Run(p *path.Path, o *call.Call) error {

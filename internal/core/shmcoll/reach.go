@@ -3,8 +3,8 @@ package shmcoll
 import (
 	"unsafe"
 
-	"gompi/internal/core/symheap"
 	"gompi/internal/mem"
+	"gompi/internal/seg"
 )
 
 // This file reaches the vectors of other members: in the symmetric heap in place, and in memory
@@ -84,7 +84,7 @@ func (c *Collectives) reachable() (bool, error) {
 }
 
 // has reports whether others read or write a vector of a member.
-func (c *Collectives) has(member int, v side) bool { return c.places[member][v] != symheap.Nowhere }
+func (c *Collectives) has(member int, v side) bool { return c.places[member][v] != seg.Nowhere }
 
 // at returns n bytes from a spot on, nil if only another member maps them.
 func (c *Collectives) at(x spot, n int) []byte {

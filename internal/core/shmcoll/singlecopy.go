@@ -5,8 +5,8 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/core/call"
-	"gompi/internal/core/symheap"
 	"gompi/internal/mem"
+	"gompi/internal/seg"
 )
 
 // Members read and write the vectors of others in their own memory, without bounce buffers: in
@@ -61,19 +61,19 @@ func (c *Collectives) placesOf(o *call.Call, r *run, cross bool) places {
 	case calls.Bcast, calls.Reduce, calls.Allreduce, calls.Gather, calls.Scatter:
 		return mine
 	}
-	mine[recvs] = symheap.Nowhere
+	mine[recvs] = seg.Nowhere
 	if c.transferOf(o, r).Staged || o.Overwrites(c.Me(), c.Size()) {
-		mine[sends] = symheap.NotShared
+		mine[sends] = seg.NotShared
 	}
 	return mine
 }
 
 // locate returns where b lies, a vector of this member's.
-func (c *Collectives) locate(v side, b mem.Buffer, cross bool) symheap.Place {
+func (c *Collectives) locate(v side, b mem.Buffer, cross bool) seg.Place {
 	c.own[v] = b.HostSlice()
-	place := symheap.Locate(c.heaps[c.Me()], c.own[v])
-	if place == symheap.NotShared && cross && c.kernelReaches(v, c.own[v]) {
-		return symheap.Address(c.own[v])
+	place := seg.Locate(c.heaps[c.Me()], c.own[v])
+	if place == seg.NotShared && cross && c.kernelReaches(v, c.own[v]) {
+		return seg.PrivatePlace(c.own[v])
 	}
 	return place
 }
@@ -90,7 +90,7 @@ func (c *Collectives) exchangePlaces(mine places) (shared bool, err error) {
 	for j := range c.places {
 		at := *(*places)(unsafe.Pointer(unsafe.SliceData(c.Payload(j, s, 0, size))))
 		c.places[j] = at
-		shared = shared && at[sends] != symheap.NotShared && at[recvs] != symheap.NotShared
+		shared = shared && at[sends] != seg.NotShared && at[recvs] != seg.NotShared
 	}
 	return shared, nil
 }
@@ -148,7 +148,7 @@ func (c *Collectives) pull(t *call.Transfer) error {
 func (c *Collectives) copyRooted(root, n int, long, short side) error {
 	nonTemporal := c.paths.NonTemporalInPlace(2 * n) // a member has as many bytes on average, all blocks included
 	own := c.places[root]
-	inPlace := own[short] == own[long]+symheap.Place(root*n)
+	inPlace := own[short] == own[long]+seg.Place(root*n)
 	for j := range c.Size() {
 		lo, hi := shareOf(c.Me(), root, j, c.Size(), n, inPlace)
 		if lo == hi {

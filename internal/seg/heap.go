@@ -1,25 +1,17 @@
-// Package symheap is the symmetric heap behind comm.Alloc: a part of each rank's arena in the
-// host's segment that all ranks of the host read and write in place. A Heap (heap.go) allocates
-// and frees whole pages of its rank's part. A Place (place.go) encodes a buffer's place in the
-// heap for other ranks. Nothing here synchronises ranks: collectives and messages do.
-package symheap
+package seg
 
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"unsafe"
 )
 
-// pageSize is the unit of allocation: each has pages of its own, so that they can be claimed and
-// released.
-var pageSize = os.Getpagesize()
-
-// hugePage is the length from which on an allocation begins at the address of a huge page, so
-// that huge pages can be claimed (np=2, without and with them: alltoall of 2 MiB 140 and 111 us,
-// gather of 4 MiB 338 and 226; to take, touch and give back 64 MiB 92 and 9 ms).
+// hugePage is the size of huge pages where ordinary pages have 4 KiB. An allocation of that length,
+// or longer, begins at the address of a huge page, so that huge pages can be claimed (np=2, without
+// and with them: alltoall of 2 MiB 140 and 111 us, gather of 4 MiB 338 and 226; to take, touch and
+// give back 64 MiB 92 and 9 ms).
 const hugePage = 2 << 20
 
 // Divide divides a rank's arena: the first quarter is for the blocks of package shmsync, the rest
@@ -29,8 +21,10 @@ func Divide(arena []byte) (sync, heap []byte) {
 	return arena[:at:at], arena[at:]
 }
 
-// A Heap is a rank's own part of the symmetric heap. Only that rank allocates there, so no dead
-// process can hold its lock. Methods may be called from any goroutine.
+// A Heap is a rank's own part of the symmetric heap behind comm.Alloc, which all ranks of the host
+// read and write in place. Only that rank allocates there, whole pages for each allocation, so no
+// dead process can hold its lock. Collectives and messages synchronize the ranks. Methods may be
+// called from any goroutine.
 type Heap struct {
 	mem     []byte
 	claim   func(off, n int) error // makes memory of a part, zeroed
@@ -115,7 +109,7 @@ func (h *Heap) Free(off int) {
 func (h *Heap) find(off int) int {
 	i, ok := slices.BinarySearchFunc(h.taken, off, func(e extent, off int) int { return cmp.Compare(e.off, off) })
 	if !ok {
-		panic(fmt.Sprintf("symheap: nothing is allocated at %d", off))
+		panic(fmt.Sprintf("seg: nothing is allocated at %d", off))
 	}
 	return i
 }

@@ -1,4 +1,4 @@
-package symheap
+package seg
 
 import "unsafe"
 
@@ -26,8 +26,8 @@ func Locate(heap, b []byte) Place {
 	return Place(at) + 1
 }
 
-// Address returns the place of b, which is not empty, in memory that only its owner maps.
-func Address(b []byte) Place {
+// PrivatePlace returns the place of b, which is not empty, in memory that only its owner maps.
+func PrivatePlace(b []byte) Place {
 	return private | Place(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 }
 

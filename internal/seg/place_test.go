@@ -1,4 +1,4 @@
-package symheap
+package seg
 
 import "testing"
 
