@@ -35,7 +35,6 @@ var rules = []rule{
 	{"internal/textfile", nil},
 	{"internal/cli", []string{"internal/version"}},
 	{"internal/poll", nil},
-	{"internal/rdma", nil},
 	{"internal/machine", []string{"internal/env", "internal/atomicfile"}},
 	{"internal/sockets", nil},
 	{"internal/seal", nil},
@@ -43,19 +42,18 @@ var rules = []rule{
 	{"internal/ci", nil},
 	{"internal/guest", nil}, // of libraries for C alone
 	{"internal/wheel", []string{"internal/version"}},
-	{"internal/cgroup", nil},
-	{"internal/seg", []string{"internal/cgroup"}},
+	{"internal/seg", []string{"internal/machine"}},
 	{"internal/timeline", nil},
 	{"internal/stats", []string{"internal/seg"}},
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/sockets", "internal/seal"}},
-	{"transport", []string{"internal/sockets", "internal/rdma", "internal/fifo", "internal/poll", "internal/seal", "internal/env"}},
+	{"transport", []string{"internal/sockets", "internal/machine", "internal/fifo", "internal/poll", "internal/seal", "internal/env"}},
 	{"internal/core/match", nil},
 	{"internal/core/lease", []string{"internal/core/peers", "internal/core/shmsync", "transport/."}}, // not what messages and collectives are
 	{"internal/core/progress", nil}, // not even transport: it polls whatever there is
 	{"internal/core/call", nil},
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
-	{"internal/core/card", []string{"internal/core/path", "internal/boot", "internal/cgroup"}},
-	{"internal/core/network", []string{"internal/core/card", "internal/core/path", "internal/core/progress", "internal/core/symheap", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll"}}, // not messages
+	{"internal/core/card", []string{"internal/core/path", "internal/boot", "internal/machine"}},
+	{"internal/core/network", []string{"internal/core/card", "internal/core/path", "internal/core/progress", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll"}}, // not messages
 	{"internal/core/layout", nil},
 	{"mpi/internal/datatype", []string{"internal/core/layout"}}, // not messages
 	{"mpi/internal/table", nil},
@@ -80,10 +78,9 @@ var rules = []rule{
 	{"internal/core/liveness", []string{"internal/core/peers", "internal/core/record", "internal/core/progress", "internal/core/call", "transport", "internal/fifo", "internal/boot", "internal/seg"}}, // not the operations that it ends
 	{"internal/core/message", []string{"internal/core/peers", "internal/core/lease", "internal/core/payload", "internal/core/liveness", "internal/core/record", "internal/core/match", "internal/core/progress", "transport", "internal/boot", "internal/seg"}}, // not collectives
 	{"internal/core/round", []string{"internal/core/message", "internal/core/lease", "internal/core/payload", "internal/core/peers", "internal/core/liveness", "internal/core/record", "internal/core/progress", "internal/core/call", "internal/core/coll", "internal/core/shmsync", "transport", "internal/fifo", "internal/seg"}},
-	{"internal/core/symheap", nil},
 	{"internal/core/shmsync/shmsynctest", []string{"internal/core/shmsync", "internal/stress"}},
 	{"internal/core/shmsync", nil}, // not even collectives: it knows steps
-	{"internal/core/shmcoll", []string{"internal/core/trial", "internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmsync", "internal/core/symheap"}},
+	{"internal/core/shmcoll", []string{"internal/core/trial", "internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmsync", "internal/seg"}},
 	{"internal/core/exec", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/hier", "internal/core/shmcoll", "internal/core/round"}},
 	{"comm/topology", []string{"comm/.", "internal/core/.", "internal/core/topology"}},
 	{"internal/core/rma", []string{"internal/core/.", "internal/core/lease", "internal/core/layout", "internal/core/call"}},
@@ -123,15 +120,15 @@ var rules = []rule{
 	{"mpirun/internal/monitor", []string{"mpirun/internal/report", "internal/sockets"}}, // not the job that answers
 	{"mpirun/internal/output", []string{"mpirun/internal/stdio", "mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", []string{"mpirun/internal/launchenv", "mpirun/internal/cmdline", "mpirun/internal/ctl"}},
-	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/cgroup"}},
-	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/cgroup", "internal/env", "cudaops/topo", "internal/rdma", "internal/machine", "internal/sockets", "internal/seal"}},
+	{"mpirun/internal/proc", []string{"mpirun/internal/stdio", "internal/env", "mpirun/internal/program", "mpirun/internal/symbols", "internal/machine"}},
+	{"mpirun/internal/hostinfo", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/proc", "internal/env", "cudaops/topo", "internal/machine", "internal/sockets", "internal/seal"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/sockets", "internal/seal", "mpirun/internal/monitor", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/symbols", nil},
 	{"mpirun/internal/ctl", []string{"internal/stats", "internal/version", "internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/startsim", []string{"mpirun/internal/tree", "mpirun/internal/ctl", "internal/boot/wire", "comm/sim"}}, // no process: its time is virtual
 	{"mpirun/internal/testbed", []string{"internal/stress"}},
-	{"mpirun", []string{"mpirun/internal", "internal/stats", "hostfile", "internal/cli", "internal/version", "internal/boot", "internal/seg", "internal/env", "internal/sockets", "internal/cgroup", "cudaops/topo"}},
+	{"mpirun", []string{"mpirun/internal", "internal/stats", "hostfile", "internal/cli", "internal/version", "internal/boot", "internal/seg", "internal/env", "internal/sockets", "internal/machine", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops"}},
 	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile", "internal/version"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "mpirun/startsim", "cudaops", "internal/cli", "internal/env", "internal/machine", "internal/version", "internal/atomicfile"}},

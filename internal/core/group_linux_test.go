@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gompi/comm"
-	"gompi/internal/cgroup"
+	"gompi/internal/machine"
 )
 
 // allocatesVariable makes a process of this test one that allocates: its value is the
@@ -53,9 +53,9 @@ func allocates(ctx context.Context, c *comm.Comm, group string) error {
 }
 
 // limitedGroup makes a group below this process's, with limited memory.
-func limitedGroup(t *testing.T) cgroup.Group {
+func limitedGroup(t *testing.T) machine.ControlGroup {
 	t.Helper()
-	for g := range cgroup.Groups("/", "memory") {
+	for g := range machine.ControlGroups("/", "memory") {
 		name := fmt.Sprintf("gompi-test-%d", os.Getpid())
 		g.Name, g.Dir = filepath.Join(g.Name, name), filepath.Join(g.Dir, name)
 		if os.Mkdir(g.Dir, 0o755) != nil {
@@ -71,5 +71,5 @@ func limitedGroup(t *testing.T) cgroup.Group {
 		}
 	}
 	t.Skip("left out: no control groups with limited memory can be made here")
-	return cgroup.Group{}
+	return machine.ControlGroup{}
 }

@@ -1,7 +1,10 @@
-// Package machine knows the profile of this machine: the copy methods at which its processors are
-// good. Processors differ so much that no single choice suits all. On an Intel Xeon the kernel
-// copies from one process to another faster than the two processes can through shared memory; on an
-// AMD EPYC shared memory is faster.
+// Package machine has facts of the machine that a process runs on: the profile of its processors,
+// the control groups that limit the process (cgroup.go), and the InfiniBand and RoCE devices near
+// some processors (rdma.go).
+//
+// A profile has the copy methods at which processors are good. They differ so much that no single
+// choice suits all. On an Intel Xeon the kernel copies from one process to another faster than the
+// two processes can through shared memory; on an AMD EPYC shared memory is faster.
 //
 // gompi-bench profile measures a profile and stores it in a file of the user's cache. The file's
 // name has the processor, the kernel and whether the machine is virtual, so that a shared home

@@ -19,9 +19,9 @@ func MemoryLimit() Limit { return memoryLimit("/") }
 // memoryLimit is MemoryLimit below root, which is / except in tests.
 func memoryLimit(root string) Limit {
 	l := unlimited
-	machine := numbers(path.Join(root, "proc/meminfo")) // in KiB
-	if of, ok := machine["MemTotal:"]; ok {
-		l = Limit{Left: machine["MemAvailable:"] << 10, Of: of << 10, By: "this machine"}
+	memory := numbers(path.Join(root, "proc/meminfo")) // in KiB
+	if of, ok := memory["MemTotal:"]; ok {
+		l = Limit{Left: memory["MemAvailable:"] << 10, Of: of << 10, By: "this machine"}
 	}
 	for g := range machine.ControlGroups(root, "memory") {
 		l = l.least(groupLimit(g))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/internal/rdma"
+	"gompi/internal/machine"
 )
 
 const (
@@ -20,8 +20,8 @@ var errDevice = errors.New("no InfiniBand or RoCE device has an active port")
 // nearest returns the ports for UCX to use: the nearest to the processors of this process, or the
 // ports named in UCX_NET_DEVICES. nearest fails if no port is active, and returns none if that
 // variable names an unknown port, which UCX may know.
-func nearest(sys string, cpus []int) ([]rdma.Port, error) {
-	ports := rdma.Nearest(sys, rdma.Ports(sys), cpus)
+func nearest(sys string, cpus []int) ([]machine.Port, error) {
+	ports := machine.NearestPorts(sys, machine.Ports(sys), cpus)
 	named := os.Getenv(netDevices)
 	switch {
 	case len(ports) == 0:
@@ -29,8 +29,8 @@ func nearest(sys string, cpus []int) ([]rdma.Port, error) {
 	case named == "" || named == "all":
 		return ports, nil
 	}
-	var chosen []rdma.Port
-	for _, p := range rdma.Ports(sys) {
+	var chosen []machine.Port
+	for _, p := range machine.Ports(sys) {
 		if p.Active() && slices.ContainsFunc(strings.Split(named, ","), func(s string) bool { return strings.TrimSpace(s) == p.Name() }) {
 			chosen = append(chosen, p)
 		}
@@ -40,7 +40,7 @@ func nearest(sys string, cpus []int) ([]rdma.Port, error) {
 
 // devices names ports in the syntax of UCX_NET_DEVICES, "" if the variable is set: UCX itself reads
 // the variable. Of the named ports, UCX chooses by the peer's.
-func devices(ports []rdma.Port) string {
+func devices(ports []machine.Port) string {
 	if os.Getenv(netDevices) != "" {
 		return ""
 	}
@@ -52,7 +52,7 @@ func devices(ports []rdma.Port) string {
 }
 
 // fabrics returns the networks of ports, each once.
-func fabrics(ports []rdma.Port) (names []string) {
+func fabrics(ports []machine.Port) (names []string) {
 	for _, p := range ports {
 		if f := p.Fabric(); !slices.Contains(names, f) {
 			names = append(names, f)

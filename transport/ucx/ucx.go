@@ -26,9 +26,9 @@ import (
 	"time"
 
 	"gompi/internal/fifo"
+	"gompi/internal/machine"
 	"gompi/internal/mem"
 	"gompi/internal/poll"
-	"gompi/internal/rdma"
 	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/ucx/internal/ucp"
@@ -123,7 +123,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ports []rdma.Port
+	var ports []machine.Port
 	if cfg.Transports == "" {
 		if ports, err = nearest(sysfs, processors()); err != nil {
 			return nil, fmt.Errorf("no RDMA: %w", err)

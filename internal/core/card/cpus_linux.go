@@ -25,9 +25,9 @@ func affinity() CPUs {
 	return s
 }
 
-// machine returns an identifier of the machine that this process runs on, nil if not known. The
+// machineID returns an identifier of the machine that this process runs on, nil if not known. The
 // identifier is the same in all containers and network namespaces of a machine.
-func machine() []byte {
+func machineID() []byte {
 	id, err := os.ReadFile(bootID)
 	if err != nil {
 		return nil

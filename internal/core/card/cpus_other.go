@@ -4,6 +4,6 @@ package card
 
 func affinity() CPUs { return nil }
 
-func machine() []byte { return nil }
+func machineID() []byte { return nil }
 
 func clock() uint64 { return 0 }

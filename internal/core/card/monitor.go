@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gompi/internal/boot"
-	"gompi/internal/cgroup"
+	"gompi/internal/machine"
 	"gompi/internal/world"
 )
 
@@ -28,9 +28,9 @@ func (cs Cards) Monitor(info *boot.Info, own Card) func() bool {
 // Mine returns a Card with this rank's processors. In jobs on several nodes the Card also has the
 // machine.
 func Mine(nodes int) Card {
-	c := Card{CPUs: affinity(), Quota: cgroup.WholeCPUs("/"), Clock: clock()}
+	c := Card{CPUs: affinity(), Quota: machine.WholeCPUs("/"), Clock: clock()}
 	if nodes > 1 {
-		c.Machine = machine()
+		c.Machine = machineID()
 	}
 	return c
 }
@@ -41,7 +41,7 @@ func Mine(nodes int) Card {
 // the whole job. Algorithms stay as agreed in Init.
 func (o loadMonitor) notOversubscribed() bool {
 	then := o.own
-	now := Card{CPUs: o.affinity(), Quota: cgroup.WholeCPUs(o.root)}
+	now := Card{CPUs: o.affinity(), Quota: machine.WholeCPUs(o.root)}
 	cs := o.cards
 	if now.Quota != then.Quota || !bytes.Equal(now.CPUs, then.CPUs) {
 		cs = slices.Clone(cs)

@@ -13,7 +13,7 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/boot/pmi"
 	"gompi/internal/boot/wire"
-	"gompi/internal/cgroup"
+	"gompi/internal/machine"
 	"gompi/internal/seg"
 	"gompi/internal/stats"
 	"gompi/internal/world"
@@ -67,7 +67,7 @@ type agent struct {
 	// releases frees arenas in the background; the agent's end need not wait for that.
 	releases  sync.WaitGroup
 	originals originals
-	memory    cgroup.Kills
+	memory    machine.Kills
 	group     *proc.Group
 
 	started   time.Time // when the ranks were started

@@ -9,8 +9,8 @@ import (
 
 	"gompi/internal/boot"
 	"gompi/internal/boot/pmi"
-	"gompi/internal/cgroup"
 	"gompi/internal/env"
+	"gompi/internal/machine"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
@@ -27,7 +27,7 @@ func (a *agent) start(l *ctl.Launch) {
 		a.refuse(l)
 		return
 	}
-	a.launch, a.memory = l, cgroup.WatchKills("/")
+	a.launch, a.memory = l, machine.WatchKills("/")
 	a.output.Window, a.output.Merge = l.Window, l.Merge
 	if l.Size == 1 {
 		proc.SetName(boot.AgentOfOne)

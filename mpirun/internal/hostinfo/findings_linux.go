@@ -12,10 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/cgroup"
 	"gompi/internal/env"
 	"gompi/internal/machine"
-	"gompi/internal/rdma"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -61,7 +59,7 @@ func mayTrace() bool {
 }
 
 func rdmaPorts(sys string) (ports []ctl.RDMAPort) {
-	for _, p := range rdma.Ports(sys) {
+	for _, p := range machine.Ports(sys) {
 		ports = append(ports, ctl.RDMAPort{Name: p.Name(), State: p.State, Link: p.Link, Rate: p.Rate, GID: p.GID, Domain: p.Node})
 	}
 	return ports
@@ -84,7 +82,7 @@ func limits(resource int) (soft, hard int64) {
 
 // milliCPUs returns the processor time that the control groups grant.
 func milliCPUs(root string) int {
-	if cpus := cgroup.CPUs(root); cpus > 0 {
+	if cpus := machine.CPUs(root); cpus > 0 {
 		return int(1000 * cpus)
 	}
 	return ctl.Unlimited
@@ -113,7 +111,7 @@ func memory(meminfo string) (total, free int64) {
 // machine's memory.
 func memoryLimit(root string, total int64) int64 {
 	least := total
-	for g := range cgroup.Groups(root, "memory") {
+	for g := range machine.ControlGroups(root, "memory") {
 		if n, ok := g.Number("memory.max", "memory.limit_in_bytes"); ok && n >= 0 {
 			least = min(least, n)
 		}

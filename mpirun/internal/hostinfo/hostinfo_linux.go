@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/cgroup"
 	"gompi/internal/env"
+	"gompi/internal/machine"
 	"gompi/internal/sockets"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
@@ -34,7 +34,7 @@ func Host() *ctl.Hello {
 	}
 	h.Cores = cores(CPUs(0))
 	h.Numa, h.L3, h.Packages = domains(), grouped(CPUs(0), l3), grouped(CPUs(0), pkg)
-	h.Quota = cgroup.WholeCPUs("/")
+	h.Quota = machine.WholeCPUs("/")
 	return h
 }
 

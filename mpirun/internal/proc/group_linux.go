@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/cgroup"
+	"gompi/internal/machine"
 )
 
 // A Group is the control group (v2) of the ranks of one agent. The kernel kills all its processes
@@ -32,7 +32,7 @@ var groupName = regexp.MustCompile(`^gompi-\d+-[0-9a-f]{16}$`)
 // parent returns the cgroup directory of this process, the parent of its groups; "" without
 // cgroup v2.
 func parent() string {
-	for own := range cgroup.Groups("/", "cpu") {
+	for own := range machine.ControlGroups("/", "cpu") {
 		if own.V2 {
 			return own.Dir
 		}

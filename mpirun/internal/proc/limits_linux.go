@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/cgroup"
+	"gompi/internal/machine"
 )
 
 // leastThreads is the number of threads of a launcher and an agent after their start, and a few
@@ -73,7 +73,7 @@ func (l limit) String() string {
 // processLimit returns the limit of this process that leaves least. root is "/", except in tests.
 func processLimit(root string) limit {
 	l := limit{left: mostCounted}
-	for g := range cgroup.Groups(root, "pids") {
+	for g := range machine.ControlGroups(root, "pids") {
 		of, ok := g.Number("pids.max", "pids.max")
 		taken, ok2 := g.Number("pids.current", "pids.current")
 		if ok && ok2 && of-taken < l.left {

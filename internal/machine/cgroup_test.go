@@ -1,4 +1,4 @@
-package cgroup
+package machine
 
 import (
 	"os"
@@ -68,24 +68,24 @@ func TestGroupsAreThoseOfTheControllerAndAllAbove(t *testing.T) {
 			"37 25 0:31 /docker/0 /again rw - cgroup cgroup rw,memory\n30 23 0:26 / /unified rw - cgroup2 cgroup2 rw\n",
 		"memory/step/memory.limit_in_bytes": "7\n", "unified/a/memory.max": "max\n",
 	})
-	want := []Group{
+	want := []ControlGroup{
 		{"/step", root + "/memory/step", false}, {"/", root + "/memory", false}, {"/", root + "/memory", false},
 		{"/a/b", root + "/unified/a/b", true}, {"/a", root + "/unified/a", true}, {"/", root + "/unified", true},
 	}
-	got := slices.Collect(Groups(root, "memory"))
+	got := slices.Collect(ControlGroups(root, "memory"))
 	if !slices.Equal(got, want) {
 		t.Fatalf("%+v\nwant %+v", got, want)
 	}
-	limit := func(g Group) (int64, bool) { return g.Number("memory.max", "memory.limit_in_bytes") }
+	limit := func(g ControlGroup) (int64, bool) { return g.Number("memory.max", "memory.limit_in_bytes") }
 	if n, ok := limit(got[0]); !ok || n != 7 {
 		t.Errorf("limit of %s: %d, %v, want 7", got[0].Name, n, ok)
 	}
-	for _, g := range []Group{got[1], got[4]} { // there is none; it is max
+	for _, g := range []ControlGroup{got[1], got[4]} { // there is none; it is max
 		if n, ok := limit(g); ok {
 			t.Errorf("limit of %s: %d, want none", g.Dir, n)
 		}
 	}
-	for g := range Groups(root, "memory") {
+	for g := range ControlGroups(root, "memory") {
 		if g != want[0] {
 			t.Errorf("%v after the walk has been left", g)
 		}

@@ -1,6 +1,4 @@
-// Package rdma reads from sysfs the InfiniBand and RoCE devices of this host, and finds the devices
-// nearest to some processors.
-package rdma
+package machine
 
 import (
 	"os"
@@ -76,9 +74,9 @@ func gid(port string) string {
 // localDistance is the distance of a memory domain to itself, as firmware reports it.
 const localDistance = 10
 
-// Nearest returns, of each fabric, the active ports whose devices are nearest to the memory domains
-// of some CPUs. A device of unknown domain counts as near.
-func Nearest(sys string, ports []Port, cpus []int) []Port {
+// NearestPorts returns, of each fabric, the active ports whose devices are nearest to the memory
+// domains of some CPUs. A device of unknown domain counts as near.
+func NearestPorts(sys string, ports []Port, cpus []int) []Port {
 	least := map[string]int{}
 	for _, p := range ports {
 		d := distance(sys, p.Node, cpus)
@@ -98,7 +96,8 @@ func Nearest(sys string, ports []Port, cpus []int) []Port {
 // distance returns the least distance of a memory domain to the domains of some CPUs.
 func distance(sys string, node int, cpus []int) int {
 	nodes := filepath.Join(sys, "devices/system/node")
-	distances := strings.Fields(read(nodes, "node"+strconv.Itoa(node), "distance")) // by domain that is online
+	// By domain that is online.
+	distances := strings.Fields(read(nodes, "node"+strconv.Itoa(node), "distance"))
 	least := -1
 	for i, other := range online(nodes) {
 		mine := list(read(nodes, "node"+strconv.Itoa(other), "cpulist"))

@@ -1,4 +1,4 @@
-package cgroup
+package machine
 
 import (
 	"math"
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// most is more processors than any machine has.
-const most = 1 << 15
+// mostCPUs is more processors than any machine has.
+const mostCPUs = 1 << 15
 
 // CPUs returns the processors' worth of time that the control groups leave this process, 0 without
 // a limit. It reads some files, which takes a fraction of a millisecond. root is "/" except in
 // tests.
 func CPUs(root string) float64 {
 	least := math.Inf(1)
-	for g := range Groups(root, "cpu") {
+	for g := range ControlGroups(root, "cpu") {
 		if cpus, ok := g.cpus(); ok {
 			least = min(least, cpus)
 		}
@@ -24,14 +24,14 @@ func CPUs(root string) float64 {
 	if math.IsInf(least, 1) {
 		return 0
 	}
-	return min(least, most)
+	return min(least, mostCPUs)
 }
 
 // WholeCPUs is CPUs, rounded up.
 func WholeCPUs(root string) int { return int(math.Ceil(CPUs(root))) }
 
 // cpus returns the processors' worth of time that one group allows.
-func (g Group) cpus() (float64, bool) {
+func (g ControlGroup) cpus() (float64, bool) {
 	time, period := g.quota()
 	t, err1 := strconv.ParseFloat(time, 64)
 	p, err2 := strconv.ParseFloat(period, 64)
@@ -42,7 +42,7 @@ func (g Group) cpus() (float64, bool) {
 }
 
 // quota returns the time that the group may use in each period, as text.
-func (g Group) quota() (time, period string) {
+func (g ControlGroup) quota() (time, period string) {
 	if g.V2 { // "150000 100000", or "max 100000"
 		time, period, _ = strings.Cut(g.word("cpu.max"), " ")
 		return time, period
@@ -50,7 +50,7 @@ func (g Group) quota() (time, period string) {
 	return g.word("cpu.cfs_quota_us"), g.word("cpu.cfs_period_us")
 }
 
-func (g Group) word(name string) string {
+func (g ControlGroup) word(name string) string {
 	data, _ := os.ReadFile(path.Join(g.Dir, name)) // an absent file is no number
 	return strings.TrimSpace(string(data))
 }

@@ -1,6 +1,4 @@
-// Package cgroup finds the control groups that limit this process, of both versions, wherever they
-// are mounted. On systems without control groups it finds none.
-package cgroup
+package machine
 
 import (
 	"iter"
@@ -11,19 +9,20 @@ import (
 	"strings"
 )
 
-// A Group is a control group: a folder of files.
-type Group struct {
+// A ControlGroup is one of the control groups that limit this process, of either version: a folder
+// of files. On systems without control groups there are none.
+type ControlGroup struct {
 	Name string // path below the topmost visible group: "/job/step"
 	Dir  string // the folder
 	V2   bool   // of the unified hierarchy
 }
 
-// Groups yields this process's groups to which the controller, "cpu" or "memory", may belong: of
-// each hierarchy its own group, and then the groups above, whose limits hold for it, too. The file
-// of a limit that is not set, or not this controller's, does not exist. root is "/" except in
-// tests.
-func Groups(root, controller string) iter.Seq[Group] {
-	return func(yield func(Group) bool) {
+// ControlGroups yields this process's groups to which the controller, "cpu" or "memory", may
+// belong: of each hierarchy its own group, and then the groups above, whose limits hold for it, too.
+// The file of a limit that is not set, or not this controller's, does not exist. root is "/" except
+// in tests.
+func ControlGroups(root, controller string) iter.Seq[ControlGroup] {
+	return func(yield func(ControlGroup) bool) {
 		data, _ := os.ReadFile(path.Join(root, "proc/self/cgroup"))
 		mounts, _ := os.ReadFile(path.Join(root, "proc/self/mountinfo"))
 		for line := range strings.Lines(string(data)) {
@@ -45,9 +44,9 @@ func Groups(root, controller string) iter.Seq[Group] {
 }
 
 // upwards yields a group and its ancestors.
-func upwards(mount, name string, v2 bool, yield func(Group) bool) bool {
+func upwards(mount, name string, v2 bool, yield func(ControlGroup) bool) bool {
 	for ; ; name = path.Dir(name) {
-		if !yield(Group{name, path.Join(mount, name), v2}) {
+		if !yield(ControlGroup{name, path.Join(mount, name), v2}) {
 			return false
 		}
 		if name == "/" {
@@ -89,7 +88,7 @@ func listed(list, word string) bool { return slices.Contains(strings.Split(list,
 
 // Number reads a file of the group with one number; the file's name differs between versions 2 and
 // 1. ok is false for other content, such as "max".
-func (g Group) Number(v2, v1 string) (int64, bool) {
+func (g ControlGroup) Number(v2, v1 string) (int64, bool) {
 	name := v1
 	if g.V2 {
 		name = v2

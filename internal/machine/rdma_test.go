@@ -1,4 +1,4 @@
-package rdma
+package machine
 
 import (
 	"os"
@@ -84,7 +84,7 @@ func TestNearestPortsAreThoseOfTheNearestDomain(t *testing.T) {
 		{nil, []string{"a:1", "b:1", "c:1"}},
 	} {
 		var got []string
-		for _, p := range Nearest(sys, Ports(sys), test.cpus) {
+		for _, p := range NearestPorts(sys, Ports(sys), test.cpus) {
 			got = append(got, p.Name())
 		}
 		if !slices.Equal(got, test.want) {
@@ -103,7 +103,7 @@ func TestPortsWithoutADomainAreNear(t *testing.T) {
 		"devices/system/node/node0/cpulist":      "0-3",
 		"devices/system/node/node0/distance":     "10",
 	})
-	if got := Nearest(sys, Ports(sys), []int{2}); len(got) != 2 {
+	if got := NearestPorts(sys, Ports(sys), []int{2}); len(got) != 2 {
 		t.Errorf("got %+v, want both", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestNearestPortsAreThoseOfEachFabric(t *testing.T) {
 		{"roce", 1, "ACTIVE", "Ethernet", "", "fe80:0000:0000:0000:0000:0000:0000:0004", 3},
 	}
 	var got []string
-	for _, p := range Nearest(host(t), ports, []int{5}) {
+	for _, p := range NearestPorts(host(t), ports, []int{5}) {
 		got = append(got, p.Name()+" of "+p.Fabric())
 	}
 	want := []string{"near:1 of InfiniBand fe80:0000:0000:0000", "other:1 of InfiniBand fe80:0000:0000:0007", "roce:1 of RoCE"}

@@ -1,4 +1,4 @@
-package cgroup
+package machine
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type Kills struct {
 // WatchKills finds the count below root, which is "/" except in tests: in this process's control
 // group, of either version, or in one above, else the machine's.
 func WatchKills(root string) Kills {
-	for g := range Groups(root, "memory") {
+	for g := range ControlGroups(root, "memory") {
 		file := path.Join(g.Dir, "memory.oom_control")
 		if g.V2 {
 			file = path.Join(g.Dir, "memory.events")
