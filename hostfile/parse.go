@@ -5,8 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"gompi/internal/textfile"
 )
 
 // largestFile bounds the input of Parse, in bytes: 256 for each of MaxHosts.
@@ -27,7 +25,7 @@ func Parse(name string, r io.Reader) (List, error) {
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return List{}, &Error{File: name, Msg: "the file is in UTF-16: want UTF-8"}
 	}
-	if err := textfile.Check(data); err != nil {
+	if err := CheckText(data); err != nil {
 		return List{}, &Error{File: name, Msg: err.Error() + ": want a list of hosts"}
 	}
 	p := newParser(name)

@@ -32,7 +32,6 @@ var rules = []rule{
 	{"internal/atomicfile", nil},
 	{"internal/env", nil},
 	{"internal/version", nil},
-	{"internal/textfile", nil},
 	{"internal/cli", []string{"internal/version"}},
 	{"internal/poll", nil},
 	{"internal/machine", []string{"internal/env", "internal/atomicfile"}},
@@ -101,10 +100,10 @@ var rules = []rule{
 	{"cudaops/topo", nil},
 	{"cudaops/cudatest", []string{"internal/env", "internal/stress"}},
 	{"cudaops", []string{"internal/env"}}, // not comm: they meet in mem.Buffer and mem.Space
-	{"hostfile", []string{"internal/textfile"}},
-	{"mpirun/internal/plan", []string{"hostfile", "internal/cli", "internal/textfile", "internal/seg"}}, // of seg how many ranks a host has
+	{"hostfile", nil},
+	{"mpirun/internal/plan", []string{"hostfile", "internal/cli", "internal/seg"}}, // of seg how many ranks a host has
 	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
-	{"mpirun/internal/cmdline", []string{"internal/textfile", "internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
+	{"mpirun/internal/cmdline", []string{"hostfile", "internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
 	{"mpirun/internal/manual", []string{"internal/cli", "internal/version", "mpirun/internal/cmdline"}},
 	{"mpirun/internal/pattern", nil},
 	{"mpirun/internal/stdio", nil},

@@ -5,8 +5,8 @@ import (
 	"os"
 	"strings"
 
+	"gompi/hostfile"
 	"gompi/internal/cli"
-	"gompi/internal/textfile"
 )
 
 // readAppFile reads the file of -app, which replaces the programs on the command line. It parses
@@ -21,7 +21,7 @@ func (p *parser) readAppFile(set *cli.Set, rest []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-app: %w", err)
 	}
-	if err := textfile.Check(text); err != nil {
+	if err := hostfile.CheckText(text); err != nil {
 		return nil, fmt.Errorf("-app %s: %w: want a line for each program, as in: -np 2 ./prog", file, err)
 	}
 	args, err := appLine(file, string(text))

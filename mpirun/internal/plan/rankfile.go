@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"gompi/hostfile"
-	"gompi/internal/textfile"
 )
 
 // A Rankfile names the host and the cores of each rank of a job, as Open MPI's rankfiles do.
@@ -31,7 +30,7 @@ type rankLine struct {
 // ParseRankfile reads the file called name. Comments begin with #. Each rank from 0 on must have
 // a line.
 func ParseRankfile(name string, text []byte) (*Rankfile, error) {
-	if err := textfile.Check(text); err != nil {
+	if err := hostfile.CheckText(text); err != nil {
 		return nil, fmt.Errorf("%s: %w: want lines as in: rank 0=node01 slot=0-3", name, err)
 	}
 	f := &Rankfile{name: name}

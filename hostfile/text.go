@@ -1,6 +1,4 @@
-// Package textfile distinguishes files that people have typed from programs and other data given in
-// their place.
-package textfile
+package hostfile
 
 import (
 	"bytes"
@@ -9,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Check returns an error for data that is no text, since it holds a zero byte. The error quotes no
-// more than a few letters of the data.
-func Check(data []byte) error {
+// CheckText returns an error for data that is no text, since it holds a zero byte: often a program
+// given in place of a file of hosts. The error quotes no more than a few letters of the data.
+func CheckText(data []byte) error {
 	if bytes.IndexByte(data, 0) < 0 {
 		return nil
 	}
