@@ -68,10 +68,9 @@ var rules = []rule{
 	{"mpi/internal/windows", []string{"internal/core/.", "internal/core/rma", "internal/core/lease", "mpi/internal/abi", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/attrs", "mpi/internal/datatype", "mpi/internal/dtypes", "mpi/internal/ops", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table"}},
 	{"mpi/internal/files", []string{"internal/core/.", "internal/core/layout", "mpi/internal/abi", "mpi/internal/datatype", "mpi/internal/errs", "mpi/internal/infos", "mpi/internal/dtypes", "mpi/internal/comms", "mpi/internal/p2p", "mpi/internal/table", "internal/core/call"}},
 	{"mpi/internal", nil}, // not comm: the packages below are over it
-	{"internal/core/trial", nil},
 	{"internal/core/coll", []string{"internal/core/call", "internal/core/path"}},
 	{"internal/core/hier", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmcoll"}},
-	{"internal/core/payload", []string{"internal/core/peers", "internal/core/trial", "transport", "internal/fifo"}}, // not whose messages it moves
+	{"internal/core/payload", []string{"internal/core/peers", "internal/core/path", "transport", "internal/fifo"}}, // not whose messages it moves
 	{"internal/core/peers", []string{"transport"}},                                                                  // not the purpose of frames
 	{"internal/core/record", []string{"internal/core/progress", "internal/seg"}},
 	{"internal/core/liveness", []string{"internal/core/peers", "internal/core/record", "internal/core/progress", "internal/core/call", "transport", "internal/fifo", "internal/boot", "internal/seg"}}, // not the operations that it ends
@@ -79,7 +78,7 @@ var rules = []rule{
 	{"internal/core/round", []string{"internal/core/message", "internal/core/lease", "internal/core/payload", "internal/core/peers", "internal/core/liveness", "internal/core/record", "internal/core/progress", "internal/core/call", "internal/core/coll", "internal/core/shmsync", "transport", "internal/fifo", "internal/seg"}},
 	{"internal/core/shmsync/shmsynctest", []string{"internal/core/shmsync", "internal/stress"}},
 	{"internal/core/shmsync", nil}, // not even collectives: it knows steps
-	{"internal/core/shmcoll", []string{"internal/core/trial", "internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmsync", "internal/seg"}},
+	{"internal/core/shmcoll", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmsync", "internal/seg"}},
 	{"internal/core/exec", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/hier", "internal/core/shmcoll", "internal/core/round"}},
 	{"comm/topology", []string{"comm/.", "internal/core/.", "internal/core/topology"}},
 	{"internal/core/rma", []string{"internal/core/.", "internal/core/lease", "internal/core/layout", "internal/core/call"}},

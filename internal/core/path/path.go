@@ -115,7 +115,7 @@ func (p Chunk) Of(n int) int {
 
 // A KernelCopy says, where the kernel can copy from rank to rank, whether calls go through the
 // kernel or take the Path Otherwise. No other choice is made after For: the faster Path depends
-// on the cores that the ranks run on, and package trial times both now and then.
+// on the cores that the ranks run on, and a Trial times both now and then.
 type KernelCopy struct {
 	First bool // calls go through the kernel at first
 	Tries bool // trials may change that

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"time"
 
-	"gompi/internal/core/trial"
+	"gompi/internal/core/path"
 )
 
 // Ways are a receiver's trials of long messages from a peer of its host, between ordinary memory,
@@ -13,9 +13,9 @@ import (
 // receiver chooses by its trials. Only messages without an earlier pending message are timed,
 // from the receiver's request until all has arrived.
 type Ways struct {
-	trials [64]trial.Trial
+	trials [64]path.Trial
 	open   int // messages under way that have the choice
-	part   trial.Part
+	turn   path.Turn
 	start  time.Time // of the message that is timed
 }
 
@@ -46,20 +46,20 @@ func (w *Ways) Choose(l *Lengths, size int) (fetch bool, c Choice) {
 	if size < l.TriesFrom || !first {
 		return t.Cross, Untimed
 	}
-	part := t.Next()
+	turn := t.Next()
 	c = Untimed
-	switch part {
-	case trial.Report:
+	switch turn {
+	case path.Conclude:
 		t.Decide(t.Times(), size)
-	case trial.Present, trial.Other:
-		w.part, w.start, c = part, time.Now(), Timed
+	case path.TimePresent, path.TimeOther:
+		w.turn, w.start, c = turn, time.Now(), Timed
 	}
-	return t.Crosses(part), c
+	return t.Crosses(turn), c
 }
 
 // End ends a message of size bytes that has had the choice.
 func (w *Ways) End(c Choice, size int, err error) {
 	if w.open--; c == Timed && err == nil {
-		w.trials[bits.Len(uint(size))].Note(w.part, time.Since(w.start))
+		w.trials[bits.Len(uint(size))].Note(w.turn, time.Since(w.start))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/core/call"
 	"gompi/internal/core/path"
-	"gompi/internal/core/trial"
 )
 
 // Members try whether calls of the same kind and similar length are faster through the kernel:
@@ -18,19 +17,19 @@ import (
 
 // trials are by kind, nil before the first call of a kind, and by length of the vector, as a
 // power of two.
-type trials [calls.Count]*[64]trial.Trial
+type trials [calls.Count]*[64]path.Trial
 
 // A timing is of a call that a trial times.
 type timing struct {
-	of    *trial.Trial // nil if not timed
-	part  trial.Part
+	of    *path.Trial // nil if not timed
+	turn  path.Turn
 	start time.Time
 }
 
 // end notes how long the call has taken.
 func (t *timing) end() {
 	if t.of != nil {
-		t.of.Note(t.part, time.Since(t.start))
+		t.of.Note(t.turn, time.Since(t.start))
 	}
 }
 
@@ -40,26 +39,26 @@ func (c *Collectives) faster(k path.KernelCopy, o *call.Call, timed *timing) (cr
 	bytes := c.paths.Payload(o)
 	ofKind := &c.trials[o.Kind]
 	if *ofKind == nil {
-		*ofKind = new([64]trial.Trial)
+		*ofKind = new([64]path.Trial)
 	}
 	t := &(*ofKind)[bits.Len(uint(bytes))]
 	if t.Begin(k.First, bytes); !k.Tries {
 		return t.Cross, nil
 	}
-	part := t.Next()
-	switch part {
-	case trial.Report:
+	turn := t.Next()
+	switch turn {
+	case path.Conclude:
 		err = c.exchangeTimes(t, bytes)
-	case trial.Present, trial.Other:
+	case path.TimePresent, path.TimeOther:
 		if err = c.Barrier(); err == nil {
-			*timed = timing{t, part, time.Now()}
+			*timed = timing{t, turn, time.Now()}
 		}
 	}
-	return t.Crosses(part), err
+	return t.Crosses(turn), err
 }
 
 // exchangeTimes exchanges the times of a trial, and ends the trial.
-func (c *Collectives) exchangeTimes(t *trial.Trial, bytes int) error {
+func (c *Collectives) exchangeTimes(t *path.Trial, bytes int) error {
 	mine := t.Times()
 	const size = int(unsafe.Sizeof(mine))
 	s, err := c.Exchange((*[size]byte)(unsafe.Pointer(&mine))[:], true)
@@ -68,7 +67,7 @@ func (c *Collectives) exchangeTimes(t *trial.Trial, bytes int) error {
 	}
 	slowest := mine
 	for j := range c.Size() {
-		times := (*trial.Times)(unsafe.Pointer(unsafe.SliceData(c.Payload(j, s, 0, size))))
+		times := (*path.Times)(unsafe.Pointer(unsafe.SliceData(c.Payload(j, s, 0, size))))
 		for way := range times {
 			slowest[way] = max(slowest[way], times[way])
 		}

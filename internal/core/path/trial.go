@@ -1,12 +1,4 @@
-// Package trial finds the faster of two paths at present, by timing both from time to time: a
-// single copy by the kernel from process to process, or two copies through shared memory.
-//
-// The faster path depends on the processors and their placement, which changes in virtual
-// machines. (np=2 on two processors of an AMD EPYC, through shared memory and by the kernel. Far:
-// bcast of 64 KiB 11.0 and 4.7 us, of 1 MiB 116 and 42, of 16 MiB 1.7 and 1.0 ms; allgather of 64
-// KiB 16.0 and 7.8 us, of 1 MiB 175 and 109. Near: bcast of 1 MiB 24 and 43 us, allgather 58 and
-// 97.)
-package trial
+package path
 
 import "time"
 
@@ -26,7 +18,15 @@ const (
 	warm, mostWarming = 2 << 20, 32
 )
 
-// A Trial is the state of the calls of a kind and of similar length.
+// A Trial finds the faster of two paths at present, by timing both from time to time: a single copy
+// by the kernel from process to process, or two copies through shared memory. It is the state of
+// the calls of a kind and of similar length.
+//
+// The faster path depends on the processors and their placement, which changes in virtual
+// machines. (np=2 on two processors of an AMD EPYC, through shared memory and by the kernel. Far:
+// bcast of 64 KiB 11.0 and 4.7 us, of 1 MiB 116 and 42, of 16 MiB 1.7 and 1.0 ms; allgather of 64
+// KiB 16.0 and 7.8 us, of 1 MiB 175 and 109. Near: bcast of 1 MiB 24 and 43 us, allgather 58 and
+// 97.)
 type Trial struct {
 	Cross   bool // the way that calls go
 	begun   bool
@@ -41,15 +41,15 @@ type Trial struct {
 // Times are nanoseconds: of the present way, and of the other.
 type Times [2]int64
 
-// A Part is the role of a call in a trial.
-type Part int8
+// A Turn is the role of a call in a trial.
+type Turn int8
 
 const (
-	Present Part = iota // time the present way
-	Other               // time the other way
-	None
-	WarmUp // go the other way
-	Report // exchange the times, and decide
+	TimePresent Turn = iota // time the present way
+	TimeOther               // time the other way
+	Untimed
+	WarmUp   // go the other way
+	Conclude // exchange the times, and decide
 )
 
 // Begin sets the way that calls of this many bytes go at first, and when the first trial is, unless
@@ -65,27 +65,27 @@ func (t *Trial) Begin(cross bool, bytes int) {
 	t.after = t.least
 }
 
-// Next counts a call, and returns its Part.
-func (t *Trial) Next() Part {
+// Next counts a call, and returns its Turn.
+func (t *Trial) Next() Turn {
 	t.calls++
 	switch i := t.calls - t.after; {
 	case i <= 0:
-		return None
+		return Untimed
 	case i <= samples:
-		return Present
+		return TimePresent
 	case i <= samples+t.warming:
 		return WarmUp
 	case i <= samples+t.warming+samples:
-		return Other
+		return TimeOther
 	}
-	return Report
+	return Conclude
 }
 
-// Crosses reports whether a call goes the other way, by its Part.
-func (t *Trial) Crosses(p Part) (cross bool) { return t.Cross != (p == WarmUp || p == Other) }
+// Crosses reports whether a call goes the other way, by its Turn.
+func (t *Trial) Crosses(p Turn) (cross bool) { return t.Cross != (p == WarmUp || p == TimeOther) }
 
-// Note notes the duration of a Present or Other call. Failed calls are not noted.
-func (t *Trial) Note(p Part, took time.Duration) {
+// Note notes the duration of a TimePresent or TimeOther call. Failed calls are not noted.
+func (t *Trial) Note(p Turn, took time.Duration) {
 	if ns := int64(took); t.times[p] == 0 || ns < t.times[p] {
 		t.times[p] = max(ns, 1)
 	}
@@ -99,7 +99,7 @@ func (t *Trial) Times() Times { return t.times }
 // a noted time.
 func (t *Trial) Decide(slowest Times, bytes int) {
 	t.calls, t.times = 0, Times{}
-	faster := slowest[Other] > 0 && slowest[Other]*100 < slowest[Present]*worth
+	faster := slowest[TimeOther] > 0 && slowest[TimeOther]*100 < slowest[TimePresent]*worth
 	switch {
 	case faster && !t.confirm:
 		t.confirm, t.after = true, 0

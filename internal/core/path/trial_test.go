@@ -1,4 +1,4 @@
-package trial
+package path
 
 import (
 	"testing"
@@ -10,17 +10,17 @@ import (
 func (t *Trial) makeCalls(n int, copied, crossed time.Duration) (cross int) {
 	for range n {
 		switch p := t.Next(); p {
-		case Report:
+		case Conclude:
 			t.Decide(t.times, 1<<20)
 			fallthrough
-		case None:
+		case Untimed:
 			if t.Cross {
 				cross++
 			}
 		case WarmUp:
 		default:
 			took := copied
-			if t.Cross == (p == Present) {
+			if t.Cross == (p == TimePresent) {
 				took = crossed
 			}
 			t.Note(p, took)
@@ -54,9 +54,9 @@ func TestOneSlowCallDecidesNothing(t *testing.T) {
 		var x Trial
 		x.Begin(false, bytes)
 		for range 3 {
-			var parts [Report + 1]int
-			for p := x.Next(); p != Report; p = x.Next() {
-				if parts[p]++; p > Other {
+			var parts [Conclude + 1]int
+			for p := x.Next(); p != Conclude; p = x.Next() {
+				if parts[p]++; p > TimeOther {
 					continue
 				}
 				took := time.Duration(100)
@@ -65,7 +65,7 @@ func TestOneSlowCallDecidesNothing(t *testing.T) {
 				}
 				x.Note(p, took)
 			}
-			if x.times != (Times{100, 100}) || parts[Present] != samples || parts[Other] != samples || parts[WarmUp] != min(warm/bytes, mostWarming) {
+			if x.times != (Times{100, 100}) || parts[TimePresent] != samples || parts[TimeOther] != samples || parts[WarmUp] != min(warm/bytes, mostWarming) {
 				t.Fatalf("%d bytes: parts %d with times %d", bytes, parts, x.times)
 			}
 			if x.Decide(x.times, bytes); x.Cross {
