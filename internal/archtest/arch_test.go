@@ -51,8 +51,7 @@ var rules = []rule{
 	{"internal/core/progress", nil}, // not even transport: it polls whatever there is
 	{"internal/core/call", nil},
 	{"internal/core/path", []string{"internal/core/call"}}, // pure: who chooses does nothing else
-	{"internal/core/card", []string{"internal/core/path", "internal/boot", "internal/machine"}},
-	{"internal/core/network", []string{"internal/core/card", "internal/core/path", "internal/core/progress", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll"}}, // not messages
+	{"internal/core/network", []string{"internal/machine", "internal/core/path", "internal/core/progress", "transport", "internal/boot", "internal/seg", "internal/env", "internal/poll"}}, // not messages
 	{"internal/core/layout", nil},
 	{"mpi/internal/datatype", []string{"internal/core/layout"}}, // not messages
 	{"mpi/internal/table", nil},

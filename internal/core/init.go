@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"gompi/internal/boot"
-	"gompi/internal/core/card"
 	"gompi/internal/core/exec"
 	"gompi/internal/core/liveness"
 	"gompi/internal/core/message"
@@ -269,7 +268,7 @@ func (cfg settings) exchangeCards(ctx context.Context, f network.Connection, p *
 			return m, err
 		}
 	}
-	all, late, err := card.Decode(encoded, info.Size)
+	all, late, err := network.DecodeCards(encoded, info.Size)
 	if err != nil {
 		return m, err
 	}
@@ -291,9 +290,9 @@ func (cfg settings) exchangeCards(ctx context.Context, f network.Connection, p *
 
 // card returns this rank's card for all ranks. block is the block of shared memory that it has
 // taken.
-func (cfg settings) card(f network.Connection, block shmsync.Token) (card.Card, error) {
+func (cfg settings) card(f network.Connection, block shmsync.Token) (network.Card, error) {
 	info := f.Boot.Info()
-	c := card.Mine(info.Nodes)
+	c := network.NewCard(info.Nodes)
 	c.Block, c.Devices, c.NCCL = uint64(block), mem.MayHaveDevices(), cfg.CUDA != ""
 	if f.Card != nil {
 		c.Transport = f.Card()

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"gompi/internal/boot/wire"
-	"gompi/internal/core/card"
 	"gompi/internal/core/liveness"
+	"gompi/internal/core/network"
 	"gompi/internal/core/path"
 	"gompi/internal/world"
 )
@@ -31,7 +31,7 @@ func (p *process) admit(o *wire.Outcome) error {
 		if p.admits == nil {
 			return errors.New("this rank reaches no ranks that come later")
 		}
-		late, err := card.DecodeOne(r.Card)
+		late, err := network.DecodeCard(r.Card)
 		if err != nil {
 			return fmt.Errorf("rank %d, in the place of %d: %w", r.By, r.Dead, err)
 		}

@@ -1,6 +1,8 @@
-// Package network connects a rank to the other ranks of its job. Each transport has a file here,
-// which opens it and encodes its part of the rank's card, and is an entry of ways. A message takes
-// the first transport that reaches its receiver.
+// Package network connects a rank to the other ranks of its job. Ranks exchange Cards in Init
+// through the launcher, and draw common conclusions (card.go): whether ranks outnumber their
+// processors, which ranks may have buffers on devices, and which rules choose Paths. Each transport
+// has a file here, which opens it and encodes its part of the Card, and is an entry of ways. A
+// message takes the first transport that reaches its receiver.
 package network
 
 import (
@@ -10,7 +12,6 @@ import (
 	"runtime"
 
 	"gompi/internal/boot"
-	"gompi/internal/core/card"
 	"gompi/internal/core/progress"
 	"gompi/internal/env"
 	"gompi/internal/poll"
@@ -171,7 +172,7 @@ func appendField(b, field []byte) []byte {
 // cutField returns the field that b begins with, nil if empty, and the rest of b.
 func cutField(b []byte) (field, rest []byte, err error) {
 	if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
-		return nil, nil, card.ErrCard
+		return nil, nil, ErrCard
 	}
 	n := 2 + int(binary.LittleEndian.Uint16(b))
 	if n > 2 {

@@ -1,4 +1,4 @@
-package card
+package network
 
 import (
 	"bytes"
@@ -25,9 +25,9 @@ func (cs Cards) Monitor(info *boot.Info, own Card) func() bool {
 	return loadMonitor{cs, own, info, "/", affinity}.notOversubscribed
 }
 
-// Mine returns a Card with this rank's processors. In jobs on several nodes the Card also has the
-// machine.
-func Mine(nodes int) Card {
+// NewCard returns a Card with this rank's processors. In jobs on several nodes the Card also has
+// the machine.
+func NewCard(nodes int) Card {
 	c := Card{CPUs: affinity(), Quota: machine.WholeCPUs("/"), Clock: clock()}
 	if nodes > 1 {
 		c.Machine = machineID()

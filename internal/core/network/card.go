@@ -1,7 +1,4 @@
-// Package card holds the Cards that ranks exchange in Init through the launcher, and the common
-// conclusions from them: whether ranks outnumber their processors, which ranks may have buffers
-// on devices, and which rules choose Paths.
-package card
+package network
 
 import (
 	"bytes"
@@ -55,7 +52,8 @@ func (c Card) Encode() []byte {
 	return append(b, c.Transport...)
 }
 
-func decode(b []byte) (c Card, err error) {
+// DecodeCard decodes the Card of a single rank.
+func DecodeCard(b []byte) (c Card, err error) {
 	if len(b) < 19 || b[10] > hasDevices|wantsLibrary {
 		return c, ErrCard
 	}
@@ -78,23 +76,20 @@ func decode(b []byte) (c Card, err error) {
 // Cards are the Cards of all ranks, by rank.
 type Cards []Card
 
-// Decode decodes the Cards of all ranks of a job of a size, and of replacements for lost ranks. A
-// replacement's Card is empty until its rank has started.
-func Decode(encoded [][]byte, size int) (all, late Cards, err error) {
+// DecodeCards decodes the Cards of all ranks of a job of a size, and of replacements for lost ranks.
+// A replacement's Card is empty until its rank has started.
+func DecodeCards(encoded [][]byte, size int) (all, late Cards, err error) {
 	cs := make(Cards, len(encoded))
 	for r, b := range encoded {
 		if r >= size && len(b) == 0 {
 			continue
 		}
-		if cs[r], err = decode(b); err != nil {
+		if cs[r], err = DecodeCard(b); err != nil {
 			return nil, nil, err
 		}
 	}
 	return cs[:size:size], cs[size:], nil
 }
-
-// DecodeOne decodes the Card of a single rank.
-func DecodeOne(b []byte) (Card, error) { return decode(b) }
 
 // Transports returns the parts of the transports, by rank.
 func (cs Cards) Transports() [][]byte {

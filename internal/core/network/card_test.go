@@ -1,4 +1,4 @@
-package card
+package network
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ func TestCardsSurviveTheirTrip(t *testing.T) {
 		{Rules: new(path.Rules).Encode(), Transport: []byte("10.0.0.1:4000")},
 		{CPUs: make(CPUs, 128), Quota: 65535, Machine: []byte("12345678"), Rules: []byte{0}, Transport: make([]byte, 500)},
 	} {
-		got, err := decode(c.Encode())
+		got, err := DecodeCard(c.Encode())
 		if err != nil || !bytes.Equal(got.CPUs, c.CPUs) || got.Quota != c.Quota || got.Clock != c.Clock || got.Devices != c.Devices || !bytes.Equal(got.Machine, c.Machine) || !bytes.Equal(got.Rules, c.Rules) || !bytes.Equal(got.Transport, c.Transport) {
 			t.Errorf("%+v became %+v (%v)", c, got, err)
 		}
@@ -26,7 +26,7 @@ func TestCardsSurviveTheirTrip(t *testing.T) {
 func TestShortCardsAreRefused(t *testing.T) {
 	whole := Card{CPUs: CPUs{1}, Rules: []byte{2, 3}}.Encode()
 	for n := range len(whole) {
-		if _, err := decode(whole[:n]); err == nil {
+		if _, err := DecodeCard(whole[:n]); err == nil {
 			t.Errorf("%d of %d bytes were accepted", n, len(whole))
 		}
 	}
@@ -36,7 +36,7 @@ func FuzzCard(f *testing.F) {
 	f.Add(Card{}.Encode())
 	f.Add(Card{CPUs: CPUs{3}, Quota: 2, Machine: []byte("m"), Rules: new(path.Rules).Encode(), Transport: []byte("x")}.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := decode(b)
+		c, err := DecodeCard(b)
 		if err != nil {
 			return
 		}

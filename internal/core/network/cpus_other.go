@@ -1,6 +1,6 @@
 //go:build !linux
 
-package card
+package network
 
 func affinity() CPUs { return nil }
 
