@@ -6,13 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"gompi/comm/gompi_torch/torchtest"
 )
 
 // A rank 0 of several that works alone says so, once, and nobody else says anything.
 func TestTorchRanksThatWorkAloneAreReported(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
 		t.Skip("this torch calls nobody when it is imported")
 	}

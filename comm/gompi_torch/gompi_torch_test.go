@@ -14,17 +14,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"gompi/comm/gompi_torch/torchtest"
 )
 
 // The tests of gompi_torch, by scripts in its folder tests. make torch installs it and runs them.
 
-type bed struct{ torchtest.Bed }
+type bed struct{ Bed }
 
 func torchBed(t *testing.T) bed {
 	t.Helper()
-	return bed{torchtest.New(t)}
+	return bed{NewBed(t)}
 }
 
 // script is Run for a script of the tests and as many ranks, with flags of gompirun before it.
@@ -77,7 +75,7 @@ func TestTorchCollectivesAreGloos(t *testing.T) {
 		output, status := b.RunGloo(t, b.argv(np, nil, "collectives.py")...)
 		tell(t, np, "results are right", output, status)
 	}
-	output, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "collectives.py")...)
+	output, status := b.RunGloo(t, b.argv(4, TwoHosts(t), "collectives.py")...)
 	tell(t, 4, "results are right", output, status)
 }
 
@@ -91,7 +89,7 @@ func TestTorchTrainsAsWithGloo(t *testing.T) {
 		}
 		tell(t, np, end, output, status)
 	}
-	output, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "ddp.py")...)
+	output, status := b.RunGloo(t, b.argv(4, TwoHosts(t), "ddp.py")...)
 	tell(t, 4, "gradients in the heap: .*", output, status)
 	output, status = b.torchrun(t, 2, "ddp.py")
 	tell(t, 2, "gradients in the heap: True", output, status)

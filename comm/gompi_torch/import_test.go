@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"gompi/comm/gompi_torch/torchtest"
 )
 
 const (
@@ -22,7 +20,7 @@ const (
 
 // copyOf returns a folder for PYTHONPATH with a copy of the installed gompi_torch, and the
 // package's folder in it.
-func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
+func copyOf(t *testing.T, b Bed) (root, pkg string) {
 	t.Helper()
 	output, status := b.Run(t, b.Python, "-c", "import importlib.util as u; print(u.find_spec('gompi_torch').submodule_search_locations[0])")
 	if status != 0 {
@@ -39,7 +37,7 @@ func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
 
 // Whatever is wrong with gompi_torch, torch can be imported, and users of gompi_torch are told.
 func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	compiled := pathOfCompiled(t, b)
 	write := func(name, text string) func(t *testing.T, pkg string) string {
 		return func(t *testing.T, pkg string) string { return writeFile(t, filepath.Join(pkg, name), text) }
@@ -73,7 +71,7 @@ func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 
 // reports fails the test unless the users of gompi_torch are told the fault, while a mere import
 // neither tells nor fails. It tries all ways to use gompi_torch, or only ways that start no job.
-func reports(t *testing.T, b torchtest.Bed, env []string, want string, all bool) {
+func reports(t *testing.T, b Bed, env []string, want string, all bool) {
 	t.Helper()
 	for i, run := range []struct {
 		argv   []string
@@ -98,7 +96,7 @@ func reports(t *testing.T, b torchtest.Bed, env []string, want string, all bool)
 
 // Nor is there a word where gompi_torch cannot even be imported.
 func TestTorchIsImportedWithoutThePackage(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	root, pkg := copyOf(t, b)
 	if err := os.WriteFile(filepath.Join(pkg, "__init__.py"), []byte("raise SystemError('no')\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -117,7 +115,7 @@ func TestTorchIsImportedWithoutThePackage(t *testing.T) {
 }
 
 func TestTorchFindsTheBackendByItself(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
 		t.Skip("this torch looks for no backends of others: scripts import gompi_torch")
 	}
@@ -132,7 +130,7 @@ print(hasattr(Backend, "_ensure_backend_registered") == ("gompi_torch" not in sy
 }
 
 func TestTorchOfUntestedVersionsIsReported(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	const ask = `from gompi_torch import _versions as v
 print(v.too_new("2.99.0a0+git"), v.too_old("1.12.1"), [v.too_new(x) + v.too_old(x) for x in ("1.13.0a0", "2.6.0+cu124", "2.15.1")], sep="|")`
 	output, status := b.Run(t, b.Python, "-c", ask)
@@ -150,7 +148,7 @@ print(v.too_new("2.99.0a0+git"), v.too_old("1.12.1"), [v.too_new(x) + v.too_old(
 
 // `python -m gompi_torch` alone prints the versions.
 func TestTorchVersionsAreReported(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	output, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m", "gompi_torch")
 	const want = `^gompi_torch (\S+), .*/gompi_torch
 compiled: +/\S+/gompi/gompi_torch-\S+-torch-\d\S+\.so

@@ -12,12 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"gompi/comm/gompi_torch/torchtest"
 )
 
 // pathOfCompiled returns the path of the compiled C++ part.
-func pathOfCompiled(t *testing.T, b torchtest.Bed) string {
+func pathOfCompiled(t *testing.T, b Bed) string {
 	t.Helper()
 	output, status := b.Run(t, b.Python, "-c", "from gompi_torch import _compile; print(_compile.path())")
 	if status != 0 {
@@ -55,7 +53,7 @@ func filesOf(t *testing.T, folder string) (names []string) {
 }
 
 // withoutGompi is a folder with all packages that lie beside torch, except for gompi's.
-func withoutGompi(t *testing.T, b torchtest.Bed) string {
+func withoutGompi(t *testing.T, b Bed) string {
 	t.Helper()
 	output, status := b.Run(t, b.Python, "-c", "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))")
 	if status != 0 {
@@ -76,7 +74,7 @@ func withoutGompi(t *testing.T, b torchtest.Bed) string {
 // The wheel is all that a Python with torch needs: its C++ part is compiled once, though two ranks
 // start, and found by the next job. To uninstall it leaves the cache alone.
 func TestTorchWheelCompilesOnce(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	wheels, _ := filepath.Glob("../../dist/gompi-*.whl")
 	if len(wheels) != 1 {
 		t.Fatalf("%q: want the wheel that make wheel makes", wheels)
@@ -130,7 +128,7 @@ func fakeCompiler(t *testing.T, lines string) (env []string, cache string) {
 
 // Processes that come while another compiles wait, and take the result.
 func TestTorchIsCompiledByOneProcess(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	env, cache := fakeCompiler(t, "echo compiles >>log\ncp "+pathOfCompiled(t, b)+" $out\n")
 	output, status := b.Run(t, append(env, b.Gompirun, "-oversubscribe", "-np", "4", b.Python, "-m", "gompi_torch", "--build")...)
 	log, err := os.ReadFile(filepath.Join(cache, "log"))
@@ -141,7 +139,7 @@ func TestTorchIsCompiledByOneProcess(t *testing.T) {
 
 // A process that is killed while it compiles leaves no file by the name in use, and no lock.
 func TestTorchIsCompiledAfterAKill(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	const killed = `if mkdir first; then
 	echo a part >$out
 	kill -KILL $PPID
@@ -168,7 +166,7 @@ cp `
 
 // If the compiler fails, its output and a remedy are reported.
 func TestTorchSaysWhyItIsNotCompiled(t *testing.T) {
-	b := torchtest.New(t)
+	b := NewBed(t)
 	env, cache := fakeCompiler(t, "seq 30; echo no such header\necho a part >$out\nexit 3\n")
 	output, status := b.Run(t, append(env, b.Python, "-m", "gompi_torch", "--build")...)
 	const want = `(?s)RuntimeError: gompi_torch: \S+/env A=1 \S+/c\+\+ failed with status 3; its last lines:\n    12\n.*\n    30\n    no such header\n` +

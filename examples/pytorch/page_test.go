@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/comm/gompi_torch/torchtest"
+	gompitorch "gompi/comm/gompi_torch"
 	"gompi/internal/stress"
 )
 
@@ -119,7 +119,7 @@ func TestLinesOfTheSeedsPageRun(t *testing.T) {
 }
 
 func TestTorchLineOfTheSeedsPageRuns(t *testing.T) {
-	d := newDesk(t, filepath.Dir(torchtest.New(t).Python))
+	d := newDesk(t, filepath.Dir(gompitorch.NewBed(t).Python))
 	count := 0
 	for _, line := range pageLines(t) {
 		if _, gompi := wantsTorch(line); gompi || strings.HasSuffix(line, "-gen") {

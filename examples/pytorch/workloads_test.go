@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/comm/gompi_torch/torchtest"
+	gompitorch "gompi/comm/gompi_torch"
 )
 
 // A workload is a training that has a Go program and a script, which read the same files.
@@ -126,7 +126,7 @@ func TestScriptsCountNodesAndKeepTheBest(t *testing.T) {
 	dir := t.TempDir()
 	w := workloads[2]
 	script := append(w.generate(t), "--batch-per", "node", "--batch", "100", "3", "1", "--keep-best", "--snapshot", filepath.Join(dir, "s"))
-	out := run("gompirun", append(append([]string{"-oversubscribe", "-np", "3"}, torchtest.TwoHosts(t)...), script...)...)
+	out := run("gompirun", append(append([]string{"-oversubscribe", "-np", "3"}, gompitorch.TwoHosts(t)...), script...)...)
 	if !strings.Contains(out, "run: steps of 200 samples of all 3 ranks, --batch 100 per node") {
 		t.Errorf("want 200 samples for two hosts:\n%s", out)
 	}
@@ -145,7 +145,7 @@ func TestScriptsCountNodesAndKeepTheBest(t *testing.T) {
 }
 
 func TestTorchWorkloadsTrainAsWithGloo(t *testing.T) {
-	b := torchtest.New(t)
+	b := gompitorch.NewBed(t)
 	for _, w := range workloads {
 		script := append(w.generate(t), "2")
 		script[0] = filepath.Join(".", script[0])

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package torchtest runs scripts in a Python that has gompi_torch: make torch names it.
-package torchtest
+// Package gompitorch is the Go side of the tests of gompi_torch, which is C++ and Python: it runs
+// scripts in a Python that has gompi_torch. make torch names the Python.
+package gompitorch
 
 import (
 	"context"
@@ -21,9 +22,9 @@ const Python = "GOMPI_TORCH_PYTHON"
 // A Bed has what the scripts are run with: gompirun, as make has built it, and the Python.
 type Bed struct{ Gompirun, Python string }
 
-// New returns the bed of a package that lies two folders below the top. It skips the test where
+// NewBed returns the bed of a package that lies two folders below the top. It skips the test where
 // make torch has named no Python.
-func New(t *testing.T) Bed {
+func NewBed(t *testing.T) Bed {
 	t.Helper()
 	python := os.Getenv(Python)
 	if python == "" {
