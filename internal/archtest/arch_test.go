@@ -70,7 +70,7 @@ var rules = []rule{
 	{"internal/core/coll", []string{"internal/core/call", "internal/core/path"}},
 	{"internal/core/hier", []string{"internal/core/call", "internal/core/path", "internal/core/coll", "internal/core/shmcoll"}},
 	{"internal/core/payload", []string{"internal/core/peers", "internal/core/path", "transport", "internal/fifo"}}, // not whose messages it moves
-	{"internal/core/peers", []string{"transport"}},                                                                  // not the purpose of frames
+	{"internal/core/peers", []string{"transport"}},                                                                 // not the purpose of frames
 	{"internal/core/record", []string{"internal/core/progress", "internal/seg"}},
 	{"internal/core/liveness", []string{"internal/core/peers", "internal/core/record", "internal/core/progress", "internal/core/call", "transport", "internal/fifo", "internal/boot", "internal/seg"}}, // not the operations that it ends
 	{"internal/core/message", []string{"internal/core/peers", "internal/core/lease", "internal/core/payload", "internal/core/liveness", "internal/core/record", "internal/core/match", "internal/core/progress", "transport", "internal/boot", "internal/seg"}}, // not collectives

@@ -93,10 +93,6 @@ func (g ControlGroup) Number(v2, v1 string) (int64, bool) {
 	if g.V2 {
 		name = v2
 	}
-	data, err := os.ReadFile(path.Join(g.Dir, name))
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	n, err := strconv.ParseInt(read(g.Dir, name), 10, 64)
 	return n, err == nil
 }

@@ -2,8 +2,6 @@ package machine
 
 import (
 	"math"
-	"os"
-	"path"
 	"strconv"
 	"strings"
 )
@@ -44,13 +42,8 @@ func (g ControlGroup) cpus() (float64, bool) {
 // quota returns the time that the group may use in each period, as text.
 func (g ControlGroup) quota() (time, period string) {
 	if g.V2 { // "150000 100000", or "max 100000"
-		time, period, _ = strings.Cut(g.word("cpu.max"), " ")
+		time, period, _ = strings.Cut(read(g.Dir, "cpu.max"), " ")
 		return time, period
 	}
-	return g.word("cpu.cfs_quota_us"), g.word("cpu.cfs_period_us")
-}
-
-func (g ControlGroup) word(name string) string {
-	data, _ := os.ReadFile(path.Join(g.Dir, name)) // an absent file is no number
-	return strings.TrimSpace(string(data))
+	return read(g.Dir, "cpu.cfs_quota_us"), read(g.Dir, "cpu.cfs_period_us")
 }

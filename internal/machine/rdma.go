@@ -96,10 +96,9 @@ func NearestPorts(sys string, ports []Port, cpus []int) []Port {
 // distance returns the least distance of a memory domain to the domains of some CPUs.
 func distance(sys string, node int, cpus []int) int {
 	nodes := filepath.Join(sys, "devices/system/node")
-	// By domain that is online.
-	distances := strings.Fields(read(nodes, "node"+strconv.Itoa(node), "distance"))
+	distances := strings.Fields(read(nodes, "node"+strconv.Itoa(node), "distance")) // by online domain
 	least := -1
-	for i, other := range online(nodes) {
+	for i, other := range list(read(nodes, "online")) {
 		mine := list(read(nodes, "node"+strconv.Itoa(other), "cpulist"))
 		if i >= len(distances) || !slices.ContainsFunc(cpus, func(c int) bool { return slices.Contains(mine, c) }) {
 			continue
@@ -113,9 +112,6 @@ func distance(sys string, node int, cpus []int) int {
 	}
 	return least
 }
-
-// online returns the memory domains that have distances, in their order.
-func online(nodes string) []int { return list(read(nodes, "online")) }
 
 // list returns the numbers of a list as the kernel prints it: "0-3,8".
 func list(s string) []int {

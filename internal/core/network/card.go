@@ -46,8 +46,7 @@ func (c Card) Encode() []byte {
 		b[10] |= wantsLibrary
 	}
 	for _, part := range [][]byte{c.CPUs, c.Machine, c.Rules} {
-		b = binary.LittleEndian.AppendUint16(b, uint16(len(part)))
-		b = append(b, part...)
+		b = appendField(b, part)
 	}
 	return append(b, c.Transport...)
 }
@@ -63,11 +62,9 @@ func DecodeCard(b []byte) (c Card, err error) {
 	c.Clock = binary.LittleEndian.Uint64(b[11:])
 	b = b[19:]
 	for _, part := range []*[]byte{(*[]byte)(&c.CPUs), &c.Machine, &c.Rules} {
-		if len(b) < 2 || len(b) < 2+int(binary.LittleEndian.Uint16(b)) {
-			return c, ErrCard
+		if *part, b, err = cutField(b); err != nil {
+			return c, err
 		}
-		n := 2 + int(binary.LittleEndian.Uint16(b))
-		*part, b = b[2:n], b[n:]
 	}
 	c.Transport = b
 	return c, nil
