@@ -1,10 +1,5 @@
 package calls
 
-import (
-	_ "embed"
-	"strings"
-)
-
 // A Kind is the number of a call.
 type Kind uint8
 
@@ -161,15 +156,12 @@ var Table = [256]Traits{
 	Restore: {Name: "restore"},
 }
 
-//go:embed functions.txt
-var text string
-
-// Functions are those of MPI that consist of several collectives. Their numbers, from Count on, are
-// in the frames of these, so that errors and the flight recorder name the function.
+// Functions are MPI's functions that consist of several collectives. Their numbers, from Count on,
+// are in the frames of these, so that errors and the flight recorder name the function.
 var Functions = map[string]Kind{}
 
 func init() {
-	for i, name := range strings.Fields(text) {
+	for i, name := range mpiFunctions {
 		Table[Count+i], Functions[name] = Traits{Name: name, MPI: name}, Kind(Count+i)
 	}
 }

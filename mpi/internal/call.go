@@ -21,14 +21,14 @@ type function struct {
 type kind int
 
 const (
-	byNone    kind = iota // functions without such an argument
-	byComm                // a communicator
-	bySession             // a session
-	byGroup               // a group: the session of the group
-	byHandler             // a session that is to have the error handler
-	byWin                 // a window
-	byFile                // a file
-	byNoFile              // MPI_FILE_NULL, for functions without a file
+	byNone       kind = iota // functions without such an argument
+	byComm                   // a communicator
+	bySession                // a session
+	byGroup                  // a group: the session of the group
+	byErrhandler             // a session that is to have the error handler
+	byWin                    // a window
+	byFile                   // a file
+	byNoFile                 // MPI_FILE_NULL, for functions without a file
 )
 
 // Call calls the function with a number, and returns the class of its error, 0 on success.
@@ -60,7 +60,7 @@ func (f *function) raise(a *Args, err error) abi.Class {
 		return a.file(f.at).Raise(f.name, err)
 	case byNoFile:
 		return files.Null.Raise(f.name, err)
-	case byHandler:
+	case byErrhandler:
 		return comms.RaiseBy(a.errhandler(f.at), f.name, err)
 	}
 	return comms.Unattached.Raise(f.name, err)

@@ -285,7 +285,7 @@ var functions = [...]function{
 	{"MPI_Dist_graph_neighbors", callDistGraphNeighbors, byComm, 0},
 	{"MPI_Dist_graph_neighbors_count", callDistGraphNeighborsCount, byComm, 0},
 	{"MPI_Topo_test", callTopoTest, byComm, 0},
-	{"MPI_Session_init", callSessionInit, byHandler, 1},
+	{"MPI_Session_init", callSessionInit, byErrhandler, 1},
 	{"MPI_Session_finalize", callSessionFinalize, bySession, 0},
 	{"MPI_Session_get_num_psets", callSessionGetNumPsets, bySession, 0},
 	{"MPI_Session_get_nth_pset", callSessionGetNthPset, bySession, 0},

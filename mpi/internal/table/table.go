@@ -14,19 +14,25 @@ import (
 //go:embed functions.txt
 var text string
 
-//go:embed missing.txt
-var missingText string
-
 // A Function is a function of MPI.
 type Function struct {
 	Name    string // without MPI_
 	Args    []Arg
 	Chapter string
 	Face    bool // in C alone
+	Missing bool
 	Form    Form
 	Base    string // of a collective: the name of its blocking form
-	Result  string // its kind, "" for the usual int
-	Beside  bool   // not in MPI 5.0
+	Result  Kind   // zero for the usual int
+	Facts
+}
+
+// Facts are the facts about a function that functions.txt explains.
+type Facts struct {
+	Counted, Early, Large, Collectives, Beside bool
+
+	Other string // its other name
+	On    string // the object whose error handler its errors call
 }
 
 // A Form is one of the three forms of a collective.
@@ -42,72 +48,88 @@ const (
 // An Arg is an argument of a function.
 type Arg struct {
 	Name   string
-	Kind   string
+	Kind   Kind
 	In     bool   // the caller gives the argument
 	Out    bool   // the function stores the argument
 	Stores bool   // the argument is an address where the function stores
 	Length string // of an array of handles or statuses
 }
 
-// Functions returns all functions, in the order of the table.
-func Functions() []Function { return parsed().functions }
+// Functions returns the functions that gompi has, in the order of the table.
+func Functions() []Function { return of(false) }
 
 // Missing returns the functions of MPI 5.0 that gompi lacks.
-func Missing() []Function { return parsed().missing }
+func Missing() []Function { return of(true) }
 
-var parsed = sync.OnceValue(func() (t struct{ functions, missing []Function }) {
-	p := parser{kinds: map[string]Arg{}}
-	p.parse("functions.txt", text)
-	t.functions, p.all = p.all, nil
-	p.parse("missing.txt", missingText)
-	t.missing = slices.DeleteFunc(p.all, func(f Function) bool {
-		return slices.ContainsFunc(t.functions, func(g Function) bool { return g.Name == f.Name })
-	})
-	return t
+func of(missing bool) []Function {
+	return slices.DeleteFunc(slices.Clone(parsed()), func(f Function) bool { return f.Missing != missing })
+}
+
+var parsed = sync.OnceValue(func() []Function {
+	p := parser{kinds: map[string]Kind{}, usual: map[string]Arg{}}
+	parse("kinds.txt", kindsText, p.kind)
+	parse("functions.txt", text, p.line)
+	return p.all
 })
 
-// parse adds the functions of a text.
-func (p *parser) parse(name, text string) {
-	p.beside = map[string]bool{}
-	for i, line := range strings.Split(text, "\n") {
-		if err := p.line(line); err != nil {
+func parse(name, text string, line func(string) error) {
+	for i, s := range strings.Split(text, "\n") {
+		if err := line(s); err != nil {
 			panic(fmt.Errorf("%s:%d: %w", name, i+1, err)) // a test finds the error
 		}
 	}
 }
 
 type parser struct {
-	kinds   map[string]Arg // by an argument's name: the default kind
-	beside  map[string]bool
+	kinds   map[string]Kind
+	last    Kind
+	usual   map[string]Arg // by an argument's name
 	chapter string
+	facts   Facts // of the chapter
 	all     []Function
 }
 
 func (p *parser) line(line string) error {
+	line, facts, _ := strings.Cut(line, " | ")
 	fields := strings.Fields(line)
-	if len(fields) == 0 {
+	if len(fields) == 0 || fields[0] == "#" {
 		return nil
 	}
+	if fields[0] == "##" {
+		p.chapter, p.facts = strings.Join(fields[1:], " "), Facts{}
+		return p.facts.add(facts)
+	}
+	n := len(p.all)
+	var err error
 	switch first, rest := fields[0], fields[1:]; first {
-	case "##":
-		p.chapter = strings.Join(rest, " ")
-	case "#":
-	case "kind":
-		for _, name := range rest[1:] {
-			p.kinds[strings.TrimPrefix(name, "*")] = Arg{Kind: rest[0], Stores: name[0] == '*'}
-		}
-	case "beside":
-		for _, name := range rest {
-			p.beside[name] = true
-		}
-	case "face":
-		err := p.function(rest[0], rest[1:])
-		p.all[len(p.all)-1].Face = true
-		return err
 	case "coll":
-		return p.collective(rest[0], rest[1:])
+		err = p.collective(rest[0], rest[1:])
+	case "face", "missing":
+		err = p.function(rest[0], rest[1:])
+		p.all[n].Face, p.all[n].Missing = first == "face", first == "missing"
 	default:
-		return p.function(first, rest)
+		err = p.function(first, rest)
+	}
+	for i := n; i < len(p.all) && err == nil; i++ {
+		err = p.all[i].add(facts)
+	}
+	return err
+}
+
+// add adds the facts of a text.
+func (f *Facts) add(text string) error {
+	is := map[string]*bool{"counted": &f.Counted, "early": &f.Early, "large": &f.Large,
+		"collectives": &f.Collectives, "beside": &f.Beside}
+	for _, s := range strings.Fields(text) {
+		if on, ok := strings.CutPrefix(s, "on:"); ok {
+			f.On = on
+		} else if strings.HasPrefix(s, "MPIX_") {
+			f.Other = s
+		} else if fact := is[strings.TrimPrefix(s, "un")]; fact != nil {
+			*fact = !strings.HasPrefix(s, "un")
+		} else {
+			return fmt.Errorf("%q is no fact", s)
+		}
 	}
 	return nil
 }
@@ -129,15 +151,21 @@ func (p *parser) collective(name string, args []string) error {
 		}
 		last := &p.all[len(p.all)-1]
 		last.Form, last.Base = f.form, name
+		if f.form == Persistent { // which communicates where it is started
+			last.Counted, last.Collectives = false, !strings.HasPrefix(name, "Neighbor_")
+		}
 	}
 	return nil
 }
 
 func (p *parser) function(name string, args []string) error {
-	f := Function{Name: name, Chapter: p.chapter, Beside: p.beside[name] || strings.HasPrefix(p.chapter, "Fault tolerance")}
+	f := Function{Name: name, Chapter: p.chapter, Facts: p.facts}
+	if f.Other == "MPIX_" {
+		f.Other += name
+	}
 	for _, s := range args {
 		if result, ok := strings.CutPrefix(s, "="); ok {
-			f.Result = result
+			f.Result = p.kinds[result]
 			continue
 		}
 		a, err := p.arg(s)
@@ -154,13 +182,15 @@ func (p *parser) arg(s string) (Arg, error) {
 	a := Arg{In: s[0] != '>', Out: s[0] == '>' || s[0] == '&', Stores: s[0] == '*'}
 	s, length, _ := strings.Cut(strings.TrimLeft(s, ">&*"), "[")
 	a.Length = strings.TrimSuffix(length, "]")
-	a.Name, a.Kind, _ = strings.Cut(s, ":")
-	if a.Kind == "" {
-		usual := p.kinds[a.Name]
+	name, kind, given := strings.Cut(s, ":")
+	a.Name, a.Kind = name, p.kinds[kind]
+	if usual, ok := p.usual[name]; !given && ok {
 		a.Kind, a.Stores = usual.Kind, a.Stores || usual.Stores
+	} else if !given {
+		a.Kind = p.kinds[name]
 	}
-	if a.Kind == "" {
-		return a, fmt.Errorf("argument %q has no kind", a.Name)
+	if a.Kind.Name == "" {
+		return a, fmt.Errorf("argument %q has no kind", s)
 	}
 	return a, nil
 }

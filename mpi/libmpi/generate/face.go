@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,7 +22,7 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 			continue
 		}
 		number++
-		if standard && f.Beside && otherName(&f) == "" {
+		if standard && f.Beside && f.Other == "" {
 			continue
 		}
 		p, ok := protos["MPI_"+f.Name]
@@ -35,7 +34,7 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 		}
 		writeFunction(w, &f, p, number)
 		c, ok := protos["MPI_"+f.Name+"_c"]
-		if !ok && newerLarge.MatchString(f.Name) {
+		if !ok && f.Large {
 			c, ok = f.Prototype(true), true
 		}
 		if ok {
@@ -44,9 +43,9 @@ func writeFunctions(w io.Writer, all []table.Function, protos map[string]prototy
 				more = append(more, "MPI_"+large.Name)
 			}
 		}
-		if other := otherName(&f); other != "" {
-			fmt.Fprintf(w, "#pragma weak %s = PMPI_%s\n#pragma weak P%s = PMPI_%s\n", other, f.Name, other, f.Name)
-			more = append(more, other)
+		if f.Other != "" {
+			fmt.Fprintf(w, "#pragma weak %s = PMPI_%s\n#pragma weak P%s = PMPI_%s\n", f.Other, f.Name, f.Other, f.Name)
+			more = append(more, f.Other)
 		}
 	}
 	return append(more, writeMissing(w, table.Missing(), protos)...), nil
@@ -71,25 +70,6 @@ func writeMissing(w io.Writer, missing []table.Function, protos map[string]proto
 	return names
 }
 
-// otherNames are names that a function has only in MPICH, only in Open MPI, or in a newer
-// release.
-var otherNames = map[string]string{
-	"Remove_error_class":  "MPIX_Delete_error_class",
-	"Remove_error_code":   "MPIX_Delete_error_code",
-	"Remove_error_string": "MPIX_Delete_error_string",
-}
-
-// otherName returns the other name of a function, or "".
-func otherName(f *table.Function) string {
-	if strings.HasPrefix(f.Chapter, "Fault tolerance") { // not of the standard yet
-		return "MPIX_" + f.Name
-	}
-	return otherNames[f.Name]
-}
-
-// newerLarge are functions whose forms for large counts are newer than many headers.
-var newerLarge = regexp.MustCompile(`^((Comm|Session)_(attach|detach)_buffer|Status_set_elements)$`)
-
 // largeForm returns the form of f for large counts, whose prototype is c. It exists only if c
 // differs from p, the prototype of f, in nothing but wider integers: all integers cross as words.
 func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
@@ -101,11 +81,11 @@ func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
 	wider := strings.NewReplacer("MPI_Count", "int", "MPI_Aint", "int")
 	for i, x := range c.Params {
 		a, was := &f.Args[i], p.Params[i]
-		if wider.Replace(x.Type) != wider.Replace(was.Type) || x.Array != was.Array || a.Kind == "function" && x != was {
+		if wider.Replace(x.Type) != wider.Replace(was.Type) || x.Array != was.Array || a.Kind.Macro == "function" && x != was {
 			return f, false
 		}
-		if goKinds[a.Kind].get == "array" && x.Type != was.Type && !strings.Contains(was.Type, "MPI_Aint") {
-			a.Kind = "wide"
+		if a.Kind.Go == "array" && x.Type != was.Type && !strings.Contains(was.Type, "MPI_Aint") {
+			a.Kind.Macro = "wide"
 		}
 	}
 	return f, true
@@ -114,12 +94,12 @@ func largeForm(f table.Function, p, c prototype) (table.Function, bool) {
 func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 	var before, words, after strings.Builder
 	call := "gompi_call"
-	if anyTime.MatchString(f.Name) {
+	if f.Early {
 		call = "gompi_call_any_time"
 		before.WriteString("\tgompi_start();\n")
 	}
 	for i, a := range f.Args {
-		if a.Out && a.Kind != "status" && a.Length == "" {
+		if a.Out && a.Kind.Name != "status" && a.Length == "" {
 			fmt.Fprintf(&before, "\tif (!%s) return gompi_null(%d, %s, \"%s\");\n", p.Params[i].Name, number, raiserWord(f, p), p.Params[i].Name)
 		}
 	}
@@ -139,7 +119,12 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 		list = "void"
 	}
 	fmt.Fprintf(w, "\n#pragma weak MPI_%s = PMPI_%s\n%s PMPI_%s(%s)\n{\n", f.Name, f.Name, p.Result, f.Name, list)
-	fmt.Fprintf(w, "%s#ifdef SHORT_%s\n\tif (SHORT_%s(%s))\n\t\treturn MPI_SUCCESS;\n#endif\n%s%s", counted(f), f.Name, f.Name, strings.Join(names, ", "), waits(f), &before)
+	var counted, waits string
+	if f.Counted {
+		counted, waits = fmt.Sprintf("\tCOUNTED(\"MPI_%s\");\n", f.Name), "\tWAITS();\n"
+	}
+	fmt.Fprintf(w, "%s#ifdef SHORT_%s\n\tif (SHORT_%s(%s))\n\t\treturn MPI_SUCCESS;\n#endif\n%s%s",
+		counted, f.Name, f.Name, strings.Join(names, ", "), waits, &before)
 	if after.Len() == 0 {
 		fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\treturn %s(%d, a);\n}\n", &words, call, number)
 		return
@@ -147,54 +132,16 @@ func writeFunction(w io.Writer, f *table.Function, p prototype, number int) {
 	fmt.Fprintf(w, "\tgompi_word a[] = {%s};\n\tint error = %s(%d, a);\n%s\treturn error;\n}\n", &words, call, number, &after)
 }
 
-// counted returns the C statement at the start of a function that -stats counts. Such a function
-// communicates or waits.
-func counted(f *table.Function) string {
-	switch f.Chapter {
-	case "Point-to-point", "Collectives", "Windows", "Files":
-	default:
-		if !communicates.MatchString(f.Name) {
-			return ""
-		}
-	}
-	if local.MatchString(f.Name) {
-		return ""
-	}
-	return fmt.Sprintf("\tCOUNTED(\"MPI_%s\");\n", f.Name)
-}
-
-// waits returns the C statement of a counted function before the call of Go.
-func waits(f *table.Function) string {
-	if counted(f) == "" {
-		return ""
-	}
-	return "\tWAITS();\n"
-}
-
-// communicates matches the functions of other chapters that communicate, and local the functions
-// of the communicating chapters that do not.
-var (
-	communicates = regexp.MustCompile(`^(Wait|Test(all|any|some)?(_c)?$|Start|Comm_(i?dup|split|create|free|disconnect|i?agree|i?shrink)|Intercomm_|(Cart|Graph|Dist_graph)_(create|sub))`)
-	local        = regexp.MustCompile(`_(get|set)_(attr|name|errhandler|info|group|keyval|amode|atomicity|byte_offset|position|view|size|type_extent)|_keyval|_errhandler|_[cf]2[cf]|_init(_c)?$`)
-)
-
-// anyTime are functions that may be called before MPI_Init and after MPI_Finalize (MPI 4.0, section
-// 11.4.1).
-var anyTime = regexp.MustCompile(`^(Info_|Error_|Add_error_|Remove_error_|Session_|Errhandler_free$|Abi_)`)
-
-// nullOf are the values that functions store when they fail, as in MPICH and Open MPI.
-var nullOf = map[string]string{"comm": "MPI_COMM_NULL", "datatype": "MPI_DATATYPE_NULL"}
-
 // convert writes how argument i is converted before and after the call.
 func convert(before, words, after *strings.Builder, f *table.Function, p prototype, a table.Arg, i int) {
 	x := p.Params[i].Name
 	switch {
-	case a.Kind == "status" && a.Length != "":
+	case a.Kind.Name == "status" && a.Length != "":
 		n := length(f, p, a)
 		fmt.Fprintf(before, "\tSTATUSES(st%d, %s, %s);\n", i, n, x)
 		fmt.Fprintf(words, "(gompi_word)st%d, ", i)
 		fmt.Fprintf(after, "\tSTATUSES_OUT(st%d, %s, %s);\n", i, n, x)
-	case a.Kind == "status":
+	case a.Kind.Name == "status":
 		in := ""
 		if a.In {
 			in = "_IN"
@@ -208,39 +155,39 @@ func convert(before, words, after *strings.Builder, f *table.Function, p prototy
 		n := length(f, p, a)
 		get := "GOMPI_BAD"
 		if a.In {
-			get = fmt.Sprintf("IN_%s(%s[i])", macroOf(a.Kind), x)
+			get = fmt.Sprintf("IN_%s(%s[i])", a.Kind.Macro, x)
 		}
 		fmt.Fprintf(before, "\tIDS(ids%d, %s, %s);\n", i, n, get)
 		fmt.Fprintf(words, "(gompi_word)ids%d, ", i)
 		if a.Out {
-			fmt.Fprintf(after, "\tIDS_OUT(%s, ids%d, %s);\n", a.Kind, i, x)
+			fmt.Fprintf(after, "\tIDS_OUT(%s, ids%d, %s);\n", a.Kind.Name, i, x)
 		}
 		fmt.Fprintf(after, "\tIDS_FREE(ids%d);\n", i)
 	case a.In && a.Out:
-		fmt.Fprintf(words, "IN_%s(*%s), ", macroOf(a.Kind), x)
-		if table.IsHandle(a.Kind) {
+		fmt.Fprintf(words, "IN_%s(*%s), ", a.Kind.Macro, x)
+		if a.Kind.Handle {
 			fmt.Fprintf(after, "\tif (a[%d] != GOMPI_BAD) ", i)
 		}
-		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
+		fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind.Macro, x, i)
 	case a.Out:
 		fmt.Fprint(words, "0, ")
-		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind == "status" }) { // one of several requests may have failed
-			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
+		if slices.ContainsFunc(f.Args, func(a table.Arg) bool { return a.Kind.Name == "status" }) { // one of several requests may have failed
+			fmt.Fprintf(after, "\tOUT_%s(%s, a[%d]);\n", a.Kind.Macro, x, i)
 			break
 		}
-		fmt.Fprintf(after, "\tif (!error) OUT_%s(%s, a[%d]);\n", macroOf(a.Kind), x, i)
-		if null := nullOf[a.Kind]; null != "" {
-			fmt.Fprintf(after, "\telse *(%s) = %s;\n", x, null)
+		fmt.Fprintf(after, "\tif (!error) OUT_%s(%s, a[%d]);\n", a.Kind.Macro, x, i)
+		if a.Kind.Nulled {
+			fmt.Fprintf(after, "\telse *(%s) = MPI_%s_NULL;\n", x, strings.ToUpper(a.Kind.Name))
 		}
 	default:
-		fmt.Fprintf(words, "IN_%s(%s), ", macroOf(a.Kind), x)
+		fmt.Fprintf(words, "IN_%s(%s), ", a.Kind.Macro, x)
 	}
 }
 
 // raiserWord returns the C expression for the object whose error handler f calls.
 func raiserWord(f *table.Function, p prototype) string {
 	if _, i := raiserOf(f); i >= 0 && !f.Args[i].Out {
-		return "IN_" + f.Args[i].Kind + "(" + p.Params[i].Name + ")"
+		return "IN_" + f.Args[i].Kind.Macro + "(" + p.Params[i].Name + ")"
 	}
 	return "GOMPI_BAD"
 }

@@ -3,14 +3,16 @@
 //
 //	generate go FILE
 //	    Go functions that decode arguments, and call functions of the packages in FILE's folder
+//	generate calls FILE
+//	    the names of functions for package calls
 //	generate c -header mpi.h,... -library libmpi.so DIR
 //	    a face in C: functions.c and symbols.c
 //	generate standard DIR
 //	    the standard face in C, alike, and its mpi.h
 //	generate shared FILE
 //	    the header of types and constants shared by C and Go, from Go's source
-//	generate docs -header mpi.h,... FILE
-//	    docs/mpi-functions.md
+//	generate docs FILE
+//	    the page of functions, docs/mpi-functions.md
 //
 // A face has the prototypes of an installed header, and exports every name of the installed library
 // and of newer ones: calls of functions that gompi lacks fail with the function's name.
@@ -21,6 +23,7 @@ import (
 	"flag"
 	"fmt"
 	"go/format"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,31 +41,38 @@ func main() {
 
 func run(args []string) error {
 	if len(args) < 2 {
-		return fmt.Errorf("%d arguments: want go FILE, shared FILE, or c -header FILES -library FILE DIR", len(args))
+		return fmt.Errorf("%d arguments: want go, calls, shared, standard, docs or c, and more", len(args))
 	}
-	switch args[0] {
+	switch verb, file := args[0], args[1]; verb {
 	case "go":
-		var b bytes.Buffer
-		at, err := places(filepath.Dir(args[1]), table.Functions())
+		at, err := places(filepath.Dir(file), table.Functions())
 		if err != nil {
 			return err
 		}
-		writeGo(&b, table.Functions(), at)
-		code, err := format.Source(b.Bytes())
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(args[1], code, 0o644)
+		return writeSource(file, func(w io.Writer) { writeGo(w, table.Functions(), at) })
+	case "calls":
+		return writeSource(file, func(w io.Writer) { writeCalls(w, table.Functions()) })
 	case "c":
 		return generateFace(args[1:])
 	case "standard":
-		return generateStandard(args[1])
+		return generateStandard(file)
 	case "shared":
-		return generateShared(args[1])
+		return generateShared(file)
 	case "docs":
-		return generateDocs(args[1:])
+		return os.WriteFile(file, docs(), 0o644)
 	}
-	return fmt.Errorf("%q: want go, c, standard, shared or docs", args[0])
+	return fmt.Errorf("%q: want go, calls, shared, standard, docs or c", args[0])
+}
+
+// writeSource writes a file of Go.
+func writeSource(file string, write func(io.Writer)) error {
+	var b bytes.Buffer
+	write(&b)
+	code, err := format.Source(b.Bytes())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, code, 0o644)
 }
 
 func generateFace(args []string) error {
@@ -123,19 +133,4 @@ func generateStandard(dir string) error {
 	}
 	slices.SortFunc(symbols, func(a, b symbol) int { return strings.Compare(a.name, b.name) })
 	return writeFace(dir, table.Functions(), protos, symbols, nil, true)
-}
-
-func generateDocs(args []string) error {
-	flags := flag.NewFlagSet("generate docs", flag.ContinueOnError)
-	header := flags.String("header", "", "headers whose other functions are named, separated by commas")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	protos, err := readPrototypes(strings.Split(*header, ","))
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	writeDocs(&b, table.Functions(), protos)
-	return os.WriteFile(flags.Arg(0), b.Bytes(), 0o644)
 }

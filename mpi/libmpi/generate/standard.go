@@ -196,7 +196,7 @@ func writeDeclarations(w io.Writer) {
 	for _, f := range append(slices.Clone(table.Functions()), table.Missing()...) {
 		name := "MPI_" + f.Name
 		if f.Beside {
-			if name = otherName(&f); name == "" {
+			if name = f.Other; name == "" {
 				continue
 			}
 		}

@@ -142,6 +142,9 @@ func TestMissingFunctionsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range table.Missing() {
+		if f.Beside {
+			continue
+		}
 		if by, _ := raiserOf(&f); by == "Comm" { // whose error handler is called
 			if want := `return gompi_missing_on("MPI_` + f.Name + `", IN_comm(comm));`; strings.Count(string(functions), want) != 1 {
 				t.Errorf("MPI_%s is not refused once", f.Name)
